@@ -1,0 +1,49 @@
+# Centimani: everything a person or a machine asks of the tree. Meson and ninja do the work.
+PREFIX        ?= /usr/local
+FUZZ_SECONDS  ?= 600
+RUN_PACKAGES   = gcc libc6-dev meson ninja-build pkg-config python3 libnanopb-dev libjansson-dev libsmartcols-dev
+TEST_PACKAGES  = $(RUN_PACKAGES) clang libclang-rt-14-dev libcmocka-dev libonnx-testdata man-db groff
+SANITIZE       = -Db_sanitize=address,undefined -Db_lundef=false
+# gcc warns of what its sanitizers insert; the other two builds hold the warnings.
+UNWARNED       = -Dwarning_level=0 -Dwerror=false
+
+.PHONY: run build test golden bench fuzz install clean help packages test-packages build-asan build-clang
+.DEFAULT_GOAL := build
+
+run: build               ## install what is missing, build, and run the main job
+	build/centimani graph resnet50
+
+build: packages          ## build build/centimani
+	@CC=gcc tools/build.sh build
+
+test: build test-packages ## build with gcc, clang and the sanitizers, and run every test
+	@CC=gcc tools/build.sh build-asan -Dunit=true $(SANITIZE) -Doptimization=1 $(UNWARNED)
+	@CC=clang tools/build.sh build-clang -Dfuzz=true $(SANITIZE) -Doptimization=1
+	@python3 tests/run.py build build-asan build-clang
+
+golden: build            ## rewrite the expected output of tests/cli and the README from what the program prints now
+	python3 tests/cli/run.py --rewrite build/centimani tests/cli
+	python3 tests/readme.py --rewrite build/centimani README.md
+
+bench: build             ## time importing beside Python's onnx.load (CENTIMANI_MODELS: folder of .onnx files)
+	build/bench/import_speed
+
+fuzz: test-packages      ## fuzz every importer for FUZZ_SECONDS each
+	@CC=clang tools/build.sh build-clang -Dfuzz=true $(SANITIZE) -Doptimization=1
+	@ls build-clang/tests/fuzz_* | grep -v '\.p$$' | xargs -n 1 -P 2 tests/fuzz/run.sh $(FUZZ_SECONDS)
+
+install: build           ## install program, library, header and man page under PREFIX
+	meson configure build -Dprefix=$(PREFIX)
+	meson install -C build --quiet
+
+clean:                   ## remove what was built
+	rm -rf build build-asan build-clang
+
+help:                    ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+
+packages:
+	@tools/packages.sh $(RUN_PACKAGES)
+
+test-packages:
+	@tools/packages.sh $(TEST_PACKAGES)

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli.h - the command line: commands and options are rows (commands[] in main.c, options.def); the parser fills one
+ * struct of settings; a command reads it, asks the library, and prints a report.
+ */
+#ifndef CM_CLI_CLI_H
+#define CM_CLI_CLI_H
+
+#include "report/report.h"
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+#define OPERANDS_MAX 2
+
+typedef struct settings {
+    const char       *operands[OPERANDS_MAX];
+    int               n_operands;
+    cm__graph_request graph;
+    char              dims[1024]; /* the --dim options, joined by commas */
+    bool              json, csv, help;
+} settings;
+
+/* Which commands take an option. */
+enum { FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_ALL = 15 };
+
+typedef struct command {
+    const char *name, *operands, *summary, *details; /* details NULL: none */
+    unsigned    takes;                               /* one of FOR_ above */
+    int         min_operands, max_operands;
+    int (*run)(settings *s);
+} command;
+
+extern const command commands[];
+extern const int     n_commands;
+
+typedef struct option {
+    const char *name, *argument, *help; /* argument NULL: a flag; help NULL: another spelling, not listed */
+    unsigned    taken_by;
+    size_t      field;                  /* offset in settings */
+    /* Put `value` into the field; false: refused, and said why. */
+    bool (*store)(const struct option *option, settings *s, void *field, const char *value);
+} option;
+
+extern const option options[];
+extern const int    n_options;
+
+bool           parse_options(const command *c, settings *s, int argc, char **argv); /* false: refused, and said why */
+const command *find_command(const char *name);                                      /* NULL: refused, and said why */
+
+int  run_graph(settings *s);
+int  run_models(settings *s);
+int  run_version(settings *s);
+int  run_help(settings *s);
+void print_usage(FILE *out);
+void print_help(const command *c, FILE *out);
+
+/* A line on stderr, "centimani: ..."; control characters in foreign names are replaced. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The diagnosis on stderr; returns EXIT_FAILED. */
+int  say_failed(cm_status status, const cm_diag *diag);
+/* The exit status of a command that has printed: EXIT_FAILED, with the reason said, if stdout could not be written. */
+int  finish_output(int status);
+cm__output_format format_of(const settings *s);
+
+#endif

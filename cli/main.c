@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c - the commands, and choosing one. */
+#include <fcntl.h>
+#include <locale.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/text.h"
+#include "cli.h"
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+
+static const char model_details[] =
+    "MODEL is a named model ('centimani models' lists them), an .onnx file, a Hugging Face\n"
+    "config.json, or a one-line description such as\n"
+    "  gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200\n"
+    "  gemm:m=64,n=1760,k=1760";
+
+const command commands[] = {
+    {"graph", "MODEL", "What one training step of a model computes: operators, FLOP, bytes, lifetimes", model_details,
+     FOR_GRAPH, 1, 1, run_graph},
+    {"models", "[list | show ID]", "The named models, or one with its definition and source", NULL, FOR_MODELS, 0, 2,
+     run_models},
+    {"version", "", "The program's version", NULL, FOR_VERSION, 0, 0, run_version},
+    {"help", "[COMMAND]", "How to use the program or one command", NULL, FOR_HELP, 0, 1, run_help},
+};
+const int n_commands = COUNT(commands);
+
+int run_version(settings *s)
+{
+    cm_diag   diag;
+    cm_status status = cm__version_print(format_of(s), stdout, &diag);
+    return status ? say_failed(status, &diag) : EXIT_DONE;
+}
+
+static const char *canonical(const char *name)
+{
+    if (strcmp(name, "--version") == 0) return "version";
+    return strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ? "help" : name;
+}
+
+const command *find_command(const char *name)
+{
+    const char *names[COUNT(commands)];
+    for (int i = 0; i < n_commands; i++) {
+        names[i] = commands[i].name;
+        if (strcmp(canonical(name), names[i]) == 0) return &commands[i];
+    }
+    const char *meant = cm__nearest(name, names, (size_t)n_commands);
+    if (meant) say("no command '%s'; did you mean '%s'?", name, meant);
+    else say("no command '%s'; there are graph, models, version and help", name);
+    return NULL;
+}
+
+static int run(int argc, char **argv)
+{
+    settings s = {0};
+    if (argc < 2) {
+        print_usage(stderr);
+        return EXIT_USAGE;
+    }
+    const command *c = find_command(argv[1]);
+    if (!c || !parse_options(c, &s, argc - 2, argv + 2)) return EXIT_USAGE;
+    if (!s.help) return c->run(&s);
+    print_help(c, stdout);
+    return EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "C.UTF-8");
+    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is a failed write, not a death */
+    if (fcntl(STDOUT_FILENO, F_GETFD) < 0) {
+        say("cannot write the result: stdout is closed");
+        return EXIT_FAILED;
+    }
+    return finish_output(run(argc, argv));
+}

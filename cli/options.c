@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.c - the option table and its parser. */
+#include <string.h>
+#include "base/text.h"
+#include "cli.h"
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+#define NUMBER_MAX 1000000000 /* larger batches and sequences are typing errors */
+
+/* ---- ways to store a value --------------------------------------------------------------------------------------- */
+
+static bool store_flag(const option *o, settings *s, void *field, const char *value)
+{
+    (void)o, (void)s, (void)value;
+    *(bool *)field = true;
+    return true;
+}
+
+static bool store_whole_number(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    int64_t n;
+    if (!cm__parse_int(cm__span_of(value), &n) || n < 1 || n > NUMBER_MAX) {
+        say("option %s: '%s' is not a whole number from 1 to %d", o->name, value, NUMBER_MAX);
+        return false;
+    }
+    *(int64_t *)field = n;
+    return true;
+}
+
+static bool store_dimension(const option *o, settings *s, void *field, const char *value)
+{
+    const char *equals = strchr(value, '=');
+    char       *dims = field;
+    size_t      used = strlen(dims), more = strlen(value);
+    int64_t     n;
+    if (!equals || equals == value || strchr(value, ',') || !cm__parse_int(cm__span_of(equals + 1), &n) || n < 1) {
+        say("option %s: '%s' is not NAME=N with a whole number from 1", o->name, value);
+        return false;
+    }
+    if (used + more + 2 > sizeof s->dims) {
+        say("option %s: more than %zu characters in all", o->name, sizeof s->dims - 1);
+        return false;
+    }
+    if (used) dims[used++] = ',';
+    memcpy(dims + used, value, more + 1);
+    s->graph.load.dims = dims;
+    return true;
+}
+
+static bool store_mode(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    *(bool *)field = strcmp(value, "inference") == 0;
+    if (*(bool *)field || strcmp(value, "training") == 0) return true;
+    say("option %s: unknown mode '%s'; there are training and inference", o->name, value);
+    return false;
+}
+
+#define STORE_NAMED(kind)                                                                                              \
+    static bool store_##kind(const option *o, settings *s, void *field, const char *value)                             \
+    {                                                                                                                  \
+        (void)s;                                                                                                       \
+        cm_diag diag;                                                                                                  \
+        if (cm_##kind##_parse(value, field, &diag) == CM_OK) return true;                                              \
+        say("option %s: %s", o->name, diag.reason);                                                                    \
+        return false;                                                                                                  \
+    }
+STORE_NAMED(precision)
+STORE_NAMED(optimizer)
+STORE_NAMED(loss)
+STORE_NAMED(recompute)
+
+/* ---- the table --------------------------------------------------------------------------------------------------- */
+
+const option options[] = {
+#define OPT(name_, argument_, kind_, field_, taken_by_, help_)                                                         \
+    {.name = name_,                                                                                                    \
+     .argument = argument_,                                                                                            \
+     .help = help_,                                                                                                    \
+     .taken_by = taken_by_,                                                                                            \
+     .field = offsetof(settings, field_),                                                                              \
+     .store = store_##kind_},
+#include "options.def"
+#undef OPT
+};
+const int n_options = COUNT(options);
+
+/* ---- the parser -------------------------------------------------------------------------------------------------- */
+
+static bool refuse(const command *c, const char *name)
+{
+    const char *names[COUNT(options)];
+    size_t      count = 0;
+    for (int i = 0; i < n_options; i++)
+        if (options[i].taken_by & c->takes) names[count++] = options[i].name;
+    const char *meant = cm__nearest(name, names, count);
+    if (meant) say("%s has no option '%s'; did you mean '%s'?", c->name, name, meant);
+    else say("%s has no option '%s'; 'centimani %s --help' lists those it has", c->name, name, c->name);
+    return false;
+}
+
+static const option *find_option(const command *c, const char *name, size_t length)
+{
+    for (int i = 0; i < n_options; i++)
+        if ((options[i].taken_by & c->takes) && cm__span_is((cm__span){name, length}, options[i].name))
+            return &options[i];
+    return NULL;
+}
+
+/* One option, "--name", "--name value" or "--name=value"; moves *at past what it used. */
+static bool take_option(const command *c, settings *s, char **argv, int *at)
+{
+    const char   *name = argv[(*at)++];
+    size_t        length = strcspn(name, "=");
+    const option *o = find_option(c, name, length);
+    const char   *value = name[length] ? name + length + 1 : NULL;
+    if (!o) return refuse(c, name);
+    if (!o->argument && value) {
+        say("option %s takes no value", o->name);
+        return false;
+    }
+    if (o->argument && !value) value = argv[*at] ? argv[(*at)++] : NULL;
+    if (o->argument && !value) {
+        say("option %s needs a value: %s %s", o->name, o->name, o->argument);
+        return false;
+    }
+    return o->store(o, s, (char *)s + o->field, value);
+}
+
+static bool take_operand(const command *c, settings *s, const char *operand)
+{
+    if (s->n_operands >= c->max_operands) {
+        say("%s: '%s' is one argument too many; usage: centimani %s %s [options]", c->name, operand, c->name,
+            c->operands);
+        return false;
+    }
+    s->operands[s->n_operands++] = operand;
+    return true;
+}
+
+bool parse_options(const command *c, settings *s, int argc, char **argv)
+{
+    bool only_operands = false;
+    for (int at = 0; at < argc;) {
+        const char *word = argv[at];
+        if (!only_operands && strcmp(word, "--") == 0) {
+            only_operands = true;
+            at++;
+        } else if (only_operands || word[0] != '-' || !word[1]) {
+            if (!take_operand(c, s, argv[at++])) return false;
+        } else if (!take_option(c, s, argv, &at)) return false;
+    }
+    if (s->help || s->n_operands >= c->min_operands) return true;
+    say("%s needs %s; usage: centimani %s %s [options]", c->name, c->operands, c->name, c->operands);
+    return false;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * centimani.h - which accelerator to train a neural network on, how fast, at what cost, how sure.
+ *
+ * The calls stand in the order in which they are used:
+ *
+ *     cm_graph_load()   a model file, description or name  ->  its forward graph
+ *     cm_graph_train()  a forward graph                    ->  one whole training step
+ *     cm_graph_totals() any graph, any batch size          ->  parameters, FLOP, bytes
+ *
+ * Every call that can fail returns a cm_status and, if given a cm_diag, says there what went wrong, where, and how to
+ * mend it. Results are written only on success. The library never prints, exits or aborts on input. A handle owns all
+ * that it returns; freeing it is one call. A zeroed options struct means defaults. Units are SI, in the name.
+ */
+#ifndef CENTIMANI_H
+#define CENTIMANI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CM_VERSION "0.1.0"
+
+/* ---- status ---------------------------------------------------------------------------------------------------- */
+
+#define CM_STATUS_MAP(X)                                                                                               \
+    X(CM_OK, 0, "done")                                                                                                \
+    X(CM_ERR_MEMORY, -1, "out of memory")                                                                              \
+    X(CM_ERR_IO, -2, "cannot read or write")                                                                           \
+    X(CM_ERR_FORMAT, -3, "malformed input")                                                                            \
+    X(CM_ERR_UNSUPPORTED, -4, "not supported")                                                                         \
+    X(CM_ERR_ARGUMENT, -5, "bad argument")                                                                             \
+    X(CM_ERR_LIMIT, -6, "too large")                                                                                   \
+    X(CM_ERR_UNKNOWN, -7, "unknown name")
+
+typedef enum cm_status {
+#define X(id, value, text) id = value,
+    CM_STATUS_MAP(X)
+#undef X
+} cm_status;
+
+const char *cm_status_text(cm_status status);
+
+/* Where and why a call failed. Any field may be empty. */
+typedef struct cm_diag {
+    char file[256];
+    char place[256];
+    char reason[512];
+} cm_diag;
+
+/* "file: place: reason" into buf; returns buf. */
+const char *cm_diag_text(const cm_diag *diag, char *buf, size_t size);
+
+/* ---- functions of the batch size -------------------------------------------------------------------------------- */
+
+/* One dimension of a tensor: per_batch * B + fixed. */
+typedef struct cm_dim {
+    int64_t per_batch, fixed;
+} cm_dim;
+
+/* A cost as a polynomial of the batch size: c[0] + c[1] B + c[2] B^2 + c[3] B^3. */
+#define CM_POLY_TERMS 4
+typedef struct cm_poly {
+    double c[CM_POLY_TERMS];
+} cm_poly;
+
+double cm_poly_at(const cm_poly *poly, double batch);
+
+/* ---- the graph -------------------------------------------------------------------------------------------------- */
+
+typedef enum cm_dtype {
+    CM_FP32, CM_FP64, CM_FP16, CM_BF16, CM_FP8, CM_INT64, CM_INT32, CM_INT16, CM_INT8, CM_UINT8, CM_BOOL, CM_COMPLEX64,
+    CM_STRING, CM_DTYPES
+} cm_dtype;
+
+/* What a tensor is for. */
+typedef enum cm_role {
+    CM_ROLE_ACTIVATION,  /* computed on the way forward */
+    CM_ROLE_INPUT,       /* fed anew each step: samples, labels */
+    CM_ROLE_PARAMETER,   /* trainable */
+    CM_ROLE_BUFFER,      /* kept, not trained: running statistics, masks, position ids */
+    CM_ROLE_CONSTANT,    /* a number written in the model */
+    CM_ROLE_SAVED,       /* computed forward only because backward needs it: statistics, masks, log-sum-exp */
+    CM_ROLE_CAST,        /* a parameter in the compute precision (autocast's copy) */
+    CM_ROLE_GRADIENT,    /* gradient of an activation */
+    CM_ROLE_PARAMETER_GRADIENT,
+    CM_ROLE_STATE,       /* optimizer state, master weights */
+    CM_ROLES
+} cm_role;
+
+typedef enum cm_phase { CM_FORWARD, CM_BACKWARD, CM_RECOMPUTE, CM_UPDATE, CM_PHASES } cm_phase;
+
+typedef enum cm_class {
+    CM_CLASS_GEMM, CM_CLASS_CONV, CM_CLASS_ATTENTION, CM_CLASS_NORM, CM_CLASS_ELEMENTWISE, CM_CLASS_REDUCTION,
+    CM_CLASS_MOVEMENT, CM_CLASS_EMBEDDING, CM_CLASS_RNN, CM_CLASS_UPDATE, CM_CLASSES
+} cm_class;
+
+typedef struct cm_graph cm_graph;
+
+typedef struct cm_tensor {
+    const char   *name;
+    const cm_dim *dims;
+    int32_t       rank;
+    cm_dtype      dtype;
+    cm_role       role;
+    int32_t       producer; /* node that writes it, -1: none */
+    int32_t       storage;  /* tensor whose memory it shares: itself, or the base of a view */
+    int32_t       born;     /* schedule position that first writes its storage, -1: before the step */
+    int32_t       dies;     /* last position that needs its storage, node count: it outlives the step */
+    const union cm__num *value; /* known contents, in dimension order; internal */
+} cm_tensor;
+
+typedef struct cm_node {
+    const char    *name;
+    const int32_t *inputs;  /* tensor ids; -1 where an optional input is absent */
+    const int32_t *outputs;
+    int32_t        n_inputs, n_outputs;
+    int16_t        op;      /* row of the operator table */
+    uint8_t        phase;   /* cm_phase */
+    bool           view;    /* moves no data: shape and strides change only */
+    int32_t        source;  /* the forward node a backward or recompute node belongs to, -1: none */
+    int32_t        block;   /* repeated part (layer) of the model it belongs to, -1: none */
+    cm_poly        flop, read_bytes, write_bytes;
+    const struct cm__attr *attrs; /* internal */
+} cm_node;
+
+/* Options of cm_graph_load(). */
+typedef struct cm_load_options {
+    int64_t     seq;     /* sequence length; 0: the model's own */
+    bool        no_fuse; /* keep attention, GELU, norms ... as the file writes them */
+    const char *dims;    /* "height=320,width=320": values of free dimensions of a file; NULL: usual ones, with a warning */
+} cm_load_options;
+
+/*
+ * Read a model. `spec` is a named model, a path to an .onnx file or a Hugging Face config.json, or a one-line
+ * description such as "gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200" or "gemm:m=64,n=1760,k=1760".
+ */
+cm_status cm_graph_load(const char *spec, const cm_load_options *options, cm_graph **graph, cm_diag *diag);
+
+typedef enum cm_precision {
+    CM_PRECISION_DEFAULT, CM_PRECISION_FP32, CM_PRECISION_TF32, CM_PRECISION_AMP_BF16, CM_PRECISION_AMP_FP16,
+    CM_PRECISION_BF16, CM_PRECISION_FP16, CM_PRECISION_FP8, CM_PRECISIONS
+} cm_precision;
+typedef enum cm_optimizer {
+    CM_OPTIMIZER_DEFAULT, CM_OPTIMIZER_SGD, CM_OPTIMIZER_MOMENTUM, CM_OPTIMIZER_ADAM, CM_OPTIMIZER_ADAMW, CM_OPTIMIZERS
+} cm_optimizer;
+typedef enum cm_loss {
+    CM_LOSS_AUTO, CM_LOSS_CROSS_ENTROPY, CM_LOSS_MSE, CM_LOSS_BCE, CM_LOSS_NONE, CM_LOSSES
+} cm_loss;
+typedef enum cm_recompute {
+    CM_RECOMPUTE_NONE, CM_RECOMPUTE_SELECTIVE, CM_RECOMPUTE_FULL, CM_RECOMPUTES
+} cm_recompute;
+
+/* Options of cm_graph_train(). */
+typedef struct cm_train_options {
+    cm_precision precision; /* default: amp-bf16 */
+    cm_optimizer optimizer; /* default: momentum for convolutional networks, adamw otherwise */
+    cm_loss      loss;
+    cm_recompute recompute;
+    bool         inference; /* forward only, in the given precision: no loss, no backward */
+} cm_train_options;
+
+/* One training step of `forward` as a graph of its own: casts, loss, backward, update. */
+cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *options, cm_graph **step, cm_diag *diag);
+
+void cm_graph_free(cm_graph *graph);
+
+/* ---- reading a graph -------------------------------------------------------------------------------------------- */
+
+const char      *cm_graph_name(const cm_graph *graph);
+const char      *cm_graph_source(const cm_graph *graph);      /* "onnx", "config", "description", "named" */
+const char      *cm_graph_description(const cm_graph *graph); /* one line that gives the same graph, NULL: none */
+const char      *cm_graph_citation(const cm_graph *graph);    /* where a named model's definition is from, NULL: none */
+int32_t          cm_graph_nodes(const cm_graph *graph);
+const cm_node   *cm_graph_node(const cm_graph *graph, int32_t node);
+int32_t          cm_graph_tensors(const cm_graph *graph);
+const cm_tensor *cm_graph_tensor(const cm_graph *graph, int32_t tensor);
+int32_t          cm_graph_nodes_read(const cm_graph *graph);  /* nodes in the source before folding and fusing */
+int32_t          cm_graph_warnings(const cm_graph *graph);
+const char      *cm_graph_warning(const cm_graph *graph, int32_t index);
+int32_t          cm_graph_unsupported(const cm_graph *graph); /* operators whose cost or gradient is not known */
+const char      *cm_graph_unsupported_name(const cm_graph *graph, int32_t index);
+cm_optimizer     cm_graph_optimizer(const cm_graph *graph);   /* what was, or by default would be, used */
+cm_precision     cm_graph_precision(const cm_graph *graph);
+cm_loss          cm_graph_loss(const cm_graph *graph);
+
+cm_poly     cm_tensor_elements(const cm_tensor *tensor);
+cm_poly     cm_tensor_bytes(const cm_tensor *tensor);
+const char *cm_node_type(const cm_node *node); /* ONNX's name where ONNX has one: "Conv", "Attention" */
+cm_class    cm_node_class(const cm_node *node);
+
+/* Totals of a graph at a batch size. FLOP count a multiply and an add as two. */
+typedef struct cm_totals {
+    int64_t parameters;       /* trainable numbers, tied ones once */
+    int64_t buffers;          /* numbers kept but not trained */
+    double  flop[CM_PHASES][CM_CLASSES];
+    double  read_bytes[CM_PHASES][CM_CLASSES];
+    double  write_bytes[CM_PHASES][CM_CLASSES];
+    int32_t nodes[CM_PHASES];
+    double  peak_bytes;       /* most memory alive at once, from lifetimes alone: no allocator, no workspaces */
+    int32_t peak_node;
+} cm_totals;
+
+void cm_graph_totals(const cm_graph *graph, int64_t batch, cm_totals *totals);
+
+/* FLOP of matrix units (convolution, matrix product, attention, recurrent layers) in one phase: what frameworks'
+   FLOP counters count and what utilisation is measured against. */
+double cm_totals_matrix_flop(const cm_totals *totals, cm_phase phase);
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+const char *cm_dtype_name(cm_dtype dtype);
+size_t      cm_dtype_size(cm_dtype dtype); /* bytes */
+const char *cm_role_name(cm_role role);
+const char *cm_phase_name(cm_phase phase);
+const char *cm_class_name(cm_class op_class);
+const char *cm_precision_name(cm_precision precision);
+const char *cm_optimizer_name(cm_optimizer optimizer);
+const char *cm_loss_name(cm_loss loss);
+const char *cm_recompute_name(cm_recompute recompute);
+
+/* A value by its name; CM_ERR_UNKNOWN, with the names there are, otherwise. */
+cm_status cm_precision_parse(const char *name, cm_precision *precision, cm_diag *diag);
+cm_status cm_optimizer_parse(const char *name, cm_optimizer *optimizer, cm_diag *diag);
+cm_status cm_loss_parse(const char *name, cm_loss *loss, cm_diag *diag);
+cm_status cm_recompute_parse(const char *name, cm_recompute *recompute, cm_diag *diag);
+
+/* ---- what is built in ------------------------------------------------------------------------------------------- */
+
+typedef struct cm_model_info {
+    const char *id, *family, *title, *definition, *source; /* definition: a one-line description or a .net text's name */
+} cm_model_info;
+
+int32_t              cm_models(void);
+const cm_model_info *cm_model(int32_t index);
+const cm_model_info *cm_model_find(const char *id); /* NULL: none */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ctx.c - arena, cleanups and failure of one handle. */
+#include "base/ctx.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_BYTES ((size_t)1 << 16)
+#define ALIGN 16u
+
+typedef struct cm__chunk {
+    struct cm__chunk *next;
+    size_t            used, size;
+    _Alignas(ALIGN) unsigned char bytes[];
+} chunk;
+
+typedef struct cm__defer {
+    struct cm__defer *next;
+    void (*release)(void *);
+    void *object;
+} deferred;
+
+void *(*cm__chunk_alloc)(size_t size) = malloc;
+
+cm__ctx *cm__ctx_new(cm_diag *diag)
+{
+    cm__ctx *ctx = cm__chunk_alloc(sizeof *ctx);
+    if (diag) memset(diag, 0, sizeof *diag);
+    if (!ctx) {
+        cm__diag_set(diag, CM_ERR_MEMORY, "out of memory");
+        return NULL;
+    }
+    memset(ctx, 0, sizeof *ctx);
+    ctx->diag = diag;
+    return ctx;
+}
+
+void cm__ctx_free(cm__ctx *ctx)
+{
+    if (!ctx) return;
+    for (deferred *d = ctx->defers; d; d = d->next) d->release(d->object);
+    for (chunk *c = ctx->chunks, *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+    free(ctx);
+}
+
+cm_status cm__ctx_abandon(cm__ctx *ctx)
+{
+    cm_status status = ctx->status;
+    cm__ctx_free(ctx);
+    return status;
+}
+
+static chunk *chunk_new(cm__ctx *ctx, size_t need)
+{
+    size_t size = need > CHUNK_BYTES / 4 ? need : CHUNK_BYTES;
+    chunk *c = size <= SIZE_MAX - sizeof *c ? cm__chunk_alloc(sizeof *c + size) : NULL;
+    if (!c) cm__fail(ctx, CM_ERR_MEMORY, "out of memory (%zu bytes wanted)", need);
+    c->size = size;
+    c->used = 0;
+    if (need > CHUNK_BYTES / 4 && ctx->chunks) { /* a large block must not hide the half-empty chunk */
+        c->next = ctx->chunks->next;
+        ctx->chunks->next = c;
+    } else {
+        c->next = ctx->chunks;
+        ctx->chunks = c;
+    }
+    return c;
+}
+
+void *cm__alloc(cm__ctx *ctx, size_t size)
+{
+    if (size > SIZE_MAX / 2) cm__fail(ctx, CM_ERR_MEMORY, "out of memory (%zu bytes wanted)", size);
+    size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    chunk *c = ctx->chunks;
+    if (!c || c->size - c->used < size) c = chunk_new(ctx, size);
+    void *p = c->bytes + c->used;
+    c->used += size;
+    return memset(p, 0, size);
+}
+
+void *cm__alloc_array(cm__ctx *ctx, size_t count, size_t size)
+{
+    if (size && count > SIZE_MAX / 2 / size) cm__fail(ctx, CM_ERR_MEMORY, "out of memory (%zu x %zu bytes)", count, size);
+    return cm__alloc(ctx, count * size);
+}
+
+void *cm__grow(cm__ctx *ctx, void *array, int32_t count, int32_t *capacity, size_t size)
+{
+    if (count < *capacity) return array;
+    if (count > INT32_MAX / 4) cm__fail(ctx, CM_ERR_LIMIT, "more than %d entries", count);
+    int32_t larger = *capacity ? *capacity * 2 : 16;
+    void   *copy = cm__alloc_array(ctx, (size_t)larger, size);
+    if (count) memcpy(copy, array, (size_t)count * size);
+    *capacity = larger;
+    return copy;
+}
+
+char *cm__text_copy_n(cm__ctx *ctx, const char *text, size_t length)
+{
+    char *copy = cm__alloc(ctx, length + 1);
+    if (length) memcpy(copy, text, length);
+    return copy;
+}
+
+char *cm__text_copy(cm__ctx *ctx, const char *text) { return cm__text_copy_n(ctx, text, strlen(text)); }
+
+char *cm__format(cm__ctx *ctx, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int   length = vsnprintf(NULL, 0, format, args);
+    char *text = cm__alloc(ctx, (size_t)(length > 0 ? length : 0) + 1);
+    vsnprintf(text, (size_t)(length > 0 ? length : 0) + 1, format, again);
+    va_end(again);
+    va_end(args);
+    return text;
+}
+
+void cm__defer(cm__ctx *ctx, void (*release)(void *), void *object)
+{
+    deferred *d = cm__alloc(ctx, sizeof *d);
+    *d = (deferred){.next = ctx->defers, .release = release, .object = object};
+    ctx->defers = d;
+}
+
+void cm__place(cm__ctx *ctx, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(ctx->place, sizeof ctx->place, format, args);
+    va_end(args);
+}
+
+void cm__fail(cm__ctx *ctx, cm_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (ctx->diag) {
+        snprintf(ctx->diag->file, sizeof ctx->diag->file, "%s", ctx->file ? ctx->file : "");
+        snprintf(ctx->diag->place, sizeof ctx->diag->place, "%s", ctx->place);
+        vsnprintf(ctx->diag->reason, sizeof ctx->diag->reason, format, args);
+    }
+    va_end(args);
+    ctx->status = status;
+    longjmp(ctx->trap, 1);
+}
+
+cm_status cm__diag_set(cm_diag *diag, cm_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (diag) {
+        memset(diag, 0, sizeof *diag);
+        vsnprintf(diag->reason, sizeof diag->reason, format, args);
+    }
+    va_end(args);
+    return status;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text.c - parsing numbers, formatting units, finding the name that was meant. */
+#include "base/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NUMBER_MAX 64 /* characters */
+#define NAME_MAX_LENGTH 64
+
+static const char *number_text(cm__span text, char buf[NUMBER_MAX])
+{
+    if (text.length == 0 || text.length >= NUMBER_MAX || strchr(" \t\n\r\v\f", text.text[0])) return NULL;
+    memcpy(buf, text.text, text.length);
+    buf[text.length] = 0;
+    return strlen(buf) == text.length ? buf : NULL;
+}
+
+bool cm__parse_int(cm__span text, int64_t *value)
+{
+    char        buf[NUMBER_MAX], *end;
+    const char *start = number_text(text, buf);
+    if (!start) return false;
+    errno = 0;
+    long long n = strtoll(start, &end, 10);
+    if (*end || end == start || errno) return false;
+    *value = n;
+    return true;
+}
+
+bool cm__parse_real(cm__span text, double *value)
+{
+    char        buf[NUMBER_MAX], *end;
+    const char *start = number_text(text, buf);
+    if (!start) return false;
+    double x = strtod(start, &end);
+    if (*end || end == start || !isfinite(x)) return false;
+    *value = x;
+    return true;
+}
+
+static char *scaled(char *buf, size_t size, double value, double step, const char *const *prefixes)
+{
+    int p = 0;
+    for (; prefixes[p + 1] && fabs(value) >= step * 0.9995; p++) value /= step;
+    if (p == 0 && value == floor(value)) snprintf(buf, size, "%.0f ", value);
+    else snprintf(buf, size, "%.*f %s", fabs(value) < 9.995 ? 2 : fabs(value) < 99.95 ? 1 : 0, value, prefixes[p]);
+    return buf;
+}
+
+char *cm__si(char *buf, size_t size, double value)
+{
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P", "E", NULL};
+    return scaled(buf, size, value, 1000, prefixes);
+}
+
+char *cm__binary(char *buf, size_t size, double value)
+{
+    static const char *const prefixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", NULL};
+    return scaled(buf, size, value, 1024, prefixes);
+}
+
+char *cm__grouped(char *buf, size_t size, int64_t value)
+{
+    char   digits[32];
+    size_t length = (size_t)snprintf(digits, sizeof digits, "%lld", (long long)value), out = 0;
+    for (size_t i = 0; i < length && out + 2 < size; i++) {
+        if (i && digits[i - 1] != '-' && (length - i) % 3 == 0) buf[out++] = ',';
+        buf[out++] = digits[i];
+    }
+    buf[out] = 0;
+    return buf;
+}
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+static size_t edit_distance(const char *a, const char *b)
+{
+    size_t row[NAME_MAX_LENGTH + 1], m = strlen(a), n = strlen(b);
+    if (m > NAME_MAX_LENGTH || n > NAME_MAX_LENGTH) return SIZE_MAX;
+    for (size_t j = 0; j <= n; j++) row[j] = j;
+    for (size_t i = 1; i <= m; i++) {
+        size_t corner = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t above = row[j];
+            row[j] = least(least(row[j] + 1, row[j - 1] + 1), corner + (a[i - 1] != b[j - 1]));
+            corner = above;
+        }
+    }
+    return row[n];
+}
+
+const char *cm__nearest(const char *name, const char *const *names, size_t count)
+{
+    const char *best = NULL;
+    size_t      best_distance = strlen(name) / 3 + 2; /* a third of the letters may be wrong */
+    for (size_t i = 0; i < count; i++) {
+        size_t d = edit_distance(name, names[i]);
+        if (d < best_distance) {
+            best_distance = d;
+            best = names[i];
+        }
+    }
+    return best;
+}

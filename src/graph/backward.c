@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * backward.c - the backward pass: who needs a gradient, in which order rules run, how gradients add up, and what is
+ * computed again instead of kept.
+ *
+ * Recomputation: nodes of one group (a layer, or one attention) are emitted again, in order, the first time backward
+ * reads something they made; what no later node reads of that is pruned afterwards.
+ */
+#include "graph/backward.h"
+#include "graph/train.h"
+
+bool cm__wants(const cm__backward *b, const cm_node *n, int32_t input) { return cm__has(n, input) && b->needs[n->inputs[input]]; }
+
+int32_t cm__gradient_of_output(const cm__backward *b, const cm_node *n, int32_t output)
+{
+    return output < n->n_outputs && n->outputs[output] >= 0 ? b->gradient[n->outputs[output]] : -1;
+}
+
+/* ---- emitting --------------------------------------------------------------------------------------------------- */
+
+static cm_dtype gradient_type(cm_dtype dtype) { return dtype == CM_FP8 ? CM_BF16 : dtype; }
+
+int32_t cm__back(cm__backward *b, const cm_node *n, int op, int32_t like, const int32_t *inputs, int32_t count)
+{
+    cm_graph *g = b->g;
+    cm_node  *node = cm__emit_node(g, op, n->name, inputs, count, NULL, 0, 0);
+    const cm_tensor *t = cm__t(g, like);
+    cm__set_output(g, node, 0, gradient_type(t->dtype), t->rank, t->dims);
+    cm__t(g, node->outputs[0])->role = CM_ROLE_GRADIENT;
+    return node->outputs[0];
+}
+
+static int32_t summed_to(cm__backward *b, const cm_node *n, int32_t tensor, int32_t gradient)
+{
+    const cm_tensor *t = cm__t(b->g, tensor), *d = cm__t(b->g, gradient);
+    bool             same = t->rank == d->rank;
+    for (int32_t i = 0; same && i < t->rank; i++) same = cm__dim_same(t->dims[i], d->dims[i]);
+    if (same) return gradient;
+    cm_poly have = cm_tensor_elements(d), want = cm_tensor_elements(t);
+    bool    view = true;
+    for (int i = 0; i < CM_POLY_TERMS; i++) view &= have.c[i] == want.c[i];
+    int32_t result = cm__back(b, n, view ? CM_OP_VIEW : CM_OP_SUM_TO, tensor, &gradient, 1);
+    cm__t(b->g, result)->dtype = d->dtype;
+    return result;
+}
+
+static int32_t cast_to(cm__backward *b, const cm_node *n, cm_dtype dtype, int32_t gradient)
+{
+    if (cm__t(b->g, gradient)->dtype == dtype) return gradient;
+    cm__attr to = CM__INTS(CM_ATTR_TO, dtype);
+    int32_t  cast = cm__emit(b->g, CM_OP_CAST, n->name, &gradient, 1, &to, 1);
+    cm__t(b->g, cast)->role = CM_ROLE_GRADIENT;
+    return cast;
+}
+
+void cm__give(cm__backward *b, const cm_node *n, int32_t tensor, int32_t gradient)
+{
+    gradient = summed_to(b, n, tensor, gradient);
+    gradient = cast_to(b, n, gradient_type(cm__t(b->g, tensor)->dtype), gradient);
+    int32_t *total = &b->gradient[tensor];
+    if (*total >= 0) {
+        gradient = cm__emit(b->g, CM_OP_ADD, cm__t(b->g, tensor)->name, (int32_t[]){*total, gradient}, 2, NULL, 0);
+        cm__t(b->g, gradient)->role = CM_ROLE_GRADIENT;
+    }
+    *total = gradient;
+}
+
+/* ---- recomputation ---------------------------------------------------------------------------------------------- */
+
+static int32_t copied(const cm__backward *b, int32_t tensor)
+{
+    return tensor >= 0 && tensor < b->forward_tensors && b->copy[tensor] >= 0 ? b->copy[tensor] : tensor;
+}
+
+static void replay_node(cm__backward *b, int32_t index)
+{
+    cm_graph      *g = b->g;
+    const cm_node *n = &g->nodes[index];
+    int32_t       *inputs = cm__alloc_array(g->ctx, (size_t)n->n_inputs, sizeof *inputs), n_attrs = 0;
+    for (int32_t i = 0; i < n->n_inputs; i++) inputs[i] = copied(b, n->inputs[i]);
+    while (n->attrs[n_attrs].key < CM_ATTRS) n_attrs++;
+    g->origin = index;
+    const cm_node *again = cm__emit_node(g, n->op, n->name, inputs, n->n_inputs, n->attrs, n_attrs, n->n_outputs);
+    for (int32_t o = 0; o < n->n_outputs; o++) {
+        if (n->outputs[o] < 0) continue;
+        cm__t(g, again->outputs[o])->role = cm__t(g, n->outputs[o])->role;
+        b->copy[n->outputs[o]] = again->outputs[o];
+    }
+}
+
+static void replay(cm__backward *b, int32_t group)
+{
+    int32_t origin = b->g->origin;
+    b->g->phase = CM_RECOMPUTE;
+    for (int32_t i = 0; i < b->forward_nodes; i++)
+        if (b->group[i] == group) replay_node(b, i);
+    b->g->phase = CM_BACKWARD;
+    b->g->origin = origin;
+}
+
+int32_t cm__kept(cm__backward *b, int32_t tensor)
+{
+    int32_t producer = cm__t(b->g, tensor)->producer;
+    if (tensor >= b->forward_tensors || producer < 0 || b->group[producer] < 0) return tensor;
+    if (b->copy[tensor] < 0) replay(b, b->group[producer]);
+    return b->copy[tensor];
+}
+
+/* Whole layers; where the model has none, about sqrt(n) stretches of equal length. */
+static void group_layers(cm__backward *b)
+{
+    int32_t last = b->forward_nodes - 1, found = -1, stretch = 1;
+    for (int32_t i = 0; i < last; i++)
+        if ((b->group[i] = b->g->nodes[i].block) > found) found = b->group[i];
+    while (stretch * stretch < b->forward_nodes) stretch++;
+    for (int32_t i = 0; found < 0 && i < last; i++) b->group[i] = i / stretch;
+}
+
+static bool is_free_product(const cm_graph *g, const cm_node *n)
+{
+    return n->op == CM_OP_MATMUL && cm__in(g, n, 0)->producer >= 0 && cm__in(g, n, 1)->producer >= 0 &&
+           cm__in(g, n, 1)->role == CM_ROLE_ACTIVATION;
+}
+
+/* Attention: one operator, or from one product of activations over softmax to the next. */
+static void group_attention(cm__backward *b)
+{
+    for (int32_t i = 0; i < b->forward_nodes; i++) {
+        const cm_node *n = &b->g->nodes[i];
+        cm_class       c = cm_node_class(n);
+        int32_t        from = cm__has(n, 0) ? cm__in(b->g, n, 0)->producer : -1, open = from >= 0 ? b->group[from] : -1;
+        bool           inside = open >= 0 && !(b->g->nodes[from].op == CM_OP_MATMUL && from != open);
+        if (n->op == CM_OP_ATTENTION) b->group[i] = i;
+        else if (is_free_product(b->g, n)) b->group[i] = inside ? open : i;
+        else if (inside && b->g->nodes[from].op != CM_OP_ATTENTION && (c == CM_CLASS_ELEMENTWISE || c == CM_CLASS_REDUCTION || n->view))
+            b->group[i] = open;
+    }
+}
+
+static void group_nodes(cm__backward *b, cm_recompute recompute)
+{
+    if (recompute == CM_RECOMPUTE_FULL) group_layers(b);
+    if (recompute == CM_RECOMPUTE_SELECTIVE) group_attention(b);
+}
+
+/* ---- the pass --------------------------------------------------------------------------------------------------- */
+
+static void find_needs(cm__backward *b)
+{
+    cm_graph *g = b->g;
+    for (int32_t t = 0; t < b->forward_tensors; t++) {
+        const cm_tensor *x = cm__t(g, t);
+        bool             differentiable_leaf = x->role == CM_ROLE_PARAMETER || (x->producer < 0 && x->role == CM_ROLE_ACTIVATION);
+        b->needs[t] = differentiable_leaf && cm__is_float(x->dtype);
+    }
+    for (int32_t i = 0; i < b->forward_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        bool           any = false;
+        for (int32_t k = 0; k < n->n_inputs; k++) any |= cm__wants(b, n, k);
+        for (int32_t o = 0; any && cm__ops[n->op].gradient && o < n->n_outputs; o++)
+            if (n->outputs[o] >= 0) {
+                const cm_tensor *y = cm__t(g, n->outputs[o]);
+                b->needs[n->outputs[o]] = cm__is_float(y->dtype) && y->role != CM_ROLE_SAVED;
+            }
+    }
+}
+
+static bool reached(const cm__backward *b, const cm_node *n)
+{
+    bool any = cm__gradient_of_output(b, n, 0) >= 0, many = n->op == CM_OP_SPLIT || cm_node_class(n) == CM_CLASS_RNN;
+    for (int32_t o = 1; many && o < n->n_outputs; o++) any |= cm__gradient_of_output(b, n, o) >= 0;
+    bool wanted = false;
+    for (int32_t k = 0; any && k < n->n_inputs; k++) wanted |= cm__wants(b, n, k);
+    return wanted;
+}
+
+static cm__backward begin(cm_graph *g)
+{
+    cm__backward b = {.g = g, .forward_nodes = g->n_nodes, .forward_tensors = g->n_tensors};
+    b.needs = cm__alloc_array(g->ctx, (size_t)g->n_tensors, sizeof *b.needs);
+    b.gradient = cm__alloc_array(g->ctx, (size_t)g->n_tensors, sizeof *b.gradient);
+    b.copy = cm__alloc_array(g->ctx, (size_t)g->n_tensors, sizeof *b.copy);
+    b.group = cm__alloc_array(g->ctx, (size_t)g->n_nodes, sizeof *b.group);
+    for (int32_t t = 0; t < g->n_tensors; t++) b.gradient[t] = b.copy[t] = -1;
+    for (int32_t i = 0; i < g->n_nodes; i++) b.group[i] = -1;
+    return b;
+}
+
+/* The gradient of the loss is one; without a loss, whatever comes after gives each output's. */
+static void seed(cm__backward *b, const int32_t *outputs, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        const cm_tensor *y = cm__t(b->g, outputs[i]);
+        if (!b->needs[outputs[i]] || b->gradient[outputs[i]] >= 0) continue;
+        cm_role role = y->rank == 0 ? CM_ROLE_CONSTANT : CM_ROLE_GRADIENT;
+        b->gradient[outputs[i]] = cm__leaf(b->g, cm__format(b->g->ctx, "%s.grad", y->name), role, gradient_type(y->dtype), y->rank, y->dims);
+    }
+}
+
+int32_t *cm__backward_run(cm_graph *g, const int32_t *outputs, int32_t count, cm_recompute recompute)
+{
+    cm__backward b = begin(g);
+    find_needs(&b);
+    group_nodes(&b, recompute);
+    seed(&b, outputs, count);
+    g->phase = CM_BACKWARD;
+    for (int32_t i = b.forward_nodes - 1; i >= 0; i--) {
+        const cm_node *n = &g->nodes[i];
+        if (!cm__ops[n->op].gradient || !reached(&b, n)) continue;
+        g->origin = i;
+        g->block = n->block;
+        cm__place(g->ctx, "backward of node '%s' (%s)", n->name, cm_node_type(n));
+        cm__ops[n->op].gradient(&b, n);
+    }
+    cm__place(g->ctx, "%s", "");
+    g->origin = g->block = -1;
+    return b.gradient;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* blocks.c - repeated layers by the names of parameters, and what to tell the user about the model as read. */
+#include "graph/roles.h"
+
+#include <string.h>
+
+/* ---- blocks ----------------------------------------------------------------------------------------------------- */
+
+/* Bytes of a name up to and including its first all-digit component ("transformer.h.0" of "transformer.h.0.ln_1"). */
+static size_t block_prefix(const char *name)
+{
+    for (const char *at = name; *at;) {
+        size_t length = strcspn(at, "./"), digits = strspn(at, "0123456789");
+        if (digits == length && length && at > name) return (size_t)(at - name) + length;
+        at += length + (at[length] != 0);
+    }
+    return 0;
+}
+
+/* The name of a parameter the node reads that tells where in the model it is; NULL: none does. */
+static const char *telling_name(const cm_graph *g, const cm_node *n)
+{
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        const cm_tensor *t = n->inputs[i] >= 0 ? cm__t(g, n->inputs[i]) : NULL;
+        if (!t || t->role != CM_ROLE_PARAMETER || cm__name_is_invented(t->name)) continue;
+        if (strncmp(t->name, n->name, strlen(n->name)) == 0 && !block_prefix(t->name)) continue; /* made from the node's name */
+        return t->name;
+    }
+    return NULL;
+}
+
+void cm__find_blocks(cm_graph *g)
+{
+    cm__map blocks;
+    int32_t current = -1;
+    cm__map_init(&blocks, g->ctx);
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const char *name = telling_name(g, &g->nodes[i]);
+        cm__span    prefix = {name, name ? block_prefix(name) : 0};
+        if (name) current = prefix.length ? cm__map_get(&blocks, prefix) : -1;
+        if (prefix.length && current < 0) cm__map_put(&blocks, prefix, current = (int32_t)blocks.count);
+        g->nodes[i].block = current;
+    }
+}
+
+/* ---- review ----------------------------------------------------------------------------------------------------- */
+
+typedef struct census {
+    int32_t convolutions, wide_convolutions, normalisations, transformer_signs, parameters;
+} census;
+
+static bool is_wide(const cm_graph *g, const cm_node *n)
+{
+    const cm_tensor *w = cm__t(g, n->inputs[1]);
+    bool             wide = false;
+    for (int32_t i = 2; i < w->rank; i++) wide |= w->dims[i].fixed > 1;
+    return wide && cm__attr_int(n, CM_ATTR_GROUP, 1) == 1;
+}
+
+static census take_census(const cm_graph *g)
+{
+    census c = {0};
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        bool conv = n->op == CM_OP_CONV || n->op == CM_OP_CONV_TRANSPOSE;
+        c.convolutions += conv;
+        c.wide_convolutions += conv && is_wide(g, n);
+        c.normalisations += cm_node_class(n) == CM_CLASS_NORM;
+        c.transformer_signs += n->op == CM_OP_ATTENTION || n->op == CM_OP_LAYER_NORM || n->op == CM_OP_RMS_NORM ||
+                               n->op == CM_OP_GELU || n->op == CM_OP_SIMPLIFIED_LAYER_NORM;
+    }
+    for (int32_t t = 0; t < g->n_tensors; t++) c.parameters += g->tensors[t].role == CM_ROLE_PARAMETER;
+    return c;
+}
+
+void cm__review(cm_graph *g)
+{
+    census c = take_census(g);
+    bool   file = strcmp(g->source, "onnx") == 0;
+    if (g->optimizer == CM_OPTIMIZER_DEFAULT)
+        g->optimizer = c.convolutions && !c.transformer_signs ? CM_OPTIMIZER_MOMENTUM : CM_OPTIMIZER_ADAMW;
+    if (file && c.wide_convolutions >= 3 && !c.normalisations)
+        cm__warn(g, "no normalisation is left between %d convolutions: an exporter folds BatchNormalization away. If the model "
+                    "trains with it, export with torch.onnx.export(..., dynamo=True, optimize=False) or with "
+                    "training=TrainingMode.TRAINING", c.wide_convolutions);
+    if (file && !c.parameters && !g->bare_operator)
+        cm__warn(g, "no trainable parameter was found: the weights may be inputs of this graph");
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dims.c - arithmetic on dimensions (a B + b) and on costs (polynomials of B). */
+#include <stdio.h>
+#include <string.h>
+#include "graph/graph.h"
+
+static int64_t checked(cm_graph *g, bool overflow, int64_t value)
+{
+    if (overflow) cm__fail(g->ctx, CM_ERR_LIMIT, "a size overflows 64 bits");
+    return value;
+}
+
+cm_dim cm__dim_mul(cm_graph *g, cm_dim a, cm_dim b)
+{
+    if (a.per_batch && b.per_batch) cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "a dimension grows with the square of the batch size");
+    int64_t x, y, fixed;
+    bool    over = __builtin_mul_overflow(a.per_batch, b.fixed, &x) | __builtin_mul_overflow(b.per_batch, a.fixed, &y);
+    over |= __builtin_add_overflow(x, y, &x) | __builtin_mul_overflow(a.fixed, b.fixed, &fixed);
+    return (cm_dim){checked(g, over, x), checked(g, over, fixed)};
+}
+
+cm_dim cm__dim_add(cm_graph *g, cm_dim a, cm_dim b)
+{
+    int64_t x, y;
+    bool    over = __builtin_add_overflow(a.per_batch, b.per_batch, &x) | __builtin_add_overflow(a.fixed, b.fixed, &y);
+    return (cm_dim){checked(g, over, x), checked(g, over, y)};
+}
+
+cm_dim cm__dim_sub(cm_graph *g, cm_dim a, cm_dim b)
+{
+    int64_t x, y;
+    bool    over = __builtin_sub_overflow(a.per_batch, b.per_batch, &x) | __builtin_sub_overflow(a.fixed, b.fixed, &y);
+    return (cm_dim){checked(g, over, x), checked(g, over, y)};
+}
+
+bool cm__dim_div(cm_dim a, cm_dim b, cm_dim *quotient)
+{
+    if (b.per_batch == 0) {
+        if (b.fixed == 0 || b.fixed == -1 || a.per_batch % b.fixed || a.fixed % b.fixed) return false;
+        *quotient = (cm_dim){a.per_batch / b.fixed, a.fixed / b.fixed};
+        return true;
+    }
+    if (b.per_batch == -1 || a.per_batch % b.per_batch) return false; /* (k a B + k b) / (a B + b) = k */
+    int64_t k = a.per_batch / b.per_batch, product;
+    if (__builtin_mul_overflow(k, b.fixed, &product) || product != a.fixed) return false;
+    *quotient = cm__fixed(k);
+    return true;
+}
+
+cm_poly cm__poly_const(double c) { return (cm_poly){{c}}; }
+
+cm_poly cm__poly_dim(cm_dim d) { return (cm_poly){{(double)d.fixed, (double)d.per_batch}}; }
+
+cm_poly cm__poly_add(cm_poly a, cm_poly b)
+{
+    for (int i = 0; i < CM_POLY_TERMS; i++) a.c[i] += b.c[i];
+    return a;
+}
+
+cm_poly cm__poly_mul(cm_poly a, cm_poly b)
+{
+    cm_poly p = {{0}};
+    for (int i = 0; i < CM_POLY_TERMS; i++)
+        for (int j = 0; i + j < CM_POLY_TERMS; j++) p.c[i + j] += a.c[i] * b.c[j];
+    return p;
+}
+
+cm_poly cm__poly_scale(cm_poly a, double factor)
+{
+    for (int i = 0; i < CM_POLY_TERMS; i++) a.c[i] *= factor;
+    return a;
+}
+
+cm_poly cm__poly_product(const cm_dim *dims, int32_t count)
+{
+    cm_poly p = cm__poly_const(1);
+    for (int32_t i = 0; i < count; i++) p = cm__poly_mul(p, cm__poly_dim(dims[i]));
+    return p;
+}
+
+double cm_poly_at(const cm_poly *poly, double batch)
+{
+    double sum = 0;
+    for (int i = CM_POLY_TERMS - 1; i >= 0; i--) sum = sum * batch + poly->c[i];
+    return sum;
+}
+
+cm_poly cm_tensor_elements(const cm_tensor *tensor) { return cm__poly_product(tensor->dims, tensor->rank); }
+
+cm_poly cm_tensor_bytes(const cm_tensor *tensor)
+{
+    return cm__poly_scale(cm_tensor_elements(tensor), (double)cm_dtype_size(tensor->dtype));
+}
+
+static int dim_text(char *buf, size_t size, cm_dim d)
+{
+    if (!d.per_batch) return snprintf(buf, size, "%lld", (long long)d.fixed);
+    int n = d.per_batch == 1 ? snprintf(buf, size, "B") : snprintf(buf, size, "%lldB", (long long)d.per_batch);
+    if (d.fixed && n > 0 && (size_t)n < size) n += snprintf(buf + n, size - (size_t)n, "%+lld", (long long)d.fixed);
+    return n;
+}
+
+const char *cm__dims_text(const cm_graph *g, const cm_tensor *t)
+{
+    char   text[CM__RANK_MAX * 48] = "[";
+    size_t used = 1;
+    for (int32_t i = 0; i < t->rank && used < sizeof text - 64; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s", i ? ", " : "");
+        used += (size_t)dim_text(text + used, sizeof text - used, t->dims[i]);
+    }
+    snprintf(text + used, sizeof text - used, "]");
+    return cm__text_copy(g->ctx, text);
+}

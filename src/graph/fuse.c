@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuse.c - what runtimes run as one operator, recognised where a file writes it out.
+ *
+ * In this order: exporters' noise (zero biases expanded from a scalar, casts and reshapes that change nothing, inactive
+ * dropout), linear layers (MatMul by a parameter, then Add), GELU, SiLU, layer and RMS normalisation, attention. A match
+ * rewrites its last node in place; what nobody reads afterwards is pruned.
+ */
+#include "graph/fuse.h"
+
+#include <string.h>
+
+/* ---- matching --------------------------------------------------------------------------------------------------- */
+
+int32_t cm__made_by(const cm__fuser *f, int32_t tensor, int op)
+{
+    int32_t node = tensor < 0 ? -1 : cm__t(f->g, tensor)->producer;
+    return node >= 0 && f->g->nodes[node].op == op ? node : -1;
+}
+
+static bool is_returned(const cm_graph *g, int32_t tensor)
+{
+    for (int32_t i = 0; i < g->n_outputs; i++)
+        if (g->outputs[i] == tensor) return true;
+    return false;
+}
+
+int32_t cm__only_reader(const cm__fuser *f, int32_t tensor)
+{
+    if (tensor >= f->tensors) return -1; /* made by this pass: nobody reads it yet */
+    int32_t first = f->uses.first[tensor];
+    if (f->uses.first[tensor + 1] - first != 1 || is_returned(f->g, tensor)) return -1;
+    return f->uses.list[first].node;
+}
+
+int32_t cm__only_reader_op(const cm__fuser *f, int32_t tensor, int op)
+{
+    int32_t node = cm__only_reader(f, tensor);
+    return node >= 0 && f->g->nodes[node].op == op ? node : -1;
+}
+
+bool cm__is_number(const cm__fuser *f, int32_t tensor, double *value)
+{
+    if (tensor < 0) return false;
+    const cm_tensor *t = cm__t(f->g, tensor);
+    if (!t->value || cm__small_count(t) != 1) return false;
+    *value = cm__is_float(t->dtype) ? t->value->f : (double)t->value->i.fixed;
+    return true;
+}
+
+int32_t cm__other_input(const cm_node *n, int32_t tensor)
+{
+    if (n->n_inputs != 2) return -1;
+    return n->inputs[0] == tensor ? n->inputs[1] : n->inputs[1] == tensor ? n->inputs[0] : -1;
+}
+
+int32_t cm__scaled_input(const cm__fuser *f, int32_t node)
+{
+    const cm_node *n = &f->g->nodes[node];
+    double         c;
+    if ((n->op == CM_OP_MUL || n->op == CM_OP_DIV) && cm__is_number(f, n->inputs[1], &c)) return n->inputs[0];
+    if (n->op == CM_OP_MUL && cm__is_number(f, n->inputs[0], &c)) return n->inputs[1];
+    return -1;
+}
+
+bool cm__comes_from(const cm__fuser *f, int32_t tensor, int32_t ancestor, int depth)
+{
+    if (tensor == ancestor) return true;
+    int32_t node = tensor < 0 ? -1 : cm__t(f->g, tensor)->producer;
+    if (node < 0 || depth == 0) return false;
+    const cm_node *n = &f->g->nodes[node];
+    for (int32_t i = 0; i < n->n_inputs && i < 2; i++)
+        if (cm__comes_from(f, n->inputs[i], ancestor, depth - 1)) return true;
+    return false;
+}
+
+/* ---- rewriting -------------------------------------------------------------------------------------------------- */
+
+bool cm__same_shape(const cm_tensor *a, const cm_tensor *b)
+{
+    bool same = a->rank == b->rank;
+    for (int32_t i = 0; same && i < a->rank; i++) same = cm__dim_same(a->dims[i], b->dims[i]);
+    return same;
+}
+
+bool cm__rewrite(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int32_t n, const cm__attr *attrs, int32_t n_attrs)
+{
+    cm_graph *g = f->g;
+    cm_node   old = g->nodes[node];
+    int32_t   result = old.outputs[0], block = g->block, made = g->n_nodes;
+    g->block = old.block;
+    cm_node fused = *cm__emit_node(g, op, old.name, inputs, n, attrs, n_attrs, 0); /* at the end, for its shape */
+    g->block = block;
+    g->n_nodes = made;
+    if (!cm__same_shape(cm__t(g, fused.outputs[0]), cm__t(g, result))) return false;
+    cm__t(g, fused.outputs[0])->producer = -1;
+    ((int32_t *)fused.outputs)[0] = result;
+    for (int32_t o = 0; o < fused.n_outputs; o++) {
+        cm__t(g, fused.outputs[o])->producer = node;
+        cm__t(g, fused.outputs[o])->storage = fused.outputs[o];
+    }
+    g->nodes[node] = fused;
+    return true;
+}
+
+/* Everyone who reads `from` reads `to` instead. */
+static void replace(cm__fuser *f, int32_t from, int32_t to)
+{
+    for (int32_t u = f->uses.first[from]; u < f->uses.first[from + 1]; u++) {
+        cm__use use = f->uses.list[u];
+        ((int32_t *)f->g->nodes[use.node].inputs)[use.slot] = to;
+    }
+    for (int32_t i = 0; i < f->g->n_outputs; i++)
+        if (f->g->outputs[i] == from) f->g->outputs[i] = to;
+}
+
+/* ---- noise ------------------------------------------------------------------------------------------------------ */
+
+static bool changes_nothing(const cm__fuser *f, const cm_node *n)
+{
+    const cm_tensor *x = cm__in(f->g, n, 0), *y = cm__t(f->g, n->outputs[0]);
+    double           ratio, active;
+    switch (n->op) {
+    case CM_OP_IDENTITY: return true;
+    case CM_OP_CAST:
+    case CM_OP_CAST_LIKE: return x->dtype == y->dtype;
+    case CM_OP_EXPAND:
+    case CM_OP_RESHAPE: return cm__same_shape(x, y);
+    case CM_OP_DROPOUT:
+        ratio = cm__has(n, 1) && cm__is_number(f, n->inputs[1], &ratio) ? ratio : cm__attr_real(n, CM_ATTR_RATIO, 0.5);
+        if (!(cm__has(n, 2) && cm__is_number(f, n->inputs[2], &active))) active = 1;
+        return ratio == 0 || active == 0 || cm__attr_int(n, CM_ATTR_IS_TEST, 0);
+    default: return false;
+    }
+}
+
+static void drop_noise(cm__fuser *f, int32_t node)
+{
+    const cm_node *n = &f->g->nodes[node];
+    if (n->n_inputs < 1 || n->inputs[0] < 0 || !changes_nothing(f, n)) return;
+    replace(f, n->outputs[0], n->inputs[0]); /* in a chain of noise inputs[0] is final already */
+}
+
+/* A bias that is a constant zero spread over the channels is none. */
+static void drop_zero_bias(cm__fuser *f, int32_t node)
+{
+    cm_node *n = &f->g->nodes[node];
+    if ((n->op != CM_OP_CONV && n->op != CM_OP_CONV_TRANSPOSE && n->op != CM_OP_GEMM) || !cm__has(n, 2)) return;
+    int32_t t = n->inputs[2], from;
+    double  zero;
+    while ((from = cm__t(f->g, t)->producer) >= 0 &&
+           (f->g->nodes[from].op == CM_OP_EXPAND || f->g->nodes[from].op == CM_OP_CAST_LIKE || f->g->nodes[from].op == CM_OP_CAST))
+        t = f->g->nodes[from].inputs[0];
+    const cm_tensor *b = cm__t(f->g, t);
+    bool known_zero = cm__is_number(f, t, &zero) && zero == 0;
+    if (b->value && cm__is_float(b->dtype) && cm__small_count(b) > 1) {
+        known_zero = b->role == CM_ROLE_CONSTANT || b->producer >= 0;
+        for (int64_t i = 0; i < cm__small_count(b); i++) known_zero &= b->value[i].f == 0;
+    }
+    if (known_zero && b->role != CM_ROLE_PARAMETER) n->n_inputs = 2;
+}
+
+/* ---- linear layers ---------------------------------------------------------------------------------------------- */
+
+/* The parameter behind a weight operand, and whether it is transposed on the way. */
+static int32_t weight_of(const cm__fuser *f, int32_t tensor, bool *transposed)
+{
+    int32_t view = cm__made_by(f, tensor, CM_OP_TRANSPOSE);
+    *transposed = view >= 0 && cm__t(f->g, tensor)->rank == 2;
+    int32_t w = *transposed ? f->g->nodes[view].inputs[0] : tensor;
+    return cm__t(f->g, w)->role == CM_ROLE_PARAMETER && cm__t(f->g, w)->rank == 2 ? w : -1;
+}
+
+static void fuse_product(cm__fuser *f, int32_t node)
+{
+    const cm_node *n = &f->g->nodes[node];
+    bool           transposed;
+    int32_t        w = n->op == CM_OP_MATMUL || n->op == CM_OP_GEMM ? weight_of(f, n->inputs[1], &transposed) : -1;
+    if (w < 0 || (n->op == CM_OP_GEMM && !transposed)) return;
+    int64_t  trans_b = transposed != (n->op == CM_OP_GEMM && cm__attr_int(n, CM_ATTR_TRANS_B, 0));
+    int32_t  inputs[3] = {n->inputs[0], w, cm__has(n, 2) ? n->inputs[2] : -1};
+    cm__attr attrs[2] = {CM__INTS(CM_ATTR_TRANS_B, trans_b), CM__INTS(CM_ATTR_TRANS_A, cm__attr_int(n, CM_ATTR_TRANS_A, 0))};
+    cm__rewrite(f, node, CM_OP_GEMM, inputs, inputs[2] >= 0 ? 3 : 2, attrs, 2);
+}
+
+static void fuse_bias(cm__fuser *f, int32_t node)
+{
+    const cm_node *n = &f->g->nodes[node];
+    if (n->op != CM_OP_GEMM || n->n_inputs != 2) return;
+    int32_t add = cm__only_reader_op(f, n->outputs[0], CM_OP_ADD);
+    if (add < 0) return;
+    int32_t          bias = cm__other_input(&f->g->nodes[add], n->outputs[0]);
+    const cm_tensor *b = bias < 0 ? NULL : cm__t(f->g, bias);
+    if (!b || b->role != CM_ROLE_PARAMETER || b->rank != 1) return;
+    cm__attr attrs[2] = {CM__INTS(CM_ATTR_TRANS_B, cm__attr_int(n, CM_ATTR_TRANS_B, 0)),
+                         CM__INTS(CM_ATTR_TRANS_A, cm__attr_int(n, CM_ATTR_TRANS_A, 0))};
+    cm__rewrite(f, add, CM_OP_GEMM, (int32_t[]){n->inputs[0], n->inputs[1], bias}, 3, attrs, 2);
+}
+
+/* ---- the pass --------------------------------------------------------------------------------------------------- */
+
+static void (*const passes[])(cm__fuser *, int32_t) = {
+    drop_noise, drop_zero_bias, fuse_product, fuse_bias, cm__fuse_gelu, cm__fuse_silu, cm__fuse_norm, cm__fuse_attention,
+};
+
+void cm__fuse(cm_graph *g)
+{
+    for (size_t p = 0; p < sizeof passes / sizeof *passes; p++) {
+        cm__fuser f = {.g = g, .uses = cm__uses_of(g), .tensors = g->n_tensors};
+        int32_t   nodes = g->n_nodes;
+        for (int32_t i = 0; i < nodes; i++) passes[p](&f, i);
+        cm__prune(g);
+    }
+}

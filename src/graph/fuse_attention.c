@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuse_attention.c - attention written as MatMul, scale, mask, Softmax, MatMul, as one operator.
+ *
+ * Found from the Softmax: down over dropout and PyTorch's guard against rows of NaN to the product with V; up over the
+ * scale and the mask to the product of Q and K. A mask that does not depend on the model's inputs is dropped: it is the
+ * causal one if it compares positions or is a square of constants, and lets everything through otherwise. Products of
+ * three dimensions without a scale (a non-local block, say) stay as they are: no runtime takes them for attention.
+ */
+#include "graph/fuse.h"
+
+#define CHAIN 8       /* operators from a product to the softmax or from Q, K to the product, at most */
+#define MASK_NODES 128 /* tensors looked through for where a mask comes from */
+
+typedef struct match {
+    int32_t q, k, v, mask, last;
+    bool    scaled, causal;
+    double  dropout;
+} match;
+
+/* ---- down to V -------------------------------------------------------------------------------------------------- */
+
+/* Where(IsNaN(p), 0, p): a row that is masked throughout counts as zero. */
+static int32_t past_nan_guard(const cm__fuser *f, int32_t p)
+{
+    int32_t where = -1;
+    bool    tested = false;
+    if (p >= f->tensors) return -1;
+    int32_t first = f->uses.first[p];
+    if (f->uses.first[p + 1] - first != 2) return -1;
+    for (int32_t u = first; u < first + 2; u++) {
+        int32_t node = f->uses.list[u].node;
+        tested |= f->g->nodes[node].op == CM_OP_IS_NAN;
+        if (f->g->nodes[node].op == CM_OP_WHERE) where = node;
+    }
+    return tested && where >= 0 ? f->g->nodes[where].outputs[0] : -1;
+}
+
+static bool find_v(const cm__fuser *f, int32_t p, match *m)
+{
+    for (int step = 0; step < CHAIN; step++) {
+        int32_t guarded = past_nan_guard(f, p), next = guarded >= 0 ? -1 : cm__only_reader(f, p);
+        if (guarded < 0 && next < 0) return false;
+        const cm_node *n = next < 0 ? NULL : &f->g->nodes[next];
+        if (guarded >= 0) {
+            p = guarded;
+        } else if (n->op == CM_OP_DROPOUT) {
+            if (!(cm__has(n, 1) && cm__is_number(f, n->inputs[1], &m->dropout))) m->dropout = cm__attr_real(n, CM_ATTR_RATIO, 0.5);
+            p = n->outputs[0];
+        } else if (n->op == CM_OP_CAST) {
+            p = n->outputs[0];
+        } else {
+            m->last = next;
+            m->v = n->inputs[1];
+            return n->op == CM_OP_MATMUL && n->inputs[0] == p;
+        }
+    }
+    return false;
+}
+
+/* ---- up to Q and K ---------------------------------------------------------------------------------------------- */
+
+/* The side of Add(scores, mask) or Where(condition, ., .) that leads to the product; the other one is the mask. */
+static int32_t past_mask(const cm__fuser *f, const cm_node *n, match *m)
+{
+    double  number;
+    int32_t scores = -1, mask = -1;
+    if (n->op == CM_OP_WHERE) {
+        scores = cm__is_number(f, n->inputs[1], &number) ? n->inputs[2] : n->inputs[1];
+        mask = n->inputs[0];
+    } else if (n->op == CM_OP_ADD) {
+        int32_t made = cm__t(f->g, n->inputs[0])->producer;
+        int     op = made < 0 ? -1 : f->g->nodes[made].op;
+        bool    first = op == CM_OP_MATMUL || op == CM_OP_MUL || op == CM_OP_DIV;
+        scores = n->inputs[first ? 0 : 1];
+        mask = n->inputs[first ? 1 : 0];
+    }
+    if (scores >= 0 && m->mask >= 0) return -1; /* two masks: left alone */
+    if (scores >= 0) m->mask = mask;
+    return scores;
+}
+
+static int32_t find_product(const cm__fuser *f, int32_t scores, match *m)
+{
+    for (int step = 0; step < CHAIN; step++) {
+        int32_t node = cm__t(f->g, scores)->producer, scaled;
+        if (node < 0) return -1;
+        const cm_node *n = &f->g->nodes[node];
+        if (n->op == CM_OP_MATMUL) return node;
+        if (n->op == CM_OP_CAST) scores = n->inputs[0];
+        else if ((scaled = cm__scaled_input(f, node)) >= 0) {
+            scores = scaled;
+            m->scaled = true;
+        } else scores = past_mask(f, n, m);
+        if (scores < 0) return -1;
+    }
+    return -1;
+}
+
+static int32_t past_scale(const cm__fuser *f, int32_t t, match *m)
+{
+    int32_t node = cm__t(f->g, t)->producer, scaled = node < 0 ? -1 : cm__scaled_input(f, node);
+    m->scaled |= scaled >= 0;
+    return scaled >= 0 ? scaled : t;
+}
+
+static bool is_turned(const cm_tensor *k, const cm_tensor *turned)
+{
+    bool fits = k->rank == turned->rank && k->rank >= 3;
+    for (int32_t i = 0; fits && i < k->rank - 2; i++) fits = cm__dim_same(k->dims[i], turned->dims[i]);
+    return fits && cm__dim_same(k->dims[k->rank - 1], turned->dims[k->rank - 2]) &&
+           cm__dim_same(k->dims[k->rank - 2], turned->dims[k->rank - 1]);
+}
+
+/* [B, S, H, d] turned to [B, H, d, S] in one go: turn it to [B, H, S, d] instead. */
+static int32_t turn_less(cm__fuser *f, int32_t node, const cm_tensor *turned)
+{
+    const cm_node  *n = &f->g->nodes[node];
+    const cm__attr *perm = cm__attr_find(n, CM_ATTR_PERM);
+    int32_t         rank = turned->rank;
+    if (!perm || perm->count != 4 || rank != 4 || cm__only_reader(f, n->outputs[0]) < 0) return -1;
+    cm_dim  dims[4] = {turned->dims[0], turned->dims[1], turned->dims[3], turned->dims[2]};
+    int64_t order[4] = {perm->ints[0], perm->ints[1], perm->ints[3], perm->ints[2]};
+    cm_tensor *y = cm__t(f->g, n->outputs[0]);
+    for (int32_t i = 0; i < 4; i++) {
+        ((int64_t *)perm->ints)[i] = order[i];
+        ((cm_dim *)y->dims)[i] = dims[i];
+    }
+    return n->outputs[0];
+}
+
+/* K behind the operand [.., d, S]: the nearest tensor shaped [.., S, d] over views and scales. */
+static int32_t find_k(cm__fuser *f, int32_t operand, match *m)
+{
+    int32_t t = past_scale(f, operand, m), first_turn = -1;
+    for (int step = 0; step < CHAIN; step++) {
+        int32_t node = cm__t(f->g, t)->producer;
+        if (node < 0) break;
+        const cm_node *n = &f->g->nodes[node];
+        if (n->op == CM_OP_TRANSPOSE && first_turn < 0) first_turn = node;
+        if (n->op != CM_OP_TRANSPOSE && n->op != CM_OP_RESHAPE && cm__scaled_input(f, node) < 0) break;
+        t = cm__scaled_input(f, node) >= 0 ? past_scale(f, t, m) : n->inputs[0];
+        if (first_turn >= 0 && is_turned(cm__t(f->g, t), cm__t(f->g, operand))) return t;
+    }
+    bool direct = first_turn >= 0 && cm__same_shape(cm__t(f->g, f->g->nodes[first_turn].outputs[0]), cm__t(f->g, operand));
+    return direct ? turn_less(f, first_turn, cm__t(f->g, operand)) : -1;
+}
+
+/* ---- masks ------------------------------------------------------------------------------------------------------ */
+
+static bool compares_positions(int op)
+{
+    return op == CM_OP_LESS || op == CM_OP_LESS_OR_EQUAL || op == CM_OP_GREATER || op == CM_OP_GREATER_OR_EQUAL || op == CM_OP_TRILU;
+}
+
+static bool is_square(const cm_tensor *t)
+{
+    return t->rank >= 2 && t->dims[t->rank - 1].fixed > 1 && cm__dim_same(t->dims[t->rank - 1], t->dims[t->rank - 2]);
+}
+
+static bool in_queue(const int32_t *queue, int32_t count, int32_t tensor)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (queue[i] == tensor) return true;
+    return false;
+}
+
+/* Look through where a mask comes from; false if it depends on what the model is fed. */
+static bool trace_mask(const cm__fuser *f, int32_t tensor, bool *causal)
+{
+    int32_t queue[MASK_NODES] = {tensor}, count = 1;
+    for (int32_t i = 0; i < count; i++) {
+        const cm_tensor *t = cm__t(f->g, queue[i]);
+        if (t->role == CM_ROLE_INPUT || t->role == CM_ROLE_PARAMETER) return false;
+        if (t->producer < 0) {
+            *causal |= is_square(t);
+            continue;
+        }
+        const cm_node *n = &f->g->nodes[t->producer];
+        *causal |= compares_positions(n->op);
+        if (n->op == CM_OP_SHAPE || n->op == CM_OP_SIZE) continue; /* a shape is no data */
+        for (int32_t k = 0; k < n->n_inputs; k++) {
+            if (n->inputs[k] < 0) continue;
+            if (in_queue(queue, count, n->inputs[k])) continue;
+            if (count == MASK_NODES) return false;
+            queue[count++] = n->inputs[k];
+        }
+    }
+    return true;
+}
+
+/* ---- the operator ----------------------------------------------------------------------------------------------- */
+
+void cm__fuse_attention(cm__fuser *f, int32_t node)
+{
+    const cm_node *n = &f->g->nodes[node];
+    match          m = {.mask = -1};
+    if (n->op != CM_OP_SOFTMAX || !find_v(f, n->outputs[0], &m)) return;
+    int32_t product = find_product(f, n->inputs[0], &m);
+    if (product < 0) return;
+    m.q = past_scale(f, f->g->nodes[product].inputs[0], &m);
+    int32_t rank = cm__t(f->g, m.q)->rank;
+    if (rank != 4 && !(rank == 3 && m.scaled)) return;
+    m.k = find_k(f, f->g->nodes[product].inputs[1], &m);
+    if (m.k < 0 || cm__t(f->g, m.v)->rank != rank) return;
+    bool    constant_mask = m.mask >= 0 && trace_mask(f, m.mask, &m.causal);
+    int32_t inputs[4] = {m.q, m.k, m.v, m.mask};
+    bool    keep_mask = m.mask >= 0 && !constant_mask;
+    cm__attr attrs[4] = {CM__INTS(CM_ATTR_CAUSAL, constant_mask && m.causal), CM__REAL(CM_ATTR_DROPOUT, m.dropout),
+                         CM__INTS(CM_ATTR_Q_NUM_HEADS, 1), CM__INTS(CM_ATTR_KV_NUM_HEADS, 1)};
+    cm__rewrite(f, m.last, CM_OP_ATTENTION, inputs, keep_mask ? 4 : 3, attrs, rank == 3 ? 4 : 2);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuse_norm.c - layer and RMS normalisation written out: x (or x - mean) over sqrt(mean of squares + eps), scaled, shifted. */
+#include "graph/fuse.h"
+
+/* d where `tensor` is the mean of d squared, plus a number; -1 otherwise. */
+static int32_t squared_under(const cm__fuser *f, int32_t tensor)
+{
+    double  number;
+    int32_t add = cm__made_by(f, tensor, CM_OP_ADD);
+    if (add < 0) return -1;
+    const cm_node *a = &f->g->nodes[add];
+    int32_t        mean = cm__made_by(f, cm__is_number(f, a->inputs[1], &number) ? a->inputs[0] : a->inputs[1], CM_OP_REDUCE_MEAN);
+    if (mean < 0) return -1;
+    int32_t square = f->g->nodes[mean].inputs[0], power = cm__made_by(f, square, CM_OP_POW), product = cm__made_by(f, square, CM_OP_MUL);
+    if (power >= 0 && cm__is_number(f, f->g->nodes[power].inputs[1], &number) && number == 2) return f->g->nodes[power].inputs[0];
+    if (product >= 0 && f->g->nodes[product].inputs[0] == f->g->nodes[product].inputs[1]) return f->g->nodes[product].inputs[0];
+    return -1;
+}
+
+/* x where `tensor` is x minus its mean; -1 otherwise. */
+static int32_t centred(const cm__fuser *f, int32_t tensor)
+{
+    int32_t sub = cm__made_by(f, tensor, CM_OP_SUB);
+    if (sub < 0) return -1;
+    int32_t x = f->g->nodes[sub].inputs[0], mean = cm__made_by(f, f->g->nodes[sub].inputs[1], CM_OP_REDUCE_MEAN);
+    return mean >= 0 && f->g->nodes[mean].inputs[0] == x ? x : -1;
+}
+
+/* The node that divides d by the root: Div(d, root), or Mul(d, 1/root). */
+static int32_t quotient(const cm__fuser *f, int32_t node, int32_t d)
+{
+    const cm_node *n = &f->g->nodes[node];
+    int32_t        root = n->outputs[0], inverse = cm__only_reader_op(f, root, CM_OP_RECIPROCAL);
+    bool           inverted = n->op == CM_OP_POW || inverse >= 0;
+    if (inverse >= 0) root = f->g->nodes[inverse].outputs[0];
+    int32_t last = cm__only_reader_op(f, root, inverted ? CM_OP_MUL : CM_OP_DIV);
+    if (last < 0 || cm__other_input(&f->g->nodes[last], root) != d) return -1;
+    return !inverted && f->g->nodes[last].inputs[0] != d ? -1 : last;
+}
+
+/* A following Mul or Add by a vector parameter; moves `last` on and returns the parameter. */
+static int32_t affine(const cm__fuser *f, int32_t *last, int op)
+{
+    int32_t t = f->g->nodes[*last].outputs[0], next = cm__only_reader(f, t);
+    if (next >= 0 && f->g->nodes[next].op == CM_OP_CAST) {
+        t = f->g->nodes[next].outputs[0];
+        next = cm__only_reader(f, t);
+    }
+    if (next < 0 || f->g->nodes[next].op != op) return -1;
+    int32_t parameter = cm__other_input(&f->g->nodes[next], t);
+    if (parameter < 0 || cm__t(f->g, parameter)->role != CM_ROLE_PARAMETER || cm__t(f->g, parameter)->rank != 1) return -1;
+    *last = next;
+    return parameter;
+}
+
+void cm__fuse_norm(cm__fuser *f, int32_t node)
+{
+    const cm_node *n = &f->g->nodes[node];
+    double         power;
+    bool           root = n->op == CM_OP_SQRT || (n->op == CM_OP_POW && cm__is_number(f, n->inputs[1], &power) && power == -0.5);
+    int32_t        d = root ? squared_under(f, n->inputs[0]) : -1, last = d < 0 ? -1 : quotient(f, node, d);
+    if (last < 0) return;
+    int32_t  x = centred(f, d), inputs[3] = {x >= 0 ? x : d}, count = 1;
+    int32_t  scale = affine(f, &last, CM_OP_MUL), shift = scale >= 0 && x >= 0 ? affine(f, &last, CM_OP_ADD) : -1;
+    cm__attr attrs[2] = {CM__INTS(CM_ATTR_AXIS, -1), CM__INTS(CM_ATTR_WRITTEN_AS, x >= 0 ? 9 : 6)};
+    if (scale >= 0) inputs[count++] = scale;
+    if (shift >= 0) inputs[count++] = shift;
+    cm__rewrite(f, last, x >= 0 ? CM_OP_LAYER_NORM : CM_OP_RMS_NORM, inputs, count, attrs, 2);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gradient.c - what each operator's backward computes and reads: the rules that ops.def names.
+ *
+ * A rule reads the gradient of the node's output, asks for the forward tensors it needs (which is what keeps them
+ * alive until then) and gives each input that wants one its gradient. What is read follows PyTorch's autograd.
+ */
+#include "graph/backward.h"
+#include "graph/rules.h"
+
+static int32_t dy_of(cm__backward *b, const cm_node *n) { return cm__gradient_of_output(b, n, 0); }
+
+static int32_t kept_in(cm__backward *b, const cm_node *n, int32_t input) { return cm__kept(b, n->inputs[input]); }
+
+/* One kernel over the gradient and what was kept, as large as `input`. */
+static void elementwise(cm__backward *b, const cm_node *n, int32_t input, const int32_t *kept, int32_t n_kept)
+{
+    int32_t inputs[8] = {dy_of(b, n)}, count = 1, like;
+    for (int32_t i = 0; i < n_kept; i++) inputs[count++] = kept[i];
+    cm_poly dy = cm_tensor_elements(cm__t(b->g, inputs[0])), x = cm_tensor_elements(cm__t(b->g, n->inputs[input]));
+    like = cm_poly_at(&dy, 1) > cm_poly_at(&x, 1) ? inputs[0] : n->inputs[input]; /* broadcast: computed wide, summed by give */
+    cm__give(b, n, n->inputs[input], cm__back(b, n, CM_OP_ELEMENTWISE_GRAD, like, inputs, count));
+}
+
+void cm__gradient_input(cm__backward *b, const cm_node *n) { elementwise(b, n, 0, (int32_t[]){kept_in(b, n, 0)}, 1); }
+
+void cm__gradient_output(cm__backward *b, const cm_node *n) { elementwise(b, n, 0, (int32_t[]){cm__kept(b, n->outputs[0])}, 1); }
+
+void cm__gradient_linear(cm__backward *b, const cm_node *n) { elementwise(b, n, 0, NULL, 0); }
+
+void cm__gradient_cast(cm__backward *b, const cm_node *n) { cm__give(b, n, n->inputs[0], dy_of(b, n)); }
+
+void cm__gradient_add(cm__backward *b, const cm_node *n)
+{
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        if (!cm__wants(b, n, i)) continue;
+        bool changes = (n->op == CM_OP_SUB && i == 1) || n->op == CM_OP_MEAN;
+        if (changes) elementwise(b, n, i, NULL, 0);
+        else cm__give(b, n, n->inputs[i], dy_of(b, n));
+    }
+}
+
+void cm__gradient_mul(cm__backward *b, const cm_node *n)
+{
+    for (int32_t i = 0; i < 2; i++)
+        if (cm__wants(b, n, i)) elementwise(b, n, i, (int32_t[]){kept_in(b, n, 1 - i)}, 1);
+}
+
+void cm__gradient_div(cm__backward *b, const cm_node *n)
+{
+    if (cm__wants(b, n, 0)) elementwise(b, n, 0, (int32_t[]){kept_in(b, n, 1)}, 1);
+    if (cm__wants(b, n, 1)) elementwise(b, n, 1, (int32_t[]){kept_in(b, n, 0), kept_in(b, n, 1)}, 2);
+}
+
+void cm__gradient_pow(cm__backward *b, const cm_node *n)
+{
+    if (cm__wants(b, n, 0)) elementwise(b, n, 0, (int32_t[]){kept_in(b, n, 0), kept_in(b, n, 1)}, 2);
+    if (cm__wants(b, n, 1)) elementwise(b, n, 1, (int32_t[]){kept_in(b, n, 0), cm__kept(b, n->outputs[0])}, 2);
+}
+
+void cm__gradient_prelu(cm__backward *b, const cm_node *n)
+{
+    int32_t kept[] = {kept_in(b, n, 0), kept_in(b, n, 1)};
+    for (int32_t i = 0; i < 2; i++)
+        if (cm__wants(b, n, i)) elementwise(b, n, i, kept, 2);
+}
+
+/* Minimum and maximum pass the gradient to the operand that was chosen. */
+void cm__gradient_select(cm__backward *b, const cm_node *n)
+{
+    for (int32_t i = 0; i < n->n_inputs; i++)
+        if (cm__wants(b, n, i)) elementwise(b, n, i, (int32_t[]){kept_in(b, n, i), cm__kept(b, n->outputs[0])}, 2);
+}
+
+void cm__gradient_where(cm__backward *b, const cm_node *n)
+{
+    for (int32_t i = 1; i < 3; i++)
+        if (cm__wants(b, n, i)) elementwise(b, n, i, (int32_t[]){kept_in(b, n, 0)}, 1);
+}
+
+void cm__gradient_dropout(cm__backward *b, const cm_node *n)
+{
+    int32_t inputs[] = {dy_of(b, n), cm__kept(b, n->outputs[1])};
+    cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_DROPOUT_GRAD, n->inputs[0], inputs, 2));
+}
+
+/* ---- matrix products -------------------------------------------------------------------------------------------- */
+
+static void product(cm__backward *b, const cm_node *n, int op, int32_t input, int32_t dy, int32_t other)
+{
+    if (!cm__wants(b, n, input)) return;
+    cm__give(b, n, n->inputs[input], cm__back(b, n, op, n->inputs[input], (int32_t[]){dy, kept_in(b, n, other)}, 2));
+}
+
+static void bias(cm__backward *b, const cm_node *n, int32_t input)
+{
+    if (input < n->n_inputs && cm__wants(b, n, input)) cm__give(b, n, n->inputs[input], dy_of(b, n));
+}
+
+/* 8-bit products take the incoming gradient in 8 bits too. */
+static int32_t dy_in_type_of(cm__backward *b, const cm_node *n, int32_t input)
+{
+    int32_t dy = dy_of(b, n);
+    if (cm__t(b->g, n->inputs[input])->dtype != CM_FP8) return dy;
+    cm__attr to = CM__INTS(CM_ATTR_TO, CM_FP8);
+    return cm__emit(b->g, CM_OP_CAST, n->name, &dy, 1, &to, 1);
+}
+
+void cm__gradient_gemm(cm__backward *b, const cm_node *n)
+{
+    int32_t dy = dy_in_type_of(b, n, 0);
+    product(b, n, CM_OP_GEMM_GRAD_INPUT, 0, dy, 1);
+    product(b, n, CM_OP_GEMM_GRAD_WEIGHT, 1, dy, 0);
+    bias(b, n, 2);
+}
+
+void cm__gradient_matmul(cm__backward *b, const cm_node *n)
+{
+    int32_t dy = dy_in_type_of(b, n, 0);
+    product(b, n, CM_OP_MATMUL_GRAD, 0, dy, 1);
+    product(b, n, CM_OP_MATMUL_GRAD, 1, dy, 0);
+}
+
+void cm__gradient_einsum(cm__backward *b, const cm_node *n)
+{
+    for (int32_t i = 0; i < n->n_inputs && n->n_inputs <= 8; i++) {
+        if (!cm__wants(b, n, i)) continue;
+        int32_t inputs[8] = {dy_of(b, n)}, count = 1;
+        for (int32_t k = 0; k < n->n_inputs; k++)
+            if (k != i) inputs[count++] = kept_in(b, n, k);
+        cm__give(b, n, n->inputs[i], cm__back(b, n, CM_OP_EINSUM_GRAD, n->inputs[i], inputs, count));
+    }
+}
+
+void cm__gradient_conv(cm__backward *b, const cm_node *n)
+{
+    int32_t dy = dy_of(b, n);
+    product(b, n, CM_OP_CONV_GRAD_INPUT, 0, dy, 1);
+    product(b, n, CM_OP_CONV_GRAD_WEIGHT, 1, dy, 0);
+    bias(b, n, 2);
+}
+
+/* Further outputs of a backward kernel, one per input that wants a gradient, in order. */
+static void joint(cm__backward *b, const cm_node *n, int op, const int32_t *inputs, int32_t count, int32_t first, int32_t last)
+{
+    int32_t wanted[8], n_wanted = 0;
+    for (int32_t i = first; i <= last; i++)
+        if (i < n->n_inputs && cm__wants(b, n, i) && n_wanted < 8) wanted[n_wanted++] = n->inputs[i];
+    if (n_wanted == 0) return;
+    cm__back(b, n, op, wanted[0], inputs, count);
+    cm_node *node = cm__last(b->g);
+    for (int32_t i = 1; i < n_wanted; i++) {
+        const cm_tensor *like = cm__t(b->g, wanted[i]);
+        cm__set_output(b->g, node, i, like->dtype, like->rank, like->dims);
+        cm__t(b->g, node->outputs[i])->role = CM_ROLE_GRADIENT;
+    }
+    const int32_t *gradients = node->outputs;
+    for (int32_t i = 0; i < n_wanted; i++) cm__give(b, n, wanted[i], gradients[i]);
+}
+
+void cm__gradient_attention(cm__backward *b, const cm_node *n)
+{
+    int32_t inputs[7] = {dy_of(b, n), kept_in(b, n, 0), kept_in(b, n, 1), kept_in(b, n, 2),
+                         cm__kept(b, n->outputs[0]), cm__kept(b, n->outputs[1])};
+    int32_t count = 6;
+    if (cm__has(n, 3)) inputs[count++] = kept_in(b, n, 3);
+    joint(b, n, CM_OP_ATTENTION_GRAD, inputs, count, 0, 2);
+}
+
+void cm__gradient_rnn(cm__backward *b, const cm_node *n)
+{
+    int32_t inputs[16], count = 0;
+    for (int32_t o = 0; o < 3; o++)
+        if (cm__gradient_of_output(b, n, o) >= 0) inputs[count++] = cm__gradient_of_output(b, n, o);
+    for (int32_t i = 0; i < n->n_inputs && i < 8; i++)
+        if (cm__has(n, i)) inputs[count++] = kept_in(b, n, i);
+    inputs[count++] = cm__kept(b, n->outputs[0]);
+    inputs[count++] = cm__kept(b, n->outputs[3]);
+    joint(b, n, CM_OP_RNN_GRAD, inputs, count, 0, 7);
+}
+
+/* ---- normalisation, softmax, reductions ------------------------------------------------------------------------- */
+
+/* Input, scale and the statistics are kept; the shift is not. */
+void cm__gradient_norm(cm__backward *b, const cm_node *n)
+{
+    int32_t inputs[8] = {dy_of(b, n), kept_in(b, n, 0)}, count = 2;
+    if (cm__has(n, 1)) inputs[count++] = kept_in(b, n, 1);
+    for (int32_t o = 1; o < n->n_outputs && o < 3; o++)
+        if (n->outputs[o] >= 0) inputs[count++] = cm__kept(b, n->outputs[o]);
+    joint(b, n, CM_OP_NORM_GRAD, inputs, count, 0, 2);
+}
+
+void cm__gradient_softmax(cm__backward *b, const cm_node *n)
+{
+    int32_t inputs[] = {dy_of(b, n), cm__kept(b, n->outputs[0])};
+    cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_SOFTMAX_GRAD, n->inputs[0], inputs, 2));
+}
+
+void cm__gradient_reduce(cm__backward *b, const cm_node *n)
+{
+    elementwise(b, n, 0, (int32_t[]){kept_in(b, n, 0), cm__kept(b, n->outputs[0])}, 2);
+}
+
+/* A sum spreads its gradient without copying; a mean divides it on the way. */
+void cm__gradient_reduce_linear(cm__backward *b, const cm_node *n)
+{
+    int32_t dy = dy_of(b, n);
+    if (n->op != CM_OP_REDUCE_SUM) elementwise(b, n, 0, NULL, 0);
+    else cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_VIEW, n->inputs[0], &dy, 1));
+}
+
+void cm__gradient_pool(cm__backward *b, const cm_node *n)
+{
+    int32_t inputs[] = {dy_of(b, n), kept_in(b, n, 0)};
+    cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_POOL_GRAD, n->inputs[0], inputs, 2));
+}
+
+void cm__gradient_max_pool(cm__backward *b, const cm_node *n)
+{
+    int32_t inputs[] = {dy_of(b, n), kept_in(b, n, 0), cm__kept(b, n->outputs[1])};
+    cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_POOL_GRAD, n->inputs[0], inputs, 3));
+}
+
+/* ---- movement --------------------------------------------------------------------------------------------------- */
+
+static void same_data(cm__backward *b, const cm_node *n, int op, int32_t input)
+{
+    int32_t dy = dy_of(b, n);
+    cm__give(b, n, n->inputs[input], cm__back(b, n, op, n->inputs[input], &dy, 1));
+}
+
+void cm__gradient_reshape(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_VIEW, 0); }
+void cm__gradient_transpose(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_VIEW, 0); }
+void cm__gradient_permute(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_ELEMENTWISE_GRAD, 0); }
+void cm__gradient_expand(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_SUM_TO, 0); }
+void cm__gradient_slice(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_SLICE_GRAD, 0); }
+void cm__gradient_resize(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_RESIZE_GRAD, 0); }
+void cm__gradient_pad(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_VIEW, 0); }
+
+/* Parts are joined again where every part has a gradient; zeros are written for those that have none. */
+void cm__gradient_split(cm__backward *b, const cm_node *n)
+{
+    int32_t parts[CM__VALUE_MAX], count = 0;
+    for (int32_t o = 0; o < n->n_outputs; o++) {
+        int32_t dy = cm__gradient_of_output(b, n, o);
+        if (dy >= 0) parts[count++] = dy;
+    }
+    cm__attr axis = CM__INTS(CM_ATTR_AXIS, cm__attr_int(n, CM_ATTR_AXIS, 0));
+    if (count == n->n_outputs) cm__give(b, n, n->inputs[0], cm__emit(b->g, CM_OP_CONCAT, n->name, parts, count, &axis, 1));
+    for (int32_t i = 0; count < n->n_outputs && i < count; i++)
+        cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_SLICE_GRAD, n->inputs[0], &parts[i], 1));
+}
+
+void cm__gradient_concat(cm__backward *b, const cm_node *n)
+{
+    for (int32_t i = 0; i < n->n_inputs; i++)
+        if (cm__wants(b, n, i)) same_data(b, n, CM_OP_VIEW, i);
+}
+
+void cm__gradient_gather(cm__backward *b, const cm_node *n)
+{
+    int32_t inputs[] = {dy_of(b, n), kept_in(b, n, 1)};
+    if (n->view) same_data(b, n, CM_OP_SLICE_GRAD, 0);
+    else cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_GATHER_GRAD, n->inputs[0], inputs, 2));
+}
+
+/* Scattered values: every float input gets a gradient of its own shape, gathered by the indices. */
+void cm__gradient_scatter(cm__backward *b, const cm_node *n)
+{
+    int32_t index = n->op == CM_OP_TOP_K ? n->outputs[1] : n->inputs[1];
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        if (!cm__wants(b, n, i)) continue;
+        int32_t inputs[] = {dy_of(b, n), cm__kept(b, index)};
+        cm__give(b, n, n->inputs[i], cm__back(b, n, CM_OP_GATHER_GRAD, n->inputs[i], inputs, 2));
+    }
+}
+
+/* ---- losses ----------------------------------------------------------------------------------------------------- */
+
+static void loss(cm__backward *b, const cm_node *n, int32_t kept)
+{
+    int32_t inputs[] = {dy_of(b, n), kept, kept_in(b, n, 1)};
+    cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_LOSS_GRAD, n->inputs[0], inputs, 3));
+}
+
+void cm__gradient_cross_entropy(cm__backward *b, const cm_node *n) { loss(b, n, cm__kept(b, n->outputs[1])); }
+void cm__gradient_loss(cm__backward *b, const cm_node *n) { loss(b, n, kept_in(b, n, 0)); }
+
+void cm__gradient_unsupported(cm__backward *b, const cm_node *n)
+{
+    cm__not_supported(b->g, cm__format(b->g->ctx, "gradient of %s", cm_node_type(n)));
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        if (!cm__wants(b, n, i)) continue;
+        int32_t inputs[] = {dy_of(b, n), kept_in(b, n, i)};
+        cm__give(b, n, n->inputs[i], cm__back(b, n, CM_OP_UNKNOWN_GRAD, n->inputs[i], inputs, 2));
+    }
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph.h - the graph from the inside: how importers and passes build it.
+ *
+ * A graph is a list of nodes in execution order over a list of tensors; both are named by index. Every dimension is
+ * per_batch * B + fixed. An importer makes leaves (inputs, parameters, constants) with cm__leaf() and nodes with
+ * cm__emit(): the operator's shape rule (ops.def) makes the outputs, checks the inputs and fails by name if they do
+ * not fit; contents that can be known (shapes, small constants) are computed on the way.
+ *
+ *     int32_t x = cm__leaf(g, "x", CM_ROLE_INPUT, CM_FP32, 4, (cm_dim[]){{1,0},{0,3},{0,224},{0,224}});
+ *     int32_t w = cm__parameter(g, "conv1.weight", 4, (int64_t[]){64, 3, 7, 7});
+ *     cm__attr a[] = {CM__INTS(CM_ATTR_STRIDES, 2, 2), CM__INTS(CM_ATTR_PADS, 3, 3, 3, 3)};
+ *     int32_t y = cm__emit(g, CM_OP_CONV, "conv1", (int32_t[]){x, w}, 2, a, 2);
+ */
+#ifndef CM_GRAPH_GRAPH_H
+#define CM_GRAPH_GRAPH_H
+
+#include "base/ctx.h"
+#include "base/map.h"
+
+struct cm__backward; /* the backward pass under way: train.c */
+
+/* ---- operators ------------------------------------------------------------------------------------------------- */
+
+enum {
+#define OP(id, ...) CM_OP_##id,
+#include "graph/ops.def"
+#undef OP
+    CM_OPS
+};
+
+/* How autocast treats an operator (precision.c). */
+typedef enum cm__cast_policy { CM__CAST_KEEP, CM__CAST_LOW, CM__CAST_FULL, CM__CAST_WIDEST } cm__cast_policy;
+
+typedef struct cm__op {
+    const char     *name;
+    cm_class        op_class;
+    int8_t          min_inputs, max_inputs; /* max -1: any number */
+    bool            view;                   /* changes shape and strides, moves no data */
+    cm__cast_policy cast;
+    double          flop_per_element;       /* of the first output; elementwise and normalisation costs */
+    void (*shape)(cm_graph *, cm_node *);   /* makes the outputs */
+    void (*fold)(cm_graph *, cm_node *);    /* computes known contents; NULL: never known */
+    void (*cost)(const cm_graph *, cm_node *);
+    void (*gradient)(struct cm__backward *, const cm_node *); /* NULL: no gradient flows through */
+} cm__op;
+
+extern const cm__op cm__ops[CM_OPS];
+int32_t cm__op_find(cm__span name); /* by ONNX name; -1: none */
+
+/* ---- attributes ------------------------------------------------------------------------------------------------- */
+
+typedef enum cm__attr_key {
+#define ATTR(id, name) CM_ATTR_##id,
+#include "graph/attrs.def"
+#undef ATTR
+    CM_ATTRS
+} cm__attr_key;
+
+extern const char *const cm__attr_names[CM_ATTRS];
+
+/* A list of integers or one real number. */
+typedef struct cm__attr {
+    cm__attr_key   key;
+    int32_t        count;
+    const int64_t *ints;
+    double         real;
+} cm__attr;
+
+#define CM__INTS(k, ...)                                                                                               \
+    ((cm__attr){.key = (k), .count = (int32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                    \
+                .ints = (int64_t[]){__VA_ARGS__}})
+#define CM__REAL(k, x) ((cm__attr){.key = (k), .real = (x)})
+
+const cm__attr *cm__attr_find(const cm_node *node, cm__attr_key key); /* NULL: not given */
+int64_t         cm__attr_int(const cm_node *node, cm__attr_key key, int64_t otherwise);
+double          cm__attr_real(const cm_node *node, cm__attr_key key, double otherwise);
+
+/* ---- known contents --------------------------------------------------------------------------------------------- */
+
+/* One element: integers (and truth values) may depend on the batch size, reals may not. */
+typedef union cm__num {
+    cm_dim i;
+    double f;
+} cm__num;
+
+#define CM__VALUE_MAX 1024 /* larger contents are never kept */
+
+/* ---- the graph -------------------------------------------------------------------------------------------------- */
+
+#define CM__RANK_MAX 16
+#define CM__DIM_MAX ((int64_t)1 << 40)
+
+struct cm_graph {
+    cm__ctx    *ctx;
+    const char *name, *source, *description, *citation;
+    cm_node    *nodes;
+    cm_tensor  *tensors;
+    int32_t    *inputs, *outputs;
+    const char **warnings, **unsupported;
+    int32_t     n_nodes, n_tensors, n_inputs, n_outputs, n_warnings, n_unsupported;
+    int32_t     cap_nodes, cap_tensors, cap_inputs, cap_outputs, cap_warnings, cap_unsupported;
+    cm_poly    *alive_bytes; /* per node, from lifetimes */
+    int32_t     nodes_read;
+    int32_t     block;       /* given to nodes as they are emitted; -1: none */
+    cm_phase    phase;       /* likewise */
+    int32_t     origin;      /* likewise: cm_node.source */
+    bool        bare_operator; /* a single operator, not a model: no loss, no update by default */
+    cm_optimizer optimizer;
+    cm_precision precision;
+    cm_loss     loss;
+};
+
+cm_graph *cm__graph_new(cm__ctx *ctx, const char *name, const char *source);
+
+static inline cm_tensor *cm__t(const cm_graph *g, int32_t id) { return &g->tensors[id]; }
+
+/* Leaves. A parameter is fp32 and trainable; inputs are listed in g->inputs. Names are copied. */
+int32_t cm__leaf(cm_graph *g, const char *name, cm_role role, cm_dtype dtype, int32_t rank, const cm_dim *dims);
+int32_t cm__parameter(cm_graph *g, const char *name, int32_t rank, const int64_t *dims);
+int32_t cm__constant_ints(cm_graph *g, const char *name, int32_t count, const int64_t *values); /* 1-D */
+int32_t cm__constant_scalar(cm_graph *g, const char *name, cm_dtype dtype, double value);       /* 0-D */
+
+/* A node with as many outputs as its shape rule makes; returns the first one's id (the rest follow it in
+   g->nodes[last].outputs). Inputs of -1 are absent. Attributes and name are copied. */
+int32_t  cm__emit(cm_graph *g, int op, const char *name, const int32_t *inputs, int32_t n, const cm__attr *attrs,
+                  int32_t n_attrs);
+cm_node *cm__last(cm_graph *g); /* the node just emitted */
+/* The same, asking for n_outputs outputs (Split, importers that know). */
+cm_node *cm__emit_node(cm_graph *g, int op, const char *name, const int32_t *inputs, int32_t n, const cm__attr *attrs,
+                       int32_t n_attrs, int32_t n_outputs);
+void cm__output(cm_graph *g, int32_t tensor); /* the model returns it */
+
+void cm__warn(cm_graph *g, const char *format, ...) __attribute__((format(printf, 2, 3))); /* same text once */
+void cm__not_supported(cm_graph *g, const char *what);                                      /* same text once */
+
+/* For shape rules: make output `index` of a node. Views share the storage of input 0. */
+void cm__set_output(cm_graph *g, cm_node *node, int32_t index, cm_dtype dtype, int32_t rank, const cm_dim *dims);
+
+/* ---- dimensions and polynomials --------------------------------------------------------------------------------- */
+
+static inline cm_dim cm__fixed(int64_t n) { return (cm_dim){0, n}; }
+static inline bool   cm__dim_same(cm_dim a, cm_dim b) { return a.per_batch == b.per_batch && a.fixed == b.fixed; }
+static inline bool   cm__dim_is(cm_dim a, int64_t n) { return a.per_batch == 0 && a.fixed == n; }
+cm_dim  cm__dim_mul(cm_graph *g, cm_dim a, cm_dim b); /* fails where B^2 would be needed, or on overflow */
+cm_dim  cm__dim_add(cm_graph *g, cm_dim a, cm_dim b);
+cm_dim  cm__dim_sub(cm_graph *g, cm_dim a, cm_dim b);
+/* a / b where it is exact for every batch size; false otherwise. */
+bool    cm__dim_div(cm_dim a, cm_dim b, cm_dim *quotient);
+cm_poly cm__poly_const(double c);
+cm_poly cm__poly_dim(cm_dim d);
+cm_poly cm__poly_add(cm_poly a, cm_poly b);
+cm_poly cm__poly_mul(cm_poly a, cm_poly b); /* terms past B^3 are dropped: graphs with them are refused earlier */
+cm_poly cm__poly_scale(cm_poly a, double factor);
+cm_poly cm__poly_product(const cm_dim *dims, int32_t count);
+const char *cm__dims_text(const cm_graph *g, const cm_tensor *t); /* "[B, 3, 224, 224]" */
+
+/* ---- passes over a graph, in the order they run ----------------------------------------------------------------- */
+
+void cm__fuse(cm_graph *g);                  /* fuse.c: attention, GELU, norms, linear layers written out */
+void cm__prune(cm_graph *g);                 /* graph.c: drop nodes that lead to no output */
+void cm__find_roles(cm_graph *g);            /* roles.c: parameters, buffers, constants of an imported file */
+void cm__find_blocks(cm_graph *g);           /* roles.c: repeated layers, by the parameters' names */
+void cm__review(cm_graph *g);                /* roles.c: warnings about the model as read */
+void cm__cost_all(cm_graph *g);              /* cost.c */
+void cm__lifetimes(cm_graph *g);             /* graph.c: born, dies, alive_bytes */
+void cm__check(const cm_graph *g);           /* check.c: fails if the graph is not sound */
+
+#endif

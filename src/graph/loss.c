@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loss.c - the loss a training script would add to a model that has none.
+ *
+ * By the shape of the first output where the user does not say: one number per sample: squared error; one channel of an
+ * image: binary cross-entropy; anything with several classes: cross-entropy over them, in fp32 as PyTorch's users do.
+ * A model that already returns one number has its loss.
+ */
+#include "graph/rule.h"
+#include "graph/train.h"
+
+static cm_loss choose(const cm_tensor *y)
+{
+    if (y->rank == 0) return CM_LOSS_NONE;
+    bool   image = y->rank >= 4;
+    cm_dim classes = y->dims[image ? 1 : y->rank - 1];
+    if (!cm__dim_is(classes, 1) && y->rank >= 2) return CM_LOSS_CROSS_ENTROPY;
+    return image ? CM_LOSS_BCE : CM_LOSS_MSE;
+}
+
+static int32_t in_fp32(cm_graph *g, int32_t x)
+{
+    cm__attr to = CM__INTS(CM_ATTR_TO, CM_FP32);
+    return cm__t(g, x)->dtype == CM_FP32 ? x : cm__emit(g, CM_OP_CAST, "loss.cast", &x, 1, &to, 1);
+}
+
+/* Sequences of logits [B, S, V] become rows [B*S, V]. */
+static int32_t as_rows(cm_graph *g, int32_t x)
+{
+    const cm_tensor *t = cm__t(g, x);
+    if (t->rank != 3) return x;
+    cm_node *node = cm__emit_node(g, CM_OP_VIEW, "loss.rows", &x, 1, NULL, 0, 0);
+    cm__set_output(g, node, 0, t->dtype, 2, (cm_dim[]){cm__dim_mul(g, t->dims[0], t->dims[1]), t->dims[2]});
+    return node->outputs[0];
+}
+
+/* Class numbers: the shape of the logits without their class dimension. */
+static int32_t labels_for(cm_graph *g, const cm_tensor *x)
+{
+    cm_dim  dims[CM__RANK_MAX];
+    int32_t rank = 0;
+    for (int32_t i = 0; i < x->rank; i++)
+        if (i != 1) dims[rank++] = x->dims[i];
+    return cm__leaf(g, "labels", CM_ROLE_INPUT, CM_INT64, rank, dims);
+}
+
+int32_t cm__add_loss(cm_graph *step, cm_loss *loss)
+{
+    int32_t y = step->outputs[0];
+    if (*loss == CM_LOSS_AUTO) *loss = choose(cm__t(step, y));
+    if (*loss == CM_LOSS_NONE) return cm__t(step, y)->rank == 0 ? y : -1;
+    if (!cm__is_float(cm__t(step, y)->dtype))
+        cm__fail(step->ctx, CM_ERR_UNSUPPORTED, "the first output ('%s') holds no real numbers to take a loss of; say --loss none", cm__t(step, y)->name);
+    if (*loss == CM_LOSS_CROSS_ENTROPY) {
+        if (cm__t(step, y)->rank < 2)
+            cm__fail(step->ctx, CM_ERR_ARGUMENT, "cross-entropy needs classes; the output is %s", cm__dims_text(step, cm__t(step, y)));
+        int32_t rows = as_rows(step, in_fp32(step, y));
+        return cm__emit(step, CM_OP_CROSS_ENTROPY, "loss", (int32_t[]){rows, labels_for(step, cm__t(step, rows))}, 2, NULL, 0);
+    }
+    int32_t          x = in_fp32(step, y);
+    const cm_tensor *t = cm__t(step, x);
+    int32_t          target = cm__leaf(step, "target", CM_ROLE_INPUT, CM_FP32, t->rank, t->dims);
+    return cm__emit(step, *loss == CM_LOSS_MSE ? CM_OP_MSE_LOSS : CM_OP_BCE_LOSS, "loss", (int32_t[]){x, target}, 2, NULL, 0);
+}

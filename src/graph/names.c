@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* names.c - the names of types, roles, phases, classes and options, and back. */
+#include <stdio.h>
+#include <string.h>
+#include "base/text.h"
+#include "graph/graph.h"
+
+static const struct {
+    const char *name;
+    size_t      size;
+} dtypes[CM_DTYPES] = {
+    [CM_FP32] = {"fp32", 4},   [CM_FP64] = {"fp64", 8},   [CM_FP16] = {"fp16", 2}, [CM_BF16] = {"bf16", 2},
+    [CM_FP8] = {"fp8", 1},     [CM_INT64] = {"int64", 8}, [CM_INT32] = {"int32", 4}, [CM_INT16] = {"int16", 2},
+    [CM_INT8] = {"int8", 1},   [CM_UINT8] = {"uint8", 1}, [CM_BOOL] = {"bool", 1}, [CM_COMPLEX64] = {"complex64", 8},
+    [CM_STRING] = {"string", 8},
+};
+static const char *const roles[CM_ROLES] = {
+    [CM_ROLE_ACTIVATION] = "activation", [CM_ROLE_INPUT] = "input",   [CM_ROLE_PARAMETER] = "parameter",
+    [CM_ROLE_BUFFER] = "buffer",         [CM_ROLE_CONSTANT] = "constant", [CM_ROLE_SAVED] = "saved",
+    [CM_ROLE_CAST] = "cast",             [CM_ROLE_GRADIENT] = "gradient",
+    [CM_ROLE_PARAMETER_GRADIENT] = "parameter_gradient", [CM_ROLE_STATE] = "state",
+};
+static const char *const phases[CM_PHASES] = {
+    [CM_FORWARD] = "forward", [CM_BACKWARD] = "backward", [CM_RECOMPUTE] = "recompute", [CM_UPDATE] = "update",
+};
+static const char *const classes[CM_CLASSES] = {
+    [CM_CLASS_GEMM] = "gemm",           [CM_CLASS_CONV] = "conv",           [CM_CLASS_ATTENTION] = "attention",
+    [CM_CLASS_NORM] = "norm",           [CM_CLASS_ELEMENTWISE] = "elementwise", [CM_CLASS_REDUCTION] = "reduction",
+    [CM_CLASS_MOVEMENT] = "movement",   [CM_CLASS_EMBEDDING] = "embedding", [CM_CLASS_RNN] = "rnn",
+    [CM_CLASS_UPDATE] = "update",
+};
+static const char *const precisions[CM_PRECISIONS] = {
+    [CM_PRECISION_DEFAULT] = "default",   [CM_PRECISION_FP32] = "fp32",         [CM_PRECISION_TF32] = "tf32",
+    [CM_PRECISION_AMP_BF16] = "amp-bf16", [CM_PRECISION_AMP_FP16] = "amp-fp16", [CM_PRECISION_BF16] = "bf16",
+    [CM_PRECISION_FP16] = "fp16",         [CM_PRECISION_FP8] = "fp8",
+};
+static const char *const optimizers[CM_OPTIMIZERS] = {
+    [CM_OPTIMIZER_DEFAULT] = "default", [CM_OPTIMIZER_SGD] = "sgd",     [CM_OPTIMIZER_MOMENTUM] = "momentum",
+    [CM_OPTIMIZER_ADAM] = "adam",       [CM_OPTIMIZER_ADAMW] = "adamw",
+};
+static const char *const losses[CM_LOSSES] = {
+    [CM_LOSS_AUTO] = "auto", [CM_LOSS_CROSS_ENTROPY] = "cross-entropy", [CM_LOSS_MSE] = "mse",
+    [CM_LOSS_BCE] = "bce",   [CM_LOSS_NONE] = "none",
+};
+static const char *const recomputes[CM_RECOMPUTES] = {
+    [CM_RECOMPUTE_NONE] = "none", [CM_RECOMPUTE_SELECTIVE] = "selective", [CM_RECOMPUTE_FULL] = "full",
+};
+
+const char *cm_dtype_name(cm_dtype dtype) { return dtypes[dtype].name; }
+size_t      cm_dtype_size(cm_dtype dtype) { return dtypes[dtype].size; }
+const char *cm_role_name(cm_role role) { return roles[role]; }
+const char *cm_phase_name(cm_phase phase) { return phases[phase]; }
+const char *cm_class_name(cm_class op_class) { return classes[op_class]; }
+const char *cm_precision_name(cm_precision precision) { return precisions[precision]; }
+const char *cm_optimizer_name(cm_optimizer optimizer) { return optimizers[optimizer]; }
+const char *cm_loss_name(cm_loss loss) { return losses[loss]; }
+const char *cm_recompute_name(cm_recompute recompute) { return recomputes[recompute]; }
+
+static cm_status parse(const char *what, const char *name, const char *const *names, int count, int *value, cm_diag *diag)
+{
+    char   known[256] = "";
+    size_t used = 0;
+    for (int i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0) {
+            *value = i;
+            return CM_OK;
+        }
+        if (strcmp(names[i], "default") == 0) continue;
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", names[i]);
+    }
+    const char *near = cm__nearest(name, names, (size_t)count);
+    return cm__diag_set(diag, CM_ERR_UNKNOWN, "unknown %s '%s'%s%s%s; known: %s", what, name, near ? ", did you mean '" : "",
+                        near ? near : "", near ? "'?" : "", known);
+}
+
+#define PARSER(type, names, count)                                                                                     \
+    cm_status cm_##type##_parse(const char *name, cm_##type *out, cm_diag *diag)                                       \
+    {                                                                                                                  \
+        int       value;                                                                                               \
+        cm_status status = parse(#type, name, names, count, &value, diag);                                             \
+        if (status == CM_OK) *out = (cm_##type)value;                                                                  \
+        return status;                                                                                                 \
+    }
+PARSER(precision, precisions, CM_PRECISIONS)
+PARSER(optimizer, optimizers, CM_OPTIMIZERS)
+PARSER(loss, losses, CM_LOSSES)
+PARSER(recompute, recomputes, CM_RECOMPUTES)

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ops.c - the operator table and its look-ups. */
+#include <string.h>
+#include "graph/graph.h"
+#include "graph/rules.h"
+
+const cm__op cm__ops[CM_OPS] = {
+#define OP(id, name_, class_, min_, max_, view_, cast_, flop_, shape_, fold_, cost_, gradient_)                        \
+    [CM_OP_##id] = {.name = name_,                                                                                     \
+                    .op_class = CM_CLASS_##class_,                                                                     \
+                    .min_inputs = min_,                                                                                \
+                    .max_inputs = max_,                                                                                \
+                    .view = view_,                                                                                     \
+                    .cast = CM__CAST_##cast_,                                                                          \
+                    .flop_per_element = flop_,                                                                         \
+                    .shape = cm__shape_##shape_,                                                                       \
+                    .fold = cm__fold_##fold_,                                                                          \
+                    .cost = cm__cost_##cost_,                                                                          \
+                    .gradient = cm__gradient_##gradient_},
+#include "graph/ops.def"
+#undef OP
+};
+
+const char *const cm__attr_names[CM_ATTRS] = {
+#define ATTR(id, name) [CM_ATTR_##id] = name,
+#include "graph/attrs.def"
+#undef ATTR
+};
+
+/* Rows are grouped by kind, not sorted; 200 comparisons of first letters and lengths cost less than a table would. */
+int32_t cm__op_find(cm__span name)
+{
+    for (int32_t op = 0; op < CM_OPS; op++)
+        if (name.length && cm__ops[op].name[0] == name.text[0] && cm__span_is(name, cm__ops[op].name)) return op;
+    return -1;
+}
+
+const cm__attr *cm__attr_find(const cm_node *node, cm__attr_key key)
+{
+    for (const cm__attr *a = node->attrs; a && a->key < CM_ATTRS; a++)
+        if (a->key == key) return a;
+    return NULL;
+}
+
+int64_t cm__attr_int(const cm_node *node, cm__attr_key key, int64_t otherwise)
+{
+    const cm__attr *a = cm__attr_find(node, key);
+    return a && a->count > 0 ? a->ints[0] : otherwise;
+}
+
+double cm__attr_real(const cm_node *node, cm__attr_key key, double otherwise)
+{
+    const cm__attr *a = cm__attr_find(node, key);
+    return !a ? otherwise : a->count > 0 ? (double)a->ints[0] : a->real;
+}
+
+const char *cm_node_type(const cm_node *node) { return cm__ops[node->op].name; }
+cm_class    cm_node_class(const cm_node *node) { return cm__ops[node->op].op_class; }

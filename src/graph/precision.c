@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * precision.c - a forward graph in the precision it will be trained in.
+ *
+ * fp32, tf32: as it is. bf16, fp16: every real number in 16 bits. amp-*: parameters stay fp32 and autocast's rules hold
+ * (the autocast column of ops.def, after PyTorch's lists): products run in 16 bits on cast copies, of a parameter once
+ * per step, of an activation once per use; sensitive operators run in fp32. fp8: amp-bf16 with the operands of products
+ * with parameters cast on to 8 bits.
+ */
+#include "graph/rule.h"
+#include "graph/train.h"
+
+typedef struct lowering {
+    cm_graph       *out;
+    const cm_graph *in;
+    int32_t        *map;  /* tensor of `in` -> tensor of `out` */
+    int32_t        *cast; /* tensor of `out` -> its 16-bit copy, for parameters */
+    cm_dtype        low;
+    bool            autocast, eight_bit, inference;
+} lowering;
+
+static const struct {
+    cm_dtype low;
+    bool     autocast;
+} modes[CM_PRECISIONS] = {
+    [CM_PRECISION_FP32] = {CM_FP32, false},    [CM_PRECISION_TF32] = {CM_FP32, false},
+    [CM_PRECISION_AMP_BF16] = {CM_BF16, true}, [CM_PRECISION_AMP_FP16] = {CM_FP16, true},
+    [CM_PRECISION_BF16] = {CM_BF16, false},    [CM_PRECISION_FP16] = {CM_FP16, false},
+    [CM_PRECISION_FP8] = {CM_BF16, true},
+};
+
+static int32_t cast(lowering *l, int32_t tensor, cm_dtype dtype, cm_role role)
+{
+    cm__attr to = CM__INTS(CM_ATTR_TO, dtype);
+    int32_t  copy = cm__emit(l->out, CM_OP_CAST, cm__t(l->out, tensor)->name, &tensor, 1, &to, 1);
+    cm__t(l->out, copy)->role = role;
+    return copy;
+}
+
+static int32_t as(lowering *l, int32_t tensor, cm_dtype dtype)
+{
+    const cm_tensor *t = cm__t(l->out, tensor);
+    bool             number = t->rank == 0 && t->role == CM_ROLE_CONSTANT;
+    if (!cm__is_float(t->dtype) || t->dtype == CM_FP64 || t->dtype == dtype || number) return tensor;
+    if (t->role != CM_ROLE_PARAMETER) return cast(l, tensor, dtype, CM_ROLE_ACTIVATION);
+    if (l->cast[tensor] < 0) l->cast[tensor] = cast(l, tensor, dtype, CM_ROLE_CAST);
+    return l->cast[tensor];
+}
+
+static cm_dtype widest_input(const lowering *l, const int32_t *inputs, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (inputs[i] >= 0 && cm__t(l->out, inputs[i])->dtype == CM_FP32) return CM_FP32;
+    return l->low;
+}
+
+static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
+{
+    cm__cast_policy policy = l->autocast ? cm__ops[n->op].cast : CM__CAST_KEEP;
+    if (policy == CM__CAST_KEEP) return;
+    cm_dtype dtype = policy == CM__CAST_LOW ? l->low : policy == CM__CAST_FULL ? CM_FP32 : widest_input(l, inputs, n->n_inputs);
+    for (int32_t i = 0; i < n->n_inputs; i++)
+        if (inputs[i] >= 0) inputs[i] = as(l, inputs[i], dtype);
+    bool by_parameter = cm_node_class(n) == CM_CLASS_GEMM && n->n_inputs >= 2 && cm__t(l->out, inputs[1])->role == CM_ROLE_CAST;
+    for (int32_t i = 0; l->eight_bit && by_parameter && i < 2; i++)
+        inputs[i] = cast(l, inputs[i], CM_FP8, i ? CM_ROLE_CAST : CM_ROLE_ACTIVATION);
+}
+
+static int32_t lower_leaf(lowering *l, int32_t tensor)
+{
+    const cm_tensor *t = cm__t(l->in, tensor);
+    cm_dtype         dtype = t->dtype == CM_FP32 && !l->autocast ? l->low : t->dtype;
+    int32_t          leaf = cm__leaf(l->out, t->name, t->role, dtype, t->rank, t->dims);
+    cm__t(l->out, leaf)->value = t->value;
+    return leaf;
+}
+
+static int32_t mapped(lowering *l, int32_t tensor)
+{
+    if (tensor >= 0 && l->map[tensor] < 0) l->map[tensor] = lower_leaf(l, tensor);
+    return tensor < 0 ? -1 : l->map[tensor];
+}
+
+static int32_t count_attrs(const cm_node *n)
+{
+    int32_t count = 0;
+    while (n->attrs[count].key < CM_ATTRS) count++;
+    return count;
+}
+
+static void lower_node(lowering *l, int32_t index)
+{
+    const cm_node *n = &l->in->nodes[index];
+    int32_t       *inputs = cm__alloc_array(l->out->ctx, (size_t)n->n_inputs, sizeof *inputs);
+    for (int32_t i = 0; i < n->n_inputs; i++) inputs[i] = mapped(l, n->inputs[i]);
+    if (l->inference && n->op == CM_OP_DROPOUT) {
+        l->map[n->outputs[0]] = inputs[0];
+        return;
+    }
+    cm__place(l->out->ctx, "node '%s' (%s)", n->name, cm_node_type(n));
+    l->out->block = n->block;
+    apply_policy(l, n, inputs);
+    const cm_node *low = cm__emit_node(l->out, n->op, n->name, inputs, n->n_inputs, n->attrs, count_attrs(n), n->n_outputs);
+    for (int32_t o = 0; o < n->n_outputs; o++)
+        if (n->outputs[o] >= 0) l->map[n->outputs[o]] = low->outputs[o];
+}
+
+static void copy_texts(cm_graph *step, const cm_graph *forward)
+{
+    for (int32_t i = 0; i < forward->n_warnings; i++) cm__warn(step, "%s", forward->warnings[i]);
+    for (int32_t i = 0; i < forward->n_unsupported; i++) cm__not_supported(step, forward->unsupported[i]);
+    step->description = forward->description ? cm__text_copy(step->ctx, forward->description) : NULL;
+    step->citation = forward->citation ? cm__text_copy(step->ctx, forward->citation) : NULL;
+    step->nodes_read = forward->nodes_read;
+}
+
+void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, bool inference)
+{
+    lowering l = {.out = step, .in = forward, .low = modes[precision].low, .autocast = modes[precision].autocast,
+                  .eight_bit = precision == CM_PRECISION_FP8, .inference = inference};
+    size_t   casts = (size_t)forward->n_tensors * 4 + 16; /* leaves are numbered below this: at most two casts each */
+    l.map = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.map);
+    l.cast = cm__alloc_array(step->ctx, casts, sizeof *l.cast);
+    for (int32_t t = 0; t < forward->n_tensors; t++) l.map[t] = -1;
+    for (size_t t = 0; t < casts; t++) l.cast[t] = -1;
+    for (int32_t i = 0; i < forward->n_inputs; i++) mapped(&l, forward->inputs[i]);
+    for (int32_t t = 0; t < forward->n_tensors; t++) /* parameters first: their numbers stay small */
+        if (forward->tensors[t].role == CM_ROLE_PARAMETER && forward->tensors[t].dies >= 0) mapped(&l, t);
+    for (int32_t i = 0; i < forward->n_nodes; i++) lower_node(&l, i);
+    cm__place(step->ctx, "%s", "");
+    step->block = -1;
+    for (int32_t i = 0; i < forward->n_outputs; i++) cm__output(step, mapped(&l, forward->outputs[i]));
+    copy_texts(step, forward);
+}

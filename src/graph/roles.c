@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * roles.c - which tensors of a file are trained.
+ *
+ * ONNX does not say. A tensor stored in the file (role buffer when it arrives here) is a parameter if some operator
+ * reads it as its weight or bias, directly or through views, or if it is an operand of an elementwise operator and is
+ * named like a parameter. Integers, scalars, statistics, masks and numbers the exporter made up are not trained.
+ */
+#include "graph/roles.h"
+
+#include <string.h>
+
+#define LOOK_THROUGH_MAX 256 /* places looked at for one tensor */
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t a = strlen(name), b = strlen(end);
+    return a >= b && strcmp(name + a - b, end) == 0;
+}
+
+static bool is_buffer_name(const char *name)
+{
+    static const char *const ends[] = {"running_mean", "running_var", "num_batches_tracked", "moving_mean",
+        "moving_variance", "position_ids", "token_type_ids", "mask", "inv_freq", "freqs", "freqs_cis", "anchors",
+        "relative_position_index", "cos_cached", "sin_cached", "cos_cache", "sin_cache", "mean", "std", ".pe", "grid"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (ends_with(name, ends[i])) return true;
+    return false;
+}
+
+static bool all_digits(const char *s)
+{
+    if (!*s) return false;
+    while (*s >= '0' && *s <= '9') s++;
+    return !*s;
+}
+
+bool cm__name_is_invented(const char *name)
+{
+    static const char *const begins[] = {"onnx::", "val_", "Constant", "const_", "_to_copy", "lifted_tensor", "_val_",
+                                         "/", "node_", "initializer_", "c_lifted"};
+    const char *end = strrchr(name, '_');
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (strncmp(name, begins[i], strlen(begins[i])) == 0) return true;
+    return all_digits(name) || (end && !strchr(name, '.') && all_digits(end + 1));
+}
+
+static bool is_parameter_name(const char *name)
+{
+    static const char *const words[] = {"weight", "bias", "gamma", "beta", "kernel", "embed", "token", "scale", "param", "."};
+    if (cm__name_is_invented(name) || is_buffer_name(name)) return false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(name, words[i])) return true;
+    return false;
+}
+
+/* ---- places ----------------------------------------------------------------------------------------------------- */
+
+/* Inputs of operators that are trained (weights) and kept (statistics): bit i for input i. */
+static const struct {
+    int16_t  op;
+    uint16_t weights, statistics;
+} slots[] = {
+    {CM_OP_CONV, 0x6, 0},       {CM_OP_CONV_TRANSPOSE, 0x6, 0}, {CM_OP_GEMM, 0x7, 0},
+    {CM_OP_MATMUL, 0x3, 0},     {CM_OP_EINSUM, 0xffff, 0},      {CM_OP_BATCH_NORM, 0x6, 0x18},
+    {CM_OP_LAYER_NORM, 0x6, 0}, {CM_OP_RMS_NORM, 0x2, 0},       {CM_OP_SIMPLIFIED_LAYER_NORM, 0x2, 0},
+    {CM_OP_GROUP_NORM, 0x6, 0}, {CM_OP_INSTANCE_NORM, 0x6, 0},  {CM_OP_PRELU, 0x2, 0},
+    {CM_OP_RNN, 0xe, 0x30},     {CM_OP_GRU, 0xe, 0x30},         {CM_OP_LSTM, 0x8e, 0x70},
+    {CM_OP_ROTARY_EMBEDDING, 0, 0xe},
+};
+
+bool cm__passes_weight(const cm_node *n)
+{
+    static const int16_t ops[] = {CM_OP_TRANSPOSE, CM_OP_RESHAPE, CM_OP_CAST, CM_OP_CAST_LIKE, CM_OP_IDENTITY,
+        CM_OP_UNSQUEEZE, CM_OP_SQUEEZE, CM_OP_FLATTEN, CM_OP_EXPAND, CM_OP_SLICE, CM_OP_SPLIT, CM_OP_CONCAT,
+        CM_OP_QUANTIZE_LINEAR, CM_OP_DEQUANTIZE_LINEAR};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (ops[i] == n->op) return true;
+    return false;
+}
+
+int32_t cm__origin_of(const cm_graph *g, int32_t tensor)
+{
+    for (int steps = 0; tensor >= 0 && steps < 16; steps++) {
+        int32_t producer = cm__t(g, tensor)->producer;
+        if (producer < 0) return cm__t(g, tensor)->role == CM_ROLE_INPUT ? -1 : tensor;
+        if (!cm__passes_weight(&g->nodes[producer])) return -1;
+        tensor = g->nodes[producer].inputs[0];
+    }
+    return -1;
+}
+
+static int32_t producer_op(const cm_graph *g, int32_t tensor)
+{
+    int32_t producer = tensor >= 0 ? cm__t(g, tensor)->producer : -1;
+    return producer < 0 ? -1 : g->nodes[producer].op;
+}
+
+static bool feeds(const cm_graph *g, const cm__uses *uses, const cm_node *n, int16_t op)
+{
+    int32_t out = n->outputs[0];
+    for (int32_t u = out < 0 ? 0 : uses->first[out]; out >= 0 && u < uses->first[out + 1]; u++)
+        if (g->nodes[uses->list[u].node].op == op) return true;
+    return false;
+}
+
+/* Add, Sub, Mul, Div: a bias after a matrix product, the mean taken off an input, a mask before a softmax, or neither. */
+static cm__place_kind operand_kind(const cm_graph *g, const cm__uses *uses, const cm_node *n, int32_t slot)
+{
+    int32_t other = n->inputs[n->n_inputs == 2 ? 1 - slot : 0];
+    int32_t rank = cm__t(g, n->inputs[slot])->rank;
+    if (n->op == CM_OP_ADD && rank == 1 && producer_op(g, other) == CM_OP_MATMUL) return CM__PLACE_WEIGHT;
+    if ((n->op == CM_OP_SUB || n->op == CM_OP_DIV) && other >= 0 && cm__t(g, other)->role == CM_ROLE_INPUT) return CM__PLACE_STATISTICS;
+    if (n->op == CM_OP_ADD && rank >= 2 && feeds(g, uses, n, CM_OP_SOFTMAX)) return CM__PLACE_STATISTICS;
+    return CM__PLACE_OPERAND;
+}
+
+cm__place_kind cm__place_of(const cm_graph *g, const cm__uses *uses, cm__use use)
+{
+    const cm_node *n = &g->nodes[use.node];
+    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
+        if (slots[i].op != n->op || use.slot > 15) continue;
+        if (slots[i].weights >> use.slot & 1) return CM__PLACE_WEIGHT;
+        return slots[i].statistics >> use.slot & 1 ? CM__PLACE_STATISTICS : CM__PLACE_OTHER;
+    }
+    if (n->op == CM_OP_GATHER && use.slot == 0 && cm__t(g, n->inputs[0])->rank == 2) return CM__PLACE_WEIGHT;
+    if (n->op == CM_OP_ADD || n->op == CM_OP_SUB || n->op == CM_OP_MUL || n->op == CM_OP_DIV || n->op == CM_OP_CONCAT)
+        return operand_kind(g, uses, n, use.slot);
+    return CM__PLACE_OTHER;
+}
+
+/* ---- roles ------------------------------------------------------------------------------------------------------ */
+
+typedef struct search {
+    const cm_graph *g;
+    const cm__uses *uses;
+    int32_t         left;  /* places that may still be looked at */
+    bool            found[CM__PLACE_OPERAND + 1];
+} search;
+
+static void look(search *s, int32_t tensor, int depth)
+{
+    if (tensor < 0) return;
+    for (int32_t u = s->uses->first[tensor]; u < s->uses->first[tensor + 1] && s->left-- > 0; u++) {
+        cm__use        use = s->uses->list[u];
+        const cm_node *n = &s->g->nodes[use.node];
+        s->found[cm__place_of(s->g, s->uses, use)] = true;
+        bool on = cm__passes_weight(n) && (use.slot == 0 || n->op == CM_OP_CONCAT) && depth < 8;
+        for (int32_t o = 0; on && o < n->n_outputs; o++) look(s, n->outputs[o], depth + 1);
+    }
+}
+
+static cm_role role_of(const cm_graph *g, const cm__uses *uses, int32_t tensor)
+{
+    const cm_tensor *t = cm__t(g, tensor);
+    search           s = {.g = g, .uses = uses, .left = LOOK_THROUGH_MAX};
+    if (t->rank == 0) return CM_ROLE_CONSTANT;
+    if (t->dtype > CM_FP8) return t->value ? CM_ROLE_CONSTANT : CM_ROLE_BUFFER;
+    look(&s, tensor, 0);
+    if (s.found[CM__PLACE_STATISTICS] || is_buffer_name(t->name)) return CM_ROLE_BUFFER;
+    if (s.found[CM__PLACE_WEIGHT]) return CM_ROLE_PARAMETER;
+    if (s.found[CM__PLACE_OPERAND] && is_parameter_name(t->name)) return CM_ROLE_PARAMETER;
+    return t->value ? CM_ROLE_CONSTANT : CM_ROLE_BUFFER;
+}
+
+void cm__find_roles(cm_graph *g)
+{
+    if (strcmp(g->source, "onnx") != 0) return; /* other importers say what they make */
+    cm__uses uses = cm__uses_of(g);
+    for (int32_t t = 0; t < g->n_tensors; t++)
+        if (g->tensors[t].producer < 0 && g->tensors[t].role == CM_ROLE_BUFFER) g->tensors[t].role = role_of(g, &uses, t);
+    cm__split_merged(g);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rule.h - what shape, fold and gradient rules share: inputs, lists of numbers, axes. */
+#ifndef CM_GRAPH_RULE_H
+#define CM_GRAPH_RULE_H
+
+#include "graph/graph.h"
+
+static inline bool cm__has(const cm_node *n, int32_t input) { return input < n->n_inputs && n->inputs[input] >= 0; }
+
+static inline const cm_tensor *cm__in(const cm_graph *g, const cm_node *n, int32_t input)
+{
+    return cm__t(g, n->inputs[input]);
+}
+
+static inline bool cm__is_float(cm_dtype d) { return d <= CM_FP8; }
+
+/* Elements of a tensor of fixed shape; -1: it depends on the batch size or is above CM__VALUE_MAX. */
+int64_t cm__small_count(const cm_tensor *t);
+
+/* Integers given as an attribute or, later opsets, as an input of known contents. -1: given neither way. */
+int32_t cm__int_list(cm_graph *g, const cm_node *n, cm__attr_key key, int32_t input, int64_t *out, int32_t max);
+/* The same where entries may depend on the batch size. */
+int32_t cm__dim_list(cm_graph *g, const cm_node *n, int32_t input, cm_dim *out, int32_t max);
+/* Real numbers likewise. */
+int32_t cm__real_list(cm_graph *g, const cm_node *n, cm__attr_key key, int32_t input, double *out, int32_t max);
+
+int32_t cm__axis(cm_graph *g, int64_t axis, int32_t rank); /* negative axes count from the end */
+void    cm__need_rank(cm_graph *g, const cm_tensor *t, int32_t least);
+
+/* The shape two shapes broadcast to; fails naming both. Returns its rank. */
+int32_t cm__broadcast(cm_graph *g, int32_t rank_a, const cm_dim *a, int32_t rank_b, const cm_dim *b, cm_dim *out);
+
+/* The type a result has: the wider one; numbers of rank 0 do not widen tensors. */
+cm_dtype cm__widest(const cm_graph *g, const cm_node *n, int32_t first, int32_t count);
+
+/* Spatial parameters of convolution and pooling, checked. */
+#define CM__SPATIAL_MAX 6
+typedef struct cm__window {
+    int32_t dims;
+    int64_t kernel[CM__SPATIAL_MAX], stride[CM__SPATIAL_MAX], dilation[CM__SPATIAL_MAX];
+    int64_t pad_begin[CM__SPATIAL_MAX], pad_end[CM__SPATIAL_MAX];
+    int64_t auto_pad;
+} cm__window;
+void   cm__window_read(cm_graph *g, const cm_node *n, int32_t dims, const int64_t *kernel, cm__window *w);
+cm_dim cm__window_output(cm_graph *g, const cm__window *w, int32_t axis, cm_dim size, bool ceil_mode);
+
+#endif

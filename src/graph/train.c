@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train.c - one training step: the forward graph in its precision, a loss, backward, the update. */
+#include "graph/train.h"
+
+static bool has_class(const cm_graph *g, cm_class c)
+{
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (cm_node_class(&g->nodes[i]) == c) return true;
+    return false;
+}
+
+/* What a model's own users use: momentum for convolutional networks, AdamW for the rest. */
+static cm_optimizer usual_optimizer(const cm_graph *g)
+{
+    if (g->optimizer != CM_OPTIMIZER_DEFAULT) return g->optimizer;
+    return has_class(g, CM_CLASS_CONV) && !has_class(g, CM_CLASS_ATTENTION) ? CM_OPTIMIZER_MOMENTUM : CM_OPTIMIZER_ADAMW;
+}
+
+static void choose_options(cm_graph *step, const cm_graph *forward, const cm_train_options *o)
+{
+    step->precision = o->precision ? o->precision : CM_PRECISION_AMP_BF16;
+    step->optimizer = o->optimizer ? o->optimizer : usual_optimizer(forward);
+    step->loss = o->loss ? o->loss : forward->bare_operator ? CM_LOSS_NONE : forward->loss;
+    step->bare_operator = forward->bare_operator;
+}
+
+static void add_training(cm_graph *step, cm_recompute recompute)
+{
+    int32_t  outputs = step->n_outputs, loss = cm__add_loss(step, &step->loss);
+    int32_t  tensors = step->n_tensors;
+    int32_t *gradient = cm__backward_run(step, loss >= 0 ? &loss : step->outputs, loss >= 0 ? 1 : outputs, recompute);
+    if (loss >= 0) { /* the step returns its loss; what the model returned is free once backward has used it */
+        step->n_outputs = 0;
+        cm__output(step, loss);
+    }
+    for (int32_t t = 0; step->bare_operator && t < tensors; t++) /* one operator: the gradients are its result */
+        if (gradient[t] >= 0 && cm__t(step, t)->producer < 0) cm__output(step, gradient[t]);
+    if (!step->bare_operator) cm__add_update(step, gradient, tensors, step->optimizer);
+    step->phase = CM_FORWARD;
+}
+
+cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *options, cm_graph **step, cm_diag *diag)
+{
+    static const cm_train_options defaults = {0};
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    ctx->file = cm__text_copy(ctx, forward->name);
+    const cm_train_options *o = options ? options : &defaults;
+    if ((unsigned)o->precision >= CM_PRECISIONS || (unsigned)o->optimizer >= CM_OPTIMIZERS || (unsigned)o->loss >= CM_LOSSES ||
+        (unsigned)o->recompute >= CM_RECOMPUTES)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "an option is out of range");
+    cm_graph *g = cm__graph_new(ctx, forward->name, forward->source);
+    choose_options(g, forward, o);
+    cm__lower(g, forward, g->precision, o->inference);
+    if (!o->inference) add_training(g, o->recompute);
+    cm__cost_all(g); /* before pruning: a backward node's cost is its forward node's */
+    cm__prune(g);
+    cm__check(g);
+    cm__lifetimes(g);
+    ctx->diag = NULL;
+    *step = g;
+    return CM_OK;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * builder.h - the layers PyTorch users think in (linear, norm, embedding ...) as operators of a graph.
+ *
+ * Nodes and parameters are named "scope.part", as a module's children are. Every function returns the tensor it makes.
+ */
+#ifndef CM_IMPORT_BUILDER_H
+#define CM_IMPORT_BUILDER_H
+
+#include "graph/graph.h"
+
+#define CM__SCALARS_MAX 16
+
+/* Activations by Hugging Face's names. */
+enum { CM__ACT_GELU, CM__ACT_GELU_NEW, CM__ACT_GELU_FAST, CM__ACT_GELU_TANH, CM__ACT_QUICK_GELU, CM__ACT_RELU,
+       CM__ACT_SILU, CM__ACT_TANH, CM__ACTS };
+extern const char *const cm__activation_names[]; /* NULL at the end */
+
+typedef struct cm__builder {
+    cm_graph *g;
+    char      scope[128];
+    char      name[256]; /* the last one made by cm__b_name() */
+    struct { double value; int32_t tensor; } scalars[CM__SCALARS_MAX];
+    int32_t   n_scalars;
+} cm__builder;
+
+void        cm__b_scope(cm__builder *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *cm__b_name(cm__builder *b, const char *part, const char *suffix); /* scope.part.suffix */
+int32_t     cm__b_parameter(cm__builder *b, const char *part, const char *suffix, int32_t rank, const int64_t *dims);
+int32_t     cm__b_scalar(cm__builder *b, double value); /* one constant per value */
+
+int32_t cm__b_unary(cm__builder *b, int op, const char *part, const char *suffix, int32_t x);
+int32_t cm__b_binary(cm__builder *b, int op, const char *part, const char *suffix, int32_t x, int32_t y);
+int32_t cm__b_attr(cm__builder *b, int op, const char *part, const char *suffix, int32_t x, cm__attr attr);
+
+int32_t cm__b_reshape(cm__builder *b, const char *part, const char *suffix, int32_t x, int32_t rank,
+                      const int64_t *shape);
+int32_t cm__b_transpose(cm__builder *b, const char *part, const char *suffix, int32_t x, int32_t rank,
+                        const int64_t *perm);
+int32_t cm__b_slice(cm__builder *b, const char *part, const char *suffix, int32_t x, int64_t axis, int64_t start,
+                    int64_t end);
+
+/* x[..., in] W^T + b, weight [out, in] as nn.Linear keeps it. */
+int32_t cm__b_linear(cm__builder *b, const char *part, int32_t x, int64_t in, int64_t out, bool bias);
+/* The same with a weight that is there already; bias -1: none. */
+int32_t cm__b_project(cm__builder *b, const char *part, int32_t x, int32_t weight, int32_t bias);
+/* x[..., in] W + b, weight [in, out] as GPT-2's Conv1D keeps it. */
+int32_t cm__b_conv1d(cm__builder *b, const char *part, int32_t x, int64_t in, int64_t out, bool bias);
+int32_t cm__b_layer_norm(cm__builder *b, const char *part, int32_t x, int64_t width);
+int32_t cm__b_rms_norm(cm__builder *b, const char *part, int32_t x, int64_t width); /* written out */
+int32_t cm__b_dropout(cm__builder *b, const char *part, int32_t x, double ratio);   /* x itself where ratio is 0 */
+/* CM__ACT_*: written out where the framework has no kernel of its own. */
+int32_t cm__b_activation(cm__builder *b, const char *part, int32_t x, int64_t kind);
+
+#endif

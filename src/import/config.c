@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config.c - a Hugging Face config.json as a graph. */
+#include "import/config.h"
+
+#include <jansson.h>
+#include <string.h>
+#include "base/text.h"
+#include "import/import.h"
+
+#define TYPES_MAX 32 /* room for names of cm__config_types */
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------- */
+
+static void release(void *tree) { json_decref(*(json_t **)tree); }
+
+static const json_t *parse(cm__ctx *ctx, const char *text, size_t size)
+{
+    json_error_t error;
+    json_t     **tree = cm__alloc(ctx, sizeof *tree);
+    cm__defer(ctx, release, tree);
+    *tree = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    if (!*tree) {
+        cm__place(ctx, "line %d, column %d", error.line, error.column);
+        cm__fail(ctx, CM_ERR_FORMAT, "not JSON: %s", error.text);
+    }
+    if (!json_is_object(*tree)) cm__fail(ctx, CM_ERR_FORMAT, "not a Hugging Face config: an object is expected");
+    return *tree;
+}
+
+static const char *kind_of(const json_t *value)
+{
+    static const char *const names[] = {
+        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "an array", [JSON_STRING] = "text",
+        [JSON_INTEGER] = "a whole number", [JSON_REAL] = "a real number", [JSON_TRUE] = "true",
+        [JSON_FALSE] = "false", [JSON_NULL] = "null"};
+    return names[json_typeof(value)];
+}
+
+/* A value as it would stand in a description; NULL: the wrong kind. */
+static const char *value_text(cm__ctx *ctx, cm__field_kind kind, const json_t *value)
+{
+    if (kind == CM__FIELD_COUNT && json_is_integer(value))
+        return cm__format(ctx, "%lld", (long long)json_integer_value(value));
+    if (kind == CM__FIELD_FLAG && json_is_boolean(value)) return json_is_true(value) ? "1" : "0";
+    if (kind == CM__FIELD_RATIO && json_is_number(value)) return cm__format(ctx, "%.17g", json_number_value(value));
+    if (kind != CM__FIELD_CHOICE || !json_is_string(value)) return NULL;
+    const char *name = json_string_value(value);
+    return strcmp(name, "swish") == 0 ? "silu" : name; /* two names of one function */
+}
+
+static const char *text_at(cm__ctx *ctx, const json_t *config, const char *key)
+{
+    const json_t *value = json_object_get(config, key);
+    if (!value || json_is_null(value)) return NULL;
+    cm__place(ctx, "key '%s'", key);
+    if (!json_is_string(value)) cm__fail(ctx, CM_ERR_FORMAT, "%s, expected text", kind_of(value));
+    cm__place(ctx, "%s", "");
+    return json_string_value(value);
+}
+
+/* ---- keys ------------------------------------------------------------------------------------------------------- */
+
+static void read_key(cm__ctx *ctx, const json_t *config, const cm__config_key *row, cm__transformer *t)
+{
+    static const char *const expected[] = {[CM__FIELD_COUNT] = "a whole number", [CM__FIELD_FLAG] = "true or false",
+                                           [CM__FIELD_CHOICE] = "text", [CM__FIELD_RATIO] = "a number"};
+    const cm__field *field = cm__field_find(cm__span_of(row->field));
+    const json_t    *value = json_object_get(config, row->key);
+    const char      *text = row->otherwise;
+    cm__place(ctx, "key '%s'", row->key);
+    if (value && json_is_null(value)) { /* None: no window, no inner width of its own ... */
+        if (field->kind == CM__FIELD_COUNT) memset((char *)t + field->offset, 0, sizeof(int64_t));
+        return;
+    }
+    if (value) text = value_text(ctx, field->kind, value);
+    if (value && !text) cm__fail(ctx, CM_ERR_FORMAT, "%s, expected %s", kind_of(value), expected[field->kind]);
+    if (text) cm__field_set(ctx, t, field, cm__span_of(text));
+}
+
+/* "relu", "gated-gelu": T5's gated-gelu is the tanh form. */
+static void read_projection(cm__ctx *ctx, const json_t *config, cm__transformer *t)
+{
+    const char *text = text_at(ctx, config, "feed_forward_proj");
+    if (!text) return;
+    cm__place(ctx, "key 'feed_forward_proj'");
+    t->gated = strncmp(text, "gated-", 6) == 0;
+    if (t->gated) text += 6;
+    if (t->gated && strcmp(text, "gelu") == 0) text = "gelu_new";
+    cm__field_set(ctx, t, cm__field_find(cm__span_of("activation")), cm__span_of(text));
+}
+
+static void refuse_settings(cm__ctx *ctx, const json_t *config)
+{
+    static const char *const unsupported[] = {"add_cross_attention", "_remove_final_layer_norm"};
+    for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++) {
+        const json_t *value = json_object_get(config, unsupported[i]);
+        if (!value || json_is_null(value) || json_is_false(value)) continue;
+        cm__place(ctx, "key '%s'", unsupported[i]);
+        cm__fail(ctx, CM_ERR_UNSUPPORTED, "only false is supported");
+    }
+    const char *positions = text_at(ctx, config, "position_embedding_type");
+    if (positions && strcmp(positions, "absolute")) {
+        cm__place(ctx, "key 'position_embedding_type'");
+        cm__fail(ctx, CM_ERR_UNSUPPORTED, "'%.64s': only 'absolute' is supported", positions);
+    }
+}
+
+static void read_labels(cm__ctx *ctx, const json_t *config, cm__transformer *t)
+{
+    static const cm__config_key count = {"num_labels", "labels", "2"};
+    const json_t *names = json_object_get(config, "id2label");
+    read_key(ctx, config, &count, t);
+    if (!json_is_object(names) || !json_object_size(names)) return;
+    cm__place(ctx, "key 'id2label'");
+    cm__field_set(ctx, t, cm__field_find(cm__span_of("labels")),
+                  cm__span_of(cm__format(ctx, "%zu", json_object_size(names))));
+}
+
+/* ---- head ------------------------------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* What the class named in "architectures" puts on top. Longer endings first. */
+static const struct {
+    const char *ending;
+    int64_t     head;
+} classes[] = {
+    {"EncoderModel", -1},
+    {"DoubleHeadsModel", -1},
+    {"LMHeadModel", CM__HEAD_LM},
+    {"ForCausalLM", CM__HEAD_LM},
+    {"ForConditionalGeneration", CM__HEAD_LM},
+    {"ForMaskedLM", CM__HEAD_MLM},
+    {"ForSequenceClassification", CM__HEAD_CLASSIFIER},
+    {"ForImageClassification", CM__HEAD_CLASSIFIER},
+    {"Model", CM__HEAD_NONE},
+};
+
+static int64_t head_of(cm__ctx *ctx, const char *architecture)
+{
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (ends_with(architecture, classes[i].ending) && classes[i].head >= 0) return classes[i].head;
+        else if (ends_with(architecture, classes[i].ending)) break;
+    cm__fail(ctx, CM_ERR_UNSUPPORTED, "'%.64s': only ...ForCausalLM, ...LMHeadModel, ...ForConditionalGeneration, "
+             "...ForMaskedLM, ...ForSequenceClassification, ...ForImageClassification and ...Model", architecture);
+}
+
+static void read_head(cm__ctx *ctx, const json_t *config, cm__transformer *t)
+{
+    const json_t *list = json_object_get(config, "architectures");
+    if (!list || json_is_null(list) || (json_is_array(list) && !json_array_size(list))) return;
+    const json_t *first = json_array_get(list, 0);
+    cm__place(ctx, "key 'architectures'");
+    if (!json_is_string(first)) cm__fail(ctx, CM_ERR_FORMAT, "a list of class names is expected");
+    int64_t head = head_of(ctx, json_string_value(first));
+    bool    masked = t->head == CM__HEAD_MLM; /* such families build their causal form on the same head */
+    t->head = masked && head == CM__HEAD_LM ? CM__HEAD_MLM : head;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------------- */
+
+static const cm__config_type *type_of(cm__ctx *ctx, const json_t *config)
+{
+    const char *name = text_at(ctx, config, "model_type"), *names[TYPES_MAX], *all = "";
+    if (!name) cm__fail(ctx, CM_ERR_FORMAT, "no model_type: not a Hugging Face config.json");
+    for (int32_t i = 0; i < cm__n_config_types; i++) {
+        if (strcmp(name, cm__config_types[i].model_type) == 0) return &cm__config_types[i];
+        names[i] = cm__config_types[i].model_type;
+        all = cm__format(ctx, "%s%s%s", all, i ? ", " : "", names[i]);
+    }
+    const char *near = cm__nearest(name, names, (size_t)cm__n_config_types);
+    cm__place(ctx, "key 'model_type'");
+    cm__fail(ctx, CM_ERR_UNSUPPORTED, "'%.64s' is not supported%s%s%s; supported: %s", name,
+             near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "", all);
+}
+
+cm_graph *cm__import_config(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o)
+{
+    const json_t          *config = parse(ctx, text, size);
+    const cm__config_type *type = type_of(ctx, config);
+    cm__transformer        t = cm__transformer_defaults(type->family);
+    for (const cm__config_key *row = type->keys; row->key; row++) read_key(ctx, config, row, &t);
+    if (type->family == CM__T5) read_projection(ctx, config, &t);
+    else read_labels(ctx, config, &t);
+    refuse_settings(ctx, config);
+    read_head(ctx, config, &t);
+    cm__place(ctx, "model_type '%s'", type->model_type);
+    t.positions -= type->positions_offset;
+    if (type->positions_offset && t.positions <= 0)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "max_position_embeddings leaves no position");
+    if (t.positions && type->seq_max) t.seq = t.positions < type->seq_max ? t.positions : type->seq_max;
+    cm__transformer_complete(ctx, &t, o ? o->seq : 0);
+    cm__place(ctx, "%s", "");
+    cm_graph *g = cm__transformer_build(ctx, &t, name, "config");
+    if (json_is_true(json_object_get(config, "use_sliding_window")))
+        cm__warn(g, "use_sliding_window: the window of some layers is not modelled; their attention is taken as full");
+    return g;
+}

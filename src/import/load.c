@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* load.c - whatever names a model, as a forward graph: choose the way in, then the passes every graph goes through. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/text.h"
+#include "import/import.h"
+
+#define ONNX_MAX ((int64_t)1 << 31)   /* protobuf's own limit on a message */
+#define CONFIG_MAX ((int64_t)1 << 24) /* a config.json has a few kB */
+#define NAMES_MAX 256
+
+/* ---- files ------------------------------------------------------------------------------------------------------ */
+
+typedef struct mapping {
+    const uint8_t *bytes;
+    size_t         size;
+    int            fd;
+} mapping;
+
+static void release(void *object)
+{
+    mapping *m = object;
+    if (m->bytes) munmap((void *)(uintptr_t)m->bytes, m->size);
+    if (m->fd >= 0) close(m->fd);
+    *m = (mapping){.fd = -1};
+}
+
+static int64_t size_of_regular(cm__ctx *ctx, int fd)
+{
+    struct stat s;
+    if (fstat(fd, &s)) cm__fail(ctx, CM_ERR_IO, "%s", strerror(errno));
+    if (!S_ISREG(s.st_mode)) cm__fail(ctx, CM_ERR_IO, "not a regular file");
+    if (s.st_size == 0) cm__fail(ctx, CM_ERR_FORMAT, "the file is empty");
+    if (s.st_size > ONNX_MAX)
+        cm__fail(ctx, CM_ERR_LIMIT, "%lld bytes: protobuf ends at 2 GiB; export the weights as external data",
+                 (long long)s.st_size);
+    return s.st_size;
+}
+
+/* O_NONBLOCK: opening a FIFO must not wait for its writer. */
+static mapping *map_file(cm__ctx *ctx, const char *path)
+{
+    mapping *m = cm__alloc(ctx, sizeof *m);
+    m->fd = -1;
+    cm__defer(ctx, release, m);
+    m->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (m->fd < 0) cm__fail(ctx, CM_ERR_IO, "%s", strerror(errno));
+    size_t size = (size_t)size_of_regular(ctx, m->fd);
+    void  *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, m->fd, 0);
+    if (bytes == MAP_FAILED) cm__fail(ctx, CM_ERR_IO, "cannot map: %s", strerror(errno));
+    m->bytes = bytes;
+    m->size = size;
+    return m;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static bool starts_as_json(const mapping *m)
+{
+    size_t i = 0;
+    while (i < m->size && i < 4096 && strchr(" \t\r\n", m->bytes[i]) && m->bytes[i]) i++;
+    return i < m->size && m->bytes[i] == '{';
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static cm_graph *load_file(cm__ctx *ctx, const char *path, const cm_load_options *o)
+{
+    ctx->file = cm__text_copy(ctx, path);
+    if (ends_with(path, ".cmt.json"))
+        cm__fail(ctx, CM_ERR_UNSUPPORTED, "captured traces are not supported yet: use an ONNX file or config.json");
+    mapping    *m = map_file(ctx, path);
+    const char *name = base_name(path);
+    bool        json = starts_as_json(m);
+    if (json && (int64_t)m->size > CONFIG_MAX)
+        cm__fail(ctx, CM_ERR_LIMIT, "%zu bytes are too many for a config.json", m->size);
+    cm_graph *g = json ? cm__import_config(ctx, name, (const char *)m->bytes, m->size, o)
+                       : cm__import_onnx(ctx, name, m->bytes, m->size, o);
+    release(m);
+    return g;
+}
+
+/* The file a path means: a directory's config.json; NULL: it means none. */
+static const char *file_at(cm__ctx *ctx, const char *path)
+{
+    struct stat s;
+    if (stat(path, &s)) return NULL;
+    if (!S_ISDIR(s.st_mode)) return path;
+    size_t      length = strlen(path);
+    const char *inside = cm__format(ctx, "%s%sconfig.json", path, path[length - 1] == '/' ? "" : "/");
+    return stat(inside, &s) ? NULL : inside;
+}
+
+noreturn static void no_file(cm__ctx *ctx, const char *path)
+{
+    struct stat s;
+    ctx->file = cm__text_copy(ctx, path);
+    cm__fail(ctx, CM_ERR_IO, "%s", stat(path, &s) ? strerror(errno) : "a directory without a config.json");
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+static cm_graph *load_named(cm__ctx *ctx, const cm_model_info *info, const cm_load_options *o)
+{
+    cm_graph   *g;
+    size_t      size = 0;
+    const char *text = cm__data_file(info->definition, &size);
+    cm__place(ctx, "model '%s'", info->id);
+    g = text ? cm__import_net(ctx, info->id, text, size, o) : cm__import_description(ctx, info->definition, o);
+    cm__place(ctx, "%s", "");
+    g->name = info->id;
+    g->source = "named";
+    g->citation = info->source;
+    return g;
+}
+
+noreturn static void unknown(cm__ctx *ctx, const char *spec)
+{
+    const char *names[NAMES_MAX], *shown = cm__text_copy_n(ctx, spec, strnlen(spec, 128));
+    int32_t     n = 0;
+    for (int32_t i = 0; i < cm_models() && n < NAMES_MAX; i++) names[n++] = cm_model(i)->id;
+    const char *near = cm__nearest(shown, names, (size_t)n);
+    cm__fail(ctx, CM_ERR_UNKNOWN, "'%s' is neither file nor description nor named model%s%s%s (`centimani models`)",
+             shown, near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static cm_graph *load(cm__ctx *ctx, const char *spec, const cm_load_options *o)
+{
+    struct stat          s;
+    const char          *file = file_at(ctx, spec);
+    const cm_model_info *info = cm_model_find(spec);
+    bool path = strchr(spec, '/') || ends_with(spec, ".onnx") || ends_with(spec, ".json") || !stat(spec, &s);
+    if (cm__is_description(spec)) return cm__import_description(ctx, spec, o);
+    if (file) return load_file(ctx, file, o);
+    if (info) return load_named(ctx, info, o);
+    if (path) no_file(ctx, spec);
+    if (strchr(spec, ':')) return cm__import_description(ctx, spec, o); /* says which kinds there are */
+    unknown(ctx, spec);
+}
+
+static cm_graph *load_and_finish(cm__ctx *ctx, const char *spec, const cm_load_options *options)
+{
+    static const cm_load_options defaults;
+    const cm_load_options       *o = options ? options : &defaults;
+    cm_graph                    *g = load(ctx, spec, o);
+    cm__check(g);
+    if (!o->no_fuse) cm__fuse(g);
+    cm__prune(g);
+    cm__cost_all(g);
+    cm__lifetimes(g);
+    cm__review(g);
+    return g;
+}
+
+cm_status cm_graph_load(const char *spec, const cm_load_options *options, cm_graph **graph, cm_diag *diag)
+{
+    if (!spec || !graph) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no model given");
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    *graph = load_and_finish(ctx, spec, options);
+    ctx->diag = NULL; /* the graph outlives it */
+    return CM_OK;
+}

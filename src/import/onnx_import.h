@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * onnx_import.h - the parts of the ONNX importer, from decoded messages (onnx_wire.h) to a graph.
+ *
+ *     onnx.c           the file: which inputs, which batch, one attempt or two
+ *     onnx_input.c     shapes of inputs: the batch symbol and other free dimensions
+ *     onnx_leaf.c      element types, initializers, constants
+ *     onnx_order.c     the order of nodes
+ *     onnx_attribute.c attributes
+ *     onnx_node.c      one node
+ *     onnx_control.c   functions, If, Loop, Scan: bodies run in place
+ */
+#ifndef CM_IMPORT_ONNX_IMPORT_H
+#define CM_IMPORT_ONNX_IMPORT_H
+
+#include "import/import.h"
+#include "import/onnx_wire.h"
+
+/* Names as one graph, branch, iteration or function call sees them. */
+typedef struct cm__onnx_scope {
+    cm__map                      names; /* to tensors */
+    const struct cm__onnx_scope *outer; /* whose names are seen too; NULL: none */
+    const struct cm__onnx_scope *caller; /* who runs this body; NULL: the file's main graph */
+    const cm__onnx_function     *function; /* the function this is (part of) a call of; NULL: none */
+    cm__onnx_attributes          arguments; /* of that call */
+    const char                  *prefix; /* of node names: "loop/3/"; "" in the main graph */
+    int32_t                      depth;
+} cm__onnx_scope;
+
+typedef struct cm__onnx {
+    cm__ctx               *ctx;
+    cm_graph              *g;
+    const cm__onnx_model  *model;
+    const cm_load_options *options;
+    cm__map                ops, attributes, functions; /* names to rows of ops.def, attrs.def, and to functions */
+    cm__map                weights; /* names of the main graph's initializers */
+    cm__span               batch_name;  /* the dimension that is the batch; empty: none is named */
+    int64_t                fixed_batch; /* the file's batch size, read as free; 0: the file's dimensions as they are */
+    int64_t                opset;
+    bool                   restore_bias; /* two-input Gemms have lost a zero bias */
+    int32_t                restored;
+    int32_t                inlined; /* nodes run in bodies */
+} cm__onnx;
+
+/* A name of the file as text: what is not printable UTF-8 becomes '?'. */
+char *cm__onnx_text(cm__ctx *ctx, cm__span span);
+
+/* onnx_input.c */
+bool cm__onnx_is_data(const cm__onnx *im, cm__span name); /* an input that is no initializer */
+void cm__onnx_find_batch(cm__onnx *im);
+bool cm__onnx_common_batch(const cm__onnx *im, int64_t *batch); /* what axis 0 of all data inputs is */
+void cm__onnx_input(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_value *value);
+
+/* onnx_leaf.c */
+bool     cm__onnx_dtype(int64_t data_type, cm_dtype *dtype); /* false: there is no such type here */
+cm_dtype cm__onnx_need_dtype(cm__onnx *im, int64_t data_type);
+bool     cm__onnx_first(cm__onnx *im, const cm__onnx_tensor *t, cm__num *number); /* its first element */
+int32_t  cm__onnx_leaf(cm__onnx *im, const char *name, const cm__onnx_tensor *t, const cm__onnx_ints *dims);
+int32_t  cm__onnx_reals(cm__onnx *im, const char *name, const cm__onnx_floats *values);
+int32_t  cm__onnx_constant(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, const char *name);
+void     cm__onnx_initializers(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_body *body);
+
+/* onnx_order.c: fills body->order; fails on a cycle and on a tensor written twice. */
+void cm__onnx_sort(cm__onnx *im, cm__onnx_body *body);
+
+/* onnx_attribute.c */
+const cm__onnx_attribute *cm__onnx_attribute_find(const cm__onnx_scope *scope, const cm__onnx_node *node, const char *name);
+int64_t             cm__onnx_attribute_int(const cm__onnx_scope *scope, const cm__onnx_node *node, const char *name,
+                                           int64_t otherwise);
+/* A node's attributes with references to the function's arguments replaced by those. */
+cm__onnx_attributes cm__onnx_resolve(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_attributes *attributes);
+cm__attr           *cm__onnx_attributes_of(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, int32_t *n);
+
+/* onnx_node.c */
+#define CM__ONNX_ABSENT (-2) /* in scope.names: an optional input of a function that its caller left out */
+const char *cm__onnx_node_name(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, int32_t index);
+void    cm__onnx_place(cm__onnx *im, const cm__onnx_node *node, int32_t index);
+void    cm__onnx_bind(cm__onnx *im, cm__onnx_scope *scope, cm__span name, int32_t tensor);
+int32_t cm__onnx_lookup(const cm__onnx_scope *scope, cm__span name); /* -1: not defined */
+int32_t cm__onnx_need(cm__onnx *im, const cm__onnx_scope *scope, cm__span name, const char *what);
+void    cm__onnx_run(cm__onnx *im, cm__onnx_scope *scope, cm__onnx_body *body); /* all nodes of a body */
+
+/* onnx_control.c: true if the node was one of these and has been run. */
+bool cm__onnx_control(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_node *node, const char *name);
+void cm__onnx_index_functions(cm__onnx *im);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * onnx_order.c - the order in which nodes can run.
+ *
+ * ONNX wants nodes sorted, and files nearly always are: the sort below then finds nothing to do. Names that branches and
+ * loop bodies take from around them count as inputs of the node that holds them.
+ */
+#include "import/onnx_import.h"
+
+/* What the sort knows of one body. */
+typedef struct sorter {
+    cm__onnx            *im;
+    const cm__onnx_body *body;
+    cm__map              writers; /* names to nodes */
+    int32_t             *needs_first, *needs; /* nodes that node i needs: needs[needs_first[i]] ... */
+    int32_t              n_needs, cap_needs;
+} sorter;
+
+static void index_writers(sorter *s)
+{
+    for (int32_t i = 0; i < s->body->nodes.count; i++) {
+        const cm__onnx_spans *out = &s->body->nodes.items[i].outputs;
+        for (int32_t o = 0; o < out->count; o++) {
+            if (!out->items[o].length || cm__map_put(&s->writers, out->items[o], i)) continue;
+            cm__onnx_place(s->im, &s->body->nodes.items[i], i);
+            cm__fail(s->im->ctx, CM_ERR_FORMAT, "tensor '%s' is written twice", cm__onnx_text(s->im->ctx, out->items[o]));
+        }
+    }
+}
+
+static void add_need(sorter *s, cm__span name)
+{
+    int32_t writer = name.length ? cm__map_get(&s->writers, name) : -1;
+    if (writer < 0) return;
+    s->needs = cm__grow(s->im->ctx, s->needs, s->n_needs, &s->cap_needs, sizeof *s->needs);
+    s->needs[s->n_needs++] = writer;
+}
+
+/* Depth is bounded by the decoder. */
+static void add_needs(sorter *s, const cm__onnx_node *node)
+{
+    for (int32_t i = 0; i < node->inputs.count; i++) add_need(s, node->inputs.items[i]);
+    for (int32_t a = 0; a < node->attributes.count; a++) {
+        const cm__onnx_body *inner = node->attributes.items[a].graph;
+        for (int32_t i = 0; inner && i < inner->nodes.count; i++) add_needs(s, &inner->nodes.items[i]);
+        for (int32_t i = 0; inner && i < inner->outputs.count; i++) add_need(s, inner->outputs.items[i].name);
+    }
+}
+
+static bool collect_needs(sorter *s)
+{
+    int32_t count = s->body->nodes.count;
+    bool    sorted = true;
+    s->needs_first = cm__alloc_array(s->im->ctx, (size_t)count + 1, sizeof *s->needs_first);
+    for (int32_t i = 0; i < count; i++) {
+        s->needs_first[i] = s->n_needs;
+        add_needs(s, &s->body->nodes.items[i]);
+        for (int32_t n = s->needs_first[i]; n < s->n_needs; n++) sorted &= s->needs[n] < i;
+    }
+    s->needs_first[count] = s->n_needs;
+    return sorted;
+}
+
+/* Depth first, with an own stack: a chain of 100,000 nodes must not be one of 100,000 calls. */
+static void visit(sorter *s, int32_t start, int32_t *next, bool *done, int32_t *stack, int32_t *order, int32_t *count)
+{
+    int32_t height = 0;
+    stack[height++] = start;
+    while (height) {
+        int32_t i = stack[height - 1];
+        if (next[i] == s->needs_first[i + 1]) {
+            done[i] = true;
+            order[(*count)++] = i;
+            height--;
+            continue;
+        }
+        int32_t needed = s->needs[next[i]++];
+        if (done[needed]) continue;
+        if (next[needed] != s->needs_first[needed] || needed == i) { /* begun, not done: it is on the stack */
+            cm__onnx_place(s->im, &s->body->nodes.items[needed], needed);
+            cm__fail(s->im->ctx, CM_ERR_FORMAT, "needs its own output: the graph has a cycle");
+        }
+        stack[height++] = needed;
+    }
+}
+
+void cm__onnx_sort(cm__onnx *im, cm__onnx_body *body)
+{
+    sorter  s = {.im = im, .body = body};
+    size_t  n = (size_t)body->nodes.count;
+    int32_t count = 0;
+    if (body->order) return;
+    cm__map_init(&s.writers, im->ctx);
+    index_writers(&s);
+    int32_t *order = cm__alloc_array(im->ctx, n + 1, sizeof *order);
+    if (collect_needs(&s)) {
+        for (int32_t i = 0; i < body->nodes.count; i++) order[i] = i;
+    } else {
+        int32_t *next = cm__alloc_array(im->ctx, n, sizeof *next), *stack = cm__alloc_array(im->ctx, n, sizeof *stack);
+        bool    *done = cm__alloc_array(im->ctx, n, sizeof *done);
+        for (int32_t i = 0; i < body->nodes.count; i++) next[i] = s.needs_first[i];
+        for (int32_t i = 0; i < body->nodes.count; i++)
+            if (!done[i]) visit(&s, i, next, done, stack, order, &count);
+    }
+    body->order = order;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_report.c - reads a model, builds its step, and gathers what the renderers show. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "report/report.h"
+
+cm__node_cost cm__node_cost_at(const cm_node *node, int64_t batch)
+{
+    cm__node_cost cost = {.flop = cm_poly_at(&node->flop, (double)batch),
+                          .read_bytes = cm_poly_at(&node->read_bytes, (double)batch),
+                          .write_bytes = cm_poly_at(&node->write_bytes, (double)batch)};
+    double        moved = cost.read_bytes + cost.write_bytes;
+    cost.intensity = moved > 0 ? cost.flop / moved : NAN;
+    return cost;
+}
+
+const char *cm__optimizer_used(const cm__graph_report *r)
+{
+    return r->totals.nodes[CM_UPDATE] ? cm_optimizer_name(cm_graph_optimizer(r->step)) : NULL;
+}
+
+const char *cm__loss_used(const cm__graph_report *r)
+{
+    return r->asked.train.inference ? NULL : cm_loss_name(cm_graph_loss(r->step));
+}
+
+static int by_count(const void *left, const void *right)
+{
+    const cm__op_count *a = left, *b = right;
+    return a->count != b->count ? (a->count < b->count) - (a->count > b->count) : strcmp(a->type, b->type);
+}
+
+static void count_op(cm__graph_report *r, int32_t *capacity, const char *type)
+{
+    for (int32_t i = 0; i < r->n_ops; i++)
+        if (r->ops[i].type == type) {
+            r->ops[i].count++;
+            return;
+        }
+    r->ops = cm__grow(r->ctx, r->ops, r->n_ops, capacity, sizeof *r->ops);
+    r->ops[r->n_ops++] = (cm__op_count){type, 1};
+}
+
+static void count_ops(cm__graph_report *r)
+{
+    int32_t capacity = 0;
+    for (int32_t i = 0; i < cm_graph_nodes(r->forward); i++)
+        count_op(r, &capacity, cm_node_type(cm_graph_node(r->forward, i)));
+    if (r->n_ops) qsort(r->ops, (size_t)r->n_ops, sizeof *r->ops, by_count);
+}
+
+/* Insertion into the short list of the largest; the earlier of two equals stays ahead. */
+static void find_top(cm__graph_report *r)
+{
+    double flop[CM__TOP_NODES + 1];
+    for (int32_t i = 0; i < cm_graph_nodes(r->step); i++) {
+        double  f = cm_poly_at(&cm_graph_node(r->step, i)->flop, (double)r->asked.batch);
+        int32_t at = r->n_top;
+        if (f <= 0) continue;
+        while (at > 0 && flop[at - 1] < f) at--;
+        if (at == CM__TOP_NODES) continue;
+        int32_t kept = r->n_top < CM__TOP_NODES ? r->n_top : CM__TOP_NODES - 1;
+        memmove(&flop[at + 1], &flop[at], (size_t)(kept - at) * sizeof *flop);
+        memmove(&r->top[at + 1], &r->top[at], (size_t)(kept - at) * sizeof *r->top);
+        flop[at] = f;
+        r->top[at] = i;
+        r->n_top = kept + 1;
+    }
+}
+
+static void mark(bool *used, const int32_t *tensors, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (tensors[i] >= 0) used[tensors[i]] = true;
+}
+
+/* Folding and pruning leave tensors behind that nothing refers to. */
+static void find_used(cm__graph_report *r)
+{
+    r->used = cm__alloc_array(r->ctx, (size_t)cm_graph_tensors(r->step) + 1, sizeof *r->used);
+    for (int32_t i = 0; i < cm_graph_nodes(r->step); i++) {
+        const cm_node *n = cm_graph_node(r->step, i);
+        mark(r->used, n->inputs, n->n_inputs);
+        mark(r->used, n->outputs, n->n_outputs);
+    }
+}
+
+/* Forward graph and step may say the same thing: each text once. */
+static void gather(cm__graph_report *r, const char ***texts, int32_t *count, int32_t (*number)(const cm_graph *),
+                   const char *(*text)(const cm_graph *, int32_t))
+{
+    const cm_graph *graphs[] = {r->forward, r->step};
+    *texts = cm__alloc_array(r->ctx, (size_t)number(r->forward) + (size_t)number(r->step), sizeof **texts);
+    for (int g = 0; g < 2; g++)
+        for (int32_t i = 0; i < number(graphs[g]); i++) {
+            const char *t = text(graphs[g], i);
+            int32_t     seen = 0;
+            while (seen < *count && strcmp((*texts)[seen], t) != 0) seen++;
+            if (seen == *count) (*texts)[(*count)++] = t;
+        }
+}
+
+static void fill(cm__graph_report *r)
+{
+    cm_graph_totals(r->step, r->asked.batch, &r->totals);
+    r->forward_flop = cm_totals_matrix_flop(&r->totals, CM_FORWARD);
+    for (cm_phase p = CM_FORWARD; p < CM_PHASES; p++) r->training_flop += cm_totals_matrix_flop(&r->totals, p);
+    int32_t peak = r->totals.peak_node;
+    if (peak >= 0 && peak < cm_graph_nodes(r->step)) r->peak_op = cm_graph_node(r->step, peak)->name;
+    count_ops(r);
+    find_top(r);
+    find_used(r);
+    gather(r, &r->warnings, &r->n_warnings, cm_graph_warnings, cm_graph_warning);
+    gather(r, &r->unsupported, &r->n_unsupported, cm_graph_unsupported, cm_graph_unsupported_name);
+}
+
+static void free_graph(void *graph) { cm_graph_free(graph); }
+
+cm_status cm__graph_report_new(const cm__graph_request *asked, cm__graph_report **report, cm_diag *diag)
+{
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    cm__graph_report *r = cm__alloc(ctx, sizeof *r);
+    r->ctx = ctx;
+    r->asked = *asked;
+    if (!r->asked.batch) r->asked.batch = 1;
+
+    ctx->status = cm_graph_load(asked->model, &asked->load, &r->forward, diag);
+    if (ctx->status) return cm__ctx_abandon(ctx);
+    cm__defer(ctx, free_graph, r->forward);
+    ctx->status = cm_graph_train(r->forward, &asked->train, &r->step, diag);
+    if (ctx->status) return cm__ctx_abandon(ctx);
+    cm__defer(ctx, free_graph, r->step);
+    fill(r);
+    ctx->diag = NULL;
+    *report = r;
+    return CM_OK;
+}
+
+void cm__graph_report_free(cm__graph_report *report)
+{
+    if (report) cm__ctx_free(report->ctx);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json.h - building JSON in insertion order; whatever fails ends through cm__fail(). */
+#ifndef CM_REPORT_JSON_H
+#define CM_REPORT_JSON_H
+
+#include <jansson.h>
+#include <stdio.h>
+#include "base/ctx.h"
+
+/* An object that begins as every answer does: schema, command, version. Released with the context. */
+json_t *cm__json_answer(cm__ctx *ctx, const char *command);
+void    cm__json_print(cm__ctx *ctx, const json_t *answer, FILE *out);
+
+/* Add `value` (which is consumed; NULL: out of memory) under a key, or at the end of an array. */
+json_t *cm__json_set(cm__ctx *ctx, json_t *object, const char *key, json_t *value);
+json_t *cm__json_append(cm__ctx *ctx, json_t *array, json_t *value);
+
+/* Values. Unknown (NULL, NAN) is null; a whole number below 2^53 is an integer. */
+json_t *cm__json_text(cm__ctx *ctx, const char *text);
+json_t *cm__json_number(double value);
+
+#endif

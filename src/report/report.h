@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report.h - results free of any format, and the ways to show them.
+ *
+ * A command fills a request, cm__graph_report_new() turns it into a report, and a row of cm__renderers[] prints it.
+ * Renderers know reports, never graphs' insides; a new format is one file and one row.
+ */
+#ifndef CM_REPORT_REPORT_H
+#define CM_REPORT_REPORT_H
+
+#include <stdio.h>
+#include "base/ctx.h"
+
+/* What was asked, echoed in the answer. */
+typedef struct cm__graph_request {
+    const char      *model;
+    int64_t          batch; /* 0: one sample */
+    cm_load_options  load;
+    cm_train_options train;
+    bool             list_nodes, list_tensors;
+} cm__graph_request;
+
+typedef struct cm__op_count {
+    const char *type;
+    int32_t     count;
+} cm__op_count;
+
+#define CM__TOP_NODES 10
+
+typedef struct cm__graph_report {
+    cm__ctx          *ctx;
+    cm__graph_request asked;
+    cm_graph         *forward, *step; /* owned */
+    cm_totals         totals;         /* of the step, at asked.batch */
+    double            forward_flop, training_flop; /* of matrix units */
+    const char       *peak_op;        /* NULL: nothing is computed */
+    cm__op_count     *ops;            /* of the forward graph, most frequent first */
+    const char      **warnings, **unsupported;
+    int32_t           n_ops, n_warnings, n_unsupported;
+    bool             *used;           /* per tensor of the step: some node reads or writes it */
+    int32_t           top[CM__TOP_NODES], n_top; /* nodes of the step, most FLOP first */
+} cm__graph_report;
+
+cm_status cm__graph_report_new(const cm__graph_request *asked, cm__graph_report **report, cm_diag *diag);
+void      cm__graph_report_free(cm__graph_report *report);
+
+typedef struct cm__known_model {
+    const cm_model_info *info;
+    double               parameters; /* NAN: it could not be built */
+} cm__known_model;
+
+/* The named models, or one of them. */
+typedef struct cm__models_report {
+    cm__ctx         *ctx;
+    cm__known_model *models;
+    int32_t          n_models;
+    bool             in_full; /* one model with all that is known, not a list */
+} cm__models_report;
+
+/* `id` NULL: all of them. */
+cm_status cm__models_report_new(const char *id, cm__models_report **report, cm_diag *diag);
+void      cm__models_report_free(cm__models_report *report);
+
+/* A NULL function: this format has no such answer. All end through cm__fail() of the context they are given. */
+typedef struct cm__renderer {
+    const char *name;
+    void (*graph)(cm__ctx *ctx, const cm__graph_report *report, FILE *out);
+    void (*models)(cm__ctx *ctx, const cm__models_report *report, FILE *out);
+    void (*version)(cm__ctx *ctx, FILE *out);
+} cm__renderer;
+
+typedef enum cm__output_format { CM__FORMAT_TEXT, CM__FORMAT_JSON, CM__FORMAT_CSV, CM__FORMATS } cm__output_format;
+extern const cm__renderer cm__renderers[CM__FORMATS];
+
+cm_status cm__graph_report_print(const cm__graph_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__models_report_print(const cm__models_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__version_print(cm__output_format format, FILE *out, cm_diag *diag);
+
+/* ---- shared by the renderers ------------------------------------------------------------------------------------ */
+
+void cm__graph_text(cm__ctx *ctx, const cm__graph_report *report, FILE *out);
+void cm__graph_json(cm__ctx *ctx, const cm__graph_report *report, FILE *out);
+void cm__graph_csv(cm__ctx *ctx, const cm__graph_report *report, FILE *out);
+void cm__models_text(cm__ctx *ctx, const cm__models_report *report, FILE *out);
+void cm__models_json(cm__ctx *ctx, const cm__models_report *report, FILE *out);
+void cm__version_text(cm__ctx *ctx, FILE *out);
+void cm__version_json(cm__ctx *ctx, FILE *out);
+
+const char *cm__optimizer_used(const cm__graph_report *report); /* NULL: nothing is updated */
+const char *cm__loss_used(const cm__graph_report *report);      /* NULL: inference */
+
+/* One node's costs at a batch size. */
+typedef struct cm__node_cost {
+    double flop, read_bytes, write_bytes;
+    double intensity; /* FLOP per byte; NAN: moves no bytes */
+} cm__node_cost;
+
+cm__node_cost cm__node_cost_at(const cm_node *node, int64_t batch);
+
+/* "Bx3x224x224", "scalar"; B is the batch size. */
+const char *cm__shape_text(cm__ctx *ctx, const cm_tensor *tensor);
+/* Shapes of the first output of a node, or "-". */
+const char *cm__node_shape(cm__ctx *ctx, const cm_graph *graph, const cm_node *node);
+/* Bytes that would steer a terminal or are not UTF-8 become '?': in place, or in a copy. */
+char       *cm__make_printable(char *text);
+const char *cm__printable(cm__ctx *ctx, const char *text);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* words.c - shapes and foreign names as text that any renderer may print. */
+#include <string.h>
+#include "report/report.h"
+
+static char *dim_text(cm__ctx *ctx, cm_dim dim)
+{
+    if (!dim.per_batch) return cm__format(ctx, "%lld", (long long)dim.fixed);
+    const char *batch = dim.per_batch == 1 ? "B" : cm__format(ctx, "%lldB", (long long)dim.per_batch);
+    return dim.fixed ? cm__format(ctx, "(%s%+lld)", batch, (long long)dim.fixed) : cm__text_copy(ctx, batch);
+}
+
+const char *cm__shape_text(cm__ctx *ctx, const cm_tensor *tensor)
+{
+    if (tensor->rank == 0) return "scalar";
+    const char *text = dim_text(ctx, tensor->dims[0]);
+    for (int32_t i = 1; i < tensor->rank; i++) text = cm__format(ctx, "%sx%s", text, dim_text(ctx, tensor->dims[i]));
+    return text;
+}
+
+const char *cm__node_shape(cm__ctx *ctx, const cm_graph *graph, const cm_node *node)
+{
+    for (int32_t i = 0; i < node->n_outputs; i++)
+        if (node->outputs[i] >= 0) return cm__shape_text(ctx, cm_graph_tensor(graph, node->outputs[i]));
+    return "-";
+}
+
+/* Length of the UTF-8 sequence at `s` if it is well formed and printable, else 0. */
+static size_t sequence(const unsigned char *s)
+{
+    if (s[0] < 0x80) return s[0] >= 0x20 && s[0] != 0x7f;
+    size_t   length = s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 0;
+    uint32_t code = s[0] & (0x7fu >> length);
+    if (s[0] >= 0xf5) return 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((s[i] & 0xc0) != 0x80) return 0;
+        code = code << 6 | (s[i] & 0x3f);
+    }
+    bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+    bool surrogate = code >= 0xd800 && code < 0xe000;
+    bool control = code >= 0x80 && code < 0xa0;
+    return overlong || surrogate || control || code > 0x10ffff ? 0 : length;
+}
+
+char *cm__make_printable(char *text)
+{
+    for (size_t i = 0, length; text[i]; i += length) {
+        length = sequence((const unsigned char *)text + i);
+        if (length) continue;
+        text[i] = '?';
+        length = 1;
+    }
+    return text;
+}
+
+const char *cm__printable(cm__ctx *ctx, const char *text) { return cm__make_printable(cm__text_copy(ctx, text)); }

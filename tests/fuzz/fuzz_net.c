@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_net.c - the layer language from arbitrary bytes, and the passes over what it makes. */
+#include "fuzz.h"
+
+#define NODES_MAX 10000 /* a short text may ask for 100,000: only slower, under sanitizers by far */
+
+static cm_graph *net(cm__ctx *ctx, const uint8_t *bytes, size_t size)
+{
+    cm_graph *g = cm__import_net(ctx, "fuzz.net", (const char *)bytes, size, &(cm_load_options){0});
+    if (g->n_nodes > NODES_MAX) cm__fail(ctx, CM_ERR_LIMIT, "more than %d nodes", NODES_MAX);
+    cm__check(g);
+    cm__fuse(g);
+    cm__prune(g);
+    cm__cost_all(g);
+    cm__lifetimes(g);
+    cm__review(g);
+    cm__check(g);
+    return g;
+}
+
+FUZZ_TARGET(net)

@@ -1,0 +1,20 @@
+#!/bin/sh
+# include_direction.sh - ROOT: every layer includes only what ARCHITECTURE.md lets it include.
+cd "$1" || exit 1
+failed=0
+
+# FOLDER, then the includes (as written) that its files may have, as an extended regular expression.
+layer() {
+    bad=$(grep -nEr --include='*.[ch]' --include='*.def' '^[[:space:]]*#[[:space:]]*include "' "$1" |
+        grep -vE "include \"($2)\"")
+    [ -z "$bad" ] && return
+    printf '%s may not include:\n%s\n' "$1" "$bad"
+    failed=1
+}
+layer include    'nothing'
+layer src/base   'centimani\.h|base/[a-z_]+\.h'
+layer src/graph  'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.(h|def)'
+layer src/import 'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.(h|def)|import/[a-z_]+\.(h|def)'
+layer src/report 'centimani\.h|base/[a-z_]+\.h|report/[a-z_]+\.h'
+layer cli        'centimani\.h|base/text\.h|report/report\.h|cli\.h|options\.def'
+exit $failed

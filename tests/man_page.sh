@@ -1,0 +1,15 @@
+#!/bin/sh
+# man_page.sh - PAGE: the page formats without a warning, and names every option there is.
+page=$1
+root=$(dirname "$page")/..
+if ! command -v man >/dev/null; then
+    echo "man is not installed"
+    exit 77
+fi
+warnings=$(LC_ALL=C.UTF-8 MANWIDTH=100 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)
+[ -z "$warnings" ] || { echo "$warnings"; exit 1; }
+status=0
+for option in $(sed -n 's/^OPT("\(--[a-z-]*\)".*/\1/p' "$root/cli/options.def"); do
+    grep -q -- "$(echo "$option" | sed 's/-/\\\\-/g')" "$page" || { echo "$page does not tell of $option"; status=1; }
+done
+exit $status

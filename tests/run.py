@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""run.py - GCC ASAN CLANG: run the suites that belong to each build folder and count all results in one line."""
+import pathlib
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+
+SUITES = (["cli", "style"], ["unit", "corpus"], ["fuzz"])
+
+
+def run(folder, suites):
+    """Run suites of one build; returns (passed, failed, skipped)."""
+    log = pathlib.Path(folder, "meson-logs", "testlog.junit.xml")
+    log.unlink(missing_ok=True)
+    chosen = [word for suite in suites for word in ("--suite", suite)]
+    done = subprocess.run(["meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", *chosen], check=False)
+    if not log.exists():
+        return (0, 1, 0)
+    counts = [0, 0, 0]
+    for case in xml.parse(log).iter("testcase"):
+        bad = case.find("failure") is not None or case.find("error") is not None
+        counts[1 if bad else 2 if case.find("skipped") is not None else 0] += 1
+    if done.returncode and not counts[1]:
+        counts[1] = 1
+    return tuple(counts)
+
+
+def main():
+    totals = [sum(column) for column in zip(*(run(f, s) for f, s in zip(sys.argv[1:], SUITES)))]
+    print(f"{totals[0]} passed, {totals[1]} failed, {totals[2]} skipped", flush=True)
+    return 1 if totals[1] or not totals[0] else 0
+
+
+sys.exit(main())

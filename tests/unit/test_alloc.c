@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_alloc.c - the n-th allocation fails, for every n: the call says so, leaks nothing, and works the next time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "base/ctx.h"
+
+static long until_failure; /* allocations left to succeed; negative: all */
+
+static void *failing_alloc(size_t size)
+{
+    if (until_failure == 0) return NULL;
+    if (until_failure > 0) until_failure--;
+    return malloc(size);
+}
+
+static cm_status load_and_train(const char *model, cm_diag *diag)
+{
+    cm_graph *forward, *step;
+    cm_status status = cm_graph_load(model, &(cm_load_options){0}, &forward, diag);
+    if (status) return status;
+    status = cm_graph_train(forward, &(cm_train_options){0}, &step, diag);
+    cm_graph_free(forward);
+    if (status) return status;
+    cm_graph_free(step);
+    return CM_OK;
+}
+
+static void fail_each_allocation(const char *model)
+{
+    cm_diag   diag;
+    cm_status status = CM_ERR_MEMORY;
+    long      n = 0;
+    cm__chunk_alloc = failing_alloc;
+    for (; status != CM_OK; n++) {
+        until_failure = n;
+        status = load_and_train(model, &diag);
+        if (status == CM_OK) break;
+        assert_int_equal(status, CM_ERR_MEMORY);
+        assert_int_not_equal(diag.reason[0], 0);
+        assert_in_range(n, 0, 100000);
+    }
+    assert_in_range(n, 2, 100000); /* each of the two calls allocates */
+    cm__chunk_alloc = malloc;
+    assert_int_equal(load_and_train(model, &diag), CM_OK);
+}
+
+static void named(void **state)
+{
+    (void)state;
+    fail_each_allocation("gpt2");
+}
+
+static void layers(void **state)
+{
+    (void)state;
+    fail_each_allocation("resnet50");
+}
+
+static void described(void **state)
+{
+    (void)state;
+    fail_each_allocation("gpt:layers=2,hidden=64,heads=4,seq=32,vocab=1000");
+}
+
+static void one_operator(void **state)
+{
+    (void)state;
+    fail_each_allocation("gemm:m=64,n=1760,k=1760");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(named), cmocka_unit_test(layers), cmocka_unit_test(described),
+                                       cmocka_unit_test(one_operator)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_config.c - Hugging Face configurations: PyTorch's parameter counts to the last number, and refusals by key. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "graph/graph.h"
+#include "import/import.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static cm_status import(const char *text, int64_t seq, cm_graph **g, cm_diag *diag)
+{
+    cm_load_options options = {.seq = seq};
+    cm__ctx        *ctx = cm__ctx_new(diag);
+    assert_non_null(ctx);
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    *g = cm__import_config(ctx, "config.json", text, strlen(text), &options);
+    cm__check(*g);
+    cm__cost_all(*g);
+    cm__lifetimes(*g);
+    return CM_OK;
+}
+
+static cm_graph *accepted(const char *text, int64_t seq)
+{
+    cm_graph *g = NULL;
+    cm_diag   diag;
+    if (import(text, seq, &g, &diag) != CM_OK) fail_msg("%s: %s: %s", text, diag.place, diag.reason);
+    return g;
+}
+
+static int64_t parameters(const char *text)
+{
+    cm_graph *g = accepted(text, 0);
+    cm_totals totals;
+    cm_graph_totals(g, 1, &totals);
+    cm_graph_free(g);
+    return totals.parameters;
+}
+
+/* A dimension of the first input: the sequence length of token models. */
+static int64_t length(const char *text, int64_t seq)
+{
+    cm_graph *g = accepted(text, seq);
+    int64_t   n = cm__t(g, g->inputs[0])->dims[1].fixed;
+    cm_graph_free(g);
+    return n;
+}
+
+/* ---- counts ------------------------------------------------------------------------------------------------------ */
+
+#define LLAMA(h, f, l, n, kv, rest)                                                                                    \
+    "{\"model_type\":\"llama\",\"architectures\":[\"LlamaForCausalLM\"],\"hidden_size\":" #h                           \
+    ",\"intermediate_size\":" #f ",\"num_hidden_layers\":" #l ",\"num_attention_heads\":" #n                           \
+    ",\"num_key_value_heads\":" #kv ",\"vocab_size\":32000,\"max_position_embeddings\":4096" rest "}"
+#define GPT2(h, l, n) "{\"model_type\":\"gpt2\",\"n_embd\":" #h ",\"n_layer\":" #l ",\"n_head\":" #n "}"
+#define MISTRAL_SIZES                                                                                                  \
+    "\"hidden_size\":4096,\"intermediate_size\":14336,\"num_hidden_layers\":32,\"num_attention_heads\":32,"            \
+    "\"num_key_value_heads\":8,\"vocab_size\":32000,\"max_position_embeddings\":32768,"
+
+/* Each count is what sum(p.numel() for p in model.parameters()) gives for the published configuration. */
+static const struct {
+    const char *config;
+    int64_t     parameters;
+} known[] = {
+    {"{\"model_type\":\"bert\",\"architectures\":[\"BertForMaskedLM\"]}", 109514298},
+    {"{\"model_type\":\"bert\",\"architectures\":[\"BertForMaskedLM\"],\"hidden_size\":1024,\"num_hidden_layers\":24,"
+     "\"num_attention_heads\":16,\"intermediate_size\":4096}", 335174458},
+    {"{\"model_type\":\"bert\",\"architectures\":[\"BertModel\"]}", 109482240},
+    {"{\"model_type\":\"bert\",\"architectures\":[\"BertForSequenceClassification\"]}", 109482240 + 2 * 768 + 2},
+    {GPT2(768, 12, 12), 124439808},
+    {GPT2(1024, 24, 16), 354823168},
+    {GPT2(1280, 36, 20), 774030080},
+    {GPT2(1600, 48, 25), 1557611200},
+    {"{\"model_type\":\"gpt2\",\"architectures\":[\"GPT2LMHeadModel\"],\"n_inner\":null,\"n_ctx\":1024}", 124439808},
+    {LLAMA(4096, 11008, 32, 32, 32, ""), 6738415616},
+    {LLAMA(5120, 13824, 40, 40, 40, ""), 13015864320},
+    {LLAMA(8192, 28672, 80, 64, 8, ""), 68976648192},
+    {"{\"model_type\":\"mistral\",\"architectures\":[\"MistralForCausalLM\"]," MISTRAL_SIZES "\"sliding_window\":4096}",
+     7241732096},
+    {"{\"model_type\":\"mixtral\",\"architectures\":[\"MixtralForCausalLM\"]," MISTRAL_SIZES
+     "\"num_local_experts\":8,\"num_experts_per_tok\":2,\"sliding_window\":null}", 46702792704},
+    {"{\"model_type\":\"t5\",\"architectures\":[\"T5WithLMHeadModel\"],\"d_model\":512,\"d_ff\":2048,\"d_kv\":64,"
+     "\"num_layers\":6,\"num_heads\":8,\"vocab_size\":32128,\"n_positions\":512,\"dropout_rate\":0.1}", 60506624},
+    {"{\"model_type\":\"opt\",\"architectures\":[\"OPTForCausalLM\"],\"word_embed_proj_dim\":768,\"vocab_size\":50272}",
+     125239296},
+    {"{\"model_type\":\"roberta\",\"architectures\":[\"RobertaForMaskedLM\"],\"max_position_embeddings\":514,"
+     "\"type_vocab_size\":1,\"vocab_size\":50265}", 124697433},
+    {"{\"model_type\":\"distilbert\",\"architectures\":[\"DistilBertForMaskedLM\"]}", 66985530},
+    {"{\"model_type\":\"qwen2\",\"architectures\":[\"Qwen2ForCausalLM\"],\"hidden_size\":896,\"num_hidden_layers\":24,"
+     "\"num_attention_heads\":14,\"num_key_value_heads\":2,\"intermediate_size\":4864,\"vocab_size\":151936,"
+     "\"tie_word_embeddings\":true,\"use_sliding_window\":false,\"sliding_window\":32768}", 494032768},
+    {"{\"model_type\":\"gpt_neox\",\"architectures\":[\"GPTNeoXForCausalLM\"],\"hidden_size\":768,"
+     "\"num_hidden_layers\":12,\"num_attention_heads\":12,\"intermediate_size\":3072,\"vocab_size\":50304}", 162322944},
+    {"{\"model_type\":\"vit\",\"architectures\":[\"ViTForImageClassification\"],\"num_labels\":1000}", 86567656},
+};
+
+static void counts_are_pytorchs(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(known); i++)
+        if (parameters(known[i].config) != known[i].parameters)
+            fail_msg("%lld, expected %lld: %s", (long long)parameters(known[i].config), (long long)known[i].parameters,
+                     known[i].config);
+}
+
+/* OPT-350m: 24 layers of 1,024 after norms, embeddings of 512 projected in and out, no final norm. */
+static void narrow_embeddings_are_projected(void **state)
+{
+    (void)state;
+    const int64_t h = 1024, e = 512, layer = 4 * (h * h + h) + 2 * 4 * h * h + 5 * h + 4 * h;
+    assert_true(parameters("{\"model_type\":\"opt\",\"hidden_size\":1024,\"num_hidden_layers\":24,\"ffn_dim\":4096,"
+                           "\"num_attention_heads\":16,\"word_embed_proj_dim\":512,\"do_layer_norm_before\":false}")
+                == 50272 * e + 2050 * h + 2 * e * h + 24 * layer);
+}
+
+/* T5 v1.1: gated, untied, head dimension apart from hidden / heads. */
+static void gated_t5(void **state)
+{
+    (void)state;
+    const int64_t h = 512, inner = 6 * 64, f = 1024, v = 32128, mlp = 3 * h * f + h, attention = 4 * h * inner + h;
+    assert_true(parameters("{\"model_type\":\"t5\",\"d_model\":512,\"d_ff\":1024,\"num_layers\":8,\"num_heads\":6,"
+                           "\"feed_forward_proj\":\"gated-gelu\",\"tie_word_embeddings\":false}")
+                == 2 * v * h + 8 * (attention + mlp) + 8 * (2 * attention + mlp) + 2 * h + 2 * 32 * 6);
+}
+
+static void biases_and_labels_follow_their_keys(void **state)
+{
+    (void)state;
+    const int64_t h = 64, f = 128, n = 2;
+    const int64_t plain = parameters(LLAMA(64, 128, 2, 4, 4, ""));
+    assert_true(parameters(LLAMA(64, 128, 2, 4, 4, ",\"attention_bias\":true")) == plain + n * 4 * h);
+    assert_true(parameters(LLAMA(64, 128, 2, 4, 4, ",\"mlp_bias\":true")) == plain + n * (2 * f + h));
+    assert_true(parameters(LLAMA(64, 128, 2, 4, 4, ",\"head_dim\":32")) == plain + n * 4 * h * (4 * 32 - h));
+    assert_true(parameters("{\"model_type\":\"distilbert\",\"architectures\":[\"DistilBertForSequenceClassification\"],"
+                           "\"id2label\":{\"0\":\"a\",\"1\":\"b\",\"2\":\"c\"}}")
+                == 66362880 + 768 * 768 + 768 + 3 * 768 + 3);
+}
+
+/* ---- lengths ----------------------------------------------------------------------------------------------------- */
+
+static void sequences_are_the_models_longest_within_reason(void **state)
+{
+    (void)state;
+    assert_int_equal(length(GPT2(768, 12, 12), 0), 1024);
+    assert_int_equal(length(LLAMA(64, 128, 2, 4, 4, ""), 0), 2048);
+    assert_int_equal(length(LLAMA(64, 128, 2, 4, 4, ""), 16384), 16384); /* rotary positions have no end */
+    assert_int_equal(length("{\"model_type\":\"t5\"}", 0), 512);
+    assert_int_equal(length("{\"model_type\":\"roberta\",\"max_position_embeddings\":514}", 0), 512);
+    assert_int_equal(length(GPT2(768, 12, 12), 128), 128);
+}
+
+static void a_shorter_sequence_keeps_the_parameters(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted("{\"model_type\":\"bert\"}", 128);
+    cm_totals totals;
+    cm_graph_totals(g, 1, &totals);
+    assert_true(totals.parameters == 109514298);
+    cm_graph_free(g);
+}
+
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *config;
+    int64_t     seq;
+    cm_status   status;
+    const char *place, *reason; /* parts of what is said */
+} refused[] = {
+    {"{", 0, CM_ERR_FORMAT, "line 1", "not JSON"},
+    {"[]", 0, CM_ERR_FORMAT, "", "object"},
+    {"{}", 0, CM_ERR_FORMAT, "", "model_type"},
+    {"{\"model_type\":7}", 0, CM_ERR_FORMAT, "model_type", "expected text"},
+    {"{\"model_type\":\"bert\",\n\"model_type\":\"bert\"}", 0, CM_ERR_FORMAT, "line 2", "duplicate"},
+    {"{\"model_type\":\"mistrall\"}", 0, CM_ERR_UNSUPPORTED, "model_type", "did you mean 'mistral'?"},
+    {"{\"model_type\":\"mamba\"}", 0, CM_ERR_UNSUPPORTED, "model_type", "supported: gpt2, bert"},
+    {"{\"model_type\":\"gpt2\",\"n_layer\":\"12\"}", 0, CM_ERR_FORMAT, "n_layer", "text, expected a whole number"},
+    {"{\"model_type\":\"gpt2\",\"n_layer\":12.5}", 0, CM_ERR_FORMAT, "n_layer", "expected a whole number"},
+    {"{\"model_type\":\"gpt2\",\"n_layer\":-1}", 0, CM_ERR_ARGUMENT, "n_layer", "'-1'"},
+    {"{\"model_type\":\"gpt2\",\"n_layer\":1000000000}", 0, CM_ERR_ARGUMENT, "n_layer", "from 1 to"},
+    {"{\"model_type\":\"gpt2\",\"n_embd\":1000000000000000000}", 0, CM_ERR_ARGUMENT, "n_embd", "from 1 to"},
+    {"{\"model_type\":\"gpt2\",\"n_embd\":100}", 0, CM_ERR_ARGUMENT, "gpt2", "not divisible by 12 heads"},
+    {"{\"model_type\":\"gpt2\",\"n_head\":null}", 0, CM_ERR_ARGUMENT, "gpt2", "heads is missing"},
+    {"{\"model_type\":\"gpt2\",\"tie_word_embeddings\":1}", 0, CM_ERR_FORMAT, "tie_word_embeddings", "true or false"},
+    {"{\"model_type\":\"gpt2\",\"attn_pdrop\":1.5}", 0, CM_ERR_ARGUMENT, "attn_pdrop", "from 0 to 1"},
+    {"{\"model_type\":\"gpt2\",\"activation_function\":\"snake\"}", 0, CM_ERR_UNSUPPORTED, "activation",
+     "snake"},
+    {"{\"model_type\":\"gpt2\",\"add_cross_attention\":true}", 0, CM_ERR_UNSUPPORTED, "add_cross_attention", "false"},
+    {"{\"model_type\":\"bert\",\"position_embedding_type\":\"relative_key\"}", 0, CM_ERR_UNSUPPORTED,
+     "position_embedding_type", "absolute"},
+    {"{\"model_type\":\"bert\",\"architectures\":[\"BertForQuestionAnswering\"]}", 0, CM_ERR_UNSUPPORTED,
+     "architectures", "BertForQuestionAnswering"},
+    {"{\"model_type\":\"bert\",\"architectures\":[3]}", 0, CM_ERR_FORMAT, "architectures", "class names"},
+    {"{\"model_type\":\"t5\",\"architectures\":[\"T5EncoderModel\"]}", 0, CM_ERR_UNSUPPORTED, "architectures", "T5Enc"},
+    {"{\"model_type\":\"gpt2\",\"architectures\":[\"XForMaskedLM\"]}", 0, CM_ERR_UNSUPPORTED, "gpt2", "head mlm"},
+    {"{\"model_type\":\"llama\",\"num_key_value_heads\":5}", 0, CM_ERR_ARGUMENT, "llama", "5 key/value heads"},
+    {"{\"model_type\":\"mixtral\",\"num_experts_per_tok\":9}", 0, CM_ERR_ARGUMENT, "mixtral", "top_k 9"},
+    {"{\"model_type\":\"roberta\",\"max_position_embeddings\":2}", 0, CM_ERR_ARGUMENT, "roberta", "no position"},
+    {"{\"model_type\":\"vit\",\"patch_size\":15}", 0, CM_ERR_ARGUMENT, "vit", "patch size 15"},
+    {"{\"model_type\":\"vit\"}", 64, CM_ERR_ARGUMENT, "vit", "image"},
+    {"{\"model_type\":\"gpt2\"}", 1025, CM_ERR_ARGUMENT, "gpt2", "1024 learned positions"},
+    {"{\"model_type\":\"gpt2\"}", -1, CM_ERR_ARGUMENT, "gpt2", "sequence length -1"},
+};
+
+static void bad_configurations_are_refused_by_key(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        cm_graph *g = NULL;
+        cm_diag   diag;
+        if (import(refused[i].config, refused[i].seq, &g, &diag) != refused[i].status ||
+            !strstr(diag.place, refused[i].place) || !strstr(diag.reason, refused[i].reason))
+            fail_msg("%s: said '%s: %s'", refused[i].config, diag.place, diag.reason);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_are_pytorchs),
+        cmocka_unit_test(narrow_embeddings_are_projected),
+        cmocka_unit_test(gated_t5),
+        cmocka_unit_test(biases_and_labels_follow_their_keys),
+        cmocka_unit_test(sequences_are_the_models_longest_within_reason),
+        cmocka_unit_test(a_shorter_sequence_keeps_the_parameters),
+        cmocka_unit_test(bad_configurations_are_refused_by_key),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_ctx.c - arena, cleanups, and failing through the context. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "base/ctx.h"
+
+static void memory_is_zeroed_and_aligned(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(NULL);
+    for (size_t size = 0; size < 100000; size = size * 3 + 1) {
+        unsigned char *p = cm__alloc(ctx, size);
+        assert_int_equal((uintptr_t)p % _Alignof(max_align_t), 0);
+        for (size_t i = 0; i < size; i++) assert_int_equal(p[i], 0);
+        memset(p, 0xff, size);
+    }
+    cm__ctx_free(ctx);
+    cm__ctx_free(NULL);
+}
+
+static void growing_keeps_what_was_there(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(NULL);
+    int32_t *numbers = NULL, capacity = 0;
+    for (int32_t i = 0; i < 1000; i++) {
+        numbers = cm__grow(ctx, numbers, i, &capacity, sizeof *numbers);
+        numbers[i] = i * i;
+    }
+    for (int32_t i = 0; i < 1000; i++) assert_int_equal(numbers[i], i * i);
+    cm__ctx_free(ctx);
+}
+
+static void note_release(void *count) { ++*(int *)count; }
+
+static void failing_tells_where_and_why(void **state)
+{
+    (void)state;
+    cm_diag      diag;
+    char         text[1024];
+    volatile int released = 0;
+    cm__ctx     *ctx = cm__ctx_new(&diag);
+    if (!setjmp(ctx->trap)) {
+        ctx->file = "resnet.onnx";
+        cm__defer(ctx, note_release, (void *)&released);
+        cm__place(ctx, "node '%s'", "Conv_3");
+        cm__fail(ctx, CM_ERR_FORMAT, "%d pads, expected %d", 3, 4);
+    }
+    assert_int_equal(cm__ctx_abandon(ctx), CM_ERR_FORMAT);
+    assert_string_equal(cm_diag_text(&diag, text, sizeof text), "resnet.onnx: node 'Conv_3': 3 pads, expected 4");
+    assert_int_equal(released, 1);
+}
+
+static void impossible_sizes_are_refused(void **state)
+{
+    (void)state;
+    static const size_t sizes[][2] = {{SIZE_MAX, 1}, {SIZE_MAX / 2, 3}, {(size_t)1 << 62, 1}};
+    for (size_t i = 0; i < 3; i++) {
+        cm__ctx *ctx = cm__ctx_new(NULL);
+        if (!setjmp(ctx->trap)) cm__alloc_array(ctx, sizes[i][0], sizes[i][1]);
+        assert_int_equal(cm__ctx_abandon(ctx), CM_ERR_MEMORY);
+    }
+}
+
+static void a_long_place_is_cut_not_spilled(void **state)
+{
+    (void)state;
+    char     name[2000];
+    cm_diag  diag;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    if (!setjmp(ctx->trap)) {
+        cm__place(ctx, "node '%s'", name);
+        cm__fail(ctx, CM_ERR_FORMAT, "%s", name);
+    }
+    cm__ctx_abandon(ctx);
+    assert_int_equal(strlen(diag.place), sizeof diag.place - 1);
+    assert_int_equal(strlen(diag.reason), sizeof diag.reason - 1);
+}
+
+static void every_status_has_a_text(void **state)
+{
+    (void)state;
+#define X(id, value, text) assert_string_equal(cm_status_text(id), text);
+    CM_STATUS_MAP(X)
+#undef X
+    assert_non_null(cm_status_text((cm_status)-99));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_zeroed_and_aligned), cmocka_unit_test(growing_keeps_what_was_there),
+        cmocka_unit_test(failing_tells_where_and_why), cmocka_unit_test(impossible_sizes_are_refused),
+        cmocka_unit_test(a_long_place_is_cut_not_spilled), cmocka_unit_test(every_status_has_a_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

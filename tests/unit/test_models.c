@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_models.c - the named models: all there, all with a source, found however they are written, all loading. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "graph/graph.h"
+#include "import/import.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* What the project promises, and the parameters where somebody else has counted them. 0: nobody. */
+static const struct {
+    const char *id;
+    int64_t     parameters;
+} promised[] = {
+    {"resnet18", 11689512},       {"resnet50", 25557032},       {"vgg16", 138365992},      {"unet", 7763041},
+    {"uno", 19274001},            {"braggnn", 45394},           {"bert-base", 109514298},  {"bert-large", 335174458},
+    {"distilbert", 66985530},     {"gpt2", 124439808},          {"gpt2-small", 124439808}, {"gpt2-medium", 354823168},
+    {"gpt2-large", 774030080},    {"gpt2-xl", 1557611200},      {"transformer-block", 0},  {"genslm-25m", 25290752},
+    {"genslm-250m", 0},           {"genslm-2.5b", 2533931008},  {"genslm-13b", 0},         {"genslm-25b", 25491496320},
+    {"gpt3-xl", 0},               {"gpt3-6.7b", 0},             {"gpt3-13b", 0},           {"gpt3-30b", 0},
+    {"gpt3-175b", 0},             {"llama2-7b", 6738415616},    {"llama2-13b", 13015864320},
+    {"llama2-70b", 68976648192},  {"efficientnet-b0", 5288548}, {"efficientnet-b4", 19341616},
+    {"mobilenet-v3-small", 2542856}, {"mobilenet-v3-large", 5483032}, {"autoencoder", 0},  {"lstm", 0},
+    {"gemm_k1", 0}, {"gemm_k2", 0}, {"gemm_k3", 0}, {"gemm_k4", 0}, {"conv_k1", 0}, {"conv_k2", 0}, {"conv_k3", 0},
+    {"conv_k4", 0}, {"relu_k1", 0}, {"relu_k2", 0}, {"relu_k3", 0}, {"relu_k4", 0}, {"rnn_k1", 0},  {"rnn_k2", 0},
+    {"rnn_k3", 0},  {"rnn_k4", 0},
+};
+
+static cm_graph *loaded(const char *spec)
+{
+    cm_graph *g = NULL;
+    cm_diag   diag;
+    if (cm_graph_load(spec, NULL, &g, &diag) != CM_OK) fail_msg("%s: %s: %s", spec, diag.place, diag.reason);
+    return g;
+}
+
+static cm_totals totals_of(const cm_graph *g)
+{
+    cm_totals t;
+    cm_graph_totals(g, 2, &t);
+    return t;
+}
+
+static void every_promised_model_loads(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(promised); i++) {
+        cm_graph *g = loaded(promised[i].id);
+        cm_totals t = totals_of(g);
+        if (promised[i].parameters && t.parameters != promised[i].parameters)
+            fail_msg("%s: %lld parameters", promised[i].id, (long long)t.parameters);
+        assert_string_equal(cm_graph_source(g), "named");
+        assert_non_null(cm_graph_citation(g));
+        cm_graph_free(g);
+    }
+}
+
+static void every_row_has_a_source_and_a_definition(void **state)
+{
+    (void)state;
+    assert_true(cm_models() > 0);
+    for (int32_t i = 0; i < cm_models(); i++) {
+        const cm_model_info *m = cm_model(i);
+        size_t               size = 0;
+        assert_true(*m->id && *m->family && *m->title && strlen(m->source) > 10);
+        if (!cm__data_file(m->definition, &size) && !cm__is_description(m->definition))
+            fail_msg("%s: '%s' defines nothing", m->id, m->definition);
+        assert_ptr_equal(cm_model_find(m->id), m);
+    }
+    assert_null(cm_model(-1));
+    assert_null(cm_model(cm_models()));
+}
+
+static void names_are_found_however_they_are_written(void **state)
+{
+    (void)state;
+    const cm_model_info *large = cm_model_find("bert-large"), *xl = cm_model_find("gpt2-xl");
+    assert_non_null(large);
+    assert_ptr_equal(cm_model_find("bert_large"), large);
+    assert_ptr_equal(cm_model_find("BERT-Large"), large);
+    assert_ptr_equal(cm_model_find("GPT2_XL"), xl);
+    assert_ptr_equal(cm_model_find("gpt2_small"), cm_model_find("gpt2"));
+    assert_ptr_equal(cm_model_find("gemm-k1"), cm_model_find("gemm_k1"));
+    assert_null(cm_model_find("bert-larg"));
+    assert_null(cm_model_find("bert-large-"));
+    assert_null(cm_model_find(""));
+    assert_null(cm_model_find(NULL));
+}
+
+static void a_models_description_gives_the_model(void **state)
+{
+    (void)state;
+    for (int32_t i = 0; i < cm_models(); i++) {
+        cm_graph *g = loaded(cm_model(i)->id);
+        if (cm_graph_description(g)) {
+            cm_graph *again = loaded(cm_graph_description(g));
+            cm_totals a = totals_of(g), b = totals_of(again);
+            assert_true(a.parameters == b.parameters);
+            assert_int_equal(a.nodes[CM_FORWARD], b.nodes[CM_FORWARD]);
+            for (int c = 0; c < CM_CLASSES; c++) assert_true(a.flop[CM_FORWARD][c] == b.flop[CM_FORWARD][c]);
+            cm_graph_free(again);
+        }
+        cm_graph_free(g);
+    }
+}
+
+/* 12 h^2 + 13 h a layer, (V + S + 2) h around them: GPT-2's own arithmetic. */
+static void gpt_sizes_by_formula(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *id;
+        int64_t     layers, h, vocab, seq;
+    } rows[] = {
+        {"gpt3-xl", 24, 2048, 50257, 2048},    {"gpt3-6.7b", 32, 4096, 50257, 2048},
+        {"gpt3-13b", 40, 5120, 50257, 2048},   {"gpt3-30b", 48, 7168, 50257, 2048},
+        {"gpt3-175b", 96, 12288, 50257, 2048}, {"genslm-13b", 44, 4992, 71, 1024},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        cm_graph *g = loaded(rows[i].id);
+        int64_t   h = rows[i].h;
+        assert_true(totals_of(g).parameters ==
+                    rows[i].layers * (12 * h * h + 13 * h) + (rows[i].vocab + rows[i].seq + 2) * h);
+        cm_graph_free(g);
+    }
+}
+
+static void texts_are_built_in(void **state)
+{
+    (void)state;
+    size_t      size = 0;
+    const char *text = cm__data_file("resnet50.net", &size);
+    assert_non_null(text);
+    assert_int_equal(strlen(text), size);
+    assert_null(cm__data_file("resnet51.net", &size));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_promised_model_loads),
+        cmocka_unit_test(every_row_has_a_source_and_a_definition),
+        cmocka_unit_test(names_are_found_however_they_are_written),
+        cmocka_unit_test(a_models_description_gives_the_model),
+        cmocka_unit_test(gpt_sizes_by_formula),
+        cmocka_unit_test(texts_are_built_in),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

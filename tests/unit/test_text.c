@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_text.c - numbers and names as people write and read them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "base/text.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static void whole_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t     value;
+    } good[] = {{"0", 0}, {"-7", -7}, {"9223372036854775807", INT64_MAX}, {"-9223372036854775808", INT64_MIN}};
+    for (size_t i = 0; i < COUNT(good); i++) {
+        int64_t n;
+        assert_true(cm__parse_int(cm__span_of(good[i].text), &n));
+        assert_true(n == good[i].value);
+    }
+}
+
+static void no_whole_numbers(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", " 1", "1 ", "1.0", "1e3", "0x10", "one", "-", "9223372036854775808", "1\n2"};
+    int64_t n = 42;
+    for (size_t i = 0; i < COUNT(bad); i++) assert_false(cm__parse_int(cm__span_of(bad[i]), &n));
+    assert_false(cm__parse_int((cm__span){"1\0002", 3}, &n)); /* a zero byte is not an end */
+    assert_int_equal(n, 42);
+}
+
+static void a_span_ends_before_its_text(void **state)
+{
+    (void)state;
+    int64_t n;
+    assert_true(cm__parse_int((cm__span){"12345", 3}, &n));
+    assert_int_equal(n, 123);
+}
+
+static void real_numbers(void **state)
+{
+    (void)state;
+    double x;
+    assert_true(cm__parse_real(cm__span_of("2.5e-1"), &x));
+    assert_true(x == 0.25);
+    static const char *const bad[] = {"", "nan", "inf", "1e999", "1,5", "1.0x"};
+    for (size_t i = 0; i < COUNT(bad); i++) assert_false(cm__parse_real(cm__span_of(bad[i]), &x));
+}
+
+static void prefixes(void **state)
+{
+    (void)state;
+    char buf[32];
+    assert_string_equal(cm__si(buf, sizeof buf, 0), "0 ");
+    assert_string_equal(cm__si(buf, sizeof buf, 999), "999 ");
+    assert_string_equal(cm__si(buf, sizeof buf, 1000), "1.00 k");
+    assert_string_equal(cm__si(buf, sizeof buf, 4.089e9), "4.09 G");
+    assert_string_equal(cm__si(buf, sizeof buf, 999999), "1.00 M"); /* never "1000 k" */
+    assert_string_equal(cm__si(buf, sizeof buf, 0.5), "0.50 ");
+    assert_string_equal(cm__si(buf, sizeof buf, -25.5e6), "-25.5 M");
+    assert_string_equal(cm__si(buf, sizeof buf, 5e21), "5000 E"); /* the last prefix there is */
+    assert_string_equal(cm__binary(buf, sizeof buf, 1024.0 * 1024 * 97.5), "97.5 Mi");
+}
+
+static void thousands(void **state)
+{
+    (void)state;
+    char buf[32];
+    assert_string_equal(cm__grouped(buf, sizeof buf, 0), "0");
+    assert_string_equal(cm__grouped(buf, sizeof buf, 999), "999");
+    assert_string_equal(cm__grouped(buf, sizeof buf, 25557032), "25,557,032");
+    assert_string_equal(cm__grouped(buf, sizeof buf, -100000), "-100,000");
+    assert_string_equal(cm__grouped(buf, sizeof buf, INT64_MAX), "9,223,372,036,854,775,807");
+}
+
+static void names_that_were_meant(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"resnet18", "resnet50", "vgg16"};
+    char long_name[512];
+    memset(long_name, 'r', sizeof long_name - 1);
+    long_name[sizeof long_name - 1] = 0;
+    assert_string_equal(cm__nearest("resnt50", names, 3), "resnet50");
+    assert_string_equal(cm__nearest("vgg-16", names, 3), "vgg16");
+    assert_null(cm__nearest("llama", names, 3));
+    assert_null(cm__nearest(long_name, names, 3));
+    assert_null(cm__nearest("resnet50", names, 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_numbers), cmocka_unit_test(no_whole_numbers),
+        cmocka_unit_test(a_span_ends_before_its_text), cmocka_unit_test(real_numbers),
+        cmocka_unit_test(prefixes), cmocka_unit_test(thousands), cmocka_unit_test(names_that_were_meant),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_words.c - shapes and foreign names as text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "report/report.h"
+
+static void clean_text_stays(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "layer1.0/conv", "Gewöhnlich", "注意力", "\xf0\x9f\xa6\x99"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char buf[64];
+        strcpy(buf, texts[i]);
+        assert_string_equal(cm__make_printable(buf), texts[i]);
+    }
+}
+
+static void what_steers_a_terminal_goes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *dirty, *clean;
+    } cases[] = {
+        {"a\033[2Jb", "a?[2Jb"},      /* escape */
+        {"a\nb\tc\177", "a?b?c?"},    /* controls */
+        {"\xc2\x9b""31m", "??31m"},   /* C1 control */
+        {"\xff\xfe", "??"},           /* never in UTF-8 */
+        {"\xc0\xaf", "??"},           /* overlong slash */
+        {"\xe0\x80\xaf", "???"},      /* overlong, three bytes */
+        {"\xed\xa0\x80", "???"},      /* surrogate */
+        {"\xf4\x90\x80\x80", "????"}, /* past U+10FFFF */
+        {"x\xe6\xb3", "x??"},         /* cut short */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char buf[64];
+        strcpy(buf, cases[i].dirty);
+        assert_string_equal(cm__make_printable(buf), cases[i].clean);
+    }
+}
+
+static void shapes_in_the_batch_size(void **state)
+{
+    (void)state;
+    static const cm_dim dims[] = {{1, 0}, {0, 3}, {2, 0}, {1, 1}, {3, -2}};
+    cm__ctx *ctx = cm__ctx_new(NULL);
+    assert_string_equal(cm__shape_text(ctx, &(cm_tensor){.dims = dims, .rank = 5}), "Bx3x2Bx(B+1)x(3B-2)");
+    assert_string_equal(cm__shape_text(ctx, &(cm_tensor){.rank = 0}), "scalar");
+    cm__ctx_free(ctx);
+}
+
+static void costs_at_a_batch_size(void **state)
+{
+    (void)state;
+    cm_node       node = {.flop = {{1, 2, 3, 4}}, .read_bytes = {{10}}, .write_bytes = {{0, 1}}};
+    cm__node_cost cost = cm__node_cost_at(&node, 10);
+    assert_true(cost.flop == 1 + 2 * 10 + 3 * 100 + 4 * 1000);
+    assert_true(cost.read_bytes == 10 && cost.write_bytes == 10);
+    assert_true(cost.intensity == cost.flop / 20);
+    cost = cm__node_cost_at(&(cm_node){0}, 1);
+    assert_true(cost.intensity != cost.intensity); /* no data, not zero */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clean_text_stays), cmocka_unit_test(what_steers_a_terminal_goes),
+        cmocka_unit_test(shapes_in_the_batch_size), cmocka_unit_test(costs_at_a_batch_size),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
