@@ -6,7 +6,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as xml
 
-SUITES = (["cli", "style"], ["unit", "corpus"], ["fuzz"])
+SUITES = (["cli"], ["unit", "corpus", "cli"], ["style", "fuzz"])
 
 
 def run(folder, suites):

@@ -92,7 +92,7 @@ def hugging(cls, config, **kw):
 
 
 BERT_L = dict(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096)
-LLAMA = dict(hidden_size=512, num_hidden_layers=4, num_attention_heads=8, num_key_value_heads=2, intermediate_size=1376, vocab_size=32000)
+LLAMA = dict(hidden_size=512, num_hidden_layers=4, num_attention_heads=8, num_key_value_heads=8, intermediate_size=1376, vocab_size=32000)
 GPT2_XL = dict(n_embd=1600, n_layer=48, n_head=25)
 # name: (builder, inputs of (batch, device), sequence length)
 MODELS = {
@@ -116,7 +116,7 @@ MODELS = {
     'config_mixtral': (hugging('MixtralForCausalLM', 'MixtralConfig', num_local_experts=4, **LLAMA), tokens(32000, 1024), 1024),
     'config_gpt_neox': (hugging('GPTNeoXForCausalLM', 'GPTNeoXConfig', hidden_size=512, num_hidden_layers=4, num_attention_heads=8, intermediate_size=2048, vocab_size=50304), tokens(50304, 1024), 1024),
     'config_opt': (hugging('OPTForCausalLM', 'OPTConfig'), tokens(50272, 1024), 1024),
-    'config_t5': (hugging('T5ForConditionalGeneration', 'T5Config'), lambda b, d: tokens(32128, 512)(b, d) * 1, 512),
+    'config_t5': (hugging('T5ForConditionalGeneration', 'T5Config', decoder_start_token_id=0, pad_token_id=0), tokens(32128, 512), 512),
 }
 
 

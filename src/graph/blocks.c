@@ -23,7 +23,8 @@ static const char *telling_name(const cm_graph *g, const cm_node *n)
     for (int32_t i = 0; i < n->n_inputs; i++) {
         const cm_tensor *t = n->inputs[i] >= 0 ? cm__t(g, n->inputs[i]) : NULL;
         if (!t || t->role != CM_ROLE_PARAMETER || cm__name_is_invented(t->name)) continue;
-        if (strncmp(t->name, n->name, strlen(n->name)) == 0 && !block_prefix(t->name)) continue; /* made from the node's name */
+        if (strncmp(t->name, n->name, strlen(n->name)) == 0 && !block_prefix(t->name))
+            continue; /* made from the node's name */
         return t->name;
     }
     return NULL;
@@ -80,9 +81,12 @@ void cm__review(cm_graph *g)
     if (g->optimizer == CM_OPTIMIZER_DEFAULT)
         g->optimizer = c.convolutions && !c.transformer_signs ? CM_OPTIMIZER_MOMENTUM : CM_OPTIMIZER_ADAMW;
     if (file && c.wide_convolutions >= 3 && !c.normalisations)
-        cm__warn(g, "no normalisation is left between %d convolutions: an exporter folds BatchNormalization away. If the model "
-                    "trains with it, export with torch.onnx.export(..., dynamo=True, optimize=False) or with "
-                    "training=TrainingMode.TRAINING", c.wide_convolutions);
+        cm__warn(
+            g,
+            "no normalisation is left between %d convolutions: an exporter folds BatchNormalization away. If the model "
+            "trains with it, export with torch.onnx.export(..., dynamo=True, optimize=False) or with "
+            "training=TrainingMode.TRAINING",
+            c.wide_convolutions);
     if (file && !c.parameters && !g->bare_operator)
         cm__warn(g, "no trainable parameter was found: the weights may be inputs of this graph");
 }

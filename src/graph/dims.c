@@ -4,33 +4,33 @@
 #include <string.h>
 #include "graph/graph.h"
 
-static int64_t checked(cm_graph *g, bool overflow, int64_t value)
+static cm_dim checked(cm_graph *g, bool overflow, int64_t per_batch, int64_t fixed)
 {
     if (overflow) cm__fail(g->ctx, CM_ERR_LIMIT, "a size overflows 64 bits");
-    return value;
+    return (cm_dim){per_batch, fixed};
 }
 
 cm_dim cm__dim_mul(cm_graph *g, cm_dim a, cm_dim b)
 {
     if (a.per_batch && b.per_batch) cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "a dimension grows with the square of the batch size");
     int64_t x, y, fixed;
-    bool    over = __builtin_mul_overflow(a.per_batch, b.fixed, &x) | __builtin_mul_overflow(b.per_batch, a.fixed, &y);
-    over |= __builtin_add_overflow(x, y, &x) | __builtin_mul_overflow(a.fixed, b.fixed, &fixed);
-    return (cm_dim){checked(g, over, x), checked(g, over, fixed)};
+    bool    over = __builtin_mul_overflow(a.per_batch, b.fixed, &x) || __builtin_mul_overflow(b.per_batch, a.fixed, &y) ||
+                __builtin_add_overflow(x, y, &x) || __builtin_mul_overflow(a.fixed, b.fixed, &fixed);
+    return checked(g, over, x, over ? 0 : fixed);
 }
 
 cm_dim cm__dim_add(cm_graph *g, cm_dim a, cm_dim b)
 {
     int64_t x, y;
-    bool    over = __builtin_add_overflow(a.per_batch, b.per_batch, &x) | __builtin_add_overflow(a.fixed, b.fixed, &y);
-    return (cm_dim){checked(g, over, x), checked(g, over, y)};
+    bool    over = __builtin_add_overflow(a.per_batch, b.per_batch, &x) || __builtin_add_overflow(a.fixed, b.fixed, &y);
+    return checked(g, over, x, over ? 0 : y);
 }
 
 cm_dim cm__dim_sub(cm_graph *g, cm_dim a, cm_dim b)
 {
     int64_t x, y;
-    bool    over = __builtin_sub_overflow(a.per_batch, b.per_batch, &x) | __builtin_sub_overflow(a.fixed, b.fixed, &y);
-    return (cm_dim){checked(g, over, x), checked(g, over, y)};
+    bool    over = __builtin_sub_overflow(a.per_batch, b.per_batch, &x) || __builtin_sub_overflow(a.fixed, b.fixed, &y);
+    return checked(g, over, x, over ? 0 : y);
 }
 
 bool cm__dim_div(cm_dim a, cm_dim b, cm_dim *quotient)

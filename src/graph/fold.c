@@ -15,7 +15,7 @@
 static cm__num *begin(cm_graph *g, const cm_node *n, int32_t index, int64_t *count)
 {
     for (int32_t i = 0; i < n->n_inputs; i++)
-        if (cm__has(n, i) && !cm__in(g, n, i)->value) return NULL;
+        if (cm__has(n, i) && !cm__in(g, n, i)->value && cm__small_count(cm__in(g, n, i)) != 0) return NULL;
     *count = cm__small_count(cm__t(g, n->outputs[index]));
     return *count < 0 ? NULL : cm__alloc_array(g->ctx, (size_t)*count, sizeof(cm__num));
 }
@@ -235,31 +235,68 @@ void cm__fold_expand(cm_graph *g, cm_node *n)
     if (value) finish(g, n, 0, value);
 }
 
-void cm__fold_transpose(cm_graph *g, cm_node *n)
+/* Elements of a small tensor picked by a start and a stride per dimension of the result. */
+static void pick(cm_graph *g, cm_node *n, int64_t first, const int64_t *stride)
 {
-    if (cm__in(g, n, 0)->rank <= 1) cm__fold_copy(g, n);
-}
-
-/* Slices of vectors; more dimensions are not shapes. */
-void cm__fold_slice(cm_graph *g, cm_node *n)
-{
-    const cm_tensor *x = cm__in(g, n, 0);
-    int64_t          count, start = 0, step = 1, size = cm__small_count(x);
-    cm__num         *value = x->rank == 1 ? begin(g, n, 0, &count) : NULL;
-    if (!value || size < 0) return;
-    const cm__attr *starts = cm__attr_find(n, CM_ATTR_STARTS);
-    cm_dim          first = starts ? cm__fixed(starts->count ? starts->ints[0] : 0) : cm__fixed(0);
-    if (!starts && cm__dim_list(g, n, 1, &first, 1) != 1) return;
-    if (!starts && cm__has(n, 4) && cm__int_list(g, n, CM_ATTRS, 4, &step, 1) != 1) return;
-    if (first.per_batch) return;
-    start = first.fixed < -size ? 0 : first.fixed < 0 ? first.fixed + size : first.fixed;
-    if (step < 0 && start >= size) start = size - 1;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t at = start + i * step;
-        if (at < 0 || at >= size) return;
+    int64_t          count;
+    cm__num         *value = begin(g, n, 0, &count);
+    const cm_tensor *x = cm__in(g, n, 0), *out = cm__t(g, n->outputs[0]);
+    for (int64_t i = 0; value && i < count; i++) {
+        int64_t at = first, flat = i;
+        for (int32_t d = out->rank - 1; d >= 0; d--) {
+            at += flat % out->dims[d].fixed * stride[d];
+            flat /= out->dims[d].fixed;
+        }
+        if (at < 0 || at >= cm__small_count(x)) return;
         value[i] = x->value[at];
     }
-    finish(g, n, 0, value);
+    if (value) finish(g, n, 0, value);
+}
+
+static void strides_of(const cm_tensor *x, int64_t *stride)
+{
+    int64_t step = 1;
+    for (int32_t d = x->rank - 1; d >= 0; d--) {
+        stride[d] = step;
+        step *= x->dims[d].fixed;
+    }
+}
+
+void cm__fold_transpose(cm_graph *g, cm_node *n)
+{
+    const cm_tensor *x = cm__in(g, n, 0);
+    const cm__attr  *perm = cm__attr_find(n, CM_ATTR_PERM);
+    int64_t          own[CM__RANK_MAX], stride[CM__RANK_MAX];
+    if (!x->value) return;
+    strides_of(x, own);
+    for (int32_t d = 0; d < x->rank; d++) stride[d] = own[perm ? cm__axis(g, perm->ints[d], x->rank) : x->rank - 1 - d];
+    pick(g, n, 0, stride);
+}
+
+/* Where a slice begins, clamped into the dimension as the shape rule does. */
+static int64_t slice_first(int64_t start, int64_t size, int64_t step)
+{
+    if (start < 0) start = start < -size ? (step < 0 ? -1 : 0) : start + size;
+    return step < 0 && start >= size ? size - 1 : start;
+}
+
+void cm__fold_slice(cm_graph *g, cm_node *n)
+{
+    const cm_tensor *x = cm__in(g, n, 0), *out = cm__t(g, n->outputs[0]);
+    int64_t          stride[CM__RANK_MAX], first = 0;
+    cm__slices       s;
+    if (!x->value || cm__small_count(out) < 0) return;
+    strides_of(x, stride);
+    cm__slices_read(g, n, &s);
+    for (int32_t i = 0; i < s.count; i++) {
+        int32_t d = s.axis[i];
+        if (s.start[i].per_batch || s.step[i] > CM__VALUE_MAX || s.step[i] < -CM__VALUE_MAX) return;
+        int64_t at = slice_first(s.start[i].fixed, x->dims[d].fixed, s.step[i]);
+        if (at > CM__VALUE_MAX) return;
+        first += at * stride[d];
+        stride[d] *= s.step[i];
+    }
+    pick(g, n, first, stride);
 }
 
 void cm__fold_split(cm_graph *g, cm_node *n)

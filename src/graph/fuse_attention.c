@@ -4,8 +4,9 @@
  *
  * Found from the Softmax: down over dropout and PyTorch's guard against rows of NaN to the product with V; up over the
  * scale and the mask to the product of Q and K. A mask that does not depend on the model's inputs is dropped: it is the
- * causal one if it compares positions or is a square of constants, and lets everything through otherwise. Products of
- * three dimensions without a scale (a non-local block, say) stay as they are: no runtime takes them for attention.
+ * causal one if it compares positions or is a square of constants, and lets everything through otherwise. Left as they
+ * are, since no runtime takes them for attention: a trained mask (relative positions), and products of three dimensions
+ * without a scale (a non-local block).
  */
 #include "graph/fuse.h"
 
@@ -14,6 +15,8 @@
 
 typedef struct match {
     int32_t q, k, v, mask, last;
+    int32_t operand; /* of the first product: K turned */
+    int32_t turn;    /* Transpose that makes it straight from [B, S, H, d]; -1: K is there as it is */
     bool    scaled, causal;
     double  dropout;
 } match;
@@ -112,27 +115,31 @@ static bool is_turned(const cm_tensor *k, const cm_tensor *turned)
            cm__dim_same(k->dims[k->rank - 2], turned->dims[k->rank - 1]);
 }
 
-/* [B, S, H, d] turned to [B, H, d, S] in one go: turn it to [B, H, S, d] instead. */
-static int32_t turn_less(cm__fuser *f, int32_t node, const cm_tensor *turned)
+/* [B, S, H, d] was turned to [B, H, d, S] in one go: turn it to [B, H, S, d] instead. */
+static void turn_less(cm__fuser *f, match *m)
+{
+    const cm_node *n = &f->g->nodes[m->turn];
+    int64_t       *perm = (int64_t *)cm__attr_find(n, CM_ATTR_PERM)->ints, third = perm[2];
+    cm_dim        *dims = (cm_dim *)cm__t(f->g, n->outputs[0])->dims, size = dims[2];
+    perm[2] = perm[3];
+    perm[3] = third;
+    dims[2] = dims[3];
+    dims[3] = size;
+    m->k = n->outputs[0];
+}
+
+static bool can_turn_less(const cm__fuser *f, int32_t node, int32_t operand)
 {
     const cm_node  *n = &f->g->nodes[node];
     const cm__attr *perm = cm__attr_find(n, CM_ATTR_PERM);
-    int32_t         rank = turned->rank;
-    if (!perm || perm->count != 4 || rank != 4 || cm__only_reader(f, n->outputs[0]) < 0) return -1;
-    cm_dim  dims[4] = {turned->dims[0], turned->dims[1], turned->dims[3], turned->dims[2]};
-    int64_t order[4] = {perm->ints[0], perm->ints[1], perm->ints[3], perm->ints[2]};
-    cm_tensor *y = cm__t(f->g, n->outputs[0]);
-    for (int32_t i = 0; i < 4; i++) {
-        ((int64_t *)perm->ints)[i] = order[i];
-        ((cm_dim *)y->dims)[i] = dims[i];
-    }
-    return n->outputs[0];
+    return perm && perm->count == 4 && cm__only_reader(f, n->outputs[0]) >= 0 &&
+           cm__same_shape(cm__t(f->g, n->outputs[0]), cm__t(f->g, operand));
 }
 
 /* K behind the operand [.., d, S]: the nearest tensor shaped [.., S, d] over views and scales. */
-static int32_t find_k(cm__fuser *f, int32_t operand, match *m)
+static bool find_k(const cm__fuser *f, match *m)
 {
-    int32_t t = past_scale(f, operand, m), first_turn = -1;
+    int32_t t = past_scale(f, m->operand, m), first_turn = -1;
     for (int step = 0; step < CHAIN; step++) {
         int32_t node = cm__t(f->g, t)->producer;
         if (node < 0) break;
@@ -140,10 +147,24 @@ static int32_t find_k(cm__fuser *f, int32_t operand, match *m)
         if (n->op == CM_OP_TRANSPOSE && first_turn < 0) first_turn = node;
         if (n->op != CM_OP_TRANSPOSE && n->op != CM_OP_RESHAPE && cm__scaled_input(f, node) < 0) break;
         t = cm__scaled_input(f, node) >= 0 ? past_scale(f, t, m) : n->inputs[0];
-        if (first_turn >= 0 && is_turned(cm__t(f->g, t), cm__t(f->g, operand))) return t;
+        if (first_turn >= 0 && is_turned(cm__t(f->g, t), cm__t(f->g, m->operand))) {
+            m->k = t;
+            return true;
+        }
     }
-    bool direct = first_turn >= 0 && cm__same_shape(cm__t(f->g, f->g->nodes[first_turn].outputs[0]), cm__t(f->g, operand));
-    return direct ? turn_less(f, first_turn, cm__t(f->g, operand)) : -1;
+    if (first_turn >= 0 && can_turn_less(f, first_turn, m->operand)) m->turn = first_turn;
+    return m->turn >= 0;
+}
+
+/* What the operator's shape rule asks: the same heads and lengths throughout. */
+static bool fits(const cm__fuser *f, const match *m)
+{
+    const cm_tensor *q = cm__t(f->g, m->q), *turned = cm__t(f->g, m->operand), *v = cm__t(f->g, m->v);
+    int32_t          r = q->rank;
+    if ((r != 4 && !(r == 3 && m->scaled)) || turned->rank != r || v->rank != r) return false;
+    bool same = cm__dim_same(q->dims[r - 1], turned->dims[r - 2]) && cm__dim_same(turned->dims[r - 1], v->dims[r - 2]);
+    for (int32_t i = 0; i < r - 2; i++) same &= cm__dim_same(q->dims[i], turned->dims[i]) && cm__dim_same(q->dims[i], v->dims[i]);
+    return same;
 }
 
 /* ---- masks ------------------------------------------------------------------------------------------------------ */
@@ -165,13 +186,17 @@ static bool in_queue(const int32_t *queue, int32_t count, int32_t tensor)
     return false;
 }
 
-/* Look through where a mask comes from; false if it depends on what the model is fed. */
-static bool trace_mask(const cm__fuser *f, int32_t tensor, bool *causal)
+typedef enum mask_kind { MASK_FIXED, MASK_FED, MASK_TRAINED } mask_kind;
+
+/* Look through where a mask comes from: nothing but positions, what the model is fed, or a parameter. */
+static mask_kind trace_mask(const cm__fuser *f, int32_t tensor, bool *causal)
 {
-    int32_t queue[MASK_NODES] = {tensor}, count = 1;
+    int32_t   queue[MASK_NODES] = {tensor}, count = 1;
+    mask_kind kind = MASK_FIXED;
     for (int32_t i = 0; i < count; i++) {
         const cm_tensor *t = cm__t(f->g, queue[i]);
-        if (t->role == CM_ROLE_INPUT || t->role == CM_ROLE_PARAMETER) return false;
+        if (t->role == CM_ROLE_PARAMETER) return MASK_TRAINED;
+        if (t->role == CM_ROLE_INPUT) kind = MASK_FED;
         if (t->producer < 0) {
             *causal |= is_square(t);
             continue;
@@ -182,11 +207,11 @@ static bool trace_mask(const cm__fuser *f, int32_t tensor, bool *causal)
         for (int32_t k = 0; k < n->n_inputs; k++) {
             if (n->inputs[k] < 0) continue;
             if (in_queue(queue, count, n->inputs[k])) continue;
-            if (count == MASK_NODES) return false;
+            if (count == MASK_NODES) return MASK_TRAINED;
             queue[count++] = n->inputs[k];
         }
     }
-    return true;
+    return kind;
 }
 
 /* ---- the operator ----------------------------------------------------------------------------------------------- */
@@ -194,19 +219,18 @@ static bool trace_mask(const cm__fuser *f, int32_t tensor, bool *causal)
 void cm__fuse_attention(cm__fuser *f, int32_t node)
 {
     const cm_node *n = &f->g->nodes[node];
-    match          m = {.mask = -1};
+    match          m = {.mask = -1, .turn = -1};
     if (n->op != CM_OP_SOFTMAX || !find_v(f, n->outputs[0], &m)) return;
     int32_t product = find_product(f, n->inputs[0], &m);
     if (product < 0) return;
     m.q = past_scale(f, f->g->nodes[product].inputs[0], &m);
-    int32_t rank = cm__t(f->g, m.q)->rank;
-    if (rank != 4 && !(rank == 3 && m.scaled)) return;
-    m.k = find_k(f, f->g->nodes[product].inputs[1], &m);
-    if (m.k < 0 || cm__t(f->g, m.v)->rank != rank) return;
-    bool    constant_mask = m.mask >= 0 && trace_mask(f, m.mask, &m.causal);
-    int32_t inputs[4] = {m.q, m.k, m.v, m.mask};
-    bool    keep_mask = m.mask >= 0 && !constant_mask;
-    cm__attr attrs[4] = {CM__INTS(CM_ATTR_CAUSAL, constant_mask && m.causal), CM__REAL(CM_ATTR_DROPOUT, m.dropout),
+    m.operand = f->g->nodes[product].inputs[1];
+    if (!find_k(f, &m) || !fits(f, &m)) return;
+    mask_kind kind = m.mask < 0 ? MASK_FIXED : trace_mask(f, m.mask, &m.causal);
+    if (kind == MASK_TRAINED) return; /* fused kernels give a mask no gradient */
+    if (m.turn >= 0) turn_less(f, &m);
+    int32_t  inputs[4] = {m.q, m.k, m.v, m.mask};
+    cm__attr attrs[4] = {CM__INTS(CM_ATTR_CAUSAL, kind == MASK_FIXED && m.causal), CM__REAL(CM_ATTR_DROPOUT, m.dropout),
                          CM__INTS(CM_ATTR_Q_NUM_HEADS, 1), CM__INTS(CM_ATTR_KV_NUM_HEADS, 1)};
-    cm__rewrite(f, m.last, CM_OP_ATTENTION, inputs, keep_mask ? 4 : 3, attrs, rank == 3 ? 4 : 2);
+    cm__rewrite(f, m.last, CM_OP_ATTENTION, inputs, kind == MASK_FED ? 4 : 3, attrs, cm__t(f->g, m.q)->rank == 3 ? 4 : 2);
 }

@@ -49,7 +49,8 @@ bool cm__name_is_invented(const char *name)
 
 static bool is_parameter_name(const char *name)
 {
-    static const char *const words[] = {"weight", "bias", "gamma", "beta", "kernel", "embed", "token", "scale", "param", "."};
+    static const char *const words[] = {"weight", "bias", "gamma", "beta", "kernel", "embed", "token", "scale", "param",
+                                        "."};
     if (cm__name_is_invented(name) || is_buffer_name(name)) return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strstr(name, words[i])) return true;
@@ -106,13 +107,14 @@ static bool feeds(const cm_graph *g, const cm__uses *uses, const cm_node *n, int
     return false;
 }
 
-/* Add, Sub, Mul, Div: a bias after a matrix product, the mean taken off an input, a mask before a softmax, or neither. */
+/* Add, Sub, Mul, Div: a bias after a matrix product, the mean taken off an input, a mask before a softmax, or none. */
 static cm__place_kind operand_kind(const cm_graph *g, const cm__uses *uses, const cm_node *n, int32_t slot)
 {
     int32_t other = n->inputs[n->n_inputs == 2 ? 1 - slot : 0];
     int32_t rank = cm__t(g, n->inputs[slot])->rank;
     if (n->op == CM_OP_ADD && rank == 1 && producer_op(g, other) == CM_OP_MATMUL) return CM__PLACE_WEIGHT;
-    if ((n->op == CM_OP_SUB || n->op == CM_OP_DIV) && other >= 0 && cm__t(g, other)->role == CM_ROLE_INPUT) return CM__PLACE_STATISTICS;
+    if ((n->op == CM_OP_SUB || n->op == CM_OP_DIV) && other >= 0 && cm__t(g, other)->role == CM_ROLE_INPUT)
+        return CM__PLACE_STATISTICS;
     if (n->op == CM_OP_ADD && rank >= 2 && feeds(g, uses, n, CM_OP_SOFTMAX)) return CM__PLACE_STATISTICS;
     return CM__PLACE_OPERAND;
 }
@@ -170,6 +172,7 @@ void cm__find_roles(cm_graph *g)
     if (strcmp(g->source, "onnx") != 0) return; /* other importers say what they make */
     cm__uses uses = cm__uses_of(g);
     for (int32_t t = 0; t < g->n_tensors; t++)
-        if (g->tensors[t].producer < 0 && g->tensors[t].role == CM_ROLE_BUFFER) g->tensors[t].role = role_of(g, &uses, t);
+        if (g->tensors[t].producer < 0 && g->tensors[t].role == CM_ROLE_BUFFER)
+            g->tensors[t].role = role_of(g, &uses, t);
     cm__split_merged(g);
 }

@@ -113,6 +113,32 @@ cm_dtype cm__widest(const cm_graph *g, const cm_node *n, int32_t first, int32_t 
     return best < 0 ? CM_FP32 : cm__in(g, n, best)->dtype;
 }
 
+/* ---- slices ----------------------------------------------------------------------------------------------------- */
+
+static int32_t slice_bounds(cm_graph *g, const cm_node *n, cm__attr_key key, int32_t input, cm_dim *out)
+{
+    int64_t list[CM__RANK_MAX];
+    if (!cm__attr_find(n, key)) return cm__dim_list(g, n, input, out, CM__RANK_MAX);
+    int32_t count = cm__int_list(g, n, key, -1, list, CM__RANK_MAX);
+    for (int32_t i = 0; i < count; i++) out[i] = cm__fixed(list[i]);
+    return count;
+}
+
+void cm__slices_read(cm_graph *g, const cm_node *n, cm__slices *s)
+{
+    int64_t axes[CM__RANK_MAX];
+    int32_t n_ends = slice_bounds(g, n, CM_ATTR_ENDS, 2, s->end), n_axes = cm__int_list(g, n, CM_ATTR_AXES, 3, axes, CM__RANK_MAX);
+    bool    by_attribute = cm__attr_find(n, CM_ATTR_STARTS) != NULL;
+    int32_t n_steps = by_attribute ? -1 : cm__int_list(g, n, CM_ATTRS, 4, s->step, CM__RANK_MAX);
+    s->count = slice_bounds(g, n, CM_ATTR_STARTS, 1, s->start);
+    if (s->count < 0 || n_ends != s->count || (n_axes >= 0 && n_axes != s->count) || (n_steps >= 0 && n_steps != s->count))
+        cm__fail(g->ctx, CM_ERR_FORMAT, "%d starts, %d ends, %d axes, %d steps", s->count, n_ends, n_axes, n_steps);
+    for (int32_t i = 0; i < s->count; i++) {
+        s->axis[i] = cm__axis(g, n_axes < 0 ? i : axes[i], cm__in(g, n, 0)->rank);
+        if (n_steps < 0) s->step[i] = 1;
+    }
+}
+
 /* ---- windows ---------------------------------------------------------------------------------------------------- */
 
 static void spatial(cm_graph *g, const cm_node *n, cm__attr_key key, int32_t dims, int64_t otherwise, int64_t *out)

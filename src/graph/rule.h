@@ -33,6 +33,14 @@ int32_t cm__broadcast(cm_graph *g, int32_t rank_a, const cm_dim *a, int32_t rank
 /* The type a result has: the wider one; numbers of rank 0 do not widen tensors. */
 cm_dtype cm__widest(const cm_graph *g, const cm_node *n, int32_t first, int32_t count);
 
+/* What Slice takes of each axis it names, from attributes or inputs. */
+typedef struct cm__slices {
+    int32_t count, axis[CM__RANK_MAX];
+    cm_dim  start[CM__RANK_MAX], end[CM__RANK_MAX];
+    int64_t step[CM__RANK_MAX];
+} cm__slices;
+void cm__slices_read(cm_graph *g, const cm_node *n, cm__slices *s);
+
 /* Spatial parameters of convolution and pooling, checked. */
 #define CM__SPATIAL_MAX 6
 typedef struct cm__window {

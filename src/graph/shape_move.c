@@ -184,32 +184,14 @@ static cm_dim slice_size(cm_graph *g, cm_dim size, cm_dim start, cm_dim end, int
     return exact;
 }
 
-static int32_t slice_bounds(cm_graph *g, const cm_node *n, cm__attr_key key, int32_t input, cm_dim *out)
-{
-    int64_t list[CM__RANK_MAX];
-    if (!cm__attr_find(n, key)) return cm__dim_list(g, n, input, out, CM__RANK_MAX);
-    int32_t count = cm__int_list(g, n, key, -1, list, CM__RANK_MAX);
-    for (int32_t i = 0; i < count; i++) out[i] = cm__fixed(list[i]);
-    return count;
-}
-
 void cm__shape_slice(cm_graph *g, cm_node *n)
 {
     const cm_tensor *x = cm__in(g, n, 0);
-    cm_dim           starts[CM__RANK_MAX], ends[CM__RANK_MAX], dims[CM__RANK_MAX];
-    int64_t          axes[CM__RANK_MAX], steps[CM__RANK_MAX];
-    int32_t          count = slice_bounds(g, n, CM_ATTR_STARTS, 1, starts);
-    int32_t          n_ends = slice_bounds(g, n, CM_ATTR_ENDS, 2, ends);
-    int32_t          n_axes = cm__int_list(g, n, CM_ATTR_AXES, 3, axes, CM__RANK_MAX);
-    bool             by_attribute = cm__attr_find(n, CM_ATTR_STARTS) != NULL;
-    int32_t          n_steps = by_attribute ? -1 : cm__int_list(g, n, CM_ATTRS, 4, steps, CM__RANK_MAX);
-    if (count < 0 || n_ends != count || (n_axes >= 0 && n_axes != count) || (n_steps >= 0 && n_steps != count))
-        cm__fail(g->ctx, CM_ERR_FORMAT, "%d starts, %d ends, %d axes, %d steps", count, n_ends, n_axes, n_steps);
+    cm_dim           dims[CM__RANK_MAX];
+    cm__slices       s;
+    cm__slices_read(g, n, &s);
     copy_dims(x, dims);
-    for (int32_t i = 0; i < count; i++) {
-        int32_t axis = cm__axis(g, n_axes < 0 ? i : axes[i], x->rank);
-        dims[axis] = slice_size(g, x->dims[axis], starts[i], ends[i], n_steps < 0 ? 1 : steps[i]);
-    }
+    for (int32_t i = 0; i < s.count; i++) dims[s.axis[i]] = slice_size(g, x->dims[s.axis[i]], s.start[i], s.end[i], s.step[i]);
     cm__set_output(g, n, 0, x->dtype, x->rank, dims);
 }
 

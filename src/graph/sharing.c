@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-#define STEPS_MAX 64 /* how far the next matrix may be */
+#define STEPS_MAX 64  /* how far the next matrix may be */
+#define INPUTS_MAX 16 /* how many inputs of a node are looked at on the way */
 
 /* The nearest use of a matrix. */
 typedef struct matrix {
@@ -19,10 +20,13 @@ typedef struct matrix {
 
 static matrix matrix_at(const cm_graph *g, int32_t node)
 {
-    const cm_node *n = &g->nodes[node];
-    bool           product = n->op == CM_OP_CONV || n->op == CM_OP_CONV_TRANSPOSE || n->op == CM_OP_GEMM || n->op == CM_OP_MATMUL;
-    int32_t        weight = product ? cm__origin_of(g, n->inputs[1]) : n->op == CM_OP_GATHER ? cm__origin_of(g, n->inputs[0]) : -1;
-    bool           is = weight >= 0 && cm__t(g, weight)->role == CM_ROLE_PARAMETER && cm__t(g, weight)->rank >= 2;
+    static const struct {
+        int16_t op, input;
+    } kinds[] = {{CM_OP_CONV, 1}, {CM_OP_CONV_TRANSPOSE, 1}, {CM_OP_GEMM, 1}, {CM_OP_MATMUL, 1}, {CM_OP_GATHER, 0}};
+    int32_t weight = -1;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].op == g->nodes[node].op) weight = cm__origin_of(g, g->nodes[node].inputs[kinds[i].input]);
+    bool is = weight >= 0 && cm__t(g, weight)->role == CM_ROLE_PARAMETER && cm__t(g, weight)->rank >= 2;
     return (matrix){node, is ? weight : -1};
 }
 
@@ -33,7 +37,7 @@ static matrix matrix_before(const cm_graph *g, int32_t node)
         if (m.weight >= 0) return m;
         const cm_node *n = &g->nodes[node];
         int32_t        before = -1;
-        for (int32_t i = 0; i < n->n_inputs && before < 0; i++)
+        for (int32_t i = 0; i < n->n_inputs && i < INPUTS_MAX && before < 0; i++)
             if (n->inputs[i] >= 0) before = cm__t(g, n->inputs[i])->producer;
         if (before < 0) break;
         node = before;
@@ -84,7 +88,8 @@ static int32_t own_parameter(splitter *s, int32_t vector, cm__use use)
     const cm_node   *n = &g->nodes[use.node];
     const cm_tensor *t = cm__t(g, vector);
     bool             scale = n->op != CM_OP_ADD && n->op != CM_OP_GEMM && n->op != CM_OP_CONV && use.slot == 1;
-    int32_t id = cm__leaf(g, cm__format(g->ctx, "%s.%s", n->name, scale ? "weight" : "bias"), CM_ROLE_PARAMETER, t->dtype, 1, t->dims);
+    int32_t id = cm__leaf(g, cm__format(g->ctx, "%s.%s", n->name, scale ? "weight" : "bias"), CM_ROLE_PARAMETER,
+                          t->dtype, 1, t->dims);
     s->split++;
     return id;
 }
@@ -127,7 +132,8 @@ static void split_vector(splitter *s, int32_t vector)
     for (const cm__use *u = first; u < end; u++) kind_index(kinds, &n_kinds, kind_of(s, *u));
     for (int32_t k = 0; k < n_kinds; k++, s->group++)
         for (const cm__use *u = first; u < end; u++)
-            if (kind_index(kinds, &n_kinds, kind_of(s, *u)) == k && is_place(s, *u)) split_at(s, vector, *u, places++ == 0);
+            if (kind_index(kinds, &n_kinds, kind_of(s, *u)) == k && is_place(s, *u))
+                split_at(s, vector, *u, places++ == 0);
     s->merged += s->split > before;
 }
 

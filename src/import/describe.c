@@ -192,8 +192,8 @@ static cm_graph *describe_transformer(cm__description *d, cm__family family, con
         const cm__field *field = field_of(d, family, d->pairs[i].key);
         cm__place(d->ctx, "%s: key '%s'", d->kind, field->key);
         cm__field_set(d->ctx, &t, field, d->pairs[i].value);
+        cm__place(d->ctx, "%s", d->kind);
     }
-    cm__place(d->ctx, "%s", d->kind);
     cm__transformer_complete(d->ctx, &t, d->seq);
     return cm__transformer_build(d->ctx, &t, name, "description");
 }

@@ -3,8 +3,8 @@
  * onnx.c - an ONNX file into a forward graph.
  *
  * The batch is a symbol. A file that names a free dimension has said which one it is. In a file with fixed dimensions,
- * axis 0 of the inputs is tried as the batch; where that does not work out (a constant of that size meets it somewhere),
- * the file is read again as it stands, with a warning.
+ * axis 0 of the inputs is tried as the batch; where that does not work out (a constant of that size meets it
+ * somewhere), the file is read again as it stands, with a warning.
  */
 #include "import/onnx_import.h"
 
@@ -45,7 +45,8 @@ static void index_names(cm__onnx *im)
     cm__map_init(&im->weights, im->ctx);
     for (int32_t op = 0; op < CM_OP_MSE_LOSS; op++) cm__map_put(&im->ops, cm__span_of(cm__ops[op].name), op);
     for (int32_t key = 0; key < CM_ATTRS; key++) cm__map_put(&im->attributes, cm__span_of(cm__attr_names[key]), key);
-    for (int32_t i = 0; i < graph->initializers.count; i++) cm__map_put(&im->weights, graph->initializers.items[i].name, i);
+    for (int32_t i = 0; i < graph->initializers.count; i++)
+        cm__map_put(&im->weights, graph->initializers.items[i].name, i);
     for (int32_t i = 0; i < graph->sparse_initializers.count; i++)
         cm__map_put(&im->weights, graph->sparse_initializers.items[i].values.name, i);
     cm__onnx_index_functions(im);
@@ -55,7 +56,7 @@ static int64_t opset_of(const cm__onnx_model *model)
 {
     for (int32_t i = 0; i < model->opsets.count; i++) {
         cm__span domain = model->opsets.items[i].domain;
-        if (!domain.length || cm__span_is(domain, "ai.onnx")) return model->opsets.items[i].version;
+        if (cm__onnx_standard(domain)) return model->opsets.items[i].version;
     }
     return OPSET_NEWEST;
 }
@@ -66,8 +67,12 @@ static void warn_about_file(cm__onnx *im)
         cm__warn(im->g, "opset %lld is newer than %d: read as if it were that", (long long)im->opset, OPSET_NEWEST);
     if (im->opset < OPSET_OLDEST)
         cm__warn(im->g, "opset %lld is older than %d: read as if it were that", (long long)im->opset, OPSET_OLDEST);
-    if (im->restored)
-        cm__warn(im->g, "%d matrix products had lost their bias in the export (it was zero): restored as parameters", im->restored);
+    if (im->biases.count)
+        cm__warn(im->g, "%u matrix products had lost their bias in the export (it was zero): restored as parameters",
+                 im->biases.count);
+    if (im->open_branches)
+        cm__warn(im->g, "'%s'%s: the condition is not known before the model runs; the longer branch was taken",
+                 im->open_branch, im->open_branches > 1 ? " and others like it" : "");
 }
 
 /* ---- a graph ---------------------------------------------------------------------------------------------------- */
@@ -79,7 +84,8 @@ static bool same_shape(const cm__onnx *im, const cm_tensor *t, const cm__onnx_sh
         const cm__onnx_dim *d = &declared->dims.items[i];
         int64_t             size;
         if (__builtin_mul_overflow(t->dims[i].per_batch, im->fixed_batch, &size)) return false;
-        if (d->self.length && !d->param.length && (im->fixed_batch || !t->dims[i].per_batch) && size + t->dims[i].fixed != d->value)
+        if (d->self.length && !d->param.length && (im->fixed_batch || !t->dims[i].per_batch) &&
+            size + t->dims[i].fixed != d->value)
             return false;
     }
     return true;
@@ -95,7 +101,9 @@ static void check_outputs(cm__onnx *im)
         if (!type || !type->shape || same_shape(im, t, type->shape)) continue;
         const char *name = cm__onnx_text(im->ctx, graph->outputs.items[i].name);
         if (im->fixed_batch) cm__fail(im->ctx, CM_ERR_FORMAT, "output '%s' is %s", name, cm__dims_text(im->g, t));
-        cm__warn(im->g, "output '%s' comes to %s, which is not what the file says it is", name, cm__dims_text(im->g, t));
+        cm__warn(im->g, "output '%s' comes to %s, which is not what the file says it is", name,
+                 cm__dims_text(im->g, t));
+        return; /* one says enough */
     }
 }
 
@@ -118,7 +126,8 @@ static cm_graph *build(cm__onnx *im, const char *name)
     cm__map_init(&scope->names, im->ctx);
     im->g = cm__graph_new(im->ctx, name, "onnx");
     im->g->nodes_read = graph->nodes.count;
-    im->inlined = im->restored = 0;
+    im->inlined = im->free_dims = im->open_branches = 0;
+    cm__map_init(&im->biases, im->ctx);
     cm__onnx_initializers(im, scope, graph);
     for (int32_t i = 0; i < graph->inputs.count; i++)
         if (cm__onnx_is_data(im, graph->inputs.items[i].name)) cm__onnx_input(im, scope, &graph->inputs.items[i]);
@@ -162,7 +171,10 @@ cm_graph *cm__import_onnx(cm__ctx *ctx, const char *name, const uint8_t *bytes, 
     if (g) return g;
     im.fixed_batch = 0;
     g = build(&im, name);
-    cm__warn(g, "the file fixes the batch at %lld: export it with a dynamic one (torch.onnx.export(..., dynamic_shapes=...)) "
-                "to see other batch sizes", (long long)batch);
+    cm__warn(
+        g,
+        "the file fixes the batch at %lld: export it with a dynamic one (torch.onnx.export(..., dynamic_shapes=...)) "
+        "to see other batch sizes",
+        (long long)batch);
     return g;
 }

@@ -38,12 +38,14 @@ static const cm__onnx_attribute *resolved(const cm__onnx_scope *scope, const cm_
     return given || !scope->function ? given : by_name(&scope->function->defaults, a->reference);
 }
 
-const cm__onnx_attribute *cm__onnx_attribute_find(const cm__onnx_scope *scope, const cm__onnx_node *node, const char *name)
+const cm__onnx_attribute *cm__onnx_attribute_find(const cm__onnx_scope *scope, const cm__onnx_node *node,
+                                                  const char *name)
 {
     return resolved(scope, by_name(&node->attributes, cm__span_of(name)));
 }
 
-int64_t cm__onnx_attribute_int(const cm__onnx_scope *scope, const cm__onnx_node *node, const char *name, int64_t otherwise)
+int64_t cm__onnx_attribute_int(const cm__onnx_scope *scope, const cm__onnx_node *node, const char *name,
+                               int64_t otherwise)
 {
     const cm__onnx_attribute *a = cm__onnx_attribute_find(scope, node, name);
     return a ? a->integer : otherwise;
@@ -72,7 +74,10 @@ static int64_t type_of(const cm__onnx_attribute *a)
     return a->real != 0 ? CM__ONNX_ATTR_FLOAT : CM__ONNX_ATTR_INT;
 }
 
-static bool is_dtype(cm__attr_key key) { return key == CM_ATTR_TO || key == CM_ATTR_DTYPE || key == CM_ATTR_OUTPUT_DTYPE; }
+static bool is_dtype(cm__attr_key key)
+{
+    return key == CM_ATTR_TO || key == CM_ATTR_DTYPE || key == CM_ATTR_OUTPUT_DTYPE;
+}
 
 static cm__attr one_int(cm__onnx *im, cm__attr_key key, int64_t value)
 {
@@ -83,7 +88,8 @@ static cm__attr one_int(cm__onnx *im, cm__attr_key key, int64_t value)
 
 static cm__attr characters(cm__onnx *im, cm__attr_key key, cm__span text)
 {
-    if (text.length > CM__VALUE_MAX) cm__fail(im->ctx, CM_ERR_LIMIT, "'%s' of %zu characters", cm__attr_names[key], text.length);
+    if (text.length > CM__VALUE_MAX)
+        cm__fail(im->ctx, CM_ERR_LIMIT, "'%s' of %zu characters", cm__attr_names[key], text.length);
     int64_t *codes = cm__alloc_array(im->ctx, text.length, sizeof *codes);
     for (size_t i = 0; i < text.length; i++) codes[i] = (unsigned char)text.text[i];
     return (cm__attr){.key = key, .count = (int32_t)text.length, .ints = codes};
@@ -93,7 +99,8 @@ static bool from_text(cm__onnx *im, cm__attr_key key, cm__span text, cm__attr *a
 {
     if (key == CM_ATTR_EQUATION) return *attr = characters(im, key, text), true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (words[i].key == key && cm__span_is(text, words[i].text)) return *attr = one_int(im, key, words[i].number), true;
+        if (words[i].key == key && cm__span_is(text, words[i].text))
+            return *attr = one_int(im, key, words[i].number), true;
     return false; /* a word that changes no shape and no cost */
 }
 
@@ -111,7 +118,8 @@ static bool convert(cm__onnx *im, cm__attr_key key, const cm__onnx_attribute *a,
     case CM__ONNX_ATTR_STRING: return from_text(im, key, a->text, attr);
     case CM__ONNX_ATTR_TENSOR:
         if (!a->tensor || !cm__onnx_first(im, a->tensor, &first)) return false;
-        *attr = cm__onnx_need_dtype(im, a->tensor->data_type) <= CM_FP8 ? CM__REAL(key, first.f) : one_int(im, key, first.i.fixed);
+        *attr = cm__onnx_need_dtype(im, a->tensor->data_type) <= CM_FP8 ? CM__REAL(key, first.f)
+                                                                        : one_int(im, key, first.i.fixed);
         return true;
     default: return false;
     }

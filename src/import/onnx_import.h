@@ -38,12 +38,17 @@ typedef struct cm__onnx {
     int64_t                fixed_batch; /* the file's batch size, read as free; 0: the file's dimensions as they are */
     int64_t                opset;
     bool                   restore_bias; /* two-input Gemms have lost a zero bias */
-    int32_t                restored;
-    int32_t                inlined; /* nodes run in bodies */
+    cm__map                biases;       /* those restored, by name */
+    int32_t                inlined;      /* nodes run in bodies, and values passed to them */
+    int32_t                free_dims;    /* whose size was guessed */
+    int32_t                open_branches; /* taken without knowing the condition */
+    const char            *open_branch;  /* the first of them */
 } cm__onnx;
 
 /* A name of the file as text: what is not printable UTF-8 becomes '?'. */
 char *cm__onnx_text(cm__ctx *ctx, cm__span span);
+
+static inline bool cm__onnx_standard(cm__span domain) { return !domain.length || cm__span_is(domain, "ai.onnx"); }
 
 /* onnx_input.c */
 bool cm__onnx_is_data(const cm__onnx *im, cm__span name); /* an input that is no initializer */
@@ -64,12 +69,13 @@ void     cm__onnx_initializers(cm__onnx *im, cm__onnx_scope *scope, const cm__on
 void cm__onnx_sort(cm__onnx *im, cm__onnx_body *body);
 
 /* onnx_attribute.c */
-const cm__onnx_attribute *cm__onnx_attribute_find(const cm__onnx_scope *scope, const cm__onnx_node *node, const char *name);
+const cm__onnx_attribute *cm__onnx_attribute_find(const cm__onnx_scope *scope, const cm__onnx_node *node,
+                                                  const char *name);
 int64_t             cm__onnx_attribute_int(const cm__onnx_scope *scope, const cm__onnx_node *node, const char *name,
                                            int64_t otherwise);
 /* A node's attributes with references to the function's arguments replaced by those. */
 cm__onnx_attributes cm__onnx_resolve(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_attributes *attributes);
-cm__attr           *cm__onnx_attributes_of(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, int32_t *n);
+cm__attr *cm__onnx_attributes_of(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, int32_t *n);
 
 /* onnx_node.c */
 #define CM__ONNX_ABSENT (-2) /* in scope.names: an optional input of a function that its caller left out */
@@ -78,6 +84,7 @@ void    cm__onnx_place(cm__onnx *im, const cm__onnx_node *node, int32_t index);
 void    cm__onnx_bind(cm__onnx *im, cm__onnx_scope *scope, cm__span name, int32_t tensor);
 int32_t cm__onnx_lookup(const cm__onnx_scope *scope, cm__span name); /* -1: not defined */
 int32_t cm__onnx_need(cm__onnx *im, const cm__onnx_scope *scope, cm__span name, const char *what);
+void    cm__onnx_spend(cm__onnx *im, int32_t count); /* fails where bodies come to too much */
 void    cm__onnx_run(cm__onnx *im, cm__onnx_scope *scope, cm__onnx_body *body); /* all nodes of a body */
 
 /* onnx_control.c: true if the node was one of these and has been run. */

@@ -7,6 +7,7 @@
 
 #define USUAL_SEQUENCE 512
 #define USUAL_IMAGE 224
+#define WARNINGS_MAX 8
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
 
@@ -58,7 +59,10 @@ static cm__span find_name(const cm__onnx *im, bool first_axis, bool (*fits)(cm__
 }
 
 static bool is_batch(cm__span name) { return mentions_any(name, batch_words) && !mentions_any(name, sequence_words); }
-static bool may_be_batch(cm__span name) { return !mentions_any(name, sequence_words) && !mentions_any(name, image_words); }
+static bool may_be_batch(cm__span name)
+{
+    return !mentions_any(name, sequence_words) && !mentions_any(name, image_words);
+}
 
 void cm__onnx_find_batch(cm__onnx *im)
 {
@@ -98,8 +102,10 @@ static int64_t given(cm__onnx *im, cm__span name)
         const char *sign = memchr(at, '=', length);
         int64_t     value;
         cm__span    key = sign ? trimmed((cm__span){at, (size_t)(sign - at)}) : (cm__span){at, 0};
-        if (!sign || !cm__parse_int(trimmed((cm__span){sign + 1, (size_t)(at + length - sign - 1)}), &value) || value < 1)
-            cm__fail(im->ctx, CM_ERR_ARGUMENT, "dimension '%.*s': expected name=value, such as height=320", (int)length, at);
+        if (!sign || !cm__parse_int(trimmed((cm__span){sign + 1, (size_t)(at + length - sign - 1)}), &value) ||
+            value < 1)
+            cm__fail(im->ctx, CM_ERR_ARGUMENT, "dimension '%.*s': expected name=value, such as height=320", (int)length,
+                     at);
         if (key.length == name.length && memcmp(key.text, name.text, key.length) == 0) return value;
         at += length + (at[length] == ',');
     }
@@ -122,9 +128,11 @@ static cm_dim free_dim(cm__onnx *im, const cm__onnx_shape *shape, int32_t axis, 
     if (value) return cm__fixed(value);
     if (sequence && im->options && im->options->seq > 0) return cm__fixed(im->options->seq);
     value = usual(shape, axis, name);
-    if (!value) cm__fail(im->ctx, CM_ERR_ARGUMENT, "dimension '%s' is not fixed: give it a value with --dim %s=N", text, text);
-    cm__warn(im->g, "dimension '%s' is not fixed in the file: %lld taken; %s--dim %s=N sets it", text, (long long)value,
-             sequence ? "--seq N or " : "", text);
+    if (!value)
+        cm__fail(im->ctx, CM_ERR_ARGUMENT, "dimension '%s' is not fixed: give it a value with --dim %s=N", text, text);
+    if (im->free_dims++ < WARNINGS_MAX)
+        cm__warn(im->g, "dimension '%s' is not fixed in the file: %lld taken; %s--dim %s=N sets it", text,
+                 (long long)value, sequence ? "--seq N or " : "", text);
     return cm__fixed(value);
 }
 
@@ -146,13 +154,17 @@ static cm_dim dim_of(cm__onnx *im, const cm__onnx_value *value, const cm__onnx_s
         cm__fail(im->ctx, CM_ERR_FORMAT, "dimension %d is %lld", axis, (long long)d->value);
     if (d->self.length) return cm__fixed(d->value);
     if (axis == 0) return batch;
-    return free_dim(im, shape, axis, cm__span_of(cm__format(im->ctx, "%s.%d", cm__onnx_text(im->ctx, value->name), axis)));
+    return free_dim(im, shape, axis,
+                    cm__span_of(cm__format(im->ctx, "%s.%d", cm__onnx_text(im->ctx, value->name), axis)));
 }
 
 static const cm__onnx_tensor_type *need_tensor(cm__onnx *im, const cm__onnx_value *value)
 {
     const cm__onnx_type *type = &value->type;
-    const char *kind = type->sequence.text ? "sequence" : type->map.text ? "map" : type->optional.text ? "optional" : NULL;
+    const char          *kind = type->sequence.text   ? "sequence"
+                                : type->map.text      ? "map"
+                                : type->optional.text ? "optional"
+                                                      : NULL;
     if (kind) cm__fail(im->ctx, CM_ERR_UNSUPPORTED, "its type is %s: only tensors are supported", kind);
     const cm__onnx_tensor_type *tensor = type->tensor ? type->tensor : type->sparse;
     if (!tensor) cm__fail(im->ctx, CM_ERR_FORMAT, "it has no type");

@@ -28,7 +28,8 @@ static const struct {
 
 bool cm__onnx_dtype(int64_t data_type, cm_dtype *dtype)
 {
-    if (data_type < 1 || data_type >= (int64_t)(sizeof types / sizeof *types) || types[data_type].dtype < 0) return false;
+    if (data_type < 1 || data_type >= (int64_t)(sizeof types / sizeof *types) || types[data_type].dtype < 0)
+        return false;
     *dtype = (cm_dtype)types[data_type].dtype;
     return true;
 }
@@ -124,7 +125,8 @@ int32_t cm__onnx_leaf(cm__onnx *im, const char *name, const cm__onnx_tensor *t, 
     cm_dim   d[CM__RANK_MAX];
     cm_dtype dtype = cm__onnx_need_dtype(im, t->data_type);
     if (dims->count > CM__RANK_MAX)
-        cm__fail(im->ctx, CM_ERR_LIMIT, "'%s' has %d dimensions, at most %d are supported", name, dims->count, CM__RANK_MAX);
+        cm__fail(im->ctx, CM_ERR_LIMIT, "'%s' has %d dimensions, at most %d are supported", name, dims->count,
+                 CM__RANK_MAX);
     for (int32_t i = 0; i < dims->count; i++) d[i] = cm__fixed(dims->items[i]);
     int32_t        id = cm__leaf(im->g, name, CM_ROLE_BUFFER, dtype, dims->count, d); /* until roles.c knows better */
     const cm__num *value = dims == &t->dims ? few_contents(im, t, cm__t(im->g, id)) : NULL;
@@ -176,6 +178,7 @@ void cm__onnx_initializers(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_b
     for (int32_t i = 0; i < body->initializers.count; i++)
         add_initializer(im, scope, &body->initializers.items[i], &body->initializers.items[i].dims);
     for (int32_t i = 0; i < body->sparse_initializers.count; i++)
-        add_initializer(im, scope, &body->sparse_initializers.items[i].values, &body->sparse_initializers.items[i].dims);
+        add_initializer(im, scope, &body->sparse_initializers.items[i].values,
+                        &body->sparse_initializers.items[i].dims);
     cm__place(im->ctx, "%s", "");
 }

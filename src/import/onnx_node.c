@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define INLINED_MAX 100000 /* nodes run in bodies of functions, branches and loops */
+#define INLINED_MAX 100000 /* nodes run in bodies of functions, branches and loops, and values passed to them */
+#define ATTRIBUTES_MAX 256
 
 /* Operators that cannot be read, and why. */
 static const struct {
@@ -48,7 +49,8 @@ const char *cm__onnx_node_name(cm__onnx *im, const cm__onnx_scope *scope, const 
 
 static char *put(char *at, char *end, cm__span text)
 {
-    for (size_t i = 0; i < text.length && at < end; i++) *at++ = text.text[i] >= ' ' && text.text[i] < 0x7f ? text.text[i] : '?';
+    for (size_t i = 0; i < text.length && at < end; i++)
+        *at++ = text.text[i] >= ' ' && text.text[i] < 0x7f ? text.text[i] : '?';
     return at;
 }
 
@@ -79,7 +81,8 @@ int32_t cm__onnx_need(cm__onnx *im, const cm__onnx_scope *scope, cm__span name, 
     if (!name.length) return -1;
     int32_t id = cm__onnx_lookup(scope, name);
     if (id == -1)
-        cm__fail(im->ctx, CM_ERR_FORMAT, "%s '%s' is written by no node, input or initializer", what, cm__onnx_text(im->ctx, name));
+        cm__fail(im->ctx, CM_ERR_FORMAT, "%s '%s' is written by no node, input or initializer", what,
+                 cm__onnx_text(im->ctx, name));
     return id == CM__ONNX_ABSENT ? -1 : id;
 }
 
@@ -92,21 +95,19 @@ void cm__onnx_bind(cm__onnx *im, cm__onnx_scope *scope, cm__span name, int32_t t
 
 /* ---- the operator ----------------------------------------------------------------------------------------------- */
 
-static bool standard(cm__span domain) { return !domain.length || cm__span_is(domain, "ai.onnx"); }
-
 static int32_t foreign_op(cm__onnx *im, const cm__onnx_node *node)
 {
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
         if (cm__span_is(node->domain, foreign[i].domain) && cm__span_is(node->op, foreign[i].op) &&
             node->inputs.count <= foreign[i].inputs)
             return cm__map_get(&im->ops, cm__span_of(foreign[i].ours));
-    cm__fail(im->ctx, CM_ERR_UNSUPPORTED, "operator '%s' of domain '%s' is not supported", cm__onnx_text(im->ctx, node->op),
-             cm__onnx_text(im->ctx, node->domain));
+    cm__fail(im->ctx, CM_ERR_UNSUPPORTED, "operator '%s' of domain '%s' is not supported",
+             cm__onnx_text(im->ctx, node->op), cm__onnx_text(im->ctx, node->domain));
 }
 
 static int32_t op_of(cm__onnx *im, const cm__onnx_node *node)
 {
-    if (!standard(node->domain)) return foreign_op(im, node);
+    if (!cm__onnx_standard(node->domain)) return foreign_op(im, node);
     int32_t op = cm__map_get(&im->ops, node->op);
     if (op >= 0) return op;
     const char *name = cm__onnx_text(im->ctx, node->op);
@@ -132,7 +133,8 @@ static int32_t *inputs_of(cm__onnx *im, const cm__onnx_scope *scope, const cm__o
 }
 
 /* PyTorch's exporter drops biases that are zero when it runs: those of every newly made GPT-2. */
-static void restore_bias(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, int32_t *inputs, int32_t *n)
+static void restore_bias(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, int32_t *inputs,
+                         int32_t *n)
 {
     const cm__onnx_attribute *beta = cm__onnx_attribute_find(scope, node, "beta");
     if (!im->restore_bias || *n != 2 || !beta || beta->real != 1.0f) return;
@@ -142,12 +144,15 @@ static void restore_bias(cm__onnx *im, const cm__onnx_scope *scope, const cm__on
     const char *end = strrchr(weight->name, '.');
     int         stem = end && strcmp(end, ".weight") == 0 ? (int)(end - weight->name) : (int)strlen(weight->name);
     const char *name = cm__format(im->ctx, "%.*s.bias", stem, weight->name);
-    inputs[(*n)++] = cm__leaf(im->g, name, CM_ROLE_BUFFER, weight->dtype, 1, &weight->dims[columns]);
-    im->restored++;
+    int32_t     bias = cm__map_get(&im->biases, cm__span_of(name)); /* a weight that is shared shares its bias */
+    if (bias < 0) bias = cm__leaf(im->g, name, CM_ROLE_BUFFER, weight->dtype, 1, &weight->dims[columns]);
+    cm__map_put(&im->biases, cm__span_of(name), bias);
+    inputs[(*n)++] = bias;
 }
 
 /* Upsample of opset 7 has its scales, a list of reals, as an attribute; later ones as their input 1. */
-static void scales_as_input(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, int32_t *inputs, int32_t *n)
+static void scales_as_input(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, int32_t *inputs,
+                            int32_t *n)
 {
     const cm__onnx_attribute *scales = cm__onnx_attribute_find(scope, node, "scales");
     if (*n == 1 && scales && scales->reals.count) inputs[(*n)++] = cm__onnx_reals(im, "scales", &scales->reals);
@@ -159,9 +164,9 @@ static void scales_as_input(cm__onnx *im, const cm__onnx_scope *scope, const cm_
  */
 static void free_target(cm__onnx *im, int32_t *inputs, int32_t n)
 {
-    if (!im->fixed_batch || n != 2) return;
+    if (!im->fixed_batch || n != 2 || inputs[0] < 0) return;
     const cm_tensor *x = cm__t(im->g, inputs[0]), *target = cm__t(im->g, inputs[1]);
-    if (!target->value || target->rank != 1 || cm_tensor_elements(x).c[1] == 0) return;
+    if (!target->value || target->dtype <= CM_FP8 || target->rank != 1 || cm_tensor_elements(x).c[1] == 0) return;
     int32_t count = (int32_t)target->dims[0].fixed, first = -1;
     for (int32_t i = 0; i < count; i++) {
         cm_dim d = target->value[i].i;
@@ -204,15 +209,18 @@ static void emit(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_node *node,
     if (op == CM_OP_GEMM) restore_bias(im, scope, node, inputs, &n_inputs);
     if (op == CM_OP_UPSAMPLE) scales_as_input(im, scope, node, inputs, &n_inputs);
     if (op == CM_OP_RESHAPE) free_target(im, inputs, n_inputs);
-    bind_outputs(im, scope, node, cm__emit_node(im->g, op, name, inputs, n_inputs, attrs, n_attrs, asked_outputs(node)));
+    bind_outputs(im, scope, node,
+                 cm__emit_node(im->g, op, name, inputs, n_inputs, attrs, n_attrs, asked_outputs(node)));
 }
 
 static void run_node(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_node *node, int32_t index)
 {
     const char *name = cm__onnx_node_name(im, scope, node, index);
     cm__onnx_place(im, node, index);
+    if (node->attributes.count > ATTRIBUTES_MAX)
+        cm__fail(im->ctx, CM_ERR_LIMIT, "more than %d attributes", ATTRIBUTES_MAX);
     if (cm__onnx_control(im, scope, node, name)) return;
-    if (standard(node->domain) && cm__span_is(node->op, "Constant")) {
+    if (cm__onnx_standard(node->domain) && cm__span_is(node->op, "Constant")) {
         if (!node->outputs.count) cm__fail(im->ctx, CM_ERR_FORMAT, "it has no output");
         name = cm__onnx_text(im->ctx, node->outputs.items[0]);
         cm__onnx_bind(im, scope, node->outputs.items[0], cm__onnx_constant(im, scope, node, name));
@@ -221,10 +229,16 @@ static void run_node(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_node *n
     emit(im, scope, node, name);
 }
 
+void cm__onnx_spend(cm__onnx *im, int32_t count)
+{
+    if (count < INLINED_MAX && (im->inlined += count) < INLINED_MAX) return;
+    cm__fail(im->ctx, CM_ERR_LIMIT, "functions, branches and loops come to more than %d nodes", INLINED_MAX);
+}
+
 void cm__onnx_run(cm__onnx *im, cm__onnx_scope *scope, cm__onnx_body *body)
 {
     cm__onnx_sort(im, body);
-    if (scope->caller && (im->inlined += body->nodes.count + 1) > INLINED_MAX)
-        cm__fail(im->ctx, CM_ERR_LIMIT, "functions, branches and loops come to more than %d nodes", INLINED_MAX);
-    for (int32_t i = 0; i < body->nodes.count; i++) run_node(im, scope, &body->nodes.items[body->order[i]], body->order[i]);
+    if (scope->caller) cm__onnx_spend(im, body->nodes.count + 1);
+    for (int32_t i = 0; i < body->nodes.count; i++)
+        run_node(im, scope, &body->nodes.items[body->order[i]], body->order[i]);
 }

@@ -2,8 +2,8 @@
 /*
  * onnx_order.c - the order in which nodes can run.
  *
- * ONNX wants nodes sorted, and files nearly always are: the sort below then finds nothing to do. Names that branches and
- * loop bodies take from around them count as inputs of the node that holds them.
+ * ONNX wants nodes sorted, and files nearly always are: the sort below then finds nothing to do. Names that branches
+ * and loop bodies take from around them count as inputs of the node that holds them.
  */
 #include "import/onnx_import.h"
 
@@ -23,7 +23,8 @@ static void index_writers(sorter *s)
         for (int32_t o = 0; o < out->count; o++) {
             if (!out->items[o].length || cm__map_put(&s->writers, out->items[o], i)) continue;
             cm__onnx_place(s->im, &s->body->nodes.items[i], i);
-            cm__fail(s->im->ctx, CM_ERR_FORMAT, "tensor '%s' is written twice", cm__onnx_text(s->im->ctx, out->items[o]));
+            cm__fail(s->im->ctx, CM_ERR_FORMAT, "tensor '%s' is written twice",
+                     cm__onnx_text(s->im->ctx, out->items[o]));
         }
     }
 }

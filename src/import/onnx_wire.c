@@ -38,98 +38,14 @@ typedef struct wire {
 
 typedef CM__ONNX_LIST(void) list;
 
-#define AT(type, member) offsetof(type, member)
-
-static const message node_message, graph_message;
-
-static const message tensor_message = {"TensorProto", sizeof(cm__onnx_tensor), true, false, 5, {
-    {1, INTS, AT(cm__onnx_tensor, dims), NULL},
-    {2, INT, AT(cm__onnx_tensor, data_type), NULL},
-    {8, SPAN, AT(cm__onnx_tensor, name), NULL},
-    {9, SPAN, AT(cm__onnx_tensor, raw), NULL},
-    {14, INT, AT(cm__onnx_tensor, location), NULL},
-}};
-static const message sparse_message = {"SparseTensorProto", sizeof(cm__onnx_sparse), false, false, 2, {
-    {1, INLINE, AT(cm__onnx_sparse, values), &tensor_message},
-    {3, INTS, AT(cm__onnx_sparse, dims), NULL},
-}};
-static const message attribute_message = {"AttributeProto", sizeof(cm__onnx_attribute), false, false, 11, {
-    {1, SPAN, AT(cm__onnx_attribute, name), NULL},
-    {2, FLOAT, AT(cm__onnx_attribute, real), NULL},
-    {3, INT, AT(cm__onnx_attribute, integer), NULL},
-    {4, SPAN, AT(cm__onnx_attribute, text), NULL},
-    {5, POINTER, AT(cm__onnx_attribute, tensor), &tensor_message},
-    {6, POINTER, AT(cm__onnx_attribute, graph), &graph_message},
-    {7, FLOATS, AT(cm__onnx_attribute, reals), NULL},
-    {8, INTS, AT(cm__onnx_attribute, integers), NULL},
-    {9, SPANS, AT(cm__onnx_attribute, texts), NULL},
-    {20, INT, AT(cm__onnx_attribute, type), NULL},
-    {21, SPAN, AT(cm__onnx_attribute, reference), NULL},
-}};
-static const message node_message = {"NodeProto", sizeof(cm__onnx_node), false, false, 7, {
-    {1, SPANS, AT(cm__onnx_node, inputs), NULL},
-    {2, SPANS, AT(cm__onnx_node, outputs), NULL},
-    {3, SPAN, AT(cm__onnx_node, name), NULL},
-    {4, SPAN, AT(cm__onnx_node, op), NULL},
-    {5, MESSAGES, AT(cm__onnx_node, attributes), &attribute_message},
-    {7, SPAN, AT(cm__onnx_node, domain), NULL},
-    {8, SPAN, AT(cm__onnx_node, overload), NULL},
-}};
-static const message dim_message = {"Dimension", sizeof(cm__onnx_dim), true, false, 2, {
-    {1, INT, AT(cm__onnx_dim, value), NULL},
-    {2, SPAN, AT(cm__onnx_dim, param), NULL},
-}};
-static const message shape_message = {"TensorShapeProto", sizeof(cm__onnx_shape), false, false, 1, {
-    {1, MESSAGES, AT(cm__onnx_shape, dims), &dim_message},
-}};
-static const message tensor_type_message = {"TypeProto.Tensor", sizeof(cm__onnx_tensor_type), false, false, 2, {
-    {1, INT, AT(cm__onnx_tensor_type, data_type), NULL},
-    {2, POINTER, AT(cm__onnx_tensor_type, shape), &shape_message},
-}};
-static const message type_message = {"TypeProto", sizeof(cm__onnx_type), false, false, 5, {
-    {1, POINTER, AT(cm__onnx_type, tensor), &tensor_type_message},
-    {4, SPAN, AT(cm__onnx_type, sequence), NULL},
-    {5, SPAN, AT(cm__onnx_type, map), NULL},
-    {8, POINTER, AT(cm__onnx_type, sparse), &tensor_type_message},
-    {9, SPAN, AT(cm__onnx_type, optional), NULL},
-}};
-static const message value_message = {"ValueInfoProto", sizeof(cm__onnx_value), false, false, 2, {
-    {1, SPAN, AT(cm__onnx_value, name), NULL},
-    {2, INLINE, AT(cm__onnx_value, type), &type_message},
-}};
-static const message graph_message = {"GraphProto", sizeof(cm__onnx_body), false, true, 5, {
-    {1, MESSAGES, AT(cm__onnx_body, nodes), &node_message},
-    {5, MESSAGES, AT(cm__onnx_body, initializers), &tensor_message},
-    {11, MESSAGES, AT(cm__onnx_body, inputs), &value_message},
-    {12, MESSAGES, AT(cm__onnx_body, outputs), &value_message},
-    {15, MESSAGES, AT(cm__onnx_body, sparse_initializers), &sparse_message},
-}};
-static const message function_message = {"FunctionProto", sizeof(cm__onnx_function), false, false, 7, {
-    {1, SPAN, AT(cm__onnx_function, name), NULL},
-    {4, SPANS, AT(cm__onnx_function, inputs), NULL},
-    {5, SPANS, AT(cm__onnx_function, outputs), NULL},
-    {7, MESSAGES, AT(cm__onnx_function, body.nodes), &node_message},
-    {10, SPAN, AT(cm__onnx_function, domain), NULL},
-    {11, MESSAGES, AT(cm__onnx_function, defaults), &attribute_message},
-    {13, SPAN, AT(cm__onnx_function, overload), NULL},
-}};
-static const message opset_message = {"OperatorSetIdProto", sizeof(cm__onnx_opset), false, false, 2, {
-    {1, SPAN, AT(cm__onnx_opset, domain), NULL},
-    {2, INT, AT(cm__onnx_opset, version), NULL},
-}};
-static const message model_message = {"ModelProto", sizeof(cm__onnx_model), false, false, 5, {
-    {1, INT, AT(cm__onnx_model, ir_version), NULL},
-    {2, SPAN, AT(cm__onnx_model, producer), NULL},
-    {7, POINTER, AT(cm__onnx_model, graph), &graph_message},
-    {8, MESSAGES, AT(cm__onnx_model, opsets), &opset_message},
-    {25, MESSAGES, AT(cm__onnx_model, functions), &function_message},
-}};
+#include "import/onnx_messages.def"
 
 static noreturn void damaged(wire *w, const message *m, const pb_istream_t *s, const char *why)
 {
     size_t at = (size_t)((const uint8_t *)s->state - w->bytes);
     cm__fail(w->ctx, CM_ERR_FORMAT, "%s: %s in %s at byte %zu of %zu",
-             m == &model_message ? "not an ONNX model, or one cut short" : "damaged ONNX model", why, m->name, at, w->size);
+             m == &model_message ? "not an ONNX model, or one cut short" : "damaged ONNX model", why, m->name, at,
+             w->size);
 }
 
 static cm__span take_span(wire *w, const message *m, pb_istream_t *s)

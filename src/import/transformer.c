@@ -9,6 +9,7 @@
 #include <string.h>
 #include "base/text.h"
 
+#define LAYERS_LIMIT 1000                  /* the deepest published, DeepNet, has that many */
 #define SIZE_LIMIT ((int64_t)1 << 20)      /* width of anything */
 #define SEQ_LIMIT ((int64_t)1 << 24)       /* tokens */
 #define PARAMETER_LIMIT 1e18
@@ -32,8 +33,8 @@ static const char *const head_names[] = {
 
 /* In the order in which a description prints them. */
 const cm__field cm__fields[] = {
-    COUNT(layers, 1, 10000, ANY),
-    COUNT(decoder_layers, 1, 10000, BIT(T5)),
+    COUNT(layers, 1, LAYERS_LIMIT, ANY),
+    COUNT(decoder_layers, 1, LAYERS_LIMIT, BIT(T5)),
     COUNT(hidden, 1, SIZE_LIMIT, ANY),
     COUNT(heads, 1, SIZE_LIMIT, ANY),
     COUNT(kv_heads, 1, SIZE_LIMIT, GQA),

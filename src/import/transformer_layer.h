@@ -56,7 +56,7 @@ typedef struct cm__stack {
     int32_t                memory;           /* the encoder's output */
 } cm__stack;
 
-/* Layer `index` over x[B, S, hidden]; its scope is set. */
+/* One layer over x[B, S, hidden]; the builder's scope names it. */
 int32_t cm__layer(cm__builder *b, const cm__stack *s, int32_t x);
 int32_t cm__norm(cm__builder *b, const cm__transformer *t, const char *part, int32_t x);
 

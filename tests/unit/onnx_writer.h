@@ -107,8 +107,14 @@ static inline void w_attr_message(bytes *attrs, const char *name, int field, int
     w_message(attrs, 5, &a);
 }
 
-static inline void w_attr_graph(bytes *attrs, const char *name, bytes *graph) { w_attr_message(attrs, name, 6, 5, graph); }
-static inline void w_attr_tensor(bytes *attrs, const char *name, bytes *tensor) { w_attr_message(attrs, name, 5, 4, tensor); }
+static inline void w_attr_graph(bytes *attrs, const char *name, bytes *graph)
+{
+    w_attr_message(attrs, name, 6, 5, graph);
+}
+static inline void w_attr_tensor(bytes *attrs, const char *name, bytes *tensor)
+{
+    w_attr_message(attrs, name, 5, 4, tensor);
+}
 
 static inline void w_attr_reference(bytes *attrs, const char *name, const char *to, int type)
 {
@@ -131,8 +137,8 @@ static inline void w_words(bytes *b, int field, const char *words)
 }
 
 /* attrs may be NULL; it is freed. field: 1 in a graph, 7 in a function. */
-static inline void w_node_of(bytes *graph, int field, const char *op, const char *domain, const char *name, const char *inputs,
-                             const char *outputs, bytes *attrs)
+static inline void w_node_of(bytes *graph, int field, const char *op, const char *domain, const char *name,
+                             const char *inputs, const char *outputs, bytes *attrs)
 {
     bytes n = {0};
     w_words(&n, 1, inputs);
@@ -147,7 +153,8 @@ static inline void w_node_of(bytes *graph, int field, const char *op, const char
     w_message(graph, field, &n);
 }
 
-static inline void w_node(bytes *graph, const char *op, const char *name, const char *inputs, const char *outputs, bytes *attrs)
+static inline void w_node(bytes *graph, const char *op, const char *name, const char *inputs, const char *outputs,
+                          bytes *attrs)
 {
     w_node_of(graph, 1, op, "", name, inputs, outputs, attrs);
 }
@@ -183,7 +190,8 @@ static inline void w_int64s(bytes *graph, const char *name, int count, const int
 }
 
 /* field 11: input, 12: output. A dimension below 0 is the one called `param`. */
-static inline void w_value(bytes *graph, int field, const char *name, int type, int rank, const int64_t *dims, const char *param)
+static inline void w_value(bytes *graph, int field, const char *name, int type, int rank, const int64_t *dims,
+                           const char *param)
 {
     bytes shape = {0}, tensor = {0}, t = {0}, value = {0};
     for (int i = 0; i < rank; i++) {

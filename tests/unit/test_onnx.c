@@ -466,6 +466,39 @@ static void inputs_need_a_known_type_and_shape(void **state)
     refused(&text, "input 'x': strings are not supported");
 }
 
+static int allocations_left;
+
+static void *failing_alloc(size_t size) { return allocations_left-- > 0 ? malloc(size) : NULL; }
+
+/* Also while the first of two attempts is under way: there is no second one then. */
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    cm_graph *g = NULL;
+    int       allowed = 1;
+    for (; !g; allowed++) {
+        bytes graph = {0};
+        x_input(&graph, 2, (int64_t[]){8, 4});
+        w_weight(&graph, "offset", 2, (int64_t[]){8, 4});
+        for (int i = 0; i < 500; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "t%d", i);
+            w_node(&graph, "Relu", "", "x", name, NULL);
+        }
+        w_node(&graph, "Add", "a", "x offset", "y", NULL);
+        y_output(&graph);
+        bytes file = w_model(&graph, "test", 20);
+        allocations_left = allowed;
+        cm__chunk_alloc = failing_alloc;
+        g = load_with(&file, &(cm_load_options){0});
+        cm__chunk_alloc = malloc;
+        if (!g) assert_int_equal(ctx->status, CM_ERR_MEMORY);
+        if (!g) assert_non_null(strstr(diag.reason, "out of memory"));
+    }
+    assert_true(allowed > 4);
+    has_shape(g, output(g), "[8, 4]");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -488,6 +521,7 @@ int main(void)
         cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(operators_are_refused_by_name),
         cmocka_unit_test(inputs_need_a_known_type_and_shape),
+        cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, teardown);
 }

@@ -37,7 +37,10 @@ static int32_t stored(const char *name, int32_t rank, const int64_t *dims)
     return cm__leaf(g, name, CM_ROLE_BUFFER, CM_FP32, rank, d);
 }
 
-static int32_t input(int64_t columns) { return cm__leaf(g, "x", CM_ROLE_INPUT, CM_FP32, 2, (cm_dim[]){{1, 0}, {0, columns}}); }
+static int32_t input(int64_t columns)
+{
+    return cm__leaf(g, "x", CM_ROLE_INPUT, CM_FP32, 2, (cm_dim[]){{1, 0}, {0, columns}});
+}
 
 static int32_t emit2(int op, const char *name, int32_t a, int32_t b)
 {
@@ -119,13 +122,15 @@ static void operands_go_by_their_names(void **state)
     }
     find(y);
     for (int i = 0; i < 6; i++)
-        if (cm__t(g, ids[i])->role != cases[i].role) fail_msg("%s is a %s", cases[i].name, cm_role_name(cm__t(g, ids[i])->role));
+        if (cm__t(g, ids[i])->role != cases[i].role)
+            fail_msg("%s is a %s", cases[i].name, cm_role_name(cm__t(g, ids[i])->role));
 }
 
 static void mean_and_mask_are_not_trained(void **state)
 {
     (void)state;
-    int32_t x = input(4), offset = stored("norm.offset", 1, (int64_t[]){4}), mask = stored("attn.extra", 2, (int64_t[]){1, 4});
+    int32_t x = input(4), offset = stored("norm.offset", 1, (int64_t[]){4}),
+            mask = stored("attn.extra", 2, (int64_t[]){1, 4});
     int32_t y = emit2(CM_OP_SUB, "sub", x, offset);
     y = emit2(CM_OP_ADD, "add", y, mask);
     find(cm__emit(g, CM_OP_SOFTMAX, "softmax", &y, 1, NULL, 0));
