@@ -70,6 +70,14 @@ STORE_NAMED(precision)
 STORE_NAMED(optimizer)
 STORE_NAMED(loss)
 STORE_NAMED(recompute)
+STORE_NAMED(fuse)
+
+static bool store_no_fuse(const option *o, settings *s, void *field, const char *value)
+{
+    (void)o, (void)s, (void)value;
+    *(cm_fuse *)field = CM_FUSE_NONE;
+    return true;
+}
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 

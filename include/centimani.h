@@ -128,10 +128,18 @@ typedef struct cm_node {
     const struct cm__attr *attrs; /* internal */
 } cm_node;
 
+/* What operators that a file writes out become one. */
+typedef enum cm_fuse {
+    CM_FUSE_ALL,   /* attention, GELU, SiLU, norms, linear layers: what some runtime runs as one kernel */
+    CM_FUSE_EAGER, /* what eager PyTorch ran as one kernel when the file was made: not what its user wrote out by hand */
+    CM_FUSE_NONE,  /* as the file writes it */
+    CM_FUSES
+} cm_fuse;
+
 /* Options of cm_graph_load(). */
 typedef struct cm_load_options {
     int64_t     seq;     /* sequence length; 0: the model's own */
-    bool        no_fuse; /* keep attention, GELU, norms ... as the file writes them */
+    cm_fuse     fuse;
     const char *dims;    /* "height=320,width=320": values of free dimensions of a file; NULL: usual ones, with a warning */
 } cm_load_options;
 
@@ -222,12 +230,14 @@ const char *cm_precision_name(cm_precision precision);
 const char *cm_optimizer_name(cm_optimizer optimizer);
 const char *cm_loss_name(cm_loss loss);
 const char *cm_recompute_name(cm_recompute recompute);
+const char *cm_fuse_name(cm_fuse fuse);
 
 /* A value by its name; CM_ERR_UNKNOWN, with the names there are, otherwise. */
 cm_status cm_precision_parse(const char *name, cm_precision *precision, cm_diag *diag);
 cm_status cm_optimizer_parse(const char *name, cm_optimizer *optimizer, cm_diag *diag);
 cm_status cm_loss_parse(const char *name, cm_loss *loss, cm_diag *diag);
 cm_status cm_recompute_parse(const char *name, cm_recompute *recompute, cm_diag *diag);
+cm_status cm_fuse_parse(const char *name, cm_fuse *fuse, cm_diag *diag);
 
 /* ---- what is built in ------------------------------------------------------------------------------------------- */
 

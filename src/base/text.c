@@ -97,7 +97,8 @@ static size_t edit_distance(const char *a, const char *b)
 const char *cm__nearest(const char *name, const char *const *names, size_t count)
 {
     const char *best = NULL;
-    size_t      best_distance = strlen(name) / 3 + 2; /* a third of the letters may be wrong */
+    size_t      length = strlen(name), best_distance = length / 3 + 2; /* a third of the letters may be wrong, */
+    if (best_distance > length) best_distance = length;                  /* but not all of them */
     for (size_t i = 0; i < count; i++) {
         size_t d = edit_distance(name, names[i]);
         if (d < best_distance) {

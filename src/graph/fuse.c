@@ -4,7 +4,9 @@
  *
  * In this order: exporters' noise (zero biases expanded from a scalar, casts and reshapes that change nothing, inactive
  * dropout), linear layers (MatMul by a parameter, then Add), GELU, SiLU, layer and RMS normalisation, attention. A match
- * rewrites its last node in place; what nobody reads afterwards is pruned.
+ * rewrites its last node in place; what nobody reads afterwards is pruned. For eager PyTorch only what it ran as one
+ * kernel is put together again: scaled_dot_product_attention by the marks its export leaves (both factors scaled, a
+ * guard against NaN), not products and softmax written by hand; not GELU with a cube by Pow, not RMS normalisation.
  */
 #include "graph/fuse.h"
 
@@ -203,10 +205,10 @@ static void (*const passes[])(cm__fuser *, int32_t) = {
     drop_noise, drop_zero_bias, fuse_product, fuse_bias, cm__fuse_gelu, cm__fuse_silu, cm__fuse_norm, cm__fuse_attention,
 };
 
-void cm__fuse(cm_graph *g)
+void cm__fuse(cm_graph *g, cm_fuse what)
 {
     for (size_t p = 0; p < sizeof passes / sizeof *passes; p++) {
-        cm__fuser f = {.g = g, .uses = cm__uses_of(g), .tensors = g->n_tensors};
+        cm__fuser f = {.g = g, .uses = cm__uses_of(g), .tensors = g->n_tensors, .eager = what == CM_FUSE_EAGER};
         int32_t   nodes = g->n_nodes;
         for (int32_t i = 0; i < nodes; i++) passes[p](&f, i);
         cm__prune(g);

@@ -10,6 +10,7 @@ typedef struct cm__fuser {
     cm_graph *g;
     cm__uses  uses;
     int32_t   tensors; /* that `uses` covers */
+    bool      eager;   /* only what eager PyTorch runs as one kernel */
 } cm__fuser;
 
 /* Looking up: the node that makes a tensor if it is of this operator, -1 otherwise. */

@@ -31,10 +31,22 @@ static int32_t last_of_gelu(const cm__fuser *f, int32_t one_plus, int32_t inside
     return half >= 0 && cm__scaled_input(f, half) >= 0 ? half : -1;
 }
 
+static bool cubed_by_pow(const cm__fuser *f, int32_t tensor, int depth)
+{
+    int32_t node = tensor < 0 ? -1 : cm__t(f->g, tensor)->producer;
+    if (node < 0 || depth == 0) return false;
+    const cm_node *n = &f->g->nodes[node];
+    if (n->op == CM_OP_POW) return true;
+    for (int32_t i = 0; i < n->n_inputs && i < 2; i++)
+        if (cubed_by_pow(f, n->inputs[i], depth - 1)) return true;
+    return false;
+}
+
 void cm__fuse_gelu(cm__fuser *f, int32_t node)
 {
     const cm_node *n = &f->g->nodes[node];
     if (n->op != CM_OP_ERF && n->op != CM_OP_TANH) return;
+    if (f->eager && cubed_by_pow(f, n->inputs[0], 4)) return; /* written by hand */
     int32_t add = cm__only_reader_op(f, n->outputs[0], CM_OP_ADD), x;
     double  one;
     if (add < 0 || !cm__is_number(f, cm__other_input(&f->g->nodes[add], n->outputs[0]), &one) || one != 1) return;

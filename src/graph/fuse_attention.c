@@ -17,7 +17,7 @@ typedef struct match {
     int32_t q, k, v, mask, last;
     int32_t operand; /* of the first product: K turned */
     int32_t turn;    /* Transpose that makes it straight from [B, S, H, d]; -1: K is there as it is */
-    bool    scaled, causal;
+    bool    scaled, q_scaled, k_scaled, guarded, causal;
     double  dropout;
 } match;
 
@@ -46,6 +46,7 @@ static bool find_v(const cm__fuser *f, int32_t p, match *m)
         if (guarded < 0 && next < 0) return false;
         const cm_node *n = next < 0 ? NULL : &f->g->nodes[next];
         if (guarded >= 0) {
+            m->guarded = true;
             p = guarded;
         } else if (n->op == CM_OP_DROPOUT) {
             if (!(cm__has(n, 1) && cm__is_number(f, n->inputs[1], &m->dropout))) m->dropout = cm__attr_real(n, CM_ATTR_RATIO, 0.5);
@@ -100,10 +101,10 @@ static int32_t find_product(const cm__fuser *f, int32_t scores, match *m)
     return -1;
 }
 
-static int32_t past_scale(const cm__fuser *f, int32_t t, match *m)
+static int32_t past_scale(const cm__fuser *f, int32_t t, bool *found)
 {
     int32_t node = cm__t(f->g, t)->producer, scaled = node < 0 ? -1 : cm__scaled_input(f, node);
-    m->scaled |= scaled >= 0;
+    *found |= scaled >= 0;
     return scaled >= 0 ? scaled : t;
 }
 
@@ -139,14 +140,14 @@ static bool can_turn_less(const cm__fuser *f, int32_t node, int32_t operand)
 /* K behind the operand [.., d, S]: the nearest tensor shaped [.., S, d] over views and scales. */
 static bool find_k(const cm__fuser *f, match *m)
 {
-    int32_t t = past_scale(f, m->operand, m), first_turn = -1;
+    int32_t t = past_scale(f, m->operand, &m->k_scaled), first_turn = -1;
     for (int step = 0; step < CHAIN; step++) {
         int32_t node = cm__t(f->g, t)->producer;
         if (node < 0) break;
         const cm_node *n = &f->g->nodes[node];
         if (n->op == CM_OP_TRANSPOSE && first_turn < 0) first_turn = node;
         if (n->op != CM_OP_TRANSPOSE && n->op != CM_OP_RESHAPE && cm__scaled_input(f, node) < 0) break;
-        t = cm__scaled_input(f, node) >= 0 ? past_scale(f, t, m) : n->inputs[0];
+        t = cm__scaled_input(f, node) >= 0 ? past_scale(f, t, &m->k_scaled) : n->inputs[0];
         if (first_turn >= 0 && is_turned(cm__t(f->g, t), cm__t(f->g, m->operand))) {
             m->k = t;
             return true;
@@ -161,7 +162,7 @@ static bool fits(const cm__fuser *f, const match *m)
 {
     const cm_tensor *q = cm__t(f->g, m->q), *turned = cm__t(f->g, m->operand), *v = cm__t(f->g, m->v);
     int32_t          r = q->rank;
-    if ((r != 4 && !(r == 3 && m->scaled)) || turned->rank != r || v->rank != r) return false;
+    if ((r != 4 && !(r == 3 && (m->scaled || m->q_scaled || m->k_scaled))) || turned->rank != r || v->rank != r) return false;
     bool same = cm__dim_same(q->dims[r - 1], turned->dims[r - 2]) && cm__dim_same(turned->dims[r - 1], v->dims[r - 2]);
     for (int32_t i = 0; i < r - 2; i++) same &= cm__dim_same(q->dims[i], turned->dims[i]) && cm__dim_same(q->dims[i], v->dims[i]);
     return same;
@@ -223,9 +224,10 @@ void cm__fuse_attention(cm__fuser *f, int32_t node)
     if (n->op != CM_OP_SOFTMAX || !find_v(f, n->outputs[0], &m)) return;
     int32_t product = find_product(f, n->inputs[0], &m);
     if (product < 0) return;
-    m.q = past_scale(f, f->g->nodes[product].inputs[0], &m);
+    m.q = past_scale(f, f->g->nodes[product].inputs[0], &m.q_scaled);
     m.operand = f->g->nodes[product].inputs[1];
     if (!find_k(f, &m) || !fits(f, &m)) return;
+    if (f->eager && !m.guarded && !(m.q_scaled && m.k_scaled)) return; /* written by hand */
     mask_kind kind = m.mask < 0 ? MASK_FIXED : trace_mask(f, m.mask, &m.causal);
     if (kind == MASK_TRAINED) return; /* fused kernels give a mask no gradient */
     if (m.turn >= 0) turn_less(f, &m);

@@ -61,6 +61,7 @@ void cm__fuse_norm(cm__fuser *f, int32_t node)
     int32_t        d = root ? squared_under(f, n->inputs[0]) : -1, last = d < 0 ? -1 : quotient(f, node, d);
     if (last < 0) return;
     int32_t  x = centred(f, d), inputs[3] = {x >= 0 ? x : d}, count = 1;
+    if (f->eager && x < 0) return; /* written by hand: PyTorch's own is exported otherwise */
     int32_t  scale = affine(f, &last, CM_OP_MUL), shift = scale >= 0 && x >= 0 ? affine(f, &last, CM_OP_ADD) : -1;
     cm__attr attrs[2] = {CM__INTS(CM_ATTR_AXIS, -1), CM__INTS(CM_ATTR_WRITTEN_AS, x >= 0 ? 9 : 6)};
     if (scale >= 0) inputs[count++] = scale;

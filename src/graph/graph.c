@@ -300,6 +300,16 @@ void cm__lifetimes(cm_graph *g)
     sum_alive(g);
 }
 
+void cm__finish(cm_graph *g, cm_fuse what)
+{
+    cm__check(g);
+    if (what != CM_FUSE_NONE) cm__fuse(g, what);
+    cm__prune(g);
+    cm__cost_all(g);
+    cm__lifetimes(g);
+    cm__review(g);
+}
+
 /* ---- totals ----------------------------------------------------------------------------------------------------- */
 
 void cm_graph_totals(const cm_graph *graph, int64_t batch, cm_totals *totals)

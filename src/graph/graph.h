@@ -157,7 +157,7 @@ const char *cm__dims_text(const cm_graph *g, const cm_tensor *t); /* "[B, 3, 224
 
 /* ---- passes over a graph, in the order they run ----------------------------------------------------------------- */
 
-void cm__fuse(cm_graph *g);                  /* fuse.c: attention, GELU, norms, linear layers written out */
+void cm__fuse(cm_graph *g, cm_fuse what);    /* fuse.c: attention, GELU, norms, linear layers written out */
 void cm__prune(cm_graph *g);                 /* graph.c: drop nodes that lead to no output */
 void cm__find_roles(cm_graph *g);            /* roles.c: parameters, buffers, constants of an imported file */
 void cm__find_blocks(cm_graph *g);           /* roles.c: repeated layers, by the parameters' names */
@@ -165,5 +165,6 @@ void cm__review(cm_graph *g);                /* roles.c: warnings about the mode
 void cm__cost_all(cm_graph *g);              /* cost.c */
 void cm__lifetimes(cm_graph *g);             /* graph.c: born, dies, alive_bytes */
 void cm__check(const cm_graph *g);           /* check.c: fails if the graph is not sound */
+void cm__finish(cm_graph *g, cm_fuse what);  /* graph.c: all of these, after an importer */
 
 #endif

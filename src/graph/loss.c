@@ -2,7 +2,7 @@
 /*
  * loss.c - the loss a training script would add to a model that has none.
  *
- * By the shape of the first output where the user does not say: one number per sample: squared error; one channel of an
+ * By the shape of the first output of real numbers where the user does not say: one number per sample: squared error; one channel of an
  * image: binary cross-entropy; anything with several classes: cross-entropy over them, in fp32 as PyTorch's users do.
  * A model that already returns one number has its loss.
  */
@@ -11,7 +11,7 @@
 
 static cm_loss choose(const cm_tensor *y)
 {
-    if (y->rank == 0) return CM_LOSS_NONE;
+    if (y->rank == 0 || !cm__is_float(y->dtype)) return CM_LOSS_NONE;
     bool   image = y->rank >= 4;
     cm_dim classes = y->dims[image ? 1 : y->rank - 1];
     if (!cm__dim_is(classes, 1) && y->rank >= 2) return CM_LOSS_CROSS_ENTROPY;
@@ -44,13 +44,22 @@ static int32_t labels_for(cm_graph *g, const cm_tensor *x)
     return cm__leaf(g, "labels", CM_ROLE_INPUT, CM_INT64, rank, dims);
 }
 
+/* The first output that holds real numbers; labels and indices cannot be trained towards. */
+static int32_t trained_output(const cm_graph *g)
+{
+    for (int32_t i = 0; i < g->n_outputs; i++)
+        if (cm__is_float(cm__t(g, g->outputs[i])->dtype)) return g->outputs[i];
+    return g->outputs[0];
+}
+
 int32_t cm__add_loss(cm_graph *step, cm_loss *loss)
 {
-    int32_t y = step->outputs[0];
+    int32_t y = trained_output(step);
     if (*loss == CM_LOSS_AUTO) *loss = choose(cm__t(step, y));
+    if (!cm__is_float(cm__t(step, y)->dtype)) cm__warn(step, "no output holds real numbers: nothing is trained");
     if (*loss == CM_LOSS_NONE) return cm__t(step, y)->rank == 0 ? y : -1;
     if (!cm__is_float(cm__t(step, y)->dtype))
-        cm__fail(step->ctx, CM_ERR_UNSUPPORTED, "the first output ('%s') holds no real numbers to take a loss of; say --loss none", cm__t(step, y)->name);
+        cm__fail(step->ctx, CM_ERR_UNSUPPORTED, "no output holds real numbers to take a loss of ('%s' is the first); say --loss none", cm__t(step, y)->name);
     if (*loss == CM_LOSS_CROSS_ENTROPY) {
         if (cm__t(step, y)->rank < 2)
             cm__fail(step->ctx, CM_ERR_ARGUMENT, "cross-entropy needs classes; the output is %s", cm__dims_text(step, cm__t(step, y)));

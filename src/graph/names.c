@@ -46,6 +46,8 @@ static const char *const recomputes[CM_RECOMPUTES] = {
     [CM_RECOMPUTE_NONE] = "none", [CM_RECOMPUTE_SELECTIVE] = "selective", [CM_RECOMPUTE_FULL] = "full",
 };
 
+static const char *const fuses[CM_FUSES] = {[CM_FUSE_ALL] = "all", [CM_FUSE_EAGER] = "eager", [CM_FUSE_NONE] = "none"};
+
 const char *cm_dtype_name(cm_dtype dtype) { return dtypes[dtype].name; }
 size_t      cm_dtype_size(cm_dtype dtype) { return dtypes[dtype].size; }
 const char *cm_role_name(cm_role role) { return roles[role]; }
@@ -55,6 +57,7 @@ const char *cm_precision_name(cm_precision precision) { return precisions[precis
 const char *cm_optimizer_name(cm_optimizer optimizer) { return optimizers[optimizer]; }
 const char *cm_loss_name(cm_loss loss) { return losses[loss]; }
 const char *cm_recompute_name(cm_recompute recompute) { return recomputes[recompute]; }
+const char *cm_fuse_name(cm_fuse fuse) { return fuses[fuse]; }
 
 static cm_status parse(const char *what, const char *name, const char *const *names, int count, int *value, cm_diag *diag)
 {
@@ -85,3 +88,4 @@ PARSER(precision, precisions, CM_PRECISIONS)
 PARSER(optimizer, optimizers, CM_OPTIMIZERS)
 PARSER(loss, losses, CM_LOSSES)
 PARSER(recompute, recomputes, CM_RECOMPUTES)
+PARSER(fuse, fuses, CM_FUSES)

@@ -155,12 +155,8 @@ static cm_graph *load_and_finish(cm__ctx *ctx, const char *spec, const cm_load_o
     static const cm_load_options defaults;
     const cm_load_options       *o = options ? options : &defaults;
     cm_graph                    *g = load(ctx, spec, o);
-    cm__check(g);
-    if (!o->no_fuse) cm__fuse(g);
-    cm__prune(g);
-    cm__cost_all(g);
-    cm__lifetimes(g);
-    cm__review(g);
+    if ((unsigned)o->fuse >= CM_FUSES) cm__fail(ctx, CM_ERR_ARGUMENT, "an option is out of range");
+    cm__finish(g, o->fuse);
     return g;
 }
 

@@ -58,7 +58,7 @@ static void heading(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
 static const char *node_counts(cm__ctx *ctx, const cm__graph_report *r)
 {
     const char *text = cm__format(ctx, "%d read, %d after folding%s; run:", cm_graph_nodes_read(r->forward),
-                                  cm_graph_nodes(r->forward), r->asked.load.no_fuse ? "" : " and fusing");
+                                  cm_graph_nodes(r->forward), r->asked.load.fuse == CM_FUSE_NONE ? "" : " and fusing");
     for (cm_phase p = CM_FORWARD; p < CM_PHASES; p++)
         if (r->totals.nodes[p])
             text = cm__format(ctx, "%s%s %d %s", text, p ? "," : "", r->totals.nodes[p], cm_phase_name(p));

@@ -25,18 +25,6 @@ static void refused_with_reason(const cm_diag *diag)
     abort();
 }
 
-/* As cm_graph_load() does after an importer. */
-static cm_graph *finish(cm_graph *g)
-{
-    cm__check(g);
-    cm__fuse(g);
-    cm__prune(g);
-    cm__cost_all(g);
-    cm__lifetimes(g);
-    cm__review(g);
-    return g;
-}
-
 static void train(const cm_graph *forward)
 {
     cm_graph *step;
@@ -60,7 +48,9 @@ static int fuzz_one(fuzz_import *import, const uint8_t *bytes, size_t size)
         cm__ctx_free(ctx);
         return 0;
     }
-    train(finish(import(ctx, bytes, size)));
+    cm_graph *g = import(ctx, bytes, size);
+    cm__finish(g, CM_FUSE_ALL);
+    train(g);
     cm__ctx_free(ctx);
     return 0;
 }

@@ -8,13 +8,6 @@ static cm_graph *net(cm__ctx *ctx, const uint8_t *bytes, size_t size)
 {
     cm_graph *g = cm__import_net(ctx, "fuzz.net", (const char *)bytes, size, &(cm_load_options){0});
     if (g->n_nodes > NODES_MAX) cm__fail(ctx, CM_ERR_LIMIT, "more than %d nodes", NODES_MAX);
-    cm__check(g);
-    cm__fuse(g);
-    cm__prune(g);
-    cm__cost_all(g);
-    cm__lifetimes(g);
-    cm__review(g);
-    cm__check(g);
     return g;
 }
 

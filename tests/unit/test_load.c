@@ -94,7 +94,7 @@ static void each_spec_takes_its_way(void **state)
 static void options_are_passed_on(void **state)
 {
     (void)state;
-    cm_load_options shorter = {.seq = 128}, plain = {.no_fuse = true};
+    cm_load_options shorter = {.seq = 128}, plain = {.fuse = CM_FUSE_NONE};
     cm_graph       *g = loaded("bert-large", &shorter);
     assert_true(cm__dim_is(cm__t(g, g->inputs[0])->dims[1], 128));
     cm_graph_free(g);
