@@ -47,15 +47,13 @@ void cm__find_blocks(cm_graph *g)
 /* ---- review ----------------------------------------------------------------------------------------------------- */
 
 typedef struct census {
-    int32_t convolutions, wide_convolutions, normalisations, transformer_signs, parameters;
+    int32_t convolutions, biased, normalisations, transformer_signs, parameters;
 } census;
 
-static bool is_wide(const cm_graph *g, const cm_node *n)
+/* Folding leaves no bias, or one that the exporter made up: a bias with a name of its own was the model's. */
+static bool has_named_bias(const cm_graph *g, const cm_node *n)
 {
-    const cm_tensor *w = cm__t(g, n->inputs[1]);
-    bool             wide = false;
-    for (int32_t i = 2; i < w->rank; i++) wide |= w->dims[i].fixed > 1;
-    return wide && cm__attr_int(n, CM_ATTR_GROUP, 1) == 1;
+    return n->n_inputs > 2 && n->inputs[2] >= 0 && !cm__name_is_invented(cm__t(g, n->inputs[2])->name);
 }
 
 static census take_census(const cm_graph *g)
@@ -65,7 +63,7 @@ static census take_census(const cm_graph *g)
         const cm_node *n = &g->nodes[i];
         bool conv = n->op == CM_OP_CONV || n->op == CM_OP_CONV_TRANSPOSE;
         c.convolutions += conv;
-        c.wide_convolutions += conv && is_wide(g, n);
+        c.biased += conv && has_named_bias(g, n);
         c.normalisations += cm_node_class(n) == CM_CLASS_NORM;
         c.transformer_signs += n->op == CM_OP_ATTENTION || n->op == CM_OP_LAYER_NORM || n->op == CM_OP_RMS_NORM ||
                                n->op == CM_OP_GELU || n->op == CM_OP_SIMPLIFIED_LAYER_NORM;
@@ -80,13 +78,13 @@ void cm__review(cm_graph *g)
     bool   file = strcmp(g->source, "onnx") == 0;
     if (g->optimizer == CM_OPTIMIZER_DEFAULT)
         g->optimizer = c.convolutions && !c.transformer_signs ? CM_OPTIMIZER_MOMENTUM : CM_OPTIMIZER_ADAMW;
-    if (file && c.wide_convolutions >= 3 && !c.normalisations)
+    if (file && c.convolutions >= 3 && !c.normalisations && 2 * c.biased <= c.convolutions)
         cm__warn(
             g,
             "no normalisation is left between %d convolutions: an exporter folds BatchNormalization away. If the model "
             "trains with it, export with torch.onnx.export(..., dynamo=True, optimize=False) or with "
             "training=TrainingMode.TRAINING",
-            c.wide_convolutions);
+            c.convolutions);
     if (file && !c.parameters && !g->bare_operator)
         cm__warn(g, "no trainable parameter was found: the weights may be inputs of this graph");
 }

@@ -127,7 +127,8 @@ cm__place_kind cm__place_of(const cm_graph *g, const cm__uses *uses, cm__use use
         if (slots[i].weights >> use.slot & 1) return CM__PLACE_WEIGHT;
         return slots[i].statistics >> use.slot & 1 ? CM__PLACE_STATISTICS : CM__PLACE_OTHER;
     }
-    if (n->op == CM_OP_GATHER && use.slot == 0 && cm__t(g, n->inputs[0])->rank == 2) return CM__PLACE_WEIGHT;
+    bool table = n->op == CM_OP_GATHER || n->op == CM_OP_GATHER_ND;
+    if (table && use.slot == 0 && cm__t(g, n->inputs[0])->rank == 2) return CM__PLACE_WEIGHT;
     if (n->op == CM_OP_ADD || n->op == CM_OP_SUB || n->op == CM_OP_MUL || n->op == CM_OP_DIV || n->op == CM_OP_CONCAT)
         return operand_kind(g, uses, n, use.slot);
     return CM__PLACE_OTHER;

@@ -9,6 +9,7 @@
  *     onnx_attribute.c attributes
  *     onnx_node.c      one node
  *     onnx_control.c   functions, If, Loop, Scan: bodies run in place
+ *     onnx_sequence.c  lists of tensors, taken apart as they are read
  */
 #ifndef CM_IMPORT_ONNX_IMPORT_H
 #define CM_IMPORT_ONNX_IMPORT_H
@@ -27,6 +28,11 @@ typedef struct cm__onnx_scope {
     int32_t                      depth;
 } cm__onnx_scope;
 
+/* A list of tensors of known length. */
+typedef struct cm__onnx_sequence {
+    int32_t *items, count;
+} cm__onnx_sequence;
+
 typedef struct cm__onnx {
     cm__ctx               *ctx;
     cm_graph              *g;
@@ -39,6 +45,8 @@ typedef struct cm__onnx {
     int64_t                opset;
     bool                   restore_bias; /* two-input Gemms have lost a zero bias */
     cm__map                biases;       /* those restored, by name */
+    cm__onnx_sequence     *sequences;
+    int32_t                n_sequences, cap_sequences;
     int32_t                inlined;      /* nodes run in bodies, and values passed to them */
     int32_t                free_dims;    /* whose size was guessed */
     int32_t                open_branches; /* taken without knowing the condition */
@@ -78,7 +86,8 @@ cm__onnx_attributes cm__onnx_resolve(cm__onnx *im, const cm__onnx_scope *scope, 
 cm__attr *cm__onnx_attributes_of(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, int32_t *n);
 
 /* onnx_node.c */
-#define CM__ONNX_ABSENT (-2) /* in scope.names: an optional input of a function that its caller left out */
+#define CM__ONNX_ABSENT (-2)   /* in scope.names: an optional input of a function that its caller left out */
+#define CM__ONNX_SEQUENCE (-3) /* in scope.names, this and below: sequences 0, 1, 2 ... */
 const char *cm__onnx_node_name(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, int32_t index);
 void    cm__onnx_place(cm__onnx *im, const cm__onnx_node *node, int32_t index);
 void    cm__onnx_bind(cm__onnx *im, cm__onnx_scope *scope, cm__span name, int32_t tensor);
@@ -90,5 +99,8 @@ void    cm__onnx_run(cm__onnx *im, cm__onnx_scope *scope, cm__onnx_body *body); 
 /* onnx_control.c: true if the node was one of these and has been run. */
 bool cm__onnx_control(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_node *node, const char *name);
 void cm__onnx_index_functions(cm__onnx *im);
+
+/* onnx_sequence.c: likewise. */
+bool cm__onnx_sequence_run(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_node *node, const char *name);
 
 #endif

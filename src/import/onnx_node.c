@@ -11,11 +11,7 @@
 static const struct {
     const char *op, *why;
 } refused[] = {
-    {"SequenceAt", "sequence types"},          {"SequenceConstruct", "sequence types"},
-    {"SequenceEmpty", "sequence types"},       {"SequenceErase", "sequence types"},
-    {"SequenceInsert", "sequence types"},      {"SequenceLength", "sequence types"},
-    {"SequenceMap", "sequence types"},         {"SplitToSequence", "sequence types"},
-    {"ConcatFromSequence", "sequence types"},  {"Optional", "optional types"},
+    {"SequenceMap", "sequence types"},         {"Optional", "optional types"},
     {"OptionalGetElement", "optional types"},  {"OptionalHasElement", "optional types"},
     {"NonZero", "the size of its output depends on data"},
     {"Unique", "the size of its output depends on data"},
@@ -83,6 +79,8 @@ int32_t cm__onnx_need(cm__onnx *im, const cm__onnx_scope *scope, cm__span name, 
     if (id == -1)
         cm__fail(im->ctx, CM_ERR_FORMAT, "%s '%s' is written by no node, input or initializer", what,
                  cm__onnx_text(im->ctx, name));
+    if (id <= CM__ONNX_SEQUENCE)
+        cm__fail(im->ctx, CM_ERR_UNSUPPORTED, "%s '%s' is a sequence of tensors", what, cm__onnx_text(im->ctx, name));
     return id == CM__ONNX_ABSENT ? -1 : id;
 }
 
@@ -219,7 +217,7 @@ static void run_node(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_node *n
     cm__onnx_place(im, node, index);
     if (node->attributes.count > ATTRIBUTES_MAX)
         cm__fail(im->ctx, CM_ERR_LIMIT, "more than %d attributes", ATTRIBUTES_MAX);
-    if (cm__onnx_control(im, scope, node, name)) return;
+    if (cm__onnx_control(im, scope, node, name) || cm__onnx_sequence_run(im, scope, node, name)) return;
     if (cm__onnx_standard(node->domain) && cm__span_is(node->op, "Constant")) {
         if (!node->outputs.count) cm__fail(im->ctx, CM_ERR_FORMAT, "it has no output");
         name = cm__onnx_text(im->ctx, node->outputs.items[0]);
