@@ -28,7 +28,8 @@ int finish_output(int status)
     errno = 0;
     failed = fflush(stdout) != 0 || failed;
     if (!failed) return status;
-    say("cannot write the result: %s", errno ? strerror(errno) : "write error");
+    if (errno != EPIPE) /* whoever reads has had enough */
+        say("cannot write the result: %s", errno ? strerror(errno) : "write error");
     return EXIT_FAILED;
 }
 

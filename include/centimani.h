@@ -7,6 +7,7 @@
  *     cm_graph_load()   a model file, description or name  ->  its forward graph
  *     cm_graph_train()  a forward graph                    ->  one whole training step
  *     cm_graph_totals() any graph, any batch size          ->  parameters, FLOP, bytes
+ *     cm_device_load()  an id or a profile                 ->  what is known of an accelerator
  *
  * Every call that can fail returns a cm_status and, if given a cm_diag, says there what went wrong, where, and how to
  * mend it. Results are written only on success. The library never prints, exits or aborts on input. A handle owns all
@@ -238,6 +239,172 @@ cm_status cm_optimizer_parse(const char *name, cm_optimizer *optimizer, cm_diag 
 cm_status cm_loss_parse(const char *name, cm_loss *loss, cm_diag *diag);
 cm_status cm_recompute_parse(const char *name, cm_recompute *recompute, cm_diag *diag);
 cm_status cm_fuse_parse(const char *name, cm_fuse *fuse, cm_diag *diag);
+
+/* ---- devices and clusters ---------------------------------------------------------------------------------------- */
+
+/* A number that says where it is from. Unknown: known is false, value NAN, the texts NULL. docs/profiles.md. */
+typedef struct cm_number {
+    double      value;
+    bool        known;
+    const char *unit;   /* SI without prefixes: "FLOP/s", "B", "B/s", "s", "W", "Hz"; "1": a count or ratio */
+    const char *kind;   /* "spec", "measured", "fitted", "published" or "assumed" */
+    const char *source; /* a key of the profile's sources, see cm_device_source() */
+    const char *date;   /* its own, or its source's; NULL: neither has one */
+    const char *note;   /* NULL: none */
+} cm_number;
+
+typedef struct cm_source {
+    const char *key, *title, *where, *date;
+} cm_source;
+
+/* How a device runs a graph. */
+typedef enum cm_style {
+    CM_STYLE_KERNELS,   /* one operator after the other: GPUs, HPUs, TPUs, CPUs */
+    CM_STYLE_SECTIONS,  /* parts of the graph laid out on the chip, one part after the other: RDUs */
+    CM_STYLE_BSP,       /* everything on the chip, compute and exchange in turn: IPUs */
+    CM_STYLE_STREAMING, /* activations on the chip, weights streamed through layer by layer: wafers */
+    CM_STYLES
+} cm_style;
+
+typedef struct cm_device_info {
+    const char *id, *name, *vendor;
+    const char *base;              /* NULL: none */
+    const char *device_class;      /* "gpu", "rdu", "ipu", "wse", "hpu", "lpu", "tpu", "npu", "cpu" */
+    const char *unit;              /* what one device is: "card", "chip" ...; NULL: not told */
+    const char *core_name;         /* NULL: not told */
+    const char *released, *availability; /* NULL: not told */
+    cm_style    style;
+    bool        training, inference; /* what it can do */
+} cm_device_info;
+
+typedef enum cm_quantity {
+    CM_CORES, CM_CLOCK_HZ, CM_ONCHIP_WEIGHT, CM_LAUNCH_S, CM_COMPILE_S, CM_TDP_W, CM_TYPICAL_W, CM_QUANTITIES
+} cm_quantity;
+
+typedef enum cm_engine { CM_ENGINE_MATRIX, CM_ENGINE_VECTOR, CM_ENGINES } cm_engine;
+typedef enum cm_rate {
+    CM_RATE_FP64, CM_RATE_FP32, CM_RATE_TF32, CM_RATE_BF16, CM_RATE_FP16, CM_RATE_FP8, CM_RATE_FP4, CM_RATE_INT8,
+    CM_RATES
+} cm_rate;
+
+typedef enum cm_memory_place { CM_PLACE_ON_CHIP, CM_PLACE_OFF_CHIP, CM_PLACE_HOST, CM_PLACES } cm_memory_place;
+typedef struct cm_memory {
+    const char     *name;
+    cm_memory_place place;
+    bool            cache;    /* filled by hardware; otherwise by the program */
+    bool            per_core; /* split among the cores; otherwise shared by them */
+    cm_number       capacity_bytes, bw_bytes_s; /* of the whole device */
+} cm_memory;
+
+/* The five kinds of data whose memory is told apart. */
+typedef enum cm_category {
+    CM_CATEGORY_INPUT_OUTPUT, CM_CATEGORY_WEIGHTS_BIASES, CM_CATEGORY_GRADIENTS, CM_CATEGORY_ALGORITHM,
+    CM_CATEGORY_EPHEMERAL, CM_CATEGORIES
+} cm_category;
+typedef struct cm_placement {
+    int32_t memory; /* -1: not told */
+    bool    replicated, streamed;
+} cm_placement;
+
+typedef enum cm_reach { CM_REACH_HOST, CM_REACH_BOARD, CM_REACH_NODE, CM_REACH_NETWORK, CM_REACHES } cm_reach;
+typedef struct cm_link {
+    const char *name;
+    cm_reach    reach;
+    cm_number   bw_bytes_s; /* one direction; per device, or per node in a cluster's network */
+    cm_number   latency_s;
+    int32_t     devices;    /* most that one such link domain joins, 0: not told */
+} cm_link;
+
+typedef struct cm_collective {
+    const char *op, *algorithm; /* "all-reduce", "ring" */
+    int32_t     devices;
+    cm_number   latency_s, bw_bytes_s; /* bus bandwidth */
+} cm_collective;
+
+typedef struct cm_price {
+    const char *provider, *basis, *date, *source, *note; /* basis: "on-demand", "spot", "subscription", "paper" */
+    double      usd_hour;                                /* per device */
+} cm_price;
+
+typedef struct cm_parameter {
+    const char   *name;
+    const double *values;
+    int32_t       count;
+} cm_parameter;
+
+/* A fitted operator model. Errors are fractions, cross-validated. */
+typedef struct cm_fit {
+    const char         *op, *pass, *dtype, *runtime, *form;
+    const cm_parameter *parameters;
+    int32_t             n_parameters, n; /* n: rows it was fitted on */
+    double              mape, bias, p90;
+    const char         *source, *date, *note;
+} cm_fit;
+
+typedef struct cm_device cm_device;
+
+/* The built-in devices, by id. */
+int32_t     cm_devices(void);
+const char *cm_device_id(int32_t index); /* NULL: no such index */
+
+/*
+ * A device by its id (letters of either case, '_' or '-'), by the path of a profile (it has a '/' or ends in ".json"), or
+ * "this-machine". A profile of the user's is checked in full.
+ */
+cm_status cm_device_load(const char *name_or_path, cm_device **device, cm_diag *diag);
+/* Faster, for lists: without links, collectives, fits, sources and profile text. */
+cm_status cm_device_load_brief(const char *name_or_path, cm_device **device, cm_diag *diag);
+void      cm_device_free(cm_device *device);
+
+const cm_device_info *cm_device_get_info(const cm_device *device);
+cm_number             cm_device_number(const cm_device *device, cm_quantity quantity);
+cm_number             cm_device_peak(const cm_device *device, cm_engine engine, cm_rate rate);
+cm_number             cm_device_peak_16bit(const cm_device *device); /* in the better of bf16 and fp16 */
+bool                  cm_device_supports(const cm_device *device, cm_precision precision);
+cm_precision          cm_device_best_16bit(const cm_device *device); /* CM_PRECISION_BF16, _FP16 or _DEFAULT: none */
+int32_t               cm_device_memories(const cm_device *device);   /* nearest to the cores first */
+const cm_memory      *cm_device_memory(const cm_device *device, int32_t index);
+const cm_memory      *cm_device_main_memory(const cm_device *device); /* where weights are kept on the device */
+cm_placement          cm_device_placement(const cm_device *device, cm_category category);
+const cm_link        *cm_device_host_link(const cm_device *device);  /* NULL: not told */
+int32_t               cm_device_links(const cm_device *device);
+const cm_link        *cm_device_link(const cm_device *device, int32_t index);
+int32_t               cm_device_collectives(const cm_device *device);
+const cm_collective  *cm_device_collective(const cm_device *device, int32_t index);
+int32_t               cm_device_prices(const cm_device *device);
+const cm_price       *cm_device_price(const cm_device *device, int32_t index);
+const cm_price       *cm_device_cheapest(const cm_device *device);   /* on demand if there is such; NULL: no price */
+bool                  cm_device_runs(const cm_device *device, const char *operator_name); /* false: its maker says no */
+int32_t               cm_device_batches(const cm_device *device);    /* 0: any batch size */
+int64_t               cm_device_batch(const cm_device *device, int32_t index);
+int32_t               cm_device_fits(const cm_device *device);
+const cm_fit         *cm_device_fit(const cm_device *device, int32_t index);
+const cm_source      *cm_device_source(const cm_device *device, const char *key); /* NULL: none */
+const char           *cm_device_profile(const cm_device *device);    /* with its bases merged in, as JSON */
+
+typedef struct cm_cluster_info {
+    const char *id, *name, *device, *host_name; /* device: an id for cm_device_load(); host_name NULL: not told */
+    cm_number   devices_per_node, nodes, host_cores, host_memory_bytes;
+} cm_cluster_info;
+
+typedef struct cm_cluster cm_cluster;
+
+int32_t                cm_clusters(void);
+const char            *cm_cluster_id(int32_t index);
+cm_status              cm_cluster_load(const char *name_or_path, cm_cluster **cluster, cm_diag *diag);
+void                   cm_cluster_free(cm_cluster *cluster);
+const cm_cluster_info *cm_cluster_get_info(const cm_cluster *cluster);
+int32_t                cm_cluster_tiers(const cm_cluster *cluster); /* nearest first */
+const cm_link         *cm_cluster_tier(const cm_cluster *cluster, int32_t index);
+int32_t                cm_cluster_collectives(const cm_cluster *cluster);
+const cm_collective   *cm_cluster_collective(const cm_cluster *cluster, int32_t index);
+const cm_source       *cm_cluster_source(const cm_cluster *cluster, const char *key);
+const char            *cm_cluster_profile(const cm_cluster *cluster); /* as JSON */
+
+const char *cm_style_name(cm_style style);
+const char *cm_rate_name(cm_rate rate);
+const char *cm_category_name(cm_category category);
+const char *cm_reach_name(cm_reach reach);
 
 /* ---- what is built in ------------------------------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 /* text.c - parsing numbers, formatting units, finding the name that was meant. */
 #include "base/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -73,6 +74,14 @@ char *cm__grouped(char *buf, size_t size, int64_t value)
     }
     buf[out] = 0;
     return buf;
+}
+
+static int letter(char c) { return c == '_' ? '-' : tolower((unsigned char)c); }
+
+bool cm__same_name(const char *a, const char *b)
+{
+    for (; *a && letter(*a) == letter(*b); a++, b++) continue;
+    return !*a && !*b;
 }
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }

@@ -16,6 +16,9 @@ char *cm__binary(char *buf, size_t size, double value);
 /* "25,557,032" */
 char *cm__grouped(char *buf, size_t size, int64_t value);
 
+/* Whether two ids are one: bert_large is bert-large is BERT-Large. */
+bool cm__same_name(const char *a, const char *b);
+
 /* The name nearest to `name` by edit distance if it is near enough to be meant; NULL otherwise. */
 const char *cm__nearest(const char *name, const char *const *names, size_t count);
 

@@ -80,22 +80,23 @@ static void replay_node(cm__backward *b, int32_t index)
     for (int32_t i = 0; i < n->n_inputs; i++) inputs[i] = copied(b, n->inputs[i]);
     while (n->attrs[n_attrs].key < CM_ATTRS) n_attrs++;
     g->origin = index;
+    g->block = n->block;
     const cm_node *again = cm__emit_node(g, n->op, n->name, inputs, n->n_inputs, n->attrs, n_attrs, n->n_outputs);
     for (int32_t o = 0; o < n->n_outputs; o++) {
         if (n->outputs[o] < 0) continue;
         cm__t(g, again->outputs[o])->role = cm__t(g, n->outputs[o])->role;
-        b->copy[n->outputs[o]] = again->outputs[o];
+        if (b->copy[n->outputs[o]] < 0) b->copy[n->outputs[o]] = again->outputs[o]; /* boundaries are kept */
     }
 }
 
 static void replay(cm__backward *b, int32_t group)
 {
-    int32_t origin = b->g->origin;
+    int32_t origin = b->g->origin, block = b->g->block;
     b->g->phase = CM_RECOMPUTE;
-    for (int32_t i = 0; i < b->forward_nodes; i++)
-        if (b->group[i] == group) replay_node(b, i);
+    for (int32_t i = b->first_of_group[group]; i >= 0; i = b->next_in_group[i]) replay_node(b, i);
     b->g->phase = CM_BACKWARD;
     b->g->origin = origin;
+    b->g->block = block;
 }
 
 int32_t cm__kept(cm__backward *b, int32_t tensor)
@@ -137,10 +138,38 @@ static void group_attention(cm__backward *b)
     }
 }
 
+/* What another group, or a node that is not recomputed, reads of a group is kept: it begins there. */
+static void keep_boundaries(cm__backward *b)
+{
+    for (int32_t i = 0; i < b->forward_nodes; i++)
+        for (int32_t k = 0; k < b->g->nodes[i].n_inputs; k++) {
+            int32_t t = b->g->nodes[i].inputs[k], from = t < 0 ? -1 : cm__t(b->g, t)->producer;
+            if (from >= 0 && b->group[from] >= 0 && b->group[from] != b->group[i]) b->copy[t] = t;
+        }
+}
+
+/* The nodes of each group in order, as lists. */
+static void link_groups(cm__backward *b)
+{
+    int32_t most = 0;
+    for (int32_t i = 0; i < b->forward_nodes; i++)
+        if (b->group[i] > most) most = b->group[i];
+    b->first_of_group = cm__alloc_array(b->g->ctx, (size_t)most + 1, sizeof *b->first_of_group);
+    b->next_in_group = cm__alloc_array(b->g->ctx, (size_t)b->forward_nodes, sizeof *b->next_in_group);
+    for (int32_t i = 0; i <= most; i++) b->first_of_group[i] = -1;
+    for (int32_t i = b->forward_nodes - 1; i >= 0; i--) {
+        if (b->group[i] < 0) continue;
+        b->next_in_group[i] = b->first_of_group[b->group[i]];
+        b->first_of_group[b->group[i]] = i;
+    }
+    keep_boundaries(b);
+}
+
 static void group_nodes(cm__backward *b, cm_recompute recompute)
 {
     if (recompute == CM_RECOMPUTE_FULL) group_layers(b);
     if (recompute == CM_RECOMPUTE_SELECTIVE) group_attention(b);
+    if (recompute != CM_RECOMPUTE_NONE) link_groups(b);
 }
 
 /* ---- the pass --------------------------------------------------------------------------------------------------- */

@@ -11,7 +11,8 @@ typedef struct cm__backward {
     bool     *needs;    /* per forward tensor: a gradient must reach it */
     int32_t  *gradient; /* per forward tensor: its gradient so far, -1: none yet */
     int32_t  *group;    /* per forward node: recomputed together; -1: its outputs are kept */
-    int32_t  *copy;     /* per forward tensor: as recomputed, -1: not yet */
+    int32_t  *copy;     /* per forward tensor: as recomputed, or itself where it is kept; -1: not yet */
+    int32_t  *first_of_group, *next_in_group; /* the nodes of each group, in order; -1 ends */
 } cm__backward;
 
 bool    cm__wants(const cm__backward *b, const cm_node *n, int32_t input);

@@ -24,9 +24,11 @@ static cm_poly bytes_touched(const cm_graph *g, int32_t tensor)
     return cm_poly_at(&stored, 1) < cm_poly_at(&own, 1) ? stored : own;
 }
 
+#define REPEATS_LOOKED_FOR 64 /* x * x, x + x: not among thousands of inputs */
+
 static bool seen_before(const cm_node *n, int32_t input)
 {
-    for (int32_t i = 0; i < input; i++)
+    for (int32_t i = input > REPEATS_LOOKED_FOR ? input - REPEATS_LOOKED_FOR : 0; i < input; i++)
         if (n->inputs[i] == n->inputs[input]) return true;
     return false;
 }
@@ -170,6 +172,8 @@ void cm__cost_all(cm_graph *g)
         cm_node *n = &g->nodes[i];
         if (n->op != CM_OP_EINSUM) n->flop = cm__poly_const(0);
         n->read_bytes = n->write_bytes = cm__poly_const(0);
-        if (!n->view) cm__ops[n->op].cost(g, n);
+        if (n->view) continue;
+        if (cm__ops[n->op].view) cm__cost_stream(g, n); /* a reshape that copies */
+        else cm__ops[n->op].cost(g, n);
     }
 }

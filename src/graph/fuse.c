@@ -20,18 +20,11 @@ int32_t cm__made_by(const cm__fuser *f, int32_t tensor, int op)
     return node >= 0 && f->g->nodes[node].op == op ? node : -1;
 }
 
-static bool is_returned(const cm_graph *g, int32_t tensor)
-{
-    for (int32_t i = 0; i < g->n_outputs; i++)
-        if (g->outputs[i] == tensor) return true;
-    return false;
-}
-
 int32_t cm__only_reader(const cm__fuser *f, int32_t tensor)
 {
     if (tensor >= f->tensors) return -1; /* made by this pass: nobody reads it yet */
     int32_t first = f->uses.first[tensor];
-    if (f->uses.first[tensor + 1] - first != 1 || is_returned(f->g, tensor)) return -1;
+    if (f->uses.first[tensor + 1] - first != 1 || f->returned[tensor]) return -1;
     return f->uses.list[first].node;
 }
 
@@ -91,7 +84,9 @@ bool cm__rewrite(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int3
     cm_node   old = g->nodes[node];
     int32_t   result = old.outputs[0], block = g->block, made = g->n_nodes;
     g->block = old.block;
+    cm__place(g->ctx, "node '%s' as %s", old.name, cm__ops[op].name);
     cm_node fused = *cm__emit_node(g, op, old.name, inputs, n, attrs, n_attrs, 0); /* at the end, for its shape */
+    cm__place(g->ctx, "%s", "");
     g->block = block;
     g->n_nodes = made;
     if (!cm__same_shape(cm__t(g, fused.outputs[0]), cm__t(g, result))) return false;
@@ -112,11 +107,21 @@ static void replace(cm__fuser *f, int32_t from, int32_t to)
         cm__use use = f->uses.list[u];
         ((int32_t *)f->g->nodes[use.node].inputs)[use.slot] = to;
     }
+    if (!f->returned[from]) return;
     for (int32_t i = 0; i < f->g->n_outputs; i++)
         if (f->g->outputs[i] == from) f->g->outputs[i] = to;
+    f->returned[to] = true;
 }
 
 /* ---- noise ------------------------------------------------------------------------------------------------------ */
+
+static bool keeps_order(const cm_node *n, int32_t rank)
+{
+    const cm__attr *perm = cm__attr_find(n, CM_ATTR_PERM);
+    for (int32_t i = 0; i < rank; i++)
+        if ((perm ? perm->ints[i] : rank - 1 - i) != i) return false;
+    return true;
+}
 
 static bool changes_nothing(const cm__fuser *f, const cm_node *n)
 {
@@ -128,6 +133,7 @@ static bool changes_nothing(const cm__fuser *f, const cm_node *n)
     case CM_OP_CAST_LIKE: return x->dtype == y->dtype;
     case CM_OP_EXPAND:
     case CM_OP_RESHAPE: return cm__same_shape(x, y);
+    case CM_OP_TRANSPOSE: return keeps_order(n, x->rank);
     case CM_OP_DROPOUT:
         ratio = cm__has(n, 1) && cm__is_number(f, n->inputs[1], &ratio) ? ratio : cm__attr_real(n, CM_ATTR_RATIO, 0.5);
         if (!(cm__has(n, 2) && cm__is_number(f, n->inputs[2], &active))) active = 1;
@@ -167,7 +173,7 @@ static void drop_zero_bias(cm__fuser *f, int32_t node)
 /* The parameter behind a weight operand, and whether it is transposed on the way. */
 static int32_t weight_of(const cm__fuser *f, int32_t tensor, bool *transposed)
 {
-    int32_t view = cm__made_by(f, tensor, CM_OP_TRANSPOSE);
+    int32_t view = cm__made_by(f, tensor, CM_OP_TRANSPOSE); /* one that changes nothing is gone by now */
     *transposed = view >= 0 && cm__t(f->g, tensor)->rank == 2;
     int32_t w = *transposed ? f->g->nodes[view].inputs[0] : tensor;
     return cm__t(f->g, w)->role == CM_ROLE_PARAMETER && cm__t(f->g, w)->rank == 2 ? w : -1;
@@ -210,6 +216,8 @@ void cm__fuse(cm_graph *g, cm_fuse what)
     for (size_t p = 0; p < sizeof passes / sizeof *passes; p++) {
         cm__fuser f = {.g = g, .uses = cm__uses_of(g), .tensors = g->n_tensors, .eager = what == CM_FUSE_EAGER};
         int32_t   nodes = g->n_nodes;
+        f.returned = cm__alloc_array(g->ctx, (size_t)g->n_tensors, sizeof *f.returned);
+        for (int32_t i = 0; i < g->n_outputs; i++) f.returned[g->outputs[i]] = true;
         for (int32_t i = 0; i < nodes; i++) passes[p](&f, i);
         cm__prune(g);
     }

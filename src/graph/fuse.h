@@ -10,6 +10,7 @@ typedef struct cm__fuser {
     cm_graph *g;
     cm__uses  uses;
     int32_t   tensors; /* that `uses` covers */
+    bool     *returned; /* per tensor: the model returns it */
     bool      eager;   /* only what eager PyTorch runs as one kernel */
 } cm__fuser;
 

@@ -2,6 +2,18 @@
 /* fuse_norm.c - layer and RMS normalisation written out: x (or x - mean) over sqrt(mean of squares + eps), scaled, shifted. */
 #include "graph/fuse.h"
 
+/* The mean over the last dimension alone: what a layer norm takes. */
+static int32_t mean_over_last(const cm__fuser *f, int32_t tensor)
+{
+    int32_t mean = cm__made_by(f, tensor, CM_OP_REDUCE_MEAN);
+    if (mean < 0) return -1;
+    const cm_node *n = &f->g->nodes[mean];
+    int32_t        rank = cm__in(f->g, n, 0)->rank;
+    int64_t        axis[CM__RANK_MAX];
+    bool           last = cm__int_list(f->g, n, CM_ATTR_AXES, 1, axis, CM__RANK_MAX) == 1 && (axis[0] == -1 || axis[0] == rank - 1);
+    return last && cm__attr_int(n, CM_ATTR_KEEPDIMS, 1) ? mean : -1;
+}
+
 /* d where `tensor` is the mean of d squared, plus a number; -1 otherwise. */
 static int32_t squared_under(const cm__fuser *f, int32_t tensor)
 {
@@ -9,7 +21,8 @@ static int32_t squared_under(const cm__fuser *f, int32_t tensor)
     int32_t add = cm__made_by(f, tensor, CM_OP_ADD);
     if (add < 0) return -1;
     const cm_node *a = &f->g->nodes[add];
-    int32_t        mean = cm__made_by(f, cm__is_number(f, a->inputs[1], &number) ? a->inputs[0] : a->inputs[1], CM_OP_REDUCE_MEAN);
+    int            at = cm__is_number(f, a->inputs[1], &number) ? 0 : 1;
+    int32_t        mean = cm__is_number(f, a->inputs[1 - at], &number) ? mean_over_last(f, a->inputs[at]) : -1;
     if (mean < 0) return -1;
     int32_t square = f->g->nodes[mean].inputs[0], power = cm__made_by(f, square, CM_OP_POW), product = cm__made_by(f, square, CM_OP_MUL);
     if (power >= 0 && cm__is_number(f, f->g->nodes[power].inputs[1], &number) && number == 2) return f->g->nodes[power].inputs[0];
@@ -22,7 +35,7 @@ static int32_t centred(const cm__fuser *f, int32_t tensor)
 {
     int32_t sub = cm__made_by(f, tensor, CM_OP_SUB);
     if (sub < 0) return -1;
-    int32_t x = f->g->nodes[sub].inputs[0], mean = cm__made_by(f, f->g->nodes[sub].inputs[1], CM_OP_REDUCE_MEAN);
+    int32_t x = f->g->nodes[sub].inputs[0], mean = mean_over_last(f, f->g->nodes[sub].inputs[1]);
     return mean >= 0 && f->g->nodes[mean].inputs[0] == x ? x : -1;
 }
 

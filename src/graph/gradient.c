@@ -69,7 +69,7 @@ void cm__gradient_prelu(cm__backward *b, const cm_node *n)
 void cm__gradient_select(cm__backward *b, const cm_node *n)
 {
     for (int32_t i = 0; i < n->n_inputs; i++)
-        if (cm__wants(b, n, i)) elementwise(b, n, i, (int32_t[]){kept_in(b, n, i), cm__kept(b, n->outputs[0])}, 2);
+        if (cm__wants(b, n, i)) elementwise(b, n, i, (int32_t[]){kept_in(b, n, i), n->n_inputs == 2 ? kept_in(b, n, 1 - i) : cm__kept(b, n->outputs[0])}, 2);
 }
 
 void cm__gradient_where(cm__backward *b, const cm_node *n)
@@ -123,7 +123,11 @@ void cm__gradient_matmul(cm__backward *b, const cm_node *n)
 
 void cm__gradient_einsum(cm__backward *b, const cm_node *n)
 {
-    for (int32_t i = 0; i < n->n_inputs && n->n_inputs <= 8; i++) {
+    if (n->n_inputs > 8) {
+        cm__gradient_unsupported(b, n);
+        return;
+    }
+    for (int32_t i = 0; i < n->n_inputs; i++) {
         if (!cm__wants(b, n, i)) continue;
         int32_t inputs[8] = {dy_of(b, n)}, count = 1;
         for (int32_t k = 0; k < n->n_inputs; k++)
@@ -278,14 +282,19 @@ void cm__gradient_scatter(cm__backward *b, const cm_node *n)
 
 /* ---- losses ----------------------------------------------------------------------------------------------------- */
 
-static void loss(cm__backward *b, const cm_node *n, int32_t kept)
+void cm__gradient_loss(cm__backward *b, const cm_node *n)
 {
-    int32_t inputs[] = {dy_of(b, n), kept, kept_in(b, n, 1)};
+    int32_t inputs[] = {dy_of(b, n), kept_in(b, n, 0), kept_in(b, n, 1)};
     cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_LOSS_GRAD, n->inputs[0], inputs, 3));
 }
 
-void cm__gradient_cross_entropy(cm__backward *b, const cm_node *n) { loss(b, n, cm__kept(b, n->outputs[1])); }
-void cm__gradient_loss(cm__backward *b, const cm_node *n) { loss(b, n, kept_in(b, n, 0)); }
+/* Two kernels: the gradient of the likelihood, as large as the logits, and through the softmax's logarithm. */
+void cm__gradient_cross_entropy(cm__backward *b, const cm_node *n)
+{
+    int32_t likelihood = cm__back(b, n, CM_OP_LOSS_GRAD, n->inputs[0], (int32_t[]){dy_of(b, n), kept_in(b, n, 1)}, 2);
+    int32_t inputs[] = {likelihood, cm__kept(b, n->outputs[1])};
+    cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_SOFTMAX_GRAD, n->inputs[0], inputs, 2));
+}
 
 void cm__gradient_unsupported(cm__backward *b, const cm_node *n)
 {

@@ -254,9 +254,10 @@ void cm__prune(cm_graph *g)
 
 /* ---- lifetimes -------------------------------------------------------------------------------------------------- */
 
+/* A training loop holds its batch until the next one. */
 static bool outlives_step(cm_role role)
 {
-    return role == CM_ROLE_PARAMETER || role == CM_ROLE_BUFFER || role == CM_ROLE_STATE || role == CM_ROLE_CONSTANT;
+    return role == CM_ROLE_INPUT || role == CM_ROLE_PARAMETER || role == CM_ROLE_BUFFER || role == CM_ROLE_STATE || role == CM_ROLE_CONSTANT;
 }
 
 /* Bytes alive while each node runs: what begins there or before and has not ended. */
@@ -305,6 +306,7 @@ void cm__finish(cm_graph *g, cm_fuse what)
     cm__check(g);
     if (what != CM_FUSE_NONE) cm__fuse(g, what);
     cm__prune(g);
+    cm__layout(g);
     cm__cost_all(g);
     cm__lifetimes(g);
     cm__review(g);

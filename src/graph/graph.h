@@ -30,7 +30,7 @@ enum {
 };
 
 /* How autocast treats an operator (precision.c). */
-typedef enum cm__cast_policy { CM__CAST_KEEP, CM__CAST_LOW, CM__CAST_FULL, CM__CAST_WIDEST } cm__cast_policy;
+typedef enum cm__cast_policy { CM__CAST_KEEP, CM__CAST_LOW, CM__CAST_FULL, CM__CAST_WIDEN, CM__CAST_WIDEST } cm__cast_policy;
 
 typedef struct cm__op {
     const char     *name;
@@ -162,6 +162,7 @@ void cm__prune(cm_graph *g);                 /* graph.c: drop nodes that lead to
 void cm__find_roles(cm_graph *g);            /* roles.c: parameters, buffers, constants of an imported file */
 void cm__find_blocks(cm_graph *g);           /* roles.c: repeated layers, by the parameters' names */
 void cm__review(cm_graph *g);                /* roles.c: warnings about the model as read */
+void cm__layout(cm_graph *g);                /* layout.c: reshapes that copy */
 void cm__cost_all(cm_graph *g);              /* cost.c */
 void cm__lifetimes(cm_graph *g);             /* graph.c: born, dies, alive_bytes */
 void cm__check(const cm_graph *g);           /* check.c: fails if the graph is not sound */

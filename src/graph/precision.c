@@ -57,7 +57,7 @@ static cm_dtype widest_input(const lowering *l, const int32_t *inputs, int32_t c
 static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
 {
     cm__cast_policy policy = l->autocast ? cm__ops[n->op].cast : CM__CAST_KEEP;
-    if (policy == CM__CAST_KEEP) return;
+    if (policy == CM__CAST_KEEP || policy == CM__CAST_WIDEN) return;
     cm_dtype dtype = policy == CM__CAST_LOW ? l->low : policy == CM__CAST_FULL ? CM_FP32 : widest_input(l, inputs, n->n_inputs);
     for (int32_t i = 0; i < n->n_inputs; i++)
         if (inputs[i] >= 0) inputs[i] = as(l, inputs[i], dtype);
@@ -69,7 +69,8 @@ static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
 static int32_t lower_leaf(lowering *l, int32_t tensor)
 {
     const cm_tensor *t = cm__t(l->in, tensor);
-    cm_dtype         dtype = t->dtype == CM_FP32 && !l->autocast ? l->low : t->dtype;
+    bool             real = t->dtype == CM_FP32 || t->dtype == CM_FP16 || t->dtype == CM_BF16; /* however it was stored */
+    cm_dtype         dtype = !real ? t->dtype : l->autocast ? CM_FP32 : l->low;
     int32_t          leaf = cm__leaf(l->out, t->name, t->role, dtype, t->rank, t->dims);
     cm__t(l->out, leaf)->value = t->value;
     return leaf;
@@ -101,8 +102,14 @@ static void lower_node(lowering *l, int32_t index)
     l->out->block = n->block;
     apply_policy(l, n, inputs);
     const cm_node *low = cm__emit_node(l->out, n->op, n->name, inputs, n->n_inputs, n->attrs, count_attrs(n), n->n_outputs);
-    for (int32_t o = 0; o < n->n_outputs; o++)
-        if (n->outputs[o] >= 0) l->map[n->outputs[o]] = low->outputs[o];
+    for (int32_t o = 0; o < n->n_outputs; o++) {
+        if (n->outputs[o] < 0) continue;
+        cm_tensor *y = cm__t(l->out, low->outputs[o]);
+        l->map[n->outputs[o]] = low->outputs[o];
+        y->name = cm__text_copy(l->out->ctx, cm__t(l->in, n->outputs[o])->name);
+        bool sixteen_bit = y->dtype == CM_FP16 || y->dtype == CM_BF16, widen = l->autocast && cm__ops[n->op].cast == CM__CAST_WIDEN;
+        if (sixteen_bit) y->dtype = widen ? CM_FP32 : l->low; /* a cast to 16 bits in the file is one to ours */
+    }
 }
 
 static void copy_texts(cm_graph *step, const cm_graph *forward)

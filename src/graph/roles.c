@@ -24,7 +24,7 @@ static bool is_buffer_name(const char *name)
 {
     static const char *const ends[] = {"running_mean", "running_var", "num_batches_tracked", "moving_mean",
         "moving_variance", "position_ids", "token_type_ids", "mask", "inv_freq", "freqs", "freqs_cis", "anchors",
-        "relative_position_index", "cos_cached", "sin_cached", "cos_cache", "sin_cache", "mean", "std", ".pe", "grid"};
+        "relative_position_index", "cos_cached", "sin_cached", "cos_cache", "sin_cache", ".mean", ".std", "pixel_mean", "pixel_std", ".pe", "grid"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (ends_with(name, ends[i])) return true;
     return false;
@@ -162,6 +162,8 @@ static cm_role role_of(const cm_graph *g, const cm__uses *uses, int32_t tensor)
     if (t->rank == 0) return CM_ROLE_CONSTANT;
     if (t->dtype > CM_FP8) return t->value ? CM_ROLE_CONSTANT : CM_ROLE_BUFFER;
     look(&s, tensor, 0);
+    bool merged = s.found[CM__PLACE_STATISTICS] && s.found[CM__PLACE_WEIGHT]; /* taken apart in sharing.c */
+    if (merged) return CM_ROLE_PARAMETER;
     if (s.found[CM__PLACE_STATISTICS] || is_buffer_name(t->name)) return CM_ROLE_BUFFER;
     if (s.found[CM__PLACE_WEIGHT]) return CM_ROLE_PARAMETER;
     if (s.found[CM__PLACE_OPERAND] && is_parameter_name(t->name)) return CM_ROLE_PARAMETER;

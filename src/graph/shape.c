@@ -67,6 +67,13 @@ void cm__shape_broadcast(cm_graph *g, cm_node *n)
     cm__set_output(g, n, 0, cm__widest(g, n, 0, n->n_inputs), rank, dims);
 }
 
+/* A power has the type of its base. */
+void cm__shape_power(cm_graph *g, cm_node *n)
+{
+    cm__shape_broadcast(g, n);
+    cm__t(g, n->outputs[0])->dtype = cm__in(g, n, 0)->dtype;
+}
+
 void cm__shape_compare(cm_graph *g, cm_node *n)
 {
     cm_dim dims[CM__RANK_MAX] = {{0, 0}};

@@ -22,7 +22,7 @@ static matrix matrix_at(const cm_graph *g, int32_t node)
 {
     static const struct {
         int16_t op, input;
-    } kinds[] = {{CM_OP_CONV, 1}, {CM_OP_CONV_TRANSPOSE, 1}, {CM_OP_GEMM, 1}, {CM_OP_MATMUL, 1}, {CM_OP_GATHER, 0}};
+    } kinds[] = {{CM_OP_CONV, 1}, {CM_OP_CONV_TRANSPOSE, 1}, {CM_OP_GEMM, 1}, {CM_OP_MATMUL, 1}};
     int32_t weight = -1;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].op == g->nodes[node].op) weight = cm__origin_of(g, g->nodes[node].inputs[kinds[i].input]);
@@ -87,7 +87,7 @@ static int32_t own_parameter(splitter *s, int32_t vector, cm__use use)
     cm_graph        *g = s->g;
     const cm_node   *n = &g->nodes[use.node];
     const cm_tensor *t = cm__t(g, vector);
-    bool             scale = n->op != CM_OP_ADD && n->op != CM_OP_GEMM && n->op != CM_OP_CONV && use.slot == 1;
+    bool             scale = n->op == CM_OP_MUL || n->op == CM_OP_DIV || (cm_node_class(n) == CM_CLASS_NORM && use.slot == 1);
     int32_t id = cm__leaf(g, cm__format(g->ctx, "%s.%s", n->name, scale ? "weight" : "bias"), CM_ROLE_PARAMETER,
                           t->dtype, 1, t->dims);
     s->split++;
@@ -125,6 +125,18 @@ static int32_t kind_index(int32_t kinds[KINDS_MAX], int32_t *n, int32_t kind)
     return (*n)++;
 }
 
+/* A fresh batch normalisation's variance equals its weight, its mean its bias: statistics get a buffer of their own. */
+static void free_statistics(splitter *s, int32_t vector)
+{
+    for (int32_t u = s->uses.first[vector]; u < s->uses.first[vector + 1]; u++) {
+        cm__use use = s->uses.list[u];
+        if (cm__place_of(s->g, &s->uses, use) != CM__PLACE_STATISTICS) continue;
+        const cm_tensor *t = cm__t(s->g, vector);
+        const char      *name = cm__format(s->g->ctx, "%s.statistics%d", s->g->nodes[use.node].name, use.slot);
+        ((int32_t *)s->g->nodes[use.node].inputs)[use.slot] = cm__leaf(s->g, name, CM_ROLE_BUFFER, t->dtype, 1, t->dims);
+    }
+}
+
 static void split_vector(splitter *s, int32_t vector)
 {
     int32_t        kinds[KINDS_MAX], n_kinds = 0, places = 0, before = s->split;
@@ -135,6 +147,7 @@ static void split_vector(splitter *s, int32_t vector)
             if (kind_index(kinds, &n_kinds, kind_of(s, *u)) == k && is_place(s, *u))
                 split_at(s, vector, *u, places++ == 0);
     s->merged += s->split > before;
+    free_statistics(s, vector);
 }
 
 void cm__split_merged(cm_graph *g)

@@ -24,15 +24,20 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->bare_operator = forward->bare_operator;
 }
 
+static void warn_untrained(cm_graph *step, const int32_t *gradient, int32_t tensors)
+{
+    int32_t untrained = 0;
+    for (int32_t t = 0; t < tensors; t++) untrained += cm__t(step, t)->role == CM_ROLE_PARAMETER && gradient[t] < 0;
+    if (untrained) cm__warn(step, "%d parameters get no gradient: the loss is taken of the first output only", untrained);
+}
+
 static void add_training(cm_graph *step, cm_recompute recompute)
 {
     int32_t  outputs = step->n_outputs, loss = cm__add_loss(step, &step->loss);
     int32_t  tensors = step->n_tensors;
     int32_t *gradient = cm__backward_run(step, loss >= 0 ? &loss : step->outputs, loss >= 0 ? 1 : outputs, recompute);
-    if (loss >= 0) { /* the step returns its loss; what the model returned is free once backward has used it */
-        step->n_outputs = 0;
-        cm__output(step, loss);
-    }
+    if (loss >= 0) cm__output(step, loss); /* beside what the model returned: the script still holds that */
+    warn_untrained(step, gradient, tensors);
     for (int32_t t = 0; step->bare_operator && t < tensors; t++) /* one operator: the gradients are its result */
         if (gradient[t] >= 0 && cm__t(step, t)->producer < 0) cm__output(step, gradient[t]);
     if (!step->bare_operator) cm__add_update(step, gradient, tensors, step->optimizer);
@@ -54,6 +59,7 @@ cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *option
     choose_options(g, forward, o);
     cm__lower(g, forward, g->precision, o->inference);
     if (!o->inference) add_training(g, o->recompute);
+    cm__layout(g);
     cm__cost_all(g); /* before pruning: a backward node's cost is its forward node's */
     cm__prune(g);
     cm__check(g);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* models.c - the named models: listing, finding, and the texts that some of them are defined by. */
-#include <ctype.h>
 #include <string.h>
+#include "base/text.h"
 #include "import/embedded.h"
 #include "import/import.h"
 
@@ -12,22 +12,13 @@ const cm_model_info *cm_model(int32_t index)
     return index >= 0 && index < cm__n_embedded_models ? &cm__embedded_models[index] : NULL;
 }
 
-static int letter(char c) { return c == '_' ? '-' : tolower((unsigned char)c); }
-
-/* bert_large is bert-large is BERT-Large. */
-static bool same_id(const char *a, const char *b)
-{
-    for (; *a && letter(*a) == letter(*b); a++, b++) continue;
-    return !*a && !*b;
-}
-
 const cm_model_info *cm_model_find(const char *id)
 {
     if (!id) return NULL;
     for (int32_t i = 0; i < cm__n_embedded_models; i++)
-        if (same_id(id, cm__embedded_models[i].id)) return &cm__embedded_models[i];
+        if (cm__same_name(id, cm__embedded_models[i].id)) return &cm__embedded_models[i];
     for (int32_t i = 0; i < cm__n_embedded_aliases; i++)
-        if (same_id(id, cm__embedded_aliases[i].id)) return &cm__embedded_models[cm__embedded_aliases[i].model];
+        if (cm__same_name(id, cm__embedded_aliases[i].id)) return &cm__embedded_models[cm__embedded_aliases[i].model];
     return NULL;
 }
 

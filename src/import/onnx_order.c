@@ -29,22 +29,48 @@ static void index_writers(sorter *s)
     }
 }
 
-static void add_need(sorter *s, cm__span name)
+/* Names that bodies within a node define hide the outer ones. */
+typedef struct hidden {
+    const cm__onnx_body *body;
+    const struct hidden *outer;
+    cm__map              names;
+} hidden;
+
+static bool is_hidden(const hidden *h, cm__span name)
 {
-    int32_t writer = name.length ? cm__map_get(&s->writers, name) : -1;
+    for (; h; h = h->outer)
+        if (cm__map_get(&h->names, name) >= 0) return true;
+    return false;
+}
+
+static void hide_names(sorter *s, hidden *h)
+{
+    const cm__onnx_body *b = h->body;
+    cm__map_init(&h->names, s->im->ctx);
+    for (int32_t i = 0; i < b->inputs.count; i++) cm__map_put(&h->names, b->inputs.items[i].name, 0);
+    for (int32_t i = 0; i < b->initializers.count; i++) cm__map_put(&h->names, b->initializers.items[i].name, 0);
+    for (int32_t i = 0; i < b->nodes.count; i++)
+        for (int32_t o = 0; o < b->nodes.items[i].outputs.count; o++) cm__map_put(&h->names, b->nodes.items[i].outputs.items[o], 0);
+}
+
+static void add_need(sorter *s, const hidden *h, cm__span name)
+{
+    int32_t writer = name.length && !is_hidden(h, name) ? cm__map_get(&s->writers, name) : -1;
     if (writer < 0) return;
     s->needs = cm__grow(s->im->ctx, s->needs, s->n_needs, &s->cap_needs, sizeof *s->needs);
     s->needs[s->n_needs++] = writer;
 }
 
 /* Depth is bounded by the decoder. */
-static void add_needs(sorter *s, const cm__onnx_node *node)
+static void add_needs(sorter *s, const hidden *h, const cm__onnx_node *node)
 {
-    for (int32_t i = 0; i < node->inputs.count; i++) add_need(s, node->inputs.items[i]);
+    for (int32_t i = 0; i < node->inputs.count; i++) add_need(s, h, node->inputs.items[i]);
     for (int32_t a = 0; a < node->attributes.count; a++) {
-        const cm__onnx_body *inner = node->attributes.items[a].graph;
-        for (int32_t i = 0; inner && i < inner->nodes.count; i++) add_needs(s, &inner->nodes.items[i]);
-        for (int32_t i = 0; inner && i < inner->outputs.count; i++) add_need(s, inner->outputs.items[i].name);
+        hidden inner = {.body = node->attributes.items[a].graph, .outer = h};
+        if (!inner.body) continue;
+        hide_names(s, &inner);
+        for (int32_t i = 0; i < inner.body->nodes.count; i++) add_needs(s, &inner, &inner.body->nodes.items[i]);
+        for (int32_t i = 0; i < inner.body->outputs.count; i++) add_need(s, &inner, inner.body->outputs.items[i].name);
     }
 }
 
@@ -55,7 +81,7 @@ static bool collect_needs(sorter *s)
     s->needs_first = cm__alloc_array(s->im->ctx, (size_t)count + 1, sizeof *s->needs_first);
     for (int32_t i = 0; i < count; i++) {
         s->needs_first[i] = s->n_needs;
-        add_needs(s, &s->body->nodes.items[i]);
+        add_needs(s, NULL, &s->body->nodes.items[i]);
         for (int32_t n = s->needs_first[i]; n < s->n_needs; n++) sorted &= s->needs[n] < i;
     }
     s->needs_first[count] = s->n_needs;

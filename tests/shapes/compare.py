@@ -5,6 +5,7 @@
     compare.py CENTIMANI FILE|DIRECTORY...
 
 Prints a line per difference and `N tensors agree, M differ`; exits 1 where some differ. Needs python3-onnx.
+Files that are refused are counted; with SHOW_REFUSED set, the reasons are printed too.
 """
 import json
 import os
@@ -94,7 +95,7 @@ def fixed_batch(model):
 def symbols(text):
     """'Bx3x2B+1' -> [(1, 0), (0, 3), (2, 1)]: per batch, fixed."""
     dims = []
-    for part in text.split("x") if text not in ("", "scalar", "1-element", "-") else []:
+    for part in text.split("x") if text != "scalar" else []:
         found = re.fullmatch(r"(?:(-?\d*)B)?([+-]?\d+)?", part)
         if not found:
             raise ValueError("shape %r" % text)

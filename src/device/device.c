@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.c - devices: listing, loading, and what is known of one. */
+#include "device/device.h"
+
+#include <math.h>
+#include <string.h>
+#include "base/text.h"
+
+#define THIS_MACHINE "this-machine"
+
+/* ---- loading ------------------------------------------------------------------------------------------------------ */
+
+int32_t cm_devices(void) { return cm__profiles(CM__PROFILE_DEVICE); }
+
+const char *cm_device_id(int32_t index)
+{
+    const cm__embedded_profile *row = cm__profile_at(CM__PROFILE_DEVICE, index);
+    return row ? row->id : NULL;
+}
+
+static void refuse_family(cm__ctx *ctx, const json_t *tree)
+{
+    if (json_is_true(json_object_get(tree, "abstract")))
+        cm__fail(ctx, CM_ERR_ARGUMENT, "'%.64s' is a family of devices, not a device", cm__text_at(tree, "id"));
+}
+
+static cm_status load(const char *name, cm__profile_extent extent, cm_device **device, cm_diag *diag)
+{
+    if (!name || !device) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no device given");
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    const json_t *tree = cm__same_name(name, THIS_MACHINE) ? cm__machine_profile(ctx)
+                                                           : cm__profile_load(ctx, CM__PROFILE_DEVICE, name, extent).tree;
+    refuse_family(ctx, tree);
+    *device = cm__device_read(ctx, tree);
+    ctx->diag = NULL; /* the device outlives it */
+    return CM_OK;
+}
+
+cm_status cm_device_load(const char *name_or_path, cm_device **device, cm_diag *diag)
+{
+    return load(name_or_path, CM__PROFILE_FULL, device, diag);
+}
+
+cm_status cm_device_load_brief(const char *name_or_path, cm_device **device, cm_diag *diag)
+{
+    return load(name_or_path, CM__PROFILE_BRIEF, device, diag);
+}
+
+void cm_device_free(cm_device *device)
+{
+    if (device) cm__ctx_free(device->ctx);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------------------------ */
+
+static const cm_number unknown = {.value = NAN};
+
+const cm_device_info *cm_device_get_info(const cm_device *device) { return &device->info; }
+
+cm_number cm_device_number(const cm_device *device, cm_quantity quantity)
+{
+    return (unsigned)quantity < CM_QUANTITIES ? device->numbers[quantity] : unknown;
+}
+
+cm_number cm_device_peak(const cm_device *device, cm_engine engine, cm_rate rate)
+{
+    return (unsigned)engine < CM_ENGINES && (unsigned)rate < CM_RATES ? device->peaks[engine][rate] : unknown;
+}
+
+cm_number cm_device_peak_16bit(const cm_device *device)
+{
+    cm_number best = unknown;
+    for (int e = 0; e < CM_ENGINES; e++)
+        for (int r = CM_RATE_BF16; r <= CM_RATE_FP16; r++) {
+            const cm_number *n = &device->peaks[e][r];
+            if (n->known && (!best.known || n->value > best.value)) best = *n;
+        }
+    return best;
+}
+
+bool cm_device_supports(const cm_device *device, cm_precision precision)
+{
+    return (unsigned)precision < CM_PRECISIONS && device->precisions[precision];
+}
+
+cm_precision cm_device_best_16bit(const cm_device *device) { return device->best_16bit; }
+
+/* ---- memories ----------------------------------------------------------------------------------------------------- */
+
+int32_t cm_device_memories(const cm_device *device) { return device->n_memories; }
+
+const cm_memory *cm_device_memory(const cm_device *device, int32_t index)
+{
+    return index >= 0 && index < device->n_memories ? &device->memories[index] : NULL;
+}
+
+cm_placement cm_device_placement(const cm_device *device, cm_category category)
+{
+    return (unsigned)category < CM_CATEGORIES ? device->placement[category] : (cm_placement){.memory = -1};
+}
+
+/* Where weights are not kept on the device (or nobody says), the largest memory it has; a cache only if there is
+   nothing else. */
+const cm_memory *cm_device_main_memory(const cm_device *device)
+{
+    const cm_memory *m = cm_device_memory(device, device->placement[CM_CATEGORY_WEIGHTS_BIASES].memory);
+    if (m && m->place != CM_PLACE_HOST) return m;
+    m = NULL;
+    for (int32_t i = 0; i < device->n_memories; i++) {
+        const cm_memory *other = &device->memories[i];
+        if (other->place == CM_PLACE_HOST) continue;
+        if (!m || m->cache > other->cache ||
+            (m->cache == other->cache && m->capacity_bytes.value < other->capacity_bytes.value))
+            m = other;
+    }
+    return m;
+}
+
+/* ---- links, prices, fits ------------------------------------------------------------------------------------------ */
+
+/* "NUMBER_OF things, and the n-th of them": two functions per list. */
+#define LIST(type, plural, singular, items, count)                                                                     \
+    int32_t     cm_device_##plural(const cm_device *device) { return device->count; }                                  \
+    const type *cm_device_##singular(const cm_device *device, int32_t index)                                           \
+    {                                                                                                                  \
+        return index >= 0 && index < device->count ? &device->items[index] : NULL;                                     \
+    }
+LIST(cm_link, links, link, links.items, links.count)
+LIST(cm_collective, collectives, collective, collectives.items, collectives.count)
+LIST(cm_price, prices, price, prices, n_prices)
+LIST(cm_fit, fits, fit, fits, n_fits)
+
+const cm_link *cm_device_host_link(const cm_device *device) { return device->host_link; }
+
+/* Prices one can have today go before those of papers, and those before offers that may be withdrawn. */
+const cm_price *cm_device_cheapest(const cm_device *device)
+{
+    static const char *const bases[] = {"on-demand", "subscription", "paper", "spot"};
+    const cm_price          *best = NULL;
+    for (size_t b = 0; !best && b < sizeof bases / sizeof *bases; b++)
+        for (int32_t i = 0; i < device->n_prices; i++) {
+            const cm_price *p = &device->prices[i];
+            if (strcmp(p->basis, bases[b]) == 0 && (!best || p->usd_hour < best->usd_hour)) best = p;
+        }
+    return best;
+}
+
+bool cm_device_runs(const cm_device *device, const char *operator_name)
+{
+    const json_t *list = json_object_get(json_object_get(device->tree, "operators"), "unsupported");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_array_get(list, i)), operator_name) == 0) return false;
+    return true;
+}
+
+int32_t cm_device_batches(const cm_device *device) { return device->n_batches; }
+
+int64_t cm_device_batch(const cm_device *device, int32_t index)
+{
+    return index >= 0 && index < device->n_batches ? device->batches[index] : 0;
+}
+
+const cm_source *cm_device_source(const cm_device *device, const char *key)
+{
+    return cm__source_find(&device->sources, key);
+}
+
+const char *cm_device_profile(cm_device *device)
+{
+    if (!device->profile) device->profile = json_dumps(device->tree, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    return device->profile;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device_read.c - a checked profile as typed values. */
+#include <stdlib.h>
+#include <string.h>
+#include "device/device.h"
+
+static const char *const engine_names[CM_ENGINES] = {[CM_ENGINE_MATRIX] = "matrix", [CM_ENGINE_VECTOR] = "vector"};
+static const char *const place_names[CM_PLACES] = {"on-chip", "off-chip", "host"};
+static const char *const precision_names[CM_PRECISIONS] = {"", "fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16",
+                                                           "fp8"};
+
+/* group NULL: a member of the profile itself */
+static const struct {
+    const char *group, *key;
+} quantities[CM_QUANTITIES] = {
+    [CM_CORES] = {NULL, "cores"},         [CM_CLOCK_HZ] = {NULL, "clock_hz"}, [CM_ONCHIP_WEIGHT] = {NULL, "onchip_weight"},
+    [CM_LAUNCH_S] = {NULL, "launch"},     [CM_COMPILE_S] = {NULL, "compile"}, [CM_TDP_W] = {"power", "tdp"},
+    [CM_TYPICAL_W] = {"power", "typical"},
+};
+
+static bool lists(const json_t *array, const char *text)
+{
+    for (size_t i = 0; i < json_array_size(array); i++)
+        if (strcmp(json_string_value(json_array_get(array, i)), text) == 0) return true;
+    return false;
+}
+
+static void read_info(cm_device *d)
+{
+    const json_t *t = d->tree, *modes = json_object_get(t, "modes");
+    d->info = (cm_device_info){.id = cm__text_at(t, "id"),
+                               .name = cm__text_at(t, "name"),
+                               .vendor = cm__text_at(t, "vendor"),
+                               .base = cm__text_at(t, "base"),
+                               .device_class = cm__text_at(t, "class"),
+                               .unit = cm__text_at(t, "unit"),
+                               .core_name = cm__text_at(t, "core_name"),
+                               .released = cm__text_at(t, "released"),
+                               .availability = cm__text_at(t, "availability"),
+                               .style = (cm_style)cm__index_of(cm__text_at(t, "style"), cm__style_names, CM_STYLES),
+                               .training = lists(modes, "training"),
+                               .inference = lists(modes, "inference")};
+    for (int p = CM_PRECISION_FP32; p < CM_PRECISIONS; p++)
+        d->precisions[p] = lists(json_object_get(t, "precisions"), precision_names[p]);
+    d->best_16bit = (cm_precision)cm__index_of(cm__text_at(t, "best_16bit"), precision_names, CM_PRECISIONS);
+}
+
+static void read_numbers(cm_device *d, const json_t *sources)
+{
+    const json_t *peak = json_object_get(d->tree, "peak");
+    for (int q = 0; q < CM_QUANTITIES; q++) {
+        const json_t *group = quantities[q].group ? json_object_get(d->tree, quantities[q].group) : d->tree;
+        d->numbers[q] = cm__number_at(group, quantities[q].key, sources);
+    }
+    for (int e = 0; e < CM_ENGINES; e++)
+        for (int r = 0; r < CM_RATES; r++)
+            d->peaks[e][r] = cm__number_at(json_object_get(peak, engine_names[e]), cm__rate_names[r], sources);
+}
+
+static void read_memories(cm_device *d, const json_t *sources)
+{
+    const json_t *array = json_object_get(d->tree, "memory");
+    d->n_memories = (int32_t)json_array_size(array);
+    d->memories = cm__alloc_array(d->ctx, (size_t)d->n_memories, sizeof *d->memories);
+    for (int32_t i = 0; i < d->n_memories; i++) {
+        const json_t *m = json_array_get(array, (size_t)i);
+        d->memories[i] = (cm_memory){
+            .name = cm__text_at(m, "name"),
+            .place = (cm_memory_place)cm__index_of(cm__text_at(m, "place"), place_names, CM_PLACES),
+            .cache = strcmp(cm__text_at(m, "managed"), "cache") == 0,
+            .per_core = strcmp(cm__text_at(m, "scope"), "core") == 0,
+            .capacity_bytes = cm__number_at(m, "capacity", sources),
+            .bw_bytes_s = cm__number_at(m, "bandwidth", sources)};
+    }
+}
+
+static int32_t memory_named(const cm_device *d, const char *name)
+{
+    for (int32_t i = 0; name && i < d->n_memories; i++)
+        if (strcmp(d->memories[i].name, name) == 0) return i;
+    return -1;
+}
+
+static void read_placement(cm_device *d)
+{
+    const json_t *p = json_object_get(d->tree, "placement");
+    for (int c = 0; c < CM_CATEGORIES; c++)
+        d->placement[c] = (cm_placement){.memory = memory_named(d, cm__text_at(p, cm__category_names[c])),
+                                         .replicated = lists(json_object_get(p, "replicated"), cm__category_names[c]),
+                                         .streamed = lists(json_object_get(p, "streamed"), cm__category_names[c])};
+}
+
+static void read_links(cm_device *d, const json_t *sources)
+{
+    const json_t *host = json_object_get(d->tree, "host_link");
+    if (host) {
+        d->host_link = cm__alloc(d->ctx, sizeof *d->host_link);
+        *d->host_link = cm__link_of(host, sources);
+    }
+    d->links = cm__links_of(d->ctx, json_object_get(d->tree, "links"), sources);
+    d->collectives = cm__collectives_of(d->ctx, json_object_get(d->tree, "collectives"), sources);
+}
+
+static void read_prices(cm_device *d)
+{
+    const json_t *array = json_object_get(d->tree, "prices");
+    d->n_prices = (int32_t)json_array_size(array);
+    d->prices = cm__alloc_array(d->ctx, (size_t)d->n_prices, sizeof *d->prices);
+    for (int32_t i = 0; i < d->n_prices; i++) {
+        const json_t *p = json_array_get(array, (size_t)i);
+        d->prices[i] = (cm_price){.provider = cm__text_at(p, "provider"),
+                                  .basis = cm__text_at(p, "basis"),
+                                  .date = cm__text_at(p, "date"),
+                                  .source = cm__text_at(p, "source"),
+                                  .note = cm__text_at(p, "note"),
+                                  .usd_hour = json_number_value(json_object_get(p, "usd_hour"))};
+    }
+}
+
+static void read_batches(cm_device *d)
+{
+    const json_t *array = json_object_get(d->tree, "batch_candidates");
+    d->n_batches = (int32_t)json_array_size(array);
+    d->batches = cm__alloc_array(d->ctx, (size_t)d->n_batches, sizeof *d->batches);
+    for (int32_t i = 0; i < d->n_batches; i++)
+        d->batches[i] = (int64_t)json_number_value(json_array_get(array, (size_t)i));
+}
+
+/* ---- fits --------------------------------------------------------------------------------------------------------- */
+
+/* A number, or a list of them. */
+static cm_parameter parameter_of(cm__ctx *ctx, const char *name, const json_t *value)
+{
+    bool    list = json_is_array(value);
+    int32_t count = list ? (int32_t)json_array_size(value) : 1;
+    double *values = cm__alloc_array(ctx, (size_t)count, sizeof *values);
+    for (int32_t i = 0; i < count; i++)
+        values[i] = json_number_value(list ? json_array_get(value, (size_t)i) : value);
+    return (cm_parameter){name, values, count};
+}
+
+static cm_fit fit_of(cm__ctx *ctx, const json_t *f)
+{
+    const json_t *error = json_object_get(f, "error");
+    json_t       *all = json_object_get(f, "parameters"), *value;
+    cm_parameter *parameters = cm__alloc_array(ctx, json_object_size(all), sizeof *parameters);
+    const char   *name;
+    int32_t       count = 0;
+    json_object_foreach(all, name, value) parameters[count++] = parameter_of(ctx, name, value);
+    return (cm_fit){.op = cm__text_at(f, "op"),
+                    .pass = cm__text_at(f, "pass"),
+                    .dtype = cm__text_at(f, "dtype"),
+                    .runtime = cm__text_at(f, "runtime"),
+                    .form = cm__text_at(f, "form"),
+                    .parameters = parameters,
+                    .n_parameters = count,
+                    .n = (int32_t)json_number_value(json_object_get(f, "n")),
+                    .mape = json_number_value(json_object_get(error, "mape")),
+                    .bias = json_number_value(json_object_get(error, "bias")),
+                    .p90 = json_number_value(json_object_get(error, "p90")),
+                    .source = cm__text_at(f, "source"),
+                    .date = cm__text_at(f, "date"),
+                    .note = cm__text_at(f, "note")};
+}
+
+static void read_fits(cm_device *d)
+{
+    const json_t *array = json_object_get(d->tree, "fits");
+    d->n_fits = (int32_t)json_array_size(array);
+    d->fits = cm__alloc_array(d->ctx, (size_t)d->n_fits, sizeof *d->fits);
+    for (int32_t i = 0; i < d->n_fits; i++) d->fits[i] = fit_of(d->ctx, json_array_get(array, (size_t)i));
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------------------------- */
+
+static void release(void *device) { free(((cm_device *)device)->profile); }
+
+cm_device *cm__device_read(cm__ctx *ctx, const json_t *tree)
+{
+    const json_t *sources = json_object_get(tree, "sources");
+    cm_device    *d = cm__alloc(ctx, sizeof *d);
+    cm__defer(ctx, release, d);
+    d->ctx = ctx;
+    d->tree = tree;
+    read_info(d);
+    read_numbers(d, sources);
+    read_memories(d, sources);
+    read_placement(d);
+    read_links(d, sources);
+    read_prices(d);
+    read_batches(d);
+    read_fits(d);
+    d->sources = cm__sources_of(ctx, sources);
+    return d;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embedded.h - data/devices, data/clusters and data/schema as tools/embed.py builds them into the program. */
+#ifndef CM_DEVICE_EMBEDDED_H
+#define CM_DEVICE_EMBEDDED_H
+
+#include "centimani.h"
+
+/* One JSON text; a profile's long members are a second one, which lists of devices need not parse. */
+typedef struct cm__embedded_profile {
+    const char *id;
+    bool        abstract;
+    const char *text;
+    size_t      text_size;
+    const char *details;
+    size_t      details_size;
+} cm__embedded_profile;
+
+extern const cm__embedded_profile cm__embedded_devices[], cm__embedded_clusters[], cm__embedded_schemas[];
+extern const int32_t              cm__n_embedded_devices, cm__n_embedded_clusters, cm__n_embedded_schemas;
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * forms.h - the time of one operator as a function of its shape, of a device's ceilings and of few fitted parameters.
+ *
+ * Every form never beats the ceilings and never gets faster with more work. Letters: S cores, P peak FLOP/s, W off-chip
+ * bytes/s.
+ */
+#ifndef CM_DEVICE_FORMS_H
+#define CM_DEVICE_FORMS_H
+
+#include "base/ctx.h"
+
+/* What the hardware could do at best. */
+typedef struct cm__ceilings {
+    double cores, peak_flop_s, bandwidth_bytes_s, cache_bytes;
+} cm__ceilings;
+
+/* One operator's work, as its form reads it. */
+typedef struct cm__work {
+    double batch, m, n, k; /* matrix products: batch times m x k by k x n. Rows: m rows of n columns. Attention: below */
+    double bytes;          /* to and from memory, each operand once */
+    double flop;
+    double heads, queries, keys, width; /* attention: batch x heads x queries by keys, each of this width */
+    bool   causal;
+} cm__work;
+
+typedef enum cm__scale { CM__POSITIVE, CM__FRACTION, CM__ABOVE_ONE } cm__scale;
+
+typedef struct cm__parameter_row {
+    const char *name;
+    cm__scale   scale;
+    int         count;    /* 1, or the length of an array */
+    double      first[16]; /* where fitting begins */
+} cm__parameter_row;
+
+typedef struct cm__form {
+    const char              *name;
+    const cm__parameter_row *rows;
+    int                      n_rows;
+    double (*time)(const double *p, const cm__work *w, const cm__ceilings *c);
+} cm__form;
+
+const cm__form *cm__form_find(const char *name); /* NULL: none */
+int             cm__form_size(const cm__form *form); /* how many numbers its parameters are */
+
+/* Between the numbers a form reads and the unbounded ones that fitting moves. */
+void cm__form_from_free(const cm__form *form, const double *x, double *p);
+void cm__form_to_free(const cm__form *form, const double *p, double *x);
+void cm__form_first(const cm__form *form, double *p);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile.c - a profile by id or path: parsed, merged with its bases, and checked where it is not built in. */
+#include "device/profile.h"
+
+#include <errno.h>
+#include <string.h>
+#include "base/text.h"
+#include "device/file.h"
+#include "device/schema.h"
+
+#define BASES_MAX 8
+
+/* ---- what is built in --------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const cm__embedded_profile *rows;
+    const int32_t              *count;
+    const char                 *what, *schema;
+} kinds[] = {
+    [CM__PROFILE_DEVICE] = {cm__embedded_devices, &cm__n_embedded_devices, "device", "device.schema"},
+    [CM__PROFILE_CLUSTER] = {cm__embedded_clusters, &cm__n_embedded_clusters, "cluster", "cluster.schema"},
+};
+
+const cm__embedded_profile *cm__profile_find(cm__profile_kind kind, const char *id)
+{
+    for (int32_t i = 0; i < *kinds[kind].count; i++)
+        if (cm__same_name(id, kinds[kind].rows[i].id)) return &kinds[kind].rows[i];
+    return NULL;
+}
+
+const cm__embedded_profile *cm__profile_at(cm__profile_kind kind, int32_t index)
+{
+    bool there = index >= 0 && index < *kinds[kind].count && !kinds[kind].rows[index].abstract;
+    return there ? &kinds[kind].rows[index] : NULL;
+}
+
+/* Families stand last. */
+int32_t cm__profiles(cm__profile_kind kind)
+{
+    int32_t count = 0;
+    while (cm__profile_at(kind, count)) count++;
+    return count;
+}
+
+/* ---- trees -------------------------------------------------------------------------------------------------------- */
+
+static void drop(void *slot) { json_decref(*(json_t **)slot); }
+
+json_t **cm__json_slot(cm__ctx *ctx)
+{
+    json_t **slot = cm__alloc(ctx, sizeof *slot);
+    cm__defer(ctx, drop, slot);
+    return slot;
+}
+
+/* An object that is merged member by member; numbers are replaced as a whole. */
+static bool is_group(const json_t *value) { return json_is_object(value) && !json_object_get(value, "value"); }
+
+void cm__json_merge(cm__ctx *ctx, json_t *tree, const json_t *over)
+{
+    const char *key;
+    json_t     *value;
+    int         failed = 0;
+    json_object_foreach((json_t *)(uintptr_t)over, key, value) {
+        if (json_is_null(value)) json_object_del(tree, key);
+        else if (!is_group(value)) failed |= json_object_set(tree, key, value);
+        else {
+            if (!is_group(json_object_get(tree, key))) failed |= json_object_set_new(tree, key, json_object());
+            if (!failed) cm__json_merge(ctx, json_object_get(tree, key), value);
+        }
+    }
+    if (failed) cm__fail(ctx, CM_ERR_MEMORY, "out of memory for a profile");
+}
+
+static json_t *parse(cm__ctx *ctx, const cm__origin *origin)
+{
+    json_error_t error;
+    json_t     **tree = cm__json_slot(ctx);
+    *tree = json_loadb(origin->text, origin->size, origin->file ? JSON_REJECT_DUPLICATES : 0, &error);
+    ctx->file = origin->file;
+    if (*tree) return *tree;
+    if (json_error_code(&error) == json_error_out_of_memory) cm__fail(ctx, CM_ERR_MEMORY, "out of memory for a profile");
+    cm__place(ctx, "line %d, column %d", error.line, error.column);
+    cm__fail(ctx, CM_ERR_FORMAT, "not JSON: %s", error.text);
+}
+
+static json_t *parse_embedded(cm__ctx *ctx, const cm__embedded_profile *row, cm__profile_extent extent)
+{
+    json_t *tree = parse(ctx, &(cm__origin){.text = row->text, .size = row->text_size});
+    if (extent == CM__PROFILE_BRIEF || !row->details) return tree;
+    json_t *details = parse(ctx, &(cm__origin){.text = row->details, .size = row->details_size});
+    if (json_object_update(tree, details)) cm__fail(ctx, CM_ERR_MEMORY, "out of memory for a profile");
+    return tree;
+}
+
+/* ---- bases -------------------------------------------------------------------------------------------------------- */
+
+typedef struct loader {
+    cm__ctx           *ctx;
+    cm__profile_kind   kind;
+    cm__profile_extent extent;
+    const char        *chain[BASES_MAX + 1]; /* from the profile asked for to the one being read */
+    int                n_chain;
+} loader;
+
+static json_t *finish(loader *l, const char *name, const cm__origin *origin, json_t *tree);
+
+static void refuse_chain(const loader *l, const cm__origin *origin, const char *name, const char *why)
+{
+    const char *text = "";
+    cm__step    base = {NULL, "base", 0};
+    for (int i = 0; i < l->n_chain; i++) text = cm__format(l->ctx, "%s%s -> ", text, l->chain[i]);
+    cm__refuse(l->ctx, origin, &base, "%s: %s%s", why, text, name);
+}
+
+static json_t *load_file(loader *l, const char *path)
+{
+    cm__origin origin = cm__file_read(l->ctx, path);
+    return finish(l, path, &origin, parse(l->ctx, &origin));
+}
+
+static json_t *load_embedded(loader *l, const cm__embedded_profile *row)
+{
+    return finish(l, row->id, &(cm__origin){0}, parse_embedded(l->ctx, row, l->extent));
+}
+
+/* A file beside a user's file goes before what is built in, unless it is that file itself. */
+static json_t *load_base(loader *l, const cm__origin *origin, const char *base)
+{
+    const char                 *self = l->chain[l->n_chain - 1];
+    const char                 *file = origin->file ? cm__file_beside(l->ctx, origin->file, base) : NULL;
+    const cm__embedded_profile *row = cm__profile_find(l->kind, base);
+    if (file && row && strcmp(file, self) == 0) file = NULL;
+    const char *name = file ? file : row ? row->id : base;
+    for (int i = 0; i < l->n_chain; i++)
+        if (strcmp(l->chain[i], name) == 0) refuse_chain(l, origin, name, "bases go in a circle");
+    if (l->n_chain > BASES_MAX) refuse_chain(l, origin, name, "bases are nested too deep");
+    if (file) return load_file(l, file);
+    if (row) return load_embedded(l, row);
+    cm__step step = {NULL, "base", 0};
+    cm__refuse(l->ctx, origin, &step, "no base '%.64s', neither built in nor beside this file", base);
+}
+
+/* Identity is a profile's own; everything else may come from its base. */
+static void forget_identity(json_t *base, const json_t *own)
+{
+    static const char *const members[] = {"schema", "id", "abstract", "base"};
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (!json_object_get(own, members[i])) json_object_del(base, members[i]);
+}
+
+static const json_t *schema_of(cm__ctx *ctx, cm__profile_kind kind)
+{
+    for (int32_t i = 0; i < cm__n_embedded_schemas; i++)
+        if (strcmp(cm__embedded_schemas[i].id, kinds[kind].schema) == 0)
+            return parse_embedded(ctx, &cm__embedded_schemas[i], CM__PROFILE_FULL);
+    cm__fail(ctx, CM_ERR_UNSUPPORTED, "this program is built without the schema of a %s", kinds[kind].what);
+}
+
+static void check(const loader *l, const cm__origin *origin, const json_t *tree)
+{
+    cm__schema_check(l->ctx, schema_of(l->ctx, l->kind), tree, origin);
+    cm__profile_check(l->ctx, l->kind, tree, origin);
+}
+
+static json_t *finish(loader *l, const char *name, const cm__origin *origin, json_t *tree)
+{
+    const char *base = json_string_value(json_object_get(tree, "base"));
+    l->chain[l->n_chain++] = name;
+    if (base && l->kind == CM__PROFILE_DEVICE) {
+        json_t *whole = load_base(l, origin, base);
+        forget_identity(whole, tree);
+        cm__json_merge(l->ctx, whole, tree);
+        tree = whole;
+    }
+    l->n_chain--;
+    if (origin->text || l->extent == CM__PROFILE_CHECKED) check(l, origin, tree);
+    return tree;
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------------------------- */
+
+bool cm__is_path(const char *name)
+{
+    size_t length = strlen(name);
+    return strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".json") == 0);
+}
+
+/* "h100" is part of several ids: tell them; else tell the one it resembles. */
+noreturn static void unknown(cm__ctx *ctx, cm__profile_kind kind, const char *name)
+{
+    const char **ids = cm__alloc_array(ctx, (size_t)*kinds[kind].count + 1, sizeof *ids), *meant = "";
+    int32_t      count = cm__profiles(kind), found = 0;
+    for (int32_t i = 0; i < count; i++) {
+        ids[i] = cm__profile_at(kind, i)->id;
+        if (!*name || !strcasestr(ids[i], name) || found == 6) continue;
+        meant = cm__format(ctx, "%s%s'%s'", meant, found++ ? ", " : "", ids[i]);
+    }
+    const char *near = found ? NULL : cm__nearest(name, ids, (size_t)count);
+    if (near) meant = cm__format(ctx, "'%s'", near);
+    cm__fail(ctx, CM_ERR_UNKNOWN, "no %s '%.64s'%s%s%s (`centimani devices` lists them)", kinds[kind].what, name,
+             *meant ? "; did you mean " : "", meant, *meant ? "?" : "");
+}
+
+cm__profile cm__profile_load(cm__ctx *ctx, cm__profile_kind kind, const char *name, cm__profile_extent extent)
+{
+    loader      l = {.ctx = ctx, .kind = kind, .extent = extent};
+    cm__profile profile = {0};
+    if (cm__is_path(name)) {
+        profile.origin = cm__file_read(ctx, name);
+        profile.tree = finish(&l, profile.origin.file, &profile.origin, parse(ctx, &profile.origin));
+        ctx->file = NULL;
+        return profile;
+    }
+    const cm__embedded_profile *row = cm__profile_find(kind, name);
+    if (!row) unknown(ctx, kind, name);
+    profile.tree = load_embedded(&l, row);
+    return profile;
+}
+
+cm__profile cm__profile_parse(cm__ctx *ctx, cm__profile_kind kind, const char *file, const char *text, size_t size)
+{
+    loader      l = {.ctx = ctx, .kind = kind};
+    cm__profile profile = {.origin = {file, text, size}};
+    profile.tree = finish(&l, file ? file : "this text", &profile.origin, parse(ctx, &profile.origin));
+    return profile;
+}
+
+cm__profile_kind cm__profile_kind_of(cm__ctx *ctx, const char *path)
+{
+    cm__origin    origin = cm__file_read(ctx, path);
+    const json_t *tree = parse(ctx, &origin);
+    return json_object_get(tree, "device") || json_object_get(tree, "tiers") ? CM__PROFILE_CLUSTER : CM__PROFILE_DEVICE;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * profile.h - profiles as JSON trees: found by id or path, parsed, merged with their bases, checked.
+ *
+ * device.c and cluster.c turn such a tree into typed values.
+ */
+#ifndef CM_DEVICE_PROFILE_H
+#define CM_DEVICE_PROFILE_H
+
+#include <jansson.h>
+#include "device/embedded.h"
+#include "device/locate.h"
+
+typedef enum cm__profile_kind { CM__PROFILE_DEVICE, CM__PROFILE_CLUSTER, CM__PROFILE_KINDS } cm__profile_kind;
+
+typedef enum cm__profile_extent {
+    CM__PROFILE_FULL,
+    CM__PROFILE_BRIEF,   /* a built-in one without its details */
+    CM__PROFILE_CHECKED, /* built-in ones are checked as the user's are */
+} cm__profile_extent;
+
+typedef struct cm__profile {
+    const json_t *tree; /* with its bases merged in; lives as long as the context */
+    cm__origin    origin;
+} cm__profile;
+
+/* A user's profile is checked before it is returned; a built-in one is what the tests have checked. */
+cm__profile cm__profile_load(cm__ctx *ctx, cm__profile_kind kind, const char *name_or_path, cm__profile_extent extent);
+/* The same of a text; `file` is what errors name and where bases are looked for beside. NULL: built-in bases only. */
+cm__profile cm__profile_parse(cm__ctx *ctx, cm__profile_kind kind, const char *file, const char *text, size_t size);
+/* The kind a user's file is of. */
+cm__profile_kind cm__profile_kind_of(cm__ctx *ctx, const char *path);
+
+bool cm__is_path(const char *name_or_path);
+/* A built-in one by its id; NULL: none. */
+const cm__embedded_profile *cm__profile_find(cm__profile_kind kind, const char *id);
+/* The built-in ones that are no families: their number, and the n-th. */
+int32_t                     cm__profiles(cm__profile_kind kind);
+const cm__embedded_profile *cm__profile_at(cm__profile_kind kind, int32_t index);
+
+/* What a schema cannot say: sources exist, placements name memories, a device is complete. Else cm__refuse(). */
+void cm__profile_check(cm__ctx *ctx, cm__profile_kind kind, const json_t *tree, const cm__origin *origin);
+/* Objects that are numbers with their origin; `path` is that of `value`. */
+typedef void cm__number_visitor(void *state, const json_t *number, const cm__step *path);
+void cm__profile_numbers(const json_t *value, const cm__step *path, cm__number_visitor *visit, void *state);
+
+/* A place for a tree that is dropped with the context. */
+json_t **cm__json_slot(cm__ctx *ctx);
+/* Merge `over` into `tree`: objects by member, numbers and arrays replaced, null removes. */
+void cm__json_merge(cm__ctx *ctx, json_t *tree, const json_t *over);
+
+/* The profile of the machine the program runs on. */
+json_t *cm__machine_profile(cm__ctx *ctx);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile_check.c - what a schema cannot say of a profile. */
+#include <string.h>
+#include "base/text.h"
+#include "device/file.h"
+#include "device/profile.h"
+
+typedef struct checked {
+    cm__ctx          *ctx;
+    const json_t     *tree;
+    const cm__origin *origin;
+} checked;
+
+/* ---- sources ------------------------------------------------------------------------------------------------------ */
+
+static void check_source(const checked *c, const json_t *object, const cm__step *path)
+{
+    const char   *names[256], *name, *key = json_string_value(json_object_get(object, "source"));
+    const json_t *sources = json_object_get(c->tree, "sources");
+    json_t       *unused;
+    size_t        count = 0;
+    cm__step      step = {path, "source", 0};
+    if (!key || json_object_get(sources, key)) return;
+    json_object_foreach((json_t *)(uintptr_t)sources, name, unused)
+        if (count < sizeof names / sizeof *names) names[count++] = name;
+    const char *meant = cm__nearest(key, names, count);
+    cm__refuse(c->ctx, c->origin, &step, "'%.64s' is not among the sources%s%s%s", key, meant ? ", did you mean '" : "",
+               meant ? meant : "", meant ? "'?" : "");
+}
+
+static void check_assumption(const checked *c, const json_t *object, const cm__step *path)
+{
+    const char *kind = json_string_value(json_object_get(object, "kind"));
+    if (kind && strcmp(kind, "assumed") == 0 && !json_object_get(object, "note"))
+        cm__refuse(c->ctx, c->origin, path, "assumed, but no 'note' says why");
+}
+
+/* Every object with a source, whatever it is: a number, a price, a fit. */
+static void check_sources(const checked *c, const json_t *value, const cm__step *path)
+{
+    const char *key;
+    json_t     *member;
+    if (json_is_object(value)) {
+        check_source(c, value, path);
+        check_assumption(c, value, path);
+    }
+    json_object_foreach((json_t *)(uintptr_t)value, key, member) {
+        cm__step step = {path, key, 0};
+        if (path || strcmp(key, "sources")) check_sources(c, member, &step);
+    }
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        cm__step step = {path, NULL, i};
+        check_sources(c, json_array_get(value, i), &step);
+    }
+}
+
+void cm__profile_numbers(const json_t *value, const cm__step *path, cm__number_visitor *visit, void *state)
+{
+    const char *key;
+    json_t     *member;
+    if (json_object_get(value, "value")) visit(state, value, path);
+    json_object_foreach((json_t *)(uintptr_t)value, key, member) {
+        cm__step step = {path, key, 0};
+        cm__profile_numbers(member, &step, visit, state);
+    }
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        cm__step step = {path, NULL, i};
+        cm__profile_numbers(json_array_get(value, i), &step, visit, state);
+    }
+}
+
+/* ---- devices ------------------------------------------------------------------------------------------------------ */
+
+static bool has_memory(const json_t *tree, const char *name)
+{
+    const json_t *memories = json_object_get(tree, "memory");
+    for (size_t i = 0; i < json_array_size(memories); i++)
+        if (strcmp(json_string_value(json_object_get(json_array_get(memories, i), "name")), name) == 0) return true;
+    return false;
+}
+
+static void check_placement(const checked *c)
+{
+    cm__step    placement = {NULL, "placement", 0};
+    const char *key;
+    json_t     *value;
+    json_object_foreach(json_object_get(c->tree, "placement"), key, value) {
+        cm__step step = {&placement, key, 0};
+        if (json_is_string(value) && !has_memory(c->tree, json_string_value(value)))
+            cm__refuse(c->ctx, c->origin, &step, "no memory '%.64s'", json_string_value(value));
+    }
+}
+
+static void check_complete(const checked *c)
+{
+    static const char *const members[] = {"name", "vendor", "class", "style", "modes", "peak", "memory", "precisions"};
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (!json_object_get(c->tree, members[i]))
+            cm__refuse(c->ctx, c->origin, NULL, "lacks '%s', which a device needs; families say \"abstract\": true",
+                       members[i]);
+    if (!json_array_size(json_object_get(c->tree, "memory")))
+        cm__refuse(c->ctx, c->origin, &(cm__step){NULL, "memory", 0}, "a device has at least one memory");
+}
+
+static void check_device(const checked *c)
+{
+    bool abstract = json_is_true(json_object_get(c->tree, "abstract"));
+    if (!abstract) check_complete(c);
+    if (!abstract || json_object_get(c->tree, "memory")) check_placement(c);
+}
+
+/* ---- clusters ----------------------------------------------------------------------------------------------------- */
+
+static void check_cluster(const checked *c)
+{
+    cm__step    step = {NULL, "device", 0};
+    const char *device = json_string_value(json_object_get(c->tree, "device"));
+    if (cm__profile_find(CM__PROFILE_DEVICE, device)) return;
+    if (c->origin->file && cm__file_beside(c->ctx, c->origin->file, device)) return;
+    cm__refuse(c->ctx, c->origin, &step, "no device '%.64s'", device);
+}
+
+void cm__profile_check(cm__ctx *ctx, cm__profile_kind kind, const json_t *tree, const cm__origin *origin)
+{
+    static void (*const checks[])(const checked *) = {[CM__PROFILE_DEVICE] = check_device,
+                                                      [CM__PROFILE_CLUSTER] = check_cluster};
+    checked c = {ctx, tree, origin};
+    check_sources(&c, tree, NULL);
+    checks[kind](&c);
+}

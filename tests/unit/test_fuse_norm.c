@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fuse_norm.c - layer and RMS normalisation written out, and what only looks like them. */
+#include "graph_builder.h"
+
+static void fuse(int32_t y, cm_fuse what)
+{
+    cm__output(g, y);
+    cm__finish(g, what);
+    cm__check(g);
+}
+
+static int32_t hidden(void) { return as("h", op(CM_OP_TANH, IN(input("B,7,4")))); }
+static int32_t mean(int32_t x) { return OP(REDUCE_MEAN, IN(x), INTS(AXES, -1)); }
+static int32_t square(int32_t x) { return op(CM_OP_POW, IN(x, number(2))); }
+static int32_t root(int32_t squares) { return op(CM_OP_SQRT, IN(op(CM_OP_ADD, IN(mean(squares), number(1e-5))))); }
+static int32_t centre(int32_t x) { return op(CM_OP_SUB, IN(x, mean(x))); }
+
+static int32_t affine(int32_t x)
+{
+    return op(CM_OP_ADD, IN(op(CM_OP_MUL, IN(x, weight("scale", "4"))), weight("shift", "4")));
+}
+
+static const cm_node *only(const char *type, int32_t inputs)
+{
+    assert_int_equal(g->n_nodes, 2); /* h and it */
+    const cm_node *n = find_node(g, type);
+    assert_int_equal(n->n_inputs, inputs);
+    assert_int_equal(n->inputs[0], find_tensor(g, "h"));
+    assert_int_equal(cm__attr_int(n, CM_ATTR_AXIS, 0), -1);
+    return n;
+}
+
+TEST(layer_norm_written_out)
+{
+    int32_t d = centre(hidden());
+    fuse(affine(op(CM_OP_DIV, IN(d, root(square(d))))), CM_FUSE_ALL);
+    const cm_node *n = only("LayerNormalization", 3);
+    assert_string_equal(cm__t(g, n->inputs[1])->name, "scale");
+    assert_string_equal(cm__t(g, n->inputs[2])->name, "shift");
+    assert_string_equal(cm__dims_text(g, cm__t(g, n->outputs[1])), "[B, 7, 1]");
+}
+
+TEST(layer_norm_by_products)
+{
+    int32_t d = centre(hidden()), inverse = op(CM_OP_RECIPROCAL, IN(root(op(CM_OP_MUL, IN(d, d)))));
+    fuse(affine(op(CM_OP_MUL, IN(d, inverse))), CM_FUSE_EAGER);
+    only("LayerNormalization", 3);
+}
+
+TEST(layer_norm_without_scale)
+{
+    int32_t d = centre(hidden());
+    fuse(op(CM_OP_DIV, IN(d, root(square(d)))), CM_FUSE_ALL);
+    only("LayerNormalization", 1);
+}
+
+TEST(rms_norm_written_out)
+{
+    int32_t x = hidden();
+    fuse(op(CM_OP_MUL, IN(weight("scale", "4"), op(CM_OP_DIV, IN(x, root(square(x)))))), CM_FUSE_ALL);
+    only("RMSNormalization", 2);
+    start_over();
+    x = hidden();
+    int32_t inverse = op(CM_OP_POW, IN(op(CM_OP_ADD, IN(number(1e-6), mean(square(x)))), number(-0.5)));
+    fuse(op(CM_OP_MUL, IN(op(CM_OP_MUL, IN(inverse, x)), weight("scale", "4"))), CM_FUSE_ALL);
+    only("RMSNormalization", 2);
+}
+
+/* PyTorch exports its own as one operator or by another pattern; this one is a user's. */
+TEST(eager_leaves_rms_norm)
+{
+    int32_t x = hidden();
+    fuse(op(CM_OP_MUL, IN(weight("scale", "4"), op(CM_OP_DIV, IN(x, root(square(x)))))), CM_FUSE_EAGER);
+    assert_int_equal(count_type(g, "RMSNormalization"), 0);
+}
+
+TEST(the_scale_must_be_a_parameter)
+{
+    int32_t d = centre(hidden());
+    fuse(op(CM_OP_MUL, IN(op(CM_OP_DIV, IN(d, root(square(d)))), input("B,7,4"))), CM_FUSE_ALL);
+    assert_int_equal(find_node(g, "LayerNormalization")->n_inputs, 1);
+    assert_int_equal(count_type(g, "Mul"), 1);
+}
+
+TEST(rms_norm_takes_no_shift)
+{
+    int32_t x = hidden();
+    fuse(affine(op(CM_OP_DIV, IN(x, root(square(x))))), CM_FUSE_ALL);
+    assert_int_equal(find_node(g, "RMSNormalization")->n_inputs, 2);
+    assert_int_equal(count_type(g, "Add"), 1);
+}
+
+static int32_t norms(int32_t y)
+{
+    fuse(y, CM_FUSE_ALL);
+    return count_type(g, "LayerNormalization") + count_type(g, "RMSNormalization");
+}
+
+TEST(what_only_looks_like_a_norm_stays)
+{
+    int32_t d = centre(hidden());
+    assert_int_equal(norms(op(CM_OP_DIV, IN(d, root(op(CM_OP_POW, IN(d, number(3))))))), 0); /* cubes */
+    start_over();
+    d = centre(hidden());
+    assert_int_equal(norms(op(CM_OP_DIV, IN(root(square(d)), d))), 0); /* upside down */
+    start_over();
+    d = centre(hidden());
+    assert_int_equal(norms(op(CM_OP_DIV, IN(input("B,7,4"), root(square(d))))), 0); /* another x over it */
+    start_over();
+    d = centre(hidden());
+    assert_int_equal(norms(op(CM_OP_MUL, IN(d, root(square(d))))), 0); /* times, not over */
+    start_over();
+    d = centre(hidden());
+    assert_int_equal(norms(op(CM_OP_DIV, IN(d, op(CM_OP_SQRT, IN(mean(square(d))))))), 0); /* no epsilon */
+}
+
+TEST(a_deviation_that_is_read_elsewhere_stays)
+{
+    int32_t d = centre(hidden()), deviation = root(square(d));
+    assert_int_equal(norms(op(CM_OP_ADD, IN(op(CM_OP_DIV, IN(d, deviation)), deviation))), 0);
+    start_over();
+    d = centre(hidden()), deviation = root(square(d));
+    cm__output(g, deviation);
+    assert_int_equal(norms(op(CM_OP_DIV, IN(d, deviation))), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layer_norm_written_out),
+        cmocka_unit_test(layer_norm_by_products),
+        cmocka_unit_test(layer_norm_without_scale),
+        cmocka_unit_test(rms_norm_written_out),
+        cmocka_unit_test(eager_leaves_rms_norm),
+        cmocka_unit_test(the_scale_must_be_a_parameter),
+        cmocka_unit_test(rms_norm_takes_no_shift),
+        cmocka_unit_test(what_only_looks_like_a_norm_stays),
+        cmocka_unit_test(a_deviation_that_is_read_elsewhere_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

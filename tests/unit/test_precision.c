@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_precision.c - the casts that a precision inserts, and what stays in fp32. */
+#include "graph_builder.h"
+
+static void train_in(cm_precision precision, int32_t y)
+{
+    train_with(y, (cm_train_options){.precision = precision, .optimizer = CM_OPTIMIZER_ADAM});
+}
+
+static int32_t sum(int32_t x) { return OP(REDUCE_SUM, IN(x), INTS(KEEPDIMS, 0)); }
+static cm_dtype type_of(const char *name) { return cm__t(step, find_tensor(step, name))->dtype; }
+static cm_dtype input_type(const cm_node *n, int32_t slot) { return cm__t(step, n->inputs[slot])->dtype; }
+static cm_dtype output_type(const cm_node *n) { return cm__t(step, n->outputs[0])->dtype; }
+
+/* Casts in one phase, to one type. */
+static int32_t casts(cm_phase phase, cm_dtype to)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < step->n_nodes; i++) {
+        const cm_node *n = &step->nodes[i];
+        count += n->op == CM_OP_CAST && n->phase == phase && output_type(n) == to;
+    }
+    return count;
+}
+
+/* Linear layer, normalisation, activation, linear layer, softmax. */
+static int32_t small_model(void)
+{
+    int32_t h = as("fc1", op(CM_OP_GEMM, IN(input("B,8"), weight("w1", "8,8"), weight("b1", "8"))));
+    h = as("norm", op(CM_OP_LAYER_NORM, IN(h, weight("scale", "8"), weight("shift", "8"))));
+    h = as("relu", op(CM_OP_RELU, IN(h)));
+    h = as("fc2", op(CM_OP_GEMM, IN(h, weight("w2", "8,8"))));
+    return as("probability", op(CM_OP_SOFTMAX, IN(h)));
+}
+
+TEST(full_precisions_need_no_casts)
+{
+    static const cm_precision full[] = {CM_PRECISION_FP32, CM_PRECISION_TF32};
+    for (size_t i = 0; i < COUNT(full); i++) {
+        start_over();
+        train_in(full[i], sum(small_model()));
+        assert_int_equal(count_type(step, "Cast"), 0);
+        for (int32_t t = 0; t < step->n_tensors; t++) assert_int_equal(step->tensors[t].dtype, CM_FP32);
+        assert_int_equal(cm_graph_precision(step), full[i]);
+    }
+}
+
+TEST(half_precisions_are_half_throughout)
+{
+    static const struct {
+        cm_precision precision;
+        cm_dtype     dtype;
+    } half[] = {{CM_PRECISION_BF16, CM_BF16}, {CM_PRECISION_FP16, CM_FP16}};
+    for (size_t i = 0; i < COUNT(half); i++) {
+        start_over();
+        train_in(half[i].precision, sum(small_model()));
+        assert_int_equal(count_type(step, "Cast"), 0);
+        static const char *const names[] = {"x",    "w1",          "scale",     "fc1",      "norm",
+                                            "relu", "probability", "w1.state1", "w1.state2"};
+        for (size_t k = 0; k < COUNT(names); k++) assert_int_equal(type_of(names[k]), half[i].dtype);
+        assert_int_equal(cm__t(step, gradient_for("w1"))->dtype, half[i].dtype);
+    }
+}
+
+TEST(autocast_runs_products_in_16_bits_and_norms_in_fp32)
+{
+    static const struct {
+        cm_precision precision;
+        cm_dtype     low;
+    } modes[] = {{CM_PRECISION_AMP_BF16, CM_BF16}, {CM_PRECISION_AMP_FP16, CM_FP16}};
+    for (size_t i = 0; i < COUNT(modes); i++) {
+        start_over();
+        train_in(modes[i].precision, sum(small_model()));
+        cm_dtype       low = modes[i].low;
+        const cm_node *fc1 = find_node(step, "Gemm"), *norm = find_node(step, "LayerNormalization");
+        for (int slot = 0; slot < 3; slot++) assert_int_equal(input_type(fc1, slot), low);
+        assert_int_equal(output_type(fc1), low);
+        assert_int_equal(input_type(norm, 0), CM_FP32);
+        assert_int_equal(output_type(norm), CM_FP32);
+        assert_int_equal(output_type(find_node(step, "Relu")), CM_FP32); /* as it is given */
+        assert_int_equal(output_type(find_node(step, "Softmax")), CM_FP32);
+        assert_int_equal(type_of("w1"), CM_FP32);
+        assert_int_equal(type_of("x"), CM_FP32);
+        assert_int_equal(casts(CM_FORWARD, low), 2 + 3);     /* x and relu; w1, b1, w2 */
+        assert_int_equal(casts(CM_FORWARD, CM_FP32), 1 + 1); /* before the normalisation and the softmax */
+    }
+}
+
+TEST(gradients_of_parameters_are_cast_back)
+{
+    train_in(CM_PRECISION_AMP_BF16, sum(small_model()));
+    static const char *const names[] = {"w1", "b1", "w2"};
+    for (size_t i = 0; i < COUNT(names); i++) {
+        const cm_tensor *gradient = cm__t(step, gradient_for(names[i]));
+        assert_int_equal(gradient->dtype, CM_FP32);
+        assert_string_equal(gradient_made_by(names[i]), "Cast");
+        assert_int_equal(gradient->role, CM_ROLE_PARAMETER_GRADIENT);
+    }
+    assert_string_equal(gradient_made_by("scale"), "NormalizationGrad"); /* computed in fp32 */
+    assert_int_equal(output_type(find_back("fc1", "GemmGradWeight")), CM_BF16);
+    assert_int_equal(output_type(find_back("fc2", "GemmGradInput")), CM_BF16);
+    assert_int_equal(type_of("w1.state2"), CM_FP32);
+}
+
+TEST(a_parameter_is_cast_once_per_step)
+{
+    int32_t w = weight("w", "8,8"), x = op(CM_OP_EXP, IN(input("B,8")));
+    int32_t y = op(CM_OP_ADD, IN(op(CM_OP_GEMM, IN(x, w)), op(CM_OP_GEMM, IN(x, w))));
+    train_in(CM_PRECISION_AMP_BF16, sum(y));
+    int32_t of_w = 0, of_x = 0;
+    for (int32_t i = 0; i < step->n_nodes; i++) {
+        const cm_node *n = &step->nodes[i];
+        if (n->op != CM_OP_CAST || n->phase != CM_FORWARD) continue;
+        of_w += n->inputs[0] == find_tensor(step, "w");
+        of_x += n->inputs[0] == find_tensor(step, "Exp");
+        if (n->inputs[0] == find_tensor(step, "w")) assert_int_equal(cm__t(step, n->outputs[0])->role, CM_ROLE_CAST);
+    }
+    assert_int_equal(of_w, 1);
+    assert_int_equal(of_x, 2); /* an activation once per use */
+}
+
+TEST(casts_have_bytes)
+{
+    train_in(CM_PRECISION_AMP_BF16, sum(op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,6")))));
+    const cm_node *n = &step->nodes[cm__t(step, find_node(step, "Gemm")->inputs[1])->producer];
+    assert_int_equal(n->op, CM_OP_CAST);
+    poly_is(n->read_bytes, 4 * 8 * 6, 0, 0);
+    poly_is(n->write_bytes, 2 * 8 * 6, 0, 0);
+}
+
+TEST(what_is_16_bit_already_is_not_cast)
+{
+    int32_t h = op(CM_OP_RELU, IN(op(CM_OP_CONV, IN(input("B,3,8,8"), weight("w1", "4,3,3,3")))));
+    train_in(CM_PRECISION_AMP_BF16, sum(op(CM_OP_CONV, IN(h, weight("w2", "4,4,3,3")))));
+    assert_int_equal(casts(CM_FORWARD, CM_BF16), 3); /* x, w1, w2 */
+    assert_int_equal(output_type(find_node(step, "Relu")), CM_BF16);
+}
+
+TEST(batch_norm_keeps_16_bits_and_its_own_parameters)
+{
+    int32_t h = op(CM_OP_CONV, IN(input("B,3,8,8"), weight("w", "4,3,3,3")));
+    int32_t mean = leaf("mean", CM_ROLE_BUFFER, CM_FP32, "4"),
+            variance = leaf("variance", CM_ROLE_BUFFER, CM_FP32, "4");
+    train_in(CM_PRECISION_AMP_BF16,
+             sum(op(CM_OP_BATCH_NORM, IN(h, weight("scale", "4"), weight("shift", "4"), mean, variance))));
+    const cm_node *n = find_node(step, "BatchNormalization");
+    assert_int_equal(output_type(n), CM_BF16);
+    assert_int_equal(n->inputs[1], find_tensor(step, "scale"));
+    assert_int_equal(cm__t(step, n->outputs[1])->dtype, CM_FP32);
+    assert_int_equal(cm__t(step, gradient_for("scale"))->dtype, CM_FP32);
+}
+
+TEST(concat_casts_to_the_widest)
+{
+    int32_t low = op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,8"))), full = op(CM_OP_EXP, IN(input("B,8")));
+    train_in(CM_PRECISION_AMP_BF16, sum(OP(CONCAT, IN(low, full, low), INTS(AXIS, 1))));
+    const cm_node *n = find_node(step, "Concat");
+    for (int i = 0; i < 3; i++) assert_int_equal(input_type(n, i), CM_FP32);
+    assert_int_equal(output_type(n), CM_FP32);
+}
+
+TEST(concat_of_16_bits_stays)
+{
+    int32_t w = weight("w", "8,8"), x = input("B,8"), a = op(CM_OP_GEMM, IN(x, w)), b = op(CM_OP_GEMM, IN(x, w));
+    train_in(CM_PRECISION_AMP_BF16, sum(OP(CONCAT, IN(a, b), INTS(AXIS, 1))));
+    assert_int_equal(output_type(find_node(step, "Concat")), CM_BF16);
+}
+
+TEST(numbers_integers_and_doubles_are_left_alone)
+{
+    int32_t h = op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,8")));
+    h = op(CM_OP_POW, IN(op(CM_OP_MUL, IN(h, number(2))), number(3)));
+    int32_t d = op(CM_OP_SOFTMAX, IN(leaf("d", CM_ROLE_INPUT, CM_FP64, "B,8")));
+    cm__output(g, as("double", d));
+    cm__output(g, op(CM_OP_GATHER, IN(h, leaf("ids", CM_ROLE_INPUT, CM_INT64, "B"))));
+    train_with(-1, (cm_train_options){.precision = CM_PRECISION_AMP_BF16, .loss = CM_LOSS_NONE});
+    assert_int_equal(output_type(find_node(step, "Mul")), CM_BF16); /* a number does not widen a tensor */
+    assert_int_equal(input_type(find_node(step, "Pow"), 0), CM_FP32);
+    assert_int_equal(cm__t(step, find_node(step, "Pow")->inputs[1])->producer, -1);
+    assert_int_equal(type_of("double"), CM_FP64);
+    assert_int_equal(type_of("ids"), CM_INT64);
+}
+
+TEST(a_loss_is_in_fp32_in_every_precision)
+{
+    for (int p = CM_PRECISION_FP32; p < CM_PRECISIONS; p++) {
+        start_over();
+        train_in((cm_precision)p, op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,10"))));
+        const cm_node *loss = find_node(step, "SoftmaxCrossEntropyLoss");
+        assert_int_equal(input_type(loss, 0), CM_FP32);
+        assert_int_equal(input_type(loss, 1), CM_INT64);
+        assert_int_equal(output_type(loss), CM_FP32);
+    }
+}
+
+/* ---- eight bits ------------------------------------------------------------------------------------------------- */
+
+TEST(fp8_takes_products_with_parameters_down)
+{
+    int32_t h = op(CM_OP_RELU, IN(op(CM_OP_MUL, IN(input("B,8"), weight("v", "8")))));
+    h = as("fc", op(CM_OP_GEMM, IN(h, weight("w", "8,6"), weight("b", "6"))));
+    train_in(CM_PRECISION_FP8, sum(op(CM_OP_RELU, IN(h))));
+    const cm_node *n = find_node(step, "Gemm"), *dx = find_back("fc", "GemmGradInput"),
+                  *dw = find_back("fc", "GemmGradWeight");
+    assert_int_equal(input_type(n, 0), CM_FP8);
+    assert_int_equal(input_type(n, 1), CM_FP8);
+    assert_int_equal(input_type(n, 2), CM_BF16);
+    assert_int_equal(output_type(n), CM_BF16);
+    assert_int_equal(input_type(dx, 0), CM_FP8); /* the gradient too, cast once for both */
+    assert_int_equal(dx->inputs[0], dw->inputs[0]);
+    assert_int_equal(output_type(dx), CM_BF16);
+    assert_int_equal(output_type(dw), CM_BF16);
+    assert_int_equal(cm__t(step, gradient_for("w"))->dtype, CM_FP32);
+    assert_int_equal(type_of("w"), CM_FP32);
+}
+
+TEST(fp8_leaves_other_products_in_16_bits)
+{
+    int32_t h = op(CM_OP_CONV, IN(input("B,3,8,8"), weight("w", "4,3,3,3")));
+    train_in(CM_PRECISION_FP8, sum(op(CM_OP_MATMUL, IN(h, OP(TRANSPOSE, IN(h), INTS(PERM, 0, 1, 3, 2))))));
+    assert_int_equal(casts(CM_FORWARD, CM_FP8), 0);
+    assert_int_equal(output_type(find_node(step, "Conv")), CM_BF16);
+    assert_int_equal(input_type(find_node(step, "MatMul"), 0), CM_BF16);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(full_precisions_need_no_casts),
+        cmocka_unit_test(half_precisions_are_half_throughout),
+        cmocka_unit_test(autocast_runs_products_in_16_bits_and_norms_in_fp32),
+        cmocka_unit_test(gradients_of_parameters_are_cast_back),
+        cmocka_unit_test(a_parameter_is_cast_once_per_step),
+        cmocka_unit_test(casts_have_bytes),
+        cmocka_unit_test(what_is_16_bit_already_is_not_cast),
+        cmocka_unit_test(batch_norm_keeps_16_bits_and_its_own_parameters),
+        cmocka_unit_test(concat_casts_to_the_widest),
+        cmocka_unit_test(concat_of_16_bits_stays),
+        cmocka_unit_test(numbers_integers_and_doubles_are_left_alone),
+        cmocka_unit_test(a_loss_is_in_fp32_in_every_precision),
+        cmocka_unit_test(fp8_takes_products_with_parameters_down),
+        cmocka_unit_test(fp8_leaves_other_products_in_16_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
