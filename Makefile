@@ -3,7 +3,7 @@ PREFIX        ?= /usr/local
 FUZZ_SECONDS  ?= 600
 # A folder of .onnx files to validate and time with; what needs it is skipped where there is none.
 export CENTIMANI_MODELS ?= $(abspath $(wildcard ../shared/models/onnx))
-RUN_PACKAGES   = gcc libc6-dev meson ninja-build pkg-config python3 libnanopb-dev libjansson-dev libsmartcols-dev
+RUN_PACKAGES   = gcc libc6-dev meson ninja-build pkg-config python3 libnanopb-dev libjansson-dev libsmartcols-dev libhwloc-dev
 TEST_PACKAGES  = $(RUN_PACKAGES) clang libclang-rt-14-dev libcmocka-dev libonnx-testdata man-db groff
 SANITIZE       = -Db_sanitize=address,undefined -Db_lundef=false
 # gcc warns of what its sanitizers insert; the other two builds hold the warnings.

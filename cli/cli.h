@@ -17,11 +17,11 @@ typedef struct settings {
     int               n_operands;
     cm__graph_request graph;
     char              dims[1024]; /* the --dim options, joined by commas */
-    bool              json, csv, help;
+    bool              clusters, json, csv, help;
 } settings;
 
 /* Which commands take an option. */
-enum { FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_ALL = 15 };
+enum { FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_ALL = 31 };
 
 typedef struct command {
     const char *name, *operands, *summary, *details; /* details NULL: none */
@@ -49,6 +49,7 @@ const command *find_command(const char *name);                                  
 
 int  run_graph(settings *s);
 int  run_models(settings *s);
+int  run_devices(settings *s);
 int  run_version(settings *s);
 int  run_help(settings *s);
 void print_usage(FILE *out);

@@ -16,11 +16,17 @@ static const char model_details[] =
     "  gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200\n"
     "  gemm:m=64,n=1760,k=1760";
 
+static const char device_details[] =
+    "'show' takes the id of a device or a cluster, the file of a profile, or this-machine; 'check'\n"
+    "says whether a file is a valid profile. docs/profiles.md describes the format.";
+
 const command commands[] = {
     {"graph", "MODEL", "What one training step of a model computes: operators, FLOP, bytes, lifetimes", model_details,
      FOR_GRAPH, 1, 1, run_graph},
     {"models", "[list | show ID]", "The named models, or one with its definition and source", NULL, FOR_MODELS, 0, 2,
      run_models},
+    {"devices", "[list | show ID | check FILE]", "The accelerators, one of them with all sources, or a profile checked",
+     device_details, FOR_DEVICES, 0, 2, run_devices},
     {"version", "", "The program's version", NULL, FOR_VERSION, 0, 0, run_version},
     {"help", "[COMMAND]", "How to use the program or one command", NULL, FOR_HELP, 0, 1, run_help},
 };
@@ -48,7 +54,7 @@ const command *find_command(const char *name)
     }
     const char *meant = cm__nearest(name, names, (size_t)n_commands);
     if (meant) say("no command '%s'; did you mean '%s'?", name, meant);
-    else say("no command '%s'; there are graph, models, version and help", name);
+    else say("no command '%s'; there are graph, models, devices, version and help", name);
     return NULL;
 }
 

@@ -240,7 +240,7 @@ cm_status cm_loss_parse(const char *name, cm_loss *loss, cm_diag *diag);
 cm_status cm_recompute_parse(const char *name, cm_recompute *recompute, cm_diag *diag);
 cm_status cm_fuse_parse(const char *name, cm_fuse *fuse, cm_diag *diag);
 
-/* ---- devices and clusters ---------------------------------------------------------------------------------------- */
+/* ---- devices and clusters --------------------------------------------------------------------------------------- */
 
 /* A number that says where it is from. Unknown: known is false, value NAN, the texts NULL. docs/profiles.md. */
 typedef struct cm_number {
@@ -348,11 +348,11 @@ int32_t     cm_devices(void);
 const char *cm_device_id(int32_t index); /* NULL: no such index */
 
 /*
- * A device by its id (letters of either case, '_' or '-'), by the path of a profile (it has a '/' or ends in ".json"), or
- * "this-machine". A profile of the user's is checked in full.
+ * A device by its id (letters of either case, '_' or '-'), by the path of a profile (it has a '/' or ends in ".json"),
+ * or "this-machine". A profile of the user's is checked in full.
  */
 cm_status cm_device_load(const char *name_or_path, cm_device **device, cm_diag *diag);
-/* Faster, for lists: without links, collectives, fits, sources and profile text. */
+/* Faster, for lists: identity, peaks, memories, power and prices alone; of a built-in device without their sources. */
 cm_status cm_device_load_brief(const char *name_or_path, cm_device **device, cm_diag *diag);
 void      cm_device_free(cm_device *device);
 
@@ -364,7 +364,7 @@ bool                  cm_device_supports(const cm_device *device, cm_precision p
 cm_precision          cm_device_best_16bit(const cm_device *device); /* CM_PRECISION_BF16, _FP16 or _DEFAULT: none */
 int32_t               cm_device_memories(const cm_device *device);   /* nearest to the cores first */
 const cm_memory      *cm_device_memory(const cm_device *device, int32_t index);
-const cm_memory      *cm_device_main_memory(const cm_device *device); /* where weights are kept on the device */
+const cm_memory      *cm_device_main_memory(const cm_device *device); /* of weights, or activations */
 cm_placement          cm_device_placement(const cm_device *device, cm_category category);
 const cm_link        *cm_device_host_link(const cm_device *device);  /* NULL: not told */
 int32_t               cm_device_links(const cm_device *device);
@@ -380,7 +380,7 @@ int64_t               cm_device_batch(const cm_device *device, int32_t index);
 int32_t               cm_device_fits(const cm_device *device);
 const cm_fit         *cm_device_fit(const cm_device *device, int32_t index);
 const cm_source      *cm_device_source(const cm_device *device, const char *key); /* NULL: none */
-const char           *cm_device_profile(const cm_device *device);    /* with its bases merged in, as JSON */
+const char           *cm_device_profile(cm_device *device); /* with its bases merged in, as JSON; NULL: no memory */
 
 typedef struct cm_cluster_info {
     const char *id, *name, *device, *host_name; /* device: an id for cm_device_load(); host_name NULL: not told */
@@ -399,7 +399,16 @@ const cm_link         *cm_cluster_tier(const cm_cluster *cluster, int32_t index)
 int32_t                cm_cluster_collectives(const cm_cluster *cluster);
 const cm_collective   *cm_cluster_collective(const cm_cluster *cluster, int32_t index);
 const cm_source       *cm_cluster_source(const cm_cluster *cluster, const char *key);
-const char            *cm_cluster_profile(const cm_cluster *cluster); /* as JSON */
+const char            *cm_cluster_profile(cm_cluster *cluster); /* as JSON; NULL: no memory */
+
+typedef struct cm_profile_summary {
+    char    id[64];
+    bool    cluster, abstract; /* neither: a device */
+    int32_t numbers, sources;
+} cm_profile_summary;
+
+/* Check a user's file, of a device, a family of devices or a cluster. */
+cm_status cm_profile_check(const char *path, cm_profile_summary *summary, cm_diag *diag);
 
 const char *cm_style_name(cm_style style);
 const char *cm_rate_name(cm_rate rate);

@@ -13,6 +13,7 @@ layer() {
 }
 layer include    'nothing'
 layer src/base   'centimani\.h|base/[a-z_]+\.h'
+layer src/device 'centimani\.h|base/[a-z_]+\.h|device/[a-z_]+\.(h|def)'
 layer src/graph  'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.(h|def)'
 layer src/import 'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.(h|def)|import/[a-z_]+\.(h|def)'
 layer src/report 'centimani\.h|base/[a-z_]+\.h|report/[a-z_]+\.h'

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""embed.py - turn data/models into C: models.tsv into a table, each .net text into an array.
+"""embed.py - turn data/ into C.
 
-usage: embed.py OUT.c models.tsv FILE.net...
+usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, each layer text as an array
+       embed.py profiles OUT.c FOLDER/FILE.json...       devices/, clusters/ and schema/ as minified arrays
 """
+import json
 import os
 import sys
 
 COLUMNS = ["id", "family", "title", "definition", "source"]
+# What a list of devices shows, and what of it.
+BRIEF = ["id", "name", "vendor", "abstract", "base", "class", "style", "modes", "peak", "precisions", "best_16bit", "memory",
+         "placement", "power", "prices"]
+ORIGIN = ["unit", "kind", "source", "note"]
 
 
 def c_string(text):
@@ -41,7 +47,11 @@ def byte_rows(data):
         yield "    " + ",".join(str(byte) for byte in data[start:start + 20]) + ","
 
 
-def write(out, models, aliases, texts):
+def write_array(out, name, data):
+    out.write(f"static const char {name}[] = {{\n" + "\n".join(byte_rows(data)) + "\n    0};\n")
+
+
+def write_models(out, models, aliases, texts):
     out.write("/* Made by tools/embed.py from data/models; do not edit. */\n#include \"import/embedded.h\"\n\n")
     out.write("const cm_model_info cm__embedded_models[] = {\n")
     for row in models:
@@ -52,25 +62,93 @@ def write(out, models, aliases, texts):
         out.write(f"    {{{c_string(name)}, {index}}},\n")
     out.write(f"    {{0, 0}},\n}};\nconst int32_t cm__n_embedded_aliases = {len(aliases)};\n\n")
     for index, data in enumerate(texts.values()):
-        out.write(f"static const char text_{index}[] = {{\n" + "\n".join(byte_rows(data)) + "\n    0};\n")
+        write_array(out, f"text_{index}", data)
     out.write("\nconst cm__embedded_text cm__embedded_texts[] = {\n")
     for index, (name, data) in enumerate(texts.items()):
         out.write(f"    {{{c_string(name)}, text_{index}, {len(data)}}},\n")
     out.write(f"    {{0, 0, 0}},\n}};\nconst int32_t cm__n_embedded_texts = {len(texts)};\n")
 
 
-def main():
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
+def embed_models(out_path, table, paths):
     texts = {}
-    for path in sys.argv[3:]:
+    for path in paths:
         with open(path, "rb") as file:
             texts[os.path.basename(path)] = file.read()
         if not texts[os.path.basename(path)].isascii():
             sys.exit(f"{path}: only ASCII is allowed here")
-    models, aliases = read_models(sys.argv[2], texts)
-    with open(sys.argv[1], "w", encoding="utf-8") as out:
-        write(out, models, aliases, texts)
+    models, aliases = read_models(table, texts)
+    with open(out_path, "w", encoding="utf-8") as out:
+        write_models(out, models, aliases, texts)
+
+
+def read_json(path):
+    def unique(pairs):
+        members = dict(pairs)
+        if len(members) != len(pairs):
+            sys.exit(f"{path}: a member is there twice among {', '.join(key for key, _ in pairs)}")
+        return members
+    with open(path, encoding="utf-8") as file:
+        try:
+            tree = json.load(file, object_pairs_hook=unique)
+        except ValueError as error:
+            sys.exit(f"{path}: {error}")
+    name = os.path.basename(path)[:-len(".json")]
+    if tree.get("id", name) != name:
+        sys.exit(f"{path}: its id is '{tree['id']}', not the file's name")
+    return name, tree
+
+
+def minified(tree):
+    return json.dumps(tree, separators=(",", ":")).encode("ascii") if tree else None
+
+
+def without_origin(value):
+    if isinstance(value, list):
+        return [without_origin(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {k: without_origin(v) for k, v in value.items() if k not in ORIGIN}
+
+
+def brief(kind, tree):
+    return without_origin({k: v for k, v in tree.items() if k in BRIEF}) if kind == "devices" else None
+
+
+def write_profiles(out, kind, trees):
+    """Families last, so that the devices have indices without gaps."""
+    rows = []
+    for name, tree in sorted(trees.items(), key=lambda item: (item[1].get("abstract", False) is True, item[0])):
+        cells = []
+        for suffix, part in (("text", tree), ("brief", brief(kind, tree))):
+            data, array = minified(part), f"{kind}_{suffix}_{len(rows)}"
+            if data:
+                write_array(out, array, data)
+            cells += [array if data else "0", str(len(data or ""))]
+        rows.append([c_string(name), str(int(tree.get("abstract", False) is True))] + cells)
+    out.write(f"\nconst cm__embedded_profile cm__embedded_{kind}[] = {{\n")
+    for row in rows:
+        out.write("    {" + ", ".join(row) + "},\n")
+    out.write(f"    {{0}},\n}};\nconst int32_t cm__n_embedded_{kind} = {len(rows)};\n\n")
+
+
+def embed_profiles(out_path, paths):
+    trees = {"devices": {}, "clusters": {}, "schema": {}}
+    for path in paths:
+        name, tree = read_json(path)
+        trees[os.path.basename(os.path.dirname(path))][name] = tree
+    with open(out_path, "w", encoding="utf-8") as out:
+        out.write("/* Made by tools/embed.py from data; do not edit. */\n#include \"device/embedded.h\"\n\n")
+        for folder, table in (("devices", "devices"), ("clusters", "clusters"), ("schema", "schemas")):
+            write_profiles(out, table, trees[folder])
+
+
+def main():
+    if len(sys.argv) < 4 or sys.argv[1] not in ("models", "profiles"):
+        sys.exit(__doc__)
+    if sys.argv[1] == "models":
+        embed_models(sys.argv[2], sys.argv[3], sys.argv[4:])
+    else:
+        embed_profiles(sys.argv[2], sys.argv[3:])
 
 
 main()

@@ -12,6 +12,8 @@ bool cm__parse_real(cm__span text, double *value);
 /* "4.09 G" (powers of 1000), "97.5 Mi" (powers of 1024); units are appended by the caller. Returns buf. */
 char *cm__si(char *buf, size_t size, double value);
 char *cm__binary(char *buf, size_t size, double value);
+/* As cm__si(), and "2.20 u" for what is below one. */
+char *cm__si_small(char *buf, size_t size, double value);
 
 /* "25,557,032" */
 char *cm__grouped(char *buf, size_t size, int64_t value);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "device/device.h"
+#include "device/file.h"
 
 struct cm_cluster {
     cm__ctx        *ctx;
@@ -14,7 +15,7 @@ struct cm_cluster {
     cm__sources     sources;
 };
 
-/* ---- loading ------------------------------------------------------------------------------------------------------ */
+/* ---- loading ---------------------------------------------------------------------------------------------------- */
 
 int32_t cm_clusters(void) { return cm__profiles(CM__PROFILE_CLUSTER); }
 
@@ -63,7 +64,7 @@ void cm_cluster_free(cm_cluster *cluster)
     if (cluster) cm__ctx_free(cluster->ctx);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------ */
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
 
 const cm_cluster_info *cm_cluster_get_info(const cm_cluster *cluster) { return &cluster->info; }
 
@@ -92,7 +93,7 @@ const char *cm_cluster_profile(cm_cluster *cluster)
     return cluster->profile;
 }
 
-/* ---- checking ----------------------------------------------------------------------------------------------------- */
+/* ---- checking --------------------------------------------------------------------------------------------------- */
 
 static void count(void *numbers, const json_t *number, const cm__step *path)
 {
@@ -106,8 +107,9 @@ cm_status cm_profile_check(const char *path, cm_profile_summary *summary, cm_dia
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    cm__profile_kind kind = cm__profile_kind_of(ctx, path);
-    cm__profile      p = cm__profile_parse(ctx, kind, cm__file_read(ctx, path));
+    cm__origin       origin = cm__file_read(ctx, path);
+    cm__profile_kind kind = cm__profile_kind_of(ctx, &origin);
+    cm__profile      p = cm__profile_parse(ctx, kind, &origin);
     *summary = (cm_profile_summary){.cluster = kind == CM__PROFILE_CLUSTER,
                                     .abstract = json_is_true(json_object_get(p.tree, "abstract")),
                                     .sources = (int32_t)json_object_size(json_object_get(p.tree, "sources"))};

@@ -5,10 +5,11 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
+#include "device/machine.h"
 
 #define THIS_MACHINE "this-machine"
 
-/* ---- loading ------------------------------------------------------------------------------------------------------ */
+/* ---- loading ---------------------------------------------------------------------------------------------------- */
 
 int32_t cm_devices(void) { return cm__profiles(CM__PROFILE_DEVICE); }
 
@@ -30,8 +31,8 @@ static cm_status load(const char *name, cm__profile_extent extent, cm_device **d
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    const json_t *tree = cm__same_name(name, THIS_MACHINE) ? cm__machine_profile(ctx)
-                                                           : cm__profile_load(ctx, CM__PROFILE_DEVICE, name, extent).tree;
+    bool          here = cm__same_name(name, THIS_MACHINE);
+    const json_t *tree = here ? cm__machine_profile(ctx) : cm__profile_load(ctx, CM__PROFILE_DEVICE, name, extent).tree;
     refuse_family(ctx, tree);
     *device = cm__device_read(ctx, tree);
     ctx->diag = NULL; /* the device outlives it */
@@ -53,7 +54,7 @@ void cm_device_free(cm_device *device)
     if (device) cm__ctx_free(device->ctx);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------ */
+/* ---- numbers ---------------------------------------------------------------------------------------------------- */
 
 static const cm_number unknown = {.value = NAN};
 
@@ -87,7 +88,7 @@ bool cm_device_supports(const cm_device *device, cm_precision precision)
 
 cm_precision cm_device_best_16bit(const cm_device *device) { return device->best_16bit; }
 
-/* ---- memories ----------------------------------------------------------------------------------------------------- */
+/* ---- memories --------------------------------------------------------------------------------------------------- */
 
 int32_t cm_device_memories(const cm_device *device) { return device->n_memories; }
 
@@ -101,11 +102,13 @@ cm_placement cm_device_placement(const cm_device *device, cm_category category)
     return (unsigned)category < CM_CATEGORIES ? device->placement[category] : (cm_placement){.memory = -1};
 }
 
-/* Where weights are not kept on the device (or nobody says), the largest memory it has; a cache only if there is
-   nothing else. */
+/* Weights that are streamed through are not kept: there the activations count. Where nobody says, it is the largest
+   memory of the device; a cache only if there is nothing else. */
 const cm_memory *cm_device_main_memory(const cm_device *device)
 {
-    const cm_memory *m = cm_device_memory(device, device->placement[CM_CATEGORY_WEIGHTS_BIASES].memory);
+    const cm_placement *weights = &device->placement[CM_CATEGORY_WEIGHTS_BIASES];
+    const cm_placement *kept = weights->streamed ? &device->placement[CM_CATEGORY_EPHEMERAL] : weights;
+    const cm_memory    *m = cm_device_memory(device, kept->memory);
     if (m && m->place != CM_PLACE_HOST) return m;
     m = NULL;
     for (int32_t i = 0; i < device->n_memories; i++) {
@@ -118,7 +121,7 @@ const cm_memory *cm_device_main_memory(const cm_device *device)
     return m;
 }
 
-/* ---- links, prices, fits ------------------------------------------------------------------------------------------ */
+/* ---- links, prices, fits ---------------------------------------------------------------------------------------- */
 
 /* "NUMBER_OF things, and the n-th of them": two functions per list. */
 #define LIST(type, plural, singular, items, count)                                                                     \

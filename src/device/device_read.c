@@ -13,8 +13,12 @@ static const char *const precision_names[CM_PRECISIONS] = {"", "fp32", "tf32", "
 static const struct {
     const char *group, *key;
 } quantities[CM_QUANTITIES] = {
-    [CM_CORES] = {NULL, "cores"},         [CM_CLOCK_HZ] = {NULL, "clock_hz"}, [CM_ONCHIP_WEIGHT] = {NULL, "onchip_weight"},
-    [CM_LAUNCH_S] = {NULL, "launch"},     [CM_COMPILE_S] = {NULL, "compile"}, [CM_TDP_W] = {"power", "tdp"},
+    [CM_CORES] = {NULL, "cores"},
+    [CM_CLOCK_HZ] = {NULL, "clock_hz"},
+    [CM_ONCHIP_WEIGHT] = {NULL, "onchip_weight"},
+    [CM_LAUNCH_S] = {NULL, "launch"},
+    [CM_COMPILE_S] = {NULL, "compile"},
+    [CM_TDP_W] = {"power", "tdp"},
     [CM_TYPICAL_W] = {"power", "typical"},
 };
 
@@ -126,7 +130,7 @@ static void read_batches(cm_device *d)
         d->batches[i] = (int64_t)json_number_value(json_array_get(array, (size_t)i));
 }
 
-/* ---- fits --------------------------------------------------------------------------------------------------------- */
+/* ---- fits ------------------------------------------------------------------------------------------------------- */
 
 /* A number, or a list of them. */
 static cm_parameter parameter_of(cm__ctx *ctx, const char *name, const json_t *value)
@@ -171,7 +175,7 @@ static void read_fits(cm_device *d)
     for (int32_t i = 0; i < d->n_fits; i++) d->fits[i] = fit_of(d->ctx, json_array_get(array, (size_t)i));
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------------------------- */
+/* ---- the whole -------------------------------------------------------------------------------------------------- */
 
 static void release(void *device) { free(((cm_device *)device)->profile); }
 

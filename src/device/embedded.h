@@ -5,14 +5,14 @@
 
 #include "centimani.h"
 
-/* One JSON text; a profile's long members are a second one, which lists of devices need not parse. */
+/* One JSON text; a device has a second one, of what a list of devices shows, without its origin. */
 typedef struct cm__embedded_profile {
     const char *id;
     bool        abstract;
     const char *text;
     size_t      text_size;
-    const char *details;
-    size_t      details_size;
+    const char *brief; /* NULL: none */
+    size_t      brief_size;
 } cm__embedded_profile;
 
 extern const cm__embedded_profile cm__embedded_devices[], cm__embedded_clusters[], cm__embedded_schemas[];

@@ -28,7 +28,8 @@ static size_t size_of_regular(cm__ctx *ctx, int fd)
     if (fstat(fd, &s)) cm__fail(ctx, CM_ERR_IO, "%s", strerror(errno));
     if (!S_ISREG(s.st_mode)) cm__fail(ctx, CM_ERR_IO, "not a regular file");
     if (s.st_size == 0) cm__fail(ctx, CM_ERR_FORMAT, "the file is empty");
-    if (s.st_size > SIZE_MAX_BYTES) cm__fail(ctx, CM_ERR_LIMIT, "%lld bytes are too many for a profile", (long long)s.st_size);
+    if (s.st_size > SIZE_MAX_BYTES)
+        cm__fail(ctx, CM_ERR_LIMIT, "%lld bytes are too many for a profile", (long long)s.st_size);
     return (size_t)s.st_size;
 }
 

@@ -5,7 +5,7 @@
  * tiles      Matrix products and convolutions. The library picks, of a few tile shapes and splits of K, the fastest;
  *            tiles run in waves of S; a tile costs its FLOP at a fraction of a core's peak, a fill of the pipeline and
  *            a start; all cores load their operands through the shared cache. A last wave that is not full costs a
- *            full one, smoothed as far as the data say.
+ *            full one, smoothed as far as the data say. Power slows cores the busier they are and the longer it lasts.
  * attention  Blocks of queries in waves over the cores, each passing over the keys; a causal mask halves the keys on
  *            average, but the last block has them all.
  * stream     Elementwise: bytes at a fraction of the memory's bandwidth, faster what fits into the cache.
@@ -40,12 +40,14 @@ static const struct {
                   {256, 64}, {64, 256}, {256, 128}, {128, 256}, {192, 128}, {128, 192}, {256, 256}};
 static const double splits[] = {1, 2, 4, 8, 16};
 
-enum { T_OVERHEAD, T_MEMORY, T_START, T_SMOOTHING, T_SHARPNESS, T_CACHE, T_REDUCE, T_FILL, T_EFFICIENCY };
+enum { T_OVERHEAD, T_MEMORY, T_START, T_SMOOTHING, T_SHARPNESS, T_CACHE, T_REDUCE, T_FILL, T_SUSTAINED, T_HEATED, T_HEATING, T_EFFICIENCY };
 static const cm__parameter_row tile_rows[] = {
     {"overhead_s", CM__POSITIVE, 1, {3e-6}},       {"memory_fraction", CM__FRACTION, 1, {0.8}},
     {"tile_start_s", CM__POSITIVE, 1, {8e-7}},     {"wave_smoothing", CM__FRACTION, 1, {0.3}},
     {"sharpness", CM__ABOVE_ONE, 1, {4}},          {"cache_bytes_s", CM__POSITIVE, 1, {9e12}},
     {"reduce_s", CM__POSITIVE, 1, {3e-6}},         {"fill_k", CM__POSITIVE, 1, {50}},
+    {"sustained_fraction", CM__FRACTION, 1, {0.85}}, {"heated_fraction", CM__FRACTION, 1, {0.95}},
+    {"heating_s", CM__POSITIVE, 1, {1e-3}},
     {"tile_efficiency", CM__FRACTION, TILES, {.3, .4, .4, .55, .5, .5, .65, .65, .75, .7, .7, .8, .8, .75, .75, .8}},
 };
 
@@ -67,14 +69,17 @@ static double tiles_time(const double *p, const cm__work *w, const cm__ceilings 
             best = fmin(best, total);
         }
     }
+    double busy = fmin(1, w->flop / c->peak_flop_s / best); /* power: the busier the cores, the slower their clock */
+    best *= 1 + (1 / p[T_SUSTAINED] - 1) * busy * busy;
+    best *= 1 + (1 / p[T_HEATED] - 1) * best / (best + p[T_HEATING]); /* and the longer they are */
     return p[T_OVERHEAD] + p_norm(best, memory_s, p[T_SHARPNESS]);
 }
 
 /* ---- attention -------------------------------------------------------------------------------------------------- */
 
 #define QUERY_BLOCKS 3
-#define WIDTHS 5
-static const double query_block[QUERY_BLOCKS] = {64, 128, 256}, width_up_to[WIDTHS] = {64, 96, 128, 192, INFINITY};
+#define WIDTHS 7
+static const double query_block[QUERY_BLOCKS] = {64, 128, 256}, width_up_to[WIDTHS] = {64, 72, 80, 96, 128, 192, INFINITY};
 
 enum { A_OVERHEAD, A_MEMORY, A_START, A_SMOOTHING, A_SHARPNESS, A_KEY, A_BLOCK, A_WIDTH = A_BLOCK + QUERY_BLOCKS };
 static const cm__parameter_row attention_rows[] = {
@@ -82,7 +87,7 @@ static const cm__parameter_row attention_rows[] = {
     {"block_start_s", CM__POSITIVE, 1, {1e-6}}, {"wave_smoothing", CM__FRACTION, 1, {0.5}},
     {"sharpness", CM__ABOVE_ONE, 1, {2}},       {"key_s", CM__POSITIVE, 1, {1e-10}},
     {"block_efficiency", CM__FRACTION, QUERY_BLOCKS, {.6, .6, .6}},
-    {"width_efficiency", CM__FRACTION, WIDTHS, {.8, .8, .9, .8, .7}},
+    {"width_efficiency", CM__FRACTION, WIDTHS, {.8, .7, .7, .8, .9, .8, .7}},
 };
 
 static double attention_time(const double *p, const cm__work *w, const cm__ceilings *c)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* locate.c - finds a path in a JSON text by walking its tokens; the text has been parsed before, so it is well formed. */
+/* locate.c - finds a path in a JSON text by walking its tokens; the text was parsed before, so it is well formed. */
 #include "device/locate.h"
 
 #include <stdio.h>

@@ -2,7 +2,6 @@
 /* profile.c - a profile by id or path: parsed, merged with its bases, and checked where it is not built in. */
 #include "device/profile.h"
 
-#include <errno.h>
 #include <string.h>
 #include "base/text.h"
 #include "device/file.h"
@@ -10,7 +9,7 @@
 
 #define BASES_MAX 8
 
-/* ---- what is built in --------------------------------------------------------------------------------------------- */
+/* ---- what is built in ------------------------------------------------------------------------------------------- */
 
 static const struct {
     const cm__embedded_profile *rows;
@@ -42,7 +41,7 @@ int32_t cm__profiles(cm__profile_kind kind)
     return count;
 }
 
-/* ---- trees -------------------------------------------------------------------------------------------------------- */
+/* ---- trees ------------------------------------------------------------------------------------------------------ */
 
 static void drop(void *slot) { json_decref(*(json_t **)slot); }
 
@@ -72,28 +71,27 @@ void cm__json_merge(cm__ctx *ctx, json_t *tree, const json_t *over)
     if (failed) cm__fail(ctx, CM_ERR_MEMORY, "out of memory for a profile");
 }
 
-static json_t *parse(cm__ctx *ctx, const cm__origin *origin)
+static json_t *parse(cm__ctx *ctx, const cm__origin *origin, size_t flags)
 {
     json_error_t error;
     json_t     **tree = cm__json_slot(ctx);
-    *tree = json_loadb(origin->text, origin->size, origin->file ? JSON_REJECT_DUPLICATES : 0, &error);
+    *tree = json_loadb(origin->text, origin->size, flags, &error);
     ctx->file = origin->file;
     if (*tree) return *tree;
-    if (json_error_code(&error) == json_error_out_of_memory) cm__fail(ctx, CM_ERR_MEMORY, "out of memory for a profile");
+    if (json_error_code(&error) == json_error_out_of_memory)
+        cm__fail(ctx, CM_ERR_MEMORY, "out of memory for a profile");
     cm__place(ctx, "line %d, column %d", error.line, error.column);
     cm__fail(ctx, CM_ERR_FORMAT, "not JSON: %s", error.text);
 }
 
 static json_t *parse_embedded(cm__ctx *ctx, const cm__embedded_profile *row, cm__profile_extent extent)
 {
-    json_t *tree = parse(ctx, &(cm__origin){.text = row->text, .size = row->text_size});
-    if (extent == CM__PROFILE_BRIEF || !row->details) return tree;
-    json_t *details = parse(ctx, &(cm__origin){.text = row->details, .size = row->details_size});
-    if (json_object_update(tree, details)) cm__fail(ctx, CM_ERR_MEMORY, "out of memory for a profile");
-    return tree;
+    cm__origin whole = {.text = row->text, .size = row->text_size};
+    cm__origin brief = {.text = row->brief, .size = row->brief_size};
+    return parse(ctx, extent == CM__PROFILE_BRIEF && row->brief ? &brief : &whole, 0);
 }
 
-/* ---- bases -------------------------------------------------------------------------------------------------------- */
+/* ---- bases ------------------------------------------------------------------------------------------------------ */
 
 typedef struct loader {
     cm__ctx           *ctx;
@@ -116,7 +114,7 @@ static void refuse_chain(const loader *l, const cm__origin *origin, const char *
 static json_t *load_file(loader *l, const char *path)
 {
     cm__origin origin = cm__file_read(l->ctx, path);
-    return finish(l, path, &origin, parse(l->ctx, &origin));
+    return finish(l, path, &origin, parse(l->ctx, &origin, JSON_REJECT_DUPLICATES));
 }
 
 static json_t *load_embedded(loader *l, const cm__embedded_profile *row)
@@ -178,7 +176,7 @@ static json_t *finish(loader *l, const char *name, const cm__origin *origin, jso
     return tree;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------------------------- */
+/* ---- the whole -------------------------------------------------------------------------------------------------- */
 
 bool cm__is_path(const char *name)
 {
@@ -202,33 +200,30 @@ noreturn static void unknown(cm__ctx *ctx, cm__profile_kind kind, const char *na
              *meant ? "; did you mean " : "", meant, *meant ? "?" : "");
 }
 
+cm__profile cm__profile_parse(cm__ctx *ctx, cm__profile_kind kind, const cm__origin *origin)
+{
+    loader      l = {.ctx = ctx, .kind = kind};
+    cm__profile profile = {.origin = *origin};
+    const char *name = origin->file ? origin->file : "this text";
+    profile.tree = finish(&l, name, origin, parse(ctx, origin, JSON_REJECT_DUPLICATES));
+    ctx->file = NULL;
+    return profile;
+}
+
 cm__profile cm__profile_load(cm__ctx *ctx, cm__profile_kind kind, const char *name, cm__profile_extent extent)
 {
-    loader      l = {.ctx = ctx, .kind = kind, .extent = extent};
-    cm__profile profile = {0};
+    loader l = {.ctx = ctx, .kind = kind, .extent = extent};
     if (cm__is_path(name)) {
-        profile.origin = cm__file_read(ctx, name);
-        profile.tree = finish(&l, profile.origin.file, &profile.origin, parse(ctx, &profile.origin));
-        ctx->file = NULL;
-        return profile;
+        cm__origin origin = cm__file_read(ctx, name);
+        return cm__profile_parse(ctx, kind, &origin);
     }
     const cm__embedded_profile *row = cm__profile_find(kind, name);
     if (!row) unknown(ctx, kind, name);
-    profile.tree = load_embedded(&l, row);
-    return profile;
+    return (cm__profile){.tree = load_embedded(&l, row)};
 }
 
-cm__profile cm__profile_parse(cm__ctx *ctx, cm__profile_kind kind, const char *file, const char *text, size_t size)
+cm__profile_kind cm__profile_kind_of(cm__ctx *ctx, const cm__origin *origin)
 {
-    loader      l = {.ctx = ctx, .kind = kind};
-    cm__profile profile = {.origin = {file, text, size}};
-    profile.tree = finish(&l, file ? file : "this text", &profile.origin, parse(ctx, &profile.origin));
-    return profile;
-}
-
-cm__profile_kind cm__profile_kind_of(cm__ctx *ctx, const char *path)
-{
-    cm__origin    origin = cm__file_read(ctx, path);
-    const json_t *tree = parse(ctx, &origin);
+    const json_t *tree = parse(ctx, origin, JSON_REJECT_DUPLICATES);
     return json_object_get(tree, "device") || json_object_get(tree, "tiers") ? CM__PROFILE_CLUSTER : CM__PROFILE_DEVICE;
 }

@@ -15,7 +15,7 @@ typedef enum cm__profile_kind { CM__PROFILE_DEVICE, CM__PROFILE_CLUSTER, CM__PRO
 
 typedef enum cm__profile_extent {
     CM__PROFILE_FULL,
-    CM__PROFILE_BRIEF,   /* a built-in one without its details */
+    CM__PROFILE_BRIEF,   /* a built-in device, and of it what lists show */
     CM__PROFILE_CHECKED, /* built-in ones are checked as the user's are */
 } cm__profile_extent;
 
@@ -26,10 +26,10 @@ typedef struct cm__profile {
 
 /* A user's profile is checked before it is returned; a built-in one is what the tests have checked. */
 cm__profile cm__profile_load(cm__ctx *ctx, cm__profile_kind kind, const char *name_or_path, cm__profile_extent extent);
-/* The same of a text; `file` is what errors name and where bases are looked for beside. NULL: built-in bases only. */
-cm__profile cm__profile_parse(cm__ctx *ctx, cm__profile_kind kind, const char *file, const char *text, size_t size);
-/* The kind a user's file is of. */
-cm__profile_kind cm__profile_kind_of(cm__ctx *ctx, const char *path);
+/* The same of a text. Its file is what errors name and where bases are looked for beside; NULL: built-in bases only. */
+cm__profile cm__profile_parse(cm__ctx *ctx, cm__profile_kind kind, const cm__origin *origin);
+/* The kind a text is of, by the members only clusters have. */
+cm__profile_kind cm__profile_kind_of(cm__ctx *ctx, const cm__origin *origin);
 
 bool cm__is_path(const char *name_or_path);
 /* A built-in one by its id; NULL: none. */
@@ -48,8 +48,5 @@ void cm__profile_numbers(const json_t *value, const cm__step *path, cm__number_v
 json_t **cm__json_slot(cm__ctx *ctx);
 /* Merge `over` into `tree`: objects by member, numbers and arrays replaced, null removes. */
 void cm__json_merge(cm__ctx *ctx, json_t *tree, const json_t *over);
-
-/* The profile of the machine the program runs on. */
-json_t *cm__machine_profile(cm__ctx *ctx);
 
 #endif

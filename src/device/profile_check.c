@@ -11,7 +11,7 @@ typedef struct checked {
     const cm__origin *origin;
 } checked;
 
-/* ---- sources ------------------------------------------------------------------------------------------------------ */
+/* ---- sources ---------------------------------------------------------------------------------------------------- */
 
 static void check_source(const checked *c, const json_t *object, const cm__step *path)
 {
@@ -69,7 +69,7 @@ void cm__profile_numbers(const json_t *value, const cm__step *path, cm__number_v
     }
 }
 
-/* ---- devices ------------------------------------------------------------------------------------------------------ */
+/* ---- devices ---------------------------------------------------------------------------------------------------- */
 
 static bool has_memory(const json_t *tree, const char *name)
 {
@@ -109,7 +109,7 @@ static void check_device(const checked *c)
     if (!abstract || json_object_get(c->tree, "memory")) check_placement(c);
 }
 
-/* ---- clusters ----------------------------------------------------------------------------------------------------- */
+/* ---- clusters --------------------------------------------------------------------------------------------------- */
 
 static void check_cluster(const checked *c)
 {

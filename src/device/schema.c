@@ -29,7 +29,7 @@ static void check(const subject *s);
 
 #define REFUSE(s, ...) cm__refuse((s)->checker->ctx, (s)->checker->origin, (s)->path, __VA_ARGS__)
 
-/* ---- values as words --------------------------------------------------------------------------------------------- */
+/* ---- values as words -------------------------------------------------------------------------------------------- */
 
 static const char *shown(const subject *s, const json_t *value)
 {
@@ -59,13 +59,13 @@ static bool is_number_with_unit(const json_t *schema)
     return json_object_get(members, "value") && json_object_get(members, "unit");
 }
 
-/* ---- keywords ---------------------------------------------------------------------------------------------------- */
+/* ---- keywords --------------------------------------------------------------------------------------------------- */
 
 static bool has_type(const json_t *value, const char *type)
 {
     if (strcmp(type, "number") == 0) return json_is_number(value);
     if (strcmp(type, "integer") == 0)
-        return json_is_integer(value) || (json_is_real(value) && floor(json_real_value(value)) == json_real_value(value));
+        return json_is_number(value) && floor(json_number_value(value)) == json_number_value(value);
     if (strcmp(type, "string") == 0) return json_is_string(value);
     if (strcmp(type, "object") == 0) return json_is_object(value);
     if (strcmp(type, "array") == 0) return json_is_array(value);
@@ -128,7 +128,8 @@ static void check_min_length(const subject *s, const json_t *limit)
 static void check_min_properties(const subject *s, const json_t *limit)
 {
     if (json_is_object(s->value) && (json_int_t)json_object_size(s->value) < json_integer_value(limit))
-        REFUSE(s, "%zu members, expected %lld or more", json_object_size(s->value), (long long)json_integer_value(limit));
+        REFUSE(s, "%zu members, expected %lld or more", json_object_size(s->value),
+               (long long)json_integer_value(limit));
 }
 
 static void check_pattern(const subject *s, const json_t *pattern)
@@ -222,12 +223,12 @@ static const struct {
 static const json_t *resolved(const subject *s)
 {
     static const char prefix[] = "#/definitions/";
-    const json_t     *schema = s->schema;
+    const json_t     *schema = s->schema, *definitions = json_object_get(s->checker->root, "definitions");
     for (int hops = 0; hops < DEPTH_MAX; hops++) {
         const char *ref = json_string_value(json_object_get(schema, "$ref"));
         if (!ref) return schema;
         bool local = strncmp(ref, prefix, sizeof prefix - 1) == 0;
-        schema = local ? json_object_get(json_object_get(s->checker->root, "definitions"), ref + sizeof prefix - 1) : NULL;
+        schema = local ? json_object_get(definitions, ref + sizeof prefix - 1) : NULL;
         if (!schema) REFUSE(s, "the schema refers to '%s', which it does not define", ref);
     }
     REFUSE(s, "the schema's references go in a circle");

@@ -87,18 +87,18 @@ static void binary_work(const row *r, cm__work *w) { elements(r, w, 2); }
 static const struct {
     const char *op, *form;
     void (*work)(const row *, cm__work *);
-    int dims; /* that must be there */
+    unsigned needed; /* bit i: di must be there */
 } operators[] = {
-    {"gemm", "tiles", gemm_work, 4},           {"linear", "tiles", gemm_work, 4},     {"bmm", "tiles", gemm_work, 4},
-    {"conv2d", "tiles", conv_work, 5},         {"conv2d_full", "tiles", conv_full_work, 7},
-    {"attention", "attention", attention_full_work, 5}, {"attention_full", "attention", attention_full_work, 5},
-    {"attention_causal", "attention", attention_causal_work, 5},
-    {"softmax", "rows", unary_work, 2},        {"layernorm", "rows", unary_work, 2},
-    {"add", "stream", binary_work, 1},         {"mul", "stream", binary_work, 1},     {"sub", "stream", binary_work, 1},
-    {"div", "stream", binary_work, 1},         {"pow", "stream", binary_work, 1},     {"addu", "stream", unary_work, 1},
-    {"mulu", "stream", unary_work, 1},         {"divu", "stream", unary_work, 1},     {"powu", "stream", unary_work, 1},
-    {"relu", "stream", unary_work, 1},         {"gelu", "stream", unary_work, 1},     {"tanh", "stream", unary_work, 1},
-    {"sigmoid", "stream", unary_work, 1},      {"copy", "stream", unary_work, 1},     {"cast", "stream", unary_work, 1},
+    {"gemm", "tiles", gemm_work, 0xe},           {"linear", "tiles", gemm_work, 0xe},     {"bmm", "tiles", gemm_work, 0xe},
+    {"conv2d", "tiles", conv_work, 0x1f},         {"conv2d_full", "tiles", conv_full_work, 0x7f},
+    {"attention", "attention", attention_full_work, 0x17}, {"attention_full", "attention", attention_full_work, 0x17},
+    {"attention_causal", "attention", attention_causal_work, 0x17},
+    {"softmax", "rows", unary_work, 0x3},        {"layernorm", "rows", unary_work, 0x3},
+    {"add", "stream", binary_work, 0x1},         {"mul", "stream", binary_work, 0x1},     {"sub", "stream", binary_work, 0x1},
+    {"div", "stream", binary_work, 0x1},         {"pow", "stream", binary_work, 0x1},     {"addu", "stream", unary_work, 0x1},
+    {"mulu", "stream", unary_work, 0x1},         {"divu", "stream", unary_work, 0x1},     {"powu", "stream", unary_work, 0x1},
+    {"relu", "stream", unary_work, 0x1},         {"gelu", "stream", unary_work, 0x1},     {"tanh", "stream", unary_work, 0x1},
+    {"sigmoid", "stream", unary_work, 0x1},      {"copy", "stream", unary_work, 0x1},     {"cast", "stream", unary_work, 0x1},
 };
 
 double cm__dtype_bytes(const char *dtype)
@@ -218,7 +218,7 @@ static void add_row(reader *in, cm__timings *t, cm__map *index, const cm__span *
         if (f[D0 + i].length == 0) r.d[i] = NAN;
         else if (!cm__parse_real(f[D0 + i], &r.d[i]) || r.d[i] < 0 || r.d[i] > 1e12)
             cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: d%d is no size", in->line, i);
-        if (i < operators[o].dims && isnan(r.d[i])) cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: %s without d%d", in->line, operators[o].op, i);
+        if (operators[o].needed >> i & 1 && isnan(r.d[i])) cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: %s without d%d", in->line, operators[o].op, i);
     }
     if (!cm__parse_real(f[LATENCY], &ms) || ms <= 0 || ms * 1e-3 > TIME_MAX_S)
         cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: latency_ms is no time", in->line);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- names -------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------ */
 
 const char *const cm__style_names[CM_STYLES] = {[CM_STYLE_KERNELS] = "kernel-by-kernel",
                                                 [CM_STYLE_SECTIONS] = "dataflow-sections",
@@ -33,9 +33,12 @@ int cm__index_of(const char *text, const char *const *names, int count)
     return 0;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------- */
+/* ---- values ----------------------------------------------------------------------------------------------------- */
 
-const char *cm__text_at(const json_t *object, const char *key) { return json_string_value(json_object_get(object, key)); }
+const char *cm__text_at(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
 
 cm_number cm__number_at(const json_t *object, const char *key, const json_t *sources)
 {
@@ -69,8 +72,9 @@ cm_link cm__link_of(const json_t *link, const json_t *sources)
 
 cm__links cm__links_of(cm__ctx *ctx, const json_t *array, const json_t *sources)
 {
-    cm__links list = {cm__alloc_array(ctx, json_array_size(array), sizeof *list.items), (int32_t)json_array_size(array)};
-    for (int32_t i = 0; i < list.count; i++) list.items[i] = cm__link_of(json_array_get(array, (size_t)i), sources);
+    int32_t   count = (int32_t)json_array_size(array);
+    cm__links list = {cm__alloc_array(ctx, (size_t)count, sizeof *list.items), count};
+    for (int32_t i = 0; i < count; i++) list.items[i] = cm__link_of(json_array_get(array, (size_t)i), sources);
     return list;
 }
 
@@ -95,7 +99,10 @@ cm__sources cm__sources_of(cm__ctx *ctx, const json_t *sources)
     const char *key;
     json_t     *s;
     json_object_foreach((json_t *)(uintptr_t)sources, key, s)
-        list.items[list.count++] = (cm_source){key, cm__text_at(s, "title"), cm__text_at(s, "where"), cm__text_at(s, "date")};
+        list.items[list.count++] = (cm_source){.key = key,
+                                                .title = cm__text_at(s, "title"),
+                                                .where = cm__text_at(s, "where"),
+                                                .date = cm__text_at(s, "date")};
     return list;
 }
 

@@ -21,7 +21,7 @@ static cm_poly bytes_touched(const cm_graph *g, int32_t tensor)
 {
     const cm_tensor *t = cm__t(g, tensor), *base = cm__t(g, t->storage);
     cm_poly          own = cm_tensor_bytes(t), stored = cm_tensor_bytes(base);
-    return cm_poly_at(&stored, 1) < cm_poly_at(&own, 1) ? stored : own;
+    return cm__poly_larger(&own, &stored) ? stored : own;
 }
 
 #define REPEATS_LOOKED_FOR 64 /* x * x, x + x: not among thousands of inputs */

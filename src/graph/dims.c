@@ -80,6 +80,8 @@ cm_poly cm__poly_product(const cm_dim *dims, int32_t count)
     return p;
 }
 
+bool cm__poly_larger(const cm_poly *a, const cm_poly *b) { return cm_poly_at(a, 1e6) > cm_poly_at(b, 1e6); }
+
 double cm_poly_at(const cm_poly *poly, double batch)
 {
     double sum = 0;

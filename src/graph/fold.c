@@ -58,7 +58,10 @@ void cm__fold_cast(cm_graph *g, cm_node *n)
         if (from_float == to_float) value[i] = v;
         else if (to_float) value[i].f = (double)v.i.fixed;
         else value[i].i = cm__fixed(to == CM_BOOL ? v.f != 0 : (int64_t)v.f);
-        if (!from_float && to == CM_BOOL) value[i].i = cm__fixed(v.i.per_batch || v.i.fixed);
+        if (!from_float && to == CM_BOOL) {
+            if (v.i.per_batch && v.i.fixed < 0) return; /* zero for one batch size */
+            value[i].i = cm__fixed(v.i.per_batch || v.i.fixed);
+        }
     }
     finish(g, n, 0, value);
 }
@@ -276,7 +279,7 @@ void cm__fold_transpose(cm_graph *g, cm_node *n)
 /* Where a slice begins, clamped into the dimension as the shape rule does. */
 static int64_t slice_first(int64_t start, int64_t size, int64_t step)
 {
-    if (start < 0) start = start < -size ? (step < 0 ? -1 : 0) : start + size;
+    if (start < 0) start = start < -size ? 0 : start + size;
     return step < 0 && start >= size ? size - 1 : start;
 }
 

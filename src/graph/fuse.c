@@ -58,6 +58,14 @@ int32_t cm__scaled_input(const cm__fuser *f, int32_t node)
     return -1;
 }
 
+double cm__scale_of(const cm__fuser *f, int32_t node)
+{
+    const cm_node *n = &f->g->nodes[node];
+    double         c = 0;
+    if (!cm__is_number(f, n->inputs[1], &c)) cm__is_number(f, n->inputs[0], &c);
+    return n->op == CM_OP_DIV ? 1 / c : c;
+}
+
 bool cm__comes_from(const cm__fuser *f, int32_t tensor, int32_t ancestor, int depth)
 {
     if (tensor == ancestor) return true;

@@ -24,6 +24,8 @@ bool    cm__is_number(const cm__fuser *f, int32_t tensor, double *value); /* one
 int32_t cm__other_input(const cm_node *n, int32_t tensor);                /* of two; -1: not one of them */
 /* x where node is x * c or x / c with a known c; -1 otherwise. */
 int32_t cm__scaled_input(const cm__fuser *f, int32_t node);
+/* c where node is x * c, 1 / c where it is x / c. */
+double  cm__scale_of(const cm__fuser *f, int32_t node);
 bool    cm__comes_from(const cm__fuser *f, int32_t tensor, int32_t ancestor, int depth);
 
 bool    cm__same_shape(const cm_tensor *a, const cm_tensor *b);

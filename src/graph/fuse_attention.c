@@ -28,7 +28,7 @@ static int32_t past_nan_guard(const cm__fuser *f, int32_t p)
 {
     int32_t where = -1;
     bool    tested = false;
-    if (p >= f->tensors) return -1;
+    if (p >= f->tensors || f->returned[p]) return -1;
     int32_t first = f->uses.first[p];
     if (f->uses.first[p + 1] - first != 2) return -1;
     for (int32_t u = first; u < first + 2; u++) {
@@ -88,7 +88,7 @@ static int32_t find_product(const cm__fuser *f, int32_t scores, match *m)
 {
     for (int step = 0; step < CHAIN; step++) {
         int32_t node = cm__t(f->g, scores)->producer, scaled;
-        if (node < 0) return -1;
+        if (node < 0 || cm__only_reader(f, scores) < 0) return -1; /* scores that others read must be there */
         const cm_node *n = &f->g->nodes[node];
         if (n->op == CM_OP_MATMUL) return node;
         if (n->op == CM_OP_CAST) scores = n->inputs[0];
@@ -217,11 +217,17 @@ static mask_kind trace_mask(const cm__fuser *f, int32_t tensor, bool *causal)
 
 /* ---- the operator ----------------------------------------------------------------------------------------------- */
 
+static bool over_keys(const cm__fuser *f, const cm_node *n)
+{
+    int64_t axis = cm__attr_int(n, CM_ATTR_AXIS, -1);
+    return axis == -1 || axis == cm__in(f->g, n, 0)->rank - 1;
+}
+
 void cm__fuse_attention(cm__fuser *f, int32_t node)
 {
     const cm_node *n = &f->g->nodes[node];
     match          m = {.mask = -1, .turn = -1};
-    if (n->op != CM_OP_SOFTMAX || !find_v(f, n->outputs[0], &m)) return;
+    if (n->op != CM_OP_SOFTMAX || !over_keys(f, n) || !find_v(f, n->outputs[0], &m)) return;
     int32_t product = find_product(f, n->inputs[0], &m);
     if (product < 0) return;
     m.q = past_scale(f, f->g->nodes[product].inputs[0], &m.q_scaled);

@@ -18,7 +18,7 @@ static void elementwise(cm__backward *b, const cm_node *n, int32_t input, const 
     int32_t inputs[8] = {dy_of(b, n)}, count = 1, like;
     for (int32_t i = 0; i < n_kept; i++) inputs[count++] = kept[i];
     cm_poly dy = cm_tensor_elements(cm__t(b->g, inputs[0])), x = cm_tensor_elements(cm__t(b->g, n->inputs[input]));
-    like = cm_poly_at(&dy, 1) > cm_poly_at(&x, 1) ? inputs[0] : n->inputs[input]; /* broadcast: computed wide, summed by give */
+    like = cm__poly_larger(&dy, &x) ? inputs[0] : n->inputs[input]; /* broadcast: computed wide, summed by give */
     cm__give(b, n, n->inputs[input], cm__back(b, n, CM_OP_ELEMENTWISE_GRAD, like, inputs, count));
 }
 

@@ -153,6 +153,7 @@ cm_poly cm__poly_add(cm_poly a, cm_poly b);
 cm_poly cm__poly_mul(cm_poly a, cm_poly b); /* terms past B^3 are dropped: graphs with them are refused earlier */
 cm_poly cm__poly_scale(cm_poly a, double factor);
 cm_poly cm__poly_product(const cm_dim *dims, int32_t count);
+bool    cm__poly_larger(const cm_poly *a, const cm_poly *b); /* at batch sizes beyond the first few */
 const char *cm__dims_text(const cm_graph *g, const cm_tensor *t); /* "[B, 3, 224, 224]" */
 
 /* ---- passes over a graph, in the order they run ----------------------------------------------------------------- */

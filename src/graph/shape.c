@@ -202,8 +202,11 @@ void cm__shape_top_k(cm_graph *g, cm_node *n)
     int64_t          k;
     cm_dim           dims[CM__RANK_MAX];
     if (cm__int_list(g, n, CM_ATTR_K, 1, &k, 1) != 1) cm__fail(g->ctx, CM_ERR_FORMAT, "TopK without k");
+    int32_t axis = cm__axis(g, cm__attr_int(n, CM_ATTR_AXIS, -1), x->rank);
+    if (!x->dims[axis].per_batch && k > x->dims[axis].fixed)
+        cm__fail(g->ctx, CM_ERR_FORMAT, "the %lld largest of %s", (long long)k, cm__dims_text(g, x));
     memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
-    dims[cm__axis(g, cm__attr_int(n, CM_ATTR_AXIS, -1), x->rank)] = cm__fixed(k);
+    dims[axis] = cm__fixed(k);
     int32_t rank = x->rank;
     cm__set_output(g, n, 0, x->dtype, rank, dims);
     cm__set_output(g, n, 1, CM_INT64, rank, dims);

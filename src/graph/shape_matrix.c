@@ -41,8 +41,9 @@ void cm__shape_gemm(cm_graph *g, cm_node *n)
     if (cm__has(n, 2)) {
         cm_dim           out[CM__RANK_MAX];
         const cm_tensor *c = cm__in(g, n, 2);
-        if (cm__broadcast(g, rank, dims, c->rank, c->dims, out) != rank)
-            cm__fail(g->ctx, CM_ERR_FORMAT, "bias %s has more dimensions than the product", cm__dims_text(g, c));
+        bool fits = cm__broadcast(g, rank, dims, c->rank, c->dims, out) == rank;
+        for (int32_t i = 0; fits && i < rank; i++) fits = cm__dim_same(out[i], dims[i]);
+        if (!fits) cm__fail(g->ctx, CM_ERR_FORMAT, "bias %s is larger than the product", cm__dims_text(g, c));
     }
     cm__set_output(g, n, 0, product_type(g, n), rank, dims);
 }
@@ -113,7 +114,10 @@ static void einsum_bind(cm_graph *g, const cm_tensor *t, const einsum_terms *ter
         bool dotted = term->ellipsis >= 0 && i >= term->ellipsis && i < term->ellipsis + extra;
         int  label = dotted ? 52 + CM__RANK_MAX - extra + i - term->ellipsis
                             : term->labels[term->ellipsis >= 0 && i >= term->ellipsis + extra ? i - extra : i];
-        if (cm__dim_is(sizes[label], 0) || cm__dim_is(sizes[label], 1)) sizes[label] = t->dims[i];
+        bool open = cm__dim_is(sizes[label], 0) || cm__dim_is(sizes[label], 1);
+        if (!open && !cm__dim_same(sizes[label], t->dims[i]) && !cm__dim_is(t->dims[i], 1))
+            cm__fail(g->ctx, CM_ERR_FORMAT, "a letter of the equation has two sizes, one in %s", cm__dims_text(g, t));
+        if (open) sizes[label] = t->dims[i];
     }
     if (extra > *spare) *spare = extra;
 }
@@ -146,6 +150,7 @@ void cm__shape_einsum(cm_graph *g, cm_node *n)
         for (int32_t k = 0; k < term.count; k++) uses[term.labels[k]]++;
         if (at < eq->count && eq->ints[at] == ',') at++;
     }
+    if (at > 0 && eq->ints[at - 1] == ',') cm__fail(g->ctx, CM_ERR_FORMAT, "the equation has more terms than inputs");
     if (at < eq->count) {
         einsum_read(g, eq, at + 2, &term);
     } else { /* no "->": letters used once, in order */
@@ -260,7 +265,7 @@ void cm__shape_attention(cm_graph *g, cm_node *n)
     heads_of(g, n, k, CM_ATTR_KV_NUM_HEADS, dk);
     heads_of(g, n, v, CM_ATTR_KV_NUM_HEADS, dv);
     cm_dim ratio;
-    if (!cm__dim_same(dq[3], dk[3]) || !cm__dim_same(dk[2], dv[2]) || !cm__dim_same(dk[1], dv[1]) ||
+    if (!cm__dim_same(dq[3], dk[3]) || !cm__dim_same(dk[2], dv[2]) || !cm__dim_same(dk[1], dv[1]) || !cm__dim_same(dq[0], dk[0]) || !cm__dim_same(dk[0], dv[0]) ||
         !cm__dim_div(dq[1], dk[1], &ratio))
         cm__fail(g->ctx, CM_ERR_FORMAT, "attention of %s, %s, %s", cm__dims_text(g, q), cm__dims_text(g, k), cm__dims_text(g, v));
     cm_dim   scores[3] = {dq[0], dq[1], dq[2]}, wide = cm__dim_mul(g, dq[1], dv[3]);
@@ -286,7 +291,8 @@ void cm__shape_rnn(cm_graph *g, cm_node *n)
     int    cell = n->op == CM_OP_LSTM ? 2 : n->op == CM_OP_GRU;
     bool   batch_first = cm__attr_int(n, CM_ATTR_LAYOUT, 0) != 0;
     cm_dim seq = x->dims[batch_first ? 1 : 0], batch = x->dims[batch_first ? 0 : 1], dirs = w->dims[0], hidden = r->dims[2];
-    if (!cm__dim_same(w->dims[2], x->dims[2]) || !cm__dim_same(w->dims[1], cm__dim_mul(g, hidden, cm__fixed(cells[cell].gates))))
+    cm_dim gates = cm__dim_mul(g, hidden, cm__fixed(cells[cell].gates));
+    if (!cm__dim_same(w->dims[2], x->dims[2]) || !cm__dim_same(w->dims[1], gates) || !cm__dim_same(r->dims[1], gates) || !cm__dim_same(r->dims[0], dirs))
         cm__fail(g->ctx, CM_ERR_FORMAT, "weights %s and %s do not fit %s", cm__dims_text(g, w), cm__dims_text(g, r), cm__dims_text(g, x));
     cm_dtype dtype = cm__widest(g, n, 0, 3);
     cm_dim   reserve[4] = {seq, batch, dirs, cm__dim_mul(g, hidden, cm__fixed(cells[cell].gates + 1))};

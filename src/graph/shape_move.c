@@ -19,7 +19,7 @@ static void cancel(cm_dim *a, int32_t n_a, cm_dim *b, int32_t n_b)
 {
     for (int32_t i = 0; i < n_a; i++)
         for (int32_t j = 0; j < n_b; j++)
-            if (cm__dim_same(a[i], b[j]) && !cm__dim_is(a[i], 1)) {
+            if (cm__dim_same(a[i], b[j]) && !cm__dim_is(a[i], 1) && !cm__dim_is(a[i], 0)) {
                 a[i] = b[j] = cm__fixed(1);
                 break;
             }
@@ -217,6 +217,7 @@ void cm__shape_split(cm_graph *g, cm_node *n)
             cm__fail(g->ctx, CM_ERR_FORMAT, "parts exceed axis %d of %s", axis, cm__dims_text(g, x));
         cm__set_output(g, n, i, x->dtype, rank, dims);
     }
+    if (!cm__dim_is(left, 0)) cm__fail(g->ctx, CM_ERR_FORMAT, "parts do not add up to axis %d of %s", axis, cm__dims_text(g, x));
 }
 
 void cm__shape_concat(cm_graph *g, cm_node *n)
@@ -466,6 +467,7 @@ void cm__shape_size_of(cm_graph *g, cm_node *n) { cm__set_output(g, n, 0, CM_INT
 
 void cm__fold_size_of(cm_graph *g, cm_node *n)
 {
+    if (cm_tensor_elements(cm__in(g, n, 0)).c[2] != 0) return; /* B^2: not a size that is followed */
     cm__num *value = cm__alloc(g->ctx, sizeof *value);
     value->i = product(g, cm__in(g, n, 0)->dims, cm__in(g, n, 0)->rank);
     cm__t(g, n->outputs[0])->value = value;

@@ -2,24 +2,10 @@
 /* train.c - one training step: the forward graph in its precision, a loss, backward, the update. */
 #include "graph/train.h"
 
-static bool has_class(const cm_graph *g, cm_class c)
-{
-    for (int32_t i = 0; i < g->n_nodes; i++)
-        if (cm_node_class(&g->nodes[i]) == c) return true;
-    return false;
-}
-
-/* What a model's own users use: momentum for convolutional networks, AdamW for the rest. */
-static cm_optimizer usual_optimizer(const cm_graph *g)
-{
-    if (g->optimizer != CM_OPTIMIZER_DEFAULT) return g->optimizer;
-    return has_class(g, CM_CLASS_CONV) && !has_class(g, CM_CLASS_ATTENTION) ? CM_OPTIMIZER_MOMENTUM : CM_OPTIMIZER_ADAMW;
-}
-
 static void choose_options(cm_graph *step, const cm_graph *forward, const cm_train_options *o)
 {
     step->precision = o->precision ? o->precision : CM_PRECISION_AMP_BF16;
-    step->optimizer = o->optimizer ? o->optimizer : usual_optimizer(forward);
+    step->optimizer = o->optimizer ? o->optimizer : forward->optimizer;
     step->loss = o->loss ? o->loss : forward->bare_operator ? CM_LOSS_NONE : forward->loss;
     step->bare_operator = forward->bare_operator;
 }
@@ -36,12 +22,29 @@ static void add_training(cm_graph *step, cm_recompute recompute)
     int32_t  outputs = step->n_outputs, loss = cm__add_loss(step, &step->loss);
     int32_t  tensors = step->n_tensors;
     int32_t *gradient = cm__backward_run(step, loss >= 0 ? &loss : step->outputs, loss >= 0 ? 1 : outputs, recompute);
-    if (loss >= 0) cm__output(step, loss); /* beside what the model returned: the script still holds that */
+    if (loss >= 0 && cm__t(step, loss)->producer >= 0 && loss != step->outputs[0]) cm__output(step, loss); /* beside what the model returned: the script still holds that */
     warn_untrained(step, gradient, tensors);
     for (int32_t t = 0; step->bare_operator && t < tensors; t++) /* one operator: the gradients are its result */
         if (gradient[t] >= 0 && cm__t(step, t)->producer < 0) cm__output(step, gradient[t]);
     if (!step->bare_operator) cm__add_update(step, gradient, tensors, step->optimizer);
     step->phase = CM_FORWARD;
+}
+
+/* Without backward nobody reads what is kept for it: frameworks do not write it. */
+static void drop_saved(cm_graph *g)
+{
+    bool *read = cm__alloc_array(g->ctx, (size_t)g->n_tensors, sizeof *read);
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 0; k < g->nodes[i].n_inputs; k++)
+            if (g->nodes[i].inputs[k] >= 0) read[g->nodes[i].inputs[k]] = true;
+    for (int32_t i = 0; i < g->n_outputs; i++) read[g->outputs[i]] = true;
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t o = 1; o < g->nodes[i].n_outputs; o++) {
+            int32_t t = g->nodes[i].outputs[o];
+            if (t < 0 || read[t] || cm__t(g, t)->role != CM_ROLE_SAVED) continue;
+            cm__t(g, t)->producer = -1;
+            ((int32_t *)g->nodes[i].outputs)[o] = -1;
+        }
 }
 
 cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *options, cm_graph **step, cm_diag *diag)
@@ -58,7 +61,8 @@ cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *option
     cm_graph *g = cm__graph_new(ctx, forward->name, forward->source);
     choose_options(g, forward, o);
     cm__lower(g, forward, g->precision, o->inference);
-    if (!o->inference) add_training(g, o->recompute);
+    if (o->inference) drop_saved(g);
+    else add_training(g, o->recompute);
     cm__layout(g);
     cm__cost_all(g); /* before pruning: a backward node's cost is its forward node's */
     cm__prune(g);

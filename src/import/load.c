@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* load.c - whatever names a model, as a forward graph: choose the way in, then the passes every graph goes through. */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
+#include "base/file.h"
 #include "base/text.h"
 #include "import/import.h"
 
@@ -15,55 +13,13 @@
 
 /* ---- files ------------------------------------------------------------------------------------------------------ */
 
-typedef struct mapping {
-    const uint8_t *bytes;
-    size_t         size;
-    int            fd;
-} mapping;
-
-static void release(void *object)
-{
-    mapping *m = object;
-    if (m->bytes) munmap((void *)(uintptr_t)m->bytes, m->size);
-    if (m->fd >= 0) close(m->fd);
-    *m = (mapping){.fd = -1};
-}
-
-static int64_t size_of_regular(cm__ctx *ctx, int fd)
-{
-    struct stat s;
-    if (fstat(fd, &s)) cm__fail(ctx, CM_ERR_IO, "%s", strerror(errno));
-    if (!S_ISREG(s.st_mode)) cm__fail(ctx, CM_ERR_IO, "not a regular file");
-    if (s.st_size == 0) cm__fail(ctx, CM_ERR_FORMAT, "the file is empty");
-    if (s.st_size > ONNX_MAX)
-        cm__fail(ctx, CM_ERR_LIMIT, "%lld bytes: protobuf ends at 2 GiB; export the weights as external data",
-                 (long long)s.st_size);
-    return s.st_size;
-}
-
-/* O_NONBLOCK: opening a FIFO must not wait for its writer. */
-static mapping *map_file(cm__ctx *ctx, const char *path)
-{
-    mapping *m = cm__alloc(ctx, sizeof *m);
-    m->fd = -1;
-    cm__defer(ctx, release, m);
-    m->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (m->fd < 0) cm__fail(ctx, CM_ERR_IO, "%s", strerror(errno));
-    size_t size = (size_t)size_of_regular(ctx, m->fd);
-    void  *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, m->fd, 0);
-    if (bytes == MAP_FAILED) cm__fail(ctx, CM_ERR_IO, "cannot map: %s", strerror(errno));
-    m->bytes = bytes;
-    m->size = size;
-    return m;
-}
-
 static bool ends_with(const char *text, const char *end)
 {
     size_t n = strlen(text), m = strlen(end);
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-static bool starts_as_json(const mapping *m)
+static bool starts_as_json(const cm__mapping *m)
 {
     size_t i = 0;
     while (i < m->size && i < 4096 && strchr(" \t\r\n", m->bytes[i]) && m->bytes[i]) i++;
@@ -81,14 +37,14 @@ static cm_graph *load_file(cm__ctx *ctx, const char *path, const cm_load_options
     ctx->file = cm__text_copy(ctx, path);
     if (ends_with(path, ".cmt.json"))
         cm__fail(ctx, CM_ERR_UNSUPPORTED, "captured traces are not supported yet: use an ONNX file or config.json");
-    mapping    *m = map_file(ctx, path);
-    const char *name = base_name(path);
-    bool        json = starts_as_json(m);
+    cm__mapping *m = cm__file_map(ctx, path, ONNX_MAX, "protobuf ends at 2 GiB; export the weights as external data");
+    const char  *name = base_name(path);
+    bool         json = starts_as_json(m);
     if (json && (int64_t)m->size > CONFIG_MAX)
         cm__fail(ctx, CM_ERR_LIMIT, "%zu bytes are too many for a config.json", m->size);
     cm_graph *g = json ? cm__import_config(ctx, name, (const char *)m->bytes, m->size, o)
                        : cm__import_onnx(ctx, name, m->bytes, m->size, o);
-    release(m);
+    cm__file_unmap(m);
     return g;
 }
 

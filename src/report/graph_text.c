@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_text.c - the graph report for people: what was read, costs by class, the largest nodes, and a verdict. */
 #include <math.h>
-#include <string.h>
 #include "base/text.h"
 #include "report/report.h"
 #include "report/table.h"
 
 #define LABEL_WIDTH 12
-#define NOTE_WIDTH (100 - LABEL_WIDTH - 2)
 #define COUNT(array) ((int32_t)(sizeof(array) / sizeof *(array)))
 
 static const char *const class_words[CM_CLASSES] = {
@@ -20,24 +18,9 @@ static const char *const class_words[CM_CLASSES] = {
 
 /* ---- what was read ---------------------------------------------------------------------------------------------- */
 
-/* "# label       text", broken between words where the line would be too long. */
 static void note(cm__ctx *ctx, FILE *out, const char *label, const char *text)
 {
-    if (!text || !*text) return;
-    const char *rest = cm__printable(ctx, text);
-    size_t      column = 0;
-    fprintf(out, "# %-*s", LABEL_WIDTH, label);
-    while (*rest) {
-        size_t word = strcspn(rest, " ");
-        if (column && column + word > NOTE_WIDTH) {
-            fprintf(out, "\n# %*s", LABEL_WIDTH, "");
-            column = 0;
-        }
-        fprintf(out, "%s%.*s", column ? " " : "", (int)word, rest);
-        column += word + 1;
-        rest += word + strspn(rest + word, " ");
-    }
-    putc('\n', out);
+    cm__print_note(ctx, out, "# ", label, LABEL_WIDTH, text);
 }
 
 static void heading(cm__ctx *ctx, const cm__graph_report *r, FILE *out)

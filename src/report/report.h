@@ -61,11 +61,48 @@ typedef struct cm__models_report {
 cm_status cm__models_report_new(const char *id, cm__models_report **report, cm_diag *diag);
 void      cm__models_report_free(cm__models_report *report);
 
+typedef enum cm__devices_action {
+    CM__DEVICES_LIST, CM__DEVICES_LIST_CLUSTERS, CM__DEVICES_SHOW, CM__DEVICES_CHECK
+} cm__devices_action;
+
+typedef struct cm__devices_request {
+    cm__devices_action action;
+    const char        *name; /* what to show or check */
+} cm__devices_request;
+
+/* One line of the list of devices. */
+typedef struct cm__device_row {
+    const char     *id, *name, *vendor, *device_class;
+    double          peak_flop_s, memory_bytes, bw_bytes_s, tdp_w; /* NAN: not known */
+    const cm_price *price;                                        /* NULL: not known */
+} cm__device_row;
+
+typedef struct cm__cluster_row {
+    const cm_cluster_info *info;
+    double                 node_bw_bytes_s, network_bw_bytes_s; /* NAN: there is no such link */
+} cm__cluster_row;
+
+/* The devices, the clusters, all about one of either, or the check of a file: what was asked for. */
+typedef struct cm__devices_report {
+    cm__ctx            *ctx;
+    cm__devices_request asked;
+    cm__device_row     *devices;
+    cm__cluster_row    *clusters;
+    int32_t             n_devices, n_clusters;
+    const char         *profile;  /* JSON, of what is shown */
+    bool                of_cluster;
+    cm_profile_summary  checked;
+} cm__devices_report;
+
+cm_status cm__devices_report_new(const cm__devices_request *asked, cm__devices_report **report, cm_diag *diag);
+void      cm__devices_report_free(cm__devices_report *report);
+
 /* A NULL function: this format has no such answer. All end through cm__fail() of the context they are given. */
 typedef struct cm__renderer {
     const char *name;
     void (*graph)(cm__ctx *ctx, const cm__graph_report *report, FILE *out);
     void (*models)(cm__ctx *ctx, const cm__models_report *report, FILE *out);
+    void (*devices)(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
     void (*version)(cm__ctx *ctx, FILE *out);
 } cm__renderer;
 
@@ -74,6 +111,8 @@ extern const cm__renderer cm__renderers[CM__FORMATS];
 
 cm_status cm__graph_report_print(const cm__graph_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__models_report_print(const cm__models_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__devices_report_print(const cm__devices_report *report, cm__output_format format, FILE *out,
+                                   cm_diag *diag);
 cm_status cm__version_print(cm__output_format format, FILE *out, cm_diag *diag);
 
 /* ---- shared by the renderers ------------------------------------------------------------------------------------ */
@@ -83,6 +122,9 @@ void cm__graph_json(cm__ctx *ctx, const cm__graph_report *report, FILE *out);
 void cm__graph_csv(cm__ctx *ctx, const cm__graph_report *report, FILE *out);
 void cm__models_text(cm__ctx *ctx, const cm__models_report *report, FILE *out);
 void cm__models_json(cm__ctx *ctx, const cm__models_report *report, FILE *out);
+void cm__devices_text(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
+void cm__devices_show(cm__ctx *ctx, const cm__devices_report *report, FILE *out); /* text, all about one */
+void cm__devices_json(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
 void cm__version_text(cm__ctx *ctx, FILE *out);
 void cm__version_json(cm__ctx *ctx, FILE *out);
 
@@ -104,5 +146,7 @@ const char *cm__node_shape(cm__ctx *ctx, const cm_graph *graph, const cm_node *n
 /* Bytes that would steer a terminal or are not UTF-8 become '?': in place, or in a copy. */
 char       *cm__make_printable(char *text);
 const char *cm__printable(cm__ctx *ctx, const char *text);
+/* "# label       text" after a prefix "# ", broken between words at 100 characters; nothing where there is no text. */
+void cm__print_note(cm__ctx *ctx, FILE *out, const char *prefix, const char *label, int label_width, const char *text);
 
 #endif

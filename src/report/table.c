@@ -72,6 +72,12 @@ const char *cm__cell_si(cm__ctx *ctx, double value)
     return cm__format(ctx, "%s%s", buf, buf[strlen(buf) - 1] == ' ' ? " " : ""); /* digits under digits */
 }
 
+const char *cm__cell_binary(cm__ctx *ctx, double value)
+{
+    char buf[32];
+    return isnan(value) ? "-" : cm__text_copy(ctx, cm__binary(buf, sizeof buf, value));
+}
+
 const char *cm__cell_percent(cm__ctx *ctx, double part, double whole)
 {
     return whole > 0 ? cm__format(ctx, "%.1f", 100 * part / whole) : "-";

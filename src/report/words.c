@@ -3,6 +3,8 @@
 #include <string.h>
 #include "report/report.h"
 
+#define LINE_WIDTH 100
+
 static char *dim_text(cm__ctx *ctx, cm_dim dim)
 {
     if (!dim.per_batch) return cm__format(ctx, "%lld", (long long)dim.fixed);
@@ -51,6 +53,34 @@ char *cm__make_printable(char *text)
         length = 1;
     }
     return text;
+}
+
+/* As much of a word as goes on one line: a long path is broken after a '/'. */
+static size_t piece(const char *word, size_t length, size_t width)
+{
+    if (length <= width) return length;
+    for (size_t i = width; i > 0; i--)
+        if (word[i - 1] == '/') return i;
+    return width;
+}
+
+void cm__print_note(cm__ctx *ctx, FILE *out, const char *prefix, const char *label, int label_width, const char *text)
+{
+    if (!text || !*text) return;
+    const char *rest = cm__printable(ctx, text);
+    size_t      column = 0, width = LINE_WIDTH - strlen(prefix) - (size_t)label_width;
+    fprintf(out, "%s%-*s", prefix, label_width, label);
+    while (*rest) {
+        size_t word = piece(rest, strcspn(rest, " "), width);
+        if (column && column + word > width) {
+            fprintf(out, "\n%s%*s", prefix, label_width, "");
+            column = 0;
+        }
+        fprintf(out, "%s%.*s", column ? " " : "", (int)word, rest);
+        column += word + 1;
+        rest += word + strspn(rest + word, " ");
+    }
+    putc('\n', out);
 }
 
 const char *cm__printable(cm__ctx *ctx, const char *text) { return cm__make_printable(cm__text_copy(ctx, text)); }

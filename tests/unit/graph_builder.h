@@ -272,7 +272,7 @@ static inline bool reads(const cm_node *n, int32_t tensor)
 
 static inline bool reads_name(const cm_node *n, const char *name) { return reads(n, find_tensor(step, name)); }
 
-/* Does a forward tensor of the step live on into backward? */
+/* Does something computed forward live on into backward? Not asked of what is fed or returned: it is held. */
 static inline bool is_kept(const char *name)
 {
     const cm_tensor *t = cm__t(step, find_tensor(step, name));

@@ -29,7 +29,15 @@ static cm_status load_and_train(const char *model, cm_diag *diag)
     return CM_OK;
 }
 
-static void fail_each_allocation(const char *model)
+static cm_status load_device(const char *id, cm_diag *diag)
+{
+    cm_device *device;
+    cm_status  status = cm_device_load(id, &device, diag);
+    if (status == CM_OK) cm_device_free(device);
+    return status;
+}
+
+static void fail_each_allocation(cm_status (*call)(const char *, cm_diag *), const char *argument)
 {
     cm_diag   diag;
     cm_status status = CM_ERR_MEMORY;
@@ -37,44 +45,51 @@ static void fail_each_allocation(const char *model)
     cm__chunk_alloc = failing_alloc;
     for (; status != CM_OK; n++) {
         until_failure = n;
-        status = load_and_train(model, &diag);
+        status = call(argument, &diag);
         if (status == CM_OK) break;
         assert_int_equal(status, CM_ERR_MEMORY);
         assert_int_not_equal(diag.reason[0], 0);
         assert_in_range(n, 0, 100000);
     }
-    assert_in_range(n, 2, 100000); /* each of the two calls allocates */
+    assert_in_range(n, 2, 100000); /* each call allocates its context and more */
     cm__chunk_alloc = malloc;
-    assert_int_equal(load_and_train(model, &diag), CM_OK);
+    assert_int_equal(call(argument, &diag), CM_OK);
 }
 
 static void named(void **state)
 {
     (void)state;
-    fail_each_allocation("gpt2");
+    fail_each_allocation(load_and_train, "gpt2");
 }
 
 static void layers(void **state)
 {
     (void)state;
-    fail_each_allocation("resnet50");
+    fail_each_allocation(load_and_train, "resnet50");
 }
 
 static void described(void **state)
 {
     (void)state;
-    fail_each_allocation("gpt:layers=2,hidden=64,heads=4,seq=32,vocab=1000");
+    fail_each_allocation(load_and_train, "gpt:layers=2,hidden=64,heads=4,seq=32,vocab=1000");
 }
 
 static void one_operator(void **state)
 {
     (void)state;
-    fail_each_allocation("gemm:m=64,n=1760,k=1760");
+    fail_each_allocation(load_and_train, "gemm:m=64,n=1760,k=1760");
+}
+
+static void device(void **state)
+{
+    (void)state;
+    fail_each_allocation(load_device, "nvidia-a100-80g");
+    fail_each_allocation(load_device, "this-machine");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(named), cmocka_unit_test(layers), cmocka_unit_test(described),
-                                       cmocka_unit_test(one_operator)};
+                                       cmocka_unit_test(one_operator), cmocka_unit_test(device)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -196,6 +196,24 @@ TEST(recomputed_tensors_are_not_kept)
     assert_int_equal(step->nodes[again->source].phase, CM_FORWARD);
 }
 
+TEST(recomputed_nodes_belong_to_their_own_layer)
+{
+    recompute(layers(true), CM_RECOMPUTE_FULL);
+    for (int32_t i = 0; i < step->n_nodes; i++) {
+        const cm_node *n = &step->nodes[i];
+        if (n->phase == CM_RECOMPUTE) assert_int_equal(n->block, step->nodes[n->source].block);
+    }
+}
+
+/* Where a layer begins is kept, not computed again: of each layer the last product is not needed. */
+TEST(what_layers_pass_on_is_kept)
+{
+    recompute(layers(true), CM_RECOMPUTE_FULL);
+    assert_true(matrix_flop(CM_RECOMPUTE) == LAYERS * 2.0 * 16 * WIDTH * INNER);
+    for (int32_t i = 0; i < step->n_nodes; i++)
+        assert_false(step->nodes[i].phase == CM_RECOMPUTE && step->nodes[i].op == CM_OP_ADD);
+}
+
 TEST(a_model_without_layers_is_cut_in_stretches)
 {
     recompute(layers(false), CM_RECOMPUTE_NONE);
@@ -249,6 +267,8 @@ int main(void)
         cmocka_unit_test(nothing_is_recomputed_by_default),
         cmocka_unit_test(layers_are_recomputed),
         cmocka_unit_test(recomputed_tensors_are_not_kept),
+        cmocka_unit_test(recomputed_nodes_belong_to_their_own_layer),
+        cmocka_unit_test(what_layers_pass_on_is_kept),
         cmocka_unit_test(a_model_without_layers_is_cut_in_stretches),
         cmocka_unit_test(selective_recomputes_attention_alone),
         cmocka_unit_test(selective_recomputes_attention_written_out),

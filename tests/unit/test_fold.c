@@ -165,6 +165,10 @@ TEST(real_numbers)
         assert_true(real_of(op(unary[i].op, IN(number(unary[i].x)))) == unary[i].result);
     value_is(op(CM_OP_LESS, IN(number(1), number(2))), "1");
     value_is(op(CM_OP_GREATER_OR_EQUAL, IN(number(1), number(2))), "0");
+    value_is(op(CM_OP_LESS, IN(number(2), number(2))), "0");
+    value_is(op(CM_OP_LESS_OR_EQUAL, IN(number(2), number(2))), "1");
+    value_is(op(CM_OP_GREATER, IN(number(2), number(2))), "0");
+    value_is(op(CM_OP_EQUAL, IN(number(2), number(2))), "1");
     value_is(OP(CAST, IN(number(-2.7)), INTS(TO, CM_INT64)), "-2");
     assert_false(is_known(op(CM_OP_ADD, IN(number(1), integer(1)))));
 }

@@ -21,6 +21,7 @@ TEST(operators_that_change_nothing_are_dropped)
     h = op(CM_OP_CAST_LIKE, IN(h, input("1")));
     h = OP(RESHAPE, IN(h), INTS(SHAPE, -1, 4));
     h = op(CM_OP_EXPAND, IN(h, known("B,1")));
+    h = OP(TRANSPOSE, IN(h), INTS(PERM, 0, 1));
     fuse(op(CM_OP_RELU, IN(h)), CM_FUSE_ALL);
     assert_int_equal(g->n_nodes, 2);
     assert_int_equal(g->nodes[1].inputs[0], g->nodes[0].outputs[0]);
@@ -31,8 +32,16 @@ TEST(operators_that_change_something_stay)
     int32_t h = OP(CAST, IN(hidden("B,4")), INTS(TO, CM_FP16));
     h = OP(RESHAPE, IN(h), INTS(SHAPE, -1, 2, 2));
     h = op(CM_OP_EXPAND, IN(h, known("3,B,2,2")));
+    h = OP(TRANSPOSE, IN(h), INTS(PERM, 0, 1, 3, 2)); /* the same shape, another order */
     fuse(h, CM_FUSE_ALL);
-    assert_int_equal(g->n_nodes, 4);
+    assert_int_equal(g->n_nodes, 5);
+}
+
+TEST(a_broadcast_over_the_batch_stays)
+{
+    int32_t y = op(CM_OP_EXPAND, IN(op(CM_OP_TANH, IN(weight("token", "1,4"))), known("B,4")));
+    fuse(op(CM_OP_RELU, IN(y)), CM_FUSE_ALL);
+    assert_int_equal(count_type(g, "Expand"), 1);
 }
 
 TEST(noise_at_the_end_moves_the_output)
@@ -85,6 +94,17 @@ TEST(a_bias_of_zeros_is_none)
     assert_int_equal(count_type(g, "Expand"), 0);
     start_over();
     assert_int_equal(conv_inputs(op(CM_OP_CONSTANT_OF_SHAPE, IN(known("4")))), 2);
+}
+
+TEST(a_bias_of_zeros_of_other_products_is_none)
+{
+    int32_t zeros = op(CM_OP_EXPAND, IN(number(0), known("6")));
+    fuse(op(CM_OP_GEMM, IN(input("B,4"), weight("w", "4,6"), zeros)), CM_FUSE_ALL);
+    assert_int_equal(find_node(g, "Gemm")->n_inputs, 2);
+    start_over();
+    zeros = op(CM_OP_EXPAND, IN(number(0), known("2")));
+    fuse(op(CM_OP_CONV_TRANSPOSE, IN(input("B,4,5,5"), weight("w", "4,2,3,3"), zeros)), CM_FUSE_ALL);
+    assert_int_equal(find_node(g, "ConvTranspose")->n_inputs, 2);
 }
 
 TEST(other_biases_stay)
@@ -195,10 +215,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operators_that_change_nothing_are_dropped),
         cmocka_unit_test(operators_that_change_something_stay),
+        cmocka_unit_test(a_broadcast_over_the_batch_stays),
         cmocka_unit_test(noise_at_the_end_moves_the_output),
         cmocka_unit_test(inactive_dropout_is_noise),
         cmocka_unit_test(active_dropout_stays),
         cmocka_unit_test(a_bias_of_zeros_is_none),
+        cmocka_unit_test(a_bias_of_zeros_of_other_products_is_none),
         cmocka_unit_test(other_biases_stay),
         cmocka_unit_test(a_product_with_a_parameter_is_linear),
         cmocka_unit_test(a_bias_is_taken_in),

@@ -80,6 +80,12 @@ TEST(dropout_of_probabilities)
     assert_int_equal(count_type(g, "Dropout"), 0);
 }
 
+TEST(dropout_as_an_attribute)
+{
+    fuse(times_v(OP(DROPOUT, IN(softmax(scores())), REAL(RATIO, 0.25))), CM_FUSE_ALL);
+    assert_true(cm__attr_real(attention(3, 0), CM_ATTR_DROPOUT, 0) == 0.25);
+}
+
 TEST(casts_on_the_way)
 {
     int32_t wide = OP(CAST, IN(scores()), INTS(TO, CM_FP64));
@@ -101,6 +107,16 @@ TEST(keys_turned_in_one_go)
     fuse(times_v(softmax(scaled(op(CM_OP_MATMUL, IN(activation("q", "B,8,10,6"), as("k", k)))))), CM_FUSE_ALL);
     const cm_node *n = attention(3, 0);
     assert_string_equal(cm__dims_text(g, cm__t(g, n->inputs[1])), "[B, 8, 10, 6]");
+}
+
+/* Others read the keys as they were turned: they cannot be turned otherwise. */
+TEST(turned_keys_that_are_read_elsewhere_stay)
+{
+    int32_t k = OP(TRANSPOSE, IN(activation("rows", "B,10,8,6")), INTS(PERM, 0, 2, 3, 1));
+    cm__output(g, op(CM_OP_RELU, IN(k)));
+    int32_t s = scaled(op(CM_OP_MATMUL, IN(activation("q", "B,8,10,6"), k)));
+    assert_int_equal(attentions(times_v(softmax(s)), CM_FUSE_ALL), 0);
+    assert_string_equal(cm__dims_text(g, cm__t(g, k)), "[B, 8, 6, 10]");
 }
 
 TEST(heads_folded_into_the_batch)
@@ -142,10 +158,15 @@ TEST(a_square_of_constants_is_the_causal_mask)
 
 TEST(compared_positions_are_the_causal_mask)
 {
-    int32_t s = scores(), length = op(CM_OP_GATHER, IN(op(CM_OP_SHAPE, IN(s)), integer(-1)));
-    int32_t row = op(CM_OP_RANGE, IN(integer(0), length, integer(1))), column = OP(UNSQUEEZE, IN(row), INTS(AXES, 1));
-    fuse(times_v(softmax(op(CM_OP_WHERE, IN(op(CM_OP_LESS_OR_EQUAL, IN(row, column)), s, number(-1e9))))), CM_FUSE_ALL);
-    attention(3, 1);
+    static const int compare[] = {CM_OP_LESS, CM_OP_LESS_OR_EQUAL, CM_OP_GREATER, CM_OP_GREATER_OR_EQUAL};
+    for (size_t i = 0; i < COUNT(compare); i++) {
+        start_over();
+        int32_t s = scores(), length = op(CM_OP_GATHER, IN(op(CM_OP_SHAPE, IN(s)), integer(-1)));
+        int32_t row = op(CM_OP_RANGE, IN(integer(0), length, integer(1)));
+        int32_t column = OP(UNSQUEEZE, IN(row), INTS(AXES, 1));
+        fuse(times_v(softmax(op(CM_OP_WHERE, IN(op(compare[i], IN(row, column)), s, number(-1e9))))), CM_FUSE_ALL);
+        attention(3, 1);
+    }
     start_over();
     int32_t triangle = op(CM_OP_TRILU, IN(leaf("ones", CM_ROLE_BUFFER, CM_BOOL, "12,12")));
     triangle = OP(SLICE, IN(triangle), INTS(STARTS, 0, 0), INTS(ENDS, 10, 10));
@@ -241,9 +262,11 @@ int main(void)
         cmocka_unit_test(both_factors_scaled),
         cmocka_unit_test(a_guard_against_rows_of_nan),
         cmocka_unit_test(dropout_of_probabilities),
+        cmocka_unit_test(dropout_as_an_attribute),
         cmocka_unit_test(casts_on_the_way),
         cmocka_unit_test(cross_attention),
         cmocka_unit_test(keys_turned_in_one_go),
+        cmocka_unit_test(turned_keys_that_are_read_elsewhere_stay),
         cmocka_unit_test(heads_folded_into_the_batch),
         cmocka_unit_test(a_mask_that_is_fed_is_kept),
         cmocka_unit_test(a_condition_that_is_fed_is_kept),

@@ -114,6 +114,27 @@ TEST(what_only_looks_like_a_norm_stays)
     assert_int_equal(norms(op(CM_OP_DIV, IN(d, op(CM_OP_SQRT, IN(mean(square(d))))))), 0); /* no epsilon */
 }
 
+static int32_t norm_over(int64_t axis)
+{
+    int32_t x = hidden(), d = op(CM_OP_SUB, IN(x, OP(REDUCE_MEAN, IN(x), INTS(AXES, axis))));
+    int32_t variance = OP(REDUCE_MEAN, IN(square(d)), INTS(AXES, axis));
+    return op(CM_OP_DIV, IN(d, op(CM_OP_SQRT, IN(op(CM_OP_ADD, IN(variance, number(1e-5)))))));
+}
+
+TEST(only_the_last_dimension_makes_a_layer_norm)
+{
+    assert_int_equal(norms(norm_over(2)), 1);
+    start_over();
+    assert_int_equal(norms(norm_over(1)), 0); /* over channels */
+}
+
+TEST(epsilon_is_a_number)
+{
+    int32_t x = hidden(), epsilon = op(CM_OP_RELU, IN(input("B,7,1")));
+    int32_t deviation = op(CM_OP_SQRT, IN(op(CM_OP_ADD, IN(epsilon, mean(square(x))))));
+    assert_int_equal(norms(op(CM_OP_DIV, IN(x, deviation))), 0);
+}
+
 TEST(a_deviation_that_is_read_elsewhere_stays)
 {
     int32_t d = centre(hidden()), deviation = root(square(d));
@@ -135,6 +156,8 @@ int main(void)
         cmocka_unit_test(the_scale_must_be_a_parameter),
         cmocka_unit_test(rms_norm_takes_no_shift),
         cmocka_unit_test(what_only_looks_like_a_norm_stays),
+        cmocka_unit_test(only_the_last_dimension_makes_a_layer_norm),
+        cmocka_unit_test(epsilon_is_a_number),
         cmocka_unit_test(a_deviation_that_is_read_elsewhere_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,16 +43,18 @@ TEST(views_compute_nothing)
 TEST(autocast_follows_its_lists)
 {
     static const int low[] = {CM_OP_GEMM,      CM_OP_MATMUL, CM_OP_CONV, CM_OP_CONV_TRANSPOSE,
-                              CM_OP_ATTENTION, CM_OP_LSTM,   CM_OP_GRU,  CM_OP_RNN};
-    static const int full[] = {CM_OP_ACOS,        CM_OP_ASIN,       CM_OP_COSH,       CM_OP_CUM_SUM,
-                               CM_OP_EXP,         CM_OP_GROUP_NORM, CM_OP_LAYER_NORM, CM_OP_LOG,
-                               CM_OP_LOG_SOFTMAX, CM_OP_MSE_LOSS,   CM_OP_NLL_LOSS,   CM_OP_POW,
-                               CM_OP_REDUCE_PROD, CM_OP_REDUCE_SUM, CM_OP_RECIPROCAL, CM_OP_SINH,
-                               CM_OP_SOFTMAX,     CM_OP_SOFTPLUS,   CM_OP_TAN};
+                              CM_OP_ATTENTION, CM_OP_LSTM,   CM_OP_GRU,  CM_OP_RNN,
+                              CM_OP_PRELU};
+    static const int full[] = {CM_OP_ACOS,        CM_OP_ASIN,       CM_OP_COSH,     CM_OP_EXP,
+                               CM_OP_GROUP_NORM,  CM_OP_LAYER_NORM, CM_OP_LOG,      CM_OP_POW,
+                               CM_OP_LOG_SOFTMAX, CM_OP_MSE_LOSS,   CM_OP_NLL_LOSS, CM_OP_RECIPROCAL,
+                               CM_OP_SOFTPLUS,    CM_OP_SINH,       CM_OP_SOFTMAX,  CM_OP_TAN};
+    static const int widen[] = {CM_OP_CUM_SUM, CM_OP_REDUCE_PROD, CM_OP_REDUCE_SUM, CM_OP_REDUCE_L2};
     static const int keep[] = {CM_OP_ADD,        CM_OP_MUL,      CM_OP_RELU,   CM_OP_GELU,
                                CM_OP_BATCH_NORM, CM_OP_MAX_POOL, CM_OP_DROPOUT};
     for (size_t i = 0; i < COUNT(low); i++) assert_int_equal(cm__ops[low[i]].cast, CM__CAST_LOW);
     for (size_t i = 0; i < COUNT(full); i++) assert_int_equal(cm__ops[full[i]].cast, CM__CAST_FULL);
+    for (size_t i = 0; i < COUNT(widen); i++) assert_int_equal(cm__ops[widen[i]].cast, CM__CAST_WIDEN);
     for (size_t i = 0; i < COUNT(keep); i++) assert_int_equal(cm__ops[keep[i]].cast, CM__CAST_KEEP);
     assert_int_equal(cm__ops[CM_OP_CONCAT].cast, CM__CAST_WIDEST);
 }

@@ -181,6 +181,53 @@ TEST(numbers_integers_and_doubles_are_left_alone)
     assert_int_equal(type_of("ids"), CM_INT64);
 }
 
+TEST(constants_are_cast_unless_they_are_one_number)
+{
+    int32_t w = weight("w", "8,4"), ones = reals(4, (double[]){1, 1, 1, 1});
+    train_in(CM_PRECISION_AMP_BF16, sum(op(CM_OP_GEMM, IN(input("B,8"), w, number(1)))));
+    assert_int_equal(cm__t(step, find_node(step, "Gemm")->inputs[2])->producer, -1);
+    start_over();
+    w = weight("w", "8,4"), ones = reals(4, (double[]){1, 1, 1, 1});
+    train_in(CM_PRECISION_AMP_BF16, sum(op(CM_OP_GEMM, IN(input("B,8"), w, ones))));
+    assert_int_equal(input_type(find_node(step, "Gemm"), 2), CM_BF16);
+}
+
+/* Sums read 16 bits and write fp32: no cast is needed before them. */
+TEST(sums_widen_on_the_way_out)
+{
+    train_in(CM_PRECISION_AMP_BF16, sum(op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,8")))));
+    const cm_node *n = find_node(step, "ReduceSum");
+    assert_int_equal(input_type(n, 0), CM_BF16);
+    assert_int_equal(output_type(n), CM_FP32);
+    assert_int_equal(casts(CM_FORWARD, CM_FP32), 0);
+    start_over();
+    train_in(CM_PRECISION_BF16, sum(op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,8")))));
+    assert_int_equal(output_type(find_node(step, "ReduceSum")), CM_BF16);
+}
+
+/* A file stored in 16 bits is trained in the precision asked for. */
+TEST(however_it_was_stored)
+{
+    static const struct {
+        cm_precision precision;
+        cm_dtype     parameter, product;
+    } cases[] = {
+        {CM_PRECISION_FP32, CM_FP32, CM_FP32},
+        {CM_PRECISION_AMP_BF16, CM_FP32, CM_BF16},
+        {CM_PRECISION_BF16, CM_BF16, CM_BF16},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        start_over();
+        int32_t w = leaf("w", CM_ROLE_PARAMETER, CM_FP16, "8,8"), x = leaf("x", CM_ROLE_INPUT, CM_FP16, "B,8");
+        int32_t y = OP(CAST, IN(as("product", op(CM_OP_GEMM, IN(x, w)))), INTS(TO, CM_FP16));
+        train_in(cases[i].precision, sum(as("cast", y)));
+        assert_int_equal(type_of("w"), cases[i].parameter);
+        assert_int_equal(type_of("x"), cases[i].parameter);
+        assert_int_equal(type_of("product"), cases[i].product);
+        assert_int_equal(type_of("cast"), cases[i].product);
+    }
+}
+
 TEST(a_loss_is_in_fp32_in_every_precision)
 {
     for (int p = CM_PRECISION_FP32; p < CM_PRECISIONS; p++) {
@@ -237,6 +284,9 @@ int main(void)
         cmocka_unit_test(concat_casts_to_the_widest),
         cmocka_unit_test(concat_of_16_bits_stays),
         cmocka_unit_test(numbers_integers_and_doubles_are_left_alone),
+        cmocka_unit_test(constants_are_cast_unless_they_are_one_number),
+        cmocka_unit_test(sums_widen_on_the_way_out),
+        cmocka_unit_test(however_it_was_stored),
         cmocka_unit_test(a_loss_is_in_fp32_in_every_precision),
         cmocka_unit_test(fp8_takes_products_with_parameters_down),
         cmocka_unit_test(fp8_leaves_other_products_in_16_bits),

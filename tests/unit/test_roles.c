@@ -185,6 +185,12 @@ static void shared_layers_stay_shared(void **state)
     assert_int_equal(parameters(), 4 * 4 + 4 + 4 + 4); /* norm's and linear's bias differ, but each is one */
 }
 
+static void read_file(bytes *file)
+{
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    g = cm__import_onnx(ctx, "t", file->data, file->size, NULL);
+}
+
 static void dropped_biases_come_back(void **state)
 {
     (void)state;
@@ -196,8 +202,7 @@ static void dropped_biases_come_back(void **state)
         w_node(&graph, "Gemm", "fc", "x h.0.fc.weight", "y", &attrs);
         w_name(&graph, 12, "y");
         bytes file = w_model(&graph, pytorch ? "pytorch" : "another", 20);
-        if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-        g = cm__import_onnx(ctx, "t", file.data, file.size, NULL);
+        read_file(&file);
         w_free(&file);
         cm__lifetimes(g);
         assert_int_equal(parameters(), 4 * 5 + (pytorch ? 5 : 0));

@@ -10,7 +10,7 @@ static const cm_node *node_of(const int32_t *inputs, int32_t n, const cm__attr *
     int32_t *ins = cm__alloc_array(ctx, (size_t)n, sizeof *ins);
     cm__attr *list = cm__alloc_array(ctx, (size_t)n_attrs + 1, sizeof *list);
     memcpy(ins, inputs, (size_t)n * sizeof *ins);
-    memcpy(list, attrs, (size_t)n_attrs * sizeof *list);
+    for (int32_t i = 0; i < n_attrs; i++) list[i] = attrs[i];
     list[n_attrs].key = CM_ATTRS;
     cm_node *node = cm__alloc(ctx, sizeof *node);
     *node = (cm_node){.name = "n", .inputs = ins, .n_inputs = n, .attrs = list};

@@ -27,6 +27,13 @@ TEST(operands_broadcast)
     REFUSES(FORMAT, "do not fit together", op(CM_OP_ADD, IN(input("B,3"), input("B,4"))));
 }
 
+TEST(a_power_has_the_type_of_its_base)
+{
+    int32_t y = op(CM_OP_POW, IN(typed(CM_FP16, "B,3"), input("1,3")));
+    SHAPE_IS(y, "[B, 3]");
+    assert_int_equal(type_of(y), CM_FP16);
+}
+
 TEST(old_broadcasting_keeps_the_first_shape)
 {
     SHAPE_IS(OP(ADD, IN(input("B,3,4,5"), input("3")), INTS(BROADCAST, 1), INTS(AXIS, 1)), "[B, 3, 4, 5]");
@@ -243,6 +250,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_operand_keeps_its_shape_and_type),
         cmocka_unit_test(operands_broadcast),
+        cmocka_unit_test(a_power_has_the_type_of_its_base),
         cmocka_unit_test(old_broadcasting_keeps_the_first_shape),
         cmocka_unit_test(comparisons_are_truth_values),
         cmocka_unit_test(where_has_the_type_of_what_it_chooses_from),

@@ -25,7 +25,7 @@ TEST(gemm_refuses)
     REFUSES(FORMAT, "Gemm of", op(CM_OP_GEMM, IN(x, weight("w3", "2,4,6"))));
     REFUSES(FORMAT, "at least 2 dimensions", op(CM_OP_GEMM, IN(x, weight("w1", "4"))));
     REFUSES(FORMAT, "do not fit together", op(CM_OP_GEMM, IN(x, w, weight("b", "5"))));
-    REFUSES(FORMAT, "more dimensions than the product", op(CM_OP_GEMM, IN(x, w, weight("b", "2,1,6"))));
+    REFUSES(FORMAT, "larger than the product", op(CM_OP_GEMM, IN(x, w, weight("b", "2,1,6"))));
 }
 
 TEST(matmul_is_numpys)

@@ -92,12 +92,33 @@ static void names_that_were_meant(void **state)
     assert_null(cm__nearest("resnet50", names, 0));
 }
 
+static void below_one(void **state)
+{
+    (void)state;
+    char buf[32];
+    assert_string_equal(cm__si_small(buf, sizeof buf, 2.2e-6), "2.20 u");
+    assert_string_equal(cm__si_small(buf, sizeof buf, 0.0155), "15.5 m");
+    assert_string_equal(cm__si_small(buf, sizeof buf, 0.9999e-3), "1.00 m");
+    assert_string_equal(cm__si_small(buf, sizeof buf, 4e-10), "400 p");
+    assert_string_equal(cm__si_small(buf, sizeof buf, 3.2e9), "3.20 G");
+}
+
+static void spellings_of_one_name(void **state)
+{
+    (void)state;
+    assert_true(cm__same_name("bert_large", "BERT-Large"));
+    assert_true(cm__same_name("", ""));
+    assert_false(cm__same_name("bert", "bert-large"));
+    assert_false(cm__same_name("bert-large", "bert"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_numbers), cmocka_unit_test(no_whole_numbers),
         cmocka_unit_test(a_span_ends_before_its_text), cmocka_unit_test(real_numbers),
         cmocka_unit_test(prefixes), cmocka_unit_test(thousands), cmocka_unit_test(names_that_were_meant),
+        cmocka_unit_test(below_one), cmocka_unit_test(spellings_of_one_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

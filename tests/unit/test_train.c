@@ -67,6 +67,23 @@ TEST(the_step_stands_alone)
     cm__check(step);
 }
 
+TEST(parameters_without_a_gradient_are_warned_about)
+{
+    int32_t x = input("B,8");
+    cm__output(g, op(CM_OP_GEMM, IN(x, weight("head", "8,10"))));
+    train(op(CM_OP_GEMM, IN(x, weight("second", "8,10"))));
+    assert_int_equal(step->n_warnings, 1);
+    assert_non_null(strstr(step->warnings[0], "1 parameters get no gradient"));
+    assert_true(gradient_for("head") >= 0);
+}
+
+TEST(what_the_model_returns_is_held)
+{
+    train(as("y", image_model()));
+    assert_int_equal(cm__t(step, find_tensor(step, "y"))->dies, step->n_nodes);
+    assert_int_equal(cm__t(step, find_tensor(step, "x"))->dies, step->n_nodes);
+}
+
 TEST(parameters_stay_the_same)
 {
     static const cm_precision precisions[] = {CM_PRECISION_FP32, CM_PRECISION_AMP_BF16, CM_PRECISION_FP8};
@@ -141,9 +158,9 @@ TEST(a_single_operator_returns_its_gradients)
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 /*
- * x [B, 4] -> h = x W -> a = relu(h) -> the mean of (a - target)^2, fp32 and plain gradient descent. While the gradient
- * of a is computed, W, x, a, the target, the loss's own gradient (a number, not counted) and that gradient are alive,
- * and the loss.
+ * x [B, 4] -> h = x W -> a = relu(h) -> the mean of (a - target)^2, fp32 and plain gradient descent. The script holds
+ * x, the target and a throughout, and the loss once there is one; the loss's own gradient is a number that is not
+ * counted.
  */
 TEST(memory_of_a_small_step)
 {
@@ -160,9 +177,9 @@ TEST(memory_of_a_small_step)
         {1, 4, 0}, /* x, h, a, target */
         {1, 3, 1}, /* x, a, target; the loss */
         {1, 4, 1}, /* x, a, target, da */
-        {1, 4, 1}, /* x, a, da, dh */
-        {2, 2, 1}, /* x, dh; dW */
-        {2, 0, 1}, /* W, dW */
+        {1, 5, 1}, /* x, a, target, da, dh */
+        {2, 4, 1}, /* x, a, target, dh; dW */
+        {2, 3, 1}, /* x, a, target; W, dW */
     };
     assert_int_equal(step->n_nodes, (int)COUNT(order));
     for (size_t i = 0; i < COUNT(order); i++) {
@@ -178,6 +195,8 @@ int main(void)
         cmocka_unit_test(other_networks_use_adamw),
         cmocka_unit_test(options_out_of_range_are_refused),
         cmocka_unit_test(the_step_stands_alone),
+        cmocka_unit_test(parameters_without_a_gradient_are_warned_about),
+        cmocka_unit_test(what_the_model_returns_is_held),
         cmocka_unit_test(parameters_stay_the_same),
         cmocka_unit_test(training_flop_are_those_of_products),
         cmocka_unit_test(inference_is_forward_alone),

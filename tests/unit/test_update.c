@@ -65,12 +65,13 @@ TEST(gradients_live_until_the_update)
     assert_int_equal(gradient->dies, step->n_nodes - 1);
 }
 
-/* The update runs with nothing but parameters, gradients and state alive; and the loss, which is returned. */
+/* The update runs with nothing but parameters, gradients and state alive, and what the script holds: x, y, the labels
+   and the loss. */
 TEST(state_counts_into_memory)
 {
     for (size_t i = 0; i < COUNT(optimizers); i++) {
         update_of(optimizers[i].optimizer, CM_PRECISION_FP32);
-        poly_is(step->alive_bytes[step->n_nodes - 1], 4 * (2 + optimizers[i].states) * P + 4, 0, 0);
+        poly_is(step->alive_bytes[step->n_nodes - 1], 4 * (2 + optimizers[i].states) * P + 4, 4 * (8 + 6) + 8, 0);
     }
 }
 

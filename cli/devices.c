@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* devices.c - `centimani devices`: the accelerators and clusters, all about one of them, or a profile checked. */
+#include <string.h>
+#include "cli.h"
+
+static int print(const settings *s, cm__devices_action action, const char *name)
+{
+    cm__devices_report *report;
+    cm_diag             diag = {0};
+    cm_status           status = cm__devices_report_new(&(cm__devices_request){action, name}, &report, &diag);
+    if (status) return say_failed(status, &diag);
+    status = cm__devices_report_print(report, format_of(s), stdout, &diag);
+    cm__devices_report_free(report);
+    return status ? say_failed(status, &diag) : EXIT_DONE;
+}
+
+int run_devices(settings *s)
+{
+    const char        *action = s->n_operands ? s->operands[0] : "list";
+    cm__devices_action list = s->clusters ? CM__DEVICES_LIST_CLUSTERS : CM__DEVICES_LIST;
+    if (strcmp(action, "list") == 0 && s->n_operands < 2) return print(s, list, NULL);
+    if (strcmp(action, "show") == 0 && s->n_operands == 2) return print(s, CM__DEVICES_SHOW, s->operands[1]);
+    if (strcmp(action, "check") == 0 && s->n_operands == 2) return print(s, CM__DEVICES_CHECK, s->operands[1]);
+    say("devices: usage: centimani devices [list | show ID | check FILE] [options]");
+    return EXIT_USAGE;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* devices_report.c - gathers the devices or clusters, all about one of them, or the check of a user's file. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "report/report.h"
+
+/* What the library refused ends this report as well. */
+static void require(cm__ctx *ctx, cm_status status, const cm_diag *diag)
+{
+    if (!status) return;
+    ctx->file = *diag->file ? cm__text_copy(ctx, diag->file) : NULL;
+    cm__place(ctx, "%s", diag->place);
+    cm__fail(ctx, status, "%s", *diag->reason ? diag->reason : cm_status_text(status));
+}
+
+static void free_device(void *device) { cm_device_free(*(cm_device **)device); }
+
+static void free_cluster(void *cluster) { cm_cluster_free(*(cm_cluster **)cluster); }
+
+static cm_device **device_slot(cm__ctx *ctx)
+{
+    cm_device **slot = cm__alloc(ctx, sizeof *slot);
+    cm__defer(ctx, free_device, slot);
+    return slot;
+}
+
+static cm_cluster **cluster_slot(cm__ctx *ctx)
+{
+    cm_cluster **slot = cm__alloc(ctx, sizeof *slot);
+    cm__defer(ctx, free_cluster, slot);
+    return slot;
+}
+
+/* ---- lists ------------------------------------------------------------------------------------------------------ */
+
+static cm__device_row device_row(const cm_device *d)
+{
+    const cm_device_info *info = cm_device_get_info(d);
+    const cm_memory      *memory = cm_device_main_memory(d);
+    return (cm__device_row){.id = info->id,
+                            .name = info->name,
+                            .vendor = info->vendor,
+                            .device_class = info->device_class,
+                            .peak_flop_s = cm_device_peak_16bit(d).value,
+                            .memory_bytes = memory ? memory->capacity_bytes.value : NAN,
+                            .bw_bytes_s = memory ? memory->bw_bytes_s.value : NAN,
+                            .tdp_w = cm_device_number(d, CM_TDP_W).value,
+                            .price = cm_device_cheapest(d)};
+}
+
+static int by_vendor(const void *left, const void *right)
+{
+    const cm__device_row *a = left, *b = right;
+    int                   order = strcmp(a->vendor, b->vendor);
+    return order ? order : strcmp(a->id, b->id);
+}
+
+/* The machine itself stands last and is looked at only when it is shown: discovery takes longer than the whole list. */
+static void list_devices(cm__devices_report *r)
+{
+    cm_diag diag;
+    int32_t count = cm_devices();
+    r->devices = cm__alloc_array(r->ctx, (size_t)count + 1, sizeof *r->devices);
+    for (int32_t i = 0; i < count; i++) {
+        cm_device **device = device_slot(r->ctx);
+        require(r->ctx, cm_device_load_brief(cm_device_id(i), device, &diag), &diag);
+        r->devices[r->n_devices++] = device_row(*device);
+    }
+    qsort(r->devices, (size_t)count, sizeof *r->devices, by_vendor);
+    r->devices[r->n_devices++] = (cm__device_row){.id = "this-machine", .name = "this machine", .device_class = "cpu",
+                                                  .peak_flop_s = NAN, .memory_bytes = NAN, .bw_bytes_s = NAN,
+                                                  .tdp_w = NAN};
+}
+
+/* The fastest link of a reach. */
+static double bandwidth_of(const cm_cluster *cluster, bool network)
+{
+    double best = NAN;
+    for (int32_t i = 0; i < cm_cluster_tiers(cluster); i++) {
+        const cm_link *tier = cm_cluster_tier(cluster, i);
+        double         value = tier->bw_bytes_s.value;
+        if ((tier->reach == CM_REACH_NETWORK) == network && !(value <= best)) best = value;
+    }
+    return best;
+}
+
+static void list_clusters(cm__devices_report *r)
+{
+    cm_diag diag;
+    int32_t count = cm_clusters();
+    r->clusters = cm__alloc_array(r->ctx, (size_t)count + 1, sizeof *r->clusters);
+    for (int32_t i = 0; i < count; i++) {
+        cm_cluster **cluster = cluster_slot(r->ctx);
+        require(r->ctx, cm_cluster_load(cm_cluster_id(i), cluster, &diag), &diag);
+        r->clusters[r->n_clusters++] = (cm__cluster_row){cm_cluster_get_info(*cluster), bandwidth_of(*cluster, false),
+                                                           bandwidth_of(*cluster, true)};
+    }
+}
+
+/* ---- one -------------------------------------------------------------------------------------------------------- */
+
+static void show_device(cm__devices_report *r, cm_device *device)
+{
+    r->profile = cm_device_profile(device);
+    if (!r->profile) cm__fail(r->ctx, CM_ERR_MEMORY, "out of memory for a profile");
+}
+
+static void show_cluster(cm__devices_report *r, cm_cluster *cluster)
+{
+    r->of_cluster = true;
+    r->profile = cm_cluster_profile(cluster);
+    if (!r->profile) cm__fail(r->ctx, CM_ERR_MEMORY, "out of memory for a profile");
+}
+
+static bool is_cluster_file(const char *path)
+{
+    cm_profile_summary summary;
+    return cm_profile_check(path, &summary, NULL) == CM_OK && summary.cluster;
+}
+
+static bool suggests(const cm_diag *diag) { return strstr(diag->reason, "did you mean") != NULL; }
+
+/* Ids of devices and clusters share one space of names. Where it is neither, the better suggestion is told. */
+static void show(cm__devices_report *r)
+{
+    cm_diag      diag = {0}, other = {0};
+    cm_device  **device = device_slot(r->ctx);
+    cm_cluster **cluster = cluster_slot(r->ctx);
+    cm_status    status = CM_ERR_UNKNOWN;
+    if (!is_cluster_file(r->asked.name)) status = cm_device_load(r->asked.name, device, &diag);
+    if (status == CM_OK) show_device(r, *device);
+    else if (status != CM_ERR_UNKNOWN) require(r->ctx, status, &diag);
+    else if (cm_cluster_load(r->asked.name, cluster, &other) == CM_OK) show_cluster(r, *cluster);
+    else require(r->ctx, status, !*diag.reason || (suggests(&other) && !suggests(&diag)) ? &other : &diag);
+}
+
+static void check(cm__devices_report *r)
+{
+    cm_diag diag;
+    require(r->ctx, cm_profile_check(r->asked.name, &r->checked, &diag), &diag);
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------------- */
+
+cm_status cm__devices_report_new(const cm__devices_request *asked, cm__devices_report **report, cm_diag *diag)
+{
+    static void (*const actions[])(cm__devices_report *) = {[CM__DEVICES_LIST] = list_devices,
+                                                            [CM__DEVICES_LIST_CLUSTERS] = list_clusters,
+                                                            [CM__DEVICES_SHOW] = show,
+                                                            [CM__DEVICES_CHECK] = check};
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    cm__devices_report *r = cm__alloc(ctx, sizeof *r);
+    r->ctx = ctx;
+    r->asked = *asked;
+    actions[asked->action](r);
+    ctx->diag = NULL;
+    *report = r;
+    return CM_OK;
+}
+
+void cm__devices_report_free(cm__devices_report *report)
+{
+    if (report) cm__ctx_free(report->ctx);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* devices_text.c - devices and clusters as tables, and the outcome of a check. */
+#include <math.h>
+#include <string.h>
+#include "report/report.h"
+#include "report/table.h"
+
+#define COUNT(array) ((int32_t)(sizeof(array) / sizeof *(array)))
+
+static const char *watts(cm__ctx *ctx, double value) { return isnan(value) ? "-" : cm__format(ctx, "%.0f", value); }
+
+/* "GCP", or "paper: Emani et al." where nobody rents it out. */
+static const char *provider(cm__ctx *ctx, const cm_price *price)
+{
+    if (!price) return "-";
+    if (strcmp(price->basis, "on-demand") == 0) return cm__printable(ctx, price->provider);
+    return cm__printable(ctx, cm__format(ctx, "%s: %s", price->basis, price->provider));
+}
+
+static void devices(cm__ctx *ctx, const cm__devices_report *r, FILE *out)
+{
+    static const cm__column columns[] = {{"device"},     {"vendor"},           {"class"},
+                                         {"16 bit", "FLOP/s"}, {"memory", "B"}, {"bandwidth", "B/s"},
+                                         {"TDP", "W"},   {"price", "USD/h"},   {"from", NULL, true}};
+    fprintf(out, "# centimani %s, %d devices; 'centimani devices show ID' tells all about one, with its sources\n\n",
+            CM_VERSION, r->n_devices);
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    for (int32_t i = 0; i < r->n_devices; i++) {
+        const cm__device_row *d = &r->devices[i];
+        const char           *cells[] = {d->id,
+                                         d->vendor ? d->vendor : "-",
+                                         d->device_class,
+                                         cm__cell_si(ctx, d->peak_flop_s),
+                                         cm__cell_binary(ctx, d->memory_bytes),
+                                         cm__cell_si(ctx, d->bw_bytes_s),
+                                         watts(ctx, d->tdp_w),
+                                         d->price ? cm__format(ctx, "%.2f", d->price->usd_hour) : "-",
+                                         provider(ctx, d->price)};
+        cm__table_row(&table, cells);
+    }
+    cm__table_print(&table);
+}
+
+static const char *count(cm__ctx *ctx, const cm_number *n) { return cm__format(ctx, "%.0f", n->value); }
+
+static void clusters(cm__ctx *ctx, const cm__devices_report *r, FILE *out)
+{
+    static const cm__column columns[] = {{"cluster"}, {"device"}, {"per node", ""}, {"nodes", ""},
+                                         {"in node", "B/s"}, {"network", "B/s"}};
+    fprintf(out, "# centimani %s, %d clusters; 'centimani devices show ID' tells all about one, with its sources\n\n",
+            CM_VERSION, r->n_clusters);
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    for (int32_t i = 0; i < r->n_clusters; i++) {
+        const cm_cluster_info *c = r->clusters[i].info;
+        const char            *cells[] = {c->id, c->device, count(ctx, &c->devices_per_node), count(ctx, &c->nodes),
+                                          cm__cell_si(ctx, r->clusters[i].node_bw_bytes_s),
+                                          cm__cell_si(ctx, r->clusters[i].network_bw_bytes_s)};
+        cm__table_row(&table, cells);
+    }
+    cm__table_print(&table);
+}
+
+static void check(cm__ctx *ctx, const cm__devices_report *r, FILE *out)
+{
+    const cm_profile_summary *c = &r->checked;
+    fprintf(out, "%s: the %s '%s' is valid: %d number%s, %d source%s\n", cm__printable(ctx, r->asked.name),
+            c->cluster ? "cluster" : c->abstract ? "family" : "device", c->id, c->numbers, c->numbers == 1 ? "" : "s",
+            c->sources, c->sources == 1 ? "" : "s");
+}
+
+void cm__devices_text(cm__ctx *ctx, const cm__devices_report *r, FILE *out)
+{
+    static void (*const actions[])(cm__ctx *, const cm__devices_report *, FILE *) = {
+        [CM__DEVICES_LIST] = devices, [CM__DEVICES_LIST_CLUSTERS] = clusters, [CM__DEVICES_SHOW] = cm__devices_show,
+        [CM__DEVICES_CHECK] = check};
+    actions[r->asked.action](ctx, r, out);
+}
