@@ -20,6 +20,10 @@ static const char device_details[] =
     "'show' takes the id of a device or a cluster, the file of a profile, or this-machine; 'check'\n"
     "says whether a file is a valid profile. docs/profiles.md describes the format.";
 
+static const char fit_details[] =
+    "TIMINGS.csv has a header line with the columns op, pass, dtype, d0 ... d6 and latency_ms; device and\n"
+    "note are optional. docs/fitting.md says what the dimensions of each operator are.";
+
 const command commands[] = {
     {"graph", "MODEL", "What one training step of a model computes: operators, FLOP, bytes, lifetimes", model_details,
      FOR_GRAPH, 1, 1, run_graph},
@@ -27,6 +31,8 @@ const command commands[] = {
      run_models},
     {"devices", "[list | show ID | check FILE]", "The accelerators, one of them with all sources, or a profile checked",
      device_details, FOR_DEVICES, 0, 2, run_devices},
+    {"fit", "TIMINGS.csv", "Models of operators from measured times, or a profile held against such times", fit_details, FOR_FIT,
+     1, 1, run_fit},
     {"version", "", "The program's version", NULL, FOR_VERSION, 0, 0, run_version},
     {"help", "[COMMAND]", "How to use the program or one command", NULL, FOR_HELP, 0, 1, run_help},
 };
@@ -54,7 +60,7 @@ const command *find_command(const char *name)
     }
     const char *meant = cm__nearest(name, names, (size_t)n_commands);
     if (meant) say("no command '%s'; did you mean '%s'?", name, meant);
-    else say("no command '%s'; there are graph, models, devices, version and help", name);
+    else say("no command '%s'; there are graph, models, devices, fit, version and help", name);
     return NULL;
 }
 

@@ -16,6 +16,13 @@ static bool store_flag(const option *o, settings *s, void *field, const char *va
     return true;
 }
 
+static bool store_text(const option *o, settings *s, void *field, const char *value)
+{
+    (void)o, (void)s;
+    *(const char **)field = value;
+    return true;
+}
+
 static bool store_whole_number(const option *o, settings *s, void *field, const char *value)
 {
     (void)s;

@@ -374,6 +374,7 @@ const cm_collective  *cm_device_collective(const cm_device *device, int32_t inde
 int32_t               cm_device_prices(const cm_device *device);
 const cm_price       *cm_device_price(const cm_device *device, int32_t index);
 const cm_price       *cm_device_cheapest(const cm_device *device);   /* on demand if there is such; NULL: no price */
+bool                  cm_device_has_alias(const cm_device *device, const char *name); /* what tables of timings call it */
 bool                  cm_device_runs(const cm_device *device, const char *operator_name); /* false: its maker says no */
 int32_t               cm_device_batches(const cm_device *device);    /* 0: any batch size */
 int64_t               cm_device_batch(const cm_device *device, int32_t index);
@@ -414,6 +415,32 @@ const char *cm_style_name(cm_style style);
 const char *cm_rate_name(cm_rate rate);
 const char *cm_category_name(cm_category category);
 const char *cm_reach_name(cm_reach reach);
+
+/* ---- models of operators from timings ---------------------------------------------------------------------------- */
+
+/* One operator of one device, library, pass and type. Errors are fractions. */
+typedef struct cm_fit_class {
+    const char *device, *runtime, *op, *pass, *dtype;
+    int32_t     n;
+    double      mape, bias, p90;
+} cm_fit_class;
+
+typedef struct cm_fit_options {
+    const char *device; /* whose ceilings hold; NULL: by the rows' own device names, or the best the rows show */
+    bool        check;  /* hold the profile's models against the rows instead of fitting new ones */
+    void (*progress)(void *user, int32_t done, int32_t total, const char *what); /* NULL: none */
+    void *user;
+} cm_fit_options;
+
+typedef struct cm_fitting cm_fitting;
+
+/* Read a CSV file of timings (docs/fitting.md) and fit, or check. Errors of a fit are those on rows left out of it. */
+cm_status           cm_fitting_run(const char *path, const cm_fit_options *options, cm_fitting **fitting, cm_diag *diag);
+void                cm_fitting_free(cm_fitting *fitting);
+int32_t             cm_fitting_classes(const cm_fitting *fitting);
+const cm_fit_class *cm_fitting_class(const cm_fitting *fitting, int32_t index);
+const char         *cm_fitting_profile(const cm_fitting *fitting); /* JSON; NULL: a check makes none */
+int32_t             cm_fitting_skipped(const cm_fitting *fitting, const char **first); /* rows there is no form for */
 
 /* ---- what is built in ------------------------------------------------------------------------------------------- */
 

@@ -150,6 +150,14 @@ const cm_price *cm_device_cheapest(const cm_device *device)
     return best;
 }
 
+bool cm_device_has_alias(const cm_device *device, const char *name)
+{
+    const json_t *list = json_object_get(device->tree, "aliases");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_array_get(list, i)), name) == 0) return true;
+    return false;
+}
+
 bool cm_device_runs(const cm_device *device, const char *operator_name)
 {
     const json_t *list = json_object_get(json_object_get(device->tree, "operators"), "unsupported");

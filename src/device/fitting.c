@@ -201,7 +201,7 @@ static const char *write_profile(cm_fitting *f, const char *base, const char *fi
     for (int32_t i = 0; i < f->n_models; i++) json_array_append_new(fits, fit_of(&f->models[i], date));
     json_object_set_new(profile, "fits", fits);
     json_object_set_new(profile, "sources", json_pack("{s:{s:s,s:s,s:s}}", "timings", "title", "operator timings", "where", file, "date", date));
-    char *text = json_dumps(profile, JSON_INDENT(1));
+    char *text = json_dumps(profile, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS + 1));
     json_decref(profile);
     if (!text) cm__fail(f->ctx, CM_ERR_MEMORY, "out of memory");
     cm__defer(f->ctx, free_text, text);

@@ -142,7 +142,7 @@ static json_t *load_base(loader *l, const cm__origin *origin, const char *base)
 /* Identity is a profile's own; everything else may come from its base. */
 static void forget_identity(json_t *base, const json_t *own)
 {
-    static const char *const members[] = {"schema", "id", "abstract", "base"};
+    static const char *const members[] = {"schema", "id", "aliases", "abstract", "base"};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (!json_object_get(own, members[i])) json_object_del(base, members[i]);
 }

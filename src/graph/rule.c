@@ -70,6 +70,19 @@ int32_t cm__real_list(cm_graph *g, const cm_node *n, cm__attr_key key, int32_t i
     return (int32_t)count;
 }
 
+int32_t cm__copy_dims(const cm_tensor *t, cm_dim *dims)
+{
+    if (t->rank) memcpy(dims, t->dims, (size_t)t->rank * sizeof *dims);
+    return t->rank;
+}
+
+cm_dim cm__dims_product(cm_graph *g, const cm_dim *dims, int32_t count)
+{
+    cm_dim p = cm__fixed(1);
+    for (int32_t i = 0; i < count; i++) p = cm__dim_mul(g, p, dims[i]);
+    return p;
+}
+
 int32_t cm__axis(cm_graph *g, int64_t axis, int32_t rank)
 {
     if (axis < -rank || axis >= rank) cm__fail(g->ctx, CM_ERR_FORMAT, "axis %lld of a tensor with %d dimensions", (long long)axis, rank);

@@ -24,6 +24,9 @@ int32_t cm__dim_list(cm_graph *g, const cm_node *n, int32_t input, cm_dim *out, 
 /* Real numbers likewise. */
 int32_t cm__real_list(cm_graph *g, const cm_node *n, cm__attr_key key, int32_t input, double *out, int32_t max);
 
+int32_t cm__copy_dims(const cm_tensor *t, cm_dim *dims); /* returns the rank */
+cm_dim  cm__dims_product(cm_graph *g, const cm_dim *dims, int32_t count);
+
 int32_t cm__axis(cm_graph *g, int64_t axis, int32_t rank); /* negative axes count from the end */
 void    cm__need_rank(cm_graph *g, const cm_tensor *t, int32_t least);
 

@@ -97,6 +97,12 @@ typedef struct cm__devices_report {
 cm_status cm__devices_report_new(const cm__devices_request *asked, cm__devices_report **report, cm_diag *diag);
 void      cm__devices_report_free(cm__devices_report *report);
 
+typedef struct cm__fit_report {
+    const char       *path, *device; /* device NULL: by the rows */
+    bool              check;
+    const cm_fitting *fitting;
+} cm__fit_report;
+
 /* A NULL function: this format has no such answer. All end through cm__fail() of the context they are given. */
 typedef struct cm__renderer {
     const char *name;
@@ -104,6 +110,7 @@ typedef struct cm__renderer {
     void (*models)(cm__ctx *ctx, const cm__models_report *report, FILE *out);
     void (*devices)(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
     void (*version)(cm__ctx *ctx, FILE *out);
+    void (*fit)(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
 } cm__renderer;
 
 typedef enum cm__output_format { CM__FORMAT_TEXT, CM__FORMAT_JSON, CM__FORMAT_CSV, CM__FORMATS } cm__output_format;
@@ -113,6 +120,7 @@ cm_status cm__graph_report_print(const cm__graph_report *report, cm__output_form
 cm_status cm__models_report_print(const cm__models_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__devices_report_print(const cm__devices_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
+cm_status cm__fit_report_print(const cm__fit_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__version_print(cm__output_format format, FILE *out, cm_diag *diag);
 
 /* ---- shared by the renderers ------------------------------------------------------------------------------------ */
@@ -125,6 +133,8 @@ void cm__models_json(cm__ctx *ctx, const cm__models_report *report, FILE *out);
 void cm__devices_text(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
 void cm__devices_show(cm__ctx *ctx, const cm__devices_report *report, FILE *out); /* text, all about one */
 void cm__devices_json(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
+void cm__fit_text(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
+void cm__fit_json(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
 void cm__version_text(cm__ctx *ctx, FILE *out);
 void cm__version_json(cm__ctx *ctx, FILE *out);
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fit.c - `centimani fit`: models of operators from timings, or a profile held against timings. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli.h"
+
+static void show_progress(void *user, int32_t done, int32_t total, const char *what)
+{
+    (void)user;
+    if (done < total) fprintf(stderr, "\r\033[K%d of %d operators: %s", done, total, what);
+    else fprintf(stderr, "\r\033[K");
+    fflush(stderr);
+}
+
+/* Whole or not at all: written beside the file, then renamed onto it. */
+static int save(const char *path, const char *text)
+{
+    char temporary[4096];
+    if (snprintf(temporary, sizeof temporary, "%s.part", path) >= (int)sizeof temporary) {
+        say("%s: the name is too long", path);
+        return EXIT_FAILED;
+    }
+    FILE *file = fopen(temporary, "w");
+    bool  written = file && fprintf(file, "%s\n", text) > 0;
+    bool  closed = file && fclose(file) == 0;
+    if (written && closed && rename(temporary, path) == 0) return EXIT_DONE;
+    say("%s: cannot write: %s", path, strerror(errno));
+    if (file) unlink(temporary);
+    return EXIT_FAILED;
+}
+
+int run_fit(settings *s)
+{
+    if (s->check && !s->device) {
+        say("fit: --check needs --device ID: whose models to check");
+        return EXIT_USAGE;
+    }
+    if (s->check && s->output) {
+        say("fit: --check makes no profile to write with -o");
+        return EXIT_USAGE;
+    }
+    cm_fitting    *fitting;
+    cm_diag        diag = {0};
+    cm_fit_options o = {.device = s->device, .check = s->check, .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
+    cm_status      status = cm_fitting_run(s->operands[0], &o, &fitting, &diag);
+    if (status) return say_failed(status, &diag);
+    cm__fit_report report = {.path = s->operands[0], .device = s->device, .check = s->check, .fitting = fitting};
+    status = cm__fit_report_print(&report, format_of(s), stdout, &diag);
+    int code = status ? say_failed(status, &diag) : s->output ? save(s->output, cm_fitting_profile(fitting)) : EXIT_DONE;
+    cm_fitting_free(fitting);
+    return code;
+}
