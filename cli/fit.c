@@ -31,6 +31,14 @@ static int save(const char *path, const char *text)
     return EXIT_FAILED;
 }
 
+static int save_profile(const settings *s, const cm_fitting *fitting)
+{
+    const char *profile = cm_fitting_profile(fitting);
+    if (profile) return save(s->output, profile);
+    say("%s: no profile: the rows are of several devices or of one that is not known; name it with --device ID", s->output);
+    return EXIT_FAILED;
+}
+
 int run_fit(settings *s)
 {
     if (s->check && !s->device) {
@@ -48,7 +56,7 @@ int run_fit(settings *s)
     if (status) return say_failed(status, &diag);
     cm__fit_report report = {.path = s->operands[0], .device = s->device, .check = s->check, .fitting = fitting};
     status = cm__fit_report_print(&report, format_of(s), stdout, &diag);
-    int code = status ? say_failed(status, &diag) : s->output ? save(s->output, cm_fitting_profile(fitting)) : EXIT_DONE;
+    int code = status ? say_failed(status, &diag) : s->output ? save_profile(s, fitting) : EXIT_DONE;
     cm_fitting_free(fitting);
     return code;
 }

@@ -439,7 +439,7 @@ cm_status           cm_fitting_run(const char *path, const cm_fit_options *optio
 void                cm_fitting_free(cm_fitting *fitting);
 int32_t             cm_fitting_classes(const cm_fitting *fitting);
 const cm_fit_class *cm_fitting_class(const cm_fitting *fitting, int32_t index);
-const char         *cm_fitting_profile(const cm_fitting *fitting); /* JSON; NULL: a check makes none */
+const char         *cm_fitting_profile(const cm_fitting *fitting); /* JSON; NULL: a check, or not one known device */
 int32_t             cm_fitting_skipped(const cm_fitting *fitting, const char **first); /* rows there is no form for */
 
 /* ---- what is built in ------------------------------------------------------------------------------------------- */

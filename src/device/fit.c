@@ -63,8 +63,9 @@ static const cm__timing **rows_of(cm__ctx *ctx, const cm__timings *t, int32_t gr
 static void best_start(cm__ctx *ctx, const cm__lsq *q, const cm__form *form, double *x)
 {
     static const double shifts[] = {0, -1.2, 1.2}; /* of the overheads and rates, as logarithms */
-    double              best = INFINITY, p[CM__LSQ_MAX], y[CM__LSQ_MAX];
+    double              best = INFINITY, p[CM__LSQ_MAX], y[CM__LSQ_MAX] = {0};
     cm__form_first(form, p);
+    cm__form_to_free(form, p, x);
     for (size_t s = 0; s < sizeof shifts / sizeof *shifts; s++) {
         cm__form_to_free(form, p, y);
         for (int i = 0; i < q->parameters; i++) y[i] += shifts[s];

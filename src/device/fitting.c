@@ -35,16 +35,6 @@ struct cm_fitting {
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
-static const char *pass_name(const char *pass)
-{
-    static const struct {
-        const char *csv, *ours;
-    } names[] = {{"fwd", "forward"}, {"bwd", "backward"}, {"bwd_input", "backward_input"}, {"bwd_weight", "backward_weight"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(pass, names[i].csv) == 0) return names[i].ours;
-    return pass;
-}
-
 static bool rate_of(const char *dtype, cm_rate *rate)
 {
     static const struct {
@@ -96,7 +86,12 @@ static cm_device *open_device(cm__ctx *ctx, const char *name)
 {
     cm_device *d;
     cm_diag    diag;
-    if (cm_device_load(name, &d, &diag) != CM_OK) cm__fail(ctx, CM_ERR_UNKNOWN, "%s", diag.reason);
+    cm_status  status = cm_device_load(name, &d, &diag);
+    if (status != CM_OK) {
+        ctx->file = *diag.file ? diag.file : NULL; /* the error is the profile's, not the table's */
+        cm__place(ctx, "%s", diag.place);
+        cm__fail(ctx, status, "%s", diag.reason);
+    }
     cm__defer(ctx, free_device, d);
     return d;
 }
@@ -106,18 +101,25 @@ static cm_device *open_device(cm__ctx *ctx, const char *name)
 static void describe(model *m, const cm__timing_group *g, const cm__fit_error *e)
 {
     m->class_ = (cm_fit_class){.device = g->device, .runtime = *g->library ? g->library : "native", .op = g->op,
-                               .pass = pass_name(g->pass), .dtype = g->dtype, .n = e->n, .mape = e->mape, .bias = e->bias, .p90 = e->p90};
+                               .pass = g->pass, .dtype = g->dtype, .n = e->n, .mape = e->mape, .bias = e->bias, .p90 = e->p90};
 }
 
-static void read_parameters(const cm_fit *fit, const cm__form *form, double *p)
+static const cm_parameter *parameter_named(const cm_fit *fit, const char *name)
 {
-    cm__form_first(form, p);
-    for (int r = 0, at = 0; r < form->n_rows; at += form->rows[r++].count)
-        for (int32_t i = 0; i < fit->n_parameters; i++) {
-            const cm_parameter *q = &fit->parameters[i];
-            if (strcmp(q->name, form->rows[r].name) != 0 || q->count != form->rows[r].count) continue;
-            memcpy(p + at, q->values, (size_t)q->count * sizeof *p);
-        }
+    for (int32_t i = 0; i < fit->n_parameters; i++)
+        if (strcmp(fit->parameters[i].name, name) == 0) return &fit->parameters[i];
+    return NULL;
+}
+
+static void read_parameters(cm__ctx *ctx, const cm_fit *fit, const cm__form *form, double *p)
+{
+    for (int r = 0, at = 0; r < form->n_rows; at += form->rows[r++].count) {
+        const cm_parameter *q = parameter_named(fit, form->rows[r].name);
+        if (!q || q->count != form->rows[r].count)
+            cm__fail(ctx, CM_ERR_FORMAT, "the profile's model of %s has %d numbers as '%s', the form '%s' reads %d: fit it again", fit->op,
+                     q ? q->count : 0, form->rows[r].name, form->name, form->rows[r].count);
+        memcpy(p + at, q->values, (size_t)q->count * sizeof *p);
+    }
 }
 
 /* The profile's model for a group: of the same library if there is one, of any otherwise. */
@@ -126,7 +128,7 @@ static const cm_fit *model_for(const cm_device *d, const cm__timing_group *g)
     const cm_fit *found = NULL;
     for (int32_t i = 0; i < cm_device_fits(d); i++) {
         const cm_fit *f = cm_device_fit(d, i);
-        if (strcmp(f->op, g->op) || strcmp(f->pass, pass_name(g->pass)) || strcmp(f->dtype, g->dtype)) continue;
+        if (strcmp(f->op, g->op) || strcmp(f->pass, g->pass) || strcmp(f->dtype, g->dtype)) continue;
         if (strcmp(f->runtime, *g->library ? g->library : "native") == 0) return f;
         if (!found) found = f;
     }
@@ -139,7 +141,7 @@ static bool check_one(cm_fitting *f, const cm__timings *t, int32_t group, const 
     const cm__form *form = fit ? cm__form_find(fit->form) : NULL;
     cm__ceilings    c;
     if (!form || !known_ceilings(d, t->groups[group].dtype, &c)) return false;
-    read_parameters(fit, form, m->parameters);
+    read_parameters(f->ctx, fit, form, m->parameters);
     cm__fit_error e = cm__fit_check(f->ctx, t, group, &c, form, m->parameters);
     m->form = form;
     describe(m, &t->groups[group], &e);
@@ -190,17 +192,25 @@ static json_t *fit_of(const model *m, const char *date)
 
 static void free_text(void *text) { free(text); }
 
+/* A file's name as JSON can hold it. */
+static const char *plain(cm__ctx *ctx, const char *file)
+{
+    char *text = cm__text_copy(ctx, file);
+    for (char *c = text; *c; c++)
+        if (*c < ' ' || *c > '~') *c = '?';
+    return text;
+}
+
 static const char *write_profile(cm_fitting *f, const char *base, const char *file)
 {
     char      date[16];
     time_t    now = time(NULL);
     struct tm utc;
     strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
-    json_t *fits = json_array(), *profile = json_pack("{s:i,s:s}", "schema", 1, "id", f->id);
-    if (base) json_object_set_new(profile, "base", json_string(base));
+    json_t *fits = json_array(), *profile = json_pack("{s:i,s:s,s:s}", "schema", 1, "id", f->id, "base", base);
     for (int32_t i = 0; i < f->n_models; i++) json_array_append_new(fits, fit_of(&f->models[i], date));
     json_object_set_new(profile, "fits", fits);
-    json_object_set_new(profile, "sources", json_pack("{s:{s:s,s:s,s:s}}", "timings", "title", "operator timings", "where", file, "date", date));
+    json_object_set_new(profile, "sources", json_pack("{s:{s:s,s:s,s:s}}", "timings", "title", "operator timings", "where", plain(f->ctx, file), "date", date));
     char *text = json_dumps(profile, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS + 1));
     json_decref(profile);
     if (!text) cm__fail(f->ctx, CM_ERR_MEMORY, "out of memory");
@@ -215,7 +225,8 @@ static const cm_device *device_of(cm__ctx *ctx, const cm_fit_options *o, const c
     if (o->device) return open_device(ctx, o->device);
     for (int32_t i = 0; *g->device && i < cm_devices(); i++) {
         cm_device *d;
-        if (cm_device_load_brief(cm_device_id(i), &d, NULL) != CM_OK) continue;
+        cm_status  status = cm_device_load_brief(cm_device_id(i), &d, NULL);
+        if (status != CM_OK) cm__fail(ctx, status, "%s: %s", cm_device_id(i), cm_status_text(status));
         bool is = cm_device_has_alias(d, g->device);
         cm_device_free(d);
         if (is) return open_device(ctx, cm_device_id(i));
@@ -227,19 +238,25 @@ static void run(cm_fitting *f, const char *path, const cm__timings *t, const cm_
 {
     const cm_device *device = NULL;
     const char      *of = NULL;
+    bool             one_device = true;
     f->models = cm__alloc_array(f->ctx, (size_t)t->n_groups, sizeof *f->models);
     for (int32_t g = 0; g < t->n_groups; g++) {
         if (!of || strcmp(of, t->groups[g].device) != 0) device = device_of(f->ctx, o, &t->groups[g]);
+        one_device &= !of || o->device || strcmp(of, t->groups[g].device) == 0;
         of = t->groups[g].device;
         if (o->progress) o->progress(o->user, g, t->n_groups, t->groups[g].op);
         model *m = &f->models[f->n_models];
         f->n_models += o->check ? device && check_one(f, t, g, device, m) : fit_one(f, t, g, device, m);
     }
     if (o->progress) o->progress(o->user, t->n_groups, t->n_groups, "");
-    if (!f->n_models) cm__fail(f->ctx, CM_ERR_ARGUMENT, o->check ? "the profile has no model for any of these rows" : "no operator has %d rows or more", ROWS_LEAST);
-    const char *base = device ? cm_device_get_info(device)->id : NULL, *slash = strrchr(path, '/');
-    f->id = base ? cm__format(f->ctx, "my-%s", base) : "my-device";
-    f->profile = o->check ? NULL : write_profile(f, base, slash ? slash + 1 : path);
+    if (!f->n_models && o->check) cm__fail(f->ctx, CM_ERR_ARGUMENT, "the profile has no model for any of these rows");
+    if (!f->n_models)
+        cm__fail(f->ctx, CM_ERR_ARGUMENT, "no operator has %d rows or more; %d rows were left out%s%s", ROWS_LEAST, t->skipped,
+                 t->skipped ? ", first " : "", t->skipped ? t->first_skipped : "");
+    if (o->check || !device || !one_device) return; /* a profile is of one device that is known */
+    const char *base = cm_device_get_info(device)->id, *slash = strrchr(path, '/');
+    f->id = cm__format(f->ctx, "my-%s", base);
+    f->profile = write_profile(f, base, slash ? slash + 1 : path);
 }
 
 cm_status cm_fitting_run(const char *path, const cm_fit_options *options, cm_fitting **fitting, cm_diag *diag)

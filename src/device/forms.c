@@ -7,7 +7,7 @@
  *            a start; all cores load their operands through the shared cache. A last wave that is not full costs a
  *            full one, smoothed as far as the data say. Power slows cores the busier they are and the longer it lasts.
  * attention  Blocks of queries in waves over the cores, each passing over the keys; a causal mask halves the keys on
- *            average, but the last block has them all.
+ *            average, but the last block has them all; a window leaves its own width and the block's.
  * stream     Elementwise: bytes at a fraction of the memory's bandwidth, faster what fits into the cache.
  * rows       Softmax and normalisation: a stream, and rows in waves over the cores; rows above 1,024 columns are
  *            worked on by a whole block, narrower ones by a warp (PyTorch's two kernels).
@@ -78,8 +78,8 @@ static double tiles_time(const double *p, const cm__work *w, const cm__ceilings 
 /* ---- attention -------------------------------------------------------------------------------------------------- */
 
 #define QUERY_BLOCKS 3
-#define WIDTHS 7
-static const double query_block[QUERY_BLOCKS] = {64, 128, 256}, width_up_to[WIDTHS] = {64, 72, 80, 96, 128, 192, INFINITY};
+#define WIDTHS 8
+static const double query_block[QUERY_BLOCKS] = {64, 128, 256}, width_up_to[WIDTHS] = {64, 72, 80, 96, 128, 192, 256, INFINITY};
 
 enum { A_OVERHEAD, A_MEMORY, A_START, A_SMOOTHING, A_SHARPNESS, A_KEY, A_BLOCK, A_WIDTH = A_BLOCK + QUERY_BLOCKS };
 static const cm__parameter_row attention_rows[] = {
@@ -87,7 +87,7 @@ static const cm__parameter_row attention_rows[] = {
     {"block_start_s", CM__POSITIVE, 1, {1e-6}}, {"wave_smoothing", CM__FRACTION, 1, {0.5}},
     {"sharpness", CM__ABOVE_ONE, 1, {2}},       {"key_s", CM__POSITIVE, 1, {1e-10}},
     {"block_efficiency", CM__FRACTION, QUERY_BLOCKS, {.6, .6, .6}},
-    {"width_efficiency", CM__FRACTION, WIDTHS, {.8, .7, .7, .8, .9, .8, .7}},
+    {"width_efficiency", CM__FRACTION, WIDTHS, {.8, .7, .7, .8, .9, .8, .7, .5}},
 };
 
 static double attention_time(const double *p, const cm__work *w, const cm__ceilings *c)
@@ -98,8 +98,9 @@ static double attention_time(const double *p, const cm__work *w, const cm__ceili
     for (int i = 0; i < QUERY_BLOCKS; i++) {
         double q = query_block[i], rate = core_flop_s * p[A_BLOCK + i] * p[A_WIDTH + width];
         double key_s = 4 * q * w->width / rate + p[A_KEY] * q; /* of one key for a block: products, and softmax */
-        double blocks = w->batch * w->heads * ceil(w->queries / q), keys = w->causal ? fmin(w->keys, (w->queries + q) / 2) : w->keys;
-        double mean_s = ceil(keys / 64) * 64 * key_s + p[A_START], longest_s = ceil(w->keys / 64) * 64 * key_s + p[A_START];
+        double blocks = w->batch * w->heads * ceil(w->queries / q), most = w->keys < w->queries ? fmin(w->keys + q, w->queries) : w->keys;
+        double keys = w->causal ? fmin(most, (w->queries + q) / 2) : most;
+        double mean_s = ceil(keys / 64) * 64 * key_s + p[A_START], longest_s = ceil(most / 64) * 64 * key_s + p[A_START];
         best = fmin(best, fmax(longest_s, waves(blocks, c->cores, p[A_SMOOTHING]) * mean_s));
     }
     return p[A_OVERHEAD] + p_norm(best, memory_s, p[A_SHARPNESS]);

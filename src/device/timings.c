@@ -10,6 +10,7 @@
 #define COLUMNS_MAX 64
 #define ROWS_MAX 2000000
 #define TIME_MAX_S 1e5
+#define PAD_MAX 1e6 /* strides and pads in notes */
 
 /* ---- operators -------------------------------------------------------------------------------------------------- */
 
@@ -36,29 +37,44 @@ static void gemm_work(const row *r, cm__work *w)
 /* A convolution as the product its pass is: forward pixels by filters, backward by input likewise, by weight over pixels. */
 static void conv_as_product(const row *r, cm__work *w, double n, double c, double k, double in_pixels, double out_pixels, double window)
 {
-    if (strcmp(r->pass, "bwd_weight") == 0) product(w, 1, k, c * window, n * out_pixels);
-    else if (strcmp(r->pass, "bwd_input") == 0) product(w, 1, n * in_pixels, c, k * window);
+    if (!(out_pixels >= 1)) { /* the window is larger than the image: nothing to do, and refused for that */
+        *w = (cm__work){0};
+        return;
+    }
+    if (strcmp(r->pass, "backward_weight") == 0) product(w, 1, k, c * window, n * out_pixels);
+    else if (strcmp(r->pass, "backward_input") == 0) product(w, 1, n * in_pixels, c, k * window);
     else product(w, 1, n * out_pixels, k, c * window);
     w->flop = 2 * n * out_pixels * k * c * window;
     w->bytes = r->element * (n * c * in_pixels + n * k * out_pixels + k * c * window);
 }
 
+/* Where a window fits; 0: nowhere. */
+static double positions(double size, double window, double pad, double stride)
+{
+    return fmax(0, floor((size + 2 * pad - window) / stride) + 1);
+}
+
 static void conv_work(const row *r, cm__work *w)
 {
-    double size = r->d[4], stride = or_one(r->d[5]), pad = isnan(r->d[6]) ? 0 : r->d[6], out = floor((size + 2 * pad - r->d[3]) / stride) + 1;
+    double size = r->d[4], out = positions(size, r->d[3], isnan(r->d[6]) ? 0 : r->d[6], or_one(r->d[5]));
     conv_as_product(r, w, r->d[0], r->d[1], r->d[2], size * size, out * out, r->d[3] * r->d[3]);
 }
 
 static double noted(const row *r, const char *name, double otherwise)
 {
-    const char *at = memmem(r->note.text, r->note.length, name, strlen(name));
-    return at ? strtod(at + strlen(name), NULL) : otherwise;
+    const char *at = r->note.length ? memmem(r->note.text, r->note.length, name, strlen(name)) : NULL;
+    if (!at) return otherwise;
+    cm__span number = {at + strlen(name), 0};
+    while (number.text + number.length < r->note.text + r->note.length && !strchr(" ;,", number.text[number.length])) number.length++;
+    double value;
+    return cm__parse_real(number, &value) && value >= 0 && value <= PAD_MAX ? value : NAN;
 }
 
 static void conv_full_work(const row *r, cm__work *w)
 {
-    double h = floor((r->d[3] + 2 * noted(r, "pad_h=", 0) - r->d[5]) / noted(r, "stride_v=", 1)) + 1;
-    double v = floor((r->d[4] + 2 * noted(r, "pad_w=", 0) - r->d[6]) / noted(r, "stride_h=", 1)) + 1;
+    double down = noted(r, "stride_v=", 1), right = noted(r, "stride_h=", 1);
+    double h = down >= 1 ? positions(r->d[3], r->d[5], noted(r, "pad_h=", 0), down) : 0;
+    double v = right >= 1 ? positions(r->d[4], r->d[6], noted(r, "pad_w=", 0), right) : 0;
     conv_as_product(r, w, r->d[0], r->d[1], r->d[2], r->d[3] * r->d[4], h * v, r->d[5] * r->d[6]);
 }
 
@@ -138,6 +154,7 @@ static bool next_field(reader *in, bool *more, cm__span *field)
         *field = (cm__span){start, length && start[length - 1] == '\r' ? length - 1 : length};
     }
     if (quoted && in->at < in->end && *in->at == '\r') in->at++;
+    if (quoted && in->at < in->end && *in->at != ',' && *in->at != '\n') cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: text after a closing quote", in->line);
     *more = in->at < in->end && *in->at == ',';
     if (in->at < in->end) in->at++;
     return true;
@@ -164,10 +181,13 @@ static int32_t read_header(reader *in, int8_t columns[COLUMNS_MAX])
     return n;
 }
 
-static const char *pass_name(cm__ctx *ctx, cm__span pass)
+static const char *pass_name(cm__span pass)
 {
-    if (pass.length == 0 || cm__span_is(pass, "forward")) return "fwd";
-    return cm__text_copy_n(ctx, pass.text, pass.length);
+    static const char *const names[][2] = {{"", "forward"}, {"fwd", "forward"}, {"forward", "forward"}, {"bwd", "backward"},
+        {"bwd_input", "backward_input"}, {"bwd_weight", "backward_weight"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (cm__span_is(pass, names[i][0])) return names[i][1];
+    return NULL;
 }
 
 /* "trtllm-1.3.0:flow" -> "trtllm": who ran it, where the note begins with a name and a version. */
@@ -198,7 +218,7 @@ static int32_t group_of(cm__ctx *ctx, cm__timings *t, cm__map *index, const cm__
 
 static void skip(cm__ctx *ctx, cm__timings *t, const cm__span *f)
 {
-    if (!t->skipped++) t->first_skipped = cm__format(ctx, "%.*s %.*s", (int)f[OP].length, f[OP].text, (int)f[DTYPE].length, f[DTYPE].text);
+    if (!t->skipped++) t->first_skipped = cm__format(ctx, "%.*s %.*s %.*s", (int)f[OP].length, f[OP].text, (int)f[PASS].length, f[PASS].text, (int)f[DTYPE].length, f[DTYPE].text);
 }
 
 static void add_row(reader *in, cm__timings *t, cm__map *index, const cm__span *f)
@@ -209,8 +229,8 @@ static void add_row(reader *in, cm__timings *t, cm__map *index, const cm__span *
     cm__work work;
     double   ms;
     if (f[DTYPE].length < sizeof dtype) memcpy(dtype, f[DTYPE].text, f[DTYPE].length);
-    row r = {.element = cm__dtype_bytes(dtype), .pass = pass_name(in->ctx, f[PASS]), .note = f[NOTE]};
-    if (o == sizeof operators / sizeof *operators || r.element == 0) {
+    row r = {.element = cm__dtype_bytes(dtype), .pass = pass_name(f[PASS]), .note = f[NOTE]};
+    if (o == sizeof operators / sizeof *operators || r.element == 0 || !r.pass) {
         skip(in->ctx, t, f);
         return;
     }

@@ -4,7 +4,7 @@
 
     compare.py CENTIMANI FILE|DIRECTORY...
 
-Prints a line per difference and `N tensors agree, M differ`; exits 1 where some differ. Needs python3-onnx.
+CENTIMANI_MODELS may name one more directory. Prints a line per difference and `N tensors agree, M differ`; exits 1 where some differ. Needs python3-onnx.
 Files that are refused are counted; with SHOW_REFUSED set, the reasons are printed too.
 """
 import json
@@ -21,8 +21,8 @@ except ImportError:
     sys.exit(0)
 
 SMALL = 64 << 20  # larger files are not put through onnx's own inference
-# Types with no name of their own here stand for their width or kin.
-DTYPES = {TensorProto.FLOAT: "fp32", TensorProto.DOUBLE: "fp64", TensorProto.FLOAT16: "fp16", TensorProto.BFLOAT16: "bf16",
+# Types with no name of their own here stand for their width or kin; --precision fp32 makes 16-bit reals fp32.
+DTYPES = {TensorProto.FLOAT: "fp32", TensorProto.DOUBLE: "fp64", TensorProto.FLOAT16: "fp32", TensorProto.BFLOAT16: "fp32",
           TensorProto.INT64: "int64", TensorProto.UINT64: "int64", TensorProto.INT32: "int32", TensorProto.UINT32: "int32",
           TensorProto.INT16: "int16", TensorProto.UINT16: "int16", TensorProto.INT8: "int8", TensorProto.UINT8: "uint8",
           TensorProto.BOOL: "bool", TensorProto.COMPLEX64: "complex64", TensorProto.COMPLEX128: "complex64",
@@ -74,16 +74,6 @@ def inferred_here(program, path):
     return {name: tensor for name, tensor in tensors.items() if name not in twice}, None
 
 
-def names_here(model):
-    """The file's name of a tensor -> the name it has here: that of the node, with the output's number from 1 on."""
-    names = {}
-    for index, node in enumerate(model.graph.node):
-        base = node.name or "%s_%d" % (node.op_type, index)
-        for number, output in enumerate(node.output):
-            names[output] = "%s:%d" % (base, number) if number else base
-    return names
-
-
 def fixed_batch(model):
     """What B stands for in a file whose batch is a number: axis 0 of its inputs."""
     weights = {tensor.name for tensor in model.graph.initializer}
@@ -119,9 +109,9 @@ def dims_differ(want, have, batch, symbol_of):
 
 def compare(path, model, wanted, have, report):
     symbol_of, agree, differ, unseen = {}, 0, 0, 0
-    names, batch = names_here(model), fixed_batch(model)
+    batch = fixed_batch(model)
     for name, (dtype, dims) in wanted.items():
-        tensor = have.get(names.get(name, name))
+        tensor = have.get(name)
         if tensor is None:
             unseen += 1
             continue
@@ -158,4 +148,4 @@ def main(program, paths):
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    sys.exit(main(sys.argv[1], sys.argv[2:] + [d for d in [os.environ.get("CENTIMANI_MODELS")] if d]))

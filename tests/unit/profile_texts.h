@@ -41,7 +41,7 @@ static inline int remove_folder(void **state)
 /* The path of a file of the folder; valid until the next call. */
 static inline const char *file_named(const char *name)
 {
-    static char path[128];
+    static char path[512];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
 }
