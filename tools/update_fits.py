@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+WORST = 0.5  # mean errors above this are no model
 DEVICES = pathlib.Path(__file__).parent.parent / "data" / "devices"
 
 
@@ -39,8 +40,10 @@ def fit(program, rows, device):
         writer.writeheader()
         writer.writerows(rows)
         timings.write_text(out.getvalue())
-        subprocess.run([program, "fit", str(timings), "--device", device, "-o", str(profile)], check=True)
-        return json.loads(profile.read_text())["fits"]
+        subprocess.run([program, "fit", str(timings), "--device", device, "-o", str(profile)], check=False)
+        if not profile.exists():  # the program has said why
+            return []
+        return [f for f in json.loads(profile.read_text())["fits"] if f["error"]["mape"] < WORST]
 
 
 def put(path, fits, key, source):
@@ -69,8 +72,9 @@ def main():
     program, table, key, title, where, date = sys.argv[1:]
     groups = rows_by_device(table)
     for alias, path in aliases():
-        if alias in groups:
-            put(path, fit(program, groups[alias], path.stem), key, {"title": title, "where": where, "date": date})
+        fits = fit(program, groups[alias], path.stem) if alias in groups else []
+        if fits:
+            put(path, fits, key, {"title": title, "where": where, "date": date})
 
 
 main()
