@@ -132,6 +132,8 @@ void cm__net_check_choices(cm__net *net)
 {
     cm__span list = choices(net), name;
     int64_t  value;
+    if (net->options && net->options->seq > 0 && !is_free(net, cm__span_of("seq")))
+        cm__warn(net->g, "this model has no sequence length: --seq %lld changes nothing", (long long)net->options->seq);
     while (next_choice(net, &list, &name, &value))
         if (!is_free(net, name))
             cm__fail(net->ctx, CM_ERR_UNKNOWN, "the model has no free size '%s'", cm__net_show(net, name));

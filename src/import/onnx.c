@@ -63,6 +63,8 @@ static int64_t opset_of(const cm__onnx_model *model)
 
 static void warn_about_file(cm__onnx *im)
 {
+    if (im->options && im->options->seq > 0 && !im->seq_taken)
+        cm__warn(im->g, "no input has a free sequence length: the file's own sizes hold, not --seq %lld", (long long)im->options->seq);
     if (im->opset > OPSET_NEWEST)
         cm__warn(im->g, "opset %lld is newer than %d: read as if it were that", (long long)im->opset, OPSET_NEWEST);
     if (im->opset < OPSET_OLDEST)
@@ -126,7 +128,8 @@ static cm_graph *build(cm__onnx *im, const char *name)
     cm__map_init(&scope->names, im->ctx);
     im->g = cm__graph_new(im->ctx, name, "onnx");
     im->g->nodes_read = graph->nodes.count;
-    im->inlined = im->free_dims = im->open_branches = 0;
+    im->inlined = im->free_dims = im->open_branches = im->n_sequences = 0;
+    im->seq_taken = false;
     cm__map_init(&im->biases, im->ctx);
     cm__onnx_initializers(im, scope, graph);
     for (int32_t i = 0; i < graph->inputs.count; i++)

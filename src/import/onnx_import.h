@@ -48,6 +48,7 @@ typedef struct cm__onnx {
     cm__onnx_sequence     *sequences;
     int32_t                n_sequences, cap_sequences;
     int32_t                inlined;      /* nodes run in bodies, and values passed to them */
+    bool                   seq_taken;    /* a dimension has the sequence length that was asked for */
     int32_t                free_dims;    /* whose size was guessed */
     int32_t                open_branches; /* taken without knowing the condition */
     const char            *open_branch;  /* the first of them */

@@ -126,7 +126,10 @@ static cm_dim free_dim(cm__onnx *im, const cm__onnx_shape *shape, int32_t axis, 
     bool        sequence = mentions_any(name, sequence_words);
     int64_t     value = given(im, name);
     if (value) return cm__fixed(value);
-    if (sequence && im->options && im->options->seq > 0) return cm__fixed(im->options->seq);
+    if (sequence && im->options && im->options->seq > 0) {
+        im->seq_taken = true;
+        return cm__fixed(im->options->seq);
+    }
     value = usual(shape, axis, name);
     if (!value)
         cm__fail(im->ctx, CM_ERR_ARGUMENT, "dimension '%s' is not fixed: give it a value with --dim %s=N", text, text);
