@@ -35,7 +35,8 @@ static int save_profile(const settings *s, const cm_fitting *fitting)
 {
     const char *profile = cm_fitting_profile(fitting);
     if (profile) return save(s->output, profile);
-    say("%s: no profile: the rows are of several devices or of one that is not known; name it with --device ID", s->output);
+    say("%s: no profile: the rows are of several devices or of one that is not known; name it with --device ID",
+        s->output);
     return EXIT_FAILED;
 }
 
@@ -51,7 +52,8 @@ int run_fit(settings *s)
     }
     cm_fitting    *fitting;
     cm_diag        diag = {0};
-    cm_fit_options o = {.device = s->device, .check = s->check, .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
+    cm_fit_options o = {
+        .device = s->device, .check = s->check, .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
     cm_status      status = cm_fitting_run(s->operands[0], &o, &fitting, &diag);
     if (status) return say_failed(status, &diag);
     cm__fit_report report = {.path = s->operands[0], .device = s->device, .check = s->check, .fitting = fitting};

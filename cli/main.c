@@ -31,8 +31,8 @@ const command commands[] = {
      run_models},
     {"devices", "[list | show ID | check FILE]", "The accelerators, one of them with all sources, or a profile checked",
      device_details, FOR_DEVICES, 0, 2, run_devices},
-    {"fit", "TIMINGS.csv", "Models of operators from measured times, or a profile held against such times", fit_details, FOR_FIT,
-     1, 1, run_fit},
+    {"fit", "TIMINGS.csv", "Models of operators from measured times, or a profile held against such times", fit_details,
+     FOR_FIT, 1, 1, run_fit},
     {"version", "", "The program's version", NULL, FOR_VERSION, 0, 0, run_version},
     {"help", "[COMMAND]", "How to use the program or one command", NULL, FOR_HELP, 0, 1, run_help},
 };

@@ -132,7 +132,7 @@ typedef struct cm_node {
 /* What operators that a file writes out become one. */
 typedef enum cm_fuse {
     CM_FUSE_ALL,   /* attention, GELU, SiLU, norms, linear layers: what some runtime runs as one kernel */
-    CM_FUSE_EAGER, /* what eager PyTorch ran as one kernel when the file was made: not what its user wrote out by hand */
+    CM_FUSE_EAGER, /* what eager PyTorch ran as one kernel: not what its user wrote out by hand */
     CM_FUSE_NONE,  /* as the file writes it */
     CM_FUSES
 } cm_fuse;
@@ -141,7 +141,7 @@ typedef enum cm_fuse {
 typedef struct cm_load_options {
     int64_t     seq;     /* sequence length; 0: the model's own */
     cm_fuse     fuse;
-    const char *dims;    /* "height=320,width=320": values of free dimensions of a file; NULL: usual ones, with a warning */
+    const char *dims;    /* "height=320,width=320": free dimensions of a file; NULL: usual ones, with a warning */
 } cm_load_options;
 
 /*
@@ -374,7 +374,7 @@ const cm_collective  *cm_device_collective(const cm_device *device, int32_t inde
 int32_t               cm_device_prices(const cm_device *device);
 const cm_price       *cm_device_price(const cm_device *device, int32_t index);
 const cm_price       *cm_device_cheapest(const cm_device *device);   /* on demand if there is such; NULL: no price */
-bool                  cm_device_has_alias(const cm_device *device, const char *name); /* what tables of timings call it */
+bool                  cm_device_has_alias(const cm_device *device, const char *name); /* of tables of timings */
 bool                  cm_device_runs(const cm_device *device, const char *operator_name); /* false: its maker says no */
 int32_t               cm_device_batches(const cm_device *device);    /* 0: any batch size */
 int64_t               cm_device_batch(const cm_device *device, int32_t index);
@@ -435,7 +435,8 @@ typedef struct cm_fit_options {
 typedef struct cm_fitting cm_fitting;
 
 /* Read a CSV file of timings (docs/fitting.md) and fit, or check. Errors of a fit are those on rows left out of it. */
-cm_status           cm_fitting_run(const char *path, const cm_fit_options *options, cm_fitting **fitting, cm_diag *diag);
+cm_status           cm_fitting_run(const char *path, const cm_fit_options *options, cm_fitting **fitting,
+                                   cm_diag *diag);
 void                cm_fitting_free(cm_fitting *fitting);
 int32_t             cm_fitting_classes(const cm_fitting *fitting);
 const cm_fit_class *cm_fitting_class(const cm_fitting *fitting, int32_t index);
@@ -445,7 +446,7 @@ int32_t             cm_fitting_skipped(const cm_fitting *fitting, const char **f
 /* ---- what is built in ------------------------------------------------------------------------------------------- */
 
 typedef struct cm_model_info {
-    const char *id, *family, *title, *definition, *source; /* definition: a one-line description or a .net text's name */
+    const char *id, *family, *title, *definition, *source; /* definition: a description or a .net text's name */
 } cm_model_info;
 
 int32_t              cm_models(void);

@@ -84,7 +84,8 @@ void *cm__alloc(cm__ctx *ctx, size_t size)
 
 void *cm__alloc_array(cm__ctx *ctx, size_t count, size_t size)
 {
-    if (size && count > SIZE_MAX / 2 / size) cm__fail(ctx, CM_ERR_MEMORY, "out of memory (%zu x %zu bytes)", count, size);
+    if (size && count > SIZE_MAX / 2 / size)
+        cm__fail(ctx, CM_ERR_MEMORY, "out of memory (%zu x %zu bytes)", count, size);
     return cm__alloc(ctx, count * size);
 }
 

@@ -82,7 +82,12 @@ static void solve(cm__ctx *ctx, const problem *all, int32_t fold, double *p)
     double  x[CM__LSQ_MAX];
     for (int32_t i = 0; i < all->n && some.n < ROWS_FITTED_MAX; i++)
         if (fold < 0 || i % FOLDS != fold) some.rows[some.n++] = all->rows[i];
-    cm__lsq q = {.parameters = cm__form_size(all->form), .rows = some.n, .iterations = TRIAL_ITERATIONS, .scale = SCALE, .residuals = residuals, .data = &some};
+    cm__lsq q = {.parameters = cm__form_size(all->form),
+                 .rows = some.n,
+                 .iterations = TRIAL_ITERATIONS,
+                 .scale = SCALE,
+                 .residuals = residuals,
+                 .data = &some};
     best_start(ctx, &q, all->form, x);
     q.iterations = ITERATIONS;
     cm__lsq_solve(ctx, &q, x);
@@ -117,7 +122,9 @@ void cm__fit_group(cm__ctx *ctx, const cm__timings *t, int32_t group, const cm__
     problem q = {.form = t->groups[group].form, .c = c};
     double  p[CM__LSQ_MAX];
     q.rows = rows_of(ctx, t, group, &q.n);
-    if (q.n < 2 * FOLDS) cm__fail(ctx, CM_ERR_ARGUMENT, "%s %s: %d rows, at least %d are needed", t->groups[group].op, t->groups[group].dtype, q.n, 2 * FOLDS);
+    if (q.n < 2 * FOLDS)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "%s %s: %d rows, at least %d are needed", t->groups[group].op,
+                 t->groups[group].dtype, q.n, 2 * FOLDS);
     double *errors = cm__alloc_array(ctx, (size_t)q.n, sizeof *errors);
     for (int32_t fold = 0; fold < FOLDS; fold++) {
         solve(ctx, &q, fold, p);
@@ -128,7 +135,8 @@ void cm__fit_group(cm__ctx *ctx, const cm__timings *t, int32_t group, const cm__
     solve(ctx, &q, -1, fit->parameters);
 }
 
-cm__fit_error cm__fit_check(cm__ctx *ctx, const cm__timings *t, int32_t group, const cm__ceilings *c, const cm__form *form, const double *p)
+cm__fit_error cm__fit_check(cm__ctx *ctx, const cm__timings *t, int32_t group, const cm__ceilings *c,
+                            const cm__form *form, const double *p)
 {
     problem q = {.form = form, .c = c};
     q.rows = rows_of(ctx, t, group, &q.n);

@@ -20,7 +20,8 @@ typedef struct cm__fit {
 void cm__fit_group(cm__ctx *ctx, const cm__timings *t, int32_t group, const cm__ceilings *c, cm__fit *fit);
 
 /* A model against one group's rows. */
-cm__fit_error cm__fit_check(cm__ctx *ctx, const cm__timings *t, int32_t group, const cm__ceilings *c, const cm__form *form, const double *p);
+cm__fit_error cm__fit_check(cm__ctx *ctx, const cm__timings *t, int32_t group, const cm__ceilings *c,
+                            const cm__form *form, const double *p);
 
 /* What the rows themselves show to be possible, for devices of which nothing else is known. */
 cm__ceilings cm__ceilings_seen(const cm__timings *t, int32_t group);

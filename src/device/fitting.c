@@ -40,8 +40,9 @@ static bool rate_of(const char *dtype, cm_rate *rate)
     static const struct {
         const char *name;
         cm_rate     rate;
-    } rates[] = {{"fp64", CM_RATE_FP64}, {"fp32", CM_RATE_FP32}, {"tf32", CM_RATE_TF32}, {"bf16", CM_RATE_BF16}, {"fp16", CM_RATE_FP16},
-                 {"fp16in_fp32acc", CM_RATE_FP16}, {"fp8", CM_RATE_FP8}, {"nvfp4", CM_RATE_FP4}, {"int8", CM_RATE_INT8}};
+    } rates[] = {{"fp64", CM_RATE_FP64}, {"fp32", CM_RATE_FP32}, {"tf32", CM_RATE_TF32},
+                 {"bf16", CM_RATE_BF16}, {"fp16", CM_RATE_FP16}, {"fp16in_fp32acc", CM_RATE_FP16},
+                 {"fp8", CM_RATE_FP8},   {"nvfp4", CM_RATE_FP4}, {"int8", CM_RATE_INT8}};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
         if (strcmp(dtype, rates[i].name) == 0) {
             *rate = rates[i].rate;
@@ -65,7 +66,8 @@ static double cache_of(const cm_device *d)
     double largest = 1 << 20;
     for (int32_t i = 0; i < cm_device_memories(d); i++) {
         const cm_memory *m = cm_device_memory(d, i);
-        if (m->place == CM_PLACE_ON_CHIP && !m->per_core && m->capacity_bytes.known) largest = fmax(largest, m->capacity_bytes.value);
+        if (m->place == CM_PLACE_ON_CHIP && !m->per_core && m->capacity_bytes.known)
+            largest = fmax(largest, m->capacity_bytes.value);
     }
     return largest;
 }
@@ -76,7 +78,10 @@ static bool known_ceilings(const cm_device *d, const char *dtype, cm__ceilings *
     cm_number        cores = cm_device_number(d, CM_CORES);
     double           peak = peak_of(d, dtype);
     if (!memory || !memory->bw_bytes_s.known || !cores.known || isnan(peak)) return false;
-    *c = (cm__ceilings){.cores = cores.value, .peak_flop_s = peak, .bandwidth_bytes_s = memory->bw_bytes_s.value, .cache_bytes = cache_of(d)};
+    *c = (cm__ceilings){.cores = cores.value,
+                        .peak_flop_s = peak,
+                        .bandwidth_bytes_s = memory->bw_bytes_s.value,
+                        .cache_bytes = cache_of(d)};
     return true;
 }
 
@@ -100,8 +105,15 @@ static cm_device *open_device(cm__ctx *ctx, const char *name)
 
 static void describe(model *m, const cm__timing_group *g, const cm__fit_error *e)
 {
-    m->class_ = (cm_fit_class){.device = g->device, .runtime = *g->library ? g->library : "native", .op = g->op,
-                               .pass = g->pass, .dtype = g->dtype, .n = e->n, .mape = e->mape, .bias = e->bias, .p90 = e->p90};
+    m->class_ = (cm_fit_class){.device = g->device,
+                               .runtime = *g->library ? g->library : "native",
+                               .op = g->op,
+                               .pass = g->pass,
+                               .dtype = g->dtype,
+                               .n = e->n,
+                               .mape = e->mape,
+                               .bias = e->bias,
+                               .p90 = e->p90};
 }
 
 static const cm_parameter *parameter_named(const cm_fit *fit, const char *name)
@@ -116,7 +128,8 @@ static void read_parameters(cm__ctx *ctx, const cm_fit *fit, const cm__form *for
     for (int r = 0, at = 0; r < form->n_rows; at += form->rows[r++].count) {
         const cm_parameter *q = parameter_named(fit, form->rows[r].name);
         if (!q || q->count != form->rows[r].count)
-            cm__fail(ctx, CM_ERR_FORMAT, "the profile's model of %s has %d numbers as '%s', the form '%s' reads %d: fit it again", fit->op,
+            cm__fail(ctx, CM_ERR_FORMAT,
+                     "the profile's model of %s has %d numbers as '%s', the form '%s' reads %d: fit it again", fit->op,
                      q ? q->count : 0, form->rows[r].name, form->name, form->rows[r].count);
         memcpy(p + at, q->values, (size_t)q->count * sizeof *p);
     }
@@ -185,9 +198,10 @@ static json_t *parameters_of(const model *m)
 static json_t *fit_of(const model *m, const char *date)
 {
     const cm_fit_class *c = &m->class_;
-    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:i,s:{s:o,s:o,s:o},s:s,s:s,s:s}", "op", c->op, "pass", c->pass, "dtype", c->dtype,
-                     "runtime", c->runtime, "form", m->form->name, "parameters", parameters_of(m), "n", (int)c->n, "error", "mape",
-                     rounded(c->mape), "bias", rounded(c->bias), "p90", rounded(c->p90), "kind", "fitted", "source", "timings", "date", date);
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:i,s:{s:o,s:o,s:o},s:s,s:s,s:s}", "op", c->op, "pass", c->pass, "dtype",
+                     c->dtype, "runtime", c->runtime, "form", m->form->name, "parameters", parameters_of(m), "n",
+                     (int)c->n, "error", "mape", rounded(c->mape), "bias", rounded(c->bias), "p90", rounded(c->p90),
+                     "kind", "fitted", "source", "timings", "date", date);
 }
 
 static void free_text(void *text) { free(text); }
@@ -210,7 +224,9 @@ static const char *write_profile(cm_fitting *f, const char *base, const char *fi
     json_t *fits = json_array(), *profile = json_pack("{s:i,s:s,s:s}", "schema", 1, "id", f->id, "base", base);
     for (int32_t i = 0; i < f->n_models; i++) json_array_append_new(fits, fit_of(&f->models[i], date));
     json_object_set_new(profile, "fits", fits);
-    json_object_set_new(profile, "sources", json_pack("{s:{s:s,s:s,s:s}}", "timings", "title", "operator timings", "where", plain(f->ctx, file), "date", date));
+    json_object_set_new(profile, "sources",
+                        json_pack("{s:{s:s,s:s,s:s}}", "timings", "title", "operator timings", "where",
+                                  plain(f->ctx, file), "date", date));
     char *text = json_dumps(profile, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS + 1));
     json_decref(profile);
     if (!text) cm__fail(f->ctx, CM_ERR_MEMORY, "out of memory");
@@ -251,8 +267,8 @@ static void run(cm_fitting *f, const char *path, const cm__timings *t, const cm_
     if (o->progress) o->progress(o->user, t->n_groups, t->n_groups, "");
     if (!f->n_models && o->check) cm__fail(f->ctx, CM_ERR_ARGUMENT, "the profile has no model for any of these rows");
     if (!f->n_models)
-        cm__fail(f->ctx, CM_ERR_ARGUMENT, "no operator has %d rows or more; %d rows were left out%s%s", ROWS_LEAST, t->skipped,
-                 t->skipped ? ", first " : "", t->skipped ? t->first_skipped : "");
+        cm__fail(f->ctx, CM_ERR_ARGUMENT, "no operator has %d rows or more; %d rows were left out%s%s", ROWS_LEAST,
+                 t->skipped, t->skipped ? ", first " : "", t->skipped ? t->first_skipped : "");
     if (o->check || !device || !one_device) return; /* a profile is of one device that is known */
     const char *base = cm_device_get_info(device)->id, *slash = strrchr(path, '/');
     f->id = cm__format(f->ctx, "my-%s", base);
@@ -285,7 +301,10 @@ void cm_fitting_free(cm_fitting *fitting)
 }
 
 int32_t             cm_fitting_classes(const cm_fitting *fitting) { return fitting->n_models; }
-const cm_fit_class *cm_fitting_class(const cm_fitting *fitting, int32_t index) { return &fitting->models[index].class_; }
+const cm_fit_class *cm_fitting_class(const cm_fitting *fitting, int32_t index)
+{
+    return &fitting->models[index].class_;
+}
 const char         *cm_fitting_profile(const cm_fitting *fitting) { return fitting->profile; }
 int32_t             cm_fitting_skipped(const cm_fitting *fitting, const char **first)
 {

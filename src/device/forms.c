@@ -40,7 +40,10 @@ static const struct {
                   {256, 64}, {64, 256}, {256, 128}, {128, 256}, {192, 128}, {128, 192}, {256, 256}};
 static const double splits[] = {1, 2, 4, 8, 16};
 
-enum { T_OVERHEAD, T_MEMORY, T_START, T_SMOOTHING, T_SHARPNESS, T_CACHE, T_REDUCE, T_FILL, T_SUSTAINED, T_HEATED, T_HEATING, T_EFFICIENCY };
+enum {
+    T_OVERHEAD, T_MEMORY, T_START, T_SMOOTHING, T_SHARPNESS, T_CACHE, T_REDUCE, T_FILL, T_SUSTAINED, T_HEATED,
+    T_HEATING, T_EFFICIENCY
+};
 static const cm__parameter_row tile_rows[] = {
     {"overhead_s", CM__POSITIVE, 1, {3e-6}},       {"memory_fraction", CM__FRACTION, 1, {0.8}},
     {"tile_start_s", CM__POSITIVE, 1, {8e-7}},     {"wave_smoothing", CM__FRACTION, 1, {0.3}},
@@ -55,7 +58,8 @@ static const cm__parameter_row tile_rows[] = {
 
 static double tiles_time(const double *p, const cm__work *w, const cm__ceilings *c)
 {
-    double core_flop_s = c->peak_flop_s / c->cores, memory_s = w->bytes / (c->bandwidth_bytes_s * p[T_MEMORY]), best = INFINITY;
+    double core_flop_s = c->peak_flop_s / c->cores, memory_s = w->bytes / (c->bandwidth_bytes_s * p[T_MEMORY]),
+           best = INFINITY;
     double element = fmin(4, fmax(1, ELEMENT_BYTES(w)));
     for (int t = 0; t < TILES; t++) {
         double blocks = w->batch * ceil(w->m / tiles[t].m) * ceil(w->n / tiles[t].n), area = tiles[t].m * tiles[t].n;
@@ -65,7 +69,8 @@ static double tiles_time(const double *p, const cm__work *w, const cm__ceilings 
             double compute_s = 2 * area * (k + p[T_FILL]) / (core_flop_s * p[T_EFFICIENCY + t]) + p[T_START];
             double load_s = (tiles[t].m + tiles[t].n) * k * element * fmin(all, c->cores) / p[T_CACHE];
             double total = waves(all, c->cores, p[T_SMOOTHING]) * fmax(compute_s, load_s);
-            if (split > 1) total += p[T_REDUCE] + w->batch * w->m * w->n * 4 * split / (2 * c->bandwidth_bytes_s * p[T_MEMORY]);
+            if (split > 1)
+                total += p[T_REDUCE] + w->batch * w->m * w->n * 4 * split / (2 * c->bandwidth_bytes_s * p[T_MEMORY]);
             best = fmin(best, total);
         }
     }
@@ -79,7 +84,8 @@ static double tiles_time(const double *p, const cm__work *w, const cm__ceilings 
 
 #define QUERY_BLOCKS 3
 #define WIDTHS 8
-static const double query_block[QUERY_BLOCKS] = {64, 128, 256}, width_up_to[WIDTHS] = {64, 72, 80, 96, 128, 192, 256, INFINITY};
+static const double query_block[QUERY_BLOCKS] = {64, 128, 256},
+                    width_up_to[WIDTHS] = {64, 72, 80, 96, 128, 192, 256, INFINITY};
 
 enum { A_OVERHEAD, A_MEMORY, A_START, A_SMOOTHING, A_SHARPNESS, A_KEY, A_BLOCK, A_WIDTH = A_BLOCK + QUERY_BLOCKS };
 static const cm__parameter_row attention_rows[] = {
@@ -92,15 +98,18 @@ static const cm__parameter_row attention_rows[] = {
 
 static double attention_time(const double *p, const cm__work *w, const cm__ceilings *c)
 {
-    double core_flop_s = c->peak_flop_s / c->cores, memory_s = w->bytes / (c->bandwidth_bytes_s * p[A_MEMORY]), best = INFINITY;
+    double core_flop_s = c->peak_flop_s / c->cores, memory_s = w->bytes / (c->bandwidth_bytes_s * p[A_MEMORY]),
+           best = INFINITY;
     int    width = 0;
     while (w->width > width_up_to[width]) width++;
     for (int i = 0; i < QUERY_BLOCKS; i++) {
         double q = query_block[i], rate = core_flop_s * p[A_BLOCK + i] * p[A_WIDTH + width];
         double key_s = 4 * q * w->width / rate + p[A_KEY] * q; /* of one key for a block: products, and softmax */
-        double blocks = w->batch * w->heads * ceil(w->queries / q), most = w->keys < w->queries ? fmin(w->keys + q, w->queries) : w->keys;
+        double blocks = w->batch * w->heads * ceil(w->queries / q),
+               most = w->keys < w->queries ? fmin(w->keys + q, w->queries) : w->keys;
         double keys = w->causal ? fmin(most, (w->queries + q) / 2) : most;
-        double mean_s = ceil(keys / 64) * 64 * key_s + p[A_START], longest_s = ceil(most / 64) * 64 * key_s + p[A_START];
+        double mean_s = ceil(keys / 64) * 64 * key_s + p[A_START],
+               longest_s = ceil(most / 64) * 64 * key_s + p[A_START];
         best = fmin(best, fmax(longest_s, waves(blocks, c->cores, p[A_SMOOTHING]) * mean_s));
     }
     return p[A_OVERHEAD] + p_norm(best, memory_s, p[A_SHARPNESS]);
@@ -145,10 +154,12 @@ static double rows_time(const double *p, const cm__work *w, const cm__ceilings *
 
 /* ---- the table -------------------------------------------------------------------------------------------------- */
 
-#define FORM(id, table, function) {.name = id, .rows = table, .n_rows = (int)(sizeof table / sizeof *table), .time = function}
+#define ROWS(table) .rows = table, .n_rows = (int)(sizeof table / sizeof *table)
 static const cm__form forms[] = {
-    FORM("tiles", tile_rows, tiles_time), FORM("attention", attention_rows, attention_time),
-    FORM("stream", stream_rows, stream_time), FORM("rows", row_rows, rows_time),
+    {.name = "tiles", ROWS(tile_rows), .time = tiles_time},
+    {.name = "attention", ROWS(attention_rows), .time = attention_time},
+    {.name = "stream", ROWS(stream_rows), .time = stream_time},
+    {.name = "rows", ROWS(row_rows), .time = rows_time},
 };
 
 const cm__form *cm__form_find(const char *name)

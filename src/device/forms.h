@@ -17,7 +17,8 @@ typedef struct cm__ceilings {
 
 /* One operator's work, as its form reads it. */
 typedef struct cm__work {
-    double batch, m, n, k; /* matrix products: batch times m x k by k x n. Rows: m rows of n columns. Attention: below */
+    double batch, m, n,
+        k; /* matrix products: batch times m x k by k x n. Rows: m rows of n columns. Attention: below */
     double bytes;          /* to and from memory, each operand once */
     double flop;
     double heads, queries, keys, width; /* attention: batch x heads x queries by keys, each of this width */

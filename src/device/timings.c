@@ -34,8 +34,9 @@ static void gemm_work(const row *r, cm__work *w)
     w->bytes = r->element * w->batch * (w->m * w->k + w->k * w->n + w->m * w->n);
 }
 
-/* A convolution as the product its pass is: forward pixels by filters, backward by input likewise, by weight over pixels. */
-static void conv_as_product(const row *r, cm__work *w, double n, double c, double k, double in_pixels, double out_pixels, double window)
+/* A convolution as the product its pass is: pixels by filters, forward and by input; over pixels, by weight. */
+static void conv_as_product(const row *r, cm__work *w, double n, double c, double k, double in_pixels,
+                            double out_pixels, double window)
 {
     if (!(out_pixels >= 1)) { /* the window is larger than the image: nothing to do, and refused for that */
         *w = (cm__work){0};
@@ -65,7 +66,8 @@ static double noted(const row *r, const char *name, double otherwise)
     const char *at = r->note.length ? memmem(r->note.text, r->note.length, name, strlen(name)) : NULL;
     if (!at) return otherwise;
     cm__span number = {at + strlen(name), 0};
-    while (number.text + number.length < r->note.text + r->note.length && !strchr(" ;,", number.text[number.length])) number.length++;
+    while (number.text + number.length < r->note.text + r->note.length && !strchr(" ;,", number.text[number.length]))
+        number.length++;
     double value;
     return cm__parse_real(number, &value) && value >= 0 && value <= PAD_MAX ? value : NAN;
 }
@@ -80,8 +82,14 @@ static void conv_full_work(const row *r, cm__work *w)
 
 static void attention(const row *r, cm__work *w, bool causal)
 {
-    double kv = isnan(r->d[3]) || r->d[3] <= 0 ? r->d[2] : r->d[3], window = isnan(r->d[5]) || r->d[5] <= 0 ? r->d[1] : r->d[5];
-    *w = (cm__work){.batch = r->d[0], .heads = r->d[2], .queries = r->d[1], .keys = fmin(r->d[1], window), .width = r->d[4], .causal = causal};
+    double kv = isnan(r->d[3]) || r->d[3] <= 0 ? r->d[2] : r->d[3],
+           window = isnan(r->d[5]) || r->d[5] <= 0 ? r->d[1] : r->d[5];
+    *w = (cm__work){.batch = r->d[0],
+                    .heads = r->d[2],
+                    .queries = r->d[1],
+                    .keys = fmin(r->d[1], window),
+                    .width = r->d[4],
+                    .causal = causal};
     w->m = w->n = w->k = 1;
     w->flop = 4 * w->batch * w->heads * w->queries * w->keys * w->width;
     w->bytes = r->element * w->batch * w->queries * w->width * 2 * (w->heads + kv);
@@ -105,16 +113,31 @@ static const struct {
     void (*work)(const row *, cm__work *);
     unsigned needed; /* bit i: di must be there */
 } operators[] = {
-    {"gemm", "tiles", gemm_work, 0xe},           {"linear", "tiles", gemm_work, 0xe},     {"bmm", "tiles", gemm_work, 0xe},
-    {"conv2d", "tiles", conv_work, 0x1f},         {"conv2d_full", "tiles", conv_full_work, 0x7f},
-    {"attention", "attention", attention_full_work, 0x17}, {"attention_full", "attention", attention_full_work, 0x17},
+    {"gemm", "tiles", gemm_work, 0xe},
+    {"linear", "tiles", gemm_work, 0xe},
+    {"bmm", "tiles", gemm_work, 0xe},
+    {"conv2d", "tiles", conv_work, 0x1f},
+    {"conv2d_full", "tiles", conv_full_work, 0x7f},
+    {"attention", "attention", attention_full_work, 0x17},
+    {"attention_full", "attention", attention_full_work, 0x17},
     {"attention_causal", "attention", attention_causal_work, 0x17},
-    {"softmax", "rows", unary_work, 0x3},        {"layernorm", "rows", unary_work, 0x3},
-    {"add", "stream", binary_work, 0x1},         {"mul", "stream", binary_work, 0x1},     {"sub", "stream", binary_work, 0x1},
-    {"div", "stream", binary_work, 0x1},         {"pow", "stream", binary_work, 0x1},     {"addu", "stream", unary_work, 0x1},
-    {"mulu", "stream", unary_work, 0x1},         {"divu", "stream", unary_work, 0x1},     {"powu", "stream", unary_work, 0x1},
-    {"relu", "stream", unary_work, 0x1},         {"gelu", "stream", unary_work, 0x1},     {"tanh", "stream", unary_work, 0x1},
-    {"sigmoid", "stream", unary_work, 0x1},      {"copy", "stream", unary_work, 0x1},     {"cast", "stream", unary_work, 0x1},
+    {"softmax", "rows", unary_work, 0x3},
+    {"layernorm", "rows", unary_work, 0x3},
+    {"add", "stream", binary_work, 0x1},
+    {"mul", "stream", binary_work, 0x1},
+    {"sub", "stream", binary_work, 0x1},
+    {"div", "stream", binary_work, 0x1},
+    {"pow", "stream", binary_work, 0x1},
+    {"addu", "stream", unary_work, 0x1},
+    {"mulu", "stream", unary_work, 0x1},
+    {"divu", "stream", unary_work, 0x1},
+    {"powu", "stream", unary_work, 0x1},
+    {"relu", "stream", unary_work, 0x1},
+    {"gelu", "stream", unary_work, 0x1},
+    {"tanh", "stream", unary_work, 0x1},
+    {"sigmoid", "stream", unary_work, 0x1},
+    {"copy", "stream", unary_work, 0x1},
+    {"cast", "stream", unary_work, 0x1},
 };
 
 double cm__dtype_bytes(const char *dtype)
@@ -122,7 +145,8 @@ double cm__dtype_bytes(const char *dtype)
     static const struct {
         const char *name;
         double      bytes;
-    } types[] = {{"fp64", 8}, {"fp32", 4}, {"tf32", 4}, {"bf16", 2}, {"fp16", 2}, {"fp16in_fp32acc", 2}, {"fp8", 1}, {"int8", 1}, {"nvfp4", 0.5}};
+    } types[] = {{"fp64", 8},           {"fp32", 4}, {"tf32", 4}, {"bf16", 2},   {"fp16", 2},
+                 {"fp16in_fp32acc", 2}, {"fp8", 1},  {"int8", 1}, {"nvfp4", 0.5}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(types[i].name, dtype) == 0) return types[i].bytes;
     return 0;
@@ -144,7 +168,8 @@ static bool next_field(reader *in, bool *more, cm__span *field)
     bool        quoted = start < in->end && *start == '"';
     if (quoted) {
         const char *close = ++start;
-        while (close < in->end && (*close != '"' || (close + 1 < in->end && close[1] == '"'))) close += *close == '"' ? 2 : 1;
+        while (close < in->end && (*close != '"' || (close + 1 < in->end && close[1] == '"')))
+            close += *close == '"' ? 2 : 1;
         if (close >= in->end) cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: a quote is not closed", in->line);
         *field = (cm__span){start, (size_t)(close - start)};
         in->at = close + 1;
@@ -154,14 +179,16 @@ static bool next_field(reader *in, bool *more, cm__span *field)
         *field = (cm__span){start, length && start[length - 1] == '\r' ? length - 1 : length};
     }
     if (quoted && in->at < in->end && *in->at == '\r') in->at++;
-    if (quoted && in->at < in->end && *in->at != ',' && *in->at != '\n') cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: text after a closing quote", in->line);
+    if (quoted && in->at < in->end && *in->at != ',' && *in->at != '\n')
+        cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: text after a closing quote", in->line);
     *more = in->at < in->end && *in->at == ',';
     if (in->at < in->end) in->at++;
     return true;
 }
 
 enum { DEVICE, OP, PASS, DTYPE, LATENCY, NOTE, D0, FIELDS = D0 + CM__TIMING_DIMS };
-static const char *const field_names[FIELDS] = {"device", "op", "pass", "dtype", "latency_ms", "note", "d0", "d1", "d2", "d3", "d4", "d5", "d6"};
+static const char *const field_names[FIELDS] = {"device", "op", "pass", "dtype", "latency_ms", "note", "d0",
+                                                "d1",     "d2", "d3",   "d4",    "d5",         "d6"};
 
 static int32_t read_header(reader *in, int8_t columns[COLUMNS_MAX])
 {
@@ -177,14 +204,21 @@ static int32_t read_header(reader *in, int8_t columns[COLUMNS_MAX])
     }
     static const int needed[] = {OP, DTYPE, LATENCY, D0};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        if (!found[needed[i]]) cm__fail(in->ctx, CM_ERR_FORMAT, "line 1: no column '%s'; the header names op, pass, dtype, d0 ... d6, latency_ms", field_names[needed[i]]);
+        if (!found[needed[i]])
+            cm__fail(in->ctx, CM_ERR_FORMAT,
+                     "line 1: no column '%s'; the header names op, pass, dtype, d0 ... d6, latency_ms",
+                     field_names[needed[i]]);
     return n;
 }
 
 static const char *pass_name(cm__span pass)
 {
-    static const char *const names[][2] = {{"", "forward"}, {"fwd", "forward"}, {"forward", "forward"}, {"bwd", "backward"},
-        {"bwd_input", "backward_input"}, {"bwd_weight", "backward_weight"}};
+    static const char *const names[][2] = {{"", "forward"},
+                                           {"fwd", "forward"},
+                                           {"forward", "forward"},
+                                           {"bwd", "backward"},
+                                           {"bwd_input", "backward_input"},
+                                           {"bwd_weight", "backward_weight"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (cm__span_is(pass, names[i][0])) return names[i][1];
     return NULL;
@@ -195,30 +229,36 @@ static cm__span library_of(cm__span note)
 {
     size_t name = 0;
     while (name < note.length && ((note.text[name] >= 'a' && note.text[name] <= 'z') || note.text[name] == '_')) name++;
-    bool version = name > 2 && name + 1 < note.length && note.text[name] == '-' && note.text[name + 1] >= '0' && note.text[name + 1] <= '9';
+    bool version = name > 2 && name + 1 < note.length && note.text[name] == '-' && note.text[name + 1] >= '0' &&
+                   note.text[name + 1] <= '9';
     return version ? (cm__span){note.text, name} : (cm__span){"", 0};
 }
 
-static int32_t group_of(cm__ctx *ctx, cm__timings *t, cm__map *index, const cm__span *f, const char *pass, const cm__form *form)
+static int32_t group_of(cm__ctx *ctx, cm__timings *t, cm__map *index, const cm__span *f, const char *pass,
+                        const cm__form *form)
 {
     cm__span library = library_of(f[NOTE]);
-    char    *key = cm__format(ctx, "%.*s|%.*s|%.*s|%s|%.*s", (int)f[DEVICE].length, f[DEVICE].text, (int)library.length, library.text,
-                              (int)f[OP].length, f[OP].text, pass, (int)f[DTYPE].length, f[DTYPE].text);
+    char *key = cm__format(ctx, "%.*s|%.*s|%.*s|%s|%.*s", (int)f[DEVICE].length, f[DEVICE].text, (int)library.length,
+                           library.text, (int)f[OP].length, f[OP].text, pass, (int)f[DTYPE].length, f[DTYPE].text);
     int32_t  group = cm__map_get(index, cm__span_of(key));
     if (group >= 0) return group;
     t->groups = cm__grow(ctx, t->groups, t->n_groups, &t->cap_groups, sizeof *t->groups);
     group = t->n_groups++;
-    t->groups[group] = (cm__timing_group){
-        .device = cm__text_copy_n(ctx, f[DEVICE].text, f[DEVICE].length), .library = cm__text_copy_n(ctx, library.text, library.length),
-        .op = cm__text_copy_n(ctx, f[OP].text, f[OP].length), .pass = pass, .dtype = cm__text_copy_n(ctx, f[DTYPE].text, f[DTYPE].length),
-        .form = form};
+    t->groups[group] = (cm__timing_group){.device = cm__text_copy_n(ctx, f[DEVICE].text, f[DEVICE].length),
+                                          .library = cm__text_copy_n(ctx, library.text, library.length),
+                                          .op = cm__text_copy_n(ctx, f[OP].text, f[OP].length),
+                                          .pass = pass,
+                                          .dtype = cm__text_copy_n(ctx, f[DTYPE].text, f[DTYPE].length),
+                                          .form = form};
     cm__map_put(index, cm__span_of(key), group);
     return group;
 }
 
 static void skip(cm__ctx *ctx, cm__timings *t, const cm__span *f)
 {
-    if (!t->skipped++) t->first_skipped = cm__format(ctx, "%.*s %.*s %.*s", (int)f[OP].length, f[OP].text, (int)f[PASS].length, f[PASS].text, (int)f[DTYPE].length, f[DTYPE].text);
+    if (!t->skipped++)
+        t->first_skipped = cm__format(ctx, "%.*s %.*s %.*s", (int)f[OP].length, f[OP].text, (int)f[PASS].length,
+                                      f[PASS].text, (int)f[DTYPE].length, f[DTYPE].text);
 }
 
 static void add_row(reader *in, cm__timings *t, cm__map *index, const cm__span *f)
@@ -238,12 +278,14 @@ static void add_row(reader *in, cm__timings *t, cm__map *index, const cm__span *
         if (f[D0 + i].length == 0) r.d[i] = NAN;
         else if (!cm__parse_real(f[D0 + i], &r.d[i]) || r.d[i] < 0 || r.d[i] > 1e12)
             cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: d%d is no size", in->line, i);
-        if (operators[o].needed >> i & 1 && isnan(r.d[i])) cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: %s without d%d", in->line, operators[o].op, i);
+        if (operators[o].needed >> i & 1 && isnan(r.d[i]))
+            cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: %s without d%d", in->line, operators[o].op, i);
     }
     if (!cm__parse_real(f[LATENCY], &ms) || ms <= 0 || ms * 1e-3 > TIME_MAX_S)
         cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: latency_ms is no time", in->line);
     operators[o].work(&r, &work);
-    if (!(work.bytes > 0) || !(work.flop > 0)) cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: %s of nothing", in->line, operators[o].op);
+    if (!(work.bytes > 0) || !(work.flop > 0))
+        cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: %s of nothing", in->line, operators[o].op);
     t->rows = cm__grow(in->ctx, t->rows, t->n_rows, &t->cap_rows, sizeof *t->rows);
     int32_t group = group_of(in->ctx, t, index, f, r.pass, cm__form_find(operators[o].form));
     t->groups[group].rows++;
@@ -269,7 +311,8 @@ cm__timings *cm__timings_read(cm__ctx *ctx, const char *text, size_t size)
             column++;
         }
         if (column == 1 && field.length == 0) continue;
-        if (column != n_columns) cm__fail(ctx, CM_ERR_FORMAT, "line %d: %d fields, the header has %d", in.line, column, n_columns);
+        if (column != n_columns)
+            cm__fail(ctx, CM_ERR_FORMAT, "line %d: %d fields, the header has %d", in.line, column, n_columns);
         if (in.line > ROWS_MAX) cm__fail(ctx, CM_ERR_LIMIT, "more than %d lines", ROWS_MAX);
         add_row(&in, t, &index, fields);
     }

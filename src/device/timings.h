@@ -2,8 +2,8 @@
 /*
  * timings.h - tables of measured operator times.
  *
- * A CSV file with a header line naming, in any order, op, pass, dtype, d0 ... d6 and latency_ms; device, source and note
- * are optional. What the dimensions mean depends on the operator (the table in timings.c; docs/fitting.md).
+ * A CSV file with a header line naming, in any order, op, pass, dtype, d0 ... d6 and latency_ms; device, source and
+ * note are optional. What the dimensions mean depends on the operator (the table in timings.c; docs/fitting.md).
  */
 #ifndef CM_DEVICE_TIMINGS_H
 #define CM_DEVICE_TIMINGS_H

@@ -9,7 +9,10 @@
 #include "graph/backward.h"
 #include "graph/train.h"
 
-bool cm__wants(const cm__backward *b, const cm_node *n, int32_t input) { return cm__has(n, input) && b->needs[n->inputs[input]]; }
+bool cm__wants(const cm__backward *b, const cm_node *n, int32_t input)
+{
+    return cm__has(n, input) && b->needs[n->inputs[input]];
+}
 
 int32_t cm__gradient_of_output(const cm__backward *b, const cm_node *n, int32_t output)
 {
@@ -133,7 +136,8 @@ static void group_attention(cm__backward *b)
         bool           inside = open >= 0 && !(b->g->nodes[from].op == CM_OP_MATMUL && from != open);
         if (n->op == CM_OP_ATTENTION) b->group[i] = i;
         else if (is_free_product(b->g, n)) b->group[i] = inside ? open : i;
-        else if (inside && b->g->nodes[from].op != CM_OP_ATTENTION && (c == CM_CLASS_ELEMENTWISE || c == CM_CLASS_REDUCTION || n->view))
+        else if (inside && b->g->nodes[from].op != CM_OP_ATTENTION &&
+                 (c == CM_CLASS_ELEMENTWISE || c == CM_CLASS_REDUCTION || n->view))
             b->group[i] = open;
     }
 }
@@ -179,7 +183,7 @@ static void find_needs(cm__backward *b)
     cm_graph *g = b->g;
     for (int32_t t = 0; t < b->forward_tensors; t++) {
         const cm_tensor *x = cm__t(g, t);
-        bool             differentiable_leaf = x->role == CM_ROLE_PARAMETER || (x->producer < 0 && x->role == CM_ROLE_ACTIVATION);
+        bool differentiable_leaf = x->role == CM_ROLE_PARAMETER || (x->producer < 0 && x->role == CM_ROLE_ACTIVATION);
         b->needs[t] = differentiable_leaf && cm__is_float(x->dtype);
     }
     for (int32_t i = 0; i < b->forward_nodes; i++) {
@@ -222,7 +226,8 @@ static void seed(cm__backward *b, const int32_t *outputs, int32_t count)
         const cm_tensor *y = cm__t(b->g, outputs[i]);
         if (!b->needs[outputs[i]] || b->gradient[outputs[i]] >= 0) continue;
         cm_role role = y->rank == 0 ? CM_ROLE_CONSTANT : CM_ROLE_GRADIENT;
-        b->gradient[outputs[i]] = cm__leaf(b->g, cm__format(b->g->ctx, "%s.grad", y->name), role, gradient_type(y->dtype), y->rank, y->dims);
+        b->gradient[outputs[i]] =
+            cm__leaf(b->g, cm__format(b->g->ctx, "%s.grad", y->name), role, gradient_type(y->dtype), y->rank, y->dims);
     }
 }
 

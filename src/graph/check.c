@@ -16,7 +16,8 @@ static void check_node(const cm_graph *g, int32_t i, bool *written)
         int32_t t = n->outputs[k];
         if (t < 0) continue;
         if (t >= g->n_tensors || written[t]) cm__fail(g->ctx, CM_ERR_FORMAT, "output %d is not its own", k);
-        if (g->tensors[t].producer != i) cm__fail(g->ctx, CM_ERR_FORMAT, "output '%s' names another node", g->tensors[t].name);
+        if (g->tensors[t].producer != i)
+            cm__fail(g->ctx, CM_ERR_FORMAT, "output '%s' names another node", g->tensors[t].name);
         written[t] = true;
     }
 }
@@ -27,7 +28,8 @@ void cm__check(const cm_graph *g)
     for (int32_t i = 0; i < g->n_nodes; i++) check_node(g, i, written);
     cm__place(g->ctx, "%s", "");
     for (int32_t i = 0; i < g->n_outputs; i++)
-        if (g->outputs[i] < 0 || g->outputs[i] >= g->n_tensors) cm__fail(g->ctx, CM_ERR_FORMAT, "output %d does not exist", i);
+        if (g->outputs[i] < 0 || g->outputs[i] >= g->n_tensors)
+            cm__fail(g->ctx, CM_ERR_FORMAT, "output %d does not exist", i);
     if (g->n_outputs == 0) cm__fail(g->ctx, CM_ERR_FORMAT, "the model has no output");
     for (int32_t t = 0; t < g->n_tensors; t++) {
         int32_t base = g->tensors[t].storage;

@@ -46,7 +46,10 @@ static void add_traffic(const cm_graph *g, cm_node *n)
         if (n->outputs[i] >= 0) n->write_bytes = cm__poly_add(n->write_bytes, cm_tensor_bytes(cm__t(g, n->outputs[i])));
 }
 
-static cm_poly output_elements(const cm_graph *g, const cm_node *n) { return cm_tensor_elements(cm__t(g, n->outputs[0])); }
+static cm_poly output_elements(const cm_graph *g, const cm_node *n)
+{
+    return cm_tensor_elements(cm__t(g, n->outputs[0]));
+}
 
 static void per_element(const cm_graph *g, cm_node *n, cm_poly elements)
 {
@@ -101,7 +104,8 @@ void cm__cost_gemm(const cm_graph *g, cm_node *n)
 
 static void conv_of(const cm_graph *g, cm_node *n, const cm_tensor *positions, const cm_tensor *w)
 {
-    n->flop = cm__poly_scale(cm__poly_mul(cm_tensor_elements(positions), cm__poly_product(w->dims + 1, w->rank - 1)), 2);
+    n->flop =
+        cm__poly_scale(cm__poly_mul(cm_tensor_elements(positions), cm__poly_product(w->dims + 1, w->rank - 1)), 2);
     add_traffic(g, n);
 }
 

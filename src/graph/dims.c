@@ -12,9 +12,10 @@ static cm_dim checked(cm_graph *g, bool overflow, int64_t per_batch, int64_t fix
 
 cm_dim cm__dim_mul(cm_graph *g, cm_dim a, cm_dim b)
 {
-    if (a.per_batch && b.per_batch) cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "a dimension grows with the square of the batch size");
+    if (a.per_batch && b.per_batch)
+        cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "a dimension grows with the square of the batch size");
     int64_t x, y, fixed;
-    bool    over = __builtin_mul_overflow(a.per_batch, b.fixed, &x) || __builtin_mul_overflow(b.per_batch, a.fixed, &y) ||
+    bool over = __builtin_mul_overflow(a.per_batch, b.fixed, &x) || __builtin_mul_overflow(b.per_batch, a.fixed, &y) ||
                 __builtin_add_overflow(x, y, &x) || __builtin_mul_overflow(a.fixed, b.fixed, &fixed);
     return checked(g, over, x, over ? 0 : fixed);
 }

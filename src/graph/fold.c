@@ -20,7 +20,10 @@ static cm__num *begin(cm_graph *g, const cm_node *n, int32_t index, int64_t *cou
     return *count < 0 ? NULL : cm__alloc_array(g->ctx, (size_t)*count, sizeof(cm__num));
 }
 
-static void finish(cm_graph *g, const cm_node *n, int32_t index, const cm__num *value) { cm__t(g, n->outputs[index])->value = value; }
+static void finish(cm_graph *g, const cm_node *n, int32_t index, const cm__num *value)
+{
+    cm__t(g, n->outputs[index])->value = value;
+}
 
 /* Position in `t` of element `flat` of a shape it broadcasts to. */
 static int64_t source_of(const cm_tensor *t, const cm_tensor *out, int64_t flat)
@@ -135,7 +138,8 @@ static int less(cm_dim a, cm_dim b)
 
 static bool int_compare(int op, cm_dim a, cm_dim b, cm_dim *out)
 {
-    bool swap = op == CM_OP_GREATER || op == CM_OP_LESS_OR_EQUAL, negate = op == CM_OP_LESS_OR_EQUAL || op == CM_OP_GREATER_OR_EQUAL;
+    bool swap = op == CM_OP_GREATER || op == CM_OP_LESS_OR_EQUAL,
+         negate = op == CM_OP_LESS_OR_EQUAL || op == CM_OP_GREATER_OR_EQUAL;
     int  answer = swap ? less(b, a) : less(a, b);
     if (answer < 0) return false;
     *out = cm__fixed(negate ? !answer : answer);
@@ -191,7 +195,8 @@ void cm__fold_binary(cm_graph *g, cm_node *n)
     if (cm__is_float(a->dtype) != cm__is_float(b->dtype)) return;
     for (int64_t i = 0; i < count; i++) {
         cm__num x = a->value[source_of(a, out, i)], y = b->value[source_of(b, out, i)];
-        bool    known = cm__is_float(a->dtype) ? real_binary(n->op, x.f, y.f, &value[i]) : int_binary(g, n->op, x.i, y.i, &value[i].i);
+        bool known = cm__is_float(a->dtype) ? real_binary(n->op, x.f, y.f, &value[i])
+                                            : int_binary(g, n->op, x.i, y.i, &value[i].i);
         if (!known) return;
     }
     finish(g, n, 0, value);

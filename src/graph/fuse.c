@@ -3,8 +3,8 @@
  * fuse.c - what runtimes run as one operator, recognised where a file writes it out.
  *
  * In this order: exporters' noise (zero biases expanded from a scalar, casts and reshapes that change nothing, inactive
- * dropout), linear layers (MatMul by a parameter, then Add), GELU, SiLU, layer and RMS normalisation, attention. A match
- * rewrites its last node in place; what nobody reads afterwards is pruned. For eager PyTorch only what it ran as one
+ * dropout), linear layers (MatMul by a parameter, then Add), GELU, SiLU, layer and RMS normalisation, attention. A
+ * match rewrites its last node in place; what nobody reads afterwards is pruned. For eager PyTorch only what it ran as one
  * kernel is put together again: scaled_dot_product_attention by the marks its export leaves (both factors scaled, a
  * guard against NaN), not products and softmax written by hand; not GELU with a cube by Pow, not RMS normalisation.
  */
@@ -86,7 +86,8 @@ bool cm__same_shape(const cm_tensor *a, const cm_tensor *b)
     return same;
 }
 
-bool cm__rewrite(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int32_t n, const cm__attr *attrs, int32_t n_attrs)
+bool cm__rewrite(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int32_t n, const cm__attr *attrs,
+                 int32_t n_attrs)
 {
     cm_graph *g = f->g;
     cm_node   old = g->nodes[node];
@@ -165,7 +166,8 @@ static void drop_zero_bias(cm__fuser *f, int32_t node)
     int32_t t = n->inputs[2], from;
     double  zero;
     while ((from = cm__t(f->g, t)->producer) >= 0 &&
-           (f->g->nodes[from].op == CM_OP_EXPAND || f->g->nodes[from].op == CM_OP_CAST_LIKE || f->g->nodes[from].op == CM_OP_CAST))
+           (f->g->nodes[from].op == CM_OP_EXPAND || f->g->nodes[from].op == CM_OP_CAST_LIKE ||
+            f->g->nodes[from].op == CM_OP_CAST))
         t = f->g->nodes[from].inputs[0];
     const cm_tensor *b = cm__t(f->g, t);
     bool known_zero = cm__is_number(f, t, &zero) && zero == 0;
@@ -195,7 +197,8 @@ static void fuse_product(cm__fuser *f, int32_t node)
     if (w < 0 || (n->op == CM_OP_GEMM && !transposed)) return;
     int64_t  trans_b = transposed != (n->op == CM_OP_GEMM && cm__attr_int(n, CM_ATTR_TRANS_B, 0));
     int32_t  inputs[3] = {n->inputs[0], w, cm__has(n, 2) ? n->inputs[2] : -1};
-    cm__attr attrs[2] = {CM__INTS(CM_ATTR_TRANS_B, trans_b), CM__INTS(CM_ATTR_TRANS_A, cm__attr_int(n, CM_ATTR_TRANS_A, 0))};
+    cm__attr attrs[2] = {CM__INTS(CM_ATTR_TRANS_B, trans_b),
+                         CM__INTS(CM_ATTR_TRANS_A, cm__attr_int(n, CM_ATTR_TRANS_A, 0))};
     cm__rewrite(f, node, CM_OP_GEMM, inputs, inputs[2] >= 0 ? 3 : 2, attrs, 2);
 }
 
@@ -216,7 +219,8 @@ static void fuse_bias(cm__fuser *f, int32_t node)
 /* ---- the pass --------------------------------------------------------------------------------------------------- */
 
 static void (*const passes[])(cm__fuser *, int32_t) = {
-    drop_noise, drop_zero_bias, fuse_product, fuse_bias, cm__fuse_gelu, cm__fuse_silu, cm__fuse_norm, cm__fuse_attention,
+    drop_noise,    drop_zero_bias, fuse_product,  fuse_bias,
+    cm__fuse_gelu, cm__fuse_silu,  cm__fuse_norm, cm__fuse_attention,
 };
 
 void cm__fuse(cm_graph *g, cm_fuse what)

@@ -31,7 +31,8 @@ bool    cm__comes_from(const cm__fuser *f, int32_t tensor, int32_t ancestor, int
 bool    cm__same_shape(const cm_tensor *a, const cm_tensor *b);
 
 /* Make `node` another operator with other inputs and the same first output; false (and no change) if shapes differ. */
-bool cm__rewrite(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int32_t n, const cm__attr *attrs, int32_t n_attrs);
+bool cm__rewrite(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int32_t n, const cm__attr *attrs,
+                 int32_t n_attrs);
 
 /* The patterns: tried at every node; a match rewrites the pattern's last node. */
 void cm__fuse_gelu(cm__fuser *f, int32_t node);

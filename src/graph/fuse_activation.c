@@ -52,7 +52,8 @@ void cm__fuse_gelu(cm__fuser *f, int32_t node)
     if (n->op != CM_OP_ERF && n->op != CM_OP_TANH) return;
     if (f->eager && cubed_by_pow(f, n->inputs[0], 4)) return; /* written by hand */
     int32_t add = cm__only_reader_op(f, n->outputs[0], CM_OP_ADD), inner = cm__t(f->g, n->inputs[0])->producer, x;
-    if (n->op == CM_OP_ERF && (inner < 0 || cm__scaled_input(f, inner) < 0 || !near(cm__scale_of(f, inner), M_SQRT1_2))) return;
+    if (n->op == CM_OP_ERF && (inner < 0 || cm__scaled_input(f, inner) < 0 || !near(cm__scale_of(f, inner), M_SQRT1_2)))
+        return;
     double  one;
     if (add < 0 || !cm__is_number(f, cm__other_input(&f->g->nodes[add], n->outputs[0]), &one) || one != 1) return;
     int32_t  last = last_of_gelu(f, f->g->nodes[add].outputs[0], n->inputs[0], &x);

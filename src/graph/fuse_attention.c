@@ -49,7 +49,8 @@ static bool find_v(const cm__fuser *f, int32_t p, match *m)
             m->guarded = true;
             p = guarded;
         } else if (n->op == CM_OP_DROPOUT) {
-            if (!(cm__has(n, 1) && cm__is_number(f, n->inputs[1], &m->dropout))) m->dropout = cm__attr_real(n, CM_ATTR_RATIO, 0.5);
+            if (!(cm__has(n, 1) && cm__is_number(f, n->inputs[1], &m->dropout)))
+                m->dropout = cm__attr_real(n, CM_ATTR_RATIO, 0.5);
             p = n->outputs[0];
         } else if (n->op == CM_OP_CAST) {
             p = n->outputs[0];
@@ -162,9 +163,11 @@ static bool fits(const cm__fuser *f, const match *m)
 {
     const cm_tensor *q = cm__t(f->g, m->q), *turned = cm__t(f->g, m->operand), *v = cm__t(f->g, m->v);
     int32_t          r = q->rank;
-    if ((r != 4 && !(r == 3 && (m->scaled || m->q_scaled || m->k_scaled))) || turned->rank != r || v->rank != r) return false;
+    if ((r != 4 && !(r == 3 && (m->scaled || m->q_scaled || m->k_scaled))) || turned->rank != r || v->rank != r)
+        return false;
     bool same = cm__dim_same(q->dims[r - 1], turned->dims[r - 2]) && cm__dim_same(turned->dims[r - 1], v->dims[r - 2]);
-    for (int32_t i = 0; i < r - 2; i++) same &= cm__dim_same(q->dims[i], turned->dims[i]) && cm__dim_same(q->dims[i], v->dims[i]);
+    for (int32_t i = 0; i < r - 2; i++)
+        same &= cm__dim_same(q->dims[i], turned->dims[i]) && cm__dim_same(q->dims[i], v->dims[i]);
     return same;
 }
 
@@ -172,7 +175,8 @@ static bool fits(const cm__fuser *f, const match *m)
 
 static bool compares_positions(int op)
 {
-    return op == CM_OP_LESS || op == CM_OP_LESS_OR_EQUAL || op == CM_OP_GREATER || op == CM_OP_GREATER_OR_EQUAL || op == CM_OP_TRILU;
+    return op == CM_OP_LESS || op == CM_OP_LESS_OR_EQUAL || op == CM_OP_GREATER || op == CM_OP_GREATER_OR_EQUAL ||
+           op == CM_OP_TRILU;
 }
 
 static bool is_square(const cm_tensor *t)
@@ -240,5 +244,6 @@ void cm__fuse_attention(cm__fuser *f, int32_t node)
     int32_t  inputs[4] = {m.q, m.k, m.v, m.mask};
     cm__attr attrs[4] = {CM__INTS(CM_ATTR_CAUSAL, kind == MASK_FIXED && m.causal), CM__REAL(CM_ATTR_DROPOUT, m.dropout),
                          CM__INTS(CM_ATTR_Q_NUM_HEADS, 1), CM__INTS(CM_ATTR_KV_NUM_HEADS, 1)};
-    cm__rewrite(f, m.last, CM_OP_ATTENTION, inputs, kind == MASK_FED ? 4 : 3, attrs, cm__t(f->g, m.q)->rank == 3 ? 4 : 2);
+    cm__rewrite(f, m.last, CM_OP_ATTENTION, inputs, kind == MASK_FED ? 4 : 3, attrs,
+                cm__t(f->g, m.q)->rank == 3 ? 4 : 2);
 }

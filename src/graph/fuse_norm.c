@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuse_norm.c - layer and RMS normalisation written out: x (or x - mean) over sqrt(mean of squares + eps), scaled, shifted. */
+/* fuse_norm.c - layer and RMS normalisation written out: x (or x - mean) over the root of its mean square, scaled. */
 #include "graph/fuse.h"
 
 /* The mean over the last dimension alone: what a layer norm takes. */
@@ -10,7 +10,8 @@ static int32_t mean_over_last(const cm__fuser *f, int32_t tensor)
     const cm_node *n = &f->g->nodes[mean];
     int32_t        rank = cm__in(f->g, n, 0)->rank;
     int64_t        axis[CM__RANK_MAX];
-    bool           last = cm__int_list(f->g, n, CM_ATTR_AXES, 1, axis, CM__RANK_MAX) == 1 && (axis[0] == -1 || axis[0] == rank - 1);
+    bool last =
+        cm__int_list(f->g, n, CM_ATTR_AXES, 1, axis, CM__RANK_MAX) == 1 && (axis[0] == -1 || axis[0] == rank - 1);
     return last && cm__attr_int(n, CM_ATTR_KEEPDIMS, 1) ? mean : -1;
 }
 
@@ -24,9 +25,12 @@ static int32_t squared_under(const cm__fuser *f, int32_t tensor)
     int            at = cm__is_number(f, a->inputs[1], &number) ? 0 : 1;
     int32_t        mean = cm__is_number(f, a->inputs[1 - at], &number) ? mean_over_last(f, a->inputs[at]) : -1;
     if (mean < 0) return -1;
-    int32_t square = f->g->nodes[mean].inputs[0], power = cm__made_by(f, square, CM_OP_POW), product = cm__made_by(f, square, CM_OP_MUL);
-    if (power >= 0 && cm__is_number(f, f->g->nodes[power].inputs[1], &number) && number == 2) return f->g->nodes[power].inputs[0];
-    if (product >= 0 && f->g->nodes[product].inputs[0] == f->g->nodes[product].inputs[1]) return f->g->nodes[product].inputs[0];
+    int32_t square = f->g->nodes[mean].inputs[0], power = cm__made_by(f, square, CM_OP_POW),
+            product = cm__made_by(f, square, CM_OP_MUL);
+    if (power >= 0 && cm__is_number(f, f->g->nodes[power].inputs[1], &number) && number == 2)
+        return f->g->nodes[power].inputs[0];
+    if (product >= 0 && f->g->nodes[product].inputs[0] == f->g->nodes[product].inputs[1])
+        return f->g->nodes[product].inputs[0];
     return -1;
 }
 
@@ -61,7 +65,8 @@ static int32_t affine(const cm__fuser *f, int32_t *last, int op)
     }
     if (next < 0 || f->g->nodes[next].op != op) return -1;
     int32_t parameter = cm__other_input(&f->g->nodes[next], t);
-    if (parameter < 0 || cm__t(f->g, parameter)->role != CM_ROLE_PARAMETER || cm__t(f->g, parameter)->rank != 1) return -1;
+    if (parameter < 0 || cm__t(f->g, parameter)->role != CM_ROLE_PARAMETER || cm__t(f->g, parameter)->rank != 1)
+        return -1;
     *last = next;
     return parameter;
 }
@@ -70,7 +75,7 @@ void cm__fuse_norm(cm__fuser *f, int32_t node)
 {
     const cm_node *n = &f->g->nodes[node];
     double         power;
-    bool           root = n->op == CM_OP_SQRT || (n->op == CM_OP_POW && cm__is_number(f, n->inputs[1], &power) && power == -0.5);
+    bool root = n->op == CM_OP_SQRT || (n->op == CM_OP_POW && cm__is_number(f, n->inputs[1], &power) && power == -0.5);
     int32_t        d = root ? squared_under(f, n->inputs[0]) : -1, last = d < 0 ? -1 : quotient(f, node, d);
     if (last < 0) return;
     int32_t  x = centred(f, d), inputs[3] = {x >= 0 ? x : d}, count = 1;

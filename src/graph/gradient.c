@@ -24,7 +24,10 @@ static void elementwise(cm__backward *b, const cm_node *n, int32_t input, const 
 
 void cm__gradient_input(cm__backward *b, const cm_node *n) { elementwise(b, n, 0, (int32_t[]){kept_in(b, n, 0)}, 1); }
 
-void cm__gradient_output(cm__backward *b, const cm_node *n) { elementwise(b, n, 0, (int32_t[]){cm__kept(b, n->outputs[0])}, 1); }
+void cm__gradient_output(cm__backward *b, const cm_node *n)
+{
+    elementwise(b, n, 0, (int32_t[]){cm__kept(b, n->outputs[0])}, 1);
+}
 
 void cm__gradient_linear(cm__backward *b, const cm_node *n) { elementwise(b, n, 0, NULL, 0); }
 
@@ -69,7 +72,10 @@ void cm__gradient_prelu(cm__backward *b, const cm_node *n)
 void cm__gradient_select(cm__backward *b, const cm_node *n)
 {
     for (int32_t i = 0; i < n->n_inputs; i++)
-        if (cm__wants(b, n, i)) elementwise(b, n, i, (int32_t[]){kept_in(b, n, i), n->n_inputs == 2 ? kept_in(b, n, 1 - i) : cm__kept(b, n->outputs[0])}, 2);
+        if (cm__wants(b, n, i))
+            elementwise(
+                b, n, i,
+                (int32_t[]){kept_in(b, n, i), n->n_inputs == 2 ? kept_in(b, n, 1 - i) : cm__kept(b, n->outputs[0])}, 2);
 }
 
 void cm__gradient_where(cm__backward *b, const cm_node *n)
@@ -145,7 +151,8 @@ void cm__gradient_conv(cm__backward *b, const cm_node *n)
 }
 
 /* Further outputs of a backward kernel, one per input that wants a gradient, in order. */
-static void joint(cm__backward *b, const cm_node *n, int op, const int32_t *inputs, int32_t count, int32_t first, int32_t last)
+static void joint(cm__backward *b, const cm_node *n, int op, const int32_t *inputs, int32_t count, int32_t first,
+                  int32_t last)
 {
     int32_t wanted[8], n_wanted = 0;
     for (int32_t i = first; i <= last; i++)
@@ -251,7 +258,8 @@ void cm__gradient_split(cm__backward *b, const cm_node *n)
         if (dy >= 0) parts[count++] = dy;
     }
     cm__attr axis = CM__INTS(CM_ATTR_AXIS, cm__attr_int(n, CM_ATTR_AXIS, 0));
-    if (count == n->n_outputs) cm__give(b, n, n->inputs[0], cm__emit(b->g, CM_OP_CONCAT, n->name, parts, count, &axis, 1));
+    if (count == n->n_outputs)
+        cm__give(b, n, n->inputs[0], cm__emit(b->g, CM_OP_CONCAT, n->name, parts, count, &axis, 1));
     for (int32_t i = 0; count < n->n_outputs && i < count; i++)
         cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_SLICE_GRAD, n->inputs[0], &parts[i], 1));
 }

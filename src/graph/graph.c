@@ -30,7 +30,8 @@ void cm_graph_free(cm_graph *graph)
 static void check_dims(cm_graph *g, const char *name, int32_t rank, const cm_dim *dims)
 {
     if (rank < 0 || rank > CM__RANK_MAX)
-        cm__fail(g->ctx, CM_ERR_LIMIT, "tensor '%s' has %d dimensions, at most %d are supported", name, rank, CM__RANK_MAX);
+        cm__fail(g->ctx, CM_ERR_LIMIT, "tensor '%s' has %d dimensions, at most %d are supported", name, rank,
+                 CM__RANK_MAX);
     int    batch_dims = 0;
     double elements = 1;
     for (int32_t i = 0; i < rank; i++) {
@@ -43,7 +44,8 @@ static void check_dims(cm_graph *g, const char *name, int32_t rank, const cm_dim
         elements *= (double)d.per_batch + (double)d.fixed;
     }
     if (batch_dims > TENSOR_BATCH_DIMS_MAX)
-        cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "tensor '%s' grows with the batch size in %d dimensions", name, batch_dims);
+        cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "tensor '%s' grows with the batch size in %d dimensions", name,
+                 batch_dims);
     if (elements > TENSOR_ELEMENTS_MAX) cm__fail(g->ctx, CM_ERR_LIMIT, "tensor '%s' has more than 2^53 elements", name);
 }
 
@@ -120,7 +122,8 @@ static void check_inputs(cm_graph *g, const cm__op *op, const int32_t *inputs, i
                  op->max_inputs == op->min_inputs ? "" : op->max_inputs < 0 ? " or more" : " at least and fewer");
     for (int32_t i = 0; i < n; i++) {
         if (inputs[i] < -1 || inputs[i] >= g->n_tensors) cm__fail(g->ctx, CM_ERR_FORMAT, "input %d does not exist", i);
-        if (inputs[i] < 0 && i < op->min_inputs) cm__fail(g->ctx, CM_ERR_FORMAT, "%s without its input %d", op->name, i);
+        if (inputs[i] < 0 && i < op->min_inputs)
+            cm__fail(g->ctx, CM_ERR_FORMAT, "%s without its input %d", op->name, i);
     }
 }
 
@@ -257,7 +260,8 @@ void cm__prune(cm_graph *g)
 /* A training loop holds its batch until the next one. */
 static bool outlives_step(cm_role role)
 {
-    return role == CM_ROLE_INPUT || role == CM_ROLE_PARAMETER || role == CM_ROLE_BUFFER || role == CM_ROLE_STATE || role == CM_ROLE_CONSTANT;
+    return role == CM_ROLE_INPUT || role == CM_ROLE_PARAMETER || role == CM_ROLE_BUFFER || role == CM_ROLE_STATE ||
+           role == CM_ROLE_CONSTANT;
 }
 
 /* Bytes alive while each node runs: what begins there or before and has not ended. */

@@ -30,7 +30,13 @@ enum {
 };
 
 /* How autocast treats an operator (precision.c). */
-typedef enum cm__cast_policy { CM__CAST_KEEP, CM__CAST_LOW, CM__CAST_FULL, CM__CAST_WIDEN, CM__CAST_WIDEST } cm__cast_policy;
+typedef enum cm__cast_policy {
+    CM__CAST_KEEP,
+    CM__CAST_LOW,
+    CM__CAST_FULL,
+    CM__CAST_WIDEN,
+    CM__CAST_WIDEST
+} cm__cast_policy;
 
 typedef struct cm__op {
     const char     *name;

@@ -19,7 +19,10 @@ typedef struct layout {
 
 static int64_t size_at(cm_dim d) { return d.per_batch * AT_BATCH + d.fixed; }
 
-static int64_t *strides_new(const layout *l, int32_t rank) { return cm__alloc_array(l->g->ctx, (size_t)rank, sizeof(int64_t)); }
+static int64_t *strides_new(const layout *l, int32_t rank)
+{
+    return cm__alloc_array(l->g->ctx, (size_t)rank, sizeof(int64_t));
+}
 
 static int64_t *contiguous(const layout *l, const cm_tensor *t)
 {

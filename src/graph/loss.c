@@ -2,9 +2,9 @@
 /*
  * loss.c - the loss a training script would add to a model that has none.
  *
- * By the shape of the first output of real numbers where the user does not say: one number per sample: squared error; one channel of an
- * image: binary cross-entropy; anything with several classes: cross-entropy over them, in fp32 as PyTorch's users do.
- * A model that already returns one number has its loss.
+ * By the shape of the first output of real numbers where the user does not say: one number per sample: squared error; one
+ * channel of an image: binary cross-entropy; anything with several classes: cross-entropy over them, in fp32 as PyTorch's
+ * users do. A model that already returns one number has its loss.
  */
 #include "graph/rule.h"
 #include "graph/train.h"
@@ -59,15 +59,20 @@ int32_t cm__add_loss(cm_graph *step, cm_loss *loss)
     if (!cm__is_float(cm__t(step, y)->dtype)) cm__warn(step, "no output holds real numbers: nothing is trained");
     if (*loss == CM_LOSS_NONE) return cm__t(step, y)->rank == 0 ? y : -1;
     if (!cm__is_float(cm__t(step, y)->dtype))
-        cm__fail(step->ctx, CM_ERR_UNSUPPORTED, "no output holds real numbers to take a loss of ('%s' is the first); say --loss none", cm__t(step, y)->name);
+        cm__fail(step->ctx, CM_ERR_UNSUPPORTED,
+                 "no output holds real numbers to take a loss of ('%s' is the first); say --loss none",
+                 cm__t(step, y)->name);
     if (*loss == CM_LOSS_CROSS_ENTROPY) {
         if (cm__t(step, y)->rank < 2)
-            cm__fail(step->ctx, CM_ERR_ARGUMENT, "cross-entropy needs classes; the output is %s", cm__dims_text(step, cm__t(step, y)));
+            cm__fail(step->ctx, CM_ERR_ARGUMENT, "cross-entropy needs classes; the output is %s",
+                     cm__dims_text(step, cm__t(step, y)));
         int32_t rows = as_rows(step, in_fp32(step, y));
-        return cm__emit(step, CM_OP_CROSS_ENTROPY, "loss", (int32_t[]){rows, labels_for(step, cm__t(step, rows))}, 2, NULL, 0);
+        return cm__emit(step, CM_OP_CROSS_ENTROPY, "loss", (int32_t[]){rows, labels_for(step, cm__t(step, rows))}, 2,
+                        NULL, 0);
     }
     int32_t          x = in_fp32(step, y);
     const cm_tensor *t = cm__t(step, x);
     int32_t          target = cm__leaf(step, "target", CM_ROLE_INPUT, CM_FP32, t->rank, t->dims);
-    return cm__emit(step, *loss == CM_LOSS_MSE ? CM_OP_MSE_LOSS : CM_OP_BCE_LOSS, "loss", (int32_t[]){x, target}, 2, NULL, 0);
+    return cm__emit(step, *loss == CM_LOSS_MSE ? CM_OP_MSE_LOSS : CM_OP_BCE_LOSS, "loss", (int32_t[]){x, target}, 2,
+                    NULL, 0);
 }

@@ -59,7 +59,8 @@ const char *cm_loss_name(cm_loss loss) { return losses[loss]; }
 const char *cm_recompute_name(cm_recompute recompute) { return recomputes[recompute]; }
 const char *cm_fuse_name(cm_fuse fuse) { return fuses[fuse]; }
 
-static cm_status parse(const char *what, const char *name, const char *const *names, int count, int *value, cm_diag *diag)
+static cm_status parse(const char *what, const char *name, const char *const *names, int count, int *value,
+                       cm_diag *diag)
 {
     char   known[256] = "";
     size_t used = 0;
@@ -72,8 +73,8 @@ static cm_status parse(const char *what, const char *name, const char *const *na
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", names[i]);
     }
     const char *near = cm__nearest(name, names, (size_t)count);
-    return cm__diag_set(diag, CM_ERR_UNKNOWN, "unknown %s '%s'%s%s%s; known: %s", what, name, near ? ", did you mean '" : "",
-                        near ? near : "", near ? "'?" : "", known);
+    return cm__diag_set(diag, CM_ERR_UNKNOWN, "unknown %s '%s'%s%s%s; known: %s", what, name,
+                        near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "", known);
 }
 
 #define PARSER(type, names, count)                                                                                     \

@@ -58,10 +58,13 @@ static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
 {
     cm__cast_policy policy = l->autocast ? cm__ops[n->op].cast : CM__CAST_KEEP;
     if (policy == CM__CAST_KEEP || policy == CM__CAST_WIDEN) return;
-    cm_dtype dtype = policy == CM__CAST_LOW ? l->low : policy == CM__CAST_FULL ? CM_FP32 : widest_input(l, inputs, n->n_inputs);
+    cm_dtype dtype = policy == CM__CAST_LOW    ? l->low
+                     : policy == CM__CAST_FULL ? CM_FP32
+                                               : widest_input(l, inputs, n->n_inputs);
     for (int32_t i = 0; i < n->n_inputs; i++)
         if (inputs[i] >= 0) inputs[i] = as(l, inputs[i], dtype);
-    bool by_parameter = cm_node_class(n) == CM_CLASS_GEMM && n->n_inputs >= 2 && cm__t(l->out, inputs[1])->role == CM_ROLE_CAST;
+    bool by_parameter =
+        cm_node_class(n) == CM_CLASS_GEMM && n->n_inputs >= 2 && cm__t(l->out, inputs[1])->role == CM_ROLE_CAST;
     for (int32_t i = 0; l->eight_bit && by_parameter && i < 2; i++)
         inputs[i] = cast(l, inputs[i], CM_FP8, i ? CM_ROLE_CAST : CM_ROLE_ACTIVATION);
 }
@@ -69,7 +72,7 @@ static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
 static int32_t lower_leaf(lowering *l, int32_t tensor)
 {
     const cm_tensor *t = cm__t(l->in, tensor);
-    bool             real = t->dtype == CM_FP32 || t->dtype == CM_FP16 || t->dtype == CM_BF16; /* however it was stored */
+    bool real = t->dtype == CM_FP32 || t->dtype == CM_FP16 || t->dtype == CM_BF16; /* however it was stored */
     cm_dtype         dtype = !real ? t->dtype : l->autocast ? CM_FP32 : l->low;
     int32_t          leaf = cm__leaf(l->out, t->name, t->role, dtype, t->rank, t->dims);
     cm__t(l->out, leaf)->value = t->value;
@@ -101,13 +104,15 @@ static void lower_node(lowering *l, int32_t index)
     cm__place(l->out->ctx, "node '%s' (%s)", n->name, cm_node_type(n));
     l->out->block = n->block;
     apply_policy(l, n, inputs);
-    const cm_node *low = cm__emit_node(l->out, n->op, n->name, inputs, n->n_inputs, n->attrs, count_attrs(n), n->n_outputs);
+    const cm_node *low =
+        cm__emit_node(l->out, n->op, n->name, inputs, n->n_inputs, n->attrs, count_attrs(n), n->n_outputs);
     for (int32_t o = 0; o < n->n_outputs; o++) {
         if (n->outputs[o] < 0) continue;
         cm_tensor *y = cm__t(l->out, low->outputs[o]);
         l->map[n->outputs[o]] = low->outputs[o];
         y->name = cm__text_copy(l->out->ctx, cm__t(l->in, n->outputs[o])->name);
-        bool sixteen_bit = y->dtype == CM_FP16 || y->dtype == CM_BF16, widen = l->autocast && cm__ops[n->op].cast == CM__CAST_WIDEN;
+        bool sixteen_bit = y->dtype == CM_FP16 || y->dtype == CM_BF16,
+             widen = l->autocast && cm__ops[n->op].cast == CM__CAST_WIDEN;
         if (sixteen_bit) y->dtype = widen ? CM_FP32 : l->low; /* a cast to 16 bits in the file is one to ours */
     }
 }

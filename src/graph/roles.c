@@ -22,9 +22,29 @@ static bool ends_with(const char *name, const char *end)
 
 static bool is_buffer_name(const char *name)
 {
-    static const char *const ends[] = {"running_mean", "running_var", "num_batches_tracked", "moving_mean",
-        "moving_variance", "position_ids", "token_type_ids", "mask", "inv_freq", "freqs", "freqs_cis", "anchors",
-        "relative_position_index", "cos_cached", "sin_cached", "cos_cache", "sin_cache", ".mean", ".std", "pixel_mean", "pixel_std", ".pe", "grid"};
+    static const char *const ends[] = {"running_mean",
+                                       "running_var",
+                                       "num_batches_tracked",
+                                       "moving_mean",
+                                       "moving_variance",
+                                       "position_ids",
+                                       "token_type_ids",
+                                       "mask",
+                                       "inv_freq",
+                                       "freqs",
+                                       "freqs_cis",
+                                       "anchors",
+                                       "relative_position_index",
+                                       "cos_cached",
+                                       "sin_cached",
+                                       "cos_cache",
+                                       "sin_cache",
+                                       ".mean",
+                                       ".std",
+                                       "pixel_mean",
+                                       "pixel_std",
+                                       ".pe",
+                                       "grid"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (ends_with(name, ends[i])) return true;
     return false;

@@ -23,7 +23,9 @@ static const cm_tensor *known_input(cm_graph *g, const cm_node *n, int32_t input
     if (*count == 0) return t;
     if (!t->value || *count < 0)
         cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "input %d ('%s') decides a shape but depends on data", input, t->name);
-    if (*count > max) cm__fail(g->ctx, CM_ERR_FORMAT, "input %d ('%s') has %lld entries, at most %d expected", input, t->name, (long long)*count, max);
+    if (*count > max)
+        cm__fail(g->ctx, CM_ERR_FORMAT, "input %d ('%s') has %lld entries, at most %d expected", input, t->name,
+                 (long long)*count, max);
     return t;
 }
 
@@ -31,7 +33,9 @@ int32_t cm__int_list(cm_graph *g, const cm_node *n, cm__attr_key key, int32_t in
 {
     const cm__attr *a = cm__attr_find(n, key);
     if (a) {
-        if (a->count > max) cm__fail(g->ctx, CM_ERR_FORMAT, "attribute '%s' has %d entries, at most %d expected", cm__attr_names[key], a->count, max);
+        if (a->count > max)
+            cm__fail(g->ctx, CM_ERR_FORMAT, "attribute '%s' has %d entries, at most %d expected", cm__attr_names[key],
+                     a->count, max);
         for (int32_t i = 0; i < a->count; i++) out[i] = a->ints[i];
         return a->count;
     }
@@ -51,7 +55,8 @@ int32_t cm__dim_list(cm_graph *g, const cm_node *n, int32_t input, cm_dim *out, 
     int64_t          count;
     const cm_tensor *t = known_input(g, n, input, max, &count);
     if (!t) return -1;
-    if (count && cm__is_float(t->dtype)) cm__fail(g->ctx, CM_ERR_FORMAT, "input %d ('%s') must hold integers", input, t->name);
+    if (count && cm__is_float(t->dtype))
+        cm__fail(g->ctx, CM_ERR_FORMAT, "input %d ('%s') must hold integers", input, t->name);
     for (int64_t i = 0; i < count; i++) out[i] = t->value[i].i;
     return (int32_t)count;
 }
@@ -85,14 +90,16 @@ cm_dim cm__dims_product(cm_graph *g, const cm_dim *dims, int32_t count)
 
 int32_t cm__axis(cm_graph *g, int64_t axis, int32_t rank)
 {
-    if (axis < -rank || axis >= rank) cm__fail(g->ctx, CM_ERR_FORMAT, "axis %lld of a tensor with %d dimensions", (long long)axis, rank);
+    if (axis < -rank || axis >= rank)
+        cm__fail(g->ctx, CM_ERR_FORMAT, "axis %lld of a tensor with %d dimensions", (long long)axis, rank);
     return (int32_t)(axis < 0 ? axis + rank : axis);
 }
 
 void cm__need_rank(cm_graph *g, const cm_tensor *t, int32_t least)
 {
     if (t->rank < least)
-        cm__fail(g->ctx, CM_ERR_FORMAT, "'%s' is %s, at least %d dimensions expected", t->name, cm__dims_text(g, t), least);
+        cm__fail(g->ctx, CM_ERR_FORMAT, "'%s' is %s, at least %d dimensions expected", t->name, cm__dims_text(g, t),
+                 least);
 }
 
 int32_t cm__broadcast(cm_graph *g, int32_t rank_a, const cm_dim *a, int32_t rank_b, const cm_dim *b, cm_dim *out)
@@ -103,7 +110,8 @@ int32_t cm__broadcast(cm_graph *g, int32_t rank_a, const cm_dim *a, int32_t rank
         cm_dim  x = ia < 0 ? cm__fixed(1) : a[ia], y = ib < 0 ? cm__fixed(1) : b[ib];
         if (!cm__dim_same(x, y) && !cm__dim_is(x, 1) && !cm__dim_is(y, 1)) {
             cm_tensor ta = {.rank = rank_a, .dims = a}, tb = {.rank = rank_b, .dims = b};
-            cm__fail(g->ctx, CM_ERR_FORMAT, "shapes %s and %s do not fit together", cm__dims_text(g, &ta), cm__dims_text(g, &tb));
+            cm__fail(g->ctx, CM_ERR_FORMAT, "shapes %s and %s do not fit together", cm__dims_text(g, &ta),
+                     cm__dims_text(g, &tb));
         }
         out[i] = cm__dim_is(x, 1) ? y : x;
     }
@@ -140,11 +148,13 @@ static int32_t slice_bounds(cm_graph *g, const cm_node *n, cm__attr_key key, int
 void cm__slices_read(cm_graph *g, const cm_node *n, cm__slices *s)
 {
     int64_t axes[CM__RANK_MAX];
-    int32_t n_ends = slice_bounds(g, n, CM_ATTR_ENDS, 2, s->end), n_axes = cm__int_list(g, n, CM_ATTR_AXES, 3, axes, CM__RANK_MAX);
+    int32_t n_ends = slice_bounds(g, n, CM_ATTR_ENDS, 2, s->end),
+            n_axes = cm__int_list(g, n, CM_ATTR_AXES, 3, axes, CM__RANK_MAX);
     bool    by_attribute = cm__attr_find(n, CM_ATTR_STARTS) != NULL;
     int32_t n_steps = by_attribute ? -1 : cm__int_list(g, n, CM_ATTRS, 4, s->step, CM__RANK_MAX);
     s->count = slice_bounds(g, n, CM_ATTR_STARTS, 1, s->start);
-    if (s->count < 0 || n_ends != s->count || (n_axes >= 0 && n_axes != s->count) || (n_steps >= 0 && n_steps != s->count))
+    if (s->count < 0 || n_ends != s->count || (n_axes >= 0 && n_axes != s->count) ||
+        (n_steps >= 0 && n_steps != s->count))
         cm__fail(g->ctx, CM_ERR_FORMAT, "%d starts, %d ends, %d axes, %d steps", s->count, n_ends, n_axes, n_steps);
     for (int32_t i = 0; i < s->count; i++) {
         s->axis[i] = cm__axis(g, n_axes < 0 ? i : axes[i], cm__in(g, n, 0)->rank);
@@ -162,7 +172,8 @@ static void spatial(cm_graph *g, const cm_node *n, cm__attr_key key, int32_t dim
         cm__fail(g->ctx, CM_ERR_FORMAT, "%d %s, expected %d", count, cm__attr_names[key], dims);
     for (int32_t i = 0; i < dims; i++) {
         out[i] = count < 0 ? otherwise : list[i];
-        if (out[i] < 1 || out[i] > CM__DIM_MAX) cm__fail(g->ctx, CM_ERR_FORMAT, "%s of %lld", cm__attr_names[key], (long long)out[i]);
+        if (out[i] < 1 || out[i] > CM__DIM_MAX)
+            cm__fail(g->ctx, CM_ERR_FORMAT, "%s of %lld", cm__attr_names[key], (long long)out[i]);
     }
 }
 
@@ -191,11 +202,13 @@ cm_dim cm__window_output(cm_graph *g, const cm__window *w, int32_t axis, cm_dim 
     int64_t stride = w->stride[axis], span;
     if (w->auto_pad >= 2) return cm__fixed((size.fixed + stride - 1) / stride); /* SAME: as many as strides */
     if (__builtin_mul_overflow(w->kernel[axis] - 1, w->dilation[axis], &span) || span > CM__DIM_MAX)
-        cm__fail(g->ctx, CM_ERR_LIMIT, "a window of %lld x %lld", (long long)w->kernel[axis], (long long)w->dilation[axis]);
+        cm__fail(g->ctx, CM_ERR_LIMIT, "a window of %lld x %lld", (long long)w->kernel[axis],
+                 (long long)w->dilation[axis]);
     int64_t padded = size.fixed + (w->auto_pad ? 0 : w->pad_begin[axis] + w->pad_end[axis]);
     int64_t room = padded - span - 1;
     if (room < 0)
-        cm__fail(g->ctx, CM_ERR_FORMAT, "a window of %lld over %lld elements", (long long)(span + 1), (long long)padded);
+        cm__fail(g->ctx, CM_ERR_FORMAT, "a window of %lld over %lld elements", (long long)(span + 1),
+                 (long long)padded);
     int64_t steps = ceil_mode ? (room + stride - 1) / stride : room / stride;
     if (ceil_mode && steps * stride >= size.fixed + w->pad_begin[axis]) steps--; /* the last window must begin inside */
     return cm__fixed(steps + 1);

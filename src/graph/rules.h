@@ -6,7 +6,7 @@
 #include "graph/graph.h"
 
 #define CM__SHAPE_RULES(X)                                                                                             \
-    X(same) X(given) X(dtype_like) X(cast) X(cast_like) X(truth) X(broadcast) X(power) X(compare) X(where) X(dropout)           \
+    X(same) X(given) X(dtype_like) X(cast) X(cast_like) X(truth) X(broadcast) X(power) X(compare) X(where) X(dropout)  \
     X(quantize) X(dequantize) X(dynamic_quantize) X(gemm) X(matmul) X(qlinear_matmul) X(einsum) X(conv)                \
     X(qlinear_conv) X(conv_transpose) X(attention) X(rnn) X(batch_norm) X(layer_norm) X(group_norm) X(arg) X(reduce)   \
     X(top_k) X(pool) X(global_pool) X(roi_pool) X(roi_align) X(multinomial) X(det) X(reshape) X(flatten) X(squeeze)    \

@@ -29,7 +29,8 @@ void cm__shape_cast_like(cm_graph *g, cm_node *n) { like(g, n, 0, cm__in(g, n, 1
 static cm_dtype dtype_attr(cm_graph *g, const cm_node *n, cm__attr_key key, cm_dtype otherwise)
 {
     int64_t to = cm__attr_int(n, key, otherwise);
-    if (to < 0 || to >= CM_DTYPES) cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "unknown data type in '%s'", cm__attr_names[key]);
+    if (to < 0 || to >= CM_DTYPES)
+        cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "unknown data type in '%s'", cm__attr_names[key]);
     return (cm_dtype)to;
 }
 
@@ -99,7 +100,10 @@ void cm__shape_dropout(cm_graph *g, cm_node *n)
     saved(g, n, 1, CM_BOOL, x->rank, x->dims); /* which elements were kept */
 }
 
-void cm__shape_quantize(cm_graph *g, cm_node *n) { like(g, n, 0, cm__has(n, 2) ? cm__in(g, n, 2)->dtype : CM_UINT8, 0); }
+void cm__shape_quantize(cm_graph *g, cm_node *n)
+{
+    like(g, n, 0, cm__has(n, 2) ? cm__in(g, n, 2)->dtype : CM_UINT8, 0);
+}
 
 void cm__shape_dequantize(cm_graph *g, cm_node *n) { like(g, n, 0, cm__in(g, n, 1)->dtype, 0); }
 
@@ -118,7 +122,8 @@ static void need_vector(cm_graph *g, const cm_node *n, int32_t input, cm_dim siz
     const cm_tensor *t = cm__in(g, n, input);
     cm_poly          elements = cm_tensor_elements(t);
     if (elements.c[1] != 0 || elements.c[0] != (double)size.fixed)
-        cm__fail(g->ctx, CM_ERR_FORMAT, "'%s' is %s, %lld elements expected", t->name, cm__dims_text(g, t), (long long)size.fixed);
+        cm__fail(g->ctx, CM_ERR_FORMAT, "'%s' is %s, %lld elements expected", t->name, cm__dims_text(g, t),
+                 (long long)size.fixed);
 }
 
 void cm__shape_batch_norm(cm_graph *g, cm_node *n)

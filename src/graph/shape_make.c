@@ -24,9 +24,11 @@ void cm__shape_resize(cm_graph *g, cm_node *n)
     int64_t          axes[CM__RANK_MAX];
     int32_t          n_axes = cm__int_list(g, n, CM_ATTR_AXES, -1, axes, CM__RANK_MAX);
     int32_t          n_sizes = cm__dim_list(g, n, 3, sizes, CM__RANK_MAX);
-    int32_t          n_scales = n_sizes > 0 ? -1 : cm__real_list(g, n, CM_ATTR_SCALES, n->n_inputs == 2 ? 1 : 2, scales, CM__RANK_MAX);
+    int32_t n_scales =
+        n_sizes > 0 ? -1 : cm__real_list(g, n, CM_ATTR_SCALES, n->n_inputs == 2 ? 1 : 2, scales, CM__RANK_MAX);
     int32_t          count = n_sizes > 0 ? n_sizes : n_scales;
-    if (count != (n_axes < 0 ? x->rank : n_axes)) cm__fail(g->ctx, CM_ERR_FORMAT, "%d sizes or scales for %s", count, cm__dims_text(g, x));
+    if (count != (n_axes < 0 ? x->rank : n_axes))
+        cm__fail(g->ctx, CM_ERR_FORMAT, "%d sizes or scales for %s", count, cm__dims_text(g, x));
     cm__copy_dims(x, dims);
     for (int32_t i = 0; i < count; i++) {
         int32_t axis = cm__axis(g, n_axes < 0 ? i : axes[i], x->rank);
@@ -39,7 +41,8 @@ void cm__shape_grid_sample(cm_graph *g, cm_node *n)
 {
     const cm_tensor *x = cm__in(g, n, 0), *grid = cm__in(g, n, 1);
     cm__need_rank(g, x, 3);
-    if (grid->rank != x->rank) cm__fail(g->ctx, CM_ERR_FORMAT, "grid %s for %s", cm__dims_text(g, grid), cm__dims_text(g, x));
+    if (grid->rank != x->rank)
+        cm__fail(g->ctx, CM_ERR_FORMAT, "grid %s for %s", cm__dims_text(g, grid), cm__dims_text(g, x));
     cm_dim dims[CM__RANK_MAX] = {x->dims[0], x->dims[1]};
     for (int32_t i = 2; i < x->rank; i++) dims[i] = grid->dims[i - 1];
     cm__set_output(g, n, 0, x->dtype, x->rank, dims);
@@ -49,11 +52,13 @@ static void block_shape(cm_graph *g, cm_node *n, bool to_space)
 {
     const cm_tensor *x = cm__in(g, n, 0);
     int64_t          block = cm__attr_int(n, CM_ATTR_BLOCKSIZE, 0);
-    if (x->rank != 4 || block < 1 || block > 4096) cm__fail(g->ctx, CM_ERR_FORMAT, "blocks of %lld over %s", (long long)block, cm__dims_text(g, x));
+    if (x->rank != 4 || block < 1 || block > 4096)
+        cm__fail(g->ctx, CM_ERR_FORMAT, "blocks of %lld over %s", (long long)block, cm__dims_text(g, x));
     cm_dim small = cm__fixed(block), area = cm__fixed(block * block), dims[4] = {x->dims[0]};
     bool   fits = to_space ? cm__dim_div(x->dims[1], area, &dims[1])
                            : cm__dim_div(x->dims[2], small, &dims[2]) && cm__dim_div(x->dims[3], small, &dims[3]);
-    if (!fits) cm__fail(g->ctx, CM_ERR_FORMAT, "blocks of %lld do not divide %s", (long long)block, cm__dims_text(g, x));
+    if (!fits)
+        cm__fail(g->ctx, CM_ERR_FORMAT, "blocks of %lld do not divide %s", (long long)block, cm__dims_text(g, x));
     if (!to_space) dims[1] = cm__dim_mul(g, x->dims[1], area);
     for (int32_t i = 2; to_space && i < 4; i++) dims[i] = cm__dim_mul(g, x->dims[i], small);
     cm__set_output(g, n, 0, x->dtype, 4, dims);
@@ -69,7 +74,8 @@ void cm__shape_center_crop_pad(cm_graph *g, cm_node *n)
     cm_dim           dims[CM__RANK_MAX], sizes[CM__RANK_MAX];
     int32_t          n_axes = cm__int_list(g, n, CM_ATTR_AXES, -1, axes, CM__RANK_MAX);
     int32_t          count = cm__dim_list(g, n, 1, sizes, CM__RANK_MAX);
-    if (count != (n_axes < 0 ? x->rank : n_axes)) cm__fail(g->ctx, CM_ERR_FORMAT, "%d sizes for %s", count, cm__dims_text(g, x));
+    if (count != (n_axes < 0 ? x->rank : n_axes))
+        cm__fail(g->ctx, CM_ERR_FORMAT, "%d sizes for %s", count, cm__dims_text(g, x));
     cm__copy_dims(x, dims);
     for (int32_t i = 0; i < count; i++) dims[cm__axis(g, n_axes < 0 ? i : axes[i], x->rank)] = sizes[i];
     cm__set_output(g, n, 0, x->dtype, x->rank, dims);
@@ -84,7 +90,8 @@ void cm__shape_col2im(cm_graph *g, cm_node *n)
     cm__need_rank(g, x, 2);
     cm_dim dims[CM__RANK_MAX] = {x->dims[0]}, area = cm__fixed(1);
     for (int32_t i = 0; i < count; i++) area = cm__dim_mul(g, area, cm__fixed(block[i]));
-    if (spatial != count || !cm__dim_div(x->dims[1], area, &dims[1])) cm__fail(g->ctx, CM_ERR_FORMAT, "columns %s do not fit the image", cm__dims_text(g, x));
+    if (spatial != count || !cm__dim_div(x->dims[1], area, &dims[1]))
+        cm__fail(g->ctx, CM_ERR_FORMAT, "columns %s do not fit the image", cm__dims_text(g, x));
     for (int32_t i = 0; i < spatial; i++) dims[i + 2] = cm__fixed(image[i]);
     cm__set_output(g, n, 0, x->dtype, spatial + 2, dims);
 }
@@ -100,7 +107,8 @@ void cm__shape_max_unpool(cm_graph *g, cm_node *n)
         rank = cm__copy_dims(x, dims);
         cm__window_read(g, n, x->rank - 2, NULL, &w);
         for (int32_t i = 0; i < w.dims; i++) {
-            cm_dim spread = cm__dim_mul(g, (cm_dim){dims[i + 2].per_batch, dims[i + 2].fixed - 1}, cm__fixed(w.stride[i]));
+            cm_dim spread =
+                cm__dim_mul(g, (cm_dim){dims[i + 2].per_batch, dims[i + 2].fixed - 1}, cm__fixed(w.stride[i]));
             dims[i + 2] = cm__dim_add(g, spread, cm__fixed(w.kernel[i] - w.pad_begin[i] - w.pad_end[i]));
         }
     }
@@ -122,18 +130,22 @@ void cm__shape_range(cm_graph *g, cm_node *n)
 {
     const cm_tensor *start = cm__in(g, n, 0), *limit = cm__in(g, n, 1), *delta = cm__in(g, n, 2);
     cm_dim           count;
-    if (!start->value || !limit->value || !delta->value) cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "a range whose bounds depend on data");
+    if (!start->value || !limit->value || !delta->value)
+        cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "a range whose bounds depend on data");
     if (cm__is_float(start->dtype)) {
         double steps = ceil((limit->value->f - start->value->f) / delta->value->f);
         if (!(steps <= (double)CM__DIM_MAX)) cm__fail(g->ctx, CM_ERR_FORMAT, "a range without end");
         count = cm__fixed(steps < 0 ? 0 : (int64_t)steps);
     } else {
         int64_t step = delta->value->i.fixed;
-        if (step == 0 || delta->value->i.per_batch || step < -CM__DIM_MAX) cm__fail(g->ctx, CM_ERR_FORMAT, "a range without end");
-        cm_dim from = start->value->i, to = limit->value->i, span = step > 0 ? cm__dim_sub(g, to, from) : cm__dim_sub(g, from, to);
+        if (step == 0 || delta->value->i.per_batch || step < -CM__DIM_MAX)
+            cm__fail(g->ctx, CM_ERR_FORMAT, "a range without end");
+        cm_dim from = start->value->i, to = limit->value->i,
+               span = step > 0 ? cm__dim_sub(g, to, from) : cm__dim_sub(g, from, to);
         int64_t stride = step < 0 ? -step : step;
         if (span.per_batch == 0) count = cm__fixed(span.fixed <= 0 ? 0 : (span.fixed - 1) / stride + 1);
-        else if (!cm__dim_div(span, cm__fixed(stride), &count)) cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "a range of B in steps of %lld", (long long)stride);
+        else if (!cm__dim_div(span, cm__fixed(stride), &count))
+            cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "a range of B in steps of %lld", (long long)stride);
     }
     cm__set_output(g, n, 0, start->dtype, 1, &count);
 }
@@ -189,6 +201,7 @@ void cm__shape_window(cm_graph *g, cm_node *n)
 {
     cm_dim  size;
     int64_t dtype = cm__attr_int(n, CM_ATTR_OUTPUT_DTYPE, CM_FP32);
-    if (dtype < 0 || dtype >= CM_DTYPES || cm__dim_list(g, n, 0, &size, 1) != 1) cm__fail(g->ctx, CM_ERR_FORMAT, "no size or data type");
+    if (dtype < 0 || dtype >= CM_DTYPES || cm__dim_list(g, n, 0, &size, 1) != 1)
+        cm__fail(g->ctx, CM_ERR_FORMAT, "no size or data type");
     cm__set_output(g, n, 0, (cm_dtype)dtype, 1, &size);
 }

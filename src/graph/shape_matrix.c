@@ -28,11 +28,12 @@ static void need_inner(cm_graph *g, cm_dim a, cm_dim b, const cm_tensor *x, cons
 void cm__shape_gemm(cm_graph *g, cm_node *n)
 {
     const cm_tensor *x = cm__in(g, n, 0), *w = cm__in(g, n, 1);
-    bool             trans_a = cm__attr_int(n, CM_ATTR_TRANS_A, 0) != 0, trans_b = cm__attr_int(n, CM_ATTR_TRANS_B, 0) != 0;
+    bool trans_a = cm__attr_int(n, CM_ATTR_TRANS_A, 0) != 0, trans_b = cm__attr_int(n, CM_ATTR_TRANS_B, 0) != 0;
     cm_dim           dims[CM__RANK_MAX];
     cm__need_rank(g, x, trans_a ? 2 : 1);
     cm__need_rank(g, w, 2);
-    if (w->rank != 2 || (trans_a && x->rank != 2)) cm__fail(g->ctx, CM_ERR_FORMAT, "Gemm of %s by %s", cm__dims_text(g, x), cm__dims_text(g, w));
+    if (w->rank != 2 || (trans_a && x->rank != 2))
+        cm__fail(g->ctx, CM_ERR_FORMAT, "Gemm of %s by %s", cm__dims_text(g, x), cm__dims_text(g, w));
     need_inner(g, x->dims[trans_a ? 0 : x->rank - 1], w->dims[trans_b ? 1 : 0], x, w);
     memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
     if (trans_a) dims[0] = x->dims[1];
@@ -100,7 +101,8 @@ static int32_t einsum_read(cm_graph *g, const cm__attr *eq, int32_t at, einsum_t
             at += 2;
             continue;
         }
-        if (label_of(c) < 0 || term->count >= CM__RANK_MAX) cm__fail(g->ctx, CM_ERR_FORMAT, "bad character in the equation");
+        if (label_of(c) < 0 || term->count >= CM__RANK_MAX)
+            cm__fail(g->ctx, CM_ERR_FORMAT, "bad character in the equation");
         term->labels[term->count++] = label_of(c);
     }
     return at;
@@ -109,7 +111,8 @@ static int32_t einsum_read(cm_graph *g, const cm__attr *eq, int32_t at, einsum_t
 static void einsum_bind(cm_graph *g, const cm_tensor *t, const einsum_terms *term, cm_dim *sizes, int32_t *spare)
 {
     int32_t extra = t->rank - term->count;
-    if (extra < 0 || (extra > 0 && term->ellipsis < 0)) cm__fail(g->ctx, CM_ERR_FORMAT, "the equation does not fit %s", cm__dims_text(g, t));
+    if (extra < 0 || (extra > 0 && term->ellipsis < 0))
+        cm__fail(g->ctx, CM_ERR_FORMAT, "the equation does not fit %s", cm__dims_text(g, t));
     for (int32_t i = 0; i < t->rank; i++) {
         bool dotted = term->ellipsis >= 0 && i >= term->ellipsis && i < term->ellipsis + extra;
         int  label = dotted ? 52 + CM__RANK_MAX - extra + i - term->ellipsis
@@ -132,7 +135,8 @@ static cm_poly einsum_flop(cm_graph *g, int32_t inputs, const cm_dim *sizes, con
         all = cm__poly_mul(all, cm__poly_dim(sizes[label]));
         batch_letters += sizes[label].per_batch != 0;
     }
-    if (batch_letters >= CM_POLY_TERMS) cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "a product over %d batch dimensions", batch_letters);
+    if (batch_letters >= CM_POLY_TERMS)
+        cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "a product over %d batch dimensions", batch_letters);
     return all;
 }
 
@@ -163,7 +167,8 @@ void cm__shape_einsum(cm_graph *g, cm_node *n)
     for (int32_t i = 0; i <= term.count; i++) {
         for (int32_t k = 0; i == term.ellipsis && k < spare; k++) dims[rank++] = sizes[LABELS - spare + k];
         if (i == term.count) break;
-        if (!uses[term.labels[i]]) cm__fail(g->ctx, CM_ERR_FORMAT, "the equation's result has a letter its inputs lack");
+        if (!uses[term.labels[i]])
+            cm__fail(g->ctx, CM_ERR_FORMAT, "the equation's result has a letter its inputs lack");
         dims[rank++] = sizes[term.labels[i]];
     }
     cm__set_output(g, n, 0, cm__widest(g, n, 0, n->n_inputs), rank, dims);
@@ -191,13 +196,15 @@ static void conv_of(cm_graph *g, cm_node *n, int32_t first, int32_t second, cm_d
 {
     const cm_tensor *x = cm__in(g, n, first), *w = cm__in(g, n, second);
     cm__need_rank(g, x, 3);
-    if (w->rank != x->rank) cm__fail(g->ctx, CM_ERR_FORMAT, "weight %s for input %s", cm__dims_text(g, w), cm__dims_text(g, x));
+    if (w->rank != x->rank)
+        cm__fail(g->ctx, CM_ERR_FORMAT, "weight %s for input %s", cm__dims_text(g, w), cm__dims_text(g, x));
     int64_t    kernel[CM__SPATIAL_MAX] = {0}, group = group_of(g, n);
     cm__window window;
     kernel_of(g, w, kernel);
     cm__window_read(g, n, x->rank - 2, kernel, &window);
     if (!cm__dim_same(cm__dim_mul(g, w->dims[1], cm__fixed(group)), x->dims[1]) || w->dims[0].fixed % group)
-        cm__fail(g->ctx, CM_ERR_FORMAT, "weight %s in %lld groups for input %s", cm__dims_text(g, w), (long long)group, cm__dims_text(g, x));
+        cm__fail(g->ctx, CM_ERR_FORMAT, "weight %s in %lld groups for input %s", cm__dims_text(g, w), (long long)group,
+                 cm__dims_text(g, x));
     cm_dim dims[CM__RANK_MAX] = {x->dims[0], w->dims[0]};
     for (int32_t i = 0; i < window.dims; i++) dims[i + 2] = cm__window_output(g, &window, i, x->dims[i + 2], false);
     int32_t rank = x->rank;
@@ -265,9 +272,10 @@ void cm__shape_attention(cm_graph *g, cm_node *n)
     heads_of(g, n, k, CM_ATTR_KV_NUM_HEADS, dk);
     heads_of(g, n, v, CM_ATTR_KV_NUM_HEADS, dv);
     cm_dim ratio;
-    if (!cm__dim_same(dq[3], dk[3]) || !cm__dim_same(dk[2], dv[2]) || !cm__dim_same(dk[1], dv[1]) || !cm__dim_same(dq[0], dk[0]) || !cm__dim_same(dk[0], dv[0]) ||
-        !cm__dim_div(dq[1], dk[1], &ratio))
-        cm__fail(g->ctx, CM_ERR_FORMAT, "attention of %s, %s, %s", cm__dims_text(g, q), cm__dims_text(g, k), cm__dims_text(g, v));
+    if (!cm__dim_same(dq[3], dk[3]) || !cm__dim_same(dk[2], dv[2]) || !cm__dim_same(dk[1], dv[1]) ||
+        !cm__dim_same(dq[0], dk[0]) || !cm__dim_same(dk[0], dv[0]) || !cm__dim_div(dq[1], dk[1], &ratio))
+        cm__fail(g->ctx, CM_ERR_FORMAT, "attention of %s, %s, %s", cm__dims_text(g, q), cm__dims_text(g, k),
+                 cm__dims_text(g, v));
     cm_dim   scores[3] = {dq[0], dq[1], dq[2]}, wide = cm__dim_mul(g, dq[1], dv[3]);
     cm_dtype dtype = cm__widest(g, n, 0, 3);
     if (q->rank == 4) cm__set_output(g, n, 0, dtype, 4, (cm_dim[]){dq[0], dq[1], dq[2], dv[3]});
@@ -287,18 +295,24 @@ void cm__shape_rnn(cm_graph *g, cm_node *n)
 {
     const cm_tensor *x = cm__in(g, n, 0), *w = cm__in(g, n, 1), *r = cm__in(g, n, 2);
     if (x->rank != 3 || w->rank != 3 || r->rank != 3)
-        cm__fail(g->ctx, CM_ERR_FORMAT, "recurrent layer over %s with weights %s", cm__dims_text(g, x), cm__dims_text(g, w));
+        cm__fail(g->ctx, CM_ERR_FORMAT, "recurrent layer over %s with weights %s", cm__dims_text(g, x),
+                 cm__dims_text(g, w));
     int    cell = n->op == CM_OP_LSTM ? 2 : n->op == CM_OP_GRU;
     bool   batch_first = cm__attr_int(n, CM_ATTR_LAYOUT, 0) != 0;
-    cm_dim seq = x->dims[batch_first ? 1 : 0], batch = x->dims[batch_first ? 0 : 1], dirs = w->dims[0], hidden = r->dims[2];
+    cm_dim seq = x->dims[batch_first ? 1 : 0], batch = x->dims[batch_first ? 0 : 1], dirs = w->dims[0],
+           hidden = r->dims[2];
     cm_dim gates = cm__dim_mul(g, hidden, cm__fixed(cells[cell].gates));
-    if (!cm__dim_same(w->dims[2], x->dims[2]) || !cm__dim_same(w->dims[1], gates) || !cm__dim_same(r->dims[1], gates) || !cm__dim_same(r->dims[0], dirs))
-        cm__fail(g->ctx, CM_ERR_FORMAT, "weights %s and %s do not fit %s", cm__dims_text(g, w), cm__dims_text(g, r), cm__dims_text(g, x));
+    if (!cm__dim_same(w->dims[2], x->dims[2]) || !cm__dim_same(w->dims[1], gates) || !cm__dim_same(r->dims[1], gates) ||
+        !cm__dim_same(r->dims[0], dirs))
+        cm__fail(g->ctx, CM_ERR_FORMAT, "weights %s and %s do not fit %s", cm__dims_text(g, w), cm__dims_text(g, r),
+                 cm__dims_text(g, x));
     cm_dtype dtype = cm__widest(g, n, 0, 3);
     cm_dim   reserve[4] = {seq, batch, dirs, cm__dim_mul(g, hidden, cm__fixed(cells[cell].gates + 1))};
-    cm__set_output(g, n, 0, dtype, 4, batch_first ? (cm_dim[]){batch, seq, dirs, hidden} : (cm_dim[]){seq, dirs, batch, hidden});
+    cm__set_output(g, n, 0, dtype, 4,
+                   batch_first ? (cm_dim[]){batch, seq, dirs, hidden} : (cm_dim[]){seq, dirs, batch, hidden});
     for (int32_t s = 0; s < 2; s++)
         if (s < cells[cell].states || s + 1 < n->n_outputs)
-            cm__set_output(g, n, s + 1, dtype, 3, batch_first ? (cm_dim[]){batch, dirs, hidden} : (cm_dim[]){dirs, batch, hidden});
+            cm__set_output(g, n, s + 1, dtype, 3,
+                           batch_first ? (cm_dim[]){batch, dirs, hidden} : (cm_dim[]){dirs, batch, hidden});
     saved(g, n, 3, dtype, 4, reserve); /* gates and cell of each step, for backward */
 }

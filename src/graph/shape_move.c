@@ -111,7 +111,8 @@ void cm__shape_transpose(cm_graph *g, cm_node *n)
     bool             used[CM__RANK_MAX] = {false};
     cm_dim           dims[CM__RANK_MAX];
     int32_t          count = cm__int_list(g, n, CM_ATTR_PERM, -1, perm, CM__RANK_MAX);
-    if (count >= 0 && count != x->rank) cm__fail(g->ctx, CM_ERR_FORMAT, "perm has %d entries for %s", count, cm__dims_text(g, x));
+    if (count >= 0 && count != x->rank)
+        cm__fail(g->ctx, CM_ERR_FORMAT, "perm has %d entries for %s", count, cm__dims_text(g, x));
     for (int32_t i = 0; i < x->rank; i++) {
         int32_t from = count < 0 ? x->rank - 1 - i : cm__axis(g, perm[i], x->rank);
         if (used[from]) cm__fail(g->ctx, CM_ERR_FORMAT, "axis %d twice", from);
@@ -147,7 +148,8 @@ void cm__shape_tile(cm_graph *g, cm_node *n)
 /* An index into a dimension: negative counts from the end, past the end means the end. */
 static cm_dim clamp_index(cm_graph *g, cm_dim index, cm_dim size)
 {
-    if (index.per_batch == 0 && index.fixed < 0) index = index.fixed < -CM__DIM_MAX ? cm__fixed(0) : cm__dim_add(g, size, index);
+    if (index.per_batch == 0 && index.fixed < 0)
+        index = index.fixed < -CM__DIM_MAX ? cm__fixed(0) : cm__dim_add(g, size, index);
     if (index.per_batch == 0 && size.per_batch == 0) {
         if (index.fixed > size.fixed) return size;
         return index.fixed < 0 ? cm__fixed(0) : index;
@@ -158,7 +160,8 @@ static cm_dim clamp_index(cm_graph *g, cm_dim index, cm_dim size)
 static cm_dim slice_size(cm_graph *g, cm_dim size, cm_dim start, cm_dim end, int64_t step)
 {
     if (step == 0 || step == INT64_MIN) cm__fail(g->ctx, CM_ERR_FORMAT, "a step of %lld", (long long)step);
-    bool   to_front = step < 0 && end.per_batch == 0 && (end.fixed < -CM__DIM_MAX || (!size.per_batch && end.fixed < -size.fixed));
+    bool to_front =
+        step < 0 && end.per_batch == 0 && (end.fixed < -CM__DIM_MAX || (!size.per_batch && end.fixed < -size.fixed));
     cm_dim first = clamp_index(g, start, size), last = to_front ? cm__fixed(-1) : clamp_index(g, end, size);
     if (step < 0 && cm__dim_same(first, size)) first.fixed--;
     cm_dim  length = step > 0 ? cm__dim_sub(g, last, first) : cm__dim_sub(g, first, last);
@@ -166,7 +169,8 @@ static cm_dim slice_size(cm_graph *g, cm_dim size, cm_dim start, cm_dim end, int
     if (length.per_batch == 0) return cm__fixed(length.fixed <= 0 ? 0 : (length.fixed - 1) / stride + 1);
     cm_dim exact;
     if (length.per_batch < 0 || !cm__dim_div(length, cm__fixed(stride), &exact))
-        cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "every %lld-th element of a dimension that grows with the batch size", (long long)stride);
+        cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "every %lld-th element of a dimension that grows with the batch size",
+                 (long long)stride);
     return exact;
 }
 
@@ -177,7 +181,8 @@ void cm__shape_slice(cm_graph *g, cm_node *n)
     cm__slices       s;
     cm__slices_read(g, n, &s);
     cm__copy_dims(x, dims);
-    for (int32_t i = 0; i < s.count; i++) dims[s.axis[i]] = slice_size(g, x->dims[s.axis[i]], s.start[i], s.end[i], s.step[i]);
+    for (int32_t i = 0; i < s.count; i++)
+        dims[s.axis[i]] = slice_size(g, x->dims[s.axis[i]], s.start[i], s.end[i], s.step[i]);
     cm__set_output(g, n, 0, x->dtype, x->rank, dims);
 }
 
@@ -203,7 +208,8 @@ void cm__shape_split(cm_graph *g, cm_node *n)
             cm__fail(g->ctx, CM_ERR_FORMAT, "parts exceed axis %d of %s", axis, cm__dims_text(g, x));
         cm__set_output(g, n, i, x->dtype, rank, dims);
     }
-    if (!cm__dim_is(left, 0)) cm__fail(g->ctx, CM_ERR_FORMAT, "parts do not add up to axis %d of %s", axis, cm__dims_text(g, x));
+    if (!cm__dim_is(left, 0))
+        cm__fail(g->ctx, CM_ERR_FORMAT, "parts do not add up to axis %d of %s", axis, cm__dims_text(g, x));
 }
 
 void cm__shape_concat(cm_graph *g, cm_node *n)
@@ -217,7 +223,9 @@ void cm__shape_concat(cm_graph *g, cm_node *n)
         const cm_tensor *t = cm__in(g, n, k);
         bool             fits = t->rank == first->rank;
         for (int32_t i = 0; fits && i < t->rank; i++) fits = i == axis || cm__dim_same(t->dims[i], dims[i]);
-        if (!fits) cm__fail(g->ctx, CM_ERR_FORMAT, "%s beside %s on axis %d", cm__dims_text(g, first), cm__dims_text(g, t), axis);
+        if (!fits)
+            cm__fail(g->ctx, CM_ERR_FORMAT, "%s beside %s on axis %d", cm__dims_text(g, first), cm__dims_text(g, t),
+                     axis);
         dims[axis] = cm__dim_add(g, dims[axis], t->dims[axis]);
     }
     cm__set_output(g, n, 0, cm__widest(g, n, 0, n->n_inputs), first->rank, dims);

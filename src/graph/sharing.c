@@ -87,7 +87,7 @@ static int32_t own_parameter(splitter *s, int32_t vector, cm__use use)
     cm_graph        *g = s->g;
     const cm_node   *n = &g->nodes[use.node];
     const cm_tensor *t = cm__t(g, vector);
-    bool             scale = n->op == CM_OP_MUL || n->op == CM_OP_DIV || (cm_node_class(n) == CM_CLASS_NORM && use.slot == 1);
+    bool scale = n->op == CM_OP_MUL || n->op == CM_OP_DIV || (cm_node_class(n) == CM_CLASS_NORM && use.slot == 1);
     int32_t id = cm__leaf(g, cm__format(g->ctx, "%s.%s", n->name, scale ? "weight" : "bias"), CM_ROLE_PARAMETER,
                           t->dtype, 1, t->dims);
     s->split++;
@@ -133,7 +133,8 @@ static void free_statistics(splitter *s, int32_t vector)
         if (cm__place_of(s->g, &s->uses, use) != CM__PLACE_STATISTICS) continue;
         const cm_tensor *t = cm__t(s->g, vector);
         const char      *name = cm__format(s->g->ctx, "%s.statistics%d", s->g->nodes[use.node].name, use.slot);
-        ((int32_t *)s->g->nodes[use.node].inputs)[use.slot] = cm__leaf(s->g, name, CM_ROLE_BUFFER, t->dtype, 1, t->dims);
+        ((int32_t *)s->g->nodes[use.node].inputs)[use.slot] =
+            cm__leaf(s->g, name, CM_ROLE_BUFFER, t->dtype, 1, t->dims);
     }
 }
 

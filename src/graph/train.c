@@ -14,7 +14,8 @@ static void warn_untrained(cm_graph *step, const int32_t *gradient, int32_t tens
 {
     int32_t untrained = 0;
     for (int32_t t = 0; t < tensors; t++) untrained += cm__t(step, t)->role == CM_ROLE_PARAMETER && gradient[t] < 0;
-    if (untrained) cm__warn(step, "%d parameters get no gradient: the loss is taken of the first output only", untrained);
+    if (untrained)
+        cm__warn(step, "%d parameters get no gradient: the loss is taken of the first output only", untrained);
 }
 
 static void add_training(cm_graph *step, cm_recompute recompute)
@@ -22,7 +23,8 @@ static void add_training(cm_graph *step, cm_recompute recompute)
     int32_t  outputs = step->n_outputs, loss = cm__add_loss(step, &step->loss);
     int32_t  tensors = step->n_tensors;
     int32_t *gradient = cm__backward_run(step, loss >= 0 ? &loss : step->outputs, loss >= 0 ? 1 : outputs, recompute);
-    if (loss >= 0 && cm__t(step, loss)->producer >= 0 && loss != step->outputs[0]) cm__output(step, loss); /* beside what the model returned: the script still holds that */
+    if (loss >= 0 && cm__t(step, loss)->producer >= 0 && loss != step->outputs[0])
+        cm__output(step, loss); /* beside what the model returned: the script still holds that */
     warn_untrained(step, gradient, tensors);
     for (int32_t t = 0; step->bare_operator && t < tensors; t++) /* one operator: the gradients are its result */
         if (gradient[t] >= 0 && cm__t(step, t)->producer < 0) cm__output(step, gradient[t]);
@@ -55,8 +57,8 @@ cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *option
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     ctx->file = cm__text_copy(ctx, forward->name);
     const cm_train_options *o = options ? options : &defaults;
-    if ((unsigned)o->precision >= CM_PRECISIONS || (unsigned)o->optimizer >= CM_OPTIMIZERS || (unsigned)o->loss >= CM_LOSSES ||
-        (unsigned)o->recompute >= CM_RECOMPUTES)
+    if ((unsigned)o->precision >= CM_PRECISIONS || (unsigned)o->optimizer >= CM_OPTIMIZERS ||
+        (unsigned)o->loss >= CM_LOSSES || (unsigned)o->recompute >= CM_RECOMPUTES)
         cm__fail(ctx, CM_ERR_ARGUMENT, "an option is out of range");
     cm_graph *g = cm__graph_new(ctx, forward->name, forward->source);
     choose_options(g, forward, o);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* update.c - the optimizer: its state, and one multi-tensor update. Gradients live until then and are freed after it. */
+/* update.c - the optimizer: its state, and one multi-tensor update, after which gradients are freed. */
 #include "graph/train.h"
 
 static const int8_t states_per_parameter[CM_OPTIMIZERS] = {

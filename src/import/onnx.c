@@ -64,7 +64,8 @@ static int64_t opset_of(const cm__onnx_model *model)
 static void warn_about_file(cm__onnx *im)
 {
     if (im->options && im->options->seq > 0 && !im->seq_taken)
-        cm__warn(im->g, "no input has a free sequence length: the file's own sizes hold, not --seq %lld", (long long)im->options->seq);
+        cm__warn(im->g, "no input has a free sequence length: the file's own sizes hold, not --seq %lld",
+                 (long long)im->options->seq);
     if (im->opset > OPSET_NEWEST)
         cm__warn(im->g, "opset %lld is newer than %d: read as if it were that", (long long)im->opset, OPSET_NEWEST);
     if (im->opset < OPSET_OLDEST)

@@ -50,7 +50,8 @@ static void hide_names(sorter *s, hidden *h)
     for (int32_t i = 0; i < b->inputs.count; i++) cm__map_put(&h->names, b->inputs.items[i].name, 0);
     for (int32_t i = 0; i < b->initializers.count; i++) cm__map_put(&h->names, b->initializers.items[i].name, 0);
     for (int32_t i = 0; i < b->nodes.count; i++)
-        for (int32_t o = 0; o < b->nodes.items[i].outputs.count; o++) cm__map_put(&h->names, b->nodes.items[i].outputs.items[o], 0);
+        for (int32_t o = 0; o < b->nodes.items[i].outputs.count; o++)
+            cm__map_put(&h->names, b->nodes.items[i].outputs.items[o], 0);
 }
 
 static void add_need(sorter *s, const hidden *h, cm__span name)

@@ -3,7 +3,7 @@
  * onnx_sequence.c - lists of tensors whose length is known: they are taken apart as they are read.
  *
  * PyTorch's exporter writes torch.split and torch.chunk as SplitToSequence and SequenceAt. A graph has no lists, so a
- * list is a list of tensor ids here, under a name whose value is below CM__ONNX_SEQUENCE, and its operators run at once.
+ * list is a list of tensor ids here, under a name whose value is at most CM__ONNX_SEQUENCE; its operators run at once.
  */
 #include "graph/rule.h"
 #include "import/onnx_import.h"
@@ -36,11 +36,15 @@ static sequence *sequence_new(call *c, int32_t count)
 static sequence sequence_at(call *c, int32_t input)
 {
     int32_t id = input < c->node->inputs.count ? cm__onnx_lookup(c->scope, c->node->inputs.items[input]) : -1;
-    if (id > CM__ONNX_SEQUENCE) cm__fail(c->im->ctx, CM_ERR_UNSUPPORTED, "input %d is no sequence that is known here", input);
+    if (id > CM__ONNX_SEQUENCE)
+        cm__fail(c->im->ctx, CM_ERR_UNSUPPORTED, "input %d is no sequence that is known here", input);
     return c->im->sequences[CM__ONNX_SEQUENCE - id];
 }
 
-static bool has_input(const call *c, int32_t input) { return input < c->node->inputs.count && c->node->inputs.items[input].length; }
+static bool has_input(const call *c, int32_t input)
+{
+    return input < c->node->inputs.count && c->node->inputs.items[input].length;
+}
 
 static int32_t tensor_at(call *c, int32_t input)
 {
@@ -56,7 +60,8 @@ static int32_t position_at(call *c, int32_t input, int32_t count, int32_t otherw
     if (!t->value || cm__is_float(t->dtype) || cm__small_count(t) != 1 || t->value->i.per_batch)
         cm__fail(c->im->ctx, CM_ERR_UNSUPPORTED, "a position in a sequence depends on data");
     int64_t at = t->value->i.fixed < 0 ? t->value->i.fixed + count : t->value->i.fixed;
-    if (at < 0 || at > count) cm__fail(c->im->ctx, CM_ERR_FORMAT, "position %lld of a sequence of %d", (long long)at, count);
+    if (at < 0 || at > count)
+        cm__fail(c->im->ctx, CM_ERR_FORMAT, "position %lld of a sequence of %d", (long long)at, count);
     return (int32_t)at;
 }
 
@@ -78,9 +83,11 @@ static int32_t part_sizes(call *c, const cm_tensor *x, int32_t axis, int64_t *si
         cm__fail(c->im->ctx, CM_ERR_UNSUPPORTED, "the sizes of the parts depend on data");
     int32_t count = 0;
     for (int64_t left = whole.fixed; left > 0; left -= sizes[count++]) {
-        if (count == CM__VALUE_MAX) cm__fail(c->im->ctx, CM_ERR_LIMIT, "a sequence of more than %d tensors", CM__VALUE_MAX);
+        if (count == CM__VALUE_MAX)
+            cm__fail(c->im->ctx, CM_ERR_LIMIT, "a sequence of more than %d tensors", CM__VALUE_MAX);
         bool listed = split && split->rank == 1 && count < cm__small_count(split);
-        if (split && split->rank == 1 && !listed) cm__fail(c->im->ctx, CM_ERR_FORMAT, "the parts do not add up to %lld", (long long)whole.fixed);
+        if (split && split->rank == 1 && !listed)
+            cm__fail(c->im->ctx, CM_ERR_FORMAT, "the parts do not add up to %lld", (long long)whole.fixed);
         sizes[count] = !split ? 1 : split->value[listed ? count : 0].i.fixed;
         if (sizes[count] < 1) cm__fail(c->im->ctx, CM_ERR_FORMAT, "a part of size %lld", (long long)sizes[count]);
         if (sizes[count] > left) sizes[count] = left;
@@ -93,7 +100,8 @@ static void split_to_sequence(call *c)
     int64_t          sizes[CM__VALUE_MAX];
     int32_t          input = tensor_at(c, 0);
     const cm_tensor *x = cm__t(c->im->g, input);
-    int32_t axis = cm__axis(c->im->g, cm__onnx_attribute_int(c->scope, c->node, "axis", 0), x->rank), count = part_sizes(c, x, axis, sizes);
+    int32_t axis = cm__axis(c->im->g, cm__onnx_attribute_int(c->scope, c->node, "axis", 0), x->rank),
+            count = part_sizes(c, x, axis, sizes);
     bool     squeeze = !has_input(c, 1) && !cm__onnx_attribute_int(c->scope, c->node, "keepdims", 1);
     cm__attr attrs[2] = {CM__INTS(CM_ATTR_AXIS, axis), {.key = CM_ATTR_SPLIT, .count = count, .ints = sizes}};
     const int32_t *parts = cm__emit_node(c->im->g, CM_OP_SPLIT, c->name, &input, 1, attrs, 2, count)->outputs;
@@ -122,7 +130,8 @@ static void sequence_length(call *c)
 {
     sequence s = sequence_at(c, 0);
     if (c->node->outputs.count)
-        cm__onnx_bind(c->im, c->scope, c->node->outputs.items[0], cm__constant_scalar(c->im->g, c->name, CM_INT64, s.count));
+        cm__onnx_bind(c->im, c->scope, c->node->outputs.items[0],
+                      cm__constant_scalar(c->im->g, c->name, CM_INT64, s.count));
 }
 
 static void sequence_insert(call *c)
@@ -137,7 +146,8 @@ static void sequence_erase(call *c)
 {
     sequence old = sequence_at(c, 0);
     int32_t  at = position_at(c, 1, old.count, old.count - 1);
-    if (at < 0 || at >= old.count) cm__fail(c->im->ctx, CM_ERR_FORMAT, "position %d of a sequence of %d", at, old.count);
+    if (at < 0 || at >= old.count)
+        cm__fail(c->im->ctx, CM_ERR_FORMAT, "position %d of a sequence of %d", at, old.count);
     sequence *s = sequence_new(c, old.count - 1);
     for (int32_t i = 0; i < s->count; i++) s->items[i] = old.items[i < at ? i : i + 1];
 }
@@ -158,8 +168,9 @@ static const struct {
     const char *op;
     void (*run)(call *c);
 } operators[] = {
-    {"SplitToSequence", split_to_sequence}, {"SequenceConstruct", sequence_construct}, {"SequenceEmpty", sequence_empty},
-    {"SequenceAt", sequence_get},           {"SequenceLength", sequence_length},       {"SequenceInsert", sequence_insert},
+    {"SplitToSequence", split_to_sequence}, {"SequenceConstruct", sequence_construct},
+    {"SequenceEmpty", sequence_empty},      {"SequenceAt", sequence_get},
+    {"SequenceLength", sequence_length},    {"SequenceInsert", sequence_insert},
     {"SequenceErase", sequence_erase},      {"ConcatFromSequence", concat_from_sequence},
 };
 

@@ -193,7 +193,8 @@ static void check_widths(cm__ctx *ctx, const cm__transformer *t, bool own_head_d
 static void check_image(cm__ctx *ctx, const cm__transformer *t, int64_t seq)
 {
     if (seq) cm__fail(ctx, CM_ERR_ARGUMENT, "an image model has no sequence length to set: change image or patch");
-    if (t->image < 1 || t->patch < 1) cm__fail(ctx, CM_ERR_ARGUMENT, "image size %lld, patch size %lld", (long long)t->image, (long long)t->patch);
+    if (t->image < 1 || t->patch < 1)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "image size %lld, patch size %lld", (long long)t->image, (long long)t->patch);
     if (t->image % t->patch)
         cm__fail(ctx, CM_ERR_ARGUMENT, "image size %lld is not divisible by patch size %lld", (long long)t->image,
                  (long long)t->patch);

@@ -4,8 +4,9 @@
 #include "report/table.h"
 
 static const cm__column columns[] = {
-    {"device", NULL, true}, {"runtime", NULL, false}, {"operator", NULL, false}, {"pass", NULL, false}, {"type", NULL, false},
-    {"rows", "1", false},   {"error", "%", false},    {"bias", "%", false},      {"p90", "%", false},
+    {"device", NULL, true}, {"runtime", NULL, false}, {"operator", NULL, false},
+    {"pass", NULL, false},  {"type", NULL, false},    {"rows", "1", false},
+    {"error", "%", false},  {"bias", "%", false},     {"p90", "%", false},
 };
 
 static const char *percent(cm__ctx *ctx, double fraction) { return cm__format(ctx, "%.1f", 100 * fraction); }
@@ -16,15 +17,24 @@ void cm__fit_text(cm__ctx *ctx, const cm__fit_report *r, FILE *out)
     int32_t     skipped = cm_fitting_skipped(r->fitting, &first), n = cm_fitting_classes(r->fitting), rows = 0;
     double      sum = 0;
     fprintf(out, "# centimani %s, %s of %s\n", CM_VERSION, r->check ? "check" : "fit", cm__printable(ctx, r->path));
-    fprintf(out, "# %s\n", r->check ? "errors of the profile's models on these rows" : "errors on rows left out of the fit (4-fold)");
-    if (skipped) fprintf(out, "# %d rows of operators or types without a form left out, first %s\n", skipped, cm__printable(ctx, first));
+    fprintf(out, "# %s\n",
+            r->check ? "errors of the profile's models on these rows" : "errors on rows left out of the fit (4-fold)");
+    if (skipped)
+        fprintf(out, "# %d rows of operators or types without a form left out, first %s\n", skipped,
+                cm__printable(ctx, first));
     fputc('\n', out);
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     for (int32_t i = 0; i < n; i++) {
         const cm_fit_class *c = cm_fitting_class(r->fitting, i);
-        const char         *cells[] = {cm__printable(ctx, *c->device ? c->device : "-"), cm__printable(ctx, c->runtime), cm__printable(ctx, c->op),
-                                       cm__printable(ctx, c->pass), cm__printable(ctx, c->dtype), cm__cell_count(ctx, c->n),
-                                       percent(ctx, c->mape), percent(ctx, c->bias), percent(ctx, c->p90)};
+        const char *cells[] = {cm__printable(ctx, *c->device ? c->device : "-"),
+                               cm__printable(ctx, c->runtime),
+                               cm__printable(ctx, c->op),
+                               cm__printable(ctx, c->pass),
+                               cm__printable(ctx, c->dtype),
+                               cm__cell_count(ctx, c->n),
+                               percent(ctx, c->mape),
+                               percent(ctx, c->bias),
+                               percent(ctx, c->p90)};
         cm__table_row(&table, cells);
         rows += c->n;
         sum += c->mape * c->n;
