@@ -54,11 +54,10 @@ void cm__fuse_gelu(cm__fuser *f, int32_t node)
     int32_t add = cm__only_reader_op(f, n->outputs[0], CM_OP_ADD), inner = cm__t(f->g, n->inputs[0])->producer, x;
     if (n->op == CM_OP_ERF && (inner < 0 || cm__scaled_input(f, inner) < 0 || !near(cm__scale_of(f, inner), M_SQRT1_2)))
         return;
-    double  one;
+    double one;
     if (add < 0 || !cm__is_number(f, cm__other_input(&f->g->nodes[add], n->outputs[0]), &one) || one != 1) return;
-    int32_t  last = last_of_gelu(f, f->g->nodes[add].outputs[0], n->inputs[0], &x);
-    cm__attr written = CM__INTS(CM_ATTR_WRITTEN_AS, n->op == CM_OP_ERF ? 5 : 8);
-    if (last >= 0) cm__rewrite(f, last, CM_OP_GELU, &x, 1, &written, 1);
+    int32_t last = last_of_gelu(f, f->g->nodes[add].outputs[0], n->inputs[0], &x);
+    if (last >= 0) cm__rewrite(f, last, CM_OP_GELU, &x, 1, NULL, 0);
 }
 
 /* x * sigmoid(x), or x * sigmoid(c x) */
@@ -68,7 +67,6 @@ void cm__fuse_silu(cm__fuser *f, int32_t node)
     if (n->op != CM_OP_SIGMOID) return;
     int32_t mul = cm__only_reader_op(f, n->outputs[0], CM_OP_MUL), made = cm__t(f->g, n->inputs[0])->producer;
     if (mul < 0) return;
-    int32_t  x = cm__other_input(&f->g->nodes[mul], n->outputs[0]), scaled = made < 0 ? -1 : cm__scaled_input(f, made);
-    cm__attr written = CM__INTS(CM_ATTR_WRITTEN_AS, x == n->inputs[0] ? 2 : 3);
-    if (x >= 0 && (x == n->inputs[0] || x == scaled)) cm__rewrite(f, mul, CM_OP_SILU, &x, 1, &written, 1);
+    int32_t x = cm__other_input(&f->g->nodes[mul], n->outputs[0]), scaled = made < 0 ? -1 : cm__scaled_input(f, made);
+    if (x >= 0 && (x == n->inputs[0] || x == scaled)) cm__rewrite(f, mul, CM_OP_SILU, &x, 1, NULL, 0);
 }

@@ -81,8 +81,8 @@ void cm__fuse_norm(cm__fuser *f, int32_t node)
     int32_t  x = centred(f, d), inputs[3] = {x >= 0 ? x : d}, count = 1;
     if (f->eager && x < 0) return; /* written by hand: PyTorch's own is exported otherwise */
     int32_t  scale = affine(f, &last, CM_OP_MUL), shift = scale >= 0 && x >= 0 ? affine(f, &last, CM_OP_ADD) : -1;
-    cm__attr attrs[2] = {CM__INTS(CM_ATTR_AXIS, -1), CM__INTS(CM_ATTR_WRITTEN_AS, x >= 0 ? 9 : 6)};
+    cm__attr axis = CM__INTS(CM_ATTR_AXIS, -1);
     if (scale >= 0) inputs[count++] = scale;
     if (shift >= 0) inputs[count++] = shift;
-    cm__rewrite(f, last, x >= 0 ? CM_OP_LAYER_NORM : CM_OP_RMS_NORM, inputs, count, attrs, 2);
+    cm__rewrite(f, last, x >= 0 ? CM_OP_LAYER_NORM : CM_OP_RMS_NORM, inputs, count, &axis, 1);
 }

@@ -52,7 +52,6 @@ typedef struct cm__op {
 } cm__op;
 
 extern const cm__op cm__ops[CM_OPS];
-int32_t cm__op_find(cm__span name); /* by ONNX name; -1: none */
 
 /* ---- attributes ------------------------------------------------------------------------------------------------- */
 

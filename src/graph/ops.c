@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops.c - the operator table and its look-ups. */
-#include <string.h>
+/* ops.c - the operator table, and a node's attributes. */
 #include "graph/graph.h"
 #include "graph/rules.h"
 
@@ -26,14 +25,6 @@ const char *const cm__attr_names[CM_ATTRS] = {
 #include "graph/attrs.def"
 #undef ATTR
 };
-
-/* Rows are grouped by kind, not sorted; 200 comparisons of first letters and lengths cost less than a table would. */
-int32_t cm__op_find(cm__span name)
-{
-    for (int32_t op = 0; op < CM_OPS; op++)
-        if (name.length && cm__ops[op].name[0] == name.text[0] && cm__span_is(name, cm__ops[op].name)) return op;
-    return -1;
-}
 
 const cm__attr *cm__attr_find(const cm_node *node, cm__attr_key key)
 {

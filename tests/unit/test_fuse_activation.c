@@ -13,13 +13,12 @@ static int32_t mul(int32_t a, int32_t b) { return op(CM_OP_MUL, IN(a, b)); }
 static int32_t add(int32_t a, int32_t b) { return op(CM_OP_ADD, IN(a, b)); }
 static int32_t hidden(void) { return as("h", op(CM_OP_TANH, IN(input("B,4")))); }
 
-static void is_one(const char *type, int64_t written_as)
+static void is_one(const char *type)
 {
     assert_int_equal(g->n_nodes, 2); /* h and it */
     const cm_node *n = find_node(g, type);
     assert_int_equal(n->inputs[0], find_tensor(g, "h"));
     assert_int_equal(n->n_inputs, 1);
-    assert_int_equal(cm__attr_int(n, CM_ATTR_WRITTEN_AS, 0), written_as);
 }
 
 /* ---- GELU ------------------------------------------------------------------------------------------------------- */
@@ -41,30 +40,30 @@ TEST(gelu_by_erf_in_any_order)
 {
     int32_t x = hidden();
     fuse(mul(mul(x, one_plus_erf(x)), number(0.5)), CM_FUSE_ALL);
-    is_one("Gelu", 5);
+    is_one("Gelu");
     start_over();
     x = hidden();
     fuse(mul(mul(x, number(0.5)), one_plus_erf(x)), CM_FUSE_ALL);
-    is_one("Gelu", 5);
+    is_one("Gelu");
     start_over();
     x = hidden();
     fuse(mul(x, mul(one_plus_erf(x), number(0.5))), CM_FUSE_ALL);
-    is_one("Gelu", 5);
+    is_one("Gelu");
     start_over();
     x = hidden();
     fuse(mul(number(0.5), mul(one_plus_erf(x), x)), CM_FUSE_EAGER);
-    is_one("Gelu", 5);
+    is_one("Gelu");
 }
 
 TEST(gelu_by_tanh)
 {
     int32_t x = hidden();
     fuse(mul(mul(x, number(0.5)), one_plus_tanh(x, op(CM_OP_POW, IN(x, number(3))))), CM_FUSE_ALL);
-    is_one("Gelu", 8);
+    is_one("Gelu");
     start_over();
     x = hidden();
     fuse(mul(mul(x, number(0.5)), one_plus_tanh(x, mul(mul(x, x), x))), CM_FUSE_ALL);
-    is_one("Gelu", 8);
+    is_one("Gelu");
 }
 
 /* PyTorch writes the cube of its own GELU as products; Pow is a user's. */
@@ -116,18 +115,18 @@ TEST(silu_in_either_order)
 {
     int32_t x = hidden();
     fuse(mul(x, op(CM_OP_SIGMOID, IN(x))), CM_FUSE_ALL);
-    is_one("Silu", 2);
+    is_one("Silu");
     start_over();
     x = hidden();
     fuse(mul(op(CM_OP_SIGMOID, IN(x)), x), CM_FUSE_EAGER);
-    is_one("Silu", 2);
+    is_one("Silu");
 }
 
 TEST(silu_of_a_multiple)
 {
     int32_t x = hidden();
     fuse(mul(x, op(CM_OP_SIGMOID, IN(mul(x, number(1.702))))), CM_FUSE_ALL);
-    is_one("Silu", 3);
+    is_one("Silu");
 }
 
 static int32_t silus(int32_t y)
