@@ -240,6 +240,17 @@ cm_status cm_loss_parse(const char *name, cm_loss *loss, cm_diag *diag);
 cm_status cm_recompute_parse(const char *name, cm_recompute *recompute, cm_diag *diag);
 cm_status cm_fuse_parse(const char *name, cm_fuse *fuse, cm_diag *diag);
 
+/* ---- runtimes ---------------------------------------------------------------------------------------------------- */
+
+/* What feeds a device: decides which kernels run, and what the host spends on them. */
+typedef enum cm_runtime {
+    CM_RUNTIME_DEFAULT, /* torch-eager on what PyTorch launches kernel by kernel, native elsewhere */
+    CM_RUNTIME_TORCH_EAGER, CM_RUNTIME_TORCH_COMPILE, CM_RUNTIME_MEGATRON, CM_RUNTIME_NATIVE, CM_RUNTIMES
+} cm_runtime;
+
+const char *cm_runtime_name(cm_runtime runtime);
+cm_status   cm_runtime_parse(const char *name, cm_runtime *runtime, cm_diag *diag);
+
 /* ---- devices and clusters --------------------------------------------------------------------------------------- */
 
 /* A number that says where it is from. Unknown: known is false, value NAN, the texts NULL. docs/profiles.md. */

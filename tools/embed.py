@@ -3,15 +3,18 @@
 
 usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, each layer text as an array
        embed.py profiles OUT.c FOLDER/FILE.json...       devices/, clusters/ and schema/ as minified arrays
+       embed.py kernels OUT.c calls.def FILE.json...     kernel tables as arrays of numbers, by the device that is their base
 """
 import json
 import os
+import re
 import sys
 
 COLUMNS = ["id", "family", "title", "definition", "source"]
 # What a list of devices shows, and what of it.
 BRIEF = ["id", "name", "aliases", "vendor", "abstract", "base", "class", "style", "modes", "peak", "precisions", "best_16bit", "memory",
          "placement", "power", "prices"]
+PASSES = ["forward", "backward", "bwd_input", "bwd_weight", "update"]
 ORIGIN = ["unit", "kind", "source", "note"]
 
 
@@ -142,13 +145,47 @@ def embed_profiles(out_path, paths):
             write_profiles(out, table, trees[folder])
 
 
+def call_rows(path):
+    """Names of the calls in the order of their rows."""
+    with open(path, encoding="utf-8") as file:
+        return re.findall(r'^CALL\([A-Z0-9_]+, "([a-z0-9_]+)"', file.read(), re.M)
+
+
+def write_table(out, label, table, calls):
+    """One table's arrays; returns the initializer of its row."""
+    sizes = [size for row in table["rows"] for size in row[:-2]]
+    for kind, name, values in (("int64_t", "sizes", sizes), ("float", "times", [repr(float(row[-2])) + "f" for row in table["rows"]]),
+                               ("uint16_t", "launches", [int(row[-1]) for row in table["rows"]])):
+        out.write(f"static const {kind} {label}_{name}[] = {{{','.join(map(str, values))}}};\n")
+    texts = ", ".join(c_string(table[key]) for key in ("runtime", "variant", "dtype", "kind", "source", "date"))
+    return f"    {{{texts}, {calls.index(table['op'])}, {PASSES.index(table['pass'])}, {len(table['rows'])}, " \
+           f"{label}_sizes, {label}_times, {label}_launches}},\n"
+
+
+def embed_kernels(out_path, calls_path, paths):
+    calls, devices = call_rows(calls_path), {}
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            tree = json.load(file)
+        devices.setdefault(tree["base"], []).extend(table for table in tree["kernels"] if table["rows"])
+    with open(out_path, "w", encoding="utf-8") as out:
+        out.write("/* Made by tools/embed.py from data/kernels; do not edit. */\n#include \"device/kernels.h\"\n\n")
+        for d, tables in enumerate(devices.values()):
+            rows = [write_table(out, f"d{d}_{index}", table, calls) for index, table in enumerate(tables)]
+            out.write(f"static const cm__kernel_table tables_{d}[] = {{\n{''.join(rows)}}};\n")
+        out.write("\nconst cm__embedded_kernels cm__all_embedded_kernels[] = {\n")
+        for d, (device, tables) in enumerate(devices.items()):
+            out.write(f"    {{{c_string(device)}, tables_{d}, {len(tables)}}},\n")
+        out.write(f"    {{0}},\n}};\nconst int32_t cm__n_embedded_kernels = {len(devices)};\n")
+
+
 def main():
-    if len(sys.argv) < 4 or sys.argv[1] not in ("models", "profiles"):
+    commands = {"models": lambda out, *rest: embed_models(out, rest[0], rest[1:]),
+                "profiles": lambda out, *rest: embed_profiles(out, rest),
+                "kernels": lambda out, *rest: embed_kernels(out, rest[0], rest[1:])}
+    if len(sys.argv) < 4 or sys.argv[1] not in commands:
         sys.exit(__doc__)
-    if sys.argv[1] == "models":
-        embed_models(sys.argv[2], sys.argv[3], sys.argv[4:])
-    else:
-        embed_profiles(sys.argv[2], sys.argv[3:])
+    commands[sys.argv[1]](*sys.argv[2:])
 
 
 main()

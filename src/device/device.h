@@ -3,8 +3,15 @@
 #ifndef CM_DEVICE_DEVICE_H
 #define CM_DEVICE_DEVICE_H
 
+#include "device/kernels.h"
 #include "device/profile.h"
 #include "device/values.h"
+
+/* What a runtime's host thread spends on something. */
+typedef struct cm__host_time {
+    const char *runtime, *what;
+    cm_number   time_s;
+} cm__host_time;
 
 struct cm_device {
     cm__ctx        *ctx;
@@ -23,6 +30,9 @@ struct cm_device {
     int64_t        *batches;
     cm_fit         *fits;
     int32_t         n_memories, n_prices, n_batches, n_fits;
+    cm__kernels     kernels, built_in_kernels; /* of its profile; of its id or base */
+    cm__host_time  *host;
+    int32_t         n_host;
     cm__sources     sources;
 };
 

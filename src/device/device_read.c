@@ -175,6 +175,26 @@ static void read_fits(cm_device *d)
     for (int32_t i = 0; i < d->n_fits; i++) d->fits[i] = fit_of(d->ctx, json_array_get(array, (size_t)i));
 }
 
+/* ---- what runtimes do ------------------------------------------------------------------------------------------- */
+
+static void read_host(cm_device *d, const json_t *sources)
+{
+    const json_t *array = json_object_get(d->tree, "host");
+    d->n_host = (int32_t)json_array_size(array);
+    d->host = cm__alloc_array(d->ctx, (size_t)d->n_host, sizeof *d->host);
+    for (int32_t i = 0; i < d->n_host; i++) {
+        const json_t *h = json_array_get(array, (size_t)i);
+        d->host[i] = (cm__host_time){cm__text_at(h, "runtime"), cm__text_at(h, "what"), cm__number_at(h, "time", sources)};
+    }
+}
+
+static void read_kernels(cm_device *d)
+{
+    d->kernels = cm__kernels_of(d->ctx, json_object_get(d->tree, "kernels"), &(cm__origin){0});
+    d->built_in_kernels = cm__kernels_built_in(d->info.id);
+    if (!d->built_in_kernels.count && d->info.base) d->built_in_kernels = cm__kernels_built_in(d->info.base);
+}
+
 /* ---- the whole -------------------------------------------------------------------------------------------------- */
 
 static void release(void *device) { free(((cm_device *)device)->profile); }
@@ -194,6 +214,8 @@ cm_device *cm__device_read(cm__ctx *ctx, const json_t *tree)
     read_prices(d);
     read_batches(d);
     read_fits(d);
+    read_host(d, sources);
+    read_kernels(d);
     d->sources = cm__sources_of(ctx, sources);
     return d;
 }

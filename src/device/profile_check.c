@@ -3,6 +3,7 @@
 #include <string.h>
 #include "base/text.h"
 #include "device/file.h"
+#include "device/kernels.h"
 #include "device/profile.h"
 
 typedef struct checked {
@@ -104,6 +105,7 @@ static void check_complete(const checked *c)
 
 static void check_device(const checked *c)
 {
+    cm__kernels_of(c->ctx, json_object_get(c->tree, "kernels"), c->origin);
     bool abstract = json_is_true(json_object_get(c->tree, "abstract"));
     if (!abstract) check_complete(c);
     if (!abstract || json_object_get(c->tree, "memory")) check_placement(c);

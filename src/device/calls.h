@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * calls.h - the calls by which a runtime gives a device work: their sizes, FLOP and bytes.
+ *
+ * A call is an operator of calls.def, a pass, a variant (layout, function) and types; docs/profiles.md lists them. Kernel
+ * tables hold calls with measured times; the predictor turns a graph into calls; the benchmarks run them.
+ */
+#ifndef CM_DEVICE_CALLS_H
+#define CM_DEVICE_CALLS_H
+
+#include "base/ctx.h"
+
+enum {
+#define CALL(id, ...) CM__CALL_##id,
+#include "device/calls.def"
+#undef CALL
+    CM__CALLS
+};
+
+typedef enum cm__pass {
+    CM__PASS_FORWARD, CM__PASS_BACKWARD, CM__PASS_BWD_INPUT, CM__PASS_BWD_WEIGHT, CM__PASS_UPDATE, CM__PASSES
+} cm__pass;
+
+#define CM__CALL_SIZES 14
+#define CM__CALL_TEXT 32
+
+typedef struct cm__call {
+    int16_t  op;    /* row of calls.def */
+    int16_t  pass;  /* cm__pass */
+    char     variant[CM__CALL_TEXT]; /* "" where there is one only */
+    char     dtype[CM__CALL_TEXT];   /* "bf16", or operands and result: "bf16+fp32>fp32" */
+    int64_t  sizes[CM__CALL_SIZES];
+} cm__call;
+
+typedef struct cm__call_kind {
+    const char *name, *likeness;
+    cm_engine   engine;
+    void (*work)(const cm__call *call, double *flop, double *bytes);
+    const char *sizes[CM__CALL_SIZES];
+    int         n_sizes;
+} cm__call_kind;
+
+extern const cm__call_kind cm__call_kinds[CM__CALLS];
+extern const char *const   cm__pass_names[CM__PASSES];
+
+int  cm__call_find(const char *name); /* row of calls.def; -1: none */
+int  cm__pass_find(const char *name); /* -1: none */
+
+/* Of one call: arithmetic, and what must cross the memory interface if nothing is in a cache. */
+void cm__call_work(const cm__call *call, double *flop, double *bytes);
+
+/* Bytes of an element of operand `index` (the last one given stands for those after it), or of the result: -1. */
+double cm__call_element(const cm__call *call, int index);
+
+/* The type a call's arithmetic is done in. */
+cm_rate cm__call_rate(const cm__call *call);
+
+/* "gemm forward nt-bias bf16 1,8192,3072,768" into buf; returns buf. */
+char *cm__call_text(const cm__call *call, char *buf, size_t size);
+/* Back; false: not such a text. */
+bool  cm__call_parse(const char *text, cm__call *call);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernels.h - tables of measured calls, as profiles hold them (docs/profiles.md) and as they are built in. */
+#ifndef CM_DEVICE_KERNELS_H
+#define CM_DEVICE_KERNELS_H
+
+#include <jansson.h>
+#include "device/calls.h"
+#include "device/locate.h"
+
+/* Calls of one runtime, operator, pass, variant and type. */
+typedef struct cm__kernel_table {
+    const char    *runtime, *variant, *dtype, *kind, *source, *date;
+    int16_t        op, pass;
+    int32_t        n_rows;
+    const int64_t *sizes;   /* n_rows times as many as the operator has */
+    const float   *time_s;
+    const uint16_t *launches; /* kernels of one call */
+} cm__kernel_table;
+
+typedef struct cm__kernels {
+    const cm__kernel_table *tables;
+    int32_t                 count;
+} cm__kernels;
+
+/* Tables built in for a device. */
+typedef struct cm__embedded_kernels {
+    const char             *device;
+    const cm__kernel_table *tables;
+    int32_t                 count;
+} cm__embedded_kernels;
+
+extern const cm__embedded_kernels cm__all_embedded_kernels[];
+extern const int32_t              cm__n_embedded_kernels;
+
+cm__kernels cm__kernels_built_in(const char *device);
+
+/* The tables of a profile; what is wrong with one is refused by its place. */
+cm__kernels cm__kernels_of(cm__ctx *ctx, const json_t *array, const cm__origin *origin);
+
+#endif
