@@ -17,12 +17,13 @@ typedef struct settings {
     int               n_operands;
     cm__graph_request graph;
     char              dims[1024]; /* the --dim options, joined by commas */
+    cm__predict_request predict;
     const char       *device, *output;
     bool              clusters, check, json, csv, help;
 } settings;
 
 /* Which commands take an option. */
-enum { FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_ALL = 63 };
+enum { FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_PREDICT = 64, FOR_ALL = ~0 };
 
 typedef struct command {
     const char *name, *operands, *summary, *details; /* details NULL: none */
@@ -52,6 +53,7 @@ int  run_graph(settings *s);
 int  run_models(settings *s);
 int  run_devices(settings *s);
 int  run_fit(settings *s);
+int  run_predict(settings *s);
 int  run_version(settings *s);
 int  run_help(settings *s);
 void print_usage(FILE *out);

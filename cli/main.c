@@ -33,6 +33,8 @@ const command commands[] = {
      device_details, FOR_DEVICES, 0, 2, run_devices},
     {"fit", "TIMINGS.csv", "Models of operators from measured times, or a profile held against such times", fit_details,
      FOR_FIT, 1, 1, run_fit},
+    {"predict", "MODEL", "How long one training step takes on a device, and where the time goes", model_details, FOR_PREDICT, 1,
+     1, run_predict},
     {"version", "", "The program's version", NULL, FOR_VERSION, 0, 0, run_version},
     {"help", "[COMMAND]", "How to use the program or one command", NULL, FOR_HELP, 0, 1, run_help},
 };

@@ -78,6 +78,8 @@ STORE_NAMED(optimizer)
 STORE_NAMED(loss)
 STORE_NAMED(recompute)
 STORE_NAMED(fuse)
+STORE_NAMED(runtime)
+STORE_NAMED(layout)
 
 static bool store_no_fuse(const option *o, settings *s, void *field, const char *value)
 {

@@ -248,6 +248,10 @@ typedef enum cm_runtime {
     CM_RUNTIME_TORCH_EAGER, CM_RUNTIME_TORCH_COMPILE, CM_RUNTIME_MEGATRON, CM_RUNTIME_NATIVE, CM_RUNTIMES
 } cm_runtime;
 
+/* How an operator's time was found, best first. */
+typedef enum cm_how { CM_HOW_MEASURED, CM_HOW_INTERPOLATED, CM_HOW_TRANSFERRED, CM_HOW_ROOFLINE, CM_HOWS } cm_how;
+
+const char *cm_how_name(cm_how how);
 const char *cm_runtime_name(cm_runtime runtime);
 cm_status   cm_runtime_parse(const char *name, cm_runtime *runtime, cm_diag *diag);
 
@@ -453,6 +457,55 @@ int32_t             cm_fitting_classes(const cm_fitting *fitting);
 const cm_fit_class *cm_fitting_class(const cm_fitting *fitting, int32_t index);
 const char         *cm_fitting_profile(const cm_fitting *fitting); /* JSON; NULL: a check, or not one known device */
 int32_t             cm_fitting_skipped(const cm_fitting *fitting, const char **first); /* rows there is no form for */
+
+/* ---- how long a step takes ---------------------------------------------------------------------------------------- */
+
+typedef enum cm_layout { CM_LAYOUT_AUTO, CM_LAYOUT_NCHW, CM_LAYOUT_NHWC, CM_LAYOUTS } cm_layout; /* of images */
+
+typedef struct cm_predict_options {
+    int64_t    batch;   /* 0: 1 */
+    cm_runtime runtime;
+    cm_layout  layout;  /* auto: channels last for colour images in 16 bits */
+} cm_predict_options;
+
+typedef struct cm_prediction_info {
+    int64_t    batch;
+    cm_runtime runtime;
+    cm_layout  layout;
+    double     step_time_s, interval_s[2]; /* nine of ten measured steps are expected within */
+    double     device_time_s;              /* sum over its kernels */
+    double     host_time_s;                /* what the host spends to launch them */
+    double     throughput_samples_s, mfu;  /* mfu: of the peak of the precision used */
+    double     share[CM_HOWS];             /* of device time, by how it was found */
+    double     launches;                   /* kernels in a step */
+    double     phase_s[CM_PHASES];
+} cm_prediction_info;
+
+/* One call to the device. */
+typedef struct cm_op_time {
+    int32_t     node;   /* of the step's graph */
+    const char *call;   /* "gemm forward nt-bias bf16 1,8192,3072,768": a case that the benchmarks take */
+    double      time_s, flop, bytes, launches;
+    cm_how      how;
+} cm_op_time;
+
+typedef struct cm_prediction cm_prediction;
+
+/* The time of a step (or of a forward pass made for inference) on one device. `step` was loaded with CM_FUSE_EAGER where
+   the runtime is torch-eager. It must outlive the prediction. */
+cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
+                     cm_prediction **prediction, cm_diag *diag);
+void                      cm_prediction_free(cm_prediction *prediction);
+const cm_prediction_info *cm_prediction_get_info(const cm_prediction *prediction);
+int32_t                   cm_prediction_ops(const cm_prediction *prediction);
+const cm_op_time         *cm_prediction_op(const cm_prediction *prediction, int32_t index);
+/* Calls that no table of the device has, each once, by their time in a step; time_s and launches are of all its runs. */
+int32_t                   cm_prediction_missing(const cm_prediction *prediction);
+const cm_op_time         *cm_prediction_missing_call(const cm_prediction *prediction, int32_t index);
+
+cm_runtime  cm_device_runtime(const cm_device *device); /* what CM_RUNTIME_DEFAULT means for it */
+const char *cm_layout_name(cm_layout layout);
+cm_status   cm_layout_parse(const char *name, cm_layout *layout, cm_diag *diag);
 
 /* ---- what is built in ------------------------------------------------------------------------------------------- */
 

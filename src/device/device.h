@@ -8,10 +8,10 @@
 #include "device/values.h"
 
 /* What a runtime's host thread spends on something. */
-typedef struct cm__host_time {
+typedef struct cm__host_cost {
     const char *runtime, *what;
     cm_number   time_s;
-} cm__host_time;
+} cm__host_cost;
 
 struct cm_device {
     cm__ctx        *ctx;
@@ -31,7 +31,7 @@ struct cm_device {
     cm_fit         *fits;
     int32_t         n_memories, n_prices, n_batches, n_fits;
     cm__kernels     kernels, built_in_kernels; /* of its profile; of its id or base */
-    cm__host_time  *host;
+    cm__host_cost  *host;
     int32_t         n_host;
     cm__sources     sources;
 };

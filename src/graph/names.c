@@ -50,6 +50,7 @@ static const char *const runtimes[CM_RUNTIMES] = {
     [CM_RUNTIME_DEFAULT] = "default", [CM_RUNTIME_TORCH_EAGER] = "torch-eager",
     [CM_RUNTIME_TORCH_COMPILE] = "torch-compile", [CM_RUNTIME_MEGATRON] = "megatron", [CM_RUNTIME_NATIVE] = "native",
 };
+static const char *const layouts[CM_LAYOUTS] = {"auto", "nchw", "nhwc"};
 static const char *const fuses[CM_FUSES] = {[CM_FUSE_ALL] = "all", [CM_FUSE_EAGER] = "eager", [CM_FUSE_NONE] = "none"};
 
 const char *cm_dtype_name(cm_dtype dtype) { return dtypes[dtype].name; }
@@ -62,6 +63,12 @@ const char *cm_optimizer_name(cm_optimizer optimizer) { return optimizers[optimi
 const char *cm_loss_name(cm_loss loss) { return losses[loss]; }
 const char *cm_recompute_name(cm_recompute recompute) { return recomputes[recompute]; }
 const char *cm_fuse_name(cm_fuse fuse) { return fuses[fuse]; }
+const char *cm_layout_name(cm_layout layout) { return layouts[layout]; }
+const char *cm_how_name(cm_how how)
+{
+    static const char *const hows[CM_HOWS] = {"measured", "interpolated", "transferred", "roofline"};
+    return hows[how];
+}
 const char *cm_runtime_name(cm_runtime runtime) { return runtimes[runtime]; }
 
 static cm_status parse(const char *what, const char *name, const char *const *names, int count, int *value,
@@ -96,3 +103,4 @@ PARSER(loss, losses, CM_LOSSES)
 PARSER(recompute, recomputes, CM_RECOMPUTES)
 PARSER(fuse, fuses, CM_FUSES)
 PARSER(runtime, runtimes, CM_RUNTIMES)
+PARSER(layout, layouts, CM_LAYOUTS)

@@ -103,6 +103,26 @@ typedef struct cm__fit_report {
     const cm_fitting *fitting;
 } cm__fit_report;
 
+/* How fast, on one device. */
+typedef struct cm__predict_request {
+    cm__graph_request  graph;
+    const char        *device;
+    cm_predict_options options;
+    bool               list_ops, list_missing;
+} cm__predict_request;
+
+typedef struct cm__predict_report {
+    cm__ctx             *ctx;
+    cm__predict_request  asked;
+    cm__graph_report    *graph;      /* owned, as all below */
+    cm_device           *device;
+    cm_prediction       *prediction;
+    double               peak_bytes; /* NAN: not known */
+} cm__predict_report;
+
+cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag);
+void      cm__predict_report_free(cm__predict_report *report);
+
 /* A NULL function: this format has no such answer. All end through cm__fail() of the context they are given. */
 typedef struct cm__renderer {
     const char *name;
@@ -111,6 +131,7 @@ typedef struct cm__renderer {
     void (*devices)(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
     void (*version)(cm__ctx *ctx, FILE *out);
     void (*fit)(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
+    void (*predict)(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
 } cm__renderer;
 
 typedef enum cm__output_format { CM__FORMAT_TEXT, CM__FORMAT_JSON, CM__FORMAT_CSV, CM__FORMATS } cm__output_format;
@@ -121,6 +142,8 @@ cm_status cm__models_report_print(const cm__models_report *report, cm__output_fo
 cm_status cm__devices_report_print(const cm__devices_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
 cm_status cm__fit_report_print(const cm__fit_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__predict_report_print(const cm__predict_report *report, cm__output_format format, FILE *out,
+                                   cm_diag *diag);
 cm_status cm__version_print(cm__output_format format, FILE *out, cm_diag *diag);
 
 /* ---- shared by the renderers ------------------------------------------------------------------------------------ */
@@ -135,6 +158,8 @@ void cm__devices_show(cm__ctx *ctx, const cm__devices_report *report, FILE *out)
 void cm__devices_json(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
 void cm__fit_text(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
 void cm__fit_json(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
+void cm__predict_text(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
+void cm__predict_json(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
 void cm__version_text(cm__ctx *ctx, FILE *out);
 void cm__version_json(cm__ctx *ctx, FILE *out);
 

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dispatch_map.c - calls of elementwise functions, casts, copies, and of their gradients. */
+#include <stdio.h>
+#include <string.h>
+#include "model/rules.h"
+
+/* Functions forward, and the kernels that PyTorch's autograd runs for them; a function not listed is as dear as a copy. */
+static const struct {
+    int         op;
+    const char *forward, *backward[5];
+} functions[] = {
+    {CM_OP_CAST, "copy", {"copy"}},
+    {CM_OP_CAST_LIKE, "copy", {"copy"}},
+    {CM_OP_ADD, "add", {"copy"}},
+    {CM_OP_SUB, "sub", {"neg"}},
+    {CM_OP_SUM, "add", {"copy"}},
+    {CM_OP_MEAN, "add", {"scale"}},
+    {CM_OP_MUL, "mul", {"mul"}},
+    {CM_OP_DIV, "div", {"div"}},
+    {CM_OP_POW, "pow", {"pow", "scale", "mul"}},
+    {CM_OP_MAX, "add", {"where"}},
+    {CM_OP_MIN, "add", {"where"}},
+    {CM_OP_WHERE, "where", {"where"}},
+    {CM_OP_RELU, "relu", {"relu_grad"}},
+    {CM_OP_LEAKY_RELU, "relu", {"relu_grad"}},
+    {CM_OP_THRESHOLDED_RELU, "relu", {"relu_grad"}},
+    {CM_OP_CLIP, "clip", {"relu_grad"}},
+    {CM_OP_ELU, "silu", {"silu_grad"}},
+    {CM_OP_CELU, "silu", {"silu_grad"}},
+    {CM_OP_SELU, "silu", {"silu_grad"}},
+    {CM_OP_MISH, "silu", {"silu_grad"}},
+    {CM_OP_GELU, "gelu", {"gelu_grad"}},
+    {CM_OP_SILU, "silu", {"silu_grad"}},
+    {CM_OP_SWISH, "silu", {"silu_grad"}},
+    {CM_OP_HARD_SWISH, "hardswish", {"hardswish_grad"}},
+    {CM_OP_HARD_SIGMOID, "clip", {"relu_grad"}},
+    {CM_OP_SIGMOID, "sigmoid", {"sigmoid_grad"}},
+    {CM_OP_TANH, "tanh", {"tanh_grad"}},
+    {CM_OP_EXP, "exp", {"mul"}},
+    {CM_OP_LOG, "log", {"div"}},
+    {CM_OP_SQRT, "sqrt", {"scale", "div"}},
+    {CM_OP_ERF, "erf", {"mul", "exp", "scale", "mul"}},
+    {CM_OP_NEG, "neg", {"neg"}},
+    {CM_OP_RECIPROCAL, "rsqrt", {"mul", "mul", "neg"}},
+    {CM_OP_DROPOUT, "dropout", {"dropout_grad"}},
+    {CM_OP_DROPOUT_GRAD, "dropout_grad", {NULL}},
+    {CM_OP_CONCAT, "cat", {"copy"}},
+    {CM_OP_CONSTANT_OF_SHAPE, "fill", {NULL}},
+    {CM_OP_REDUCE_MEAN, "copy", {"scale:strided"}},
+    {CM_OP_GLOBAL_AVERAGE_POOL, "copy", {"scale:strided"}},
+    {CM_OP_ROTARY_EMBEDDING, "mul", {"mul"}},
+};
+
+static int row_of(int op)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (functions[i].op == op) return (int)i;
+    return -1;
+}
+
+static cm_dtype type_of(const cm__dispatch *d, int32_t tensor) { return cm__t(d->g, tensor)->dtype; }
+
+static void type_text(const cm__dispatch *d, int32_t a, int32_t b, int32_t out, char *text, size_t size)
+{
+    cm_dtype result = type_of(d, out), first = a < 0 ? result : type_of(d, a), second = b < 0 ? first : type_of(d, b);
+    if (first == result && second == result) snprintf(text, size, "%s", cm_dtype_name(result));
+    else if (first == second) snprintf(text, size, "%s>%s", cm_dtype_name(first), cm_dtype_name(result));
+    else snprintf(text, size, "%s+%s>%s", cm_dtype_name(first), cm_dtype_name(second), cm_dtype_name(result));
+}
+
+void cm__call_map(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out, cm_poly outer,
+                  cm_poly inner)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, CM_FP32, false);
+    char           dtype[CM__CALL_TEXT] = "";
+    type_text(d, a, b, out, dtype, sizeof dtype);
+    memset(c.dtype, 0, sizeof c.dtype);
+    memcpy(c.dtype, dtype, strlen(dtype));
+    c.sizes[0] = outer;
+    c.sizes[1] = inner;
+    cm__dispatch_add(d, node, &c);
+}
+
+void cm__call_over(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out)
+{
+    cm__call_map(d, node, function, a, b, out, cm__poly_const(1), cm_tensor_elements(cm__t(d->g, out)));
+}
+
+/* ---- broadcasts ------------------------------------------------------------------------------------------------- */
+
+static bool is_one(const cm_tensor *t)
+{
+    for (int32_t i = 0; i < t->rank; i++)
+        if (!cm__dim_is(t->dims[i], 1)) return false;
+    return true;
+}
+
+static bool same_shape(const cm_tensor *a, const cm_tensor *b)
+{
+    if (a->rank != b->rank) return false;
+    for (int32_t i = 0; i < a->rank; i++)
+        if (!cm__dim_same(a->dims[i], b->dims[i])) return false;
+    return true;
+}
+
+/* Where `small`, spread over `out`, begins to vary (row) or stops varying (column). */
+static int32_t row_axis(const cm_tensor *out, const cm_tensor *small)
+{
+    int32_t first = 0;
+    while (first < small->rank && cm__dim_is(small->dims[first], 1)) first++;
+    return out->rank - small->rank + first;
+}
+
+static bool ends_in_ones(const cm_tensor *t) { return t->rank > 0 && cm__dim_is(t->dims[t->rank - 1], 1); }
+
+static void binary(cm__dispatch *d, int32_t node, const char *function, int32_t full, int32_t small)
+{
+    const cm_node   *n = cm__node(d, node);
+    const cm_tensor *out = cm__t(d->g, n->outputs[0]), *s = cm__t(d->g, small);
+    char             variant[CM__CALL_TEXT];
+    bool             column = ends_in_ones(s);
+    int32_t          axis = row_axis(out, s);
+    if (column) {
+        axis = out->rank;
+        for (int32_t i = s->rank; i > 0 && cm__dim_is(s->dims[i - 1], 1); i--) axis--;
+    }
+    snprintf(variant, sizeof variant, "%s:%s", function, column ? "col" : "row");
+    cm__call_map(d, node, variant, full, small, n->outputs[0], cm__poly_product(out->dims, axis),
+                 cm__poly_product(out->dims + axis, out->rank - axis));
+}
+
+void cm__dispatch_map(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    int            row = row_of(n->op);
+    const char    *function = row < 0 ? "copy" : functions[row].forward;
+    int32_t        y = n->n_outputs ? n->outputs[0] : -1, a = cm__has(n, 0) ? n->inputs[0] : -1,
+            b = n->n_inputs == 2 && cm__has(n, 1) ? n->inputs[1] : -1;
+    if (y < 0) return;
+    if (n->op == CM_OP_WHERE && cm__has(n, 2)) a = n->inputs[1], b = -1;
+    if (a < 0 || b < 0 || n->op == CM_OP_DROPOUT_GRAD || n->op == CM_OP_CONCAT || n->op == CM_OP_DROPOUT) {
+        cm__call_over(d, node, function, n->op == CM_OP_DROPOUT || n->op == CM_OP_CONCAT ? y : a, -1, y);
+        return;
+    }
+    const cm_tensor *ta = cm__t(d->g, a), *tb = cm__t(d->g, b), *ty = cm__t(d->g, y);
+    if (is_one(tb) || is_one(ta)) cm__call_over(d, node, row < 0 || n->op != CM_OP_POW ? "scale" : function, is_one(tb) ? a : b, -1, y);
+    else if (same_shape(ta, ty) && !same_shape(tb, ty)) binary(d, node, function, a, b);
+    else if (same_shape(tb, ty) && !same_shape(ta, ty)) binary(d, node, function, b, a);
+    else cm__call_over(d, node, function, a, b, y);
+}
+
+/* A gradient times a number is one operand less. */
+static const char *with_number(const cm__dispatch *d, const cm_node *n, const char *function)
+{
+    bool number = n->n_inputs > 1 && cm__has(n, 1) && is_one(cm__in(d->g, n, 1));
+    return number && strcmp(function, "mul") == 0 ? "scale" : function;
+}
+
+void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    int            row = row_of(forward->op);
+    int32_t        y = n->outputs[0], dy = n->inputs[0];
+    static const char *const unlisted[] = {"mul", NULL};
+    for (const char *const *f = row < 0 ? unlisted : functions[row].backward; *f; f++)
+        cm__call_over(d, node, forward->op == CM_OP_POW ? *f : with_number(d, n, *f), dy, -1, y);
+}
+
+/* ---- copies ----------------------------------------------------------------------------------------------------- */
+
+/* A view that cannot be one is copied element by element. */
+void cm__dispatch_copy(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    if (n->n_outputs && n->outputs[0] >= 0) cm__call_over(d, node, "copy:strided", n->outputs[0], -1, n->outputs[0]);
+}
+
+/* Zeros, and the part that has a gradient. */
+void cm__dispatch_slice_grad(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
+    cm__call_over(d, node, "copy:strided", n->inputs[0], -1, n->inputs[0]);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dispatch_matrix.c - calls of products, convolutions, attention and recurrent layers, as PyTorch makes them. */
+#include <stdio.h>
+#include <string.h>
+#include "model/rules.h"
+
+const cm_node *cm__forward_of(const cm__dispatch *d, const cm_node *n)
+{
+    return n->source >= 0 ? &d->g->nodes[n->source] : n;
+}
+
+cm__sized_call cm__call_begin(const cm__dispatch *d, int op, cm__pass pass, const char *variant, cm_dtype dtype,
+                              bool matrix)
+{
+    cm__sized_call c;
+    memset(&c, 0, sizeof c); /* compared byte by byte */
+    c.op = (int16_t)op;
+    c.pass = (int16_t)pass;
+    snprintf(c.variant, sizeof c.variant, "%s", variant);
+    snprintf(c.dtype, sizeof c.dtype, "%s", matrix && dtype == CM_FP32 && d->tf32 ? "tf32" : cm_dtype_name(dtype));
+    return c;
+}
+
+/* ---- products --------------------------------------------------------------------------------------------------- */
+
+static void product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype, const cm_poly sizes[4])
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, dtype, true);
+    memcpy(c.sizes, sizes, 4 * sizeof *sizes);
+    cm__dispatch_add(d, node, &c);
+}
+
+/* Rows, columns and inner size of a linear layer. */
+typedef struct linear {
+    cm_poly m, n, k;
+    bool    stored_nk, bias;
+} linear;
+
+static linear linear_of(const cm__dispatch *d, const cm_node *n)
+{
+    const cm_tensor *x = cm__in(d->g, n, 0), *y = cm__t(d->g, n->outputs[0]);
+    bool             by_column = cm__attr_int(n, CM_ATTR_TRANS_A, 0) != 0;
+    return (linear){.m = cm__poly_product(y->dims, y->rank - 1),
+                    .n = cm__poly_dim(y->dims[y->rank - 1]),
+                    .k = cm__poly_dim(x->dims[by_column ? 0 : x->rank - 1]),
+                    .stored_nk = cm__attr_int(n, CM_ATTR_TRANS_B, 0) != 0,
+                    .bias = cm__has(n, 2)};
+}
+
+void cm__dispatch_gemm(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    linear         l = linear_of(d, n);
+    char           variant[16];
+    snprintf(variant, sizeof variant, "%s%s", l.stored_nk ? "nt" : "nn", l.bias ? "-bias" : "");
+    product(d, node, variant, cm__in(d->g, n, 0)->dtype, (cm_poly[]){cm__poly_const(1), l.m, l.n, l.k});
+}
+
+void cm__dispatch_gemm_grad(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    linear         l = linear_of(d, cm__forward_of(d, n));
+    cm_poly        one = cm__poly_const(1);
+    cm_dtype       dtype = cm__in(d->g, n, 0)->dtype;
+    if (n->op == CM_OP_GEMM_GRAD_INPUT)
+        product(d, node, l.stored_nk ? "nn" : "nt", dtype, (cm_poly[]){one, l.m, l.k, l.n});
+    else if (l.stored_nk) product(d, node, "tn", dtype, (cm_poly[]){one, l.n, l.k, l.m});
+    else product(d, node, "tn", dtype, (cm_poly[]){one, l.k, l.n, l.m});
+}
+
+/* Whether a matrix is read through a transposed view of what is stored. */
+static bool turned(const cm__dispatch *d, int32_t tensor)
+{
+    const cm_tensor *t = cm__t(d->g, tensor);
+    const cm_node   *p = t->producer < 0 ? NULL : &d->g->nodes[t->producer];
+    if (!p || p->op != CM_OP_TRANSPOSE || !p->view || t->rank < 2) return false;
+    const cm__attr *perm = cm__attr_find(p, CM_ATTR_PERM);
+    return !perm || (perm->count == t->rank && perm->ints[t->rank - 1] == t->rank - 2);
+}
+
+/* a[..., m, k] by b[..., k, n]; a matrix b is one product over all rows of a. */
+typedef struct stacked {
+    cm_poly batch, m, n, k;
+} stacked;
+
+static stacked stacked_of(const cm__dispatch *d, const cm_node *n)
+{
+    const cm_tensor *a = cm__in(d->g, n, 0), *b = cm__in(d->g, n, 1), *y = cm__t(d->g, n->outputs[0]);
+    cm_poly          one = cm__poly_const(1);
+    stacked          s = {one, one, one, cm__poly_dim(a->dims[a->rank - 1])};
+    if (b->rank >= 2) s.n = cm__poly_dim(b->dims[b->rank - 1]);
+    if (b->rank <= 2) s.m = cm__poly_product(a->dims, a->rank - 1);
+    else {
+        int32_t front = y->rank - (a->rank > 1 ? 2 : 1);
+        s.batch = cm__poly_product(y->dims, front > 0 ? front : 0);
+        if (a->rank > 1) s.m = cm__poly_dim(a->dims[a->rank - 2]);
+    }
+    return s;
+}
+
+void cm__dispatch_matmul(cm__dispatch *d, int32_t node)
+{
+    static const char *const variants[2][2] = {{"nn", "nt"}, {"tn", "tt"}};
+    const cm_node *n = cm__node(d, node);
+    stacked        s = stacked_of(d, n);
+    product(d, node, variants[turned(d, n->inputs[0])][turned(d, n->inputs[1])], cm__in(d->g, n, 0)->dtype,
+            (cm_poly[]){s.batch, s.m, s.n, s.k});
+}
+
+/* Gradients of a by b^T, of b by a^T. */
+void cm__dispatch_matmul_grad(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    stacked        s = stacked_of(d, forward);
+    cm_dtype       dtype = cm__in(d->g, n, 0)->dtype;
+    bool           of_first = n->inputs[1] == forward->inputs[1];
+    if (of_first)
+        product(d, node, turned(d, forward->inputs[1]) ? "nn" : "nt", dtype, (cm_poly[]){s.batch, s.m, s.k, s.n});
+    else product(d, node, turned(d, forward->inputs[0]) ? "nn" : "tn", dtype, (cm_poly[]){s.batch, s.k, s.n, s.m});
+}
+
+/* As one product of as many FLOP: all labels that are summed are inside, the others are rows and columns. */
+void cm__dispatch_einsum(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node);
+    const cm_tensor *y = cm__t(d->g, n->outputs[0]);
+    cm_poly          elements = cm_tensor_elements(y), columns = y->rank ? cm__poly_dim(y->dims[y->rank - 1]) : elements;
+    double           at_one = 2 * cm_poly_at(&elements, 1), inner = at_one > 0 ? cm_poly_at(&n->flop, 1) / at_one : 1;
+    cm_poly          rows = y->rank ? cm__poly_product(y->dims, y->rank - 1) : cm__poly_const(1);
+    product(d, node, "nn", cm__in(d->g, n, 0)->dtype,
+            (cm_poly[]){cm__poly_const(1), rows, columns, cm__poly_const(inner < 1 ? 1 : inner)});
+}
+
+/* ---- convolutions ----------------------------------------------------------------------------------------------- */
+
+typedef struct shape {
+    const cm_tensor *x, *w, *y; /* of the convolution that a transposed one is the gradient of: x is its result */
+    cm__window       window;
+    int64_t          groups;
+    bool             transposed;
+} shape;
+
+static shape shape_of(const cm__dispatch *d, const cm_node *n)
+{
+    shape   s = {.x = cm__in(d->g, n, 0), .w = cm__in(d->g, n, 1), .y = cm__t(d->g, n->outputs[0]),
+                 .groups = cm__attr_int(n, CM_ATTR_GROUP, 1), .transposed = n->op == CM_OP_CONV_TRANSPOSE};
+    int64_t kernel[CM__SPATIAL_MAX];
+    for (int32_t i = 0; i < s.x->rank - 2; i++) kernel[i] = s.w->dims[2 + i].fixed;
+    cm__window_read((cm_graph *)(uintptr_t)d->g, n, s.x->rank - 2, kernel, &s.window);
+    if (s.transposed) {
+        const cm_tensor *x = s.x;
+        s.x = s.y;
+        s.y = x;
+    }
+    if (s.window.auto_pad >= 2) /* SAME: half of the window on each side */
+        for (int32_t i = 0; i < s.window.dims; i++) s.window.pad_begin[i] = (s.window.kernel[i] - 1) / 2;
+    return s;
+}
+
+/* Spatial axis `axis` of two; of a one-dimensional convolution the first is 1, as PyTorch makes it. */
+static int32_t plane_axis(const shape *s, int axis) { return s->window.dims == 1 ? axis - 1 : axis; }
+
+static void plane_sizes(const shape *s, cm__sized_call *c)
+{
+    c->sizes[0] = cm__poly_dim(s->x->dims[0]);
+    c->sizes[1] = cm__poly_dim(s->x->dims[1]);
+    c->sizes[2] = cm__poly_dim(s->y->dims[1]);
+    for (int axis = 0; axis < 2; axis++) {
+        int32_t a = plane_axis(s, axis);
+        c->sizes[3 + axis] = a < 0 ? cm__poly_const(1) : cm__poly_dim(s->x->dims[2 + a]);
+        c->sizes[5 + axis] = cm__poly_const(a < 0 ? 1 : (double)s->window.kernel[a]);
+        c->sizes[7 + axis] = cm__poly_const(a < 0 ? 1 : (double)s->window.stride[a]);
+        c->sizes[9 + axis] = cm__poly_const(a < 0 ? 0 : (double)s->window.pad_begin[a]);
+        c->sizes[11 + axis] = cm__poly_const(a < 0 ? 1 : (double)s->window.dilation[a]);
+    }
+    c->sizes[13] = cm__poly_const((double)s->groups);
+}
+
+static void volume_sizes(const shape *s, cm__sized_call *c)
+{
+    c->sizes[0] = cm__poly_dim(s->x->dims[0]);
+    c->sizes[1] = cm__poly_dim(s->x->dims[1]);
+    c->sizes[2] = cm__poly_dim(s->y->dims[1]);
+    for (int axis = 0; axis < 3; axis++) {
+        c->sizes[3 + axis] = cm__poly_dim(s->x->dims[2 + axis]);
+        c->sizes[6 + axis] = cm__poly_const((double)s->window.kernel[axis]);
+    }
+    c->sizes[9] = cm__poly_const((double)s->window.stride[0]);
+    c->sizes[10] = cm__poly_const((double)s->window.pad_begin[0]);
+    c->sizes[11] = cm__poly_const((double)s->window.dilation[0]);
+    c->sizes[12] = cm__poly_const((double)s->groups);
+}
+
+static void convolution(cm__dispatch *d, int32_t node, const shape *s, cm__pass pass)
+{
+    cm_dtype       dtype = cm__in(d->g, cm__node(d, node), 0)->dtype;
+    bool           volume = s->window.dims >= 3;
+    cm__sized_call c = cm__call_begin(d, volume ? CM__CALL_CONV3D : CM__CALL_CONV, pass, d->nhwc ? "nhwc" : "nchw",
+                                      dtype, true);
+    (volume ? volume_sizes : plane_sizes)(s, &c);
+    cm__dispatch_add(d, node, &c);
+}
+
+/* The bias is a kernel of its own: over rows of channels, or a number for each plane. */
+static void add_bias(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node);
+    const cm_tensor *y = cm__t(d->g, n->outputs[0]);
+    cm_poly          channels = cm__poly_dim(y->dims[1]), images = cm__poly_dim(y->dims[0]),
+                     pixels = cm__poly_product(y->dims + 2, y->rank - 2);
+    if (d->nhwc) cm__call_map(d, node, "add:row", n->outputs[0], -1, n->outputs[0], cm__poly_mul(images, pixels), channels);
+    else cm__call_map(d, node, "add:col", n->outputs[0], -1, n->outputs[0], cm__poly_mul(images, channels), pixels);
+}
+
+void cm__dispatch_conv(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    shape          s = shape_of(d, n);
+    convolution(d, node, &s, s.transposed ? CM__PASS_BWD_INPUT : CM__PASS_FORWARD);
+    if (cm__has(n, 2) && n->op != CM_OP_CONV_INTEGER) add_bias(d, node);
+}
+
+void cm__dispatch_conv_grad(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    shape          s = shape_of(d, cm__forward_of(d, n));
+    if (n->op == CM_OP_CONV_GRAD_WEIGHT) convolution(d, node, &s, CM__PASS_BWD_WEIGHT);
+    else convolution(d, node, &s, s.transposed ? CM__PASS_FORWARD : CM__PASS_BWD_INPUT);
+}
+
+/* ---- attention, recurrent layers -------------------------------------------------------------------------------- */
+
+static cm_poly heads_of(const cm_tensor *t, int64_t given)
+{
+    return t->rank == 4 ? cm__poly_dim(t->dims[1]) : cm__poly_const(given > 0 ? (double)given : 1);
+}
+
+void cm__dispatch_attention(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    const cm_tensor *q = cm__in(d->g, forward, 0), *k = cm__in(d->g, forward, 1);
+    int64_t          q_heads = cm__attr_int(forward, CM_ATTR_Q_NUM_HEADS, 1);
+    double           split = q->rank == 4 ? 1 : (double)q_heads;
+    cm__sized_call   c = cm__call_begin(d, CM__CALL_ATTENTION, n == forward ? CM__PASS_FORWARD : CM__PASS_BACKWARD,
+                                        cm__has(forward, 3) ? "mask" : "", q->dtype, true);
+    c.sizes[0] = q->rank == 4 ? cm__poly_dim(q->dims[0]) : cm__poly_product(q->dims, q->rank - 2);
+    c.sizes[1] = cm__poly_dim(q->dims[q->rank - 2]);
+    c.sizes[2] = cm__poly_dim(k->dims[k->rank - 2]);
+    c.sizes[3] = heads_of(q, q_heads);
+    c.sizes[4] = heads_of(k, cm__attr_int(forward, CM_ATTR_KV_NUM_HEADS, q_heads));
+    c.sizes[5] = cm__poly_scale(cm__poly_dim(q->dims[q->rank - 1]), 1 / split);
+    c.sizes[6] = cm__poly_const(cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0);
+    cm__dispatch_add(d, node, &c);
+}
+
+void cm__dispatch_rnn(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    const cm_tensor *x = cm__in(d->g, forward, 0), *w = cm__in(d->g, forward, 1), *r = cm__in(d->g, forward, 2);
+    const char      *variant = forward->op == CM_OP_LSTM ? "lstm" : forward->op == CM_OP_GRU ? "gru" : "rnn";
+    bool             batch_first = cm__attr_int(forward, CM_ATTR_LAYOUT, 0) != 0;
+    cm__sized_call   c = cm__call_begin(d, CM__CALL_RNN, n == forward ? CM__PASS_FORWARD : CM__PASS_BACKWARD, variant,
+                                        x->dtype, true);
+    c.sizes[0] = cm__poly_dim(x->dims[batch_first ? 0 : 1]);
+    c.sizes[1] = cm__poly_dim(x->dims[batch_first ? 1 : 0]);
+    c.sizes[2] = cm__poly_dim(x->dims[2]);
+    c.sizes[3] = cm__poly_dim(r->dims[r->rank - 1]);
+    c.sizes[4] = cm__poly_const(1);
+    c.sizes[5] = cm__poly_dim(w->dims[0]);
+    cm__dispatch_add(d, node, &c);
+}

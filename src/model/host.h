@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host.h - what the thread that feeds a device spends on a step. */
+#ifndef CM_MODEL_HOST_H
+#define CM_MODEL_HOST_H
+
+#include "device/device.h"
+#include "model/dispatch.h"
+
+/* Seconds per step; 0 where the profile (or the relative's) says nothing of the runtime. */
+double cm__host_time(const cm_device *device, const cm_device *relative, cm_runtime runtime, const cm__dispatch *calls,
+                     double launches);
+
+/* A number of the profile's `host`, of the relative's where it has none; 0: neither has. */
+double cm__host_number(const cm_device *device, const cm_device *relative, cm_runtime runtime, const char *what);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict.c - the time of a step on one device: its calls, how long each takes, and the host beside them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "model/host.h"
+#include "model/timer.h"
+
+#define NINE_OF_TEN 1.645   /* standard deviations on each side */
+#define COMMON_ERROR 0.03   /* that all calls of a step share: clocks, power, another version of a library */
+#define TEXT_MAX 192
+
+struct cm_prediction {
+    cm__ctx           *ctx;
+    cm_prediction_info info;
+    cm_op_time        *ops, *missing;
+    int32_t            n_ops, n_missing;
+};
+
+/* ---- which tables ----------------------------------------------------------------------------------------------- */
+
+cm_runtime cm_device_runtime(const cm_device *device)
+{
+    const cm_device_info *info = cm_device_get_info(device);
+    bool torch = strcmp(info->device_class, "gpu") == 0;
+    return torch ? CM_RUNTIME_TORCH_EAGER : CM_RUNTIME_NATIVE;
+}
+
+static void free_device(void *device) { cm_device_free(device); }
+
+/* The built-in device whose tables tell most of another one of its kind. */
+static const cm_device *relative_of(cm__ctx *ctx, const cm_device *device)
+{
+    const cm_device_info *info = cm_device_get_info(device);
+    cm_device            *relative = NULL;
+    for (int32_t i = 0; i < cm__n_embedded_kernels && !relative; i++) {
+        const char *id = cm__all_embedded_kernels[i].device;
+        if (strcmp(id, info->id) == 0 || strcmp(info->device_class, "gpu")) continue;
+        if (cm_device_load(id, &relative, NULL) == CM_OK) cm__defer(ctx, free_device, relative);
+    }
+    return relative;
+}
+
+/* ---- timing ----------------------------------------------------------------------------------------------------- */
+
+typedef struct summing {
+    double time_s, variance, launches;
+} summing;
+
+static void time_calls(cm_prediction *p, cm__dispatch *d, cm__timer *timer, cm__timed *timed, summing *sum)
+{
+    for (int32_t i = 0; i < d->n_calls; i++) {
+        cm__call call;
+        cm__call_at(&d->calls[i], (double)p->info.batch, &call);
+        timed[i] = cm__timer_time(timer, &call);
+        double time = timed[i].time_s * d->runs[i];
+        sum->time_s += time;
+        sum->variance += pow(time * timed[i].error, 2);
+        sum->launches += timed[i].launches * d->runs[i];
+        p->info.share[timed[i].how] += time;
+    }
+}
+
+static cm_op_time op_of(cm_prediction *p, const cm__dispatch *d, const cm__timed *timed, int32_t call, int32_t node)
+{
+    cm__call   c;
+    char      *text = cm__alloc(p->ctx, TEXT_MAX);
+    cm_op_time op = {.node = node, .time_s = timed[call].time_s, .launches = timed[call].launches, .how = timed[call].how};
+    cm__call_at(&d->calls[call], (double)p->info.batch, &c);
+    cm__call_work(&c, &op.flop, &op.bytes);
+    op.call = cm__call_text(&c, text, TEXT_MAX);
+    return op;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    double x = ((const cm_op_time *)a)->time_s, y = ((const cm_op_time *)b)->time_s;
+    return (x < y) - (x > y);
+}
+
+static void list_ops(cm_prediction *p, const cm__dispatch *d, const cm__timed *timed)
+{
+    p->ops = cm__alloc_array(p->ctx, (size_t)d->n_of, sizeof *p->ops);
+    p->missing = cm__alloc_array(p->ctx, (size_t)d->n_calls, sizeof *p->missing);
+    for (int32_t i = 0; i < d->n_of; i++) {
+        p->ops[p->n_ops] = op_of(p, d, timed, d->of[i], d->node[i]);
+        p->info.phase_s[d->g->nodes[d->node[i]].phase] += p->ops[p->n_ops++].time_s;
+    }
+    for (int32_t i = 0; i < d->n_calls; i++) {
+        if (timed[i].how == CM_HOW_MEASURED) continue;
+        cm_op_time *m = &p->missing[p->n_missing++];
+        *m = op_of(p, d, timed, i, -1);
+        m->time_s *= d->runs[i];
+        m->launches *= d->runs[i];
+    }
+    if (p->n_missing) qsort(p->missing, (size_t)p->n_missing, sizeof *p->missing, by_time);
+}
+
+/* ---- the step --------------------------------------------------------------------------------------------------- */
+
+static double precision_peak(const cm__limits *l, cm_precision precision)
+{
+    static const cm_rate rates[CM_PRECISIONS] = {
+        [CM_PRECISION_DEFAULT] = CM_RATE_BF16,  [CM_PRECISION_FP32] = CM_RATE_FP32, [CM_PRECISION_TF32] = CM_RATE_TF32,
+        [CM_PRECISION_AMP_BF16] = CM_RATE_BF16, [CM_PRECISION_AMP_FP16] = CM_RATE_FP16,
+        [CM_PRECISION_BF16] = CM_RATE_BF16,     [CM_PRECISION_FP16] = CM_RATE_FP16, [CM_PRECISION_FP8] = CM_RATE_FP8,
+    };
+    return l->peak[CM_ENGINE_MATRIX][rates[precision]];
+}
+
+static void finish(cm_prediction *p, const cm_graph *g, const summing *sum, double gap_s, double peak)
+{
+    cm_prediction_info *i = &p->info;
+    double              device = sum->time_s + sum->launches * gap_s, matrix = 0;
+    cm_totals           totals;
+    i->device_time_s = sum->time_s;
+    i->launches = sum->launches;
+    i->step_time_s = fmax(device, i->host_time_s);
+    double error = sqrt(sum->variance + pow(COMMON_ERROR * sum->time_s, 2)) / fmax(sum->time_s, 1e-30);
+    i->interval_s[0] = i->step_time_s * exp(-NINE_OF_TEN * error);
+    i->interval_s[1] = i->step_time_s * exp(NINE_OF_TEN * error);
+    i->throughput_samples_s = i->step_time_s > 0 ? (double)i->batch / i->step_time_s : 0;
+    cm_graph_totals(g, i->batch, &totals);
+    for (cm_phase phase = CM_FORWARD; phase < CM_PHASES; phase++) matrix += cm_totals_matrix_flop(&totals, phase);
+    if (peak > 0 && i->step_time_s > 0) i->mfu = matrix / i->step_time_s / peak;
+    for (int h = 0; h < CM_HOWS && sum->time_s > 0; h++) i->share[h] /= sum->time_s;
+}
+
+static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o)
+{
+    p->info.batch = o->batch ? o->batch : 1;
+    p->info.runtime = o->runtime ? o->runtime : cm_device_runtime(device);
+    const cm_device *relative = relative_of(p->ctx, device);
+    cm__dispatch    *d = cm__dispatch_new(p->ctx, step, o->layout);
+    cm__timer       *timer = cm__timer_new(p->ctx, device, relative, p->info.runtime);
+    cm__timed       *timed = cm__alloc_array(p->ctx, (size_t)d->n_calls, sizeof *timed);
+    cm__limits       limits = cm__limits_of(device);
+    summing          sum = {0};
+    p->info.layout = d->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
+    time_calls(p, d, timer, timed, &sum);
+    list_ops(p, d, timed);
+    p->info.host_time_s = cm__host_time(device, relative, p->info.runtime, d, sum.launches);
+    finish(p, step, &sum, cm__host_number(device, relative, p->info.runtime, "gap"),
+           precision_peak(&limits, cm_graph_precision(step)));
+}
+
+cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
+                     cm_prediction **prediction, cm_diag *diag)
+{
+    static const cm_predict_options defaults = {0};
+    if (!step || !device || !prediction) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no graph, device or result given");
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    cm_prediction *p = cm__alloc(ctx, sizeof *p);
+    p->ctx = ctx;
+    predict(p, step, device, options ? options : &defaults);
+    ctx->diag = NULL;
+    *prediction = p;
+    return CM_OK;
+}
+
+void cm_prediction_free(cm_prediction *prediction)
+{
+    if (prediction) cm__ctx_free(prediction->ctx);
+}
+
+const cm_prediction_info *cm_prediction_get_info(const cm_prediction *p) { return &p->info; }
+int32_t                   cm_prediction_ops(const cm_prediction *p) { return p->n_ops; }
+const cm_op_time         *cm_prediction_op(const cm_prediction *p, int32_t i) { return &p->ops[i]; }
+int32_t                   cm_prediction_missing(const cm_prediction *p) { return p->n_missing; }
+const cm_op_time         *cm_prediction_missing_call(const cm_prediction *p, int32_t i) { return &p->missing[i]; }

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* roofline.c - a call's time from a device's ceilings. */
+#include "model/roofline.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SHARPNESS 4.0     /* of the corner between arithmetic and traffic, as fits of measured operators have it */
+#define TILE 128.0        /* rows and columns of a product that one core works on at a time */
+#define SPLIT_K_LEAST 256.0 /* inner size below which libraries do not split a product further */
+
+/* Where a rate is not given, what stands for it. */
+static const cm_rate instead[CM_RATES] = {
+    [CM_RATE_FP64] = CM_RATE_FP32, [CM_RATE_FP32] = CM_RATE_TF32, [CM_RATE_TF32] = CM_RATE_FP32,
+    [CM_RATE_BF16] = CM_RATE_FP16, [CM_RATE_FP16] = CM_RATE_BF16, [CM_RATE_FP8] = CM_RATE_BF16,
+    [CM_RATE_FP4] = CM_RATE_FP8,   [CM_RATE_INT8] = CM_RATE_BF16,
+};
+
+static double value_or(cm_number n, double otherwise) { return n.known ? n.value : otherwise; }
+
+static void read_peaks(const cm_device *device, cm__limits *l)
+{
+    for (int e = 0; e < CM_ENGINES; e++)
+        for (int r = 0; r < CM_RATES; r++) l->peak[e][r] = value_or(cm_device_peak(device, (cm_engine)e, (cm_rate)r), 0);
+    for (int r = 0; r < CM_RATES; r++) { /* plain fp32 products run on the vector units */
+        if (!l->peak[CM_ENGINE_MATRIX][r]) l->peak[CM_ENGINE_MATRIX][r] = l->peak[CM_ENGINE_VECTOR][r];
+        if (!l->peak[CM_ENGINE_VECTOR][r]) l->peak[CM_ENGINE_VECTOR][r] = l->peak[CM_ENGINE_VECTOR][CM_RATE_FP32];
+    }
+}
+
+cm__limits cm__limits_of(const cm_device *device)
+{
+    cm__limits       l = {.cores = value_or(cm_device_number(device, CM_CORES), 1),
+                          .floor_s = value_or(cm_device_number(device, CM_LAUNCH_S), 0)};
+    const cm_memory *main = cm_device_main_memory(device);
+    read_peaks(device, &l);
+    if (main) l.memory_bytes_s = value_or(main->bw_bytes_s, 0);
+    for (int32_t i = 0; i < cm_device_memories(device); i++) {
+        const cm_memory *m = cm_device_memory(device, i);
+        if (m == main || m->place != CM_PLACE_ON_CHIP || m->per_core) continue;
+        l.cache_bytes = value_or(m->capacity_bytes, 0);
+        l.cache_bytes_s = value_or(m->bw_bytes_s, 0);
+    }
+    if (l.cache_bytes_s < l.memory_bytes_s) l.cache_bytes_s = l.memory_bytes_s;
+    return l;
+}
+
+static double peak_of(const cm__limits *l, const cm__call *c)
+{
+    cm_engine engine = cm__call_kinds[c->op].engine;
+    cm_rate   rate = cm__call_rate(c);
+    double    peak = l->peak[engine][rate];
+    for (int tries = 0; peak <= 0 && tries < 3; tries++) peak = l->peak[engine][rate = instead[rate]];
+    return peak;
+}
+
+static void conv_product(const cm__call *c, double p[4])
+{
+    const int64_t *s = c->sizes;
+    double         flop, bytes, groups = s[13] > 0 ? (double)s[13] : 1;
+    cm__call_work(c, &flop, &bytes);
+    double in = (double)s[1] / groups, out = (double)s[2] / groups, window = (double)(s[5] * s[6]);
+    double places = flop / (2 * groups * in * out * window);
+    double forward[] = {groups, places, out, in * window}, by_weight[] = {groups, out, in * window, places},
+           by_input[] = {groups, places, in, out * window};
+    memcpy(p, c->pass == CM__PASS_BWD_WEIGHT ? by_weight : c->pass == CM__PASS_BWD_INPUT ? by_input : forward, sizeof forward);
+}
+
+bool cm__as_product(const cm__call *c, double p[4])
+{
+    if (c->op == CM__CALL_GEMM)
+        for (int i = 0; i < 4; i++) p[i] = (double)c->sizes[i];
+    else if (c->op == CM__CALL_CONV) conv_product(c, p);
+    else return false;
+    return true;
+}
+
+/* How much longer than at full use: whole waves of tiles, the inner size split where they are too few. */
+static double idle_factor(const cm__limits *l, const double p[4])
+{
+    double tiles = p[0] * ceil(p[1] / TILE) * ceil(p[2] / TILE), most = floor(p[3] / SPLIT_K_LEAST);
+    double filled = (p[1] / (ceil(p[1] / TILE) * TILE)) * (p[2] / (ceil(p[2] / TILE) * TILE));
+    if (tiles < l->cores && most > 1) tiles *= fmin(most, floor(l->cores / tiles));
+    double waves = ceil(tiles / l->cores) * l->cores / tiles;
+    return waves / fmax(filled, 0.25);
+}
+
+double cm__roofline(const cm__limits *l, const cm__call *c)
+{
+    double flop, bytes, p[4], peak = peak_of(l, c);
+    cm__call_work(c, &flop, &bytes);
+    double compute = peak > 0 ? flop / peak : 0;
+    if (cm__as_product(c, p) && p[1] >= 1 && p[2] >= 1) compute *= idle_factor(l, p);
+    double cached = l->cache_bytes > 0 ? 1 / (1 + pow(bytes / l->cache_bytes, 2)) : 0;
+    double traffic = l->memory_bytes_s > 0 ? bytes * ((1 - cached) / l->memory_bytes_s + cached / l->cache_bytes_s) : 0;
+    return l->floor_s + pow(pow(compute, SHARPNESS) + pow(traffic, SHARPNESS), 1 / SHARPNESS);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * roofline.h - the least time a call can take on a device, from its ceilings alone: arithmetic or traffic, whichever is
+ * longer, with the cache for what fits into it, and whole waves of tiles for products.
+ */
+#ifndef CM_MODEL_ROOFLINE_H
+#define CM_MODEL_ROOFLINE_H
+
+#include "device/calls.h"
+
+typedef struct cm__limits {
+    double peak[CM_ENGINES][CM_RATES]; /* FLOP/s; 0: none */
+    double memory_bytes_s, cache_bytes_s, cache_bytes, cores, floor_s;
+} cm__limits;
+
+cm__limits cm__limits_of(const cm_device *device);
+double     cm__roofline(const cm__limits *limits, const cm__call *call);
+
+/* The sizes of the product a call amounts to: batch, m, n, k. False: it is none. */
+bool cm__as_product(const cm__call *call, double sizes[4]);
+
+#endif

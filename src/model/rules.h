@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rules.h - the rules of dispatch_rules.c, and what they share. */
+#ifndef CM_MODEL_RULES_H
+#define CM_MODEL_RULES_H
+
+#include "graph/rule.h"
+#include "model/dispatch.h"
+
+#define CM__DISPATCH_RULES(X)                                                                                          \
+    X(gemm) X(gemm_grad) X(matmul) X(matmul_grad) X(einsum) X(conv) X(conv_grad) X(attention) X(rnn) X(norm)           \
+    X(softmax) X(cross_entropy) X(loss) X(loss_grad) X(reduce) X(global_pool) X(sum_to) X(pool) X(resize) X(gather)    \
+    X(update) X(map) X(map_grad) X(slice_grad) X(copy)
+
+#define X(name) void cm__dispatch_##name(cm__dispatch *d, int32_t node);
+CM__DISPATCH_RULES(X)
+#undef X
+
+static inline const cm_node *cm__node(const cm__dispatch *d, int32_t node) { return &d->g->nodes[node]; }
+
+/* The forward node a backward node belongs to; a forward node itself. */
+const cm_node *cm__forward_of(const cm__dispatch *d, const cm_node *n);
+
+/* A call of no sizes yet. `matrix`: fp32 operands go to units of less precision where the user allows it. */
+cm__sized_call cm__call_begin(const cm__dispatch *d, int op, cm__pass pass, const char *variant, cm_dtype dtype,
+                              bool matrix);
+
+/* One kernel over `elements`, from the types of the given tensors (-1: none) into that of `out`. */
+void cm__call_map(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out, cm_poly outer,
+                  cm_poly inner);
+/* The same over all elements of `out`, contiguous. */
+void cm__call_over(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict_json.c - a prediction as JSON. */
+#include <string.h>
+#include "report/json.h"
+#include "report/report.h"
+
+static void echo(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_prediction_info *i)
+{
+    cm__json_set(ctx, o, "model", cm__json_text(ctx, r->asked.graph.model));
+    cm__json_set(ctx, o, "device", json_string(cm_device_get_info(r->device)->id));
+    cm__json_set(ctx, o, "runtime", json_string(cm_runtime_name(i->runtime)));
+    cm__json_set(ctx, o, "mode", json_string(r->asked.graph.train.inference ? "inference" : "training"));
+    cm__json_set(ctx, o, "precision", json_string(cm_precision_name(cm_graph_precision(r->graph->step))));
+    cm__json_set(ctx, o, "optimizer", cm__json_text(ctx, cm__optimizer_used(r->graph)));
+    cm__json_set(ctx, o, "layout", json_string(cm_layout_name(i->layout)));
+    cm__json_set(ctx, o, "batch", json_integer(i->batch));
+}
+
+static void times(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_prediction_info *i)
+{
+    cm__json_set(ctx, o, "step_time_s", cm__json_number(i->step_time_s));
+    cm__json_set(ctx, o, "device_time_s", cm__json_number(i->device_time_s));
+    cm__json_set(ctx, o, "host_time_s", cm__json_number(i->host_time_s));
+    cm__json_set(ctx, o, "throughput_samples_s", cm__json_number(i->throughput_samples_s));
+    json_t *interval = cm__json_set(ctx, o, "interval_s", json_array());
+    for (int k = 0; k < 2; k++) cm__json_append(ctx, interval, cm__json_number(i->interval_s[k]));
+    cm__json_set(ctx, o, "mfu", cm__json_number(i->mfu));
+    cm__json_set(ctx, o, "kernels", cm__json_number(i->launches));
+    cm__json_set(ctx, o, "peak_bytes", cm__json_number(r->peak_bytes));
+    json_t *stages = cm__json_set(ctx, o, "stages", json_object());
+    cm__json_set(ctx, stages, "load_s", cm__json_number(0));
+    cm__json_set(ctx, stages, "compute_s", cm__json_number(i->step_time_s));
+    cm__json_set(ctx, stages, "communication_s", cm__json_number(0));
+    cm__json_set(ctx, stages, "overlapped_s", cm__json_number(0));
+    json_t *phases = cm__json_set(ctx, o, "phases", json_object());
+    for (int p = 0; p < CM_PHASES; p++)
+        cm__json_set(ctx, phases, cm_phase_name((cm_phase)p), cm__json_number(i->phase_s[p]));
+    json_t *share = cm__json_set(ctx, o, "share", json_object());
+    for (int h = 0; h < CM_HOWS; h++) cm__json_set(ctx, share, cm_how_name((cm_how)h), cm__json_number(i->share[h]));
+}
+
+static void op(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_op_time *t)
+{
+    const cm_node *n = cm_graph_node(r->graph->step, t->node);
+    cm__json_set(ctx, o, "name", cm__json_text(ctx, n->name));
+    cm__json_set(ctx, o, "type", json_string(cm_node_type(n)));
+    cm__json_set(ctx, o, "phase", json_string(cm_phase_name((cm_phase)n->phase)));
+    cm__json_set(ctx, o, "call", json_string(t->call));
+    cm__json_set(ctx, o, "time_s", cm__json_number(t->time_s));
+    cm__json_set(ctx, o, "flop", cm__json_number(t->flop));
+    cm__json_set(ctx, o, "bytes", cm__json_number(t->bytes));
+    cm__json_set(ctx, o, "kernels", cm__json_number(t->launches));
+    cm__json_set(ctx, o, "how", json_string(cm_how_name(t->how)));
+}
+
+void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
+{
+    const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
+    json_t                   *answer = cm__json_answer(ctx, "predict");
+    echo(ctx, answer, r, i);
+    times(ctx, answer, r, i);
+    if (r->asked.list_ops) {
+        json_t *list = cm__json_set(ctx, answer, "ops", json_array());
+        for (int32_t k = 0; k < cm_prediction_ops(r->prediction); k++)
+            op(ctx, cm__json_append(ctx, list, json_object()), r, cm_prediction_op(r->prediction, k));
+    }
+    if (r->asked.list_missing) {
+        json_t *list = cm__json_set(ctx, answer, "missing", json_array());
+        for (int32_t k = 0; k < cm_prediction_missing(r->prediction); k++) {
+            const cm_op_time *m = cm_prediction_missing_call(r->prediction, k);
+            json_t           *o = cm__json_append(ctx, list, json_object());
+            cm__json_set(ctx, o, "call", json_string(m->call));
+            cm__json_set(ctx, o, "time_s", cm__json_number(m->time_s));
+            cm__json_set(ctx, o, "how", json_string(cm_how_name(m->how)));
+        }
+    }
+    json_t *warnings = cm__json_set(ctx, answer, "warnings", json_array());
+    for (int32_t k = 0; k < r->graph->n_warnings; k++)
+        cm__json_append(ctx, warnings, cm__json_text(ctx, r->graph->warnings[k]));
+    cm__json_print(ctx, answer, out);
+}
