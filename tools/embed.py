@@ -157,7 +157,7 @@ def write_table(out, label, table, calls):
     for kind, name, values in (("int64_t", "sizes", sizes), ("float", "times", [repr(float(row[-2])) + "f" for row in table["rows"]]),
                                ("uint16_t", "launches", [int(row[-1]) for row in table["rows"]])):
         out.write(f"static const {kind} {label}_{name}[] = {{{','.join(map(str, values))}}};\n")
-    texts = ", ".join(c_string(table[key]) for key in ("runtime", "variant", "dtype", "kind", "source", "date"))
+    texts = ", ".join(c_string(table.get(key, "")) for key in ("runtime", "variant", "dtype", "kind", "source", "date"))
     return f"    {{{texts}, {calls.index(table['op'])}, {PASSES.index(table['pass'])}, {len(table['rows'])}, " \
            f"{label}_sizes, {label}_times, {label}_launches}},\n"
 

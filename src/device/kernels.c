@@ -43,12 +43,18 @@ static void check_dims(const reading *r)
     cm__refuse(r->ctx, r->origin, &step, "the sizes of %s are %s", kind->name, all);
 }
 
+static const char *text_of(const reading *r, const char *key)
+{
+    const char *text = cm__text_at(r->table, key);
+    return text ? text : ""; /* a variant where there is one only */
+}
+
 static void check_texts(const reading *r)
 {
     static const char *const keys[] = {"variant", "dtype"};
     for (int i = 0; i < 2; i++) {
         cm__step step = {&r->path, keys[i], 0};
-        if (strlen(cm__text_at(r->table, keys[i])) >= CM__CALL_TEXT)
+        if (strlen(text_of(r, keys[i])) >= CM__CALL_TEXT)
             cm__refuse(r->ctx, r->origin, &step, "longer than %d characters", CM__CALL_TEXT - 1);
     }
 }
@@ -96,7 +102,7 @@ static void read_table(reading *r, cm__kernel_table *t)
     check_dims(r);
     check_texts(r);
     *t = (cm__kernel_table){.runtime = cm__text_at(r->table, "runtime"),
-                            .variant = cm__text_at(r->table, "variant"),
+                            .variant = text_of(r, "variant"),
                             .dtype = cm__text_at(r->table, "dtype"),
                             .kind = cm__text_at(r->table, "kind"),
                             .source = cm__text_at(r->table, "source"),

@@ -197,9 +197,11 @@ static void fuse_product(cm__fuser *f, int32_t node)
     if (w < 0 || (n->op == CM_OP_GEMM && !transposed)) return;
     int64_t  trans_b = transposed != (n->op == CM_OP_GEMM && cm__attr_int(n, CM_ATTR_TRANS_B, 0));
     int32_t  inputs[3] = {n->inputs[0], w, cm__has(n, 2) ? n->inputs[2] : -1};
-    cm__attr attrs[2] = {CM__INTS(CM_ATTR_TRANS_B, trans_b),
-                         CM__INTS(CM_ATTR_TRANS_A, cm__attr_int(n, CM_ATTR_TRANS_A, 0))};
-    cm__rewrite(f, node, CM_OP_GEMM, inputs, inputs[2] >= 0 ? 3 : 2, attrs, 2);
+    /* MatMul by a parameter is a linear layer whose weight the exporter turned; Gemm says how it was. */
+    cm__attr attrs[3] = {CM__INTS(CM_ATTR_TRANS_B, trans_b),
+                         CM__INTS(CM_ATTR_TRANS_A, cm__attr_int(n, CM_ATTR_TRANS_A, 0)),
+                         CM__INTS(CM_ATTR_STORED_TURNED, n->op == CM_OP_MATMUL && !transposed)};
+    cm__rewrite(f, node, CM_OP_GEMM, inputs, inputs[2] >= 0 ? 3 : 2, attrs, 3);
 }
 
 static void fuse_bias(cm__fuser *f, int32_t node)
@@ -211,9 +213,10 @@ static void fuse_bias(cm__fuser *f, int32_t node)
     int32_t          bias = cm__other_input(&f->g->nodes[add], n->outputs[0]);
     const cm_tensor *b = bias < 0 ? NULL : cm__t(f->g, bias);
     if (!b || b->role != CM_ROLE_PARAMETER || b->rank != 1) return;
-    cm__attr attrs[2] = {CM__INTS(CM_ATTR_TRANS_B, cm__attr_int(n, CM_ATTR_TRANS_B, 0)),
-                         CM__INTS(CM_ATTR_TRANS_A, cm__attr_int(n, CM_ATTR_TRANS_A, 0))};
-    cm__rewrite(f, add, CM_OP_GEMM, (int32_t[]){n->inputs[0], n->inputs[1], bias}, 3, attrs, 2);
+    cm__attr attrs[3] = {CM__INTS(CM_ATTR_TRANS_B, cm__attr_int(n, CM_ATTR_TRANS_B, 0)),
+                         CM__INTS(CM_ATTR_TRANS_A, cm__attr_int(n, CM_ATTR_TRANS_A, 0)),
+                         CM__INTS(CM_ATTR_STORED_TURNED, cm__attr_int(n, CM_ATTR_STORED_TURNED, 0))};
+    cm__rewrite(f, add, CM_OP_GEMM, (int32_t[]){n->inputs[0], n->inputs[1], bias}, 3, attrs, 3);
 }
 
 /* ---- the pass --------------------------------------------------------------------------------------------------- */

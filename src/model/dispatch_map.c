@@ -63,6 +63,11 @@ static cm_dtype type_of(const cm__dispatch *d, int32_t tensor) { return cm__t(d-
 static void type_text(const cm__dispatch *d, int32_t a, int32_t b, int32_t out, char *text, size_t size)
 {
     cm_dtype result = type_of(d, out), first = a < 0 ? result : type_of(d, a), second = b < 0 ? first : type_of(d, b);
+    if (cm_dtype_size(first) > cm_dtype_size(second)) { /* either order is one kernel: the narrower first */
+        cm_dtype wider = first;
+        first = second;
+        second = wider;
+    }
     if (first == result && second == result) snprintf(text, size, "%s", cm_dtype_name(result));
     else if (first == second) snprintf(text, size, "%s>%s", cm_dtype_name(first), cm_dtype_name(result));
     else snprintf(text, size, "%s+%s>%s", cm_dtype_name(first), cm_dtype_name(second), cm_dtype_name(result));
@@ -162,8 +167,11 @@ void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
     int            row = row_of(forward->op);
     int32_t        y = n->outputs[0], dy = n->inputs[0];
     static const char *const unlisted[] = {"mul", NULL};
+    bool           cast = type_of(d, y) != type_of(d, dy); /* computed in the gradient's type, then cast */
     for (const char *const *f = row < 0 ? unlisted : functions[row].backward; *f; f++)
-        cm__call_over(d, node, forward->op == CM_OP_POW ? *f : with_number(d, n, *f), dy, -1, y);
+        cm__call_map(d, node, forward->op == CM_OP_POW ? *f : with_number(d, n, *f), dy, -1, cast ? dy : y,
+                     cm__poly_const(1), cm_tensor_elements(cm__t(d->g, y)));
+    if (cast) cm__call_over(d, node, "copy", dy, -1, y);
 }
 
 /* ---- copies ----------------------------------------------------------------------------------------------------- */

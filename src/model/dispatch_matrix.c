@@ -43,7 +43,7 @@ static linear linear_of(const cm__dispatch *d, const cm_node *n)
     return (linear){.m = cm__poly_product(y->dims, y->rank - 1),
                     .n = cm__poly_dim(y->dims[y->rank - 1]),
                     .k = cm__poly_dim(x->dims[by_column ? 0 : x->rank - 1]),
-                    .stored_nk = cm__attr_int(n, CM_ATTR_TRANS_B, 0) != 0,
+                    .stored_nk = cm__attr_int(n, CM_ATTR_TRANS_B, 0) || cm__attr_int(n, CM_ATTR_STORED_TURNED, 0),
                     .bias = cm__has(n, 2)};
 }
 
@@ -237,12 +237,14 @@ static cm_poly heads_of(const cm_tensor *t, int64_t given)
 
 void cm__dispatch_attention(cm__dispatch *d, int32_t node)
 {
+    static const char *const variants[2][2] = {{"", "dropout"}, {"mask", "mask-dropout"}};
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     const cm_tensor *q = cm__in(d->g, forward, 0), *k = cm__in(d->g, forward, 1);
     int64_t          q_heads = cm__attr_int(forward, CM_ATTR_Q_NUM_HEADS, 1);
     double           split = q->rank == 4 ? 1 : (double)q_heads;
+    bool             dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->g->optimizer;
     cm__sized_call   c = cm__call_begin(d, CM__CALL_ATTENTION, n == forward ? CM__PASS_FORWARD : CM__PASS_BACKWARD,
-                                        cm__has(forward, 3) ? "mask" : "", q->dtype, true);
+                                        variants[cm__has(forward, 3)][dropout], q->dtype, true);
     c.sizes[0] = q->rank == 4 ? cm__poly_dim(q->dims[0]) : cm__poly_product(q->dims, q->rank - 2);
     c.sizes[1] = cm__poly_dim(q->dims[q->rank - 2]);
     c.sizes[2] = cm__poly_dim(k->dims[k->rank - 2]);
