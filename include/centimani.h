@@ -293,7 +293,8 @@ typedef struct cm_device_info {
 } cm_device_info;
 
 typedef enum cm_quantity {
-    CM_CORES, CM_CLOCK_HZ, CM_ONCHIP_WEIGHT, CM_LAUNCH_S, CM_COMPILE_S, CM_TDP_W, CM_TYPICAL_W, CM_QUANTITIES
+    CM_CORES, CM_CLOCK_HZ, CM_ONCHIP_WEIGHT, CM_LAUNCH_S, CM_COMPILE_S, CM_TDP_W, CM_TYPICAL_W, CM_IDLE_W,
+    CM_BYTE_J, CM_QUANTITIES
 } cm_quantity;
 
 typedef enum cm_engine { CM_ENGINE_MATRIX, CM_ENGINE_VECTOR, CM_ENGINES } cm_engine;
@@ -374,6 +375,7 @@ void      cm_device_free(cm_device *device);
 const cm_device_info *cm_device_get_info(const cm_device *device);
 cm_number             cm_device_number(const cm_device *device, cm_quantity quantity);
 cm_number             cm_device_peak(const cm_device *device, cm_engine engine, cm_rate rate);
+cm_number             cm_device_flop_energy(const cm_device *device, cm_rate rate); /* J/FLOP of products */
 cm_number             cm_device_peak_16bit(const cm_device *device); /* in the better of bf16 and fp16 */
 bool                  cm_device_supports(const cm_device *device, cm_precision precision);
 cm_precision          cm_device_best_16bit(const cm_device *device); /* CM_PRECISION_BF16, _FP16 or _DEFAULT: none */
@@ -478,6 +480,7 @@ typedef struct cm_prediction_info {
     double     throughput_samples_s, mfu;  /* mfu: of the peak of the precision used */
     double     share[CM_HOWS];             /* of device time, by how it was found */
     double     launches;                   /* kernels in a step */
+    double     clock;                      /* of the full clock, that the power limit leaves */
     double     phase_s[CM_PHASES];
 } cm_prediction_info;
 

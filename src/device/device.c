@@ -70,6 +70,11 @@ cm_number cm_device_peak(const cm_device *device, cm_engine engine, cm_rate rate
     return (unsigned)engine < CM_ENGINES && (unsigned)rate < CM_RATES ? device->peaks[engine][rate] : unknown;
 }
 
+cm_number cm_device_flop_energy(const cm_device *d, cm_rate rate)
+{
+    return rate >= 0 && rate < CM_RATES ? d->flop_energy[rate] : unknown;
+}
+
 cm_number cm_device_peak_16bit(const cm_device *device)
 {
     cm_number best = unknown;

@@ -18,7 +18,7 @@ struct cm_device {
     const json_t   *tree;
     char           *profile; /* made when asked for */
     cm_device_info  info;
-    cm_number       numbers[CM_QUANTITIES], peaks[CM_ENGINES][CM_RATES];
+    cm_number       numbers[CM_QUANTITIES], peaks[CM_ENGINES][CM_RATES], flop_energy[CM_RATES];
     bool            precisions[CM_PRECISIONS];
     cm_precision    best_16bit;
     cm_memory      *memories;

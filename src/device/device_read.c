@@ -20,6 +20,8 @@ static const struct {
     [CM_COMPILE_S] = {NULL, "compile"},
     [CM_TDP_W] = {"power", "tdp"},
     [CM_TYPICAL_W] = {"power", "typical"},
+    [CM_IDLE_W] = {"power", "idle"},
+    [CM_BYTE_J] = {"power", "per_byte"},
 };
 
 static bool lists(const json_t *array, const char *text)
@@ -56,6 +58,8 @@ static void read_numbers(cm_device *d, const json_t *sources)
         const json_t *group = quantities[q].group ? json_object_get(d->tree, quantities[q].group) : d->tree;
         d->numbers[q] = cm__number_at(group, quantities[q].key, sources);
     }
+    const json_t *energy = json_object_get(json_object_get(d->tree, "power"), "per_flop");
+    for (int r = 0; r < CM_RATES; r++) d->flop_energy[r] = cm__number_at(energy, cm__rate_names[r], sources);
     for (int e = 0; e < CM_ENGINES; e++)
         for (int r = 0; r < CM_RATES; r++)
             d->peaks[e][r] = cm__number_at(json_object_get(peak, engine_names[e]), cm__rate_names[r], sources);
