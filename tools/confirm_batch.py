@@ -60,6 +60,26 @@ class UNet(nn.Module):
         return self.head(x)
 
 
+class BraggNN(nn.Module):
+    """11x11 patches: convolution, a non-local block, two convolutions, five dense layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(1, 64, 3)
+        self.theta, self.phi, self.g = (nn.Conv2d(64, 32, 1) for _ in range(3))
+        self.out = nn.Conv2d(32, 64, 1)
+        self.rest = nn.Sequential(nn.LeakyReLU(0.01), nn.Conv2d(64, 32, 3), nn.LeakyReLU(0.01), nn.Conv2d(32, 8, 3), nn.LeakyReLU(0.01))
+        sizes = (200, 64, 32, 16, 8, 2)
+        self.dense = nn.Sequential(*(layer for a, b in zip(sizes, sizes[1:]) for layer in (nn.Linear(a, b), nn.LeakyReLU(0.01))))
+
+    def forward(self, x):
+        x = self.first(x)
+        theta, phi, g = (f(x).flatten(2) for f in (self.theta, self.phi, self.g))
+        y = torch.matmul(F.softmax(torch.matmul(theta.transpose(1, 2), phi), -1), g.transpose(1, 2))
+        x = x + self.out(y.transpose(1, 2).contiguous().view(x.shape[0], 32, *x.shape[2:]))
+        return self.dense(self.rest(x).flatten(1))
+
+
 class Lstm(nn.Module):
     def __init__(self, vocab=10000, width=650):
         super().__init__()
@@ -112,6 +132,11 @@ def case(name):
             y = torch.rand(batch, 1, 256, 256, device=DEVICE)
             return (x,), lambda out: F.binary_cross_entropy_with_logits(out.float(), y)
         return UNet(), make, lambda p: torch.optim.Adam(p, lr=1e-4), True
+    if name == "braggnn":
+        def make(batch):
+            x, y = torch.randn(batch, 1, 11, 11, device=DEVICE), torch.rand(batch, 2, device=DEVICE)
+            return (x,), lambda out: F.mse_loss(out.float(), y)
+        return BraggNN(), make, lambda p: torch.optim.Adam(p, lr=1e-4), False
     if name == "lstm":
         return language_case(Lstm(), 128, 10000)
     if name in ("gpt2", "bert_large", "llama", "t5_small"):
@@ -167,14 +192,21 @@ def measured(name, precision, batch, steps=3, trace=None):
     torch.cuda.synchronize()
     row = dict(model=name, precision=precision, batch=batch, params=params, between=before,
                peak_alloc=torch.cuda.max_memory_allocated(), peak_reserved=torch.cuda.max_memory_reserved())
-    if trace:
-        torch.cuda.memory._record_memory_history(enabled="all", context=None, stacks="python", max_entries=2_000_000)
-        step()
-        torch.cuda.synchronize()
-        events = torch.cuda.memory._snapshot()["device_traces"][0]
-        torch.cuda.memory._record_memory_history(enabled=None)
-        trace(row, before, [(e["action"], e["size"], e["addr"]) for e in events])
+    try:
+        if trace:
+            record(step, lambda events: trace(row, before, events))
+    except Exception as error:  # the figures count without it
+        print(name, precision, batch, "no trace:", str(error).splitlines()[0][:150], flush=True)
     return row
+
+
+def record(step, trace):
+    torch.cuda.memory._record_memory_history(enabled="all", context=None, stacks="python", max_entries=2_000_000)
+    step()
+    torch.cuda.synchronize()
+    events = torch.cuda.memory._snapshot()["device_traces"][0]
+    torch.cuda.memory._record_memory_history(enabled=None)
+    trace([(e["action"], e["size"], e["addr"]) for e in events])
 
 
 def at_peak(before, events):
@@ -212,13 +244,27 @@ def fresh():
 SWEEP = {
     "unet": (2, 16), "resnet18": (32,), "mobilenet_v3_large": (32, 128), "efficientnet_b0": (32, 128), "vit_b_16": (16, 64),
     "convnext_tiny": (16, 64), "densenet121": (32, 64), "regnet_y_3_2gf": (32, 128), "swin_t": (16, 64), "t5_small": (4, 16),
-    "llama": (2, 8), "lstm": (32, 256), "gpt2": (2,), "vgg16_bn": (32,),
+    "llama": (2, 8), "lstm": (32, 256), "gpt2": (2,), "vgg16_bn": (32,), "braggnn": (1024,),
 }
+
+
+FULL_PRECISION = {"vgg16_bn": (32,), "resnet18": (32, 256), "braggnn": (1024,), "densenet121": (32,), "mobilenet_v3_large": (32,)}
+
+
+def sweep_cases(args):
+    names = args.models.split(",") if args.models else list(SWEEP)
+    for precision in args.precisions.split(","):
+        for name in names:
+            for batch in SWEEP.get(name, (8, 32)):
+                yield name, precision, batch
+        for name in names:
+            for batch in FULL_PRECISION.get(name, ()):
+                yield name, "fp32", batch
 
 
 def sweep(args):
     os.makedirs(os.path.join(args.out, "events"), exist_ok=True)
-    start, rows = time.time(), []
+    start = time.time()
     peaks = open(os.path.join(args.out, "peaks.jsonl"), "w")
     table = open(os.path.join(args.out, "sweep.csv"), "w", newline="")
     writer = None
@@ -228,28 +274,25 @@ def sweep(args):
         path = os.path.join(args.out, "events", f"{row['model']}.{row['precision']}.{row['batch']}.gz")
         with gzip.open(path, "wt") as out:
             out.writelines(f"{action} {size} {addr:x}\n" for action, size, addr in events)
-    names = args.models.split(",") if args.models else list(SWEEP)
-    for precision in args.precisions.split(","):
-        for name in names:
-            for batch in SWEEP.get(name, (8, 32)):
-                if time.time() - start > args.budget:
-                    print("budget spent", flush=True)
-                    return
-                fresh()
-                left = torch.cuda.memory_allocated()
-                try:
-                    row = measured(name, precision, batch, trace=trace)
-                except Exception as error:  # one failing case must not stop the rest
-                    print(name, precision, batch, "failed:", str(error).splitlines()[0][:150], flush=True)
-                    continue
-                row["left_before"] = left
-                if writer is None:
-                    writer = csv.DictWriter(table, row.keys())
-                    writer.writeheader()
-                writer.writerow(row)
-                table.flush()
-                print(f"{time.time() - start:5.0f} s  {name} {precision} {batch}: alloc {row['peak_alloc'] / 2**20:.1f} MiB, "
-                      f"reserved {row['peak_reserved'] / 2**20:.1f} MiB, between steps {row['between'] / 2**20:.1f}", flush=True)
+    for name, precision, batch in dict.fromkeys(sweep_cases(args)):
+        if time.time() - start > args.budget:
+            print("budget spent", flush=True)
+            return
+        fresh()
+        left = torch.cuda.memory_allocated()
+        try:
+            row = measured(name, precision, batch, trace=trace)
+        except Exception as error:  # one failing case must not stop the rest
+            print(name, precision, batch, "failed:", str(error).splitlines()[0][:150], flush=True)
+            continue
+        row["left_before"] = left
+        if writer is None:
+            writer = csv.DictWriter(table, row.keys())
+            writer.writeheader()
+        writer.writerow(row)
+        table.flush()
+        print(f"{time.time() - start:5.0f} s  {name} {precision} {batch}: alloc {row['peak_alloc'] / 2**20:.1f} MiB, "
+              f"reserved {row['peak_reserved'] / 2**20:.1f} MiB, between steps {row['between'] / 2**20:.1f}", flush=True)
 
 
 def conv_shapes():
