@@ -6,7 +6,7 @@
 #ifndef CM_MODEL_FOOTPRINT_H
 #define CM_MODEL_FOOTPRINT_H
 
-#include "graph/graph.h"
+#include "model/workspace.h"
 
 /* One storage on one device. */
 typedef struct cm__piece {
@@ -19,6 +19,7 @@ typedef struct cm__piece {
 typedef struct cm__summit {
     cm_poly bytes;
     int32_t node;
+    double  least_batch; /* below it the node needs less */
 } cm__summit;
 
 typedef struct cm__summits {
@@ -35,6 +36,10 @@ typedef struct cm__level {
     cm__summits summits;
 } cm__level;
 
+/* Of a memory that an allocator cuts into blocks, the part that stays unusable between them. The simulation sees most of
+   that; libraries' own blocks, and the order of a real run, it does not. */
+#define CM__HEADROOM 0.03
+
 struct cm_footprint {
     cm__ctx          *ctx;
     const cm_graph   *step;
@@ -42,8 +47,8 @@ struct cm_footprint {
     cm_memory_options options; /* every count filled in */
     cm__piece        *pieces;
     int32_t           n_pieces, n_nodes;
-    cm_poly          *temporary; /* of each node, while it runs */
-    cm_poly         **alive;     /* [category][node] */
+    cm__temporary    *temporary; /* of each node, while it runs */
+    cm_poly         **alive;     /* [category][node], without the temporaries */
     cm__summits       summits;   /* of everything together */
     cm__level         levels[CM_LEVELS_MAX];
     int32_t           n_levels;
@@ -56,14 +61,16 @@ struct cm_footprint {
 void cm__shard(cm_footprint *f);
 
 /* workspace.c: what a node allocates while it runs, besides its outputs. */
-cm_poly cm__workspace(const cm_footprint *f, const cm_node *n);
+cm__temporary cm__workspace(const cm_footprint *f, const cm_node *n);
+double        cm__temporary_at(const cm__temporary *t, double batch);
 
 /* placement.c: which level holds what, and the summits of each. */
 void cm__place_categories(cm_footprint *f);
 void cm__place_use(const cm_footprint *f, int64_t batch, cm_memory_use *use);
 
 /* memory.c */
-void cm__summit_add(cm__ctx *ctx, cm__summits *s, cm_poly bytes, int32_t node); /* unless another one is above it always */
+/* What a node holds, and that with its temporary; unless another node is above it at every batch size. */
+void cm__summit_add(cm__ctx *ctx, cm__summits *s, cm_poly bytes, const cm__temporary *temporary, int32_t node);
 const cm__summit *cm__summit_at(const cm__summits *s, double batch, double *bytes); /* NULL: there is none */
 
 #endif

@@ -29,16 +29,23 @@ static bool above(const cm_poly *a, const cm_poly *b)
     return true;
 }
 
-void cm__summit_add(cm__ctx *ctx, cm__summits *s, cm_poly bytes, int32_t node)
+static void add_summit(cm__ctx *ctx, cm__summits *s, cm__summit new)
 {
     int32_t kept = 0;
     for (int32_t i = 0; i < s->count; i++)
-        if (above(&s->list[i].bytes, &bytes)) return;
+        if (above(&s->list[i].bytes, &new.bytes) && s->list[i].least_batch <= new.least_batch) return;
     for (int32_t i = 0; i < s->count; i++)
-        if (!above(&bytes, &s->list[i].bytes)) s->list[kept++] = s->list[i];
+        if (!above(&new.bytes, &s->list[i].bytes) || new.least_batch > s->list[i].least_batch)
+            s->list[kept++] = s->list[i];
     s->count = kept;
     s->list = cm__grow(ctx, s->list, s->count, &s->capacity, sizeof *s->list);
-    s->list[s->count++] = (cm__summit){bytes, node};
+    s->list[s->count++] = new;
+}
+
+void cm__summit_add(cm__ctx *ctx, cm__summits *s, cm_poly bytes, const cm__temporary *temporary, int32_t node)
+{
+    add_summit(ctx, s, (cm__summit){cm__poly_add(bytes, temporary->bytes), node, temporary->least_batch});
+    if (temporary->least_batch > 0) add_summit(ctx, s, (cm__summit){bytes, node, 0});
 }
 
 const cm__summit *cm__summit_at(const cm__summits *s, double batch, double *bytes)
@@ -46,6 +53,7 @@ const cm__summit *cm__summit_at(const cm__summits *s, double batch, double *byte
     const cm__summit *highest = NULL;
     *bytes = 0;
     for (int32_t i = 0; i < s->count; i++) {
+        if (batch < s->list[i].least_batch) continue;
         double here = cm_poly_at(&s->list[i].bytes, batch);
         if (highest && here <= *bytes) continue;
         *bytes = here;
@@ -120,22 +128,14 @@ static void sum_up(cm_footprint *f)
     for (cm_category c = 0; c < CM_CATEGORIES; c++) sum_category(f, c);
     for (int32_t i = 0; i < f->n_nodes; i++) {
         f->temporary[i] = cm__workspace(f, &f->step->nodes[i]);
-        cm_poly *ephemeral = &f->alive[CM_CATEGORY_EPHEMERAL][i];
-        *ephemeral = cm__poly_add(*ephemeral, f->temporary[i]);
-        ephemeral->c[0] += f->library_bytes;
+        f->alive[CM_CATEGORY_EPHEMERAL][i].c[0] += f->library_bytes;
         cm_poly all = {{0}};
         for (cm_category c = 0; c < CM_CATEGORIES; c++) all = cm__poly_add(all, f->alive[c][i]);
-        cm__summit_add(f->ctx, &f->summits, all, i);
+        cm__summit_add(f->ctx, &f->summits, all, &f->temporary[i], i);
     }
 }
 
 /* ---- making one ------------------------------------------------------------------------------------------------- */
-
-static cm_runtime runtime_of(const cm_device *device, cm_runtime asked)
-{
-    bool kernels = cm_device_get_info(device)->style == CM_STYLE_KERNELS;
-    return asked ? asked : kernels ? CM_RUNTIME_TORCH_EAGER : CM_RUNTIME_NATIVE;
-}
 
 static double reserve_of(const cm_footprint *f, const char *what)
 {
@@ -178,7 +178,7 @@ cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const 
     f->device = device;
     f->n_nodes = step->n_nodes;
     if (options) f->options = *options;
-    f->options.runtime = runtime_of(device, f->options.runtime);
+    if (!f->options.runtime) f->options.runtime = cm_device_runtime(device);
     fill_plan(ctx, &f->options.plan);
     f->caching = f->options.runtime != CM_RUNTIME_NATIVE;
     f->library_bytes = reserve_of(f, "library");
@@ -213,6 +213,7 @@ void cm_footprint_at(const cm_footprint *f, int64_t batch, cm_memory_use *use)
     use->peak_node = peak ? peak->node : -1;
     for (cm_category c = 0; peak && c < CM_CATEGORIES; c++)
         use->categories[c] = cm_poly_at(&f->alive[c][peak->node], (double)batch);
+    if (peak) use->categories[CM_CATEGORY_EPHEMERAL] += cm__temporary_at(&f->temporary[peak->node], (double)batch);
     use->categories[CM_CATEGORY_EPHEMERAL] += f->slack_bytes;
     use->peak_bytes = use->reserved_bytes = total + f->slack_bytes;
     use->context_bytes = f->context_bytes;

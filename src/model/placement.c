@@ -61,7 +61,7 @@ static double largest_share(const cm_footprint *f, cm_category c)
 static cm_poly working_set(const cm_footprint *f, int32_t node)
 {
     const cm_node *n = &f->step->nodes[node];
-    cm_poly        sum = f->temporary[node];
+    cm_poly        sum = {{0}};
     for (int32_t k = 0; k < n->n_inputs + n->n_outputs; k++) {
         int32_t t = k < n->n_inputs ? n->inputs[k] : n->outputs[k - n->n_inputs];
         if (t < 0) continue;
@@ -74,6 +74,7 @@ static cm_poly working_set(const cm_footprint *f, int32_t node)
 
 static void raise_summits(cm_footprint *f, cm__level *level, bool sections)
 {
+    static const cm__temporary none = {.least_batch = 0};
     bool on_chip = cm_device_memory(f->device, level->memory)->place == CM_PLACE_ON_CHIP;
     for (int32_t i = 0; i < f->n_nodes; i++) {
         cm_poly sum = level->extra;
@@ -81,7 +82,7 @@ static void raise_summits(cm_footprint *f, cm__level *level, bool sections)
         if (section) sum = cm__poly_add(sum, working_set(f, i));
         for (cm_category c = 0; c < CM_CATEGORIES; c++)
             if (level->holds[c] && !section) sum = cm__poly_add(sum, f->alive[c][i]);
-        cm__summit_add(f->ctx, &level->summits, sum, i);
+        cm__summit_add(f->ctx, &level->summits, sum, section || level->holds[CM_CATEGORY_EPHEMERAL] ? &f->temporary[i] : &none, i);
     }
 }
 
@@ -115,7 +116,8 @@ void cm__place_use(const cm_footprint *f, int64_t batch, cm_memory_use *use)
         for (cm_category c = 0; c < CM_CATEGORIES; c++) all &= level->holds[c];
         if (all) used = use->reserved_bytes + use->context_bytes;
         use->levels[l] = (cm_level_use){level->memory, level->capacity_bytes, used};
-        double lacking = used - level->capacity_bytes; /* NAN: capacity not known, taken as enough */
+        double usable = level->capacity_bytes * (all && f->caching ? 1 - CM__HEADROOM : 1);
+        double lacking = used - usable; /* NAN: capacity not known, taken as enough */
         if (lacking > 0) use->fits = false;
         if (lacking > use->shortfall_bytes) use->shortfall_bytes = lacking;
     }

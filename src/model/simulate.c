@@ -98,7 +98,7 @@ static void drop_pieces(simulation *s, int32_t node)
 static void run_node(simulation *s, int32_t node)
 {
     make_pieces(s, node);
-    int32_t temporary = take(s, cm_poly_at(&s->f->temporary[node], s->batch), CM_CATEGORY_EPHEMERAL);
+    int32_t temporary = take(s, cm__temporary_at(&s->f->temporary[node], s->batch), CM_CATEGORY_EPHEMERAL);
     note_peak(s, node);
     give(s, temporary, CM_CATEGORY_EPHEMERAL);
     drop_pieces(s, node);
@@ -116,7 +116,7 @@ static double limit_of(const cm_footprint *f)
 {
     for (int32_t l = 0; l < f->n_levels; l++)
         if (f->levels[l].holds[CM_CATEGORY_EPHEMERAL] && f->levels[l].capacity_bytes > 0)
-            return f->levels[l].capacity_bytes - f->context_bytes;
+            return f->levels[l].capacity_bytes * (1 - CM__HEADROOM) - f->context_bytes;
     return INFINITY;
 }
 
