@@ -19,14 +19,14 @@ typedef struct settings {
     cm__memory_request memory;    /* its graph and device are taken from here */
     char              dims[1024]; /* the --dim options, joined by commas */
     cm__predict_request predict;
-    const char       *device, *output;
+    const char       *device, *output, *set;
     bool              clusters, check, json, csv, help;
 } settings;
 
 /* Which commands take an option. */
 enum {
     FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_PREDICT = 64,
-    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH, FOR_ALL = ~0
+    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH, FOR_ALL = ~0
 };
 
 typedef struct command {
@@ -60,6 +60,7 @@ int  run_fit(settings *s);
 int  run_predict(settings *s);
 int  run_memory(settings *s);
 int  run_batch(settings *s);
+int  run_validate(settings *s);
 int  run_version(settings *s);
 int  run_help(settings *s);
 void print_usage(FILE *out);

@@ -30,6 +30,7 @@ const command commands[] = {
     {"memory", "MODEL", "Does a training step fit a device: memory by category and level, and what would help",
      model_details, FOR_MEMORY, 1, 1, run_memory},
     {"batch", "MODEL", "Which batch size to train with on a device", model_details, FOR_BATCH, 1, 1, run_batch},
+    {"validate", "", "Predictions against results that others published", NULL, FOR_VALIDATE, 0, 0, run_validate},
     {"models", "[list | show ID]", "The named models, or one with its definition and source", NULL, FOR_MODELS, 0, 2,
      run_models},
     {"devices", "[list | show ID | check FILE]", "The accelerators, one of them with all sources, or a profile checked",

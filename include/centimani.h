@@ -609,6 +609,40 @@ cm_runtime  cm_device_runtime(const cm_device *device); /* what CM_RUNTIME_DEFAU
 const char *cm_layout_name(cm_layout layout);
 cm_status   cm_layout_parse(const char *name, cm_layout *layout, cm_diag *diag);
 
+/* ---- held against results of others ------------------------------------------------------------------------------ */
+
+typedef struct cm_validation_info {
+    const char *set, *title, *metric, *where; /* where: the source */
+} cm_validation_info;
+
+typedef struct cm_validation_row {
+    const char   *model, *device;
+    double        measured;
+    const double *predicted; /* by each predictor, in the order of the summaries; NAN: it has no answer */
+} cm_validation_row;
+
+/* One predictor on the rows it answers; the first is Centimani's own. Errors are fractions. */
+typedef struct cm_validation_summary {
+    const char *predictor, *what;
+    int32_t     n, equal;
+    double      mape, bias, p90;
+} cm_validation_summary;
+
+typedef struct cm_validation cm_validation;
+
+int32_t     cm_validation_sets(void);
+const char *cm_validation_set(int32_t index); /* NULL: no such index */
+cm_status   cm_validation_run(const char *set, cm_validation **validation, cm_diag *diag);
+void        cm_validation_free(cm_validation *validation);
+
+cm_validation_info           cm_validation_get_info(const cm_validation *validation);
+int32_t                      cm_validation_rows(const cm_validation *validation);
+const cm_validation_row     *cm_validation_get_row(const cm_validation *validation, int32_t index);
+int32_t                      cm_validation_summaries(const cm_validation *validation);
+const cm_validation_summary *cm_validation_summary_of(const cm_validation *validation, int32_t index);
+int32_t                      cm_validation_notes(const cm_validation *validation);
+const char                  *cm_validation_note(const cm_validation *validation, int32_t index);
+
 /* ---- what is built in ------------------------------------------------------------------------------------------- */
 
 typedef struct cm_model_info {

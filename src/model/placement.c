@@ -4,7 +4,8 @@
  *
  * A category lies where the profile places it. One that is streamed lies there too and passes through the memory
  * nearest to the cores, which needs room for the largest node's share of it twice: one in use, one on its way. Where
- * the graph is run in sections, only a section's own data is on the chip; what lives longer goes off it.
+ * the graph is run in sections, samples pass through a section one after the other: on the chip is what one of them
+ * needs there; what a section leaves behind goes off it.
  */
 #include <math.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static double largest_share(const cm_footprint *f, cm_category c)
     return 2 * most;
 }
 
-/* What one node reads and writes of activations: all that must be on the chip at once in a section. */
+/* What one node reads and writes of one sample's activations, whatever the batch size. */
 static cm_poly working_set(const cm_footprint *f, int32_t node)
 {
     const cm_node *n = &f->step->nodes[node];
@@ -69,7 +70,7 @@ static cm_poly working_set(const cm_footprint *f, int32_t node)
         if (role == CM_ROLE_ACTIVATION || role == CM_ROLE_GRADIENT || role == CM_ROLE_SAVED || role == CM_ROLE_INPUT)
             sum = cm__poly_add(sum, cm_tensor_bytes(cm__t(f->step, t)));
     }
-    return sum;
+    return cm__poly_const(cm_poly_at(&sum, 1));
 }
 
 static void raise_summits(cm_footprint *f, cm__level *level, bool sections)
@@ -82,7 +83,7 @@ static void raise_summits(cm_footprint *f, cm__level *level, bool sections)
         if (section) sum = cm__poly_add(sum, working_set(f, i));
         for (cm_category c = 0; c < CM_CATEGORIES; c++)
             if (level->holds[c] && !section) sum = cm__poly_add(sum, f->alive[c][i]);
-        cm__summit_add(f->ctx, &level->summits, sum, section || level->holds[CM_CATEGORY_EPHEMERAL] ? &f->temporary[i] : &none, i);
+        cm__summit_add(f->ctx, &level->summits, sum, level->holds[CM_CATEGORY_EPHEMERAL] ? &f->temporary[i] : &none, i);
     }
 }
 

@@ -5,10 +5,10 @@
 const cm__renderer cm__renderers[CM__FORMATS] = {
     [CM__FORMAT_TEXT] = {.name = "text", .graph = cm__graph_text, .models = cm__models_text, .devices = cm__devices_text,
                          .version = cm__version_text, .fit = cm__fit_text, .predict = cm__predict_text,
-                         .memory = cm__memory_text, .batch = cm__batch_text},
+                         .memory = cm__memory_text, .batch = cm__batch_text, .validate = cm__validate_text},
     [CM__FORMAT_JSON] = {.name = "json", .graph = cm__graph_json, .models = cm__models_json, .devices = cm__devices_json,
                          .version = cm__version_json, .fit = cm__fit_json, .predict = cm__predict_json,
-                         .memory = cm__memory_json, .batch = cm__batch_json},
+                         .memory = cm__memory_json, .batch = cm__batch_json, .validate = cm__validate_json},
     [CM__FORMAT_CSV] = {.name = "csv", .graph = cm__graph_csv},
 };
 
@@ -61,4 +61,9 @@ cm_status cm__memory_report_print(const cm__memory_report *report, cm__output_fo
 cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag)
 {
     PRINT(cm__renderers[format].batch(ctx, report, out));
+}
+
+cm_status cm__validation_print(const cm_validation *validation, cm__output_format format, FILE *out, cm_diag *diag)
+{
+    PRINT(cm__renderers[format].validate(ctx, validation, out));
 }

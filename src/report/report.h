@@ -181,6 +181,7 @@ typedef struct cm__renderer {
     void (*predict)(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
     void (*memory)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
     void (*batch)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
+    void (*validate)(cm__ctx *ctx, const cm_validation *validation, FILE *out);
 } cm__renderer;
 
 typedef enum cm__output_format { CM__FORMAT_TEXT, CM__FORMAT_JSON, CM__FORMAT_CSV, CM__FORMATS } cm__output_format;
@@ -195,6 +196,7 @@ cm_status cm__predict_report_print(const cm__predict_report *report, cm__output_
                                    cm_diag *diag);
 cm_status cm__memory_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__validation_print(const cm_validation *validation, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__version_print(cm__output_format format, FILE *out, cm_diag *diag);
 
 /* ---- shared by the renderers ------------------------------------------------------------------------------------ */
@@ -215,6 +217,8 @@ void cm__memory_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__memory_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__batch_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__batch_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
+void cm__validate_text(cm__ctx *ctx, const cm_validation *validation, FILE *out);
+void cm__validate_json(cm__ctx *ctx, const cm_validation *validation, FILE *out);
 void cm__version_text(cm__ctx *ctx, FILE *out);
 void cm__version_json(cm__ctx *ctx, FILE *out);
 
