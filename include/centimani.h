@@ -616,7 +616,7 @@ typedef struct cm_validation_info {
 } cm_validation_info;
 
 typedef struct cm_validation_row {
-    const char   *model, *device;
+    const char   *model, *device, *setting; /* setting: how it was run, as far as the row says */
     double        measured;
     const double *predicted; /* by each predictor, in the order of the summaries; NAN: it has no answer */
 } cm_validation_row;
@@ -625,7 +625,7 @@ typedef struct cm_validation_row {
 typedef struct cm_validation_summary {
     const char *predictor, *what;
     int32_t     n, equal;
-    double      mape, bias, p90;
+    double      mape, bias, p90, worst;
 } cm_validation_summary;
 
 typedef struct cm_validation cm_validation;

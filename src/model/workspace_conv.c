@@ -3,7 +3,7 @@
  * workspace_conv.c - what cuDNN's convolutions allocate while they run, with cudnn.benchmark on.
  *
  * The fastest algorithm is taken, whatever it allocates. Which one that is follows the sizes; what each allocates was
- * measured on an H200 (cuDNN 9.19, 520 calls, tools/confirm_batch.py --workspaces) and is met to the byte by
+ * measured on an H200 (cuDNN 9.19, 522 calls at 32 images, tools/confirm_batch.py --workspaces); most are met within 1 %:
  *
  *     layout     tensor cores want channels last: data that is not gets copies of input, output and filter;
  *                with fewer than 8 channels they are padded to 8
@@ -60,8 +60,8 @@ static cm__temporary of_images(const conv *c, double per_image, double fixed)
 
 static double spectrum(double side) { return side * (side / 2 + 1) * COMPLEX; }
 
-/* The filters' spectra have to pay: by as many outputs for each of them. Measured: 32 images of 28 x 28 do, 4 of 32 x
-   32 do not. */
+/* The filters' spectra have to pay: by as many outputs for each of them. Known: 32 images of 28 x 28 do (measured call),
+   4 of 32 x 32 do not (U-Net's peak in fp32 at batch 4); the limit between is a guess. */
 static double images_that_pay(const conv *c, double side)
 {
     return OUTPUTS_THAT_PAY * spectrum(side) / spectrum(32) / (c->h * c->w) / (c->n.c[1] > 0 ? c->n.c[1] : 1);

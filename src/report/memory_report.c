@@ -17,21 +17,9 @@ static void check(cm__ctx *ctx, cm_status status)
 
 /* ---- one footprint ---------------------------------------------------------------------------------------------- */
 
-/* The device's best 16 bits: with fp32 weights where it has that. */
-static cm_precision usual_precision(const cm_device *d)
-{
-    static const cm_precision wanted[] = {CM_PRECISION_AMP_BF16, CM_PRECISION_AMP_FP16, CM_PRECISION_BF16,
-                                          CM_PRECISION_FP16};
-    bool                      fp16 = cm_device_best_16bit(d) == CM_PRECISION_FP16;
-    for (int i = 0; i < 4; i++)
-        if (cm_device_supports(d, wanted[i ^ fp16])) return wanted[i ^ fp16];
-    return CM_PRECISION_FP32;
-}
-
 static cm_fuse fuse_of(const cm_device *d, cm_runtime runtime)
 {
-    bool kernels = cm_device_get_info(d)->style == CM_STYLE_KERNELS;
-    return runtime == CM_RUNTIME_TORCH_EAGER || (runtime == CM_RUNTIME_DEFAULT && kernels) ? CM_FUSE_EAGER : CM_FUSE_ALL;
+    return (runtime ? runtime : cm_device_runtime(d)) == CM_RUNTIME_TORCH_EAGER ? CM_FUSE_EAGER : CM_FUSE_ALL;
 }
 
 typedef struct variant {
@@ -149,7 +137,7 @@ static void begin(cm__memory_report *r)
     if (!r->asked.device) cm__fail(r->ctx, CM_ERR_ARGUMENT, "no device given: --device ID");
     check(r->ctx, cm_device_load(r->asked.device, &r->device, diag));
     cm__defer(r->ctx, free_device, r->device);
-    if (!g->train.precision) g->train.precision = usual_precision(r->device);
+    if (!g->train.precision) g->train.precision = cm__usual_precision(r->device);
     g->train.recompute = r->asked.options.plan.recompute ? r->asked.options.plan.recompute : g->train.recompute;
     g->load.fuse = fuse_of(r->device, r->asked.options.runtime);
     check(r->ctx, cm_graph_load(g->model, &g->load, &r->forward, diag));
@@ -207,6 +195,19 @@ cm_status cm__memory_report_new(const cm__memory_request *asked, cm__memory_repo
     return CM_OK;
 }
 
+/* Samples per second of one device, by the time model; NAN: it has no answer. */
+static double throughput(void *user, int64_t batch)
+{
+    const cm__memory_report *r = user;
+    cm_predict_options       o = {.batch = batch, .runtime = cm_footprint_runtime(r->footprint)};
+    cm_prediction           *prediction;
+    cm_diag                  diag;
+    if (cm_predict(r->step, r->device, &o, &prediction, &diag) != CM_OK) return NAN;
+    double time_s = cm_prediction_get_info(prediction)->step_time_s;
+    cm_prediction_free(prediction);
+    return time_s > 0 ? (double)batch / time_s : NAN;
+}
+
 cm_status cm__batch_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag)
 {
     cm__memory_report *r;
@@ -214,7 +215,8 @@ cm_status cm__batch_report_new(const cm__memory_request *asked, cm__memory_repor
     if (status) return status;
     if (setjmp(r->ctx->trap)) return cm__ctx_abandon(r->ctx);
     cm_batch_options o = {.objective = asked->objective, .any = asked->any, .n_candidates = asked->n_candidates,
-                          .candidates = asked->n_candidates ? asked->candidates : NULL};
+                          .candidates = asked->n_candidates ? asked->candidates : NULL, .user = r};
+    if (r->plan.devices == 1 && r->plan.accumulate == 1) o.throughput = throughput;
     check(r->ctx, cm_batch_choose(r->footprint, &o, &r->choice, diag));
     int32_t n = r->choice.n_candidates;
     r->batch = r->choice.batch ? r->choice.batch : n ? r->choice.candidates[0].batch : 1;

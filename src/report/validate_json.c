@@ -7,6 +7,7 @@ static void row(cm__ctx *ctx, json_t *o, const cm_validation *v, const cm_valida
 {
     cm__json_set(ctx, o, "model", cm__json_text(ctx, r->model));
     cm__json_set(ctx, o, "device", cm__json_text(ctx, r->device));
+    cm__json_set(ctx, o, "setting", cm__json_text(ctx, r->setting));
     cm__json_set(ctx, o, "measured", cm__json_number(r->measured));
     cm__json_set(ctx, o, "predicted", cm__json_number(r->predicted[0]));
     cm__json_set(ctx, o, "error", cm__json_number(r->predicted[0] / r->measured - 1));
@@ -24,6 +25,7 @@ static void summary(cm__ctx *ctx, json_t *o, const cm_validation_summary *s)
     cm__json_set(ctx, o, "mape", cm__json_number(s->mape));
     cm__json_set(ctx, o, "bias", cm__json_number(s->bias));
     cm__json_set(ctx, o, "p90", cm__json_number(s->p90));
+    cm__json_set(ctx, o, "worst", cm__json_number(s->worst));
     static const char *const of_rankings[] = {"top1", "regret", "tau"};
     for (int i = 0; i < 3; i++) cm__json_set(ctx, o, of_rankings[i], json_null());
 }

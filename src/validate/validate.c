@@ -26,6 +26,32 @@ static double predict_batch(const cm__case *c)
     return choice.batch ? (double)choice.batch : NAN;
 }
 
+static int64_t batch_of(const cm__case *c) { return (int64_t)json_number_value(json_object_get(c->row, "batch")); }
+
+static double peak_of(const cm__case *c, bool exact)
+{
+    cm_footprint     *footprint;
+    cm_memory_use     use;
+    cm_memory_options options = {.runtime = c->runtime};
+    check(c->ctx, cm_footprint_new(c->step, c->device, &options, &footprint, c->ctx->diag));
+    cm_status status = CM_OK;
+    if (exact) status = cm_footprint_simulate(footprint, batch_of(c), &use, c->ctx->diag);
+    else cm_footprint_at(footprint, batch_of(c), &use);
+    cm_footprint_free(footprint);
+    check(c->ctx, status);
+    return use.peak_bytes;
+}
+
+static double predict_memory(const cm__case *c) { return peak_of(c, true); }
+static double predict_polynomials(const cm__case *c) { return peak_of(c, false); }
+
+static double predict_lifetimes(const cm__case *c)
+{
+    cm_totals totals;
+    cm_graph_totals(c->step, batch_of(c), &totals);
+    return totals.peak_bytes;
+}
+
 static double predict_published(const cm__case *c)
 {
     const json_t *value = json_object_get(c->row, "published");
@@ -34,6 +60,9 @@ static double predict_published(const cm__case *c)
 
 const cm__predictor cm__predictors[] = {
     {"batch", predict_batch},
+    {"lifetimes", predict_lifetimes},
+    {"memory", predict_memory},
+    {"polynomials", predict_polynomials},
     {"published", predict_published},
     {"shares", cm__predict_by_shares},
 };
@@ -80,20 +109,34 @@ static const char *text_at(const json_t *object, const char *key) { return json_
 static void free_graph(void *graph) { cm_graph_free(graph); }
 static void free_device(void *device) { cm_device_free(device); }
 
-/* In pure 16 bits: what the papers' accelerators train in. */
+/* A row says how its step was run; in pure 16 bits otherwise, as the papers' accelerators train. */
+static void read_options(cm__case *c, cm_load_options *load, cm_train_options *train)
+{
+    const char *precision = text_at(c->row, "precision"), *optimizer = text_at(c->row, "optimizer"),
+               *runtime = text_at(c->row, "runtime");
+    load->seq = (int64_t)json_number_value(json_object_get(c->row, "seq"));
+    train->precision = CM_PRECISION_BF16;
+    if (precision) check(c->ctx, cm_precision_parse(precision, &train->precision, c->ctx->diag));
+    if (optimizer) check(c->ctx, cm_optimizer_parse(optimizer, &train->optimizer, c->ctx->diag));
+    if (runtime) check(c->ctx, cm_runtime_parse(runtime, &c->runtime, c->ctx->diag));
+    if (!c->runtime) c->runtime = cm_device_runtime(c->device);
+    load->fuse = c->runtime == CM_RUNTIME_TORCH_EAGER ? CM_FUSE_EAGER : CM_FUSE_ALL;
+}
+
 static void load_case(cm__case *c)
 {
     cm_graph        *forward, *step;
     cm_device       *device;
-    cm_load_options  load = {.seq = (int64_t)json_number_value(json_object_get(c->row, "seq"))};
-    cm_train_options train = {.precision = CM_PRECISION_BF16};
+    cm_load_options  load = {0};
+    cm_train_options train = {0};
     check(c->ctx, cm_device_load(text_at(c->row, "device"), &device, c->ctx->diag));
     cm__defer(c->ctx, free_device, device);
+    c->device = device;
+    read_options(c, &load, &train);
     check(c->ctx, cm_graph_load(text_at(c->row, "model"), &load, &forward, c->ctx->diag));
     cm__defer(c->ctx, free_graph, forward);
     check(c->ctx, cm_graph_train(forward, &train, &step, c->ctx->diag));
     cm__defer(c->ctx, free_graph, step);
-    c->device = device;
     c->step = step;
 }
 
@@ -102,6 +145,18 @@ static const cm__predictor *predictor_named(cm__ctx *ctx, const char *name)
     for (int32_t i = 0; i < cm__n_predictors; i++)
         if (strcmp(cm__predictors[i].name, name) == 0) return &cm__predictors[i];
     cm__fail(ctx, CM_ERR_FORMAT, "no predictor '%.64s'", name);
+}
+
+/* "amp-bf16, adamw, batch 16, seq 128": what of it the row says */
+static const char *setting_text(const cm__case *c)
+{
+    static const char *const names[] = {"precision", "optimizer", "runtime"};
+    const char              *text = "";
+    for (int i = 0; i < 3; i++)
+        if (text_at(c->row, names[i])) text = cm__format(c->ctx, "%s%s%s", text, *text ? " " : "", text_at(c->row, names[i]));
+    if (batch_of(c)) text = cm__format(c->ctx, "%s%sb%lld", text, *text ? " " : "", (long long)batch_of(c));
+    long long seq = (long long)json_number_value(json_object_get(c->row, "seq"));
+    return seq ? cm__format(c->ctx, "%s%ss%lld", text, *text ? " " : "", seq) : text;
 }
 
 static void run_row(cm_validation *v, const json_t *row)
@@ -113,7 +168,7 @@ static void run_row(cm_validation *v, const json_t *row)
     for (int32_t p = 0; p < v->n_summaries; p++)
         predicted[p] = predictor_named(v->ctx, text_at(json_array_get(predictors, (size_t)p), "name"))->predict(&c);
     v->rows[v->n_rows++] = (cm_validation_row){.model = text_at(row, "model"), .device = text_at(row, "device"),
-                                               .measured = json_number_value(json_object_get(row, "measured")),
+                                               .setting = setting_text(&c), .measured = json_number_value(json_object_get(row, "measured")),
                                                .predicted = predicted};
 }
 
@@ -141,6 +196,7 @@ static void summarise(cm_validation *v, int32_t p)
     if (s->n) qsort(errors, (size_t)s->n, sizeof *errors, by_size);
     s->mape = s->n ? sum / s->n : NAN;
     s->bias = s->n ? signed_sum / s->n : NAN;
+    s->worst = s->n ? errors[s->n - 1] : NAN;
     s->p90 = s->n ? errors[(int32_t)(0.9 * (s->n - 1) + 0.5)] : NAN;
 }
 

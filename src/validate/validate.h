@@ -25,6 +25,7 @@ typedef struct cm__case {
     const json_t    *set, *row;
     const cm_device *device;
     const cm_graph  *step;
+    cm_runtime       runtime;
 } cm__case;
 
 typedef struct cm__predictor {
