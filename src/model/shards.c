@@ -83,11 +83,9 @@ static double share(const cm_footprint *f, const cm__piece *x, const bool *split
     cm_role        role = cm__t(f->step, x->tensor)->role;
     if (is_activation(x)) return in_flight(f, x) / (split[x->tensor] || p->sequence_parallel ? p->tp : 1);
     static const int8_t shared_from[CM_ROLES] = {
-        [CM_ROLE_STATE] = 1, [CM_ROLE_PARAMETER_GRADIENT] = 2, [CM_ROLE_PARAMETER] = 3};
-    bool parameters = shared_from[role] || role == CM_ROLE_CAST;
-    if (!parameters) return 1;
-    bool sharded = shared_from[role] && p->zero >= shared_from[role];
-    return 1.0 / ((double)p->tp * p->pp * (sharded ? p->dp : 1));
+        [CM_ROLE_STATE] = 1, [CM_ROLE_PARAMETER_GRADIENT] = 2, [CM_ROLE_PARAMETER] = 3, [CM_ROLE_CAST] = 3};
+    if (!shared_from[role]) return 1;
+    return 1.0 / ((double)p->tp * p->pp * (p->zero >= shared_from[role] ? p->dp : 1));
 }
 
 /* Gradients of earlier micro-batches are there before backward. */
