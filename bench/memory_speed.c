@@ -40,7 +40,8 @@ static double rate(const cm_footprint *f, bool exact)
 
 int main(void)
 {
-    static const char *const models[] = {"resnet18", "resnet50", "vgg16", "unet", "uno", "braggnn", "bert-large", "gpt2-xl"};
+    static const char *const models[] = {"resnet18", "resnet50", "vgg16",      "unet",
+                                             "uno",      "braggnn",  "bert-large", "gpt2-xl"};
     cm_device               *device;
     cm_diag                  diag = {0};
     double                   least = 1e300;

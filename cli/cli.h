@@ -26,7 +26,8 @@ typedef struct settings {
 /* Which commands take an option. */
 enum {
     FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_PREDICT = 64,
-    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH, FOR_ALL = ~0
+    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512,
+    FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH, FOR_ALL = ~0
 };
 
 typedef struct command {

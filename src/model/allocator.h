@@ -18,7 +18,7 @@ typedef struct cm__allocator cm__allocator;
 /* Lives as long as the context. limit_bytes: what the device can give; INFINITY: no limit. */
 cm__allocator *cm__allocator_new(cm__ctx *ctx, double limit_bytes);
 
-/* A block for so many bytes; -1: the device has not enough. Nothing is allocated for 0 bytes: -2, which may be freed. */
+/* A block for so many bytes; -1: the device has not enough. 0 bytes take none: -2, which may be freed. */
 int32_t cm__allocator_take(cm__allocator *a, int64_t bytes);
 void    cm__allocator_free(cm__allocator *a, int32_t block);
 

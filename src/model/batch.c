@@ -25,68 +25,65 @@ static double equation5(const cm_footprint *f, const cm_memory_use *use)
     return sum;
 }
 
-static cm_batch_candidate evaluated(const cm_footprint *f, const cm_batch_options *o, int64_t batch)
-{
-    cm_memory_use use;
-    cm_footprint_at(f, batch, &use);
-    cm_batch_candidate c = {batch, use.fits, NAN, NAN, use.peak_bytes};
-    if (c.fits && f->caching) { /* the last word is the allocator's */
-        cm_diag diag;
-        if (cm_footprint_simulate(f, batch, &use, &diag) == CM_OK) c.fits = use.fits;
-        c.peak_bytes = use.peak_bytes;
-    }
-    if (c.fits) c.objective = equation5(f, &use);
-    if (c.fits && o->throughput) c.throughput_samples_s = o->throughput(o->user, batch);
-    return c;
-}
+typedef struct choosing {
+    const cm_footprint     *f;
+    const cm_batch_options *o;
+    cm_batch_choice        *choice;
+    cm_diag                *diag;
+    cm_status               status; /* of the first simulation that failed */
+} choosing;
 
-static bool fits(const cm_footprint *f, int64_t batch)
+/* By polynomials; where those fit the last word is the allocator's. */
+static cm_memory_use use_at(choosing *c, int64_t batch)
 {
     cm_memory_use use;
-    cm_diag       diag;
-    cm_footprint_at(f, batch, &use);
-    return use.fits && cm_footprint_simulate(f, batch, &use, &diag) == CM_OK && use.fits;
+    cm_footprint_at(c->f, batch, &use);
+    if (use.fits && !c->status) c->status = cm_footprint_simulate(c->f, batch, &use, c->diag);
+    return use;
 }
 
 /* The largest whole number that fits; 0: not even 1. Memory grows with the batch. */
-static int64_t largest(const cm_footprint *f)
+static int64_t largest(choosing *c)
 {
     int64_t low = 0, high = 1;
-    while (high <= BATCH_MOST && fits(f, high)) {
+    while (high <= BATCH_MOST && use_at(c, high).fits) {
         low = high;
         high *= 2;
     }
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
-        if (fits(f, middle)) low = middle;
+        if (use_at(c, middle).fits) low = middle;
         else high = middle;
     }
     return low;
 }
 
-static void add(cm_batch_choice *choice, const cm_footprint *f, const cm_batch_options *o, int64_t batch)
+/* Returns whether it fits. */
+static bool add(choosing *c, int64_t batch)
 {
-    if (choice->n_candidates < CM_CANDIDATES_MAX)
-        choice->candidates[choice->n_candidates++] = evaluated(f, o, batch);
+    cm_memory_use      use = use_at(c, batch);
+    cm_batch_candidate new = {batch, use.fits, NAN, NAN, use.peak_bytes};
+    if (use.fits) new.objective = equation5(c->f, &use);
+    if (use.fits && c->o->throughput) new.throughput_samples_s = c->o->throughput(c->o->user, batch);
+    if (c->choice->n_candidates < CM_CANDIDATES_MAX) c->choice->candidates[c->choice->n_candidates++] = new;
+    return use.fits;
 }
 
-static void evaluate_candidates(const cm_footprint *f, const cm_batch_options *o, cm_batch_choice *choice)
+static void evaluate_candidates(choosing *c)
 {
-    int32_t own = cm_device_batches(f->device);
-    if (o->any) {
-        int64_t most = largest(f);
-        for (int64_t b = 1; b < most && b <= BATCH_MOST; b *= 2) add(choice, f, o, b);
-        if (most) add(choice, f, o, most);
-        add(choice, f, o, most + 1);
-    } else if (o->candidates) {
-        for (int32_t i = 0; i < o->n_candidates; i++) add(choice, f, o, o->candidates[i]);
+    int32_t own = cm_device_batches(c->f->device);
+    if (c->o->any) {
+        int64_t most = largest(c);
+        for (int64_t b = 1; b < most && b <= BATCH_MOST; b *= 2) add(c, b);
+        if (most) add(c, most);
+        add(c, most + 1);
+    } else if (c->o->candidates) {
+        for (int32_t i = 0; i < c->o->n_candidates; i++) add(c, c->o->candidates[i]);
     } else if (own) {
-        for (int32_t i = 0; i < own; i++) add(choice, f, o, cm_device_batch(f->device, i));
+        for (int32_t i = 0; i < own; i++) add(c, cm_device_batch(c->f->device, i));
     } else {
-        for (int64_t b = 1; b <= BATCH_MOST; b *= 2) {
-            add(choice, f, o, b);
-            if (!choice->candidates[choice->n_candidates - 1].fits) break; /* larger ones do not fit either */
-        }
+        int64_t b = 1;
+        while (b <= BATCH_MOST && add(c, b)) b *= 2; /* larger ones do not fit either */
     }
 }
 
@@ -106,11 +103,13 @@ cm_status cm_batch_choose(const cm_footprint *f, const cm_batch_options *options
     if (o->n_candidates > CM_CANDIDATES_MAX)
         return cm__diag_set(diag, CM_ERR_LIMIT, "%d candidates, more than %d", o->n_candidates, CM_CANDIDATES_MAX);
     memset(choice, 0, sizeof *choice);
-    evaluate_candidates(f, o, choice);
+    choosing c = {.f = f, .o = o, .choice = choice, .diag = diag};
+    evaluate_candidates(&c);
+    if (c.status) return c.status;
     const cm_batch_candidate *best = NULL;
     for (int32_t i = 0; i < choice->n_candidates; i++) {
-        const cm_batch_candidate *c = &choice->candidates[i];
-        if (c->fits && (!best || better(o->objective, c, best))) best = c;
+        const cm_batch_candidate *one = &choice->candidates[i];
+        if (one->fits && (!best || better(o->objective, one, best))) best = one;
     }
     choice->batch = best ? best->batch : 0;
     return CM_OK;

@@ -36,8 +36,8 @@ typedef struct cm__level {
     cm__summits summits;
 } cm__level;
 
-/* Of a memory that an allocator cuts into blocks, the part that stays unusable between them. The simulation sees most of
-   that; libraries' own blocks, and the order of a real run, it does not. */
+/* Of a memory that an allocator cuts into blocks, the part that stays unusable between them. The simulation sees most
+   of that; libraries' own blocks, and the order of a real run, it does not. */
 #define CM__HEADROOM 0.03
 
 struct cm_footprint {

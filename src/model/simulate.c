@@ -17,7 +17,7 @@ typedef struct simulation {
     cm__allocator      *allocator;
     double              batch;
     int32_t            *block;     /* of each piece; -1: none */
-    int32_t            *first_born, *next_born; /* pieces by the node that makes them; at n_nodes: those before the step */
+    int32_t            *first_born, *next_born; /* pieces by the node that makes them; n_nodes: before the step */
     int32_t            *first_dead, *next_dead; /* by the node after which they go */
     double              now[CM_CATEGORIES], lacking;
     cm_memory_use      *use;       /* filled in the last step; NULL before it */

@@ -2,8 +2,9 @@
 /*
  * workspace_conv.c - what cuDNN's convolutions allocate while they run, with cudnn.benchmark on.
  *
- * The fastest algorithm is taken, whatever it allocates. Which one that is follows the sizes; what each allocates was
- * measured on an H200 (cuDNN 9.19, 522 calls at 32 images, tools/confirm_batch.py --workspaces); most are met within 1 %:
+ * The fastest algorithm is taken, whatever it allocates. Which one that is follows the sizes. What each allocates was
+ * measured on an H200 (cuDNN 9.19, 522 calls at 32 images, tools/confirm_batch.py --workspaces); most are met within
+ * 1 %:
  *
  *     layout     tensor cores want channels last: data that is not gets copies of input, output and filter;
  *                with fewer than 8 channels they are padded to 8
@@ -11,6 +12,7 @@
  *     FFT        forward in fp32, images that fill a power of two: two sets of spectra of input and filter
  *     FFT tiles  backward to the input in fp32: spectra of the filter and of one or two tiles of 32 x 32 of the images
  */
+#include <math.h>
 #include "graph/rule.h"
 #include "model/dispatch.h"
 #include "model/workspace.h"
@@ -60,8 +62,8 @@ static cm__temporary of_images(const conv *c, double per_image, double fixed)
 
 static double spectrum(double side) { return side * (side / 2 + 1) * COMPLEX; }
 
-/* The filters' spectra have to pay: by as many outputs for each of them. Known: 32 images of 28 x 28 do (measured call),
-   4 of 32 x 32 do not (U-Net's peak in fp32 at batch 4); the limit between is a guess. */
+/* The filters' spectra have to pay: by as many outputs for each of them. Known: 32 images of 28 x 28 do (measured
+   call), 4 of 32 x 32 do not (U-Net's peak in fp32 at batch 4); the limit between is a guess. */
 static double images_that_pay(const conv *c, double side)
 {
     return OUTPUTS_THAT_PAY * spectrum(side) / spectrum(32) / (c->h * c->w) / (c->n.c[1] > 0 ? c->n.c[1] : 1);
@@ -69,7 +71,7 @@ static double images_that_pay(const conv *c, double side)
 
 static cm__temporary winograd(const conv *c)
 {
-    double tiles = (double)(((int64_t)c->out_h + 3) / 4) * (double)(((int64_t)c->out_w + 3) / 4), tile = 36 * c->element;
+    double tiles = ceil(c->out_h / 4) * ceil(c->out_w / 4), tile = 36 * c->element;
     return of_images(c, tile * tiles * (c->c + c->k), tile * c->c * c->k);
 }
 

@@ -66,7 +66,8 @@ static void turn_tensors(cm__memory_request *a, int64_t to)
 static void turn_precision(cm__memory_request *a, int64_t to) { a->graph.train.precision = (cm_precision)to; }
 
 static const knob knobs[] = {
-    {"recompute", "activations are computed a second time", turn_recompute, CM_RECOMPUTE_SELECTIVE, CM_RECOMPUTE_FULL, 0},
+    {"recompute", "activations are computed a second time", turn_recompute, CM_RECOMPUTE_SELECTIVE,
+     CM_RECOMPUTE_FULL, 0},
     {"accumulate", "the same samples in several passes, each with its launches", turn_accumulate, 2, 1 << 20, 2},
     {"precision", "fewer bits: check that the training still converges", turn_precision, CM_PRECISION_AMP_BF16,
      CM_PRECISION_FP16, 0},
@@ -87,8 +88,8 @@ static bool applies(const cm__memory_report *r, const knob *k, int64_t to)
     if (k->turn == turn_recompute) return to > (int64_t)a->graph.train.recompute && !a->graph.train.inference;
     if (k->turn == turn_accumulate)
         return to <= r->batch && !a->options.plan.micro_batch && a->options.plan.accumulate <= 1;
-    bool alone = r->plan.devices == 1;
-    if (k->turn == turn_zero || k->turn == turn_tensors) return alone && cm_device_get_info(r->device)->style == CM_STYLE_KERNELS;
+    bool alone = r->plan.devices == 1 && cm_device_get_info(r->device)->style == CM_STYLE_KERNELS;
+    if (k->turn == turn_zero || k->turn == turn_tensors) return alone;
     bool half = a->graph.train.precision >= CM_PRECISION_BF16;
     bool mixed = a->graph.train.precision >= CM_PRECISION_AMP_BF16 && to <= CM_PRECISION_AMP_FP16;
     return !half && !mixed && cm_device_supports(r->device, (cm_precision)to);
@@ -113,7 +114,8 @@ static bool try_knob(cm__memory_report *r, const knob *k, int64_t to)
     check(r->ctx, cm_footprint_simulate(v.footprint, at_once(&plan, r->batch), &use, r->ctx->diag));
     if (!use.fits) return false;
     double more = matrix_work(v.step, r->batch) / matrix_work(r->step, r->batch) - 1;
-    const char *cost = k->turn == turn_recompute ? cm__format(r->ctx, "%s: %.0f %% more FLOP", k->cost, 100 * more) : k->cost;
+    const char *cost = k->cost;
+    if (k->turn == turn_recompute) cost = cm__format(r->ctx, "%s: %.0f %% more FLOP", k->cost, 100 * more);
     r->remedies[r->n_remedies++] = (cm__remedy){k->name, value_text(r->ctx, k, to), use.peak_bytes, cost};
     return true;
 }

@@ -34,9 +34,9 @@ static const char *plan_text(cm__ctx *ctx, const cm__memory_report *r)
 {
     const cm_plan *p = &r->plan;
     if (p->devices == 1 && p->accumulate == 1) return NULL;
-    return cm__format(ctx, "%d devices: tp %d, pp %d, dp %d, zero %d%s; %lld samples at once, %d times", p->devices, p->tp,
-                      p->pp, p->dp, p->zero, p->sequence_parallel ? ", sequence-parallel" : "", (long long)r->at_once,
-                      p->accumulate);
+    return cm__format(ctx, "%d devices: tp %d, pp %d, dp %d, zero %d%s; %lld samples at once, %d times", p->devices,
+                      p->tp, p->pp, p->dp, p->zero, p->sequence_parallel ? ", sequence-parallel" : "",
+                      (long long)r->at_once, p->accumulate);
 }
 
 static void heading(cm__ctx *ctx, const cm__memory_report *r, const char *command, FILE *out)
@@ -126,8 +126,8 @@ static void remedies(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
     for (int32_t i = 0; i < r->n_remedies; i++) {
         const cm__remedy *k = &r->remedies[i];
-        const char       *cells[] = {cm__format(ctx, "--%s %s", k->option, k->value), cm__cell_binary(ctx, k->peak_bytes),
-                                     k->cost};
+        const char       *cells[] = {cm__format(ctx, "--%s %s", k->option, k->value),
+                                     cm__cell_binary(ctx, k->peak_bytes), k->cost};
         cm__table_row(&table, cells);
     }
     putc('\n', out);

@@ -9,7 +9,10 @@
 #define FIXED 4 /* columns before the predictors' */
 
 static const char *number(cm__ctx *ctx, double value) { return isnan(value) ? "-" : cm__format(ctx, "%.6g", value); }
-static const char *percent(cm__ctx *ctx, double part) { return isnan(part) ? "-" : cm__format(ctx, "%.1f", 100 * part); }
+static const char *percent(cm__ctx *ctx, double part)
+{
+    return isnan(part) ? "-" : cm__format(ctx, "%.1f", 100 * part);
+}
 
 /* Counts are met or not: an equal sign marks those that are. Of other figures the error counts. */
 static const char *cell(cm__ctx *ctx, const cm_validation_row *r, int32_t p, bool counts)
@@ -30,7 +33,8 @@ static bool is_count(const cm_validation *v) { return strcmp(cm_validation_get_i
 static void rows(cm__ctx *ctx, const cm_validation *v, FILE *out)
 {
     bool       counts = is_count(v);
-    cm__column columns[FIXED + PREDICTORS_MAX] = {{"model", NULL, true}, {"device"}, {"run"}, {"measured", counts ? "" : "B"}};
+    cm__column columns[FIXED + PREDICTORS_MAX] = {
+        {"model", NULL, true}, {"device"}, {"run"}, {"measured", counts ? "" : "B"}};
     for (int32_t p = 0; p < shown(v); p++)
         columns[FIXED + p] = (cm__column){cm_validation_summary_of(v, p)->predictor, counts ? "" : "error %", false};
     cm__table table = cm__table_new(ctx, out, columns, FIXED + shown(v), false);

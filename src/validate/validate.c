@@ -102,7 +102,10 @@ static const json_t *load_set(cm__ctx *ctx, const char *id)
     cm__fail(ctx, CM_ERR_UNKNOWN, "no set of results '%.64s'; there are %s", id, known);
 }
 
-static const char *text_at(const json_t *object, const char *key) { return json_string_value(json_object_get(object, key)); }
+static const char *text_at(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
@@ -153,7 +156,8 @@ static const char *setting_text(const cm__case *c)
     static const char *const names[] = {"precision", "optimizer", "runtime"};
     const char              *text = "";
     for (int i = 0; i < 3; i++)
-        if (text_at(c->row, names[i])) text = cm__format(c->ctx, "%s%s%s", text, *text ? " " : "", text_at(c->row, names[i]));
+        if (text_at(c->row, names[i]))
+            text = cm__format(c->ctx, "%s%s%s", text, *text ? " " : "", text_at(c->row, names[i]));
     if (batch_of(c)) text = cm__format(c->ctx, "%s%sb%lld", text, *text ? " " : "", (long long)batch_of(c));
     long long seq = (long long)json_number_value(json_object_get(c->row, "seq"));
     return seq ? cm__format(c->ctx, "%s%ss%lld", text, *text ? " " : "", seq) : text;
@@ -168,7 +172,8 @@ static void run_row(cm_validation *v, const json_t *row)
     for (int32_t p = 0; p < v->n_summaries; p++)
         predicted[p] = predictor_named(v->ctx, text_at(json_array_get(predictors, (size_t)p), "name"))->predict(&c);
     v->rows[v->n_rows++] = (cm_validation_row){.model = text_at(row, "model"), .device = text_at(row, "device"),
-                                               .setting = setting_text(&c), .measured = json_number_value(json_object_get(row, "measured")),
+                                               .setting = setting_text(&c),
+                                               .measured = json_number_value(json_object_get(row, "measured")),
                                                .predicted = predicted};
 }
 
@@ -200,11 +205,12 @@ static void summarise(cm_validation *v, int32_t p)
     s->p90 = s->n ? errors[(int32_t)(0.9 * (s->n - 1) + 0.5)] : NAN;
 }
 
-/* ---- the public calls --------------------------------------------------------------------------------------------- */
+/* ---- the public calls -------------------------------------------------------------------------------------------- */
 
 static void describe(cm_validation *v)
 {
-    const json_t *source = json_object_get(v->set, "source"), *predictors = json_object_get(v->set, "predictors");
+    const json_t *source = json_object_get(v->set, "source");
+    const json_t *predictors = json_object_get(v->set, "predictors");
     v->info = (cm_validation_info){text_at(v->set, "id"), text_at(v->set, "title"), text_at(v->set, "metric"),
                                    text_at(source, "where")};
     v->n_summaries = (int32_t)json_array_size(predictors);
@@ -243,7 +249,11 @@ void cm_validation_free(cm_validation *validation)
 cm_validation_info cm_validation_get_info(const cm_validation *v) { return v->info; }
 int32_t            cm_validation_rows(const cm_validation *v) { return v->n_rows; }
 int32_t            cm_validation_summaries(const cm_validation *v) { return v->n_summaries; }
-int32_t cm_validation_notes(const cm_validation *v) { return (int32_t)json_array_size(json_object_get(v->set, "notes")); }
+
+int32_t cm_validation_notes(const cm_validation *v)
+{
+    return (int32_t)json_array_size(json_object_get(v->set, "notes"));
+}
 
 const cm_validation_row *cm_validation_get_row(const cm_validation *v, int32_t index)
 {
