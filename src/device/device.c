@@ -126,6 +126,15 @@ const cm_memory *cm_device_main_memory(const cm_device *device)
     return m;
 }
 
+cm_number cm_device_reserve(const cm_device *device, cm_runtime runtime, const char *what)
+{
+    const char *name = cm_runtime_name(runtime);
+    for (int32_t i = 0; name && i < device->n_reserve; i++)
+        if (strcmp(device->reserve[i].runtime, name) == 0 && strcmp(device->reserve[i].what, what) == 0)
+            return device->reserve[i].size_bytes;
+    return unknown;
+}
+
 /* ---- links, prices, fits ---------------------------------------------------------------------------------------- */
 
 /* "NUMBER_OF things, and the n-th of them": two functions per list. */
