@@ -88,17 +88,17 @@ class Backend:
 
     def __init__(self, name, available, synchronize, timer=WallTimer, dtypes=("fp32", "bf16", "fp16"), together=10,
                  start=_nothing, precision=_nothing, free=lambda: 8 << 30, title=None, versions=lambda: [],
-                 device=lambda: None, queued=True):
+                 device=lambda: None, queued=True, release=_nothing):
         self.name, self.available, self.synchronize, self.timer = name, available, synchronize, timer
         self.dtypes, self.together, self.start, self.precision = dtypes, together, start, precision
         self.free, self.title, self.versions, self.queued = free, title or (lambda: name), versions, queued
-        self.device = lambda: device() or torch.device(name)
+        self.device, self.release = lambda: device() or torch.device(name), release
 
 
 BACKENDS = {row.name: row for row in (
     Backend("cuda", lambda: _module("cuda"), lambda: torch.cuda.synchronize(), timer=KernelTimer,
             dtypes=("bf16", "fp16", "tf32", "fp32"), start=_cuda_start, precision=_cuda_precision, free=_cuda_free,
-            title=_cuda_name, versions=_cuda_versions),
+            title=_cuda_name, versions=_cuda_versions, release=lambda: torch.cuda.empty_cache()),
     Backend("cpu", lambda: True, _nothing, dtypes=("fp32", "bf16"), together=1, free=_host_free, title=_host_name,
             queued=False),
     Backend("hpu", lambda: _plugin("habana_frameworks.torch.core"), _hpu_wait),

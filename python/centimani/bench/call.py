@@ -51,6 +51,19 @@ def taped(function, wanted):
     return prepare
 
 
+def freshly_taped(function, targets, gradient):
+    """What to time of a backward call that spoils or copies its tape: `before` records it anew, untimed."""
+    tape = []
+
+    def run():
+        return torch.autograd.grad(tape.pop(), targets, gradient)
+
+    def before():
+        tape[:] = [function()]
+    run.before = before
+    return run
+
+
 def recorded(function, wanted):
     """prepare of a forward call as training runs it: with a tape, so that it keeps what backward needs."""
 

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from .call import Call, either, in_layout, straight
+from .call import Call, either, freshly_taped, in_layout, straight
 
 
 def _image_call(function):
@@ -69,10 +69,9 @@ def rnn(s, case, t):
     x = t.normal(s.seq, s.batch, s.input)
     if case.phase == "forward":
         return [x], lambda x: (lambda: run(x))
-    result = run(x.requires_grad_(True))
+    x.requires_grad_(True)
     gradient = t.normal(s.seq, s.batch, s.hidden * s.directions)
-    return [x, gradient], lambda x, gradient: (
-        lambda: torch.autograd.grad(result, [x, *parameters], gradient, retain_graph=True))
+    return [x, gradient], lambda x, gradient: freshly_taped(lambda: run(x), [x, *parameters], gradient)
 
 
 def rnn_work(s, case):

@@ -9,11 +9,6 @@ from .cases import split_dtype
 aten = torch.ops.aten
 
 
-def _cat(s, t):
-    half = max(s.inner // 2, 1)
-    return [t.uniform(s.outer, half), t.uniform(s.outer, max(s.inner - half, 1))]
-
-
 # function: (operands, what runs). Operand 1 is [outer, inner]; operand 2 is shaped by the variant's second word.
 FUNCTIONS = {
     "copy": (1, None), "fill": (1, lambda x: x.fill_(0.5)),
@@ -23,7 +18,7 @@ FUNCTIONS = {
     "silu": (1, F.silu), "sigmoid": (1, torch.sigmoid), "tanh": (1, torch.tanh), "exp": (1, torch.exp),
     "log": (1, torch.log), "sqrt": (1, torch.sqrt), "rsqrt": (1, torch.rsqrt), "erf": (1, torch.erf),
     "neg": (1, torch.neg), "scale": (1, lambda x: x * 0.125), "clip": (1, lambda x: torch.clamp(x, 0.6, 1.4)),
-    "hardswish": (1, F.hardswish), "dropout": (1, None), "cat": (1, lambda a, b: torch.cat([a, b], -1)),
+    "hardswish": (1, F.hardswish), "dropout": (1, None), "cat": (1, None),
     "relu_grad": (2, lambda g, x: aten.threshold_backward(g, x, 0)),
     "gelu_grad": (2, lambda g, x: aten.gelu_backward(g, x)),
     "gelu_tanh_grad": (2, lambda g, x: aten.gelu_backward(g, x, approximate="tanh")),
@@ -105,7 +100,11 @@ def _dropout_grad(s, shape, x, second, result, t):
 
 
 def _cat_call(s, shape, x, second, result, t):
-    return _cat(s, t), straight(lambda a, b: torch.cat([a, b], -1))
+    """The result is [outer, inner]; two halves of it are joined."""
+    halves = (max(s.inner // 2, 1), max(s.inner - s.inner // 2, 1))
+    if shape:
+        return [t.uniform(half, s.outer).t() for half in halves], straight(lambda a, b: torch.cat([a, b], -1))
+    return [t.uniform(s.outer, half) for half in halves], straight(lambda a, b: torch.cat([a, b], -1))
 
 
 SPECIAL = {"copy": _copy, "where": _where, "dropout": _dropout, "dropout_grad": _dropout_grad, "cat": _cat_call}

@@ -73,7 +73,7 @@ def _convs(dtype):
 
 def _attention(dtype):
     rows = [(max(1, tokens // length), length, length, heads, kv_heads, width, causal)
-            for tokens in (2048, 8192, 16384, 65536) for length in networks.LENGTHS
+            for tokens in (512, 2048, 8192, 16384, 65536) for length in networks.LENGTHS
             for heads, kv_heads, width in networks.HEADS for causal in (0, 1)]
     for phase in ("forward", "backward"):
         yield 0, _dims(rows, ("",), "attention", dtype, phase), 150

@@ -5,100 +5,84 @@ import time
 
 import torch
 
-LENGTH = 100  # operators in a chain: their launches stay well below what the queue holds
+from .calls_layers import OPTIMIZERS
+
+LENGTH = 80  # operators in a chain: their launches stay well below what the queue holds
 ROUNDS = 15
+IMAGE, ROWS = (2, 8, 4, 4), (4, 16)
 
 
-def _linear(device):
-    layer = torch.nn.Linear(16, 16).to(device)
-    return torch.randn(4, 16, device=device), layer
+def _times(x):
+    """A product with a tensor of its own, as gates and masks are."""
+    other = torch.randn(x.shape, device=x.device)
+    return lambda y: y * other
 
 
-def _conv(device):
-    layer = torch.nn.Conv2d(8, 8, 3, padding=1, bias=False).to(device)
-    return torch.randn(1, 8, 4, 4, device=device), layer
-
-
-def _norm(device):
-    layer = torch.nn.LayerNorm(16).to(device)
-    return torch.randn(4, 16, device=device), layer
-
-
-def _batch_norm(device):
-    layer = torch.nn.BatchNorm2d(8).to(device)
-    return torch.randn(2, 8, 4, 4, device=device), layer
-
-
-def _elementwise(device):
-    return torch.randn(64, device=device), torch.relu
-
-
-def _binary(device):
-    other = torch.randn(64, device=device)
-    return torch.randn(64, device=device), lambda x: x + other
-
-
-def _view(device):
-    return torch.randn(4, 16, device=device), lambda x: x.view(4, 16)
-
-
-KINDS = {"linear": _linear, "conv": _conv, "norm": _norm, "batch_norm": _batch_norm, "elementwise": _elementwise,
-         "binary": _binary, "view": _view}
+# kind: (shape, what makes one operator for it). Every operator of a chain has its own parameters, as in a network.
+KINDS = {
+    "linear": (ROWS, lambda x: torch.nn.Linear(16, 16).to(x.device)),
+    "conv": (IMAGE, lambda x: torch.nn.Conv2d(8, 8, 3, padding=1, bias=False).to(x.device)),
+    "norm": (ROWS, lambda x: torch.nn.LayerNorm(16).to(x.device)),
+    "batch_norm": (IMAGE, lambda x: torch.nn.BatchNorm2d(8).to(x.device)),
+    "elementwise": (ROWS, lambda x: torch.relu),
+    "binary": (ROWS, _times),
+    "view": (ROWS, lambda x: lambda y: y.view(4, 16)),
+}
 COMPUTING = [kind for kind in KINDS if kind != "view"]
 
 
-def _chain(step, x, length):
-    for _ in range(length):
-        x = step(x)
-    return x
-
-
 def _rounds(backend, one):
-    """Median of what `one` returns over rounds, the device idle before each."""
+    """Medians of what `one` returns over rounds, the device idle before each."""
     found = []
     for _ in range(ROUNDS + 3):
         backend.synchronize()
         found.append(one())
-    return statistics.median(found[3:])
+    return [statistics.median(column) for column in zip(*found[3:])]
 
 
-def _forward(backend, kind):
-    x, step = KINDS[kind](backend.device())
-    x.requires_grad_(True)
-
-    def one():
-        begin = time.perf_counter()
-        _chain(step, x, LENGTH)
-        return (time.perf_counter() - begin) / LENGTH
-    return _rounds(backend, one)
-
-
-def _backward(backend, kind):
-    x, step = KINDS[kind](backend.device())
-    x.requires_grad_(True)
+def _chain(backend, kind):
+    """Seconds per operator of a chain, forward with a tape and backward into fresh gradients."""
+    shape, make = KINDS[kind]
+    x = torch.randn(shape, device=backend.device(), requires_grad=True)
+    steps = [make(x) for _ in range(LENGTH)]
+    parameters = [p for step in steps if isinstance(step, torch.nn.Module) for p in step.parameters()]
 
     def one():
-        result = _chain(step, x, LENGTH)
-        seed = torch.ones_like(result)
+        for parameter in parameters:
+            parameter.grad = None
+        begin, y = time.perf_counter(), x
+        for step in steps:
+            y = step(y)
+        forward = time.perf_counter() - begin
+        seed = torch.ones_like(y)
         backend.synchronize()
         begin = time.perf_counter()
-        result.backward(seed)
-        return (time.perf_counter() - begin) / LENGTH
+        y.backward(seed)
+        return forward / LENGTH, (time.perf_counter() - begin) / LENGTH
     return _rounds(backend, one)
 
 
-def _update(backend, tensors):
-    device = backend.device()
-    parameters = [torch.nn.Parameter(torch.randn(16, device=device)) for _ in range(tensors)]
+def _update(backend, name, tensors):
+    parameters = [torch.nn.Parameter(torch.randn(16, device=backend.device())) for _ in range(tensors)]
     for parameter in parameters:
         parameter.grad = torch.randn_like(parameter)
-    optimizer = torch.optim.AdamW(parameters)
+    optimizer = OPTIMIZERS[name][0](parameters)
 
     def one():
         begin = time.perf_counter()
         optimizer.step()
-        return time.perf_counter() - begin
-    return _rounds(backend, one)
+        return (time.perf_counter() - begin,)
+    return _rounds(backend, one)[0]
+
+
+def _updates(backend, few=20, many=220):
+    """By optimizer: (seconds per tensor, seconds once a step)."""
+    found = {}
+    for name in OPTIMIZERS:
+        short, long = _update(backend, name, few), _update(backend, name, many)
+        each = max((long - short) / (many - few), 0.0)
+        found[name] = each, max(short - few * each, 0.0)
+    return found
 
 
 def _launch(backend):
@@ -108,21 +92,20 @@ def _launch(backend):
         return {}
     x = torch.randn(64, device=backend.device())
     with Session(host=True) as session:
-        _chain(torch.relu, x, 4 * LENGTH)
+        for _ in range(4 * LENGTH):
+            torch.relu(x)
     calls = [seconds for name, seconds in session.events if "LaunchKernel" in name]
     return {"launch": statistics.median(calls)} if calls else {}
 
 
 def measure(backend):
-    """{what: seconds}: the medians, then the same by kind of operator."""
-    forward = {kind: _forward(backend, kind) for kind in KINDS}
-    backward = {kind: _backward(backend, kind) for kind in KINDS}
-    few, many = 20, 220
-    short, long = _update(backend, few), _update(backend, many)
-    per_tensor = max((long - short) / (many - few), 0.0)
-    times = {"forward-op": statistics.median(forward[kind] for kind in COMPUTING),
-             "backward-op": statistics.median(backward[kind] for kind in COMPUTING),
-             "update-op": per_tensor, "step": max(short - few * per_tensor, 0.0), **_launch(backend)}
-    times.update({f"forward-op:{kind}": seconds for kind, seconds in forward.items()})
-    times.update({f"backward-op:{kind}": seconds for kind, seconds in backward.items()})
+    """{what: seconds}: the medians, then the same by kind of operator and by optimizer."""
+    chains, updates = {kind: _chain(backend, kind) for kind in KINDS}, _updates(backend)
+    times = {"forward-op": statistics.median(chains[kind][0] for kind in COMPUTING),
+             "backward-op": statistics.median(chains[kind][1] for kind in COMPUTING),
+             "update-op": updates["adamw"][0], "step": updates["adamw"][1], **_launch(backend)}
+    for index, what in enumerate(("forward-op", "backward-op")):
+        times.update({f"{what}:{kind}": both[index] for kind, both in chains.items()})
+    for index, what in enumerate(("update-op", "step")):
+        times.update({f"{what}:{name}": both[index] for name, both in updates.items()})
     return {what: seconds for what, seconds in times.items() if seconds > 0}

@@ -13,6 +13,11 @@ class SessionLost(RuntimeError):
     """The profiler did not hand back what was launched; the calls of the session have no times."""
 
 
+def _before(item):
+    """What has to be done, untimed, before a call can be made (again)."""
+    return getattr(item.run, "before", None) or (lambda: None)
+
+
 class WallTimer:
     """Median time of a call between two waits; one kernel each, as nothing better is known."""
 
@@ -33,7 +38,9 @@ class WallTimer:
             return error
 
     def _sample(self, item):
-        wait, count = self.backend.synchronize, self.backend.together
+        wait, count = self.backend.synchronize, 1 if hasattr(item.run, "before") else self.backend.together
+        _before(item)()
+        wait()
         begin = time.perf_counter()
         results = [item.run() for _ in range(count)]
         wait()
@@ -85,23 +92,23 @@ class Session:
 class KernelTimer:
     """The sum of the kernels' durations of a call. Calls are told apart by a marker kernel before each."""
 
-    HEAT_EVERY_S, HEAT_FOR_S = 0.25, 0.06  # a training step keeps the device near its power limit
+    HEAT_FIRST_S, HEAT_EVERY_S, HEAT_FOR_S = 0.2, 0.25, 0.06  # a training step keeps the device near its power limit
     SIDE = 8192
 
     def __init__(self, backend):
         self.flag = torch.ones(1, dtype=torch.int16, device="cuda")  # no call of a network fills int16
         left = torch.randn(self.SIDE, self.SIDE, device="cuda").to(torch.bfloat16)
         self.hot, self.backend, self.heated = (left, left.flip(0), torch.empty_like(left)), backend, 0.0
-        self.heat_s = 2 * self.SIDE ** 3 / 5e14
-        torch.mm(self.hot[0], self.hot[1], out=self.hot[2])
-        torch.cuda.synchronize()
-        begin = time.perf_counter()
-        for _ in range(10):
-            torch.mm(self.hot[0], self.hot[1], out=self.hot[2])
-        torch.cuda.synchronize()
-        self.heat_s = (time.perf_counter() - begin) / 10
-        self.labels = []
+        self.heat_s, self.labels = self._heat_once(), []
         self.marker = self._marker_name()
+
+    def _heat_once(self):
+        for count in (1, 10):
+            begin = time.perf_counter()
+            for _ in range(count):
+                torch.mm(self.hot[0], self.hot[1], out=self.hot[2])
+            torch.cuda.synchronize()
+        return (time.perf_counter() - begin) / 10
 
     def _marker_name(self):
         with Session() as session:
@@ -134,7 +141,7 @@ class KernelTimer:
     def _session(self, items):
         self.labels, errors = [], {}
         with Session() as session:
-            self.heat(self.HEAT_FOR_S)
+            self.heat(self.HEAT_FIRST_S)
             for index, item in enumerate(items):
                 try:
                     self._repeat(index, item)
@@ -148,11 +155,14 @@ class KernelTimer:
         if time.perf_counter() - self.heated > self.HEAT_EVERY_S:
             self.heat(self.HEAT_FOR_S)
         self.backend.precision(item.dtype)
+        before = _before(item)
+        before()
         item.run()  # brings the operands back into the cache
         for _ in range(item.repeats):
+            before()
             self._mark(index)
             item.run()
-        self._mark(None)
+            self._mark(None)
 
     def _cut(self, events):
         """Durations by call and repetition: {index: [[seconds of each kernel], ...]}."""
