@@ -5,7 +5,7 @@ import sys
 
 COMMANDS = {
     "bench": ("centimani.bench.cli:main", "time what eager PyTorch launches on a device and write a profile"),
-    "capture": ("centimani.capture:main", "write the calls of a network's training step"),
+    "capture": ("centimani.command:main", "record one training step of a PyTorch model: FILE.py:build -> model.cmt.json"),
 }
 
 

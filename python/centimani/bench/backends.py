@@ -2,6 +2,7 @@
 """backends.py - the devices PyTorch drives: whether one is there, how to wait for it, how to time on it."""
 import importlib
 import os
+import platform
 import warnings
 
 import torch
@@ -55,9 +56,9 @@ def _host_name():
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             names = [line.split(":", 1)[1].strip() for line in file if line.startswith(("model name", "Model"))]
-        return names[0] if names else "CPU"
     except OSError:
-        return "CPU"
+        names = []
+    return names[0] if names else f"{platform.machine()} CPU"
 
 
 def _host_free():

@@ -90,7 +90,7 @@ class Harness:
         need = 2 * elements * width
         if need > SHARE_OF_FREE * free:
             raise Skipped("needs more than 60 % of the free memory")
-        expected = flop / self._rate(split_dtype(case.dtype)[0][0])
+        expected = max(flop / self._rate(split_dtype(case.dtype)[0][0]), elements * width / self._bandwidth())
         if expected > self.longest_s:
             raise Skipped(f"would take longer than {self.longest_s:g} s a call (--longest)")
         return need
@@ -101,13 +101,22 @@ class Harness:
             side = 2048 if self.backend.queued else 384
             a = torch.ones(side, side, device=self.device, dtype=TORCH_DTYPES[dtype])
             self.backend.precision(dtype)
-            for _ in range(2):
-                begin = time.perf_counter()
-                result = torch.mm(a, a)
-                self.backend.synchronize()
-                self.rates[dtype] = 2 * side ** 3 / (time.perf_counter() - begin)
-            del result
+            self.rates[dtype] = 2 * side ** 3 / min(self._seconds(lambda: torch.mm(a, a)) for _ in range(3))
         return self.rates[dtype]
+
+    def _bandwidth(self):
+        if None not in self.rates:
+            source = torch.ones(1 << 24, device=self.device)
+            self.rates[None] = 2 * 4 * source.numel() / min(self._seconds(source.clone) for _ in range(3))
+        return self.rates[None]
+
+    def _seconds(self, run):
+        self.backend.synchronize()
+        begin = time.perf_counter()
+        result = run()
+        self.backend.synchronize()
+        del result
+        return max(time.perf_counter() - begin, 1e-7)
 
     def _prepare(self, case):
         call, first = CALLS[case.op], split_dtype(case.dtype)[0][0]
@@ -124,12 +133,7 @@ class Harness:
         self._verify(case, call, result, operands, prepare)
         del result
         before()
-        self.backend.synchronize()
-        begin = time.perf_counter()
-        result = run()
-        self.backend.synchronize()
-        once = max(time.perf_counter() - begin, 1e-7)
-        return Ready(case, run, max(FEWEST, min(MOST, int(REPEAT_FOR_S / once))), first)
+        return Ready(case, run, max(FEWEST, min(MOST, int(REPEAT_FOR_S / self._seconds(run)))), first)
 
     def _verify(self, case, call, result, operands, prepare):
         flop, elements, _ = work_of(case)

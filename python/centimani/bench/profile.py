@@ -76,8 +76,7 @@ class Profile:
 
     def _table(self, key, rows):
         op, phase, variant, dtype = key
-        named = {"variant": variant} if variant else {}
-        return {"runtime": RUNTIME, "op": op, "pass": phase, **named, "dtype": dtype, "dims": list(CALLS[op].dims),
+        return {"runtime": RUNTIME, "op": op, "pass": phase, "variant": variant, "dtype": dtype, "dims": list(CALLS[op].dims),
                 "kind": "measured", "source": SOURCE, "date": self.month,
                 "rows": [[*sizes, *found] for sizes, found in sorted(rows.items())]}
 
