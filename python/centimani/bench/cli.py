@@ -21,6 +21,7 @@ def _options(words):
     parser.add_argument("--dtypes", metavar="LIST", help="only these, as bf16,fp32")
     parser.add_argument("--ops", metavar="LIST", help="only these, as gemm,conv; 'host' is the host times")
     parser.add_argument("-o", "--output", metavar="FILE", default="profile.json", help="the profile (default: profile.json)")
+    parser.add_argument("--base", metavar="ID", help="the device profile that the tables are to be added to, as nvidia-h200")
     parser.add_argument("--resume", action="store_true", help="go on with FILE: skip what it holds")
     parser.add_argument("--longest", type=float, default=0.2, metavar="SECONDS", help="skip calls expected to last longer")
     parser.add_argument("--list", action="store_true", help="count the cases by op and leave")
@@ -41,8 +42,11 @@ def _cases(options, calls, dtypes):
     ops = _among(options.ops, [*calls, "host"], "op")
     wanted = _among(options.dtypes, dtypes, "dtype of this device")
     listed = read(options.cases, calls) if options.cases else grids.cases()
-    plain = [case for case in listed if case.op in ops]
-    return [case for case in plain if set(case.dtype.replace(">", "+").split("+")) <= set(wanted)], ops
+    chosen = [case for case in listed if case.op in ops]
+    chosen = [case for case in chosen if set(case.dtype.replace(">", "+").split("+")) <= set(wanted)]
+    if options.cases and len(chosen) < len(listed):
+        sys.stderr.write(f"{len(listed) - len(chosen)} of {len(listed)} cases are of other ops or dtypes\n")
+    return chosen, ops
 
 
 def _list(cases):
@@ -107,7 +111,7 @@ def _interrupt(*_):
 def _run(options, backend, cases, ops, command):
     from .harness import Harness
     from .profile import Profile
-    profile = Profile(options.output, backend, command)
+    profile = Profile(options.output, backend, command, options.base)
     if os.path.exists(options.output) and not options.resume:
         raise BadCase(f"{options.output} exists; --resume goes on with it, -o names another")
     if options.resume:

@@ -12,7 +12,6 @@ from .calls import CALLS
 from .cases import BadCase, Case
 
 RUNTIME, SOURCE = "torch-eager", "bench"
-VENDORS = (("nvidia", "NVIDIA"), ("amd", "AMD"), ("radeon", "AMD"), ("intel", "Intel"), ("gaudi", "Intel"), ("apple", "Apple"))
 CLASSES = {"cuda": "gpu", "cpu": "cpu", "hpu": "hpu", "xla": "tpu", "xpu": "gpu", "mps": "gpu"}
 
 
@@ -20,23 +19,22 @@ def rounded(seconds):
     return float(f"{seconds:.4g}")
 
 
-def identity(backend):
-    """id, name, vendor and class of the device in the machine."""
+def identity(backend, base):
+    """Who the profile is of. Timings alone make no device: they add to a base, or are abstract until something builds on them."""
     name = backend.title()
     slug = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or backend.name
-    found = {"id": slug, "name": name, "class": CLASSES[backend.name]}
-    vendor = next((vendor for word, vendor in VENDORS if word in name.lower()), None)
-    return {**found, **({"vendor": vendor} if vendor else {})}
+    found = {"id": f"{slug}-pytorch", "name": f"{name}, PyTorch"}
+    return {**found, **({"base": base} if base else {"abstract": True, "class": CLASSES[backend.name]})}
 
 
 class Profile:
     """Rows by (op, pass, variant, dtype); write() replaces the file in one move."""
 
-    def __init__(self, path, backend, command):
+    def __init__(self, path, backend, command, base=None):
         today = datetime.date.today()
         versions = ", ".join([f"PyTorch {torch.__version__}", *backend.versions(), f"Python {sys.version.split()[0]}"])
-        self.path, self.month, self.head = path, today.strftime("%Y-%m"), identity(backend)
-        self.sources = {SOURCE: {"title": f"Centimani benchmark of PyTorch calls on {self.head['name']}; {versions}",
+        self.path, self.month, self.head = path, today.strftime("%Y-%m"), identity(backend, base)
+        self.sources = {SOURCE: {"title": f"Centimani benchmark of PyTorch calls on {backend.title()}; {versions}",
                                  "where": command, "date": today.isoformat()}}
         self.tables, self.host = {}, []
 
