@@ -36,7 +36,7 @@ def _cuda_free():
 
 
 def _cuda_start():
-    os.environ.setdefault("TEARDOWN_CUPTI", "0")  # sessions follow each other; setting CUPTI up again takes longer than one
+    os.environ.setdefault("TEARDOWN_CUPTI", "0")  # to set CUPTI up again takes longer than a session
     torch.backends.cudnn.benchmark = True
     torch.cuda.init()
 

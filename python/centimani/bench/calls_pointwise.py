@@ -65,7 +65,8 @@ def elementwise(s, case, t):
     name, _, shape = case.variant.partition(":")
     shape = ":" + shape if shape else ""
     first, second, result = _dtypes(case)
-    x = t.uniform(s.inner, s.outer, dtype=first).t() if shape == ":strided" else t.uniform(s.outer, s.inner, dtype=first)
+    strided = shape == ":strided"
+    x = t.uniform(s.inner, s.outer, dtype=first).t() if strided else t.uniform(s.outer, s.inner, dtype=first)
     special = SPECIAL.get(name)
     if special:
         return special(s, shape, x, second, result, t)

@@ -33,7 +33,8 @@ def check(case, calls):
     if case.phase not in call.phases:
         raise BadCase(f"{case.op} has no pass '{case.phase}'; it has: {', '.join(call.phases)}")
     if case.variant not in call.variants:
-        raise BadCase(f"{case.op} has no variant '{case.variant}'; it has: {', '.join(v or '(none)' for v in call.variants)}")
+        known = ", ".join(variant or "(none)" for variant in call.variants)
+        raise BadCase(f"{case.op} has no variant '{case.variant}'; it has: {known}")
     operands, result = split_dtype(case.dtype)
     for name in operands + [result]:
         if name not in DTYPES:
@@ -56,7 +57,7 @@ def _of_table(table, where, calls):
     for number, row in enumerate(table["rows"]):
         if not isinstance(row, list):
             raise BadCase(f"{where}, row {number} is no array")
-        case = Case(table.get("op"), table.get("pass", "forward"), table.get("variant") or "", table.get("dtype"), tuple(row))
+        case = Case(table.get("op"), table.get("pass"), table.get("variant", ""), table.get("dtype"), tuple(row))
         if not all(isinstance(word, str) for word in case[:4]):
             raise BadCase(f"{where}: op, pass, variant and dtype are texts")
         try:

@@ -13,19 +13,23 @@ from .cases import BadCase, label, parse, read
 
 
 def _options(words):
-    parser = argparse.ArgumentParser(prog="python -m centimani bench", description="Time what eager PyTorch launches, call by "
-                                     "call, and write the kernel tables and host times of a device profile.")
+    parser = argparse.ArgumentParser(
+        prog="python -m centimani bench", description="Time what eager PyTorch launches, call by call, and write the "
+        "kernel tables and host times of a device profile.")
     parser.add_argument("--device", default="cuda", help="cuda, cpu, hpu, xla, xpu or mps (default: cuda)")
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="stop measuring after this time")
     parser.add_argument("--cases", metavar="FILE", help="measure the cases of this file, in its order")
     parser.add_argument("--dtypes", metavar="LIST", help="only these, as bf16,fp32")
     parser.add_argument("--ops", metavar="LIST", help="only these, as gemm,conv; 'host' is the host times")
-    parser.add_argument("-o", "--output", metavar="FILE", default="profile.json", help="the profile (default: profile.json)")
-    parser.add_argument("--base", metavar="ID", help="the device profile that the tables are to be added to, as nvidia-h200")
+    parser.add_argument("-o", "--output", metavar="FILE", default="profile.json",
+                        help="the profile (default: profile.json)")
+    parser.add_argument("--base", metavar="ID", help="the profile that the tables are added to, as nvidia-h200")
     parser.add_argument("--resume", action="store_true", help="go on with FILE: skip what it holds")
-    parser.add_argument("--longest", type=float, default=0.2, metavar="SECONDS", help="skip calls expected to last longer")
+    parser.add_argument("--longest", type=float, default=0.2, metavar="SECONDS",
+                        help="skip calls expected to last longer (default: 0.2)")
     parser.add_argument("--list", action="store_true", help="count the cases by op and leave")
-    parser.add_argument("--case", metavar="TEXT", help="time one, as 'gemm forward nt bf16 1,4096,4096,1024', and print it")
+    parser.add_argument("--case", metavar="TEXT",
+                        help="time one, as 'gemm forward nt bf16 1,4096,4096,1024', and print it")
     return parser.parse_args(words)
 
 
@@ -69,8 +73,9 @@ def _one(options, backend, calls):
         raise BadCase(f"{text}: {reason}")
     seconds, kernels = profile.tables[case[:4]][case.sizes]
     flop, elements, width = work_of(case)
-    print(f"{label(case)}: {seconds * 1e6:.4g} us, {kernels} kernel{'s' * (kernels != 1)}, {flop / seconds / 1e12:.4g} TFLOP/s, "
-          f"{elements * width / seconds / 1e9:.4g} GB/s, {harness.sampler.checked} checked")
+    print(f"{label(case)}: {seconds * 1e6:.4g} us, {kernels} kernel{'s' * (kernels != 1)}, "
+          f"{flop / seconds / 1e12:.4g} TFLOP/s, {elements * width / seconds / 1e9:.4g} GB/s, "
+          f"{'result checked' if harness.sampler.checked else 'result not checked'}")
     return 0
 
 
@@ -86,8 +91,9 @@ def _report(harness, profile, total, host_failed):
         sys.stderr.write(f"wrong: {text}: {reason}\n")
     if host_failed:
         sys.stderr.write(f"failed: host times: {host_failed}\n")
-    sys.stderr.write(f"{profile.path}: {profile.rows()} rows in {len(profile.tables)} tables, {len(profile.host)} host times; "
-                     f"{harness.done} of {total} cases reached, {len(harness.skipped)} skipped, {len(harness.failed)} failed\n")
+    sys.stderr.write(f"{profile.path}: {profile.rows()} rows in {len(profile.tables)} tables, {len(profile.host)} host "
+                     f"times; {harness.done} of {total} cases reached, {len(harness.skipped)} skipped, "
+                     f"{len(harness.failed)} failed\n")
     print(f"#wrong {len(harness.wrong)} of {harness.sampler.checked} checked")
 
 

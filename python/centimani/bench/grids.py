@@ -107,14 +107,16 @@ def _norms(dtype):
 
 def _pairs(most):
     """[outer, inner] of 1e3 to 1e9 elements, and odd ones that no vector width divides."""
-    plain = [(2 ** (power // 2 + power % 2), 2 ** (power // 2)) for power in range(10, 31) if 2 ** power <= most]
-    networks_own = [(r, c) for r in (128, 512, 2048, 8192, 32768) for c in (768, 3072, 4096, 11008, 50257)]
-    return plain + [pair for pair in networks_own if pair[0] * pair[1] <= most] + [(77, 197), (1000, 1001), (3, 333), (12608, 197)]
+    pairs = [(2 ** (power // 2 + power % 2), 2 ** (power // 2)) for power in range(10, 31)]
+    pairs += [(r, c) for r in (128, 512, 2048, 8192, 32768) for c in (768, 3072, 4096, 11008, 50257)]
+    pairs += [(77, 197), (1000, 1001), (3, 333), (12608, 197)]
+    return [pair for pair in pairs if pair[0] * pair[1] <= most]
 
 
 COMMON = ("copy", "add", "mul", "relu", "gelu", "silu", "dropout", "scale", "relu_grad", "gelu_grad", "fill", "cat")
-RARER = ("sub", "div", "pow", "where", "gelu_tanh", "sigmoid", "tanh", "exp", "log", "sqrt", "rsqrt", "erf", "neg", "clip",
-         "hardswish", "gelu_tanh_grad", "silu_grad", "sigmoid_grad", "tanh_grad", "dropout_grad", "hardswish_grad")
+RARER = ("sub", "div", "pow", "where", "gelu_tanh", "sigmoid", "tanh", "exp", "log", "sqrt", "rsqrt", "erf", "neg",
+         "clip", "hardswish", "gelu_tanh_grad", "silu_grad", "sigmoid_grad", "tanh_grad", "dropout_grad",
+         "hardswish_grad")
 SHAPED = tuple(name + shape for name in ("add", "mul", "sub", "div", "where") for shape in (":row", ":col", ":strided"))
 CASTS = ("fp32>bf16", "bf16>fp32", "fp32>fp16", "fp16>fp32")
 MIXED = ("bf16+fp32>fp32", "fp32+bf16>fp32", "fp16+fp32>fp32", "bf16+fp32>bf16")
@@ -139,23 +141,26 @@ def _casts():
 
 
 def _layers(dtype):
-    pools = [(n, c, h, h, window, stride, pad) for n in (1, 8, 32, 128, 256) for c, h, window, stride, pad in networks.POOLS]
+    pools = [(n, c, h, h, window, stride, pad) for n in (1, 8, 32, 128, 256)
+             for c, h, window, stride, pad in networks.POOLS]
     resizes = [(n, c, h, h, 2 * h, 2 * h) for n in (1, 8, 32) for c in (64, 256, 512) for h in (7, 16, 32, 64, 128)
                if n * c * h * h <= 2 ** 26]
-    tables = [(tokens, vocab, width) for tokens in (512, 2048, 8192, 32768) for vocab in (2, 512) + networks.VOCABULARIES
-              for width in (768, 1024, 2048, 4096)]
+    tables = [(tokens, vocab, width) for tokens in (512, 2048, 8192, 32768)
+              for vocab in (2, 512) + networks.VOCABULARIES for width in (768, 1024, 2048, 4096)]
     cells = [(n, seq, hidden, hidden, layers, directions) for n in (16, 64, 256) for seq in (32, 128, 512)
              for hidden in (128, 512, 1024) for layers in (1, 2) for directions in (1, 2)]
+    pooling, resizing = ([f"{kind}:{layout}" for kind in kinds for layout in ("nchw", "nhwc")]
+                         for kinds in (("max", "avg"), ("nearest", "bilinear")))
     for phase in ("forward", "backward"):
-        yield 0, _dims(pools, ("max:nchw", "max:nhwc", "avg:nchw", "avg:nhwc"), "pool", dtype, phase), 28
-        yield 1, _dims(resizes, ("nearest:nchw", "nearest:nhwc", "bilinear:nchw", "bilinear:nhwc"), "resize", dtype, phase), 16
+        yield 0, _dims(pools, pooling, "pool", dtype, phase), 28
+        yield 1, _dims(resizes, resizing, "resize", dtype, phase), 16
         yield 0, _dims(tables, ("",), "embedding", dtype, phase), 22
         yield 1, _dims(cells, ("lstm", "gru", "rnn"), "rnn", dtype, phase), 12
 
 
 def _updates(dtype):
     rows = [(tensors, elements) for tensors in (1, 8, 16, 62, 161, 200, 300, 500, 1000)
-            for elements in (10 ** 4, 10 ** 6, 5 * 10 ** 6, 25 * 10 ** 6, 10 ** 8, 35 * 10 ** 7, 10 ** 9) if elements > tensors]
+            for elements in (10 ** 4, 10 ** 6, 5 * 10 ** 6, 25 * 10 ** 6, 10 ** 8, 35 * 10 ** 7, 10 ** 9)]
     yield 0, _dims(rows, ("sgd", "momentum", "adam", "adamw"), "optimizer", dtype, "update"), 90
 
 

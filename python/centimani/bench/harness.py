@@ -173,6 +173,7 @@ class Harness:
         self.said = now
         rate = self.done / max(now - begin, 1e-9)
         left = "" if self.deadline is None else f", {max(0, self.deadline - now):.0f} s of budget left"
-        sys.stderr.write(f"{self.done}/{total} cases, {rate:.1f} a second, about {(total - self.done) / rate:.0f} s to go"
-                         f"{left}, {len(self.skipped)} skipped, {len(self.failed)} failed, {len(self.wrong)} wrong\n")
+        sys.stderr.write(f"{self.done}/{total} cases, {rate:.1f} a second, about {(total - self.done) / rate:.0f} s "
+                         f"to go{left}, {len(self.skipped)} skipped, {len(self.failed)} failed, "
+                         f"{len(self.wrong)} wrong\n")
         sys.stderr.flush()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""host.py - what the thread that feeds the device spends: per operator forward, backward and in the update, per launch."""
+"""host.py - what the thread that feeds the device spends: per operator of each pass, per launch, per step."""
 import statistics
 import time
 

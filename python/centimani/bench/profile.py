@@ -20,7 +20,7 @@ def rounded(seconds):
 
 
 def identity(backend, base):
-    """Who the profile is of. Timings alone make no device: they add to a base, or are abstract until something builds on them."""
+    """Who the profile is of. Timings alone make no device: they add to a base, or are abstract."""
     name = backend.title()
     slug = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or backend.name
     found = {"id": f"{slug}-pytorch", "name": f"{name}, PyTorch"}
@@ -64,8 +64,8 @@ class Profile:
             for table in old.get("kernels", []):
                 width = len(CALLS[table["op"]].dims)
                 for row in table["rows"]:
-                    case = Case(table["op"], table["pass"], table.get("variant", ""), table["dtype"], tuple(row[:width]))
-                    self.add(case, row[width], row[width + 1])
+                    key = (table["op"], table["pass"], table.get("variant", ""), table["dtype"])
+                    self.add(Case(*key, tuple(row[:width])), row[width], row[width + 1])
             self.host = old.get("host", [])
         except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             if isinstance(error, BadCase):
@@ -74,8 +74,8 @@ class Profile:
 
     def _table(self, key, rows):
         op, phase, variant, dtype = key
-        return {"runtime": RUNTIME, "op": op, "pass": phase, "variant": variant, "dtype": dtype, "dims": list(CALLS[op].dims),
-                "kind": "measured", "source": SOURCE, "date": self.month,
+        return {"runtime": RUNTIME, "op": op, "pass": phase, "variant": variant, "dtype": dtype,
+                "dims": list(CALLS[op].dims), "kind": "measured", "source": SOURCE, "date": self.month,
                 "rows": [[*sizes, *found] for sizes, found in sorted(rows.items())]}
 
     def text(self):

@@ -49,15 +49,15 @@ class WallTimer:
         return elapsed / count
 
 
-DEVICE_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
+NO_WORK = ("gpu_user_annotation", "cuda_sync", "cuda_profiler_range", "overhead")
 
 
 def _of_device(event):
-    """Whether a raw event is work of the device (newer releases say so, older list nothing else there)."""
+    """Whether a raw event is work of the device: a kernel, a copy, a fill (older releases list nothing else there)."""
     if "CPU" in str(event.device_type()):
         return False
     kind = event.activity_type() if hasattr(event, "activity_type") else None
-    return not isinstance(kind, str) or kind in DEVICE_WORK
+    return kind not in NO_WORK
 
 
 def _times(event):
@@ -116,8 +116,8 @@ class KernelTimer:
                 self._mark(None)
         names = collections.Counter(name for name, _ in session.events)
         if not names or names.most_common(1)[0][1] != 8:
-            raise SystemExit("centimani bench: the profiler shows no kernels (CUPTI missing, in use, or not permitted); "
-                             "without their durations nothing can be timed")
+            raise SystemExit("centimani bench: the profiler shows no kernels (CUPTI missing, in use, or not "
+                             "permitted); without their durations nothing can be timed")
         return names.most_common(1)[0][0]
 
     def _mark(self, label):

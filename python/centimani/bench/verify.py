@@ -18,7 +18,8 @@ class Sampler:
         self.seen, self.checked = {}, 0
 
     def wants(self, case, call, flop, elements):
-        if not call.checked or case.variant.partition(":")[0] in UNCHECKED or flop > MOST_FLOP or elements > MOST_ELEMENTS:
+        random = case.variant.partition(":")[0] in UNCHECKED
+        if not call.checked or random or flop > MOST_FLOP or elements > MOST_ELEMENTS:
             return False
         table = case[:4]
         self.seen[table] = self.seen.get(table, 0) + 1
