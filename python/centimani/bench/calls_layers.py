@@ -99,9 +99,9 @@ def tensor_sizes(tensors, elements):
     small = max(1, min(1024, elements // (8 * tensors)))
     matrices = (tensors + 1) // 2
     weights = [(1, 2, 4, 16)[index % 4] for index in range(matrices)]
-    rest = elements - small * (tensors - matrices)
-    sizes = [max(1, rest * weight // sum(weights)) for weight in weights]
-    sizes[-1] += rest - sum(sizes)
+    rest = elements - small * (tensors - matrices) - matrices
+    sizes = [1 + rest * weight // sum(weights) for weight in weights]
+    sizes[0] += rest + matrices - sum(sizes)
     return sizes + [small] * (tensors - matrices)
 
 

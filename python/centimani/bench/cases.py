@@ -50,18 +50,17 @@ def check(case, calls):
 def _of_table(table, where, calls):
     if not isinstance(table, dict) or not isinstance(table.get("rows"), list):
         raise BadCase(f"{where} is no object with 'op', 'pass', 'dtype', 'dims' and 'rows'")
-    call = calls.get(table.get("op"))
-    dims = table.get("dims")
-    if call and dims is not None and list(dims) != list(call.dims):
-        raise BadCase(f"{where}: dims of {table['op']} are {list(call.dims)}, not {dims}")
+    key = (table.get("op"), table.get("pass"), table.get("variant", ""), table.get("dtype"))
+    if not all(isinstance(word, str) for word in key):
+        raise BadCase(f"{where}: op, pass, variant and dtype are texts")
+    call = calls.get(key[0])
+    if call and table.get("dims", list(call.dims)) != list(call.dims):
+        raise BadCase(f"{where}: dims of {key[0]} are {list(call.dims)}, not {table['dims']}")
     for number, row in enumerate(table["rows"]):
         if not isinstance(row, list):
             raise BadCase(f"{where}, row {number} is no array")
-        case = Case(table.get("op"), table.get("pass"), table.get("variant", ""), table.get("dtype"), tuple(row))
-        if not all(isinstance(word, str) for word in case[:4]):
-            raise BadCase(f"{where}: op, pass, variant and dtype are texts")
         try:
-            yield check(case, calls)
+            yield check(Case(*key, tuple(row)), calls)
         except BadCase as bad:
             raise BadCase(f"{where}, row {number}: {bad}") from None
 

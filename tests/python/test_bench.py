@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_bench.py - PROGRAM: the benchmark of PyTorch calls, on the processor, as TAP."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import types
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "python"
+sys.path.insert(0, str(PACKAGE))
+sys.dont_write_bytecode = True
+try:
+    import torch
+except ImportError:
+    print("1..0 # SKIP PyTorch is not installed (Debian: python3-torch)")
+    sys.exit(0)
+
+from centimani.bench import backends, cases, grids, harness, profile, timers, verify  # noqa: E402
+from centimani.bench.calls import CALLS  # noqa: E402
+from centimani.bench.calls_layers import tensor_sizes  # noqa: E402
+
+PROGRAM = sys.argv[1] if len(sys.argv) > 1 else None
+# Small enough for a second, odd enough to mix up rows and columns.
+SMALL = {
+    "gemm": [(1, 33, 17, 29), (3, 8, 9, 10)],
+    "conv": [(2, 8, 12, 9, 11, 3, 3, 2, 1, 1, 1, 1, 1, 1), (2, 8, 8, 9, 9, 3, 3, 1, 1, 1, 1, 1, 1, 8)],
+    "conv3d": [(1, 4, 4, 6, 7, 8, 3, 3, 3, 1, 1, 1, 1)], "attention": [(2, 16, 16, 4, 4, 8, 0), (2, 16, 16, 4, 2, 8, 1)],
+    "batch_norm": [(4, 8, 49)], "layer_norm": [(33, 64)], "rms_norm": [(33, 64)], "group_norm": [(4, 8, 49, 4)],
+    "softmax": [(33, 65)], "cross_entropy": [(33, 65)], "elementwise": [(33, 64)], "reduce": [(7, 8, 9), (1, 1000, 1)],
+    "pool": [(2, 4, 9, 9, 3, 2, 1)], "resize": [(2, 4, 5, 5, 10, 10)], "embedding": [(32, 100, 16)],
+    "rnn": [(2, 5, 8, 8, 2, 2)], "optimizer": [(7, 1000)],
+}
+NEEDS = {"attention": hasattr(torch.nn.functional, "scaled_dot_product_attention"),
+         "rms_norm": hasattr(torch.nn.functional, "rms_norm")}
+
+
+def bench(*words, **options):
+    call = [sys.executable, "-m", "centimani", "bench", "--device", "cpu", *map(str, words)]
+    return subprocess.run(call, cwd=PACKAGE, capture_output=True, text=True, check=False, timeout=300, **options)
+
+
+def case_file(folder, tables):
+    path = pathlib.Path(folder, "cases.json")
+    path.write_text(json.dumps({"schema": 1, "cases": tables}))
+    return path
+
+
+def on_processor():
+    backend = backends.BACKENDS["cpu"]
+    made = profile.Profile(None, backend, "test")
+    return harness.Harness(backend, made, 10), made
+
+
+ADD = {"op": "elementwise", "pass": "forward", "variant": "add", "dtype": "fp32", "dims": ["outer", "inner"]}
+
+
+def grids_are_well_formed(_):
+    listed = grids.cases()
+    assert 5000 <= len(listed) <= 9000, len(listed)
+    assert len(set(listed)) == len(listed)
+    for case in listed:
+        cases.check(case, CALLS)
+    assert {case.op for case in listed} == set(CALLS)
+    assert listed == grids.cases()
+
+
+def a_cut_leaves_every_call(_):
+    assert {case.op for case in grids.cases()[:1500]} >= set(CALLS) - {"conv3d", "resize", "rms_norm", "group_norm", "rnn"}
+
+
+def every_call_runs_and_is_right(_):
+    """Each pass and variant in fp32: none fails, and those with a reference agree with it."""
+    runner, made = on_processor()
+    listed = [cases.Case(op, phase, variant, "fp32", sizes) for op, call in CALLS.items() if NEEDS.get(op, True)
+              for phase in call.phases for variant in call.variants for sizes in SMALL[op]
+              if variant != "gelu_grad:strided"]  # PyTorch 1.13 on aarch64 returns what it never wrote
+    runner.run(listed)
+    assert not runner.failed and not runner.skipped and not runner.wrong, runner.failed + runner.skipped + runner.wrong
+    assert made.rows() == len(listed)
+    assert runner.sampler.checked > 100, runner.sampler.checked
+
+
+def types_of_operands_and_result(_):
+    runner, made = on_processor()
+    runner._rate = lambda dtype: 1e9
+    listed = [cases.Case("elementwise", "forward", variant, dtype, (33, 64)) for variant, dtype in (
+        ("copy", "fp32>bf16"), ("copy:strided", "bf16>fp32"), ("add", "bf16+fp32>fp32"), ("mul:row", "bf16+fp32>bf16"),
+        ("sub:col", "fp32+bf16>fp32"))]
+    runner.run(listed)
+    assert made.rows() == len(listed) and not runner.wrong, runner.failed + runner.wrong
+
+
+def a_wrong_result_has_no_time(_):
+    runner, made = on_processor()
+    build = CALLS["gemm"].build
+
+    def broken(s, case, t):
+        operands, prepare = build(s, case, t)
+
+        def prepared(*given):
+            run = prepare(*given)
+            return run if given[0].dtype == torch.float64 else lambda: run() * 1.5
+        return operands, prepared
+    CALLS["gemm"].build = broken
+    try:
+        runner.run([cases.Case("gemm", "forward", "nn", "fp32", (1, 8, 8, 8))])
+    finally:
+        CALLS["gemm"].build = build
+    assert len(runner.wrong) == 1 and made.rows() == 0
+
+
+def not_a_number_is_wrong(_):
+    assert verify.error(torch.full((3,), float("nan")), [torch.ones(3)], lambda x: lambda: x) == float("inf")
+
+
+def optimizer_sizes_add_up(_):
+    for tensors, elements in ((1, 1), (7, 1000), (161, 25557032), (1000, 10 ** 9), (9, 10), (300, 301)):
+        sizes = tensor_sizes(tensors, elements)
+        assert len(sizes) == tensors and sum(sizes) == elements and min(sizes) > 0, (tensors, elements)
+
+
+def _fake_timer(log, lose=0):
+    class Session:
+        def __init__(self, host=False):
+            pass
+
+        def __enter__(self):
+            log.clear()
+            return self
+
+        def __exit__(self, *_):
+            self.events = log[:len(log) - lose]
+
+    class Timer(timers.KernelTimer):
+        def __init__(self):
+            self.backend, self.heated, self.labels = types.SimpleNamespace(precision=lambda _: None), 0.0, []
+            self.marker = "marker"
+
+        def _mark(self, label):
+            self.labels.append(label)
+            log.append(("marker", 1e-6))
+
+        def heat(self, seconds):
+            log.append(("heat", 1.0))
+    timers.Session, kept = Session, timers.Session
+    return Timer(), kept
+
+
+def kernels_are_cut_by_markers(_):
+    log, turn = [], []
+
+    def two():
+        log.extend((("a", 2e-6), ("Memset", 3e-6)))
+
+    def uneven():  # once in five a third kernel
+        turn.append(0)
+        log.extend([("a", 4e-6)] * (3 if len(turn) % 5 == 0 else 2))
+
+    def fails():
+        raise ValueError("no such kernel")
+
+    def taped():
+        log.append(("backward", 7e-6))
+    taped.before = lambda: log.append(("forward", 9.0))
+    timer, kept = _fake_timer(log)
+    try:
+        items = [types.SimpleNamespace(run=run, repeats=5, dtype="bf16") for run in (two, fails, uneven, taped, lambda: 0)]
+        found = timer.measure(items)
+    finally:
+        timers.Session = kept
+    assert abs(found[0].seconds - 5e-6) < 1e-12 and found[0].kernels == 2, found
+    assert isinstance(found[1], ValueError) and isinstance(found[4], ValueError), found
+    assert abs(found[2].seconds - 8e-6) < 1e-12 and found[2].kernels == 2, found
+    assert abs(found[3].seconds - 7e-6) < 1e-12 and found[3].kernels == 1, found
+
+
+def lost_kernels_give_no_times(_):
+    log = []
+    timer, kept = _fake_timer(log, lose=1)
+    try:
+        found = timer.measure([types.SimpleNamespace(run=lambda: log.append(("a", 1e-6)), repeats=3, dtype="bf16")] * 3)
+    finally:
+        timers.Session = kept
+    assert all(isinstance(one, timers.SessionLost) for one in found), found
+
+
+def a_profile_is_valid(folder):
+    """What the command writes is what `centimani devices check` accepts, alone and on a base."""
+    path = case_file(folder, [{**ADD, "rows": [[16, 16], [64, 64]]},
+                              {"op": "cross_entropy", "pass": "forward", "dtype": "fp32", "rows": [[8, 16]]}])
+    for name, more in (("alone", ()), ("based", ("--base", "nvidia-h200"))):
+        out = pathlib.Path(folder, f"{name}.json")
+        done = bench("--cases", path, "-o", out, *more)
+        assert done.returncode == 0 and done.stdout == "#wrong 0 of 2 checked\n", done
+        document = json.loads(out.read_text())
+        rows = {table["op"]: table["rows"] for table in document["kernels"]}
+        assert [row[:2] for row in rows["elementwise"]] == [[16, 16], [64, 64]] and rows["cross_entropy"][0][3] == 1
+        assert 0 < rows["elementwise"][0][2] < 0.1
+        if PROGRAM:
+            checked = subprocess.run([PROGRAM, "devices", "check", str(out)], capture_output=True, text=True, check=False)
+            assert checked.returncode == 0, checked.stderr
+
+
+def resume_after_a_kill_loses_nothing(folder):
+    rows = [[16, size] for size in range(100, 1300)]
+    path, out = case_file(folder, [{**ADD, "rows": rows}]), pathlib.Path(folder, "out.json")
+    call = [sys.executable, "-m", "centimani", "bench", "--device", "cpu", "--cases", str(path), "-o", str(out)]
+    running = subprocess.Popen(call, cwd=PACKAGE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not (out.exists() and json.loads(out.read_text())["kernels"]):
+        time.sleep(0.005)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    kept = json.loads(out.read_text())["kernels"][0]["rows"]
+    assert 0 < len(kept) < len(rows), "killed too early or too late to show anything"
+    refused = bench("--cases", path, "-o", out)
+    assert refused.returncode == 2 and "--resume" in refused.stderr, refused
+    done = bench("--cases", path, "-o", out, "--resume")
+    found = json.loads(out.read_text())["kernels"][0]["rows"]
+    assert done.returncode == 0 and [row[:2] for row in found] == rows, done
+    assert all(row in found for row in kept), "measured rows changed"
+    assert f"{len(rows) - len(kept)} of {len(rows) - len(kept)} cases reached" in done.stderr, done.stderr
+
+
+def a_terminated_run_keeps_what_it_has(folder):
+    rows = [[16, size] for size in range(100, 40100)]
+    path, out = case_file(folder, [{**ADD, "rows": rows}]), pathlib.Path(folder, "out.json")
+    call = [sys.executable, "-m", "centimani", "bench", "--device", "cpu", "--cases", str(path), "-o", str(out)]
+    running = subprocess.Popen(call, cwd=PACKAGE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not (out.exists() and json.loads(out.read_text())["kernels"]):
+        time.sleep(0.005)
+    running.send_signal(signal.SIGTERM)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130 and "interrupted" in said, (running.returncode, said)
+    assert json.loads(out.read_text())["kernels"][0]["rows"]
+
+
+def a_failing_case_stops_nothing(folder):
+    conv = {"op": "conv", "pass": "forward", "variant": "nchw", "dtype": "fp32",
+            "rows": [[1, 3, 4, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 2]]}  # 2 groups do not divide 3 channels
+    path, out = case_file(folder, [conv, {**ADD, "rows": [[8, 8]]}]), pathlib.Path(folder, "out.json")
+    done = bench("--cases", path, "-o", out)
+    assert done.returncode == 0 and "failed: 1 x no such convolution" in done.stderr, done
+    assert json.loads(out.read_text())["kernels"][0]["op"] == "elementwise"
+
+
+def too_large_is_skipped(folder):
+    path = case_file(folder, [{**ADD, "rows": [[2 ** 30, 2 ** 10], [8, 8]]}])
+    done = bench("--cases", path, "-o", pathlib.Path(folder, "out.json"))
+    assert done.returncode == 0 and "skipped: 1 x needs more than 60 % of the free memory" in done.stderr, done
+
+
+def a_budget_ends_the_run(folder):
+    out, begin = pathlib.Path(folder, "out.json"), time.monotonic()
+    done = bench("--budget", 2, "--dtypes", "fp32", "--longest", 0.005, "-o", out)
+    assert done.returncode == 0 and time.monotonic() - begin < 60, done
+    assert "cases reached" in done.stderr and json.loads(out.read_text())["schema"] == 1
+
+
+BAD_FILES = {
+    "not JSON": ("{", "is no JSON"),
+    "another schema": ('{"schema": 2, "cases": []}', "expected"),
+    "deep": ("[" * 100000, "is no JSON"),
+    "unknown op": ('{"schema":1,"cases":[{"op":"dream","pass":"forward","dtype":"fp32","rows":[[1]]}]}', "unknown op 'dream'"),
+    "no list": ('{"schema":1,"cases":[{"op":"gemm"}]}', "'rows'"),
+    "other dims": (json.dumps({"schema": 1, "cases": [{**ADD, "dims": ["inner", "outer"], "rows": [[1, 2]]}]}), "dims of"),
+    "dims of no kind": (json.dumps({"schema": 1, "cases": [{**ADD, "dims": 7, "rows": [[1, 2]]}]}), "dims of"),
+    "too few sizes": (json.dumps({"schema": 1, "cases": [{**ADD, "rows": [[1]]}]}), "has 2 sizes"),
+    "negative": (json.dumps({"schema": 1, "cases": [{**ADD, "rows": [[1, -2]]}]}), "inner is -2"),
+    "fraction": (json.dumps({"schema": 1, "cases": [{**ADD, "rows": [[1, 2.5]]}]}), "inner is 2.5"),
+    "dtype": (json.dumps({"schema": 1, "cases": [{**ADD, "dtype": "fp7", "rows": [[1, 2]]}]}), "unknown dtype"),
+    "op of no kind": ('{"schema":1,"cases":[{"op":["gemm"],"rows":[[1]]}]}', "are texts"),
+}
+
+
+def bad_case_files_give_one_line(folder):
+    path = pathlib.Path(folder, "bad.json")
+    for what, (text, expected) in BAD_FILES.items():
+        path.write_text(text)
+        try:
+            cases.read(path, CALLS)
+        except cases.BadCase as bad:
+            assert expected in str(bad) and "\n" not in str(bad), (what, str(bad))
+        else:
+            raise AssertionError(what)
+    done = bench("--cases", path, "-o", pathlib.Path(folder, "out.json"))
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "bad.json" in done.stderr, done
+    gone = bench("--cases", pathlib.Path(folder, "none.json"))
+    assert gone.returncode == 2 and "No such file" in gone.stderr and gone.stderr.count("\n") == 1, gone
+
+
+def a_profile_of_another_device_is_not_continued(folder):
+    out = pathlib.Path(folder, "out.json")
+    out.write_text('{"schema":1,"id":"other"}')
+    done = bench("--resume", "-o", out, "--budget", 1)
+    assert done.returncode == 2 and "other" in done.stderr and out.read_text() == '{"schema":1,"id":"other"}', done
+
+
+def one_case_and_the_list(_):
+    done = bench("--case", "gemm forward nt fp32 1,64,64,64")
+    assert done.returncode == 0 and done.stdout.startswith("gemm forward nt fp32 1,64,64,64: "), done
+    assert "result checked" in done.stdout
+    counted = bench("--list").stdout.splitlines()
+    assert counted[-1].split()[0] == "all" and int(counted[-1].split()[1]) == sum(int(l.split()[1]) for l in counted[:-1])
+    assert bench("--case", "gemm forward nt fp32 1,64").returncode == 2
+    assert bench("--ops", "dream", "--list").returncode == 2
+
+
+def unknown_words_give_one_line(_):
+    for words in ((), ("dream",), ("bench", "--device", "dream")):
+        done = subprocess.run([sys.executable, "-m", "centimani", *words], cwd=PACKAGE, capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and "Traceback" not in done.stderr, done
+
+
+TESTS = [grids_are_well_formed, a_cut_leaves_every_call, every_call_runs_and_is_right, types_of_operands_and_result,
+         a_wrong_result_has_no_time, not_a_number_is_wrong, optimizer_sizes_add_up, kernels_are_cut_by_markers,
+         lost_kernels_give_no_times, a_profile_is_valid, resume_after_a_kill_loses_nothing,
+         a_terminated_run_keeps_what_it_has, a_failing_case_stops_nothing, too_large_is_skipped, a_budget_ends_the_run,
+         bad_case_files_give_one_line, a_profile_of_another_device_is_not_continued, one_case_and_the_list,
+         unknown_words_give_one_line]
+
+
+def main():
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    print(f"1..{len(TESTS)}", flush=True)
+    failed = 0
+    for number, test in enumerate(TESTS, 1):
+        name = test.__name__.replace("_", " ")
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                test(folder)
+            print(f"ok {number} - {name}", flush=True)
+        except Exception:
+            failed += 1
+            print(f"not ok {number} - {name}\n" + "".join(f"# {line}\n" for line in traceback.format_exc().splitlines()), flush=True)
+    return 1 if failed else 0
+
+
+sys.exit(main())
