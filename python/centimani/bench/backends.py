@@ -35,9 +35,11 @@ def _cuda_free():
     return free + torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
 
 
-def _cuda_start():
+def _cuda_start(tries):
     os.environ.setdefault("TEARDOWN_CUPTI", "0")  # to set CUPTI up again takes longer than a session
-    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.benchmark = tries > 0
+    if hasattr(torch.backends.cudnn, "benchmark_limit"):
+        torch.backends.cudnn.benchmark_limit = tries
     torch.cuda.init()
 
 
@@ -91,7 +93,8 @@ class Backend:
                  start=_nothing, precision=_nothing, free=lambda: 8 << 30, title=None, versions=lambda: [],
                  device=lambda: None, queued=True, release=_nothing):
         self.name, self.available, self.synchronize, self.timer = name, available, synchronize, timer
-        self.dtypes, self.together, self.start, self.precision = dtypes, together, start, precision
+        self.dtypes, self.together, self.precision, self.tries = dtypes, together, precision, 10
+        self.start = lambda: start(self.tries)
         self.free, self.title, self.versions, self.queued = free, title or (lambda: name), versions, queued
         self.device, self.release = lambda: device() or torch.device(name), release
 

@@ -27,6 +27,8 @@ def _options(words):
     parser.add_argument("--resume", action="store_true", help="go on with FILE: skip what it holds")
     parser.add_argument("--longest", type=float, default=0.2, metavar="SECONDS",
                         help="skip calls expected to last longer (default: 0.2)")
+    parser.add_argument("--tries", type=int, default=10, metavar="N", help="kernels that cuDNN tries for a convolution "
+                        "before it chooses (default: 10, as torch.backends.cudnn.benchmark does; 0: it does not try)")
     parser.add_argument("--list", action="store_true", help="count the cases by op and leave")
     parser.add_argument("--case", metavar="TEXT",
                         help="time one, as 'gemm forward nt bf16 1,4096,4096,1024', and print it")
@@ -89,6 +91,8 @@ def _report(harness, profile, total, host_failed):
             sys.stderr.write(f"{what}: {len(texts)} x {reason} (first: {texts[0]})\n")
     for text, reason in harness.wrong:
         sys.stderr.write(f"wrong: {text}: {reason}\n")
+    spent = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in harness.spent.most_common())
+    sys.stderr.write(f"spent: {spent} (checking is part of building)\n")
     if host_failed:
         sys.stderr.write(f"failed: host times: {host_failed}\n")
     sys.stderr.write(f"{profile.path}: {profile.rows()} rows in {len(profile.tables)} tables, {len(profile.host)} host "
@@ -154,6 +158,7 @@ def main(words):
             return _list(_cases(options, CALLS, backend.dtypes)[0])
         if not backend.available():
             raise BadCase(f"this PyTorch sees no device '{backend.name}'")
+        backend.tries = options.tries
         if options.case:
             return _one(options, backend, CALLS)
         cases, ops = _cases(options, CALLS, backend.dtypes)

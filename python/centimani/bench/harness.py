@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """harness.py - run cases in groups: build and warm up, time, check a sample, store; no case stops the rest."""
 import collections
+import contextlib
 import sys
 import time
 
@@ -14,7 +15,7 @@ from .cases import label, split_dtype
 Ready = collections.namedtuple("Ready", "case run repeats dtype")
 
 REPEAT_FOR_S, FEWEST, MOST = 0.012, 3, 20
-GROUP_CASES, GROUP_BUILD_S = 160, 4.0
+GROUP_CASES, GROUP_BUILD_S = 300, 10.0
 SHARE_OF_FREE = 0.6   # a case that needs more of the free memory is skipped
 GROUP_SHARE = 0.25    # of the free memory, for the operands of one group
 
@@ -46,7 +47,16 @@ class Harness:
         self.backend, self.profile, self.longest_s, self.deadline = backend, profile, longest_s, deadline
         backend.start()
         self.device, self.timer, self.sampler = backend.device(), backend.timer(backend), verify.Sampler()
+        self.spent = collections.Counter()  # seconds by what they went into
         self.failed, self.wrong, self.skipped, self.done, self.rates, self.said = [], [], [], 0, {}, 0.0
+
+    @contextlib.contextmanager
+    def _clock(self, what):
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            self.spent[what] += time.monotonic() - begin
 
     def out_of_time(self):
         return self.deadline is not None and time.monotonic() > self.deadline
@@ -57,10 +67,12 @@ class Harness:
         waiting, begin = collections.deque(cases), time.monotonic()
         while waiting and not self.out_of_time():
             group, taken = self._prepare_group(waiting)
-            self._measure(group)
+            with self._clock("timing"):
+                self._measure(group)
             self.done += taken
             del group
-            self.profile.write()
+            with self._clock("writing"):
+                self.profile.write()
             self._progress(len(cases), begin)
         return self.done
 
@@ -75,7 +87,8 @@ class Harness:
                 if group and used + need > GROUP_SHARE * free:
                     break
                 used += need
-                group.append(self._prepare(case))
+                with self._clock(f"building {case.op}"):
+                    group.append(self._prepare(case))
             except Exception as error:
                 if group and "out of memory" in str(error):
                     self.backend.release()
@@ -139,7 +152,8 @@ class Harness:
         flop, elements, _ = work_of(case)
         if not self.sampler.wants(case, call, flop, elements):
             return
-        error = verify.error(result, operands, prepare)
+        with self._clock("checking"):
+            error = verify.error(result, operands, prepare)
         if not error <= verify.accepted(case):
             raise Wrong(f"relative error {error:.2g}, accepted {verify.accepted(case):g}")
 
