@@ -21,7 +21,7 @@ except ImportError:
     print("1..0 # SKIP PyTorch is not installed (Debian: python3-torch)")
     sys.exit(0)
 
-from centimani.bench import backends, cases, grids, harness, profile, timers, verify  # noqa: E402
+from centimani.bench import backends, cases, grids, harness, order, profile, timers, verify  # noqa: E402
 from centimani.bench.calls import CALLS  # noqa: E402
 from centimani.bench.calls_layers import tensor_sizes  # noqa: E402
 
@@ -76,13 +76,26 @@ def a_cut_leaves_every_call(_):
     assert {case.op for case in grids.cases()[:1500]} >= set(CALLS) - later
 
 
+def time_is_shared(_):
+    """Two ops, one ten times as slow as the other and worth half the time: 10 of the fast for 1 of the slow."""
+    listed = [cases.Case(op, "forward", "", "fp32", (n,)) for n in range(200) for op in ("slow", "fast")]
+    line, done = order.ByShare(listed, {"slow": 1, "fast": 1}), []
+    for _ in range(110):
+        done.append(line.peek())
+        line.pop(1.0 if done[-1].op == "slow" else 0.1)
+    assert abs(sum(case.op == "slow" for case in done) - 10) <= 1, done
+    assert [case.sizes[0] for case in done if case.op == "fast"] == sorted(c.sizes[0] for c in done if c.op == "fast")
+    assert len(line) == 290
+    assert set(grids.TIME) == set(CALLS)
+
+
 def every_call_runs_and_is_right(_):
     """Each pass and variant in fp32: none fails, and those with a reference agree with it."""
     runner, made = on_processor()
     listed = [cases.Case(op, phase, variant, "fp32", sizes) for op, call in CALLS.items() if NEEDS.get(op, True)
               for phase in call.phases for variant in call.variants for sizes in SMALL[op]
               if variant != "gelu_grad:strided"]  # PyTorch 1.13 on aarch64 returns what it never wrote
-    runner.run(listed)
+    runner.run(order.InOrder(listed))
     assert not runner.failed and not runner.skipped and not runner.wrong, runner.failed + runner.skipped + runner.wrong
     assert made.rows() == len(listed)
     assert runner.sampler.checked > 100, runner.sampler.checked
@@ -94,7 +107,7 @@ def types_of_operands_and_result(_):
     listed = [cases.Case("elementwise", "forward", variant, dtype, (33, 64)) for variant, dtype in (
         ("copy", "fp32>bf16"), ("copy:strided", "bf16>fp32"), ("add", "bf16+fp32>fp32"), ("mul:row", "bf16+fp32>bf16"),
         ("sub:col", "fp32+bf16>fp32"))]
-    runner.run(listed)
+    runner.run(order.InOrder(listed))
     assert made.rows() == len(listed) and not runner.wrong, runner.failed + runner.wrong
 
 
@@ -111,7 +124,7 @@ def a_wrong_result_has_no_time(_):
         return operands, prepared
     CALLS["gemm"].build = broken
     try:
-        runner.run([cases.Case("gemm", "forward", "nn", "fp32", (1, 8, 8, 8))])
+        runner.run(order.InOrder([cases.Case("gemm", "forward", "nn", "fp32", (1, 8, 8, 8))]))
     finally:
         CALLS["gemm"].build = build
     assert len(runner.wrong) == 1 and made.rows() == 0
@@ -129,9 +142,6 @@ def optimizer_sizes_add_up(_):
 
 def _fake_timer(log, lose=0):
     class Session:
-        def __init__(self, host=False):
-            pass
-
         def __enter__(self):
             log.clear()
             return self
@@ -328,12 +338,12 @@ def unknown_words_give_one_line(_):
         assert done.returncode == 2 and "Traceback" not in done.stderr, done
 
 
-TESTS = [grids_are_well_formed, a_cut_leaves_every_call, every_call_runs_and_is_right, types_of_operands_and_result,
-         a_wrong_result_has_no_time, not_a_number_is_wrong, optimizer_sizes_add_up, kernels_are_cut_by_markers,
-         lost_kernels_give_no_times, a_profile_is_valid, resume_after_a_kill_loses_nothing,
-         a_terminated_run_keeps_what_it_has, a_failing_case_stops_nothing, too_large_is_skipped, a_budget_ends_the_run,
-         bad_case_files_give_one_line, a_profile_of_another_device_is_not_continued, one_case_and_the_list,
-         unknown_words_give_one_line]
+TESTS = [grids_are_well_formed, a_cut_leaves_every_call, time_is_shared, every_call_runs_and_is_right,
+         types_of_operands_and_result, a_wrong_result_has_no_time, not_a_number_is_wrong, optimizer_sizes_add_up,
+         kernels_are_cut_by_markers, lost_kernels_give_no_times, a_profile_is_valid,
+         resume_after_a_kill_loses_nothing, a_terminated_run_keeps_what_it_has, a_failing_case_stops_nothing,
+         too_large_is_skipped, a_budget_ends_the_run, bad_case_files_give_one_line,
+         a_profile_of_another_device_is_not_continued, one_case_and_the_list, unknown_words_give_one_line]
 
 
 def main():

@@ -10,6 +10,7 @@ import time
 
 from . import grids
 from .cases import BadCase, label, parse, read
+from .order import ByShare, InOrder
 
 
 def _options(words):
@@ -69,8 +70,9 @@ def _one(options, backend, calls):
     from .profile import Profile
     case = parse(options.case, calls)
     profile = Profile(None, backend, "")
+    backend.start()
     harness = Harness(backend, profile, float("inf"))
-    harness.run([case])
+    harness.run(InOrder([case]))
     for text, reason in harness.skipped + harness.failed + harness.wrong:
         raise BadCase(f"{text}: {reason}")
     seconds, kernels = profile.tables[case[:4]][case.sizes]
@@ -102,7 +104,7 @@ def _report(harness, profile, total, host_failed):
 
 
 def _host(backend, profile, ops):
-    """Host times first: they are few, short and worth more than any row. Returns why there are none."""
+    """Host times: few, short, and worth more than any row. Returns why there are none."""
     from . import host
     if "host" not in ops or not backend.queued or profile.host:
         return None
@@ -130,10 +132,11 @@ def _run(options, backend, cases, ops, command):
     deadline = time.monotonic() + options.budget if options.budget else None
     profile.write()  # a folder that cannot be written is found now
     signal.signal(signal.SIGTERM, _interrupt)
+    backend.start()
+    host_failed = _host(backend, profile, ops)  # before any profiler is there to slow the host down
     harness, status = Harness(backend, profile, options.longest, deadline), 0
-    host_failed = _host(backend, profile, ops)
     try:
-        harness.run(waiting)
+        harness.run(InOrder(waiting) if options.cases else ByShare(waiting, grids.TIME))
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; what was measured is kept\n")
         status = 130

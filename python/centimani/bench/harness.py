@@ -17,6 +17,7 @@ Ready = collections.namedtuple("Ready", "case run repeats dtype")
 REPEAT_FOR_S, FEWEST, MOST = 0.012, 3, 20
 GROUP_CASES, GROUP_BUILD_S = 300, 10.0
 SHARE_OF_FREE = 0.6   # a case that needs more of the free memory is skipped
+ABOUT_TIMING_S = 0.01  # what a case takes in the session after it was built
 GROUP_SHARE = 0.25    # of the free memory, for the operands of one group
 
 
@@ -45,7 +46,6 @@ class Harness:
 
     def __init__(self, backend, profile, longest_s, deadline=None):
         self.backend, self.profile, self.longest_s, self.deadline = backend, profile, longest_s, deadline
-        backend.start()
         self.device, self.timer, self.sampler = backend.device(), backend.timer(backend), verify.Sampler()
         self.spent = collections.Counter()  # seconds by what they went into
         self.failed, self.wrong, self.skipped, self.done, self.rates, self.said = [], [], [], 0, {}, 0.0
@@ -61,10 +61,10 @@ class Harness:
     def out_of_time(self):
         return self.deadline is not None and time.monotonic() > self.deadline
 
-    def run(self, cases):
-        """Measure all cases, or as many as the deadline lets; returns how many were reached."""
+    def run(self, waiting):
+        """Measure all cases of a queue, or as many as the deadline lets; returns how many were reached."""
         self.timer.heat(0.5)
-        waiting, begin = collections.deque(cases), time.monotonic()
+        total, begin = len(waiting), time.monotonic()
         while waiting and not self.out_of_time():
             group, taken = self._prepare_group(waiting)
             with self._clock("timing"):
@@ -73,7 +73,7 @@ class Harness:
             del group
             with self._clock("writing"):
                 self.profile.write()
-            self._progress(len(cases), begin)
+            self._progress(total, begin)
         return self.done
 
     def _prepare_group(self, waiting):
@@ -81,7 +81,7 @@ class Harness:
         group, taken, used, free = [], 0, 0, self.backend.free()
         until = time.monotonic() + GROUP_BUILD_S
         while waiting and len(group) < GROUP_CASES and time.monotonic() < until and not self.out_of_time():
-            case = waiting[0]
+            case, begin = waiting.peek(), time.monotonic()
             try:
                 need = self._check_size(case, free)
                 if group and used + need > GROUP_SHARE * free:
@@ -94,7 +94,7 @@ class Harness:
                     self.backend.release()
                     break  # it may fit once this group is gone
                 self._fail(case, error)
-            waiting.popleft()
+            waiting.pop(time.monotonic() - begin + ABOUT_TIMING_S)
             taken += 1
         return group, taken
 
@@ -111,7 +111,7 @@ class Harness:
     def _rate(self, dtype):
         """FLOP/s of a middling matrix product in a type, to know beforehand what takes too long."""
         if dtype not in self.rates:
-            side = 2048 if self.backend.queued else 384
+            side = 4096 if self.backend.queued else 384
             a = torch.ones(side, side, device=self.device, dtype=TORCH_DTYPES[dtype])
             self.backend.precision(dtype)
             self.rates[dtype] = 2 * side ** 3 / min(self._seconds(lambda: torch.mm(a, a)) for _ in range(3))

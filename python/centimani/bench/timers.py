@@ -69,9 +69,6 @@ def _times(event):
 class Session:
     """Raw device events of a stretch of work, in the order they ran: (name, seconds)."""
 
-    def __init__(self, host=False):
-        self.host = host
-
     def __enter__(self):
         self.profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA])
         self.profiler.start()
@@ -83,7 +80,7 @@ class Session:
         torch.cuda.synchronize()
         self.profiler.stop()
         raw = self.profiler.profiler.kineto_results.events()
-        found = [(*_times(event), event.name()) for event in raw if _of_device(event) != self.host]
+        found = [(*_times(event), event.name()) for event in raw if _of_device(event)]
         found.sort(key=lambda row: row[0])
         self.events = [(name, seconds) for _, seconds, name in found]
         self.profiler = None
