@@ -258,9 +258,11 @@ def a_terminated_run_keeps_what_it_has(folder):
 def a_failing_case_stops_nothing(folder):
     conv = {"op": "conv", "pass": "forward", "variant": "nchw", "dtype": "fp32",
             "rows": [[1, 3, 4, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 2]]}  # 2 groups do not divide 3 channels
-    path, out = case_file(folder, [conv, {**ADD, "rows": [[8, 8]]}]), pathlib.Path(folder, "out.json")
+    unknown = {**ADD, "variant": "dream", "rows": [[8, 8]]}
+    path, out = case_file(folder, [conv, unknown, {**ADD, "rows": [[8, 8]]}]), pathlib.Path(folder, "out.json")
     done = bench("--cases", path, "-o", out)
     assert done.returncode == 0 and "failed: 1 x no such convolution" in done.stderr, done
+    assert "failed: 1 x elementwise has no variant 'dream'" in done.stderr and "cases[1], row 0" in done.stderr, done
     assert json.loads(out.read_text())["kernels"][0]["op"] == "elementwise"
 
 

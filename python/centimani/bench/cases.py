@@ -47,7 +47,8 @@ def check(case, calls):
     return case
 
 
-def _of_table(table, where, calls):
+def _of_table(table, where, calls, refused):
+    """The cases of one table; what names no call goes to `refused`, with the reason."""
     if not isinstance(table, dict) or not isinstance(table.get("rows"), list):
         raise BadCase(f"{where} is no object with 'op', 'pass', 'dtype', 'dims' and 'rows'")
     key = (table.get("op"), table.get("pass"), table.get("variant", ""), table.get("dtype"))
@@ -62,11 +63,11 @@ def _of_table(table, where, calls):
         try:
             yield check(Case(*key, tuple(row)), calls)
         except BadCase as bad:
-            raise BadCase(f"{where}, row {number}: {bad}") from None
+            refused.append((f"{where}, row {number}", str(bad)))
 
 
 def read(path, calls):
-    """The cases of a file, in its order, each once."""
+    """The cases of a file, in its order, each once, and what in it names no call: (place, reason) each."""
     try:
         with open(path, encoding="utf-8") as file:
             document = json.load(file)
@@ -76,10 +77,12 @@ def read(path, calls):
         raise BadCase(f"{path} is no JSON: {error}") from None
     if not isinstance(document, dict) or document.get("schema") != 1 or not isinstance(document.get("cases"), list):
         raise BadCase(f'{path}: expected {{"schema": 1, "cases": [...]}}')
-    found = {}
+    found, refused = {}, []
     for number, table in enumerate(document["cases"]):
-        found.update(dict.fromkeys(_of_table(table, f"{path}: cases[{number}]", calls)))
-    return list(found)
+        found.update(dict.fromkeys(_of_table(table, f"{path}: cases[{number}]", calls, refused)))
+    if refused and not found:
+        raise BadCase(": ".join(refused[0]))
+    return list(found), refused
 
 
 def parse(text, calls):

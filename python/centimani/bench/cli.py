@@ -45,15 +45,15 @@ def _among(text, known, what):
 
 
 def _cases(options, calls, dtypes):
-    """The cases to be measured and the ops asked for."""
+    """The cases to be measured, the ops asked for, and what the file asks for in vain."""
     ops = _among(options.ops, [*calls, "host"], "op")
     wanted = _among(options.dtypes, dtypes, "dtype of this device")
-    listed = read(options.cases, calls) if options.cases else grids.cases()
+    listed, refused = read(options.cases, calls) if options.cases else (grids.cases(), [])
     chosen = [case for case in listed if case.op in ops]
     chosen = [case for case in chosen if set(case.dtype.replace(">", "+").split("+")) <= set(wanted)]
     if options.cases and len(chosen) < len(listed):
         sys.stderr.write(f"{len(listed) - len(chosen)} of {len(listed)} cases are of other ops or dtypes\n")
-    return chosen, ops
+    return chosen, ops, refused
 
 
 def _list(cases):
@@ -120,7 +120,7 @@ def _interrupt(*_):
     raise KeyboardInterrupt
 
 
-def _run(options, backend, cases, ops, command):
+def _run(options, backend, command, cases, ops, refused):
     from .harness import Harness
     from .profile import Profile
     profile = Profile(options.output, backend, command, options.base)
@@ -135,6 +135,7 @@ def _run(options, backend, cases, ops, command):
     backend.start()
     host_failed = _host(backend, profile, ops)  # before any profiler is there to slow the host down
     harness, status = Harness(backend, profile, options.longest, deadline), 0
+    harness.failed += refused
     try:
         harness.run(InOrder(waiting) if options.cases else ByShare(waiting, grids.TIME))
     except KeyboardInterrupt:
@@ -164,8 +165,8 @@ def main(words):
         backend.tries = options.tries
         if options.case:
             return _one(options, backend, CALLS)
-        cases, ops = _cases(options, CALLS, backend.dtypes)
-        return _run(options, backend, cases, ops, "python -m centimani bench " + shlex.join(words))
+        command = "python -m centimani bench " + shlex.join(words)
+        return _run(options, backend, command, *_cases(options, CALLS, backend.dtypes))
     except (BadCase, OSError) as error:
         sys.stderr.write(f"centimani bench: {error}\n")
         return 2
