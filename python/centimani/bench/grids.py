@@ -76,9 +76,9 @@ def _attention(dtype):
             for tokens in (512, 2048, 8192, 16384, 65536) for length in networks.LENGTHS
             for heads, kv_heads, width in networks.HEADS for causal in (0, 1)]
     for phase in ("forward", "backward"):
-        yield 0, _dims(rows, ("",), "attention", dtype, phase), 150
+        yield 0, _dims(rows, ("",), "attention", dtype, phase), 120
         masked = [row[:4] + (row[3],) + row[5:] for row in rows if row[1] <= 2048 and not row[6]]
-        yield 1, _dims(masked, ("mask",), "attention", dtype, phase), 30
+        yield 1, _dims(masked, ("mask",), "attention", dtype, phase), 20
 
 
 def _matrices(most=2 ** 31):

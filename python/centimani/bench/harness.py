@@ -34,11 +34,12 @@ class DeviceLost(RuntimeError):
 
 
 def work_of(case):
-    """(FLOP, elements, bytes an operand's element takes) of a case."""
+    """(FLOP, elements, bytes that an element of operands and result takes on average) of a case."""
     call = CALLS[case.op]
     flop, elements = call.work(Sizes(call.dims, case.sizes), case)
     operands, result = split_dtype(case.dtype)
-    return flop, elements, max(2 if name in ("bf16", "fp16") else 4 for name in operands + [result])
+    widths = [2 if name in ("bf16", "fp16") else 4 for name in operands + [result]]
+    return flop, elements, sum(widths) / len(widths)
 
 
 class Harness:
