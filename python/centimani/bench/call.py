@@ -64,6 +64,11 @@ def freshly_taped(function, targets, gradient):
     return run
 
 
+def before_of(run):
+    """What has to be done, untimed, before a call can be made (again)."""
+    return getattr(run, "before", None) or (lambda: None)
+
+
 def recorded(function, wanted):
     """prepare of a forward call as training runs it: with a tape, so that it keeps what backward needs."""
 

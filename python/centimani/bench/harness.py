@@ -9,7 +9,7 @@ import torch
 
 from . import verify
 from .calls import CALLS, TORCH_DTYPES, Tensors
-from .call import Sizes
+from .call import Sizes, before_of
 from .cases import label, split_dtype
 
 Ready = collections.namedtuple("Ready", "case run repeats dtype")
@@ -140,7 +140,7 @@ class Harness:
         tensors = Tensors(self.device, TORCH_DTYPES[first])
         operands, prepare = call.build(Sizes(call.dims, case.sizes), case, tensors)
         run = prepare(*operands)
-        before = getattr(run, "before", None) or (lambda: None)
+        before = before_of(run)
         before()
         result = run()  # libraries choose and load their kernels now
         self.backend.synchronize()

@@ -6,16 +6,13 @@ import time
 
 import torch
 
+from .call import before_of
+
 Measured = collections.namedtuple("Measured", "seconds kernels")
 
 
 class SessionLost(RuntimeError):
     """The profiler did not hand back what was launched; the calls of the session have no times."""
-
-
-def _before(item):
-    """What has to be done, untimed, before a call can be made (again)."""
-    return getattr(item.run, "before", None) or (lambda: None)
 
 
 class WallTimer:
@@ -39,7 +36,7 @@ class WallTimer:
 
     def _sample(self, item):
         wait, count = self.backend.synchronize, 1 if hasattr(item.run, "before") else self.backend.together
-        _before(item)()
+        before_of(item.run)()
         wait()
         begin = time.perf_counter()
         results = [item.run() for _ in range(count)]
@@ -152,7 +149,7 @@ class KernelTimer:
         if time.perf_counter() - self.heated > self.HEAT_EVERY_S:
             self.heat(self.HEAT_FOR_S)
         self.backend.precision(item.dtype)
-        before = _before(item)
+        before = before_of(item.run)
         before()
         item.run()  # brings the operands back into the cache
         for _ in range(item.repeats):
