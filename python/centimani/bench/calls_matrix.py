@@ -20,6 +20,7 @@ GEMMS = {  # variant: (shape of a, shape of b, one product, many products)
            lambda a, b: _batched(a.transpose(1, 2), b)),
     "nt-bias": (lambda s: (s.m, s.k), lambda s: (s.n, s.k), F.linear,
                 lambda a, b, bias: _batched(a, b.transpose(1, 2), bias)),
+    "nn-bias": (lambda s: (s.m, s.k), lambda s: (s.k, s.n), lambda a, b, bias: torch.addmm(bias, a, b), _batched),
 }
 
 
@@ -27,7 +28,7 @@ def gemm(s, case, t):
     shape_a, shape_b, one, many = GEMMS[case.variant]
     lead = (s.batch,) if s.batch > 1 else ()
     operands = [t.normal(*lead, *shape_a(s)), t.normal(*lead, *shape_b(s))]
-    if case.variant == "nt-bias":
+    if case.variant.endswith("-bias"):
         operands.append(t.normal(*((s.batch, 1, s.n) if lead else (s.n,))))
     return operands, straight(many if lead else one)
 
@@ -88,11 +89,12 @@ def attention(s, case, t):
     def operand(tokens, heads):
         return t.normal(s.batch, tokens, heads, s.width).transpose(1, 2)
     operands = [operand(s.q, s.heads), operand(s.kv, s.kv_heads), operand(s.kv, s.kv_heads)]
-    options = {"is_causal": bool(s.causal) and case.variant != "mask"}
-    if case.variant == "mask":
+    masked = case.variant.startswith("mask")
+    options = {"dropout_p": 0.1 if case.variant.endswith("dropout") else 0.0, "is_causal": bool(s.causal) and not masked}
+    if masked:
         operands.append(_mask(s, t))
     if s.kv_heads != s.heads:
-        if "enable_gqa" in (inspect.getdoc(F.scaled_dot_product_attention) or "") and case.variant != "mask":
+        if "enable_gqa" in (inspect.getdoc(F.scaled_dot_product_attention) or "") and not masked:
             options["enable_gqa"] = True
         else:  # the copies that widen keys and values are calls of their own
             operands[1:3] = [_expanded(tensor, s.heads) for tensor in operands[1:3]]
@@ -122,6 +124,6 @@ CALLS = {
     "gemm": Call("batch m n k", "forward", GEMMS, gemm, gemm_work),
     "conv": Call("n c k h w r s stride_h stride_w pad_h pad_w dil_h dil_w groups", CONV_PASSES, LAYOUTS, *conv_of(2)),
     "conv3d": Call("n c k d h w t r s stride pad dil groups", CONV_PASSES, LAYOUTS, *conv_of(3)),
-    "attention": Call("batch q kv heads kv_heads width causal", "forward backward", ("", "mask"), attention,
-                      attention_work),
+    "attention": Call("batch q kv heads kv_heads width causal", "forward backward",
+                      ("", "dropout", "mask", "mask-dropout"), attention, attention_work),
 }

@@ -42,6 +42,8 @@ def _gemms(dtype):
     yield 0, _linear((512, 2048, 4096, 8192, 16384), blocks, dtype), 700
     yield 1, _linear((128, 256, 1024, 32768, 65536), blocks, dtype), 450
     yield 0, _linear((512, 2048, 8192), heads, dtype), 90
+    stored = [(1, count, out, into) for count in (512, 1024, 4096, 8192) for out, into in blocks[:24]]
+    yield 1, _dims(stored, ("nn-bias",), "gemm", dtype), 40  # GPT-2 keeps its weights [in, out]
     yield 0, _linear((1, 16, 32, 64, 128, 256, 512), classes + fully, dtype), 150
     yield 1, _linear((1, 8, 77, 197, 1000, 3152, 12608, 50432), odd + blocks[:8], dtype), 140
     products = [Case("gemm", "forward", variant, dtype, sizes) for variant in ("nn", "nt", "tn")
@@ -76,9 +78,10 @@ def _attention(dtype):
             for tokens in (512, 2048, 8192, 16384, 65536) for length in networks.LENGTHS
             for heads, kv_heads, width in networks.HEADS for causal in (0, 1)]
     for phase in ("forward", "backward"):
-        yield 0, _dims(rows, ("",), "attention", dtype, phase), 120
+        yield 0, _dims(rows, ("",), "attention", dtype, phase), 110
+        yield 1, _dims([row for row in rows if row[1] <= 1024], ("dropout",), "attention", dtype, phase), 15
         masked = [row[:4] + (row[3],) + row[5:] for row in rows if row[1] <= 2048 and not row[6]]
-        yield 1, _dims(masked, ("mask",), "attention", dtype, phase), 20
+        yield 1, _dims(masked, ("mask", "mask-dropout"), "attention", dtype, phase), 25
 
 
 def _matrices(most=2 ** 31):
