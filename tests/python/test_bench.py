@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """test_bench.py - PROGRAM: the benchmark of PyTorch calls, on the processor, as TAP."""
+import collections
 import json
 import os
 import pathlib
@@ -140,65 +141,88 @@ def optimizer_sizes_add_up(_):
         assert len(sizes) == tensors and sum(sizes) == elements and min(sizes) > 0, (tensors, elements)
 
 
-def _fake_timer(log, lose=0):
-    class Session:
-        def __enter__(self):
-            log.clear()
-            return self
+class FakeDevice:
+    """Takes the place of CUDA and its profiler: logs what is launched with the time it takes at the present clock."""
 
-        def __exit__(self, *_):
-            self.events = log[:len(log) - lose]
+    def __init__(self, lose=0):
+        self.log, self.lose, self.clock = [], lose, 2e9
+        device = self
 
-    class Timer(timers.KernelTimer):
-        def __init__(self):
-            self.backend, self.heated, self.labels = types.SimpleNamespace(precision=lambda _: None), 0.0, []
-            self.marker = "marker"
+        class Session:
+            def __enter__(self):
+                device.log.clear()
+                return self
 
-        def _mark(self, label):
-            self.labels.append(label)
-            log.append(("marker", 1e-6))
+            def __exit__(self, *_):
+                self.events = device.log[:len(device.log) - device.lose]
 
-        def heat(self, seconds):
-            log.append(("heat", 1.0))
-    timers.Session, kept = Session, timers.Session
-    return Timer(), kept
+        class Timer(timers.KernelTimer):
+            def __init__(self):
+                self.backend, self.labels, self.marker = None, [], "marker"
+                self.clocks = collections.defaultdict(list)
+
+            def _mark(self, label):
+                self.labels.append(label)
+                device.log.append(("marker", 1e-6))
+
+            def _probe(self):
+                device.log.append(("spin", self.CYCLES / device.clock))
+
+            def heat(self, dtype, seconds):
+                device.log.append(("heat", 1.0))
+        self.session, self.timer = Session, Timer()
+
+    def launch(self, *seconds):
+        self.log.extend(("kernel", one * 2e9 / self.clock) for one in seconds)
+
+    def measure(self, *runs, repeats=8):
+        kept, timers.Session = timers.Session, self.session
+        try:
+            return self.timer.measure([types.SimpleNamespace(run=run, repeats=repeats, dtype="bf16") for run in runs])
+        finally:
+            timers.Session = kept
 
 
 def kernels_are_cut_by_markers(_):
-    log, turn = [], []
-
-    def two():
-        log.extend((("a", 2e-6), ("Memset", 3e-6)))
+    device, turn = FakeDevice(), []
 
     def uneven():  # once in five a third kernel
         turn.append(0)
-        log.extend([("a", 4e-6)] * (3 if len(turn) % 5 == 0 else 2))
+        device.launch(*[4e-6] * (3 if len(turn) % 5 == 0 else 2))
 
     def fails():
         raise ValueError("no such kernel")
 
     def taped():
-        log.append(("backward", 7e-6))
-    taped.before = lambda: log.append(("forward", 9.0))
-    timer, kept = _fake_timer(log)
-    try:
-        found = timer.measure([types.SimpleNamespace(run=run, repeats=5, dtype="bf16")
-                               for run in (two, fails, uneven, taped, lambda: 0)])
-    finally:
-        timers.Session = kept
+        device.launch(7e-6)
+    taped.before = lambda: device.launch(9.0)
+    found = device.measure(lambda: device.launch(2e-6, 3e-6), fails, uneven, taped, lambda: 0)
     assert abs(found[0].seconds - 5e-6) < 1e-12 and found[0].kernels == 2, found
     assert isinstance(found[1], ValueError) and isinstance(found[4], ValueError), found
     assert abs(found[2].seconds - 8e-6) < 1e-12 and found[2].kernels == 2, found
     assert abs(found[3].seconds - 7e-6) < 1e-12 and found[3].kernels == 1, found
 
 
+def an_unusual_clock_does_not_count(_):
+    """Of four visits to each of three calls, the first two to the first call run at half the clock."""
+    device, turn = FakeDevice(), []
+
+    def first():
+        turn.append(0)
+        device.launch(5e-6)
+
+    def probe():
+        device.clock = 1e9 if len(turn) in (1, 4) else 2e9  # a visit is a warm-up and two calls
+        device.log.append(("spin", device.timer.CYCLES / device.clock))
+    device.timer._probe = probe
+    found = device.measure(first, lambda: device.launch(1e-6), lambda: device.launch(1e-6), repeats=5)
+    assert all(abs(one.seconds - right) < 1e-12 for one, right in zip(found, (5e-6, 1e-6, 1e-6))), found
+    assert "bf16 2.00" in device.timer.conditions(), device.timer.conditions()
+
+
 def lost_kernels_give_no_times(_):
-    log = []
-    timer, kept = _fake_timer(log, lose=1)
-    try:
-        found = timer.measure([types.SimpleNamespace(run=lambda: log.append(("a", 1e-6)), repeats=3, dtype="bf16")] * 3)
-    finally:
-        timers.Session = kept
+    device = FakeDevice(lose=1)
+    found = device.measure(*[lambda: device.launch(1e-6)] * 3)
     assert all(isinstance(one, timers.SessionLost) for one in found), found
 
 
@@ -342,7 +366,7 @@ def unknown_words_give_one_line(_):
 
 TESTS = [grids_are_well_formed, a_cut_leaves_every_call, time_is_shared, every_call_runs_and_is_right,
          types_of_operands_and_result, a_wrong_result_has_no_time, not_a_number_is_wrong, optimizer_sizes_add_up,
-         kernels_are_cut_by_markers, lost_kernels_give_no_times, a_profile_is_valid,
+         kernels_are_cut_by_markers, an_unusual_clock_does_not_count, lost_kernels_give_no_times, a_profile_is_valid,
          resume_after_a_kill_loses_nothing, a_terminated_run_keeps_what_it_has, a_failing_case_stops_nothing,
          too_large_is_skipped, a_budget_ends_the_run, bad_case_files_give_one_line,
          a_profile_of_another_device_is_not_continued, one_case_and_the_list, unknown_words_give_one_line]

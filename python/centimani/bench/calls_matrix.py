@@ -90,7 +90,8 @@ def attention(s, case, t):
         return t.normal(s.batch, tokens, heads, s.width).transpose(1, 2)
     operands = [operand(s.q, s.heads), operand(s.kv, s.kv_heads), operand(s.kv, s.kv_heads)]
     masked = case.variant.startswith("mask")
-    options = {"dropout_p": 0.1 if case.variant.endswith("dropout") else 0.0, "is_causal": bool(s.causal) and not masked}
+    options = {"dropout_p": 0.1 if case.variant.endswith("dropout") else 0.0,
+               "is_causal": bool(s.causal) and not masked}
     if masked:
         operands.append(_mask(s, t))
     if s.kv_heads != s.heads:

@@ -95,6 +95,8 @@ def _report(harness, profile, total, host_failed):
         sys.stderr.write(f"wrong: {text}: {reason}\n")
     spent = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in harness.spent.most_common())
     sys.stderr.write(f"spent: {spent} (checking is part of building)\n")
+    if harness.timer.conditions():
+        sys.stderr.write(f"{harness.timer.conditions()}\n")
     if host_failed:
         sys.stderr.write(f"failed: host times: {host_failed}\n")
     sys.stderr.write(f"{profile.path}: {profile.rows()} rows in {len(profile.tables)} tables, {len(profile.host)} host "
@@ -144,6 +146,7 @@ def _run(options, backend, command, cases, ops, refused):
     except RuntimeError as error:
         sys.stderr.write(f"centimani bench: {str(error).splitlines()[0]}; --resume goes on\n")
         status = 1
+    profile.note(harness.timer.conditions())
     profile.write()
     _report(harness, profile, len(waiting), host_failed)
     return status or (1 if harness.wrong else 0)

@@ -47,6 +47,11 @@ class Profile:
     def rows(self):
         return sum(len(rows) for rows in self.tables.values())
 
+    def note(self, conditions):
+        """Add to the source under which conditions it was measured."""
+        if conditions:
+            self.sources[SOURCE]["title"] += f"; {conditions}"
+
     def set_host(self, times):
         """times: {what: seconds}."""
         self.host = [{"runtime": RUNTIME, "what": what, "time": {"value": rounded(seconds), "unit": "s",

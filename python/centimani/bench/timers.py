@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """timers.py - device time of prepared calls: the kernels' own durations (CUPTI), or the clock on the wall."""
 import collections
+import itertools
 import statistics
 import time
 
@@ -21,8 +22,11 @@ class WallTimer:
     def __init__(self, backend):
         self.backend = backend
 
-    def heat(self, seconds):
+    def heat(self, dtype, seconds):
         pass
+
+    def conditions(self):
+        return ""
 
     def measure(self, items):
         """items have .run, .repeats and .dtype; returns Measured or an exception for each."""
@@ -84,25 +88,20 @@ class Session:
 
 
 class KernelTimer:
-    """The sum of the kernels' durations of a call. Calls are told apart by a marker kernel before each."""
+    """The sum of the kernels' durations of a call. Calls are told apart by a marker kernel before each.
 
-    HEAT_FIRST_S, HEAT_EVERY_S, HEAT_FOR_S = 0.2, 0.25, 0.06  # a training step keeps the device near its power limit
-    SIDE = 8192
+    A device at its power limit changes its clock all the time, by a fifth and more. So every call is visited several
+    times in a session, each time after the same heat in its own type, and visits at an unusual clock do not count.
+    """
+
+    VISITS, HEAT_S, NEAR = 4, 0.003, 0.02
+    SIDES = {"bf16": 8192, "fp16": 8192, "tf32": 6144, "fp32": 3072}  # of products that last a millisecond or two
+    CYCLES = 100_000  # of the kernel that shows the clock
 
     def __init__(self, backend):
+        self.backend, self.hot, self.labels, self.clocks = backend, {}, [], collections.defaultdict(list)
         self.flag = torch.ones(1, dtype=torch.int16, device="cuda")  # no call of a network fills int16
-        left = torch.randn(self.SIDE, self.SIDE, device="cuda").to(torch.bfloat16)
-        self.hot, self.backend, self.heated = (left, left.flip(0), torch.empty_like(left)), backend, 0.0
-        self.heat_s, self.labels = self._heat_once(), []
         self.marker = self._marker_name()
-
-    def _heat_once(self):
-        for count in (1, 10):
-            begin = time.perf_counter()
-            for _ in range(count):
-                torch.mm(self.hot[0], self.hot[1], out=self.hot[2])
-            torch.cuda.synchronize()
-        return (time.perf_counter() - begin) / 10
 
     def _marker_name(self):
         with Session() as session:
@@ -118,10 +117,30 @@ class KernelTimer:
         self.labels.append(label)
         self.flag.fill_(1 + len(self.labels) % 7)
 
-    def heat(self, seconds):
-        for _ in range(max(1, int(seconds / self.heat_s))):
-            torch.mm(self.hot[0], self.hot[1], out=self.hot[2])
-        self.heated = time.perf_counter()
+    def _probe(self):
+        """Runs for a number of cycles of the clock, whatever that is now."""
+        getattr(torch.cuda, "_sleep", lambda _: None)(self.CYCLES)
+
+    def heat(self, dtype, seconds):
+        """Matrix products of a type for about so long; they are only queued."""
+        self.backend.precision(dtype)
+        if dtype not in self.hot:
+            side, width = self.SIDES[dtype], {"bf16": torch.bfloat16, "fp16": torch.float16}.get(dtype, torch.float32)
+            left = torch.randn(side, side, device="cuda").to(width)
+            self.hot[dtype] = [left, left.flip(0), torch.empty_like(left), self._once(left)]
+        left, right, result, once = self.hot[dtype]
+        for _ in range(max(1, round(seconds / once))):
+            torch.mm(left, right, out=result)
+
+    @staticmethod
+    def _once(left):
+        for count in (1, 10):
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            for _ in range(count):
+                torch.mm(left, left)
+            torch.cuda.synchronize()
+        return (time.perf_counter() - begin) / 10
 
     def measure(self, items):
         try:
@@ -134,32 +153,38 @@ class KernelTimer:
 
     def _session(self, items):
         self.labels, errors = [], {}
+        order = sorted(range(len(items)), key=lambda index: items[index].dtype)  # a type at a time: one kind of heat
         with Session() as session:
-            self.heat(self.HEAT_FIRST_S)
-            for index, item in enumerate(items):
+            self.heat(items[order[0]].dtype, 0.1)
+            for visit, index in itertools.product(range(self.VISITS), order):
                 try:
-                    self._repeat(index, item)
+                    if index not in errors:
+                        self._visit(index, visit, items[index])
                 except Exception as error:  # reported with the case
                     errors[index] = error
                 self._mark(None)
         found = self._cut(session.events)
-        return [errors.get(index) or _usual(found.get(index, [])) for index in range(len(items))]
+        usual = self._usual_clocks(items, found)
+        return [errors.get(index) or _usual(self._counted(index, usual.get(item.dtype), found))
+                for index, item in enumerate(items)]
 
-    def _repeat(self, index, item):
-        if time.perf_counter() - self.heated > self.HEAT_EVERY_S:
-            self.heat(self.HEAT_FOR_S)
-        self.backend.precision(item.dtype)
+    def _visit(self, index, visit, item):
+        self.heat(item.dtype, self.HEAT_S)
         before = before_of(item.run)
-        before()
-        item.run()  # brings the operands back into the cache
-        for _ in range(item.repeats):
+        if item.repeats > self.VISITS:  # short enough to care what is in the cache
             before()
-            self._mark(index)
             item.run()
+        self._mark((index, visit, "clock"))
+        self._probe()
+        for _ in range(-(-item.repeats // self.VISITS)):
             self._mark(None)
+            before()
+            self._mark((index, visit, "call"))
+            item.run()
+        self._mark(None)
 
     def _cut(self, events):
-        """Durations by call and repetition: {index: [[seconds of each kernel], ...]}."""
+        """Durations by label and repetition: {label: [[seconds of each kernel], ...]}."""
         found, current, position = collections.defaultdict(list), None, -1
         for name, seconds in events:
             if name != self.marker:
@@ -175,6 +200,38 @@ class KernelTimer:
         if position + 1 != len(self.labels):
             raise SessionLost(f"the profiler lost kernels: {position + 1} of {len(self.labels)} markers came back")
         return found
+
+    def _clock(self, index, visit, found):
+        """Cycles a second during a visit, None where there is no probe."""
+        seconds = sum(sum(kernels) for kernels in found.get((index, visit, "clock"), []))
+        return self.CYCLES / seconds if seconds else None
+
+    def _usual_clocks(self, items, found):
+        """By type, the median clock of this session's visits."""
+        clocks = collections.defaultdict(list)
+        for index, visit in itertools.product(range(len(items)), range(self.VISITS)):
+            clock = self._clock(index, visit, found)
+            if clock:
+                clocks[items[index].dtype].append(clock)
+        for dtype, all_of_it in clocks.items():
+            self.clocks[dtype] += all_of_it
+        return {dtype: statistics.median(all_of_it) for dtype, all_of_it in clocks.items()}
+
+    def _counted(self, index, usual, found):
+        """The repetitions that count: of the visits at about the usual clock, or of the two nearest to it."""
+        visits = [(abs((self._clock(index, visit, found) or usual) / usual - 1) if usual else 0.0, visit)
+                  for visit in range(self.VISITS)]
+        near = [visit for off, visit in visits if off <= self.NEAR]
+        chosen = near if len(near) >= 2 else [visit for _, visit in sorted(visits)[:2]]
+        return [kernels for visit in chosen for kernels in found.get((index, visit, "call"), [])]
+
+    def conditions(self):
+        """What the device's clock was while it was timed, as text; empty where nobody knows."""
+        def tell(dtype, clocks):
+            tenths = statistics.quantiles(clocks, n=10)
+            return f"{dtype} {statistics.median(clocks) / 1e9:.2f} ({tenths[0] / 1e9:.2f} to {tenths[-1] / 1e9:.2f})"
+        told = [tell(dtype, clocks) for dtype, clocks in sorted(self.clocks.items()) if len(clocks) > 1]
+        return f"clock in GHz, 10 % to 90 %: {', '.join(told)}" if told else ""
 
 
 def _usual(repetitions):

@@ -4,8 +4,8 @@ import torch
 
 from .cases import split_dtype
 
-# Largest accepted |result - reference| / |reference| (Euclidean norms). A wrong kernel is off by about 1; TF32 where fp32
-# was asked for, by 3e-4.
+# Largest accepted |result - reference| / |reference| (Euclidean norms). A wrong kernel is off by about 1, TF32 in place
+# of fp32 by 3e-4.
 TOLERANCE = {"fp32": 1e-4, "tf32": 5e-3, "fp16": 1e-2, "bf16": 5e-2}
 MOST_FLOP, MOST_ELEMENTS = 5e8, 3e6  # a reference takes milliseconds up to here
 EVERY = 40
