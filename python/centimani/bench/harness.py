@@ -17,7 +17,7 @@ Ready = collections.namedtuple("Ready", "case run repeats dtype")
 REPEAT_FOR_S, FEWEST, MOST = 0.012, 3, 20
 GROUP_CASES, GROUP_BUILD_S = 300, 10.0
 SHARE_OF_FREE = 0.6   # a case that needs more of the free memory is skipped
-ABOUT_TIMING_S = 0.01  # what a case takes in the session after it was built
+ABOUT_TIMING_S = 0.02  # what a case takes in the session after it was built
 GROUP_SHARE = 0.25    # of the free memory, for the operands of one group
 
 
