@@ -265,6 +265,9 @@ void cm__dispatch_copy(cm__dispatch *d, int32_t node)
 void cm__dispatch_slice_grad(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
+    const cm_tensor *part = cm__in(d->g, n, 0);
     cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
-    cm__call_over(d, node, "copy:strided", n->inputs[0], -1, n->inputs[0]);
+    if (part->rank)
+        cm__call_map(d, node, "copy:part", n->inputs[0], -1, n->inputs[0], cm__poly_product(part->dims, part->rank - 1),
+                     cm__poly_dim(part->dims[part->rank - 1]));
 }
