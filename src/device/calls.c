@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls.c - names, FLOP and bytes of calls. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,8 +80,8 @@ static void work_gemm(const cm__call *c, double *flop, double *bytes)
 
 static double windows(double size, double window, double stride, double pad, double dilation)
 {
-    double steps = (size + 2 * pad - dilation * (window - 1) - 1) / stride;
-    return steps < 0 ? 1 : (double)(int64_t)steps + 1;
+    double steps = (size + 2 * pad - dilation * (window - 1) - 1) / fmax(stride, 1);
+    return steps < 0 ? 1 : floor(steps) + 1;
 }
 
 static void work_conv(const cm__call *c, double *flop, double *bytes)
