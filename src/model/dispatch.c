@@ -72,6 +72,7 @@ cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout
     d->g = g;
     d->nhwc = layout == CM_LAYOUT_AUTO ? cm__channels_last(g) : layout == CM_LAYOUT_NHWC;
     d->tf32 = g->precision == CM_PRECISION_TF32;
+    d->trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
     for (int32_t i = 0; i < g->n_nodes; i++)
         if (!g->nodes[i].view) (cm__dispatch_rules[g->nodes[i].op] ? cm__dispatch_rules[g->nodes[i].op] : cm__dispatch_map)(d, i);
     return d;
