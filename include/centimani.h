@@ -581,7 +581,7 @@ typedef struct cm_prediction_info {
     double     step_time_s, interval_s[2]; /* nine of ten measured steps are expected within */
     double     device_time_s;              /* sum over its kernels */
     double     host_time_s;                /* what the host spends to launch them */
-    double     throughput_samples_s, mfu;  /* mfu: of the peak of the precision used */
+    double     throughput_samples_s, mfu;  /* mfu: of the peak of the precision used; NAN: not known */
     double     share[CM_HOWS];             /* of device time, by how it was found */
     double     launches;                   /* kernels in a step */
     double     clock;                      /* of the full clock, that the power limit leaves */

@@ -155,7 +155,7 @@ static void finish(cm_prediction *p, const cm_graph *g, const summing *sum, doub
     i->throughput_samples_s = i->step_time_s > 0 ? (double)i->batch / i->step_time_s : 0;
     cm_graph_totals(g, i->batch, &totals);
     for (cm_phase phase = CM_FORWARD; phase < CM_PHASES; phase++) matrix += cm_totals_matrix_flop(&totals, phase);
-    if (peak > 0 && i->step_time_s > 0) i->mfu = matrix / i->step_time_s / peak;
+    i->mfu = peak > 0 && i->step_time_s > 0 ? matrix / i->step_time_s / peak : NAN;
     for (int h = 0; h < CM_HOWS && sum->time_s > 0; h++) i->share[h] /= sum->time_s;
 }
 

@@ -173,7 +173,9 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
             i->layout == CM_LAYOUT_NHWC ? ", channels last" : "");
     fprintf(out, "step       %s, nine of ten within %s to %s\n", seconds(ctx, i->step_time_s), seconds(ctx, i->interval_s[0]),
             seconds(ctx, i->interval_s[1]));
-    fprintf(out, "throughput %s samples/s, %.1f %% of peak (MFU)\n", cm__si(buf, sizeof buf, i->throughput_samples_s), 100 * i->mfu);
+    fprintf(out, "throughput %s samples/s", cm__si(buf, sizeof buf, i->throughput_samples_s));
+    if (!isnan(i->mfu)) fprintf(out, ", %.1f %% of peak (MFU)", 100 * i->mfu);
+    fprintf(out, "\n");
     fprintf(out, "device     %s busy in %.0f kernels", seconds(ctx, i->device_time_s), i->launches);
     if (i->clock < 0.995) fprintf(out, ", clock at %.0f %% to stay within its power", 100 * i->clock);
     fprintf(out, "\n");
