@@ -69,14 +69,14 @@ static void same(const listed *got, const char *const *expected)
 }
 
 /* The calls of a step, in any order: how backward's are ordered is the graph's affair. */
-static void calls_are(const char *net, cm_precision precision, bool inference, cm_layout layout, double batch,
-                      const char *const *expected)
+static void calls_by(cm_runtime runtime, const char *net, cm_precision precision, bool inference, cm_layout layout, double batch,
+                     const char *const *expected)
 {
     static listed got;
     cm__ctx      *ctx = cm__ctx_new(&diag);
     if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
     cm_graph *step = step_of(read(ctx, net), precision, inference);
-    list(cm__dispatch_new(ctx, step, layout), batch, &got);
+    list(cm__dispatch_new(ctx, step, layout, runtime), batch, &got);
     same(&got, expected);
     cm_graph_free(step);
     cm__ctx_free(ctx);
@@ -84,9 +84,9 @@ static void calls_are(const char *net, cm_precision precision, bool inference, c
 
 #define CALLS(...) (const char *const[]){__VA_ARGS__, NULL}
 #define TRAIN(net, precision, layout, batch, ...)                                                                      \
-    calls_are(net, CM_PRECISION_##precision, false, CM_LAYOUT_##layout, batch, CALLS(__VA_ARGS__))
+    calls_by(CM_RUNTIME_TORCH_EAGER, net, CM_PRECISION_##precision, false, CM_LAYOUT_##layout, batch, CALLS(__VA_ARGS__))
 #define INFER(net, precision, layout, batch, ...)                                                                      \
-    calls_are(net, CM_PRECISION_##precision, true, CM_LAYOUT_##layout, batch, CALLS(__VA_ARGS__))
+    calls_by(CM_RUNTIME_TORCH_EAGER, net, CM_PRECISION_##precision, true, CM_LAYOUT_##layout, batch, CALLS(__VA_ARGS__))
 
 /* ---- products --------------------------------------------------------------------------------------------------- */
 
@@ -189,6 +189,17 @@ static void pools(void **state)
           "pool forward avg:nhwc fp32 2,4,4,4,2,2,0");
 }
 
+/* ---- compiled --------------------------------------------------------------------------------------------------- */
+
+/* Three functions in a row are one kernel: 64 numbers in, 64 out. Products are as they were. */
+static void a_compiler_joins_functions(void **state)
+{
+    (void)state;
+    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 32\nlinear 16\nrelu\nsigmoid\ntanh\nlinear 10\n", CM_PRECISION_FP32, true,
+             CM_LAYOUT_AUTO, 4, CALLS("gemm forward nt-bias fp32 1,4,16,32", "elementwise forward copy fp32 1,64",
+                                      "gemm forward nt-bias fp32 1,4,10,16"));
+}
+
 /* ---- layouts ---------------------------------------------------------------------------------------------------- */
 
 static void channels_last_for_colour_in_16_bits(void **state)
@@ -206,9 +217,9 @@ static void channels_last_for_colour_in_16_bits(void **state)
         if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
         cm_graph *step = step_of(read(ctx, cases[i].net), cases[i].precision, false);
         assert_int_equal(cm__channels_last(step), cases[i].last);
-        assert_int_equal(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO)->nhwc, cases[i].last);
-        assert_true(cm__dispatch_new(ctx, step, CM_LAYOUT_NHWC)->nhwc);
-        assert_false(cm__dispatch_new(ctx, step, CM_LAYOUT_NCHW)->nhwc);
+        assert_int_equal(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER)->nhwc, cases[i].last);
+        assert_true(cm__dispatch_new(ctx, step, CM_LAYOUT_NHWC, CM_RUNTIME_TORCH_EAGER)->nhwc);
+        assert_false(cm__dispatch_new(ctx, step, CM_LAYOUT_NCHW, CM_RUNTIME_TORCH_EAGER)->nhwc);
         cm_graph_free(step);
         cm__ctx_free(ctx);
     }
@@ -230,7 +241,7 @@ static model load(const char *name, cm_precision precision, cm_optimizer optimiz
     assert_int_equal(cm_graph_load(name, &load, &m.forward, &diag), CM_OK);
     assert_int_equal(cm_graph_train(m.forward, &train, &m.step, &diag), CM_OK);
     m.ctx = cm__ctx_new(&diag);
-    m.d = cm__dispatch_new(m.ctx, m.step, CM_LAYOUT_AUTO);
+    m.d = cm__dispatch_new(m.ctx, m.step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER);
     return m;
 }
 
@@ -303,7 +314,7 @@ static void gpt2_inference(void **state)
     m = load("gpt2", CM_PRECISION_FP32, CM_OPTIMIZER_ADAMW);
     cm_graph_free(m.step);
     assert_int_equal(cm_graph_train(m.forward, &o, &m.step, &diag), CM_OK);
-    m.d = cm__dispatch_new(m.ctx, m.step, CM_LAYOUT_AUTO);
+    m.d = cm__dispatch_new(m.ctx, m.step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER);
     assert_int_equal(runs_of(&m, 2, "attention forward - fp32 2,1024,1024,12,12,64,1"), 12);
     release(&m);
 }
@@ -349,6 +360,7 @@ int main(void)
         cmocka_unit_test(autocast),         cmocka_unit_test(dropout_is_for_training), cmocka_unit_test(a_convolution_with_bias),
         cmocka_unit_test(a_batch_norm),     cmocka_unit_test(joined_channels),
         cmocka_unit_test(a_spread_product), cmocka_unit_test(pools),
+        cmocka_unit_test(a_compiler_joins_functions),
         cmocka_unit_test(channels_last_for_colour_in_16_bits),
         cmocka_unit_test(resnet50),         cmocka_unit_test(gpt2),
         cmocka_unit_test(gpt2_inference),

@@ -113,6 +113,23 @@ TEST(a_relative_is_transferred)
     cm_device_free(d);
 }
 
+/* Kernels that are no products: what they take beyond the roofline goes with cores and clock. */
+TEST(what_cores_add_goes_with_cores)
+{
+    cm_device  *d = device_of(TIME_DEVICE(",\n\"clock_hz\": " NUMBER("1e9", "Hz"))), *h200;
+    const char *text = "batch_norm backward nhwc bf16 60,68,3001"; /* not a row of the table */
+    assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
+    cm__timed   own = time_on(h200, NULL, CM_RUNTIME_TORCH_EAGER, text), t = time_on(d, h200, CM_RUNTIME_TORCH_EAGER, text);
+    double      cores = cm_device_number(h200, CM_CORES).value * cm_device_number(h200, CM_CLOCK_HZ).value / (100 * 1e9);
+    double      beyond = own.time_s - roofline_of(h200, text);
+    assert_int_equal(own.how, CM_HOW_INTERPOLATED);
+    assert_int_equal(t.how, CM_HOW_TRANSFERRED);
+    assert_true(beyond > 0);
+    near(t.time_s, roofline_of(d, text) + beyond * cores, 1e-9);
+    cm_device_free(h200);
+    cm_device_free(d);
+}
+
 /* A device's own rows come before a relative's, another function's table after both. */
 TEST(own_rows_come_first)
 {
@@ -180,7 +197,7 @@ int main(void)
         cmocka_unit_test(a_row_is_its_time),             cmocka_unit_test(a_neighbour_is_interpolated),
         cmocka_unit_test(in_proportion_to_the_roofline), cmocka_unit_test(nothing_like_it_is_the_roofline),
         cmocka_unit_test(a_relative_is_transferred),     cmocka_unit_test(own_rows_come_first),
-        cmocka_unit_test(odd_rows),                      cmocka_unit_test(rows_left_out),
+        cmocka_unit_test(odd_rows),                      cmocka_unit_test(what_cores_add_goes_with_cores), cmocka_unit_test(rows_left_out),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
