@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Centimani: which accelerator to train a neural network on, how fast, at what cost, how sure."""
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+# PyTorch is loaded only by what needs it.
+_WHERE = {
+    "capture": "centimani.capturing", "Trace": "centimani.writer", "CaptureError": "centimani.trace",
+    "watch": "centimani.watching",
+    "graph": "centimani.library", "models": "centimani.library", "version": "centimani.library",
+    "CentimaniError": "centimani.library",
+}
+__all__ = list(_WHERE)
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'centimani' has no attribute '{name}'")
+    value = getattr(importlib.import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value
