@@ -198,7 +198,6 @@ def _run(plan: Plan, world: Any, swapped: Swapped, point: Point, forward_only: b
         step.outputs = [i for i in (recorder.tensors.find(t) for t in values if isinstance(t, torch.Tensor)) if i >= 0]
         if forward_only:
             return step
-        recorder.phase = "backward"
         loss.backward()
         recorder.phase = "update"
         with recorder.suspended():

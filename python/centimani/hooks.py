@@ -110,8 +110,20 @@ class FusedOperators(TorchFunctionMode):
         super().__init__()
         self.recorder, self.real = recorder, real
 
+    def backward(self, tensor, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        """Tensor.backward, with this mode on: what is computed again inside is caught too."""
+        phase, self.recorder.phase = self.recorder.phase, "backward"
+        scope, self.recorder.scope = self.recorder.scope, []
+        try:
+            with FusedOperators(self.recorder, self.real):
+                torch.autograd.backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
+        finally:
+            self.recorder.phase, self.recorder.scope = phase, scope
+
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if func is torch.Tensor.backward:
+            return self.backward(*args, **kwargs)
         rule = FUSED.get(getattr(func, "__name__", ""))
         fused = rule(args, kwargs) if rule and not self.recorder.silence else None
         if fused is None:
