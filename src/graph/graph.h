@@ -110,6 +110,7 @@ struct cm_graph {
     int32_t     block;       /* given to nodes as they are emitted; -1: none */
     cm_phase    phase;       /* likewise */
     int32_t     origin;      /* likewise: cm_node.source */
+    bool        own_loss;    /* the first output is the loss the model was recorded with */
     bool        bare_operator; /* a single operator, not a model: no loss, no update by default */
     cm_optimizer optimizer;
     cm_precision precision;

@@ -141,6 +141,7 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
     for (int32_t i = 0; i < forward->n_nodes; i++) lower_node(&l, i);
     cm__place(step->ctx, "%s", "");
     step->block = -1;
-    for (int32_t i = 0; i < forward->n_outputs; i++) cm__output(step, mapped(&l, forward->outputs[i]));
+    bool without_loss = inference && forward->own_loss && forward->n_outputs > 1;
+    for (int32_t i = without_loss; i < forward->n_outputs; i++) cm__output(step, mapped(&l, forward->outputs[i]));
     copy_texts(step, forward);
 }

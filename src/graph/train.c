@@ -4,10 +4,11 @@
 
 static void choose_options(cm_graph *step, const cm_graph *forward, const cm_train_options *o)
 {
-    step->precision = o->precision ? o->precision : CM_PRECISION_AMP_BF16;
+    step->precision = o->precision ? o->precision : forward->precision ? forward->precision : CM_PRECISION_AMP_BF16;
     step->optimizer = o->optimizer ? o->optimizer : forward->optimizer;
     step->loss = o->loss ? o->loss : forward->bare_operator ? CM_LOSS_NONE : forward->loss;
     step->bare_operator = forward->bare_operator;
+    step->own_loss = forward->own_loss && !o->inference;
 }
 
 static void warn_untrained(cm_graph *step, const int32_t *gradient, int32_t tensors)
