@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """capture_zoo.py - capture torchvision, Hugging Face and scientific models, each in a process of its own; no GPU is used.
 
-    PYTHONPATH=python python3 tools/capture_zoo.py OUT [--budget S] [--only NAME,...]
+    PYTHONPATH=python python3 tools/capture_zoo.py OUT [--budget S] [--jobs N] [--only NAME,...]
 
 Writes OUT/NAME.cmt.json for each model, OUT/summary.json and a table: seconds, peak host memory, parameters counted by
 PyTorch and in the trace. A model whose library is missing is skipped and said so; one that fails does not stop the rest.
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 
 # ---- models ------------------------------------------------------------------------------------------------------
 
@@ -196,11 +197,11 @@ CASES = {
 
 def run_case(name, folder):
     from centimani.capturing import capture
+    from centimani.command import build_without_memory
     from centimani.worlds import new_world
     started = time.monotonic()
     world = new_world()
-    with world.inside():
-        arguments = CASES[name]()
+    arguments = build_without_memory(CASES[name], world)
     counted = sum(p.numel() for p in arguments["model"].parameters())
     built = time.monotonic()
     trace = capture(**arguments, name=name, world=world)
@@ -252,10 +253,22 @@ def run_child(name, folder, limit):
     return {"name": name, "ok": False, "error": f"exit {done.returncode}: {done.stderr[-1500:]}"}
 
 
+def report(row):
+    if row["ok"]:
+        exact = "exact" if row["parameters"] == row["parameters_in_trace"] else "DIFFERS"
+        print(f"{row['name']:20} {row['capture_s']:7.1f} s  {row['peak_host_bytes'] / 2**30:5.2f} GiB  "
+              f"{row['parameters']:>14,} parameters ({exact})  {sum(row['operators'].values()):6} operators  "
+              f"{row['bytes'] / 1e6:5.2f} MB", flush=True)
+    else:
+        reason = "skipped: " + row["skipped"] if "skipped" in row else "FAILED: " + row["error"]
+        print(f"{row['name']:20} {reason}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
     parser.add_argument("--budget", type=float, default=500, help="seconds for everything")
+    parser.add_argument("--jobs", type=int, default=1, help="models at once")
     parser.add_argument("--only", help="names, with commas between")
     parser.add_argument("--case", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -264,21 +277,18 @@ def main():
     os.makedirs(options.folder, exist_ok=True)
     began, rows = time.monotonic(), []
     names = options.only.split(",") if options.only else list(CASES)
-    for name in names:
-        left = options.budget - (time.monotonic() - began)
-        row = run_child(name, options.folder, min(180, left)) if left > 5 else {"name": name, "ok": False,
-                                                                               "error": "no time left"}
-        rows.append(row)
-        with open(os.path.join(options.folder, "summary.json"), "w") as out:
-            json.dump(rows, out, indent=1)
-        if row["ok"]:
-            exact = "exact" if row["parameters"] == row["parameters_in_trace"] else "DIFFERS"
-            print(f"{name:20} {row['capture_s']:7.1f} s  {row['peak_host_bytes'] / 2**30:5.2f} GiB  "
-                  f"{row['parameters']:>14,} parameters ({exact})  {sum(row['operators'].values()):6} operators  "
-                  f"{row['bytes'] / 1e6:5.2f} MB", flush=True)
-        else:
-            print(f"{name:20} {'skipped: ' + row['skipped'] if 'skipped' in row else 'FAILED: ' + row['error']}",
-                  flush=True)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        def one(name):
+            left = options.budget - (time.monotonic() - began)
+            if left < 5:
+                return {"name": name, "ok": False, "error": "no time left"}
+            return run_child(name, options.folder, min(180, left))
+
+        for row in pool.map(one, names):
+            rows.append(row)
+            report(row)
+            with open(os.path.join(options.folder, "summary.json"), "w") as out:
+                json.dump(rows, out, indent=1)
     good = sum(r["ok"] for r in rows)
     print(f"{good} of {len(rows)} captured in {time.monotonic() - began:.0f} s")
     return 0

@@ -40,20 +40,31 @@ def _default_loss(y: torch.Tensor) -> str:
     return "bce" if image else "mse"
 
 
-def _cross_entropy(y: torch.Tensor, target: Optional[torch.Tensor]) -> torch.Tensor:
+def _made_target(recorder: Recorder, y: torch.Tensor, classes: bool) -> torch.Tensor:
+    """What a loader would have brought: class numbers, or as many real numbers as the output has."""
+    shape = [n for i, n in enumerate(y.shape) if i != 1] if classes else list(y.shape)
+    with recorder.suspended():
+        target = torch.zeros(shape, dtype=torch.int64 if classes else torch.float32, device=y.device)
+        recorder.leaf(target, "input", "target")
+    recorder.held = target  # or its address is given to another tensor
+    return target
+
+
+def _cross_entropy(recorder: Recorder, y: torch.Tensor, target: Optional[torch.Tensor]) -> torch.Tensor:
     if y.dim() == 3:
         y = y.reshape(-1, y.shape[-1])
-    labels = target.reshape(-1) if target is not None and y.dim() == 2 else target
-    if labels is None:
-        labels = torch.zeros([n for i, n in enumerate(y.shape) if i != 1], dtype=torch.int64, device=y.device)
-    return torch.nn.functional.cross_entropy(y.float(), labels)
-
-
-def _named_loss(kind: str, y: torch.Tensor, target: Optional[torch.Tensor]) -> torch.Tensor:
-    if kind == "cross-entropy":
-        return _cross_entropy(y, target)
     if target is None:
-        target = torch.zeros(tuple(y.shape), dtype=torch.float32, device=y.device)
+        target = _made_target(recorder, y, classes=True)
+    elif y.dim() == 2:
+        target = target.reshape(-1)
+    return torch.nn.functional.cross_entropy(y.float(), target)
+
+
+def _named_loss(recorder: Recorder, kind: str, y: torch.Tensor, target: Optional[torch.Tensor]) -> torch.Tensor:
+    if kind == "cross-entropy":
+        return _cross_entropy(recorder, y, target)
+    if target is None:
+        target = _made_target(recorder, y, classes=False)
     if kind == "mse":
         return torch.nn.functional.mse_loss(y.float(), target)
     return torch.nn.functional.binary_cross_entropy_with_logits(y.float(), target)
@@ -87,14 +98,12 @@ def _loss_of(loss: Loss, output: Any, target: Any, recorder: Recorder) -> torch.
     if isinstance(loss, str):
         if loss not in LOSSES:
             raise CaptureError(f"loss '{loss}' is unknown: {', '.join(LOSSES)}, or a function of the output")
-        return _named_loss(loss, _first_real(output), target)
+        return _named_loss(recorder, loss, _first_real(output), target)
     if target is not None:
         return loss(output, target)
     if _takes_target(loss):
         y = _first_real(output)
-        whole = type(loss).__name__ in ("CrossEntropyLoss", "NLLLoss")
-        labels = [n for i, n in enumerate(y.shape) if i != 1]
-        return loss(y, torch.zeros(labels, dtype=torch.int64, device=y.device) if whole else torch.zeros_like(y))
+        return loss(y, _made_target(recorder, y, type(loss).__name__ in ("CrossEntropyLoss", "NLLLoss")))
     return loss(output)
 
 

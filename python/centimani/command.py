@@ -8,7 +8,7 @@ import os
 import resource
 import sys
 import time
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 HELP = """build() takes no argument and returns the model and its inputs, (model, inputs), or a dict of capture()'s
 arguments: model, inputs, loss, optimizer, target, batch_dim, seq_dim, name. It runs without memory: a model of any
@@ -50,6 +50,18 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def build_without_memory(build: Callable[[], Any], world: Any) -> Any:
+    """build() in a world without memory; where it asks for numbers as it builds, with memory."""
+    try:
+        with world.inside():
+            return build()
+    except Exception as error:
+        asks = type(error).__name__.startswith(("DataDependent", "DynamicOutput")) or "meta tensor" in str(error).lower()
+        if not asks:
+            raise
+    return build()
+
+
 def capture_file(spec: str, **given: Any) -> Any:
     """What FILE.py:build builds, captured. `given`: capture()'s arguments, before those build() returns."""
     from .capturing import capture
@@ -57,8 +69,7 @@ def capture_file(spec: str, **given: Any) -> Any:
     require_supported()
     build, function = _load(spec)
     world = new_world()
-    with world.inside():
-        arguments = _arguments(build())
+    arguments = _arguments(build_without_memory(build, world))
     arguments = {**arguments, **{k: v for k, v in given.items() if v is not None}}
     arguments.setdefault("name", function if function != "build" else os.path.basename(spec).split(".")[0])
     return capture(**arguments, world=world)

@@ -19,7 +19,8 @@ DTYPES = {
 SILENT = ("aten::is_same_size", "aten::_local_scalar_dense", "aten::sym_size", "aten::sym_stride", "aten::sym_numel",
           "aten::size", "aten::stride", "aten::is_contiguous", "aten::_has_compatible_shallow_copy_type",
           "aten::set_.source_Storage", "aten::record_stream")
-ALIASES = ("aten::detach", "aten::detach_", "aten::alias", "aten::lift_fresh", "aten::lift")
+ALIASES = ("aten::detach", "aten::detach_", "aten::alias")
+LIFTED = ("aten::lift_fresh", "aten::lift_fresh_copy", "aten::lift")  # a number written in the program
 # What the outputs' own shapes say already.
 SHAPED = ("view", "_unsafe_view", "reshape", "_reshape_alias", "expand", "as_strided", "new_empty_strided", "zeros",
           "ones", "empty", "full", "empty_strided", "new_zeros", "new_ones", "new_empty", "new_full", "randn", "rand",
@@ -249,6 +250,9 @@ class Recorder(TorchDispatchMode):
         schema = func._schema
         name = str(schema.name)
         if name in SILENT or name.startswith(("prim::", "profiler::", "prims::device")):
+            return
+        if name in LIFTED:
+            self.tensors.add(result, "constant", fresh=True)
             return
         inputs, attrs, read, written = self._inputs(func, args, kwargs)
         has_result = any(isinstance(t, torch.Tensor) for t in _flat(result))

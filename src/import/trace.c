@@ -76,7 +76,7 @@ int32_t cm__trace_shape(cm__trace *t, int32_t rank, const cm_dim *dims)
     return id;
 }
 
-/* ---- operators without a row ------------------------------------------------------------------------------------ */
+/* ---- outputs as recorded ----------------------------------------------------------------------------------------- */
 
 /* The outputs' types and shapes as the attribute that the operator's shape rule reads. */
 static cm__attr recorded_outputs(cm__trace *t, const cm__trace_op *o)
@@ -96,7 +96,7 @@ static cm__attr recorded_outputs(cm__trace *t, const cm__trace_op *o)
     return (cm__attr){.key = CM_ATTR_OUTPUTS, .count = n, .ints = list};
 }
 
-void cm__trace_opaque(cm__trace *t, const cm__trace_op *o)
+void cm__trace_recorded(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t *inputs = cm__alloc_array(t->ctx, (size_t)o->n_in + 1, sizeof *inputs), n = 0, made = 0;
     for (int32_t i = 0; i < o->n_out; i++) made += o->out[i] >= 0;
@@ -104,8 +104,7 @@ void cm__trace_opaque(cm__trace *t, const cm__trace_op *o)
     for (int32_t i = 0; i < o->n_in; i++)
         if (o->in[i] >= 0) inputs[n++] = here(t, o->in[i]);
     cm__attr outputs = recorded_outputs(t, o);
-    cm__not_supported(t->g, o->full);
-    const cm_node *node = cm__emit_node(t->g, CM_OP_OPAQUE, cm__trace_name(t, o), inputs, n, &outputs, 1, made);
+    const cm_node *node = cm__emit_node(t->g, op, cm__trace_name(t, o), inputs, n, &outputs, 1, made);
     for (int32_t i = 0, k = 0; i < o->n_out; i++)
         if (o->out[i] >= 0) t->tensors[o->out[i]].here = node->outputs[k++];
 }
@@ -157,12 +156,21 @@ static bool attempt(cm__trace *t, const cm__aten *row, const cm__trace_op *o)
     return done;
 }
 
+static bool has_output(const cm__trace_op *o)
+{
+    bool any = false;
+    for (int32_t i = 0; i < o->n_out; i++) any |= o->out[i] >= 0;
+    return any;
+}
+
 static void translate(cm__trace *t, const cm__map *index, const cm__trace_op *o)
 {
     bool    aten = strncmp(o->full, "aten::", 6) == 0;
     int32_t row = aten ? cm__map_get(index, (cm__span){o->name, strlen(o->name)}) : -1;
     cm__place(t->ctx, "operator '%.100s'", cm__trace_name(t, o));
-    if (row < 0 || !attempt(t, &rows[row], o)) cm__trace_opaque(t, o);
+    if (row >= 0 && attempt(t, &rows[row], o)) return;
+    if (has_output(o)) cm__not_supported(t->g, o->full);
+    cm__trace_recorded(t, o, CM_OP_OPAQUE);
 }
 
 /* ---- the graph -------------------------------------------------------------------------------------------------- */

@@ -218,6 +218,8 @@ void cm__aten_embedding(cm__trace *t, const cm__trace_op *o, int op) { look_up(t
 void cm__aten_gather(cm__trace *t, const cm__trace_op *o, int op) { look_up(t, o, op, cm__trace_int(t, o, "dim", 0)); }
 void cm__aten_index_select(cm__trace *t, const cm__trace_op *o, int op) { cm__aten_gather(t, o, op); }
 
+void cm__aten_recorded(cm__trace *t, const cm__trace_op *o, int op) { cm__trace_recorded(t, o, op); }
+
 void cm__aten_upsample(cm__trace *t, const cm__trace_op *o, int op)
 {
     const cm__trace_tensor *y = cm__trace_out(t, o, 0);
