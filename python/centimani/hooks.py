@@ -2,6 +2,7 @@
 """hooks.py - what is recorded above the dispatcher: modules' names, operators that PyTorch would take apart."""
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack, contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
@@ -225,10 +226,26 @@ def eager() -> Iterator[None]:
 
 
 @contextmanager
+def usual_data() -> Iterator[None]:
+    """Libraries that look at the data to choose a path find what training data is: sequences that are not packed."""
+    masks = sys.modules.get("transformers.masking_utils")
+    asked = getattr(masks, "find_packed_sequence_indices", None)
+    if asked is not None:
+        masks.find_packed_sequence_indices = lambda *args, **kwargs: None
+    try:
+        yield
+    finally:
+        if asked is not None:
+            masks.find_packed_sequence_indices = asked
+
+
+@contextmanager
 def recording(recorder: Recorder, model: Optional[torch.nn.Module], real: bool) -> Iterator[None]:
     """Everything that must be in place around a step that is recorded."""
     with ExitStack() as stack:
         stack.enter_context(eager())
+        if not real:
+            stack.enter_context(usual_data())
         stack.enter_context(module_names(recorder, model))
         stack.enter_context(opaque_functions(recorder))
         stack.enter_context(FusedOperators(recorder, real))
