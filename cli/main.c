@@ -43,7 +43,7 @@ const int n_commands = COUNT(commands);
 int run_version(settings *s)
 {
     cm_diag   diag;
-    cm_status status = cm__version_print(format_of(s), stdout, &diag);
+    cm_status status = cm__version_print(format_of(s), results(), &diag);
     return status ? say_failed(status, &diag) : EXIT_DONE;
 }
 
@@ -66,17 +66,17 @@ const command *find_command(const char *name)
     return NULL;
 }
 
-static int run(int argc, char **argv)
+int run_words(int argc, char **argv)
 {
     settings s = {0};
     if (argc < 2) {
-        print_usage(stderr);
+        print_usage(notes());
         return EXIT_USAGE;
     }
     const command *c = find_command(argv[1]);
     if (!c || !parse_options(c, &s, argc - 2, argv + 2)) return EXIT_USAGE;
     if (!s.help) return c->run(&s);
-    print_help(c, stdout);
+    print_help(c, results());
     return EXIT_DONE;
 }
 
@@ -88,5 +88,5 @@ int main(int argc, char **argv)
         say("cannot write the result: stdout is closed");
         return EXIT_FAILED;
     }
-    return finish_output(run(argc, argv));
+    return finish_output(run_words(argc, argv));
 }
