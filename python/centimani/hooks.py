@@ -127,49 +127,77 @@ class FusedOperators(TorchFunctionMode):
             return self.backward(*args, **kwargs)
         rule = FUSED.get(getattr(func, "__name__", ""))
         fused = rule(args, kwargs) if rule and not self.recorder.silence else None
-        if fused is None:
-            return func(*args, **kwargs)
-        if self.real:
-            with self.recorder.suspended():
-                result = func(*args, **kwargs)
-            outputs = list(result) if isinstance(result, (list, tuple)) else [result]
-            self.recorder.record(fused.name, fused.tensors, outputs, fused.attrs)
-            return result
-        outputs = _Recorded.apply(self.recorder, fused, *fused.tensors)
-        kept = outputs[:len(outputs) - fused.extra]
-        return kept[0] if len(kept) == 1 else tuple(kept)
+        return func(*args, **kwargs) if fused is None else _one(self.recorder, self.real, fused, func, args, kwargs)
+
+
+def _one(recorder: Recorder, real: bool, fused: Fused, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Record a fused operator: run it unseen, or put one in its place that has its shapes."""
+    if real:
+        with recorder.suspended():
+            result = func(*args, **kwargs)
+        recorder.record(fused.name, fused.tensors, result if isinstance(result, (list, tuple)) else [result],
+                        fused.attrs)
+        return result
+    outputs = _Recorded.apply(recorder, fused, *fused.tensors)
+    kept = outputs[:len(outputs) - fused.extra]
+    return kept[0] if len(kept) == 1 else tuple(kept)
+
+
+@contextmanager
+def functions_within(recorder: Recorder, real: bool) -> Iterator[None]:
+    """The same where one of PyTorch's own functions calls another: modes are off there."""
+    saved = {n: getattr(torch.nn.functional, n) for n in FUSED if hasattr(torch.nn.functional, n)}
+
+    def wrapped(name: str, func: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args, **kwargs):
+            fused = None if recorder.silence else FUSED[name](args, kwargs)
+            return func(*args, **kwargs) if fused is None else _one(recorder, real, fused, func, args, kwargs)
+        return call
+
+    for name, func in saved.items():
+        setattr(torch.nn.functional, name, wrapped(name, func))
+    try:
+        yield
+    finally:
+        for name, func in saved.items():
+            setattr(torch.nn.functional, name, func)
 
 
 # ---- functions of the user's own ---------------------------------------------------------------------------------
 
 
-@contextmanager
-def opaque_functions(recorder: Recorder) -> Iterator[None]:
-    """A custom autograd function is one entry with its bytes: what its kernels do cannot be known."""
-    own = torch.autograd.Function.__dict__.get("apply")
-    original = torch.autograd.Function.apply
+def _function_classes(root: type = torch.autograd.Function) -> List[type]:
+    return [c for sub in root.__subclasses__() for c in [sub] + _function_classes(sub)]
 
-    def apply(cls, *args, **kwargs):
-        call = original.__func__ if hasattr(original, "__func__") else None
-        run = (lambda: call(cls, *args, **kwargs)) if call else (lambda: super(torch.autograd.Function, cls).apply(*args))
-        if cls.__module__.startswith(("torch.", "centimani.")) or recorder.silence or recorder.phase != "forward":
-            return run()
+
+def _opaque_forward(recorder: Recorder, cls: type, forward: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args, **kwargs):
+        if recorder.silence:
+            return forward(*args, **kwargs)
         with recorder.suspended():
-            result = run()
-        outputs = result if isinstance(result, (list, tuple)) else [result]
+            result = forward(*args, **kwargs)
         inputs = [a for a in args if isinstance(a, torch.Tensor)]
-        recorder.record("python::" + cls.__name__, inputs, outputs, {})
+        recorder.record("python::" + cls.__name__, inputs, result if isinstance(result, (list, tuple)) else [result], {})
         recorder.warn(f"custom autograd function '{cls.__name__}' is opaque: counted by the bytes it reads and writes")
         return result
 
-    torch.autograd.Function.apply = classmethod(apply)
+    return run
+
+
+@contextmanager
+def opaque_functions(recorder: Recorder) -> Iterator[None]:
+    """A custom autograd function is one entry with its bytes: what its kernels do cannot be known."""
+    saved = []
+    for cls in _function_classes():
+        forward = cls.__dict__.get("forward")
+        if isinstance(forward, staticmethod) and not cls.__module__.startswith(("torch.", "centimani.")):
+            saved.append((cls, forward))
+            cls.forward = staticmethod(_opaque_forward(recorder, cls, forward.__func__))
     try:
         yield
     finally:
-        if own is not None:
-            torch.autograd.Function.apply = own
-        else:
-            del torch.autograd.Function.apply
+        for cls, forward in saved:
+            cls.forward = forward
 
 
 # ---- where in the model ------------------------------------------------------------------------------------------
@@ -248,6 +276,7 @@ def recording(recorder: Recorder, model: Optional[torch.nn.Module], real: bool) 
             stack.enter_context(usual_data())
         stack.enter_context(module_names(recorder, model))
         stack.enter_context(opaque_functions(recorder))
+        stack.enter_context(functions_within(recorder, real))
         stack.enter_context(FusedOperators(recorder, real))
         stack.enter_context(recorder)
         yield

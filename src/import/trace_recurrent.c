@@ -4,7 +4,8 @@
  *
  * PyTorch: (x, hidden states, weights), four weights a layer and direction with biases, two without; output
  * [batch, steps, directions * H] where batch_first, else [steps, batch, ...]. Ours: x, W[1, gates H, I],
- * R[1, gates H, H], bias, lengths, first state, first cell, second bias in the place of peepholes.
+ * R[1, gates H, H], bias. PyTorch's second bias takes a place of ours that it has no use for: an LSTM's peepholes,
+ * the others' lengths.
  */
 #include "import/trace_rules.h"
 
@@ -36,8 +37,9 @@ static int32_t direction(layers *l, int32_t x, bool backwards)
     int32_t   inputs[] = {x, w, r, -1, -1, -1, -1, -1}, count = 3;
     if (l->biases) {
         inputs[3] = cm__trace_need(l->t, l->o, l->at + 2);
-        inputs[7] = cm__trace_need(l->t, l->o, l->at + 3);
-        count = l->op == CM_OP_LSTM ? 8 : 4;
+        int32_t spare = l->op == CM_OP_LSTM ? 7 : 4;
+        inputs[spare] = cm__trace_need(l->t, l->o, l->at + 3);
+        count = spare + 1;
     }
     l->at += l->biases ? 4 : 2;
     cm__attr attrs[] = {CM__INTS(CM_ATTR_HIDDEN_SIZE, l->hidden), CM__INTS(CM_ATTR_LAYOUT, l->batch_first),
