@@ -33,6 +33,22 @@ static void add_training(cm_graph *step, cm_recompute recompute)
     step->phase = CM_FORWARD;
 }
 
+/* A recorded backward that multiplies more or less than ours means that something was not followed: say so. */
+static void compare_backward(cm_graph *step, const cm_graph *forward)
+{
+    const double batch = 64, tolerance = 0.005;
+    double       ours = 0, theirs = cm_poly_at(&forward->backward_flop, batch);
+    for (int32_t i = 0; i < step->n_nodes; i++) {
+        cm_class c = cm_node_class(&step->nodes[i]);
+        bool     matrix = c == CM_CLASS_GEMM || c == CM_CLASS_CONV || c == CM_CLASS_ATTENTION;
+        if (matrix && step->nodes[i].phase == CM_BACKWARD) ours += cm_poly_at(&step->nodes[i].flop, batch);
+    }
+    double difference = ours > theirs ? ours - theirs : theirs - ours;
+    if (forward->has_backward && difference > tolerance * (ours > theirs ? ours : theirs))
+        cm__warn(step, "backward as recorded has %.4g matrix FLOP at batch 64, as derived %.4g: times differ accordingly",
+                 theirs, ours);
+}
+
 /* Without backward nobody reads what is kept for it: frameworks do not write it. */
 static void drop_saved(cm_graph *g)
 {
@@ -69,6 +85,7 @@ cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *option
     cm__layout(g);
     cm__cost_all(g); /* before pruning: a backward node's cost is its forward node's */
     cm__prune(g);
+    if (!o->inference) compare_backward(g, forward);
     cm__check(g);
     cm__lifetimes(g);
     ctx->diag = NULL;

@@ -107,6 +107,13 @@ static cm_graph *load(cm__ctx *ctx, const char *spec, const cm_load_options *o)
     unknown(ctx, spec);
 }
 
+static int32_t attentions(const cm_graph *g)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++) n += g->nodes[i].op == CM_OP_ATTENTION;
+    return n;
+}
+
 static cm_graph *load_and_finish(cm__ctx *ctx, const char *spec, const cm_load_options *options)
 {
     static const cm_load_options defaults;
@@ -114,7 +121,9 @@ static cm_graph *load_and_finish(cm__ctx *ctx, const char *spec, const cm_load_o
     cm_graph                    *g = load(ctx, spec, o);
     if ((unsigned)o->fuse >= CM_FUSES) cm__fail(ctx, CM_ERR_ARGUMENT, "an option is out of range");
     bool as_run = strcmp(g->source, "trace") == 0 && o->fuse == CM_FUSE_EAGER; /* that is what was recorded */
+    int32_t recorded = attentions(g);
     cm__finish(g, as_run ? CM_FUSE_NONE : o->fuse);
+    if (attentions(g) != recorded) g->has_backward = false; /* fused, it computes its scores again */
     return g;
 }
 

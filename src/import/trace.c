@@ -250,6 +250,7 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
     cm__prune(t.g);
     cm__find_blocks(t.g);
     set_defaults(&t);
+    cm__trace_yardstick(&t);
     tell(&t, o);
     return t.g;
 }

@@ -76,4 +76,8 @@ void        cm__trace_made(cm__trace *t, const cm__trace_op *o, int32_t index, i
 int32_t     cm__trace_shape(cm__trace *t, int32_t rank, const cm_dim *dims); /* a shape as a known tensor */
 void        cm__trace_recorded(cm__trace *t, const cm__trace_op *o, int op); /* outputs as they were recorded */
 
+/* ---- trace_backward.c ------------------------------------------------------------------------------------------- */
+
+void cm__trace_yardstick(cm__trace *t); /* the recorded backward's FLOP into the graph */
+
 #endif

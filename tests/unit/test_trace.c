@@ -115,6 +115,37 @@ static void its_step_begins_at_the_recorded_loss(void **state)
     cm_graph_free(g);
 }
 
+/* The recorded backward is held against the derived one: here by one product too few. */
+#define WITH_BACKWARD(ops)                                                                                             \
+    TRACE("\"loss\":-1,\"outputs\":[4]",                                                                               \
+          T("[[1,0],3]", "fp32", "input") "," T("[3,5]", "fp32", "parameter") "," T("[5,2]", "fp32", "parameter") ","   \
+          X("[[1,0],5]") "," X("[[1,0],2]") "," T("[[1,0],2]", "fp32", "gradient") ","                                  \
+          T("[2,5]", "fp32", "gradient") "," T("[[1,0],5]", "fp32", "gradient") "," T("[5,2]", "fp32", "gradient") ","  \
+          T("[3,5]", "fp32", "gradient") "," T("[5,[1,0]]", "fp32", "gradient") ","                                     \
+          T("[3,[1,0]]", "fp32", "gradient"),                                                                          \
+          OP("aten::mm", "[0,1]", "[3]") "," OP("aten::mm", "[3,2]", "[4]") "," ops)
+#define BACKWARD(in, out) "{\"op\":\"aten::mm\",\"phase\":\"backward\",\"in\":" in ",\"out\":" out "}"
+
+static void the_recorded_backward_is_a_yardstick(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int32_t     warnings;
+    } cases[] = {
+        {WITH_BACKWARD(BACKWARD("[5,6]", "[7]") "," BACKWARD("[10,5]", "[8]") "," BACKWARD("[11,7]", "[9]")), 0},
+        {WITH_BACKWARD(BACKWARD("[5,6]", "[7]") "," BACKWARD("[10,5]", "[8]")), 1},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        cm_graph *g = accepted(cases[i].text, 0);
+        cm_graph *step = trained(g, (cm_train_options){.loss = CM_LOSS_MSE});
+        assert_int_equal(step->n_warnings, cases[i].warnings);
+        if (cases[i].warnings) assert_non_null(strstr(step->warnings[0], "backward as recorded"));
+        cm_graph_free(step);
+        cm_graph_free(g);
+    }
+}
+
 /* What autocast cast while it was recorded is cast by the precision pass, not twice; and not at all in fp32. */
 static void casts_of_autocast_are_made_anew(void **state)
 {
@@ -353,6 +384,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_classifier_is_one_linear_layer_and_its_loss),
         cmocka_unit_test(its_step_begins_at_the_recorded_loss),
+        cmocka_unit_test(the_recorded_backward_is_a_yardstick),
         cmocka_unit_test(casts_of_autocast_are_made_anew),
         cmocka_unit_test(lengths_are_set_on_reading),
         cmocka_unit_test(a_length_that_was_not_varied_stays),
