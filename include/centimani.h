@@ -125,6 +125,7 @@ typedef struct cm_node {
     bool           view;    /* moves no data: shape and strides change only */
     int32_t        source;  /* the forward node a backward or recompute node belongs to, -1: none */
     int32_t        block;   /* repeated part (layer) of the model it belongs to, -1: none */
+    int32_t        segment; /* part that the model itself computes again in backward (checkpointing), -1: none */
     cm_poly        flop, read_bytes, write_bytes;
     const struct cm__attr *attrs; /* internal */
 } cm_node;

@@ -107,7 +107,7 @@ struct cm_graph {
     int32_t     cap_nodes, cap_tensors, cap_inputs, cap_outputs, cap_warnings, cap_unsupported;
     cm_poly    *alive_bytes; /* per node, from lifetimes */
     int32_t     nodes_read;
-    int32_t     block;       /* given to nodes as they are emitted; -1: none */
+    int32_t     block, segment; /* given to nodes as they are emitted; -1: none */
     cm_phase    phase;       /* likewise */
     int32_t     origin;      /* likewise: cm_node.source */
     bool        own_loss;    /* the first output is the loss the model was recorded with */

@@ -207,19 +207,18 @@ static void set_defaults(cm__trace *t)
         t->g->precision = recorded;
 }
 
-static void tell(cm__trace *t, const cm_load_options *o)
+static void tell(cm__trace *t, const cm_load_options *o, int32_t lost)
 {
     size_t        i;
     json_t       *text;
     const json_t *list = json_object_get(t->root, "warnings");
-    int32_t       again = 0, opaque = t->g->n_unsupported;
+    int32_t       opaque = t->g->n_unsupported;
     json_array_foreach((json_t *)list, i, text) {
         if (json_is_string(text) && i < 64) cm__warn(t->g, "%.400s", json_string_value(text));
     }
-    for (int32_t k = 0; k < t->n_ops; k++) again += t->ops[k].phase == CM_RECOMPUTE;
-    if (again)
-        cm__warn(t->g, "the recorded step computes %d operators again in backward: --recompute full predicts that",
-                 again);
+    if (lost)
+        cm__warn(t->g, "%d operators that backward computes again are not found in forward: --recompute full is near",
+                 lost);
     if (opaque)
         cm__warn(t->g, "%d kinds of operators are not known, '%s' among them: counted by the bytes they move", opaque,
                  t->g->unsupported[0]);
@@ -237,12 +236,15 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
     t.g = cm__graph_new(ctx, cm__text_copy_n(ctx, own ? own : name, strnlen(own ? own : name, 128)), "trace");
     make_leaves(&t);
     index_rows(&index, ctx);
+    int32_t lost = cm__trace_segments(&t);
     for (int32_t i = 0; i < t.n_ops; i++) {
         if (t.ops[i].phase != CM_FORWARD) continue;
         t.g->nodes_read++;
+        t.g->segment = t.ops[i].segment;
         translate(&t, &index, &t.ops[i]);
     }
     cm__place(ctx, "%s", "");
+    t.g->segment = -1;
     t.g->own_loss = t.loss >= 0 && t.tensors[t.loss].here >= 0;
     add_output(&t, t.loss);
     for (int32_t i = 0; i < t.n_outputs; i++) add_output(&t, t.outputs[i]);
@@ -251,6 +253,6 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
     cm__find_blocks(t.g);
     set_defaults(&t);
     cm__trace_yardstick(&t);
-    tell(&t, o);
+    tell(&t, o, lost);
     return t.g;
 }

@@ -32,6 +32,7 @@ typedef struct cm__trace_op {
     const int32_t *in, *out; /* tensors of the trace; -1: none */
     int32_t        n_in, n_out;
     bool           in_place;
+    int32_t        segment;  /* computed again in backward together with others of this number; -1: not */
     const json_t  *attrs; /* NULL: none */
 } cm__trace_op;
 
@@ -79,5 +80,6 @@ void        cm__trace_recorded(cm__trace *t, const cm__trace_op *o, int op); /* 
 /* ---- trace_backward.c ------------------------------------------------------------------------------------------- */
 
 void cm__trace_yardstick(cm__trace *t); /* the recorded backward's FLOP into the graph */
+int32_t cm__trace_segments(cm__trace *t); /* what was computed again; returns the operators that could not be placed */
 
 #endif

@@ -91,3 +91,45 @@ void cm__trace_yardstick(cm__trace *t)
     t->g->has_backward = any;
     t->g->backward_flop = sum;
 }
+
+/* ---- checkpointing ---------------------------------------------------------------------------------------------- */
+
+static bool same_call(const cm__trace_op *a, const cm__trace_op *b)
+{
+    return strcmp(a->full, b->full) == 0 && strcmp(a->module, b->module) == 0;
+}
+
+/* Operators computed again without others between them. */
+static int32_t run_length(const cm__trace *t, int32_t first)
+{
+    int32_t n = 0;
+    while (first + n < t->n_ops && t->ops[first + n].phase == CM_RECOMPUTE) n++;
+    return n;
+}
+
+static bool repeats(const cm__trace *t, int32_t again, int32_t length, int32_t forward)
+{
+    for (int32_t i = 0; i < length; i++)
+        if (forward + i >= t->n_ops || t->ops[forward + i].phase != CM_FORWARD || t->ops[forward + i].segment >= 0 ||
+            !same_call(&t->ops[again + i], &t->ops[forward + i]))
+            return false;
+    return true;
+}
+
+#define COMPARISONS_MAX 20000000 /* a hostile file must not take hours */
+
+int32_t cm__trace_segments(cm__trace *t)
+{
+    int32_t lost = 0, segments = 0;
+    int64_t compared = 0;
+    for (int32_t i = 0, length; i < t->n_ops; i += length ? length : 1) {
+        int32_t forward = 0;
+        if (!(length = run_length(t, i))) continue;
+        while (forward < i && compared++ < COMPARISONS_MAX && !repeats(t, i, length, forward)) forward++;
+        bool found = forward < i && compared < COMPARISONS_MAX;
+        for (int32_t k = 0; found && k < length; k++) t->ops[forward + k].segment = segments;
+        segments += found;
+        lost += found ? 0 : length;
+    }
+    return lost;
+}

@@ -169,6 +169,7 @@ static void read_op(cm__trace *t, const json_t *row, int32_t index)
     o->name = base_name(t, o->full, &o->in_place);
     o->module = text_of(t, json_object_get(row, "module"), "");
     o->phase = phase_of(t, json_object_get(row, "phase"));
+    o->segment = -1;
     o->in = indices_at(t, row, "in", &o->n_in);
     o->out = indices_at(t, row, "out", &o->n_out);
     o->attrs = json_object_get(row, "attrs");

@@ -146,6 +146,29 @@ static void the_recorded_backward_is_a_yardstick(void **state)
     }
 }
 
+/* Of three layers the first two were recorded again in backward: they, and not the third, are computed again. */
+static void checkpointed_layers_are_computed_again(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted(
+        TRACE("\"loss\":-1,\"outputs\":[6]",
+              T("[[1,0],3]", "fp32", "input") "," T("[3,3]", "fp32", "parameter") "," T("[3,3]", "fp32", "parameter") ","
+              X("[[1,0],3]") "," X("[[1,0],3]") "," X("[[1,0],3]") "," X("[[1,0],3]") "," X("[[1,0],3]") "," X("[[1,0],3]"),
+              OP("aten::mm", "[0,1]", "[3]") "," OP("aten::gelu", "[3]", "[4]") "," OP("aten::mm", "[4,2]", "[5]") ","
+              OP("aten::gelu", "[5]", "[6]") ","
+              "{\"op\":\"aten::mm\",\"phase\":\"recompute\",\"in\":[0,1],\"out\":[7]},"
+              "{\"op\":\"aten::gelu\",\"phase\":\"recompute\",\"in\":[7],\"out\":[8]}"), 0);
+    assert_int_equal(g->nodes[0].segment, 0);
+    assert_int_equal(g->nodes[1].segment, 0);
+    assert_int_equal(g->nodes[2].segment, -1);
+    cm_graph *step = trained(g, (cm_train_options){.loss = CM_LOSS_MSE, .precision = CM_PRECISION_FP32});
+    int32_t again = 0;
+    for (int32_t i = 0; i < step->n_nodes; i++) again += step->nodes[i].phase == CM_RECOMPUTE;
+    assert_int_equal(again, 1); /* the product, which GELU's backward reads; what GELU made is kept: the next layer reads it */
+    cm_graph_free(step);
+    cm_graph_free(g);
+}
+
 /* What autocast cast while it was recorded is cast by the precision pass, not twice; and not at all in fp32. */
 static void casts_of_autocast_are_made_anew(void **state)
 {
@@ -385,6 +408,7 @@ int main(void)
         cmocka_unit_test(a_classifier_is_one_linear_layer_and_its_loss),
         cmocka_unit_test(its_step_begins_at_the_recorded_loss),
         cmocka_unit_test(the_recorded_backward_is_a_yardstick),
+        cmocka_unit_test(checkpointed_layers_are_computed_again),
         cmocka_unit_test(casts_of_autocast_are_made_anew),
         cmocka_unit_test(lengths_are_set_on_reading),
         cmocka_unit_test(a_length_that_was_not_varied_stays),
