@@ -12,8 +12,8 @@
 #ifndef CM_CLI_ANSWER_H
 #define CM_CLI_ANSWER_H
 
-/* What the program would print on standard output and on standard error, as two texts; either is NULL where there was no
-   memory for it. Calls may run in several threads at once. */
+/* What the program would print on standard output and on standard error, as two texts; either is NULL where there was
+   no memory for it. Calls may run in several threads at once. */
 int  cm_answer(int argc, const char *const *argv, char **result, char **notes);
 void cm_answer_free(char *text);
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""capture_zoo.py - capture torchvision, Hugging Face and scientific models, each in a process of its own; no GPU is used.
+"""capture_zoo.py - capture torchvision, Hugging Face and scientific models, each in its own process, without a GPU.
 
     PYTHONPATH=python python3 tools/capture_zoo.py OUT [--budget S] [--jobs N] [--only NAME,...]
 
-Writes OUT/NAME.cmt.json for each model, OUT/summary.json and a table: seconds, peak host memory, parameters counted by
-PyTorch and in the trace. A model whose library is missing is skipped and said so; one that fails does not stop the rest.
+Writes OUT/NAME.cmt.json for each model, OUT/summary.json and a table: seconds, peak host memory, parameters counted
+by PyTorch and in the trace. A model whose library is missing is skipped and said so; one that fails does not stop the rest.
 """
 import argparse
 import json

@@ -177,7 +177,8 @@ def _opaque_forward(recorder: Recorder, cls: type, forward: Callable[..., Any]) 
         with recorder.suspended():
             result = forward(*args, **kwargs)
         inputs = [a for a in args if isinstance(a, torch.Tensor)]
-        recorder.record("python::" + cls.__name__, inputs, result if isinstance(result, (list, tuple)) else [result], {})
+        outputs = result if isinstance(result, (list, tuple)) else [result]
+        recorder.record("python::" + cls.__name__, inputs, outputs, {})
         recorder.warn(f"custom autograd function '{cls.__name__}' is opaque: counted by the bytes it reads and writes")
         return result
 

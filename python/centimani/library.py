@@ -126,7 +126,7 @@ def _ask(command: str, model: Model, options: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def graph(model: Model, **options: Any) -> Graph:
-    """What one training step of a model computes. Options are the program's: batch=, seq=, precision=, recompute= ..."""
+    """What one training step of a model computes. Options are the program's: batch=, seq=, precision= ..."""
     return from_json(Graph, _ask("graph", model, options))
 
 

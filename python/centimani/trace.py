@@ -148,7 +148,7 @@ def _arguments(func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Iterat
 
 
 class Recorder(TorchDispatchMode):
-    """Records what is dispatched while it is active. It holds no tensor: autograd copies a gradient that others hold."""
+    """Records what is dispatched while active. It holds no tensor: autograd copies a gradient that others hold."""
 
     def __init__(self) -> None:
         super().__init__()

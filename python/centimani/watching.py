@@ -197,7 +197,8 @@ def _trace_of(w: watch) -> Trace:
         recorder.warn("no backward ran inside the `with` block: only forward was recorded")
     _mark_gradients(recorder)
     batch = _batch_of(w)
-    recorder.warn(f"one batch size was seen, {batch}: first dimensions that are multiples of it are taken to grow with it")
+    recorder.warn(f"one batch size was seen, {batch}: first dimensions that are multiples of it are taken to grow "
+                  "with it")
     loss = _find_loss(recorder)
     last = [op for op in recorder.ops if op.phase == "forward" and op.outputs]
     outputs = [loss] if loss >= 0 else [last[-1].outputs[0]] if last else []

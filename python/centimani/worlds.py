@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""worlds.py - where a step runs without a device and without memory: fake tensors, or the meta device of PyTorch 1.13."""
+"""worlds.py - where a step runs without device or memory: fake tensors, or the meta device of PyTorch 1.13."""
 from __future__ import annotations
 
 from contextlib import contextmanager

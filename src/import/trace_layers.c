@@ -51,7 +51,8 @@ void cm__aten_addmm(cm__trace *t, const cm__trace_op *o, int op)
 void cm__aten_linear(cm__trace *t, const cm__trace_op *o, int op)
 {
     (void)op;
-    cm__trace_made(t, o, 0, linear_by(t, o, cm__trace_need(t, o, 0), cm__trace_need(t, o, 1), 1, cm__trace_in(t, o, 2)));
+    int32_t x = cm__trace_need(t, o, 0), w = cm__trace_need(t, o, 1);
+    cm__trace_made(t, o, 0, linear_by(t, o, x, w, 1, cm__trace_in(t, o, 2)));
 }
 
 /* baddbmm(c, a, b): c is read by the product's own kernel unless its factor is zero. */

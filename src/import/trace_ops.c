@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_ops.c - rules of aten.def for elementwise operators, reductions, copies, look-ups and what is made from nothing. */
+/* trace_ops.c - rules of aten.def for elementwise operators, reductions, copies, look-ups, new data. */
 #include "import/trace_rules.h"
 
 #include <string.h>
@@ -147,7 +147,7 @@ void cm__aten_copy_into(cm__trace *t, const cm__trace_op *o, int op)
                    cm__emit(t->g, same_type ? op : CM_OP_CAST, cm__trace_name(t, o), &spread, 1, &to, !same_type));
 }
 
-/* ---- joins and look-ups ------------------------------------------------------------------------------------------- */
+/* ---- joins and look-ups ----------------------------------------------------------------------------------------- */
 
 static bool holds_nothing(const cm_tensor *x) { return x->rank == 1 && cm__dim_is(x->dims[0], 0); }
 

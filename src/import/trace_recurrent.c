@@ -80,6 +80,8 @@ void cm__aten_recurrent(cm__trace *t, const cm__trace_op *o, int op)
     }
     cm__trace_made(t, o, 0, x);
     for (int32_t i = 1; i < o->n_out; i++) /* final states: nobody trains towards them */
-        if (o->out[i] >= 0) cm__trace_made(t, o, i, cm__leaf(t->g, "final", CM_ROLE_CONSTANT, t->tensors[o->out[i]].dtype,
-                                                             t->tensors[o->out[i]].rank, t->tensors[o->out[i]].dims));
+        if (o->out[i] >= 0) {
+            const cm__trace_tensor *last = cm__trace_out(t, o, i);
+            cm__trace_made(t, o, i, cm__leaf(t->g, "final", CM_ROLE_CONSTANT, last->dtype, last->rank, last->dims));
+        }
 }

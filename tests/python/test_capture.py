@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_capture.py - PROGRAM LIBRARY: captures of small models, what is refused and how, a watched step, and the program's
-reading of them. Needs PyTorch; without it, one line says so and the test is skipped."""
+"""test_capture.py - PROGRAM LIBRARY: captures of small models, what is refused and how, a watched step, and the
+program's reading of them. Needs PyTorch; without it, one line says so and the test is skipped."""
 import json
 import os
 import subprocess
@@ -133,7 +133,8 @@ class Captures(unittest.TestCase):
         class Net(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.lstm, self.gru = nn.LSTM(8, 16, 2, batch_first=True), nn.GRU(16, 4, bidirectional=True, batch_first=True)
+                self.lstm = nn.LSTM(8, 16, 2, batch_first=True)
+                self.gru = nn.GRU(16, 4, bidirectional=True, batch_first=True)
 
             def forward(self, x):
                 return self.gru(self.lstm(x)[0])[0]

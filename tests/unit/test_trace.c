@@ -118,10 +118,10 @@ static void its_step_begins_at_the_recorded_loss(void **state)
 /* The recorded backward is held against the derived one: here by one product too few. */
 #define WITH_BACKWARD(ops)                                                                                             \
     TRACE("\"loss\":-1,\"outputs\":[4]",                                                                               \
-          T("[[1,0],3]", "fp32", "input") "," T("[3,5]", "fp32", "parameter") "," T("[5,2]", "fp32", "parameter") ","   \
-          X("[[1,0],5]") "," X("[[1,0],2]") "," T("[[1,0],2]", "fp32", "gradient") ","                                  \
-          T("[2,5]", "fp32", "gradient") "," T("[[1,0],5]", "fp32", "gradient") "," T("[5,2]", "fp32", "gradient") ","  \
-          T("[3,5]", "fp32", "gradient") "," T("[5,[1,0]]", "fp32", "gradient") ","                                     \
+          T("[[1,0],3]", "fp32", "input") "," T("[3,5]", "fp32", "parameter") "," T("[5,2]", "fp32", "parameter") ","  \
+          X("[[1,0],5]") "," X("[[1,0],2]") "," T("[[1,0],2]", "fp32", "gradient") ","                                 \
+          T("[2,5]", "fp32", "gradient") "," T("[[1,0],5]", "fp32", "gradient") "," T("[5,2]", "fp32", "gradient") "," \
+          T("[3,5]", "fp32", "gradient") "," T("[5,[1,0]]", "fp32", "gradient") ","                                    \
           T("[3,[1,0]]", "fp32", "gradient"),                                                                          \
           OP("aten::mm", "[0,1]", "[3]") "," OP("aten::mm", "[3,2]", "[4]") "," ops)
 #define BACKWARD(in, out) "{\"op\":\"aten::mm\",\"phase\":\"backward\",\"in\":" in ",\"out\":" out "}"
@@ -152,8 +152,10 @@ static void checkpointed_layers_are_computed_again(void **state)
     (void)state;
     cm_graph *g = accepted(
         TRACE("\"loss\":-1,\"outputs\":[6]",
-              T("[[1,0],3]", "fp32", "input") "," T("[3,3]", "fp32", "parameter") "," T("[3,3]", "fp32", "parameter") ","
-              X("[[1,0],3]") "," X("[[1,0],3]") "," X("[[1,0],3]") "," X("[[1,0],3]") "," X("[[1,0],3]") "," X("[[1,0],3]"),
+              T("[[1,0],3]", "fp32", "input") "," T("[3,3]", "fp32", "parameter") "," T("[3,3]", "fp32",
+              "parameter") ","
+              X("[[1,0],3]") "," X("[[1,0],3]") "," X("[[1,0],3]") "," X("[[1,0],3]") "," X("[[1,0],3]") ","
+              X("[[1,0],3]"),
               OP("aten::mm", "[0,1]", "[3]") "," OP("aten::gelu", "[3]", "[4]") "," OP("aten::mm", "[4,2]", "[5]") ","
               OP("aten::gelu", "[5]", "[6]") ","
               "{\"op\":\"aten::mm\",\"phase\":\"recompute\",\"in\":[0,1],\"out\":[7]},"
@@ -164,7 +166,7 @@ static void checkpointed_layers_are_computed_again(void **state)
     cm_graph *step = trained(g, (cm_train_options){.loss = CM_LOSS_MSE, .precision = CM_PRECISION_FP32});
     int32_t again = 0;
     for (int32_t i = 0; i < step->n_nodes; i++) again += step->nodes[i].phase == CM_RECOMPUTE;
-    assert_int_equal(again, 1); /* the product, which GELU's backward reads; what GELU made is kept: the next layer reads it */
+    assert_int_equal(again, 1); /* the product, which GELU's backward reads; what GELU made is kept for the next layer */
     cm_graph_free(step);
     cm_graph_free(g);
 }
@@ -217,7 +219,8 @@ static void lengths_are_set_on_reading(void **state)
 static void a_length_that_was_not_varied_stays(void **state)
 {
     (void)state;
-    cm_graph *g = accepted(TRACE("\"loss\":-1,\"outputs\":[1],\"seq\":null", T("[[1,0],4]", "fp32", "input") "," X("[[1,0],4]"),
+    cm_graph *g = accepted(TRACE("\"loss\":-1,\"outputs\":[1],\"seq\":null", T("[[1,0],4]", "fp32", "input") ","
+    X("[[1,0],4]"),
                                  OP("aten::gelu", "[0]", "[1]")), 32);
     assert_int_equal(g->n_warnings, 1);
     assert_non_null(strstr(g->warnings[0], "seq_dim"));
@@ -233,7 +236,8 @@ static void operators_become_ours(void **state)
     static const struct {
         const char *ops, *tensors, *type;
     } cases[] = {
-        {OPA("aten::convolution", "[0,1,-1]", "[2]", "\"stride\":[2,2],\"padding\":[1,1],\"dilation\":[1,1],\"groups\":2"),
+        {OPA("aten::convolution", "[0,1,-1]", "[2]",
+         "\"stride\":[2,2],\"padding\":[1,1],\"dilation\":[1,1],\"groups\":2"),
          T("[8,2,3,3]", "fp32", "parameter") "," X("[[1,0],8,3,3]"), "Conv"},
         {OPA("aten::convolution", "[0,1,-1]", "[2]", "\"stride\":[2,2],\"padding\":[0,0],\"transposed\":1"),
          T("[4,5,2,2]", "fp32", "parameter") "," X("[[1,0],5,12,12]"), "ConvTranspose"},
@@ -243,10 +247,12 @@ static void operators_become_ours(void **state)
         {OP("aten::_adaptive_avg_pool2d", "[0]", "[2]"), X("[]") "," X("[[1,0],4,2,2]"), "AveragePool"},
         {OPA("aten::mean.dim", "[0]", "[2]", "\"dim\":[-1,-2],\"keepdim\":1"), X("[]") "," X("[[1,0],4,1,1]"),
          "ReduceMean"},
-        {OPA("aten::max.dim", "[0]", "[2,1]", "\"dim\":1"), T("[[1,0],6,6]", "int64", "activation") "," X("[[1,0],6,6]"),
+        {OPA("aten::max.dim", "[0]", "[2,1]", "\"dim\":1"), T("[[1,0],6,6]", "int64", "activation") ","
+         X("[[1,0],6,6]"),
          "ReduceMax"},
         {OPA("aten::permute", "[0]", "[2]", "\"dims\":[0,2,3,1]"), X("[]") "," X("[[1,0],6,6,4]"), "Transpose"},
-        {OPA("aten::transpose.int", "[0]", "[2]", "\"dim0\":1,\"dim1\":-1"), X("[]") "," X("[[1,0],6,6,4]"), "Transpose"},
+        {OPA("aten::transpose.int", "[0]", "[2]", "\"dim0\":1,\"dim1\":-1"), X("[]") "," X("[[1,0],6,6,4]"),
+         "Transpose"},
         {OPA("aten::slice.Tensor", "[0]", "[2]", "\"dim\":1,\"start\":1,\"end\":9223372036854775807"),
          X("[]") "," X("[[1,0],3,6,6]"), "Slice"},
         {OPA("aten::select.int", "[0]", "[2]", "\"dim\":1,\"index\":-1"), X("[]") "," X("[[1,0],6,6]"), "Gather"},
@@ -256,7 +262,8 @@ static void operators_become_ours(void **state)
         {OPA("aten::mul.Tensor", "[0,-1]", "[2]", "\"other\":0.5"), X("[]") "," X("[[1,0],4,6,6]"), "Mul"},
         {OPA("aten::native_dropout", "[0]", "[2]", "\"p\":0.1"), X("[]") "," X("[[1,0],4,6,6]"), "Dropout"},
         {OP("aten::clone", "[0]", "[2]"), X("[]") "," X("[[1,0],4,6,6]"), "Copy"},
-        {OPA("aten::_to_copy", "[0]", "[2]", "\"dtype\":\"fp16\""), X("[]") "," T("[[1,0],4,6,6]", "fp16", "activation"),
+        {OPA("aten::_to_copy", "[0]", "[2]", "\"dtype\":\"fp16\""), X("[]") "," T("[[1,0],4,6,6]", "fp16",
+         "activation"),
          "Cast"},
         {OPA("aten::stack", "[0,0]", "[2]", "\"dim\":1"), X("[]") "," X("[[1,0],2,4,6,6]"), "Concat"},
         {OPA("aten::native_group_norm", "[0,-1,-1]", "[2]", "\"group\":2"), X("[]") "," X("[[1,0],4,6,6]"),
@@ -283,7 +290,8 @@ static void parts_are_one_split(void **state)
 {
     (void)state;
     cm_graph *g = accepted(TRACE("\"loss\":-1,\"outputs\":[4]",
-                                 T("[[1,0],6]", "fp32", "input") "," X("[[1,0],2]") "," X("[[1,0],2]") "," X("[[1,0],2]") ","
+                                 T("[[1,0],6]", "fp32", "input") "," X("[[1,0],2]") "," X("[[1,0],2]") ","
+                                 X("[[1,0],2]") ","
                                  X("[[1,0],2]"),
                                  OPA("aten::split.Tensor", "[0]", "[1,2,3]", "\"dim\":-1,\"split_size\":2") ","
                                  OP("aten::add.Tensor", "[1,3]", "[4]")), 0);
@@ -297,9 +305,12 @@ static void a_recurrent_layer_is_one_operator(void **state)
     (void)state;
     cm_graph *g = accepted(
         TRACE("\"loss\":-1,\"outputs\":[11]",
-              T("[[1,0],10,3]", "fp32", "input") "," T("[2,[1,0],8]", "fp32", "buffer") "," T("[2,[1,0],8]", "fp32", "buffer")
-              "," T("[32,3]", "fp32", "parameter") "," T("[32,8]", "fp32", "parameter") "," T("[32]", "fp32", "parameter") ","
-              T("[32]", "fp32", "parameter") "," T("[32,8]", "fp32", "parameter") "," T("[32,8]", "fp32", "parameter") ","
+              T("[[1,0],10,3]", "fp32", "input") "," T("[2,[1,0],8]", "fp32", "buffer") "," T("[2,[1,0],8]", "fp32",
+              "buffer")
+              "," T("[32,3]", "fp32", "parameter") "," T("[32,8]", "fp32", "parameter") "," T("[32]", "fp32",
+              "parameter") ","
+              T("[32]", "fp32", "parameter") "," T("[32,8]", "fp32", "parameter") "," T("[32,8]", "fp32",
+              "parameter") ","
               T("[32]", "fp32", "parameter") "," T("[32]", "fp32", "parameter") "," X("[[1,0],10,8]") ","
               X("[2,[1,0],8]") "," X("[2,[1,0],8]"),
               OPA("aten::lstm", "[0,1,2,3,4,5,6,7,8,9,10]", "[11,12,13]",
@@ -348,7 +359,8 @@ static void an_operator_of_another_shape_is_opaque(void **state)
     };
     for (size_t i = 0; i < COUNT(ops); i++) {
         char text[2048];
-        snprintf(text, sizeof text, TRACE("\"loss\":-1,\"outputs\":[1]", "%s,%s", "%s"), T("[[1,0],6]", "fp32", "input"),
+        snprintf(text, sizeof text, TRACE("\"loss\":-1,\"outputs\":[1]", "%s,%s", "%s"), T("[[1,0],6]", "fp32",
+        "input"),
                  X("[[1,0],7]"), ops[i]);
         cm_graph *g = accepted(text, 0);
         only(g, "Opaque");
@@ -374,21 +386,27 @@ static void bad_files_are_refused(void **state)
         {"{\"kind\":\"trace\",\"schema\":1}", CM_ERR_FORMAT, "", "'tensors' is not an array"},
         {TRACE("\"outputs\":[0]", "7", ""), CM_ERR_FORMAT, "tensor 0", "not an object"},
         {TRACE("\"outputs\":[0]", "{\"dims\":[1,[1]],\"dtype\":\"fp32\"}", ""), CM_ERR_FORMAT, "tensor 0", "1 terms"},
-        {TRACE("\"outputs\":[0]", "{\"dims\":[\"B\"],\"dtype\":\"fp32\"}", ""), CM_ERR_FORMAT, "tensor 0", "whole number"},
-        {TRACE("\"outputs\":[0]", "{\"dims\":[-5],\"dtype\":\"fp32\",\"role\":\"input\"}", ""), CM_ERR_FORMAT, "tensor 0",
+        {TRACE("\"outputs\":[0]", "{\"dims\":[\"B\"],\"dtype\":\"fp32\"}", ""), CM_ERR_FORMAT, "tensor 0",
+         "whole number"},
+        {TRACE("\"outputs\":[0]", "{\"dims\":[-5],\"dtype\":\"fp32\",\"role\":\"input\"}", ""), CM_ERR_FORMAT,
+         "tensor 0",
          "negative"},
-        {TRACE("\"outputs\":[0]", "{\"dims\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],\"dtype\":\"fp32\"}", ""), CM_ERR_LIMIT,
+        {TRACE("\"outputs\":[0]", "{\"dims\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],\"dtype\":\"fp32\"}", ""),
+         CM_ERR_LIMIT,
          "tensor 0", "17 entries"},
         {TRACE("\"outputs\":[0]", "{\"dims\":[1],\"dtype\":\"fp99\"}", ""), CM_ERR_FORMAT, "tensor 0", "'fp99'"},
         {TRACE("\"outputs\":[0]", T("[1]", "fp32", "king"), ""), CM_ERR_FORMAT, "tensor 0", "'king'"},
-        {TRACE("\"outputs\":[0],\"seq\":4611686018427387904", "{\"dims\":[[1,1,8,8]],\"dtype\":\"fp32\"}", ""), CM_ERR_LIMIT,
+        {TRACE("\"outputs\":[0],\"seq\":4611686018427387904", "{\"dims\":[[1,1,8,8]],\"dtype\":\"fp32\"}", ""),
+         CM_ERR_LIMIT,
          "", "a sequence of"},
         {TRACE("\"outputs\":[3]", T("[1]", "fp32", "input"), ""), CM_ERR_FORMAT, "", "no tensor 3"},
         {TRACE("\"outputs\":[0]", T("[1]", "fp32", "input"), OP("aten::relu", "[-2]", "[0]")), CM_ERR_FORMAT,
          "operator 0 (aten::relu)", "no tensor -2"},
-        {TRACE("\"outputs\":[0]", T("[1]", "fp32", "input"), "{\"in\":[],\"out\":[]}"), CM_ERR_FORMAT, "operator 0", "no name"},
+        {TRACE("\"outputs\":[0]", T("[1]", "fp32", "input"), "{\"in\":[],\"out\":[]}"), CM_ERR_FORMAT, "operator 0",
+         "no name"},
         {TRACE("\"outputs\":[0]", T("[1]", "fp32", "input"),
-               "{\"op\":\"aten::relu\",\"phase\":\"never\",\"in\":[],\"out\":[]}"), CM_ERR_FORMAT, "operator 0", "'never'"},
+               "{\"op\":\"aten::relu\",\"phase\":\"never\",\"in\":[],\"out\":[]}"), CM_ERR_FORMAT, "operator 0",
+               "'never'"},
         {TRACE("\"outputs\":[0]", T("[1]", "fp32", "input"),
                "{\"op\":\"aten::relu\",\"in\":[],\"out\":[],\"attrs\":3}"), CM_ERR_FORMAT, "operator 0", "'attrs'"},
         {TRACE("\"outputs\":[]", T("[1]", "fp32", "input"), ""), CM_ERR_FORMAT, "", "no output"},
