@@ -19,6 +19,7 @@ from .writer import Point, Trace, combine
 
 Loss = Union[None, str, Callable[..., torch.Tensor]]
 LOSSES = ("cross-entropy", "mse", "bce")
+PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp8")
 
 
 # ---- losses ------------------------------------------------------------------------------------------------------
@@ -272,7 +273,7 @@ def _unwrap(model: torch.nn.Module, warnings: List[str]) -> torch.nn.Module:
             return model
 
 
-def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: Any = None, precision: str = "fp32",
+def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: Any = None, precision: Optional[str] = None,
             batch_dim: int = 0, *, target: Any = None, seq_dim: Optional[int] = None, name: Optional[str] = None,
             world: Any = None) -> Trace:
     """Record one training step of `model` on fake tensors: no GPU, no memory.
@@ -284,6 +285,8 @@ def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: A
     seq_dim: the dimension of a sequence whose length may be changed later.
     """
     require_supported()
+    if precision is not None and precision not in PRECISIONS:
+        raise CaptureError(f"precision '{precision}' is unknown: {', '.join(PRECISIONS)}")
     warnings: List[str] = []
     model = _unwrap(model, warnings)
     if world is None:
@@ -309,7 +312,8 @@ def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: A
     finally:
         world.recorder = make
     trace.content["seq"] = plan.seq
-    trace.content["wanted_precision"] = precision
+    if precision is not None:
+        trace.content["wanted_precision"] = precision
     trace.content["warnings"] = warnings + trace.content["warnings"]
     return trace
 

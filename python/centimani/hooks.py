@@ -236,12 +236,13 @@ def module_names(recorder: Recorder, model: Optional[torch.nn.Module]) -> Iterat
 
 
 def autocast_kind() -> Optional[str]:
-    for enabled, dtype in ((torch.is_autocast_enabled, torch.get_autocast_gpu_dtype),
-                           (getattr(torch, "is_autocast_cpu_enabled", lambda: False),
-                            getattr(torch, "get_autocast_cpu_dtype", lambda: torch.bfloat16))):
-        if enabled():
-            return {"torch.bfloat16": "bf16", "torch.float16": "fp16"}.get(str(dtype()))
-    return None
+    """The type autocast casts to now; None: it is off."""
+    if hasattr(torch, "get_autocast_dtype"):  # PyTorch 2.4
+        kinds = [torch.get_autocast_dtype(d) for d in ("cuda", "cpu") if torch.is_autocast_enabled(d)]
+    else:
+        kinds = [torch.get_autocast_gpu_dtype()] if torch.is_autocast_enabled() else []
+        kinds += [torch.get_autocast_cpu_dtype()] if torch.is_autocast_cpu_enabled() else []
+    return {torch.bfloat16: "bf16", torch.float16: "fp16"}.get(kinds[0]) if kinds else None
 
 
 @contextmanager

@@ -199,12 +199,13 @@ static void set_defaults(cm__trace *t)
 {
     const json_t *update = json_array_get(json_object_get(t->root, "updates"), 0);
     const char   *kind = json_string_value(json_object_get(update, "kind"));
+    const char   *wanted = json_string_value(json_object_get(t->root, "wanted_precision"));
     const char   *precision = json_string_value(json_object_get(t->root, "precision"));
     cm_optimizer  optimizer;
     cm_precision  recorded;
     if (kind && cm_optimizer_parse(kind, &optimizer, NULL) == CM_OK) t->g->optimizer = optimizer;
-    if (t->autocast != CM_FP32 && precision && cm_precision_parse(precision, &recorded, NULL) == CM_OK)
-        t->g->precision = recorded;
+    if (!wanted && t->autocast != CM_FP32) wanted = precision;
+    if (wanted && cm_precision_parse(wanted, &recorded, NULL) == CM_OK) t->g->precision = recorded;
 }
 
 static void tell(cm__trace *t, const cm_load_options *o, int32_t lost)
