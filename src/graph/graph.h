@@ -111,6 +111,7 @@ struct cm_graph {
     cm_phase    phase;       /* likewise */
     int32_t     origin;      /* likewise: cm_node.source */
     bool        own_loss;    /* the first output is the loss the model was recorded with */
+    bool        channels_last; /* convolutions were recorded with their channels last */
     bool        has_backward; /* backward was recorded too, and its matrix products are these FLOP: train.c compares */
     cm_poly     backward_flop;
     bool        bare_operator; /* a single operator, not a model: no loss, no update by default */

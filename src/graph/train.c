@@ -9,6 +9,7 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->loss = o->loss ? o->loss : forward->bare_operator ? CM_LOSS_NONE : forward->loss;
     step->bare_operator = forward->bare_operator;
     step->own_loss = forward->own_loss && !o->inference;
+    step->channels_last = forward->channels_last;
 }
 
 static void warn_untrained(cm_graph *step, const int32_t *gradient, int32_t tensors)

@@ -20,6 +20,7 @@ typedef struct cm__trace_tensor {
     int32_t       rank, storage;
     cm_dtype      dtype;
     cm_role       role;
+    bool          channels_last;
     int32_t       here;            /* this tensor in the graph; -1: not made yet */
     int32_t       readers, reader; /* forward operators that read it; the last one */
 } cm__trace_tensor;

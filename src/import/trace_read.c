@@ -133,8 +133,10 @@ static void read_tensor(cm__trace *t, const json_t *row, int32_t index)
     cm_dim       *own = cm__alloc_array(t->ctx, (size_t)rank, sizeof *own);
     for (int32_t i = 0; i < rank; i++) own[i] = number_of(t, json_array_get(dims, (size_t)i));
     const char *name = text_of(t, json_object_get(row, "name"), NULL);
+    const char *layout = json_string_value(json_object_get(row, "layout"));
     t->tensors[index] = (cm__trace_tensor){
         .name = name ? name : cm__format(t->ctx, "t%d", index), .dims = own, .rank = rank,
+        .channels_last = layout && strcmp(layout, "channels_last") == 0,
         .dtype = dtype_of(t, json_object_get(row, "dtype")), .role = role_of(t, json_object_get(row, "role")),
         .storage = (int32_t)(whole_at(row, "storage", 0) & INT32_MAX), .here = -1, .reader = -1};
 }

@@ -118,6 +118,13 @@ class Captures(unittest.TestCase):
         self.assertIn([[1, 0], 4, 8, 8], dims)
         self.assertNotIn([6, 4, 8, 8], dims)
 
+    def test_channels_last_images_stay_so(self):
+        model = Small().to(memory_format=torch.channels_last)
+        t = centimani.capture(model, torch.zeros(2, 3, 8, 8).to(memory_format=torch.channels_last))
+        first = t.content["ops"][0]
+        self.assertEqual(first["op"], "aten::convolution")
+        self.assertEqual(t.content["tensors"][first["in"][0]].get("layout"), "channels_last")
+
     def test_tied_weights_are_one(self):
         t = centimani.capture(Tied(), torch.zeros(2, 8, dtype=torch.int64), seq_dim=1)
         self.assertEqual(t.parameters, 50 * 16)

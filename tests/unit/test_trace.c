@@ -286,6 +286,25 @@ static void operators_become_ours(void **state)
     }
 }
 
+static void channels_last_is_remembered(void **state)
+{
+    (void)state;
+    static const char *const layouts[] = {"contiguous", "channels_last"};
+    for (int last = 0; last < 2; last++) {
+        char text[2048];
+        snprintf(text, sizeof text,
+                 TRACE("\"loss\":-1,\"outputs\":[2]",
+                       "{\"dims\":[[1,0],3,4,4],\"dtype\":\"fp32\",\"storage\":0,\"role\":\"input\",\"layout\":\"%s\"},"
+                       T("[3,3,1,1]", "fp32", "parameter") "," X("[[1,0],3,4,4]"),
+                       OP("aten::convolution", "[0,1,-1]", "[2]")), layouts[last]);
+        cm_graph *g = accepted(text, 0), *step = trained(g, (cm_train_options){0});
+        assert_int_equal(g->channels_last, last);
+        assert_int_equal(step->channels_last, last);
+        cm_graph_free(step);
+        cm_graph_free(g);
+    }
+}
+
 static void parts_are_one_split(void **state)
 {
     (void)state;
@@ -431,6 +450,7 @@ int main(void)
         cmocka_unit_test(lengths_are_set_on_reading),
         cmocka_unit_test(a_length_that_was_not_varied_stays),
         cmocka_unit_test(operators_become_ours),
+        cmocka_unit_test(channels_last_is_remembered),
         cmocka_unit_test(parts_are_one_split),
         cmocka_unit_test(a_recurrent_layer_is_one_operator),
         cmocka_unit_test(an_unknown_operator_is_counted_by_its_bytes),
