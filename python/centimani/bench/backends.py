@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""backends.py - the devices PyTorch drives: whether one is there, how to wait for it, how to time on it."""
+import importlib
+import os
+import platform
+import warnings
+
+import torch
+
+from .timers import KernelTimer, WallTimer
+
+
+def _module(name):
+    """torch.NAME where this PyTorch has it and sees a device."""
+    module = getattr(torch, name, None)
+    return module if module is not None and getattr(module, "is_available", lambda: False)() else None
+
+
+def _plugin(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def _cuda_precision(dtype):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer releases announce another spelling of the same switch
+        torch.backends.cuda.matmul.allow_tf32 = dtype == "tf32"
+        torch.backends.cudnn.allow_tf32 = dtype == "tf32"
+
+
+def _cuda_free():
+    free = torch.cuda.mem_get_info()[0]
+    return free + torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+
+
+def _cuda_start(tries):
+    os.environ.setdefault("TEARDOWN_CUPTI", "0")  # to set CUPTI up again takes longer than a session
+    torch.backends.cudnn.benchmark = tries > 0
+    if hasattr(torch.backends.cudnn, "benchmark_limit"):
+        torch.backends.cudnn.benchmark_limit = tries
+    torch.cuda.init()
+
+
+def _cuda_name():
+    return torch.cuda.get_device_name()
+
+
+def _cuda_versions():
+    parts = [f"CUDA {torch.version.cuda}" if torch.version.cuda else f"ROCm {getattr(torch.version, 'hip', None)}"]
+    if torch.backends.cudnn.is_available():
+        parts.append(f"cuDNN {torch.backends.cudnn.version()}")
+    return parts
+
+
+def _host_name():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.split(":", 1)[1].strip() for line in file if line.startswith(("model name", "Model"))]
+    except OSError:
+        names = []
+    return names[0] if names else f"{platform.machine()} CPU"
+
+
+def _host_free():
+    try:
+        with open("/proc/meminfo", encoding="utf-8") as file:
+            return 1024 * int(next(line for line in file if line.startswith("MemAvailable")).split()[1])
+    except (OSError, StopIteration):
+        return 4 << 30
+
+
+def _xla_wait():
+    xla = importlib.import_module("torch_xla.core.xla_model")
+    xla.mark_step()
+    xla.wait_device_ops()
+
+
+def _hpu_wait():
+    importlib.import_module("habana_frameworks.torch.core").mark_step()
+    torch.hpu.synchronize()
+
+
+def _nothing(*_):
+    return None
+
+
+class Backend:
+    """One row of the table. `together`: calls between two waits where calls are only queued."""
+
+    def __init__(self, name, available, synchronize, timer=WallTimer, dtypes=("fp32", "bf16", "fp16"), together=10,
+                 start=_nothing, precision=_nothing, free=lambda: 8 << 30, title=None, versions=lambda: [],
+                 device=lambda: None, queued=True, release=_nothing):
+        self.name, self.available, self.synchronize, self.timer = name, available, synchronize, timer
+        self.dtypes, self.together, self.precision, self.tries = dtypes, together, precision, 10
+        self.start = lambda: start(self.tries)
+        self.free, self.title, self.versions, self.queued = free, title or (lambda: name), versions, queued
+        self.device, self.release = lambda: device() or torch.device(name), release
+
+
+BACKENDS = {row.name: row for row in (
+    Backend("cuda", lambda: _module("cuda"), lambda: torch.cuda.synchronize(), timer=KernelTimer,
+            dtypes=("bf16", "fp16", "tf32", "fp32"), start=_cuda_start, precision=_cuda_precision, free=_cuda_free,
+            title=_cuda_name, versions=_cuda_versions, release=lambda: torch.cuda.empty_cache()),
+    Backend("cpu", lambda: True, _nothing, dtypes=("fp32", "bf16"), together=1, free=_host_free, title=_host_name,
+            queued=False),
+    Backend("hpu", lambda: _plugin("habana_frameworks.torch.core"), _hpu_wait),
+    Backend("xla", lambda: _plugin("torch_xla.core.xla_model"), _xla_wait,
+            device=lambda: importlib.import_module("torch_xla.core.xla_model").xla_device()),
+    Backend("xpu", lambda: _module("xpu"), lambda: torch.xpu.synchronize()),
+    Backend("mps", lambda: getattr(torch.backends, "mps", None) and torch.backends.mps.is_available(),
+            lambda: torch.mps.synchronize(), dtypes=("fp32", "fp16")),
+)}

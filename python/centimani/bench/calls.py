@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""calls.py - the table of calls: sizes, passes, variants, work, and the function that builds one to be run."""
+import torch
+
+from . import calls_layers, calls_matrix, calls_norm, calls_pointwise
+
+TORCH_DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+CALLS = {**calls_matrix.CALLS, **calls_norm.CALLS, **calls_pointwise.CALLS, **calls_layers.CALLS}
+
+
+class Tensors:
+    """Makes the operands of one case, on its device and in its type; what is made is what a check converts."""
+
+    def __init__(self, device, dtype):
+        self.device, self.dtype = device, dtype
+
+    def normal(self, *shape, dtype=None):
+        return torch.randn(shape, device=self.device, dtype=dtype or self.dtype)
+
+    def uniform(self, *shape, dtype=None):
+        """From 0.5 to 1.5: safe for logarithms, roots and quotients, and never 0."""
+        return torch.rand(shape, device=self.device, dtype=dtype or self.dtype).add_(0.5)
+
+    def integers(self, high, *shape):
+        return torch.randint(high, shape, device=self.device)
+
+    def flags(self, *shape):
+        return torch.rand(shape, device=self.device, dtype=torch.float32) < 0.9

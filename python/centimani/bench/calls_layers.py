@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""calls_layers.py - pooling, resizing, embedding, recurrent layers and the optimizer's update."""
+import torch
+from torch.nn import functional as F
+
+from .call import Call, either, freshly_taped, in_layout, straight
+
+
+def _image_call(function):
+    """A call on one image tensor; function(sizes, kind) returns what to run."""
+
+    def build(s, case, t):
+        run = function(s, case.variant.partition(":")[0])
+        x = in_layout(t.normal(s.n, s.c, s.h, s.w), case.variant)
+
+        def gradient():
+            with torch.no_grad():
+                shape = run(x[:1, :1]).shape
+            return in_layout(t.normal(s.n, s.c, *shape[2:]), case.variant)
+        return either(case.phase, run, (0,), [x], gradient)
+    return build
+
+
+def _pool(s, kind):
+    pool = F.max_pool2d if kind == "max" else F.avg_pool2d
+    return lambda x: pool(x, s.window, s.stride, s.pad)
+
+
+def _resize(s, kind):
+    options = {"align_corners": False} if kind == "bilinear" else {}
+    return lambda x: F.interpolate(x, (s.out_h, s.out_w), mode=kind, **options)
+
+
+def pool_work(s, case):
+    count = s.n * s.c * s.h * s.w
+    return count * s.window * s.window // (s.stride * s.stride) + 1, 2 * count
+
+
+def resize_work(s, case):
+    count = s.n * s.c * (s.h * s.w + s.out_h * s.out_w)
+    return count, count
+
+
+def embedding(s, case, t):
+    ids = t.integers(s.vocab, s.tokens)
+    if case.phase == "forward":
+        return [ids, t.normal(s.vocab, s.width)], straight(lambda ids, table: F.embedding(ids, table))
+    return [t.normal(s.tokens, s.width), ids], straight(
+        lambda grad, ids: torch.ops.aten.embedding_dense_backward(grad, ids, s.vocab, -1, False))
+
+
+def embedding_work(s, case):
+    table = s.vocab * s.width if case.phase == "backward" else 0
+    return s.tokens * s.width, 2 * s.tokens * s.width + table + s.tokens
+
+
+CELLS = {"lstm": (torch.nn.LSTM, 4), "gru": (torch.nn.GRU, 3), "rnn": (torch.nn.RNN, 1)}
+
+
+def rnn(s, case, t):
+    if s.directions > 2:
+        raise ValueError("directions are 1 or 2")
+    layer = CELLS[case.variant][0](s.input, s.hidden, s.layers, bidirectional=s.directions == 2)
+    layer = layer.to(device=t.device, dtype=t.dtype).train()
+    parameters = list(layer.parameters())
+
+    def run(x):
+        return layer(x)[0]
+    x = t.normal(s.seq, s.batch, s.input)
+    if case.phase == "forward":
+        return [x], lambda x: (lambda: run(x))
+    x.requires_grad_(True)
+    gradient = t.normal(s.seq, s.batch, s.hidden * s.directions)
+    return [x, gradient], lambda x, gradient: freshly_taped(lambda: run(x), [x, *parameters], gradient)
+
+
+def rnn_work(s, case):
+    gates, flop, elements = CELLS[case.variant][1], 0, 0
+    for level in range(s.layers):
+        wide = s.input if level == 0 else s.hidden * s.directions
+        weights = s.directions * gates * s.hidden * (wide + s.hidden)
+        flop += 2 * weights * s.batch * s.seq
+        elements += weights + s.batch * s.seq * (wide + (gates + 2) * s.hidden * s.directions)
+    return (flop, elements) if case.phase == "forward" else (2 * flop, 2 * elements)
+
+
+OPTIMIZERS = {
+    "sgd": (lambda p: torch.optim.SGD(p, lr=1e-3), 0),
+    "momentum": (lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9), 1),
+    "adam": (lambda p: torch.optim.Adam(p, lr=1e-4), 2),
+    "adamw": (lambda p: torch.optim.AdamW(p, lr=1e-4), 2),
+}
+
+
+def tensor_sizes(tensors, elements):
+    """As in networks: half are vectors (biases, norms), the rest matrices of which every fourth is large."""
+    if elements < tensors:
+        raise ValueError("fewer elements than tensors")
+    small = max(1, min(1024, elements // (8 * tensors)))
+    matrices = (tensors + 1) // 2
+    weights = [(1, 2, 4, 16)[index % 4] for index in range(matrices)]
+    rest = elements - small * (tensors - matrices) - matrices
+    sizes = [1 + rest * weight // sum(weights) for weight in weights]
+    sizes[0] += rest + matrices - sum(sizes)
+    return sizes + [small] * (tensors - matrices)
+
+
+def optimizer(s, case, t):
+    parameters = []
+    for size in tensor_sizes(s.tensors, s.elements):
+        parameter = torch.nn.Parameter(t.normal(size))
+        parameter.grad = t.normal(size)
+        parameters.append(parameter)
+    update = OPTIMIZERS[case.variant][0](parameters)
+    return [], lambda: update.step
+
+
+def optimizer_work(s, case):
+    return 4 * s.elements, (3 + 2 * OPTIMIZERS[case.variant][1]) * s.elements
+
+
+BOTH = "forward backward"
+
+
+def _kinds(*kinds):
+    return [f"{kind}:{layout}" for kind in kinds for layout in ("nchw", "nhwc")]
+
+
+CALLS = {
+    "pool": Call("n c h w window stride pad", BOTH, _kinds("max", "avg"), _image_call(_pool), pool_work),
+    "resize": Call("n c h w out_h out_w", BOTH, _kinds("nearest", "bilinear"), _image_call(_resize), resize_work),
+    "embedding": Call("tokens vocab width", BOTH, ("",), embedding, embedding_work),
+    "rnn": Call("batch seq input hidden layers directions", BOTH, CELLS, rnn, rnn_work, checked=False),
+    "optimizer": Call("tensors elements", "update", OPTIMIZERS, optimizer, optimizer_work, checked=False),
+}

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""calls_matrix.py - the calls that multiply matrices: gemm, conv, conv3d, attention."""
+import inspect
+
+import torch
+from torch.nn import functional as F
+
+from .call import Call, either, in_layout, straight
+
+
+# Each as autograd calls it for a linear layer: forward nt, gradient of the input nn, of the weight tn.
+def _batched(a, b, *bias):
+    return torch.baddbmm(bias[0], a, b) if bias else torch.bmm(a, b)
+
+
+GEMMS = {  # variant: (shape of a, shape of b, one product, many products)
+    "nn": (lambda s: (s.m, s.k), lambda s: (s.k, s.n), torch.mm, _batched),
+    "nt": (lambda s: (s.m, s.k), lambda s: (s.n, s.k), F.linear, lambda a, b: _batched(a, b.transpose(1, 2))),
+    "tn": (lambda s: (s.k, s.m), lambda s: (s.k, s.n), lambda a, b: torch.mm(a.t(), b),
+           lambda a, b: _batched(a.transpose(1, 2), b)),
+    "nt-bias": (lambda s: (s.m, s.k), lambda s: (s.n, s.k), F.linear,
+                lambda a, b, bias: _batched(a, b.transpose(1, 2), bias)),
+    "nn-bias": (lambda s: (s.m, s.k), lambda s: (s.k, s.n), lambda a, b, bias: torch.addmm(bias, a, b), _batched),
+}
+
+
+def gemm(s, case, t):
+    shape_a, shape_b, one, many = GEMMS[case.variant]
+    lead = (s.batch,) if s.batch > 1 else ()
+    operands = [t.normal(*lead, *shape_a(s)), t.normal(*lead, *shape_b(s))]
+    if case.variant.endswith("-bias"):
+        operands.append(t.normal(*((s.batch, 1, s.n) if lead else (s.n,))))
+    return operands, straight(many if lead else one)
+
+
+def gemm_work(s, case):
+    return 2 * s.batch * s.m * s.n * s.k, s.batch * (s.m * s.k + s.k * s.n + s.m * s.n)
+
+
+def _out(size, window, stride, pad, dilation):
+    return (size + 2 * pad - dilation * (window - 1) - 1) // stride + 1
+
+
+def _conv_shapes(s, spatial):
+    """(input, weight, output, stride, padding, dilation) of a convolution over 2 or 3 dimensions."""
+    if spatial == 2:
+        size, window = (s.h, s.w), (s.r, s.s)
+        stride, pad, dilation = (s.stride_h, s.stride_w), (s.pad_h, s.pad_w), (s.dil_h, s.dil_w)
+    else:
+        size, window = (s.d, s.h, s.w), (s.t, s.r, s.s)
+        stride, pad, dilation = (s.stride,) * 3, (s.pad,) * 3, (s.dil,) * 3
+    out = tuple(map(_out, size, window, stride, pad, dilation))
+    if min(out) < 1 or s.c % s.groups or s.k % s.groups:
+        raise ValueError("no such convolution: empty result, or channels that groups do not divide")
+    return (s.n, s.c, *size), (s.k, s.c // s.groups, *window), (s.n, s.k, *out), stride, pad, dilation
+
+
+def conv_of(spatial):
+    masks = {"bwd_input": [True, False, False], "bwd_weight": [False, True, False]}
+
+    def build(s, case, t):
+        x_shape, w_shape, y_shape, stride, pad, dilation = _conv_shapes(s, spatial)
+        x, w = in_layout(t.normal(*x_shape), case.variant), in_layout(t.normal(*w_shape), case.variant)
+        if case.phase == "forward":
+            conv = (torch.conv2d, torch.conv3d)[spatial - 2]
+            return [x, w], straight(lambda x, w: conv(x, w, None, stride, pad, dilation, s.groups))
+        mask = masks[case.phase]
+
+        def backward(grad, x, w):
+            found = torch.ops.aten.convolution_backward(grad, x, w, None, stride, pad, dilation, False,
+                                                        [0] * spatial, s.groups, mask)
+            return found[mask.index(True)]
+        return [in_layout(t.normal(*y_shape), case.variant), x, w], straight(backward)
+
+    def work(s, case):
+        x, w, y, *_ = (torch.Size(shape) for shape in _conv_shapes(s, spatial)[:3])
+        return 2 * y.numel() * w.numel() // s.k, x.numel() + w.numel() + y.numel()
+    return build, work
+
+
+def _expanded(tensor, heads):
+    return tensor.repeat_interleave(heads // tensor.shape[1], 1)
+
+
+def attention(s, case, t):
+    if not hasattr(F, "scaled_dot_product_attention"):
+        raise ValueError("scaled_dot_product_attention needs PyTorch 2.0")
+    # Projections give [batch, tokens, heads, width]; attention reads a transposed view of it.
+    def operand(tokens, heads):
+        return t.normal(s.batch, tokens, heads, s.width).transpose(1, 2)
+    operands = [operand(s.q, s.heads), operand(s.kv, s.kv_heads), operand(s.kv, s.kv_heads)]
+    masked = case.variant.startswith("mask")
+    options = {"dropout_p": 0.1 if case.variant.endswith("dropout") else 0.0,
+               "is_causal": bool(s.causal) and not masked}
+    if masked:
+        operands.append(_mask(s, t))
+    if s.kv_heads != s.heads:
+        if "enable_gqa" in (inspect.getdoc(F.scaled_dot_product_attention) or "") and not masked:
+            options["enable_gqa"] = True
+        else:  # the copies that widen keys and values are calls of their own
+            operands[1:3] = [_expanded(tensor, s.heads) for tensor in operands[1:3]]
+
+    def attend(*inputs):
+        return F.scaled_dot_product_attention(*inputs, **options)
+    return either(case.phase, attend, (0, 1, 2), operands, lambda: operand(s.q, s.heads))
+
+
+def _mask(s, t):
+    mask = t.flags(s.batch, 1, s.q, s.kv)
+    if s.causal:
+        mask &= mask.new_ones(s.q, s.kv).tril_()
+    mask[..., 0] = True  # a row that sees nothing has no softmax
+    return mask
+
+
+def attention_work(s, case):
+    flop = 4 * s.batch * s.heads * s.q * s.kv * s.width / (2 if s.causal else 1)
+    elements = s.batch * s.width * (2 * s.q * s.heads + 2 * s.kv * s.kv_heads)
+    return (flop, elements) if case.phase == "forward" else (2.5 * flop, 2 * elements)
+
+
+CONV_PASSES = "forward bwd_input bwd_weight"
+LAYOUTS = ("nchw", "nhwc")
+CALLS = {
+    "gemm": Call("batch m n k", "forward", GEMMS, gemm, gemm_work),
+    "conv": Call("n c k h w r s stride_h stride_w pad_h pad_w dil_h dil_w groups", CONV_PASSES, LAYOUTS, *conv_of(2)),
+    "conv3d": Call("n c k d h w t r s stride pad dil groups", CONV_PASSES, LAYOUTS, *conv_of(3)),
+    "attention": Call("batch q kv heads kv_heads width causal", "forward backward",
+                      ("", "dropout", "mask", "mask-dropout"), attention, attention_work),
+}

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""calls_norm.py - the calls that normalise: batch_norm, layer_norm, rms_norm, group_norm, softmax, cross_entropy."""
+import torch
+from torch.nn import functional as F
+
+from .call import Call, either, in_layout, sides, straight
+
+
+def batch_norm(s, case, t):
+    shape = (s.n, s.c, *sides(s.hw))
+    # Mixed precision keeps the parameters and statistics of batch norm in fp32.
+    def vector():
+        return t.uniform(s.c, dtype=torch.float32)
+    operands = [in_layout(t.normal(*shape), case.variant), vector(), vector(), vector(), vector()]
+
+    def normalise(x, weight, bias, mean, variance):
+        return torch.batch_norm(x, weight, bias, mean, variance, True, 0.1, 1e-5, True)
+    return either(case.phase, normalise, (0, 1, 2), operands, lambda: in_layout(t.normal(*shape), case.variant))
+
+
+def layer_norm(s, case, t):
+    operands = [t.normal(s.rows, s.cols), t.uniform(s.cols), t.normal(s.cols)]
+
+    def normalise(x, weight, bias):
+        return F.layer_norm(x, (s.cols,), weight, bias)
+    return either(case.phase, normalise, (0, 1, 2), operands, lambda: t.normal(s.rows, s.cols))
+
+
+def rms_norm(s, case, t):
+    if not hasattr(F, "rms_norm"):
+        raise ValueError("rms_norm needs PyTorch 2.4")
+    operands = [t.normal(s.rows, s.cols), t.uniform(s.cols)]
+
+    def normalise(x, weight):
+        return F.rms_norm(x, (s.cols,), weight, 1e-6)
+    return either(case.phase, normalise, (0, 1), operands, lambda: t.normal(s.rows, s.cols))
+
+
+def group_norm(s, case, t):
+    if s.c % s.groups:
+        raise ValueError("groups do not divide the channels")
+    shape = (s.n, s.c, *sides(s.hw))
+    operands = [in_layout(t.normal(*shape), case.variant), t.uniform(s.c), t.normal(s.c)]
+
+    def normalise(x, weight, bias):
+        return F.group_norm(x, s.groups, weight, bias)
+    return either(case.phase, normalise, (0, 1, 2), operands, lambda: in_layout(t.normal(*shape), case.variant))
+
+
+def softmax(s, case, t):
+    forward = torch.log_softmax if case.variant == "log" else torch.softmax
+    if case.phase == "forward":
+        return [t.normal(s.rows, s.cols)], straight(lambda x: forward(x, -1))
+    backward = torch.ops.aten._log_softmax_backward_data if case.variant == "log" else \
+        torch.ops.aten._softmax_backward_data
+    result = forward(t.normal(s.rows, s.cols), -1)
+    return [t.normal(s.rows, s.cols), result], straight(lambda grad, y: backward(grad, y, -1, y.dtype))
+
+
+def cross_entropy(s, case, t):
+    operands = [t.normal(s.rows, s.cols), t.integers(s.cols, s.rows)]
+    return either(case.phase, F.cross_entropy, (0,), operands, t.uniform)
+
+
+def _work(elements, forward, backward):
+    """Bound by memory: forward and backward say how often the elements are moved."""
+
+    def work(s, case):
+        count = elements(s)
+        moved = forward if case.phase == "forward" else backward
+        return 5 * count, moved * count
+    return work
+
+
+def _matrix(s):
+    return s.rows * s.cols
+
+
+def _image(s):
+    return s.n * s.c * s.hw
+
+
+BOTH = "forward backward"
+LAYOUTS = ("nchw", "nhwc")
+CALLS = {
+    "batch_norm": Call("n c hw", BOTH, LAYOUTS, batch_norm, _work(_image, 2, 3)),
+    "layer_norm": Call("rows cols", BOTH, ("",), layer_norm, _work(_matrix, 2, 3)),
+    "rms_norm": Call("rows cols", BOTH, ("",), rms_norm, _work(_matrix, 2, 3)),
+    "group_norm": Call("n c hw groups", BOTH, LAYOUTS, group_norm, _work(_image, 2, 3)),
+    "softmax": Call("rows cols", BOTH, ("", "log"), softmax, _work(_matrix, 2, 3)),
+    "cross_entropy": Call("rows cols", BOTH, ("",), cross_entropy, _work(_matrix, 2, 3)),
+}

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""calls_pointwise.py - elementwise functions and reductions."""
+import torch
+from torch.nn import functional as F
+
+from .call import Call, straight
+from .cases import split_dtype
+
+aten = torch.ops.aten
+
+
+# function: (operands, what runs). Operand 1 is [outer, inner]; operand 2 is shaped by the variant's second word.
+FUNCTIONS = {
+    "copy": (1, None), "fill": (1, lambda x: x.fill_(0.5)),
+    "add": (2, torch.add), "sub": (2, torch.sub), "mul": (2, torch.mul), "div": (2, torch.div),
+    "pow": (1, lambda x: torch.pow(x, 3.0)), "where": (2, None),
+    "relu": (1, torch.relu), "gelu": (1, F.gelu), "gelu_tanh": (1, lambda x: F.gelu(x, approximate="tanh")),
+    "silu": (1, F.silu), "sigmoid": (1, torch.sigmoid), "tanh": (1, torch.tanh), "exp": (1, torch.exp),
+    "log": (1, torch.log), "sqrt": (1, torch.sqrt), "rsqrt": (1, torch.rsqrt), "erf": (1, torch.erf),
+    "neg": (1, torch.neg), "scale": (1, lambda x: x * 0.125), "clip": (1, lambda x: torch.clamp(x, 0.6, 1.4)),
+    "hardswish": (1, F.hardswish), "dropout": (1, None), "cat": (1, None),
+    "relu_grad": (2, lambda g, x: aten.threshold_backward(g, x, 0)),
+    "gelu_grad": (2, lambda g, x: aten.gelu_backward(g, x)),
+    "gelu_tanh_grad": (2, lambda g, x: aten.gelu_backward(g, x, approximate="tanh")),
+    "silu_grad": (2, aten.silu_backward), "sigmoid_grad": (2, aten.sigmoid_backward),
+    "tanh_grad": (2, aten.tanh_backward), "hardswish_grad": (2, aten.hardswish_backward), "dropout_grad": (2, None),
+}
+SHAPES = ("", ":row", ":col", ":strided")
+
+
+def _variants():
+    return [name + shape for name, (operands, _) in FUNCTIONS.items() for shape in SHAPES
+            if shape in ("", ":strided") or name == "pow" or (operands == 2 and not name.endswith("_grad"))]
+
+
+def _dtypes(case):
+    from .calls import TORCH_DTYPES
+    operands, result = split_dtype(case.dtype)
+    first = TORCH_DTYPES[operands[0]]
+    return first, TORCH_DTYPES[operands[-1]], TORCH_DTYPES[result] if ">" in case.dtype else None
+
+
+def _second(s, shape, t, dtype):
+    extents = {":row": (s.inner,), ":col": (s.outer, 1)}.get(shape, (s.outer, s.inner))
+    return t.uniform(*extents, dtype=dtype)
+
+
+def _with_result(function, result):
+    """The function with its result in another type than promotion gives: into a tensor of that type."""
+    if result is None:
+        return function
+
+    def run(*operands):
+        natural = operands[0].dtype
+        for operand in operands[1:]:
+            natural = torch.promote_types(natural, operand.dtype)
+        if natural in (result, torch.float64):
+            return function(*operands)
+        into = torch.empty(operands[0].shape, dtype=result, device=operands[0].device)
+        return function(*operands, out=into)
+    return run
+
+
+def elementwise(s, case, t):
+    name, _, shape = case.variant.partition(":")
+    shape = ":" + shape if shape else ""
+    first, second, result = _dtypes(case)
+    strided = shape == ":strided"
+    x = t.uniform(s.inner, s.outer, dtype=first).t() if strided else t.uniform(s.outer, s.inner, dtype=first)
+    special = SPECIAL.get(name)
+    if special:
+        return special(s, shape, x, second, result, t)
+    count, function = FUNCTIONS[name]
+    if name == "pow" and shape in (":row", ":col"):
+        count, function = 2, torch.pow
+    operands = [x] + ([_second(s, shape, t, second)] if count == 2 else [])
+    return operands, straight(_with_result(function, result))
+
+
+def _copy(s, shape, x, second, result, t):
+    target = result or x.dtype
+
+    def copy(x):
+        if x.dtype == torch.float64:
+            return x.clone()
+        return x.to(target) if target != x.dtype else x.clone(memory_format=torch.contiguous_format)
+    return [x], straight(copy)
+
+
+def _where(s, shape, x, second, result, t):
+    return [t.flags(s.outer, s.inner), x, _second(s, shape, t, second)], straight(torch.where)
+
+
+def _dropout(s, shape, x, second, result, t):
+    x.requires_grad_(True)  # with a tape, as in training, the mask is kept
+    return [x], lambda x: (lambda: F.dropout(x, 0.1, True))
+
+
+def _dropout_grad(s, shape, x, second, result, t):
+    return [x, t.flags(s.outer, s.inner)], straight(lambda g, mask: aten.native_dropout_backward(g, mask, 1 / 0.9))
+
+
+def _cat_call(s, shape, x, second, result, t):
+    """The result is [outer, inner]; two halves of it are joined."""
+    halves = (max(s.inner // 2, 1), max(s.inner - s.inner // 2, 1))
+    if shape:
+        return [t.uniform(half, s.outer).t() for half in halves], straight(lambda a, b: torch.cat([a, b], -1))
+    return [t.uniform(s.outer, half) for half in halves], straight(lambda a, b: torch.cat([a, b], -1))
+
+
+SPECIAL = {"copy": _copy, "where": _where, "dropout": _dropout, "dropout_grad": _dropout_grad, "cat": _cat_call}
+
+
+def elementwise_work(s, case):
+    name, _, shape = case.variant.partition(":")
+    count = s.outer * s.inner
+    moved = {"fill": 1, "cat": 2, "where": 4, "dropout_grad": 3}.get(name, 1 + FUNCTIONS[name][0])
+    return count, count * moved - (count if shape in ("row", "col") else 0)
+
+
+REDUCTIONS = {
+    "sum": lambda x, **to: torch.sum(x, 1, **to), "mean": lambda x, **to: torch.mean(x, 1, **to),
+    "max": lambda x, **to: torch.amax(x, 1), "sum:nchw": lambda x, **to: torch.sum(x, (0, 2), **to),
+}
+
+
+def reduce(s, case, t):
+    first, _, result = _dtypes(case)
+    function = REDUCTIONS[case.variant]
+
+    def run(x):
+        return function(x, **({"dtype": result} if result and x.dtype != torch.float64 else {}))
+    return [t.uniform(s.outer, s.reduce, s.inner, dtype=first)], straight(run)
+
+
+def reduce_work(s, case):
+    count = s.outer * s.reduce * s.inner
+    return count, count
+
+
+CALLS = {
+    "elementwise": Call("outer inner", "forward", _variants(), elementwise, elementwise_work),
+    "reduce": Call("outer reduce inner", "forward", REDUCTIONS, reduce, reduce_work),
+}

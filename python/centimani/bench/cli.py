@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cli.py - python -m centimani bench: options, the order of work, and what is said at the end."""
+import argparse
+import collections
+import os
+import shlex
+import signal
+import sys
+import time
+
+from . import grids
+from .cases import BadCase, label, parse, read
+from .order import ByShare, InOrder
+
+
+def _options(words):
+    parser = argparse.ArgumentParser(
+        prog="python -m centimani bench", description="Time what eager PyTorch launches, call by call, and write the "
+        "kernel tables and host times of a device profile.")
+    parser.add_argument("--device", default="cuda", help="cuda, cpu, hpu, xla, xpu or mps (default: cuda)")
+    parser.add_argument("--budget", type=float, metavar="SECONDS", help="stop measuring after this time")
+    parser.add_argument("--cases", metavar="FILE", help="measure the cases of this file, in its order")
+    parser.add_argument("--dtypes", metavar="LIST", help="only these, as bf16,fp32")
+    parser.add_argument("--ops", metavar="LIST", help="only these, as gemm,conv; 'host' is the host times")
+    parser.add_argument("-o", "--output", metavar="FILE", default="profile.json",
+                        help="the profile (default: profile.json)")
+    parser.add_argument("--base", metavar="ID", help="the profile that the tables are added to, as nvidia-h200")
+    parser.add_argument("--resume", action="store_true", help="go on with FILE: skip what it holds")
+    parser.add_argument("--longest", type=float, default=0.2, metavar="SECONDS",
+                        help="skip calls expected to last longer (default: 0.2)")
+    parser.add_argument("--tries", type=int, default=10, metavar="N", help="kernels that cuDNN tries for a convolution "
+                        "before it chooses (default: 10, as torch.backends.cudnn.benchmark does; 0: it does not try)")
+    parser.add_argument("--list", action="store_true", help="count the cases by op and leave")
+    parser.add_argument("--case", metavar="TEXT",
+                        help="time one, as 'gemm forward nt bf16 1,4096,4096,1024', and print it")
+    return parser.parse_args(words)
+
+
+def _among(text, known, what):
+    chosen = text.split(",") if text else list(known)
+    for word in chosen:
+        if word not in known:
+            raise BadCase(f"unknown {what} '{word}'; there are: {', '.join(known)}")
+    return chosen
+
+
+def _cases(options, calls, dtypes):
+    """The cases to be measured, the ops asked for, and what the file asks for in vain."""
+    ops = _among(options.ops, [*calls, "host"], "op")
+    wanted = _among(options.dtypes, dtypes, "dtype of this device")
+    listed, refused = read(options.cases, calls) if options.cases else (grids.cases(), [])
+    chosen = [case for case in listed if case.op in ops]
+    chosen = [case for case in chosen if set(case.dtype.replace(">", "+").split("+")) <= set(wanted)]
+    if options.cases and len(chosen) < len(listed):
+        sys.stderr.write(f"{len(listed) - len(chosen)} of {len(listed)} cases are of other ops or dtypes\n")
+    return chosen, ops, refused
+
+
+def _list(cases):
+    counts = collections.Counter(case.op for case in cases)
+    for op, count in counts.most_common():
+        print(f"{op:14} {count:6}")
+    print(f"{'all':14} {len(cases):6}")
+    return 0
+
+
+def _one(options, backend, calls):
+    """--case: one call, its time and what it makes of the device."""
+    from .harness import Harness, work_of
+    from .profile import Profile
+    case = parse(options.case, calls)
+    profile = Profile(None, backend, "")
+    backend.start()
+    harness = Harness(backend, profile, float("inf"))
+    harness.run(InOrder([case]))
+    for text, reason in harness.skipped + harness.failed + harness.wrong:
+        raise BadCase(f"{text}: {reason}")
+    seconds, kernels = profile.tables[case[:4]][case.sizes]
+    flop, elements, width = work_of(case)
+    print(f"{label(case)}: {seconds * 1e6:.4g} us, {kernels} kernel{'s' * (kernels != 1)}, "
+          f"{flop / seconds / 1e12:.4g} TFLOP/s, {elements * width / seconds / 1e9:.4g} GB/s, "
+          f"{'result checked' if harness.sampler.checked else 'result not checked'}")
+    return 0
+
+
+def _report(harness, profile, total, host_failed):
+    """What was measured, what was not and why; the reasons grouped, the first case of each named."""
+    for what, found in (("skipped", harness.skipped), ("failed", harness.failed)):
+        reasons = collections.defaultdict(list)
+        for text, reason in found:
+            reasons[reason].append(text)
+        for reason, texts in sorted(reasons.items(), key=lambda item: -len(item[1])):
+            sys.stderr.write(f"{what}: {len(texts)} x {reason} (first: {texts[0]})\n")
+    for text, reason in harness.wrong:
+        sys.stderr.write(f"wrong: {text}: {reason}\n")
+    spent = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in harness.spent.most_common())
+    sys.stderr.write(f"spent: {spent} (checking is part of building)\n")
+    if harness.timer.conditions():
+        sys.stderr.write(f"{harness.timer.conditions()}\n")
+    if host_failed:
+        sys.stderr.write(f"failed: host times: {host_failed}\n")
+    sys.stderr.write(f"{profile.path}: {profile.rows()} rows in {len(profile.tables)} tables, {len(profile.host)} host "
+                     f"times; {harness.done} of {total} cases reached, {len(harness.skipped)} skipped, "
+                     f"{len(harness.failed)} failed\n")
+    print(f"#wrong {len(harness.wrong)} of {harness.sampler.checked} checked")
+
+
+def _host(backend, profile, ops):
+    """Host times: few, short, and worth more than any row. Returns why there are none."""
+    from . import host
+    if "host" not in ops or not backend.queued or profile.host:
+        return None
+    try:
+        profile.set_host(host.measure(backend))
+        profile.write()
+        return None
+    except Exception as error:  # the tables are measured all the same
+        return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def _run(options, backend, command, cases, ops, refused):
+    from .harness import Harness
+    from .profile import Profile
+    profile = Profile(options.output, backend, command, options.base)
+    if os.path.exists(options.output) and not options.resume:
+        raise BadCase(f"{options.output} exists; --resume goes on with it, -o names another")
+    if options.resume:
+        profile.resume()
+    waiting = [case for case in cases if not profile.holds(case)]
+    deadline = time.monotonic() + options.budget if options.budget else None
+    profile.write()  # a folder that cannot be written is found now
+    signal.signal(signal.SIGTERM, _interrupt)
+    backend.start()
+    host_failed = _host(backend, profile, ops)  # before any profiler is there to slow the host down
+    harness, status = Harness(backend, profile, options.longest, deadline), 0
+    harness.failed += refused
+    try:
+        harness.run(InOrder(waiting) if options.cases else ByShare(waiting, grids.TIME))
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; what was measured is kept\n")
+        status = 130
+    except RuntimeError as error:
+        sys.stderr.write(f"centimani bench: {str(error).splitlines()[0]}; --resume goes on\n")
+        status = 1
+    profile.note(harness.timer.conditions())
+    profile.write()
+    _report(harness, profile, len(waiting), host_failed)
+    return status or (1 if harness.wrong else 0)
+
+
+def main(words):
+    options = _options(words)
+    try:
+        try:
+            from .backends import BACKENDS
+            from .calls import CALLS
+        except ImportError as error:
+            raise BadCase(f"{error}; the benchmark needs PyTorch") from None
+        backend = BACKENDS[_among(options.device, BACKENDS, "device")[0]]
+        if options.list:
+            return _list(_cases(options, CALLS, backend.dtypes)[0])
+        if not backend.available():
+            raise BadCase(f"this PyTorch sees no device '{backend.name}'")
+        backend.tries = options.tries
+        if options.case:
+            return _one(options, backend, CALLS)
+        command = "python -m centimani bench " + shlex.join(words)
+        return _run(options, backend, command, *_cases(options, CALLS, backend.dtypes))
+    except (BadCase, OSError) as error:
+        sys.stderr.write(f"centimani bench: {error}\n")
+        return 2

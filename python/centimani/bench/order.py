@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""order.py - which case is next: in the order given, or so that every kind of call gets its share of the time."""
+import collections
+
+
+class InOrder:
+    """The cases as they stand."""
+
+    def __init__(self, cases):
+        self.cases = collections.deque(cases)
+
+    def __len__(self):
+        return len(self.cases)
+
+    def peek(self):
+        return self.cases[0]
+
+    def pop(self, seconds):
+        """The case that peek showed is done and took this long."""
+        self.cases.popleft()
+
+
+class ByShare:
+    """Each op's cases in their order; next is the op that had least time for its share: none starves the others."""
+
+    def __init__(self, cases, shares):
+        self.queues, self.shares, self.spent = {}, shares, collections.Counter()
+        for case in cases:
+            self.queues.setdefault(case.op, collections.deque()).append(case)
+
+    def __len__(self):
+        return sum(map(len, self.queues.values()))
+
+    def _next(self):
+        return min(self.queues, key=lambda op: self.spent[op] / self.shares[op])
+
+    def peek(self):
+        return self.queues[self._next()][0]
+
+    def pop(self, seconds):
+        op = self._next()
+        self.spent[op] += seconds
+        self.queues[op].popleft()
+        if not self.queues[op]:
+            del self.queues[op]

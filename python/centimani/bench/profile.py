@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""profile.py - the device profile that is written: kernel tables and host times, whole at every moment."""
+import datetime
+import json
+import os
+import re
+import sys
+
+import torch
+
+from .calls import CALLS
+from .cases import BadCase, Case
+
+RUNTIME, SOURCE = "torch-eager", "bench"
+CLASSES = {"cuda": "gpu", "cpu": "cpu", "hpu": "hpu", "xla": "tpu", "xpu": "gpu", "mps": "gpu"}
+
+
+def rounded(seconds):
+    return float(f"{seconds:.4g}")
+
+
+def identity(backend, base):
+    """Who the profile is of. Timings alone make no device: they add to a base, or are abstract."""
+    name = backend.title()
+    slug = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or backend.name
+    found = {"id": f"{slug}-pytorch", "name": f"{name}, PyTorch"}
+    return {**found, **({"base": base} if base else {"abstract": True, "class": CLASSES[backend.name]})}
+
+
+class Profile:
+    """Rows by (op, pass, variant, dtype); write() replaces the file in one move."""
+
+    def __init__(self, path, backend, command, base=None):
+        today = datetime.date.today()
+        versions = ", ".join([f"PyTorch {torch.__version__}", *backend.versions(), f"Python {sys.version.split()[0]}"])
+        self.path, self.month, self.head = path, today.strftime("%Y-%m"), identity(backend, base)
+        self.sources = {SOURCE: {"title": f"Centimani benchmark of PyTorch calls on {backend.title()}; {versions}",
+                                 "where": command, "date": today.isoformat()}}
+        self.tables, self.host = {}, []
+
+    def add(self, case, seconds, kernels):
+        self.tables.setdefault(case[:4], {})[case.sizes] = (rounded(seconds), kernels)
+
+    def holds(self, case):
+        return case.sizes in self.tables.get(case[:4], {})
+
+    def rows(self):
+        return sum(len(rows) for rows in self.tables.values())
+
+    def note(self, conditions):
+        """Add to the source under which conditions it was measured."""
+        if conditions:
+            self.sources[SOURCE]["title"] += f"; {conditions}"
+
+    def set_host(self, times):
+        """times: {what: seconds}."""
+        self.host = [{"runtime": RUNTIME, "what": what, "time": {"value": rounded(seconds), "unit": "s",
+                      "kind": "measured", "source": SOURCE}} for what, seconds in times.items()]
+
+    def resume(self):
+        """Take over what the file already holds; nothing where there is no file."""
+        if not os.path.exists(self.path):
+            return
+        try:
+            with open(self.path, encoding="utf-8") as file:
+                old = json.load(file)
+            if old.get("id") != self.head["id"]:
+                raise BadCase(f"{self.path} is of {old.get('id')}, this device is {self.head['id']}; choose another -o")
+            for table in old.get("kernels", []):
+                width = len(CALLS[table["op"]].dims)
+                for row in table["rows"]:
+                    key = (table["op"], table["pass"], table.get("variant", ""), table["dtype"])
+                    self.add(Case(*key, tuple(row[:width])), row[width], row[width + 1])
+            self.host = old.get("host", [])
+        except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+            if isinstance(error, BadCase):
+                raise
+            raise BadCase(f"{self.path} is no profile that can be continued: {error}") from None
+
+    def _table(self, key, rows):
+        op, phase, variant, dtype = key
+        return {"runtime": RUNTIME, "op": op, "pass": phase, "variant": variant, "dtype": dtype,
+                "dims": list(CALLS[op].dims), "kind": "measured", "source": SOURCE, "date": self.month,
+                "rows": [[*sizes, *found] for sizes, found in sorted(rows.items())]}
+
+    def text(self):
+        """One line a table, so that files can be compared and are not too long."""
+        def dump(value):
+            return json.dumps(value, separators=(",", ":"))
+        lines = [f'"{key}":{dump(value)}' for key, value in {"schema": 1, **self.head}.items()]
+        tables = ",\n".join(dump(self._table(key, rows)) for key, rows in sorted(self.tables.items()))
+        lines.append(f'"kernels":[\n{tables}]')
+        lines.append('"host":[\n' + ",\n".join(map(dump, self.host)) + "]")
+        lines.append(f'"sources":{dump(self.sources)}')
+        return "{" + ",\n".join(lines) + "}\n"
+
+    def write(self):
+        if self.path is None:
+            return
+        temporary = f"{self.path}.part"
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(self.text())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, self.path)

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""timers.py - device time of prepared calls: the kernels' own durations (CUPTI), or the clock on the wall."""
+import collections
+import itertools
+import statistics
+import time
+
+import torch
+
+from .call import before_of
+
+Measured = collections.namedtuple("Measured", "seconds kernels")
+
+
+class SessionLost(RuntimeError):
+    """The profiler did not hand back what was launched; the calls of the session have no times."""
+
+
+class WallTimer:
+    """Median time of a call between two waits; one kernel each, as nothing better is known."""
+
+    def __init__(self, backend):
+        self.backend = backend
+
+    def heat(self, dtype, seconds):
+        pass
+
+    def conditions(self):
+        return ""
+
+    def measure(self, items):
+        """items have .run, .repeats and .dtype; returns Measured or an exception for each."""
+        return [self._one(item) for item in items]
+
+    def _one(self, item):
+        try:
+            return Measured(statistics.median(self._sample(item) for _ in range(item.repeats)), 1)
+        except Exception as error:  # a call that fails is reported, whatever it raised
+            return error
+
+    def _sample(self, item):
+        wait, count = self.backend.synchronize, 1 if hasattr(item.run, "before") else self.backend.together
+        before_of(item.run)()
+        wait()
+        begin = time.perf_counter()
+        results = [item.run() for _ in range(count)]
+        wait()
+        elapsed = time.perf_counter() - begin
+        del results
+        return elapsed / count
+
+
+NO_WORK = ("gpu_user_annotation", "cuda_sync", "cuda_profiler_range", "overhead")
+
+
+def _of_device(event):
+    """Whether a raw event is work of the device: a kernel, a copy, a fill (older releases list nothing else there)."""
+    if "CPU" in str(event.device_type()):
+        return False
+    kind = event.activity_type() if hasattr(event, "activity_type") else None
+    return kind not in NO_WORK
+
+
+def _times(event):
+    if hasattr(event, "start_ns"):
+        return event.start_ns(), event.duration_ns() * 1e-9
+    return event.start_us() * 1000, event.duration_us() * 1e-6
+
+
+class Session:
+    """Raw device events of a stretch of work, in the order they ran: (name, seconds)."""
+
+    def __enter__(self):
+        self.profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA])
+        self.profiler.start()
+        # Events as Python objects, tree and averages take seconds and nobody reads them.
+        self.profiler.profiler._parse_kineto_results = lambda *_, **__: []
+        return self
+
+    def __exit__(self, *_):
+        torch.cuda.synchronize()
+        self.profiler.stop()
+        raw = self.profiler.profiler.kineto_results.events()
+        found = [(*_times(event), event.name()) for event in raw if _of_device(event)]
+        found.sort(key=lambda row: row[0])
+        self.events = [(name, seconds) for _, seconds, name in found]
+        self.profiler = None
+
+
+class KernelTimer:
+    """The sum of the kernels' durations of a call. Calls are told apart by a marker kernel before each.
+
+    A device at its power limit changes its clock all the time, by a fifth and more. So every call is visited several
+    times in a session, each time after the same heat in its own type, and visits at an unusual clock do not count.
+    """
+
+    VISITS, HEAT_S, NEAR = 4, 0.003, 0.02
+    SIDES = {"bf16": 8192, "fp16": 8192, "tf32": 6144, "fp32": 3072}  # of products that last a millisecond or two
+    CYCLES = 100_000  # of the kernel that shows the clock
+
+    def __init__(self, backend):
+        self.backend, self.hot, self.labels, self.clocks = backend, {}, [], collections.defaultdict(list)
+        self.flag = torch.ones(1, dtype=torch.int16, device="cuda")  # no call of a network fills int16
+        self.marker = self._marker_name()
+
+    def _marker_name(self):
+        with Session() as session:
+            for _ in range(8):
+                self._mark(None)
+        names = collections.Counter(name for name, _ in session.events)
+        if not names or names.most_common(1)[0][1] != 8:
+            raise SystemExit("centimani bench: the profiler shows no kernels (CUPTI missing, in use, or not "
+                             "permitted); without their durations nothing can be timed")
+        return names.most_common(1)[0][0]
+
+    def _mark(self, label):
+        self.labels.append(label)
+        self.flag.fill_(1 + len(self.labels) % 7)
+
+    def _probe(self):
+        """Runs for a number of cycles of the clock, whatever that is now."""
+        getattr(torch.cuda, "_sleep", lambda _: None)(self.CYCLES)
+
+    def heat(self, dtype, seconds):
+        """Matrix products of a type for about so long; they are only queued."""
+        self.backend.precision(dtype)
+        if dtype not in self.hot:
+            side, width = self.SIDES[dtype], {"bf16": torch.bfloat16, "fp16": torch.float16}.get(dtype, torch.float32)
+            left = torch.randn(side, side, device="cuda").to(width)
+            self.hot[dtype] = [left, left.flip(0), torch.empty_like(left), self._once(left)]
+        left, right, result, once = self.hot[dtype]
+        for _ in range(max(1, round(seconds / once))):
+            torch.mm(left, right, out=result)
+
+    @staticmethod
+    def _once(left):
+        for count in (1, 10):
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            for _ in range(count):
+                torch.mm(left, left)
+            torch.cuda.synchronize()
+        return (time.perf_counter() - begin) / 10
+
+    def measure(self, items):
+        try:
+            return self._session(items)
+        except SessionLost as lost:
+            if len(items) == 1:
+                return [lost]
+            half = len(items) // 2
+            return self.measure(items[:half]) + self.measure(items[half:])
+
+    def _session(self, items):
+        self.labels, errors = [], {}
+        order = sorted(range(len(items)), key=lambda index: items[index].dtype)  # a type at a time: one kind of heat
+        with Session() as session:
+            self.heat(items[order[0]].dtype, 0.1)
+            for visit, index in itertools.product(range(self.VISITS), order):
+                try:
+                    if index not in errors:
+                        self._visit(index, visit, items[index])
+                except Exception as error:  # reported with the case
+                    errors[index] = error
+                self._mark(None)
+        found = self._cut(session.events)
+        usual = self._usual_clocks(items, found)
+        return [errors.get(index) or _usual(self._counted(index, usual.get(item.dtype), found))
+                for index, item in enumerate(items)]
+
+    def _visit(self, index, visit, item):
+        self.heat(item.dtype, self.HEAT_S)
+        before = before_of(item.run)
+        if item.repeats > self.VISITS:  # short enough to care what is in the cache
+            before()
+            item.run()
+        self._mark((index, visit, "clock"))
+        self._probe()
+        for _ in range(-(-item.repeats // self.VISITS)):
+            self._mark(None)
+            before()
+            self._mark((index, visit, "call"))
+            item.run()
+        self._mark(None)
+
+    def _cut(self, events):
+        """Durations by label and repetition: {label: [[seconds of each kernel], ...]}."""
+        found, current, position = collections.defaultdict(list), None, -1
+        for name, seconds in events:
+            if name != self.marker:
+                if current is not None:
+                    current.append(seconds)
+                continue
+            position += 1
+            label = self.labels[position] if position < len(self.labels) else None
+            current = None
+            if label is not None:
+                current = []
+                found[label].append(current)
+        if position + 1 != len(self.labels):
+            raise SessionLost(f"the profiler lost kernels: {position + 1} of {len(self.labels)} markers came back")
+        return found
+
+    def _clock(self, index, visit, found):
+        """Cycles a second during a visit, None where there is no probe."""
+        seconds = sum(sum(kernels) for kernels in found.get((index, visit, "clock"), []))
+        return self.CYCLES / seconds if seconds else None
+
+    def _usual_clocks(self, items, found):
+        """By type, the median clock of this session's visits."""
+        clocks = collections.defaultdict(list)
+        for index, visit in itertools.product(range(len(items)), range(self.VISITS)):
+            clock = self._clock(index, visit, found)
+            if clock:
+                clocks[items[index].dtype].append(clock)
+        for dtype, all_of_it in clocks.items():
+            self.clocks[dtype] += all_of_it
+        return {dtype: statistics.median(all_of_it) for dtype, all_of_it in clocks.items()}
+
+    def _counted(self, index, usual, found):
+        """The repetitions that count: of the visits at about the usual clock, or of the two nearest to it."""
+        visits = [(abs((self._clock(index, visit, found) or usual) / usual - 1) if usual else 0.0, visit)
+                  for visit in range(self.VISITS)]
+        near = [visit for off, visit in visits if off <= self.NEAR]
+        chosen = near if len(near) >= 2 else [visit for _, visit in sorted(visits)[:2]]
+        return [kernels for visit in chosen for kernels in found.get((index, visit, "call"), [])]
+
+    def conditions(self):
+        """What the device's clock was while it was timed, as text; empty where nobody knows."""
+        def tell(dtype, clocks):
+            tenths = statistics.quantiles(clocks, n=10)
+            return f"{dtype} {statistics.median(clocks) / 1e9:.2f} ({tenths[0] / 1e9:.2f} to {tenths[-1] / 1e9:.2f})"
+        told = [tell(dtype, clocks) for dtype, clocks in sorted(self.clocks.items()) if len(clocks) > 1]
+        return f"clock in GHz, 10 % to 90 %: {', '.join(told)}" if told else ""
+
+
+def _usual(repetitions):
+    """Median over the repetitions that launched the usual number of kernels."""
+    counts = collections.Counter(len(kernels) for kernels in repetitions)
+    if not counts or not counts.most_common(1)[0][0]:
+        return ValueError("launched no kernel")
+    usual = counts.most_common(1)[0][0]
+    return Measured(statistics.median(sum(kernels) for kernels in repetitions if len(kernels) == usual), usual)

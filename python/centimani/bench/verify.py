@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""verify.py - hold a call's result against the same call in double precision on the host."""
+import torch
+
+from .cases import split_dtype
+
+# Largest accepted |result - reference| / |reference| (Euclidean norms). A wrong kernel is off by about 1, TF32 in place
+# of fp32 by 3e-4.
+TOLERANCE = {"fp32": 1e-4, "tf32": 5e-3, "fp16": 1e-2, "bf16": 5e-2}
+MOST_FLOP, MOST_ELEMENTS = 5e8, 3e6  # a reference takes milliseconds up to here
+EVERY = 40
+UNCHECKED = {"dropout", "mask-dropout"}  # random by intention
+
+
+class Sampler:
+    """Chooses what is checked: of each table the first small enough case and every 40th after it."""
+
+    def __init__(self):
+        self.seen, self.checked = {}, 0
+
+    def wants(self, case, call, flop, elements):
+        random = case.variant.partition(":")[0] in UNCHECKED
+        if not call.checked or random or flop > MOST_FLOP or elements > MOST_ELEMENTS:
+            return False
+        table = case[:4]
+        self.seen[table] = self.seen.get(table, 0) + 1
+        wanted = self.seen[table] % EVERY == 1
+        self.checked += wanted
+        return wanted
+
+
+def _double(operand):
+    if not torch.is_tensor(operand):
+        return operand
+    host = operand.detach().cpu()
+    return host.double() if host.is_floating_point() else host
+
+
+def _flat(result):
+    parts = result if isinstance(result, (tuple, list)) else [result]
+    return [part.detach().cpu().double() for part in parts if torch.is_tensor(part)]
+
+
+def error(result, operands, prepare):
+    """Relative error of the worst of a call's results."""
+    reference = _flat(prepare(*map(_double, operands))())
+    worst = 0.0
+    for ours, right in zip(_flat(result), reference):
+        size = right.norm().item()
+        distance = (ours - right).norm().item()
+        relative = distance / size if size else distance
+        worst = max(worst, relative if relative == relative else float("inf"))
+    return worst
+
+
+def accepted(case):
+    operands, result = split_dtype(case.dtype)
+    return max(TOLERANCE[name] for name in operands + [result])

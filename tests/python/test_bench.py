@@ -1,0 +1,392 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_bench.py - PROGRAM: the benchmark of PyTorch calls, on the processor, as TAP."""
+import collections
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import types
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "python"
+sys.path.insert(0, str(PACKAGE))
+sys.dont_write_bytecode = True
+try:
+    import torch
+except ImportError:
+    print("1..0 # SKIP PyTorch is not installed (Debian: python3-torch)")
+    sys.exit(0)
+
+from centimani.bench import backends, cases, grids, harness, order, profile, timers, verify  # noqa: E402
+from centimani.bench.calls import CALLS  # noqa: E402
+from centimani.bench.calls_layers import tensor_sizes  # noqa: E402
+
+PROGRAM = sys.argv[1] if len(sys.argv) > 1 else None
+# Small enough for a second, odd enough to mix up rows and columns.
+SMALL = {
+    "gemm": [(1, 33, 17, 29), (3, 8, 9, 10)],
+    "conv": [(2, 8, 12, 9, 11, 3, 3, 2, 1, 1, 1, 1, 1, 1), (2, 8, 8, 9, 9, 3, 3, 1, 1, 1, 1, 1, 1, 8)],
+    "conv3d": [(1, 4, 4, 6, 7, 8, 3, 3, 3, 1, 1, 1, 1)],
+    "attention": [(2, 16, 16, 4, 4, 8, 0), (2, 16, 16, 4, 2, 8, 1)],
+    "batch_norm": [(4, 8, 49)], "layer_norm": [(33, 64)], "rms_norm": [(33, 64)], "group_norm": [(4, 8, 49, 4)],
+    "softmax": [(33, 65)], "cross_entropy": [(33, 65)], "elementwise": [(33, 64)], "reduce": [(7, 8, 9), (1, 1000, 1)],
+    "pool": [(2, 4, 9, 9, 3, 2, 1)], "resize": [(2, 4, 5, 5, 10, 10)], "embedding": [(32, 100, 16)],
+    "rnn": [(2, 5, 8, 8, 2, 2)], "optimizer": [(7, 1000)],
+}
+NEEDS = {"attention": hasattr(torch.nn.functional, "scaled_dot_product_attention"),
+         "rms_norm": hasattr(torch.nn.functional, "rms_norm")}
+
+
+def bench(*words, **options):
+    call = [sys.executable, "-m", "centimani", "bench", "--device", "cpu", *map(str, words)]
+    return subprocess.run(call, cwd=PACKAGE, capture_output=True, text=True, check=False, timeout=300, **options)
+
+
+def case_file(folder, tables):
+    path = pathlib.Path(folder, "cases.json")
+    path.write_text(json.dumps({"schema": 1, "cases": tables}))
+    return path
+
+
+def on_processor():
+    backend = backends.BACKENDS["cpu"]
+    made = profile.Profile(None, backend, "test")
+    return harness.Harness(backend, made, 10), made
+
+
+ADD = {"op": "elementwise", "pass": "forward", "variant": "add", "dtype": "fp32", "dims": ["outer", "inner"]}
+
+
+def grids_are_well_formed(_):
+    listed = grids.cases()
+    assert 5000 <= len(listed) <= 9000, len(listed)
+    assert len(set(listed)) == len(listed)
+    for case in listed:
+        cases.check(case, CALLS)
+    assert {case.op for case in listed} == set(CALLS)
+    assert listed == grids.cases()
+
+
+def a_cut_leaves_every_call(_):
+    later = {"conv3d", "resize", "rms_norm", "group_norm", "rnn"}  # worth less
+    assert {case.op for case in grids.cases()[:1500]} >= set(CALLS) - later
+
+
+def time_is_shared(_):
+    """Two ops, one ten times as slow as the other and worth half the time: 10 of the fast for 1 of the slow."""
+    listed = [cases.Case(op, "forward", "", "fp32", (n,)) for n in range(200) for op in ("slow", "fast")]
+    line, done = order.ByShare(listed, {"slow": 1, "fast": 1}), []
+    for _ in range(110):
+        done.append(line.peek())
+        line.pop(1.0 if done[-1].op == "slow" else 0.1)
+    assert abs(sum(case.op == "slow" for case in done) - 10) <= 1, done
+    assert [case.sizes[0] for case in done if case.op == "fast"] == sorted(c.sizes[0] for c in done if c.op == "fast")
+    assert len(line) == 290
+    assert set(grids.TIME) == set(CALLS)
+
+
+def every_call_runs_and_is_right(_):
+    """Each pass and variant in fp32: none fails, and those with a reference agree with it."""
+    runner, made = on_processor()
+    listed = [cases.Case(op, phase, variant, "fp32", sizes) for op, call in CALLS.items() if NEEDS.get(op, True)
+              for phase in call.phases for variant in call.variants for sizes in SMALL[op]
+              if variant != "gelu_grad:strided"]  # PyTorch 1.13 on aarch64 returns what it never wrote
+    runner.run(order.InOrder(listed))
+    assert not runner.failed and not runner.skipped and not runner.wrong, runner.failed + runner.skipped + runner.wrong
+    assert made.rows() == len(listed)
+    assert runner.sampler.checked > 100, runner.sampler.checked
+
+
+def types_of_operands_and_result(_):
+    runner, made = on_processor()
+    runner._rate = lambda dtype: 1e9
+    listed = [cases.Case("elementwise", "forward", variant, dtype, (33, 64)) for variant, dtype in (
+        ("copy", "fp32>bf16"), ("copy:strided", "bf16>fp32"), ("add", "bf16+fp32>fp32"), ("mul:row", "bf16+fp32>bf16"),
+        ("sub:col", "fp32+bf16>fp32"))]
+    runner.run(order.InOrder(listed))
+    assert made.rows() == len(listed) and not runner.wrong, runner.failed + runner.wrong
+
+
+def a_wrong_result_has_no_time(_):
+    runner, made = on_processor()
+    build = CALLS["gemm"].build
+
+    def broken(s, case, t):
+        operands, prepare = build(s, case, t)
+
+        def prepared(*given):
+            run = prepare(*given)
+            return run if given[0].dtype == torch.float64 else lambda: run() * 1.5
+        return operands, prepared
+    CALLS["gemm"].build = broken
+    try:
+        runner.run(order.InOrder([cases.Case("gemm", "forward", "nn", "fp32", (1, 8, 8, 8))]))
+    finally:
+        CALLS["gemm"].build = build
+    assert len(runner.wrong) == 1 and made.rows() == 0
+
+
+def not_a_number_is_wrong(_):
+    assert verify.error(torch.full((3,), float("nan")), [torch.ones(3)], lambda x: lambda: x) == float("inf")
+
+
+def optimizer_sizes_add_up(_):
+    for tensors, elements in ((1, 1), (7, 1000), (161, 25557032), (1000, 10 ** 9), (9, 10), (300, 301)):
+        sizes = tensor_sizes(tensors, elements)
+        assert len(sizes) == tensors and sum(sizes) == elements and min(sizes) > 0, (tensors, elements)
+
+
+class FakeDevice:
+    """Takes the place of CUDA and its profiler: logs what is launched with the time it takes at the present clock."""
+
+    def __init__(self, lose=0):
+        self.log, self.lose, self.clock = [], lose, 2e9
+        device = self
+
+        class Session:
+            def __enter__(self):
+                device.log.clear()
+                return self
+
+            def __exit__(self, *_):
+                self.events = device.log[:len(device.log) - device.lose]
+
+        class Timer(timers.KernelTimer):
+            def __init__(self):
+                self.backend, self.labels, self.marker = None, [], "marker"
+                self.clocks = collections.defaultdict(list)
+
+            def _mark(self, label):
+                self.labels.append(label)
+                device.log.append(("marker", 1e-6))
+
+            def _probe(self):
+                device.log.append(("spin", self.CYCLES / device.clock))
+
+            def heat(self, dtype, seconds):
+                device.log.append(("heat", 1.0))
+        self.session, self.timer = Session, Timer()
+
+    def launch(self, *seconds):
+        self.log.extend(("kernel", one * 2e9 / self.clock) for one in seconds)
+
+    def measure(self, *runs, repeats=8):
+        kept, timers.Session = timers.Session, self.session
+        try:
+            return self.timer.measure([types.SimpleNamespace(run=run, repeats=repeats, dtype="bf16") for run in runs])
+        finally:
+            timers.Session = kept
+
+
+def kernels_are_cut_by_markers(_):
+    device, turn = FakeDevice(), []
+
+    def uneven():  # once in five a third kernel
+        turn.append(0)
+        device.launch(*[4e-6] * (3 if len(turn) % 5 == 0 else 2))
+
+    def fails():
+        raise ValueError("no such kernel")
+
+    def taped():
+        device.launch(7e-6)
+    taped.before = lambda: device.launch(9.0)
+    found = device.measure(lambda: device.launch(2e-6, 3e-6), fails, uneven, taped, lambda: 0)
+    assert abs(found[0].seconds - 5e-6) < 1e-12 and found[0].kernels == 2, found
+    assert isinstance(found[1], ValueError) and isinstance(found[4], ValueError), found
+    assert abs(found[2].seconds - 8e-6) < 1e-12 and found[2].kernels == 2, found
+    assert abs(found[3].seconds - 7e-6) < 1e-12 and found[3].kernels == 1, found
+
+
+def an_unusual_clock_does_not_count(_):
+    """Of four visits to each of three calls, the first two to the first call run at half the clock."""
+    device, turn = FakeDevice(), []
+
+    def first():
+        turn.append(0)
+        device.launch(5e-6)
+
+    def probe():
+        device.clock = 1e9 if len(turn) in (1, 4) else 2e9  # a visit is a warm-up and two calls
+        device.log.append(("spin", device.timer.CYCLES / device.clock))
+    device.timer._probe = probe
+    found = device.measure(first, lambda: device.launch(1e-6), lambda: device.launch(1e-6), repeats=5)
+    assert all(abs(one.seconds - right) < 1e-12 for one, right in zip(found, (5e-6, 1e-6, 1e-6))), found
+    assert "bf16 2.00" in device.timer.conditions(), device.timer.conditions()
+
+
+def lost_kernels_give_no_times(_):
+    device = FakeDevice(lose=1)
+    found = device.measure(*[lambda: device.launch(1e-6)] * 3)
+    assert all(isinstance(one, timers.SessionLost) for one in found), found
+
+
+def a_profile_is_valid(folder):
+    """What the command writes is what `centimani devices check` accepts, alone and on a base."""
+    path = case_file(folder, [{**ADD, "rows": [[16, 16], [64, 64]]},
+                              {"op": "cross_entropy", "pass": "forward", "dtype": "fp32", "rows": [[8, 16]]}])
+    for name, more in (("alone", ()), ("based", ("--base", "nvidia-h200"))):
+        out = pathlib.Path(folder, f"{name}.json")
+        done = bench("--cases", path, "-o", out, *more)
+        assert done.returncode == 0 and done.stdout == "#wrong 0 of 2 checked\n", done
+        document = json.loads(out.read_text())
+        rows = {table["op"]: table["rows"] for table in document["kernels"]}
+        assert [row[:2] for row in rows["elementwise"]] == [[16, 16], [64, 64]] and rows["cross_entropy"][0][3] == 1
+        assert 0 < rows["elementwise"][0][2] < 0.1
+        if PROGRAM:
+            call = [PROGRAM, "devices", "check", str(out)]
+            checked = subprocess.run(call, capture_output=True, text=True, check=False)
+            assert checked.returncode == 0, checked.stderr
+
+
+def resume_after_a_kill_loses_nothing(folder):
+    rows = [[16, size] for size in range(100, 1300)]
+    path, out = case_file(folder, [{**ADD, "rows": rows}]), pathlib.Path(folder, "out.json")
+    call = [sys.executable, "-m", "centimani", "bench", "--device", "cpu", "--cases", str(path), "-o", str(out)]
+    running = subprocess.Popen(call, cwd=PACKAGE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not (out.exists() and json.loads(out.read_text())["kernels"]):
+        time.sleep(0.005)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    kept = json.loads(out.read_text())["kernels"][0]["rows"]
+    assert 0 < len(kept) < len(rows), "killed too early or too late to show anything"
+    refused = bench("--cases", path, "-o", out)
+    assert refused.returncode == 2 and "--resume" in refused.stderr, refused
+    done = bench("--cases", path, "-o", out, "--resume")
+    found = json.loads(out.read_text())["kernels"][0]["rows"]
+    assert done.returncode == 0 and [row[:2] for row in found] == rows, done
+    assert all(row in found for row in kept), "measured rows changed"
+    assert f"{len(rows) - len(kept)} of {len(rows) - len(kept)} cases reached" in done.stderr, done.stderr
+
+
+def a_terminated_run_keeps_what_it_has(folder):
+    rows = [[16, size] for size in range(100, 40100)]
+    path, out = case_file(folder, [{**ADD, "rows": rows}]), pathlib.Path(folder, "out.json")
+    call = [sys.executable, "-m", "centimani", "bench", "--device", "cpu", "--cases", str(path), "-o", str(out)]
+    running = subprocess.Popen(call, cwd=PACKAGE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not (out.exists() and json.loads(out.read_text())["kernels"]):
+        time.sleep(0.005)
+    running.send_signal(signal.SIGTERM)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130 and "interrupted" in said, (running.returncode, said)
+    assert json.loads(out.read_text())["kernels"][0]["rows"]
+
+
+def a_failing_case_stops_nothing(folder):
+    conv = {"op": "conv", "pass": "forward", "variant": "nchw", "dtype": "fp32",
+            "rows": [[1, 3, 4, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 2]]}  # 2 groups do not divide 3 channels
+    unknown = {**ADD, "variant": "dream", "rows": [[8, 8]]}
+    path, out = case_file(folder, [conv, unknown, {**ADD, "rows": [[8, 8]]}]), pathlib.Path(folder, "out.json")
+    done = bench("--cases", path, "-o", out)
+    assert done.returncode == 0 and "failed: 1 x no such convolution" in done.stderr, done
+    assert "failed: 1 x elementwise has no variant 'dream'" in done.stderr and "cases[1], row 0" in done.stderr, done
+    assert json.loads(out.read_text())["kernels"][0]["op"] == "elementwise"
+
+
+def too_large_is_skipped(folder):
+    path = case_file(folder, [{**ADD, "rows": [[2 ** 30, 2 ** 10], [8, 8]]}])
+    done = bench("--cases", path, "-o", pathlib.Path(folder, "out.json"))
+    assert done.returncode == 0 and "skipped: 1 x needs more than 60 % of the free memory" in done.stderr, done
+
+
+def a_budget_ends_the_run(folder):
+    out, begin = pathlib.Path(folder, "out.json"), time.monotonic()
+    done = bench("--budget", 2, "--dtypes", "fp32", "--longest", 0.005, "-o", out)
+    assert done.returncode == 0 and time.monotonic() - begin < 60, done
+    assert "cases reached" in done.stderr and json.loads(out.read_text())["schema"] == 1
+
+
+def of_add(**other):
+    return json.dumps({"schema": 1, "cases": [{**ADD, "rows": [[1, 2]], **other}]})
+
+
+BAD_FILES = {
+    "not JSON": ("{", "is no JSON"),
+    "another schema": ('{"schema": 2, "cases": []}', "expected"),
+    "deep": ("[" * 100000, "is no JSON"),
+    "unknown op": (of_add(op="dream"), "unknown op 'dream'"),
+    "no list": ('{"schema":1,"cases":[{"op":"gemm"}]}', "'rows'"),
+    "other dims": (of_add(dims=["inner", "outer"]), "dims of"),
+    "dims of no kind": (of_add(dims=7), "dims of"),
+    "too few sizes": (of_add(rows=[[1]]), "has 2 sizes"),
+    "negative": (of_add(rows=[[1, -2]]), "inner is -2"),
+    "fraction": (of_add(rows=[[1, 2.5]]), "inner is 2.5"),
+    "dtype": (of_add(dtype="fp7"), "unknown dtype"),
+    "op of no kind": (of_add(op=["gemm"]), "are texts"),
+}
+
+
+def bad_case_files_give_one_line(folder):
+    path = pathlib.Path(folder, "bad.json")
+    for what, (text, expected) in BAD_FILES.items():
+        path.write_text(text)
+        try:
+            cases.read(path, CALLS)
+        except cases.BadCase as bad:
+            assert expected in str(bad) and "\n" not in str(bad), (what, str(bad))
+        else:
+            raise AssertionError(what)
+    done = bench("--cases", path, "-o", pathlib.Path(folder, "out.json"))
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "bad.json" in done.stderr, done
+    gone = bench("--cases", pathlib.Path(folder, "none.json"))
+    assert gone.returncode == 2 and "No such file" in gone.stderr and gone.stderr.count("\n") == 1, gone
+
+
+def a_profile_of_another_device_is_not_continued(folder):
+    out = pathlib.Path(folder, "out.json")
+    out.write_text('{"schema":1,"id":"other"}')
+    done = bench("--resume", "-o", out, "--budget", 1)
+    assert done.returncode == 2 and "other" in done.stderr and out.read_text() == '{"schema":1,"id":"other"}', done
+
+
+def one_case_and_the_list(_):
+    done = bench("--case", "gemm forward nt fp32 1,64,64,64")
+    assert done.returncode == 0 and done.stdout.startswith("gemm forward nt fp32 1,64,64,64: "), done
+    assert "result checked" in done.stdout
+    counted = bench("--list").stdout.splitlines()
+    numbers = [int(line.split()[1]) for line in counted]
+    assert counted[-1].split()[0] == "all" and numbers[-1] == sum(numbers[:-1])
+    assert bench("--case", "gemm forward nt fp32 1,64").returncode == 2
+    assert bench("--ops", "dream", "--list").returncode == 2
+
+
+def unknown_words_give_one_line(_):
+    for words in ((), ("dream",), ("bench", "--device", "dream")):
+        call = [sys.executable, "-m", "centimani", *words]
+        done = subprocess.run(call, cwd=PACKAGE, capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and "Traceback" not in done.stderr, done
+
+
+TESTS = [grids_are_well_formed, a_cut_leaves_every_call, time_is_shared, every_call_runs_and_is_right,
+         types_of_operands_and_result, a_wrong_result_has_no_time, not_a_number_is_wrong, optimizer_sizes_add_up,
+         kernels_are_cut_by_markers, an_unusual_clock_does_not_count, lost_kernels_give_no_times, a_profile_is_valid,
+         resume_after_a_kill_loses_nothing, a_terminated_run_keeps_what_it_has, a_failing_case_stops_nothing,
+         too_large_is_skipped, a_budget_ends_the_run, bad_case_files_give_one_line,
+         a_profile_of_another_device_is_not_continued, one_case_and_the_list, unknown_words_give_one_line]
+
+
+def main():
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    print(f"1..{len(TESTS)}", flush=True)
+    failed = 0
+    for number, test in enumerate(TESTS, 1):
+        name = test.__name__.replace("_", " ")
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                test(folder)
+            print(f"ok {number} - {name}", flush=True)
+        except Exception:
+            failed += 1
+            print(f"not ok {number} - {name}")
+            print("".join(f"# {line}\n" for line in traceback.format_exc().splitlines()), end="", flush=True)
+    return 1 if failed else 0
+
+
+sys.exit(main())
