@@ -113,13 +113,8 @@ class FusedOperators(TorchFunctionMode):
 
     def backward(self, tensor, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Tensor.backward, with this mode on: what is computed again inside is caught too."""
-        phase, self.recorder.phase = self.recorder.phase, "backward"
-        scope, self.recorder.scope = self.recorder.scope, []
-        try:
-            with FusedOperators(self.recorder, self.real):
-                torch.autograd.backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
-        finally:
-            self.recorder.phase, self.recorder.scope = phase, scope
+        with FusedOperators(self.recorder, self.real):
+            torch.autograd.backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -161,6 +156,27 @@ def functions_within(recorder: Recorder, real: bool) -> Iterator[None]:
     finally:
         for name, func in saved.items():
             setattr(torch.nn.functional, name, func)
+
+
+@contextmanager
+def backward_phase(recorder: Recorder) -> Iterator[None]:
+    """What runs inside torch.autograd.backward, which Tensor.backward calls, is backward."""
+    original = torch.autograd.backward
+
+    def run(*args, **kwargs):
+        recorder.backwards += 1
+        phase, recorder.phase = recorder.phase, "backward"
+        scope, recorder.scope = recorder.scope, []
+        try:
+            return original(*args, **kwargs)
+        finally:
+            recorder.phase, recorder.scope = phase, scope
+
+    torch.autograd.backward = run
+    try:
+        yield
+    finally:
+        torch.autograd.backward = original
 
 
 # ---- functions of the user's own ---------------------------------------------------------------------------------
@@ -278,6 +294,7 @@ def recording(recorder: Recorder, model: Optional[torch.nn.Module], real: bool) 
             stack.enter_context(usual_data())
         stack.enter_context(module_names(recorder, model))
         stack.enter_context(opaque_functions(recorder))
+        stack.enter_context(backward_phase(recorder))
         stack.enter_context(functions_within(recorder, real))
         stack.enter_context(FusedOperators(recorder, real))
         stack.enter_context(recorder)

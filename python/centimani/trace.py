@@ -156,7 +156,7 @@ class Recorder(TorchDispatchMode):
         self.phase, self.autocast = "forward", None  # type: ignore[var-annotated]
         self.updates: List[Dict[str, Any]] = []
         self.scope: List[str] = []
-        self.silence = 0
+        self.silence = self.backwards = 0
         self.failed: Optional[str] = None
 
     # ---- state -------------------------------------------------------------------------------------------------

@@ -195,6 +195,8 @@ def _trace_of(w: watch) -> Trace:
     recorder = w.recorder
     if not any(op.phase == "backward" for op in recorder.ops):
         recorder.warn("no backward ran inside the `with` block: only forward was recorded")
+    if recorder.backwards > 1:
+        recorder.warn(f"{recorder.backwards} backward passes were recorded: the first is read")
     _mark_gradients(recorder)
     batch = _batch_of(w)
     recorder.warn(f"one batch size was seen, {batch}: first dimensions that are multiples of it are taken to grow "

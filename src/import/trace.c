@@ -156,11 +156,18 @@ static bool attempt(cm__trace *t, const cm__aten *row, const cm__trace_op *o)
     return done;
 }
 
-static bool has_output(const cm__trace_op *o)
+/* Opaque operators that something came of: others were pruned, and nobody need know of them. */
+static void list_opaque(cm__trace *t)
 {
-    bool any = false;
-    for (int32_t i = 0; i < o->n_out; i++) any |= o->out[i] >= 0;
-    return any;
+    for (int32_t i = 0; i < t->n_opaque; i++) {
+        const cm__trace_op *o = &t->ops[t->opaque[i]];
+        bool                kept = false;
+        for (int32_t k = 0; k < o->n_out; k++) {
+            int32_t here_now = o->out[k] < 0 ? -1 : t->tensors[o->out[k]].here;
+            kept |= here_now >= 0 && cm__t(t->g, here_now)->producer >= 0;
+        }
+        if (kept) cm__not_supported(t->g, o->full);
+    }
 }
 
 static void translate(cm__trace *t, const cm__map *index, const cm__trace_op *o)
@@ -169,7 +176,8 @@ static void translate(cm__trace *t, const cm__map *index, const cm__trace_op *o)
     int32_t row = aten ? cm__map_get(index, (cm__span){o->name, strlen(o->name)}) : -1;
     cm__place(t->ctx, "operator '%.100s'", cm__trace_name(t, o));
     if (row >= 0 && attempt(t, &rows[row], o)) return;
-    if (has_output(o)) cm__not_supported(t->g, o->full);
+    t->opaque = cm__grow(t->ctx, t->opaque, t->n_opaque, &t->cap_opaque, sizeof *t->opaque);
+    t->opaque[t->n_opaque++] = (int32_t)(o - t->ops);
     cm__trace_recorded(t, o, CM_OP_OPAQUE);
 }
 
@@ -251,6 +259,7 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
     for (int32_t i = 0; i < t.n_outputs; i++) add_output(&t, t.outputs[i]);
     if (!t.g->n_outputs) cm__fail(ctx, CM_ERR_FORMAT, "the trace has no output");
     cm__prune(t.g);
+    list_opaque(&t);
     cm__find_blocks(t.g);
     set_defaults(&t);
     cm__trace_yardstick(&t);

@@ -332,6 +332,21 @@ class Watched(unittest.TestCase):
         self.assertIn("nvidia-h200", str(first))
         self.assertIn("<table>", first._repr_html_())
 
+    def test_clipped_and_accumulated(self):
+        model = Small()
+        optimizer = torch.optim.AdamW(model.parameters())
+        x, y = torch.randn(6, 3, 8, 8), torch.zeros(6, dtype=torch.int64)
+        with centimani.watch(model) as w:
+            for _ in range(2):
+                torch.autograd.backward(F.cross_entropy(model(x), y))
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+        self.assertTrue(any("2 backward passes" in text for text in w.trace.warnings))
+        self.assertIn("aten::convolution_backward", w.trace.operators("backward"))
+        g = graph_of(w.trace, "--batch", "10")
+        self.assertEqual((g["unsupported"], g["optimizer"]), ([], "adamw"))
+        self.assertEqual(g["forward_flop"], 10 * (2 * 4 * 64 * 27 + 2 * 64 * 5))
+
     def test_a_step_that_fails_is_the_users(self):
         with self.assertRaises(ZeroDivisionError):
             with centimani.watch() as w:

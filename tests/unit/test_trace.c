@@ -365,6 +365,19 @@ static void an_unknown_operator_is_counted_by_its_bytes(void **state)
     cm_graph_free(g);
 }
 
+/* Nothing comes of what it made: no reason to name it. */
+static void an_unknown_operator_that_is_not_used_is_nothing(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted(TRACE("\"loss\":-1,\"outputs\":[1]",
+                                 T("[[1,0],6]", "fp32", "input") "," X("[[1,0],6]") "," X("[[1,0],2]"),
+                                 OP("aten::relu", "[0]", "[1]") "," OP("aten::_foreach_norm", "[0]", "[2]")), 0);
+    assert_int_equal(g->n_nodes, 1);
+    assert_int_equal(g->n_unsupported, 0);
+    assert_int_equal(g->n_warnings, 0);
+    cm_graph_free(g);
+}
+
 /* The rule of a known operator does not give what was recorded: it is not trusted. */
 static void an_operator_of_another_shape_is_opaque(void **state)
 {
@@ -454,6 +467,7 @@ int main(void)
         cmocka_unit_test(parts_are_one_split),
         cmocka_unit_test(a_recurrent_layer_is_one_operator),
         cmocka_unit_test(an_unknown_operator_is_counted_by_its_bytes),
+        cmocka_unit_test(an_unknown_operator_that_is_not_used_is_nothing),
         cmocka_unit_test(an_operator_of_another_shape_is_opaque),
         cmocka_unit_test(bad_files_are_refused),
     };
