@@ -8,7 +8,7 @@
 
 #include "report/report.h"
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOTHING_FITS = 3 };
 
 #define OPERANDS_MAX 2
 
@@ -16,14 +16,19 @@ typedef struct settings {
     const char       *operands[OPERANDS_MAX];
     int               n_operands;
     cm__graph_request graph;
+    cm__memory_request memory;    /* its graph and device are taken from here */
     char              dims[1024]; /* the --dim options, joined by commas */
     cm__predict_request predict;
-    const char       *device, *output;
+    const char       *device, *output, *set;
     bool              clusters, check, json, csv, help;
 } settings;
 
 /* Which commands take an option. */
-enum { FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_PREDICT = 64, FOR_ALL = ~0 };
+enum {
+    FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_PREDICT = 64,
+    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512,
+    FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH, FOR_ALL = ~0
+};
 
 typedef struct command {
     const char *name, *operands, *summary, *details; /* details NULL: none */
@@ -54,6 +59,9 @@ int  run_models(settings *s);
 int  run_devices(settings *s);
 int  run_fit(settings *s);
 int  run_predict(settings *s);
+int  run_memory(settings *s);
+int  run_batch(settings *s);
+int  run_validate(settings *s);
 int  run_version(settings *s);
 int  run_help(settings *s);
 void print_usage(FILE *out);

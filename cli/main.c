@@ -27,6 +27,10 @@ static const char fit_details[] =
 const command commands[] = {
     {"graph", "MODEL", "What one training step of a model computes: operators, FLOP, bytes, lifetimes", model_details,
      FOR_GRAPH, 1, 1, run_graph},
+    {"memory", "MODEL", "Does a training step fit a device: memory by category and level, and what would help",
+     model_details, FOR_MEMORY, 1, 1, run_memory},
+    {"batch", "MODEL", "Which batch size to train with on a device", model_details, FOR_BATCH, 1, 1, run_batch},
+    {"validate", "", "Predictions against results that others published", NULL, FOR_VALIDATE, 0, 0, run_validate},
     {"models", "[list | show ID]", "The named models, or one with its definition and source", NULL, FOR_MODELS, 0, 2,
      run_models},
     {"devices", "[list | show ID | check FILE]", "The accelerators, one of them with all sources, or a profile checked",
@@ -62,7 +66,7 @@ const command *find_command(const char *name)
     }
     const char *meant = cm__nearest(name, names, (size_t)n_commands);
     if (meant) say("no command '%s'; did you mean '%s'?", name, meant);
-    else say("no command '%s'; there are graph, models, devices, fit, version and help", name);
+    else say("no command '%s'; 'centimani help' lists what there is", name);
     return NULL;
 }
 

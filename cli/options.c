@@ -64,6 +64,52 @@ static bool store_mode(const option *o, settings *s, void *field, const char *va
     return false;
 }
 
+#define COUNT_MAX 1000000
+
+static bool store_count(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    int64_t n;
+    if (!cm__parse_int(cm__span_of(value), &n) || n < 1 || n > COUNT_MAX) {
+        say("option %s: '%s' is not a whole number from 1 to %d", o->name, value, COUNT_MAX);
+        return false;
+    }
+    *(int32_t *)field = (int32_t)n;
+    return true;
+}
+
+static bool store_zero(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    int64_t n;
+    if (!cm__parse_int(cm__span_of(value), &n) || n < 0 || n > 3) {
+        say("option %s: '%s' is not 0, 1, 2 or 3", o->name, value);
+        return false;
+    }
+    *(int32_t *)field = (int32_t)n;
+    return true;
+}
+
+static bool store_candidates(const option *o, settings *s, void *field, const char *value)
+{
+    int64_t *list = field;
+    s->memory.n_candidates = 0;
+    for (const char *at = value;; at++) {
+        size_t length = strcspn(at, ",");
+        if (s->memory.n_candidates == CM_CANDIDATES_MAX) {
+            say("option %s: more than %d batch sizes", o->name, CM_CANDIDATES_MAX);
+            return false;
+        }
+        int64_t *n = &list[s->memory.n_candidates++];
+        if (!cm__parse_int((cm__span){at, length}, n) || *n < 1 || *n > NUMBER_MAX) {
+            say("option %s: '%.*s' is not a whole number from 1 to %d", o->name, (int)length, at, NUMBER_MAX);
+            return false;
+        }
+        at += length;
+        if (!*at) return true;
+    }
+}
+
 #define STORE_NAMED(kind)                                                                                              \
     static bool store_##kind(const option *o, settings *s, void *field, const char *value)                             \
     {                                                                                                                  \
@@ -80,6 +126,7 @@ STORE_NAMED(recompute)
 STORE_NAMED(fuse)
 STORE_NAMED(runtime)
 STORE_NAMED(layout)
+STORE_NAMED(objective)
 
 static bool store_no_fuse(const option *o, settings *s, void *field, const char *value)
 {

@@ -8,6 +8,8 @@
  *     cm_graph_train()  a forward graph                    ->  one whole training step
  *     cm_graph_totals() any graph, any batch size          ->  parameters, FLOP, bytes
  *     cm_device_load()  an id or a profile                 ->  what is known of an accelerator
+ *     cm_footprint_new() a step, a device, a plan          ->  memory at any batch size
+ *     cm_batch_choose() a footprint, candidates            ->  which batch size
  *
  * Every call that can fail returns a cm_status and, if given a cm_diag, says there what went wrong, where, and how to
  * mend it. Results are written only on success. The library never prints, exits or aborts on input. A handle owns all
@@ -294,7 +296,8 @@ typedef struct cm_device_info {
 } cm_device_info;
 
 typedef enum cm_quantity {
-    CM_CORES, CM_CLOCK_HZ, CM_ONCHIP_WEIGHT, CM_LAUNCH_S, CM_COMPILE_S, CM_TDP_W, CM_TYPICAL_W, CM_QUANTITIES
+    CM_CORES, CM_CLOCK_HZ, CM_ONCHIP_WEIGHT, CM_LAUNCH_S, CM_COMPILE_S, CM_TDP_W, CM_TYPICAL_W, CM_IDLE_W,
+    CM_BYTE_J, CM_QUANTITIES
 } cm_quantity;
 
 typedef enum cm_engine { CM_ENGINE_MATRIX, CM_ENGINE_VECTOR, CM_ENGINES } cm_engine;
@@ -375,12 +378,15 @@ void      cm_device_free(cm_device *device);
 const cm_device_info *cm_device_get_info(const cm_device *device);
 cm_number             cm_device_number(const cm_device *device, cm_quantity quantity);
 cm_number             cm_device_peak(const cm_device *device, cm_engine engine, cm_rate rate);
+cm_number             cm_device_flop_energy(const cm_device *device, cm_rate rate); /* J/FLOP of products */
 cm_number             cm_device_peak_16bit(const cm_device *device); /* in the better of bf16 and fp16 */
 bool                  cm_device_supports(const cm_device *device, cm_precision precision);
 cm_precision          cm_device_best_16bit(const cm_device *device); /* CM_PRECISION_BF16, _FP16 or _DEFAULT: none */
 int32_t               cm_device_memories(const cm_device *device);   /* nearest to the cores first */
 const cm_memory      *cm_device_memory(const cm_device *device, int32_t index);
 const cm_memory      *cm_device_main_memory(const cm_device *device); /* of weights, or activations */
+/* Bytes a runtime holds for good: "context" (driver and framework), "library" (workspaces of matrix products). */
+cm_number             cm_device_reserve(const cm_device *device, cm_runtime runtime, const char *what);
 cm_placement          cm_device_placement(const cm_device *device, cm_category category);
 const cm_link        *cm_device_host_link(const cm_device *device);  /* NULL: not told */
 int32_t               cm_device_links(const cm_device *device);
@@ -432,6 +438,104 @@ const char *cm_rate_name(cm_rate rate);
 const char *cm_category_name(cm_category category);
 const char *cm_reach_name(cm_reach reach);
 
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+/* How a step is spread over devices. Zeroed: one device, its whole batch at once. A count of 0 means 1. */
+typedef struct cm_plan {
+    int32_t      devices;    /* 0: tp * pp * dp */
+    int32_t      tp, pp, dp; /* tensor, pipeline and data parallel; dp 0: what devices leaves */
+    int32_t      zero;       /* what data-parallel devices share: 0 nothing, 1 states, 2 gradients too, 3 weights too */
+    int32_t      interleave; /* pieces of the model per pipeline stage */
+    bool         sequence_parallel;
+    int64_t      micro_batch, global_batch; /* samples; 0: the other one and the counts give it */
+    int32_t      accumulate; /* micro-batches per update */
+    cm_recompute recompute;
+} cm_plan;
+
+typedef struct cm_memory_options {
+    cm_runtime runtime;
+    cm_plan    plan;
+} cm_memory_options;
+
+typedef struct cm_level_use {
+    int32_t memory;                      /* of cm_device_memory() */
+    double  capacity_bytes, used_bytes;  /* capacity NAN: not known */
+} cm_level_use;
+
+#define CM_LEVELS_MAX 8
+
+/* Memory of one device at one batch size. */
+typedef struct cm_memory_use {
+    double       peak_bytes;                /* most that is allocated at once: the sum of the categories */
+    double       categories[CM_CATEGORIES]; /* then */
+    int32_t      peak_node;                 /* -1: the graph is empty */
+    double       reserved_bytes;            /* what the runtime's allocator holds for it */
+    double       context_bytes;             /* driver and framework, beside it; 0 where nobody says */
+    cm_level_use levels[CM_LEVELS_MAX];     /* those that programs fill, nearest first */
+    int32_t      n_levels;
+    bool         fits;
+    double       shortfall_bytes;           /* of the level that lacks most; 0: it fits */
+} cm_memory_use;
+
+/* A step on a device under a plan, for any batch size. Graph and device must outlive it. */
+typedef struct cm_footprint cm_footprint;
+
+cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const cm_memory_options *options,
+                           cm_footprint **footprint, cm_diag *diag);
+void      cm_footprint_free(cm_footprint *footprint);
+
+/* By polynomials, in microseconds. `batch` is what one device runs at once: a micro-batch where there are several. */
+void cm_footprint_at(const cm_footprint *footprint, int64_t batch, cm_memory_use *use);
+/* Every allocation of three steps through the runtime's allocator, in milliseconds. Where that does not fit into the
+   device, shortfall_bytes says what it lacks. */
+cm_status cm_footprint_simulate(const cm_footprint *footprint, int64_t batch, cm_memory_use *use, cm_diag *diag);
+
+/* The largest tensors alive at a node, largest first; returns how many were written. */
+typedef struct cm_alive {
+    int32_t     tensor;
+    cm_category category;
+    double      bytes;
+} cm_alive;
+int32_t cm_footprint_alive(const cm_footprint *footprint, int64_t batch, int32_t node, cm_alive *alive, int32_t most);
+
+cm_plan    cm_footprint_plan(const cm_footprint *footprint);    /* with every count filled in */
+cm_runtime cm_footprint_runtime(const cm_footprint *footprint);
+
+typedef enum cm_objective { CM_OBJECTIVE_MEMORY, CM_OBJECTIVE_THROUGHPUT, CM_OBJECTIVES } cm_objective;
+
+/* Options of cm_batch_choose(). */
+typedef struct cm_batch_options {
+    cm_objective   objective;
+    const int64_t *candidates; /* NULL: the device's own, or powers of two */
+    int32_t        n_candidates;
+    bool           any;        /* any whole number: `candidates` is not looked at */
+    double (*throughput)(void *user, int64_t batch); /* samples/s; NULL: not known */
+    void          *user;
+} cm_batch_options;
+
+typedef struct cm_batch_candidate {
+    int64_t batch;
+    bool    fits;
+    double  objective;            /* of equation (5), in bytes^2: smaller is better; NAN: does not fit */
+    double  throughput_samples_s; /* NAN: not known */
+    double  peak_bytes;
+} cm_batch_candidate;
+
+#define CM_CANDIDATES_MAX 64
+
+typedef struct cm_batch_choice {
+    int64_t            batch;     /* 0: nothing fits */
+    cm_batch_candidate candidates[CM_CANDIDATES_MAX];
+    int32_t            n_candidates;
+} cm_batch_choice;
+
+/* Equation (5) of Xie et al. 2024 (docs/model.md), or the highest throughput, over what fits. */
+cm_status cm_batch_choose(const cm_footprint *footprint, const cm_batch_options *options, cm_batch_choice *choice,
+                          cm_diag *diag);
+
+const char *cm_objective_name(cm_objective objective);
+cm_status   cm_objective_parse(const char *name, cm_objective *objective, cm_diag *diag);
+
 /* ---- models of operators from timings ---------------------------------------------------------------------------- */
 
 /* One operator of one device, library, pass and type. Errors are fractions. */
@@ -479,6 +583,7 @@ typedef struct cm_prediction_info {
     double     throughput_samples_s, mfu;  /* mfu: of the peak of the precision used */
     double     share[CM_HOWS];             /* of device time, by how it was found */
     double     launches;                   /* kernels in a step */
+    double     clock;                      /* of the full clock, that the power limit leaves */
     double     phase_s[CM_PHASES];
 } cm_prediction_info;
 
@@ -507,6 +612,40 @@ const cm_op_time         *cm_prediction_missing_call(const cm_prediction *predic
 cm_runtime  cm_device_runtime(const cm_device *device); /* what CM_RUNTIME_DEFAULT means for it */
 const char *cm_layout_name(cm_layout layout);
 cm_status   cm_layout_parse(const char *name, cm_layout *layout, cm_diag *diag);
+
+/* ---- held against results of others ------------------------------------------------------------------------------ */
+
+typedef struct cm_validation_info {
+    const char *set, *title, *metric, *where; /* where: the source */
+} cm_validation_info;
+
+typedef struct cm_validation_row {
+    const char   *model, *device, *setting; /* setting: how it was run, as far as the row says */
+    double        measured;
+    const double *predicted; /* by each predictor, in the order of the summaries; NAN: it has no answer */
+} cm_validation_row;
+
+/* One predictor on the rows it answers; the first is Centimani's own. Errors are fractions. */
+typedef struct cm_validation_summary {
+    const char *predictor, *what;
+    int32_t     n, equal;
+    double      mape, bias, p90, worst;
+} cm_validation_summary;
+
+typedef struct cm_validation cm_validation;
+
+int32_t     cm_validation_sets(void);
+const char *cm_validation_set(int32_t index); /* NULL: no such index */
+cm_status   cm_validation_run(const char *set, cm_validation **validation, cm_diag *diag);
+void        cm_validation_free(cm_validation *validation);
+
+cm_validation_info           cm_validation_get_info(const cm_validation *validation);
+int32_t                      cm_validation_rows(const cm_validation *validation);
+const cm_validation_row     *cm_validation_get_row(const cm_validation *validation, int32_t index);
+int32_t                      cm_validation_summaries(const cm_validation *validation);
+const cm_validation_summary *cm_validation_summary_of(const cm_validation *validation, int32_t index);
+int32_t                      cm_validation_notes(const cm_validation *validation);
+const char                  *cm_validation_note(const cm_validation *validation, int32_t index);
 
 /* ---- what is built in ------------------------------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
 
 usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, each layer text as an array
        embed.py profiles OUT.c FOLDER/FILE.json...       devices/, clusters/ and schema/ as minified arrays
+       embed.py results OUT.c FILE.json...               results/ as minified arrays
        embed.py kernels OUT.c calls.def FILE.json...     kernel tables as arrays of numbers, by the device that is their base
 """
 import json
@@ -179,9 +180,22 @@ def embed_kernels(out_path, calls_path, paths):
         out.write(f"    {{0}},\n}};\nconst int32_t cm__n_embedded_kernels = {len(devices)};\n")
 
 
+def embed_results(out_path, paths):
+    with open(out_path, "w", encoding="utf-8") as out:
+        out.write("/* Made by tools/embed.py from data/results; do not edit. */\n#include \"validate/validate.h\"\n\n")
+        rows = []
+        for index, (name, tree) in enumerate(map(read_json, paths)):
+            data = minified(tree)
+            write_array(out, f"set_{index}", data)
+            rows.append(f"    {{{c_string(name)}, set_{index}, {len(data)}}},\n")
+        out.write(f"\nconst cm__embedded_set cm__embedded_sets[] = {{\n{''.join(rows)}    {{0}},\n}};\n")
+        out.write(f"const int32_t cm__n_embedded_sets = {len(rows)};\n")
+
+
 def main():
     commands = {"models": lambda out, *rest: embed_models(out, rest[0], rest[1:]),
                 "profiles": lambda out, *rest: embed_profiles(out, rest),
+                "results": lambda out, *rest: embed_results(out, rest),
                 "kernels": lambda out, *rest: embed_kernels(out, rest[0], rest[1:])}
     if len(sys.argv) < 4 or sys.argv[1] not in commands:
         sys.exit(__doc__)

@@ -157,7 +157,9 @@ static void work_elementwise(const cm__call *c, double *flop, double *bytes)
     double elements = product(c->sizes, 2), extra = 0;
     size_t length = strcspn(c->variant, ":");
     int    reads = 1;
-    bool   broadcast = strcmp(c->variant + length, ":row") == 0 || strcmp(c->variant + length, ":col") == 0;
+    static const char *const spread[] = {":row", ":col", ":plane"};
+    bool   broadcast = false;
+    for (int i = 0; i < 3; i++) broadcast |= strcmp(c->variant + length, spread[i]) == 0;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (strlen(functions[i].name) == length && strncmp(functions[i].name, c->variant, length) == 0) {
             reads = functions[i].reads;

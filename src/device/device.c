@@ -70,6 +70,11 @@ cm_number cm_device_peak(const cm_device *device, cm_engine engine, cm_rate rate
     return (unsigned)engine < CM_ENGINES && (unsigned)rate < CM_RATES ? device->peaks[engine][rate] : unknown;
 }
 
+cm_number cm_device_flop_energy(const cm_device *d, cm_rate rate)
+{
+    return rate >= 0 && rate < CM_RATES ? d->flop_energy[rate] : unknown;
+}
+
 cm_number cm_device_peak_16bit(const cm_device *device)
 {
     cm_number best = unknown;
@@ -119,6 +124,15 @@ const cm_memory *cm_device_main_memory(const cm_device *device)
             m = other;
     }
     return m;
+}
+
+cm_number cm_device_reserve(const cm_device *device, cm_runtime runtime, const char *what)
+{
+    const char *name = cm_runtime_name(runtime);
+    for (int32_t i = 0; name && i < device->n_reserve; i++)
+        if (strcmp(device->reserve[i].runtime, name) == 0 && strcmp(device->reserve[i].what, what) == 0)
+            return device->reserve[i].size_bytes;
+    return unknown;
 }
 
 /* ---- links, prices, fits ---------------------------------------------------------------------------------------- */

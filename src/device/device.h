@@ -13,12 +13,18 @@ typedef struct cm__host_cost {
     cm_number   time_s;
 } cm__host_cost;
 
+/* What a runtime holds of the device's memory, whatever runs. */
+typedef struct cm__reserve {
+    const char *runtime, *what;
+    cm_number   size_bytes;
+} cm__reserve;
+
 struct cm_device {
     cm__ctx        *ctx;
     const json_t   *tree;
     char           *profile; /* made when asked for */
     cm_device_info  info;
-    cm_number       numbers[CM_QUANTITIES], peaks[CM_ENGINES][CM_RATES];
+    cm_number       numbers[CM_QUANTITIES], peaks[CM_ENGINES][CM_RATES], flop_energy[CM_RATES];
     bool            precisions[CM_PRECISIONS];
     cm_precision    best_16bit;
     cm_memory      *memories;
@@ -32,7 +38,8 @@ struct cm_device {
     int32_t         n_memories, n_prices, n_batches, n_fits;
     cm__kernels     kernels, built_in_kernels; /* of its profile; of its id or base */
     cm__host_cost  *host;
-    int32_t         n_host;
+    cm__reserve    *reserve;
+    int32_t         n_host, n_reserve;
     cm__sources     sources;
 };
 

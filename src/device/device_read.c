@@ -20,6 +20,8 @@ static const struct {
     [CM_COMPILE_S] = {NULL, "compile"},
     [CM_TDP_W] = {"power", "tdp"},
     [CM_TYPICAL_W] = {"power", "typical"},
+    [CM_IDLE_W] = {"power", "idle"},
+    [CM_BYTE_J] = {"power", "per_byte"},
 };
 
 static bool lists(const json_t *array, const char *text)
@@ -56,6 +58,8 @@ static void read_numbers(cm_device *d, const json_t *sources)
         const json_t *group = quantities[q].group ? json_object_get(d->tree, quantities[q].group) : d->tree;
         d->numbers[q] = cm__number_at(group, quantities[q].key, sources);
     }
+    const json_t *energy = json_object_get(json_object_get(d->tree, "power"), "per_flop");
+    for (int r = 0; r < CM_RATES; r++) d->flop_energy[r] = cm__number_at(energy, cm__rate_names[r], sources);
     for (int e = 0; e < CM_ENGINES; e++)
         for (int r = 0; r < CM_RATES; r++)
             d->peaks[e][r] = cm__number_at(json_object_get(peak, engine_names[e]), cm__rate_names[r], sources);
@@ -195,6 +199,17 @@ static void read_kernels(cm_device *d)
     if (!d->built_in_kernels.count && d->info.base) d->built_in_kernels = cm__kernels_built_in(d->info.base);
 }
 
+static void read_reserve(cm_device *d, const json_t *sources)
+{
+    const json_t *array = json_object_get(d->tree, "reserve");
+    d->n_reserve = (int32_t)json_array_size(array);
+    d->reserve = cm__alloc_array(d->ctx, (size_t)d->n_reserve, sizeof *d->reserve);
+    for (int32_t i = 0; i < d->n_reserve; i++) {
+        const json_t *r = json_array_get(array, (size_t)i);
+        d->reserve[i] = (cm__reserve){cm__text_at(r, "runtime"), cm__text_at(r, "what"), cm__number_at(r, "size", sources)};
+    }
+}
+
 /* ---- the whole -------------------------------------------------------------------------------------------------- */
 
 static void release(void *device) { free(((cm_device *)device)->profile); }
@@ -215,6 +230,7 @@ cm_device *cm__device_read(cm__ctx *ctx, const json_t *tree)
     read_batches(d);
     read_fits(d);
     read_host(d, sources);
+    read_reserve(d, sources);
     read_kernels(d);
     d->sources = cm__sources_of(ctx, sources);
     return d;

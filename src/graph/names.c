@@ -46,6 +46,7 @@ static const char *const recomputes[CM_RECOMPUTES] = {
     [CM_RECOMPUTE_NONE] = "none", [CM_RECOMPUTE_SELECTIVE] = "selective", [CM_RECOMPUTE_FULL] = "full",
 };
 
+static const char *const objectives[CM_OBJECTIVES] = {"memory", "throughput"};
 static const char *const runtimes[CM_RUNTIMES] = {
     [CM_RUNTIME_DEFAULT] = "default", [CM_RUNTIME_TORCH_EAGER] = "torch-eager",
     [CM_RUNTIME_TORCH_COMPILE] = "torch-compile", [CM_RUNTIME_MEGATRON] = "megatron", [CM_RUNTIME_NATIVE] = "native",
@@ -70,6 +71,7 @@ const char *cm_how_name(cm_how how)
     return hows[how];
 }
 const char *cm_runtime_name(cm_runtime runtime) { return runtimes[runtime]; }
+const char *cm_objective_name(cm_objective objective) { return objectives[objective]; }
 
 static cm_status parse(const char *what, const char *name, const char *const *names, int count, int *value,
                        cm_diag *diag)
@@ -104,3 +106,4 @@ PARSER(recompute, recomputes, CM_RECOMPUTES)
 PARSER(fuse, fuses, CM_FUSES)
 PARSER(runtime, runtimes, CM_RUNTIMES)
 PARSER(layout, layouts, CM_LAYOUTS)
+PARSER(objective, objectives, CM_OBJECTIVES)

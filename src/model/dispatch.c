@@ -54,7 +54,7 @@ void cm__dispatch_add(cm__dispatch *d, int32_t node, const cm__sized_call *call)
 }
 
 /* Colour images in 16 bits are given to convolutions with their channels last, as PyTorch's own advice is. */
-static bool channels_last(const cm_graph *g)
+bool cm__channels_last(const cm_graph *g)
 {
     if (g->channels_last) return true;
     bool sixteen = g->precision == CM_PRECISION_AMP_BF16 || g->precision == CM_PRECISION_AMP_FP16 ||
@@ -71,7 +71,7 @@ cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout
     cm__dispatch *d = cm__alloc(ctx, sizeof *d);
     d->ctx = ctx;
     d->g = g;
-    d->nhwc = layout == CM_LAYOUT_AUTO ? channels_last(g) : layout == CM_LAYOUT_NHWC;
+    d->nhwc = layout == CM_LAYOUT_AUTO ? cm__channels_last(g) : layout == CM_LAYOUT_NHWC;
     d->tf32 = g->precision == CM_PRECISION_TF32;
     for (int32_t i = 0; i < g->n_nodes; i++)
         if (!g->nodes[i].view) (cm__dispatch_rules[g->nodes[i].op] ? cm__dispatch_rules[g->nodes[i].op] : cm__dispatch_map)(d, i);

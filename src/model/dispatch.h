@@ -34,6 +34,9 @@ typedef struct cm__dispatch {
     int32_t         cap_hashes;
 } cm__dispatch;
 
+/* Whether convolutions get images with their channels last if nobody says otherwise. */
+bool cm__channels_last(const cm_graph *g);
+
 cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout);
 
 /* The call at a batch size. */

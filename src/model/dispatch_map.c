@@ -116,6 +116,22 @@ static int32_t row_axis(const cm_tensor *out, const cm_tensor *small)
     return out->rank - small->rank + first;
 }
 
+/* A part of a larger tensor: its rows lie apart. */
+static bool is_part(const cm__dispatch *d, int32_t tensor)
+{
+    const cm_tensor *t = cm__t(d->g, tensor), *base = cm__t(d->g, t->storage);
+    if (t == base) return false;
+    cm_poly own = cm_tensor_elements(t), all = cm_tensor_elements(base);
+    return cm__poly_larger(&all, &own) && !cm__poly_larger(&own, &all);
+}
+
+/* Numbers for each channel of each image, spread over its pixels, which lie between the two. */
+static bool over_pixels(const cm__dispatch *d, const cm_tensor *out, const cm_tensor *s)
+{
+    return d->nhwc && out->rank == 4 && s->rank == 4 && cm__dim_is(s->dims[2], 1) && cm__dim_is(s->dims[3], 1) &&
+           cm__dim_same(s->dims[1], out->dims[1]) && !cm__dim_is(out->dims[2], 1);
+}
+
 static bool ends_in_ones(const cm_tensor *t) { return t->rank > 0 && cm__dim_is(t->dims[t->rank - 1], 1); }
 
 static void binary(cm__dispatch *d, int32_t node, const char *function, int32_t full, int32_t small)
@@ -125,6 +141,12 @@ static void binary(cm__dispatch *d, int32_t node, const char *function, int32_t 
     char             variant[CM__CALL_TEXT];
     bool             column = ends_in_ones(s);
     int32_t          axis = row_axis(out, s);
+    if (over_pixels(d, out, s)) {
+        snprintf(variant, sizeof variant, "%s:plane", function);
+        cm__call_map(d, node, variant, full, small, n->outputs[0],
+                     cm__poly_mul(cm__poly_dim(out->dims[0]), cm__poly_product(out->dims + 2, 2)), cm__poly_dim(out->dims[1]));
+        return;
+    }
     if (column) {
         axis = out->rank;
         for (int32_t i = s->rank; i > 0 && cm__dim_is(s->dims[i - 1], 1); i--) axis--;
@@ -132,6 +154,35 @@ static void binary(cm__dispatch *d, int32_t node, const char *function, int32_t 
     snprintf(variant, sizeof variant, "%s:%s", function, column ? "col" : "row");
     cm__call_map(d, node, variant, full, small, n->outputs[0], cm__poly_product(out->dims, axis),
                  cm__poly_product(out->dims + axis, out->rank - axis));
+}
+
+/* Rows of a part, one after the other: its last size, or its channels where they are last. */
+static void parted(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b)
+{
+    const cm_node   *n = cm__node(d, node);
+    const cm_tensor *y = cm__t(d->g, n->outputs[0]);
+    char             variant[CM__CALL_TEXT];
+    bool             image = y->rank == 4;
+    cm_poly          inner = image && d->nhwc ? cm__poly_dim(y->dims[1]) : image ? cm__poly_product(y->dims + 1, 3)
+                             : y->rank ? cm__poly_dim(y->dims[y->rank - 1]) : cm__poly_const(1);
+    cm_poly          outer = image && d->nhwc ? cm__poly_mul(cm__poly_dim(y->dims[0]), cm__poly_product(y->dims + 2, 2))
+                             : image ? cm__poly_dim(y->dims[0]) : cm__poly_product(y->dims, y->rank ? y->rank - 1 : 0);
+    snprintf(variant, sizeof variant, "%s:part", function);
+    cm__call_map(d, node, variant, a, b, n->outputs[0], outer, inner);
+}
+
+/* Parts joined along an axis: what lies before it is rows. */
+static void joined(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node);
+    const cm_tensor *y = cm__t(d->g, n->outputs[0]);
+    int64_t          given = cm__attr_int(n, CM_ATTR_AXIS, 0);
+    int32_t          axis = (int32_t)(given < 0 ? given + y->rank : given);
+    bool             channels = d->nhwc && y->rank == 4 && axis == 1;
+    if (axis < 0 || axis > y->rank) axis = 0;
+    cm_poly outer = channels ? cm__poly_mul(cm__poly_dim(y->dims[0]), cm__poly_product(y->dims + 2, 2)) : cm__poly_product(y->dims, axis);
+    cm_poly inner = channels ? cm__poly_dim(y->dims[1]) : cm__poly_product(y->dims + axis, y->rank - axis);
+    cm__call_map(d, node, "cat", n->outputs[0], -1, n->outputs[0], outer, inner);
 }
 
 void cm__dispatch_map(cm__dispatch *d, int32_t node)
@@ -142,15 +193,20 @@ void cm__dispatch_map(cm__dispatch *d, int32_t node)
     int32_t        y = n->n_outputs ? n->outputs[0] : -1, a = cm__has(n, 0) ? n->inputs[0] : -1,
             b = n->n_inputs == 2 && cm__has(n, 1) ? n->inputs[1] : -1;
     if (y < 0) return;
+    if (n->op == CM_OP_CONCAT) {
+        joined(d, node);
+        return;
+    }
     if (n->op == CM_OP_WHERE && cm__has(n, 2)) a = n->inputs[1], b = -1;
-    if (a < 0 || b < 0 || n->op == CM_OP_DROPOUT_GRAD || n->op == CM_OP_CONCAT || n->op == CM_OP_DROPOUT) {
-        cm__call_over(d, node, function, n->op == CM_OP_DROPOUT || n->op == CM_OP_CONCAT ? y : a, -1, y);
+    if (a < 0 || b < 0 || n->op == CM_OP_DROPOUT_GRAD || n->op == CM_OP_DROPOUT) {
+        cm__call_over(d, node, function, n->op == CM_OP_DROPOUT ? y : a, -1, y);
         return;
     }
     const cm_tensor *ta = cm__t(d->g, a), *tb = cm__t(d->g, b), *ty = cm__t(d->g, y);
     if (is_one(tb) || is_one(ta)) cm__call_over(d, node, row < 0 || n->op != CM_OP_POW ? "scale" : function, is_one(tb) ? a : b, -1, y);
     else if (same_shape(ta, ty) && !same_shape(tb, ty)) binary(d, node, function, a, b);
     else if (same_shape(tb, ty) && !same_shape(ta, ty)) binary(d, node, function, b, a);
+    else if (is_part(d, a) || is_part(d, b)) parted(d, node, function, a, b);
     else cm__call_over(d, node, function, a, b, y);
 }
 
@@ -176,11 +232,33 @@ void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
 
 /* ---- copies ----------------------------------------------------------------------------------------------------- */
 
-/* A view that cannot be one is copied element by element. */
+/* Whether what a copy reads has its last size at the end of a row, as stored: heads moved past tokens, slices. */
+static bool keeps_rows(const cm__dispatch *d, int32_t tensor)
+{
+    const cm_tensor *t = cm__t(d->g, tensor);
+    for (int hops = 0; hops < 4 && t->producer >= 0 && d->g->nodes[t->producer].view; hops++) {
+        const cm_node *p = &d->g->nodes[t->producer];
+        if (p->op == CM_OP_TRANSPOSE) {
+            const cm__attr *perm = cm__attr_find(p, CM_ATTR_PERM);
+            return perm && perm->count == t->rank && perm->ints[t->rank - 1] == t->rank - 1;
+        }
+        t = cm__in(d->g, p, 0);
+    }
+    return true;
+}
+
+/* A view that cannot be one is copied: row by row, or element by element where rows became columns. */
 void cm__dispatch_copy(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
-    if (n->n_outputs && n->outputs[0] >= 0) cm__call_over(d, node, "copy:strided", n->outputs[0], -1, n->outputs[0]);
+    if (!n->n_outputs || n->outputs[0] < 0) return;
+    const cm_tensor *x = cm__has(n, 0) ? cm__in(d->g, n, 0) : cm__t(d->g, n->outputs[0]);
+    bool             rows = !cm__has(n, 0) || keeps_rows(d, n->inputs[0]);
+    cm_poly all = cm_tensor_elements(cm__t(d->g, n->outputs[0])), own = cm_tensor_elements(x);
+    bool    same = memcmp(&all, &own, sizeof all) == 0 && x->rank > 0;
+    cm__call_map(d, node, rows ? "copy:part" : "copy:strided", n->outputs[0], -1, n->outputs[0],
+                 same ? cm__poly_product(x->dims, x->rank - 1) : cm__poly_const(1),
+                 same ? cm__poly_dim(x->dims[x->rank - 1]) : all);
 }
 
 /* Zeros, and the part that has a gradient. */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "model/clock.h"
 #include "model/host.h"
 #include "model/timer.h"
 
@@ -44,21 +45,53 @@ static const cm_device *relative_of(cm__ctx *ctx, const cm_device *device)
 /* ---- timing ----------------------------------------------------------------------------------------------------- */
 
 typedef struct summing {
-    double time_s, variance, launches;
+    double time_s, variance;
 } summing;
 
-static void time_calls(cm_prediction *p, cm__dispatch *d, cm__timer *timer, cm__timed *timed, summing *sum)
+static void time_calls(const cm_prediction *p, const cm__dispatch *d, cm__timer *timer, cm__timed *timed)
 {
     for (int32_t i = 0; i < d->n_calls; i++) {
         cm__call call;
         cm__call_at(&d->calls[i], (double)p->info.batch, &call);
         timed[i] = cm__timer_time(timer, &call);
+    }
+}
+
+/* Times at the clock that the power limit leaves. */
+static double throttle(const cm_prediction *p, const cm__dispatch *d, const cm_device *device, cm__timed *timed, double host_s)
+{
+    cm__power power = cm__power_of(device);
+    cm__load  load = {.least_s = host_s};
+    cm__call  call;
+    for (int32_t i = 0; i < d->n_calls; i++) {
+        cm__call_at(&d->calls[i], (double)p->info.batch, &call);
+        cm__load_add(&load, &power, &call, timed[i].time_s, d->runs[i]);
+    }
+    double clock = cm__clock_of(&power, &load);
+    for (int32_t i = 0; clock < 1 && i < d->n_calls; i++) {
+        cm__call_at(&d->calls[i], (double)p->info.batch, &call);
+        timed[i].time_s *= 1 + cm__clocked_part(&power, &call, timed[i].time_s) * (1 / clock - 1);
+    }
+    return clock;
+}
+
+static summing sum_calls(cm_prediction *p, const cm__dispatch *d, const cm__timed *timed)
+{
+    summing sum = {0};
+    for (int32_t i = 0; i < d->n_calls; i++) {
         double time = timed[i].time_s * d->runs[i];
-        sum->time_s += time;
-        sum->variance += pow(time * timed[i].error, 2);
-        sum->launches += timed[i].launches * d->runs[i];
+        sum.time_s += time;
+        sum.variance += pow(time * timed[i].error, 2);
         p->info.share[timed[i].how] += time;
     }
+    return sum;
+}
+
+static double count_launches(const cm__dispatch *d, const cm__timed *timed)
+{
+    double launches = 0;
+    for (int32_t i = 0; i < d->n_calls; i++) launches += timed[i].launches * d->runs[i];
+    return launches;
 }
 
 static cm_op_time op_of(cm_prediction *p, const cm__dispatch *d, const cm__timed *timed, int32_t call, int32_t node)
@@ -111,10 +144,9 @@ static double precision_peak(const cm__limits *l, cm_precision precision)
 static void finish(cm_prediction *p, const cm_graph *g, const summing *sum, double gap_s, double peak)
 {
     cm_prediction_info *i = &p->info;
-    double              device = sum->time_s + sum->launches * gap_s, matrix = 0;
+    double              device = sum->time_s + i->launches * gap_s, matrix = 0;
     cm_totals           totals;
     i->device_time_s = sum->time_s;
-    i->launches = sum->launches;
     i->step_time_s = fmax(device, i->host_time_s);
     double error = sqrt(sum->variance + pow(COMMON_ERROR * sum->time_s, 2)) / fmax(sum->time_s, 1e-30);
     i->interval_s[0] = i->step_time_s * exp(-NINE_OF_TEN * error);
@@ -135,11 +167,13 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     cm__timer       *timer = cm__timer_new(p->ctx, device, relative, p->info.runtime);
     cm__timed       *timed = cm__alloc_array(p->ctx, (size_t)d->n_calls, sizeof *timed);
     cm__limits       limits = cm__limits_of(device);
-    summing          sum = {0};
     p->info.layout = d->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
-    time_calls(p, d, timer, timed, &sum);
+    time_calls(p, d, timer, timed);
+    p->info.launches = count_launches(d, timed);
+    p->info.host_time_s = cm__host_time(device, relative, p->info.runtime, d, p->info.launches);
+    p->info.clock = throttle(p, d, device, timed, p->info.host_time_s);
+    summing sum = sum_calls(p, d, timed);
     list_ops(p, d, timed);
-    p->info.host_time_s = cm__host_time(device, relative, p->info.runtime, d, sum.launches);
     finish(p, step, &sum, cm__host_number(device, relative, p->info.runtime, "gap"),
            precision_peak(&limits, cm_graph_precision(step)));
 }

@@ -181,6 +181,7 @@ static const struct {
     {"rnn", "lstm"},    {"gelu_tanh", "gelu"},   {"sub", "add"},   {"div", "mul"},         {"clip", "relu"},
     {"neg", "scale"},   {"hardswish", "silu"},   {"erf", "gelu"},  {"rsqrt", "sqrt"},      {"log", "exp"},
     {"cat", "copy"},    {"where", "add"},        {"hardswish_grad", "silu_grad"},          {"gelu_tanh_grad", "gelu_grad"},
+    {"int64", "fp32"},  {"add:part", "add:strided"}, {"copy:part", "copy:strided"}, {"mul:plane", "mul:col"}, {"add:plane", "add:col"},
     {"sqrt", "exp"},    {"exp", "tanh"},         {"silu", "sigmoid"},
 };
 

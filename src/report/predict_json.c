@@ -26,6 +26,7 @@ static void times(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm
     for (int k = 0; k < 2; k++) cm__json_append(ctx, interval, cm__json_number(i->interval_s[k]));
     cm__json_set(ctx, o, "mfu", cm__json_number(i->mfu));
     cm__json_set(ctx, o, "kernels", cm__json_number(i->launches));
+    cm__json_set(ctx, o, "clock", cm__json_number(i->clock));
     cm__json_set(ctx, o, "peak_bytes", cm__json_number(r->peak_bytes));
     json_t *stages = cm__json_set(ctx, o, "stages", json_object());
     cm__json_set(ctx, stages, "load_s", cm__json_number(0));

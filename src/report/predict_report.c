@@ -8,7 +8,7 @@ static void free_device(void *device) { cm_device_free(device); }
 static void free_prediction(void *prediction) { cm_prediction_free(prediction); }
 
 /* What the model's own users would use on this device. */
-static cm_precision usual_precision(const cm_device *device)
+cm_precision cm__usual_precision(const cm_device *device)
 {
     static const cm_precision mixed[CM_PRECISIONS] = {
         [CM_PRECISION_DEFAULT] = CM_PRECISION_FP32, [CM_PRECISION_BF16] = CM_PRECISION_AMP_BF16,
@@ -21,7 +21,7 @@ static void settle(cm__predict_report *r)
 {
     cm__predict_request *a = &r->asked;
     cm_runtime runtime = a->options.runtime ? a->options.runtime : cm_device_runtime(r->device);
-    if (!a->graph.train.precision) a->graph.train.precision = usual_precision(r->device);
+    if (!a->graph.train.precision) a->graph.train.precision = cm__usual_precision(r->device);
     if (runtime == CM_RUNTIME_TORCH_EAGER && a->graph.load.fuse == CM_FUSE_ALL) a->graph.load.fuse = CM_FUSE_EAGER;
     if (!a->options.batch) a->options.batch = 1;
     a->options.runtime = runtime;
@@ -33,6 +33,18 @@ static void check(cm__ctx *ctx, cm_status status)
     if (!status) return;
     ctx->status = status;
     longjmp(ctx->trap, 1);
+}
+
+static double peak_bytes(cm__predict_report *r)
+{
+    cm_footprint           *footprint;
+    cm_memory_use           use;
+    const cm_memory_options options = {.runtime = r->asked.options.runtime};
+    check(r->ctx, cm_footprint_new(r->graph->step, r->device, &options, &footprint, r->ctx->diag));
+    cm_status status = cm_footprint_simulate(footprint, r->asked.options.batch, &use, r->ctx->diag);
+    cm_footprint_free(footprint);
+    check(r->ctx, status);
+    return use.peak_bytes;
 }
 
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag)
@@ -50,7 +62,7 @@ cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_r
     cm__defer(ctx, free_graph, r->graph);
     check(ctx, cm_predict(r->graph->step, r->device, &r->asked.options, &r->prediction, diag));
     cm__defer(ctx, free_prediction, r->prediction);
-    r->peak_bytes = r->graph->totals.peak_bytes;
+    r->peak_bytes = peak_bytes(r);
     ctx->diag = NULL;
     *report = r;
     return CM_OK;

@@ -3,11 +3,13 @@
 #include "report/report.h"
 
 const cm__renderer cm__renderers[CM__FORMATS] = {
-    [CM__FORMAT_TEXT] = {"text", cm__graph_text, cm__models_text, cm__devices_text, cm__version_text, cm__fit_text,
-                         cm__predict_text},
-    [CM__FORMAT_JSON] = {"json", cm__graph_json, cm__models_json, cm__devices_json, cm__version_json, cm__fit_json,
-                         cm__predict_json},
-    [CM__FORMAT_CSV] = {"csv", cm__graph_csv, NULL, NULL, NULL, NULL, NULL},
+    [CM__FORMAT_TEXT] = {.name = "text", .graph = cm__graph_text, .models = cm__models_text, .devices = cm__devices_text,
+                         .version = cm__version_text, .fit = cm__fit_text, .predict = cm__predict_text,
+                         .memory = cm__memory_text, .batch = cm__batch_text, .validate = cm__validate_text},
+    [CM__FORMAT_JSON] = {.name = "json", .graph = cm__graph_json, .models = cm__models_json, .devices = cm__devices_json,
+                         .version = cm__version_json, .fit = cm__fit_json, .predict = cm__predict_json,
+                         .memory = cm__memory_json, .batch = cm__batch_json, .validate = cm__validate_json},
+    [CM__FORMAT_CSV] = {.name = "csv", .graph = cm__graph_csv},
 };
 
 /* Runs a renderer's statement with a context of its own, whose failure becomes the status. */
@@ -49,4 +51,19 @@ cm_status cm__predict_report_print(const cm__predict_report *report, cm__output_
 cm_status cm__version_print(cm__output_format format, FILE *out, cm_diag *diag)
 {
     PRINT(cm__renderers[format].version(ctx, out));
+}
+
+cm_status cm__memory_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag)
+{
+    PRINT(cm__renderers[format].memory(ctx, report, out));
+}
+
+cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag)
+{
+    PRINT(cm__renderers[format].batch(ctx, report, out));
+}
+
+cm_status cm__validation_print(const cm_validation *validation, cm__output_format format, FILE *out, cm_diag *diag)
+{
+    PRINT(cm__renderers[format].validate(ctx, validation, out));
 }

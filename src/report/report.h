@@ -120,8 +120,58 @@ typedef struct cm__predict_report {
     double               peak_bytes; /* NAN: not known */
 } cm__predict_report;
 
+/* What the model's own users would use on this device. */
+cm_precision cm__usual_precision(const cm_device *device);
+
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag);
 void      cm__predict_report_free(cm__predict_report *report);
+/* Options of `memory` and `batch`. */
+typedef struct cm__memory_request {
+    cm__graph_request graph; /* what operators become one follows the runtime */
+    const char       *device;
+    cm_memory_options options;
+    cm_objective      objective;
+    int64_t           candidates[CM_CANDIDATES_MAX];
+    int32_t           n_candidates; /* 0: the device's own, or powers of two */
+    bool              any;
+} cm__memory_request;
+
+/* A setting with which a step that does not fit would. */
+typedef struct cm__remedy {
+    const char *option, *value;
+    double      peak_bytes;
+    const char *cost;
+} cm__remedy;
+
+typedef struct cm__curve_point {
+    int64_t batch;
+    double  peak_bytes;
+    bool    fits;
+} cm__curve_point;
+
+#define CM__ALIVE_SHOWN 8
+#define CM__CURVE_POINTS 24
+#define CM__REMEDIES 8
+
+typedef struct cm__memory_report {
+    cm__ctx           *ctx;
+    cm__memory_request asked;
+    cm_device         *device;         /* owned, like all the rest */
+    cm_graph          *forward, *step;
+    cm_footprint      *footprint;
+    cm_plan            plan;
+    int64_t            batch, at_once; /* of the step; what a device runs at once */
+    cm_memory_use      use;
+    cm_alive           alive[CM__ALIVE_SHOWN];
+    cm__curve_point    curve[CM__CURVE_POINTS];
+    cm__remedy         remedies[CM__REMEDIES];
+    int32_t            n_alive, n_curve, n_remedies;
+    cm_batch_choice    choice;         /* of `batch` */
+} cm__memory_report;
+
+cm_status cm__memory_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag);
+cm_status cm__batch_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag);
+void      cm__memory_report_free(cm__memory_report *report);
 
 /* A NULL function: this format has no such answer. All end through cm__fail() of the context they are given. */
 typedef struct cm__renderer {
@@ -132,6 +182,9 @@ typedef struct cm__renderer {
     void (*version)(cm__ctx *ctx, FILE *out);
     void (*fit)(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
     void (*predict)(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
+    void (*memory)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
+    void (*batch)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
+    void (*validate)(cm__ctx *ctx, const cm_validation *validation, FILE *out);
 } cm__renderer;
 
 typedef enum cm__output_format { CM__FORMAT_TEXT, CM__FORMAT_JSON, CM__FORMAT_CSV, CM__FORMATS } cm__output_format;
@@ -144,6 +197,9 @@ cm_status cm__devices_report_print(const cm__devices_report *report, cm__output_
 cm_status cm__fit_report_print(const cm__fit_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__predict_report_print(const cm__predict_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
+cm_status cm__memory_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__validation_print(const cm_validation *validation, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__version_print(cm__output_format format, FILE *out, cm_diag *diag);
 
 /* ---- shared by the renderers ------------------------------------------------------------------------------------ */
@@ -160,6 +216,12 @@ void cm__fit_text(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
 void cm__fit_json(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
 void cm__predict_text(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
 void cm__predict_json(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
+void cm__memory_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
+void cm__memory_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
+void cm__batch_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
+void cm__batch_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
+void cm__validate_text(cm__ctx *ctx, const cm_validation *validation, FILE *out);
+void cm__validate_json(cm__ctx *ctx, const cm_validation *validation, FILE *out);
 void cm__version_text(cm__ctx *ctx, FILE *out);
 void cm__version_json(cm__ctx *ctx, FILE *out);
 

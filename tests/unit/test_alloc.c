@@ -38,6 +38,28 @@ static cm_status load_device(const char *id, cm_diag *diag)
     return status;
 }
 
+static cm_status use_memory(const cm_graph *step, const cm_device *device, cm_diag *diag)
+{
+    cm_footprint   *footprint;
+    cm_batch_choice choice;
+    cm_status       status = cm_footprint_new(step, device, NULL, &footprint, diag);
+    if (status) return status;
+    int64_t          tried[] = {1, 8};
+    cm_batch_options o = {.candidates = tried, .n_candidates = 2};
+    status = cm_batch_choose(footprint, &o, &choice, diag);
+    cm_footprint_free(footprint);
+    return status;
+}
+
+static cm_graph  *ready_step;
+static cm_device *ready_device;
+
+static cm_status footprint_and_batch(const char *unused, cm_diag *diag)
+{
+    (void)unused;
+    return use_memory(ready_step, ready_device, diag);
+}
+
 static void fail_each_allocation(cm_status (*call)(const char *, cm_diag *), const char *argument)
 {
     cm_diag   diag;
@@ -76,6 +98,19 @@ static void captured(void **state)
     remove("alloc.cmt.json");
 }
 
+static void memory(void **state)
+{
+    (void)state;
+    cm_graph *forward;
+    assert_int_equal(cm_graph_load("resnet18", NULL, &forward, NULL), CM_OK);
+    assert_int_equal(cm_graph_train(forward, NULL, &ready_step, NULL), CM_OK);
+    assert_int_equal(cm_device_load("nvidia-h200", &ready_device, NULL), CM_OK);
+    fail_each_allocation(footprint_and_batch, "");
+    cm_device_free(ready_device);
+    cm_graph_free(ready_step);
+    cm_graph_free(forward);
+}
+
 static void named(void **state)
 {
     (void)state;
@@ -109,8 +144,9 @@ static void device(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(named),        cmocka_unit_test(layers),
-                                       cmocka_unit_test(described),    cmocka_unit_test(captured),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(named),        cmocka_unit_test(memory),
+                                       cmocka_unit_test(layers),       cmocka_unit_test(described),
+                                       cmocka_unit_test(captured),
                                        cmocka_unit_test(one_operator), cmocka_unit_test(device)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

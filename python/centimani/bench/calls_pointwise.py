@@ -25,12 +25,12 @@ FUNCTIONS = {
     "silu_grad": (2, aten.silu_backward), "sigmoid_grad": (2, aten.sigmoid_backward),
     "tanh_grad": (2, aten.tanh_backward), "hardswish_grad": (2, aten.hardswish_backward), "dropout_grad": (2, None),
 }
-SHAPES = ("", ":row", ":col", ":strided")
+SHAPES = ("", ":row", ":col", ":strided", ":part", ":plane")
 
 
 def _variants():
     return [name + shape for name, (operands, _) in FUNCTIONS.items() for shape in SHAPES
-            if shape in ("", ":strided") or name == "pow" or (operands == 2 and not name.endswith("_grad"))]
+            if shape in ("", ":strided", ":part") or name == "pow" or (operands == 2 and not name.endswith("_grad"))]
 
 
 def _dtypes(case):
@@ -40,7 +40,14 @@ def _dtypes(case):
     return first, TORCH_DTYPES[operands[-1]], TORCH_DTYPES[result] if ">" in case.dtype else None
 
 
+def _images(s):
+    """As many images as divide the rows, up to 64."""
+    return next(count for count in (64, 32, 16, 8, 4, 2, 1) if s.outer % count == 0)
+
+
 def _second(s, shape, t, dtype):
+    if shape == ":plane":
+        return t.uniform(_images(s), 1, s.inner, dtype=dtype)
     extents = {":row": (s.inner,), ":col": (s.outer, 1)}.get(shape, (s.outer, s.inner))
     return t.uniform(*extents, dtype=dtype)
 
@@ -67,6 +74,10 @@ def elementwise(s, case, t):
     first, second, result = _dtypes(case)
     strided = shape == ":strided"
     x = t.uniform(s.inner, s.outer, dtype=first).t() if strided else t.uniform(s.outer, s.inner, dtype=first)
+    if shape == ":part":
+        x = t.uniform(s.outer, 2 * s.inner, dtype=first)[:, :s.inner]
+    if shape == ":plane":
+        x = x.view(_images(s), s.outer // _images(s), s.inner)
     special = SPECIAL.get(name)
     if special:
         return special(s, shape, x, second, result, t)

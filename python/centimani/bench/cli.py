@@ -77,7 +77,7 @@ def _one(options, backend, calls):
         raise BadCase(f"{text}: {reason}")
     seconds, kernels = profile.tables[case[:4]][case.sizes]
     flop, elements, width = work_of(case)
-    print(f"{label(case)}: {seconds * 1e6:.4g} us, {kernels} kernel{'s' * (kernels != 1)}, "
+    print(f"{label(case)}: {seconds * 1e6:.1f} us, {kernels} kernel{'s' * (kernels != 1)}, "
           f"{flop / seconds / 1e12:.4g} TFLOP/s, {elements * width / seconds / 1e9:.4g} GB/s, "
           f"{'result checked' if harness.sampler.checked else 'result not checked'}")
     return 0

@@ -2,6 +2,7 @@
 """timers.py - device time of prepared calls: the kernels' own durations (CUPTI), or the clock on the wall."""
 import collections
 import itertools
+import random
 import statistics
 import time
 
@@ -22,7 +23,7 @@ class WallTimer:
     def __init__(self, backend):
         self.backend = backend
 
-    def heat(self, dtype, seconds):
+    def wake(self, seconds):
         pass
 
     def conditions(self):
@@ -90,16 +91,16 @@ class Session:
 class KernelTimer:
     """The sum of the kernels' durations of a call. Calls are told apart by a marker kernel before each.
 
-    A device at its power limit changes its clock all the time, by a fifth and more. So every call is visited several
-    times in a session, each time after the same heat in its own type, and visits at an unusual clock do not count.
+    A device at its power limit lowers its clock, by a fifth and more, for milliseconds after. Tables hold times at the
+    full clock (the predictor knows what a step draws, and slows it down). So every call is visited several times in a
+    session, heavy calls among light ones, and visits at a lower clock do not count.
     """
 
-    VISITS, HEAT_S, NEAR = 4, 0.003, 0.02
-    SIDES = {"bf16": 8192, "fp16": 8192, "tf32": 6144, "fp32": 3072}  # of products that last a millisecond or two
+    VISITS, NEAR, FULL = 4, 0.02, 0.9  # FULL: the clock that so many visits stay below
     CYCLES = 100_000  # of the kernel that shows the clock
 
     def __init__(self, backend):
-        self.backend, self.hot, self.labels, self.clocks = backend, {}, [], collections.defaultdict(list)
+        self.backend, self.labels, self.clocks = backend, [], collections.defaultdict(list)
         self.flag = torch.ones(1, dtype=torch.int16, device="cuda")  # no call of a network fills int16
         self.marker = self._marker_name()
 
@@ -121,26 +122,12 @@ class KernelTimer:
         """Runs for a number of cycles of the clock, whatever that is now."""
         getattr(torch.cuda, "_sleep", lambda _: None)(self.CYCLES)
 
-    def heat(self, dtype, seconds):
-        """Matrix products of a type for about so long; they are only queued."""
-        self.backend.precision(dtype)
-        if dtype not in self.hot:
-            side, width = self.SIDES[dtype], {"bf16": torch.bfloat16, "fp16": torch.float16}.get(dtype, torch.float32)
-            left = torch.randn(side, side, device="cuda").to(width)
-            self.hot[dtype] = [left, left.flip(0), torch.empty_like(left), self._once(left)]
-        left, right, result, once = self.hot[dtype]
-        for _ in range(max(1, round(seconds / once))):
-            torch.mm(left, right, out=result)
-
-    @staticmethod
-    def _once(left):
-        for count in (1, 10):
+    def wake(self, seconds):
+        """Keep the device busy for about so long: its clock is up then."""
+        begin = time.perf_counter()
+        while time.perf_counter() - begin < seconds:
+            self._probe()
             torch.cuda.synchronize()
-            begin = time.perf_counter()
-            for _ in range(count):
-                torch.mm(left, left)
-            torch.cuda.synchronize()
-        return (time.perf_counter() - begin) / 10
 
     def measure(self, items):
         try:
@@ -153,9 +140,9 @@ class KernelTimer:
 
     def _session(self, items):
         self.labels, errors = [], {}
-        order = sorted(range(len(items)), key=lambda index: items[index].dtype)  # a type at a time: one kind of heat
+        order = random.Random(len(items)).sample(range(len(items)), len(items))
         with Session() as session:
-            self.heat(items[order[0]].dtype, 0.1)
+            self.wake(0.005)
             for visit, index in itertools.product(range(self.VISITS), order):
                 try:
                     if index not in errors:
@@ -164,12 +151,12 @@ class KernelTimer:
                     errors[index] = error
                 self._mark(None)
         found = self._cut(session.events)
-        usual = self._usual_clocks(items, found)
-        return [errors.get(index) or _usual(self._counted(index, usual.get(item.dtype), found))
+        full = self._full_clocks(items, found)
+        return [errors.get(index) or _usual(self._counted(index, full.get(item.dtype), found))
                 for index, item in enumerate(items)]
 
     def _visit(self, index, visit, item):
-        self.heat(item.dtype, self.HEAT_S)
+        self.backend.precision(item.dtype)
         before = before_of(item.run)
         if item.repeats > self.VISITS:  # short enough to care what is in the cache
             before()
@@ -206,8 +193,8 @@ class KernelTimer:
         seconds = sum(sum(kernels) for kernels in found.get((index, visit, "clock"), []))
         return self.CYCLES / seconds if seconds else None
 
-    def _usual_clocks(self, items, found):
-        """By type, the median clock of this session's visits."""
+    def _full_clocks(self, items, found):
+        """By type, the clock that the fastest visits of this session had."""
         clocks = collections.defaultdict(list)
         for index, visit in itertools.product(range(len(items)), range(self.VISITS)):
             clock = self._clock(index, visit, found)
@@ -215,11 +202,11 @@ class KernelTimer:
                 clocks[items[index].dtype].append(clock)
         for dtype, all_of_it in clocks.items():
             self.clocks[dtype] += all_of_it
-        return {dtype: statistics.median(all_of_it) for dtype, all_of_it in clocks.items()}
+        return {dtype: sorted(all_of_it)[int(self.FULL * (len(all_of_it) - 1))] for dtype, all_of_it in clocks.items()}
 
-    def _counted(self, index, usual, found):
-        """The repetitions that count: of the visits at about the usual clock, or of the two nearest to it."""
-        visits = [(abs((self._clock(index, visit, found) or usual) / usual - 1) if usual else 0.0, visit)
+    def _counted(self, index, full, found):
+        """The repetitions that count: of the visits at about the full clock, or of the two nearest to it."""
+        visits = [(abs((self._clock(index, visit, found) or full) / full - 1) if full else 0.0, visit)
                   for visit in range(self.VISITS)]
         near = [visit for off, visit in visits if off <= self.NEAR]
         chosen = near if len(near) >= 2 else [visit for _, visit in sorted(visits)[:2]]

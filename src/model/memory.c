@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory.c - a step's footprint on a device: made once, evaluated at any batch size.
+ *
+ * Lifetimes are the graph's, with what PyTorch does differently: gradients that meet are added in place. All sizes are
+ * polynomials of the batch size, so that the peak is the largest of a few polynomials: those that no other one exceeds
+ * in every coefficient.
+ */
+#include <math.h>
+#include <string.h>
+#include "model/allocator.h"
+#include "model/footprint.h"
+#include "model/simulate.h"
+
+static const cm_category category_of_role[CM_ROLES] = {
+    [CM_ROLE_ACTIVATION] = CM_CATEGORY_INPUT_OUTPUT, [CM_ROLE_INPUT] = CM_CATEGORY_INPUT_OUTPUT,
+    [CM_ROLE_PARAMETER] = CM_CATEGORY_WEIGHTS_BIASES, [CM_ROLE_BUFFER] = CM_CATEGORY_WEIGHTS_BIASES,
+    [CM_ROLE_CONSTANT] = CM_CATEGORY_WEIGHTS_BIASES, [CM_ROLE_SAVED] = CM_CATEGORY_INPUT_OUTPUT,
+    [CM_ROLE_CAST] = CM_CATEGORY_ALGORITHM, [CM_ROLE_GRADIENT] = CM_CATEGORY_INPUT_OUTPUT,
+    [CM_ROLE_PARAMETER_GRADIENT] = CM_CATEGORY_GRADIENTS, [CM_ROLE_STATE] = CM_CATEGORY_ALGORITHM,
+};
+
+/* ---- summits ---------------------------------------------------------------------------------------------------- */
+
+static bool above(const cm_poly *a, const cm_poly *b)
+{
+    for (int i = 0; i < CM_POLY_TERMS; i++)
+        if (a->c[i] < b->c[i]) return false;
+    return true;
+}
+
+static void add_summit(cm__ctx *ctx, cm__summits *s, cm__summit new)
+{
+    int32_t kept = 0;
+    for (int32_t i = 0; i < s->count; i++)
+        if (above(&s->list[i].bytes, &new.bytes) && s->list[i].least_batch <= new.least_batch) return;
+    for (int32_t i = 0; i < s->count; i++)
+        if (!above(&new.bytes, &s->list[i].bytes) || new.least_batch > s->list[i].least_batch)
+            s->list[kept++] = s->list[i];
+    s->count = kept;
+    s->list = cm__grow(ctx, s->list, s->count, &s->capacity, sizeof *s->list);
+    s->list[s->count++] = new;
+}
+
+void cm__summit_add(cm__ctx *ctx, cm__summits *s, cm_poly bytes, const cm__temporary *temporary, int32_t node)
+{
+    add_summit(ctx, s, (cm__summit){cm__poly_add(bytes, temporary->bytes), node, temporary->least_batch});
+    if (temporary->least_batch > 0) add_summit(ctx, s, (cm__summit){bytes, node, 0});
+}
+
+const cm__summit *cm__summit_at(const cm__summits *s, double batch, double *bytes)
+{
+    const cm__summit *highest = NULL;
+    *bytes = 0;
+    for (int32_t i = 0; i < s->count; i++) {
+        if (batch < s->list[i].least_batch) continue;
+        double here = cm_poly_at(&s->list[i].bytes, batch);
+        if (highest && here <= *bytes) continue;
+        *bytes = here;
+        highest = &s->list[i];
+    }
+    return highest;
+}
+
+/* ---- pieces ----------------------------------------------------------------------------------------------------- */
+
+static bool is_stored(const cm_graph *g, int32_t t)
+{
+    const cm_tensor *x = cm__t(g, t);
+    bool             unused = x->dies < 0 || (x->producer >= 0 && x->born < 0);
+    return x->storage == t && !unused && x->role != CM_ROLE_CONSTANT;
+}
+
+static void gather_pieces(cm_footprint *f, int32_t *piece_of)
+{
+    const cm_graph *g = f->step;
+    f->pieces = cm__alloc_array(f->ctx, (size_t)g->n_tensors + 1, sizeof *f->pieces);
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        const cm_tensor *x = cm__t(g, t);
+        piece_of[t] = -1;
+        if (!is_stored(g, t)) continue;
+        piece_of[t] = f->n_pieces;
+        f->pieces[f->n_pieces++] =
+            (cm__piece){cm_tensor_bytes(x), t, x->born, x->dies, category_of_role[x->role]};
+    }
+}
+
+static bool same_poly(const cm_poly *a, const cm_poly *b) { return above(a, b) && above(b, a); }
+
+/* Autograd adds a gradient to one that came before in place, if nobody else holds that one. */
+static void add_in_place(cm_footprint *f, int32_t *piece_of)
+{
+    const cm_graph *g = f->step;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (n->op != CM_OP_ADD || n->phase != CM_BACKWARD || n->outputs[0] < 0) continue;
+        int32_t out = piece_of[cm__t(g, n->outputs[0])->storage], in = piece_of[cm__t(g, n->inputs[0])->storage];
+        if (out < 0 || in < 0 || in == out || f->pieces[in].dies != i || f->pieces[out].born != i) continue;
+        if (f->pieces[in].born < 0 || !same_poly(&f->pieces[in].bytes, &f->pieces[out].bytes)) continue;
+        f->pieces[in].dies = f->pieces[out].dies;
+        f->pieces[in].category = f->pieces[out].category;
+        f->pieces[out].dies = f->pieces[out].born = -1; /* nothing of its own */
+        f->pieces[out].bytes = (cm_poly){{0}};
+        piece_of[cm__t(g, n->outputs[0])->storage] = in;
+    }
+}
+
+/* ---- sums over pieces ------------------------------------------------------------------------------------------- */
+
+static void sum_category(cm_footprint *f, cm_category c)
+{
+    cm_poly *alive = cm__alloc_array(f->ctx, (size_t)f->n_nodes + 2, sizeof *alive);
+    for (int32_t p = 0; p < f->n_pieces; p++) {
+        const cm__piece *x = &f->pieces[p];
+        if (x->category != c) continue;
+        int32_t begin = x->born < 0 ? 0 : x->born, end = x->dies < f->n_nodes ? x->dies + 1 : f->n_nodes;
+        alive[begin] = cm__poly_add(alive[begin], x->bytes);
+        alive[end] = cm__poly_add(alive[end], cm__poly_scale(x->bytes, -1));
+    }
+    for (int32_t i = 1; i < f->n_nodes; i++) alive[i] = cm__poly_add(alive[i], alive[i - 1]);
+    f->alive[c] = alive;
+}
+
+static void sum_up(cm_footprint *f)
+{
+    f->alive = cm__alloc_array(f->ctx, CM_CATEGORIES, sizeof *f->alive);
+    f->temporary = cm__alloc_array(f->ctx, (size_t)f->n_nodes + 1, sizeof *f->temporary);
+    for (cm_category c = 0; c < CM_CATEGORIES; c++) sum_category(f, c);
+    for (int32_t i = 0; i < f->n_nodes; i++) {
+        f->temporary[i] = cm__workspace(f, &f->step->nodes[i]);
+        f->alive[CM_CATEGORY_EPHEMERAL][i].c[0] += f->library_bytes;
+        cm_poly all = {{0}};
+        for (cm_category c = 0; c < CM_CATEGORIES; c++) all = cm__poly_add(all, f->alive[c][i]);
+        cm__summit_add(f->ctx, &f->summits, all, &f->temporary[i], i);
+    }
+}
+
+/* ---- making one ------------------------------------------------------------------------------------------------- */
+
+static double reserve_of(const cm_footprint *f, const char *what)
+{
+    cm_number n = cm_device_reserve(f->device, f->options.runtime, what);
+    if (!n.known) n = cm_device_reserve(f->device, CM_RUNTIME_TORCH_EAGER, what);
+    return n.known ? n.value : 0;
+}
+
+static int32_t at_least_one(int32_t n) { return n > 0 ? n : 1; }
+
+static void fill_plan(cm__ctx *ctx, cm_plan *p)
+{
+    if (p->devices < 0 || p->tp < 0 || p->pp < 0 || p->dp < 0 || p->zero < 0 || p->zero > 3 || p->interleave < 0 ||
+        p->accumulate < 0 || p->micro_batch < 0 || p->global_batch < 0)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "a number of the plan is out of range");
+    p->tp = at_least_one(p->tp);
+    p->pp = at_least_one(p->pp);
+    p->interleave = at_least_one(p->interleave);
+    int64_t each = (int64_t)p->tp * p->pp;
+    if (!p->dp) p->dp = p->devices ? (int32_t)(p->devices / each) : 1;
+    if (!p->devices) p->devices = (int32_t)(each * p->dp);
+    if (p->dp < 1 || each * p->dp != p->devices)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "tp %d x pp %d x dp %d are not the %d devices of the plan", p->tp, p->pp, p->dp,
+                 p->devices);
+    p->accumulate = at_least_one(p->accumulate);
+    if (p->global_batch && p->micro_batch)
+        p->accumulate = at_least_one((int32_t)(p->global_batch / p->micro_batch / p->dp));
+}
+
+cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const cm_memory_options *options,
+                           cm_footprint **footprint, cm_diag *diag)
+{
+    if (!step || !device || !footprint) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no graph or no device given");
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    cm_footprint *f = cm__alloc(ctx, sizeof *f);
+    f->ctx = ctx;
+    f->step = step;
+    f->device = device;
+    f->n_nodes = step->n_nodes;
+    if (options) f->options = *options;
+    if (!f->options.runtime) f->options.runtime = cm_device_runtime(device);
+    fill_plan(ctx, &f->options.plan);
+    f->caching = f->options.runtime != CM_RUNTIME_NATIVE;
+    f->library_bytes = reserve_of(f, "library");
+    f->context_bytes = reserve_of(f, "context");
+    int32_t *piece_of = cm__alloc_array(ctx, (size_t)step->n_tensors + 1, sizeof *piece_of);
+    gather_pieces(f, piece_of);
+    add_in_place(f, piece_of);
+    cm__shard(f);
+    sum_up(f);
+    f->slack_bytes = f->caching ? cm__simulate_slack(f) : 0;
+    cm__place_categories(f);
+    ctx->diag = NULL;
+    *footprint = f;
+    return CM_OK;
+}
+
+void cm_footprint_free(cm_footprint *footprint)
+{
+    if (footprint) cm__ctx_free(footprint->ctx);
+}
+
+cm_plan    cm_footprint_plan(const cm_footprint *footprint) { return footprint->options.plan; }
+cm_runtime cm_footprint_runtime(const cm_footprint *footprint) { return footprint->options.runtime; }
+
+/* ---- evaluating ------------------------------------------------------------------------------------------------- */
+
+void cm_footprint_at(const cm_footprint *f, int64_t batch, cm_memory_use *use)
+{
+    memset(use, 0, sizeof *use);
+    double            total;
+    const cm__summit *peak = cm__summit_at(&f->summits, (double)batch, &total);
+    use->peak_node = peak ? peak->node : -1;
+    for (cm_category c = 0; peak && c < CM_CATEGORIES; c++)
+        use->categories[c] = cm_poly_at(&f->alive[c][peak->node], (double)batch);
+    if (peak) use->categories[CM_CATEGORY_EPHEMERAL] += cm__temporary_at(&f->temporary[peak->node], (double)batch);
+    use->categories[CM_CATEGORY_EPHEMERAL] += f->slack_bytes;
+    use->peak_bytes = use->reserved_bytes = total + f->slack_bytes;
+    use->context_bytes = f->context_bytes;
+    cm__place_use(f, batch, use);
+}
+
+static void insert_alive(cm_alive *alive, int32_t *count, int32_t most, cm_alive new)
+{
+    int32_t at = *count < most ? (*count)++ : most;
+    if (at == most && alive[--at].bytes >= new.bytes) return;
+    for (; at > 0 && alive[at - 1].bytes < new.bytes; at--) alive[at] = alive[at - 1];
+    alive[at] = new;
+}
+
+int32_t cm_footprint_alive(const cm_footprint *f, int64_t batch, int32_t node, cm_alive *alive, int32_t most)
+{
+    int32_t count = 0;
+    for (int32_t p = 0; most > 0 && p < f->n_pieces; p++) {
+        const cm__piece *x = &f->pieces[p];
+        double           bytes = cm_poly_at(&x->bytes, (double)batch);
+        if (x->born > node || x->dies < node || bytes <= 0) continue;
+        insert_alive(alive, &count, most, (cm_alive){x->tensor, x->category, bytes});
+    }
+    return count;
+}

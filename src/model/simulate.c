@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * simulate.c - three steps, allocation by allocation: the first makes what outlives it, the third is like all that
+ * follow.
+ */
+#include "model/simulate.h"
+
+#include <math.h>
+#include <string.h>
+#include "model/allocator.h"
+
+#define STEPS 3
+
+typedef struct simulation {
+    const cm_footprint *f;
+    cm__ctx            *ctx;
+    cm__allocator      *allocator;
+    double              batch;
+    int32_t            *block;     /* of each piece; -1: none */
+    int32_t            *first_born, *next_born; /* pieces by the node that makes them; n_nodes: before the step */
+    int32_t            *first_dead, *next_dead; /* by the node after which they go */
+    double              now[CM_CATEGORIES], lacking;
+    cm_memory_use      *use;       /* filled in the last step; NULL before it */
+} simulation;
+
+/* ---- order ------------------------------------------------------------------------------------------------------ */
+
+static int32_t *filled(cm__ctx *ctx, int32_t count)
+{
+    int32_t *list = cm__alloc_array(ctx, (size_t)count + 1, sizeof *list);
+    for (int32_t i = 0; i <= count; i++) list[i] = -1;
+    return list;
+}
+
+/* Lists of pieces by node, in the order of tensors. */
+static void index_pieces(simulation *s)
+{
+    const cm_footprint *f = s->f;
+    s->block = filled(s->ctx, f->n_pieces);
+    s->first_born = filled(s->ctx, f->n_nodes);
+    s->first_dead = filled(s->ctx, f->n_nodes);
+    s->next_born = filled(s->ctx, f->n_pieces);
+    s->next_dead = filled(s->ctx, f->n_pieces);
+    for (int32_t p = f->n_pieces - 1; p >= 0; p--) {
+        const cm__piece *x = &f->pieces[p];
+        int32_t          born = x->born < 0 ? f->n_nodes : x->born;
+        if (x->born < 0 && x->dies < 0) continue;
+        s->next_born[p] = s->first_born[born];
+        s->first_born[born] = p;
+        if (x->dies >= f->n_nodes) continue;
+        s->next_dead[p] = s->first_dead[x->dies];
+        s->first_dead[x->dies] = p;
+    }
+}
+
+/* ---- allocating ------------------------------------------------------------------------------------------------- */
+
+static int32_t take(simulation *s, double bytes, cm_category c)
+{
+    int32_t block = cm__allocator_take(s->allocator, llround(bytes));
+    if (block == -1) s->lacking += bytes;
+    s->now[c] += (double)cm__allocator_size(s->allocator, block);
+    return block;
+}
+
+static void give(simulation *s, int32_t block, cm_category c)
+{
+    s->now[c] -= (double)cm__allocator_size(s->allocator, block);
+    cm__allocator_free(s->allocator, block);
+}
+
+static void note_peak(simulation *s, int32_t node)
+{
+    double all = (double)cm__allocator_allocated(s->allocator);
+    if (!s->use || all <= s->use->peak_bytes) return;
+    s->use->peak_bytes = all;
+    s->use->peak_node = node;
+    memcpy(s->use->categories, s->now, sizeof s->now);
+}
+
+static void make_pieces(simulation *s, int32_t node)
+{
+    for (int32_t p = s->first_born[node]; p >= 0; p = s->next_born[p]) {
+        const cm__piece *x = &s->f->pieces[p];
+        if (s->block[p] != -1) continue; /* outlived the step before */
+        s->block[p] = take(s, cm_poly_at(&x->bytes, s->batch), x->category);
+    }
+}
+
+static void drop_pieces(simulation *s, int32_t node)
+{
+    for (int32_t p = s->first_dead[node]; p >= 0; p = s->next_dead[p]) {
+        give(s, s->block[p], s->f->pieces[p].category);
+        s->block[p] = -1;
+    }
+}
+
+static void run_node(simulation *s, int32_t node)
+{
+    make_pieces(s, node);
+    int32_t temporary = take(s, cm__temporary_at(&s->f->temporary[node], s->batch), CM_CATEGORY_EPHEMERAL);
+    note_peak(s, node);
+    give(s, temporary, CM_CATEGORY_EPHEMERAL);
+    drop_pieces(s, node);
+}
+
+/* One workspace each for the thread that runs forward and the one that runs backward. */
+static void take_library(simulation *s)
+{
+    for (int i = 0; i < 2; i++) take(s, s->f->library_bytes / 2, CM_CATEGORY_EPHEMERAL);
+}
+
+/* ---- the public call -------------------------------------------------------------------------------------------- */
+
+static double limit_of(const cm_footprint *f)
+{
+    for (int32_t l = 0; l < f->n_levels; l++)
+        if (f->levels[l].holds[CM_CATEGORY_EPHEMERAL] && f->levels[l].capacity_bytes > 0)
+            return f->levels[l].capacity_bytes * (1 - CM__HEADROOM) - f->context_bytes;
+    return INFINITY;
+}
+
+static void run(simulation *s, cm_memory_use *use)
+{
+    index_pieces(s);
+    make_pieces(s, s->f->n_nodes);
+    take_library(s);
+    for (int step = 0; step < STEPS && s->lacking == 0; step++) {
+        if (step == STEPS - 1) s->use = use;
+        for (int32_t i = 0; i < s->f->n_nodes; i++) run_node(s, i);
+    }
+}
+
+cm_status cm_footprint_simulate(const cm_footprint *f, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    cm_footprint_at(f, batch, use);
+    if (!f->caching || !use->n_levels) return CM_OK;
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    simulation    s = {.f = f, .ctx = ctx, .batch = (double)batch};
+    cm_memory_use exact = *use;
+    exact.peak_bytes = 0;
+    s.allocator = cm__allocator_new(ctx, limit_of(f));
+    run(&s, &exact);
+    exact.reserved_bytes = (double)cm__allocator_most_reserved(s.allocator);
+    if (s.lacking == 0) *use = exact;
+    cm__ctx_free(ctx);
+    bool lacked = s.lacking > 0 && use->fits;
+    cm__place_use(f, batch, use);
+    if (lacked && use->fits) { /* the polynomials fit, the allocator's blocks do not */
+        use->fits = false;
+        use->shortfall_bytes = s.lacking;
+    }
+    return CM_OK;
+}
+
+double cm__simulate_slack(const cm_footprint *f)
+{
+    cm__allocator *a = cm__allocator_new(f->ctx, INFINITY);
+    double         asked = 0;
+    for (int32_t p = 0; p < f->n_pieces; p++) {
+        const cm__piece *x = &f->pieces[p];
+        double           bytes = x->bytes.c[0];
+        bool kept = x->dies >= f->n_nodes && x->bytes.c[1] == 0 && x->bytes.c[2] == 0 && x->bytes.c[3] == 0;
+        if (!kept || bytes <= 0) continue;
+        asked += bytes;
+        cm__allocator_take(a, llround(bytes));
+    }
+    return (double)cm__allocator_allocated(a) - asked;
+}

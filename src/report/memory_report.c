@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory_report.c - a model on a device: its memory at a batch size, which batch size, and what would make it fit. */
+#include <math.h>
+#include <string.h>
+#include "report/report.h"
+
+static void free_graph(void *graph) { cm_graph_free(graph); }
+static void free_device(void *device) { cm_device_free(device); }
+static void free_footprint(void *footprint) { cm_footprint_free(footprint); }
+
+static void check(cm__ctx *ctx, cm_status status)
+{
+    if (!status) return;
+    ctx->status = status; /* the diagnosis is the callee's */
+    longjmp(ctx->trap, 1);
+}
+
+/* ---- one footprint ---------------------------------------------------------------------------------------------- */
+
+static cm_fuse fuse_of(const cm_device *d, cm_runtime runtime)
+{
+    return (runtime ? runtime : cm_device_runtime(d)) == CM_RUNTIME_TORCH_EAGER ? CM_FUSE_EAGER : CM_FUSE_ALL;
+}
+
+typedef struct variant {
+    cm_graph     *step;
+    cm_footprint *footprint;
+} variant;
+
+static variant make_variant(cm__memory_report *r, const cm_train_options *train, const cm_memory_options *options)
+{
+    variant v;
+    check(r->ctx, cm_graph_train(r->forward, train, &v.step, r->ctx->diag));
+    cm__defer(r->ctx, free_graph, v.step);
+    check(r->ctx, cm_footprint_new(v.step, r->device, options, &v.footprint, r->ctx->diag));
+    cm__defer(r->ctx, free_footprint, v.footprint);
+    return v;
+}
+
+/* Samples that a device runs at once, out of those of the whole step. */
+static int64_t at_once(const cm_plan *p, int64_t batch)
+{
+    if (p->micro_batch) return p->micro_batch;
+    int64_t samples = p->global_batch ? (p->global_batch + p->dp - 1) / p->dp : batch;
+    return (samples + p->accumulate - 1) / p->accumulate;
+}
+
+/* ---- what would make it fit ------------------------------------------------------------------------------------- */
+
+typedef struct knob {
+    const char *name, *cost;
+    void (*turn)(cm__memory_request *asked, int64_t to);
+    int64_t from, to, factor; /* values tried, in order */
+} knob;
+
+static void turn_recompute(cm__memory_request *a, int64_t to) { a->graph.train.recompute = (cm_recompute)to; }
+static void turn_accumulate(cm__memory_request *a, int64_t to) { a->options.plan.accumulate = (int32_t)to; }
+static void turn_zero(cm__memory_request *a, int64_t to)
+{
+    a->options.plan = (cm_plan){.devices = 8, .dp = 8, .zero = (int32_t)to};
+}
+static void turn_tensors(cm__memory_request *a, int64_t to)
+{
+    a->options.plan = (cm_plan){.devices = (int32_t)to, .tp = (int32_t)to};
+}
+static void turn_precision(cm__memory_request *a, int64_t to) { a->graph.train.precision = (cm_precision)to; }
+
+static const knob knobs[] = {
+    {"recompute", "activations are computed a second time", turn_recompute, CM_RECOMPUTE_SELECTIVE,
+     CM_RECOMPUTE_FULL, 0},
+    {"accumulate", "the same samples in several passes, each with its launches", turn_accumulate, 2, 1 << 20, 2},
+    {"precision", "fewer bits: check that the training still converges", turn_precision, CM_PRECISION_AMP_BF16,
+     CM_PRECISION_FP16, 0},
+    {"zero", "8 devices share states, gradients, weights, and exchange them every step", turn_zero, 1, 3, 0},
+    {"tp", "as many devices, which exchange activations in every layer", turn_tensors, 2, 16, 2},
+};
+
+static const char *value_text(cm__ctx *ctx, const knob *k, int64_t to)
+{
+    if (k->turn == turn_recompute) return cm_recompute_name((cm_recompute)to);
+    if (k->turn == turn_precision) return cm_precision_name((cm_precision)to);
+    return cm__format(ctx, "%lld", (long long)to);
+}
+
+static bool applies(const cm__memory_report *r, const knob *k, int64_t to)
+{
+    const cm__memory_request *a = &r->asked;
+    if (k->turn == turn_recompute) return to > (int64_t)a->graph.train.recompute && !a->graph.train.inference;
+    if (k->turn == turn_accumulate)
+        return to <= r->batch && !a->options.plan.micro_batch && a->options.plan.accumulate <= 1;
+    bool alone = r->plan.devices == 1 && cm_device_get_info(r->device)->style == CM_STYLE_KERNELS;
+    if (k->turn == turn_zero || k->turn == turn_tensors) return alone;
+    bool half = a->graph.train.precision >= CM_PRECISION_BF16;
+    bool mixed = a->graph.train.precision >= CM_PRECISION_AMP_BF16 && to <= CM_PRECISION_AMP_FP16;
+    return !half && !mixed && cm_device_supports(r->device, (cm_precision)to);
+}
+
+static double matrix_work(const cm_graph *step, int64_t batch)
+{
+    cm_totals t;
+    double    sum = 0;
+    cm_graph_totals(step, batch, &t);
+    for (cm_phase p = CM_FORWARD; p < CM_PHASES; p++) sum += cm_totals_matrix_flop(&t, p);
+    return sum;
+}
+
+static bool try_knob(cm__memory_report *r, const knob *k, int64_t to)
+{
+    cm__memory_request asked = r->asked;
+    cm_memory_use      use;
+    k->turn(&asked, to);
+    variant v = make_variant(r, &asked.graph.train, &asked.options);
+    cm_plan plan = cm_footprint_plan(v.footprint);
+    check(r->ctx, cm_footprint_simulate(v.footprint, at_once(&plan, r->batch), &use, r->ctx->diag));
+    if (!use.fits) return false;
+    double more = matrix_work(v.step, r->batch) / matrix_work(r->step, r->batch) - 1;
+    const char *cost = k->cost;
+    if (k->turn == turn_recompute) cost = cm__format(r->ctx, "%s: %.0f %% more FLOP", k->cost, 100 * more);
+    r->remedies[r->n_remedies++] = (cm__remedy){k->name, value_text(r->ctx, k, to), use.peak_bytes, cost};
+    return true;
+}
+
+/* Of each knob the first setting with which the step fits. */
+static void find_remedies(cm__memory_report *r)
+{
+    for (size_t i = 0; i < sizeof knobs / sizeof *knobs && r->n_remedies < CM__REMEDIES; i++) {
+        const knob *k = &knobs[i];
+        for (int64_t to = k->from; to <= k->to; to = k->factor ? to * k->factor : to + 1)
+            if (applies(r, k, to) && try_knob(r, k, to)) break;
+    }
+}
+
+/* ---- the report ------------------------------------------------------------------------------------------------- */
+
+static void begin(cm__memory_report *r)
+{
+    cm_diag           *diag = r->ctx->diag;
+    cm__graph_request *g = &r->asked.graph;
+    if (!r->asked.device) cm__fail(r->ctx, CM_ERR_ARGUMENT, "no device given: --device ID");
+    check(r->ctx, cm_device_load(r->asked.device, &r->device, diag));
+    cm__defer(r->ctx, free_device, r->device);
+    if (!g->train.precision) g->train.precision = cm__usual_precision(r->device);
+    g->train.recompute = r->asked.options.plan.recompute ? r->asked.options.plan.recompute : g->train.recompute;
+    g->load.fuse = fuse_of(r->device, r->asked.options.runtime);
+    check(r->ctx, cm_graph_load(g->model, &g->load, &r->forward, diag));
+    cm__defer(r->ctx, free_graph, r->forward);
+    variant v = make_variant(r, &g->train, &r->asked.options);
+    r->step = v.step;
+    r->footprint = v.footprint;
+    r->plan = cm_footprint_plan(v.footprint);
+}
+
+static void curve(cm__memory_report *r)
+{
+    cm_memory_use use;
+    for (int64_t b = 1; r->n_curve < CM__CURVE_POINTS; b *= 2) {
+        cm_footprint_at(r->footprint, b, &use);
+        r->curve[r->n_curve++] = (cm__curve_point){b, use.peak_bytes, use.fits};
+        if (!use.fits) break;
+    }
+}
+
+static void memory_at(cm__memory_report *r)
+{
+    r->at_once = at_once(&r->plan, r->batch);
+    check(r->ctx, cm_footprint_simulate(r->footprint, r->at_once, &r->use, r->ctx->diag));
+    if (r->use.peak_node >= 0)
+        r->n_alive = cm_footprint_alive(r->footprint, r->at_once, r->use.peak_node, r->alive, CM__ALIVE_SHOWN);
+    if (!r->use.fits) find_remedies(r);
+}
+
+static cm_status begin_report(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag)
+{
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    cm__memory_report *r;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    r = cm__alloc(ctx, sizeof *r);
+    r->ctx = ctx;
+    r->asked = *asked;
+    begin(r);
+    *report = r;
+    return CM_OK;
+}
+
+cm_status cm__memory_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag)
+{
+    cm__memory_report *r;
+    cm_status          status = begin_report(asked, &r, diag);
+    if (status) return status;
+    if (setjmp(r->ctx->trap)) return cm__ctx_abandon(r->ctx);
+    r->batch = asked->graph.batch ? asked->graph.batch : 1;
+    memory_at(r);
+    curve(r);
+    r->ctx->diag = NULL;
+    *report = r;
+    return CM_OK;
+}
+
+/* Samples per second of one device, by the time model; NAN: it has no answer. */
+static double throughput(void *user, int64_t batch)
+{
+    const cm__memory_report *r = user;
+    cm_predict_options       o = {.batch = batch, .runtime = cm_footprint_runtime(r->footprint)};
+    cm_prediction           *prediction;
+    cm_diag                  diag;
+    if (cm_predict(r->step, r->device, &o, &prediction, &diag) != CM_OK) return NAN;
+    double time_s = cm_prediction_get_info(prediction)->step_time_s;
+    cm_prediction_free(prediction);
+    return time_s > 0 ? (double)batch / time_s : NAN;
+}
+
+cm_status cm__batch_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag)
+{
+    cm__memory_report *r;
+    cm_status          status = begin_report(asked, &r, diag);
+    if (status) return status;
+    if (setjmp(r->ctx->trap)) return cm__ctx_abandon(r->ctx);
+    cm_batch_options o = {.objective = asked->objective, .any = asked->any, .n_candidates = asked->n_candidates,
+                          .candidates = asked->n_candidates ? asked->candidates : NULL, .user = r};
+    if (r->plan.devices == 1 && r->plan.accumulate == 1) o.throughput = throughput;
+    check(r->ctx, cm_batch_choose(r->footprint, &o, &r->choice, diag));
+    int32_t n = r->choice.n_candidates;
+    r->batch = r->choice.batch ? r->choice.batch : n ? r->choice.candidates[0].batch : 1;
+    memory_at(r);
+    r->ctx->diag = NULL;
+    *report = r;
+    return CM_OK;
+}
+
+void cm__memory_report_free(cm__memory_report *report)
+{
+    if (report) cm__ctx_free(report->ctx);
+}

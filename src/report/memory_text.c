@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory_text.c - the memory of a step for people: bars by category and level, what is largest, how it grows. */
+#include <math.h>
+#include <string.h>
+#include "base/text.h"
+#include "report/report.h"
+#include "report/table.h"
+
+#define LABEL_WIDTH 12
+#define BAR_WIDTH 40
+#define COUNT(array) ((int32_t)(sizeof(array) / sizeof *(array)))
+
+static const char *bar(cm__ctx *ctx, double part, double whole)
+{
+    int   length = whole > 0 && part > 0 ? (int)lround(BAR_WIDTH * fmin(part / whole, 1)) : 0;
+    char *text = cm__alloc(ctx, BAR_WIDTH + 2);
+    memset(text, '#', (size_t)length);
+    if (part > whole) text[length] = '>';
+    return text;
+}
+
+static void note(cm__ctx *ctx, FILE *out, const char *label, const char *text)
+{
+    cm__print_note(ctx, out, "# ", label, LABEL_WIDTH, text);
+}
+
+static const char *bytes(cm__ctx *ctx, double value)
+{
+    char buf[32];
+    return cm__format(ctx, "%sB", cm__binary(buf, sizeof buf, value));
+}
+
+static const char *plan_text(cm__ctx *ctx, const cm__memory_report *r)
+{
+    const cm_plan *p = &r->plan;
+    if (p->devices == 1 && p->accumulate == 1) return NULL;
+    return cm__format(ctx, "%d devices: tp %d, pp %d, dp %d, zero %d%s; %lld samples at once, %d times", p->devices,
+                      p->tp, p->pp, p->dp, p->zero, p->sequence_parallel ? ", sequence-parallel" : "",
+                      (long long)r->at_once, p->accumulate);
+}
+
+static void heading(cm__ctx *ctx, const cm__memory_report *r, const char *command, FILE *out)
+{
+    const cm_memory_use *u = &r->use;
+    fprintf(out, "# centimani %s, %s of %s on %s\n", CM_VERSION, command, cm__printable(ctx, cm_graph_name(r->forward)),
+            cm__printable(ctx, cm_device_get_info(r->device)->name));
+    note(ctx, out, "step", cm__format(ctx, "batch %lld, %s, %s, recompute %s, %s", (long long)r->batch,
+                                      cm_precision_name(cm_graph_precision(r->step)),
+                                      cm_optimizer_name(cm_graph_optimizer(r->step)),
+                                      cm_recompute_name(r->asked.graph.train.recompute),
+                                      cm_runtime_name(cm_footprint_runtime(r->footprint))));
+    note(ctx, out, "plan", plan_text(ctx, r));
+    if (u->peak_node < 0) return;
+    const cm_node *n = cm_graph_node(r->step, u->peak_node);
+    note(ctx, out, "peak", cm__format(ctx, "%s, at %s '%s' (%s)", bytes(ctx, u->peak_bytes), cm_node_type(n),
+                                      cm__printable(ctx, n->name), cm_phase_name((cm_phase)n->phase)));
+    if (u->context_bytes > 0)
+        note(ctx, out, "beside it", cm__format(ctx, "%s held by the allocator in all, %s by driver and framework",
+                                               bytes(ctx, u->reserved_bytes), bytes(ctx, u->context_bytes)));
+    putc('\n', out);
+}
+
+static void categories(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
+{
+    static const cm__column columns[] = {{"category"}, {"at the peak", "B"}, {"share", "%"}, {""}};
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    for (cm_category c = 0; c < CM_CATEGORIES; c++) {
+        const char *cells[] = {cm_category_name(c), cm__cell_binary(ctx, r->use.categories[c]),
+                               cm__cell_percent(ctx, r->use.categories[c], r->use.peak_bytes),
+                               bar(ctx, r->use.categories[c], r->use.peak_bytes)};
+        cm__table_row(&table, cells);
+    }
+    cm__table_print(&table);
+}
+
+static void levels(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
+{
+    static const cm__column columns[] = {{"memory"}, {"used", "B"}, {"of", "B"}, {"share", "%"}, {""}};
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    for (int32_t i = 0; i < r->use.n_levels; i++) {
+        const cm_level_use *l = &r->use.levels[i];
+        const char         *cells[] = {cm__printable(ctx, cm_device_memory(r->device, l->memory)->name),
+                                       cm__cell_binary(ctx, l->used_bytes), cm__cell_binary(ctx, l->capacity_bytes),
+                                       cm__cell_percent(ctx, l->used_bytes, l->capacity_bytes),
+                                       bar(ctx, l->used_bytes, l->capacity_bytes)};
+        cm__table_row(&table, cells);
+    }
+    putc('\n', out);
+    cm__table_print(&table);
+}
+
+static void largest(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
+{
+    static const cm__column columns[] = {{"largest tensors then", NULL, true}, {"category"}, {"shape"}, {"size", "B"}};
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    for (int32_t i = 0; i < r->n_alive; i++) {
+        const cm_tensor *t = cm_graph_tensor(r->step, r->alive[i].tensor);
+        const char      *cells[] = {cm__printable(ctx, t->name), cm_category_name(r->alive[i].category),
+                                    cm__shape_text(ctx, t), cm__cell_binary(ctx, r->alive[i].bytes)};
+        cm__table_row(&table, cells);
+    }
+    putc('\n', out);
+    if (r->n_alive) cm__table_print(&table);
+}
+
+static void curve(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
+{
+    static const cm__column columns[] = {{"batch", "1"}, {"peak", "B"}, {""}, {""}};
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    double    most = 0;
+    for (int32_t i = 0; i < r->n_curve; i++)
+        if (r->curve[i].fits && r->curve[i].peak_bytes > most) most = r->curve[i].peak_bytes;
+    for (int32_t i = 0; i < r->n_curve; i++) {
+        const cm__curve_point *p = &r->curve[i];
+        const char *cells[] = {cm__cell_count(ctx, p->batch), cm__cell_binary(ctx, p->peak_bytes),
+                               bar(ctx, p->peak_bytes, most), p->fits ? "" : "does not fit"};
+        cm__table_row(&table, cells);
+    }
+    putc('\n', out);
+    cm__table_print(&table);
+}
+
+static void remedies(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
+{
+    static const cm__column columns[] = {{"would fit with"}, {"peak", "B"}, {"what it costs"}};
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    for (int32_t i = 0; i < r->n_remedies; i++) {
+        const cm__remedy *k = &r->remedies[i];
+        const char       *cells[] = {cm__format(ctx, "--%s %s", k->option, k->value),
+                                     cm__cell_binary(ctx, k->peak_bytes), k->cost};
+        cm__table_row(&table, cells);
+    }
+    putc('\n', out);
+    if (r->n_remedies) cm__table_print(&table);
+    else fputs("No one of recompute, accumulation, precision, ZeRO or tensor parallelism makes it fit.\n", out);
+}
+
+static void verdict(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
+{
+    const cm_memory_use *u = &r->use;
+    if (!u->n_levels) fputs("\nThe profile names no memory of this device.\n", out);
+    else if (u->fits) fprintf(out, "\nIt fits.\n");
+    else {
+        const cm_level_use *worst = &u->levels[0];
+        for (int32_t i = 1; i < u->n_levels; i++)
+            if (u->levels[i].used_bytes - u->levels[i].capacity_bytes > worst->used_bytes - worst->capacity_bytes)
+                worst = &u->levels[i];
+        fprintf(out, "\nIt does not fit: %s lacks %s.\n",
+                cm__printable(ctx, cm_device_memory(r->device, worst->memory)->name), bytes(ctx, u->shortfall_bytes));
+        remedies(ctx, r, out);
+    }
+}
+
+void cm__memory_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
+{
+    heading(ctx, r, "memory", out);
+    categories(ctx, r, out);
+    levels(ctx, r, out);
+    largest(ctx, r, out);
+    curve(ctx, r, out);
+    verdict(ctx, r, out);
+}
+
+/* ---- which batch size ------------------------------------------------------------------------------------------- */
+
+static void candidates(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
+{
+    static const cm__column columns[] = {{"batch", "1"}, {"peak", "B"}, {"fits"}, {"equation (5)", "B^2"},
+                                         {"throughput", "samples/s"}, {""}};
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    for (int32_t i = 0; i < r->choice.n_candidates; i++) {
+        const cm_batch_candidate *c = &r->choice.candidates[i];
+        const char *cells[] = {cm__cell_count(ctx, c->batch),
+                               cm__cell_binary(ctx, c->peak_bytes),
+                               c->fits ? "yes" : "no",
+                               isnan(c->objective) ? "-" : cm__format(ctx, "%.3e", c->objective),
+                               cm__cell_si(ctx, c->throughput_samples_s),
+                               c->batch == r->choice.batch ? "<- chosen" : ""};
+        cm__table_row(&table, cells);
+    }
+    cm__table_print(&table);
+}
+
+void cm__batch_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
+{
+    heading(ctx, r, "batch size", out);
+    candidates(ctx, r, out);
+    levels(ctx, r, out);
+    if (r->choice.batch)
+        fprintf(out, "\nBatch %lld, by %s.\n", (long long)r->choice.batch,
+                r->asked.objective == CM_OBJECTIVE_MEMORY ? "the memory left unused" : "throughput");
+    else verdict(ctx, r, out);
+}

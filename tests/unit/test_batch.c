@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_batch.c - the batch size: equation (5) by hand, the largest that fits, candidates, nothing fits. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "centimani.h"
+
+typedef struct subject {
+    cm_graph     *forward, *step;
+    cm_device    *device;
+    cm_footprint *footprint;
+} subject;
+
+static subject make(const char *model, const char *device)
+{
+    subject s;
+    assert_int_equal(cm_graph_load(model, NULL, &s.forward, NULL), CM_OK);
+    assert_int_equal(cm_graph_train(s.forward, NULL, &s.step, NULL), CM_OK);
+    assert_int_equal(cm_device_load(device, &s.device, NULL), CM_OK);
+    assert_int_equal(cm_footprint_new(s.step, s.device, NULL, &s.footprint, NULL), CM_OK);
+    return s;
+}
+
+static void drop(subject *s)
+{
+    cm_footprint_free(s->footprint);
+    cm_device_free(s->device);
+    cm_graph_free(s->step);
+    cm_graph_free(s->forward);
+}
+
+static bool fits(const subject *s, int64_t batch)
+{
+    cm_memory_use use;
+    assert_int_equal(cm_footprint_simulate(s->footprint, batch, &use, NULL), CM_OK);
+    return use.fits;
+}
+
+static void test_any_is_the_largest(void **state)
+{
+    static const char *const models[] = {"resnet50", "gpt2", "unet"};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        subject         s = make(models[i], "nvidia-a100-40g");
+        cm_batch_choice c;
+        assert_int_equal(cm_batch_choose(s.footprint, &(cm_batch_options){.any = true}, &c, NULL), CM_OK);
+        assert_true(c.batch > 1);
+        assert_true(fits(&s, c.batch));
+        assert_false(fits(&s, c.batch + 1));
+        drop(&s);
+    }
+}
+
+/* 10 (on-chip left)^2 + (off-chip left)^2 on a machine with both, and the smallest of it is chosen. */
+static void test_equation5(void **state)
+{
+    (void)state;
+    subject         s = make("resnet50", "cerebras-cs2");
+    cm_batch_choice c;
+    int64_t         tried[] = {2, 4, 8};
+    cm_batch_options o = {.candidates = tried, .n_candidates = 3};
+    assert_int_equal(cm_batch_choose(s.footprint, &o, &c, NULL), CM_OK);
+    assert_int_equal(c.n_candidates, 3);
+    assert_int_equal(c.batch, 8);
+    for (int i = 0; i < 3; i++) {
+        cm_memory_use use;
+        double        expected = 0;
+        cm_footprint_at(s.footprint, tried[i], &use);
+        assert_int_equal(use.n_levels, 2);
+        for (int l = 0; l < 2; l++)
+            expected += (l == 0 ? 10 : 1) * pow(use.levels[l].capacity_bytes - use.levels[l].used_bytes, 2);
+        assert_true(fabs(c.candidates[i].objective / expected - 1) < 1e-12);
+    }
+    drop(&s);
+}
+
+/* Powers of two up to the first that does not fit. */
+static void test_powers_of_two(void **state)
+{
+    (void)state;
+    subject         s = make("gpt2-xl", "nvidia-h200");
+    cm_batch_choice c;
+    assert_int_equal(cm_batch_choose(s.footprint, NULL, &c, NULL), CM_OK);
+    for (int i = 0; i < c.n_candidates; i++) {
+        assert_int_equal(c.candidates[i].batch, 1 << i);
+        assert_int_equal(c.candidates[i].fits, i + 1 < c.n_candidates);
+    }
+    assert_int_equal(c.batch, c.candidates[c.n_candidates - 2].batch);
+    drop(&s);
+}
+
+static double falling(void *user, int64_t batch)
+{
+    (void)user;
+    return 100.0 / (double)batch;
+}
+
+static void test_throughput(void **state)
+{
+    (void)state;
+    subject          s = make("resnet18", "nvidia-h200");
+    cm_batch_choice  c;
+    cm_batch_options o = {.objective = CM_OBJECTIVE_THROUGHPUT, .throughput = falling};
+    assert_int_equal(cm_batch_choose(s.footprint, &o, &c, NULL), CM_OK);
+    assert_int_equal(c.batch, 1);
+    assert_true(c.candidates[1].throughput_samples_s == 50);
+    drop(&s);
+}
+
+static void test_nothing_fits(void **state)
+{
+    (void)state;
+    subject         s = make("gpt3-175b", "nvidia-h200");
+    cm_batch_choice c;
+    cm_memory_use   use;
+    assert_int_equal(cm_batch_choose(s.footprint, NULL, &c, NULL), CM_OK);
+    assert_int_equal(c.batch, 0);
+    cm_footprint_at(s.footprint, 1, &use);
+    assert_false(use.fits);
+    assert_true(use.shortfall_bytes > 174e9 * 16 - 160e9); /* weights, gradients and two states in fp32, at least */
+    drop(&s);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    subject          s = make("uno", "nvidia-h200");
+    cm_batch_choice  c;
+    cm_diag          diag;
+    cm_batch_options many = {.n_candidates = CM_CANDIDATES_MAX + 1}, odd = {.objective = CM_OBJECTIVES};
+    assert_int_equal(cm_batch_choose(s.footprint, &many, &c, &diag), CM_ERR_LIMIT);
+    assert_int_equal(cm_batch_choose(s.footprint, &odd, &c, &diag), CM_ERR_ARGUMENT);
+    drop(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_is_the_largest), cmocka_unit_test(test_equation5),
+        cmocka_unit_test(test_powers_of_two),      cmocka_unit_test(test_throughput),
+        cmocka_unit_test(test_nothing_fits),       cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
