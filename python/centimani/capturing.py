@@ -244,7 +244,7 @@ def _explain(error: BaseException, recorder: Optional[Recorder]) -> CaptureError
     place = f" in module '{recorder.scope[-1]}'" if recorder and recorder.scope else ""
     line = user_line(error)
     at = f"\n  at {line}" if line else ""
-    reason = str(error).strip().splitlines()[0][:300] if str(error).strip() else kind
+    reason = str(error).strip().splitlines()[0].split(". ")[0][:300] if str(error).strip() else kind
     if kind.startswith(("DataDependent", "DynamicOutput")) or short in DATA_DEPENDENT:
         return CaptureError(f"{op or short}{place}: its result or shape depends on the data, which a step without "
                             f"memory does not have{at}\n  Record a real step instead: with centimani.watch() as w: ...")

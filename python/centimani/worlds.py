@@ -51,7 +51,23 @@ def _native_group_norm_backward(dy, x, mean, rstd, w, n, c, hw, groups, mask):
     return (torch.empty_like(x), torch.empty_like(w) if mask[1] else None, torch.empty_like(w) if mask[2] else None)
 
 
+def _nll_loss2d_forward(x, target, weight, reduction, ignored):
+    shape = target.shape if reduction == 0 else ()
+    return (torch.empty(shape, dtype=x.dtype, device=x.device), torch.empty((), dtype=x.dtype, device=x.device))
+
+
+def _max_pool3d(x, kernel, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+    def each(values):
+        return list(values) * 3 if len(values) == 1 else list(values)
+    k, s, p, d = each(kernel), each(stride or kernel), each(padding), each(dilation)
+    room = [n + 2 * p[i] - d[i] * (k[i] - 1) - 1 + (s[i] - 1 if ceil_mode else 0) for i, n in enumerate(x.shape[-3:])]
+    shape = tuple(x.shape[:-3]) + tuple(r // s[i] + 1 for i, r in enumerate(room))
+    return (torch.empty(shape, dtype=x.dtype, device=x.device), torch.empty(shape, dtype=torch.int64, device=x.device))
+
+
 SHAPES = {
+    "aten::nll_loss2d_forward": _nll_loss2d_forward, "aten::nll_loss2d_backward": _like_second,
+    "aten::max_pool3d_with_indices": _max_pool3d, "aten::max_pool3d_with_indices_backward": _like_second,
     "aten::convolution_backward": _convolution_backward, "aten::embedding_dense_backward": _embedding_dense_backward,
     "aten::max_pool2d_with_indices_backward": _like_second, "aten::_adaptive_avg_pool2d_backward": _like_second,
     "aten::avg_pool2d_backward": _like_second, "aten::gelu_backward": _like_second,

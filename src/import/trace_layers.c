@@ -149,7 +149,8 @@ void cm__aten_layer_norm(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, count, &axis, 1));
 }
 
-/* Without scale, shift or running statistics the kernel reads nothing in their place. */
+/* Without scale, shift or running statistics the kernel reads nothing in their place. PyTorch runs instance
+   normalisation as one of batches, with a channel for every sample's channel. */
 void cm__aten_batch_norm(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t inputs[5], x = cm__trace_need(t, o, 0);
@@ -157,9 +158,12 @@ void cm__aten_batch_norm(cm__trace *t, const cm__trace_op *o, int op)
     cm_dim channels = cm__t(t->g, x)->dims[1];
     for (int32_t i = 0; i < 5; i++) {
         inputs[i] = cm__trace_in(t, o, i);
+        if (channels.per_batch) continue;
         if (inputs[i] < 0) inputs[i] = cm__leaf(t->g, "absent", CM_ROLE_CONSTANT, CM_FP32, 1, &channels);
     }
-    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 5, NULL, 0));
+    bool by_sample = channels.per_batch != 0;
+    cm__trace_made(t, o, 0, cm__emit(t->g, by_sample ? CM_OP_INSTANCE_NORM : op, cm__trace_name(t, o), inputs,
+                                     by_sample ? 3 : 5, NULL, 0));
 }
 
 void cm__aten_group_norm(cm__trace *t, const cm__trace_op *o, int op)

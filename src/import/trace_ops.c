@@ -111,6 +111,16 @@ void cm__aten_cumulative(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, NULL, 0));
 }
 
+void cm__aten_top_k(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t  x = cm__trace_need(t, o, 0);
+    cm__attr attrs[] = {CM__INTS(CM_ATTR_K, cm__trace_int(t, o, "k", 1)),
+                        CM__INTS(CM_ATTR_AXIS, cm__trace_int(t, o, "dim", -1))};
+    cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, attrs, 2);
+    const int32_t *made = cm__last(t->g)->outputs;
+    for (int32_t i = 0; i < 2; i++) cm__trace_made(t, o, i, made[i]);
+}
+
 /* ---- copies ----------------------------------------------------------------------------------------------------- */
 
 static bool by_autocast(const cm__trace *t, cm_dtype from, cm_dtype to)
@@ -217,6 +227,16 @@ static void look_up(cm__trace *t, const cm__trace_op *o, int op, int64_t dim)
 void cm__aten_embedding(cm__trace *t, const cm__trace_op *o, int op) { look_up(t, o, op, 0); }
 void cm__aten_gather(cm__trace *t, const cm__trace_op *o, int op) { look_up(t, o, op, cm__trace_int(t, o, "dim", 0)); }
 void cm__aten_index_select(cm__trace *t, const cm__trace_op *o, int op) { cm__aten_gather(t, o, op); }
+
+/* (into, places ..., from): places in several dimensions count as one. */
+void cm__aten_scatter(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t places = 1;
+    while (places + 1 < o->n_in && o->in[places] < 0) places++;
+    int32_t inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, places), cm__trace_need(t, o, o->n_in - 1)};
+    if (places + 1 >= o->n_in) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "a number is scattered");
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 3, NULL, 0));
+}
 
 void cm__aten_recorded(cm__trace *t, const cm__trace_op *o, int op) { cm__trace_recorded(t, o, op); }
 

@@ -273,6 +273,11 @@ static void operators_become_ours(void **state)
          "LayerNormalization"},
         {OPA("aten::scaled_dot_product_attention", "[0,0,0,-1]", "[2]", "\"is_causal\":1"),
          X("[]") "," X("[[1,0],4,6,6]"), "Attention"},
+        {OPA("aten::topk", "[0]", "[2,1]", "\"k\":3,\"dim\":1"),
+         T("[[1,0],3,6,6]", "int64", "activation") "," X("[[1,0],3,6,6]"), "TopK"},
+        {OPA("aten::scatter_add", "[0,1,0]", "[2]", "\"dim\":1"),
+         T("[[1,0],4,6,6]", "int64", "buffer") "," X("[[1,0],4,6,6]"), "ScatterElements"},
+        {OP("aten::index_put", "[0,-1,1,0]", "[2]"), T("[4]", "int64", "buffer") "," X("[[1,0],4,6,6]"), "ScatterND"},
         {OPA("aten::repeat", "[0]", "[2]", "\"repeats\":[1,2,1,1]"), X("[]") "," X("[[1,0],8,6,6]"), "Tile"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
