@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "model/clock.h"
+#include "model/dispatch.h"
 #include "model/host.h"
 #include "model/timer.h"
 
@@ -170,7 +171,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     p->info.layout = d->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
     time_calls(p, d, timer, timed);
     p->info.launches = count_launches(d, timed);
-    p->info.host_time_s = cm__host_time(device, relative, p->info.runtime, d, p->info.launches);
+    p->info.host_time_s = cm__host_time(device, relative, p->info.runtime, step);
     p->info.clock = throttle(p, d, device, timed, p->info.host_time_s);
     summing sum = sum_calls(p, d, timed);
     list_ops(p, d, timed);
