@@ -262,6 +262,7 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
     list_opaque(&t);
     cm__find_blocks(t.g);
     set_defaults(&t);
+    t.g->channels_last = 2 * t.channels_last > t.convolutions; /* one alone may get a transposed matrix */
     cm__trace_yardstick(&t);
     tell(&t, o, lost);
     return t.g;

@@ -47,6 +47,7 @@ typedef struct cm__trace {
     int32_t           n_tensors, n_ops;
     int32_t           loss; /* -1: none */
     int32_t          *outputs, n_outputs;
+    int32_t           convolutions, channels_last; /* of all, those whose images have their channels last */
     int32_t          *opaque, n_opaque, cap_opaque; /* operators that have no row or did not fit it */
     cm_dtype          autocast; /* the type autocast cast to while it was recorded; CM_FP32: it did not */
 } cm__trace;

@@ -83,7 +83,8 @@ void cm__aten_convolution(cm__trace *t, const cm__trace_op *o, int op)
     int32_t  inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1), cm__trace_in(t, o, 2)};
     int32_t  dims = cm__t(t->g, inputs[1])->rank - 2;
     bool     transposed = cm__trace_int(t, o, "transposed", 0) != 0;
-    t->g->channels_last |= t->tensors[o->in[0]].channels_last && cm__t(t->g, inputs[0])->rank > 3;
+    t->convolutions++;
+    t->channels_last += t->tensors[o->in[0]].channels_last;
     if (dims < 1 || dims > CM__SPATIAL_MAX) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "%d spatial dimensions", dims);
     cm__attr attrs[] = {per_dimension(t, o, "stride", CM_ATTR_STRIDES, dims, 1, 1),
                         per_dimension(t, o, "padding", CM_ATTR_PADS, dims, 0, 2),
