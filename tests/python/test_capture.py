@@ -108,6 +108,17 @@ class Captures(unittest.TestCase):
         for batch in (1, 7, 64):  # two sizes were recorded: the third is computed
             self.assertEqual(flop(t, batch), batch * (2 * 4 * 64 * 27 + 2 * 64 * 5))
 
+    def test_a_trace_is_as_its_schema_says(self):
+        try:
+            import jsonschema
+        except ImportError:
+            raise unittest.SkipTest("jsonschema is not installed")
+        with open(os.path.join(ROOT, "data", "schema", "trace.schema.json")) as file:
+            schema = json.load(file)
+        for model, inputs, seq in ((Small(), images(), None), (Tied(), torch.zeros(2, 8, dtype=torch.int64), 1)):
+            trace = centimani.capture(model, inputs, optimizer="adam", precision="tf32", seq_dim=seq)
+            jsonschema.validate(json.loads(trace.json()), schema)
+
     def test_the_precision_asked_for_is_the_default(self):
         self.assertEqual(graph_of(centimani.capture(Small(), images()))["precision"], "amp-bf16")
         self.assertEqual(graph_of(centimani.capture(Small(), images(), precision="tf32"))["precision"], "tf32")
