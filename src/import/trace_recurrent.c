@@ -17,6 +17,8 @@ typedef struct layers {
     bool                biases, batch_first;
     int64_t             hidden;
     double              dropout;
+    int32_t            *last[2];  /* final state and cell of each layer and direction */
+    int32_t             n_last;
 } layers;
 
 static int32_t lifted(layers *l, int32_t weight)
@@ -45,6 +47,8 @@ static int32_t direction(layers *l, int32_t x, bool backwards)
     cm__attr attrs[] = {CM__INTS(CM_ATTR_HIDDEN_SIZE, l->hidden), CM__INTS(CM_ATTR_LAYOUT, l->batch_first),
                         CM__INTS(CM_ATTR_DIRECTION, backwards)};
     int32_t          y = cm__emit(g, l->op, cm__trace_name(l->t, l->o), inputs, count, attrs, 3);
+    for (int s = 0; s < 2; s++) l->last[s][l->n_last] = cm__last(g)->outputs[s + 1];
+    l->n_last++;
     const cm_tensor *from = cm__t(g, x);
     cm_dim           dims[] = {from->dims[0], from->dims[1], cm__fixed(l->hidden)};
     int32_t          flat[] = {y, cm__trace_shape(l->t, 3, dims)};
@@ -60,6 +64,20 @@ static int32_t layer(layers *l, int32_t x, bool both)
     return cm__emit(l->t->g, CM_OP_CONCAT, cm__trace_name(l->t, l->o), halves, 2, &axis, 1);
 }
 
+/* Final states [layers * directions, batch, H], from each [1, batch, H] (or [batch, 1, H]). */
+static int32_t final_states(layers *l, const int32_t *each, const cm__trace_tensor *y)
+{
+    cm_dim   one[] = {cm__fixed(1), y->dims[1], y->dims[2]};
+    int32_t *parts = cm__alloc_array(l->t->ctx, (size_t)l->n_last, sizeof *parts);
+    for (int32_t i = 0; i < l->n_last; i++) {
+        int32_t inputs[] = {each[i], cm__trace_shape(l->t, 3, one)};
+        parts[i] = cm__emit(l->t->g, CM_OP_RESHAPE, cm__trace_name(l->t, l->o), inputs, 2, NULL, 0);
+    }
+    cm__attr axis = CM__INTS(CM_ATTR_AXIS, 0);
+    if (l->n_last == 1) return parts[0];
+    return cm__emit(l->t->g, CM_OP_CONCAT, cm__trace_name(l->t, l->o), parts, l->n_last, &axis, 1);
+}
+
 void cm__aten_recurrent(cm__trace *t, const cm__trace_op *o, int op)
 {
     int64_t count = cm__trace_int(t, o, "num_layers", 1), states = op == CM_OP_LSTM ? 2 : 1;
@@ -73,15 +91,16 @@ void cm__aten_recurrent(cm__trace *t, const cm__trace_op *o, int op)
     cm__need_rank(t->g, y, 3);
     cm__need_rank(t->g, cm__t(t->g, x), 3);
     l.hidden = y->dims[2].fixed;
+    if (count < 1 || count > CM__TRACE_ARGUMENTS_MAX) cm__fail(t->ctx, CM_ERR_LIMIT, "%lld layers", (long long)count);
+    for (int s = 0; s < 2; s++) l.last[s] = cm__alloc_array(t->ctx, (size_t)count * 2, sizeof *l.last[s]);
     for (int64_t i = 0; i < count; i++) {
         x = layer(&l, x, both);
         cm__attr ratio = CM__REAL(CM_ATTR_RATIO, l.dropout);
         if (l.dropout > 0 && i + 1 < count) x = cm__emit(t->g, CM_OP_DROPOUT, cm__trace_name(t, o), &x, 1, &ratio, 1);
     }
     cm__trace_made(t, o, 0, x);
-    for (int32_t i = 1; i < o->n_out; i++) /* final states: nobody trains towards them */
-        if (o->out[i] >= 0) {
-            const cm__trace_tensor *last = cm__trace_out(t, o, i);
-            cm__trace_made(t, o, i, cm__leaf(t->g, "final", CM_ROLE_CONSTANT, last->dtype, last->rank, last->dims));
-        }
+    for (int32_t i = 0; i < states && i + 1 < o->n_out; i++) {
+        const cm__trace_tensor *last = o->out[i + 1] < 0 ? NULL : &t->tensors[o->out[i + 1]];
+        if (last && last->rank == 3) cm__trace_made(t, o, i + 1, final_states(&l, l.last[i], last));
+    }
 }

@@ -172,6 +172,22 @@ class Captures(unittest.TestCase):
         work = 64 * (8 + 16) + 64 * (16 + 16) + 2 * 12 * (16 + 4)
         self.assertEqual(g["forward_flop"], 2 * 10 * work)
 
+    def test_final_states_are_trained_through(self):
+        class Net(nn.Module):
+            def __init__(self, layers, both):
+                super().__init__()
+                self.lstm = nn.LSTM(8, 16, layers, batch_first=True, bidirectional=both)
+                self.head = nn.Linear(16, 3)
+
+            def forward(self, x):
+                return self.head(self.lstm(x)[1][0][-1])
+
+        for layers, both in ((1, False), (2, False), (2, True)):
+            model = Net(layers, both)
+            g = graph_of(centimani.capture(model, torch.zeros(2, 10, 8), loss="cross-entropy"))
+            self.assertEqual((g["warnings"], g["unsupported"]), ([], []))  # every parameter has a gradient
+            self.assertEqual(g["params"], sum(p.numel() for p in model.parameters()))
+
     def test_dropout_is_one_operator_wherever_it_is_called(self):
         layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.1, batch_first=True)
         t = centimani.capture(layer, torch.zeros(2, 8, 32), loss="mse")
