@@ -273,8 +273,8 @@ def _unwrap(model: torch.nn.Module, warnings: List[str]) -> torch.nn.Module:
             return model
 
 
-def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: Any = None, precision: Optional[str] = None,
-            batch_dim: int = 0, *, target: Any = None, seq_dim: Optional[int] = None, name: Optional[str] = None,
+def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: Any = None,
+            precision: Optional[str] = None, batch_dim: int = 0, *, target: Any = None, seq_dim: Optional[int] = None, name: Optional[str] = None,
             world: Any = None) -> Trace:
     """Record one training step of `model` on fake tensors: no GPU, no memory.
 

@@ -166,7 +166,7 @@ static void checkpointed_layers_are_computed_again(void **state)
     cm_graph *step = trained(g, (cm_train_options){.loss = CM_LOSS_MSE, .precision = CM_PRECISION_FP32});
     int32_t again = 0;
     for (int32_t i = 0; i < step->n_nodes; i++) again += step->nodes[i].phase == CM_RECOMPUTE;
-    assert_int_equal(again, 1); /* the product, which GELU's backward reads; what GELU made is kept for the next layer */
+    assert_int_equal(again, 1); /* the product, which GELU's backward reads; what it made is kept for the next */
     cm_graph_free(step);
     cm_graph_free(g);
 }
