@@ -40,8 +40,23 @@ static int save_profile(const settings *s, const cm_fitting *fitting)
     return EXIT_FAILED;
 }
 
+/* Without a file: the device's own tables, each row told by the others. */
+static cm_status check_tables(const settings *s, cm_fitting **fitting, cm_diag *diag)
+{
+    cm_device *device;
+    cm_status  status = cm_device_load(s->device, &device, diag);
+    if (status) return status;
+    status = cm_fitting_check_tables(device, fitting, diag);
+    cm_device_free(device);
+    return status;
+}
+
 int run_fit(settings *s)
 {
+    if (!s->n_operands && !s->check) {
+        say("fit needs TIMINGS.csv; usage: centimani fit TIMINGS.csv [options]");
+        return EXIT_USAGE;
+    }
     if (s->check && !s->device) {
         say("fit: --check needs --device ID: whose models to check");
         return EXIT_USAGE;
@@ -54,7 +69,8 @@ int run_fit(settings *s)
     cm_diag        diag = {0};
     cm_fit_options o = {
         .device = s->device, .check = s->check, .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
-    cm_status      status = cm_fitting_run(s->operands[0], &o, &fitting, &diag);
+    cm_status      status = s->n_operands ? cm_fitting_run(s->operands[0], &o, &fitting, &diag)
+                                          : check_tables(s, &fitting, &diag);
     if (status) return say_failed(status, &diag);
     cm__fit_report report = {.path = s->operands[0], .device = s->device, .check = s->check, .fitting = fitting};
     status = cm__fit_report_print(&report, format_of(s), results(), &diag);

@@ -22,7 +22,8 @@ static const char device_details[] =
 
 static const char fit_details[] =
     "TIMINGS.csv has a header line with the columns op, pass, dtype, d0 ... d6 and latency_ms; device and\n"
-    "note are optional. docs/fitting.md says what the dimensions of each operator are.";
+    "note are optional. docs/fitting.md says what the dimensions of each operator are. Without a file,\n"
+    "--check holds each row of the device's kernel tables against the other rows.";
 
 const command commands[] = {
     {"graph", "MODEL", "What one training step of a model computes: operators, FLOP, bytes, lifetimes", model_details,
@@ -35,8 +36,8 @@ const command commands[] = {
      run_models},
     {"devices", "[list | show ID | check FILE]", "The accelerators, one of them with all sources, or a profile checked",
      device_details, FOR_DEVICES, 0, 2, run_devices},
-    {"fit", "TIMINGS.csv", "Models of operators from measured times, or a profile held against such times", fit_details,
-     FOR_FIT, 1, 1, run_fit},
+    {"fit", "[TIMINGS.csv]", "Models of operators from measured times, or a profile held against such times", fit_details,
+     FOR_FIT, 0, 1, run_fit},
     {"predict", "MODEL", "How long one training step takes on a device, and where the time goes", model_details, FOR_PREDICT, 1,
      1, run_predict},
     {"version", "", "The program's version", NULL, FOR_VERSION, 0, 0, run_version},

@@ -557,6 +557,8 @@ typedef struct cm_fitting cm_fitting;
 /* Read a CSV file of timings (docs/fitting.md) and fit, or check. Errors of a fit are those on rows left out of it. */
 cm_status           cm_fitting_run(const char *path, const cm_fit_options *options, cm_fitting **fitting,
                                    cm_diag *diag);
+/* A device's own kernel tables: every row against what the others of its table say of it. */
+cm_status           cm_fitting_check_tables(const cm_device *device, cm_fitting **fitting, cm_diag *diag);
 void                cm_fitting_free(cm_fitting *fitting);
 int32_t             cm_fitting_classes(const cm_fitting *fitting);
 const cm_fit_class *cm_fitting_class(const cm_fitting *fitting, int32_t index);
