@@ -155,6 +155,16 @@ static ready *any_function(cm__timer *t, library *l, const cm__call *c)
     return NULL;
 }
 
+/* A call's time on another device. What products lose against the roofline they lose everywhere; what other kernels take
+   beyond it is the cores' work, not the memory's, and goes with cores and clock. */
+static double transferred(const cm__limits *to, const cm__limits *from, const cm__call *c, double time_s)
+{
+    double here = cm__roofline(to, c), there = cm__roofline(from, c);
+    double cores = to->cores * to->clock_hz > 0 ? from->cores * from->clock_hz / (to->cores * to->clock_hz) : 0;
+    if (cm__call_kinds[c->op].engine == CM_ENGINE_MATRIX || time_s <= there || cores <= 0) return time_s * here / there;
+    return here + (time_s - there) * cores;
+}
+
 static bool same_sizes(const ready *r, int32_t row, const cm__call *c)
 {
     size_t count = (size_t)cm__call_kinds[c->op].n_sizes;
@@ -168,7 +178,8 @@ static cm__timed from_table(cm__timer *t, const library *l, const ready *r, cons
     cm__kriged k = cm__krige(c->op, r->features, r->excess, r->table->n_rows, features, count, -1);
     cm__timed  timed = {.launches = r->table->launches[k.row], .how = CM_HOW_INTERPOLATED,
                         .error = ERROR_INTERPOLATED + ERROR_UNKNOWN * k.unknown};
-    timed.time_s = exp(k.value) * cm__roofline(&t->limits, c);
+    timed.time_s = exp(k.value) * cm__roofline(r->limits, c);
+    if (l->relative) timed.time_s = transferred(&t->limits, r->limits, c, timed.time_s);
     if (k.nearest == 0 && same && !l->relative && same_sizes(r, k.row, c)) {
         timed.time_s = (double)r->table->time_s[k.row];
         timed.how = CM_HOW_MEASURED;

@@ -117,7 +117,8 @@ typedef struct cm__predict_report {
     cm__graph_report    *graph;      /* owned, as all below */
     cm_device           *device;
     cm_prediction       *prediction;
-    double               peak_bytes; /* NAN: not known */
+    double               peak_bytes;
+    bool                 fits;
 } cm__predict_report;
 
 /* What the model's own users would use on this device. */
