@@ -4,7 +4,7 @@
  *
  *     const char *words[] = {"graph", "resnet50", "--json"};
  *     char *result, *notes;
- *     int status = cm_answer(3, words, &result, &notes);   // 0: done, 1: failed, 2: not understood
+ *     int status = cm_answer(3, words, &result, &notes);   // the exit status of the program: 0 is done
  *     ...
  *     cm_answer_free(result);
  *     cm_answer_free(notes);

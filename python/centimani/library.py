@@ -76,7 +76,7 @@ def answer(*words: str) -> Tuple[str, List[str]]:
     status = library.cm_answer(len(words), argv, ctypes.byref(result), ctypes.byref(notes))
     text, said = _text(library, result), _text(library, notes)
     lines = [line[len("centimani: "):] if line.startswith("centimani: ") else line for line in said.splitlines()]
-    if status:
+    if status and not text:  # an answer such as "it fits nowhere" comes with a status of its own
         raise CentimaniError("\n".join(lines) or f"'{' '.join(words)}' failed")
     return text, lines
 
