@@ -56,6 +56,7 @@ void cm__dispatch_add(cm__dispatch *d, int32_t node, const cm__sized_call *call)
 /* Colour images in 16 bits are given to convolutions with their channels last, as PyTorch's own advice is. */
 bool cm__channels_last(const cm_graph *g)
 {
+    if (g->channels_last) return true;
     bool sixteen = g->precision == CM_PRECISION_AMP_BF16 || g->precision == CM_PRECISION_AMP_FP16 ||
                    g->precision == CM_PRECISION_BF16 || g->precision == CM_PRECISION_FP16;
     for (int32_t i = 0; sixteen && i < g->n_inputs; i++) {
