@@ -15,7 +15,8 @@ typedef struct group {
 } group;
 
 typedef struct groups {
-    cm__ctx *ctx;
+    cm__ctx    *ctx;
+    const char *runtime;
     group   *items;
     int32_t  count, capacity;
 } groups;
@@ -33,8 +34,9 @@ static group *group_of(groups *all, const cm__kernel_table *t)
 static void note(void *user, const cm__kernel_table *table, const cm__call *call, double measured, double predicted)
 {
     groups *all = user;
-    group  *g = group_of(all, table);
     (void)call;
+    if (strcmp(table->runtime, all->runtime)) return; /* tables that several runtimes share are told of once */
+    group *g = group_of(all, table);
     g->errors = cm__grow(all->ctx, g->errors, g->count, &g->capacity, sizeof *g->errors);
     g->errors[g->count++] = predicted / measured - 1;
 }
@@ -63,7 +65,7 @@ static cm_fitting *check(cm__ctx *ctx, const cm_device *device)
     cm_fit_class *classes = NULL;
     int32_t       count = 0, capacity = 0;
     for (cm_runtime r = CM_RUNTIME_TORCH_EAGER; r < CM_RUNTIMES; r++) {
-        groups all = {.ctx = ctx};
+        groups all = {.ctx = ctx, .runtime = cm_runtime_name(r)};
         cm__timer_cross_validate(cm__timer_new(ctx, device, NULL, r), note, &all);
         for (int32_t i = 0; i < all.count; i++) {
             classes = cm__grow(ctx, classes, count, &capacity, sizeof *classes);
