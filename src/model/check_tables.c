@@ -17,8 +17,8 @@ typedef struct group {
 typedef struct groups {
     cm__ctx    *ctx;
     const char *runtime;
-    group   *items;
-    int32_t  count, capacity;
+    group      *items;
+    int32_t     count, capacity;
 } groups;
 
 static group *group_of(groups *all, const cm__kernel_table *t)
