@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cases.c - calls to measure from a file: {"schema": 1, "cases": [{op, pass, variant, dtype, dims, rows}]}. */
+/* cases.c - calls to measure from a file: {"schema": 1, "cases": [{op, pass, variant, dtype, dims, rows}]}, or what
+   `predict --missing --json` prints. */
 #include <jansson.h>
 #include <string.h>
 #include "base/file.h"
@@ -7,6 +8,7 @@
 #include "device/profile.h"
 
 #define FILE_MOST ((int64_t)64 << 20)
+#define CALL_MOST 400
 #define SIZE_MOST ((json_int_t)1 << 40)
 
 static const char *word(cm__ctx *ctx, const json_t *entry, const char *key, const char *otherwise)
@@ -14,7 +16,7 @@ static const char *word(cm__ctx *ctx, const json_t *entry, const char *key, cons
     const json_t *value = json_object_get(entry, key);
     if (!value && otherwise) return otherwise;
     const char *text = json_string_value(value);
-    if (!text || strlen(text) >= CM__CALL_TEXT || strpbrk(text, " \n\t"))
+    if (!text || strlen(text) >= CM__CALL_TEXT || strpbrk(text, " \t\n\v\f\r") || (!otherwise && !*text))
         cm__fail(ctx, CM_ERR_FORMAT, "'%s' must be one word of at most %d letters", key, CM__CALL_TEXT - 1);
     return text;
 }
@@ -66,6 +68,19 @@ static void read_entry(cm__ctx *ctx, const json_t *entry, void (*take)(void *use
     }
 }
 
+/* What `predict --missing --json` prints names its calls in one line each. */
+static void read_missing(cm__ctx *ctx, const json_t *missing, void (*take)(void *user, const cm__call *call), void *user)
+{
+    for (size_t i = 0; i < json_array_size(missing); i++) {
+        const char *text = json_string_value(json_object_get(json_array_get(missing, i), "call"));
+        cm__call    call;
+        cm__place(ctx, "missing call %zu", i + 1);
+        if (!text || strlen(text) > CALL_MOST || !cm__call_parse(text, &call))
+            cm__fail(ctx, CM_ERR_FORMAT, "'call' must be such as \"gemm forward nt fp32 1,64,64,64\"");
+        take(user, &call);
+    }
+}
+
 void cm__cases_parse(cm__ctx *ctx, const char *text, size_t size, void (*take)(void *user, const cm__call *call),
                      void *user)
 {
@@ -73,13 +88,15 @@ void cm__cases_parse(cm__ctx *ctx, const char *text, size_t size, void (*take)(v
     json_t     **tree = cm__json_slot(ctx);
     *tree = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     if (!*tree) cm__fail(ctx, CM_ERR_FORMAT, "line %d: %s", error.line, error.text);
-    const json_t *cases = json_object_get(*tree, "cases");
-    if (json_integer_value(json_object_get(*tree, "schema")) != 1 || !json_is_array(cases))
+    const json_t *cases = json_object_get(*tree, "cases"), *missing = json_object_get(*tree, "missing");
+    bool          list = json_is_array(cases) || json_is_array(missing);
+    if (json_integer_value(json_object_get(*tree, "schema")) != 1 || !list)
         cm__fail(ctx, CM_ERR_FORMAT, "no list of cases: it must be {\"schema\": 1, \"cases\": [...]}");
     for (size_t i = 0; i < json_array_size(cases); i++) {
         cm__place(ctx, "case %zu", i + 1);
         read_entry(ctx, json_array_get(cases, i), take, user);
     }
+    read_missing(ctx, missing, take, user);
     cm__place(ctx, "%s", "");
 }
 
