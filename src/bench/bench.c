@@ -133,6 +133,7 @@ cm_status cm_bench_run(const cm_bench_options *options, cm_bench **bench, cm_dia
     cm_bench *b = cm__alloc(ctx, sizeof *b);
     b->ctx = ctx;
     b->asked = *options;
+    b->began_s = cm__now_s();
     cm__map_init(&b->by_name, ctx);
     cm__defer(ctx, close_backend, b);
     run(b);

@@ -53,6 +53,7 @@ typedef struct cm__bench_case {
 struct cm_bench {
     cm__ctx           *ctx;
     cm_bench_options   asked;
+    double             began_s;
     const cm_backend  *backend;
     const cm_fabric   *fabric; /* NULL: none is needed */
     void              *state, *fabric_state;

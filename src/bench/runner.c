@@ -6,18 +6,21 @@
 #include "bench/journal.h"
 
 #define RUNS_LEAST      4    /* of one case: verified, tried, and two samples */
-#define RESERVE_S       1.0  /* for writing the answer */
-#define EFFICIENCY      0.05 /* before a call of the kind was seen */
-#define SHARE_MOST      0.5  /* of the time left that one case may need */
+#define RESERVE_S       1.5   /* for writing the answer */
+#define RESERVE_PART    0.03  /* ... and for what takes longer than was thought */
+#define EFFICIENCY      0.005 /* before a call of the kind was seen: some library's reference code */
+#define SHARE_MOST      0.25  /* of the time left that one case may need */
+#define FORGETTING      0.5   /* how fast a slow call of a kind is forgotten */
 
-/* The last case of a kind: what the next is judged by. */
+/* What calls of a kind took: the next is judged by it. */
 typedef struct seen {
-    double units, time_s, bytes, prepare_s;
+    double unit_s;           /* of the slower of the last ones */
+    double units, other_s;   /* of the last: preparing and verifying it */
 } seen;
 
 typedef struct runner {
     cm_bench *b;
-    double    began_s, prepare_s;
+    double    began_s;
     seen      calls[CM__CALLS][CM__PASSES];
     int32_t   done;
 } runner;
@@ -34,7 +37,7 @@ double cm__now_s(void)
 static double left_s(const runner *r)
 {
     if (!r->b->asked.budget_s) return INFINITY;
-    return (double)r->b->asked.budget_s - RESERVE_S - (cm__now_s() - r->began_s);
+    return (1 - RESERVE_PART) * (double)r->b->asked.budget_s - RESERVE_S - (cm__now_s() - r->began_s);
 }
 
 static double units_of(const cm_bench_result *result) { return result->flop + 10 * result->bytes; }
@@ -50,9 +53,8 @@ static double estimate_s(const runner *r, int32_t i)
     if (c->kind != CM__CASE_CALL) return 0.1 + (double)c->probe.bytes * 2e-9;
     const seen *s = &r->calls[c->call.op][c->call.pass];
     double      units = units_of(result);
-    double      time_s = s->units > 0 ? s->time_s * units / s->units : first_guess_s(r, units);
-    double      prepare_s = s->bytes > 0 ? s->prepare_s * fmax(1, result->bytes / s->bytes) : 0;
-    return RUNS_LEAST * time_s + prepare_s;
+    if (s->units <= 0) return RUNS_LEAST * first_guess_s(r, units);
+    return RUNS_LEAST * s->unit_s * units + s->other_s * fmax(1, units / s->units);
 }
 
 static bool has_time(runner *r, int32_t i)
@@ -110,7 +112,7 @@ static cm_status prepare(cm_bench *b, int32_t i, cm__repeated *timed, void (**re
     return b->fabric->prepare(b->fabric_state, c->collective, c->collective_bytes, &timed->object, diag);
 }
 
-static void note_result(runner *r, int32_t i, const cm__measured *m)
+static void note_result(runner *r, int32_t i, const cm__measured *m, double wall_s)
 {
     cm_bench_result *result = &r->b->results[i];
     result->time_s = m->wrong ? NAN : m->time_s;
@@ -121,7 +123,8 @@ static void note_result(runner *r, int32_t i, const cm__measured *m)
     if (r->b->journal) cm__journal_add(r->b->journal, result);
     if (r->b->cases[i].kind != CM__CASE_CALL || m->wrong) return;
     seen *s = &r->calls[r->b->cases[i].call.op][r->b->cases[i].call.pass];
-    *s = (seen){units_of(result), m->time_s, result->bytes, r->prepare_s};
+    double units = units_of(result), other_s = wall_s - m->time_s * (double)m->repetitions * m->samples;
+    *s = (seen){fmax(m->time_s / units, FORGETTING * s->unit_s), units, fmax(0, other_s)};
 }
 
 static void measure_case(runner *r, int32_t i)
@@ -134,12 +137,11 @@ static void measure_case(runner *r, int32_t i)
     void (*release)(void *);
     double    began = cm__now_s();
     cm_status status = prepare(b, i, &timed, &release, &diag);
-    r->prepare_s = cm__now_s() - began;
     if (status == CM_OK) {
         status = cm__measure(&timed, &effort, &measured, &diag);
         release(timed.object);
     }
-    if (status == CM_OK) note_result(r, i, &measured);
+    if (status == CM_OK) note_result(r, i, &measured, cm__now_s() - began);
     else b->results[i].skipped = cm__text_copy(b->ctx, *diag.reason ? diag.reason : cm_status_text(status));
     if (b->results[i].wrong) b->results[i].skipped = "wrong results have no time";
 }
@@ -166,7 +168,7 @@ static bool measured_before(cm_bench *b, int32_t i)
 
 void cm__bench_measure(cm_bench *b)
 {
-    runner r = {.b = b, .began_s = cm__now_s()};
+    runner r = {.b = b, .began_s = b->began_s};
     for (int32_t i = 0; i < b->n_cases; i++, r.done++) {
         tell(&r, b->results[i].name);
         if (b->results[i].skipped) continue;

@@ -92,8 +92,9 @@ static void print_skipped(cm__ctx *ctx, const cm_bench *b, const char *suite, FI
         const cm_bench_result *r = cm_bench_result_at(b, row->result);
         if (strcmp(row->suite, suite) || !r->skipped) continue;
         count++;
-        if (shown >= 8 || (last && strcmp(last, row->label) == 0)) continue;
-        fprintf(out, "# not measured: %s: %s\n", cm__printable(ctx, row->label), cm__printable(ctx, r->skipped));
+        if (shown >= 8 || (last && strcmp(last, row->label) == 0 && strcmp(last, r->op))) continue;
+        const char *what = strcmp(row->label, r->op) ? row->label : r->name;
+        fprintf(out, "# not measured: %s: %s\n", cm__printable(ctx, what), cm__printable(ctx, r->skipped));
         last = row->label;
         shown++;
     }
@@ -323,7 +324,9 @@ void cm__bench_text(cm__ctx *ctx, const cm__bench_report *report, FILE *out)
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
         if (!has_rows(b, sections[i].suite)) continue;
         fprintf(out, "\n# %s\n", sections[i].title);
-        sections[i].print(ctx, b, out);
+        /* Sums of a few of their parts would be wrong. */
+        if (report->asked->only && sections[i].print == print_primitives) print_calls(ctx, b, sections[i].suite, out);
+        else sections[i].print(ctx, b, out);
         print_skipped(ctx, b, sections[i].suite, out);
     }
     for (int32_t i = 0; i < cm_bench_results(b); i++) measured += cm_bench_result_at(b, i)->time_s > 0;
