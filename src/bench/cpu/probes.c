@@ -17,10 +17,15 @@ static int64_t turns_of(const cm__cpu_probe *p)
 
 /* ---- reading and copying ----------------------------------------------------------------------------------------- */
 
-typedef float lanes __attribute__((vector_size(32), aligned(4)));
+#if defined(__x86_64__)
+#define LANES 8
+#else
+#define LANES 4
+#endif
+typedef float lanes __attribute__((vector_size(4 * LANES), aligned(4)));
 
-#define CHAINS 8 /* one addition need not wait for the other */
-#define STEP   (CHAINS * 8)
+#define CHAINS 12 /* one addition need not wait for the other */
+#define STEP   (CHAINS * LANES)
 
 CM__VECTORS static float sum_of(const float *x, int64_t n)
 {
@@ -28,11 +33,11 @@ CM__VECTORS static float sum_of(const float *x, int64_t n)
     float   sum = 0;
     int64_t i = 0;
     for (; i + STEP <= n; i += STEP)
-#pragma GCC unroll 8
-        for (int c = 0; c < CHAINS; c++) sums[c] += *(const lanes *)(x + i + 8 * c);
+#pragma GCC unroll 12
+        for (int c = 0; c < CHAINS; c++) sums[c] += *(const lanes *)(x + i + LANES * c);
     for (; i < n; i++) sum += x[i];
     for (int c = 0; c < CHAINS; c++)
-        for (int l = 0; l < 8; l++) sum += sums[c][l];
+        for (int l = 0; l < LANES; l++) sum += sums[c][l];
     return sum;
 }
 

@@ -4,17 +4,17 @@
 
 #define TURNS 100000
 
-/* `chains` vectors of `bytes`, x = x * a + b; a and b are such that x stays where it is. */
+/* `chains` vectors of `bytes`; each adds a little of its neighbour, so that no product can be computed once for all. */
 #define MULTIPLY_ADDS(name, bytes, chains, target)                                                                     \
     typedef float name##_vector __attribute__((vector_size(bytes)));                                                   \
     target static float name(void)                                                                                     \
     {                                                                                                                  \
-        name##_vector x[chains], a = {0}, b = {0};                                                                     \
+        name##_vector x[chains], a = {0};                                                                              \
         float         sum = 0;                                                                                         \
-        a = a + 0.999999f, b = b + 0.000001f;                                                                          \
-        for (int i = 0; i < chains; i++) x[i] = b + (float)i;                                                          \
+        a = a + 0.000001f;                                                                                             \
+        for (int i = 0; i < chains; i++) x[i] = a + (float)i;                                                          \
         for (int turn = 0; turn < TURNS; turn++)                                                                       \
-            _Pragma("GCC unroll 24") for (int i = 0; i < chains; i++) x[i] = x[i] * a + b;                             \
+            _Pragma("GCC unroll 24") for (int i = 0; i < chains; i++) x[i] += x[(i + 1) % chains] * a;                 \
         for (int i = 0; i < chains; i++) sum += x[i][0];                                                               \
         return sum;                                                                                                    \
     }
