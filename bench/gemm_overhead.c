@@ -91,7 +91,8 @@ static double compare(sgemm *multiply, int m, int n, int k, int rounds)
 
 int main(int argc, char **argv)
 {
-    static const int sizes[][3] = {{64, 1760, 1760}, {2560, 64, 2560}, {1760, 128, 1760}, {2560, 2560, 2560}, {1024, 1024, 1024}};
+    static const int sizes[][3] = {
+        {64, 1760, 1760}, {2560, 64, 2560}, {1760, 128, 1760}, {2560, 2560, 2560}, {1024, 1024, 1024}};
     int              rounds = argc > 1 ? atoi(argv[1]) : 5, off = 0;
     sgemm           *multiply = open_blas();
     if (!multiply || rounds < 1 || rounds > ROUNDS_MAX) {

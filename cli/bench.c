@@ -60,7 +60,8 @@ static int finish(const settings *s, cm_bench *bench)
         if (!profile) say("out of memory for the profile");
     }
     if (code == EXIT_DONE && s->output && cm_bench_unmeasured(bench))
-        say("%d cases did not fit into the budget; the same command again goes on with them", cm_bench_unmeasured(bench));
+        say("%d cases did not fit into the budget; the same command again goes on with them",
+            cm_bench_unmeasured(bench));
     if (code == EXIT_DONE && s->output) cm_bench_forget(bench);
     if (wrong) say("%lld results are wrong", (long long)wrong);
     return wrong ? EXIT_FAILED : code;

@@ -4,10 +4,10 @@
  *
  *     open -> describe, calls, supports -> prepare | probe -> verify, run, run, ... -> release -> close
  *
- * A backend is opened at run time; nothing of the device's software may be needed to build or to start. It never prints,
- * exits or aborts. Functions that can fail return a cm_status and say in the diag's `reason` what is missing and how to
- * mend it, in one line: "no NVIDIA driver: libcuda.so.1 is not there". A failure of one case leaves the backend usable.
- * Used by one thread. Units are SI.
+ * A backend is opened at run time; nothing of the device's software may be needed to build or to start. It never
+ * prints, exits or aborts. Functions that can fail return a cm_status and say in the diag's `reason` what is missing and
+ * how to mend it, in one line: "no NVIDIA driver: libcuda.so.1 is not there". A failure of one case leaves the backend
+ * usable. Used by one thread. Units are SI.
  */
 #ifndef CENTIMANI_BACKEND_H
 #define CENTIMANI_BACKEND_H
@@ -114,7 +114,8 @@ typedef struct cm_backend {
 
     /* A case: operands allocated and filled, algorithm chosen. CM_ERR_UNSUPPORTED: not by this device or library;
        CM_ERR_LIMIT: its memory does not suffice, and the reason says how much was needed and is free. */
-    cm_status (*prepare)(void *state, const cm_call *call, const cm_case_options *options, void **a_case, cm_diag *diag);
+    cm_status (*prepare)(void *state, const cm_call *call, const cm_case_options *options, void **a_case,
+                         cm_diag *diag);
     /* The same for a probe, `work`: what one repetition does, in the probe's unit. NULL: it has none. */
     cm_status (*probe)(void *state, const cm_probe_request *request, void **a_case, double *work, cm_diag *diag);
 

@@ -27,7 +27,8 @@ const cm_backend *cm__backend_find(cm__ctx *ctx, const char *name);
 const cm_backend *cm__backend_at(int index);       /* NULL: no more */
 const cm_fabric  *cm__fabric_at(int index);
 
-/* What the host does beside a device: reading, decoding, batching. A test is prepared and timed as a backend's case is. */
+/* What the host does beside a device: reading, decoding, batching. A test is prepared and timed as a backend's case is.
+ */
 typedef struct cm__host_test {
     const char *name, *unit; /* unit of the work one repetition does */
     cm_status (*prepare)(const char *storage, void **a_case, double *work, cm_diag *diag);

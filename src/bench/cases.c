@@ -31,7 +31,8 @@ static void check_dims(cm__ctx *ctx, const json_t *entry, const cm__call_kind *k
         const char *name = json_string_value(json_array_get(dims, (size_t)i));
         same = name && strcmp(name, kind->sizes[i]) == 0;
     }
-    if (!same) cm__fail(ctx, CM_ERR_FORMAT, "'dims' must be the sizes of '%s' as docs/profiles.md lists them", kind->name);
+    if (!same)
+        cm__fail(ctx, CM_ERR_FORMAT, "'dims' must be the sizes of '%s' as docs/profiles.md lists them", kind->name);
 }
 
 static void read_row(cm__ctx *ctx, const json_t *row, cm__call *call)
@@ -69,7 +70,8 @@ static void read_entry(cm__ctx *ctx, const json_t *entry, void (*take)(void *use
 }
 
 /* What `predict --missing --json` prints names its calls in one line each. */
-static void read_missing(cm__ctx *ctx, const json_t *missing, void (*take)(void *user, const cm__call *call), void *user)
+static void read_missing(cm__ctx *ctx, const json_t *missing, void (*take)(void *user, const cm__call *call),
+                         void *user)
 {
     for (size_t i = 0; i < json_array_size(missing); i++) {
         const char *text = json_string_value(json_object_get(json_array_get(missing, i), "call"));

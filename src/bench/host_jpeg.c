@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_jpeg.c - images per second of one core: a JPEG of 500 by 375 pixels (the usual size in ImageNet) decoded, resized
- * so that its shorter side has 256 pixels, and its middle of 224 by 224 cropped. libturbojpeg, opened at run time.
+ * host_jpeg.c - images per second of one core: a JPEG of 500 by 375 pixels (the usual size in ImageNet) decoded,
+ * resized so that its shorter side has 256 pixels, and its middle of 224 by 224 cropped. libturbojpeg, opened at run
+ * time.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -56,7 +57,8 @@ static void draw(unsigned char *pixels)
         for (int x = 0; x < WIDE; x++)
             for (int c = 0; c < 3; c++) {
                 grain = grain * 1664525u + 1013904223u;
-                double wave = 40 * sin(0.02 * (x + 40 * c)) + 30 * cos(0.05 * y + 0.03 * x) + 20 * sin(0.31 * x * (c + 1) / 2);
+                double wave =
+                    40 * sin(0.02 * (x + 40 * c)) + 30 * cos(0.05 * y + 0.03 * x) + 20 * sin(0.31 * x * (c + 1) / 2);
                 pixels[(y * WIDE + x) * 3 + c] = (unsigned char)(128 + wave + (double)(grain >> 28) - 8);
             }
 }
@@ -79,7 +81,8 @@ static cm_status load(jpeg *j, cm_diag *diag)
     bool  whole = new_encoder && new_decoder && encode && j->decode && j->destroy && j->free;
     void *encoder = whole ? new_encoder() : NULL;
     j->decoder = whole ? new_decoder() : NULL;
-    bool encoded = encoder && encode(encoder, j->original, WIDE, 0, HIGH, RGB, &j->file, &j->file_bytes, SAMP420, QUALITY, 0) == 0;
+    bool encoded =
+        encoder && encode(encoder, j->original, WIDE, 0, HIGH, RGB, &j->file, &j->file_bytes, SAMP420, QUALITY, 0) == 0;
     if (encoder) j->destroy(encoder);
     return encoded && j->decoder ? CM_OK : cm__diag_set(diag, CM_ERR_UNSUPPORTED, "libturbojpeg does not encode");
 }
@@ -147,7 +150,8 @@ static cm_status jpeg_run(void *a_case, int64_t repetitions, double *time_s, cm_
 {
     double began = cm__now_s();
     for (int64_t i = 0; i < IMAGES * repetitions; i++)
-        if (!one_image(a_case)) return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "libturbojpeg does not decode its own file");
+        if (!one_image(a_case))
+            return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "libturbojpeg does not decode its own file");
     *time_s = cm__now_s() - began;
     return CM_OK;
 }

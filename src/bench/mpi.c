@@ -77,7 +77,8 @@ static cm_status load(mpi *m, cm_diag *diag)
 /* Without mpirun, MPI_Init would start one rank of its own, after looking for a daemon. */
 static bool started_by_mpirun(void)
 {
-    return getenv("OMPI_COMM_WORLD_SIZE") != NULL || getenv("PMIX_RANK") != NULL || getenv("SLURM_STEP_NUM_TASKS") != NULL;
+    return getenv("OMPI_COMM_WORLD_SIZE") != NULL || getenv("PMIX_RANK") != NULL ||
+           getenv("SLURM_STEP_NUM_TASKS") != NULL;
 }
 
 static cm_status mpi_open(const cm_backend_options *options, void **state, cm_diag *diag)

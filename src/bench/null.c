@@ -3,8 +3,8 @@
  * null.c - a device that does nothing, at exactly known times: what proves the harness.
  *
  * A call takes 1 us for its one kernel and the longer of its FLOP at 1e12 FLOP/s (16-bit types: 4e12) and its bytes at
- * 1e11 B/s. It has 16 GiB of memory behind a cache of 1 MiB that is ten times as fast. A matrix product of 13 by 13 by 13
- * comes out wrong, to show what is made of that.
+ * 1e11 B/s. It has 16 GiB of memory behind a cache of 1 MiB that is ten times as fast. A matrix product of 13 by 13 by
+ * 13 comes out wrong, to show what is made of that.
  */
 #include <math.h>
 #include <stdio.h>

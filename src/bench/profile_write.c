@@ -70,8 +70,8 @@ static json_t *levels(const cm_bench *b)
 static json_t *placement(const cm_bench *b)
 {
     const char *m = memory_name(b);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s}", "input_output", m, "weights_biases", m, "gradients", m, "algorithm", m,
-                     "ephemeral", m);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s}", "input_output", m, "weights_biases", m, "gradients", m, "algorithm",
+                     m, "ephemeral", m);
 }
 
 static json_t *precisions(const cm_bench *b)

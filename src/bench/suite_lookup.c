@@ -2,8 +2,8 @@
 /*
  * suite_lookup.c - random look-ups per second, in tables from the nearest cache to the main memory.
  *
- * The pattern is that of macroscopic cross sections in Monte Carlo particle transport (XSBench): draw an energy, find it
- * in a sorted grid by bisection, and interpolate five cross sections between two neighbouring rows.
+ * The pattern is that of macroscopic cross sections in Monte Carlo particle transport (XSBench): draw an energy, find
+ * it in a sorted grid by bisection, and interpolate five cross sections between two neighbouring rows.
  */
 #include <math.h>
 #include "bench/bench.h"

@@ -2,11 +2,11 @@
 /*
  * suite_primitives.c - the kernels of two papers, exactly.
  *
- * GEMM, convolution, ReLU and LSTM: Emani et al., "A Comprehensive Evaluation of Novel AI Accelerators for Deep Learning
- * Workloads", PMBS 2022, Tables VI to IX and the FLOP formulas of Section IV, as printed there: outputs of a convolution
- * are (w + 2 pad - f) / stride wide, one less than there are, and an LSTM's recurrent product lacks a factor of h. The
- * stride is not told; it is 1. Half precision has twice the batch. One GPT-2 XL layer: Emani et al., "A Comprehensive
- * Performance Study of Large Language Models on Novel AI Accelerators", 2023, Section IV-A.
+ * GEMM, convolution, ReLU and LSTM: Emani et al., "A Comprehensive Evaluation of Novel AI Accelerators for Deep
+ * Learning Workloads", PMBS 2022, Tables VI to IX and the FLOP formulas of Section IV, as printed there: outputs of a
+ * convolution are (w + 2 pad - f) / stride wide, one less than there are, and an LSTM's recurrent product lacks a
+ * factor of h. The stride is not told; it is 1. Half precision has twice the batch. One GPT-2 XL layer: Emani et al.,
+ * "A Comprehensive Performance Study of Large Language Models on Novel AI Accelerators", 2023, Section IV-A.
  */
 #include <math.h>
 #include <stdio.h>
@@ -69,7 +69,7 @@ static void plan_conv(const precision *p, int i, const char *pass, const char *s
 {
     char      label[64];
     long long batch = batch_of(p, convs[i].b);
-    double    wide = convs[i].w + 2 * convs[i].pad_w - convs[i].fw, high = convs[i].h + 2 * convs[i].pad_h - convs[i].fh;
+    double wide = convs[i].w + 2 * convs[i].pad_w - convs[i].fw, high = convs[i].h + 2 * convs[i].pad_h - convs[i].fh;
     double    flop = 2 * wide * high * convs[i].k * convs[i].c * convs[i].fw * convs[i].fh * (double)batch;
     cm__call  call = cm__call_of("conv %s %s %s %lld,%d,%d,%d,%d,%d,%d,1,1,%d,%d,1,1,1", pass,
                                  cm__is_half(p->dtype) ? "nhwc" : "nchw", p->dtype, batch, convs[i].c, convs[i].k,
@@ -106,7 +106,7 @@ static void plan_rnn(const precision *p, int i, const char *pass, const char *su
     long long n = batch_of(p, rnns[i].n);
     double    steps = (double)rnns[i].s * (double)n, h = rnns[i].h;
     double    passes = strcmp(pass, "forward") ? 2 : 1; /* gradients of inputs and of weights */
-    cm__call  call = cm__call_of("rnn %s lstm %s %lld,%d,%d,%d,1,1", pass, p->dtype, n, rnns[i].s, rnns[i].i, rnns[i].h);
+    cm__call call = cm__call_of("rnn %s lstm %s %lld,%d,%d,%d,1,1", pass, p->dtype, n, rnns[i].s, rnns[i].i, rnns[i].h);
     cm__plan_call(p->b, "primitives", label_of(p, label, sizeof label, "rnn", i + 1, suffix), &call, 1,
                   passes * (2 * 4 * steps * rnns[i].i * h + 2 * 4 * steps * h));
 }

@@ -104,7 +104,8 @@ static void find_bandwidths(cm_bench *b)
     double before = 0;
     for (int i = 0; i < CM_BENCH_LEVELS && b->device.caches[i].bytes > 0; i++) {
         double bytes = b->device.caches[i].bytes;
-        add_ceiling(b, "memory", b->device.caches[i].name, "B/s", best_bandwidth(b, before + 1, LEVEL_PART * bytes), NAN);
+        add_ceiling(b, "memory", b->device.caches[i].name, "B/s", best_bandwidth(b, before + 1, LEVEL_PART * bytes),
+                    NAN);
         before = bytes;
     }
     double last = last_cache(b);
@@ -138,5 +139,6 @@ void cm__find_ceilings(cm_bench *b)
         const char *name = cm__probe_names[links[i]];
         add_ceiling(b, "link", name, "B/s", best_rate(b, CM__CASE_PROBE, name, "", 0, INFINITY), NAN);
     }
-    add_ceiling(b, "look-ups", "random", "1/s", best_rate(b, CM__CASE_PROBE, "lookup", "", (int64_t)(2 * last_cache(b)), INFINITY), NAN);
+    add_ceiling(b, "look-ups", "random", "1/s",
+                best_rate(b, CM__CASE_PROBE, "lookup", "", (int64_t)(2 * last_cache(b)), INFINITY), NAN);
 }

@@ -65,7 +65,8 @@ void cm__sweep_planes(cm__sweep *s, const char *dtype)
         ADD("batch_norm %s %s %s %d,%d,%d", pass, layout, dtype, n, p[0], p[1] * p[1]);
         ADD("group_norm %s %s %s %d,%d,%d,32", pass, layout, dtype, n, p[0], p[1] * p[1]);
         for (int k = 0; k < 2; k++) {
-            ADD("pool %s %s:%s %s %d,%d,%d,%d,%d,2,%d", pass, kinds[k], layout, dtype, n, p[0], p[1], p[1], 3 - k, 1 - k);
+            ADD("pool %s %s:%s %s %d,%d,%d,%d,%d,2,%d", pass, kinds[k], layout, dtype, n, p[0], p[1], p[1], 3 - k,
+                1 - k);
             ADD("resize %s %s:%s %s %d,%d,%d,%d,%d,%d", pass, ways[k], layout, dtype, n, p[0], p[1], p[1], 2 * p[1],
                 2 * p[1]);
         }

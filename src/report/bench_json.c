@@ -49,6 +49,7 @@ static void result(cm__ctx *ctx, json_t *o, const cm_bench_result *r)
     cm__json_set(ctx, o, "algorithm", cm__json_text(ctx, r->algorithm));
     cm__json_set(ctx, o, "wrong", json_integer(r->wrong));
     cm__json_set(ctx, o, "skipped", cm__json_text(ctx, r->skipped));
+    cm__json_set(ctx, o, "resumed", json_boolean(r->resumed));
 }
 
 static void rows(cm__ctx *ctx, json_t *answer, const cm_bench *b)

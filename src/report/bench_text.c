@@ -3,19 +3,19 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
-#include "report/report.h"
+#include "report/bench_text.h"
 #include "report/table.h"
 
 #define COUNT(array) ((int32_t)(sizeof(array) / sizeof *(array)))
 
-static const char *si(cm__ctx *ctx, double value, const char *unit)
+const char *cm__bench_si(cm__ctx *ctx, double value, const char *unit)
 {
     char text[48];
     if (!isfinite(value)) return "-";
     return cm__format(ctx, "%s%s", cm__si_small(text, sizeof text, value), unit);
 }
 
-static const char *percent(cm__ctx *ctx, double part)
+const char *cm__bench_percent(cm__ctx *ctx, double part)
 {
     return isfinite(part) ? cm__format(ctx, "%.1f", 100 * part) : "-";
 }
@@ -72,12 +72,12 @@ static void primitive_row(cm__ctx *ctx, const cm_bench *b, const cm__table *tabl
     const char *dtype = space ? space + 1 : "";
     const char *cells[] = {cm__text_copy_n(ctx, label, space ? (size_t)(space - label) : strlen(label)),
                            dtype,
-                           si(ctx, s->time_s, ""),
-                           si(ctx, s->paper_flop / s->time_s, ""),
-                           si(ctx, s->flop / s->time_s, ""),
-                           percent(ctx, s->flop / s->time_s / ceiling(b, "matrix", dtype)),
-                           percent(ctx, s->bytes / s->time_s / ceiling(b, "memory", NULL)),
-                           percent(ctx, s->spread),
+                           cm__bench_si(ctx, s->time_s, ""),
+                           cm__bench_si(ctx, s->paper_flop / s->time_s, ""),
+                           cm__bench_si(ctx, s->flop / s->time_s, ""),
+                           cm__bench_percent(ctx, s->flop / s->time_s / ceiling(b, "matrix", dtype)),
+                           cm__bench_percent(ctx, s->bytes / s->time_s / ceiling(b, "memory", NULL)),
+                           cm__bench_percent(ctx, s->spread),
                            cm__cell_count(ctx, s->wrong)};
     cm__table_row(table, cells);
 }
@@ -140,8 +140,8 @@ static void print_sets(cm__ctx *ctx, const cm_bench *b, FILE *out)
         char   bar[BAR + 1] = "";
         if (!isfinite(read)) continue;
         for (int i = 0; i < BAR && i < read / most * BAR; i++) strcat(bar, "#");
-        const char *cells[] = {cm__cell_binary(ctx, (double)bytes), si(ctx, read, ""),
-                               si(ctx, probe_rate(b, "copy", bytes), ""), bar};
+        const char *cells[] = {cm__cell_binary(ctx, (double)bytes), cm__bench_si(ctx, read, ""),
+                               cm__bench_si(ctx, probe_rate(b, "copy", bytes), ""), bar};
         cm__table_row(&table, cells);
     }
     cm__table_print(&table);
@@ -152,7 +152,7 @@ static void print_roofline(cm__ctx *ctx, const cm_bench *b, FILE *out)
     cm__table table = cm__table_new(ctx, out, ceiling_columns, COUNT(ceiling_columns), false);
     for (int32_t i = 0; i < cm_bench_ceilings(b); i++) {
         const cm_bench_ceiling *c = cm_bench_ceiling_at(b, i);
-        const char             *cells[] = {c->what, c->name, si(ctx, c->value, c->unit)};
+        const char             *cells[] = {c->what, c->name, cm__bench_si(ctx, c->value, c->unit)};
         cm__table_row(&table, cells);
     }
     cm__table_print(&table);
@@ -176,9 +176,9 @@ static void print_collectives(cm__ctx *ctx, const cm_bench *b, FILE *out)
         double      rate = r->work / r->time_s;
         const char *cells[] = {row->label,
                                cm__cell_count(ctx, r->dims[0]),
-                               si(ctx, r->time_s, ""),
-                               si(ctx, rate, ""),
-                               si(ctx, rate * cm_bench_bus_factor(r->op, cm_bench_get_machine(b)->ranks), ""),
+                               cm__bench_si(ctx, r->time_s, ""),
+                               cm__bench_si(ctx, rate, ""),
+                               cm__bench_si(ctx, rate * cm_bench_bus_factor(r->op, cm_bench_get_machine(b)->ranks), ""),
                                cm__cell_count(ctx, r->wrong)};
         cm__table_row(&table, cells);
     }
@@ -198,7 +198,7 @@ static void print_rates(cm__ctx *ctx, const cm_bench *b, const char *suite, FILE
         const cm_bench_result *r = cm_bench_result_at(b, row->result);
         if (strcmp(row->suite, suite) || r->skipped) continue;
         const char *cells[] = {row->label, r->n_dims ? cm__cell_binary(ctx, (double)r->dims[0]) : "-",
-                               si(ctx, r->work / r->time_s, r->work_unit), percent(ctx, r->spread),
+                               cm__bench_si(ctx, r->work / r->time_s, r->work_unit), cm__bench_percent(ctx, r->spread),
                                cm__cell_count(ctx, r->wrong)};
         cm__table_row(&table, cells);
     }
@@ -208,76 +208,6 @@ static void print_rates(cm__ctx *ctx, const cm_bench *b, const char *suite, FILE
 static void print_host(cm__ctx *ctx, const cm_bench *b, FILE *out) { print_rates(ctx, b, "host", out); }
 
 static void print_lookup(cm__ctx *ctx, const cm_bench *b, FILE *out) { print_rates(ctx, b, "lookup", out); }
-
-/* ---- calls ------------------------------------------------------------------------------------------------------- */
-
-static const cm__column call_columns[] = {
-    {"call", NULL, true},  {"time", "s", false},   {"rate", "FLOP/s", false},
-    {"bandwidth", "B/s", false}, {"spread", "%", false}, {"wrong", "1", false}};
-
-static void print_calls(cm__ctx *ctx, const cm_bench *b, const char *suite, FILE *out)
-{
-    cm__table table = cm__table_new(ctx, out, call_columns, COUNT(call_columns), false);
-    for (int32_t i = 0; i < cm_bench_rows(b); i++) {
-        const cm_bench_row    *row = cm_bench_row_at(b, i);
-        const cm_bench_result *r = cm_bench_result_at(b, row->result);
-        if (strcmp(row->suite, suite) || r->skipped) continue;
-        const char *cells[] = {cm__printable(ctx, r->name), si(ctx, r->time_s, ""), si(ctx, r->flop / r->time_s, ""),
-                               si(ctx, r->bytes / r->time_s, ""), percent(ctx, r->spread), cm__cell_count(ctx, r->wrong)};
-        cm__table_row(&table, cells);
-    }
-    cm__table_print(&table);
-}
-
-static void print_cases(cm__ctx *ctx, const cm_bench *b, FILE *out) { print_calls(ctx, b, "cases", out); }
-
-static void print_model(cm__ctx *ctx, const cm_bench *b, FILE *out) { print_calls(ctx, b, "model", out); }
-
-static const cm__column sweep_columns[] = {
-    {"operator", NULL, false}, {"pass", NULL, false}, {"type", NULL, false}, {"calls", "1", false},
-    {"shortest", "s", false},  {"longest", "s", false}, {"best", "FLOP/s", false}, {"best", "B/s", false}};
-
-typedef struct extent {
-    int32_t count;
-    double  shortest, longest, flop_s, bytes_s;
-} extent;
-
-static extent extent_of(const cm_bench *b, int32_t first, bool *fresh)
-{
-    const cm_bench_result *like = cm_bench_result_at(b, cm_bench_row_at(b, first)->result);
-    extent                 e = {0, INFINITY, 0, 0, 0};
-    *fresh = true;
-    for (int32_t i = 0; i < cm_bench_rows(b); i++) {
-        const cm_bench_row    *row = cm_bench_row_at(b, i);
-        const cm_bench_result *r = cm_bench_result_at(b, row->result);
-        if (strcmp(row->suite, "sweep") || r->skipped || !(r->time_s > 0)) continue;
-        if (strcmp(r->op, like->op) || strcmp(r->pass, like->pass) || strcmp(r->dtype, like->dtype)) continue;
-        if (i < first) *fresh = false;
-        e.count++;
-        e.shortest = fmin(e.shortest, r->time_s);
-        e.longest = fmax(e.longest, r->time_s);
-        e.flop_s = fmax(e.flop_s, r->flop / r->time_s);
-        e.bytes_s = fmax(e.bytes_s, r->bytes / r->time_s);
-    }
-    return e;
-}
-
-static void print_sweep(cm__ctx *ctx, const cm_bench *b, FILE *out)
-{
-    cm__table table = cm__table_new(ctx, out, sweep_columns, COUNT(sweep_columns), false);
-    for (int32_t i = 0; i < cm_bench_rows(b); i++) {
-        const cm_bench_row    *row = cm_bench_row_at(b, i);
-        const cm_bench_result *r = cm_bench_result_at(b, row->result);
-        bool                   fresh;
-        if (strcmp(row->suite, "sweep") || r->skipped || !(r->time_s > 0)) continue;
-        extent e = extent_of(b, i, &fresh);
-        if (!fresh) continue;
-        const char *cells[] = {r->op, r->pass, r->dtype, cm__cell_count(ctx, e.count), si(ctx, e.shortest, ""),
-                               si(ctx, e.longest, ""), si(ctx, e.flop_s, ""), si(ctx, e.bytes_s, "")};
-        cm__table_row(&table, cells);
-    }
-    cm__table_print(&table);
-}
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
@@ -289,9 +219,9 @@ static const struct {
     {"host", "host, one core", print_host},
     {"lookup", "random look-ups", print_lookup},
     {"primitives", "primitives; of peak and memory: of the ceilings measured", print_primitives},
-    {"sweep", "sweep", print_sweep},
-    {"cases", "cases", print_cases},
-    {"model", "operators of the model", print_model},
+    {"sweep", "sweep", cm__bench_sweep},
+    {"cases", "cases", cm__bench_cases},
+    {"model", "operators of the model", cm__bench_model},
     {"collectives", "collectives, fp32; bandwidths as nccl-tests define them", print_collectives},
 };
 
@@ -312,7 +242,7 @@ void cm__bench_text(cm__ctx *ctx, const cm__bench_report *report, FILE *out)
 {
     const cm_bench         *b = report->bench;
     const cm_bench_machine *m = cm_bench_get_machine(b);
-    int32_t                 measured = 0;
+    int32_t                 measured = 0, before = 0;
     if (report->asked->list) {
         print_list(ctx, b, out);
         return;
@@ -325,11 +255,16 @@ void cm__bench_text(cm__ctx *ctx, const cm__bench_report *report, FILE *out)
         if (!has_rows(b, sections[i].suite)) continue;
         fprintf(out, "\n# %s\n", sections[i].title);
         /* Sums of a few of their parts would be wrong. */
-        if (report->asked->only && sections[i].print == print_primitives) print_calls(ctx, b, sections[i].suite, out);
+        if (report->asked->only && sections[i].print == print_primitives)
+            cm__bench_calls(ctx, b, sections[i].suite, out);
         else sections[i].print(ctx, b, out);
         print_skipped(ctx, b, sections[i].suite, out);
     }
-    for (int32_t i = 0; i < cm_bench_results(b); i++) measured += cm_bench_result_at(b, i)->time_s > 0;
-    fprintf(out, "\n%d cases measured, %d without time, %lld results wrong.\n", measured,
-            cm_bench_results(b) - measured, (long long)cm_bench_wrong(b));
+    for (int32_t i = 0; i < cm_bench_results(b); i++) {
+        measured += cm_bench_result_at(b, i)->time_s > 0;
+        before += cm_bench_result_at(b, i)->resumed;
+    }
+    fprintf(out, "\n%d cases measured%s, %d without time, %lld results wrong.\n", measured,
+            before ? cm__format(ctx, " (%d by an earlier run)", before) : "", cm_bench_results(b) - measured,
+            (long long)cm_bench_wrong(b));
 }

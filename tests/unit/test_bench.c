@@ -180,7 +180,8 @@ static void what_does_not_fit_is_skipped(void **state)
     char path[] = "/tmp/centimani-cases-XXXXXX";
     (void)state;
     close(mkstemp(path));
-    write_text(path, "{\"schema\": 1, \"missing\": [{\"call\": \"gemm forward nn fp32 1,100000,100000,64\"}]}"); /* 40 GB */
+    write_text(path,
+               "{\"schema\": 1, \"missing\": [{\"call\": \"gemm forward nn fp32 1,100000,100000,64\"}]}"); /* 40 GB */
     cm_bench *b = bench((cm_bench_options){.cases = path});
     assert_non_null(cm_bench_result_at(b, 0)->skipped);
     assert_non_null(strstr(cm_bench_result_at(b, 0)->skipped, "16.0 GiB are free"));
@@ -230,22 +231,46 @@ static void the_processors_results_are_right(void **state)
 {
     char path[] = "/tmp/centimani-cases-XXXXXX", text[8192];
     static const char *const calls[] = {
-        "gemm forward nn fp32 2,17,33,9", "gemm forward nt fp32 1,64,65,66", "gemm forward tn fp32 1,31,40,77",
-        "gemm forward nt-bias fp32 1,64,65,66", "attention forward - fp32 2,16,16,4,2,8,1",
-        "attention backward - fp32 2,16,16,4,2,8,1", "attention backward - fp32 1,9,13,3,3,16,0",
-        "conv forward nchw fp32 2,8,12,9,11,3,3,2,1,1,1,1,1,4", "conv bwd_input nhwc fp32 2,8,12,9,11,3,3,1,1,1,1,1,1,1",
-        "conv bwd_weight nchw fp32 2,8,12,9,11,3,3,1,1,1,1,2,2,1", "softmax forward - fp32 33,97",
-        "softmax backward log fp32 33,97", "softmax forward log fp32 5,3", "softmax backward - fp32 3,1000",
-        "cross_entropy forward - fp32 20,301", "cross_entropy backward - fp32 20,301", "layer_norm forward - fp32 40,65",
-        "layer_norm backward - fp32 300,65", "rms_norm forward - fp32 40,65", "rms_norm backward - fp32 40,65",
-        "reduce forward sum fp32 1,50000,1", "reduce forward max fp32 7,33,5", "reduce forward mean fp32 9,100,1",
-        "reduce forward sum fp32 1,9000,20", "embedding forward - fp32 100,50,32", "embedding backward - fp32 100,50,40",
-        "optimizer update sgd fp32 3,1000", "optimizer update momentum fp32 3,1000", "optimizer update adam fp32 3,40000",
-        "optimizer update adamw fp32 1,1000", "rnn forward lstm fp32 3,5,16,24,1,1", "rnn backward lstm fp32 3,5,16,24,1,1",
-        "pool forward max:nchw fp32 2,3,9,9,3,2,1", "pool backward max:nhwc fp32 2,3,9,9,3,2,1",
-        "pool backward avg:nchw fp32 2,3,8,8,2,2,0", "batch_norm forward nhwc fp32 4,6,25",
-        "batch_norm backward nchw fp32 4,6,25", "elementwise forward add:row fp32 20,33",
-        "elementwise forward mul:col fp32 20,33", "elementwise forward copy:strided fp32 70,33",
+        "gemm forward nn fp32 2,17,33,9",
+        "gemm forward nt fp32 1,64,65,66",
+        "gemm forward tn fp32 1,31,40,77",
+        "gemm forward nt-bias fp32 1,64,65,66",
+        "attention forward - fp32 2,16,16,4,2,8,1",
+        "attention backward - fp32 2,16,16,4,2,8,1",
+        "attention backward - fp32 1,9,13,3,3,16,0",
+        "conv forward nchw fp32 2,8,12,9,11,3,3,2,1,1,1,1,1,4",
+        "conv bwd_input nhwc fp32 2,8,12,9,11,3,3,1,1,1,1,1,1,1",
+        "conv bwd_weight nchw fp32 2,8,12,9,11,3,3,1,1,1,1,2,2,1",
+        "softmax forward - fp32 33,97",
+        "softmax backward log fp32 33,97",
+        "softmax forward log fp32 5,3",
+        "softmax backward - fp32 3,1000",
+        "cross_entropy forward - fp32 20,301",
+        "cross_entropy backward - fp32 20,301",
+        "layer_norm forward - fp32 40,65",
+        "layer_norm backward - fp32 300,65",
+        "rms_norm forward - fp32 40,65",
+        "rms_norm backward - fp32 40,65",
+        "reduce forward sum fp32 1,50000,1",
+        "reduce forward max fp32 7,33,5",
+        "reduce forward mean fp32 9,100,1",
+        "reduce forward sum fp32 1,9000,20",
+        "embedding forward - fp32 100,50,32",
+        "embedding backward - fp32 100,50,40",
+        "optimizer update sgd fp32 3,1000",
+        "optimizer update momentum fp32 3,1000",
+        "optimizer update adam fp32 3,40000",
+        "optimizer update adamw fp32 1,1000",
+        "rnn forward lstm fp32 3,5,16,24,1,1",
+        "rnn backward lstm fp32 3,5,16,24,1,1",
+        "pool forward max:nchw fp32 2,3,9,9,3,2,1",
+        "pool backward max:nhwc fp32 2,3,9,9,3,2,1",
+        "pool backward avg:nchw fp32 2,3,8,8,2,2,0",
+        "batch_norm forward nhwc fp32 4,6,25",
+        "batch_norm backward nchw fp32 4,6,25",
+        "elementwise forward add:row fp32 20,33",
+        "elementwise forward mul:col fp32 20,33",
+        "elementwise forward copy:strided fp32 70,33",
     };
     int length = snprintf(text, sizeof text, "{\"schema\": 1, \"missing\": [{\"call\": \"%s\"}", calls[0]);
     (void)state;
@@ -255,7 +280,8 @@ static void the_processors_results_are_right(void **state)
     close(mkstemp(path));
     write_text(path, text);
     for (int cold = 0; cold < 2; cold++) {
-        cm_bench *b = bench((cm_bench_options){.backend = "cpu", .cases = path, .budget_s = 40, .threads = 2, .cold = cold});
+        cm_bench *b =
+            bench((cm_bench_options){.backend = "cpu", .cases = path, .budget_s = 40, .threads = 2, .cold = cold});
         assert_int_equal(cm_bench_results(b), (int)(sizeof calls / sizeof *calls));
         for (int32_t i = 0; i < cm_bench_results(b); i++)
             if (cm_bench_result_at(b, i)->wrong) fail_msg("%s is wrong", cm_bench_result_at(b, i)->name);

@@ -9,7 +9,8 @@ void cm__bind_thread(int32_t core)
     if (hwloc_topology_init(&topology)) return;
     if (hwloc_topology_load(topology) == 0) {
         int         cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE);
-        hwloc_obj_t object = cores > 0 ? hwloc_get_obj_by_type(topology, HWLOC_OBJ_CORE, (unsigned)(core % cores)) : NULL;
+        hwloc_obj_t object =
+            cores > 0 ? hwloc_get_obj_by_type(topology, HWLOC_OBJ_CORE, (unsigned)(core % cores)) : NULL;
         hwloc_cpuset_t one = object ? hwloc_bitmap_dup(object->cpuset) : NULL;
         if (one) {
             hwloc_bitmap_singlify(one);

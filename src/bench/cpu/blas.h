@@ -18,7 +18,8 @@ typedef struct cm__blas {
     cm__sgemm  *sgemm;
 } cm__blas;
 
-/* The libraries that are there, at most CM__BLAS_MAX; returns how many. They stay open: their threads cannot be ended. */
+/* The libraries that are there, at most CM__BLAS_MAX; returns how many. They stay open: their threads cannot be ended.
+ */
 int cm__blas_open(cm__blas *found, int32_t threads);
 
 #endif

@@ -101,7 +101,9 @@ static cm_status make(cm__cpu_case *c, const shape *s, const memories *m, cm__dn
     if (!failed) failed = d->pd_create(&hint, &desc[0], NULL, d->engine, NULL);
     if (!failed) failed = describe(d, c->call.pass, s, m, &desc[1]);
     if (!failed) status = cm__dnn_make(op, &desc[1], hint, diag);
-    else cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not have this convolution (status %d)", d->version, failed);
+    else
+        cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not have this convolution (status %d)", d->version,
+                     failed);
     if (hint) d->pd_destroy(hint);
     free(desc);
     return status;
@@ -119,11 +121,14 @@ static cm_status bind_weights(cm__cpu_case *c, conv *v, const memories *m, cm_di
     void *own = cm__dnn_own(&v->op, liked);
     v->reorder.dnn = c->cpu->dnn;
     if (!own) return cm__diag_set(diag, CM_ERR_LIMIT, "no memory for weights in oneDNN's layout");
-    cm_status status = cm__dnn_make_reorder(&v->reorder, result ? liked : &m->w_plain, result ? &m->w_plain : liked, diag);
+    cm_status status =
+        cm__dnn_make_reorder(&v->reorder, result ? liked : &m->w_plain, result ? &m->w_plain : liked, diag);
     if (status != CM_OK) return status;
     cm__dnn_bind(&v->op, arg, -1, liked, own);
-    cm__dnn_bind(&v->reorder, DNN_SRC, result ? -1 : W, result ? liked : &m->w_plain, result ? own : cm__operand_set(c, 0)[W]);
-    cm__dnn_bind(&v->reorder, DNN_DST, result ? W : -1, result ? &m->w_plain : liked, result ? cm__operand_set(c, 0)[W] : own);
+    cm__dnn_bind(&v->reorder, DNN_SRC, result ? -1 : W, result ? liked : &m->w_plain,
+                 result ? own : cm__operand_set(c, 0)[W]);
+    cm__dnn_bind(&v->reorder, DNN_DST, result ? W : -1, result ? &m->w_plain : liked,
+                 result ? cm__operand_set(c, 0)[W] : own);
     if (!result) cm__dnn_run(&v->reorder, cm__operand_set(c, 0));
     return CM_OK;
 }
@@ -243,7 +248,8 @@ static int64_t check_images(cm__cpu_case *c, float *const *o, bool forward)
         int64_t place = cm__sample(i, total), n = place / (channels * h * w), k = place / (h * w) % channels;
         int64_t row = place / w % h, column = place % w;
         double  size = 0;
-        double  want = forward ? exact_forward(&s, o, n, k, row, column, &size) : exact_input(&s, o, n, k, row, column, &size);
+        double  want =
+            forward ? exact_forward(&s, o, n, k, row, column, &size) : exact_input(&s, o, n, k, row, column, &size);
         wrong += cm__differs(o[forward ? Y : X][at(&s, channels, h, w, n, k, row, column)], want, size);
     }
     return wrong;

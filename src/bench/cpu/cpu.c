@@ -11,7 +11,8 @@
 #include "bench/cpu/dnn_ops.h"
 
 const cm__cpu_op *const cm__cpu_tables[] = {cm__cpu_ops_matrix, cm__cpu_ops_rows,   cm__cpu_ops_elements,
-                                            cm__cpu_ops_tables, cm__cpu_ops_reduce, cm__cpu_ops_conv, cm__cpu_ops_lstm, cm__cpu_ops_pool, NULL};
+                                            cm__cpu_ops_tables, cm__cpu_ops_reduce, cm__cpu_ops_conv,
+                                            cm__cpu_ops_lstm,   cm__cpu_ops_pool, cm__cpu_ops_batch_norm, NULL};
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
@@ -38,7 +39,8 @@ static cm_status cpu_open(const cm_backend_options *options, void **state, cm_di
     if (!cpu) return cm__diag_set(diag, CM_ERR_MEMORY, "out of memory");
     cm__machine_discover(&cpu->machine);
     int32_t threads = options->threads > 0 ? options->threads : usable_cores(&cpu->machine);
-    for (int i = 0; i < CM__CACHES_MAX; i++) cpu->last_cache_bytes = fmax(cpu->last_cache_bytes, cpu->machine.caches[i].bytes);
+    for (int i = 0; i < CM__CACHES_MAX; i++)
+        cpu->last_cache_bytes = fmax(cpu->last_cache_bytes, cpu->machine.caches[i].bytes);
     cpu->seed = options->seed;
     cm_status status = cm__pool_new(threads, &cpu->pool, diag);
     if (status != CM_OK) {
@@ -217,41 +219,10 @@ static cm_status cpu_run(void *a_case, int64_t repetitions, double *time_s, cm_d
 
 /* ---- verifying --------------------------------------------------------------------------------------------------- */
 
-static bool updated(const cm__operand *o) { return o->fill == CM__FILL_UPDATED || o->fill == CM__FILL_STATE; }
-
-/* Copies of what the call will change; entries of the others stay NULL. */
-static bool keep(const cm__cpu_case *c, float *const *o, float **before)
-{
-    for (int i = 0; i < c->n_operands; i++) {
-        if (!updated(&c->operands[i])) continue;
-        before[i] = cm__buffer_new(c->operands[i].elements);
-        if (!before[i]) return false;
-        memcpy(before[i], o[i], (size_t)c->operands[i].elements * sizeof(float));
-    }
-    return true;
-}
-
-static cm_status verify_call(cm__cpu_case *c, int64_t *wrong, cm_diag *diag)
-{
-    float    *before[CM__OPERANDS] = {0}, **o = cm__operand_set(c, 0);
-    cm_status status = CM_OK;
-    if (keep(c, o, before)) {
-        for (int i = 0; i < c->n_operands; i++) /* a result left from before must not pass for this one */
-            if (c->operands[i].fill == CM__FILL_RESULT) memset(o[i], 0xff, (size_t)c->operands[i].elements * sizeof(float));
-        c->op->run(c, o);
-        *wrong = c->op->check(c, o, before);
-    } else status = cm__diag_set(diag, CM_ERR_LIMIT, "no memory to check the result with");
-    for (int i = 0; i < c->n_operands; i++) {
-        if (before[i]) memcpy(o[i], before[i], (size_t)c->operands[i].elements * sizeof(float));
-        free(before[i]);
-    }
-    return status;
-}
-
 static cm_status cpu_verify(void *a_case, int64_t *wrong, cm_diag *diag)
 {
     handle *h = a_case;
-    if (h->call) return verify_call(h->call, wrong, diag);
+    if (h->call) return cm__verify_case(h->call, wrong, diag);
     *wrong = cm__probe_check(h->probe);
     return CM_OK;
 }

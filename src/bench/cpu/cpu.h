@@ -2,9 +2,10 @@
 /*
  * cpu.h - the processor as a backend.
  *
- * An operator is a row of one of the tables cm__cpu_ops_*: which calls it takes, what operands they have, how one is run,
- * and how its result is checked against a reference in double precision. Operands are fp32, or 32-bit indices. Matrix
- * products are BLAS's, convolutions, pools, batch norms and recurrent layers oneDNN's; the rest are kernels of this folder.
+ * An operator is a row of one of the tables cm__cpu_ops_*: which calls it takes, what operands they have, how one is
+ * run, and how its result is checked against a reference in double precision. Operands are fp32, or 32-bit indices.
+ * Matrix products are BLAS's, convolutions, pools, batch norms and recurrent layers oneDNN's; the rest are kernels of
+ * this folder.
  */
 #ifndef CM_BENCH_CPU_CPU_H
 #define CM_BENCH_CPU_CPU_H
@@ -86,6 +87,8 @@ void      cm__free_operands(cm__cpu_case *c);
 float   **cm__operand_set(const cm__cpu_case *c, int32_t set);
 
 /* ---- checking ---------------------------------------------------------------------------------------------------- */
+
+cm_status cm__verify_case(cm__cpu_case *c, int64_t *wrong, cm_diag *diag);
 
 #define CM__SAMPLES 199
 /* The i-th of CM__SAMPLES places spread over n; each once where n is smaller: *count places. */

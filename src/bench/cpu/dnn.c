@@ -76,7 +76,8 @@ static bool load(cm__dnn *d)
         memcpy((char *)d + symbols[i].at, &address, sizeof address);
     }
     ask = (const version *(*)(void))function(d->library, "dnnl_version");
-    int (*engine_create)(void **, int, size_t) = (int (*)(void **, int, size_t))function(d->library, "dnnl_engine_create");
+    int (*engine_create)(void **, int, size_t) =
+        (int (*)(void **, int, size_t))function(d->library, "dnnl_engine_create");
     int (*stream_create)(void **, void *, unsigned) =
         (int (*)(void **, void *, unsigned))function(d->library, "dnnl_stream_create");
     if (!ask || !engine_create || !stream_create || ask()->major != 2) return false;
@@ -150,7 +151,8 @@ cm__dnn_memory cm__dnn_any(const cm__dnn *d, int n, const int64_t *dims)
 static cm_status make_primitive(cm__dnn_op *op, int failed, cm_diag *diag)
 {
     if (!failed) failed = op->dnn->create(&op->primitive, op->pd);
-    return failed ? cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not have it (status %d)", op->dnn->version, failed)
+    return failed ? cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not have it (status %d)", op->dnn->version,
+                                 failed)
                   : CM_OK;
 }
 

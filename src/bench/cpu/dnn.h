@@ -22,7 +22,7 @@ typedef struct cm__dnn_desc {
 } cm__dnn_desc;
 
 /* dnnl.h's numbers, the same in all of 2.x. */
-enum { DNN_FORWARD = 64, DNN_BACKWARD = 128, DNN_CONV_DIRECT = 1, DNN_POOL_MAX = 511, DNN_POOL_AVG = 767, DNN_TANH = 47 };
+enum { DNN_FORWARD = 64, DNN_BACKWARD = 128, DNN_CONV_DIRECT = 1, DNN_POOL_MAX = 511, DNN_POOL_AVG = 767 };
 enum { DNN_USE_SCALE_SHIFT = 2 };
 enum {
     DNN_SRC = 1, DNN_SRC_ITER = 2, DNN_SRC_ITER_C = 3, DNN_DST = 17, DNN_DST_ITER = 18, DNN_DST_ITER_C = 19,
@@ -64,10 +64,10 @@ struct cm__dnn {
                          const int64_t *);
     int (*norm_forward)(cm__dnn_desc *, int, cm__md, float, unsigned);
     int (*norm_backward)(cm__dnn_desc *, int, cm__md, cm__md, float, unsigned);
-    int (*lstm_forward)(cm__dnn_desc *, int, int, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md,
-                        unsigned);
-    int (*lstm_backward)(cm__dnn_desc *, int, int, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md,
-                         cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, unsigned);
+    int (*lstm_forward)(cm__dnn_desc *, int, int, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md,
+                        cm__md, unsigned);
+    int (*lstm_backward)(cm__dnn_desc *, int, int, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md,
+                         cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, unsigned);
 };
 
 cm__dnn    *cm__dnn_open(int32_t threads); /* NULL: not there, or of a version that is not known */

@@ -6,6 +6,6 @@
 #include "bench/cpu/cpu.h"
 #include "bench/cpu/dnn.h"
 
-extern const cm__cpu_op cm__cpu_ops_conv[], cm__cpu_ops_lstm[], cm__cpu_ops_pool[];
+extern const cm__cpu_op cm__cpu_ops_conv[], cm__cpu_ops_lstm[], cm__cpu_ops_pool[], cm__cpu_ops_batch_norm[];
 
 #endif

@@ -90,7 +90,8 @@ static bool takes(const cm__cpu *cpu, const cm_call *call)
     const function *f = function_of(call, &s);
     (void)cpu;
     if (!f || strcmp(call->dtype, "fp32") || call->dims[0] < 1 || call->dims[1] < 1) return false;
-    return s == CONTIGUOUS || (s == STRIDED && strcmp(f->name, "copy") == 0) || ((s == ROW || s == COLUMN) && f->reads == 2);
+    return s == CONTIGUOUS || (s == STRIDED && strcmp(f->name, "copy") == 0) ||
+           ((s == ROW || s == COLUMN) && f->reads == 2);
 }
 
 static int operands(const cm_call *call, cm__operand *o)
@@ -117,7 +118,8 @@ static void run_flat(void *arg, int64_t first, int64_t last)
 {
     const loop *l = arg;
     bool        two = l->f->reads > 1, one = l->f->reads > 0;
-    l->f->row(l->o[FIRST] + (one ? first : 0), l->o[SECOND] + (two ? first : 0), false, l->o[RESULT] + first, last - first);
+    l->f->row(l->o[FIRST] + (one ? first : 0), l->o[SECOND] + (two ? first : 0), false, l->o[RESULT] + first,
+              last - first);
 }
 
 static void run_rows(void *arg, int64_t first, int64_t last)

@@ -14,7 +14,8 @@
 
 void cm__spread_row(cm__pool *pool, float *to, const float *row, int64_t rows, int64_t columns);
 /* `causal`: row i sees the columns up to i, shifted where there are more columns than rows. */
-void cm__softmax_rows(cm__pool *pool, float *to, const float *from, int64_t rows, int64_t columns, bool causal, bool log);
+void cm__softmax_rows(cm__pool *pool, float *to, const float *from, int64_t rows, int64_t columns, bool causal,
+                      bool log);
 /* to = gradient of the input; y: the softmax's result. `to` may be `gradient`. */
 void cm__softmax_rows_backward(cm__pool *pool, float *to, const float *y, const float *gradient, int64_t rows,
                                int64_t columns, bool log);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lookup.c - the pattern of XSBench: an energy is drawn, found in a sorted grid by bisection, and five cross sections are
- * interpolated between the two rows around it. A row is six doubles: the energy and the cross sections.
+ * lookup.c - the pattern of XSBench: an energy is drawn, found in a sorted grid by bisection, and five cross sections
+ * are interpolated between the two rows around it. A row is six doubles: the energy and the cross sections.
  */
 #include "bench/cpu/cpu.h"
 

@@ -36,8 +36,16 @@ static int operands(const cm_call *call, cm__operand *o)
     int64_t sizes[OPERANDS] = {l.t * l.n * l.i, l.n * l.h, l.n * l.h, l.i * GATES * l.h, l.h * GATES * l.h,
                                GATES * l.h, l.t * l.n * l.h, l.n * l.h, l.n * l.h};
     for (int k = 0; k < OPERANDS; k++) {
-        o[k] = (cm__operand){sizes[k], k < DST ? CM__FILL_RANDOM : is_forward(call) ? CM__FILL_RESULT : CM__FILL_UPDATED, 0};
-        o[D_SRC + k] = (cm__operand){sizes[k], k >= DST ? CM__FILL_RANDOM : k < WL ? CM__FILL_RESULT : CM__FILL_UPDATED, 0};
+        o[k] = (cm__operand){sizes[k],
+                             k < DST            ? CM__FILL_RANDOM
+                             : is_forward(call) ? CM__FILL_RESULT
+                                                : CM__FILL_UPDATED,
+                             0};
+        o[D_SRC + k] = (cm__operand){sizes[k],
+                                     k >= DST ? CM__FILL_RANDOM
+                                     : k < WL ? CM__FILL_RESULT
+                                              : CM__FILL_UPDATED,
+                                     0};
     }
     return is_forward(call) ? OPERANDS : 2 * OPERANDS;
 }
@@ -197,7 +205,8 @@ typedef struct room {
 
 /* Runs sample n with its inputs moved by `by` along a direction. Returns how many results differ from the library's
    (where `compare`); *loss: the results weighted by their gradients (where that is asked for). */
-static int64_t run_sample(const layer *l, float *const *o, int64_t n, double by, const room *r, bool compare, double *loss)
+static int64_t run_sample(const layer *l, float *const *o, int64_t n, double by, const room *r, bool compare,
+                          double *loss)
 {
     int64_t wrong = 0;
     for (int64_t j = 0; j < l->h; j++) {

@@ -31,7 +31,8 @@ static double number_in(const char *path, const char *format)
 double cm__free_bytes(void)
 {
     double available = 1024 * number_in("/proc/meminfo", "MemAvailable: %lf");
-    double most = number_in("/sys/fs/cgroup/memory.max", "%lf"), used = number_in("/sys/fs/cgroup/memory.current", "%lf");
+    double most = number_in("/sys/fs/cgroup/memory.max", "%lf"),
+           used = number_in("/sys/fs/cgroup/memory.current", "%lf");
     double cached = number_in("/sys/fs/cgroup/memory.stat", "inactive_file %lf");
     if (!isnan(most) && !isnan(used)) available = fmin(available, most - used + (isnan(cached) ? 0 : cached));
     return available;
@@ -41,7 +42,8 @@ cm_status cm__need_memory(double bytes, cm_diag *diag)
 {
     double there = cm__free_bytes();
     if (isnan(there) || bytes <= PART * there) return CM_OK;
-    return cm__diag_set(diag, CM_ERR_LIMIT, "needs %.2f GiB of memory, %.2f GiB are free; --scale makes primitives smaller",
+    return cm__diag_set(diag, CM_ERR_LIMIT,
+                        "needs %.2f GiB of memory, %.2f GiB are free; --scale makes primitives smaller",
                         bytes / 1073741824, there / 1073741824);
 }
 
@@ -140,7 +142,8 @@ cm_status cm__make_operands(cm__cpu_case *c, bool cold, cm_diag *diag)
         cm__fill_buffer(c->cpu->pool, c->sets[i], operand, c->cpu->seed + (uint64_t)(i % c->n_operands));
     }
     bool whole = c->sets && c->sets[c->n_sets * c->n_operands - 1];
-    return whole ? CM_OK : cm__diag_set(diag, CM_ERR_LIMIT, "the system gives no %.2f GiB", bytes * c->n_sets / 1073741824);
+    return whole ? CM_OK
+                 : cm__diag_set(diag, CM_ERR_LIMIT, "the system gives no %.2f GiB", bytes * c->n_sets / 1073741824);
 }
 
 void cm__free_operands(cm__cpu_case *c)

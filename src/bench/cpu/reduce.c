@@ -99,7 +99,8 @@ static void run_reduce(cm__cpu_case *c, float *const *o)
     if (r.parts > PARTS_MAX) r.parts = PARTS_MAX;
     if (cut) {
         cm__pool_run(c->cpu->pool, reduce_parts, &r, r.parts, 1);
-        reduction last = {.o = (float *const[]){o[PARTS], o[TO]}, .outer = 1, .reduce = r.parts, .inner = r.inner, .max = r.max};
+        reduction last = {
+            .o = (float *const[]){o[PARTS], o[TO]}, .outer = 1, .reduce = r.parts, .inner = r.inner, .max = r.max};
         reduce_outer(&last, 0, 1);
     } else cm__pool_run(c->cpu->pool, reduce_outer, &r, r.outer, each > 8192 ? 1 : 8192 / each);
     for (int64_t i = 0; r.mean && i < kept; i++) o[TO][i] /= (float)r.reduce;

@@ -65,7 +65,8 @@ CM__VECTORS static void softmax(void *arg, int64_t first, int64_t last)
     for (int64_t i = first; i < last; i++) softmax_row(arg, i);
 }
 
-void cm__softmax_rows(cm__pool *pool, float *to, const float *from, int64_t count, int64_t columns, bool causal, bool log)
+void cm__softmax_rows(cm__pool *pool, float *to, const float *from, int64_t count, int64_t columns, bool causal,
+                      bool log)
 {
     rows r = {to, from, NULL, count, columns, causal, log};
     cm__pool_run(pool, softmax, &r, count, grain_of(columns));

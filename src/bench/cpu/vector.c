@@ -22,7 +22,8 @@
 #if defined(__x86_64__)
 MULTIPLY_ADDS(widest, 64, 24, __attribute__((target("avx512f"))))
 MULTIPLY_ADDS(wide, 32, 12, __attribute__((target("avx2,fma"))))
-#define TARGETS {__builtin_cpu_supports("avx512f") != 0, 64, 24, widest}, {__builtin_cpu_supports("fma") != 0, 32, 12, wide},
+#define TARGETS                                                                                                        \
+    {__builtin_cpu_supports("avx512f") != 0, 64, 24, widest}, {__builtin_cpu_supports("fma") != 0, 32, 12, wide},
 #else
 #define TARGETS
 #endif
