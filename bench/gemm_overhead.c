@@ -92,13 +92,14 @@ static double compare(sgemm *multiply, int m, int n, int k, int rounds)
 int main(int argc, char **argv)
 {
     static const int sizes[][3] = {
-        {64, 1760, 1760}, {2560, 64, 2560}, {1760, 128, 1760}, {2560, 2560, 2560}, {1024, 1024, 1024}};
+        {64, 1760, 1760}, {2560, 64, 2560}, {1760, 128, 1760}, {1024, 1024, 1024}, {2560, 2560, 2560}};
     int              rounds = argc > 1 ? atoi(argv[1]) : 5, off = 0;
     sgemm           *multiply = open_blas();
     if (!multiply || rounds < 1 || rounds > ROUNDS_MAX) {
         fprintf(stderr, "needs libopenblas.so.0, and from 1 to %d rounds\n", ROUNDS_MAX);
         return 1;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0);
     printf("%-36s %13s %13s %7s\n", "", "bench", "bare loop", "ratio");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         off += fabs(compare(multiply, sizes[i][0], sizes[i][1], sizes[i][2], rounds) - 1) > 0.03;
