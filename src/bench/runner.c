@@ -62,7 +62,8 @@ static bool has_time(runner *r, int32_t i)
     double need = estimate_s(r, i), left = left_s(r), fits = need <= SHARE_MOST * left && left > 0;
     if (r->b->fabric) r->b->fabric->agree(r->b->fabric_state, &fits); /* all ranks or none */
     if (fits != 0) return true;
-    r->b->results[i].skipped = cm__format(r->b->ctx, "no time left: it would take about %.1f s", need);
+    r->b->results[i].skipped = left > 0 ? cm__format(r->b->ctx, "no time left: it would take about %.1f s", need)
+                                        : "no time left";
     r->b->unmeasured++;
     return false;
 }
