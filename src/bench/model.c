@@ -32,7 +32,7 @@ static cm_graph *step_of(cm_bench *b)
 
 void cm__plan_model(cm_bench *b)
 {
-    const cm__dispatch *d = cm__dispatch_new(b->ctx, step_of(b), CM_LAYOUT_AUTO);
+    const cm__dispatch *d = cm__dispatch_new(b->ctx, step_of(b), CM_LAYOUT_AUTO, CM_RUNTIME_NATIVE);
     double              batch = b->asked.batch ? (double)b->asked.batch : 1;
     for (int32_t i = 0; i < d->n_calls; i++) {
         cm__call call;
