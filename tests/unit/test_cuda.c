@@ -116,7 +116,7 @@ static void a_device_that_is_not_there_is_said(void **unused)
     setenv("CENTIMANI_CUDA_PATH", folder("whole", FAKE_CUDA), 1);
     setenv("FAKE_CUDA", "", 1);
     assert_int_equal(cm__backend_cuda.open(&options, &state, &diag), CM_ERR_ARGUMENT);
-    assert_string_equal(diag.reason, "no GPU 3: there is 1, counted from 0");
+    assert_string_equal(diag.reason, "no GPU 4: there is 1");
 }
 
 static void a_failing_library_is_said(void **unused)

@@ -43,7 +43,7 @@ static void choose_device(cm__cuda *cu, int32_t wanted)
     DRIVER(cu, cuDeviceGetCount, &count);
     if (count == 0) cm__fail(cu->ctx, CM_ERR_IO, "no NVIDIA GPU: the driver is there and sees none");
     if (wanted < 0 || wanted >= count)
-        cm__fail(cu->ctx, CM_ERR_ARGUMENT, "no GPU %d: there %s %d, counted from 0", wanted, count == 1 ? "is" : "are",
+        cm__fail(cu->ctx, CM_ERR_ARGUMENT, "no GPU %d: there %s %d", wanted + 1, count == 1 ? "is" : "are",
                  count);
     DRIVER(cu, cuDeviceGet, &cu->device, wanted);
 }
