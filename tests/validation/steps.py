@@ -3,8 +3,9 @@
 """steps.py - PROGRAM [--table]: predicted steps beside measured ones, as TAP.
 
 steps.csv holds training steps measured on an H200 (PyTorch 2.11, CUDA 13.0, cuDNN 9.19): the time of a step and that of its
-kernels. Rows not `seen` are of models whose sizes did not decide what the device's tables hold. A tenth is asked of the mean
-error of kernels on seen rows, and of every row that it is no nonsense; docs/results/time.md has the figures themselves.
+kernels. Those `seen` are of models whose sizes the device's tables were made for; of the others some sizes were added since.
+A tenth is asked of the mean error of kernels on seen rows, and of every row that it is no nonsense; docs/results/time.md
+has the figures themselves.
 """
 import csv
 import json
