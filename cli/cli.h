@@ -67,6 +67,12 @@ int  run_help(settings *s);
 void print_usage(FILE *out);
 void print_help(const command *c, FILE *out);
 
+/* Standard output and error, or the texts of whoever called cm_answer(). */
+FILE *results(void);
+FILE *notes(void);
+void  divert_output(FILE *to_results, FILE *to_notes); /* of this thread; NULL: back to the standard streams */
+int   run_words(int argc, char **argv);                /* as main() gets them; the exit status */
+
 /* A line on stderr, "centimani: ..."; control characters in foreign names are replaced. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The diagnosis on stderr; returns EXIT_FAILED. */

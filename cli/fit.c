@@ -9,9 +9,9 @@
 static void show_progress(void *user, int32_t done, int32_t total, const char *what)
 {
     (void)user;
-    if (done < total) fprintf(stderr, "\r\033[K%d of %d operators: %s", done, total, what);
-    else fprintf(stderr, "\r\033[K");
-    fflush(stderr);
+    if (done < total) fprintf(notes(), "\r\033[K%d of %d operators: %s", done, total, what);
+    else fprintf(notes(), "\r\033[K");
+    fflush(notes());
 }
 
 /* Whole or not at all: written beside the file, then renamed onto it. */
@@ -73,7 +73,7 @@ int run_fit(settings *s)
                                           : check_tables(s, &fitting, &diag);
     if (status) return say_failed(status, &diag);
     cm__fit_report report = {.path = s->operands[0], .device = s->device, .check = s->check, .fitting = fitting};
-    status = cm__fit_report_print(&report, format_of(s), stdout, &diag);
+    status = cm__fit_report_print(&report, format_of(s), results(), &diag);
     int code = status ? say_failed(status, &diag) : s->output ? save_profile(s, fitting) : EXIT_DONE;
     cm_fitting_free(fitting);
     return code;

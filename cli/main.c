@@ -12,7 +12,7 @@
 
 static const char model_details[] =
     "MODEL is a named model ('centimani models' lists them), an .onnx file, a Hugging Face\n"
-    "config.json, or a one-line description such as\n"
+    "config.json, a captured PyTorch step (.cmt.json), or a one-line description such as\n"
     "  gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200\n"
     "  gemm:m=64,n=1760,k=1760";
 
@@ -48,7 +48,7 @@ const int n_commands = COUNT(commands);
 int run_version(settings *s)
 {
     cm_diag   diag;
-    cm_status status = cm__version_print(format_of(s), stdout, &diag);
+    cm_status status = cm__version_print(format_of(s), results(), &diag);
     return status ? say_failed(status, &diag) : EXIT_DONE;
 }
 
@@ -71,17 +71,17 @@ const command *find_command(const char *name)
     return NULL;
 }
 
-static int run(int argc, char **argv)
+int run_words(int argc, char **argv)
 {
     settings s = {0};
     if (argc < 2) {
-        print_usage(stderr);
+        print_usage(notes());
         return EXIT_USAGE;
     }
     const command *c = find_command(argv[1]);
     if (!c || !parse_options(c, &s, argc - 2, argv + 2)) return EXIT_USAGE;
     if (!s.help) return c->run(&s);
-    print_help(c, stdout);
+    print_help(c, results());
     return EXIT_DONE;
 }
 
@@ -93,5 +93,5 @@ int main(int argc, char **argv)
         say("cannot write the result: stdout is closed");
         return EXIT_FAILED;
     }
-    return finish_output(run(argc, argv));
+    return finish_output(run_words(argc, argv));
 }

@@ -127,6 +127,7 @@ typedef struct cm_node {
     bool           view;    /* moves no data: shape and strides change only */
     int32_t        source;  /* the forward node a backward or recompute node belongs to, -1: none */
     int32_t        block;   /* repeated part (layer) of the model it belongs to, -1: none */
+    int32_t        segment; /* part that the model itself computes again in backward (checkpointing), -1: none */
     cm_poly        flop, read_bytes, write_bytes;
     const struct cm__attr *attrs; /* internal */
 } cm_node;
@@ -147,8 +148,8 @@ typedef struct cm_load_options {
 } cm_load_options;
 
 /*
- * Read a model. `spec` is a named model, a path to an .onnx file or a Hugging Face config.json, or a one-line
- * description such as "gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200" or "gemm:m=64,n=1760,k=1760".
+ * Read a model. `spec` is a named model, a path to an .onnx file, a Hugging Face config.json or a captured PyTorch step
+ * (.cmt.json), or a one-line description such as "gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200" or "gemm:m=64,n=1760,k=1760".
  */
 cm_status cm_graph_load(const char *spec, const cm_load_options *options, cm_graph **graph, cm_diag *diag);
 
@@ -183,7 +184,7 @@ void cm_graph_free(cm_graph *graph);
 /* ---- reading a graph -------------------------------------------------------------------------------------------- */
 
 const char      *cm_graph_name(const cm_graph *graph);
-const char      *cm_graph_source(const cm_graph *graph);      /* "onnx", "config", "description", "named" */
+const char      *cm_graph_source(const cm_graph *graph);      /* "onnx", "config", "trace", "description", "named" */
 const char      *cm_graph_description(const cm_graph *graph); /* one line that gives the same graph, NULL: none */
 const char      *cm_graph_citation(const cm_graph *graph);    /* where a named model's definition is from, NULL: none */
 int32_t          cm_graph_nodes(const cm_graph *graph);

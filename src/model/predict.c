@@ -164,7 +164,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     p->info.batch = o->batch ? o->batch : 1;
     p->info.runtime = o->runtime ? o->runtime : cm_device_runtime(device);
     const cm_device *relative = relative_of(p->ctx, device);
-    cm__dispatch    *d = cm__dispatch_new(p->ctx, step, o->layout);
+    cm__dispatch    *d = cm__dispatch_new(p->ctx, step, o->layout, p->info.runtime);
     cm__timer       *timer = cm__timer_new(p->ctx, device, relative, p->info.runtime);
     cm__timed       *timed = cm__alloc_array(p->ctx, (size_t)d->n_calls, sizeof *timed);
     cm__limits       limits = cm__limits_of(device);

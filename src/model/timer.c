@@ -66,6 +66,12 @@ static void prepare(cm__ctx *ctx, ready *r)
     }
 }
 
+/* Products and convolutions of compiled programs are the same libraries' as those of eager ones. */
+static const char *tables_of(cm_runtime runtime)
+{
+    return cm_runtime_name(runtime == CM_RUNTIME_TORCH_COMPILE || runtime == CM_RUNTIME_MEGATRON ? CM_RUNTIME_TORCH_EAGER : runtime);
+}
+
 static void open_library(cm__timer *t, library *l, cm__kernels kernels, const cm_device *of, bool relative)
 {
     l->limits = cm__limits_of(of);
@@ -80,7 +86,7 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
 {
     cm__timer *t = cm__alloc(ctx, sizeof *t);
     t->ctx = ctx;
-    t->runtime = cm_runtime_name(runtime);
+    t->runtime = tables_of(runtime);
     t->limits = cm__limits_of(device);
     open_library(t, &t->libraries[0], device->kernels, device, false);
     open_library(t, &t->libraries[1], device->built_in_kernels, device, false);
