@@ -4,7 +4,8 @@ FUZZ_SECONDS  ?= 600
 # A folder of .onnx files to validate and time with; what needs it is skipped where there is none.
 export CENTIMANI_MODELS ?= $(abspath $(wildcard ../shared/models/onnx))
 RUN_PACKAGES   = gcc libc6-dev meson ninja-build pkg-config python3 libnanopb-dev libjansson-dev libsmartcols-dev libhwloc-dev
-TEST_PACKAGES  = $(RUN_PACKAGES) python3-onnx clang libclang-rt-14-dev libcmocka-dev libonnx-testdata man-db groff
+TEST_PACKAGES  = $(RUN_PACKAGES) python3-onnx clang libclang-rt-14-dev libcmocka-dev libonnx-testdata man-db groff \
+                 libopenblas0-openmp libdnnl2 openmpi-bin libturbojpeg0
 SANITIZE       = -Db_sanitize=address,undefined -Db_lundef=false
 # gcc warns of what its sanitizers insert; the other two builds hold the warnings.
 UNWARNED       = -Dwarning_level=0 -Dwerror=false
@@ -13,7 +14,7 @@ UNWARNED       = -Dwarning_level=0 -Dwerror=false
 .DEFAULT_GOAL := build
 
 run: build               ## install what is missing, build, and run the main job
-	build/centimani graph resnet50
+	build/centimani predict resnet50 --device nvidia-h200 --batch 256
 
 build: packages          ## build build/centimani
 	@CC=gcc tools/build.sh build

@@ -20,13 +20,14 @@ typedef struct settings {
     char              dims[1024]; /* the --dim options, joined by commas */
     cm__predict_request predict;
     const char       *device, *output, *set;
+    cm_bench_options  bench;
     bool              clusters, check, json, csv, help;
 } settings;
 
 /* Which commands take an option. */
 enum {
     FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_PREDICT = 64,
-    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512,
+    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_BENCH = 1024,
     FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH, FOR_ALL = ~0
 };
 
@@ -62,6 +63,7 @@ int  run_predict(settings *s);
 int  run_memory(settings *s);
 int  run_batch(settings *s);
 int  run_validate(settings *s);
+int  run_bench(settings *s);
 int  run_version(settings *s);
 int  run_help(settings *s);
 void print_usage(FILE *out);
@@ -77,6 +79,8 @@ int   run_words(int argc, char **argv);                /* as main() gets them; t
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The diagnosis on stderr; returns EXIT_FAILED. */
 int  say_failed(cm_status status, const cm_diag *diag);
+/* A text into a file, whole or not at all; EXIT_FAILED: it could not be, and why was said. */
+int  save_text(const char *path, const char *text);
 /* The exit status of a command that has printed: EXIT_FAILED, with the reason said, if stdout could not be written. */
 int  finish_output(int status);
 cm__output_format format_of(const settings *s);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fit.c - `centimani fit`: models of operators from timings, or a profile held against timings. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "cli.h"
 
@@ -14,27 +11,10 @@ static void show_progress(void *user, int32_t done, int32_t total, const char *w
     fflush(notes());
 }
 
-/* Whole or not at all: written beside the file, then renamed onto it. */
-static int save(const char *path, const char *text)
-{
-    char temporary[4096];
-    if (snprintf(temporary, sizeof temporary, "%s.part", path) >= (int)sizeof temporary) {
-        say("%s: the name is too long", path);
-        return EXIT_FAILED;
-    }
-    FILE *file = fopen(temporary, "w");
-    bool  written = file && fprintf(file, "%s\n", text) > 0;
-    bool  closed = file && fclose(file) == 0;
-    if (written && closed && rename(temporary, path) == 0) return EXIT_DONE;
-    say("%s: cannot write: %s", path, strerror(errno));
-    if (file) unlink(temporary);
-    return EXIT_FAILED;
-}
-
 static int save_profile(const settings *s, const cm_fitting *fitting)
 {
     const char *profile = cm_fitting_profile(fitting);
-    if (profile) return save(s->output, profile);
+    if (profile) return save_text(s->output, profile);
     say("%s: no profile: the rows are of several devices or of one that is not known; name it with --device ID",
         s->output);
     return EXIT_FAILED;

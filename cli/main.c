@@ -25,6 +25,11 @@ static const char fit_details[] =
     "note are optional. docs/fitting.md says what the dimensions of each operator are. Without a file,\n"
     "--check holds each row of the device's kernel tables against the other rows.";
 
+static const char bench_details[] =
+    "Without --suite, --cases or --for, all suites that one process can measure. Suites: roofline, host,\n"
+    "lookup, primitives, sweep, and collectives (mpirun -n 4 centimani bench --suite collectives). A run\n"
+    "with -o FILE that is ended goes on where it was when the same command is given again.";
+
 const command commands[] = {
     {"graph", "MODEL", "What one training step of a model computes: operators, FLOP, bytes, lifetimes", model_details,
      FOR_GRAPH, 1, 1, run_graph},
@@ -40,6 +45,8 @@ const command commands[] = {
      FOR_FIT, 0, 1, run_fit},
     {"predict", "MODEL", "How long one training step takes on a device, and where the time goes", model_details, FOR_PREDICT, 1,
      1, run_predict},
+    {"bench", "", "What this machine does, measured: a profile for the other commands", bench_details, FOR_BENCH, 0, 0,
+     run_bench},
     {"version", "", "The program's version", NULL, FOR_VERSION, 0, 0, run_version},
     {"help", "[COMMAND]", "How to use the program or one command", NULL, FOR_HELP, 0, 1, run_help},
 };

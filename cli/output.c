@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 #include "cli.h"
 
 static _Thread_local FILE *given_results, *given_notes;
@@ -31,6 +32,23 @@ int say_failed(cm_status status, const cm_diag *diag)
 {
     char text[sizeof *diag + 8];
     say("%s", *diag->reason ? cm_diag_text(diag, text, sizeof text) : cm_status_text(status));
+    return EXIT_FAILED;
+}
+
+/* Whole or not at all: written beside the file, then renamed onto it. */
+int save_text(const char *path, const char *text)
+{
+    char temporary[4096];
+    if (snprintf(temporary, sizeof temporary, "%s.part", path) >= (int)sizeof temporary) {
+        say("%s: the name is too long", path);
+        return EXIT_FAILED;
+    }
+    FILE *file = fopen(temporary, "w");
+    bool  written = file && fprintf(file, "%s\n", text) > 0;
+    bool  closed = file && fclose(file) == 0;
+    if (written && closed && rename(temporary, path) == 0) return EXIT_DONE;
+    say("%s: cannot write: %s", path, strerror(errno));
+    if (file) unlink(temporary);
     return EXIT_FAILED;
 }
 

@@ -174,6 +174,11 @@ cm_status cm__memory_report_new(const cm__memory_request *asked, cm__memory_repo
 cm_status cm__batch_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag);
 void      cm__memory_report_free(cm__memory_report *report);
 
+typedef struct cm__bench_report {
+    const cm_bench_options *asked;
+    cm_bench               *bench;
+} cm__bench_report;
+
 /* A NULL function: this format has no such answer. All end through cm__fail() of the context they are given. */
 typedef struct cm__renderer {
     const char *name;
@@ -186,6 +191,7 @@ typedef struct cm__renderer {
     void (*memory)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
     void (*batch)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
     void (*validate)(cm__ctx *ctx, const cm_validation *validation, FILE *out);
+    void (*bench)(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
 } cm__renderer;
 
 typedef enum cm__output_format { CM__FORMAT_TEXT, CM__FORMAT_JSON, CM__FORMAT_CSV, CM__FORMATS } cm__output_format;
@@ -201,6 +207,7 @@ cm_status cm__predict_report_print(const cm__predict_report *report, cm__output_
 cm_status cm__memory_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__validation_print(const cm_validation *validation, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__bench_report_print(const cm__bench_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__version_print(cm__output_format format, FILE *out, cm_diag *diag);
 
 /* ---- shared by the renderers ------------------------------------------------------------------------------------ */
@@ -223,6 +230,8 @@ void cm__batch_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__batch_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__validate_text(cm__ctx *ctx, const cm_validation *validation, FILE *out);
 void cm__validate_json(cm__ctx *ctx, const cm_validation *validation, FILE *out);
+void cm__bench_text(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
+void cm__bench_json(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
 void cm__version_text(cm__ctx *ctx, FILE *out);
 void cm__version_json(cm__ctx *ctx, FILE *out);
 
