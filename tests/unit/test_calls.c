@@ -45,9 +45,12 @@ static const struct {
 } works[] = {
     {"gemm forward nn bf16 1,2,3,4", 2.0 * 2 * 3 * 4, 2.0 * (2 * 4 + 4 * 3 + 2 * 3)},
     {"gemm forward tn fp32 5,2,3,4", 5 * 2.0 * 2 * 3 * 4, 5 * 4.0 * (2 * 4 + 4 * 3 + 2 * 3)},
-    {"conv forward nhwc bf16 2,8,16,10,12,3,3,2,2,1,1,1,1,1", 2 * CONV_OUT * 8 * 9, 2 * (CONV_IN + CONV_OUT + 16 * 8 * 9)},
-    {"conv bwd_weight nchw fp32 2,8,16,10,12,3,3,2,2,1,1,1,1,8", 2 * CONV_OUT * 1 * 9, 4 * (CONV_IN + CONV_OUT + 16 * 9)},
-    {"conv forward nchw fp32 1,1,1,7,7,3,3,1,1,0,0,2,2,1", 2.0 * 9 * 9, 4.0 * (49 + 9 + 9)}, /* dilated: 7 - 2 * 2 = 3 */
+    {"conv forward nhwc bf16 2,8,16,10,12,3,3,2,2,1,1,1,1,1", 2 * CONV_OUT * 8 * 9,
+     2 * (CONV_IN + CONV_OUT + 16 * 8 * 9)},
+    {"conv bwd_weight nchw fp32 2,8,16,10,12,3,3,2,2,1,1,1,1,8", 2 * CONV_OUT * 1 * 9,
+     4 * (CONV_IN + CONV_OUT + 16 * 9)},
+    {"conv forward nchw fp32 1,1,1,7,7,3,3,1,1,0,0,2,2,1", 2.0 * 9 * 9,
+     4.0 * (49 + 9 + 9)}, /* dilated: 7 - 2 * 2 = 3 */
     {"conv3d forward nchw fp32 1,2,4,4,4,4,3,3,3,1,1,1,1", 2.0 * 4 * 64 * 2 * 27, 4.0 * (2 * 64 + 4 * 64 + 4 * 2 * 27)},
     {"attention forward - bf16 2,8,16,4,2,32,0", 4.0 * 2 * 4 * 8 * 16 * 32, 2 * 2 * 2.0 * 32 * (8 * 4 + 16 * 2)},
     {"attention forward - bf16 2,8,16,4,2,32,1", 2.0 * 2 * 4 * 8 * 16 * 32, 2 * 2 * 2.0 * 32 * (8 * 4 + 16 * 2)},
@@ -72,7 +75,7 @@ static const struct {
     {"optimizer update momentum fp32 3,1000", 8.0 * 1000, 4.0 * 5 * 1000},
     {"optimizer update adamw fp32 3,1000", 14.0 * 1000, 4.0 * 7 * 1000},
     {"layer_norm forward - fp32 3,5", 8.0 * 15, 4.0 * 15 * 2},
-    {"batch_norm forward nchw fp32 2,3,5", 8.0 * 30, 4.0 * 30 * 3},  /* read for its statistics, then again */
+    {"batch_norm forward nchw fp32 2,3,5", 8.0 * 30, 4.0 * 30 * 3}, /* read for its statistics, then again */
     {"batch_norm backward nchw fp32 2,3,5", 12.0 * 30, 4.0 * 30 * 5},
     {"rnn forward lstm fp32 2,3,4,5,1,1", 2.0 * 2 * 3 * (4 * 5 * (4 + 5)), 4.0 * (180 + 6 * (4 + 5 * 6))},
     {"cross_entropy forward - fp32 3,5", 8.0 * 15, 4.0 * 15 * 2},
@@ -86,7 +89,8 @@ static void work_by_hand(void **state)
         double   flop, bytes;
         cm__call_work(&c, &flop, &bytes);
         if (flop != works[i].flop || bytes != works[i].bytes)
-            fail_msg("%s: %g FLOP, %g bytes, expected %g, %g", works[i].text, flop, bytes, works[i].flop, works[i].bytes);
+            fail_msg("%s: %g FLOP, %g bytes, expected %g, %g", works[i].text, flop, bytes, works[i].flop,
+                     works[i].bytes);
     }
 }
 
@@ -117,7 +121,8 @@ static void a_text_is_the_call(void **state)
     (void)state;
     for (int op = 0; op < CM__CALLS; op++)
         for (int pass = 0; pass < CM__PASSES; pass++) {
-            cm__call c = {.op = (int16_t)op, .pass = (int16_t)pass, .variant = "mul:plane", .dtype = "bf16+fp32>fp32"}, back;
+            cm__call c = {.op = (int16_t)op, .pass = (int16_t)pass, .variant = "mul:plane", .dtype = "bf16+fp32>fp32"},
+                     back;
             char     text[256];
             for (int i = 0; i < cm__call_kinds[op].n_sizes; i++) c.sizes[i] = (int64_t)1 << (2 * i + pass);
             if (pass == 0) memset(c.variant, 0, sizeof c.variant);
@@ -133,9 +138,19 @@ static void a_text_is_the_call(void **state)
 static void what_is_no_call(void **state)
 {
     static const char *const texts[] = {
-        "", "gemm", "gemm forward nn bf16", "gemm forward nn bf16 ", "gemm forward nn bf16 1,2,3", "gemm forward nn bf16 1,2,3,4,5",
-        "gemm forward nn bf16 1,2,3,-4", "gemm forward nn bf16 1,2,3,4.5", "gemm forward nn bf16 1,2,3,x", "gemm forward nn bf16 1,2,,4",
-        "gemm forward nn bf16 1,2,3,99999999999999999999", "gem forward nn bf16 1,2,3,4", "gemm onward nn bf16 1,2,3,4",
+        "",
+        "gemm",
+        "gemm forward nn bf16",
+        "gemm forward nn bf16 ",
+        "gemm forward nn bf16 1,2,3",
+        "gemm forward nn bf16 1,2,3,4,5",
+        "gemm forward nn bf16 1,2,3,-4",
+        "gemm forward nn bf16 1,2,3,4.5",
+        "gemm forward nn bf16 1,2,3,x",
+        "gemm forward nn bf16 1,2,,4",
+        "gemm forward nn bf16 1,2,3,99999999999999999999",
+        "gem forward nn bf16 1,2,3,4",
+        "gemm onward nn bf16 1,2,3,4",
         "gemm forward a-variant-that-is-longer-than-any-that-there-is bf16 1,2,3,4",
     };
     (void)state;

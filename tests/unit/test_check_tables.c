@@ -8,7 +8,8 @@
 
 static cm_device *device_with(const char *format, double excess)
 {
-    static const char *const calls[] = {"gemm forward nn bf16 1,1024,1024,1024", "gemm forward nn bf16 1,2048,1024,1024",
+    static const char *const calls[] = {"gemm forward nn bf16 1,1024,1024,1024",
+                                        "gemm forward nn bf16 1,2048,1024,1024",
                                         "gemm forward nn bf16 1,2048,2048,1024"};
     cm_device *bare = device_of(TIME_DEVICE(""));
     cm__limits limits = cm__limits_of(bare);

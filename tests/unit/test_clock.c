@@ -4,7 +4,8 @@
 #include "time_device.h"
 #include "model/clock.h"
 
-#define JOULES(value, unit) "{\"value\": " value ", \"unit\": \"" unit "\", \"kind\": \"fitted\", \"source\": \"sheet\"}"
+#define JOULES(value, unit) \
+    "{\"value\": " value ", \"unit\": \"" unit "\", \"kind\": \"fitted\", \"source\": \"sheet\"}"
 #define POWER                                                                                                          \
     ",\n\"power\": {\"tdp\": " NUMBER("500", "W") ", \"idle\": " NUMBER("100", "W") ",\n"                              \
     "\"per_flop\": {\"bf16\": " JOULES("1e-11", "J/FLOP") "}, \"per_byte\": " JOULES("2e-10", "J/B") "}"

@@ -64,13 +64,14 @@ static void same(const listed *got, const char *const *expected)
     if (equal) return;
     for (int i = 0; i < got->count; i++) fprintf(stderr, "# called: %s\n", got->texts[i]);
     for (int i = 0; i < count; i++)
-        if (!bsearch(want[i], sorted.texts, (size_t)sorted.count, TEXT, by_text)) fprintf(stderr, "# missed: %s\n", want[i]);
+        if (!bsearch(want[i], sorted.texts, (size_t)sorted.count, TEXT, by_text))
+            fprintf(stderr, "# missed: %s\n", want[i]);
     fail_msg("%d calls, expected %d", got->count, count);
 }
 
 /* The calls of a step, in any order: how backward's are ordered is the graph's affair. */
-static void calls_by(cm_runtime runtime, const char *net, cm_precision precision, bool inference, cm_layout layout, double batch,
-                     const char *const *expected)
+static void calls_by(cm_runtime runtime, const char *net, cm_precision precision, bool inference, cm_layout layout,
+                     double batch, const char *const *expected)
 {
     static listed got;
     cm__ctx      *ctx = cm__ctx_new(&diag);
@@ -83,8 +84,9 @@ static void calls_by(cm_runtime runtime, const char *net, cm_precision precision
 }
 
 #define CALLS(...) (const char *const[]){__VA_ARGS__, NULL}
-#define TRAIN(net, precision, layout, batch, ...)                                                                      \
-    calls_by(CM_RUNTIME_TORCH_EAGER, net, CM_PRECISION_##precision, false, CM_LAYOUT_##layout, batch, CALLS(__VA_ARGS__))
+#define TRAIN(net, precision, layout, batch, ...) \
+    calls_by(CM_RUNTIME_TORCH_EAGER, net, CM_PRECISION_##precision, false, CM_LAYOUT_##layout, batch, \
+             CALLS(__VA_ARGS__))
 #define INFER(net, precision, layout, batch, ...)                                                                      \
     calls_by(CM_RUNTIME_TORCH_EAGER, net, CM_PRECISION_##precision, true, CM_LAYOUT_##layout, batch, CALLS(__VA_ARGS__))
 
@@ -108,22 +110,26 @@ static void a_linear_layer(void **state)
 static void two_linear_layers(void **state)
 {
     (void)state;
-    TRAIN("input x 32\nlinear 16 bias=off\nrelu\ndropout 0.5\nlinear 10\n", FP32, AUTO, 4, "gemm forward nt fp32 1,4,16,32",
-          "elementwise forward relu fp32 1,64", "elementwise forward dropout fp32 1,64", "gemm forward nt-bias fp32 1,4,10,16",
+    TRAIN("input x 32\nlinear 16 bias=off\nrelu\ndropout 0.5\nlinear 10\n", FP32, AUTO, 4,
+          "gemm forward nt fp32 1,4,16,32", "elementwise forward relu fp32 1,64",
+          "elementwise forward dropout fp32 1,64", "gemm forward nt-bias fp32 1,4,10,16",
           "cross_entropy forward - fp32 4,10", "cross_entropy backward - fp32 4,10", "gemm forward nn fp32 1,4,16,10",
-          "gemm forward tn fp32 1,10,16,4", "reduce forward sum fp32 1,4,10", "elementwise forward dropout_grad fp32 1,64",
-          "elementwise forward relu_grad fp32 1,64", "gemm forward tn fp32 1,16,32,4", "optimizer update sgd fp32 3,682");
+          "gemm forward tn fp32 1,10,16,4", "reduce forward sum fp32 1,4,10",
+          "elementwise forward dropout_grad fp32 1,64", "elementwise forward relu_grad fp32 1,64",
+          "gemm forward tn fp32 1,16,32,4", "optimizer update sgd fp32 3,682");
 }
 
 /* Operands are cast, the loss's back; gradients of parameters too. */
 static void autocast(void **state)
 {
     (void)state;
-    TRAIN(LINEAR, AMP_BF16, AUTO, 4, "elementwise forward copy fp32>bf16 1,128", "elementwise forward copy fp32>bf16 1,320",
-          "elementwise forward copy fp32>bf16 1,10", "gemm forward nt-bias bf16 1,4,10,32", "elementwise forward copy bf16>fp32 1,40",
-          "cross_entropy forward - fp32 4,10", "cross_entropy backward - fp32 4,10", "elementwise forward copy fp32>bf16 1,40",
-          "gemm forward tn bf16 1,10,32,4", "reduce forward sum bf16 1,4,10", "elementwise forward copy bf16>fp32 1,320",
-          "elementwise forward copy bf16>fp32 1,10", "optimizer update sgd fp32 2,330");
+    TRAIN(LINEAR, AMP_BF16, AUTO, 4, "elementwise forward copy fp32>bf16 1,128",
+          "elementwise forward copy fp32>bf16 1,320", "elementwise forward copy fp32>bf16 1,10",
+          "gemm forward nt-bias bf16 1,4,10,32", "elementwise forward copy bf16>fp32 1,40",
+          "cross_entropy forward - fp32 4,10", "cross_entropy backward - fp32 4,10",
+          "elementwise forward copy fp32>bf16 1,40", "gemm forward tn bf16 1,10,32,4", "reduce forward sum bf16 1,4,10",
+          "elementwise forward copy bf16>fp32 1,320", "elementwise forward copy bf16>fp32 1,10",
+          "optimizer update sgd fp32 2,330");
 }
 
 /* Dropout is for training: a layer's own, and attention's. */
@@ -140,14 +146,16 @@ static void dropout_is_for_training(void **state)
 static void a_convolution_with_bias(void **state)
 {
     (void)state;
-    TRAIN(IMAGES, FP32, NCHW, 2, "conv forward nchw fp32 2,3,4,8,8,3,3,1,1,1,1,1,1,1", "elementwise forward add:col fp32 8,64",
-          "elementwise forward relu fp32 1,512", "reduce forward mean fp32 8,64,1", "gemm forward nt-bias fp32 1,2,10,4",
-          "cross_entropy forward - fp32 2,10", "cross_entropy backward - fp32 2,10", "gemm forward nn fp32 1,2,4,10",
-          "gemm forward tn fp32 1,10,4,2", "reduce forward sum fp32 1,2,10", "elementwise forward scale:strided fp32 1,512",
+    TRAIN(IMAGES, FP32, NCHW, 2, "conv forward nchw fp32 2,3,4,8,8,3,3,1,1,1,1,1,1,1",
+          "elementwise forward add:col fp32 8,64", "elementwise forward relu fp32 1,512",
+          "reduce forward mean fp32 8,64,1", "gemm forward nt-bias fp32 1,2,10,4", "cross_entropy forward - fp32 2,10",
+          "cross_entropy backward - fp32 2,10", "gemm forward nn fp32 1,2,4,10", "gemm forward tn fp32 1,10,4,2",
+          "reduce forward sum fp32 1,2,10", "elementwise forward scale:strided fp32 1,512",
           "elementwise forward relu_grad fp32 1,512", "conv bwd_weight nchw fp32 2,3,4,8,8,3,3,1,1,1,1,1,1,1",
           "reduce forward sum:nchw fp32 2,4,64", "optimizer update sgd fp32 4,162");
-    INFER(IMAGES, FP32, NHWC, 2, "conv forward nhwc fp32 2,3,4,8,8,3,3,1,1,1,1,1,1,1", "elementwise forward add:row fp32 128,4",
-          "elementwise forward relu fp32 1,512", "reduce forward mean fp32 2,64,4", "gemm forward nt-bias fp32 1,2,10,4");
+    INFER(IMAGES, FP32, NHWC, 2, "conv forward nhwc fp32 2,3,4,8,8,3,3,1,1,1,1,1,1,1",
+          "elementwise forward add:row fp32 128,4", "elementwise forward relu fp32 1,512",
+          "reduce forward mean fp32 2,64,4", "gemm forward nt-bias fp32 1,2,10,4");
 }
 
 /* A batch norm counts its batches while it trains. */
@@ -157,20 +165,22 @@ static void a_batch_norm(void **state)
     TRAIN("input x 3 8 8\nconv 4 3 stride=2 pad=1 bias=off\nbn\ngap\nflatten\n", FP32, NHWC, 2,
           "conv forward nhwc fp32 2,3,4,8,8,3,3,2,2,1,1,1,1,1", "batch_norm forward nhwc fp32 2,4,16",
           "elementwise forward scale int64 1,1", "reduce forward mean fp32 2,16,4", "cross_entropy forward - fp32 2,4",
-          "cross_entropy backward - fp32 2,4", "elementwise forward scale:strided fp32 1,128", "batch_norm backward nhwc fp32 2,4,16",
-          "conv bwd_weight nhwc fp32 2,3,4,8,8,3,3,2,2,1,1,1,1,1", "optimizer update sgd fp32 3,116");
+          "cross_entropy backward - fp32 2,4", "elementwise forward scale:strided fp32 1,128",
+          "batch_norm backward nhwc fp32 2,4,16", "conv bwd_weight nhwc fp32 2,3,4,8,8,3,3,2,2,1,1,1,1,1",
+          "optimizer update sgd fp32 3,116");
     INFER("input x 4 8 8\nbn\n", FP32, NCHW, 2, "batch_norm forward nchw fp32 2,4,64");
 }
 
 /* What is joined lies in pieces as long as an image's channels, or as a pixel's. */
 static void joined_channels(void **state)
 {
-    static const char net[] = "input x 3 8 8\nas x\nconv 4 1 bias=off\nas a\nconv 6 1 bias=off from x\nas b\nconcat a b\n";
+    static const char net[] =
+        "input x 3 8 8\nas x\nconv 4 1 bias=off\nas a\nconv 6 1 bias=off from x\nas b\nconcat a b\n";
     (void)state;
-    INFER(net, FP32, NCHW, 2, "conv forward nchw fp32 2,3,4,8,8,1,1,1,1,0,0,1,1,1", "conv forward nchw fp32 2,3,6,8,8,1,1,1,1,0,0,1,1,1",
-          "elementwise forward cat fp32 2,640");
-    INFER(net, FP32, NHWC, 2, "conv forward nhwc fp32 2,3,4,8,8,1,1,1,1,0,0,1,1,1", "conv forward nhwc fp32 2,3,6,8,8,1,1,1,1,0,0,1,1,1",
-          "elementwise forward cat fp32 128,10");
+    INFER(net, FP32, NCHW, 2, "conv forward nchw fp32 2,3,4,8,8,1,1,1,1,0,0,1,1,1",
+          "conv forward nchw fp32 2,3,6,8,8,1,1,1,1,0,0,1,1,1", "elementwise forward cat fp32 2,640");
+    INFER(net, FP32, NHWC, 2, "conv forward nhwc fp32 2,3,4,8,8,1,1,1,1,0,0,1,1,1",
+          "conv forward nhwc fp32 2,3,6,8,8,1,1,1,1,0,0,1,1,1", "elementwise forward cat fp32 128,10");
 }
 
 /* A number for each plane: one after the other, or between the pixels. */
@@ -185,8 +195,8 @@ static void a_spread_product(void **state)
 static void pools(void **state)
 {
     (void)state;
-    INFER("input x 4 8 8\nmaxpool 3 stride=2 pad=1\navgpool 2\n", FP32, NHWC, 2, "pool forward max:nhwc fp32 2,4,8,8,3,2,1",
-          "pool forward avg:nhwc fp32 2,4,4,4,2,2,0");
+    INFER("input x 4 8 8\nmaxpool 3 stride=2 pad=1\navgpool 2\n", FP32, NHWC, 2,
+          "pool forward max:nhwc fp32 2,4,8,8,3,2,1", "pool forward avg:nhwc fp32 2,4,4,4,2,2,0");
 }
 
 /* ---- compiled --------------------------------------------------------------------------------------------------- */
@@ -195,9 +205,10 @@ static void pools(void **state)
 static void a_compiler_joins_functions(void **state)
 {
     (void)state;
-    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 32\nlinear 16\nrelu\nsigmoid\ntanh\nlinear 10\n", CM_PRECISION_FP32, true,
-             CM_LAYOUT_AUTO, 4, CALLS("gemm forward nt-bias fp32 1,4,16,32", "elementwise forward copy fp32 1,64",
-                                      "gemm forward nt-bias fp32 1,4,10,16"));
+    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 32\nlinear 16\nrelu\nsigmoid\ntanh\nlinear 10\n", CM_PRECISION_FP32,
+             true, CM_LAYOUT_AUTO, 4,
+             CALLS("gemm forward nt-bias fp32 1,4,16,32", "elementwise forward copy fp32 1,64",
+                   "gemm forward nt-bias fp32 1,4,10,16"));
 }
 
 /* ---- layouts ---------------------------------------------------------------------------------------------------- */
@@ -208,9 +219,12 @@ static void channels_last_for_colour_in_16_bits(void **state)
         const char  *net;
         cm_precision precision;
         bool         last;
-    } cases[] = {{"input x 3 8 8\nconv 4 1\n", CM_PRECISION_AMP_BF16, true}, {"input x 3 8 8\nconv 4 1\n", CM_PRECISION_FP32, false},
-                 {"input x 3 8 8\nconv 4 1\n", CM_PRECISION_TF32, false},    {"input x 3 8 8\nconv 4 1\n", CM_PRECISION_FP16, true},
-                 {"input x 1 8 8\nconv 4 1\n", CM_PRECISION_AMP_BF16, false}, {LINEAR, CM_PRECISION_AMP_BF16, false}};
+    } cases[] = {{"input x 3 8 8\nconv 4 1\n", CM_PRECISION_AMP_BF16, true},
+                 {"input x 3 8 8\nconv 4 1\n", CM_PRECISION_FP32, false},
+                 {"input x 3 8 8\nconv 4 1\n", CM_PRECISION_TF32, false},
+                 {"input x 3 8 8\nconv 4 1\n", CM_PRECISION_FP16, true},
+                 {"input x 1 8 8\nconv 4 1\n", CM_PRECISION_AMP_BF16, false},
+                 {LINEAR, CM_PRECISION_AMP_BF16, false}};
     (void)state;
     for (volatile size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cm__ctx *ctx = cm__ctx_new(&diag);
@@ -287,7 +301,7 @@ static void resnet50(void **state)
     release(&m);
 }
 
-/* 12 layers of 4 linear layers, attention and 2 norms; 148 tensors of 124,439,808 parameters; the table is the logits' too. */
+/* 12 layers of 4 linear layers, attention and 2 norms; 148 tensors of 124,439,808 parameters, the logits' not among them. */
 static void gpt2(void **state)
 {
     (void)state;
@@ -297,7 +311,8 @@ static void gpt2(void **state)
     assert_int_equal(runs_of(&m, 2, "layer_norm forward - fp32 2048,768"), 25);
     assert_int_equal(runs_of(&m, 2, "layer_norm backward - fp32 2048,768"), 25);
     assert_int_equal(runs_of(&m, 2, "gemm"), 3 * (12 * 4 + 1));
-    assert_int_equal(runs_of(&m, 2, "reduce forward sum fp32 1,2048,768"), 12 * 2); /* biases of 768: after attention, after the MLP */
+    assert_int_equal(runs_of(&m, 2, "reduce forward sum fp32 1,2048,768"),
+                     12 * 2); /* biases of 768: after attention, after the MLP */
     assert_int_equal(runs_of(&m, 2, "embedding forward - fp32 2048,50257,768"), 1);
     assert_int_equal(runs_of(&m, 2, "embedding backward - fp32 2048,50257,768"), 1);
     assert_int_equal(runs_of(&m, 2, "optimizer update adamw fp32 148,124439808"), 1);
@@ -356,15 +371,22 @@ static void any_batch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_linear_layer),   cmocka_unit_test(two_linear_layers),
-        cmocka_unit_test(autocast),         cmocka_unit_test(dropout_is_for_training), cmocka_unit_test(a_convolution_with_bias),
-        cmocka_unit_test(a_batch_norm),     cmocka_unit_test(joined_channels),
-        cmocka_unit_test(a_spread_product), cmocka_unit_test(pools),
+        cmocka_unit_test(a_linear_layer),
+        cmocka_unit_test(two_linear_layers),
+        cmocka_unit_test(autocast),
+        cmocka_unit_test(dropout_is_for_training),
+        cmocka_unit_test(a_convolution_with_bias),
+        cmocka_unit_test(a_batch_norm),
+        cmocka_unit_test(joined_channels),
+        cmocka_unit_test(a_spread_product),
+        cmocka_unit_test(pools),
         cmocka_unit_test(a_compiler_joins_functions),
         cmocka_unit_test(channels_last_for_colour_in_16_bits),
-        cmocka_unit_test(resnet50),         cmocka_unit_test(gpt2),
+        cmocka_unit_test(resnet50),
+        cmocka_unit_test(gpt2),
         cmocka_unit_test(gpt2_inference),
-        cmocka_unit_test(a_call_for_each_node), cmocka_unit_test(any_batch),
+        cmocka_unit_test(a_call_for_each_node),
+        cmocka_unit_test(any_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,9 +31,10 @@ static void rows_as_written(void **state)
 static void an_absent_variant_is_empty(void **state)
 {
     (void)state;
-    cm_device *d = device_of(TIME_DEVICE(KERNELS(
-        "{\"runtime\": \"torch-eager\", \"op\": \"softmax\", \"pass\": \"forward\", \"dtype\": \"fp32\", \"kind\": \"measured\", "
-        "\"source\": \"sheet\", \"date\": \"2026-11\", \"dims\": [\"rows\", \"cols\"], \"rows\": []}")));
+    cm_device *d = device_of(TIME_DEVICE(
+        KERNELS("{\"runtime\": \"torch-eager\", \"op\": \"softmax\", \"pass\": \"forward\", \"dtype\": \"fp32\", "
+                "\"kind\": \"measured\", "
+                "\"source\": \"sheet\", \"date\": \"2026-11\", \"dims\": [\"rows\", \"cols\"], \"rows\": []}")));
     assert_string_equal(d->kernels.tables[0].variant, "");
     assert_int_equal(d->kernels.tables[0].n_rows, 0);
     cm_device_free(d);
@@ -47,12 +48,14 @@ static const struct {
 } refused[] = {
     {TIME_DEVICE(KERNELS(TABLE("gem", "forward", "nn", "bf16", GEMM_DIMS, "[]"))), "line 10: kernels[0].op",
      "no call 'gem', did you mean 'gemm'?"},
-    {TIME_DEVICE(KERNELS(TABLE("gemm", "onward", "nn", "bf16", GEMM_DIMS, "[]"))), "line 10: kernels[0].pass", "onward"},
-    {TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", "[\"m\", \"n\", \"k\"]", "[]"))), "line 12: kernels[0].dims",
-     "the sizes of gemm are batch, m, n, k"},
-    {TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", "[\"batch\", \"n\", \"m\", \"k\"]", "[]"))), "kernels[0].dims",
-     "the sizes of gemm are batch, m, n, k"},
-    {GEMM("[[1, 2, 3, 4, 5e-6, 1],\n[1, 2, 3, 4, 5e-6]]"), "line 14: kernels[0].rows[1]", "5 numbers, expected 4 sizes"},
+    {TIME_DEVICE(KERNELS(TABLE("gemm", "onward", "nn", "bf16", GEMM_DIMS, "[]"))), "line 10: kernels[0].pass",
+     "onward"},
+    {TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", "[\"m\", \"n\", \"k\"]", "[]"))),
+     "line 12: kernels[0].dims", "the sizes of gemm are batch, m, n, k"},
+    {TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", "[\"batch\", \"n\", \"m\", \"k\"]", "[]"))),
+     "kernels[0].dims", "the sizes of gemm are batch, m, n, k"},
+    {GEMM("[[1, 2, 3, 4, 5e-6, 1],\n[1, 2, 3, 4, 5e-6]]"), "line 14: kernels[0].rows[1]",
+     "5 numbers, expected 4 sizes"},
     {GEMM("[[1, 2, 3, 4, 5e-6, 1, 1]]"), "line 13: kernels[0].rows[0]", "7 numbers"},
     {GEMM("[[]]"), "kernels[0].rows[0]", "0 numbers"},
     {GEMM("[[1, 2, 3, 4.5, 5e-6, 1]]"), "kernels[0].rows[0]", "size 4 is not a whole number"},
@@ -64,7 +67,8 @@ static const struct {
     {GEMM("[[1, 2, 3, -4, 5e-6, 1]]"), "line 13: kernels[0].rows[0]", "below 0"},
     {GEMM("[[1, 2, 3, 4, NaN, 1]]"), "line 13", "not JSON"},
     {GEMM("{}"), "line 13: kernels[0].rows", ""},
-    {TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "a-variant-of-far-more-than-thirty-one-characters", "bf16", GEMM_DIMS, "[]"))),
+    {TIME_DEVICE(KERNELS(
+         TABLE("gemm", "forward", "a-variant-of-far-more-than-thirty-one-characters", "bf16", GEMM_DIMS, "[]"))),
      "kernels[0].variant", "longer than 31 characters"},
     {TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16+bf16+bf16+bf16+bf16+bf16+bf16>fp32", GEMM_DIMS, "[]"))),
      "kernels[0].dtype", "longer than 31 characters"},
@@ -82,7 +86,8 @@ static void malformed_tables(void **state)
             fail_msg("case %zu is not refused: %s", i, refused[i].reason);
         assert_string_equal(diag.file, file_named("refused.json"));
         if (!strstr(diag.place, refused[i].place) || !strstr(diag.reason, refused[i].reason))
-            fail_msg("case %zu: '%s' '%s', expected '%s' '%s'", i, diag.place, diag.reason, refused[i].place, refused[i].reason);
+            fail_msg("case %zu: '%s' '%s', expected '%s' '%s'", i, diag.place, diag.reason, refused[i].place,
+                     refused[i].reason);
     }
 }
 
@@ -154,8 +159,8 @@ static void one_table_of_a_kind(void **state)
     for (int32_t i = 0; i < k.count; i++)
         for (int32_t j = 0; j < i; j++) {
             const cm__kernel_table *a = &k.tables[i], *b = &k.tables[j];
-            bool same = a->op == b->op && a->pass == b->pass && !strcmp(a->variant, b->variant) && !strcmp(a->dtype, b->dtype) &&
-                        !strcmp(a->runtime, b->runtime);
+            bool                    same = a->op == b->op && a->pass == b->pass && !strcmp(a->variant, b->variant) &&
+                        !strcmp(a->dtype, b->dtype) && !strcmp(a->runtime, b->runtime);
             if (same) fail_msg("tables %d and %d are of the same calls", i, j);
         }
     assert_int_equal(cm__kernels_built_in("no-such-device").count, 0);

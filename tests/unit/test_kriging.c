@@ -64,7 +64,8 @@ static void between_rows(void **state)
         near(r.value, linear(x), 0.02);
     }
     line(constant, features, values);
-    for (double x = -3; x <= 5; x += 0.25) near(at(features, values, ROWS, x, -1).value, 0.7, 1e-6); /* anywhere at all */
+    for (double x = -3; x <= 5; x += 0.25)
+        near(at(features, values, ROWS, x, -1).value, 0.7, 1e-6); /* anywhere at all */
 }
 
 /* Far from all rows: their mean, by which nothing is known. */

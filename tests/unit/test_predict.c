@@ -74,8 +74,9 @@ static void consistent(const cm_prediction *p, const cm_graph *step, int64_t bat
 
 static void every_model_is_consistent(void **state)
 {
-    static const char *const models[] = {"resnet18", "gpt:layers=2,hidden=256,heads=4,seq=128,vocab=1000", "unet", "braggnn",
-                                         "lstm:input=64,hidden=64,layers=1,seq=10,vocab=100", "mobilenet-v3-small"};
+    static const char *const models[] = {
+        "resnet18", "gpt:layers=2,hidden=256,heads=4,seq=128,vocab=1000", "unet",
+        "braggnn",  "lstm:input=64,hidden=64,layers=1,seq=10,vocab=100",  "mobilenet-v3-small"};
     static const char *const devices[] = {"nvidia-h200", "nvidia-a100-40g", "amd-mi250", "graphcore-gc200"};
     (void)state;
     for (int d = 0; d < 4; d++) {
@@ -92,9 +93,10 @@ static void every_model_is_consistent(void **state)
 }
 
 /* A device of no tables, no host and no relative: the sum of its rooflines. */
-#define LONE "{\"schema\": 1, \"id\": \"lone\", \"name\": \"Lone\", \"vendor\": \"Acme\", \"class\": \"npu\", "              \
-    "\"style\": \"kernel-by-kernel\", \"modes\": [\"training\"], \"precisions\": [\"fp32\", \"bf16\"],\n"             \
-    CEILINGS("100", "1e-6") ",\n" SOURCES "}\n"
+#define LONE \
+    "{\"schema\": 1, \"id\": \"lone\", \"name\": \"Lone\", \"vendor\": \"Acme\", \"class\": \"npu\", " \
+    "\"style\": \"kernel-by-kernel\", \"modes\": [\"training\"], \"precisions\": [\"fp32\", \"bf16\"],\n" CEILINGS( \
+        "100", "1e-6") ",\n" SOURCES "}\n"
 
 static void nothing_measured(void **state)
 {
@@ -124,8 +126,9 @@ static void device_or_host(void **state)
     (void)state;
     cm_graph *step = step_of("resnet18", false);
     for (int slow = 0; slow < 2; slow++) {
-        cm_device *device = device_of(slow ? TIME_DEVICE(",\n\"host\": [" HOST("gap", "1e-4") "," HOST("step", "1000") "]")
-                                           : TIME_DEVICE(",\n\"host\": [" HOST("gap", "1e-4") "," HOST("step", "1e-9") "]"));
+        cm_device *device =
+            device_of(slow ? TIME_DEVICE(",\n\"host\": [" HOST("gap", "1e-4") "," HOST("step", "1000") "]")
+                           : TIME_DEVICE(",\n\"host\": [" HOST("gap", "1e-4") "," HOST("step", "1e-9") "]"));
         cm_prediction            *p = predict(step, device, 64);
         const cm_prediction_info *i = cm_prediction_get_info(p);
         double                    with_gaps = i->device_time_s + 1e-4 * i->launches;

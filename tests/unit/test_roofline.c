@@ -49,7 +49,8 @@ static void a_large_product_is_arithmetic(void **state)
     (void)state;
     near(time_of("gemm forward nn bf16 1,12800,12800,12800"), 2 * pow(12800, 3) / 1e14, 0.001);
     near(time_of("gemm forward nn tf32 1,12800,12800,12800"), 2 * pow(12800, 3) / 5e13, 0.001);
-    near(time_of("gemm forward nn fp16 1,12800,12800,12800"), 2 * pow(12800, 3) / 1e14, 0.001); /* as bf16: none given */
+    near(time_of("gemm forward nn fp16 1,12800,12800,12800"), 2 * pow(12800, 3) / 1e14,
+         0.001); /* as bf16: none given */
     near(time_of("gemm forward nn fp32 1,12800,12800,12800"), 2 * pow(12800, 3) / 1e13, 0.001);
 }
 
@@ -57,7 +58,8 @@ static void a_large_product_is_arithmetic(void **state)
 static void waves_are_whole(void **state)
 {
     (void)state;
-    double full = time_of("gemm forward nn bf16 1,1280,1280,12800"), more = time_of("gemm forward nn bf16 1,1408,1280,12800");
+    double full = time_of("gemm forward nn bf16 1,1280,1280,12800"),
+           more = time_of("gemm forward nn bf16 1,1408,1280,12800");
     near(more / full, 2, 0.05);
 }
 
@@ -96,13 +98,15 @@ static void never_below_the_ceilings(void **state)
             snprintf(text, sizeof text, shapes[i], batch);
             cm__call c = call_of(text);
             cm__call_work(&c, &flop, &bytes);
-            double peak = limits.peak[cm__call_kinds[c.op].engine][cm__call_rate(&c)], least = fmax(flop / peak, bytes / 4e12);
-            if (cm__roofline(&limits, &c) < least) fail_msg("%s: %g, at least %g", text, cm__roofline(&limits, &c), least);
+            double peak = limits.peak[cm__call_kinds[c.op].engine][cm__call_rate(&c)],
+                   least = fmax(flop / peak, bytes / 4e12);
+            if (cm__roofline(&limits, &c) < least)
+                fail_msg("%s: %g, at least %g", text, cm__roofline(&limits, &c), least);
         }
 }
 
-/* Twice the batch may fill cores that idled, but is never done sooner. Not asked of the inner size alone: once it is long
-   enough, libraries split it over cores that idled. */
+/* Twice the batch may fill cores that idled, but is never done sooner. Not asked of the inner size alone: once it is
+   long enough, libraries split it over cores that idled. */
 static void more_takes_longer(void **state)
 {
     (void)state;
@@ -128,7 +132,8 @@ static void sizes_of_no_sense(void **state)
     for (int op = 0; op < CM__CALLS; op++)
         for (int pattern = 0; pattern < 3 * 3 * 3; pattern++) {
             cm__call c = {.op = (int16_t)op, .dtype = "bf16"};
-            for (int i = 0; i < cm__call_kinds[op].n_sizes; i++) c.sizes[i] = odd[(i % 3 == 0 ? pattern : i % 3 == 1 ? pattern / 3 : pattern / 9) % 3];
+            for (int i = 0; i < cm__call_kinds[op].n_sizes; i++)
+                c.sizes[i] = odd[(i % 3 == 0 ? pattern : i % 3 == 1 ? pattern / 3 : pattern / 9) % 3];
             double known = cm__roofline(&limits, &c), bare = cm__roofline(&none, &c);
             if (!(known > 0 && isfinite(known) && bare > 0 && isfinite(bare)))
                 fail_msg("%s, pattern %d: %g and %g s", cm__call_kinds[op].name, pattern, known, bare);

@@ -64,7 +64,8 @@ TEST(a_neighbour_is_interpolated)
 /* One row's excess over the roofline holds for its neighbours. */
 TEST(in_proportion_to_the_roofline)
 {
-    cm_device  *d = device_of(TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, "[[1, 4096, 4096, 4096, 5e-3, 1]]"))));
+    cm_device *d = device_of(
+        TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, "[[1, 4096, 4096, 4096, 5e-3, 1]]"))));
     const char *row = "gemm forward nn bf16 1,4096,4096,4096", *other = "gemm forward nn bf16 1,4096,5120,4096";
     double      excess = 5e-3 / roofline_of(d, row);
     near(time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, other).time_s, excess * roofline_of(d, other), 1e-5);
@@ -85,7 +86,8 @@ TEST(nothing_like_it_is_the_roofline)
     assert_int_equal(time_on(d, NULL, CM_RUNTIME_NATIVE, "gemm forward nn bf16 1,4096,1024,1024").how, CM_HOW_ROOFLINE);
     /* an empty table tells nothing */
     cm_device *empty = device_of(TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, "[]"))));
-    assert_int_equal(time_on(empty, NULL, CM_RUNTIME_TORCH_EAGER, "gemm forward nn bf16 1,4096,1024,1024").how, CM_HOW_ROOFLINE);
+    assert_int_equal(time_on(empty, NULL, CM_RUNTIME_TORCH_EAGER, "gemm forward nn bf16 1,4096,1024,1024").how,
+                     CM_HOW_ROOFLINE);
     cm_device_free(empty);
     cm_device_free(d);
 }
@@ -104,7 +106,8 @@ TEST(a_relative_is_transferred)
     strcpy(c.dtype, table->dtype);
     memcpy(c.sizes, table->sizes, 4 * sizeof *c.sizes);
     cm__call_text(&c, text, sizeof text);
-    cm__timed own = time_on(h200, NULL, CM_RUNTIME_TORCH_EAGER, text), t = time_on(d, h200, CM_RUNTIME_TORCH_EAGER, text);
+    cm__timed own = time_on(h200, NULL, CM_RUNTIME_TORCH_EAGER, text),
+              t = time_on(d, h200, CM_RUNTIME_TORCH_EAGER, text);
     assert_int_equal(own.how, CM_HOW_MEASURED);
     assert_int_equal(t.how, CM_HOW_TRANSFERRED);
     assert_true(t.error > own.error);
@@ -119,8 +122,9 @@ TEST(what_cores_add_goes_with_cores)
     cm_device  *d = device_of(TIME_DEVICE(",\n\"clock_hz\": " NUMBER("1e9", "Hz"))), *h200;
     const char *text = "batch_norm backward nhwc bf16 60,68,3001"; /* not a row of the table */
     assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
-    cm__timed   own = time_on(h200, NULL, CM_RUNTIME_TORCH_EAGER, text), t = time_on(d, h200, CM_RUNTIME_TORCH_EAGER, text);
-    double      cores = cm_device_number(h200, CM_CORES).value * cm_device_number(h200, CM_CLOCK_HZ).value / (100 * 1e9);
+    cm__timed own = time_on(h200, NULL, CM_RUNTIME_TORCH_EAGER, text),
+              t = time_on(d, h200, CM_RUNTIME_TORCH_EAGER, text);
+    double cores = cm_device_number(h200, CM_CORES).value * cm_device_number(h200, CM_CLOCK_HZ).value / (100 * 1e9);
     double      beyond = own.time_s - roofline_of(h200, text);
     assert_int_equal(own.how, CM_HOW_INTERPOLATED);
     assert_int_equal(t.how, CM_HOW_TRANSFERRED);
@@ -133,15 +137,16 @@ TEST(what_cores_add_goes_with_cores)
 /* A device's own rows come before a relative's, another function's table after both. */
 TEST(own_rows_come_first)
 {
-    cm_device *h200, *d = device_of(TIME_DEVICE(KERNELS(TABLE("elementwise", "forward", "relu", "bf16", "[\"outer\", \"inner\"]",
-                                                              "[[1, 1000000, 7e-6, 1]]"))));
+    cm_device *h200, *d = device_of(TIME_DEVICE(KERNELS(TABLE("elementwise", "forward", "relu", "bf16",
+                                                              "[\"outer\", \"inner\"]", "[[1, 1000000, 7e-6, 1]]"))));
     assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
     cm__timed t = time_on(d, h200, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu bf16 1,1000000");
     assert_int_equal(t.how, CM_HOW_MEASURED);
     assert_true(t.time_s == (double)7e-6f);
     t = time_on(d, h200, CM_RUNTIME_TORCH_EAGER, "elementwise forward clip bf16 1,1000000");
     assert_int_not_equal(t.how, CM_HOW_MEASURED);
-    t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, "elementwise forward tanh bf16 1,1000000"); /* no relative: relu stands for it */
+    t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER,
+                "elementwise forward tanh bf16 1,1000000"); /* no relative: relu stands for it */
     assert_int_equal(t.how, CM_HOW_INTERPOLATED);
     near(t.time_s, 7e-6, 1e-5);
     cm_device_free(h200);
@@ -151,9 +156,11 @@ TEST(own_rows_come_first)
 /* Rows of no sense in a profile: a time all the same. */
 TEST(odd_rows)
 {
-    cm_device *d = device_of(TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS,
-        "[[0, 0, 0, 0, 1e-6, 0], [1000000000000000, 1000000000000000, 1000000000000000, 1000000000000000, 1e5, 65535]]"))));
-    const char *texts[] = {"gemm forward nn bf16 1,64,64,64", "gemm forward nn bf16 0,0,0,0", "gemm forward nn bf16 1,1,1,9000000000000000000"};
+    cm_device  *d = device_of(TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS,
+                                                        "[[0, 0, 0, 0, 1e-6, 0], [1000000000000000, 1000000000000000, "
+                                                         "1000000000000000, 1000000000000000, 1e5, 65535]]"))));
+    const char *texts[] = {"gemm forward nn bf16 1,64,64,64", "gemm forward nn bf16 0,0,0,0",
+                           "gemm forward nn bf16 1,1,1,9000000000000000000"};
     for (int i = 0; i < 3; i++) {
         cm__timed t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, texts[i]);
         if (!(t.time_s > 0 && isfinite(t.time_s))) fail_msg("%s: %g s", texts[i], t.time_s);
@@ -175,7 +182,8 @@ static void visit(void *user, const cm__kernel_table *table, const cm__call *cal
 /* Rows that are all twice the roofline tell each other exactly; a row alone in its table is not asked. */
 TEST(rows_left_out)
 {
-    static const char *const texts[] = {"gemm forward nn bf16 1,1024,1024,1024", "gemm forward nn bf16 1,2048,1024,1024",
+    static const char *const texts[] = {"gemm forward nn bf16 1,1024,1024,1024",
+                                        "gemm forward nn bf16 1,2048,1024,1024",
                                         "gemm forward nn bf16 1,2048,2048,1024"};
     cm_device *bare = device_of(TIME_DEVICE(""));
     char       text[8192];
@@ -194,10 +202,15 @@ TEST(rows_left_out)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_row_is_its_time),             cmocka_unit_test(a_neighbour_is_interpolated),
-        cmocka_unit_test(in_proportion_to_the_roofline), cmocka_unit_test(nothing_like_it_is_the_roofline),
-        cmocka_unit_test(a_relative_is_transferred),     cmocka_unit_test(own_rows_come_first),
-        cmocka_unit_test(odd_rows),                      cmocka_unit_test(what_cores_add_goes_with_cores), cmocka_unit_test(rows_left_out),
+        cmocka_unit_test(a_row_is_its_time),
+        cmocka_unit_test(a_neighbour_is_interpolated),
+        cmocka_unit_test(in_proportion_to_the_roofline),
+        cmocka_unit_test(nothing_like_it_is_the_roofline),
+        cmocka_unit_test(a_relative_is_transferred),
+        cmocka_unit_test(own_rows_come_first),
+        cmocka_unit_test(odd_rows),
+        cmocka_unit_test(what_cores_add_goes_with_cores),
+        cmocka_unit_test(rows_left_out),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
