@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * time_device.h - a device of round numbers for tests of times: 100 cores, 1e14 FLOP/s in bf16 (tf32 half, fp32 a tenth,
- * on the vector units), 1e12 B/s of memory behind a cache of 1e7 B and 4e12 B/s, 1 us to start a kernel.
+ * time_device.h - a device of round numbers 100 cores, 1e14 FLOP/s in bf16 (half in tf32, a tenth in
+ * fp32, on the vector units), 1e12 B/s of memory behind a cache of 1e7 B and 4e12 B/s, 1 us to start a kernel.
  */
 #ifndef CM_TESTS_UNIT_TIME_DEVICE_H
 #define CM_TESTS_UNIT_TIME_DEVICE_H
