@@ -49,8 +49,12 @@ static int by_size(const void *a, const void *b)
 
 static cm_fit_class class_of(const group *g, const char *device, const char *runtime)
 {
-    cm_fit_class c = {.device = device, .runtime = runtime, .op = cm__call_kinds[g->op].name,
-                      .pass = cm__pass_names[g->pass], .dtype = g->dtype, .n = g->count};
+    cm_fit_class c = {.device = device,
+                      .runtime = runtime,
+                      .op = cm__call_kinds[g->op].name,
+                      .pass = cm__pass_names[g->pass],
+                      .dtype = g->dtype,
+                      .n = g->count};
     qsort(g->errors, (size_t)g->count, sizeof *g->errors, by_size);
     for (int32_t i = 0; i < g->count; i++) {
         c.mape += fabs(g->errors[i]) / g->count;
@@ -69,11 +73,13 @@ static cm_fitting *check(cm__ctx *ctx, const cm_device *device)
         cm__timer_cross_validate(cm__timer_new(ctx, device, NULL, r), note, &all);
         for (int32_t i = 0; i < all.count; i++) {
             classes = cm__grow(ctx, classes, count, &capacity, sizeof *classes);
-            classes[count++] = class_of(&all.items[i], cm__text_copy(ctx, cm_device_get_info(device)->id), cm_runtime_name(r));
+            classes[count++] =
+                class_of(&all.items[i], cm__text_copy(ctx, cm_device_get_info(device)->id), cm_runtime_name(r));
         }
     }
     if (!count)
-        cm__fail(ctx, CM_ERR_ARGUMENT, "'%s' has no kernel tables to check; a file of timings can be held against its models",
+        cm__fail(ctx, CM_ERR_ARGUMENT,
+                 "'%s' has no kernel tables to check; a file of timings can be held against its models",
                  cm_device_get_info(device)->id);
     return cm__fitting_of(ctx, classes, count);
 }
