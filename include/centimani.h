@@ -581,7 +581,10 @@ typedef struct cm_prediction_info {
     double     host_time_s;                /* what the host spends to launch them */
     double     throughput_samples_s, mfu;  /* mfu: of the peak of the precision used */
     double     share[CM_HOWS];             /* of device time, by how it was found */
-    double     launches;                   /* kernels in a step */
+    cm_style   style;
+    int32_t    devices;                    /* that one copy of the model takes: more than 1 where one cannot hold it */
+    int64_t    micro_batch;                /* samples on a device at once; the batch is a multiple, or less */
+    double     launches;                   /* kernels, sections, supersteps or layers in a step, by style */
     double     clock;                      /* of the full clock, that the power limit leaves */
     double     phase_s[CM_PHASES];
 } cm_prediction_info;
