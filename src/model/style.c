@@ -94,27 +94,6 @@ double cm__job_node_s(const cm__job *j, int32_t node, double batch)
     return fmax(j->matrix_scale * cm_poly_at(&n->flop, batch) / j->peak_flop_s[effort], traffic);
 }
 
-int64_t cm__job_largest(const cm__job *j, int64_t most, int32_t stages)
-{
-    const cm_memory_options o = {.runtime = CM_RUNTIME_NATIVE, .plan = {.pp = stages, .devices = stages}};
-    cm_footprint           *f;
-    cm_memory_use           use;
-    int64_t                 low = 0;
-    cm_status               status = cm_footprint_new(j->g, j->device, &o, &f, j->ctx->diag);
-    if (status) {
-        j->ctx->status = status;
-        longjmp(j->ctx->trap, 1);
-    }
-    for (int64_t high = most; low < high;) { /* what fits, fits at every smaller size */
-        int64_t middle = low + (high - low + 1) / 2;
-        cm_footprint_at(f, middle, &use);
-        if (use.fits) low = middle;
-        else high = middle - 1;
-    }
-    cm_footprint_free(f);
-    return low;
-}
-
 double cm__job_element(const cm__job *j)
 {
     static const double bytes[CM_PRECISIONS] = {[CM_PRECISION_DEFAULT] = 2, [CM_PRECISION_FP32] = 4,

@@ -55,8 +55,13 @@ cm__style_rule cm__style_kernels, cm__style_sections, cm__style_bsp, cm__style_s
 
 /* One node at a batch size: the longer of arithmetic and traffic; 0 for views. */
 double cm__job_node_s(const cm__job *job, int32_t node, double batch);
-/* The largest batch size up to `most` that fits a device of a pipeline of `stages`; 0: none. */
-int64_t cm__job_largest(const cm__job *job, int64_t most, int32_t stages);
+bool   cm__job_trains(const cm__job *job); /* it has a backward pass */
+/* The most samples whose step one chip holds; 0: not one. */
+int64_t cm__job_largest(const cm__job *job);
+/* The same where what enters each layer is kept and the rest is computed again backward, by a pipeline of chips that hold
+   the weights; chips 0: by one chip past which the weights stream. */
+int64_t       cm__job_largest_again(const cm__job *job, int32_t chips);
+cm_memory_use cm__job_use(const cm__job *job, int64_t batch);
 /* Bytes of a number in the step's precision. */
 double cm__job_element(const cm__job *job);
 double cm__tensor_bytes_at(const cm_graph *g, int32_t tensor, double batch);

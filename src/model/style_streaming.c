@@ -4,7 +4,8 @@
  *
  * Forward, a layer's weights come in; backward, they come in again while its gradients go out; the update is made where the
  * weights are. A layer takes its arithmetic and, partly hidden behind it, the longer of its stream and its latency. Where
- * the activations of the whole batch do not fit, micro-batches follow each other, each with its own stream.
+ * the activations of the whole batch do not fit, what enters layers is kept and the rest computed again; where that does not
+ * fit either, micro-batches follow each other, each with its own stream.
  */
 #include <math.h>
 #include "model/style.h"
@@ -60,17 +61,18 @@ static bool begins(const layer *l, const cm_node *n, bool weights)
 
 void cm__style_streaming(const cm__job *j, cm__run *r)
 {
-    int64_t most = cm__job_largest(j, (int64_t)j->batch, 1);
+    bool    again = cm__job_trains(j) && !cm__job_use(j, (int64_t)j->batch).fits;
+    int64_t most = again ? cm__job_largest_again(j, 0) : cm__job_trains(j) ? (int64_t)j->batch : cm__job_largest(j);
     if (!most)
-        cm__fail(j->ctx, CM_ERR_LIMIT, "one sample's activations do not fit the on-chip memory of one %s; a shorter sequence or "
-                 "--recompute full would need less", j->device->info.name);
+        cm__fail(j->ctx, CM_ERR_LIMIT, "one sample's activations do not fit the on-chip memory of one %s; a shorter sequence would"
+                 " need less", j->device->info.id);
     double micros = ceil(j->batch / (double)most), size = ceil(j->batch / micros), pass_s = 0, layers = 0;
     layer  now = {.block = -1};
     r->micro_batch = (int64_t)size;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view || n->phase == CM_UPDATE || is_cast(j->g, n)) continue;
-        double in = weights_in(j, n), out = gradients_out(j, n), node = cm__job_node_s(j, i, size);
+        double in = weights_in(j, n), out = gradients_out(j, n), node = cm__job_node_s(j, i, size) * (again && n->phase == CM_FORWARD ? 2 : 1);
         if (begins(&now, n, in > 0)) {
             pass_s += layer_s(j, &now);
             layers += now.weights;
