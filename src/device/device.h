@@ -29,9 +29,10 @@ typedef struct cm__execution {
     bool      known;
     cm_number efficiency[CM__EFFORTS]; /* of the matrix peak; memory: of the bandwidth, as if nothing were fused */
     cm_number step_s, section_s, layer_s;
+    cm_number interval_s;              /* between two samples of a pipeline, at least */
     cm_number superstep;               /* cycles */
     cm_number fill;                    /* samples in a full pipeline */
-    cm_number error;                   /* of a step time: standard deviation of its logarithm */
+    cm_number error, conv_error;       /* of a step time, of convolutions: standard deviation of its logarithm */
 } cm__execution;
 
 /* Factors on predicted times, from real steps: of products, of all else on the device, of the host. */

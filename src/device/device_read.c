@@ -219,10 +219,12 @@ static void read_execution(cm_device *d, const json_t *sources)
     for (int i = 0; i < CM__EFFORTS; i++) e->efficiency[i] = cm__number_at(efficiency, efforts[i], sources);
     e->step_s = cm__number_at(x, "step_overhead", sources);
     e->section_s = cm__number_at(x, "section_overhead", sources);
+    e->interval_s = cm__number_at(x, "interval", sources);
     e->layer_s = cm__number_at(x, "layer_latency", sources);
     e->superstep = cm__number_at(x, "superstep", sources);
     e->fill = cm__number_at(x, "fill", sources);
     e->error = cm__number_at(x, "error", sources);
+    e->conv_error = cm__number_at(x, "conv_error", sources);
 }
 
 static void read_calibration(cm_device *d, const json_t *sources)

@@ -68,6 +68,7 @@ static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *devic
                               .device = device,
                               .batch = (double)batch,
                               .section_s = value_or(e->section_s, 0),
+                              .interval_s = value_or(e->interval_s, 0),
                               .layer_s = value_or(e->layer_s, 0),
                               .superstep_s = value_or(e->superstep, 0) / clock,
                               .fill = fmax(1, value_or(e->fill, 1)),
@@ -120,6 +121,19 @@ void cm__style_kernels(const cm__job *j, cm__run *r)
     }
 }
 
+/* Products are known better than convolutions, or the other way round: by their shares of the time. */
+static double error_of(const cm_graph *g, const cm__execution *e, const cm__run *r)
+{
+    double all = 0, conv = 0, error = value_or(e->error, ERROR_UNKNOWN), conv_error = value_or(e->conv_error, ERROR_UNKNOWN);
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        cm__effort effort = effort_of[cm_node_class(&g->nodes[i])];
+        all += effort != CM__EFFORT_MEMORY ? r->node_s[i] : 0;
+        conv += effort == CM__EFFORT_CONV ? r->node_s[i] : 0;
+    }
+    double share = all > 0 ? conv / all : 0;
+    return sqrt((1 - share) * error * error + share * conv_error * conv_error);
+}
+
 cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, int64_t batch)
 {
     const cm__execution *e = &device->execution;
@@ -127,10 +141,10 @@ cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *devic
     cm__run              run = {.node_s = cm__alloc_array(ctx, (size_t)step->n_nodes, sizeof *run.node_s),
                                 .devices = 1,
                                 .micro_batch = batch,
-                                .host_s = value_or(e->step_s, 0) * value_or(device->calibration.host, 1),
-                                .error = value_or(e->error, ERROR_UNKNOWN)};
+                                .host_s = value_or(e->step_s, 0) * value_or(device->calibration.host, 1)};
     bool fitted = e->error.known && e->error.kind && strcmp(e->error.kind, "fitted") == 0;
     run.how = fitted ? CM_HOW_TRANSFERRED : CM_HOW_ROOFLINE;
     styles[device->info.style].rule(&job, &run);
+    run.error = error_of(step, e, &run);
     return run;
 }

@@ -27,7 +27,7 @@ typedef struct cm__job {
     double           peak_flop_s[CM__EFFORTS];        /* reached by each class; memory: unused */
     double           near_bytes_s, near_bytes;        /* where activations are: bandwidth reached, capacity */
     double           far_bytes_s;                     /* where weights come from: bandwidth reached */
-    double           section_s, superstep_s, layer_s; /* 0: none */
+    double           section_s, interval_s, superstep_s, layer_s; /* 0: none */
     double           fill;                            /* samples in a full pipeline, at least 1 */
     double           matrix_scale, vector_scale;      /* of a calibrated profile; 1 otherwise */
 } cm__job;

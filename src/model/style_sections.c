@@ -2,8 +2,9 @@
 /*
  * style_sections.c - parts of the graph laid out on the chip, one part after the other.
  *
- * A section takes operators in order until its weights and one sample's results fill the chip. Samples flow through it: it
- * is filled and drained once, and in between bounded by its arithmetic or by what comes from and goes to off-chip memory.
+ * A section takes operators in order until its weights and one sample's results fill the chip. Samples flow through it, one
+ * per interval of its slowest stage; it is filled and drained once. It takes no less than what comes from and goes to off-chip
+ * memory.
  * What fits the chip as a whole, with everything that it keeps, is one section, and nothing leaves the chip.
  */
 #include <math.h>
@@ -30,8 +31,8 @@ static double held_bytes(const cm__job *j, const cm_node *n)
 
 static double section_s(const cm__job *j, const section *s)
 {
-    double filled = (j->batch + j->fill - 1) / j->batch;
-    return j->section_s + fmax(s->compute_s * filled, j->vector_scale * s->far_bytes / j->far_bytes_s);
+    double stage_s = fmax(s->compute_s / j->batch, j->interval_s);
+    return j->section_s + fmax((j->batch + j->fill - 1) * stage_s, j->vector_scale * s->far_bytes / j->far_bytes_s);
 }
 
 void cm__style_sections(const cm__job *j, cm__run *r)
