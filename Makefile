@@ -4,7 +4,8 @@ FUZZ_SECONDS  ?= 600
 # A folder of .onnx files to validate and time with; what needs it is skipped where there is none.
 export CENTIMANI_MODELS ?= $(abspath $(wildcard ../shared/models/onnx))
 RUN_PACKAGES   = gcc libc6-dev meson ninja-build pkg-config python3 libnanopb-dev libjansson-dev libsmartcols-dev libhwloc-dev
-TEST_PACKAGES  = $(RUN_PACKAGES) python3-onnx clang libclang-rt-14-dev libcmocka-dev libonnx-testdata man-db groff
+TEST_PACKAGES  = $(RUN_PACKAGES) python3-onnx clang libclang-rt-14-dev libcmocka-dev libonnx-testdata man-db groff \
+                 libopenblas0-openmp libdnnl2 openmpi-bin libturbojpeg0
 SANITIZE       = -Db_sanitize=address,undefined -Db_lundef=false
 # gcc warns of what its sanitizers insert; the other two builds hold the warnings.
 UNWARNED       = -Dwarning_level=0 -Dwerror=false

@@ -19,14 +19,15 @@ typedef struct settings {
     cm__memory_request memory;    /* its graph and device are taken from here */
     char              dims[1024]; /* the --dim options, joined by commas */
     cm__predict_request predict;
-    const char       *device, *output, *set;
+    const char       *device, *output, *set, *from;
+    cm_bench_options  bench;
     bool              clusters, check, json, csv, help;
 } settings;
 
 /* Which commands take an option. */
 enum {
     FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_PREDICT = 64,
-    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512,
+    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_BENCH = 1024, FOR_CALIBRATE = 2048,
     FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH, FOR_ALL = ~0
 };
 
@@ -58,19 +59,29 @@ int  run_graph(settings *s);
 int  run_models(settings *s);
 int  run_devices(settings *s);
 int  run_fit(settings *s);
+int  run_calibrate(settings *s);
 int  run_predict(settings *s);
 int  run_memory(settings *s);
 int  run_batch(settings *s);
 int  run_validate(settings *s);
+int  run_bench(settings *s);
 int  run_version(settings *s);
 int  run_help(settings *s);
 void print_usage(FILE *out);
 void print_help(const command *c, FILE *out);
 
+/* Standard output and error, or the texts of whoever called cm_answer(). */
+FILE *results(void);
+FILE *notes(void);
+void  divert_output(FILE *to_results, FILE *to_notes); /* of this thread; NULL: back to the standard streams */
+int   run_words(int argc, char **argv);                /* as main() gets them; the exit status */
+
 /* A line on stderr, "centimani: ..."; control characters in foreign names are replaced. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The diagnosis on stderr; returns EXIT_FAILED. */
 int  say_failed(cm_status status, const cm_diag *diag);
+/* A text into a file, whole or not at all; EXIT_FAILED: it could not be, and why was said. */
+int  save_text(const char *path, const char *text);
 /* The exit status of a command that has printed: EXIT_FAILED, with the reason said, if stdout could not be written. */
 int  finish_output(int status);
 cm__output_format format_of(const settings *s);

@@ -9,7 +9,7 @@ static int print(const settings *s, cm__devices_action action, const char *name)
     cm_diag             diag = {0};
     cm_status           status = cm__devices_report_new(&(cm__devices_request){action, name}, &report, &diag);
     if (status) return say_failed(status, &diag);
-    status = cm__devices_report_print(report, format_of(s), stdout, &diag);
+    status = cm__devices_report_print(report, format_of(s), results(), &diag);
     cm__devices_report_free(report);
     return status ? say_failed(status, &diag) : EXIT_DONE;
 }

@@ -1,47 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fit.c - `centimani fit`: models of operators from timings, or a profile held against timings. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "cli.h"
 
 static void show_progress(void *user, int32_t done, int32_t total, const char *what)
 {
     (void)user;
-    if (done < total) fprintf(stderr, "\r\033[K%d of %d operators: %s", done, total, what);
-    else fprintf(stderr, "\r\033[K");
-    fflush(stderr);
-}
-
-/* Whole or not at all: written beside the file, then renamed onto it. */
-static int save(const char *path, const char *text)
-{
-    char temporary[4096];
-    if (snprintf(temporary, sizeof temporary, "%s.part", path) >= (int)sizeof temporary) {
-        say("%s: the name is too long", path);
-        return EXIT_FAILED;
-    }
-    FILE *file = fopen(temporary, "w");
-    bool  written = file && fprintf(file, "%s\n", text) > 0;
-    bool  closed = file && fclose(file) == 0;
-    if (written && closed && rename(temporary, path) == 0) return EXIT_DONE;
-    say("%s: cannot write: %s", path, strerror(errno));
-    if (file) unlink(temporary);
-    return EXIT_FAILED;
+    if (done < total) fprintf(notes(), "\r\033[K%d of %d operators: %s", done, total, what);
+    else fprintf(notes(), "\r\033[K");
+    fflush(notes());
 }
 
 static int save_profile(const settings *s, const cm_fitting *fitting)
 {
     const char *profile = cm_fitting_profile(fitting);
-    if (profile) return save(s->output, profile);
+    if (profile) return save_text(s->output, profile);
     say("%s: no profile: the rows are of several devices or of one that is not known; name it with --device ID",
         s->output);
     return EXIT_FAILED;
 }
 
+/* Without a file: the device's own tables, each row told by the others. */
+static cm_status check_tables(const settings *s, cm_fitting **fitting, cm_diag *diag)
+{
+    cm_device *device;
+    cm_status  status = cm_device_load(s->device, &device, diag);
+    if (status) return status;
+    status = cm_fitting_check_tables(device, fitting, diag);
+    cm_device_free(device);
+    return status;
+}
+
 int run_fit(settings *s)
 {
+    if (!s->n_operands && !s->check) {
+        say("fit needs TIMINGS.csv; usage: centimani fit TIMINGS.csv [options]");
+        return EXIT_USAGE;
+    }
     if (s->check && !s->device) {
         say("fit: --check needs --device ID: whose models to check");
         return EXIT_USAGE;
@@ -54,10 +49,11 @@ int run_fit(settings *s)
     cm_diag        diag = {0};
     cm_fit_options o = {
         .device = s->device, .check = s->check, .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
-    cm_status      status = cm_fitting_run(s->operands[0], &o, &fitting, &diag);
+    cm_status      status = s->n_operands ? cm_fitting_run(s->operands[0], &o, &fitting, &diag)
+                                          : check_tables(s, &fitting, &diag);
     if (status) return say_failed(status, &diag);
     cm__fit_report report = {.path = s->operands[0], .device = s->device, .check = s->check, .fitting = fitting};
-    status = cm__fit_report_print(&report, format_of(s), stdout, &diag);
+    status = cm__fit_report_print(&report, format_of(s), results(), &diag);
     int code = status ? say_failed(status, &diag) : s->output ? save_profile(s, fitting) : EXIT_DONE;
     cm_fitting_free(fitting);
     return code;

@@ -25,7 +25,7 @@ int run_graph(settings *s)
     cm_status status = cm__graph_report_new(&s->graph, &report, &diag);
     if (status) return say_failed(status, &diag);
     warn(report);
-    status = cm__graph_report_print(report, format_of(s), stdout, &diag);
+    status = cm__graph_report_print(report, format_of(s), results(), &diag);
     cm__graph_report_free(report);
     return status ? say_failed(status, &diag) : EXIT_DONE;
 }

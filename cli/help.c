@@ -30,7 +30,7 @@ int run_help(settings *s)
 {
     const command *c = s->n_operands ? find_command(s->operands[0]) : NULL;
     if (s->n_operands && !c) return EXIT_USAGE;
-    if (c) print_help(c, stdout);
-    else print_usage(stdout);
+    if (c) print_help(c, results());
+    else print_usage(results());
     return EXIT_DONE;
 }

@@ -12,7 +12,7 @@
 
 static const char model_details[] =
     "MODEL is a named model ('centimani models' lists them), an .onnx file, a Hugging Face\n"
-    "config.json, or a one-line description such as\n"
+    "config.json, a captured PyTorch step (.cmt.json), or a one-line description such as\n"
     "  gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200\n"
     "  gemm:m=64,n=1760,k=1760";
 
@@ -22,7 +22,17 @@ static const char device_details[] =
 
 static const char fit_details[] =
     "TIMINGS.csv has a header line with the columns op, pass, dtype, d0 ... d6 and latency_ms; device and\n"
-    "note are optional. docs/fitting.md says what the dimensions of each operator are.";
+    "note are optional. docs/fitting.md says what the dimensions of each operator are. Without a file,\n"
+    "--check holds each row of the device's kernel tables against the other rows.";
+
+static const char bench_details[] =
+    "Without --suite, --cases or --for, all suites that one process can measure. Suites: roofline, host,\n"
+    "lookup, primitives, sweep, and collectives (mpirun -n 4 centimani bench --suite collectives). A run\n"
+    "with -o FILE that is ended goes on where it was when the same command is given again.";
+
+static const char calibrate_details[] =
+    "LOG.csv has a header line with the columns model, batch, precision and step_time_s; seq, runtime and\n"
+    "optimizer are optional. docs/calibrating.md says what is fitted.";
 
 const command commands[] = {
     {"graph", "MODEL", "What one training step of a model computes: operators, FLOP, bytes, lifetimes", model_details,
@@ -35,10 +45,13 @@ const command commands[] = {
      run_models},
     {"devices", "[list | show ID | check FILE]", "The accelerators, one of them with all sources, or a profile checked",
      device_details, FOR_DEVICES, 0, 2, run_devices},
-    {"fit", "TIMINGS.csv", "Models of operators from measured times, or a profile held against such times", fit_details,
-     FOR_FIT, 1, 1, run_fit},
+    {"fit", "[TIMINGS.csv]", "Models of operators from measured times, or a profile held against such times", fit_details,
+     FOR_FIT, 0, 1, run_fit},
     {"predict", "MODEL", "How long one training step takes on a device, and where the time goes", model_details, FOR_PREDICT, 1,
      1, run_predict},
+    {"bench", "", "What this machine does, measured: a profile for the other commands", bench_details, FOR_BENCH, 0, 0,
+     run_bench},
+    {"calibrate", "", "A device's profile mended by real training steps", calibrate_details, FOR_CALIBRATE, 0, 0, run_calibrate},
     {"version", "", "The program's version", NULL, FOR_VERSION, 0, 0, run_version},
     {"help", "[COMMAND]", "How to use the program or one command", NULL, FOR_HELP, 0, 1, run_help},
 };
@@ -47,7 +60,7 @@ const int n_commands = COUNT(commands);
 int run_version(settings *s)
 {
     cm_diag   diag;
-    cm_status status = cm__version_print(format_of(s), stdout, &diag);
+    cm_status status = cm__version_print(format_of(s), results(), &diag);
     return status ? say_failed(status, &diag) : EXIT_DONE;
 }
 
@@ -70,17 +83,17 @@ const command *find_command(const char *name)
     return NULL;
 }
 
-static int run(int argc, char **argv)
+int run_words(int argc, char **argv)
 {
     settings s = {0};
     if (argc < 2) {
-        print_usage(stderr);
+        print_usage(notes());
         return EXIT_USAGE;
     }
     const command *c = find_command(argv[1]);
     if (!c || !parse_options(c, &s, argc - 2, argv + 2)) return EXIT_USAGE;
     if (!s.help) return c->run(&s);
-    print_help(c, stdout);
+    print_help(c, results());
     return EXIT_DONE;
 }
 
@@ -92,5 +105,5 @@ int main(int argc, char **argv)
         say("cannot write the result: stdout is closed");
         return EXIT_FAILED;
     }
-    return finish_output(run(argc, argv));
+    return finish_output(run_words(argc, argv));
 }

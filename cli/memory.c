@@ -20,7 +20,7 @@ static int run(settings *s, const char *name, maker *make, printer *print)
     if (status) return say_failed(status, &diag);
     for (int32_t i = 0; i < cm_graph_warnings(report->step); i++) say("warning: %s", cm_graph_warning(report->step, i));
     bool fits = report->use.fits;
-    status = print(report, format_of(s), stdout, &diag);
+    status = print(report, format_of(s), results(), &diag);
     cm__memory_report_free(report);
     return status ? say_failed(status, &diag) : fits ? EXIT_DONE : EXIT_NOTHING_FITS;
 }

@@ -9,7 +9,7 @@ static int print(const settings *s, const char *id)
     cm_diag            diag = {0};
     cm_status          status = cm__models_report_new(id, &report, &diag);
     if (status) return say_failed(status, &diag);
-    status = cm__models_report_print(report, format_of(s), stdout, &diag);
+    status = cm__models_report_print(report, format_of(s), results(), &diag);
     cm__models_report_free(report);
     return status ? say_failed(status, &diag) : EXIT_DONE;
 }

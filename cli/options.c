@@ -35,6 +35,13 @@ static bool store_whole_number(const option *o, settings *s, void *field, const 
     return true;
 }
 
+static bool store_batch(const option *o, settings *s, void *field, const char *value)
+{
+    if (strcmp(value, "auto")) return store_whole_number(o, s, field, value);
+    *(int64_t *)field = 0;
+    return true;
+}
+
 static bool store_dimension(const option *o, settings *s, void *field, const char *value)
 {
     const char *equals = strchr(value, '=');

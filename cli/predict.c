@@ -17,7 +17,8 @@ int run_predict(settings *s)
     cm_status status = cm__predict_report_new(&s->predict, &report, &diag);
     if (status) return say_failed(status, &diag);
     for (int32_t i = 0; i < report->graph->n_warnings; i++) say("warning: %s", report->graph->warnings[i]);
-    status = cm__predict_report_print(report, format_of(s), stdout, &diag);
+    status = cm__predict_report_print(report, format_of(s), results(), &diag);
+    bool fits = report->fits;
     cm__predict_report_free(report);
-    return status ? say_failed(status, &diag) : EXIT_DONE;
+    return status ? say_failed(status, &diag) : fits ? EXIT_DONE : EXIT_NOTHING_FITS;
 }

@@ -13,7 +13,7 @@ int run_validate(settings *s)
     }
     cm_status status = cm_validation_run(s->set, &validation, &diag);
     if (status) return say_failed(status, &diag);
-    status = cm__validation_print(validation, format_of(s), stdout, &diag);
+    status = cm__validation_print(validation, format_of(s), results(), &diag);
     cm_validation_free(validation);
     return status ? say_failed(status, &diag) : EXIT_DONE;
 }

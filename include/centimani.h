@@ -129,6 +129,7 @@ typedef struct cm_node {
     bool           view;    /* moves no data: shape and strides change only */
     int32_t        source;  /* the forward node a backward or recompute node belongs to, -1: none */
     int32_t        block;   /* repeated part (layer) of the model it belongs to, -1: none */
+    int32_t        segment; /* part that the model itself computes again in backward (checkpointing), -1: none */
     cm_poly        flop, read_bytes, write_bytes;
     const struct cm__attr *attrs; /* internal */
 } cm_node;
@@ -149,8 +150,8 @@ typedef struct cm_load_options {
 } cm_load_options;
 
 /*
- * Read a model. `spec` is a named model, a path to an .onnx file or a Hugging Face config.json, or a one-line
- * description such as "gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200" or "gemm:m=64,n=1760,k=1760".
+ * Read a model. `spec` is a named model, a path to an .onnx file, a Hugging Face config.json or a captured PyTorch step
+ * (.cmt.json), or a one-line description such as "gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200" or "gemm:m=64,n=1760,k=1760".
  */
 cm_status cm_graph_load(const char *spec, const cm_load_options *options, cm_graph **graph, cm_diag *diag);
 
@@ -185,7 +186,7 @@ void cm_graph_free(cm_graph *graph);
 /* ---- reading a graph -------------------------------------------------------------------------------------------- */
 
 const char      *cm_graph_name(const cm_graph *graph);
-const char      *cm_graph_source(const cm_graph *graph);      /* "onnx", "config", "description", "named" */
+const char      *cm_graph_source(const cm_graph *graph);      /* "onnx", "config", "trace", "description", "named" */
 const char      *cm_graph_description(const cm_graph *graph); /* one line that gives the same graph, NULL: none */
 const char      *cm_graph_citation(const cm_graph *graph);    /* where a named model's definition is from, NULL: none */
 int32_t          cm_graph_nodes(const cm_graph *graph);
@@ -558,6 +559,8 @@ typedef struct cm_fitting cm_fitting;
 /* Read a CSV file of timings (docs/fitting.md) and fit, or check. Errors of a fit are those on rows left out of it. */
 cm_status           cm_fitting_run(const char *path, const cm_fit_options *options, cm_fitting **fitting,
                                    cm_diag *diag);
+/* A device's own kernel tables: every row against what the others of its table say of it. */
+cm_status           cm_fitting_check_tables(const cm_device *device, cm_fitting **fitting, cm_diag *diag);
 void                cm_fitting_free(cm_fitting *fitting);
 int32_t             cm_fitting_classes(const cm_fitting *fitting);
 const cm_fit_class *cm_fitting_class(const cm_fitting *fitting, int32_t index);
@@ -677,6 +680,97 @@ int32_t                      cm_validation_summaries(const cm_validation *valida
 const cm_validation_summary *cm_validation_summary_of(const cm_validation *validation, int32_t index);
 int32_t                      cm_validation_notes(const cm_validation *validation);
 const char                  *cm_validation_note(const cm_validation *validation, int32_t index);
+/* ---- measuring a machine ----------------------------------------------------------------------------------------- */
+
+typedef struct cm_bench_progress {
+    int32_t     done, total;        /* cases */
+    double      elapsed_s, left_s;  /* left_s NAN: not yet known */
+    const char *what;               /* the case that runs now */
+} cm_bench_progress;
+
+/* Options of cm_bench_run(). */
+typedef struct cm_bench_options {
+    const char    *backend;  /* "cpu", "cuda" or "null"; NULL: the first that opens of cuda and cpu */
+    const char    *suites;   /* names joined by commas; NULL: all that one process can measure */
+    const char    *only;     /* a case's name, or a pattern with '*'; NULL: all */
+    const char    *cases;    /* a JSON file of calls to measure instead of suites; NULL: none */
+    const char    *model;    /* measure the operators of one step of this model instead; NULL: none */
+    const char    *journal;  /* what is measured is kept there until all is; NULL: nowhere */
+    const char    *storage;  /* a folder or a file whose storage `host` reads; NULL: where temporary files are */
+    const char    *id;       /* of the profile; NULL: made of the device's name */
+    cm_load_options  load;   /* of the model */
+    cm_train_options train;
+    int64_t        batch;    /* of the model; 0: 1 */
+    int64_t        scale;    /* divides the batch sizes of `primitives`; 0: 1 */
+    int64_t        budget_s; /* 0: as long as it takes */
+    int64_t        threads;  /* 0: one per core */
+    int64_t        device;   /* of several, counted from 1; 0: the first */
+    bool           cold;     /* operands outside all caches */
+    bool           search;   /* the fastest of a library's algorithms instead of the usual one */
+    bool           list;     /* what would be measured, unmeasured */
+    void (*progress)(void *user, const cm_bench_progress *progress); /* NULL: none */
+    void *user;
+} cm_bench_options;
+
+/* One case. Unknown numbers are NAN. */
+typedef struct cm_bench_result {
+    const char    *name;                     /* "gemm/forward/nt/fp32/1x64x1760x1760" */
+    const char    *op, *pass, *variant, *dtype; /* of a call; otherwise op alone: "read", "all-reduce", "storage" */
+    const int64_t *dims;
+    int32_t        n_dims;
+    double         flop, bytes;              /* of one repetition */
+    double         work;                     /* what else one repetition does, in work_unit; NAN: nothing else */
+    const char    *work_unit;                /* "B", "FLOP", "launches", "look-ups", "images", "tokens"; NULL: none */
+    double         time_s;                   /* median of one repetition; NAN: not measured, or wrong */
+    double         spread;                   /* between the quartiles, as a fraction of the median */
+    int64_t        repetitions, samples, wrong;
+    int32_t        kernels;                  /* 0: not told */
+    const char    *algorithm;                /* NULL: not told */
+    const char    *skipped;                  /* why there is no time; NULL: there is one */
+    bool           resumed;                  /* measured by an earlier run */
+} cm_bench_result;
+
+/* One line of a suite: a case and how often it counts. Lines of one label follow each other and add up. */
+typedef struct cm_bench_row {
+    const char *suite, *label;
+    int32_t     result, times;
+    double      paper_flop;                  /* by the paper's own formula; NAN: it has none */
+} cm_bench_row;
+
+typedef struct cm_bench_machine {
+    const char *backend, *id, *name, *software, *host;
+    int32_t     ranks;                       /* 0: not asked for */
+    double      cores, memory_bytes;
+} cm_bench_machine;
+
+/* A ceiling of the roofline, measured: "fp32" of "matrix", "L2" of "memory", "launch" of "latency". */
+typedef struct cm_bench_ceiling {
+    const char *what, *name, *unit;
+    double      value, told; /* told: what the device itself claims; NAN: nothing */
+} cm_bench_ceiling;
+
+typedef struct cm_bench cm_bench;
+
+cm_status               cm_bench_run(const cm_bench_options *options, cm_bench **bench, cm_diag *diag);
+void                    cm_bench_free(cm_bench *bench);
+const cm_bench_machine *cm_bench_get_machine(const cm_bench *bench);
+bool                    cm_bench_speaks(const cm_bench *bench); /* false: another rank prints */
+int32_t                 cm_bench_results(const cm_bench *bench);
+const cm_bench_result  *cm_bench_result_at(const cm_bench *bench, int32_t index);
+int32_t                 cm_bench_rows(const cm_bench *bench);
+const cm_bench_row     *cm_bench_row_at(const cm_bench *bench, int32_t index);
+int32_t                 cm_bench_ceilings(const cm_bench *bench);
+const cm_bench_ceiling *cm_bench_ceiling_at(const cm_bench *bench, int32_t index);
+int64_t                 cm_bench_wrong(const cm_bench *bench);      /* results that were not as they should be */
+int32_t                 cm_bench_unmeasured(const cm_bench *bench); /* cases the budget had no time for */
+const char             *cm_bench_profile(cm_bench *bench);          /* JSON; NULL: no memory */
+/* All is written down elsewhere: forget the journal. A run that has cases left keeps it. */
+void                    cm_bench_forget(cm_bench *bench);
+/* Algorithm bandwidth (bytes over time) times this is bus bandwidth, as nccl-tests has it; 1 for what it does not know. */
+double                  cm_bench_bus_factor(const char *collective, int32_t ranks);
+/* The backends and suites there are, as "cpu, cuda and null". */
+const char             *cm_bench_backends(void);
+const char             *cm_bench_suites(void);
 
 /* ---- what is built in ------------------------------------------------------------------------------------------- */
 

@@ -11,13 +11,15 @@ layer() {
     printf '%s may not include:\n%s\n' "$1" "$bad"
     failed=1
 }
-layer include    'nothing'
+layer include    'centimani\.h'
 layer src/base   'centimani\.h|base/[a-z_]+\.h'
 layer src/device 'centimani\.h|base/[a-z_]+\.h|device/[a-z_]+\.(h|def)'
 layer src/graph  'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.(h|def)'
 layer src/import 'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.(h|def)|import/[a-z_]+\.(h|def)'
 layer src/model  'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.(h|def)|device/[a-z_]+\.(h|def)|model/[a-z_]+\.(h|def)'
 layer src/validate 'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.h|validate/[a-z_]+\.h'
+layer src/bench  'centimani(_backend)?\.h|base/[a-z_]+\.h|device/[a-z_]+\.(h|def)|model/dispatch\.h|bench/[a-z_/]+\.(h|def)'
 layer src/report 'centimani\.h|base/[a-z_]+\.h|report/[a-z_]+\.h'
-layer cli        'centimani\.h|base/text\.h|report/report\.h|cli\.h|options\.def'
+layer src/bench/cuda 'centimani_backend\.h|base/[a-z_]+\.h|bench/cuda/[a-z_]+\.h'
+layer cli        'centimani\.h|base/text\.h|report/report\.h|cli\.h|answer\.h|options\.def'
 exit $failed

@@ -4,6 +4,7 @@
 usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, each layer text as an array
        embed.py profiles OUT.c FOLDER/FILE.json...       devices/, clusters/ and schema/ as minified arrays
        embed.py results OUT.c FILE.json...               results/ as minified arrays
+       embed.py cuda OUT.c FILE.cu...                    sources that are compiled at run time
        embed.py kernels OUT.c calls.def FILE.json...     kernel tables as arrays of numbers, by the device that is their base
 """
 import json
@@ -192,10 +193,23 @@ def embed_results(out_path, paths):
         out.write(f"const int32_t cm__n_embedded_sets = {len(rows)};\n")
 
 
+def embed_cuda(out_path, paths):
+    with open(out_path, "w", encoding="utf-8") as out:
+        out.write("/* Made by tools/embed.py from src/bench/cuda/kernels; do not edit. */\n#include \"bench/cuda/cuda.h\"\n\n")
+        for index, path in enumerate(paths):
+            with open(path, "rb") as file:
+                write_array(out, f"text_{index}", file.read())
+        out.write("\nconst cm__cuda_source cm__cuda_sources[] = {\n")
+        for index, path in enumerate(paths):
+            out.write(f"    {{{c_string(os.path.basename(path))}, text_{index}}},\n")
+        out.write(f"}};\nconst int32_t cm__n_cuda_sources = {len(paths)};\n")
+
+
 def main():
     commands = {"models": lambda out, *rest: embed_models(out, rest[0], rest[1:]),
                 "profiles": lambda out, *rest: embed_profiles(out, rest),
                 "results": lambda out, *rest: embed_results(out, rest),
+                "cuda": lambda out, *rest: embed_cuda(out, rest),
                 "kernels": lambda out, *rest: embed_kernels(out, rest[0], rest[1:])}
     if len(sys.argv) < 4 or sys.argv[1] not in commands:
         sys.exit(__doc__)

@@ -9,7 +9,8 @@ from typing import Any
 _WHERE = {
     "capture": "centimani.capturing", "Trace": "centimani.writer", "CaptureError": "centimani.trace",
     "watch": "centimani.watching",
-    "graph": "centimani.library", "models": "centimani.library", "version": "centimani.library",
+    **dict.fromkeys(("graph", "predict", "rank", "memory", "plan", "models", "devices", "version", "answer"),
+                    "centimani.library"),
     "CentimaniError": "centimani.library",
 }
 __all__ = list(_WHERE)

@@ -5,7 +5,7 @@ import sys
 
 COMMANDS = {
     "bench": ("centimani.bench.cli:main", "time what eager PyTorch launches on a device and write a profile"),
-    "capture": ("centimani.command:main", "record one training step of a PyTorch model: FILE.py:build -> model.cmt.json"),
+    "capture": ("centimani.command:main", "record one training step of a PyTorch model, FILE.py:build"),
 }
 
 

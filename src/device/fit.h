@@ -23,6 +23,9 @@ void cm__fit_group(cm__ctx *ctx, const cm__timings *t, int32_t group, const cm__
 cm__fit_error cm__fit_check(cm__ctx *ctx, const cm__timings *t, int32_t group, const cm__ceilings *c,
                             const cm__form *form, const double *p);
 
+/* Errors found elsewhere, as a fitting of which only the classes are known. */
+struct cm_fitting *cm__fitting_of(cm__ctx *ctx, const cm_fit_class *classes, int32_t count);
+
 /* What the rows themselves show to be possible, for devices of which nothing else is known. */
 cm__ceilings cm__ceilings_seen(const cm__timings *t, int32_t group);
 

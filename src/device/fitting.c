@@ -295,6 +295,16 @@ cm_status cm_fitting_run(const char *path, const cm_fit_options *options, cm_fit
     return CM_OK;
 }
 
+cm_fitting *cm__fitting_of(cm__ctx *ctx, const cm_fit_class *classes, int32_t count)
+{
+    cm_fitting *f = cm__alloc(ctx, sizeof *f);
+    f->ctx = ctx;
+    f->models = cm__alloc_array(ctx, (size_t)count, sizeof *f->models);
+    f->n_models = count;
+    for (int32_t i = 0; i < count; i++) f->models[i].class_ = classes[i];
+    return f;
+}
+
 void cm_fitting_free(cm_fitting *fitting)
 {
     if (fitting) cm__ctx_free(fitting->ctx);

@@ -169,11 +169,20 @@ static void link_groups(cm__backward *b)
     keep_boundaries(b);
 }
 
+/* As the model itself has it: parts it was recorded to compute again. */
+static bool group_segments(cm__backward *b)
+{
+    bool any = false;
+    for (int32_t i = 0; i < b->forward_nodes; i++) any |= (b->group[i] = b->g->nodes[i].segment) >= 0;
+    return any;
+}
+
 static void group_nodes(cm__backward *b, cm_recompute recompute)
 {
+    bool own = recompute == CM_RECOMPUTE_NONE && group_segments(b);
     if (recompute == CM_RECOMPUTE_FULL) group_layers(b);
     if (recompute == CM_RECOMPUTE_SELECTIVE) group_attention(b);
-    if (recompute != CM_RECOMPUTE_NONE) link_groups(b);
+    if (recompute != CM_RECOMPUTE_NONE || own) link_groups(b);
 }
 
 /* ---- the pass --------------------------------------------------------------------------------------------------- */

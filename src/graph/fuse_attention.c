@@ -221,6 +221,20 @@ static mask_kind trace_mask(const cm__fuser *f, int32_t tensor, bool *causal)
 
 /* ---- the operator ----------------------------------------------------------------------------------------------- */
 
+/* PyTorch's exporter leaves out the dropout inside scaled_dot_product_attention; networks that drop at all drop there too,
+   at the same rate. 0: this one does not. */
+static double dropout_elsewhere(const cm__fuser *f)
+{
+    for (int32_t i = 0; i < f->g->n_nodes; i++) {
+        const cm_node *n = &f->g->nodes[i];
+        double         ratio;
+        if (n->op != CM_OP_DROPOUT) continue;
+        if (!(cm__has(n, 1) && cm__is_number(f, n->inputs[1], &ratio))) ratio = cm__attr_real(n, CM_ATTR_RATIO, 0.5);
+        if (ratio > 0) return ratio;
+    }
+    return 0;
+}
+
 static bool over_keys(const cm__fuser *f, const cm_node *n)
 {
     int64_t axis = cm__attr_int(n, CM_ATTR_AXIS, -1);
@@ -241,6 +255,7 @@ void cm__fuse_attention(cm__fuser *f, int32_t node)
     mask_kind kind = m.mask < 0 ? MASK_FIXED : trace_mask(f, m.mask, &m.causal);
     if (kind == MASK_TRAINED) return; /* fused kernels give a mask no gradient */
     if (m.turn >= 0) turn_less(f, &m);
+    if (m.dropout == 0) m.dropout = dropout_elsewhere(f);
     int32_t  inputs[4] = {m.q, m.k, m.v, m.mask};
     cm__attr attrs[4] = {CM__INTS(CM_ATTR_CAUSAL, kind == MASK_FIXED && m.causal), CM__REAL(CM_ATTR_DROPOUT, m.dropout),
                          CM__INTS(CM_ATTR_Q_NUM_HEADS, 1), CM__INTS(CM_ATTR_KV_NUM_HEADS, 1)};

@@ -13,7 +13,7 @@ cm_graph *cm__graph_new(cm__ctx *ctx, const char *name, const char *source)
     g->ctx = ctx;
     g->name = cm__text_copy(ctx, name);
     g->source = source;
-    g->block = g->origin = -1;
+    g->block = g->segment = g->origin = -1;
     return g;
 }
 
@@ -141,7 +141,7 @@ cm_node *cm__emit_node(cm_graph *g, int op, const char *name, const int32_t *inp
     for (int32_t i = 0; i < n_outputs + EXTRA_OUTPUTS; i++) outs[i] = -1;
     *node = (cm_node){.name = cm__text_copy(g->ctx, name ? name : row->name), .inputs = ins, .outputs = outs,
                       .n_inputs = n, .n_outputs = n_outputs, .op = (int16_t)op, .phase = (uint8_t)g->phase,
-                      .view = row->view, .source = g->origin, .block = g->block,
+                      .view = row->view, .source = g->origin, .block = g->block, .segment = g->segment,
                       .attrs = copy_attrs(g->ctx, attrs, n_attrs)};
     g->n_nodes++;
     row->shape(g, node);

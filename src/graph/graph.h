@@ -107,9 +107,13 @@ struct cm_graph {
     int32_t     cap_nodes, cap_tensors, cap_inputs, cap_outputs, cap_warnings, cap_unsupported;
     cm_poly    *alive_bytes; /* per node, from lifetimes */
     int32_t     nodes_read;
-    int32_t     block;       /* given to nodes as they are emitted; -1: none */
+    int32_t     block, segment; /* given to nodes as they are emitted; -1: none */
     cm_phase    phase;       /* likewise */
     int32_t     origin;      /* likewise: cm_node.source */
+    bool        own_loss;    /* the first output is the loss the model was recorded with */
+    bool        channels_last; /* convolutions were recorded with their channels last */
+    bool        has_backward; /* backward was recorded too, and its matrix products are these FLOP: train.c compares */
+    cm_poly     backward_flop;
     bool        bare_operator; /* a single operator, not a model: no loss, no update by default */
     cm_optimizer optimizer;
     cm_precision precision;

@@ -24,6 +24,22 @@ static int32_t in_fp32(cm_graph *g, int32_t x)
     return cm__t(g, x)->dtype == CM_FP32 ? x : cm__emit(g, CM_OP_CAST, "loss.cast", &x, 1, &to, 1);
 }
 
+/* Each token is to tell the next one: the last has none. */
+static bool is_causal(const cm_graph *g)
+{
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].op == CM_OP_ATTENTION && cm__attr_int(&g->nodes[i], CM_ATTR_CAUSAL, 0)) return true;
+    return false;
+}
+
+static int32_t all_but_last(cm_graph *g, int32_t x)
+{
+    const cm_tensor *t = cm__t(g, x);
+    if (t->rank != 3 || t->dims[1].per_batch || t->dims[1].fixed < 2 || !is_causal(g)) return x;
+    cm__attr attrs[] = {CM__INTS(CM_ATTR_STARTS, 0), CM__INTS(CM_ATTR_ENDS, t->dims[1].fixed - 1), CM__INTS(CM_ATTR_AXES, 1)};
+    return cm__emit(g, CM_OP_SLICE, "loss.shift", &x, 1, attrs, 3);
+}
+
 /* Sequences of logits [B, S, V] become rows [B*S, V]. */
 static int32_t as_rows(cm_graph *g, int32_t x)
 {
@@ -66,7 +82,7 @@ int32_t cm__add_loss(cm_graph *step, cm_loss *loss)
         if (cm__t(step, y)->rank < 2)
             cm__fail(step->ctx, CM_ERR_ARGUMENT, "cross-entropy needs classes; the output is %s",
                      cm__dims_text(step, cm__t(step, y)));
-        int32_t rows = as_rows(step, in_fp32(step, y));
+        int32_t rows = as_rows(step, in_fp32(step, all_but_last(step, y)));
         return cm__emit(step, CM_OP_CROSS_ENTROPY, "loss", (int32_t[]){rows, labels_for(step, cm__t(step, rows))}, 2,
                         NULL, 0);
     }

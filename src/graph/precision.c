@@ -103,6 +103,7 @@ static void lower_node(lowering *l, int32_t index)
     }
     cm__place(l->out->ctx, "node '%s' (%s)", n->name, cm_node_type(n));
     l->out->block = n->block;
+    l->out->segment = n->segment;
     apply_policy(l, n, inputs);
     const cm_node *low =
         cm__emit_node(l->out, n->op, n->name, inputs, n->n_inputs, n->attrs, count_attrs(n), n->n_outputs);
@@ -140,7 +141,8 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
         if (forward->tensors[t].role == CM_ROLE_PARAMETER && forward->tensors[t].dies >= 0) mapped(&l, t);
     for (int32_t i = 0; i < forward->n_nodes; i++) lower_node(&l, i);
     cm__place(step->ctx, "%s", "");
-    step->block = -1;
-    for (int32_t i = 0; i < forward->n_outputs; i++) cm__output(step, mapped(&l, forward->outputs[i]));
+    step->block = step->segment = -1;
+    bool without_loss = inference && forward->own_loss && forward->n_outputs > 1;
+    for (int32_t i = without_loss; i < forward->n_outputs; i++) cm__output(step, mapped(&l, forward->outputs[i]));
     copy_texts(step, forward);
 }

@@ -205,3 +205,22 @@ void cm__shape_window(cm_graph *g, cm_node *n)
         cm__fail(g->ctx, CM_ERR_FORMAT, "no size or data type");
     cm__set_output(g, n, 0, (cm_dtype)dtype, 1, &size);
 }
+
+/* ---- recorded --------------------------------------------------------------------------------------------------- */
+
+/* Outputs as the attribute lists them. */
+void cm__shape_recorded(cm_graph *g, cm_node *n)
+{
+    const cm__attr *a = cm__attr_find(n, CM_ATTR_OUTPUTS);
+    cm_dim          dims[CM__RANK_MAX];
+    int32_t         at = 0, index = 0, room = n->n_outputs;
+    while (a && at + 2 <= a->count && index < room) {
+        int64_t dtype = a->ints[at], rank = a->ints[at + 1];
+        at += 2;
+        if (dtype < 0 || dtype >= CM_DTYPES || rank < 0 || rank > CM__RANK_MAX || at + 2 * rank > a->count)
+            cm__fail(g->ctx, CM_ERR_FORMAT, "outputs are not told");
+        for (int32_t i = 0; i < rank; i++, at += 2) dims[i] = (cm_dim){a->ints[at], a->ints[at + 1]};
+        cm__set_output(g, n, index++, (cm_dtype)dtype, (int32_t)rank, dims);
+    }
+    if (!index) cm__fail(g->ctx, CM_ERR_FORMAT, "an opaque operator without outputs");
+}

@@ -4,10 +4,12 @@
 
 static void choose_options(cm_graph *step, const cm_graph *forward, const cm_train_options *o)
 {
-    step->precision = o->precision ? o->precision : CM_PRECISION_AMP_BF16;
+    step->precision = o->precision ? o->precision : forward->precision ? forward->precision : CM_PRECISION_AMP_BF16;
     step->optimizer = o->optimizer ? o->optimizer : forward->optimizer;
     step->loss = o->loss ? o->loss : forward->bare_operator ? CM_LOSS_NONE : forward->loss;
     step->bare_operator = forward->bare_operator;
+    step->own_loss = forward->own_loss && !o->inference;
+    step->channels_last = forward->channels_last;
 }
 
 static void warn_untrained(cm_graph *step, const int32_t *gradient, int32_t tensors)
@@ -30,6 +32,22 @@ static void add_training(cm_graph *step, cm_recompute recompute)
         if (gradient[t] >= 0 && cm__t(step, t)->producer < 0) cm__output(step, gradient[t]);
     if (!step->bare_operator) cm__add_update(step, gradient, tensors, step->optimizer);
     step->phase = CM_FORWARD;
+}
+
+/* A recorded backward that multiplies more or less than ours means that something was not followed: say so. */
+static void compare_backward(cm_graph *step, const cm_graph *forward)
+{
+    const double batch = 64, tolerance = 0.005;
+    double       ours = 0, theirs = cm_poly_at(&forward->backward_flop, batch);
+    for (int32_t i = 0; i < step->n_nodes; i++) {
+        cm_class c = cm_node_class(&step->nodes[i]);
+        bool     matrix = c == CM_CLASS_GEMM || c == CM_CLASS_CONV || c == CM_CLASS_ATTENTION;
+        if (matrix && step->nodes[i].phase == CM_BACKWARD) ours += cm_poly_at(&step->nodes[i].flop, batch);
+    }
+    double difference = ours > theirs ? ours - theirs : theirs - ours;
+    if (forward->has_backward && difference > tolerance * (ours > theirs ? ours : theirs))
+        cm__warn(step, "backward as recorded has %.4g matrix FLOP at batch 64, as derived %.4g: times differ accordingly",
+                 theirs, ours);
 }
 
 /* Without backward nobody reads what is kept for it: frameworks do not write it. */
@@ -68,6 +86,7 @@ cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *option
     cm__layout(g);
     cm__cost_all(g); /* before pruning: a backward node's cost is its forward node's */
     cm__prune(g);
+    if (!o->inference) compare_backward(g, forward);
     cm__check(g);
     cm__lifetimes(g);
     ctx->diag = NULL;

@@ -14,6 +14,9 @@ cm_graph *cm__import_onnx(cm__ctx *ctx, const char *name, const uint8_t *bytes, 
 /* Hugging Face config.json. */
 cm_graph *cm__import_config(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o);
 
+/* A recorded PyTorch step, .cmt.json (docs/capture.md). */
+cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o);
+
 /* "gpt:layers=24,hidden=1024,..." and single operators "gemm:m=64,n=1760,k=1760". */
 bool      cm__is_description(const char *spec); /* starts with a known kind and a colon */
 cm_graph *cm__import_description(cm__ctx *ctx, const char *text, const cm_load_options *o);

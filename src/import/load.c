@@ -9,6 +9,7 @@
 
 #define ONNX_MAX ((int64_t)1 << 31)   /* protobuf's own limit on a message */
 #define CONFIG_MAX ((int64_t)1 << 24) /* a config.json has a few kB */
+#define TRACE_MAX ((int64_t)1 << 28)  /* the step of a model of 175 billion parameters has about 20 MB */
 #define NAMES_MAX 256
 
 /* ---- files ------------------------------------------------------------------------------------------------------ */
@@ -35,15 +36,15 @@ static const char *base_name(const char *path)
 static cm_graph *load_file(cm__ctx *ctx, const char *path, const cm_load_options *o)
 {
     ctx->file = cm__text_copy(ctx, path);
-    if (ends_with(path, ".cmt.json"))
-        cm__fail(ctx, CM_ERR_UNSUPPORTED, "captured traces are not supported yet: use an ONNX file or config.json");
     cm__mapping *m = cm__file_map(ctx, path, ONNX_MAX, "protobuf ends at 2 GiB; export the weights as external data");
     const char  *name = base_name(path);
-    bool         json = starts_as_json(m);
-    if (json && (int64_t)m->size > CONFIG_MAX)
-        cm__fail(ctx, CM_ERR_LIMIT, "%zu bytes are too many for a config.json", m->size);
-    cm_graph *g = json ? cm__import_config(ctx, name, (const char *)m->bytes, m->size, o)
-                       : cm__import_onnx(ctx, name, m->bytes, m->size, o);
+    bool         trace = ends_with(path, ".cmt.json"), json = !trace && starts_as_json(m);
+    int64_t      most = trace ? TRACE_MAX : json ? CONFIG_MAX : ONNX_MAX;
+    if ((int64_t)m->size > most)
+        cm__fail(ctx, CM_ERR_LIMIT, "%zu bytes are too many for a %s", m->size, trace ? "trace" : "config.json");
+    cm_graph *g = trace  ? cm__import_trace(ctx, name, (const char *)m->bytes, m->size, o)
+                  : json ? cm__import_config(ctx, name, (const char *)m->bytes, m->size, o)
+                         : cm__import_onnx(ctx, name, m->bytes, m->size, o);
     cm__file_unmap(m);
     return g;
 }
@@ -106,13 +107,23 @@ static cm_graph *load(cm__ctx *ctx, const char *spec, const cm_load_options *o)
     unknown(ctx, spec);
 }
 
+static int32_t attentions(const cm_graph *g)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++) n += g->nodes[i].op == CM_OP_ATTENTION;
+    return n;
+}
+
 static cm_graph *load_and_finish(cm__ctx *ctx, const char *spec, const cm_load_options *options)
 {
     static const cm_load_options defaults;
     const cm_load_options       *o = options ? options : &defaults;
     cm_graph                    *g = load(ctx, spec, o);
     if ((unsigned)o->fuse >= CM_FUSES) cm__fail(ctx, CM_ERR_ARGUMENT, "an option is out of range");
-    cm__finish(g, o->fuse);
+    bool as_run = strcmp(g->source, "trace") == 0 && o->fuse == CM_FUSE_EAGER; /* that is what was recorded */
+    int32_t recorded = attentions(g);
+    cm__finish(g, as_run ? CM_FUSE_NONE : o->fuse);
+    if (attentions(g) != recorded) g->has_backward = false; /* fused, it computes its scores again */
     return g;
 }
 

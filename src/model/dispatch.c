@@ -56,6 +56,7 @@ void cm__dispatch_add(cm__dispatch *d, int32_t node, const cm__sized_call *call)
 /* Colour images in 16 bits are given to convolutions with their channels last, as PyTorch's own advice is. */
 bool cm__channels_last(const cm_graph *g)
 {
+    if (g->channels_last) return true;
     bool sixteen = g->precision == CM_PRECISION_AMP_BF16 || g->precision == CM_PRECISION_AMP_FP16 ||
                    g->precision == CM_PRECISION_BF16 || g->precision == CM_PRECISION_FP16;
     for (int32_t i = 0; sixteen && i < g->n_inputs; i++) {
@@ -65,15 +66,26 @@ bool cm__channels_last(const cm_graph *g)
     return false;
 }
 
-cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout)
+void cm__dispatch_one(cm__dispatch *d, int32_t node)
+{
+    cm__dispatch_rule *rule = cm__dispatch_rules[d->g->nodes[node].op];
+    (rule ? rule : cm__dispatch_map)(d, node);
+}
+
+static void one_by_one(cm__dispatch *d)
+{
+    for (int32_t i = 0; i < d->g->n_nodes; i++)
+        if (!d->g->nodes[i].view) cm__dispatch_one(d, i);
+}
+
+cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime)
 {
     cm__dispatch *d = cm__alloc(ctx, sizeof *d);
     d->ctx = ctx;
     d->g = g;
     d->nhwc = layout == CM_LAYOUT_AUTO ? cm__channels_last(g) : layout == CM_LAYOUT_NHWC;
     d->tf32 = g->precision == CM_PRECISION_TF32;
-    for (int32_t i = 0; i < g->n_nodes; i++)
-        if (!g->nodes[i].view) (cm__dispatch_rules[g->nodes[i].op] ? cm__dispatch_rules[g->nodes[i].op] : cm__dispatch_map)(d, i);
+    (runtime == CM_RUNTIME_TORCH_COMPILE ? cm__dispatch_fused : one_by_one)(d);
     return d;
 }
 

@@ -37,7 +37,9 @@ typedef struct cm__dispatch {
 /* Whether convolutions get images with their channels last if nobody says otherwise. */
 bool cm__channels_last(const cm_graph *g);
 
-cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout);
+cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime);
+void          cm__dispatch_one(cm__dispatch *d, int32_t node);
+void          cm__dispatch_fused(cm__dispatch *d); /* dispatch_fused.c */
 
 /* The call at a batch size. */
 void cm__call_at(const cm__sized_call *sized, double batch, cm__call *call);

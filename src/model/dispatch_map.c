@@ -134,26 +134,22 @@ static bool over_pixels(const cm__dispatch *d, const cm_tensor *out, const cm_te
 
 static bool ends_in_ones(const cm_tensor *t) { return t->rank > 0 && cm__dim_is(t->dims[t->rank - 1], 1); }
 
-static void binary(cm__dispatch *d, int32_t node, const char *function, int32_t full, int32_t small)
+/* A function of `full` and of `small`, which is spread over it. */
+static void spread(cm__dispatch *d, int32_t node, const char *function, int32_t full, int32_t small, int32_t result)
 {
-    const cm_node   *n = cm__node(d, node);
-    const cm_tensor *out = cm__t(d->g, n->outputs[0]), *s = cm__t(d->g, small);
+    const cm_tensor *out = cm__t(d->g, result), *s = cm__t(d->g, small);
     char             variant[CM__CALL_TEXT];
-    bool             column = ends_in_ones(s);
+    bool             column = ends_in_ones(s), plane = over_pixels(d, out, s);
     int32_t          axis = row_axis(out, s);
-    if (over_pixels(d, out, s)) {
-        snprintf(variant, sizeof variant, "%s:plane", function);
-        cm__call_map(d, node, variant, full, small, n->outputs[0],
-                     cm__poly_mul(cm__poly_dim(out->dims[0]), cm__poly_product(out->dims + 2, 2)), cm__poly_dim(out->dims[1]));
-        return;
-    }
     if (column) {
         axis = out->rank;
         for (int32_t i = s->rank; i > 0 && cm__dim_is(s->dims[i - 1], 1); i--) axis--;
     }
-    snprintf(variant, sizeof variant, "%s:%s", function, column ? "col" : "row");
-    cm__call_map(d, node, variant, full, small, n->outputs[0], cm__poly_product(out->dims, axis),
-                 cm__poly_product(out->dims + axis, out->rank - axis));
+    snprintf(variant, sizeof variant, "%s:%s", function, plane ? "plane" : column ? "col" : "row");
+    cm_poly outer = plane ? cm__poly_mul(cm__poly_dim(out->dims[0]), cm__poly_product(out->dims + 2, 2))
+                          : cm__poly_product(out->dims, axis);
+    cm_poly inner = plane ? cm__poly_dim(out->dims[1]) : cm__poly_product(out->dims + axis, out->rank - axis);
+    cm__call_map(d, node, variant, full, small, result, outer, inner);
 }
 
 /* Rows of a part, one after the other: its last size, or its channels where they are last. */
@@ -204,8 +200,8 @@ void cm__dispatch_map(cm__dispatch *d, int32_t node)
     }
     const cm_tensor *ta = cm__t(d->g, a), *tb = cm__t(d->g, b), *ty = cm__t(d->g, y);
     if (is_one(tb) || is_one(ta)) cm__call_over(d, node, row < 0 || n->op != CM_OP_POW ? "scale" : function, is_one(tb) ? a : b, -1, y);
-    else if (same_shape(ta, ty) && !same_shape(tb, ty)) binary(d, node, function, a, b);
-    else if (same_shape(tb, ty) && !same_shape(ta, ty)) binary(d, node, function, b, a);
+    else if (same_shape(ta, ty) && !same_shape(tb, ty)) spread(d, node, function, a, b, y);
+    else if (same_shape(tb, ty) && !same_shape(ta, ty)) spread(d, node, function, b, a, y);
     else if (is_part(d, a) || is_part(d, b)) parted(d, node, function, a, b);
     else cm__call_over(d, node, function, a, b, y);
 }
@@ -217,16 +213,28 @@ static const char *with_number(const cm__dispatch *d, const cm_node *n, const ch
     return number && strcmp(function, "mul") == 0 ? "scale" : function;
 }
 
+/* Whether a gradient is multiplied by something that forward spread over a larger tensor. */
+static bool by_spread(const cm__dispatch *d, const cm_node *n, int32_t result)
+{
+    if (n->n_inputs < 2 || !cm__has(n, 1)) return false;
+    const cm_tensor *kept = cm__in(d->g, n, 1), *y = cm__t(d->g, result);
+    return !is_one(kept) && !same_shape(kept, y) && kept->rank <= y->rank;
+}
+
 void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
 {
+    static const char *const unlisted[] = {"mul", NULL};
     const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     int            row = row_of(forward->op);
     int32_t        y = n->outputs[0], dy = n->inputs[0];
-    static const char *const unlisted[] = {"mul", NULL};
     bool           cast = type_of(d, y) != type_of(d, dy); /* computed in the gradient's type, then cast */
-    for (const char *const *f = row < 0 ? unlisted : functions[row].backward; *f; f++)
-        cm__call_map(d, node, forward->op == CM_OP_POW ? *f : with_number(d, n, *f), dy, -1, cast ? dy : y,
-                     cm__poly_const(1), cm_tensor_elements(cm__t(d->g, y)));
+    for (const char *const *f = row < 0 ? unlisted : functions[row].backward; *f; f++) {
+        bool product = (forward->op == CM_OP_MUL || forward->op == CM_OP_DIV) && by_spread(d, n, y);
+        if (product) spread(d, node, *f, dy, n->inputs[1], cast ? dy : y);
+        else
+            cm__call_map(d, node, forward->op == CM_OP_POW ? *f : with_number(d, n, *f), dy, -1, cast ? dy : y,
+                         cm__poly_const(1), cm_tensor_elements(cm__t(d->g, y)));
+    }
     if (cast) cm__call_over(d, node, "copy", dy, -1, y);
 }
 
@@ -265,6 +273,9 @@ void cm__dispatch_copy(cm__dispatch *d, int32_t node)
 void cm__dispatch_slice_grad(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
+    const cm_tensor *part = cm__in(d->g, n, 0);
     cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
-    cm__call_over(d, node, "copy:strided", n->inputs[0], -1, n->inputs[0]);
+    if (part->rank)
+        cm__call_map(d, node, "copy:part", n->inputs[0], -1, n->inputs[0], cm__poly_product(part->dims, part->rank - 1),
+                     cm__poly_dim(part->dims[part->rank - 1]));
 }

@@ -4,11 +4,10 @@
 #define CM_MODEL_HOST_H
 
 #include "device/device.h"
-#include "model/dispatch.h"
+#include "graph/graph.h"
 
 /* Seconds per step; 0 where the profile (or the relative's) says nothing of the runtime. */
-double cm__host_time(const cm_device *device, const cm_device *relative, cm_runtime runtime, const cm__dispatch *calls,
-                     double launches);
+double cm__host_time(const cm_device *device, const cm_device *relative, cm_runtime runtime, const cm_graph *graph);
 
 /* A number of the profile's `host`, of the relative's where it has none; 0: neither has. */
 double cm__host_number(const cm_device *device, const cm_device *relative, cm_runtime runtime, const char *what);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "model/clock.h"
+#include "model/dispatch.h"
 #include "model/host.h"
 #include "model/style.h"
 #include "model/timer.h"
@@ -204,7 +205,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
         return;
     }
     const cm_device *relative = relative_of(p->ctx, device);
-    cm__dispatch    *d = cm__dispatch_new(p->ctx, step, o->layout);
+    cm__dispatch    *d = cm__dispatch_new(p->ctx, step, o->layout, p->info.runtime);
     cm__timer       *timer = cm__timer_new(p->ctx, device, relative, p->info.runtime);
     cm__timed       *timed = cm__alloc_array(p->ctx, (size_t)d->n_calls, sizeof *timed);
     cm__limits       limits = cm__limits_of(device);
@@ -212,8 +213,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     time_calls(p, d, timer, timed);
     calibrate(d, device, timed);
     p->info.launches = count_launches(d, timed);
-    p->info.host_time_s = cm__host_time(device, relative, p->info.runtime, d, p->info.launches) *
-                          scale_of(&device->calibration.host);
+    p->info.host_time_s = cm__host_time(device, relative, p->info.runtime, step) * scale_of(&device->calibration.host);
     p->info.clock = throttle(p, d, device, timed, p->info.host_time_s);
     summing sum = sum_calls(p, d, timed);
     list_ops(p, d, timed);

@@ -31,6 +31,7 @@ static void read_peaks(const cm_device *device, cm__limits *l)
 cm__limits cm__limits_of(const cm_device *device)
 {
     cm__limits       l = {.cores = value_or(cm_device_number(device, CM_CORES), 1),
+                          .clock_hz = value_or(cm_device_number(device, CM_CLOCK_HZ), 0),
                           .floor_s = value_or(cm_device_number(device, CM_LAUNCH_S), 0)};
     const cm_memory *main = cm_device_main_memory(device);
     read_peaks(device, &l);

@@ -10,7 +10,7 @@
 
 typedef struct cm__limits {
     double peak[CM_ENGINES][CM_RATES]; /* FLOP/s; 0: none */
-    double memory_bytes_s, cache_bytes_s, cache_bytes, cores, floor_s;
+    double memory_bytes_s, cache_bytes_s, cache_bytes, cores, clock_hz, floor_s;
 } cm__limits;
 
 cm__limits cm__limits_of(const cm_device *device);

@@ -4,23 +4,22 @@
 
 #include <math.h>
 #include <string.h>
+#include "model/kriging.h"
 
-#define NEIGHBOURS 8
-#define OTHER_KERNEL 4.0   /* squared distance that a size which must be equal adds where it is not */
-#define OTHER_GROUPS 25.0
-#define NEAR 1.5           /* log distance within which a neighbour tells of a call: a factor of 4.5 in one size */
+#define KNOWN 0.85          /* unknown part above which a table tells no more than the roofline does */
 #define ERROR_MEASURED 0.02
-#define ERROR_NEAR 0.05
-#define ERROR_PER_DISTANCE 0.10
+#define ERROR_INTERPOLATED 0.05 /* where neighbours are all around */
+#define ERROR_UNKNOWN 0.30      /* where there are none */
 #define ERROR_TRANSFERRED 0.15
 #define ERROR_ROOFLINE 0.5
 
-/* A table made ready: logarithms of its sizes, and of its times over the roofline of the device it is of. */
+/* A table made ready: features of its rows, and the logarithms of their times over the roofline of the device it is of. */
 typedef struct ready {
     const cm__kernel_table *table;
     const cm__limits       *limits;
-    float                  *place;  /* n_rows times n_sizes */
-    float                  *excess; /* NULL: not ready yet */
+    float                  *features; /* NULL: not ready yet */
+    float                  *excess;
+    int                     n_features;
 } ready;
 
 typedef struct library {
@@ -39,42 +38,6 @@ struct cm__timer {
     library     libraries[LIBRARIES]; /* own, built in, a relative's */
 };
 
-/* ---- distance --------------------------------------------------------------------------------------------------- */
-
-static float logarithm(int64_t size) { return size > 0 ? logf((float)size) : -1; }
-
-static int group_kind(const int64_t *sizes, int at)
-{
-    return sizes[at] <= 1 ? 0 : sizes[at] == sizes[1] ? 1 : 2; /* all sizes named groups follow channels in, the second */
-}
-
-/* Powers of two in a size, up to the eight that vector loads want. */
-static int alignment(int64_t size) { return size <= 0 ? 3 : __builtin_ctzll((unsigned long long)size | 8); }
-
-static double misaligned(const int64_t *a, const int64_t *b)
-{
-    double sum = 0;
-    for (int i = 1; i < 4; i++) {
-        double off = alignment(a[i]) - alignment(b[i]);
-        sum += 0.25 * off * off;
-    }
-    return sum;
-}
-
-static double distance(int op, const int64_t *a, const float *la, const int64_t *b, const float *lb, double most)
-{
-    const char *like = cm__call_kinds[op].likeness;
-    double      sum = op == CM__CALL_GEMM ? misaligned(a, b) : 0;
-    for (int i = 0; like[i] && sum < most; i++) {
-        if (a[i] == b[i]) continue;
-        double off = la[i] - lb[i];
-        if (like[i] == 'e') sum += OTHER_KERNEL;
-        if (like[i] != 'g') sum += off * off;
-        else sum += group_kind(a, i) != group_kind(b, i) ? OTHER_GROUPS : group_kind(a, i) == 2 ? off * off : 0;
-    }
-    return sum;
-}
-
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
 
 static void call_of_row(const cm__kernel_table *t, int32_t row, cm__call *c)
@@ -88,16 +51,25 @@ static void call_of_row(const cm__kernel_table *t, int32_t row, cm__call *c)
 
 static void prepare(cm__ctx *ctx, ready *r)
 {
-    int    count = cm__call_kinds[r->table->op].n_sizes;
-    size_t rows = (size_t)r->table->n_rows;
-    r->place = cm__alloc_array(ctx, rows * (size_t)count, sizeof *r->place);
-    r->excess = cm__alloc_array(ctx, rows, sizeof *r->excess);
-    for (size_t i = 0; i < rows * (size_t)count; i++) r->place[i] = logarithm(r->table->sizes[i]);
-    for (size_t i = 0; i < rows; i++) {
+    float   features[CM__FEATURES];
+    int32_t rows = r->table->n_rows;
+    r->n_features = cm__call_kinds[r->table->op].n_sizes + 5;
+    r->features = cm__alloc_array(ctx, (size_t)rows * (size_t)r->n_features, sizeof *r->features);
+    r->excess = cm__alloc_array(ctx, (size_t)rows, sizeof *r->excess);
+    for (int32_t i = 0; i < rows; i++) {
         cm__call c;
-        call_of_row(r->table, (int32_t)i, &c);
-        r->excess[i] = (float)log((double)r->table->time_s[i] / cm__roofline(r->limits, &c));
+        call_of_row(r->table, i, &c);
+        double roofline = cm__roofline(r->limits, &c);
+        cm__features(&c, roofline, features);
+        memcpy(r->features + (size_t)i * (size_t)r->n_features, features, (size_t)r->n_features * sizeof *features);
+        r->excess[i] = (float)log((double)r->table->time_s[i] / roofline);
     }
+}
+
+/* Products and convolutions of compiled programs are the same libraries' as those of eager ones. */
+static const char *tables_of(cm_runtime runtime)
+{
+    return cm_runtime_name(runtime == CM_RUNTIME_TORCH_COMPILE || runtime == CM_RUNTIME_MEGATRON ? CM_RUNTIME_TORCH_EAGER : runtime);
 }
 
 static void open_library(cm__timer *t, library *l, cm__kernels kernels, const cm_device *of, bool relative)
@@ -114,60 +86,12 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
 {
     cm__timer *t = cm__alloc(ctx, sizeof *t);
     t->ctx = ctx;
-    t->runtime = cm_runtime_name(runtime);
+    t->runtime = tables_of(runtime);
     t->limits = cm__limits_of(device);
     open_library(t, &t->libraries[0], device->kernels, device, false);
     open_library(t, &t->libraries[1], device->built_in_kernels, device, false);
     if (relative) open_library(t, &t->libraries[2], relative->built_in_kernels, relative, true);
     return t;
-}
-
-/* ---- neighbours ------------------------------------------------------------------------------------------------- */
-
-typedef struct neighbours {
-    double  distance[NEIGHBOURS]; /* squared, nearest first */
-    int32_t row[NEIGHBOURS];
-    int     count;
-} neighbours;
-
-static void keep(neighbours *n, int32_t row, double distance)
-{
-    int at = n->count < NEIGHBOURS ? n->count++ : NEIGHBOURS - 1;
-    for (; at > 0 && n->distance[at - 1] > distance; at--) {
-        n->distance[at] = n->distance[at - 1];
-        n->row[at] = n->row[at - 1];
-    }
-    n->distance[at] = distance;
-    n->row[at] = row;
-}
-
-static neighbours nearest(const ready *r, const cm__call *c, int32_t without)
-{
-    int        count = cm__call_kinds[c->op].n_sizes;
-    float      place[CM__CALL_SIZES];
-    neighbours n = {.count = 0};
-    for (int i = 0; i < count; i++) place[i] = logarithm(c->sizes[i]);
-    for (int32_t row = 0; row < r->table->n_rows; row++) {
-        if (row == without) continue;
-        double most = n.count < NEIGHBOURS ? INFINITY : n.distance[NEIGHBOURS - 1];
-        double d = distance(c->op, c->sizes, place, r->table->sizes + (size_t)row * (size_t)count,
-                            r->place + (size_t)row * (size_t)count, most);
-        if (d < most) keep(&n, row, d);
-        if (d == 0) break;
-    }
-    return n;
-}
-
-/* What the neighbours take beyond the roofline, the nearer the more. */
-static double excess_by(const ready *r, const neighbours *n)
-{
-    double sum = 0, weights = 0;
-    for (int i = 0; i < n->count; i++) {
-        double w = 1 / pow(n->distance[i] + 1e-4, 2);
-        sum += w * r->excess[n->row[i]];
-        weights += w;
-    }
-    return sum / weights;
 }
 
 /* ---- looking up ------------------------------------------------------------------------------------------------- */
@@ -192,7 +116,7 @@ static bool is_table(const cm__kernel_table *t, const cm__call *c)
 
 static ready *prepared(cm__timer *t, ready *r)
 {
-    if (!r->excess) prepare(t->ctx, r);
+    if (!r->features) prepare(t->ctx, r);
     return r;
 }
 
@@ -237,18 +161,36 @@ static ready *any_function(cm__timer *t, library *l, const cm__call *c)
     return NULL;
 }
 
+/* A call's time on another device. What products lose against the roofline they lose everywhere; what other kernels take
+   beyond it is the cores' work, not the memory's, and goes with cores and clock. */
+static double transferred(const cm__limits *to, const cm__limits *from, const cm__call *c, double time_s)
+{
+    double here = cm__roofline(to, c), there = cm__roofline(from, c);
+    double cores = to->cores * to->clock_hz > 0 ? from->cores * from->clock_hz / (to->cores * to->clock_hz) : 0;
+    if (cm__call_kinds[c->op].engine == CM_ENGINE_MATRIX || time_s <= there || cores <= 0) return time_s * here / there;
+    return here + (time_s - there) * cores;
+}
+
+static bool same_sizes(const ready *r, int32_t row, const cm__call *c)
+{
+    size_t count = (size_t)cm__call_kinds[c->op].n_sizes;
+    return memcmp(r->table->sizes + (size_t)row * count, c->sizes, count * sizeof *c->sizes) == 0;
+}
+
 static cm__timed from_table(cm__timer *t, const library *l, const ready *r, const cm__call *c, bool same)
 {
-    neighbours n = nearest(r, c, -1);
-    double     d = sqrt(n.distance[0]), excess = exp(excess_by(r, &n));
-    cm__timed  timed = {.launches = r->table->launches[n.row[0]], .how = CM_HOW_INTERPOLATED,
-                        .error = ERROR_NEAR + ERROR_PER_DISTANCE * fmin(d, 3)};
-    timed.time_s = excess * cm__roofline(&t->limits, c);
-    if (d == 0 && same && !l->relative) {
-        timed.time_s = (double)r->table->time_s[n.row[0]];
+    float      features[CM__FEATURES];
+    int        count = cm__features(c, cm__roofline(r->limits, c), features);
+    cm__kriged k = cm__krige(c->op, r->features, r->excess, r->table->n_rows, features, count, -1);
+    cm__timed  timed = {.launches = r->table->launches[k.row], .how = CM_HOW_INTERPOLATED,
+                        .error = ERROR_INTERPOLATED + ERROR_UNKNOWN * k.unknown};
+    timed.time_s = exp(k.value) * cm__roofline(r->limits, c);
+    if (l->relative) timed.time_s = transferred(&t->limits, r->limits, c, timed.time_s);
+    if (k.nearest == 0 && same && !l->relative && same_sizes(r, k.row, c)) {
+        timed.time_s = (double)r->table->time_s[k.row];
         timed.how = CM_HOW_MEASURED;
         timed.error = ERROR_MEASURED;
-    } else if (d > NEAR) timed.how = CM_HOW_ROOFLINE;
+    } else if (k.unknown > KNOWN) timed.how = CM_HOW_ROOFLINE;
     if (l->relative && timed.how != CM_HOW_ROOFLINE) timed.how = CM_HOW_TRANSFERRED;
     if (l->relative || !same) timed.error += ERROR_TRANSFERRED;
     return timed;
@@ -267,16 +209,17 @@ cm__timed cm__timer_time(cm__timer *t, const cm__call *c)
 
 void cm__timer_cross_validate(cm__timer *t, cm__left_out *visit, void *user)
 {
-    for (int k = 0; k < LIBRARIES; k++) {
-        library *l = &t->libraries[k];
+    for (int at = 0; at < LIBRARIES; at++) {
+        library *l = &t->libraries[at];
         for (int32_t i = 0; !l->relative && i < l->count; i++) {
             ready *r = &l->tables[i];
-            if (!r->excess) prepare(t->ctx, r);
+            if (!r->features) prepare(t->ctx, r);
             for (int32_t row = 0; r->table->n_rows > 1 && row < r->table->n_rows; row++) {
                 cm__call c;
                 call_of_row(r->table, row, &c);
-                neighbours n = nearest(r, &c, row);
-                visit(user, r->table, &c, (double)r->table->time_s[row], exp(excess_by(r, &n)) * cm__roofline(r->limits, &c));
+                cm__kriged k = cm__krige(c.op, r->features, r->excess, r->table->n_rows,
+                                         r->features + (size_t)row * (size_t)r->n_features, r->n_features, row);
+                visit(user, r->table, &c, (double)r->table->time_s[row], exp(k.value) * cm__roofline(r->limits, &c));
             }
         }
     }

@@ -16,9 +16,11 @@ void cm__fit_text(cm__ctx *ctx, const cm__fit_report *r, FILE *out)
     const char *first;
     int32_t     skipped = cm_fitting_skipped(r->fitting, &first), n = cm_fitting_classes(r->fitting), rows = 0;
     double      sum = 0;
-    fprintf(out, "# centimani %s, %s of %s\n", CM_VERSION, r->check ? "check" : "fit", cm__printable(ctx, r->path));
-    fprintf(out, "# %s\n",
-            r->check ? "errors of the profile's models on these rows" : "errors on rows left out of the fit (4-fold)");
+    const char *what = r->path ? r->path : r->device;
+    fprintf(out, "# centimani %s, %s of %s\n", CM_VERSION, r->check ? "check" : "fit", cm__printable(ctx, what));
+    fprintf(out, "# %s\n", !r->path   ? "each row of its kernel tables, as the other rows of its table tell it"
+                           : r->check ? "errors of the profile's models on these rows"
+                                      : "errors on rows left out of the fit (4-fold)");
     if (skipped)
         fprintf(out, "# %d rows of operators or types without a form left out, first %s\n", skipped,
                 cm__printable(ctx, first));

@@ -31,6 +31,7 @@ static void times(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm
     cm__json_set(ctx, o, "kernels", cm__json_number(i->launches));
     cm__json_set(ctx, o, "clock", cm__json_number(i->clock));
     cm__json_set(ctx, o, "peak_bytes", cm__json_number(r->peak_bytes));
+    cm__json_set(ctx, o, "fits", json_boolean(r->fits));
     json_t *stages = cm__json_set(ctx, o, "stages", json_object());
     cm__json_set(ctx, stages, "load_s", cm__json_number(0));
     cm__json_set(ctx, stages, "compute_s", cm__json_number(i->step_time_s));

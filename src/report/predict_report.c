@@ -23,7 +23,6 @@ static void settle(cm__predict_report *r)
     cm_runtime runtime = a->options.runtime ? a->options.runtime : cm_device_runtime(r->device);
     if (!a->graph.train.precision) a->graph.train.precision = cm__usual_precision(r->device);
     if (runtime == CM_RUNTIME_TORCH_EAGER && a->graph.load.fuse == CM_FUSE_ALL) a->graph.load.fuse = CM_FUSE_EAGER;
-    if (!a->options.batch) a->options.batch = 1;
     a->options.runtime = runtime;
     a->graph.batch = a->options.batch;
 }
@@ -35,16 +34,25 @@ static void check(cm__ctx *ctx, cm_status status)
     longjmp(ctx->trap, 1);
 }
 
-static double peak_bytes(cm__predict_report *r)
+static void free_footprint(void *footprint) { cm_footprint_free(footprint); }
+
+/* The batch that was asked for, or the one that fills the device best; 1 where not even that fits. */
+static void find_memory(cm__predict_report *r)
 {
     cm_footprint           *footprint;
     cm_memory_use           use;
+    cm_batch_choice         choice;
     const cm_memory_options options = {.runtime = r->asked.options.runtime};
     check(r->ctx, cm_footprint_new(r->graph->step, r->device, &options, &footprint, r->ctx->diag));
-    cm_status status = cm_footprint_simulate(footprint, r->asked.options.batch, &use, r->ctx->diag);
-    cm_footprint_free(footprint);
-    check(r->ctx, status);
-    return use.peak_bytes;
+    cm__defer(r->ctx, free_footprint, footprint);
+    if (!r->asked.options.batch) {
+        check(r->ctx, cm_batch_choose(footprint, &(cm_batch_options){0}, &choice, r->ctx->diag));
+        r->asked.options.batch = choice.batch ? choice.batch : 1;
+        r->asked.graph.batch = r->asked.options.batch;
+    }
+    check(r->ctx, cm_footprint_simulate(footprint, r->asked.options.batch, &use, r->ctx->diag));
+    r->peak_bytes = use.peak_bytes;
+    r->fits = use.fits;
 }
 
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag)
@@ -60,9 +68,9 @@ cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_r
     settle(r);
     check(ctx, cm__graph_report_new(&r->asked.graph, &r->graph, diag));
     cm__defer(ctx, free_graph, r->graph);
+    find_memory(r);
     check(ctx, cm_predict(r->graph->step, r->device, &r->asked.options, &r->prediction, diag));
     cm__defer(ctx, free_prediction, r->prediction);
-    r->peak_bytes = peak_bytes(r);
     ctx->diag = NULL;
     *report = r;
     return CM_OK;

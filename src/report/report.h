@@ -103,6 +103,11 @@ typedef struct cm__fit_report {
     const cm_fitting *fitting;
 } cm__fit_report;
 
+typedef struct cm__calibrate_report {
+    const char           *device, *log;
+    const cm_calibration *calibration;
+} cm__calibrate_report;
+
 /* How fast, on one device. */
 typedef struct cm__predict_request {
     cm__graph_request  graph;
@@ -117,7 +122,8 @@ typedef struct cm__predict_report {
     cm__graph_report    *graph;      /* owned, as all below */
     cm_device           *device;
     cm_prediction       *prediction;
-    double               peak_bytes; /* NAN: not known */
+    double               peak_bytes;
+    bool                 fits;
 } cm__predict_report;
 
 /* What the model's own users would use on this device. */
@@ -173,6 +179,11 @@ cm_status cm__memory_report_new(const cm__memory_request *asked, cm__memory_repo
 cm_status cm__batch_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag);
 void      cm__memory_report_free(cm__memory_report *report);
 
+typedef struct cm__bench_report {
+    const cm_bench_options *asked;
+    cm_bench               *bench;
+} cm__bench_report;
+
 /* A NULL function: this format has no such answer. All end through cm__fail() of the context they are given. */
 typedef struct cm__renderer {
     const char *name;
@@ -181,10 +192,12 @@ typedef struct cm__renderer {
     void (*devices)(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
     void (*version)(cm__ctx *ctx, FILE *out);
     void (*fit)(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
+    void (*calibrate)(cm__ctx *ctx, const cm__calibrate_report *report, FILE *out);
     void (*predict)(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
     void (*memory)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
     void (*batch)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
     void (*validate)(cm__ctx *ctx, const cm_validation *validation, FILE *out);
+    void (*bench)(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
 } cm__renderer;
 
 typedef enum cm__output_format { CM__FORMAT_TEXT, CM__FORMAT_JSON, CM__FORMAT_CSV, CM__FORMATS } cm__output_format;
@@ -194,12 +207,14 @@ cm_status cm__graph_report_print(const cm__graph_report *report, cm__output_form
 cm_status cm__models_report_print(const cm__models_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__devices_report_print(const cm__devices_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
+cm_status cm__calibrate_report_print(const cm__calibrate_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__fit_report_print(const cm__fit_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__predict_report_print(const cm__predict_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
 cm_status cm__memory_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__validation_print(const cm_validation *validation, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__bench_report_print(const cm__bench_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__version_print(cm__output_format format, FILE *out, cm_diag *diag);
 
 /* ---- shared by the renderers ------------------------------------------------------------------------------------ */
@@ -212,6 +227,8 @@ void cm__models_json(cm__ctx *ctx, const cm__models_report *report, FILE *out);
 void cm__devices_text(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
 void cm__devices_show(cm__ctx *ctx, const cm__devices_report *report, FILE *out); /* text, all about one */
 void cm__devices_json(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
+void cm__calibrate_text(cm__ctx *ctx, const cm__calibrate_report *report, FILE *out);
+void cm__calibrate_json(cm__ctx *ctx, const cm__calibrate_report *report, FILE *out);
 void cm__fit_text(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
 void cm__fit_json(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
 void cm__predict_text(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
@@ -222,6 +239,8 @@ void cm__batch_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__batch_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__validate_text(cm__ctx *ctx, const cm_validation *validation, FILE *out);
 void cm__validate_json(cm__ctx *ctx, const cm_validation *validation, FILE *out);
+void cm__bench_text(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
+void cm__bench_json(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
 void cm__version_text(cm__ctx *ctx, FILE *out);
 void cm__version_json(cm__ctx *ctx, FILE *out);
 

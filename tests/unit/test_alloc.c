@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
 #include "base/ctx.h"
@@ -78,6 +79,25 @@ static void fail_each_allocation(cm_status (*call)(const char *, cm_diag *), con
     assert_int_equal(call(argument, &diag), CM_OK);
 }
 
+static void captured(void **state)
+{
+    static const char text[] =
+        "{\"schema\":1,\"kind\":\"trace\",\"name\":\"small\",\"loss\":-1,\"outputs\":[4],\"tensors\":["
+        "{\"dims\":[[1,0],3],\"dtype\":\"fp32\",\"storage\":0,\"role\":\"input\"},"
+        "{\"dims\":[3,5],\"dtype\":\"fp32\",\"storage\":1,\"role\":\"parameter\"},"
+        "{\"dims\":[[1,0],5],\"dtype\":\"fp32\",\"storage\":2},{\"dims\":[[1,0],5],\"dtype\":\"fp32\",\"storage\":3},"
+        "{\"dims\":[[1,0],7],\"dtype\":\"fp32\",\"storage\":4}],\"ops\":["
+        "{\"op\":\"aten::mm\",\"in\":[0,1],\"out\":[2]},{\"op\":\"aten::gelu\",\"in\":[2],\"out\":[3]},"
+        "{\"op\":\"aten::relu\",\"in\":[3],\"out\":[4]}]}";
+    (void)state;
+    FILE *file = fopen("alloc.cmt.json", "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    fail_each_allocation(load_and_train, "alloc.cmt.json");
+    remove("alloc.cmt.json");
+}
+
 static void memory(void **state)
 {
     (void)state;
@@ -124,8 +144,9 @@ static void device(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(named),     cmocka_unit_test(memory),
-                                       cmocka_unit_test(layers),    cmocka_unit_test(described),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(named),        cmocka_unit_test(memory),
+                                       cmocka_unit_test(layers),       cmocka_unit_test(described),
+                                       cmocka_unit_test(captured),
                                        cmocka_unit_test(one_operator), cmocka_unit_test(device)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

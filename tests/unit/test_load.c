@@ -119,7 +119,7 @@ static void what_is_no_file_is_refused(void **state)
     assert_refused("fifo", CM_ERR_IO, "fifo", "regular file");
     assert_refused("/dev/null", CM_ERR_IO, "/dev/null", "regular file");
     assert_refused("nothing", CM_ERR_IO, "nothing", "config.json");
-    assert_refused("run.cmt.json", CM_ERR_UNSUPPORTED, "run.cmt.json", "not supported yet");
+    assert_refused("run.cmt.json", CM_ERR_FORMAT, "run.cmt.json", "not a trace");
     assert_refused("missing.onnx", CM_ERR_IO, "missing.onnx", "No such file");
     assert_refused("far/away", CM_ERR_IO, "far/away", "No such file");
     assert_refused("text.onnx", CM_ERR_FORMAT, "text.onnx", "");

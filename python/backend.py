@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""backend.py - builds the wheel with nothing but Python: `pip install ./python` needs no network.
+
+libcentimani.so is taken from $CENTIMANI_LIBRARY or ../build/python, or built there with meson where that is installed.
+Without it the wheel still captures; questions then need CENTIMANI_LIBRARY.
+"""
+import base64
+import hashlib
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+NAME = "centimani"
+
+
+def _version():
+    scope = {}
+    with open(os.path.join(HERE, NAME, "__init__.py"), encoding="utf-8") as source:
+        for line in source:
+            if line.startswith("__version__"):
+                exec(line, scope)
+    return scope["__version__"]
+
+
+def _built_library():
+    given = os.environ.get("CENTIMANI_LIBRARY")
+    if given:
+        if not os.path.isfile(given):
+            raise SystemExit(f"CENTIMANI_LIBRARY: {given} is not a file")
+        return given
+    built = os.path.join(ROOT, "build", "python", "libcentimani.so")
+    if os.path.isfile(built):
+        return built
+    script = os.path.join(ROOT, "tools", "build.sh")
+    if os.path.isfile(script):
+        subprocess.run([script, "build"], cwd=ROOT, stdout=sys.stderr, check=False)
+    return built if os.path.isfile(built) else None
+
+
+def _metadata():
+    return (f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {_version()}\n"
+            "Summary: Which accelerator to train a neural network on, how fast, at what cost, how sure\n"
+            "License: Apache-2.0\nRequires-Python: >=3.9\n")
+
+
+def _wheel(tag, pure):
+    return (f"Wheel-Version: 1.0\nGenerator: centimani\nRoot-Is-Purelib: {'true' if pure else 'false'}\nTag: {tag}\n")
+
+
+class _Archive:
+    def __init__(self, path):
+        self.zip, self.record = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED), []
+
+    def add(self, name, data, mode=0o644):
+        info = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+        info.external_attr, info.compress_type = (0o100000 | mode) << 16, zipfile.ZIP_DEFLATED
+        self.zip.writestr(info, data)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        self.record.append(f"{name},sha256={digest},{len(data)}")
+
+    def close(self, info):
+        lines = self.record + [f"{info}/RECORD,,"]
+        self.zip.writestr(zipfile.ZipInfo(f"{info}/RECORD", (2020, 1, 1, 0, 0, 0)), "\n".join(lines) + "\n")
+        self.zip.close()
+
+
+def _sources():
+    for folder, folders, files in os.walk(os.path.join(HERE, NAME)):
+        folders[:] = sorted(f for f in folders if f != "__pycache__")
+        for file in sorted(files):
+            if file.endswith((".py", ".json", ".typed")):
+                path = os.path.join(folder, file)
+                yield os.path.relpath(path, HERE).replace(os.sep, "/"), path
+
+
+def _read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    library = _built_library()
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    tag = f"py3-none-{platform}" if library else "py3-none-any"
+    info = f"{NAME}-{_version()}.dist-info"
+    wheel = f"{NAME}-{_version()}-{tag}.whl"
+    archive = _Archive(os.path.join(wheel_directory, wheel))
+    for name, path in _sources():
+        archive.add(name, _read(path))
+    if library:
+        archive.add(f"{NAME}/libcentimani.so", _read(library), 0o755)
+    archive.add(f"{info}/METADATA", _metadata().encode())
+    archive.add(f"{info}/WHEEL", _wheel(tag, library is None).encode())
+    archive.close(info)
+    return wheel
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    raise SystemExit("centimani is distributed as a wheel: build it from the repository with pip wheel ./python")
+
+
+def get_requires_for_build_wheel(config_settings=None):
+    return []

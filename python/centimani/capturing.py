@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""capture.py - one training step of a PyTorch model recorded without a device: capture()."""
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import traceback
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_map
+
+from . import hooks, optimizers
+from .trace import CaptureError, Recorder
+from .worlds import Swapped, new_world, require_supported
+from .writer import Point, Trace, combine
+
+Loss = Union[None, str, Callable[..., torch.Tensor]]
+LOSSES = ("cross-entropy", "mse", "bce")
+PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp8")
+
+
+# ---- losses ------------------------------------------------------------------------------------------------------
+
+
+def _first_real(output: Any) -> torch.Tensor:
+    values = output.values() if isinstance(output, dict) else tree_flatten(output)[0]
+    for t in values:
+        if isinstance(t, torch.Tensor) and t.is_floating_point():
+            return t
+    raise CaptureError("the model returns no real numbers to take a loss of: pass loss=")
+
+
+def _default_loss(y: torch.Tensor) -> str:
+    image = y.dim() >= 4
+    classes = y.shape[1 if image else -1] if y.dim() else 1
+    if y.dim() >= 2 and classes != 1:
+        return "cross-entropy"
+    return "bce" if image else "mse"
+
+
+def _made_target(recorder: Recorder, y: torch.Tensor, classes: bool) -> torch.Tensor:
+    """What a loader would have brought: class numbers, or as many real numbers as the output has."""
+    shape = [n for i, n in enumerate(y.shape) if i != 1] if classes else list(y.shape)
+    with recorder.suspended():
+        target = torch.zeros(shape, dtype=torch.int64 if classes else torch.float32, device=y.device)
+        recorder.leaf(target, "input", "target")
+    recorder.held = target  # or its address is given to another tensor
+    return target
+
+
+def _cross_entropy(recorder: Recorder, y: torch.Tensor, target: Optional[torch.Tensor]) -> torch.Tensor:
+    if y.dim() == 3:
+        y = y.reshape(-1, y.shape[-1])
+    if target is None:
+        target = _made_target(recorder, y, classes=True)
+    elif y.dim() == 2:
+        target = target.reshape(-1)
+    return torch.nn.functional.cross_entropy(y.float(), target)
+
+
+def _named_loss(recorder: Recorder, kind: str, y: torch.Tensor, target: Optional[torch.Tensor]) -> torch.Tensor:
+    if kind == "cross-entropy":
+        return _cross_entropy(recorder, y, target)
+    if target is None:
+        target = _made_target(recorder, y, classes=False)
+    if kind == "mse":
+        return torch.nn.functional.mse_loss(y.float(), target)
+    return torch.nn.functional.binary_cross_entropy_with_logits(y.float(), target)
+
+
+def _takes_target(loss: Callable[..., Any]) -> bool:
+    function = loss.forward if isinstance(loss, torch.nn.Module) else loss
+    try:
+        required = [p for p in inspect.signature(function).parameters.values()
+                    if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    except (TypeError, ValueError):
+        return True
+    return len(required) >= 2
+
+
+def _own_loss(output: Any) -> Optional[torch.Tensor]:
+    loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
+    if isinstance(loss, torch.Tensor):
+        return loss
+    return output if isinstance(output, torch.Tensor) and output.dim() == 0 else None
+
+
+def _loss_of(loss: Loss, output: Any, target: Any, recorder: Recorder) -> torch.Tensor:
+    if loss is None:
+        own = _own_loss(output)
+        if own is not None:
+            return own
+        y = _first_real(output)
+        loss = _default_loss(y)
+        recorder.warn(f"loss: {loss}, by the shape of the model's output; pass loss= for another")
+    if isinstance(loss, str):
+        if loss not in LOSSES:
+            raise CaptureError(f"loss '{loss}' is unknown: {', '.join(LOSSES)}, or a function of the output")
+        return _named_loss(recorder, loss, _first_real(output), target)
+    if target is not None:
+        return loss(output, target)
+    if _takes_target(loss):
+        y = _first_real(output)
+        return loss(y, _made_target(recorder, y, type(loss).__name__ in ("CrossEntropyLoss", "NLLLoss")))
+    return loss(output)
+
+
+# ---- one step ----------------------------------------------------------------------------------------------------
+
+
+class Plan:
+    """What capture() was asked for."""
+
+    def __init__(self, model: torch.nn.Module, inputs: Any, target: Any, loss: Loss, optimizer: Any, batch_dim: int,
+                 seq_dim: Optional[int]):
+        self.model, self.inputs, self.target, self.loss, self.optimizer = model, inputs, target, loss, optimizer
+        self.batch_dim, self.seq_dim = batch_dim, seq_dim
+        tensors = [t for t in tree_flatten((inputs, target))[0] if isinstance(t, torch.Tensor)]
+        if not tensors:
+            raise CaptureError("inputs hold no tensor")
+        lead = next((t for t in tensors if t.dim() > batch_dim), None)
+        if lead is None:
+            raise CaptureError(f"no input has a dimension {batch_dim}: pass batch_dim=")
+        self.batch = int(lead.shape[batch_dim])
+        if seq_dim is not None and lead.dim() <= seq_dim:
+            raise CaptureError(f"the first input has no dimension {seq_dim}: pass another seq_dim=")
+        self.seq = int(lead.shape[seq_dim]) if seq_dim is not None else None
+
+    def points(self) -> List[Point]:
+        first = max(self.batch, 2)
+        batches = [first, first + 1]
+        check = 2 * first + 3
+        if self.seq is None:
+            return [(b, None) for b in batches + [check]]
+        if self.seq < 8:
+            raise CaptureError(f"a sequence of {self.seq} is too short to see how sizes grow with it")
+        lengths = (self.seq - self.seq // 8, self.seq - self.seq // 4)  # a full slice of a table is no operator
+        return [(b, s) for s in lengths for b in batches] + [(check, lengths[0])]
+
+    def shape_at(self, t: torch.Tensor, point: Point) -> Tuple[int, ...]:
+        shape = list(t.shape)
+        if t.dim() > self.batch_dim and shape[self.batch_dim] == self.batch:
+            shape[self.batch_dim] = point[0]
+        if self.seq_dim is not None and t.dim() > self.seq_dim and shape[self.seq_dim] == self.seq:
+            shape[self.seq_dim] = point[1]
+        return tuple(shape)
+
+
+def _call(model: torch.nn.Module, inputs: Any) -> Any:
+    if isinstance(inputs, dict):
+        return model(**inputs)
+    return model(*inputs) if isinstance(inputs, (list, tuple)) else model(inputs)
+
+
+def _register(recorder: Recorder, model: torch.nn.Module) -> None:
+    for name, p in model.named_parameters():
+        recorder.leaf(p, "parameter" if p.requires_grad else "frozen", name)
+    for name, b in model.named_buffers():
+        recorder.leaf(b, "buffer", name)
+
+
+def _inputs_at(plan: Plan, world: Any, recorder: Recorder, point: Point) -> Tuple[Any, Any]:
+    count = [0]
+
+    def make(t: Any) -> Any:
+        if not isinstance(t, torch.Tensor):
+            return t
+        fake = world.empty(t, plan.shape_at(t, point))
+        recorder.leaf(fake, "input", f"input{count[0]}")
+        count[0] += 1
+        return fake
+
+    names = list(plan.inputs) if isinstance(plan.inputs, dict) else []
+    made = tree_map(make, plan.inputs)
+    for name in names:
+        if isinstance(made[name], torch.Tensor):
+            recorder.tensors.rows[recorder.tensors.find(made[name])].name = name
+    return made, tree_map(make, plan.target)
+
+
+class Step:
+    def __init__(self, recorder: Recorder):
+        self.recorder, self.loss, self.outputs = recorder, -1, []  # type: ignore[var-annotated]
+
+
+def _mark_gradients(recorder: Recorder, model: torch.nn.Module) -> None:
+    for p in model.parameters():
+        row = recorder.tensors.find(p.grad) if p.grad is not None else -1
+        if row >= 0:
+            recorder.tensors.rows[row].role = "parameter_gradient"
+
+
+def _run(plan: Plan, world: Any, swapped: Swapped, point: Point, forward_only: bool) -> Step:
+    recorder = world.recorder()
+    recorder.forward_only = forward_only
+    step = Step(recorder)
+    _register(recorder, plan.model)
+    inputs, target = _inputs_at(plan, world, recorder, point)
+    with world.inside(), hooks.recording(recorder, plan.model, real=False):
+        output = _call(plan.model, inputs)
+        recorder.scope.clear()
+        loss = _loss_of(plan.loss, output, target, recorder)
+        step.loss = recorder.tensors.find(loss)
+        values = output.values() if isinstance(output, dict) else tree_flatten(output)[0]
+        step.outputs = [i for i in (recorder.tensors.find(t) for t in values if isinstance(t, torch.Tensor)) if i >= 0]
+        if forward_only:
+            return step
+        loss.backward()
+        recorder.phase = "update"
+        with recorder.suspended():
+            _mark_gradients(recorder, plan.model)
+        optimizers.record(recorder, plan.model, plan.optimizer, swapped)
+    for p in plan.model.parameters():
+        p.grad = None
+    return step
+
+
+# ---- what went wrong, and where ----------------------------------------------------------------------------------
+
+
+def user_line(error: BaseException) -> str:
+    """The last line of the user's own code that led to the error."""
+    own = (os.path.dirname(os.path.abspath(torch.__file__)), os.path.dirname(os.path.abspath(__file__)))
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not os.path.abspath(f.filename).startswith(own)]
+    last = frames[-1] if frames else None
+    return f"{last.filename}:{last.lineno}: {last.line}" if last else ""
+
+
+DATA_DEPENDENT = ("nonzero", "_local_scalar_dense", "unique", "masked_select", "item", "is_nonzero", "bincount",
+                  "_unique2", "equal", "repeat_interleave")
+
+
+def _explain(error: BaseException, recorder: Optional[Recorder]) -> CaptureError:
+    if isinstance(error, CaptureError):
+        return error
+    op = recorder.failed if recorder else None
+    missing = re.search(r"Could not run '(aten::\w+)'", str(error))  # what a composite operator calls
+    op = missing.group(1) if missing else op
+    short = op.split("::")[-1].split(".")[0] if op else ""
+    kind = type(error).__name__
+    place = f" in module '{recorder.scope[-1]}'" if recorder and recorder.scope else ""
+    line = user_line(error)
+    at = f"\n  at {line}" if line else ""
+    reason = str(error).strip().splitlines()[0].split(". ")[0][:300] if str(error).strip() else kind
+    if kind.startswith(("DataDependent", "DynamicOutput")) or short in DATA_DEPENDENT:
+        return CaptureError(f"{op or short}{place}: its result or shape depends on the data, which a step without "
+                            f"memory does not have{at}\n  Record a real step instead: with centimani.watch() as w: ...")
+    return CaptureError(f"{op + place + ': ' if op else (place.strip() + ': ' if place else '')}{kind}: {reason}{at}")
+
+
+@contextmanager
+def _gradients_kept(model: torch.nn.Module) -> Iterator[None]:
+    saved = [(p, p.grad) for p in model.parameters() if p.grad is not None]
+    try:
+        yield
+    finally:
+        for p, g in saved:
+            p.grad = g
+
+
+def _unwrap(model: torch.nn.Module, warnings: List[str]) -> torch.nn.Module:
+    while True:
+        if hasattr(model, "_orig_mod"):
+            warnings.append("the model is compiled: the module below it was recorded, as eager PyTorch runs it")
+            model = model._orig_mod
+        elif type(model).__name__ in ("DistributedDataParallel", "DataParallel"):
+            warnings.append(f"{type(model).__name__}: the module inside was recorded; its communication was not")
+            model = model.module
+        else:
+            return model
+
+
+def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: Any = None,
+            precision: Optional[str] = None, batch_dim: int = 0, *, target: Any = None, seq_dim: Optional[int] = None, name: Optional[str] = None,
+            world: Any = None) -> Trace:
+    """Record one training step of `model` on fake tensors: no GPU, no memory.
+
+    inputs: a tensor, a tuple of arguments or a dict of keyword arguments; only shapes and types matter.
+    loss: a function of the output (and `target`), "cross-entropy", "mse", "bce"; None: the model's own, or by shape.
+    optimizer: a torch optimizer of this model, a function of its parameters, or "sgd", "momentum", "adam", "adamw".
+    precision: the one to predict in unless another is asked for; the step itself is recorded as the model runs it.
+    seq_dim: the dimension of a sequence whose length may be changed later.
+    """
+    require_supported()
+    if precision is not None and precision not in PRECISIONS:
+        raise CaptureError(f"precision '{precision}' is unknown: {', '.join(PRECISIONS)}")
+    warnings: List[str] = []
+    model = _unwrap(model, warnings)
+    if world is None:
+        world = new_world()
+    plan = Plan(model, inputs, target, loss, optimizer, batch_dim, seq_dim)
+    steps: List[Step] = []
+    points = plan.points()
+    active: List[Recorder] = []
+    make = world.recorder
+    world.recorder = lambda: active.append(make()) or active[-1]
+    try:
+        with _gradients_kept(model), Swapped(model, world) as swapped:
+            for i, point in enumerate(points):
+                steps.append(_run(plan, world, swapped, point, forward_only=i == len(points) - 1))
+        trace = combine([s.recorder for s in steps], points, name or type(model).__name__,
+                        sum(p.numel() for p in model.parameters()), steps[0].loss, steps[0].outputs,
+                        world.name)
+    except Exception as error:
+        explained = _explain(error, active[-1] if active else None)
+        if isinstance(error, CaptureError):
+            raise
+        raise explained from error
+    finally:
+        world.recorder = make
+    trace.content["seq"] = plan.seq
+    if precision is not None:
+        trace.content["wanted_precision"] = precision
+    trace.content["warnings"] = warnings + trace.content["warnings"]
+    return trace
+

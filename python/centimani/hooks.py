@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hooks.py - what is recorded above the dispatcher: modules' names, operators that PyTorch would take apart."""
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack, contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from .trace import Recorder
+
+
+class Fused:
+    """An operator recorded as one: its inputs, what it matters of its attributes, and the shapes of its outputs."""
+
+    def __init__(self, name: str, tensors: Sequence[Optional[torch.Tensor]], attrs: Dict[str, Any],
+                 make: Callable[[], List[torch.Tensor]], extra: int = 0):
+        self.name, self.tensors, self.attrs, self.make = name, list(tensors), attrs, make
+        self.extra = extra  # trailing outputs that carry no gradient
+
+
+class _Recorded(torch.autograd.Function):
+    """Stands for a fused operator in a step of fake tensors: one entry forward, one backward."""
+
+    @staticmethod
+    def forward(ctx, recorder, fused, *tensors):
+        ctx.set_materialize_grads(False)
+        with recorder.suspended():
+            outputs = fused.make()
+            ctx.recorder, ctx.fused, ctx.kept, ctx.outputs = recorder, fused, tensors, len(outputs)
+        recorder.record(fused.name, tensors, outputs, fused.attrs)
+        ctx.extra = outputs[len(outputs) - fused.extra:] if fused.extra else []
+        if ctx.extra:
+            ctx.mark_non_differentiable(*ctx.extra)
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        recorder, made = ctx.recorder, []
+        given = gradients[:ctx.outputs - len(ctx.extra)]
+        with recorder.suspended():
+            for t, wanted in zip(ctx.kept, ctx.needs_input_grad[2:]):
+                made.append(torch.empty_like(t) if wanted else None)
+        recorder.record(ctx.fused.name + "_backward", (*given, *ctx.kept, *ctx.extra), made, ctx.fused.attrs)
+        return (None, None, *made)
+
+
+# ---- operators that are recorded as one --------------------------------------------------------------------------
+
+
+def _dropout(args, kwargs) -> Optional[Fused]:
+    x = args[0] if args else kwargs["input"]
+    p = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
+    train = args[2] if len(args) > 2 else kwargs.get("training", kwargs.get("train", True))
+    if not train or not 0 < p < 1:
+        return None
+    return Fused("aten::native_dropout", [x], {"p": p},
+                 lambda: [torch.empty_like(x), torch.empty_like(x, dtype=torch.bool)], extra=1)
+
+
+def _attention(args, kwargs) -> Optional[Fused]:
+    names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
+    given = {**dict(zip(names, args)), **kwargs}
+    q, k, v, mask = given["query"], given["key"], given["value"], given.get("attn_mask")
+    if q.dim() != 4:
+        return None
+
+    def make() -> List[torch.Tensor]:  # fused kernels write [B, S, heads, d]
+        b, h, s, _ = q.shape
+        return [torch.empty((b, s, h, v.shape[-1]), dtype=q.dtype, device=q.device).transpose(1, 2)]
+
+    attrs = {"dropout_p": given.get("dropout_p", 0.0), "is_causal": given.get("is_causal", False)}
+    return Fused("aten::scaled_dot_product_attention", [q, k, v, mask], attrs, make)
+
+
+def _recurrent(name: str, states: int) -> Callable[..., Optional[Fused]]:
+    def fused(args, kwargs) -> Optional[Fused]:
+        if kwargs or len(args) != 9 or not isinstance(args[2], (list, tuple)):
+            return None  # packed sequences: their lengths are data
+        x, hidden, weights, has_biases, layers, dropout, train, bidirectional, batch_first = args
+        hidden = list(hidden) if isinstance(hidden, (list, tuple)) else [hidden]
+        if x.dim() != 3:
+            return None
+        directions = 2 if bidirectional else 1
+        width = hidden[0].shape[-1]
+
+        def make() -> List[torch.Tensor]:
+            lead = tuple(x.shape[:2])
+            return [x.new_empty(lead + (directions * width,))] + [torch.empty_like(h) for h in hidden]
+
+        attrs = {"has_biases": has_biases, "num_layers": layers, "dropout": dropout if train else 0.0,
+                 "bidirectional": bidirectional, "batch_first": batch_first, "states": states}
+        return Fused("aten::" + name, [x, *hidden, *weights], attrs, make)
+
+    return fused
+
+
+FUSED = {
+    "dropout": _dropout, "dropout_": _dropout, "scaled_dot_product_attention": _attention,
+    "lstm": _recurrent("lstm", 2), "gru": _recurrent("gru", 1), "rnn_tanh": _recurrent("rnn_tanh", 1),
+    "rnn_relu": _recurrent("rnn_relu", 1),
+}
+
+
+class FusedOperators(TorchFunctionMode):
+    """Catches calls by name before PyTorch takes them apart. `real`: they run as they are, unseen."""
+
+    def __init__(self, recorder: Recorder, real: bool):
+        super().__init__()
+        self.recorder, self.real = recorder, real
+
+    def backward(self, tensor, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        """Tensor.backward, with this mode on: what is computed again inside is caught too."""
+        with FusedOperators(self.recorder, self.real):
+            torch.autograd.backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func is torch.Tensor.backward:
+            return self.backward(*args, **kwargs)
+        rule = FUSED.get(getattr(func, "__name__", ""))
+        fused = rule(args, kwargs) if rule and not self.recorder.silence else None
+        return func(*args, **kwargs) if fused is None else _one(self.recorder, self.real, fused, func, args, kwargs)
+
+
+def _one(recorder: Recorder, real: bool, fused: Fused, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Record a fused operator: run it unseen, or put one in its place that has its shapes."""
+    if real:
+        with recorder.suspended():
+            result = func(*args, **kwargs)
+        recorder.record(fused.name, fused.tensors, result if isinstance(result, (list, tuple)) else [result],
+                        fused.attrs)
+        return result
+    outputs = _Recorded.apply(recorder, fused, *fused.tensors)
+    kept = outputs[:len(outputs) - fused.extra]
+    return kept[0] if len(kept) == 1 else tuple(kept)
+
+
+@contextmanager
+def functions_within(recorder: Recorder, real: bool) -> Iterator[None]:
+    """The same where one of PyTorch's own functions calls another: modes are off there."""
+    saved = {n: getattr(torch.nn.functional, n) for n in FUSED if hasattr(torch.nn.functional, n)}
+
+    def wrapped(name: str, func: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args, **kwargs):
+            fused = None if recorder.silence else FUSED[name](args, kwargs)
+            return func(*args, **kwargs) if fused is None else _one(recorder, real, fused, func, args, kwargs)
+        return call
+
+    for name, func in saved.items():
+        setattr(torch.nn.functional, name, wrapped(name, func))
+    try:
+        yield
+    finally:
+        for name, func in saved.items():
+            setattr(torch.nn.functional, name, func)
+
+
+@contextmanager
+def backward_phase(recorder: Recorder) -> Iterator[None]:
+    """What runs inside torch.autograd.backward, which Tensor.backward calls, is backward."""
+    original = torch.autograd.backward
+
+    def run(*args, **kwargs):
+        recorder.backwards += 1
+        phase, recorder.phase = recorder.phase, "backward"
+        scope, recorder.scope = recorder.scope, []
+        try:
+            return original(*args, **kwargs)
+        finally:
+            recorder.phase, recorder.scope = phase, scope
+
+    torch.autograd.backward = run
+    try:
+        yield
+    finally:
+        torch.autograd.backward = original
+
+
+# ---- functions of the user's own ---------------------------------------------------------------------------------
+
+
+def _function_classes(root: type = torch.autograd.Function) -> List[type]:
+    return [c for sub in root.__subclasses__() for c in [sub] + _function_classes(sub)]
+
+
+def _opaque_forward(recorder: Recorder, cls: type, forward: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args, **kwargs):
+        if recorder.silence:
+            return forward(*args, **kwargs)
+        with recorder.suspended():
+            result = forward(*args, **kwargs)
+        inputs = [a for a in args if isinstance(a, torch.Tensor)]
+        outputs = result if isinstance(result, (list, tuple)) else [result]
+        recorder.record("python::" + cls.__name__, inputs, outputs, {})
+        recorder.warn(f"custom autograd function '{cls.__name__}' is opaque: counted by the bytes it reads and writes")
+        return result
+
+    return run
+
+
+@contextmanager
+def opaque_functions(recorder: Recorder) -> Iterator[None]:
+    """A custom autograd function is one entry with its bytes: what its kernels do cannot be known."""
+    saved = []
+    for cls in _function_classes():
+        forward = cls.__dict__.get("forward")
+        if isinstance(forward, staticmethod) and not cls.__module__.startswith(("torch.", "centimani.")):
+            saved.append((cls, forward))
+            cls.forward = staticmethod(_opaque_forward(recorder, cls, forward.__func__))
+    try:
+        yield
+    finally:
+        for cls, forward in saved:
+            cls.forward = forward
+
+
+# ---- where in the model ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def module_names(recorder: Recorder, model: Optional[torch.nn.Module]) -> Iterator[None]:
+    names = {id(m): n for n, m in model.named_modules()} if model is not None else {}
+    hooks = torch.nn.modules.module
+    stack: List[int] = []
+
+    def enter(module, inputs):
+        stack.append(id(module))
+        recorder.scope.append(names.get(id(module)) or type(module).__name__)
+        kind = autocast_kind()
+        if kind:
+            recorder.autocast = kind
+
+    def leave(module, inputs, output):
+        while stack and id(module) in stack:
+            recorder.scope.pop()
+            if stack.pop() == id(module):
+                break
+
+    first = hooks.register_module_forward_pre_hook(enter)
+    try:
+        second = hooks.register_module_forward_hook(leave, always_call=True)
+    except TypeError:  # before PyTorch 2.1
+        second = hooks.register_module_forward_hook(leave)
+    try:
+        yield
+    finally:
+        first.remove()
+        second.remove()
+
+
+def autocast_kind() -> Optional[str]:
+    """The type autocast casts to now; None: it is off."""
+    if hasattr(torch, "get_autocast_dtype"):  # PyTorch 2.4
+        kinds = [torch.get_autocast_dtype(d) for d in ("cuda", "cpu") if torch.is_autocast_enabled(d)]
+    else:
+        kinds = [torch.get_autocast_gpu_dtype()] if torch.is_autocast_enabled() else []
+        kinds += [torch.get_autocast_cpu_dtype()] if torch.is_autocast_cpu_enabled() else []
+    return {torch.bfloat16: "bf16", torch.float16: "fp16"}.get(kinds[0]) if kinds else None
+
+
+@contextmanager
+def eager() -> Iterator[None]:
+    """Compiled parts run as they were written."""
+    with ExitStack() as stack:
+        compiler = getattr(torch, "compiler", None)
+        if hasattr(compiler, "set_stance"):
+            stack.enter_context(compiler.set_stance("force_eager"))
+        yield
+
+
+@contextmanager
+def usual_data() -> Iterator[None]:
+    """Libraries that look at the data to choose a path find what training data is: sequences that are not packed."""
+    masks = sys.modules.get("transformers.masking_utils")
+    asked = getattr(masks, "find_packed_sequence_indices", None)
+    if asked is not None:
+        masks.find_packed_sequence_indices = lambda *args, **kwargs: None
+    try:
+        yield
+    finally:
+        if asked is not None:
+            masks.find_packed_sequence_indices = asked
+
+
+@contextmanager
+def recording(recorder: Recorder, model: Optional[torch.nn.Module], real: bool) -> Iterator[None]:
+    """Everything that must be in place around a step that is recorded."""
+    with ExitStack() as stack:
+        stack.enter_context(eager())
+        if not real:
+            stack.enter_context(usual_data())
+        stack.enter_context(module_names(recorder, model))
+        stack.enter_context(opaque_functions(recorder))
+        stack.enter_context(backward_phase(recorder))
+        stack.enter_context(functions_within(recorder, real))
+        stack.enter_context(FusedOperators(recorder, real))
+        stack.enter_context(recorder)
+        yield

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""library.py - the questions, answered in this process by libcentimani.so through ctypes."""
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import json
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+
+from .results import Graph, Memory, Plan, Prediction, Ranked, Table, from_json
+
+Model = Union[str, "os.PathLike[str]", Any]  # a name, a file, a description, a Trace or a watch
+
+
+class CentimaniError(RuntimeError):
+    """Why there is no answer: what, where, and how to mend it."""
+
+
+# ---- the library -------------------------------------------------------------------------------------------------
+
+
+def _candidates() -> Iterator[str]:
+    here = Path(__file__).resolve().parent
+    if os.environ.get("CENTIMANI_LIBRARY"):
+        yield os.environ["CENTIMANI_LIBRARY"]
+    yield str(here / "libcentimani.so")                                        # in the wheel
+    yield str(here.parent.parent / "build" / "python" / "libcentimani.so")     # beside the sources
+    found = ctypes.util.find_library("centimani")
+    if found:
+        yield found
+
+
+_library: Optional[ctypes.CDLL] = None
+
+
+def _load() -> ctypes.CDLL:
+    global _library
+    if _library is not None:
+        return _library
+    reasons = []
+    for path in _candidates():
+        if os.sep in path and not os.path.exists(path):
+            continue
+        try:
+            library = ctypes.CDLL(path)
+        except OSError as error:
+            reasons.append(str(error))
+            continue
+        library.cm_answer.argtypes = [ctypes.c_int, ctypes.POINTER(ctypes.c_char_p), ctypes.POINTER(ctypes.c_void_p),
+                                      ctypes.POINTER(ctypes.c_void_p)]
+        library.cm_answer_free.argtypes = [ctypes.c_void_p]
+        library.cm_answer_free.restype = None
+        _library = library
+        return library
+    raise CentimaniError("libcentimani.so was not found" + (": " + "; ".join(reasons) if reasons else "")
+                         + ". Build it with `make build`, or name it in CENTIMANI_LIBRARY")
+
+
+def _text(library: ctypes.CDLL, pointer: ctypes.c_void_p) -> str:
+    if not pointer.value:
+        return ""
+    text = ctypes.string_at(pointer.value).decode("utf-8", "replace")
+    library.cm_answer_free(pointer)
+    return text
+
+
+def answer(*words: str) -> Tuple[str, List[str]]:
+    """What the program prints for these words, and its notes. Raises CentimaniError where it fails."""
+    library = _load()
+    argv = (ctypes.c_char_p * max(len(words), 1))(*[os.fsencode(w) for w in words])
+    result, notes = ctypes.c_void_p(), ctypes.c_void_p()
+    status = library.cm_answer(len(words), argv, ctypes.byref(result), ctypes.byref(notes))
+    text, said = _text(library, result), _text(library, notes)
+    lines = [line[len("centimani: "):] if line.startswith("centimani: ") else line for line in said.splitlines()]
+    if status and not text:  # an answer such as "it fits nowhere" comes with a status of its own
+        raise CentimaniError("\n".join(lines) or f"'{' '.join(words)}' failed")
+    return text, lines
+
+
+# ---- questions ---------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _spec(model: Model) -> Iterator[str]:
+    if isinstance(model, (str, os.PathLike)):
+        yield os.fspath(model)
+        return
+    trace = getattr(model, "trace", model)
+    if not hasattr(trace, "save"):
+        raise CentimaniError(f"a model is a name, a file, a description or a capture, not {type(model).__name__}; "
+                             "capture(model, inputs) makes one of a module")
+    with tempfile.TemporaryDirectory() as folder:
+        yield trace.save(os.path.join(folder, "model.cmt.json"))
+
+
+def _words(options: Dict[str, Any]) -> List[str]:
+    words: List[str] = []
+    for key, value in options.items():
+        name = "--" + key.replace("_", "-")
+        if value is True:
+            words.append(name)
+        elif isinstance(value, dict):
+            words += [w for k, v in value.items() for w in (name, f"{k}={v}")]
+        elif isinstance(value, (list, tuple)):
+            words += [name, ",".join(map(str, value))]
+        elif value is not None and value is not False:
+            words += [name, str(value)]
+    return words
+
+
+def _ask(command: str, model: Model, options: Dict[str, Any]) -> Dict[str, Any]:
+    with _spec(model) as spec:
+        text, notes = answer(command, spec, "--json", *_words(options))
+    try:
+        result: Dict[str, Any] = json.loads(text)
+    except ValueError:
+        raise CentimaniError(f"'{command}' gave no JSON") from None
+    result.setdefault("warnings", [n[len("warning: "):] for n in notes if n.startswith("warning: ")])
+    if not isinstance(model, (str, os.PathLike)):
+        result["model"] = getattr(getattr(model, "trace", model), "name", result.get("model"))
+    return result
+
+
+def graph(model: Model, **options: Any) -> Graph:
+    """What one training step of a model computes. Options are the program's: batch=, seq=, precision= ..."""
+    return from_json(Graph, _ask("graph", model, options))
+
+
+def predict(model: Model, *devices: str, **options: Any) -> Table[Prediction]:
+    """How long one step takes on each device. Options are the program's: batch=, precision=, runtime= ..."""
+    if not devices:
+        raise CentimaniError("predict needs a device: centimani.predict(model, \"nvidia-h200\", batch=64)")
+    return Table([from_json(Prediction, _ask("predict", model, {**options, "device": d})) for d in devices])
+
+
+def memory(model: Model, *devices: str, **options: Any) -> Table[Memory]:
+    """Whether one step fits each device, and what fills it."""
+    if not devices:
+        raise CentimaniError("memory needs a device: centimani.memory(model, \"nvidia-h200\", batch=64)")
+    return Table([from_json(Memory, _ask("memory", model, {**options, "device": d})) for d in devices])
+
+
+def rank(model: Model, **options: Any) -> Table[Ranked]:
+    """Which accelerator, best first, by the objective asked for."""
+    result = _ask("rank", model, options)
+    return Table([from_json(Ranked, {"model": result.get("model"), **row}) for row in result.get("ranking", [])])
+
+
+def plan(model: Model, device: str, **options: Any) -> Plan:
+    """How to spread a training over many devices."""
+    return from_json(Plan, _ask("plan", model, {**options, "device": device}))
+
+
+def models() -> List[Dict[str, Any]]:
+    """The named models."""
+    return json.loads(answer("models", "--json")[0])["models"]
+
+
+def devices() -> List[Dict[str, Any]]:
+    """The accelerators that are known."""
+    return json.loads(answer("devices", "--json")[0])["devices"]
+
+
+def version() -> str:
+    return json.loads(answer("version", "--json")[0])["version"]

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""results.py - answers as plain dataclasses, and as a table in a terminal or a notebook. Units are SI, in the names."""
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field, fields
+from typing import Any, Callable, Dict, Generic, Iterator, List, Optional, Sequence, Tuple, Type, TypeVar
+
+T = TypeVar("T")
+
+
+def from_json(kind: Type[T], answer: Dict[str, Any]) -> T:
+    """The fields that the dataclass has; all of the answer stays in `raw`."""
+    names = {f.name for f in fields(kind)} - {"raw"}  # type: ignore[arg-type]
+    return kind(**{k: v for k, v in answer.items() if k in names}, raw=answer)  # type: ignore[call-arg]
+
+
+@dataclass
+class Graph:
+    """What one training step computes."""
+    model: str = ""
+    source: str = ""
+    batch: int = 0
+    precision: str = ""
+    optimizer: str = ""
+    params: int = 0
+    buffers: int = 0
+    forward_flop: float = 0.0
+    training_flop: float = 0.0
+    nodes: int = 0
+    peak_bytes: float = 0.0
+    ops: Dict[str, int] = field(default_factory=dict)
+    warnings: List[str] = field(default_factory=list)
+    unsupported: List[str] = field(default_factory=list)
+    raw: Dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass
+class Prediction:
+    """How long one step takes on one device."""
+    model: str = ""
+    device: str = ""
+    runtime: str = ""
+    precision: str = ""
+    batch: int = 0
+    step_time_s: float = 0.0
+    device_time_s: float = 0.0
+    host_time_s: float = 0.0
+    throughput_samples_s: float = 0.0
+    interval_s: Tuple[float, float] = (0.0, 0.0)
+    mfu: Optional[float] = None
+    kernels: int = 0
+    peak_bytes: float = 0.0
+    share: Dict[str, float] = field(default_factory=dict)
+    warnings: List[str] = field(default_factory=list)
+    raw: Dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass
+class Ranked(Prediction):
+    """One place of a ranking."""
+    price_hour: Optional[float] = None
+    samples_per_usd: Optional[float] = None
+    energy_j_per_sample: Optional[float] = None
+    fits: Optional[bool] = None
+    tied_with_next: bool = False
+
+
+@dataclass
+class Memory:
+    """Whether a step fits, and what fills the memory."""
+    model: str = ""
+    device: str = ""
+    batch: int = 0
+    precision: str = ""
+    peak_bytes: float = 0.0
+    fits: Optional[bool] = None
+    peak_op: Optional[str] = None
+    categories: Dict[str, float] = field(default_factory=dict)
+    levels: List[Dict[str, Any]] = field(default_factory=list)
+    warnings: List[str] = field(default_factory=list)
+    raw: Dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass
+class Plan:
+    """How to spread a training over many devices, best first."""
+    model: str = ""
+    device: str = ""
+    best: List[Dict[str, Any]] = field(default_factory=list)
+    evaluated: int = 0
+    feasible: int = 0
+    search_time_s: float = 0.0
+    warnings: List[str] = field(default_factory=list)
+    raw: Dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+# ---- tables ------------------------------------------------------------------------------------------------------
+
+
+def seconds(value: Optional[float]) -> str:
+    if value is None:
+        return "-"
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return "0 s" if value == 0 else f"{value / 1e-9:.3g} ns"
+
+
+def bytes_text(value: Optional[float]) -> str:
+    if value is None:
+        return "-"
+    for unit, scale in (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10)):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return f"{value:.0f} B"
+
+
+def number(value: Optional[float]) -> str:
+    return "-" if value is None else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def yes_no(value: Optional[bool]) -> str:
+    return "-" if value is None else "yes" if value else "no"
+
+
+Column = Tuple[str, Callable[[Any], str]]
+COLUMNS: Dict[type, Sequence[Column]] = {
+    Graph: (("model", lambda r: r.model), ("parameters", lambda r: f"{r.params:,}"),
+            ("FLOP forward", lambda r: f"{r.forward_flop:.4g}"), ("FLOP in all", lambda r: f"{r.training_flop:.4g}"),
+            ("memory", lambda r: bytes_text(r.peak_bytes))),
+    Prediction: (("device", lambda r: r.device), ("batch", lambda r: str(r.batch)),
+                 ("precision", lambda r: r.precision),
+                 ("step", lambda r: seconds(r.step_time_s)),
+                 ("from", lambda r: seconds(r.interval_s[0])), ("to", lambda r: seconds(r.interval_s[1])),
+                 ("samples/s", lambda r: number(r.throughput_samples_s)),
+                 ("MFU", lambda r: "-" if r.mfu is None else f"{100 * r.mfu:.1f} %")),
+    Ranked: (("device", lambda r: r.device), ("batch", lambda r: str(r.batch)),
+             ("step", lambda r: seconds(r.step_time_s)),
+             ("samples/s", lambda r: number(r.throughput_samples_s)), ("per USD", lambda r: number(r.samples_per_usd)),
+             ("J/sample", lambda r: number(r.energy_j_per_sample)), ("fits", lambda r: yes_no(r.fits))),
+    Memory: (("device", lambda r: r.device), ("batch", lambda r: str(r.batch)),
+             ("needs", lambda r: bytes_text(r.peak_bytes)),
+             ("fits", lambda r: yes_no(r.fits)), ("most at", lambda r: r.peak_op or "-")),
+}
+
+
+class Table(Generic[T]):
+    """A list of answers that shows itself as a table."""
+
+    def __init__(self, rows: Sequence[T]):
+        self.rows: List[T] = list(rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> T:
+        return self.rows[index]
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.rows)
+
+    def _cells(self) -> List[List[str]]:
+        if not self.rows:
+            return []
+        columns = COLUMNS[type(self.rows[0])]
+        return [[title for title, _ in columns]] + [[show(r) for _, show in columns] for r in self.rows]
+
+    def __str__(self) -> str:
+        cells = self._cells()
+        widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))] if cells else []
+        return "\n".join("  ".join(text.ljust(w) if i == 0 else text.rjust(w) for i, (text, w) in
+                                   enumerate(zip(row, widths))).rstrip() for row in cells)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        cells = self._cells()
+        if not cells:
+            return "<p>nothing</p>"
+        head = "".join(f"<th>{html.escape(c)}</th>" for c in cells[0])
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in cells[1:])
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""trace.py - the recorder: every ATen operator of a step as PyTorch dispatches it, and the tensors between them."""
+from __future__ import annotations
+
+import weakref
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+DTYPES = {
+    "float32": "fp32", "float64": "fp64", "float16": "fp16", "bfloat16": "bf16", "int64": "int64", "int32": "int32",
+    "int16": "int16", "int8": "int8", "uint8": "uint8", "bool": "bool", "complex64": "complex64",
+    "float8_e4m3fn": "fp8", "float8_e5m2": "fp8", "float8_e4m3fnuz": "fp8", "float8_e5m2fnuz": "fp8",
+    "complex128": "complex64",
+}
+# Not work of the device: questions about a tensor, its metadata, notes to the profiler.
+SILENT = ("aten::is_same_size", "aten::_local_scalar_dense", "aten::sym_size", "aten::sym_stride", "aten::sym_numel",
+          "aten::size", "aten::stride", "aten::is_contiguous", "aten::_has_compatible_shallow_copy_type",
+          "aten::set_.source_Storage", "aten::record_stream")
+ALIASES = ("aten::detach", "aten::detach_", "aten::alias")
+LIFTED = ("aten::lift_fresh", "aten::lift_fresh_copy", "aten::lift")  # a number written in the program
+# What the outputs' own shapes say already.
+SHAPED = ("view", "_unsafe_view", "reshape", "_reshape_alias", "expand", "as_strided", "new_empty_strided", "zeros",
+          "ones", "empty", "full", "empty_strided", "new_zeros", "new_ones", "new_empty", "new_full", "randn", "rand",
+          "slice_backward", "select_backward", "resize_")
+SKIPPED_ATTRIBUTES = ("device", "layout", "pin_memory", "generator", "non_blocking")
+
+
+class CaptureError(RuntimeError):
+    """Why a step could not be recorded: the operator or the line, and what to do about it."""
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    return DTYPES.get(str(dtype).split(".")[-1], "uint8")
+
+
+def storage_of(t: torch.Tensor) -> int:
+    """A number that two tensors share exactly when they share memory."""
+    try:
+        return t.untyped_storage()._cdata if hasattr(t, "untyped_storage") else t._storage()._cdata
+    except (NotImplementedError, RuntimeError):
+        return id(t)
+
+
+def layout_name(t: torch.Tensor) -> str:
+    if t.layout != torch.strided:
+        return "sparse"
+    if t.is_contiguous():
+        return "contiguous"
+    if t.dim() == 4 and t.is_contiguous(memory_format=torch.channels_last):
+        return "channels_last"
+    if t.dim() == 5 and t.is_contiguous(memory_format=torch.channels_last_3d):
+        return "channels_last"
+    return "strided"
+
+
+class TensorRow:
+    """One tensor as it is at one moment: writing into it makes a new row over the same storage."""
+
+    __slots__ = ("name", "shape", "dtype", "layout", "storage", "role")
+
+    def __init__(self, t: torch.Tensor, storage: int, role: str, name: Optional[str] = None):
+        self.name, self.role, self.storage = name, role, storage
+        self.shape: Tuple[int, ...] = tuple(int(n) for n in t.shape)
+        self.dtype, self.layout = dtype_name(t.dtype), layout_name(t)
+
+
+class OpRow:
+    __slots__ = ("op", "phase", "inputs", "outputs", "attrs", "module")
+
+    def __init__(self, op: str, phase: str, inputs: List[int], outputs: List[int], attrs: Dict[str, Any], module: str):
+        self.op, self.phase, self.inputs, self.outputs = op, phase, inputs, outputs
+        self.attrs, self.module = attrs, module
+
+
+class TensorTable:
+    """Rows by object, and where autograd hands back another object of the same memory, by memory and shape."""
+
+    def __init__(self) -> None:
+        self.rows: List[TensorRow] = []
+        self.by_object: Dict[int, Tuple[Any, int]] = {}
+        self.by_memory: Dict[int, Tuple[int, Dict[tuple, int]]] = {}  # address -> storage number, {view: row}
+        self.storages = 0
+
+    @staticmethod
+    def _view(t: torch.Tensor) -> tuple:
+        if t.layout != torch.strided:
+            return (tuple(t.shape), t.dtype)
+        return (tuple(t.shape), t.stride(), t.storage_offset(), t.dtype)
+
+    def find(self, t: torch.Tensor) -> int:
+        known = self.by_object.get(id(t))
+        if known and known[0]() is t:
+            return known[1]
+        memory = self.by_memory.get(storage_of(t))
+        return memory[1].get(self._view(t), -1) if memory else -1
+
+    def add(self, t: torch.Tensor, role: str, name: Optional[str] = None, fresh: bool = False,
+            object_only: bool = False) -> int:
+        address = storage_of(t)
+        if fresh or address not in self.by_memory:  # an address seen before was freed and given out again
+            self.by_memory[address] = (self.storages, {})
+            self.storages += 1
+        number, views = self.by_memory[address]
+        row = len(self.rows)
+        self.rows.append(TensorRow(t, number, role, name))
+        self.by_object[id(t)] = (weakref.ref(t), row)
+        if not object_only:
+            views[self._view(t)] = row
+        return row
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, tuple)):
+        for v in value:
+            yield from _flat(v)
+    else:
+        yield value
+
+
+def _plain(value: Any) -> Any:
+    """A scalar attribute as JSON; None: it does not matter to cost."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, (int, float)):
+        return value if value == value and abs(value) != float("inf") else str(value)
+    if isinstance(value, torch.dtype):
+        return dtype_name(value)
+    if isinstance(value, torch.memory_format):
+        return str(value).split(".")[-1]
+    if isinstance(value, str):
+        return value[:200]
+    if isinstance(value, (list, tuple)) and all(isinstance(v, (int, float, bool)) for v in value):
+        return [_plain(v) for v in value]
+    if type(value).__name__ in ("SymInt", "SymFloat", "SymBool"):
+        return _plain(int(value))
+    return None
+
+
+def _arguments(func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Iterator[Tuple[Any, Any]]:
+    for i, argument in enumerate(func._schema.arguments):
+        if i < len(args):
+            yield argument, args[i]
+        elif argument.name in kwargs:
+            yield argument, kwargs[argument.name]
+
+
+class Recorder(TorchDispatchMode):
+    """Records what is dispatched while active. It holds no tensor: autograd copies a gradient that others hold."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tensors, self.ops, self.warnings = TensorTable(), [], []  # type: ignore[var-annotated]
+        self.phase, self.autocast = "forward", None  # type: ignore[var-annotated]
+        self.updates: List[Dict[str, Any]] = []
+        self.scope: List[str] = []
+        self.silence = self.backwards = 0
+        self.failed: Optional[str] = None
+
+    # ---- state -------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        self.silence += 1
+        try:
+            yield
+        finally:
+            self.silence -= 1
+
+    def warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+    def current_phase(self) -> str:
+        return "recompute" if self.phase == "backward" and self.scope else self.phase
+
+    def leaf(self, t: torch.Tensor, role: str, name: str) -> int:
+        """A tensor that is there before the step; tied ones are the same row."""
+        known = self.tensors.find(t)
+        return known if known >= 0 else self.tensors.add(t, role, name)
+
+    # ---- recording ---------------------------------------------------------------------------------------------
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if self.silence:
+            return func(*args, **kwargs)
+        try:
+            result = self.run(func, args, kwargs)
+        except Exception:
+            if self.failed is None:
+                self.failed = str(func._schema.name) if hasattr(func, "_schema") else str(func)
+            raise
+        if hasattr(func, "_schema"):
+            with self.suspended():
+                self.record_call(func, args, kwargs, result)
+        return result
+
+    def run(self, func, args, kwargs):
+        return func(*args, **kwargs)
+
+    def _read(self, t: Any) -> int:
+        if not isinstance(t, torch.Tensor):
+            return -1
+        known = self.tensors.find(t)
+        return known if known >= 0 else self.tensors.add(t, "constant")
+
+    def _inputs(self, func, args, kwargs) -> Tuple[List[int], Dict[str, Any], List[torch.Tensor], List[torch.Tensor]]:
+        inputs, attrs, read, written = [], {}, [], []  # type: ignore[var-annotated]
+        short = str(func._schema.name).split("::")[-1]
+        for argument, value in _arguments(func, args, kwargs):
+            kind = str(argument.type)
+            if "Tensor" in kind:
+                tensors = list(_flat(value)) if isinstance(value, (list, tuple)) else [value]
+                inputs += [self._read(t) for t in tensors]
+                found = [t for t in tensors if isinstance(t, torch.Tensor)]
+                read += found
+                if argument.alias_info is not None and argument.alias_info.is_write:
+                    written += found
+            shaped = argument.name in ("size", "stride", "input_sizes", "input_size") and short in SHAPED
+            if shaped or argument.name in SKIPPED_ATTRIBUTES or isinstance(value, torch.Tensor):
+                continue
+            plain = _plain(value)
+            if plain is not None:
+                attrs[argument.name] = plain
+        return inputs, attrs, read, written
+
+    def _outputs(self, name: str, result: Any, read: List[torch.Tensor], written: List[torch.Tensor]) -> List[int]:
+        role = "activation" if self.current_phase() in ("forward", "recompute") else "gradient"
+        addresses = {storage_of(t) for t in read}
+        outputs: List[int] = []
+        done = set()
+        for t in _flat(result):
+            if not isinstance(t, torch.Tensor):
+                outputs.append(-1)
+                continue
+            alias = storage_of(t) in addresses
+            object_only = alias and name in ALIASES
+            outputs.append(self.tensors.add(t, role, fresh=not alias, object_only=object_only))
+            done.add(id(t))
+        for t in written:
+            if id(t) not in done:
+                done.add(id(t))
+                outputs.append(self.tensors.add(t, role))
+        return outputs
+
+    def record_call(self, func, args, kwargs, result) -> None:
+        schema = func._schema
+        name = str(schema.name)
+        if name in SILENT or name.startswith(("prim::", "profiler::", "prims::device")):
+            return
+        if name in LIFTED:
+            self.tensors.add(result, "constant", fresh=True)
+            return
+        inputs, attrs, read, written = self._inputs(func, args, kwargs)
+        has_result = any(isinstance(t, torch.Tensor) for t in _flat(result))
+        if not has_result and not written:
+            return
+        if name in ALIASES and self.phase != "forward":  # autograd wraps what it saved: the same tensor
+            row = inputs[0]
+            self.tensors.by_object[id(result)] = (weakref.ref(result), row)
+            return
+        full = f"{name}.{schema.overload_name}" if schema.overload_name else name
+        outputs = self._outputs(name, result, read, written)
+        self.ops.append(OpRow(full, self.current_phase(), inputs, outputs, attrs, self.scope[-1] if self.scope else ""))
+
+    def record(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any], attrs: Dict[str, Any]) -> None:
+        """One entry for what PyTorch runs as many operators or does not show."""
+        with self.suspended():
+            ids = [self._read(t) for t in inputs]
+            role = "activation" if self.current_phase() in ("forward", "recompute") else "gradient"
+            made = [self.tensors.add(t, role, fresh=True) if isinstance(t, torch.Tensor) else -1 for t in outputs]
+        plain = {k: p for k, p in ((k, _plain(v)) for k, v in attrs.items()) if p is not None}
+        self.ops.append(OpRow(name, self.current_phase(), ids, made, plain, self.scope[-1] if self.scope else ""))

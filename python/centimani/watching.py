@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""watching.py - record one step of a loop that is already there: with centimani.watch() as w: ...one step..."""
+from __future__ import annotations
+
+import copy
+import os
+import sys
+import tempfile
+from contextlib import ExitStack
+from typing import Any, Dict, List, Optional, Union
+
+import torch
+
+from . import hooks, optimizers
+from .trace import CaptureError, Recorder
+from .worlds import require_supported
+from .writer import Trace, combine
+
+
+class WatchRecorder(Recorder):
+    """Parameters are known when they are first read: a trainable leaf is one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parameters: Dict[int, torch.Tensor] = {}
+
+    def _read(self, t: Any) -> int:
+        if isinstance(t, torch.Tensor) and self.tensors.find(t) < 0:
+            if isinstance(t, torch.nn.Parameter):
+                row = self.leaf(t, "parameter" if t.requires_grad else "frozen", f"parameter{len(self.parameters)}")
+                self.parameters[row] = t
+                return row
+            return self.tensors.add(t, "input" if self.phase == "forward" else "constant")
+        return super()._read(t)
+
+
+class _Steps:
+    """Optimizers' steps, seen by the note that each writes for the profiler: recorded as one entry a group."""
+
+    def __init__(self, recorder: WatchRecorder):
+        self.recorder, self.original = recorder, torch.autograd.profiler.record_function
+
+    def __enter__(self) -> "_Steps":
+        recorder = self.recorder
+
+        class Note(self.original):  # type: ignore[name-defined]
+            def __enter__(self):
+                self.depth = recorder.silence
+                if str(self.name).startswith("Optimizer.step#"):
+                    frame = sys._getframe(1).f_locals
+                    _begin_update(recorder, frame.get("self", frame.get("obj")))
+                return super().__enter__()
+
+            def __exit__(self, *exc):
+                result = super().__exit__(*exc)
+                if str(self.name).startswith("Optimizer.step#"):
+                    recorder.phase, recorder.silence = "forward", self.depth
+                return result
+
+        torch.autograd.profiler.record_function = Note
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        torch.autograd.profiler.record_function = self.original
+
+
+def _begin_update(recorder: WatchRecorder, optimizer: Any) -> None:
+    recorder.phase = "update"
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        return
+    recorder.silence += 1
+    known = optimizers.record_groups(recorder, optimizer, recorder.tensors.find, lambda p: p.grad is not None)
+    _mark_gradients(recorder)
+    if not known:  # operator by operator
+        recorder.silence -= 1
+        recorder.warn(f"optimizer {type(optimizer).__name__} is not PyTorch's own: recorded operator by operator")
+
+
+def _mark_gradients(recorder: WatchRecorder) -> None:
+    for p in recorder.parameters.values():
+        row = recorder.tensors.find(p.grad) if p.grad is not None else -1
+        if row >= 0:
+            recorder.tensors.rows[row].role = "parameter_gradient"
+
+
+class watch:
+    """Records what runs inside the `with` block: one step of your own loop, on your own device and data.
+
+    model: names for its parameters (without it they are numbered).
+    batch_dim: of the inputs. One real step shows one batch size: sizes that equal it are taken to grow with it.
+    """
+
+    def __init__(self, model: Optional[torch.nn.Module] = None, batch: Optional[int] = None, batch_dim: int = 0,
+                 name: Optional[str] = None):
+        require_supported()
+        self.model, self.batch, self.batch_dim = model, batch, batch_dim
+        self.name = name or (type(model).__name__ if model is not None else "watched")
+        self.recorder = WatchRecorder()
+        self.stack = ExitStack()
+        self._trace: Optional[Trace] = None
+
+    def __enter__(self) -> "watch":
+        if self.model is not None:
+            for name, p in self.model.named_parameters():
+                row = self.recorder.leaf(p, "parameter" if p.requires_grad else "frozen", name)
+                self.recorder.parameters[row] = p
+            for name, b in self.model.named_buffers():
+                self.recorder.leaf(b, "buffer", name)
+        self.stack.enter_context(_Steps(self.recorder))
+        self.stack.enter_context(hooks.recording(self.recorder, self.model, real=True))
+        return self
+
+    def __exit__(self, kind: Any, error: Any, tb: Any) -> None:
+        self.stack.close()
+        if kind is None:
+            self._trace = _trace_of(self)
+
+    @property
+    def trace(self) -> Trace:
+        if self._trace is None:
+            raise CaptureError("nothing was recorded: the step runs inside the `with` block, questions come after it")
+        return self._trace
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> str:
+        return self.trace.save(path)
+
+    # ---- questions -----------------------------------------------------------------------------------------------
+
+    def _ask(self, question: str, *args: Any, **kwargs: Any) -> Any:
+        from . import library
+        with tempfile.TemporaryDirectory() as folder:
+            path = self.save(os.path.join(folder, "watched.cmt.json"))
+            return getattr(library, question)(path, *args, **kwargs)
+
+    def graph(self, **options: Any) -> Any:
+        return self._ask("graph", **options)
+
+    def predict(self, *devices: str, **options: Any) -> Any:
+        """One prediction a device, as a table."""
+        return self._ask("predict", *devices, **options)
+
+    def memory(self, *devices: str, **options: Any) -> Any:
+        return self._ask("memory", *devices, **options)
+
+
+# ---- one batch size as a function of it --------------------------------------------------------------------------
+
+
+def _batch_of(w: watch) -> int:
+    if w.batch:
+        return w.batch
+    rows = w.recorder.tensors.rows
+    first = next((r for r in rows if r.role == "input" and len(r.shape) > w.batch_dim), None)
+    if first is None:
+        raise CaptureError("no input was seen inside the `with` block: the whole step must run inside it")
+    return first.shape[w.batch_dim]
+
+
+def _growing(recorder: WatchRecorder, batch: int) -> List[bool]:
+    """Which rows' first dimension grows with the batch: those computed from an input, a multiple of it long."""
+    rows = recorder.tensors.rows
+    weights = {r.shape for r in rows if r.role in ("parameter", "frozen")}
+    weights |= {shape[::-1] for shape in weights}
+    depends = [r.role == "input" for r in rows]
+    for op in recorder.ops:
+        if any(i >= 0 and depends[i] for i in op.inputs):
+            for i in op.outputs:
+                depends[i] = depends[i] or i >= 0
+    fixed = ("parameter", "frozen", "buffer", "parameter_gradient", "state")
+    return [d and r.role not in fixed and bool(r.shape) and r.shape[0] % batch == 0 and
+            (r.role != "gradient" or r.shape not in weights) for d, r in zip(depends, rows)]
+
+
+def _scaled(recorder: WatchRecorder, batch: int, factor: int) -> Recorder:
+    """The recorded step as it would be at another batch size."""
+    other = Recorder()
+    other.ops, other.updates, other.warnings = recorder.ops, recorder.updates, recorder.warnings
+    for row, grows in zip(recorder.tensors.rows, _growing(recorder, batch)):
+        twin = copy.copy(row)
+        if grows:
+            twin.shape = (row.shape[0] * factor,) + row.shape[1:]
+        other.tensors.rows.append(twin)
+    return other
+
+
+def _find_loss(recorder: Recorder) -> int:
+    """Backward begins with ones shaped like the loss."""
+    for op in recorder.ops:
+        if op.phase == "backward" and op.op.startswith("aten::ones_like") and op.inputs:
+            return op.inputs[0]
+    return -1
+
+
+def _trace_of(w: watch) -> Trace:
+    recorder = w.recorder
+    if not any(op.phase == "backward" for op in recorder.ops):
+        recorder.warn("no backward ran inside the `with` block: only forward was recorded")
+    if recorder.backwards > 1:
+        recorder.warn(f"{recorder.backwards} backward passes were recorded: the first is read")
+    _mark_gradients(recorder)
+    batch = _batch_of(w)
+    recorder.warn(f"one batch size was seen, {batch}: first dimensions that are multiples of it are taken to grow "
+                  "with it")
+    loss = _find_loss(recorder)
+    last = [op for op in recorder.ops if op.phase == "forward" and op.outputs]
+    outputs = [loss] if loss >= 0 else [last[-1].outputs[0]] if last else []
+    parameters = sum(p.numel() for p in w.recorder.parameters.values())
+    return combine([recorder, _scaled(recorder, batch, 2)], [(batch, None), (2 * batch, None)], w.name, parameters,
+                   loss, outputs, "real")

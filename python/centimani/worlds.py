@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""worlds.py - where a step runs without device or memory: fake tensors, or the meta device of PyTorch 1.13."""
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Tuple
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from .trace import CaptureError, Recorder, storage_of
+
+OLDEST = (1, 13)
+FACTORIES = ("empty", "zeros", "ones", "full", "rand", "randn", "randint", "arange", "linspace", "tensor", "eye",
+             "randperm", "as_tensor", "empty_strided")
+
+
+def version() -> Tuple[int, int]:
+    major, minor = torch.__version__.split(".")[:2]
+    return int(major), int("".join(c for c in minor if c.isdigit()) or 0)
+
+
+def require_supported() -> None:
+    if version() < OLDEST:
+        raise CaptureError(f"PyTorch {torch.__version__} is too old to record a step: 1.13 or later is needed")
+
+
+# ---- shapes that the meta device of 1.13 does not know -----------------------------------------------------------
+
+
+def _convolution_backward(dy, x, w, bias_sizes, *rest, **_):
+    mask = rest[-1]
+    bias = torch.empty(bias_sizes, dtype=w.dtype, device=w.device) if mask[2] else None
+    return (torch.empty_like(x) if mask[0] else None, torch.empty_like(w) if mask[1] else None, bias)
+
+
+def _like_second(dy, x, *rest, **_):
+    return torch.empty_like(x)
+
+
+def _embedding_dense_backward(dy, index, rows, *rest, **_):
+    return torch.empty((rows, dy.shape[-1]), dtype=dy.dtype, device=dy.device)
+
+
+def _native_group_norm(x, w, b, n, c, hw, groups, eps):
+    stats = torch.empty((n, groups), dtype=x.dtype, device=x.device)
+    return torch.empty_like(x), stats, torch.empty_like(stats)
+
+
+def _native_group_norm_backward(dy, x, mean, rstd, w, n, c, hw, groups, mask):
+    return (torch.empty_like(x), torch.empty_like(w) if mask[1] else None, torch.empty_like(w) if mask[2] else None)
+
+
+def _nll_loss2d_forward(x, target, weight, reduction, ignored):
+    shape = target.shape if reduction == 0 else ()
+    return (torch.empty(shape, dtype=x.dtype, device=x.device), torch.empty((), dtype=x.dtype, device=x.device))
+
+
+def _max_pool3d(x, kernel, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+    def each(values):
+        return list(values) * 3 if len(values) == 1 else list(values)
+    k, s, p, d = each(kernel), each(stride or kernel), each(padding), each(dilation)
+    room = [n + 2 * p[i] - d[i] * (k[i] - 1) - 1 + (s[i] - 1 if ceil_mode else 0) for i, n in enumerate(x.shape[-3:])]
+    shape = tuple(x.shape[:-3]) + tuple(r // s[i] + 1 for i, r in enumerate(room))
+    return (torch.empty(shape, dtype=x.dtype, device=x.device), torch.empty(shape, dtype=torch.int64, device=x.device))
+
+
+SHAPES = {
+    "aten::nll_loss2d_forward": _nll_loss2d_forward, "aten::nll_loss2d_backward": _like_second,
+    "aten::max_pool3d_with_indices": _max_pool3d, "aten::max_pool3d_with_indices_backward": _like_second,
+    "aten::convolution_backward": _convolution_backward, "aten::embedding_dense_backward": _embedding_dense_backward,
+    "aten::max_pool2d_with_indices_backward": _like_second, "aten::_adaptive_avg_pool2d_backward": _like_second,
+    "aten::avg_pool2d_backward": _like_second, "aten::gelu_backward": _like_second,
+    "aten::native_group_norm": _native_group_norm, "aten::native_group_norm_backward": _native_group_norm_backward,
+}
+
+
+class MetaRecorder(Recorder):
+    def run(self, func, args, kwargs):
+        if args and str(func._schema.name) == "aten::detach" and not isinstance(args[0], torch.Tensor):
+            return torch.scalar_tensor(args[0], device="meta")  # checkpointing in 1.13 detaches a saved number
+        try:
+            return func(*args, **kwargs)
+        except NotImplementedError:
+            rule = SHAPES.get(str(func._schema.name))
+            if rule is None:
+                raise
+            with self.suspended():
+                return rule(*args, **kwargs)
+
+
+class _OnMeta(TorchFunctionMode):
+    """Whatever is made is made on the meta device."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if getattr(func, "__name__", "") in FACTORIES and getattr(func, "__module__", None) in (None, "torch"):
+            if not kwargs.get("device"):
+                kwargs["device"] = "meta"
+        return func(*args, **kwargs)
+
+
+class MetaWorld:
+    name, device = "meta", "meta"
+
+    def recorder(self) -> Recorder:
+        return MetaRecorder()
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        with _OnMeta():
+            yield
+
+    def empty(self, t: torch.Tensor, shape: Tuple[int, ...]) -> torch.Tensor:
+        return _empty(t, shape, "meta")
+
+
+class FakeWorld:
+    name, device = "fake", "cpu"
+
+    def __init__(self) -> None:
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        self.mode = FakeTensorMode(allow_non_fake_inputs=True)
+
+    def recorder(self) -> Recorder:
+        return Recorder()
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        with self.mode:
+            yield
+
+    def empty(self, t: torch.Tensor, shape: Tuple[int, ...]) -> torch.Tensor:
+        with self.mode:
+            return _empty(t, shape, "cpu")
+
+
+def _empty(t: torch.Tensor, shape: Tuple[int, ...], device: str) -> torch.Tensor:
+    if t.dim() == 4 and not t.is_contiguous() and t.is_contiguous(memory_format=torch.channels_last):
+        return torch.empty(shape, dtype=t.dtype, device=device).to(memory_format=torch.channels_last)
+    if tuple(shape) == tuple(t.shape) and t.layout == torch.strided:
+        return torch.empty_strided(tuple(t.shape), t.stride(), dtype=t.dtype, device=device)
+    return torch.empty(shape, dtype=t.dtype, device=device)
+
+
+def new_world() -> Any:
+    return FakeWorld() if version() >= (2, 0) else MetaWorld()
+
+
+# ---- a model moved there and back --------------------------------------------------------------------------------
+
+
+class Swapped:
+    """A model's parameters and buffers replaced by fakes that share memory as the real ones do."""
+
+    def __init__(self, model: torch.nn.Module, world: Any):
+        self.model, self.world = model, world
+        self.saved: List[Tuple[Dict[str, Any], str, Any]] = []
+        self.fakes: Dict[Any, torch.Tensor] = {}
+
+    def fake(self, t: torch.Tensor) -> torch.Tensor:
+        return self.fakes.get(self._key(t), t)
+
+    @staticmethod
+    def _key(t: torch.Tensor) -> Any:
+        return (storage_of(t), t.storage_offset(), tuple(t.shape), t.stride(), t.dtype)
+
+    def _replace(self, table: Dict[str, Any], name: str, t: torch.Tensor, parameter: bool) -> None:
+        key = self._key(t)
+        if key not in self.fakes:
+            made = self.world.empty(t, tuple(t.shape))
+            with self.world.inside():
+                self.fakes[key] = torch.nn.Parameter(made, requires_grad=t.requires_grad) if parameter else made
+        self.saved.append((table, name, t))
+        table[name] = self.fakes[key]
+
+    def __enter__(self) -> "Swapped":
+        self.keep = []
+        for module in self.model.modules():
+            for name, t in list(module._parameters.items()):
+                if t is not None:
+                    self.keep.append(t)
+                    self._replace(module._parameters, name, t, True)
+            for name, t in list(module._buffers.items()):
+                if t is not None:
+                    self.keep.append(t)
+                    self._replace(module._buffers, name, t, False)
+        for module in self.model.modules():
+            self._replace_lists(module.__dict__)
+        return self
+
+    def _replace_lists(self, attributes: Dict[str, Any]) -> None:
+        """Recurrent layers hold their weights in a list beside the parameters."""
+        for name, value in list(attributes.items()):
+            if isinstance(value, list) and any(isinstance(t, torch.nn.Parameter) for t in value):
+                self.saved.append((attributes, name, value))
+                attributes[name] = [self.fake(t) if isinstance(t, torch.Tensor) else t for t in value]
+
+    def __exit__(self, *exc: Any) -> None:
+        for table, name, t in reversed(self.saved):
+            table[name] = t

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runner.c - one case after the other, within the budget; every result is in the journal before the next one begins. */
+#include <math.h>
+#include <time.h>
+#include "bench/bench.h"
+#include "bench/journal.h"
+
+#define RUNS_LEAST      4    /* of one case: verified, tried, and two samples */
+#define RESERVE_S       1.5   /* for writing the answer */
+#define RESERVE_PART    0.03  /* ... and for what takes longer than was thought */
+#define EFFICIENCY      0.005 /* before a call of the kind was seen: some library's reference code */
+#define SHARE_MOST      0.25  /* of the time left that one case may need */
+#define FORGETTING      0.5   /* how fast a slow call of a kind is forgotten */
+
+/* What calls of a kind took: the next is judged by it. */
+typedef struct seen {
+    double unit_s;           /* of the slower of the last ones */
+    double units, other_s;   /* of the last: preparing and verifying it */
+} seen;
+
+typedef struct runner {
+    cm_bench *b;
+    double    began_s;
+    seen      calls[CM__CALLS][CM__PASSES];
+    int32_t   done;
+} runner;
+
+double cm__now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- budget ------------------------------------------------------------------------------------------------------ */
+
+static double left_s(const runner *r)
+{
+    if (!r->b->asked.budget_s) return INFINITY;
+    return (1 - RESERVE_PART) * (double)r->b->asked.budget_s - RESERVE_S - (cm__now_s() - r->began_s);
+}
+
+static double units_of(const cm_bench_result *result) { return result->flop + 10 * result->bytes; }
+
+static double first_guess_s(const runner *r, double units) { return units / (EFFICIENCY * cm__told_flop_s(r->b)); }
+
+/* How long a case will take at the least. */
+static double estimate_s(const runner *r, int32_t i)
+{
+    const cm__bench_case  *c = &r->b->cases[i];
+    const cm_bench_result *result = &r->b->results[i];
+    if (c->kind == CM__CASE_COLLECTIVE) return RUNS_LEAST * (double)c->collective_bytes * 2e-9;
+    if (c->kind != CM__CASE_CALL) return 0.1 + (double)c->probe.bytes * 2e-9;
+    const seen *s = &r->calls[c->call.op][c->call.pass];
+    double      units = units_of(result);
+    if (s->units <= 0) return RUNS_LEAST * first_guess_s(r, units);
+    return RUNS_LEAST * s->unit_s * units + s->other_s * fmax(1, units / s->units);
+}
+
+static bool has_time(runner *r, int32_t i)
+{
+    double need = estimate_s(r, i), left = left_s(r), fits = need <= SHARE_MOST * left && left > 0;
+    if (r->b->fabric) r->b->fabric->agree(r->b->fabric_state, &fits); /* all ranks or none */
+    if (fits != 0) return true;
+    r->b->results[i].skipped = left > 0 ? cm__format(r->b->ctx, "no time left: it would take about %.1f s", need)
+                                        : "no time left";
+    r->b->unmeasured++;
+    return false;
+}
+
+static cm__effort effort_for(const runner *r)
+{
+    cm__effort e = cm__usual_effort;
+    double     left = left_s(r);
+    if (isinf(left)) return e;
+    double share = left / (r->b->n_cases - r->done) / 2;
+    e.limit_s = fmax(0.005, fmin(e.limit_s, share));
+    if (r->b->fabric) r->b->fabric->agree(r->b->fabric_state, &e.limit_s);
+    e.sample_s = fmin(e.sample_s, e.limit_s / e.least_samples);
+    return e;
+}
+
+/* ---- one case ---------------------------------------------------------------------------------------------------- */
+
+static cm_status prepare_call(cm_bench *b, int32_t i, cm__repeated *timed, cm_diag *diag)
+{
+    cm_call         call = cm__call_for_backend(&b->cases[i].call);
+    cm_case_options options = {.cold = b->asked.cold, .search = b->asked.search};
+    cm_status       status = b->backend->prepare(b->state, &call, &options, &timed->object, diag);
+    if (status != CM_OK) return status;
+    const char *algorithm = b->backend->algorithm ? b->backend->algorithm(timed->object) : NULL;
+    b->results[i].algorithm = algorithm ? cm__text_copy(b->ctx, algorithm) : NULL;
+    b->results[i].kernels = b->backend->kernels(timed->object);
+    return CM_OK;
+}
+
+/* Whatever kind it is, something that can be timed, and how to let go of it. */
+static cm_status prepare(cm_bench *b, int32_t i, cm__repeated *timed, void (**release)(void *), cm_diag *diag)
+{
+    const cm__bench_case *c = &b->cases[i];
+    cm_bench_result      *r = &b->results[i];
+    timed->run = b->backend->run;
+    timed->verify = b->backend->verify;
+    *release = b->backend->release;
+    if (c->kind == CM__CASE_CALL) return prepare_call(b, i, timed, diag);
+    if (c->kind == CM__CASE_PROBE) return b->backend->probe(b->state, &c->probe, &timed->object, &r->work, diag);
+    const cm__host_test *host = b->backend == &cm__backend_null ? &cm__host_pretended : c->host;
+    bool                 of_host = c->kind == CM__CASE_HOST;
+    timed->run = of_host ? host->run : b->fabric->run;
+    timed->verify = of_host ? host->verify : b->fabric->verify;
+    *release = of_host ? host->release : b->fabric->release;
+    if (of_host) return host->prepare(b->asked.storage, &timed->object, &r->work, diag);
+    return b->fabric->prepare(b->fabric_state, c->collective, c->collective_bytes, &timed->object, diag);
+}
+
+static void note_result(runner *r, int32_t i, const cm__measured *m, double wall_s)
+{
+    cm_bench_result *result = &r->b->results[i];
+    result->time_s = m->wrong ? NAN : m->time_s;
+    result->spread = m->spread;
+    result->repetitions = m->repetitions;
+    result->samples = m->samples;
+    result->wrong = m->wrong;
+    if (r->b->journal) cm__journal_add(r->b->journal, result);
+    if (r->b->cases[i].kind != CM__CASE_CALL || m->wrong) return;
+    seen *s = &r->calls[r->b->cases[i].call.op][r->b->cases[i].call.pass];
+    double units = units_of(result), other_s = wall_s - m->time_s * (double)m->repetitions * m->samples;
+    *s = (seen){fmax(m->time_s / units, FORGETTING * s->unit_s), units, fmax(0, other_s)};
+}
+
+static void measure_case(runner *r, int32_t i)
+{
+    cm_bench    *b = r->b;
+    cm_diag      diag = {0};
+    cm__repeated    timed = {0};
+    cm__measured measured;
+    cm__effort   effort = effort_for(r);
+    void (*release)(void *);
+    double    began = cm__now_s();
+    cm_status status = prepare(b, i, &timed, &release, &diag);
+    if (status == CM_OK) {
+        status = cm__measure(&timed, &effort, &measured, &diag);
+        release(timed.object);
+    }
+    if (status == CM_OK) note_result(r, i, &measured, cm__now_s() - began);
+    else b->results[i].skipped = cm__text_copy(b->ctx, *diag.reason ? diag.reason : cm_status_text(status));
+    if (b->results[i].wrong) b->results[i].skipped = "wrong results have no time";
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------------- */
+
+static void tell(const runner *r, const char *what)
+{
+    cm_bench *b = r->b;
+    if (!b->asked.progress) return;
+    cm_bench_progress p = {.done = r->done, .total = b->n_cases, .elapsed_s = cm__now_s() - r->began_s, .what = what};
+    double each = r->done ? p.elapsed_s / r->done : NAN;
+    p.left_s = fmin(each * (b->n_cases - r->done), left_s(r) + RESERVE_S);
+    b->asked.progress(b->asked.user, &p);
+}
+
+static bool measured_before(cm_bench *b, int32_t i)
+{
+    double before = b->results[i].resumed;
+    if (b->fabric) b->fabric->agree(b->fabric_state, &before);
+    if (before != 0 && !b->results[i].resumed) b->results[i].skipped = "measured before; rank 0 knows";
+    return before != 0;
+}
+
+void cm__bench_measure(cm_bench *b)
+{
+    runner r = {.b = b, .began_s = b->began_s};
+    for (int32_t i = 0; i < b->n_cases; i++, r.done++) {
+        tell(&r, b->results[i].name);
+        if (b->results[i].skipped) continue;
+        if (!measured_before(b, i) && has_time(&r, i)) measure_case(&r, i);
+    }
+    tell(&r, "");
+}

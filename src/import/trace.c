@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace.c - a recorded PyTorch step as a forward graph.
+ *
+ * The forward operators are translated, each by its row of aten.def, into the operators every other importer emits, so
+ * that precision, recomputation, optimizer and inference mean the same for a capture as for an ONNX file. What has no
+ * row, or does not come out in the shape that was recorded, is opaque: counted by its bytes, and said so.
+ */
+#include "import/trace_rules.h"
+
+#include <string.h>
+
+#define FORGOTTEN_MAX (4 * CM__TRACE_ARGUMENTS_MAX) /* tensors one rule can make */
+
+/* ---- what rules use --------------------------------------------------------------------------------------------- */
+
+const char *cm__trace_name(const cm__trace *t, const cm__trace_op *o)
+{
+    return *o->module ? cm__format(t->ctx, "%s.%s", o->module, o->name) : o->name;
+}
+
+static int32_t leaf(cm__trace *t, cm__trace_tensor *x, cm_role role)
+{
+    return x->here = cm__leaf(t->g, x->name, role, x->dtype, x->rank, x->dims);
+}
+
+static int32_t here(cm__trace *t, int32_t tensor)
+{
+    cm__trace_tensor *x = &t->tensors[tensor];
+    if (x->here >= 0) return x->here;
+    bool made_in_forward = x->role == CM_ROLE_ACTIVATION && !x->rank;
+    return leaf(t, x, made_in_forward || x->role == CM_ROLE_CONSTANT ? CM_ROLE_CONSTANT : CM_ROLE_BUFFER);
+}
+
+int32_t cm__trace_in(cm__trace *t, const cm__trace_op *o, int32_t index)
+{
+    return index < o->n_in && o->in[index] >= 0 ? here(t, o->in[index]) : -1;
+}
+
+int32_t cm__trace_need(cm__trace *t, const cm__trace_op *o, int32_t index)
+{
+    int32_t x = cm__trace_in(t, o, index);
+    if (x < 0) cm__fail(t->ctx, CM_ERR_FORMAT, "%s without its input %d", o->full, index);
+    return x;
+}
+
+const cm__trace_tensor *cm__trace_out(const cm__trace *t, const cm__trace_op *o, int32_t index)
+{
+    if (index >= o->n_out || o->out[index] < 0)
+        cm__fail(t->ctx, CM_ERR_FORMAT, "%s without its output %d", o->full, index);
+    return &t->tensors[o->out[index]];
+}
+
+static bool same_shape(const cm_tensor *a, const cm__trace_tensor *b)
+{
+    bool same = a->rank == b->rank;
+    for (int32_t i = 0; same && i < a->rank; i++) same = cm__dim_same(a->dims[i], b->dims[i]);
+    return same;
+}
+
+void cm__trace_made(cm__trace *t, const cm__trace_op *o, int32_t index, int32_t tensor)
+{
+    if (index >= o->n_out || o->out[index] < 0) return;
+    cm__trace_tensor *x = &t->tensors[o->out[index]];
+    if (!same_shape(cm__t(t->g, tensor), x))
+        cm__fail(t->ctx, CM_ERR_FORMAT, "%s gives %s", o->full, cm__dims_text(t->g, cm__t(t->g, tensor)));
+    x->here = tensor;
+}
+
+int32_t cm__trace_shape(cm__trace *t, int32_t rank, const cm_dim *dims)
+{
+    int32_t  id = cm__leaf(t->g, "shape", CM_ROLE_CONSTANT, CM_INT64, 1, (cm_dim[]){cm__fixed(rank)});
+    cm__num *value = cm__alloc_array(t->ctx, (size_t)rank, sizeof *value);
+    for (int32_t i = 0; i < rank; i++) value[i].i = dims[i];
+    cm__t(t->g, id)->value = value;
+    return id;
+}
+
+/* ---- outputs as recorded ----------------------------------------------------------------------------------------- */
+
+/* The outputs' types and shapes as the attribute that the operator's shape rule reads. */
+static cm__attr recorded_outputs(cm__trace *t, const cm__trace_op *o)
+{
+    int64_t *list = cm__alloc_array(t->ctx, (size_t)o->n_out * (2 + 2 * CM__RANK_MAX), sizeof *list);
+    int32_t  n = 0;
+    for (int32_t i = 0; i < o->n_out; i++) {
+        if (o->out[i] < 0) continue;
+        const cm__trace_tensor *x = &t->tensors[o->out[i]];
+        list[n++] = x->dtype;
+        list[n++] = x->rank;
+        for (int32_t k = 0; k < x->rank; k++) {
+            list[n++] = x->dims[k].per_batch;
+            list[n++] = x->dims[k].fixed;
+        }
+    }
+    return (cm__attr){.key = CM_ATTR_OUTPUTS, .count = n, .ints = list};
+}
+
+void cm__trace_recorded(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t *inputs = cm__alloc_array(t->ctx, (size_t)o->n_in + 1, sizeof *inputs), n = 0, made = 0;
+    for (int32_t i = 0; i < o->n_out; i++) made += o->out[i] >= 0;
+    if (!made) return;
+    for (int32_t i = 0; i < o->n_in; i++)
+        if (o->in[i] >= 0) inputs[n++] = here(t, o->in[i]);
+    cm__attr outputs = recorded_outputs(t, o);
+    const cm_node *node = cm__emit_node(t->g, op, cm__trace_name(t, o), inputs, n, &outputs, 1, made);
+    for (int32_t i = 0, k = 0; i < o->n_out; i++)
+        if (o->out[i] >= 0) t->tensors[o->out[i]].here = node->outputs[k++];
+}
+
+/* ---- the walk --------------------------------------------------------------------------------------------------- */
+
+static const cm__aten rows[] = {
+#define ATEN(name, rule, op) {name, cm__aten_##rule, CM_OP_##op},
+#include "import/aten.def"
+#undef ATEN
+};
+
+static void index_rows(cm__map *index, cm__ctx *ctx)
+{
+    cm__map_init(index, ctx);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cm__map_put(index, (cm__span){rows[i].name, strlen(rows[i].name)}, (int32_t)i);
+}
+
+/* Nodes that a failed rule had emitted are gone; what they made is nobody's. */
+static void forget(cm_graph *g, int32_t nodes)
+{
+    g->n_nodes = nodes;
+    for (int32_t i = g->n_tensors - 1; i >= 0 && i > g->n_tensors - FORGOTTEN_MAX; i--) {
+        if (g->tensors[i].producer < nodes) continue;
+        g->tensors[i].producer = -1;
+        g->tensors[i].storage = i;
+    }
+}
+
+/* A rule, but false where it fails: the operator is opaque then. Running out of memory stays a failure. */
+static bool attempt(cm__trace *t, const cm__aten *row, const cm__trace_op *o)
+{
+    cm__ctx *ctx = t->ctx;
+    jmp_buf  trap;
+    cm_diag *diag = ctx->diag;
+    int32_t  nodes = t->g->n_nodes;
+    volatile bool done = false;
+    memcpy(&trap, &ctx->trap, sizeof trap);
+    ctx->diag = NULL;
+    if (!setjmp(ctx->trap)) {
+        row->rule(t, o, row->op);
+        done = true;
+    }
+    memcpy(&ctx->trap, &trap, sizeof trap);
+    ctx->diag = diag;
+    if (!done && ctx->status == CM_ERR_MEMORY) cm__fail(ctx, CM_ERR_MEMORY, "out of memory");
+    if (!done) forget(t->g, nodes);
+    return done;
+}
+
+/* Opaque operators that something came of: others were pruned, and nobody need know of them. */
+static void list_opaque(cm__trace *t)
+{
+    for (int32_t i = 0; i < t->n_opaque; i++) {
+        const cm__trace_op *o = &t->ops[t->opaque[i]];
+        bool                kept = false;
+        for (int32_t k = 0; k < o->n_out; k++) {
+            int32_t here_now = o->out[k] < 0 ? -1 : t->tensors[o->out[k]].here;
+            kept |= here_now >= 0 && cm__t(t->g, here_now)->producer >= 0;
+        }
+        if (kept) cm__not_supported(t->g, o->full);
+    }
+}
+
+static void translate(cm__trace *t, const cm__map *index, const cm__trace_op *o)
+{
+    bool    aten = strncmp(o->full, "aten::", 6) == 0;
+    int32_t row = aten ? cm__map_get(index, (cm__span){o->name, strlen(o->name)}) : -1;
+    cm__place(t->ctx, "operator '%.100s'", cm__trace_name(t, o));
+    if (row >= 0 && attempt(t, &rows[row], o)) return;
+    t->opaque = cm__grow(t->ctx, t->opaque, t->n_opaque, &t->cap_opaque, sizeof *t->opaque);
+    t->opaque[t->n_opaque++] = (int32_t)(o - t->ops);
+    cm__trace_recorded(t, o, CM_OP_OPAQUE);
+}
+
+/* ---- the graph -------------------------------------------------------------------------------------------------- */
+
+static void make_leaves(cm__trace *t)
+{
+    static const cm_role first[] = {CM_ROLE_INPUT, CM_ROLE_PARAMETER, CM_ROLE_BUFFER};
+    for (size_t r = 0; r < sizeof first / sizeof *first; r++)
+        for (int32_t i = 0; i < t->n_tensors; i++) {
+            cm__trace_tensor *x = &t->tensors[i];
+            cm__place(t->ctx, "tensor %d ('%.64s')", i, x->name);
+            if (x->role == first[r]) leaf(t, x, x->role);
+        }
+    cm__place(t->ctx, "%s", "");
+}
+
+static void add_output(cm__trace *t, int32_t tensor)
+{
+    int32_t id = tensor >= 0 ? t->tensors[tensor].here : -1;
+    for (int32_t i = 0; i < t->g->n_outputs; i++)
+        if (t->g->outputs[i] == id) return;
+    if (id >= 0) cm__output(t->g, id);
+}
+
+static void set_defaults(cm__trace *t)
+{
+    const json_t *update = json_array_get(json_object_get(t->root, "updates"), 0);
+    const char   *kind = json_string_value(json_object_get(update, "kind"));
+    const char   *wanted = json_string_value(json_object_get(t->root, "wanted_precision"));
+    const char   *precision = json_string_value(json_object_get(t->root, "precision"));
+    cm_optimizer  optimizer;
+    cm_precision  recorded;
+    if (kind && cm_optimizer_parse(kind, &optimizer, NULL) == CM_OK) t->g->optimizer = optimizer;
+    if (!wanted && t->autocast != CM_FP32) wanted = precision;
+    if (wanted && cm_precision_parse(wanted, &recorded, NULL) == CM_OK) t->g->precision = recorded;
+}
+
+static void tell(cm__trace *t, const cm_load_options *o, int32_t lost)
+{
+    size_t        i;
+    json_t       *text;
+    const json_t *list = json_object_get(t->root, "warnings");
+    int32_t       opaque = t->g->n_unsupported;
+    json_array_foreach((json_t *)list, i, text) {
+        if (json_is_string(text) && i < 64) cm__warn(t->g, "%.400s", json_string_value(text));
+    }
+    if (lost)
+        cm__warn(t->g, "%d operators that backward computes again are not found in forward: --recompute full is near",
+                 lost);
+    if (opaque)
+        cm__warn(t->g, "%d kinds of operators are not known, '%s' among them: counted by the bytes they move", opaque,
+                 t->g->unsupported[0]);
+    if (o->seq > 0 && json_integer_value(json_object_get(t->root, "seq")) <= 0)
+        cm__warn(t->g, "the capture holds one sequence length, not --seq %lld: capture with seq_dim=",
+                 (long long)o->seq);
+}
+
+cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o)
+{
+    cm__trace t = {.ctx = ctx};
+    cm__map   index;
+    cm__trace_read(&t, text, size, o);
+    const char *own = json_string_value(json_object_get(t.root, "name"));
+    t.g = cm__graph_new(ctx, cm__text_copy_n(ctx, own ? own : name, strnlen(own ? own : name, 128)), "trace");
+    make_leaves(&t);
+    index_rows(&index, ctx);
+    int32_t lost = cm__trace_segments(&t);
+    for (int32_t i = 0; i < t.n_ops; i++) {
+        if (t.ops[i].phase != CM_FORWARD) continue;
+        t.g->nodes_read++;
+        t.g->segment = t.ops[i].segment;
+        translate(&t, &index, &t.ops[i]);
+    }
+    cm__place(ctx, "%s", "");
+    t.g->segment = -1;
+    t.g->own_loss = t.loss >= 0 && t.tensors[t.loss].here >= 0;
+    add_output(&t, t.loss);
+    for (int32_t i = 0; i < t.n_outputs; i++) add_output(&t, t.outputs[i]);
+    if (!t.g->n_outputs) cm__fail(ctx, CM_ERR_FORMAT, "the trace has no output");
+    cm__prune(t.g);
+    list_opaque(&t);
+    cm__find_blocks(t.g);
+    set_defaults(&t);
+    t.g->channels_last = 2 * t.channels_last > t.convolutions; /* one alone may get a transposed matrix */
+    cm__trace_yardstick(&t);
+    tell(&t, o, lost);
+    return t.g;
+}

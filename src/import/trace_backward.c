@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace_backward.c - what the recorded backward multiplies: the yardstick for the one that follows from the rules.
+ *
+ * Backward is derived from the forward operators, for any precision; what was recorded says whether that is right. Both
+ * count a multiply and an add as two FLOP, attention's backward as five products for forward's two (graph/cost.c).
+ */
+#include "import/trace_rules.h"
+
+#include <string.h>
+
+static const cm__trace_tensor *at(const cm__trace *t, const int32_t *list, int32_t count, int32_t index)
+{
+    return index < count && list[index] >= 0 ? &t->tensors[list[index]] : NULL;
+}
+
+static cm_poly elements(const cm__trace_tensor *x) { return cm__poly_product(x->dims, x->rank); }
+
+static cm_poly times(cm_poly rows, cm_dim inner, double factor)
+{
+    return cm__poly_scale(cm__poly_mul(rows, cm__poly_dim(inner)), factor);
+}
+
+/* Product number `first` and `first + 1` of the inputs, the inner size last of the first. */
+static cm_poly product(const cm__trace *t, const cm__trace_op *o, int32_t first)
+{
+    const cm__trace_tensor *a = at(t, o->in, o->n_in, first), *y = at(t, o->out, o->n_out, 0);
+    if (!a || !y || a->rank < 1) return cm__poly_const(0);
+    return times(elements(y), a->dims[a->rank - 1], 2);
+}
+
+static cm_poly of_mm(cm__trace *t, const cm__trace_op *o) { return product(t, o, 0); }
+static cm_poly of_addmm(cm__trace *t, const cm__trace_op *o) { return product(t, o, 1); }
+
+/* (dy, x, w) -> (dx, dw): as much as forward for each of the two that is asked for. */
+static cm_poly of_convolution(cm__trace *t, const cm__trace_op *o)
+{
+    const cm__trace_tensor *dy = at(t, o->in, o->n_in, 0), *x = at(t, o->in, o->n_in, 1), *w = at(t, o->in, o->n_in, 2);
+    double                  asked = (at(t, o->out, o->n_out, 0) != NULL) + (at(t, o->out, o->n_out, 1) != NULL);
+    if (!dy || !x || !w || w->rank < 2) return cm__poly_const(0);
+    bool    transposed = cm__trace_int(t, o, "transposed", 0) != 0;
+    cm_poly positions = elements(transposed ? x : dy), window = cm__poly_product(w->dims + 1, w->rank - 1);
+    return cm__poly_scale(cm__poly_mul(positions, window), 2 * asked);
+}
+
+static cm_poly of_attention(cm__trace *t, const cm__trace_op *o)
+{
+    const cm__trace_tensor *dy = at(t, o->in, o->n_in, 0), *q = at(t, o->in, o->n_in, 1), *k = at(t, o->in, o->n_in, 2);
+    if (!dy || !q || !k || k->rank < 2) return cm__poly_const(0);
+    return times(cm__poly_add(elements(q), elements(dy)), k->dims[k->rank - 2], 2 * 2.5);
+}
+
+static const struct {
+    const char *name;
+    cm_poly (*flop)(cm__trace *t, const cm__trace_op *o);
+} products[] = {
+    {"mm", of_mm},
+    {"bmm", of_mm},
+    {"addmm", of_addmm},
+    {"baddbmm", of_addmm},
+    {"convolution_backward", of_convolution},
+    {"scaled_dot_product_attention_backward", of_attention},
+    {"_scaled_dot_product_flash_attention_backward", of_attention},
+    {"_scaled_dot_product_flash_attention_for_cpu_backward", of_attention},
+    {"_scaled_dot_product_efficient_attention_backward", of_attention},
+    {"_scaled_dot_product_cudnn_attention_backward", of_attention},
+};
+
+/* Operators whose products are not seen: then there is no yardstick. */
+static bool hides_products(const cm__trace_op *o)
+{
+    static const char *const hidden[] = {"lstm", "gru", "rnn_tanh", "rnn_relu", "_cudnn_rnn", "mkldnn_rnn_layer",
+                                         "linear_backward", "matmul_backward", "mkldnn_linear_backward"};
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+        if (strncmp(o->name, hidden[i], strlen(hidden[i])) == 0) return true;
+    return strncmp(o->full, "python::", 8) == 0;
+}
+
+void cm__trace_yardstick(cm__trace *t)
+{
+    cm_poly sum = cm__poly_const(0);
+    int32_t passes = 0;
+    for (int32_t i = 0; i < t->n_ops; i++) {
+        const cm__trace_op *o = &t->ops[i];
+        if (hides_products(o)) return;
+        if (o->phase != CM_BACKWARD) continue;
+        passes += strcmp(o->name, "ones_like") == 0; /* the gradient of the loss, with which one begins */
+        for (size_t k = 0; k < sizeof products / sizeof *products; k++)
+            if (strcmp(products[k].name, o->name) == 0) sum = cm__poly_add(sum, products[k].flop(t, o));
+    }
+    t->g->has_backward = passes <= 1 && (sum.c[0] != 0 || sum.c[1] != 0); /* more: gradients were accumulated */
+    t->g->backward_flop = sum;
+}
+
+/* ---- checkpointing ---------------------------------------------------------------------------------------------- */
+
+static bool same_call(const cm__trace_op *a, const cm__trace_op *b)
+{
+    return strcmp(a->full, b->full) == 0 && strcmp(a->module, b->module) == 0;
+}
+
+/* Operators computed again without others between them. */
+static int32_t run_length(const cm__trace *t, int32_t first)
+{
+    int32_t n = 0;
+    while (first + n < t->n_ops && t->ops[first + n].phase == CM_RECOMPUTE) n++;
+    return n;
+}
+
+static bool repeats(const cm__trace *t, int32_t again, int32_t length, int32_t forward)
+{
+    for (int32_t i = 0; i < length; i++)
+        if (forward + i >= t->n_ops || t->ops[forward + i].phase != CM_FORWARD || t->ops[forward + i].segment >= 0 ||
+            !same_call(&t->ops[again + i], &t->ops[forward + i]))
+            return false;
+    return true;
+}
+
+#define COMPARISONS_MAX 20000000 /* a hostile file must not take hours */
+
+int32_t cm__trace_segments(cm__trace *t)
+{
+    int32_t lost = 0, segments = 0;
+    int64_t compared = 0;
+    for (int32_t i = 0, length; i < t->n_ops; i += length ? length : 1) {
+        int32_t forward = 0;
+        if (!(length = run_length(t, i))) continue;
+        while (forward < i && compared++ < COMPARISONS_MAX && !repeats(t, i, length, forward)) forward++;
+        bool found = forward < i && compared < COMPARISONS_MAX;
+        for (int32_t k = 0; found && k < length; k++) t->ops[forward + k].segment = segments;
+        segments += found;
+        lost += found ? 0 : length;
+    }
+    return lost;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace_layers.c - rules of aten.def for products, convolutions, attention, norms, pools and losses. */
+#include "import/trace_rules.h"
+
+#include <string.h>
+
+/* ---- matrix products -------------------------------------------------------------------------------------------- */
+
+static bool is_weight(const cm_tensor *x)
+{
+    return x->rank == 2 && x->producer < 0 && (x->role == CM_ROLE_PARAMETER || x->role == CM_ROLE_BUFFER);
+}
+
+/* The weight behind an operand, and whether it is turned on the way: autocast casts the weight, not the view of it. */
+static int32_t weight_of(const cm__trace *t, int32_t operand, int64_t *turned)
+{
+    const cm_tensor *x = cm__t(t->g, operand);
+    *turned = 0;
+    if (is_weight(x)) return operand;
+    if (x->producer < 0 || x->rank != 2) return -1;
+    const cm_node *n = &t->g->nodes[x->producer];
+    *turned = 1;
+    return n->op == CM_OP_TRANSPOSE && is_weight(cm__in(t->g, n, 0)) ? n->inputs[0] : -1;
+}
+
+static int32_t linear_by(cm__trace *t, const cm__trace_op *o, int32_t x, int32_t w, int64_t turned, int32_t bias)
+{
+    cm__attr trans_b = CM__INTS(CM_ATTR_TRANS_B, turned);
+    return cm__emit(t->g, CM_OP_GEMM, cm__trace_name(t, o), (int32_t[]){x, w, bias}, bias < 0 ? 2 : 3, &trans_b, 1);
+}
+
+void cm__aten_product(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t a = cm__trace_need(t, o, 0), b = cm__trace_need(t, o, 1);
+    int64_t turned;
+    int32_t w = weight_of(t, b, &turned);
+    cm__trace_made(t, o, 0, w >= 0 ? linear_by(t, o, a, w, turned, -1)
+                                   : cm__emit(t->g, op, cm__trace_name(t, o), (int32_t[]){a, b}, 2, NULL, 0));
+}
+
+/* addmm(bias, x, w) */
+void cm__aten_addmm(cm__trace *t, const cm__trace_op *o, int op)
+{
+    (void)op;
+    int32_t bias = cm__trace_need(t, o, 0), a = cm__trace_need(t, o, 1), b = cm__trace_need(t, o, 2);
+    int64_t turned;
+    int32_t w = weight_of(t, b, &turned);
+    cm__trace_made(t, o, 0, linear_by(t, o, a, w >= 0 ? w : b, w >= 0 ? turned : 0, bias));
+}
+
+void cm__aten_linear(cm__trace *t, const cm__trace_op *o, int op)
+{
+    (void)op;
+    int32_t x = cm__trace_need(t, o, 0), w = cm__trace_need(t, o, 1);
+    cm__trace_made(t, o, 0, linear_by(t, o, x, w, 1, cm__trace_in(t, o, 2)));
+}
+
+/* baddbmm(c, a, b): c is read by the product's own kernel unless its factor is zero. */
+void cm__aten_baddbmm(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t inputs[] = {cm__trace_need(t, o, 1), cm__trace_need(t, o, 2)};
+    int32_t y = cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, NULL, 0);
+    if (cm__trace_real(o, "beta", 1) != 0)
+        y = cm__emit(t->g, CM_OP_ADD, cm__trace_name(t, o), (int32_t[]){cm__trace_need(t, o, 0), y}, 2, NULL, 0);
+    cm__trace_made(t, o, 0, y);
+}
+
+/* ---- windows ---------------------------------------------------------------------------------------------------- */
+
+/* One number for all dimensions, or one for each. */
+static cm__attr per_dimension(cm__trace *t, const cm__trace_op *o, const char *key, cm__attr_key to, int32_t dims,
+                              int64_t otherwise, int copies)
+{
+    int64_t  given[CM__RANK_MAX], *all = cm__alloc_array(t->ctx, (size_t)(dims * copies), sizeof *all);
+    int32_t  n = cm__trace_ints(t, o, key, given, CM__RANK_MAX);
+    if (n > 1 && n != dims) cm__fail(t->ctx, CM_ERR_FORMAT, "%d entries in '%s'", n, key);
+    for (int32_t i = 0; i < dims * copies; i++) all[i] = n > 1 ? given[i % dims] : n == 1 ? given[0] : otherwise;
+    return (cm__attr){.key = to, .count = dims * copies, .ints = all};
+}
+
+void cm__aten_convolution(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t  inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1), cm__trace_in(t, o, 2)};
+    int32_t  dims = cm__t(t->g, inputs[1])->rank - 2;
+    bool     transposed = cm__trace_int(t, o, "transposed", 0) != 0;
+    t->convolutions++;
+    t->channels_last += t->tensors[o->in[0]].channels_last;
+    if (dims < 1 || dims > CM__SPATIAL_MAX) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "%d spatial dimensions", dims);
+    cm__attr attrs[] = {per_dimension(t, o, "stride", CM_ATTR_STRIDES, dims, 1, 1),
+                        per_dimension(t, o, "padding", CM_ATTR_PADS, dims, 0, 2),
+                        per_dimension(t, o, "dilation", CM_ATTR_DILATIONS, dims, 1, 1),
+                        CM__INTS(CM_ATTR_GROUP, cm__trace_int(t, o, "groups", 1)),
+                        per_dimension(t, o, "output_padding", CM_ATTR_OUTPUT_PADDING, dims, 0, 1)};
+    cm__trace_made(t, o, 0, cm__emit(t->g, transposed ? CM_OP_CONV_TRANSPOSE : op, cm__trace_name(t, o), inputs,
+                                     inputs[2] < 0 ? 2 : 3, attrs, transposed ? 5 : 4));
+}
+
+void cm__aten_pool(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int64_t  probe[CM__RANK_MAX];
+    int32_t  x = cm__trace_need(t, o, 0), dims = strstr(o->name, "3d") ? 3 : 2;
+    bool     own_stride = cm__trace_ints(t, o, "stride", probe, CM__RANK_MAX) > 0;
+    cm__attr attrs[] = {per_dimension(t, o, "kernel_size", CM_ATTR_KERNEL_SHAPE, dims, 1, 1),
+                        per_dimension(t, o, own_stride ? "stride" : "kernel_size", CM_ATTR_STRIDES, dims, 1, 1),
+                        per_dimension(t, o, "padding", CM_ATTR_PADS, dims, 0, 2),
+                        per_dimension(t, o, "dilation", CM_ATTR_DILATIONS, dims, 1, 1),
+                        CM__INTS(CM_ATTR_CEIL_MODE, cm__trace_int(t, o, "ceil_mode", 0))};
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, attrs, 5));
+}
+
+/* Windows of equal size where they divide the image; others are not known to the graph. */
+void cm__aten_adaptive_pool(cm__trace *t, const cm__trace_op *o, int op)
+{
+    const cm__trace_tensor *y = cm__trace_out(t, o, 0);
+    int32_t                 x = cm__trace_need(t, o, 0), dims = y->rank - 2;
+    const cm_tensor        *from = cm__t(t->g, x);
+    int64_t                 kernel[CM__SPATIAL_MAX];
+    if (dims < 1 || dims > CM__SPATIAL_MAX || from->rank != y->rank)
+        cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "%d spatial dimensions", dims);
+    for (int32_t i = 0; i < dims; i++) {
+        int64_t in = from->dims[i + 2].fixed, out = y->dims[i + 2].fixed;
+        if (out < 1 || in % out) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "windows of unequal size");
+        kernel[i] = in / out;
+    }
+    cm__attr attrs[] = {{.key = CM_ATTR_KERNEL_SHAPE, .count = dims, .ints = kernel},
+                        {.key = CM_ATTR_STRIDES, .count = dims, .ints = kernel}};
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, attrs, 2));
+}
+
+/* ---- attention -------------------------------------------------------------------------------------------------- */
+
+void cm__aten_attention(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t  inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1), cm__trace_need(t, o, 2),
+                         cm__trace_in(t, o, 3)};
+    cm__attr attrs[] = {CM__INTS(CM_ATTR_CAUSAL, cm__trace_int(t, o, "is_causal", 0)),
+                        CM__REAL(CM_ATTR_DROPOUT, cm__trace_real(o, "dropout_p", 0))};
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, inputs[3] < 0 ? 3 : 4, attrs, 2));
+}
+
+/* ---- normalisation ---------------------------------------------------------------------------------------------- */
+
+void cm__aten_layer_norm(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int64_t  shape[CM__RANK_MAX];
+    int32_t  inputs[] = {cm__trace_need(t, o, 0), cm__trace_in(t, o, 1), cm__trace_in(t, o, 2)};
+    int32_t  n = cm__trace_ints(t, o, "normalized_shape", shape, CM__RANK_MAX);
+    cm__attr axis = CM__INTS(CM_ATTR_AXIS, n > 0 ? -n : -1);
+    int32_t  count = op == CM_OP_RMS_NORM ? 2 : 3;
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, count, &axis, 1));
+}
+
+/* Without scale, shift or running statistics the kernel reads nothing in their place. PyTorch runs instance
+   normalisation as one of batches, with a channel for every sample's channel. */
+void cm__aten_batch_norm(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t inputs[5], x = cm__trace_need(t, o, 0);
+    cm__need_rank(t->g, cm__t(t->g, x), 2);
+    cm_dim channels = cm__t(t->g, x)->dims[1];
+    for (int32_t i = 0; i < 5; i++) {
+        inputs[i] = cm__trace_in(t, o, i);
+        if (channels.per_batch) continue;
+        if (inputs[i] < 0) inputs[i] = cm__leaf(t->g, "absent", CM_ROLE_CONSTANT, CM_FP32, 1, &channels);
+    }
+    bool by_sample = channels.per_batch != 0;
+    cm__trace_made(t, o, 0, cm__emit(t->g, by_sample ? CM_OP_INSTANCE_NORM : op, cm__trace_name(t, o), inputs,
+                                     by_sample ? 3 : 5, NULL, 0));
+}
+
+void cm__aten_group_norm(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t  inputs[] = {cm__trace_need(t, o, 0), cm__trace_in(t, o, 1), cm__trace_in(t, o, 2)};
+    cm__attr groups = CM__INTS(CM_ATTR_NUM_GROUPS, cm__trace_int(t, o, "group", 1));
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 3, &groups, 1));
+}
+
+/* ---- softmax and losses ----------------------------------------------------------------------------------------- */
+
+/* The loss that alone reads the logarithm of a softmax: both are one operator of ours. */
+static const cm__trace_op *loss_after(const cm__trace *t, const cm__trace_op *o)
+{
+    const cm__trace_tensor *y = cm__trace_out(t, o, 0);
+    for (int32_t i = (int32_t)(o - t->ops) + 1; i < t->n_ops && y->readers > 0 && i <= y->reader; i++) {
+        const cm__trace_op *next = &t->ops[i];
+        if (next->phase == CM_FORWARD && next->n_in && next->in[0] == o->out[0] &&
+            strncmp(next->name, "nll_loss", 8) == 0)
+            return next;
+    }
+    return NULL;
+}
+
+void cm__aten_softmax(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t  x = cm__trace_need(t, o, 0);
+    cm__attr axis = CM__INTS(CM_ATTR_AXIS, cm__trace_int(t, o, "dim", -1));
+    if (op == CM_OP_LOG_SOFTMAX && loss_after(t, o)) cm__trace_made(t, o, 0, x);
+    else cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &axis, 1));
+}
+
+/* PyTorch counts none, mean, sum; ours mean, sum, none. */
+static cm__attr reduction_of(cm__trace *t, const cm__trace_op *o)
+{
+    static const int8_t ours[] = {2, 0, 1};
+    int64_t             kind = cm__trace_int(t, o, "reduction", 1);
+    if (kind < 0 || kind > 2) cm__fail(t->ctx, CM_ERR_FORMAT, "reduction %lld", (long long)kind);
+    return CM__INTS(CM_ATTR_REDUCTION, ours[kind]);
+}
+
+static bool after_log_softmax(const cm__trace *t, const cm__trace_op *o)
+{
+    for (int32_t i = (int32_t)(o - t->ops) - 1; i >= 0; i--)
+        if (t->ops[i].n_out && t->ops[i].out[0] == o->in[0]) return strcmp(t->ops[i].name, "_log_softmax") == 0;
+    return false;
+}
+
+void cm__aten_nll_loss(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t  inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1), cm__trace_in(t, o, 2)};
+    cm__attr reduction = reduction_of(t, o);
+    bool     whole = after_log_softmax(t, o);
+    cm__trace_made(t, o, 0, cm__emit(t->g, whole ? CM_OP_CROSS_ENTROPY : op, cm__trace_name(t, o), inputs,
+                                     inputs[2] < 0 ? 2 : 3, &reduction, 1));
+}
+
+void cm__aten_loss(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t  inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1)};
+    cm__attr reduction = reduction_of(t, o);
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, &reduction, 1));
+}

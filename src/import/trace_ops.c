@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace_ops.c - rules of aten.def for elementwise operators, reductions, copies, look-ups, new data. */
+#include "import/trace_rules.h"
+
+#include <string.h>
+
+/* ---- elementwise ------------------------------------------------------------------------------------------------ */
+
+/* An operand, or the number that stands in its place. */
+static int32_t operand(cm__trace *t, const cm__trace_op *o, int32_t index, const char *key)
+{
+    int32_t x = cm__trace_in(t, o, index);
+    if (x >= 0) return x;
+    double value = cm__trace_real(o, key, 0);
+    return cm__constant_scalar(t->g, cm__format(t->ctx, "%.9g", value), CM_FP32, value);
+}
+
+/* Integers by a real number are real: the kernel widens them as it reads. */
+static int32_t as_recorded(cm__trace *t, const cm__trace_op *o, int32_t y)
+{
+    cm_dtype want = cm__trace_out(t, o, 0)->dtype;
+    if (!cm__is_float(want) || cm__is_float(cm__t(t->g, y)->dtype)) return y;
+    cm__attr to = CM__INTS(CM_ATTR_TO, want);
+    return cm__emit(t->g, CM_OP_CAST, cm__trace_name(t, o), &y, 1, &to, 1);
+}
+
+void cm__aten_unary(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t x = cm__trace_need(t, o, 0);
+    cm__trace_made(t, o, 0, as_recorded(t, o, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, NULL, 0)));
+}
+
+void cm__aten_binary(cm__trace *t, const cm__trace_op *o, int op)
+{
+    static const struct {
+        const char *name, *number;
+    } numbers[] = {{"pow", "exponent"}};
+    const char *key = "other";
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strcmp(numbers[i].name, o->name) == 0) key = numbers[i].number;
+    int32_t first = operand(t, o, 0, "self"), second = operand(t, o, 1, key);
+    bool    turned = strcmp(o->name, "rsub") == 0;
+    int32_t inputs[] = {turned ? second : first, turned ? first : second};
+    cm__trace_made(t, o, 0, as_recorded(t, o, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, NULL, 0)));
+}
+
+void cm__aten_where(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t inputs[] = {cm__trace_need(t, o, 0), operand(t, o, 1, "self"), operand(t, o, 2, "other")};
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 3, NULL, 0));
+}
+
+void cm__aten_masked_fill(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t inputs[] = {cm__trace_in(t, o, 1), operand(t, o, 2, "value"), cm__trace_need(t, o, 0)};
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 3, NULL, 0));
+}
+
+void cm__aten_dropout(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t  x = cm__trace_need(t, o, 0);
+    cm__attr ratio = CM__REAL(CM_ATTR_RATIO, cm__trace_real(o, "p", 0.5));
+    cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &ratio, 1);
+    const int32_t *made = cm__last(t->g)->outputs;
+    cm__trace_made(t, o, 0, made[0]);
+    cm__trace_made(t, o, 1, made[1]);
+}
+
+/* ---- reductions ------------------------------------------------------------------------------------------------- */
+
+static int32_t reduced(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int64_t  axes[CM__RANK_MAX];
+    int32_t  x = cm__trace_need(t, o, 0), n = cm__trace_ints(t, o, "dim", axes, CM__RANK_MAX);
+    int64_t  keep = n > 0 && cm__trace_int(t, o, "keepdim", 0);
+    cm__attr attrs[] = {CM__INTS(CM_ATTR_KEEPDIMS, keep), {.key = CM_ATTR_AXES, .count = n, .ints = axes}};
+    return cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, attrs, n > 0 ? 2 : 1);
+}
+
+void cm__aten_reduce(cm__trace *t, const cm__trace_op *o, int op) { cm__trace_made(t, o, 0, reduced(t, o, op)); }
+
+void cm__aten_argument(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t  x = cm__trace_need(t, o, 0);
+    cm__attr attrs[] = {CM__INTS(CM_ATTR_AXIS, cm__trace_int(t, o, "dim", 0)),
+                        CM__INTS(CM_ATTR_KEEPDIMS, cm__trace_int(t, o, "keepdim", 0))};
+    if (!cm__trace_has(o, "dim")) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "the place of the largest of all");
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, attrs, 2));
+}
+
+/* max and min: of two tensors, along a dimension (with places), or of all. */
+void cm__aten_extreme(cm__trace *t, const cm__trace_op *o, int op)
+{
+    bool largest = op == CM_OP_REDUCE_MAX;
+    if (cm__trace_in(t, o, 1) >= 0) {
+        cm__aten_binary(t, o, largest ? CM_OP_MAX : CM_OP_MIN);
+        return;
+    }
+    cm__trace_made(t, o, 0, reduced(t, o, op));
+    if (o->n_out < 2 || o->out[1] < 0 || !t->tensors[o->out[1]].readers) return;
+    cm__trace_op places = *o;
+    places.out++;
+    places.n_out--;
+    cm__aten_argument(t, &places, largest ? CM_OP_ARG_MAX : CM_OP_ARG_MIN);
+}
+
+void cm__aten_cumulative(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int64_t axis = cm__trace_int(t, o, "dim", 0);
+    int32_t inputs[] = {cm__trace_need(t, o, 0), cm__constant_ints(t->g, "axis", 1, &axis)};
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, NULL, 0));
+}
+
+void cm__aten_top_k(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t  x = cm__trace_need(t, o, 0);
+    cm__attr attrs[] = {CM__INTS(CM_ATTR_K, cm__trace_int(t, o, "k", 1)),
+                        CM__INTS(CM_ATTR_AXIS, cm__trace_int(t, o, "dim", -1))};
+    cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, attrs, 2);
+    const int32_t *made = cm__last(t->g)->outputs;
+    for (int32_t i = 0; i < 2; i++) cm__trace_made(t, o, i, made[i]);
+}
+
+/* ---- copies ----------------------------------------------------------------------------------------------------- */
+
+static bool by_autocast(const cm__trace *t, cm_dtype from, cm_dtype to)
+{
+    return t->autocast != CM_FP32 && ((from == CM_FP32 && to == t->autocast) || (from == t->autocast && to == CM_FP32));
+}
+
+/* Casts that autocast made are left out: the precision pass makes them again, whatever precision is asked for. */
+void cm__aten_to_copy(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t  x = cm__trace_need(t, o, 0);
+    cm_dtype from = x >= 0 ? t->tensors[o->in[0]].dtype : CM_FP32, want = cm__trace_out(t, o, 0)->dtype;
+    cm__attr to = CM__INTS(CM_ATTR_TO, want);
+    if (by_autocast(t, from, want)) cm__trace_made(t, o, 0, x);
+    else if (from == want) cm__aten_unary(t, o, CM_OP_COPY);
+    else cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &to, 1));
+}
+
+/* copy_(into, from): `into` holds the numbers of `from` afterwards. */
+void cm__aten_copy_into(cm__trace *t, const cm__trace_op *o, int op)
+{
+    const cm__trace_tensor *y = cm__trace_out(t, o, 0);
+    int32_t                 x = cm__trace_in(t, o, 1), into = cm__trace_need(t, o, 0);
+    if (x < 0 || into < 0) cm__fail(t->ctx, CM_ERR_FORMAT, "copy_ without two tensors");
+    int32_t wide[] = {x, cm__trace_shape(t, y->rank, y->dims)};
+    cm__attr to = CM__INTS(CM_ATTR_TO, y->dtype);
+    bool     same_type = cm__t(t->g, x)->dtype == y->dtype;
+    int32_t  spread = cm__emit(t->g, CM_OP_EXPAND, cm__trace_name(t, o), wide, 2, NULL, 0);
+    int32_t  producer = cm__t(t->g, into)->producer;
+    if (producer >= 0 && t->g->nodes[producer].view && t->g->nodes[producer].op != CM_OP_IDENTITY)
+        cm__warn(t->g, "%.100s writes into part of a tensor: no gradient is followed through it",
+                 cm__trace_name(t, o));
+    cm__trace_made(t, o, 0,
+                   cm__emit(t->g, same_type ? op : CM_OP_CAST, cm__trace_name(t, o), &spread, 1, &to, !same_type));
+}
+
+/* ---- joins and look-ups ----------------------------------------------------------------------------------------- */
+
+static bool holds_nothing(const cm_tensor *x) { return x->rank == 1 && cm__dim_is(x->dims[0], 0); }
+
+void cm__aten_cat(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t *inputs = cm__alloc_array(t->ctx, (size_t)o->n_in, sizeof *inputs), n = 0;
+    cm__attr axis = CM__INTS(CM_ATTR_AXIS, cm__trace_int(t, o, "dim", 0));
+    for (int32_t i = 0; i < o->n_in; i++) {
+        int32_t x = cm__trace_in(t, o, i);
+        if (x >= 0 && !holds_nothing(cm__t(t->g, x))) inputs[n++] = x;
+    }
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, n, &axis, 1));
+}
+
+void cm__aten_stack(cm__trace *t, const cm__trace_op *o, int op)
+{
+    const cm__trace_tensor *y = cm__trace_out(t, o, 0);
+    int32_t                *inputs = cm__alloc_array(t->ctx, (size_t)o->n_in, sizeof *inputs);
+    int32_t                 axis = cm__axis(t->g, cm__trace_int(t, o, "dim", 0), y->rank);
+    cm_dim                  one[CM__RANK_MAX];
+    for (int32_t i = 0; i < y->rank; i++) one[i] = i == axis ? cm__fixed(1) : y->dims[i];
+    int32_t shape = cm__trace_shape(t, y->rank, one);
+    for (int32_t i = 0; i < o->n_in; i++)
+        inputs[i] = cm__emit(t->g, CM_OP_RESHAPE, cm__trace_name(t, o), (int32_t[]){cm__trace_need(t, o, i), shape}, 2,
+                             NULL, 0);
+    cm__attr along = CM__INTS(CM_ATTR_AXIS, axis);
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, o->n_in, &along, 1));
+}
+
+/* PyTorch pads from the last dimension backwards: (left, right, top, bottom, ...). */
+void cm__aten_pad(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int64_t given[2 * CM__RANK_MAX], pads[2 * CM__RANK_MAX] = {0};
+    int32_t x = cm__trace_need(t, o, 0), n = cm__trace_ints(t, o, "pad", given, 2 * CM__RANK_MAX);
+    int32_t rank = x < 0 ? 0 : cm__t(t->g, x)->rank;
+    if (n < 0 || n > 2 * rank) cm__fail(t->ctx, CM_ERR_FORMAT, "%d pads", n);
+    for (int32_t i = 0; i + 1 < n; i += 2) {
+        pads[rank - 1 - i / 2] = given[i];
+        pads[2 * rank - 1 - i / 2] = given[i + 1];
+    }
+    cm__attr attr = {.key = CM_ATTR_PADS, .count = 2 * rank, .ints = pads};
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &attr, 1));
+}
+
+void cm__aten_repeat(cm__trace *t, const cm__trace_op *o, int op)
+{
+    const cm__trace_tensor *y = cm__trace_out(t, o, 0);
+    int32_t                 x = cm__trace_need(t, o, 0), rank = cm__t(t->g, x)->rank;
+    cm_dim                  dims[CM__RANK_MAX], times[CM__RANK_MAX];
+    for (int32_t i = 0; i < y->rank; i++) {
+        dims[i] = i < y->rank - rank ? cm__fixed(1) : cm__t(t->g, x)->dims[i - (y->rank - rank)];
+        if (!cm__dim_div(y->dims[i], dims[i], &times[i])) cm__fail(t->ctx, CM_ERR_FORMAT, "no whole repeats");
+    }
+    int32_t wide[] = {x, cm__trace_shape(t, y->rank, dims)};
+    if (rank < y->rank) x = cm__emit(t->g, CM_OP_RESHAPE, cm__trace_name(t, o), wide, 2, NULL, 0);
+    int32_t inputs[] = {x, cm__trace_shape(t, y->rank, times)};
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, NULL, 0));
+}
+
+static void look_up(cm__trace *t, const cm__trace_op *o, int op, int64_t dim)
+{
+    int32_t  inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1)};
+    cm__attr axis = CM__INTS(CM_ATTR_AXIS, dim);
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, &axis, 1));
+}
+
+void cm__aten_embedding(cm__trace *t, const cm__trace_op *o, int op) { look_up(t, o, op, 0); }
+void cm__aten_gather(cm__trace *t, const cm__trace_op *o, int op) { look_up(t, o, op, cm__trace_int(t, o, "dim", 0)); }
+void cm__aten_index_select(cm__trace *t, const cm__trace_op *o, int op) { cm__aten_gather(t, o, op); }
+
+/* (into, places ..., from): places in several dimensions count as one. */
+void cm__aten_scatter(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t places = 1;
+    while (places + 1 < o->n_in && o->in[places] < 0) places++;
+    int32_t inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, places), cm__trace_need(t, o, o->n_in - 1)};
+    if (places + 1 >= o->n_in) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "a number is scattered");
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 3, NULL, 0));
+}
+
+void cm__aten_recorded(cm__trace *t, const cm__trace_op *o, int op) { cm__trace_recorded(t, o, op); }
+
+void cm__aten_upsample(cm__trace *t, const cm__trace_op *o, int op)
+{
+    const cm__trace_tensor *y = cm__trace_out(t, o, 0);
+    int32_t                 inputs[] = {cm__trace_need(t, o, 0), -1, -1, cm__trace_shape(t, y->rank, y->dims)};
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 4, NULL, 0));
+}
+
+void cm__aten_pixel_shuffle(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t  x = cm__trace_need(t, o, 0);
+    cm__attr block = CM__INTS(CM_ATTR_BLOCKSIZE, cm__trace_int(t, o, "upscale_factor", 1));
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &block, 1));
+}
+
+/* ---- made from nothing ------------------------------------------------------------------------------------------ */
+
+void cm__aten_fill(cm__trace *t, const cm__trace_op *o, int op)
+{
+    const cm__trace_tensor *y = cm__trace_out(t, o, 0);
+    int32_t                 shape = cm__trace_shape(t, y->rank, y->dims);
+    cm__attr                dtype = CM__INTS(CM_ATTR_DTYPE, y->dtype);
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &shape, 1, &dtype, 1));
+}
+
+/* Memory without contents: no kernel writes it. */
+void cm__aten_empty(cm__trace *t, const cm__trace_op *o, int op)
+{
+    const cm__trace_tensor *y = cm__trace_out(t, o, 0);
+    (void)op;
+    cm__trace_made(t, o, 0,
+                   cm__leaf(t->g, cm__trace_name(t, o), CM_ROLE_CONSTANT, y->dtype, y->rank, y->dims));
+}
+
+void cm__aten_random(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t  x = cm__trace_need(t, o, 0);
+    cm__attr dtype = CM__INTS(CM_ATTR_DTYPE, cm__trace_out(t, o, 0)->dtype);
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &dtype, 1));
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_tables.c - how well a device's kernel tables tell calls they do not hold: every row left out in turn. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "device/fit.h"
+#include "model/timer.h"
+
+/* Rows of one operator, pass and type; variants together. */
+typedef struct group {
+    int16_t     op, pass;
+    const char *dtype;
+    double     *errors; /* predicted / measured - 1 */
+    int32_t     count, capacity;
+} group;
+
+typedef struct groups {
+    cm__ctx *ctx;
+    group   *items;
+    int32_t  count, capacity;
+} groups;
+
+static group *group_of(groups *all, const cm__kernel_table *t)
+{
+    for (int32_t i = 0; i < all->count; i++)
+        if (all->items[i].op == t->op && all->items[i].pass == t->pass && strcmp(all->items[i].dtype, t->dtype) == 0)
+            return &all->items[i];
+    all->items = cm__grow(all->ctx, all->items, all->count, &all->capacity, sizeof *all->items);
+    all->items[all->count] = (group){.op = t->op, .pass = t->pass, .dtype = cm__text_copy(all->ctx, t->dtype)};
+    return &all->items[all->count++];
+}
+
+static void note(void *user, const cm__kernel_table *table, const cm__call *call, double measured, double predicted)
+{
+    groups *all = user;
+    group  *g = group_of(all, table);
+    (void)call;
+    g->errors = cm__grow(all->ctx, g->errors, g->count, &g->capacity, sizeof *g->errors);
+    g->errors[g->count++] = predicted / measured - 1;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = fabs(*(const double *)a), y = fabs(*(const double *)b);
+    return (x > y) - (x < y);
+}
+
+static cm_fit_class class_of(const group *g, const char *device, const char *runtime)
+{
+    cm_fit_class c = {.device = device, .runtime = runtime, .op = cm__call_kinds[g->op].name,
+                      .pass = cm__pass_names[g->pass], .dtype = g->dtype, .n = g->count};
+    qsort(g->errors, (size_t)g->count, sizeof *g->errors, by_size);
+    for (int32_t i = 0; i < g->count; i++) {
+        c.mape += fabs(g->errors[i]) / g->count;
+        c.bias += g->errors[i] / g->count;
+    }
+    c.p90 = fabs(g->errors[(int32_t)(0.9 * (g->count - 1))]);
+    return c;
+}
+
+static cm_fitting *check(cm__ctx *ctx, const cm_device *device)
+{
+    cm_fit_class *classes = NULL;
+    int32_t       count = 0, capacity = 0;
+    for (cm_runtime r = CM_RUNTIME_TORCH_EAGER; r < CM_RUNTIMES; r++) {
+        groups all = {.ctx = ctx};
+        cm__timer_cross_validate(cm__timer_new(ctx, device, NULL, r), note, &all);
+        for (int32_t i = 0; i < all.count; i++) {
+            classes = cm__grow(ctx, classes, count, &capacity, sizeof *classes);
+            classes[count++] = class_of(&all.items[i], cm__text_copy(ctx, cm_device_get_info(device)->id), cm_runtime_name(r));
+        }
+    }
+    if (!count)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "'%s' has no kernel tables to check; a file of timings can be held against its models",
+                 cm_device_get_info(device)->id);
+    return cm__fitting_of(ctx, classes, count);
+}
+
+cm_status cm_fitting_check_tables(const cm_device *device, cm_fitting **fitting, cm_diag *diag)
+{
+    if (!device || !fitting) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no device or result given");
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    *fitting = check(ctx, device);
+    ctx->diag = NULL;
+    return CM_OK;
+}

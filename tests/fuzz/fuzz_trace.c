@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_trace.c - recorded steps from arbitrary bytes. */
+#include "fuzz.h"
+
+#define NODES_MAX 10000 /* more is only slower, under sanitizers by far */
+
+static cm_graph *trace(cm__ctx *ctx, const uint8_t *bytes, size_t size)
+{
+    cm_graph *g = cm__import_trace(ctx, "fuzz.cmt.json", (const char *)bytes, size, &(cm_load_options){0});
+    if (g->n_nodes > NODES_MAX) cm__fail(ctx, CM_ERR_LIMIT, "more than %d nodes", NODES_MAX);
+    return g;
+}
+
+FUZZ_TARGET(trace)

@@ -1,0 +1,402 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_capture.py - PROGRAM LIBRARY: captures of small models, what is refused and how, a watched step, and the
+program's reading of them. Needs PyTorch; without it, one line says so and the test is skipped."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "python"))
+
+try:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+except ImportError:
+    print("skipped: PyTorch is not installed for this Python")
+    sys.exit(77)
+
+PROGRAM, LIBRARY = (sys.argv + ["", ""])[1:3]
+os.environ["CENTIMANI_LIBRARY"] = LIBRARY
+
+import centimani  # noqa: E402
+
+
+class Small(nn.Module):
+    """Convolution, normalisation in place, a pool and a linear layer: 4*27 + 4+4 + 64*5+5 parameters."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 4, 3, padding=1, bias=False), nn.BatchNorm2d(4)
+        self.relu, self.pool, self.fc = nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Linear(64, 5)
+
+    def forward(self, x):
+        return self.fc(self.pool(self.relu(self.norm(self.conv(x)))).flatten(1))
+
+
+SMALL_PARAMETERS = 4 * 27 + 8 + 64 * 5 + 5
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(50, 16), nn.Linear(16, 50, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, ids):
+        return self.head(self.embed(ids))
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy * 2
+
+
+class Around(nn.Module):
+    """A linear layer and whatever is done with its result."""
+
+    def __init__(self, what):
+        super().__init__()
+        self.fc, self.what = nn.Linear(8, 8), what
+
+    def forward(self, x):
+        return self.what(self.fc(x))
+
+
+def images(batch=2):
+    return torch.zeros(batch, 3, 8, 8)
+
+
+def graph_of(trace, *words):
+    if not PROGRAM:
+        raise unittest.SkipTest("no program was given")
+    with tempfile.TemporaryDirectory() as folder:
+        path = trace.save(os.path.join(folder, "t.cmt.json"))
+        done = subprocess.run([PROGRAM, "graph", path, "--json", *words], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def flop(trace, batch):
+    return graph_of(trace, "--batch", str(batch))["forward_flop"]
+
+
+class Captures(unittest.TestCase):
+    def test_a_step_has_all_its_phases(self):
+        t = centimani.capture(Small(), images(), optimizer="momentum", loss="cross-entropy")
+        self.assertEqual(t.parameters, SMALL_PARAMETERS)
+        self.assertIn("aten::convolution", t.operators("forward"))
+        self.assertIn("aten::convolution_backward", t.operators("backward"))
+        update = t.content["updates"][0]
+        self.assertEqual((update["kind"], update["tensors"], update["elements"], update["states"]),
+                         ("momentum", 5, SMALL_PARAMETERS, 1))
+
+    def test_the_program_counts_what_pytorch_computes(self):
+        t = centimani.capture(Small(), images())
+        g = graph_of(t)
+        self.assertEqual(g["params"], SMALL_PARAMETERS)
+        self.assertEqual(g["unsupported"], [])
+        for batch in (1, 7, 64):  # two sizes were recorded: the third is computed
+            self.assertEqual(flop(t, batch), batch * (2 * 4 * 64 * 27 + 2 * 64 * 5))
+
+    def test_a_trace_is_as_its_schema_says(self):
+        try:
+            import jsonschema
+        except ImportError:
+            raise unittest.SkipTest("jsonschema is not installed")
+        with open(os.path.join(ROOT, "data", "schema", "trace.schema.json")) as file:
+            schema = json.load(file)
+        for model, inputs, seq in ((Small(), images(), None), (Tied(), torch.zeros(2, 8, dtype=torch.int64), 1)):
+            trace = centimani.capture(model, inputs, optimizer="adam", precision="tf32", seq_dim=seq)
+            jsonschema.validate(json.loads(trace.json()), schema)
+
+    def test_the_precision_asked_for_is_the_default(self):
+        self.assertEqual(graph_of(centimani.capture(Small(), images()))["precision"], "amp-bf16")
+        self.assertEqual(graph_of(centimani.capture(Small(), images(), precision="tf32"))["precision"], "tf32")
+
+    def test_dims_are_functions_of_the_batch(self):
+        t = centimani.capture(Small(), images(6))
+        dims = [r["dims"] for r in t.content["tensors"]]
+        self.assertIn([[1, 0], 4, 8, 8], dims)
+        self.assertNotIn([6, 4, 8, 8], dims)
+
+    def test_channels_last_images_stay_so(self):
+        model = Small().to(memory_format=torch.channels_last)
+        t = centimani.capture(model, torch.zeros(2, 3, 8, 8).to(memory_format=torch.channels_last))
+        first = t.content["ops"][0]
+        self.assertEqual(first["op"], "aten::convolution")
+        self.assertEqual(t.content["tensors"][first["in"][0]].get("layout"), "channels_last")
+
+    def test_tied_weights_are_one(self):
+        t = centimani.capture(Tied(), torch.zeros(2, 8, dtype=torch.int64), seq_dim=1)
+        self.assertEqual(t.parameters, 50 * 16)
+        self.assertEqual(graph_of(t)["params"], 50 * 16)
+        long = graph_of(t, "--seq", "100")["forward_flop"]
+        self.assertEqual(long, 2 * 100 * 16 * 50)
+
+    def test_the_model_is_left_as_it_was(self):
+        model = Small()
+        before = {n: p for n, p in model.named_parameters()}
+        weight = model.fc.weight.detach().clone()
+        centimani.capture(model, images())
+        self.assertTrue(all(p is before[n] for n, p in model.named_parameters()))
+        self.assertTrue(torch.equal(model.fc.weight, weight))
+        self.assertTrue(all(p.grad is None for p in model.parameters()))
+        self.assertEqual(model(torch.randn(2, 3, 8, 8)).shape, (2, 5))
+
+    def test_recurrent_layers_are_one_operator(self):
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lstm = nn.LSTM(8, 16, 2, batch_first=True)
+                self.gru = nn.GRU(16, 4, bidirectional=True, batch_first=True)
+
+            def forward(self, x):
+                return self.gru(self.lstm(x)[0])[0]
+
+        t = centimani.capture(Net(), torch.zeros(2, 10, 8), loss="mse")
+        self.assertEqual(t.operators("forward").count("aten::lstm"), 1)
+        self.assertEqual(t.operators("backward").count("aten::gru_backward"), 1)
+        g = graph_of(t)
+        self.assertEqual(g["warnings"], [])  # every parameter has a gradient
+        self.assertEqual(g["params"], sum(p.numel() for p in Net().parameters()))
+        work = 64 * (8 + 16) + 64 * (16 + 16) + 2 * 12 * (16 + 4)
+        self.assertEqual(g["forward_flop"], 2 * 10 * work)
+
+    def test_final_states_are_trained_through(self):
+        class Net(nn.Module):
+            def __init__(self, layers, both):
+                super().__init__()
+                self.lstm = nn.LSTM(8, 16, layers, batch_first=True, bidirectional=both)
+                self.head = nn.Linear(16, 3)
+
+            def forward(self, x):
+                return self.head(self.lstm(x)[1][0][-1])
+
+        for layers, both in ((1, False), (2, False), (2, True)):
+            model = Net(layers, both)
+            g = graph_of(centimani.capture(model, torch.zeros(2, 10, 8), loss="cross-entropy"))
+            self.assertEqual((g["warnings"], g["unsupported"]), ([], []))  # every parameter has a gradient
+            self.assertEqual(g["params"], sum(p.numel() for p in model.parameters()))
+
+    def test_dropout_is_one_operator_wherever_it_is_called(self):
+        layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.1, batch_first=True)
+        t = centimani.capture(layer, torch.zeros(2, 8, 32), loss="mse")
+        self.assertEqual(t.operators("forward").count("aten::native_dropout") +
+                         t.operators("forward").count("aten::scaled_dot_product_attention"), 4)
+        self.assertNotIn("aten::bernoulli_.float", t.operators())
+
+    def test_checkpointed_layers_are_computed_again(self):
+        from torch.utils.checkpoint import checkpoint
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner, self.head = nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.Dropout(0.1)), nn.Linear(8, 3)
+
+            def forward(self, x):
+                return self.head(checkpoint(self.inner, x, use_reentrant=False))
+
+        t = centimani.capture(Net(), torch.zeros(2, 8))
+        self.assertIn("aten::gelu", t.operators("recompute"))
+        nodes = graph_of(t, "--precision", "fp32", "--fuse", "eager")["training_nodes"]
+        self.assertEqual(nodes["recompute"], 3)  # linear layer, GELU, dropout: its mask and what the linear layer reads
+
+    def test_custom_functions_are_opaque(self):
+        t = centimani.capture(Around(Doubled.apply), torch.zeros(2, 8), loss="mse")
+        self.assertIn("python::Doubled", t.operators("forward"))
+        self.assertTrue(any("Doubled" in w and "opaque" in w for w in t.warnings))
+        self.assertIn("python::Doubled", graph_of(t)["unsupported"])
+
+    def test_an_unknown_optimizer_is_recorded_by_its_operators(self):
+        class Sign(torch.optim.Optimizer):
+            def __init__(self, params):
+                super().__init__(params, {})
+
+            def step(self, closure=None):
+                with torch.no_grad():
+                    for group in self.param_groups:
+                        for p in group["params"]:
+                            p.add_(p.grad.sign(), alpha=-0.1)
+
+        t = centimani.capture(Small(), images(), optimizer=Sign)
+        self.assertEqual(t.operators("update").count("aten::sign"), 5)
+        self.assertTrue(any("Sign" in w for w in t.warnings))
+
+    def test_a_model_too_large_for_memory(self):
+        class Huge(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList(nn.Linear(1 << 16, 1 << 16, bias=False, device="meta") for _ in range(4))
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+        t = centimani.capture(Huge(), torch.zeros(2, 1 << 16, device="meta"), loss="mse")
+        self.assertEqual(t.parameters, 4 << 32)
+        self.assertEqual(graph_of(t)["params"], 4 << 32)
+
+
+class Refusals(unittest.TestCase):
+    def refused(self, what, *words, inputs=None):
+        with self.assertRaises(centimani.CaptureError) as caught:
+            centimani.capture(Around(what), inputs if inputs is not None else torch.zeros(4, 8), loss="mse")
+        for word in words:
+            self.assertIn(word, str(caught.exception))
+
+    def test_shapes_that_depend_on_data(self):
+        self.refused(lambda y: y[y[:, 0] > 0], "nonzero", "depends on the data", "test_capture.py", "watch()")
+
+    def test_branches_that_depend_on_data(self):
+        self.refused(lambda y: y if y.sum() > 0 else -y, "_local_scalar_dense", "test_capture.py")
+
+    def test_a_crash_inside_forward_names_the_line(self):
+        def crash(y):
+            return y.reshape(3, 7)
+        self.refused(crash, "[3, 7]", "test_capture.py", "y.reshape(3, 7)")
+
+    def test_sizes_that_are_not_linear(self):
+        self.refused(lambda y: (y @ y.t()).reshape(-1), "does not grow linearly", "aten::", "16, 25, 121")
+
+    def test_paths_that_depend_on_the_size(self):
+        self.refused(lambda y: y.relu() if y.shape[0] == 4 else y, "another path")
+
+    def test_unknown_words(self):
+        for arguments in ({"loss": "hinge"}, {"optimizer": "lion"}, {"precision": "fp3"}):
+            with self.assertRaises(centimani.CaptureError) as caught:
+                centimani.capture(Small(), images(), **arguments)
+            self.assertIn(list(arguments.values())[0], str(caught.exception))
+
+    def test_the_model_survives(self):
+        model = Around(lambda y: y.reshape(3, 7))
+        weight = model.fc.weight
+        with self.assertRaises(centimani.CaptureError):
+            centimani.capture(model, torch.zeros(4, 8))
+        self.assertIs(model.fc.weight, weight)
+        self.assertEqual(torch.nn.functional.dropout.__module__, "torch.nn.functional")
+
+
+FILE = """
+import torch
+from torch import nn
+
+def build():
+    return nn.Sequential(nn.Linear(1 << 15, 1 << 15), nn.ReLU(), nn.Linear(1 << 15, 10)), torch.zeros(4, 1 << 15)
+
+def broken():
+    return nn.Linear(3, 4), torch.zeros(2, 7)
+"""
+
+
+class Command(unittest.TestCase):
+    def run_command(self, folder, *words):
+        environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python"))
+        return subprocess.run([sys.executable, "-m", "centimani", "capture", *words], cwd=folder, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+
+    def test_a_file_is_captured_or_nothing_is_written(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "model.py"), "w") as out:
+                out.write(FILE)
+            done = self.run_command(folder, "model.py:build", "-o", "m.cmt.json", "--optimizer", "adamw")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stdout, "m.cmt.json\n")
+            with open(os.path.join(folder, "m.cmt.json")) as written:
+                content = json.load(written)
+            self.assertEqual(content["parameters"], (1 << 30) + (1 << 15) + (10 << 15) + 10)
+            self.assertEqual(content["updates"][0]["kind"], "adamw")
+            for spec, words in (("model.py:broken", "aten::addmm"), ("model.py:nobody", "no function 'nobody'"),
+                                ("none.py:build", "no such file"), ("model.py", "FILE.py:FUNCTION")):
+                done = self.run_command(folder, spec, "-o", "bad.cmt.json")
+                self.assertEqual(done.returncode, 1, spec)
+                self.assertIn(words, done.stderr)
+                self.assertNotIn("Traceback", done.stderr)
+            self.assertEqual(sorted(f for f in os.listdir(folder) if "cmt" in f or f.startswith(".")), ["m.cmt.json"])
+
+
+class Watched(unittest.TestCase):
+    def step(self, model, optimizer, batch):
+        x, y = torch.randn(batch, 3, 8, 8), torch.zeros(batch, dtype=torch.int64)
+        with centimani.watch(model) as w:
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        return w
+
+    def test_a_step_of_a_loop(self):
+        model = Small()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        torch.optim.lr_scheduler.StepLR(optimizer, 1)  # wraps step()
+        before = model.fc.weight.detach().clone()
+        w = self.step(model, optimizer, 6)
+        self.assertFalse(torch.equal(before, model.fc.weight))  # it really trained
+        self.assertEqual([u["kind"] for u in w.trace.content["updates"]], ["momentum"])
+        if not LIBRARY:
+            return
+        g = w.graph(batch=10)
+        self.assertEqual((g.params, g.unsupported), (SMALL_PARAMETERS, []))
+        self.assertEqual(g.forward_flop, 10 * (2 * 4 * 64 * 27 + 2 * 64 * 5))
+
+    @unittest.skipUnless(LIBRARY, "no library was given")
+    def test_it_predicts_like_the_capture(self):
+        model = Small()
+        watched = self.step(model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), 6)
+        captured = centimani.capture(Small(), images(), optimizer="momentum")
+        first = watched.predict("nvidia-h200", "amd-mi300x", batch=512)
+        second = centimani.predict(captured, "nvidia-h200", "amd-mi300x", batch=512)
+        self.assertEqual([p.step_time_s for p in first], [p.step_time_s for p in second])
+        self.assertIn("nvidia-h200", str(first))
+        self.assertIn("<table>", first._repr_html_())
+
+    def test_clipped_and_accumulated(self):
+        model = Small()
+        optimizer = torch.optim.AdamW(model.parameters())
+        x, y = torch.randn(6, 3, 8, 8), torch.zeros(6, dtype=torch.int64)
+        with centimani.watch(model) as w:
+            for _ in range(2):
+                torch.autograd.backward(F.cross_entropy(model(x), y))
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+        self.assertTrue(any("2 backward passes" in text for text in w.trace.warnings))
+        self.assertIn("aten::convolution_backward", w.trace.operators("backward"))
+        g = graph_of(w.trace, "--batch", "10")
+        self.assertEqual((g["unsupported"], g["optimizer"]), ([], "adamw"))
+        self.assertEqual(g["forward_flop"], 10 * (2 * 4 * 64 * 27 + 2 * 64 * 5))
+
+    def test_a_step_that_fails_is_the_users(self):
+        with self.assertRaises(ZeroDivisionError):
+            with centimani.watch() as w:
+                1 / 0
+        with self.assertRaises(centimani.CaptureError):
+            w.trace
+
+
+@unittest.skipUnless(LIBRARY, "no library was given")
+class Library(unittest.TestCase):
+    def test_answers_are_dataclasses(self):
+        g = centimani.graph("resnet50", batch=8)
+        self.assertEqual((g.params, g.batch), (25557032, 8))
+        self.assertEqual(centimani.version(), centimani.__version__)
+        self.assertIn("resnet50", [m["id"] for m in centimani.models()])
+
+    def test_errors_are_the_programs(self):
+        with self.assertRaises(centimani.CentimaniError) as caught:
+            centimani.graph("resnet5")
+        self.assertIn("did you mean 'resnet50'", str(caught.exception))
+        with self.assertRaises(centimani.CentimaniError):
+            centimani.graph("resnet50", batch="many")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

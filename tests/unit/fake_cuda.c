@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fake_cuda.c - a library that stands for all of NVIDIA's: every symbol is there, memory is the host's, and kernels do
+ * nothing.
+ *
+ * FAKE_CUDA="cuInit=100 devices=2" makes calls fail with a code, and sets how many devices there are.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/cuda/load.h"
+
+static int setting(const char *name, int otherwise)
+{
+    const char *text = getenv("FAKE_CUDA");
+    size_t      length = strlen(name);
+    for (const char *at = text; at && *at; at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL)
+        if (strncmp(at, name, length) == 0 && at[length] == '=') return atoi(at + length + 1);
+    return otherwise;
+}
+
+static void give(void *to, uint64_t value, size_t size)
+{
+    memcpy(to, &value, size);
+}
+
+/* Names that end in Create, or begin with cudnnCreate, hand out something to destroy. */
+static int object(void **to)
+{
+    *to = malloc(1);
+    return 0;
+}
+
+static intptr_t driver_call(const char *name, void *a, void *b, void *c)
+{
+#define IS(text) (strcmp(name, text) == 0)
+    if (IS("cuGetErrorName")) return *(const char **)b = "CUDA_ERROR_PRETENDED", 0;
+    if (IS("cuGetErrorString")) return *(const char **)b = "pretended", 0;
+    if (IS("cuDeviceGetCount")) return give(a, (uint64_t)setting("devices", 1), sizeof(int)), 0;
+    if (IS("cuDriverGetVersion")) return give(a, 13000, sizeof(int)), 0;
+    if (IS("cuDeviceGet")) return give(a, (uint64_t)(uintptr_t)b & 0xffff, sizeof(int)), 0;
+    if (IS("cuDeviceGetName")) return strcpy(a, "Fake H0"), 0;
+    if (IS("cuDeviceGetPCIBusId")) return strcpy(a, "0000:00:00.0"), 0;
+    if (IS("cuDeviceGetAttribute")) {
+        int attribute = (int)((uintptr_t)b & 0xffffffff);
+        return give(a,
+                    attribute == CU_ATTR_MAJOR      ? 9
+                    : attribute == CU_ATTR_MINOR    ? 0
+                    : attribute == CU_ATTR_L2_BYTES ? 1 << 20
+                                                    : 4,
+                    sizeof(int)),
+               0;
+    }
+    if (IS("cuDeviceTotalMem") || IS("cuMemGetInfo")) give(a, (uint64_t)setting("gigabytes", 16) << 30, sizeof(size_t));
+    if (IS("cuMemGetInfo")) give(b, (uint64_t)16 << 30, sizeof(size_t));
+    if (IS("cuMemAlloc")) return *(void **)a = calloc(1, (size_t)b), 0;
+    if (IS("cuMemHostAlloc")) return *(void **)a = calloc(1, (size_t)b), 0;
+    if (IS("cuMemFree") || IS("cuMemFreeHost")) return free(a), 0;
+    if (IS("cuMemcpyHtoDAsync") || IS("cuMemcpyDtoHAsync") || IS("cuMemcpyDtoDAsync"))
+        return memcpy(a, b, (size_t)c), 0;
+    if (IS("cuEventElapsedTime")) {
+        float ms = 0.5f;
+        return memcpy(a, &ms, sizeof ms), 0;
+    }
+    if (IS("cuModuleGetFunction")) return give(a, 1, sizeof(void *)), 0;
+    if (IS("cuGraphGetNodes")) return give(c, 1, sizeof(size_t)), 0;
+    if (IS("cuStreamEndCapture")) return give(b, 1, sizeof(void *)), 0;
+    if (IS("cuGraphInstantiate")) return give(a, 1, sizeof(void *)), 0;
+    return 0;
+}
+
+static intptr_t library_call(const char *name, void *a, void *b, void *c, void *e, void *h, void *j)
+{
+    if (strstr(name, "ErrorString") || strstr(name, "StatusString")) return (intptr_t) "pretended";
+    if (IS("nvrtcVersion")) return give(a, 13, sizeof(int)), give(b, 0, sizeof(int)), 0;
+    if (IS("nvrtcGetCUBINSize") || IS("nvrtcGetProgramLogSize")) return give(b, 4, sizeof(size_t)), 0;
+    if (IS("nvrtcGetCUBIN") || IS("nvrtcGetProgramLog")) return memcpy(b, "abc", 4), 0;
+    if (IS("nvrtcCreateProgram")) return give(a, 0, sizeof(void *)), 0;
+    if (IS("cublasLtGetVersion")) return 130000;
+    if (IS("cublasLtMatmulAlgoGetHeuristic")) return give(j, 1, sizeof(int)), 0;
+    if (IS("cudnnGetRNNWeightSpaceSize")) return give(c, 1 << 20, sizeof(size_t)), 0;
+    if (IS("cudnnGetRNNWeightParams")) return *(void **)h = *(void **)j = e, 0;
+    if (IS("cudnnGetVersion")) return 91400;
+    if (IS("cudnnBackendCreateDescriptor")) return object(b);
+    if (IS("cudnnBackendGetAttribute"))
+        return give(e, ((uintptr_t)b & 0xffff) != DNN_A_ENGINE_NUMERICAL_NOTE, sizeof(int64_t)), 0;
+    if (strncmp(name, "nvrtc", 5) && strstr(name, "Create")) return object(a);
+    if (strncmp(name, "nvrtc", 5) && strncmp(name, "nccl", 4) && strstr(name, "Destroy")) return free(a), 0;
+    return 0;
+}
+
+static intptr_t call(const char *name, void *a, void *b, void *c, void *e, void *h, void *j)
+{
+    int code = setting(name, 0);
+    if (code) return code;
+    return strncmp(name, "cu", 2) == 0 && name[2] >= 'A' && name[2] <= 'Z' ? driver_call(name, a, b, c)
+                                                                           : library_call(name, a, b, c, e, h, j);
+}
+
+/* A function under the exported name, whatever its arguments: integers and pointers come in the same places in any
+ * case. */
+#define STAND_IN(field, symbol)                                                                                        \
+    intptr_t fake_##field(void *a, void *b, void *c, void *d, void *e, void *f, void *g, void *h, void *i,             \
+                          void *j) __asm__(symbol);                                                                    \
+    intptr_t fake_##field(void *a, void *b, void *c, void *d, void *e, void *f, void *g, void *h, void *i, void *j)    \
+    {                                                                                                                  \
+        (void)d, (void)f, (void)g, (void)i;                                                                            \
+        return call(#field, a, b, c, e, h, j);                                                                         \
+    }
+#define X(field, symbol, arguments) STAND_IN(field, symbol)
+CM__DRIVER_CALLS(X)
+CM__NVML_CALLS(X)
+#undef X
+#define X(field, result, arguments) STAND_IN(field, #field)
+CM__NVRTC_CALLS(X)
+CM__BLASLT_CALLS(X)
+CM__CUDNN_CALLS(X)
+CM__NCCL_CALLS(X)
+#undef X

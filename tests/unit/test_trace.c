@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_trace.c - recorded steps written by hand: what becomes of each kind of operator, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "graph/graph.h"
+#include "import/import.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define TRACE(rest, tensors, ops)                                                                                      \
+    "{\"schema\":1,\"kind\":\"trace\",\"name\":\"small\"," rest ",\"tensors\":[" tensors "],\"ops\":[" ops "]}"
+#define T(dims, dtype, role) "{\"dims\":" dims ",\"dtype\":\"" dtype "\",\"storage\":0,\"role\":\"" role "\"}"
+#define X(dims) T(dims, "fp32", "activation")
+#define OP(name, in, out) "{\"op\":\"" name "\",\"in\":" in ",\"out\":" out "}"
+#define OPA(name, in, out, attrs) "{\"op\":\"" name "\",\"in\":" in ",\"out\":" out ",\"attrs\":{" attrs "}}"
+
+static cm_status import(const char *text, int64_t seq, cm_graph **g, cm_diag *diag)
+{
+    cm_load_options options = {.seq = seq};
+    cm__ctx        *ctx = cm__ctx_new(diag);
+    assert_non_null(ctx);
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    *g = cm__import_trace(ctx, "small.cmt.json", text, strlen(text), &options);
+    cm__finish(*g, CM_FUSE_NONE);
+    ctx->diag = NULL;
+    return CM_OK;
+}
+
+static cm_graph *accepted(const char *text, int64_t seq)
+{
+    cm_graph *g = NULL;
+    cm_diag   diag = {0};
+    if (import(text, seq, &g, &diag) != CM_OK) fail_msg("%s: %s", diag.place, diag.reason);
+    return g;
+}
+
+static int32_t count_of(const cm_graph *g, const char *type)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++) n += strcmp(cm_node_type(&g->nodes[i]), type) == 0;
+    return n;
+}
+
+static const cm_node *only(const cm_graph *g, const char *type)
+{
+    const cm_node *found = NULL;
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (strcmp(cm_node_type(&g->nodes[i]), type) == 0) found = &g->nodes[i];
+    if (!found || count_of(g, type) != 1) fail_msg("%d nodes of type %s", count_of(g, type), type);
+    return found;
+}
+
+static cm_graph *trained(const cm_graph *forward, cm_train_options options)
+{
+    cm_graph *step = NULL;
+    cm_diag   diag = {0};
+    if (cm_graph_train(forward, &options, &step, &diag) != CM_OK) fail_msg("%s: %s", diag.place, diag.reason);
+    return step;
+}
+
+/* ---- a classifier ------------------------------------------------------------------------------------------------ */
+
+/* x[B, 3] by W^T of [5, 3] plus b, ReLU, cross-entropy against labels [B]; as PyTorch dispatches it. */
+#define CLASSIFIER(rest)                                                                                               \
+    TRACE("\"loss\":9,\"outputs\":[6]" rest,                                                                           \
+          "{\"dims\":[5,3],\"dtype\":\"fp32\",\"storage\":0,\"role\":\"parameter\",\"name\":\"fc.weight\"},"           \
+          "{\"dims\":[5],\"dtype\":\"fp32\",\"storage\":1,\"role\":\"parameter\",\"name\":\"fc.bias\"},"               \
+          T("[[1,0],3]", "fp32", "input") "," T("[[1,0]]", "int64", "input") "," X("[3,5]") "," X("[[1,0],5]") ","     \
+          X("[[1,0],5]") "," X("[[1,0],5]") "," X("[[1,0],5]") "," X("[]") "," X("[]"),                                \
+          OP("aten::t", "[0]", "[4]") "," OP("aten::addmm", "[1,2,4]", "[5]") ","                                      \
+          OP("aten::relu_", "[5]", "[6]") "," OPA("aten::_log_softmax", "[6]", "[7]", "\"dim\":1") ","                 \
+          OP("aten::detach", "[7]", "[8]") ","                                                                         \
+          OPA("aten::nll_loss_forward", "[7,3,-1]", "[9,10]", "\"reduction\":1"))
+
+static void a_classifier_is_one_linear_layer_and_its_loss(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted(CLASSIFIER(), 0);
+    cm_totals totals;
+    const cm_node *gemm = only(g, "Gemm");
+    cm_graph_totals(g, 7, &totals);
+    assert_int_equal(totals.parameters, 5 * 3 + 5);
+    assert_true(totals.flop[CM_FORWARD][CM_CLASS_GEMM] == 2.0 * 7 * 5 * 3);
+    assert_int_equal(cm__t(g, gemm->inputs[1])->role, CM_ROLE_PARAMETER); /* not a transposed view of it */
+    assert_int_equal(cm__attr_int(gemm, CM_ATTR_TRANS_B, 0), 1);
+    assert_int_equal(gemm->n_inputs, 3);
+    only(g, "SoftmaxCrossEntropyLoss");
+    assert_int_equal(count_of(g, "LogSoftmax"), 0);
+    assert_string_equal(g->source, "trace");
+    assert_int_equal(g->nodes_read, 6);
+    assert_int_equal(g->n_warnings, 0);
+    cm_graph_free(g);
+}
+
+static void its_step_begins_at_the_recorded_loss(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted(CLASSIFIER(",\"updates\":[{\"kind\":\"adam\"}]"), 0);
+    cm_graph *step = trained(g, (cm_train_options){.precision = CM_PRECISION_FP32});
+    cm_totals totals;
+    cm_graph_totals(step, 7, &totals);
+    assert_int_equal(step->optimizer, CM_OPTIMIZER_ADAM);
+    assert_int_equal(step->loss, CM_LOSS_NONE); /* it has its own */
+    assert_true(totals.flop[CM_BACKWARD][CM_CLASS_GEMM] == 2.0 * 7 * 5 * 3); /* the input needs no gradient */
+    assert_int_equal(totals.nodes[CM_UPDATE], 1);
+    cm_graph_free(step);
+    step = trained(g, (cm_train_options){.inference = true});
+    assert_int_equal(count_of(step, "SoftmaxCrossEntropyLoss"), 0);
+    only(step, "Gemm");
+    cm_graph_free(step);
+    cm_graph_free(g);
+}
+
+/* The recorded backward is held against the derived one: here by one product too few. */
+#define WITH_BACKWARD(ops)                                                                                             \
+    TRACE("\"loss\":-1,\"outputs\":[4]",                                                                               \
+          T("[[1,0],3]", "fp32", "input") "," T("[3,5]", "fp32", "parameter") "," T("[5,2]", "fp32", "parameter") ","  \
+          X("[[1,0],5]") "," X("[[1,0],2]") "," T("[[1,0],2]", "fp32", "gradient") ","                                 \
+          T("[2,5]", "fp32", "gradient") "," T("[[1,0],5]", "fp32", "gradient") "," T("[5,2]", "fp32", "gradient") "," \
+          T("[3,5]", "fp32", "gradient") "," T("[5,[1,0]]", "fp32", "gradient") ","                                    \
+          T("[3,[1,0]]", "fp32", "gradient"),                                                                          \
+          OP("aten::mm", "[0,1]", "[3]") "," OP("aten::mm", "[3,2]", "[4]") "," ops)
+#define BACKWARD(in, out) "{\"op\":\"aten::mm\",\"phase\":\"backward\",\"in\":" in ",\"out\":" out "}"
+
+static void the_recorded_backward_is_a_yardstick(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int32_t     warnings;
+    } cases[] = {
+        {WITH_BACKWARD(BACKWARD("[5,6]", "[7]") "," BACKWARD("[10,5]", "[8]") "," BACKWARD("[11,7]", "[9]")), 0},
+        {WITH_BACKWARD(BACKWARD("[5,6]", "[7]") "," BACKWARD("[10,5]", "[8]")), 1},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        cm_graph *g = accepted(cases[i].text, 0);
+        cm_graph *step = trained(g, (cm_train_options){.loss = CM_LOSS_MSE});
+        assert_int_equal(step->n_warnings, cases[i].warnings);
+        if (cases[i].warnings) assert_non_null(strstr(step->warnings[0], "backward as recorded"));
+        cm_graph_free(step);
+        cm_graph_free(g);
+    }
+}
+
+/* Of three layers the first two were recorded again in backward: they, and not the third, are computed again. */
+static void checkpointed_layers_are_computed_again(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted(
+        TRACE("\"loss\":-1,\"outputs\":[6]",
+              T("[[1,0],3]", "fp32", "input") "," T("[3,3]", "fp32", "parameter") "," T("[3,3]", "fp32",
+              "parameter") ","
+              X("[[1,0],3]") "," X("[[1,0],3]") "," X("[[1,0],3]") "," X("[[1,0],3]") "," X("[[1,0],3]") ","
+              X("[[1,0],3]"),
+              OP("aten::mm", "[0,1]", "[3]") "," OP("aten::gelu", "[3]", "[4]") "," OP("aten::mm", "[4,2]", "[5]") ","
+              OP("aten::gelu", "[5]", "[6]") ","
+              "{\"op\":\"aten::mm\",\"phase\":\"recompute\",\"in\":[0,1],\"out\":[7]},"
+              "{\"op\":\"aten::gelu\",\"phase\":\"recompute\",\"in\":[7],\"out\":[8]}"), 0);
+    assert_int_equal(g->nodes[0].segment, 0);
+    assert_int_equal(g->nodes[1].segment, 0);
+    assert_int_equal(g->nodes[2].segment, -1);
+    cm_graph *step = trained(g, (cm_train_options){.loss = CM_LOSS_MSE, .precision = CM_PRECISION_FP32});
+    int32_t again = 0;
+    for (int32_t i = 0; i < step->n_nodes; i++) again += step->nodes[i].phase == CM_RECOMPUTE;
+    assert_int_equal(again, 1); /* the product, which GELU's backward reads; what it made is kept for the next */
+    cm_graph_free(step);
+    cm_graph_free(g);
+}
+
+/* What autocast cast while it was recorded is cast by the precision pass, not twice; and not at all in fp32. */
+static void casts_of_autocast_are_made_anew(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted(
+        TRACE("\"loss\":-1,\"outputs\":[4],\"autocast\":\"bf16\",\"precision\":\"amp-bf16\"",
+              T("[[1,0],3]", "fp32", "input") "," T("[3,5]", "fp32", "parameter") ","
+              T("[[1,0],3]", "bf16", "activation") "," T("[3,5]", "bf16", "activation") ","
+              T("[[1,0],5]", "bf16", "activation"),
+              OPA("aten::_to_copy", "[0]", "[2]", "\"dtype\":\"bf16\"") ","
+              OPA("aten::_to_copy", "[1]", "[3]", "\"dtype\":\"bf16\"") "," OP("aten::mm", "[2,3]", "[4]")), 0);
+    assert_int_equal(count_of(g, "Cast"), 0);
+    cm_graph *step = trained(g, (cm_train_options){.inference = true});
+    assert_int_equal(step->precision, CM_PRECISION_AMP_BF16);
+    assert_int_equal(count_of(step, "Cast"), 2);
+    cm_graph_free(step);
+    step = trained(g, (cm_train_options){.inference = true, .precision = CM_PRECISION_FP32});
+    assert_int_equal(count_of(step, "Cast"), 0);
+    cm_graph_free(step);
+    cm_graph_free(g);
+}
+
+/* ---- sizes ------------------------------------------------------------------------------------------------------- */
+
+/* B S rows of 4: [per batch, fixed, per position, per both]. */
+#define SEQUENCE(seq)                                                                                                  \
+    TRACE("\"loss\":-1,\"outputs\":[2],\"seq\":" seq,                                                                  \
+          T("[[1,0],[0,0,1,0],4]", "fp32", "input") "," X("[[0,0,0,1],4]") "," X("[[0,0,0,1],4]"),                     \
+          OP("aten::view", "[0]", "[1]") "," OP("aten::gelu", "[1]", "[2]"))
+
+static void lengths_are_set_on_reading(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t asked, rows;
+    } cases[] = {{0, 16}, {10, 10}, {64, 64}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        cm_graph       *g = accepted(SEQUENCE("16"), cases[i].asked);
+        const cm_dim    rows = cm__t(g, g->outputs[0])->dims[0];
+        assert_int_equal(rows.per_batch, cases[i].rows);
+        assert_int_equal(rows.fixed, 0);
+        cm_graph_free(g);
+    }
+}
+
+static void a_length_that_was_not_varied_stays(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted(TRACE("\"loss\":-1,\"outputs\":[1],\"seq\":null", T("[[1,0],4]", "fp32", "input") ","
+    X("[[1,0],4]"),
+                                 OP("aten::gelu", "[0]", "[1]")), 32);
+    assert_int_equal(g->n_warnings, 1);
+    assert_non_null(strstr(g->warnings[0], "seq_dim"));
+    cm_graph_free(g);
+}
+
+/* ---- operators --------------------------------------------------------------------------------------------------- */
+
+/* One operator from x[B, 4, 6, 6] (and what it reads besides) to a type of ours and an output. */
+static void operators_become_ours(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *ops, *tensors, *type;
+    } cases[] = {
+        {OPA("aten::convolution", "[0,1,-1]", "[2]",
+         "\"stride\":[2,2],\"padding\":[1,1],\"dilation\":[1,1],\"groups\":2"),
+         T("[8,2,3,3]", "fp32", "parameter") "," X("[[1,0],8,3,3]"), "Conv"},
+        {OPA("aten::convolution", "[0,1,-1]", "[2]", "\"stride\":[2,2],\"padding\":[0,0],\"transposed\":1"),
+         T("[4,5,2,2]", "fp32", "parameter") "," X("[[1,0],5,12,12]"), "ConvTranspose"},
+        {OPA("aten::max_pool2d_with_indices", "[0]", "[2]", "\"kernel_size\":[3],\"stride\":[2],\"padding\":[1]"),
+         X("[]") "," X("[[1,0],4,3,3]"), "MaxPool"},
+        {OPA("aten::avg_pool2d", "[0]", "[2]", "\"kernel_size\":[2,2]"), X("[]") "," X("[[1,0],4,3,3]"), "AveragePool"},
+        {OP("aten::_adaptive_avg_pool2d", "[0]", "[2]"), X("[]") "," X("[[1,0],4,2,2]"), "AveragePool"},
+        {OPA("aten::mean.dim", "[0]", "[2]", "\"dim\":[-1,-2],\"keepdim\":1"), X("[]") "," X("[[1,0],4,1,1]"),
+         "ReduceMean"},
+        {OPA("aten::max.dim", "[0]", "[2,1]", "\"dim\":1"), T("[[1,0],6,6]", "int64", "activation") ","
+         X("[[1,0],6,6]"),
+         "ReduceMax"},
+        {OPA("aten::permute", "[0]", "[2]", "\"dims\":[0,2,3,1]"), X("[]") "," X("[[1,0],6,6,4]"), "Transpose"},
+        {OPA("aten::transpose.int", "[0]", "[2]", "\"dim0\":1,\"dim1\":-1"), X("[]") "," X("[[1,0],6,6,4]"),
+         "Transpose"},
+        {OPA("aten::slice.Tensor", "[0]", "[2]", "\"dim\":1,\"start\":1,\"end\":9223372036854775807"),
+         X("[]") "," X("[[1,0],3,6,6]"), "Slice"},
+        {OPA("aten::select.int", "[0]", "[2]", "\"dim\":1,\"index\":-1"), X("[]") "," X("[[1,0],6,6]"), "Gather"},
+        {OPA("aten::constant_pad_nd", "[0]", "[2]", "\"pad\":[1,2]"), X("[]") "," X("[[1,0],4,6,9]"), "Pad"},
+        {OPA("aten::upsample_nearest2d.vec", "[0]", "[2]", "\"scale_factors\":[2.0,2.0]"),
+         X("[]") "," X("[[1,0],4,12,12]"), "Resize"},
+        {OPA("aten::mul.Tensor", "[0,-1]", "[2]", "\"other\":0.5"), X("[]") "," X("[[1,0],4,6,6]"), "Mul"},
+        {OPA("aten::native_dropout", "[0]", "[2]", "\"p\":0.1"), X("[]") "," X("[[1,0],4,6,6]"), "Dropout"},
+        {OP("aten::clone", "[0]", "[2]"), X("[]") "," X("[[1,0],4,6,6]"), "Copy"},
+        {OPA("aten::_to_copy", "[0]", "[2]", "\"dtype\":\"fp16\""), X("[]") "," T("[[1,0],4,6,6]", "fp16",
+         "activation"),
+         "Cast"},
+        {OPA("aten::stack", "[0,0]", "[2]", "\"dim\":1"), X("[]") "," X("[[1,0],2,4,6,6]"), "Concat"},
+        {OPA("aten::native_group_norm", "[0,-1,-1]", "[2]", "\"group\":2"), X("[]") "," X("[[1,0],4,6,6]"),
+         "GroupNormalization"},
+        {OP("aten::native_batch_norm", "[0,-1,-1,-1,-1]", "[2]"), X("[]") "," X("[[1,0],4,6,6]"), "BatchNormalization"},
+        {OPA("aten::native_layer_norm", "[0,-1,-1]", "[2]", "\"normalized_shape\":[6]"), X("[]") "," X("[[1,0],4,6,6]"),
+         "LayerNormalization"},
+        {OPA("aten::scaled_dot_product_attention", "[0,0,0,-1]", "[2]", "\"is_causal\":1"),
+         X("[]") "," X("[[1,0],4,6,6]"), "Attention"},
+        {OPA("aten::topk", "[0]", "[2,1]", "\"k\":3,\"dim\":1"),
+         T("[[1,0],3,6,6]", "int64", "activation") "," X("[[1,0],3,6,6]"), "TopK"},
+        {OPA("aten::scatter_add", "[0,1,0]", "[2]", "\"dim\":1"),
+         T("[[1,0],4,6,6]", "int64", "buffer") "," X("[[1,0],4,6,6]"), "ScatterElements"},
+        {OP("aten::index_put", "[0,-1,1,0]", "[2]"), T("[4]", "int64", "buffer") "," X("[[1,0],4,6,6]"), "ScatterND"},
+        {OPA("aten::repeat", "[0]", "[2]", "\"repeats\":[1,2,1,1]"), X("[]") "," X("[[1,0],8,6,6]"), "Tile"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char text[4096];
+        snprintf(text, sizeof text, TRACE("\"loss\":-1,\"outputs\":[2]", "%s,%s", "%s"),
+                 T("[[1,0],4,6,6]", "fp32", "input"), cases[i].tensors, cases[i].ops);
+        cm_graph *g = accepted(text, 0);
+        if (g->n_unsupported) fail_msg("%s is not known", g->unsupported[0]);
+        only(g, cases[i].type);
+        cm_graph_free(g);
+    }
+}
+
+static void channels_last_is_remembered(void **state)
+{
+    (void)state;
+    static const char *const layouts[] = {"contiguous", "channels_last"};
+    for (int last = 0; last < 2; last++) {
+        char text[2048];
+        snprintf(text, sizeof text,
+                 TRACE("\"loss\":-1,\"outputs\":[2]",
+                       "{\"dims\":[[1,0],3,4,4],\"dtype\":\"fp32\",\"storage\":0,\"role\":\"input\",\"layout\":\"%s\"},"
+                       T("[3,3,1,1]", "fp32", "parameter") "," X("[[1,0],3,4,4]"),
+                       OP("aten::convolution", "[0,1,-1]", "[2]")), layouts[last]);
+        cm_graph *g = accepted(text, 0), *step = trained(g, (cm_train_options){0});
+        assert_int_equal(g->channels_last, last);
+        assert_int_equal(step->channels_last, last);
+        cm_graph_free(step);
+        cm_graph_free(g);
+    }
+}
+
+static void parts_are_one_split(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted(TRACE("\"loss\":-1,\"outputs\":[4]",
+                                 T("[[1,0],6]", "fp32", "input") "," X("[[1,0],2]") "," X("[[1,0],2]") ","
+                                 X("[[1,0],2]") ","
+                                 X("[[1,0],2]"),
+                                 OPA("aten::split.Tensor", "[0]", "[1,2,3]", "\"dim\":-1,\"split_size\":2") ","
+                                 OP("aten::add.Tensor", "[1,3]", "[4]")), 0);
+    assert_int_equal(only(g, "Split")->n_outputs, 3);
+    cm_graph_free(g);
+}
+
+/* Two layers, 4 gates of H = 8 over inputs of 3 and 8: 2 S B (|W| + |R|) each. */
+static void a_recurrent_layer_is_one_operator(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted(
+        TRACE("\"loss\":-1,\"outputs\":[11]",
+              T("[[1,0],10,3]", "fp32", "input") "," T("[2,[1,0],8]", "fp32", "buffer") "," T("[2,[1,0],8]", "fp32",
+              "buffer")
+              "," T("[32,3]", "fp32", "parameter") "," T("[32,8]", "fp32", "parameter") "," T("[32]", "fp32",
+              "parameter") ","
+              T("[32]", "fp32", "parameter") "," T("[32,8]", "fp32", "parameter") "," T("[32,8]", "fp32",
+              "parameter") ","
+              T("[32]", "fp32", "parameter") "," T("[32]", "fp32", "parameter") "," X("[[1,0],10,8]") ","
+              X("[2,[1,0],8]") "," X("[2,[1,0],8]"),
+              OPA("aten::lstm", "[0,1,2,3,4,5,6,7,8,9,10]", "[11,12,13]",
+                  "\"has_biases\":1,\"num_layers\":2,\"batch_first\":1,\"bidirectional\":0")), 0);
+    cm_totals totals;
+    cm_graph_totals(g, 1, &totals);
+    assert_int_equal(count_of(g, "LSTM"), 2);
+    assert_int_equal(totals.parameters, 32 * (3 + 8 + 2) + 32 * (8 + 8 + 2));
+    assert_true(totals.flop[CM_FORWARD][CM_CLASS_RNN] == 2.0 * 10 * 32 * (3 + 8) + 2.0 * 10 * 32 * (8 + 8));
+    cm_graph *step = trained(g, (cm_train_options){.precision = CM_PRECISION_FP32, .loss = CM_LOSS_MSE});
+    assert_int_equal(step->n_unsupported, 0);
+    assert_int_equal(step->n_warnings, 0); /* every parameter, both biases too, has a gradient */
+    cm_graph_free(step);
+    cm_graph_free(g);
+}
+
+/* ---- what is not known ------------------------------------------------------------------------------------------- */
+
+static void an_unknown_operator_is_counted_by_its_bytes(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted(TRACE("\"loss\":-1,\"outputs\":[2]",
+                                 T("[[1,0],6]", "fp32", "input") "," T("[6]", "fp32", "parameter") "," X("[[1,0],2]"),
+                                 OP("python::Mine", "[0,1]", "[2]")), 0);
+    const cm_node *n = only(g, "Opaque");
+    assert_true(cm_poly_at(&n->read_bytes, 10) == 4 * (60 + 6));
+    assert_true(cm_poly_at(&n->write_bytes, 10) == 4 * 20);
+    assert_int_equal(g->n_unsupported, 1);
+    assert_string_equal(g->unsupported[0], "python::Mine");
+    cm_graph *step = trained(g, (cm_train_options){.loss = CM_LOSS_MSE});
+    only(step, "UnknownGrad");
+    cm_graph_free(step);
+    cm_graph_free(g);
+}
+
+/* Nothing comes of what it made: no reason to name it. */
+static void an_unknown_operator_that_is_not_used_is_nothing(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted(TRACE("\"loss\":-1,\"outputs\":[1]",
+                                 T("[[1,0],6]", "fp32", "input") "," X("[[1,0],6]") "," X("[[1,0],2]"),
+                                 OP("aten::relu", "[0]", "[1]") "," OP("aten::_foreach_norm", "[0]", "[2]")), 0);
+    assert_int_equal(g->n_nodes, 1);
+    assert_int_equal(g->n_unsupported, 0);
+    assert_int_equal(g->n_warnings, 0);
+    cm_graph_free(g);
+}
+
+/* The rule of a known operator does not give what was recorded: it is not trusted. */
+static void an_operator_of_another_shape_is_opaque(void **state)
+{
+    (void)state;
+    static const char *const ops[] = {
+        OP("aten::relu", "[0]", "[1]"), OP("aten::relu", "[-1]", "[1]"), OP("aten::mm", "[0,0]", "[1]"),
+        OPA("aten::mean.dim", "[0]", "[1]", "\"dim\":[9]"), OPA("aten::permute", "[0]", "[1]", "\"dims\":[0,0]"),
+        OPA("aten::softmax", "[0]", "[1]", "\"dim\":7"), OP("aten::convolution", "[0,0,-1]", "[1]"),
+        OP("aten::lstm", "[0,0,0]", "[1]"), OP("aten::split.Tensor", "[0]", "[1]"), OP("aten::repeat", "[0]", "[1]"),
+        OP("aten::scaled_dot_product_attention", "[0,0,0,-1]", "[1]"), OP("aten::copy_", "[0,-1]", "[1]"),
+    };
+    for (size_t i = 0; i < COUNT(ops); i++) {
+        char text[2048];
+        snprintf(text, sizeof text, TRACE("\"loss\":-1,\"outputs\":[1]", "%s,%s", "%s"), T("[[1,0],6]", "fp32",
+        "input"),
+                 X("[[1,0],7]"), ops[i]);
+        cm_graph *g = accepted(text, 0);
+        only(g, "Opaque");
+        assert_int_equal(g->n_nodes, 1);
+        cm_graph_free(g);
+    }
+}
+
+/* ---- refused ----------------------------------------------------------------------------------------------------- */
+
+static void bad_files_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        cm_status   status;
+        const char *place, *reason;
+    } cases[] = {
+        {"[", CM_ERR_FORMAT, "line 1", "not JSON"},
+        {"[]", CM_ERR_FORMAT, "", "not a trace"},
+        {"{\"kind\":\"trace\"}", CM_ERR_UNSUPPORTED, "", "schema -1"},
+        {"{\"kind\":\"trace\",\"schema\":2}", CM_ERR_UNSUPPORTED, "", "capture the model again"},
+        {"{\"kind\":\"trace\",\"schema\":1}", CM_ERR_FORMAT, "", "'tensors' is not an array"},
+        {TRACE("\"outputs\":[0]", "7", ""), CM_ERR_FORMAT, "tensor 0", "not an object"},
+        {TRACE("\"outputs\":[0]", "{\"dims\":[1,[1]],\"dtype\":\"fp32\"}", ""), CM_ERR_FORMAT, "tensor 0", "1 terms"},
+        {TRACE("\"outputs\":[0]", "{\"dims\":[\"B\"],\"dtype\":\"fp32\"}", ""), CM_ERR_FORMAT, "tensor 0",
+         "whole number"},
+        {TRACE("\"outputs\":[0]", "{\"dims\":[-5],\"dtype\":\"fp32\",\"role\":\"input\"}", ""), CM_ERR_FORMAT,
+         "tensor 0",
+         "negative"},
+        {TRACE("\"outputs\":[0]", "{\"dims\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],\"dtype\":\"fp32\"}", ""),
+         CM_ERR_LIMIT,
+         "tensor 0", "17 entries"},
+        {TRACE("\"outputs\":[0]", "{\"dims\":[1],\"dtype\":\"fp99\"}", ""), CM_ERR_FORMAT, "tensor 0", "'fp99'"},
+        {TRACE("\"outputs\":[0]", T("[1]", "fp32", "king"), ""), CM_ERR_FORMAT, "tensor 0", "'king'"},
+        {TRACE("\"outputs\":[0],\"seq\":4611686018427387904", "{\"dims\":[[1,1,8,8]],\"dtype\":\"fp32\"}", ""),
+         CM_ERR_LIMIT,
+         "", "a sequence of"},
+        {TRACE("\"outputs\":[3]", T("[1]", "fp32", "input"), ""), CM_ERR_FORMAT, "", "no tensor 3"},
+        {TRACE("\"outputs\":[0]", T("[1]", "fp32", "input"), OP("aten::relu", "[-2]", "[0]")), CM_ERR_FORMAT,
+         "operator 0 (aten::relu)", "no tensor -2"},
+        {TRACE("\"outputs\":[0]", T("[1]", "fp32", "input"), "{\"in\":[],\"out\":[]}"), CM_ERR_FORMAT, "operator 0",
+         "no name"},
+        {TRACE("\"outputs\":[0]", T("[1]", "fp32", "input"),
+               "{\"op\":\"aten::relu\",\"phase\":\"never\",\"in\":[],\"out\":[]}"), CM_ERR_FORMAT, "operator 0",
+               "'never'"},
+        {TRACE("\"outputs\":[0]", T("[1]", "fp32", "input"),
+               "{\"op\":\"aten::relu\",\"in\":[],\"out\":[],\"attrs\":3}"), CM_ERR_FORMAT, "operator 0", "'attrs'"},
+        {TRACE("\"outputs\":[]", T("[1]", "fp32", "input"), ""), CM_ERR_FORMAT, "", "no output"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        cm_graph *g = NULL;
+        cm_diag   diag = {0};
+        cm_status status = import(cases[i].text, 0, &g, &diag);
+        if (status != cases[i].status || !strstr(diag.place, cases[i].place) || !strstr(diag.reason, cases[i].reason))
+            fail_msg("case %zu: %d, '%s', '%s'", i, (int)status, diag.place, diag.reason);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_classifier_is_one_linear_layer_and_its_loss),
+        cmocka_unit_test(its_step_begins_at_the_recorded_loss),
+        cmocka_unit_test(the_recorded_backward_is_a_yardstick),
+        cmocka_unit_test(checkpointed_layers_are_computed_again),
+        cmocka_unit_test(casts_of_autocast_are_made_anew),
+        cmocka_unit_test(lengths_are_set_on_reading),
+        cmocka_unit_test(a_length_that_was_not_varied_stays),
+        cmocka_unit_test(operators_become_ours),
+        cmocka_unit_test(channels_last_is_remembered),
+        cmocka_unit_test(parts_are_one_split),
+        cmocka_unit_test(a_recurrent_layer_is_one_operator),
+        cmocka_unit_test(an_unknown_operator_is_counted_by_its_bytes),
+        cmocka_unit_test(an_unknown_operator_that_is_not_used_is_nothing),
+        cmocka_unit_test(an_operator_of_another_shape_is_opaque),
+        cmocka_unit_test(bad_files_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
