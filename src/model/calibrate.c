@@ -4,7 +4,8 @@
  *
  * At most three factors move: of all that the device does, of the host, and how products differ from the rest. One step
  * moves one of them, the one that its time depends on most; two or three move the first two; more move all. They are held
- * towards 1, and a step far off its fellows pulls no harder than one that is near (base/lsq.h).
+ * towards 1. A step far off its fellows loses its weight: first one whose error differs from most others', then, twice, one
+ * that the factors do not explain.
  */
 #include <jansson.h>
 #include <math.h>
@@ -19,6 +20,8 @@
 #define FILE_MAX ((int64_t)1 << 24)
 #define SPREAD 0.05       /* of real steps around a right prediction */
 #define HELD 0.1          /* a factor of e from 1 weighs as a tenth in a step's logarithm */
+#define FAR 0.25          /* an error at which a step has lost half of its weight */
+#define ROUNDS 3
 #define ITERATIONS 15
 #define ALL_FROM 4        /* steps that move all factors */
 #define LEAST_CHANGE 1e-3 /* that is told of */
@@ -36,6 +39,7 @@ struct cm_calibration {
     cm_calibration_change  changes[SCALES];
     int32_t                n_changes, n_free;
     int                    free_factors[FACTORS];
+    double                *weights;       /* of each row */
     double                 first[SCALES]; /* of the profile as it was */
     double                 before, after;
     const char            *profile;
@@ -114,11 +118,13 @@ static void set_scales(cm_calibration *c, const double *x)
     }
 }
 
+static double log_error(cm_calibration *c, int32_t row) { return log(predicted(c, row) / c->steps->rows[row].measured_s); }
+
 static void residuals(const double *x, double *r, void *data)
 {
     cm_calibration *c = data;
     set_scales(c, x);
-    for (int32_t i = 0; i < c->steps->n_rows; i++) r[i] = log(predicted(c, i) / c->steps->rows[i].measured_s);
+    for (int32_t i = 0; i < c->steps->n_rows; i++) r[i] = c->weights[i] * log_error(c, i);
     for (int32_t i = 0; i < c->n_free; i++) r[c->steps->n_rows + i] = HELD * x[i];
 }
 
@@ -191,6 +197,7 @@ static void begin(cm_calibration *c)
     int32_t n = c->steps->n_rows;
     c->graphs = cm__alloc_array(c->ctx, (size_t)n, sizeof(cm_graph *));
     c->rows = cm__alloc_array(c->ctx, (size_t)n, sizeof *c->rows);
+    c->weights = cm__alloc_array(c->ctx, (size_t)n, sizeof *c->weights);
     for (int s = 0; s < SCALES; s++) c->first[s] = scale_at(c->device, s)->known ? scale_at(c->device, s)->value : 1;
     for (int32_t i = 0; i < n; i++) {
         const cm__step_time *s = &c->steps->rows[i];
@@ -202,6 +209,23 @@ static void begin(cm_calibration *c)
     }
 }
 
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Errors around the middle one at first, around none once the factors have moved. */
+static void weigh(cm_calibration *c, bool first)
+{
+    int32_t n = c->steps->n_rows;
+    double *errors = cm__alloc_array(c->ctx, (size_t)n, 2 * sizeof *errors), *sorted = errors + n;
+    for (int32_t i = 0; i < n; i++) errors[i] = sorted[i] = log_error(c, i);
+    qsort(sorted, (size_t)n, sizeof *sorted, by_value);
+    double middle = first ? (sorted[(n - 1) / 2] + sorted[n / 2]) / 2 : 0;
+    for (int32_t i = 0; i < n; i++) c->weights[i] = n < ALL_FROM ? 1 : 1 / (1 + pow((errors[i] - middle) / FAR, 2));
+}
+
 static void run(cm_calibration *c)
 {
     double  x[FACTORS] = {0};
@@ -210,8 +234,11 @@ static void run(cm_calibration *c)
     choose_factors(c);
     cm__lsq problem = {.parameters = c->n_free, .rows = n + c->n_free, .iterations = ITERATIONS, .scale = SPREAD,
                        .residuals = residuals, .data = c};
-    cm__lsq_solve(c->ctx, &problem, x);
-    set_scales(c, x);
+    for (int round = 0; round < ROUNDS; round++) {
+        weigh(c, round == 0);
+        cm__lsq_solve(c->ctx, &problem, x);
+        set_scales(c, x);
+    }
     for (int32_t i = 0; i < n; i++) {
         c->rows[i].after_s = predicted(c, i);
         c->after += fabs(c->rows[i].after_s / c->rows[i].measured_s - 1) / n;

@@ -55,6 +55,21 @@ static void find_memory(cm__predict_report *r)
     r->fits = use.fits;
 }
 
+/* Styles that cut the batch, or spread the model, until it fits, refuse what does not. */
+static void correct_memory(cm__predict_report *r)
+{
+    const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
+    if (i->style != CM_STYLE_BSP && i->style != CM_STYLE_STREAMING) return;
+    const cm_memory_options options = {.runtime = i->runtime, .plan = {.pp = i->devices, .devices = i->devices}};
+    cm_footprint           *footprint;
+    cm_memory_use           use;
+    check(r->ctx, cm_footprint_new(r->graph->step, r->device, &options, &footprint, r->ctx->diag));
+    cm_footprint_at(footprint, i->micro_batch, &use);
+    cm_footprint_free(footprint);
+    r->peak_bytes = use.peak_bytes;
+    r->fits = true;
+}
+
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag)
 {
     cm__ctx *ctx = cm__ctx_new(diag);
@@ -71,6 +86,7 @@ cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_r
     find_memory(r);
     check(ctx, cm_predict(r->graph->step, r->device, &r->asked.options, &r->prediction, diag));
     cm__defer(ctx, free_prediction, r->prediction);
+    correct_memory(r);
     ctx->diag = NULL;
     *report = r;
     return CM_OK;
