@@ -54,7 +54,7 @@ int64_t cm__job_largest(const cm__job *j)
 
 typedef struct holding {
     double kept_bytes;  /* weights and gradients */
-    double entry_bytes; /* what enters layers */
+    double entry_bytes; /* what enters layers, where there is a way back */
     double layer_bytes; /* of the layer with most results */
 } holding;
 
@@ -97,14 +97,14 @@ static bool has_blocks(const cm_graph *g)
 static holding held(const cm__job *j, double batch)
 {
     holding h = {.kept_bytes = kept_bytes(j->g)};
-    bool    blocks = has_blocks(j->g);
+    bool    blocks = has_blocks(j->g), back = cm__job_trains(j);
     double  layer = 0, last = 0;
     int32_t block = -1;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view || n->phase != CM_FORWARD) continue;
         if (n->block != block || (blocks && n->block < 0)) {
-            if (block >= 0) h.entry_bytes += last;
+            if (block >= 0 && back) h.entry_bytes += last;
             layer = 0;
         }
         block = n->block;
