@@ -14,7 +14,7 @@ UNWARNED       = -Dwarning_level=0 -Dwerror=false
 .DEFAULT_GOAL := build
 
 run: build               ## install what is missing, build, and run the main job
-	build/centimani graph resnet50
+	build/centimani predict resnet50 --device nvidia-h200 --batch 256
 
 build: packages          ## build build/centimani
 	@CC=gcc tools/build.sh build

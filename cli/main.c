@@ -51,7 +51,8 @@ const command commands[] = {
      1, run_predict},
     {"bench", "", "What this machine does, measured: a profile for the other commands", bench_details, FOR_BENCH, 0, 0,
      run_bench},
-    {"calibrate", "", "A device's profile mended by real training steps", calibrate_details, FOR_CALIBRATE, 0, 0, run_calibrate},
+    {"calibrate", "", "A device's profile mended by real training steps", calibrate_details, FOR_CALIBRATE, 0, 0,
+     run_calibrate},
     {"version", "", "The program's version", NULL, FOR_VERSION, 0, 0, run_version},
     {"help", "[COMMAND]", "How to use the program or one command", NULL, FOR_HELP, 0, 1, run_help},
 };

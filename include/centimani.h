@@ -584,7 +584,7 @@ typedef struct cm_prediction_info {
     double     step_time_s, interval_s[2]; /* nine of ten measured steps are expected within */
     double     device_time_s;              /* sum over its kernels */
     double     host_time_s;                /* what the host spends to launch them */
-    double     throughput_samples_s, mfu;  /* mfu: of the peak of the precision used */
+    double     throughput_samples_s, mfu;  /* mfu: of the peak of the precision used; NAN: not known */
     double     share[CM_HOWS];             /* of device time, by how it was found */
     cm_style   style;
     int32_t    devices;                    /* that one copy of the model takes: more than 1 where one cannot hold it */
@@ -620,7 +620,7 @@ cm_runtime  cm_device_runtime(const cm_device *device); /* what CM_RUNTIME_DEFAU
 const char *cm_layout_name(cm_layout layout);
 cm_status   cm_layout_parse(const char *name, cm_layout *layout, cm_diag *diag);
 
-/* ---- mended by real steps ----------------------------------------------------------------------------------------- */
+/* ---- mended by real steps --------------------------------------------------------------------------------------- */
 
 typedef struct cm_calibration_row {
     const char *model;
@@ -645,7 +645,7 @@ const cm_calibration_row    *cm_calibration_get_row(const cm_calibration *calibr
 int32_t                      cm_calibration_changes(const cm_calibration *calibration);
 const cm_calibration_change *cm_calibration_get_change(const cm_calibration *calibration, int32_t index);
 const cm_device             *cm_calibration_device(const cm_calibration *calibration);  /* calibrated */
-const char                  *cm_calibration_profile(const cm_calibration *calibration); /* JSON, with the device as its base */
+const char                  *cm_calibration_profile(const cm_calibration *calibration); /* JSON */
 
 /* ---- held against results of others ------------------------------------------------------------------------------ */
 

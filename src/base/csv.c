@@ -7,7 +7,8 @@
 static void quoted_field(cm__csv *in, cm__span *field)
 {
     const char *start = in->at + 1, *close = start;
-    while (close < in->end && (*close != '"' || (close + 1 < in->end && close[1] == '"'))) close += *close == '"' ? 2 : 1;
+    while (close < in->end && (*close != '"' || (close + 1 < in->end && close[1] == '"')))
+        close += *close == '"' ? 2 : 1;
     if (close >= in->end) cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: a quote is not closed", in->line);
     *field = (cm__span){start, (size_t)(close - start)};
     in->at = close + 1;

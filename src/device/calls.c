@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls.c - names, FLOP and bytes of calls. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +32,8 @@ static const struct {
     double      bytes;
     cm_rate     rate;
 } types[] = {
-    {"fp32", 4, CM_RATE_FP32},  {"tf32", 4, CM_RATE_TF32}, {"bf16", 2, CM_RATE_BF16}, {"fp16", 2, CM_RATE_FP16},
-    {"fp64", 8, CM_RATE_FP64},  {"fp8", 1, CM_RATE_FP8},   {"int8", 1, CM_RATE_INT8}, {"uint8", 1, CM_RATE_INT8},
+    {"fp32", 4, CM_RATE_FP32},  {"tf32", 4, CM_RATE_TF32},  {"bf16", 2, CM_RATE_BF16}, {"fp16", 2, CM_RATE_FP16},
+    {"fp64", 8, CM_RATE_FP64},  {"fp8", 1, CM_RATE_FP8},    {"int8", 1, CM_RATE_INT8}, {"uint8", 1, CM_RATE_INT8},
     {"int64", 8, CM_RATE_FP32}, {"int32", 4, CM_RATE_FP32}, {"bool", 1, CM_RATE_FP32}, {"int16", 2, CM_RATE_FP32},
 };
 
@@ -79,15 +80,15 @@ static void work_gemm(const cm__call *c, double *flop, double *bytes)
 
 static double windows(double size, double window, double stride, double pad, double dilation)
 {
-    double steps = (size + 2 * pad - dilation * (window - 1) - 1) / stride;
-    return steps < 0 ? 1 : (double)(int64_t)steps + 1;
+    double steps = (size + 2 * pad - dilation * (window - 1) - 1) / fmax(stride, 1);
+    return steps < 0 ? 1 : floor(steps) + 1;
 }
 
 static void work_conv(const cm__call *c, double *flop, double *bytes)
 {
     const int64_t *s = c->sizes;
-    double n = (double)s[0], in = (double)s[1], out = (double)s[2], groups = s[13] ? (double)s[13] : 1;
-    double pixels = windows((double)s[3], (double)s[5], (double)s[7], (double)s[9], (double)s[11]) *
+    double         n = (double)s[0], in = (double)s[1], out = (double)s[2], groups = s[13] ? (double)s[13] : 1;
+    double         pixels = windows((double)s[3], (double)s[5], (double)s[7], (double)s[9], (double)s[11]) *
                     windows((double)s[4], (double)s[6], (double)s[8], (double)s[10], (double)s[12]);
     double weights = out * in / groups * (double)s[5] * (double)s[6];
     *flop = 2 * n * pixels * weights;
@@ -109,8 +110,8 @@ static void work_conv3d(const cm__call *c, double *flop, double *bytes)
 static void work_attention(const cm__call *c, double *flop, double *bytes)
 {
     const int64_t *s = c->sizes;
-    double scores = (double)s[0] * (double)s[3] * (double)s[1] * (double)s[2], width = (double)s[5];
-    double passes = c->pass == CM__PASS_FORWARD ? 1 : 2.5, streams = c->pass == CM__PASS_FORWARD ? 1 : 2;
+    double         scores = (double)s[0] * (double)s[3] * (double)s[1] * (double)s[2], width = (double)s[5];
+    double         passes = c->pass == CM__PASS_FORWARD ? 1 : 2.5, streams = c->pass == CM__PASS_FORWARD ? 1 : 2;
     *flop = 4 * scores * width * passes / (s[6] ? 2 : 1);
     *bytes = 2 * streams * (double)s[0] * width * ((double)s[1] * (double)s[3] + (double)s[2] * (double)s[4]) *
              cm__call_element(c, 0);
@@ -146,19 +147,30 @@ static const struct {
     int         reads;
     double      extra; /* bytes per element besides: masks */
 } functions[] = {
-    {"fill", 0, 0},         {"add", 2, 0},          {"sub", 2, 0},          {"mul", 2, 0},        {"div", 2, 0},
-    {"where", 2, 1},        {"dropout", 1, 1},      {"dropout_grad", 1, 1}, {"relu_grad", 2, 0},  {"gelu_grad", 2, 0},
-    {"gelu_tanh_grad", 2, 0}, {"silu_grad", 2, 0},  {"sigmoid_grad", 2, 0}, {"tanh_grad", 2, 0},
+    {"fill", 0, 0},
+    {"add", 2, 0},
+    {"sub", 2, 0},
+    {"mul", 2, 0},
+    {"div", 2, 0},
+    {"where", 2, 1},
+    {"dropout", 1, 1},
+    {"dropout_grad", 1, 1},
+    {"relu_grad", 2, 0},
+    {"gelu_grad", 2, 0},
+    {"gelu_tanh_grad", 2, 0},
+    {"silu_grad", 2, 0},
+    {"sigmoid_grad", 2, 0},
+    {"tanh_grad", 2, 0},
     {"hardswish_grad", 2, 0},
 };
 
 static void work_elementwise(const cm__call *c, double *flop, double *bytes)
 {
-    double elements = product(c->sizes, 2), extra = 0;
-    size_t length = strcspn(c->variant, ":");
-    int    reads = 1;
+    double                   elements = product(c->sizes, 2), extra = 0;
+    size_t                   length = strcspn(c->variant, ":");
+    int                      reads = 1;
     static const char *const spread[] = {":row", ":col", ":plane"};
-    bool   broadcast = false;
+    bool                     broadcast = false;
     for (int i = 0; i < 3; i++) broadcast |= strcmp(c->variant + length, spread[i]) == 0;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (strlen(functions[i].name) == length && strncmp(functions[i].name, c->variant, length) == 0) {
@@ -183,8 +195,8 @@ static void work_reduce(const cm__call *c, double *flop, double *bytes)
 static void work_pool(const cm__call *c, double *flop, double *bytes)
 {
     const int64_t *s = c->sizes;
-    double planes = (double)s[0] * (double)s[1], in = planes * (double)s[2] * (double)s[3];
-    double out = planes * windows((double)s[2], (double)s[4], (double)s[5], (double)s[6], 1) *
+    double         planes = (double)s[0] * (double)s[1], in = planes * (double)s[2] * (double)s[3];
+    double         out = planes * windows((double)s[2], (double)s[4], (double)s[5], (double)s[6], 1) *
                  windows((double)s[3], (double)s[4], (double)s[5], (double)s[6], 1);
     double mask = strncmp(c->variant, "max", 3) == 0 ? 8 : 0; /* PyTorch keeps where the largest was, as int64 */
     *flop = out * (double)s[4] * (double)s[4];
@@ -193,7 +205,8 @@ static void work_pool(const cm__call *c, double *flop, double *bytes)
 
 static void work_resize(const cm__call *c, double *flop, double *bytes)
 {
-    double planes = product(c->sizes, 2), in = planes * product(c->sizes + 2, 2), out = planes * product(c->sizes + 4, 2);
+    double planes = product(c->sizes, 2), in = planes * product(c->sizes + 2, 2),
+           out = planes * product(c->sizes + 4, 2);
     *flop = 8 * out;
     *bytes = (in + out) * cm__call_element(c, 0);
 }
@@ -203,18 +216,18 @@ static void work_embedding(const cm__call *c, double *flop, double *bytes)
 {
     double tokens = (double)c->sizes[0], vocab = (double)c->sizes[1], width = (double)c->sizes[2];
     *flop = c->pass == CM__PASS_FORWARD ? 0 : tokens * width;
-    *bytes = (2 * tokens * width + (c->pass == CM__PASS_FORWARD ? 0 : vocab * width)) * cm__call_element(c, 0) +
-             8 * tokens;
+    *bytes =
+        (2 * tokens * width + (c->pass == CM__PASS_FORWARD ? 0 : vocab * width)) * cm__call_element(c, 0) + 8 * tokens;
 }
 
 static void work_rnn(const cm__call *c, double *flop, double *bytes)
 {
     const int64_t *s = c->sizes;
-    double gates = strcmp(c->variant, "lstm") == 0 ? 4 : strcmp(c->variant, "gru") == 0 ? 3 : 1;
-    double hidden = (double)s[3], layers = (double)s[4], ways = (double)s[5];
-    double weights = ways * gates * hidden * ((double)s[2] + (layers - 1) * ways * hidden + layers * hidden);
-    double passes = c->pass == CM__PASS_FORWARD ? 1 : 2;
-    double activations = (double)s[0] * (double)s[1] * ((double)s[2] + layers * ways * hidden * (gates + 2));
+    double         gates = strcmp(c->variant, "lstm") == 0 ? 4 : strcmp(c->variant, "gru") == 0 ? 3 : 1;
+    double         hidden = (double)s[3], layers = (double)s[4], ways = (double)s[5];
+    double         weights = ways * gates * hidden * ((double)s[2] + (layers - 1) * ways * hidden + layers * hidden);
+    double         passes = c->pass == CM__PASS_FORWARD ? 1 : 2;
+    double         activations = (double)s[0] * (double)s[1] * ((double)s[2] + layers * ways * hidden * (gates + 2));
     *flop = 2 * passes * (double)s[0] * (double)s[1] * weights;
     *bytes = passes * (weights + activations) * cm__call_element(c, 0);
 }
@@ -246,7 +259,7 @@ void cm__call_work(const cm__call *call, double *flop, double *bytes)
 char *cm__call_text(const cm__call *call, char *buf, size_t size)
 {
     const cm__call_kind *kind = &cm__call_kinds[call->op];
-    int length = snprintf(buf, size, "%s %s %s %s ", kind->name, cm__pass_names[call->pass],
+    int                  length = snprintf(buf, size, "%s %s %s %s ", kind->name, cm__pass_names[call->pass],
                           call->variant[0] ? call->variant : "-", call->dtype);
     for (int i = 0; i < kind->n_sizes && length >= 0 && (size_t)length < size; i++)
         length += snprintf(buf + length, size - (size_t)length, i ? ",%lld" : "%lld", (long long)call->sizes[i]);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "model/footprint.h"
 
+#define NEARLY_FULL 0.6 /* fragments have been seen to take a third of what is allocated, never more */
 #define BATCH_MOST ((int64_t)1 << 24) /* powers of two above this are not tried */
 #define ONCHIP_WEIGHT 10 /* W of equation (5): "usually set to 10", Xie et al. 2024 section 5.1 */
 
@@ -33,12 +34,19 @@ typedef struct choosing {
     cm_status               status; /* of the first simulation that failed */
 } choosing;
 
-/* By polynomials; where those fit the last word is the allocator's. */
+static bool nearly_full(const cm_memory_use *use)
+{
+    for (int32_t i = 0; i < use->n_levels; i++)
+        if (use->levels[i].used_bytes > NEARLY_FULL * use->levels[i].capacity_bytes) return true;
+    return false;
+}
+
+/* By polynomials; where a memory is nearly full the last word is the allocator's. */
 static cm_memory_use use_at(choosing *c, int64_t batch)
 {
     cm_memory_use use;
     cm_footprint_at(c->f, batch, &use);
-    if (use.fits && !c->status) c->status = cm_footprint_simulate(c->f, batch, &use, c->diag);
+    if (use.fits && nearly_full(&use) && !c->status) c->status = cm_footprint_simulate(c->f, batch, &use, c->diag);
     return use;
 }
 

@@ -2,10 +2,10 @@
 /*
  * calibrate.c - a device's times scaled so that predictions meet real steps.
  *
- * At most three factors move: of all that the device does, of the host, and how products differ from the rest. One step
- * moves one of them, the one that its time depends on most; two or three move the first two; more move all. They are held
- * towards 1. A step far off its fellows loses its weight: first one whose error differs from most others', then, twice, one
- * that the factors do not explain.
+ * At most three factors move: of all that the device does, of the host, and how products differ from the rest. One
+ * step moves one of them, the one that its time depends on most; two or three move the first two; more move all. They
+ * are held towards 1. A step far off its fellows loses its weight: first one whose error differs from most others',
+ * then, twice, one that the factors do not explain.
  */
 #include <jansson.h>
 #include <math.h>
@@ -45,7 +45,7 @@ struct cm_calibration {
     const char            *profile;
 };
 
-/* ---- steps -------------------------------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 static void free_graph(void *graph) { cm_graph_free(graph); }
 static void free_device(void *device) { cm_device_free(device); }
@@ -77,7 +77,8 @@ static cm_graph *graph_of(cm_calibration *c, int32_t row)
     cm_graph            *forward, *step;
     for (int32_t i = 0; i < row; i++)
         if (same_graph(c, s, &c->steps->rows[i])) return c->graphs[i];
-    cm_load_options  load = {.seq = s->seq, .fuse = runtime_of(c, s) == CM_RUNTIME_TORCH_EAGER ? CM_FUSE_EAGER : CM_FUSE_ALL};
+    bool             eager = runtime_of(c, s) == CM_RUNTIME_TORCH_EAGER;
+    cm_load_options  load = {.seq = s->seq, .fuse = eager ? CM_FUSE_EAGER : CM_FUSE_ALL};
     cm_train_options train = {.precision = s->precision, .optimizer = s->optimizer};
     check(c, s, cm_graph_load(s->model, &load, &forward, c->ctx->diag));
     cm_status status = cm_graph_train(forward, &train, &step, c->ctx->diag);
@@ -98,7 +99,7 @@ static double predicted(cm_calibration *c, int32_t row)
     return time;
 }
 
-/* ---- factors ------------------------------------------------------------------------------------------------------ */
+/* ---- factors ----------------------------------------------------------------------------------------------------- */
 
 static cm_number *scale_at(cm_device *d, int scale)
 {
@@ -118,7 +119,10 @@ static void set_scales(cm_calibration *c, const double *x)
     }
 }
 
-static double log_error(cm_calibration *c, int32_t row) { return log(predicted(c, row) / c->steps->rows[row].measured_s); }
+static double log_error(cm_calibration *c, int32_t row)
+{
+    return log(predicted(c, row) / c->steps->rows[row].measured_s);
+}
 
 static void residuals(const double *x, double *r, void *data)
 {
@@ -151,11 +155,12 @@ static void choose_factors(cm_calibration *c)
     c->n_free = count;
 }
 
-/* ---- the profile -------------------------------------------------------------------------------------------------- */
+/* ---- the profile ------------------------------------------------------------------------------------------------- */
 
 static json_t *number_of(double value, const char *date)
 {
-    return json_pack("{s:f,s:s,s:s,s:s,s:s}", "value", value, "unit", "1", "kind", "fitted", "source", "steps", "date", date);
+    return json_pack("{s:f,s:s,s:s,s:s,s:s}", "value", value, "unit", "1", "kind", "fitted", "source", "steps", "date",
+                     date);
 }
 
 /* A name as JSON can hold it. */
@@ -179,10 +184,12 @@ static void write_profile(cm_calibration *c, const char *path)
     json_t *factors = json_object();
     for (int s = 0; s < SCALES; s++)
         json_object_set_new(factors, members[s], number_of(scale_at(c->device, s)->value, date));
-    json_t *profile =
-        json_pack("{s:i,s:s,s:s,s:s,s:o,s:{s:{s:s,s:s,s:s}}}", "schema", 1, "id", cm__format(c->ctx, "my-%s", info->id), "base",
-                  info->id, "name", cm__format(c->ctx, "%s, calibrated", info->name), "calibration", factors, "sources",
-                  "steps", "title", "real training steps", "where", plain(c->ctx, slash ? slash + 1 : path), "date", date);
+    json_t *steps = json_pack("{s:s,s:s,s:s}", "title", "real training steps", "where",
+                              plain(c->ctx, slash ? slash + 1 : path), "date", date);
+    json_t *profile = json_pack("{s:i,s:s,s:s,s:s,s:o,s:{s:o}}", "schema", 1, "id",
+                                cm__format(c->ctx, "my-%s", info->id), "base", info->id, "name",
+                                cm__format(c->ctx, "%s, calibrated", info->name), "calibration", factors, "sources",
+                                "steps", steps);
     char *text = profile ? json_dumps(profile, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) : NULL;
     json_decref(profile);
     if (!text) cm__fail(c->ctx, CM_ERR_MEMORY, "out of memory");
@@ -190,7 +197,7 @@ static void write_profile(cm_calibration *c, const char *path)
     c->profile = text;
 }
 
-/* ---- the call ------------------------------------------------------------------------------------------------------ */
+/* ---- the call ---------------------------------------------------------------------------------------------------- */
 
 static void begin(cm_calibration *c)
 {

@@ -15,9 +15,10 @@ typedef struct group {
 } group;
 
 typedef struct groups {
-    cm__ctx *ctx;
-    group   *items;
-    int32_t  count, capacity;
+    cm__ctx    *ctx;
+    const char *runtime;
+    group      *items;
+    int32_t     count, capacity;
 } groups;
 
 static group *group_of(groups *all, const cm__kernel_table *t)
@@ -33,8 +34,9 @@ static group *group_of(groups *all, const cm__kernel_table *t)
 static void note(void *user, const cm__kernel_table *table, const cm__call *call, double measured, double predicted)
 {
     groups *all = user;
-    group  *g = group_of(all, table);
     (void)call;
+    if (strcmp(table->runtime, all->runtime)) return; /* tables that several runtimes share are told of once */
+    group *g = group_of(all, table);
     g->errors = cm__grow(all->ctx, g->errors, g->count, &g->capacity, sizeof *g->errors);
     g->errors[g->count++] = predicted / measured - 1;
 }
@@ -47,8 +49,12 @@ static int by_size(const void *a, const void *b)
 
 static cm_fit_class class_of(const group *g, const char *device, const char *runtime)
 {
-    cm_fit_class c = {.device = device, .runtime = runtime, .op = cm__call_kinds[g->op].name,
-                      .pass = cm__pass_names[g->pass], .dtype = g->dtype, .n = g->count};
+    cm_fit_class c = {.device = device,
+                      .runtime = runtime,
+                      .op = cm__call_kinds[g->op].name,
+                      .pass = cm__pass_names[g->pass],
+                      .dtype = g->dtype,
+                      .n = g->count};
     qsort(g->errors, (size_t)g->count, sizeof *g->errors, by_size);
     for (int32_t i = 0; i < g->count; i++) {
         c.mape += fabs(g->errors[i]) / g->count;
@@ -63,15 +69,17 @@ static cm_fitting *check(cm__ctx *ctx, const cm_device *device)
     cm_fit_class *classes = NULL;
     int32_t       count = 0, capacity = 0;
     for (cm_runtime r = CM_RUNTIME_TORCH_EAGER; r < CM_RUNTIMES; r++) {
-        groups all = {.ctx = ctx};
+        groups all = {.ctx = ctx, .runtime = cm_runtime_name(r)};
         cm__timer_cross_validate(cm__timer_new(ctx, device, NULL, r), note, &all);
         for (int32_t i = 0; i < all.count; i++) {
             classes = cm__grow(ctx, classes, count, &capacity, sizeof *classes);
-            classes[count++] = class_of(&all.items[i], cm__text_copy(ctx, cm_device_get_info(device)->id), cm_runtime_name(r));
+            classes[count++] =
+                class_of(&all.items[i], cm__text_copy(ctx, cm_device_get_info(device)->id), cm_runtime_name(r));
         }
     }
     if (!count)
-        cm__fail(ctx, CM_ERR_ARGUMENT, "'%s' has no kernel tables to check; a file of timings can be held against its models",
+        cm__fail(ctx, CM_ERR_ARGUMENT,
+                 "'%s' has no kernel tables to check; a file of timings can be held against its models",
                  cm_device_get_info(device)->id);
     return cm__fitting_of(ctx, classes, count);
 }

@@ -85,6 +85,7 @@ cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout
     d->g = g;
     d->nhwc = layout == CM_LAYOUT_AUTO ? cm__channels_last(g) : layout == CM_LAYOUT_NHWC;
     d->tf32 = g->precision == CM_PRECISION_TF32;
+    d->trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
     (runtime == CM_RUNTIME_TORCH_COMPILE ? cm__dispatch_fused : one_by_one)(d);
     return d;
 }

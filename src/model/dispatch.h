@@ -22,7 +22,7 @@ typedef struct cm__sized_call {
 typedef struct cm__dispatch {
     cm__ctx        *ctx;
     const cm_graph *g;
-    bool            nhwc, tf32;
+    bool            nhwc, tf32, trains;
     cm__sized_call *calls; /* different ones */
     int32_t        *runs;  /* of each call: how often a step runs it */
     int32_t        *of;    /* every call made, in order: its number in `calls` */

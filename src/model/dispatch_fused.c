@@ -2,17 +2,17 @@
 /*
  * dispatch_fused.c - calls of a compiler that makes one kernel of neighbouring elementwise and row-wise operators.
  *
- * Products, convolutions, attention, look-ups and the update are called as they are. All others are gathered: an operator
- * joins the kernel of one of its producers if both are of one pass and as large. A kernel reads what comes from outside and
- * writes what is needed outside, once. A batch norm's statistics need a pass over its input before anything can be
- * normalised.
+ * Products, convolutions, attention, look-ups and the update are called as they are. All others are gathered: an
+ * operator joins the kernel of one of its producers if both are of one pass and as large. A kernel reads what comes
+ * from outside and writes what is needed outside, once. A batch norm's statistics need a pass over its input before
+ * anything can be normalised.
  */
 #include <string.h>
 #include "model/rules.h"
 
 typedef struct fusing {
     cm__dispatch *d;
-    int32_t      *kernel; /* per node: the kernel it is part of, by its first node; -1: none */
+    int32_t      *kernel;  /* per node: the kernel it is part of, by its first node; -1: none */
     bool         *outside; /* per tensor (by its storage): read by a node of another kernel */
 } fusing;
 
@@ -28,7 +28,8 @@ static int32_t stored(const fusing *f, int32_t tensor) { return cm__t(f->d->g, t
 static cm_poly size_of(const fusing *f, const cm_node *n)
 {
     return cm_tensor_elements(cm__t(f->d->g, n->n_inputs && n->inputs[0] >= 0 && cm_node_class(n) == CM_CLASS_REDUCTION
-                                                 ? n->inputs[0] : n->outputs[0]));
+                                                 ? n->inputs[0]
+                                                 : n->outputs[0]));
 }
 
 static bool same_size(cm_poly a, cm_poly b) { return memcmp(&a, &b, sizeof a) == 0; }
@@ -42,7 +43,8 @@ static int32_t kernel_to_join(const fusing *f, const cm_node *n)
         int32_t from = n->inputs[i] < 0 ? -1 : cm__t(f->d->g, stored(f, n->inputs[i]))->producer;
         if (from < 0 || f->kernel[from] < 0) continue;
         const cm_node *p = &f->d->g->nodes[from];
-        if (p->phase == n->phase && same_size(size_of(f, p), size_of(f, n)) && f->kernel[from] > best) best = f->kernel[from];
+        if (p->phase == n->phase && same_size(size_of(f, p), size_of(f, n)) && f->kernel[from] > best)
+            best = f->kernel[from];
     }
     return best;
 }
@@ -105,7 +107,8 @@ static void emit(cm__dispatch *d, int32_t node, cm_poly bytes)
 void cm__dispatch_fused(cm__dispatch *d)
 {
     const cm_graph *g = d->g;
-    fusing          f = {.d = d, .kernel = cm__alloc_array(d->ctx, (size_t)g->n_nodes + 1, sizeof *f.kernel),
+    fusing          f = {.d = d,
+                         .kernel = cm__alloc_array(d->ctx, (size_t)g->n_nodes + 1, sizeof *f.kernel),
                          .outside = cm__alloc_array(d->ctx, (size_t)g->n_tensors + 1, sizeof *f.outside)};
     cm_poly        *bytes = cm__alloc_array(d->ctx, (size_t)g->n_nodes + 1, sizeof *bytes);
     gather(&f);

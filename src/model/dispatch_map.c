@@ -4,7 +4,8 @@
 #include <string.h>
 #include "model/rules.h"
 
-/* Functions forward, and the kernels that PyTorch's autograd runs for them; a function not listed is as dear as a copy. */
+/* Functions forward, and the kernels that PyTorch's autograd runs for them; a function not listed is as dear as a copy.
+ */
 static const struct {
     int         op;
     const char *forward, *backward[5];
@@ -159,10 +160,13 @@ static void parted(cm__dispatch *d, int32_t node, const char *function, int32_t 
     const cm_tensor *y = cm__t(d->g, n->outputs[0]);
     char             variant[CM__CALL_TEXT];
     bool             image = y->rank == 4;
-    cm_poly          inner = image && d->nhwc ? cm__poly_dim(y->dims[1]) : image ? cm__poly_product(y->dims + 1, 3)
-                             : y->rank ? cm__poly_dim(y->dims[y->rank - 1]) : cm__poly_const(1);
+    cm_poly          inner = image && d->nhwc ? cm__poly_dim(y->dims[1])
+                             : image          ? cm__poly_product(y->dims + 1, 3)
+                             : y->rank        ? cm__poly_dim(y->dims[y->rank - 1])
+                                              : cm__poly_const(1);
     cm_poly          outer = image && d->nhwc ? cm__poly_mul(cm__poly_dim(y->dims[0]), cm__poly_product(y->dims + 2, 2))
-                             : image ? cm__poly_dim(y->dims[0]) : cm__poly_product(y->dims, y->rank ? y->rank - 1 : 0);
+                             : image          ? cm__poly_dim(y->dims[0])
+                                              : cm__poly_product(y->dims, y->rank ? y->rank - 1 : 0);
     snprintf(variant, sizeof variant, "%s:part", function);
     cm__call_map(d, node, variant, a, b, n->outputs[0], outer, inner);
 }
@@ -176,7 +180,8 @@ static void joined(cm__dispatch *d, int32_t node)
     int32_t          axis = (int32_t)(given < 0 ? given + y->rank : given);
     bool             channels = d->nhwc && y->rank == 4 && axis == 1;
     if (axis < 0 || axis > y->rank) axis = 0;
-    cm_poly outer = channels ? cm__poly_mul(cm__poly_dim(y->dims[0]), cm__poly_product(y->dims + 2, 2)) : cm__poly_product(y->dims, axis);
+    cm_poly outer = channels ? cm__poly_mul(cm__poly_dim(y->dims[0]), cm__poly_product(y->dims + 2, 2))
+                             : cm__poly_product(y->dims, axis);
     cm_poly inner = channels ? cm__poly_dim(y->dims[1]) : cm__poly_product(y->dims + axis, y->rank - axis);
     cm__call_map(d, node, "cat", n->outputs[0], -1, n->outputs[0], outer, inner);
 }
@@ -199,7 +204,8 @@ void cm__dispatch_map(cm__dispatch *d, int32_t node)
         return;
     }
     const cm_tensor *ta = cm__t(d->g, a), *tb = cm__t(d->g, b), *ty = cm__t(d->g, y);
-    if (is_one(tb) || is_one(ta)) cm__call_over(d, node, row < 0 || n->op != CM_OP_POW ? "scale" : function, is_one(tb) ? a : b, -1, y);
+    if (is_one(tb) || is_one(ta))
+        cm__call_over(d, node, row < 0 || n->op != CM_OP_POW ? "scale" : function, is_one(tb) ? a : b, -1, y);
     else if (same_shape(ta, ty) && !same_shape(tb, ty)) spread(d, node, function, a, b, y);
     else if (same_shape(tb, ty) && !same_shape(ta, ty)) spread(d, node, function, b, a, y);
     else if (is_part(d, a) || is_part(d, b)) parted(d, node, function, a, b);
@@ -224,10 +230,10 @@ static bool by_spread(const cm__dispatch *d, const cm_node *n, int32_t result)
 void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
 {
     static const char *const unlisted[] = {"mul", NULL};
-    const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
-    int            row = row_of(forward->op);
-    int32_t        y = n->outputs[0], dy = n->inputs[0];
-    bool           cast = type_of(d, y) != type_of(d, dy); /* computed in the gradient's type, then cast */
+    const cm_node           *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    int                      row = row_of(forward->op);
+    int32_t                  y = n->outputs[0], dy = n->inputs[0];
+    bool                     cast = type_of(d, y) != type_of(d, dy); /* computed in the gradient's type, then cast */
     for (const char *const *f = row < 0 ? unlisted : functions[row].backward; *f; f++) {
         bool product = (forward->op == CM_OP_MUL || forward->op == CM_OP_DIV) && by_spread(d, n, y);
         if (product) spread(d, node, *f, dy, n->inputs[1], cast ? dy : y);
@@ -262,8 +268,8 @@ void cm__dispatch_copy(cm__dispatch *d, int32_t node)
     if (!n->n_outputs || n->outputs[0] < 0) return;
     const cm_tensor *x = cm__has(n, 0) ? cm__in(d->g, n, 0) : cm__t(d->g, n->outputs[0]);
     bool             rows = !cm__has(n, 0) || keeps_rows(d, n->inputs[0]);
-    cm_poly all = cm_tensor_elements(cm__t(d->g, n->outputs[0])), own = cm_tensor_elements(x);
-    bool    same = memcmp(&all, &own, sizeof all) == 0 && x->rank > 0;
+    cm_poly          all = cm_tensor_elements(cm__t(d->g, n->outputs[0])), own = cm_tensor_elements(x);
+    bool             same = memcmp(&all, &own, sizeof all) == 0 && x->rank > 0;
     cm__call_map(d, node, rows ? "copy:part" : "copy:strided", n->outputs[0], -1, n->outputs[0],
                  same ? cm__poly_product(x->dims, x->rank - 1) : cm__poly_const(1),
                  same ? cm__poly_dim(x->dims[x->rank - 1]) : all);
@@ -272,7 +278,7 @@ void cm__dispatch_copy(cm__dispatch *d, int32_t node)
 /* Zeros, and the part that has a gradient. */
 void cm__dispatch_slice_grad(cm__dispatch *d, int32_t node)
 {
-    const cm_node *n = cm__node(d, node);
+    const cm_node   *n = cm__node(d, node);
     const cm_tensor *part = cm__in(d->g, n, 0);
     cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
     if (part->rank)

@@ -101,8 +101,8 @@ static stacked stacked_of(const cm__dispatch *d, const cm_node *n)
 void cm__dispatch_matmul(cm__dispatch *d, int32_t node)
 {
     static const char *const variants[2][2] = {{"nn", "nt"}, {"tn", "tt"}};
-    const cm_node *n = cm__node(d, node);
-    stacked        s = stacked_of(d, n);
+    const cm_node           *n = cm__node(d, node);
+    stacked                  s = stacked_of(d, n);
     product(d, node, variants[turned(d, n->inputs[0])][turned(d, n->inputs[1])], cm__in(d->g, n, 0)->dtype,
             (cm_poly[]){s.batch, s.m, s.n, s.k});
 }
@@ -124,9 +124,9 @@ void cm__dispatch_einsum(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *y = cm__t(d->g, n->outputs[0]);
-    cm_poly          elements = cm_tensor_elements(y), columns = y->rank ? cm__poly_dim(y->dims[y->rank - 1]) : elements;
-    double           at_one = 2 * cm_poly_at(&elements, 1), inner = at_one > 0 ? cm_poly_at(&n->flop, 1) / at_one : 1;
-    cm_poly          rows = y->rank ? cm__poly_product(y->dims, y->rank - 1) : cm__poly_const(1);
+    cm_poly elements = cm_tensor_elements(y), columns = y->rank ? cm__poly_dim(y->dims[y->rank - 1]) : elements;
+    double  at_one = 2 * cm_poly_at(&elements, 1), inner = at_one > 0 ? cm_poly_at(&n->flop, 1) / at_one : 1;
+    cm_poly rows = y->rank ? cm__poly_product(y->dims, y->rank - 1) : cm__poly_const(1);
     product(d, node, "nn", cm__in(d->g, n, 0)->dtype,
             (cm_poly[]){cm__poly_const(1), rows, columns, cm__poly_const(inner < 1 ? 1 : inner)});
 }
@@ -142,8 +142,11 @@ typedef struct shape {
 
 static shape shape_of(const cm__dispatch *d, const cm_node *n)
 {
-    shape   s = {.x = cm__in(d->g, n, 0), .w = cm__in(d->g, n, 1), .y = cm__t(d->g, n->outputs[0]),
-                 .groups = cm__attr_int(n, CM_ATTR_GROUP, 1), .transposed = n->op == CM_OP_CONV_TRANSPOSE};
+    shape   s = {.x = cm__in(d->g, n, 0),
+                 .w = cm__in(d->g, n, 1),
+                 .y = cm__t(d->g, n->outputs[0]),
+                 .groups = cm__attr_int(n, CM_ATTR_GROUP, 1),
+                 .transposed = n->op == CM_OP_CONV_TRANSPOSE};
     int64_t kernel[CM__SPATIAL_MAX];
     for (int32_t i = 0; i < s.x->rank - 2; i++) kernel[i] = s.w->dims[2 + i].fixed;
     cm__window_read((cm_graph *)(uintptr_t)d->g, n, s.x->rank - 2, kernel, &s.window);
@@ -195,8 +198,8 @@ static void convolution(cm__dispatch *d, int32_t node, const shape *s, cm__pass 
 {
     cm_dtype       dtype = cm__in(d->g, cm__node(d, node), 0)->dtype;
     bool           volume = s->window.dims >= 3;
-    cm__sized_call c = cm__call_begin(d, volume ? CM__CALL_CONV3D : CM__CALL_CONV, pass, d->nhwc ? "nhwc" : "nchw",
-                                      dtype, true);
+    cm__sized_call c =
+        cm__call_begin(d, volume ? CM__CALL_CONV3D : CM__CALL_CONV, pass, d->nhwc ? "nhwc" : "nchw", dtype, true);
     (volume ? volume_sizes : plane_sizes)(s, &c);
     cm__dispatch_add(d, node, &c);
 }
@@ -207,8 +210,9 @@ static void add_bias(cm__dispatch *d, int32_t node)
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *y = cm__t(d->g, n->outputs[0]);
     cm_poly          channels = cm__poly_dim(y->dims[1]), images = cm__poly_dim(y->dims[0]),
-                     pixels = cm__poly_product(y->dims + 2, y->rank - 2);
-    if (d->nhwc) cm__call_map(d, node, "add:row", n->outputs[0], -1, n->outputs[0], cm__poly_mul(images, pixels), channels);
+            pixels = cm__poly_product(y->dims + 2, y->rank - 2);
+    if (d->nhwc)
+        cm__call_map(d, node, "add:row", n->outputs[0], -1, n->outputs[0], cm__poly_mul(images, pixels), channels);
     else cm__call_map(d, node, "add:col", n->outputs[0], -1, n->outputs[0], cm__poly_mul(images, channels), pixels);
 }
 
@@ -238,13 +242,13 @@ static cm_poly heads_of(const cm_tensor *t, int64_t given)
 void cm__dispatch_attention(cm__dispatch *d, int32_t node)
 {
     static const char *const variants[2][2] = {{"", "dropout"}, {"mask", "mask-dropout"}};
-    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
-    const cm_tensor *q = cm__in(d->g, forward, 0), *k = cm__in(d->g, forward, 1);
-    int64_t          q_heads = cm__attr_int(forward, CM_ATTR_Q_NUM_HEADS, 1);
-    double           split = q->rank == 4 ? 1 : (double)q_heads;
-    bool             dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->g->optimizer;
-    cm__sized_call   c = cm__call_begin(d, CM__CALL_ATTENTION, n == forward ? CM__PASS_FORWARD : CM__PASS_BACKWARD,
-                                        variants[cm__has(forward, 3)][dropout], q->dtype, true);
+    const cm_node           *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    const cm_tensor         *q = cm__in(d->g, forward, 0), *k = cm__in(d->g, forward, 1);
+    int64_t                  q_heads = cm__attr_int(forward, CM_ATTR_Q_NUM_HEADS, 1);
+    double                   split = q->rank == 4 ? 1 : (double)q_heads;
+    bool                     dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains;
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ATTENTION, n == forward ? CM__PASS_FORWARD : CM__PASS_BACKWARD,
+                                      variants[cm__has(forward, 3)][dropout], q->dtype, true);
     c.sizes[0] = q->rank == 4 ? cm__poly_dim(q->dims[0]) : cm__poly_product(q->dims, q->rank - 2);
     c.sizes[1] = cm__poly_dim(q->dims[q->rank - 2]);
     c.sizes[2] = cm__poly_dim(k->dims[k->rank - 2]);
@@ -261,8 +265,8 @@ void cm__dispatch_rnn(cm__dispatch *d, int32_t node)
     const cm_tensor *x = cm__in(d->g, forward, 0), *w = cm__in(d->g, forward, 1), *r = cm__in(d->g, forward, 2);
     const char      *variant = forward->op == CM_OP_LSTM ? "lstm" : forward->op == CM_OP_GRU ? "gru" : "rnn";
     bool             batch_first = cm__attr_int(forward, CM_ATTR_LAYOUT, 0) != 0;
-    cm__sized_call   c = cm__call_begin(d, CM__CALL_RNN, n == forward ? CM__PASS_FORWARD : CM__PASS_BACKWARD, variant,
-                                        x->dtype, true);
+    cm__sized_call   c =
+        cm__call_begin(d, CM__CALL_RNN, n == forward ? CM__PASS_FORWARD : CM__PASS_BACKWARD, variant, x->dtype, true);
     c.sizes[0] = cm__poly_dim(x->dims[batch_first ? 0 : 1]);
     c.sizes[1] = cm__poly_dim(x->dims[batch_first ? 1 : 0]);
     c.sizes[2] = cm__poly_dim(x->dims[2]);

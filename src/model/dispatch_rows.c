@@ -29,15 +29,15 @@ static void channel_norm(cm__dispatch *d, int32_t node, const cm_node *forward, 
 {
     const cm_tensor *x = cm__in(d->g, forward, 0);
     bool             grouped = forward->op == CM_OP_GROUP_NORM, instance = forward->op == CM_OP_INSTANCE_NORM;
-    cm_poly          images = cm__poly_dim(x->dims[0]), channels = x->rank > 1 ? cm__poly_dim(x->dims[1]) : cm__poly_const(1);
-    cm__sized_call   c = cm__call_begin(d, grouped ? CM__CALL_GROUP_NORM : CM__CALL_BATCH_NORM, pass,
-                                        d->nhwc && !instance ? "nhwc" : "nchw", x->dtype, false);
+    cm_poly images = cm__poly_dim(x->dims[0]), channels = x->rank > 1 ? cm__poly_dim(x->dims[1]) : cm__poly_const(1);
+    cm__sized_call c = cm__call_begin(d, grouped ? CM__CALL_GROUP_NORM : CM__CALL_BATCH_NORM, pass,
+                                      d->nhwc && !instance ? "nhwc" : "nchw", x->dtype, false);
     c.sizes[0] = instance ? cm__poly_const(1) : images; /* an instance norm is a batch norm of one image */
     c.sizes[1] = instance ? cm__poly_mul(images, channels) : channels;
     c.sizes[2] = x->rank > 2 ? cm__poly_product(x->dims + 2, x->rank - 2) : cm__poly_const(1);
     if (grouped) c.sizes[3] = cm__poly_const((double)cm__attr_int(forward, CM_ATTR_NUM_GROUPS, 1));
     cm__dispatch_add(d, node, &c);
-    if (forward->op == CM_OP_BATCH_NORM && pass == CM__PASS_FORWARD && d->g->optimizer) count_batch(d, node);
+    if (forward->op == CM_OP_BATCH_NORM && pass == CM__PASS_FORWARD && d->trains) count_batch(d, node);
 }
 
 static void row_norm(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
@@ -53,7 +53,8 @@ static void row_norm(cm__dispatch *d, int32_t node, const cm_node *forward, cm__
 void cm__dispatch_norm(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
-    bool rows = forward->op == CM_OP_LAYER_NORM || forward->op == CM_OP_RMS_NORM || forward->op == CM_OP_SIMPLIFIED_LAYER_NORM;
+    bool           rows =
+        forward->op == CM_OP_LAYER_NORM || forward->op == CM_OP_RMS_NORM || forward->op == CM_OP_SIMPLIFIED_LAYER_NORM;
     (rows ? row_norm : channel_norm)(d, node, forward, pass_of(n, forward));
 }
 
@@ -62,7 +63,8 @@ void cm__dispatch_norm(cm__dispatch *d, int32_t node)
 /* Classes are along `axis`; the rest are rows. */
 static void along(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_tensor *x, int32_t axis)
 {
-    cm_poly rows = cm__poly_mul(cm__poly_product(x->dims, axis), cm__poly_product(x->dims + axis + 1, x->rank - axis - 1));
+    cm_poly rows =
+        cm__poly_mul(cm__poly_product(x->dims, axis), cm__poly_product(x->dims + axis + 1, x->rank - axis - 1));
     two_sizes(d, node, c, rows, cm__poly_dim(x->dims[axis]));
 }
 
@@ -73,8 +75,9 @@ void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
     const cm_tensor *x = cm__in(d->g, forward, 0);
     int64_t          axis = cm__attr_int(forward, CM_ATTR_AXIS, -1);
     if (x->rank == 0) return;
-    along(d, node, cm__call_begin(d, CM__CALL_SOFTMAX, pass_of(n, forward), forward->op == CM_OP_LOG_SOFTMAX ? "log" : "",
-                                  x->dtype, false),
+    along(d, node,
+          cm__call_begin(d, CM__CALL_SOFTMAX, pass_of(n, forward), forward->op == CM_OP_LOG_SOFTMAX ? "log" : "",
+                         x->dtype, false),
           x, (int32_t)(axis < 0 ? axis + x->rank : axis));
 }
 
@@ -130,8 +133,8 @@ void cm__dispatch_loss_grad(cm__dispatch *d, int32_t node)
 
 static void reduction(cm__dispatch *d, int32_t node, const char *variant, cm_poly outer, cm_poly reduced, cm_poly inner)
 {
-    const cm_node  *n = cm__node(d, node);
-    cm__sized_call  c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, variant, cm__in(d->g, n, 0)->dtype, false);
+    const cm_node *n = cm__node(d, node);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, variant, cm__in(d->g, n, 0)->dtype, false);
     c.sizes[0] = outer;
     c.sizes[1] = reduced;
     c.sizes[2] = inner;
@@ -151,9 +154,10 @@ void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *x = cm__in(d->g, n, 0), *y = cm__t(d->g, n->outputs[0]);
     int64_t          axes[CM__RANK_MAX], one = cm__attr_int(n, CM_ATTR_AXIS, 0);
-    int32_t          count = cm__int_list((cm_graph *)(uintptr_t)d->g, n, CM_ATTR_AXES, n->n_inputs > 1 ? 1 : -1, axes, CM__RANK_MAX);
+    int32_t          count =
+        cm__int_list((cm_graph *)(uintptr_t)d->g, n, CM_ATTR_AXES, n->n_inputs > 1 ? 1 : -1, axes, CM__RANK_MAX);
     if (count < 0 && (n->op == CM_OP_ARG_MAX || n->op == CM_OP_ARG_MIN)) axes[0] = one, count = 1;
-    int32_t          first = x->rank, last = -1;
+    int32_t first = x->rank, last = -1;
     for (int32_t i = 0; i < count; i++) {
         int32_t axis = (int32_t)(axes[i] < 0 ? axes[i] + x->rank : axes[i]);
         if (axis < first) first = axis;
@@ -166,7 +170,8 @@ void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
                   cm__poly_dim(x->dims[1]));
     else
         reduction(d, node, reduction_name(n->op), cm__poly_product(x->dims, first),
-                  cm__poly_product(x->dims + first, last - first + 1), cm__poly_product(x->dims + last + 1, x->rank - last - 1));
+                  cm__poly_product(x->dims + first, last - first + 1),
+                  cm__poly_product(x->dims + last + 1, x->rank - last - 1));
 }
 
 void cm__dispatch_global_pool(cm__dispatch *d, int32_t node)
@@ -174,7 +179,7 @@ void cm__dispatch_global_pool(cm__dispatch *d, int32_t node)
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *x = cm__in(d->g, n, 0);
     cm_poly          images = cm__poly_dim(x->dims[0]), channels = cm__poly_dim(x->dims[1]),
-                     pixels = cm__poly_product(x->dims + 2, x->rank - 2), one = cm__poly_const(1);
+            pixels = cm__poly_product(x->dims + 2, x->rank - 2), one = cm__poly_const(1);
     if (d->nhwc) reduction(d, node, reduction_name(n->op), images, pixels, channels);
     else reduction(d, node, reduction_name(n->op), cm__poly_mul(images, channels), pixels, one);
 }
@@ -194,13 +199,15 @@ void cm__dispatch_sum_to(cm__dispatch *d, int32_t node)
         return;
     }
     int32_t keep = 0; /* trailing sizes that stay */
-    while (keep < y->rank && keep < x->rank && cm__dim_same(y->dims[y->rank - 1 - keep], x->dims[x->rank - 1 - keep])) keep++;
+    while (keep < y->rank && keep < x->rank && cm__dim_same(y->dims[y->rank - 1 - keep], x->dims[x->rank - 1 - keep]))
+        keep++;
     int32_t lead = x->rank - keep;
     if (keep) reduction(d, node, "sum", one, cm__poly_product(x->dims, lead), cm__poly_product(x->dims + lead, keep));
     else {
         int32_t same = 0; /* leading sizes that stay */
         while (same < y->rank && same < x->rank && cm__dim_same(y->dims[same], x->dims[same])) same++;
-        reduction(d, node, "sum", cm__poly_product(x->dims, same), cm__poly_product(x->dims + same, x->rank - same), one);
+        reduction(d, node, "sum", cm__poly_product(x->dims, same), cm__poly_product(x->dims + same, x->rank - same),
+                  one);
     }
 }
 
@@ -261,7 +268,7 @@ void cm__dispatch_gather(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     const cm_tensor *table = cm__in(d->g, forward, 0), *index = cm__in(d->g, forward, 1);
-    bool             rows = forward->op == CM_OP_GATHER && table->rank == 2 && cm__attr_int(forward, CM_ATTR_AXIS, 0) == 0;
+    bool rows = forward->op == CM_OP_GATHER && table->rank == 2 && cm__attr_int(forward, CM_ATTR_AXIS, 0) == 0;
     if (!rows) {
         cm__dispatch_copy(d, node);
         return;
@@ -286,6 +293,7 @@ void cm__dispatch_update(cm__dispatch *d, int32_t node)
         dtype = t->dtype;
         tensors++;
     }
-    two_sizes(d, node, cm__call_begin(d, CM__CALL_OPTIMIZER, CM__PASS_UPDATE, cm_optimizer_name(d->g->optimizer), dtype, false),
+    two_sizes(d, node,
+              cm__call_begin(d, CM__CALL_OPTIMIZER, CM__PASS_UPDATE, cm_optimizer_name(d->g->optimizer), dtype, false),
               cm__poly_const(tensors), elements);
 }

@@ -8,7 +8,7 @@
 #define NEIGHBOURS 24
 #define DEFAULT_SCALE 3.0f
 #define DEFAULT_NOISE 0.02
-#define OF_A_KIND 5.0f    /* between kinds of grouped convolutions */
+#define OF_A_KIND 5.0f /* between kinds of grouped convolutions */
 #define SQRT3 1.7320508075688772
 
 static const struct {
@@ -90,7 +90,8 @@ static neighbours find(const float *rows, int32_t n_rows, const float *features,
     neighbours n = {.count = 0};
     for (int32_t row = 0; row < n_rows; row++) {
         float most = n.count < NEIGHBOURS ? INFINITY : n.squared[NEIGHBOURS - 1];
-        float d = row == without ? INFINITY : squared_distance(features, rows + (size_t)row * (size_t)count, count, most);
+        float d =
+            row == without ? INFINITY : squared_distance(features, rows + (size_t)row * (size_t)count, count, most);
         if (d < most) keep(&n, row, d);
     }
     return n;
@@ -129,7 +130,8 @@ static void solve(double l[NEIGHBOURS][NEIGHBOURS], int n, double *x)
     }
 }
 
-static void covariances(const neighbours *n, const float *rows, int count, double noise, double k[NEIGHBOURS][NEIGHBOURS])
+static void covariances(const neighbours *n, const float *rows, int count, double noise,
+                        double k[NEIGHBOURS][NEIGHBOURS])
 {
     for (int i = 0; i < n->count; i++)
         for (int j = 0; j <= i; j++) {

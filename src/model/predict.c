@@ -153,7 +153,7 @@ static void measure(cm_prediction *p, const cm_graph *g, double error, double pe
     i->throughput_samples_s = i->step_time_s > 0 ? (double)i->batch / i->step_time_s : 0;
     cm_graph_totals(g, i->batch, &totals);
     for (cm_phase phase = CM_FORWARD; phase < CM_PHASES; phase++) matrix += cm_totals_matrix_flop(&totals, phase);
-    if (peak > 0 && i->step_time_s > 0) i->mfu = matrix / i->step_time_s / peak / i->devices;
+    i->mfu = peak > 0 && i->step_time_s > 0 ? matrix / i->step_time_s / peak / i->devices : NAN;
 }
 
 static void finish(cm_prediction *p, const cm_graph *g, const summing *sum, double gap_s, double peak)
@@ -175,8 +175,13 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
     p->ops = cm__alloc_array(p->ctx, (size_t)g->n_nodes, sizeof *p->ops);
     for (int32_t k = 0; k < g->n_nodes; k++) {
         const cm_node *n = &g->nodes[k];
-        if (n->view) continue;
-        p->ops[p->n_ops++] = (cm_op_time){.node = k, .call = cm_node_type(n), .time_s = run.node_s[k], .launches = 1, .how = run.how,
+        if (!(run.node_s[k] > 0)) continue; /* a view, or done elsewhere */
+        p->ops[p->n_ops++] = (cm_op_time){
+            .node = k,
+            .call = cm_node_type(n),
+            .time_s = run.node_s[k],
+            .launches = 1,
+            .how = run.how,
             .flop = cm_poly_at(&n->flop, (double)i->batch),
             .bytes = cm_poly_at(&n->read_bytes, (double)i->batch) + cm_poly_at(&n->write_bytes, (double)i->batch)};
         i->phase_s[n->phase] += run.node_s[k];
@@ -190,7 +195,7 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
     i->step_time_s = run.device_s + run.host_s;
     i->clock = 1;
     i->share[run.how] = 1;
-    measure(p, g, run.error, cm__precision_peak(&limits, cm_graph_precision(g)));
+    measure(p, g, run.error, cm__precision_peak(&limits, cm_graph_precision(g), false));
 }
 
 static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o)
@@ -218,7 +223,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     summing sum = sum_calls(p, d, timed);
     list_ops(p, d, timed);
     finish(p, step, &sum, cm__host_number(device, relative, p->info.runtime, "gap"),
-           cm__precision_peak(&limits, cm_graph_precision(step)));
+           cm__precision_peak(&limits, cm_graph_precision(step), false));
 }
 
 cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_predict_options *options,

@@ -7,6 +7,7 @@
 
 #define SHARPNESS 4.0     /* of the corner between arithmetic and traffic, as fits of measured operators have it */
 #define TILE 128.0        /* rows and columns of a product that one core works on at a time */
+#define SHORTEST 1e-9     /* s; of calls of no work, whose logarithm is taken */
 #define SPLIT_K_LEAST 256.0 /* inner size below which libraries do not split a product further */
 
 /* Where a rate is not given, what stands for it. */
@@ -58,14 +59,15 @@ static double peak_of(const cm__limits *l, const cm__call *c)
     return peak_at(l, cm__call_kinds[c->op].engine, cm__call_rate(c));
 }
 
-double cm__precision_peak(const cm__limits *l, cm_precision precision)
+double cm__precision_peak(const cm__limits *l, cm_precision precision, bool or_nearest)
 {
     static const cm_rate rates[CM_PRECISIONS] = {
         [CM_PRECISION_DEFAULT] = CM_RATE_BF16,  [CM_PRECISION_FP32] = CM_RATE_FP32, [CM_PRECISION_TF32] = CM_RATE_TF32,
         [CM_PRECISION_AMP_BF16] = CM_RATE_BF16, [CM_PRECISION_AMP_FP16] = CM_RATE_FP16,
         [CM_PRECISION_BF16] = CM_RATE_BF16,     [CM_PRECISION_FP16] = CM_RATE_FP16, [CM_PRECISION_FP8] = CM_RATE_FP8,
     };
-    return peak_at(l, CM_ENGINE_MATRIX, rates[precision]);
+    cm_rate rate = rates[precision];
+    return or_nearest ? peak_at(l, CM_ENGINE_MATRIX, rate) : l->peak[CM_ENGINE_MATRIX][rate];
 }
 
 static void conv_product(const cm__call *c, double p[4])
@@ -73,7 +75,7 @@ static void conv_product(const cm__call *c, double p[4])
     const int64_t *s = c->sizes;
     double         flop, bytes, groups = s[13] > 0 ? (double)s[13] : 1;
     cm__call_work(c, &flop, &bytes);
-    double in = (double)s[1] / groups, out = (double)s[2] / groups, window = (double)(s[5] * s[6]);
+    double in = (double)s[1] / groups, out = (double)s[2] / groups, window = (double)s[5] * (double)s[6];
     double places = flop / (2 * groups * in * out * window);
     double forward[] = {groups, places, out, in * window}, by_weight[] = {groups, out, in * window, places},
            by_input[] = {groups, places, in, out * window};
@@ -107,5 +109,6 @@ double cm__roofline(const cm__limits *l, const cm__call *c)
     if (cm__as_product(c, p) && p[1] >= 1 && p[2] >= 1) compute *= idle_factor(l, p);
     double cached = l->cache_bytes > 0 ? 1 / (1 + pow(bytes / l->cache_bytes, 2)) : 0;
     double traffic = l->memory_bytes_s > 0 ? bytes * ((1 - cached) / l->memory_bytes_s + cached / l->cache_bytes_s) : 0;
-    return l->floor_s + pow(pow(compute, SHARPNESS) + pow(traffic, SHARPNESS), 1 / SHARPNESS);
+    double longer = fmax(fmax(compute, traffic), SHORTEST), shorter = fmin(compute, traffic);
+    return l->floor_s + longer * pow(1 + pow(shorter / longer, SHARPNESS), 1 / SHARPNESS);
 }

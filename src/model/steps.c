@@ -10,7 +10,8 @@
 #define TIME_MAX_S 1e6
 
 enum { MODEL, BATCH, PRECISION, STEP_TIME, SEQ, RUNTIME, OPTIMIZER, FIELDS };
-static const char *const field_names[FIELDS] = {"model", "batch", "precision", "step_time_s", "seq", "runtime", "optimizer"};
+static const char *const field_names[FIELDS] = {"model", "batch",   "precision", "step_time_s",
+                                                "seq",   "runtime", "optimizer"};
 #define NEEDED 4 /* the first ones */
 
 static int64_t whole(const cm__csv *in, const cm__span *f, int field)
@@ -18,7 +19,8 @@ static int64_t whole(const cm__csv *in, const cm__span *f, int field)
     int64_t value;
     if (f[field].length == 0 && field == SEQ) return 0;
     if (!cm__parse_int(f[field], &value) || value < 1 || value > NUMBER_MAX)
-        cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: %s is no whole number from 1 to %d", in->line, field_names[field], NUMBER_MAX);
+        cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: %s is no whole number from 1 to %d", in->line, field_names[field],
+                 NUMBER_MAX);
     return value;
 }
 
@@ -32,7 +34,10 @@ static void check(const cm__csv *in, cm_status status, const cm_diag *diag)
 static cm__step_time step_of(const cm__csv *in, const cm__span *f)
 {
     cm_diag       diag = {0};
-    cm__step_time s = {.model = text_of(in->ctx, f[MODEL]), .batch = whole(in, f, BATCH), .seq = whole(in, f, SEQ), .line = in->line};
+    cm__step_time s = {.model = text_of(in->ctx, f[MODEL]),
+                       .batch = whole(in, f, BATCH),
+                       .seq = whole(in, f, SEQ),
+                       .line = in->line};
     if (!*s.model) cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: no model", in->line);
     if (!cm__parse_real(f[STEP_TIME], &s.measured_s) || !(s.measured_s >= TIME_LEAST_S) || s.measured_s > TIME_MAX_S)
         cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: step_time_s is no time in seconds", in->line);
@@ -49,8 +54,8 @@ cm__steps *cm__steps_read(cm__ctx *ctx, const char *text, size_t size)
     cm__span   fields[FIELDS];
     for (int i = 0; i < NEEDED; i++)
         if (!in.found[i])
-            cm__fail(ctx, CM_ERR_FORMAT, "line 1: no column '%s'; the header names model, batch, precision, step_time_s",
-                     field_names[i]);
+            cm__fail(ctx, CM_ERR_FORMAT,
+                     "line 1: no column '%s'; the header names model, batch, precision, step_time_s", field_names[i]);
     while (cm__csv_row(&in, fields)) {
         if (s->n_rows == CM__STEPS_MAX)
             cm__fail(ctx, CM_ERR_LIMIT, "more than %d steps; the mean over a run is enough of it", CM__STEPS_MAX);

@@ -2,8 +2,8 @@
 /*
  * steps.h - a log of real training steps.
  *
- * A CSV file with a header line naming, in any order, model, batch, precision and step_time_s; seq, runtime and optimizer
- * are optional, other columns are not looked at. docs/calibrating.md.
+ * A CSV file with a header line naming, in any order, model, batch, precision and step_time_s; seq, runtime and
+ * optimizer are optional, other columns are not looked at. docs/calibrating.md.
  */
 #ifndef CM_MODEL_STEPS_H
 #define CM_MODEL_STEPS_H

@@ -45,13 +45,15 @@ static void read_rates(cm__job *j, cm_precision precision)
 {
     const cm__execution *e = &j->device->execution;
     cm__limits           limits = cm__limits_of(j->device);
-    double               peak = cm__precision_peak(&limits, precision), gemm = value_or(e->efficiency[CM__EFFORT_GEMM], 1);
+    double               peak = cm__precision_peak(&limits, precision, true);
+    double               gemm = value_or(e->efficiency[CM__EFFORT_GEMM], 1);
     for (int i = 0; i < CM__EFFORTS; i++) j->peak_flop_s[i] = peak * value_or(e->efficiency[i], gemm);
 }
 
 static void read_memories(cm__job *j)
 {
-    const cm_memory *near = memory_of(j->device, CM_CATEGORY_EPHEMERAL), *far = memory_of(j->device, CM_CATEGORY_WEIGHTS_BIASES);
+    const cm_memory *near = memory_of(j->device, CM_CATEGORY_EPHEMERAL);
+    const cm_memory *far = memory_of(j->device, CM_CATEGORY_WEIGHTS_BIASES);
     double           share = value_or(j->device->execution.efficiency[CM__EFFORT_MEMORY], 1);
     bool             reaches_near = styles[j->device->info.style].reaches_near;
     j->near_bytes = near ? value_or(near->capacity_bytes, INFINITY) : INFINITY;
@@ -110,6 +112,14 @@ double cm__tensor_bytes_at(const cm_graph *g, int32_t tensor, double batch)
     return cm_poly_at(&bytes, batch);
 }
 
+void cm__run_spread(cm__run *r, int32_t first, int32_t end, double piece_s)
+{
+    double sum = 0;
+    for (int32_t i = first; i < end; i++) sum += r->node_s[i];
+    for (int32_t i = first; i < end && sum > 0; i++) r->node_s[i] *= piece_s / sum;
+    r->device_s += piece_s;
+}
+
 /* ---- a run ------------------------------------------------------------------------------------------------------ */
 
 void cm__style_kernels(const cm__job *j, cm__run *r)
@@ -124,7 +134,8 @@ void cm__style_kernels(const cm__job *j, cm__run *r)
 /* Products are known better than convolutions, or the other way round: by their shares of the time. */
 static double error_of(const cm_graph *g, const cm__execution *e, const cm__run *r)
 {
-    double all = 0, conv = 0, error = value_or(e->error, ERROR_UNKNOWN), conv_error = value_or(e->conv_error, ERROR_UNKNOWN);
+    double all = 0, conv = 0;
+    double error = value_or(e->error, ERROR_UNKNOWN), conv_error = value_or(e->conv_error, ERROR_UNKNOWN);
     for (int32_t i = 0; i < g->n_nodes; i++) {
         cm__effort effort = effort_of[cm_node_class(&g->nodes[i])];
         all += effort != CM__EFFORT_MEMORY ? r->node_s[i] : 0;

@@ -2,11 +2,11 @@
 /*
  * style.h - a step on devices that are known by few numbers: one rule per style of execution.
  *
- * Each operator takes the longer of its arithmetic and its traffic, at the share of peak and bandwidth that the profile's
- * `execution` gives its class. How operators become a step differs by style:
+ * Each operator takes the longer of its arithmetic and its traffic, at the share of peak and bandwidth that the
+ * profile's `execution` gives its class. How operators become a step differs by style:
  *
  *     kernels    one after the other
- *     sections   parts that fit the chip; samples flow through a part like through a pipeline; between parts, off the chip
+ *     sections   parts that fit the chip; samples flow through a part as through a pipeline
  *     bsp        everything on the chip, or on the fewest chips that hold it, as a pipeline of micro-batches
  *     streaming  activations on the chip, the weights of one layer after the other through a link
  *
@@ -34,7 +34,7 @@ typedef struct cm__job {
 
 /* What comes of it. */
 typedef struct cm__run {
-    double *node_s;      /* time on the device of every node in a step, without what the style adds */
+    double *node_s;      /* of every node; their sum is device_s, what the style adds being spread over its nodes */
     double  device_s;
     double  pieces;      /* kernels, sections, supersteps or layers in a step */
     int32_t devices;     /* that one copy of the model takes */
@@ -43,7 +43,7 @@ typedef struct cm__run {
     cm_how  how;
 } cm__run;
 
-/* Whether a device's steps are timed by its style: always, unless it runs kernel by kernel and more is known of those. */
+/* Whether a device's steps are timed by its style: unless it runs kernel by kernel and more is known of those. */
 bool cm__style_applies(const cm_device *device, cm_runtime runtime);
 /* Fails where the step cannot run on such devices. */
 cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, int64_t batch);
@@ -58,10 +58,12 @@ double cm__job_node_s(const cm__job *job, int32_t node, double batch);
 bool   cm__job_trains(const cm__job *job); /* it has a backward pass */
 /* The most samples whose step one chip holds; 0: not one. */
 int64_t cm__job_largest(const cm__job *job);
-/* The same where what enters each layer is kept and the rest is computed again backward, by a pipeline of chips that hold
-   the weights; chips 0: by one chip past which the weights stream. */
+/* The same where what enters each layer is kept and the rest is computed again backward, by a pipeline of chips that
+   hold the weights; chips 0: by one chip past which the weights stream. */
 int64_t       cm__job_largest_again(const cm__job *job, int32_t chips);
 cm_memory_use cm__job_use(const cm__job *job, int64_t batch);
+/* Gives nodes from `first` to before `end` the time of the piece they make up. */
+void cm__run_spread(cm__run *run, int32_t first, int32_t end, double piece_s);
 /* Bytes of a number in the step's precision. */
 double cm__job_element(const cm__job *job);
 double cm__tensor_bytes_at(const cm_graph *g, int32_t tensor, double batch);

@@ -2,15 +2,15 @@
 /*
  * style_bsp.c - everything on the chip: compute and exchange in turn, micro-batches through a pipeline of chips.
  *
- * A replica is one chip if a sample's step fits it; otherwise the fewest chips, a power of two, that hold it as a pipeline.
- * Chips of a pipeline keep what enters each layer and compute the rest again backward, as Graphcore's pipelines do. The
- * micro-batch is the largest that fits. Every operator is a superstep: its own time, and what synchronisation and exchange
- * cost whatever its size.
+ * A replica is one chip if a sample's step fits it; otherwise the fewest chips, a power of two, that hold it as a
+ * pipeline. Chips of a pipeline keep what enters each layer and compute the rest again backward, as Graphcore's do. The
+ * micro-batch is the largest that fits. Every operator is a superstep: its own time, and what synchronisation and
+ * exchange cost whatever its size.
  */
 #include <math.h>
 #include "model/style.h"
 
-/* ---- the replica -------------------------------------------------------------------------------------------------- */
+/* ---- the replica ------------------------------------------------------------------------------------------------ */
 
 /* The most chips that one domain of links joins. */
 static int32_t most_chips(const cm_device *d)
@@ -31,11 +31,12 @@ static void find_replica(const cm__job *j, cm__run *r)
     }
     if (!r->micro_batch)
         cm__fail(j->ctx, CM_ERR_LIMIT,
-                 "one sample's step does not fit the on-chip memory of %d %s%s; a shorter sequence or a smaller model would",
+                 "one sample's step does not fit the on-chip memory of %d %s%s; a shorter sequence or a smaller "
+                 "model would",
                  most, j->device->info.id, most > 1 ? ", the most that its links join" : "");
 }
 
-/* ---- time --------------------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------------------------- */
 
 /* Optimizer states, where they live off the chip: they cross its edge twice a step. 0: they fit beside the rest. */
 static double states_s(const cm__job *j, const cm__run *r)
@@ -67,7 +68,7 @@ void cm__style_bsp(const cm__job *j, cm__run *r)
         if (update) updates_s += node;
         else micro_s += node;
         r->pieces += update ? 1 : runs * micros;
-        r->node_s[i] = node * (update ? 1 : micros) / chips;
+        r->node_s[i] = node * (update ? 1 : micros + chips - 1) / chips;
     }
     for (int32_t i = 0; i < j->g->n_nodes && states > updates_s / chips; i++)
         if (j->g->nodes[i].phase == CM_UPDATE) r->node_s[i] *= states / (updates_s / chips);

@@ -72,7 +72,8 @@ static double kept_bytes(const cm_graph *g)
     for (int32_t i = 0; i < g->n_tensors; i++) {
         cm_role role = g->tensors[i].role;
         bool    weight = role == CM_ROLE_CAST || (role == CM_ROLE_PARAMETER && !casts);
-        if (weight || role == CM_ROLE_PARAMETER_GRADIENT || role == CM_ROLE_BUFFER) bytes += cm__tensor_bytes_at(g, i, 1);
+        bool    kept = weight || role == CM_ROLE_PARAMETER_GRADIENT || role == CM_ROLE_BUFFER;
+        if (kept) bytes += cm__tensor_bytes_at(g, i, 1);
     }
     return bytes;
 }

@@ -2,9 +2,9 @@
 /*
  * style_sections.c - parts of the graph laid out on the chip, one part after the other.
  *
- * A section takes operators in order until its weights and one sample's results fill the chip. Samples flow through it, one
- * per interval of its slowest stage; it is filled and drained once. It takes no less than what comes from and goes to off-chip
- * memory.
+ * A section takes operators in order until its weights and one sample's results fill the chip. Samples flow through it,
+ * one per interval of its slowest stage; it is filled and drained once. It takes no less than what comes from and goes
+ * to off-chip memory.
  * What fits the chip as a whole, with everything that it keeps, is one section, and nothing leaves the chip.
  */
 #include <math.h>
@@ -37,6 +37,7 @@ static double section_s(const cm__job *j, const section *s)
 
 void cm__style_sections(const cm__job *j, cm__run *r)
 {
+    int32_t first = 0;
     bool    resident = cm__job_use(j, (int64_t)j->batch).peak_bytes <= j->near_bytes;
     section now = {.phase = CM_FORWARD};
     r->pieces = 1;
@@ -46,8 +47,9 @@ void cm__style_sections(const cm__job *j, cm__run *r)
         double held = held_bytes(j, n);
         bool   full = now.held_bytes > 0 && now.held_bytes + held > j->near_bytes;
         if (!resident && (full || n->phase != now.phase)) {
-            r->device_s += section_s(j, &now);
+            cm__run_spread(r, first, i, section_s(j, &now));
             r->pieces++;
+            first = i;
             now = (section){.phase = n->phase};
         }
         r->node_s[i] = cm__job_node_s(j, i, j->batch);
@@ -55,5 +57,5 @@ void cm__style_sections(const cm__job *j, cm__run *r)
         now.held_bytes += held;
         if (!resident) now.far_bytes += cm_poly_at(&n->read_bytes, j->batch) + cm_poly_at(&n->write_bytes, j->batch);
     }
-    r->device_s += section_s(j, &now);
+    cm__run_spread(r, first, j->g->n_nodes, section_s(j, &now));
 }

@@ -2,10 +2,10 @@
 /*
  * style_streaming.c - weights streamed through, layer by layer, past activations that stay on the chip.
  *
- * Forward, a layer's weights come in; backward, they come in again while its gradients go out; the update is made where the
- * weights are. A layer takes its arithmetic and, partly hidden behind it, the longer of its stream and its latency. Where
- * the activations of the whole batch do not fit, what enters layers is kept and the rest computed again; where that does not
- * fit either, micro-batches follow each other, each with its own stream.
+ * Forward, a layer's weights come in; backward, they come in again while its gradients go out; the update is made where
+ * the weights are. A layer takes its arithmetic and, partly hidden behind it, the longer of its stream and its latency.
+ * Where the activations of the whole batch do not fit, what enters layers is kept and the rest computed again; where
+ * that does not fit either, micro-batches follow each other, each with its own stream.
  */
 #include <math.h>
 #include "model/style.h"
@@ -64,26 +64,30 @@ void cm__style_streaming(const cm__job *j, cm__run *r)
     bool    again = cm__job_trains(j) && !cm__job_use(j, (int64_t)j->batch).fits;
     int64_t most = again ? cm__job_largest_again(j, 0) : cm__job_trains(j) ? (int64_t)j->batch : cm__job_largest(j);
     if (!most)
-        cm__fail(j->ctx, CM_ERR_LIMIT, "one sample's activations do not fit the on-chip memory of one %s; a shorter sequence would"
-                 " need less", j->device->info.id);
-    double micros = ceil(j->batch / (double)most), size = ceil(j->batch / micros), pass_s = 0, layers = 0;
-    layer  now = {.block = -1};
+        cm__fail(j->ctx, CM_ERR_LIMIT,
+                 "one sample's activations do not fit the on-chip memory of one %s; a shorter sequence would need less",
+                 j->device->info.id);
+    double micros = ceil(j->batch / (double)most), size = ceil(j->batch / micros), layers = 0;
+    layer   now = {.block = -1};
+    int32_t first = 0;
     r->micro_batch = (int64_t)size;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view || n->phase == CM_UPDATE || is_cast(j->g, n)) continue;
-        double in = weights_in(j, n), out = gradients_out(j, n), node = cm__job_node_s(j, i, size) * (again && n->phase == CM_FORWARD ? 2 : 1);
+        double in = weights_in(j, n), out = gradients_out(j, n), runs = again && n->phase == CM_FORWARD ? 2 : 1;
+        double node = runs * cm__job_node_s(j, i, size);
         if (begins(&now, n, in > 0)) {
-            pass_s += layer_s(j, &now);
+            cm__run_spread(r, first, i, micros * layer_s(j, &now));
             layers += now.weights;
+            first = i;
             now = (layer){.block = n->block, .phase = n->phase};
         }
         now.compute_s += node;
         now.in_bytes += in;
         now.out_bytes += out;
         now.weights = now.weights || in > 0 || out > 0;
-        r->node_s[i] = node * micros;
+        r->node_s[i] = node;
     }
     r->pieces = micros * (layers + now.weights);
-    r->device_s = micros * (pass_s + layer_s(j, &now));
+    cm__run_spread(r, first, j->g->n_nodes, micros * layer_s(j, &now));
 }

@@ -6,14 +6,15 @@
 #include <string.h>
 #include "model/kriging.h"
 
-#define KNOWN 0.85          /* unknown part above which a table tells no more than the roofline does */
+#define KNOWN 0.85 /* unknown part above which a table tells no more than the roofline does */
 #define ERROR_MEASURED 0.02
 #define ERROR_INTERPOLATED 0.05 /* where neighbours are all around */
 #define ERROR_UNKNOWN 0.30      /* where there are none */
 #define ERROR_TRANSFERRED 0.15
 #define ERROR_ROOFLINE 0.5
 
-/* A table made ready: features of its rows, and the logarithms of their times over the roofline of the device it is of. */
+/* A table made ready: features of its rows, and the logarithms of their times over the roofline of the device it is of.
+ */
 typedef struct ready {
     const cm__kernel_table *table;
     const cm__limits       *limits;
@@ -34,7 +35,7 @@ typedef struct library {
 struct cm__timer {
     cm__ctx    *ctx;
     cm__limits  limits;
-    const char *runtime;
+    cm_runtime runtime;
     library     libraries[LIBRARIES]; /* own, built in, a relative's */
 };
 
@@ -66,27 +67,29 @@ static void prepare(cm__ctx *ctx, ready *r)
     }
 }
 
-/* Products and convolutions of compiled programs are the same libraries' as those of eager ones. */
-static const char *tables_of(cm_runtime runtime)
+static void take_tables(library *l, cm__kernels kernels, cm_runtime runtime)
 {
-    return cm_runtime_name(runtime == CM_RUNTIME_TORCH_COMPILE || runtime == CM_RUNTIME_MEGATRON ? CM_RUNTIME_TORCH_EAGER : runtime);
+    for (int32_t i = 0; i < kernels.count; i++)
+        if (strcmp(kernels.tables[i].runtime, cm_runtime_name(runtime)) == 0)
+            l->tables[l->count++] = (ready){.table = &kernels.tables[i], .limits = &l->limits};
 }
 
+/* The runtime's own tables first. Products and convolutions of compiled programs are the same libraries' as eager ones'. */
 static void open_library(cm__timer *t, library *l, cm__kernels kernels, const cm_device *of, bool relative)
 {
     l->limits = cm__limits_of(of);
     l->relative = relative;
     l->tables = cm__alloc_array(t->ctx, (size_t)kernels.count, sizeof *l->tables);
-    for (int32_t i = 0; i < kernels.count; i++)
-        if (strcmp(kernels.tables[i].runtime, t->runtime) == 0)
-            l->tables[l->count++] = (ready){.table = &kernels.tables[i], .limits = &l->limits};
+    take_tables(l, kernels, t->runtime);
+    if (t->runtime == CM_RUNTIME_TORCH_COMPILE || t->runtime == CM_RUNTIME_MEGATRON)
+        take_tables(l, kernels, CM_RUNTIME_TORCH_EAGER);
 }
 
 cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *relative, cm_runtime runtime)
 {
     cm__timer *t = cm__alloc(ctx, sizeof *t);
     t->ctx = ctx;
-    t->runtime = tables_of(runtime);
+    t->runtime = runtime;
     t->limits = cm__limits_of(device);
     open_library(t, &t->libraries[0], device->kernels, device, false);
     open_library(t, &t->libraries[1], device->built_in_kernels, device, false);
@@ -100,18 +103,44 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
 static const struct {
     const char *of, *instead;
 } stand_ins[] = {
-    {"fp16", "bf16"},   {"fp8", "bf16"},         {"tt", "nn"},     {"nn-bias", "nt-bias"}, {"nt-bias", "nt"},
-    {"mask", ""},       {"log", ""},             {"max", "sum"},   {"mean", "sum"},        {"gru", "lstm"},
-    {"rnn", "lstm"},    {"gelu_tanh", "gelu"},   {"sub", "add"},   {"div", "mul"},         {"clip", "relu"},
-    {"neg", "scale"},   {"hardswish", "silu"},   {"erf", "gelu"},  {"rsqrt", "sqrt"},      {"log", "exp"},
-    {"cat", "copy"},    {"where", "add"},        {"hardswish_grad", "silu_grad"},          {"gelu_tanh_grad", "gelu_grad"},
-    {"int64", "fp32"},  {"add:part", "add:strided"}, {"copy:part", "copy:strided"}, {"mul:plane", "mul:col"}, {"add:plane", "add:col"},
-    {"sqrt", "exp"},    {"exp", "tanh"},         {"silu", "sigmoid"},
+    {"fp16", "bf16"},
+    {"fp8", "bf16"},
+    {"tt", "nn"},
+    {"nn-bias", "nt-bias"},
+    {"nt-bias", "nt"},
+    {"mask", ""},
+    {"log", ""},
+    {"max", "sum"},
+    {"mean", "sum"},
+    {"gru", "lstm"},
+    {"rnn", "lstm"},
+    {"gelu_tanh", "gelu"},
+    {"sub", "add"},
+    {"div", "mul"},
+    {"clip", "relu"},
+    {"neg", "scale"},
+    {"hardswish", "silu"},
+    {"erf", "gelu"},
+    {"rsqrt", "sqrt"},
+    {"log", "exp"},
+    {"cat", "copy"},
+    {"where", "add"},
+    {"hardswish_grad", "silu_grad"},
+    {"gelu_tanh_grad", "gelu_grad"},
+    {"int64", "fp32"},
+    {"add:part", "add:strided"},
+    {"copy:part", "copy:strided"},
+    {"mul:plane", "mul:col"},
+    {"add:plane", "add:col"},
+    {"sqrt", "exp"},
+    {"exp", "tanh"},
+    {"silu", "sigmoid"},
 };
 
 static bool is_table(const cm__kernel_table *t, const cm__call *c)
 {
-    return t->op == c->op && t->pass == c->pass && strcmp(t->dtype, c->dtype) == 0 && strcmp(t->variant, c->variant) == 0;
+    return t->op == c->op && t->pass == c->pass && strcmp(t->dtype, c->dtype) == 0 &&
+           strcmp(t->variant, c->variant) == 0;
 }
 
 static ready *prepared(cm__timer *t, ready *r)
@@ -154,15 +183,15 @@ static ready *any_function(cm__timer *t, library *l, const cm__call *c)
 {
     for (int32_t i = 0; c->op == CM__CALL_ELEMENTWISE && i < l->count; i++) {
         const cm__kernel_table *k = l->tables[i].table;
-        const char *a = strchr(k->variant, ':'), *b = strchr(c->variant, ':');
+        const char             *a = strchr(k->variant, ':'), *b = strchr(c->variant, ':');
         if (k->op != c->op || strcmp(k->dtype, c->dtype) || strcmp(a ? a : "", b ? b : "")) continue;
         return prepared(t, &l->tables[i]);
     }
     return NULL;
 }
 
-/* A call's time on another device. What products lose against the roofline they lose everywhere; what other kernels take
-   beyond it is the cores' work, not the memory's, and goes with cores and clock. */
+/* A call's time on another device. What products lose against the roofline they lose everywhere; what other kernels
+   take beyond it is the cores' work, not the memory's, and goes with cores and clock. */
 static double transferred(const cm__limits *to, const cm__limits *from, const cm__call *c, double time_s)
 {
     double here = cm__roofline(to, c), there = cm__roofline(from, c);
@@ -182,7 +211,8 @@ static cm__timed from_table(cm__timer *t, const library *l, const ready *r, cons
     float      features[CM__FEATURES];
     int        count = cm__features(c, cm__roofline(r->limits, c), features);
     cm__kriged k = cm__krige(c->op, r->features, r->excess, r->table->n_rows, features, count, -1);
-    cm__timed  timed = {.launches = r->table->launches[k.row], .how = CM_HOW_INTERPOLATED,
+    cm__timed  timed = {.launches = r->table->launches[k.row],
+                        .how = CM_HOW_INTERPOLATED,
                         .error = ERROR_INTERPOLATED + ERROR_UNKNOWN * k.unknown};
     timed.time_s = exp(k.value) * cm__roofline(r->limits, c);
     if (l->relative) timed.time_s = transferred(&t->limits, r->limits, c, timed.time_s);
@@ -204,7 +234,8 @@ cm__timed cm__timer_time(cm__timer *t, const cm__call *c)
             ready   *r = pass == 0 ? table_in(t, l, c) : pass == 1 ? stand_in(t, l, c) : any_function(t, l, c);
             if (r && r->table->n_rows) return from_table(t, l, r, c, pass == 0);
         }
-    return (cm__timed){.time_s = cm__roofline(&t->limits, c), .launches = 1, .error = ERROR_ROOFLINE, .how = CM_HOW_ROOFLINE};
+    return (cm__timed){
+        .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = ERROR_ROOFLINE, .how = CM_HOW_ROOFLINE};
 }
 
 void cm__timer_cross_validate(cm__timer *t, cm__left_out *visit, void *user)

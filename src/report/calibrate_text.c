@@ -23,7 +23,8 @@ static const char *error_of(cm__ctx *ctx, double predicted, double measured)
 void cm__calibrate_text(cm__ctx *ctx, const cm__calibrate_report *r, FILE *out)
 {
     const cm_calibration *c = r->calibration;
-    fprintf(out, "# centimani %s, %s calibrated by %s\n\n", CM_VERSION, cm__printable(ctx, r->device), cm__printable(ctx, r->log));
+    fprintf(out, "# centimani %s, %s calibrated by %s\n\n", CM_VERSION, cm__printable(ctx, r->device),
+            cm__printable(ctx, r->log));
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     for (int32_t i = 0; i < cm_calibration_rows(c); i++) {
         const cm_calibration_row *row = cm_calibration_get_row(c, i);
@@ -37,7 +38,8 @@ void cm__calibrate_text(cm__ctx *ctx, const cm__calibrate_report *r, FILE *out)
         cm__table_row(&table, cells);
     }
     cm__table_print(&table);
-    fprintf(out, "\nmean error %.1f %% before, %.1f %% after\n", 100 * cm_calibration_before(c), 100 * cm_calibration_after(c));
+    fprintf(out, "\nmean error %.1f %% before, %.1f %% after\n", 100 * cm_calibration_before(c),
+            100 * cm_calibration_after(c));
     for (int32_t i = 0; i < cm_calibration_changes(c); i++) {
         const cm_calibration_change *k = cm_calibration_get_change(c, i);
         fprintf(out, "%-18s %.4g -> %.4g\n", k->what, k->from, k->to);

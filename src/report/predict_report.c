@@ -55,12 +55,15 @@ static void find_memory(cm__predict_report *r)
     r->fits = use.fits;
 }
 
-/* Sections leave the chip for where the weights are; styles that cut the batch, or spread the model, refuse what does not fit. */
+/* Sections leave the chip for where the weights are; styles that cut the batch, or spread the model, refuse what does
+   not fit. */
 static void correct_memory(cm__predict_report *r)
 {
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
-    const cm_memory *far = cm_device_memory(r->device, cm_device_placement(r->device, CM_CATEGORY_WEIGHTS_BIASES).memory);
-    if (i->style == CM_STYLE_SECTIONS) r->fits = !far || !far->capacity_bytes.known || r->peak_bytes <= far->capacity_bytes.value;
+    int32_t                   weights = cm_device_placement(r->device, CM_CATEGORY_WEIGHTS_BIASES).memory;
+    const cm_memory          *far = cm_device_memory(r->device, weights);
+    double                    most = far && far->capacity_bytes.known ? far->capacity_bytes.value : INFINITY;
+    if (i->style == CM_STYLE_SECTIONS) r->fits = r->peak_bytes <= most;
     if (i->style != CM_STYLE_BSP && i->style != CM_STYLE_STREAMING) return;
     const cm_memory_options options = {.runtime = i->runtime, .plan = {.pp = i->devices, .devices = i->devices}};
     cm_footprint           *footprint;

@@ -89,13 +89,13 @@ static const char *how_of(const sum *s)
 
 static void print_calls(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 {
-    static const cm__column columns[] = {{"calls", "1", false}, {"what", NULL, true},  {"phase", NULL, false},
-                                         {"time", "s", false},  {"share", "%", false}, {"FLOP/s", "1/s", false},
-                                         {"traffic", "B/s", false}, {"found", NULL, false}};
+    static const cm__column   columns[] = {{"calls", "1", false},     {"what", NULL, true},  {"phase", NULL, false},
+                                           {"time", "s", false},      {"share", "%", false}, {"FLOP/s", "1/s", false},
+                                           {"traffic", "B/s", false}, {"found", NULL, false}};
     const cm_prediction_info *info = cm_prediction_get_info(r->prediction);
-    sums      all = add_up(ctx, r);
-    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
-    char      buf[32];
+    sums                      all = add_up(ctx, r);
+    cm__table                 table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    char                      buf[32];
     for (int32_t i = 0; i < all.count && i < TOP_CALLS; i++) {
         const sum  *s = &all.items[i];
         const char *cells[] = {cm__cell_count(ctx, s->calls),
@@ -116,13 +116,16 @@ static void print_calls(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 
 static void print_list(cm__ctx *ctx, const cm__predict_report *r, FILE *out, bool missing)
 {
-    static const cm__column columns[] = {{"time", "s", false}, {"found", NULL, false}, {"call", NULL, false}, {"of", NULL, true}};
+    static const cm__column columns[] = {
+        {"time", "s", false}, {"found", NULL, false}, {"call", NULL, false}, {"of", NULL, true}};
     cm__table table = cm__table_new(ctx, out, columns, missing ? 3 : 4, true);
     int32_t   count = missing ? cm_prediction_missing(r->prediction) : cm_prediction_ops(r->prediction);
     char      buf[32];
     for (int32_t i = 0; i < count; i++) {
-        const cm_op_time *op = missing ? cm_prediction_missing_call(r->prediction, i) : cm_prediction_op(r->prediction, i);
-        const char *cells[] = {cm__format(ctx, "%s", cm__si_small(buf, sizeof buf, op->time_s)), cm_how_name(op->how), op->call,
+        const cm_op_time *op =
+            missing ? cm_prediction_missing_call(r->prediction, i) : cm_prediction_op(r->prediction, i);
+        const char *cells[] = {cm__format(ctx, "%s", cm__si_small(buf, sizeof buf, op->time_s)), cm_how_name(op->how),
+                               op->call,
                                missing ? NULL : cm__printable(ctx, cm_graph_node(r->graph->step, op->node)->name)};
         cm__table_row(&table, cells);
     }
@@ -144,7 +147,8 @@ static void print_phases(cm__ctx *ctx, const cm_prediction_info *i, FILE *out)
 static const char *bottleneck(const cm_prediction_info *i)
 {
     if (i->host_time_s >= i->step_time_s)
-        return "the host: it launches kernels slower than the device runs them; a larger batch or CUDA graphs would help";
+        return "the host: it launches kernels slower than the device runs them; a larger batch or CUDA graphs would "
+               "help";
     return i->clock < 0.99 ? "the device, at its power limit" : "the device";
 }
 
@@ -170,22 +174,27 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
     const cm_device_info     *device = cm_device_get_info(r->device);
     char                      buf[32];
-    fprintf(out, "# centimani %s, %s of %s on %s\n", CM_VERSION, r->asked.graph.train.inference ? "inference" : "one training step",
+    fprintf(out, "# centimani %s, %s of %s on %s\n", CM_VERSION,
+            r->asked.graph.train.inference ? "inference" : "one training step",
             cm__printable(ctx, r->asked.graph.model), device->name);
-    fprintf(out, "# batch %lld, %s, %s%s, %s%s\n\n", (long long)i->batch, cm_precision_name(cm_graph_precision(r->graph->step)),
+    fprintf(out, "# batch %lld, %s, %s%s, %s%s\n\n", (long long)i->batch,
+            cm_precision_name(cm_graph_precision(r->graph->step)),
             r->asked.graph.train.inference ? "" : cm_optimizer_name(cm_graph_optimizer(r->graph->step)),
             r->asked.graph.train.inference ? "no update" : "", cm_runtime_name(i->runtime),
             i->layout == CM_LAYOUT_NHWC ? ", channels last" : "");
-    fprintf(out, "step       %s, nine of ten within %s to %s\n", seconds(ctx, i->step_time_s), seconds(ctx, i->interval_s[0]),
-            seconds(ctx, i->interval_s[1]));
-    fprintf(out, "throughput %s samples/s, %.1f %% of peak (MFU)\n", cm__si(buf, sizeof buf, i->throughput_samples_s), 100 * i->mfu);
+    fprintf(out, "step       %s, nine of ten within %s to %s\n", seconds(ctx, i->step_time_s),
+            seconds(ctx, i->interval_s[0]), seconds(ctx, i->interval_s[1]));
+    fprintf(out, "throughput %s samples/s", cm__si(buf, sizeof buf, i->throughput_samples_s));
+    if (!isnan(i->mfu)) fprintf(out, ", %.1f %% of peak (MFU)", 100 * i->mfu);
+    fprintf(out, "\n");
     fprintf(out, "device     %s busy in %.0f %s", seconds(ctx, i->device_time_s), i->launches, pieces[i->style]);
     if (i->micro_batch < i->batch) fprintf(out, ", %lld samples at once", (long long)i->micro_batch);
     if (i->clock < 0.995) fprintf(out, ", clock at %.0f %% to stay within its power", 100 * i->clock);
     fprintf(out, "\n");
     if (i->devices > 1) fprintf(out, "devices    %d as one pipeline: fewer do not hold the model\n", i->devices);
     if (i->host_time_s > 0) fprintf(out, "host       %s to launch them\n", seconds(ctx, i->host_time_s));
-    fprintf(out, "memory     %sB at the peak%s\n", cm__binary(buf, sizeof buf, r->peak_bytes), r->fits ? "" : ": does not fit");
+    fprintf(out, "memory     %sB at the peak%s\n", cm__binary(buf, sizeof buf, r->peak_bytes),
+            r->fits ? "" : ": does not fit");
     print_found(i, out);
     fprintf(out, "limited by %s\n\n", bottleneck(i));
 }

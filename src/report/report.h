@@ -207,7 +207,8 @@ cm_status cm__graph_report_print(const cm__graph_report *report, cm__output_form
 cm_status cm__models_report_print(const cm__models_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__devices_report_print(const cm__devices_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
-cm_status cm__calibrate_report_print(const cm__calibrate_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__calibrate_report_print(const cm__calibrate_report *report, cm__output_format format, FILE *out,
+                                     cm_diag *diag);
 cm_status cm__fit_report_print(const cm__fit_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__predict_report_print(const cm__predict_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);

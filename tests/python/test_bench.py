@@ -1,65 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """test_bench.py - PROGRAM: the benchmark of PyTorch calls, on the processor, as TAP."""
-import collections
 import json
-import os
 import pathlib
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-import traceback
 import types
 
-PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "python"
-sys.path.insert(0, str(PACKAGE))
-sys.dont_write_bytecode = True
-try:
-    import torch
-except ImportError:
-    print("1..0 # SKIP PyTorch is not installed (Debian: python3-torch)")
-    sys.exit(0)
+from bench_support import ADD, NEEDS, PACKAGE, SMALL, FakeDevice, bench, case_file, on_processor, run, torch
 
-from centimani.bench import backends, cases, grids, harness, order, profile, timers, verify  # noqa: E402
-from centimani.bench.calls import CALLS  # noqa: E402
-from centimani.bench.calls_layers import tensor_sizes  # noqa: E402
+from centimani.bench import cases, grids, order, timers, verify
+from centimani.bench.calls import CALLS
+from centimani.bench.calls_layers import tensor_sizes
 
 PROGRAM = sys.argv[1] if len(sys.argv) > 1 else None
-# Small enough for a second, odd enough to mix up rows and columns.
-SMALL = {
-    "gemm": [(1, 33, 17, 29), (3, 8, 9, 10)],
-    "conv": [(2, 8, 12, 9, 11, 3, 3, 2, 1, 1, 1, 1, 1, 1), (2, 8, 8, 9, 9, 3, 3, 1, 1, 1, 1, 1, 1, 8)],
-    "conv3d": [(1, 4, 4, 6, 7, 8, 3, 3, 3, 1, 1, 1, 1)],
-    "attention": [(2, 16, 16, 4, 4, 8, 0), (2, 16, 16, 4, 2, 8, 1)],
-    "batch_norm": [(4, 8, 49)], "layer_norm": [(33, 64)], "rms_norm": [(33, 64)], "group_norm": [(4, 8, 49, 4)],
-    "softmax": [(33, 65)], "cross_entropy": [(33, 65)], "elementwise": [(33, 64)], "reduce": [(7, 8, 9), (1, 1000, 1)],
-    "pool": [(2, 4, 9, 9, 3, 2, 1)], "resize": [(2, 4, 5, 5, 10, 10)], "embedding": [(32, 100, 16)],
-    "rnn": [(2, 5, 8, 8, 2, 2)], "optimizer": [(7, 1000)],
-}
-NEEDS = {"attention": hasattr(torch.nn.functional, "scaled_dot_product_attention"),
-         "rms_norm": hasattr(torch.nn.functional, "rms_norm")}
-
-
-def bench(*words, **options):
-    call = [sys.executable, "-m", "centimani", "bench", "--device", "cpu", *map(str, words)]
-    return subprocess.run(call, cwd=PACKAGE, capture_output=True, text=True, check=False, timeout=300, **options)
-
-
-def case_file(folder, tables):
-    path = pathlib.Path(folder, "cases.json")
-    path.write_text(json.dumps({"schema": 1, "cases": tables}))
-    return path
-
-
-def on_processor():
-    backend = backends.BACKENDS["cpu"]
-    made = profile.Profile(None, backend, "test")
-    return harness.Harness(backend, made, 10), made
-
-
-ADD = {"op": "elementwise", "pass": "forward", "variant": "add", "dtype": "fp32", "dims": ["outer", "inner"]}
 
 
 def grids_are_well_formed(_):
@@ -70,6 +26,10 @@ def grids_are_well_formed(_):
         cases.check(case, CALLS)
     assert {case.op for case in listed} == set(CALLS)
     assert listed == grids.cases()
+    assert {"add:part", "copy:part", "mul:part", "mul:plane", "cat"} <= {case.variant for case in listed}
+    grouped = {(case.phase, case.dtype, case.variant) for case in listed if case.op == "conv" and case.sizes[-1] > 1}
+    assert grouped >= {(phase, *how) for phase in CALLS["conv"].phases for how in (("bf16", "nhwc"), ("tf32", "nchw"))}
+    assert all(case.sizes[1] % case.sizes[-1] == 0 for case in listed if case.op == "conv")
 
 
 def a_cut_leaves_every_call(_):
@@ -141,48 +101,6 @@ def optimizer_sizes_add_up(_):
         assert len(sizes) == tensors and sum(sizes) == elements and min(sizes) > 0, (tensors, elements)
 
 
-class FakeDevice:
-    """Takes the place of CUDA and its profiler: logs what is launched with the time it takes at the present clock."""
-
-    def __init__(self, lose=0):
-        self.log, self.lose, self.clock = [], lose, 2e9
-        device = self
-
-        class Session:
-            def __enter__(self):
-                device.log.clear()
-                return self
-
-            def __exit__(self, *_):
-                self.events = device.log[:len(device.log) - device.lose]
-
-        class Timer(timers.KernelTimer):
-            def __init__(self):
-                self.backend, self.labels, self.marker = types.SimpleNamespace(precision=lambda _: None), [], "marker"
-                self.clocks = collections.defaultdict(list)
-
-            def _mark(self, label):
-                self.labels.append(label)
-                device.log.append(("marker", 1e-6))
-
-            def _probe(self):
-                device.log.append(("spin", self.CYCLES / device.clock))
-
-            def wake(self, seconds):
-                device.log.append(("wake", 1.0))
-        self.session, self.timer = Session, Timer()
-
-    def launch(self, *seconds):
-        self.log.extend(("kernel", one * 2e9 / self.clock) for one in seconds)
-
-    def measure(self, *runs, repeats=8):
-        kept, timers.Session = timers.Session, self.session
-        try:
-            return self.timer.measure([types.SimpleNamespace(run=run, repeats=repeats, dtype="bf16") for run in runs])
-        finally:
-            timers.Session = kept
-
-
 def kernels_are_cut_by_markers(_):
     device, turn = FakeDevice(), []
 
@@ -201,6 +119,13 @@ def kernels_are_cut_by_markers(_):
     assert isinstance(found[1], ValueError) and isinstance(found[4], ValueError), found
     assert abs(found[2].seconds - 8e-6) < 1e-12 and found[2].kernels == 2, found
     assert abs(found[3].seconds - 7e-6) < 1e-12 and found[3].kernels == 1, found
+
+
+def long_calls_are_spread(_):
+    items = [types.SimpleNamespace(repeats=3 if index < 10 else 20) for index in range(40)]
+    found = timers._mixed(items)
+    assert sorted(found) == list(range(40)) and found != sorted(found)
+    assert all(1 <= sum(index < 10 for index in found[start:start + 8]) <= 3 for start in range(0, 40, 8)), found
 
 
 def a_lower_clock_does_not_count(_):
@@ -366,27 +291,10 @@ def unknown_words_give_one_line(_):
 
 TESTS = [grids_are_well_formed, a_cut_leaves_every_call, time_is_shared, every_call_runs_and_is_right,
          types_of_operands_and_result, a_wrong_result_has_no_time, not_a_number_is_wrong, optimizer_sizes_add_up,
+         long_calls_are_spread,
          kernels_are_cut_by_markers, a_lower_clock_does_not_count, lost_kernels_give_no_times, a_profile_is_valid,
          resume_after_a_kill_loses_nothing, a_terminated_run_keeps_what_it_has, a_failing_case_stops_nothing,
          too_large_is_skipped, a_budget_ends_the_run, bad_case_files_give_one_line,
          a_profile_of_another_device_is_not_continued, one_case_and_the_list, unknown_words_give_one_line]
 
-
-def main():
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    print(f"1..{len(TESTS)}", flush=True)
-    failed = 0
-    for number, test in enumerate(TESTS, 1):
-        name = test.__name__.replace("_", " ")
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                test(folder)
-            print(f"ok {number} - {name}", flush=True)
-        except Exception:
-            failed += 1
-            print(f"not ok {number} - {name}")
-            print("".join(f"# {line}\n" for line in traceback.format_exc().splitlines()), end="", flush=True)
-    return 1 if failed else 0
-
-
-sys.exit(main())
+sys.exit(run(TESTS))

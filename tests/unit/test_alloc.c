@@ -60,6 +60,24 @@ static cm_status footprint_and_batch(const char *unused, cm_diag *diag)
     return use_memory(ready_step, ready_device, diag);
 }
 
+static cm_status predict_step(const char *unused, cm_diag *diag)
+{
+    cm_prediction *prediction;
+    (void)unused;
+    cm_status status = cm_predict(ready_step, ready_device, &(cm_predict_options){.batch = 4}, &prediction, diag);
+    if (status == CM_OK) cm_prediction_free(prediction);
+    return status;
+}
+
+static cm_status check_tables(const char *unused, cm_diag *diag)
+{
+    cm_fitting *fitting;
+    (void)unused;
+    cm_status status = cm_fitting_check_tables(ready_device, &fitting, diag);
+    if (status == CM_OK) cm_fitting_free(fitting);
+    return status;
+}
+
 static void fail_each_allocation(cm_status (*call)(const char *, cm_diag *), const char *argument)
 {
     cm_diag   diag;
@@ -111,6 +129,24 @@ static void memory(void **state)
     cm_graph_free(forward);
 }
 
+/* On a device with tables of its own, and on one that takes a relative's. */
+static void prediction(void **state)
+{
+    static const char *const ids[] = {"nvidia-h200", "nvidia-a100-80g"};
+    (void)state;
+    cm_graph *forward;
+    assert_int_equal(cm_graph_load("resnet18", &(cm_load_options){.fuse = CM_FUSE_EAGER}, &forward, NULL), CM_OK);
+    assert_int_equal(cm_graph_train(forward, NULL, &ready_step, NULL), CM_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(cm_device_load(ids[i], &ready_device, NULL), CM_OK);
+        fail_each_allocation(predict_step, "");
+        if (i == 0) fail_each_allocation(check_tables, "");
+        cm_device_free(ready_device);
+    }
+    cm_graph_free(ready_step);
+    cm_graph_free(forward);
+}
+
 static void named(void **state)
 {
     (void)state;
@@ -146,7 +182,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(named),        cmocka_unit_test(memory),
                                        cmocka_unit_test(layers),       cmocka_unit_test(described),
-                                       cmocka_unit_test(captured),
+                                       cmocka_unit_test(captured),     cmocka_unit_test(prediction),
                                        cmocka_unit_test(one_operator), cmocka_unit_test(device)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,6 +226,19 @@ static void the_error_of_the_fit_is_the_interval(void **state)
     assert_near(log(conv.info.interval_s[1] / conv.info.step_time_s), 1.645 * 0.5, 2e-2);
 }
 
+static void times_of_nodes_make_up_the_step(void **state)
+{
+    (void)state;
+    const char *const profiles[] = {KERNELS("0.5", "1e12"), SECTIONS("2e7", "1e11", "5", "1e-3"), BSP("3e7", "1000", LINKS),
+                                    STREAMING("1e8", "1e10", ", \"layer_latency\": " NUMBER("1e-3", "s"))};
+    for (int k = 0; k < 4; k++) {
+        answer a = ask(profiles[k], "bert:layers=8,hidden=512,heads=8,seq=32,vocab=1000", 16, false);
+        double sum = 0;
+        for (int p = 0; p < CM_PHASES; p++) sum += a.info.phase_s[p];
+        assert_near(sum, a.info.device_time_s, 1e-9);
+    }
+}
+
 static void calibration_scales_times(void **state)
 {
     (void)state;
@@ -253,6 +266,7 @@ int main(void)
         cmocka_unit_test(layers_have_a_latency),
         cmocka_unit_test(activations_bound_the_micro_batch),
         cmocka_unit_test(the_error_of_the_fit_is_the_interval),
+        cmocka_unit_test(times_of_nodes_make_up_the_step),
         cmocka_unit_test(calibration_scales_times),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

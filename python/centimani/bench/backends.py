@@ -7,6 +7,7 @@ import warnings
 
 import torch
 
+from .rotate import CACHE_BYTES
 from .timers import KernelTimer, WallTimer
 
 
@@ -40,7 +41,20 @@ def _cuda_start(tries):
     torch.backends.cudnn.benchmark = tries > 0
     if hasattr(torch.backends.cudnn, "benchmark_limit"):
         torch.backends.cudnn.benchmark_limit = tries
+    # After each choice PyTorch gives all cached memory back, and the next operands are allocated anew.
+    getattr(torch._C, "_cudnn_set_conv_benchmark_empty_cache", _nothing)(False)
     torch.cuda.init()
+
+
+def _cuda_tidy():
+    """cuDNN tries nothing that needs more work space than is free: let there be enough."""
+    free, total = torch.cuda.mem_get_info()
+    if free < total / 2:
+        torch.cuda.empty_cache()
+
+
+def _cuda_cache():
+    return max(CACHE_BYTES, getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0))
 
 
 def _cuda_name():
@@ -91,18 +105,21 @@ class Backend:
 
     def __init__(self, name, available, synchronize, timer=WallTimer, dtypes=("fp32", "bf16", "fp16"), together=10,
                  start=_nothing, precision=_nothing, free=lambda: 8 << 30, title=None, versions=lambda: [],
-                 device=lambda: None, queued=True, release=_nothing):
+                 device=lambda: None, queued=True, release=_nothing, tidy=_nothing,
+                 cache=lambda: CACHE_BYTES):
         self.name, self.available, self.synchronize, self.timer = name, available, synchronize, timer
         self.dtypes, self.together, self.precision, self.tries = dtypes, together, precision, 10
         self.start = lambda: start(self.tries)
         self.free, self.title, self.versions, self.queued = free, title or (lambda: name), versions, queued
         self.device, self.release = lambda: device() or torch.device(name), release
+        self.tidy, self.cache = tidy, cache
 
 
 BACKENDS = {row.name: row for row in (
     Backend("cuda", lambda: _module("cuda"), lambda: torch.cuda.synchronize(), timer=KernelTimer,
             dtypes=("bf16", "fp16", "tf32", "fp32"), start=_cuda_start, precision=_cuda_precision, free=_cuda_free,
-            title=_cuda_name, versions=_cuda_versions, release=lambda: torch.cuda.empty_cache()),
+            title=_cuda_name, versions=_cuda_versions, release=lambda: torch.cuda.empty_cache(),
+            tidy=_cuda_tidy, cache=_cuda_cache),
     Backend("cpu", lambda: True, _nothing, dtypes=("fp32", "bf16"), together=1, free=_host_free, title=_host_name,
             queued=False),
     Backend("hpu", lambda: _plugin("habana_frameworks.torch.core"), _hpu_wait),

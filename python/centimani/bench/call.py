@@ -1,18 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """call.py - what a row of the table of calls holds, and the helpers the rows share."""
+import collections
+
 import torch
+
+# What of a call is cold in a training step. operands: their places; saved: bytes that its tape reads besides; held:
+# bytes that its tape keeps and nobody reads; most: copies that can be made in reasonable time.
+Old = collections.namedtuple("Old", "operands saved held most", defaults=((), 0, 0, 1 << 30))
+
+
+def nothing_old(s, case):
+    return Old()
 
 
 class Call:
     """build(sizes, case, tensors) returns (operands, prepare); prepare(*operands) returns the function to be timed.
 
     The same prepare on double precision copies on the host gives what the result should be. `work` returns
-    (FLOP, elements of all operands and results together) of the sizes.
+    (FLOP, elements of all operands and results together) of the sizes. `old` returns what a step finds cold: weights
+    were last touched in the pass before, saved activations long ago; only what the call before wrote is in the cache.
     """
 
-    def __init__(self, dims, phases, variants, build, work, checked=True):
+    def __init__(self, dims, phases, variants, build, work, old=nothing_old, checked=True):
         self.dims, self.phases, self.variants = tuple(dims.split()), tuple(phases.split()), tuple(variants)
-        self.build, self.work, self.checked = build, work, checked
+        self.build, self.work, self.old, self.checked = build, work, old, checked
 
     def least(self, dim):
         return 0 if dim.startswith("pad") or dim == "causal" else 1

@@ -3,7 +3,8 @@
 import torch
 from torch.nn import functional as F
 
-from .call import Call, either, freshly_taped, in_layout, straight
+from .call import Call, Old, either, freshly_taped, in_layout, straight
+from .cases import width_of
 
 
 def _image_call(function):
@@ -36,6 +37,16 @@ def pool_work(s, case):
     return count * s.window * s.window // (s.stride * s.stride) + 1, 2 * count
 
 
+def pool_old(s, case):
+    """Backward reads where the largest were, 8 bytes each; an average needs nothing."""
+    if case.phase == "forward" or not case.variant.startswith("max"):
+        return Old()
+    count = s.n * s.c
+    for size in (s.h, s.w):
+        count *= (size + 2 * s.pad - s.window) // s.stride + 1
+    return Old(saved=8 * count, held=count * width_of(case))
+
+
 def resize_work(s, case):
     count = s.n * s.c * (s.h * s.w + s.out_h * s.out_w)
     return count, count
@@ -49,6 +60,10 @@ def embedding(s, case, t):
         lambda grad, ids: torch.ops.aten.embedding_dense_backward(grad, ids, s.vocab, -1, False))
 
 
+def embedding_old(s, case):
+    return Old((1,))  # the table, or the indices
+
+
 def embedding_work(s, case):
     table = s.vocab * s.width if case.phase == "backward" else 0
     return s.tokens * s.width, 2 * s.tokens * s.width + table + s.tokens
@@ -57,31 +72,57 @@ def embedding_work(s, case):
 CELLS = {"lstm": (torch.nn.LSTM, 4), "gru": (torch.nn.GRU, 3), "rnn": (torch.nn.RNN, 1)}
 
 
+class Layer:
+    """A recurrent layer with its weights."""
+
+    def __init__(self, make):
+        self.make, self.module = make, make()
+        self.parameters = list(self.module.parameters())
+        self.size_bytes = sum(weight.numel() * weight.element_size() for weight in self.parameters)
+
+    def another(self):
+        return Layer(self.make)
+
+    def __call__(self, x):
+        return self.module(x)[0]
+
+
 def rnn(s, case, t):
     if s.directions > 2:
         raise ValueError("directions are 1 or 2")
-    layer = CELLS[case.variant][0](s.input, s.hidden, s.layers, bidirectional=s.directions == 2)
-    layer = layer.to(device=t.device, dtype=t.dtype).train()
-    parameters = list(layer.parameters())
 
-    def run(x):
-        return layer(x)[0]
-    x = t.normal(s.seq, s.batch, s.input)
+    def make():  # on the device: a copy would not have its weights in one piece, as cuDNN wants them
+        return CELLS[case.variant][0](s.input, s.hidden, s.layers, bidirectional=s.directions == 2, device=t.device,
+                                      dtype=t.dtype).train()
+    operands = [t.normal(s.seq, s.batch, s.input), Layer(make)]
     if case.phase == "forward":
-        return [x], lambda x: (lambda: run(x))
-    x.requires_grad_(True)
-    gradient = t.normal(s.seq, s.batch, s.hidden * s.directions)
-    return [x, gradient], lambda x, gradient: freshly_taped(lambda: run(x), [x, *parameters], gradient)
+        return operands, lambda x, layer: (lambda: layer(x))
+    operands[0].requires_grad_(True)
+    operands.append(t.normal(s.seq, s.batch, s.hidden * s.directions))
+    return operands, lambda x, layer, gradient: freshly_taped(lambda: layer(x), [x, *layer.parameters], gradient)
+
+
+def _rnn_sums(s, case):
+    """(FLOP, weights, elements of activations and gates) of a forward pass."""
+    gates, flop, weights, kept = CELLS[case.variant][1], 0, 0, 0
+    for level in range(s.layers):
+        wide = s.input if level == 0 else s.hidden * s.directions
+        of_level = s.directions * gates * s.hidden * (wide + s.hidden)
+        flop += 2 * of_level * s.batch * s.seq
+        weights += of_level
+        kept += s.batch * s.seq * (wide + (gates + 2) * s.hidden * s.directions)
+    return flop, weights, kept
 
 
 def rnn_work(s, case):
-    gates, flop, elements = CELLS[case.variant][1], 0, 0
-    for level in range(s.layers):
-        wide = s.input if level == 0 else s.hidden * s.directions
-        weights = s.directions * gates * s.hidden * (wide + s.hidden)
-        flop += 2 * weights * s.batch * s.seq
-        elements += weights + s.batch * s.seq * (wide + (gates + 2) * s.hidden * s.directions)
-    return (flop, elements) if case.phase == "forward" else (2 * flop, 2 * elements)
+    flop, weights, kept = _rnn_sums(s, case)
+    passes = 1 if case.phase == "forward" else 2
+    return passes * flop, passes * (weights + kept)
+
+
+def rnn_old(s, case):
+    saved = _rnn_sums(s, case)[2] * width_of(case) if case.phase == "backward" else 0
+    return Old((1,), saved=saved, most=16)  # a layer takes a millisecond to make
 
 
 OPTIMIZERS = {
@@ -105,14 +146,34 @@ def tensor_sizes(tensors, elements):
     return sizes + [small] * (tensors - matrices)
 
 
+class Update:
+    """An optimizer over parameters, which its copies share; each has its own states."""
+
+    def __init__(self, make, parameters, size_bytes):
+        self.make, self.parameters, self.size_bytes = make, parameters, size_bytes
+        self.step = make(parameters).step
+
+    def another(self):
+        copy = Update(self.make, self.parameters, self.size_bytes)
+        copy.step()  # the first makes the states
+        return copy
+
+
 def optimizer(s, case, t):
     parameters = []
     for size in tensor_sizes(s.tensors, s.elements):
         parameter = torch.nn.Parameter(t.normal(size))
         parameter.grad = t.normal(size)
         parameters.append(parameter)
-    update = OPTIMIZERS[case.variant][0](parameters)
-    return [], lambda: update.step
+    make, states = OPTIMIZERS[case.variant]
+    return [Update(make, parameters, states * s.elements * width_of(case))], lambda update: update.step
+
+
+STATES_TO_MAKE = 2000  # tensors, a few microseconds each
+
+
+def optimizer_old(s, case):
+    return Old((0,), most=max(2, STATES_TO_MAKE // s.tensors))
 
 
 def optimizer_work(s, case):
@@ -127,9 +188,12 @@ def _kinds(*kinds):
 
 
 CALLS = {
-    "pool": Call("n c h w window stride pad", BOTH, _kinds("max", "avg"), _image_call(_pool), pool_work),
+    "pool": Call("n c h w window stride pad", BOTH, _kinds("max", "avg"), _image_call(_pool), pool_work,
+                 pool_old),
     "resize": Call("n c h w out_h out_w", BOTH, _kinds("nearest", "bilinear"), _image_call(_resize), resize_work),
-    "embedding": Call("tokens vocab width", BOTH, ("",), embedding, embedding_work),
-    "rnn": Call("batch seq input hidden layers directions", BOTH, CELLS, rnn, rnn_work, checked=False),
-    "optimizer": Call("tensors elements", "update", OPTIMIZERS, optimizer, optimizer_work, checked=False),
+    "embedding": Call("tokens vocab width", BOTH, ("",), embedding, embedding_work, embedding_old),
+    "rnn": Call("batch seq input hidden layers directions", BOTH, CELLS, rnn, rnn_work, rnn_old,
+                checked=False),
+    "optimizer": Call("tensors elements", "update", OPTIMIZERS, optimizer, optimizer_work, optimizer_old,
+                      checked=False),
 }

@@ -5,7 +5,8 @@ import inspect
 import torch
 from torch.nn import functional as F
 
-from .call import Call, either, in_layout, straight
+from .call import Call, Old, either, in_layout, straight
+from .cases import HALVES, width_of
 
 
 # Each as autograd calls it for a linear layer: forward nt, gradient of the input nn, of the weight tn.
@@ -31,6 +32,15 @@ def gemm(s, case, t):
     if case.variant.endswith("-bias"):
         operands.append(t.normal(*((s.batch, 1, s.n) if lead else (s.n,))))
     return operands, straight(many if lead else one)
+
+
+def gemm_old(s, case):
+    """Operand 1: the weight, or for tn the saved input.
+
+    The 16-bit weight of a forward pass was cast a moment ago, and both operands of attention's scores just written.
+    """
+    forward = case.variant in ("nt", "nt-bias", "nn-bias")
+    return Old() if forward and (case.dtype in HALVES or s.batch > 1) else Old((1,))
 
 
 def gemm_work(s, case):
@@ -78,6 +88,13 @@ def conv_of(spatial):
     return build, work
 
 
+def conv_old(s, case):
+    """Forward the weight, unless it was just cast; of (gradient, input, weight) what the pass reads."""
+    if case.phase == "forward":
+        return Old() if case.dtype in HALVES else Old((1,))
+    return Old((2,) if case.phase == "bwd_input" else (1,))
+
+
 def _expanded(tensor, heads):
     return tensor.repeat_interleave(heads // tensor.shape[1], 1)
 
@@ -113,6 +130,12 @@ def _mask(s, t):
     return mask
 
 
+def attention_old(s, case):
+    """Backward reads queries, keys, values, the result and the sums of the softmax, all of the forward pass."""
+    rows = s.batch * s.heads * s.q
+    return Old((0, 1, 2), saved=rows * (s.width * width_of(case) + 4)) if case.phase == "backward" else Old()
+
+
 def attention_work(s, case):
     flop = 4 * s.batch * s.heads * s.q * s.kv * s.width / (2 if s.causal else 1)
     elements = s.batch * s.width * (2 * s.q * s.heads + 2 * s.kv * s.kv_heads)
@@ -122,9 +145,11 @@ def attention_work(s, case):
 CONV_PASSES = "forward bwd_input bwd_weight"
 LAYOUTS = ("nchw", "nhwc")
 CALLS = {
-    "gemm": Call("batch m n k", "forward", GEMMS, gemm, gemm_work),
-    "conv": Call("n c k h w r s stride_h stride_w pad_h pad_w dil_h dil_w groups", CONV_PASSES, LAYOUTS, *conv_of(2)),
-    "conv3d": Call("n c k d h w t r s stride pad dil groups", CONV_PASSES, LAYOUTS, *conv_of(3)),
+    "gemm": Call("batch m n k", "forward", GEMMS, gemm, gemm_work, gemm_old),
+    "conv": Call("n c k h w r s stride_h stride_w pad_h pad_w dil_h dil_w groups", CONV_PASSES, LAYOUTS, *conv_of(2),
+                 conv_old),
+    "conv3d": Call("n c k d h w t r s stride pad dil groups", CONV_PASSES, LAYOUTS, *conv_of(3), conv_old),
     "attention": Call("batch q kv heads kv_heads width causal", "forward backward",
-                      ("", "dropout", "mask", "mask-dropout"), attention, attention_work),
+                      ("", "dropout", "mask", "mask-dropout"), attention, attention_work,
+                      attention_old),
 }

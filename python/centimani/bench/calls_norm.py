@@ -3,7 +3,8 @@
 import torch
 from torch.nn import functional as F
 
-from .call import Call, either, in_layout, sides, straight
+from .call import Call, Old, either, in_layout, sides, straight
+from .cases import width_of
 
 
 def batch_norm(s, case, t):
@@ -80,13 +81,33 @@ def _image(s):
     return s.n * s.c * s.hw
 
 
+def _norm_old(elements, parameters):
+    """Backward the saved input, the weight and, on the tape, the statistics; forward the parameters."""
+
+    def old(s, case):
+        if case.phase == "forward":
+            return Old(parameters)
+        return Old((0, 1), held=elements(s) * width_of(case))
+    return old
+
+
+def softmax_old(s, case):
+    return Old((1,)) if case.phase == "backward" else Old()
+
+
+def cross_entropy_old(s, case):
+    """The tape keeps the logarithms of the probabilities."""
+    return Old((1,), saved=_matrix(s) * width_of(case)) if case.phase == "backward" else Old()
+
+
 BOTH = "forward backward"
 LAYOUTS = ("nchw", "nhwc")
 CALLS = {
-    "batch_norm": Call("n c hw", BOTH, LAYOUTS, batch_norm, _work(_image, 2, 3)),
-    "layer_norm": Call("rows cols", BOTH, ("",), layer_norm, _work(_matrix, 2, 3)),
-    "rms_norm": Call("rows cols", BOTH, ("",), rms_norm, _work(_matrix, 2, 3)),
-    "group_norm": Call("n c hw groups", BOTH, LAYOUTS, group_norm, _work(_image, 2, 3)),
-    "softmax": Call("rows cols", BOTH, ("", "log"), softmax, _work(_matrix, 2, 3)),
-    "cross_entropy": Call("rows cols", BOTH, ("",), cross_entropy, _work(_matrix, 2, 3)),
+    "batch_norm": Call("n c hw", BOTH, LAYOUTS, batch_norm, _work(_image, 2, 3), _norm_old(_image, (1, 2, 3, 4))),
+    "layer_norm": Call("rows cols", BOTH, ("",), layer_norm, _work(_matrix, 2, 3), _norm_old(_matrix, (1, 2))),
+    "rms_norm": Call("rows cols", BOTH, ("",), rms_norm, _work(_matrix, 2, 3), _norm_old(_matrix, (1,))),
+    "group_norm": Call("n c hw groups", BOTH, LAYOUTS, group_norm, _work(_image, 2, 3),
+                       _norm_old(_image, (1, 2))),
+    "softmax": Call("rows cols", BOTH, ("", "log"), softmax, _work(_matrix, 2, 3), softmax_old),
+    "cross_entropy": Call("rows cols", BOTH, ("",), cross_entropy, _work(_matrix, 2, 3), cross_entropy_old),
 }

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from .call import Call, straight
+from .call import Call, Old, straight
 from .cases import split_dtype
 
 aten = torch.ops.aten
@@ -122,11 +122,16 @@ def _cat_call(s, shape, x, second, result, t):
 SPECIAL = {"copy": _copy, "where": _where, "dropout": _dropout, "dropout_grad": _dropout_grad, "cat": _cat_call}
 
 
+def elementwise_old(s, case):
+    """Of a backward function the second operand, which the forward pass saved."""
+    return Old((1,)) if case.variant.partition(":")[0].endswith("_grad") else Old()
+
+
 def elementwise_work(s, case):
     name, _, shape = case.variant.partition(":")
     count = s.outer * s.inner
     moved = {"fill": 1, "cat": 2, "where": 4, "dropout_grad": 3}.get(name, 1 + FUNCTIONS[name][0])
-    return count, count * moved - (count if shape in ("row", "col") else 0)
+    return count, count * moved - (count if shape in ("row", "col", "plane") else 0)
 
 
 REDUCTIONS = {
@@ -150,6 +155,7 @@ def reduce_work(s, case):
 
 
 CALLS = {
-    "elementwise": Call("outer inner", "forward", _variants(), elementwise, elementwise_work),
+    "elementwise": Call("outer inner", "forward", _variants(), elementwise, elementwise_work,
+                        elementwise_old),
     "reduce": Call("outer reduce inner", "forward", REDUCTIONS, reduce, reduce_work),
 }

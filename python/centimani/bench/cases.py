@@ -6,6 +6,7 @@ import json
 Case = collections.namedtuple("Case", "op phase variant dtype sizes")  # phase: the profile's `pass`, a Python keyword
 
 DTYPES = ("fp32", "tf32", "bf16", "fp16")
+HALVES = ("bf16", "fp16")
 LARGEST_SIZE = 2**40
 
 
@@ -18,6 +19,11 @@ def split_dtype(text):
     operands, _, result = text.partition(">")
     names = operands.split("+")
     return names, result or names[0]
+
+
+def width_of(case):
+    """Bytes of an element of the first operand."""
+    return 2 if split_dtype(case.dtype)[0][0] in HALVES else 4
 
 
 def label(case):

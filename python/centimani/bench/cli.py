@@ -30,6 +30,8 @@ def _options(words):
                         help="skip calls expected to last longer (default: 0.2)")
     parser.add_argument("--tries", type=int, default=10, metavar="N", help="kernels that cuDNN tries for a convolution "
                         "before it chooses (default: 10, as torch.backends.cudnn.benchmark does; 0: it does not try)")
+    parser.add_argument("--warm", action="store_true", help="every operand in the cache where it fits; otherwise old "
+                        "ones (weights, saved activations) are as cold as a training step finds them")
     parser.add_argument("--list", action="store_true", help="count the cases by op and leave")
     parser.add_argument("--case", metavar="TEXT",
                         help="time one, as 'gemm forward nt bf16 1,4096,4096,1024', and print it")
@@ -71,7 +73,7 @@ def _one(options, backend, calls):
     case = parse(options.case, calls)
     profile = Profile(None, backend, "")
     backend.start()
-    harness = Harness(backend, profile, float("inf"))
+    harness = Harness(backend, profile, float("inf"), cold=not options.warm)
     harness.run(InOrder([case]))
     for text, reason in harness.skipped + harness.failed + harness.wrong:
         raise BadCase(f"{text}: {reason}")
@@ -125,7 +127,7 @@ def _interrupt(*_):
 def _run(options, backend, command, cases, ops, refused):
     from .harness import Harness
     from .profile import Profile
-    profile = Profile(options.output, backend, command, options.base)
+    profile = Profile(options.output, backend, command, options.base, not options.warm)
     if os.path.exists(options.output) and not options.resume:
         raise BadCase(f"{options.output} exists; --resume goes on with it, -o names another")
     if options.resume:
@@ -136,7 +138,7 @@ def _run(options, backend, command, cases, ops, refused):
     signal.signal(signal.SIGTERM, _interrupt)
     backend.start()
     host_failed = _host(backend, profile, ops)  # before any profiler is there to slow the host down
-    harness, status = Harness(backend, profile, options.longest, deadline), 0
+    harness, status = Harness(backend, profile, options.longest, deadline, not options.warm), 0
     harness.failed += refused
     try:
         harness.run(InOrder(waiting) if options.cases else ByShare(waiting, grids.TIME))

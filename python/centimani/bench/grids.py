@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 
-from . import networks
+from . import networks, networks_grouped
 from .cases import Case
 
 MATRIX_DTYPES = ("bf16", "fp16", "tf32", "fp32")
@@ -40,7 +40,7 @@ def _gemms(dtype):
     fully = [(4096, 25088), (4096, 9216), (4096, 4096), (1024, 784), (512, 512), (256, 64), (64, 64), (10, 128)]
     odd = [(a, b) for a in networks.ODD for b in networks.ODD]
     yield 0, _linear((512, 2048, 4096, 8192, 16384), blocks, dtype), 700
-    yield 1, _linear((128, 256, 1024, 32768, 65536), blocks, dtype), 450
+    yield 1, _linear((128, 256, 1024, 32768, 65536), blocks, dtype), 400
     yield 0, _linear((512, 2048, 8192), heads, dtype), 90
     stored = [(1, count, out, into) for count in (512, 1024, 4096, 8192) for out, into in blocks[:24]]
     yield 1, _dims(stored, ("nn-bias",), "gemm", dtype), 40  # GPT-2 keeps its weights [in, out]
@@ -66,7 +66,11 @@ def _convs(dtype):
         for layout, share in (("nchw", 0.6), ("nhwc", 0.4)):
             rows = list(_conv_rows(networks.CONVOLUTIONS, batches))
             for phase in CONV_PASSES:
-                yield tier, _dims(rows, (layout,), "conv", dtype, phase), int(300 * keep * share)
+                yield tier, _dims(rows, (layout,), "conv", dtype, phase), int(250 * keep * share)
+    layout = {"bf16": "nhwc", "tf32": "nchw"}.get(dtype)  # as they are trained
+    for phase in CONV_PASSES if layout else ():
+        rows = _conv_rows(networks_grouped.GROUPED, (32, 64, 128, 256))
+        yield 0, _dims(rows, (layout,), "conv", dtype, phase), 180
     rows = [(n, c, k, d, h, h, t, r, r, stride, (r // 2), 1, 1) for n in (1, 2, 8, 16)
             for c, k, d, h, t, r, stride in networks.CONVOLUTIONS_3D]
     for phase in CONV_PASSES:
@@ -89,6 +93,11 @@ def _matrices(most=2 ** 31):
     return [(r, c) for r in rows for c in networks.WIDTHS + networks.ODD if r * c <= most]
 
 
+def _tokens_of_images():
+    """Swin and ConvNeXt: many rows of few columns."""
+    return [(int(r), c) for r in (1e4, 2.5e4, 5e4, 1e5, 2e5, 4e5, 1e6) for c in (96, 128, 192, 256, 384, 512, 768)]
+
+
 def _norms(dtype):
     images = [(n, k, max(1, h // stride) ** 2) for n in (1, 8, 32, 64, 128, 256)
               for _, k, h, _, _, stride, _ in networks.CONVOLUTIONS if n * k * h * h <= 2 ** 31]
@@ -100,6 +109,7 @@ def _norms(dtype):
         yield 0, _dims(images, ("nchw",), "batch_norm", dtype, phase), 60
         yield 0, _dims(images, ("nhwc",), "batch_norm", dtype, phase), 40
         yield 0, _dims(_matrices(), ("",), "layer_norm", dtype, phase), 70
+        yield 0, _dims(_tokens_of_images(), ("",), "layer_norm", dtype, phase), 36
         yield 1, _dims(_matrices(), ("",), "rms_norm", dtype, phase), 35
         groups = [(*row, 32) for row in images if row[1] % 32 == 0]
         yield 1, _dims(groups, ("nchw", "nhwc"), "group_norm", dtype, phase), 30
@@ -125,9 +135,21 @@ CASTS = ("fp32>bf16", "bf16>fp32", "fp32>fp16", "fp16>fp32")
 MIXED = ("bf16+fp32>fp32", "fp32+bf16>fp32", "fp16+fp32>fp32", "bf16+fp32>bf16")
 
 
+# Halves of rows (chunks, gates, rotary embeddings), and gates of channels that go over all pixels.
+PARTS = [(outer, inner) for outer in (1000, 4096, 16384, 65536, 262144, 1000000)
+         for inner in (16, 32, 64, 128, 256, 512, 1024)]
+PLANES = [(images * pixels, inner) for images in (32, 128) for pixels in (49, 196, 784, 3136)
+          for inner in (16, 32, 72, 96, 144, 240, 480, 672, 1152)]
+JOINED = [(outer, inner) for outer in (100, 1000, 8192, 50000, 200000, 1000000)
+          for inner in (32, 64, 128, 256, 512, 1024, 2048)]
+
+
 def _pointwise(dtype):
+    yield 0, _dims(PARTS, ("add:part", "copy:part", "mul:part"), "elementwise", dtype), 50
+    yield 0, _dims(PLANES, ("mul:plane",), "elementwise", dtype), 30
+    yield 0, _dims(JOINED, ("cat",), "elementwise", dtype), 30
     yield 0, _dims(_pairs(2 ** 30), COMMON, "elementwise", dtype), 260
-    yield 1, _dims(_pairs(2 ** 28), RARER, "elementwise", dtype), 190
+    yield 1, _dims(_pairs(2 ** 28), RARER, "elementwise", dtype), 160
     yield 0, _dims(_pairs(2 ** 28), SHAPED + ("copy:strided",), "elementwise", dtype), 110
     rows = [(o, r, i) for o in (1, 64, 1024, 16384) for r in (16, 197, 1024, 16384, 1048576) for i in (1, 49, 1024)
             if 1000 <= o * r * i <= 2 ** 29]
@@ -152,6 +174,8 @@ def _layers(dtype):
               for vocab in (2, 512) + networks.VOCABULARIES for width in (768, 1024, 2048, 4096)]
     cells = [(n, seq, hidden, hidden, layers, directions) for n in (16, 64, 256) for seq in (32, 128, 512)
              for hidden in (128, 512, 1024) for layers in (1, 2) for directions in (1, 2)]
+    long_cells = [(n, seq, hidden, hidden, layers, 1) for n in (16, 32, 64, 128, 256) for seq in (32, 64, 128, 256)
+                  for hidden in (128, 256, 512, 1024) for layers in (1, 2)]
     pooling, resizing = ([f"{kind}:{layout}" for kind in kinds for layout in ("nchw", "nhwc")]
                          for kinds in (("max", "avg"), ("nearest", "bilinear")))
     for phase in ("forward", "backward"):
@@ -159,6 +183,8 @@ def _layers(dtype):
         yield 1, _dims(resizes, resizing, "resize", dtype, phase), 16
         yield 0, _dims(tables, ("",), "embedding", dtype, phase), 22
         yield 1, _dims(cells, ("lstm", "gru", "rnn"), "rnn", dtype, phase), 12
+        yield 1, _dims(long_cells, ("lstm",), "rnn", dtype, phase), 24
+    yield 0, _dims(pools, ("avg:nhwc",), "pool", dtype, "backward"), 12
 
 
 def _updates(dtype):

@@ -7,17 +7,18 @@ import time
 
 import torch
 
-from . import verify
+from . import rotate, verify
 from .calls import CALLS, TORCH_DTYPES, Tensors
-from .call import Sizes, before_of
-from .cases import label, split_dtype
+from .call import Old, Sizes, before_of
+from .cases import HALVES, label, split_dtype
 
-Ready = collections.namedtuple("Ready", "case run repeats dtype")
+Ready = collections.namedtuple("Ready", "case run repeats dtype copied_bytes")
 
 REPEAT_FOR_S, FEWEST, MOST = 0.012, 3, 20
 GROUP_CASES, GROUP_BUILD_S = 300, 10.0
 SHARE_OF_FREE = 0.6   # a case that needs more of the free memory is skipped
 ABOUT_TIMING_S = 0.02  # what a case takes in the session after it was built
+TOO_LARGE = f"needs more than {SHARE_OF_FREE:.0%} of the free memory".replace("%", " %")
 GROUP_SHARE = 0.25    # of the free memory, for the operands of one group
 
 
@@ -38,14 +39,15 @@ def work_of(case):
     call = CALLS[case.op]
     flop, elements = call.work(Sizes(call.dims, case.sizes), case)
     operands, result = split_dtype(case.dtype)
-    widths = [2 if name in ("bf16", "fp16") else 4 for name in operands + [result]]
+    widths = [2 if name in HALVES else 4 for name in operands + [result]]
     return flop, elements, sum(widths) / len(widths)
 
 
 class Harness:
-    """Measures cases into a profile until the deadline."""
+    """Measures cases into a profile until the deadline; cold: with old operands out of the cache."""
 
-    def __init__(self, backend, profile, longest_s, deadline=None):
+    def __init__(self, backend, profile, longest_s, deadline=None, cold=True):
+        self.cold = cold
         self.backend, self.profile, self.longest_s, self.deadline = backend, profile, longest_s, deadline
         self.device, self.timer, self.sampler = backend.device(), backend.timer(backend), verify.Sampler()
         self.spent = collections.Counter()  # seconds by what they went into
@@ -79,6 +81,7 @@ class Harness:
 
     def _prepare_group(self, waiting):
         """Build cases until they fill a session: their number, memory or the time it took to build them."""
+        self.backend.tidy()
         group, taken, used, free = [], 0, 0, self.backend.free()
         until = time.monotonic() + GROUP_BUILD_S
         while waiting and len(group) < GROUP_CASES and time.monotonic() < until and not self.out_of_time():
@@ -89,7 +92,8 @@ class Harness:
                     break
                 used += need
                 with self._clock(f"building {case.op}"):
-                    group.append(self._prepare(case))
+                    group.append(self._prepare(case, SHARE_OF_FREE * free - need))
+                used += group[-1].copied_bytes
             except Exception as error:
                 if group and "out of memory" in str(error):
                     self.backend.release()
@@ -103,7 +107,7 @@ class Harness:
         flop, elements, width = work_of(case)
         need = 2 * elements * width
         if need > SHARE_OF_FREE * free:
-            raise Skipped("needs more than 60 % of the free memory")
+            raise Skipped(TOO_LARGE)
         expected = max(flop / self._rate(split_dtype(case.dtype)[0][0]), elements * width / self._bandwidth())
         if expected > self.longest_s:
             raise Skipped(f"would take longer than {self.longest_s:g} s a call (--longest)")
@@ -132,22 +136,28 @@ class Harness:
         del result
         return max(time.perf_counter() - begin, 1e-7)
 
-    def _prepare(self, case):
+    def _prepare(self, case, spare_bytes):
+        """The case ready to be timed; copies of its old operands may take so many bytes."""
         call, first = CALLS[case.op], split_dtype(case.dtype)[0][0]
         if first not in self.backend.dtypes:
             raise ValueError(f"{first} is not measured on {self.backend.name}")
         self.backend.precision(first)
         tensors = Tensors(self.device, TORCH_DTYPES[first])
-        operands, prepare = call.build(Sizes(call.dims, case.sizes), case, tensors)
+        sizes = Sizes(call.dims, case.sizes)
+        operands, prepare = call.build(sizes, case, tensors)
+        plan = rotate.Plan(call.old(sizes, case) if self.cold else Old(), operands, self.backend.cache())
+        if plan.more_bytes > spare_bytes:
+            raise Skipped(TOO_LARGE)
         run = prepare(*operands)
-        before = before_of(run)
-        before()
+        before_of(run)()
         result = run()  # libraries choose and load their kernels now
         self.backend.synchronize()
         self._verify(case, call, result, operands, prepare)
         del result
-        before()
-        return Ready(case, run, max(FEWEST, min(MOST, int(REPEAT_FOR_S / self._seconds(run)))), first)
+        run = plan.runs(run, operands, prepare)
+        before_of(run)()
+        repeats = max(FEWEST, min(MOST, int(REPEAT_FOR_S / self._seconds(run))))
+        return Ready(case, run, repeats, first, plan.more_bytes)
 
     def _verify(self, case, call, result, operands, prepare):
         flop, elements, _ = work_of(case)

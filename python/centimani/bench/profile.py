@@ -11,6 +11,7 @@ import torch
 from .calls import CALLS
 from .cases import BadCase, Case
 
+COLD, WARM = "operands as cold as a training step finds them", "operands warm"
 RUNTIME, SOURCE = "torch-eager", "bench"
 CLASSES = {"cuda": "gpu", "cpu": "cpu", "hpu": "hpu", "xla": "tpu", "xpu": "gpu", "mps": "gpu"}
 
@@ -30,12 +31,13 @@ def identity(backend, base):
 class Profile:
     """Rows by (op, pass, variant, dtype); write() replaces the file in one move."""
 
-    def __init__(self, path, backend, command, base=None):
+    def __init__(self, path, backend, command, base=None, cold=True):
         today = datetime.date.today()
         versions = ", ".join([f"PyTorch {torch.__version__}", *backend.versions(), f"Python {sys.version.split()[0]}"])
         self.path, self.month, self.head = path, today.strftime("%Y-%m"), identity(backend, base)
-        self.sources = {SOURCE: {"title": f"Centimani benchmark of PyTorch calls on {backend.title()}; {versions}",
-                                 "where": command, "date": today.isoformat()}}
+        title = f"Centimani benchmark of PyTorch calls on {backend.title()}; {COLD if cold else WARM}; {versions}"
+        self.sources = {SOURCE: {"title": title, "where": command, "date": today.isoformat()}}
+        self.cold = cold
         self.tables, self.host = {}, []
 
     def add(self, case, seconds, kernels):
@@ -66,6 +68,8 @@ class Profile:
                 old = json.load(file)
             if old.get("id") != self.head["id"]:
                 raise BadCase(f"{self.path} is of {old.get('id')}, this device is {self.head['id']}; choose another -o")
+            if old.get("kernels") and (COLD in old["sources"][SOURCE]["title"]) != self.cold:
+                raise BadCase(f"{self.path} was measured {'with' if self.cold else 'without'} --warm; go on likewise")
             for table in old.get("kernels", []):
                 width = len(CALLS[table["op"]].dims)
                 for row in table["rows"]:

@@ -9,6 +9,7 @@ import time
 import torch
 
 from .call import before_of
+from .rotate import Turns
 
 Measured = collections.namedtuple("Measured", "seconds kernels")
 
@@ -101,6 +102,7 @@ class KernelTimer:
 
     def __init__(self, backend):
         self.backend, self.labels, self.clocks = backend, [], collections.defaultdict(list)
+        self.sweep = None
         self.flag = torch.ones(1, dtype=torch.int16, device="cuda")  # no call of a network fills int16
         self.marker = self._marker_name()
 
@@ -122,6 +124,12 @@ class KernelTimer:
         """Runs for a number of cycles of the clock, whatever that is now."""
         getattr(torch.cuda, "_sleep", lambda _: None)(self.CYCLES)
 
+    def _sweep(self):
+        """Read so much that nothing else is in the cache: small copies may all fit into it."""
+        if self.sweep is None:
+            self.sweep = torch.zeros(2 * self.backend.cache(), dtype=torch.int8, device="cuda").view(torch.int32)
+        self.sweep.amax()
+
     def wake(self, seconds):
         """Keep the device busy for about so long: its clock is up then."""
         begin = time.perf_counter()
@@ -140,7 +148,7 @@ class KernelTimer:
 
     def _session(self, items):
         self.labels, errors = [], {}
-        order = random.Random(len(items)).sample(range(len(items)), len(items))
+        order = _mixed(items)
         with Session() as session:
             self.wake(0.005)
             for visit, index in itertools.product(range(self.VISITS), order):
@@ -158,7 +166,9 @@ class KernelTimer:
     def _visit(self, index, visit, item):
         self.backend.precision(item.dtype)
         before = before_of(item.run)
-        if item.repeats > self.VISITS:  # short enough to care what is in the cache
+        if isinstance(item.run, Turns):
+            self._sweep()
+        if item.repeats > self.VISITS:  # short enough to care what is in the cache; fresh operands are there now
             before()
             item.run()
         self._mark((index, visit, "clock"))
@@ -219,6 +229,16 @@ class KernelTimer:
             return f"{dtype} {statistics.median(clocks) / 1e9:.2f} ({tenths[0] / 1e9:.2f} to {tenths[-1] / 1e9:.2f})"
         told = [tell(dtype, clocks) for dtype, clocks in sorted(self.clocks.items()) if len(clocks) > 1]
         return f"clock in GHz, 10 % to 90 %: {', '.join(told)}" if told else ""
+
+
+def _mixed(items):
+    """An order of visits: long calls, which draw most, spread evenly among the short ones."""
+    shuffled = random.Random(len(items)).sample(range(len(items)), len(items))
+    usual = statistics.median(item.repeats for item in items)
+    heavy = [index for index in shuffled if items[index].repeats < usual]
+    light = [index for index in shuffled if items[index].repeats >= usual]
+    places = [((place + 0.5) / len(part), index) for part in (heavy, light) for place, index in enumerate(part)]
+    return [index for _, index in sorted(places)]
 
 
 def _usual(repetitions):

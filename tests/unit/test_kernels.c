@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_kernels.c - kernel tables: what is read, what is refused and where, and what the built-in ones hold. */
+#include "time_device.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define GEMM(rows) TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, rows)))
+
+static void rows_as_written(void **state)
+{
+    (void)state;
+    cm_device *d = device_of(GEMM("[[1, 2, 3, 4, 5e-6, 1],\n[8, 16, 32, 64, 0.25, 3]]"));
+    assert_int_equal(d->kernels.count, 1);
+    const cm__kernel_table *t = d->kernels.tables;
+    assert_int_equal(t->op, CM__CALL_GEMM);
+    assert_int_equal(t->pass, CM__PASS_FORWARD);
+    assert_string_equal(t->variant, "nn");
+    assert_string_equal(t->dtype, "bf16");
+    assert_string_equal(t->runtime, "torch-eager");
+    assert_int_equal(t->n_rows, 2);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(t->sizes[i], i + 1);
+        assert_int_equal(t->sizes[4 + i], 8 << i);
+    }
+    assert_true(t->time_s[0] == 5e-6f);
+    assert_true(t->time_s[1] == 0.25f);
+    assert_int_equal(t->launches[1], 3);
+    assert_int_equal(d->built_in_kernels.count, 0); /* nobody measured it */
+    cm_device_free(d);
+}
+
+static void an_absent_variant_is_empty(void **state)
+{
+    (void)state;
+    cm_device *d = device_of(TIME_DEVICE(
+        KERNELS("{\"runtime\": \"torch-eager\", \"op\": \"softmax\", \"pass\": \"forward\", \"dtype\": \"fp32\", "
+                "\"kind\": \"measured\", "
+                "\"source\": \"sheet\", \"date\": \"2026-11\", \"dims\": [\"rows\", \"cols\"], \"rows\": []}")));
+    assert_string_equal(d->kernels.tables[0].variant, "");
+    assert_int_equal(d->kernels.tables[0].n_rows, 0);
+    cm_device_free(d);
+}
+
+/* ---- refusals --------------------------------------------------------------------------------------------------- */
+
+/* The tables begin on line 11: identity, cores, launch, peaks in two, memory in two, sources, "kernels". */
+static const struct {
+    const char *text, *place, *reason;
+} refused[] = {
+    {TIME_DEVICE(KERNELS(TABLE("gem", "forward", "nn", "bf16", GEMM_DIMS, "[]"))), "line 10: kernels[0].op",
+     "no call 'gem', did you mean 'gemm'?"},
+    {TIME_DEVICE(KERNELS(TABLE("gemm", "onward", "nn", "bf16", GEMM_DIMS, "[]"))), "line 10: kernels[0].pass",
+     "onward"},
+    {TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", "[\"m\", \"n\", \"k\"]", "[]"))),
+     "line 12: kernels[0].dims", "the sizes of gemm are batch, m, n, k"},
+    {TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", "[\"batch\", \"n\", \"m\", \"k\"]", "[]"))),
+     "kernels[0].dims", "the sizes of gemm are batch, m, n, k"},
+    {GEMM("[[1, 2, 3, 4, 5e-6, 1],\n[1, 2, 3, 4, 5e-6]]"), "line 14: kernels[0].rows[1]",
+     "5 numbers, expected 4 sizes"},
+    {GEMM("[[1, 2, 3, 4, 5e-6, 1, 1]]"), "line 13: kernels[0].rows[0]", "7 numbers"},
+    {GEMM("[[]]"), "kernels[0].rows[0]", "0 numbers"},
+    {GEMM("[[1, 2, 3, 4.5, 5e-6, 1]]"), "kernels[0].rows[0]", "size 4 is not a whole number"},
+    {GEMM("[[1, 2, 3, 4, 0, 1]]"), "kernels[0].rows[0]", "a time of 0 s"},
+    {GEMM("[[1, 2, 3, 4, 1e6, 1]]"), "kernels[0].rows[0]", "a time of 1e+06 s"},
+    {GEMM("[[1, 2, 3, 4, 5e-6, 1000000]]"), "kernels[0].rows[0]", "1e+06 kernels"},
+    {GEMM("[[1, 2, 3, 4, null, 1]]"), "line 13: kernels[0].rows[0]", ""},
+    {GEMM("[[1, 2, 3, \"4\", 5e-6, 1]]"), "line 13: kernels[0].rows[0]", ""},
+    {GEMM("[[1, 2, 3, -4, 5e-6, 1]]"), "line 13: kernels[0].rows[0]", "below 0"},
+    {GEMM("[[1, 2, 3, 4, NaN, 1]]"), "line 13", "not JSON"},
+    {GEMM("{}"), "line 13: kernels[0].rows", ""},
+    {TIME_DEVICE(KERNELS(
+         TABLE("gemm", "forward", "a-variant-of-far-more-than-thirty-one-characters", "bf16", GEMM_DIMS, "[]"))),
+     "kernels[0].variant", "longer than 31 characters"},
+    {TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16+bf16+bf16+bf16+bf16+bf16+bf16>fp32", GEMM_DIMS, "[]"))),
+     "kernels[0].dtype", "longer than 31 characters"},
+    {TIME_DEVICE(KERNELS("{\"op\": \"gemm\"}")), "kernels[0]", "runtime"},
+};
+
+static void malformed_tables(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        cm_device *d;
+        cm_diag    diag = {0};
+        write_file("refused.json", refused[i].text);
+        if (cm_device_load(file_named("refused.json"), &d, &diag) != CM_ERR_FORMAT)
+            fail_msg("case %zu is not refused: %s", i, refused[i].reason);
+        assert_string_equal(diag.file, file_named("refused.json"));
+        if (!strstr(diag.place, refused[i].place) || !strstr(diag.reason, refused[i].reason))
+            fail_msg("case %zu: '%s' '%s', expected '%s' '%s'", i, diag.place, diag.reason, refused[i].place,
+                     refused[i].reason);
+    }
+}
+
+/* ---- built in --------------------------------------------------------------------------------------------------- */
+
+static cm_device *h200;
+
+static void each_row(void (*check)(const cm__kernel_table *, const cm__call *, double time_s))
+{
+    assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
+    assert_true(h200->built_in_kernels.count > 0);
+    for (int32_t i = 0; i < h200->built_in_kernels.count; i++) {
+        const cm__kernel_table *t = &h200->built_in_kernels.tables[i];
+        int                     n = cm__call_kinds[t->op].n_sizes;
+        for (int32_t row = 0; row < t->n_rows; row++) {
+            cm__call c = {.op = t->op, .pass = t->pass};
+            strcpy(c.variant, t->variant);
+            strcpy(c.dtype, t->dtype);
+            memcpy(c.sizes, t->sizes + (size_t)row * (size_t)n, (size_t)n * sizeof *c.sizes);
+            check(t, &c, (double)t->time_s[row]);
+        }
+    }
+    cm_device_free(h200);
+}
+
+static void no_kernel_is_shorter_than_half_a_microsecond(const cm__kernel_table *t, const cm__call *c, double time_s)
+{
+    (void)t, (void)c;
+    assert_true(time_s > 0.5e-6);
+}
+
+/* Not asked of convolutions: Winograd's and FFT algorithms need fewer FLOP than are counted. */
+static void no_product_beats_the_peak(const cm__kernel_table *t, const cm__call *c, double time_s)
+{
+    if (t->op != CM__CALL_GEMM) return;
+    cm_rate   rate = cm__call_rate(c);
+    cm_number peak = cm_device_peak(h200, rate == CM_RATE_FP32 ? CM_ENGINE_VECTOR : CM_ENGINE_MATRIX, rate);
+    double    flop, bytes;
+    char      text[256];
+    cm__call_work(c, &flop, &bytes);
+    if (flop / time_s > peak.value) fail_msg("%s: %g FLOP/s", cm__call_text(c, text, sizeof text), flop / time_s);
+}
+
+static void no_stream_beats_the_cache(const cm__kernel_table *t, const cm__call *c, double time_s)
+{
+    if (t->op != CM__CALL_ELEMENTWISE) return;
+    double flop, bytes, fastest = 0;
+    char   text[256];
+    for (int32_t i = 0; i < cm_device_memories(h200); i++) {
+        const cm_memory *m = cm_device_memory(h200, i);
+        if (!m->per_core && m->bw_bytes_s.value > fastest) fastest = m->bw_bytes_s.value;
+    }
+    cm__call_work(c, &flop, &bytes);
+    if (bytes / time_s > fastest) fail_msg("%s: %g B/s", cm__call_text(c, text, sizeof text), bytes / time_s);
+}
+
+static void built_in_rows(void **state)
+{
+    (void)state;
+    each_row(no_kernel_is_shorter_than_half_a_microsecond);
+    each_row(no_product_beats_the_peak);
+    each_row(no_stream_beats_the_cache);
+}
+
+static void one_table_of_a_kind(void **state)
+{
+    (void)state;
+    cm__kernels k = cm__kernels_built_in("nvidia-h200");
+    for (int32_t i = 0; i < k.count; i++)
+        for (int32_t j = 0; j < i; j++) {
+            const cm__kernel_table *a = &k.tables[i], *b = &k.tables[j];
+            bool                    same = a->op == b->op && a->pass == b->pass && !strcmp(a->variant, b->variant) &&
+                        !strcmp(a->dtype, b->dtype) && !strcmp(a->runtime, b->runtime);
+            if (same) fail_msg("tables %d and %d are of the same calls", i, j);
+        }
+    assert_int_equal(cm__kernels_built_in("no-such-device").count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_as_written),  cmocka_unit_test(an_absent_variant_is_empty),
+        cmocka_unit_test(malformed_tables), cmocka_unit_test(built_in_rows),
+        cmocka_unit_test(one_table_of_a_kind),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

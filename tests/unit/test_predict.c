@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_predict.c - a step is its calls and the gaps between them, or the host where that takes longer. */
+#include <math.h>
+#include "time_device.h"
+#include "graph/graph.h"
+#include "model/host.h"
+
+static void near(double got, double expected, double fraction)
+{
+    if (!(fabs(got - expected) <= fraction * fabs(expected))) fail_msg("%.12g, expected %.12g", got, expected);
+}
+
+static cm_graph *step_of(const char *model, bool inference)
+{
+    cm_graph        *forward, *step;
+    cm_load_options  load = {.fuse = CM_FUSE_EAGER};
+    cm_train_options train = {.inference = inference};
+    assert_int_equal(cm_graph_load(model, &load, &forward, NULL), CM_OK);
+    assert_int_equal(cm_graph_train(forward, &train, &step, NULL), CM_OK);
+    cm_graph_free(forward);
+    return step;
+}
+
+static cm_prediction *predict(const cm_graph *step, const cm_device *device, int64_t batch)
+{
+    cm_prediction     *p;
+    cm_predict_options o = {.batch = batch};
+    assert_int_equal(cm_predict(step, device, &o, &p, NULL), CM_OK);
+    return p;
+}
+
+static cm_device *load(const char *id)
+{
+    cm_device *device;
+    assert_int_equal(cm_device_load(id, &device, NULL), CM_OK);
+    return device;
+}
+
+/* What holds of every prediction. */
+static void consistent(const cm_prediction *p, const cm_graph *step, int64_t batch)
+{
+    const cm_prediction_info *i = cm_prediction_get_info(p);
+    double                    share = 0, phases = 0, ops = 0, launches = 0, missing = 0;
+    for (int h = 0; h < CM_HOWS; h++) {
+        assert_true(i->share[h] >= 0);
+        share += i->share[h];
+    }
+    for (int k = 0; k < CM_PHASES; k++) phases += i->phase_s[k];
+    for (int32_t k = 0; k < cm_prediction_ops(p); k++) {
+        const cm_op_time *op = cm_prediction_op(p, k);
+        assert_in_range(op->node, 0, cm_graph_nodes(step) - 1);
+        assert_true(op->time_s > 0 && op->flop >= 0 && op->bytes > 0 && op->launches >= 1);
+        ops += op->time_s;
+        launches += op->launches;
+    }
+    for (int32_t k = 0; k < cm_prediction_missing(p); k++) {
+        const cm_op_time *m = cm_prediction_missing_call(p, k);
+        assert_int_not_equal(m->how, CM_HOW_MEASURED);
+        if (k) assert_true(m->time_s <= cm_prediction_missing_call(p, k - 1)->time_s);
+        missing += m->time_s;
+    }
+    near(share, 1, 1e-9);
+    near(phases, i->device_time_s, 1e-9);
+    near(ops, i->device_time_s, 1e-9);
+    near(launches, i->launches, 1e-12);
+    near(missing, i->device_time_s * (1 - i->share[CM_HOW_MEASURED]), 1e-6);
+    assert_int_equal(i->batch, batch);
+    near(i->throughput_samples_s, (double)batch / i->step_time_s, 1e-12);
+    assert_true(i->step_time_s >= i->device_time_s && i->step_time_s >= i->host_time_s);
+    assert_true(i->interval_s[0] < i->step_time_s && i->step_time_s < i->interval_s[1] && i->interval_s[0] > 0);
+    assert_true(isnan(i->mfu) || (i->mfu > 0 && i->mfu < 1)); /* nobody gives a peak of every type */
+    assert_true(i->clock > 0.3 && i->clock <= 1);
+}
+
+static void every_model_is_consistent(void **state)
+{
+    static const char *const models[] = {
+        "resnet18", "gpt:layers=2,hidden=256,heads=4,seq=128,vocab=1000", "unet",
+        "braggnn",  "lstm:input=64,hidden=64,layers=1,seq=10,vocab=100",  "mobilenet-v3-small"};
+    static const char *const devices[] = {"nvidia-h200", "nvidia-a100-40g", "amd-mi250", "groq-groqchip"};
+    (void)state;
+    for (int d = 0; d < 4; d++) {
+        cm_device *device = load(devices[d]);
+        for (int m = 0; m < 6; m++) {
+            cm_graph      *step = step_of(models[m], false);
+            cm_prediction *p = predict(step, device, 8);
+            consistent(p, step, 8);
+            cm_prediction_free(p);
+            cm_graph_free(step);
+        }
+        cm_device_free(device);
+    }
+}
+
+/* A device of no tables, no host and no relative: the sum of its rooflines. */
+#define LONE \
+    "{\"schema\": 1, \"id\": \"lone\", \"name\": \"Lone\", \"vendor\": \"Acme\", \"class\": \"npu\", " \
+    "\"style\": \"kernel-by-kernel\", \"modes\": [\"training\"], \"precisions\": [\"fp32\", \"bf16\"],\n" CEILINGS( \
+        "100", "1e-6") ",\n" SOURCES "}\n"
+
+static void nothing_measured(void **state)
+{
+    (void)state;
+    cm_device                *device = device_of(LONE);
+    cm_graph                 *step = step_of("resnet18", false);
+    cm_prediction            *p = predict(step, device, 4);
+    const cm_prediction_info *i = cm_prediction_get_info(p);
+    assert_true(i->share[CM_HOW_ROOFLINE] == 1);
+    assert_true(i->host_time_s == 0 && i->clock == 1);
+    assert_true(i->step_time_s == i->device_time_s);
+    assert_int_equal(i->runtime, CM_RUNTIME_NATIVE);
+    cm_totals t;
+    cm_graph_totals(step, 4, &t);
+    double flop = 0;
+    for (cm_phase k = CM_FORWARD; k < CM_PHASES; k++) flop += cm_totals_matrix_flop(&t, k);
+    near(i->mfu, flop / i->step_time_s / 1e14, 1e-9);
+    assert_true(i->device_time_s > 1e-6 * cm_prediction_ops(p)); /* each call takes a launch at least */
+    cm_prediction_free(p);
+    cm_graph_free(step);
+    cm_device_free(device);
+}
+
+/* Gaps are between all kernels; a host that takes longer is the step. */
+static void device_or_host(void **state)
+{
+    (void)state;
+    cm_graph *step = step_of("resnet18", false);
+    for (int slow = 0; slow < 2; slow++) {
+        cm_device *device =
+            device_of(slow ? TIME_DEVICE(",\n\"host\": [" HOST("gap", "1e-4") "," HOST("step", "1000") "]")
+                           : TIME_DEVICE(",\n\"host\": [" HOST("gap", "1e-4") "," HOST("step", "1e-9") "]"));
+        cm_prediction            *p = predict(step, device, 64);
+        const cm_prediction_info *i = cm_prediction_get_info(p);
+        double                    with_gaps = i->device_time_s + 1e-4 * i->launches;
+        near(i->step_time_s, slow ? fmax(i->host_time_s, 1000) : with_gaps, 1e-9);
+        assert_true(slow ? i->host_time_s > with_gaps : i->host_time_s < with_gaps);
+        cm_prediction_free(p);
+        cm_device_free(device);
+    }
+    cm_graph_free(step);
+}
+
+static void larger_batches_take_longer(void **state)
+{
+    (void)state;
+    cm_device *device = load("nvidia-h200");
+    cm_graph  *step = step_of("resnet50", false);
+    double     before = 0;
+    for (int64_t batch = 1; batch <= 1024; batch *= 4) {
+        cm_prediction *p = predict(step, device, batch);
+        double         now = cm_prediction_get_info(p)->device_time_s;
+        assert_true(now > before);
+        before = now;
+        cm_prediction_free(p);
+    }
+    cm_graph_free(step);
+    cm_device_free(device);
+}
+
+static void inference_is_forward_alone(void **state)
+{
+    (void)state;
+    cm_device                *device = load("nvidia-h200");
+    cm_graph                 *step = step_of("resnet18", true);
+    cm_prediction            *p = predict(step, device, 32);
+    const cm_prediction_info *i = cm_prediction_get_info(p);
+    consistent(p, step, 32);
+    assert_true(i->phase_s[CM_BACKWARD] == 0 && i->phase_s[CM_UPDATE] == 0);
+    near(i->phase_s[CM_FORWARD], i->device_time_s, 1e-12);
+    cm_prediction_free(p);
+    cm_graph_free(step);
+    cm_device_free(device);
+}
+
+/* The same question, the same answer. */
+static void the_same_twice(void **state)
+{
+    (void)state;
+    cm_device     *device = load("nvidia-a100-80g");
+    cm_graph      *step = step_of("resnet18", false);
+    cm_prediction *a = predict(step, device, 16), *b = predict(step, device, 16);
+    assert_memory_equal(cm_prediction_get_info(a)->share, cm_prediction_get_info(b)->share, sizeof(double[CM_HOWS]));
+    assert_true(cm_prediction_get_info(a)->step_time_s == cm_prediction_get_info(b)->step_time_s);
+    cm_prediction_free(a);
+    cm_prediction_free(b);
+    cm_graph_free(step);
+    cm_device_free(device);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    cm_device     *device = load("nvidia-h200");
+    cm_graph      *step = step_of("resnet18", false);
+    cm_prediction *p = NULL;
+    assert_int_equal(cm_predict(NULL, device, NULL, &p, NULL), CM_ERR_ARGUMENT);
+    assert_int_equal(cm_predict(step, NULL, NULL, &p, NULL), CM_ERR_ARGUMENT);
+    assert_int_equal(cm_predict(step, device, NULL, NULL, NULL), CM_ERR_ARGUMENT);
+    assert_null(p);
+    cm_prediction_free(NULL);
+    assert_int_equal(cm_predict(step, device, NULL, &p, NULL), CM_OK); /* zeroed options are defaults */
+    assert_int_equal(cm_prediction_get_info(p)->batch, 1);
+    cm_prediction_free(p);
+    cm_graph_free(step);
+    cm_device_free(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_model_is_consistent),  cmocka_unit_test(nothing_measured),
+        cmocka_unit_test(device_or_host),             cmocka_unit_test(larger_batches_take_longer),
+        cmocka_unit_test(inference_is_forward_alone), cmocka_unit_test(the_same_twice),
+        cmocka_unit_test(refusals),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
