@@ -5,10 +5,10 @@
     tools/fit_styles.py BUILD/centimani [FAMILY ...]          show
     tools/fit_styles.py --write BUILD/centimani [FAMILY ...]  and write the profiles
 
-The rows are those of data/results/calibration-styles.json without `left_out`. Every trial is a profile of its own that the
-program itself predicts with. Parameters are fitted as logarithms, by Gauss-Newton with weights that fade for rows far off,
-and are held towards first guesses where rows do not tell. The error that a profile gets is that on models left out of the
-fit, one after the other.
+The rows are those of data/results/calibration-styles.json without `left_out`. Every trial is a profile of its own that
+the program itself predicts with. Parameters are fitted as logarithms, by Gauss-Newton with weights that fade for rows
+far off, and are held towards first guesses where rows do not tell. The error that a profile gets is that on models left
+out of the fit, one after the other.
 """
 import argparse
 import json
@@ -25,7 +25,7 @@ ROWS = ROOT / "data/results/calibration-styles.json"
 DATE = "2026-11"
 ROW_SPREAD = 0.10   # of a row whose model is right: versions, frameworks, measuring
 FAR = 0.35          # a residual beyond this loses weight
-LEAST_ERROR = 0.15  # frameworks differ by that much on one model: 5,179 and 4,527 samples/s, 44,059 and 37,061 on a Bow Pod16
+LEAST_ERROR = 0.15  # frameworks differ by that much on one model: 44,059 and 37,061 images/s on a Bow Pod16
 FEW_ERROR = 0.5     # where fewer than three models were fitted on, nothing tells the error
 CONVOLUTIONAL = ("resnet50", "efficientnet-b4")
 
@@ -41,7 +41,8 @@ EFFICIENCIES = ("gemm", "conv", "attention", "memory")
 # profile that is written; devices whose rows count; parameters that are free
 FAMILIES = {
     "graphcore-ipu": (("graphcore-gc200", "graphcore-bow"), ("gemm", "conv", "attention", "memory", "superstep")),
-    "sambanova-rdu": (("sambanova-sn10", "sambanova-sn30-4t"), ("gemm", "attention", "memory", "section_overhead", "interval")),
+    "sambanova-rdu": (("sambanova-sn10", "sambanova-sn30-4t"),
+                      ("gemm", "attention", "memory", "section_overhead", "interval")),
     "cerebras-wse": (("cerebras-cs2-wafer",), ("gemm", "attention", "layer_latency")),
     "habana-gaudi1": (("habana-gaudi1",), ("gemm", "conv", "attention", "memory", "step_overhead")),
     "habana-gaudi2": (("habana-gaudi2",), ("gemm", "conv", "attention", "memory", "step_overhead")),
@@ -53,7 +54,8 @@ FAMILIES = {
 WORKER = 7.5e15 / 8 / 3.2e14
 RELATIVES = {
     "cerebras-cs2": ("cerebras-wse", {"gemm": WORKER, "attention": WORKER, "memory": 8},
-                     "an eighth of the wafer, which its printed 320 TFLOP/s are not; all workers see the whole stream", None),
+                     "an eighth of the wafer, which its printed 320 TFLOP/s are not; all workers see the whole stream",
+                     None),
     "cerebras-cs3": ("cerebras-wse", {}, "as the CS-2: no results of its own", 0.5),
     "sambanova-sn40l": ("sambanova-rdu", {}, "as SN10 and SN30: no results of its own", 0.5),
     "graphcore-gc2": ("graphcore-ipu", {}, "as GC200 and Bow: no results of its own", 0.6),
@@ -221,11 +223,12 @@ def spread(rows, residual, convolutional):
 
 
 def described(rows, residual, convolutional):
-    mine = [(abs(math.expm1(e)), r["group"]) for r, e in zip(rows, residual) if (r["group"] in CONVOLUTIONAL) == convolutional]
+    mine = [(abs(math.expm1(e)), r["group"]) for r, e in zip(rows, residual)
+            if (r["group"] in CONVOLUTIONAL) == convolutional]
     models = sorted({g for _, g in mine})
     what = "convolutional networks" if convolutional else "models"
-    return (f"step times of {what} left out of the fit: mean error {100 * sum(e for e, _ in mine) / len(mine):.0f} %, worst "
-            f"{100 * max(mine)[0]:.0f} % ({max(mine)[1]}); {len(mine)} rows of {', '.join(models)}")
+    return (f"step times of {what} left out of the fit: mean error {100 * sum(e for e, _ in mine) / len(mine):.0f} %, "
+            f"worst {100 * max(mine)[0]:.0f} % ({max(mine)[1]}); {len(mine)} rows of {', '.join(models)}")
 
 
 def insert(profile, block):
@@ -264,7 +267,8 @@ def derive(profile, fitted):
 def show(rows, residual, left_out):
     print(f"  {'device':20s} {'model':16s} {'batch':>6s} {'fitted':>8s} {'left out':>8s}")
     for r, a, b in zip(rows, residual, left_out):
-        print(f"  {r['device']:20s} {r['group'][:16]:16s} {r['batch']:6d} {100 * math.expm1(a):+7.1f}% {100 * math.expm1(b):+7.1f}%")
+        print(f"  {r['device']:20s} {r['group'][:16]:16s} {r['batch']:6d} {100 * math.expm1(a):+7.1f}% "
+              f"{100 * math.expm1(b):+7.1f}%")
 
 
 def main():
@@ -283,8 +287,8 @@ def main():
             left_out = leave_out(bench, rows, names, parameters)
             errors = {key: number(spread(rows, left_out, conv), "1", note=described(rows, left_out, conv))
                       for key, conv in (("error", False), ("conv_error", True)) if spread(rows, left_out, conv)}
-            print(f"{family}: {len(rows)} rows; {100 * sum(abs(math.expm1(e)) for e in residual) / len(rows):.1f} % fitted, "
-                  f"{100 * sum(abs(math.expm1(e)) for e in left_out) / len(rows):.1f} % left out")
+            mean = lambda errors: 100 * sum(abs(math.expm1(e)) for e in errors) / len(errors)
+            print(f"{family}: {len(rows)} rows; {mean(residual):.1f} % fitted, {mean(left_out):.1f} % left out")
             for key, e in errors.items():
                 print(f"  {key} {e['value']:.3f}: {e['note']}")
             print("  " + ", ".join(f"{k} {v:.4g}" for k, v in parameters.items()))

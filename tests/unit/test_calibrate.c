@@ -10,7 +10,7 @@
 #include "profile_texts.h"
 
 #define TRUTH(base, matrix, vector, host)                                                                              \
-    "{\"schema\": 1, \"id\": \"truth\", \"base\": \"" base "\", \"calibration\": {\"matrix\": " NUMBER(matrix, "1")          \
+    "{\"schema\": 1, \"id\": \"truth\", \"base\": \"" base "\", \"calibration\": {\"matrix\": " NUMBER(matrix, "1")    \
     ", \"vector\": " NUMBER(vector, "1") ", \"host\": " NUMBER(host, "1") "}, " SOURCES "}\n"
 
 typedef struct run {

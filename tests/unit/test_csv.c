@@ -21,8 +21,8 @@ static cm_status read_all(const char *text, char *out, size_t size, cm_diag *dia
     snprintf(out, size, "%d%d", in.found[0], in.found[1]);
     while (cm__csv_row(&in, fields)) {
         size_t used = strlen(out);
-        snprintf(out + used, size - used, "|%d:%.*s,%.*s", in.line, (int)fields[0].length, fields[0].text, (int)fields[1].length,
-                 fields[1].text);
+        snprintf(out + used, size - used, "|%d:%.*s,%.*s", in.line, (int)fields[0].length, fields[0].text,
+                 (int)fields[1].length, fields[1].text);
     }
     cm__ctx_free(ctx);
     return CM_OK;
