@@ -4,6 +4,7 @@
 
 #include <libsmartcols/libsmartcols.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/text.h"
@@ -35,18 +36,19 @@ static void add_units(const cm__table *t)
 
 cm__table cm__table_new(cm__ctx *ctx, FILE *out, const cm__column *columns, int32_t n_columns, bool wide)
 {
-    cm__table t = {.ctx = ctx, .scols = scols_new_table(), .columns = columns, .n_columns = n_columns};
-    bool      terminal = isatty(fileno(out));
+    cm__table   t = {.ctx = ctx, .scols = scols_new_table(), .columns = columns, .n_columns = n_columns};
+    const char *plain = getenv("NO_COLOR"); /* no-color.org: set and not empty */
+    bool        terminal = isatty(fileno(out)), colours = terminal && !(plain && *plain);
     if (!t.scols) out_of_memory(ctx);
     cm__defer(ctx, release, t.scols);
     scols_table_set_stream(t.scols, out);
     scols_table_set_column_separator(t.scols, "  ");
-    scols_table_enable_colors(t.scols, terminal);
+    scols_table_enable_colors(t.scols, colours);
     if (!terminal && !wide) {
         scols_table_set_termforce(t.scols, SCOLS_TERMFORCE_ALWAYS);
         scols_table_set_termwidth(t.scols, LINE_WIDTH);
     }
-    for (int32_t i = 0; i < n_columns; i++) add_column(&t, &columns[i], terminal);
+    for (int32_t i = 0; i < n_columns; i++) add_column(&t, &columns[i], colours);
     add_units(&t);
     return t;
 }
