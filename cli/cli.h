@@ -19,7 +19,7 @@ typedef struct settings {
     cm__memory_request memory;    /* its graph and device are taken from here */
     char              dims[1024]; /* the --dim options, joined by commas */
     cm__predict_request predict;
-    const char       *device, *output, *set;
+    const char       *device, *output, *set, *from;
     cm_bench_options  bench;
     bool              clusters, check, json, csv, help;
 } settings;
@@ -27,7 +27,7 @@ typedef struct settings {
 /* Which commands take an option. */
 enum {
     FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_PREDICT = 64,
-    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_BENCH = 1024,
+    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_BENCH = 1024, FOR_CALIBRATE = 2048,
     FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH, FOR_ALL = ~0
 };
 
@@ -59,6 +59,7 @@ int  run_graph(settings *s);
 int  run_models(settings *s);
 int  run_devices(settings *s);
 int  run_fit(settings *s);
+int  run_calibrate(settings *s);
 int  run_predict(settings *s);
 int  run_memory(settings *s);
 int  run_batch(settings *s);

@@ -30,6 +30,10 @@ static const char bench_details[] =
     "lookup, primitives, sweep, and collectives (mpirun -n 4 centimani bench --suite collectives). A run\n"
     "with -o FILE that is ended goes on where it was when the same command is given again.";
 
+static const char calibrate_details[] =
+    "LOG.csv has a header line with the columns model, batch, precision and step_time_s; seq, runtime and\n"
+    "optimizer are optional. docs/calibrating.md says what is fitted.";
+
 const command commands[] = {
     {"graph", "MODEL", "What one training step of a model computes: operators, FLOP, bytes, lifetimes", model_details,
      FOR_GRAPH, 1, 1, run_graph},
@@ -47,6 +51,8 @@ const command commands[] = {
      1, run_predict},
     {"bench", "", "What this machine does, measured: a profile for the other commands", bench_details, FOR_BENCH, 0, 0,
      run_bench},
+    {"calibrate", "", "A device's profile mended by real training steps", calibrate_details, FOR_CALIBRATE, 0, 0,
+     run_calibrate},
     {"version", "", "The program's version", NULL, FOR_VERSION, 0, 0, run_version},
     {"help", "[COMMAND]", "How to use the program or one command", NULL, FOR_HELP, 0, 1, run_help},
 };

@@ -10,6 +10,8 @@
  *     cm_device_load()  an id or a profile                 ->  what is known of an accelerator
  *     cm_footprint_new() a step, a device, a plan          ->  memory at any batch size
  *     cm_batch_choose() a footprint, candidates            ->  which batch size
+ *     cm_predict()      a step, a device                   ->  how long it takes
+ *     cm_calibrate()    a device, a log of real steps      ->  a profile that meets them
  *
  * Every call that can fail returns a cm_status and, if given a cm_diag, says there what went wrong, where, and how to
  * mend it. Results are written only on success. The library never prints, exits or aborts on input. A handle owns all
@@ -584,7 +586,10 @@ typedef struct cm_prediction_info {
     double     host_time_s;                /* what the host spends to launch them */
     double     throughput_samples_s, mfu;  /* mfu: of the peak of the precision used; NAN: not known */
     double     share[CM_HOWS];             /* of device time, by how it was found */
-    double     launches;                   /* kernels in a step */
+    cm_style   style;
+    int32_t    devices;                    /* that one copy of the model takes: more than 1 where one cannot hold it */
+    int64_t    micro_batch;                /* samples on a device at once; the batch is a multiple, or less */
+    double     launches;                   /* kernels, sections, supersteps or layers in a step, by style */
     double     clock;                      /* of the full clock, that the power limit leaves */
     double     phase_s[CM_PHASES];
 } cm_prediction_info;
@@ -614,6 +619,33 @@ const cm_op_time         *cm_prediction_missing_call(const cm_prediction *predic
 cm_runtime  cm_device_runtime(const cm_device *device); /* what CM_RUNTIME_DEFAULT means for it */
 const char *cm_layout_name(cm_layout layout);
 cm_status   cm_layout_parse(const char *name, cm_layout *layout, cm_diag *diag);
+
+/* ---- mended by real steps --------------------------------------------------------------------------------------- */
+
+typedef struct cm_calibration_row {
+    const char *model;
+    int64_t     batch;
+    double      measured_s, before_s, after_s; /* before, after: as predicted without and with the new factors */
+} cm_calibration_row;
+
+typedef struct cm_calibration_change {
+    const char *what; /* "calibration.matrix": a member of the profile */
+    double      from, to;
+} cm_calibration_change;
+
+typedef struct cm_calibration cm_calibration;
+
+/* Factors on a device's times from a CSV file of real steps (docs/calibrating.md). Errors are mean fractions. */
+cm_status cm_calibrate(const char *device, const char *log, cm_calibration **calibration, cm_diag *diag);
+void      cm_calibration_free(cm_calibration *calibration);
+double    cm_calibration_before(const cm_calibration *calibration);
+double    cm_calibration_after(const cm_calibration *calibration);
+int32_t   cm_calibration_rows(const cm_calibration *calibration);
+const cm_calibration_row    *cm_calibration_get_row(const cm_calibration *calibration, int32_t index);
+int32_t                      cm_calibration_changes(const cm_calibration *calibration);
+const cm_calibration_change *cm_calibration_get_change(const cm_calibration *calibration, int32_t index);
+const cm_device             *cm_calibration_device(const cm_calibration *calibration);  /* calibrated */
+const char                  *cm_calibration_profile(const cm_calibration *calibration); /* JSON */
 
 /* ---- held against results of others ------------------------------------------------------------------------------ */
 

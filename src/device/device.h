@@ -19,6 +19,27 @@ typedef struct cm__reserve {
     cm_number   size_bytes;
 } cm__reserve;
 
+/* What operators are told apart by where a device is known by its end-to-end results alone. */
+typedef enum cm__effort {
+    CM__EFFORT_GEMM, CM__EFFORT_CONV, CM__EFFORT_ATTENTION, CM__EFFORT_MEMORY, CM__EFFORTS
+} cm__effort;
+
+/* How a device runs whole graphs: few numbers for its style (model/style.h). Unknown ones have no value. */
+typedef struct cm__execution {
+    bool      known;
+    cm_number efficiency[CM__EFFORTS]; /* of the matrix peak; memory: of the bandwidth, as if nothing were fused */
+    cm_number step_s, section_s, layer_s;
+    cm_number interval_s;              /* between two samples of a pipeline, at least */
+    cm_number superstep;               /* cycles */
+    cm_number fill;                    /* samples in a full pipeline */
+    cm_number error, conv_error;       /* of a step time, of convolutions: standard deviation of its logarithm */
+} cm__execution;
+
+/* Factors on predicted times, from real steps: of products, of all else on the device, of the host. */
+typedef struct cm__calibration {
+    cm_number matrix, vector, host;
+} cm__calibration;
+
 struct cm_device {
     cm__ctx        *ctx;
     const json_t   *tree;
@@ -40,6 +61,8 @@ struct cm_device {
     cm__host_cost  *host;
     cm__reserve    *reserve;
     int32_t         n_host, n_reserve;
+    cm__execution   execution;
+    cm__calibration calibration;
     cm__sources     sources;
 };
 

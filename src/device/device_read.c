@@ -210,6 +210,31 @@ static void read_reserve(cm_device *d, const json_t *sources)
     }
 }
 
+static void read_execution(cm_device *d, const json_t *sources)
+{
+    static const char *const efforts[CM__EFFORTS] = {"gemm", "conv", "attention", "memory"};
+    const json_t  *x = json_object_get(d->tree, "execution"), *efficiency = json_object_get(x, "efficiency");
+    cm__execution *e = &d->execution;
+    e->known = x;
+    for (int i = 0; i < CM__EFFORTS; i++) e->efficiency[i] = cm__number_at(efficiency, efforts[i], sources);
+    e->step_s = cm__number_at(x, "step_overhead", sources);
+    e->section_s = cm__number_at(x, "section_overhead", sources);
+    e->interval_s = cm__number_at(x, "interval", sources);
+    e->layer_s = cm__number_at(x, "layer_latency", sources);
+    e->superstep = cm__number_at(x, "superstep", sources);
+    e->fill = cm__number_at(x, "fill", sources);
+    e->error = cm__number_at(x, "error", sources);
+    e->conv_error = cm__number_at(x, "conv_error", sources);
+}
+
+static void read_calibration(cm_device *d, const json_t *sources)
+{
+    const json_t *c = json_object_get(d->tree, "calibration");
+    d->calibration = (cm__calibration){.matrix = cm__number_at(c, "matrix", sources),
+                                       .vector = cm__number_at(c, "vector", sources),
+                                       .host = cm__number_at(c, "host", sources)};
+}
+
 /* ---- the whole -------------------------------------------------------------------------------------------------- */
 
 static void release(void *device) { free(((cm_device *)device)->profile); }
@@ -231,6 +256,8 @@ cm_device *cm__device_read(cm__ctx *ctx, const json_t *tree)
     read_fits(d);
     read_host(d, sources);
     read_reserve(d, sources);
+    read_execution(d, sources);
+    read_calibration(d, sources);
     read_kernels(d);
     d->sources = cm__sources_of(ctx, sources);
     return d;

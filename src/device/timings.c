@@ -5,10 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/csv.h"
 #include "base/text.h"
 
-#define COLUMNS_MAX 64
-#define ROWS_MAX 2000000
 #define TIME_MAX_S 1e5
 #define PAD_MAX 1e6 /* strides and pads in notes */
 
@@ -152,63 +151,20 @@ double cm__dtype_bytes(const char *dtype)
     return 0;
 }
 
-/* ---- CSV -------------------------------------------------------------------------------------------------------- */
-
-typedef struct reader {
-    cm__ctx    *ctx;
-    const char *at, *end;
-    int32_t     line;
-} reader;
-
-/* The next field of a line; false: the line is over. Quoted fields lose their quotes only. */
-static bool next_field(reader *in, bool *more, cm__span *field)
-{
-    if (!*more) return false;
-    const char *start = in->at;
-    bool        quoted = start < in->end && *start == '"';
-    if (quoted) {
-        const char *close = ++start;
-        while (close < in->end && (*close != '"' || (close + 1 < in->end && close[1] == '"')))
-            close += *close == '"' ? 2 : 1;
-        if (close >= in->end) cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: a quote is not closed", in->line);
-        *field = (cm__span){start, (size_t)(close - start)};
-        in->at = close + 1;
-    } else {
-        while (in->at < in->end && *in->at != ',' && *in->at != '\n') in->at++;
-        size_t length = (size_t)(in->at - start);
-        *field = (cm__span){start, length && start[length - 1] == '\r' ? length - 1 : length};
-    }
-    if (quoted && in->at < in->end && *in->at == '\r') in->at++;
-    if (quoted && in->at < in->end && *in->at != ',' && *in->at != '\n')
-        cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: text after a closing quote", in->line);
-    *more = in->at < in->end && *in->at == ',';
-    if (in->at < in->end) in->at++;
-    return true;
-}
+/* ---- rows ------------------------------------------------------------------------------------------------------- */
 
 enum { DEVICE, OP, PASS, DTYPE, LATENCY, NOTE, D0, FIELDS = D0 + CM__TIMING_DIMS };
 static const char *const field_names[FIELDS] = {"device", "op", "pass", "dtype", "latency_ms", "note", "d0",
                                                 "d1",     "d2", "d3",   "d4",    "d5",         "d6"};
 
-static int32_t read_header(reader *in, int8_t columns[COLUMNS_MAX])
+static void check_header(const cm__csv *in)
 {
-    bool     more = true, found[FIELDS] = {false};
-    cm__span name;
-    int32_t  n = 0;
-    while (next_field(in, &more, &name)) {
-        if (n == COLUMNS_MAX) cm__fail(in->ctx, CM_ERR_FORMAT, "line 1: more than %d columns", COLUMNS_MAX);
-        columns[n] = -1;
-        for (int8_t f = 0; f < FIELDS; f++)
-            if (cm__span_is(name, field_names[f])) columns[n] = f, found[f] = true;
-        n++;
-    }
     static const int needed[] = {OP, DTYPE, LATENCY, D0};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        if (!found[needed[i]])
+        if (!in->found[needed[i]])
             cm__fail(in->ctx, CM_ERR_FORMAT,
                      "line 1: no column '%s'; the header names op, pass, dtype, d0 ... d6, latency_ms",
                      field_names[needed[i]]);
-    return n;
 }
 
 static const char *pass_name(cm__span pass)
@@ -261,7 +217,7 @@ static void skip(cm__ctx *ctx, cm__timings *t, const cm__span *f)
                                       f[PASS].text, (int)f[DTYPE].length, f[DTYPE].text);
 }
 
-static void add_row(reader *in, cm__timings *t, cm__map *index, const cm__span *f)
+static void add_row(const cm__csv *in, cm__timings *t, cm__map *index, const cm__span *f)
 {
     size_t o = 0;
     while (o < sizeof operators / sizeof *operators && !cm__span_is(f[OP], operators[o].op)) o++;
@@ -294,27 +250,12 @@ static void add_row(reader *in, cm__timings *t, cm__map *index, const cm__span *
 
 cm__timings *cm__timings_read(cm__ctx *ctx, const char *text, size_t size)
 {
-    reader       in = {.ctx = ctx, .at = text, .end = text + size, .line = 1};
+    cm__csv      in = cm__csv_open(ctx, text, size, field_names, FIELDS);
     cm__timings *t = cm__alloc(ctx, sizeof *t);
-    int8_t       columns[COLUMNS_MAX];
-    int32_t      n_columns = read_header(&in, columns);
+    cm__span     fields[FIELDS];
     cm__map      index;
+    check_header(&in);
     cm__map_init(&index, ctx);
-    while (in.at < in.end) {
-        cm__span fields[FIELDS], field;
-        bool     more = true;
-        int32_t  column = 0;
-        for (int f = 0; f < FIELDS; f++) fields[f] = (cm__span){"", 0};
-        in.line++;
-        while (next_field(&in, &more, &field)) {
-            if (column < n_columns && columns[column] >= 0) fields[columns[column]] = field;
-            column++;
-        }
-        if (column == 1 && field.length == 0) continue;
-        if (column != n_columns)
-            cm__fail(ctx, CM_ERR_FORMAT, "line %d: %d fields, the header has %d", in.line, column, n_columns);
-        if (in.line > ROWS_MAX) cm__fail(ctx, CM_ERR_LIMIT, "more than %d lines", ROWS_MAX);
-        add_row(&in, t, &index, fields);
-    }
+    while (cm__csv_row(&in, fields)) add_row(&in, t, &index, fields);
     return t;
 }

@@ -6,6 +6,7 @@
 #include "model/clock.h"
 #include "model/dispatch.h"
 #include "model/host.h"
+#include "model/style.h"
 #include "model/timer.h"
 
 #define NINE_OF_TEN 1.645   /* standard deviations on each side */
@@ -48,6 +49,16 @@ static const cm_device *relative_of(cm__ctx *ctx, const cm_device *device)
 typedef struct summing {
     double time_s, variance;
 } summing;
+
+static double scale_of(const cm_number *factor) { return factor->known ? factor->value : 1; }
+
+/* What real steps have taught of this device. */
+static void calibrate(const cm__dispatch *d, const cm_device *device, cm__timed *timed)
+{
+    const double scale[CM_ENGINES] = {[CM_ENGINE_MATRIX] = scale_of(&device->calibration.matrix),
+                                      [CM_ENGINE_VECTOR] = scale_of(&device->calibration.vector)};
+    for (int32_t i = 0; i < d->n_calls; i++) timed[i].time_s *= scale[cm__call_kinds[d->calls[i].op].engine];
+}
 
 static void time_calls(const cm_prediction *p, const cm__dispatch *d, cm__timer *timer, cm__timed *timed)
 {
@@ -132,37 +143,72 @@ static void list_ops(cm_prediction *p, const cm__dispatch *d, const cm__timed *t
 
 /* ---- the step --------------------------------------------------------------------------------------------------- */
 
-static double precision_peak(const cm__limits *l, cm_precision precision)
-{
-    static const cm_rate rates[CM_PRECISIONS] = {
-        [CM_PRECISION_DEFAULT] = CM_RATE_BF16,  [CM_PRECISION_FP32] = CM_RATE_FP32, [CM_PRECISION_TF32] = CM_RATE_TF32,
-        [CM_PRECISION_AMP_BF16] = CM_RATE_BF16, [CM_PRECISION_AMP_FP16] = CM_RATE_FP16,
-        [CM_PRECISION_BF16] = CM_RATE_BF16,     [CM_PRECISION_FP16] = CM_RATE_FP16, [CM_PRECISION_FP8] = CM_RATE_FP8,
-    };
-    return l->peak[CM_ENGINE_MATRIX][rates[precision]];
-}
-
-static void finish(cm_prediction *p, const cm_graph *g, const summing *sum, double gap_s, double peak)
+static void measure(cm_prediction *p, const cm_graph *g, double error, double peak)
 {
     cm_prediction_info *i = &p->info;
-    double              device = sum->time_s + i->launches * gap_s, matrix = 0;
     cm_totals           totals;
-    i->device_time_s = sum->time_s;
-    i->step_time_s = fmax(device, i->host_time_s);
-    double error = sqrt(sum->variance + pow(COMMON_ERROR * sum->time_s, 2)) / fmax(sum->time_s, 1e-30);
+    double              matrix = 0;
     i->interval_s[0] = i->step_time_s * exp(-NINE_OF_TEN * error);
     i->interval_s[1] = i->step_time_s * exp(NINE_OF_TEN * error);
     i->throughput_samples_s = i->step_time_s > 0 ? (double)i->batch / i->step_time_s : 0;
     cm_graph_totals(g, i->batch, &totals);
     for (cm_phase phase = CM_FORWARD; phase < CM_PHASES; phase++) matrix += cm_totals_matrix_flop(&totals, phase);
-    i->mfu = peak > 0 && i->step_time_s > 0 ? matrix / i->step_time_s / peak : NAN;
+    i->mfu = peak > 0 && i->step_time_s > 0 ? matrix / i->step_time_s / peak / i->devices : NAN;
+}
+
+static void finish(cm_prediction *p, const cm_graph *g, const summing *sum, double gap_s, double peak)
+{
+    cm_prediction_info *i = &p->info;
+    i->device_time_s = sum->time_s;
+    i->step_time_s = fmax(sum->time_s + i->launches * gap_s, i->host_time_s);
+    double error = sqrt(sum->variance + pow(COMMON_ERROR * sum->time_s, 2)) / fmax(sum->time_s, 1e-30);
+    measure(p, g, error, peak);
     for (int h = 0; h < CM_HOWS && sum->time_s > 0; h++) i->share[h] /= sum->time_s;
+}
+
+/* Devices that run graphs as a whole, or of which no kernel is known: model/style.h. */
+static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_device *device)
+{
+    cm_prediction_info *i = &p->info;
+    cm__limits          limits = cm__limits_of(device);
+    cm__run             run = cm__style_run(p->ctx, g, device, i->batch);
+    p->ops = cm__alloc_array(p->ctx, (size_t)g->n_nodes, sizeof *p->ops);
+    for (int32_t k = 0; k < g->n_nodes; k++) {
+        const cm_node *n = &g->nodes[k];
+        if (!(run.node_s[k] > 0)) continue; /* a view, or done elsewhere */
+        p->ops[p->n_ops++] = (cm_op_time){
+            .node = k,
+            .call = cm_node_type(n),
+            .time_s = run.node_s[k],
+            .launches = 1,
+            .how = run.how,
+            .flop = cm_poly_at(&n->flop, (double)i->batch),
+            .bytes = cm_poly_at(&n->read_bytes, (double)i->batch) + cm_poly_at(&n->write_bytes, (double)i->batch)};
+        i->phase_s[n->phase] += run.node_s[k];
+    }
+    i->layout = cm__channels_last(g) ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
+    i->launches = run.pieces;
+    i->devices = run.devices;
+    i->micro_batch = run.micro_batch;
+    i->host_time_s = run.host_s;
+    i->device_time_s = run.device_s;
+    i->step_time_s = run.device_s + run.host_s;
+    i->clock = 1;
+    i->share[run.how] = 1;
+    measure(p, g, run.error, cm__precision_peak(&limits, cm_graph_precision(g), false));
 }
 
 static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o)
 {
     p->info.batch = o->batch ? o->batch : 1;
     p->info.runtime = o->runtime ? o->runtime : cm_device_runtime(device);
+    p->info.style = cm_device_get_info(device)->style;
+    p->info.devices = 1;
+    p->info.micro_batch = p->info.batch;
+    if (cm__style_applies(device, p->info.runtime)) {
+        predict_by_style(p, step, device);
+        return;
+    }
     const cm_device *relative = relative_of(p->ctx, device);
     cm__dispatch    *d = cm__dispatch_new(p->ctx, step, o->layout, p->info.runtime);
     cm__timer       *timer = cm__timer_new(p->ctx, device, relative, p->info.runtime);
@@ -170,13 +216,14 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     cm__limits       limits = cm__limits_of(device);
     p->info.layout = d->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
     time_calls(p, d, timer, timed);
+    calibrate(d, device, timed);
     p->info.launches = count_launches(d, timed);
-    p->info.host_time_s = cm__host_time(device, relative, p->info.runtime, step);
+    p->info.host_time_s = cm__host_time(device, relative, p->info.runtime, step) * scale_of(&device->calibration.host);
     p->info.clock = throttle(p, d, device, timed, p->info.host_time_s);
     summing sum = sum_calls(p, d, timed);
     list_ops(p, d, timed);
     finish(p, step, &sum, cm__host_number(device, relative, p->info.runtime, "gap"),
-           precision_peak(&limits, cm_graph_precision(step)));
+           cm__precision_peak(&limits, cm_graph_precision(step), false));
 }
 
 cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_predict_options *options,

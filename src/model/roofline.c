@@ -47,13 +47,27 @@ cm__limits cm__limits_of(const cm_device *device)
     return l;
 }
 
-static double peak_of(const cm__limits *l, const cm__call *c)
+static double peak_at(const cm__limits *l, cm_engine engine, cm_rate rate)
 {
-    cm_engine engine = cm__call_kinds[c->op].engine;
-    cm_rate   rate = cm__call_rate(c);
-    double    peak = l->peak[engine][rate];
+    double peak = l->peak[engine][rate];
     for (int tries = 0; peak <= 0 && tries < 3; tries++) peak = l->peak[engine][rate = instead[rate]];
     return peak;
+}
+
+static double peak_of(const cm__limits *l, const cm__call *c)
+{
+    return peak_at(l, cm__call_kinds[c->op].engine, cm__call_rate(c));
+}
+
+double cm__precision_peak(const cm__limits *l, cm_precision precision, bool or_nearest)
+{
+    static const cm_rate rates[CM_PRECISIONS] = {
+        [CM_PRECISION_DEFAULT] = CM_RATE_BF16,  [CM_PRECISION_FP32] = CM_RATE_FP32, [CM_PRECISION_TF32] = CM_RATE_TF32,
+        [CM_PRECISION_AMP_BF16] = CM_RATE_BF16, [CM_PRECISION_AMP_FP16] = CM_RATE_FP16,
+        [CM_PRECISION_BF16] = CM_RATE_BF16,     [CM_PRECISION_FP16] = CM_RATE_FP16, [CM_PRECISION_FP8] = CM_RATE_FP8,
+    };
+    cm_rate rate = rates[precision];
+    return or_nearest ? peak_at(l, CM_ENGINE_MATRIX, rate) : l->peak[CM_ENGINE_MATRIX][rate];
 }
 
 static void conv_product(const cm__call *c, double p[4])

@@ -14,6 +14,8 @@ typedef struct cm__limits {
 } cm__limits;
 
 cm__limits cm__limits_of(const cm_device *device);
+/* Of matrix units in the type a step's products are computed in, or, if asked, the nearest there is; 0: none. */
+double     cm__precision_peak(const cm__limits *limits, cm_precision precision, bool or_nearest);
 double     cm__roofline(const cm__limits *limits, const cm__call *call);
 
 /* The sizes of the product a call amounts to: batch, m, n, k. False: it is none. */

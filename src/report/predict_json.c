@@ -14,6 +14,9 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_
     cm__json_set(ctx, o, "optimizer", cm__json_text(ctx, cm__optimizer_used(r->graph)));
     cm__json_set(ctx, o, "layout", json_string(cm_layout_name(i->layout)));
     cm__json_set(ctx, o, "batch", json_integer(i->batch));
+    cm__json_set(ctx, o, "style", json_string(cm_style_name(i->style)));
+    cm__json_set(ctx, o, "devices", json_integer(i->devices));
+    cm__json_set(ctx, o, "micro_batch", json_integer(i->micro_batch));
 }
 
 static void times(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_prediction_info *i)

@@ -55,6 +55,26 @@ static void find_memory(cm__predict_report *r)
     r->fits = use.fits;
 }
 
+/* Sections leave the chip for where the weights are; styles that cut the batch, or spread the model, refuse what does
+   not fit. */
+static void correct_memory(cm__predict_report *r)
+{
+    const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
+    int32_t                   weights = cm_device_placement(r->device, CM_CATEGORY_WEIGHTS_BIASES).memory;
+    const cm_memory          *far = cm_device_memory(r->device, weights);
+    double                    most = far && far->capacity_bytes.known ? far->capacity_bytes.value : INFINITY;
+    if (i->style == CM_STYLE_SECTIONS) r->fits = r->peak_bytes <= most;
+    if (i->style != CM_STYLE_BSP && i->style != CM_STYLE_STREAMING) return;
+    const cm_memory_options options = {.runtime = i->runtime, .plan = {.pp = i->devices, .devices = i->devices}};
+    cm_footprint           *footprint;
+    cm_memory_use           use;
+    check(r->ctx, cm_footprint_new(r->graph->step, r->device, &options, &footprint, r->ctx->diag));
+    cm_footprint_at(footprint, i->micro_batch, &use);
+    cm_footprint_free(footprint);
+    r->peak_bytes = use.peak_bytes;
+    r->fits = true;
+}
+
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag)
 {
     cm__ctx *ctx = cm__ctx_new(diag);
@@ -71,6 +91,7 @@ cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_r
     find_memory(r);
     check(ctx, cm_predict(r->graph->step, r->device, &r->asked.options, &r->prediction, diag));
     cm__defer(ctx, free_prediction, r->prediction);
+    correct_memory(r);
     ctx->diag = NULL;
     *report = r;
     return CM_OK;

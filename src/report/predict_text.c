@@ -164,6 +164,11 @@ static void print_found(const cm_prediction_info *i, FILE *out)
     fputc('\n', out);
 }
 
+static const char *const pieces[CM_STYLES] = {[CM_STYLE_KERNELS] = "kernels",
+                                              [CM_STYLE_SECTIONS] = "sections",
+                                              [CM_STYLE_BSP] = "supersteps",
+                                              [CM_STYLE_STREAMING] = "layers"};
+
 static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 {
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
@@ -182,9 +187,11 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     fprintf(out, "throughput %s samples/s", cm__si(buf, sizeof buf, i->throughput_samples_s));
     if (!isnan(i->mfu)) fprintf(out, ", %.1f %% of peak (MFU)", 100 * i->mfu);
     fprintf(out, "\n");
-    fprintf(out, "device     %s busy in %.0f kernels", seconds(ctx, i->device_time_s), i->launches);
+    fprintf(out, "device     %s busy in %.0f %s", seconds(ctx, i->device_time_s), i->launches, pieces[i->style]);
+    if (i->micro_batch < i->batch) fprintf(out, ", %lld samples at once", (long long)i->micro_batch);
     if (i->clock < 0.995) fprintf(out, ", clock at %.0f %% to stay within its power", 100 * i->clock);
     fprintf(out, "\n");
+    if (i->devices > 1) fprintf(out, "devices    %d as one pipeline: fewer do not hold the model\n", i->devices);
     if (i->host_time_s > 0) fprintf(out, "host       %s to launch them\n", seconds(ctx, i->host_time_s));
     fprintf(out, "memory     %sB at the peak%s\n", cm__binary(buf, sizeof buf, r->peak_bytes),
             r->fits ? "" : ": does not fit");

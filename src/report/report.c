@@ -4,11 +4,13 @@
 
 const cm__renderer cm__renderers[CM__FORMATS] = {
     [CM__FORMAT_TEXT] = {.name = "text", .graph = cm__graph_text, .models = cm__models_text, .devices = cm__devices_text,
-                         .version = cm__version_text, .fit = cm__fit_text, .predict = cm__predict_text,
+                         .version = cm__version_text, .calibrate = cm__calibrate_text, .fit = cm__fit_text,
+                         .predict = cm__predict_text,
                          .memory = cm__memory_text, .batch = cm__batch_text, .validate = cm__validate_text,
                          .bench = cm__bench_text},
     [CM__FORMAT_JSON] = {.name = "json", .graph = cm__graph_json, .models = cm__models_json, .devices = cm__devices_json,
-                         .version = cm__version_json, .fit = cm__fit_json, .predict = cm__predict_json,
+                         .version = cm__version_json, .calibrate = cm__calibrate_json, .fit = cm__fit_json,
+                         .predict = cm__predict_json,
                          .memory = cm__memory_json, .batch = cm__batch_json, .validate = cm__validate_json,
                          .bench = cm__bench_json},
     [CM__FORMAT_CSV] = {.name = "csv", .graph = cm__graph_csv},
@@ -42,6 +44,12 @@ cm_status cm__devices_report_print(const cm__devices_report *report, cm__output_
 cm_status cm__fit_report_print(const cm__fit_report *report, cm__output_format format, FILE *out, cm_diag *diag)
 {
     PRINT(cm__renderers[format].fit(ctx, report, out));
+}
+
+cm_status cm__calibrate_report_print(const cm__calibrate_report *report, cm__output_format format, FILE *out,
+                                     cm_diag *diag)
+{
+    PRINT(cm__renderers[format].calibrate(ctx, report, out));
 }
 
 cm_status cm__predict_report_print(const cm__predict_report *report, cm__output_format format, FILE *out,

@@ -103,6 +103,11 @@ typedef struct cm__fit_report {
     const cm_fitting *fitting;
 } cm__fit_report;
 
+typedef struct cm__calibrate_report {
+    const char           *device, *log;
+    const cm_calibration *calibration;
+} cm__calibrate_report;
+
 /* How fast, on one device. */
 typedef struct cm__predict_request {
     cm__graph_request  graph;
@@ -187,6 +192,7 @@ typedef struct cm__renderer {
     void (*devices)(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
     void (*version)(cm__ctx *ctx, FILE *out);
     void (*fit)(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
+    void (*calibrate)(cm__ctx *ctx, const cm__calibrate_report *report, FILE *out);
     void (*predict)(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
     void (*memory)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
     void (*batch)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
@@ -201,6 +207,8 @@ cm_status cm__graph_report_print(const cm__graph_report *report, cm__output_form
 cm_status cm__models_report_print(const cm__models_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__devices_report_print(const cm__devices_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
+cm_status cm__calibrate_report_print(const cm__calibrate_report *report, cm__output_format format, FILE *out,
+                                     cm_diag *diag);
 cm_status cm__fit_report_print(const cm__fit_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__predict_report_print(const cm__predict_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
@@ -220,6 +228,8 @@ void cm__models_json(cm__ctx *ctx, const cm__models_report *report, FILE *out);
 void cm__devices_text(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
 void cm__devices_show(cm__ctx *ctx, const cm__devices_report *report, FILE *out); /* text, all about one */
 void cm__devices_json(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
+void cm__calibrate_text(cm__ctx *ctx, const cm__calibrate_report *report, FILE *out);
+void cm__calibrate_json(cm__ctx *ctx, const cm__calibrate_report *report, FILE *out);
 void cm__fit_text(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
 void cm__fit_json(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
 void cm__predict_text(cm__ctx *ctx, const cm__predict_report *report, FILE *out);

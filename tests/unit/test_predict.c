@@ -77,7 +77,7 @@ static void every_model_is_consistent(void **state)
     static const char *const models[] = {
         "resnet18", "gpt:layers=2,hidden=256,heads=4,seq=128,vocab=1000", "unet",
         "braggnn",  "lstm:input=64,hidden=64,layers=1,seq=10,vocab=100",  "mobilenet-v3-small"};
-    static const char *const devices[] = {"nvidia-h200", "nvidia-a100-40g", "amd-mi250", "graphcore-gc200"};
+    static const char *const devices[] = {"nvidia-h200", "nvidia-a100-40g", "amd-mi250", "groq-groqchip"};
     (void)state;
     for (int d = 0; d < 4; d++) {
         cm_device *device = load(devices[d]);

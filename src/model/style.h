@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * style.h - a step on devices that are known by few numbers: one rule per style of execution.
+ *
+ * Each operator takes the longer of its arithmetic and its traffic, at the share of peak and bandwidth that the
+ * profile's `execution` gives its class. How operators become a step differs by style:
+ *
+ *     kernels    one after the other
+ *     sections   parts that fit the chip; samples flow through a part as through a pipeline
+ *     bsp        everything on the chip, or on the fewest chips that hold it, as a pipeline of micro-batches
+ *     streaming  activations on the chip, the weights of one layer after the other through a link
+ *
+ * docs/styles.md derives the rules.
+ */
+#ifndef CM_MODEL_STYLE_H
+#define CM_MODEL_STYLE_H
+
+#include "device/device.h"
+#include "graph/graph.h"
+
+/* What a rule works on. */
+typedef struct cm__job {
+    cm__ctx         *ctx;
+    const cm_graph  *g;
+    const cm_device *device;
+    double           batch;
+    double           peak_flop_s[CM__EFFORTS];        /* reached by each class; memory: unused */
+    double           near_bytes_s, near_bytes;        /* where activations are: bandwidth reached, capacity */
+    double           far_bytes_s;                     /* where weights come from: bandwidth reached */
+    double           section_s, interval_s, superstep_s, layer_s; /* 0: none */
+    double           fill;                            /* samples in a full pipeline, at least 1 */
+    double           matrix_scale, vector_scale;      /* of a calibrated profile; 1 otherwise */
+} cm__job;
+
+/* What comes of it. */
+typedef struct cm__run {
+    double *node_s;      /* of every node; their sum is device_s, what the style adds being spread over its nodes */
+    double  device_s;
+    double  pieces;      /* kernels, sections, supersteps or layers in a step */
+    int32_t devices;     /* that one copy of the model takes */
+    int64_t micro_batch; /* samples that are on the chip at once */
+    double  host_s, error;
+    cm_how  how;
+} cm__run;
+
+/* Whether a device's steps are timed by its style: unless it runs kernel by kernel and more is known of those. */
+bool cm__style_applies(const cm_device *device, cm_runtime runtime);
+/* Fails where the step cannot run on such devices. */
+cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, int64_t batch);
+
+/* ---- for the rules ---------------------------------------------------------------------------------------------- */
+
+typedef void cm__style_rule(const cm__job *job, cm__run *run);
+cm__style_rule cm__style_kernels, cm__style_sections, cm__style_bsp, cm__style_streaming;
+
+/* One node at a batch size: the longer of arithmetic and traffic; 0 for views. */
+double cm__job_node_s(const cm__job *job, int32_t node, double batch);
+bool   cm__job_trains(const cm__job *job); /* it has a backward pass */
+/* The most samples whose step one chip holds; 0: not one. */
+int64_t cm__job_largest(const cm__job *job);
+/* The same where what enters each layer is kept and the rest is computed again backward, by a pipeline of chips that
+   hold the weights; chips 0: by one chip past which the weights stream. */
+int64_t       cm__job_largest_again(const cm__job *job, int32_t chips);
+cm_memory_use cm__job_use(const cm__job *job, int64_t batch);
+/* Gives nodes from `first` to before `end` the time of the piece they make up. */
+void cm__run_spread(cm__run *run, int32_t first, int32_t end, double piece_s);
+/* Bytes of a number in the step's precision. */
+double cm__job_element(const cm__job *job);
+double cm__tensor_bytes_at(const cm_graph *g, int32_t tensor, double batch);
+
+#endif

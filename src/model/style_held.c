@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* style_held.c - what fits a chip: a whole step, or one that computes each layer's results again backward. */
+#include <math.h>
+#include "model/style.h"
+
+static cm_footprint *footprint(const cm__job *j)
+{
+    const cm_memory_options o = {.runtime = CM_RUNTIME_NATIVE};
+    cm_footprint           *f;
+    cm_status               status = cm_footprint_new(j->g, j->device, &o, &f, j->ctx->diag);
+    if (!status) return f;
+    j->ctx->status = status;
+    longjmp(j->ctx->trap, 1);
+}
+
+cm_memory_use cm__job_use(const cm__job *j, int64_t batch)
+{
+    cm_memory_use use;
+    cm_footprint *f = footprint(j);
+    cm_footprint_at(f, batch, &use);
+    cm_footprint_free(f);
+    return use;
+}
+
+/* What fits, fits at every smaller size. */
+static int64_t largest(const cm__job *j, bool (*fits)(const cm__job *, int64_t, const void *), const void *user)
+{
+    int64_t low = 0;
+    for (int64_t high = (int64_t)j->batch; low < high;) {
+        int64_t middle = low + (high - low + 1) / 2;
+        if (fits(j, middle, user)) low = middle;
+        else high = middle - 1;
+    }
+    return low;
+}
+
+static bool step_fits(const cm__job *j, int64_t batch, const void *user)
+{
+    cm_memory_use use;
+    (void)j;
+    cm_footprint_at(user, batch, &use);
+    return use.fits;
+}
+
+int64_t cm__job_largest(const cm__job *j)
+{
+    cm_footprint *f = footprint(j);
+    int64_t       most = largest(j, step_fits, f);
+    cm_footprint_free(f);
+    return most;
+}
+
+/* ---- computing again -------------------------------------------------------------------------------------------- */
+
+typedef struct holding {
+    double kept_bytes;  /* weights and gradients */
+    double entry_bytes; /* what enters layers, where there is a way back */
+    double layer_bytes; /* of the layer with most results */
+} holding;
+
+bool cm__job_trains(const cm__job *j)
+{
+    return j->g->n_nodes > 0 && j->g->nodes[j->g->n_nodes - 1].phase != CM_FORWARD;
+}
+
+/* Weights in the precision of the products: where casts of them are there, masters are with the optimizer's states. */
+static double kept_bytes(const cm_graph *g)
+{
+    bool   casts = false;
+    double bytes = 0;
+    for (int32_t i = 0; i < g->n_tensors && !casts; i++) casts = g->tensors[i].role == CM_ROLE_CAST;
+    for (int32_t i = 0; i < g->n_tensors; i++) {
+        cm_role role = g->tensors[i].role;
+        bool    weight = role == CM_ROLE_CAST || (role == CM_ROLE_PARAMETER && !casts);
+        bool    kept = weight || role == CM_ROLE_PARAMETER_GRADIENT || role == CM_ROLE_BUFFER;
+        if (kept) bytes += cm__tensor_bytes_at(g, i, 1);
+    }
+    return bytes;
+}
+
+static double output_bytes(const cm_graph *g, const cm_node *n, double batch)
+{
+    double bytes = 0;
+    for (int32_t i = 0; i < n->n_outputs; i++)
+        if (n->outputs[i] >= 0 && cm__t(g, n->outputs[i])->role != CM_ROLE_CAST)
+            bytes += cm__tensor_bytes_at(g, n->outputs[i], batch);
+    return bytes;
+}
+
+static bool has_blocks(const cm_graph *g)
+{
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].block >= 0) return true;
+    return false;
+}
+
+/* Beside the repeated layers (embedding, logits, loss) an operator stands alone: such products are cut into pieces. */
+static holding held(const cm__job *j, double batch)
+{
+    holding h = {.kept_bytes = kept_bytes(j->g)};
+    bool    blocks = has_blocks(j->g), back = cm__job_trains(j);
+    double  layer = 0, last = 0;
+    int32_t block = -1;
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        const cm_node *n = &j->g->nodes[i];
+        if (n->view || n->phase != CM_FORWARD) continue;
+        if (n->block != block || (blocks && n->block < 0)) {
+            if (block >= 0 && back) h.entry_bytes += last;
+            layer = 0;
+        }
+        block = n->block;
+        last = output_bytes(j->g, n, batch);
+        layer += last;
+        h.layer_bytes = fmax(h.layer_bytes, layer);
+    }
+    return h;
+}
+
+/* As many micro-batches are under way as there are chips, each chip with its share of the layers of all of them. */
+static bool again_fits(const cm__job *j, int64_t batch, const void *user)
+{
+    int32_t chips = *(const int32_t *)user;
+    holding h = held(j, (double)batch);
+    return (chips ? h.kept_bytes / chips : 0) + h.entry_bytes + h.layer_bytes <= j->near_bytes;
+}
+
+int64_t cm__job_largest_again(const cm__job *j, int32_t chips) { return largest(j, again_fits, &chips); }

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_style.c - the rules of the styles, on devices whose numbers make answers that can be written down. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "centimani.h"
+#include "profile_texts.h"
+
+#define CHIP(style, sram, dram_rate, execution, more)                                                                  \
+    "{\"schema\": 1, \"id\": \"chip\", \"name\": \"Chip\", \"vendor\": \"Acme\", \"class\": \"npu\", "      \
+    "\"style\": \"" style                                                                                               \
+    "\", \"modes\": [\"training\", \"inference\"], \"precisions\": [\"bf16\"], \"best_16bit\": \"bf16\", "             \
+    "\"clock_hz\": " NUMBER("1e9", "Hz") ", \"peak\": {\"matrix\": {\"bf16\": " NUMBER("1e14", "FLOP/s") "}}, "        \
+    "\"memory\": [{\"name\": \"SRAM\", \"place\": \"on-chip\", \"managed\": \"explicit\", \"scope\": \"core\", "       \
+    "\"capacity\": " NUMBER(sram, "B") ", \"bandwidth\": " NUMBER("1e18", "B/s") "}, "                                 \
+    "{\"name\": \"DRAM\", \"place\": \"off-chip\", \"managed\": \"explicit\", \"scope\": \"device\", "                 \
+    "\"capacity\": " NUMBER("1e13", "B") ", \"bandwidth\": " NUMBER(dram_rate, "B/s") "}], "                           \
+    "\"execution\": {" execution "}, " SOURCES more "}\n"
+#define PLACED(weights)                                                                                                \
+    ", \"placement\": {\"input_output\": \"SRAM\", \"weights_biases\": \"" weights "\", \"gradients\": \"" weights     \
+    "\", \"algorithm\": \"DRAM\", \"ephemeral\": \"SRAM\"}"
+#define EFFICIENCY(gemm) "\"efficiency\": {\"gemm\": " NUMBER(gemm, "1") "}"
+
+typedef struct answer {
+    cm_prediction_info info;
+    double             flop; /* of products */
+    cm_status          status;
+    cm_diag            diag;
+} answer;
+
+static answer ask(const char *profile, const char *model, int64_t batch, bool inference)
+{
+    answer           a = {.status = CM_OK};
+    cm_graph        *forward, *step;
+    cm_device       *device;
+    cm_prediction   *prediction;
+    cm_totals        totals;
+    cm_train_options o = {.precision = CM_PRECISION_BF16, .optimizer = CM_OPTIMIZER_SGD, .inference = inference};
+    write_file("chip.json", profile);
+    assert_int_equal(cm_device_load(file_named("chip.json"), &device, &a.diag), CM_OK);
+    assert_int_equal(cm_graph_load(model, NULL, &forward, NULL), CM_OK);
+    assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
+    a.status = cm_predict(step, device, &(cm_predict_options){.batch = batch}, &prediction, &a.diag);
+    if (a.status == CM_OK) a.info = *cm_prediction_get_info(prediction);
+    if (a.status == CM_OK) cm_prediction_free(prediction);
+    cm_graph_totals(step, batch, &totals);
+    for (cm_phase p = CM_FORWARD; p < CM_PHASES; p++) a.flop += cm_totals_matrix_flop(&totals, p);
+    cm_graph_free(step);
+    cm_graph_free(forward);
+    cm_device_free(device);
+    return a;
+}
+
+static void assert_near(double a, double b, double share)
+{
+    if (fabs(a - b) > share * fabs(b)) fail_msg("%.9g is not %.9g", a, b);
+}
+
+/* ---- kernels ---------------------------------------------------------------------------------------------------- */
+
+#define KERNELS(gemm, rate)                                                                                            \
+    CHIP("kernel-by-kernel", "1e3", rate, EFFICIENCY(gemm) ", \"step_overhead\": " NUMBER("1e-3", "s"),                \
+         ", \"placement\": {\"ephemeral\": \"DRAM\"}")
+
+static void a_kernel_takes_its_share_of_the_peak(void **state)
+{
+    (void)state;
+    answer a = ask(KERNELS("0.5", "1e18"), "gemm:m=1024,n=1024,k=1024", 1, true);
+    assert_near(a.info.device_time_s, 2.0 * 1024 * 1024 * 1024 / 0.5e14, 1e-6);
+    assert_near(a.info.step_time_s, a.info.device_time_s + 1e-3, 1e-9);
+    answer half = ask(KERNELS("0.25", "1e18"), "gemm:m=1024,n=1024,k=1024", 1, true);
+    assert_near(half.info.device_time_s, 2 * a.info.device_time_s, 1e-6);
+}
+
+static void a_kernel_takes_no_less_than_its_traffic(void **state)
+{
+    (void)state;
+    answer a = ask(KERNELS("0.5", "1e9"), "gemm:m=1024,n=1024,k=1024", 1, true);
+    assert_near(a.info.device_time_s, 3.0 * 1024 * 1024 * 2 / 1e9, 1e-6); /* three matrices of two bytes a number */
+}
+
+/* ---- sections --------------------------------------------------------------------------------------------------- */
+
+#define SECTIONS(sram, rate, fill, overhead)                                                                           \
+    CHIP("dataflow-sections", sram, rate, EFFICIENCY("1") ", \"fill\": " NUMBER(fill, "1") ", \"section_overhead\": "  \
+         NUMBER(overhead, "s"), PLACED("DRAM"))
+
+static void a_pipeline_is_filled_and_drained_once(void **state)
+{
+    (void)state;
+    for (int64_t batch = 1; batch <= 16; batch *= 4) {
+        answer one = ask(SECTIONS("1e12", "1e18", "1", "1e-9"), "resnet18", batch, false);
+        answer five = ask(SECTIONS("1e12", "1e18", "5", "1e-9"), "resnet18", batch, false);
+        assert_near(one.info.device_time_s, one.flop / 1e14, 1e-2);
+        assert_near(five.info.device_time_s / one.info.device_time_s, ((double)batch + 4) / (double)batch, 1e-3);
+        assert_true(one.info.launches == 1); /* all of it fits the chip */
+    }
+}
+
+static void samples_keep_their_interval(void **state)
+{
+    (void)state;
+    answer a = ask(CHIP("dataflow-sections", "1e12", "1e18", EFFICIENCY("1") ", \"interval\": " NUMBER("0.01", "s"),
+                        PLACED("DRAM")),
+                   "resnet18", 8, false);
+    assert_near(a.info.device_time_s, 8 * 0.01, 1e-6);
+}
+
+static void sections_cost_their_change_and_their_traffic(void **state)
+{
+    (void)state;
+    answer a = ask(SECTIONS("2e7", "1e18", "1", "1e-3"), "resnet18", 4, false);
+    answer b = ask(SECTIONS("2e7", "1e18", "1", "2e-3"), "resnet18", 4, false);
+    assert_true(a.info.launches >= 3); /* forward, backward, update */
+    assert_near(b.info.device_time_s - a.info.device_time_s, a.info.launches * 1e-3, 1e-6);
+    answer slow = ask(SECTIONS("2e7", "1e8", "1", "1e-9"), "resnet18", 4, false);
+    answer slower = ask(SECTIONS("2e7", "5e7", "1", "1e-9"), "resnet18", 4, false);
+    assert_near(slower.info.device_time_s, 2 * slow.info.device_time_s, 1e-6);
+}
+
+/* ---- supersteps ------------------------------------------------------------------------------------------------- */
+
+#define LINKS                                                                                                          \
+    ", \"links\": [{\"name\": \"link\", \"reach\": \"node\", \"bandwidth\": " NUMBER("1e11", "B/s") ", \"devices\": " \
+    "64}]"
+#define BSP(sram, superstep, links)                                                                                    \
+    CHIP("bsp-pipeline", sram, "1e18", EFFICIENCY("1") ", \"superstep\": " NUMBER(superstep, "1"), PLACED("SRAM") links)
+
+static void supersteps_add_their_cycles(void **state)
+{
+    (void)state;
+    answer a = ask(BSP("1e12", "1", LINKS), "resnet18", 4, false);
+    answer b = ask(BSP("1e12", "1001", LINKS), "resnet18", 4, false); /* 1,000 cycles more at 1 GHz: 1 us */
+    assert_near(a.info.device_time_s, a.flop / 1e14, 2e-2);
+    assert_near(b.info.device_time_s - a.info.device_time_s, a.info.launches * 1e-6, 1e-3);
+    assert_int_equal(a.info.devices, 1);
+    assert_int_equal(a.info.micro_batch, 4);
+}
+
+static void micro_batches_are_what_fits(void **state)
+{
+    (void)state;
+    answer all = ask(BSP("1e12", "1000", LINKS), "resnet18", 64, false);
+    answer some = ask(BSP("3e8", "1000", LINKS), "resnet18", 64, false);
+    assert_int_equal(some.info.devices, 1);
+    assert_true(some.info.micro_batch > 1 && some.info.micro_batch < 64);
+    double micros = ceil(64.0 / (double)some.info.micro_batch);
+    assert_near(some.info.launches / all.info.launches, micros, 2e-2);
+}
+
+static void what_one_chip_does_not_hold_is_a_pipeline(void **state)
+{
+    (void)state;
+    const char *small = BSP("3e7", "1000", LINKS), *model = "bert:layers=8,hidden=512,heads=8,seq=32,vocab=1000";
+    answer four = ask(small, model, 4, false), eight = ask(small, model, 8, false);
+    assert_int_equal(four.status, CM_OK);
+    assert_true(four.info.devices > 1);
+    assert_int_equal(four.info.devices, eight.info.devices);
+    int64_t micro = four.info.micro_batch;
+    if (micro != eight.info.micro_batch) skip();
+    double chips = four.info.devices, m = ceil(4.0 / (double)micro), n = ceil(8.0 / (double)micro);
+    double stage = (eight.info.device_time_s - four.info.device_time_s) / (n - m); /* micro-batches times a stage */
+    assert_near(four.info.device_time_s, (m + chips - 1) * stage + four.info.phase_s[CM_UPDATE], 1e-6);
+}
+
+static void what_no_pipeline_holds_is_refused(void **state)
+{
+    (void)state;
+    answer alone = ask(BSP("1e6", "1000", ""), "resnet18", 4, false);
+    assert_int_equal(alone.status, CM_ERR_LIMIT);
+    assert_non_null(strstr(alone.diag.reason, "does not fit the on-chip memory of 1 chip"));
+    answer many = ask(BSP("1e4", "1000", LINKS), "resnet18", 4, false);
+    assert_int_equal(many.status, CM_ERR_LIMIT);
+    assert_non_null(strstr(many.diag.reason, "64 chip, the most that its links join"));
+}
+
+/* ---- streaming -------------------------------------------------------------------------------------------------- */
+
+#define STREAMING(sram, rate, more) CHIP("weight-streaming", sram, rate, EFFICIENCY("1") more, PLACED("DRAM"))
+
+static void a_slow_link_bounds_the_step(void **state)
+{
+    (void)state;
+    answer a = ask(STREAMING("1e12", "1e8", ""), "resnet18", 1, false);
+    /* 11.69 million weights of two bytes in forward, in again and their gradients out backward */
+    assert_near(a.info.device_time_s, 2 * 2 * 11689512.0 / 1e8, 2e-2);
+}
+
+static void a_fast_link_leaves_the_arithmetic(void **state)
+{
+    (void)state;
+    answer a = ask(STREAMING("1e12", "1e18", ""), "resnet18", 64, false);
+    assert_near(a.info.device_time_s, a.flop / 1e14, 1e-2);
+}
+
+static void layers_have_a_latency(void **state)
+{
+    (void)state;
+    answer a = ask(STREAMING("1e12", "1e18", ", \"layer_latency\": " NUMBER("1", "s")), "resnet18", 1, false);
+    assert_near(a.info.device_time_s, a.info.launches, 1e-3);
+}
+
+static void activations_bound_the_micro_batch(void **state)
+{
+    (void)state;
+    const char *model = "bert:layers=8,hidden=512,heads=8,seq=128,vocab=1000";
+    answer      a = ask(STREAMING("1e8", "1e8", ""), model, 64, false);
+    answer      b = ask(STREAMING("1e12", "1e8", ""), model, 64, false);
+    assert_true(a.info.micro_batch >= 1 && a.info.micro_batch < 64);
+    assert_int_equal(b.info.micro_batch, 64);
+    double micros = ceil(64.0 / (double)a.info.micro_batch); /* each with its stream */
+    assert_near(a.info.launches / b.info.launches, micros, 1e-9);
+    assert_int_equal(ask(STREAMING("1e4", "1e8", ""), model, 64, false).status, CM_ERR_LIMIT);
+}
+
+/* ---- what is told ----------------------------------------------------------------------------------------------- */
+
+static void the_error_of_the_fit_is_the_interval(void **state)
+{
+    (void)state;
+    const char *model = "bert:layers=2,hidden=64,heads=2";
+    answer      narrow = ask(STREAMING("1e12", "1e18", ", \"error\": " NUMBER("0.1", "1")), model, 4, false);
+    answer      wide = ask(STREAMING("1e12", "1e18", ", \"error\": " NUMBER("0.4", "1")), model, 4, false);
+    assert_near(log(narrow.info.interval_s[1] / narrow.info.step_time_s), 1.645 * 0.1, 1e-6);
+    assert_near(log(wide.info.step_time_s / wide.info.interval_s[0]), 1.645 * 0.4, 1e-6);
+    answer conv = ask(STREAMING("1e12", "1e18",
+                                ", \"error\": " NUMBER("0.1", "1") ", \"conv_error\": " NUMBER("0.5", "1")),
+                      "resnet18", 4, false);
+    assert_near(log(conv.info.interval_s[1] / conv.info.step_time_s), 1.645 * 0.5, 2e-2);
+}
+
+static void times_of_nodes_make_up_the_step(void **state)
+{
+    (void)state;
+    const char *const profiles[] = {KERNELS("0.5", "1e12"), SECTIONS("2e7", "1e11", "5", "1e-3"),
+                                    BSP("3e7", "1000", LINKS),
+                                    STREAMING("1e8", "1e10", ", \"layer_latency\": " NUMBER("1e-3", "s"))};
+    for (int k = 0; k < 4; k++) {
+        answer a = ask(profiles[k], "bert:layers=8,hidden=512,heads=8,seq=32,vocab=1000", 16, false);
+        double sum = 0;
+        for (int p = 0; p < CM_PHASES; p++) sum += a.info.phase_s[p];
+        assert_near(sum, a.info.device_time_s, 1e-9);
+    }
+}
+
+static void calibration_scales_times(void **state)
+{
+    (void)state;
+    answer plain = ask(STREAMING("1e12", "1e18", ""), "bert:layers=2,hidden=512,heads=8", 4, false);
+    answer scaled = ask(CHIP("weight-streaming", "1e12", "1e18", EFFICIENCY("1"),
+                             PLACED("DRAM") ", \"calibration\": {\"matrix\": " NUMBER("2", "1") "}"),
+                        "bert:layers=2,hidden=512,heads=8", 4, false);
+    assert_near(scaled.info.device_time_s, 2 * plain.info.device_time_s, 1e-3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_takes_its_share_of_the_peak),
+        cmocka_unit_test(a_kernel_takes_no_less_than_its_traffic),
+        cmocka_unit_test(a_pipeline_is_filled_and_drained_once),
+        cmocka_unit_test(samples_keep_their_interval),
+        cmocka_unit_test(sections_cost_their_change_and_their_traffic),
+        cmocka_unit_test(supersteps_add_their_cycles),
+        cmocka_unit_test(micro_batches_are_what_fits),
+        cmocka_unit_test(what_one_chip_does_not_hold_is_a_pipeline),
+        cmocka_unit_test(what_no_pipeline_holds_is_refused),
+        cmocka_unit_test(a_slow_link_bounds_the_step),
+        cmocka_unit_test(a_fast_link_leaves_the_arithmetic),
+        cmocka_unit_test(layers_have_a_latency),
+        cmocka_unit_test(activations_bound_the_micro_batch),
+        cmocka_unit_test(the_error_of_the_fit_is_the_interval),
+        cmocka_unit_test(times_of_nodes_make_up_the_step),
+        cmocka_unit_test(calibration_scales_times),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

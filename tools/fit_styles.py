@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fit the few numbers of `execution` in data/devices/ to published end-to-end results.
+
+    tools/fit_styles.py BUILD/centimani [FAMILY ...]          show
+    tools/fit_styles.py --write BUILD/centimani [FAMILY ...]  and write the profiles
+
+The rows are those of data/results/calibration-styles.json without `left_out`. Every trial is a profile of its own that
+the program itself predicts with. Parameters are fitted as logarithms, by Gauss-Newton with weights that fade for rows
+far off, and are held towards first guesses where rows do not tell. The error that a profile gets is that on models left
+out of the fit, one after the other.
+"""
+import argparse
+import json
+import math
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROWS = ROOT / "data/results/calibration-styles.json"
+DATE = "2026-11"
+ROW_SPREAD = 0.10   # of a row whose model is right: versions, frameworks, measuring
+FAR = 0.35          # a residual beyond this loses weight
+LEAST_ERROR = 0.15  # frameworks differ by that much on one model: 44,059 and 37,061 images/s on a Bow Pod16
+FEW_ERROR = 0.5     # where fewer than three models were fitted on, nothing tells the error
+CONVOLUTIONAL = ("resnet50", "efficientnet-b4")
+
+# First guesses and how freely they move (standard deviation of the logarithm); unit of each.
+GUESS = {
+    "gemm": (0.5, 0.7, "1"), "conv": (0.4, 1.0, "1"), "attention": (0.3, 0.7, "1"), "memory": (1.0, 0.7, "1"),
+    "step_overhead": (1e-3, 1.5, "s"), "section_overhead": (5e-4, 1.5, "s"), "interval": (1e-6, 1.5, "s"),
+    "superstep": (2000.0, 1.0, "1"), "layer_latency": (1e-3, 1.5, "s"),
+}
+MOST = {"gemm": 0.95, "conv": 0.95, "attention": 0.95}  # of a peak nobody reaches more
+EFFICIENCIES = ("gemm", "conv", "attention", "memory")
+
+# profile that is written; devices whose rows count; parameters that are free
+FAMILIES = {
+    "graphcore-ipu": (("graphcore-gc200", "graphcore-bow"), ("gemm", "conv", "attention", "memory", "superstep")),
+    "sambanova-rdu": (("sambanova-sn10", "sambanova-sn30-4t"),
+                      ("gemm", "attention", "memory", "section_overhead", "interval")),
+    "cerebras-wse": (("cerebras-cs2-wafer",), ("gemm", "attention", "layer_latency")),
+    "habana-gaudi1": (("habana-gaudi1",), ("gemm", "conv", "attention", "memory", "step_overhead")),
+    "habana-gaudi2": (("habana-gaudi2",), ("gemm", "conv", "attention", "memory", "step_overhead")),
+    "google-tpu": (("google-tpu-v4", "google-tpu-v5e", "google-tpu-v5p"), ("gemm", "conv", "attention", "memory")),
+    "huawei-ascend-910b": (("huawei-ascend-910b",), ("gemm", "attention", "memory")),
+}
+
+# Devices without rows: their numbers are a relative's, times factors; why; the error that is assumed.
+WORKER = 7.5e15 / 8 / 3.2e14
+RELATIVES = {
+    "cerebras-cs2": ("cerebras-wse", {"gemm": WORKER, "attention": WORKER, "memory": 8},
+                     "an eighth of the wafer, which its printed 320 TFLOP/s are not; all workers see the whole stream",
+                     None),
+    "cerebras-cs3": ("cerebras-wse", {}, "as the CS-2: no results of its own", 0.5),
+    "sambanova-sn40l": ("sambanova-rdu", {}, "as SN10 and SN30: no results of its own", 0.5),
+    "graphcore-gc2": ("graphcore-ipu", {}, "as GC200 and Bow: no results of its own", 0.6),
+    "habana-gaudi3": ("habana-gaudi2", {}, "as Gaudi 2: no results of its own", 0.5),
+    "google-tpu-v6e": ("google-tpu", {}, "as TPU v4, v5e and v5p: no results of its own", 0.4),
+    "aws-trainium1": ("google-tpu", {}, "as TPUs, also systolic arrays fed by a compiler: no results of its own", 0.7),
+    "aws-trainium2": ("google-tpu", {}, "as TPUs, also systolic arrays fed by a compiler: no results of its own", 0.7),
+}
+
+
+def number(value, unit, kind="fitted", **more):
+    return {"value": float(f"{value:.4g}"), "unit": unit, "kind": kind, "source": "calibration", "date": DATE, **more}
+
+
+def execution(parameters, errors=None, kind="fitted", note=None):
+    more = {"note": note} if note else {}
+    given = dict(parameters)
+    out = {"efficiency": {k: number(given[k], "1", kind, **more) for k in EFFICIENCIES if k in given}}
+    for key, value in given.items():
+        if key not in EFFICIENCIES:
+            out[key] = number(value, GUESS[key][2], kind, **more)
+    return out | (errors or {})
+
+
+class Bench:
+    """Runs the program on trial profiles, each question once."""
+
+    def __init__(self, program, folder):
+        self.program, self.folder, self.known, self.pool = program, pathlib.Path(folder), {}, ThreadPoolExecutor(2)
+
+    def profile(self, device, parameters):
+        name = "trial-" + format(abs(hash((device, tuple(sorted(parameters.items()))))), "x")
+        path = self.folder / (name + ".json")
+        if not path.exists():
+            source = {"title": "trial", "where": "fit_styles.py", "date": DATE}
+            path.write_text(json.dumps({"schema": 1, "id": name, "base": device, "execution": execution(parameters),
+                                        "sources": {"calibration": source}}))
+        return str(path)
+
+    def ask(self, row, profile, batch):
+        words = [self.program, "predict", row["model"], "--device", profile, "--batch", str(batch), "--json"]
+        for key in ("seq", "precision", "recompute"):
+            if key in row:
+                words += ["--" + key, str(row[key])]
+        key = tuple(words)
+        if key not in self.known:
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+            if done.returncode not in (0, 3):  # 3: does not fit one device, as models that were run on many
+                sys.exit(f"{' '.join(words)}\n{done.stderr}")
+            self.known[key] = json.loads(done.stdout)
+        return self.known[key]
+
+    def predicted(self, row, parameters):
+        profile = self.profile(row["device"], parameters)
+        if "micro_batch" in row:  # as many micro-batches as there are, of a size that was chosen
+            answer = self.ask(row, profile, row["micro_batch"])
+            update = answer["phases"]["update"]
+            return row["batch"] / (row["batch"] / row["micro_batch"] * (answer["step_time_s"] - update) + update)
+        answer = self.ask(row, profile, row["batch"])
+        if answer["devices"] > 1:
+            answer = self.ask(row, profile, row["batch"] * answer["devices"])
+        if "step_time_s" in row:
+            return answer["step_time_s"]
+        return answer["mfu"] if "mfu" in row else answer["throughput_samples_s"] / answer["devices"]
+
+    def residuals(self, rows, parameters):
+        """log(predicted time / measured time)"""
+        for device in {r["device"] for r in rows}:
+            self.profile(device, parameters)  # before threads ask for it
+
+        def one(row):
+            ratio = math.log(self.predicted(row, parameters) / measured(row))
+            return ratio if "step_time_s" in row else -ratio
+        return list(self.pool.map(one, rows))
+
+
+def measured(row):
+    return next(row[k] for k in ("throughput_samples_s", "mfu", "step_time_s") if k in row)
+
+
+def solve(a, b):
+    """a x = b, by elimination with pivots"""
+    n = len(b)
+    m = [list(row) + [y] for row, y in zip(a, b)]
+    for i in range(n):
+        p = max(range(i, n), key=lambda r: abs(m[r][i]))
+        m[i], m[p] = m[p], m[i]
+        for r in range(i + 1, n):
+            f = m[r][i] / m[i][i]
+            m[r] = [x - f * y for x, y in zip(m[r], m[i])]
+    x = [0.0] * n
+    for i in reversed(range(n)):
+        x[i] = (m[i][n] - sum(m[i][k] * x[k] for k in range(i + 1, n))) / m[i][i]
+    return x
+
+
+def weights_of(rows, residual):
+    """Rows of one model on one device count together as two; those far off fade."""
+    count = {}
+    for r in rows:
+        count[r["device"], r["group"]] = count.get((r["device"], r["group"]), 0) + 1
+    return [min(1, 2 / count[r["device"], r["group"]]) / (1 + (e / FAR) ** 2) / ROW_SPREAD ** 2
+            for r, e in zip(rows, residual)]
+
+
+def cost(rows, residual, names, logs):
+    held = sum(((x - math.log(GUESS[n][0])) / GUESS[n][1]) ** 2 for n, x in zip(names, logs))
+    flat = weights_of(rows, [0] * len(rows))
+    return held + sum(w * FAR ** 2 * math.log1p((e / FAR) ** 2) for w, e in zip(flat, residual))
+
+
+def fit(bench, rows, names, start=None):
+    logs = [math.log((start or {}).get(n, GUESS[n][0])) for n in names]
+    at = lambda x: {n: min(math.exp(v), MOST.get(n, math.inf)) for n, v in zip(names, x)}
+    residual = bench.residuals(rows, at(logs))
+    for _ in range(12):
+        before = cost(rows, residual, names, logs)
+        slopes = []
+        for i in range(len(names)):
+            moved = list(logs)
+            moved[i] += 0.02
+            slopes.append([(b - a) / 0.02 for a, b in zip(residual, bench.residuals(rows, at(moved)))])
+        w = weights_of(rows, residual)
+        prior = [1 / GUESS[n][1] ** 2 for n in names]
+        a = [[sum(w[k] * si[k] * sj[k] for k in range(len(rows))) + (prior[i] if i == j else 0)
+              for j, sj in enumerate(slopes)] for i, si in enumerate(slopes)]
+        b = [-sum(w[k] * s[k] * residual[k] for k in range(len(rows)))
+             - prior[i] * (logs[i] - math.log(GUESS[names[i]][0])) for i, s in enumerate(slopes)]
+        step = solve(a, b)
+        for _ in range(6):
+            trial = [x + max(-1.5, min(1.5, d)) for x, d in zip(logs, step)]
+            r = bench.residuals(rows, at(trial))
+            if cost(rows, r, names, trial) < before:
+                break
+            step = [d / 2 for d in step]
+        else:
+            break
+        logs, residual = trial, r
+        if before - cost(rows, r, names, trial) < 1e-3:
+            break
+    return at(logs), residual
+
+
+def leave_out(bench, rows, names, start):
+    """Every row's residual when its model was not fitted on, on any device."""
+    out = {}
+    for group in sorted({r["group"] for r in rows}):
+        rest = [r for r in rows if r["group"] != group]
+        mine = [r for r in rows if r["group"] == group]
+        parameters, _ = fit(bench, rest, names, start) if rest else ({n: GUESS[n][0] for n in names}, None)
+        out.update(zip(map(id, mine), bench.residuals(mine, parameters)))
+    return [out[id(r)] for r in rows]
+
+
+def spread(rows, residual, convolutional):
+    """Root mean square over models: a model measured seven times counts once. None: there is no such model."""
+    groups = {}
+    for r, e in zip(rows, residual):
+        if (r["group"] in CONVOLUTIONAL) == convolutional:
+            groups.setdefault((r["device"], r["group"]), []).append(e * e)
+    if not groups:
+        return None
+    error = math.sqrt(sum(sum(g) / len(g) for g in groups.values()) / len(groups))
+    return max(error, LEAST_ERROR if len({r["group"] for r in rows}) > 2 else FEW_ERROR)
+
+
+def described(rows, residual, convolutional):
+    mine = [(abs(math.expm1(e)), r["group"]) for r, e in zip(rows, residual)
+            if (r["group"] in CONVOLUTIONAL) == convolutional]
+    models = sorted({g for _, g in mine})
+    what = "convolutional networks" if convolutional else "models"
+    return (f"step times of {what} left out of the fit: mean error {100 * sum(e for e, _ in mine) / len(mine):.0f} %, "
+            f"worst {100 * max(mine)[0]:.0f} % ({max(mine)[1]}); {len(mine)} rows of {', '.join(models)}")
+
+
+def insert(profile, block):
+    """The member `execution` of a profile, new or in place of the old one, and its source; the rest as it was."""
+    path = ROOT / f"data/devices/{profile}.json"
+    text = path.read_text()
+    text = re.sub(r'\n  "execution": \{\n.*?\n  \},', "", text, flags=re.S)
+    lines = ['  "execution": {']
+    for key, value in block.items():
+        if key == "efficiency":
+            inner = ",\n".join(f"      {json.dumps(k)}: {json.dumps(v)}" for k, v in value.items())
+            lines.append(f'    "efficiency": {{\n{inner}\n    }},')
+        else:
+            lines.append(f"    {json.dumps(key)}: {json.dumps(value)},")
+    lines[-1] = lines[-1].rstrip(",")
+    source = ('    "calibration": {"title": "End-to-end results, fitted by tools/fit_styles.py", '
+              f'"where": "data/results/calibration-styles.json", "date": "{DATE}"}}')
+    if '\n  "sources": {' not in text:
+        text = text.rstrip()[:-1].rstrip() + ',\n  "sources": {\n' + source + "\n  }\n}\n"
+    at = text.index('\n  "sources": {') + 1
+    text = text[:at] + "\n".join(lines) + "\n  },\n" + text[at:]
+    if '"calibration": {"title"' not in text:
+        text = text.replace('  "sources": {\n', '  "sources": {\n' + source + ",\n", 1)
+    json.loads(text)
+    path.write_text(text)
+
+
+def derive(profile, fitted):
+    family, factors, why, assumed = RELATIVES[profile]
+    parameters, errors = fitted[family]
+    scaled = {k: parameters.get(k, 1.0) * factors.get(k, 1.0) for k in dict.fromkeys([*parameters, *factors])}
+    wide = {k: number(max(e["value"], assumed or 0), "1", "assumed", note=why) for k, e in errors.items()}
+    insert(profile, execution(scaled, wide, "assumed", why))
+
+
+def show(rows, residual, left_out):
+    print(f"  {'device':20s} {'model':16s} {'batch':>6s} {'fitted':>8s} {'left out':>8s}")
+    for r, a, b in zip(rows, residual, left_out):
+        print(f"  {r['device']:20s} {r['group'][:16]:16s} {r['batch']:6d} {100 * math.expm1(a):+7.1f}% "
+              f"{100 * math.expm1(b):+7.1f}%")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--write", action="store_true", help="write the profiles")
+    parser.add_argument("program")
+    parser.add_argument("family", nargs="*", help=", ".join(FAMILIES))
+    options = parser.parse_args()
+    every = [r for r in json.loads(ROWS.read_text())["rows"] if "left_out" not in r]
+    with tempfile.TemporaryDirectory() as folder:
+        bench, fitted = Bench(options.program, folder), {}
+        for family in options.family or FAMILIES:
+            devices, names = FAMILIES[family]
+            rows = [r for r in every if r["device"] in devices]
+            parameters, residual = fit(bench, rows, names)
+            left_out = leave_out(bench, rows, names, parameters)
+            errors = {key: number(spread(rows, left_out, conv), "1", note=described(rows, left_out, conv))
+                      for key, conv in (("error", False), ("conv_error", True)) if spread(rows, left_out, conv)}
+            mean = lambda errors: 100 * sum(abs(math.expm1(e)) for e in errors) / len(errors)
+            print(f"{family}: {len(rows)} rows; {mean(residual):.1f} % fitted, {mean(left_out):.1f} % left out")
+            for key, e in errors.items():
+                print(f"  {key} {e['value']:.3f}: {e['note']}")
+            print("  " + ", ".join(f"{k} {v:.4g}" for k, v in parameters.items()))
+            show(rows, residual, left_out)
+            fitted[family] = parameters, errors
+            if options.write:
+                insert(family, execution(parameters, errors))
+        for profile in RELATIVES if options.write else ():
+            if RELATIVES[profile][0] in fitted:
+                derive(profile, fitted)
+
+
+if __name__ == "__main__":
+    main()
