@@ -151,7 +151,8 @@ typedef struct cm_load_options {
 
 /*
  * Read a model. `spec` is a named model, a path to an .onnx file, a Hugging Face config.json or a captured PyTorch step
- * (.cmt.json), or a one-line description such as "gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200" or "gemm:m=64,n=1760,k=1760".
+ * (.cmt.json), or a one-line description such as "gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200" or
+ * "gemm:m=64,n=1760,k=1760".
  */
 cm_status cm_graph_load(const char *spec, const cm_load_options *options, cm_graph **graph, cm_diag *diag);
 
@@ -567,7 +568,7 @@ const cm_fit_class *cm_fitting_class(const cm_fitting *fitting, int32_t index);
 const char         *cm_fitting_profile(const cm_fitting *fitting); /* JSON; NULL: a check, or not one known device */
 int32_t             cm_fitting_skipped(const cm_fitting *fitting, const char **first); /* rows there is no form for */
 
-/* ---- how long a step takes ---------------------------------------------------------------------------------------- */
+/* ---- how long a step takes -------------------------------------------------------------------------------------- */
 
 typedef enum cm_layout { CM_LAYOUT_AUTO, CM_LAYOUT_NCHW, CM_LAYOUT_NHWC, CM_LAYOUTS } cm_layout; /* of images */
 
@@ -604,15 +605,15 @@ typedef struct cm_op_time {
 
 typedef struct cm_prediction cm_prediction;
 
-/* The time of a step (or of a forward pass made for inference) on one device. `step` was loaded with CM_FUSE_EAGER where
-   the runtime is torch-eager. It must outlive the prediction. */
+/* The time of a step (or of a forward pass made for inference) on one device. `step` was loaded with CM_FUSE_EAGER
+   where the runtime is torch-eager. It must outlive the prediction. */
 cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
                      cm_prediction **prediction, cm_diag *diag);
 void                      cm_prediction_free(cm_prediction *prediction);
 const cm_prediction_info *cm_prediction_get_info(const cm_prediction *prediction);
 int32_t                   cm_prediction_ops(const cm_prediction *prediction);
 const cm_op_time         *cm_prediction_op(const cm_prediction *prediction, int32_t index);
-/* Calls that no table of the device has, each once, by their time in a step; time_s and launches are of all its runs. */
+/* Calls that no table of the device has, each once, longest first; time_s and launches are of all its runs in a step. */
 int32_t                   cm_prediction_missing(const cm_prediction *prediction);
 const cm_op_time         *cm_prediction_missing_call(const cm_prediction *prediction, int32_t index);
 
@@ -766,7 +767,7 @@ int32_t                 cm_bench_unmeasured(const cm_bench *bench); /* cases the
 const char             *cm_bench_profile(cm_bench *bench);          /* JSON; NULL: no memory */
 /* All is written down elsewhere: forget the journal. A run that has cases left keeps it. */
 void                    cm_bench_forget(cm_bench *bench);
-/* Algorithm bandwidth (bytes over time) times this is bus bandwidth, as nccl-tests has it; 1 for what it does not know. */
+/* Algorithm bandwidth (bytes over time) times this is bus bandwidth, as nccl-tests has it; 1: not known to it. */
 double                  cm_bench_bus_factor(const char *collective, int32_t ranks);
 /* The backends and suites there are, as "cpu, cuda and null". */
 const char             *cm_bench_backends(void);

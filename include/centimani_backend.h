@@ -5,9 +5,9 @@
  *     open -> describe, calls, supports -> prepare | probe -> verify, run, run, ... -> release -> close
  *
  * A backend is opened at run time; nothing of the device's software may be needed to build or to start. It never
- * prints, exits or aborts. Functions that can fail return a cm_status and say in the diag's `reason` what is missing and
- * how to mend it, in one line: "no NVIDIA driver: libcuda.so.1 is not there". A failure of one case leaves the backend
- * usable. Used by one thread. Units are SI.
+ * prints, exits or aborts. Functions that can fail return a cm_status and say in the diag's `reason` what is missing
+ * and how to mend it, in one line: "no NVIDIA driver: libcuda.so.1 is not there". A failure of one case leaves the
+ * backend usable. Used by one thread. Units are SI.
  */
 #ifndef CENTIMANI_BACKEND_H
 #define CENTIMANI_BACKEND_H

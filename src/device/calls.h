@@ -2,8 +2,8 @@
 /*
  * calls.h - the calls by which a runtime gives a device work: their sizes, FLOP and bytes.
  *
- * A call is an operator of calls.def, a pass, a variant (layout, function) and types; docs/profiles.md lists them. Kernel
- * tables hold calls with measured times; the predictor turns a graph into calls; the benchmarks run them.
+ * A call is an operator of calls.def, a pass, a variant (layout, function) and types; docs/profiles.md lists them.
+ * Kernel tables hold calls with measured times; the predictor turns a graph into calls; the benchmarks run them.
  */
 #ifndef CM_DEVICE_CALLS_H
 #define CM_DEVICE_CALLS_H

@@ -188,7 +188,8 @@ static void read_host(cm_device *d, const json_t *sources)
     d->host = cm__alloc_array(d->ctx, (size_t)d->n_host, sizeof *d->host);
     for (int32_t i = 0; i < d->n_host; i++) {
         const json_t *h = json_array_get(array, (size_t)i);
-        d->host[i] = (cm__host_cost){cm__text_at(h, "runtime"), cm__text_at(h, "what"), cm__number_at(h, "time", sources)};
+        d->host[i] =
+            (cm__host_cost){cm__text_at(h, "runtime"), cm__text_at(h, "what"), cm__number_at(h, "time", sources)};
     }
 }
 
@@ -206,7 +207,8 @@ static void read_reserve(cm_device *d, const json_t *sources)
     d->reserve = cm__alloc_array(d->ctx, (size_t)d->n_reserve, sizeof *d->reserve);
     for (int32_t i = 0; i < d->n_reserve; i++) {
         const json_t *r = json_array_get(array, (size_t)i);
-        d->reserve[i] = (cm__reserve){cm__text_at(r, "runtime"), cm__text_at(r, "what"), cm__number_at(r, "size", sources)};
+        d->reserve[i] =
+            (cm__reserve){cm__text_at(r, "runtime"), cm__text_at(r, "what"), cm__number_at(r, "size", sources)};
     }
 }
 

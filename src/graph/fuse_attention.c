@@ -221,8 +221,8 @@ static mask_kind trace_mask(const cm__fuser *f, int32_t tensor, bool *causal)
 
 /* ---- the operator ----------------------------------------------------------------------------------------------- */
 
-/* PyTorch's exporter leaves out the dropout inside scaled_dot_product_attention; networks that drop at all drop there too,
-   at the same rate. 0: this one does not. */
+/* PyTorch's exporter leaves out the dropout inside scaled_dot_product_attention; networks that drop at all drop there
+   too, at the same rate. 0: this one does not. */
 static double dropout_elsewhere(const cm__fuser *f)
 {
     for (int32_t i = 0; i < f->g->n_nodes; i++) {

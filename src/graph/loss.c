@@ -2,9 +2,9 @@
 /*
  * loss.c - the loss a training script would add to a model that has none.
  *
- * By the shape of the first output of real numbers where the user does not say: one number per sample: squared error; one
- * channel of an image: binary cross-entropy; anything with several classes: cross-entropy over them, in fp32 as PyTorch's
- * users do. A model that already returns one number has its loss.
+ * By the shape of the first output of real numbers where the user does not say: one number per sample: squared error;
+ * one channel of an image: binary cross-entropy; anything with several classes: cross-entropy over them, in fp32 as
+ * PyTorch's users do. A model that already returns one number has its loss.
  */
 #include "graph/rule.h"
 #include "graph/train.h"
@@ -36,7 +36,8 @@ static int32_t all_but_last(cm_graph *g, int32_t x)
 {
     const cm_tensor *t = cm__t(g, x);
     if (t->rank != 3 || t->dims[1].per_batch || t->dims[1].fixed < 2 || !is_causal(g)) return x;
-    cm__attr attrs[] = {CM__INTS(CM_ATTR_STARTS, 0), CM__INTS(CM_ATTR_ENDS, t->dims[1].fixed - 1), CM__INTS(CM_ATTR_AXES, 1)};
+    cm__attr attrs[] = {CM__INTS(CM_ATTR_STARTS, 0), CM__INTS(CM_ATTR_ENDS, t->dims[1].fixed - 1),
+                        CM__INTS(CM_ATTR_AXES, 1)};
     return cm__emit(g, CM_OP_SLICE, "loss.shift", &x, 1, attrs, 3);
 }
 

@@ -46,7 +46,8 @@ static void compare_backward(cm_graph *step, const cm_graph *forward)
     }
     double difference = ours > theirs ? ours - theirs : theirs - ours;
     if (forward->has_backward && difference > tolerance * (ours > theirs ? ours : theirs))
-        cm__warn(step, "backward as recorded has %.4g matrix FLOP at batch 64, as derived %.4g: times differ accordingly",
+        cm__warn(step,
+                 "backward as recorded has %.4g matrix FLOP at batch 64, as derived %.4g: times differ accordingly",
                  theirs, ours);
 }
 

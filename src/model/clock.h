@@ -2,9 +2,9 @@
 /*
  * clock.h - how far a device lowers its clock to keep to its power limit.
  *
- * Tables hold times at the full clock. A step whose products and traffic would draw more than the limit runs slower: all of
- * what is not waiting for memory is stretched until the power fits. Energy per FLOP falls with the clock (voltage does), per
- * byte with its square root: the memory's part does not.
+ * Tables hold times at the full clock. A step whose products and traffic would draw more than the limit runs slower:
+ * all of what is not waiting for memory is stretched until the power fits. Energy per FLOP falls with the clock
+ * (voltage does), per byte with its square root: the memory's part does not.
  */
 #ifndef CM_MODEL_CLOCK_H
 #define CM_MODEL_CLOCK_H

@@ -2,8 +2,8 @@
 /*
  * kriging.h - what is known of a call from measured ones near it: ordinary kriging over the nearest rows of a table.
  *
- * What is interpolated is the logarithm of time over roofline time, which changes slowly; how slowly along each feature is
- * in scales.def.
+ * What is interpolated is the logarithm of time over roofline time, which changes slowly; how slowly along each feature
+ * is in scales.def.
  */
 #ifndef CM_MODEL_KRIGING_H
 #define CM_MODEL_KRIGING_H

@@ -10,7 +10,9 @@
 #include "model/timer.h"
 
 #define NINE_OF_TEN 1.645   /* standard deviations on each side */
-#define COMMON_ERROR 0.03   /* that all calls of a step share: clocks, power, another version of a library */
+#define COMMON_ERROR 0.04   /* that all calls of a step share: clocks, power, another version of a library */
+#define SHARED_PART 0.5     /* of the error of calls that were not measured: neighbours are wrong the same way */
+#define HOST_ERROR 0.13 /* of steps the host limits; the same step repeats within 10 to 30 % (docs/results/time.md) */
 #define TEXT_MAX 192
 
 struct cm_prediction {
@@ -47,7 +49,7 @@ static const cm_device *relative_of(cm__ctx *ctx, const cm_device *device)
 /* ---- timing ----------------------------------------------------------------------------------------------------- */
 
 typedef struct summing {
-    double time_s, variance;
+    double time_s, variance, unmeasured_s; /* the last: of calls not measured, times their errors */
 } summing;
 
 static double scale_of(const cm_number *factor) { return factor->known ? factor->value : 1; }
@@ -70,7 +72,8 @@ static void time_calls(const cm_prediction *p, const cm__dispatch *d, cm__timer 
 }
 
 /* Times at the clock that the power limit leaves. */
-static double throttle(const cm_prediction *p, const cm__dispatch *d, const cm_device *device, cm__timed *timed, double host_s)
+static double throttle(const cm_prediction *p, const cm__dispatch *d, const cm_device *device, cm__timed *timed,
+                       double host_s)
 {
     cm__power power = cm__power_of(device);
     cm__load  load = {.least_s = host_s};
@@ -94,6 +97,7 @@ static summing sum_calls(cm_prediction *p, const cm__dispatch *d, const cm__time
         double time = timed[i].time_s * d->runs[i];
         sum.time_s += time;
         sum.variance += pow(time * timed[i].error, 2);
+        if (timed[i].how != CM_HOW_MEASURED) sum.unmeasured_s += time * timed[i].error;
         p->info.share[timed[i].how] += time;
     }
     return sum;
@@ -110,7 +114,8 @@ static cm_op_time op_of(cm_prediction *p, const cm__dispatch *d, const cm__timed
 {
     cm__call   c;
     char      *text = cm__alloc(p->ctx, TEXT_MAX);
-    cm_op_time op = {.node = node, .time_s = timed[call].time_s, .launches = timed[call].launches, .how = timed[call].how};
+    cm_op_time op = {
+        .node = node, .time_s = timed[call].time_s, .launches = timed[call].launches, .how = timed[call].how};
     cm__call_at(&d->calls[call], (double)p->info.batch, &c);
     cm__call_work(&c, &op.flop, &op.bytes);
     op.call = cm__call_text(&c, text, TEXT_MAX);
@@ -143,13 +148,20 @@ static void list_ops(cm_prediction *p, const cm__dispatch *d, const cm__timed *t
 
 /* ---- the step --------------------------------------------------------------------------------------------------- */
 
-static void measure(cm_prediction *p, const cm_graph *g, double error, double peak)
+/* A step ends when the later of two timelines does, each as uncertain as it is. */
+static void bracket(cm_prediction_info *i, double device_s, double device_error)
+{
+    for (int side = 0; side < 2; side++) {
+        double z = side ? NINE_OF_TEN : -NINE_OF_TEN;
+        i->interval_s[side] = fmax(device_s * exp(z * device_error), i->host_time_s * exp(z * HOST_ERROR));
+    }
+}
+
+static void measure(cm_prediction *p, const cm_graph *g, double peak)
 {
     cm_prediction_info *i = &p->info;
     cm_totals           totals;
     double              matrix = 0;
-    i->interval_s[0] = i->step_time_s * exp(-NINE_OF_TEN * error);
-    i->interval_s[1] = i->step_time_s * exp(NINE_OF_TEN * error);
     i->throughput_samples_s = i->step_time_s > 0 ? (double)i->batch / i->step_time_s : 0;
     cm_graph_totals(g, i->batch, &totals);
     for (cm_phase phase = CM_FORWARD; phase < CM_PHASES; phase++) matrix += cm_totals_matrix_flop(&totals, phase);
@@ -160,9 +172,11 @@ static void finish(cm_prediction *p, const cm_graph *g, const summing *sum, doub
 {
     cm_prediction_info *i = &p->info;
     i->device_time_s = sum->time_s;
-    i->step_time_s = fmax(sum->time_s + i->launches * gap_s, i->host_time_s);
-    double error = sqrt(sum->variance + pow(COMMON_ERROR * sum->time_s, 2)) / fmax(sum->time_s, 1e-30);
-    measure(p, g, error, peak);
+    double device_s = sum->time_s + i->launches * gap_s;
+    double spread = sum->variance + pow(COMMON_ERROR * sum->time_s, 2) + pow(SHARED_PART * sum->unmeasured_s, 2);
+    i->step_time_s = fmax(device_s, i->host_time_s);
+    bracket(i, device_s, sqrt(spread) / fmax(sum->time_s, 1e-30));
+    measure(p, g, peak);
     for (int h = 0; h < CM_HOWS && sum->time_s > 0; h++) i->share[h] /= sum->time_s;
 }
 
@@ -195,7 +209,9 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
     i->step_time_s = run.device_s + run.host_s;
     i->clock = 1;
     i->share[run.how] = 1;
-    measure(p, g, run.error, cm__precision_peak(&limits, cm_graph_precision(g), false));
+    i->interval_s[0] = i->step_time_s * exp(-NINE_OF_TEN * run.error);
+    i->interval_s[1] = i->step_time_s * exp(NINE_OF_TEN * run.error);
+    measure(p, g, cm__precision_peak(&limits, cm_graph_precision(g), false));
 }
 
 static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o)

@@ -22,7 +22,8 @@ static double value_or(cm_number n, double otherwise) { return n.known ? n.value
 static void read_peaks(const cm_device *device, cm__limits *l)
 {
     for (int e = 0; e < CM_ENGINES; e++)
-        for (int r = 0; r < CM_RATES; r++) l->peak[e][r] = value_or(cm_device_peak(device, (cm_engine)e, (cm_rate)r), 0);
+        for (int r = 0; r < CM_RATES; r++)
+            l->peak[e][r] = value_or(cm_device_peak(device, (cm_engine)e, (cm_rate)r), 0);
     for (int r = 0; r < CM_RATES; r++) { /* plain fp32 products run on the vector units */
         if (!l->peak[CM_ENGINE_MATRIX][r]) l->peak[CM_ENGINE_MATRIX][r] = l->peak[CM_ENGINE_VECTOR][r];
         if (!l->peak[CM_ENGINE_VECTOR][r]) l->peak[CM_ENGINE_VECTOR][r] = l->peak[CM_ENGINE_VECTOR][CM_RATE_FP32];
@@ -79,7 +80,11 @@ static void conv_product(const cm__call *c, double p[4])
     double places = flop / (2 * groups * in * out * window);
     double forward[] = {groups, places, out, in * window}, by_weight[] = {groups, out, in * window, places},
            by_input[] = {groups, places, in, out * window};
-    memcpy(p, c->pass == CM__PASS_BWD_WEIGHT ? by_weight : c->pass == CM__PASS_BWD_INPUT ? by_input : forward, sizeof forward);
+    memcpy(p,
+           c->pass == CM__PASS_BWD_WEIGHT  ? by_weight
+           : c->pass == CM__PASS_BWD_INPUT ? by_input
+                                           : forward,
+           sizeof forward);
 }
 
 bool cm__as_product(const cm__call *c, double p[4])

@@ -13,8 +13,7 @@
 #define ERROR_TRANSFERRED 0.15
 #define ERROR_ROOFLINE 0.5
 
-/* A table made ready: features of its rows, and the logarithms of their times over the roofline of the device it is of.
- */
+/* A table made ready: features of its rows, and the logarithms of their times over the roofline of its device. */
 typedef struct ready {
     const cm__kernel_table *table;
     const cm__limits       *limits;
@@ -74,7 +73,8 @@ static void take_tables(library *l, cm__kernels kernels, cm_runtime runtime)
             l->tables[l->count++] = (ready){.table = &kernels.tables[i], .limits = &l->limits};
 }
 
-/* The runtime's own tables first. Products and convolutions of compiled programs are the same libraries' as eager ones'. */
+/* The runtime's own tables first. Products and convolutions of compiled programs are the same libraries' as eager
+ * ones'. */
 static void open_library(cm__timer *t, library *l, cm__kernels kernels, const cm_device *of, bool relative)
 {
     l->limits = cm__limits_of(of);

@@ -2,9 +2,9 @@
 /*
  * timer.h - the device time of a call, the best way there is.
  *
- * Measured: the device's table for the runtime has it. Interpolated: it has neighbours; what they take beyond the roofline is
- * taken over, weighted by how near they are. Transferred: a relative's table has it or neighbours; what they take beyond the
- * relative's roofline is applied to this device's. Roofline: nobody measured anything like it.
+ * Measured: the device's table for the runtime has it. Interpolated: it has neighbours; what they take beyond the
+ * roofline is taken over, weighted by how near they are. Transferred: a relative's table has it or neighbours; what
+ * they take beyond the relative's roofline is applied to this device's. Roofline: nobody measured anything like it.
  */
 #ifndef CM_MODEL_TIMER_H
 #define CM_MODEL_TIMER_H
@@ -25,7 +25,8 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
 cm__timed  cm__timer_time(cm__timer *timer, const cm__call *call);
 
 /* Each row of the device's own tables against what its other rows say. */
-typedef void cm__left_out(void *user, const cm__kernel_table *table, const cm__call *call, double measured, double predicted);
+typedef void cm__left_out(void *user, const cm__kernel_table *table, const cm__call *call, double measured,
+                          double predicted);
 void cm__timer_cross_validate(cm__timer *timer, cm__left_out *visit, void *user);
 
 #endif
