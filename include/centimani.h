@@ -617,6 +617,15 @@ const cm_op_time         *cm_prediction_op(const cm_prediction *prediction, int3
 int32_t                   cm_prediction_missing(const cm_prediction *prediction);
 const cm_op_time         *cm_prediction_missing_call(const cm_prediction *prediction, int32_t index);
 
+/* The same for many batch sizes of one step: exact where the batch is a power of two, by neighbouring ones between. Graph
+   and device must outlive it. */
+typedef struct cm_predictor cm_predictor;
+
+cm_status cm_predictor_new(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
+                           cm_predictor **predictor, cm_diag *diag);
+void      cm_predictor_free(cm_predictor *predictor);
+cm_status cm_predictor_at(cm_predictor *predictor, int64_t batch, cm_prediction_info *info, cm_diag *diag);
+
 cm_runtime  cm_device_runtime(const cm_device *device); /* what CM_RUNTIME_DEFAULT means for it */
 const char *cm_layout_name(cm_layout layout);
 cm_status   cm_layout_parse(const char *name, cm_layout *layout, cm_diag *diag);

@@ -3,16 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "model/clock.h"
-#include "model/dispatch.h"
-#include "model/host.h"
+#include "model/step.h"
 #include "model/style.h"
-#include "model/timer.h"
 
-#define NINE_OF_TEN 1.645   /* standard deviations on each side */
-#define COMMON_ERROR 0.04   /* that all calls of a step share: clocks, power, another version of a library */
-#define SHARED_PART 0.5     /* of the error of calls that were not measured: neighbours are wrong the same way */
-#define HOST_ERROR 0.13 /* of steps the host limits; the same step repeats within 10 to 30 % (docs/results/time.md) */
 #define TEXT_MAX 192
 
 struct cm_prediction {
@@ -29,85 +22,6 @@ cm_runtime cm_device_runtime(const cm_device *device)
     const cm_device_info *info = cm_device_get_info(device);
     bool torch = strcmp(info->device_class, "gpu") == 0;
     return torch ? CM_RUNTIME_TORCH_EAGER : CM_RUNTIME_NATIVE;
-}
-
-static void free_device(void *device) { cm_device_free(device); }
-
-/* The built-in device whose tables tell most of another one of its kind. */
-static const cm_device *relative_of(cm__ctx *ctx, const cm_device *device)
-{
-    const cm_device_info *info = cm_device_get_info(device);
-    cm_device            *relative = NULL;
-    for (int32_t i = 0; i < cm__n_embedded_kernels && !relative; i++) {
-        const char *id = cm__all_embedded_kernels[i].device;
-        if (strcmp(id, info->id) == 0 || strcmp(info->device_class, "gpu")) continue;
-        if (cm_device_load(id, &relative, NULL) == CM_OK) cm__defer(ctx, free_device, relative);
-    }
-    return relative;
-}
-
-/* ---- timing ----------------------------------------------------------------------------------------------------- */
-
-typedef struct summing {
-    double time_s, variance, unmeasured_s; /* the last: of calls not measured, times their errors */
-} summing;
-
-static double scale_of(const cm_number *factor) { return factor->known ? factor->value : 1; }
-
-/* What real steps have taught of this device. */
-static void calibrate(const cm__dispatch *d, const cm_device *device, cm__timed *timed)
-{
-    const double scale[CM_ENGINES] = {[CM_ENGINE_MATRIX] = scale_of(&device->calibration.matrix),
-                                      [CM_ENGINE_VECTOR] = scale_of(&device->calibration.vector)};
-    for (int32_t i = 0; i < d->n_calls; i++) timed[i].time_s *= scale[cm__call_kinds[d->calls[i].op].engine];
-}
-
-static void time_calls(const cm_prediction *p, const cm__dispatch *d, cm__timer *timer, cm__timed *timed)
-{
-    for (int32_t i = 0; i < d->n_calls; i++) {
-        cm__call call;
-        cm__call_at(&d->calls[i], (double)p->info.batch, &call);
-        timed[i] = cm__timer_time(timer, &call);
-    }
-}
-
-/* Times at the clock that the power limit leaves. */
-static double throttle(const cm_prediction *p, const cm__dispatch *d, const cm_device *device, cm__timed *timed,
-                       double host_s)
-{
-    cm__power power = cm__power_of(device);
-    cm__load  load = {.least_s = host_s};
-    cm__call  call;
-    for (int32_t i = 0; i < d->n_calls; i++) {
-        cm__call_at(&d->calls[i], (double)p->info.batch, &call);
-        cm__load_add(&load, &power, &call, timed[i].time_s, d->runs[i]);
-    }
-    double clock = cm__clock_of(&power, &load);
-    for (int32_t i = 0; clock < 1 && i < d->n_calls; i++) {
-        cm__call_at(&d->calls[i], (double)p->info.batch, &call);
-        timed[i].time_s *= 1 + cm__clocked_part(&power, &call, timed[i].time_s) * (1 / clock - 1);
-    }
-    return clock;
-}
-
-static summing sum_calls(cm_prediction *p, const cm__dispatch *d, const cm__timed *timed)
-{
-    summing sum = {0};
-    for (int32_t i = 0; i < d->n_calls; i++) {
-        double time = timed[i].time_s * d->runs[i];
-        sum.time_s += time;
-        sum.variance += pow(time * timed[i].error, 2);
-        if (timed[i].how != CM_HOW_MEASURED) sum.unmeasured_s += time * timed[i].error;
-        p->info.share[timed[i].how] += time;
-    }
-    return sum;
-}
-
-static double count_launches(const cm__dispatch *d, const cm__timed *timed)
-{
-    double launches = 0;
-    for (int32_t i = 0; i < d->n_calls; i++) launches += timed[i].launches * d->runs[i];
-    return launches;
 }
 
 static cm_op_time op_of(cm_prediction *p, const cm__dispatch *d, const cm__timed *timed, int32_t call, int32_t node)
@@ -148,38 +62,6 @@ static void list_ops(cm_prediction *p, const cm__dispatch *d, const cm__timed *t
 
 /* ---- the step --------------------------------------------------------------------------------------------------- */
 
-/* A step ends when the later of two timelines does, each as uncertain as it is. */
-static void bracket(cm_prediction_info *i, double device_s, double device_error)
-{
-    for (int side = 0; side < 2; side++) {
-        double z = side ? NINE_OF_TEN : -NINE_OF_TEN;
-        i->interval_s[side] = fmax(device_s * exp(z * device_error), i->host_time_s * exp(z * HOST_ERROR));
-    }
-}
-
-static void measure(cm_prediction *p, const cm_graph *g, double peak)
-{
-    cm_prediction_info *i = &p->info;
-    cm_totals           totals;
-    double              matrix = 0;
-    i->throughput_samples_s = i->step_time_s > 0 ? (double)i->batch / i->step_time_s : 0;
-    cm_graph_totals(g, i->batch, &totals);
-    for (cm_phase phase = CM_FORWARD; phase < CM_PHASES; phase++) matrix += cm_totals_matrix_flop(&totals, phase);
-    i->mfu = peak > 0 && i->step_time_s > 0 ? matrix / i->step_time_s / peak / i->devices : NAN;
-}
-
-static void finish(cm_prediction *p, const cm_graph *g, const summing *sum, double gap_s, double peak)
-{
-    cm_prediction_info *i = &p->info;
-    i->device_time_s = sum->time_s;
-    double device_s = sum->time_s + i->launches * gap_s;
-    double spread = sum->variance + pow(COMMON_ERROR * sum->time_s, 2) + pow(SHARED_PART * sum->unmeasured_s, 2);
-    i->step_time_s = fmax(device_s, i->host_time_s);
-    bracket(i, device_s, sqrt(spread) / fmax(sum->time_s, 1e-30));
-    measure(p, g, peak);
-    for (int h = 0; h < CM_HOWS && sum->time_s > 0; h++) i->share[h] /= sum->time_s;
-}
-
 /* Devices that run graphs as a whole, or of which no kernel is known: model/style.h. */
 static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_device *device)
 {
@@ -209,9 +91,10 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
     i->step_time_s = run.device_s + run.host_s;
     i->clock = 1;
     i->share[run.how] = 1;
-    i->interval_s[0] = i->step_time_s * exp(-NINE_OF_TEN * run.error);
-    i->interval_s[1] = i->step_time_s * exp(NINE_OF_TEN * run.error);
-    measure(p, g, cm__precision_peak(&limits, cm_graph_precision(g), false));
+    i->interval_s[0] = i->step_time_s * exp(-CM__NINE_OF_TEN * run.error);
+    i->interval_s[1] = i->step_time_s * exp(CM__NINE_OF_TEN * run.error);
+    cm_poly matrix_flop = cm__matrix_flop(g);
+    cm__step_rates(&matrix_flop, cm__precision_peak(&limits, cm_graph_precision(g), false), i);
 }
 
 static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o)
@@ -225,21 +108,11 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
         predict_by_style(p, step, device);
         return;
     }
-    const cm_device *relative = relative_of(p->ctx, device);
-    cm__dispatch    *d = cm__dispatch_new(p->ctx, step, o->layout, p->info.runtime);
-    cm__timer       *timer = cm__timer_new(p->ctx, device, relative, p->info.runtime);
-    cm__timed       *timed = cm__alloc_array(p->ctx, (size_t)d->n_calls, sizeof *timed);
-    cm__limits       limits = cm__limits_of(device);
-    p->info.layout = d->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
-    time_calls(p, d, timer, timed);
-    calibrate(d, device, timed);
-    p->info.launches = count_launches(d, timed);
-    p->info.host_time_s = cm__host_time(device, relative, p->info.runtime, step) * scale_of(&device->calibration.host);
-    p->info.clock = throttle(p, d, device, timed, p->info.host_time_s);
-    summing sum = sum_calls(p, d, timed);
-    list_ops(p, d, timed);
-    finish(p, step, &sum, cm__host_number(device, relative, p->info.runtime, "gap"),
-           cm__precision_peak(&limits, cm_graph_precision(step), false));
+    cm__step_model m = cm__step_model_new(p->ctx, step, device, o->layout, p->info.runtime);
+    cm__timed     *timed = cm__alloc_array(p->ctx, (size_t)m.calls->n_calls, sizeof *timed);
+    cm__step_time(&m, p->info.batch, timed);
+    cm__step_finish(&m, timed, &p->info);
+    list_ops(p, m.calls, timed);
 }
 
 cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_predict_options *options,

@@ -197,17 +197,28 @@ cm_status cm__memory_report_new(const cm__memory_request *asked, cm__memory_repo
     return CM_OK;
 }
 
+static void free_predictor(void *predictor) { cm_predictor_free(predictor); }
+
 /* Samples per second of one device, by the time model; NAN: it has no answer. */
 static double throughput(void *user, int64_t batch)
 {
-    const cm__memory_report *r = user;
-    cm_predict_options       o = {.batch = batch, .runtime = cm_footprint_runtime(r->footprint)};
-    cm_prediction           *prediction;
-    cm_diag                  diag;
-    if (cm_predict(r->step, r->device, &o, &prediction, &diag) != CM_OK) return NAN;
-    double time_s = cm_prediction_get_info(prediction)->step_time_s;
-    cm_prediction_free(prediction);
-    return time_s > 0 ? (double)batch / time_s : NAN;
+    cm_prediction_info info;
+    cm_diag            diag;
+    if (cm_predictor_at(user, batch, &info, &diag) != CM_OK || !(info.step_time_s > 0)) return NAN;
+    return info.throughput_samples_s;
+}
+
+/* Nothing where the time model has no answer for this device. */
+static void ask_throughput(cm__memory_report *r, cm_batch_options *o)
+{
+    cm_predict_options options = {.runtime = cm_footprint_runtime(r->footprint)};
+    cm_predictor      *predictor;
+    cm_diag            diag;
+    if (r->plan.devices != 1 || r->plan.accumulate != 1) return;
+    if (cm_predictor_new(r->step, r->device, &options, &predictor, &diag) != CM_OK) return;
+    cm__defer(r->ctx, free_predictor, predictor);
+    o->throughput = throughput;
+    o->user = predictor;
 }
 
 cm_status cm__batch_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag)
@@ -217,8 +228,8 @@ cm_status cm__batch_report_new(const cm__memory_request *asked, cm__memory_repor
     if (status) return status;
     if (setjmp(r->ctx->trap)) return cm__ctx_abandon(r->ctx);
     cm_batch_options o = {.objective = asked->objective, .any = asked->any, .n_candidates = asked->n_candidates,
-                          .candidates = asked->n_candidates ? asked->candidates : NULL, .user = r};
-    if (r->plan.devices == 1 && r->plan.accumulate == 1) o.throughput = throughput;
+                          .candidates = asked->n_candidates ? asked->candidates : NULL};
+    ask_throughput(r, &o);
     check(r->ctx, cm_batch_choose(r->footprint, &o, &r->choice, diag));
     int32_t n = r->choice.n_candidates;
     r->batch = r->choice.batch ? r->choice.batch : n ? r->choice.candidates[0].batch : 1;

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predictor.c - one step at many batch sizes: calls are timed at powers of two, and between them along the logarithms. */
+#include <math.h>
+#include <string.h>
+#include "model/step.h"
+#include "model/style.h"
+
+#define POWERS 62
+#define BATCH_MOST ((int64_t)1 << (POWERS - 2))
+
+struct cm_predictor {
+    cm__ctx           *ctx;
+    const cm_graph    *graph;
+    const cm_device   *device;
+    cm_predict_options options;
+    bool               by_style; /* no calls: each batch size is predicted anew */
+    cm__step_model     model;
+    cm__timed         *at_power[POWERS]; /* NULL: not timed yet */
+    cm__timed         *timed;
+};
+
+static cm__timed *at_power(cm_predictor *p, int power)
+{
+    if (!p->at_power[power]) {
+        cm__timed *timed = cm__alloc_array(p->ctx, (size_t)p->model.calls->n_calls, sizeof *timed);
+        cm__step_time(&p->model, (int64_t)1 << power, timed);
+        p->at_power[power] = timed; /* only once it is whole */
+    }
+    return p->at_power[power];
+}
+
+/* Between two measured powers a call is interpolated, not measured. */
+static cm__timed between(const cm__timed *low, const cm__timed *high, double part)
+{
+    cm__timed t = part < 0.5 ? *low : *high;
+    t.time_s = low->time_s > 0 && high->time_s > 0 ? low->time_s * pow(high->time_s / low->time_s, part)
+                                                   : low->time_s + part * (high->time_s - low->time_s);
+    t.error = fmax(low->error, high->error);
+    t.how = low->how > high->how ? low->how : high->how;
+    if (t.how == CM_HOW_MEASURED) t.how = CM_HOW_INTERPOLATED;
+    return t;
+}
+
+static void time_calls(cm_predictor *p, int64_t batch)
+{
+    int              power = 63 - __builtin_clzll((unsigned long long)batch);
+    size_t           count = (size_t)p->model.calls->n_calls;
+    double           part = log2((double)batch) - power;
+    const cm__timed *low = at_power(p, power);
+    if (batch == (int64_t)1 << power) {
+        memcpy(p->timed, low, count * sizeof *low);
+        return;
+    }
+    const cm__timed *high = at_power(p, power + 1);
+    for (size_t i = 0; i < count; i++) p->timed[i] = between(&low[i], &high[i], part);
+}
+
+static cm_status by_style(const cm_predictor *p, int64_t batch, cm_prediction_info *info, cm_diag *diag)
+{
+    cm_predict_options o = p->options;
+    cm_prediction     *prediction;
+    o.batch = batch;
+    cm_status status = cm_predict(p->graph, p->device, &o, &prediction, diag);
+    if (status) return status;
+    *info = *cm_prediction_get_info(prediction);
+    cm_prediction_free(prediction);
+    return CM_OK;
+}
+
+cm_status cm_predictor_new(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
+                           cm_predictor **predictor, cm_diag *diag)
+{
+    if (!step || !device || !predictor) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no graph, device or result given");
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    cm_predictor *p = cm__alloc(ctx, sizeof *p);
+    *p = (cm_predictor){.ctx = ctx, .graph = step, .device = device};
+    if (options) p->options = *options;
+    if (!p->options.runtime) p->options.runtime = cm_device_runtime(device);
+    p->by_style = cm__style_applies(device, p->options.runtime);
+    if (!p->by_style) {
+        p->model = cm__step_model_new(ctx, step, device, p->options.layout, p->options.runtime);
+        p->timed = cm__alloc_array(ctx, (size_t)p->model.calls->n_calls, sizeof *p->timed);
+    }
+    ctx->diag = NULL;
+    *predictor = p;
+    return CM_OK;
+}
+
+void cm_predictor_free(cm_predictor *predictor)
+{
+    if (predictor) cm__ctx_free(predictor->ctx);
+}
+
+/* A failure in the midst of timing leaves the predictor as it was: what is not timed yet is timed by the next call. */
+cm_status cm_predictor_at(cm_predictor *p, int64_t batch, cm_prediction_info *info, cm_diag *diag)
+{
+    if (!p || !info || batch < 1 || batch > BATCH_MOST)
+        return cm__diag_set(diag, CM_ERR_ARGUMENT, "no predictor or result given, or a batch of %lld", (long long)batch);
+    if (p->by_style) return by_style(p, batch, info, diag);
+    p->ctx->diag = diag;
+    if (setjmp(p->ctx->trap)) {
+        p->ctx->diag = NULL;
+        return p->ctx->status;
+    }
+    *info = (cm_prediction_info){.batch = batch, .runtime = p->options.runtime, .devices = 1, .micro_batch = batch,
+                                 .style = cm_device_get_info(p->device)->style};
+    time_calls(p, batch);
+    cm__step_finish(&p->model, p->timed, info);
+    p->ctx->diag = NULL;
+    return CM_OK;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step.c - the time of a step, call by call: tables, calibration, clock, host, and how sure all that is. */
+#include "model/step.h"
+
+#include <math.h>
+#include <string.h>
+#include "model/host.h"
+
+#define COMMON_ERROR 0.04 /* that all calls of a step share: clocks, power, another version of a library */
+#define SHARED_PART 0.5   /* of the error of calls that were not measured: neighbours are wrong the same way */
+#define HOST_ERROR 0.13   /* of steps the host limits; the same step repeats within 10 to 30 % (docs/results/time.md) */
+
+/* ---- what does not depend on the batch size --------------------------------------------------------------------- */
+
+static void free_device(void *device) { cm_device_free(device); }
+
+/* The built-in device whose tables tell most of another one of its kind. */
+static const cm_device *relative_of(cm__ctx *ctx, const cm_device *device)
+{
+    const cm_device_info *info = cm_device_get_info(device);
+    cm_device            *relative = NULL;
+    for (int32_t i = 0; i < cm__n_embedded_kernels && !relative; i++) {
+        const char *id = cm__all_embedded_kernels[i].device;
+        if (strcmp(id, info->id) == 0 || strcmp(info->device_class, "gpu")) continue;
+        if (cm_device_load(id, &relative, NULL) == CM_OK) cm__defer(ctx, free_device, relative);
+    }
+    return relative;
+}
+
+static double scale_of(const cm_number *factor) { return factor->known ? factor->value : 1; }
+
+cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
+                                  cm_runtime runtime)
+{
+    const cm_device *relative = relative_of(ctx, device);
+    cm__limits       limits = cm__limits_of(device);
+    return (cm__step_model){
+        .graph = graph,
+        .device = device,
+        .calls = cm__dispatch_new(ctx, graph, layout, runtime),
+        .timer = cm__timer_new(ctx, device, relative, runtime),
+        .power = cm__power_of(device),
+        .matrix_flop = cm__matrix_flop(graph),
+        .host_s = cm__host_time(device, relative, runtime, graph) * scale_of(&device->calibration.host),
+        .gap_s = cm__host_number(device, relative, runtime, "gap"),
+        .peak_flop_s = cm__precision_peak(&limits, cm_graph_precision(graph), false),
+    };
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------ */
+
+void cm__step_time(const cm__step_model *m, int64_t batch, cm__timed *timed)
+{
+    /* What real steps have taught of this device. */
+    const double scale[CM_ENGINES] = {[CM_ENGINE_MATRIX] = scale_of(&m->device->calibration.matrix),
+                                      [CM_ENGINE_VECTOR] = scale_of(&m->device->calibration.vector)};
+    for (int32_t i = 0; i < m->calls->n_calls; i++) {
+        cm__call call;
+        cm__call_at(&m->calls->calls[i], (double)batch, &call);
+        timed[i] = cm__timer_time(m->timer, &call);
+        timed[i].time_s *= scale[cm__call_kinds[call.op].engine];
+    }
+}
+
+/* Times at the clock that the power limit leaves. */
+static double throttle(const cm__step_model *m, int64_t batch, cm__timed *timed)
+{
+    const cm__dispatch *d = m->calls;
+    cm__load            load = {.least_s = m->host_s};
+    cm__call            call;
+    if (m->power.limit_w <= 0) return 1;
+    for (int32_t i = 0; i < d->n_calls; i++) {
+        cm__call_at(&d->calls[i], (double)batch, &call);
+        cm__load_add(&load, &m->power, &call, timed[i].time_s, d->runs[i]);
+    }
+    double clock = cm__clock_of(&m->power, &load);
+    for (int32_t i = 0; clock < 1 && i < d->n_calls; i++) {
+        cm__call_at(&d->calls[i], (double)batch, &call);
+        timed[i].time_s *= 1 + cm__clocked_part(&m->power, &call, timed[i].time_s) * (1 / clock - 1);
+    }
+    return clock;
+}
+
+typedef struct summing {
+    double time_s, variance, launches, unmeasured_s; /* the last: of calls not measured, times their errors */
+} summing;
+
+static summing sum_calls(const cm__dispatch *d, const cm__timed *timed, double share[CM_HOWS])
+{
+    summing sum = {0};
+    for (int32_t i = 0; i < d->n_calls; i++) {
+        double time = timed[i].time_s * d->runs[i];
+        sum.time_s += time;
+        sum.variance += pow(time * timed[i].error, 2);
+        sum.launches += timed[i].launches * d->runs[i];
+        if (timed[i].how != CM_HOW_MEASURED) sum.unmeasured_s += time * timed[i].error;
+        share[timed[i].how] += time;
+    }
+    return sum;
+}
+
+/* ---- the step --------------------------------------------------------------------------------------------------- */
+
+/* A step ends when the later of two timelines does, each as uncertain as it is. */
+static void bracket(cm_prediction_info *i, double device_s, double device_error)
+{
+    for (int side = 0; side < 2; side++) {
+        double z = side ? CM__NINE_OF_TEN : -CM__NINE_OF_TEN;
+        i->interval_s[side] = fmax(device_s * exp(z * device_error), i->host_time_s * exp(z * HOST_ERROR));
+    }
+}
+
+cm_poly cm__matrix_flop(const cm_graph *g)
+{
+    static const bool matrix[CM_CLASSES] = {[CM_CLASS_GEMM] = true, [CM_CLASS_CONV] = true, [CM_CLASS_ATTENTION] = true,
+                                            [CM_CLASS_RNN] = true};
+    cm_poly           sum = cm__poly_const(0);
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (matrix[cm_node_class(&g->nodes[i])]) sum = cm__poly_add(sum, g->nodes[i].flop);
+    return sum;
+}
+
+void cm__step_rates(const cm_poly *matrix_flop, double peak_flop_s, cm_prediction_info *i)
+{
+    double flop = cm_poly_at(matrix_flop, (double)i->batch);
+    i->throughput_samples_s = i->step_time_s > 0 ? (double)i->batch / i->step_time_s : 0;
+    i->mfu = peak_flop_s > 0 && i->step_time_s > 0 ? flop / i->step_time_s / peak_flop_s / i->devices : NAN;
+}
+
+void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_info *i)
+{
+    memset(i->share, 0, sizeof i->share);
+    i->layout = m->calls->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
+    i->host_time_s = m->host_s;
+    i->clock = throttle(m, i->batch, timed);
+    summing sum = sum_calls(m->calls, timed, i->share);
+    double  device_s = sum.time_s + sum.launches * m->gap_s;
+    double  spread = sum.variance + pow(COMMON_ERROR * sum.time_s, 2) + pow(SHARED_PART * sum.unmeasured_s, 2);
+    i->device_time_s = sum.time_s;
+    i->launches = sum.launches;
+    i->step_time_s = fmax(device_s, i->host_time_s);
+    bracket(i, device_s, sqrt(spread) / fmax(sum.time_s, 1e-30));
+    cm__step_rates(&m->matrix_flop, m->peak_flop_s, i);
+    for (int h = 0; h < CM_HOWS && sum.time_s > 0; h++) i->share[h] /= sum.time_s;
+}

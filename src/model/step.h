@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step.h - a step on a device that runs kernel by kernel, at any batch size: its calls, their times, the two timelines. */
+#ifndef CM_MODEL_STEP_H
+#define CM_MODEL_STEP_H
+
+#include "model/clock.h"
+#include "model/dispatch.h"
+#include "model/timer.h"
+
+#define CM__NINE_OF_TEN 1.645 /* standard deviations on each side */
+
+/* All that does not depend on the batch size. */
+typedef struct cm__step_model {
+    const cm_graph  *graph;
+    const cm_device *device;
+    cm__dispatch    *calls;
+    cm__timer       *timer;
+    cm__power        power;
+    cm_poly          matrix_flop;
+    double           host_s, gap_s, peak_flop_s;
+} cm__step_model;
+
+cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
+                                  cm_runtime runtime);
+
+/* The time of each call at the full clock. */
+void cm__step_time(const cm__step_model *m, int64_t batch, cm__timed *timed);
+/* The step that these times make; they are lowered to the clock that the power limit leaves. */
+void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_info *info);
+/* FLOP of matrix units. */
+cm_poly cm__matrix_flop(const cm_graph *graph);
+/* Throughput and utilisation of info->step_time_s. */
+void cm__step_rates(const cm_poly *matrix_flop, double peak_flop_s, cm_prediction_info *info);
+
+#endif
