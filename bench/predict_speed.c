@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_speed.c - step times of 1,000 batch sizes of one model, in milliseconds, beside as many single predictions. */
+/* predict_speed.c - step times of 1,000 batch sizes of one model, beside as many single predictions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -40,7 +40,8 @@ static double single(const cm_graph *step, const cm_device *device, cm_diag *dia
     cm_prediction *p;
     double         begin = now_s();
     for (int64_t k = 1; k <= SINGLE; k++) {
-        need(cm_predict(step, device, &(cm_predict_options){.batch = k * BATCHES / SINGLE - 1}, &p, diag), "predict", diag);
+        cm_predict_options options = {.batch = k * BATCHES / SINGLE - 1};
+        need(cm_predict(step, device, &options, &p, diag), "predict", diag);
         cm_prediction_free(p);
     }
     return (now_s() - begin) * BATCHES / SINGLE;

@@ -613,12 +613,12 @@ void                      cm_prediction_free(cm_prediction *prediction);
 const cm_prediction_info *cm_prediction_get_info(const cm_prediction *prediction);
 int32_t                   cm_prediction_ops(const cm_prediction *prediction);
 const cm_op_time         *cm_prediction_op(const cm_prediction *prediction, int32_t index);
-/* Calls that no table of the device has, each once, longest first; time_s and launches are of all its runs in a step. */
+/* Calls that no table of the device has, each once, longest first; time_s and launches are of all runs in a step. */
 int32_t                   cm_prediction_missing(const cm_prediction *prediction);
 const cm_op_time         *cm_prediction_missing_call(const cm_prediction *prediction, int32_t index);
 
-/* The same for many batch sizes of one step: exact where the batch is a power of two, by neighbouring ones between. Graph
-   and device must outlive it. */
+/* The same for many batch sizes of one step: exact where the batch is a power of two, by neighbouring ones between.
+   Graph and device must outlive it. */
 typedef struct cm_predictor cm_predictor;
 
 cm_status cm_predictor_new(const cm_graph *step, const cm_device *device, const cm_predict_options *options,

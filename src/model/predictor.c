@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predictor.c - one step at many batch sizes: calls are timed at powers of two, and between them along the logarithms. */
+/* predictor.c - one step at many batch sizes: calls are timed at powers of two, and told from these in between. */
 #include <math.h>
 #include <string.h>
 #include "model/step.h"
@@ -97,7 +97,8 @@ void cm_predictor_free(cm_predictor *predictor)
 cm_status cm_predictor_at(cm_predictor *p, int64_t batch, cm_prediction_info *info, cm_diag *diag)
 {
     if (!p || !info || batch < 1 || batch > BATCH_MOST)
-        return cm__diag_set(diag, CM_ERR_ARGUMENT, "no predictor or result given, or a batch of %lld", (long long)batch);
+        return cm__diag_set(diag, CM_ERR_ARGUMENT, "no predictor or result given, or a batch of %lld",
+                            (long long)batch);
     if (p->by_style) return by_style(p, batch, info, diag);
     p->ctx->diag = diag;
     if (setjmp(p->ctx->trap)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step.h - a step on a device that runs kernel by kernel, at any batch size: its calls, their times, the two timelines. */
+/* step.h - a step on a device that runs kernel by kernel: its calls, their times, the two timelines. */
 #ifndef CM_MODEL_STEP_H
 #define CM_MODEL_STEP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_predictor.c - many batch sizes of one step: as cm_predict() at powers of two, between its neighbours elsewhere. */
+/* test_predictor.c - many batch sizes: as cm_predict() at powers of two, between its neighbours elsewhere. */
 #include <math.h>
 #include "time_device.h"
 
