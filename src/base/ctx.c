@@ -151,6 +151,13 @@ void cm__fail(cm__ctx *ctx, cm_status status, const char *format, ...)
     longjmp(ctx->trap, 1);
 }
 
+void cm__pass_on(cm__ctx *ctx, cm_status status)
+{
+    if (!status) return;
+    ctx->status = status;
+    longjmp(ctx->trap, 1);
+}
+
 cm_status cm__diag_set(cm_diag *diag, cm_status status, const char *format, ...)
 {
     va_list args;

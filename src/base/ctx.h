@@ -48,6 +48,9 @@ void  cm__defer(cm__ctx *ctx, void (*release)(void *), void *object);
 void cm__place(cm__ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 noreturn void cm__fail(cm__ctx *ctx, cm_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* End as a public call did that failed; the diagnosis is already the callee's. CM_OK: nothing. */
+void cm__pass_on(cm__ctx *ctx, cm_status status);
+
 /* Fill a diag without a context; returns status. */
 cm_status cm__diag_set(cm_diag *diag, cm_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

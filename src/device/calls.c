@@ -243,8 +243,8 @@ static void work_optimizer(const cm__call *c, double *flop, double *bytes)
 
 const cm__call_kind cm__call_kinds[CM__CALLS] = {
 #define COUNT_(...) (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *))
-#define CALL(id, name, engine, work, likeness, ...)                                                                    \
-    [CM__CALL_##id] = {name, likeness, CM_ENGINE_##engine, work_##work, {__VA_ARGS__}, COUNT_(__VA_ARGS__)},
+#define CALL(id, name, engine, work, ...)                                                                              \
+    [CM__CALL_##id] = {name, CM_ENGINE_##engine, work_##work, {__VA_ARGS__}, COUNT_(__VA_ARGS__)},
 #include "device/calls.def"
 #undef CALL
 };

@@ -33,7 +33,7 @@ typedef struct cm__call {
 } cm__call;
 
 typedef struct cm__call_kind {
-    const char *name, *likeness;
+    const char *name;
     cm_engine   engine;
     void (*work)(const cm__call *call, double *flop, double *bytes);
     const char *sizes[CM__CALL_SIZES];

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "model/footprint.h"
 
-#define NEARLY_FULL 0.6 /* fragments have been seen to take a third of what is allocated, never more */
+#define NEARLY_FULL 0.6 /* below, fragments do not matter: the allocator gives back what it caches before it fails */
 #define BATCH_MOST ((int64_t)1 << 24) /* powers of two above this are not tried */
 #define ONCHIP_WEIGHT 10 /* W of equation (5): "usually set to 10", Xie et al. 2024 section 5.1 */
 

@@ -3,21 +3,20 @@
 #include "model/clock.h"
 
 #include <math.h>
+#include "device/number.h"
 
 #define REACHED 0.9      /* of the memory's bandwidth, by kernels that do nothing but stream */
 #define LOWEST 0.4       /* clocks below this are not throttling but a fault */
 #define BYTE_EXPONENT 0.5
 
-static double value_or(cm_number n, double otherwise) { return n.known ? n.value : otherwise; }
-
 cm__power cm__power_of(const cm_device *device)
 {
     const cm_memory *memory = cm_device_main_memory(device);
-    cm__power        p = {.limit_w = value_or(cm_device_number(device, CM_TDP_W), 0),
-                          .idle_w = value_or(cm_device_number(device, CM_IDLE_W), 0),
-                          .byte_j = value_or(cm_device_number(device, CM_BYTE_J), 0),
-                          .memory_bytes_s = memory ? value_or(memory->bw_bytes_s, 0) : 0};
-    for (int r = 0; r < CM_RATES; r++) p.flop_j[r] = value_or(cm_device_flop_energy(device, (cm_rate)r), 0);
+    cm__power        p = {.limit_w = cm__value_or(cm_device_number(device, CM_TDP_W), 0),
+                          .idle_w = cm__value_or(cm_device_number(device, CM_IDLE_W), 0),
+                          .byte_j = cm__value_or(cm_device_number(device, CM_BYTE_J), 0),
+                          .memory_bytes_s = memory ? cm__value_or(memory->bw_bytes_s, 0) : 0};
+    for (int r = 0; r < CM_RATES; r++) p.flop_j[r] = cm__value_or(cm_device_flop_energy(device, (cm_rate)r), 0);
     if (p.byte_j <= 0) p.limit_w = 0;
     return p;
 }

@@ -152,7 +152,7 @@ static const char *reduction_name(int op)
 void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node);
-    const cm_tensor *x = cm__in(d->g, n, 0), *y = cm__t(d->g, n->outputs[0]);
+    const cm_tensor *x = cm__in(d->g, n, 0);
     int64_t          axes[CM__RANK_MAX], one = cm__attr_int(n, CM_ATTR_AXIS, 0);
     int32_t          count =
         cm__int_list((cm_graph *)(uintptr_t)d->g, n, CM_ATTR_AXES, n->n_inputs > 1 ? 1 : -1, axes, CM__RANK_MAX);
@@ -164,7 +164,6 @@ void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
         if (axis > last) last = axis;
     }
     if (count <= 0 || last < first) first = 0, last = x->rank - 1;
-    (void)y;
     if (d->nhwc && x->rank == 4 && first == 2 && last == 3) /* a plane's mean, channels last */
         reduction(d, node, reduction_name(n->op), cm__poly_dim(x->dims[0]), cm__poly_product(x->dims + 2, 2),
                   cm__poly_dim(x->dims[1]));

@@ -28,7 +28,7 @@ static float alignment(int64_t size)
     return size <= 0 ? 1.5f : 0.5f * (float)__builtin_ctzll((unsigned long long)size | 8);
 }
 
-/* Of sizes named groups: one, as many as channels in (the second size), or others. */
+/* Of a convolution's groups: one, as many as channels in (the second size), or others: three kinds of kernels. */
 static float kind_of_groups(const int64_t *sizes, int at)
 {
     return OF_A_KIND * (float)(sizes[at] <= 1 ? 0 : sizes[at] == sizes[1] ? 1 : 2);
@@ -49,8 +49,8 @@ int cm__features(const cm__call *c, double roofline_s, float *f)
     const cm__call_kind *kind = &cm__call_kinds[c->op];
     int                  n = kind->n_sizes;
     double               flop, bytes;
-    for (int i = 0; i < n; i++)
-        f[i] = kind->likeness[i] == 'g' ? kind_of_groups(c->sizes, i) : c->sizes[i] > 0 ? logf((float)c->sizes[i]) : -1;
+    for (int i = 0; i < n; i++) f[i] = c->sizes[i] > 0 ? logf((float)c->sizes[i]) : -1;
+    if (c->op == CM__CALL_CONV || c->op == CM__CALL_CONV3D) f[n - 1] = kind_of_groups(c->sizes, n - 1);
     alignments(c, f + n);
     cm__call_work(c, &flop, &bytes);
     f[n + 3] = (float)log(roofline_s);

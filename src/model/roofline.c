@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "device/number.h"
 
 #define SHARPNESS 4.0     /* of the corner between arithmetic and traffic, as fits of measured operators have it */
 #define TILE 128.0        /* rows and columns of a product that one core works on at a time */
@@ -17,13 +18,11 @@ static const cm_rate instead[CM_RATES] = {
     [CM_RATE_FP4] = CM_RATE_FP8,   [CM_RATE_INT8] = CM_RATE_BF16,
 };
 
-static double value_or(cm_number n, double otherwise) { return n.known ? n.value : otherwise; }
-
 static void read_peaks(const cm_device *device, cm__limits *l)
 {
     for (int e = 0; e < CM_ENGINES; e++)
         for (int r = 0; r < CM_RATES; r++)
-            l->peak[e][r] = value_or(cm_device_peak(device, (cm_engine)e, (cm_rate)r), 0);
+            l->peak[e][r] = cm__value_or(cm_device_peak(device, (cm_engine)e, (cm_rate)r), 0);
     for (int r = 0; r < CM_RATES; r++) { /* plain fp32 products run on the vector units */
         if (!l->peak[CM_ENGINE_MATRIX][r]) l->peak[CM_ENGINE_MATRIX][r] = l->peak[CM_ENGINE_VECTOR][r];
         if (!l->peak[CM_ENGINE_VECTOR][r]) l->peak[CM_ENGINE_VECTOR][r] = l->peak[CM_ENGINE_VECTOR][CM_RATE_FP32];
@@ -32,17 +31,17 @@ static void read_peaks(const cm_device *device, cm__limits *l)
 
 cm__limits cm__limits_of(const cm_device *device)
 {
-    cm__limits       l = {.cores = value_or(cm_device_number(device, CM_CORES), 1),
-                          .clock_hz = value_or(cm_device_number(device, CM_CLOCK_HZ), 0),
-                          .floor_s = value_or(cm_device_number(device, CM_LAUNCH_S), 0)};
+    cm__limits       l = {.cores = cm__value_or(cm_device_number(device, CM_CORES), 1),
+                          .clock_hz = cm__value_or(cm_device_number(device, CM_CLOCK_HZ), 0),
+                          .floor_s = cm__value_or(cm_device_number(device, CM_LAUNCH_S), 0)};
     const cm_memory *main = cm_device_main_memory(device);
     read_peaks(device, &l);
-    if (main) l.memory_bytes_s = value_or(main->bw_bytes_s, 0);
+    if (main) l.memory_bytes_s = cm__value_or(main->bw_bytes_s, 0);
     for (int32_t i = 0; i < cm_device_memories(device); i++) {
         const cm_memory *m = cm_device_memory(device, i);
         if (m == main || m->place != CM_PLACE_ON_CHIP || m->per_core) continue;
-        l.cache_bytes = value_or(m->capacity_bytes, 0);
-        l.cache_bytes_s = value_or(m->bw_bytes_s, 0);
+        l.cache_bytes = cm__value_or(m->capacity_bytes, 0);
+        l.cache_bytes_s = cm__value_or(m->bw_bytes_s, 0);
     }
     if (l.cache_bytes_s < l.memory_bytes_s) l.cache_bytes_s = l.memory_bytes_s;
     return l;

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "device/number.h"
 #include "model/roofline.h"
 
 #define ERROR_UNKNOWN 0.7 /* of a device nobody has fitted anything to: a factor of two, once in three times */
@@ -33,8 +34,6 @@ bool cm__style_applies(const cm_device *device, cm_runtime runtime)
 
 /* ---- a job ------------------------------------------------------------------------------------------------------ */
 
-static double value_or(cm_number n, double otherwise) { return n.known ? n.value : otherwise; }
-
 static const cm_memory *memory_of(const cm_device *d, cm_category category)
 {
     int32_t at = d->placement[category].memory;
@@ -46,36 +45,36 @@ static void read_rates(cm__job *j, cm_precision precision)
     const cm__execution *e = &j->device->execution;
     cm__limits           limits = cm__limits_of(j->device);
     double               peak = cm__precision_peak(&limits, precision, true);
-    double               gemm = value_or(e->efficiency[CM__EFFORT_GEMM], 1);
-    for (int i = 0; i < CM__EFFORTS; i++) j->peak_flop_s[i] = peak * value_or(e->efficiency[i], gemm);
+    double               gemm = cm__value_or(e->efficiency[CM__EFFORT_GEMM], 1);
+    for (int i = 0; i < CM__EFFORTS; i++) j->peak_flop_s[i] = peak * cm__value_or(e->efficiency[i], gemm);
 }
 
 static void read_memories(cm__job *j)
 {
     const cm_memory *near = memory_of(j->device, CM_CATEGORY_EPHEMERAL);
     const cm_memory *far = memory_of(j->device, CM_CATEGORY_WEIGHTS_BIASES);
-    double           share = value_or(j->device->execution.efficiency[CM__EFFORT_MEMORY], 1);
+    double           share = cm__value_or(j->device->execution.efficiency[CM__EFFORT_MEMORY], 1);
     bool             reaches_near = styles[j->device->info.style].reaches_near;
-    j->near_bytes = near ? value_or(near->capacity_bytes, INFINITY) : INFINITY;
-    j->near_bytes_s = near ? value_or(near->bw_bytes_s, INFINITY) * (reaches_near ? share : 1) : INFINITY;
-    j->far_bytes_s = far ? value_or(far->bw_bytes_s, INFINITY) * (reaches_near ? 1 : share) : INFINITY;
+    j->near_bytes = near ? cm__value_or(near->capacity_bytes, INFINITY) : INFINITY;
+    j->near_bytes_s = near ? cm__value_or(near->bw_bytes_s, INFINITY) * (reaches_near ? share : 1) : INFINITY;
+    j->far_bytes_s = far ? cm__value_or(far->bw_bytes_s, INFINITY) * (reaches_near ? 1 : share) : INFINITY;
 }
 
 static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *device, int64_t batch)
 {
     const cm__execution *e = &device->execution;
-    double               clock = value_or(device->numbers[CM_CLOCK_HZ], INFINITY);
+    double               clock = cm__value_or(device->numbers[CM_CLOCK_HZ], INFINITY);
     cm__job              j = {.ctx = ctx,
                               .g = step,
                               .device = device,
                               .batch = (double)batch,
-                              .section_s = value_or(e->section_s, 0),
-                              .interval_s = value_or(e->interval_s, 0),
-                              .layer_s = value_or(e->layer_s, 0),
-                              .superstep_s = value_or(e->superstep, 0) / clock,
-                              .fill = fmax(1, value_or(e->fill, 1)),
-                              .matrix_scale = value_or(device->calibration.matrix, 1),
-                              .vector_scale = value_or(device->calibration.vector, 1)};
+                              .section_s = cm__value_or(e->section_s, 0),
+                              .interval_s = cm__value_or(e->interval_s, 0),
+                              .layer_s = cm__value_or(e->layer_s, 0),
+                              .superstep_s = cm__value_or(e->superstep, 0) / clock,
+                              .fill = fmax(1, cm__value_or(e->fill, 1)),
+                              .matrix_scale = cm__value_or(device->calibration.matrix, 1),
+                              .vector_scale = cm__value_or(device->calibration.vector, 1)};
     read_rates(&j, cm_graph_precision(step));
     read_memories(&j);
     if (!(j.peak_flop_s[CM__EFFORT_GEMM] > 0))
@@ -135,7 +134,7 @@ void cm__style_kernels(const cm__job *j, cm__run *r)
 static double error_of(const cm_graph *g, const cm__execution *e, const cm__run *r)
 {
     double all = 0, conv = 0;
-    double error = value_or(e->error, ERROR_UNKNOWN), conv_error = value_or(e->conv_error, ERROR_UNKNOWN);
+    double error = cm__value_or(e->error, ERROR_UNKNOWN), conv_error = cm__value_or(e->conv_error, ERROR_UNKNOWN);
     for (int32_t i = 0; i < g->n_nodes; i++) {
         cm__effort effort = effort_of[cm_node_class(&g->nodes[i])];
         all += effort != CM__EFFORT_MEMORY ? r->node_s[i] : 0;
@@ -152,7 +151,7 @@ cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *devic
     cm__run              run = {.node_s = cm__alloc_array(ctx, (size_t)step->n_nodes, sizeof *run.node_s),
                                 .devices = 1,
                                 .micro_batch = batch,
-                                .host_s = value_or(e->step_s, 0) * value_or(device->calibration.host, 1)};
+                                .host_s = cm__value_or(e->step_s, 0) * cm__value_or(device->calibration.host, 1)};
     bool fitted = e->error.known && e->error.kind && strcmp(e->error.kind, "fitted") == 0;
     run.how = fitted ? CM_HOW_TRANSFERRED : CM_HOW_ROOFLINE;
     styles[device->info.style].rule(&job, &run);

@@ -8,13 +8,6 @@ static void free_graph(void *graph) { cm_graph_free(graph); }
 static void free_device(void *device) { cm_device_free(device); }
 static void free_footprint(void *footprint) { cm_footprint_free(footprint); }
 
-static void check(cm__ctx *ctx, cm_status status)
-{
-    if (!status) return;
-    ctx->status = status; /* the diagnosis is the callee's */
-    longjmp(ctx->trap, 1);
-}
-
 /* ---- one footprint ---------------------------------------------------------------------------------------------- */
 
 static cm_fuse fuse_of(const cm_device *d, cm_runtime runtime)
@@ -30,9 +23,9 @@ typedef struct variant {
 static variant make_variant(cm__memory_report *r, const cm_train_options *train, const cm_memory_options *options)
 {
     variant v;
-    check(r->ctx, cm_graph_train(r->forward, train, &v.step, r->ctx->diag));
+    cm__pass_on(r->ctx, cm_graph_train(r->forward, train, &v.step, r->ctx->diag));
     cm__defer(r->ctx, free_graph, v.step);
-    check(r->ctx, cm_footprint_new(v.step, r->device, options, &v.footprint, r->ctx->diag));
+    cm__pass_on(r->ctx, cm_footprint_new(v.step, r->device, options, &v.footprint, r->ctx->diag));
     cm__defer(r->ctx, free_footprint, v.footprint);
     return v;
 }
@@ -111,7 +104,7 @@ static bool try_knob(cm__memory_report *r, const knob *k, int64_t to)
     k->turn(&asked, to);
     variant v = make_variant(r, &asked.graph.train, &asked.options);
     cm_plan plan = cm_footprint_plan(v.footprint);
-    check(r->ctx, cm_footprint_simulate(v.footprint, at_once(&plan, r->batch), &use, r->ctx->diag));
+    cm__pass_on(r->ctx, cm_footprint_simulate(v.footprint, at_once(&plan, r->batch), &use, r->ctx->diag));
     if (!use.fits) return false;
     double more = matrix_work(v.step, r->batch) / matrix_work(r->step, r->batch) - 1;
     const char *cost = k->cost;
@@ -137,12 +130,12 @@ static void begin(cm__memory_report *r)
     cm_diag           *diag = r->ctx->diag;
     cm__graph_request *g = &r->asked.graph;
     if (!r->asked.device) cm__fail(r->ctx, CM_ERR_ARGUMENT, "no device given: --device ID");
-    check(r->ctx, cm_device_load(r->asked.device, &r->device, diag));
+    cm__pass_on(r->ctx, cm_device_load(r->asked.device, &r->device, diag));
     cm__defer(r->ctx, free_device, r->device);
     if (!g->train.precision) g->train.precision = cm__usual_precision(r->device);
     g->train.recompute = r->asked.options.plan.recompute ? r->asked.options.plan.recompute : g->train.recompute;
     g->load.fuse = fuse_of(r->device, r->asked.options.runtime);
-    check(r->ctx, cm_graph_load(g->model, &g->load, &r->forward, diag));
+    cm__pass_on(r->ctx, cm_graph_load(g->model, &g->load, &r->forward, diag));
     cm__defer(r->ctx, free_graph, r->forward);
     variant v = make_variant(r, &g->train, &r->asked.options);
     r->step = v.step;
@@ -163,7 +156,7 @@ static void curve(cm__memory_report *r)
 static void memory_at(cm__memory_report *r)
 {
     r->at_once = at_once(&r->plan, r->batch);
-    check(r->ctx, cm_footprint_simulate(r->footprint, r->at_once, &r->use, r->ctx->diag));
+    cm__pass_on(r->ctx, cm_footprint_simulate(r->footprint, r->at_once, &r->use, r->ctx->diag));
     if (r->use.peak_node >= 0)
         r->n_alive = cm_footprint_alive(r->footprint, r->at_once, r->use.peak_node, r->alive, CM__ALIVE_SHOWN);
     if (!r->use.fits) find_remedies(r);
@@ -230,7 +223,7 @@ cm_status cm__batch_report_new(const cm__memory_request *asked, cm__memory_repor
     cm_batch_options o = {.objective = asked->objective, .any = asked->any, .n_candidates = asked->n_candidates,
                           .candidates = asked->n_candidates ? asked->candidates : NULL};
     ask_throughput(r, &o);
-    check(r->ctx, cm_batch_choose(r->footprint, &o, &r->choice, diag));
+    cm__pass_on(r->ctx, cm_batch_choose(r->footprint, &o, &r->choice, diag));
     int32_t n = r->choice.n_candidates;
     r->batch = r->choice.batch ? r->choice.batch : n ? r->choice.candidates[0].batch : 1;
     memory_at(r);

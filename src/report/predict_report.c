@@ -27,13 +27,6 @@ static void settle(cm__predict_report *r)
     a->graph.batch = a->options.batch;
 }
 
-static void check(cm__ctx *ctx, cm_status status)
-{
-    if (!status) return;
-    ctx->status = status;
-    longjmp(ctx->trap, 1);
-}
-
 static void free_footprint(void *footprint) { cm_footprint_free(footprint); }
 
 /* The batch that was asked for, or the one that fills the device best; 1 where not even that fits. */
@@ -43,14 +36,14 @@ static void find_memory(cm__predict_report *r)
     cm_memory_use           use;
     cm_batch_choice         choice;
     const cm_memory_options options = {.runtime = r->asked.options.runtime};
-    check(r->ctx, cm_footprint_new(r->graph->step, r->device, &options, &footprint, r->ctx->diag));
+    cm__pass_on(r->ctx, cm_footprint_new(r->graph->step, r->device, &options, &footprint, r->ctx->diag));
     cm__defer(r->ctx, free_footprint, footprint);
     if (!r->asked.options.batch) {
-        check(r->ctx, cm_batch_choose(footprint, &(cm_batch_options){0}, &choice, r->ctx->diag));
+        cm__pass_on(r->ctx, cm_batch_choose(footprint, &(cm_batch_options){0}, &choice, r->ctx->diag));
         r->asked.options.batch = choice.batch ? choice.batch : 1;
         r->asked.graph.batch = r->asked.options.batch;
     }
-    check(r->ctx, cm_footprint_simulate(footprint, r->asked.options.batch, &use, r->ctx->diag));
+    cm__pass_on(r->ctx, cm_footprint_simulate(footprint, r->asked.options.batch, &use, r->ctx->diag));
     r->peak_bytes = use.peak_bytes;
     r->fits = use.fits;
 }
@@ -68,7 +61,7 @@ static void correct_memory(cm__predict_report *r)
     const cm_memory_options options = {.runtime = i->runtime, .plan = {.pp = i->devices, .devices = i->devices}};
     cm_footprint           *footprint;
     cm_memory_use           use;
-    check(r->ctx, cm_footprint_new(r->graph->step, r->device, &options, &footprint, r->ctx->diag));
+    cm__pass_on(r->ctx, cm_footprint_new(r->graph->step, r->device, &options, &footprint, r->ctx->diag));
     cm_footprint_at(footprint, i->micro_batch, &use);
     cm_footprint_free(footprint);
     r->peak_bytes = use.peak_bytes;
@@ -83,13 +76,13 @@ cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_r
     cm__predict_report *r = cm__alloc(ctx, sizeof *r);
     r->ctx = ctx;
     r->asked = *asked;
-    check(ctx, cm_device_load(asked->device, &r->device, diag));
+    cm__pass_on(ctx, cm_device_load(asked->device, &r->device, diag));
     cm__defer(ctx, free_device, r->device);
     settle(r);
-    check(ctx, cm__graph_report_new(&r->asked.graph, &r->graph, diag));
+    cm__pass_on(ctx, cm__graph_report_new(&r->asked.graph, &r->graph, diag));
     cm__defer(ctx, free_graph, r->graph);
     find_memory(r);
-    check(ctx, cm_predict(r->graph->step, r->device, &r->asked.options, &r->prediction, diag));
+    cm__pass_on(ctx, cm_predict(r->graph->step, r->device, &r->asked.options, &r->prediction, diag));
     cm__defer(ctx, free_prediction, r->prediction);
     correct_memory(r);
     ctx->diag = NULL;

@@ -8,21 +8,14 @@
 
 /* ---- predictors -------------------------------------------------------------------------------------------------- */
 
-static void check(cm__ctx *ctx, cm_status status)
-{
-    if (!status) return;
-    ctx->status = status; /* the diagnosis is the callee's */
-    longjmp(ctx->trap, 1);
-}
-
 static double predict_batch(const cm__case *c)
 {
     cm_footprint   *footprint;
     cm_batch_choice choice;
-    check(c->ctx, cm_footprint_new(c->step, c->device, NULL, &footprint, c->ctx->diag));
+    cm__pass_on(c->ctx, cm_footprint_new(c->step, c->device, NULL, &footprint, c->ctx->diag));
     cm_status status = cm_batch_choose(footprint, NULL, &choice, c->ctx->diag);
     cm_footprint_free(footprint);
-    check(c->ctx, status);
+    cm__pass_on(c->ctx, status);
     return choice.batch ? (double)choice.batch : NAN;
 }
 
@@ -33,12 +26,12 @@ static double peak_of(const cm__case *c, bool exact)
     cm_footprint     *footprint;
     cm_memory_use     use;
     cm_memory_options options = {.runtime = c->runtime};
-    check(c->ctx, cm_footprint_new(c->step, c->device, &options, &footprint, c->ctx->diag));
+    cm__pass_on(c->ctx, cm_footprint_new(c->step, c->device, &options, &footprint, c->ctx->diag));
     cm_status status = CM_OK;
     if (exact) status = cm_footprint_simulate(footprint, batch_of(c), &use, c->ctx->diag);
     else cm_footprint_at(footprint, batch_of(c), &use);
     cm_footprint_free(footprint);
-    check(c->ctx, status);
+    cm__pass_on(c->ctx, status);
     return use.peak_bytes;
 }
 
@@ -119,9 +112,9 @@ static void read_options(cm__case *c, cm_load_options *load, cm_train_options *t
                *runtime = text_at(c->row, "runtime");
     load->seq = (int64_t)json_number_value(json_object_get(c->row, "seq"));
     train->precision = CM_PRECISION_BF16;
-    if (precision) check(c->ctx, cm_precision_parse(precision, &train->precision, c->ctx->diag));
-    if (optimizer) check(c->ctx, cm_optimizer_parse(optimizer, &train->optimizer, c->ctx->diag));
-    if (runtime) check(c->ctx, cm_runtime_parse(runtime, &c->runtime, c->ctx->diag));
+    if (precision) cm__pass_on(c->ctx, cm_precision_parse(precision, &train->precision, c->ctx->diag));
+    if (optimizer) cm__pass_on(c->ctx, cm_optimizer_parse(optimizer, &train->optimizer, c->ctx->diag));
+    if (runtime) cm__pass_on(c->ctx, cm_runtime_parse(runtime, &c->runtime, c->ctx->diag));
     if (!c->runtime) c->runtime = cm_device_runtime(c->device);
     load->fuse = c->runtime == CM_RUNTIME_TORCH_EAGER ? CM_FUSE_EAGER : CM_FUSE_ALL;
 }
@@ -132,13 +125,13 @@ static void load_case(cm__case *c)
     cm_device       *device;
     cm_load_options  load = {0};
     cm_train_options train = {0};
-    check(c->ctx, cm_device_load(text_at(c->row, "device"), &device, c->ctx->diag));
+    cm__pass_on(c->ctx, cm_device_load(text_at(c->row, "device"), &device, c->ctx->diag));
     cm__defer(c->ctx, free_device, device);
     c->device = device;
     read_options(c, &load, &train);
-    check(c->ctx, cm_graph_load(text_at(c->row, "model"), &load, &forward, c->ctx->diag));
+    cm__pass_on(c->ctx, cm_graph_load(text_at(c->row, "model"), &load, &forward, c->ctx->diag));
     cm__defer(c->ctx, free_graph, forward);
-    check(c->ctx, cm_graph_train(forward, &train, &step, c->ctx->diag));
+    cm__pass_on(c->ctx, cm_graph_train(forward, &train, &step, c->ctx->diag));
     cm__defer(c->ctx, free_graph, step);
     c->step = step;
 }

@@ -5,37 +5,6 @@
 #include <string.h>
 #include "bench/cpu/dnn_ops.h"
 
-static const int nhwc_order[] = {0, 2, 3, 1};
-
-static bool is_forward(const cm_call *call) { return strcmp(call->pass, "forward") == 0; }
-
-static bool sizes_from_one(const cm_call *call, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (call->dims[i] < 1 || call->dims[i] > INT32_MAX) return false;
-    return true;
-}
-
-static void teardown(cm__cpu_case *c)
-{
-    cm__dnn_op *ops = c->extra; /* two of them */
-    if (!ops) return;
-    cm__dnn_free(&ops[1]);
-    cm__dnn_free(&ops[0]);
-    free(ops);
-}
-
-static cm__dnn_op *make_ops(cm__cpu_case *c)
-{
-    cm__dnn_op *ops = calloc(2, sizeof *ops);
-    c->extra = ops;
-    if (ops) ops[0].dnn = ops[1].dnn = c->cpu->dnn;
-    return ops;
-}
-
-/* The second operation is the backward one, where there is one. */
-static void run(cm__cpu_case *c, float *const *o) { cm__dnn_run((cm__dnn_op *)c->extra + !is_forward(&c->call), o); }
-
 #define EPSILON 1e-5f
 
 enum { BX, BY, SCALE, MEAN, VARIANCE, BDY, BDX, DSCALE };
@@ -53,14 +22,14 @@ static norm norm_of(const cm_call *call)
 static bool takes_norm(const cm__cpu *cpu, const cm_call *call)
 {
     bool layout = strcmp(call->variant, "nchw") == 0 || strcmp(call->variant, "nhwc") == 0;
-    return cpu->dnn && layout && strcmp(call->dtype, "fp32") == 0 && sizes_from_one(call, 3);
+    return cpu->dnn && layout && strcmp(call->dtype, "fp32") == 0 && cm__dnn_sizes(call, 3);
 }
 
 static int operands_norm(const cm_call *call, cm__operand *o)
 {
     norm    b = norm_of(call);
     int64_t n = b.n * b.c * b.hw;
-    bool    forward = is_forward(call);
+    bool    forward = cm__dnn_forward(call);
     o[BX] = (cm__operand){n, CM__FILL_RANDOM, 0};
     o[BY] = (cm__operand){forward ? n : 1, forward ? CM__FILL_RESULT : CM__FILL_RANDOM, 0};
     o[SCALE] = (cm__operand){2 * b.c, CM__FILL_RANDOM, 0};
@@ -77,9 +46,9 @@ static cm_status setup_norm(cm__cpu_case *c, cm_diag *diag)
     norm           b = norm_of(&c->call);
     const cm__dnn *d = c->cpu->dnn;
     int64_t        x[] = {b.n, b.c, b.hw, 1}, scale[] = {2, b.c}, each[] = {b.c};
-    cm__dnn_memory m[3] = {cm__dnn_plain(d, 4, x, b.nhwc ? nhwc_order : NULL), cm__dnn_plain(d, 2, scale, NULL),
+    cm__dnn_memory m[3] = {cm__dnn_plain(d, 4, x, b.nhwc ? cm__nhwc_order : NULL), cm__dnn_plain(d, 2, scale, NULL),
                            cm__dnn_plain(d, 1, each, NULL)};
-    cm__dnn_op    *ops = make_ops(c);
+    cm__dnn_op    *ops = cm__dnn_pair(c);
     cm__dnn_desc  *desc = calloc(2, sizeof *desc);
     float        **o = cm__operand_set(c, 0);
     cm_status      status = ops && desc ? CM_OK : cm__diag_set(diag, CM_ERR_MEMORY, "out of memory");
@@ -87,10 +56,10 @@ static cm_status setup_norm(cm__cpu_case *c, cm_diag *diag)
                             d->norm_backward(&desc[1], DNN_BACKWARD, &m[0], &m[0], EPSILON, DNN_USE_SCALE_SHIFT)))
         status = cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not have this norm", d->version);
     if (status == CM_OK) status = cm__dnn_make(&ops[0], &desc[0], NULL, diag);
-    if (status == CM_OK && !is_forward(&c->call)) status = cm__dnn_make(&ops[1], &desc[1], ops[0].pd, diag);
+    if (status == CM_OK && !cm__dnn_forward(&c->call)) status = cm__dnn_make(&ops[1], &desc[1], ops[0].pd, diag);
     free(desc);
     if (status != CM_OK) return status;
-    bool        forward = is_forward(&c->call);
+    bool        forward = cm__dnn_forward(&c->call);
     cm__dnn_op *op = &ops[!forward];
     cm__dnn_bind(op, DNN_SRC, BX, &m[0], o[BX]);
     cm__dnn_bind(op, DNN_WEIGHTS, SCALE, &m[1], o[SCALE]);
@@ -156,13 +125,15 @@ static int64_t check_norm(cm__cpu_case *c, float *const *o, float *const *before
     (void)before;
     for (int64_t s = 0; s < CHECKED && s < b.c; s++) {
         int64_t channel = (b.c - 1) * s / (CHECKED - 1);
-        wrong += is_forward(&c->call) ? check_channel(&b, o, channel) : check_channel_backward(&b, o, channel);
+        wrong += cm__dnn_forward(&c->call) ? check_channel(&b, o, channel) : check_channel_backward(&b, o, channel);
     }
     return wrong;
 }
 
 const cm__cpu_op cm__cpu_ops_batch_norm[] = {
-    {"batch_norm", "forward", takes_norm, operands_norm, setup_norm, teardown, run, check_norm, 1},
-    {"batch_norm", "backward", takes_norm, operands_norm, setup_norm, teardown, run, check_norm, 1},
+    {"batch_norm", "forward", takes_norm, operands_norm, setup_norm, cm__dnn_pair_free, cm__dnn_pair_run, check_norm,
+     1},
+    {"batch_norm", "backward", takes_norm, operands_norm, setup_norm, cm__dnn_pair_free, cm__dnn_pair_run, check_norm,
+     1},
     {0},
 };

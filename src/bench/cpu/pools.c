@@ -5,42 +5,11 @@
 #include <string.h>
 #include "bench/cpu/dnn_ops.h"
 
-static const int nhwc_order[] = {0, 2, 3, 1};
-
-static bool is_forward(const cm_call *call) { return strcmp(call->pass, "forward") == 0; }
-
 static bool ends_with(const char *text, const char *end)
 {
     size_t n = strlen(text), m = strlen(end);
     return n >= m && strcmp(text + n - m, end) == 0;
 }
-
-static bool sizes_from_one(const cm_call *call, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (call->dims[i] < 1 || call->dims[i] > INT32_MAX) return false;
-    return true;
-}
-
-static void teardown(cm__cpu_case *c)
-{
-    cm__dnn_op *ops = c->extra; /* two of them */
-    if (!ops) return;
-    cm__dnn_free(&ops[1]);
-    cm__dnn_free(&ops[0]);
-    free(ops);
-}
-
-static cm__dnn_op *make_ops(cm__cpu_case *c)
-{
-    cm__dnn_op *ops = calloc(2, sizeof *ops);
-    c->extra = ops;
-    if (ops) ops[0].dnn = ops[1].dnn = c->cpu->dnn;
-    return ops;
-}
-
-/* The second operation is the backward one, where there is one. */
-static void run(cm__cpu_case *c, float *const *o) { cm__dnn_run((cm__dnn_op *)c->extra + !is_forward(&c->call), o); }
 
 /* ---- pooling ----------------------------------------------------------------------------------------------------- */
 
@@ -65,7 +34,7 @@ static bool takes_pool(const cm__cpu *cpu, const cm_call *call)
 {
     bool kind = !strncmp(call->variant, "max:", 4) || !strncmp(call->variant, "avg:", 4);
     bool layout = ends_with(call->variant, ":nchw") || ends_with(call->variant, ":nhwc");
-    if (!cpu->dnn || !kind || !layout || strcmp(call->dtype, "fp32") || !sizes_from_one(call, 6)) return false;
+    if (!cpu->dnn || !kind || !layout || strcmp(call->dtype, "fp32") || !cm__dnn_sizes(call, 6)) return false;
     pool p = pool_of(call);
     return p.out_h > 0 && p.out_w > 0 && p.pad >= 0 && 2 * p.pad <= p.window;
 }
@@ -75,10 +44,10 @@ static int operands_pool(const cm_call *call, cm__operand *o)
     pool    p = pool_of(call);
     int64_t in = p.n * p.c * p.h * p.w, out = p.n * p.c * p.out_h * p.out_w;
     o[X] = (cm__operand){in, CM__FILL_RANDOM, 0};
-    o[Y] = (cm__operand){out, is_forward(call) ? CM__FILL_RESULT : CM__FILL_UPDATED, 0};
+    o[Y] = (cm__operand){out, cm__dnn_forward(call) ? CM__FILL_RESULT : CM__FILL_UPDATED, 0};
     o[DY] = (cm__operand){out, CM__FILL_RANDOM, 0};
     o[DX] = (cm__operand){in, CM__FILL_RESULT, 0};
-    return is_forward(call) ? 2 : 4;
+    return cm__dnn_forward(call) ? 2 : 4;
 }
 
 static cm_status setup_pool(cm__cpu_case *c, cm_diag *diag)
@@ -89,10 +58,10 @@ static cm_status setup_pool(cm__cpu_case *c, cm_diag *diag)
     int64_t        stride[12] = {p.stride, p.stride}, window[12] = {p.window, p.window}, pad[12] = {p.pad, p.pad};
     int64_t        far[12] = {(p.out_h - 1) * p.stride + p.window - p.h - p.pad,
                               (p.out_w - 1) * p.stride + p.window - p.w - p.pad};
-    cm__dnn_memory mx = cm__dnn_plain(d, 4, x, p.nhwc ? nhwc_order : NULL),
-                   my = cm__dnn_plain(d, 4, y, p.nhwc ? nhwc_order : NULL);
+    cm__dnn_memory mx = cm__dnn_plain(d, 4, x, p.nhwc ? cm__nhwc_order : NULL),
+                   my = cm__dnn_plain(d, 4, y, p.nhwc ? cm__nhwc_order : NULL);
     int            kind = p.max ? DNN_POOL_MAX : DNN_POOL_AVG;
-    cm__dnn_op    *ops = make_ops(c);
+    cm__dnn_op    *ops = cm__dnn_pair(c);
     cm__dnn_desc  *desc = calloc(2, sizeof *desc);
     float        **o = cm__operand_set(c, 0);
     cm_status      status = ops && desc ? CM_OK : cm__diag_set(diag, CM_ERR_MEMORY, "out of memory");
@@ -101,7 +70,7 @@ static cm_status setup_pool(cm__cpu_case *c, cm_diag *diag)
                             d->pool_backward(&desc[1], kind, &mx, &my, stride, window, pad, far)))
         status = cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not have this pooling", d->version);
     if (status == CM_OK) status = cm__dnn_make(&ops[0], &desc[0], NULL, diag);
-    if (status == CM_OK && !is_forward(&c->call)) status = cm__dnn_make(&ops[1], &desc[1], ops[0].pd, diag);
+    if (status == CM_OK && !cm__dnn_forward(&c->call)) status = cm__dnn_make(&ops[1], &desc[1], ops[0].pd, diag);
     free(desc);
     if (status != CM_OK) return status;
     cm__dnn_bind(&ops[0], DNN_SRC, X, &mx, o[X]);
@@ -111,7 +80,7 @@ static cm_status setup_pool(cm__cpu_case *c, cm_diag *diag)
         return cm__diag_set(diag, CM_ERR_LIMIT, "no memory for the workspace");
     if (where) cm__dnn_bind(&ops[0], DNN_WORKSPACE, -1, where, work);
     c->algorithm = cm__dnn_implementation(&ops[0]);
-    if (is_forward(&c->call)) return CM_OK;
+    if (cm__dnn_forward(&c->call)) return CM_OK;
     cm__dnn_run(&ops[0], o); /* backward reads where the largest were */
     cm__dnn_bind(&ops[1], DNN_DST + DNN_GRADIENT, DY, &my, o[DY]);
     cm__dnn_bind(&ops[1], DNN_SRC + DNN_GRADIENT, DX, &mx, o[DX]);
@@ -177,7 +146,8 @@ static int64_t check_pool_backward(cm__cpu_case *c, float *const *o, float *cons
 }
 
 const cm__cpu_op cm__cpu_ops_pool[] = {
-    {"pool", "forward", takes_pool, operands_pool, setup_pool, teardown, run, check_pool, 1},
-    {"pool", "backward", takes_pool, operands_pool, setup_pool, teardown, run, check_pool_backward, 1},
+    {"pool", "forward", takes_pool, operands_pool, setup_pool, cm__dnn_pair_free, cm__dnn_pair_run, check_pool, 1},
+    {"pool", "backward", takes_pool, operands_pool, setup_pool, cm__dnn_pair_free, cm__dnn_pair_run,
+     check_pool_backward, 1},
     {0},
 };
