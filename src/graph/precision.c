@@ -4,8 +4,9 @@
  *
  * fp32, tf32: as it is. bf16, fp16: every real number in 16 bits. amp-*: parameters stay fp32 and autocast's rules hold
  * (the autocast column of ops.def, after PyTorch's lists): products run in 16 bits on cast copies, of a parameter once
- * per step, of an activation once per use; sensitive operators run in fp32. fp8: amp-bf16 with the operands of products
- * with parameters cast on to 8 bits.
+ * per step, of an activation once per use; sensitive operators run in fp32. What is computed of constants alone (rotary
+ * embeddings' angles) is not lowered: models switch autocast off there. fp8: amp-bf16 with the operands of products with
+ * parameters cast on to 8 bits.
  */
 #include "graph/rule.h"
 #include "graph/train.h"
@@ -15,6 +16,7 @@ typedef struct lowering {
     const cm_graph *in;
     int32_t        *map;  /* tensor of `in` -> tensor of `out` */
     int32_t        *cast; /* tensor of `out` -> its 16-bit copy, for parameters */
+    bool           *data; /* per tensor of `in`: comes from a parameter or from what the model is fed */
     cm_dtype        low;
     bool            autocast, eight_bit, inference;
 } lowering;
@@ -54,9 +56,32 @@ static cm_dtype widest_input(const lowering *l, const int32_t *inputs, int32_t c
     return l->low;
 }
 
+/* Shapes are no data, whatever they are of. */
+static bool reads_data(const lowering *l, const cm_node *n)
+{
+    if (n->op == CM_OP_SHAPE || n->op == CM_OP_SIZE) return false;
+    for (int32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] >= 0 && l->data[n->inputs[i]]) return true;
+    return false;
+}
+
+static void find_data(lowering *l)
+{
+    for (int32_t t = 0; t < l->in->n_tensors; t++) {
+        const cm_tensor *leaf = cm__t(l->in, t);
+        l->data[t] = leaf->producer < 0 && leaf->role != CM_ROLE_CONSTANT && leaf->role != CM_ROLE_BUFFER;
+    }
+    for (int32_t i = 0; i < l->in->n_nodes; i++) {
+        const cm_node *n = &l->in->nodes[i];
+        for (int32_t o = 0; o < n->n_outputs; o++)
+            if (n->outputs[o] >= 0) l->data[n->outputs[o]] = reads_data(l, n);
+    }
+}
+
 static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
 {
     cm__cast_policy policy = l->autocast ? cm__ops[n->op].cast : CM__CAST_KEEP;
+    if (policy == CM__CAST_LOW && !reads_data(l, n)) return;
     if (policy == CM__CAST_KEEP || policy == CM__CAST_WIDEN) return;
     cm_dtype dtype = policy == CM__CAST_LOW    ? l->low
                      : policy == CM__CAST_FULL ? CM_FP32
@@ -134,6 +159,8 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
     size_t   casts = (size_t)forward->n_tensors * 4 + 16; /* leaves are numbered below this: at most two casts each */
     l.map = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.map);
     l.cast = cm__alloc_array(step->ctx, casts, sizeof *l.cast);
+    l.data = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.data);
+    find_data(&l);
     for (int32_t t = 0; t < forward->n_tensors; t++) l.map[t] = -1;
     for (size_t t = 0; t < casts; t++) l.cast[t] = -1;
     for (int32_t i = 0; i < forward->n_inputs; i++) mapped(&l, forward->inputs[i]);
