@@ -221,8 +221,11 @@ static mask_kind trace_mask(const cm__fuser *f, int32_t tensor, bool *causal)
 
 /* ---- the operator ----------------------------------------------------------------------------------------------- */
 
-/* PyTorch's exporter leaves out the dropout inside scaled_dot_product_attention; networks that drop at all drop there
-   too, at the same rate. 0: this one does not. */
+/* scaled_dot_product_attention by the marks its export leaves: both factors scaled, a guard against NaN. */
+static bool is_pytorchs(const match *m) { return m->guarded || (m->q_scaled && m->k_scaled); }
+
+/* PyTorch exports the dropout inside scaled_dot_product_attention without saying that it trains, so optimizers take it
+   out; networks that drop at all drop there too, at the same rate. 0: this one does not. */
 static double dropout_elsewhere(const cm__fuser *f)
 {
     for (int32_t i = 0; i < f->g->n_nodes; i++) {
@@ -251,11 +254,11 @@ void cm__fuse_attention(cm__fuser *f, int32_t node)
     m.q = past_scale(f, f->g->nodes[product].inputs[0], &m.q_scaled);
     m.operand = f->g->nodes[product].inputs[1];
     if (!find_k(f, &m) || !fits(f, &m)) return;
-    if (f->eager && !m.guarded && !(m.q_scaled && m.k_scaled)) return; /* written by hand */
+    if (f->eager && !is_pytorchs(&m)) return; /* written by hand */
     mask_kind kind = m.mask < 0 ? MASK_FIXED : trace_mask(f, m.mask, &m.causal);
     if (kind == MASK_TRAINED) return; /* fused kernels give a mask no gradient */
     if (m.turn >= 0) turn_less(f, &m);
-    if (m.dropout == 0) m.dropout = dropout_elsewhere(f);
+    if (m.dropout == 0 && is_pytorchs(&m) && !f->g->as_exported) m.dropout = dropout_elsewhere(f);
     int32_t  inputs[4] = {m.q, m.k, m.v, m.mask};
     cm__attr attrs[4] = {CM__INTS(CM_ATTR_CAUSAL, kind == MASK_FIXED && m.causal), CM__REAL(CM_ATTR_DROPOUT, m.dropout),
                          CM__INTS(CM_ATTR_Q_NUM_HEADS, 1), CM__INTS(CM_ATTR_KV_NUM_HEADS, 1)};

@@ -114,6 +114,7 @@ struct cm_graph {
     bool        channels_last; /* convolutions were recorded with their channels last */
     bool        has_backward; /* backward was recorded too, and its matrix products are these FLOP: train.c compares */
     cm_poly     backward_flop;
+    bool        as_exported; /* from a file that no optimizer has been at: it still computes numbers of numbers */
     bool        bare_operator; /* a single operator, not a model: no loss, no update by default */
     cm_optimizer optimizer;
     cm_precision precision;

@@ -86,6 +86,35 @@ TEST(dropout_as_an_attribute)
     assert_true(cm__attr_real(attention(3, 0), CM_ATTR_DROPOUT, 0) == 0.25);
 }
 
+/* scaled_dot_product_attention that drops at a rate, in a network that drops at 0.1 elsewhere. */
+static double dropout_found(double ratio, bool as_exported)
+{
+    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(turned(activation("k", "B,8,10,6"))),
+            p = softmax(op(CM_OP_MATMUL, IN(q, k)));
+    if (ratio > 0) p = op(CM_OP_DROPOUT, IN(p, number(ratio)));
+    g->as_exported = as_exported;
+    fuse(op(CM_OP_DROPOUT, IN(times_v(p), number(0.1))), CM_FUSE_EAGER);
+    return cm__attr_real(attention(3, 0), CM_ATTR_DROPOUT, -1);
+}
+
+/* An export's Dropout in there does not say that it trains: optimizers take it out. */
+TEST(dropout_that_an_optimizer_took_out)
+{
+    assert_true(dropout_found(0, false) == 0.1);
+    start_over();
+    assert_true(dropout_found(0.25, false) == 0.25);
+}
+
+TEST(dropout_that_was_never_there)
+{
+    assert_true(dropout_found(0, true) == 0);
+    start_over();
+    assert_true(dropout_found(0.25, true) == 0.25);
+    start_over(); /* by hand: dropout says that it trains, and stays */
+    fuse(op(CM_OP_DROPOUT, IN(times_v(softmax(scores())), number(0.1))), CM_FUSE_ALL);
+    assert_true(cm__attr_real(attention(3, 0), CM_ATTR_DROPOUT, -1) == 0);
+}
+
 TEST(casts_on_the_way)
 {
     int32_t wide = OP(CAST, IN(scores()), INTS(TO, CM_FP64));
@@ -263,6 +292,8 @@ int main(void)
         cmocka_unit_test(a_guard_against_rows_of_nan),
         cmocka_unit_test(dropout_of_probabilities),
         cmocka_unit_test(dropout_as_an_attribute),
+        cmocka_unit_test(dropout_that_an_optimizer_took_out),
+        cmocka_unit_test(dropout_that_was_never_there),
         cmocka_unit_test(casts_on_the_way),
         cmocka_unit_test(cross_attention),
         cmocka_unit_test(keys_turned_in_one_go),
