@@ -80,6 +80,7 @@ typedef struct cm__attr {
 const cm__attr *cm__attr_find(const cm_node *node, cm__attr_key key); /* NULL: not given */
 int64_t         cm__attr_int(const cm_node *node, cm__attr_key key, int64_t otherwise);
 double          cm__attr_real(const cm_node *node, cm__attr_key key, double otherwise);
+void            cm__attr_add(cm__ctx *ctx, cm_node *node, cm__attr attr); /* copied */
 
 /* ---- known contents --------------------------------------------------------------------------------------------- */
 

@@ -5,8 +5,9 @@
  * fp32, tf32: as it is. bf16, fp16: every real number in 16 bits. amp-*: parameters stay fp32 and autocast's rules hold
  * (the autocast column of ops.def, after PyTorch's lists): products run in 16 bits on cast copies, of a parameter once
  * per step, of an activation once per use; sensitive operators run in fp32. What is computed of constants alone (rotary
- * embeddings' angles) is not lowered: models switch autocast off there. fp8: amp-bf16 with the operands of products with
- * parameters cast on to 8 bits.
+ * embeddings' angles) is not lowered: models switch autocast off there. Nor are parts of attention that PyTorch runs
+ * operator by operator: it computes them in fp32 and returns the type it was given. fp8: amp-bf16 with the operands of
+ * products with parameters cast on to 8 bits.
  */
 #include "graph/rule.h"
 #include "graph/train.h"
@@ -78,8 +79,28 @@ static void find_data(lowering *l)
     }
 }
 
+static bool inside_attention(const lowering *l, int32_t tensor)
+{
+    int32_t from = cm__t(l->in, tensor)->producer;
+    return from >= 0 && cm__attr_int(&l->in->nodes[from], CM_ATTR_MATH, 0) == 1;
+}
+
+/* What comes from outside is in 16 bits, and is cast; a mask is added as it is. */
+static void widen_attention(lowering *l, const cm_node *n, int32_t *inputs)
+{
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        if (inputs[i] < 0 || inside_attention(l, n->inputs[i])) continue;
+        inputs[i] = as(l, inputs[i], l->low);
+        if (n->op != CM_OP_ADD) inputs[i] = as(l, inputs[i], CM_FP32);
+    }
+}
+
 static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
 {
+    if (cm__attr_find(n, CM_ATTR_MATH)) {
+        widen_attention(l, n, inputs);
+        return;
+    }
     cm__cast_policy policy = l->autocast ? cm__ops[n->op].cast : CM__CAST_KEEP;
     if (policy == CM__CAST_LOW && !reads_data(l, n)) return;
     if (policy == CM__CAST_KEEP || policy == CM__CAST_WIDEN) return;
@@ -140,6 +161,7 @@ static void lower_node(lowering *l, int32_t index)
         bool sixteen_bit = y->dtype == CM_FP16 || y->dtype == CM_BF16,
              widen = l->autocast && cm__ops[n->op].cast == CM__CAST_WIDEN;
         if (sixteen_bit) y->dtype = widen ? CM_FP32 : l->low; /* a cast to 16 bits in the file is one to ours */
+        if (cm__attr_int(n, CM_ATTR_MATH, 0) == 2) l->map[n->outputs[o]] = as(l, low->outputs[o], l->low);
     }
 }
 

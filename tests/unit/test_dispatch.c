@@ -90,6 +90,13 @@ static void calls_by(cm_runtime runtime, const char *net, cm_precision precision
 #define INFER(net, precision, layout, batch, ...)                                                                      \
     calls_by(CM_RUNTIME_TORCH_EAGER, net, CM_PRECISION_##precision, true, CM_LAYOUT_##layout, batch, CALLS(__VA_ARGS__))
 
+static int times(const listed *l, const char *call)
+{
+    int count = 0;
+    for (int i = 0; i < l->count; i++) count += strstr(l->texts[i], call) != NULL;
+    return count;
+}
+
 /* ---- products --------------------------------------------------------------------------------------------------- */
 
 #define LINEAR "input x 32\nlinear 10\n"
@@ -368,6 +375,61 @@ static void any_batch(void **state)
     release(&m);
 }
 
+/* ---- attention of which PyTorch runs the operators itself ------------------------------------------------------- */
+
+static int32_t projected(cm_graph *g, int32_t x, const char *name)
+{
+    cm__attr turned = CM__INTS(CM_ATTR_TRANS_B, 1);
+    int32_t  w = cm__parameter(g, name, 2, (int64_t[]){8, 8});
+    return cm__emit(g, CM_OP_GEMM, name, (int32_t[]){x, w}, 2, &turned, 1);
+}
+
+static int32_t two(cm_graph *g, int op, int32_t a, int32_t b)
+{
+    return cm__emit(g, op, NULL, (int32_t[]){a, b}, 2, NULL, 0);
+}
+
+/* scaled_dot_product_attention over [B, 2, 4, 8] with a trained mask, as it is exported. */
+static cm_graph *attention_with_trained_mask(cm__ctx *ctx)
+{
+    cm_graph *g = cm__graph_new(ctx, "test", "test");
+    cm_dim    dims[] = {{1, 0}, {0, 2}, {0, 4}, {0, 8}};
+    cm__attr  perm = CM__INTS(CM_ATTR_PERM, 0, 1, 3, 2);
+    int32_t   x = cm__leaf(g, "x", CM_ROLE_INPUT, CM_FP32, 4, dims), root = cm__constant_scalar(g, "r", CM_FP32, 0.6);
+    int32_t   q = projected(g, x, "q"), k = projected(g, x, "k"), v = projected(g, x, "v"),
+            mask = cm__parameter(g, "mask", 4, (int64_t[]){1, 2, 4, 4});
+    k = cm__emit(g, CM_OP_TRANSPOSE, NULL, &k, 1, &perm, 1);
+    int32_t s = two(g, CM_OP_MATMUL, two(g, CM_OP_MUL, q, root), two(g, CM_OP_MUL, k, root));
+    s = two(g, CM_OP_ADD, s, mask);
+    cm__output(g, two(g, CM_OP_MATMUL, cm__emit(g, CM_OP_SOFTMAX, NULL, &s, 1, NULL, 0), v));
+    cm__finish(g, CM_FUSE_EAGER);
+    return g;
+}
+
+static void attention_with_a_trained_mask(void **state)
+{
+    (void)state;
+    static listed got;
+    for (int low = 0; low < 2; low++) {
+        cm__ctx *ctx = cm__ctx_new(&diag);
+        if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+        cm_precision precision = low ? CM_PRECISION_AMP_BF16 : CM_PRECISION_TF32;
+        cm_graph    *step = step_of(attention_with_trained_mask(ctx), precision, true);
+        list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER), 3, &got);
+        assert_int_equal(times(&got, "copy bf16>fp32 1,192"), low ? 3 : 0);     /* Q, K, V */
+        assert_int_equal(times(&got, "copy fp32>bf16 1,192"), low ? 3 + 1 : 0); /* x for each of them; the result */
+        assert_int_equal(times(&got, "copy fp32>bf16 1,32"), low);              /* the mask */
+        assert_int_equal(times(&got, low ? "fp32 6,4,4,8" : "tf32 6,4,4,8"), 1);
+        assert_int_equal(times(&got, low ? "fp32 6,4,8,4" : "tf32 6,4,8,4"), 1);
+        assert_int_equal(times(&got, "softmax forward - fp32 24,4"), 1);
+        assert_int_equal(times(&got, "copy fp32>bool 1,96"), 1); /* what is masked, whole rows of it, zeros there */
+        assert_int_equal(times(&got, "reduce forward sum fp32 24,4,1"), 1);
+        assert_int_equal(times(&got, "where:col fp32 24,4"), 1);
+        cm_graph_free(step);
+        cm__ctx_free(ctx);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -375,6 +437,7 @@ int main(void)
         cmocka_unit_test(two_linear_layers),
         cmocka_unit_test(autocast),
         cmocka_unit_test(dropout_is_for_training),
+        cmocka_unit_test(attention_with_a_trained_mask),
         cmocka_unit_test(a_convolution_with_bias),
         cmocka_unit_test(a_batch_norm),
         cmocka_unit_test(joined_channels),

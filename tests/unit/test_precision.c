@@ -222,6 +222,42 @@ TEST(only_data_is_lowered)
     assert_int_equal(type_of("fed"), CM_BF16);
 }
 
+/* Attention that runs operator by operator: what it is given is in 16 bits and cast to fp32, its result is cast back. */
+static int32_t attention_in_fp32(void)
+{
+    int32_t x = input("B,8,8"), q = as("q", op(CM_OP_GEMM, IN(x, weight("w", "8,8")))), bias = weight("bias", "8,8");
+    int32_t s = as("scores", OP(MATMUL, IN(q, op(CM_OP_EXP, IN(q))), INTS(MATH, 1)));
+    int32_t masked = as("masked", OP(ADD, IN(s, bias), INTS(MATH, 1)));
+    int32_t p = as("p", OP(SOFTMAX, IN(masked), INTS(MATH, 1)));
+    return sum(op(CM_OP_RELU, IN(as("y", OP(MATMUL, IN(p, q), INTS(MATH, 2))))));
+}
+
+TEST(attention_run_as_operators_is_in_fp32)
+{
+    static const struct {
+        cm_precision precision;
+        cm_dtype     low;
+        int32_t      down, up; /* casts forward */
+    } cases[] = {
+        {CM_PRECISION_AMP_BF16, CM_BF16, 5, 2 + 1 + 1}, /* x, w, exp, bias, y; q and exp; before exp; v */
+        {CM_PRECISION_BF16, CM_BF16, 1, 2 + 1},         /* y; q and exp; v */
+        {CM_PRECISION_TF32, CM_FP32, 0, 0},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        start_over();
+        train_in(cases[i].precision, attention_in_fp32());
+        assert_int_equal(type_of("q"), cases[i].low);
+        assert_int_equal(type_of("scores"), CM_FP32);
+        assert_int_equal(type_of("masked"), CM_FP32);
+        assert_int_equal(type_of("p"), CM_FP32);
+        assert_int_equal(output_type(find_node(step, "Relu")), cases[i].low);
+        assert_int_equal(input_type(find_node(step, "Add"), 1), cases[i].low); /* a mask is added as it is given */
+        assert_int_equal(output_type(find_back("scores", "MatMulGrad")), CM_FP32);
+        assert_int_equal(casts(CM_FORWARD, CM_BF16), cases[i].down);
+        if (cases[i].up) assert_int_equal(casts(CM_FORWARD, CM_FP32), cases[i].up);
+    }
+}
+
 /* Sums read 16 bits and write fp32: no cast is needed before them. */
 TEST(sums_widen_on_the_way_out)
 {
@@ -317,6 +353,7 @@ int main(void)
         cmocka_unit_test(constants_are_cast_unless_they_are_one_number),
         cmocka_unit_test(products_of_constants_stay_fp32),
         cmocka_unit_test(only_data_is_lowered),
+        cmocka_unit_test(attention_run_as_operators_is_in_fp32),
         cmocka_unit_test(sums_widen_on_the_way_out),
         cmocka_unit_test(however_it_was_stored),
         cmocka_unit_test(a_loss_is_in_fp32_in_every_precision),
