@@ -6,8 +6,9 @@
  * (the autocast column of ops.def, after PyTorch's lists): products run in 16 bits on cast copies, of a parameter once
  * per step, of an activation once per use; sensitive operators run in fp32. What is computed of constants alone (rotary
  * embeddings' angles) is not lowered: models switch autocast off there. Nor are parts of attention that PyTorch runs
- * operator by operator: it computes them in fp32 and returns the type it was given. fp8: amp-bf16 with the operands of
- * products with parameters cast on to 8 bits.
+ * operator by operator: it computes them in fp32 and returns the type it was given. Recurrent layers are lowered to
+ * fp16 always: that type is written into PyTorch's autocast of cuDNN's. fp8: amp-bf16 with the operands of products
+ * with parameters cast on to 8 bits.
  */
 #include "graph/rule.h"
 #include "graph/train.h"
@@ -104,7 +105,8 @@ static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
     cm__cast_policy policy = l->autocast ? cm__ops[n->op].cast : CM__CAST_KEEP;
     if (policy == CM__CAST_LOW && !reads_data(l, n)) return;
     if (policy == CM__CAST_KEEP || policy == CM__CAST_WIDEN) return;
-    cm_dtype dtype = policy == CM__CAST_LOW    ? l->low
+    cm_dtype low = cm_node_class(n) == CM_CLASS_RNN ? CM_FP16 : l->low;
+    cm_dtype dtype = policy == CM__CAST_LOW    ? low
                      : policy == CM__CAST_FULL ? CM_FP32
                                                : widest_input(l, inputs, n->n_inputs);
     for (int32_t i = 0; i < n->n_inputs; i++)
@@ -138,6 +140,21 @@ static int32_t count_attrs(const cm_node *n)
     return count;
 }
 
+static bool has_type(const cm_graph *g, const cm_node *n, cm_dtype dtype)
+{
+    for (int32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] >= 0 && cm__t(g, n->inputs[i])->dtype == dtype) return true;
+    return false;
+}
+
+/* A cast to 16 bits in the file is one to ours; what was 16 bits already stays as it is. */
+static cm_dtype result_type(const lowering *l, const cm_node *n, cm_dtype dtype)
+{
+    if (dtype != CM_FP16 && dtype != CM_BF16) return dtype;
+    if (l->autocast && cm__ops[n->op].cast == CM__CAST_WIDEN) return CM_FP32;
+    return has_type(l->out, n, dtype) ? dtype : l->low;
+}
+
 static void lower_node(lowering *l, int32_t index)
 {
     const cm_node *n = &l->in->nodes[index];
@@ -158,9 +175,7 @@ static void lower_node(lowering *l, int32_t index)
         cm_tensor *y = cm__t(l->out, low->outputs[o]);
         l->map[n->outputs[o]] = low->outputs[o];
         y->name = cm__text_copy(l->out->ctx, cm__t(l->in, n->outputs[o])->name);
-        bool sixteen_bit = y->dtype == CM_FP16 || y->dtype == CM_BF16,
-             widen = l->autocast && cm__ops[n->op].cast == CM__CAST_WIDEN;
-        if (sixteen_bit) y->dtype = widen ? CM_FP32 : l->low; /* a cast to 16 bits in the file is one to ours */
+        y->dtype = result_type(l, low, y->dtype);
         if (cm__attr_int(n, CM_ATTR_MATH, 0) == 2) l->map[n->outputs[o]] = as(l, low->outputs[o], l->low);
     }
 }

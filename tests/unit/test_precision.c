@@ -222,7 +222,7 @@ TEST(only_data_is_lowered)
     assert_int_equal(type_of("fed"), CM_BF16);
 }
 
-/* Attention that runs operator by operator: what it is given is in 16 bits and cast to fp32, its result is cast back. */
+/* Attention that runs operator by operator: what it is given is in 16 bits and is cast, its result is cast back. */
 static int32_t attention_in_fp32(void)
 {
     int32_t x = input("B,8,8"), q = as("q", op(CM_OP_GEMM, IN(x, weight("w", "8,8")))), bias = weight("bias", "8,8");
@@ -255,6 +255,29 @@ TEST(attention_run_as_operators_is_in_fp32)
         assert_int_equal(output_type(find_back("scores", "MatMulGrad")), CM_FP32);
         assert_int_equal(casts(CM_FORWARD, CM_BF16), cases[i].down);
         if (cases[i].up) assert_int_equal(casts(CM_FORWARD, CM_FP32), cases[i].up);
+    }
+}
+
+/* PyTorch's autocast gives cuDNN's recurrent layers fp16, whatever it lowers to; others cast that again. */
+TEST(recurrent_layers_are_lowered_to_fp16)
+{
+    static const struct {
+        cm_precision precision;
+        cm_dtype     layer, product;
+    } cases[] = {
+        {CM_PRECISION_AMP_BF16, CM_FP16, CM_BF16}, {CM_PRECISION_AMP_FP16, CM_FP16, CM_FP16},
+        {CM_PRECISION_BF16, CM_BF16, CM_BF16},     {CM_PRECISION_TF32, CM_FP32, CM_FP32},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        start_over();
+        int32_t y = OP(LSTM, IN(input("5,B,7"), weight("w", "1,24,7"), weight("r", "1,24,6")), INTS(HIDDEN_SIZE, 6));
+        y = as("squeezed", OP(SQUEEZE, IN(as("layer", y)), INTS(AXES, 1)));
+        train_in(cases[i].precision, sum(as("product", op(CM_OP_GEMM, IN(y, weight("v", "6,4"))))));
+        assert_int_equal(type_of("layer"), cases[i].layer);
+        assert_int_equal(type_of("squeezed"), cases[i].layer);
+        assert_int_equal(type_of("product"), cases[i].product);
+        assert_int_equal(input_type(find_node(step, "Gemm"), 0), cases[i].product);
+        assert_int_equal(cm__t(step, gradient_for("w"))->dtype, type_of("w"));
     }
 }
 
@@ -354,6 +377,7 @@ int main(void)
         cmocka_unit_test(products_of_constants_stay_fp32),
         cmocka_unit_test(only_data_is_lowered),
         cmocka_unit_test(attention_run_as_operators_is_in_fp32),
+        cmocka_unit_test(recurrent_layers_are_lowered_to_fp16),
         cmocka_unit_test(sums_widen_on_the_way_out),
         cmocka_unit_test(however_it_was_stored),
         cmocka_unit_test(a_loss_is_in_fp32_in_every_precision),
