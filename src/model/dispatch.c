@@ -69,6 +69,7 @@ bool cm__channels_last(const cm_graph *g)
 void cm__dispatch_one(cm__dispatch *d, int32_t node)
 {
     cm__dispatch_rule *rule = cm__dispatch_rules[d->g->nodes[node].op];
+    if (cm__inside_stack(d, node)) return;
     (rule ? rule : cm__dispatch_map)(d, node);
 }
 
@@ -87,6 +88,7 @@ cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout
     d->tf32 = g->precision == CM_PRECISION_TF32;
     d->strides = cm__strides_new(ctx, g, d->nhwc);
     for (int32_t i = 0; i < g->n_nodes; i++) cm__strides_place(d->strides, i);
+    d->stacks = cm__stacks_of(ctx, g);
     d->trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
     (runtime == CM_RUNTIME_TORCH_COMPILE ? cm__dispatch_fused : one_by_one)(d);
     return d;

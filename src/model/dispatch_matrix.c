@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch_matrix.c - calls of products, convolutions, attention and recurrent layers, as PyTorch makes them. */
+/* dispatch_matrix.c - calls of products, convolutions and attention, as PyTorch makes them. */
 #include <stdio.h>
 #include <string.h>
 #include "model/rules.h"
@@ -282,7 +282,7 @@ void cm__dispatch_conv_grad(cm__dispatch *d, int32_t node)
     else convolution(d, node, &s, s.transposed ? CM__PASS_FORWARD : CM__PASS_BWD_INPUT);
 }
 
-/* ---- attention, recurrent layers -------------------------------------------------------------------------------- */
+/* ---- attention -------------------------------------------------------------------------------------------------- */
 
 static cm_poly heads_of(const cm_tensor *t, int64_t given)
 {
@@ -306,22 +306,5 @@ void cm__dispatch_attention(cm__dispatch *d, int32_t node)
     c.sizes[4] = heads_of(k, cm__attr_int(forward, CM_ATTR_KV_NUM_HEADS, q_heads));
     c.sizes[5] = cm__poly_scale(cm__poly_dim(q->dims[q->rank - 1]), 1 / split);
     c.sizes[6] = cm__poly_const(cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0);
-    cm__dispatch_add(d, node, &c);
-}
-
-void cm__dispatch_rnn(cm__dispatch *d, int32_t node)
-{
-    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
-    const cm_tensor *x = cm__in(d->g, forward, 0), *w = cm__in(d->g, forward, 1), *r = cm__in(d->g, forward, 2);
-    const char      *variant = forward->op == CM_OP_LSTM ? "lstm" : forward->op == CM_OP_GRU ? "gru" : "rnn";
-    bool             batch_first = cm__attr_int(forward, CM_ATTR_LAYOUT, 0) != 0;
-    cm__sized_call   c =
-        cm__call_begin(d, CM__CALL_RNN, n == forward ? CM__PASS_FORWARD : CM__PASS_BACKWARD, variant, x->dtype, true);
-    c.sizes[0] = cm__poly_dim(x->dims[batch_first ? 0 : 1]);
-    c.sizes[1] = cm__poly_dim(x->dims[batch_first ? 1 : 0]);
-    c.sizes[2] = cm__poly_dim(x->dims[2]);
-    c.sizes[3] = cm__poly_dim(r->dims[r->rank - 1]);
-    c.sizes[4] = cm__poly_const(1);
-    c.sizes[5] = cm__poly_dim(w->dims[0]);
     cm__dispatch_add(d, node, &c);
 }
