@@ -104,7 +104,7 @@ static const char *form_of(const walk *w)
         if (is_spread(w, k)) spread = k;
         else if (!lies_alike(w, k)) apart = true;
     }
-    if (!side_by_side) return ":strided";
+    if (!side_by_side || (spread >= 0 && w->operands == 1)) return ":strided"; /* nothing but what is spread */
     if (apart) return ":part";
     if (spread < 0) return "";
     return w->read[spread][0] == 0 ? ":col" : w->dims == 2 ? ":row" : ":plane";
