@@ -79,7 +79,7 @@ static walk walk_of(cm__dispatch *d, const cm_tensor *shape, const int64_t *resu
     return w;
 }
 
-/* ---- what it comes to --------------------------------------------------------------------------------------------- */
+/* ---- what it comes to -------------------------------------------------------------------------------------------- */
 
 static bool is_spread(const walk *w, int32_t operand)
 {
