@@ -3,7 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "model/step.h"
+#include "device/number.h"
+#include "model/missing.h"
+#include "model/sensitivity.h"
 #include "model/style.h"
 
 #define TEXT_MAX 192
@@ -13,6 +15,8 @@ struct cm_prediction {
     cm_prediction_info info;
     cm_op_time        *ops, *missing;
     int32_t            n_ops, n_missing;
+    cm__sensitivities  sensitivities;
+    char              *cases; /* made when asked for */
 };
 
 /* ---- which tables ----------------------------------------------------------------------------------------------- */
@@ -97,22 +101,37 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
     cm__step_rates(&matrix_flop, cm__precision_peak(&limits, cm_graph_precision(g), false), i);
 }
 
+static void predict_by_calls(cm_prediction *p, const cm_graph *step, const cm_device *device,
+                             const cm_predict_options *o, const cm__loading *loading)
+{
+    cm__step_model m = cm__step_model_new(p->ctx, step, device, o->layout, p->info.runtime);
+    size_t         count = (size_t)m.calls->n_calls;
+    cm__timed     *timed = cm__alloc_array(p->ctx, count, sizeof *timed);
+    cm__timed     *full = cm__alloc_array(p->ctx, count, sizeof *full);
+    cm__step_time(&m, p->info.batch, full);
+    if (count) memcpy(timed, full, count * sizeof *full);
+    cm__step_finish(&m, timed, &p->info);
+    list_ops(p, m.calls, timed);
+    cm__loading_add(loading, &p->info);
+    if (o->sensitivities) p->sensitivities = cm__call_sensitivities(p->ctx, &m, full, loading, &p->info);
+}
+
 static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o)
 {
+    cm__loading loading = cm__loading_of(p->ctx, step, device, &o->loading);
     p->info.batch = o->batch ? o->batch : 1;
     p->info.runtime = o->runtime ? o->runtime : cm_device_runtime(device);
     p->info.style = cm_device_get_info(device)->style;
     p->info.devices = 1;
     p->info.micro_batch = p->info.batch;
-    if (cm__style_applies(device, p->info.runtime)) {
-        predict_by_style(p, step, device);
+    p->info.compile_s = cm__value_or(device->numbers[CM_COMPILE_S], NAN);
+    if (!cm__style_applies(device, p->info.runtime)) {
+        predict_by_calls(p, step, device, o, &loading);
         return;
     }
-    cm__step_model m = cm__step_model_new(p->ctx, step, device, o->layout, p->info.runtime);
-    cm__timed     *timed = cm__alloc_array(p->ctx, (size_t)m.calls->n_calls, sizeof *timed);
-    cm__step_time(&m, p->info.batch, timed);
-    cm__step_finish(&m, timed, &p->info);
-    list_ops(p, m.calls, timed);
+    predict_by_style(p, step, device);
+    cm__loading_add(&loading, &p->info);
+    if (o->sensitivities) p->sensitivities = cm__style_sensitivities(p->ctx, step, device, &loading, &p->info);
 }
 
 cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
@@ -133,7 +152,19 @@ cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_pre
 
 void cm_prediction_free(cm_prediction *prediction)
 {
-    if (prediction) cm__ctx_free(prediction->ctx);
+    if (!prediction) return;
+    free(prediction->cases);
+    cm__ctx_free(prediction->ctx);
+}
+
+const char *cm_prediction_cases(cm_prediction *p)
+{
+    cm__call *calls = p->cases ? NULL : calloc((size_t)p->n_missing + 1, sizeof *calls);
+    int32_t   count = 0;
+    for (int32_t i = 0; calls && i < p->n_missing; i++) count += cm__call_parse(p->missing[i].call, &calls[count]);
+    if (calls) p->cases = cm__cases_text(calls, count);
+    free(calls);
+    return p->cases;
 }
 
 const cm_prediction_info *cm_prediction_get_info(const cm_prediction *p) { return &p->info; }
@@ -141,3 +172,8 @@ int32_t                   cm_prediction_ops(const cm_prediction *p) { return p->
 const cm_op_time         *cm_prediction_op(const cm_prediction *p, int32_t i) { return &p->ops[i]; }
 int32_t                   cm_prediction_missing(const cm_prediction *p) { return p->n_missing; }
 const cm_op_time         *cm_prediction_missing_call(const cm_prediction *p, int32_t i) { return &p->missing[i]; }
+int32_t                   cm_prediction_sensitivities(const cm_prediction *p) { return p->sensitivities.count; }
+const cm_sensitivity     *cm_prediction_sensitivity(const cm_prediction *p, int32_t i)
+{
+    return &p->sensitivities.items[i];
+}

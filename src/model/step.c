@@ -39,6 +39,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .device = device,
         .calls = cm__dispatch_new(ctx, graph, layout, runtime),
         .timer = cm__timer_new(ctx, device, relative, runtime),
+        .limits = limits,
         .power = cm__power_of(device),
         .matrix_flop = cm__matrix_flop(graph),
         .host_s = cm__host_time(device, relative, runtime, graph) * scale_of(&device->calibration.host),

@@ -15,6 +15,7 @@ typedef struct cm__step_model {
     const cm_device *device;
     cm__dispatch    *calls;
     cm__timer       *timer;
+    cm__limits       limits;
     cm__power        power;
     cm_poly          matrix_flop;
     double           host_s, gap_s, peak_flop_s;

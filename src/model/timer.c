@@ -190,9 +190,9 @@ static ready *any_function(cm__timer *t, library *l, const cm__call *c)
     return NULL;
 }
 
-/* A call's time on another device. What products lose against the roofline they lose everywhere; what other kernels
-   take beyond it is the cores' work, not the memory's, and goes with cores and clock. */
-static double transferred(const cm__limits *to, const cm__limits *from, const cm__call *c, double time_s)
+/* What products lose against the roofline they lose everywhere; what other kernels take beyond it is the cores' work,
+   not the memory's, and goes with cores and clock. */
+double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__call *c, double time_s)
 {
     double here = cm__roofline(to, c), there = cm__roofline(from, c);
     double cores = to->cores * to->clock_hz > 0 ? from->cores * from->clock_hz / (to->cores * to->clock_hz) : 0;
@@ -215,7 +215,7 @@ static cm__timed from_table(cm__timer *t, const library *l, const ready *r, cons
                         .how = CM_HOW_INTERPOLATED,
                         .error = ERROR_INTERPOLATED + ERROR_UNKNOWN * k.unknown};
     timed.time_s = exp(k.value) * cm__roofline(r->limits, c);
-    if (l->relative) timed.time_s = transferred(&t->limits, r->limits, c, timed.time_s);
+    if (l->relative) timed.time_s = cm__transferred(&t->limits, r->limits, c, timed.time_s);
     if (k.nearest == 0 && same && !l->relative && same_sizes(r, k.row, c)) {
         timed.time_s = (double)r->table->time_s[k.row];
         timed.how = CM_HOW_MEASURED;

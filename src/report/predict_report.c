@@ -24,6 +24,7 @@ static void settle(cm__predict_report *r)
     if (!a->graph.train.precision) a->graph.train.precision = cm__usual_precision(r->device);
     if (runtime == CM_RUNTIME_TORCH_EAGER && a->graph.load.fuse == CM_FUSE_ALL) a->graph.load.fuse = CM_FUSE_EAGER;
     a->options.runtime = runtime;
+    a->options.sensitivities = true;
     a->graph.batch = a->options.batch;
 }
 

@@ -234,6 +234,8 @@ void cm__fit_text(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
 void cm__fit_json(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
 void cm__predict_text(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
 void cm__predict_json(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
+/* What limits a step, in words. */
+const char *cm__bottleneck(cm__ctx *ctx, const cm__predict_report *report);
 void cm__memory_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__memory_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__batch_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
