@@ -581,10 +581,18 @@ typedef struct cm_loading_options {
                             the step waits */
 } cm_loading_options;
 
+/* Weights of dense layers that were pruned: a part of them anywhere, or two of every four. Devices that do not make use
+   of it run as if they were all there. */
+typedef struct cm_sparsity {
+    double pruned; /* 0 to below 1 */
+    bool   structured;
+} cm_sparsity;
+
 typedef struct cm_predict_options {
     int64_t    batch;   /* 0: 1 */
     cm_runtime runtime;
     cm_layout  layout;  /* auto: channels last for colour images in 16 bits */
+    cm_sparsity sparsity;
     cm_loading_options loading;
     bool       sensitivities; /* also what would make it faster: cm_prediction_sensitivity() */
 } cm_predict_options;
@@ -614,7 +622,10 @@ typedef struct cm_prediction_info {
     double     phase_s[CM_PHASES];
     double     compute_s;                  /* the step where its samples are there already */
     double     load_s, overlapped_s;       /* to load a step's samples; what of it passes while the device computes */
+    double     latency_s;                  /* of inference alone, from the batch at the host to its result there; NAN */
     double     compile_s;                  /* before the first step; NAN: not known */
+    cm_sparsity sparsity;
+    bool       sparsity_used;              /* the device makes use of it */
     cm_loading_info loading;
 } cm_prediction_info;
 

@@ -6,6 +6,7 @@
 #include "device/number.h"
 #include "model/missing.h"
 #include "model/sensitivity.h"
+#include "model/sparsity.h"
 #include "model/style.h"
 
 #define TEXT_MAX 192
@@ -71,7 +72,7 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
 {
     cm_prediction_info *i = &p->info;
     cm__limits          limits = cm__limits_of(device);
-    cm__run             run = cm__style_run(p->ctx, g, device, i->batch);
+    cm__run             run = cm__style_run(p->ctx, g, device, &i->sparsity, i->batch);
     p->ops = cm__alloc_array(p->ctx, (size_t)g->n_nodes, sizeof *p->ops);
     for (int32_t k = 0; k < g->n_nodes; k++) {
         const cm_node *n = &g->nodes[k];
@@ -101,10 +102,42 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
     cm__step_rates(&matrix_flop, cm__precision_peak(&limits, cm_graph_precision(g), false), i);
 }
 
+/* ---- latency ---------------------------------------------------------------------------------------------------- */
+
+static double link_s(const cm_device *device, double bytes)
+{
+    const cm_link *link = device->host_link;
+    if (!link) return 0;
+    return cm__value_or(link->latency_s, 0) + (link->bw_bytes_s.known ? bytes / link->bw_bytes_s.value : 0);
+}
+
+static double output_bytes(const cm_graph *g, double batch)
+{
+    double bytes = 0;
+    for (int32_t i = 0; i < g->n_outputs; i++) bytes += cm__tensor_bytes_at(g, g->outputs[i], batch);
+    return bytes;
+}
+
+static bool trains(const cm_graph *g) { return g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD; }
+
+/* One batch alone: nothing runs ahead. The last kernel begins when it is launched, the first has no host before it. */
+static double latency_of(const cm_prediction *p, const cm_graph *g, const cm_device *device)
+{
+    const cm_prediction_info *i = &p->info;
+    double                    last = p->n_ops ? p->ops[p->n_ops - 1].time_s : 0;
+    double                    first = i->launches > 0 ? i->host_time_s / i->launches : 0;
+    double copies = link_s(device, cm__sample_bytes(g) * (double)i->batch) + link_s(device, output_bytes(g, (double)i->batch));
+    return copies + fmax(i->host_time_s + last, first + i->device_time_s);
+}
+
+/* ---- either way ------------------------------------------------------------------------------------------------- */
+
 static void predict_by_calls(cm_prediction *p, const cm_graph *step, const cm_device *device,
                              const cm_predict_options *o, const cm__loading *loading)
 {
-    cm__step_model m = cm__step_model_new(p->ctx, step, device, o->layout, p->info.runtime);
+    cm_predict_options settled = *o;
+    settled.runtime = p->info.runtime;
+    cm__step_model m = cm__step_model_new(p->ctx, step, device, &settled);
     size_t         count = (size_t)m.calls->n_calls;
     cm__timed     *timed = cm__alloc_array(p->ctx, count, sizeof *timed);
     cm__timed     *full = cm__alloc_array(p->ctx, count, sizeof *full);
@@ -112,6 +145,7 @@ static void predict_by_calls(cm_prediction *p, const cm_graph *step, const cm_de
     if (count) memcpy(timed, full, count * sizeof *full);
     cm__step_finish(&m, timed, &p->info);
     list_ops(p, m.calls, timed);
+    p->info.latency_s = trains(step) ? NAN : latency_of(p, step, device);
     cm__loading_add(loading, &p->info);
     if (o->sensitivities) p->sensitivities = cm__call_sensitivities(p->ctx, &m, full, loading, &p->info);
 }
@@ -123,6 +157,8 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     p->info.runtime = o->runtime ? o->runtime : cm_device_runtime(device);
     p->info.style = cm_device_get_info(device)->style;
     p->info.devices = 1;
+    p->info.sparsity = o->sparsity;
+    p->info.sparsity_used = cm__sparsity_kept(device, &o->sparsity) < 1 || cm__sparsity_gain(device, &o->sparsity) > 1;
     p->info.micro_batch = p->info.batch;
     p->info.compile_s = cm__value_or(device->numbers[CM_COMPILE_S], NAN);
     if (!cm__style_applies(device, p->info.runtime)) {
@@ -130,6 +166,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
         return;
     }
     predict_by_style(p, step, device);
+    p->info.latency_s = trains(step) ? NAN : latency_of(p, step, device);
     cm__loading_add(&loading, &p->info);
     if (o->sensitivities) p->sensitivities = cm__style_sensitivities(p->ctx, step, device, &loading, &p->info);
 }
@@ -139,6 +176,9 @@ cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_pre
 {
     static const cm_predict_options defaults = {0};
     if (!step || !device || !prediction) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no graph, device or result given");
+    if (options && !(options->sparsity.pruned >= 0 && options->sparsity.pruned < 1))
+        return cm__diag_set(diag, CM_ERR_ARGUMENT, "a sparsity of %g; from 0 to below 1 is possible",
+                            options->sparsity.pruned);
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);

@@ -83,7 +83,7 @@ cm_status cm_predictor_new(const cm_graph *step, const cm_device *device, const 
     p->by_style = cm__style_applies(device, p->options.runtime);
     p->loading = cm__loading_of(ctx, step, device, &p->options.loading);
     if (!p->by_style) {
-        p->model = cm__step_model_new(ctx, step, device, p->options.layout, p->options.runtime);
+        p->model = cm__step_model_new(ctx, step, device, &p->options);
         p->timed = cm__alloc_array(ctx, (size_t)p->model.calls->n_calls, sizeof *p->timed);
     }
     ctx->diag = NULL;
@@ -109,6 +109,7 @@ cm_status cm_predictor_at(cm_predictor *p, int64_t batch, cm_prediction_info *in
         return p->ctx->status;
     }
     *info = (cm_prediction_info){.batch = batch, .runtime = p->options.runtime, .devices = 1, .micro_batch = batch,
+                                 .latency_s = NAN, .compile_s = NAN,
                                  .style = cm_device_get_info(p->device)->style};
     time_calls(p, batch);
     cm__step_finish(&p->model, p->timed, info);

@@ -5,9 +5,11 @@
 #include <math.h>
 #include <string.h>
 #include "model/host.h"
+#include "model/sparsity.h"
 
 #define COMMON_ERROR 0.04 /* that all calls of a step share: clocks, power, another version of a library */
 #define SHARED_PART 0.5   /* of the error of calls that were not measured: neighbours are wrong the same way */
+#define SPARSE_ERROR 0.2  /* of products of which only the peak is known to be higher */
 #define HOST_ERROR 0.13   /* of steps the host limits; the same step repeats within 10 to 30 % (docs/results/time.md) */
 
 /* ---- what does not depend on the batch size --------------------------------------------------------------------- */
@@ -29,15 +31,32 @@ static const cm_device *relative_of(cm__ctx *ctx, const cm_device *device)
 
 static double scale_of(const cm_number *factor) { return factor->known ? factor->value : 1; }
 
-cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
-                                  cm_runtime runtime)
+/* Calls that only forward products with pruned weights make. */
+static const bool *sparse_calls(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *d)
 {
+    bool *sparse = cm__alloc_array(ctx, (size_t)d->n_calls + 1, sizeof *sparse), blocks = cm__has_blocks(g);
+    for (int32_t i = 0; i < d->n_calls; i++) sparse[i] = d->calls[i].op == CM__CALL_GEMM;
+    for (int32_t i = 0; i < d->n_of; i++) {
+        const cm_node *n = &g->nodes[d->node[i]];
+        sparse[d->of[i]] &= n->phase == CM_FORWARD && cm__is_pruned(g, n, blocks);
+    }
+    return sparse;
+}
+
+cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,
+                                  const cm_predict_options *o)
+{
+    cm_runtime       runtime = o->runtime;
     const cm_device *relative = relative_of(ctx, device);
     cm__limits       limits = cm__limits_of(device);
+    cm__dispatch    *calls = cm__dispatch_new(ctx, graph, o->layout, runtime);
+    double           gain = cm__sparsity_gain(device, &o->sparsity);
     return (cm__step_model){
         .graph = graph,
         .device = device,
-        .calls = cm__dispatch_new(ctx, graph, layout, runtime),
+        .calls = calls,
+        .gain = gain,
+        .sparse = gain > 1 ? sparse_calls(ctx, graph, calls) : NULL,
         .timer = cm__timer_new(ctx, device, relative, runtime),
         .limits = limits,
         .power = cm__power_of(device),
@@ -50,6 +69,16 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
 
 /* ---- calls ------------------------------------------------------------------------------------------------------ */
 
+/* Nobody measured it: what the dense product takes, on units that are faster. */
+static void take_sparse(const cm__step_model *m, const cm__call *call, cm__timed *timed)
+{
+    cm__limits faster = m->limits;
+    for (int r = 0; r < CM_RATES; r++) faster.peak[CM_ENGINE_MATRIX][r] *= m->gain;
+    timed->time_s = cm__transferred(&faster, &m->limits, call, timed->time_s);
+    if (timed->how < CM_HOW_TRANSFERRED) timed->how = CM_HOW_TRANSFERRED;
+    timed->error += SPARSE_ERROR;
+}
+
 void cm__step_time(const cm__step_model *m, int64_t batch, cm__timed *timed)
 {
     /* What real steps have taught of this device. */
@@ -60,6 +89,7 @@ void cm__step_time(const cm__step_model *m, int64_t batch, cm__timed *timed)
         cm__call_at(&m->calls->calls[i], (double)batch, &call);
         timed[i] = cm__timer_time(m->timer, &call);
         timed[i].time_s *= scale[cm__call_kinds[call.op].engine];
+        if (m->sparse && m->sparse[i]) take_sparse(m, &call, &timed[i]);
     }
 }
 

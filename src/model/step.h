@@ -19,10 +19,13 @@ typedef struct cm__step_model {
     cm__power        power;
     cm_poly          matrix_flop;
     double           host_s, gap_s, peak_flop_s;
+    const bool      *sparse;  /* of each call: units for two of four pruned weights run it; NULL: none */
+    double           gain;    /* of these units, times the peak */
 } cm__step_model;
 
-cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
-                                  cm_runtime runtime);
+/* Of the options: layout, runtime and sparsity. */
+cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,
+                                  const cm_predict_options *options);
 
 /* The time of each call at the full clock. */
 void cm__step_time(const cm__step_model *m, int64_t batch, cm__timed *timed);

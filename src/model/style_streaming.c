@@ -32,7 +32,7 @@ static double weights_in(const cm__job *j, const cm_node *n)
         cm_poly          count = cm_tensor_elements(t);
         if (t->role == CM_ROLE_PARAMETER || t->role == CM_ROLE_CAST) numbers += cm_poly_at(&count, 1);
     }
-    return numbers * cm__job_element(j);
+    return numbers * cm__job_element(j) * cm__job_kept(j, n);
 }
 
 static double gradients_out(const cm__job *j, const cm_node *n)
@@ -44,7 +44,7 @@ static double gradients_out(const cm__job *j, const cm_node *n)
         cm_poly          count = cm_tensor_elements(t);
         if (t->role == CM_ROLE_PARAMETER_GRADIENT) numbers += cm_poly_at(&count, 1);
     }
-    return numbers * cm__job_element(j);
+    return numbers * cm__job_element(j) * cm__job_kept(j, n);
 }
 
 static double layer_s(const cm__job *j, const layer *l)

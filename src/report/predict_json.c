@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict_json.c - a prediction as JSON. */
+#include <math.h>
 #include <string.h>
 #include "report/json.h"
 #include "report/report.h"
@@ -14,6 +15,7 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_
     cm__json_set(ctx, o, "optimizer", cm__json_text(ctx, cm__optimizer_used(r->graph)));
     cm__json_set(ctx, o, "layout", json_string(cm_layout_name(i->layout)));
     cm__json_set(ctx, o, "batch", json_integer(i->batch));
+    cm__json_set(ctx, o, "sparsity", cm__json_number(i->sparsity.pruned));
     cm__json_set(ctx, o, "style", json_string(cm_style_name(i->style)));
     cm__json_set(ctx, o, "devices", json_integer(i->devices));
     cm__json_set(ctx, o, "micro_batch", json_integer(i->micro_batch));
@@ -95,6 +97,7 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     json_t                   *answer = cm__json_answer(ctx, "predict");
     echo(ctx, answer, r, i);
     times(ctx, answer, r, i);
+    if (!isnan(i->latency_s)) cm__json_set(ctx, answer, "latency_s", cm__json_number(i->latency_s));
     cm__json_set(ctx, answer, "compile_s", cm__json_number(i->compile_s));
     loading(ctx, answer, i);
     sensitivities(ctx, answer, r, i);
