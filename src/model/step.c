@@ -51,6 +51,10 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
     cm__limits       limits = cm__limits_of(device);
     cm__dispatch    *calls = cm__dispatch_new(ctx, graph, o->layout, runtime);
     double           gain = cm__sparsity_gain(device, &o->sparsity);
+    double           gap = cm__host_number(device, relative, runtime, "gap");
+    double           host_s = runtime == CM_RUNTIME_TORCH_COMPILE
+                                  ? cm__host_time_compiled(ctx, device, relative, graph, calls->generated)
+                                  : cm__host_time(device, relative, runtime, graph);
     return (cm__step_model){
         .graph = graph,
         .device = device,
@@ -61,8 +65,8 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .limits = limits,
         .power = cm__power_of(device),
         .matrix_flop = cm__matrix_flop(graph),
-        .host_s = cm__host_time(device, relative, runtime, graph) * scale_of(&device->calibration.host),
-        .gap_s = cm__host_number(device, relative, runtime, "gap"),
+        .host_s = host_s * scale_of(&device->calibration.host),
+        .gap_s = gap > 0 ? gap : cm__host_number(device, relative, CM_RUNTIME_TORCH_EAGER, "gap"),
         .peak_flop_s = cm__precision_peak(&limits, cm_graph_precision(graph), false),
     };
 }
