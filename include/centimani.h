@@ -562,6 +562,10 @@ cm_status           cm_fitting_run(const char *path, const cm_fit_options *optio
                                    cm_diag *diag);
 /* A device's own kernel tables: every row against what the others of its table say of it. */
 cm_status           cm_fitting_check_tables(const cm_device *device, cm_fitting **fitting, cm_diag *diag);
+/* A CSV file of calls (`call`, as "gemm forward nt bf16 1,64,64,64") and their times (`latency_ms`), held against how
+   `predict` times them: by the device's tables, a relative's, or its ceilings. */
+cm_status           cm_fitting_check_calls(const cm_device *device, const char *path, cm_runtime runtime,
+                                           cm_fitting **fitting, cm_diag *diag);
 void                cm_fitting_free(cm_fitting *fitting);
 int32_t             cm_fitting_classes(const cm_fitting *fitting);
 const cm_fit_class *cm_fitting_class(const cm_fitting *fitting, int32_t index);

@@ -16,8 +16,7 @@
 
 static void free_device(void *device) { cm_device_free(device); }
 
-/* The built-in device whose tables tell most of another one of its kind. */
-static const cm_device *relative_of(cm__ctx *ctx, const cm_device *device)
+const cm_device *cm__relative_of(cm__ctx *ctx, const cm_device *device)
 {
     const cm_device_info *info = cm_device_get_info(device);
     cm_device            *relative = NULL;
@@ -30,6 +29,21 @@ static const cm_device *relative_of(cm__ctx *ctx, const cm_device *device)
 }
 
 static double scale_of(const cm_number *factor) { return factor->known ? factor->value : 1; }
+
+/* A chip of the same make draws as much for the same work; its own limit and memory count. */
+static cm__power power_of(const cm_device *device, const cm_device *relative)
+{
+    cm__power        own = cm__power_of(device);
+    cm_number        limit = cm_device_number(device, CM_TDP_W);
+    const cm_memory *memory = cm_device_main_memory(device);
+    const char      *make = device->info.base;
+    if (own.limit_w > 0 || !relative || !limit.known || !memory) return own;
+    if (!make || !relative->info.base || strcmp(make, relative->info.base)) return own;
+    cm__power like = cm__power_of(relative);
+    if (like.limit_w > 0) like.limit_w = limit.value;
+    if (memory->bw_bytes_s.known) like.memory_bytes_s = memory->bw_bytes_s.value;
+    return like;
+}
 
 /* Calls that only forward products with pruned weights make. */
 static const bool *sparse_calls(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *d)
@@ -47,7 +61,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
                                   const cm_predict_options *o)
 {
     cm_runtime       runtime = o->runtime;
-    const cm_device *relative = relative_of(ctx, device);
+    const cm_device *relative = cm__relative_of(ctx, device);
     cm__limits       limits = cm__limits_of(device);
     cm__dispatch    *calls = cm__dispatch_new(ctx, graph, o->layout, runtime);
     double           gain = cm__sparsity_gain(device, &o->sparsity);
@@ -63,7 +77,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .sparse = gain > 1 ? sparse_calls(ctx, graph, calls) : NULL,
         .timer = cm__timer_new(ctx, device, relative, runtime),
         .limits = limits,
-        .power = cm__power_of(device),
+        .power = power_of(device, relative),
         .matrix_flop = cm__matrix_flop(graph),
         .host_s = host_s * scale_of(&device->calibration.host),
         .gap_s = gap > 0 ? gap : cm__host_number(device, relative, CM_RUNTIME_TORCH_EAGER, "gap"),

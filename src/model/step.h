@@ -23,6 +23,9 @@ typedef struct cm__step_model {
     double           gain;    /* of these units, times the peak */
 } cm__step_model;
 
+/* The built-in device whose tables tell most of another one of its kind; NULL: none. */
+const cm_device *cm__relative_of(cm__ctx *ctx, const cm_device *device);
+
 /* Of the options: layout, runtime and sparsity. */
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,
                                   const cm_predict_options *options);

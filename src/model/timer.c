@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "model/kriging.h"
+#include "model/own_models.h"
 
 #define KNOWN 0.85 /* unknown part above which a table tells no more than the roofline does */
 #define ERROR_MEASURED 0.02
@@ -32,13 +33,26 @@ typedef struct library {
 #define LIBRARIES 3
 
 struct cm__timer {
-    cm__ctx    *ctx;
-    cm__limits  limits;
-    cm_runtime runtime;
-    library     libraries[LIBRARIES]; /* own, built in, a relative's */
+    cm__ctx        *ctx;
+    cm__limits      limits;
+    cm_runtime      runtime;
+    library         libraries[LIBRARIES]; /* own, built in, a relative's */
+    cm__own_models *own_models;           /* NULL: it has tables, or no relative */
 };
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
+
+/* A kernel over contiguous numbers does not know their shape. */
+static cm__call without_shape(const cm__call *c)
+{
+    cm__call call = *c;
+    if (c->op == CM__CALL_ELEMENTWISE && !strchr(c->variant, ':') && c->sizes[0] > 0 &&
+        c->sizes[1] <= INT64_MAX / c->sizes[0]) {
+        call.sizes[0] = 1;
+        call.sizes[1] = c->sizes[0] * c->sizes[1];
+    }
+    return call;
+}
 
 static void call_of_row(const cm__kernel_table *t, int32_t row, cm__call *c)
 {
@@ -59,6 +73,7 @@ static void prepare(cm__ctx *ctx, ready *r)
     for (int32_t i = 0; i < rows; i++) {
         cm__call c;
         call_of_row(r->table, i, &c);
+        c = without_shape(&c);
         double roofline = cm__roofline(r->limits, &c);
         cm__features(&c, roofline, features);
         memcpy(r->features + (size_t)i * (size_t)r->n_features, features, (size_t)r->n_features * sizeof *features);
@@ -94,6 +109,8 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
     open_library(t, &t->libraries[0], device->kernels, device, false);
     open_library(t, &t->libraries[1], device->built_in_kernels, device, false);
     if (relative) open_library(t, &t->libraries[2], relative->built_in_kernels, relative, true);
+    if (relative && !t->libraries[0].count && !t->libraries[1].count)
+        t->own_models = cm__own_models_new(ctx, device, &t->limits);
     return t;
 }
 
@@ -202,8 +219,11 @@ double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__c
 
 static bool same_sizes(const ready *r, int32_t row, const cm__call *c)
 {
-    size_t count = (size_t)cm__call_kinds[c->op].n_sizes;
-    return memcmp(r->table->sizes + (size_t)row * count, c->sizes, count * sizeof *c->sizes) == 0;
+    size_t   count = (size_t)cm__call_kinds[c->op].n_sizes;
+    cm__call there;
+    call_of_row(r->table, row, &there);
+    there = without_shape(&there);
+    return memcmp(there.sizes, c->sizes, count * sizeof *c->sizes) == 0;
 }
 
 static cm__timed from_table(cm__timer *t, const library *l, const ready *r, const cm__call *c, bool same)
@@ -226,13 +246,30 @@ static cm__timed from_table(cm__timer *t, const library *l, const ready *r, cons
     return timed;
 }
 
-cm__timed cm__timer_time(cm__timer *t, const cm__call *c)
+/* A table in 16 bits whose rows are all far from a call that is traffic: one in 32 bits may have nearer ones. */
+static cm__timed nearer_in_fp32(cm__timer *t, library *l, const cm__call *c, cm__timed told)
 {
+    cm__call wide = *c;
+    bool     halves = strcmp(c->dtype, "bf16") == 0 || strcmp(c->dtype, "fp16") == 0;
+    if (told.how != CM_HOW_ROOFLINE || !halves || cm__call_kinds[c->op].engine != CM_ENGINE_VECTOR) return told;
+    strcpy(wide.dtype, "fp32");
+    ready    *r = table_in(t, l, &wide);
+    cm__timed other = r && r->table->n_rows ? from_table(t, l, r, c, false) : told;
+    return other.how == CM_HOW_ROOFLINE ? told : other;
+}
+
+cm__timed cm__timer_time(cm__timer *t, const cm__call *given)
+{
+    cm__call  call = without_shape(given);
+    cm__call *c = &call;
+    cm__timed own = {.launches = 1, .how = CM_HOW_INTERPOLATED};
+    own.time_s = t->own_models ? cm__own_models_time(t->own_models, c, &own.error) : NAN;
+    if (own.time_s > 0) return own;
     for (int pass = 0; pass < 3; pass++)
         for (int i = 0; i < LIBRARIES; i++) {
             library *l = &t->libraries[i];
             ready   *r = pass == 0 ? table_in(t, l, c) : pass == 1 ? stand_in(t, l, c) : any_function(t, l, c);
-            if (r && r->table->n_rows) return from_table(t, l, r, c, pass == 0);
+            if (r && r->table->n_rows) return nearer_in_fp32(t, l, c, from_table(t, l, r, c, pass == 0));
         }
     return (cm__timed){
         .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = ERROR_ROOFLINE, .how = CM_HOW_ROOFLINE};

@@ -99,7 +99,7 @@ void      cm__devices_report_free(cm__devices_report *report);
 
 typedef struct cm__fit_report {
     const char       *path, *device; /* device NULL: by the rows */
-    bool              check;
+    bool              check, calls;
     const cm_fitting *fitting;
 } cm__fit_report;
 
