@@ -88,7 +88,8 @@ static bool store_sparsity(const option *o, settings *s, void *field, const char
     sparsity->structured = strcmp(value, "2:4") == 0;
     sparsity->pruned = 0.5;
     if (sparsity->structured) return true;
-    if (cm__parse_real(cm__span_of(value), &sparsity->pruned) && sparsity->pruned >= 0 && sparsity->pruned < 1) return true;
+    bool number = cm__parse_real(cm__span_of(value), &sparsity->pruned);
+    if (number && sparsity->pruned >= 0 && sparsity->pruned < 1) return true;
     say("option %s: '%s' is neither a number from 0 to below 1 nor 2:4", o->name, value);
     return false;
 }

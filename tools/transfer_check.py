@@ -18,7 +18,8 @@ import subprocess
 import tempfile
 
 DEVICES = {"V100-PCIE-32GB": "nvidia-v100-32g", "V100": "nvidia-v100-16g", "A100-PCIE-40GB": "nvidia-a100-40g-pcie",
-           "A100-PCIE-80GB": "nvidia-a100-80g-pcie", "A100-SXM4-80GB": "nvidia-a100-80g", "A100-80GB": "nvidia-a100-80g",
+           "A100-PCIE-80GB": "nvidia-a100-80g-pcie", "A100-SXM4-80GB": "nvidia-a100-80g",
+           "A100-80GB": "nvidia-a100-80g",
            "H100-SXM-80GB": "nvidia-h100", "H200-SXM-141GB": "nvidia-h200", "T4": "nvidia-t4", "L4": "nvidia-l4",
            "P100-PCIE-16GB": "nvidia-p100", "P4": "nvidia-p4", "MI100": "amd-mi100", "MI210": "amd-mi210"}
 TYPES = {"fp16in_fp32acc": "fp16", "fp32": "fp32", "fp16": "fp16", "bf16": "bf16"}
@@ -111,7 +112,8 @@ def main():
     parser.add_argument("--shortest", type=float, default=0.1)
     parser.add_argument("--most", type=int, default=400)
     options = parser.parse_args()
-    print(f"{'device':22} {'source':15} {'operator':18} {'pass':11} {'type':5} {'rows':>5} {'error':>7} {'bias':>7} {'p90':>7}")
+    print(f"{'device':22} {'source':15} {'operator':18} {'pass':11} {'type':5} {'rows':>5} {'error':>7} {'bias':>7} "
+          f"{'p90':>7}")
     for device, groups in sorted(read(options.folder, options.shortest).items()):
         errors, n = 0, 0
         for (source, op, phase, _), rows in sorted(groups.items()):

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """transfer_steps.py PROGRAM E2E.csv.gz [--rows]
 
-Training steps on one GPU of V100, A100 and H100 that others published, beside what the program says of them. No number of
-these devices was fitted to a training step: kernel times are transferred, or told by models of single operators.
+Training steps on one GPU of V100, A100 and H100 that others published, beside what the program says of them. No number
+of these devices was fitted to a training step: kernel times are transferred, or told by models of single operators.
 A row counts once for each device, model, batch size and precision: the median of those given. Left out are CNNs of
 lambdalabs on H100, which wait for their data, and BERT of 512 tokens, which would need more than the peak of a V100 in
 fp32. Networks that apex ran in 16 bits got their images channels first.
@@ -17,8 +17,9 @@ import re
 import statistics
 import subprocess
 
-DEVICES = {"V100-SXM2-16GB": "nvidia-v100-16g", "V100-SXM-32GB": "nvidia-v100-32g", "A100-PCIE-40GB": "nvidia-a100-40g-pcie",
-           "A100-PCIE-80GB": "nvidia-a100-80g-pcie", "A100-SXM4-80GB": "nvidia-a100-80g", "A100-SXM4-40GB": "nvidia-a100-40g",
+DEVICES = {"V100-SXM2-16GB": "nvidia-v100-16g", "V100-SXM-32GB": "nvidia-v100-32g",
+           "A100-PCIE-40GB": "nvidia-a100-40g-pcie", "A100-PCIE-80GB": "nvidia-a100-80g-pcie",
+           "A100-SXM4-80GB": "nvidia-a100-80g", "A100-SXM4-40GB": "nvidia-a100-40g",
            "H100-SXM-80GB": "nvidia-h100", "H100-PCIE-80GB": "nvidia-h100-pcie"}
 PRECISIONS = {"amp-fp16": "amp-fp16", "mixed(fp16)": "amp-fp16", "fp32": "fp32"}
 # source, model: our model, its length, the batch size where the row gives none, the layout in 16 bits
@@ -95,7 +96,8 @@ def main():
     for chip, rows in errors.items():
         worst = max(rows, key=lambda row: abs(row[0]))
         print(f"{chip:12} {len(rows):3} rows, mean error {statistics.mean(abs(e) for e, _, _ in rows):6.1%}, bias "
-              f"{statistics.mean(e for e, _, _ in rows):+7.1%}, {sum(i for _, i, _ in rows)} within the interval, worst "
+              f"{statistics.mean(e for e, _, _ in rows):+7.1%}, {sum(i for _, i, _ in rows)} within the interval, "
+              f"worst "
               f"{worst[0]:+.0%} ({words_of(worst[2][1:])})")
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_calls.c - how a device's calls are timed, by its own tables or a relative's, beside times that others measured. */
+/* check_calls.c - how a device's calls are timed, by its own tables or a relative's, beside times of others. */
 #include <math.h>
 #include <string.h>
 #include "base/csv.h"
@@ -19,8 +19,8 @@ static void read_call(cm__csv *in, cm__span text, cm__call *call)
     char line[LINE_MAX];
     snprintf(line, sizeof line, "%.*s", (int)text.length, text.text);
     if (text.length >= sizeof line || !cm__call_parse(line, call))
-        cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: '%.64s' is no call such as \"gemm forward nt fp32 1,64,64,64\"", in->line,
-                 line);
+        cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: '%.64s' is no call such as \"gemm forward nt fp32 1,64,64,64\"",
+                 in->line, line);
 }
 
 static double read_time(cm__csv *in, cm__span text)

@@ -67,8 +67,8 @@ static cm_fitting *check(cm__ctx *ctx, const cm_device *device)
         cm__timer_cross_validate(cm__timer_new(ctx, device, NULL, r), note, &n);
         for (int32_t i = 0; i < n.all.count; i++) {
             classes = cm__grow(ctx, classes, count, &capacity, sizeof *classes);
-            classes[count++] =
-                cm__check_class(&n.all.items[i], cm__text_copy(ctx, cm_device_get_info(device)->id), cm_runtime_name(r));
+            const char *id = cm__text_copy(ctx, cm_device_get_info(device)->id);
+            classes[count++] = cm__check_class(&n.all.items[i], id, cm_runtime_name(r));
         }
     }
     if (!count)

@@ -54,8 +54,9 @@ static cm__dataset named(cm__ctx *ctx, const cm__known_dataset *known, const cm_
     }
     d.tokens = sample_tokens(g);
     if (!(d.tokens > 0))
-        cm__fail(ctx, CM_ERR_ARGUMENT, "the data set %s is tokens, and this model takes none; 'bytes=N,decode=S' tells of "
-                 "any other", known->id);
+        cm__fail(ctx, CM_ERR_ARGUMENT,
+                 "the data set %s is tokens, and this model takes none; 'bytes=N,decode=S' tells of any other",
+                 known->id);
     d.bytes *= d.tokens;
     d.samples /= d.tokens;
     return d;
@@ -131,8 +132,8 @@ static double quantity(cm__ctx *ctx, const char *key, cm__span text)
         if (cm__span_is((cm__span){text.text + digits, text.length - digits}, units[i].name) &&
             cm__parse_real((cm__span){text.text, digits}, &value) && value >= 0)
             return value * units[i].factor;
-    cm__fail(ctx, CM_ERR_ARGUMENT, "data set: %s is '%.*s', not a number such as 110k, 2ms or 1e6", key, (int)text.length,
-             text.text);
+    cm__fail(ctx, CM_ERR_ARGUMENT, "data set: %s is '%.*s', not a number such as 110k, 2ms or 1e6", key,
+             (int)text.length, text.text);
 }
 
 static cm__dataset of_numbers(cm__ctx *ctx, const char *text, const char *at)
@@ -147,8 +148,8 @@ static cm__dataset of_numbers(cm__ctx *ctx, const char *text, const char *at)
         size_t key = 0;
         while (key < 3 && (equals >= length || !cm__span_is((cm__span){at, equals}, keys[key].name))) key++;
         if (key == 3)
-            cm__fail(ctx, CM_ERR_ARGUMENT, "data set: '%.*s' is none of bytes=N, decode=SECONDS and samples=N", (int)length,
-                     at);
+            cm__fail(ctx, CM_ERR_ARGUMENT, "data set: '%.*s' is none of bytes=N, decode=SECONDS and samples=N",
+                     (int)length, at);
         *keys[key].value = quantity(ctx, keys[key].name, (cm__span){at + equals + 1, length - equals - 1});
         at += length + (at[length] == ',');
     }

@@ -5,8 +5,8 @@
  * Inductor's code is Python: for each kernel that it generated it allocates the result and calls a launcher; for
  * products, convolutions, attention and look-ups it calls the same operators as eager PyTorch, without autograd around
  * them: a product's two gradients cost two products. A launch costs what the profile says (torch-compile, `launch`) or,
- * where it says nothing, what an elementwise operator costs an eager host: both are a call from Python, an allocation and
- * a launch. The update is eager. Left out: guards, and checks of sizes, about 1 us for each tensor of the graph.
+ * where it says nothing, what an elementwise operator costs an eager host: both are a call from Python, an allocation
+ * and a launch. The update is eager. Left out: guards, and checks of sizes, about 1 us for each tensor of the graph.
  */
 #include "model/host.h"
 

@@ -5,9 +5,9 @@
  *     read = B bytes / storage      prepare = B seconds / workers      copy = B input bytes / host link
  *
  * Workers of a GPU's loader read, prepare and copy at once: the longest counts. Hosts of other accelerators read, and
- * then prepare (Xie et al. 2024, section 4.3.4). Either runs beside the step, which takes the longer of the two; without
- * workers the step waits. Left out: caches of the system, shuffling, other users of the storage, augmentation beyond a
- * crop, and what preparing takes from the thread that launches kernels.
+ * then prepare (Xie et al. 2024, section 4.3.4). Either runs beside the step, which takes the longer of the two;
+ * without workers the step waits. Left out: caches of the system, shuffling, other users of the storage, augmentation
+ * beyond a crop, and what preparing takes from the thread that launches kernels.
  */
 #include "model/loading.h"
 

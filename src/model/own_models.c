@@ -61,9 +61,9 @@ static void seek_sisters(cm__own_models *m)
 /* Names of models for a call, best first. */
 static void names_of(const cm__call *c, const char *names[NAMES])
 {
-    static const char *const linear[NAMES] = {"linear", "gemm", "bmm"}, *const batched[NAMES] = {"bmm", "linear", "gemm"},
-                            *const conv[NAMES] = {"conv2d", "conv2d_full"}, *const softmax[NAMES] = {"softmax"},
-                            *const norm[NAMES] = {"layernorm"};
+    static const char *const linear[NAMES] = {"linear", "gemm", "bmm"}, *const norm[NAMES] = {"layernorm"},
+                            *const batched[NAMES] = {"bmm", "linear", "gemm"}, *const softmax[NAMES] = {"softmax"},
+                            *const conv[NAMES] = {"conv2d", "conv2d_full"};
     const char *const *found = c->op == CM__CALL_GEMM ? (c->sizes[0] > 1 ? batched : linear)
                                : c->op == CM__CALL_CONV ? conv
                                : c->op == CM__CALL_SOFTMAX ? softmax

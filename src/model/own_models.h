@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * own_models.h - calls timed by the operator models that a device's profile holds (`fits`), or a sister's: the same chip
- * on another card.
+ * own_models.h - calls timed by the operator models that a device's profile holds (`fits`), or a sister's: the same
+ * chip on another card.
  *
  * Used for plain fp32 on GPUs without tables. Libraries no longer tune these kernels for new GPUs, so that what an H200
  * reaches of its peak with them tells little of older ones: a model fitted to the device's own timings tells more.

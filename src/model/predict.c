@@ -126,7 +126,8 @@ static double latency_of(const cm_prediction *p, const cm_graph *g, const cm_dev
     const cm_prediction_info *i = &p->info;
     double                    last = p->n_ops ? p->ops[p->n_ops - 1].time_s : 0;
     double                    first = i->launches > 0 ? i->host_time_s / i->launches : 0;
-    double copies = link_s(device, cm__sample_bytes(g) * (double)i->batch) + link_s(device, output_bytes(g, (double)i->batch));
+    double                    batch = (double)i->batch;
+    double copies = link_s(device, cm__sample_bytes(g) * batch) + link_s(device, output_bytes(g, batch));
     return copies + fmax(i->host_time_s + last, first + i->device_time_s);
 }
 

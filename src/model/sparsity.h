@@ -3,9 +3,9 @@
  * sparsity.h - pruned weights: which operators have them, and what a device leaves out.
  *
  * Dense layers are pruned: products with weights, in the repeated blocks of a model that has such (embeddings and the
- * head stay whole, as in Emani et al. 2024). A device that skips zeros does that part of the arithmetic less, both ways,
- * and sends that part of the weights less. Matrix units for two of four run forward products at a multiple of their
- * peak; backward, the transposed weights are not of that pattern.
+ * head stay whole). A device that skips zeros does that part of the arithmetic less, both ways, and sends that part of
+ * the weights less. Matrix units for two of four run forward products at a multiple of their peak; backward, the
+ * transposed weights are not of that pattern.
  */
 #ifndef CM_MODEL_SPARSITY_H
 #define CM_MODEL_SPARSITY_H

@@ -79,20 +79,23 @@ static void print_found(const cm_prediction_info *i, FILE *out)
 static void print_loading(cm__ctx *ctx, const cm_prediction_info *i, FILE *out)
 {
     const cm_loading_info *l = &i->loading;
+    const char            *compiling = cm__seconds(ctx, i->compile_s);
     char                   buf[32];
     if (l->dataset)
-        cm__print_note(ctx, out, "", "loading", 11,
-                       cm__format(ctx, "%s a step by %lld workers (read %s, prepared %s, copied %s), %s of it beside the "
-                                  "computation; %s",
-                                  cm__seconds(ctx, i->load_s), (long long)l->workers, cm__seconds(ctx, l->read_s),
-                                  cm__seconds(ctx, l->prepare_s), cm__seconds(ctx, l->copy_s),
-                                  cm__seconds(ctx, i->overlapped_s), l->host));
+        cm__print_note(
+            ctx, out, "", "loading", 11,
+            cm__format(ctx,
+                       "%s a step by %lld workers (read %s, prepared %s, copied %s), %s of it beside the "
+                       "computation; %s",
+                       cm__seconds(ctx, i->load_s), (long long)l->workers, cm__seconds(ctx, l->read_s),
+                       cm__seconds(ctx, l->prepare_s), cm__seconds(ctx, l->copy_s), cm__seconds(ctx, i->overlapped_s),
+                       l->host));
     if (l->epoch_samples > 0)
         fprintf(out, "epoch      %ss for %s samples%s\n",
                 cm__si_small(buf, sizeof buf, l->epoch_samples / i->throughput_samples_s),
                 cm__cell_count(ctx, (int64_t)(l->epoch_samples + 0.5)),
-                i->compile_s > 0 ? cm__format(ctx, ", the first %s longer: it compiles", cm__seconds(ctx, i->compile_s)) : "");
-    else if (i->compile_s > 0) fprintf(out, "compiling  %s before the first step\n", cm__seconds(ctx, i->compile_s));
+                i->compile_s > 0 ? cm__format(ctx, ", the first %s longer: it compiles", compiling) : "");
+    else if (i->compile_s > 0) fprintf(out, "compiling  %s before the first step\n", compiling);
 }
 
 static const char *const pieces[CM_STYLES] = {[CM_STYLE_KERNELS] = "kernels",

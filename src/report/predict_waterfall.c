@@ -143,7 +143,8 @@ void cm__predict_help(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 const char *cm__bottleneck(cm__ctx *ctx, const cm__predict_report *r)
 {
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
-    const char *what = cm_prediction_sensitivities(r->prediction) ? cm_prediction_sensitivity(r->prediction, 0)->what : "";
+    int32_t                   helps = cm_prediction_sensitivities(r->prediction);
+    const char               *what = helps ? cm_prediction_sensitivity(r->prediction, 0)->what : "";
     if (i->load_s > i->compute_s)
         return cm__format(ctx, "data loading: %lld workers bring a step's samples in %s, the device needs %s; more "
                           "workers or smaller samples would help", (long long)i->loading.workers,

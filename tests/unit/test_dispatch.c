@@ -218,11 +218,11 @@ static void a_compiled_batch_norm_sums_first(void **state)
     (void)state;
     calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 8 4 4\nbn\nrelu\nflatten\nlinear 4\n", CM_PRECISION_FP32, true,
              CM_LAYOUT_AUTO, 2, CALLS("elementwise forward copy fp32 1,272", "gemm forward nt-bias fp32 1,2,4,128"));
-    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 8 4 4\nconv 8 1 bias=off\nbn\nrelu\nflatten\nlinear 4\n", CM_PRECISION_FP32,
-             false, CM_LAYOUT_AUTO, 2,
+    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 8 4 4\nconv 8 1 bias=off\nbn\nrelu\nflatten\nlinear 4\n",
+             CM_PRECISION_FP32, false, CM_LAYOUT_AUTO, 2,
              CALLS("conv forward nchw fp32 2,8,8,4,4,1,1,1,1,0,0,1,1,1", "reduce forward sum:nchw fp32 2,8,16",
                    "elementwise forward scale int64 1,1",
-                   "elementwise forward copy fp32 1,280", /* 256 in and out; 4 x 8 parameters and averages, 2 x 8 saved */
+                   "elementwise forward copy fp32 1,280", /* 256 in and out; 4 x 8 parameters and means, 2 x 8 saved */
                    "gemm forward nt-bias fp32 1,2,4,128", "elementwise forward copy fp32 1,11",
                    "elementwise forward copy fp32 1,7", "elementwise forward copy fp32 1,14",
                    "gemm forward nn fp32 1,2,128,4", "gemm forward tn fp32 1,4,128,2",

@@ -67,8 +67,8 @@ static void compiled(void **state)
         cm_device *d = device_of(own ? TIME_DEVICE(",\n\"host\": [" HOST("forward-op:linear", "10") ","
                                                    COMPILED("launch", "1000") "," COMPILED("step", "0.5") "]")
                                      : TIME_DEVICE(",\n\"host\": [" HOST("forward-op:linear", "10") ","
-                                                   HOST("forward-op:elementwise", "100") "," HOST("update-op:sgd", "1") ","
-                                                   HOST("step", "0.25") "]"));
+                                                   HOST("forward-op:elementwise", "100") ","
+                                                   HOST("update-op:sgd", "1") "," HOST("step", "0.25") "]"));
         cm__ctx   *ctx = cm__ctx_new(&diag);
         double     got = cm__host_time_compiled(ctx, d, NULL, step, 10);
         double     expected = own ? 0.5 + 5 * 10 + 10 * 1000 : 0.25 + 5 * 10 + 10 * 100 + 4 * 1;

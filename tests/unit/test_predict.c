@@ -252,7 +252,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_model_is_consistent),  cmocka_unit_test(nothing_measured),
-        cmocka_unit_test(device_or_host),             cmocka_unit_test(two_of_four), cmocka_unit_test(power_of_the_same_make), cmocka_unit_test(larger_batches_take_longer),
+        cmocka_unit_test(device_or_host),             cmocka_unit_test(two_of_four),
+        cmocka_unit_test(power_of_the_same_make),     cmocka_unit_test(larger_batches_take_longer),
         cmocka_unit_test(inference_is_forward_alone), cmocka_unit_test(the_same_twice),
         cmocka_unit_test(refusals),
     };

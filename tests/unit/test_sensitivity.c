@@ -73,7 +73,8 @@ static void what_binds(void **state)
 static void measured_calls(void **state)
 {
     (void)state;
-    cm_device     *device = lone(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, "[[1, 4096, 4096, 4096, 0.01, 1]]")));
+    cm_device *device =
+        lone(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, "[[1, 4096, 4096, 4096, 0.01, 1]]")));
     cm_prediction *p = predict("gemm:m=4096,n=4096,k=4096", device, CM_RUNTIME_TORCH_EAGER);
     near(cm_prediction_get_info(p)->step_time_s, 0.01);
     near(of(p, "peak of bf16 products")->step_time_s, 0.01 / 1.1);

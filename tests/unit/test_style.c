@@ -218,7 +218,7 @@ static void pruned_weights_are_skipped(void **state)
     assert_near(fast.info.device_time_s, 0.2 * fast.flop / 1e14, 2e-2);
     assert_true(fast.info.sparsity_used);
     answer slow = ask_pruned(SKIPPING("1e12", "1e8"), mlp, 1, false, most);
-    assert_near(slow.info.device_time_s, 0.2 * 2 * 2 * weights / 1e8, 2e-2); /* in, and in again while gradients go out */
+    assert_near(slow.info.device_time_s, 0.2 * 2 * 2 * weights / 1e8, 2e-2); /* in, and in again as gradients go out */
     answer none = ask_pruned(STREAMING("1e12", "1e18", ""), mlp, 64, false, most);
     assert_near(none.info.device_time_s, none.flop / 1e14, 1e-2);
     assert_false(none.info.sparsity_used);
