@@ -79,7 +79,7 @@ static void print_found(const cm_prediction_info *i, FILE *out)
 static void print_loading(cm__ctx *ctx, const cm_prediction_info *i, FILE *out)
 {
     const cm_loading_info *l = &i->loading;
-    const char            *compiling = cm__seconds(ctx, i->compile_s);
+    const char            *compiling = i->compile_s > 0 ? cm__seconds(ctx, i->compile_s) : NULL;
     char                   buf[32];
     if (l->dataset)
         cm__print_note(
@@ -94,8 +94,8 @@ static void print_loading(cm__ctx *ctx, const cm_prediction_info *i, FILE *out)
         fprintf(out, "epoch      %ss for %s samples%s\n",
                 cm__si_small(buf, sizeof buf, l->epoch_samples / i->throughput_samples_s),
                 cm__cell_count(ctx, (int64_t)(l->epoch_samples + 0.5)),
-                i->compile_s > 0 ? cm__format(ctx, ", the first %s longer: it compiles", compiling) : "");
-    else if (i->compile_s > 0) fprintf(out, "compiling  %s before the first step\n", compiling);
+                compiling ? cm__format(ctx, ", the first %s longer: it compiles", compiling) : "");
+    else if (compiling) fprintf(out, "compiling  %s before the first step\n", compiling);
 }
 
 static const char *const pieces[CM_STYLES] = {[CM_STYLE_KERNELS] = "kernels",

@@ -240,7 +240,8 @@ TEST(nearer_rows_in_another_width)
 
 #define STREAM_FIT                                                                                                     \
     ",\n\"fits\": [{\"op\": \"relu\", \"pass\": \"forward\", \"dtype\": \"fp32\", \"runtime\": \"native\", " \
-    "\"form\": \"stream\", \"parameters\": {\"overhead_s\": 0.5, \"memory_fraction\": 0.5, \"sharpness\": 4, \"cache_speedup\": 2, " \
+    "\"form\": \"stream\", \"parameters\": {\"overhead_s\": 0.5, \"memory_fraction\": 0.5, \"sharpness\": 4, "              \
+    "\"cache_speedup\": 2, "                                                                                            \
     "\"cache_share\": 0.001, \"element_s\": 1e-30}, \"n\": 100, \"error\": {\"mape\": 0.2, \"bias\": 0, \"p90\": 0.3}, " \
     "\"kind\": \"fitted\", \"source\": \"sheet\", \"date\": \"2024\"}]"
 
