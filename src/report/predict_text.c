@@ -7,7 +7,7 @@
 #include "report/predict_parts.h"
 #include "report/table.h"
 
-#define TOP_CALLS 12
+#define TOP_CALLS 8
 
 static const char *how_of(const cm__call_sum *s)
 {
