@@ -120,5 +120,6 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     json_t *warnings = cm__json_set(ctx, answer, "warnings", json_array());
     for (int32_t k = 0; k < r->graph->n_warnings; k++)
         cm__json_append(ctx, warnings, cm__json_text(ctx, r->graph->warnings[k]));
+    if (r->doubt) cm__json_append(ctx, warnings, json_string(r->doubt));
     cm__json_print(ctx, answer, out);
 }

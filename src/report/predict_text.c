@@ -51,6 +51,10 @@ static void print_list(cm__ctx *ctx, const cm__predict_report *r, FILE *out, boo
     cm__table table = cm__table_new(ctx, out, columns, missing ? 3 : 4, true);
     int32_t   count = missing ? cm_prediction_missing(r->prediction) : cm_prediction_ops(r->prediction);
     char      buf[32];
+    if (!count) {
+        fprintf(out, "%s\n", missing ? "no calls to measure: all are, or the device runs graphs as a whole" : "no calls");
+        return;
+    }
     for (int32_t i = 0; i < count; i++) {
         const cm_op_time *op =
             missing ? cm_prediction_missing_call(r->prediction, i) : cm_prediction_op(r->prediction, i);

@@ -124,6 +124,7 @@ typedef struct cm__predict_report {
     cm_prediction       *prediction;
     double               peak_bytes;
     bool                 fits;
+    const char          *doubt;      /* why the question makes little sense for the device; NULL: it does */
 } cm__predict_report;
 
 /* What the model's own users would use on this device. */
