@@ -29,12 +29,13 @@ cm_runtime cm_device_runtime(const cm_device *device)
     return torch ? CM_RUNTIME_TORCH_EAGER : CM_RUNTIME_NATIVE;
 }
 
-static cm_op_time op_of(cm_prediction *p, const cm__dispatch *d, const cm__timed *timed, int32_t call, int32_t node)
+/* One run of a call. */
+static cm_op_time op_of(cm_prediction *p, const cm__dispatch *d, const cm__timed *timed, int32_t call)
 {
     cm__call   c;
     char      *text = cm__alloc(p->ctx, TEXT_MAX);
     cm_op_time op = {
-        .node = node, .time_s = timed[call].time_s, .launches = timed[call].launches, .how = timed[call].how};
+        .node = -1, .time_s = timed[call].time_s, .launches = timed[call].launches, .how = timed[call].how};
     cm__call_at(&d->calls[call], (double)p->info.batch, &c);
     cm__call_work(&c, &op.flop, &op.bytes);
     op.call = cm__call_text(&c, text, TEXT_MAX);
@@ -51,14 +52,17 @@ static void list_ops(cm_prediction *p, const cm__dispatch *d, const cm__timed *t
 {
     p->ops = cm__alloc_array(p->ctx, (size_t)d->n_of, sizeof *p->ops);
     p->missing = cm__alloc_array(p->ctx, (size_t)d->n_calls, sizeof *p->missing);
+    cm_op_time *once = cm__alloc_array(p->ctx, (size_t)d->n_calls, sizeof *once);
+    for (int32_t i = 0; i < d->n_calls; i++) once[i] = op_of(p, d, timed, i);
     for (int32_t i = 0; i < d->n_of; i++) {
-        p->ops[p->n_ops] = op_of(p, d, timed, d->of[i], d->node[i]);
+        p->ops[p->n_ops] = once[d->of[i]];
+        p->ops[p->n_ops].node = d->node[i];
         p->info.phase_s[d->g->nodes[d->node[i]].phase] += p->ops[p->n_ops++].time_s;
     }
     for (int32_t i = 0; i < d->n_calls; i++) {
         if (timed[i].how == CM_HOW_MEASURED) continue;
         cm_op_time *m = &p->missing[p->n_missing++];
-        *m = op_of(p, d, timed, i, -1);
+        *m = once[i];
         m->time_s *= d->runs[i];
         m->launches *= d->runs[i];
     }

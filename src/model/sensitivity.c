@@ -75,50 +75,62 @@ static const struct {
              {"power limit", more_power, false}};
 #define KNOBS (sizeof knobs / sizeof *knobs)
 
-static double again(const cm__step_model *m, const cm__step_model *changed, const cm__timed *full, cm__timed *timed,
-                    const cm__loading *loading, const cm_prediction_info *base)
+/* What stays the same whatever is changed. */
+typedef struct trial {
+    const cm__step_model     *m;
+    const cm__timed          *full;
+    const cm__loading        *loading;
+    const cm_prediction_info *base;
+    cm__call                 *calls;
+    cm__timed                *timed;
+    bool                      used[CM_RATES]; /* types that the step's products are computed in */
+} trial;
+
+static trial trial_of(cm__ctx *ctx, const cm__step_model *m, const cm__timed *full, const cm__loading *loading,
+                      const cm_prediction_info *base)
 {
-    cm_prediction_info info = *base;
+    size_t count = (size_t)m->calls->n_calls + 1;
+    trial  t = {.m = m, .full = full, .loading = loading, .base = base,
+                .calls = cm__alloc_array(ctx, count, sizeof *t.calls),
+                .timed = cm__alloc_array(ctx, count, sizeof *t.timed)};
     for (int32_t i = 0; i < m->calls->n_calls; i++) {
-        cm__call call;
-        cm__call_at(&m->calls->calls[i], (double)base->batch, &call);
-        timed[i] = full[i];
-        timed[i].time_s = cm__transferred(&changed->limits, &m->limits, &call, full[i].time_s);
+        cm__call_at(&m->calls->calls[i], (double)base->batch, &t.calls[i]);
+        if (cm__call_kinds[t.calls[i].op].engine == CM_ENGINE_MATRIX)
+            t.used[cm__rate_there(&m->limits, CM_ENGINE_MATRIX, cm__call_rate(&t.calls[i]))] = true;
     }
-    cm__step_finish(changed, timed, &info);
-    cm__loading_add(loading, &info);
-    return info.step_time_s;
+    return t;
 }
 
-/* Which types the step's products are computed in. */
-static void find_rates(const cm__step_model *m, bool used[CM_RATES])
+static double again(const trial *t, const cm__step_model *changed)
 {
-    for (int32_t i = 0; i < m->calls->n_calls; i++) {
-        cm__call call;
-        cm__call_at(&m->calls->calls[i], 1, &call);
-        if (cm__call_kinds[call.op].engine == CM_ENGINE_MATRIX)
-            used[cm__rate_there(&m->limits, CM_ENGINE_MATRIX, cm__call_rate(&call))] = true;
+    cm_prediction_info info = *t->base;
+    bool               same = memcmp(&changed->limits, &t->m->limits, sizeof changed->limits) == 0;
+    for (int32_t i = 0; i < t->m->calls->n_calls; i++) {
+        t->timed[i] = t->full[i];
+        if (!same)
+            t->timed[i].time_s = cm__transferred(&changed->limits, &t->m->limits, &t->calls[i], t->full[i].time_s);
     }
+    cm__step_finish(changed, t->timed, &info);
+    cm__loading_add(t->loading, &info);
+    return info.step_time_s;
 }
 
 cm__sensitivities cm__call_sensitivities(cm__ctx *ctx, const cm__step_model *m, const cm__timed *full,
                                          const cm__loading *loading, const cm_prediction_info *base)
 {
     cm__sensitivities all = {.items = cm__alloc_array(ctx, KNOBS + CM_RATES + 1, sizeof *all.items)};
-    cm__timed        *timed = cm__alloc_array(ctx, (size_t)m->calls->n_calls + 1, sizeof *timed);
-    bool              used[CM_RATES] = {false};
-    find_rates(m, used);
+    trial             t = trial_of(ctx, m, full, loading, base);
     for (int r = 0; r < CM_RATES; r++) {
         cm__step_model changed = *m;
-        if (!used[r] || !(m->limits.peak[CM_ENGINE_MATRIX][r] > 0)) continue;
+        if (!t.used[r] || !(m->limits.peak[CM_ENGINE_MATRIX][r] > 0)) continue;
         changed.limits.peak[CM_ENGINE_MATRIX][r] *= CM__BETTER;
         add(&all, base, cm__format(ctx, "peak of %s products", cm_rate_name((cm_rate)r)), false,
-            again(m, &changed, full, timed, loading, base));
+            again(&t, &changed));
     }
     for (size_t k = 0; k < KNOBS; k++) {
         cm__step_model changed = *m;
         knobs[k].change(&changed);
-        add(&all, base, knobs[k].what, knobs[k].is_time, again(m, &changed, full, timed, loading, base));
+        add(&all, base, knobs[k].what, knobs[k].is_time, again(&t, &changed));
     }
     add_loading(&all, loading, base);
     return sorted(all);

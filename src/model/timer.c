@@ -43,11 +43,12 @@ struct cm__timer {
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
 
 /* A kernel over contiguous numbers does not know their shape. */
+static bool shapeless(const cm__call *c) { return c->op == CM__CALL_ELEMENTWISE && !strchr(c->variant, ':'); }
+
 static cm__call without_shape(const cm__call *c)
 {
     cm__call call = *c;
-    if (c->op == CM__CALL_ELEMENTWISE && !strchr(c->variant, ':') && c->sizes[0] > 0 &&
-        c->sizes[1] <= INT64_MAX / c->sizes[0]) {
+    if (shapeless(c) && c->sizes[0] > 0 && c->sizes[1] <= INT64_MAX / c->sizes[0]) {
         call.sizes[0] = 1;
         call.sizes[1] = c->sizes[0] * c->sizes[1];
     }
@@ -160,16 +161,10 @@ static bool is_table(const cm__kernel_table *t, const cm__call *c)
            strcmp(t->variant, c->variant) == 0;
 }
 
-static ready *prepared(cm__timer *t, ready *r)
-{
-    if (!r->features) prepare(t->ctx, r);
-    return r;
-}
-
-static ready *table_in(cm__timer *t, library *l, const cm__call *c)
+static ready *table_in(library *l, const cm__call *c)
 {
     for (int32_t i = 0; i < l->count; i++)
-        if (is_table(l->tables[i].table, c)) return prepared(t, &l->tables[i]);
+        if (is_table(l->tables[i].table, c)) return &l->tables[i];
     return NULL;
 }
 
@@ -182,27 +177,27 @@ static bool replace(char *text, const char *of, const char *by)
 }
 
 /* A table for a call that differs in its variant or type only. */
-static ready *stand_in(cm__timer *t, library *l, const cm__call *c)
+static ready *stand_in(library *l, const cm__call *c)
 {
     for (size_t i = 0; i < sizeof stand_ins / sizeof *stand_ins; i++) {
         cm__call other = *c;
         if (!replace(other.variant, stand_ins[i].of, stand_ins[i].instead) &&
             !replace(other.dtype, stand_ins[i].of, stand_ins[i].instead))
             continue;
-        ready *r = table_in(t, l, &other);
+        ready *r = table_in(l, &other);
         if (r) return r;
     }
     return NULL;
 }
 
 /* An elementwise kernel of any function that was measured with these types: traffic is what counts. */
-static ready *any_function(cm__timer *t, library *l, const cm__call *c)
+static ready *any_function(library *l, const cm__call *c)
 {
     for (int32_t i = 0; c->op == CM__CALL_ELEMENTWISE && i < l->count; i++) {
         const cm__kernel_table *k = l->tables[i].table;
         const char             *a = strchr(k->variant, ':'), *b = strchr(c->variant, ':');
         if (k->op != c->op || strcmp(k->dtype, c->dtype) || strcmp(a ? a : "", b ? b : "")) continue;
-        return prepared(t, &l->tables[i]);
+        return &l->tables[i];
     }
     return NULL;
 }
@@ -217,17 +212,29 @@ double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__c
     return here + (time_s - there) * cores;
 }
 
-static bool same_sizes(const ready *r, int32_t row, const cm__call *c)
+/* The row that a call without shape is; -1: none. */
+static int32_t row_of(const ready *r, const cm__call *c)
 {
-    size_t   count = (size_t)cm__call_kinds[c->op].n_sizes;
-    cm__call there;
-    call_of_row(r->table, row, &there);
-    there = without_shape(&there);
-    return memcmp(there.sizes, c->sizes, count * sizeof *c->sizes) == 0;
+    size_t count = (size_t)cm__call_kinds[c->op].n_sizes;
+    bool   product = shapeless(c);
+    for (int32_t i = 0; i < r->table->n_rows; i++) {
+        const int64_t *sizes = r->table->sizes + (size_t)i * count;
+        if (product ? sizes[0] > 0 && c->sizes[1] / sizes[0] == sizes[1] && c->sizes[1] % sizes[0] == 0
+                    : memcmp(sizes, c->sizes, count * sizeof *sizes) == 0)
+            return i;
+    }
+    return -1;
 }
 
-static cm__timed from_table(cm__timer *t, const library *l, const ready *r, const cm__call *c, bool same)
+static cm__timed from_table(cm__timer *t, const library *l, ready *r, const cm__call *c, bool same)
 {
+    int32_t exact = same && !l->relative ? row_of(r, c) : -1;
+    if (exact >= 0)
+        return (cm__timed){.time_s = (double)r->table->time_s[exact],
+                           .launches = r->table->launches[exact],
+                           .how = CM_HOW_MEASURED,
+                           .error = ERROR_MEASURED};
+    if (!r->features) prepare(t->ctx, r);
     float      features[CM__FEATURES];
     int        count = cm__features(c, cm__roofline(r->limits, c), features);
     cm__kriged k = cm__krige(c->op, r->features, r->excess, r->table->n_rows, features, count, -1);
@@ -236,11 +243,7 @@ static cm__timed from_table(cm__timer *t, const library *l, const ready *r, cons
                         .error = ERROR_INTERPOLATED + ERROR_UNKNOWN * k.unknown};
     timed.time_s = exp(k.value) * cm__roofline(r->limits, c);
     if (l->relative) timed.time_s = cm__transferred(&t->limits, r->limits, c, timed.time_s);
-    if (k.nearest == 0 && same && !l->relative && same_sizes(r, k.row, c)) {
-        timed.time_s = (double)r->table->time_s[k.row];
-        timed.how = CM_HOW_MEASURED;
-        timed.error = ERROR_MEASURED;
-    } else if (k.unknown > KNOWN) timed.how = CM_HOW_ROOFLINE;
+    if (k.unknown > KNOWN) timed.how = CM_HOW_ROOFLINE;
     if (l->relative && timed.how != CM_HOW_ROOFLINE) timed.how = CM_HOW_TRANSFERRED;
     if (l->relative || !same) timed.error += ERROR_TRANSFERRED;
     return timed;
@@ -253,7 +256,7 @@ static cm__timed nearer_in_fp32(cm__timer *t, library *l, const cm__call *c, cm_
     bool     halves = strcmp(c->dtype, "bf16") == 0 || strcmp(c->dtype, "fp16") == 0;
     if (told.how != CM_HOW_ROOFLINE || !halves || cm__call_kinds[c->op].engine != CM_ENGINE_VECTOR) return told;
     strcpy(wide.dtype, "fp32");
-    ready    *r = table_in(t, l, &wide);
+    ready    *r = table_in(l, &wide);
     cm__timed other = r && r->table->n_rows ? from_table(t, l, r, c, false) : told;
     return other.how == CM_HOW_ROOFLINE ? told : other;
 }
@@ -268,7 +271,7 @@ cm__timed cm__timer_time(cm__timer *t, const cm__call *given)
     for (int pass = 0; pass < 3; pass++)
         for (int i = 0; i < LIBRARIES; i++) {
             library *l = &t->libraries[i];
-            ready   *r = pass == 0 ? table_in(t, l, c) : pass == 1 ? stand_in(t, l, c) : any_function(t, l, c);
+            ready   *r = pass == 0 ? table_in(l, c) : pass == 1 ? stand_in(l, c) : any_function(l, c);
             if (r && r->table->n_rows) return nearer_in_fp32(t, l, c, from_table(t, l, r, c, pass == 0));
         }
     return (cm__timed){
