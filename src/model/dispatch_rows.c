@@ -68,19 +68,33 @@ static void along(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_tens
     two_sizes(d, node, c, rows, cm__poly_dim(x->dims[axis]));
 }
 
-/* Inside attention rows that are masked throughout count as zero: kernels that find them and that choose. Truth values
-   take as long to reduce as numbers. */
-static void guard_rows(cm__dispatch *d, int32_t node, const cm_tensor *x)
+static const char *sixteen_bits(const cm_graph *g)
+{
+    static const char *const names[CM_PRECISIONS] = {
+        [CM_PRECISION_AMP_BF16] = "bf16", [CM_PRECISION_BF16] = "bf16", [CM_PRECISION_FP8] = "bf16",
+        [CM_PRECISION_AMP_FP16] = "fp16", [CM_PRECISION_FP16] = "fp16"};
+    return names[g->precision];
+}
+
+static void converted(cm__dispatch *d, int32_t node, const cm_tensor *x, const char *to)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", x->dtype, false);
+    snprintf(c.dtype, sizeof c.dtype, "%s>%s", cm_dtype_name(x->dtype), to);
+    two_sizes(d, node, c, cm__poly_const(1), cm_tensor_elements(x));
+}
+
+/* Of attention that PyTorch runs as operators: rows that are masked throughout count as zero, so kernels find them and
+   choose (truth values take as long to reduce as numbers); probabilities are returned too, in the type asked for. */
+static void inside_attention(cm__dispatch *d, int32_t node, const cm_tensor *x)
 {
     cm_poly        rows = cm__poly_product(x->dims, x->rank - 1), cols = cm__poly_dim(x->dims[x->rank - 1]);
-    cm__sized_call is_masked = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", x->dtype, false),
-                   all = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", x->dtype, false),
+    cm__sized_call all = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", x->dtype, false),
                    choose = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "where:col", x->dtype, false);
-    snprintf(is_masked.dtype, sizeof is_masked.dtype, "%s>%s", cm_dtype_name(x->dtype), cm_dtype_name(CM_BOOL));
-    two_sizes(d, node, is_masked, cm__poly_const(1), cm_tensor_elements(x));
+    converted(d, node, x, cm_dtype_name(CM_BOOL));
     all.sizes[2] = cm__poly_const(1);
     two_sizes(d, node, all, rows, cols);
     two_sizes(d, node, choose, rows, cols);
+    if (sixteen_bits(d->g)) converted(d, node, x, sixteen_bits(d->g));
 }
 
 void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
@@ -94,7 +108,7 @@ void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
           cm__call_begin(d, CM__CALL_SOFTMAX, pass_of(n, forward), forward->op == CM_OP_LOG_SOFTMAX ? "log" : "",
                          x->dtype, false),
           x, (int32_t)(axis < 0 ? axis + x->rank : axis));
-    if (n == forward && cm__attr_find(n, CM_ATTR_MATH)) guard_rows(d, node, x);
+    if (n == forward && cm__attr_find(n, CM_ATTR_MATH)) inside_attention(d, node, x);
 }
 
 static void cross_entropy(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)

@@ -425,6 +425,7 @@ static void attention_with_a_trained_mask(void **state)
         assert_int_equal(times(&got, "copy fp32>bool 1,96"), 1); /* what is masked, whole rows of it, zeros there */
         assert_int_equal(times(&got, "reduce forward sum fp32 24,4,1"), 1);
         assert_int_equal(times(&got, "where:col fp32 24,4"), 1);
+        assert_int_equal(times(&got, "copy fp32>bf16 1,96"), low); /* probabilities are returned as well */
         cm_graph_free(step);
         cm__ctx_free(ctx);
     }
