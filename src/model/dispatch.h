@@ -10,7 +10,7 @@
 #define CM_MODEL_DISPATCH_H
 
 #include "device/calls.h"
-#include "graph/graph.h"
+#include "graph/strides.h"
 
 /* A call whose sizes depend on the batch size. */
 typedef struct cm__sized_call {
@@ -24,8 +24,9 @@ typedef struct cm__stacks cm__stacks; /* recurrent layers that one call runs: di
 typedef struct cm__dispatch {
     cm__ctx        *ctx;
     const cm_graph *g;
+    bool            nhwc, tf32, trains; /* nhwc: images are given with their channels last */
+    cm__strides    *strides;
     cm__stacks     *stacks; /* NULL: no recurrent layers */
-    bool            nhwc, tf32, trains;
     cm__sized_call *calls; /* different ones */
     int32_t        *runs;  /* of each call: how often a step runs it */
     int32_t        *of;    /* every call made, in order: its number in `calls` */

@@ -31,7 +31,8 @@ static void channel_norm(cm__dispatch *d, int32_t node, const cm_node *forward, 
     bool             grouped = forward->op == CM_OP_GROUP_NORM, instance = forward->op == CM_OP_INSTANCE_NORM;
     cm_poly images = cm__poly_dim(x->dims[0]), channels = x->rank > 1 ? cm__poly_dim(x->dims[1]) : cm__poly_const(1);
     cm__sized_call c = cm__call_begin(d, grouped ? CM__CALL_GROUP_NORM : CM__CALL_BATCH_NORM, pass,
-                                      d->nhwc && !instance ? "nhwc" : "nchw", x->dtype, false);
+                                      cm__strides_channels_last(d->strides, forward->inputs[0]) && !instance ? "nhwc" : "nchw",
+                                      x->dtype, false);
     c.sizes[0] = instance ? cm__poly_const(1) : images; /* an instance norm is a batch norm of one image */
     c.sizes[1] = instance ? cm__poly_mul(images, channels) : channels;
     c.sizes[2] = x->rank > 2 ? cm__poly_product(x->dims + 2, x->rank - 2) : cm__poly_const(1);
@@ -194,7 +195,7 @@ void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
         if (axis > last) last = axis;
     }
     if (count <= 0 || last < first) first = 0, last = x->rank - 1;
-    if (d->nhwc && x->rank == 4 && first == 2 && last == 3) /* a plane's mean, channels last */
+    if (first == 2 && last == 3 && cm__strides_channels_last(d->strides, n->inputs[0])) /* a plane's mean, channels last */
         reduction(d, node, reduction_name(n->op), cm__poly_dim(x->dims[0]), cm__poly_product(x->dims + 2, 2),
                   cm__poly_dim(x->dims[1]));
     else
@@ -209,7 +210,8 @@ void cm__dispatch_global_pool(cm__dispatch *d, int32_t node)
     const cm_tensor *x = cm__in(d->g, n, 0);
     cm_poly          images = cm__poly_dim(x->dims[0]), channels = cm__poly_dim(x->dims[1]),
             pixels = cm__poly_product(x->dims + 2, x->rank - 2), one = cm__poly_const(1);
-    if (d->nhwc) reduction(d, node, reduction_name(n->op), images, pixels, channels);
+    if (cm__strides_channels_last(d->strides, n->inputs[0]))
+        reduction(d, node, reduction_name(n->op), images, pixels, channels);
     else reduction(d, node, reduction_name(n->op), cm__poly_mul(images, channels), pixels, one);
 }
 
@@ -223,7 +225,8 @@ void cm__dispatch_sum_to(cm__dispatch *d, int32_t node)
     if (channels) {
         cm_poly images = cm__poly_dim(x->dims[0]), pixels = cm__poly_product(x->dims + 2, x->rank - 2),
                 kept = cm__poly_dim(x->dims[1]);
-        if (d->nhwc) reduction(d, node, "sum", one, cm__poly_mul(images, pixels), kept);
+        if (cm__strides_channels_last(d->strides, n->inputs[0]))
+            reduction(d, node, "sum", one, cm__poly_mul(images, pixels), kept);
         else reduction(d, node, "sum:nchw", images, kept, pixels);
         return;
     }
@@ -242,9 +245,9 @@ void cm__dispatch_sum_to(cm__dispatch *d, int32_t node)
 
 /* ---- pooling, resizing ------------------------------------------------------------------------------------------ */
 
-static void image_call(const cm__dispatch *d, const char *kind, char *variant, size_t size)
+static void image_call(const cm__dispatch *d, int32_t image, const char *kind, char *variant, size_t size)
 {
-    snprintf(variant, size, "%s:%s", kind, d->nhwc ? "nhwc" : "nchw");
+    snprintf(variant, size, "%s:%s", kind, cm__strides_channels_last(d->strides, image) ? "nhwc" : "nchw");
 }
 
 static cm_poly last_but(const cm_tensor *t, int32_t back)
@@ -259,7 +262,7 @@ void cm__dispatch_pool(cm__dispatch *d, int32_t node)
     cm__window       w;
     char             variant[CM__CALL_TEXT];
     cm__window_read((cm_graph *)(uintptr_t)d->g, forward, x->rank - 2, NULL, &w);
-    image_call(d, forward->op == CM_OP_MAX_POOL ? "max" : "avg", variant, sizeof variant);
+    image_call(d, forward->inputs[0], forward->op == CM_OP_MAX_POOL ? "max" : "avg", variant, sizeof variant);
     cm__sized_call c = cm__call_begin(d, CM__CALL_POOL, pass_of(n, forward), variant, x->dtype, false);
     c.sizes[0] = cm__poly_dim(x->dims[0]);
     c.sizes[1] = x->rank > 4 ? cm__poly_product(x->dims + 1, x->rank - 3) : cm__poly_dim(x->dims[1]);
@@ -280,7 +283,7 @@ void cm__dispatch_resize(cm__dispatch *d, int32_t node)
         cm__dispatch_copy(d, node);
         return;
     }
-    image_call(d, cm__attr_int(forward, CM_ATTR_MODE, 0) ? "bilinear" : "nearest", variant, sizeof variant);
+    image_call(d, forward->inputs[0], cm__attr_int(forward, CM_ATTR_MODE, 0) ? "bilinear" : "nearest", variant, sizeof variant);
     cm__sized_call c = cm__call_begin(d, CM__CALL_RESIZE, pass_of(n, forward), variant, x->dtype, false);
     c.sizes[0] = cm__poly_dim(x->dims[0]);
     c.sizes[1] = cm__poly_dim(x->dims[1]);
