@@ -19,7 +19,7 @@ typedef struct settings {
     cm__memory_request memory;    /* its graph and device are taken from here */
     char              dims[1024]; /* the --dim options, joined by commas */
     cm__predict_request predict;
-    const char       *device, *output, *set, *from;
+    const char       *device, *cluster, *output, *set, *from;
     cm_bench_options  bench;
     bool              clusters, check, json, csv, help;
 } settings;
@@ -28,7 +28,7 @@ typedef struct settings {
 enum {
     FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_PREDICT = 64,
     FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_BENCH = 1024, FOR_CALIBRATE = 2048,
-    FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH, FOR_ALL = ~0
+    FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH, FOR_PLANNED = FOR_ON_DEVICE, FOR_ALL = ~0
 };
 
 typedef struct command {

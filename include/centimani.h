@@ -176,6 +176,7 @@ typedef struct cm_train_options {
     cm_optimizer optimizer; /* default: momentum for convolutional networks, adamw otherwise */
     cm_loss      loss;
     cm_recompute recompute;
+    bool         master;    /* bf16, fp16: fp32 weights and states beside the 16-bit weights, as Megatron-LM has */
     bool         inference; /* forward only, in the given precision: no loss, no backward */
 } cm_train_options;
 
@@ -427,6 +428,15 @@ const cm_collective   *cm_cluster_collective(const cm_cluster *cluster, int32_t 
 const cm_source       *cm_cluster_source(const cm_cluster *cluster, const char *key);
 const char            *cm_cluster_profile(cm_cluster *cluster); /* as JSON; NULL: no memory */
 
+/* What joins devices of one kind: their own links inside of a node, and between nodes a cluster's network. */
+typedef struct cm_fabric cm_fabric;
+
+/* `cluster`: an id, a profile's path, "node=8,net=800Gb" (devices in a node, bits a second of a node), or NULL: a
+   built-in cluster of this device, or one node. The device must outlive it. */
+cm_status cm_fabric_new(const cm_device *device, const char *cluster, cm_fabric **fabric, cm_diag *diag);
+void      cm_fabric_free(cm_fabric *fabric);
+int32_t   cm_fabric_node(const cm_fabric *fabric); /* devices in one node */
+
 typedef struct cm_profile_summary {
     char    id[64];
     bool    cluster, abstract; /* neither: a device */
@@ -573,9 +583,11 @@ int32_t             cm_fitting_skipped(const cm_fitting *fitting, const char **f
 typedef enum cm_layout { CM_LAYOUT_AUTO, CM_LAYOUT_NCHW, CM_LAYOUT_NHWC, CM_LAYOUTS } cm_layout; /* of images */
 
 typedef struct cm_predict_options {
-    int64_t    batch;   /* 0: 1 */
+    int64_t    batch;   /* of one replica; 0: 1 */
     cm_runtime runtime;
     cm_layout  layout;  /* auto: channels last for colour images in 16 bits */
+    cm_plan    plan;    /* several devices: the step is one iteration of the global batch */
+    const cm_fabric *fabric; /* that joins them; may be NULL where the plan has one device */
 } cm_predict_options;
 
 typedef struct cm_prediction_info {
@@ -593,6 +605,10 @@ typedef struct cm_prediction_info {
     double     launches;                   /* kernels, sections, supersteps or layers in a step, by style */
     double     clock;                      /* of the full clock, that the power limit leaves */
     double     phase_s[CM_PHASES];
+    cm_plan    plan;                       /* with every count filled in */
+    double     tensor_s, pipeline_s, data_s; /* communication: between devices of a layer, stages, replicas */
+    double     overlapped_s;               /* of all that, behind computing */
+    double     bubble_s;                   /* the slowest stage waits for the others, once per iteration */
 } cm_prediction_info;
 
 /* One call to the device. */

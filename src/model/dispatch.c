@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include "model/rules.h"
+#include "model/shards.h"
 
 static uint64_t hash_of(const void *data, size_t size)
 {
@@ -45,7 +46,9 @@ static int32_t intern(cm__dispatch *d, const cm__sized_call *call)
 
 void cm__dispatch_add(cm__dispatch *d, int32_t node, const cm__sized_call *call)
 {
-    int32_t i = intern(d, call);
+    cm__sized_call part = *call;
+    if (d->shards.tp > 1) cm__shard_call(d, node, &part);
+    int32_t i = intern(d, &part);
     d->of = cm__grow(d->ctx, d->of, d->n_of, &d->cap_of, sizeof *d->of);
     d->node = cm__grow(d->ctx, d->node, d->n_of, &d->cap_node, sizeof *d->node);
     d->of[d->n_of] = i;
@@ -80,13 +83,26 @@ static void one_by_one(cm__dispatch *d)
 
 cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime)
 {
+    return cm__dispatch_shard(ctx, g, layout, runtime, 1, false);
+}
+
+cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime, int32_t tp,
+                                 bool sequence)
+{
+    static void (*const walks[CM_RUNTIMES])(cm__dispatch *) = {[CM_RUNTIME_TORCH_COMPILE] = cm__dispatch_fused,
+                                                               [CM_RUNTIME_MEGATRON] = cm__dispatch_megatron};
     cm__dispatch *d = cm__alloc(ctx, sizeof *d);
     d->ctx = ctx;
     d->g = g;
     d->nhwc = layout == CM_LAYOUT_AUTO ? cm__channels_last(g) : layout == CM_LAYOUT_NHWC;
     d->tf32 = g->precision == CM_PRECISION_TF32;
     d->trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
-    (runtime == CM_RUNTIME_TORCH_COMPILE ? cm__dispatch_fused : one_by_one)(d);
+    if (tp > 1) {
+        bool *split = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *split);
+        cm__find_split(g, split);
+        d->shards = (cm__shards){tp, sequence, split};
+    }
+    (walks[runtime] ? walks[runtime] : one_by_one)(d);
     return d;
 }
 

@@ -19,10 +19,18 @@ typedef struct cm__sized_call {
     cm_poly sizes[CM__CALL_SIZES];
 } cm__sized_call;
 
+/* What one of several tensor-parallel devices runs. */
+typedef struct cm__shards {
+    int32_t     tp;
+    bool        sequence; /* what is whole on every device is shared by tokens */
+    const bool *split;    /* per tensor */
+} cm__shards;
+
 typedef struct cm__dispatch {
     cm__ctx        *ctx;
     const cm_graph *g;
     bool            nhwc, tf32, trains;
+    cm__shards      shards; /* tp 0 or 1: the device has everything */
     cm__sized_call *calls; /* different ones */
     int32_t        *runs;  /* of each call: how often a step runs it */
     int32_t        *of;    /* every call made, in order: its number in `calls` */
@@ -38,7 +46,11 @@ typedef struct cm__dispatch {
 bool cm__channels_last(const cm_graph *g);
 
 cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime);
+/* The same on one of `tp` devices that share each layer. */
+cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime, int32_t tp,
+                                 bool sequence);
 void          cm__dispatch_one(cm__dispatch *d, int32_t node);
+void          cm__dispatch_megatron(cm__dispatch *d); /* dispatch_megatron.c */
 void          cm__dispatch_fused(cm__dispatch *d); /* dispatch_fused.c */
 
 /* The call at a batch size. */

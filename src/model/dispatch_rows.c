@@ -4,10 +4,8 @@
 #include <string.h>
 #include "model/rules.h"
 
-static cm__pass pass_of(const cm_node *n, const cm_node *forward)
-{
-    return n == forward ? CM__PASS_FORWARD : CM__PASS_BACKWARD;
-}
+/* What is computed again is computed forward. */
+static cm__pass pass_of(const cm_node *n) { return n->phase == CM_BACKWARD ? CM__PASS_BACKWARD : CM__PASS_FORWARD; }
 
 static void two_sizes(cm__dispatch *d, int32_t node, cm__sized_call c, cm_poly first, cm_poly second)
 {
@@ -55,7 +53,7 @@ void cm__dispatch_norm(cm__dispatch *d, int32_t node)
     const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     bool           rows =
         forward->op == CM_OP_LAYER_NORM || forward->op == CM_OP_RMS_NORM || forward->op == CM_OP_SIMPLIFIED_LAYER_NORM;
-    (rows ? row_norm : channel_norm)(d, node, forward, pass_of(n, forward));
+    (rows ? row_norm : channel_norm)(d, node, forward, pass_of(n));
 }
 
 /* ---- softmax and losses ----------------------------------------------------------------------------------------- */
@@ -76,7 +74,7 @@ void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
     int64_t          axis = cm__attr_int(forward, CM_ATTR_AXIS, -1);
     if (x->rank == 0) return;
     along(d, node,
-          cm__call_begin(d, CM__CALL_SOFTMAX, pass_of(n, forward), forward->op == CM_OP_LOG_SOFTMAX ? "log" : "",
+          cm__call_begin(d, CM__CALL_SOFTMAX, pass_of(n), forward->op == CM_OP_LOG_SOFTMAX ? "log" : "",
                          x->dtype, false),
           x, (int32_t)(axis < 0 ? axis + x->rank : axis));
 }
@@ -230,7 +228,7 @@ void cm__dispatch_pool(cm__dispatch *d, int32_t node)
     char             variant[CM__CALL_TEXT];
     cm__window_read((cm_graph *)(uintptr_t)d->g, forward, x->rank - 2, NULL, &w);
     image_call(d, forward->op == CM_OP_MAX_POOL ? "max" : "avg", variant, sizeof variant);
-    cm__sized_call c = cm__call_begin(d, CM__CALL_POOL, pass_of(n, forward), variant, x->dtype, false);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_POOL, pass_of(n), variant, x->dtype, false);
     c.sizes[0] = cm__poly_dim(x->dims[0]);
     c.sizes[1] = x->rank > 4 ? cm__poly_product(x->dims + 1, x->rank - 3) : cm__poly_dim(x->dims[1]);
     c.sizes[2] = last_but(x, 1);
@@ -251,7 +249,7 @@ void cm__dispatch_resize(cm__dispatch *d, int32_t node)
         return;
     }
     image_call(d, cm__attr_int(forward, CM_ATTR_MODE, 0) ? "bilinear" : "nearest", variant, sizeof variant);
-    cm__sized_call c = cm__call_begin(d, CM__CALL_RESIZE, pass_of(n, forward), variant, x->dtype, false);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_RESIZE, pass_of(n), variant, x->dtype, false);
     c.sizes[0] = cm__poly_dim(x->dims[0]);
     c.sizes[1] = cm__poly_dim(x->dims[1]);
     c.sizes[2] = last_but(x, 1);
@@ -272,7 +270,7 @@ void cm__dispatch_gather(cm__dispatch *d, int32_t node)
         cm__dispatch_copy(d, node);
         return;
     }
-    cm__sized_call c = cm__call_begin(d, CM__CALL_EMBEDDING, pass_of(n, forward), "", table->dtype, false);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_EMBEDDING, pass_of(n), "", table->dtype, false);
     c.sizes[0] = cm_tensor_elements(index);
     c.sizes[1] = cm__poly_dim(table->dims[0]);
     c.sizes[2] = cm__poly_dim(table->dims[1]);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "model/plan.h"
 #include "model/step.h"
 #include "model/style.h"
 
@@ -30,7 +31,7 @@ static cm_op_time op_of(cm_prediction *p, const cm__dispatch *d, const cm__timed
     char      *text = cm__alloc(p->ctx, TEXT_MAX);
     cm_op_time op = {
         .node = node, .time_s = timed[call].time_s, .launches = timed[call].launches, .how = timed[call].how};
-    cm__call_at(&d->calls[call], (double)p->info.batch, &c);
+    cm__call_at(&d->calls[call], (double)p->info.micro_batch, &c);
     cm__call_work(&c, &op.flop, &op.bytes);
     op.call = cm__call_text(&c, text, TEXT_MAX);
     return op;
@@ -97,6 +98,84 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
     cm__step_rates(&matrix_flop, cm__precision_peak(&limits, cm_graph_precision(g), false), i);
 }
 
+static double doubt_of_communication(const cm__iteration *it)
+{
+    const double each = 0.15; /* latencies and bandwidths of another machine and library version than measured */
+    return each * (it->tensor_s + it->pipeline_s + it->data_s - it->hidden_s);
+}
+
+/* Samples of one replica's pass. */
+static int64_t at_once(const cm_plan *p, int64_t batch)
+{
+    if (p->micro_batch) return p->micro_batch;
+    int64_t samples = p->global_batch ? p->global_batch / p->dp : batch;
+    return samples > p->accumulate ? samples / p->accumulate : 1;
+}
+
+static void settle_plan(cm_prediction *p, const cm_predict_options *o)
+{
+    cm_prediction_info *i = &p->info;
+    cm_plan            *plan = &i->plan;
+    *plan = o->plan;
+    cm__plan_fill(p->ctx, plan);
+    plan->micro_batch = at_once(plan, o->batch ? o->batch : 1);
+    int64_t whole = plan->micro_batch * plan->accumulate * plan->dp;
+    if (plan->global_batch && plan->global_batch != whole)
+        cm__fail(p->ctx, CM_ERR_ARGUMENT,
+                 "a global batch of %lld is not micro-batches of %lld on %d replicas a whole number of times",
+                 (long long)plan->global_batch, (long long)plan->micro_batch, plan->dp);
+    if (plan->devices > 1 && !o->fabric) cm__fail(p->ctx, CM_ERR_ARGUMENT, "a plan of several devices needs a fabric");
+    plan->global_batch = i->batch = whole;
+    i->devices = plan->devices;
+    i->micro_batch = plan->micro_batch;
+}
+
+static void fill_info(cm_prediction_info *i, const cm__step_model *m, const cm__parts *parts, const cm__stages *st,
+                      const cm__iteration *it)
+{
+    const cm_plan *plan = &i->plan;
+    double         count = plan->accumulate, launches = 0;
+    for (int32_t k = 0; k < parts->count; k++) launches += parts->all[k].launches;
+    i->layout = m->calls->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
+    i->clock = 1;
+    i->launches = count * launches / plan->pp;
+    i->step_time_s = it->step_s;
+    i->device_time_s = it->compute_s + it->update_s;
+    i->host_time_s = count * st->host_s + parts->update_host_s;
+    i->tensor_s = it->tensor_s;
+    i->pipeline_s = it->pipeline_s;
+    i->data_s = it->data_s;
+    i->overlapped_s = it->hidden_s;
+    i->bubble_s = it->bubble_s;
+    memcpy(i->share, parts->share, sizeof i->share);
+    double error = sqrt(pow(parts->error, 2) + pow(doubt_of_communication(it) / it->step_s, 2));
+    for (int side = 0; side < 2; side++)
+        i->interval_s[side] = it->step_s * exp((side ? 1 : -1) * CM__NINE_OF_TEN * error);
+    i->throughput_samples_s = it->step_s > 0 ? (double)i->batch / it->step_s : 0;
+    double flop = cm_poly_at(&m->matrix_flop, (double)i->micro_batch) * count * plan->dp;
+    i->mfu = m->peak_flop_s > 0 ? flop / it->step_s / m->peak_flop_s / plan->devices : NAN;
+}
+
+static void predict_plan(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o)
+{
+    const cm_plan *plan = &p->info.plan;
+    cm__step_model m =
+        cm__step_model_shard(p->ctx, step, device, o->layout, p->info.runtime, plan->tp, plan->sequence_parallel);
+    cm__timed *timed = cm__alloc_array(p->ctx, (size_t)m.calls->n_calls, sizeof *timed);
+    cm__parts     parts = cm__parts_new(p->ctx, &m, o->fabric, plan->micro_batch, timed);
+    cm__stages    stages = cm__stages_new(p->ctx, &parts, plan, p->info.runtime == CM_RUNTIME_MEGATRON);
+    cm__iteration it = cm__iterate(&parts, &stages, plan, o->fabric, p->info.runtime);
+    fill_info(&p->info, &m, &parts, &stages, &it);
+    list_ops(p, m.calls, timed);
+    for (int phase = 0; phase < CM_PHASES; phase++)
+        p->info.phase_s[phase] *= (phase == CM_UPDATE ? 1.0 : plan->accumulate) / plan->pp;
+}
+
+static bool has_plan(const cm_plan *p)
+{
+    return p->devices > 1 || p->tp > 1 || p->pp > 1 || p->dp > 1 || p->accumulate > 1 || p->micro_batch || p->global_batch;
+}
+
 static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o)
 {
     p->info.batch = o->batch ? o->batch : 1;
@@ -106,6 +185,11 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     p->info.micro_batch = p->info.batch;
     if (cm__style_applies(device, p->info.runtime)) {
         predict_by_style(p, step, device);
+        return;
+    }
+    if (has_plan(&o->plan)) {
+        settle_plan(p, o);
+        predict_plan(p, step, device, o);
         return;
     }
     cm__step_model m = cm__step_model_new(p->ctx, step, device, o->layout, p->info.runtime);

@@ -10,6 +10,7 @@
  */
 #include "graph/rule.h"
 #include "model/footprint.h"
+#include "model/shards.h"
 
 /* ---- tensor parallel --------------------------------------------------------------------------------------------- */
 
@@ -45,7 +46,13 @@ static bool gradient_split(const cm_graph *g, const cm_node *n, const cm_tensor 
     return any_input_split(g, n, split);
 }
 
-static void find_split(const cm_graph *g, bool *split)
+cm__division cm__division_of(const cm_graph *g, const cm_node *forward, const bool *split)
+{
+    if (cm_node_class(forward) != CM_CLASS_GEMM || !has_parameter(g, forward)) return CM__WHOLE;
+    return any_input_split(g, forward, split) ? CM__ROWS : CM__COLUMNS;
+}
+
+void cm__find_split(const cm_graph *g, bool *split)
 {
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
@@ -119,7 +126,7 @@ void cm__shard(cm_footprint *f)
     if (p->accumulate > 1) keep_gradients(f);
     if (p->devices == 1) return;
     bool *split = cm__alloc_array(f->ctx, (size_t)f->step->n_tensors + 1, sizeof *split);
-    if (p->tp > 1) find_split(f->step, split);
+    if (p->tp > 1) cm__find_split(f->step, split);
     for (int32_t i = 0; i < f->n_pieces; i++)
         f->pieces[i].bytes = cm__poly_scale(f->pieces[i].bytes, share(f, &f->pieces[i], split));
     add_buckets(f);

@@ -32,16 +32,24 @@ static double scale_of(const cm_number *factor) { return factor->known ? factor-
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
                                   cm_runtime runtime)
 {
+    return cm__step_model_shard(ctx, graph, device, layout, runtime, 1, false);
+}
+
+cm__step_model cm__step_model_shard(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
+                                    cm_runtime runtime, int32_t tp, bool sequence)
+{
     const cm_device *relative = relative_of(ctx, device);
     cm__limits       limits = cm__limits_of(device);
     return (cm__step_model){
         .graph = graph,
         .device = device,
-        .calls = cm__dispatch_new(ctx, graph, layout, runtime),
+        .calls = cm__dispatch_shard(ctx, graph, layout, runtime, tp, sequence),
         .timer = cm__timer_new(ctx, device, relative, runtime),
         .power = cm__power_of(device),
         .matrix_flop = cm__matrix_flop(graph),
         .host_s = cm__host_time(device, relative, runtime, graph) * scale_of(&device->calibration.host),
+        .host_update_s =
+            cm__host_update(device, relative, runtime, graph) * scale_of(&device->calibration.host),
         .gap_s = cm__host_number(device, relative, runtime, "gap"),
         .peak_flop_s = cm__precision_peak(&limits, cm_graph_precision(graph), false),
     };
@@ -110,13 +118,19 @@ static void bracket(cm_prediction_info *i, double device_s, double device_error)
     }
 }
 
+double cm__step_doubt(double time_s, double variance, double unmeasured_s)
+{
+    double spread = variance + pow(COMMON_ERROR * time_s, 2) + pow(SHARED_PART * unmeasured_s, 2);
+    return sqrt(spread) / fmax(time_s, 1e-30);
+}
+
 cm_poly cm__matrix_flop(const cm_graph *g)
 {
     static const bool matrix[CM_CLASSES] = {[CM_CLASS_GEMM] = true, [CM_CLASS_CONV] = true, [CM_CLASS_ATTENTION] = true,
                                             [CM_CLASS_RNN] = true};
     cm_poly           sum = cm__poly_const(0);
     for (int32_t i = 0; i < g->n_nodes; i++)
-        if (matrix[cm_node_class(&g->nodes[i])]) sum = cm__poly_add(sum, g->nodes[i].flop);
+        if (matrix[cm_node_class(&g->nodes[i])] && g->nodes[i].phase != CM_RECOMPUTE) sum = cm__poly_add(sum, g->nodes[i].flop);
     return sum;
 }
 
@@ -135,11 +149,10 @@ void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_in
     i->clock = throttle(m, i->batch, timed);
     summing sum = sum_calls(m->calls, timed, i->share);
     double  device_s = sum.time_s + sum.launches * m->gap_s;
-    double  spread = sum.variance + pow(COMMON_ERROR * sum.time_s, 2) + pow(SHARED_PART * sum.unmeasured_s, 2);
     i->device_time_s = sum.time_s;
     i->launches = sum.launches;
     i->step_time_s = fmax(device_s, i->host_time_s);
-    bracket(i, device_s, sqrt(spread) / fmax(sum.time_s, 1e-30));
+    bracket(i, device_s, cm__step_doubt(sum.time_s, sum.variance, sum.unmeasured_s));
     cm__step_rates(&m->matrix_flop, m->peak_flop_s, i);
     for (int h = 0; h < CM_HOWS && sum.time_s > 0; h++) i->share[h] /= sum.time_s;
 }

@@ -17,17 +17,23 @@ typedef struct cm__step_model {
     cm__timer       *timer;
     cm__power        power;
     cm_poly          matrix_flop;
-    double           host_s, gap_s, peak_flop_s;
+    double           host_s, host_update_s, gap_s, peak_flop_s;
 } cm__step_model;
 
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
                                   cm_runtime runtime);
 
+/* Of one of `tp` devices that share each layer. */
+cm__step_model cm__step_model_shard(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
+                                    cm_runtime runtime, int32_t tp, bool sequence);
+
 /* The time of each call at the full clock. */
 void cm__step_time(const cm__step_model *m, int64_t batch, cm__timed *timed);
 /* The step that these times make; they are lowered to the clock that the power limit leaves. */
 void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_info *info);
-/* FLOP of matrix units. */
+/* How uncertain a sum of calls is, as a fraction: their variance, and the sum of times by errors of those not measured. */
+double cm__step_doubt(double time_s, double variance, double unmeasured_s);
+/* FLOP of matrix units that the model needs: what is computed again does not count. */
 cm_poly cm__matrix_flop(const cm_graph *graph);
 /* Throughput and utilisation of info->step_time_s. */
 void cm__step_rates(const cm_poly *matrix_flop, double peak_flop_s, cm_prediction_info *info);

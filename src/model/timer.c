@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "model/fitted.h"
 #include "model/kriging.h"
 
 #define KNOWN 0.85 /* unknown part above which a table tells no more than the roofline does */
@@ -36,6 +37,7 @@ struct cm__timer {
     cm__limits  limits;
     cm_runtime runtime;
     library     libraries[LIBRARIES]; /* own, built in, a relative's */
+    cm__fits   *fits;                 /* NULL: not asked */
 };
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
@@ -94,6 +96,7 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
     open_library(t, &t->libraries[0], device->kernels, device, false);
     open_library(t, &t->libraries[1], device->built_in_kernels, device, false);
     if (relative) open_library(t, &t->libraries[2], relative->built_in_kernels, relative, true);
+    if (runtime == CM_RUNTIME_MEGATRON) t->fits = cm__fits_new(ctx, device);
     return t;
 }
 
@@ -115,6 +118,7 @@ static const struct {
     {"gru", "lstm"},
     {"rnn", "lstm"},
     {"gelu_tanh", "gelu"},
+    {"dropout_add", "dropout"},
     {"sub", "add"},
     {"div", "mul"},
     {"clip", "relu"},
@@ -154,6 +158,18 @@ static ready *table_in(cm__timer *t, library *l, const cm__call *c)
     for (int32_t i = 0; i < l->count; i++)
         if (is_table(l->tables[i].table, c)) return prepared(t, &l->tables[i]);
     return NULL;
+}
+
+/* Of a relative's kernels both 16-bit types tell the same: the table with more rows. */
+static ready *table_of_either(cm__timer *t, library *l, const cm__call *c)
+{
+    cm__call other = *c;
+    ready   *own = table_in(t, l, c), *instead = NULL;
+    if (l->relative && strcmp(c->dtype, "fp16") == 0) {
+        memcpy(other.dtype, "bf16", sizeof "bf16");
+        instead = table_in(t, l, &other);
+    }
+    return instead && (!own || instead->table->n_rows > own->table->n_rows) ? instead : own;
 }
 
 static bool replace(char *text, const char *of, const char *by)
@@ -226,12 +242,23 @@ static cm__timed from_table(cm__timer *t, const library *l, const ready *r, cons
     return timed;
 }
 
+/* By operator models, where the device has no table of its own for such calls. */
+static bool by_fits(cm__timer *t, const cm__call *c, cm__timed *timed)
+{
+    for (int i = 0; i < LIBRARIES; i++)
+        if (!t->libraries[i].relative && table_in(t, &t->libraries[i], c)) return false;
+    *timed = (cm__timed){.launches = 1, .how = CM_HOW_INTERPOLATED};
+    return t->fits && cm__fits_time(t->fits, c, &timed->time_s, &timed->error);
+}
+
 cm__timed cm__timer_time(cm__timer *t, const cm__call *c)
 {
+    cm__timed fitted;
+    if (by_fits(t, c, &fitted)) return fitted;
     for (int pass = 0; pass < 3; pass++)
         for (int i = 0; i < LIBRARIES; i++) {
             library *l = &t->libraries[i];
-            ready   *r = pass == 0 ? table_in(t, l, c) : pass == 1 ? stand_in(t, l, c) : any_function(t, l, c);
+            ready   *r = pass == 0 ? table_of_either(t, l, c) : pass == 1 ? stand_in(t, l, c) : any_function(t, l, c);
             if (r && r->table->n_rows) return from_table(t, l, r, c, pass == 0);
         }
     return (cm__timed){

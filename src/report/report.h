@@ -111,7 +111,7 @@ typedef struct cm__calibrate_report {
 /* How fast, on one device. */
 typedef struct cm__predict_request {
     cm__graph_request  graph;
-    const char        *device;
+    const char        *device, *cluster; /* cluster NULL: as cm_fabric_new() has it */
     cm_predict_options options;
     bool               list_ops, list_missing;
 } cm__predict_request;
@@ -121,6 +121,7 @@ typedef struct cm__predict_report {
     cm__predict_request  asked;
     cm__graph_report    *graph;      /* owned, as all below */
     cm_device           *device;
+    cm_fabric           *fabric;
     cm_prediction       *prediction;
     double               peak_bytes;
     bool                 fits;
@@ -128,6 +129,8 @@ typedef struct cm__predict_report {
 
 /* What the model's own users would use on this device. */
 cm_precision cm__usual_precision(const cm_device *device);
+/* How a runtime trains: Megatron-LM's mixed precision is 16-bit weights beside fp32 ones, no autocast. */
+void         cm__settle_training(cm_train_options *train, cm_runtime runtime);
 
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag);
 void      cm__predict_report_free(cm__predict_report *report);

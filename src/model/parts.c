@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parts.c - the parts of a step on one of several devices.
+ *
+ * Tensor-parallel devices add up what products divided by rows give, and what flows back into products divided by
+ * columns; an embedding divided by its vocabulary is added up, too. With sequence parallelism each sum is a
+ * reduce-scatter, and a gather before the next product: as many bytes.
+ */
+#include "model/parts.h"
+
+#include <math.h>
+#include <string.h>
+#include "graph/rule.h"
+#include "model/host.h"
+#include "model/shards.h"
+
+/* ---- which part ------------------------------------------------------------------------------------------------- */
+
+static int32_t blocks_of(const cm_graph *g)
+{
+    int32_t most = -1;
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].block > most) most = g->nodes[i].block;
+    return most + 1;
+}
+
+int32_t cm__part_count(const cm_graph *g) { return blocks_of(g) + 2; }
+
+static int32_t first_in_blocks(const cm_graph *g)
+{
+    int32_t i = 0;
+    while (i < g->n_nodes && g->nodes[i].block < 0) i++;
+    return i;
+}
+
+/* Outside of the layers a node's forward node tells whether it stands before them. */
+static int32_t part_of(const cm_graph *g, int32_t node, int32_t first, int32_t blocks)
+{
+    const cm_node *n = &g->nodes[node];
+    if (n->block >= 0) return n->block + 1;
+    int32_t forward = n->phase == CM_FORWARD ? node : n->source;
+    return blocks && forward >= 0 && forward < first ? 0 : blocks + 1;
+}
+
+int32_t cm__part_of(const cm_graph *g, int32_t node) { return part_of(g, node, first_in_blocks(g), blocks_of(g)); }
+
+typedef struct making {
+    const cm__step_model *m;
+    const cm_graph       *g;
+    const cm_fabric      *fabric;
+    cm__parts            *parts;
+    int32_t              *part; /* per node */
+    double                batch;
+} making;
+
+/* ---- time ------------------------------------------------------------------------------------------------------- */
+
+static void add_time(making *k, const cm__timed *timed)
+{
+    const cm__dispatch *d = k->m->calls;
+    cm__parts          *p = k->parts;
+    double              variance = 0, unmeasured = 0;
+    for (int32_t i = 0; i < d->n_of; i++) {
+        const cm__timed *t = &timed[d->of[i]];
+        int              phase = k->g->nodes[d->node[i]].phase;
+        cm__part        *part = &p->all[k->part[d->node[i]]];
+        double           time = t->time_s + t->launches * k->m->gap_s;
+        if (phase == CM_UPDATE) p->update_s += time;
+        else {
+            *(phase == CM_FORWARD ? &part->forward_s : &part->backward_s) += time;
+            part->launches += t->launches;
+        }
+        p->device_s += time;
+        p->share[t->how] += time;
+        variance += pow(time * t->error, 2);
+        if (t->how != CM_HOW_MEASURED) unmeasured += time * t->error;
+    }
+    p->error = cm__step_doubt(p->device_s, variance, unmeasured);
+    for (int h = 0; h < CM_HOWS && p->device_s > 0; h++) p->share[h] /= p->device_s;
+}
+
+/* The host's time by launches, the update's apart. */
+static void add_host(making *k)
+{
+    double launches = 0;
+    k->parts->update_host_s = k->m->host_update_s;
+    for (int32_t i = 0; i < k->parts->count; i++) launches += k->parts->all[i].launches;
+    for (int32_t i = 0; i < k->parts->count && launches > 0; i++)
+        k->parts->all[i].host_s =
+            fmax(0, k->m->host_s - k->parts->update_host_s) * k->parts->all[i].launches / launches;
+}
+
+/* ---- communication ---------------------------------------------------------------------------------------------- */
+
+static double sum_time(const making *k, int32_t tensor)
+{
+    const cm__shards *s = &k->m->calls->shards;
+    cm_poly           bytes = cm_tensor_bytes(cm__t(k->g, tensor));
+    double            n = cm_poly_at(&bytes, k->batch);
+    int32_t           node = cm_fabric_node(k->fabric);
+    cm__group         group = {s->tp, s->tp < node ? s->tp : node};
+    if (!s->sequence) return cm__comm_time(k->fabric, CM__ALL_REDUCE, group, n);
+    return cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, n) + cm__comm_time(k->fabric, CM__ALL_GATHER, group, n);
+}
+
+/* The tensor that devices add up after a node; -1: none. */
+static int32_t summed(const making *k, const cm_node *n, bool *told)
+{
+    const bool    *split = k->m->calls->shards.split;
+    const cm_node *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
+    cm__division   division = cm__division_of(k->g, forward, split);
+    if (n->phase != CM_BACKWARD) {
+        bool table = n->op == CM_OP_GATHER && cm__has(n, 0) && cm__in(k->g, n, 0)->role == CM_ROLE_PARAMETER &&
+                     cm__has(n, 1) && cm__in(k->g, n, 1)->dims && cm__in(k->g, n, 1)->dims[0].per_batch > 0;
+        return division == CM__ROWS || table ? n->outputs[0] : -1;
+    }
+    bool of_input = n->op == CM_OP_GEMM_GRAD_INPUT || (n->op == CM_OP_MATMUL_GRAD && n->inputs[1] == forward->inputs[1]);
+    if (!of_input || division != CM__COLUMNS || told[forward->inputs[0]]) return -1;
+    told[forward->inputs[0]] = true; /* several products of one input: their gradients are added first */
+    return n->outputs[0];
+}
+
+static void add_sums(making *k, cm__ctx *ctx)
+{
+    bool *told = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *told);
+    for (int32_t i = 0; i < k->g->n_nodes; i++) {
+        const cm_node *n = &k->g->nodes[i];
+        int32_t        tensor = n->view || n->phase == CM_UPDATE ? -1 : summed(k, n, told);
+        cm__part      *part = &k->parts->all[k->part[i]];
+        if (tensor >= 0) *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) += sum_time(k, tensor);
+    }
+}
+
+/* ---- parameters, boundaries ------------------------------------------------------------------------------------- */
+
+static bool divides(const making *k, const cm_node *n)
+{
+    const cm__shards *s = &k->m->calls->shards;
+    return s->tp > 1 && (cm__division_of(k->g, n, s->split) != CM__WHOLE || n->op == CM_OP_GATHER);
+}
+
+/* The parameter that a node reads, itself or its 16-bit copy; -1: none. */
+static int32_t parameter_read(const cm_graph *g, const cm_node *n, int32_t input)
+{
+    const cm_tensor *t = cm__has(n, input) ? cm__in(g, n, input) : NULL;
+    if (!t) return -1;
+    if (t->role == CM_ROLE_CAST && t->producer >= 0) return g->nodes[t->producer].inputs[0];
+    bool copied = n->op == CM_OP_CAST && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->role == CM_ROLE_CAST;
+    return t->role == CM_ROLE_PARAMETER && !copied ? n->inputs[input] : -1;
+}
+
+static void add_parameters(making *k, cm__ctx *ctx)
+{
+    int32_t *owner = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *owner); /* its part + 1 */
+    for (int32_t i = 0; i < k->g->n_nodes; i++) {
+        const cm_node *n = &k->g->nodes[i];
+        for (int32_t j = 0; n->phase == CM_FORWARD && j < n->n_inputs; j++) {
+            int32_t parameter = parameter_read(k->g, n, j);
+            if (parameter < 0) continue;
+            cm_poly elements = cm_tensor_elements(cm__t(k->g, parameter));
+            double  here = elements.c[0] / (divides(k, n) ? k->m->calls->shards.tp : 1);
+            if (!owner[parameter]) {
+                owner[parameter] = k->part[i] + 1;
+                k->parts->all[k->part[i]].parameters += here;
+                k->parts->parameters += here;
+                k->parts->gradient_bytes = (double)cm_dtype_size(cm__t(k->g, parameter)->dtype);
+            } else if (owner[parameter] != k->part[i] + 1) k->parts->tied_parameters += here;
+        }
+    }
+}
+
+/* What is made in one part and read in a later one crosses all boundaries between. */
+static void add_boundaries(making *k, cm__ctx *ctx)
+{
+    const cm_graph *g = k->g;
+    int32_t        *last = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *last);
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t j = 0; g->nodes[i].phase == CM_FORWARD && j < g->nodes[i].n_inputs; j++)
+            if (cm__has(&g->nodes[i], j) && k->part[i] > last[g->nodes[i].inputs[j]])
+                last[g->nodes[i].inputs[j]] = k->part[i];
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        const cm_tensor *x = cm__t(g, t);
+        if (x->producer < 0 || g->nodes[x->producer].phase != CM_FORWARD || g->nodes[x->producer].view) continue;
+        cm_poly bytes = cm_tensor_bytes(x);
+        for (int32_t b = k->part[x->producer]; b < last[t]; b++)
+            k->parts->all[b].boundary_bytes += cm_poly_at(&bytes, k->batch);
+    }
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------------------- */
+
+static double accumulate_time(const making *k)
+{
+    cm__call c = {.op = CM__CALL_ELEMENTWISE, .pass = CM__PASS_FORWARD, .variant = "add"};
+    bool     narrow = k->parts->gradient_bytes < 4;
+    memcpy(c.dtype, narrow ? "bf16" : "fp32", 5);
+    c.sizes[0] = 1;
+    c.sizes[1] = (int64_t)k->parts->parameters;
+    return c.sizes[1] > 0 ? cm__timer_time(k->m->timer, &c).time_s : 0;
+}
+
+cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, int64_t micro_batch,
+                        cm__timed *timed)
+{
+    cm__parts parts = {.count = cm__part_count(m->graph)};
+    making    k = {.m = m, .g = m->graph, .fabric = fabric, .parts = &parts, .batch = (double)micro_batch};
+    int32_t   first = first_in_blocks(m->graph);
+    parts.all = cm__alloc_array(ctx, (size_t)parts.count, sizeof *parts.all);
+    k.part = cm__alloc_array(ctx, (size_t)m->graph->n_nodes + 1, sizeof *k.part);
+    for (int32_t i = 0; i < m->graph->n_nodes; i++) k.part[i] = part_of(m->graph, i, first, parts.count - 2);
+    cm__step_time(m, micro_batch, timed);
+    add_time(&k, timed);
+    add_host(&k);
+    if (m->calls->shards.tp > 1) add_sums(&k, ctx);
+    add_parameters(&k, ctx);
+    add_boundaries(&k, ctx);
+    parts.accumulate_s = accumulate_time(&k);
+    return parts;
+}

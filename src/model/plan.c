@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan.c - an iteration under a parallel plan.
+ *
+ *     T = M t_max + (Σ t_s - t_max) / v + exchanges + what of the gradients' sum nothing hides + update
+ *
+ * 1F1B and GPipe alike: M micro-batches pass the slowest stage, and once the others (the bubble); v pieces per stage
+ * shorten that. Stages exchange activations and their gradients, one each way per micro-batch and piece, and wait for
+ * them. Devices are numbered as Megatron-LM does: tensor-parallel ones next to each other, then replicas, then stages.
+ * PyTorch sums gradients in buckets while backward still runs; Megatron-LM when it is done. Ignored on purpose: stages'
+ * different places in a node, and stragglers.
+ */
+#include "model/plan.h"
+
+#include <math.h>
+
+/* ---- counts ----------------------------------------------------------------------------------------------------- */
+
+static int32_t at_least_one(int32_t n) { return n > 0 ? n : 1; }
+
+void cm__plan_fill(cm__ctx *ctx, cm_plan *p)
+{
+    if (p->devices < 0 || p->tp < 0 || p->pp < 0 || p->dp < 0 || p->zero < 0 || p->zero > 3 || p->interleave < 0 ||
+        p->accumulate < 0 || p->micro_batch < 0 || p->global_batch < 0)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "a number of the plan is out of range");
+    p->tp = at_least_one(p->tp);
+    p->pp = at_least_one(p->pp);
+    p->interleave = at_least_one(p->interleave);
+    int64_t each = (int64_t)p->tp * p->pp;
+    if (!p->dp) p->dp = p->devices ? (int32_t)(p->devices / each) : 1;
+    if (!p->devices) p->devices = (int32_t)(each * p->dp);
+    if (p->dp < 1 || each * p->dp != p->devices)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "tp %d x pp %d x dp %d are not the %d devices of the plan", p->tp, p->pp, p->dp,
+                 p->devices);
+    p->accumulate = at_least_one(p->accumulate);
+    if (p->global_batch && p->micro_batch)
+        p->accumulate = at_least_one((int32_t)(p->global_batch / p->micro_batch / p->dp));
+}
+
+/* ---- stages ----------------------------------------------------------------------------------------------------- */
+
+static double device_time(const cm__part *p)
+{
+    return p->forward_s + p->backward_s + p->forward_comm_s + p->backward_comm_s;
+}
+
+typedef struct sums {
+    double device_s, host_s, comm_s, backward_s, parameters;
+} sums;
+
+static void add(sums *s, const cm__part *p)
+{
+    s->device_s += device_time(p);
+    s->host_s += p->host_s;
+    s->comm_s += p->forward_comm_s + p->backward_comm_s;
+    s->backward_s += p->backward_s + p->backward_comm_s;
+    s->parameters += p->parameters;
+}
+
+static double stage_time(const cm__parts *parts, const sums *s, int32_t accumulate)
+{
+    double each = parts->parameters > 0 && accumulate > 1 ? parts->accumulate_s / parts->parameters : 0;
+    return fmax(s->device_s + each * s->parameters, s->host_s);
+}
+
+/* Whether so many stages suffice if none may take longer than `most`. */
+static bool fits_within(const cm__parts *parts, int32_t stages, int32_t accumulate, double most)
+{
+    sums    now = {0};
+    int32_t used = 1, filled = 0;
+    for (int32_t i = 0; i < parts->count; i++) {
+        sums with = now;
+        add(&with, &parts->all[i]);
+        bool edge = i == 0 || i == parts->count - 1; /* goes with a layer's stage, whatever it takes */
+        if (stage_time(parts, &with, accumulate) > most && filled && !edge) {
+            with = (sums){0};
+            add(&with, &parts->all[i]);
+            used++;
+            filled = 0;
+        }
+        if (stage_time(parts, &with, accumulate) > most) return false;
+        filled += !edge;
+        now = with;
+    }
+    return used <= stages;
+}
+
+/* The first part of each stage, stages + 1 of them: equal counts where the runtime deals so, else balanced. */
+static void deal(const cm__parts *parts, int32_t stages, int32_t accumulate, bool equal, int32_t *first)
+{
+    int32_t layers = parts->count - 2;
+    double  low = 0, high = 0;
+    for (int32_t s = 0; s <= stages; s++) first[s] = s ? 1 + (int32_t)((int64_t)layers * s / stages) : 0;
+    first[stages] = parts->count;
+    if (equal && layers % stages == 0) return;
+    for (int32_t i = 0; i < parts->count; i++) high += fmax(device_time(&parts->all[i]), parts->all[i].host_s) * 2;
+    for (int tries = 0; tries < 50; tries++) {
+        double middle = (low + high) / 2;
+        *(fits_within(parts, stages, accumulate, middle) ? &high : &low) = middle;
+    }
+    sums    now = {0};
+    int32_t stage = 0, filled = 0;
+    for (int32_t i = 0; i < parts->count - 1; i++) {
+        sums with = now;
+        add(&with, &parts->all[i]);
+        bool late = parts->count - 1 - i <= stages - 1 - stage; /* one layer for each stage that is left */
+        if (i > 0 && filled && stage + 1 < stages && (late || stage_time(parts, &with, accumulate) > high)) {
+            first[++stage] = i;
+            with = (sums){0};
+            add(&with, &parts->all[i]);
+            filled = 0;
+        }
+        filled += i > 0;
+        now = with;
+    }
+}
+
+cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *plan, bool equal)
+{
+    cm__stages st = {0};
+    int32_t    layers = parts->count - 2, *first;
+    if (plan->pp > 1 && (int64_t)plan->pp * plan->interleave > layers)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "%d layers are fewer than %d pipeline stages of %d pieces each: lower --pp",
+                 layers, plan->pp, plan->interleave);
+    first = cm__alloc_array(ctx, (size_t)plan->pp + 1, sizeof *first);
+    deal(parts, plan->pp, plan->accumulate, equal, first);
+    for (int32_t s = 0; s < plan->pp; s++) {
+        sums sum = {0};
+        for (int32_t i = first[s]; i < first[s + 1]; i++) add(&sum, &parts->all[i]);
+        if (s == plan->pp - 1 && plan->pp > 1) sum.parameters += parts->tied_parameters;
+        double time = stage_time(parts, &sum, plan->accumulate);
+        st.sum_s += time;
+        st.sum_comm_s += sum.comm_s;
+        st.parameters = fmax(st.parameters, sum.parameters);
+        st.exchange_bytes = s ? fmax(st.exchange_bytes, parts->all[first[s] - 1].boundary_bytes) : 0;
+        st.host_s = fmax(st.host_s, sum.host_s);
+        if (time <= st.longest_s) continue;
+        st.longest_s = time;
+        st.longest_comm_s = sum.comm_s;
+        st.backward_s = sum.backward_s;
+        st.parts = first[s + 1] - first[s];
+    }
+    return st;
+}
+
+/* ---- communication ---------------------------------------------------------------------------------------------- */
+
+/* Members of a group in one node, if its members are `apart` devices apart. */
+static cm__group spread_group(const cm_fabric *fabric, int32_t size, int32_t apart)
+{
+    int32_t here = cm_fabric_node(fabric) / apart;
+    return (cm__group){size, here < 1 ? 1 : here < size ? here : size};
+}
+
+/* Each tensor-parallel device sends its part, and the parts are put together again on the other side. */
+static double exchange_time(const cm__stages *st, const cm_plan *p, const cm_fabric *fabric)
+{
+    bool      near = (int64_t)p->tp * p->dp * p->pp <= cm_fabric_node(fabric);
+    cm__group pair = {2, near ? 2 : 1};
+    double    sent = cm__comm_time(fabric, CM__POINT_TO_POINT, pair, st->exchange_bytes / p->tp);
+    if (p->tp == 1 || p->sequence_parallel) return sent;
+    return sent + cm__comm_time(fabric, CM__ALL_GATHER, spread_group(fabric, p->tp, 1), st->exchange_bytes);
+}
+
+static double gradients_time(const cm__parts *parts, const cm__stages *st, const cm_plan *p, const cm_fabric *fabric)
+{
+    if (p->dp < 2) return 0;
+    cm__group group = spread_group(fabric, p->dp, p->tp);
+    double    bytes = st->parameters * parts->gradient_bytes;
+    if (!p->zero) return cm__comm_time(fabric, CM__ALL_REDUCE, group, bytes);
+    double scatter = cm__comm_time(fabric, CM__REDUCE_SCATTER, group, bytes),
+           gather = cm__comm_time(fabric, CM__ALL_GATHER, group, bytes);
+    return p->zero < 3 ? scatter + gather : p->accumulate * (scatter + 2 * gather); /* weights come with every pass */
+}
+
+/* Weights that first and last stage share. */
+static double tied_time(const cm__parts *parts, const cm_plan *p, const cm_fabric *fabric)
+{
+    if (p->pp < 2 || parts->tied_parameters <= 0) return 0;
+    bool      near = (int64_t)p->tp * p->dp * p->pp <= cm_fabric_node(fabric);
+    cm__group pair = {2, near ? 2 : 1};
+    return cm__comm_time(fabric, CM__ALL_REDUCE, pair, parts->tied_parameters * parts->gradient_bytes);
+}
+
+/* ---- an iteration ----------------------------------------------------------------------------------------------- */
+
+cm__iteration cm__iterate(const cm__parts *parts, const cm__stages *st, const cm_plan *p, const cm_fabric *fabric,
+                          cm_runtime runtime)
+{
+    double        pieces = p->interleave, count = p->accumulate, stages = p->pp;
+    double        exchange = p->pp > 1 ? exchange_time(st, p, fabric) : 0;
+    double        part = parts->parameters > 0 ? st->parameters / parts->parameters : 1;
+    cm__iteration it = {.compute_s = count * (st->longest_s - st->longest_comm_s),
+                        .bubble_s = (st->sum_s - st->longest_s) / pieces,
+                        .tensor_s = count * st->longest_comm_s,
+                        .pipeline_s = 2 * exchange * (count * pieces + stages - 1),
+                        .data_s = gradients_time(parts, st, p, fabric)};
+    bool   late = runtime == CM_RUNTIME_MEGATRON && p->zero < 3;
+    double passes = p->zero == 3 ? count * st->longest_s : st->backward_s;
+    double last = st->parts > 0 ? it.data_s / st->parts : it.data_s; /* the first layer's gradients come last */
+    if (!late) it.hidden_s = fmin(it.data_s - last, passes);
+    it.data_s += tied_time(parts, p, fabric);
+    it.update_s = fmax(parts->update_s * part / (p->zero ? p->dp : 1), parts->update_host_s);
+    it.step_s = it.compute_s + it.bubble_s + it.tensor_s + it.pipeline_s + it.data_s - it.hidden_s + it.update_s;
+    return it;
+}
