@@ -27,10 +27,17 @@
 /* A collective that does nothing, beside its steps: NCCL's smallest all-reduce on 2 A100 is 10 us (AIConfigurator). */
 #define CALL_S 8e-6
 
+/* A line of times inside of a node, as measured. */
+typedef struct row {
+    cm__operation operation;
+    int32_t       devices;
+    double        latency_s, bw_bytes_s;
+} row;
+
 struct cm_fabric {
     cm__ctx             *ctx;
-    const cm_collective *rows; /* measured inside of a node */
-    int32_t              n_rows, node; /* node: devices in one */
+    row                 *rows;
+    int32_t              n_rows, cap_rows, node; /* node: devices in one */
     double               link_bytes_s, link_step_s;
     double               network_bytes_s, network_step_s; /* of a node; 0: none is known */
     bool                 in_network;
@@ -40,13 +47,22 @@ struct cm_fabric {
 
 static double known_or(const cm_number *n, double otherwise) { return n->known ? n->value : otherwise; }
 
+static void take_row(cm_fabric *f, const cm_collective *c)
+{
+    for (int o = 0; o < CM__OPERATIONS; o++) {
+        if (strcmp(c->op, cm__operation_names[o]) || known_or(&c->bw_bytes_s, 0) <= 0 || c->devices < 2) continue;
+        f->rows = cm__grow(f->ctx, f->rows, f->n_rows, &f->cap_rows, sizeof *f->rows);
+        f->rows[f->n_rows++] =
+            (row){(cm__operation)o, c->devices, known_or(&c->latency_s, CALL_S), c->bw_bytes_s.value};
+    }
+}
+
 static void take_device(cm_fabric *f, const cm_device *device)
 {
     f->node = 1;
     f->link_step_s = LINK_STEP_S;
     f->network_step_s = NETWORK_STEP_S;
-    f->rows = device->collectives.items;
-    f->n_rows = device->collectives.count;
+    for (int32_t i = 0; i < cm_device_collectives(device); i++) take_row(f, cm_device_collective(device, i));
     for (int32_t i = 0; i < cm_device_links(device); i++) {
         const cm_link *l = cm_device_link(device, i);
         if (l->reach == CM_REACH_NETWORK || l->reach == CM_REACH_HOST) continue;
@@ -74,10 +90,9 @@ static void take_cluster(cm_fabric *f, const cm_cluster *cluster)
         *step_s = known_or(&l->latency_s, *step_s);
         if (strstr(l->name, "SwarmX")) f->in_network = true;
     }
-    if (f->n_rows == 0 && cm_cluster_collectives(cluster) > 0) {
-        f->rows = cm_cluster_collective(cluster, 0);
-        f->n_rows = cm_cluster_collectives(cluster);
-    }
+    bool measured = f->n_rows > 0;
+    for (int32_t i = 0; i < cm_cluster_collectives(cluster) && !measured; i++)
+        take_row(f, cm_cluster_collective(cluster, i));
 }
 
 /* "800Gb" is bits, "100GB" bytes, a second. */
@@ -158,20 +173,16 @@ void cm_fabric_free(cm_fabric *fabric)
 }
 
 int32_t cm_fabric_node(const cm_fabric *fabric) { return fabric->node; }
+bool    cm_fabric_joins_nodes(const cm_fabric *fabric) { return fabric->network_bytes_s > 0; }
 
 /* ---- inside of a node ------------------------------------------------------------------------------------------- */
-
-static bool is_row(const cm_collective *r, cm__operation operation)
-{
-    return strcmp(r->op, cm__operation_names[operation]) == 0 && r->bw_bytes_s.known && r->bw_bytes_s.value > 0;
-}
 
 /* The count of devices, of those measured, that is nearest to p; 0: the operation was not measured. */
 static int32_t nearest_count(const cm_fabric *f, cm__operation operation, int32_t p)
 {
     int32_t best = 0;
     for (int32_t i = 0; i < f->n_rows; i++)
-        if (is_row(&f->rows[i], operation) && (!best || abs(f->rows[i].devices - p) < abs(best - p)))
+        if (f->rows[i].operation == operation && (!best || abs(f->rows[i].devices - p) < abs(best - p)))
             best = f->rows[i].devices;
     return best;
 }
@@ -180,11 +191,11 @@ static double by_rows(const cm_fabric *f, cm__operation operation, int32_t count
 {
     double best = INFINITY, steps = (double)(p - 1) / (count - 1);
     for (int32_t i = 0; i < f->n_rows; i++) {
-        const cm_collective *r = &f->rows[i];
-        if (!is_row(r, operation) || r->devices != count) continue;
-        double latency = known_or(&r->latency_s, CALL_S);
+        const row *r = &f->rows[i];
+        if (r->operation != operation || r->devices != count) continue;
+        double latency = r->latency_s;
         if (steps != 1) latency = fmax(0, latency - CALL_S) * steps + fmin(latency, CALL_S);
-        best = fmin(best, latency + cm__bus_part(operation, p) * bytes / r->bw_bytes_s.value);
+        best = fmin(best, latency + cm__bus_part(operation, p) * bytes / r->bw_bytes_s);
     }
     return best;
 }

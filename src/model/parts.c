@@ -42,7 +42,13 @@ static int32_t part_of(const cm_graph *g, int32_t node, int32_t first, int32_t b
     return blocks && forward >= 0 && forward < first ? 0 : blocks + 1;
 }
 
-int32_t cm__part_of(const cm_graph *g, int32_t node) { return part_of(g, node, first_in_blocks(g), blocks_of(g)); }
+int32_t *cm__part_map(cm__ctx *ctx, const cm_graph *g)
+{
+    int32_t *part = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *part);
+    int32_t  first = first_in_blocks(g), blocks = blocks_of(g);
+    for (int32_t i = 0; i < g->n_nodes; i++) part[i] = part_of(g, i, first, blocks);
+    return part;
+}
 
 typedef struct making {
     const cm__step_model *m;
@@ -50,7 +56,8 @@ typedef struct making {
     const cm_fabric      *fabric;
     cm__parts            *parts;
     int32_t              *part; /* per node */
-    double                batch;
+    double                batch; /* a fraction, where devices share a sequence */
+    int32_t               cp;
 } making;
 
 /* ---- time ------------------------------------------------------------------------------------------------------- */
@@ -69,6 +76,7 @@ static void add_time(making *k, const cm__timed *timed)
         else {
             *(phase == CM_FORWARD ? &part->forward_s : &part->backward_s) += time;
             part->launches += t->launches;
+            if (phase == CM_FORWARD) part->forward_launches += t->launches;
         }
         p->device_s += time;
         p->share[t->how] += time;
@@ -92,11 +100,9 @@ static void add_host(making *k)
 
 /* ---- communication ---------------------------------------------------------------------------------------------- */
 
-static double sum_time(const making *k, int32_t tensor)
+static double sum_time(const making *k, double n)
 {
     const cm__shards *s = &k->m->calls->shards;
-    cm_poly           bytes = cm_tensor_bytes(cm__t(k->g, tensor));
-    double            n = cm_poly_at(&bytes, k->batch);
     int32_t           node = cm_fabric_node(k->fabric);
     cm__group         group = {s->tp, s->tp < node ? s->tp : node};
     if (!s->sequence) return cm__comm_time(k->fabric, CM__ALL_REDUCE, group, n);
@@ -122,12 +128,39 @@ static int32_t summed(const making *k, const cm_node *n, bool *told)
 
 static void add_sums(making *k, cm__ctx *ctx)
 {
+    double  last_bytes = -1, last_s = 0; /* most layers sum up as many bytes as the one before */
     bool *told = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *told);
     for (int32_t i = 0; i < k->g->n_nodes; i++) {
         const cm_node *n = &k->g->nodes[i];
         int32_t        tensor = n->view || n->phase == CM_UPDATE ? -1 : summed(k, n, told);
         cm__part      *part = &k->parts->all[k->part[i]];
-        if (tensor >= 0) *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) += sum_time(k, tensor);
+        if (tensor < 0) continue;
+        cm_poly bytes = cm_tensor_bytes(cm__t(k->g, tensor));
+        double  here = cm_poly_at(&bytes, k->batch);
+        if (here != last_bytes) last_s = sum_time(k, last_bytes = here);
+        *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) += last_s;
+    }
+}
+
+/* Keys and values of all tokens come to each device that has some of the queries; their gradients go back. */
+static void add_gathers(making *k)
+{
+    int32_t   tp = k->m->calls->shards.tp > 1 ? k->m->calls->shards.tp : 1, here = cm_fabric_node(k->fabric) / tp;
+    cm__group group = {k->cp, here < 1 ? 1 : here < k->cp ? here : k->cp};
+    for (int32_t i = 0; i < k->g->n_nodes; i++) {
+        const cm_node *n = &k->g->nodes[i], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
+        cm__part      *part = &k->parts->all[k->part[i]];
+        double         bytes = 0;
+        if (cm_node_class(n) != CM_CLASS_ATTENTION || forward->n_inputs < 3) continue;
+        for (int32_t j = 1; j < 3; j++) {
+            cm_poly of = cm_tensor_bytes(cm__in(k->g, forward, j));
+            bytes += cm_poly_at(&of, k->batch * k->cp) / tp;
+        }
+        double gather = cm__comm_time(k->fabric, CM__ALL_GATHER, group, bytes);
+        if (n->phase == CM_FORWARD) part->forward_comm_s += gather;
+        else part->backward_comm_s += gather;
+        if (n->phase == CM_BACKWARD)
+            part->backward_comm_s += cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, bytes);
     }
 }
 
@@ -187,6 +220,24 @@ static void add_boundaries(making *k, cm__ctx *ctx)
     }
 }
 
+/* Of the layer in the middle: what its forward nodes leave for nodes of backward. */
+static void add_kept(making *k)
+{
+    const cm_graph   *g = k->g;
+    const cm__shards *s = &k->m->calls->shards;
+    const cm_link    *host = cm_device_host_link(k->m->device);
+    int32_t           middle = k->parts->count / 2;
+    k->parts->host_bytes_s = host && host->bw_bytes_s.known ? host->bw_bytes_s.value : 1;
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        const cm_tensor *x = cm__t(g, t);
+        if (x->storage != t || x->born < 0 || k->part[x->born] != middle || g->nodes[x->born].phase != CM_FORWARD) continue;
+        if (x->dies >= g->n_nodes || g->nodes[x->dies].phase == CM_FORWARD) continue;
+        cm_poly bytes = cm_tensor_bytes(x);
+        bool    shared = s->tp > 1 && (s->split[t] || s->sequence);
+        k->parts->kept_bytes += cm_poly_at(&bytes, k->batch) / (shared ? s->tp : 1);
+    }
+}
+
 /* ---- all of it -------------------------------------------------------------------------------------------------- */
 
 static double accumulate_time(const making *k)
@@ -199,21 +250,21 @@ static double accumulate_time(const making *k)
     return c.sizes[1] > 0 ? cm__timer_time(k->m->timer, &c).time_s : 0;
 }
 
-cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, int64_t micro_batch,
+cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch, int32_t cp,
                         cm__timed *timed)
 {
     cm__parts parts = {.count = cm__part_count(m->graph)};
-    making    k = {.m = m, .g = m->graph, .fabric = fabric, .parts = &parts, .batch = (double)micro_batch};
-    int32_t   first = first_in_blocks(m->graph);
+    making    k = {.m = m, .g = m->graph, .fabric = fabric, .parts = &parts, .batch = micro_batch / cp, .cp = cp};
     parts.all = cm__alloc_array(ctx, (size_t)parts.count, sizeof *parts.all);
-    k.part = cm__alloc_array(ctx, (size_t)m->graph->n_nodes + 1, sizeof *k.part);
-    for (int32_t i = 0; i < m->graph->n_nodes; i++) k.part[i] = part_of(m->graph, i, first, parts.count - 2);
-    cm__step_time(m, micro_batch, timed);
+    k.part = cm__part_map(ctx, m->graph);
+    cm__step_time(m, k.batch, timed);
     add_time(&k, timed);
     add_host(&k);
     if (m->calls->shards.tp > 1) add_sums(&k, ctx);
+    if (cp > 1) add_gathers(&k);
     add_parameters(&k, ctx);
     add_boundaries(&k, ctx);
+    add_kept(&k);
     parts.accumulate_s = accumulate_time(&k);
     return parts;
 }

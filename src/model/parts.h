@@ -16,7 +16,7 @@ typedef struct cm__part {
     double host_s;                          /* that launching all this takes */
     double parameters;                      /* that this device has */
     double boundary_bytes;                  /* of activations that the next part reads */
-    double launches;
+    double launches, forward_launches;
 } cm__part;
 
 typedef struct cm__parts {
@@ -27,16 +27,17 @@ typedef struct cm__parts {
     double    parameters;
     double    tied_parameters;         /* that the last part shares with the first: both stages keep them */
     double    gradient_bytes;          /* of one parameter */
+    double    kept_bytes;              /* of a layer's activations, from forward to backward */
+    double    host_bytes_s;            /* of the link to the host's memory */
     double    device_s, error;         /* of all parts and the update; its doubt, as a fraction */
     double    share[CM_HOWS];          /* of device_s */
 } cm__parts;
 
-/* Which part a node belongs to. */
-int32_t cm__part_of(const cm_graph *g, int32_t node);
-int32_t cm__part_count(const cm_graph *g); /* at least 2 */
+int32_t  cm__part_count(const cm_graph *g);               /* at least 2 */
+int32_t *cm__part_map(cm__ctx *ctx, const cm_graph *g); /* per node: the part it belongs to */
 
-/* The parts at a micro-batch, timed; `timed` (as many as m->calls has) keeps each call's time. */
-cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, int64_t micro_batch,
+/* The parts at a micro-batch of which a device has the tokens of one of `cp`, timed; `timed` (as many as m->calls has) keeps each call's time. */
+cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch, int32_t cp,
                         cm__timed *timed);
 
 #endif

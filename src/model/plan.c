@@ -20,18 +20,19 @@ static int32_t at_least_one(int32_t n) { return n > 0 ? n : 1; }
 
 void cm__plan_fill(cm__ctx *ctx, cm_plan *p)
 {
-    if (p->devices < 0 || p->tp < 0 || p->pp < 0 || p->dp < 0 || p->zero < 0 || p->zero > 3 || p->interleave < 0 ||
+    if (p->devices < 0 || p->tp < 0 || p->pp < 0 || p->dp < 0 || p->cp < 0 || p->zero < 0 || p->zero > 3 || p->interleave < 0 ||
         p->accumulate < 0 || p->micro_batch < 0 || p->global_batch < 0)
         cm__fail(ctx, CM_ERR_ARGUMENT, "a number of the plan is out of range");
     p->tp = at_least_one(p->tp);
     p->pp = at_least_one(p->pp);
+    p->cp = at_least_one(p->cp);
     p->interleave = at_least_one(p->interleave);
-    int64_t each = (int64_t)p->tp * p->pp;
+    int64_t each = (int64_t)p->tp * p->cp * p->pp;
     if (!p->dp) p->dp = p->devices ? (int32_t)(p->devices / each) : 1;
     if (!p->devices) p->devices = (int32_t)(each * p->dp);
     if (p->dp < 1 || each * p->dp != p->devices)
-        cm__fail(ctx, CM_ERR_ARGUMENT, "tp %d x pp %d x dp %d are not the %d devices of the plan", p->tp, p->pp, p->dp,
-                 p->devices);
+        cm__fail(ctx, CM_ERR_ARGUMENT, "tp %d x cp %d x pp %d x dp %d are not the %d devices of the plan", p->tp, p->cp,
+                 p->pp, p->dp, p->devices);
     p->accumulate = at_least_one(p->accumulate);
     if (p->global_batch && p->micro_batch)
         p->accumulate = at_least_one((int32_t)(p->global_batch / p->micro_batch / p->dp));
@@ -140,6 +141,11 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
         st.backward_s = sum.backward_s;
         st.parts = first[s + 1] - first[s];
     }
+    st.update_s = parts->parameters > 0 ? parts->update_s * st.parameters / parts->parameters : 0;
+    st.update_host_s = parts->update_host_s;
+    st.offload_update_s = 2 * st.parameters * parts->gradient_bytes / parts->host_bytes_s; /* down, and weights up */
+    st.offload_kept_s = 2 * st.parts * parts->kept_bytes / parts->host_bytes_s;
+    st.offload_weights_s = 2 * st.parameters * parts->gradient_bytes / parts->host_bytes_s;
     return st;
 }
 
@@ -152,55 +158,63 @@ static cm__group spread_group(const cm_fabric *fabric, int32_t size, int32_t apa
     return (cm__group){size, here < 1 ? 1 : here < size ? here : size};
 }
 
+/* Two stages' devices that belong together. */
+static cm__group pair_of(const cm_plan *p, const cm_fabric *fabric)
+{
+    return (cm__group){2, p->devices <= cm_fabric_node(fabric) ? 2 : 1};
+}
+
 /* Each tensor-parallel device sends its part, and the parts are put together again on the other side. */
 static double exchange_time(const cm__stages *st, const cm_plan *p, const cm_fabric *fabric)
 {
-    bool      near = (int64_t)p->tp * p->dp * p->pp <= cm_fabric_node(fabric);
-    cm__group pair = {2, near ? 2 : 1};
-    double    sent = cm__comm_time(fabric, CM__POINT_TO_POINT, pair, st->exchange_bytes / p->tp);
+    if (p->pp < 2) return 0;
+    double sent = cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), st->exchange_bytes / p->tp);
     if (p->tp == 1 || p->sequence_parallel) return sent;
     return sent + cm__comm_time(fabric, CM__ALL_GATHER, spread_group(fabric, p->tp, 1), st->exchange_bytes);
 }
 
-static double gradients_time(const cm__parts *parts, const cm__stages *st, const cm_plan *p, const cm_fabric *fabric)
+cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_plan *p, const cm_fabric *fabric)
 {
-    if (p->dp < 2) return 0;
-    cm__group group = spread_group(fabric, p->dp, p->tp);
+    cm__waits w = {.exchange_s = exchange_time(st, p, fabric)};
     double    bytes = st->parameters * parts->gradient_bytes;
-    if (!p->zero) return cm__comm_time(fabric, CM__ALL_REDUCE, group, bytes);
-    double scatter = cm__comm_time(fabric, CM__REDUCE_SCATTER, group, bytes),
-           gather = cm__comm_time(fabric, CM__ALL_GATHER, group, bytes);
-    return p->zero < 3 ? scatter + gather : p->accumulate * (scatter + 2 * gather); /* weights come with every pass */
-}
-
-/* Weights that first and last stage share. */
-static double tied_time(const cm__parts *parts, const cm_plan *p, const cm_fabric *fabric)
-{
-    if (p->pp < 2 || parts->tied_parameters <= 0) return 0;
-    bool      near = (int64_t)p->tp * p->dp * p->pp <= cm_fabric_node(fabric);
-    cm__group pair = {2, near ? 2 : 1};
-    return cm__comm_time(fabric, CM__ALL_REDUCE, pair, parts->tied_parameters * parts->gradient_bytes);
+    if (p->pp > 1 && parts->tied_parameters > 0) /* weights that first and last stage share */
+        w.tied_s = cm__comm_time(fabric, CM__ALL_REDUCE, pair_of(p, fabric),
+                                 parts->tied_parameters * parts->gradient_bytes);
+    if (p->dp * p->cp < 2) return w;
+    cm__group group = spread_group(fabric, p->dp * p->cp, p->tp);
+    w.reduce_s = cm__comm_time(fabric, CM__ALL_REDUCE, group, bytes);
+    w.scatter_s = cm__comm_time(fabric, CM__REDUCE_SCATTER, group, bytes);
+    w.gather_s = cm__comm_time(fabric, CM__ALL_GATHER, group, bytes);
+    return w;
 }
 
 /* ---- an iteration ----------------------------------------------------------------------------------------------- */
 
-cm__iteration cm__iterate(const cm__parts *parts, const cm__stages *st, const cm_plan *p, const cm_fabric *fabric,
-                          cm_runtime runtime)
+/* With ZeRO, what is summed is scattered, and new weights are gathered; from 3 on weights come with every pass. */
+static double gradients_time(const cm__waits *w, const cm_plan *p)
+{
+    if (!p->zero) return w->reduce_s;
+    return p->zero < 3 ? w->scatter_s + w->gather_s : p->accumulate * (w->scatter_s + 2 * w->gather_s);
+}
+
+cm__iteration cm__iterate(const cm__stages *st, const cm__waits *w, const cm_plan *p, bool late)
 {
     double        pieces = p->interleave, count = p->accumulate, stages = p->pp;
-    double        exchange = p->pp > 1 ? exchange_time(st, p, fabric) : 0;
-    double        part = parts->parameters > 0 ? st->parameters / parts->parameters : 1;
     cm__iteration it = {.compute_s = count * (st->longest_s - st->longest_comm_s),
                         .bubble_s = (st->sum_s - st->longest_s) / pieces,
                         .tensor_s = count * st->longest_comm_s,
-                        .pipeline_s = 2 * exchange * (count * pieces + stages - 1),
-                        .data_s = gradients_time(parts, st, p, fabric)};
-    bool   late = runtime == CM_RUNTIME_MEGATRON && p->zero < 3;
-    double passes = p->zero == 3 ? count * st->longest_s : st->backward_s;
-    double last = st->parts > 0 ? it.data_s / st->parts : it.data_s; /* the first layer's gradients come last */
-    if (!late) it.hidden_s = fmin(it.data_s - last, passes);
-    it.data_s += tied_time(parts, p, fabric);
-    it.update_s = fmax(parts->update_s * part / (p->zero ? p->dp : 1), parts->update_host_s);
-    it.step_s = it.compute_s + it.bubble_s + it.tensor_s + it.pipeline_s + it.data_s - it.hidden_s + it.update_s;
+                        .pipeline_s = 2 * w->exchange_s * (count * pieces + stages - 1),
+                        .data_s = gradients_time(w, p),
+                        .update_s = st->update_s / (p->zero ? p->dp : 1)};
+    double        passes = p->zero == 3 ? count * st->longest_s : st->backward_s;
+    double        last = it.data_s / (st->parts > 0 ? st->parts : 1); /* the first layer's gradients come last */
+    if (!late || p->overlap || p->zero == 3) it.hidden_s = fmin(it.data_s - last, passes);
+    if (p->offload_optimizer) it.offload_s = st->offload_update_s / (p->zero ? p->dp : 1);
+    double moved = (p->offload_activations ? st->offload_kept_s : 0) + (p->offload_weights ? st->offload_weights_s : 0);
+    it.offload_s += count * fmax(0, moved - st->longest_s); /* beside computing */
+    it.data_s += w->tied_s;
+    it.update_s = fmax(it.update_s, st->update_host_s);
+    it.step_s = it.compute_s + it.bubble_s + it.tensor_s + it.pipeline_s + it.data_s - it.hidden_s + it.update_s +
+                it.offload_s;
     return it;
 }

@@ -16,13 +16,24 @@ typedef struct cm__stages {
     double sum_comm_s, longest_comm_s; /* tensor-parallel communication within these */
     double parameters, host_s;         /* of the stage with most */
     double exchange_bytes;             /* between two stages, one way, of each device; 0: no pipeline */
+    double update_s, update_host_s;    /* of its parameters */
+    double offload_update_s;           /* moving gradients to the host, and weights back */
+    double offload_kept_s;             /* moving a micro-batch's activations there and back */
+    double offload_weights_s;          /* weights for forward, and again for backward */
     int32_t parts;                     /* layers of the slowest */
 } cm__stages;
+
+/* One of each communication that a plan has. */
+typedef struct cm__waits {
+    double exchange_s;                      /* between two stages, one way */
+    double reduce_s, scatter_s, gather_s;   /* of all gradients or weights, between replicas */
+    double tied_s;                          /* weights that first and last stage share */
+} cm__waits;
 
 /* Where an iteration's time goes. Only what nothing hides adds up to step_s. */
 typedef struct cm__iteration {
     double step_s;
-    double compute_s, bubble_s, update_s;
+    double compute_s, bubble_s, update_s, offload_s;
     double tensor_s, pipeline_s, data_s;          /* communication, hidden or not */
     double hidden_s;                              /* of data_s */
 } cm__iteration;
@@ -33,7 +44,9 @@ void cm__plan_fill(cm__ctx *ctx, cm_plan *plan);
 /* Layers dealt to the stages: equally, or so that the slowest is as fast as can be. */
 cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *plan, bool equal);
 
-cm__iteration cm__iterate(const cm__parts *parts, const cm__stages *stages, const cm_plan *plan,
-                          const cm_fabric *fabric, cm_runtime runtime);
+cm__waits     cm__waits_new(const cm__parts *parts, const cm__stages *stages, const cm_plan *plan,
+                            const cm_fabric *fabric);
+/* late: gradients are summed when backward is done. */
+cm__iteration cm__iterate(const cm__stages *stages, const cm__waits *waits, const cm_plan *plan, bool late);
 
 #endif

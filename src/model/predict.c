@@ -125,6 +125,11 @@ static void settle_plan(cm_prediction *p, const cm_predict_options *o)
                  "a global batch of %lld is not micro-batches of %lld on %d replicas a whole number of times",
                  (long long)plan->global_batch, (long long)plan->micro_batch, plan->dp);
     if (plan->devices > 1 && !o->fabric) cm__fail(p->ctx, CM_ERR_ARGUMENT, "a plan of several devices needs a fabric");
+    if (o->fabric && plan->devices > cm_fabric_node(o->fabric) && !cm_fabric_joins_nodes(o->fabric))
+        cm__fail(p->ctx, CM_ERR_ARGUMENT,
+                 "%d devices are more than the %d of a node, and what joins nodes is not known: give --cluster ID or "
+                 "--cluster node=%d,net=800Gb",
+                 plan->devices, cm_fabric_node(o->fabric), cm_fabric_node(o->fabric));
     plan->global_batch = i->batch = whole;
     i->devices = plan->devices;
     i->micro_batch = plan->micro_batch;
@@ -162,9 +167,10 @@ static void predict_plan(cm_prediction *p, const cm_graph *step, const cm_device
     cm__step_model m =
         cm__step_model_shard(p->ctx, step, device, o->layout, p->info.runtime, plan->tp, plan->sequence_parallel);
     cm__timed *timed = cm__alloc_array(p->ctx, (size_t)m.calls->n_calls, sizeof *timed);
-    cm__parts     parts = cm__parts_new(p->ctx, &m, o->fabric, plan->micro_batch, timed);
+    cm__parts     parts = cm__parts_new(p->ctx, &m, o->fabric, (double)plan->micro_batch, plan->cp, timed);
     cm__stages    stages = cm__stages_new(p->ctx, &parts, plan, p->info.runtime == CM_RUNTIME_MEGATRON);
-    cm__iteration it = cm__iterate(&parts, &stages, plan, o->fabric, p->info.runtime);
+    cm__waits     waits = cm__waits_new(&parts, &stages, plan, o->fabric);
+    cm__iteration it = cm__iterate(&stages, &waits, plan, p->info.runtime == CM_RUNTIME_MEGATRON);
     fill_info(&p->info, &m, &parts, &stages, &it);
     list_ops(p, m.calls, timed);
     for (int phase = 0; phase < CM_PHASES; phase++)
@@ -194,7 +200,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     }
     cm__step_model m = cm__step_model_new(p->ctx, step, device, o->layout, p->info.runtime);
     cm__timed     *timed = cm__alloc_array(p->ctx, (size_t)m.calls->n_calls, sizeof *timed);
-    cm__step_time(&m, p->info.batch, timed);
+    cm__step_time(&m, (double)p->info.batch, timed);
     cm__step_finish(&m, timed, &p->info);
     list_ops(p, m.calls, timed);
 }

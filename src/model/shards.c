@@ -10,6 +10,7 @@
  */
 #include "graph/rule.h"
 #include "model/footprint.h"
+#include "model/parts.h"
 #include "model/shards.h"
 
 /* ---- tensor parallel --------------------------------------------------------------------------------------------- */
@@ -77,8 +78,10 @@ static double in_flight(const cm_footprint *f, const cm__piece *x)
     const cm_plan *p = &f->options.plan;
     bool           kept = f->step->nodes[x->born].phase == CM_FORWARD && x->dies < f->n_nodes &&
                 f->step->nodes[x->dies].phase != CM_FORWARD;
+    if (kept && p->offload_activations) return 2.0 / cm__part_count(f->step); /* one layer's are used, one's come */
     if (!kept || p->pp == 1) return 1;
-    double stages = p->pp, first = stages;
+    double stages = p->pp, first = p->gpipe ? p->accumulate : stages;
+    if (p->gpipe) return first / stages;
     if (p->interleave > 1) first = stages * (1 + (stages - 1) / (stages * p->interleave));
     if (first > p->accumulate && p->accumulate > 1) first = p->accumulate;
     return first / stages;
@@ -88,7 +91,10 @@ static double share(const cm_footprint *f, const cm__piece *x, const bool *split
 {
     const cm_plan *p = &f->options.plan;
     cm_role        role = cm__t(f->step, x->tensor)->role;
-    if (is_activation(x)) return in_flight(f, x) / (split[x->tensor] || p->sequence_parallel ? p->tp : 1);
+    if (is_activation(x)) return in_flight(f, x) / p->cp / (split[x->tensor] || p->sequence_parallel ? p->tp : 1);
+    if (role == CM_ROLE_STATE && p->offload_optimizer) return 0;
+    if ((role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) && p->offload_weights)
+        return 2.0 / cm__part_count(f->step) / p->tp;
     static const int8_t shared_from[CM_ROLES] = {
         [CM_ROLE_STATE] = 1, [CM_ROLE_PARAMETER_GRADIENT] = 2, [CM_ROLE_PARAMETER] = 3, [CM_ROLE_CAST] = 3};
     if (!shared_from[role]) return 1;
@@ -124,7 +130,7 @@ void cm__shard(cm_footprint *f)
 {
     const cm_plan *p = &f->options.plan;
     if (p->accumulate > 1) keep_gradients(f);
-    if (p->devices == 1) return;
+    if (p->devices == 1 && !p->offload_optimizer && !p->offload_activations && !p->offload_weights) return;
     bool *split = cm__alloc_array(f->ctx, (size_t)f->step->n_tensors + 1, sizeof *split);
     if (p->tp > 1) cm__find_split(f->step, split);
     for (int32_t i = 0; i < f->n_pieces; i++)

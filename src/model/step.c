@@ -57,14 +57,14 @@ cm__step_model cm__step_model_shard(cm__ctx *ctx, const cm_graph *graph, const c
 
 /* ---- calls ------------------------------------------------------------------------------------------------------ */
 
-void cm__step_time(const cm__step_model *m, int64_t batch, cm__timed *timed)
+void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed)
 {
     /* What real steps have taught of this device. */
     const double scale[CM_ENGINES] = {[CM_ENGINE_MATRIX] = scale_of(&m->device->calibration.matrix),
                                       [CM_ENGINE_VECTOR] = scale_of(&m->device->calibration.vector)};
     for (int32_t i = 0; i < m->calls->n_calls; i++) {
         cm__call call;
-        cm__call_at(&m->calls->calls[i], (double)batch, &call);
+        cm__call_at(&m->calls->calls[i], batch, &call);
         timed[i] = cm__timer_time(m->timer, &call);
         timed[i].time_s *= scale[cm__call_kinds[call.op].engine];
     }

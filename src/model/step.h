@@ -28,7 +28,7 @@ cm__step_model cm__step_model_shard(cm__ctx *ctx, const cm_graph *graph, const c
                                     cm_runtime runtime, int32_t tp, bool sequence);
 
 /* The time of each call at the full clock. */
-void cm__step_time(const cm__step_model *m, int64_t batch, cm__timed *timed);
+void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed);
 /* The step that these times make; they are lowered to the clock that the power limit leaves. */
 void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_info *info);
 /* How uncertain a sum of calls is, as a fraction: their variance, and the sum of times by errors of those not measured. */

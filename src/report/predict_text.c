@@ -134,8 +134,40 @@ static void print_list(cm__ctx *ctx, const cm__predict_report *r, FILE *out, boo
 
 /* ---- the answer ------------------------------------------------------------------------------------------------- */
 
+/* "8 devices: tp 2 x pp 2 x dp 2, 4 micro-batches of 1, ZeRO 1" */
+static void print_plan(const cm_plan *p, FILE *out)
+{
+    fprintf(out, "plan       %d device%s: tp %d x pp %d x dp %d, %d micro-batch%s of %lld", p->devices,
+            p->devices > 1 ? "s" : "", p->tp, p->pp, p->dp, p->accumulate, p->accumulate > 1 ? "es" : "",
+            (long long)p->micro_batch);
+    if (p->interleave > 1) fprintf(out, ", %d pieces a stage", p->interleave);
+    if (p->sequence_parallel) fprintf(out, ", sequence parallel");
+    if (p->zero) fprintf(out, ", ZeRO %d", p->zero);
+    fputc('\n', out);
+}
+
+static void print_part(cm__ctx *ctx, const char *name, double part_s, double step_s, FILE *out)
+{
+    if (part_s > 0) fprintf(out, "  %-10s %-10s %s\n", name, seconds(ctx, part_s), bar(ctx, part_s / step_s));
+}
+
+/* Where an iteration on several devices goes. */
+static void print_iteration(cm__ctx *ctx, const cm_prediction_info *i, FILE *out)
+{
+    double waits = i->tensor_s + i->pipeline_s + i->data_s - i->overlapped_s + i->bubble_s;
+    print_part(ctx, "compute", i->step_time_s - waits, i->step_time_s, out);
+    print_part(ctx, "layers", i->tensor_s, i->step_time_s, out);
+    print_part(ctx, "stages", i->pipeline_s, i->step_time_s, out);
+    print_part(ctx, "bubble", i->bubble_s, i->step_time_s, out);
+    print_part(ctx, "replicas", i->data_s - i->overlapped_s, i->step_time_s, out);
+}
+
 static void print_phases(cm__ctx *ctx, const cm_prediction_info *i, FILE *out)
 {
+    if (i->plan.devices > 1) {
+        print_iteration(ctx, i, out);
+        return;
+    }
     for (int p = 0; p < CM_PHASES; p++)
         if (i->phase_s[p] > 0)
             fprintf(out, "  %-10s %-10s %s\n", cm_phase_name((cm_phase)p), seconds(ctx, i->phase_s[p]),
@@ -146,6 +178,9 @@ static void print_phases(cm__ctx *ctx, const cm_prediction_info *i, FILE *out)
 
 static const char *bottleneck(const cm_prediction_info *i)
 {
+    double waits = i->tensor_s + i->pipeline_s + i->data_s - i->overlapped_s;
+    if (waits > i->step_time_s / 2) return "the links between devices";
+    if (i->bubble_s > i->step_time_s / 4) return "the pipeline's bubble: more micro-batches or fewer stages would help";
     if (i->host_time_s >= i->step_time_s)
         return "the host: it launches kernels slower than the device runs them; a larger batch or CUDA graphs would "
                "help";
@@ -191,7 +226,8 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     if (i->micro_batch < i->batch) fprintf(out, ", %lld samples at once", (long long)i->micro_batch);
     if (i->clock < 0.995) fprintf(out, ", clock at %.0f %% to stay within its power", 100 * i->clock);
     fprintf(out, "\n");
-    if (i->devices > 1) fprintf(out, "devices    %d as one pipeline: fewer do not hold the model\n", i->devices);
+    if (i->plan.devices) print_plan(&i->plan, out);
+    else if (i->devices > 1) fprintf(out, "devices    %d as one pipeline: fewer do not hold the model\n", i->devices);
     if (i->host_time_s > 0) fprintf(out, "host       %s to launch them\n", seconds(ctx, i->host_time_s));
     fprintf(out, "memory     %sB at the peak%s\n", cm__binary(buf, sizeof buf, r->peak_bytes),
             r->fits ? "" : ": does not fit");
