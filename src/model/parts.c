@@ -14,6 +14,9 @@
 #include "model/host.h"
 #include "model/shards.h"
 
+/* Of the link to the host that copies reach: 7.2 of 31.5 GB/s on A100 (FlagPerf, host to device). */
+#define HOST_PART 0.23
+
 /* ---- which part ------------------------------------------------------------------------------------------------- */
 
 static int32_t blocks_of(const cm_graph *g)
@@ -220,6 +223,17 @@ static void add_boundaries(making *k, cm__ctx *ctx)
     }
 }
 
+/* Where attention is not one kernel: its scores, its dropout's mask and its result. */
+static double scores_bytes(const making *k, const cm_node *n)
+{
+    const double     each = 2 + 1 + 2;
+    const cm_tensor *q = cm__in(k->g, n, 0), *keys = cm__in(k->g, n, 1);
+    int32_t          tp = k->m->calls->shards.tp > 1 ? k->m->calls->shards.tp : 1;
+    double           heads = q->rank == 4 ? (double)q->dims[1].fixed : (double)cm__attr_int(n, CM_ATTR_Q_NUM_HEADS, 1);
+    double           pairs = (double)q->dims[q->rank - 2].fixed * (double)keys->dims[keys->rank - 2].fixed;
+    return each * k->batch * heads / tp * pairs;
+}
+
 /* Of the layer in the middle: what its forward nodes leave for nodes of backward. */
 static void add_kept(making *k)
 {
@@ -227,7 +241,7 @@ static void add_kept(making *k)
     const cm__shards *s = &k->m->calls->shards;
     const cm_link    *host = cm_device_host_link(k->m->device);
     int32_t           middle = k->parts->count / 2;
-    k->parts->host_bytes_s = host && host->bw_bytes_s.known ? host->bw_bytes_s.value : 1;
+    k->parts->host_bytes_s = host && host->bw_bytes_s.known ? host->bw_bytes_s.value * HOST_PART : 1;
     for (int32_t t = 0; t < g->n_tensors; t++) {
         const cm_tensor *x = cm__t(g, t);
         if (x->storage != t || x->born < 0 || k->part[x->born] != middle || g->nodes[x->born].phase != CM_FORWARD) continue;
@@ -236,6 +250,12 @@ static void add_kept(making *k)
         bool    shared = s->tp > 1 && (s->split[t] || s->sequence);
         k->parts->kept_bytes += cm_poly_at(&bytes, k->batch) / (shared ? s->tp : 1);
     }
+    for (int32_t i = 0; i < g->n_nodes && k->m->runtime == CM_RUNTIME_MEGATRON; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (k->part[i] == middle && n->op == CM_OP_ATTENTION && n->phase == CM_FORWARD)
+            k->parts->scores_bytes += scores_bytes(k, n);
+    }
+    k->parts->kept_bytes += k->parts->scores_bytes;
 }
 
 /* ---- all of it -------------------------------------------------------------------------------------------------- */
@@ -258,6 +278,7 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     parts.all = cm__alloc_array(ctx, (size_t)parts.count, sizeof *parts.all);
     k.part = cm__part_map(ctx, m->graph);
     cm__step_time(m, k.batch, timed);
+    parts.clock = cm__step_throttle(m, k.batch, timed);
     add_time(&k, timed);
     add_host(&k);
     if (m->calls->shards.tp > 1) add_sums(&k, ctx);

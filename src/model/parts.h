@@ -28,8 +28,10 @@ typedef struct cm__parts {
     double    tied_parameters;         /* that the last part shares with the first: both stages keep them */
     double    gradient_bytes;          /* of one parameter */
     double    kept_bytes;              /* of a layer's activations, from forward to backward */
+    double    scores_bytes;            /* of those: attention's, where it is not one kernel */
     double    host_bytes_s;            /* of the link to the host's memory */
     double    device_s, error;         /* of all parts and the update; its doubt, as a fraction */
+    double    clock;                   /* of the full clock, that the power limit leaves */
     double    share[CM_HOWS];          /* of device_s */
 } cm__parts;
 

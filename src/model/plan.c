@@ -31,8 +31,8 @@ void cm__plan_fill(cm__ctx *ctx, cm_plan *p)
     if (!p->dp) p->dp = p->devices ? (int32_t)(p->devices / each) : 1;
     if (!p->devices) p->devices = (int32_t)(each * p->dp);
     if (p->dp < 1 || each * p->dp != p->devices)
-        cm__fail(ctx, CM_ERR_ARGUMENT, "tp %d x cp %d x pp %d x dp %d are not the %d devices of the plan", p->tp, p->cp,
-                 p->pp, p->dp, p->devices);
+        cm__fail(ctx, CM_ERR_ARGUMENT, "tp %d x%s pp %d x dp %d are not the %d devices of the plan", p->tp,
+                 p->cp > 1 ? cm__format(ctx, " cp %d x", p->cp) : "", p->pp, p->dp, p->devices);
     p->accumulate = at_least_one(p->accumulate);
     if (p->global_batch && p->micro_batch)
         p->accumulate = at_least_one((int32_t)(p->global_batch / p->micro_batch / p->dp));
@@ -64,67 +64,59 @@ static double stage_time(const cm__parts *parts, const sums *s, int32_t accumula
     return fmax(s->device_s + each * s->parameters, s->host_s);
 }
 
-/* Whether so many stages suffice if none may take longer than `most`. */
-static bool fits_within(const cm__parts *parts, int32_t stages, int32_t accumulate, double most)
+/* Time of a stage that has parts [from, to). */
+static double time_between(const cm__parts *parts, const sums *before, int32_t from, int32_t to, int32_t accumulate)
 {
-    sums    now = {0};
-    int32_t used = 1, filled = 0;
+    const sums *a = &before[from], *b = &before[to];
+    sums        s = {.device_s = b->device_s - a->device_s,
+                     .host_s = b->host_s - a->host_s,
+                     .parameters = b->parameters - a->parameters};
+    return stage_time(parts, &s, accumulate);
+}
+
+/* Layers dealt so that the slowest of so many stages is as fast as can be: least[s][j] is the slowest of s + 1 stages
+   that have the parts before j; the first stage also has what comes before the layers, the last what comes after. */
+static void balance(cm__ctx *ctx, const cm__parts *parts, int32_t stages, int32_t accumulate, int32_t *first)
+{
+    int32_t  width = parts->count + 1, layers = parts->count - 2;
+    sums    *before = cm__alloc_array(ctx, (size_t)width, sizeof *before);
+    double  *least = cm__alloc_array(ctx, (size_t)stages * (size_t)width, sizeof *least);
+    int32_t *cut = cm__alloc_array(ctx, (size_t)stages * (size_t)width, sizeof *cut);
     for (int32_t i = 0; i < parts->count; i++) {
-        sums with = now;
-        add(&with, &parts->all[i]);
-        bool edge = i == 0 || i == parts->count - 1; /* goes with a layer's stage, whatever it takes */
-        if (stage_time(parts, &with, accumulate) > most && filled && !edge) {
-            with = (sums){0};
-            add(&with, &parts->all[i]);
-            used++;
-            filled = 0;
-        }
-        if (stage_time(parts, &with, accumulate) > most) return false;
-        filled += !edge;
-        now = with;
+        before[i + 1] = before[i];
+        add(&before[i + 1], &parts->all[i]);
     }
-    return used <= stages;
+    for (int32_t s = 0; s < stages; s++)
+        for (int32_t j = 2 + s; j <= layers + 1; j++) {
+            int32_t end = s == stages - 1 ? parts->count : j;
+            double *here = &least[s * width + j];
+            *here = s ? INFINITY : time_between(parts, before, 0, end, accumulate);
+            for (int32_t i = 1 + s; s && i < j; i++) {
+                double slowest = fmax(least[(s - 1) * width + i], time_between(parts, before, i, end, accumulate));
+                if (slowest < *here) *here = slowest, cut[s * width + j] = i;
+            }
+        }
+    for (int32_t s = stages - 1, j = layers + 1; s > 0; s--) first[s] = j = cut[s * width + j];
 }
 
 /* The first part of each stage, stages + 1 of them: equal counts where the runtime deals so, else balanced. */
-static void deal(const cm__parts *parts, int32_t stages, int32_t accumulate, bool equal, int32_t *first)
+static void deal(cm__ctx *ctx, const cm__parts *parts, int32_t stages, int32_t accumulate, bool equal, int32_t *first)
 {
     int32_t layers = parts->count - 2;
-    double  low = 0, high = 0;
     for (int32_t s = 0; s <= stages; s++) first[s] = s ? 1 + (int32_t)((int64_t)layers * s / stages) : 0;
     first[stages] = parts->count;
-    if (equal && layers % stages == 0) return;
-    for (int32_t i = 0; i < parts->count; i++) high += fmax(device_time(&parts->all[i]), parts->all[i].host_s) * 2;
-    for (int tries = 0; tries < 50; tries++) {
-        double middle = (low + high) / 2;
-        *(fits_within(parts, stages, accumulate, middle) ? &high : &low) = middle;
-    }
-    sums    now = {0};
-    int32_t stage = 0, filled = 0;
-    for (int32_t i = 0; i < parts->count - 1; i++) {
-        sums with = now;
-        add(&with, &parts->all[i]);
-        bool late = parts->count - 1 - i <= stages - 1 - stage; /* one layer for each stage that is left */
-        if (i > 0 && filled && stage + 1 < stages && (late || stage_time(parts, &with, accumulate) > high)) {
-            first[++stage] = i;
-            with = (sums){0};
-            add(&with, &parts->all[i]);
-            filled = 0;
-        }
-        filled += i > 0;
-        now = with;
-    }
+    if (stages > 1 && (!equal || layers % stages)) balance(ctx, parts, stages, accumulate, first);
 }
 
 cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *plan, bool equal)
 {
     cm__stages st = {0};
-    int32_t    layers = parts->count - 2, *first;
+    int32_t    layers = parts->count - 2, kept = 0, *first; /* kept: layers of the slowest stage */
     if (plan->pp > 1 && (int64_t)plan->pp * plan->interleave > layers)
         cm__fail(ctx, CM_ERR_ARGUMENT, "%d layers are fewer than %d pipeline stages of %d pieces each: lower --pp",
                  layers, plan->pp, plan->interleave);
     first = cm__alloc_array(ctx, (size_t)plan->pp + 1, sizeof *first);
-    deal(parts, plan->pp, plan->accumulate, equal, first);
+    deal(ctx, parts, plan->pp, plan->accumulate, equal, first);
     for (int32_t s = 0; s < plan->pp; s++) {
         sums sum = {0};
         for (int32_t i = first[s]; i < first[s + 1]; i++) add(&sum, &parts->all[i]);
@@ -139,12 +131,14 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
         st.longest_s = time;
         st.longest_comm_s = sum.comm_s;
         st.backward_s = sum.backward_s;
+        st.busy_s = sum.device_s - sum.comm_s;
         st.parts = first[s + 1] - first[s];
+        kept = st.parts - (s == 0) - (s == plan->pp - 1);
     }
     st.update_s = parts->parameters > 0 ? parts->update_s * st.parameters / parts->parameters : 0;
     st.update_host_s = parts->update_host_s;
     st.offload_update_s = 2 * st.parameters * parts->gradient_bytes / parts->host_bytes_s; /* down, and weights up */
-    st.offload_kept_s = 2 * st.parts * parts->kept_bytes / parts->host_bytes_s;
+    st.offload_kept_s = 2 * kept * parts->kept_bytes / parts->host_bytes_s;
     st.offload_weights_s = 2 * st.parameters * parts->gradient_bytes / parts->host_bytes_s;
     return st;
 }

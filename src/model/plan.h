@@ -12,7 +12,7 @@
 /* A pipeline's stages as the schedule needs them. */
 typedef struct cm__stages {
     double sum_s, longest_s;           /* of t_s: over all stages, and of the slowest */
-    double backward_s;                 /* of the slowest */
+    double backward_s, busy_s;         /* of the slowest: busy_s without communication and waiting for the host */
     double sum_comm_s, longest_comm_s; /* tensor-parallel communication within these */
     double parameters, host_s;         /* of the stage with most */
     double exchange_bytes;             /* between two stages, one way, of each device; 0: no pipeline */

@@ -142,10 +142,10 @@ static void fill_info(cm_prediction_info *i, const cm__step_model *m, const cm__
     double         count = plan->accumulate, launches = 0;
     for (int32_t k = 0; k < parts->count; k++) launches += parts->all[k].launches;
     i->layout = m->calls->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
-    i->clock = 1;
+    i->clock = parts->clock;
     i->launches = count * launches / plan->pp;
     i->step_time_s = it->step_s;
-    i->device_time_s = it->compute_s + it->update_s;
+    i->device_time_s = count * st->busy_s + it->update_s;
     i->host_time_s = count * st->host_s + parts->update_host_s;
     i->tensor_s = it->tensor_s;
     i->pipeline_s = it->pipeline_s;
@@ -182,6 +182,36 @@ static bool has_plan(const cm_plan *p)
     return p->devices > 1 || p->tp > 1 || p->pp > 1 || p->dp > 1 || p->accumulate > 1 || p->micro_batch || p->global_batch;
 }
 
+/* Copies of what runs as a whole, each on as many devices as it takes: their gradients are summed when all is done. */
+static void predict_replicas(cm_prediction *p, const cm_graph *step, const cm_device *device,
+                             const cm_predict_options *o)
+{
+    cm_prediction_info *i = &p->info;
+    double              bytes = 0;
+    settle_plan(p, o);
+    if (i->plan.tp * i->plan.cp * i->plan.pp > 1)
+        cm__fail(p->ctx, CM_ERR_UNSUPPORTED,
+                 "%s runs graphs as a whole, on as many devices as they take: of a plan it takes replicas (--dp) alone",
+                 cm_device_get_info(device)->name);
+    int64_t whole = i->plan.micro_batch * i->plan.accumulate * i->plan.dp;
+    i->batch = i->plan.micro_batch * i->plan.accumulate;
+    predict_by_style(p, step, device);
+    for (int32_t t = 0; t < step->n_tensors; t++) {
+        cm_poly of = cm_tensor_bytes(cm__t(step, t));
+        if (cm__t(step, t)->role == CM_ROLE_PARAMETER_GRADIENT) bytes += of.c[0];
+    }
+    int32_t   here = o->fabric ? cm_fabric_node(o->fabric) / i->devices : 1;
+    cm__group group = {i->plan.dp, here < 1 ? 1 : here < i->plan.dp ? here : i->plan.dp};
+    i->data_s = i->plan.dp > 1 ? cm__comm_time(o->fabric, CM__ALL_REDUCE, group, bytes) : 0;
+    i->step_time_s += i->data_s;
+    for (int side = 0; side < 2; side++) i->interval_s[side] += i->data_s;
+    i->mfu *= (i->step_time_s - i->data_s) / i->step_time_s;
+    i->batch = whole;
+    i->devices *= i->plan.dp;
+    i->plan.devices = i->devices;
+    i->throughput_samples_s = (double)whole / i->step_time_s;
+}
+
 static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o)
 {
     p->info.batch = o->batch ? o->batch : 1;
@@ -190,7 +220,8 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     p->info.devices = 1;
     p->info.micro_batch = p->info.batch;
     if (cm__style_applies(device, p->info.runtime)) {
-        predict_by_style(p, step, device);
+        if (has_plan(&o->plan)) predict_replicas(p, step, device, o);
+        else predict_by_style(p, step, device);
         return;
     }
     if (has_plan(&o->plan)) {

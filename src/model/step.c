@@ -43,6 +43,7 @@ cm__step_model cm__step_model_shard(cm__ctx *ctx, const cm_graph *graph, const c
     return (cm__step_model){
         .graph = graph,
         .device = device,
+        .runtime = runtime,
         .calls = cm__dispatch_shard(ctx, graph, layout, runtime, tp, sequence),
         .timer = cm__timer_new(ctx, device, relative, runtime),
         .power = cm__power_of(device),
@@ -70,20 +71,19 @@ void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed)
     }
 }
 
-/* Times at the clock that the power limit leaves. */
-static double throttle(const cm__step_model *m, int64_t batch, cm__timed *timed)
+double cm__step_throttle(const cm__step_model *m, double batch, cm__timed *timed)
 {
     const cm__dispatch *d = m->calls;
     cm__load            load = {.least_s = m->host_s};
     cm__call            call;
     if (m->power.limit_w <= 0) return 1;
     for (int32_t i = 0; i < d->n_calls; i++) {
-        cm__call_at(&d->calls[i], (double)batch, &call);
+        cm__call_at(&d->calls[i], batch, &call);
         cm__load_add(&load, &m->power, &call, timed[i].time_s, d->runs[i]);
     }
     double clock = cm__clock_of(&m->power, &load);
     for (int32_t i = 0; clock < 1 && i < d->n_calls; i++) {
-        cm__call_at(&d->calls[i], (double)batch, &call);
+        cm__call_at(&d->calls[i], batch, &call);
         timed[i].time_s *= 1 + cm__clocked_part(&m->power, &call, timed[i].time_s) * (1 / clock - 1);
     }
     return clock;
@@ -146,7 +146,7 @@ void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_in
     memset(i->share, 0, sizeof i->share);
     i->layout = m->calls->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
     i->host_time_s = m->host_s;
-    i->clock = throttle(m, i->batch, timed);
+    i->clock = cm__step_throttle(m, (double)i->batch, timed);
     summing sum = sum_calls(m->calls, timed, i->share);
     double  device_s = sum.time_s + sum.launches * m->gap_s;
     i->device_time_s = sum.time_s;

@@ -16,6 +16,7 @@ typedef struct cm__step_model {
     cm__dispatch    *calls;
     cm__timer       *timer;
     cm__power        power;
+    cm_runtime       runtime;
     cm_poly          matrix_flop;
     double           host_s, host_update_s, gap_s, peak_flop_s;
 } cm__step_model;
@@ -29,6 +30,8 @@ cm__step_model cm__step_model_shard(cm__ctx *ctx, const cm_graph *graph, const c
 
 /* The time of each call at the full clock. */
 void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed);
+/* Times at the clock that the power limit leaves; that clock, as a fraction of the full one. */
+double cm__step_throttle(const cm__step_model *m, double batch, cm__timed *timed);
 /* The step that these times make; they are lowered to the clock that the power limit leaves. */
 void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_info *info);
 /* How uncertain a sum of calls is, as a fraction: their variance, and the sum of times by errors of those not measured. */

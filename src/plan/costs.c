@@ -90,14 +90,6 @@ static double attention_time(const cm__model *m, const cm__step_model *s, const 
     return m->layers > 0 ? sum / m->layers : 0;
 }
 
-/* Scores, their dropout's mask and its result, where attention is not one kernel. */
-static double scores_bytes(const cm__model *m, const cm__cost *c)
-{
-    const double each = 2 + 1 + 2;
-    if (m->runtime != CM_RUNTIME_MEGATRON) return 0;
-    return each * c->samples * m->heads / c->tp * (double)m->tokens * (double)m->tokens;
-}
-
 static void add_memory(const cm__model *m, const cm__step_model *s, cm__cost *c)
 {
     const cm_graph *g = m->step;
@@ -115,8 +107,8 @@ static void add_memory(const cm__model *m, const cm__step_model *s, cm__cost *c)
         else largest = fmax(largest, here);
     }
     c->last_bytes += largest;
-    c->kept_bytes = c->parts.kept_bytes + scores_bytes(m, c);
-    c->attention_bytes = scores_bytes(m, c);
+    c->kept_bytes = c->parts.kept_bytes;
+    c->attention_bytes = c->parts.scores_bytes;
     c->boundary_bytes = c->layer.boundary_bytes / (c->sequence ? c->tp : 1);
 }
 

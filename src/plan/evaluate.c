@@ -43,6 +43,7 @@ static double device_time(const cm__part *p)
     return p->forward_s + p->backward_s + p->forward_comm_s + p->backward_comm_s;
 }
 
+static double backward_of(const cm__part *p) { return p->backward_s + p->backward_comm_s; }
 static double comm_time(const cm__part *p) { return p->forward_comm_s + p->backward_comm_s; }
 
 /* A layer with what is computed again. */
@@ -79,11 +80,12 @@ static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan
     const cm__part *edge = at_tail ? &c->last : &c->first;
     cm__stages st = {.sum_s = head + tail + (p->pp > 2 ? p->pp - 2 : 0) * middle,
                      .longest_s = fmax(head, fmax(tail, middle)),
-                     .backward_s = each * (layer.backward_s + layer.backward_comm_s) + edge->backward_s,
+                     .backward_s = each * (layer.backward_s + layer.backward_comm_s) + backward_of(edge) +
+                                   (one ? backward_of(&c->last) : 0),
                      .longest_comm_s = each * comm_time(&layer) + comm_time(edge) + (one ? comm_time(&c->last) : 0),
                      .exchange_bytes = one ? 0 : layer.boundary_bytes,
                      .update_host_s = c->parts.update_host_s,
-                     .parts = (int32_t)(each + 0.5)};
+                     .parts = (int32_t)(each + 0.5) + (one ? 2 : 1)};
     st.parameters = numbers + fmax(c->first.parameters + (one ? c->last.parameters : 0), c->last.parameters + tied);
     st.update_s = c->parts.parameters > 0 ? c->parts.update_s * st.parameters / c->parts.parameters : 0;
     st.offload_update_s = 2 * st.parameters * c->parts.gradient_bytes / c->parts.host_bytes_s;

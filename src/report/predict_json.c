@@ -10,13 +10,20 @@ void cm__json_plan(cm__ctx *ctx, json_t *o, const cm_plan *p)
         const char *name;
         int64_t     value;
     } counts[] = {{"devices", p->devices},       {"tp", p->tp},
-                  {"pp", p->pp},                 {"dp", p->dp},
+                  {"cp", p->cp},                 {"pp", p->pp},
+                  {"dp", p->dp},
                   {"zero", p->zero},             {"interleave", p->interleave},
                   {"micro_batch", p->micro_batch}, {"accumulate", p->accumulate},
                   {"global_batch", p->global_batch}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         cm__json_set(ctx, o, counts[i].name, json_integer(counts[i].value));
     cm__json_set(ctx, o, "sequence_parallel", json_boolean(p->sequence_parallel));
+    cm__json_set(ctx, o, "schedule", json_string(p->gpipe ? "gpipe" : "1f1b"));
+    cm__json_set(ctx, o, "overlap", json_boolean(p->overlap));
+    json_t *offload = cm__json_set(ctx, o, "offload", json_array());
+    if (p->offload_optimizer) cm__json_append(ctx, offload, json_string("optimizer"));
+    if (p->offload_activations) cm__json_append(ctx, offload, json_string("activations"));
+    if (p->offload_weights) cm__json_append(ctx, offload, json_string("weights"));
     cm__json_set(ctx, o, "recompute", json_string(cm_recompute_name(p->recompute)));
 }
 

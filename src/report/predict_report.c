@@ -18,7 +18,8 @@ cm_precision cm__usual_precision(const cm_device *device)
     return cm_device_supports(device, mixed[best]) ? mixed[best] : best ? best : CM_PRECISION_FP32;
 }
 
-void cm__settle_training(cm_train_options *train, cm_runtime runtime)
+/* Megatron-LM's mixed precision is 16-bit weights beside fp32 ones, no autocast. */
+static void settle_training(cm_train_options *train, cm_runtime runtime)
 {
     static const cm_precision without_autocast[CM_PRECISIONS] = {[CM_PRECISION_AMP_BF16] = CM_PRECISION_BF16,
                                                                  [CM_PRECISION_AMP_FP16] = CM_PRECISION_FP16};
@@ -27,14 +28,18 @@ void cm__settle_training(cm_train_options *train, cm_runtime runtime)
     train->master = true;
 }
 
+void cm__settle_request(cm__graph_request *graph, const cm_device *device, cm_runtime *runtime)
+{
+    if (!*runtime) *runtime = cm_device_runtime(device);
+    if (!graph->train.precision) graph->train.precision = cm__usual_precision(device);
+    if (*runtime == CM_RUNTIME_TORCH_EAGER && graph->load.fuse == CM_FUSE_ALL) graph->load.fuse = CM_FUSE_EAGER;
+    settle_training(&graph->train, *runtime);
+}
+
 static void settle(cm__predict_report *r)
 {
     cm__predict_request *a = &r->asked;
-    cm_runtime runtime = a->options.runtime ? a->options.runtime : cm_device_runtime(r->device);
-    if (!a->graph.train.precision) a->graph.train.precision = cm__usual_precision(r->device);
-    if (runtime == CM_RUNTIME_TORCH_EAGER && a->graph.load.fuse == CM_FUSE_ALL) a->graph.load.fuse = CM_FUSE_EAGER;
-    cm__settle_training(&a->graph.train, runtime);
-    a->options.runtime = runtime;
+    cm__settle_request(&a->graph, r->device, &a->options.runtime);
     a->graph.batch = a->options.batch;
 }
 
