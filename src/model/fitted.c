@@ -4,7 +4,7 @@
  *
  * A model is of one device, library, pass and type, but reads the ceilings it is given: where a device has none of its
  * own, that of a sibling (a built-in device of the same base) is read with this device's ceilings. Of several the one
- * of the least error is taken. Products of 16-bit types are timed alike; a softmax fused with its scale and mask, and
+ * fitted to most rows is taken. Products of 16-bit types are timed alike; a softmax fused with its scale and mask, and
  * an update fused over all parameters, are streams, as sums are. What models of streams have as their overhead is a call from the host; a queued kernel costs the
  * device its launch.
  */
@@ -20,6 +20,7 @@ typedef struct model {
     const char     *op, *dtype;
     const cm__form *form;
     double          parameters[PARAMETERS_MAX], error;
+    int32_t         rows; /* it was fitted to */
     bool            own;
 } model;
 
@@ -49,7 +50,7 @@ static void take(cm__ctx *ctx, cm__fits *f, const cm_device *device, bool own)
     for (int32_t i = 0; i < cm_device_fits(device); i++) {
         const cm_fit *fit = cm_device_fit(device, i);
         model         m = {.op = fit->op, .dtype = fit->dtype, .form = cm__form_find(fit->form), .error = fit->mape,
-                           .own = own};
+                           .rows = fit->n, .own = own};
         if (!m.form || strcmp(fit->pass, "forward") || !read_parameters(fit, m.form, m.parameters)) continue;
         f->models = cm__grow(ctx, f->models, f->count, &f->capacity, sizeof *f->models);
         f->models[f->count++] = m;
@@ -82,14 +83,20 @@ cm__fits *cm__fits_new(cm__ctx *ctx, const cm_device *device)
 
 /* ---- choosing --------------------------------------------------------------------------------------------------- */
 
-/* Own models before siblings', then the least error. dtype NULL: of any. */
+static bool better(const model *a, const model *b)
+{
+    if (a->own != b->own) return a->own;
+    return a->rows != b->rows ? a->rows > b->rows : a->error < b->error;
+}
+
+/* Own models before siblings', those of more rows, then of the least error. dtype NULL: of any. */
 static const model *find(const cm__fits *f, const char *op, const char *dtype)
 {
     const model *best = NULL;
     for (int32_t i = 0; i < f->count; i++) {
         const model *m = &f->models[i];
         if (strcmp(m->op, op) || (dtype && strcmp(m->dtype, dtype))) continue;
-        if (!best || m->own > best->own || (m->own == best->own && m->error < best->error)) best = m;
+        if (!best || better(m, best)) best = m;
     }
     return best;
 }

@@ -182,7 +182,8 @@ static bool has_plan(const cm_plan *p)
     return p->devices > 1 || p->tp > 1 || p->pp > 1 || p->dp > 1 || p->accumulate > 1 || p->micro_batch || p->global_batch;
 }
 
-/* Copies of what runs as a whole, each on as many devices as it takes: their gradients are summed when all is done. */
+/* Copies of what runs as a whole, each on as many devices as it takes, which sum up the gradients of their parts: when
+   all is done, or while backward runs where operators run one by one. */
 static void predict_replicas(cm_prediction *p, const cm_graph *step, const cm_device *device,
                              const cm_predict_options *o)
 {
@@ -202,10 +203,13 @@ static void predict_replicas(cm_prediction *p, const cm_graph *step, const cm_de
     }
     int32_t   here = o->fabric ? cm_fabric_node(o->fabric) / i->devices : 1;
     cm__group group = {i->plan.dp, here < 1 ? 1 : here < i->plan.dp ? here : i->plan.dp};
-    i->data_s = i->plan.dp > 1 ? cm__comm_time(o->fabric, CM__ALL_REDUCE, group, bytes) : 0;
-    i->step_time_s += i->data_s;
-    for (int side = 0; side < 2; side++) i->interval_s[side] += i->data_s;
-    i->mfu *= (i->step_time_s - i->data_s) / i->step_time_s;
+    i->data_s = i->plan.dp > 1 ? cm__comm_time(o->fabric, CM__ALL_REDUCE, group, bytes / i->devices) : 0;
+    if (i->style == CM_STYLE_KERNELS)
+        i->overlapped_s = fmin(i->data_s * (1 - 1.0 / cm__part_count(step)), i->phase_s[CM_BACKWARD] / i->plan.accumulate);
+    double waits = i->data_s - i->overlapped_s;
+    i->step_time_s += waits;
+    for (int side = 0; side < 2; side++) i->interval_s[side] += waits;
+    i->mfu *= (i->step_time_s - waits) / i->step_time_s;
     i->batch = whole;
     i->devices *= i->plan.dp;
     i->plan.devices = i->devices;
