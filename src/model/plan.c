@@ -14,6 +14,8 @@
 
 #include <math.h>
 
+#define BUCKET_BYTES (25.0 * 1024 * 1024) /* PyTorch's DistributedDataParallel, bucket_cap_mb */
+
 /* ---- counts ----------------------------------------------------------------------------------------------------- */
 
 static int32_t at_least_one(int32_t n) { return n > 0 ? n : 1; }
@@ -169,8 +171,8 @@ static double exchange_time(const cm__stages *st, const cm_plan *p, const cm_fab
 
 cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_plan *p, const cm_fabric *fabric)
 {
-    cm__waits w = {.exchange_s = exchange_time(st, p, fabric)};
     double    bytes = st->parameters * parts->gradient_bytes;
+    cm__waits w = {.exchange_s = exchange_time(st, p, fabric), .buckets = ceil(bytes / BUCKET_BYTES)};
     if (p->pp > 1 && parts->tied_parameters > 0) /* weights that first and last stage share */
         w.tied_s = cm__comm_time(fabric, CM__ALL_REDUCE, pair_of(p, fabric),
                                  parts->tied_parameters * parts->gradient_bytes);
@@ -201,7 +203,7 @@ cm__iteration cm__iterate(const cm__stages *st, const cm__waits *w, const cm_pla
                         .data_s = gradients_time(w, p),
                         .update_s = st->update_s / (p->zero ? p->dp : 1)};
     double        passes = p->zero == 3 ? count * st->longest_s : st->backward_s;
-    double        last = it.data_s / (st->parts > 0 ? st->parts : 1); /* the first layer's gradients come last */
+    double        last = it.data_s / fmax(1, fmin(st->parts, w->buckets)); /* the first layer's gradients come last */
     if (!late || p->overlap || p->zero == 3) it.hidden_s = fmin(it.data_s - last, passes);
     if (p->offload_optimizer) it.offload_s = st->offload_update_s / (p->zero ? p->dp : 1);
     double moved = (p->offload_activations ? st->offload_kept_s : 0) + (p->offload_weights ? st->offload_weights_s : 0);

@@ -28,6 +28,7 @@ typedef struct cm__waits {
     double exchange_s;                      /* between two stages, one way */
     double reduce_s, scatter_s, gather_s;   /* of all gradients or weights, between replicas */
     double tied_s;                          /* weights that first and last stage share */
+    double buckets;                         /* that gradients are summed in */
 } cm__waits;
 
 /* Where an iteration's time goes. Only what nothing hides adds up to step_s. */

@@ -52,10 +52,13 @@ static void replicas(void **state)
 {
     (void)state;
     cm__stages st = {.sum_s = 3, .longest_s = 3, .backward_s = 2, .update_s = 1, .parts = 10};
-    cm__waits  w = {.reduce_s = 1, .scatter_s = 0.5, .gather_s = 0.4};
+    cm__waits  w = {.reduce_s = 1, .scatter_s = 0.5, .gather_s = 0.4, .buckets = 100};
     cm_plan    plan = {.tp = 1, .pp = 1, .dp = 4, .interleave = 1, .accumulate = 2};
     is(cm__iterate(&st, &w, &plan, true).step_s, 2 * 3 + 1 + 1);
     is(cm__iterate(&st, &w, &plan, false).step_s, 2 * 3 + 0.1 + 1);
+    w.buckets = 2; /* fewer than layers: half of the sum waits for the end */
+    is(cm__iterate(&st, &w, &plan, false).step_s, 2 * 3 + 0.5 + 1);
+    w.buckets = 100;
     plan.overlap = true;
     is(cm__iterate(&st, &w, &plan, true).step_s, 2 * 3 + 0.1 + 1);
     w.reduce_s = 5; /* longer than backward */
