@@ -182,6 +182,20 @@ static bool store_schedule(const option *o, settings *s, void *field, const char
     return false;
 }
 
+static bool store_compress(const option *o, settings *s, void *field, const char *value)
+{
+    cm_plan *plan = field;
+    char    *end;
+    double   n = strtod(value, &end);
+    (void)s;
+    if (end == value || *end || !(n > 0) || n > 32 || (n > 1 && n != (int)n)) {
+        say("option %s: '%s' is neither bits from 1 to 32 nor a part below 1", o->name, value);
+        return false;
+    }
+    *(n < 1 ? &plan->gradient_part : &plan->gradient_bits) = n;
+    return true;
+}
+
 static bool store_offload(const option *o, settings *s, void *field, const char *value)
 {
     cm_plan *plan = field;

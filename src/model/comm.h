@@ -43,8 +43,8 @@ typedef struct cm__compression {
     double compute_bytes_s;  /* at which a device compresses and restores; 0: at no cost */
 } cm__compression;
 
-/* Of `bytes` of fp32 numbers: what is sent, and the time that compressing and restoring take. */
-double cm__compressed_bytes(const cm__compression *c, double bytes);
+/* What is sent of `bytes` of fp32 numbers that are `bits` each otherwise, and the time that compressing takes. */
+double cm__compressed_bytes(const cm__compression *c, double bytes, double bits);
 double cm__compression_time(const cm__compression *c, double bytes);
 
 #endif

@@ -66,9 +66,9 @@ double cm__bus_part(cm__operation operation, int32_t p)
 #define NUMBER_BITS 32.0   /* of a gradient as it is */
 #define POSITION_BITS 32.0 /* of the place of one that is sent alone */
 
-double cm__compressed_bytes(const cm__compression *c, double bytes)
+double cm__compressed_bytes(const cm__compression *c, double bytes, double bits)
 {
-    double bits = c->bits > 0 ? c->bits : NUMBER_BITS;
+    if (c->bits > 0 && c->bits < bits) bits = c->bits;
     if (c->fraction > 0 && c->fraction < 1) return bytes / NUMBER_BITS * c->fraction * (bits + POSITION_BITS);
     return bytes / NUMBER_BITS * bits;
 }

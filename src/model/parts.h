@@ -29,6 +29,7 @@ typedef struct cm__parts {
     double    gradient_bytes;          /* of one parameter */
     double    kept_bytes;              /* of a layer's activations, from forward to backward */
     double    scores_bytes;            /* of those: attention's, where it is not one kernel */
+    double    compress_bytes_s;        /* at which a device reads its memory: what compressing is bound by */
     double    host_bytes_s;            /* of the link to the host's memory */
     double    device_s, error;         /* of all parts and the update; its doubt, as a fraction */
     double    clock;                   /* of the full clock, that the power limit leaves */

@@ -177,8 +177,14 @@ cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_p
         w.tied_s = cm__comm_time(fabric, CM__ALL_REDUCE, pair_of(p, fabric),
                                  parts->tied_parameters * parts->gradient_bytes);
     if (p->dp * p->cp < 2) return w;
-    cm__group group = spread_group(fabric, p->dp * p->cp, p->tp);
-    w.reduce_s = cm__comm_time(fabric, CM__ALL_REDUCE, group, bytes);
+    cm__group       group = spread_group(fabric, p->dp * p->cp, p->tp);
+    cm__compression c = {p->gradient_bits, p->gradient_part, parts->compress_bytes_s};
+    double          sent = cm__compressed_bytes(&c, bytes / parts->gradient_bytes * 4, parts->gradient_bytes * 8);
+    w.compress_s = cm__compression_time(&c, bytes);
+    w.reduce_s = cm__comm_time(fabric, CM__ALL_REDUCE, group, sent);
+    if (p->asynchronous) /* equation (4) of Xie et al. 2024: gradients to a server, and its weights back */
+        w.reduce_s = cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), sent) +
+                     cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), bytes);
     w.scatter_s = cm__comm_time(fabric, CM__REDUCE_SCATTER, group, bytes);
     w.gather_s = cm__comm_time(fabric, CM__ALL_GATHER, group, bytes);
     return w;
@@ -189,7 +195,7 @@ cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_p
 /* With ZeRO, what is summed is scattered, and new weights are gathered; from 3 on weights come with every pass. */
 static double gradients_time(const cm__waits *w, const cm_plan *p)
 {
-    if (!p->zero) return w->reduce_s;
+    if (!p->zero) return w->reduce_s + w->compress_s;
     return p->zero < 3 ? w->scatter_s + w->gather_s : p->accumulate * (w->scatter_s + 2 * w->gather_s);
 }
 

@@ -28,6 +28,7 @@ typedef struct cm__waits {
     double exchange_s;                      /* between two stages, one way */
     double reduce_s, scatter_s, gather_s;   /* of all gradients or weights, between replicas */
     double tied_s;                          /* weights that first and last stage share */
+    double compress_s;                      /* gradients before and after they are sent */
     double buckets;                         /* that gradients are summed in */
 } cm__waits;
 

@@ -49,9 +49,10 @@ static void compression(void **state)
 {
     (void)state;
     cm__compression none = {0}, eight = {.bits = 8, .compute_bytes_s = 1e12}, sparse = {.fraction = 0.01};
-    is(cm__compressed_bytes(&none, BYTES), BYTES);
-    is(cm__compressed_bytes(&eight, BYTES), BYTES / 4);
-    is(cm__compressed_bytes(&sparse, BYTES), BYTES * 0.01 * 2); /* each with its position */
+    is(cm__compressed_bytes(&none, BYTES, 32), BYTES);
+    is(cm__compressed_bytes(&eight, BYTES, 32), BYTES / 4);
+    is(cm__compressed_bytes(&none, BYTES, 16), BYTES / 2);
+    is(cm__compressed_bytes(&sparse, BYTES, 32), BYTES * 0.01 * 2); /* each with its position */
     is(cm__compression_time(&eight, BYTES), 2 * BYTES / 1e12);
     assert_true(cm__compression_time(&none, BYTES) == 0);
 }
