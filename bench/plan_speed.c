@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_speed.c - plans per second of the search for GPT-3 175B on 64 A100, memory check included: one core, then all. */
+/* plan_speed.c - plans a second of the search for GPT-3 175B on 64 A100, memory check included: one core, then all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "centimani.h"

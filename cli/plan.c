@@ -16,7 +16,8 @@ static void interrupt(int signal)
 static void show(void *user, const cm_search_progress *p)
 {
     (void)user;
-    fprintf(notes(), "\r%5.1f %% of %llu plans", 100 * (double)p->done / (double)p->total, (unsigned long long)p->total);
+    fprintf(notes(), "\r%5.1f %% of %llu plans", 100 * (double)p->done / (double)p->total,
+            (unsigned long long)p->total);
     if (!isnan(p->best_step_s)) fprintf(notes(), ", best so far %.4g s", p->best_step_s);
     fflush(notes());
 }

@@ -7,7 +7,8 @@ int run_scale(settings *s)
     cm__scale_report *report;
     cm_diag           diag = {0};
     if (!s->device || !s->scale.n_counts) {
-        say(s->device ? "scale needs -n N,N,...: counts of devices" : "scale needs --device ID; 'centimani devices' lists them");
+        say(s->device ? "scale needs -n N,N,...: counts of devices"
+                      : "scale needs --device ID; 'centimani devices' lists them");
         return EXIT_USAGE;
     }
     s->scale.graph = s->graph;

@@ -463,7 +463,7 @@ typedef struct cm_plan {
     int32_t      cp;         /* context parallel: devices that share a sequence's tokens */
     bool         sequence_parallel; /* tensor-parallel devices share the tokens of what each would do whole */
     bool         gpipe;      /* all micro-batches forward, then all backward; otherwise one forward, one backward */
-    bool         asynchronous; /* replicas send gradients to a server and go on with its weights; nobody waits for all */
+    bool         asynchronous; /* replicas exchange gradients for weights with a server, not waiting for each other */
     double       gradient_bits, gradient_part; /* sent of each gradient, and of all of them: 0, 0: as they are, all */
     bool         overlap;    /* gradients are summed while backward runs, also by runtimes that would wait */
     bool         offload_optimizer, offload_activations, offload_weights; /* to the host's memory */

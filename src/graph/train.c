@@ -24,7 +24,8 @@ static void add_training(cm_graph *step, const cm_train_options *o)
 {
     int32_t  outputs = step->n_outputs, loss = cm__add_loss(step, &step->loss);
     int32_t  tensors = step->n_tensors;
-    int32_t *gradient = cm__backward_run(step, loss >= 0 ? &loss : step->outputs, loss >= 0 ? 1 : outputs, o->recompute);
+    int32_t *gradient =
+        cm__backward_run(step, loss >= 0 ? &loss : step->outputs, loss >= 0 ? 1 : outputs, o->recompute);
     if (loss >= 0 && cm__t(step, loss)->producer >= 0 && loss != step->outputs[0])
         cm__output(step, loss); /* beside what the model returned: the script still holds that */
     warn_untrained(step, gradient, tensors);

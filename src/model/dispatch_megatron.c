@@ -34,7 +34,8 @@ static scores scores_of(const cm__dispatch *d, const cm_node *forward)
                     .dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains};
 }
 
-static void product(cm__dispatch *d, int32_t node, const scores *s, const char *variant, cm_poly m, cm_poly n, cm_poly k)
+static void product(cm__dispatch *d, int32_t node, const scores *s, const char *variant, cm_poly m, cm_poly n,
+                    cm_poly k)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, s->dtype, true);
     c.sizes[0] = s->batch;

@@ -8,12 +8,16 @@
 #include "model/rules.h"
 #include "model/shards.h"
 
-static void divide(cm__sized_call *c, int size, int32_t by) { c->sizes[size] = cm__poly_scale(c->sizes[size], 1.0 / by); }
+static void divide(cm__sized_call *c, int size, int32_t by)
+{
+    c->sizes[size] = cm__poly_scale(c->sizes[size], 1.0 / by);
+}
 
 static bool touches_split(const cm__dispatch *d, const cm_node *n)
 {
     for (int32_t k = 0; k < n->n_inputs; k++)
-        if (cm__has(n, k) && cm__in(d->g, n, k)->role != CM_ROLE_PARAMETER && d->shards.split[n->inputs[k]]) return true;
+        if (cm__has(n, k) && cm__in(d->g, n, k)->role != CM_ROLE_PARAMETER && d->shards.split[n->inputs[k]])
+            return true;
     for (int32_t o = 0; o < n->n_outputs; o++)
         if (n->outputs[o] >= 0 && d->shards.split[n->outputs[o]]) return true;
     return false;
@@ -24,14 +28,18 @@ static bool stored_nk(const cm_node *forward)
     return cm__attr_int(forward, CM_ATTR_TRANS_B, 0) || cm__attr_int(forward, CM_ATTR_STORED_TURNED, 0);
 }
 
+bool cm__is_input_gradient(const cm_node *n, const cm_node *forward)
+{
+    return n->op == CM_OP_GEMM_GRAD_INPUT || (n->op == CM_OP_MATMUL_GRAD && n->inputs[1] == forward->inputs[1]);
+}
+
 /* Which of batch, m, n, k of a product is divided. The gradient of the input is m x k over n; that of the parameter
    n x k over m, or k x n where it is stored so. */
 static int divided_size(const cm_node *n, const cm_node *forward, cm__division division)
 {
     bool columns = division == CM__COLUMNS;
-    bool of_input = n->op == CM_OP_GEMM_GRAD_INPUT || (n->op == CM_OP_MATMUL_GRAD && n->inputs[1] == forward->inputs[1]);
     if (n->phase != CM_BACKWARD) return columns ? 2 : 3;
-    if (of_input) return columns ? 3 : 2;
+    if (cm__is_input_gradient(n, forward)) return columns ? 3 : 2;
     bool n_first = n->op == CM_OP_GEMM_GRAD_WEIGHT && stored_nk(forward);
     return columns == n_first ? 1 : 2;
 }

@@ -123,8 +123,7 @@ static int32_t summed(const making *k, const cm_node *n, bool *told)
                      cm__has(n, 1) && cm__in(k->g, n, 1)->dims && cm__in(k->g, n, 1)->dims[0].per_batch > 0;
         return division == CM__ROWS || table ? n->outputs[0] : -1;
     }
-    bool of_input = n->op == CM_OP_GEMM_GRAD_INPUT || (n->op == CM_OP_MATMUL_GRAD && n->inputs[1] == forward->inputs[1]);
-    if (!of_input || division != CM__COLUMNS || told[forward->inputs[0]]) return -1;
+    if (!cm__is_input_gradient(n, forward) || division != CM__COLUMNS || told[forward->inputs[0]]) return -1;
     told[forward->inputs[0]] = true; /* several products of one input: their gradients are added first */
     return n->outputs[0];
 }
@@ -244,8 +243,8 @@ static void add_kept(making *k)
     k->parts->host_bytes_s = host && host->bw_bytes_s.known ? host->bw_bytes_s.value * HOST_PART : 1;
     for (int32_t t = 0; t < g->n_tensors; t++) {
         const cm_tensor *x = cm__t(g, t);
-        if (x->storage != t || x->born < 0 || k->part[x->born] != middle || g->nodes[x->born].phase != CM_FORWARD) continue;
-        if (x->dies >= g->n_nodes || g->nodes[x->dies].phase == CM_FORWARD) continue;
+        if (x->storage != t || x->born < 0 || k->part[x->born] != middle) continue;
+        if (g->nodes[x->born].phase != CM_FORWARD || x->dies >= g->n_nodes || g->nodes[x->dies].phase == CM_FORWARD) continue;
         cm_poly bytes = cm_tensor_bytes(x);
         bool    shared = s->tp > 1 && (s->split[t] || s->sequence);
         k->parts->kept_bytes += cm_poly_at(&bytes, k->batch) / (shared ? s->tp : 1);

@@ -39,7 +39,8 @@ typedef struct cm__parts {
 int32_t  cm__part_count(const cm_graph *g);               /* at least 2 */
 int32_t *cm__part_map(cm__ctx *ctx, const cm_graph *g); /* per node: the part it belongs to */
 
-/* The parts at a micro-batch of which a device has the tokens of one of `cp`, timed; `timed` (as many as m->calls has) keeps each call's time. */
+/* The parts at a micro-batch of which a device has the tokens of one of `cp`, timed; `timed` (as many as m->calls has)
+   keeps each call's time. */
 cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch, int32_t cp,
                         cm__timed *timed);
 

@@ -22,8 +22,8 @@ static int32_t at_least_one(int32_t n) { return n > 0 ? n : 1; }
 
 void cm__plan_fill(cm__ctx *ctx, cm_plan *p)
 {
-    if (p->devices < 0 || p->tp < 0 || p->pp < 0 || p->dp < 0 || p->cp < 0 || p->zero < 0 || p->zero > 3 || p->interleave < 0 ||
-        p->accumulate < 0 || p->micro_batch < 0 || p->global_batch < 0)
+    if (p->devices < 0 || p->tp < 0 || p->pp < 0 || p->dp < 0 || p->cp < 0 || p->zero < 0 || p->zero > 3 ||
+        p->interleave < 0 || p->accumulate < 0 || p->micro_batch < 0 || p->global_batch < 0)
         cm__fail(ctx, CM_ERR_ARGUMENT, "a number of the plan is out of range");
     p->tp = at_least_one(p->tp);
     p->pp = at_least_one(p->pp);

@@ -179,7 +179,8 @@ static void predict_plan(cm_prediction *p, const cm_graph *step, const cm_device
 
 static bool has_plan(const cm_plan *p)
 {
-    return p->devices > 1 || p->tp > 1 || p->pp > 1 || p->dp > 1 || p->accumulate > 1 || p->micro_batch || p->global_batch;
+    bool several = p->devices > 1 || p->tp > 1 || p->cp > 1 || p->pp > 1 || p->dp > 1 || p->accumulate > 1;
+    return several || p->micro_batch || p->global_batch;
 }
 
 /* Copies of what runs as a whole, each on as many devices as it takes, which sum up the gradients of their parts: when
@@ -205,7 +206,8 @@ static void predict_replicas(cm_prediction *p, const cm_graph *step, const cm_de
     cm__group group = {i->plan.dp, here < 1 ? 1 : here < i->plan.dp ? here : i->plan.dp};
     i->data_s = i->plan.dp > 1 ? cm__comm_time(o->fabric, CM__ALL_REDUCE, group, bytes / i->devices) : 0;
     if (i->style == CM_STYLE_KERNELS)
-        i->overlapped_s = fmin(i->data_s * (1 - 1.0 / cm__part_count(step)), i->phase_s[CM_BACKWARD] / i->plan.accumulate);
+        i->overlapped_s =
+            fmin(i->data_s * (1 - 1.0 / cm__part_count(step)), i->phase_s[CM_BACKWARD] / i->plan.accumulate);
     double waits = i->data_s - i->overlapped_s;
     i->step_time_s += waits;
     for (int side = 0; side < 2; side++) i->interval_s[side] += waits;

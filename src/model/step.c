@@ -130,7 +130,8 @@ cm_poly cm__matrix_flop(const cm_graph *g)
                                             [CM_CLASS_RNN] = true};
     cm_poly           sum = cm__poly_const(0);
     for (int32_t i = 0; i < g->n_nodes; i++)
-        if (matrix[cm_node_class(&g->nodes[i])] && g->nodes[i].phase != CM_RECOMPUTE) sum = cm__poly_add(sum, g->nodes[i].flop);
+        if (matrix[cm_node_class(&g->nodes[i])] && g->nodes[i].phase != CM_RECOMPUTE)
+            sum = cm__poly_add(sum, g->nodes[i].flop);
     return sum;
 }
 

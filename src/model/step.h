@@ -34,7 +34,7 @@ void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed);
 double cm__step_throttle(const cm__step_model *m, double batch, cm__timed *timed);
 /* The step that these times make; they are lowered to the clock that the power limit leaves. */
 void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_info *info);
-/* How uncertain a sum of calls is, as a fraction: their variance, and the sum of times by errors of those not measured. */
+/* How uncertain a sum of calls is, as a fraction: their variance, and times by errors of those not measured. */
 double cm__step_doubt(double time_s, double variance, double unmeasured_s);
 /* FLOP of matrix units that the model needs: what is computed again does not count. */
 cm_poly cm__matrix_flop(const cm_graph *graph);

@@ -72,9 +72,12 @@ static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan
     int32_t  count = p->accumulate;
     bool     one = p->pp == 1;
     double   tied = one ? 0 : c->parts.tied_parameters;
-    double   head = stage_time(c, inner + first_s + (one ? last_s : 0), host + c->first.host_s + (one ? c->last.host_s : 0),
+    double   head = stage_time(c, inner + first_s + (one ? last_s : 0),
+                               host + c->first.host_s + (one ? c->last.host_s : 0),
                                numbers + c->first.parameters + (one ? c->last.parameters : 0), count);
-    double   tail = one ? 0 : stage_time(c, inner + last_s, host + c->last.host_s, numbers + c->last.parameters + tied, count);
+    double   tail = one ? 0
+                        : stage_time(c, inner + last_s, host + c->last.host_s,
+                                     numbers + c->last.parameters + tied, count);
     double   middle = p->pp > 2 ? stage_time(c, inner, host, numbers, count) : 0;
     bool     at_tail = tail > head;
     const cm__part *edge = at_tail ? &c->last : &c->first;
@@ -124,7 +127,8 @@ static double peak_of(const cm__model *m, const here *h, const cm_plan *p)
     double replicas = p->dp;
     double states = p->offload_optimizer ? 0 : m->state_bytes / (p->zero >= 1 ? replicas : 1);
     double gradients = m->gradient_bytes / (p->zero >= 2 ? replicas : 1);
-    double weights = m->weight_bytes / (p->zero >= 3 ? replicas : 1) * (p->offload_weights ? fmin(1, 2 / h->layers) : 1);
+    double weights = m->weight_bytes / (p->zero >= 3 ? replicas : 1);
+    if (p->offload_weights) weights *= fmin(1, 2 / h->layers); /* one layer's are used, one's come */
     double buckets = p->dp < 2 ? 0 : p->zero ? BUCKETS_BYTES : m->gradient_bytes * h->parameters;
     double layers = p->offload_activations ? fmin(2, h->layers) : h->layers;
     double kept = h->kept * layers, most = in_flight(p);

@@ -117,6 +117,13 @@ static void enumerate(searching *s)
                  s->o->devices, (long long)s->o->global_batch);
 }
 
+/* Whether not even one layer at work fits: activations grow with the samples, so that one sample tells. */
+static bool too_large(searching *s, const cm_plan *p)
+{
+    int32_t one = cm__cost_at(s->m, p->tp, p->sequence_parallel, 1, 1); /* may move the others */
+    return s->m->costs[one].kept_bytes * (double)p->micro_batch / p->cp > s->m->capacity_bytes;
+}
+
 /* Each rank times, and then evaluates, the places of every so manieth micro-batch and device count. */
 static void time_places(searching *s)
 {
@@ -124,12 +131,14 @@ static void time_places(searching *s)
     cm_plan last = {0};
     for (int32_t i = 0; i < s->n_places && !stopped(s); i++) {
         const cm_plan *p = &s->places[i].plan;
-        bool           same = p->tp == last.tp && p->cp == last.cp && p->micro_batch == last.micro_batch && p->pp == last.pp &&
-                    p->sequence_parallel == last.sequence_parallel;
+        bool           same = p->tp == last.tp && p->cp == last.cp && p->pp == last.pp &&
+                    p->micro_batch == last.micro_batch && p->sequence_parallel == last.sequence_parallel;
         if (!same) key++;
         last = *p;
-        if (key % shares == share)
-            s->places[i].cost = cm__cost_at(s->m, p->tp, p->sequence_parallel, p->micro_batch, p->cp);
+        if (key % shares != share) continue;
+        s->places[i].cost = too_large(s, p)
+                                ? CM__TOO_LARGE
+                                : cm__cost_at(s->m, p->tp, p->sequence_parallel, p->micro_batch, p->cp);
     }
 }
 
@@ -162,6 +171,7 @@ static void work(searching *s, bool speaks)
     bool      plain = s->o->goal == CM_GOAL_THROUGHPUT && s->o->within_s <= 0;
     for (int i; mine && !stopped(s) && (i = atomic_fetch_add(&s->next, 1)) < s->n_places;) {
         if (s->places[i].cost >= 0) cm__evaluate(s->m, &s->places[i], s->first[i], plain ? NULL : score, s, mine);
+        if (s->places[i].cost == CM__TOO_LARGE) mine->evaluated += s->first[i + 1] - s->first[i];
         atomic_fetch_add(&s->done, s->first[i + 1] - s->first[i]);
         if (mine->evaluated > 100000) merge(s, mine);
         if (speaks) tell(s, &last);

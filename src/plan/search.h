@@ -20,7 +20,7 @@ typedef struct cm__cost {
     int32_t  cp;
     cm__part first, layer, last;
     double   attention_s, attention_comm_s;                /* of a layer's forward */
-    double   kept_bytes, attention_bytes, boundary_bytes;  /* of a layer's activations: all, those of attention, its input */
+    double   kept_bytes, attention_bytes, boundary_bytes;  /* of a layer's activations: all, attention's, its input */
     double   last_bytes;                                   /* that the last part works with */
     cm__parts parts;
 } cm__cost;
@@ -44,8 +44,10 @@ typedef struct cm__model {
 
 typedef struct cm__spot {
     cm_plan plan; /* the choices of a place filled in */
-    int32_t cost; /* -1: not timed yet */
+    int32_t cost; /* -1: another rank's, CM__TOO_LARGE: no plan here can fit */
 } cm__spot;
+
+#define CM__TOO_LARGE (-2)
 
 typedef struct cm__scored {
     double   score, step_s, peak_bytes;

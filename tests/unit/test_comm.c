@@ -13,7 +13,10 @@ static void is(double got, double expected)
     if (!(fabs(got - expected) <= 1e-9 * fabs(expected))) fail_msg("%.12g, expected %.12g", got, expected);
 }
 
-static double by(cm__algorithm a, cm__operation o, int32_t p) { return cm__algorithm_time(a, o, p, BYTES, LATENCY, WIDTH); }
+static double by(cm__algorithm a, cm__operation o, int32_t p)
+{
+    return cm__algorithm_time(a, o, p, BYTES, LATENCY, WIDTH);
+}
 
 static void algorithms(void **state)
 {

@@ -177,7 +177,8 @@ static void of_a_plan(void **state)
     cm_fabric         *f = fabric_of(d);
     cm_graph          *step = step_of(GPT, CM_RECOMPUTE_NONE);
     cm_prediction_info one = predicted(step, d, f, (cm_plan){.micro_batch = 2, .global_batch = 16});
-    cm_prediction_info all = predicted(step, d, f, (cm_plan){.tp = 2, .pp = 2, .dp = 2, .micro_batch = 2, .global_batch = 16});
+    cm_plan            eight = {.tp = 2, .pp = 2, .dp = 2, .micro_batch = 2, .global_batch = 16};
+    cm_prediction_info all = predicted(step, d, f, eight);
     assert_int_equal(one.plan.accumulate, 8);
     assert_int_equal(all.plan.accumulate, 4);
     assert_int_equal(all.devices, 8);
@@ -186,7 +187,8 @@ static void of_a_plan(void **state)
     assert_true(all.interval_s[0] < all.step_time_s && all.step_time_s < all.interval_s[1]);
     is(all.throughput_samples_s, 16 / all.step_time_s);
     /* twice the micro-batches: as much more as they take */
-    cm_prediction_info more = predicted(step, d, f, (cm_plan){.tp = 2, .pp = 2, .dp = 2, .micro_batch = 2, .global_batch = 32});
+    eight.global_batch = 32;
+    cm_prediction_info more = predicted(step, d, f, eight);
     is(more.bubble_s, all.bubble_s);
     is(more.tensor_s, 2 * all.tensor_s);
     cm_graph_free(step);
@@ -205,9 +207,12 @@ static void refused(void **state)
     const struct {
         cm_plan          plan;
         const cm_fabric *fabric;
-    } bad[] = {{{.tp = 2, .pp = 2, .dp = 2, .devices = 9}, f},            {{.dp = 4, .micro_batch = 3, .global_batch = 16}, f},
-               {{.pp = 8, .micro_batch = 1, .global_batch = 8}, f},        {{.dp = 2, .micro_batch = 1, .global_batch = 8}, NULL},
-               {{.dp = 64, .micro_batch = 1, .global_batch = 64}, node}, {{.tp = -1}, f}};
+    } bad[] = {{{.tp = 2, .pp = 2, .dp = 2, .devices = 9}, f},
+               {{.dp = 4, .micro_batch = 3, .global_batch = 16}, f},
+               {{.pp = 8, .micro_batch = 1, .global_batch = 8}, f},
+               {{.dp = 2, .micro_batch = 1, .global_batch = 8}, NULL},
+               {{.dp = 64, .micro_batch = 1, .global_batch = 64}, node},
+               {{.tp = -1}, f}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cm_predict_options o = {.runtime = CM_RUNTIME_MEGATRON, .plan = bad[i].plan, .fabric = bad[i].fabric};
         if (bad[i].plan.tp < 0) o.plan.dp = 2;
@@ -221,7 +226,8 @@ static void refused(void **state)
 
 /* ---- searches --------------------------------------------------------------------------------------------------- */
 
-static cm_search *searched(const cm_device *d, const cm_fabric *f, const cm_graph *forward, int32_t threads, cm_goal goal)
+static cm_search *searched(const cm_device *d, const cm_fabric *f, const cm_graph *forward, int32_t threads,
+                           cm_goal goal)
 {
     cm_search_options o = {.devices = 8, .global_batch = 32, .runtime = CM_RUNTIME_MEGATRON, .fabric = f, .goal = goal,
                            .threads = threads, .train = {.precision = CM_PRECISION_FP16, .master = true}};
@@ -237,7 +243,8 @@ static void best_plan(void **state)
     cm_device *d = a100();
     cm_fabric *f = fabric_of(d);
     cm_graph  *forward = loaded(GPT);
-    cm_search *one = searched(d, f, forward, 1, CM_GOAL_THROUGHPUT), *four = searched(d, f, forward, 4, CM_GOAL_THROUGHPUT);
+    cm_search *one = searched(d, f, forward, 1, CM_GOAL_THROUGHPUT);
+    cm_search *four = searched(d, f, forward, 4, CM_GOAL_THROUGHPUT);
     assert_int_equal(cm_search_get_info(one)->evaluated, cm_search_get_info(four)->evaluated);
     assert_int_equal(cm_search_found(one), cm_search_found(four));
     assert_true(cm_search_found(one) > 0);
@@ -330,9 +337,10 @@ static void goals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pipelines), cmocka_unit_test(replicas), cmocka_unit_test(dealt),       cmocka_unit_test(divided),
-        cmocka_unit_test(unfused),   cmocka_unit_test(of_a_plan), cmocka_unit_test(refused),    cmocka_unit_test(best_plan),
-        cmocka_unit_test(closed_form), cmocka_unit_test(goals),
+        cmocka_unit_test(pipelines), cmocka_unit_test(replicas),  cmocka_unit_test(dealt),
+        cmocka_unit_test(divided),   cmocka_unit_test(unfused),   cmocka_unit_test(of_a_plan),
+        cmocka_unit_test(refused),   cmocka_unit_test(best_plan), cmocka_unit_test(closed_form),
+        cmocka_unit_test(goals),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }
