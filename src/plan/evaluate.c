@@ -154,6 +154,7 @@ static unsigned overlaps(const cm__model *m, const cm_plan *p)
 
 uint64_t cm__plans_at(const cm__model *m, const cm_plan *p)
 {
+    if (m->whole) return 1;
     uint64_t pieces = 0, zero = p->dp > 1 ? 4 : 1, schedules = p->pp > 1 ? 2 : 1, offloads = 8;
     for (int32_t v = 1; v <= m->layers / p->pp || v == 1; v++) pieces += pieces_fit(m, p, v);
     return (pieces + schedules - 1) * zero * offloads * overlaps(m, p); /* GPipe has one piece */
@@ -184,6 +185,13 @@ void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm_
     cm__waits       w = cm__waits_new(&c->parts, &st, &p, m->fabric);
     here            h = memory_here(m, c, &p, &st);
     unsigned        early = overlaps(m, &p);
+    if (m->whole) { /* told in full later: what runs as a whole has its own rules of time and memory */
+        best->evaluated++;
+        best->feasible++;
+        cm__best_add(best, &(cm__scored){.score = -(double)p.dp + 1.0 / (double)p.micro_batch, .step_s = NAN,
+                                         .index = index, .plan = p});
+        return;
+    }
     for (int32_t v = 0; v <= m->layers / p.pp || v <= 1; v++) {
         if (v == 0 ? p.pp == 1 : !pieces_fit(m, &p, v)) continue;
         p.gpipe = v == 0;

@@ -120,6 +120,7 @@ static void enumerate(searching *s)
 /* Whether not even one layer at work fits: activations grow with the samples, so that one sample tells. */
 static bool too_large(searching *s, const cm_plan *p)
 {
+    if (s->m->whole) return false;
     int32_t one = cm__cost_at(s->m, p->tp, p->sequence_parallel, 1, 1); /* may move the others */
     return s->m->costs[one].kept_bytes * (double)p->micro_batch / p->cp > s->m->capacity_bytes;
 }
@@ -169,7 +170,8 @@ static void work(searching *s, bool speaks)
     cm__best *mine = calloc(1, sizeof *mine);
     double    last = now();
     bool      plain = s->o->goal == CM_GOAL_THROUGHPUT && s->o->within_s <= 0;
-    for (int i; mine && !stopped(s) && (i = atomic_fetch_add(&s->next, 1)) < s->n_places;) {
+    bool      late = stopped(s); /* while layers were timed: those that are count */
+    for (int i; mine && (late || !stopped(s)) && (i = atomic_fetch_add(&s->next, 1)) < s->n_places;) {
         if (s->places[i].cost >= 0) cm__evaluate(s->m, &s->places[i], s->first[i], plain ? NULL : score, s, mine);
         if (s->places[i].cost == CM__TOO_LARGE) mine->evaluated += s->first[i + 1] - s->first[i];
         atomic_fetch_add(&s->done, s->first[i + 1] - s->first[i]);
@@ -241,7 +243,7 @@ static bool predict(searching *s, const cm_graph *step, const cm__scored *scored
     cm_footprint_free(footprint);
     cm__pass_on(s->ctx, cm_predict(step, s->device, &options, &prediction, s->ctx->diag));
     const cm_prediction_info *i = cm_prediction_get_info(prediction);
-    double                    busy_s = i->step_time_s * plan.devices * s->iterations;
+    double                    busy_s = i->step_time_s * i->devices * s->iterations;
     *f = (cm_found){.plan = plan,
                     .step_time_s = i->step_time_s,
                     .throughput_samples_s = i->throughput_samples_s,
@@ -252,8 +254,10 @@ static bool predict(searching *s, const cm_graph *step, const cm__scored *scored
                     .training_s = i->step_time_s * s->iterations,
                     .cost_usd = busy_s * s->usd_s,
                     .energy_j = busy_s * s->watts};
+    bool fits = s->m->whole && i->style != CM_STYLE_KERNELS ? i->devices <= s->o->devices : use.fits;
+    f->plan.devices = i->devices;
     cm_prediction_free(prediction);
-    return use.fits;
+    return fits;
 }
 
 static bool better(searching *s, const cm_found *a, const cm_found *b)
@@ -267,7 +271,6 @@ static void take_best(searching *s, cm_search *search)
     search->found = cm__alloc_array(s->ctx, SHOWN, sizeof *search->found);
     for (int32_t i = 0; i < s->best.count && search->n_found < SHOWN; i++) {
         cm_found f;
-        if (isinf(s->best.list[i].score)) continue;
         if (!predict(s, step_with(s, steps, s->best.list[i].plan.recompute), &s->best.list[i], &f)) continue;
         int32_t at = search->n_found++;
         for (; at > 0 && better(s, &f, &search->found[at - 1]); at--) search->found[at] = search->found[at - 1];

@@ -31,6 +31,7 @@ typedef struct cm__model {
     const cm_fabric *fabric;
     const cm_graph  *step; /* nothing recomputed */
     cm_runtime       runtime;
+    bool             whole; /* the device runs graphs as a whole: replicas are all there is to choose */
     int32_t          layers, heads;
     int64_t          tokens; /* of a sample; 1: not a sequence */
     double           weight_bytes, gradient_bytes, state_bytes; /* of one parameter */

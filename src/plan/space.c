@@ -30,8 +30,25 @@ static void with_micro_batch(cm_plan plan, int64_t samples, cm__visit *visit, vo
 
 static bool stages_fit(const cm__model *m, int32_t pp) { return pp == 1 || (m->layers > 0 && m->layers % pp == 0); }
 
+/* Copies of the whole, each on as many devices as it takes. */
+static void replicas(int32_t devices, int64_t global_batch, cm__visit *visit, void *user)
+{
+    for (int32_t dp = 1; dp <= devices; dp++) {
+        if (devices % dp || global_batch % dp) continue;
+        for (int64_t b = 1; b <= global_batch / dp; b++)
+            if (global_batch / dp % b == 0)
+                visit(user, &(cm_plan){.devices = dp, .tp = 1, .cp = 1, .pp = 1, .dp = dp, .interleave = 1,
+                                       .micro_batch = b, .accumulate = (int32_t)(global_batch / dp / b),
+                                       .global_batch = global_batch});
+    }
+}
+
 void cm__space(const cm__model *m, int32_t devices, int64_t global_batch, cm__visit *visit, void *user)
 {
+    if (m->whole) {
+        replicas(devices, global_batch, visit, user);
+        return;
+    }
     for (int32_t tp = 1; tp <= devices; tp++) {
         if (devices % tp || m->heads % tp) continue;
         for (int32_t cp = 1; cp <= devices / tp; cp++) {

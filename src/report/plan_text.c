@@ -91,7 +91,8 @@ void cm__plan_text(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     if (i->ranks > 1) fprintf(out, " of %d ranks each", i->ranks);
     fprintf(out, ", %llu fit%s\n\n", (unsigned long long)i->feasible, i->stopped ? "; stopped before the end" : "");
     if (!cm_search_found(r->search)) {
-        fprintf(out, "Nothing fits. More devices, a smaller global batch or ZeRO-friendly counts would help.\n");
+        fprintf(out, i->stopped ? "Stopped before anything was found.\n"
+                                : "Nothing fits: more devices, or those with more memory, would help.\n");
         return;
     }
     print_best(ctx, r, out);
