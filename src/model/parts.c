@@ -285,6 +285,7 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     add_parameters(&k, ctx);
     add_boundaries(&k, ctx);
     add_kept(&k);
+    parts.exchange_host_s = m->host_exchange_s;
     parts.compress_bytes_s = cm__limits_of(m->device).memory_bytes_s;
     parts.accumulate_s = accumulate_time(&k);
     return parts;

@@ -22,6 +22,7 @@ typedef struct cm__part {
 typedef struct cm__parts {
     cm__part *all; /* before the layers, the layers, after them */
     int32_t   count;
+    double    exchange_host_s;         /* that an exchange between stages keeps the host, and the device waiting */
     double    update_s, update_host_s; /* of all parameters this device would have without a pipeline */
     double    accumulate_s;            /* adding all gradients to those of earlier micro-batches */
     double    parameters;

@@ -172,7 +172,8 @@ static double exchange_time(const cm__stages *st, const cm_plan *p, const cm_fab
 cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_plan *p, const cm_fabric *fabric)
 {
     double    bytes = st->parameters * parts->gradient_bytes;
-    cm__waits w = {.exchange_s = exchange_time(st, p, fabric), .buckets = ceil(bytes / BUCKET_BYTES)};
+    double    host = p->pp > 1 ? parts->exchange_host_s : 0;
+    cm__waits w = {.exchange_s = exchange_time(st, p, fabric) + host, .buckets = ceil(bytes / BUCKET_BYTES)};
     if (p->pp > 1 && parts->tied_parameters > 0) /* weights that first and last stage share */
         w.tied_s = cm__comm_time(fabric, CM__ALL_REDUCE, pair_of(p, fabric),
                                  parts->tied_parameters * parts->gradient_bytes);

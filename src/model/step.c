@@ -51,6 +51,7 @@ cm__step_model cm__step_model_shard(cm__ctx *ctx, const cm_graph *graph, const c
         .host_s = cm__host_time(device, relative, runtime, graph) * scale_of(&device->calibration.host),
         .host_update_s =
             cm__host_update(device, relative, runtime, graph) * scale_of(&device->calibration.host),
+        .host_exchange_s = cm__host_number(device, relative, runtime, "exchange"),
         .gap_s = cm__host_number(device, relative, runtime, "gap"),
         .peak_flop_s = cm__precision_peak(&limits, cm_graph_precision(graph), false),
     };

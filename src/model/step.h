@@ -18,7 +18,7 @@ typedef struct cm__step_model {
     cm__power        power;
     cm_runtime       runtime;
     cm_poly          matrix_flop;
-    double           host_s, host_update_s, gap_s, peak_flop_s;
+    double           host_s, host_update_s, host_exchange_s, gap_s, peak_flop_s; /* exchange: between stages */
 } cm__step_model;
 
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
