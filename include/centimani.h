@@ -460,6 +460,7 @@ typedef struct cm_plan {
     int32_t      tp, pp, dp; /* tensor, pipeline and data parallel; dp 0: what devices leaves */
     int32_t      zero;       /* what data-parallel devices share: 0 nothing, 1 states, 2 gradients too, 3 weights too */
     int32_t      interleave; /* pieces of the model per pipeline stage */
+    int32_t      ep;         /* expert parallel: of the replicas, that share experts among them */
     int32_t      cp;         /* context parallel: devices that share a sequence's tokens */
     bool         sequence_parallel; /* tensor-parallel devices share the tokens of what each would do whole */
     bool         gpipe;      /* all micro-batches forward, then all backward; otherwise one forward, one backward */

@@ -47,7 +47,7 @@ static int32_t intern(cm__dispatch *d, const cm__sized_call *call)
 void cm__dispatch_add(cm__dispatch *d, int32_t node, const cm__sized_call *call)
 {
     cm__sized_call part = *call;
-    if (d->shards.tp > 1) cm__shard_call(d, node, &part);
+    if (d->shards.split) cm__shard_call(d, node, &part);
     int32_t i = intern(d, &part);
     d->of = cm__grow(d->ctx, d->of, d->n_of, &d->cap_of, sizeof *d->of);
     d->node = cm__grow(d->ctx, d->node, d->n_of, &d->cap_node, sizeof *d->node);
@@ -84,11 +84,11 @@ static void one_by_one(cm__dispatch *d)
 
 cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime)
 {
-    return cm__dispatch_shard(ctx, g, layout, runtime, 1, false);
+    return cm__dispatch_shard(ctx, g, layout, runtime, &(cm_plan){.tp = 1, .ep = 1});
 }
 
-cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime, int32_t tp,
-                                 bool sequence)
+cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime,
+                                 const cm_plan *plan)
 {
     static void (*const walks[CM_RUNTIMES])(cm__dispatch *) = {[CM_RUNTIME_TORCH_COMPILE] = cm__dispatch_fused,
                                                                [CM_RUNTIME_MEGATRON] = cm__dispatch_megatron};
@@ -101,10 +101,10 @@ cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layo
     for (int32_t i = 0; i < g->n_nodes; i++) cm__strides_place(d->strides, i);
     d->stacks = cm__stacks_of(ctx, g);
     d->trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
-    if (tp > 1) {
+    if (plan->tp > 1 || plan->ep > 1) {
         bool *split = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *split);
-        cm__find_split(g, split);
-        d->shards = (cm__shards){tp, sequence, split};
+        if (plan->tp > 1) cm__find_split(g, split);
+        d->shards = (cm__shards){plan->tp, plan->ep, plan->sequence_parallel && plan->tp > 1, split};
     }
     (walks[runtime] ? walks[runtime] : one_by_one)(d);
     return d;

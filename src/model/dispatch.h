@@ -21,7 +21,7 @@ typedef struct cm__sized_call {
 
 /* What one of several tensor-parallel devices runs. */
 typedef struct cm__shards {
-    int32_t     tp;
+    int32_t     tp, ep;
     bool        sequence; /* what is whole on every device is shared by tokens */
     const bool *split;    /* per tensor */
 } cm__shards;
@@ -49,9 +49,9 @@ typedef struct cm__dispatch {
 bool cm__channels_last(const cm_graph *g);
 
 cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime);
-/* The same on one of `tp` devices that share each layer. */
-cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime, int32_t tp,
-                                 bool sequence);
+/* The same on one device of a plan, whose counts are filled in: its part of each layer. */
+cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime,
+                                 const cm_plan *plan);
 void          cm__dispatch_one(cm__dispatch *d, int32_t node);
 void          cm__dispatch_megatron(cm__dispatch *d); /* dispatch_megatron.c */
 void          cm__dispatch_fused(cm__dispatch *d); /* dispatch_fused.c */

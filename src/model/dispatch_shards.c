@@ -4,6 +4,7 @@
  *
  * Products with a parameter are divided by columns or rows, attention by heads, losses by classes, what lies between
  * them by elements. What is whole on every device is done by each, or with sequence parallelism divided by tokens.
+ * Experts are divided among replicas, who send each other the tokens for them.
  */
 #include "model/rules.h"
 #include "model/shards.h"
@@ -44,12 +45,28 @@ static int divided_size(const cm_node *n, const cm_node *forward, cm__division d
     return columns == n_first ? 1 : 2;
 }
 
+bool cm__is_expert(const cm_graph *g, const cm_node *forward)
+{
+    const cm_tensor *w = cm_node_class(forward) == CM_CLASS_GEMM && cm__has(forward, 1) ? cm__in(g, forward, 1) : NULL;
+    return w && w->rank == 3 && (w->role == CM_ROLE_PARAMETER || w->role == CM_ROLE_CAST);
+}
+
+/* Fewer experts, each with the tokens of as many more replicas. */
+static void divide_experts(const cm__dispatch *d, const cm_node *n, const cm_node *forward, cm__sized_call *c)
+{
+    bool of_weight = n->phase == CM_BACKWARD && !cm__is_input_gradient(n, forward);
+    int  tokens = of_weight ? 3 : 1;
+    divide(c, 0, d->shards.ep);
+    c->sizes[tokens] = cm__poly_scale(c->sizes[tokens], d->shards.ep);
+}
+
 static void divide_product(const cm__dispatch *d, const cm_node *n, cm__sized_call *c)
 {
     const cm_node *forward = cm__forward_of(d, n);
     cm__division   division = cm__division_of(d->g, forward, d->shards.split);
     if (division != CM__WHOLE) divide(c, divided_size(n, forward, division), d->shards.tp);
     else if (touches_split(d, n)) divide(c, 0, d->shards.tp);
+    if (d->shards.ep > 1 && cm__is_expert(d->g, forward)) divide_experts(d, n, forward, c);
 }
 
 static void divide_heads(const cm__dispatch *d, cm__sized_call *c)

@@ -144,6 +144,25 @@ static void add_sums(making *k, cm__ctx *ctx)
     }
 }
 
+/* Tokens go to the devices of their experts, and come back, in every pass. */
+static void add_routes(making *k, cm__ctx *ctx)
+{
+    const cm__shards *s = &k->m->calls->shards;
+    int32_t           here = cm_fabric_node(k->fabric) / (s->tp > 1 ? s->tp : 1);
+    cm__group         group = {s->ep, here < 1 ? 1 : here < s->ep ? here : s->ep};
+    double           *route_s = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *route_s);
+    int32_t          *last = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *last); /* pass seen last, plus 1 */
+    for (int32_t i = 0; i < k->g->n_nodes; i++) {
+        const cm_node *n = &k->g->nodes[i], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
+        int32_t        at = k->part[i];
+        if (!cm__is_expert(k->g, forward) || last[at] == n->phase + 1) continue;
+        cm_poly bytes = cm_tensor_bytes(cm__in(k->g, forward, 0));
+        if (!last[at]) route_s[at] = 2 * cm__comm_time(k->fabric, CM__ALL_TO_ALL, group, cm_poly_at(&bytes, k->batch));
+        last[at] = n->phase + 1;
+        *(n->phase == CM_FORWARD ? &k->parts->all[at].forward_comm_s : &k->parts->all[at].backward_comm_s) += route_s[at];
+    }
+}
+
 /* Keys and values of all tokens come to each device that has some of the queries; their gradients go back. */
 static void add_gathers(making *k)
 {
@@ -194,6 +213,7 @@ static void add_parameters(making *k, cm__ctx *ctx)
             if (parameter < 0) continue;
             cm_poly elements = cm_tensor_elements(cm__t(k->g, parameter));
             double  here = elements.c[0] / (divides(k, n) ? k->m->calls->shards.tp : 1);
+            if (k->m->calls->shards.ep > 1 && cm__is_expert(k->g, n)) here /= k->m->calls->shards.ep;
             if (!owner[parameter]) {
                 owner[parameter] = k->part[i] + 1;
                 k->parts->all[k->part[i]].parameters += here;
@@ -281,6 +301,7 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     add_time(&k, timed);
     add_host(&k);
     if (m->calls->shards.tp > 1) add_sums(&k, ctx);
+    if (m->calls->shards.ep > 1) add_routes(&k, ctx);
     if (cp > 1) add_gathers(&k);
     add_parameters(&k, ctx);
     add_boundaries(&k, ctx);

@@ -164,8 +164,7 @@ static void fill_info(cm_prediction_info *i, const cm__step_model *m, const cm__
 static void predict_plan(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o)
 {
     const cm_plan *plan = &p->info.plan;
-    cm__step_model m =
-        cm__step_model_shard(p->ctx, step, device, o->layout, p->info.runtime, plan->tp, plan->sequence_parallel);
+    cm__step_model m = cm__step_model_shard(p->ctx, step, device, o->layout, p->info.runtime, plan);
     cm__timed *timed = cm__alloc_array(p->ctx, (size_t)m.calls->n_calls, sizeof *timed);
     cm__parts     parts = cm__parts_new(p->ctx, &m, o->fabric, (double)plan->micro_batch, plan->cp, timed);
     cm__stages    stages = cm__stages_new(p->ctx, &parts, plan, p->info.runtime == CM_RUNTIME_MEGATRON);

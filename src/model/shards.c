@@ -98,7 +98,9 @@ static double share(const cm_footprint *f, const cm__piece *x, const bool *split
     static const int8_t shared_from[CM_ROLES] = {
         [CM_ROLE_STATE] = 1, [CM_ROLE_PARAMETER_GRADIENT] = 2, [CM_ROLE_PARAMETER] = 3, [CM_ROLE_CAST] = 3};
     if (!shared_from[role]) return 1;
-    return 1.0 / ((double)p->tp * p->pp * (p->zero >= shared_from[role] ? p->dp : 1));
+    bool   expert = p->ep > 1 && cm__t(f->step, x->tensor)->rank == 3; /* a matrix for each */
+    double experts = expert ? p->ep : 1;
+    return 1.0 / experts / ((double)p->tp * p->pp * (p->zero >= shared_from[role] ? p->dp : 1));
 }
 
 /* Gradients of earlier micro-batches are there before backward. */

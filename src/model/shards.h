@@ -15,6 +15,9 @@ cm__division cm__division_of(const cm_graph *g, const cm_node *forward, const bo
 /* Whether a backward node of a product computes the gradient of what flowed into it, not that of the parameter. */
 bool         cm__is_input_gradient(const cm_node *n, const cm_node *forward);
 
+/* Whether a product is of experts: a parameter of one matrix for each. */
+bool         cm__is_expert(const cm_graph *g, const cm_node *forward);
+
 /* A call as one of the devices of d->shards makes it (dispatch_shards.c). */
 void cm__shard_call(const cm__dispatch *d, int32_t node, cm__sized_call *call);
 

@@ -32,11 +32,11 @@ static double scale_of(const cm_number *factor) { return factor->known ? factor-
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
                                   cm_runtime runtime)
 {
-    return cm__step_model_shard(ctx, graph, device, layout, runtime, 1, false);
+    return cm__step_model_shard(ctx, graph, device, layout, runtime, &(cm_plan){.tp = 1, .ep = 1});
 }
 
 cm__step_model cm__step_model_shard(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
-                                    cm_runtime runtime, int32_t tp, bool sequence)
+                                    cm_runtime runtime, const cm_plan *plan)
 {
     const cm_device *relative = relative_of(ctx, device);
     cm__limits       limits = cm__limits_of(device);
@@ -44,7 +44,7 @@ cm__step_model cm__step_model_shard(cm__ctx *ctx, const cm_graph *graph, const c
         .graph = graph,
         .device = device,
         .runtime = runtime,
-        .calls = cm__dispatch_shard(ctx, graph, layout, runtime, tp, sequence),
+        .calls = cm__dispatch_shard(ctx, graph, layout, runtime, plan),
         .timer = cm__timer_new(ctx, device, relative, runtime),
         .power = cm__power_of(device),
         .matrix_flop = cm__matrix_flop(graph),

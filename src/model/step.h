@@ -24,9 +24,9 @@ typedef struct cm__step_model {
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
                                   cm_runtime runtime);
 
-/* Of one of `tp` devices that share each layer. */
+/* Of one device of a plan, whose counts are filled in. */
 cm__step_model cm__step_model_shard(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
-                                    cm_runtime runtime, int32_t tp, bool sequence);
+                                    cm_runtime runtime, const cm_plan *plan);
 
 /* The time of each call at the full clock. */
 void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed);

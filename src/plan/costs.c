@@ -123,7 +123,8 @@ static cm__step_model *step_for(cm__model *m, int32_t tp, bool sequence)
     m->step_tp = cm__grow(m->ctx, m->step_tp, m->n_steps, &capacity, sizeof *m->step_tp);
     m->step_tp[m->n_steps] = key;
     m->steps[m->n_steps] =
-        cm__step_model_shard(m->ctx, m->step, m->device, CM_LAYOUT_AUTO, m->runtime, tp, sequence);
+        cm__step_model_shard(m->ctx, m->step, m->device, CM_LAYOUT_AUTO, m->runtime,
+                             &(cm_plan){.tp = tp, .ep = 1, .sequence_parallel = sequence});
     return &m->steps[m->n_steps++];
 }
 

@@ -37,7 +37,7 @@ static void replicas(int32_t devices, int64_t global_batch, cm__visit *visit, vo
         if (devices % dp || global_batch % dp) continue;
         for (int64_t b = 1; b <= global_batch / dp; b++)
             if (global_batch / dp % b == 0)
-                visit(user, &(cm_plan){.devices = dp, .tp = 1, .cp = 1, .pp = 1, .dp = dp, .interleave = 1,
+                visit(user, &(cm_plan){.devices = dp, .tp = 1, .cp = 1, .ep = 1, .pp = 1, .dp = dp, .interleave = 1,
                                        .micro_batch = b, .accumulate = (int32_t)(global_batch / dp / b),
                                        .global_batch = global_batch});
     }
@@ -56,7 +56,7 @@ void cm__space(const cm__model *m, int32_t devices, int64_t global_batch, cm__vi
             for (int32_t pp = 1; pp <= devices / tp / cp; pp++) {
                 int32_t dp = devices / tp / cp / pp;
                 if (tp * cp * pp * dp != devices || !stages_fit(m, pp) || global_batch % dp) continue;
-                with_micro_batch((cm_plan){.devices = devices, .tp = tp, .cp = cp, .pp = pp, .dp = dp,
+                with_micro_batch((cm_plan){.devices = devices, .tp = tp, .cp = cp, .ep = 1, .pp = pp, .dp = dp,
                                            .interleave = 1, .global_batch = global_batch},
                                  global_batch / dp, visit, user);
             }

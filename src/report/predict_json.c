@@ -10,7 +10,8 @@ void cm__json_plan(cm__ctx *ctx, json_t *o, const cm_plan *p)
         const char *name;
         int64_t     value;
     } counts[] = {{"devices", p->devices},       {"tp", p->tp},
-                  {"cp", p->cp},                 {"pp", p->pp},
+                  {"cp", p->cp},                 {"ep", p->ep},
+                  {"pp", p->pp},
                   {"dp", p->dp},
                   {"zero", p->zero},             {"interleave", p->interleave},
                   {"micro_batch", p->micro_batch}, {"accumulate", p->accumulate},

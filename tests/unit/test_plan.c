@@ -112,12 +112,40 @@ static void divided(void **state)
         cm_graph     *step = step_of(models[m], CM_RECOMPUTE_FULL);
         cm__dispatch *whole = cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON);
         for (int tp = 2; tp <= 8; tp *= 2) {
-            cm__dispatch *part = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON, tp, false);
+            cm_plan       plan = {.tp = tp, .ep = 1};
+            cm__dispatch *part = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON, &plan);
             is(flop_of(part) * tp, flop_of(whole));
             assert_int_equal(part->n_of, whole->n_of);
         }
         cm_graph_free(step);
     }
+    cm__ctx_free(ctx);
+}
+
+/* Experts shared by replicas: as many FLOP on each, fewer parameters, and tokens that travel. */
+static void experts(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_device *d;
+    cm_fabric *f;
+    if (cm_device_load("nvidia-h200", &d, &diag) || cm_fabric_new(d, NULL, &f, &diag)) fail_msg("%s", diag.reason);
+    cm_graph      *step = step_of("mixtral:layers=2,hidden=256,heads=4,kv_heads=4,ffn=512,seq=64,vocab=512,experts=8,top_k=2",
+                                  CM_RECOMPUTE_NONE);
+    cm_plan        plan = {.tp = 1, .ep = 1};
+    cm__step_model alone = cm__step_model_shard(ctx, step, d, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON, &plan);
+    plan.ep = 4;
+    cm__step_model shared = cm__step_model_shard(ctx, step, d, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON, &plan);
+    is(flop_of(shared.calls), flop_of(alone.calls));
+    cm__timed *timed = cm__alloc_array(ctx, (size_t)shared.calls->n_calls + (size_t)alone.calls->n_calls, sizeof *timed);
+    cm__parts  a = cm__parts_new(ctx, &alone, f, 4, 1, timed), b = cm__parts_new(ctx, &shared, f, 4, 1, timed);
+    is(a.parameters - b.parameters, 2 * 3 * 8 * 256 * 512 * (1 - 1.0 / 4));
+    assert_true(a.all[1].forward_comm_s == 0 && b.all[1].forward_comm_s > 0);
+    is(b.all[1].backward_comm_s, b.all[1].forward_comm_s);
+    cm_graph_free(step);
+    cm_fabric_free(f);
+    cm_device_free(d);
     cm__ctx_free(ctx);
 }
 
@@ -340,7 +368,7 @@ int main(void)
         cmocka_unit_test(pipelines), cmocka_unit_test(replicas),  cmocka_unit_test(dealt),
         cmocka_unit_test(divided),   cmocka_unit_test(unfused),   cmocka_unit_test(of_a_plan),
         cmocka_unit_test(refused),   cmocka_unit_test(best_plan), cmocka_unit_test(closed_form),
-        cmocka_unit_test(goals),
+        cmocka_unit_test(goals),     cmocka_unit_test(experts),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }
