@@ -17,10 +17,10 @@ static void find_shape(cm__model *m)
     for (int32_t i = 0; i < m->step->n_nodes; i++) {
         const cm_node   *n = &m->step->nodes[i];
         const cm_tensor *q = n->op == CM_OP_ATTENTION && cm__has(n, 0) ? cm__in(m->step, n, 0) : NULL;
+        if (cm__is_expert(m->step, n)) m->experts = (int32_t)cm__in(m->step, n, 1)->dims[0].fixed;
         if (!q || q->rank < 2) continue;
         m->tokens = q->dims[q->rank - 2].fixed;
         m->heads = q->rank == 4 ? (int32_t)q->dims[1].fixed : (int32_t)cm__attr_int(n, CM_ATTR_Q_NUM_HEADS, 1);
-        return;
     }
 }
 
@@ -114,30 +114,29 @@ static void add_memory(const cm__model *m, const cm__step_model *s, cm__cost *c)
     c->boundary_bytes = c->layer.boundary_bytes / (c->sequence ? c->tp : 1);
 }
 
-static cm__step_model *step_for(cm__model *m, int32_t tp, bool sequence)
+static cm__step_model *step_for(cm__model *m, const cm_plan *plan)
 {
-    int32_t key = 2 * tp + sequence, capacity = m->cap_steps;
+    int32_t key = (plan->tp * (m->experts + 1) + plan->ep) * 2 + plan->sequence_parallel, capacity = m->cap_steps;
     for (int32_t i = 0; i < m->n_steps; i++)
-        if (m->step_tp[i] == key) return &m->steps[i];
+        if (m->step_key[i] == key) return &m->steps[i];
     m->steps = cm__grow(m->ctx, m->steps, m->n_steps, &m->cap_steps, sizeof *m->steps);
-    m->step_tp = cm__grow(m->ctx, m->step_tp, m->n_steps, &capacity, sizeof *m->step_tp);
-    m->step_tp[m->n_steps] = key;
-    m->steps[m->n_steps] =
-        cm__step_model_shard(m->ctx, m->step, m->device, CM_LAYOUT_AUTO, m->runtime,
-                             &(cm_plan){.tp = tp, .ep = 1, .sequence_parallel = sequence});
+    m->step_key = cm__grow(m->ctx, m->step_key, m->n_steps, &capacity, sizeof *m->step_key);
+    m->step_key[m->n_steps] = key;
+    m->steps[m->n_steps] = cm__step_model_shard(m->ctx, m->step, m->device, CM_LAYOUT_AUTO, m->runtime, plan);
     return &m->steps[m->n_steps++];
 }
 
-int32_t cm__cost_at(cm__model *m, int32_t tp, bool sequence, int64_t micro_batch, int32_t cp)
+int32_t cm__cost_at(cm__model *m, const cm_plan *p, int64_t micro_batch, int32_t cp)
 {
     double samples = (double)micro_batch / cp;
     for (int32_t i = m->n_costs - 1; i >= 0; i--) {
         const cm__cost *c = &m->costs[i];
-        if (c->tp == tp && c->sequence == sequence && c->cp == cp && c->samples == samples) return i;
+        bool            same = c->tp == p->tp && c->ep == p->ep && c->sequence == p->sequence_parallel;
+        if (same && c->cp == cp && c->samples == samples) return i;
     }
-    cm__step_model *s = step_for(m, tp, sequence);
+    cm__step_model *s = step_for(m, p);
     cm__timed      *timed = cm__alloc_array(m->ctx, (size_t)s->calls->n_calls, sizeof *timed);
-    cm__cost        c = {.tp = tp, .sequence = sequence, .cp = cp, .samples = samples};
+    cm__cost        c = {.tp = p->tp, .ep = p->ep, .sequence = p->sequence_parallel, .cp = cp, .samples = samples};
     c.parts = cm__parts_new(m->ctx, s, m->fabric, (double)micro_batch, cp, timed);
     add_part(&c.first, &c.parts.all[0], 1);
     add_part(&c.last, &c.parts.all[c.parts.count - 1], 1);

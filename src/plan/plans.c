@@ -121,7 +121,7 @@ static void enumerate(searching *s)
 static bool too_large(searching *s, const cm_plan *p)
 {
     if (s->m->whole) return false;
-    int32_t one = cm__cost_at(s->m, p->tp, p->sequence_parallel, 1, 1); /* may move the others */
+    int32_t one = cm__cost_at(s->m, p, 1, 1); /* may move the others */
     return s->m->costs[one].kept_bytes * (double)p->micro_batch / p->cp > s->m->capacity_bytes;
 }
 
@@ -132,14 +132,12 @@ static void time_places(searching *s)
     cm_plan last = {0};
     for (int32_t i = 0; i < s->n_places && !stopped(s); i++) {
         const cm_plan *p = &s->places[i].plan;
-        bool           same = p->tp == last.tp && p->cp == last.cp && p->pp == last.pp &&
+        bool           same = p->tp == last.tp && p->cp == last.cp && p->ep == last.ep && p->pp == last.pp &&
                     p->micro_batch == last.micro_batch && p->sequence_parallel == last.sequence_parallel;
         if (!same) key++;
         last = *p;
         if (key % shares != share) continue;
-        s->places[i].cost = too_large(s, p)
-                                ? CM__TOO_LARGE
-                                : cm__cost_at(s->m, p->tp, p->sequence_parallel, p->micro_batch, p->cp);
+        s->places[i].cost = too_large(s, p) ? CM__TOO_LARGE : cm__cost_at(s->m, p, p->micro_batch, p->cp);
     }
 }
 

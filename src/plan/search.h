@@ -17,7 +17,7 @@ typedef struct cm__cost {
     int32_t  tp;
     bool     sequence;
     double   samples; /* of a micro-batch that one device has: a fraction, where devices share a sequence */
-    int32_t  cp;
+    int32_t  cp, ep;
     cm__part first, layer, last;
     double   attention_s, attention_comm_s;                /* of a layer's forward */
     double   kept_bytes, attention_bytes, boundary_bytes;  /* of a layer's activations: all, attention's, its input */
@@ -32,7 +32,7 @@ typedef struct cm__model {
     const cm_graph  *step; /* nothing recomputed */
     cm_runtime       runtime;
     bool             whole; /* the device runs graphs as a whole: replicas are all there is to choose */
-    int32_t          layers, heads;
+    int32_t          layers, heads, experts; /* experts 0: none */
     int64_t          tokens; /* of a sample; 1: not a sequence */
     double           weight_bytes, gradient_bytes, state_bytes; /* of one parameter */
     double           capacity_bytes, reserve_bytes;
@@ -40,7 +40,7 @@ typedef struct cm__model {
     int32_t          n_costs, cap_costs;
     cm__step_model  *steps; /* by tp and sequence, as they are needed */
     int32_t          n_steps, cap_steps;
-    int32_t         *step_tp, *part; /* of each step model; of each node */
+    int32_t         *step_key, *part; /* of each step model: its tp, ep and sequence; of each node */
 } cm__model;
 
 typedef struct cm__spot {
@@ -68,7 +68,7 @@ typedef struct cm__best {
 /* costs.c */
 cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_fabric *fabric,
                          cm_runtime runtime);
-int32_t    cm__cost_at(cm__model *m, int32_t tp, bool sequence, int64_t micro_batch, int32_t cp);
+int32_t    cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int32_t cp);
 
 /* space.c: every place, in a fixed order; `visit` gets each. */
 typedef void cm__visit(void *user, const cm_plan *plan);

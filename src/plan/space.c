@@ -28,6 +28,14 @@ static void with_micro_batch(cm_plan plan, int64_t samples, cm__visit *visit, vo
     }
 }
 
+/* Groups of replicas that share experts. */
+static void with_experts(const cm__model *m, cm_plan plan, cm__visit *visit, void *user)
+{
+    for (plan.ep = 1; plan.ep == 1 || plan.ep <= m->experts; plan.ep++)
+        if (plan.dp % plan.ep == 0 && (plan.ep == 1 || m->experts % plan.ep == 0))
+            with_micro_batch(plan, plan.global_batch / plan.dp, visit, user);
+}
+
 static bool stages_fit(const cm__model *m, int32_t pp) { return pp == 1 || (m->layers > 0 && m->layers % pp == 0); }
 
 /* Copies of the whole, each on as many devices as it takes. */
@@ -56,9 +64,9 @@ void cm__space(const cm__model *m, int32_t devices, int64_t global_batch, cm__vi
             for (int32_t pp = 1; pp <= devices / tp / cp; pp++) {
                 int32_t dp = devices / tp / cp / pp;
                 if (tp * cp * pp * dp != devices || !stages_fit(m, pp) || global_batch % dp) continue;
-                with_micro_batch((cm_plan){.devices = devices, .tp = tp, .cp = cp, .ep = 1, .pp = pp, .dp = dp,
-                                           .interleave = 1, .global_batch = global_batch},
-                                 global_batch / dp, visit, user);
+                with_experts(m, (cm_plan){.devices = devices, .tp = tp, .cp = cp, .pp = pp, .dp = dp, .interleave = 1,
+                                          .global_batch = global_batch},
+                             visit, user);
             }
         }
     }

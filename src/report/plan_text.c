@@ -25,12 +25,13 @@ static const char *duration(cm__ctx *ctx, double s)
 static const char *choices(cm__ctx *ctx, const cm_plan *p)
 {
     const char *pieces = p->gpipe ? "gpipe " : p->interleave > 1 ? cm__format(ctx, "v%d ", p->interleave) : "";
+    const char *experts = p->ep > 1 ? cm__format(ctx, "ep%d ", p->ep) : "";
     const char *zero = p->zero ? cm__format(ctx, "zero%d ", p->zero) : "";
     bool        any = p->offload_optimizer || p->offload_activations || p->offload_weights;
     const char *host = any ? cm__format(ctx, "host:%s%s%s ", p->offload_optimizer ? "o" : "",
                                         p->offload_activations ? "a" : "", p->offload_weights ? "w" : "")
                            : "";
-    const char *all = cm__format(ctx, "%s%s%s%s%s", pieces, p->sequence_parallel ? "seq " : "", zero,
+    const char *all = cm__format(ctx, "%s%s%s%s%s%s", experts, pieces, p->sequence_parallel ? "seq " : "", zero,
                                  p->overlap ? "early " : "", host);
     return *all ? all : "-";
 }

@@ -307,7 +307,7 @@ static void compare(void *user, const cm_plan *plan)
 {
     comparing *c = user;
     if (plan->recompute || plan->cp > 1) return;
-    cm__spot  spot = {*plan, cm__cost_at(c->m, plan->tp, plan->sequence_parallel, plan->micro_batch, plan->cp)};
+    cm__spot  spot = {*plan, cm__cost_at(c->m, plan, plan->micro_batch, plan->cp)};
     cm__best  best = {0};
     cm__evaluate(c->m, &spot, 0, NULL, NULL, &best);
     assert_int_equal(best.evaluated, cm__plans_at(c->m, plan));
