@@ -15,18 +15,21 @@ typedef struct cm__step_model {
     const cm_device *device;
     cm__dispatch    *calls;
     cm__timer       *timer;
+    cm__limits       limits;
     cm__power        power;
     cm_runtime       runtime;
     cm_poly          matrix_flop;
     double           host_s, host_update_s, host_exchange_s, gap_s, peak_flop_s; /* exchange: between stages */
+    const bool      *sparse;  /* of each call: units for two of four pruned weights run it; NULL: none */
+    double           gain;    /* of these units, times the peak */
 } cm__step_model;
 
-cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
-                                  cm_runtime runtime);
+/* The built-in device whose tables tell most of another one of its kind; NULL: none. */
+const cm_device *cm__relative_of(cm__ctx *ctx, const cm_device *device);
 
-/* Of one device of a plan, whose counts are filled in. */
-cm__step_model cm__step_model_shard(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
-                                    cm_runtime runtime, const cm_plan *plan);
+/* Of the options: layout, runtime, sparsity, and of the plan, with its counts filled in or none, what one device runs. */
+cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,
+                                  const cm_predict_options *options);
 
 /* The time of each call at the full clock. */
 void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed);

@@ -247,7 +247,7 @@ static bool predict(searching *s, const cm_graph *step, const cm__scored *scored
                     .throughput_samples_s = i->throughput_samples_s,
                     .mfu = i->mfu,
                     .peak_bytes = use.peak_bytes,
-                    .communication_s = i->tensor_s + i->pipeline_s + i->data_s - i->overlapped_s,
+                    .communication_s = i->tensor_s + i->pipeline_s + i->data_s - i->hidden_s,
                     .bubble_s = i->bubble_s,
                     .training_s = i->step_time_s * s->iterations,
                     .cost_usd = busy_s * s->usd_s,

@@ -36,16 +36,17 @@ void cm__settle_request(cm__graph_request *graph, const cm_device *device, cm_ru
     settle_training(&graph->train, *runtime);
 }
 
+static bool given_batch(const cm_plan *plan) { return plan->micro_batch || plan->global_batch; }
+
 static void settle(cm__predict_report *r)
 {
     cm__predict_request *a = &r->asked;
     cm__settle_request(&a->graph, r->device, &a->options.runtime);
+    a->options.sensitivities = a->options.plan.devices < 2 && !given_batch(&a->options.plan);
     a->graph.batch = a->options.batch;
 }
 
 static void free_footprint(void *footprint) { cm_footprint_free(footprint); }
-
-static bool given_batch(const cm_plan *plan) { return plan->micro_batch || plan->global_batch; }
 
 /* The batch that was asked for, or the one that fills the device best; 1 where not even that fits. */
 static void find_memory(cm__predict_report *r)
@@ -94,6 +95,15 @@ static void correct_memory(cm__predict_report *r)
     r->fits = true;
 }
 
+static const char *doubt_about(const cm__predict_report *r)
+{
+    const cm_device_info *device = cm_device_get_info(r->device);
+    bool                  able = r->asked.graph.train.inference ? device->inference : device->training;
+    if (able) return NULL;
+    return cm__format(r->ctx, "%s does no %s: this is what its ceilings would allow", device->id,
+                      r->asked.graph.train.inference ? "inference" : "training; --mode inference asks for what it does");
+}
+
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag)
 {
     cm__ctx *ctx = cm__ctx_new(diag);
@@ -114,6 +124,7 @@ cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_r
     cm__pass_on(ctx, cm_predict(r->graph->step, r->device, &r->asked.options, &r->prediction, diag));
     cm__defer(ctx, free_prediction, r->prediction);
     correct_memory(r);
+    r->doubt = doubt_about(r);
     ctx->diag = NULL;
     *report = r;
     return CM_OK;

@@ -20,7 +20,7 @@ static void add_point(cm__scale_report *r, int32_t at)
     cm__pass_on(r->ctx, cm_predict(r->graph->step, r->device, &options, &prediction, r->ctx->diag));
     p->info = *cm_prediction_get_info(prediction);
     cm_prediction_free(prediction);
-    double waits = p->info.tensor_s + p->info.pipeline_s + p->info.data_s - p->info.overlapped_s;
+    double waits = p->info.tensor_s + p->info.pipeline_s + p->info.data_s - p->info.hidden_s;
     double idle = p->info.step_time_s - waits - p->info.bubble_s - p->info.device_time_s;
     p->lost[0] = waits / p->info.step_time_s;
     p->lost[1] = p->info.bubble_s / p->info.step_time_s;

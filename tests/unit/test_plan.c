@@ -133,10 +133,10 @@ static void experts(void **state)
     if (cm_device_load("nvidia-h200", &d, &diag) || cm_fabric_new(d, NULL, &f, &diag)) fail_msg("%s", diag.reason);
     cm_graph      *step = step_of("mixtral:layers=2,hidden=256,heads=4,kv_heads=4,ffn=512,seq=64,vocab=512,experts=8,top_k=2",
                                   CM_RECOMPUTE_NONE);
-    cm_plan        plan = {.tp = 1, .ep = 1};
-    cm__step_model alone = cm__step_model_shard(ctx, step, d, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON, &plan);
-    plan.ep = 4;
-    cm__step_model shared = cm__step_model_shard(ctx, step, d, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON, &plan);
+    cm_predict_options options = {.runtime = CM_RUNTIME_MEGATRON, .plan = {.tp = 1, .ep = 1}};
+    cm__step_model alone = cm__step_model_new(ctx, step, d, &options);
+    options.plan.ep = 4;
+    cm__step_model shared = cm__step_model_new(ctx, step, d, &options);
     is(flop_of(shared.calls), flop_of(alone.calls));
     cm__timed *timed = cm__alloc_array(ctx, (size_t)shared.calls->n_calls + (size_t)alone.calls->n_calls, sizeof *timed);
     cm__parts  a = cm__parts_new(ctx, &alone, f, 4, 1, timed), b = cm__parts_new(ctx, &shared, f, 4, 1, timed);
