@@ -3,7 +3,7 @@
 """Fit the few numbers of `execution` in data/devices/ to published end-to-end results.
 
     tools/fit_styles.py BUILD/centimani [FAMILY ...]          show
-    tools/fit_styles.py --write BUILD/centimani [FAMILY ...]  and write the profiles
+    tools/fit_styles.py --write BUILD/centimani [FAMILY ...]  and write the profiles, and left-out-styles.json
 
 The rows are those of data/results/calibration-styles.json without `left_out`. Every trial is a profile of its own that
 the program itself predicts with. Parameters are fitted as logarithms, by Gauss-Newton with weights that fade for rows
@@ -22,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROWS = ROOT / "data/results/calibration-styles.json"
+LEFT_OUT = ROOT / "data/results/left-out-styles.json"
 DATE = "2026-11"
 ROW_SPREAD = 0.10   # of a row whose model is right: versions, frameworks, measuring
 FAR = 0.35          # a residual beyond this loses weight
@@ -200,14 +201,15 @@ def fit(bench, rows, names, start=None):
 
 
 def leave_out(bench, rows, names, start):
-    """Every row's residual when its model was not fitted on, on any device."""
-    out = {}
+    """Every row's residual when its model was not fitted on, on any device; and the parameters fitted without it."""
+    out, without = {}, {}
     for group in sorted({r["group"] for r in rows}):
         rest = [r for r in rows if r["group"] != group]
         mine = [r for r in rows if r["group"] == group]
         parameters, _ = fit(bench, rest, names, start) if rest else ({n: GUESS[n][0] for n in names}, None)
         out.update(zip(map(id, mine), bench.residuals(mine, parameters)))
-    return [out[id(r)] for r in rows]
+        without[group] = parameters
+    return [out[id(r)] for r in rows], without
 
 
 def spread(rows, residual, convolutional):
@@ -256,10 +258,44 @@ def insert(profile, block):
     path.write_text(text)
 
 
+def scaled_by(parameters, factors):
+    return {k: parameters.get(k, 1.0) * factors.get(k, 1.0) for k in dict.fromkeys([*parameters, *factors])}
+
+
+def bases(device):
+    """The device and all that it is based on."""
+    while device:
+        yield device
+        device = json.loads((ROOT / f"data/devices/{device}.json").read_text()).get("base")
+
+
+def based_on(profile):
+    """The devices whose `execution` is the profile's, and not one of their own."""
+    own = {*FAMILIES, *RELATIVES}
+    every = (p.stem for p in sorted((ROOT / "data/devices").glob("*.json")) if not json.loads(p.read_text()).get("abstract"))
+    return [d for d in every if next((b for b in bases(d) if b in own), None) == profile]
+
+
+def write_left_out(without):
+    """What validation predicts fitted models with: for each, the parameters fitted without it."""
+    tree = json.loads(LEFT_OUT.read_text()) if LEFT_OUT.exists() else {"families": {}}
+    relatives = {p: (f, factors) for p, (f, factors, _, _) in RELATIVES.items() if f in without}
+    for profile, (family, factors) in {**{f: (f, {}) for f in without}, **relatives}.items():
+        tree["families"][profile] = {"devices": based_on(profile), "without": {
+            group: execution(scaled_by(parameters, factors)) for group, parameters in without[family].items()}}
+    families = []
+    for name, family in tree["families"].items():
+        groups = ",\n".join(f"   {json.dumps(g)}: {json.dumps(e)}" for g, e in family["without"].items())
+        families.append(f'  {json.dumps(name)}: {{"devices": {json.dumps(family["devices"])}, "without": {{\n{groups}}}}}')
+    title = "Parameters of `execution` fitted without one model each, by tools/fit_styles.py: what validation predicts that model with"
+    head = json.dumps({"schema": 1, "id": LEFT_OUT.stem, "title": title})[:-1]
+    LEFT_OUT.write_text(head + ', "families": {\n' + ",\n".join(families) + "}}\n")
+
+
 def derive(profile, fitted):
     family, factors, why, assumed = RELATIVES[profile]
     parameters, errors = fitted[family]
-    scaled = {k: parameters.get(k, 1.0) * factors.get(k, 1.0) for k in dict.fromkeys([*parameters, *factors])}
+    scaled = scaled_by(parameters, factors)
     wide = {k: number(max(e["value"], assumed or 0), "1", "assumed", note=why) for k, e in errors.items()}
     insert(profile, execution(scaled, wide, "assumed", why))
 
@@ -273,18 +309,18 @@ def show(rows, residual, left_out):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--write", action="store_true", help="write the profiles")
+    parser.add_argument("--write", action="store_true", help="write the profiles, and what validation predicts fitted models with")
     parser.add_argument("program")
     parser.add_argument("family", nargs="*", help=", ".join(FAMILIES))
     options = parser.parse_args()
     every = [r for r in json.loads(ROWS.read_text())["rows"] if "left_out" not in r]
     with tempfile.TemporaryDirectory() as folder:
-        bench, fitted = Bench(options.program, folder), {}
+        bench, fitted, without = Bench(options.program, folder), {}, {}
         for family in options.family or FAMILIES:
             devices, names = FAMILIES[family]
             rows = [r for r in every if r["device"] in devices]
             parameters, residual = fit(bench, rows, names)
-            left_out = leave_out(bench, rows, names, parameters)
+            left_out, without[family] = leave_out(bench, rows, names, parameters)
             errors = {key: number(spread(rows, left_out, conv), "1", note=described(rows, left_out, conv))
                       for key, conv in (("error", False), ("conv_error", True)) if spread(rows, left_out, conv)}
             mean = lambda errors: 100 * sum(abs(math.expm1(e)) for e in errors) / len(errors)
@@ -299,6 +335,8 @@ def main():
         for profile in RELATIVES if options.write else ():
             if RELATIVES[profile][0] in fitted:
                 derive(profile, fitted)
+        if options.write:
+            write_left_out(without)
 
 
 if __name__ == "__main__":

@@ -126,9 +126,6 @@ typedef struct cm__predict_report {
     bool                 fits;
 } cm__predict_report;
 
-/* What the model's own users would use on this device. */
-cm_precision cm__usual_precision(const cm_device *device);
-
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag);
 void      cm__predict_report_free(cm__predict_report *report);
 /* Options of `memory` and `batch`. */
@@ -196,11 +193,13 @@ typedef struct cm__renderer {
     void (*predict)(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
     void (*memory)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
     void (*batch)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
-    void (*validate)(cm__ctx *ctx, const cm_validation *validation, FILE *out);
+    void (*validate)(cm__ctx *ctx, const cm_scoreboard *scoreboard, FILE *out);
     void (*bench)(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
 } cm__renderer;
 
-typedef enum cm__output_format { CM__FORMAT_TEXT, CM__FORMAT_JSON, CM__FORMAT_CSV, CM__FORMATS } cm__output_format;
+typedef enum cm__output_format {
+    CM__FORMAT_TEXT, CM__FORMAT_JSON, CM__FORMAT_CSV, CM__FORMAT_HTML, CM__FORMATS
+} cm__output_format;
 extern const cm__renderer cm__renderers[CM__FORMATS];
 
 cm_status cm__graph_report_print(const cm__graph_report *report, cm__output_format format, FILE *out, cm_diag *diag);
@@ -214,7 +213,7 @@ cm_status cm__predict_report_print(const cm__predict_report *report, cm__output_
                                    cm_diag *diag);
 cm_status cm__memory_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
-cm_status cm__validation_print(const cm_validation *validation, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__scoreboard_print(const cm_scoreboard *scoreboard, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__bench_report_print(const cm__bench_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__version_print(cm__output_format format, FILE *out, cm_diag *diag);
 
@@ -238,8 +237,10 @@ void cm__memory_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__memory_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__batch_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__batch_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
-void cm__validate_text(cm__ctx *ctx, const cm_validation *validation, FILE *out);
-void cm__validate_json(cm__ctx *ctx, const cm_validation *validation, FILE *out);
+void cm__validate_text(cm__ctx *ctx, const cm_scoreboard *scoreboard, FILE *out);
+void cm__validate_json(cm__ctx *ctx, const cm_scoreboard *scoreboard, FILE *out);
+void cm__validate_csv(cm__ctx *ctx, const cm_scoreboard *scoreboard, FILE *out);
+void cm__validate_html(cm__ctx *ctx, const cm_scoreboard *scoreboard, FILE *out);
 void cm__bench_text(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
 void cm__bench_json(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
 void cm__version_text(cm__ctx *ctx, FILE *out);
