@@ -702,6 +702,8 @@ typedef struct cm_validation_summary {
     const char *device;               /* NULL: all */
     int32_t     n, equal;
     double      mape, accuracy, bias, p90, worst; /* accuracy: 1 - |error|, no less than 0, on average */
+    int32_t     shared;               /* rows that the first predictor answers too; on these: */
+    double      shared_accuracy, own_accuracy; /* this predictor's, the first one's; NAN: none */
     int32_t     inside, intervals;    /* measured values inside their interval, of those that have one */
     int32_t     decisions;            /* choices among devices; of these: */
     double      top1, regret, tau;    /* best one chosen, throughput lost by the choice, Kendall's tau; NAN: none */

@@ -41,6 +41,9 @@ static void summary(cm__ctx *ctx, json_t *o, const cm_validation_summary *s)
     PUT("bias", cm__json_number(s->bias));
     PUT("p90", cm__json_number(s->p90));
     PUT("worst", cm__json_number(s->worst));
+    PUT("shared", json_integer(s->shared));
+    PUT("shared_accuracy", cm__json_number(s->shared_accuracy));
+    PUT("own_accuracy", cm__json_number(s->own_accuracy));
     PUT("inside", json_integer(s->inside));
     PUT("intervals", json_integer(s->intervals));
     PUT("decisions", json_integer(s->decisions));

@@ -81,16 +81,30 @@ static void rows(cm__ctx *ctx, const cm_validation *v, FILE *out)
     cm__table_print(&table);
 }
 
+/* Rows with one reason together. */
+static bool told(const cm_validation *v, int32_t row)
+{
+    for (int32_t i = 0; i < row; i++) {
+        const char *reason = cm_validation_get_row(v, i)->reason;
+        if (reason && strcmp(reason, cm_validation_get_row(v, row)->reason) == 0) return true;
+    }
+    return false;
+}
+
 static void unpredicted(cm__ctx *ctx, const cm_validation *v, FILE *out)
 {
     bool any = false;
     for (int32_t i = 0; i < cm_validation_rows(v); i++) {
-        const cm_validation_row *r = cm_validation_get_row(v, i);
-        if (!r->reason) continue;
+        const char *reason = cm_validation_get_row(v, i)->reason, *names = "";
+        if (!reason || told(v, i)) continue;
         if (!any) fputs("\nnot predicted\n", out);
         any = true;
-        const char *name = cm__format(ctx, "%s, %s, %s: %s", cm__printable(ctx, r->model), device_cell(ctx, r), r->where, r->reason);
-        cm__print_note(ctx, out, "  ", "-", 2, cm__printable(ctx, name));
+        for (int32_t k = i; k < cm_validation_rows(v); k++) {
+            const cm_validation_row *r = cm_validation_get_row(v, k);
+            if (!r->reason || strcmp(r->reason, reason)) continue;
+            names = cm__format(ctx, "%s%s%s on %s", names, *names ? ", " : "", r->model, device_cell(ctx, r));
+        }
+        cm__print_note(ctx, out, "  ", "-", 2, cm__printable(ctx, cm__format(ctx, "%s: %s", reason, names)));
     }
 }
 
@@ -195,14 +209,14 @@ static int32_t count_of(const cm_validation *v, cm_evidence evidence, bool predi
 static const char *baseline(cm__ctx *ctx, const cm_validation *v, int32_t p)
 {
     bool of_time = strcmp(cm_validation_summary_of(v, 1)->predictor, "roofline") == 0;
-    return of_time ? percent(ctx, cm_validation_summary_of(v, p)->mape) : "";
+    return of_time ? percent(ctx, cm_validation_summary_of(v, p)->accuracy) : "";
 }
 
 static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
 {
-    static const cm__column columns[] = {{"set", NULL, true}, {"rows", "1"}, {"judged", "1"}, {"error", "%"},
-                                         {"accuracy", "%"}, {"bias", "%"}, {"worst", "%"}, {"in 90 %", "1"}, {"tau", "1"},
-                                         {"orders", "1"}, {"roof", "%"}, {"util", "%"}, {"sim", "%"}};
+    static const cm__column columns[] = {{"set"}, {"rows", "1"}, {"judged", "1"}, {"error", "%"}, {"accuracy", "%"},
+                                         {"roof", "%"}, {"util", "%"}, {"similar", "%"}, {"in 90 %", "1"}, {"best", "%"},
+                                         {"tau", "1"}, {"orders", "1"}};
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     for (int32_t i = 0; i < cm_scoreboard_sets(b); i++) {
         const cm_validation         *v = cm_scoreboard_set(b, i);
@@ -210,15 +224,17 @@ static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
         int32_t judged = count_of(v, CM_EVIDENCE_UNSEEN, true) + count_of(v, CM_EVIDENCE_LEFT_OUT, true);
         const char *cells[] = {cm_validation_get_info(v).set, cm__cell_count(ctx, cm_validation_rows(v)),
                                cm__cell_count(ctx, judged), percent(ctx, s->mape), percent(ctx, s->accuracy),
-                               percent(ctx, s->bias), percent(ctx, s->worst), share(ctx, s->inside, s->intervals),
-                               tau(ctx, s->tau), share(ctx, s->pairs_right, s->pairs), baseline(ctx, v, 1),
-                               baseline(ctx, v, 2), baseline(ctx, v, 3)};
+                               baseline(ctx, v, 1), baseline(ctx, v, 2), baseline(ctx, v, 3),
+                               share(ctx, s->inside, s->intervals), percent(ctx, s->top1), tau(ctx, s->tau),
+                               share(ctx, s->pairs_right, s->pairs)};
         cm__table_row(&table, cells);
     }
     fprintf(out, "# centimani %s, predictions against known results\n\n", CM_VERSION);
     cm__table_print(&table);
-    fputs("\njudged  rows that no profile was fitted to, or predicted by a profile fitted without their model\n"
-          "error   mean of |predicted / measured - 1|; roof, util, sim: of the three baselines\n"
+    fputs("\njudged    rows that no profile was fitted to, or predicted by a profile fitted without their model\n"
+          "error     mean of |predicted / measured - 1|; accuracy: 1 - |error|, no less than 0, on average\n"
+          "roof ...  accuracy of the three baselines: roofline, utilisation of an A100, the most similar model\n"
+          "best      the best device chosen; tau: Kendall's; orders: pairs stated by the source that come out\n"
           "--set NAME shows a set's rows, and why some have no prediction; docs/accuracy.md has all\n", out);
 }
 

@@ -30,7 +30,7 @@ static bool scaled(const cm__case *c, double step_s, cm__estimate *e)
 
 static bool one_device(const cm__case *c)
 {
-    return !c->reason && c->step && (c->per_device || cm__number_of(c->run, "replicas", c->devices) <= 1);
+    return !c->reason && c->step && !cm__text_of(c->run, "phase") && (c->per_device || cm__number_of(c->run, "replicas", c->devices) <= 1);
 }
 
 bool cm__estimate_roofline(cm__case *c, cm__estimate *e)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* estimate.c - the time of a case as a user of the program gets it: cm_predict(), and whether memory holds it. */
 #include <math.h>
+#include <string.h>
 #include "model/roofline.h"
 #include "validate/validate.h"
+
+#define SEVERAL "needs a plan of several devices"
 
 static const cm_prediction_info *predicted(cm__case *c, int64_t batch)
 {
@@ -36,6 +39,23 @@ static void accumulate(cm__estimate *e, const cm_prediction_info *i, double time
     e->samples *= times;
 }
 
+/* What ran on one device and is expected to take several: one device's share of their work. */
+static void share(cm__estimate *e)
+{
+    e->step_s *= e->devices;
+    e->device_s *= e->devices;
+    for (int side = 0; side < 2; side++) e->interval_s[side] *= e->devices;
+    e->devices = 1;
+}
+
+/* Of a step, one pass alone. */
+static void one_pass(cm__estimate *e, const cm_prediction_info *i, const char *name)
+{
+    for (int phase = 0; phase < CM_PHASES; phase++)
+        if (strcmp(cm_phase_name(phase), name) == 0)
+            *e = (cm__estimate){i->phase_s[phase], i->phase_s[phase], e->samples, e->devices, {NAN, NAN}};
+}
+
 static double micro_batches(const cm__case *c)
 {
     double micro = cm__number_of(c->run, "micro_batch", 0);
@@ -45,7 +65,7 @@ static double micro_batches(const cm__case *c)
 bool cm__estimate_step(cm__case *c, cm__estimate *e)
 {
     double copies = c->per_device ? 1 : cm__number_of(c->run, "replicas", c->devices);
-    if (!c->reason && copies > 1) c->reason = "needs a plan of several devices";
+    if (!c->reason && copies > 1) c->reason = SEVERAL;
     if (c->reason) return false;
     double                    times = micro_batches(c);
     int64_t                   batch = (int64_t)((double)c->batch / times + 0.5);
@@ -54,10 +74,13 @@ bool cm__estimate_step(cm__case *c, cm__estimate *e)
         batch *= i->devices;
         i = predicted(c, batch);
     }
-    if (!i) return false;
+    if (i && c->devices > 1 && !c->per_device && copies * i->devices != c->devices) c->reason = SEVERAL;
+    if (!i || c->reason) return false;
     *e = (cm__estimate){.step_s = i->step_time_s, .device_s = i->device_time_s, .samples = (double)batch,
                         .devices = i->devices, .interval_s = {i->interval_s[0], i->interval_s[1]}};
     if (times > 1) accumulate(e, i, times);
+    if (c->devices == 1 && !c->per_device) share(e);
+    if (cm__text_of(c->run, "phase")) one_pass(e, i, cm__text_of(c->run, "phase"));
     return true;
 }
 

@@ -12,6 +12,7 @@
 
 static const cm__answer no_answer = {NAN, {NAN, NAN}};
 
+/* A row may be of one pass alone; of operators (kernel_*) the device's time counts, not that to launch them. */
 static double rate_of(const cm__case *c, const cm__estimate *e, double step_s)
 {
     return e->samples / step_s / (c->per_device ? e->devices : 1);
@@ -91,27 +92,38 @@ static cm__case *other_run(cm__case *c, const json_t *over)
     return other;
 }
 
-static double ratio_of(cm__case *c, cm__estimator *estimate)
+typedef cm__answer measure(cm__case *c, cm__estimator *estimate);
+
+static cm__answer kernel_throughput(cm__case *c, cm__estimator *estimate)
+{
+    cm__estimate e;
+    return estimate(c, &e) ? (cm__answer){rate_of(c, &e, e.device_s), {NAN, NAN}} : no_answer;
+}
+
+static double ratio_of(cm__case *c, cm__estimator *estimate, measure *rate)
 {
     cm__case  *versus = other_run(c, json_object_get(c->run, "versus"));
-    cm__answer above = throughput(c, estimate), below = throughput(versus, estimate);
+    cm__answer above = rate(c, estimate), below = rate(versus, estimate);
     if (versus->reason && !c->reason) c->reason = versus->reason;
     return above.value / below.value;
 }
 
-static cm__answer ratio(cm__case *c, cm__estimator *estimate)
+static cm__answer ratio_by(cm__case *c, cm__estimator *estimate, measure *rate)
 {
     const json_t *over = json_object_get(c->run, "over");
     size_t        n = json_array_size(over);
     double        sum = 0;
-    if (!n) return (cm__answer){ratio_of(c, estimate), {NAN, NAN}};
+    if (!n) return (cm__answer){ratio_of(c, estimate, rate), {NAN, NAN}};
     for (size_t i = 0; i < n; i++) {
         cm__case *one = other_run(c, json_array_get(over, i));
-        sum += ratio_of(one, estimate);
+        sum += ratio_of(one, estimate, rate);
         if (one->reason && !c->reason) c->reason = one->reason;
     }
     return (cm__answer){sum / (double)n, {NAN, NAN}};
 }
+
+static cm__answer ratio(cm__case *c, cm__estimator *estimate) { return ratio_by(c, estimate, throughput); }
+static cm__answer kernel_ratio(cm__case *c, cm__estimator *estimate) { return ratio_by(c, estimate, kernel_throughput); }
 
 static cm__answer efficiency(cm__case *c, cm__estimator *estimate)
 {
@@ -122,31 +134,40 @@ static cm__answer efficiency(cm__case *c, cm__estimator *estimate)
 /* ---- orders ----------------------------------------------------------------------------------------------------- */
 
 /* Samples per second, or per dollar and second where the order is of prices. An entry is a device or members of a row. */
-static double merit(cm__case *c, const json_t *entry, cm__estimator *estimate)
+static double merit(cm__case *c, const json_t *stated, const json_t *entry, cm__estimator *estimate, measure *rate)
 {
     json_t    *over = json_is_object(entry) ? json_incref((json_t *)entry) : json_pack("{s:O}", "device", entry);
     cm__case  *run = over ? cm__case_new(c->store, c->set, c->run, over) : NULL;
     json_decref(over);
     if (!run) return NAN;
-    cm__answer a = throughput(run, estimate);
+    cm__answer a = rate(run, estimate);
     if (run->reason && !c->reason) c->reason = run->reason;
-    const json_t *prices = json_object_get(json_object_get(c->run, "order"), "usd_hour");
-    return a.value / cm__number_of(prices, cm__text_of(run->run, "device"), 1);
+    return a.value / cm__number_of(json_object_get(stated, "usd_hour"), cm__text_of(run->run, "device"), 1);
 }
 
 /* How many of the stated pairs come out as stated. */
-static cm__answer order(cm__case *c, cm__estimator *estimate)
+static cm__answer order_by(cm__case *c, const json_t *stated, cm__estimator *estimate, measure *rate)
 {
-    const json_t *stated = json_object_get(c->run, "order");
     const json_t *faster = json_object_get(stated, "faster"), *slower = json_object_get(stated, "slower");
     double        right = 0;
     for (size_t i = 0; i < json_array_size(faster); i++)
         for (size_t k = 0; k < json_array_size(slower); k++) {
-            double a = merit(c, json_array_get(faster, i), estimate), b = merit(c, json_array_get(slower, k), estimate);
+            double a = merit(c, stated, json_array_get(faster, i), estimate, rate);
+            double b = merit(c, stated, json_array_get(slower, k), estimate, rate);
             if (isnan(a) || isnan(b)) return no_answer;
             right += a > b;
         }
     return (cm__answer){right, {NAN, NAN}};
+}
+
+static cm__answer order(cm__case *c, cm__estimator *estimate)
+{
+    return order_by(c, json_object_get(c->run, "order"), estimate, throughput);
+}
+
+static cm__answer kernel_order(cm__case *c, cm__estimator *estimate)
+{
+    return order_by(c, json_object_get(c->run, "kernel_order"), estimate, kernel_throughput);
 }
 
 static cm__answer fits(cm__case *c, cm__estimator *estimate)
@@ -168,8 +189,10 @@ static const cm__metric metrics[] = {
     {"kernel_utilisation", "of peak", CM__METRIC_TIME, 1, kernel_utilisation},
     {"kernel_flop_s", "FLOP/s", CM__METRIC_TIME, 1, kernel_rate},
     {"ratio", "times", CM__METRIC_TIME, 1, ratio},
+    {"kernel_ratio", "times", CM__METRIC_TIME, 1, kernel_ratio},
     {"efficiency", "of linear", CM__METRIC_TIME, 1, efficiency},
     {"order", "pairs", CM__METRIC_ORDER, 0, order},
+    {"kernel_order", "pairs", CM__METRIC_ORDER, 0, kernel_order},
     {"fits", "", CM__METRIC_FITS, 0, fits},
     {"bytes_s", "B/s", CM__METRIC_TIME, 1, NULL},
     {"share", "of time", CM__METRIC_TIME, 0, NULL},

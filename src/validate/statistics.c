@@ -38,6 +38,11 @@ static void add_memory(cm_validation_summary *s, const cm_validation_row *r, int
     s->missed_oom += !r->ran && r->fits;
 }
 
+static double accuracy_of(const cm_validation_row *r, int32_t p)
+{
+    return fmax(0, 1 - fabs(r->predicted[p] / r->measured - 1));
+}
+
 static void add_errors(cm__ctx *ctx, cm_validation_summary *s, const cm_validation_row *rows, int32_t n_rows, int32_t p,
                        const char *device)
 {
@@ -55,7 +60,7 @@ static void add_errors(cm__ctx *ctx, cm_validation_summary *s, const cm_validati
         s->equal += error == 0;
         signed_sum += error;
         sum += fabs(error);
-        accuracy += fmax(0, 1 - fabs(error));
+        accuracy += accuracy_of(r, p);
         errors[s->n++] = fabs(error);
     }
     if (s->n) qsort(errors, (size_t)s->n, sizeof *errors, by_size);
@@ -64,6 +69,20 @@ static void add_errors(cm__ctx *ctx, cm_validation_summary *s, const cm_validati
     s->accuracy = s->n ? accuracy / s->n : NAN;
     s->worst = s->n ? errors[s->n - 1] : NAN;
     s->p90 = s->n ? errors[(int32_t)(0.9 * (s->n - 1) + 0.5)] : NAN;
+}
+
+/* Beside the first predictor, on the rows that both answer. */
+static void add_shared(cm_validation_summary *s, const cm_validation_row *rows, int32_t n_rows, int32_t p, const char *device)
+{
+    double mine = 0, first = 0;
+    for (int32_t i = 0; i < n_rows; i++) {
+        if (rows[i].kind != CM_ROW_FIGURE || !counts(&rows[i], p, device) || !counts(&rows[i], 0, device)) continue;
+        s->shared++;
+        mine += accuracy_of(&rows[i], p);
+        first += accuracy_of(&rows[i], 0);
+    }
+    s->shared_accuracy = s->shared ? mine / s->shared : NAN;
+    s->own_accuracy = s->shared ? first / s->shared : NAN;
 }
 
 /* ---- decisions -------------------------------------------------------------------------------------------------- */
@@ -130,6 +149,7 @@ cm_validation_summary cm__summarise(cm__ctx *ctx, const cm_validation_row *rows,
 {
     cm_validation_summary s = {.device = device, .top1 = NAN, .regret = NAN, .tau = NAN};
     add_errors(ctx, &s, rows, n_rows, p, device);
+    add_shared(&s, rows, n_rows, p, device);
     if (!device) add_decisions(&s, rows, n_rows, p);
     return s;
 }

@@ -90,7 +90,7 @@ static void check_memory(cm__case *c, const cm__metric *m, cm_validation_row *r)
     bool              gpu = c->device && strcmp(cm_device_get_info(c->device)->device_class, "gpu") == 0;
     r->fits = -1;
     r->ran = m->kind != CM__METRIC_FITS || r->measured > 0;
-    if (m->kind > CM__METRIC_FITS || !asked[m->kind] || r->reason || c->devices > 1 || c->per_device) return;
+    if (m->kind > CM__METRIC_FITS || !asked[m->kind] || r->reason || c->devices > 1) return;
     if (gpu || m->kind == CM__METRIC_FITS) r->fits = cm__case_fits(c);
 }
 
