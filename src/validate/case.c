@@ -58,6 +58,8 @@ const char *cm__family_of(cm__store *store, const char *device)
 /* Parameters of the row's device fitted without the row's model; NULL: it was not fitted to that model. */
 static const json_t *left_out_parameters(const cm__case *c, const char *device)
 {
+    const cm__metric *metric = cm__metric_of(c->set, c->run);
+    if (metric && metric->kind == CM__METRIC_OWN) return NULL; /* memory was not fitted */
     const json_t *family = json_object_get(families(c->store), cm__family_of(c->store, device));
     return json_object_get(json_object_get(family, "without"), cm__group_of(c->run));
 }

@@ -65,21 +65,25 @@ static const char *where_text(cm__ctx *ctx, const json_t *set, const json_t *row
 
 static const json_t *own_predictors(const cm_validation *v) { return json_object_get(v->set, "predictors"); }
 
+/* What one predictor cannot answer another may: only what the row itself says holds for all. */
 static void predict_row(const cm_validation *v, cm__case *c, const cm__metric *m, cm_validation_row *r)
 {
-    double *predicted = cm__alloc_array(c->store->ctx, (size_t)v->n_summaries + 1, sizeof *predicted);
+    double     *predicted = cm__alloc_array(c->store->ctx, (size_t)v->n_summaries + 1, sizeof *predicted);
+    const char *refused = c->reason;
     r->predicted = predicted;
     for (int32_t p = 0; p < v->n_summaries; p++) {
-        cm__answer a = {NAN, {NAN, NAN}};
-        const json_t *own = json_array_get(own_predictors(v), (size_t)p);
+        cm__answer         a = {NAN, {NAN, NAN}};
+        const json_t      *own = json_array_get(own_predictors(v), (size_t)p);
         cm__own_predictor *by = own ? cm__own_predictor_named(cm__text_of(own, "name")) : NULL;
-        if (by && !c->reason) a.value = by(c);
-        if (!own && m->value && !c->reason) a = m->value(c, estimators[p].estimate);
+        if (by && !refused) a.value = by(c);
+        if (!own && m->value && !refused) a = m->value(c, estimators[p].estimate);
         predicted[p] = a.value;
-        if (p) continue;
-        r->interval[0] = a.interval[0];
-        r->interval[1] = a.interval[1];
-        r->reason = isnan(a.value) ? c->reason ? c->reason : "nothing here predicts it" : NULL;
+        if (p == 0) {
+            r->interval[0] = a.interval[0];
+            r->interval[1] = a.interval[1];
+            r->reason = isnan(a.value) ? c->reason ? c->reason : "nothing here predicts it" : NULL;
+        }
+        c->reason = refused;
     }
 }
 
