@@ -28,8 +28,8 @@ static void row(cm__ctx *ctx, const cm_validation *v, const cm_validation_row *r
 
 void cm__validate_csv(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
 {
-    fputs("set,where,model,device,devices,setting,metric,unit,evidence,predictor,measured,predicted,error,low,high,reason\n",
-          out);
+    fputs("set,where,model,device,devices,setting,metric,unit,evidence,predictor,measured,predicted,error,low,high,"
+          "reason\n", out);
     for (int32_t s = 0; s < cm_scoreboard_sets(b); s++) {
         const cm_validation *v = cm_scoreboard_set(b, s);
         for (int32_t i = 0; i < cm_validation_rows(v); i++)

@@ -5,9 +5,11 @@
 #include "report/report.h"
 
 static const char head[] =
-    "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>Centimani: predictions against known results</title>\n"
+    "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+    "<title>Centimani: predictions against known results</title>\n"
     "<style>\n"
-    "body{font:14px/1.45 system-ui,sans-serif;max-width:76em;margin:2em auto;padding:0 1em;color:#222;background:#fff}\n"
+    "body{font:14px/1.45 system-ui,sans-serif;max-width:76em;margin:2em auto;padding:0 1em;color:#222;"
+    "background:#fff}\n"
     "table{border-collapse:collapse;margin:.6em 0 1.4em;font-variant-numeric:tabular-nums}\n"
     "th,td{padding:.15em .7em;border-bottom:1px solid #ddd;text-align:right;vertical-align:top}\n"
     "th:first-child,td.w{text-align:left}td.out{color:#a00}tr.fitted{color:#888}\n"
@@ -17,8 +19,9 @@ static const char head[] =
 
 static void text(FILE *out, const char *s)
 {
+    static const char *const entities[256] = {['<'] = "&lt;", ['>'] = "&gt;", ['&'] = "&amp;", ['"'] = "&quot;"};
     for (; s && *s; s++) {
-        const char *entity = *s == '<' ? "&lt;" : *s == '>' ? "&gt;" : *s == '&' ? "&amp;" : *s == '"' ? "&quot;" : NULL;
+        const char *entity = entities[(unsigned char)*s];
         if (entity) fputs(entity, out);
         else putc(*s, out);
     }
@@ -57,8 +60,8 @@ static void sums(FILE *out, const cm_validation_summary *s)
     fprintf(out, "<td>%d/%d<td>%d<td>%d\n", s->pairs_right, s->pairs, s->false_oom, s->missed_oom);
 }
 
-static const char sum_heads[] = "<th>n<th>error %<th>accuracy %<th>bias %<th>p90 %<th>worst %<th>in 90 %<th>best chosen %"
-                                "<th>regret %<th>tau<th>orders<th>false OOM<th>missed OOM\n";
+static const char sum_heads[] = "<th>n<th>error %<th>accuracy %<th>bias %<th>p90 %<th>worst %<th>in 90 %"
+                                "<th>best chosen %<th>regret %<th>tau<th>orders<th>false OOM<th>missed OOM\n";
 
 static void summary_table(const cm_validation *v, FILE *out)
 {
@@ -108,7 +111,8 @@ static void one_set(cm__ctx *ctx, const cm_validation *v, FILE *out)
     text(out, info.where);
     fputs("\n", out);
     summary_table(v, out);
-    fputs("<details><summary>rows</summary><table><tr><th>where<th>model<th>device<th>n<th>run<th>of<th>measured<th>predicted", out);
+    fputs("<details><summary>rows</summary><table><tr><th>where<th>model<th>device<th>n<th>run<th>of<th>measured"
+          "<th>predicted", out);
     for (int32_t p = 0; p < cm_validation_summaries(v); p++)
         fprintf(out, "<th>%s error %%", cm_validation_summary_of(v, p)->predictor);
     fputs("<th>evidence<th>why\n", out);
@@ -124,13 +128,14 @@ static void one_set(cm__ctx *ctx, const cm_validation *v, FILE *out)
 void cm__validate_html(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
 {
     fputs(head, out);
-    fprintf(out, "<p>centimani %s. Errors are predicted / measured &minus; 1. Rows that a profile was fitted to are grey and "
-                 "count nowhere; rows of a model that one was fitted to are predicted by a profile fitted without it.\n",
-            CM_VERSION);
+    fprintf(out, "<p>centimani %s. Errors are predicted / measured &minus; 1. Rows that a profile was fitted to are "
+                 "grey and count nowhere; rows of a model that one was fitted to are predicted by a profile fitted "
+                 "without it.\n", CM_VERSION);
     fprintf(out, "<table><tr><th>set%s", sum_heads);
     for (int32_t i = 0; i < cm_scoreboard_sets(b); i++) {
         const cm_validation *v = cm_scoreboard_set(b, i);
-        fprintf(out, "<tr><td class=w><a href=\"#%s\">%s</a>", cm_validation_get_info(v).set, cm_validation_get_info(v).set);
+        const char          *id = cm_validation_get_info(v).set;
+        fprintf(out, "<tr><td class=w><a href=\"#%s\">%s</a>", id, id);
         sums(out, cm_validation_summary_of(v, 0));
     }
     fputs("</table>\n", out);

@@ -72,8 +72,8 @@ static void rows(cm__ctx *ctx, const cm_validation *v, FILE *out)
     cm__table table = cm__table_new(ctx, out, columns, fixed + n + !counts, false);
     for (int32_t i = 0; i < cm_validation_rows(v); i++) {
         const cm_validation_row *r = cm_validation_get_row(v, i);
-        const char *cells[FIXED_MAX + PREDICTORS_MAX + 1] = {cm__printable(ctx, r->model), device_cell(ctx, r), r->setting,
-                                                             figure(ctx, r, r->measured), r->unit};
+        const char              *cells[FIXED_MAX + PREDICTORS_MAX + 1] = {
+            cm__printable(ctx, r->model), device_cell(ctx, r), r->setting, figure(ctx, r, r->measured), r->unit};
         for (int32_t p = 0; p < n; p++) cells[fixed + p] = cell(ctx, r, p, counts);
         cells[fixed + n] = inside(r);
         cm__table_row(&table, cells);
@@ -147,7 +147,8 @@ static void decisions(cm__ctx *ctx, const cm_validation *v, FILE *out)
         const cm_validation_summary *s = cm_validation_summary_of(v, p);
         const char *cells[] = {s->predictor, cm__cell_count(ctx, s->decisions), percent(ctx, s->top1),
                                percent(ctx, s->regret), tau(ctx, s->tau), share(ctx, s->pairs_right, s->pairs),
-                               p ? "-" : cm__cell_count(ctx, s->false_oom), p ? "-" : cm__cell_count(ctx, s->missed_oom)};
+                               p ? "-" : cm__cell_count(ctx, s->false_oom),
+                               p ? "-" : cm__cell_count(ctx, s->missed_oom)};
         cm__table_row(&table, cells);
     }
     putc('\n', out);
@@ -159,7 +160,7 @@ static void devices(cm__ctx *ctx, const cm_validation *v, FILE *out)
 {
     static const cm__column columns[] = {{"device"}, SUM_COLUMNS};
     int32_t                 step = cm_validation_summaries(v);
-    if (cm_validation_device_summaries(v) < 2 * step) return;
+    if (cm_validation_device_summaries(v) < 2 * step || !cm_validation_summary_of(v, 0)->n) return;
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     for (int32_t i = 0; i < cm_validation_device_summaries(v); i += step) {
         const cm_validation_summary *s = cm_validation_device_summary(v, i);
@@ -215,8 +216,8 @@ static const char *baseline(cm__ctx *ctx, const cm_validation *v, int32_t p)
 static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
 {
     static const cm__column columns[] = {{"set"}, {"rows", "1"}, {"judged", "1"}, {"error", "%"}, {"accuracy", "%"},
-                                         {"roof", "%"}, {"util", "%"}, {"similar", "%"}, {"in 90 %", "1"}, {"best", "%"},
-                                         {"tau", "1"}, {"orders", "1"}};
+                                         {"roof", "%"}, {"util", "%"}, {"similar", "%"}, {"in 90 %", "1"},
+                                         {"best", "%"}, {"tau", "1"}, {"orders", "1"}};
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     for (int32_t i = 0; i < cm_scoreboard_sets(b); i++) {
         const cm_validation         *v = cm_scoreboard_set(b, i);

@@ -2,15 +2,15 @@
 /*
  * baselines.c - the three ways of estimating that Xie et al. 2024 (section 6.1) compare themselves with.
  *
- * Roofline        of the whole step: all its FLOP at the peak of its precision, or all its bytes at the bandwidth of the
- *                 device's main memory, whichever takes longer.
- * Utilisation     the share of its peak that an A100 reaches on the model, applied to the device's peak. Measured by
- *                 whoever measured the model on an A100, in any set; predicted where nobody did.
- * Similarity      FLOP/s that the most similar model reaches on the device by the results others published. What is
- *                 left out of the fit for a row is left out here too: its own model does not count.
+ * Roofline      of the whole step: all its FLOP at the peak of its precision, or all its bytes at the bandwidth of the
+ *               device's main memory, whichever takes longer.
+ * Utilisation   the share of its peak that an A100 reaches on the model, applied to the device's peak. Measured by
+ *               whoever measured the model on an A100, in any set; predicted where nobody did.
+ * Similarity    FLOP/s that the most similar model reaches on the device by the results others published. What is
+ *               left out of the fit for a row is left out here too: its own model does not count.
  *
- * The paper says no more of the second and third than that. Similar are models near in parameters, in FLOP per sample and
- * in the part of these that convolutions have.
+ * The paper says no more of the second and third than that. Similar are models near in parameters, in FLOP per sample
+ * and in the part of these that convolutions have.
  */
 #include <math.h>
 #include <string.h>
@@ -30,7 +30,8 @@ static bool scaled(const cm__case *c, double step_s, cm__estimate *e)
 
 static bool one_device(const cm__case *c)
 {
-    return !c->reason && c->step && !cm__text_of(c->run, "phase") && (c->per_device || cm__number_of(c->run, "replicas", c->devices) <= 1);
+    bool one = c->per_device || cm__number_of(c->run, "replicas", c->devices) <= 1;
+    return one && !c->reason && c->step && !cm__text_of(c->run, "phase");
 }
 
 bool cm__estimate_roofline(cm__case *c, cm__estimate *e)
@@ -49,7 +50,7 @@ bool cm__estimate_roofline(cm__case *c, cm__estimate *e)
 /* ---- results of all sets ----------------------------------------------------------------------------------------- */
 
 typedef struct cm__benchmark {
-    const char *device, *family, *group, *model;
+    const char *device, *family, *group;
     double      batch, utilisation;  /* of the peak of the step's precision */
     double      size[3];             /* ln parameters, ln FLOP per sample, convolutions' part */
 } cm__benchmark;
@@ -83,8 +84,8 @@ static bool read_benchmark(cm__store *store, const json_t *set, const json_t *ro
     cm__case *c = cm__case_new(store, set, row, NULL);
     if (!one_device(c) || !(cm__case_flop(c) > 0)) return false;
     double step_s = step_of(row, m, (double)c->batch);
-    *b = (cm__benchmark){.device = cm__text_of(row, "device"), .group = cm__group_of(row), .batch = (double)c->batch,
-                         .family = cm__family_of(store, cm__text_of(row, "device")), .model = cm__text_of(row, "model")};
+    *b = (cm__benchmark){.device = cm__text_of(row, "device"), .group = cm__group_of(row), .batch = (double)c->batch};
+    b->family = cm__family_of(store, b->device);
     b->utilisation = utilisation ? cm__measured_of(m, row) : cm__case_flop(c) / step_s / cm__case_peak(c);
     measure(c, b->size);
     return b->utilisation > 0;
@@ -153,7 +154,8 @@ static double distance(const cm__case *c, const cm__benchmark *b, const double s
     const char *device = cm__text_of(c->run, "device");
     bool        here = same(b->device, device);
     double      sum = 0;
-    if ((!here && !same(b->family, cm__family_of(c->store, device))) || same(b->group, cm__group_of(c->run))) return INFINITY;
+    if (!here && !same(b->family, cm__family_of(c->store, device))) return INFINITY;
+    if (same(b->group, cm__group_of(c->run))) return INFINITY;
     for (int i = 0; i < 3; i++) sum += pow(b->size[i] - size[i], 2);
     return sqrt(sum) + (here ? 0 : 1e6);
 }

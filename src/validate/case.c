@@ -2,8 +2,8 @@
 /*
  * case.c - a row of a set as something to predict: its graph, its device, how it was run.
  *
- * Where a device's profile was fitted to results of the row's model, the row is predicted by a profile fitted without that
- * model (left-out-styles.json, which tools/fit_styles.py writes): nothing is judged on what it was fitted to.
+ * Where a device's profile was fitted to results of the row's model, the row is predicted by a profile fitted without
+ * that model (left-out-styles.json, which tools/fit_styles.py writes): nothing is judged on what it was fitted to.
  */
 #include <math.h>
 #include <string.h>
@@ -71,8 +71,9 @@ static const cm_device *device_without(cm__case *c, const char *device, const js
     cm_device  *d = cm__store_find(c->store, key);
     c->left_out = cm__group_of(c->run);
     if (d) return d;
-    json_t *profile = json_pack("{s:i, s:s, s:s, s:O, s:{s:{s:s, s:s}}}", "schema", 1, "id", "left-out", "base", device,
-                                "execution", execution, "sources", "calibration", "title", "left out", "where", LEFT_OUT);
+    json_t *profile =
+        json_pack("{s:i, s:s, s:s, s:O, s:{s:{s:s, s:s}}}", "schema", 1, "id", "left-out", "base", device, "execution",
+                  execution, "sources", "calibration", "title", "left out", "where", LEFT_OUT);
     char   *text = profile ? json_dumps(profile, JSON_COMPACT) : NULL;
     json_decref(profile);
     if (!text) cm__fail(ctx, CM_ERR_MEMORY, "out of memory while making a profile");
@@ -175,7 +176,8 @@ static const json_t *merged(cm__ctx *ctx, const json_t *row, const json_t *over)
 {
     if (!over) return row;
     json_t *run = json_copy((json_t *)row);
-    if (!run || json_object_update(run, (json_t *)over)) cm__fail(ctx, CM_ERR_MEMORY, "out of memory while reading a row");
+    if (!run || json_object_update(run, (json_t *)over))
+        cm__fail(ctx, CM_ERR_MEMORY, "out of memory while reading a row");
     cm__defer(ctx, release_json, run);
     return run;
 }
@@ -192,8 +194,9 @@ cm__case *cm__case_new(cm__store *store, const json_t *set, const json_t *row, c
     c->accumulate = (int32_t)cm__number_of(c->run, "accumulate", 1);
     c->per_device = json_is_true(json_object_get(set, "per_device"));
     if (c->reason) return c;
-    if (!cm__text_of(c->run, "model") || !cm__text_of(c->run, "device")) c->reason = "the row names no model or no device";
-    if (!c->reason) load_device(c);
+    bool named = cm__text_of(c->run, "model") && cm__text_of(c->run, "device");
+    if (named) load_device(c);
+    else c->reason = "the row names no model or no device";
     if (!c->reason) load_step(c);
     if (c->reason) return c;
     c->batch = (int64_t)cm__number_of(c->run, "batch", 0);

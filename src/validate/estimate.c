@@ -10,8 +10,9 @@
 static const cm_prediction_info *predicted(cm__case *c, int64_t batch)
 {
     cm__ctx    *ctx = c->store->ctx;
-    const char *key = cm__format(ctx, "time %s %s %s %lld %d", cm__text_of(c->run, "device"), c->left_out ? c->left_out : "",
-                                 c->graph_key, (long long)batch, (int)c->runtime);
+    const char *key =
+        cm__format(ctx, "time %s %s %s %lld %d", cm__text_of(c->run, "device"), c->left_out ? c->left_out : "",
+                   c->graph_key, (long long)batch, (int)c->runtime);
     cm_prediction_info *info = cm__store_find(c->store, key);
     if (info) return info;
     cm_prediction     *prediction;

@@ -2,9 +2,9 @@
 /*
  * metrics.c - what rows measure, from the time of a step.
  *
- * A row has the member that its metric is named after ("throughput_samples_s": 2130), or `measured` where the set names the
- * metric for all. Ratios are of one run to another: `versus` has what is different there. A mean of ratios (`over`) has
- * one entry per model. An order says which runs are faster than which.
+ * A row has the member that its metric is named after ("throughput_samples_s": 2130), or `measured` where the set names
+ * the metric for all. Ratios are of one run to another: `versus` has what is different there. A mean of ratios (`over`)
+ * has one entry per model. An order says which runs are faster than which.
  */
 #include <math.h>
 #include <string.h>
@@ -123,7 +123,10 @@ static cm__answer ratio_by(cm__case *c, cm__estimator *estimate, measure *rate)
 }
 
 static cm__answer ratio(cm__case *c, cm__estimator *estimate) { return ratio_by(c, estimate, throughput); }
-static cm__answer kernel_ratio(cm__case *c, cm__estimator *estimate) { return ratio_by(c, estimate, kernel_throughput); }
+static cm__answer kernel_ratio(cm__case *c, cm__estimator *estimate)
+{
+    return ratio_by(c, estimate, kernel_throughput);
+}
 
 static cm__answer efficiency(cm__case *c, cm__estimator *estimate)
 {
@@ -133,7 +136,8 @@ static cm__answer efficiency(cm__case *c, cm__estimator *estimate)
 
 /* ---- orders ----------------------------------------------------------------------------------------------------- */
 
-/* Samples per second, or per dollar and second where the order is of prices. An entry is a device or members of a row. */
+/* Samples per second, or per dollar and second where the order is of prices. An entry is a device or members of a
+   row. */
 static double merit(cm__case *c, const json_t *stated, const json_t *entry, cm__estimator *estimate, measure *rate)
 {
     json_t    *over = json_is_object(entry) ? json_incref((json_t *)entry) : json_pack("{s:O}", "device", entry);
@@ -195,14 +199,14 @@ static const cm__metric metrics[] = {
     {"kernel_order", "pairs", CM__METRIC_ORDER, 0, kernel_order},
     {"fits", "", CM__METRIC_FITS, 0, fits},
     {"bytes_s", "B/s", CM__METRIC_TIME, 1, NULL},
-    {"share", "of time", CM__METRIC_TIME, 0, NULL},
+    {"share", "share", CM__METRIC_TIME, 0, NULL},
     {"lookups_s", "look-ups/s", CM__METRIC_TIME, 1, NULL},
     {"batch", "samples", CM__METRIC_OWN, 0, NULL},
     {"peak_bytes", "B", CM__METRIC_OWN, -1, NULL},
 };
 
-/* The set's metric, or the one that a member of the row is named after. `batch` is how a row was run unless the set says
-   that it is what was measured. */
+/* The set's metric, or the one that a member of the row is named after. `batch` is how a row was run unless the set
+   says that it is what was measured. */
 const cm__metric *cm__metric_of(const json_t *set, const json_t *row)
 {
     const char *name = cm__text_of(set, "metric");
@@ -219,7 +223,7 @@ double cm__measured_of(const cm__metric *metric, const json_t *row)
     const json_t *value = json_object_get(row, "measured");
     if (!value) value = json_object_get(row, metric->name);
     if (json_is_boolean(value)) return json_is_true(value);
-    if (json_is_object(value)) /* an order: its pairs */
-        return (double)(json_array_size(json_object_get(value, "faster")) * json_array_size(json_object_get(value, "slower")));
+    const json_t *faster = json_object_get(value, "faster"), *slower = json_object_get(value, "slower");
+    if (json_is_object(value)) return (double)(json_array_size(faster) * json_array_size(slower)); /* an order: pairs */
     return json_is_number(value) ? json_number_value(value) : NAN;
 }

@@ -2,9 +2,10 @@
 /*
  * statistics.c - how far off a predictor is, and whether it ranks as the measurements do.
  *
- * Errors are predicted / measured - 1. Accuracy is what Xie et al. 2024 call so, one minus the absolute error (their 93.1 %
- * go with an "average error of 6.9 %"), and nothing below nought. Rows that a profile was fitted to count nowhere. Rows of
- * one comparison (`compare`) are one decision among devices: which is the best, what the choice costs, and Kendall's tau.
+ * Errors are predicted / measured - 1. Accuracy is what Xie et al. 2024 call so, one minus the absolute error (their
+ * 93.1 % go with an "average error of 6.9 %"), and nothing below nought. Rows that a profile was fitted to count
+ * nowhere. Rows of one comparison (`compare`) are one decision among devices: which is the best, what the choice costs,
+ * and Kendall's tau.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -72,7 +73,8 @@ static void add_errors(cm__ctx *ctx, cm_validation_summary *s, const cm_validati
 }
 
 /* Beside the first predictor, on the rows that both answer. */
-static void add_shared(cm_validation_summary *s, const cm_validation_row *rows, int32_t n_rows, int32_t p, const char *device)
+static void add_shared(cm_validation_summary *s, const cm_validation_row *rows, int32_t n_rows, int32_t p,
+                       const char *device)
 {
     double mine = 0, first = 0;
     for (int32_t i = 0; i < n_rows; i++) {

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "base/text.h"
 
 #define DEVICES_MAX 64
 
@@ -16,7 +17,8 @@ static const struct {
      cm__estimate_step},
     {"roofline", "all FLOP at the peak or all bytes at the bandwidth, whichever takes longer", cm__estimate_roofline},
     {"utilisation", "the share of peak that an A100 reaches, at this device's peak", cm__estimate_utilisation},
-    {"similarity", "the share of peak that the most similar other model reaches on this device", cm__estimate_similarity},
+    {"similarity", "the share of peak that the most similar other model reaches on this device",
+     cm__estimate_similarity},
 };
 #define ESTIMATORS ((int32_t)(sizeof estimators / sizeof *estimators))
 
@@ -116,8 +118,10 @@ static void run_row(cm__store *store, cm_validation *v, const json_t *row)
     *r = (cm_validation_row){.where = where_text(store->ctx, v->set, row), .model = model ? model : "-",
                              .device = device ? device : "-", .metric = m->name, .unit = m->unit, .devices = c->devices,
                              .setting = setting_text(c), .measured = cm__measured_of(m, row), .kind = kinds[m->kind],
-                             .compare = cm__text_of(row, "compare"), .better = m->better, .note = evidence_note(c, row)};
-    r->evidence = cm__text_of(row, "fitted") ? CM_EVIDENCE_FITTED : c->left_out ? CM_EVIDENCE_LEFT_OUT : CM_EVIDENCE_UNSEEN;
+                             .compare = cm__text_of(row, "compare"), .better = m->better,
+                             .note = evidence_note(c, row)};
+    if (c->left_out) r->evidence = CM_EVIDENCE_LEFT_OUT;
+    if (cm__text_of(row, "fitted")) r->evidence = CM_EVIDENCE_FITTED;
     predict_row(v, c, m, r);
     check_memory(c, m, r);
 }
@@ -127,8 +131,10 @@ static void run_row(cm__store *store, cm_validation *v, const json_t *row)
 static void describe(cm__ctx *ctx, cm_validation *v)
 {
     const json_t *own = own_predictors(v);
-    v->info = (cm_validation_info){cm__text_of(v->set, "id"), cm__text_of(v->set, "title"), cm__text_of(v->set, "metric"),
-                                   cm__text_of(json_object_get(v->set, "source"), "where")};
+    v->info = (cm_validation_info){.set = cm__text_of(v->set, "id"),
+                                   .title = cm__text_of(v->set, "title"),
+                                   .metric = cm__text_of(v->set, "metric"),
+                                   .where = cm__text_of(json_object_get(v->set, "source"), "where")};
     v->n_summaries = own ? (int32_t)json_array_size(own) : ESTIMATORS;
     v->summaries = cm__alloc_array(ctx, (size_t)v->n_summaries, sizeof *v->summaries);
 }
@@ -177,12 +183,18 @@ static cm_validation *run_set(cm__store *store, const json_t *set)
 
 /* ---- the public calls -------------------------------------------------------------------------------------------- */
 
-static const char *known_sets(cm__store *store)
+static noreturn void refuse(cm__store *store, const char *set)
 {
-    const char *known = "";
-    for (int32_t i = 0; i < cm__n_embedded_sets; i++)
-        if (is_set(store, i)) known = cm__format(store->ctx, "%s%s%s", known, *known ? ", " : "", cm__embedded_sets[i].id);
-    return known;
+    const char **names = cm__alloc_array(store->ctx, (size_t)cm__n_embedded_sets, sizeof *names), *known = "all";
+    size_t       n = 0;
+    for (int32_t i = 0; i < cm__n_embedded_sets; i++) {
+        if (!is_set(store, i)) continue;
+        names[n++] = cm__embedded_sets[i].id;
+        known = cm__format(store->ctx, "%s, %s", known, cm__embedded_sets[i].id);
+    }
+    const char *meant = cm__nearest(set, names, n);
+    if (meant) cm__fail(store->ctx, CM_ERR_UNKNOWN, "no set of results '%.64s'; did you mean '%s'?", set, meant);
+    cm__fail(store->ctx, CM_ERR_UNKNOWN, "no set of results '%.64s'; there are %s", set, known);
 }
 
 cm_status cm_scoreboard_run(const char *set, cm_scoreboard **scoreboard, cm_diag *diag)
@@ -199,7 +211,7 @@ cm_status cm_scoreboard_run(const char *set, cm_scoreboard **scoreboard, cm_diag
     for (int32_t i = 0; i < cm__n_embedded_sets; i++)
         if (is_set(store, i) && (all || strcmp(set, cm__embedded_sets[i].id) == 0))
             b->sets[b->n_sets++] = run_set(store, cm__store_set(store, i));
-    if (!b->n_sets) cm__fail(ctx, CM_ERR_UNKNOWN, "no set of results '%.64s'; there are all, %s", set, known_sets(store));
+    if (!b->n_sets) refuse(store, set);
     ctx->diag = NULL;
     *scoreboard = b;
     return CM_OK;

@@ -2,9 +2,9 @@
 /*
  * validate.h - results of others, and what holds against them.
  *
- * A set is a JSON text under data/results (docs/accuracy.md describes the fields): rows with what was measured and how it
- * was run. A row becomes a case (case.c), an estimator gives the time of a case (estimate.c, baselines.c), a metric turns
- * times into what the row measures (metrics.c), and statistics.c says how far off that is. Batch sizes and memory are no
+ * A set is a JSON text under data/results (docs/adding-results.md): rows with what was measured and how it was run. A
+ * row becomes a case (case.c), an estimator gives the time of a case (estimate.c, baselines.c), a metric turns times
+ * into what the row measures (metrics.c), and statistics.c says how far off that is. Batch sizes and memory are no
  * matter of time: a set of these names predictors of its own (predictors.c).
  */
 #ifndef CM_VALIDATE_VALIDATE_H

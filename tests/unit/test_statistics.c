@@ -15,8 +15,8 @@ static const double one[] = {110, 90}, two[] = {100, 50}, three[] = {90, NAN}, f
 
 static cm_validation_row row(const char *device, double measured, const double *predicted, const char *compare)
 {
-    return (cm_validation_row){.device = device, .measured = measured, .predicted = predicted, .compare = compare, .better = 1,
-                               .interval = {NAN, NAN}, .fits = -1, .ran = true};
+    return (cm_validation_row){.device = device, .measured = measured, .predicted = predicted, .compare = compare,
+                               .better = 1, .interval = {NAN, NAN}, .fits = -1, .ran = true};
 }
 
 static void test_errors(void **state)

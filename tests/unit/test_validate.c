@@ -71,11 +71,12 @@ static void test_every_set(void **state)
 {
     (void)state;
     static const char *const of_the_papers[] = {
-        "alcf2023", "calibration-styles", "centimani-figures", "centimani-kernels", "centimani-table2", "centimani-table5",
-        "emani2022-applications", "emani2022-benchmarks", "emani2022-collectives", "emani2022-inference", "emani2022-kernels",
-        "emani2024", "nasari2022"};
+        "alcf2023", "calibration-styles", "centimani-figures", "centimani-kernels", "centimani-table2",
+        "centimani-table5", "emani2022-applications", "emani2022-benchmarks", "emani2022-collectives",
+        "emani2022-inference", "emani2022-kernels", "emani2024", "nasari2022"};
+    const size_t   n = sizeof of_the_papers / sizeof *of_the_papers;
     cm_scoreboard *b = run(NULL);
-    for (size_t i = 0; i < sizeof of_the_papers / sizeof *of_the_papers; i++) assert_non_null(named(b, of_the_papers[i]));
+    for (size_t i = 0; i < n; i++) assert_non_null(named(b, of_the_papers[i]));
     for (int32_t i = 0; i < cm_scoreboard_sets(b); i++) {
         const cm_validation *v = cm_scoreboard_set(b, i);
         assert_true(cm_validation_rows(v) > 0);
