@@ -60,6 +60,18 @@ static const char *inside(const cm_validation_row *r)
     return r->measured >= r->interval[0] && r->measured <= r->interval[1] ? "in" : "out";
 }
 
+static bool of_time(const cm_validation *v)
+{
+    return cm_validation_summaries(v) > 1 && strcmp(cm_validation_summary_of(v, 1)->predictor, "roofline") == 0;
+}
+
+/* Short names of the baselines, where there is little room. */
+static const char *heading(const cm_validation *v, int32_t p)
+{
+    static const char *const baselines[] = {"centimani", "roof", "util", "similar"};
+    return of_time(v) ? baselines[p] : cm_validation_summary_of(v, p)->predictor;
+}
+
 static void rows(cm__ctx *ctx, const cm_validation *v, FILE *out)
 {
     bool       counts = is_count(v);
@@ -67,7 +79,7 @@ static void rows(cm__ctx *ctx, const cm_validation *v, FILE *out)
     cm__column columns[FIXED_MAX + PREDICTORS_MAX + 1] = {
         {"model", NULL, true}, {"device", NULL, true}, {"run", NULL, true}, {"measured", ""}, {"of", NULL, true}};
     for (int32_t p = 0; p < n; p++)
-        columns[fixed + p] = (cm__column){cm_validation_summary_of(v, p)->predictor, counts ? "" : "error %", false};
+        columns[fixed + p] = (cm__column){heading(v, p), counts ? "" : "error %", false};
     columns[fixed + n] = (cm__column){"90 %", NULL, false};
     cm__table table = cm__table_new(ctx, out, columns, fixed + n + !counts, false);
     for (int32_t i = 0; i < cm_validation_rows(v); i++) {
@@ -209,8 +221,7 @@ static int32_t count_of(const cm_validation *v, cm_evidence evidence, bool predi
 
 static const char *baseline(cm__ctx *ctx, const cm_validation *v, int32_t p)
 {
-    bool of_time = strcmp(cm_validation_summary_of(v, 1)->predictor, "roofline") == 0;
-    return of_time ? percent(ctx, cm_validation_summary_of(v, p)->accuracy) : "";
+    return of_time(v) ? percent(ctx, cm_validation_summary_of(v, p)->accuracy) : "";
 }
 
 static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
