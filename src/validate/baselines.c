@@ -114,12 +114,12 @@ static bool same(const char *a, const char *b) { return strcmp(a, b) == 0; }
 
 static double predicted_utilisation(cm__case *c)
 {
-    json_t      *over = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i}", "device", A100, "precision", "amp-bf16", "runtime",
-                                  "torch-eager", "devices", 1, "micro_batch", 0, "accumulate", 1);
+    const json_t *over = cm__store_json(
+        c->store, json_pack("{s:s, s:s, s:s, s:i, s:i, s:i}", "device", A100, "precision", "amp-bf16", "runtime",
+                            "torch-eager", "devices", 1, "micro_batch", 0, "accumulate", 1));
     cm__estimate e;
-    cm__case    *on_a100 = over ? cm__case_new(c->store, c->set, c->run, over) : NULL;
-    json_decref(over);
-    if (!on_a100 || !cm__estimate_step(on_a100, &e)) return NAN;
+    cm__case    *on_a100 = cm__case_new(c->store, c->set, c->run, over);
+    if (!cm__estimate_step(on_a100, &e)) return NAN;
     on_a100->batch = (int64_t)e.samples;
     return cm__case_flop(on_a100) / e.step_s / cm__case_peak(on_a100);
 }

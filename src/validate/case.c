@@ -5,7 +5,7 @@
  * Where a device's profile was fitted to results of the row's model, the row is predicted by a profile fitted without
  * that model (left-out-styles.json, which tools/fit_styles.py writes): nothing is judged on what it was fitted to.
  */
-#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "device/device.h"
 #include "validate/validate.h"
@@ -29,9 +29,10 @@ const char *cm__group_of(const json_t *row)
     return group ? group : cm__text_of(row, "model");
 }
 
-static void give_up(cm__case *c, const cm_diag *diag, cm_status status)
+void cm__case_give_up(cm__case *c, cm_status status, const cm_diag *diag)
 {
-    c->reason = cm__text_copy(c->store->ctx, *diag->reason ? diag->reason : cm_status_text(status));
+    if (status == CM_ERR_MEMORY) cm__fail(c->store->ctx, status, "out of memory while predicting a row");
+    if (status) c->reason = cm__text_copy(c->store->ctx, *diag->reason ? diag->reason : cm_status_text(status));
 }
 
 /* ---- the device ------------------------------------------------------------------------------------------------- */
@@ -71,14 +72,13 @@ static const cm_device *device_without(cm__case *c, const char *device, const js
     cm_device  *d = cm__store_find(c->store, key);
     c->left_out = cm__group_of(c->run);
     if (d) return d;
-    json_t *profile =
-        json_pack("{s:i, s:s, s:s, s:O, s:{s:{s:s, s:s}}}", "schema", 1, "id", "left-out", "base", device, "execution",
-                  execution, "sources", "calibration", "title", "left out", "where", LEFT_OUT);
-    char   *text = profile ? json_dumps(profile, JSON_COMPACT) : NULL;
-    json_decref(profile);
+    const json_t *profile = cm__store_json(
+        c->store, json_pack("{s:i, s:s, s:s, s:O, s:{s:{s:s, s:s}}}", "schema", 1, "id", "left-out", "base", device, "execution",
+                            execution, "sources", "calibration", "title", "left out", "where", LEFT_OUT));
+    char *text = json_dumps(profile, JSON_COMPACT);
     if (!text) cm__fail(ctx, CM_ERR_MEMORY, "out of memory while making a profile");
-    cm__origin origin = {.text = cm__text_copy(ctx, text), .size = strlen(text)};
-    free(text);
+    cm__defer(ctx, free, text);
+    cm__origin origin = {.text = text, .size = strlen(text)};
     d = cm__device_read(ctx, cm__profile_parse(ctx, CM__PROFILE_DEVICE, &origin).tree);
     cm__store_keep(c->store, key, d);
     return d;
@@ -95,8 +95,8 @@ static void load_device(cm__case *c)
     else if (device) c->device = device;
     else {
         cm_status status = cm_device_load(name, &device, &diag);
-        if (status) give_up(c, &diag, status);
-        else {
+        cm__case_give_up(c, status, &diag);
+        if (!status) {
             cm__defer(c->store->ctx, free_device, device);
             cm__store_keep(c->store, key, device);
             c->device = device;
@@ -153,7 +153,7 @@ static void load_step(cm__case *c)
                               (int)train.recompute, (int)train.inference);
     c->step = cm__store_find(c->store, c->graph_key);
     if (!status && !c->step) status = make_step(c, &load, &train, &diag);
-    if (status) give_up(c, &diag, status);
+    cm__case_give_up(c, status, &diag);
 }
 
 /* What fills the device best, as 'predict' without --batch takes it; 1 where not even that fits. */
@@ -170,15 +170,12 @@ static int64_t usual_batch(cm__case *c)
 
 /* ---- the case --------------------------------------------------------------------------------------------------- */
 
-static void release_json(void *json) { json_decref(json); }
-
-static const json_t *merged(cm__ctx *ctx, const json_t *row, const json_t *over)
+static const json_t *merged(cm__store *store, const json_t *row, const json_t *over)
 {
     if (!over) return row;
     json_t *run = json_copy((json_t *)row);
-    if (!run || json_object_update(run, (json_t *)over))
-        cm__fail(ctx, CM_ERR_MEMORY, "out of memory while reading a row");
-    cm__defer(ctx, release_json, run);
+    cm__store_json(store, run);
+    if (json_object_update(run, (json_t *)over)) cm__fail(store->ctx, CM_ERR_MEMORY, "out of memory while reading a row");
     return run;
 }
 
@@ -187,7 +184,7 @@ cm__case *cm__case_new(cm__store *store, const json_t *set, const json_t *row, c
     cm__case *c = cm__alloc(store->ctx, sizeof *c);
     c->store = store;
     c->set = set;
-    c->run = merged(store->ctx, row, over);
+    c->run = merged(store, row, over);
     c->reason = cm__text_of(c->run, "reason");
     if (!c->reason) c->reason = cm__text_of(c->run, "left_out"); /* a doubt that kept it out of the fit */
     c->devices = (int32_t)cm__number_of(c->run, "devices", 1);

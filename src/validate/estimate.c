@@ -19,10 +19,8 @@ static const cm_prediction_info *predicted(cm__case *c, int64_t batch)
     cm_diag            diag = {0};
     cm_predict_options options = {.batch = batch, .runtime = c->runtime};
     cm_status          status = cm_predict(c->step, c->device, &options, &prediction, &diag);
-    if (status) {
-        c->reason = cm__text_copy(ctx, *diag.reason ? diag.reason : cm_status_text(status));
-        return NULL;
-    }
+    cm__case_give_up(c, status, &diag);
+    if (status) return NULL;
     info = cm__alloc(ctx, sizeof *info);
     *info = *cm_prediction_get_info(prediction);
     cm_prediction_free(prediction);

@@ -14,8 +14,8 @@ static double predict_batch(cm__case *c)
         status = cm_batch_choose(footprint, NULL, &choice, &diag);
         cm_footprint_free(footprint);
     }
-    if (status) c->reason = cm__text_copy(c->store->ctx, diag.reason);
-    else if (!choice.batch) c->reason = "predicted not to fit at any batch size";
+    cm__case_give_up(c, status, &diag);
+    if (!status && !choice.batch) c->reason = "predicted not to fit at any batch size";
     return choice.batch ? (double)choice.batch : NAN;
 }
 
@@ -31,7 +31,7 @@ static double peak_of(cm__case *c, bool exact)
         else cm_footprint_at(footprint, c->batch, &use);
         cm_footprint_free(footprint);
     }
-    if (status) c->reason = cm__text_copy(c->store->ctx, diag.reason);
+    cm__case_give_up(c, status, &diag);
     return status ? NAN : use.peak_bytes;
 }
 

@@ -31,14 +31,19 @@ void cm__store_keep(cm__store *store, const char *key, void *value)
 
 static void release_json(void *json) { json_decref(json); }
 
+const json_t *cm__store_json(cm__store *store, json_t *json)
+{
+    if (!json) cm__fail(store->ctx, CM_ERR_MEMORY, "out of memory while reading results");
+    cm__defer(store->ctx, release_json, json);
+    return json;
+}
+
 const json_t *cm__store_set(cm__store *store, int32_t index)
 {
     const cm__embedded_set *s = &cm__embedded_sets[index];
     if (store->sets[index]) return store->sets[index];
-    json_t *set = json_loadb(s->text, s->text_size, 0, NULL);
-    if (!set) cm__fail(store->ctx, CM_ERR_MEMORY, "out of memory while reading the set '%s'", s->id);
-    cm__defer(store->ctx, release_json, set);
-    return store->sets[index] = set;
+    store->sets[index] = cm__store_json(store, json_loadb(s->text, s->text_size, 0, NULL));
+    return store->sets[index];
 }
 
 const json_t *cm__store_named(cm__store *store, const char *id)

@@ -39,6 +39,7 @@ void         *cm__store_find(const cm__store *store, const char *key); /* NULL: 
 void          cm__store_keep(cm__store *store, const char *key, void *value);
 const json_t *cm__store_set(cm__store *store, int32_t index);
 const json_t *cm__store_named(cm__store *store, const char *id); /* also what is no set; NULL: none */
+const json_t *cm__store_json(cm__store *store, json_t *json);    /* owned from now on; NULL: out of memory */
 
 /* ---- cases ------------------------------------------------------------------------------------------------------ */
 
@@ -56,6 +57,9 @@ typedef struct cm__case {
     const char      *left_out;    /* the model that the device's profile was fitted without, for this row; NULL: none */
     const char      *reason;      /* why it cannot be predicted; NULL: it can */
 } cm__case;
+
+/* A call failed: that is the case's reason, unless it is for want of memory. CM_OK: nothing. */
+void cm__case_give_up(cm__case *c, cm_status status, const cm_diag *diag);
 
 /* `over`: members that replace those of the row; NULL: none. */
 cm__case *cm__case_new(cm__store *store, const json_t *set, const json_t *row, const json_t *over);
