@@ -73,8 +73,8 @@ static const cm_device *device_without(cm__case *c, const char *device, const js
     c->left_out = cm__group_of(c->run);
     if (d) return d;
     const json_t *profile = cm__store_json(
-        c->store, json_pack("{s:i, s:s, s:s, s:O, s:{s:{s:s, s:s}}}", "schema", 1, "id", "left-out", "base", device, "execution",
-                            execution, "sources", "calibration", "title", "left out", "where", LEFT_OUT));
+        c->store, json_pack("{s:i, s:s, s:s, s:O, s:{s:{s:s, s:s}}}", "schema", 1, "id", "left-out", "base", device,
+                            "execution", execution, "sources", "calibration", "title", "left out", "where", LEFT_OUT));
     char *text = json_dumps(profile, JSON_COMPACT);
     if (!text) cm__fail(ctx, CM_ERR_MEMORY, "out of memory while making a profile");
     cm__defer(ctx, free, text);
@@ -175,7 +175,8 @@ static const json_t *merged(cm__store *store, const json_t *row, const json_t *o
     if (!over) return row;
     json_t *run = json_copy((json_t *)row);
     cm__store_json(store, run);
-    if (json_object_update(run, (json_t *)over)) cm__fail(store->ctx, CM_ERR_MEMORY, "out of memory while reading a row");
+    if (json_object_update(run, (json_t *)over))
+        cm__fail(store->ctx, CM_ERR_MEMORY, "out of memory while reading a row");
     return run;
 }
 
