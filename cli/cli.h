@@ -21,7 +21,7 @@ typedef struct settings {
     cm__predict_request predict;
     const char       *device, *output, *set, *from;
     cm_bench_options  bench;
-    bool              clusters, check, json, csv, html, help;
+    bool              clusters, check, json, csv, html, help, no_loading, calls;
 } settings;
 
 /* Which commands take an option. */

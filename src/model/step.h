@@ -15,13 +15,20 @@ typedef struct cm__step_model {
     const cm_device *device;
     cm__dispatch    *calls;
     cm__timer       *timer;
+    cm__limits       limits;
     cm__power        power;
     cm_poly          matrix_flop;
     double           host_s, gap_s, peak_flop_s;
+    const bool      *sparse;  /* of each call: units for two of four pruned weights run it; NULL: none */
+    double           gain;    /* of these units, times the peak */
 } cm__step_model;
 
-cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
-                                  cm_runtime runtime);
+/* The built-in device whose tables tell most of another one of its kind; NULL: none. */
+const cm_device *cm__relative_of(cm__ctx *ctx, const cm_device *device);
+
+/* Of the options: layout, runtime and sparsity. */
+cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,
+                                  const cm_predict_options *options);
 
 /* The time of each call at the full clock. */
 void cm__step_time(const cm__step_model *m, int64_t batch, cm__timed *timed);
