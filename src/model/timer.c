@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <string.h>
-#include "model/fitted.h"
 #include "model/kriging.h"
 #include "model/own_models.h"
 
@@ -38,8 +37,7 @@ struct cm__timer {
     cm__limits      limits;
     cm_runtime      runtime;
     library         libraries[LIBRARIES]; /* own, built in, a relative's */
-    cm__own_models *own_models;           /* NULL: it has tables, or no relative */
-    cm__fits       *fits;                 /* operator models of products and fused passes; NULL: not asked */
+    cm__own_models *own_models;           /* NULL: not asked */
 };
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
@@ -112,9 +110,9 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
     open_library(t, &t->libraries[0], device->kernels, device, false);
     open_library(t, &t->libraries[1], device->built_in_kernels, device, false);
     if (relative) open_library(t, &t->libraries[2], relative->built_in_kernels, relative, true);
-    if (runtime == CM_RUNTIME_MEGATRON) t->fits = cm__fits_new(ctx, device);
-    if (relative && !t->libraries[0].count && !t->libraries[1].count)
-        t->own_models = cm__own_models_new(ctx, device, &t->limits);
+    bool plain = relative && !t->libraries[0].count && !t->libraries[1].count;
+    bool megatron = runtime == CM_RUNTIME_MEGATRON;
+    if (plain || megatron) t->own_models = cm__own_models_new(ctx, device, &t->limits, plain, megatron);
     return t;
 }
 
@@ -266,12 +264,14 @@ static cm__timed from_table(cm__timer *t, const library *l, ready *r, const cm__
 }
 
 /* By operator models, where the device has no table of its own for such calls. */
-static bool by_fits(cm__timer *t, const cm__call *c, cm__timed *timed)
+static bool by_own_models(cm__timer *t, const cm__call *c, cm__timed *timed)
 {
+    if (!t->own_models) return false;
     for (int i = 0; i < LIBRARIES; i++)
         if (!t->libraries[i].relative && table_in(&t->libraries[i], c)) return false;
     *timed = (cm__timed){.launches = 1, .how = CM_HOW_INTERPOLATED};
-    return t->fits && cm__fits_time(t->fits, c, &timed->time_s, &timed->error);
+    timed->time_s = cm__own_models_time(t->own_models, c, &timed->error);
+    return timed->time_s > 0;
 }
 
 /* A table in 16 bits whose rows are all far from a call that is traffic: one in 32 bits may have nearer ones. */
@@ -290,10 +290,8 @@ cm__timed cm__timer_time(cm__timer *t, const cm__call *given)
 {
     cm__call  call = without_shape(given);
     cm__call *c = &call;
-    cm__timed own = {.launches = 1, .how = CM_HOW_INTERPOLATED};
-    own.time_s = t->own_models ? cm__own_models_time(t->own_models, c, &own.error) : NAN;
-    if (own.time_s > 0) return own;
-    if (by_fits(t, c, &own)) return own;
+    cm__timed own;
+    if (by_own_models(t, c, &own)) return own;
     for (int pass = 0; pass < 3; pass++)
         for (int i = 0; i < LIBRARIES; i++) {
             library *l = &t->libraries[i];

@@ -100,7 +100,9 @@ TEST(a_relative_is_transferred)
     char                    text[256];
     assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
     for (int32_t i = 0; i < h200->built_in_kernels.count && !table; i++)
-        if (h200->built_in_kernels.tables[i].op == CM__CALL_GEMM) table = &h200->built_in_kernels.tables[i];
+        if (h200->built_in_kernels.tables[i].op == CM__CALL_GEMM &&
+            strcmp(h200->built_in_kernels.tables[i].runtime, cm_runtime_name(CM_RUNTIME_TORCH_EAGER)) == 0)
+            table = &h200->built_in_kernels.tables[i];
     cm__call c = {.op = table->op, .pass = table->pass};
     strcpy(c.variant, table->variant);
     strcpy(c.dtype, table->dtype);
@@ -238,18 +240,18 @@ TEST(nearer_rows_in_another_width)
     cm_device_free(bare);
 }
 
-#define STREAM_FIT                                                                                                     \
-    ",\n\"fits\": [{\"op\": \"relu\", \"pass\": \"forward\", \"dtype\": \"fp32\", \"runtime\": \"native\", " \
-    "\"form\": \"stream\", \"parameters\": {\"overhead_s\": 0.5, \"memory_fraction\": 0.5, \"sharpness\": 4, "              \
-    "\"cache_speedup\": 2, "                                                                                            \
-    "\"cache_share\": 0.001, \"element_s\": 1e-30}, \"n\": 100, \"error\": {\"mape\": 0.2, \"bias\": 0, \"p90\": 0.3}, " \
+#define STREAM_FIT(op)                                                                                                 \
+    ",\n\"fits\": [{\"op\": \"" op "\", \"pass\": \"forward\", \"dtype\": \"fp32\", \"runtime\": \"native\", "         \
+    "\"form\": \"stream\", \"parameters\": {\"overhead_s\": 0.5, \"memory_fraction\": 0.5, \"sharpness\": 4, "         \
+    "\"cache_speedup\": 2, \"cache_share\": 0.001, "                                                                   \
+    "\"element_s\": 1e-30}, \"n\": 100, \"error\": {\"mape\": 0.2, \"bias\": 0, \"p90\": 0.3}, "                       \
     "\"kind\": \"fitted\", \"source\": \"sheet\", \"date\": \"2024\"}]"
 
 /* A model of the device's own is preferred to a relative's tables in plain fp32; its launch is the device's, not the
    0.5 s that its timings held. */
 TEST(own_models_before_a_relative)
 {
-    cm_device *bare = device_of(TIME_DEVICE("")), *d = device_of(TIME_DEVICE(STREAM_FIT));
+    cm_device *bare = device_of(TIME_DEVICE("")), *d = device_of(TIME_DEVICE(STREAM_FIT("relu")));
     cm_device *relative = device_of(ROWS_DEVICE);
     cm__timed  t = time_on(d, relative, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu fp32 1,67108864");
     assert_int_equal(t.how, CM_HOW_INTERPOLATED);
@@ -262,6 +264,23 @@ TEST(own_models_before_a_relative)
     cm_device_free(relative);
     cm_device_free(d);
     cm_device_free(bare);
+}
+
+/* An update that Megatron-LM fuses is one stream, of any type; with PyTorch it is not. A relative is not needed. */
+TEST(own_models_for_megatron)
+{
+    const char *asked = "optimizer update adamw fp32 1,67108864";
+    cm_device  *d = device_of(TIME_DEVICE(STREAM_FIT("add")));
+    cm__call    c = call_of(asked);
+    double      flop, bytes;
+    cm__call_work(&c, &flop, &bytes);
+    cm__timed t = time_on(d, NULL, CM_RUNTIME_MEGATRON, asked);
+    assert_int_equal(t.how, CM_HOW_INTERPOLATED);
+    near(t.time_s, 1e-6 + bytes / (0.5 * 1e12), 1e-6);
+    assert_int_equal(time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, asked).how, CM_HOW_ROOFLINE);
+    t = time_on(d, NULL, CM_RUNTIME_MEGATRON, "elementwise forward add fp32 1,67108864");
+    assert_int_equal(t.how, CM_HOW_ROOFLINE);
+    cm_device_free(d);
 }
 
 int main(void)
@@ -279,6 +298,7 @@ int main(void)
         cmocka_unit_test(a_shape_that_does_not_matter),
         cmocka_unit_test(nearer_rows_in_another_width),
         cmocka_unit_test(own_models_before_a_relative),
+        cmocka_unit_test(own_models_for_megatron),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
