@@ -23,7 +23,7 @@ typedef struct settings {
     cm__scale_request scale;
     const char       *device, *cluster, *output, *set, *from;
     cm_bench_options  bench;
-    bool              clusters, check, json, csv, help, no_loading, calls;
+    bool              clusters, check, json, csv, html, help, no_loading, calls;
 } settings;
 
 /* Which commands take an option. */

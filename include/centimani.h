@@ -386,6 +386,7 @@ cm_number             cm_device_flop_energy(const cm_device *device, cm_rate rat
 cm_number             cm_device_peak_16bit(const cm_device *device); /* in the better of bf16 and fp16 */
 bool                  cm_device_supports(const cm_device *device, cm_precision precision);
 cm_precision          cm_device_best_16bit(const cm_device *device); /* CM_PRECISION_BF16, _FP16 or _DEFAULT: none */
+cm_precision          cm_device_usual_precision(const cm_device *device); /* that most models are trained in there */
 int32_t               cm_device_memories(const cm_device *device);   /* nearest to the cores first */
 const cm_memory      *cm_device_memory(const cm_device *device, int32_t index);
 const cm_memory      *cm_device_main_memory(const cm_device *device); /* of weights, or activations */
@@ -787,36 +788,77 @@ const char                  *cm_calibration_profile(const cm_calibration *calibr
 /* ---- held against results of others ------------------------------------------------------------------------------ */
 
 typedef struct cm_validation_info {
-    const char *set, *title, *metric, *where; /* where: the source */
+    const char *set, *title, *metric, *where; /* metric NULL: each row has its own; where: the source */
 } cm_validation_info;
 
+/* What a row says of predictions. */
+typedef enum cm_evidence {
+    CM_EVIDENCE_UNSEEN,   /* no number of any profile was fitted to it, nor to its model on its device */
+    CM_EVIDENCE_LEFT_OUT, /* its model was fitted to; it is predicted by a profile fitted without that model */
+    CM_EVIDENCE_FITTED,   /* a profile's numbers were fitted to it: shown, never counted */
+    CM_EVIDENCES
+} cm_evidence;
+
+typedef enum cm_row_kind {
+    CM_ROW_FIGURE,
+    CM_ROW_ORDER,         /* measured: pairs whose order the source states; predicted: those that come out so */
+    CM_ROW_FITS           /* 1: it fitted, 0: out of memory */
+} cm_row_kind;
+
 typedef struct cm_validation_row {
+    const char   *where;                    /* table and row of the source */
     const char   *model, *device, *setting; /* setting: how it was run, as far as the row says */
+    const char   *metric, *unit;
+    int32_t       devices;
     double        measured;
-    const double *predicted; /* by each predictor, in the order of the summaries; NAN: it has no answer */
+    const double *predicted;   /* by each predictor, in the order of the summaries; NAN: it has no answer */
+    double        interval[2]; /* that the measured value is expected in, nine times of ten; NAN: none */
+    const char   *reason;      /* why the first predictor has no answer; NULL: it has */
+    const char   *compare;     /* rows of one comparison are one choice among devices; NULL: of none */
+    const char   *note;        /* of its evidence: what was fitted to it, which model was left out, why it is doubted */
+    cm_evidence   evidence;
+    cm_row_kind   kind;
+    int           better;      /* 1: more is better, -1: less, 0: neither */
+    int           fits;        /* as predicted; -1: not asked */
+    bool          ran;         /* false: it was out of memory */
 } cm_validation_row;
 
-/* One predictor on the rows it answers; the first is Centimani's own. Errors are fractions. */
+/* One predictor on the rows it answers, without fitted ones; the first is Centimani's own. Errors are fractions. */
 typedef struct cm_validation_summary {
     const char *predictor, *what;
+    const char *device;               /* NULL: all */
     int32_t     n, equal;
-    double      mape, bias, p90, worst;
+    double      mape, accuracy, bias, p90, worst; /* accuracy: 1 - |error|, no less than 0, on average */
+    int32_t     shared;               /* rows that the first predictor answers too; on these: */
+    double      shared_accuracy, own_accuracy; /* this predictor's, the first one's; NAN: none */
+    int32_t     inside, intervals;    /* measured values inside their interval, of those that have one */
+    int32_t     decisions;            /* choices among devices; of these: */
+    double      top1, regret, tau;    /* best one chosen, throughput lost by the choice, Kendall's tau; NAN: none */
+    int32_t     pairs, pairs_right;   /* of devices whose order the source states */
+    int32_t     false_oom, missed_oom; /* ran but was not expected to fit; the other way round */
 } cm_validation_summary;
 
-typedef struct cm_validation cm_validation;
+typedef struct cm_validation cm_validation; /* one set; its scoreboard's */
+typedef struct cm_scoreboard cm_scoreboard;
 
-int32_t     cm_validation_sets(void);
-const char *cm_validation_set(int32_t index); /* NULL: no such index */
-cm_status   cm_validation_run(const char *set, cm_validation **validation, cm_diag *diag);
-void        cm_validation_free(cm_validation *validation);
+/* Hold a set against predictions; NULL or "all": every set. */
+cm_status            cm_scoreboard_run(const char *set, cm_scoreboard **scoreboard, cm_diag *diag);
+void                 cm_scoreboard_free(cm_scoreboard *scoreboard);
+int32_t              cm_scoreboard_sets(const cm_scoreboard *scoreboard);
+const cm_validation *cm_scoreboard_set(const cm_scoreboard *scoreboard, int32_t index);
 
 cm_validation_info           cm_validation_get_info(const cm_validation *validation);
 int32_t                      cm_validation_rows(const cm_validation *validation);
 const cm_validation_row     *cm_validation_get_row(const cm_validation *validation, int32_t index);
 int32_t                      cm_validation_summaries(const cm_validation *validation);
 const cm_validation_summary *cm_validation_summary_of(const cm_validation *validation, int32_t index);
+/* The same by device: all predictors on the first device, then on the next. */
+int32_t                      cm_validation_device_summaries(const cm_validation *validation);
+const cm_validation_summary *cm_validation_device_summary(const cm_validation *validation, int32_t index);
 int32_t                      cm_validation_notes(const cm_validation *validation);
 const char                  *cm_validation_note(const cm_validation *validation, int32_t index);
+const char                  *cm_evidence_name(cm_evidence evidence);
+
 /* ---- measuring a machine ----------------------------------------------------------------------------------------- */
 
 typedef struct cm_bench_progress {

@@ -8,16 +8,6 @@ static void free_device(void *device) { cm_device_free(device); }
 static void free_prediction(void *prediction) { cm_prediction_free(prediction); }
 static void free_fabric(void *fabric) { cm_fabric_free(fabric); }
 
-/* What the model's own users would use on this device. */
-cm_precision cm__usual_precision(const cm_device *device)
-{
-    static const cm_precision mixed[CM_PRECISIONS] = {
-        [CM_PRECISION_DEFAULT] = CM_PRECISION_FP32, [CM_PRECISION_BF16] = CM_PRECISION_AMP_BF16,
-        [CM_PRECISION_FP16] = CM_PRECISION_AMP_FP16};
-    cm_precision best = cm_device_best_16bit(device);
-    return cm_device_supports(device, mixed[best]) ? mixed[best] : best ? best : CM_PRECISION_FP32;
-}
-
 /* Megatron-LM's mixed precision is 16-bit weights beside fp32 ones, no autocast. */
 static void settle_training(cm_train_options *train, cm_runtime runtime)
 {
@@ -31,7 +21,7 @@ static void settle_training(cm_train_options *train, cm_runtime runtime)
 void cm__settle_request(cm__graph_request *graph, const cm_device *device, cm_runtime *runtime)
 {
     if (!*runtime) *runtime = cm_device_runtime(device);
-    if (!graph->train.precision) graph->train.precision = cm__usual_precision(device);
+    if (!graph->train.precision) graph->train.precision = cm_device_usual_precision(device);
     if (*runtime == CM_RUNTIME_TORCH_EAGER && graph->load.fuse == CM_FUSE_ALL) graph->load.fuse = CM_FUSE_EAGER;
     settle_training(&graph->train, *runtime);
 }

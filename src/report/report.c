@@ -31,7 +31,8 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .bench = cm__bench_json,
                          .plan = cm__plan_json,
                          .scale = cm__scale_json},
-    [CM__FORMAT_CSV] = {.name = "csv", .graph = cm__graph_csv},
+    [CM__FORMAT_CSV] = {.name = "csv", .graph = cm__graph_csv, .validate = cm__validate_csv},
+    [CM__FORMAT_HTML] = {.name = "html", .validate = cm__validate_html},
 };
 
 /* Runs a renderer's statement with a context of its own, whose failure becomes the status. */
@@ -96,9 +97,9 @@ cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_for
     PRINT(cm__renderers[format].batch(ctx, report, out));
 }
 
-cm_status cm__validation_print(const cm_validation *validation, cm__output_format format, FILE *out, cm_diag *diag)
+cm_status cm__scoreboard_print(const cm_scoreboard *scoreboard, cm__output_format format, FILE *out, cm_diag *diag)
 {
-    PRINT(cm__renderers[format].validate(ctx, validation, out));
+    PRINT(cm__renderers[format].validate(ctx, scoreboard, out));
 }
 
 cm_status cm__plan_report_print(const cm__plan_report *report, cm__output_format format, FILE *out, cm_diag *diag)

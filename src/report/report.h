@@ -128,10 +128,8 @@ typedef struct cm__predict_report {
     const char          *doubt;      /* why the question makes little sense for the device; NULL: it does */
 } cm__predict_report;
 
-/* What the model's own users would use on this device. */
-cm_precision cm__usual_precision(const cm_device *device);
 /* Runtime, precision and fusing where they were left open, and how the runtime trains. */
-void         cm__settle_request(cm__graph_request *graph, const cm_device *device, cm_runtime *runtime);
+void cm__settle_request(cm__graph_request *graph, const cm_device *device, cm_runtime *runtime);
 
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag);
 void      cm__predict_report_free(cm__predict_report *report);
@@ -250,13 +248,15 @@ typedef struct cm__renderer {
     void (*predict)(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
     void (*memory)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
     void (*batch)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
-    void (*validate)(cm__ctx *ctx, const cm_validation *validation, FILE *out);
+    void (*validate)(cm__ctx *ctx, const cm_scoreboard *scoreboard, FILE *out);
     void (*bench)(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
     void (*plan)(cm__ctx *ctx, const cm__plan_report *report, FILE *out);
     void (*scale)(cm__ctx *ctx, const cm__scale_report *report, FILE *out);
 } cm__renderer;
 
-typedef enum cm__output_format { CM__FORMAT_TEXT, CM__FORMAT_JSON, CM__FORMAT_CSV, CM__FORMATS } cm__output_format;
+typedef enum cm__output_format {
+    CM__FORMAT_TEXT, CM__FORMAT_JSON, CM__FORMAT_CSV, CM__FORMAT_HTML, CM__FORMATS
+} cm__output_format;
 extern const cm__renderer cm__renderers[CM__FORMATS];
 
 cm_status cm__graph_report_print(const cm__graph_report *report, cm__output_format format, FILE *out, cm_diag *diag);
@@ -270,7 +270,7 @@ cm_status cm__predict_report_print(const cm__predict_report *report, cm__output_
                                    cm_diag *diag);
 cm_status cm__memory_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
-cm_status cm__validation_print(const cm_validation *validation, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__scoreboard_print(const cm_scoreboard *scoreboard, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__bench_report_print(const cm__bench_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__plan_report_print(const cm__plan_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__scale_report_print(const cm__scale_report *report, cm__output_format format, FILE *out, cm_diag *diag);
@@ -298,8 +298,10 @@ void cm__memory_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__memory_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__batch_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__batch_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
-void cm__validate_text(cm__ctx *ctx, const cm_validation *validation, FILE *out);
-void cm__validate_json(cm__ctx *ctx, const cm_validation *validation, FILE *out);
+void cm__validate_text(cm__ctx *ctx, const cm_scoreboard *scoreboard, FILE *out);
+void cm__validate_json(cm__ctx *ctx, const cm_scoreboard *scoreboard, FILE *out);
+void cm__validate_csv(cm__ctx *ctx, const cm_scoreboard *scoreboard, FILE *out);
+void cm__validate_html(cm__ctx *ctx, const cm_scoreboard *scoreboard, FILE *out);
 void cm__bench_text(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
 void cm__bench_json(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
 void cm__plan_text(cm__ctx *ctx, const cm__plan_report *report, FILE *out);
