@@ -438,6 +438,8 @@ cm_status cm_fabric_new(const cm_device *device, const char *cluster, cm_fabric 
 void      cm_fabric_free(cm_fabric *fabric);
 int32_t   cm_fabric_node(const cm_fabric *fabric); /* devices in one node */
 bool      cm_fabric_joins_nodes(const cm_fabric *fabric); /* false: what joins several is not known */
+/* One collective ("all-reduce", "all-gather" ...) of a buffer among neighbouring devices; NAN: no such collective. */
+double    cm_fabric_time(const cm_fabric *fabric, const char *collective, int32_t devices, double bytes);
 
 typedef struct cm_profile_summary {
     char    id[64];

@@ -264,3 +264,11 @@ double cm__comm_time(const cm_fabric *f, cm__operation operation, cm__group grou
     return group.per_node >= group.size ? inside(f, operation, group.size, bytes)
                                         : across(f, operation, group, bytes);
 }
+
+double cm_fabric_time(const cm_fabric *f, const char *collective, int32_t devices, double bytes)
+{
+    cm__group group = {devices, devices < f->node ? devices : f->node};
+    for (int o = 0; o < CM__OPERATIONS; o++)
+        if (strcmp(collective, cm__operation_names[o]) == 0) return cm__comm_time(f, (cm__operation)o, group, bytes);
+    return NAN;
+}

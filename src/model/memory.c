@@ -75,7 +75,7 @@ static bool is_stored(const cm_graph *g, int32_t t)
 static void gather_pieces(cm_footprint *f, int32_t *piece_of)
 {
     const cm_graph *g = f->step;
-    f->pieces = cm__alloc_array(f->ctx, (size_t)g->n_tensors + 1, sizeof *f->pieces);
+    f->pieces = cm__alloc_array(f->ctx, (size_t)g->n_tensors + (size_t)g->n_nodes + 1, sizeof *f->pieces);
     for (int32_t t = 0; t < g->n_tensors; t++) {
         const cm_tensor *x = cm__t(g, t);
         piece_of[t] = -1;
@@ -83,6 +83,34 @@ static void gather_pieces(cm_footprint *f, int32_t *piece_of)
         piece_of[t] = f->n_pieces;
         f->pieces[f->n_pieces++] =
             (cm__piece){cm_tensor_bytes(x), t, x->born, x->dies, category_of_role[x->role]};
+    }
+}
+
+/* The node that reads what an attention node leaves: its backward, if it is the last to compute it before; or itself. */
+static int32_t reader_of_scores(const cm_graph *g, int32_t node)
+{
+    int32_t forward = g->nodes[node].source >= 0 ? g->nodes[node].source : node;
+    for (int32_t i = node + 1; i < g->n_nodes; i++) {
+        if (g->nodes[i].source != forward) continue;
+        if (g->nodes[i].op == CM_OP_ATTENTION) return node; /* computed again */
+        if (g->nodes[i].op == CM_OP_ATTENTION_GRAD) return i;
+    }
+    return node;
+}
+
+/* Megatron-LM's attention is not one kernel: probabilities, the mask of their dropout and its result are stored. */
+static void add_scores(cm_footprint *f)
+{
+    const cm_graph *g = f->step;
+    const double    each = 2 + 1 + 2;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (n->op != CM_OP_ATTENTION || n->outputs[0] < 0) continue;
+        const cm_tensor *q = cm__t(g, n->inputs[0]), *k = cm__t(g, n->inputs[1]);
+        if (q->rank != 4 || k->rank != 4) continue;
+        cm_poly pairs = cm__poly_mul(cm__poly_product(q->dims, 3), cm__poly_dim(k->dims[2]));
+        f->pieces[f->n_pieces++] = (cm__piece){cm__poly_scale(pairs, each), n->outputs[0], i, reader_of_scores(g, i),
+                                               CM_CATEGORY_INPUT_OUTPUT};
     }
 }
 
@@ -166,6 +194,7 @@ cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const 
     int32_t *piece_of = cm__alloc_array(ctx, (size_t)step->n_tensors + 1, sizeof *piece_of);
     gather_pieces(f, piece_of);
     add_in_place(f, piece_of);
+    if (f->options.runtime == CM_RUNTIME_MEGATRON) add_scores(f);
     cm__shard(f);
     sum_up(f);
     f->slack_bytes = f->caching ? cm__simulate_slack(f) : 0;

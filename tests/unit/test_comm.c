@@ -89,6 +89,8 @@ static void rows_of_a_profile(void **state)
     is(cm__comm_time(f, CM__ALL_REDUCE, four, 1e4), 1e-5 + 1.5 * 1e4 / 2e10);
     is(cm__comm_time(f, CM__ALL_REDUCE, four, 1e9), 4e-5 + 1.5 * 1e9 / 2e11);
     assert_true(cm__comm_time(f, CM__ALL_REDUCE, (cm__group){1, 1}, 1e9) == 0);
+    is(cm_fabric_time(f, "all-reduce", 4, 1e9), cm__comm_time(f, CM__ALL_REDUCE, four, 1e9));
+    assert_true(isnan(cm_fabric_time(f, "all-reduced", 4, 1e9)));
     /* more devices: the same bandwidth, more steps */
     assert_true(cm__comm_time(f, CM__ALL_REDUCE, (cm__group){8, 8}, 1e9) > cm__comm_time(f, CM__ALL_REDUCE, four, 1e9));
     cm_fabric_free(f);

@@ -172,6 +172,32 @@ static void unfused(void **state)
     cm__ctx_free(ctx);
 }
 
+/* Scores of an attention that is not one kernel: 5 bytes for each pair of tokens, head and layer, unless recomputed. */
+static void scores(void **state)
+{
+    (void)state;
+    cm_device *d;
+    double     peak[2][2];
+    if (cm_device_load("nvidia-a100-80g", &d, &diag)) fail_msg("%s", diag.reason);
+    for (int fused = 0; fused < 2; fused++)
+        for (int again = 0; again < 2; again++) {
+            cm_graph         *step = step_of("gpt:layers=4,hidden=256,heads=8,seq=512,vocab=128",
+                                             again ? CM_RECOMPUTE_SELECTIVE : CM_RECOMPUTE_NONE);
+            cm_memory_options o = {.runtime = fused ? CM_RUNTIME_TORCH_COMPILE : CM_RUNTIME_MEGATRON};
+            cm_footprint     *f;
+            cm_memory_use     use;
+            if (cm_footprint_new(step, d, &o, &f, &diag)) fail_msg("%s", diag.reason);
+            cm_footprint_at(f, 16, &use);
+            peak[fused][again] = use.peak_bytes;
+            cm_footprint_free(f);
+            cm_graph_free(step);
+        }
+    double layer = 5.0 * 16 * 8 * 512 * 512;
+    assert_true(fabs(peak[0][0] - peak[1][0] - 4 * layer) < 0.02 * layer);
+    assert_true(peak[0][1] >= peak[1][1] && peak[0][1] - peak[1][1] < 1.02 * layer); /* at most of the one at work */
+    cm_device_free(d);
+}
+
 /* ---- predictions ------------------------------------------------------------------------------------------------ */
 
 static cm_device *a100(void)
@@ -368,7 +394,7 @@ int main(void)
         cmocka_unit_test(pipelines), cmocka_unit_test(replicas),  cmocka_unit_test(dealt),
         cmocka_unit_test(divided),   cmocka_unit_test(unfused),   cmocka_unit_test(of_a_plan),
         cmocka_unit_test(refused),   cmocka_unit_test(best_plan), cmocka_unit_test(closed_form),
-        cmocka_unit_test(goals),     cmocka_unit_test(experts),
+        cmocka_unit_test(goals),     cmocka_unit_test(experts),   cmocka_unit_test(scores),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }
