@@ -35,6 +35,7 @@ bench: build             ## time importing, memory and step times, beside Python
 	build/bench/import_speed
 	build/bench/memory_speed
 	build/bench/predict_speed
+	build/bench/plan_speed
 
 fuzz: test-packages      ## fuzz every importer for FUZZ_SECONDS each
 	@CC=clang tools/build.sh build-clang -Dfuzz=true $(SANITIZE) -Doptimization=1
