@@ -24,7 +24,7 @@
 static bool scaled(const cm__case *c, double step_s, cm__estimate *e)
 {
     *e = (cm__estimate){.step_s = step_s, .device_s = step_s, .samples = (double)c->batch, .devices = 1,
-                        .interval_s = {NAN, NAN}};
+                        .interval_s = {NAN, NAN}, .latency_s = NAN};
     return step_s > 0 && isfinite(step_s);
 }
 

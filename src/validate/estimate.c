@@ -10,14 +10,15 @@
 static const cm_prediction_info *predicted(cm__case *c, int64_t batch)
 {
     cm__ctx    *ctx = c->store->ctx;
+    double      pruned = cm__number_of(c->run, "pruned", 0);
     const char *key =
-        cm__format(ctx, "time %s %s %s %lld %d", cm__text_of(c->run, "device"), c->left_out ? c->left_out : "",
-                   c->graph_key, (long long)batch, (int)c->runtime);
+        cm__format(ctx, "time %s %s %s %lld %d %g", cm__text_of(c->run, "device"), c->left_out ? c->left_out : "",
+                   c->graph_key, (long long)batch, (int)c->runtime, pruned);
     cm_prediction_info *info = cm__store_find(c->store, key);
     if (info) return info;
     cm_prediction     *prediction;
     cm_diag            diag = {0};
-    cm_predict_options options = {.batch = batch, .runtime = c->runtime};
+    cm_predict_options options = {.batch = batch, .runtime = c->runtime, .sparsity = {.pruned = pruned}};
     cm_status          status = cm_predict(c->step, c->device, &options, &prediction, &diag);
     cm__case_give_up(c, status, &diag);
     if (status) return NULL;
@@ -75,7 +76,8 @@ bool cm__estimate_step(cm__case *c, cm__estimate *e)
     }
     if (i && c->devices > 1 && !c->per_device && copies * i->devices != c->devices) c->reason = SEVERAL;
     if (!i || c->reason) return false;
-    *e = (cm__estimate){.step_s = i->step_time_s, .device_s = i->device_time_s, .samples = (double)batch,
+    *e = (cm__estimate){.step_s = i->step_time_s, .device_s = i->device_time_s, .latency_s = i->latency_s,
+                        .samples = (double)batch,
                         .devices = i->devices, .interval_s = {i->interval_s[0], i->interval_s[1]}};
     if (times > 1) accumulate(e, i, times);
     if (c->devices == 1 && !c->per_device) share(e);

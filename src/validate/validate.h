@@ -76,6 +76,7 @@ const char *cm__family_of(cm__store *store, const char *device);
 /* A step: how long, over how many samples and devices. */
 typedef struct cm__estimate {
     double step_s, device_s, samples, devices, interval_s[2];
+    double latency_s; /* of inference, from host to host; NAN: none */
 } cm__estimate;
 
 /* False: no answer. Only the first estimator gives a reason (c->reason). */
