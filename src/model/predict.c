@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "model/step.h"
+#include "model/predictor.h"
 #include "model/style.h"
 
 #define TEXT_MAX 192
@@ -63,11 +63,12 @@ static void list_ops(cm_prediction *p, const cm__dispatch *d, const cm__timed *t
 /* ---- the step --------------------------------------------------------------------------------------------------- */
 
 /* Devices that run graphs as a whole, or of which no kernel is known: model/style.h. */
-static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_device *device)
+static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_device *device,
+                             const cm_footprint *footprint)
 {
     cm_prediction_info *i = &p->info;
     cm__limits          limits = cm__limits_of(device);
-    cm__run             run = cm__style_run(p->ctx, g, device, i->batch);
+    cm__run             run = cm__style_run_in(p->ctx, g, device, i->batch, footprint);
     p->ops = cm__alloc_array(p->ctx, (size_t)g->n_nodes, sizeof *p->ops);
     for (int32_t k = 0; k < g->n_nodes; k++) {
         const cm_node *n = &g->nodes[k];
@@ -97,7 +98,8 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
     cm__step_rates(&matrix_flop, cm__precision_peak(&limits, cm_graph_precision(g), false), i);
 }
 
-static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o)
+static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o,
+                    const cm_footprint *footprint)
 {
     p->info.batch = o->batch ? o->batch : 1;
     p->info.runtime = o->runtime ? o->runtime : cm_device_runtime(device);
@@ -105,10 +107,10 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     p->info.devices = 1;
     p->info.micro_batch = p->info.batch;
     if (cm__style_applies(device, p->info.runtime)) {
-        predict_by_style(p, step, device);
+        predict_by_style(p, step, device, footprint);
         return;
     }
-    cm__step_model m = cm__step_model_new(p->ctx, step, device, o->layout, p->info.runtime);
+    cm__step_model m = cm__step_model_new(p->ctx, step, device, o->layout, p->info.runtime, NULL);
     cm__timed     *timed = cm__alloc_array(p->ctx, (size_t)m.calls->n_calls, sizeof *timed);
     cm__step_time(&m, p->info.batch, timed);
     cm__step_finish(&m, timed, &p->info);
@@ -118,6 +120,12 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
 cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
                      cm_prediction **prediction, cm_diag *diag)
 {
+    return cm__predict_in(step, device, options, NULL, prediction, diag);
+}
+
+cm_status cm__predict_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
+                         const cm_footprint *footprint, cm_prediction **prediction, cm_diag *diag)
+{
     static const cm_predict_options defaults = {0};
     if (!step || !device || !prediction) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no graph, device or result given");
     cm__ctx *ctx = cm__ctx_new(diag);
@@ -125,7 +133,7 @@ cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_pre
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     cm_prediction *p = cm__alloc(ctx, sizeof *p);
     p->ctx = ctx;
-    predict(p, step, device, options ? options : &defaults);
+    predict(p, step, device, options ? options : &defaults, footprint);
     ctx->diag = NULL;
     *prediction = p;
     return CM_OK;

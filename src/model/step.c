@@ -27,17 +27,36 @@ static const cm_device *relative_of(cm__ctx *ctx, const cm_device *device)
     return relative;
 }
 
+static const cm_device *shared_relative(cm__ctx *ctx, const cm_device *device, const cm__common *common)
+{
+    const cm_device_info *info = cm_device_get_info(device);
+    const cm_device      *first = common ? common->relative : NULL;
+    bool                  other = first && strcmp(cm_device_get_info(first)->id, info->id) != 0;
+    return other && strcmp(info->device_class, "gpu") == 0 ? first : relative_of(ctx, device);
+}
+
+cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, cm_layout layout, cm_runtime runtime, cm__memo *memo)
+{
+    cm__common c = {.calls = cm__dispatch_new(ctx, graph, layout, runtime), .memo = memo};
+    cm_device *relative;
+    if (cm__n_embedded_kernels && cm_device_load(cm__all_embedded_kernels[0].device, &relative, NULL) == CM_OK) {
+        cm__defer(ctx, free_device, relative);
+        c.relative = relative;
+    }
+    return c;
+}
+
 static double scale_of(const cm_number *factor) { return factor->known ? factor->value : 1; }
 
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
-                                  cm_runtime runtime)
+                                  cm_runtime runtime, const cm__common *common)
 {
-    const cm_device *relative = relative_of(ctx, device);
+    const cm_device *relative = shared_relative(ctx, device, common);
     cm__limits       limits = cm__limits_of(device);
-    return (cm__step_model){
+    cm__step_model   m = {
         .graph = graph,
         .device = device,
-        .calls = cm__dispatch_new(ctx, graph, layout, runtime),
+        .calls = common ? common->calls : cm__dispatch_new(ctx, graph, layout, runtime),
         .timer = cm__timer_new(ctx, device, relative, runtime),
         .power = cm__power_of(device),
         .matrix_flop = cm__matrix_flop(graph),
@@ -45,6 +64,8 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .gap_s = cm__host_number(device, relative, runtime, "gap"),
         .peak_flop_s = cm__precision_peak(&limits, cm_graph_precision(graph), false),
     };
+    if (common) cm__timer_share(m.timer, common->memo);
+    return m;
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------ */

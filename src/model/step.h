@@ -20,8 +20,18 @@ typedef struct cm__step_model {
     double           host_s, gap_s, peak_flop_s;
 } cm__step_model;
 
+/* What the steps of one graph on many devices have in common under one runtime. */
+typedef struct cm__common {
+    cm__dispatch    *calls;
+    const cm_device *relative; /* whose tables tell of others; NULL: there is none */
+    cm__memo        *memo;
+} cm__common;
+
+cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, cm_layout layout, cm_runtime runtime, cm__memo *memo);
+
+/* common NULL: nothing is shared. */
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
-                                  cm_runtime runtime);
+                                  cm_runtime runtime, const cm__common *common);
 
 /* The time of each call at the full clock. */
 void cm__step_time(const cm__step_model *m, int64_t batch, cm__timed *timed);

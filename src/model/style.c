@@ -146,12 +146,19 @@ static double error_of(const cm_graph *g, const cm__execution *e, const cm__run 
 
 cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, int64_t batch)
 {
+    return cm__style_run_in(ctx, step, device, batch, NULL);
+}
+
+cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *device, int64_t batch,
+                         const cm_footprint *footprint)
+{
     const cm__execution *e = &device->execution;
     cm__job              job = job_of(ctx, step, device, batch);
     cm__run              run = {.node_s = cm__alloc_array(ctx, (size_t)step->n_nodes, sizeof *run.node_s),
                                 .devices = 1,
                                 .micro_batch = batch,
                                 .host_s = cm__value_or(e->step_s, 0) * cm__value_or(device->calibration.host, 1)};
+    job.footprint = footprint;
     bool fitted = e->error.known && e->error.kind && strcmp(e->error.kind, "fitted") == 0;
     run.how = fitted ? CM_HOW_TRANSFERRED : CM_HOW_ROOFLINE;
     styles[device->info.style].rule(&job, &run);

@@ -3,22 +3,27 @@
 #include <math.h>
 #include "model/style.h"
 
-static cm_footprint *footprint(const cm__job *j)
+static void free_footprint(void *footprint) { cm_footprint_free(footprint); }
+
+static const cm_footprint *footprint(const cm__job *j)
 {
+    if (j->footprint) return j->footprint;
+
     const cm_memory_options o = {.runtime = CM_RUNTIME_NATIVE};
     cm_footprint           *f;
     cm_status               status = cm_footprint_new(j->g, j->device, &o, &f, j->ctx->diag);
-    if (!status) return f;
-    j->ctx->status = status;
-    longjmp(j->ctx->trap, 1);
+    if (status) {
+        j->ctx->status = status;
+        longjmp(j->ctx->trap, 1);
+    }
+    cm__defer(j->ctx, free_footprint, f);
+    return f;
 }
 
 cm_memory_use cm__job_use(const cm__job *j, int64_t batch)
 {
     cm_memory_use use;
-    cm_footprint *f = footprint(j);
-    cm_footprint_at(f, batch, &use);
-    cm_footprint_free(f);
+    cm_footprint_at(footprint(j), batch, &use);
     return use;
 }
 
@@ -44,10 +49,7 @@ static bool step_fits(const cm__job *j, int64_t batch, const void *user)
 
 int64_t cm__job_largest(const cm__job *j)
 {
-    cm_footprint *f = footprint(j);
-    int64_t       most = largest(j, step_fits, f);
-    cm_footprint_free(f);
-    return most;
+    return largest(j, step_fits, footprint(j));
 }
 
 /* ---- computing again -------------------------------------------------------------------------------------------- */

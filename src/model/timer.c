@@ -35,6 +35,7 @@ struct cm__timer {
     cm__ctx    *ctx;
     cm__limits  limits;
     cm_runtime runtime;
+    cm__memo   *memo; /* NULL: none */
     library     libraries[LIBRARIES]; /* own, built in, a relative's */
 };
 
@@ -96,6 +97,8 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
     if (relative) open_library(t, &t->libraries[2], relative->built_in_kernels, relative, true);
     return t;
 }
+
+void cm__timer_share(cm__timer *t, cm__memo *memo) { t->memo = memo; }
 
 /* ---- looking up ------------------------------------------------------------------------------------------------- */
 
@@ -206,11 +209,20 @@ static bool same_sizes(const ready *r, int32_t row, const cm__call *c)
     return memcmp(r->table->sizes + (size_t)row * count, c->sizes, count * sizeof *c->sizes) == 0;
 }
 
+static cm__kriged krige(const cm__timer *t, const ready *r, int op, const float *features, int count)
+{
+    cm__kriged k;
+    if (t->memo && cm__memo_find(t->memo, r->table, features, count, &k)) return k;
+    k = cm__krige(op, r->features, r->excess, r->table->n_rows, features, count, -1);
+    if (t->memo) cm__memo_keep(t->memo, r->table, features, count, &k);
+    return k;
+}
+
 static cm__timed from_table(cm__timer *t, const library *l, const ready *r, const cm__call *c, bool same)
 {
     float      features[CM__FEATURES];
     int        count = cm__features(c, cm__roofline(r->limits, c), features);
-    cm__kriged k = cm__krige(c->op, r->features, r->excess, r->table->n_rows, features, count, -1);
+    cm__kriged k = krige(t, r, c->op, features, count);
     cm__timed  timed = {.launches = r->table->launches[k.row],
                         .how = CM_HOW_INTERPOLATED,
                         .error = ERROR_INTERPOLATED + ERROR_UNKNOWN * k.unknown};

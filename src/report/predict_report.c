@@ -7,21 +7,11 @@ static void free_graph(void *graph) { cm__graph_report_free(graph); }
 static void free_device(void *device) { cm_device_free(device); }
 static void free_prediction(void *prediction) { cm_prediction_free(prediction); }
 
-/* What the model's own users would use on this device. */
-cm_precision cm__usual_precision(const cm_device *device)
-{
-    static const cm_precision mixed[CM_PRECISIONS] = {
-        [CM_PRECISION_DEFAULT] = CM_PRECISION_FP32, [CM_PRECISION_BF16] = CM_PRECISION_AMP_BF16,
-        [CM_PRECISION_FP16] = CM_PRECISION_AMP_FP16};
-    cm_precision best = cm_device_best_16bit(device);
-    return cm_device_supports(device, mixed[best]) ? mixed[best] : best ? best : CM_PRECISION_FP32;
-}
-
 static void settle(cm__predict_report *r)
 {
     cm__predict_request *a = &r->asked;
     cm_runtime runtime = a->options.runtime ? a->options.runtime : cm_device_runtime(r->device);
-    if (!a->graph.train.precision) a->graph.train.precision = cm__usual_precision(r->device);
+    if (!a->graph.train.precision) a->graph.train.precision = cm_device_usual_precision(r->device);
     if (runtime == CM_RUNTIME_TORCH_EAGER && a->graph.load.fuse == CM_FUSE_ALL) a->graph.load.fuse = CM_FUSE_EAGER;
     a->options.runtime = runtime;
     a->graph.batch = a->options.batch;

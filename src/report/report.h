@@ -126,9 +126,6 @@ typedef struct cm__predict_report {
     bool                 fits;
 } cm__predict_report;
 
-/* What the model's own users would use on this device. */
-cm_precision cm__usual_precision(const cm_device *device);
-
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag);
 void      cm__predict_report_free(cm__predict_report *report);
 /* Options of `memory` and `batch`. */

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * candidate.c - one device: its best batch size, and the step at it.
+ *
+ * Throughput grows with the batch size and then hardly: the best is the smallest power of two (or candidate of the
+ * device's own) within CLOSE of the highest throughput. Where a memory holds the whole batch, the largest that fits ends
+ * the search; styles that cut a batch into micro-batches end at BATCH_MOST, above which few models train well.
+ */
+#include <math.h>
+#include <string.h>
+#include "rank/rank.h"
+
+#define CLOSE 0.98
+#define BATCH_MOST 4096
+
+typedef struct search {
+    const cm_ranking *r;
+    cm__rank_device  *d;
+    cm_footprint     *footprint;
+    cm_predictor     *predictor;
+} search;
+
+static cm_status predict_at(search *s, int64_t batch, cm_prediction_info *info)
+{
+    return cm_predictor_at(s->predictor, batch, info, &s->d->diag);
+}
+
+/* ---- where the batch is cut ------------------------------------------------------------------------------------- */
+
+static bool cuts_batches(const cm_device *device)
+{
+    cm_style style = cm_device_get_info(device)->style;
+    return style == CM_STYLE_BSP || style == CM_STYLE_STREAMING || style == CM_STYLE_SECTIONS;
+}
+
+static cm_status best_cut(search *s)
+{
+    cm_prediction_info at[64];
+    int                n = 0;
+    double             most = 0;
+    for (int64_t b = 1; b <= BATCH_MOST; b *= 2) {
+        cm_status status = predict_at(s, b, &at[n]);
+        if (status && !n) return status;
+        if (status) break;
+        most = fmax(most, at[n].throughput_samples_s / at[n].devices);
+        n++;
+    }
+    for (int i = n - 1; i >= 0; i--)
+        if (at[i].throughput_samples_s / at[i].devices >= CLOSE * most) s->d->entry.prediction = at[i];
+    return CM_OK;
+}
+
+/* What chips of a pipeline hold, and what sections leave off the chip. */
+static cm_status cut_memory(search *s)
+{
+    cm_rank_entry            *e = &s->d->entry;
+    const cm_prediction_info *i = &e->prediction;
+    cm_memory_use             use;
+    cm_footprint_at(s->footprint, i->batch, &use);
+    e->peak_bytes = use.peak_bytes;
+    e->fits = true;
+    if (i->style == CM_STYLE_SECTIONS) {
+        int32_t          at = cm_device_placement(s->d->device, CM_CATEGORY_WEIGHTS_BIASES).memory;
+        const cm_memory *far = cm_device_memory(s->d->device, at);
+        e->fits = !far || !far->capacity_bytes.known || use.peak_bytes <= far->capacity_bytes.value;
+        return CM_OK;
+    }
+    const cm_memory_options options = {.runtime = i->runtime, .plan = {.pp = i->devices, .devices = i->devices}};
+    cm_footprint           *footprint;
+    cm_status status = cm_footprint_new(s->d->step->step, s->d->device, &options, &footprint, &s->d->diag);
+    if (status) return status;
+    cm_footprint_at(footprint, i->micro_batch, &use);
+    cm_footprint_free(footprint);
+    e->peak_bytes = use.peak_bytes;
+    return CM_OK;
+}
+
+/* ---- where it is whole ------------------------------------------------------------------------------------------ */
+
+static void note_lack(search *s, int64_t batch)
+{
+    cm_memory_use       use;
+    const cm_level_use *level = NULL;
+    cm__rank_device    *d = s->d;
+    cm_footprint_at(s->footprint, batch, &use);
+    for (int32_t i = 0; i < use.n_levels; i++)
+        if (!level || use.levels[i].used_bytes - use.levels[i].capacity_bytes > level->used_bytes - level->capacity_bytes)
+            level = &use.levels[i];
+    d->capacity_bytes = level ? level->capacity_bytes * (1 - CM__HEADROOM) - use.context_bytes : NAN;
+    d->entry.peak_bytes = use.peak_bytes;
+    d->states_bytes = use.categories[CM_CATEGORY_WEIGHTS_BIASES] + use.categories[CM_CATEGORY_GRADIENTS] +
+                      use.categories[CM_CATEGORY_ALGORITHM];
+    d->working_bytes = use.peak_bytes - d->states_bytes;
+    d->entry.state = CM_RANK_NO_FIT;
+}
+
+/* Down from the largest that fits, as long as that costs next to nothing. */
+static cm_status best_whole(search *s, int64_t largest)
+{
+    cm_prediction_info smaller, *best = &s->d->entry.prediction;
+    cm_status          status = predict_at(s, largest, best);
+    double             most = status ? 0 : best->throughput_samples_s;
+    for (int64_t b = largest / 2; !status && b >= 1 && cm_device_batches(s->d->device) == 0; b /= 2) {
+        status = predict_at(s, b, &smaller);
+        if (status || smaller.throughput_samples_s < CLOSE * most) break;
+        most = fmax(most, smaller.throughput_samples_s);
+        *best = smaller;
+    }
+    return status;
+}
+
+static cm_status whole(search *s)
+{
+    cm_batch_choice choice;
+    cm_memory_use   use;
+    cm_status       status = cm_batch_choose(s->footprint, NULL, &choice, &s->d->diag);
+    if (status) return status;
+    if (!choice.batch) {
+        note_lack(s, choice.n_candidates ? choice.candidates[0].batch : 1);
+        return CM_OK;
+    }
+    status = best_whole(s, choice.batch);
+    cm_footprint_at(s->footprint, s->d->entry.prediction.batch, &use);
+    s->d->entry.peak_bytes = use.peak_bytes;
+    s->d->entry.fits = true;
+    return status;
+}
+
+/* ---- a batch size that was asked for ---------------------------------------------------------------------------- */
+
+static cm_status asked(search *s)
+{
+    cm_memory_use use;
+    int64_t       batch = s->r->options.batch;
+    cm_status     status = predict_at(s, batch, &s->d->entry.prediction);
+    if (status) return status;
+    if (cuts_batches(s->d->device)) return cut_memory(s);
+    status = cm_footprint_simulate(s->footprint, batch, &use, &s->d->diag);
+    s->d->entry.peak_bytes = use.peak_bytes;
+    s->d->entry.fits = use.fits;
+    if (!status && !use.fits) note_lack(s, batch);
+    return status;
+}
+
+static cm_status evaluate(search *s)
+{
+    cm__rank_device          *d = s->d;
+    const cm_memory_options   memory = {.runtime = d->step->runtime};
+    const cm_predict_options  options = {.runtime = d->step->runtime, .layout = s->r->options.layout};
+    cm_status                 status = cm__footprint_new_like(d->step->like, d->step->step, d->device, &memory,
+                                                              &s->footprint, &d->diag);
+    if (!status)
+        status = cm__predictor_new_in(d->step->step, d->device, &options, &d->step->common, s->footprint,
+                                      &s->predictor, &d->diag);
+    if (status) return status;
+    if (s->r->options.batch) return asked(s);
+    if (!cuts_batches(d->device)) return whole(s);
+    status = best_cut(s);
+    return status ? status : cut_memory(s);
+}
+
+/* A step that a device's style refuses is an answer, not a failure; so is an operator that it lacks. */
+void cm__rank_evaluate(const cm_ranking *r, cm__rank_device *d)
+{
+    search s = {.r = r, .d = d};
+    d->status = evaluate(&s);
+    cm_predictor_free(s.predictor);
+    cm_footprint_free(s.footprint);
+    cm_rank_entry *e = &d->entry;
+    if (d->status == CM_ERR_LIMIT || d->status == CM_ERR_UNSUPPORTED) {
+        e->state = d->status == CM_ERR_LIMIT ? CM_RANK_NO_FIT : CM_RANK_CANNOT;
+        snprintf(d->reason, sizeof d->reason, "%s", d->diag.reason);
+        e->fits = false;
+        d->status = CM_OK;
+    } else if (!e->fits) e->state = CM_RANK_NO_FIT;
+}
