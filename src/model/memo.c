@@ -7,9 +7,10 @@
 #include <string.h>
 
 typedef struct entry {
-    const void *table; /* NULL: free */
-    float       features[CM__FEATURES];
-    cm__kriged  value;
+    const void *tables; /* NULL: free */
+    uint64_t    hash;
+    cm__call    call;
+    cm__told    told;
 } entry;
 
 struct cm__memo {
@@ -33,39 +34,48 @@ cm__memo *cm__memo_new(cm__ctx *ctx)
     return m;
 }
 
-static entry key_of(const void *table, const float *features, int count)
+/* Texts are zeroed to their end, and sizes beyond a call's own are zero. */
+static uint64_t hash_of(const void *tables, const cm__call *call)
 {
-    entry key = {.table = table};
-    memcpy(key.features, features, (size_t)count * sizeof *features);
-    return key;
-}
-
-/* Where an entry of this key is, or would be. */
-static size_t place_of(const entry *entries, size_t capacity, const entry *key)
-{
-    uint64_t hash = (uintptr_t)key->table;
-    uint32_t word;
-    for (int i = 0; i < CM__FEATURES; i++) {
-        memcpy(&word, &key->features[i], sizeof word);
-        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+    uint64_t hash = (uintptr_t)tables ^ (uint64_t)(call->op * 8 + call->pass), word;
+    const char *texts[] = {call->variant, call->dtype};
+    for (int t = 0; t < 2; t++)
+        for (size_t i = 0; i < CM__CALL_TEXT; i += sizeof word) {
+            memcpy(&word, texts[t] + i, sizeof word);
+            hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        }
+    for (int i = 0; i < CM__CALL_SIZES; i++) {
+        hash = (hash ^ (uint64_t)call->sizes[i]) * 0xff51afd7ed558ccdu;
         hash ^= hash >> 32;
     }
+    return hash;
+}
+
+static bool same_call(const cm__call *a, const cm__call *b)
+{
+    return a->op == b->op && a->pass == b->pass && memcmp(a->sizes, b->sizes, sizeof a->sizes) == 0 &&
+           memcmp(a->variant, b->variant, sizeof a->variant) == 0 && memcmp(a->dtype, b->dtype, sizeof a->dtype) == 0;
+}
+
+/* Where an entry is, or would be. */
+static size_t place_of(const entry *entries, size_t capacity, const void *tables, const cm__call *call, uint64_t hash)
+{
     size_t at = (size_t)hash & (capacity - 1);
-    while (entries[at].table && (entries[at].table != key->table ||
-                                 memcmp(entries[at].features, key->features, sizeof key->features) != 0))
+    while (entries[at].tables && (entries[at].hash != hash || entries[at].tables != tables ||
+                                  !same_call(&entries[at].call, call)))
         at = (at + 1) & (capacity - 1);
     return at;
 }
 
-bool cm__memo_find(cm__memo *m, const void *table, const float *features, int count, cm__kriged *found)
+bool cm__memo_find(cm__memo *m, const void *tables, const cm__call *call, cm__told *told)
 {
-    entry key = key_of(table, features, count);
-    bool  there = false;
+    uint64_t hash = hash_of(tables, call);
+    bool     there = false;
     pthread_mutex_lock(&m->lock);
     if (m->count) {
-        const entry *e = &m->entries[place_of(m->entries, m->capacity, &key)];
-        there = e->table != NULL;
-        if (there) *found = e->value;
+        const entry *e = &m->entries[place_of(m->entries, m->capacity, tables, call, hash)];
+        there = e->tables != NULL;
+        if (there) *told = e->told;
     }
     pthread_mutex_unlock(&m->lock);
     return there;
@@ -77,23 +87,24 @@ static bool make_room(cm__memo *m)
     size_t capacity = m->capacity ? m->capacity * 2 : 1024;
     entry *entries = calloc(capacity, sizeof *entries);
     if (!entries) return false;
-    for (size_t i = 0; i < m->capacity; i++)
-        if (m->entries[i].table) entries[place_of(entries, capacity, &m->entries[i])] = m->entries[i];
+    for (size_t i = 0; i < m->capacity; i++) {
+        const entry *e = &m->entries[i];
+        if (e->tables) entries[place_of(entries, capacity, e->tables, &e->call, e->hash)] = *e;
+    }
     free(m->entries);
     m->entries = entries;
     m->capacity = capacity;
     return true;
 }
 
-void cm__memo_keep(cm__memo *m, const void *table, const float *features, int count, const cm__kriged *value)
+void cm__memo_keep(cm__memo *m, const void *tables, const cm__call *call, const cm__told *told)
 {
-    entry key = key_of(table, features, count);
-    key.value = *value;
+    entry new = {.tables = tables, .hash = hash_of(tables, call), .call = *call, .told = *told};
     pthread_mutex_lock(&m->lock);
     if (make_room(m)) {
-        entry *e = &m->entries[place_of(m->entries, m->capacity, &key)];
-        m->count += !e->table;
-        *e = key;
+        entry *e = &m->entries[place_of(m->entries, m->capacity, tables, call, new.hash)];
+        m->count += !e->tables;
+        *e = new;
     }
     pthread_mutex_unlock(&m->lock);
 }

@@ -2,19 +2,26 @@
 /*
  * memo.h - what tables say of calls, found once for many devices.
  *
- * Devices of a kind are told from one relative's tables, and ask the same of them. Several threads may ask at once; what
- * a table says does not depend on who asked first.
+ * Devices without tables are told from one relative's, and ask the same of them. Several threads may ask at once; what a
+ * table says does not depend on who asked first.
  */
 #ifndef CM_MODEL_MEMO_H
 #define CM_MODEL_MEMO_H
 
-#include "base/ctx.h"
-#include "model/kriging.h"
+#include "device/calls.h"
+
+/* On the device of the tables. */
+typedef struct cm__told {
+    double time_s, launches, error;
+    cm_how how;
+    bool   found; /* false: the tables have nothing like it */
+} cm__told;
 
 typedef struct cm__memo cm__memo;
 
 cm__memo *cm__memo_new(cm__ctx *ctx); /* lives as long as the context */
-bool      cm__memo_find(cm__memo *memo, const void *table, const float *features, int count, cm__kriged *found);
-void      cm__memo_keep(cm__memo *memo, const void *table, const float *features, int count, const cm__kriged *value);
+/* `tables`: whose they are. */
+bool      cm__memo_find(cm__memo *memo, const void *tables, const cm__call *call, cm__told *told);
+void      cm__memo_keep(cm__memo *memo, const void *tables, const cm__call *call, const cm__told *told);
 
 #endif

@@ -192,6 +192,7 @@ static void take_pieces(cm_footprint *f, const cm_footprint *like)
     f->temporary = like->temporary;
     f->summits = like->summits;
     f->slack_bytes = like->slack_bytes;
+    f->rehearsals = like->rehearsals;
 }
 
 cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const cm_memory_options *options,

@@ -107,8 +107,10 @@ double cm__job_element(const cm__job *j)
 
 double cm__tensor_bytes_at(const cm_graph *g, int32_t tensor, double batch)
 {
-    cm_poly bytes = cm_tensor_bytes(cm__t(g, tensor));
-    return cm_poly_at(&bytes, batch);
+    const cm_tensor *t = cm__t(g, tensor);
+    double           bytes = (double)cm_dtype_size(t->dtype);
+    for (int32_t i = 0; i < t->rank; i++) bytes *= (double)t->dims[i].per_batch * batch + (double)t->dims[i].fixed;
+    return bytes;
 }
 
 void cm__run_spread(cm__run *r, int32_t first, int32_t end, double piece_s)

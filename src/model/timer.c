@@ -209,25 +209,17 @@ static bool same_sizes(const ready *r, int32_t row, const cm__call *c)
     return memcmp(r->table->sizes + (size_t)row * count, c->sizes, count * sizeof *c->sizes) == 0;
 }
 
-static cm__kriged krige(const cm__timer *t, const ready *r, int op, const float *features, int count)
-{
-    cm__kriged k;
-    if (t->memo && cm__memo_find(t->memo, r->table, features, count, &k)) return k;
-    k = cm__krige(op, r->features, r->excess, r->table->n_rows, features, count, -1);
-    if (t->memo) cm__memo_keep(t->memo, r->table, features, count, &k);
-    return k;
-}
-
-static cm__timed from_table(cm__timer *t, const library *l, const ready *r, const cm__call *c, bool same)
+/* As the device of the table has it. */
+static cm__timed from_table(const library *l, const ready *r, const cm__call *c, bool same)
 {
     float      features[CM__FEATURES];
-    int        count = cm__features(c, cm__roofline(r->limits, c), features);
-    cm__kriged k = krige(t, r, c->op, features, count);
-    cm__timed  timed = {.launches = r->table->launches[k.row],
+    double     roofline = cm__roofline(r->limits, c);
+    int        count = cm__features(c, roofline, features);
+    cm__kriged k = cm__krige(c->op, r->features, r->excess, r->table->n_rows, features, count, -1);
+    cm__timed  timed = {.time_s = exp(k.value) * roofline,
+                        .launches = r->table->launches[k.row],
                         .how = CM_HOW_INTERPOLATED,
                         .error = ERROR_INTERPOLATED + ERROR_UNKNOWN * k.unknown};
-    timed.time_s = exp(k.value) * cm__roofline(r->limits, c);
-    if (l->relative) timed.time_s = transferred(&t->limits, r->limits, c, timed.time_s);
     if (k.nearest == 0 && same && !l->relative && same_sizes(r, k.row, c)) {
         timed.time_s = (double)r->table->time_s[k.row];
         timed.how = CM_HOW_MEASURED;
@@ -238,16 +230,45 @@ static cm__timed from_table(cm__timer *t, const library *l, const ready *r, cons
     return timed;
 }
 
-cm__timed cm__timer_time(cm__timer *t, const cm__call *c)
+/* The best that tables say; NULL: they say nothing. */
+static const library *look_up(cm__timer *t, const cm__call *c, cm__timed *timed)
 {
     for (int pass = 0; pass < 3; pass++)
         for (int i = 0; i < LIBRARIES; i++) {
             library *l = &t->libraries[i];
             ready   *r = pass == 0 ? table_in(t, l, c) : pass == 1 ? stand_in(t, l, c) : any_function(t, l, c);
-            if (r && r->table->n_rows) return from_table(t, l, r, c, pass == 0);
+            if (!r || !r->table->n_rows) continue;
+            *timed = from_table(l, r, c, pass == 0);
+            return l;
         }
-    return (cm__timed){
-        .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = ERROR_ROOFLINE, .how = CM_HOW_ROOFLINE};
+    return NULL;
+}
+
+/* The same of a device that has no tables of its own, so that others may have asked before. */
+static const library *look_up_shared(cm__timer *t, const cm__call *c, cm__timed *timed)
+{
+    const library *relative = &t->libraries[LIBRARIES - 1];
+    const void    *tables = relative->tables[0].table;
+    cm__told       told;
+    if (!cm__memo_find(t->memo, tables, c, &told)) {
+        told.found = look_up(t, c, timed) != NULL;
+        if (told.found) told = (cm__told){timed->time_s, timed->launches, timed->error, timed->how, true};
+        cm__memo_keep(t->memo, tables, c, &told);
+    }
+    if (told.found) *timed = (cm__timed){told.time_s, told.launches, told.error, told.how};
+    return told.found ? relative : NULL;
+}
+
+cm__timed cm__timer_time(cm__timer *t, const cm__call *c)
+{
+    cm__timed timed;
+    bool      shared = t->memo && !t->libraries[0].count && !t->libraries[1].count && t->libraries[2].count;
+    const library *l = shared ? look_up_shared(t, c, &timed) : look_up(t, c, &timed);
+    if (!l)
+        return (cm__timed){
+            .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = ERROR_ROOFLINE, .how = CM_HOW_ROOFLINE};
+    if (l->relative) timed.time_s = transferred(&t->limits, &l->limits, c, timed.time_s);
+    return timed;
 }
 
 void cm__timer_cross_validate(cm__timer *t, cm__left_out *visit, void *user)

@@ -25,12 +25,38 @@ static cm_status predict_at(search *s, int64_t batch, cm_prediction_info *info)
     return cm_predictor_at(s->predictor, batch, info, &s->d->diag);
 }
 
+static void note_lack(search *s, int64_t batch)
+{
+    cm_memory_use    use;
+    cm__rank_device *d = s->d;
+    int32_t          at = cm_device_placement(d->device, CM_CATEGORY_WEIGHTS_BIASES).memory;
+    const cm_memory *memory = at >= 0 ? cm_device_memory(d->device, at) : cm_device_main_memory(d->device);
+    cm_footprint_at(s->footprint, batch, &use);
+    d->capacity_bytes = memory ? memory->capacity_bytes.value * (1 - CM__HEADROOM) - use.context_bytes : NAN;
+    d->entry.peak_bytes = use.peak_bytes;
+    d->states_bytes = use.categories[CM_CATEGORY_WEIGHTS_BIASES] + use.categories[CM_CATEGORY_GRADIENTS] +
+                      use.categories[CM_CATEGORY_ALGORITHM];
+    d->working_bytes = use.peak_bytes - d->states_bytes;
+    d->entry.state = CM_RANK_NO_FIT;
+}
+
 /* ---- where the batch is cut ------------------------------------------------------------------------------------- */
 
 static bool cuts_batches(const cm_device *device)
 {
     cm_style style = cm_device_get_info(device)->style;
     return style == CM_STYLE_BSP || style == CM_STYLE_STREAMING || style == CM_STYLE_SECTIONS;
+}
+
+/* Sections leave results off the chip, where the weights are too. */
+static bool cut_fits(const search *s, int64_t batch)
+{
+    cm_memory_use    use;
+    const cm_device *device = s->d->device;
+    const cm_memory *far = cm_device_memory(device, cm_device_placement(device, CM_CATEGORY_WEIGHTS_BIASES).memory);
+    if (cm_device_get_info(device)->style != CM_STYLE_SECTIONS || !far || !far->capacity_bytes.known) return true;
+    cm_footprint_at(s->footprint, batch, &use);
+    return use.peak_bytes <= far->capacity_bytes.value;
 }
 
 static cm_status best_cut(search *s)
@@ -41,7 +67,7 @@ static cm_status best_cut(search *s)
     for (int64_t b = 1; b <= BATCH_MOST; b *= 2) {
         cm_status status = predict_at(s, b, &at[n]);
         if (status && !n) return status;
-        if (status) break;
+        if (status || (n && !cut_fits(s, b))) break;
         most = fmax(most, at[n].throughput_samples_s / at[n].devices);
         n++;
     }
@@ -58,13 +84,9 @@ static cm_status cut_memory(search *s)
     cm_memory_use             use;
     cm_footprint_at(s->footprint, i->batch, &use);
     e->peak_bytes = use.peak_bytes;
-    e->fits = true;
-    if (i->style == CM_STYLE_SECTIONS) {
-        int32_t          at = cm_device_placement(s->d->device, CM_CATEGORY_WEIGHTS_BIASES).memory;
-        const cm_memory *far = cm_device_memory(s->d->device, at);
-        e->fits = !far || !far->capacity_bytes.known || use.peak_bytes <= far->capacity_bytes.value;
-        return CM_OK;
-    }
+    e->fits = cut_fits(s, i->batch);
+    if (!e->fits) note_lack(s, i->batch);
+    if (i->style == CM_STYLE_SECTIONS) return CM_OK;
     const cm_memory_options options = {.runtime = i->runtime, .plan = {.pp = i->devices, .devices = i->devices}};
     cm_footprint           *footprint;
     cm_status status = cm_footprint_new(s->d->step->step, s->d->device, &options, &footprint, &s->d->diag);
@@ -76,23 +98,6 @@ static cm_status cut_memory(search *s)
 }
 
 /* ---- where it is whole ------------------------------------------------------------------------------------------ */
-
-static void note_lack(search *s, int64_t batch)
-{
-    cm_memory_use       use;
-    const cm_level_use *level = NULL;
-    cm__rank_device    *d = s->d;
-    cm_footprint_at(s->footprint, batch, &use);
-    for (int32_t i = 0; i < use.n_levels; i++)
-        if (!level || use.levels[i].used_bytes - use.levels[i].capacity_bytes > level->used_bytes - level->capacity_bytes)
-            level = &use.levels[i];
-    d->capacity_bytes = level ? level->capacity_bytes * (1 - CM__HEADROOM) - use.context_bytes : NAN;
-    d->entry.peak_bytes = use.peak_bytes;
-    d->states_bytes = use.categories[CM_CATEGORY_WEIGHTS_BIASES] + use.categories[CM_CATEGORY_GRADIENTS] +
-                      use.categories[CM_CATEGORY_ALGORITHM];
-    d->working_bytes = use.peak_bytes - d->states_bytes;
-    d->entry.state = CM_RANK_NO_FIT;
-}
 
 /* Down from the largest that fits, as long as that costs next to nothing. */
 static cm_status best_whole(search *s, int64_t largest)
@@ -150,8 +155,9 @@ static cm_status evaluate(search *s)
     cm_status                 status = cm__footprint_new_like(d->step->like, d->step->step, d->device, &memory,
                                                               &s->footprint, &d->diag);
     if (!status)
-        status = cm__predictor_new_in(d->step->step, d->device, &options, &d->step->common, s->footprint,
-                                      &s->predictor, &d->diag);
+        status = cm__predictor_new_in(d->step->step, d->device, &options,
+                                      d->step->common.calls ? &d->step->common : NULL, s->footprint, &s->predictor,
+                                      &d->diag);
     if (status) return status;
     if (s->r->options.batch) return asked(s);
     if (!cuts_batches(d->device)) return whole(s);

@@ -54,15 +54,18 @@ static void run(cm_ranking *r)
     cm__rank_take_part(r);
     cm__rank_find_steps(r);
     cm__defer(r->ctx, cm__rank_free_steps, r);
-    cm__rank_load_graphs(r);
+    cm__parallel(o->threads, r->n_steps, cm__rank_load_graph, r);
+    cm__rank_share_forward(r);
     cm__parallel(o->threads, r->n_steps, cm__rank_make_step, r);
+    cm__rank_share_graphs(r);
+    cm__parallel(o->threads, r->n_steps, cm__rank_make_footprint, r);
     for (int32_t i = 0; i < r->n_steps; i++)
         if (r->steps[i].status) cm__rank_pass_on(r, r->steps[i].status, &r->steps[i].diag);
     cm__rank_read_job(r);
     cm__parallel(o->threads, r->n_devices, evaluate, r);
     for (int32_t i = 0; i < r->n_devices; i++)
         if (r->devices[i].status) cm__rank_pass_on(r, r->devices[i].status, &r->devices[i].diag);
-    cm__rank_find_remedies(r);
+    cm__parallel(o->threads, r->n_steps, cm__rank_find_remedies, r);
     r->info.baseline = find_baseline(r);
     find_porting(r);
     for (int32_t i = 0; i < r->n_devices; i++) cm__rank_value(r, &r->devices[i]);

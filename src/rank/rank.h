@@ -19,11 +19,14 @@ typedef struct cm__rank_step {
     cm_runtime    runtime;
     double        library_bytes;
     cm_graph     *forward; /* of another step too */
+    struct cm__rank_step *graph_of; /* the step that has this graph already; NULL: none */
     cm__ctx      *ctx;     /* of what follows; NULL: not made */
     cm_graph     *step;
     cm_footprint *like;
     cm__common    common;
     cm_device    *first;   /* that asked for it */
+    cm_graph     *again;   /* the step that computes activations again; NULL: not needed yet */
+    cm_footprint *again_like;
     cm_status     status;
     cm_diag       diag;
 } cm__rank_step;
@@ -60,8 +63,11 @@ void cm__rank_free_devices(void *ranking);
 void cm__rank_take_part(cm_ranking *r);
 /* steps.c */
 void cm__rank_find_steps(cm_ranking *r);
-void cm__rank_load_graphs(cm_ranking *r);
+void cm__rank_load_graph(void *ranking, int32_t index);
+void cm__rank_share_forward(cm_ranking *r);
 void cm__rank_make_step(void *ranking, int32_t index);
+void cm__rank_share_graphs(cm_ranking *r);
+void cm__rank_make_footprint(void *ranking, int32_t index);
 void cm__rank_free_steps(void *ranking);
 /* order.c */
 void cm__rank_settle_state(const cm_ranking *r, cm__rank_device *d);
@@ -71,8 +77,8 @@ noreturn void cm__rank_pass_on(cm_ranking *r, cm_status status, const cm_diag *d
 
 /* candidate.c: one device at its best batch size; fills the entry's prediction, or says why there is none. */
 void cm__rank_evaluate(const cm_ranking *r, cm__rank_device *d);
-/* remedy.c: what would make one sample fit; after all devices are evaluated. */
-void cm__rank_find_remedies(cm_ranking *r);
+/* remedy.c: what would make it fit on those devices of a step that it does not fit on. */
+void cm__rank_find_remedies(void *ranking, int32_t step);
 /* job.c: the whole job, its numbers of each device, and the goal's value. */
 void cm__rank_read_job(cm_ranking *r);
 void cm__rank_value(const cm_ranking *r, cm__rank_device *d);

@@ -11,24 +11,31 @@
 #include "base/text.h"
 #include "rank/rank.h"
 
-#define DEVICES_MOST 4096
+#define DEVICES_MOST 64
+
+static void make_again(const cm_ranking *r, cm__rank_step *s, const cm_device *device)
+{
+    cm_train_options  train = r->options.train;
+    cm_memory_options memory = {.runtime = s->runtime};
+    train.precision = s->precision;
+    train.recompute = CM_RECOMPUTE_FULL;
+    if (s->again || cm_graph_train(s->forward, &train, &s->again, NULL) != CM_OK) return;
+    if (cm_footprint_new(s->again, device, &memory, &s->again_like, NULL) != CM_OK) s->again_like = NULL;
+}
 
 static bool recomputed_fits(const cm_ranking *r, const cm__rank_device *d, double *peak_bytes)
 {
-    cm_train_options  train = r->options.train;
-    cm_memory_options memory = {.runtime = d->step->runtime};
-    cm_graph         *step = NULL;
-    cm_footprint     *footprint = NULL;
-    cm_memory_use     use = {.fits = false};
-    train.precision = d->step->precision;
-    train.recompute = CM_RECOMPUTE_FULL;
-    if (cm_graph_train(d->step->forward, &train, &step, NULL) == CM_OK &&
-        cm_footprint_new(step, d->device, &memory, &footprint, NULL) == CM_OK)
-        cm_footprint_at(footprint, r->options.batch ? r->options.batch : 1, &use);
+    cm__rank_step    *s = d->step;
+    cm_memory_options memory = {.runtime = s->runtime};
+    cm_footprint     *footprint;
+    cm_memory_use     use;
+    make_again(r, s, d->device);
+    if (!s->again_like) return false;
+    if (cm__footprint_new_like(s->again_like, s->again, d->device, &memory, &footprint, NULL) != CM_OK) return false;
+    cm_status status = cm_footprint_simulate(footprint, r->options.batch ? r->options.batch : 1, &use, NULL);
     cm_footprint_free(footprint);
-    cm_graph_free(step);
     *peak_bytes = use.peak_bytes;
-    return use.fits;
+    return !status && use.fits;
 }
 
 /* The fewest devices that share all that can be shared; 0: none do. */
@@ -45,8 +52,10 @@ static void explain(const cm_ranking *r, cm__rank_device *d)
     double  peak;
     size_t  size = sizeof d->reason, used;
     int64_t batch = r->options.batch ? r->options.batch : 1;
-    used = (size_t)snprintf(out, size, "batch %lld needs %sB, there are %sB", (long long)batch,
+    bool blocks = d->entry.peak_bytes < d->capacity_bytes; /* it is the allocator that finds no room */
+    used = (size_t)snprintf(out, size, "batch %lld needs %sB%s, there are %sB", (long long)batch,
                             cm__binary(needs, sizeof needs, d->entry.peak_bytes),
+                            blocks ? " and the gaps between its blocks" : "",
                             cm__binary(has, sizeof has, d->capacity_bytes));
     bool trains = !r->options.train.inference && r->options.train.recompute != CM_RECOMPUTE_FULL;
     if (batch > 1) used += (size_t)snprintf(out + used, size - used, "; a smaller --batch");
@@ -58,11 +67,11 @@ static void explain(const cm_ranking *r, cm__rank_device *d)
     else snprintf(out + used, size - used, "; its layers must be split over devices (--tp, --pp)");
 }
 
-void cm__rank_find_remedies(cm_ranking *r)
+void cm__rank_find_remedies(void *user, int32_t index)
 {
+    const cm_ranking *r = user;
     for (int32_t i = 0; i < r->n_devices; i++) {
         cm__rank_device *d = &r->devices[i];
-        if (d->entry.state == CM_RANK_NO_FIT && !d->reason[0]) explain(r, d);
-        d->entry.reason = d->reason[0] ? d->reason : NULL;
+        if (d->step == &r->steps[index] && d->entry.state == CM_RANK_NO_FIT && !d->reason[0]) explain(r, d);
     }
 }

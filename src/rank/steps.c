@@ -11,13 +11,15 @@ static cm__rank_step *step_for(cm_ranking *r, cm__rank_device *d)
     cm_fuse                fuse = o->load.fuse == CM_FUSE_ALL && runtime == CM_RUNTIME_TORCH_EAGER ? CM_FUSE_EAGER
                                                                                                    : o->load.fuse;
     double                 library = cm__library_bytes(d->device, runtime);
+    cm__rank_step         *graph_of = NULL;
     for (int32_t i = 0; i < r->n_steps; i++) {
         cm__rank_step *s = &r->steps[i];
-        if (s->precision == precision && s->fuse == fuse && s->runtime == runtime && s->library_bytes == library)
-            return s;
+        if (s->precision != precision || s->fuse != fuse || s->runtime != runtime) continue;
+        if (s->library_bytes == library) return s;
+        if (!graph_of) graph_of = s;
     }
     r->steps[r->n_steps] = (cm__rank_step){.precision = precision, .fuse = fuse, .runtime = runtime,
-                                           .library_bytes = library, .first = d->device};
+                                           .library_bytes = library, .first = d->device, .graph_of = graph_of};
     return &r->steps[r->n_steps++];
 }
 
@@ -30,33 +32,38 @@ void cm__rank_find_steps(cm_ranking *r)
     }
 }
 
+/* The first step that makes operators one in the same way: its forward graph is that of all such steps. */
+static cm__rank_step *loader(const cm_ranking *r, const cm__rank_step *s)
+{
+    cm__rank_step *first = r->steps;
+    while (first->fuse != s->fuse) first++;
+    return first;
+}
+
 void cm__rank_free_steps(void *ranking)
 {
     cm_ranking *r = ranking;
     for (int32_t i = 0; i < r->n_steps; i++) {
         cm__rank_step *s = &r->steps[i];
-        bool           owned = true;
-        for (int32_t k = 0; k < i; k++) owned = owned && r->steps[k].forward != s->forward;
         cm_footprint_free(s->like);
         if (s->ctx) cm__ctx_free(s->ctx);
-        cm_graph_free(s->step);
-        if (owned) cm_graph_free(s->forward);
+        if (!s->graph_of) cm_graph_free(s->step);
+        if (loader(r, s) == s) cm_graph_free(s->forward);
+        cm_footprint_free(s->again_like);
+        cm_graph_free(s->again);
     }
 }
 
-/* The forward graphs: one for each way of making operators one. */
-void cm__rank_load_graphs(cm_ranking *r)
+void cm__rank_load_graph(void *user, int32_t index)
 {
-    for (int32_t i = 0; i < r->n_steps; i++) {
-        cm__rank_step  *s = &r->steps[i];
-        cm_load_options load = r->options.load;
-        load.fuse = s->fuse;
-        for (int32_t k = 0; k < i && !s->forward; k++)
-            if (r->steps[k].fuse == s->fuse) s->forward = r->steps[k].forward;
-        if (!s->forward) cm__pass_on(r->ctx, cm_graph_load(r->info.model, &load, &s->forward, r->ctx->diag));
-    }
+    const cm_ranking *r = user;
+    cm__rank_step    *s = &r->steps[index];
+    cm_load_options   load = r->options.load;
+    load.fuse = s->fuse;
+    if (loader(r, s) == s) s->status = cm_graph_load(r->info.model, &load, &s->forward, &s->diag);
 }
 
+/* Native runtimes run graphs by their style, not call by call. */
 static cm_status make_common(cm__rank_step *s, const cm_ranking *r)
 {
     s->ctx = cm__ctx_new(&s->diag);
@@ -77,9 +84,40 @@ void cm__rank_make_step(void *user, int32_t index)
     const cm_ranking *r = user;
     cm__rank_step    *s = &r->steps[index];
     cm_train_options  train = r->options.train;
-    cm_memory_options memory = {.runtime = s->runtime};
     train.precision = s->precision;
+    if (s->graph_of || s->status) return;
     s->status = cm_graph_train(s->forward, &train, &s->step, &s->diag);
-    if (!s->status) s->status = make_common(s, r);
-    if (!s->status) s->status = cm_footprint_new(s->step, s->first, &memory, &s->like, &s->diag);
+    if (!s->status && s->runtime != CM_RUNTIME_NATIVE) s->status = make_common(s, r);
+}
+
+void cm__rank_make_footprint(void *user, int32_t index)
+{
+    const cm_ranking *r = user;
+    cm__rank_step    *s = &r->steps[index];
+    cm_memory_options memory = {.runtime = s->runtime};
+    if (s->status) return;
+    s->status = cm_footprint_new(s->step, s->first, &memory, &s->like, &s->diag);
+    if (!s->status) cm__footprint_rehearse(s->like);
+}
+
+void cm__rank_share_forward(cm_ranking *r)
+{
+    for (int32_t i = 0; i < r->n_steps; i++) {
+        cm__rank_step *s = &r->steps[i], *first = loader(r, s);
+        s->forward = first->forward;
+        s->status = first->status;
+        s->diag = first->diag;
+    }
+}
+
+void cm__rank_share_graphs(cm_ranking *r)
+{
+    for (int32_t i = 0; i < r->n_steps; i++) {
+        cm__rank_step *s = &r->steps[i];
+        if (!s->graph_of) continue;
+        s->step = s->graph_of->step;
+        s->common = s->graph_of->common;
+        s->status = s->graph_of->status;
+        s->diag = s->graph_of->diag;
+    }
 }
