@@ -11,6 +11,7 @@
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOTHING_FITS = 3 };
 
 #define OPERANDS_MAX 2
+#define PRICES_MAX 32
 
 typedef struct settings {
     const char       *operands[OPERANDS_MAX];
@@ -19,7 +20,10 @@ typedef struct settings {
     cm__memory_request memory;    /* its graph and device are taken from here */
     char              dims[1024]; /* the --dim options, joined by commas */
     cm__predict_request predict;
-    const char       *device, *output, *set, *from;
+    const char       *device, *versus, *output, *set, *from;
+    cm_rank_options   rank;
+    cm_rank_price     prices[PRICES_MAX]; /* --price, rank.n_prices of them */
+    char              price_names[PRICES_MAX][64];
     cm_bench_options  bench;
     bool              clusters, check, json, csv, help;
 } settings;
@@ -27,8 +31,8 @@ typedef struct settings {
 /* Which commands take an option. */
 enum {
     FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_PREDICT = 64,
-    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_BENCH = 1024, FOR_CALIBRATE = 2048,
-    FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH, FOR_ALL = ~0
+    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_BENCH = 1024, FOR_CALIBRATE = 2048, FOR_RANK = 4096, FOR_EXPLAIN = 8192,
+    FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH | FOR_EXPLAIN, FOR_ALL = ~0
 };
 
 typedef struct command {
@@ -65,6 +69,8 @@ int  run_memory(settings *s);
 int  run_batch(settings *s);
 int  run_validate(settings *s);
 int  run_bench(settings *s);
+int  run_rank(settings *s);
+int  run_explain(settings *s);
 int  run_version(settings *s);
 int  run_help(settings *s);
 void print_usage(FILE *out);

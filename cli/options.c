@@ -117,6 +117,58 @@ static bool store_candidates(const option *o, settings *s, void *field, const ch
     }
 }
 
+static bool store_real(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    double x;
+    if (!cm__parse_real(cm__span_of(value), &x) || x <= 0) {
+        say("option %s: '%s' is not a number above 0", o->name, value);
+        return false;
+    }
+    *(double *)field = x;
+    return true;
+}
+
+/* "8e9", "300B": as people write tokens and samples. */
+static bool store_amount(const option *o, settings *s, void *field, const char *value)
+{
+    static const struct {
+        char   letter;
+        double factor;
+    } units[] = {{'k', 1e3}, {'K', 1e3}, {'M', 1e6}, {'G', 1e9}, {'B', 1e9}, {'T', 1e12}};
+    size_t length = strlen(value);
+    double factor = 1, x;
+    for (size_t i = 0; length && i < sizeof units / sizeof *units; i++)
+        if (value[length - 1] == units[i].letter) factor = units[i].factor;
+    (void)s;
+    if (!cm__parse_real((cm__span){value, length - (factor > 1)}, &x) || x <= 0) {
+        say("option %s: '%s' is not a number above 0, such as 1281167, 9e9 or 300B", o->name, value);
+        return false;
+    }
+    *(double *)field = x * factor;
+    return true;
+}
+
+static bool store_price(const option *o, settings *s, void *field, const char *value)
+{
+    const char *equals = strchr(value, '=');
+    double      usd;
+    (void)field;
+    if (s->rank.n_prices == PRICES_MAX) {
+        say("option %s: more than %d prices", o->name, PRICES_MAX);
+        return false;
+    }
+    char *name = s->price_names[s->rank.n_prices];
+    if (!equals || equals == value || equals - value >= (long)sizeof s->price_names[0] ||
+        !cm__parse_real(cm__span_of(equals + 1), &usd) || usd <= 0) {
+        say("option %s: '%s' is not DEVICE=USD", o->name, value);
+        return false;
+    }
+    memcpy(name, value, (size_t)(equals - value));
+    s->prices[s->rank.n_prices++] = (cm_rank_price){name, usd};
+    return true;
+}
+
 #define STORE_NAMED(kind)                                                                                              \
     static bool store_##kind(const option *o, settings *s, void *field, const char *value)                             \
     {                                                                                                                  \
@@ -134,6 +186,7 @@ STORE_NAMED(fuse)
 STORE_NAMED(runtime)
 STORE_NAMED(layout)
 STORE_NAMED(objective)
+STORE_NAMED(goal)
 
 static bool store_no_fuse(const option *o, settings *s, void *field, const char *value)
 {

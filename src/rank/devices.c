@@ -103,16 +103,22 @@ static void clear_numbers(cm_rank_entry *e)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) *numbers[i] = NAN;
 }
 
+/* Of the built-in devices, those that train are asked. */
+static bool able(const cm_ranking *r, const cm__rank_device *d)
+{
+    const cm_device_info *info = cm_device_get_info(d->device);
+    return r->options.train.inference ? info->inference : info->training;
+}
+
 static bool wanted(const cm_ranking *r, cm__rank_device *d)
 {
     const cm_rank_options *o = &r->options;
     const cm_device_info  *info = cm_device_get_info(d->device);
-    bool                   can = o->train.inference ? info->inference : info->training;
     if (d->unlisted) return true;
     if (o->vendor && !strcasestr(info->vendor, o->vendor)) return false;
     if (o->provider && isnan(d->entry.price_hour)) return false;
     if (cm__where_fails(&r->where, &d->entry, false)) return false;
-    return can || !built_in_only(o);
+    return true;
 }
 
 void cm__rank_take_part(cm_ranking *r)
@@ -131,10 +137,11 @@ void cm__rank_take_part(cm_ranking *r)
     if (r->options.provider && !of_provider) no_such(r, "provider of prices", r->options.provider, true);
     for (int32_t i = 0; i < r->n_devices; i++) {
         cm__rank_device d = r->devices[i];
-        if (wanted(r, &d)) r->devices[kept++] = d;
+        bool            is_able = d.unlisted || !built_in_only(&r->options) || able(r, &d);
+        if (is_able && wanted(r, &d)) r->devices[kept++] = d;
         else {
             cm_device_free(d.device);
-            r->info.left_out++;
+            r->info.left_out += is_able;
         }
     }
     r->n_devices = kept;

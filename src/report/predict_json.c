@@ -19,7 +19,7 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_
     cm__json_set(ctx, o, "micro_batch", json_integer(i->micro_batch));
 }
 
-static void times(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_prediction_info *i)
+void cm__json_times(cm__ctx *ctx, json_t *o, const cm_prediction_info *i, double peak_bytes, bool fits)
 {
     cm__json_set(ctx, o, "step_time_s", cm__json_number(i->step_time_s));
     cm__json_set(ctx, o, "device_time_s", cm__json_number(i->device_time_s));
@@ -30,8 +30,8 @@ static void times(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm
     cm__json_set(ctx, o, "mfu", cm__json_number(i->mfu));
     cm__json_set(ctx, o, "kernels", cm__json_number(i->launches));
     cm__json_set(ctx, o, "clock", cm__json_number(i->clock));
-    cm__json_set(ctx, o, "peak_bytes", cm__json_number(r->peak_bytes));
-    cm__json_set(ctx, o, "fits", json_boolean(r->fits));
+    cm__json_set(ctx, o, "peak_bytes", cm__json_number(peak_bytes));
+    cm__json_set(ctx, o, "fits", json_boolean(fits));
     json_t *stages = cm__json_set(ctx, o, "stages", json_object());
     cm__json_set(ctx, stages, "load_s", cm__json_number(0));
     cm__json_set(ctx, stages, "compute_s", cm__json_number(i->step_time_s));
@@ -63,7 +63,7 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
     json_t                   *answer = cm__json_answer(ctx, "predict");
     echo(ctx, answer, r, i);
-    times(ctx, answer, r, i);
+    cm__json_times(ctx, answer, i, r->peak_bytes, r->fits);
     if (r->asked.list_ops) {
         json_t *list = cm__json_set(ctx, answer, "ops", json_array());
         for (int32_t k = 0; k < cm_prediction_ops(r->prediction); k++)

@@ -14,7 +14,9 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .memory = cm__memory_text,
                          .batch = cm__batch_text,
                          .validate = cm__validate_text,
-                         .bench = cm__bench_text},
+                         .bench = cm__bench_text,
+                         .explain = cm__explain_text,
+                         .rank = cm__rank_text},
     [CM__FORMAT_JSON] = {.name = "json",
                          .graph = cm__graph_json,
                          .models = cm__models_json,
@@ -26,8 +28,10 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .memory = cm__memory_json,
                          .batch = cm__batch_json,
                          .validate = cm__validate_json,
-                         .bench = cm__bench_json},
-    [CM__FORMAT_CSV] = {.name = "csv", .graph = cm__graph_csv},
+                         .bench = cm__bench_json,
+                         .explain = cm__explain_json,
+                         .rank = cm__rank_json},
+    [CM__FORMAT_CSV] = {.name = "csv", .graph = cm__graph_csv, .rank = cm__rank_csv},
 };
 
 /* Runs a renderer's statement with a context of its own, whose failure becomes the status. */
@@ -95,4 +99,15 @@ cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_for
 cm_status cm__validation_print(const cm_validation *validation, cm__output_format format, FILE *out, cm_diag *diag)
 {
     PRINT(cm__renderers[format].validate(ctx, validation, out));
+}
+
+cm_status cm__rank_report_print(const cm__rank_report *report, cm__output_format format, FILE *out, cm_diag *diag)
+{
+    PRINT(cm__renderers[format].rank(ctx, report, out));
+}
+
+cm_status cm__explain_report_print(const cm__explain_report *report, cm__output_format format, FILE *out,
+                                   cm_diag *diag)
+{
+    PRINT(cm__renderers[format].explain(ctx, report, out));
 }

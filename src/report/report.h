@@ -181,6 +181,52 @@ typedef struct cm__bench_report {
     cm_bench               *bench;
 } cm__bench_report;
 
+/* Which accelerator. */
+typedef struct cm__rank_report {
+    const char            *model;
+    const cm_rank_options *asked;
+    const cm_ranking      *ranking;
+    bool                   brief; /* no lists of those without a place */
+} cm__rank_report;
+
+/* Why: operators of a step on one device, and beside another. */
+typedef struct cm__explain_side {
+    double time_s, flop, bytes;
+    double intensity;    /* FLOP per byte; NAN: no bytes */
+    double of_ceiling;   /* what the roofline would take, over the time; NAN: no time */
+    bool   memory_bound;
+    cm_how how;          /* of the longest of its calls */
+} cm__explain_side;
+
+typedef struct cm__explain_op {
+    const char      *name, *type;
+    cm_phase         phase;
+    cm_class         op_class;
+    cm__explain_side on[2]; /* versus second; zeroed where it has none */
+    double           weight; /* that it is listed by: difference, or time */
+} cm__explain_op;
+
+typedef struct cm__roof {
+    double      peak_flop_s, bw_bytes_s; /* NAN: not known */
+    const char *memory;
+} cm__roof;
+
+typedef struct cm__explain_report {
+    cm__ctx            *ctx;
+    const char         *versus;   /* NULL: none */
+    cm__predict_report *sides[2]; /* owned */
+    cm__roof            roofs[2];
+    double              samples, memory_s[2], compute_s[2]; /* time of operators by what binds them */
+    cm__explain_op     *ops;
+    int32_t             n_ops, cap_ops;
+    const char         *bottleneck;
+} cm__explain_report;
+
+cm_status cm__explain_report_new(const cm__predict_request *asked, const char *versus, cm__explain_report **report,
+                                 cm_diag *diag);
+void      cm__explain_report_free(cm__explain_report *report);
+cm__roof  cm__roof_of(const cm_device *device, cm_precision precision);
+
 /* A NULL function: this format has no such answer. All end through cm__fail() of the context they are given. */
 typedef struct cm__renderer {
     const char *name;
@@ -195,6 +241,8 @@ typedef struct cm__renderer {
     void (*batch)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
     void (*validate)(cm__ctx *ctx, const cm_validation *validation, FILE *out);
     void (*bench)(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
+    void (*explain)(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
+    void (*rank)(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 } cm__renderer;
 
 typedef enum cm__output_format { CM__FORMAT_TEXT, CM__FORMAT_JSON, CM__FORMAT_CSV, CM__FORMATS } cm__output_format;
@@ -213,6 +261,9 @@ cm_status cm__memory_report_print(const cm__memory_report *report, cm__output_fo
 cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__validation_print(const cm_validation *validation, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__bench_report_print(const cm__bench_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__explain_report_print(const cm__explain_report *report, cm__output_format format, FILE *out,
+                                   cm_diag *diag);
+cm_status cm__rank_report_print(const cm__rank_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__version_print(cm__output_format format, FILE *out, cm_diag *diag);
 
 /* ---- shared by the renderers ------------------------------------------------------------------------------------ */
@@ -239,6 +290,11 @@ void cm__validate_text(cm__ctx *ctx, const cm_validation *validation, FILE *out)
 void cm__validate_json(cm__ctx *ctx, const cm_validation *validation, FILE *out);
 void cm__bench_text(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
 void cm__bench_json(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
+void cm__explain_text(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
+void cm__explain_json(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
+void cm__rank_text(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
+void cm__rank_json(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
+void cm__rank_csv(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 void cm__version_text(cm__ctx *ctx, FILE *out);
 void cm__version_json(cm__ctx *ctx, FILE *out);
 
