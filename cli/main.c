@@ -53,6 +53,8 @@ const command commands[] = {
      model_details, FOR_RANK, 1, 1, run_rank},
     {"explain", "MODEL", "Why a step takes its time on a device: operators on its roofline, beside another device",
      model_details, FOR_EXPLAIN, 1, 1, run_explain},
+    {"report", "MODEL", "The ranking and its best devices as one HTML page to look at", model_details, FOR_REPORT, 1, 1,
+     run_report},
     {"bench", "", "What this machine does, measured: a profile for the other commands", bench_details, FOR_BENCH, 0, 0,
      run_bench},
     {"calibrate", "", "A device's profile mended by real training steps", calibrate_details, FOR_CALIBRATE, 0, 0,

@@ -4,6 +4,7 @@
 usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, each layer text as an array
        embed.py profiles OUT.c FOLDER/FILE.json...       devices/, clusters/ and schema/ as minified arrays
        embed.py results OUT.c FILE.json...               results/ as minified arrays
+       embed.py web OUT.c FILE...                        files of pages; chart.min.js becomes chart.js
        embed.py cuda OUT.c FILE.cu...                    sources that are compiled at run time
        embed.py kernels OUT.c calls.def FILE.json...     kernel tables as arrays of numbers, by the device that is their base
 """
@@ -193,6 +194,24 @@ def embed_results(out_path, paths):
         out.write(f"const int32_t cm__n_embedded_sets = {len(rows)};\n")
 
 
+TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=utf-8",
+         ".json": "application/json", ".svg": "image/svg+xml"}
+
+
+def embed_web(out_path, paths):
+    with open(out_path, "w", encoding="utf-8") as out:
+        out.write("/* Made by tools/embed.py from web; do not edit. */\n#include \"report/html.h\"\n\n")
+        rows = []
+        for index, path in enumerate(paths):
+            with open(path, "rb") as file:
+                data = file.read()
+            name = os.path.basename(path).replace(".min.js", ".js")
+            write_array(out, f"file_{index}", data)
+            rows.append(f"    {{{c_string(name)}, {c_string(TYPES[os.path.splitext(name)[1]])}, file_{index}, {len(data)}}},\n")
+        out.write(f"\nconst cm__web_file cm__web_files[] = {{\n{''.join(rows)}}};\n")
+        out.write(f"const int32_t cm__n_web_files = {len(rows)};\n")
+
+
 def embed_cuda(out_path, paths):
     with open(out_path, "w", encoding="utf-8") as out:
         out.write("/* Made by tools/embed.py from src/bench/cuda/kernels; do not edit. */\n#include \"bench/cuda/cuda.h\"\n\n")
@@ -209,6 +228,7 @@ def main():
     commands = {"models": lambda out, *rest: embed_models(out, rest[0], rest[1:]),
                 "profiles": lambda out, *rest: embed_profiles(out, rest),
                 "results": lambda out, *rest: embed_results(out, rest),
+                "web": lambda out, *rest: embed_web(out, rest),
                 "cuda": lambda out, *rest: embed_cuda(out, rest),
                 "kernels": lambda out, *rest: embed_kernels(out, rest[0], rest[1:])}
     if len(sys.argv) < 4 or sys.argv[1] not in commands:

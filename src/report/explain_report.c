@@ -109,6 +109,39 @@ static void place_all(cm__explain_report *r)
     if (r->n_ops) qsort(r->ops, (size_t)r->n_ops, sizeof *r->ops, by_weight);
 }
 
+/* ---- kinds ------------------------------------------------------------------------------------------------------ */
+
+static int by_time(const void *left, const void *right)
+{
+    const cm__explain_kind *a = left, *b = right;
+    double                  x = fmax(a->time_s[0], a->time_s[1]), y = fmax(b->time_s[0], b->time_s[1]);
+    if (x != y) return (x < y) - (x > y);
+    int order = strcmp(a->type, b->type);
+    return order ? order : (int)a->phase - (int)b->phase;
+}
+
+static cm__explain_kind *kind_of(cm__explain_report *r, const cm__explain_op *op)
+{
+    for (int32_t k = 0; k < r->n_kinds; k++)
+        if (strcmp(r->kinds[k].type, op->type) == 0 && r->kinds[k].phase == op->phase) return &r->kinds[k];
+    r->kinds = cm__grow(r->ctx, r->kinds, r->n_kinds, &r->cap_kinds, sizeof *r->kinds);
+    r->kinds[r->n_kinds] = (cm__explain_kind){.type = op->type, .phase = op->phase};
+    return &r->kinds[r->n_kinds++];
+}
+
+static void sum_kinds(cm__explain_report *r)
+{
+    for (int32_t i = 0; i < r->n_ops; i++) {
+        cm__explain_kind *k = kind_of(r, &r->ops[i]);
+        for (int side = 0; side < 2; side++) {
+            const cm__explain_side *s = &r->ops[i].on[side];
+            k->time_s[side] += s->time_s;
+            if (s->time_s > 0) k->best_s[side] += s->of_ceiling * s->time_s;
+        }
+    }
+    if (r->n_kinds) qsort(r->kinds, (size_t)r->n_kinds, sizeof *r->kinds, by_time);
+}
+
 static const char *bottleneck(const cm__explain_report *r)
 {
     const cm_prediction_info *i = cm_prediction_get_info(r->sides[0]->prediction);
@@ -141,6 +174,7 @@ cm_status cm__explain_report_new(const cm__predict_request *asked, const char *v
     for (int side = 0; side < 2 && r->sides[side]; side++) gather(r, side, r->samples);
     join_equal(r);
     place_all(r);
+    sum_kinds(r);
     r->bottleneck = bottleneck(r);
     ctx->diag = NULL;
     *report = r;

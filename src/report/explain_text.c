@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* explain_text.c - why, as text: kinds of operators, the largest operators on the roofline, and what binds. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/text.h"
 #include "report/report.h"
 #include "report/table.h"
@@ -22,39 +20,6 @@ static const char *device_id(const cm__explain_report *r, int side)
 
 /* ---- kinds of operators ----------------------------------------------------------------------------------------- */
 
-typedef struct kind {
-    const char *type;
-    cm_phase    phase;
-    double      time_s[2], best_s[2]; /* best: at the roofline */
-} kind;
-
-static int by_time(const void *left, const void *right)
-{
-    const kind *a = left, *b = right;
-    double      x = fmax(a->time_s[0], a->time_s[1]), y = fmax(b->time_s[0], b->time_s[1]);
-    return (x < y) - (x > y);
-}
-
-static int32_t kinds_of(cm__ctx *ctx, const cm__explain_report *r, kind **kinds)
-{
-    int32_t n = 0, capacity = 0;
-    for (int32_t i = 0; i < r->n_ops; i++) {
-        const cm__explain_op *op = &r->ops[i];
-        int32_t               k = 0;
-        while (k < n && (strcmp((*kinds)[k].type, op->type) != 0 || (*kinds)[k].phase != op->phase)) k++;
-        if (k == n) {
-            *kinds = cm__grow(ctx, *kinds, n, &capacity, sizeof **kinds);
-            (*kinds)[n++] = (kind){.type = op->type, .phase = op->phase};
-        }
-        for (int side = 0; side < 2; side++) {
-            (*kinds)[k].time_s[side] += op->on[side].time_s;
-            if (op->on[side].time_s > 0) (*kinds)[k].best_s[side] += op->on[side].of_ceiling * op->on[side].time_s;
-        }
-    }
-    if (n) qsort(*kinds, (size_t)n, sizeof **kinds, by_time);
-    return n;
-}
-
 static void print_kinds(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
 {
     bool             two = r->sides[1] != NULL;
@@ -62,10 +27,8 @@ static void print_kinds(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
                                   {"of ceiling", "%", false}, {"versus", "ms", false}, {"of ceiling", "%", false},
                                   {"difference", "ms", false}};
     cm__table        table = cm__table_new(ctx, out, columns, two ? 7 : 4, false);
-    kind            *kinds = NULL;
-    int32_t          n = kinds_of(ctx, r, &kinds);
-    for (int32_t i = 0; i < n && i < TOP_OPS; i++) {
-        const kind *k = &kinds[i];
+    for (int32_t i = 0; i < r->n_kinds && i < TOP_OPS; i++) {
+        const cm__explain_kind *k = &r->kinds[i];
         const char *cells[] = {k->type, cm_phase_name(k->phase), milliseconds(ctx, k->time_s[0]),
                                cm__cell_percent(ctx, k->best_s[0], k->time_s[0]), milliseconds(ctx, k->time_s[1]),
                                cm__cell_percent(ctx, k->best_s[1], k->time_s[1]),
@@ -73,7 +36,8 @@ static void print_kinds(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
         cm__table_row(&table, cells);
     }
     cm__table_print(&table);
-    if (n > TOP_OPS) fprintf(out, "... and %d kinds more; --json lists every operator\n", n - TOP_OPS);
+    if (r->n_kinds > TOP_OPS)
+        fprintf(out, "... and %d kinds more; --json lists every operator\n", r->n_kinds - TOP_OPS);
 }
 
 /* ---- operators on the roofline ---------------------------------------------------------------------------------- */

@@ -206,6 +206,13 @@ typedef struct cm__explain_op {
     double           weight; /* that it is listed by: difference, or time */
 } cm__explain_op;
 
+/* Operators of a type in a phase, together. */
+typedef struct cm__explain_kind {
+    const char *type;
+    cm_phase    phase;
+    double      time_s[2], best_s[2]; /* best: at the roofline */
+} cm__explain_kind;
+
 typedef struct cm__roof {
     double      peak_flop_s, bw_bytes_s; /* NAN: not known */
     const char *memory;
@@ -218,13 +225,60 @@ typedef struct cm__explain_report {
     cm__roof            roofs[2];
     double              samples, memory_s[2], compute_s[2]; /* time of operators by what binds them */
     cm__explain_op     *ops;
-    int32_t             n_ops, cap_ops;
+    cm__explain_kind   *kinds;
+    int32_t             n_ops, cap_ops, n_kinds, cap_kinds;
     const char         *bottleneck;
 } cm__explain_report;
 
 cm_status cm__explain_report_new(const cm__predict_request *asked, const char *versus, cm__explain_report **report,
                                  cm_diag *diag);
 void      cm__explain_report_free(cm__explain_report *report);
+
+/* All that is shown of one device: why, its memory, and its throughput at other batch sizes. */
+typedef struct cm__batch_point {
+    int64_t batch;
+    double  throughput_samples_s, interval[2], peak_bytes;
+    bool    fits;
+} cm__batch_point;
+
+#define CM__BATCH_POINTS 16
+
+typedef struct cm__detail {
+    cm__ctx            *ctx;
+    cm__explain_report *explain; /* owned, of one side */
+    cm_footprint       *footprint;
+    cm_memory_use       use;
+    cm__batch_point     curve[CM__BATCH_POINTS];
+    const cm_source    *sources[16];
+    int32_t             n_curve, n_sources;
+} cm__detail;
+
+cm_status cm__detail_new(const cm__predict_request *asked, cm__detail **detail, cm_diag *diag);
+void      cm__detail_free(cm__detail *detail);
+
+/* What a page shows: a ranking, and a few devices in detail. */
+#define CM__PAGE_DETAILS 8
+#define CM__PAGE_PROFILES 32
+
+typedef struct cm__page_report {
+    cm__ctx               *ctx;
+    const char            *model;
+    const cm_rank_options *asked;
+    cm_ranking            *ranking; /* owned, as the details */
+    cm__detail            *details[CM__PAGE_DETAILS];
+    int32_t                n_details, n_profiles;
+    struct {
+        const char *id, *path;
+    } profiles[CM__PAGE_PROFILES]; /* devices that the asker brought */
+} cm__page_report;
+
+cm_status cm__page_report_new(const char *model, const cm_rank_options *asked, cm__page_report **report, cm_diag *diag);
+void      cm__page_report_free(cm__page_report *report);
+cm_status cm__page_report_print(const cm__page_report *report, FILE *out, cm_diag *diag); /* HTML */
+/* What to ask of one device of a ranking. */
+void cm__detail_request(const char *model, const cm_rank_options *options, const cm_rank_entry *entry,
+                        cm__predict_request *request);
+
 cm__roof  cm__roof_of(const cm_device *device, cm_precision precision);
 
 /* A NULL function: this format has no such answer. All end through cm__fail() of the context they are given. */
