@@ -12,6 +12,7 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOTHING_FITS = 3 };
 
 #define OPERANDS_MAX 2
 #define PRICES_MAX 32
+#define PORT 8377 /* of serve, where no other is asked for */
 
 typedef struct settings {
     const char       *operands[OPERANDS_MAX];
@@ -25,13 +26,14 @@ typedef struct settings {
     cm_rank_price     prices[PRICES_MAX]; /* --price, rank.n_prices of them */
     char              price_names[PRICES_MAX][64];
     cm_bench_options  bench;
-    bool              clusters, check, json, csv, help;
+    int32_t           port;
+    bool              full, clusters, check, json, csv, help;
 } settings;
 
 /* Which commands take an option. */
 enum {
     FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_PREDICT = 64,
-    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_BENCH = 1024, FOR_CALIBRATE = 2048, FOR_RANK = 4096, FOR_EXPLAIN = 8192, FOR_REPORT = 16384, FOR_RANKING = FOR_RANK | FOR_REPORT,
+    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_BENCH = 1024, FOR_CALIBRATE = 2048, FOR_RANK = 4096, FOR_EXPLAIN = 8192, FOR_REPORT = 16384, FOR_SERVE = 32768, FOR_RANKING = FOR_RANK | FOR_REPORT,
     FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH | FOR_EXPLAIN, FOR_ALL = ~0
 };
 
@@ -71,6 +73,7 @@ int  run_validate(settings *s);
 int  run_bench(settings *s);
 int  run_rank(settings *s);
 int  run_report(settings *s);
+int  run_serve(settings *s);
 int  run_explain(settings *s);
 int  run_version(settings *s);
 int  run_help(settings *s);

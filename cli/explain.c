@@ -2,6 +2,22 @@
 /* explain.c - `centimani explain MODEL --device A [--versus B]`: why a step takes its time. */
 #include "cli.h"
 
+/* All that pages show of a device. */
+static int run_full(settings *s)
+{
+    cm__detail *detail;
+    cm_diag     diag = {0};
+    if (!s->json || s->versus) {
+        say("explain: --full is of one device, as --json");
+        return EXIT_USAGE;
+    }
+    cm_status status = cm__detail_new(&s->predict, &detail, &diag);
+    if (status) return say_failed(status, &diag);
+    status = cm__detail_print(detail, results(), &diag);
+    cm__detail_free(detail);
+    return status ? say_failed(status, &diag) : EXIT_DONE;
+}
+
 int run_explain(settings *s)
 {
     cm__explain_report *report;
@@ -14,6 +30,7 @@ int run_explain(settings *s)
     s->predict.graph.model = s->operands[0];
     s->predict.device = s->device;
     s->predict.options.batch = s->graph.batch;
+    if (s->full) return run_full(s);
     cm_status status = cm__explain_report_new(&s->predict, s->versus, &report, &diag);
     if (status) return say_failed(status, &diag);
     for (int32_t i = 0; i < report->sides[0]->graph->n_warnings; i++)

@@ -55,6 +55,8 @@ const command commands[] = {
      model_details, FOR_EXPLAIN, 1, 1, run_explain},
     {"report", "MODEL", "The ranking and its best devices as one HTML page to look at", model_details, FOR_REPORT, 1, 1,
      run_report},
+    {"serve", "", "The same as a page on this machine: pick or drop a model, devices, prices", NULL, FOR_SERVE, 0, 0,
+     run_serve},
     {"bench", "", "What this machine does, measured: a profile for the other commands", bench_details, FOR_BENCH, 0, 0,
      run_bench},
     {"calibrate", "", "A device's profile mended by real training steps", calibrate_details, FOR_CALIBRATE, 0, 0,
@@ -92,7 +94,7 @@ const command *find_command(const char *name)
 
 int run_words(int argc, char **argv)
 {
-    settings s = {0};
+    settings s = {.port = PORT};
     if (argc < 2) {
         print_usage(notes());
         return EXIT_USAGE;

@@ -85,6 +85,18 @@ static bool store_count(const option *o, settings *s, void *field, const char *v
     return true;
 }
 
+static bool store_port(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    int64_t n;
+    if (!cm__parse_int(cm__span_of(value), &n) || n < 0 || n > UINT16_MAX) {
+        say("option %s: '%s' is not a port from 0 to %d", o->name, value, UINT16_MAX);
+        return false;
+    }
+    *(int32_t *)field = (int32_t)n;
+    return true;
+}
+
 static bool store_zero(const option *o, settings *s, void *field, const char *value)
 {
     (void)s;

@@ -37,6 +37,10 @@ const Charts = (() => {
         const lying = chart.options.indexAxis === 'y', ctx = chart.ctx;
         const scale = chart.scales[lying ? 'x' : 'y'];
         ctx.save();
+        const area = chart.chartArea;
+        ctx.beginPath();
+        ctx.rect(area.left, area.top, area.right - area.left, area.bottom - area.top);
+        ctx.clip();
         ctx.strokeStyle = colour('text');
         ctx.lineWidth = 1.3;
         chart.getDatasetMeta(i).data.forEach((mark, k) => {
@@ -116,7 +120,7 @@ const Charts = (() => {
 
   function roofline(id, detail) {
     const ops = detail.ops.filter(o => o.flop > 0 && o.bytes > 0 && o.time_s > 0);
-    const xs = ops.map(o => o.flop_per_byte), low = Math.min(.05, ...xs), high = Math.max(2000, ...xs);
+    const xs = ops.map(o => o.flop_per_byte), low = Math.min(1, ...xs), high = Math.max(2000, ...xs);
     const peak = detail.peak_flop_s, bw = detail.bw_bytes_s, knee = peak / bw;
     const roof = [low, knee, high].sort((a, b) => a - b).map(x => ({ x, y: Math.min(peak, bw * x) }));
     const byPhase = ['forward', 'backward', 'recompute', 'update'].map((phase, i) => ({
@@ -160,12 +164,17 @@ const Charts = (() => {
     });
   }
 
+  function powersOfTwo(scale) {
+    scale.ticks = [];
+    for (let v = 1; v <= scale.max; v *= 2) if (v >= scale.min) scale.ticks.push({ value: v });
+  }
+
   function batches(id, details) {
     draw(id, {
       type: 'line',
       data: { datasets: details.map((d, i) => ({ label: d.device, borderColor: palette(i), backgroundColor: palette(i),
         data: d.curve.filter(p => p.fits).map(p => ({ x: p.batch, y: p.throughput_samples_s })), pointRadius: 3, tension: 0 })) },
-      options: { scales: { x: axis('batch size', { type: 'logarithmic', ticks: { callback: v => (Number.isInteger(Math.log2(v)) ? v : '') } }), y: log('samples/s') },
+      options: { scales: { x: axis('batch size', { type: 'logarithmic', afterBuildTicks: powersOfTwo, ticks: { callback: v => v } }), y: log('samples/s') },
         plugins: tip(c => c.dataset.label + ', batch ' + c.raw.x + ': ' + short(c.raw.y, 'samples/s')) },
     });
   }

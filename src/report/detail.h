@@ -7,6 +7,5 @@
 #include "report/report.h"
 
 void      cm__detail_json_fill(cm__ctx *ctx, json_t *object, const cm__detail *detail);
-cm_status cm__detail_print(const cm__detail *detail, FILE *out, cm_diag *diag);
 
 #endif

@@ -255,6 +255,7 @@ typedef struct cm__detail {
 
 cm_status cm__detail_new(const cm__predict_request *asked, cm__detail **detail, cm_diag *diag);
 void      cm__detail_free(cm__detail *detail);
+cm_status cm__detail_print(const cm__detail *detail, FILE *out, cm_diag *diag); /* JSON */
 
 /* What a page shows: a ranking, and a few devices in detail. */
 #define CM__PAGE_DETAILS 8
