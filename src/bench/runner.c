@@ -11,11 +11,13 @@
 #define EFFICIENCY      0.005 /* before a call of the kind was seen: some library's reference code */
 #define SHARE_MOST      0.25  /* of the time left that one case may need */
 #define FORGETTING      0.5   /* how fast a slow call of a kind is forgotten */
+#define REMEMBERING     0.9   /* of what preparing took, from one call of a kind to the next */
+#define PREPARING_B_S   1e9   /* before two calls of a kind were seen: bytes of operands filled in a second */
 
 /* What calls of a kind took: the next is judged by it. */
 typedef struct seen {
-    double unit_s;           /* of the slower of the last ones */
-    double units, other_s;   /* of the last: preparing and verifying it */
+    double unit_s;               /* of the slower of the last ones */
+    double n, x, y, xx, xy;      /* preparing and verifying: seconds y over bytes x, the last ones weighing most */
 } seen;
 
 typedef struct runner {
@@ -44,6 +46,20 @@ static double units_of(const cm_bench_result *result) { return result->flop + 10
 
 static double first_guess_s(const runner *r, double units) { return units / (EFFICIENCY * cm__told_flop_s(r->b)); }
 
+/* Preparing and verifying a call of so many bytes: on the line through what the last ones of its kind took. */
+static double preparing_s(const seen *s, double bytes)
+{
+    double scatter = s->n * s->xx - s->x * s->x, slope = 1 / PREPARING_B_S;
+    if (scatter > 1e-6 * s->n * s->xx) slope = fmax(0, (s->n * s->xy - s->x * s->y) / scatter);
+    return fmax(0, s->y / s->n + slope * (bytes - s->x / s->n));
+}
+
+static void note_preparing(seen *s, double bytes, double time_s)
+{
+    double *sums[] = {&s->n, &s->x, &s->y, &s->xx, &s->xy}, terms[] = {1, bytes, time_s, bytes * bytes, bytes * time_s};
+    for (int i = 0; i < 5; i++) *sums[i] = REMEMBERING * *sums[i] + terms[i];
+}
+
 /* How long a case will take at the least. */
 static double estimate_s(const runner *r, int32_t i)
 {
@@ -53,8 +69,8 @@ static double estimate_s(const runner *r, int32_t i)
     if (c->kind != CM__CASE_CALL) return 0.1 + (double)c->probe.bytes * 2e-9;
     const seen *s = &r->calls[c->call.op][c->call.pass];
     double      units = units_of(result);
-    if (s->units <= 0) return RUNS_LEAST * first_guess_s(r, units);
-    return RUNS_LEAST * s->unit_s * units + s->other_s * fmax(1, units / s->units);
+    if (s->n <= 0) return RUNS_LEAST * first_guess_s(r, units);
+    return RUNS_LEAST * s->unit_s * units + preparing_s(s, result->bytes);
 }
 
 static bool has_time(runner *r, int32_t i)
@@ -90,7 +106,6 @@ static cm_status prepare_call(cm_bench *b, int32_t i, cm__repeated *timed, cm_di
     if (status != CM_OK) return status;
     const char *algorithm = b->backend->algorithm ? b->backend->algorithm(timed->object) : NULL;
     b->results[i].algorithm = algorithm ? cm__text_copy(b->ctx, algorithm) : NULL;
-    b->results[i].kernels = b->backend->kernels(timed->object);
     return CM_OK;
 }
 
@@ -124,8 +139,8 @@ static void note_result(runner *r, int32_t i, const cm__measured *m, double wall
     if (r->b->journal) cm__journal_add(r->b->journal, result);
     if (r->b->cases[i].kind != CM__CASE_CALL || m->wrong) return;
     seen *s = &r->calls[r->b->cases[i].call.op][r->b->cases[i].call.pass];
-    double units = units_of(result), other_s = wall_s - m->time_s * (double)m->repetitions * m->samples;
-    *s = (seen){fmax(m->time_s / units, FORGETTING * s->unit_s), units, fmax(0, other_s)};
+    s->unit_s = fmax(m->time_s / units_of(result), FORGETTING * s->unit_s);
+    note_preparing(s, result->bytes, fmax(0, wall_s - m->time_s * (double)m->repetitions * m->samples));
 }
 
 static void measure_case(runner *r, int32_t i)
@@ -140,6 +155,8 @@ static void measure_case(runner *r, int32_t i)
     cm_status status = prepare(b, i, &timed, &release, &diag);
     if (status == CM_OK) {
         status = cm__measure(&timed, &effort, &measured, &diag);
+        /* some backends learn it by running */
+        if (b->cases[i].kind == CM__CASE_CALL) b->results[i].kernels = b->backend->kernels(timed.object);
         release(timed.object);
     }
     if (status == CM_OK) note_result(r, i, &measured, cm__now_s() - began);

@@ -33,6 +33,24 @@ static int object(void **to)
     return 0;
 }
 
+/* A compiler that knows one error: a macro given (-DNAME=...) whose name the source does not use. */
+static char *source;
+
+static int create_program(void *program, const char *text)
+{
+    free(source);
+    source = strdup(text);
+    return give(program, 0, sizeof(void *)), 0;
+}
+
+static int compile(int count, char **options)
+{
+    char name[64];
+    for (int i = 0; i < count; i++)
+        if (sscanf(options[i], "-D%63[^=]", name) == 1 && !strstr(source, name)) return 6;
+    return 0;
+}
+
 static intptr_t driver_call(const char *name, void *a, void *b, void *c)
 {
 #define IS(text) (strcmp(name, text) == 0)
@@ -77,7 +95,9 @@ static intptr_t library_call(const char *name, void *a, void *b, void *c, void *
     if (IS("nvrtcVersion")) return give(a, 13, sizeof(int)), give(b, 0, sizeof(int)), 0;
     if (IS("nvrtcGetCUBINSize") || IS("nvrtcGetProgramLogSize")) return give(b, 4, sizeof(size_t)), 0;
     if (IS("nvrtcGetCUBIN") || IS("nvrtcGetProgramLog")) return memcpy(b, "abc", 4), 0;
-    if (IS("nvrtcCreateProgram")) return give(a, 0, sizeof(void *)), 0;
+    if (IS("nvrtcCreateProgram")) return create_program(a, b);
+    if (IS("nvrtcCompileProgram")) return compile((int)((uintptr_t)b & 0xffff), c);
+    if (IS("nvrtcDestroyProgram")) return free(source), source = NULL, 0;
     if (IS("cublasLtGetVersion")) return 130000;
     if (IS("cublasLtMatmulAlgoGetHeuristic")) return give(j, 1, sizeof(int)), 0;
     if (IS("cudnnGetRNNWeightSpaceSize")) return give(c, 1 << 20, sizeof(size_t)), 0;

@@ -213,10 +213,10 @@ int cm__cuda_gemm_call(cm__cuda_case *c, int64_t copy)
 }
 
 /* What the multiplication itself may lose of a typical result: tf32 keeps 11 bits of each factor, fp8 units about 14 of
- * a sum. */
+ * a sum; where K is split, the parts of a sum are rounded to the type of the result before they are added. */
 static double loss(const cm__cuda_gemm_shape *s)
 {
-    return s->tf32 ? 0x1p-7 : s->type == TYPE_FP8 ? 0x1p-5 : s->type == TYPE_FP32 ? 0x1p-12 : 0x1p-10;
+    return s->tf32 ? 0x1p-7 : s->type == TYPE_FP8 ? 0x1p-5 : fmax(0x1p-12, 2 * cm__types[s->out].round_off);
 }
 
 int64_t cm__cuda_gemm_check(cm__cuda_case *c)

@@ -20,7 +20,7 @@ static cu_function kernel(cm__cuda_case *c, const char *name)
 {
     const images *s = c->plan;
     char          defines[96];
-    snprintf(defines, sizeof defines, "-DTYPE_T=%s -DLAST=%d -D0EST=%d", cm__types[c->type].device, s->last, 0);
+    snprintf(defines, sizeof defines, "-DTYPE_T=%s -DLAST=%d -DNEAREST=0", cm__types[c->type].device, s->last);
     return cm__cuda_kernel(c->ctx, c->cu, "images.cu", name, defines);
 }
 

@@ -18,7 +18,7 @@ static cu_function kernel(cm__cuda_case *c, const char *name)
 {
     const images *s = c->plan;
     char          defines[96];
-    snprintf(defines, sizeof defines, "-DTYPE_T=%s -DLAST=%d -Ds->nearestEST=%d", cm__types[c->type].device, s->last,
+    snprintf(defines, sizeof defines, "-DTYPE_T=%s -DLAST=%d -DNEAREST=%d", cm__types[c->type].device, s->last,
              s->nearest);
     return cm__cuda_kernel(c->ctx, c->cu, "images.cu", name, defines);
 }
