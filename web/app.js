@@ -120,7 +120,7 @@
     if (!q.model) return;
     delete q.device;
     try {
-      const begin = performance.now(), rank = await get('/api/rank', q);
+      const begin = performance.now(), rank = await get('/api/rank', q), took = performance.now() - begin;
       if (turn !== asked) return;
       shown = rank;
       $('results').hidden = false;
@@ -132,7 +132,7 @@
         await showOne($('device').value);
       }
       remember(question());
-      say(`${placed.length} devices ranked in ${Math.round(performance.now() - begin)} ms.`);
+      say(`${placed.length} devices ranked in ${Math.round(took)} ms.`);
     } catch (problem) {
       if (turn === asked) say(problem.message, true);
     }

@@ -37,8 +37,10 @@ void cm__json_times(cm__ctx *ctx, json_t *o, const cm_prediction_info *i, double
     cm__json_set(ctx, stages, "compute_s", cm__json_number(i->step_time_s));
     cm__json_set(ctx, stages, "communication_s", cm__json_number(0));
     cm__json_set(ctx, stages, "overlapped_s", cm__json_number(0));
-    json_t *phases = cm__json_set(ctx, o, "phases", json_object());
-    for (int p = 0; p < CM_PHASES; p++)
+    double sum = 0; /* told where every call was listed */
+    for (int p = 0; p < CM_PHASES; p++) sum += i->phase_s[p];
+    json_t *phases = cm__json_set(ctx, o, "phases", sum > 0 ? json_object() : json_null());
+    for (int p = 0; sum > 0 && p < CM_PHASES; p++)
         cm__json_set(ctx, phases, cm_phase_name((cm_phase)p), cm__json_number(i->phase_s[p]));
     json_t *share = cm__json_set(ctx, o, "share", json_object());
     for (int h = 0; h < CM_HOWS; h++) cm__json_set(ctx, share, cm_how_name((cm_how)h), cm__json_number(i->share[h]));
