@@ -33,7 +33,7 @@ typedef struct settings {
 /* Which commands take an option. */
 enum {
     FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_PREDICT = 64,
-    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_BENCH = 1024, FOR_CALIBRATE = 2048, FOR_RANK = 4096, FOR_EXPLAIN = 8192, FOR_REPORT = 16384, FOR_SERVE = 32768, FOR_RANKING = FOR_RANK | FOR_REPORT,
+    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_BENCH = 1024, FOR_CALIBRATE = 2048, FOR_RANK = 4096, FOR_EXPLAIN = 8192, FOR_REPORT = 16384, FOR_SERVE = 32768, FOR_COMPLETION = 65536, FOR_RANKING = FOR_RANK | FOR_REPORT,
     FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH | FOR_EXPLAIN, FOR_ALL = ~0
 };
 
@@ -74,6 +74,7 @@ int  run_bench(settings *s);
 int  run_rank(settings *s);
 int  run_report(settings *s);
 int  run_serve(settings *s);
+int  run_completion(settings *s);
 int  run_explain(settings *s);
 int  run_version(settings *s);
 int  run_help(settings *s);

@@ -61,6 +61,8 @@ const command commands[] = {
      run_bench},
     {"calibrate", "", "A device's profile mended by real training steps", calibrate_details, FOR_CALIBRATE, 0, 0,
      run_calibrate},
+    {"completion", "bash|zsh", "A script that completes commands, options, models and devices in a shell", NULL,
+     FOR_COMPLETION, 1, 1, run_completion},
     {"version", "", "The program's version", NULL, FOR_VERSION, 0, 0, run_version},
     {"help", "[COMMAND]", "How to use the program or one command", NULL, FOR_HELP, 0, 1, run_help},
 };
