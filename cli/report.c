@@ -30,7 +30,7 @@ int run_report(settings *s)
     s->rank.batch = s->graph.batch;
     s->rank.prices = s->prices;
     cm_status status = cm__page_report_new(s->operands[0], &s->rank, &page, &diag);
-    if (status) return say_failed(status, &diag);
+    if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
     int code = save(s, page);
     bool any = cm_ranking_placed(page->ranking) > 0;
     cm__page_report_free(page);

@@ -76,6 +76,7 @@ cm__roof cm__roof_of(const cm_device *device, cm_precision precision)
 {
     cm_number        peak = cm_device_peak(device, CM_ENGINE_MATRIX, rate_of[precision]);
     const cm_memory *memory = cm_device_main_memory(device);
+    if (!peak.known) peak = cm_device_peak(device, CM_ENGINE_VECTOR, rate_of[precision]);
     if (!peak.known) peak = cm_device_peak_16bit(device);
     return (cm__roof){.peak_flop_s = peak.known ? peak.value : NAN,
                       .bw_bytes_s = memory && memory->bw_bytes_s.known ? memory->bw_bytes_s.value : NAN,

@@ -107,8 +107,8 @@ static const part parts[] = {
     {{"time", "h", false}, with_job, hours_cell},
     {{"cost", "USD", false}, with_cost, usd_cell},
     {{"energy", "kWh", false}, with_job, kwh_cell},
-    {{"pays after", "h of base", false}, with_porting, even_cell},
-    {{"even price", "USD/h", false}, with_porting, even_price_cell},
+    {{"pays in", "h of base", false}, with_porting, even_cell},
+    {{"even", "USD/h", false}, with_porting, even_price_cell},
 };
 #define PARTS ((int)(sizeof parts / sizeof *parts))
 

@@ -10,7 +10,7 @@
 
 #define THREADS 4
 #define CONNECTIONS_MOST 256
-#define TIMEOUT_S 15
+#define TIMEOUT_S 60
 #define REQUEST_BYTES (32 * 1024) /* of a request's line and headers */
 #define UPLOAD_BYTES ((int64_t)600 * 1000 * 1000)
 
