@@ -5,6 +5,7 @@ usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, ea
        embed.py profiles OUT.c FOLDER/FILE.json...       devices/, clusters/ and schema/ as minified arrays
        embed.py results OUT.c FILE.json...               results/ as minified arrays
        embed.py web OUT.c FILE...                        files of pages; chart.min.js becomes chart.js
+       embed.py program OUT.S PROGRAM                    a whole program, for the static one
        embed.py cuda OUT.c FILE.cu...                    sources that are compiled at run time
        embed.py kernels OUT.c calls.def FILE.json...     kernel tables as arrays of numbers, by the device that is their base
 """
@@ -212,6 +213,12 @@ def embed_web(out_path, paths):
         out.write(f"const int32_t cm__n_web_files = {len(rows)};\n")
 
 
+def embed_program(out_path, program):
+    with open(out_path, "w", encoding="utf-8") as out:
+        out.write(f'.section .rodata\n.globl cm__program, cm__program_end\ncm__program:\n.incbin "{program}"\ncm__program_end:\n'
+                  '.section .note.GNU-stack,"",%progbits\n')
+
+
 def embed_cuda(out_path, paths):
     with open(out_path, "w", encoding="utf-8") as out:
         out.write("/* Made by tools/embed.py from src/bench/cuda/kernels; do not edit. */\n#include \"bench/cuda/cuda.h\"\n\n")
@@ -229,6 +236,7 @@ def main():
                 "profiles": lambda out, *rest: embed_profiles(out, rest),
                 "results": lambda out, *rest: embed_results(out, rest),
                 "web": lambda out, *rest: embed_web(out, rest),
+                "program": lambda out, *rest: embed_program(out, rest[0]),
                 "cuda": lambda out, *rest: embed_cuda(out, rest),
                 "kernels": lambda out, *rest: embed_kernels(out, rest[0], rest[1:])}
     if len(sys.argv) < 4 or sys.argv[1] not in commands:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // browser.js - PROGRAM [FOLDER]: the report and the page of `centimani serve` in Chromium, as TAP; screenshots into FOLDER.
-// Skipped where there is no Chromium or no playwright-core (NODE_PATH, or build/browser/node_modules by `make test-browser`).
+// Skipped where there is no Chromium or no playwright-core (NODE_PATH, or build/browser/node_modules by `make browser`).
 'use strict';
 const { execFileSync, spawn } = require('child_process');
 const fs = require('fs');
