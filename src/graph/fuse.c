@@ -3,10 +3,11 @@
  * fuse.c - what runtimes run as one operator, recognised where a file writes it out.
  *
  * In this order: exporters' noise (zero biases expanded from a scalar, casts and reshapes that change nothing, inactive
- * dropout), linear layers (MatMul by a parameter, then Add), GELU, SiLU, layer and RMS normalisation, attention. A
- * match rewrites its last node in place; what nobody reads afterwards is pruned. For eager PyTorch only what it ran as
- * one kernel is put together again: scaled_dot_product_attention by the marks its export leaves (both factors scaled, a
- * guard against NaN), not products and softmax written by hand; not GELU with a cube by Pow, not RMS normalisation.
+ * dropout, gates of recurrent weights put into another order), linear layers (MatMul by a parameter, then Add), GELU,
+ * SiLU, layer and RMS normalisation, attention. A match rewrites its last node in place; what nobody reads afterwards is
+ * pruned. For eager PyTorch only what it ran as one kernel is put together again: scaled_dot_product_attention by the
+ * marks its export leaves (both factors scaled, a guard against NaN), not products and softmax written by hand; not GELU
+ * with a cube by Pow, not RMS normalisation.
  */
 #include "graph/fuse.h"
 
@@ -160,6 +161,35 @@ static void drop_noise(cm__fuser *f, int32_t node)
     replace(f, n->outputs[0], n->inputs[0]); /* in a chain of noise inputs[0] is final already */
 }
 
+/* Does what reads a tensor lead to a recurrent layer, over nothing but joining and reshaping? */
+static bool feeds_recurrence(const cm__fuser *f, int32_t tensor)
+{
+    for (int step = 0; step < 4; step++) {
+        int32_t reader = cm__only_reader(f, tensor);
+        if (reader < 0) return false;
+        const cm_node *n = &f->g->nodes[reader];
+        if (cm_node_class(n) == CM_CLASS_RNN) return true;
+        if (n->op != CM_OP_UNSQUEEZE && n->op != CM_OP_CONCAT) return false;
+        tensor = n->outputs[0];
+    }
+    return false;
+}
+
+/* Exporters bring the gates of a recurrent layer's weight into ONNX's order: parts of one parameter, joined again. */
+static void drop_regrouping(cm__fuser *f, int32_t node)
+{
+    const cm_node *n = &f->g->nodes[node];
+    int32_t        whole = -1;
+    for (int32_t i = 0; n->op == CM_OP_CONCAT && i < n->n_inputs; i++) {
+        int32_t part = cm__made_by(f, n->inputs[i], CM_OP_SLICE), of = part < 0 ? -1 : f->g->nodes[part].inputs[0];
+        if (of < 0 || (i && of != whole)) return;
+        whole = of;
+    }
+    if (whole < 0 || cm__t(f->g, whole)->role != CM_ROLE_PARAMETER) return;
+    if (!cm__same_shape(cm__t(f->g, whole), cm__t(f->g, n->outputs[0])) || !feeds_recurrence(f, n->outputs[0])) return;
+    replace(f, n->outputs[0], whole);
+}
+
 /* A bias that is a constant zero spread over the channels is none. */
 static void drop_zero_bias(cm__fuser *f, int32_t node)
 {
@@ -224,8 +254,8 @@ static void fuse_bias(cm__fuser *f, int32_t node)
 /* ---- the pass --------------------------------------------------------------------------------------------------- */
 
 static void (*const passes[])(cm__fuser *, int32_t) = {
-    drop_noise,    drop_zero_bias, fuse_product,  fuse_bias,
-    cm__fuse_gelu, cm__fuse_silu,  cm__fuse_norm, cm__fuse_attention,
+    drop_noise, drop_regrouping, drop_zero_bias, fuse_product,  fuse_bias,
+    cm__fuse_gelu, cm__fuse_silu, cm__fuse_norm, cm__fuse_attention,
 };
 
 void cm__fuse(cm_graph *g, cm_fuse what)

@@ -6,7 +6,8 @@
  * scale and the mask to the product of Q and K. A mask that does not depend on the model's inputs is dropped: it is the
  * causal one if it compares positions or is a square of constants, and lets everything through otherwise. Left as they
  * are, since no runtime takes them for attention: a trained mask (relative positions), and products of three dimensions
- * without a scale (a non-local block).
+ * without a scale (a non-local block). With a trained mask PyTorch's scaled_dot_product_attention runs these operators
+ * itself, in fp32: they are marked.
  */
 #include "graph/fuse.h"
 
@@ -19,6 +20,7 @@ typedef struct match {
     int32_t turn;    /* Transpose that makes it straight from [B, S, H, d]; -1: K is there as it is */
     bool    scaled, q_scaled, k_scaled, guarded, causal;
     double  dropout;
+    int32_t passed[2 * CHAIN + 3], n_passed; /* nodes from Q and K to the last product */
 } match;
 
 /* ---- down to V -------------------------------------------------------------------------------------------------- */
@@ -45,6 +47,7 @@ static bool find_v(const cm__fuser *f, int32_t p, match *m)
         int32_t guarded = past_nan_guard(f, p), next = guarded >= 0 ? -1 : cm__only_reader(f, p);
         if (guarded < 0 && next < 0) return false;
         const cm_node *n = next < 0 ? NULL : &f->g->nodes[next];
+        if (next >= 0) m->passed[m->n_passed++] = next;
         if (guarded >= 0) {
             m->guarded = true;
             p = guarded;
@@ -91,6 +94,7 @@ static int32_t find_product(const cm__fuser *f, int32_t scores, match *m)
         int32_t node = cm__t(f->g, scores)->producer, scaled;
         if (node < 0 || cm__only_reader(f, scores) < 0) return -1; /* scores that others read must be there */
         const cm_node *n = &f->g->nodes[node];
+        m->passed[m->n_passed++] = node;
         if (n->op == CM_OP_MATMUL) return node;
         if (n->op == CM_OP_CAST) scores = n->inputs[0];
         else if ((scaled = cm__scaled_input(f, node)) >= 0) {
@@ -191,9 +195,9 @@ static bool in_queue(const int32_t *queue, int32_t count, int32_t tensor)
     return false;
 }
 
-typedef enum mask_kind { MASK_FIXED, MASK_FED, MASK_TRAINED } mask_kind;
+typedef enum mask_kind { MASK_FIXED, MASK_FED, MASK_TRAINED, MASK_UNKNOWN } mask_kind;
 
-/* Look through where a mask comes from: nothing but positions, what the model is fed, or a parameter. */
+/* Look through where a mask comes from: nothing but positions, what the model is fed, or a parameter; or too much. */
 static mask_kind trace_mask(const cm__fuser *f, int32_t tensor, bool *causal)
 {
     int32_t   queue[MASK_NODES] = {tensor}, count = 1;
@@ -212,7 +216,7 @@ static mask_kind trace_mask(const cm__fuser *f, int32_t tensor, bool *causal)
         for (int32_t k = 0; k < n->n_inputs; k++) {
             if (n->inputs[k] < 0) continue;
             if (in_queue(queue, count, n->inputs[k])) continue;
-            if (count == MASK_NODES) return MASK_TRAINED;
+            if (count == MASK_NODES) return MASK_UNKNOWN;
             queue[count++] = n->inputs[k];
         }
     }
@@ -221,8 +225,11 @@ static mask_kind trace_mask(const cm__fuser *f, int32_t tensor, bool *causal)
 
 /* ---- the operator ----------------------------------------------------------------------------------------------- */
 
-/* PyTorch's exporter leaves out the dropout inside scaled_dot_product_attention; networks that drop at all drop there
-   too, at the same rate. 0: this one does not. */
+/* scaled_dot_product_attention by the marks its export leaves: both factors scaled, a guard against NaN. */
+static bool is_pytorchs(const match *m) { return m->guarded || (m->q_scaled && m->k_scaled); }
+
+/* PyTorch exports the dropout inside scaled_dot_product_attention without saying that it trains, so optimizers take it
+   out; networks that drop at all drop there too, at the same rate. 0: this one does not. */
 static double dropout_elsewhere(const cm__fuser *f)
 {
     for (int32_t i = 0; i < f->g->n_nodes; i++) {
@@ -233,6 +240,22 @@ static double dropout_elsewhere(const cm__fuser *f)
         if (ratio > 0) return ratio;
     }
     return 0;
+}
+
+/* A product's operand that is scaled is so inside. */
+static void mark_scale(const cm__fuser *f, int32_t operand)
+{
+    int32_t node = cm__t(f->g, operand)->producer;
+    if (node >= 0 && cm__scaled_input(f, node) >= 0)
+        cm__attr_add(f->g->ctx, &f->g->nodes[node], CM__INTS(CM_ATTR_MATH, 1));
+}
+
+static void mark_math(const cm__fuser *f, const match *m, int32_t softmax, int32_t product)
+{
+    for (int32_t i = 0; i < m->n_passed; i++)
+        cm__attr_add(f->g->ctx, &f->g->nodes[m->passed[i]], CM__INTS(CM_ATTR_MATH, m->passed[i] == m->last ? 2 : 1));
+    cm__attr_add(f->g->ctx, &f->g->nodes[softmax], CM__INTS(CM_ATTR_MATH, 1));
+    for (int i = 0; i < 2; i++) mark_scale(f, f->g->nodes[product].inputs[i]);
 }
 
 static bool over_keys(const cm__fuser *f, const cm_node *n)
@@ -251,11 +274,12 @@ void cm__fuse_attention(cm__fuser *f, int32_t node)
     m.q = past_scale(f, f->g->nodes[product].inputs[0], &m.q_scaled);
     m.operand = f->g->nodes[product].inputs[1];
     if (!find_k(f, &m) || !fits(f, &m)) return;
-    if (f->eager && !m.guarded && !(m.q_scaled && m.k_scaled)) return; /* written by hand */
+    if (f->eager && !is_pytorchs(&m)) return; /* written by hand */
     mask_kind kind = m.mask < 0 ? MASK_FIXED : trace_mask(f, m.mask, &m.causal);
-    if (kind == MASK_TRAINED) return; /* fused kernels give a mask no gradient */
+    if (kind == MASK_TRAINED && is_pytorchs(&m)) mark_math(f, &m, node, product);
+    if (kind == MASK_TRAINED || kind == MASK_UNKNOWN) return; /* fused kernels give a mask no gradient */
     if (m.turn >= 0) turn_less(f, &m);
-    if (m.dropout == 0) m.dropout = dropout_elsewhere(f);
+    if (m.dropout == 0 && is_pytorchs(&m) && !f->g->as_exported) m.dropout = dropout_elsewhere(f);
     int32_t  inputs[4] = {m.q, m.k, m.v, m.mask};
     cm__attr attrs[4] = {CM__INTS(CM_ATTR_CAUSAL, kind == MASK_FIXED && m.causal), CM__REAL(CM_ATTR_DROPOUT, m.dropout),
                          CM__INTS(CM_ATTR_Q_NUM_HEADS, 1), CM__INTS(CM_ATTR_KV_NUM_HEADS, 1)};

@@ -115,6 +115,16 @@ static const cm__attr *copy_attrs(cm__ctx *ctx, const cm__attr *attrs, int32_t n
     return copy;
 }
 
+void cm__attr_add(cm__ctx *ctx, cm_node *node, cm__attr attr)
+{
+    int32_t count = 0;
+    while (node->attrs[count].key < CM_ATTRS) count++;
+    cm__attr *longer = cm__alloc_array(ctx, (size_t)count + 1, sizeof *longer);
+    memcpy(longer, node->attrs, (size_t)count * sizeof *longer);
+    longer[count] = attr;
+    node->attrs = copy_attrs(ctx, longer, count + 1);
+}
+
 static void check_inputs(cm_graph *g, const cm__op *op, const int32_t *inputs, int32_t n)
 {
     if (n < op->min_inputs || (op->max_inputs >= 0 && n > op->max_inputs))

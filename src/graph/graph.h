@@ -80,6 +80,7 @@ typedef struct cm__attr {
 const cm__attr *cm__attr_find(const cm_node *node, cm__attr_key key); /* NULL: not given */
 int64_t         cm__attr_int(const cm_node *node, cm__attr_key key, int64_t otherwise);
 double          cm__attr_real(const cm_node *node, cm__attr_key key, double otherwise);
+void            cm__attr_add(cm__ctx *ctx, cm_node *node, cm__attr attr); /* copied */
 
 /* ---- known contents --------------------------------------------------------------------------------------------- */
 
@@ -114,6 +115,7 @@ struct cm_graph {
     bool        channels_last; /* convolutions were recorded with their channels last */
     bool        has_backward; /* backward was recorded too, and its matrix products are these FLOP: train.c compares */
     cm_poly     backward_flop;
+    bool        as_exported; /* from a file that no optimizer has been at: it still computes numbers of numbers */
     bool        bare_operator; /* a single operator, not a model: no loss, no update by default */
     cm_optimizer optimizer;
     cm_precision precision;

@@ -4,7 +4,10 @@
  *
  * fp32, tf32: as it is. bf16, fp16: every real number in 16 bits. amp-*: parameters stay fp32 and autocast's rules hold
  * (the autocast column of ops.def, after PyTorch's lists): products run in 16 bits on cast copies, of a parameter once
- * per step, of an activation once per use; sensitive operators run in fp32. fp8: amp-bf16 with the operands of products
+ * per step, of an activation once per use; sensitive operators run in fp32. What is computed of constants alone (rotary
+ * embeddings' angles) is not lowered: models switch autocast off there. Nor are parts of attention that PyTorch runs
+ * operator by operator: it computes them in fp32 and returns the type it was given. Recurrent layers are lowered to
+ * fp16 always: that type is written into PyTorch's autocast of cuDNN's. fp8: amp-bf16 with the operands of products
  * with parameters cast on to 8 bits.
  */
 #include "graph/rule.h"
@@ -15,6 +18,7 @@ typedef struct lowering {
     const cm_graph *in;
     int32_t        *map;  /* tensor of `in` -> tensor of `out` */
     int32_t        *cast; /* tensor of `out` -> its 16-bit copy, for parameters */
+    bool           *data; /* per tensor of `in`: comes from a parameter or from what the model is fed */
     cm_dtype        low;
     bool            autocast, eight_bit, inference;
 } lowering;
@@ -54,11 +58,55 @@ static cm_dtype widest_input(const lowering *l, const int32_t *inputs, int32_t c
     return l->low;
 }
 
+/* Shapes are no data, whatever they are of. */
+static bool reads_data(const lowering *l, const cm_node *n)
+{
+    if (n->op == CM_OP_SHAPE || n->op == CM_OP_SIZE) return false;
+    for (int32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] >= 0 && l->data[n->inputs[i]]) return true;
+    return false;
+}
+
+static void find_data(lowering *l)
+{
+    for (int32_t t = 0; t < l->in->n_tensors; t++) {
+        const cm_tensor *leaf = cm__t(l->in, t);
+        l->data[t] = leaf->producer < 0 && leaf->role != CM_ROLE_CONSTANT && leaf->role != CM_ROLE_BUFFER;
+    }
+    for (int32_t i = 0; i < l->in->n_nodes; i++) {
+        const cm_node *n = &l->in->nodes[i];
+        for (int32_t o = 0; o < n->n_outputs; o++)
+            if (n->outputs[o] >= 0) l->data[n->outputs[o]] = reads_data(l, n);
+    }
+}
+
+static bool inside_attention(const lowering *l, int32_t tensor)
+{
+    int32_t from = cm__t(l->in, tensor)->producer;
+    return from >= 0 && cm__attr_int(&l->in->nodes[from], CM_ATTR_MATH, 0) == 1;
+}
+
+/* What comes from outside is in 16 bits, and is cast; a mask is added as it is. */
+static void widen_attention(lowering *l, const cm_node *n, int32_t *inputs)
+{
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        if (inputs[i] < 0 || inside_attention(l, n->inputs[i])) continue;
+        inputs[i] = as(l, inputs[i], l->low);
+        if (n->op != CM_OP_ADD) inputs[i] = as(l, inputs[i], CM_FP32);
+    }
+}
+
 static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
 {
+    if (cm__attr_find(n, CM_ATTR_MATH)) {
+        widen_attention(l, n, inputs);
+        return;
+    }
     cm__cast_policy policy = l->autocast ? cm__ops[n->op].cast : CM__CAST_KEEP;
+    if (policy == CM__CAST_LOW && !reads_data(l, n)) return;
     if (policy == CM__CAST_KEEP || policy == CM__CAST_WIDEN) return;
-    cm_dtype dtype = policy == CM__CAST_LOW    ? l->low
+    cm_dtype low = cm_node_class(n) == CM_CLASS_RNN ? CM_FP16 : l->low;
+    cm_dtype dtype = policy == CM__CAST_LOW    ? low
                      : policy == CM__CAST_FULL ? CM_FP32
                                                : widest_input(l, inputs, n->n_inputs);
     for (int32_t i = 0; i < n->n_inputs; i++)
@@ -92,6 +140,21 @@ static int32_t count_attrs(const cm_node *n)
     return count;
 }
 
+static bool has_type(const cm_graph *g, const cm_node *n, cm_dtype dtype)
+{
+    for (int32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] >= 0 && cm__t(g, n->inputs[i])->dtype == dtype) return true;
+    return false;
+}
+
+/* A cast to 16 bits in the file is one to ours; what was 16 bits already stays as it is. */
+static cm_dtype result_type(const lowering *l, const cm_node *n, cm_dtype dtype)
+{
+    if (dtype != CM_FP16 && dtype != CM_BF16) return dtype;
+    if (l->autocast && cm__ops[n->op].cast == CM__CAST_WIDEN) return CM_FP32;
+    return has_type(l->out, n, dtype) ? dtype : l->low;
+}
+
 static void lower_node(lowering *l, int32_t index)
 {
     const cm_node *n = &l->in->nodes[index];
@@ -112,9 +175,8 @@ static void lower_node(lowering *l, int32_t index)
         cm_tensor *y = cm__t(l->out, low->outputs[o]);
         l->map[n->outputs[o]] = low->outputs[o];
         y->name = cm__text_copy(l->out->ctx, cm__t(l->in, n->outputs[o])->name);
-        bool sixteen_bit = y->dtype == CM_FP16 || y->dtype == CM_BF16,
-             widen = l->autocast && cm__ops[n->op].cast == CM__CAST_WIDEN;
-        if (sixteen_bit) y->dtype = widen ? CM_FP32 : l->low; /* a cast to 16 bits in the file is one to ours */
+        y->dtype = result_type(l, low, y->dtype);
+        if (cm__attr_int(n, CM_ATTR_MATH, 0) == 2) l->map[n->outputs[o]] = as(l, low->outputs[o], l->low);
     }
 }
 
@@ -134,6 +196,8 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
     size_t   casts = (size_t)forward->n_tensors * 4 + 16; /* leaves are numbered below this: at most two casts each */
     l.map = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.map);
     l.cast = cm__alloc_array(step->ctx, casts, sizeof *l.cast);
+    l.data = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.data);
+    find_data(&l);
     for (int32_t t = 0; t < forward->n_tensors; t++) l.map[t] = -1;
     for (size_t t = 0; t < casts; t++) l.cast[t] = -1;
     for (int32_t i = 0; i < forward->n_inputs; i++) mapped(&l, forward->inputs[i]);

@@ -121,6 +121,14 @@ static void add_outputs(cm__onnx *im, const cm__onnx_scope *scope)
     }
 }
 
+/* Exporters write the root of attention's scale as an operator; optimizers make it a number. */
+static bool computes_roots(const cm_graph *g)
+{
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].op == CM_OP_SQRT && cm__t(g, g->nodes[i].outputs[0])->value) return true;
+    return false;
+}
+
 static cm_graph *build(cm__onnx *im, const char *name)
 {
     cm__onnx_body  *graph = im->model->graph;
@@ -139,6 +147,7 @@ static cm_graph *build(cm__onnx *im, const char *name)
     add_outputs(im, scope);
     check_outputs(im);
     warn_about_file(im);
+    im->g->as_exported = computes_roots(im->g);
     cm__prune(im->g); /* what only computes shapes reads weights too, and must not have a say in what they are */
     cm__find_roles(im->g);
     cm__find_blocks(im->g);

@@ -69,13 +69,14 @@ bool cm__channels_last(const cm_graph *g)
 void cm__dispatch_one(cm__dispatch *d, int32_t node)
 {
     cm__dispatch_rule *rule = cm__dispatch_rules[d->g->nodes[node].op];
+    if (cm__inside_stack(d, node)) return;
     (rule ? rule : cm__dispatch_map)(d, node);
 }
 
 static void one_by_one(cm__dispatch *d)
 {
     for (int32_t i = 0; i < d->g->n_nodes; i++)
-        if (!d->g->nodes[i].view) cm__dispatch_one(d, i);
+        if (!d->g->nodes[i].view || d->strides->copied[i]) cm__dispatch_one(d, i);
 }
 
 cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime)
@@ -85,6 +86,9 @@ cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout
     d->g = g;
     d->nhwc = layout == CM_LAYOUT_AUTO ? cm__channels_last(g) : layout == CM_LAYOUT_NHWC;
     d->tf32 = g->precision == CM_PRECISION_TF32;
+    d->strides = cm__strides_new(ctx, g, d->nhwc);
+    for (int32_t i = 0; i < g->n_nodes; i++) cm__strides_place(d->strides, i);
+    d->stacks = cm__stacks_of(ctx, g);
     d->trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
     (runtime == CM_RUNTIME_TORCH_COMPILE ? cm__dispatch_fused : one_by_one)(d);
     return d;

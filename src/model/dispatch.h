@@ -10,7 +10,7 @@
 #define CM_MODEL_DISPATCH_H
 
 #include "device/calls.h"
-#include "graph/graph.h"
+#include "graph/strides.h"
 
 /* A call whose sizes depend on the batch size. */
 typedef struct cm__sized_call {
@@ -19,10 +19,14 @@ typedef struct cm__sized_call {
     cm_poly sizes[CM__CALL_SIZES];
 } cm__sized_call;
 
+typedef struct cm__stacks cm__stacks; /* recurrent layers that one call runs: dispatch_rnn.c */
+
 typedef struct cm__dispatch {
     cm__ctx        *ctx;
     const cm_graph *g;
-    bool            nhwc, tf32, trains;
+    bool            nhwc, tf32, trains; /* nhwc: images are given with their channels last */
+    cm__strides    *strides;
+    cm__stacks     *stacks; /* NULL: no recurrent layers */
     cm__sized_call *calls; /* different ones */
     int32_t        *runs;  /* of each call: how often a step runs it */
     int32_t        *of;    /* every call made, in order: its number in `calls` */
@@ -40,6 +44,10 @@ bool cm__channels_last(const cm_graph *g);
 cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime);
 void          cm__dispatch_one(cm__dispatch *d, int32_t node);
 void          cm__dispatch_fused(cm__dispatch *d); /* dispatch_fused.c */
+
+/* dispatch_rnn.c */
+cm__stacks *cm__stacks_of(cm__ctx *ctx, const cm_graph *g);
+bool        cm__inside_stack(const cm__dispatch *d, int32_t node); /* between layers that are one call: part of it */
 
 /* The call at a batch size. */
 void cm__call_at(const cm__sized_call *sized, double batch, cm__call *call);

@@ -55,7 +55,7 @@ static void gather(fusing *f)
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         f->kernel[i] = -1;
-        if (!gathers(n)) continue;
+        if (!gathers(n) || cm__inside_stack(f->d, i)) continue;
         int32_t joined = kernel_to_join(f, n);
         f->kernel[i] = joined >= 0 ? joined : i;
     }

@@ -109,66 +109,12 @@ static bool same_shape(const cm_tensor *a, const cm_tensor *b)
     return true;
 }
 
-/* Where `small`, spread over `out`, begins to vary (row) or stops varying (column). */
-static int32_t row_axis(const cm_tensor *out, const cm_tensor *small)
+/* Two or three parts, many, or such as do not lie in rows. */
+static const char *join_name(cm__dispatch *d, const cm_node *n, bool channels)
 {
-    int32_t first = 0;
-    while (first < small->rank && cm__dim_is(small->dims[first], 1)) first++;
-    return out->rank - small->rank + first;
-}
-
-/* A part of a larger tensor: its rows lie apart. */
-static bool is_part(const cm__dispatch *d, int32_t tensor)
-{
-    const cm_tensor *t = cm__t(d->g, tensor), *base = cm__t(d->g, t->storage);
-    if (t == base) return false;
-    cm_poly own = cm_tensor_elements(t), all = cm_tensor_elements(base);
-    return cm__poly_larger(&all, &own) && !cm__poly_larger(&own, &all);
-}
-
-/* Numbers for each channel of each image, spread over its pixels, which lie between the two. */
-static bool over_pixels(const cm__dispatch *d, const cm_tensor *out, const cm_tensor *s)
-{
-    return d->nhwc && out->rank == 4 && s->rank == 4 && cm__dim_is(s->dims[2], 1) && cm__dim_is(s->dims[3], 1) &&
-           cm__dim_same(s->dims[1], out->dims[1]) && !cm__dim_is(out->dims[2], 1);
-}
-
-static bool ends_in_ones(const cm_tensor *t) { return t->rank > 0 && cm__dim_is(t->dims[t->rank - 1], 1); }
-
-/* A function of `full` and of `small`, which is spread over it. */
-static void spread(cm__dispatch *d, int32_t node, const char *function, int32_t full, int32_t small, int32_t result)
-{
-    const cm_tensor *out = cm__t(d->g, result), *s = cm__t(d->g, small);
-    char             variant[CM__CALL_TEXT];
-    bool             column = ends_in_ones(s), plane = over_pixels(d, out, s);
-    int32_t          axis = row_axis(out, s);
-    if (column) {
-        axis = out->rank;
-        for (int32_t i = s->rank; i > 0 && cm__dim_is(s->dims[i - 1], 1); i--) axis--;
-    }
-    snprintf(variant, sizeof variant, "%s:%s", function, plane ? "plane" : column ? "col" : "row");
-    cm_poly outer = plane ? cm__poly_mul(cm__poly_dim(out->dims[0]), cm__poly_product(out->dims + 2, 2))
-                          : cm__poly_product(out->dims, axis);
-    cm_poly inner = plane ? cm__poly_dim(out->dims[1]) : cm__poly_product(out->dims + axis, out->rank - axis);
-    cm__call_map(d, node, variant, full, small, result, outer, inner);
-}
-
-/* Rows of a part, one after the other: its last size, or its channels where they are last. */
-static void parted(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b)
-{
-    const cm_node   *n = cm__node(d, node);
-    const cm_tensor *y = cm__t(d->g, n->outputs[0]);
-    char             variant[CM__CALL_TEXT];
-    bool             image = y->rank == 4;
-    cm_poly          inner = image && d->nhwc ? cm__poly_dim(y->dims[1])
-                             : image          ? cm__poly_product(y->dims + 1, 3)
-                             : y->rank        ? cm__poly_dim(y->dims[y->rank - 1])
-                                              : cm__poly_const(1);
-    cm_poly          outer = image && d->nhwc ? cm__poly_mul(cm__poly_dim(y->dims[0]), cm__poly_product(y->dims + 2, 2))
-                             : image          ? cm__poly_dim(y->dims[0])
-                                              : cm__poly_product(y->dims, y->rank ? y->rank - 1 : 0);
-    snprintf(variant, sizeof variant, "%s:part", function);
-    cm__call_map(d, node, variant, a, b, n->outputs[0], outer, inner);
+    for (int32_t i = 0; i < n->n_inputs; i++)
+        if (!channels && !cm__strides_in_rows(d->strides, n->inputs[i])) return "cat:part";
+    return n->n_inputs > 3 ? "cat:many" : "cat";
 }
 
 /* Parts joined along an axis: what lies before it is rows. */
@@ -178,12 +124,12 @@ static void joined(cm__dispatch *d, int32_t node)
     const cm_tensor *y = cm__t(d->g, n->outputs[0]);
     int64_t          given = cm__attr_int(n, CM_ATTR_AXIS, 0);
     int32_t          axis = (int32_t)(given < 0 ? given + y->rank : given);
-    bool             channels = d->nhwc && y->rank == 4 && axis == 1;
+    bool             channels = axis == 1 && cm__strides_channels_last(d->strides, n->outputs[0]);
     if (axis < 0 || axis > y->rank) axis = 0;
     cm_poly outer = channels ? cm__poly_mul(cm__poly_dim(y->dims[0]), cm__poly_product(y->dims + 2, 2))
                              : cm__poly_product(y->dims, axis);
     cm_poly inner = channels ? cm__poly_dim(y->dims[1]) : cm__poly_product(y->dims + axis, y->rank - axis);
-    cm__call_map(d, node, "cat", n->outputs[0], -1, n->outputs[0], outer, inner);
+    cm__call_map(d, node, join_name(d, n, channels), n->outputs[0], -1, n->outputs[0], outer, inner);
 }
 
 void cm__dispatch_map(cm__dispatch *d, int32_t node)
@@ -198,18 +144,16 @@ void cm__dispatch_map(cm__dispatch *d, int32_t node)
         joined(d, node);
         return;
     }
-    if (n->op == CM_OP_WHERE && cm__has(n, 2)) a = n->inputs[1], b = -1;
-    if (a < 0 || b < 0 || n->op == CM_OP_DROPOUT_GRAD || n->op == CM_OP_DROPOUT) {
-        cm__call_over(d, node, function, n->op == CM_OP_DROPOUT ? y : a, -1, y);
-        return;
+    cm__function m = {function, a, b, -1, y, y};
+    if (n->op == CM_OP_WHERE && cm__has(n, 2)) m.a = n->inputs[1], m.b = -1;
+    else if (a < 0 || b < 0 || n->op == CM_OP_DROPOUT_GRAD) m.b = -1;
+    else if (is_one(cm__t(d->g, a)) || is_one(cm__t(d->g, b))) {
+        m.a = is_one(cm__t(d->g, b)) ? a : b;
+        m.b = -1;
+        if (row < 0 || n->op != CM_OP_POW) m.function = "scale";
     }
-    const cm_tensor *ta = cm__t(d->g, a), *tb = cm__t(d->g, b), *ty = cm__t(d->g, y);
-    if (is_one(tb) || is_one(ta))
-        cm__call_over(d, node, row < 0 || n->op != CM_OP_POW ? "scale" : function, is_one(tb) ? a : b, -1, y);
-    else if (same_shape(ta, ty) && !same_shape(tb, ty)) spread(d, node, function, a, b, y);
-    else if (same_shape(tb, ty) && !same_shape(ta, ty)) spread(d, node, function, b, a, y);
-    else if (is_part(d, a) || is_part(d, b)) parted(d, node, function, a, b);
-    else cm__call_over(d, node, function, a, b, y);
+    if (n->op == CM_OP_DROPOUT) m.a = y, m.b = -1;
+    cm__call_walk(d, node, &m);
 }
 
 /* A gradient times a number is one operand less. */
@@ -227,6 +171,9 @@ static bool by_spread(const cm__dispatch *d, const cm_node *n, int32_t result)
     return !is_one(kept) && !same_shape(kept, y) && kept->rank <= y->rank;
 }
 
+/* A mean's gradient, spread over what was averaged: named with its form. */
+static bool is_undone(const char *function) { return strchr(function, ':') != NULL; }
+
 void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
 {
     static const char *const unlisted[] = {"mul", NULL};
@@ -235,53 +182,36 @@ void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
     int32_t                  y = n->outputs[0], dy = n->inputs[0];
     bool                     cast = type_of(d, y) != type_of(d, dy); /* computed in the gradient's type, then cast */
     for (const char *const *f = row < 0 ? unlisted : functions[row].backward; *f; f++) {
-        bool product = (forward->op == CM_OP_MUL || forward->op == CM_OP_DIV) && by_spread(d, n, y);
-        if (product) spread(d, node, *f, dy, n->inputs[1], cast ? dy : y);
-        else
-            cm__call_map(d, node, forward->op == CM_OP_POW ? *f : with_number(d, n, *f), dy, -1, cast ? dy : y,
-                         cm__poly_const(1), cm_tensor_elements(cm__t(d->g, y)));
+        bool    product = (forward->op == CM_OP_MUL || forward->op == CM_OP_DIV) && by_spread(d, n, y);
+        cm__function m = {*f, dy, product ? n->inputs[1] : -1, !product && cm__has(n, 1) ? n->inputs[1] : -1, y,
+                     cast ? dy : y};
+        if (!product && forward->op != CM_OP_POW) m.function = with_number(d, n, *f);
+        if (is_undone(m.function)) cm__call_map(d, node, m.function, dy, -1, m.type, cm__poly_const(1),
+                                                cm_tensor_elements(cm__t(d->g, y)));
+        else cm__call_walk(d, node, &m);
     }
     if (cast) cm__call_over(d, node, "copy", dy, -1, y);
 }
 
 /* ---- copies ----------------------------------------------------------------------------------------------------- */
 
-/* Whether what a copy reads has its last size at the end of a row, as stored: heads moved past tokens, slices. */
-static bool keeps_rows(const cm__dispatch *d, int32_t tensor)
-{
-    const cm_tensor *t = cm__t(d->g, tensor);
-    for (int hops = 0; hops < 4 && t->producer >= 0 && d->g->nodes[t->producer].view; hops++) {
-        const cm_node *p = &d->g->nodes[t->producer];
-        if (p->op == CM_OP_TRANSPOSE) {
-            const cm__attr *perm = cm__attr_find(p, CM_ATTR_PERM);
-            return perm && perm->count == t->rank && perm->ints[t->rank - 1] == t->rank - 1;
-        }
-        t = cm__in(d->g, p, 0);
-    }
-    return true;
-}
-
-/* A view that cannot be one is copied: row by row, or element by element where rows became columns. */
+/* A view that cannot be one is copied. */
 void cm__dispatch_copy(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
     if (!n->n_outputs || n->outputs[0] < 0) return;
-    const cm_tensor *x = cm__has(n, 0) ? cm__in(d->g, n, 0) : cm__t(d->g, n->outputs[0]);
-    bool             rows = !cm__has(n, 0) || keeps_rows(d, n->inputs[0]);
-    cm_poly          all = cm_tensor_elements(cm__t(d->g, n->outputs[0])), own = cm_tensor_elements(x);
-    bool             same = memcmp(&all, &own, sizeof all) == 0 && x->rank > 0;
-    cm__call_map(d, node, rows ? "copy:part" : "copy:strided", n->outputs[0], -1, n->outputs[0],
-                 same ? cm__poly_product(x->dims, x->rank - 1) : cm__poly_const(1),
-                 same ? cm__poly_dim(x->dims[x->rank - 1]) : all);
+    if (cm__has(n, 0)) cm__call_copied(d, node, n->inputs[0], cm__strides_rows(d->strides, cm__in(d->g, n, 0)));
+    else cm__call_over(d, node, "copy", n->outputs[0], -1, n->outputs[0]);
 }
 
 /* Zeros, and the part that has a gradient. */
 void cm__dispatch_slice_grad(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node);
-    const cm_tensor *part = cm__in(d->g, n, 0);
+    const cm_tensor *part = cm__in(d->g, n, 0), *whole = cm__t(d->g, n->outputs[0]);
     cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
-    if (part->rank)
+    if (part->rank == whole->rank) cm__call_copied(d, node, n->inputs[0], cm__strides_rows(d->strides, whole));
+    else if (part->rank)
         cm__call_map(d, node, "copy:part", n->inputs[0], -1, n->inputs[0], cm__poly_product(part->dims, part->rank - 1),
                      cm__poly_dim(part->dims[part->rank - 1]));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch_matrix.c - calls of products, convolutions, attention and recurrent layers, as PyTorch makes them. */
+/* dispatch_matrix.c - calls of products, convolutions and attention, as PyTorch makes them. */
 #include <stdio.h>
 #include <string.h>
 #include "model/rules.h"
@@ -47,13 +47,39 @@ static linear linear_of(const cm__dispatch *d, const cm_node *n)
                     .bias = cm__has(n, 2)};
 }
 
+/* Whether the leading dimensions, all but `inner`, can be seen as one. */
+static bool leading_join(const cm__dispatch *d, int32_t tensor, int32_t inner)
+{
+    const cm_tensor *t = cm__t(d->g, tensor);
+    const int64_t   *strides = cm__strides_of(d->strides, tensor);
+    int64_t          next = -1; /* the stride that the next dimension outwards must have */
+    for (int32_t i = t->rank - 1 - inner; i >= 0; i--) {
+        int64_t size = cm__strides_size(t->dims[i]);
+        if (size == 1) continue;
+        if (next >= 0 && strides[i] != next) return false;
+        next = strides[i] * size;
+    }
+    return true;
+}
+
+/* Rows of what a linear layer reads are copied where they cannot be seen as one matrix. */
+static void as_matrix(cm__dispatch *d, int32_t node, int32_t tensor)
+{
+    if (cm__t(d->g, tensor)->rank > 2 && !leading_join(d, tensor, 1)) cm__call_in_rows(d, node, tensor);
+}
+
+/* PyTorch adds the bias in the product only to what lies in rows. */
 void cm__dispatch_gemm(cm__dispatch *d, int32_t node)
 {
-    const cm_node *n = cm__node(d, node);
-    linear         l = linear_of(d, n);
-    char           variant[16];
-    snprintf(variant, sizeof variant, "%s%s", l.stored_nk ? "nt" : "nn", l.bias ? "-bias" : "");
-    product(d, node, variant, cm__in(d->g, n, 0)->dtype, (cm_poly[]){cm__poly_const(1), l.m, l.n, l.k});
+    const cm_node   *n = cm__node(d, node);
+    const cm_tensor *x = cm__in(d->g, n, 0);
+    linear           l = linear_of(d, n);
+    char             variant[16];
+    bool             apart = l.bias && x->rank > 2 && !cm__strides_in_rows(d->strides, n->inputs[0]);
+    snprintf(variant, sizeof variant, "%s%s", l.stored_nk ? "nt" : "nn", l.bias && !apart ? "-bias" : "");
+    as_matrix(d, node, n->inputs[0]);
+    product(d, node, variant, x->dtype, (cm_poly[]){cm__poly_const(1), l.m, l.n, l.k});
+    if (apart) cm__call_map(d, node, "add:row", n->outputs[0], -1, n->outputs[0], l.m, l.n);
 }
 
 void cm__dispatch_gemm_grad(cm__dispatch *d, int32_t node)
@@ -62,20 +88,33 @@ void cm__dispatch_gemm_grad(cm__dispatch *d, int32_t node)
     linear         l = linear_of(d, cm__forward_of(d, n));
     cm_poly        one = cm__poly_const(1);
     cm_dtype       dtype = cm__in(d->g, n, 0)->dtype;
+    as_matrix(d, node, n->inputs[0]);
     if (n->op == CM_OP_GEMM_GRAD_INPUT)
         product(d, node, l.stored_nk ? "nn" : "nt", dtype, (cm_poly[]){one, l.m, l.k, l.n});
     else if (l.stored_nk) product(d, node, "tn", dtype, (cm_poly[]){one, l.n, l.k, l.m});
     else product(d, node, "tn", dtype, (cm_poly[]){one, l.k, l.n, l.m});
 }
 
+/* Matrices of a stack are read as they lie if they lie evenly and each has a dimension without gaps. */
+static bool stacks(const cm__dispatch *d, int32_t tensor)
+{
+    const cm_tensor *t = cm__t(d->g, tensor);
+    const int64_t   *strides = cm__strides_of(d->strides, tensor);
+    if (t->rank < 3) return true;
+    return leading_join(d, tensor, 2) && (strides[t->rank - 1] == 1 || strides[t->rank - 2] == 1);
+}
+
 /* Whether a matrix is read through a transposed view of what is stored. */
 static bool turned(const cm__dispatch *d, int32_t tensor)
 {
     const cm_tensor *t = cm__t(d->g, tensor);
-    const cm_node   *p = t->producer < 0 ? NULL : &d->g->nodes[t->producer];
-    if (!p || p->op != CM_OP_TRANSPOSE || !p->view || t->rank < 2) return false;
-    const cm__attr *perm = cm__attr_find(p, CM_ATTR_PERM);
-    return !perm || (perm->count == t->rank && perm->ints[t->rank - 1] == t->rank - 2);
+    const int64_t   *strides = cm__strides_of(d->strides, tensor);
+    return t->rank >= 2 && stacks(d, tensor) && strides[t->rank - 2] == 1 && strides[t->rank - 1] > 1;
+}
+
+static void as_stack(cm__dispatch *d, int32_t node, int32_t tensor)
+{
+    if (!stacks(d, tensor)) cm__call_in_rows(d, node, tensor);
 }
 
 /* a[..., m, k] by b[..., k, n]; a matrix b is one product over all rows of a. */
@@ -103,6 +142,7 @@ void cm__dispatch_matmul(cm__dispatch *d, int32_t node)
     static const char *const variants[2][2] = {{"nn", "nt"}, {"tn", "tt"}};
     const cm_node           *n = cm__node(d, node);
     stacked                  s = stacked_of(d, n);
+    for (int i = 0; i < 2; i++) as_stack(d, node, n->inputs[i]);
     product(d, node, variants[turned(d, n->inputs[0])][turned(d, n->inputs[1])], cm__in(d->g, n, 0)->dtype,
             (cm_poly[]){s.batch, s.m, s.n, s.k});
 }
@@ -114,6 +154,7 @@ void cm__dispatch_matmul_grad(cm__dispatch *d, int32_t node)
     stacked        s = stacked_of(d, forward);
     cm_dtype       dtype = cm__in(d->g, n, 0)->dtype;
     bool           of_first = n->inputs[1] == forward->inputs[1];
+    as_stack(d, node, n->inputs[0]);
     if (of_first)
         product(d, node, turned(d, forward->inputs[1]) ? "nn" : "nt", dtype, (cm_poly[]){s.batch, s.m, s.k, s.n});
     else product(d, node, turned(d, forward->inputs[0]) ? "nn" : "tn", dtype, (cm_poly[]){s.batch, s.k, s.n, s.m});
@@ -194,12 +235,21 @@ static void volume_sizes(const shape *s, cm__sized_call *c)
     c->sizes[12] = cm__poly_const((double)s->groups);
 }
 
+/* Channels are last if either the image or the weight has them so. */
+static bool channels_last(const cm__dispatch *d, const cm_node *forward)
+{
+    return cm__strides_channels_last(d->strides, forward->inputs[0]) ||
+           cm__strides_channels_last(d->strides, forward->inputs[1]);
+}
+
 static void convolution(cm__dispatch *d, int32_t node, const shape *s, cm__pass pass)
 {
-    cm_dtype       dtype = cm__in(d->g, cm__node(d, node), 0)->dtype;
-    bool           volume = s->window.dims >= 3;
+    const cm_node *n = cm__node(d, node);
+    cm_dtype       dtype = cm__in(d->g, n, 0)->dtype;
+    bool           volume = s->window.dims >= 3, last = channels_last(d, cm__forward_of(d, n));
     cm__sized_call c =
-        cm__call_begin(d, volume ? CM__CALL_CONV3D : CM__CALL_CONV, pass, d->nhwc ? "nhwc" : "nchw", dtype, true);
+        cm__call_begin(d, volume ? CM__CALL_CONV3D : CM__CALL_CONV, pass, last ? "nhwc" : "nchw", dtype, true);
+    cm__call_as_image(d, node, n->op == CM_OP_CONV_GRAD_WEIGHT ? n->inputs[1] : n->inputs[0], last);
     (volume ? volume_sizes : plane_sizes)(s, &c);
     cm__dispatch_add(d, node, &c);
 }
@@ -211,7 +261,7 @@ static void add_bias(cm__dispatch *d, int32_t node)
     const cm_tensor *y = cm__t(d->g, n->outputs[0]);
     cm_poly          channels = cm__poly_dim(y->dims[1]), images = cm__poly_dim(y->dims[0]),
             pixels = cm__poly_product(y->dims + 2, y->rank - 2);
-    if (d->nhwc)
+    if (channels_last(d, n))
         cm__call_map(d, node, "add:row", n->outputs[0], -1, n->outputs[0], cm__poly_mul(images, pixels), channels);
     else cm__call_map(d, node, "add:col", n->outputs[0], -1, n->outputs[0], cm__poly_mul(images, channels), pixels);
 }
@@ -232,7 +282,7 @@ void cm__dispatch_conv_grad(cm__dispatch *d, int32_t node)
     else convolution(d, node, &s, s.transposed ? CM__PASS_FORWARD : CM__PASS_BWD_INPUT);
 }
 
-/* ---- attention, recurrent layers -------------------------------------------------------------------------------- */
+/* ---- attention -------------------------------------------------------------------------------------------------- */
 
 static cm_poly heads_of(const cm_tensor *t, int64_t given)
 {
@@ -256,22 +306,5 @@ void cm__dispatch_attention(cm__dispatch *d, int32_t node)
     c.sizes[4] = heads_of(k, cm__attr_int(forward, CM_ATTR_KV_NUM_HEADS, q_heads));
     c.sizes[5] = cm__poly_scale(cm__poly_dim(q->dims[q->rank - 1]), 1 / split);
     c.sizes[6] = cm__poly_const(cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0);
-    cm__dispatch_add(d, node, &c);
-}
-
-void cm__dispatch_rnn(cm__dispatch *d, int32_t node)
-{
-    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
-    const cm_tensor *x = cm__in(d->g, forward, 0), *w = cm__in(d->g, forward, 1), *r = cm__in(d->g, forward, 2);
-    const char      *variant = forward->op == CM_OP_LSTM ? "lstm" : forward->op == CM_OP_GRU ? "gru" : "rnn";
-    bool             batch_first = cm__attr_int(forward, CM_ATTR_LAYOUT, 0) != 0;
-    cm__sized_call   c =
-        cm__call_begin(d, CM__CALL_RNN, n == forward ? CM__PASS_FORWARD : CM__PASS_BACKWARD, variant, x->dtype, true);
-    c.sizes[0] = cm__poly_dim(x->dims[batch_first ? 0 : 1]);
-    c.sizes[1] = cm__poly_dim(x->dims[batch_first ? 1 : 0]);
-    c.sizes[2] = cm__poly_dim(x->dims[2]);
-    c.sizes[3] = cm__poly_dim(r->dims[r->rank - 1]);
-    c.sizes[4] = cm__poly_const(1);
-    c.sizes[5] = cm__poly_dim(w->dims[0]);
     cm__dispatch_add(d, node, &c);
 }

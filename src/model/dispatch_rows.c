@@ -31,7 +31,8 @@ static void channel_norm(cm__dispatch *d, int32_t node, const cm_node *forward, 
     bool             grouped = forward->op == CM_OP_GROUP_NORM, instance = forward->op == CM_OP_INSTANCE_NORM;
     cm_poly images = cm__poly_dim(x->dims[0]), channels = x->rank > 1 ? cm__poly_dim(x->dims[1]) : cm__poly_const(1);
     cm__sized_call c = cm__call_begin(d, grouped ? CM__CALL_GROUP_NORM : CM__CALL_BATCH_NORM, pass,
-                                      d->nhwc && !instance ? "nhwc" : "nchw", x->dtype, false);
+                                      cm__strides_channels_last(d->strides, forward->inputs[0]) && !instance ? "nhwc" : "nchw",
+                                      x->dtype, false);
     c.sizes[0] = instance ? cm__poly_const(1) : images; /* an instance norm is a batch norm of one image */
     c.sizes[1] = instance ? cm__poly_mul(images, channels) : channels;
     c.sizes[2] = x->rank > 2 ? cm__poly_product(x->dims + 2, x->rank - 2) : cm__poly_const(1);
@@ -68,6 +69,21 @@ static void along(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_tens
     two_sizes(d, node, c, rows, cm__poly_dim(x->dims[axis]));
 }
 
+/* Inside attention rows that are masked throughout count as zero: kernels that find them and that choose. Truth values
+   take as long to reduce as numbers. */
+static void guard_rows(cm__dispatch *d, int32_t node, const cm_tensor *x)
+{
+    cm_poly        rows = cm__poly_product(x->dims, x->rank - 1), cols = cm__poly_dim(x->dims[x->rank - 1]);
+    cm__sized_call is_masked = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", x->dtype, false),
+                   all = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", x->dtype, false),
+                   choose = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "where:col", x->dtype, false);
+    snprintf(is_masked.dtype, sizeof is_masked.dtype, "%s>%s", cm_dtype_name(x->dtype), cm_dtype_name(CM_BOOL));
+    two_sizes(d, node, is_masked, cm__poly_const(1), cm_tensor_elements(x));
+    all.sizes[2] = cm__poly_const(1);
+    two_sizes(d, node, all, rows, cols);
+    two_sizes(d, node, choose, rows, cols);
+}
+
 void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
@@ -79,6 +95,7 @@ void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
           cm__call_begin(d, CM__CALL_SOFTMAX, pass_of(n, forward), forward->op == CM_OP_LOG_SOFTMAX ? "log" : "",
                          x->dtype, false),
           x, (int32_t)(axis < 0 ? axis + x->rank : axis));
+    if (n == forward && cm__attr_find(n, CM_ATTR_MATH)) guard_rows(d, node, x);
 }
 
 static void cross_entropy(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
@@ -164,7 +181,7 @@ void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
         if (axis > last) last = axis;
     }
     if (count <= 0 || last < first) first = 0, last = x->rank - 1;
-    if (d->nhwc && x->rank == 4 && first == 2 && last == 3) /* a plane's mean, channels last */
+    if (first == 2 && last == 3 && cm__strides_channels_last(d->strides, n->inputs[0])) /* a plane's mean, channels last */
         reduction(d, node, reduction_name(n->op), cm__poly_dim(x->dims[0]), cm__poly_product(x->dims + 2, 2),
                   cm__poly_dim(x->dims[1]));
     else
@@ -179,7 +196,8 @@ void cm__dispatch_global_pool(cm__dispatch *d, int32_t node)
     const cm_tensor *x = cm__in(d->g, n, 0);
     cm_poly          images = cm__poly_dim(x->dims[0]), channels = cm__poly_dim(x->dims[1]),
             pixels = cm__poly_product(x->dims + 2, x->rank - 2), one = cm__poly_const(1);
-    if (d->nhwc) reduction(d, node, reduction_name(n->op), images, pixels, channels);
+    if (cm__strides_channels_last(d->strides, n->inputs[0]))
+        reduction(d, node, reduction_name(n->op), images, pixels, channels);
     else reduction(d, node, reduction_name(n->op), cm__poly_mul(images, channels), pixels, one);
 }
 
@@ -193,7 +211,8 @@ void cm__dispatch_sum_to(cm__dispatch *d, int32_t node)
     if (channels) {
         cm_poly images = cm__poly_dim(x->dims[0]), pixels = cm__poly_product(x->dims + 2, x->rank - 2),
                 kept = cm__poly_dim(x->dims[1]);
-        if (d->nhwc) reduction(d, node, "sum", one, cm__poly_mul(images, pixels), kept);
+        if (cm__strides_channels_last(d->strides, n->inputs[0]))
+            reduction(d, node, "sum", one, cm__poly_mul(images, pixels), kept);
         else reduction(d, node, "sum:nchw", images, kept, pixels);
         return;
     }
@@ -212,9 +231,9 @@ void cm__dispatch_sum_to(cm__dispatch *d, int32_t node)
 
 /* ---- pooling, resizing ------------------------------------------------------------------------------------------ */
 
-static void image_call(const cm__dispatch *d, const char *kind, char *variant, size_t size)
+static void image_call(const cm__dispatch *d, int32_t image, const char *kind, char *variant, size_t size)
 {
-    snprintf(variant, size, "%s:%s", kind, d->nhwc ? "nhwc" : "nchw");
+    snprintf(variant, size, "%s:%s", kind, cm__strides_channels_last(d->strides, image) ? "nhwc" : "nchw");
 }
 
 static cm_poly last_but(const cm_tensor *t, int32_t back)
@@ -229,7 +248,7 @@ void cm__dispatch_pool(cm__dispatch *d, int32_t node)
     cm__window       w;
     char             variant[CM__CALL_TEXT];
     cm__window_read((cm_graph *)(uintptr_t)d->g, forward, x->rank - 2, NULL, &w);
-    image_call(d, forward->op == CM_OP_MAX_POOL ? "max" : "avg", variant, sizeof variant);
+    image_call(d, forward->inputs[0], forward->op == CM_OP_MAX_POOL ? "max" : "avg", variant, sizeof variant);
     cm__sized_call c = cm__call_begin(d, CM__CALL_POOL, pass_of(n, forward), variant, x->dtype, false);
     c.sizes[0] = cm__poly_dim(x->dims[0]);
     c.sizes[1] = x->rank > 4 ? cm__poly_product(x->dims + 1, x->rank - 3) : cm__poly_dim(x->dims[1]);
@@ -250,7 +269,7 @@ void cm__dispatch_resize(cm__dispatch *d, int32_t node)
         cm__dispatch_copy(d, node);
         return;
     }
-    image_call(d, cm__attr_int(forward, CM_ATTR_MODE, 0) ? "bilinear" : "nearest", variant, sizeof variant);
+    image_call(d, forward->inputs[0], cm__attr_int(forward, CM_ATTR_MODE, 0) ? "bilinear" : "nearest", variant, sizeof variant);
     cm__sized_call c = cm__call_begin(d, CM__CALL_RESIZE, pass_of(n, forward), variant, x->dtype, false);
     c.sizes[0] = cm__poly_dim(x->dims[0]);
     c.sizes[1] = cm__poly_dim(x->dims[1]);

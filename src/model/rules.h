@@ -27,6 +27,19 @@ cm__sized_call cm__call_begin(const cm__dispatch *d, int op, cm__pass pass, cons
 /* One kernel over `elements`, from the types of the given tensors (-1: none) into that of `out`. */
 void cm__call_map(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out, cm_poly outer,
                   cm_poly inner);
+/* A function of a and b (-1: none), and of what is read beside them and does not show in the types; its result lies as
+   `out` and has the type of `type`. */
+typedef struct cm__function {
+    const char *function;
+    int32_t     a, b, beside, out, type;
+} cm__function;
+
+/* dispatch_walk.c: a kernel over operands as they lie; copies of what does not lie as it is wanted. */
+void cm__call_walk(cm__dispatch *d, int32_t node, const cm__function *m);
+void cm__call_copied(cm__dispatch *d, int32_t node, int32_t tensor, const int64_t *as);
+void cm__call_in_rows(cm__dispatch *d, int32_t node, int32_t tensor);
+void cm__call_as_image(cm__dispatch *d, int32_t node, int32_t tensor, bool channels_last);
+
 /* The same over all elements of `out`, contiguous. */
 void cm__call_over(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out);
 

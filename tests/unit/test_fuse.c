@@ -52,6 +52,44 @@ TEST(noise_at_the_end_moves_the_output)
     assert_int_equal(g->outputs[0], h);
 }
 
+static int32_t rows(int32_t x, int64_t from, int64_t to)
+{
+    return OP(SLICE, IN(x), INTS(STARTS, from), INTS(ENDS, to), INTS(AXES, 0));
+}
+
+/* Blocks of 6 rows in ONNX's order of gates: input, output, forget, cell. */
+static int32_t in_onnx_order(int32_t w)
+{
+    cm__attr axis = INTS(AXIS, 0), first = INTS(AXES, 0);
+    int32_t  parts[] = {rows(w, 0, 6), rows(w, 18, 24), rows(w, 6, 12), rows(w, 12, 18)};
+    int32_t  whole = cm__emit(g, CM_OP_CONCAT, NULL, parts, 4, &axis, 1);
+    return cm__emit(g, CM_OP_UNSQUEEZE, NULL, &whole, 1, &first, 1);
+}
+
+TEST(gates_in_another_order_are_the_weight)
+{
+    int32_t w = in_onnx_order(weight("w", "24,7")), r = in_onnx_order(weight("r", "24,6"));
+    fuse(OP(LSTM, IN(input("5,B,7"), w, r), INTS(HIDDEN_SIZE, 6)), CM_FUSE_EAGER);
+    assert_int_equal(count_type(g, "Slice") + count_type(g, "Concat"), 0);
+    const cm_node *n = find_node(g, "LSTM");
+    assert_int_equal(g->nodes[cm__t(g, n->inputs[1])->producer].inputs[0], find_tensor(g, "w"));
+    assert_int_equal(g->nodes[cm__t(g, n->inputs[2])->producer].inputs[0], find_tensor(g, "r"));
+}
+
+TEST(rows_in_another_order_stay_elsewhere)
+{
+    int32_t y = op(CM_OP_ADD, IN(input("1,24,7"), in_onnx_order(weight("w", "24,7")))); /* no gates */
+    fuse(y, CM_FUSE_EAGER);
+    assert_int_equal(count_type(g, "Concat"), 1);
+    start_over();
+    cm__attr axis = INTS(AXIS, 0), first = INTS(AXES, 0);
+    int32_t  parts[] = {rows(weight("a", "24,7"), 0, 12), rows(weight("b", "24,7"), 0, 12)}; /* of two weights */
+    int32_t  both = cm__emit(g, CM_OP_CONCAT, NULL, parts, 2, &axis, 1),
+            w = cm__emit(g, CM_OP_UNSQUEEZE, NULL, &both, 1, &first, 1);
+    fuse(OP(LSTM, IN(input("5,B,7"), w, weight("r", "1,24,6")), INTS(HIDDEN_SIZE, 6)), CM_FUSE_EAGER);
+    assert_int_equal(count_type(g, "Concat"), 1);
+}
+
 static int32_t dropouts_left(int32_t y)
 {
     fuse(y, CM_FUSE_ALL);
@@ -216,6 +254,8 @@ int main(void)
         cmocka_unit_test(operators_that_change_nothing_are_dropped),
         cmocka_unit_test(operators_that_change_something_stay),
         cmocka_unit_test(a_broadcast_over_the_batch_stays),
+        cmocka_unit_test(gates_in_another_order_are_the_weight),
+        cmocka_unit_test(rows_in_another_order_stay_elsewhere),
         cmocka_unit_test(noise_at_the_end_moves_the_output),
         cmocka_unit_test(inactive_dropout_is_noise),
         cmocka_unit_test(active_dropout_stays),

@@ -86,6 +86,35 @@ TEST(dropout_as_an_attribute)
     assert_true(cm__attr_real(attention(3, 0), CM_ATTR_DROPOUT, 0) == 0.25);
 }
 
+/* scaled_dot_product_attention that drops at a rate, in a network that drops at 0.1 elsewhere. */
+static double dropout_found(double ratio, bool as_exported)
+{
+    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(turned(activation("k", "B,8,10,6"))),
+            p = softmax(op(CM_OP_MATMUL, IN(q, k)));
+    if (ratio > 0) p = op(CM_OP_DROPOUT, IN(p, number(ratio)));
+    g->as_exported = as_exported;
+    fuse(op(CM_OP_DROPOUT, IN(times_v(p), number(0.1))), CM_FUSE_EAGER);
+    return cm__attr_real(attention(3, 0), CM_ATTR_DROPOUT, -1);
+}
+
+/* An export's Dropout in there does not say that it trains: optimizers take it out. */
+TEST(dropout_that_an_optimizer_took_out)
+{
+    assert_true(dropout_found(0, false) == 0.1);
+    start_over();
+    assert_true(dropout_found(0.25, false) == 0.25);
+}
+
+TEST(dropout_that_was_never_there)
+{
+    assert_true(dropout_found(0, true) == 0);
+    start_over();
+    assert_true(dropout_found(0.25, true) == 0.25);
+    start_over(); /* by hand: dropout says that it trains, and stays */
+    fuse(op(CM_OP_DROPOUT, IN(times_v(softmax(scores())), number(0.1))), CM_FUSE_ALL);
+    assert_true(cm__attr_real(attention(3, 0), CM_ATTR_DROPOUT, -1) == 0);
+}
+
 TEST(casts_on_the_way)
 {
     int32_t wide = OP(CAST, IN(scores()), INTS(TO, CM_FP64));
@@ -198,6 +227,36 @@ TEST(a_trained_mask_is_left_alone)
     assert_int_equal(count_type(g, "MatMul"), 2);
 }
 
+static int64_t mark_of(const char *name)
+{
+    return cm__attr_int(&g->nodes[cm__t(g, find_tensor(g, name))->producer], CM_ATTR_MATH, 0);
+}
+
+static int32_t trained_mask(void) { return op(CM_OP_MUL, IN(weight("relative", "1,8,10,10"), number(2))); }
+
+/* Of PyTorch's own attention a trained mask leaves operators that it runs in fp32: everything from Q and K on. */
+TEST(a_trained_mask_marks_pytorchs_attention)
+{
+    static const char *const inside[] = {"scaled q", "scaled k", "scores", "masked", "p", "dropped"};
+    int32_t q = as("scaled q", scaled(activation("q", "B,8,10,6"))),
+            k = as("scaled k", scaled(turned(activation("k", "B,8,10,6"))));
+    int32_t s = as("scores", op(CM_OP_MATMUL, IN(q, k))), masked = as("masked", op(CM_OP_ADD, IN(s, trained_mask())));
+    int32_t p = as("dropped", op(CM_OP_DROPOUT, IN(softmax(masked), number(0.25))));
+    assert_int_equal(attentions(times_v(p), CM_FUSE_EAGER), 0);
+    for (size_t i = 0; i < COUNT(inside); i++) assert_int_equal(mark_of(inside[i]), 1);
+    assert_int_equal(mark_of("y"), 2); /* the result */
+    assert_int_equal(mark_of("q"), 0);
+    assert_int_equal(mark_of("v"), 0);
+}
+
+TEST(a_trained_mask_by_hand_marks_nothing)
+{
+    int32_t masked = op(CM_OP_ADD, IN(scores(), trained_mask()));
+    assert_int_equal(attentions(times_v(softmax(masked)), CM_FUSE_EAGER), 0);
+    assert_int_equal(mark_of("p"), 0);
+    assert_int_equal(mark_of("y"), 0);
+}
+
 TEST(two_masks_are_left_alone)
 {
     int32_t a = leaf("a", CM_ROLE_INPUT, CM_FP32, "B,1,1,10"), b = leaf("b", CM_ROLE_INPUT, CM_FP32, "B,1,1,10");
@@ -263,6 +322,8 @@ int main(void)
         cmocka_unit_test(a_guard_against_rows_of_nan),
         cmocka_unit_test(dropout_of_probabilities),
         cmocka_unit_test(dropout_as_an_attribute),
+        cmocka_unit_test(dropout_that_an_optimizer_took_out),
+        cmocka_unit_test(dropout_that_was_never_there),
         cmocka_unit_test(casts_on_the_way),
         cmocka_unit_test(cross_attention),
         cmocka_unit_test(keys_turned_in_one_go),
@@ -275,6 +336,8 @@ int main(void)
         cmocka_unit_test(other_constant_masks_let_everything_through),
         cmocka_unit_test(causal_and_fed_is_fed),
         cmocka_unit_test(a_trained_mask_is_left_alone),
+        cmocka_unit_test(a_trained_mask_marks_pytorchs_attention),
+        cmocka_unit_test(a_trained_mask_by_hand_marks_nothing),
         cmocka_unit_test(two_masks_are_left_alone),
         cmocka_unit_test(three_dimensions_without_a_scale_are_left_alone),
         cmocka_unit_test(probabilities_that_are_read_elsewhere_stay),

@@ -58,7 +58,7 @@ TEST(heads_are_split_for_free_and_joined_by_a_copy)
 {
     int32_t heads = OP(TRANSPOSE, IN(op(CM_OP_RESHAPE, IN(hidden("B,10,48"), known("0,0,8,6")))),
                        INTS(PERM, 0, 2, 1, 3));
-    int32_t back = OP(TRANSPOSE, IN(op(CM_OP_RELU, IN(heads))), INTS(PERM, 0, 2, 1, 3));
+    int32_t back = OP(TRANSPOSE, IN(op(CM_OP_SOFTMAX, IN(heads))), INTS(PERM, 0, 2, 1, 3));
     assert_true(reshape_copies(back, "0,0,48"));
     heads = OP(TRANSPOSE, IN(op(CM_OP_RESHAPE, IN(hidden("B,10,48"), known("0,0,8,6")))), INTS(PERM, 0, 2, 1, 3));
     back = OP(TRANSPOSE, IN(op(CM_OP_ATTENTION, IN(heads, heads, heads))), INTS(PERM, 0, 2, 1, 3));

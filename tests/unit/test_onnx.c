@@ -235,6 +235,25 @@ static void shapes_are_computed(void **state)
     assert_int_equal(count_ops(g, CM_OP_SHAPE), 0); /* computed, not run */
 }
 
+/* A root of a number that is still to be computed: exporters leave that, optimizers do not. */
+static void a_file_as_exported_is_known(void **state)
+{
+    (void)state;
+    for (int computed = 0; computed < 2; computed++) {
+        bytes graph = {0}, attrs = {0};
+        x_input(&graph, 2, (int64_t[]){-1, 4});
+        w_attr_float(&attrs, "value_float", 0.25f);
+        w_node(&graph, "Constant", "c", "", "scale", &attrs);
+        if (computed) w_node(&graph, "Sqrt", "s", "scale", "root", NULL);
+        w_node(&graph, "Mul", "m", computed ? "x root" : "x scale", "z", NULL);
+        w_node(&graph, "Sqrt", "of_data", "z", "y", NULL);
+        y_output(&graph);
+        cm_graph *g = accepted(&graph);
+        assert_int_equal(g->as_exported, computed);
+        assert_int_equal(count_ops(g, CM_OP_SQRT), 1); /* computed, not run */
+    }
+}
+
 static void initializers_among_inputs_are_no_inputs(void **state)
 {
     (void)state;
@@ -605,6 +624,7 @@ int main(void)
         cmocka_unit_test(unsorted_nodes_are_sorted),
         cmocka_unit_test(a_long_unsorted_chain_needs_no_deep_stack),
         cmocka_unit_test(shapes_are_computed),
+        cmocka_unit_test(a_file_as_exported_is_known),
         cmocka_unit_test(initializers_among_inputs_are_no_inputs),
         cmocka_unit_test(a_known_condition_takes_its_branch),
         cmocka_unit_test(a_counted_loop_is_unrolled),

@@ -192,6 +192,95 @@ TEST(constants_are_cast_unless_they_are_one_number)
     assert_int_equal(input_type(find_node(step, "Gemm"), 2), CM_BF16);
 }
 
+/* Rotary embeddings: models compute the angles with autocast off, and what they turn is fp32 until the next product. */
+TEST(products_of_constants_stay_fp32)
+{
+    int32_t x = input("B,4,8"), frequency = leaf("inv_freq", CM_ROLE_BUFFER, CM_FP32, "8,1"),
+            position = OP(CAST, IN(leaf("position", CM_ROLE_CONSTANT, CM_INT64, "1,4")), INTS(TO, CM_FP32));
+    int32_t angle = as("angle", op(CM_OP_MATMUL, IN(frequency, position)));
+    int32_t q = as("q", op(CM_OP_GEMM, IN(x, weight("w", "8,8"))));
+    int32_t turned = as("turned", op(CM_OP_MUL, IN(q, OP(TRANSPOSE, IN(op(CM_OP_COS, IN(angle))), INTS(PERM, 1, 0)))));
+    train_in(CM_PRECISION_AMP_BF16, sum(as("out", op(CM_OP_GEMM, IN(turned, weight("v", "8,8"))))));
+    assert_int_equal(type_of("angle"), CM_FP32);
+    assert_int_equal(type_of("q"), CM_BF16);
+    assert_int_equal(type_of("turned"), CM_FP32);
+    assert_int_equal(type_of("out"), CM_BF16);
+    assert_int_equal(casts(CM_FORWARD, CM_BF16), 2 + 2);  /* x, turned; w, v */
+    assert_int_equal(casts(CM_BACKWARD, CM_FP32), 1 + 2); /* of turned; gradients of w, v */
+    assert_int_equal(input_type(find_back("q", "GemmGradWeight"), 0), CM_BF16); /* back in q's type */
+}
+
+/* A shape of what the model is fed is no data; what it is fed is. */
+TEST(only_data_is_lowered)
+{
+    int32_t x = input("B,8"), table = leaf("table", CM_ROLE_BUFFER, CM_FP32, "8,6");
+    int32_t ones = op(CM_OP_CONSTANT_OF_SHAPE, IN(op(CM_OP_SHAPE, IN(x))));
+    int32_t fixed = as("fixed", op(CM_OP_MATMUL, IN(ones, table))),
+            fed = as("fed", op(CM_OP_MATMUL, IN(x, table)));
+    train_in(CM_PRECISION_AMP_BF16, sum(op(CM_OP_MUL, IN(op(CM_OP_ADD, IN(fixed, fed)), weight("w", "6")))));
+    assert_int_equal(type_of("fixed"), CM_FP32);
+    assert_int_equal(type_of("fed"), CM_BF16);
+}
+
+/* Attention that runs operator by operator: what it is given is in 16 bits and is cast, its result is cast back. */
+static int32_t attention_in_fp32(void)
+{
+    int32_t x = input("B,8,8"), q = as("q", op(CM_OP_GEMM, IN(x, weight("w", "8,8")))), bias = weight("bias", "8,8");
+    int32_t s = as("scores", OP(MATMUL, IN(q, op(CM_OP_EXP, IN(q))), INTS(MATH, 1)));
+    int32_t masked = as("masked", OP(ADD, IN(s, bias), INTS(MATH, 1)));
+    int32_t p = as("p", OP(SOFTMAX, IN(masked), INTS(MATH, 1)));
+    return sum(op(CM_OP_RELU, IN(as("y", OP(MATMUL, IN(p, q), INTS(MATH, 2))))));
+}
+
+TEST(attention_run_as_operators_is_in_fp32)
+{
+    static const struct {
+        cm_precision precision;
+        cm_dtype     low;
+        int32_t      down, up; /* casts forward */
+    } cases[] = {
+        {CM_PRECISION_AMP_BF16, CM_BF16, 5, 2 + 1 + 1}, /* x, w, exp, bias, y; q and exp; before exp; v */
+        {CM_PRECISION_BF16, CM_BF16, 1, 2 + 1},         /* y; q and exp; v */
+        {CM_PRECISION_TF32, CM_FP32, 0, 0},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        start_over();
+        train_in(cases[i].precision, attention_in_fp32());
+        assert_int_equal(type_of("q"), cases[i].low);
+        assert_int_equal(type_of("scores"), CM_FP32);
+        assert_int_equal(type_of("masked"), CM_FP32);
+        assert_int_equal(type_of("p"), CM_FP32);
+        assert_int_equal(output_type(find_node(step, "Relu")), cases[i].low);
+        assert_int_equal(input_type(find_node(step, "Add"), 1), cases[i].low); /* a mask is added as it is given */
+        assert_int_equal(output_type(find_back("scores", "MatMulGrad")), CM_FP32);
+        assert_int_equal(casts(CM_FORWARD, CM_BF16), cases[i].down);
+        if (cases[i].up) assert_int_equal(casts(CM_FORWARD, CM_FP32), cases[i].up);
+    }
+}
+
+/* PyTorch's autocast gives cuDNN's recurrent layers fp16, whatever it lowers to; others cast that again. */
+TEST(recurrent_layers_are_lowered_to_fp16)
+{
+    static const struct {
+        cm_precision precision;
+        cm_dtype     layer, product;
+    } cases[] = {
+        {CM_PRECISION_AMP_BF16, CM_FP16, CM_BF16}, {CM_PRECISION_AMP_FP16, CM_FP16, CM_FP16},
+        {CM_PRECISION_BF16, CM_BF16, CM_BF16},     {CM_PRECISION_TF32, CM_FP32, CM_FP32},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        start_over();
+        int32_t y = OP(LSTM, IN(input("5,B,7"), weight("w", "1,24,7"), weight("r", "1,24,6")), INTS(HIDDEN_SIZE, 6));
+        y = as("squeezed", OP(SQUEEZE, IN(as("layer", y)), INTS(AXES, 1)));
+        train_in(cases[i].precision, sum(as("product", op(CM_OP_GEMM, IN(y, weight("v", "6,4"))))));
+        assert_int_equal(type_of("layer"), cases[i].layer);
+        assert_int_equal(type_of("squeezed"), cases[i].layer);
+        assert_int_equal(type_of("product"), cases[i].product);
+        assert_int_equal(input_type(find_node(step, "Gemm"), 0), cases[i].product);
+        assert_int_equal(cm__t(step, gradient_for("w"))->dtype, type_of("w"));
+    }
+}
+
 /* Sums read 16 bits and write fp32: no cast is needed before them. */
 TEST(sums_widen_on_the_way_out)
 {
@@ -285,6 +374,10 @@ int main(void)
         cmocka_unit_test(concat_of_16_bits_stays),
         cmocka_unit_test(numbers_integers_and_doubles_are_left_alone),
         cmocka_unit_test(constants_are_cast_unless_they_are_one_number),
+        cmocka_unit_test(products_of_constants_stay_fp32),
+        cmocka_unit_test(only_data_is_lowered),
+        cmocka_unit_test(attention_run_as_operators_is_in_fp32),
+        cmocka_unit_test(recurrent_layers_are_lowered_to_fp16),
         cmocka_unit_test(sums_widen_on_the_way_out),
         cmocka_unit_test(however_it_was_stored),
         cmocka_unit_test(a_loss_is_in_fp32_in_every_precision),

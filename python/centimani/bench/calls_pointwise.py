@@ -29,7 +29,7 @@ SHAPES = ("", ":row", ":col", ":strided", ":part", ":plane")
 
 
 def _variants():
-    return [name + shape for name, (operands, _) in FUNCTIONS.items() for shape in SHAPES
+    return ["cat:many"] + [name + shape for name, (operands, _) in FUNCTIONS.items() for shape in SHAPES
             if shape in ("", ":strided", ":part") or name == "pow" or (operands == 2 and not name.endswith("_grad"))]
 
 
@@ -111,20 +111,28 @@ def _dropout_grad(s, shape, x, second, result, t):
     return [x, t.flags(s.outer, s.inner)], straight(lambda g, mask: aten.native_dropout_backward(g, mask, 1 / 0.9))
 
 
+MANY = 32  # columns of each of many parts, as DenseNet's layers add them
+
+
 def _cat_call(s, shape, x, second, result, t):
-    """The result is [outer, inner]; two halves of it are joined."""
-    halves = (max(s.inner // 2, 1), max(s.inner - s.inner // 2, 1))
-    if shape:
-        return [t.uniform(half, s.outer).t() for half in halves], straight(lambda a, b: torch.cat([a, b], -1))
-    return [t.uniform(s.outer, half) for half in halves], straight(lambda a, b: torch.cat([a, b], -1))
+    """The result is [outer, inner]: two halves of it joined, or many parts."""
+    widths = [max(s.inner // 2, 1), max(s.inner - s.inner // 2, 1)]
+    if shape == ":many":
+        widths = [min(MANY, s.inner - first) for first in range(0, s.inner, MANY)]
+    parts = {":strided": lambda width: t.uniform(width, s.outer, dtype=x.dtype).t(),
+             ":part": lambda width: t.uniform(s.outer, 2 * width, dtype=x.dtype)[:, :width]}
+    part = parts.get(shape, lambda width: t.uniform(s.outer, width, dtype=x.dtype))
+    return [part(width) for width in widths], straight(lambda *parts: torch.cat(parts, -1))
 
 
 SPECIAL = {"copy": _copy, "where": _where, "dropout": _dropout, "dropout_grad": _dropout_grad, "cat": _cat_call}
 
 
 def elementwise_old(s, case):
-    """Of a backward function the second operand, which the forward pass saved."""
-    return Old((1,)) if case.variant.partition(":")[0].endswith("_grad") else Old()
+    """Of a backward function the second operand, which the forward pass saved; of a sum the part, one of many gradients
+    that were made at once."""
+    name, _, shape = case.variant.partition(":")
+    return Old((1,)) if name.endswith("_grad") else Old((0,)) if (name, shape) == ("add", "part") else Old()
 
 
 def elementwise_work(s, case):
@@ -149,6 +157,11 @@ def reduce(s, case, t):
     return [t.uniform(s.outer, s.reduce, s.inner, dtype=first)], straight(run)
 
 
+def reduce_old(s, case):
+    """Sums are gradients of what was spread: products come between making what is summed and summing it."""
+    return Old((0,)) if case.variant.startswith("sum") else Old()
+
+
 def reduce_work(s, case):
     count = s.outer * s.reduce * s.inner
     return count, count
@@ -157,5 +170,5 @@ def reduce_work(s, case):
 CALLS = {
     "elementwise": Call("outer inner", "forward", _variants(), elementwise, elementwise_work,
                         elementwise_old),
-    "reduce": Call("outer reduce inner", "forward", REDUCTIONS, reduce, reduce_work),
+    "reduce": Call("outer reduce inner", "forward", REDUCTIONS, reduce, reduce_work, reduce_old),
 }

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * strides.c - strides of views.
+ *
+ * Transposing, slicing and broadcasting change strides only. A reshape can do so too unless what it joins does not lie
+ * side by side in memory: then PyTorch copies.
+ */
+#include "graph/strides.h"
+
+#include <string.h>
+
+#define AT_BATCH 7 /* small, so that 2^53 elements fit; odd, so that it is no other size by chance */
+
+int64_t cm__strides_size(cm_dim d) { return d.per_batch * AT_BATCH + d.fixed; }
+
+static int64_t *strides_new(const cm__strides *s, int32_t rank)
+{
+    return cm__alloc_array(s->ctx, (size_t)rank, sizeof(int64_t));
+}
+
+static cm_graph *graph_of(const cm__strides *s) { return (cm_graph *)(uintptr_t)s->g; } /* for rules that may fail */
+
+int64_t *cm__strides_rows(const cm__strides *s, const cm_tensor *t)
+{
+    int64_t *strides = strides_new(s, t->rank), step = 1;
+    for (int32_t i = t->rank - 1; i >= 0; i--) {
+        strides[i] = step;
+        step *= cm__strides_size(t->dims[i]);
+    }
+    return strides;
+}
+
+/* Images, then pixels, then channels. */
+int64_t *cm__strides_image(const cm__strides *s, const cm_tensor *t)
+{
+    int64_t *strides = strides_new(s, 4), channels = cm__strides_size(t->dims[1]);
+    strides[1] = 1;
+    strides[3] = channels;
+    strides[2] = strides[3] * cm__strides_size(t->dims[3]);
+    strides[0] = strides[2] * cm__strides_size(t->dims[2]);
+    return strides;
+}
+
+const int64_t *cm__strides_of(cm__strides *s, int32_t tensor)
+{
+    if (!s->of[tensor]) s->of[tensor] = cm__strides_rows(s, cm__t(s->g, tensor));
+    return s->of[tensor];
+}
+
+bool cm__strides_in_rows(cm__strides *s, int32_t tensor)
+{
+    const cm_tensor *t = cm__t(s->g, tensor);
+    int64_t          step = 1;
+    for (int32_t i = t->rank - 1; s->of[tensor] && i >= 0; i--) {
+        int64_t size = cm__strides_size(t->dims[i]);
+        if (size != 1 && s->of[tensor][i] != step) return false;
+        step *= size;
+    }
+    return true;
+}
+
+/* c10's is_channels_last_strides_2d: sizes of one do not matter but for the last doubt, which is no. */
+bool cm__strides_channels_last(cm__strides *s, int32_t tensor)
+{
+    static const int32_t order[] = {1, 3, 2, 0};
+    const cm_tensor     *t = cm__t(s->g, tensor);
+    const int64_t       *strides = t->rank == 4 ? s->of[tensor] : NULL;
+    int64_t              least = 0;
+    if (!strides || strides[1] == 0) return false;
+    for (int i = 0; i < 4; i++) {
+        int32_t d = order[i];
+        if (strides[d] < least || (d == 0 && least == strides[1])) return false;
+        int64_t size = cm__strides_size(t->dims[d]);
+        least = strides[d] * (size > 1 ? size : 1);
+    }
+    return true;
+}
+
+/* ---- views ------------------------------------------------------------------------------------------------------ */
+
+/* Strides of `y` over the memory of `x`, dimension by dimension from the last, in runs that lie side by side; NULL: it
+   takes a copy. */
+static int64_t *reshaped(const cm__strides *s, const cm_tensor *x, const int64_t *old, const cm_tensor *y)
+{
+    int64_t *made = cm__strides_rows(s, y), run = 1, taken = 1, base = x->rank ? old[x->rank - 1] : 1;
+    int32_t  to = y->rank - 1;
+    cm_poly  elements = cm_tensor_elements(x);
+    if (cm_poly_at(&elements, AT_BATCH) <= 1) return made;
+    for (int32_t from = x->rank - 1; from >= 0; from--) {
+        run *= cm__strides_size(x->dims[from]);
+        bool ends = from == 0 || (cm__strides_size(x->dims[from - 1]) != 1 && old[from - 1] != run * base);
+        if (!ends) continue;
+        for (; to >= 0 && (taken < run || cm__strides_size(y->dims[to]) == 1); to--) {
+            made[to] = taken * base;
+            taken *= cm__strides_size(y->dims[to]);
+        }
+        if (taken != run) return NULL;
+        if (from) base = old[from - 1];
+        run = taken = 1;
+    }
+    return to < 0 ? made : NULL;
+}
+
+static int32_t from_axis(const cm_node *n, int32_t rank, int32_t i)
+{
+    const cm__attr *perm = cm__attr_find(n, CM_ATTR_PERM);
+    return perm ? (int32_t)((perm->ints[i] + rank) % rank) : rank - 1 - i;
+}
+
+static int64_t *transposed(const cm__strides *s, const cm_node *n, int32_t rank, const int64_t *old)
+{
+    int64_t *made = strides_new(s, rank);
+    for (int32_t i = 0; i < rank; i++) made[i] = old[from_axis(n, rank, i)];
+    return made;
+}
+
+static int64_t *transposed_back(const cm__strides *s, const cm_node *forward, int32_t rank, const int64_t *old)
+{
+    int64_t *made = strides_new(s, rank);
+    for (int32_t i = 0; i < rank; i++) made[from_axis(forward, rank, i)] = old[i];
+    return made;
+}
+
+static int64_t *expanded(const cm__strides *s, const cm_tensor *x, const int64_t *old, const cm_tensor *y)
+{
+    int64_t *made = strides_new(s, y->rank);
+    for (int32_t i = 0; i < y->rank; i++) {
+        int32_t own = i - (y->rank - x->rank);
+        made[i] = own < 0 || (cm__dim_is(x->dims[own], 1) && !cm__dim_is(y->dims[i], 1)) ? 0 : old[own];
+    }
+    return made;
+}
+
+static int64_t *kept(const cm__strides *s, int32_t rank, const int64_t *old)
+{
+    int64_t *made = strides_new(s, rank);
+    if (rank) memcpy(made, old, (size_t)rank * sizeof *made);
+    return made;
+}
+
+static int64_t *sliced(const cm__strides *s, const cm_node *n, int32_t rank, const int64_t *old)
+{
+    int64_t   *made = kept(s, rank, old);
+    cm__slices slices;
+    cm__slices_read(graph_of(s), n, &slices);
+    for (int32_t i = 0; i < slices.count; i++) {
+        if (slices.step[i] < 0) return NULL; /* backwards: PyTorch has no negative strides */
+        if (slices.step[i] < CM__DIM_MAX && made[slices.axis[i]] < CM__DIM_MAX) made[slices.axis[i]] *= slices.step[i];
+    }
+    return made;
+}
+
+/* One slice of an axis, without it. */
+static int64_t *selected(const cm__strides *s, const cm_node *n, const cm_tensor *x, const int64_t *old)
+{
+    int64_t *made = strides_new(s, x->rank), axis = cm__axis(graph_of(s), cm__attr_int(n, CM_ATTR_AXIS, 0), x->rank);
+    for (int32_t i = 0, o = 0; i < x->rank; i++)
+        if (i != axis) made[o++] = old[i];
+    return made;
+}
+
+/* A gradient seen as that of the view's input. */
+static int64_t *view_back(const cm__strides *s, const cm_node *n, const cm_tensor *dy, const int64_t *old,
+                          const cm_tensor *y)
+{
+    if (n->source < 0) return cm__strides_rows(s, y);
+    const cm_node *forward = &s->g->nodes[n->source];
+    switch (forward->op) {
+    case CM_OP_TRANSPOSE: return transposed_back(s, forward, dy->rank, old);
+    case CM_OP_CONCAT: /* a part of what was joined */
+    case CM_OP_PAD: return kept(s, dy->rank, old);
+    case CM_OP_REDUCE_SUM: return cm__strides_rows(s, y);
+    default: return reshaped(s, dy, old, y);
+    }
+}
+
+static int64_t *view_strides(cm__strides *s, const cm_node *n, int32_t output)
+{
+    const cm_tensor *x = cm__in(s->g, n, 0), *y = cm__t(s->g, output);
+    const int64_t   *old = cm__strides_of(s, n->inputs[0]);
+    switch (n->op) {
+    case CM_OP_TRANSPOSE: return transposed(s, n, x->rank, old);
+    case CM_OP_EXPAND: return expanded(s, x, old, y);
+    case CM_OP_SLICE: return sliced(s, n, x->rank, old);
+    case CM_OP_SPLIT:
+    case CM_OP_IDENTITY: return kept(s, x->rank, old);
+    case CM_OP_GATHER: return selected(s, n, x, old);
+    case CM_OP_VIEW: return n->phase == CM_FORWARD ? reshaped(s, x, old, y) : view_back(s, n, x, old, y);
+    default: return reshaped(s, x, old, y);
+    }
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------------- */
+
+void cm__strides_place(cm__strides *s, int32_t node)
+{
+    const cm_node *n = &s->g->nodes[node];
+    for (int32_t o = 0; o < n->n_outputs; o++) {
+        int32_t t = n->outputs[o];
+        if (t < 0) continue;
+        s->of[t] = n->view ? view_strides(s, n, t) : cm__strides_written(s, n, o);
+        if (n->view && !s->of[t]) s->copied[node] = true;
+    }
+}
+
+cm__strides *cm__strides_new(cm__ctx *ctx, const cm_graph *g, bool channels_last)
+{
+    cm__strides *s = cm__alloc(ctx, sizeof *s);
+    *s = (cm__strides){.ctx = ctx, .g = g, .channels_last = channels_last};
+    s->of = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *s->of);
+    s->copied = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *s->copied);
+    for (int32_t t = 0; channels_last && t < g->n_tensors; t++) {
+        const cm_tensor *leaf = cm__t(g, t);
+        bool             given = leaf->role == CM_ROLE_INPUT || leaf->role == CM_ROLE_PARAMETER;
+        if (leaf->producer < 0 && given && leaf->rank == 4) s->of[t] = cm__strides_image(s, leaf);
+    }
+    return s;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * strides_ops.c - what operators write: PyTorch keeps the order of what is read where it can.
+ *
+ * Elementwise operators write in the order of their operands (TensorIterator), convolutions with the channels last if
+ * either image or weight is so, normalisation and pooling as they read. Products and row-wise operators write rows.
+ */
+#include "graph/strides.h"
+
+typedef int64_t *rule(cm__strides *s, const cm_node *n, int32_t output);
+
+static const cm_node *forward_of(const cm__strides *s, const cm_node *n)
+{
+    return n->source >= 0 ? &s->g->nodes[n->source] : n;
+}
+
+static int64_t *image_if(cm__strides *s, bool channels_last, const cm_tensor *y)
+{
+    return channels_last && y->rank == 4 ? cm__strides_image(s, y) : NULL;
+}
+
+/* ---- elementwise ------------------------------------------------------------------------------------------------- */
+
+#define OPERANDS 4
+
+/* Operand strides as the result's dimensions see them; 0 where it is spread. */
+typedef struct operands {
+    int32_t count, rank;
+    int64_t stride[OPERANDS][CM__RANK_MAX];
+} operands;
+
+static void add_operand(cm__strides *s, operands *o, const cm_tensor *y, int32_t tensor)
+{
+    const cm_tensor *x = cm__t(s->g, tensor);
+    if (o->count == OPERANDS || x->rank > y->rank) return;
+    const int64_t *old = cm__strides_of(s, tensor);
+    for (int32_t i = 0; i < y->rank; i++) {
+        int32_t own = i - (y->rank - x->rank);
+        bool    spread = own < 0 || (cm__dim_is(x->dims[own], 1) && !cm__dim_is(y->dims[i], 1));
+        o->stride[o->count][i] = spread ? 0 : old[own];
+    }
+    o->count++;
+}
+
+/* Whether dimension a is to be outside dimension b: 1, 0 (nobody knows), -1. */
+static int outside(const operands *o, const cm_tensor *y, int32_t a, int32_t b)
+{
+    for (int32_t i = 0; i < o->count; i++) {
+        int64_t one = o->stride[i][a], other = o->stride[i][b];
+        if (one == 0 || other == 0) continue;
+        if (one != other) return one < other ? -1 : 1;
+        if (cm__strides_size(y->dims[a]) > cm__strides_size(y->dims[b])) return 1;
+    }
+    return 0;
+}
+
+/* The order of dimensions from the innermost: sorted as TensorIterator sorts them, which decides in doubt. */
+static void order_of(const operands *o, const cm_tensor *y, int32_t *order)
+{
+    for (int32_t i = 0; i < y->rank; i++) order[i] = y->rank - 1 - i;
+    for (int32_t i = 1; i < y->rank; i++) {
+        int32_t moving = i;
+        for (int32_t before = i - 1; before >= 0; before--) {
+            int c = outside(o, y, order[before], order[moving]);
+            if (c < 0) break;
+            if (c == 0) continue;
+            int32_t swapped = order[before];
+            order[before] = order[moving];
+            order[moving] = swapped;
+            moving = before;
+        }
+    }
+}
+
+/* PyTorch's gradients of thresholds look at the kept tensor first, all others at the incoming gradient. */
+static bool kept_first(const cm_node *n, const cm_node *forward)
+{
+    return n != forward && n->n_inputs == 2 &&
+           (forward->op == CM_OP_RELU || forward->op == CM_OP_LEAKY_RELU || forward->op == CM_OP_THRESHOLDED_RELU);
+}
+
+static int64_t *like_operands(cm__strides *s, const cm_node *n, int32_t output)
+{
+    const cm_tensor *y = cm__t(s->g, n->outputs[output]);
+    const cm_node   *forward = forward_of(s, n);
+    operands         o = {.rank = y->rank};
+    int32_t          order[CM__RANK_MAX];
+    bool             spread = forward != n && cm_node_class(forward) == CM_CLASS_REDUCTION; /* a mean undone */
+    bool             plain = true;
+    for (int32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] >= 0) plain &= s->of[n->inputs[i]] == NULL;
+    if (plain || spread || y->rank < 2) return NULL;
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        int32_t from = n->inputs[kept_first(n, forward) ? 1 - i : i];
+        if (from >= 0) add_operand(s, &o, y, from);
+    }
+    order_of(&o, y, order);
+    int64_t *made = cm__strides_rows(s, y), step = 1;
+    for (int32_t i = 0; i < y->rank; i++) {
+        made[order[i]] = step;
+        step *= cm__strides_size(y->dims[order[i]]);
+    }
+    return made;
+}
+
+/* ---- images ------------------------------------------------------------------------------------------------------ */
+
+static int64_t *convolved(cm__strides *s, const cm_node *n, int32_t output)
+{
+    const cm_node *forward = forward_of(s, n);
+    bool           last = cm__strides_channels_last(s, forward->inputs[0]) ||
+                cm__strides_channels_last(s, forward->inputs[1]);
+    return n->op == CM_OP_CONV_GRAD_WEIGHT ? NULL : image_if(s, last, cm__t(s->g, n->outputs[output]));
+}
+
+static int64_t *like_image(cm__strides *s, const cm_node *n, int32_t output)
+{
+    const cm_node *forward = forward_of(s, n);
+    return output ? NULL : image_if(s, cm__strides_channels_last(s, forward->inputs[0]), cm__t(s->g, n->outputs[0]));
+}
+
+static int64_t *normalised(cm__strides *s, const cm_node *n, int32_t output)
+{
+    int op = forward_of(s, n)->op;
+    return op == CM_OP_BATCH_NORM || op == CM_OP_GROUP_NORM ? like_image(s, n, output) : NULL;
+}
+
+static int64_t *joined(cm__strides *s, const cm_node *n, int32_t output)
+{
+    bool last = true;
+    for (int32_t i = 0; i < n->n_inputs; i++) last &= cm__has(n, i) && cm__strides_channels_last(s, n->inputs[i]);
+    return image_if(s, last, cm__t(s->g, n->outputs[output]));
+}
+
+/* ---- attention --------------------------------------------------------------------------------------------------- */
+
+/* Fused attention writes [B, S, heads, d], whatever its result is called. */
+static int64_t *attended(cm__strides *s, const cm_node *n, int32_t output)
+{
+    const cm_tensor *y = cm__t(s->g, n->outputs[output]);
+    if (output || y->rank != 4) return NULL;
+    int64_t *made = cm__strides_rows(s, y), heads = cm__strides_size(y->dims[1]), d = cm__strides_size(y->dims[3]);
+    made[1] = d;
+    made[2] = heads * d;
+    return made;
+}
+
+/* Gradients lie as what they are the gradients of. */
+static int64_t *attended_back(cm__strides *s, const cm_node *n, int32_t output)
+{
+    const cm_tensor *y = cm__t(s->g, n->outputs[output]);
+    return y->rank == 4 ? attended(s, &(cm_node){.outputs = &n->outputs[output]}, 0) : NULL;
+}
+
+static rule *const rules[CM_OPS] = {
+    [CM_OP_CONV] = convolved,
+    [CM_OP_CONV_TRANSPOSE] = convolved,
+    [CM_OP_CONV_GRAD_INPUT] = convolved,
+    [CM_OP_CONV_GRAD_WEIGHT] = convolved,
+    [CM_OP_MAX_POOL] = like_image,
+    [CM_OP_AVERAGE_POOL] = like_image,
+    [CM_OP_GLOBAL_AVERAGE_POOL] = like_image,
+    [CM_OP_GLOBAL_MAX_POOL] = like_image,
+    [CM_OP_POOL_GRAD] = like_image,
+    [CM_OP_RESIZE] = like_image,
+    [CM_OP_UPSAMPLE] = like_image,
+    [CM_OP_RESIZE_GRAD] = like_image,
+    [CM_OP_BATCH_NORM] = normalised,
+    [CM_OP_GROUP_NORM] = normalised,
+    [CM_OP_NORM_GRAD] = normalised,
+    [CM_OP_CONCAT] = joined,
+    [CM_OP_ATTENTION] = attended,
+    [CM_OP_ATTENTION_GRAD] = attended_back,
+};
+
+int64_t *cm__strides_written(cm__strides *s, const cm_node *n, int32_t output)
+{
+    if (rules[n->op]) return rules[n->op](s, n, output);
+    return cm_node_class(n) == CM_CLASS_ELEMENTWISE && n->n_inputs ? like_operands(s, n, output) : NULL;
+}
