@@ -12,9 +12,12 @@
 
 /* On the device of the tables. */
 typedef struct cm__told {
-    double time_s, launches, error;
-    cm_how how;
-    bool   found; /* false: the tables have nothing like it */
+    double time_s;     /* between neighbours */
+    double measured_s; /* NAN: this very call was not measured */
+    double roofline_s, launches;
+    double unknown;    /* 0: as good as measured, 1: nothing near */
+    bool   same;       /* the table is of this very call, not of one that stands for it */
+    bool   found;      /* false: the tables have nothing like it */
 } cm__told;
 
 typedef struct cm__memo cm__memo;

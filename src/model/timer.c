@@ -195,9 +195,9 @@ static ready *any_function(cm__timer *t, library *l, const cm__call *c)
 
 /* A call's time on another device. What products lose against the roofline they lose everywhere; what other kernels
    take beyond it is the cores' work, not the memory's, and goes with cores and clock. */
-static double transferred(const cm__limits *to, const cm__limits *from, const cm__call *c, double time_s)
+static double transferred(const cm__limits *to, const cm__limits *from, const cm__call *c, double there, double time_s)
 {
-    double here = cm__roofline(to, c), there = cm__roofline(from, c);
+    double here = cm__roofline(to, c);
     double cores = to->cores * to->clock_hz > 0 ? from->cores * from->clock_hz / (to->cores * to->clock_hz) : 0;
     if (cm__call_kinds[c->op].engine == CM_ENGINE_MATRIX || time_s <= there || cores <= 0) return time_s * here / there;
     return here + (time_s - there) * cores;
@@ -209,65 +209,78 @@ static bool same_sizes(const ready *r, int32_t row, const cm__call *c)
     return memcmp(r->table->sizes + (size_t)row * count, c->sizes, count * sizeof *c->sizes) == 0;
 }
 
-/* As the device of the table has it. */
-static cm__timed from_table(const library *l, const ready *r, const cm__call *c, bool same)
+static cm__told from_table(const ready *r, const cm__call *c, bool same)
 {
     float      features[CM__FEATURES];
     double     roofline = cm__roofline(r->limits, c);
     int        count = cm__features(c, roofline, features);
     cm__kriged k = cm__krige(c->op, r->features, r->excess, r->table->n_rows, features, count, -1);
-    cm__timed  timed = {.time_s = exp(k.value) * roofline,
-                        .launches = r->table->launches[k.row],
-                        .how = CM_HOW_INTERPOLATED,
-                        .error = ERROR_INTERPOLATED + ERROR_UNKNOWN * k.unknown};
-    if (k.nearest == 0 && same && !l->relative && same_sizes(r, k.row, c)) {
-        timed.time_s = (double)r->table->time_s[k.row];
-        timed.how = CM_HOW_MEASURED;
-        timed.error = ERROR_MEASURED;
-    } else if (k.unknown > KNOWN) timed.how = CM_HOW_ROOFLINE;
-    if (l->relative && timed.how != CM_HOW_ROOFLINE) timed.how = CM_HOW_TRANSFERRED;
-    if (l->relative || !same) timed.error += ERROR_TRANSFERRED;
-    return timed;
+    bool       measured = k.nearest == 0 && same && same_sizes(r, k.row, c);
+    return (cm__told){.time_s = exp(k.value) * roofline,
+                      .measured_s = measured ? (double)r->table->time_s[k.row] : NAN,
+                      .roofline_s = roofline,
+                      .launches = r->table->launches[k.row],
+                      .unknown = k.unknown,
+                      .same = same,
+                      .found = true};
 }
 
-/* The best that tables say; NULL: they say nothing. */
-static const library *look_up(cm__timer *t, const cm__call *c, cm__timed *timed)
+/* The best that tables say. */
+static const library *look_up(cm__timer *t, const cm__call *c, cm__told *told)
 {
     for (int pass = 0; pass < 3; pass++)
         for (int i = 0; i < LIBRARIES; i++) {
             library *l = &t->libraries[i];
             ready   *r = pass == 0 ? table_in(t, l, c) : pass == 1 ? stand_in(t, l, c) : any_function(t, l, c);
             if (!r || !r->table->n_rows) continue;
-            *timed = from_table(l, r, c, pass == 0);
+            *told = from_table(r, c, pass == 0);
             return l;
         }
+    told->found = false;
     return NULL;
 }
 
-/* The same of a device that has no tables of its own, so that others may have asked before. */
-static const library *look_up_shared(cm__timer *t, const cm__call *c, cm__timed *timed)
+/* The one library that has tables; NULL: none or several have. */
+static const library *only_library(const cm__timer *t)
 {
-    const library *relative = &t->libraries[LIBRARIES - 1];
-    const void    *tables = relative->tables[0].table;
-    cm__told       told;
-    if (!cm__memo_find(t->memo, tables, c, &told)) {
-        told.found = look_up(t, c, timed) != NULL;
-        if (told.found) told = (cm__told){timed->time_s, timed->launches, timed->error, timed->how, true};
-        cm__memo_keep(t->memo, tables, c, &told);
+    const library *only = NULL;
+    for (int i = 0; i < LIBRARIES; i++) {
+        if (!t->libraries[i].count) continue;
+        if (only) return NULL;
+        only = &t->libraries[i];
     }
-    if (told.found) *timed = (cm__timed){told.time_s, told.launches, told.error, told.how};
-    return told.found ? relative : NULL;
+    return only;
+}
+
+/* Where all that is known is one device's tables, others may have asked the same of them. */
+static const library *look_up_once(cm__timer *t, const cm__call *c, cm__told *told)
+{
+    const library *only = t->memo ? only_library(t) : NULL;
+    if (!only) return look_up(t, c, told);
+    const void *tables = only->tables[0].table;
+    if (!cm__memo_find(t->memo, tables, c, told)) {
+        look_up(t, c, told);
+        cm__memo_keep(t->memo, tables, c, told);
+    }
+    return told->found ? only : NULL;
 }
 
 cm__timed cm__timer_time(cm__timer *t, const cm__call *c)
 {
-    cm__timed timed;
-    bool      shared = t->memo && !t->libraries[0].count && !t->libraries[1].count && t->libraries[2].count;
-    const library *l = shared ? look_up_shared(t, c, &timed) : look_up(t, c, &timed);
+    cm__told       told;
+    const library *l = look_up_once(t, c, &told);
     if (!l)
         return (cm__timed){
             .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = ERROR_ROOFLINE, .how = CM_HOW_ROOFLINE};
-    if (l->relative) timed.time_s = transferred(&t->limits, &l->limits, c, timed.time_s);
+    cm__timed timed = {.time_s = told.time_s,
+                       .launches = told.launches,
+                       .how = told.unknown > KNOWN ? CM_HOW_ROOFLINE : CM_HOW_INTERPOLATED,
+                       .error = ERROR_INTERPOLATED + ERROR_UNKNOWN * told.unknown};
+    if (!l->relative && !isnan(told.measured_s))
+        timed = (cm__timed){told.measured_s, told.launches, ERROR_MEASURED, CM_HOW_MEASURED};
+    if (l->relative) timed.time_s = transferred(&t->limits, &l->limits, c, told.roofline_s, told.time_s);
+    if (l->relative && timed.how != CM_HOW_ROOFLINE) timed.how = CM_HOW_TRANSFERRED;
+    if (l->relative || !told.same) timed.error += ERROR_TRANSFERRED;
     return timed;
 }
 
