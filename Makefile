@@ -32,10 +32,11 @@ golden: build            ## rewrite the expected output of tests/cli and the REA
 	python3 tests/cli/run.py --rewrite build/centimani tests/cli
 	python3 tests/readme.py --rewrite build/centimani README.md
 
-bench: build             ## time importing, memory and step times, beside Python's onnx.load (CENTIMANI_MODELS: folder of .onnx files)
+bench: build             ## time importing, memory, step times and rankings, beside Python's onnx.load (CENTIMANI_MODELS: folder of .onnx files)
 	build/bench/import_speed
 	build/bench/memory_speed
 	build/bench/predict_speed
+	build/bench/rank_speed
 
 fuzz: test-packages      ## fuzz every importer for FUZZ_SECONDS each
 	@CC=clang tools/build.sh build-clang -Dfuzz=true $(SANITIZE) -Doptimization=1

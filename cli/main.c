@@ -2,12 +2,14 @@
 /* main.c - the commands, and choosing one. */
 #include <fcntl.h>
 #include <locale.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/text.h"
 #include "cli.h"
 
+#define KEPT_BYTES (64 << 20)
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 static const char model_details[] =
@@ -111,6 +113,8 @@ int run_words(int argc, char **argv)
 int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "C.UTF-8");
+    mallopt(M_MMAP_THRESHOLD, KEPT_BYTES); /* memory given back to the system and taken again is cleared each time */
+    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is a failed write, not a death */
     if (fcntl(STDOUT_FILENO, F_GETFD) < 0) {
         say("cannot write the result: stdout is closed");

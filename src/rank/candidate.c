@@ -20,9 +20,16 @@ typedef struct search {
     cm_predictor     *predictor;
 } search;
 
+/* The predictor is made where something fits. */
 static cm_status predict_at(search *s, int64_t batch, cm_prediction_info *info)
 {
-    return cm_predictor_at(s->predictor, batch, info, &s->d->diag);
+    cm__rank_device         *d = s->d;
+    const cm_predict_options options = {.runtime = d->step->runtime, .layout = s->r->options.layout};
+    cm_status                status = CM_OK;
+    if (!s->predictor)
+        status = cm__predictor_new_in(d->step->step, d->device, &options, cm__rank_common(s->r, d->step), s->footprint,
+                                      &s->predictor, &d->diag);
+    return status ? status : cm_predictor_at(s->predictor, batch, info, &d->diag);
 }
 
 static void note_lack(search *s, int64_t batch)
@@ -149,15 +156,10 @@ static cm_status asked(search *s)
 
 static cm_status evaluate(search *s)
 {
-    cm__rank_device          *d = s->d;
-    const cm_memory_options   memory = {.runtime = d->step->runtime};
-    const cm_predict_options  options = {.runtime = d->step->runtime, .layout = s->r->options.layout};
-    cm_status                 status = cm__footprint_new_like(d->step->like, d->step->step, d->device, &memory,
-                                                              &s->footprint, &d->diag);
-    if (!status)
-        status = cm__predictor_new_in(d->step->step, d->device, &options,
-                                      d->step->common.calls ? &d->step->common : NULL, s->footprint, &s->predictor,
-                                      &d->diag);
+    cm__rank_device        *d = s->d;
+    const cm_memory_options memory = {.runtime = d->step->runtime};
+    cm_status               status = cm__footprint_new_like(d->step->like, d->step->step, d->device, &memory,
+                                                            &s->footprint, &d->diag);
     if (status) return status;
     if (s->r->options.batch) return asked(s);
     if (!cuts_batches(d->device)) return whole(s);

@@ -9,6 +9,7 @@
 #ifndef CM_RANK_RANK_H
 #define CM_RANK_RANK_H
 
+#include <pthread.h>
 #include "model/footprint.h"
 #include "model/predictor.h"
 #include "rank/where.h"
@@ -23,7 +24,9 @@ typedef struct cm__rank_step {
     cm__ctx      *ctx;     /* of what follows; NULL: not made */
     cm_graph     *step;
     cm_footprint *like;
-    cm__common    common;
+    cm__common    common;  /* made when first asked for, behind the lock */
+    pthread_mutex_t lock;
+    bool          has_lock;
     cm_device    *first;   /* that asked for it */
     cm_graph     *again;   /* the step that computes activations again; NULL: not needed yet */
     cm_footprint *again_like;
@@ -67,6 +70,8 @@ void cm__rank_load_graph(void *ranking, int32_t index);
 void cm__rank_share_forward(cm_ranking *r);
 void cm__rank_make_step(void *ranking, int32_t index);
 void cm__rank_share_graphs(cm_ranking *r);
+/* What predictions of a step share; NULL: nothing, each finds its own. */
+const cm__common *cm__rank_common(const cm_ranking *r, cm__rank_step *s);
 void cm__rank_make_footprint(void *ranking, int32_t index);
 void cm__rank_free_steps(void *ranking);
 /* order.c */

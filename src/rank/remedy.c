@@ -59,7 +59,7 @@ static void explain(const cm_ranking *r, cm__rank_device *d)
                             cm__binary(has, sizeof has, d->capacity_bytes));
     bool trains = !r->options.train.inference && r->options.train.recompute != CM_RECOMPUTE_FULL;
     if (batch > 1) used += (size_t)snprintf(out + used, size - used, "; a smaller --batch");
-    if (trains && d->states_bytes < d->capacity_bytes && recomputed_fits(r, d, &peak))
+    if (trains && !blocks && d->states_bytes < d->capacity_bytes && recomputed_fits(r, d, &peak))
         used += (size_t)snprintf(out + used, size - used, "; --recompute full needs %sB",
                                  cm__binary(again, sizeof again, peak));
     int32_t n = sharing(d);

@@ -47,6 +47,7 @@ void cm__rank_free_steps(void *ranking)
         cm__rank_step *s = &r->steps[i];
         cm_footprint_free(s->like);
         if (s->ctx) cm__ctx_free(s->ctx);
+        if (s->has_lock) pthread_mutex_destroy(&s->lock);
         if (!s->graph_of) cm_graph_free(s->step);
         if (loader(r, s) == s) cm_graph_free(s->forward);
         cm_footprint_free(s->again_like);
@@ -63,20 +64,28 @@ void cm__rank_load_graph(void *user, int32_t index)
     if (loader(r, s) == s) s->status = cm_graph_load(r->info.model, &load, &s->forward, &s->diag);
 }
 
-/* Native runtimes run graphs by their style, not call by call. */
-static cm_status make_common(cm__rank_step *s, const cm_ranking *r)
+/* Where there is no memory for it, the devices fail on their own. */
+static void make_common(cm__rank_step *s, const cm_ranking *r)
 {
-    s->ctx = cm__ctx_new(&s->diag);
-    if (!s->ctx) return CM_ERR_MEMORY;
+    s->ctx = cm__ctx_new(NULL);
+    if (!s->ctx) return;
     if (setjmp(s->ctx->trap)) {
-        cm_status status = s->ctx->status;
         cm__ctx_free(s->ctx);
         s->ctx = NULL;
-        return status;
+        return;
     }
     s->common = cm__common_new(s->ctx, s->step, r->options.layout, s->runtime, r->memo);
-    s->ctx->diag = NULL;
-    return CM_OK;
+}
+
+/* Native runtimes run graphs by their style, not call by call. */
+const cm__common *cm__rank_common(const cm_ranking *r, cm__rank_step *s)
+{
+    if (s->graph_of) s = s->graph_of;
+    if (s->runtime == CM_RUNTIME_NATIVE || !s->has_lock) return NULL;
+    pthread_mutex_lock(&s->lock);
+    if (!s->common.calls) make_common(s, r);
+    pthread_mutex_unlock(&s->lock);
+    return s->common.calls ? &s->common : NULL;
 }
 
 void cm__rank_make_step(void *user, int32_t index)
@@ -87,7 +96,7 @@ void cm__rank_make_step(void *user, int32_t index)
     train.precision = s->precision;
     if (s->graph_of || s->status) return;
     s->status = cm_graph_train(s->forward, &train, &s->step, &s->diag);
-    if (!s->status && s->runtime != CM_RUNTIME_NATIVE) s->status = make_common(s, r);
+    s->has_lock = !s->status && pthread_mutex_init(&s->lock, NULL) == 0;
 }
 
 void cm__rank_make_footprint(void *user, int32_t index)
@@ -116,7 +125,6 @@ void cm__rank_share_graphs(cm_ranking *r)
         cm__rank_step *s = &r->steps[i];
         if (!s->graph_of) continue;
         s->step = s->graph_of->step;
-        s->common = s->graph_of->common;
         s->status = s->graph_of->status;
         s->diag = s->graph_of->diag;
     }
