@@ -75,7 +75,7 @@ static void order_of(const operands *o, const cm_tensor *y, int32_t *order)
 /* PyTorch's gradients of thresholds look at the kept tensor first, all others at the incoming gradient. */
 static bool kept_first(const cm_node *n, const cm_node *forward)
 {
-    return n != forward && n->n_inputs == 2 &&
+    return n->op == CM_OP_ELEMENTWISE_GRAD && n->n_inputs == 2 &&
            (forward->op == CM_OP_RELU || forward->op == CM_OP_LEAKY_RELU || forward->op == CM_OP_THRESHOLDED_RELU);
 }
 
@@ -85,11 +85,11 @@ static int64_t *like_operands(cm__strides *s, const cm_node *n, int32_t output)
     const cm_node   *forward = forward_of(s, n);
     operands         o = {.rank = y->rank};
     int32_t          order[CM__RANK_MAX];
-    bool             spread = forward != n && cm_node_class(forward) == CM_CLASS_REDUCTION; /* a mean undone */
+    bool             mean_undone = n->op == CM_OP_ELEMENTWISE_GRAD && cm_node_class(forward) == CM_CLASS_REDUCTION;
     bool             plain = true;
     for (int32_t i = 0; i < n->n_inputs; i++)
         if (n->inputs[i] >= 0) plain &= s->of[n->inputs[i]] == NULL;
-    if (plain || spread || y->rank < 2) return NULL;
+    if (plain || mean_undone || y->rank < 2) return NULL;
     for (int32_t i = 0; i < n->n_inputs; i++) {
         int32_t from = n->inputs[kept_first(n, forward) ? 1 - i : i];
         if (from >= 0) add_operand(s, &o, y, from);

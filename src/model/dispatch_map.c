@@ -109,12 +109,12 @@ static bool same_shape(const cm_tensor *a, const cm_tensor *b)
     return true;
 }
 
-/* Two or three parts, many, or such as do not lie in rows. */
+/* Parts that do not lie in rows have a kernel of their own. */
 static const char *join_name(cm__dispatch *d, const cm_node *n, bool channels)
 {
     for (int32_t i = 0; i < n->n_inputs; i++)
         if (!channels && !cm__strides_in_rows(d->strides, n->inputs[i])) return "cat:part";
-    return n->n_inputs > 3 ? "cat:many" : "cat";
+    return "cat";
 }
 
 /* Parts joined along an axis: what lies before it is rows. */

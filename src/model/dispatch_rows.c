@@ -30,9 +30,9 @@ static void channel_norm(cm__dispatch *d, int32_t node, const cm_node *forward, 
     const cm_tensor *x = cm__in(d->g, forward, 0);
     bool             grouped = forward->op == CM_OP_GROUP_NORM, instance = forward->op == CM_OP_INSTANCE_NORM;
     cm_poly images = cm__poly_dim(x->dims[0]), channels = x->rank > 1 ? cm__poly_dim(x->dims[1]) : cm__poly_const(1);
+    bool           last = cm__strides_channels_last(d->strides, forward->inputs[0]) && !instance;
     cm__sized_call c = cm__call_begin(d, grouped ? CM__CALL_GROUP_NORM : CM__CALL_BATCH_NORM, pass,
-                                      cm__strides_channels_last(d->strides, forward->inputs[0]) && !instance ? "nhwc" : "nchw",
-                                      x->dtype, false);
+                                      last ? "nhwc" : "nchw", x->dtype, false);
     c.sizes[0] = instance ? cm__poly_const(1) : images; /* an instance norm is a batch norm of one image */
     c.sizes[1] = instance ? cm__poly_mul(images, channels) : channels;
     c.sizes[2] = x->rank > 2 ? cm__poly_product(x->dims + 2, x->rank - 2) : cm__poly_const(1);
@@ -181,7 +181,8 @@ void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
         if (axis > last) last = axis;
     }
     if (count <= 0 || last < first) first = 0, last = x->rank - 1;
-    if (first == 2 && last == 3 && cm__strides_channels_last(d->strides, n->inputs[0])) /* a plane's mean, channels last */
+    /* a plane's mean, channels last */
+    if (first == 2 && last == 3 && cm__strides_channels_last(d->strides, n->inputs[0]))
         reduction(d, node, reduction_name(n->op), cm__poly_dim(x->dims[0]), cm__poly_product(x->dims + 2, 2),
                   cm__poly_dim(x->dims[1]));
     else
@@ -269,7 +270,8 @@ void cm__dispatch_resize(cm__dispatch *d, int32_t node)
         cm__dispatch_copy(d, node);
         return;
     }
-    image_call(d, forward->inputs[0], cm__attr_int(forward, CM_ATTR_MODE, 0) ? "bilinear" : "nearest", variant, sizeof variant);
+    image_call(d, forward->inputs[0], cm__attr_int(forward, CM_ATTR_MODE, 0) ? "bilinear" : "nearest", variant,
+               sizeof variant);
     cm__sized_call c = cm__call_begin(d, CM__CALL_RESIZE, pass_of(n, forward), variant, x->dtype, false);
     c.sizes[0] = cm__poly_dim(x->dims[0]);
     c.sizes[1] = cm__poly_dim(x->dims[1]);

@@ -79,7 +79,7 @@ static walk walk_of(cm__dispatch *d, const cm_tensor *shape, const int64_t *resu
     return w;
 }
 
-/* ---- what it comes to --------------------------------------------------------------------------------------------- */
+/* ---- what it comes to -------------------------------------------------------------------------------------------- */
 
 static bool is_spread(const walk *w, int32_t operand)
 {
@@ -104,7 +104,7 @@ static const char *form_of(const walk *w)
         if (is_spread(w, k)) spread = k;
         else if (!lies_alike(w, k)) apart = true;
     }
-    if (!side_by_side) return ":strided";
+    if (!side_by_side || (spread >= 0 && w->operands == 1)) return ":strided"; /* nothing but what is spread */
     if (apart) return ":part";
     if (spread < 0) return "";
     return w->read[spread][0] == 0 ? ":col" : w->dims == 2 ? ":row" : ":plane";

@@ -29,7 +29,7 @@ SHAPES = ("", ":row", ":col", ":strided", ":part", ":plane")
 
 
 def _variants():
-    return ["cat:many"] + [name + shape for name, (operands, _) in FUNCTIONS.items() for shape in SHAPES
+    return [name + shape for name, (operands, _) in FUNCTIONS.items() for shape in SHAPES
             if shape in ("", ":strided", ":part") or name == "pow" or (operands == 2 and not name.endswith("_grad"))]
 
 
@@ -111,14 +111,9 @@ def _dropout_grad(s, shape, x, second, result, t):
     return [x, t.flags(s.outer, s.inner)], straight(lambda g, mask: aten.native_dropout_backward(g, mask, 1 / 0.9))
 
 
-MANY = 32  # columns of each of many parts, as DenseNet's layers add them
-
-
 def _cat_call(s, shape, x, second, result, t):
-    """The result is [outer, inner]: two halves of it joined, or many parts."""
+    """The result is [outer, inner]; two halves of it are joined."""
     widths = [max(s.inner // 2, 1), max(s.inner - s.inner // 2, 1)]
-    if shape == ":many":
-        widths = [min(MANY, s.inner - first) for first in range(0, s.inner, MANY)]
     parts = {":strided": lambda width: t.uniform(width, s.outer, dtype=x.dtype).t(),
              ":part": lambda width: t.uniform(s.outer, 2 * width, dtype=x.dtype)[:, :width]}
     part = parts.get(shape, lambda width: t.uniform(s.outer, width, dtype=x.dtype))

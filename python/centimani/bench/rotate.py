@@ -12,8 +12,11 @@ def size_of(operand):
 
 
 def copy_of(operand):
-    """Another with the same values and strides; objects know how to make one."""
-    return operand.detach().clone() if torch.is_tensor(operand) else operand.another()
+    """Another with the same values and strides, gaps included; objects know how to make one."""
+    if not torch.is_tensor(operand):
+        return operand.another()
+    return torch.empty_strided(operand.size(), operand.stride(), dtype=operand.dtype,
+                               device=operand.device).copy_(operand.detach())
 
 
 def copies(old_bytes, cache_bytes=CACHE_BYTES, most=MOST_COPIES):
