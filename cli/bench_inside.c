@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_inside.c - `centimani bench` of the static program, which can open no library: it holds a second one that is not
- * static and can, and gives way to it. That one needs the system's loader and a C library as new as the build's.
+ * bench_inside.c - `centimani bench` of the static program, which can open no library: it holds a second one that is
+ * not static and can, and gives way to it. That one needs the system's loader and a C library as new as the build's.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -118,8 +118,8 @@ static void print_zsh(FILE *out)
         fprintf(out, "    %s) _arguments \\\n", commands[i].name);
         for (int k = 0; k < n_options; k++)
             if ((options[k].taken_by & commands[i].takes) && options[k].help) print_zsh_option(&options[k], out);
-        fputs(takes_model(&commands[i]) ? "        '1:model:{ compadd $models; _files }' ;;\n" : "        '*:operand:_files' ;;\n",
-              out);
+        fputs(takes_model(&commands[i]) ? "        '1:model:{ compadd $models; _files }' ;;\n"
+                                        : "        '*:operand:_files' ;;\n", out);
     }
     fputs("  esac\n}\n_centimani \"$@\"\n", out);
 }

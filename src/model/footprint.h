@@ -61,8 +61,8 @@ struct cm_footprint {
 /* memory.c: what libraries hold for good under a runtime. */
 double cm__library_bytes(const cm_device *device, cm_runtime runtime);
 
-/* memory.c: as cm_footprint_new(). What `like` has found of the same step under the same runtime and plan is shared where
-   it does not depend on the device; it must outlive the footprint. NULL: nothing to share. */
+/* memory.c: as cm_footprint_new(). What `like` has found of the same step under the same runtime and plan is shared
+   where it does not depend on the device; it must outlive the footprint. NULL: nothing to share. */
 cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step, const cm_device *device,
                                  const cm_memory_options *options, cm_footprint **footprint, cm_diag *diag);
 

@@ -2,8 +2,8 @@
 /*
  * memo.h - what tables say of calls, found once for many devices.
  *
- * Devices without tables are told from one relative's, and ask the same of them. Several threads may ask at once; what a
- * table says does not depend on who asked first.
+ * Devices without tables are told from one relative's, and ask the same of them. Several threads may ask at once; what
+ * a table says does not depend on who asked first.
  */
 #ifndef CM_MODEL_MEMO_H
 #define CM_MODEL_MEMO_H

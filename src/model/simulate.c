@@ -170,7 +170,8 @@ static cm_status simulate(const cm_footprint *f, int64_t batch, double limit, cm
     return CM_OK;
 }
 
-/* False: nobody keeps it, or it would do here only by giving back what it caches. *lacking: of what is in use at once. */
+/* False: nobody keeps it, or it would do here only by giving back what it caches. *lacking: of what is in use at
+   once. */
 static bool recall(const cm_footprint *f, int64_t batch, cm_memory_use *use, double *lacking)
 {
     int power = 63 - __builtin_clzll((unsigned long long)batch);

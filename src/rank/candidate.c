@@ -3,8 +3,8 @@
  * candidate.c - one device: its best batch size, and the step at it.
  *
  * Throughput grows with the batch size and then hardly: the best is the smallest power of two (or candidate of the
- * device's own) within CLOSE of the highest throughput. Where a memory holds the whole batch, the largest that fits ends
- * the search; styles that cut a batch into micro-batches end at BATCH_MOST, above which few models train well.
+ * device's own) within CLOSE of the highest throughput. Where a memory holds the whole batch, the largest that fits
+ * ends the search; styles that cut a batch into micro-batches end at BATCH_MOST, above which few models train well.
  */
 #include <math.h>
 #include <string.h>

@@ -21,7 +21,8 @@ static const struct {
     const char *name, *unit;
     bool        less;
 } goals[CM_GOALS] = {
-    [CM_GOAL_THROUGHPUT] = {"throughput", "samples/s per device", false}, [CM_GOAL_PRICE] = {"price", "samples/USD", false},
+    [CM_GOAL_THROUGHPUT] = {"throughput", "samples/s per device", false},
+    [CM_GOAL_PRICE] = {"price", "samples/USD", false},
     [CM_GOAL_ENERGY] = {"energy", "J/sample", true},  [CM_GOAL_TIME] = {"time", "h", true},
     [CM_GOAL_COST] = {"cost", "USD", true},
 };

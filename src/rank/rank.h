@@ -2,9 +2,9 @@
 /*
  * rank.h - one model on many devices.
  *
- * Devices that train in the same precision under the same runtime share one graph of the step (cm__rank_step), and what
- * does not depend on the device of its calls and its memory. Devices are then predicted in several threads; what comes of
- * each does not depend on the others.
+ * Devices that train in the same precision under the same runtime share one graph of the step (cm__rank_step), and
+ * what does not depend on the device of its calls and its memory. Devices are then predicted in several threads; what
+ * comes of each does not depend on the others.
  */
 #ifndef CM_RANK_RANK_H
 #define CM_RANK_RANK_H

@@ -2,9 +2,9 @@
 /*
  * remedy.c - what would make a step fit that does not.
  *
- * Weights, gradients and optimizer states are shared by as many devices as leave room for the rest (ZeRO 3, without the
- * buffers it gathers weights in: `centimani memory --zero 3` counts those). Where they fit and activations do not, these
- * are computed again.
+ * Weights, gradients and optimizer states are shared by as many devices as leave room for the rest (ZeRO 3, without
+ * the buffers it gathers weights in: `centimani memory --zero 3` counts those). Where they fit and activations do not,
+ * these are computed again.
  */
 #include <math.h>
 #include <stdio.h>

@@ -19,8 +19,8 @@ typedef struct cm__conditions {
 
 /* Fails where the text is none; NULL: no condition. */
 cm__conditions cm__where_parse(cm__ctx *ctx, const char *text);
-/* Whether all hold that a profile can tell; `predicted` ones too, once there is a prediction. A number that is not known
-   holds no condition. Returns the first that does not as words, NULL: all hold. */
+/* The field of the first condition that does not hold, of those that a profile can tell, or of the `predicted` ones;
+   NULL: all hold. A number that is not known holds no condition. */
 const char *cm__where_fails(const cm__conditions *where, const cm_rank_entry *entry, bool predicted);
 
 #endif

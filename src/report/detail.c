@@ -26,9 +26,10 @@ static void find_curve(cm__detail *d)
         cm_footprint_at(d->footprint, b, &use);
         bool fits = use.fits || cuts(p->device);
         if (cm_predictor_at(predictor, b, &i, &diag) != CM_OK) break;
-        d->curve[d->n_curve++] = (cm__batch_point){.batch = b, .throughput_samples_s = i.throughput_samples_s,
-                                                   .interval = {(double)b / i.interval_s[1], (double)b / i.interval_s[0]},
-                                                   .peak_bytes = use.peak_bytes, .fits = fits};
+        cm__batch_point *point = &d->curve[d->n_curve++];
+        *point = (cm__batch_point){.batch = b, .throughput_samples_s = i.throughput_samples_s, .fits = fits,
+                                   .peak_bytes = use.peak_bytes};
+        for (int k = 0; k < 2; k++) point->interval[k] = (double)b / i.interval_s[1 - k];
         if (!fits) break;
     }
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * explain_report.c - why a step takes as long as it does: its operators against the roofline, and beside another device.
+ * explain_report.c - why a step takes as long as it does: its operators against the roofline, and beside another
+ * device.
  *
- * An operator of two devices is one by its name and phase. Times of the second device are of as many samples as the first
- * one's step has. What one device's runtime makes part of another operator has no time of its own there.
+ * An operator of two devices is one by its name and phase. Times of the second device are of as many samples as the
+ * first one's step has. What one device's runtime makes part of another operator has no time of its own there.
  */
 #include <math.h>
 #include <stdlib.h>

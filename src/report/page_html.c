@@ -2,8 +2,8 @@
 /*
  * page_html.c - a report as one HTML file that needs nothing else.
  *
- * Every figure is a canvas with the same numbers as a table under it, and the sources under that. Without JavaScript the
- * canvases are not shown and the tables are open.
+ * Every figure is a canvas with the same numbers as a table under it, and the sources under that. Without JavaScript
+ * the canvases are not shown and the tables are open.
  */
 #include <math.h>
 #include <string.h>
@@ -152,8 +152,9 @@ static void memory_tables(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 
 static void batch_table(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 {
-    static const cm__column columns[] = {{"device", NULL, false}, {"batch", "", false}, {"throughput", "samples/s", false},
-                                         {"memory", "", false}, {"fits", NULL, false}};
+    static const cm__column columns[] = {{"device", NULL, false}, {"batch", "", false},
+                                         {"throughput", "samples/s", false}, {"memory", "", false},
+                                         {"fits", NULL, false}};
     cm__html_table_begin(ctx, out, "Throughput at batch sizes", columns, COUNT(columns));
     for (int32_t i = 0; i < p->n_details; i++)
         for (int32_t k = 0; k < p->details[i]->n_curve; k++) {
@@ -235,10 +236,12 @@ static void head(cm__ctx *ctx, FILE *out, const cm__page_report *p)
     cm__html_text(ctx, out, p->model);
     fputs(": which accelerator</title>\n", out);
     file_into(out, "<style>", "style.css", "</style>\n");
-    fputs("</head><body><a class=\"skip\" href=\"#main\">To the figures</a><header><h1>Which accelerator to train ", out);
+    fputs("</head><body><a class=\"skip\" href=\"#main\">To the figures</a><header>\n<h1>Which accelerator to train ",
+          out);
     cm__html_text(ctx, out, p->model);
-    fprintf(out, " on</h1><p class=\"soft\">By %s, each device at its best batch size. Predicted by centimani %s; every "
-                 "number with its interval, in which nine of ten measured values are expected, and its sources.</p>\n",
+    fprintf(out, " on</h1><p class=\"soft\">By %s, each device at its best batch size. Predicted by centimani %s; "
+                 "every number with its interval, in which nine of ten measured values are expected, and its "
+                 "sources.</p>\n",
             cm_goal_name(cm_ranking_get_info(p->ranking)->goal), CM_VERSION);
 }
 
@@ -286,13 +289,14 @@ static void figures(cm__ctx *ctx, FILE *out, const cm__page_report *p)
     price_table(ctx, out, p, false);
     all_sources(ctx, out, p);
     end_figure(out);
-    figure(ctx, out, "pareto", "Time against money", "For a million samples; the line joins those that nothing else beats "
-           "in both.", false);
+    figure(ctx, out, "pareto", "Time against money", "For a million samples; the line joins those that nothing else "
+           "beats in both.", false);
     price_table(ctx, out, p, true);
     all_sources(ctx, out, p);
     end_figure(out);
     if (!p->n_details) return;
-    figure(ctx, out, "memory", "Memory", "At the batch size of the ranking, by what it is for, beside what there is.", false);
+    figure(ctx, out, "memory", "Memory", "At the batch size of the ranking, by what it is for, beside what there is.",
+           false);
     memory_tables(ctx, out, p);
     all_sources(ctx, out, p);
     end_figure(out);
@@ -311,8 +315,8 @@ cm_status cm__page_report_print(const cm__page_report *p, FILE *out, cm_diag *di
     head(ctx, out, p);
     answer(ctx, out, p);
     figures(ctx, out, p);
-    fputs("</main><footer><p class=\"soft\">Made offline by <code>centimani report</code>; this file needs nothing else."
-          "</p></footer>\n", out);
+    fputs("</main><footer><p class=\"soft\">Made offline by <code>centimani report</code>; this file needs nothing "
+          "else.</p></footer>\n", out);
     cm__html_data(ctx, out, data_of(ctx, p));
     file_into(out, "<script>", "chart.js", "</script>\n");
     file_into(out, "<script>", "charts.js", "</script>\n");

@@ -8,7 +8,7 @@
 static void free_ranking(void *ranking) { cm_ranking_free(ranking); }
 static void free_detail(void *detail) { cm__detail_free(detail); }
 
-void cm__detail_request(const char *model, const cm_rank_options *o, const cm_rank_entry *e, cm__predict_request *request)
+static void ask(const char *model, const cm_rank_options *o, const cm_rank_entry *e, cm__predict_request *request)
 {
     *request = (cm__predict_request){.device = cm_device_get_info(e->device)->id,
                                      .graph = {.model = model, .load = o->load, .train = o->train},
@@ -21,7 +21,7 @@ static void add_detail(cm__page_report *p, const cm_rank_entry *e)
 {
     cm__predict_request request;
     cm__detail         *detail;
-    cm__detail_request(p->model, p->asked, e, &request);
+    ask(p->model, p->asked, e, &request);
     for (int32_t i = 0; i < p->n_profiles; i++) /* a profile's file, not its id, is where a device is found */
         if (strcmp(p->profiles[i].id, request.device) == 0) request.device = p->profiles[i].path;
     cm__pass_on(p->ctx, cm__detail_new(&request, &detail, p->ctx->diag));

@@ -191,7 +191,8 @@ static void print_head(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
     fprintf(out, "# %s, %s\n", batch,
             a->train.precision ? cm_precision_name(a->train.precision) : "in its usual precision");
     if (i->job)
-        fprintf(out, "# the job: %s%s\n", i->job, i->job_assumed ? ", taken since none was told (--samples, --tokens)" : "");
+        fprintf(out, "# the job: %s%s\n", i->job,
+                i->job_assumed ? ", taken since none was told (--samples, --tokens)" : "");
     if (a->baseline) fprintf(out, "# x base: in favour, beside %s\n", cm__printable(ctx, a->baseline));
     if (a->port_hours > 0)
         fprintf(out, "# porting from it: %g h at %g USD/h\n", a->port_hours, a->port_usd_hour);
@@ -208,7 +209,8 @@ void cm__rank_text(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
     print_head(ctx, r, out);
     if (cm_ranking_placed(r->ranking)) {
         print_order(ctx, &v, out);
-        fputs("~ the interval overlaps the next one's: too close to call   * nothing is both faster and cheaper\n", out);
+        fputs("~ the interval overlaps the next one's: too close to call   * nothing is both faster and cheaper\n",
+              out);
     }
     if (!r->brief) print_unplaced(ctx, r, out);
     print_answer(ctx, r, out);

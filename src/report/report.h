@@ -276,9 +276,6 @@ typedef struct cm__page_report {
 cm_status cm__page_report_new(const char *model, const cm_rank_options *asked, cm__page_report **report, cm_diag *diag);
 void      cm__page_report_free(cm__page_report *report);
 cm_status cm__page_report_print(const cm__page_report *report, FILE *out, cm_diag *diag); /* HTML */
-/* What to ask of one device of a ranking. */
-void cm__detail_request(const char *model, const cm_rank_options *options, const cm_rank_entry *entry,
-                        cm__predict_request *request);
 
 cm__roof  cm__roof_of(const cm_device *device, cm_precision precision);
 

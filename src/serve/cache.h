@@ -10,7 +10,8 @@ typedef struct cm__cache cm__cache;
 
 cm__cache *cm__cache_new(void); /* NULL: no memory */
 void       cm__cache_free(cm__cache *cache);
-char      *cm__cache_find(cm__cache *cache, const char *question, size_t *size); /* a copy, malloc'ed; NULL: not there */
+/* A copy, malloc'ed; NULL: not there. */
+char      *cm__cache_find(cm__cache *cache, const char *question, size_t *size);
 void       cm__cache_keep(cm__cache *cache, const char *question, const char *answer, size_t size);
 
 #endif

@@ -135,7 +135,8 @@ static int finish(pid_t child, taken said[2], const char *why, char **result, ch
     return -1;
 }
 
-int cm__child_run(const char *program, const char *folder, int argc, const char *const *argv, char **result, char **notes)
+int cm__child_run(const char *program, const char *folder, int argc, const char *const *argv, char **result,
+                  char **notes)
 {
     int         pipes[2][2] = {{-1, -1}, {-1, -1}};
     const char *words[WORDS_MOST + 2] = {program};

@@ -2,9 +2,10 @@
 /*
  * serve.h - the program's answers over HTTP, for the page that it brings, on this machine alone.
  *
- * A request is a row of routes (routes.c): a file of the page, or a command whose options are taken from the query, each
- * from a list of those allowed. Named models are answered in this process; what a visitor describes or uploads is read by
- * another one, with limits on its memory, time and output (child.c). Nothing of a request becomes a path or a command.
+ * A request is a row of routes (routes.c): a file of the page, or a command whose options are taken from the query,
+ * each from a list of those allowed. Named models are answered in this process; what a visitor describes or uploads is
+ * read by another one, with limits on its memory, time and output (child.c). Nothing of a request becomes a path or a
+ * command.
  */
 #ifndef CM_SERVE_SERVE_H
 #define CM_SERVE_SERVE_H
@@ -50,8 +51,10 @@ void         cm__upload_forget(cm__uploads *uploads, const char *id);
 
 /* ---- child.c ---------------------------------------------------------------------------------------------------- */
 
-/* Runs a program in a folder with limits; its exit status, or -1: it was ended, and `notes` says why. Texts are malloc'ed. */
-int cm__child_run(const char *program, const char *folder, int argc, const char *const *argv, char **result, char **notes);
+/* Runs a program in a folder with limits; its exit status, or -1: it was ended, and `notes` says why. Texts are
+   malloc'ed. */
+int cm__child_run(const char *program, const char *folder, int argc, const char *const *argv, char **result,
+                  char **notes);
 
 /* ---- routes.c --------------------------------------------------------------------------------------------------- */
 

@@ -116,7 +116,8 @@ static void begin_upload(const server *s, struct MHD_Connection *c, request *q)
     else if (!(q->upload = cm__upload_begin(s->uploads, name, &why))) give_up(q, 400, why);
 }
 
-static enum MHD_Result take_upload(const server *s, struct MHD_Connection *c, request *q, const char *data, size_t *size)
+static enum MHD_Result take_upload(const server *s, struct MHD_Connection *c, request *q, const char *data,
+                                   size_t *size)
 {
     if (*size) {
         if (q->upload && !cm__upload_write(q->upload, data, *size)) give_up(q, 413, "the file is too large");

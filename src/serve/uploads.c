@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uploads.c - model files that were dropped on the page: in a folder of their own, few, for as long as the server runs. */
+/* uploads.c - model files that were dropped on the page: in a folder of their own, few, while the server runs. */
 #include <ctype.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -42,10 +42,10 @@ cm__uploads *cm__uploads_new(int64_t most_bytes, cm_diag *diag)
     if (!u) return NULL;
     pthread_mutex_init(&u->lock, NULL);
     u->most_bytes = most_bytes;
-    int length = snprintf(u->folder, sizeof u->folder, "%s/centimani-XXXXXX", temporary && *temporary ? temporary : "/tmp");
+    if (!temporary || !*temporary) temporary = "/tmp";
+    int length = snprintf(u->folder, sizeof u->folder, "%s/centimani-XXXXXX", temporary);
     if (length < (int)sizeof u->folder && mkdtemp(u->folder)) return u;
-    cm__diag_set(diag, CM_ERR_IO, "no folder for uploads can be made in %.100s; TMPDIR names another",
-                 temporary && *temporary ? temporary : "/tmp");
+    cm__diag_set(diag, CM_ERR_IO, "no folder for uploads can be made in %.100s; TMPDIR names another", temporary);
     free(u);
     return NULL;
 }

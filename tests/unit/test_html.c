@@ -40,8 +40,8 @@ static void test_data(void **state)
 {
     (void)state;
     char *got = written(write_data, "</script><!--<script>");
-    assert_string_equal(got, "<script type=\"application/json\" id=\"data\">{\"name\":\"\\u003c/script>\\u003c!--\\u003cscript>\"}"
-                             "</script>\n");
+    assert_string_equal(got, "<script type=\"application/json\" id=\"data\">"
+                             "{\"name\":\"\\u003c/script>\\u003c!--\\u003cscript>\"}</script>\n");
     free(got);
 }
 

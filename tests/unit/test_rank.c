@@ -146,8 +146,8 @@ static void test_job(void **state)
 {
     (void)state;
     cm_rank_price   prices[] = {{"nvidia-h200", 10}};
-    cm_rank_options o = {.devices = "nvidia-h200,nvidia-a100-40g", .samples = 1281167, .epochs = 90, .goal = CM_GOAL_COST,
-                         .prices = prices, .n_prices = 1};
+    cm_rank_options o = {.devices = "nvidia-h200,nvidia-a100-40g", .samples = 1281167, .epochs = 90,
+                         .goal = CM_GOAL_COST, .prices = prices, .n_prices = 1};
     cm_ranking     *r = rank("resnet50", &o);
     near(cm_ranking_get_info(r)->job_samples, 90.0 * 1281167);
     const cm_rank_entry *e = of(r, "nvidia-h200");
@@ -182,7 +182,8 @@ static void test_baseline(void **state)
     cm_rank_options o = {.devices = "habana-gaudi2,nvidia-h200", .baseline = "nvidia-a100-40g", .port_hours = 80,
                          .port_usd_hour = 100};
     cm_ranking          *r = rank("resnet50", &o);
-    const cm_rank_entry *base = cm_ranking_get_info(r)->baseline, *e = of(r, "habana-gaudi2"), *gpu = of(r, "nvidia-h200");
+    const cm_rank_entry *base = cm_ranking_get_info(r)->baseline, *e = of(r, "habana-gaudi2"),
+                        *gpu = of(r, "nvidia-h200");
     assert_int_equal(cm_ranking_entries(r), 2); /* the baseline is not ranked where nobody asked for it */
     near(e->relative, e->value / base->value);
     near(e->relative_interval[0], e->interval[0] / base->value);

@@ -49,9 +49,11 @@ static const char *fails(const fixture *f, const char *text, bool predicted)
 
 static void test_holds(void **state)
 {
-    static const char *const texts[] = {"price<3", "price<=1.5", "price=1.5", "memory>=80GB", "memory<81GiB", "power<401W",
-                                        "power>0.3kW", "class=gpu", "vendor=nvidia", "style=kernel", "peak>300T",
-                                        "peak>=312TFLOPS", "bandwidth>2TB/s", "price<3,memory>40GB,class=gpu", "", NULL};
+    static const char *const texts[] = {"price<3", "price<=1.5", "price=1.5", "memory>=80GB", "memory<81GiB",
+                                        "power<401W", "power>0.3kW", "class=gpu", "vendor=nvidia", "style=kernel",
+                                        "peak>300T",
+                                        "peak>=312TFLOPS", "bandwidth>2TB/s",
+                                        "price<3,memory>40GB,class=gpu", "", NULL};
     for (int i = 0; texts[i]; i++) assert_string_equal(fails(*state, texts[i], false), "");
     assert_string_equal(fails(*state, NULL, false), "");
 }
@@ -97,7 +99,8 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_holds, begin, end), cmocka_unit_test_setup_teardown(test_fails, begin, end),
+        cmocka_unit_test_setup_teardown(test_holds, begin, end),
+        cmocka_unit_test_setup_teardown(test_fails, begin, end),
         cmocka_unit_test_setup_teardown(test_predicted, begin, end), cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
