@@ -27,7 +27,7 @@ typedef struct settings {
     char              price_names[PRICES_MAX][64];
     cm_bench_options  bench;
     int32_t           port;
-    bool              full, clusters, check, json, csv, help;
+    bool              full, clusters, check, json, csv, help, no_loading, calls;
 } settings;
 
 /* Which commands take an option. */
@@ -62,6 +62,9 @@ extern const int    n_options;
 
 bool           parse_options(const command *c, settings *s, int argc, char **argv); /* false: refused, and said why */
 const command *find_command(const char *name);                                      /* NULL: refused, and said why */
+
+/* What is said of loading is of use; false: it is not, and why was said. */
+bool loading_makes_sense(settings *s);
 
 int  run_graph(settings *s);
 int  run_models(settings *s);

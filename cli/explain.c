@@ -30,6 +30,7 @@ int run_explain(settings *s)
     s->predict.graph.model = s->operands[0];
     s->predict.device = s->device;
     s->predict.options.batch = s->graph.batch;
+    if (!loading_makes_sense(s)) return EXIT_USAGE;
     if (s->full) return run_full(s);
     cm_status status = cm__explain_report_new(&s->predict, s->versus, &report, &diag);
     if (status) return say_failed(status, &diag);

@@ -20,13 +20,15 @@ static int save_profile(const settings *s, const cm_fitting *fitting)
     return EXIT_FAILED;
 }
 
-/* Without a file: the device's own tables, each row told by the others. */
-static cm_status check_tables(const settings *s, cm_fitting **fitting, cm_diag *diag)
+/* A file of calls; without a file the device's own tables, each row told by the others. */
+static cm_status check_device(const settings *s, cm_fitting **fitting, cm_diag *diag)
 {
     cm_device *device;
     cm_status  status = cm_device_load(s->device, &device, diag);
     if (status) return status;
-    status = cm_fitting_check_tables(device, fitting, diag);
+    status = s->n_operands
+                 ? cm_fitting_check_calls(device, s->operands[0], s->predict.options.runtime, fitting, diag)
+                 : cm_fitting_check_tables(device, fitting, diag);
     cm_device_free(device);
     return status;
 }
@@ -45,14 +47,19 @@ int run_fit(settings *s)
         say("fit: --check makes no profile to write with -o");
         return EXIT_USAGE;
     }
+    if (s->calls && !(s->check && s->n_operands)) {
+        say("fit: --calls needs --check and CALLS.csv");
+        return EXIT_USAGE;
+    }
     cm_fitting    *fitting;
     cm_diag        diag = {0};
     cm_fit_options o = {
         .device = s->device, .check = s->check, .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
-    cm_status      status = s->n_operands ? cm_fitting_run(s->operands[0], &o, &fitting, &diag)
-                                          : check_tables(s, &fitting, &diag);
+    cm_status      status = s->n_operands && !s->calls ? cm_fitting_run(s->operands[0], &o, &fitting, &diag)
+                                                       : check_device(s, &fitting, &diag);
     if (status) return say_failed(status, &diag);
-    cm__fit_report report = {.path = s->operands[0], .device = s->device, .check = s->check, .fitting = fitting};
+    cm__fit_report report = {.path = s->operands[0], .device = s->device, .check = s->check, .calls = s->calls,
+                             .fitting = fitting};
     status = cm__fit_report_print(&report, format_of(s), results(), &diag);
     int code = status ? say_failed(status, &diag) : s->output ? save_profile(s, fitting) : EXIT_DONE;
     cm_fitting_free(fitting);

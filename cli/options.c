@@ -71,6 +71,43 @@ static bool store_mode(const option *o, settings *s, void *field, const char *va
     return false;
 }
 
+/* On, off, or as a dataset's name says: an explicit off is kept apart from none. */
+static bool store_switch(const option *o, settings *s, void *field, const char *value)
+{
+    *(bool *)field = strcmp(value, "on") == 0;
+    s->no_loading = strcmp(value, "off") == 0;
+    if (*(bool *)field || s->no_loading) return true;
+    say("option %s: '%s' is neither on nor off", o->name, value);
+    return false;
+}
+
+static bool store_sparsity(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    cm_sparsity *sparsity = field;
+    sparsity->structured = strcmp(value, "2:4") == 0;
+    sparsity->pruned = 0.5;
+    if (sparsity->structured) return true;
+    bool number = cm__parse_real(cm__span_of(value), &sparsity->pruned);
+    if (number && sparsity->pruned >= 0 && sparsity->pruned < 1) return true;
+    say("option %s: '%s' is neither a number from 0 to below 1 nor 2:4", o->name, value);
+    return false;
+}
+
+#define WORKERS_MAX 100000
+
+static bool store_workers(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    int64_t n;
+    if (!cm__parse_int(cm__span_of(value), &n) || n < 0 || n > WORKERS_MAX) {
+        say("option %s: '%s' is not a whole number from 0 to %d", o->name, value, WORKERS_MAX);
+        return false;
+    }
+    *(int64_t *)field = n ? n : -1;
+    return true;
+}
+
 #define COUNT_MAX 1000000
 
 static bool store_count(const option *o, settings *s, void *field, const char *value)

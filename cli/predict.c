@@ -2,6 +2,30 @@
 /* predict.c - `centimani predict MODEL --device ID`: how long a step takes, and why. */
 #include "cli.h"
 
+bool loading_makes_sense(settings *s)
+{
+    cm_loading_options *l = &s->predict.options.loading;
+    bool                useless = (l->workers || l->host) && !l->dataset && !l->on && !s->no_loading;
+    if (s->no_loading) *l = (cm_loading_options){0};
+    if (useless) say("--workers and --host need --dataset NAME or --host-io on: nothing is loaded otherwise");
+    return !useless;
+}
+
+static bool output_makes_sense(const settings *s)
+{
+    if (!s->output || s->predict.list_missing) return true;
+    say("predict: -o FILE writes what --missing lists; without that there is nothing to write");
+    return false;
+}
+
+static int save_cases(const settings *s, cm_prediction *prediction)
+{
+    const char *cases = cm_prediction_cases(prediction);
+    if (cases) return save_text(s->output, cases);
+    say("%s: out of memory", s->output);
+    return EXIT_FAILED;
+}
+
 int run_predict(settings *s)
 {
     cm__predict_report *report;
@@ -10,6 +34,7 @@ int run_predict(settings *s)
         say("predict needs --device ID; 'centimani devices' lists them");
         return EXIT_USAGE;
     }
+    if (!loading_makes_sense(s) || !output_makes_sense(s)) return EXIT_USAGE;
     s->predict.graph = s->graph;
     s->predict.graph.model = s->operands[0];
     s->predict.device = s->device;
@@ -17,8 +42,10 @@ int run_predict(settings *s)
     cm_status status = cm__predict_report_new(&s->predict, &report, &diag);
     if (status) return say_failed(status, &diag);
     for (int32_t i = 0; i < report->graph->n_warnings; i++) say("warning: %s", report->graph->warnings[i]);
+    if (report->doubt) say("warning: %s", report->doubt);
     status = cm__predict_report_print(report, format_of(s), results(), &diag);
-    bool fits = report->fits;
+    int code = status ? say_failed(status, &diag) : s->output ? save_cases(s, report->prediction) : EXIT_DONE;
+    if (!code && !report->fits) code = EXIT_NOTHING_FITS;
     cm__predict_report_free(report);
-    return status ? say_failed(status, &diag) : fits ? EXIT_DONE : EXIT_NOTHING_FITS;
+    return code;
 }

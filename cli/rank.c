@@ -18,6 +18,8 @@ int run_rank(settings *s)
     s->rank.train = s->graph.train;
     s->rank.batch = s->graph.batch;
     s->rank.prices = s->prices;
+    if (!loading_makes_sense(s)) return EXIT_USAGE;
+    s->rank.loading = s->predict.options.loading;
     cm_status status = cm_rank(s->operands[0], &s->rank, &ranking, &diag);
     if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
     const cm_graph *step = cm_ranking_graph(ranking, 0);

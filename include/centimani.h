@@ -564,6 +564,10 @@ cm_status           cm_fitting_run(const char *path, const cm_fit_options *optio
                                    cm_diag *diag);
 /* A device's own kernel tables: every row against what the others of its table say of it. */
 cm_status           cm_fitting_check_tables(const cm_device *device, cm_fitting **fitting, cm_diag *diag);
+/* A CSV file of calls (`call`, as "gemm forward nt bf16 1,64,64,64") and their times (`latency_ms`), held against how
+   `predict` times them: by the device's tables, a relative's, or its ceilings. */
+cm_status           cm_fitting_check_calls(const cm_device *device, const char *path, cm_runtime runtime,
+                                           cm_fitting **fitting, cm_diag *diag);
 void                cm_fitting_free(cm_fitting *fitting);
 int32_t             cm_fitting_classes(const cm_fitting *fitting);
 const cm_fit_class *cm_fitting_class(const cm_fitting *fitting, int32_t index);
@@ -574,11 +578,38 @@ int32_t             cm_fitting_skipped(const cm_fitting *fitting, const char **f
 
 typedef enum cm_layout { CM_LAYOUT_AUTO, CM_LAYOUT_NCHW, CM_LAYOUT_NHWC, CM_LAYOUTS } cm_layout; /* of images */
 
+/* Where a step's samples come from. Zeroed: they are on the device already. */
+typedef struct cm_loading_options {
+    bool        on;      /* samples are loaded even if no dataset is named: as many bytes as the model's inputs have */
+    const char *dataset; /* "imagenet", "openwebtext", "files:FOLDER", "bytes=N,decode=S,samples=N" (docs/loading.md) */
+    const char *host;    /* an id of data/hosts.tsv; NULL: the device's profile, or the host its kind usually has */
+    int64_t     workers; /* processes that load beside the step, a core each; 0: the host's cores per device; -1: none,
+                            the step waits */
+} cm_loading_options;
+
+/* Weights of dense layers that were pruned: a part of them anywhere, or two of every four. Devices that do not make use
+   of it run as if they were all there. */
+typedef struct cm_sparsity {
+    double pruned; /* 0 to below 1 */
+    bool   structured;
+} cm_sparsity;
+
 typedef struct cm_predict_options {
     int64_t    batch;   /* 0: 1 */
     cm_runtime runtime;
     cm_layout  layout;  /* auto: channels last for colour images in 16 bits */
+    cm_sparsity sparsity;
+    cm_loading_options loading;
+    bool       sensitivities; /* also what would make it faster: cm_prediction_sensitivity() */
 } cm_predict_options;
+
+/* What is known of how a step's samples are loaded. Times are of one step. */
+typedef struct cm_loading_info {
+    const char *dataset, *host; /* NULL: nothing is loaded */
+    int64_t     workers;
+    double      read_s, prepare_s, copy_s; /* from storage; decoded and batched; to the device */
+    double      epoch_samples;  /* NAN: not known */
+} cm_loading_info;
 
 typedef struct cm_prediction_info {
     int64_t    batch;
@@ -595,6 +626,13 @@ typedef struct cm_prediction_info {
     double     launches;                   /* kernels, sections, supersteps or layers in a step, by style */
     double     clock;                      /* of the full clock, that the power limit leaves */
     double     phase_s[CM_PHASES];
+    double     compute_s;                  /* the step where its samples are there already */
+    double     load_s, overlapped_s;       /* to load a step's samples; what of it passes while the device computes */
+    double     latency_s;                  /* of inference alone, from the batch at the host to its result there; NAN */
+    double     compile_s;                  /* before the first step; NAN: not known */
+    cm_sparsity sparsity;
+    bool       sparsity_used;              /* the device makes use of it */
+    cm_loading_info loading;
 } cm_prediction_info;
 
 /* One call to the device. */
@@ -604,6 +642,12 @@ typedef struct cm_op_time {
     double      time_s, flop, bytes, launches;
     cm_how      how;
 } cm_op_time;
+
+/* What the step would take if one thing were better by a factor: more of it, or, of times, less. */
+typedef struct cm_sensitivity {
+    const char *what; /* "memory bandwidth" */
+    double      factor, step_time_s;
+} cm_sensitivity;
 
 typedef struct cm_prediction cm_prediction;
 
@@ -618,6 +662,11 @@ const cm_op_time         *cm_prediction_op(const cm_prediction *prediction, int3
 /* Calls that no table of the device has, each once, longest first; time_s and launches are of all runs in a step. */
 int32_t                   cm_prediction_missing(const cm_prediction *prediction);
 const cm_op_time         *cm_prediction_missing_call(const cm_prediction *prediction, int32_t index);
+/* The same as a file of cases that the benchmarks take, JSON; NULL: no memory. It belongs to the prediction. */
+const char               *cm_prediction_cases(cm_prediction *prediction);
+/* What helps at all, most first; none unless asked for. */
+int32_t                   cm_prediction_sensitivities(const cm_prediction *prediction);
+const cm_sensitivity     *cm_prediction_sensitivity(const cm_prediction *prediction, int32_t index);
 
 /* The same for many batch sizes of one step: exact where the batch is a power of two, by neighbouring ones between.
    Graph and device must outlive it. */
@@ -661,6 +710,7 @@ typedef struct cm_rank_options {
     cm_train_options     train; /* precision default: what is usual on each device */
     cm_runtime           runtime;
     cm_layout            layout;
+    cm_loading_options   loading; /* a data set that has a known number of samples is also the job's epoch */
     int64_t              batch; /* 0: each device's best: the smallest within 2 % of the highest throughput */
     cm_goal              goal;
     const char          *devices;  /* ids or files joined by commas; NULL or "all": all built-in ones that can */
@@ -670,7 +720,7 @@ typedef struct cm_rank_options {
     const cm_rank_price *prices;
     int32_t              n_prices;
     double               epochs;   /* 0: 1 */
-    double               samples, tokens; /* of an epoch; one of them */
+    double               samples, tokens; /* of an epoch; one of them, or neither where a data set tells */
     double               max_hours, max_usd;
     double               port_hours, port_usd_hour; /* of a person who makes the model run elsewhere */
     int32_t              threads;  /* 0: one per core, at most 8 */

@@ -4,6 +4,7 @@
 usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, each layer text as an array
        embed.py profiles OUT.c FOLDER/FILE.json...       devices/, clusters/ and schema/ as minified arrays
        embed.py results OUT.c FILE.json...               results/ as minified arrays
+       embed.py loading OUT.c datasets.tsv hosts.tsv     what steps read, and what feeds them
        embed.py web OUT.c FILE...                        files of pages; chart.min.js becomes chart.js
        embed.py program OUT.S PROGRAM                    a whole program, for the static one
        embed.py cuda OUT.c FILE.cu...                    sources that are compiled at run time
@@ -195,6 +196,34 @@ def embed_results(out_path, paths):
         out.write(f"const int32_t cm__n_embedded_sets = {len(rows)};\n")
 
 
+LOADING = {"datasets": ["id", "kind", "items", "each", "title", "source"],
+           "hosts": ["id", "devices", "cores", "clock_hz", "read_bytes_s", "images_s", "tokens_s", "name", "source"]}
+NUMBERS = {"items", "each", "cores", "clock_hz", "read_bytes_s", "images_s", "tokens_s"}
+
+
+def table_rows(path, columns):
+    """A table of tab-separated cells as initializers; "-" is a number that is not known."""
+    with open(path, encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            cells = line.rstrip("\n").split("\t")
+            if line.startswith("#") or not line.strip():
+                continue
+            if len(cells) != len(columns) or not all(cells):
+                sys.exit(f"{path}:{number}: {len(cells)} cells, expected {len(columns)}, none empty: {', '.join(columns)}")
+            yield "    {" + ", ".join(("NAN" if cell == "-" else repr(float(cell))) if column in NUMBERS else c_string(cell)
+                                      for column, cell in zip(columns, cells)) + "},\n"
+
+
+def embed_loading(out_path, paths):
+    with open(out_path, "w", encoding="utf-8") as out:
+        out.write("/* Made by tools/embed.py from data; do not edit. */\n#include <math.h>\n#include \"model/loading.h\"\n\n")
+        for path in paths:
+            name = os.path.basename(path)[:-len(".tsv")]
+            rows = list(table_rows(path, LOADING[name]))
+            out.write(f"const cm__known_{name[:-1]} cm__known_{name}[] = {{\n{''.join(rows)}}};\n")
+            out.write(f"const int32_t cm__n_known_{name} = {len(rows)};\n\n")
+
+
 TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=utf-8",
          ".json": "application/json", ".svg": "image/svg+xml"}
 
@@ -235,6 +264,7 @@ def main():
     commands = {"models": lambda out, *rest: embed_models(out, rest[0], rest[1:]),
                 "profiles": lambda out, *rest: embed_profiles(out, rest),
                 "results": lambda out, *rest: embed_results(out, rest),
+                "loading": lambda out, *rest: embed_loading(out, rest),
                 "web": lambda out, *rest: embed_web(out, rest),
                 "program": lambda out, *rest: embed_program(out, rest[0]),
                 "cuda": lambda out, *rest: embed_cuda(out, rest),

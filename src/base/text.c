@@ -62,7 +62,7 @@ char *cm__si_small(char *buf, size_t size, double value)
 {
     static const char *const prefixes[] = {"m", "u", "n", "p", NULL};
     int                      p = -1;
-    if (value == 0 || fabs(value) >= 0.9995) return cm__si(buf, size, value);
+    if (value == 0 || !(fabs(value) < 0.9995)) return cm__si(buf, size, value);
     for (; prefixes[p + 1] && fabs(value) < 0.9995; p++) value *= 1000;
     snprintf(buf, size, "%.*f %s", fabs(value) < 9.995 ? 2 : fabs(value) < 99.95 ? 1 : 0, value, prefixes[p]);
     return buf;

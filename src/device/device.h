@@ -63,6 +63,8 @@ struct cm_device {
     int32_t         n_host, n_reserve;
     cm__execution   execution;
     cm__calibration calibration;
+    cm_number       sparse_skipped;    /* of the arithmetic of pruned weights: what is left out */
+    cm_number       sparse_structured; /* times the peak where two of four weights are pruned */
     cm__sources     sources;
 };
 

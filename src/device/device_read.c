@@ -237,6 +237,13 @@ static void read_calibration(cm_device *d, const json_t *sources)
                                        .host = cm__number_at(c, "host", sources)};
 }
 
+static void read_sparsity(cm_device *d, const json_t *sources)
+{
+    const json_t *s = json_object_get(d->tree, "sparsity");
+    d->sparse_skipped = cm__number_at(s, "skipped", sources);
+    d->sparse_structured = cm__number_at(s, "structured", sources);
+}
+
 /* ---- the whole -------------------------------------------------------------------------------------------------- */
 
 static void release(void *device) { free(((cm_device *)device)->profile); }
@@ -260,6 +267,7 @@ cm_device *cm__device_read(cm__ctx *ctx, const json_t *tree)
     read_reserve(d, sources);
     read_execution(d, sources);
     read_calibration(d, sources);
+    read_sparsity(d, sources);
     read_kernels(d);
     d->sources = cm__sources_of(ctx, sources);
     return d;

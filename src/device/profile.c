@@ -55,6 +55,29 @@ json_t **cm__json_slot(cm__ctx *ctx)
 /* An object that is merged member by member; numbers are replaced as a whole. */
 static bool is_group(const json_t *value) { return json_is_object(value) && !json_object_get(value, "value"); }
 
+static bool same_cost(const json_t *a, const json_t *b)
+{
+    static const char *const keys[] = {"runtime", "what"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (!json_equal(json_object_get(a, keys[i]), json_object_get(b, keys[i]))) return false;
+    return true;
+}
+
+/* What hosts spend is known one by one: an entry replaces that of the same runtime and kind, others stay. */
+static int merge_costs(json_t *tree, const char *key, json_t *over)
+{
+    const json_t *base = json_object_get(tree, key);
+    json_t       *all = json_copy(over);
+    int           failed = !all;
+    for (size_t i = 0; !failed && i < json_array_size(base); i++) {
+        json_t *entry = json_array_get(base, i);
+        bool    there = false;
+        for (size_t k = 0; k < json_array_size(over); k++) there = there || same_cost(entry, json_array_get(over, k));
+        if (!there) failed |= json_array_append(all, entry);
+    }
+    return failed | json_object_set_new(tree, key, all);
+}
+
 void cm__json_merge(cm__ctx *ctx, json_t *tree, const json_t *over)
 {
     const char *key;
@@ -62,6 +85,7 @@ void cm__json_merge(cm__ctx *ctx, json_t *tree, const json_t *over)
     int         failed = 0;
     json_object_foreach((json_t *)(uintptr_t)over, key, value) {
         if (json_is_null(value)) json_object_del(tree, key);
+        else if (json_is_array(value) && strcmp(key, "host") == 0) failed |= merge_costs(tree, key, value);
         else if (!is_group(value)) failed |= json_object_set(tree, key, value);
         else {
             if (!is_group(json_object_get(tree, key))) failed |= json_object_set_new(tree, key, json_object());

@@ -123,7 +123,7 @@ static int32_t lower_leaf(lowering *l, int32_t tensor)
     bool real = t->dtype == CM_FP32 || t->dtype == CM_FP16 || t->dtype == CM_BF16; /* however it was stored */
     cm_dtype         dtype = !real ? t->dtype : l->autocast ? CM_FP32 : l->low;
     int32_t          leaf = cm__leaf(l->out, t->name, t->role, dtype, t->rank, t->dims);
-    cm__t(l->out, leaf)->value = t->value;
+    if (t->role != CM_ROLE_PARAMETER) cm__t(l->out, leaf)->value = t->value; /* a parameter's change with every step */
     return leaf;
 }
 

@@ -104,7 +104,11 @@ int32_t cm__b_conv1d(cm__builder *b, const char *part, int32_t x, int64_t in, in
 {
     int32_t w = cm__b_parameter(b, part, "weight", 2, (int64_t[]){in, out});
     int32_t c = bias ? cm__b_parameter(b, part, "bias", 1, &out) : -1;
-    return cm__emit(b->g, CM_OP_GEMM, cm__b_name(b, part, NULL), (int32_t[]){x, w, c}, bias ? 3 : 2, NULL, 0);
+    const cm_tensor *from = cm__t(b->g, x);
+    int64_t          length = from->rank == 3 ? from->dims[1].fixed : 0;
+    if (length) x = cm__b_reshape(b, part, "rows", x, 2, (int64_t[]){-1, in}); /* as GPT-2's own layer does it */
+    x = cm__emit(b->g, CM_OP_GEMM, cm__b_name(b, part, NULL), (int32_t[]){x, w, c}, bias ? 3 : 2, NULL, 0);
+    return length ? cm__b_reshape(b, part, "positions", x, 3, (int64_t[]){-1, length, out}) : x;
 }
 
 int32_t cm__b_layer_norm(cm__builder *b, const char *part, int32_t x, int64_t width)

@@ -185,6 +185,17 @@ static const cm__field *field_of(cm__description *d, cm__family family, cm__span
     unknown_key(d, key, keys, n);
 }
 
+/* A longer sequence than the network has learned positions for: it has as many as are asked for, as if trained so. */
+static int64_t grow_positions(const cm__description *d, cm__transformer *t)
+{
+    cm__transformer whole = *t;
+    if (!t->heads) return 0; /* refused later */
+    cm__transformer_derive(&whole);
+    if (whole.position != CM__POSITION_LEARNED || t->family == CM__VIT || d->seq <= whole.positions) return 0;
+    t->positions = d->seq;
+    return whole.positions;
+}
+
 static cm_graph *describe_transformer(cm__description *d, cm__family family, const char *name)
 {
     cm__transformer t = cm__transformer_defaults(family);
@@ -194,8 +205,13 @@ static cm_graph *describe_transformer(cm__description *d, cm__family family, con
         cm__field_set(d->ctx, &t, field, d->pairs[i].value);
         cm__place(d->ctx, "%s", d->kind);
     }
+    int64_t learned = grow_positions(d, &t);
     cm__transformer_complete(d->ctx, &t, d->seq);
-    return cm__transformer_build(d->ctx, &t, name, "description");
+    cm_graph *g = cm__transformer_build(d->ctx, &t, name, "description");
+    if (learned)
+        cm__warn(g, "%lld learned positions instead of the model's %lld, for the sequence length asked for",
+                 (long long)t.positions, (long long)learned);
+    return g;
 }
 
 static const char *field_text(cm__ctx *ctx, const cm__transformer *t, const cm__field *field)

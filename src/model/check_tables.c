@@ -3,42 +3,36 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "device/fit.h"
+#include "model/check.h"
 #include "model/timer.h"
 
-/* Rows of one operator, pass and type; variants together. */
-typedef struct group {
-    int16_t     op, pass;
-    const char *dtype;
-    double     *errors; /* predicted / measured - 1 */
-    int32_t     count, capacity;
-} group;
-
-typedef struct groups {
-    cm__ctx    *ctx;
+typedef struct noted {
+    cm__checks  all;
     const char *runtime;
-    group      *items;
-    int32_t     count, capacity;
-} groups;
+} noted;
 
-static group *group_of(groups *all, const cm__kernel_table *t)
+static cm__checked *check_of(cm__checks *all, const cm__call *c)
 {
     for (int32_t i = 0; i < all->count; i++)
-        if (all->items[i].op == t->op && all->items[i].pass == t->pass && strcmp(all->items[i].dtype, t->dtype) == 0)
+        if (all->items[i].op == c->op && all->items[i].pass == c->pass && strcmp(all->items[i].dtype, c->dtype) == 0)
             return &all->items[i];
     all->items = cm__grow(all->ctx, all->items, all->count, &all->capacity, sizeof *all->items);
-    all->items[all->count] = (group){.op = t->op, .pass = t->pass, .dtype = cm__text_copy(all->ctx, t->dtype)};
+    all->items[all->count] = (cm__checked){.op = c->op, .pass = c->pass, .dtype = cm__text_copy(all->ctx, c->dtype)};
     return &all->items[all->count++];
+}
+
+void cm__check_add(cm__checks *all, const cm__call *call, double measured_s, double predicted_s)
+{
+    cm__checked *g = check_of(all, call);
+    g->errors = cm__grow(all->ctx, g->errors, g->count, &g->capacity, sizeof *g->errors);
+    g->errors[g->count++] = predicted_s / measured_s - 1;
 }
 
 static void note(void *user, const cm__kernel_table *table, const cm__call *call, double measured, double predicted)
 {
-    groups *all = user;
-    (void)call;
-    if (strcmp(table->runtime, all->runtime)) return; /* tables that several runtimes share are told of once */
-    group *g = group_of(all, table);
-    g->errors = cm__grow(all->ctx, g->errors, g->count, &g->capacity, sizeof *g->errors);
-    g->errors[g->count++] = predicted / measured - 1;
+    noted *n = user;
+    if (strcmp(table->runtime, n->runtime)) return; /* tables that several runtimes share are told of once */
+    cm__check_add(&n->all, call, measured, predicted);
 }
 
 static int by_size(const void *a, const void *b)
@@ -47,7 +41,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static cm_fit_class class_of(const group *g, const char *device, const char *runtime)
+cm_fit_class cm__check_class(const cm__checked *g, const char *device, const char *runtime)
 {
     cm_fit_class c = {.device = device,
                       .runtime = runtime,
@@ -69,12 +63,12 @@ static cm_fitting *check(cm__ctx *ctx, const cm_device *device)
     cm_fit_class *classes = NULL;
     int32_t       count = 0, capacity = 0;
     for (cm_runtime r = CM_RUNTIME_TORCH_EAGER; r < CM_RUNTIMES; r++) {
-        groups all = {.ctx = ctx, .runtime = cm_runtime_name(r)};
-        cm__timer_cross_validate(cm__timer_new(ctx, device, NULL, r), note, &all);
-        for (int32_t i = 0; i < all.count; i++) {
+        noted n = {.all = {.ctx = ctx}, .runtime = cm_runtime_name(r)};
+        cm__timer_cross_validate(cm__timer_new(ctx, device, NULL, r), note, &n);
+        for (int32_t i = 0; i < n.all.count; i++) {
             classes = cm__grow(ctx, classes, count, &capacity, sizeof *classes);
-            classes[count++] =
-                class_of(&all.items[i], cm__text_copy(ctx, cm_device_get_info(device)->id), cm_runtime_name(r));
+            const char *id = cm__text_copy(ctx, cm_device_get_info(device)->id);
+            classes[count++] = cm__check_class(&n.all.items[i], id, cm_runtime_name(r));
         }
     }
     if (!count)

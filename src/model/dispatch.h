@@ -32,6 +32,7 @@ typedef struct cm__dispatch {
     int32_t        *of;    /* every call made, in order: its number in `calls` */
     int32_t        *node;  /* ... and the node it was made for */
     int32_t         n_calls, cap_calls, cap_runs, n_of, cap_of, cap_node;
+    double          generated; /* kernels of a step that a compiler wrote */
     uint64_t       *hashes; /* of `calls`, for finding equal ones */
     int32_t        *slots;
     uint32_t        n_slots;

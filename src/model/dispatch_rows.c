@@ -19,7 +19,7 @@ static void two_sizes(cm__dispatch *d, int32_t node, cm__sized_call c, cm_poly f
 /* ---- normalisation ---------------------------------------------------------------------------------------------- */
 
 /* The counter of batches that a batch norm keeps is a kernel of its own. */
-static void count_batch(cm__dispatch *d, int32_t node)
+void cm__dispatch_count_batch(cm__dispatch *d, int32_t node)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "scale", CM_INT64, false);
     two_sizes(d, node, c, cm__poly_const(1), cm__poly_const(1));
@@ -38,7 +38,7 @@ static void channel_norm(cm__dispatch *d, int32_t node, const cm_node *forward, 
     c.sizes[2] = x->rank > 2 ? cm__poly_product(x->dims + 2, x->rank - 2) : cm__poly_const(1);
     if (grouped) c.sizes[3] = cm__poly_const((double)cm__attr_int(forward, CM_ATTR_NUM_GROUPS, 1));
     cm__dispatch_add(d, node, &c);
-    if (forward->op == CM_OP_BATCH_NORM && pass == CM__PASS_FORWARD && d->trains) count_batch(d, node);
+    if (forward->op == CM_OP_BATCH_NORM && pass == CM__PASS_FORWARD && d->trains) cm__dispatch_count_batch(d, node);
 }
 
 static void row_norm(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)

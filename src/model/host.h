@@ -9,6 +9,10 @@
 /* Seconds per step; 0 where the profile (or the relative's) says nothing of the runtime. */
 double cm__host_time(const cm_device *device, const cm_device *relative, cm_runtime runtime, const cm_graph *graph);
 
+/* The same under torch-compile; `generated`: kernels that the compiler wrote. */
+double cm__host_time_compiled(cm__ctx *ctx, const cm_device *device, const cm_device *relative, const cm_graph *graph,
+                              double generated);
+
 /* A number of the profile's `host`, of the relative's where it has none; 0: neither has. */
 double cm__host_number(const cm_device *device, const cm_device *relative, cm_runtime runtime, const char *what);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct entry {
-    const void *tables; /* NULL: free */
+    const void *table; /* NULL: free */
     uint64_t    hash;
     cm__call    call;
     cm__told    told;
@@ -35,9 +35,9 @@ cm__memo *cm__memo_new(cm__ctx *ctx)
 }
 
 /* Texts are zeroed to their end, and sizes beyond a call's own are zero. */
-static uint64_t hash_of(const void *tables, const cm__call *call)
+static uint64_t hash_of(const void *table, const cm__call *call)
 {
-    uint64_t hash = (uintptr_t)tables ^ (uint64_t)(call->op * 8 + call->pass), word;
+    uint64_t hash = (uintptr_t)table ^ (uint64_t)(call->op * 8 + call->pass), word;
     const char *texts[] = {call->variant, call->dtype};
     for (int t = 0; t < 2; t++)
         for (size_t i = 0; i < CM__CALL_TEXT; i += sizeof word) {
@@ -58,23 +58,23 @@ static bool same_call(const cm__call *a, const cm__call *b)
 }
 
 /* Where an entry is, or would be. */
-static size_t place_of(const entry *entries, size_t capacity, const void *tables, const cm__call *call, uint64_t hash)
+static size_t place_of(const entry *entries, size_t capacity, const void *table, const cm__call *call, uint64_t hash)
 {
     size_t at = (size_t)hash & (capacity - 1);
-    while (entries[at].tables && (entries[at].hash != hash || entries[at].tables != tables ||
+    while (entries[at].table && (entries[at].hash != hash || entries[at].table != table ||
                                   !same_call(&entries[at].call, call)))
         at = (at + 1) & (capacity - 1);
     return at;
 }
 
-bool cm__memo_find(cm__memo *m, const void *tables, const cm__call *call, cm__told *told)
+bool cm__memo_find(cm__memo *m, const void *table, const cm__call *call, cm__told *told)
 {
-    uint64_t hash = hash_of(tables, call);
+    uint64_t hash = hash_of(table, call);
     bool     there = false;
     pthread_mutex_lock(&m->lock);
     if (m->count) {
-        const entry *e = &m->entries[place_of(m->entries, m->capacity, tables, call, hash)];
-        there = e->tables != NULL;
+        const entry *e = &m->entries[place_of(m->entries, m->capacity, table, call, hash)];
+        there = e->table != NULL;
         if (there) *told = e->told;
     }
     pthread_mutex_unlock(&m->lock);
@@ -89,7 +89,7 @@ static bool make_room(cm__memo *m)
     if (!entries) return false;
     for (size_t i = 0; i < m->capacity; i++) {
         const entry *e = &m->entries[i];
-        if (e->tables) entries[place_of(entries, capacity, e->tables, &e->call, e->hash)] = *e;
+        if (e->table) entries[place_of(entries, capacity, e->table, &e->call, e->hash)] = *e;
     }
     free(m->entries);
     m->entries = entries;
@@ -97,13 +97,13 @@ static bool make_room(cm__memo *m)
     return true;
 }
 
-void cm__memo_keep(cm__memo *m, const void *tables, const cm__call *call, const cm__told *told)
+void cm__memo_keep(cm__memo *m, const void *table, const cm__call *call, const cm__told *told)
 {
-    entry new = {.tables = tables, .hash = hash_of(tables, call), .call = *call, .told = *told};
+    entry new = {.table = table, .hash = hash_of(table, call), .call = *call, .told = *told};
     pthread_mutex_lock(&m->lock);
     if (make_room(m)) {
-        entry *e = &m->entries[place_of(m->entries, m->capacity, tables, call, new.hash)];
-        m->count += !e->tables;
+        entry *e = &m->entries[place_of(m->entries, m->capacity, table, call, new.hash)];
+        m->count += !e->table;
         *e = new;
     }
     pthread_mutex_unlock(&m->lock);

@@ -10,21 +10,16 @@
 
 #include "device/calls.h"
 
-/* On the device of the tables. */
+/* On the device of the table. */
 typedef struct cm__told {
-    double time_s;     /* between neighbours */
-    double measured_s; /* NAN: this very call was not measured */
-    double roofline_s, launches;
-    double unknown;    /* 0: as good as measured, 1: nothing near */
-    bool   same;       /* the table is of this very call, not of one that stands for it */
-    bool   found;      /* false: the tables have nothing like it */
+    double time_s, launches;
+    double unknown; /* 0: as good as measured, 1: nothing near */
 } cm__told;
 
 typedef struct cm__memo cm__memo;
 
 cm__memo *cm__memo_new(cm__ctx *ctx); /* lives as long as the context */
-/* `tables`: whose they are. */
-bool      cm__memo_find(cm__memo *memo, const void *tables, const cm__call *call, cm__told *told);
-void      cm__memo_keep(cm__memo *memo, const void *tables, const cm__call *call, const cm__told *told);
+bool      cm__memo_find(cm__memo *memo, const void *table, const cm__call *call, cm__told *told);
+void      cm__memo_keep(cm__memo *memo, const void *table, const cm__call *call, const cm__told *told);
 
 #endif

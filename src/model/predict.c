@@ -3,7 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "device/number.h"
+#include "model/missing.h"
 #include "model/predictor.h"
+#include "model/sensitivity.h"
+#include "model/sparsity.h"
 #include "model/style.h"
 
 #define TEXT_MAX 192
@@ -13,6 +17,8 @@ struct cm_prediction {
     cm_prediction_info info;
     cm_op_time        *ops, *missing;
     int32_t            n_ops, n_missing;
+    cm__sensitivities  sensitivities;
+    char              *cases; /* made when asked for */
 };
 
 /* ---- which tables ----------------------------------------------------------------------------------------------- */
@@ -24,12 +30,13 @@ cm_runtime cm_device_runtime(const cm_device *device)
     return torch ? CM_RUNTIME_TORCH_EAGER : CM_RUNTIME_NATIVE;
 }
 
-static cm_op_time op_of(cm_prediction *p, const cm__dispatch *d, const cm__timed *timed, int32_t call, int32_t node)
+/* One run of a call. */
+static cm_op_time op_of(cm_prediction *p, const cm__dispatch *d, const cm__timed *timed, int32_t call)
 {
     cm__call   c;
     char      *text = cm__alloc(p->ctx, TEXT_MAX);
     cm_op_time op = {
-        .node = node, .time_s = timed[call].time_s, .launches = timed[call].launches, .how = timed[call].how};
+        .node = -1, .time_s = timed[call].time_s, .launches = timed[call].launches, .how = timed[call].how};
     cm__call_at(&d->calls[call], (double)p->info.batch, &c);
     cm__call_work(&c, &op.flop, &op.bytes);
     op.call = cm__call_text(&c, text, TEXT_MAX);
@@ -46,14 +53,17 @@ static void list_ops(cm_prediction *p, const cm__dispatch *d, const cm__timed *t
 {
     p->ops = cm__alloc_array(p->ctx, (size_t)d->n_of, sizeof *p->ops);
     p->missing = cm__alloc_array(p->ctx, (size_t)d->n_calls, sizeof *p->missing);
+    cm_op_time *once = cm__alloc_array(p->ctx, (size_t)d->n_calls, sizeof *once);
+    for (int32_t i = 0; i < d->n_calls; i++) once[i] = op_of(p, d, timed, i);
     for (int32_t i = 0; i < d->n_of; i++) {
-        p->ops[p->n_ops] = op_of(p, d, timed, d->of[i], d->node[i]);
+        p->ops[p->n_ops] = once[d->of[i]];
+        p->ops[p->n_ops].node = d->node[i];
         p->info.phase_s[d->g->nodes[d->node[i]].phase] += p->ops[p->n_ops++].time_s;
     }
     for (int32_t i = 0; i < d->n_calls; i++) {
         if (timed[i].how == CM_HOW_MEASURED) continue;
         cm_op_time *m = &p->missing[p->n_missing++];
-        *m = op_of(p, d, timed, i, -1);
+        *m = once[i];
         m->time_s *= d->runs[i];
         m->launches *= d->runs[i];
     }
@@ -68,7 +78,7 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
 {
     cm_prediction_info *i = &p->info;
     cm__limits          limits = cm__limits_of(device);
-    cm__run             run = cm__style_run_in(p->ctx, g, device, i->batch, footprint);
+    cm__run             run = cm__style_run_in(p->ctx, g, device, &i->sparsity, i->batch, footprint);
     p->ops = cm__alloc_array(p->ctx, (size_t)g->n_nodes, sizeof *p->ops);
     for (int32_t k = 0; k < g->n_nodes; k++) {
         const cm_node *n = &g->nodes[k];
@@ -98,23 +108,75 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
     cm__step_rates(&matrix_flop, cm__precision_peak(&limits, cm_graph_precision(g), false), i);
 }
 
+/* ---- latency ---------------------------------------------------------------------------------------------------- */
+
+static double link_s(const cm_device *device, double bytes)
+{
+    const cm_link *link = device->host_link;
+    if (!link) return 0;
+    return cm__value_or(link->latency_s, 0) + (link->bw_bytes_s.known ? bytes / link->bw_bytes_s.value : 0);
+}
+
+static double output_bytes(const cm_graph *g, double batch)
+{
+    double bytes = 0;
+    for (int32_t i = 0; i < g->n_outputs; i++) bytes += cm__tensor_bytes_at(g, g->outputs[i], batch);
+    return bytes;
+}
+
+static bool trains(const cm_graph *g) { return g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD; }
+
+/* One batch alone: nothing runs ahead. The last kernel begins when it is launched, the first has no host before it. */
+static double latency_of(const cm_prediction *p, const cm_graph *g, const cm_device *device)
+{
+    const cm_prediction_info *i = &p->info;
+    double                    last = p->n_ops ? p->ops[p->n_ops - 1].time_s : 0;
+    double                    first = i->launches > 0 ? i->host_time_s / i->launches : 0;
+    double                    batch = (double)i->batch;
+    double copies = link_s(device, cm__sample_bytes(g) * batch) + link_s(device, output_bytes(g, batch));
+    return copies + fmax(i->host_time_s + last, first + i->device_time_s);
+}
+
+/* ---- either way ------------------------------------------------------------------------------------------------- */
+
+static void predict_by_calls(cm_prediction *p, const cm_graph *step, const cm_device *device,
+                             const cm_predict_options *o, const cm__loading *loading)
+{
+    cm_predict_options settled = *o;
+    settled.runtime = p->info.runtime;
+    cm__step_model m = cm__step_model_new(p->ctx, step, device, &settled, NULL);
+    size_t         count = (size_t)m.calls->n_calls;
+    cm__timed     *timed = cm__alloc_array(p->ctx, count, sizeof *timed);
+    cm__timed     *full = cm__alloc_array(p->ctx, count, sizeof *full);
+    cm__step_time(&m, p->info.batch, full);
+    if (count) memcpy(timed, full, count * sizeof *full);
+    cm__step_finish(&m, timed, &p->info);
+    list_ops(p, m.calls, timed);
+    p->info.latency_s = trains(step) ? NAN : latency_of(p, step, device);
+    cm__loading_add(loading, &p->info);
+    if (o->sensitivities) p->sensitivities = cm__call_sensitivities(p->ctx, &m, full, loading, &p->info);
+}
+
 static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o,
                     const cm_footprint *footprint)
 {
+    cm__loading loading = cm__loading_of(p->ctx, step, device, &o->loading);
     p->info.batch = o->batch ? o->batch : 1;
     p->info.runtime = o->runtime ? o->runtime : cm_device_runtime(device);
     p->info.style = cm_device_get_info(device)->style;
     p->info.devices = 1;
+    p->info.sparsity = o->sparsity;
+    p->info.sparsity_used = cm__sparsity_kept(device, &o->sparsity) < 1 || cm__sparsity_gain(device, &o->sparsity) > 1;
     p->info.micro_batch = p->info.batch;
-    if (cm__style_applies(device, p->info.runtime)) {
-        predict_by_style(p, step, device, footprint);
+    p->info.compile_s = cm__value_or(device->numbers[CM_COMPILE_S], NAN);
+    if (!cm__style_applies(device, p->info.runtime)) {
+        predict_by_calls(p, step, device, o, &loading);
         return;
     }
-    cm__step_model m = cm__step_model_new(p->ctx, step, device, o->layout, p->info.runtime, NULL);
-    cm__timed     *timed = cm__alloc_array(p->ctx, (size_t)m.calls->n_calls, sizeof *timed);
-    cm__step_time(&m, p->info.batch, timed);
-    cm__step_finish(&m, timed, &p->info);
-    list_ops(p, m.calls, timed);
+    predict_by_style(p, step, device, footprint);
+    p->info.latency_s = trains(step) ? NAN : latency_of(p, step, device);
+    cm__loading_add(&loading, &p->info);
+    if (o->sensitivities) p->sensitivities = cm__style_sensitivities(p->ctx, step, device, &loading, &p->info);
 }
 
 cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
@@ -128,6 +190,9 @@ cm_status cm__predict_in(const cm_graph *step, const cm_device *device, const cm
 {
     static const cm_predict_options defaults = {0};
     if (!step || !device || !prediction) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no graph, device or result given");
+    if (options && !(options->sparsity.pruned >= 0 && options->sparsity.pruned < 1))
+        return cm__diag_set(diag, CM_ERR_ARGUMENT, "a sparsity of %g; from 0 to below 1 is possible",
+                            options->sparsity.pruned);
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
@@ -141,7 +206,19 @@ cm_status cm__predict_in(const cm_graph *step, const cm_device *device, const cm
 
 void cm_prediction_free(cm_prediction *prediction)
 {
-    if (prediction) cm__ctx_free(prediction->ctx);
+    if (!prediction) return;
+    free(prediction->cases);
+    cm__ctx_free(prediction->ctx);
+}
+
+const char *cm_prediction_cases(cm_prediction *p)
+{
+    cm__call *calls = p->cases ? NULL : calloc((size_t)p->n_missing + 1, sizeof *calls);
+    int32_t   count = 0;
+    for (int32_t i = 0; calls && i < p->n_missing; i++) count += cm__call_parse(p->missing[i].call, &calls[count]);
+    if (calls) p->cases = cm__cases_text(calls, count);
+    free(calls);
+    return p->cases;
 }
 
 const cm_prediction_info *cm_prediction_get_info(const cm_prediction *p) { return &p->info; }
@@ -149,3 +226,8 @@ int32_t                   cm_prediction_ops(const cm_prediction *p) { return p->
 const cm_op_time         *cm_prediction_op(const cm_prediction *p, int32_t i) { return &p->ops[i]; }
 int32_t                   cm_prediction_missing(const cm_prediction *p) { return p->n_missing; }
 const cm_op_time         *cm_prediction_missing_call(const cm_prediction *p, int32_t i) { return &p->missing[i]; }
+int32_t                   cm_prediction_sensitivities(const cm_prediction *p) { return p->sensitivities.count; }
+const cm_sensitivity     *cm_prediction_sensitivity(const cm_prediction *p, int32_t i)
+{
+    return &p->sensitivities.items[i];
+}

@@ -2,6 +2,7 @@
 /* predictor.c - one step at many batch sizes: calls are timed at powers of two, and told from these in between. */
 #include <math.h>
 #include <string.h>
+#include "model/loading.h"
 #include "model/predictor.h"
 #include "model/style.h"
 
@@ -16,6 +17,7 @@ struct cm_predictor {
     cm_predict_options options;
     bool               by_style; /* no calls: each batch size is predicted anew */
     cm__step_model     model;
+    cm__loading        loading;
     cm__timed         *at_power[POWERS]; /* NULL: not timed yet */
     cm__timed         *timed;
 };
@@ -87,8 +89,9 @@ cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, co
     if (options) p->options = *options;
     if (!p->options.runtime) p->options.runtime = cm_device_runtime(device);
     p->by_style = cm__style_applies(device, p->options.runtime);
+    p->loading = cm__loading_of(ctx, step, device, &p->options.loading);
     if (!p->by_style) {
-        p->model = cm__step_model_new(ctx, step, device, p->options.layout, p->options.runtime, common);
+        p->model = cm__step_model_new(ctx, step, device, &p->options, common);
         p->timed = cm__alloc_array(ctx, (size_t)p->model.calls->n_calls, sizeof *p->timed);
     }
     ctx->diag = NULL;
@@ -114,9 +117,11 @@ cm_status cm_predictor_at(cm_predictor *p, int64_t batch, cm_prediction_info *in
         return p->ctx->status;
     }
     *info = (cm_prediction_info){.batch = batch, .runtime = p->options.runtime, .devices = 1, .micro_batch = batch,
+                                 .latency_s = NAN, .compile_s = NAN,
                                  .style = cm_device_get_info(p->device)->style};
     time_calls(p, batch);
     cm__step_finish(&p->model, p->timed, info);
+    cm__loading_add(&p->loading, info);
     p->ctx->diag = NULL;
     return CM_OK;
 }

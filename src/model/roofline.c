@@ -6,7 +6,6 @@
 #include <string.h>
 #include "device/number.h"
 
-#define SHARPNESS 4.0     /* of the corner between arithmetic and traffic, as fits of measured operators have it */
 #define TILE 128.0        /* rows and columns of a product that one core works on at a time */
 #define SHORTEST 1e-9     /* s; of calls of no work, whose logarithm is taken */
 #define SPLIT_K_LEAST 256.0 /* inner size below which libraries do not split a product further */
@@ -47,11 +46,15 @@ cm__limits cm__limits_of(const cm_device *device)
     return l;
 }
 
+cm_rate cm__rate_there(const cm__limits *l, cm_engine engine, cm_rate rate)
+{
+    for (int tries = 0; l->peak[engine][rate] <= 0 && tries < 3; tries++) rate = instead[rate];
+    return rate;
+}
+
 static double peak_at(const cm__limits *l, cm_engine engine, cm_rate rate)
 {
-    double peak = l->peak[engine][rate];
-    for (int tries = 0; peak <= 0 && tries < 3; tries++) peak = l->peak[engine][rate = instead[rate]];
-    return peak;
+    return l->peak[engine][cm__rate_there(l, engine, rate)];
 }
 
 static double peak_of(const cm__limits *l, const cm__call *c)
@@ -111,8 +114,9 @@ double cm__roofline(const cm__limits *l, const cm__call *c)
     cm__call_work(c, &flop, &bytes);
     double compute = peak > 0 ? flop / peak : 0;
     if (cm__as_product(c, p) && p[1] >= 1 && p[2] >= 1) compute *= idle_factor(l, p);
-    double cached = l->cache_bytes > 0 ? 1 / (1 + pow(bytes / l->cache_bytes, 2)) : 0;
+    double filling = l->cache_bytes > 0 ? bytes / l->cache_bytes : INFINITY, cached = 1 / (1 + filling * filling);
     double traffic = l->memory_bytes_s > 0 ? bytes * ((1 - cached) / l->memory_bytes_s + cached / l->cache_bytes_s) : 0;
     double longer = fmax(fmax(compute, traffic), SHORTEST), shorter = fmin(compute, traffic);
-    return l->floor_s + longer * pow(1 + pow(shorter / longer, SHARPNESS), 1 / SHARPNESS);
+    double ratio = shorter / longer, square = ratio * ratio;
+    return l->floor_s + longer * sqrt(sqrt(1 + square * square)); /* the corner is as sharp as in fits of operators */
 }

@@ -16,6 +16,8 @@ typedef struct cm__limits {
 cm__limits cm__limits_of(const cm_device *device);
 /* Of matrix units in the type a step's products are computed in, or, if asked, the nearest there is; 0: none. */
 double     cm__precision_peak(const cm__limits *limits, cm_precision precision, bool or_nearest);
+/* The type whose peak stands for that of `rate`, itself where it has one. */
+cm_rate    cm__rate_there(const cm__limits *limits, cm_engine engine, cm_rate rate);
 double     cm__roofline(const cm__limits *limits, const cm__call *call);
 
 /* The sizes of the product a call amounts to: batch, m, n, k. False: it is none. */

@@ -20,6 +20,9 @@ static inline const cm_node *cm__node(const cm__dispatch *d, int32_t node) { ret
 /* The forward node a backward node belongs to; a forward node itself. */
 const cm_node *cm__forward_of(const cm__dispatch *d, const cm_node *n);
 
+/* A batch norm that trains adds one to a number. */
+void cm__dispatch_count_batch(cm__dispatch *d, int32_t node);
+
 /* A call of no sizes yet. `matrix`: fp32 operands go to units of less precision where the user allows it. */
 cm__sized_call cm__call_begin(const cm__dispatch *d, int op, cm__pass pass, const char *variant, cm_dtype dtype,
                               bool matrix);

@@ -5,17 +5,18 @@
 #include <math.h>
 #include <string.h>
 #include "model/host.h"
+#include "model/sparsity.h"
 
 #define COMMON_ERROR 0.04 /* that all calls of a step share: clocks, power, another version of a library */
 #define SHARED_PART 0.5   /* of the error of calls that were not measured: neighbours are wrong the same way */
+#define SPARSE_ERROR 0.2  /* of products of which only the peak is known to be higher */
 #define HOST_ERROR 0.13   /* of steps the host limits; the same step repeats within 10 to 30 % (docs/results/time.md) */
 
 /* ---- what does not depend on the batch size --------------------------------------------------------------------- */
 
 static void free_device(void *device) { cm_device_free(device); }
 
-/* The built-in device whose tables tell most of another one of its kind. */
-static const cm_device *relative_of(cm__ctx *ctx, const cm_device *device)
+const cm_device *cm__relative_of(cm__ctx *ctx, const cm_device *device)
 {
     const cm_device_info *info = cm_device_get_info(device);
     cm_device            *relative = NULL;
@@ -32,7 +33,7 @@ static const cm_device *shared_relative(cm__ctx *ctx, const cm_device *device, c
     const cm_device_info *info = cm_device_get_info(device);
     const cm_device      *first = common ? common->relative : NULL;
     bool                  other = first && strcmp(cm_device_get_info(first)->id, info->id) != 0;
-    return other && strcmp(info->device_class, "gpu") == 0 ? first : relative_of(ctx, device);
+    return other && strcmp(info->device_class, "gpu") == 0 ? first : cm__relative_of(ctx, device);
 }
 
 cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, cm_layout layout, cm_runtime runtime, cm__memo *memo)
@@ -48,20 +49,57 @@ cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, cm_layout layout,
 
 static double scale_of(const cm_number *factor) { return factor->known ? factor->value : 1; }
 
-cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
-                                  cm_runtime runtime, const cm__common *common)
+/* A chip of the same make draws as much for the same work; its own limit and memory count. */
+static cm__power power_of(const cm_device *device, const cm_device *relative)
 {
+    cm__power        own = cm__power_of(device);
+    cm_number        limit = cm_device_number(device, CM_TDP_W);
+    const cm_memory *memory = cm_device_main_memory(device);
+    const char      *make = device->info.base;
+    if (own.limit_w > 0 || !relative || !limit.known || !memory) return own;
+    if (!make || !relative->info.base || strcmp(make, relative->info.base)) return own;
+    cm__power like = cm__power_of(relative);
+    if (like.limit_w > 0) like.limit_w = limit.value;
+    if (memory->bw_bytes_s.known) like.memory_bytes_s = memory->bw_bytes_s.value;
+    return like;
+}
+
+/* Calls that only forward products with pruned weights make. */
+static const bool *sparse_calls(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *d)
+{
+    bool *sparse = cm__alloc_array(ctx, (size_t)d->n_calls + 1, sizeof *sparse), blocks = cm__has_blocks(g);
+    for (int32_t i = 0; i < d->n_calls; i++) sparse[i] = d->calls[i].op == CM__CALL_GEMM;
+    for (int32_t i = 0; i < d->n_of; i++) {
+        const cm_node *n = &g->nodes[d->node[i]];
+        sparse[d->of[i]] &= n->phase == CM_FORWARD && cm__is_pruned(g, n, blocks);
+    }
+    return sparse;
+}
+
+cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,
+                                  const cm_predict_options *o, const cm__common *common)
+{
+    cm_runtime       runtime = o->runtime;
     const cm_device *relative = shared_relative(ctx, device, common);
     cm__limits       limits = cm__limits_of(device);
-    cm__step_model   m = {
+    cm__dispatch    *calls = common ? common->calls : cm__dispatch_new(ctx, graph, o->layout, runtime);
+    double           gain = cm__sparsity_gain(device, &o->sparsity);
+    double           gap = cm__host_number(device, relative, runtime, "gap");
+    double           host_s = runtime == CM_RUNTIME_TORCH_COMPILE
+                                  ? cm__host_time_compiled(ctx, device, relative, graph, calls->generated)
+                                  : cm__host_time(device, relative, runtime, graph);
+    cm__step_model m = {
         .graph = graph,
         .device = device,
-        .calls = common ? common->calls : cm__dispatch_new(ctx, graph, layout, runtime),
+        .calls = calls,
+        .gain = gain,
+        .sparse = gain > 1 ? sparse_calls(ctx, graph, calls) : NULL,
         .timer = cm__timer_new(ctx, device, relative, runtime),
-        .power = cm__power_of(device),
+        .limits = limits,
+        .power = power_of(device, relative),
         .matrix_flop = cm__matrix_flop(graph),
-        .host_s = cm__host_time(device, relative, runtime, graph) * scale_of(&device->calibration.host),
-        .gap_s = cm__host_number(device, relative, runtime, "gap"),
+        .host_s = host_s * scale_of(&device->calibration.host),
+        .gap_s = gap > 0 ? gap : cm__host_number(device, relative, CM_RUNTIME_TORCH_EAGER, "gap"),
         .peak_flop_s = cm__precision_peak(&limits, cm_graph_precision(graph), false),
     };
     if (common) cm__timer_share(m.timer, common->memo);
@@ -69,6 +107,16 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------ */
+
+/* Nobody measured it: what the dense product takes, on units that are faster. */
+static void take_sparse(const cm__step_model *m, const cm__call *call, cm__timed *timed)
+{
+    cm__limits faster = m->limits;
+    for (int r = 0; r < CM_RATES; r++) faster.peak[CM_ENGINE_MATRIX][r] *= m->gain;
+    timed->time_s = cm__transferred(&faster, &m->limits, call, timed->time_s);
+    if (timed->how < CM_HOW_TRANSFERRED) timed->how = CM_HOW_TRANSFERRED;
+    timed->error += SPARSE_ERROR;
+}
 
 void cm__step_time(const cm__step_model *m, int64_t batch, cm__timed *timed)
 {
@@ -80,6 +128,7 @@ void cm__step_time(const cm__step_model *m, int64_t batch, cm__timed *timed)
         cm__call_at(&m->calls->calls[i], (double)batch, &call);
         timed[i] = cm__timer_time(m->timer, &call);
         timed[i].time_s *= scale[cm__call_kinds[call.op].engine];
+        if (m->sparse && m->sparse[i]) take_sparse(m, &call, &timed[i]);
     }
 }
 

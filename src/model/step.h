@@ -15,10 +15,16 @@ typedef struct cm__step_model {
     const cm_device *device;
     cm__dispatch    *calls;
     cm__timer       *timer;
+    cm__limits       limits;
     cm__power        power;
     cm_poly          matrix_flop;
     double           host_s, gap_s, peak_flop_s;
+    const bool      *sparse;  /* of each call: units for two of four pruned weights run it; NULL: none */
+    double           gain;    /* of these units, times the peak */
 } cm__step_model;
+
+/* The built-in device whose tables tell most of another one of its kind; NULL: none. */
+const cm_device *cm__relative_of(cm__ctx *ctx, const cm_device *device);
 
 /* What the steps of one graph on many devices have in common under one runtime. */
 typedef struct cm__common {
@@ -29,9 +35,9 @@ typedef struct cm__common {
 
 cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, cm_layout layout, cm_runtime runtime, cm__memo *memo);
 
-/* common NULL: nothing is shared. */
-cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
-                                  cm_runtime runtime, const cm__common *common);
+/* Of the options: layout, runtime and sparsity. common NULL: nothing is shared. */
+cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,
+                                  const cm_predict_options *options, const cm__common *common);
 
 /* The time of each call at the full clock. */
 void cm__step_time(const cm__step_model *m, int64_t batch, cm__timed *timed);

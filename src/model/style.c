@@ -6,6 +6,7 @@
 #include <string.h>
 #include "device/number.h"
 #include "model/roofline.h"
+#include "model/sparsity.h"
 
 #define ERROR_UNKNOWN 0.7 /* of a device nobody has fitted anything to: a factor of two, once in three times */
 
@@ -60,7 +61,8 @@ static void read_memories(cm__job *j)
     j->far_bytes_s = far ? cm__value_or(far->bw_bytes_s, INFINITY) * (reaches_near ? 1 : share) : INFINITY;
 }
 
-static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *device, int64_t batch)
+static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
+                      int64_t batch)
 {
     const cm__execution *e = &device->execution;
     double               clock = cm__value_or(device->numbers[CM_CLOCK_HZ], INFINITY);
@@ -74,7 +76,9 @@ static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *devic
                               .superstep_s = cm__value_or(e->superstep, 0) / clock,
                               .fill = fmax(1, cm__value_or(e->fill, 1)),
                               .matrix_scale = cm__value_or(device->calibration.matrix, 1),
-                              .vector_scale = cm__value_or(device->calibration.vector, 1)};
+                              .vector_scale = cm__value_or(device->calibration.vector, 1),
+                              .kept = cm__sparsity_kept(device, sparsity),
+                              .has_blocks = cm__has_blocks(step)};
     read_rates(&j, cm_graph_precision(step));
     read_memories(&j);
     if (!(j.peak_flop_s[CM__EFFORT_GEMM] > 0))
@@ -85,6 +89,11 @@ static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *devic
 
 /* ---- what rules share ------------------------------------------------------------------------------------------- */
 
+double cm__job_kept(const cm__job *j, const cm_node *n)
+{
+    return j->kept < 1 && cm__is_pruned(j->g, n, j->has_blocks) ? j->kept : 1;
+}
+
 double cm__job_node_s(const cm__job *j, int32_t node, double batch)
 {
     const cm_node *n = &j->g->nodes[node];
@@ -93,7 +102,8 @@ double cm__job_node_s(const cm__job *j, int32_t node, double batch)
     double     bytes = cm_poly_at(&n->read_bytes, batch) + cm_poly_at(&n->write_bytes, batch);
     double     traffic = j->vector_scale * bytes / j->near_bytes_s;
     if (effort == CM__EFFORT_MEMORY) return traffic;
-    return fmax(j->matrix_scale * cm_poly_at(&n->flop, batch) / j->peak_flop_s[effort], traffic);
+    double flop = cm_poly_at(&n->flop, batch) * cm__job_kept(j, n);
+    return fmax(j->matrix_scale * flop / j->peak_flop_s[effort], traffic);
 }
 
 double cm__job_element(const cm__job *j)
@@ -146,16 +156,17 @@ static double error_of(const cm_graph *g, const cm__execution *e, const cm__run 
     return sqrt((1 - share) * error * error + share * conv_error * conv_error);
 }
 
-cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, int64_t batch)
+cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
+                      int64_t batch)
 {
-    return cm__style_run_in(ctx, step, device, batch, NULL);
+    return cm__style_run_in(ctx, step, device, sparsity, batch, NULL);
 }
 
-cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *device, int64_t batch,
-                         const cm_footprint *footprint)
+cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
+                         int64_t batch, const cm_footprint *footprint)
 {
     const cm__execution *e = &device->execution;
-    cm__job              job = job_of(ctx, step, device, batch);
+    cm__job              job = job_of(ctx, step, device, sparsity, batch);
     cm__run              run = {.node_s = cm__alloc_array(ctx, (size_t)step->n_nodes, sizeof *run.node_s),
                                 .devices = 1,
                                 .micro_batch = batch,

@@ -31,6 +31,8 @@ typedef struct cm__job {
     double           section_s, interval_s, superstep_s, layer_s; /* 0: none */
     double           fill;                            /* samples in a full pipeline, at least 1 */
     double           matrix_scale, vector_scale;      /* of a calibrated profile; 1 otherwise */
+    double           kept;                            /* of pruned weights' arithmetic and traffic; 1: all */
+    bool             has_blocks;
 } cm__job;
 
 /* What comes of it. */
@@ -47,10 +49,11 @@ typedef struct cm__run {
 /* Whether a device's steps are timed by its style: unless it runs kernel by kernel and more is known of those. */
 bool cm__style_applies(const cm_device *device, cm_runtime runtime);
 /* Fails where the step cannot run on such devices. */
-cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, int64_t batch);
+cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
+                      int64_t batch);
 /* The same with a footprint that is there already. */
-cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *device, int64_t batch,
-                         const cm_footprint *footprint);
+cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
+                         int64_t batch, const cm_footprint *footprint);
 
 /* ---- for the rules ---------------------------------------------------------------------------------------------- */
 
@@ -59,6 +62,8 @@ cm__style_rule cm__style_kernels, cm__style_sections, cm__style_bsp, cm__style_s
 
 /* One node at a batch size: the longer of arithmetic and traffic; 0 for views. */
 double cm__job_node_s(const cm__job *job, int32_t node, double batch);
+/* What is done of a node's arithmetic, and sent of its weights, after pruning. */
+double cm__job_kept(const cm__job *job, const cm_node *node);
 bool   cm__job_trains(const cm__job *job); /* it has a backward pass */
 /* The most samples whose step one chip holds; 0: not one. */
 int64_t cm__job_largest(const cm__job *job);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* style_held.c - what fits a chip: a whole step, or one that computes each layer's results again backward. */
 #include <math.h>
+#include "model/sparsity.h"
 #include "model/style.h"
 
 static void free_footprint(void *footprint) { cm_footprint_free(footprint); }
@@ -91,18 +92,11 @@ static cm_poly output_bytes(const cm_graph *g, const cm_node *n)
     return bytes;
 }
 
-static bool has_blocks(const cm_graph *g)
-{
-    for (int32_t i = 0; i < g->n_nodes; i++)
-        if (g->nodes[i].block >= 0) return true;
-    return false;
-}
-
 /* Beside the repeated layers (embedding, logits, loss) an operator stands alone: such products are cut into pieces. */
 static holding held(const cm__job *j)
 {
     holding h = {.kept_bytes = kept_bytes(j->g)};
-    bool    blocks = has_blocks(j->g), back = cm__job_trains(j);
+    bool    blocks = cm__has_blocks(j->g), back = cm__job_trains(j);
     cm_poly last = {{0}};
     int32_t block = -1;
     h.layers = cm__alloc_array(j->ctx, (size_t)j->g->n_nodes + 1, sizeof *h.layers);

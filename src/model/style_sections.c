@@ -25,7 +25,8 @@ static double held_bytes(const cm__job *j, const cm_node *n)
         if (role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) bytes += cm__tensor_bytes_at(j->g, n->inputs[i], 1);
     }
     if (class == CM_CLASS_ELEMENTWISE || class == CM_CLASS_MOVEMENT) return bytes;
-    for (int32_t i = 0; i < n->n_outputs; i++) bytes += cm__tensor_bytes_at(j->g, n->outputs[i], 1);
+    for (int32_t i = 0; i < n->n_outputs; i++)
+        if (n->outputs[i] >= 0) bytes += cm__tensor_bytes_at(j->g, n->outputs[i], 1);
     return bytes;
 }
 

@@ -20,7 +20,7 @@ typedef struct layer {
 /* A cast of a parameter is made where the parameter is. */
 static bool is_cast(const cm_graph *g, const cm_node *n)
 {
-    return n->n_outputs == 1 && cm__t(g, n->outputs[0])->role == CM_ROLE_CAST;
+    return n->n_outputs == 1 && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->role == CM_ROLE_CAST;
 }
 
 static double weights_in(const cm__job *j, const cm_node *n)
@@ -32,18 +32,19 @@ static double weights_in(const cm__job *j, const cm_node *n)
         cm_poly          count = cm_tensor_elements(t);
         if (t->role == CM_ROLE_PARAMETER || t->role == CM_ROLE_CAST) numbers += cm_poly_at(&count, 1);
     }
-    return numbers * cm__job_element(j);
+    return numbers * cm__job_element(j) * cm__job_kept(j, n);
 }
 
 static double gradients_out(const cm__job *j, const cm_node *n)
 {
     double numbers = 0;
     for (int32_t i = 0; i < n->n_outputs; i++) {
+        if (n->outputs[i] < 0) continue;
         const cm_tensor *t = cm__t(j->g, n->outputs[i]);
         cm_poly          count = cm_tensor_elements(t);
         if (t->role == CM_ROLE_PARAMETER_GRADIENT) numbers += cm_poly_at(&count, 1);
     }
-    return numbers * cm__job_element(j);
+    return numbers * cm__job_element(j) * cm__job_kept(j, n);
 }
 
 static double layer_s(const cm__job *j, const layer *l)

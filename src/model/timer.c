@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "model/kriging.h"
+#include "model/own_models.h"
 
 #define KNOWN 0.85 /* unknown part above which a table tells no more than the roofline does */
 #define ERROR_MEASURED 0.02
@@ -32,14 +33,28 @@ typedef struct library {
 #define LIBRARIES 3
 
 struct cm__timer {
-    cm__ctx    *ctx;
-    cm__limits  limits;
-    cm_runtime runtime;
-    cm__memo   *memo; /* NULL: none */
-    library     libraries[LIBRARIES]; /* own, built in, a relative's */
+    cm__ctx        *ctx;
+    cm__limits      limits;
+    cm_runtime      runtime;
+    library         libraries[LIBRARIES]; /* own, built in, a relative's */
+    cm__own_models *own_models;           /* NULL: it has tables, or no relative */
+    cm__memo       *memo;                 /* NULL: none */
 };
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
+
+/* A kernel over contiguous numbers does not know their shape. */
+static bool shapeless(const cm__call *c) { return c->op == CM__CALL_ELEMENTWISE && !strchr(c->variant, ':'); }
+
+static cm__call without_shape(const cm__call *c)
+{
+    cm__call call = *c;
+    if (shapeless(c) && c->sizes[0] > 0 && c->sizes[1] <= INT64_MAX / c->sizes[0]) {
+        call.sizes[0] = 1;
+        call.sizes[1] = c->sizes[0] * c->sizes[1];
+    }
+    return call;
+}
 
 static void call_of_row(const cm__kernel_table *t, int32_t row, cm__call *c)
 {
@@ -60,6 +75,7 @@ static void prepare(cm__ctx *ctx, ready *r)
     for (int32_t i = 0; i < rows; i++) {
         cm__call c;
         call_of_row(r->table, i, &c);
+        c = without_shape(&c);
         double roofline = cm__roofline(r->limits, &c);
         cm__features(&c, roofline, features);
         memcpy(r->features + (size_t)i * (size_t)r->n_features, features, (size_t)r->n_features * sizeof *features);
@@ -95,6 +111,8 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
     open_library(t, &t->libraries[0], device->kernels, device, false);
     open_library(t, &t->libraries[1], device->built_in_kernels, device, false);
     if (relative) open_library(t, &t->libraries[2], relative->built_in_kernels, relative, true);
+    if (relative && !t->libraries[0].count && !t->libraries[1].count)
+        t->own_models = cm__own_models_new(ctx, device, &t->limits);
     return t;
 }
 
@@ -146,16 +164,10 @@ static bool is_table(const cm__kernel_table *t, const cm__call *c)
            strcmp(t->variant, c->variant) == 0;
 }
 
-static ready *prepared(cm__timer *t, ready *r)
-{
-    if (!r->features) prepare(t->ctx, r);
-    return r;
-}
-
-static ready *table_in(cm__timer *t, library *l, const cm__call *c)
+static ready *table_in(library *l, const cm__call *c)
 {
     for (int32_t i = 0; i < l->count; i++)
-        if (is_table(l->tables[i].table, c)) return prepared(t, &l->tables[i]);
+        if (is_table(l->tables[i].table, c)) return &l->tables[i];
     return NULL;
 }
 
@@ -168,120 +180,117 @@ static bool replace(char *text, const char *of, const char *by)
 }
 
 /* A table for a call that differs in its variant or type only. */
-static ready *stand_in(cm__timer *t, library *l, const cm__call *c)
+static ready *stand_in(library *l, const cm__call *c)
 {
     for (size_t i = 0; i < sizeof stand_ins / sizeof *stand_ins; i++) {
         cm__call other = *c;
         if (!replace(other.variant, stand_ins[i].of, stand_ins[i].instead) &&
             !replace(other.dtype, stand_ins[i].of, stand_ins[i].instead))
             continue;
-        ready *r = table_in(t, l, &other);
+        ready *r = table_in(l, &other);
         if (r) return r;
     }
     return NULL;
 }
 
 /* An elementwise kernel of any function that was measured with these types: traffic is what counts. */
-static ready *any_function(cm__timer *t, library *l, const cm__call *c)
+static ready *any_function(library *l, const cm__call *c)
 {
     for (int32_t i = 0; c->op == CM__CALL_ELEMENTWISE && i < l->count; i++) {
         const cm__kernel_table *k = l->tables[i].table;
         const char             *a = strchr(k->variant, ':'), *b = strchr(c->variant, ':');
         if (k->op != c->op || strcmp(k->dtype, c->dtype) || strcmp(a ? a : "", b ? b : "")) continue;
-        return prepared(t, &l->tables[i]);
+        return &l->tables[i];
     }
     return NULL;
 }
 
-/* A call's time on another device. What products lose against the roofline they lose everywhere; what other kernels
-   take beyond it is the cores' work, not the memory's, and goes with cores and clock. */
-static double transferred(const cm__limits *to, const cm__limits *from, const cm__call *c, double there, double time_s)
+/* What products lose against the roofline they lose everywhere; what other kernels take beyond it is the cores' work,
+   not the memory's, and goes with cores and clock. */
+double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__call *c, double time_s)
 {
-    double here = cm__roofline(to, c);
+    double here = cm__roofline(to, c), there = cm__roofline(from, c);
     double cores = to->cores * to->clock_hz > 0 ? from->cores * from->clock_hz / (to->cores * to->clock_hz) : 0;
     if (cm__call_kinds[c->op].engine == CM_ENGINE_MATRIX || time_s <= there || cores <= 0) return time_s * here / there;
     return here + (time_s - there) * cores;
 }
 
-static bool same_sizes(const ready *r, int32_t row, const cm__call *c)
+/* The row that a call without shape is; -1: none. */
+static int32_t row_of(const ready *r, const cm__call *c)
 {
     size_t count = (size_t)cm__call_kinds[c->op].n_sizes;
-    return memcmp(r->table->sizes + (size_t)row * count, c->sizes, count * sizeof *c->sizes) == 0;
+    bool   product = shapeless(c);
+    for (int32_t i = 0; i < r->table->n_rows; i++) {
+        const int64_t *sizes = r->table->sizes + (size_t)i * count;
+        if (product ? sizes[0] > 0 && c->sizes[1] / sizes[0] == sizes[1] && c->sizes[1] % sizes[0] == 0
+                    : memcmp(sizes, c->sizes, count * sizeof *sizes) == 0)
+            return i;
+    }
+    return -1;
 }
 
-static cm__told from_table(const ready *r, const cm__call *c, bool same)
+/* What the neighbours of a call in a table say, on the table's device. */
+static cm__told neighbours_of(cm__timer *t, ready *r, const cm__call *c)
 {
+    cm__told told;
+    if (t->memo && cm__memo_find(t->memo, r->table, c, &told)) return told;
+    if (!r->features) prepare(t->ctx, r);
     float      features[CM__FEATURES];
     double     roofline = cm__roofline(r->limits, c);
     int        count = cm__features(c, roofline, features);
     cm__kriged k = cm__krige(c->op, r->features, r->excess, r->table->n_rows, features, count, -1);
-    bool       measured = k.nearest == 0 && same && same_sizes(r, k.row, c);
-    return (cm__told){.time_s = exp(k.value) * roofline,
-                      .measured_s = measured ? (double)r->table->time_s[k.row] : NAN,
-                      .roofline_s = roofline,
-                      .launches = r->table->launches[k.row],
-                      .unknown = k.unknown,
-                      .same = same,
-                      .found = true};
+    told = (cm__told){.time_s = exp(k.value) * roofline, .launches = r->table->launches[k.row], .unknown = k.unknown};
+    if (t->memo) cm__memo_keep(t->memo, r->table, c, &told);
+    return told;
 }
 
-/* The best that tables say. */
-static const library *look_up(cm__timer *t, const cm__call *c, cm__told *told)
+static cm__timed from_table(cm__timer *t, const library *l, ready *r, const cm__call *c, bool same)
 {
+    int32_t exact = same && !l->relative ? row_of(r, c) : -1;
+    if (exact >= 0)
+        return (cm__timed){.time_s = (double)r->table->time_s[exact],
+                           .launches = r->table->launches[exact],
+                           .how = CM_HOW_MEASURED,
+                           .error = ERROR_MEASURED};
+    cm__told  told = neighbours_of(t, r, c);
+    cm__timed timed = {.time_s = told.time_s,
+                       .launches = told.launches,
+                       .how = CM_HOW_INTERPOLATED,
+                       .error = ERROR_INTERPOLATED + ERROR_UNKNOWN * told.unknown};
+    if (l->relative) timed.time_s = cm__transferred(&t->limits, r->limits, c, timed.time_s);
+    if (told.unknown > KNOWN) timed.how = CM_HOW_ROOFLINE;
+    if (l->relative && timed.how != CM_HOW_ROOFLINE) timed.how = CM_HOW_TRANSFERRED;
+    if (l->relative || !same) timed.error += ERROR_TRANSFERRED;
+    return timed;
+}
+
+/* A table in 16 bits whose rows are all far from a call that is traffic: one in 32 bits may have nearer ones. */
+static cm__timed nearer_in_fp32(cm__timer *t, library *l, const cm__call *c, cm__timed told)
+{
+    cm__call wide = *c;
+    bool     halves = strcmp(c->dtype, "bf16") == 0 || strcmp(c->dtype, "fp16") == 0;
+    if (told.how != CM_HOW_ROOFLINE || !halves || cm__call_kinds[c->op].engine != CM_ENGINE_VECTOR) return told;
+    strcpy(wide.dtype, "fp32");
+    ready    *r = table_in(l, &wide);
+    cm__timed other = r && r->table->n_rows ? from_table(t, l, r, c, false) : told;
+    return other.how == CM_HOW_ROOFLINE ? told : other;
+}
+
+cm__timed cm__timer_time(cm__timer *t, const cm__call *given)
+{
+    cm__call  call = without_shape(given);
+    cm__call *c = &call;
+    cm__timed own = {.launches = 1, .how = CM_HOW_INTERPOLATED};
+    own.time_s = t->own_models ? cm__own_models_time(t->own_models, c, &own.error) : NAN;
+    if (own.time_s > 0) return own;
     for (int pass = 0; pass < 3; pass++)
         for (int i = 0; i < LIBRARIES; i++) {
             library *l = &t->libraries[i];
-            ready   *r = pass == 0 ? table_in(t, l, c) : pass == 1 ? stand_in(t, l, c) : any_function(t, l, c);
-            if (!r || !r->table->n_rows) continue;
-            *told = from_table(r, c, pass == 0);
-            return l;
+            ready   *r = pass == 0 ? table_in(l, c) : pass == 1 ? stand_in(l, c) : any_function(l, c);
+            if (r && r->table->n_rows) return nearer_in_fp32(t, l, c, from_table(t, l, r, c, pass == 0));
         }
-    told->found = false;
-    return NULL;
-}
-
-/* The one library that has tables; NULL: none or several have. */
-static const library *only_library(const cm__timer *t)
-{
-    const library *only = NULL;
-    for (int i = 0; i < LIBRARIES; i++) {
-        if (!t->libraries[i].count) continue;
-        if (only) return NULL;
-        only = &t->libraries[i];
-    }
-    return only;
-}
-
-/* Where all that is known is one device's tables, others may have asked the same of them. */
-static const library *look_up_once(cm__timer *t, const cm__call *c, cm__told *told)
-{
-    const library *only = t->memo ? only_library(t) : NULL;
-    if (!only) return look_up(t, c, told);
-    const void *tables = only->tables[0].table;
-    if (!cm__memo_find(t->memo, tables, c, told)) {
-        look_up(t, c, told);
-        cm__memo_keep(t->memo, tables, c, told);
-    }
-    return told->found ? only : NULL;
-}
-
-cm__timed cm__timer_time(cm__timer *t, const cm__call *c)
-{
-    cm__told       told;
-    const library *l = look_up_once(t, c, &told);
-    if (!l)
-        return (cm__timed){
-            .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = ERROR_ROOFLINE, .how = CM_HOW_ROOFLINE};
-    cm__timed timed = {.time_s = told.time_s,
-                       .launches = told.launches,
-                       .how = told.unknown > KNOWN ? CM_HOW_ROOFLINE : CM_HOW_INTERPOLATED,
-                       .error = ERROR_INTERPOLATED + ERROR_UNKNOWN * told.unknown};
-    if (!l->relative && !isnan(told.measured_s))
-        timed = (cm__timed){told.measured_s, told.launches, ERROR_MEASURED, CM_HOW_MEASURED};
-    if (l->relative) timed.time_s = transferred(&t->limits, &l->limits, c, told.roofline_s, told.time_s);
-    if (l->relative && timed.how != CM_HOW_ROOFLINE) timed.how = CM_HOW_TRANSFERRED;
-    if (l->relative || !told.same) timed.error += ERROR_TRANSFERRED;
-    return timed;
+    return (cm__timed){
+        .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = ERROR_ROOFLINE, .how = CM_HOW_ROOFLINE};
 }
 
 void cm__timer_cross_validate(cm__timer *t, cm__left_out *visit, void *user)

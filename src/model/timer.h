@@ -27,6 +27,9 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
 void       cm__timer_share(cm__timer *timer, cm__memo *memo);
 cm__timed  cm__timer_time(cm__timer *timer, const cm__call *call);
 
+/* The time on a device of these limits of a call that takes `time_s` on one of those. */
+double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__call *call, double time_s);
+
 /* Each row of the device's own tables against what its other rows say. */
 typedef void cm__left_out(void *user, const cm__kernel_table *table, const cm__call *call, double measured,
                           double predicted);

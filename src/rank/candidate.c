@@ -24,7 +24,8 @@ typedef struct search {
 static cm_status predict_at(search *s, int64_t batch, cm_prediction_info *info)
 {
     cm__rank_device         *d = s->d;
-    const cm_predict_options options = {.runtime = d->step->runtime, .layout = s->r->options.layout};
+    const cm_predict_options options = {.runtime = d->step->runtime, .layout = s->r->options.layout,
+                                        .loading = s->r->options.loading};
     cm_status                status = CM_OK;
     if (!s->predictor)
         status = cm__predictor_new_in(d->step->step, d->device, &options, cm__rank_common(s->r, d->step), s->footprint,
@@ -172,6 +173,7 @@ void cm__rank_evaluate(const cm_ranking *r, cm__rank_device *d)
 {
     search s = {.r = r, .d = d};
     d->status = evaluate(&s);
+    d->entry.prediction.loading.dataset = d->entry.prediction.loading.host = NULL; /* the predictor's own */
     cm_predictor_free(s.predictor);
     cm_footprint_free(s.footprint);
     cm_rank_entry *e = &d->entry;

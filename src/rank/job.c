@@ -65,10 +65,20 @@ static const char *count_text(cm__ctx *ctx, double value, const char *what)
     return cm__format(ctx, "%s%s", cm__si(buf, sizeof buf, value), what);
 }
 
+/* The samples of the data set that steps load; 0: none, or not known how many. */
+static double epoch_of(const cm_ranking *r)
+{
+    for (int32_t i = 0; i < r->n_devices; i++) {
+        const cm_rank_entry *e = &r->devices[i].entry;
+        if (e->fits && e->prediction.loading.epoch_samples > 0) return e->prediction.loading.epoch_samples;
+    }
+    return 0;
+}
+
 void cm__rank_read_job(cm_ranking *r)
 {
     const cm_rank_options *o = &r->options;
-    double                 epochs = o->epochs > 0 ? o->epochs : 1, each = o->samples;
+    double                 epochs = o->epochs > 0 ? o->epochs : 1, each = o->samples > 0 ? o->samples : epoch_of(r);
     r->info.tokens_per_sample = r->n_steps && r->steps[0].forward ? tokens_per_sample(r->steps[0].forward) : 0;
     if (o->tokens > 0 && !(r->info.tokens_per_sample > 0))
         cm__fail(r->ctx, CM_ERR_ARGUMENT, "this model takes no tokens; tell its job with --samples N");

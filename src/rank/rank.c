@@ -61,13 +61,13 @@ static void run(cm_ranking *r)
     cm__parallel(o->threads, r->n_steps, cm__rank_make_footprint, r);
     for (int32_t i = 0; i < r->n_steps; i++)
         if (r->steps[i].status) cm__rank_pass_on(r, r->steps[i].status, &r->steps[i].diag);
-    cm__rank_read_job(r);
     cm__parallel(o->threads, r->n_devices, evaluate, r);
     for (int32_t i = 0; i < r->n_devices; i++)
         if (r->devices[i].status) cm__rank_pass_on(r, r->devices[i].status, &r->devices[i].diag);
     cm__parallel(o->threads, r->n_steps, cm__rank_find_remedies, r);
     r->info.baseline = find_baseline(r);
     find_porting(r);
+    cm__rank_read_job(r);
     for (int32_t i = 0; i < r->n_devices; i++) cm__rank_value(r, &r->devices[i]);
     for (int32_t i = 0; i < r->n_devices; i++) {
         if (r->info.baseline) cm__rank_relate(r, &r->devices[i], r->info.baseline);

@@ -36,6 +36,7 @@ void cm__explain_json(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
     device(ctx, answer, r, 0);
     if (r->sides[1]) device(ctx, cm__json_set(ctx, answer, "versus", json_object()), r, 1);
     cm__json_set(ctx, answer, "bottleneck", cm__json_text(ctx, r->bottleneck));
+    cm__json_sensitivities(ctx, answer, r->sides[0]->prediction);
     json_t *ops = cm__json_set(ctx, answer, "ops", json_array());
     for (int32_t k = 0; k < r->n_ops; k++) {
         const cm__explain_op *op = &r->ops[k];

@@ -144,17 +144,13 @@ static void sum_kinds(cm__explain_report *r)
     if (r->n_kinds) qsort(r->kinds, (size_t)r->n_kinds, sizeof *r->kinds, by_time);
 }
 
+/* What `predict` says, and how much of the device's time the roofline says the same of. */
 static const char *bottleneck(const cm__explain_report *r)
 {
-    const cm_prediction_info *i = cm_prediction_get_info(r->sides[0]->prediction);
-    double                    all = r->memory_s[0] + r->compute_s[0];
-    double                    share = all > 0 ? 100 * r->memory_s[0] / all : 0;
-    if (i->style == CM_STYLE_KERNELS && i->host_time_s >= i->step_time_s)
-        return cm__format(r->ctx, "the host: it needs %.1f ms to launch what the device runs in %.1f ms",
-                          1e3 * i->host_time_s, 1e3 * i->device_time_s);
-    if (share >= 50)
-        return cm__format(r->ctx, "memory bandwidth: operators bound by it take %.0f %% of the device's time", share);
-    return cm__format(r->ctx, "arithmetic: operators bound by it take %.0f %% of the device's time", 100 - share);
+    double all = r->memory_s[0] + r->compute_s[0], share = all > 0 ? 100 * r->memory_s[0] / all : 0;
+    return cm__format(r->ctx,
+                      "%s; operators bound by memory traffic take %.0f %% of the device's time, by arithmetic %.0f %%",
+                      cm__bottleneck(r->ctx, r->sides[0]), share, all > 0 ? 100 - share : 0);
 }
 
 cm_status cm__explain_report_new(const cm__predict_request *asked, const char *versus, cm__explain_report **report,

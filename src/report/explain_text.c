@@ -2,6 +2,7 @@
 /* explain_text.c - why, as text: kinds of operators, the largest operators on the roofline, and what binds. */
 #include <math.h>
 #include "base/text.h"
+#include "report/predict_parts.h"
 #include "report/report.h"
 #include "report/table.h"
 
@@ -87,5 +88,7 @@ void cm__explain_text(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
     fputc('\n', out);
     print_ops(ctx, r, out);
     fputc('\n', out);
+    cm__predict_help(ctx, p, out);
+    if (cm_prediction_sensitivities(p->prediction)) fputc('\n', out);
     cm__print_note(ctx, out, "", "limited by", 11, r->bottleneck);
 }

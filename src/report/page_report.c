@@ -13,7 +13,7 @@ static void ask(const char *model, const cm_rank_options *o, const cm_rank_entry
     *request = (cm__predict_request){.device = cm_device_get_info(e->device)->id,
                                      .graph = {.model = model, .load = o->load, .train = o->train},
                                      .options = {.batch = e->prediction.batch, .runtime = o->runtime,
-                                                 .layout = o->layout}};
+                                                 .layout = o->layout, .loading = o->loading}};
     request->graph.train.precision = e->precision;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict_json.c - a prediction as JSON. */
+#include <math.h>
 #include <string.h>
 #include "report/json.h"
 #include "report/report.h"
@@ -14,6 +15,7 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_
     cm__json_set(ctx, o, "optimizer", cm__json_text(ctx, cm__optimizer_used(r->graph)));
     cm__json_set(ctx, o, "layout", json_string(cm_layout_name(i->layout)));
     cm__json_set(ctx, o, "batch", json_integer(i->batch));
+    cm__json_set(ctx, o, "sparsity", cm__json_number(i->sparsity.pruned));
     cm__json_set(ctx, o, "style", json_string(cm_style_name(i->style)));
     cm__json_set(ctx, o, "devices", json_integer(i->devices));
     cm__json_set(ctx, o, "micro_batch", json_integer(i->micro_batch));
@@ -33,10 +35,10 @@ void cm__json_times(cm__ctx *ctx, json_t *o, const cm_prediction_info *i, double
     cm__json_set(ctx, o, "peak_bytes", cm__json_number(peak_bytes));
     cm__json_set(ctx, o, "fits", json_boolean(fits));
     json_t *stages = cm__json_set(ctx, o, "stages", json_object());
-    cm__json_set(ctx, stages, "load_s", cm__json_number(0));
-    cm__json_set(ctx, stages, "compute_s", cm__json_number(i->step_time_s));
+    cm__json_set(ctx, stages, "load_s", cm__json_number(i->load_s));
+    cm__json_set(ctx, stages, "compute_s", cm__json_number(i->compute_s));
     cm__json_set(ctx, stages, "communication_s", cm__json_number(0));
-    cm__json_set(ctx, stages, "overlapped_s", cm__json_number(0));
+    cm__json_set(ctx, stages, "overlapped_s", cm__json_number(i->overlapped_s));
     double sum = 0; /* told where every call was listed */
     for (int p = 0; p < CM_PHASES; p++) sum += i->phase_s[p];
     json_t *phases = cm__json_set(ctx, o, "phases", sum > 0 ? json_object() : json_null());
@@ -44,6 +46,38 @@ void cm__json_times(cm__ctx *ctx, json_t *o, const cm_prediction_info *i, double
         cm__json_set(ctx, phases, cm_phase_name((cm_phase)p), cm__json_number(i->phase_s[p]));
     json_t *share = cm__json_set(ctx, o, "share", json_object());
     for (int h = 0; h < CM_HOWS; h++) cm__json_set(ctx, share, cm_how_name((cm_how)h), cm__json_number(i->share[h]));
+}
+
+/* Only where samples are loaded: what from, by whom, how long each part of it takes. */
+static void loading(cm__ctx *ctx, json_t *o, const cm_prediction_info *i)
+{
+    const cm_loading_info *l = &i->loading;
+    if (!l->dataset) return;
+    json_t *loading = cm__json_set(ctx, o, "loading", json_object());
+    cm__json_set(ctx, loading, "dataset", cm__json_text(ctx, l->dataset));
+    cm__json_set(ctx, loading, "host", cm__json_text(ctx, l->host));
+    cm__json_set(ctx, loading, "workers", json_integer(l->workers));
+    cm__json_set(ctx, loading, "read_s", cm__json_number(l->read_s));
+    cm__json_set(ctx, loading, "prepare_s", cm__json_number(l->prepare_s));
+    cm__json_set(ctx, loading, "copy_s", cm__json_number(l->copy_s));
+    cm__json_set(ctx, loading, "epoch_samples", cm__json_number(l->epoch_samples));
+    cm__json_set(ctx, loading, "epoch_s", cm__json_number(l->epoch_samples / i->throughput_samples_s));
+    cm__json_set(ctx, loading, "first_epoch_s",
+                 cm__json_number(l->epoch_samples / i->throughput_samples_s + i->compile_s));
+}
+
+void cm__json_sensitivities(cm__ctx *ctx, json_t *o, const cm_prediction *prediction)
+{
+    const cm_prediction_info *i = cm_prediction_get_info(prediction);
+    json_t *list = cm__json_set(ctx, o, "sensitivity", json_array());
+    for (int32_t k = 0; k < cm_prediction_sensitivities(prediction); k++) {
+        const cm_sensitivity *s = cm_prediction_sensitivity(prediction, k);
+        json_t               *item = cm__json_append(ctx, list, json_object());
+        cm__json_set(ctx, item, "what", json_string(s->what));
+        cm__json_set(ctx, item, "factor", cm__json_number(s->factor));
+        cm__json_set(ctx, item, "step_time_s", cm__json_number(s->step_time_s));
+        cm__json_set(ctx, item, "change", cm__json_number(s->step_time_s / i->step_time_s - 1));
+    }
 }
 
 static void op(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_op_time *t)
@@ -66,6 +100,11 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     json_t                   *answer = cm__json_answer(ctx, "predict");
     echo(ctx, answer, r, i);
     cm__json_times(ctx, answer, i, r->peak_bytes, r->fits);
+    if (!isnan(i->latency_s)) cm__json_set(ctx, answer, "latency_s", cm__json_number(i->latency_s));
+    cm__json_set(ctx, answer, "compile_s", cm__json_number(i->compile_s));
+    loading(ctx, answer, i);
+    cm__json_sensitivities(ctx, answer, r->prediction);
+    cm__json_set(ctx, answer, "bottleneck", json_string(cm__bottleneck(ctx, r)));
     if (r->asked.list_ops) {
         json_t *list = cm__json_set(ctx, answer, "ops", json_array());
         for (int32_t k = 0; k < cm_prediction_ops(r->prediction); k++)
@@ -84,5 +123,6 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     json_t *warnings = cm__json_set(ctx, answer, "warnings", json_array());
     for (int32_t k = 0; k < r->graph->n_warnings; k++)
         cm__json_append(ctx, warnings, cm__json_text(ctx, r->graph->warnings[k]));
+    if (r->doubt) cm__json_append(ctx, warnings, json_string(r->doubt));
     cm__json_print(ctx, answer, out);
 }

@@ -14,6 +14,7 @@ static void settle(cm__predict_report *r)
     if (!a->graph.train.precision) a->graph.train.precision = cm_device_usual_precision(r->device);
     if (runtime == CM_RUNTIME_TORCH_EAGER && a->graph.load.fuse == CM_FUSE_ALL) a->graph.load.fuse = CM_FUSE_EAGER;
     a->options.runtime = runtime;
+    a->options.sensitivities = true;
     a->graph.batch = a->options.batch;
 }
 
@@ -58,6 +59,15 @@ static void correct_memory(cm__predict_report *r)
     r->fits = true;
 }
 
+static const char *doubt_about(const cm__predict_report *r)
+{
+    const cm_device_info *device = cm_device_get_info(r->device);
+    bool                  able = r->asked.graph.train.inference ? device->inference : device->training;
+    if (able) return NULL;
+    return cm__format(r->ctx, "%s does no %s: this is what its ceilings would allow", device->id,
+                      r->asked.graph.train.inference ? "inference" : "training; --mode inference asks for what it does");
+}
+
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag)
 {
     cm__ctx *ctx = cm__ctx_new(diag);
@@ -75,6 +85,7 @@ cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_r
     cm__pass_on(ctx, cm_predict(r->graph->step, r->device, &r->asked.options, &r->prediction, diag));
     cm__defer(ctx, free_prediction, r->prediction);
     correct_memory(r);
+    r->doubt = doubt_about(r);
     ctx->diag = NULL;
     *report = r;
     return CM_OK;

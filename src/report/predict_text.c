@@ -4,82 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/text.h"
-#include "report/report.h"
+#include "report/predict_parts.h"
 #include "report/table.h"
 
-#define BAR 40
-#define TOP_CALLS 12
+#define TOP_CALLS 8
 
-static const char *seconds(cm__ctx *ctx, double s)
-{
-    char buf[32];
-    return cm__format(ctx, "%ss", cm__si_small(buf, sizeof buf, s));
-}
-
-static const char *bar(cm__ctx *ctx, double share)
-{
-    int   length = (int)(share * BAR + 0.5);
-    char *text = cm__alloc(ctx, BAR + 1);
-    memset(text, '#', (size_t)(length < 0 ? 0 : length > BAR ? BAR : length));
-    return text;
-}
-
-/* ---- calls alike, summed ---------------------------------------------------------------------------------------- */
-
-typedef struct sum {
-    char    name[96];
-    int32_t phase, calls;
-    double  time_s, flop, bytes, by_how[CM_HOWS];
-} sum;
-
-typedef struct sums {
-    sum    *items;
-    int32_t count, capacity;
-} sums;
-
-/* "gemm forward nt-bias bf16" of a call's text: all but its sizes. */
-static void kind_of(const char *call, char *name, size_t size)
-{
-    const char *last = strrchr(call, ' ');
-    snprintf(name, size, "%.*s", (int)(last ? last - call : (long)strlen(call)), call);
-}
-
-static sum *sum_of(cm__ctx *ctx, sums *all, const char *name, int32_t phase)
-{
-    for (int32_t i = 0; i < all->count; i++)
-        if (all->items[i].phase == phase && strcmp(all->items[i].name, name) == 0) return &all->items[i];
-    all->items = cm__grow(ctx, all->items, all->count, &all->capacity, sizeof *all->items);
-    sum *s = &all->items[all->count++];
-    *s = (sum){.phase = phase};
-    snprintf(s->name, sizeof s->name, "%s", name);
-    return s;
-}
-
-static int by_time(const void *a, const void *b)
-{
-    double x = ((const sum *)a)->time_s, y = ((const sum *)b)->time_s;
-    return (x < y) - (x > y);
-}
-
-static sums add_up(cm__ctx *ctx, const cm__predict_report *r)
-{
-    sums all = {0};
-    char name[96];
-    for (int32_t i = 0; i < cm_prediction_ops(r->prediction); i++) {
-        const cm_op_time *op = cm_prediction_op(r->prediction, i);
-        kind_of(op->call, name, sizeof name);
-        sum *s = sum_of(ctx, &all, name, cm_graph_node(r->graph->step, op->node)->phase);
-        s->time_s += op->time_s;
-        s->flop += op->flop;
-        s->bytes += op->bytes;
-        s->by_how[op->how] += op->time_s;
-        s->calls++;
-    }
-    if (all.count) qsort(all.items, (size_t)all.count, sizeof *all.items, by_time);
-    return all;
-}
-
-static const char *how_of(const sum *s)
+static const char *how_of(const cm__call_sum *s)
 {
     int best = 0;
     for (int h = 1; h < CM_HOWS; h++)
@@ -93,12 +23,12 @@ static void print_calls(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
                                            {"time", "s", false},      {"share", "%", false}, {"FLOP/s", "1/s", false},
                                            {"traffic", "B/s", false}, {"found", NULL, false}};
     const cm_prediction_info *info = cm_prediction_get_info(r->prediction);
-    sums                      all = add_up(ctx, r);
+    cm__call_sums             all = cm__sum_calls(ctx, r, false);
     cm__table                 table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     char                      buf[32];
     for (int32_t i = 0; i < all.count && i < TOP_CALLS; i++) {
-        const sum  *s = &all.items[i];
-        const char *cells[] = {cm__cell_count(ctx, s->calls),
+        const cm__call_sum *s = &all.items[i];
+        const char         *cells[] = {cm__cell_count(ctx, s->calls),
                                s->name,
                                cm_phase_name((cm_phase)s->phase),
                                cm__format(ctx, "%s", cm__si_small(buf, sizeof buf, s->time_s)),
@@ -121,6 +51,10 @@ static void print_list(cm__ctx *ctx, const cm__predict_report *r, FILE *out, boo
     cm__table table = cm__table_new(ctx, out, columns, missing ? 3 : 4, true);
     int32_t   count = missing ? cm_prediction_missing(r->prediction) : cm_prediction_ops(r->prediction);
     char      buf[32];
+    if (!count) {
+        fprintf(out, "%s\n", missing ? "no calls to measure: all are, or the device runs graphs as a whole" : "no calls");
+        return;
+    }
     for (int32_t i = 0; i < count; i++) {
         const cm_op_time *op =
             missing ? cm_prediction_missing_call(r->prediction, i) : cm_prediction_op(r->prediction, i);
@@ -134,24 +68,6 @@ static void print_list(cm__ctx *ctx, const cm__predict_report *r, FILE *out, boo
 
 /* ---- the answer ------------------------------------------------------------------------------------------------- */
 
-static void print_phases(cm__ctx *ctx, const cm_prediction_info *i, FILE *out)
-{
-    for (int p = 0; p < CM_PHASES; p++)
-        if (i->phase_s[p] > 0)
-            fprintf(out, "  %-10s %-10s %s\n", cm_phase_name((cm_phase)p), seconds(ctx, i->phase_s[p]),
-                    bar(ctx, i->phase_s[p] / i->step_time_s));
-    double idle = i->step_time_s - i->device_time_s;
-    if (idle > 0) fprintf(out, "  %-10s %-10s %s\n", "idle", seconds(ctx, idle), bar(ctx, idle / i->step_time_s));
-}
-
-static const char *bottleneck(const cm_prediction_info *i)
-{
-    if (i->host_time_s >= i->step_time_s)
-        return "the host: it launches kernels slower than the device runs them; a larger batch or CUDA graphs would "
-               "help";
-    return i->clock < 0.99 ? "the device, at its power limit" : "the device";
-}
-
 static void print_found(const cm_prediction_info *i, FILE *out)
 {
     const char *comma = "";
@@ -164,10 +80,40 @@ static void print_found(const cm_prediction_info *i, FILE *out)
     fputc('\n', out);
 }
 
+static void print_loading(cm__ctx *ctx, const cm_prediction_info *i, FILE *out)
+{
+    const cm_loading_info *l = &i->loading;
+    const char            *compiling = i->compile_s > 0 ? cm__seconds(ctx, i->compile_s) : NULL;
+    char                   buf[32];
+    if (l->dataset)
+        cm__print_note(
+            ctx, out, "", "loading", 11,
+            cm__format(ctx,
+                       "%s a step by %lld workers (read %s, prepared %s, copied %s), %s of it beside the "
+                       "computation; %s",
+                       cm__seconds(ctx, i->load_s), (long long)l->workers, cm__seconds(ctx, l->read_s),
+                       cm__seconds(ctx, l->prepare_s), cm__seconds(ctx, l->copy_s), cm__seconds(ctx, i->overlapped_s),
+                       l->host));
+    if (l->epoch_samples > 0)
+        fprintf(out, "epoch      %ss for %s samples%s\n",
+                cm__si_small(buf, sizeof buf, l->epoch_samples / i->throughput_samples_s),
+                cm__cell_count(ctx, (int64_t)(l->epoch_samples + 0.5)),
+                compiling ? cm__format(ctx, ", the first %s longer: it compiles", compiling) : "");
+    else if (compiling) fprintf(out, "compiling  %s before the first step\n", compiling);
+}
+
 static const char *const pieces[CM_STYLES] = {[CM_STYLE_KERNELS] = "kernels",
                                               [CM_STYLE_SECTIONS] = "sections",
                                               [CM_STYLE_BSP] = "supersteps",
                                               [CM_STYLE_STREAMING] = "layers"};
+
+/* "37.0 " is a number without a prefix. */
+static const char *trimmed(char *text)
+{
+    size_t length = strlen(text);
+    if (length && text[length - 1] == ' ') text[length - 1] = 0;
+    return text;
+}
 
 static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 {
@@ -182,28 +128,41 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
             r->asked.graph.train.inference ? "" : cm_optimizer_name(cm_graph_optimizer(r->graph->step)),
             r->asked.graph.train.inference ? "no update" : "", cm_runtime_name(i->runtime),
             i->layout == CM_LAYOUT_NHWC ? ", channels last" : "");
-    fprintf(out, "step       %s, nine of ten within %s to %s\n", seconds(ctx, i->step_time_s),
-            seconds(ctx, i->interval_s[0]), seconds(ctx, i->interval_s[1]));
-    fprintf(out, "throughput %s samples/s", cm__si(buf, sizeof buf, i->throughput_samples_s));
+    fprintf(out, "step       %s, nine of ten within %s to %s\n", cm__seconds(ctx, i->step_time_s),
+            cm__seconds(ctx, i->interval_s[0]), cm__seconds(ctx, i->interval_s[1]));
+    fprintf(out, "throughput %s samples/s", trimmed(cm__si(buf, sizeof buf, i->throughput_samples_s)));
     if (!isnan(i->mfu)) fprintf(out, ", %.1f %% of peak (MFU)", 100 * i->mfu);
     fprintf(out, "\n");
-    fprintf(out, "device     %s busy in %.0f %s", seconds(ctx, i->device_time_s), i->launches, pieces[i->style]);
+    if (!isnan(i->latency_s))
+        fprintf(out, "latency    %s from the host and back, one batch at a time\n", cm__seconds(ctx, i->latency_s));
+    fprintf(out, "device     %s busy in %.0f %s", cm__seconds(ctx, i->device_time_s), i->launches, pieces[i->style]);
     if (i->micro_batch < i->batch) fprintf(out, ", %lld samples at once", (long long)i->micro_batch);
     if (i->clock < 0.995) fprintf(out, ", clock at %.0f %% to stay within its power", 100 * i->clock);
     fprintf(out, "\n");
+    if (i->sparsity.pruned > 0)
+        fprintf(out, "sparsity   %g of dense layers' weights pruned%s: %s\n", i->sparsity.pruned,
+                i->sparsity.structured ? ", two of every four" : "",
+                i->sparsity_used ? "the device makes use of it" : "the device computes with them all the same");
     if (i->devices > 1) fprintf(out, "devices    %d as one pipeline: fewer do not hold the model\n", i->devices);
-    if (i->host_time_s > 0) fprintf(out, "host       %s to launch them\n", seconds(ctx, i->host_time_s));
+    if (i->host_time_s > 0) fprintf(out, "host       %s to launch them\n", cm__seconds(ctx, i->host_time_s));
     fprintf(out, "memory     %sB at the peak%s\n", cm__binary(buf, sizeof buf, r->peak_bytes),
             r->fits ? "" : ": does not fit");
     print_found(i, out);
-    fprintf(out, "limited by %s\n\n", bottleneck(i));
+    print_loading(ctx, i, out);
+    cm__print_note(ctx, out, "", "limited by", 11, cm__bottleneck(ctx, r));
+    fputc('\n', out);
 }
 
 void cm__predict_text(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 {
     print_head(ctx, r, out);
-    print_phases(ctx, cm_prediction_get_info(r->prediction), out);
+    cm__predict_waterfall(ctx, r, out);
     fputc('\n', out);
-    if (r->asked.list_ops || r->asked.list_missing) print_list(ctx, r, out, !r->asked.list_ops);
-    else print_calls(ctx, r, out);
+    if (r->asked.list_ops || r->asked.list_missing) {
+        print_list(ctx, r, out, !r->asked.list_ops);
+        return;
+    }
+    print_calls(ctx, r, out);
+    fputc('\n', out);
+    cm__predict_help(ctx, r, out);
 }

@@ -99,7 +99,7 @@ void      cm__devices_report_free(cm__devices_report *report);
 
 typedef struct cm__fit_report {
     const char       *path, *device; /* device NULL: by the rows */
-    bool              check;
+    bool              check, calls;
     const cm_fitting *fitting;
 } cm__fit_report;
 
@@ -124,6 +124,7 @@ typedef struct cm__predict_report {
     cm_prediction       *prediction;
     double               peak_bytes;
     bool                 fits;
+    const char          *doubt;      /* why the question makes little sense for the device; NULL: it does */
 } cm__predict_report;
 
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag);
@@ -334,6 +335,8 @@ void cm__fit_text(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
 void cm__fit_json(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
 void cm__predict_text(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
 void cm__predict_json(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
+/* What limits a step, in words. */
+const char *cm__bottleneck(cm__ctx *ctx, const cm__predict_report *report);
 void cm__memory_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__memory_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__batch_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);

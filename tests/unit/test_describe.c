@@ -144,6 +144,21 @@ static void seq_beside_the_description_is_part_of_it(void **state)
 
 /* ---- what they build --------------------------------------------------------------------------------------------- */
 
+/* Twice the positions, of 64 numbers each, and a warning. */
+static void a_longer_sequence_has_more_positions(void **state)
+{
+    (void)state;
+    cm_graph       *g;
+    cm_totals       t;
+    cm_load_options longer = {.seq = 2048};
+    assert_int_equal(cm_graph_load("gpt:layers=2,hidden=64,heads=4", &longer, &g, NULL), CM_OK);
+    cm_graph_totals(g, 1, &t);
+    assert_true(t.parameters == built("gpt:layers=2,hidden=64,heads=4", 1).parameters + 1024 * 64);
+    assert_int_equal(cm_graph_warnings(g), 1);
+    assert_non_null(strstr(cm_graph_warning(g, 0), "2048 learned positions instead of the model's 1024"));
+    cm_graph_free(g);
+}
+
 static void networks_by_formula(void **state)
 {
     (void)state;
@@ -233,7 +248,6 @@ static const struct {
     {"gpt:layers=2,hidden=64,heads=4,vocab=0", 0, CM_ERR_UNSUPPORTED, "bare layers"},
     {"gpt:layers=2,hidden=64,heads=4,head=mlm", 0, CM_ERR_UNSUPPORTED, "head mlm"},
     {"gpt:layers=2,hidden=64,heads=4,tied=2", 0, CM_ERR_ARGUMENT, "from 0 to 1"},
-    {"gpt:layers=2,hidden=64,heads=4", 2000, CM_ERR_ARGUMENT, "1024 learned positions"},
     {"gpt:layers=2,hidden=64,heads=4,seq=64,positions=32", 0, CM_ERR_ARGUMENT, "32 learned positions"},
     {"vit:layers=2,hidden=64,heads=4", 64, CM_ERR_ARGUMENT, "image"},
     {"gemm:m=1,n=2", 0, CM_ERR_ARGUMENT, "k is missing"},
@@ -291,6 +305,7 @@ int main(void)
         cmocka_unit_test(canonical_descriptions_give_the_same_graph),
         cmocka_unit_test(a_config_comes_back_as_a_description),
         cmocka_unit_test(seq_beside_the_description_is_part_of_it),
+        cmocka_unit_test(a_longer_sequence_has_more_positions),
         cmocka_unit_test(networks_by_formula),
         cmocka_unit_test(operators_by_formula),
         cmocka_unit_test(operators_are_bare_and_their_input_wants_a_gradient),

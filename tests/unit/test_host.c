@@ -56,6 +56,29 @@ static void linear_layers(void **state)
     cm_graph_free(step);
 }
 
+#define COMPILED(what, time) "{\"runtime\": \"torch-compile\", \"what\": \"" what "\", \"time\": " NUMBER(time, "s") "}"
+
+/* Two products forward and three backward, each as an eager one's; ten kernels that a compiler wrote; four tensors. */
+static void compiled(void **state)
+{
+    (void)state;
+    cm_graph *step = step_of("input x 32\nlinear 16\nrelu\nlinear 10\n", false);
+    for (int own = 0; own < 2; own++) {
+        cm_device *d = device_of(own ? TIME_DEVICE(",\n\"host\": [" HOST("forward-op:linear", "10") ","
+                                                   COMPILED("launch", "1000") "," COMPILED("step", "0.5") "]")
+                                     : TIME_DEVICE(",\n\"host\": [" HOST("forward-op:linear", "10") ","
+                                                   HOST("forward-op:elementwise", "100") ","
+                                                   HOST("update-op:sgd", "1") "," HOST("step", "0.25") "]"));
+        cm__ctx   *ctx = cm__ctx_new(&diag);
+        double     got = cm__host_time_compiled(ctx, d, NULL, step, 10);
+        double     expected = own ? 0.5 + 5 * 10 + 10 * 1000 : 0.25 + 5 * 10 + 10 * 100 + 4 * 1;
+        if (got != expected) fail_msg("%g, expected %g", got, expected);
+        cm__ctx_free(ctx);
+        cm_device_free(d);
+    }
+    cm_graph_free(step);
+}
+
 static void images(void **state)
 {
     (void)state;
@@ -113,7 +136,7 @@ static void counts_times_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear_layers),        cmocka_unit_test(images),
+        cmocka_unit_test(linear_layers),        cmocka_unit_test(compiled), cmocka_unit_test(images),
         cmocka_unit_test(inference),            cmocka_unit_test(a_relative_stands_in),
         cmocka_unit_test(counts_times_numbers),
     };

@@ -45,6 +45,16 @@ TEST(full_precisions_need_no_casts)
     }
 }
 
+/* A file tells what is in small parameters; it is cast anew each step all the same. */
+TEST(known_parameters_are_cast)
+{
+    static const cm__num numbers[8];
+    int32_t              b = weight("b", "8");
+    cm__t(g, b)->value = numbers;
+    train_in(CM_PRECISION_AMP_BF16, sum(op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,8"), b))));
+    assert_int_equal(casts(CM_FORWARD, CM_BF16), 3); /* the input, the weight, the bias */
+}
+
 TEST(half_precisions_are_half_throughout)
 {
     static const struct {
@@ -363,6 +373,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_precisions_need_no_casts),
+        cmocka_unit_test(known_parameters_are_cast),
         cmocka_unit_test(half_precisions_are_half_throughout),
         cmocka_unit_test(autocast_runs_products_in_16_bits_and_norms_in_fp32),
         cmocka_unit_test(gradients_of_parameters_are_cast_back),

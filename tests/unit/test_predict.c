@@ -140,6 +140,49 @@ static void device_or_host(void **state)
     cm_graph_free(step);
 }
 
+/* Units for two of four run forward products at twice the peak, and nothing else. */
+static void two_of_four(void **state)
+{
+    (void)state;
+    cm_graph  *step = step_of("mlp:in=8192,hidden=8192x8192,out=8192", false);
+    cm_device *device = device_of(TIME_DEVICE(",\n\"sparsity\": {\"structured\": " NUMBER("2", "1") "}"));
+    double     phase[3][CM_PHASES];
+    const cm_sparsity kinds[] = {{0, false}, {0.5, false}, {0.5, true}};
+    for (int k = 0; k < 3; k++) {
+        cm_prediction     *p;
+        cm_predict_options o = {.batch = 8192, .runtime = CM_RUNTIME_NATIVE, .sparsity = kinds[k]};
+        assert_int_equal(cm_predict(step, device, &o, &p, NULL), CM_OK);
+        memcpy(phase[k], cm_prediction_get_info(p)->phase_s, sizeof phase[k]);
+        assert_int_equal(cm_prediction_get_info(p)->sparsity_used, k == 2);
+        cm_prediction_free(p);
+    }
+    assert_true(phase[0][CM_FORWARD] == phase[1][CM_FORWARD]);
+    assert_true(phase[0][CM_BACKWARD] == phase[2][CM_BACKWARD]);
+    near(phase[0][CM_FORWARD] - phase[2][CM_FORWARD], 3 * 2 * pow(8192, 3) / 1e14 / 2, 0.05);
+    cm_device_free(device);
+    cm_graph_free(step);
+}
+
+/* A card of the same make as one whose power is known is held to its own limit: 350 W of the H100 PCIe, 700 W of the
+   H200. Of another make nothing is known. */
+static void power_of_the_same_make(void **state)
+{
+    static const struct {
+        const char *device;
+        bool        lowered;
+    } cards[] = {{"nvidia-h100-pcie", true}, {"nvidia-a100-80g", false}};
+    (void)state;
+    cm_graph *step = step_of("gpt:layers=2,hidden=4096,heads=32,seq=2048,vocab=1000", false);
+    for (int k = 0; k < 2; k++) {
+        cm_device     *device = load(cards[k].device);
+        cm_prediction *p = predict(step, device, 8);
+        assert_int_equal(cm_prediction_get_info(p)->clock < 0.95, cards[k].lowered);
+        cm_prediction_free(p);
+        cm_device_free(device);
+    }
+    cm_graph_free(step);
+}
+
 static void larger_batches_take_longer(void **state)
 {
     (void)state;
@@ -209,7 +252,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_model_is_consistent),  cmocka_unit_test(nothing_measured),
-        cmocka_unit_test(device_or_host),             cmocka_unit_test(larger_batches_take_longer),
+        cmocka_unit_test(device_or_host),             cmocka_unit_test(two_of_four),
+        cmocka_unit_test(power_of_the_same_make),     cmocka_unit_test(larger_batches_take_longer),
         cmocka_unit_test(inference_is_forward_alone), cmocka_unit_test(the_same_twice),
         cmocka_unit_test(refusals),
     };

@@ -94,6 +94,24 @@ static void merging_goes_member_by_member(void **state)
     cm__ctx_free(ctx);
 }
 
+/* Costs of hosts are told apart by runtime and kind. */
+static void costs_of_hosts_are_merged_one_by_one(void **state)
+{
+    (void)state;
+    TRY(ctx);
+    json_t **base = cm__json_slot(ctx), **over = cm__json_slot(ctx), **expected = cm__json_slot(ctx);
+    *base = json_loads("{\"host\":[{\"runtime\":\"a\",\"what\":\"x\",\"time\":1},"
+                       "{\"runtime\":\"b\",\"what\":\"x\",\"time\":2}]}", 0, NULL);
+    *over = json_loads("{\"host\":[{\"runtime\":\"a\",\"what\":\"x\",\"time\":3},"
+                       "{\"runtime\":\"a\",\"what\":\"y\",\"time\":4}]}", 0, NULL);
+    *expected = json_loads("{\"host\":[{\"runtime\":\"a\",\"what\":\"x\",\"time\":3},"
+                           "{\"runtime\":\"a\",\"what\":\"y\",\"time\":4},"
+                           "{\"runtime\":\"b\",\"what\":\"x\",\"time\":2}]}", 0, NULL);
+    cm__json_merge(ctx, *base, *over);
+    assert_true(json_equal(*base, *expected));
+    cm__ctx_free(ctx);
+}
+
 static void bases_lie_beside_the_file(void **state)
 {
     (void)state;
@@ -255,6 +273,7 @@ int main(void)
         cmocka_unit_test(ids_are_unique),
         cmocka_unit_test(every_number_has_a_source),
         cmocka_unit_test(merging_goes_member_by_member),
+        cmocka_unit_test(costs_of_hosts_are_merged_one_by_one),
         cmocka_unit_test(bases_lie_beside_the_file),
         cmocka_unit_test(a_namesake_builds_on_what_is_built_in),
         cmocka_unit_test(bad_profiles_are_refused_with_file_line_and_reason),

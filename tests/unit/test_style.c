@@ -31,7 +31,7 @@ typedef struct answer {
     cm_diag            diag;
 } answer;
 
-static answer ask(const char *profile, const char *model, int64_t batch, bool inference)
+static answer ask_pruned(const char *profile, const char *model, int64_t batch, bool inference, cm_sparsity sparsity)
 {
     answer           a = {.status = CM_OK};
     cm_graph        *forward, *step;
@@ -43,7 +43,8 @@ static answer ask(const char *profile, const char *model, int64_t batch, bool in
     assert_int_equal(cm_device_load(file_named("chip.json"), &device, &a.diag), CM_OK);
     assert_int_equal(cm_graph_load(model, NULL, &forward, NULL), CM_OK);
     assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
-    a.status = cm_predict(step, device, &(cm_predict_options){.batch = batch}, &prediction, &a.diag);
+    const cm_predict_options predict = {.batch = batch, .sparsity = sparsity};
+    a.status = cm_predict(step, device, &predict, &prediction, &a.diag);
     if (a.status == CM_OK) a.info = *cm_prediction_get_info(prediction);
     if (a.status == CM_OK) cm_prediction_free(prediction);
     cm_graph_totals(step, batch, &totals);
@@ -52,6 +53,11 @@ static answer ask(const char *profile, const char *model, int64_t batch, bool in
     cm_graph_free(forward);
     cm_device_free(device);
     return a;
+}
+
+static answer ask(const char *profile, const char *model, int64_t batch, bool inference)
+{
+    return ask_pruned(profile, model, batch, inference, (cm_sparsity){0});
 }
 
 static void assert_near(double a, double b, double share)
@@ -196,6 +202,41 @@ static void a_fast_link_leaves_the_arithmetic(void **state)
     assert_near(a.info.device_time_s, a.flop / 1e14, 1e-2);
 }
 
+#define SKIPPING(sram, rate)                                                                                           \
+    CHIP("weight-streaming", sram, rate, EFFICIENCY("1"),                                                              \
+         PLACED("DRAM") ", \"sparsity\": {\"skipped\": " NUMBER("1", "1") "}")
+
+/* A chip that skips all zeros does a fifth of the arithmetic where four fifths are pruned, and sends a fifth of the
+   weights; one that skips none does it all. */
+static void pruned_weights_are_skipped(void **state)
+{
+    (void)state;
+    const cm_sparsity most = {.pruned = 0.8};
+    const char       *mlp = "mlp:in=4000,hidden=3000x2000,out=1000";
+    const double      weights = 4000.0 * 3000 + 3000 * 2000 + 2000 * 1000;
+    answer            fast = ask_pruned(SKIPPING("1e12", "1e18"), mlp, 64, false, most);
+    assert_near(fast.info.device_time_s, 0.2 * fast.flop / 1e14, 2e-2);
+    assert_true(fast.info.sparsity_used);
+    answer slow = ask_pruned(SKIPPING("1e12", "1e8"), mlp, 1, false, most);
+    assert_near(slow.info.device_time_s, 0.2 * 2 * 2 * weights / 1e8, 2e-2); /* in, and in again as gradients go out */
+    answer none = ask_pruned(STREAMING("1e12", "1e18", ""), mlp, 64, false, most);
+    assert_near(none.info.device_time_s, none.flop / 1e14, 1e-2);
+    assert_false(none.info.sparsity_used);
+    assert_int_equal(ask_pruned(STREAMING("1e12", "1e18", ""), "resnet18", 1, true, (cm_sparsity){.pruned = 1}).status,
+                     CM_ERR_ARGUMENT);
+}
+
+/* Embeddings, attention and the head of a model with repeated blocks stay as they are. */
+static void blocks_alone_are_pruned(void **state)
+{
+    (void)state;
+    const char *gpt = "gpt:layers=2,hidden=512,heads=8,seq=256,vocab=8192";
+    answer      whole = ask(SKIPPING("1e12", "1e18"), gpt, 8, true);
+    answer      pruned = ask_pruned(SKIPPING("1e12", "1e18"), gpt, 8, true, (cm_sparsity){.pruned = 0.9});
+    double      in_blocks = 2.0 * 8 * 256 * 2 * 12 * 512 * 512; /* of forward products: 12 hidden^2 weights a layer */
+    assert_near(whole.info.device_time_s - pruned.info.device_time_s, 0.9 * in_blocks / 1e14, 2e-2);
+}
+
 static void layers_have_a_latency(void **state)
 {
     (void)state;
@@ -270,7 +311,9 @@ int main(void)
         cmocka_unit_test(what_no_pipeline_holds_is_refused),
         cmocka_unit_test(a_slow_link_bounds_the_step),
         cmocka_unit_test(a_fast_link_leaves_the_arithmetic),
-        cmocka_unit_test(layers_have_a_latency),
+        cmocka_unit_test(pruned_weights_are_skipped),
+                                       cmocka_unit_test(blocks_alone_are_pruned),
+                                       cmocka_unit_test(layers_have_a_latency),
         cmocka_unit_test(activations_bound_the_micro_batch),
         cmocka_unit_test(the_error_of_the_fit_is_the_interval),
         cmocka_unit_test(times_of_nodes_make_up_the_step),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_text.c - numbers and names as people write and read them. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,6 +100,8 @@ static void below_one(void **state)
     assert_string_equal(cm__si_small(buf, sizeof buf, 2.2e-6), "2.20 u");
     assert_string_equal(cm__si_small(buf, sizeof buf, 0.0155), "15.5 m");
     assert_string_equal(cm__si_small(buf, sizeof buf, 0.9999e-3), "1.00 m");
+    char plain[32];
+    assert_string_equal(cm__si_small(buf, sizeof buf, NAN), cm__si(plain, sizeof plain, NAN));
     assert_string_equal(cm__si_small(buf, sizeof buf, 4e-10), "400 p");
     assert_string_equal(cm__si_small(buf, sizeof buf, 3.2e9), "3.20 G");
 }

@@ -199,6 +199,71 @@ TEST(rows_left_out)
     cm_device_free(bare);
 }
 
+#define MAP_DIMS "[\"outer\", \"inner\"]"
+
+/* Contiguous numbers have no shape; what is spread over rows has one. */
+TEST(a_shape_that_does_not_matter)
+{
+    cm_device *d = device_of(
+        TIME_DEVICE(KERNELS(TABLE("elementwise", "forward", "add", "fp32", MAP_DIMS, "[[1, 4194304, 6e-5, 1]]") ","
+                            TABLE("elementwise", "forward", "add:row", "fp32", MAP_DIMS, "[[1, 4194304, 6e-5, 1]]"))));
+    cm__timed  t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, "elementwise forward add fp32 1024,4096");
+    assert_int_equal(t.how, CM_HOW_MEASURED);
+    assert_true(t.time_s == (double)6e-5f);
+    t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, "elementwise forward add:row fp32 1024,4096");
+    assert_int_not_equal(t.how, CM_HOW_MEASURED);
+    cm_device_free(d);
+}
+
+#define NORM_DIMS "[\"n\", \"c\", \"hw\"]"
+
+/* A table in 16 bits with one small row, which took 50 times its roofline, and one in 32 bits with the very size, which
+   took twice its own: the latter tells. */
+TEST(nearer_rows_in_another_width)
+{
+    const char *narrow = "batch_norm forward nchw bf16 1,2,3", *wide = "batch_norm forward nchw fp32 64,256,3136";
+    const char *asked = "batch_norm forward nchw bf16 64,256,3136";
+    cm_device  *bare = device_of(TIME_DEVICE(""));
+    char        text[8192];
+    snprintf(text, sizeof text,
+             TIME_DEVICE(KERNELS(TABLE("batch_norm", "forward", "nchw", "bf16", NORM_DIMS, "[[1, 2, 3, %.9g, 1]]") ","
+                                 TABLE("batch_norm", "forward", "nchw", "fp32", NORM_DIMS,
+                                       "[[64, 256, 3136, %.9g, 1]]"))),
+             50 * roofline_of(bare, narrow), 2 * roofline_of(bare, wide));
+    cm_device *d = device_of(text);
+    cm__timed  t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, asked);
+    assert_int_equal(t.how, CM_HOW_INTERPOLATED);
+    near(t.time_s, 2 * roofline_of(d, asked), 1e-6);
+    cm_device_free(d);
+    cm_device_free(bare);
+}
+
+#define STREAM_FIT                                                                                                     \
+    ",\n\"fits\": [{\"op\": \"relu\", \"pass\": \"forward\", \"dtype\": \"fp32\", \"runtime\": \"native\", " \
+    "\"form\": \"stream\", \"parameters\": {\"overhead_s\": 0.5, \"memory_fraction\": 0.5, \"sharpness\": 4, "              \
+    "\"cache_speedup\": 2, "                                                                                            \
+    "\"cache_share\": 0.001, \"element_s\": 1e-30}, \"n\": 100, \"error\": {\"mape\": 0.2, \"bias\": 0, \"p90\": 0.3}, " \
+    "\"kind\": \"fitted\", \"source\": \"sheet\", \"date\": \"2024\"}]"
+
+/* A model of the device's own is preferred to a relative's tables in plain fp32; its launch is the device's, not the
+   0.5 s that its timings held. */
+TEST(own_models_before_a_relative)
+{
+    cm_device *bare = device_of(TIME_DEVICE("")), *d = device_of(TIME_DEVICE(STREAM_FIT));
+    cm_device *relative = device_of(ROWS_DEVICE);
+    cm__timed  t = time_on(d, relative, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu fp32 1,67108864");
+    assert_int_equal(t.how, CM_HOW_INTERPOLATED);
+    near(t.time_s, 1e-6 + 2 * 67108864 * 4.0 / (0.5 * 1e12), 1e-6);
+    near(t.error, 0.2, 1e-9);
+    t = time_on(d, relative, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu bf16 1,67108864");
+    assert_int_not_equal(t.how, CM_HOW_INTERPOLATED);
+    t = time_on(bare, relative, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu fp32 1,67108864");
+    assert_int_not_equal(t.how, CM_HOW_INTERPOLATED);
+    cm_device_free(relative);
+    cm_device_free(d);
+    cm_device_free(bare);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +276,9 @@ int main(void)
         cmocka_unit_test(odd_rows),
         cmocka_unit_test(what_cores_add_goes_with_cores),
         cmocka_unit_test(rows_left_out),
+        cmocka_unit_test(a_shape_that_does_not_matter),
+        cmocka_unit_test(nearer_rows_in_another_width),
+        cmocka_unit_test(own_models_before_a_relative),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

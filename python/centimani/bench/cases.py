@@ -72,8 +72,21 @@ def _of_table(table, where, calls, refused):
             refused.append((f"{where}, row {number}", str(bad)))
 
 
+def _of_missing(entry, where, calls, refused):
+    """One call that `predict --missing --json` lists."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("call"), str):
+        raise BadCase(f"{where} is no object with a 'call'")
+    try:
+        yield parse(entry["call"], calls)
+    except BadCase as bad:
+        refused.append((where, str(bad)))
+
+
 def read(path, calls):
-    """The cases of a file, in its order, each once, and what in it names no call: (place, reason) each."""
+    """The cases of a file, in its order, each once, and what in it names no call: (place, reason) each.
+
+    A file is {"schema": 1, "cases": [...]}, or what `centimani predict --missing --json` prints.
+    """
     try:
         with open(path, encoding="utf-8") as file:
             document = json.load(file)
@@ -81,18 +94,21 @@ def read(path, calls):
         raise BadCase(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise BadCase(f"{path} is no JSON: {error}") from None
-    if not isinstance(document, dict) or document.get("schema") != 1 or not isinstance(document.get("cases"), list):
+    lists = {key: document.get(key) for key in ("cases", "missing")} if isinstance(document, dict) else {}
+    if not lists or document.get("schema") != 1 or not any(isinstance(items, list) for items in lists.values()):
         raise BadCase(f'{path}: expected {{"schema": 1, "cases": [...]}}')
     found, refused = {}, []
-    for number, table in enumerate(document["cases"]):
+    for number, table in enumerate(lists["cases"] or []):
         found.update(dict.fromkeys(_of_table(table, f"{path}: cases[{number}]", calls, refused)))
+    for number, entry in enumerate(lists["missing"] or []):
+        found.update(dict.fromkeys(_of_missing(entry, f"{path}: missing[{number}]", calls, refused)))
     if refused and not found:
         raise BadCase(": ".join(refused[0]))
     return list(found), refused
 
 
 def parse(text, calls):
-    """'gemm forward nt bf16 1,4096,4096,1024' -> Case; the variant is left out where there is none."""
+    """'gemm forward nt bf16 1,4096,4096,1024' -> Case; the variant is left out, or '-', where there is none."""
     words = text.split()
     if len(words) == 4:
         words.insert(2, "")
@@ -102,4 +118,5 @@ def parse(text, calls):
         sizes = tuple(int(size) for size in words[4].split(","))
     except ValueError:
         raise BadCase(f"'{words[4]}' is no list of whole numbers") from None
-    return check(Case(*words[:4], sizes), calls)
+    variant = "" if words[2] == "-" else words[2]
+    return check(Case(words[0], words[1], variant, words[3], sizes), calls)

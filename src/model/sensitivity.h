@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sensitivity.h - what a step would take if one thing of its device were better by a tenth. */
+#ifndef CM_MODEL_SENSITIVITY_H
+#define CM_MODEL_SENSITIVITY_H
+
+#include "model/loading.h"
+#include "model/step.h"
+
+#define CM__BETTER 1.1 /* rates; times are divided by it */
+
+typedef struct cm__sensitivities {
+    cm_sensitivity *items; /* most helpful first; what changes nothing is not there */
+    int32_t         count;
+} cm__sensitivities;
+
+/* A step of calls. `full`: their times at the full clock. A call's time follows what binds it: it is transferred to a
+   device that differs in one number. */
+cm__sensitivities cm__call_sensitivities(cm__ctx *ctx, const cm__step_model *m, const cm__timed *full,
+                                         const cm__loading *loading, const cm_prediction_info *base);
+/* A step by its style: predicted again on a device that differs in one number. */
+cm__sensitivities cm__style_sensitivities(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
+                                          const cm__loading *loading, const cm_prediction_info *base);
+
+#endif

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_cases.py PROGRAM - what `predict --missing` writes is what the benchmarks of both languages read."""
+import collections
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+sys.dont_write_bytecode = True
+from centimani.bench import cases  # noqa: E402
+
+
+class Anything:
+    """Variants and passes: this table tells names and sizes alone, as src/device/calls.def does."""
+    def __contains__(self, _):
+        return True
+
+    def __iter__(self):
+        return iter(())
+
+
+Call = collections.namedtuple("Call", "phases variants dims least")
+
+
+def calls():
+    """PyTorch's own table where there is PyTorch; otherwise names and sizes alone."""
+    try:
+        from centimani.bench.calls import CALLS
+        return CALLS
+    except ImportError:
+        pass
+    text = (ROOT / "src/device/calls.def").read_text()
+    rows = re.findall(r'^CALL\([A-Z0-9_]+, "([a-z0-9_]+)", [A-Z]+, [a-z0-9_]+,([^)]*)\)', text, re.M)
+    return {name: Call(Anything(), Anything(), re.findall(r'"(\w+)"', dims), lambda _: 0) for name, dims in rows}
+
+
+def run(program, *words):
+    done = subprocess.run([program, *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def main():
+    program, known = sys.argv[1], calls()
+    asked = ["predict", "resnet18", "--device", "nvidia-v100-16g", "--batch", "8", "--precision", "fp32", "--missing"]
+    with tempfile.TemporaryDirectory() as folder:
+        path, listed = pathlib.Path(folder, "cases.json"), pathlib.Path(folder, "missing.json")
+        answer = run(program, *asked, "--json", "-o", str(path))
+        listed.write_text(answer)
+        missing = {entry["call"] for entry in json.loads(answer)["missing"]}
+        for file in (path, listed):
+            found, refused = cases.read(str(file), known)
+            # The counter of batches is the one call of a type that PyTorch's benchmark does not time.
+            assert all("int64" in reason for _, reason in refused), refused
+            assert {cases.label(case) for case in found} == {
+                call.replace(" - ", " ") for call in missing if "int64" not in call}
+            names = run(program, "bench", "--backend", "null", "--cases", str(file), "--list")
+            assert set(names.splitlines()) == missing, names
+    assert len(missing) > 20
+    print("1..1\nok 1 - predict --missing, bench --cases, python -m centimani bench --cases")
+
+
+main()

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""transfer_check.py PROGRAM FOLDER [--shortest MS] [--most N]
+
+How well kernel times transfer from the device that has tables to its relatives: operator times that others published
+(FOLDER holds their tables, docs/fitting.md names the columns), as calls, against what the program says of each device.
+Times below --shortest (default 0.1 ms) are left out: many sources measure the host's launch with them. At most N rows
+(default 400) of each source, operator, pass and type are taken, evenly. No row of these tables is in a kernel table.
+"""
+import argparse
+import collections
+import csv
+import gzip
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+
+DEVICES = {"V100-PCIE-32GB": "nvidia-v100-32g", "V100": "nvidia-v100-16g", "A100-PCIE-40GB": "nvidia-a100-40g-pcie",
+           "A100-PCIE-80GB": "nvidia-a100-80g-pcie", "A100-SXM4-80GB": "nvidia-a100-80g",
+           "A100-80GB": "nvidia-a100-80g",
+           "H100-SXM-80GB": "nvidia-h100", "H200-SXM-141GB": "nvidia-h200", "T4": "nvidia-t4", "L4": "nvidia-l4",
+           "P100-PCIE-16GB": "nvidia-p100", "P4": "nvidia-p4", "MI100": "amd-mi100", "MI210": "amd-mi210"}
+TYPES = {"fp16in_fp32acc": "fp16", "fp32": "fp32", "fp16": "fp16", "bf16": "bf16"}
+PASSES = {"fwd": "forward", "bwd_input": "bwd_input", "bwd_weight": "bwd_weight"}
+
+
+def gemm(row, d, dtype):
+    note, variant = row["note"], "nt"
+    if "ta=" in note:  # column-major libraries: the product as it is stored row by row
+        a, b = re.search(r"ta=(\w) tb=(\w)", note).groups()
+        variant = {"NN": "nn", "NT": "tn", "TN": "nt", "TT": "tt"}[a + b]
+        d = [d[0], d[2], d[1], d[3]]
+    variant = {"bwd_input": "nn", "bwd_weight": "tn"}.get(row["pass"], variant)
+    return "gemm", "forward", variant, dtype, d[:4]
+
+
+def conv(row, d, dtype):
+    n, c, k, r, h, stride, pad = d
+    return "conv", "forward", "nchw", dtype, [n, c, k, h, h, r, r, stride, stride, pad, pad, 1, 1, 1]
+
+
+def conv_full(row, d, dtype):
+    note = dict(re.findall(r"(\w+)=(\d+)", row["note"]))
+    n, c, k, h, w, r, s = d
+    layout = "nhwc" if dtype == "fp16" else "nchw"  # what tensor cores want
+    return "conv", PASSES[row["pass"]], layout, dtype, [
+        n, c, k, h, w, r, s, note["stride_v"], note["stride_h"], note["pad_h"], note["pad_w"], 1, 1, 1]
+
+
+def rows_of(op):
+    return lambda row, d, dtype: (op, "forward", "-", dtype, d[:2])
+
+
+def function(name):
+    return lambda row, d, dtype: ("elementwise", "forward", name, dtype, d[:2])
+
+
+def attention(causal):
+    def make(row, d, dtype):
+        batch, seq, heads, kv_heads, width = d[:5]
+        return "attention", "forward", "-", dtype, [batch, seq, seq, heads, kv_heads or heads, width, causal]
+    return make
+
+
+OPS = {"gemm": gemm, "linear": lambda row, d, t: ("gemm", "forward", "nt-bias", t, d[:4]),
+       "bmm": lambda row, d, t: ("gemm", "forward", "nn", t, d[:4]), "conv2d": conv, "conv2d_full": conv_full,
+       "softmax": rows_of("softmax"), "layernorm": rows_of("layer_norm"),
+       **{name: function(name) for name in ("add", "mul", "div", "relu", "gelu", "tanh")},
+       "attention_causal": attention(1), "attention_full": attention(0)}
+
+
+def call_of(row):
+    if row["op"].startswith("attention") and row["d5"] not in ("", "0"):
+        return None  # a window, which no call has
+    if row["op"] not in OPS or row["dtype"] not in TYPES or row["pass"] not in PASSES or row["device"] not in DEVICES:
+        return None
+    sizes = [int(row[f"d{i}"] or 0) for i in range(7)]
+    op, phase, variant, dtype, sizes = OPS[row["op"]](row, sizes, TYPES[row["dtype"]])
+    return f"{op} {phase} {variant} {dtype} " + ",".join(map(str, sizes))
+
+
+def read(folder, shortest):
+    """Calls and times by device and source."""
+    found = collections.defaultdict(lambda: collections.defaultdict(list))
+    for path in sorted(pathlib.Path(folder).glob("ops_*.csv.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                call = call_of(row)
+                if call and float(row["latency_ms"]) >= shortest:
+                    key = (row["source"], row["op"], row["pass"], row["dtype"])
+                    found[DEVICES[row["device"]]][key].append((call, float(row["latency_ms"])))
+    return found
+
+
+def check(program, device, rows):
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as table:
+        table.write("call,latency_ms\n" + "".join(f'"{call}",{ms}\n' for call, ms in rows))
+        table.flush()
+        words = [program, "fit", "--check", "--calls", table.name, "--device", device, "--json"]
+        done = subprocess.run(words, capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(done.stderr)
+        return json.loads(done.stdout)["classes"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("folder")
+    parser.add_argument("--shortest", type=float, default=0.1)
+    parser.add_argument("--most", type=int, default=400)
+    options = parser.parse_args()
+    print(f"{'device':22} {'source':15} {'operator':18} {'pass':11} {'type':5} {'rows':>5} {'error':>7} {'bias':>7} "
+          f"{'p90':>7}")
+    for device, groups in sorted(read(options.folder, options.shortest).items()):
+        errors, n = 0, 0
+        for (source, op, phase, _), rows in sorted(groups.items()):
+            kept = rows[::max(1, -(-len(rows) // options.most))]
+            for c in check(options.program, device, kept):
+                print(f"{device:22} {source:15} {op:18} {phase:11} {c['dtype']:5} {c['n']:5} {c['mape']:7.1%} "
+                      f"{c['bias']:+7.1%} {c['p90']:7.1%}")
+                errors, n = errors + c["mape"], n + 1
+        print(f"{device:22} mean over {n} operators: {errors / n:.1%}\n")
+
+
+main()
