@@ -229,14 +229,30 @@ static int32_t row_of(const ready *r, const cm__call *c)
     return -1;
 }
 
+/* A call in another type than its table's has the neighbours of one in the table's, where that is the same work. */
+static cm__call as_in_table(const ready *r, const cm__call *c, double roofline)
+{
+    cm__call other = *c;
+    memset(other.dtype, 0, sizeof other.dtype);
+    memcpy(other.dtype, r->table->dtype, strlen(r->table->dtype));
+    double flop[2], bytes[2];
+    cm__call_work(c, &flop[0], &bytes[0]);
+    cm__call_work(&other, &flop[1], &bytes[1]);
+    bool same = flop[0] == flop[1] && bytes[0] == bytes[1] && roofline == cm__roofline(r->limits, &other);
+    return same ? other : *c;
+}
+
 /* What the neighbours of a call in a table say, on the table's device. */
-static cm__told neighbours_of(cm__timer *t, ready *r, const cm__call *c)
+static cm__told neighbours_of(cm__timer *t, ready *r, const cm__call *given)
 {
     cm__told told;
+    cm__call call = *given, *c = &call;
+    if (t->memo && cm__memo_find(t->memo, r->table, c, &told)) return told;
+    double roofline = cm__roofline(r->limits, c);
+    if (t->memo && strcmp(call.dtype, r->table->dtype) != 0) call = as_in_table(r, given, roofline);
     if (t->memo && cm__memo_find(t->memo, r->table, c, &told)) return told;
     if (!r->features) prepare(t->ctx, r);
     float      features[CM__FEATURES];
-    double     roofline = cm__roofline(r->limits, c);
     int        count = cm__features(c, roofline, features);
     cm__kriged k = cm__krige(c->op, r->features, r->excess, r->table->n_rows, features, count, -1);
     told = (cm__told){.time_s = exp(k.value) * roofline, .launches = r->table->launches[k.row], .unknown = k.unknown};
