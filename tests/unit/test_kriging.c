@@ -10,7 +10,7 @@
 #include "model/kriging.h"
 
 #define ROWS 20
-#define OP CM__CALL_CROSS_ENTROPY /* the least noise of scales.def */
+#define OP CM__CALL_OPTIMIZER /* the least noise of scales.def */
 
 static void near(double got, double expected, double tolerance)
 {
