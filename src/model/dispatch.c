@@ -53,6 +53,13 @@ void cm__dispatch_add(cm__dispatch *d, int32_t node, const cm__sized_call *call)
     d->runs[i]++;
 }
 
+void cm__call_two(cm__dispatch *d, int32_t node, cm__sized_call c, cm_poly first, cm_poly second)
+{
+    c.sizes[0] = first;
+    c.sizes[1] = second;
+    cm__dispatch_add(d, node, &c);
+}
+
 /* Colour images in 16 bits are given to convolutions with their channels last, as PyTorch's own advice is. */
 bool cm__channels_last(const cm_graph *g)
 {

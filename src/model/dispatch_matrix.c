@@ -6,7 +6,7 @@
 
 const cm_node *cm__forward_of(const cm__dispatch *d, const cm_node *n)
 {
-    return n->source >= 0 ? &d->g->nodes[n->source] : n;
+    return n->source >= 0 && n->phase != CM_RECOMPUTE ? &d->g->nodes[n->source] : n;
 }
 
 cm__sized_call cm__call_begin(const cm__dispatch *d, int op, cm__pass pass, const char *variant, cm_dtype dtype,

@@ -145,8 +145,7 @@ cm__stacks *cm__stacks_of(cm__ctx *ctx, const cm_graph *g)
 
 bool cm__inside_stack(const cm__dispatch *d, int32_t node)
 {
-    const cm_node *n = cm__node(d, node);
-    return d->stacks && d->stacks->inside[n->source >= 0 && n->phase != CM_RECOMPUTE ? n->source : node];
+    return d->stacks && d->stacks->inside[cm__forward_of(d, cm__node(d, node)) - d->g->nodes];
 }
 
 /* ---- the call --------------------------------------------------------------------------------------------------- */

@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch_rows.c - calls of normalisation, softmax, losses, reductions, pooling, look-ups and updates. */
+/* dispatch_rows.c - calls of normalisation, reductions, pooling, look-ups and updates. */
 #include <stdio.h>
 #include <string.h>
 #include "model/rules.h"
-
-static cm__pass pass_of(const cm_node *n, const cm_node *forward)
-{
-    return n == forward ? CM__PASS_FORWARD : CM__PASS_BACKWARD;
-}
-
-static void two_sizes(cm__dispatch *d, int32_t node, cm__sized_call c, cm_poly first, cm_poly second)
-{
-    c.sizes[0] = first;
-    c.sizes[1] = second;
-    cm__dispatch_add(d, node, &c);
-}
 
 /* ---- normalisation ---------------------------------------------------------------------------------------------- */
 
@@ -22,7 +10,7 @@ static void two_sizes(cm__dispatch *d, int32_t node, cm__sized_call c, cm_poly f
 void cm__dispatch_count_batch(cm__dispatch *d, int32_t node)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "scale", CM_INT64, false);
-    two_sizes(d, node, c, cm__poly_const(1), cm__poly_const(1));
+    cm__call_two(d, node, c, cm__poly_const(1), cm__poly_const(1));
 }
 
 static void channel_norm(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
@@ -47,7 +35,7 @@ static void row_norm(cm__dispatch *d, int32_t node, const cm_node *forward, cm__
     int64_t          axis = cm__attr_int(forward, CM_ATTR_AXIS, -1);
     int32_t          first = (int32_t)(axis < 0 ? axis + x->rank : axis);
     int              op = forward->op == CM_OP_LAYER_NORM ? CM__CALL_LAYER_NORM : CM__CALL_RMS_NORM;
-    two_sizes(d, node, cm__call_begin(d, op, pass, "", x->dtype, false), cm__poly_product(x->dims, first),
+    cm__call_two(d, node, cm__call_begin(d, op, pass, "", x->dtype, false), cm__poly_product(x->dims, first),
               cm__poly_product(x->dims + first, x->rank - first));
 }
 
@@ -56,94 +44,7 @@ void cm__dispatch_norm(cm__dispatch *d, int32_t node)
     const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     bool           rows =
         forward->op == CM_OP_LAYER_NORM || forward->op == CM_OP_RMS_NORM || forward->op == CM_OP_SIMPLIFIED_LAYER_NORM;
-    (rows ? row_norm : channel_norm)(d, node, forward, pass_of(n, forward));
-}
-
-/* ---- softmax and losses ----------------------------------------------------------------------------------------- */
-
-/* Classes are along `axis`; the rest are rows. */
-static void along(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_tensor *x, int32_t axis)
-{
-    cm_poly rows =
-        cm__poly_mul(cm__poly_product(x->dims, axis), cm__poly_product(x->dims + axis + 1, x->rank - axis - 1));
-    two_sizes(d, node, c, rows, cm__poly_dim(x->dims[axis]));
-}
-
-/* Inside attention rows that are masked throughout count as zero: kernels that find them and that choose. Truth values
-   take as long to reduce as numbers. */
-static void guard_rows(cm__dispatch *d, int32_t node, const cm_tensor *x)
-{
-    cm_poly        rows = cm__poly_product(x->dims, x->rank - 1), cols = cm__poly_dim(x->dims[x->rank - 1]);
-    cm__sized_call is_masked = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", x->dtype, false),
-                   all = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", x->dtype, false),
-                   choose = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "where:col", x->dtype, false);
-    snprintf(is_masked.dtype, sizeof is_masked.dtype, "%s>%s", cm_dtype_name(x->dtype), cm_dtype_name(CM_BOOL));
-    two_sizes(d, node, is_masked, cm__poly_const(1), cm_tensor_elements(x));
-    all.sizes[2] = cm__poly_const(1);
-    two_sizes(d, node, all, rows, cols);
-    two_sizes(d, node, choose, rows, cols);
-}
-
-void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
-{
-    const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
-    if (forward->op == CM_OP_CROSS_ENTROPY) return; /* with the loss's gradient */
-    const cm_tensor *x = cm__in(d->g, forward, 0);
-    int64_t          axis = cm__attr_int(forward, CM_ATTR_AXIS, -1);
-    if (x->rank == 0) return;
-    along(d, node,
-          cm__call_begin(d, CM__CALL_SOFTMAX, pass_of(n, forward), forward->op == CM_OP_LOG_SOFTMAX ? "log" : "",
-                         x->dtype, false),
-          x, (int32_t)(axis < 0 ? axis + x->rank : axis));
-    if (n == forward && cm__attr_find(n, CM_ATTR_MATH)) guard_rows(d, node, x);
-}
-
-static void cross_entropy(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
-{
-    const cm_tensor *x = cm__in(d->g, forward, 0);
-    along(d, node, cm__call_begin(d, CM__CALL_CROSS_ENTROPY, pass, "", x->dtype, false), x, x->rank > 1 ? 1 : 0);
-}
-
-void cm__dispatch_cross_entropy(cm__dispatch *d, int32_t node)
-{
-    cross_entropy(d, node, cm__node(d, node), CM__PASS_FORWARD);
-}
-
-/* Kernels of PyTorch's loss functions before the mean, and of their gradients. */
-static const struct {
-    int         op;
-    const char *forward[5], *backward[6];
-} losses[] = {
-    {CM_OP_MSE_LOSS, {"mul"}, {"mul"}},
-    {CM_OP_NLL_LOSS, {"copy"}, {"fill"}},
-    {CM_OP_BCE_LOSS, {"scale", "mul", "sigmoid", "sub"}, {"scale:strided", "neg", "sigmoid_grad", "mul", "add"}},
-};
-
-static void loss_kernels(cm__dispatch *d, int32_t node, int op, bool backward)
-{
-    const cm_node *forward = cm__forward_of(d, cm__node(d, node));
-    int32_t        x = forward->inputs[0];
-    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
-        for (const char *const *f = backward ? losses[i].backward : losses[i].forward; losses[i].op == op && *f; f++)
-            cm__call_over(d, node, *f, x, -1, x);
-}
-
-void cm__dispatch_loss(cm__dispatch *d, int32_t node)
-{
-    const cm_node   *n = cm__node(d, node);
-    const cm_tensor *x = cm__in(d->g, n, 0);
-    loss_kernels(d, node, n->op, false);
-    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "mean", x->dtype, false);
-    c.sizes[0] = c.sizes[2] = cm__poly_const(1);
-    c.sizes[1] = cm_tensor_elements(x);
-    cm__dispatch_add(d, node, &c);
-}
-
-void cm__dispatch_loss_grad(cm__dispatch *d, int32_t node)
-{
-    const cm_node *forward = cm__forward_of(d, cm__node(d, node));
-    if (forward->op == CM_OP_CROSS_ENTROPY) cross_entropy(d, node, forward, CM__PASS_BACKWARD);
-    else loss_kernels(d, node, forward->op, true);
+    (rows ? row_norm : channel_norm)(d, node, forward, cm__pass_of(n, forward));
 }
 
 /* ---- reductions ------------------------------------------------------------------------------------------------- */
@@ -250,7 +151,7 @@ void cm__dispatch_pool(cm__dispatch *d, int32_t node)
     char             variant[CM__CALL_TEXT];
     cm__window_read((cm_graph *)(uintptr_t)d->g, forward, x->rank - 2, NULL, &w);
     image_call(d, forward->inputs[0], forward->op == CM_OP_MAX_POOL ? "max" : "avg", variant, sizeof variant);
-    cm__sized_call c = cm__call_begin(d, CM__CALL_POOL, pass_of(n, forward), variant, x->dtype, false);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_POOL, cm__pass_of(n, forward), variant, x->dtype, false);
     c.sizes[0] = cm__poly_dim(x->dims[0]);
     c.sizes[1] = x->rank > 4 ? cm__poly_product(x->dims + 1, x->rank - 3) : cm__poly_dim(x->dims[1]);
     c.sizes[2] = last_but(x, 1);
@@ -272,7 +173,7 @@ void cm__dispatch_resize(cm__dispatch *d, int32_t node)
     }
     image_call(d, forward->inputs[0], cm__attr_int(forward, CM_ATTR_MODE, 0) ? "bilinear" : "nearest", variant,
                sizeof variant);
-    cm__sized_call c = cm__call_begin(d, CM__CALL_RESIZE, pass_of(n, forward), variant, x->dtype, false);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_RESIZE, cm__pass_of(n, forward), variant, x->dtype, false);
     c.sizes[0] = cm__poly_dim(x->dims[0]);
     c.sizes[1] = cm__poly_dim(x->dims[1]);
     c.sizes[2] = last_but(x, 1);
@@ -293,7 +194,7 @@ void cm__dispatch_gather(cm__dispatch *d, int32_t node)
         cm__dispatch_copy(d, node);
         return;
     }
-    cm__sized_call c = cm__call_begin(d, CM__CALL_EMBEDDING, pass_of(n, forward), "", table->dtype, false);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_EMBEDDING, cm__pass_of(n, forward), "", table->dtype, false);
     c.sizes[0] = cm_tensor_elements(index);
     c.sizes[1] = cm__poly_dim(table->dims[0]);
     c.sizes[2] = cm__poly_dim(table->dims[1]);
@@ -313,7 +214,7 @@ void cm__dispatch_update(cm__dispatch *d, int32_t node)
         dtype = t->dtype;
         tensors++;
     }
-    two_sizes(d, node,
+    cm__call_two(d, node,
               cm__call_begin(d, CM__CALL_OPTIMIZER, CM__PASS_UPDATE, cm_optimizer_name(d->g->optimizer), dtype, false),
               cm__poly_const(tensors), elements);
 }

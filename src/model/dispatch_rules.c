@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch_rules.c - which rule of dispatch_matrix.c, _rnn.c, _rows.c and _map.c an operator has. */
+/* dispatch_rules.c - which rule of dispatch_matrix.c, _rnn.c, _rows.c, _losses.c and _map.c an operator has. */
 #include "model/rules.h"
 
 static void none(cm__dispatch *d, int32_t node) { (void)d, (void)node; }

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define NEIGHBOURS 24
+#define NEIGHBOURS 16
 #define DEFAULT_SCALE 3.0f
 #define DEFAULT_NOISE 0.02
 #define OF_A_KIND 5.0f /* between kinds of grouped convolutions */

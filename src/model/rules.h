@@ -17,7 +17,7 @@ CM__DISPATCH_RULES(X)
 
 static inline const cm_node *cm__node(const cm__dispatch *d, int32_t node) { return &d->g->nodes[node]; }
 
-/* The forward node a backward node belongs to; a forward node itself. */
+/* The forward node a backward node belongs to; a forward node itself, and one that is computed again. */
 const cm_node *cm__forward_of(const cm__dispatch *d, const cm_node *n);
 
 /* A batch norm that trains adds one to a number. */
@@ -26,6 +26,14 @@ void cm__dispatch_count_batch(cm__dispatch *d, int32_t node);
 /* A call of no sizes yet. `matrix`: fp32 operands go to units of less precision where the user allows it. */
 cm__sized_call cm__call_begin(const cm__dispatch *d, int op, cm__pass pass, const char *variant, cm_dtype dtype,
                               bool matrix);
+
+static inline cm__pass cm__pass_of(const cm_node *n, const cm_node *forward)
+{
+    return n == forward ? CM__PASS_FORWARD : CM__PASS_BACKWARD;
+}
+
+/* A call of these first two sizes. */
+void cm__call_two(cm__dispatch *d, int32_t node, cm__sized_call c, cm_poly first, cm_poly second);
 
 /* One kernel over `elements`, from the types of the given tensors (-1: none) into that of `out`. */
 void cm__call_map(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out, cm_poly outer,

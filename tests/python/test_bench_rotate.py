@@ -37,7 +37,8 @@ OLD = {  # from what a training step wrote last: (op, pass, variant, dtype, size
     ("elementwise", "forward", "dropout_grad:part", "bf16", (33, 64)): (1,),
     ("embedding", "forward", "", "fp32", (32, 100, 16)): (1,),
     ("embedding", "backward", "", "fp32", (32, 100, 16)): (1,),
-    ("reduce", "forward", "sum", "fp32", (7, 8, 9)): (0,), ("reduce", "forward", "mean", "fp32", (7, 8, 9)): (),
+    ("reduce", "forward", "sum", "fp32", (7, 8, 9)): (), ("reduce", "forward", "sum", "fp32", (1, 4096, 256)): (0,),
+    ("reduce", "forward", "mean", "fp32", (1, 4096, 256)): (),
     ("elementwise", "forward", "add:part", "bf16", (33, 64)): (0,),
 }
 

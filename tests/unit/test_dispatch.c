@@ -448,6 +448,7 @@ static void attention_with_a_trained_mask(void **state)
         assert_int_equal(times(&got, "copy fp32>bool 1,96"), 1); /* what is masked, whole rows of it, zeros there */
         assert_int_equal(times(&got, "reduce forward sum fp32 24,4,1"), 1);
         assert_int_equal(times(&got, "where:col fp32 24,4"), 1);
+        assert_int_equal(times(&got, "copy fp32>bf16 1,96"), low); /* probabilities are returned as well */
         cm_graph_free(step);
         cm__ctx_free(ctx);
     }
@@ -576,6 +577,29 @@ static void layers_computed_again_are_calls_of_their_own(void **state)
     cm__ctx_free(ctx);
 }
 
+/* What is computed again is computed as forward was. */
+static void recomputation_is_forward(void **state)
+{
+    (void)state;
+    static listed got[2];
+    static const cm_recompute modes[2] = {CM_RECOMPUTE_NONE, CM_RECOMPUTE_FULL};
+    for (int i = 0; i < 2; i++) {
+        cm__ctx         *ctx = cm__ctx_new(&diag);
+        cm_train_options o = {.precision = CM_PRECISION_FP32, .recompute = modes[i]};
+        cm_graph        *step;
+        if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+        cm_graph *g = read(ctx, "input x 32\nln\nlinear 32\nln\nlinear 32\nln\nlinear 10\n");
+        if (cm_graph_train(g, &o, &step, &diag)) fail_msg("%s: %s", diag.place, diag.reason);
+        list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER), 3, &got[i]);
+        cm_graph_free(step);
+        cm__ctx_free(ctx);
+    }
+    assert_int_equal(times(&got[0], "layer_norm forward"), 3);
+    assert_in_range(times(&got[1], "layer_norm forward"), 4, 6);
+    assert_int_equal(times(&got[0], "layer_norm backward"), 3);
+    assert_int_equal(times(&got[1], "layer_norm backward"), 3);
+}
+
 static void layers_of_the_layer_language(void **state)
 {
     (void)state;
@@ -595,6 +619,7 @@ int main(void)
         cmocka_unit_test(attention_with_a_trained_mask),
         cmocka_unit_test(stacked_layers_are_one_call),
         cmocka_unit_test(layers_computed_again_are_calls_of_their_own),
+        cmocka_unit_test(recomputation_is_forward),
         cmocka_unit_test(layers_of_the_layer_language),
         cmocka_unit_test(a_convolution_with_bias),
         cmocka_unit_test(a_batch_norm),

@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from .call import Call, Old, straight
-from .cases import split_dtype
+from .cases import split_dtype, width_of
 
 aten = torch.ops.aten
 
@@ -152,9 +152,13 @@ def reduce(s, case, t):
     return [t.uniform(s.outer, s.reduce, s.inner, dtype=first)], straight(run)
 
 
+SUMMED_LATER = 4 << 20  # bytes; what comes between is a few times as large, and a cache holds tens of megabytes
+
+
 def reduce_old(s, case):
     """Sums are gradients of what was spread: products come between making what is summed and summing it."""
-    return Old((0,)) if case.variant.startswith("sum") else Old()
+    large = s.outer * s.reduce * s.inner * width_of(case) >= SUMMED_LATER
+    return Old((0,)) if case.variant.startswith("sum") and large else Old()
 
 
 def reduce_work(s, case):
