@@ -10,7 +10,7 @@ SANITIZE       = -Db_sanitize=address,undefined -Db_lundef=false
 # gcc warns of what its sanitizers insert; the other two builds hold the warnings.
 UNWARNED       = -Dwarning_level=0 -Dwerror=false
 
-.PHONY: run build test golden bench fuzz install clean help packages test-packages build-asan build-clang
+.PHONY: run build test golden accuracy bench fuzz install clean help packages test-packages build-asan build-clang
 .DEFAULT_GOAL := build
 
 run: build               ## install what is missing, build, and run the main job
@@ -28,10 +28,14 @@ golden: build            ## rewrite the expected output of tests/cli and the REA
 	python3 tests/cli/run.py --rewrite build/centimani tests/cli
 	python3 tests/readme.py --rewrite build/centimani README.md
 
+accuracy: build          ## rewrite docs/accuracy.md: predictions against every known result
+	python3 tools/accuracy.py build/centimani docs/accuracy.md
+
 bench: build             ## time importing, memory and step times, beside Python's onnx.load (CENTIMANI_MODELS: folder of .onnx files)
 	build/bench/import_speed
 	build/bench/memory_speed
 	build/bench/predict_speed
+	build/bench/plan_speed
 
 fuzz: test-packages      ## fuzz every importer for FUZZ_SECONDS each
 	@CC=clang tools/build.sh build-clang -Dfuzz=true $(SANITIZE) -Doptimization=1

@@ -19,16 +19,20 @@ typedef struct settings {
     cm__memory_request memory;    /* its graph and device are taken from here */
     char              dims[1024]; /* the --dim options, joined by commas */
     cm__predict_request predict;
-    const char       *device, *output, *set, *from;
+    cm__plan_request  plan;       /* counts of devices and samples are memory's, as those of predict and scale */
+    cm__scale_request scale;
+    const char       *device, *cluster, *output, *set, *from;
     cm_bench_options  bench;
-    bool              clusters, check, json, csv, help, no_loading, calls;
+    bool              clusters, check, json, csv, html, help, no_loading, calls;
 } settings;
 
 /* Which commands take an option. */
 enum {
     FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_PREDICT = 64,
     FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_BENCH = 1024, FOR_CALIBRATE = 2048,
-    FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH, FOR_ALL = ~0
+    FOR_PLAN = 1 << 20, FOR_SCALE = 1 << 21,
+    FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH | FOR_PLAN | FOR_SCALE,
+    FOR_PLANNED = FOR_PREDICT | FOR_MEMORY | FOR_BATCH | FOR_SCALE, FOR_ALL = ~0
 };
 
 typedef struct command {
@@ -63,6 +67,8 @@ int  run_calibrate(settings *s);
 int  run_predict(settings *s);
 int  run_memory(settings *s);
 int  run_batch(settings *s);
+int  run_plan(settings *s);
+int  run_scale(settings *s);
 int  run_validate(settings *s);
 int  run_bench(settings *s);
 int  run_version(settings *s);

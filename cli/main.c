@@ -25,6 +25,12 @@ static const char fit_details[] =
     "note are optional. docs/fitting.md says what the dimensions of each operator are. Without a file,\n"
     "--check holds each row of the device's kernel tables against the other rows.";
 
+static const char plan_details[] =
+    "Tensor, context, pipeline and data parallel counts, micro-batch, pieces of a stage, schedule, ZeRO,\n"
+    "sequence parallelism, recompute, overlap and offloading are searched, and every plan is held against\n"
+    "the device's memory. Ctrl-C prints the best found so far. mpirun -n N centimani plan ... divides the\n"
+    "search among ranks. docs/plans.md says what is modelled.";
+
 static const char bench_details[] =
     "Without --suite, --cases or --for, all suites that one process can measure. Suites: roofline, host,\n"
     "lookup, primitives, sweep, and collectives (mpirun -n 4 centimani bench --suite collectives). A run\n"
@@ -49,6 +55,10 @@ const command commands[] = {
      fit_details, FOR_FIT, 0, 1, run_fit},
     {"predict", "MODEL", "How long one training step takes on a device, and where the time goes", model_details,
      FOR_PREDICT, 1, 1, run_predict},
+    {"scale", "MODEL", "How a training scales over devices, and where efficiency is lost", model_details, FOR_SCALE, 1,
+     1, run_scale},
+    {"plan", "MODEL", "The best parallel plan for a number of devices and a global batch", plan_details, FOR_PLAN, 1, 1,
+     run_plan},
     {"bench", "", "What this machine does, measured: a profile for the other commands", bench_details, FOR_BENCH, 0, 0,
      run_bench},
     {"calibrate", "", "A device's profile mended by real training steps", calibrate_details, FOR_CALIBRATE, 0, 0,

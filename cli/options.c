@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c - the option table and its parser. */
+#include <stdlib.h>
 #include <string.h>
 #include "base/text.h"
 #include "cli.h"
@@ -154,6 +155,104 @@ static bool store_candidates(const option *o, settings *s, void *field, const ch
     }
 }
 
+static bool store_counts(const option *o, settings *s, void *field, const char *value)
+{
+    int64_t *list = field;
+    s->scale.n_counts = 0;
+    for (const char *at = value;; at++) {
+        size_t length = strcspn(at, ",");
+        if (s->scale.n_counts == CM__POINTS_MAX) {
+            say("option %s: more than %d counts", o->name, CM__POINTS_MAX);
+            return false;
+        }
+        int64_t *n = &list[s->scale.n_counts++];
+        if (!cm__parse_int((cm__span){at, length}, n) || *n < 1 || *n > COUNT_MAX) {
+            say("option %s: '%.*s' is not a whole number from 1 to %d", o->name, (int)length, at, COUNT_MAX);
+            return false;
+        }
+        at += length;
+        if (!*at) return true;
+    }
+}
+
+/* A number and one of `units`, each standing for a factor. */
+static bool store_scaled(const option *o, double *field, const char *value, const char *units, const double *factors,
+                         const char *example)
+{
+    char       *end;
+    double      number = strtod(value, &end);
+    const char *unit = *end && !end[1] ? strchr(units, *end) : NULL;
+    if (end == value || !(number > 0) || number > 1e18 || !unit) {
+        say("option %s: '%s' is not such a number as %s", o->name, value, example);
+        return false;
+    }
+    *field = number * factors[unit - units];
+    return true;
+}
+
+static bool store_amount(const option *o, settings *s, void *field, const char *value)
+{
+    static const double factors[] = {1e3, 1e6, 1e9, 1e12};
+    char               *end;
+    double              plain = strtod(value, &end);
+    (void)s;
+    if (end != value && !*end && plain > 0 && plain <= 1e18) {
+        *(double *)field = plain;
+        return true;
+    }
+    return store_scaled(o, field, value, "KMBT", factors, "300B or 2.5T");
+}
+
+static bool store_duration(const option *o, settings *s, void *field, const char *value)
+{
+    static const double factors[] = {1, 60, 3600, 86400};
+    (void)s;
+    return store_scaled(o, field, value, "smhd", factors, "24h or 30d");
+}
+
+static bool store_schedule(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    *(bool *)field = strcmp(value, "gpipe") == 0;
+    if (*(bool *)field || strcmp(value, "1f1b") == 0) return true;
+    say("option %s: unknown schedule '%s'; there are 1f1b and gpipe", o->name, value);
+    return false;
+}
+
+static bool store_compress(const option *o, settings *s, void *field, const char *value)
+{
+    cm_plan *plan = field;
+    char    *end;
+    double   n = strtod(value, &end);
+    (void)s;
+    if (end == value || *end || !(n > 0) || n > 32 || (n > 1 && n != (int)n)) {
+        say("option %s: '%s' is neither bits from 1 to 32 nor a part below 1", o->name, value);
+        return false;
+    }
+    *(n < 1 ? &plan->gradient_part : &plan->gradient_bits) = n;
+    return true;
+}
+
+static bool store_offload(const option *o, settings *s, void *field, const char *value)
+{
+    cm_plan *plan = field;
+    (void)s;
+    for (const char *at = value; *at; at += *at == ',') {
+        cm__span word = {at, strcspn(at, ",")};
+        bool    *what = cm__span_is(word, "optimizer")     ? &plan->offload_optimizer
+                        : cm__span_is(word, "activations") ? &plan->offload_activations
+                        : cm__span_is(word, "weights")     ? &plan->offload_weights
+                                                           : NULL;
+        if (!what) {
+            say("option %s: '%.*s' is none of optimizer, activations and weights", o->name, (int)word.length, at);
+            return false;
+        }
+        *what = true;
+        at += word.length;
+    }
+    return true;
+}
+
 #define STORE_NAMED(kind)                                                                                              \
     static bool store_##kind(const option *o, settings *s, void *field, const char *value)                             \
     {                                                                                                                  \
@@ -171,6 +270,7 @@ STORE_NAMED(fuse)
 STORE_NAMED(runtime)
 STORE_NAMED(layout)
 STORE_NAMED(objective)
+STORE_NAMED(goal)
 
 static bool store_no_fuse(const option *o, settings *s, void *field, const char *value)
 {

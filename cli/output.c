@@ -65,5 +65,5 @@ int finish_output(int status)
 
 cm__output_format format_of(const settings *s)
 {
-    return s->json ? CM__FORMAT_JSON : s->csv ? CM__FORMAT_CSV : CM__FORMAT_TEXT;
+    return s->json ? CM__FORMAT_JSON : s->csv ? CM__FORMAT_CSV : s->html ? CM__FORMAT_HTML : CM__FORMAT_TEXT;
 }

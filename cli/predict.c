@@ -37,6 +37,9 @@ int run_predict(settings *s)
     s->predict.graph.model = s->operands[0];
     s->predict.device = s->device;
     s->predict.options.batch = s->graph.batch;
+    s->predict.options.plan = s->memory.options.plan;
+    s->predict.options.plan.recompute = s->graph.train.recompute;
+    s->predict.cluster = s->cluster;
     cm_status status = cm__predict_report_new(&s->predict, &report, &diag);
     if (status) return say_failed(status, &diag);
     for (int32_t i = 0; i < report->graph->n_warnings; i++) say("warning: %s", report->graph->warnings[i]);

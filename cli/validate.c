@@ -4,16 +4,15 @@
 
 int run_validate(settings *s)
 {
-    cm_validation *validation;
+    cm_scoreboard *scoreboard;
     cm_diag        diag = {0};
-    if (!s->set) {
-        say("validate needs --set NAME; the sets are:");
-        for (int32_t i = 0; i < cm_validation_sets(); i++) say("  %s", cm_validation_set(i));
+    if (s->json + s->csv + s->html > 1) {
+        say("--json, --csv and --html exclude each other");
         return EXIT_USAGE;
     }
-    cm_status status = cm_validation_run(s->set, &validation, &diag);
+    cm_status status = cm_scoreboard_run(s->set, &scoreboard, &diag);
     if (status) return say_failed(status, &diag);
-    status = cm__validation_print(validation, format_of(s), results(), &diag);
-    cm_validation_free(validation);
+    status = cm__scoreboard_print(scoreboard, format_of(s), results(), &diag);
+    cm_scoreboard_free(scoreboard);
     return status ? say_failed(status, &diag) : EXIT_DONE;
 }

@@ -176,6 +176,7 @@ typedef struct cm_train_options {
     cm_optimizer optimizer; /* default: momentum for convolutional networks, adamw otherwise */
     cm_loss      loss;
     cm_recompute recompute;
+    bool         master;    /* bf16, fp16: fp32 weights and states beside the 16-bit weights, as Megatron-LM has */
     bool         inference; /* forward only, in the given precision: no loss, no backward */
 } cm_train_options;
 
@@ -385,6 +386,7 @@ cm_number             cm_device_flop_energy(const cm_device *device, cm_rate rat
 cm_number             cm_device_peak_16bit(const cm_device *device); /* in the better of bf16 and fp16 */
 bool                  cm_device_supports(const cm_device *device, cm_precision precision);
 cm_precision          cm_device_best_16bit(const cm_device *device); /* CM_PRECISION_BF16, _FP16 or _DEFAULT: none */
+cm_precision          cm_device_usual_precision(const cm_device *device); /* that most models are trained in there */
 int32_t               cm_device_memories(const cm_device *device);   /* nearest to the cores first */
 const cm_memory      *cm_device_memory(const cm_device *device, int32_t index);
 const cm_memory      *cm_device_main_memory(const cm_device *device); /* of weights, or activations */
@@ -427,6 +429,16 @@ const cm_collective   *cm_cluster_collective(const cm_cluster *cluster, int32_t 
 const cm_source       *cm_cluster_source(const cm_cluster *cluster, const char *key);
 const char            *cm_cluster_profile(cm_cluster *cluster); /* as JSON; NULL: no memory */
 
+/* What joins devices of one kind: their own links inside of a node, and between nodes a cluster's network. */
+typedef struct cm_fabric cm_fabric;
+
+/* `cluster`: an id, a profile's path, "node=8,net=800Gb" (devices in a node, bits a second of a node), or NULL: a
+   built-in cluster of this device, or one node. The device must outlive it. */
+cm_status cm_fabric_new(const cm_device *device, const char *cluster, cm_fabric **fabric, cm_diag *diag);
+void      cm_fabric_free(cm_fabric *fabric);
+int32_t   cm_fabric_node(const cm_fabric *fabric); /* devices in one node */
+bool      cm_fabric_joins_nodes(const cm_fabric *fabric); /* false: what joins several is not known */
+
 typedef struct cm_profile_summary {
     char    id[64];
     bool    cluster, abstract; /* neither: a device */
@@ -445,11 +457,18 @@ const char *cm_reach_name(cm_reach reach);
 
 /* How a step is spread over devices. Zeroed: one device, its whole batch at once. A count of 0 means 1. */
 typedef struct cm_plan {
-    int32_t      devices;    /* 0: tp * pp * dp */
+    int32_t      devices;    /* 0: tp * cp * pp * dp */
     int32_t      tp, pp, dp; /* tensor, pipeline and data parallel; dp 0: what devices leaves */
     int32_t      zero;       /* what data-parallel devices share: 0 nothing, 1 states, 2 gradients too, 3 weights too */
     int32_t      interleave; /* pieces of the model per pipeline stage */
-    bool         sequence_parallel;
+    int32_t      ep;         /* expert parallel: of the replicas, that share experts among them */
+    int32_t      cp;         /* context parallel: devices that share a sequence's tokens */
+    bool         sequence_parallel; /* tensor-parallel devices share the tokens of what each would do whole */
+    bool         gpipe;      /* all micro-batches forward, then all backward; otherwise one forward, one backward */
+    bool         asynchronous; /* replicas exchange gradients for weights with a server, not waiting for each other */
+    double       gradient_bits, gradient_part; /* sent of each gradient, and of all of them: 0, 0: as they are, all */
+    bool         overlap;    /* gradients are summed while backward runs, also by runtimes that would wait */
+    bool         offload_optimizer, offload_activations, offload_weights; /* to the host's memory */
     int64_t      micro_batch, global_batch; /* samples; 0: the other one and the counts give it */
     int32_t      accumulate; /* micro-batches per update */
     cm_recompute recompute;
@@ -593,11 +612,13 @@ typedef struct cm_sparsity {
 } cm_sparsity;
 
 typedef struct cm_predict_options {
-    int64_t    batch;   /* 0: 1 */
+    int64_t    batch;   /* of one replica; 0: 1 */
     cm_runtime runtime;
     cm_layout  layout;  /* auto: channels last for colour images in 16 bits */
     cm_sparsity sparsity;
     cm_loading_options loading;
+    cm_plan    plan;    /* several devices: the step is one iteration of the global batch */
+    const cm_fabric *fabric; /* that joins them; may be NULL where the plan has one device */
     bool       sensitivities; /* also what would make it faster: cm_prediction_sensitivity() */
 } cm_predict_options;
 
@@ -631,6 +652,10 @@ typedef struct cm_prediction_info {
     cm_sparsity sparsity;
     bool       sparsity_used;              /* the device makes use of it */
     cm_loading_info loading;
+    cm_plan    plan;                       /* with every count filled in */
+    double     tensor_s, pipeline_s, data_s; /* communication: between devices of a layer, stages, replicas */
+    double     hidden_s;                   /* of all that, behind computing */
+    double     bubble_s;                   /* the slowest stage waits for the others, once per iteration */
 } cm_prediction_info;
 
 /* One call to the device. */
@@ -679,6 +704,58 @@ cm_runtime  cm_device_runtime(const cm_device *device); /* what CM_RUNTIME_DEFAU
 const char *cm_layout_name(cm_layout layout);
 cm_status   cm_layout_parse(const char *name, cm_layout *layout, cm_diag *diag);
 
+/* ---- which plan ------------------------------------------------------------------------------------------------- */
+
+typedef enum cm_goal { CM_GOAL_THROUGHPUT, CM_GOAL_COST, CM_GOAL_ENERGY, CM_GOAL_DEVICES, CM_GOALS } cm_goal;
+
+const char *cm_goal_name(cm_goal goal);
+cm_status   cm_goal_parse(const char *name, cm_goal *goal, cm_diag *diag);
+
+typedef struct cm_search_progress {
+    uint64_t done, total; /* plans */
+    double   best_step_s; /* NAN: nothing fits so far */
+} cm_search_progress;
+
+typedef struct cm_search_options {
+    int32_t          devices;      /* goals other than throughput may use fewer: any divisor */
+    int64_t          global_batch; /* samples of an update */
+    cm_goal          goal;
+    double           tokens, within_s; /* of the whole training, and the time it may take; 0: as long as it takes */
+    cm_runtime       runtime;
+    const cm_fabric *fabric;
+    int32_t          threads; /* 0: one per core */
+    cm_train_options train;   /* recompute is searched */
+    void (*progress)(void *user, const cm_search_progress *progress); /* NULL: none */
+    void            *user;
+    const volatile bool *stop; /* set by anybody: the best so far is the answer; NULL: never */
+} cm_search_options;
+
+typedef struct cm_found {
+    cm_plan plan;
+    double  step_time_s, throughput_samples_s, mfu, peak_bytes;
+    double  communication_s, bubble_s;
+    double  training_s, cost_usd, energy_j; /* of all tokens, or of one iteration; NAN: not known */
+    bool    pareto;                         /* no other one found is both faster and smaller */
+} cm_found;
+
+typedef struct cm_search_info {
+    uint64_t evaluated, feasible;
+    double   setup_s, search_time_s;
+    int32_t  threads, ranks;
+    bool     stopped, speaks; /* stopped before the end; speaks false: another rank prints */
+} cm_search_info;
+
+typedef struct cm_search cm_search;
+
+/* All plans of a model on so many devices, best first. `forward` was loaded as cm_predict() asks. With mpirun each rank
+   searches a share, and all have the answer. */
+cm_status             cm_search_run(const cm_graph *forward, const cm_device *device, const cm_search_options *options,
+                                    cm_search **search, cm_diag *diag);
+void                  cm_search_free(cm_search *search);
+const cm_search_info *cm_search_get_info(const cm_search *search);
+int32_t               cm_search_found(const cm_search *search); /* 0: nothing fits */
+const cm_found       *cm_search_best(const cm_search *search, int32_t index);
+
 /* ---- mended by real steps --------------------------------------------------------------------------------------- */
 
 typedef struct cm_calibration_row {
@@ -709,36 +786,77 @@ const char                  *cm_calibration_profile(const cm_calibration *calibr
 /* ---- held against results of others ------------------------------------------------------------------------------ */
 
 typedef struct cm_validation_info {
-    const char *set, *title, *metric, *where; /* where: the source */
+    const char *set, *title, *metric, *where; /* metric NULL: each row has its own; where: the source */
 } cm_validation_info;
 
+/* What a row says of predictions. */
+typedef enum cm_evidence {
+    CM_EVIDENCE_UNSEEN,   /* no number of any profile was fitted to it, nor to its model on its device */
+    CM_EVIDENCE_LEFT_OUT, /* its model was fitted to; it is predicted by a profile fitted without that model */
+    CM_EVIDENCE_FITTED,   /* a profile's numbers were fitted to it: shown, never counted */
+    CM_EVIDENCES
+} cm_evidence;
+
+typedef enum cm_row_kind {
+    CM_ROW_FIGURE,
+    CM_ROW_ORDER,         /* measured: pairs whose order the source states; predicted: those that come out so */
+    CM_ROW_FITS           /* 1: it fitted, 0: out of memory */
+} cm_row_kind;
+
 typedef struct cm_validation_row {
+    const char   *where;                    /* table and row of the source */
     const char   *model, *device, *setting; /* setting: how it was run, as far as the row says */
+    const char   *metric, *unit;
+    int32_t       devices;
     double        measured;
-    const double *predicted; /* by each predictor, in the order of the summaries; NAN: it has no answer */
+    const double *predicted;   /* by each predictor, in the order of the summaries; NAN: it has no answer */
+    double        interval[2]; /* that the measured value is expected in, nine times of ten; NAN: none */
+    const char   *reason;      /* why the first predictor has no answer; NULL: it has */
+    const char   *compare;     /* rows of one comparison are one choice among devices; NULL: of none */
+    const char   *note;        /* of its evidence: what was fitted to it, which model was left out, why it is doubted */
+    cm_evidence   evidence;
+    cm_row_kind   kind;
+    int           better;      /* 1: more is better, -1: less, 0: neither */
+    int           fits;        /* as predicted; -1: not asked */
+    bool          ran;         /* false: it was out of memory */
 } cm_validation_row;
 
-/* One predictor on the rows it answers; the first is Centimani's own. Errors are fractions. */
+/* One predictor on the rows it answers, without fitted ones; the first is Centimani's own. Errors are fractions. */
 typedef struct cm_validation_summary {
     const char *predictor, *what;
+    const char *device;               /* NULL: all */
     int32_t     n, equal;
-    double      mape, bias, p90, worst;
+    double      mape, accuracy, bias, p90, worst; /* accuracy: 1 - |error|, no less than 0, on average */
+    int32_t     shared;               /* rows that the first predictor answers too; on these: */
+    double      shared_accuracy, own_accuracy; /* this predictor's, the first one's; NAN: none */
+    int32_t     inside, intervals;    /* measured values inside their interval, of those that have one */
+    int32_t     decisions;            /* choices among devices; of these: */
+    double      top1, regret, tau;    /* best one chosen, throughput lost by the choice, Kendall's tau; NAN: none */
+    int32_t     pairs, pairs_right;   /* of devices whose order the source states */
+    int32_t     false_oom, missed_oom; /* ran but was not expected to fit; the other way round */
 } cm_validation_summary;
 
-typedef struct cm_validation cm_validation;
+typedef struct cm_validation cm_validation; /* one set; its scoreboard's */
+typedef struct cm_scoreboard cm_scoreboard;
 
-int32_t     cm_validation_sets(void);
-const char *cm_validation_set(int32_t index); /* NULL: no such index */
-cm_status   cm_validation_run(const char *set, cm_validation **validation, cm_diag *diag);
-void        cm_validation_free(cm_validation *validation);
+/* Hold a set against predictions; NULL or "all": every set. */
+cm_status            cm_scoreboard_run(const char *set, cm_scoreboard **scoreboard, cm_diag *diag);
+void                 cm_scoreboard_free(cm_scoreboard *scoreboard);
+int32_t              cm_scoreboard_sets(const cm_scoreboard *scoreboard);
+const cm_validation *cm_scoreboard_set(const cm_scoreboard *scoreboard, int32_t index);
 
 cm_validation_info           cm_validation_get_info(const cm_validation *validation);
 int32_t                      cm_validation_rows(const cm_validation *validation);
 const cm_validation_row     *cm_validation_get_row(const cm_validation *validation, int32_t index);
 int32_t                      cm_validation_summaries(const cm_validation *validation);
 const cm_validation_summary *cm_validation_summary_of(const cm_validation *validation, int32_t index);
+/* The same by device: all predictors on the first device, then on the next. */
+int32_t                      cm_validation_device_summaries(const cm_validation *validation);
+const cm_validation_summary *cm_validation_device_summary(const cm_validation *validation, int32_t index);
 int32_t                      cm_validation_notes(const cm_validation *validation);
 const char                  *cm_validation_note(const cm_validation *validation, int32_t index);
+const char                  *cm_evidence_name(cm_evidence evidence);
+
 /* ---- measuring a machine ----------------------------------------------------------------------------------------- */
 
 typedef struct cm_bench_progress {

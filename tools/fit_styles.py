@@ -3,7 +3,7 @@
 """Fit the few numbers of `execution` in data/devices/ to published end-to-end results.
 
     tools/fit_styles.py BUILD/centimani [FAMILY ...]          show
-    tools/fit_styles.py --write BUILD/centimani [FAMILY ...]  and write the profiles
+    tools/fit_styles.py --write BUILD/centimani [FAMILY ...]  and write the profiles, and left-out-styles.json
 
 The rows are those of data/results/calibration-styles.json without `left_out`. Every trial is a profile of its own that
 the program itself predicts with. Parameters are fitted as logarithms, by Gauss-Newton with weights that fade for rows
@@ -22,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROWS = ROOT / "data/results/calibration-styles.json"
+LEFT_OUT = ROOT / "data/results/left-out-styles.json"
 DATE = "2026-11"
 ROW_SPREAD = 0.10   # of a row whose model is right: versions, frameworks, measuring
 FAR = 0.35          # a residual beyond this loses weight
@@ -29,13 +30,15 @@ LEAST_ERROR = 0.15  # frameworks differ by that much on one model: 44,059 and 37
 FEW_ERROR = 0.5     # where fewer than three models were fitted on, nothing tells the error
 CONVOLUTIONAL = ("resnet50", "efficientnet-b4")
 
-# First guesses and how freely they move (standard deviation of the logarithm); unit of each.
+# First guesses and how freely they move (standard deviation of the logarithm); unit of each. Convolutions and attention run on
+# the units that products run on: theirs are in relation to `gemm`, as it was found on the other families of machines.
 GUESS = {
-    "gemm": (0.5, 0.7, "1"), "conv": (0.4, 1.0, "1"), "attention": (0.3, 0.7, "1"), "memory": (1.0, 0.7, "1"),
+    "gemm": (0.5, 0.7, "1"), "conv": (0.85, 0.25, "1"), "attention": (0.65, 0.5, "1"), "memory": (1.0, 0.7, "1"),
     "step_overhead": (1e-3, 1.5, "s"), "section_overhead": (5e-4, 1.5, "s"), "interval": (1e-6, 1.5, "s"),
     "superstep": (2000.0, 1.0, "1"), "layer_latency": (1e-3, 1.5, "s"),
 }
 MOST = {"gemm": 0.95, "conv": 0.95, "attention": 0.95}  # of a peak nobody reaches more
+OF_GEMM = ("conv", "attention")
 EFFICIENCIES = ("gemm", "conv", "attention", "memory")
 
 # profile that is written; devices whose rows count; parameters that are free
@@ -44,6 +47,7 @@ FAMILIES = {
     "sambanova-rdu": (("sambanova-sn10", "sambanova-sn30-4t"),
                       ("gemm", "attention", "memory", "section_overhead", "interval")),
     "cerebras-wse": (("cerebras-cs2-wafer",), ("gemm", "attention", "layer_latency")),
+    "cerebras-cs2-pipelined": (("cerebras-cs2-pipelined",), ("section_overhead", "interval")),
     "habana-gaudi1": (("habana-gaudi1",), ("gemm", "conv", "attention", "memory", "step_overhead")),
     "habana-gaudi2": (("habana-gaudi2",), ("gemm", "conv", "attention", "memory", "step_overhead")),
     "google-tpu": (("google-tpu-v4", "google-tpu-v5e", "google-tpu-v5p"), ("gemm", "conv", "attention", "memory")),
@@ -167,9 +171,15 @@ def cost(rows, residual, names, logs):
     return held + sum(w * FAR ** 2 * math.log1p((e / FAR) ** 2) for w, e in zip(flat, residual))
 
 
+def parameters_of(free):
+    """What a profile holds: shares of peak, where the fit has relations to `gemm`."""
+    whole = {n: v * free["gemm"] if n in OF_GEMM else v for n, v in free.items()}
+    return {n: min(v, MOST.get(n, math.inf)) for n, v in whole.items()}
+
+
 def fit(bench, rows, names, start=None):
-    logs = [math.log((start or {}).get(n, GUESS[n][0])) for n in names]
-    at = lambda x: {n: min(math.exp(v), MOST.get(n, math.inf)) for n, v in zip(names, x)}
+    logs = [math.log(start[n] / (start["gemm"] if n in OF_GEMM else 1) if start else GUESS[n][0]) for n in names]
+    at = lambda x: parameters_of(dict(zip(names, map(math.exp, x))))
     residual = bench.residuals(rows, at(logs))
     for _ in range(12):
         before = cost(rows, residual, names, logs)
@@ -200,14 +210,15 @@ def fit(bench, rows, names, start=None):
 
 
 def leave_out(bench, rows, names, start):
-    """Every row's residual when its model was not fitted on, on any device."""
-    out = {}
+    """Every row's residual when its model was not fitted on, on any device; and the parameters fitted without it."""
+    out, without = {}, {}
     for group in sorted({r["group"] for r in rows}):
         rest = [r for r in rows if r["group"] != group]
         mine = [r for r in rows if r["group"] == group]
-        parameters, _ = fit(bench, rest, names, start) if rest else ({n: GUESS[n][0] for n in names}, None)
+        parameters, _ = fit(bench, rest, names, start) if rest else (parameters_of({n: GUESS[n][0] for n in names}), None)
         out.update(zip(map(id, mine), bench.residuals(mine, parameters)))
-    return [out[id(r)] for r in rows]
+        without[group] = parameters
+    return [out[id(r)] for r in rows], without
 
 
 def spread(rows, residual, convolutional):
@@ -256,10 +267,44 @@ def insert(profile, block):
     path.write_text(text)
 
 
+def scaled_by(parameters, factors):
+    return {k: parameters.get(k, 1.0) * factors.get(k, 1.0) for k in dict.fromkeys([*parameters, *factors])}
+
+
+def bases(device):
+    """The device and all that it is based on."""
+    while device:
+        yield device
+        device = json.loads((ROOT / f"data/devices/{device}.json").read_text()).get("base")
+
+
+def based_on(profile):
+    """The devices whose `execution` is the profile's, and not one of their own."""
+    own = {*FAMILIES, *RELATIVES}
+    every = (p.stem for p in sorted((ROOT / "data/devices").glob("*.json")) if not json.loads(p.read_text()).get("abstract"))
+    return [d for d in every if next((b for b in bases(d) if b in own), None) == profile]
+
+
+def write_left_out(without):
+    """What validation predicts fitted models with: for each, the parameters fitted without it."""
+    tree = json.loads(LEFT_OUT.read_text()) if LEFT_OUT.exists() else {"families": {}}
+    relatives = {p: (f, factors) for p, (f, factors, _, _) in RELATIVES.items() if f in without}
+    for profile, (family, factors) in {**{f: (f, {}) for f in without}, **relatives}.items():
+        tree["families"][profile] = {"devices": based_on(profile), "without": {
+            group: execution(scaled_by(parameters, factors)) for group, parameters in without[family].items()}}
+    families = []
+    for name, family in tree["families"].items():
+        groups = ",\n".join(f"   {json.dumps(g)}: {json.dumps(e)}" for g, e in family["without"].items())
+        families.append(f'  {json.dumps(name)}: {{"devices": {json.dumps(family["devices"])}, "without": {{\n{groups}}}}}')
+    title = "Parameters of `execution` fitted without one model each, by tools/fit_styles.py: what validation predicts that model with"
+    head = json.dumps({"schema": 1, "id": LEFT_OUT.stem, "title": title})[:-1]
+    LEFT_OUT.write_text(head + ', "families": {\n' + ",\n".join(families) + "}}\n")
+
+
 def derive(profile, fitted):
     family, factors, why, assumed = RELATIVES[profile]
     parameters, errors = fitted[family]
-    scaled = {k: parameters.get(k, 1.0) * factors.get(k, 1.0) for k in dict.fromkeys([*parameters, *factors])}
+    scaled = scaled_by(parameters, factors)
     wide = {k: number(max(e["value"], assumed or 0), "1", "assumed", note=why) for k, e in errors.items()}
     insert(profile, execution(scaled, wide, "assumed", why))
 
@@ -273,18 +318,18 @@ def show(rows, residual, left_out):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--write", action="store_true", help="write the profiles")
+    parser.add_argument("--write", action="store_true", help="write the profiles, and what validation predicts fitted models with")
     parser.add_argument("program")
     parser.add_argument("family", nargs="*", help=", ".join(FAMILIES))
     options = parser.parse_args()
     every = [r for r in json.loads(ROWS.read_text())["rows"] if "left_out" not in r]
     with tempfile.TemporaryDirectory() as folder:
-        bench, fitted = Bench(options.program, folder), {}
+        bench, fitted, without = Bench(options.program, folder), {}, {}
         for family in options.family or FAMILIES:
             devices, names = FAMILIES[family]
             rows = [r for r in every if r["device"] in devices]
             parameters, residual = fit(bench, rows, names)
-            left_out = leave_out(bench, rows, names, parameters)
+            left_out, without[family] = leave_out(bench, rows, names, parameters)
             errors = {key: number(spread(rows, left_out, conv), "1", note=described(rows, left_out, conv))
                       for key, conv in (("error", False), ("conv_error", True)) if spread(rows, left_out, conv)}
             mean = lambda errors: 100 * sum(abs(math.expm1(e)) for e in errors) / len(errors)
@@ -299,6 +344,8 @@ def main():
         for profile in RELATIVES if options.write else ():
             if RELATIVES[profile][0] in fitted:
                 derive(profile, fitted)
+        if options.write:
+            write_left_out(without)
 
 
 if __name__ == "__main__":

@@ -126,9 +126,11 @@ static void work_norm(const cm__call *c, double *flop, double *bytes)
     *bytes = elements * ((backward ? 2 : 1) * (twice ? 2 : 1) * cm__call_element(c, 0) + cm__call_element(c, -1));
 }
 
+/* Under a causal mask only half is read; zeros are written for the rest. */
 static void work_softmax(const cm__call *c, double *flop, double *bytes)
 {
     double elements = product(c->sizes, 2), reads = c->pass == CM__PASS_FORWARD ? 1 : 2;
+    if (strcmp(c->variant, "causal") == 0) reads /= 2;
     *flop = 8 * elements;
     *bytes = elements * (reads * cm__call_element(c, 0) + cm__call_element(c, -1));
 }
@@ -154,6 +156,7 @@ static const struct {
     {"div", 2, 0},
     {"where", 2, 1},
     {"dropout", 1, 1},
+    {"dropout_add", 2, 1},
     {"dropout_grad", 1, 1},
     {"relu_grad", 2, 0},
     {"gelu_grad", 2, 0},

@@ -93,6 +93,15 @@ bool cm_device_supports(const cm_device *device, cm_precision precision)
 
 cm_precision cm_device_best_16bit(const cm_device *device) { return device->best_16bit; }
 
+cm_precision cm_device_usual_precision(const cm_device *device)
+{
+    static const cm_precision mixed[CM_PRECISIONS] = {
+        [CM_PRECISION_DEFAULT] = CM_PRECISION_FP32, [CM_PRECISION_BF16] = CM_PRECISION_AMP_BF16,
+        [CM_PRECISION_FP16] = CM_PRECISION_AMP_FP16};
+    cm_precision best = cm_device_best_16bit(device);
+    return cm_device_supports(device, mixed[best]) ? mixed[best] : best ? best : CM_PRECISION_FP32;
+}
+
 /* ---- memories --------------------------------------------------------------------------------------------------- */
 
 int32_t cm_device_memories(const cm_device *device) { return device->n_memories; }

@@ -20,17 +20,18 @@ static void warn_untrained(cm_graph *step, const int32_t *gradient, int32_t tens
         cm__warn(step, "%d parameters get no gradient: the loss is taken of the first output only", untrained);
 }
 
-static void add_training(cm_graph *step, cm_recompute recompute)
+static void add_training(cm_graph *step, const cm_train_options *o)
 {
     int32_t  outputs = step->n_outputs, loss = cm__add_loss(step, &step->loss);
     int32_t  tensors = step->n_tensors;
-    int32_t *gradient = cm__backward_run(step, loss >= 0 ? &loss : step->outputs, loss >= 0 ? 1 : outputs, recompute);
+    int32_t *gradient =
+        cm__backward_run(step, loss >= 0 ? &loss : step->outputs, loss >= 0 ? 1 : outputs, o->recompute);
     if (loss >= 0 && cm__t(step, loss)->producer >= 0 && loss != step->outputs[0])
         cm__output(step, loss); /* beside what the model returned: the script still holds that */
     warn_untrained(step, gradient, tensors);
     for (int32_t t = 0; step->bare_operator && t < tensors; t++) /* one operator: the gradients are its result */
         if (gradient[t] >= 0 && cm__t(step, t)->producer < 0) cm__output(step, gradient[t]);
-    if (!step->bare_operator) cm__add_update(step, gradient, tensors, step->optimizer);
+    if (!step->bare_operator) cm__add_update(step, gradient, tensors, step->optimizer, o->master);
     step->phase = CM_FORWARD;
 }
 
@@ -83,7 +84,7 @@ cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *option
     choose_options(g, forward, o);
     cm__lower(g, forward, g->precision, o->inference);
     if (o->inference) drop_saved(g);
-    else add_training(g, o->recompute);
+    else add_training(g, o);
     cm__layout(g);
     cm__cost_all(g); /* before pruning: a backward node's cost is its forward node's */
     cm__prune(g);

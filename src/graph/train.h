@@ -15,6 +15,6 @@ int32_t cm__add_loss(cm_graph *step, cm_loss *loss);
 int32_t *cm__backward_run(cm_graph *step, const int32_t *outputs, int32_t count, cm_recompute recompute);
 
 /* update.c: optimizer state and one multi-tensor update of every parameter that has a gradient. */
-void cm__add_update(cm_graph *step, const int32_t *gradient, int32_t tensors, cm_optimizer optimizer);
+void cm__add_update(cm_graph *step, const int32_t *gradient, int32_t tensors, cm_optimizer optimizer, bool master);
 
 #endif

@@ -6,19 +6,22 @@ static const int8_t states_per_parameter[CM_OPTIMIZERS] = {
     [CM_OPTIMIZER_SGD] = 0, [CM_OPTIMIZER_MOMENTUM] = 1, [CM_OPTIMIZER_ADAM] = 2, [CM_OPTIMIZER_ADAMW] = 2,
 };
 
-void cm__add_update(cm_graph *step, const int32_t *gradient, int32_t tensors, cm_optimizer optimizer)
+/* With master weights states are fp32, and a copy of the weights is one of them. */
+void cm__add_update(cm_graph *step, const int32_t *gradient, int32_t tensors, cm_optimizer optimizer, bool master)
 {
-    static const char *const state_names[] = {"state1", "state2"};
-    int32_t *inputs = cm__alloc_array(step->ctx, (size_t)tensors * 4 + 1, sizeof *inputs), count = 0;
+    static const char *const state_names[] = {"state1", "state2", "master"};
+    int32_t *inputs = cm__alloc_array(step->ctx, (size_t)tensors * 5 + 1, sizeof *inputs), count = 0;
     for (int32_t t = 0; t < tensors; t++) {
         const cm_tensor *p = cm__t(step, t);
         if (p->role != CM_ROLE_PARAMETER || gradient[t] < 0) continue;
         inputs[count++] = t;
         inputs[count++] = gradient[t];
         cm__t(step, gradient[t])->role = CM_ROLE_PARAMETER_GRADIENT;
-        for (int32_t s = 0; s < states_per_parameter[optimizer]; s++)
-            inputs[count++] = cm__leaf(step, cm__format(step->ctx, "%s.%s", p->name, state_names[s]), CM_ROLE_STATE,
-                                       p->dtype, p->rank, p->dims);
+        bool beside = master && (p->dtype == CM_FP16 || p->dtype == CM_BF16);
+        for (int32_t s = 0; s < 3; s++)
+            if (s < 2 ? s < states_per_parameter[optimizer] : beside)
+                inputs[count++] = cm__leaf(step, cm__format(step->ctx, "%s.%s", p->name, state_names[s]),
+                                           CM_ROLE_STATE, beside ? CM_FP32 : p->dtype, p->rank, p->dims);
     }
     if (count == 0) return;
     step->phase = CM_UPDATE;

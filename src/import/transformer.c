@@ -44,6 +44,7 @@ const cm__field cm__fields[] = {
     COUNT(vocab, 0, (int64_t)1 << 31, TEXT),
     COUNT(positions, 1, SEQ_LIMIT, LEARNED),
     COUNT(types, 0, SIZE_LIMIT, BIT(BERT) | BIT(ROBERTA)),
+    COUNT(masked, 0, SEQ_LIMIT, BIT(BERT) | BIT(ROBERTA) | BIT(DISTILBERT)),
     COUNT(embed, 1, SIZE_LIMIT, BIT(OPT)),
     COUNT(window, 0, SEQ_LIMIT, BIT(MISTRAL) | BIT(MIXTRAL) | BIT(QWEN2)),
     COUNT(buckets, 1, SIZE_LIMIT, BIT(T5)),

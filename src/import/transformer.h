@@ -30,6 +30,7 @@ typedef struct cm__transformer {
     int64_t seq;
     int64_t positions;      /* rows of a learned position table, without its offset */
     int64_t types;          /* token types */
+    int64_t masked;         /* tokens of a sample that are predicted; 0: all */
     int64_t embed;          /* width of the token embedding, projected where it is not `hidden` */
     int64_t window;         /* attention looks back this far; 0: all the way */
     int64_t buckets;        /* of relative positions */

@@ -245,9 +245,11 @@ static int32_t lm_head(model *m, int32_t x)
     return cm__b_project(&m->b, m->o->lm, x, vocabulary_weight(m, m->o->lm), -1);
 }
 
+/* Where the data says which tokens are masked, those alone go on: which of them they are makes no difference here. */
 static int32_t mlm_head(model *m, int32_t x)
 {
     const cm__transformer *t = m->t;
+    if (t->masked && t->masked < t->seq) x = cm__b_slice(&m->b, "masked", "tokens", x, 1, 0, t->masked);
     x = cm__b_linear(&m->b, m->o->mlm_dense, x, t->hidden, t->hidden, true);
     x = cm__b_activation(&m->b, cm__format(m->b.g->ctx, "%s.act", m->o->mlm_dense), x, t->activation);
     x = cm__norm(&m->b, t, m->o->mlm_norm, x);

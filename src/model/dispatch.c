@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include "model/rules.h"
+#include "model/shards.h"
 
 static uint64_t hash_of(const void *data, size_t size)
 {
@@ -45,7 +46,9 @@ static int32_t intern(cm__dispatch *d, const cm__sized_call *call)
 
 void cm__dispatch_add(cm__dispatch *d, int32_t node, const cm__sized_call *call)
 {
-    int32_t i = intern(d, call);
+    cm__sized_call part = *call;
+    if (d->shards.split) cm__shard_call(d, node, &part);
+    int32_t i = intern(d, &part);
     d->of = cm__grow(d->ctx, d->of, d->n_of, &d->cap_of, sizeof *d->of);
     d->node = cm__grow(d->ctx, d->node, d->n_of, &d->cap_node, sizeof *d->node);
     d->of[d->n_of] = i;
@@ -88,6 +91,14 @@ static void one_by_one(cm__dispatch *d)
 
 cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime)
 {
+    return cm__dispatch_shard(ctx, g, layout, runtime, &(cm_plan){.tp = 1, .ep = 1});
+}
+
+cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime,
+                                 const cm_plan *plan)
+{
+    static void (*const walks[CM_RUNTIMES])(cm__dispatch *) = {[CM_RUNTIME_TORCH_COMPILE] = cm__dispatch_fused,
+                                                               [CM_RUNTIME_MEGATRON] = cm__dispatch_megatron};
     cm__dispatch *d = cm__alloc(ctx, sizeof *d);
     d->ctx = ctx;
     d->g = g;
@@ -97,7 +108,12 @@ cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout
     for (int32_t i = 0; i < g->n_nodes; i++) cm__strides_place(d->strides, i);
     d->stacks = cm__stacks_of(ctx, g);
     d->trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
-    (runtime == CM_RUNTIME_TORCH_COMPILE ? cm__dispatch_fused : one_by_one)(d);
+    if (plan->tp > 1 || plan->ep > 1) {
+        bool *split = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *split);
+        if (plan->tp > 1) cm__find_split(g, split);
+        d->shards = (cm__shards){plan->tp, plan->ep, plan->sequence_parallel && plan->tp > 1, split};
+    }
+    (walks[runtime] ? walks[runtime] : one_by_one)(d);
     return d;
 }
 

@@ -297,7 +297,8 @@ void cm__dispatch_attention(cm__dispatch *d, int32_t node)
     int64_t                  q_heads = cm__attr_int(forward, CM_ATTR_Q_NUM_HEADS, 1);
     double                   split = q->rank == 4 ? 1 : (double)q_heads;
     bool                     dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains;
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ATTENTION, n == forward ? CM__PASS_FORWARD : CM__PASS_BACKWARD,
+    cm__pass                 pass = n->phase == CM_BACKWARD ? CM__PASS_BACKWARD : CM__PASS_FORWARD;
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ATTENTION, pass,
                                       variants[cm__has(forward, 3)][dropout], q->dtype, true);
     c.sizes[0] = q->rank == 4 ? cm__poly_dim(q->dims[0]) : cm__poly_product(q->dims, q->rank - 2);
     c.sizes[1] = cm__poly_dim(q->dims[q->rank - 2]);

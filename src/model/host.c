@@ -16,6 +16,7 @@ static const cm__host_cost *find(const cm_device *device, cm_runtime runtime, co
 double cm__host_number(const cm_device *device, const cm_device *relative, cm_runtime runtime, const char *what)
 {
     const cm__host_cost *h = find(device, runtime, what);
+    if (!h && runtime == CM_RUNTIME_MEGATRON) h = find(device, CM_RUNTIME_TORCH_EAGER, what); /* which it is made of */
     if (!h) h = find(relative, runtime, what);
     return h ? h->time_s.value : 0;
 }
@@ -61,17 +62,30 @@ static counts count(const cm_graph *g)
     return c;
 }
 
+static double update_time(const cm_device *device, const cm_device *relative, cm_runtime runtime, const cm_graph *g,
+                          double tensors)
+{
+    char what[64];
+    snprintf(what, sizeof what, "update-op:%s", cm_optimizer_name(g->optimizer));
+    return cm__host_number(device, relative, runtime, "step") +
+           tensors * cm__host_number(device, relative, runtime, what);
+}
+
+double cm__host_update(const cm_device *device, const cm_device *relative, cm_runtime runtime, const cm_graph *g)
+{
+    return update_time(device, relative, runtime, g, count(g).tensors);
+}
+
 double cm__host_time(const cm_device *device, const cm_device *relative, cm_runtime runtime, const cm_graph *g)
 {
     counts c = count(g);
     char   what[64];
-    double sum = cm__host_number(device, relative, runtime, "step");
+    double sum = update_time(device, relative, runtime, g, c.tensors);
     for (int k = 0; k < KINDS; k++) {
         snprintf(what, sizeof what, "forward-op:%s", kind_names[k]);
         sum += c.forward[k] * cm__host_number(device, relative, runtime, what);
         snprintf(what, sizeof what, "backward-op:%s", kind_names[k]);
         sum += c.backward[k] * cm__host_number(device, relative, runtime, what);
     }
-    snprintf(what, sizeof what, "update-op:%s", cm_optimizer_name(g->optimizer));
-    return sum + c.tensors * cm__host_number(device, relative, runtime, what);
+    return sum;
 }

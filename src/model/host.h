@@ -9,6 +9,9 @@
 /* Seconds per step; 0 where the profile (or the relative's) says nothing of the runtime. */
 double cm__host_time(const cm_device *device, const cm_device *relative, cm_runtime runtime, const cm_graph *graph);
 
+/* The part of it that comes once per update, however many micro-batches there are. */
+double cm__host_update(const cm_device *device, const cm_device *relative, cm_runtime runtime, const cm_graph *graph);
+
 /* The same under torch-compile; `generated`: kernels that the compiler wrote. */
 double cm__host_time_compiled(cm__ctx *ctx, const cm_device *device, const cm_device *relative, const cm_graph *graph,
                               double generated);

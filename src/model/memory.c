@@ -10,6 +10,7 @@
 #include <string.h>
 #include "model/allocator.h"
 #include "model/footprint.h"
+#include "model/plan.h"
 #include "model/simulate.h"
 
 static const cm_category category_of_role[CM_ROLES] = {
@@ -144,27 +145,6 @@ static double reserve_of(const cm_footprint *f, const char *what)
     return n.known ? n.value : 0;
 }
 
-static int32_t at_least_one(int32_t n) { return n > 0 ? n : 1; }
-
-static void fill_plan(cm__ctx *ctx, cm_plan *p)
-{
-    if (p->devices < 0 || p->tp < 0 || p->pp < 0 || p->dp < 0 || p->zero < 0 || p->zero > 3 || p->interleave < 0 ||
-        p->accumulate < 0 || p->micro_batch < 0 || p->global_batch < 0)
-        cm__fail(ctx, CM_ERR_ARGUMENT, "a number of the plan is out of range");
-    p->tp = at_least_one(p->tp);
-    p->pp = at_least_one(p->pp);
-    p->interleave = at_least_one(p->interleave);
-    int64_t each = (int64_t)p->tp * p->pp;
-    if (!p->dp) p->dp = p->devices ? (int32_t)(p->devices / each) : 1;
-    if (!p->devices) p->devices = (int32_t)(each * p->dp);
-    if (p->dp < 1 || each * p->dp != p->devices)
-        cm__fail(ctx, CM_ERR_ARGUMENT, "tp %d x pp %d x dp %d are not the %d devices of the plan", p->tp, p->pp, p->dp,
-                 p->devices);
-    p->accumulate = at_least_one(p->accumulate);
-    if (p->global_batch && p->micro_batch)
-        p->accumulate = at_least_one((int32_t)(p->global_batch / p->micro_batch / p->dp));
-}
-
 cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const cm_memory_options *options,
                            cm_footprint **footprint, cm_diag *diag)
 {
@@ -179,7 +159,7 @@ cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const 
     f->n_nodes = step->n_nodes;
     if (options) f->options = *options;
     if (!f->options.runtime) f->options.runtime = cm_device_runtime(device);
-    fill_plan(ctx, &f->options.plan);
+    cm__plan_fill(ctx, &f->options.plan);
     f->caching = f->options.runtime != CM_RUNTIME_NATIVE;
     f->library_bytes = reserve_of(f, "library");
     f->context_bytes = reserve_of(f, "context");

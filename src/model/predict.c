@@ -5,6 +5,7 @@
 #include <string.h>
 #include "device/number.h"
 #include "model/missing.h"
+#include "model/predict_plan.h"
 #include "model/sensitivity.h"
 #include "model/sparsity.h"
 #include "model/style.h"
@@ -36,7 +37,7 @@ static cm_op_time op_of(cm_prediction *p, const cm__dispatch *d, const cm__timed
     char      *text = cm__alloc(p->ctx, TEXT_MAX);
     cm_op_time op = {
         .node = -1, .time_s = timed[call].time_s, .launches = timed[call].launches, .how = timed[call].how};
-    cm__call_at(&d->calls[call], (double)p->info.batch, &c);
+    cm__call_at(&d->calls[call], (double)p->info.micro_batch / p->info.plan.cp, &c);
     cm__call_work(&c, &op.flop, &op.bytes);
     op.call = cm__call_text(&c, text, TEXT_MAX);
     return op;
@@ -146,13 +147,42 @@ static void predict_by_calls(cm_prediction *p, const cm_graph *step, const cm_de
     size_t         count = (size_t)m.calls->n_calls;
     cm__timed     *timed = cm__alloc_array(p->ctx, count, sizeof *timed);
     cm__timed     *full = cm__alloc_array(p->ctx, count, sizeof *full);
-    cm__step_time(&m, p->info.batch, full);
+    cm__step_time(&m, (double)p->info.batch, full);
     if (count) memcpy(timed, full, count * sizeof *full);
     cm__step_finish(&m, timed, &p->info);
     list_ops(p, m.calls, timed);
     p->info.latency_s = trains(step) ? NAN : latency_of(p, step, device);
     cm__loading_add(loading, &p->info);
     if (o->sensitivities) p->sensitivities = cm__call_sensitivities(p->ctx, &m, full, loading, &p->info);
+}
+
+/* Samples are loaded for each replica by a host of its own. */
+static void load_replica(cm_prediction *p, const cm__loading *loading)
+{
+    int64_t whole = p->info.batch;
+    p->info.batch = whole / p->info.plan.dp;
+    cm__loading_add(loading, &p->info);
+    p->info.batch = whole;
+}
+
+static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_device *device,
+                            const cm_predict_options *o, const cm__loading *loading)
+{
+    const cm_plan *plan = &p->info.plan;
+    cm__timed     *timed;
+    cm__plan_settle(p->ctx, o, &p->info);
+    if (cm__style_applies(device, p->info.runtime)) {
+        p->info.batch = plan->micro_batch * plan->accumulate;
+        predict_by_style(p, step, device);
+        cm__add_replicas(p->ctx, step, o->fabric, &p->info);
+    } else {
+        cm__step_model m = cm__predict_plan(p->ctx, step, device, o, &p->info, &timed);
+        list_ops(p, m.calls, timed);
+        for (int phase = 0; phase < CM_PHASES; phase++)
+            p->info.phase_s[phase] *= (phase == CM_UPDATE ? 1.0 : plan->accumulate) / plan->pp;
+    }
+    p->info.latency_s = NAN;
+    load_replica(p, loading);
 }
 
 static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o)
@@ -166,6 +196,11 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     p->info.sparsity_used = cm__sparsity_kept(device, &o->sparsity) < 1 || cm__sparsity_gain(device, &o->sparsity) > 1;
     p->info.micro_batch = p->info.batch;
     p->info.compile_s = cm__value_or(device->numbers[CM_COMPILE_S], NAN);
+    p->info.plan.cp = 1;
+    if (cm__has_plan(&o->plan)) {
+        predict_by_plan(p, step, device, o, &loading);
+        return;
+    }
     if (!cm__style_applies(device, p->info.runtime)) {
         predict_by_calls(p, step, device, o, &loading);
         return;

@@ -25,7 +25,7 @@ static cm__timed *at_power(cm_predictor *p, int power)
 {
     if (!p->at_power[power]) {
         cm__timed *timed = cm__alloc_array(p->ctx, (size_t)p->model.calls->n_calls, sizeof *timed);
-        cm__step_time(&p->model, (int64_t)1 << power, timed);
+        cm__step_time(&p->model, (double)((int64_t)1 << power), timed);
         p->at_power[power] = timed; /* only once it is whole */
     }
     return p->at_power[power];

@@ -10,6 +10,8 @@
  */
 #include "graph/rule.h"
 #include "model/footprint.h"
+#include "model/parts.h"
+#include "model/shards.h"
 
 /* ---- tensor parallel --------------------------------------------------------------------------------------------- */
 
@@ -45,7 +47,13 @@ static bool gradient_split(const cm_graph *g, const cm_node *n, const cm_tensor 
     return any_input_split(g, n, split);
 }
 
-static void find_split(const cm_graph *g, bool *split)
+cm__division cm__division_of(const cm_graph *g, const cm_node *forward, const bool *split)
+{
+    if (cm_node_class(forward) != CM_CLASS_GEMM || !has_parameter(g, forward)) return CM__WHOLE;
+    return any_input_split(g, forward, split) ? CM__ROWS : CM__COLUMNS;
+}
+
+void cm__find_split(const cm_graph *g, bool *split)
 {
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
@@ -70,8 +78,10 @@ static double in_flight(const cm_footprint *f, const cm__piece *x)
     const cm_plan *p = &f->options.plan;
     bool           kept = f->step->nodes[x->born].phase == CM_FORWARD && x->dies < f->n_nodes &&
                 f->step->nodes[x->dies].phase != CM_FORWARD;
+    if (kept && p->offload_activations) return 2.0 / cm__part_count(f->step); /* one layer's are used, one's come */
     if (!kept || p->pp == 1) return 1;
-    double stages = p->pp, first = stages;
+    double stages = p->pp, first = p->gpipe ? p->accumulate : stages;
+    if (p->gpipe) return first / stages;
     if (p->interleave > 1) first = stages * (1 + (stages - 1) / (stages * p->interleave));
     if (first > p->accumulate && p->accumulate > 1) first = p->accumulate;
     return first / stages;
@@ -81,11 +91,16 @@ static double share(const cm_footprint *f, const cm__piece *x, const bool *split
 {
     const cm_plan *p = &f->options.plan;
     cm_role        role = cm__t(f->step, x->tensor)->role;
-    if (is_activation(x)) return in_flight(f, x) / (split[x->tensor] || p->sequence_parallel ? p->tp : 1);
+    if (is_activation(x)) return in_flight(f, x) / p->cp / (split[x->tensor] || p->sequence_parallel ? p->tp : 1);
+    if (role == CM_ROLE_STATE && p->offload_optimizer) return 0;
+    if ((role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) && p->offload_weights)
+        return 2.0 / cm__part_count(f->step) / p->tp;
     static const int8_t shared_from[CM_ROLES] = {
         [CM_ROLE_STATE] = 1, [CM_ROLE_PARAMETER_GRADIENT] = 2, [CM_ROLE_PARAMETER] = 3, [CM_ROLE_CAST] = 3};
     if (!shared_from[role]) return 1;
-    return 1.0 / ((double)p->tp * p->pp * (p->zero >= shared_from[role] ? p->dp : 1));
+    bool   expert = p->ep > 1 && cm__t(f->step, x->tensor)->rank == 3; /* a matrix for each */
+    double experts = expert ? p->ep : 1;
+    return 1.0 / experts / ((double)p->tp * p->pp * (p->zero >= shared_from[role] ? p->dp : 1));
 }
 
 /* Gradients of earlier micro-batches are there before backward. */
@@ -117,9 +132,9 @@ void cm__shard(cm_footprint *f)
 {
     const cm_plan *p = &f->options.plan;
     if (p->accumulate > 1) keep_gradients(f);
-    if (p->devices == 1) return;
+    if (p->devices == 1 && !p->offload_optimizer && !p->offload_activations && !p->offload_weights) return;
     bool *split = cm__alloc_array(f->ctx, (size_t)f->step->n_tensors + 1, sizeof *split);
-    if (p->tp > 1) find_split(f->step, split);
+    if (p->tp > 1) cm__find_split(f->step, split);
     for (int32_t i = 0; i < f->n_pieces; i++)
         f->pieces[i].bytes = cm__poly_scale(f->pieces[i].bytes, share(f, &f->pieces[i], split));
     add_buckets(f);

@@ -63,7 +63,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
     cm_runtime       runtime = o->runtime;
     const cm_device *relative = cm__relative_of(ctx, device);
     cm__limits       limits = cm__limits_of(device);
-    cm__dispatch    *calls = cm__dispatch_new(ctx, graph, o->layout, runtime);
+    cm__dispatch    *calls = cm__dispatch_shard(ctx, graph, o->layout, runtime, &o->plan);
     double           gain = cm__sparsity_gain(device, &o->sparsity);
     double           gap = cm__host_number(device, relative, runtime, "gap");
     double           host_s = runtime == CM_RUNTIME_TORCH_COMPILE
@@ -78,8 +78,11 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .timer = cm__timer_new(ctx, device, relative, runtime),
         .limits = limits,
         .power = power_of(device, relative),
+        .runtime = runtime,
         .matrix_flop = cm__matrix_flop(graph),
         .host_s = host_s * scale_of(&device->calibration.host),
+        .host_update_s = cm__host_update(device, relative, runtime, graph) * scale_of(&device->calibration.host),
+        .host_exchange_s = cm__host_number(device, relative, runtime, "exchange"),
         .gap_s = gap > 0 ? gap : cm__host_number(device, relative, CM_RUNTIME_TORCH_EAGER, "gap"),
         .peak_flop_s = cm__precision_peak(&limits, cm_graph_precision(graph), false),
     };
@@ -97,34 +100,33 @@ static void take_sparse(const cm__step_model *m, const cm__call *call, cm__timed
     timed->error += SPARSE_ERROR;
 }
 
-void cm__step_time(const cm__step_model *m, int64_t batch, cm__timed *timed)
+void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed)
 {
     /* What real steps have taught of this device. */
     const double scale[CM_ENGINES] = {[CM_ENGINE_MATRIX] = scale_of(&m->device->calibration.matrix),
                                       [CM_ENGINE_VECTOR] = scale_of(&m->device->calibration.vector)};
     for (int32_t i = 0; i < m->calls->n_calls; i++) {
         cm__call call;
-        cm__call_at(&m->calls->calls[i], (double)batch, &call);
+        cm__call_at(&m->calls->calls[i], batch, &call);
         timed[i] = cm__timer_time(m->timer, &call);
         timed[i].time_s *= scale[cm__call_kinds[call.op].engine];
         if (m->sparse && m->sparse[i]) take_sparse(m, &call, &timed[i]);
     }
 }
 
-/* Times at the clock that the power limit leaves. */
-static double throttle(const cm__step_model *m, int64_t batch, cm__timed *timed)
+double cm__step_throttle(const cm__step_model *m, double batch, cm__timed *timed)
 {
     const cm__dispatch *d = m->calls;
     cm__load            load = {.least_s = m->host_s};
     cm__call            call;
     if (m->power.limit_w <= 0) return 1;
     for (int32_t i = 0; i < d->n_calls; i++) {
-        cm__call_at(&d->calls[i], (double)batch, &call);
+        cm__call_at(&d->calls[i], batch, &call);
         cm__load_add(&load, &m->power, &call, timed[i].time_s, d->runs[i]);
     }
     double clock = cm__clock_of(&m->power, &load);
     for (int32_t i = 0; clock < 1 && i < d->n_calls; i++) {
-        cm__call_at(&d->calls[i], (double)batch, &call);
+        cm__call_at(&d->calls[i], batch, &call);
         timed[i].time_s *= 1 + cm__clocked_part(&m->power, &call, timed[i].time_s) * (1 / clock - 1);
     }
     return clock;
@@ -159,13 +161,20 @@ static void bracket(cm_prediction_info *i, double device_s, double device_error)
     }
 }
 
+double cm__step_doubt(double time_s, double variance, double unmeasured_s)
+{
+    double spread = variance + pow(COMMON_ERROR * time_s, 2) + pow(SHARED_PART * unmeasured_s, 2);
+    return sqrt(spread) / fmax(time_s, 1e-30);
+}
+
 cm_poly cm__matrix_flop(const cm_graph *g)
 {
     static const bool matrix[CM_CLASSES] = {[CM_CLASS_GEMM] = true, [CM_CLASS_CONV] = true, [CM_CLASS_ATTENTION] = true,
                                             [CM_CLASS_RNN] = true};
     cm_poly           sum = cm__poly_const(0);
     for (int32_t i = 0; i < g->n_nodes; i++)
-        if (matrix[cm_node_class(&g->nodes[i])]) sum = cm__poly_add(sum, g->nodes[i].flop);
+        if (matrix[cm_node_class(&g->nodes[i])] && g->nodes[i].phase != CM_RECOMPUTE)
+            sum = cm__poly_add(sum, g->nodes[i].flop);
     return sum;
 }
 
@@ -181,14 +190,13 @@ void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_in
     memset(i->share, 0, sizeof i->share);
     i->layout = m->calls->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
     i->host_time_s = m->host_s;
-    i->clock = throttle(m, i->batch, timed);
+    i->clock = cm__step_throttle(m, (double)i->batch, timed);
     summing sum = sum_calls(m->calls, timed, i->share);
     double  device_s = sum.time_s + sum.launches * m->gap_s;
-    double  spread = sum.variance + pow(COMMON_ERROR * sum.time_s, 2) + pow(SHARED_PART * sum.unmeasured_s, 2);
     i->device_time_s = sum.time_s;
     i->launches = sum.launches;
     i->step_time_s = fmax(device_s, i->host_time_s);
-    bracket(i, device_s, sqrt(spread) / fmax(sum.time_s, 1e-30));
+    bracket(i, device_s, cm__step_doubt(sum.time_s, sum.variance, sum.unmeasured_s));
     cm__step_rates(&m->matrix_flop, m->peak_flop_s, i);
     for (int h = 0; h < CM_HOWS && sum.time_s > 0; h++) i->share[h] /= sum.time_s;
 }

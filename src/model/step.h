@@ -17,8 +17,9 @@ typedef struct cm__step_model {
     cm__timer       *timer;
     cm__limits       limits;
     cm__power        power;
+    cm_runtime       runtime;
     cm_poly          matrix_flop;
-    double           host_s, gap_s, peak_flop_s;
+    double           host_s, host_update_s, host_exchange_s, gap_s, peak_flop_s; /* exchange: between stages */
     const bool      *sparse;  /* of each call: units for two of four pruned weights run it; NULL: none */
     double           gain;    /* of these units, times the peak */
 } cm__step_model;
@@ -26,15 +27,19 @@ typedef struct cm__step_model {
 /* The built-in device whose tables tell most of another one of its kind; NULL: none. */
 const cm_device *cm__relative_of(cm__ctx *ctx, const cm_device *device);
 
-/* Of the options: layout, runtime and sparsity. */
+/* Of the options: layout, runtime, sparsity, and of the plan, with its counts filled in or none, what one device runs. */
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,
                                   const cm_predict_options *options);
 
 /* The time of each call at the full clock. */
-void cm__step_time(const cm__step_model *m, int64_t batch, cm__timed *timed);
+void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed);
+/* Times at the clock that the power limit leaves; that clock, as a fraction of the full one. */
+double cm__step_throttle(const cm__step_model *m, double batch, cm__timed *timed);
 /* The step that these times make; they are lowered to the clock that the power limit leaves. */
 void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_info *info);
-/* FLOP of matrix units. */
+/* How uncertain a sum of calls is, as a fraction: their variance, and times by errors of those not measured. */
+double cm__step_doubt(double time_s, double variance, double unmeasured_s);
+/* FLOP of matrix units that the model needs: what is computed again does not count. */
 cm_poly cm__matrix_flop(const cm_graph *graph);
 /* Throughput and utilisation of info->step_time_s. */
 void cm__step_rates(const cm_poly *matrix_flop, double peak_flop_s, cm_prediction_info *info);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "model/fitted.h"
 #include "model/kriging.h"
 #include "model/own_models.h"
 
@@ -38,6 +39,7 @@ struct cm__timer {
     cm_runtime      runtime;
     library         libraries[LIBRARIES]; /* own, built in, a relative's */
     cm__own_models *own_models;           /* NULL: it has tables, or no relative */
+    cm__fits       *fits;                 /* operator models of products and fused passes; NULL: not asked */
 };
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
@@ -110,6 +112,7 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
     open_library(t, &t->libraries[0], device->kernels, device, false);
     open_library(t, &t->libraries[1], device->built_in_kernels, device, false);
     if (relative) open_library(t, &t->libraries[2], relative->built_in_kernels, relative, true);
+    if (runtime == CM_RUNTIME_MEGATRON) t->fits = cm__fits_new(ctx, device);
     if (relative && !t->libraries[0].count && !t->libraries[1].count)
         t->own_models = cm__own_models_new(ctx, device, &t->limits);
     return t;
@@ -133,6 +136,7 @@ static const struct {
     {"gru", "lstm"},
     {"rnn", "lstm"},
     {"gelu_tanh", "gelu"},
+    {"dropout_add", "dropout"},
     {"sub", "add"},
     {"div", "mul"},
     {"clip", "relu"},
@@ -166,6 +170,18 @@ static ready *table_in(library *l, const cm__call *c)
     for (int32_t i = 0; i < l->count; i++)
         if (is_table(l->tables[i].table, c)) return &l->tables[i];
     return NULL;
+}
+
+/* Of a relative's kernels both 16-bit types tell the same: the table with more rows. */
+static ready *table_of_either(library *l, const cm__call *c)
+{
+    cm__call other = *c;
+    ready   *own = table_in(l, c), *instead = NULL;
+    if (l->relative && strcmp(c->dtype, "fp16") == 0) {
+        memcpy(other.dtype, "bf16", sizeof "bf16");
+        instead = table_in(l, &other);
+    }
+    return instead && (!own || instead->table->n_rows > own->table->n_rows) ? instead : own;
 }
 
 static bool replace(char *text, const char *of, const char *by)
@@ -249,6 +265,15 @@ static cm__timed from_table(cm__timer *t, const library *l, ready *r, const cm__
     return timed;
 }
 
+/* By operator models, where the device has no table of its own for such calls. */
+static bool by_fits(cm__timer *t, const cm__call *c, cm__timed *timed)
+{
+    for (int i = 0; i < LIBRARIES; i++)
+        if (!t->libraries[i].relative && table_in(&t->libraries[i], c)) return false;
+    *timed = (cm__timed){.launches = 1, .how = CM_HOW_INTERPOLATED};
+    return t->fits && cm__fits_time(t->fits, c, &timed->time_s, &timed->error);
+}
+
 /* A table in 16 bits whose rows are far from a call that is traffic: one in 32 bits may have nearer ones. */
 static cm__timed nearer_in_fp32(cm__timer *t, library *l, const cm__call *c, cm__timed told)
 {
@@ -268,10 +293,11 @@ cm__timed cm__timer_time(cm__timer *t, const cm__call *given)
     cm__timed own = {.launches = 1, .how = CM_HOW_INTERPOLATED};
     own.time_s = t->own_models ? cm__own_models_time(t->own_models, c, &own.error) : NAN;
     if (own.time_s > 0) return own;
+    if (by_fits(t, c, &own)) return own;
     for (int pass = 0; pass < 3; pass++)
         for (int i = 0; i < LIBRARIES; i++) {
             library *l = &t->libraries[i];
-            ready   *r = pass == 0 ? table_in(l, c) : pass == 1 ? stand_in(l, c) : any_function(l, c);
+            ready   *r = pass == 0 ? table_of_either(l, c) : pass == 1 ? stand_in(l, c) : any_function(l, c);
             if (r && r->table->n_rows) return nearer_in_fp32(t, l, c, from_table(t, l, r, c, pass == 0));
         }
     return (cm__timed){

@@ -1,28 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_csv.c - nodes or tensors as comma-separated values (RFC 4180), one line each, exact numbers. */
-#include <math.h>
-#include <string.h>
+#include "report/csv.h"
 #include "report/report.h"
-
-static void field(FILE *out, const char *text, char end)
-{
-    if (!strpbrk(text, ",\"\r\n")) fputs(text, out);
-    else {
-        putc('"', out);
-        for (const char *c = text; *c; c++) {
-            if (*c == '"') putc('"', out);
-            putc(*c, out);
-        }
-        putc('"', out);
-    }
-    putc(end, out);
-}
-
-static void number(FILE *out, double value, char end)
-{
-    if (!isnan(value)) fprintf(out, "%.17g", value);
-    putc(end, out);
-}
 
 static void nodes(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
 {
@@ -31,15 +10,15 @@ static void nodes(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
         const cm_node *n = cm_graph_node(r->step, i);
         cm__node_cost  cost = cm__node_cost_at(n, r->asked.batch);
         fprintf(out, "%d,", i);
-        field(out, cm__printable(ctx, n->name), ',');
+        cm__csv_text(out, cm__printable(ctx, n->name), ',');
         fprintf(out, "%s,%s,%s,", cm_node_type(n), cm_phase_name(n->phase), cm_class_name(cm_node_class(n)));
         if (n->block >= 0) fprintf(out, "%d", n->block);
         putc(',', out);
-        field(out, cm__node_shape(ctx, r->step, n), ',');
-        number(out, cost.flop, ',');
-        number(out, cost.read_bytes, ',');
-        number(out, cost.write_bytes, ',');
-        number(out, cost.intensity, '\n');
+        cm__csv_text(out, cm__node_shape(ctx, r->step, n), ',');
+        cm__csv_number(out, cost.flop, ',');
+        cm__csv_number(out, cost.read_bytes, ',');
+        cm__csv_number(out, cost.write_bytes, ',');
+        cm__csv_number(out, cost.intensity, '\n');
     }
 }
 
@@ -51,9 +30,9 @@ static void tensors(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
         const cm_tensor *t = cm_graph_tensor(r->step, i);
         cm_poly          bytes = cm_tensor_bytes(t);
         fprintf(out, "%d,", i);
-        field(out, cm__printable(ctx, t->name), ',');
+        cm__csv_text(out, cm__printable(ctx, t->name), ',');
         fprintf(out, "%s,%s,%s,", cm_role_name(t->role), cm_dtype_name(t->dtype), cm__shape_text(ctx, t));
-        number(out, cm_poly_at(&bytes, (double)r->asked.batch), ',');
+        cm__csv_number(out, cm_poly_at(&bytes, (double)r->asked.batch), ',');
         fprintf(out, "%d,%d,%d\n", t->storage, t->born, t->dies);
     }
 }

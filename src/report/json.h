@@ -19,4 +19,7 @@ json_t *cm__json_append(cm__ctx *ctx, json_t *array, json_t *value);
 json_t *cm__json_text(cm__ctx *ctx, const char *text);
 json_t *cm__json_number(double value);
 
+/* The counts of a plan into an object. */
+void cm__json_plan(cm__ctx *ctx, json_t *object, const cm_plan *plan);
+
 #endif

@@ -132,7 +132,7 @@ static void begin(cm__memory_report *r)
     if (!r->asked.device) cm__fail(r->ctx, CM_ERR_ARGUMENT, "no device given: --device ID");
     cm__pass_on(r->ctx, cm_device_load(r->asked.device, &r->device, diag));
     cm__defer(r->ctx, free_device, r->device);
-    if (!g->train.precision) g->train.precision = cm__usual_precision(r->device);
+    if (!g->train.precision) g->train.precision = cm_device_usual_precision(r->device);
     g->train.recompute = r->asked.options.plan.recompute ? r->asked.options.plan.recompute : g->train.recompute;
     g->load.fuse = fuse_of(r->device, r->asked.options.runtime);
     cm__pass_on(r->ctx, cm_graph_load(g->model, &g->load, &r->forward, diag));

@@ -5,6 +5,30 @@
 #include "report/json.h"
 #include "report/report.h"
 
+void cm__json_plan(cm__ctx *ctx, json_t *o, const cm_plan *p)
+{
+    const struct {
+        const char *name;
+        int64_t     value;
+    } counts[] = {{"devices", p->devices},       {"tp", p->tp},
+                  {"cp", p->cp},                 {"ep", p->ep},
+                  {"pp", p->pp},
+                  {"dp", p->dp},
+                  {"zero", p->zero},             {"interleave", p->interleave},
+                  {"micro_batch", p->micro_batch}, {"accumulate", p->accumulate},
+                  {"global_batch", p->global_batch}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        cm__json_set(ctx, o, counts[i].name, json_integer(counts[i].value));
+    cm__json_set(ctx, o, "sequence_parallel", json_boolean(p->sequence_parallel));
+    cm__json_set(ctx, o, "schedule", json_string(p->gpipe ? "gpipe" : "1f1b"));
+    cm__json_set(ctx, o, "overlap", json_boolean(p->overlap));
+    json_t *offload = cm__json_set(ctx, o, "offload", json_array());
+    if (p->offload_optimizer) cm__json_append(ctx, offload, json_string("optimizer"));
+    if (p->offload_activations) cm__json_append(ctx, offload, json_string("activations"));
+    if (p->offload_weights) cm__json_append(ctx, offload, json_string("weights"));
+    cm__json_set(ctx, o, "recompute", json_string(cm_recompute_name(p->recompute)));
+}
+
 static void echo(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_prediction_info *i)
 {
     cm__json_set(ctx, o, "model", cm__json_text(ctx, r->asked.graph.model));
@@ -23,6 +47,8 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_
     cm__json_set(ctx, o, "style", json_string(cm_style_name(i->style)));
     cm__json_set(ctx, o, "devices", json_integer(i->devices));
     cm__json_set(ctx, o, "micro_batch", json_integer(i->micro_batch));
+    if (i->plan.devices) cm__json_plan(ctx, cm__json_set(ctx, o, "plan", json_object()), &i->plan);
+    if (r->asked.cluster) cm__json_set(ctx, o, "cluster", cm__json_text(ctx, r->asked.cluster));
 }
 
 static void times(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_prediction_info *i)
@@ -40,9 +66,16 @@ static void times(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm
     cm__json_set(ctx, o, "fits", json_boolean(r->fits));
     json_t *stages = cm__json_set(ctx, o, "stages", json_object());
     cm__json_set(ctx, stages, "load_s", cm__json_number(i->load_s));
-    cm__json_set(ctx, stages, "compute_s", cm__json_number(i->compute_s));
-    cm__json_set(ctx, stages, "communication_s", cm__json_number(0));
-    cm__json_set(ctx, stages, "overlapped_s", cm__json_number(i->overlapped_s));
+    double communication_s = i->tensor_s + i->pipeline_s + i->data_s;
+    cm__json_set(ctx, stages, "compute_s", cm__json_number(i->compute_s - communication_s + i->hidden_s));
+    cm__json_set(ctx, stages, "communication_s", cm__json_number(communication_s));
+    cm__json_set(ctx, stages, "overlapped_s", cm__json_number(i->overlapped_s + i->hidden_s));
+    if (i->plan.devices) {
+        cm__json_set(ctx, stages, "bubble_s", cm__json_number(i->bubble_s));
+        cm__json_set(ctx, stages, "tensor_parallel_s", cm__json_number(i->tensor_s));
+        cm__json_set(ctx, stages, "pipeline_s", cm__json_number(i->pipeline_s));
+        cm__json_set(ctx, stages, "data_parallel_s", cm__json_number(i->data_s));
+    }
     json_t *phases = cm__json_set(ctx, o, "phases", json_object());
     for (int p = 0; p < CM_PHASES; p++)
         cm__json_set(ctx, phases, cm_phase_name((cm_phase)p), cm__json_number(i->phase_s[p]));

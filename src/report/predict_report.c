@@ -6,25 +6,33 @@
 static void free_graph(void *graph) { cm__graph_report_free(graph); }
 static void free_device(void *device) { cm_device_free(device); }
 static void free_prediction(void *prediction) { cm_prediction_free(prediction); }
+static void free_fabric(void *fabric) { cm_fabric_free(fabric); }
 
-/* What the model's own users would use on this device. */
-cm_precision cm__usual_precision(const cm_device *device)
+/* Megatron-LM's mixed precision is 16-bit weights beside fp32 ones, no autocast. */
+static void settle_training(cm_train_options *train, cm_runtime runtime)
 {
-    static const cm_precision mixed[CM_PRECISIONS] = {
-        [CM_PRECISION_DEFAULT] = CM_PRECISION_FP32, [CM_PRECISION_BF16] = CM_PRECISION_AMP_BF16,
-        [CM_PRECISION_FP16] = CM_PRECISION_AMP_FP16};
-    cm_precision best = cm_device_best_16bit(device);
-    return cm_device_supports(device, mixed[best]) ? mixed[best] : best ? best : CM_PRECISION_FP32;
+    static const cm_precision without_autocast[CM_PRECISIONS] = {[CM_PRECISION_AMP_BF16] = CM_PRECISION_BF16,
+                                                                 [CM_PRECISION_AMP_FP16] = CM_PRECISION_FP16};
+    if (runtime != CM_RUNTIME_MEGATRON) return;
+    if (without_autocast[train->precision]) train->precision = without_autocast[train->precision];
+    train->master = true;
 }
+
+void cm__settle_request(cm__graph_request *graph, const cm_device *device, cm_runtime *runtime)
+{
+    if (!*runtime) *runtime = cm_device_runtime(device);
+    if (!graph->train.precision) graph->train.precision = cm_device_usual_precision(device);
+    if (*runtime == CM_RUNTIME_TORCH_EAGER && graph->load.fuse == CM_FUSE_ALL) graph->load.fuse = CM_FUSE_EAGER;
+    settle_training(&graph->train, *runtime);
+}
+
+static bool given_batch(const cm_plan *plan) { return plan->micro_batch || plan->global_batch; }
 
 static void settle(cm__predict_report *r)
 {
     cm__predict_request *a = &r->asked;
-    cm_runtime runtime = a->options.runtime ? a->options.runtime : cm_device_runtime(r->device);
-    if (!a->graph.train.precision) a->graph.train.precision = cm__usual_precision(r->device);
-    if (runtime == CM_RUNTIME_TORCH_EAGER && a->graph.load.fuse == CM_FUSE_ALL) a->graph.load.fuse = CM_FUSE_EAGER;
-    a->options.runtime = runtime;
-    a->options.sensitivities = true;
+    cm__settle_request(&a->graph, r->device, &a->options.runtime);
+    a->options.sensitivities = a->options.plan.devices < 2 && !given_batch(&a->options.plan);
     a->graph.batch = a->options.batch;
 }
 
@@ -36,9 +44,17 @@ static void find_memory(cm__predict_report *r)
     cm_footprint           *footprint;
     cm_memory_use           use;
     cm_batch_choice         choice;
-    const cm_memory_options options = {.runtime = r->asked.options.runtime};
+    const cm_memory_options options = {.runtime = r->asked.options.runtime, .plan = r->asked.options.plan};
     cm__pass_on(r->ctx, cm_footprint_new(r->graph->step, r->device, &options, &footprint, r->ctx->diag));
     cm__defer(r->ctx, free_footprint, footprint);
+    if (given_batch(&options.plan)) {
+        cm_plan plan = cm_footprint_plan(footprint);
+        int64_t at_once = plan.micro_batch ? plan.micro_batch : plan.global_batch / plan.dp / plan.accumulate;
+        cm_footprint_at(footprint, at_once > 0 ? at_once : 1, &use);
+        r->peak_bytes = use.peak_bytes;
+        r->fits = use.fits;
+        return;
+    }
     if (!r->asked.options.batch) {
         cm__pass_on(r->ctx, cm_batch_choose(footprint, &(cm_batch_options){0}, &choice, r->ctx->diag));
         r->asked.options.batch = choice.batch ? choice.batch : 1;
@@ -92,6 +108,9 @@ cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_r
     cm__pass_on(ctx, cm__graph_report_new(&r->asked.graph, &r->graph, diag));
     cm__defer(ctx, free_graph, r->graph);
     find_memory(r);
+    cm__pass_on(ctx, cm_fabric_new(r->device, asked->cluster, &r->fabric, diag));
+    cm__defer(ctx, free_fabric, r->fabric);
+    r->asked.options.fabric = r->fabric;
     cm__pass_on(ctx, cm_predict(r->graph->step, r->device, &r->asked.options, &r->prediction, diag));
     cm__defer(ctx, free_prediction, r->prediction);
     correct_memory(r);

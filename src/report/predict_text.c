@@ -68,6 +68,44 @@ static void print_list(cm__ctx *ctx, const cm__predict_report *r, FILE *out, boo
 
 /* ---- the answer ------------------------------------------------------------------------------------------------- */
 
+/* "8 devices: tp 2 x pp 2 x dp 2, 4 micro-batches of 1, ZeRO 1" */
+static void print_plan(const cm_plan *p, FILE *out)
+{
+    fprintf(out, "plan       %d device%s: tp %d x pp %d x dp %d, %d micro-batch%s of %lld", p->devices,
+            p->devices > 1 ? "s" : "", p->tp, p->pp, p->dp, p->accumulate, p->accumulate > 1 ? "es" : "",
+            (long long)p->micro_batch);
+    if (p->interleave > 1) fprintf(out, ", %d pieces a stage", p->interleave);
+    if (p->sequence_parallel) fprintf(out, ", sequence parallel");
+    if (p->zero) fprintf(out, ", ZeRO %d", p->zero);
+    fputc('\n', out);
+}
+
+#define BAR 40
+
+static const char *bar(cm__ctx *ctx, double share)
+{
+    int   length = (int)(share * BAR + 0.5);
+    char *text = cm__alloc(ctx, BAR + 1);
+    memset(text, '#', (size_t)(length < 0 ? 0 : length > BAR ? BAR : length));
+    return text;
+}
+
+static void print_part(cm__ctx *ctx, const char *name, double part_s, double step_s, FILE *out)
+{
+    if (part_s > 0) fprintf(out, "  %-10s %-10s %s\n", name, cm__seconds(ctx, part_s), bar(ctx, part_s / step_s));
+}
+
+/* Where an iteration on several devices goes. */
+static void print_iteration(cm__ctx *ctx, const cm_prediction_info *i, FILE *out)
+{
+    double waits = i->tensor_s + i->pipeline_s + i->data_s - i->hidden_s + i->bubble_s;
+    print_part(ctx, "compute", i->step_time_s - waits, i->step_time_s, out);
+    print_part(ctx, "layers", i->tensor_s, i->step_time_s, out);
+    print_part(ctx, "stages", i->pipeline_s, i->step_time_s, out);
+    print_part(ctx, "bubble", i->bubble_s, i->step_time_s, out);
+    print_part(ctx, "replicas", i->data_s - i->hidden_s, i->step_time_s, out);
+}
+
 static void print_found(const cm_prediction_info *i, FILE *out)
 {
     const char *comma = "";
@@ -143,7 +181,8 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
         fprintf(out, "sparsity   %g of dense layers' weights pruned%s: %s\n", i->sparsity.pruned,
                 i->sparsity.structured ? ", two of every four" : "",
                 i->sparsity_used ? "the device makes use of it" : "the device computes with them all the same");
-    if (i->devices > 1) fprintf(out, "devices    %d as one pipeline: fewer do not hold the model\n", i->devices);
+    if (i->plan.devices) print_plan(&i->plan, out);
+    else if (i->devices > 1) fprintf(out, "devices    %d as one pipeline: fewer do not hold the model\n", i->devices);
     if (i->host_time_s > 0) fprintf(out, "host       %s to launch them\n", cm__seconds(ctx, i->host_time_s));
     fprintf(out, "memory     %sB at the peak%s\n", cm__binary(buf, sizeof buf, r->peak_bytes),
             r->fits ? "" : ": does not fit");
@@ -156,7 +195,9 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 void cm__predict_text(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 {
     print_head(ctx, r, out);
-    cm__predict_waterfall(ctx, r, out);
+    const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
+    if (i->plan.devices > 1) print_iteration(ctx, i, out);
+    else cm__predict_waterfall(ctx, r, out);
     fputc('\n', out);
     if (r->asked.list_ops || r->asked.list_missing) {
         print_list(ctx, r, out, !r->asked.list_ops);

@@ -149,6 +149,9 @@ const char *cm__bottleneck(cm__ctx *ctx, const cm__predict_report *r)
         return cm__format(ctx, "data loading: %lld workers bring a step's samples in %s, the device needs %s; more "
                           "workers or smaller samples would help", (long long)i->loading.workers,
                           cm__seconds(ctx, i->load_s), cm__seconds(ctx, i->compute_s));
+    if (i->tensor_s + i->pipeline_s + i->data_s - i->hidden_s > i->step_time_s / 2) return "the links between devices";
+    if (i->bubble_s > i->step_time_s / 4)
+        return "the pipeline's bubble: more micro-batches or fewer stages would help";
     if (i->style == CM_STYLE_KERNELS && i->host_time_s >= i->compute_s)
         return "the host: it launches kernels slower than the device runs them; a larger batch or CUDA graphs would "
                "help";

@@ -14,7 +14,9 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .memory = cm__memory_text,
                          .batch = cm__batch_text,
                          .validate = cm__validate_text,
-                         .bench = cm__bench_text},
+                         .bench = cm__bench_text,
+                         .plan = cm__plan_text,
+                         .scale = cm__scale_text},
     [CM__FORMAT_JSON] = {.name = "json",
                          .graph = cm__graph_json,
                          .models = cm__models_json,
@@ -26,8 +28,11 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .memory = cm__memory_json,
                          .batch = cm__batch_json,
                          .validate = cm__validate_json,
-                         .bench = cm__bench_json},
-    [CM__FORMAT_CSV] = {.name = "csv", .graph = cm__graph_csv},
+                         .bench = cm__bench_json,
+                         .plan = cm__plan_json,
+                         .scale = cm__scale_json},
+    [CM__FORMAT_CSV] = {.name = "csv", .graph = cm__graph_csv, .validate = cm__validate_csv},
+    [CM__FORMAT_HTML] = {.name = "html", .validate = cm__validate_html},
 };
 
 /* Runs a renderer's statement with a context of its own, whose failure becomes the status. */
@@ -92,7 +97,17 @@ cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_for
     PRINT(cm__renderers[format].batch(ctx, report, out));
 }
 
-cm_status cm__validation_print(const cm_validation *validation, cm__output_format format, FILE *out, cm_diag *diag)
+cm_status cm__scoreboard_print(const cm_scoreboard *scoreboard, cm__output_format format, FILE *out, cm_diag *diag)
 {
-    PRINT(cm__renderers[format].validate(ctx, validation, out));
+    PRINT(cm__renderers[format].validate(ctx, scoreboard, out));
+}
+
+cm_status cm__plan_report_print(const cm__plan_report *report, cm__output_format format, FILE *out, cm_diag *diag)
+{
+    PRINT(cm__renderers[format].plan(ctx, report, out));
+}
+
+cm_status cm__scale_report_print(const cm__scale_report *report, cm__output_format format, FILE *out, cm_diag *diag)
+{
+    PRINT(cm__renderers[format].scale(ctx, report, out));
 }

@@ -111,7 +111,7 @@ typedef struct cm__calibrate_report {
 /* How fast, on one device. */
 typedef struct cm__predict_request {
     cm__graph_request  graph;
-    const char        *device;
+    const char        *device, *cluster; /* cluster NULL: as cm_fabric_new() has it */
     cm_predict_options options;
     bool               list_ops, list_missing;
 } cm__predict_request;
@@ -121,17 +121,68 @@ typedef struct cm__predict_report {
     cm__predict_request  asked;
     cm__graph_report    *graph;      /* owned, as all below */
     cm_device           *device;
+    cm_fabric           *fabric;
     cm_prediction       *prediction;
     double               peak_bytes;
     bool                 fits;
     const char          *doubt;      /* why the question makes little sense for the device; NULL: it does */
 } cm__predict_report;
 
-/* What the model's own users would use on this device. */
-cm_precision cm__usual_precision(const cm_device *device);
+/* Runtime, precision and fusing where they were left open, and how the runtime trains. */
+void cm__settle_request(cm__graph_request *graph, const cm_device *device, cm_runtime *runtime);
 
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag);
 void      cm__predict_report_free(cm__predict_report *report);
+
+/* Which parallel plan. */
+typedef struct cm__plan_request {
+    cm__graph_request graph;
+    const char       *device, *cluster;
+    cm_search_options options; /* fabric is made of device and cluster */
+    bool              pareto;  /* only plans that no other one beats in both time and memory */
+} cm__plan_request;
+
+typedef struct cm__plan_report {
+    cm__ctx          *ctx;
+    cm__plan_request  asked;
+    cm_device        *device; /* owned, as all below */
+    cm_fabric        *fabric;
+    cm_graph         *forward;
+    cm_search        *search;
+} cm__plan_report;
+
+cm_status cm__plan_report_new(const cm__plan_request *asked, cm__plan_report **report, cm_diag *diag);
+void      cm__plan_report_free(cm__plan_report *report);
+
+/* How a model scales. */
+#define CM__POINTS_MAX 64
+typedef struct cm__scale_request {
+    cm__graph_request  graph;
+    const char        *device, *cluster;
+    cm_predict_options options; /* its plan, but for the number of replicas */
+    int64_t            counts[CM__POINTS_MAX]; /* of devices */
+    int32_t            n_counts;
+} cm__scale_request;
+
+typedef struct cm__scale_point {
+    cm_prediction_info info;
+    double             efficiency; /* of throughput per device, to that of the first point */
+    double             lost[3];    /* of a step: communication, bubble, host; the rest computes */
+} cm__scale_point;
+
+typedef struct cm__scale_report {
+    cm__ctx           *ctx;
+    cm__scale_request  asked;
+    cm_device         *device; /* owned, as all below */
+    cm_fabric         *fabric;
+    cm__graph_report  *graph;
+    cm__scale_point   *points;
+    bool               strong; /* one global batch for all; otherwise one batch for each replica */
+} cm__scale_report;
+
+cm_status cm__scale_report_new(const cm__scale_request *asked, cm__scale_report **report, cm_diag *diag);
+void      cm__scale_report_free(cm__scale_report *report);
+
 /* Options of `memory` and `batch`. */
 typedef struct cm__memory_request {
     cm__graph_request graph; /* what operators become one follows the runtime */
@@ -197,11 +248,15 @@ typedef struct cm__renderer {
     void (*predict)(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
     void (*memory)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
     void (*batch)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
-    void (*validate)(cm__ctx *ctx, const cm_validation *validation, FILE *out);
+    void (*validate)(cm__ctx *ctx, const cm_scoreboard *scoreboard, FILE *out);
     void (*bench)(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
+    void (*plan)(cm__ctx *ctx, const cm__plan_report *report, FILE *out);
+    void (*scale)(cm__ctx *ctx, const cm__scale_report *report, FILE *out);
 } cm__renderer;
 
-typedef enum cm__output_format { CM__FORMAT_TEXT, CM__FORMAT_JSON, CM__FORMAT_CSV, CM__FORMATS } cm__output_format;
+typedef enum cm__output_format {
+    CM__FORMAT_TEXT, CM__FORMAT_JSON, CM__FORMAT_CSV, CM__FORMAT_HTML, CM__FORMATS
+} cm__output_format;
 extern const cm__renderer cm__renderers[CM__FORMATS];
 
 cm_status cm__graph_report_print(const cm__graph_report *report, cm__output_format format, FILE *out, cm_diag *diag);
@@ -215,8 +270,10 @@ cm_status cm__predict_report_print(const cm__predict_report *report, cm__output_
                                    cm_diag *diag);
 cm_status cm__memory_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
-cm_status cm__validation_print(const cm_validation *validation, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__scoreboard_print(const cm_scoreboard *scoreboard, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__bench_report_print(const cm__bench_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__plan_report_print(const cm__plan_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__scale_report_print(const cm__scale_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__version_print(cm__output_format format, FILE *out, cm_diag *diag);
 
 /* ---- shared by the renderers ------------------------------------------------------------------------------------ */
@@ -241,10 +298,16 @@ void cm__memory_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__memory_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__batch_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__batch_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
-void cm__validate_text(cm__ctx *ctx, const cm_validation *validation, FILE *out);
-void cm__validate_json(cm__ctx *ctx, const cm_validation *validation, FILE *out);
+void cm__validate_text(cm__ctx *ctx, const cm_scoreboard *scoreboard, FILE *out);
+void cm__validate_json(cm__ctx *ctx, const cm_scoreboard *scoreboard, FILE *out);
+void cm__validate_csv(cm__ctx *ctx, const cm_scoreboard *scoreboard, FILE *out);
+void cm__validate_html(cm__ctx *ctx, const cm_scoreboard *scoreboard, FILE *out);
 void cm__bench_text(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
 void cm__bench_json(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
+void cm__plan_text(cm__ctx *ctx, const cm__plan_report *report, FILE *out);
+void cm__plan_json(cm__ctx *ctx, const cm__plan_report *report, FILE *out);
+void cm__scale_text(cm__ctx *ctx, const cm__scale_report *report, FILE *out);
+void cm__scale_json(cm__ctx *ctx, const cm__scale_report *report, FILE *out);
 void cm__version_text(cm__ctx *ctx, FILE *out);
 void cm__version_json(cm__ctx *ctx, FILE *out);
 

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* validate_text.c - results of others against predictions, as tables. */
+/* validate_text.c - one set of results against predictions, as tables; several as a scoreboard. */
 #include <math.h>
 #include <string.h>
 #include "report/report.h"
 #include "report/table.h"
 
 #define PREDICTORS_MAX 6
-#define FIXED 4 /* columns before the predictors' */
+#define FIXED_MAX 6 /* columns before the predictors' */
 
-static const char *number(cm__ctx *ctx, double value) { return isnan(value) ? "-" : cm__format(ctx, "%.6g", value); }
 static const char *percent(cm__ctx *ctx, double part)
 {
-    return isnan(part) ? "-" : cm__format(ctx, "%.1f", 100 * part);
+    double value = 100 * part;
+    return isnan(part) ? "-" : cm__format(ctx, fabs(value) < 1000 ? "%.1f" : "%.3g", value);
 }
 
-/* Counts are met or not: an equal sign marks those that are. Of other figures the error counts. */
-static const char *cell(cm__ctx *ctx, const cm_validation_row *r, int32_t p, bool counts)
+static const char *number(cm__ctx *ctx, double value) { return isnan(value) ? "-" : cm__format(ctx, "%.6g", value); }
+
+/* "4.62 k" and "12.1 m"; small whole numbers as they are. */
+static const char *figure(cm__ctx *ctx, const cm_validation_row *r, double value)
 {
-    double predicted = r->predicted[p];
-    if (counts) return cm__format(ctx, "%s %s", number(ctx, predicted), predicted == r->measured ? "=" : " ");
-    return percent(ctx, predicted / r->measured - 1);
+    if (isnan(value)) return "-";
+    if (strcmp(r->unit, "B") == 0) return cm__cell_binary(ctx, value);
+    if (r->kind != CM_ROW_FIGURE || strcmp(r->metric, "batch") == 0) return number(ctx, value);
+    return cm__cell_si(ctx, value);
 }
 
 static int32_t shown(const cm_validation *v)
@@ -28,60 +31,227 @@ static int32_t shown(const cm_validation *v)
     return n < PREDICTORS_MAX ? n : PREDICTORS_MAX;
 }
 
-static bool is_count(const cm_validation *v) { return strcmp(cm_validation_get_info(v).metric, "batch") == 0; }
+static bool is_count(const cm_validation *v)
+{
+    const char *metric = cm_validation_get_info(v).metric;
+    return metric && strcmp(metric, "batch") == 0;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------- */
+
+/* Counts are met or not: an equal sign marks those that are. Of other figures the error counts. */
+static const char *cell(cm__ctx *ctx, const cm_validation_row *r, int32_t p, bool counts)
+{
+    double predicted = r->predicted[p];
+    if (counts) return cm__format(ctx, "%s %s", number(ctx, predicted), predicted == r->measured ? "=" : " ");
+    if (r->kind != CM_ROW_FIGURE) return number(ctx, predicted);
+    return percent(ctx, predicted / r->measured - 1);
+}
+
+static const char *device_cell(cm__ctx *ctx, const cm_validation_row *r)
+{
+    return r->devices > 1 ? cm__format(ctx, "%d %s", r->devices, r->device) : r->device;
+}
+
+static const char *inside(const cm_validation_row *r)
+{
+    if (r->evidence == CM_EVIDENCE_FITTED) return "fitted";
+    if (isnan(r->interval[0]) || isnan(r->interval[1])) return "";
+    return r->measured >= r->interval[0] && r->measured <= r->interval[1] ? "in" : "out";
+}
+
+static bool of_time(const cm_validation *v)
+{
+    return cm_validation_summaries(v) > 1 && strcmp(cm_validation_summary_of(v, 1)->predictor, "roofline") == 0;
+}
+
+/* Short names of the baselines, where there is little room. */
+static const char *heading(const cm_validation *v, int32_t p)
+{
+    static const char *const baselines[] = {"centimani", "roof", "util", "similar"};
+    return of_time(v) ? baselines[p] : cm_validation_summary_of(v, p)->predictor;
+}
 
 static void rows(cm__ctx *ctx, const cm_validation *v, FILE *out)
 {
     bool       counts = is_count(v);
-    cm__column columns[FIXED + PREDICTORS_MAX] = {
-        {"model", NULL, true}, {"device"}, {"run"}, {"measured", counts ? "" : "B"}};
-    for (int32_t p = 0; p < shown(v); p++)
-        columns[FIXED + p] = (cm__column){cm_validation_summary_of(v, p)->predictor, counts ? "" : "error %", false};
-    cm__table table = cm__table_new(ctx, out, columns, FIXED + shown(v), false);
+    int32_t    fixed = counts ? 4 : 5, n = shown(v);
+    cm__column columns[FIXED_MAX + PREDICTORS_MAX + 1] = {
+        {"model", NULL, true}, {"device", NULL, true}, {"run", NULL, true}, {"measured", ""}, {"of", NULL, true}};
+    for (int32_t p = 0; p < n; p++)
+        columns[fixed + p] = (cm__column){heading(v, p), counts ? "" : "error %", false};
+    columns[fixed + n] = (cm__column){"90 %", NULL, false};
+    cm__table table = cm__table_new(ctx, out, columns, fixed + n + !counts, false);
     for (int32_t i = 0; i < cm_validation_rows(v); i++) {
         const cm_validation_row *r = cm_validation_get_row(v, i);
-        const char              *cells[FIXED + PREDICTORS_MAX] = {
-            cm__printable(ctx, r->model), r->device, r->setting,
-            counts ? number(ctx, r->measured) : cm__cell_binary(ctx, r->measured)};
-        for (int32_t p = 0; p < shown(v); p++) cells[FIXED + p] = cell(ctx, r, p, counts);
+        const char              *cells[FIXED_MAX + PREDICTORS_MAX + 1] = {
+            cm__printable(ctx, r->model), device_cell(ctx, r), r->setting, figure(ctx, r, r->measured), r->unit};
+        for (int32_t p = 0; p < n; p++) cells[fixed + p] = cell(ctx, r, p, counts);
+        cells[fixed + n] = inside(r);
         cm__table_row(&table, cells);
     }
     cm__table_print(&table);
 }
+
+/* Rows with one reason together. */
+static bool told(const cm_validation *v, int32_t row)
+{
+    for (int32_t i = 0; i < row; i++) {
+        const char *reason = cm_validation_get_row(v, i)->reason;
+        if (reason && strcmp(reason, cm_validation_get_row(v, row)->reason) == 0) return true;
+    }
+    return false;
+}
+
+static void unpredicted(cm__ctx *ctx, const cm_validation *v, FILE *out)
+{
+    bool any = false;
+    for (int32_t i = 0; i < cm_validation_rows(v); i++) {
+        const char *reason = cm_validation_get_row(v, i)->reason, *names = "";
+        if (!reason || told(v, i)) continue;
+        if (!any) fputs("\nnot predicted\n", out);
+        any = true;
+        for (int32_t k = i; k < cm_validation_rows(v); k++) {
+            const cm_validation_row *r = cm_validation_get_row(v, k);
+            if (!r->reason || strcmp(r->reason, reason)) continue;
+            names = cm__format(ctx, "%s%s%s on %s", names, *names ? ", " : "", r->model, device_cell(ctx, r));
+        }
+        cm__print_note(ctx, out, "  ", "-", 2, cm__printable(ctx, cm__format(ctx, "%s: %s", reason, names)));
+    }
+}
+
+/* ---- sums ------------------------------------------------------------------------------------------------------- */
+
+static const char *share(cm__ctx *ctx, int32_t part, int32_t whole)
+{
+    return whole ? cm__format(ctx, "%d/%d", part, whole) : "-";
+}
+
+static const char *tau(cm__ctx *ctx, double value) { return isnan(value) ? "-" : cm__format(ctx, "%.2f", value); }
+
+#define SUM_CELLS(ctx, s)                                                                                              \
+    cm__cell_count(ctx, (s)->n), percent(ctx, (s)->mape), percent(ctx, (s)->accuracy), percent(ctx, (s)->bias),        \
+        percent(ctx, (s)->p90), percent(ctx, (s)->worst), share(ctx, (s)->inside, (s)->intervals)
+#define SUM_COLUMNS                                                                                                    \
+    {"rows", "1"}, {"error", "%"}, {"accuracy", "%"}, {"bias", "%"}, {"p90", "%"}, {"worst", "%"}, {"in 90 %", "1"}
 
 static void summaries(cm__ctx *ctx, const cm_validation *v, FILE *out)
 {
-    static const cm__column columns[] = {{"predictor"}, {"rows", "1"}, {"answered", "1"}, {"equal", "1"},
-                                         {"mean error", "%"}, {"bias", "%"}, {"p90", "%"}, {"worst", "%"}};
+    static const cm__column columns[] = {{"predictor"}, {"equal", "1"}, SUM_COLUMNS};
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     for (int32_t p = 0; p < shown(v); p++) {
         const cm_validation_summary *s = cm_validation_summary_of(v, p);
-        const char *cells[] = {s->predictor, cm__cell_count(ctx, cm_validation_rows(v)), cm__cell_count(ctx, s->n),
-                               cm__cell_count(ctx, s->equal), percent(ctx, s->mape), percent(ctx, s->bias),
-                               percent(ctx, s->p90), percent(ctx, s->worst)};
+        const char *cells[] = {s->predictor, cm__cell_count(ctx, s->equal), SUM_CELLS(ctx, s)};
         cm__table_row(&table, cells);
     }
     putc('\n', out);
     cm__table_print(&table);
-    putc('\n', out);
-    for (int32_t p = 0; p < shown(v); p++) {
-        const cm_validation_summary *s = cm_validation_summary_of(v, p);
-        cm__print_note(ctx, out, "", s->predictor, 10, s->what);
-    }
 }
 
-void cm__validate_text(cm__ctx *ctx, const cm_validation *v, FILE *out)
+static void decisions(cm__ctx *ctx, const cm_validation *v, FILE *out)
+{
+    static const cm__column columns[] = {{"predictor"}, {"choices", "1"}, {"best", "%"}, {"regret", "%"}, {"tau", "1"},
+                                         {"stated orders", "1"}, {"false oom", "1"}, {"missed oom", "1"}};
+    const cm_validation_summary *own = cm_validation_summary_of(v, 0);
+    if (!own->decisions && !own->pairs && !own->false_oom && !own->missed_oom) return;
+    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    for (int32_t p = 0; p < shown(v); p++) {
+        const cm_validation_summary *s = cm_validation_summary_of(v, p);
+        const char *cells[] = {s->predictor, cm__cell_count(ctx, s->decisions), percent(ctx, s->top1),
+                               percent(ctx, s->regret), tau(ctx, s->tau), share(ctx, s->pairs_right, s->pairs),
+                               p ? "-" : cm__cell_count(ctx, s->false_oom),
+                               p ? "-" : cm__cell_count(ctx, s->missed_oom)};
+        cm__table_row(&table, cells);
+    }
+    putc('\n', out);
+    cm__table_print(&table);
+}
+
+/* Centimani's own, device by device, where there are several. */
+static void devices(cm__ctx *ctx, const cm_validation *v, FILE *out)
+{
+    static const cm__column columns[] = {{"device"}, SUM_COLUMNS};
+    int32_t                 step = cm_validation_summaries(v);
+    if (cm_validation_device_summaries(v) < 2 * step || !cm_validation_summary_of(v, 0)->n) return;
+    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    for (int32_t i = 0; i < cm_validation_device_summaries(v); i += step) {
+        const cm_validation_summary *s = cm_validation_device_summary(v, i);
+        const char                  *cells[] = {s->device, SUM_CELLS(ctx, s)};
+        if (s->n) cm__table_row(&table, cells);
+    }
+    putc('\n', out);
+    cm__table_print(&table);
+}
+
+static void one_set(cm__ctx *ctx, const cm_validation *v, FILE *out)
 {
     cm_validation_info info = cm_validation_get_info(v);
     fprintf(out, "# centimani %s, validation on %s\n", CM_VERSION, info.set);
     cm__print_note(ctx, out, "# ", "set", 8, info.title);
     cm__print_note(ctx, out, "# ", "source", 8, info.where);
-    cm__print_note(ctx, out, "# ", "metric", 8, info.metric);
+    if (info.metric) cm__print_note(ctx, out, "# ", "metric", 8, info.metric);
     putc('\n', out);
     rows(ctx, v, out);
     summaries(ctx, v, out);
+    decisions(ctx, v, out);
+    devices(ctx, v, out);
+    putc('\n', out);
+    for (int32_t p = 0; p < shown(v); p++) {
+        const cm_validation_summary *s = cm_validation_summary_of(v, p);
+        cm__print_note(ctx, out, "", s->predictor, 12, s->what);
+    }
+    unpredicted(ctx, v, out);
     for (int32_t i = 0; i < cm_validation_notes(v); i++) {
         putc('\n', out);
         cm__print_note(ctx, out, "", "note", 5, cm_validation_note(v, i));
     }
+}
+
+/* ---- all sets --------------------------------------------------------------------------------------------------- */
+
+static int32_t count_of(const cm_validation *v, cm_evidence evidence, bool predicted)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < cm_validation_rows(v); i++) {
+        const cm_validation_row *r = cm_validation_get_row(v, i);
+        n += r->evidence == evidence && !r->reason == predicted;
+    }
+    return n;
+}
+
+static const char *baseline(cm__ctx *ctx, const cm_validation *v, int32_t p)
+{
+    return of_time(v) ? percent(ctx, cm_validation_summary_of(v, p)->accuracy) : "";
+}
+
+static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
+{
+    static const cm__column columns[] = {{"set"}, {"rows", "1"}, {"judged", "1"}, {"error", "%"}, {"accuracy", "%"},
+                                         {"roof", "%"}, {"util", "%"}, {"similar", "%"}, {"in 90 %", "1"},
+                                         {"best", "%"}, {"tau", "1"}, {"orders", "1"}};
+    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    for (int32_t i = 0; i < cm_scoreboard_sets(b); i++) {
+        const cm_validation         *v = cm_scoreboard_set(b, i);
+        const cm_validation_summary *s = cm_validation_summary_of(v, 0);
+        int32_t judged = count_of(v, CM_EVIDENCE_UNSEEN, true) + count_of(v, CM_EVIDENCE_LEFT_OUT, true);
+        const char *cells[] = {cm_validation_get_info(v).set, cm__cell_count(ctx, cm_validation_rows(v)),
+                               cm__cell_count(ctx, judged), percent(ctx, s->mape), percent(ctx, s->accuracy),
+                               baseline(ctx, v, 1), baseline(ctx, v, 2), baseline(ctx, v, 3),
+                               share(ctx, s->inside, s->intervals), percent(ctx, s->top1), tau(ctx, s->tau),
+                               share(ctx, s->pairs_right, s->pairs)};
+        cm__table_row(&table, cells);
+    }
+    fprintf(out, "# centimani %s, predictions against known results\n\n", CM_VERSION);
+    cm__table_print(&table);
+    fputs("\njudged    rows that no profile was fitted to, or predicted by a profile fitted without their model\n"
+          "error     mean of |predicted / measured - 1|; accuracy: 1 - |error|, no less than 0, on average\n"
+          "roof ...  accuracy of the three baselines: roofline, utilisation of an A100, the most similar model\n"
+          "best      the best device chosen; tau: Kendall's; orders: pairs stated by the source that come out\n"
+          "--set NAME shows a set's rows, and why some have no prediction; docs/accuracy.md has all\n", out);
+}
+
+void cm__validate_text(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
+{
+    if (cm_scoreboard_sets(b) == 1) one_set(ctx, cm_scoreboard_set(b, 0), out);
+    else scoreboard(ctx, b, out);
 }

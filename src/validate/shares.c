@@ -84,9 +84,9 @@ static double on_chip_bytes(const cm_device *device)
     return NAN;
 }
 
-double cm__predict_by_shares(const cm__case *c)
+double cm__predict_by_shares(cm__case *c)
 {
-    const json_t *shares = json_object_get(json_object_get(c->set, "parameters"), cm_device_get_info(c->device)->id);
+    const json_t *shares = json_object_get(json_object_get(c->set, "parameters"), cm__text_of(c->run, "device"));
     const json_t *candidates = json_object_get(shares, "candidates");
     working_set   s = working_set_of(c->step);
     double        best = NAN;

@@ -1,264 +1,260 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* validate.c - runs a set of results: every row by every predictor, and how far off each one is. */
+/* validate.c - runs sets of results: every row by every predictor, and how far off each one is. */
 #include "validate/validate.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+#include "base/text.h"
 
-/* ---- predictors -------------------------------------------------------------------------------------------------- */
+#define DEVICES_MAX 64
 
-static double predict_batch(const cm__case *c)
-{
-    cm_footprint   *footprint;
-    cm_batch_choice choice;
-    cm__pass_on(c->ctx, cm_footprint_new(c->step, c->device, NULL, &footprint, c->ctx->diag));
-    cm_status status = cm_batch_choose(footprint, NULL, &choice, c->ctx->diag);
-    cm_footprint_free(footprint);
-    cm__pass_on(c->ctx, status);
-    return choice.batch ? (double)choice.batch : NAN;
-}
-
-static int64_t batch_of(const cm__case *c) { return (int64_t)json_number_value(json_object_get(c->row, "batch")); }
-
-static double peak_of(const cm__case *c, bool exact)
-{
-    cm_footprint     *footprint;
-    cm_memory_use     use;
-    cm_memory_options options = {.runtime = c->runtime};
-    cm__pass_on(c->ctx, cm_footprint_new(c->step, c->device, &options, &footprint, c->ctx->diag));
-    cm_status status = CM_OK;
-    if (exact) status = cm_footprint_simulate(footprint, batch_of(c), &use, c->ctx->diag);
-    else cm_footprint_at(footprint, batch_of(c), &use);
-    cm_footprint_free(footprint);
-    cm__pass_on(c->ctx, status);
-    return use.peak_bytes;
-}
-
-static double predict_memory(const cm__case *c) { return peak_of(c, true); }
-static double predict_polynomials(const cm__case *c) { return peak_of(c, false); }
-
-static double predict_lifetimes(const cm__case *c)
-{
-    cm_totals totals;
-    cm_graph_totals(c->step, batch_of(c), &totals);
-    return totals.peak_bytes;
-}
-
-static double predict_published(const cm__case *c)
-{
-    const json_t *value = json_object_get(c->row, "published");
-    return value ? json_number_value(value) : NAN;
-}
-
-const cm__predictor cm__predictors[] = {
-    {"batch", predict_batch},
-    {"lifetimes", predict_lifetimes},
-    {"memory", predict_memory},
-    {"polynomials", predict_polynomials},
-    {"published", predict_published},
-    {"shares", cm__predict_by_shares},
+/* A set of times is held against these; one of batch sizes or memory names its own. */
+static const struct {
+    const char    *title, *what;
+    cm__estimator *estimate;
+} estimators[] = {
+    {"centimani", "what 'predict' says; of models a profile was fitted to, by a profile fitted without them",
+     cm__estimate_step},
+    {"roofline", "all FLOP at the peak or all bytes at the bandwidth, whichever takes longer", cm__estimate_roofline},
+    {"utilisation", "the share of peak that an A100 reaches, at this device's peak", cm__estimate_utilisation},
+    {"similarity", "the share of peak that the most similar other model reaches on this device",
+     cm__estimate_similarity},
 };
-const int32_t cm__n_predictors = sizeof cm__predictors / sizeof *cm__predictors;
-
-/* ---- sets -------------------------------------------------------------------------------------------------------- */
+#define ESTIMATORS ((int32_t)(sizeof estimators / sizeof *estimators))
 
 struct cm_validation {
-    cm__ctx               *ctx;
     const json_t          *set;
     cm_validation_info     info;
     cm_validation_row     *rows;
-    cm_validation_summary *summaries;
-    int32_t                n_rows, n_summaries;
+    cm_validation_summary *summaries, *by_device;
+    int32_t                n_rows, n_summaries, n_by_device;
 };
 
-int32_t     cm_validation_sets(void) { return cm__n_embedded_sets; }
-const char *cm_validation_set(int32_t index)
-{
-    return index >= 0 && index < cm__n_embedded_sets ? cm__embedded_sets[index].id : NULL;
-}
+struct cm_scoreboard {
+    cm__ctx        *ctx;
+    cm_validation **sets;
+    int32_t         n_sets;
+};
 
-static void release_json(void *json) { json_decref(json); }
+/* Some of the texts are no sets: they have no rows. */
+static bool is_set(cm__store *store, int32_t index) { return json_object_get(cm__store_set(store, index), "rows"); }
 
-static const json_t *load_set(cm__ctx *ctx, const char *id)
-{
-    const char *known = "";
-    for (int32_t i = 0; i < cm__n_embedded_sets; i++) {
-        const cm__embedded_set *s = &cm__embedded_sets[i];
-        known = cm__format(ctx, "%s%s%s", known, i ? ", " : "", s->id);
-        if (strcmp(s->id, id) != 0) continue;
-        json_t *set = json_loadb(s->text, s->text_size, 0, NULL);
-        if (!set) cm__fail(ctx, CM_ERR_MEMORY, "out of memory while reading the set '%s'", id);
-        cm__defer(ctx, release_json, set);
-        return set;
-    }
-    cm__fail(ctx, CM_ERR_UNKNOWN, "no set of results '%.64s'; there are %s", id, known);
-}
+/* ---- rows ------------------------------------------------------------------------------------------------------- */
 
-static const char *text_at(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
-
-static void free_graph(void *graph) { cm_graph_free(graph); }
-static void free_device(void *device) { cm_device_free(device); }
-
-/* A row says how its step was run; in pure 16 bits otherwise, as the papers' accelerators train. */
-static void read_options(cm__case *c, cm_load_options *load, cm_train_options *train)
-{
-    const char *precision = text_at(c->row, "precision"), *optimizer = text_at(c->row, "optimizer"),
-               *runtime = text_at(c->row, "runtime");
-    load->seq = (int64_t)json_number_value(json_object_get(c->row, "seq"));
-    train->precision = CM_PRECISION_BF16;
-    if (precision) cm__pass_on(c->ctx, cm_precision_parse(precision, &train->precision, c->ctx->diag));
-    if (optimizer) cm__pass_on(c->ctx, cm_optimizer_parse(optimizer, &train->optimizer, c->ctx->diag));
-    if (runtime) cm__pass_on(c->ctx, cm_runtime_parse(runtime, &c->runtime, c->ctx->diag));
-    if (!c->runtime) c->runtime = cm_device_runtime(c->device);
-    load->fuse = c->runtime == CM_RUNTIME_TORCH_EAGER ? CM_FUSE_EAGER : CM_FUSE_ALL;
-}
-
-static void load_case(cm__case *c)
-{
-    cm_graph        *forward, *step;
-    cm_device       *device;
-    cm_load_options  load = {0};
-    cm_train_options train = {0};
-    cm__pass_on(c->ctx, cm_device_load(text_at(c->row, "device"), &device, c->ctx->diag));
-    cm__defer(c->ctx, free_device, device);
-    c->device = device;
-    read_options(c, &load, &train);
-    cm__pass_on(c->ctx, cm_graph_load(text_at(c->row, "model"), &load, &forward, c->ctx->diag));
-    cm__defer(c->ctx, free_graph, forward);
-    cm__pass_on(c->ctx, cm_graph_train(forward, &train, &step, c->ctx->diag));
-    cm__defer(c->ctx, free_graph, step);
-    c->step = step;
-}
-
-static const cm__predictor *predictor_named(cm__ctx *ctx, const char *name)
-{
-    for (int32_t i = 0; i < cm__n_predictors; i++)
-        if (strcmp(cm__predictors[i].name, name) == 0) return &cm__predictors[i];
-    cm__fail(ctx, CM_ERR_FORMAT, "no predictor '%.64s'", name);
-}
-
-/* "amp-bf16, adamw, batch 16, seq 128": what of it the row says */
+/* "amp-bf16 adamw b16 s128": what of it the row says */
 static const char *setting_text(const cm__case *c)
 {
-    static const char *const names[] = {"precision", "optimizer", "runtime"};
+    static const char *const names[] = {"mode", "precision", "optimizer", "runtime"};
+    cm__ctx                 *ctx = c->store->ctx;
     const char              *text = "";
-    for (int i = 0; i < 3; i++)
-        if (text_at(c->row, names[i]))
-            text = cm__format(c->ctx, "%s%s%s", text, *text ? " " : "", text_at(c->row, names[i]));
-    if (batch_of(c)) text = cm__format(c->ctx, "%s%sb%lld", text, *text ? " " : "", (long long)batch_of(c));
-    long long seq = (long long)json_number_value(json_object_get(c->row, "seq"));
-    return seq ? cm__format(c->ctx, "%s%ss%lld", text, *text ? " " : "", seq) : text;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (cm__text_of(c->run, names[i]))
+            text = cm__format(ctx, "%s%s%s", text, *text ? " " : "", cm__text_of(c->run, names[i]));
+    double seq = cm__number_of(c->run, "seq", 0);
+    if (c->batch) text = cm__format(ctx, "%s%sb%lld", text, *text ? " " : "", (long long)c->batch);
+    return seq > 0 ? cm__format(ctx, "%s%ss%.0f", text, *text ? " " : "", seq) : text;
 }
 
-static void run_row(cm_validation *v, const json_t *row)
+/* Where in its source a figure stands: the row's own words, or a key of the set's sources with a note. */
+static const char *where_text(cm__ctx *ctx, const json_t *set, const json_t *row)
 {
-    cm__case             c = {.ctx = v->ctx, .set = v->set, .row = row};
-    const json_t        *predictors = json_object_get(v->set, "predictors");
-    double              *predicted = cm__alloc_array(v->ctx, (size_t)v->n_summaries + 1, sizeof *predicted);
-    load_case(&c);
-    for (int32_t p = 0; p < v->n_summaries; p++)
-        predicted[p] = predictor_named(v->ctx, text_at(json_array_get(predictors, (size_t)p), "name"))->predict(&c);
-    v->rows[v->n_rows++] = (cm_validation_row){.model = text_at(row, "model"), .device = text_at(row, "device"),
-                                               .setting = setting_text(&c),
-                                               .measured = json_number_value(json_object_get(row, "measured")),
-                                               .predicted = predicted};
+    const char *where = cm__text_of(row, "where"), *key = cm__text_of(row, "source"), *note = cm__text_of(row, "note");
+    const char *source = key ? cm__text_of(json_object_get(set, "sources"), key) : NULL;
+    if (where) return where;
+    if (!source) return note ? note : cm__text_of(json_object_get(set, "source"), "where");
+    return note ? cm__format(ctx, "%s; %s", source, note) : source;
 }
 
-/* ---- sums -------------------------------------------------------------------------------------------------------- */
+static const json_t *own_predictors(const cm_validation *v) { return json_object_get(v->set, "predictors"); }
 
-static int by_size(const void *left, const void *right)
+/* What one predictor cannot answer another may: only what the row itself says holds for all. */
+static void predict_row(const cm_validation *v, cm__case *c, const cm__metric *m, cm_validation_row *r)
 {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static void summarise(cm_validation *v, int32_t p)
-{
-    cm_validation_summary *s = &v->summaries[p];
-    double                *errors = cm__alloc_array(v->ctx, (size_t)v->n_rows + 1, sizeof *errors);
-    double                 sum = 0, signed_sum = 0;
-    for (int32_t i = 0; i < v->n_rows; i++) {
-        double error = v->rows[i].predicted[p] / v->rows[i].measured - 1;
-        if (isnan(error)) continue;
-        s->equal += error == 0;
-        signed_sum += error;
-        sum += fabs(error);
-        errors[s->n++] = fabs(error);
+    double     *predicted = cm__alloc_array(c->store->ctx, (size_t)v->n_summaries + 1, sizeof *predicted);
+    const char *refused = c->reason;
+    r->predicted = predicted;
+    for (int32_t p = 0; p < v->n_summaries; p++) {
+        cm__answer         a = {NAN, {NAN, NAN}};
+        const json_t      *own = json_array_get(own_predictors(v), (size_t)p);
+        cm__own_predictor *by = own ? cm__own_predictor_named(cm__text_of(own, "name")) : NULL;
+        if (by && !refused) a.value = by(c);
+        if (!own && m->value && !refused) a = m->value(c, estimators[p].estimate);
+        predicted[p] = a.value;
+        if (p == 0) {
+            r->interval[0] = a.interval[0];
+            r->interval[1] = a.interval[1];
+            r->reason = isnan(a.value) ? c->reason ? c->reason : "nothing here predicts it" : NULL;
+        }
+        c->reason = refused;
     }
-    if (s->n) qsort(errors, (size_t)s->n, sizeof *errors, by_size);
-    s->mape = s->n ? sum / s->n : NAN;
-    s->bias = s->n ? signed_sum / s->n : NAN;
-    s->worst = s->n ? errors[s->n - 1] : NAN;
-    s->p90 = s->n ? errors[(int32_t)(0.9 * (s->n - 1) + 0.5)] : NAN;
+}
+
+/* Whether what ran on one device was, or was not, expected to fit; unknown of several. */
+static void check_memory(cm__case *c, const cm__metric *m, cm_validation_row *r)
+{
+    static const bool asked[] = {[CM__METRIC_TIME] = true, [CM__METRIC_FITS] = true};
+    bool              gpu = c->device && strcmp(cm_device_get_info(c->device)->device_class, "gpu") == 0;
+    r->fits = -1;
+    r->ran = m->kind != CM__METRIC_FITS || r->measured > 0;
+    if (m->kind > CM__METRIC_FITS || !asked[m->kind] || r->reason || c->devices > 1) return;
+    if (gpu || m->kind == CM__METRIC_FITS) r->fits = cm__case_fits(c);
+}
+
+static const char *evidence_note(const cm__case *c, const json_t *row)
+{
+    const char *fitted = cm__text_of(row, "fitted"), *note = cm__text_of(row, "note");
+    return fitted ? fitted : note ? note : c->left_out;
+}
+
+static void run_row(cm__store *store, cm_validation *v, const json_t *row)
+{
+    static const cm_row_kind kinds[] = {[CM__METRIC_TIME] = CM_ROW_FIGURE, [CM__METRIC_OWN] = CM_ROW_FIGURE,
+                                        [CM__METRIC_ORDER] = CM_ROW_ORDER, [CM__METRIC_FITS] = CM_ROW_FITS};
+    const cm__metric *m = cm__metric_of(v->set, row);
+    if (!m) cm__fail(store->ctx, CM_ERR_FORMAT, "%s: row %d measures nothing known", v->info.set, v->n_rows + 1);
+    cm__case          *c = cm__case_new(store, v->set, row, NULL);
+    cm_validation_row *r = &v->rows[v->n_rows++];
+    const char        *device = cm__text_of(row, "device"), *model = cm__text_of(row, "model");
+    *r = (cm_validation_row){.where = where_text(store->ctx, v->set, row), .model = model ? model : "-",
+                             .device = device ? device : "-", .metric = m->name, .unit = m->unit, .devices = c->devices,
+                             .setting = setting_text(c), .measured = cm__measured_of(m, row), .kind = kinds[m->kind],
+                             .compare = cm__text_of(row, "compare"), .better = m->better,
+                             .note = evidence_note(c, row)};
+    if (c->left_out) r->evidence = CM_EVIDENCE_LEFT_OUT;
+    if (cm__text_of(row, "fitted")) r->evidence = CM_EVIDENCE_FITTED;
+    predict_row(v, c, m, r);
+    check_memory(c, m, r);
+}
+
+/* ---- sets ------------------------------------------------------------------------------------------------------- */
+
+static void describe(cm__ctx *ctx, cm_validation *v)
+{
+    const json_t *own = own_predictors(v);
+    v->info = (cm_validation_info){.set = cm__text_of(v->set, "id"),
+                                   .title = cm__text_of(v->set, "title"),
+                                   .metric = cm__text_of(v->set, "metric"),
+                                   .where = cm__text_of(json_object_get(v->set, "source"), "where")};
+    v->n_summaries = own ? (int32_t)json_array_size(own) : ESTIMATORS;
+    v->summaries = cm__alloc_array(ctx, (size_t)v->n_summaries, sizeof *v->summaries);
+}
+
+static void name_predictor(const cm_validation *v, int32_t p, cm_validation_summary *s)
+{
+    const json_t *own = json_array_get(own_predictors(v), (size_t)p);
+    s->predictor = own ? cm__text_of(own, "title") : estimators[p].title;
+    s->what = own ? cm__text_of(own, "what") : estimators[p].what;
+}
+
+static bool seen_before(const cm_validation *v, int32_t row)
+{
+    for (int32_t i = 0; i < row; i++)
+        if (strcmp(v->rows[i].device, v->rows[row].device) == 0) return true;
+    return false;
+}
+
+static void summarise(cm__ctx *ctx, cm_validation *v)
+{
+    v->by_device = cm__alloc_array(ctx, DEVICES_MAX * (size_t)v->n_summaries, sizeof *v->by_device);
+    for (int32_t p = 0; p < v->n_summaries; p++) {
+        v->summaries[p] = cm__summarise(ctx, v->rows, v->n_rows, p, NULL);
+        name_predictor(v, p, &v->summaries[p]);
+    }
+    for (int32_t i = 0; i < v->n_rows; i++)
+        for (int32_t p = 0; !seen_before(v, i) && p < v->n_summaries; p++) {
+            if (v->n_by_device >= DEVICES_MAX * v->n_summaries) return;
+            cm_validation_summary *s = &v->by_device[v->n_by_device++];
+            *s = cm__summarise(ctx, v->rows, v->n_rows, p, v->rows[i].device);
+            name_predictor(v, p, s);
+        }
+}
+
+static cm_validation *run_set(cm__store *store, const json_t *set)
+{
+    cm_validation *v = cm__alloc(store->ctx, sizeof *v);
+    const json_t  *rows = json_object_get(set, "rows");
+    v->set = set;
+    describe(store->ctx, v);
+    v->rows = cm__alloc_array(store->ctx, json_array_size(rows), sizeof *v->rows);
+    for (size_t i = 0; i < json_array_size(rows); i++) run_row(store, v, json_array_get(rows, i));
+    summarise(store->ctx, v);
+    return v;
 }
 
 /* ---- the public calls -------------------------------------------------------------------------------------------- */
 
-static void describe(cm_validation *v)
+static noreturn void refuse(cm__store *store, const char *set)
 {
-    const json_t *source = json_object_get(v->set, "source");
-    const json_t *predictors = json_object_get(v->set, "predictors");
-    v->info = (cm_validation_info){text_at(v->set, "id"), text_at(v->set, "title"), text_at(v->set, "metric"),
-                                   text_at(source, "where")};
-    v->n_summaries = (int32_t)json_array_size(predictors);
-    v->summaries = cm__alloc_array(v->ctx, (size_t)v->n_summaries, sizeof *v->summaries);
-    for (int32_t p = 0; p < v->n_summaries; p++) {
-        const json_t *o = json_array_get(predictors, (size_t)p);
-        v->summaries[p].predictor = text_at(o, "title");
-        v->summaries[p].what = text_at(o, "what");
+    const char **names = cm__alloc_array(store->ctx, (size_t)cm__n_embedded_sets, sizeof *names), *known = "all";
+    size_t       n = 0;
+    for (int32_t i = 0; i < cm__n_embedded_sets; i++) {
+        if (!is_set(store, i)) continue;
+        names[n++] = cm__embedded_sets[i].id;
+        known = cm__format(store->ctx, "%s, %s", known, cm__embedded_sets[i].id);
     }
+    const char *meant = cm__nearest(set, names, n);
+    if (meant) cm__fail(store->ctx, CM_ERR_UNKNOWN, "no set of results '%.64s'; did you mean '%s'?", set, meant);
+    cm__fail(store->ctx, CM_ERR_UNKNOWN, "no set of results '%.64s'; there are %s", set, known);
 }
 
-cm_status cm_validation_run(const char *set, cm_validation **validation, cm_diag *diag)
+cm_status cm_scoreboard_run(const char *set, cm_scoreboard **scoreboard, cm_diag *diag)
 {
-    if (!set || !validation) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no set of results given");
+    if (!scoreboard) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no place for the result given");
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    cm_validation *v = cm__alloc(ctx, sizeof *v);
-    v->ctx = ctx;
-    v->set = load_set(ctx, set);
-    describe(v);
-    const json_t *rows = json_object_get(v->set, "rows");
-    v->rows = cm__alloc_array(ctx, json_array_size(rows), sizeof *v->rows);
-    for (size_t i = 0; i < json_array_size(rows); i++) run_row(v, json_array_get(rows, i));
-    for (int32_t p = 0; p < v->n_summaries; p++) summarise(v, p);
+    cm_scoreboard *b = cm__alloc(ctx, sizeof *b);
+    cm__store     *store = cm__store_new(ctx);
+    bool           all = !set || strcmp(set, "all") == 0;
+    b->ctx = ctx;
+    b->sets = cm__alloc_array(ctx, (size_t)cm__n_embedded_sets, sizeof *b->sets);
+    for (int32_t i = 0; i < cm__n_embedded_sets; i++)
+        if (is_set(store, i) && (all || strcmp(set, cm__embedded_sets[i].id) == 0))
+            b->sets[b->n_sets++] = run_set(store, cm__store_set(store, i));
+    if (!b->n_sets) refuse(store, set);
     ctx->diag = NULL;
-    *validation = v;
+    *scoreboard = b;
     return CM_OK;
 }
 
-void cm_validation_free(cm_validation *validation)
+void cm_scoreboard_free(cm_scoreboard *scoreboard)
 {
-    if (validation) cm__ctx_free(validation->ctx);
+    if (scoreboard) cm__ctx_free(scoreboard->ctx);
+}
+
+int32_t cm_scoreboard_sets(const cm_scoreboard *b) { return b->n_sets; }
+
+const cm_validation *cm_scoreboard_set(const cm_scoreboard *b, int32_t index)
+{
+    return index >= 0 && index < b->n_sets ? b->sets[index] : NULL;
 }
 
 cm_validation_info cm_validation_get_info(const cm_validation *v) { return v->info; }
-int32_t            cm_validation_rows(const cm_validation *v) { return v->n_rows; }
-int32_t            cm_validation_summaries(const cm_validation *v) { return v->n_summaries; }
+
+/* "NUMBER_OF things, and the n-th of them": two functions per list. */
+#define LIST(type, plural, singular, items, count)                                                                     \
+    int32_t     cm_validation_##plural(const cm_validation *v) { return v->count; }                                    \
+    const type *cm_validation_##singular(const cm_validation *v, int32_t index)                                        \
+    {                                                                                                                  \
+        return index >= 0 && index < v->count ? &v->items[index] : NULL;                                               \
+    }
+LIST(cm_validation_row, rows, get_row, rows, n_rows)
+LIST(cm_validation_summary, summaries, summary_of, summaries, n_summaries)
+LIST(cm_validation_summary, device_summaries, device_summary, by_device, n_by_device)
 
 int32_t cm_validation_notes(const cm_validation *v)
 {
     return (int32_t)json_array_size(json_object_get(v->set, "notes"));
 }
 
-const cm_validation_row *cm_validation_get_row(const cm_validation *v, int32_t index)
-{
-    return index >= 0 && index < v->n_rows ? &v->rows[index] : NULL;
-}
-
-const cm_validation_summary *cm_validation_summary_of(const cm_validation *v, int32_t index)
-{
-    return index >= 0 && index < v->n_summaries ? &v->summaries[index] : NULL;
-}
-
 const char *cm_validation_note(const cm_validation *v, int32_t index)
 {
     return json_string_value(json_array_get(json_object_get(v->set, "notes"), (size_t)index));
+}
+
+const char *cm_evidence_name(cm_evidence evidence)
+{
+    static const char *const names[CM_EVIDENCES] = {
+        [CM_EVIDENCE_UNSEEN] = "unseen", [CM_EVIDENCE_LEFT_OUT] = "left out", [CM_EVIDENCE_FITTED] = "fitted"};
+    return (unsigned)evidence < CM_EVIDENCES ? names[evidence] : NULL;
 }

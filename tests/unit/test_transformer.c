@@ -287,6 +287,20 @@ static void heads_give_their_shapes(void **state)
     }
 }
 
+/* Of BERT's tokens those alone that the data masks. */
+static void masked_tokens_alone_reach_the_vocabulary(void **state)
+{
+    (void)state;
+    cm__transformer t = small(CM__BERT);
+    for (t.masked = 0; t.masked <= 2 * t.seq; t.masked += t.seq - 1) {
+        cm_graph        *g = build(t);
+        const cm_tensor *out = cm__t(g, g->outputs[0]);
+        bool             some = t.masked && t.masked < t.seq;
+        assert_true(cm__dim_is(out->dims[1], some ? t.masked : t.seq));
+        cm_graph_free(g);
+    }
+}
+
 /* ---- the struct -------------------------------------------------------------------------------------------------- */
 
 static void what_was_left_open_follows(void **state)
@@ -367,6 +381,7 @@ int main(void)
         cmocka_unit_test(names_of_nodes_and_parameters_are_unique),
         cmocka_unit_test(bare_layers_take_and_give_hidden_states),
         cmocka_unit_test(heads_give_their_shapes),
+        cmocka_unit_test(masked_tokens_alone_reach_the_vocabulary),
         cmocka_unit_test(what_was_left_open_follows),
         cmocka_unit_test(every_field_is_found_by_its_name),
         cmocka_unit_test(too_many_parameters_are_refused),

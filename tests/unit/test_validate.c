@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_validate.c - sets of results: what the papers print, and how far off the memory model may be. */
+/* test_validate.c - sets of results: what the papers print, and that no row is lost or judged on what was fitted. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,19 +9,29 @@
 #include <cmocka.h>
 #include "centimani.h"
 
-static cm_validation *run(const char *set)
+static cm_scoreboard *run(const char *set)
 {
-    cm_validation *v;
+    cm_scoreboard *b;
     cm_diag        diag = {0};
-    if (cm_validation_run(set, &v, &diag) != CM_OK) fail_msg("%s", diag.reason);
-    return v;
+    if (cm_scoreboard_run(set, &b, &diag) != CM_OK) fail_msg("%s", diag.reason);
+    return b;
+}
+
+static const cm_validation *named(const cm_scoreboard *b, const char *set)
+{
+    for (int32_t i = 0; i < cm_scoreboard_sets(b); i++)
+        if (strcmp(cm_validation_get_info(cm_scoreboard_set(b, i)).set, set) == 0) return cm_scoreboard_set(b, i);
+    return NULL;
 }
 
 /* The paper says that it met 19 of 24 itself. */
 static void test_table5(void **state)
 {
     (void)state;
-    cm_validation *v = run("centimani-table5");
+    cm_scoreboard       *b = run("centimani-table5");
+    const cm_validation *v = cm_scoreboard_set(b, 0);
+    assert_int_equal(cm_scoreboard_sets(b), 1);
+    assert_null(cm_scoreboard_set(b, 1));
     assert_int_equal(cm_validation_rows(v), 24);
     assert_int_equal(cm_validation_summaries(v), 3);
     assert_string_equal(cm_validation_summary_of(v, 1)->predictor, "paper");
@@ -29,50 +39,104 @@ static void test_table5(void **state)
     assert_int_equal(cm_validation_summary_of(v, 2)->equal, 20); /* as the fit, made elsewhere, left it */
     assert_non_null(strstr(cm_validation_summary_of(v, 2)->what, "not a prediction"));
     assert_null(cm_validation_get_row(v, 24));
-    cm_validation_free(v);
+    cm_scoreboard_free(b);
 }
 
 /* Mean 4 %, worst 10 %: what is asked of the memory model on real steps. */
 static void test_memory(void **state)
 {
     (void)state;
-    cm_validation               *v = run("h200-memory");
-    const cm_validation_summary *s = cm_validation_summary_of(v, 0);
+    cm_scoreboard               *b = run("h200-memory");
+    const cm_validation_summary *s = cm_validation_summary_of(cm_scoreboard_set(b, 0), 0);
     assert_int_equal(s->n, 51);
     assert_true(s->mape <= 0.04);
     assert_true(s->worst <= 0.10);
-    cm_validation_free(v);
+    cm_scoreboard_free(b);
+}
+
+static void check_row(const cm_validation *v, const cm_validation_row *r)
+{
+    bool orders = r->kind == CM_ROW_ORDER, fits = r->kind == CM_ROW_FITS;
+    assert_non_null(r->where);
+    assert_true(r->measured > 0 || fits);
+    assert_true(isnan(r->predicted[0]) == (r->reason != NULL));
+    for (int32_t p = 0; p < cm_validation_summaries(v); p++) {
+        assert_true(isnan(r->predicted[p]) || r->predicted[p] > 0 || orders || fits);
+        assert_true(!orders || isnan(r->predicted[p]) || r->predicted[p] <= r->measured);
+    }
+    if (!isnan(r->interval[0])) assert_true(r->interval[0] <= r->predicted[0] && r->predicted[0] <= r->interval[1]);
 }
 
 static void test_every_set(void **state)
 {
     (void)state;
-    for (int32_t i = 0; i < cm_validation_sets(); i++) {
-        cm_validation *v = run(cm_validation_set(i));
-        for (int32_t r = 0; r < cm_validation_rows(v); r++) assert_true(cm_validation_get_row(v, r)->measured > 0);
-        cm_validation_free(v);
+    static const char *const of_the_papers[] = {
+        "alcf2023", "calibration-styles", "centimani-figures", "centimani-kernels", "centimani-table2",
+        "centimani-table5", "emani2022-applications", "emani2022-benchmarks", "emani2022-collectives",
+        "emani2022-inference", "emani2022-kernels", "emani2024", "nasari2022"};
+    const size_t   n = sizeof of_the_papers / sizeof *of_the_papers;
+    cm_scoreboard *b = run(NULL);
+    for (size_t i = 0; i < n; i++) assert_non_null(named(b, of_the_papers[i]));
+    for (int32_t i = 0; i < cm_scoreboard_sets(b); i++) {
+        const cm_validation *v = cm_scoreboard_set(b, i);
+        assert_true(cm_validation_rows(v) > 0);
+        for (int32_t r = 0; r < cm_validation_rows(v); r++) check_row(v, cm_validation_get_row(v, r));
     }
-    assert_null(cm_validation_set(cm_validation_sets()));
+    assert_null(named(b, "left-out-styles"));
+    cm_scoreboard_free(b);
+}
+
+/* Nothing that a profile was fitted to is predicted by that profile. */
+static void test_left_out(void **state)
+{
+    (void)state;
+    cm_scoreboard       *b = run("calibration-styles");
+    const cm_validation *v = cm_scoreboard_set(b, 0);
+    int32_t              left_out = 0;
+    for (int32_t i = 0; i < cm_validation_rows(v); i++) {
+        const cm_validation_row *r = cm_validation_get_row(v, i);
+        assert_true(r->reason || r->evidence == CM_EVIDENCE_LEFT_OUT);
+        left_out += r->evidence == CM_EVIDENCE_LEFT_OUT;
+    }
+    assert_true(left_out > 60);
+    cm_scoreboard_free(b);
+}
+
+/* Rows that were fitted to are shown, and are in no sum. */
+static void test_fitted(void **state)
+{
+    (void)state;
+    cm_scoreboard       *b = run("h200-steps");
+    const cm_validation *v = cm_scoreboard_set(b, 0);
+    int32_t              fitted = 0;
+    for (int32_t i = 0; i < cm_validation_rows(v); i++)
+        fitted += cm_validation_get_row(v, i)->evidence == CM_EVIDENCE_FITTED;
+    assert_int_equal(cm_validation_rows(v), 128);
+    assert_int_equal(fitted, 65); /* steps that the host bounds */
+    assert_int_equal(cm_validation_summary_of(v, 0)->n, 128 - 65);
+    cm_scoreboard_free(b);
 }
 
 static void test_unknown(void **state)
 {
     (void)state;
-    cm_validation *v = NULL;
+    cm_scoreboard *b = NULL;
     cm_diag        diag = {0};
-    assert_int_equal(cm_validation_run("table9", &v, &diag), CM_ERR_UNKNOWN);
+    assert_int_equal(cm_scoreboard_run("table9", &b, &diag), CM_ERR_UNKNOWN);
     assert_non_null(strstr(diag.reason, "centimani-table5"));
-    assert_null(v);
-    cm_validation_free(NULL);
+    assert_null(strstr(diag.reason, "left-out-styles"));
+    assert_null(b);
+    assert_int_equal(cm_scoreboard_run("all", NULL, &diag), CM_ERR_ARGUMENT);
+    cm_scoreboard_free(NULL);
+    assert_string_equal(cm_evidence_name(CM_EVIDENCE_LEFT_OUT), "left out");
+    assert_null(cm_evidence_name(CM_EVIDENCES));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table5),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_every_set),
-        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_table5),   cmocka_unit_test(test_memory), cmocka_unit_test(test_every_set),
+        cmocka_unit_test(test_left_out), cmocka_unit_test(test_fitted), cmocka_unit_test(test_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

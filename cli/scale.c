@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scale.c - `centimani scale`: the same training on more and more devices. */
+#include "cli.h"
+
+int run_scale(settings *s)
+{
+    cm__scale_report *report;
+    cm_diag           diag = {0};
+    if (!s->device || !s->scale.n_counts) {
+        say(s->device ? "scale needs -n N,N,...: counts of devices"
+                      : "scale needs --device ID; 'centimani devices' lists them");
+        return EXIT_USAGE;
+    }
+    s->scale.graph = s->graph;
+    s->scale.graph.model = s->operands[0];
+    s->scale.device = s->device;
+    s->scale.cluster = s->cluster;
+    s->scale.options.runtime = s->memory.options.runtime;
+    s->scale.options.plan = s->memory.options.plan;
+    s->scale.options.plan.recompute = s->graph.train.recompute;
+    s->scale.options.batch = s->graph.batch ? s->graph.batch : 1;
+    cm_status status = cm__scale_report_new(&s->scale, &report, &diag);
+    if (status) return say_failed(status, &diag);
+    status = cm__scale_report_print(report, format_of(s), results(), &diag);
+    cm__scale_report_free(report);
+    return status ? say_failed(status, &diag) : EXIT_DONE;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dispatch_megatron.c - calls of Megatron-LM before fused attention (versions 2 and 3).
+ *
+ * Attention is two batched products with a fused scale, mask and softmax between them, and a dropout; its result is
+ * copied back into the layout of tokens. A dropout before a residual sum is one kernel with it. Labels come shifted.
+ * Weights are 16-bit copies of fp32 ones: gradients are cast, unscaled, clipped, given to a fused optimizer, and the
+ * new weights cast back.
+ */
+#include <string.h>
+#include "model/rules.h"
+
+/* ---- attention -------------------------------------------------------------------------------------------------- */
+
+typedef struct scores {
+    cm_poly  batch, queries, keys, width; /* batch: samples times heads */
+    cm_dtype dtype;
+    bool     causal, dropout;
+} scores;
+
+static scores scores_of(const cm__dispatch *d, const cm_node *forward)
+{
+    const cm_tensor *q = cm__in(d->g, forward, 0), *k = cm__in(d->g, forward, 1);
+    int64_t          given = cm__attr_int(forward, CM_ATTR_Q_NUM_HEADS, 1);
+    bool             apart = q->rank == 4;
+    cm_poly          heads = apart ? cm__poly_dim(q->dims[1]) : cm__poly_const((double)given);
+    cm_poly          samples = apart ? cm__poly_dim(q->dims[0]) : cm__poly_product(q->dims, q->rank - 2);
+    return (scores){.batch = cm__poly_mul(samples, heads),
+                    .queries = cm__poly_dim(q->dims[q->rank - 2]),
+                    .keys = cm__poly_dim(k->dims[k->rank - 2]),
+                    .width = cm__poly_scale(cm__poly_dim(q->dims[q->rank - 1]), apart ? 1 : 1.0 / (double)given),
+                    .dtype = q->dtype,
+                    .causal = cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0,
+                    .dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains};
+}
+
+static void product(cm__dispatch *d, int32_t node, const scores *s, const char *variant, cm_poly m, cm_poly n,
+                    cm_poly k)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, s->dtype, true);
+    c.sizes[0] = s->batch;
+    c.sizes[1] = m;
+    c.sizes[2] = n;
+    c.sizes[3] = k;
+    cm__dispatch_add(d, node, &c);
+}
+
+static void over(cm__dispatch *d, int32_t node, const scores *s, const char *function)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, s->dtype, false);
+    c.sizes[0] = cm__poly_const(1);
+    c.sizes[1] = cm__poly_mul(cm__poly_mul(s->batch, s->queries), s->keys);
+    cm__dispatch_add(d, node, &c);
+}
+
+static void back_to_tokens(cm__dispatch *d, int32_t node, const scores *s)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy:part", s->dtype, false);
+    c.sizes[0] = s->queries;
+    c.sizes[1] = cm__poly_mul(s->batch, s->width);
+    cm__dispatch_add(d, node, &c);
+}
+
+static void softmax(cm__dispatch *d, int32_t node, const scores *s, cm__pass pass)
+{
+    cm__sized_call c =
+        cm__call_begin(d, CM__CALL_SOFTMAX, pass, s->causal ? "causal" : "mask", s->dtype, false);
+    c.sizes[0] = cm__poly_mul(s->batch, s->queries);
+    c.sizes[1] = s->keys;
+    cm__dispatch_add(d, node, &c);
+}
+
+static void attend(cm__dispatch *d, int32_t node, const scores *s)
+{
+    product(d, node, s, "nt", s->queries, s->keys, s->width);
+    softmax(d, node, s, CM__PASS_FORWARD);
+    if (s->dropout) over(d, node, s, "dropout");
+    product(d, node, s, "nn", s->queries, s->width, s->keys);
+    back_to_tokens(d, node, s);
+}
+
+static void attend_backward(cm__dispatch *d, int32_t node, const scores *s)
+{
+    product(d, node, s, "tn", s->keys, s->width, s->queries);    /* of values */
+    product(d, node, s, "nt", s->queries, s->keys, s->width);    /* of probabilities */
+    if (s->dropout) over(d, node, s, "dropout_grad");
+    softmax(d, node, s, CM__PASS_BACKWARD);
+    product(d, node, s, "nn", s->queries, s->width, s->keys);    /* of queries */
+    product(d, node, s, "tn", s->keys, s->width, s->queries);    /* of keys */
+}
+
+static void attention(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    scores         s = scores_of(d, cm__forward_of(d, n));
+    (n->phase == CM_BACKWARD ? attend_backward : attend)(d, node, &s);
+}
+
+/* ---- dropouts, losses, updates ---------------------------------------------------------------------------------- */
+
+/* Whether a dropout and the next node are a dropout and the sum it goes into: one kernel. */
+static bool joins_sum(const cm_graph *g, int32_t node)
+{
+    const cm_node *n = &g->nodes[node], *next = node + 1 < g->n_nodes ? n + 1 : NULL;
+    if (node < 0 || n->op != CM_OP_DROPOUT || !next || next->op != CM_OP_ADD || next->phase != n->phase) return false;
+    for (int32_t k = 0; k < next->n_inputs; k++)
+        if (next->inputs[k] == n->outputs[0]) return true;
+    return false;
+}
+
+static void dropout(cm__dispatch *d, int32_t node)
+{
+    if (!joins_sum(d->g, node)) cm__dispatch_map(d, node);
+}
+
+static void sum(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    if (joins_sum(d->g, node - 1)) cm__call_over(d, node, "dropout_add", n->inputs[0], n->inputs[1], n->outputs[0]);
+    else cm__dispatch_map(d, node);
+}
+
+static void shift(cm__dispatch *d, int32_t node)
+{
+    if (cm__node(d, node)->block >= 0) cm__dispatch_slice_grad(d, node);
+}
+
+static void pass_over(cm__dispatch *d, int32_t node, const char *function, const char *dtype, cm_poly elements)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, CM_FP32, false);
+    memset(c.dtype, 0, sizeof c.dtype);
+    memcpy(c.dtype, dtype, strlen(dtype));
+    c.sizes[0] = cm__poly_const(1);
+    c.sizes[1] = elements;
+    cm__dispatch_add(d, node, &c);
+}
+
+static void update(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    cm_poly        elements = cm__poly_const(0);
+    int32_t        tensors = 0;
+    bool           half = d->g->precision == CM_PRECISION_FP16, sixteen = half || d->g->precision == CM_PRECISION_BF16;
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        const cm_tensor *t = cm__in(d->g, n, i);
+        if (t->role != CM_ROLE_PARAMETER) continue;
+        elements = cm__poly_add(elements, cm_tensor_elements(t));
+        tensors++;
+    }
+    cm__sized_call norm = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", CM_FP32, false);
+    cm__sized_call all = cm__call_begin(d, CM__CALL_OPTIMIZER, CM__PASS_UPDATE, cm_optimizer_name(d->g->optimizer),
+                                        CM_FP32, false);
+    norm.sizes[0] = norm.sizes[2] = cm__poly_const(1);
+    norm.sizes[1] = elements;
+    all.sizes[0] = cm__poly_const(tensors);
+    all.sizes[1] = elements;
+    if (sixteen) pass_over(d, node, "copy", half ? "fp16>fp32" : "bf16>fp32", elements);
+    if (half) pass_over(d, node, "scale", "fp32", elements);
+    cm__dispatch_add(d, node, &norm);
+    pass_over(d, node, "scale", "fp32", elements); /* clipped */
+    cm__dispatch_add(d, node, &all);
+    if (sixteen) pass_over(d, node, "copy", half ? "fp32>fp16" : "fp32>bf16", elements);
+}
+
+static const struct {
+    int                op;
+    cm__dispatch_rule *rule;
+} rules[] = {{CM_OP_ATTENTION, attention}, {CM_OP_ATTENTION_GRAD, attention}, {CM_OP_DROPOUT, dropout},
+             {CM_OP_ADD, sum},             {CM_OP_SLICE_GRAD, shift},          {CM_OP_UPDATE, update}};
+
+void cm__dispatch_megatron(cm__dispatch *d)
+{
+    for (int32_t i = 0; i < d->g->n_nodes; i++) {
+        cm__dispatch_rule *rule = cm__dispatch_one;
+        for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
+            if (rules[r].op == d->g->nodes[i].op) rule = rules[r].rule;
+        if (!d->g->nodes[i].view) rule(d, i);
+    }
+}

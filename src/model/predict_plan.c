@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict_plan.c - a step on several devices, or in several micro-batches, as a prediction. */
+#include "model/predict_plan.h"
+
+#include <math.h>
+#include <string.h>
+#include "graph/rule.h"
+
+bool cm__has_plan(const cm_plan *p)
+{
+    bool several = p->devices > 1 || p->tp > 1 || p->cp > 1 || p->pp > 1 || p->dp > 1 || p->accumulate > 1;
+    return several || p->micro_batch || p->global_batch;
+}
+
+static double doubt_of_communication(const cm__iteration *it)
+{
+    const double each = 0.15; /* latencies and bandwidths of another machine and library version than measured */
+    return each * (it->tensor_s + it->pipeline_s + it->data_s - it->hidden_s);
+}
+
+/* Samples of one replica's pass. */
+static int64_t at_once(const cm_plan *p, int64_t batch)
+{
+    if (p->micro_batch) return p->micro_batch;
+    int64_t samples = p->global_batch ? p->global_batch / p->dp : batch;
+    return samples > p->accumulate ? samples / p->accumulate : 1;
+}
+
+void cm__plan_settle(cm__ctx *ctx, const cm_predict_options *o, cm_prediction_info *i)
+{
+    cm_plan *plan = &i->plan;
+    *plan = o->plan;
+    cm__plan_fill(ctx, plan);
+    plan->micro_batch = at_once(plan, o->batch ? o->batch : 1);
+    int64_t whole = plan->micro_batch * plan->accumulate * plan->dp;
+    if (plan->global_batch && plan->global_batch != whole)
+        cm__fail(ctx, CM_ERR_ARGUMENT,
+                 "a global batch of %lld is not micro-batches of %lld on %d replicas a whole number of times",
+                 (long long)plan->global_batch, (long long)plan->micro_batch, plan->dp);
+    if (plan->devices > 1 && !o->fabric) cm__fail(ctx, CM_ERR_ARGUMENT, "a plan of several devices needs a fabric");
+    if (o->fabric && plan->devices > cm_fabric_node(o->fabric) && !cm_fabric_joins_nodes(o->fabric))
+        cm__fail(ctx, CM_ERR_ARGUMENT,
+                 "%d devices are more than the %d of a node, and what joins nodes is not known: give --cluster ID or "
+                 "--cluster node=%d,net=800Gb",
+                 plan->devices, cm_fabric_node(o->fabric), cm_fabric_node(o->fabric));
+    plan->global_batch = i->batch = whole;
+    i->devices = plan->devices;
+    i->micro_batch = plan->micro_batch;
+}
+
+static void fill_info(cm_prediction_info *i, const cm__step_model *m, const cm__parts *parts, const cm__stages *st,
+                      const cm__iteration *it)
+{
+    const cm_plan *plan = &i->plan;
+    double         count = plan->accumulate, launches = 0;
+    for (int32_t k = 0; k < parts->count; k++) launches += parts->all[k].launches;
+    i->layout = m->calls->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
+    i->clock = parts->clock;
+    i->launches = count * launches / plan->pp;
+    i->step_time_s = it->step_s;
+    i->device_time_s = count * st->busy_s + it->update_s;
+    i->host_time_s = count * st->host_s + parts->update_host_s;
+    i->tensor_s = it->tensor_s;
+    i->pipeline_s = it->pipeline_s;
+    i->data_s = it->data_s;
+    i->hidden_s = it->hidden_s;
+    i->bubble_s = it->bubble_s;
+    memcpy(i->share, parts->share, sizeof i->share);
+    double error = sqrt(pow(parts->error, 2) + pow(doubt_of_communication(it) / it->step_s, 2));
+    for (int side = 0; side < 2; side++)
+        i->interval_s[side] = it->step_s * exp((side ? 1 : -1) * CM__NINE_OF_TEN * error);
+    i->throughput_samples_s = it->step_s > 0 ? (double)i->batch / it->step_s : 0;
+    double flop = cm_poly_at(&m->matrix_flop, (double)i->micro_batch) * count * plan->dp;
+    i->mfu = m->peak_flop_s > 0 ? flop / it->step_s / m->peak_flop_s / plan->devices : NAN;
+}
+
+cm__step_model cm__predict_plan(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
+                                const cm_predict_options *o, cm_prediction_info *i, cm__timed **timed)
+{
+    cm_predict_options settled = *o;
+    bool               late = i->runtime == CM_RUNTIME_MEGATRON;
+    settled.runtime = i->runtime;
+    settled.plan = i->plan;
+    cm__step_model m = cm__step_model_new(ctx, step, device, &settled);
+    *timed = cm__alloc_array(ctx, (size_t)m.calls->n_calls, sizeof **timed);
+    cm__parts     parts = cm__parts_new(ctx, &m, o->fabric, (double)i->plan.micro_batch, i->plan.cp, *timed);
+    cm__stages    stages = cm__stages_new(ctx, &parts, &i->plan, late);
+    cm__waits     waits = cm__waits_new(&parts, &stages, &i->plan, o->fabric);
+    cm__iteration it = cm__iterate(&stages, &waits, &i->plan, late);
+    fill_info(i, &m, &parts, &stages, &it);
+    return m;
+}
+
+/* Each copy is on as many devices as it takes, and these sum up the gradients of their parts: when all is done, or
+   while backward runs where operators run one by one. */
+void cm__add_replicas(cm__ctx *ctx, const cm_graph *step, const cm_fabric *fabric, cm_prediction_info *i)
+{
+    double bytes = 0;
+    if (i->plan.tp * i->plan.cp * i->plan.pp > 1)
+        cm__fail(ctx, CM_ERR_UNSUPPORTED,
+                 "this device runs graphs as a whole, on as many devices as they take: of a plan it takes replicas "
+                 "(--dp) alone");
+    for (int32_t t = 0; t < step->n_tensors; t++) {
+        cm_poly of = cm_tensor_bytes(cm__t(step, t));
+        if (cm__t(step, t)->role == CM_ROLE_PARAMETER_GRADIENT) bytes += of.c[0];
+    }
+    int32_t   here = fabric ? cm_fabric_node(fabric) / i->devices : 1;
+    cm__group group = {i->plan.dp, here < 1 ? 1 : here < i->plan.dp ? here : i->plan.dp};
+    i->data_s = i->plan.dp > 1 ? cm__comm_time(fabric, CM__ALL_REDUCE, group, bytes / i->devices) : 0;
+    if (i->style == CM_STYLE_KERNELS)
+        i->hidden_s = fmin(i->data_s * (1 - 1.0 / cm__part_count(step)), i->phase_s[CM_BACKWARD] / i->plan.accumulate);
+    double waits = i->data_s - i->hidden_s;
+    i->step_time_s += waits;
+    for (int side = 0; side < 2; side++) i->interval_s[side] += waits;
+    i->mfu *= (i->step_time_s - waits) / i->step_time_s;
+    i->batch *= i->plan.dp;
+    i->devices *= i->plan.dp;
+    i->plan.devices = i->devices;
+    i->throughput_samples_s = (double)i->batch / i->step_time_s;
+}

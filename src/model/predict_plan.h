@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict_plan.h - a prediction under a parallel plan. */
+#ifndef CM_MODEL_PREDICT_PLAN_H
+#define CM_MODEL_PREDICT_PLAN_H
+
+#include "model/plan.h"
+
+bool cm__has_plan(const cm_plan *plan);
+
+/* The options' plan with every count filled in, and the batch that it is an iteration of. */
+void cm__plan_settle(cm__ctx *ctx, const cm_predict_options *options, cm_prediction_info *info);
+
+/* An iteration on a device that runs kernel by kernel; the calls of one micro-batch, and their times. */
+cm__step_model cm__predict_plan(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
+                                const cm_predict_options *options, cm_prediction_info *info, cm__timed **timed);
+
+/* What copies of a step that runs as a whole add to it; `info` is of one copy. */
+void cm__add_replicas(cm__ctx *ctx, const cm_graph *step, const cm_fabric *fabric, cm_prediction_info *info);
+
+#endif

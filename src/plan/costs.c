@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* costs.c - the layers of a model timed for the plans of a search: once per number of devices that share them, and
+   micro-batch. Layers are taken to be alike: the mean of all. */
+#include <math.h>
+#include "graph/rule.h"
+#include "model/footprint.h"
+#include "model/shards.h"
+#include "model/style.h"
+#include "plan/search.h"
+
+/* ---- what does not depend on the plan --------------------------------------------------------------------------- */
+
+static void find_shape(cm__model *m)
+{
+    m->tokens = m->heads = 1;
+    m->layers = cm__part_count(m->step) - 2;
+    for (int32_t i = 0; i < m->step->n_nodes; i++) {
+        const cm_node   *n = &m->step->nodes[i];
+        const cm_tensor *q = n->op == CM_OP_ATTENTION && cm__has(n, 0) ? cm__in(m->step, n, 0) : NULL;
+        if (cm__is_expert(m->step, n)) m->experts = (int32_t)cm__in(m->step, n, 1)->dims[0].fixed;
+        if (!q || q->rank < 2) continue;
+        m->tokens = q->dims[q->rank - 2].fixed;
+        m->heads = q->rank == 4 ? (int32_t)q->dims[1].fixed : (int32_t)cm__attr_int(n, CM_ATTR_Q_NUM_HEADS, 1);
+    }
+}
+
+static void find_bytes(cm__model *m)
+{
+    double numbers = 0, weights = 0, gradients = 0, states = 0;
+    for (int32_t t = 0; t < m->step->n_tensors; t++) {
+        const cm_tensor *x = cm__t(m->step, t);
+        double          *sum = x->role == CM_ROLE_PARAMETER || x->role == CM_ROLE_CAST ? &weights
+                               : x->role == CM_ROLE_PARAMETER_GRADIENT                 ? &gradients
+                               : x->role == CM_ROLE_STATE                              ? &states
+                                                                                       : NULL;
+        if (x->role == CM_ROLE_PARAMETER) numbers += cm_tensor_elements(x).c[0];
+        if (sum && x->storage == t) *sum += cm_tensor_bytes(x).c[0];
+    }
+    if (numbers <= 0) cm__fail(m->ctx, CM_ERR_ARGUMENT, "the model has no parameters to train");
+    m->weight_bytes = weights / numbers;
+    m->gradient_bytes = gradients / numbers;
+    m->state_bytes = states / numbers;
+}
+
+static double reserve(const cm__model *m, const char *what)
+{
+    cm_number n = cm_device_reserve(m->device, m->runtime, what);
+    if (!n.known) n = cm_device_reserve(m->device, CM_RUNTIME_TORCH_EAGER, what);
+    return n.known ? n.value : 0;
+}
+
+cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_fabric *fabric,
+                         cm_runtime runtime)
+{
+    cm__model       *m = cm__alloc(ctx, sizeof *m);
+    const cm_memory *main = cm_device_main_memory(device);
+    *m = (cm__model){.ctx = ctx, .device = device, .fabric = fabric, .step = step, .runtime = runtime};
+    if (!main || !main->capacity_bytes.known)
+        cm__fail(ctx, CM_ERR_UNSUPPORTED, "the device's memory is not known, so that no plan can be held against it");
+    m->reserve_bytes = reserve(m, "library");
+    m->capacity_bytes = main->capacity_bytes.value * (1 - CM__HEADROOM) - reserve(m, "context");
+    m->whole = cm__style_applies(device, runtime);
+    m->part = cm__part_map(ctx, step);
+    find_shape(m);
+    find_bytes(m);
+    return m;
+}
+
+/* ---- a layer ---------------------------------------------------------------------------------------------------- */
+
+static void add_part(cm__part *sum, const cm__part *p, double weight)
+{
+    sum->forward_s += weight * p->forward_s;
+    sum->backward_s += weight * p->backward_s;
+    sum->forward_comm_s += weight * p->forward_comm_s;
+    sum->backward_comm_s += weight * p->backward_comm_s;
+    sum->host_s += weight * p->host_s;
+    sum->parameters += weight * p->parameters;
+    sum->boundary_bytes += weight * p->boundary_bytes;
+    sum->launches += weight * p->launches;
+    sum->forward_launches += weight * p->forward_launches;
+}
+
+/* Forward time of attention, which selective recompute repeats. */
+static double attention_time(const cm__model *m, const cm__step_model *s, const cm__timed *timed)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < s->calls->n_of; i++) {
+        const cm_node *n = &m->step->nodes[s->calls->node[i]];
+        if (n->phase == CM_FORWARD && cm_node_class(n) == CM_CLASS_ATTENTION) sum += timed[s->calls->of[i]].time_s;
+    }
+    return m->layers > 0 ? sum / m->layers : 0;
+}
+
+static void add_memory(const cm__model *m, const cm__step_model *s, cm__cost *c)
+{
+    const cm_graph *g = m->step;
+    double          largest = 0;
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        const cm_tensor *x = cm__t(g, t);
+        if (x->storage != t || x->born < 0 || x->dies >= g->n_nodes) continue;
+        if (cm_node_class(&g->nodes[x->born]) == CM_CLASS_UPDATE || m->part[x->born] != m->layers + 1)
+            continue;
+        cm_poly bytes = cm_tensor_bytes(x);
+        bool    shared = c->tp > 1 && (s->calls->shards.split[t] || c->sequence);
+        double  here = cm_poly_at(&bytes, c->samples) / (shared ? c->tp : 1);
+        bool    kept = g->nodes[x->born].phase == CM_FORWARD && g->nodes[x->dies].phase != CM_FORWARD;
+        if (kept) c->last_bytes += here;
+        else largest = fmax(largest, here);
+    }
+    c->last_bytes += largest;
+    c->kept_bytes = c->parts.kept_bytes;
+    c->attention_bytes = c->parts.scores_bytes;
+    c->boundary_bytes = c->layer.boundary_bytes / (c->sequence ? c->tp : 1);
+}
+
+static cm__step_model *step_for(cm__model *m, const cm_plan *plan)
+{
+    int32_t key = (plan->tp * (m->experts + 1) + plan->ep) * 2 + plan->sequence_parallel, capacity = m->cap_steps;
+    for (int32_t i = 0; i < m->n_steps; i++)
+        if (m->step_key[i] == key) return &m->steps[i];
+    m->steps = cm__grow(m->ctx, m->steps, m->n_steps, &m->cap_steps, sizeof *m->steps);
+    m->step_key = cm__grow(m->ctx, m->step_key, m->n_steps, &capacity, sizeof *m->step_key);
+    m->step_key[m->n_steps] = key;
+    m->steps[m->n_steps] = cm__step_model_new(m->ctx, m->step, m->device,
+                                              &(cm_predict_options){.runtime = m->runtime, .plan = *plan});
+    return &m->steps[m->n_steps++];
+}
+
+int32_t cm__cost_at(cm__model *m, const cm_plan *p, int64_t micro_batch, int32_t cp)
+{
+    double samples = (double)micro_batch / cp;
+    for (int32_t i = m->n_costs - 1; i >= 0; i--) {
+        const cm__cost *c = &m->costs[i];
+        bool            same = c->tp == p->tp && c->ep == p->ep && c->sequence == p->sequence_parallel;
+        if (same && c->cp == cp && c->samples == samples) return i;
+    }
+    cm__step_model *s = step_for(m, p);
+    cm__timed      *timed = cm__alloc_array(m->ctx, (size_t)s->calls->n_calls, sizeof *timed);
+    cm__cost        c = {.tp = p->tp, .ep = p->ep, .sequence = p->sequence_parallel, .cp = cp, .samples = samples};
+    c.parts = cm__parts_new(m->ctx, s, m->fabric, (double)micro_batch, cp, timed);
+    add_part(&c.first, &c.parts.all[0], 1);
+    add_part(&c.last, &c.parts.all[c.parts.count - 1], 1);
+    for (int32_t i = 1; i < c.parts.count - 1; i++) add_part(&c.layer, &c.parts.all[i], 1.0 / m->layers);
+    c.attention_s = attention_time(m, s, timed);
+    add_memory(m, s, &c);
+    m->costs = cm__grow(m->ctx, m->costs, m->n_costs, &m->cap_costs, sizeof *m->costs);
+    m->costs[m->n_costs] = c;
+    return m->n_costs++;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * evaluate.c - the plans at one place: their time by cm__iterate(), their memory in closed form.
+ *
+ * Of a device's memory: weights, gradients and states of its parameters, as far as replicas do not share them; the
+ * activations of micro-batches on their way (as many as stages follow, a few more with pieces, all with GPipe), of
+ * which recompute leaves each layer's input, or all but attention's; what the layer at work needs; and in the last
+ * stage, the loss. docs/plans.md.
+ */
+#include <math.h>
+#include "plan/search.h"
+
+#define BUCKETS_BYTES (2.0 * 25 * 1024 * 1024) /* PyTorch's gradient buckets: one is filled, one is summed */
+
+/* ---- the best --------------------------------------------------------------------------------------------------- */
+
+static bool before(const cm__scored *a, const cm__scored *b)
+{
+    return a->score != b->score ? a->score < b->score : a->index < b->index;
+}
+
+void cm__best_add(cm__best *best, const cm__scored *new)
+{
+    int32_t at = best->count;
+    if (at == CM__KEPT && !before(new, &best->list[at - 1])) return;
+    if (at == CM__KEPT) at--;
+    else best->count++;
+    for (; at > 0 && before(new, &best->list[at - 1]); at--) best->list[at] = best->list[at - 1];
+    best->list[at] = *new;
+}
+
+void cm__best_merge(cm__best *best, const cm__best *other)
+{
+    for (int32_t i = 0; i < other->count; i++) cm__best_add(best, &other->list[i]);
+    best->evaluated += other->evaluated;
+    best->feasible += other->feasible;
+}
+
+/* ---- stages ----------------------------------------------------------------------------------------------------- */
+
+static double device_time(const cm__part *p)
+{
+    return p->forward_s + p->backward_s + p->forward_comm_s + p->backward_comm_s;
+}
+
+static double backward_of(const cm__part *p) { return p->backward_s + p->backward_comm_s; }
+static double comm_time(const cm__part *p) { return p->forward_comm_s + p->backward_comm_s; }
+
+/* A layer with what is computed again. */
+static cm__part layer_of(const cm__cost *c, cm_recompute recompute)
+{
+    cm__part p = c->layer;
+    if (recompute == CM_RECOMPUTE_FULL) {
+        p.backward_s += p.forward_s;
+        p.backward_comm_s += p.forward_comm_s;
+        if (p.launches > 0) p.host_s *= 1 + p.forward_launches / p.launches;
+    } else if (recompute == CM_RECOMPUTE_SELECTIVE) p.backward_s += c->attention_s;
+    return p;
+}
+
+static double stage_time(const cm__cost *c, double device_s, double host_s, double parameters, int32_t accumulate)
+{
+    double added = accumulate > 1 && c->parts.parameters > 0 ? c->parts.accumulate_s / c->parts.parameters : 0;
+    return fmax(device_s + added * parameters, host_s);
+}
+
+static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan *p)
+{
+    cm__part layer = layer_of(c, p->recompute);
+    double   each = (double)m->layers / p->pp, inner = each * device_time(&layer), host = each * layer.host_s;
+    double   numbers = each * layer.parameters, first_s = device_time(&c->first), last_s = device_time(&c->last);
+    int32_t  count = p->accumulate;
+    bool     one = p->pp == 1;
+    double   tied = one ? 0 : c->parts.tied_parameters;
+    double   head = stage_time(c, inner + first_s + (one ? last_s : 0),
+                               host + c->first.host_s + (one ? c->last.host_s : 0),
+                               numbers + c->first.parameters + (one ? c->last.parameters : 0), count);
+    double   tail = one ? 0
+                        : stage_time(c, inner + last_s, host + c->last.host_s,
+                                     numbers + c->last.parameters + tied, count);
+    double   middle = p->pp > 2 ? stage_time(c, inner, host, numbers, count) : 0;
+    bool     at_tail = tail > head;
+    const cm__part *edge = at_tail ? &c->last : &c->first;
+    cm__stages st = {.sum_s = head + tail + (p->pp > 2 ? p->pp - 2 : 0) * middle,
+                     .longest_s = fmax(head, fmax(tail, middle)),
+                     .backward_s = each * (layer.backward_s + layer.backward_comm_s) + backward_of(edge) +
+                                   (one ? backward_of(&c->last) : 0),
+                     .longest_comm_s = each * comm_time(&layer) + comm_time(edge) + (one ? comm_time(&c->last) : 0),
+                     .exchange_bytes = one ? 0 : layer.boundary_bytes,
+                     .update_host_s = c->parts.update_host_s,
+                     .parts = (int32_t)(each + 0.5) + (one ? 2 : 1)};
+    st.parameters = numbers + fmax(c->first.parameters + (one ? c->last.parameters : 0), c->last.parameters + tied);
+    st.update_s = c->parts.parameters > 0 ? c->parts.update_s * st.parameters / c->parts.parameters : 0;
+    st.offload_update_s = 2 * st.parameters * c->parts.gradient_bytes / c->parts.host_bytes_s;
+    st.offload_weights_s = st.offload_update_s;
+    st.offload_kept_s = 2 * each * c->kept_bytes / c->parts.host_bytes_s;
+    return st;
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+/* What the choices at a place share. */
+typedef struct here {
+    double kept, whole;     /* of a layer: from forward to backward, and while it works */
+    double layers, parameters, last_bytes;
+} here;
+
+static here memory_here(const cm__model *m, const cm__cost *c, const cm_plan *p, const cm__stages *st)
+{
+    double kept = p->recompute == CM_RECOMPUTE_FULL        ? c->boundary_bytes
+                  : p->recompute == CM_RECOMPUTE_SELECTIVE ? c->kept_bytes - c->attention_bytes
+                                                           : c->kept_bytes;
+    return (here){.kept = kept, .whole = c->kept_bytes, .layers = (double)m->layers / p->pp,
+                  .parameters = st->parameters, .last_bytes = c->last_bytes};
+}
+
+static double in_flight(const cm_plan *p)
+{
+    double stages = p->pp, most = p->accumulate;
+    if (p->gpipe) return most;
+    double count = p->interleave > 1 ? stages * (1 + (stages - 1) / (stages * p->interleave)) : stages;
+    return fmin(count, most);
+}
+
+static double peak_of(const cm__model *m, const here *h, const cm_plan *p)
+{
+    double replicas = p->dp;
+    double states = p->offload_optimizer ? 0 : m->state_bytes / (p->zero >= 1 ? replicas : 1);
+    double gradients = m->gradient_bytes / (p->zero >= 2 ? replicas : 1);
+    double weights = m->weight_bytes / (p->zero >= 3 ? replicas : 1);
+    if (p->offload_weights) weights *= fmin(1, 2 / h->layers); /* one layer's are used, one's come */
+    double buckets = p->dp < 2 ? 0 : p->zero ? BUCKETS_BYTES : m->gradient_bytes * h->parameters;
+    double layers = p->offload_activations ? fmin(2, h->layers) : h->layers;
+    double kept = h->kept * layers, most = in_flight(p);
+    double first = kept * (p->offload_activations ? 1 : most) + h->whole;
+    double last = kept * (p->gpipe && !p->offload_activations ? most : 1) + fmax(h->whole, h->last_bytes);
+    return m->reserve_bytes + h->parameters * (weights + gradients + states) + buckets +
+           (p->pp == 1 ? kept + fmax(h->whole, h->last_bytes) : fmax(first, last));
+}
+
+/* ---- all choices at a place ------------------------------------------------------------------------------------- */
+
+static bool pieces_fit(const cm__model *m, const cm_plan *p, int32_t pieces)
+{
+    if (pieces == 1) return true;
+    return p->pp > 1 && m->layers / p->pp % pieces == 0 && p->accumulate % p->pp == 0; /* as Megatron-LM asks */
+}
+
+/* Whether gradients are summed early is a choice where the runtime does not do so anyway. */
+static unsigned overlaps(const cm__model *m, const cm_plan *p)
+{
+    return m->runtime == CM_RUNTIME_MEGATRON && p->dp * p->cp > 1 ? 2 : 1;
+}
+
+uint64_t cm__plans_at(const cm__model *m, const cm_plan *p)
+{
+    if (m->whole) return 1;
+    uint64_t pieces = 0, zero = p->dp > 1 ? 4 : 1, schedules = p->pp > 1 ? 2 : 1, offloads = 8;
+    for (int32_t v = 1; v <= m->layers / p->pp || v == 1; v++) pieces += pieces_fit(m, p, v);
+    return (pieces + schedules - 1) * zero * offloads * overlaps(m, p); /* GPipe has one piece */
+}
+
+static void try_plan(const cm__model *m, const here *h, const cm__stages *st, const cm__waits *w, const cm_plan *p,
+                     uint64_t index, cm__score *score, void *user, cm__best *best)
+{
+    double peak = peak_of(m, h, p);
+    best->evaluated++;
+    if (peak > m->capacity_bytes) return;
+    cm__iteration it = cm__iterate(st, w, p, m->runtime == CM_RUNTIME_MEGATRON);
+    cm__scored    new = {.score = score ? score(user, p, it.step_s) : it.step_s, .step_s = it.step_s,
+                         .peak_bytes = peak, .index = index};
+    if (isinf(new.score)) return; /* takes too long */
+    best->feasible++;
+    if (best->count == CM__KEPT && !before(&new, &best->list[CM__KEPT - 1])) return;
+    new.plan = *p;
+    cm__best_add(best, &new);
+}
+
+void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm__score *score, void *user,
+                  cm__best *best)
+{
+    cm_plan         p = place->plan;
+    const cm__cost *c = &m->costs[place->cost];
+    cm__stages      st = stages_of(m, c, &p);
+    cm__waits       w = cm__waits_new(&c->parts, &st, &p, m->fabric);
+    here            h = memory_here(m, c, &p, &st);
+    unsigned        early = overlaps(m, &p);
+    if (m->whole) { /* told in full later: what runs as a whole has its own rules of time and memory */
+        best->evaluated++;
+        best->feasible++;
+        cm__best_add(best, &(cm__scored){.score = -(double)p.dp + 1.0 / (double)p.micro_batch, .step_s = NAN,
+                                         .index = index, .plan = p});
+        return;
+    }
+    for (int32_t v = 0; v <= m->layers / p.pp || v <= 1; v++) {
+        if (v == 0 ? p.pp == 1 : !pieces_fit(m, &p, v)) continue;
+        p.gpipe = v == 0;
+        p.interleave = v ? v : 1;
+        for (p.zero = 0; p.zero < (p.dp > 1 ? 4 : 1); p.zero++)
+            for (unsigned choice = 0; choice < 8 * early; choice++) {
+                p.offload_optimizer = choice & 1;
+                p.offload_activations = choice & 2;
+                p.offload_weights = choice & 4;
+                p.overlap = choice & 8;
+                try_plan(m, &h, &st, &w, &p, index++, score, user, best);
+            }
+    }
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plans.c - a search: places enumerated, layers timed, plans evaluated by all threads and ranks, the best predicted in
+ * full.
+ *
+ * The answer does not depend on threads or ranks: plans have numbers, and equally good ones are ordered by these.
+ */
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/text.h"
+#include "plan/ranks.h"
+#include "plan/search.h"
+
+#define SHOWN 10
+#define THREADS_MAX 256
+
+struct cm_search {
+    cm__ctx       *ctx;
+    cm_search_info info;
+    cm_found      *found;
+    int32_t        n_found;
+};
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+static const char *const goals[CM_GOALS] = {
+    [CM_GOAL_THROUGHPUT] = "throughput", [CM_GOAL_COST] = "cost", [CM_GOAL_ENERGY] = "energy",
+    [CM_GOAL_DEVICES] = "devices"};
+
+const char *cm_goal_name(cm_goal goal) { return goals[goal]; }
+
+cm_status cm_goal_parse(const char *name, cm_goal *goal, cm_diag *diag)
+{
+    for (int i = 0; i < CM_GOALS; i++)
+        if (strcmp(name, goals[i]) == 0) {
+            *goal = (cm_goal)i;
+            return CM_OK;
+        }
+    return cm__diag_set(diag, CM_ERR_UNKNOWN, "unknown objective '%s'; there are throughput, cost, energy and devices",
+                        name);
+}
+
+/* ---- what is asked ---------------------------------------------------------------------------------------------- */
+
+typedef struct searching {
+    cm__ctx                 *ctx;
+    const cm_search_options *o;
+    const cm_graph          *forward;
+    const cm_device         *device;
+    cm__model               *m;
+    cm__spot               *places;
+    uint64_t                *first; /* number of each place's first plan; one more at the end */
+    int32_t                  n_places, cap_places;
+    atomic_int               next;
+    atomic_ullong            done;
+    cm__best                 best;
+    pthread_mutex_t          lock;
+    cm__ranks               *ranks;
+    double                   iterations, usd_s, watts; /* usd_s, watts: of one device; NAN: not known */
+} searching;
+
+static bool stopped(const searching *s) { return s->o->stop && *s->o->stop; }
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void find_prices(searching *s)
+{
+    const cm_price *price = cm_device_cheapest(s->device);
+    cm_number       power = cm_device_number(s->device, CM_TYPICAL_W), tdp = cm_device_number(s->device, CM_TDP_W);
+    s->usd_s = price ? price->usd_hour / 3600 : NAN;
+    s->watts = power.known ? power.value : tdp.known ? tdp.value : NAN;
+    s->iterations = s->o->tokens > 0 ? s->o->tokens / ((double)s->o->global_batch * (double)s->m->tokens) : 1;
+    if (s->o->goal == CM_GOAL_COST && isnan(s->usd_s))
+        cm__fail(s->ctx, CM_ERR_UNSUPPORTED, "no price of the device is known: search for another objective");
+    if (s->o->goal == CM_GOAL_ENERGY && isnan(s->watts))
+        cm__fail(s->ctx, CM_ERR_UNSUPPORTED, "the device's power is not known: search for another objective");
+}
+
+/* Less is better. */
+static double score(void *user, const cm_plan *p, double step_s)
+{
+    const searching *s = user;
+    if (s->o->within_s > 0 && step_s * s->iterations > s->o->within_s) return INFINITY;
+    if (s->o->goal == CM_GOAL_THROUGHPUT) return step_s;
+    return s->o->goal == CM_GOAL_DEVICES ? p->devices + step_s / (1 + step_s) : step_s * p->devices;
+}
+
+/* ---- places ----------------------------------------------------------------------------------------------------- */
+
+static void add_place(void *user, const cm_plan *plan)
+{
+    searching *s = user;
+    s->places = cm__grow(s->ctx, s->places, s->n_places, &s->cap_places, sizeof *s->places);
+    s->places[s->n_places++] = (cm__spot){*plan, -1};
+}
+
+static void enumerate(searching *s)
+{
+    int32_t least = s->o->goal == CM_GOAL_THROUGHPUT ? s->o->devices : 1;
+    for (int32_t n = least; n <= s->o->devices; n++)
+        if (s->o->devices % n == 0) cm__space(s->m, n, s->o->global_batch, add_place, s);
+    s->first = cm__alloc_array(s->ctx, (size_t)s->n_places + 1, sizeof *s->first);
+    for (int32_t i = 0; i < s->n_places; i++)
+        s->first[i + 1] = s->first[i] + cm__plans_at(s->m, &s->places[i].plan);
+    if (!s->n_places)
+        cm__fail(s->ctx, CM_ERR_ARGUMENT,
+                 "no plan divides %d devices and a global batch of %lld: a batch with more divisors would help",
+                 s->o->devices, (long long)s->o->global_batch);
+}
+
+/* Whether not even one layer at work fits: activations grow with the samples, so that one sample tells. */
+static bool too_large(searching *s, const cm_plan *p)
+{
+    if (s->m->whole) return false;
+    int32_t one = cm__cost_at(s->m, p, 1, 1); /* may move the others */
+    return s->m->costs[one].kept_bytes * (double)p->micro_batch / p->cp > s->m->capacity_bytes;
+}
+
+/* Each rank times, and then evaluates, the places of every so manieth micro-batch and device count. */
+static void time_places(searching *s)
+{
+    int32_t share = cm__rank(s->ranks), shares = cm__rank_count(s->ranks), key = -1;
+    cm_plan last = {0};
+    for (int32_t i = 0; i < s->n_places && !stopped(s); i++) {
+        const cm_plan *p = &s->places[i].plan;
+        bool           same = p->tp == last.tp && p->cp == last.cp && p->ep == last.ep && p->pp == last.pp &&
+                    p->micro_batch == last.micro_batch && p->sequence_parallel == last.sequence_parallel;
+        if (!same) key++;
+        last = *p;
+        if (key % shares != share) continue;
+        s->places[i].cost = too_large(s, p) ? CM__TOO_LARGE : cm__cost_at(s->m, p, p->micro_batch, p->cp);
+    }
+}
+
+/* ---- threads ---------------------------------------------------------------------------------------------------- */
+
+static void tell(searching *s, double *last)
+{
+    double time = now();
+    if (!s->o->progress || time - *last < 0.1) return;
+    *last = time;
+    pthread_mutex_lock(&s->lock);
+    cm_search_progress p = {.done = atomic_load(&s->done), .total = s->first[s->n_places],
+                            .best_step_s = s->best.count ? s->best.list[0].step_s : NAN};
+    pthread_mutex_unlock(&s->lock);
+    s->o->progress(s->o->user, &p);
+}
+
+static void merge(searching *s, cm__best *mine)
+{
+    pthread_mutex_lock(&s->lock);
+    cm__best_merge(&s->best, mine);
+    pthread_mutex_unlock(&s->lock);
+    *mine = (cm__best){0};
+}
+
+static void work(searching *s, bool speaks)
+{
+    cm__best *mine = calloc(1, sizeof *mine);
+    double    last = now();
+    bool      plain = s->o->goal == CM_GOAL_THROUGHPUT && s->o->within_s <= 0;
+    bool      late = stopped(s); /* while layers were timed: those that are count */
+    for (int i; mine && (late || !stopped(s)) && (i = atomic_fetch_add(&s->next, 1)) < s->n_places;) {
+        if (s->places[i].cost >= 0) cm__evaluate(s->m, &s->places[i], s->first[i], plain ? NULL : score, s, mine);
+        if (s->places[i].cost == CM__TOO_LARGE) mine->evaluated += s->first[i + 1] - s->first[i];
+        atomic_fetch_add(&s->done, s->first[i + 1] - s->first[i]);
+        if (mine->evaluated > 100000) merge(s, mine);
+        if (speaks) tell(s, &last);
+    }
+    if (mine) merge(s, mine);
+    free(mine);
+}
+
+static void *thread(void *search)
+{
+    work(search, false);
+    return NULL;
+}
+
+static int32_t evaluate(searching *s)
+{
+    pthread_t threads[THREADS_MAX];
+    long      cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int32_t   wanted = s->o->threads ? s->o->threads : cores > 0 ? (int32_t)cores : 1, started = 0;
+    if (wanted > THREADS_MAX) wanted = THREADS_MAX;
+    pthread_mutex_init(&s->lock, NULL);
+    while (started + 1 < wanted && pthread_create(&threads[started], NULL, thread, s) == 0) started++;
+    work(s, true);
+    for (int32_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
+    pthread_mutex_destroy(&s->lock);
+    return started + 1;
+}
+
+/* What all ranks have found together. */
+static void gather(searching *s)
+{
+    if (!s->ranks) return;
+    size_t    count = (size_t)cm__rank_count(s->ranks);
+    cm__best *all = cm__alloc_array(s->ctx, count, sizeof *all);
+    if (!cm__ranks_gather(s->ranks, &s->best, sizeof s->best, all))
+        cm__fail(s->ctx, CM_ERR_IO, "the ranks' results could not be gathered");
+    s->best = (cm__best){0};
+    for (size_t i = 0; i < count; i++) cm__best_merge(&s->best, &all[i]);
+}
+
+/* ---- the best, in full ------------------------------------------------------------------------------------------ */
+
+static void free_graph(void *graph) { cm_graph_free(graph); }
+
+static cm_graph *step_with(searching *s, cm_graph **steps, cm_recompute recompute)
+{
+    cm_train_options train = s->o->train;
+    train.recompute = recompute;
+    if (!steps[recompute]) {
+        cm__pass_on(s->ctx, cm_graph_train(s->forward, &train, &steps[recompute], s->ctx->diag));
+        cm__defer(s->ctx, free_graph, steps[recompute]);
+    }
+    return steps[recompute];
+}
+
+/* Predicted as `predict` does; false: by the closer look it does not fit. */
+static bool predict(searching *s, const cm_graph *step, const cm__scored *scored, cm_found *f)
+{
+    cm_plan            plan = scored->plan;
+    cm_predict_options options = {.runtime = s->m->runtime, .plan = plan, .fabric = s->o->fabric};
+    cm_memory_options  memory = {.runtime = s->m->runtime, .plan = plan};
+    cm_prediction     *prediction;
+    cm_footprint      *footprint;
+    cm_memory_use      use;
+    cm__pass_on(s->ctx, cm_footprint_new(step, s->device, &memory, &footprint, s->ctx->diag));
+    cm_footprint_at(footprint, plan.micro_batch, &use);
+    cm_footprint_free(footprint);
+    cm__pass_on(s->ctx, cm_predict(step, s->device, &options, &prediction, s->ctx->diag));
+    const cm_prediction_info *i = cm_prediction_get_info(prediction);
+    double                    busy_s = i->step_time_s * i->devices * s->iterations;
+    *f = (cm_found){.plan = plan,
+                    .step_time_s = i->step_time_s,
+                    .throughput_samples_s = i->throughput_samples_s,
+                    .mfu = i->mfu,
+                    .peak_bytes = use.peak_bytes,
+                    .communication_s = i->tensor_s + i->pipeline_s + i->data_s - i->hidden_s,
+                    .bubble_s = i->bubble_s,
+                    .training_s = i->step_time_s * s->iterations,
+                    .cost_usd = busy_s * s->usd_s,
+                    .energy_j = busy_s * s->watts};
+    bool fits = s->m->whole && i->style != CM_STYLE_KERNELS ? i->devices <= s->o->devices : use.fits;
+    f->plan.devices = i->devices;
+    cm_prediction_free(prediction);
+    return fits;
+}
+
+static bool better(searching *s, const cm_found *a, const cm_found *b)
+{
+    return score(s, &a->plan, a->step_time_s) < score(s, &b->plan, b->step_time_s);
+}
+
+static void take_best(searching *s, cm_search *search)
+{
+    cm_graph *steps[CM_RECOMPUTES] = {0};
+    search->found = cm__alloc_array(s->ctx, SHOWN, sizeof *search->found);
+    for (int32_t i = 0; i < s->best.count && search->n_found < SHOWN; i++) {
+        cm_found f;
+        if (!predict(s, step_with(s, steps, s->best.list[i].plan.recompute), &s->best.list[i], &f)) continue;
+        int32_t at = search->n_found++;
+        for (; at > 0 && better(s, &f, &search->found[at - 1]); at--) search->found[at] = search->found[at - 1];
+        search->found[at] = f;
+    }
+    for (int32_t i = 0; i < search->n_found; i++) {
+        search->found[i].pareto = true;
+        for (int32_t k = 0; k < search->n_found; k++)
+            if (search->found[k].step_time_s < search->found[i].step_time_s &&
+                search->found[k].peak_bytes < search->found[i].peak_bytes)
+                search->found[i].pareto = false;
+    }
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------------------- */
+
+static void close_ranks(void *ranks) { cm__ranks_close(ranks); }
+
+static void run(cm_search *search, const cm_graph *forward, const cm_device *device, const cm_search_options *o)
+{
+    searching s = {.ctx = search->ctx, .o = o, .forward = forward, .device = device, .ranks = cm__ranks_open()};
+    cm_graph *steps[CM_RECOMPUTES] = {0};
+    double    began = now();
+    if (s.ranks) cm__defer(s.ctx, close_ranks, s.ranks);
+    cm_runtime runtime = o->runtime ? o->runtime : cm_device_runtime(device);
+    s.m = cm__model_new(s.ctx, step_with(&s, steps, CM_RECOMPUTE_NONE), device, o->fabric, runtime);
+    find_prices(&s);
+    enumerate(&s);
+    time_places(&s);
+    double ready = now();
+    search->info.threads = evaluate(&s);
+    search->info.search_time_s = now() - ready;
+    search->info.setup_s = ready - began;
+    gather(&s);
+    search->info.evaluated = s.best.evaluated;
+    search->info.feasible = s.best.feasible;
+    search->info.ranks = cm__rank_count(s.ranks);
+    search->info.speaks = cm__rank(s.ranks) == 0;
+    search->info.stopped = stopped(&s);
+    take_best(&s, search);
+}
+
+cm_status cm_search_run(const cm_graph *forward, const cm_device *device, const cm_search_options *options,
+                        cm_search **search, cm_diag *diag)
+{
+    if (!forward || !device || !options || !options->fabric || !search)
+        return cm__diag_set(diag, CM_ERR_ARGUMENT, "no model, device, fabric, options or result given");
+    if (options->devices < 1 || options->global_batch < 1)
+        return cm__diag_set(diag, CM_ERR_ARGUMENT, "a search needs a number of devices and a global batch");
+    if (options->devices > cm_fabric_node(options->fabric) && !cm_fabric_joins_nodes(options->fabric))
+        return cm__diag_set(diag, CM_ERR_ARGUMENT,
+                            "%d devices are more than the %d of a node, and what joins nodes is not known: give "
+                            "--cluster ID or --cluster node=%d,net=800Gb",
+                            options->devices, cm_fabric_node(options->fabric), cm_fabric_node(options->fabric));
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    cm_search *s = cm__alloc(ctx, sizeof *s);
+    s->ctx = ctx;
+    run(s, forward, device, options);
+    ctx->diag = NULL;
+    *search = s;
+    return CM_OK;
+}
+
+void cm_search_free(cm_search *search)
+{
+    if (search) cm__ctx_free(search->ctx);
+}
+
+const cm_search_info *cm_search_get_info(const cm_search *search) { return &search->info; }
+int32_t               cm_search_found(const cm_search *search) { return search->n_found; }
+
+const cm_found *cm_search_best(const cm_search *search, int32_t index)
+{
+    return index >= 0 && index < search->n_found ? &search->found[index] : NULL;
+}

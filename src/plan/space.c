@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * space.c - the places of a search, in a fixed order.
+ *
+ * Devices that share a layer divide its heads, those that share a sequence its tokens; stages have equally many layers;
+ * micro-batches divide a replica's samples.
+ */
+#include "plan/search.h"
+
+static void with_recompute(cm_plan plan, cm__visit *visit, void *user)
+{
+    for (int r = 0; r < CM_RECOMPUTES; r++) {
+        plan.recompute = (cm_recompute)r;
+        visit(user, &plan);
+    }
+}
+
+static void with_micro_batch(cm_plan plan, int64_t samples, cm__visit *visit, void *user)
+{
+    for (int64_t b = 1; b <= samples; b++) {
+        if (samples % b) continue;
+        plan.micro_batch = b;
+        plan.accumulate = (int32_t)(samples / b);
+        for (int s = 0; s < (plan.tp > 1 ? 2 : 1); s++) {
+            plan.sequence_parallel = s;
+            with_recompute(plan, visit, user);
+        }
+    }
+}
+
+/* Groups of replicas that share experts. */
+static void with_experts(const cm__model *m, cm_plan plan, cm__visit *visit, void *user)
+{
+    for (plan.ep = 1; plan.ep == 1 || plan.ep <= m->experts; plan.ep++)
+        if (plan.dp % plan.ep == 0 && (plan.ep == 1 || m->experts % plan.ep == 0))
+            with_micro_batch(plan, plan.global_batch / plan.dp, visit, user);
+}
+
+static bool stages_fit(const cm__model *m, int32_t pp) { return pp == 1 || (m->layers > 0 && m->layers % pp == 0); }
+
+/* Copies of the whole, each on as many devices as it takes. */
+static void replicas(int32_t devices, int64_t global_batch, cm__visit *visit, void *user)
+{
+    for (int32_t dp = 1; dp <= devices; dp++) {
+        if (devices % dp || global_batch % dp) continue;
+        for (int64_t b = 1; b <= global_batch / dp; b++)
+            if (global_batch / dp % b == 0)
+                visit(user, &(cm_plan){.devices = dp, .tp = 1, .cp = 1, .ep = 1, .pp = 1, .dp = dp, .interleave = 1,
+                                       .micro_batch = b, .accumulate = (int32_t)(global_batch / dp / b),
+                                       .global_batch = global_batch});
+    }
+}
+
+void cm__space(const cm__model *m, int32_t devices, int64_t global_batch, cm__visit *visit, void *user)
+{
+    if (m->whole) {
+        replicas(devices, global_batch, visit, user);
+        return;
+    }
+    for (int32_t tp = 1; tp <= devices; tp++) {
+        if (devices % tp || m->heads % tp) continue;
+        for (int32_t cp = 1; cp <= devices / tp; cp++) {
+            if (devices / tp % cp || m->tokens % cp || (cp > 1 && m->tokens / cp < 2)) continue;
+            for (int32_t pp = 1; pp <= devices / tp / cp; pp++) {
+                int32_t dp = devices / tp / cp / pp;
+                if (tp * cp * pp * dp != devices || !stages_fit(m, pp) || global_batch % dp) continue;
+                with_experts(m, (cm_plan){.devices = devices, .tp = tp, .cp = cp, .pp = pp, .dp = dp, .interleave = 1,
+                                          .global_batch = global_batch},
+                             visit, user);
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_text.c - the best plans as text. */
+#include <math.h>
+#include <string.h>
+#include "base/text.h"
+#include "report/report.h"
+#include "report/table.h"
+
+static const char *seconds(cm__ctx *ctx, double s)
+{
+    char buf[32];
+    return cm__format(ctx, "%s", cm__si_small(buf, sizeof buf, s));
+}
+
+/* "3.2 d", "5.1 h", "12 min", "41 s" */
+static const char *duration(cm__ctx *ctx, double s)
+{
+    return s >= 172800 ? cm__format(ctx, "%.1f d", s / 86400)
+           : s >= 7200 ? cm__format(ctx, "%.1f h", s / 3600)
+           : s >= 120  ? cm__format(ctx, "%.0f min", s / 60)
+                       : cm__format(ctx, "%.3g s", s);
+}
+
+/* What a plan does beside its counts: "v3 seq zero1 early". */
+static const char *choices(cm__ctx *ctx, const cm_plan *p)
+{
+    const char *pieces = p->gpipe ? "gpipe " : p->interleave > 1 ? cm__format(ctx, "v%d ", p->interleave) : "";
+    const char *experts = p->ep > 1 ? cm__format(ctx, "ep%d ", p->ep) : "";
+    const char *zero = p->zero ? cm__format(ctx, "zero%d ", p->zero) : "";
+    bool        any = p->offload_optimizer || p->offload_activations || p->offload_weights;
+    const char *host = any ? cm__format(ctx, "host:%s%s%s ", p->offload_optimizer ? "o" : "",
+                                        p->offload_activations ? "a" : "", p->offload_weights ? "w" : "")
+                           : "";
+    const char *all = cm__format(ctx, "%s%s%s%s%s%s", experts, pieces, p->sequence_parallel ? "seq " : "", zero,
+                                 p->overlap ? "early " : "", host);
+    return *all ? all : "-";
+}
+
+static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
+{
+    static const cm__column columns[] = {{"n", "1", false},  {"tp", "1", false},   {"cp", "1", false},
+                                         {"pp", "1", false}, {"dp", "1", false},   {"micro", "1", false},
+                                         {"recompute", NULL, false}, {"with", NULL, true}, {"step", "s", false},
+                                         {"samples/s", "1/s", false}, {"MFU", "%", false}, {"waits", "%", false},
+                                         {"memory", "B", false}};
+    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    for (int32_t i = 0; i < cm_search_found(r->search); i++) {
+        const cm_found *f = cm_search_best(r->search, i);
+        const cm_plan  *p = &f->plan;
+        if (r->asked.pareto && !f->pareto) continue;
+        const char *cells[] = {cm__cell_count(ctx, p->devices),
+                               cm__cell_count(ctx, p->tp),
+                               cm__cell_count(ctx, p->cp),
+                               cm__cell_count(ctx, p->pp),
+                               cm__cell_count(ctx, p->dp),
+                               cm__cell_count(ctx, p->micro_batch),
+                               cm_recompute_name(p->recompute),
+                               choices(ctx, p),
+                               seconds(ctx, f->step_time_s),
+                               cm__cell_si(ctx, f->throughput_samples_s),
+                               cm__cell_percent(ctx, f->mfu, 1),
+                               cm__cell_percent(ctx, f->communication_s + f->bubble_s, f->step_time_s),
+                               cm__cell_binary(ctx, f->peak_bytes)};
+        cm__table_row(&table, cells);
+    }
+    cm__table_print(&table);
+}
+
+static void print_job(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
+{
+    const cm_found *f = cm_search_best(r->search, 0);
+    char            buf[32];
+    if (r->asked.options.tokens <= 0) return;
+    fprintf(out, "\nThe best plan trains on %s tokens in %s", cm__si(buf, sizeof buf, r->asked.options.tokens),
+            duration(ctx, f->training_s));
+    if (!isnan(f->cost_usd)) fprintf(out, ", for %.0f USD", f->cost_usd);
+    if (!isnan(f->energy_j)) fprintf(out, ", with %.0f kWh of its devices", f->energy_j / 3.6e6);
+    fprintf(out, ".\n");
+}
+
+void cm__plan_text(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
+{
+    const cm_search_options *a = &r->asked.options;
+    const cm_search_info    *i = cm_search_get_info(r->search);
+    char                     buf[32];
+    fprintf(out, "# centimani %s, plans for %s\n", CM_VERSION, cm__printable(ctx, r->asked.graph.model));
+    fprintf(out, "# %d x %s, global batch %lld, %s, %s, best by %s\n", a->devices, cm_device_get_info(r->device)->name,
+            (long long)a->global_batch, cm_precision_name(a->train.precision), cm_runtime_name(a->runtime),
+            cm_goal_name(a->goal));
+    fprintf(out, "# %llu plans in %s s on %d thread%s", (unsigned long long)i->evaluated,
+            cm__si_small(buf, sizeof buf, i->setup_s + i->search_time_s), i->threads, i->threads > 1 ? "s" : "");
+    if (i->ranks > 1) fprintf(out, " of %d ranks each", i->ranks);
+    fprintf(out, ", %llu fit%s\n\n", (unsigned long long)i->feasible, i->stopped ? "; stopped before the end" : "");
+    if (!cm_search_found(r->search)) {
+        fprintf(out, i->stopped ? "Stopped before anything was found.\n"
+                                : "Nothing fits: more devices, or those with more memory, would help.\n");
+        return;
+    }
+    print_best(ctx, r, out);
+    print_job(ctx, r, out);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scale_report.c - one model on more and more devices, and where efficiency goes. */
+#include <math.h>
+#include "report/report.h"
+
+static void free_graph(void *graph) { cm__graph_report_free(graph); }
+static void free_device(void *device) { cm_device_free(device); }
+static void free_fabric(void *fabric) { cm_fabric_free(fabric); }
+
+static void add_point(cm__scale_report *r, int32_t at)
+{
+    cm_predict_options options = r->asked.options;
+    cm__scale_point   *p = &r->points[at], *first = &r->points[0];
+    cm_prediction     *prediction;
+    options.plan.devices = (int32_t)r->asked.counts[at];
+    options.plan.dp = 0;
+    options.fabric = r->fabric;
+    if (r->strong) options.plan.accumulate = 0;
+    else if (!options.plan.micro_batch) options.plan.micro_batch = options.batch;
+    cm__pass_on(r->ctx, cm_predict(r->graph->step, r->device, &options, &prediction, r->ctx->diag));
+    p->info = *cm_prediction_get_info(prediction);
+    cm_prediction_free(prediction);
+    double waits = p->info.tensor_s + p->info.pipeline_s + p->info.data_s - p->info.hidden_s;
+    double idle = p->info.step_time_s - waits - p->info.bubble_s - p->info.device_time_s;
+    p->lost[0] = waits / p->info.step_time_s;
+    p->lost[1] = p->info.bubble_s / p->info.step_time_s;
+    p->lost[2] = idle > 0 ? idle / p->info.step_time_s : 0;
+    p->efficiency = p->info.throughput_samples_s / (double)r->asked.counts[at] /
+                    (first->info.throughput_samples_s / (double)r->asked.counts[0]);
+}
+
+cm_status cm__scale_report_new(const cm__scale_request *asked, cm__scale_report **report, cm_diag *diag)
+{
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    cm__scale_report *r = cm__alloc(ctx, sizeof *r);
+    r->ctx = ctx;
+    r->asked = *asked;
+    r->strong = asked->options.plan.global_batch > 0;
+    cm__pass_on(ctx, cm_device_load(asked->device, &r->device, diag));
+    cm__defer(ctx, free_device, r->device);
+    cm__pass_on(ctx, cm_fabric_new(r->device, asked->cluster, &r->fabric, diag));
+    cm__defer(ctx, free_fabric, r->fabric);
+    cm__settle_request(&r->asked.graph, r->device, &r->asked.options.runtime);
+    cm__pass_on(ctx, cm__graph_report_new(&r->asked.graph, &r->graph, diag));
+    cm__defer(ctx, free_graph, r->graph);
+    r->points = cm__alloc_array(ctx, (size_t)asked->n_counts, sizeof *r->points);
+    for (int32_t i = 0; i < asked->n_counts; i++) add_point(r, i);
+    ctx->diag = NULL;
+    *report = r;
+    return CM_OK;
+}
+
+void cm__scale_report_free(cm__scale_report *report)
+{
+    if (report) cm__ctx_free(report->ctx);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * case.c - a row of a set as something to predict: its graph, its device, how it was run.
+ *
+ * Where a device's profile was fitted to results of the row's model, the row is predicted by a profile fitted without
+ * that model (left-out-styles.json, which tools/fit_styles.py writes): nothing is judged on what it was fitted to.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "device/device.h"
+#include "validate/validate.h"
+
+#define LEFT_OUT "left-out-styles"
+
+const char *cm__text_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+double cm__number_of(const json_t *object, const char *key, double otherwise)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+const char *cm__group_of(const json_t *row)
+{
+    const char *group = cm__text_of(row, "group");
+    return group ? group : cm__text_of(row, "model");
+}
+
+void cm__case_give_up(cm__case *c, cm_status status, const cm_diag *diag)
+{
+    if (status == CM_ERR_MEMORY) cm__fail(c->store->ctx, status, "out of memory while predicting a row");
+    if (status) c->reason = cm__text_copy(c->store->ctx, *diag->reason ? diag->reason : cm_status_text(status));
+}
+
+/* ---- the device ------------------------------------------------------------------------------------------------- */
+
+static void free_device(void *device) { cm_device_free(device); }
+
+static const json_t *families(cm__store *store)
+{
+    return json_object_get(cm__store_named(store, LEFT_OUT), "families");
+}
+
+const char *cm__family_of(cm__store *store, const char *device)
+{
+    const char *name;
+    json_t     *family;
+    json_object_foreach((json_t *)families(store), name, family) {
+        const json_t *devices = json_object_get(family, "devices");
+        for (size_t i = 0; i < json_array_size(devices); i++)
+            if (strcmp(json_string_value(json_array_get(devices, i)), device) == 0) return name;
+    }
+    return device;
+}
+
+/* Parameters of the row's device fitted without the row's model; NULL: it was not fitted to that model. */
+static const json_t *left_out_parameters(const cm__case *c, const char *device)
+{
+    const cm__metric *metric = cm__metric_of(c->set, c->run);
+    if (metric && metric->kind == CM__METRIC_OWN) return NULL; /* memory was not fitted */
+    const json_t *family = json_object_get(families(c->store), cm__family_of(c->store, device));
+    return json_object_get(json_object_get(family, "without"), cm__group_of(c->run));
+}
+
+static const cm_device *device_without(cm__case *c, const char *device, const json_t *execution)
+{
+    cm__ctx    *ctx = c->store->ctx;
+    const char *key = cm__format(ctx, "device %s without %s", device, cm__group_of(c->run));
+    cm_device  *d = cm__store_find(c->store, key);
+    c->left_out = cm__group_of(c->run);
+    if (d) return d;
+    const json_t *profile = cm__store_json(
+        c->store, json_pack("{s:i, s:s, s:s, s:O, s:{s:{s:s, s:s}}}", "schema", 1, "id", "left-out", "base", device,
+                            "execution", execution, "sources", "calibration", "title", "left out", "where", LEFT_OUT));
+    char *text = json_dumps(profile, JSON_COMPACT);
+    if (!text) cm__fail(ctx, CM_ERR_MEMORY, "out of memory while making a profile");
+    cm__defer(ctx, free, text);
+    cm__origin origin = {.text = text, .size = strlen(text)};
+    d = cm__device_read(ctx, cm__profile_parse(ctx, CM__PROFILE_DEVICE, &origin).tree);
+    cm__store_keep(c->store, key, d);
+    return d;
+}
+
+static void load_device(cm__case *c)
+{
+    const char   *name = cm__text_of(c->run, "device");
+    const char   *key = cm__format(c->store->ctx, "device %s", name);
+    const json_t *without = left_out_parameters(c, name);
+    cm_device    *device = without ? NULL : cm__store_find(c->store, key);
+    cm_diag       diag = {0};
+    if (without) c->device = device_without(c, name, without);
+    else if (device) c->device = device;
+    else {
+        cm_status status = cm_device_load(name, &device, &diag);
+        cm__case_give_up(c, status, &diag);
+        if (!status) {
+            cm__defer(c->store->ctx, free_device, device);
+            cm__store_keep(c->store, key, device);
+            c->device = device;
+        }
+    }
+}
+
+/* ---- the step --------------------------------------------------------------------------------------------------- */
+
+static void free_graph(void *graph) { cm_graph_free(graph); }
+
+/* A row says how its step was run, or its set does for all rows; as 'predict' would run it otherwise. */
+static cm_status read_options(cm__case *c, cm_load_options *load, cm_train_options *train, cm_diag *diag)
+{
+    const char *precision = cm__text_of(c->run, "precision"), *optimizer = cm__text_of(c->run, "optimizer"),
+               *runtime = cm__text_of(c->run, "runtime"), *mode = cm__text_of(c->run, "mode"),
+               *recompute = cm__text_of(c->run, "recompute");
+    cm_status   status = CM_OK;
+    load->seq = (int64_t)cm__number_of(c->run, "seq", 0);
+    train->precision = cm_device_usual_precision(c->device);
+    if (!precision) precision = cm__text_of(c->set, "precision");
+    if (precision) status = cm_precision_parse(precision, &train->precision, diag);
+    if (!status && optimizer) status = cm_optimizer_parse(optimizer, &train->optimizer, diag);
+    if (!status && recompute) status = cm_recompute_parse(recompute, &train->recompute, diag);
+    if (!status && runtime) status = cm_runtime_parse(runtime, &c->runtime, diag);
+    train->inference = mode && strcmp(mode, "inference") == 0;
+    if (!c->runtime) c->runtime = cm_device_runtime(c->device);
+    load->fuse = c->runtime == CM_RUNTIME_TORCH_EAGER ? CM_FUSE_EAGER : CM_FUSE_ALL;
+    return status;
+}
+
+static cm_status make_step(cm__case *c, const cm_load_options *load, const cm_train_options *train, cm_diag *diag)
+{
+    cm_graph *forward, *step;
+    cm_status status = cm_graph_load(cm__text_of(c->run, "model"), load, &forward, diag);
+    if (status) return status;
+    status = cm_graph_train(forward, train, &step, diag);
+    cm_graph_free(forward);
+    if (status) return status;
+    cm__defer(c->store->ctx, free_graph, step);
+    cm__store_keep(c->store, c->graph_key, step);
+    c->step = step;
+    return CM_OK;
+}
+
+static void load_step(cm__case *c)
+{
+    cm_load_options  load = {0};
+    cm_train_options train = {0};
+    cm_diag          diag = {0};
+    cm_status        status = read_options(c, &load, &train, &diag);
+    c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %d %d %d %d", cm__text_of(c->run, "model"),
+                              (long long)load.seq, (int)load.fuse, (int)train.precision, (int)train.optimizer,
+                              (int)train.recompute, (int)train.inference);
+    c->step = cm__store_find(c->store, c->graph_key);
+    if (!status && !c->step) status = make_step(c, &load, &train, &diag);
+    cm__case_give_up(c, status, &diag);
+}
+
+/* What fills the device best, as 'predict' without --batch takes it; 1 where not even that fits. */
+static int64_t usual_batch(cm__case *c)
+{
+    cm_footprint           *footprint;
+    cm_batch_choice         choice = {0};
+    const cm_memory_options options = {.runtime = c->runtime};
+    if (cm_footprint_new(c->step, c->device, &options, &footprint, NULL)) return 1;
+    cm_status status = cm_batch_choose(footprint, NULL, &choice, NULL);
+    cm_footprint_free(footprint);
+    return !status && choice.batch ? choice.batch : 1;
+}
+
+/* ---- the case --------------------------------------------------------------------------------------------------- */
+
+static const json_t *merged(cm__store *store, const json_t *row, const json_t *over)
+{
+    if (!over) return row;
+    json_t *run = json_copy((json_t *)row);
+    cm__store_json(store, run);
+    if (json_object_update(run, (json_t *)over))
+        cm__fail(store->ctx, CM_ERR_MEMORY, "out of memory while reading a row");
+    return run;
+}
+
+cm__case *cm__case_new(cm__store *store, const json_t *set, const json_t *row, const json_t *over)
+{
+    cm__case *c = cm__alloc(store->ctx, sizeof *c);
+    c->store = store;
+    c->set = set;
+    c->run = merged(store, row, over);
+    c->reason = cm__text_of(c->run, "reason");
+    if (!c->reason) c->reason = cm__text_of(c->run, "left_out"); /* a doubt that kept it out of the fit */
+    c->devices = (int32_t)cm__number_of(c->run, "devices", 1);
+    c->accumulate = (int32_t)cm__number_of(c->run, "accumulate", 1);
+    c->per_device = json_is_true(json_object_get(set, "per_device"));
+    if (c->reason) return c;
+    bool named = cm__text_of(c->run, "model") && cm__text_of(c->run, "device");
+    if (named) load_device(c);
+    else c->reason = "the row names no model or no device";
+    if (!c->reason) load_step(c);
+    if (c->reason) return c;
+    c->batch = (int64_t)cm__number_of(c->run, "batch", 0);
+    const cm__metric *metric = cm__metric_of(set, c->run);
+    if (!c->batch && metric && metric->kind != CM__METRIC_OWN) c->batch = usual_batch(c) * c->devices;
+    return c;
+}

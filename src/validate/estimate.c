@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* estimate.c - the time of a case as a user of the program gets it: cm_predict(), and whether memory holds it. */
+#include <math.h>
+#include <string.h>
+#include "model/roofline.h"
+#include "validate/validate.h"
+
+#define SEVERAL "needs a plan of several devices"
+
+static const cm_prediction_info *predicted(cm__case *c, int64_t batch)
+{
+    cm__ctx    *ctx = c->store->ctx;
+    const char *key =
+        cm__format(ctx, "time %s %s %s %lld %d", cm__text_of(c->run, "device"), c->left_out ? c->left_out : "",
+                   c->graph_key, (long long)batch, (int)c->runtime);
+    cm_prediction_info *info = cm__store_find(c->store, key);
+    if (info) return info;
+    cm_prediction     *prediction;
+    cm_diag            diag = {0};
+    cm_predict_options options = {.batch = batch, .runtime = c->runtime};
+    cm_status          status = cm_predict(c->step, c->device, &options, &prediction, &diag);
+    cm__case_give_up(c, status, &diag);
+    if (status) return NULL;
+    info = cm__alloc(ctx, sizeof *info);
+    *info = *cm_prediction_get_info(prediction);
+    cm_prediction_free(prediction);
+    cm__store_keep(c->store, key, info);
+    return info;
+}
+
+/* Gradients of several micro-batches are added up before one update. */
+static void accumulate(cm__estimate *e, const cm_prediction_info *i, double times)
+{
+    double update = i->phase_s[CM_UPDATE], factor = (times * (i->step_time_s - update) + update) / i->step_time_s;
+    e->step_s *= factor;
+    e->device_s *= factor;
+    for (int side = 0; side < 2; side++) e->interval_s[side] *= factor;
+    e->samples *= times;
+}
+
+/* What ran on one device and is expected to take several: one device's share of their work. */
+static void share(cm__estimate *e)
+{
+    e->step_s *= e->devices;
+    e->device_s *= e->devices;
+    for (int side = 0; side < 2; side++) e->interval_s[side] *= e->devices;
+    e->devices = 1;
+}
+
+/* Of a step, one pass alone. */
+static void one_pass(cm__estimate *e, const cm_prediction_info *i, const char *name)
+{
+    for (int phase = 0; phase < CM_PHASES; phase++)
+        if (strcmp(cm_phase_name(phase), name) == 0)
+            *e = (cm__estimate){i->phase_s[phase], i->phase_s[phase], e->samples, e->devices, {NAN, NAN}};
+}
+
+static double micro_batches(const cm__case *c)
+{
+    double micro = cm__number_of(c->run, "micro_batch", 0);
+    return micro > 0 ? (double)c->batch / micro : c->accumulate;
+}
+
+bool cm__estimate_step(cm__case *c, cm__estimate *e)
+{
+    double copies = c->per_device ? 1 : cm__number_of(c->run, "replicas", c->devices);
+    if (!c->reason && copies > 1) c->reason = SEVERAL;
+    if (c->reason) return false;
+    double                    times = micro_batches(c);
+    int64_t                   batch = (int64_t)((double)c->batch / times + 0.5);
+    const cm_prediction_info *i = predicted(c, batch);
+    if (i && c->per_device && i->devices > 1) {
+        batch *= i->devices;
+        i = predicted(c, batch);
+    }
+    if (i && c->devices > 1 && !c->per_device && copies * i->devices != c->devices) c->reason = SEVERAL;
+    if (!i || c->reason) return false;
+    *e = (cm__estimate){.step_s = i->step_time_s, .device_s = i->device_time_s, .samples = (double)batch,
+                        .devices = i->devices, .interval_s = {i->interval_s[0], i->interval_s[1]}};
+    if (times > 1) accumulate(e, i, times);
+    if (c->devices == 1 && !c->per_device) share(e);
+    if (cm__text_of(c->run, "phase")) one_pass(e, i, cm__text_of(c->run, "phase"));
+    return true;
+}
+
+bool cm__case_fits(cm__case *c)
+{
+    cm_footprint           *footprint;
+    cm_memory_use           use;
+    const cm_memory_options options = {.runtime = c->runtime};
+    if (c->reason || cm_footprint_new(c->step, c->device, &options, &footprint, NULL)) return true;
+    cm_footprint_at(footprint, (int64_t)((double)c->batch / micro_batches(c) + 0.5), &use);
+    cm_footprint_free(footprint);
+    return use.fits;
+}
+
+/* ---- work ------------------------------------------------------------------------------------------------------- */
+
+double cm__case_flop(const cm__case *c)
+{
+    cm_totals totals;
+    double    flop = 0;
+    cm_graph_totals(c->step, c->batch, &totals);
+    for (int phase = 0; phase < CM_PHASES; phase++) flop += cm_totals_matrix_flop(&totals, phase);
+    return flop;
+}
+
+double cm__case_peak(const cm__case *c)
+{
+    cm__limits limits = cm__limits_of(c->device);
+    double     peak = cm__precision_peak(&limits, cm_graph_precision(c->step), true);
+    return peak > 0 ? peak : NAN;
+}

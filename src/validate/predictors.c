@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predictors.c - batch sizes and peak memory: what sets of these are held against, by name. */
+#include <math.h>
+#include <string.h>
+#include "validate/validate.h"
+
+static double predict_batch(cm__case *c)
+{
+    cm_footprint   *footprint;
+    cm_batch_choice choice = {0};
+    cm_diag         diag = {0};
+    cm_status       status = cm_footprint_new(c->step, c->device, NULL, &footprint, &diag);
+    if (!status) {
+        status = cm_batch_choose(footprint, NULL, &choice, &diag);
+        cm_footprint_free(footprint);
+    }
+    cm__case_give_up(c, status, &diag);
+    if (!status && !choice.batch) c->reason = "predicted not to fit at any batch size";
+    return choice.batch ? (double)choice.batch : NAN;
+}
+
+static double peak_of(cm__case *c, bool exact)
+{
+    cm_footprint     *footprint;
+    cm_memory_use     use = {.peak_bytes = NAN};
+    cm_diag           diag = {0};
+    cm_memory_options options = {.runtime = c->runtime};
+    cm_status         status = cm_footprint_new(c->step, c->device, &options, &footprint, &diag);
+    if (!status) {
+        if (exact) status = cm_footprint_simulate(footprint, c->batch, &use, &diag);
+        else cm_footprint_at(footprint, c->batch, &use);
+        cm_footprint_free(footprint);
+    }
+    cm__case_give_up(c, status, &diag);
+    return status ? NAN : use.peak_bytes;
+}
+
+static double predict_memory(cm__case *c) { return peak_of(c, true); }
+static double predict_polynomials(cm__case *c) { return peak_of(c, false); }
+
+static double predict_lifetimes(cm__case *c)
+{
+    cm_totals totals;
+    cm_graph_totals(c->step, c->batch, &totals);
+    return totals.peak_bytes;
+}
+
+static double predict_published(cm__case *c) { return cm__number_of(c->run, "published", NAN); }
+
+static const struct {
+    const char        *name;
+    cm__own_predictor *predict;
+} predictors[] = {
+    {"batch", predict_batch},
+    {"lifetimes", predict_lifetimes},
+    {"memory", predict_memory},
+    {"polynomials", predict_polynomials},
+    {"published", predict_published},
+    {"shares", cm__predict_by_shares},
+};
+
+cm__own_predictor *cm__own_predictor_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof predictors / sizeof *predictors; i++)
+        if (strcmp(predictors[i].name, name) == 0) return predictors[i].predict;
+    return NULL;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_baselines.c - cases of rows, metrics, and the three baselines held against their own definitions. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "validate/validate.h"
+
+#define NEAR(a, b) assert_true(fabs((a) / (b)-1) < 1e-9)
+
+static cm__ctx   *ctx;
+static cm__store *store;
+static json_t    *set;
+
+static int setup(void **state)
+{
+    (void)state;
+    ctx = cm__ctx_new(NULL);
+    store = cm__store_new(ctx);
+    set = json_object();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    json_decref(set);
+    cm__ctx_free(ctx);
+    return 0;
+}
+
+static void drop(void *json) { json_decref(json); }
+
+/* A row of JSON whose quotes are single ones, for reading's sake. */
+static cm__case *case_of(const char *text)
+{
+    char *quoted = cm__text_copy(ctx, text);
+    for (char *c = quoted; *c; c++)
+        if (*c == '\'') *c = '"';
+    json_t *row = json_loads(quoted, 0, NULL);
+    assert_non_null(row);
+    cm__defer(ctx, drop, row);
+    return cm__case_new(store, set, row, NULL);
+}
+
+/* 2 m n k FLOP at 312 TFLOP/s, where a product this large is far from bound by memory. */
+static void test_roofline(void **state)
+{
+    (void)state;
+    cm__estimate e;
+    cm__case *c = case_of("{'model': 'gemm:m=8192,n=8192,k=8192', 'device': 'nvidia-a100-40g', 'mode': 'inference',"
+                          " 'precision': 'fp16', 'batch': 1, 'kernel_flop_s': 1}");
+    assert_null(c->reason);
+    assert_true(cm__estimate_roofline(c, &e));
+    NEAR(e.step_s, 2 * pow(8192, 3) / 312e12);
+    NEAR(cm__case_peak(c), 312e12);
+    c = case_of("{'model': 'elementwise:op=relu,n=1048576', 'device': 'nvidia-a100-40g', 'mode': 'inference',"
+                " 'precision': 'fp16', 'batch': 1, 'kernel_flop_s': 1}");
+    assert_true(cm__estimate_roofline(c, &e));
+    NEAR(e.step_s, 2 * 2 * 1048576 / 1.555e12); /* two bytes in, two out */
+}
+
+/* Emani et al. 2022, Table II measure BraggNN on an A100: its share of peak there is this device's. */
+static void test_utilisation(void **state)
+{
+    (void)state;
+    cm__estimate e;
+    cm__case *c = case_of("{'model': 'braggnn', 'device': 'habana-gaudi2', 'batch': 1024, 'precision': 'bf16',"
+                          " 'throughput_samples_s': 1}");
+    assert_true(cm__estimate_utilisation(c, &e));
+    double peak = cm__case_peak(c);
+    NEAR(e.samples / e.step_s, 65500 * peak / 312e12);
+    c = case_of("{'model': 'braggnn', 'device': 'nvidia-a100-40g', 'batch': 1024, 'throughput_samples_s': 1}");
+    assert_false(cm__estimate_utilisation(c, &e));
+}
+
+/* One's own model does not count, and a device nobody has published a result of has no similar one. */
+static void test_similarity(void **state)
+{
+    (void)state;
+    cm__estimate e;
+    assert_true(cm__estimate_similarity(case_of("{'model': 'resnet18', 'device': 'graphcore-bow', 'batch': 64,"
+                                                " 'throughput_samples_s': 1}"), &e));
+    assert_false(cm__estimate_similarity(case_of("{'model': 'resnet18', 'device': 'groq-groqchip', 'batch': 64,"
+                                                 " 'throughput_samples_s': 1}"), &e));
+}
+
+static double value_of(const char *text)
+{
+    cm__case         *c = case_of(text);
+    const cm__metric *m = cm__metric_of(set, c->run);
+    assert_non_null(m);
+    return m->value(c, cm__estimate_step).value;
+}
+
+#define BASE "'model': 'resnet18', 'device': 'nvidia-h200', 'precision': 'amp-bf16', 'batch': 64"
+
+/* What a step of 64 images takes, said in several ways. */
+static void test_metrics(void **state)
+{
+    (void)state;
+    double step = value_of("{" BASE ", 'step_time_s': 1}"), rate = value_of("{" BASE ", 'throughput_samples_s': 1}");
+    NEAR(rate, 64 / step);
+    double twice = value_of("{'batch': 128, 'model': 'resnet18', 'device': 'nvidia-h200', 'precision': 'amp-bf16',"
+                            " 'throughput_samples_s': 1}");
+    NEAR(value_of("{" BASE ", 'ratio': 1, 'versus': {'batch': 128}}"), rate / twice);
+    assert_true(value_of("{" BASE ", 'order': {'faster': ['nvidia-h200'], 'slower': ['nvidia-t4']}}") == 1);
+    assert_true(value_of("{" BASE ", 'order': {'faster': ['nvidia-t4'], 'slower': ['nvidia-h200']}}") == 0);
+    /* 10,000 times the price is not worth it */
+    assert_true(value_of("{" BASE ", 'order': {'faster': ['nvidia-t4'], 'slower': ['nvidia-h200'], 'usd_hour':"
+                         " {'nvidia-t4': 0.0001, 'nvidia-h200': 1}}}") == 1);
+    assert_true(value_of("{" BASE ", 'fits': true}") == 1);
+}
+
+static void test_reasons(void **state)
+{
+    (void)state;
+    cm__estimate e;
+    cm__case    *c = case_of("{" BASE ", 'devices': 8, 'throughput_samples_s': 1}");
+    assert_false(cm__estimate_step(c, &e));
+    assert_non_null(c->reason);
+    assert_non_null(case_of("{'model': 'no-such', 'device': 'nvidia-h200', 'step_time_s': 1}")->reason);
+    assert_non_null(case_of("{'model': 'resnet18', 'device': 'no-such', 'step_time_s': 1}")->reason);
+    assert_non_null(case_of("{'model': 'resnet18', 'step_time_s': 1}")->reason);
+    assert_non_null(case_of("{" BASE ", 'precision': 'fp7', 'step_time_s': 1}")->reason);
+    assert_string_equal(case_of("{'step_time_s': 1, 'reason': 'drawn'}")->reason, "drawn");
+}
+
+/* ResNet-50 is among what the parameters of IPUs were fitted to, ResNet-18 is not. */
+static void test_left_out(void **state)
+{
+    (void)state;
+    cm__estimate fitted, without;
+    cm__case *seen = case_of("{'model': 'resnet50', 'device': 'graphcore-bow', 'batch': 64, 'step_time_s': 1}");
+    cm__case *renamed = case_of("{'model': 'resnet50', 'group': 'another', 'device': 'graphcore-bow', 'batch': 64,"
+                                " 'step_time_s': 1}");
+    assert_string_equal(seen->left_out, "resnet50");
+    assert_null(renamed->left_out);
+    assert_true(cm__estimate_step(seen, &without) && cm__estimate_step(renamed, &fitted));
+    assert_true(without.step_s != fitted.step_s);
+    assert_null(case_of("{'model': 'resnet18', 'device': 'graphcore-bow', 'batch': 64, 'step_time_s': 1}")->left_out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_roofline, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_utilisation, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_similarity, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_reasons, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_left_out, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

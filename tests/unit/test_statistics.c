@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_statistics.c - errors, accuracy, choices and orders of rows small enough to work out by hand. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "validate/validate.h"
+
+#define NEAR(a, b) assert_true(fabs((a) - (b)) < 1e-12)
+
+/* Two predictors; the second has no answer on the third row. */
+static const double one[] = {110, 90}, two[] = {100, 50}, three[] = {90, NAN}, far[] = {900, 300};
+
+static cm_validation_row row(const char *device, double measured, const double *predicted, const char *compare)
+{
+    return (cm_validation_row){.device = device, .measured = measured, .predicted = predicted, .compare = compare,
+                               .better = 1, .interval = {NAN, NAN}, .fits = -1, .ran = true};
+}
+
+static void test_errors(void **state)
+{
+    (void)state;
+    cm__ctx          *ctx = cm__ctx_new(NULL);
+    cm_validation_row rows[] = {row("a", 100, one, NULL), row("b", 200, two, NULL), row("a", 100, three, NULL),
+                                row("a", 100, far, NULL)};
+    rows[0].interval[0] = 95;
+    rows[0].interval[1] = 120;
+    cm_validation_summary s = cm__summarise(ctx, rows, 4, 0, NULL);
+    assert_int_equal(s.n, 4); /* errors 10, -50, -10 and 800 % */
+    NEAR(s.mape, (0.1 + 0.5 + 0.1 + 8) / 4);
+    NEAR(s.bias, (0.1 - 0.5 - 0.1 + 8) / 4);
+    NEAR(s.accuracy, (0.9 + 0.5 + 0.9 + 0) / 4);
+    NEAR(s.worst, 8);
+    assert_int_equal(s.intervals, 1);
+    assert_int_equal(s.inside, 1);
+    assert_int_equal(cm__summarise(ctx, rows, 4, 0, "a").n, 3);
+    cm_validation_summary other = cm__summarise(ctx, rows, 4, 1, NULL);
+    assert_int_equal(other.n, 3);
+    assert_int_equal(other.shared, 3); /* rows 1, 2 and 4 */
+    NEAR(other.shared_accuracy, (0.9 + 0.25 + 0) / 3);
+    NEAR(other.own_accuracy, (0.9 + 0.5 + 0) / 3);
+    rows[3].evidence = CM_EVIDENCE_FITTED;
+    assert_int_equal(cm__summarise(ctx, rows, 4, 0, NULL).n, 3);
+    cm__ctx_free(ctx);
+}
+
+/* Measured 300, 200, 100; predicted 10, 30, 20: the second is chosen, and one pair of three comes out. */
+static void test_decisions(void **state)
+{
+    (void)state;
+    static const double p[][1] = {{10}, {30}, {20}, {5}, {4}};
+    cm__ctx            *ctx = cm__ctx_new(NULL);
+    cm_validation_row   rows[] = {row("a", 300, p[0], "x"), row("b", 200, p[1], "x"), row("c", 100, p[2], "x"),
+                                  row("a", 1, p[3], "y"), row("b", 2, p[4], NULL)};
+    cm_validation_summary s = cm__summarise(ctx, rows, 5, 0, NULL);
+    assert_int_equal(s.decisions, 1);
+    NEAR(s.top1, 0);
+    NEAR(s.regret, 1 - 200.0 / 300);
+    NEAR(s.tau, (1.0 - 2) / 3);
+    for (int i = 0; i < 3; i++) rows[i].better = -1; /* less is better: the first is chosen, the third is best */
+    s = cm__summarise(ctx, rows, 5, 0, NULL);
+    NEAR(s.top1, 0);
+    NEAR(s.regret, 1 - 100.0 / 300);
+    cm__ctx_free(ctx);
+}
+
+static void test_orders_and_memory(void **state)
+{
+    (void)state;
+    static const double right[] = {2}, fits[] = {1};
+    cm__ctx            *ctx = cm__ctx_new(NULL);
+    cm_validation_row   rows[] = {row("a", 3, right, NULL), row("b", 0, fits, NULL), row("c", 100, right, NULL)};
+    rows[0].kind = CM_ROW_ORDER;
+    rows[1].kind = CM_ROW_FITS;
+    rows[1].fits = 1;
+    rows[1].ran = false;
+    rows[2].fits = 0;
+    cm_validation_summary s = cm__summarise(ctx, rows, 3, 0, NULL);
+    assert_int_equal(s.n, 1); /* neither orders nor what fits has an error */
+    assert_int_equal(s.pairs, 3);
+    assert_int_equal(s.pairs_right, 2);
+    assert_int_equal(s.missed_oom, 1);
+    assert_int_equal(s.false_oom, 1);
+    assert_true(isnan(s.tau));
+    cm__ctx_free(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_decisions),
+        cmocka_unit_test(test_orders_and_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""accuracy.py - PROGRAM [LIMIT_S]: every set of results within its budget, as TAP.
+
+budgets.csv holds, per set, the most its mean error may be, the least its accuracy, and the least pairs of devices in the order that their
+source states. A change that makes a set worse is seen here; one that makes it better should lower the budget (tools/accuracy.py --budgets).
+LIMIT_S: the most seconds of a processor that all sets may take together; other work on the machine does not count.
+"""
+import csv
+import json
+import pathlib
+import resource
+import subprocess
+import sys
+
+BUDGETS = pathlib.Path(__file__).parent / "budgets.csv"
+
+
+def faults(one, budget):
+    own = one["summaries"][0]
+    for key, field, sign, what in (("error_most", "mape", 1, "mean error"), ("accuracy_least", "accuracy", -1, "accuracy"),
+                                   ("orders_least", "pairs_right", -1, "stated orders")):
+        if budget[key] and (own[field] is None or sign * own[field] > sign * float(budget[key])):
+            yield f"{what} {own[field]}, budget {budget[key]}"
+    for row in one["rows"]:
+        if (row["predicted"] is None) == (row["reason"] is None):
+            yield f"{row['where']}: neither predicted nor a reason why not"
+        if not row["where"]:
+            yield "a row without its place in the source"
+
+
+def main():
+    program, *limit = sys.argv[1:]
+    done = subprocess.run([program, "validate", "--set", "all", "--json"], capture_output=True, text=True, check=True)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = used.ru_utime + used.ru_stime
+    sets = {one["set"]: one for one in json.loads(done.stdout)["sets"]}
+    budgets = {row["set"]: row for row in csv.DictReader(BUDGETS.open())}
+    results = [(name, list(faults(one, budgets[name])) if name in budgets else
+                [f"has no line in {BUDGETS.name}"] if one["summaries"][0]["n"] else []) for name, one in sets.items()]
+    results += [(name, ["no such set"]) for name in budgets if name not in sets]
+    slow = limit and took > float(limit[0])
+    results.append((f"all sets in {limit[0] if limit else 'any'} s", [f"took {took:.1f} s"] if slow else []))
+    print(f"1..{len(results)}")
+    for number, (name, wrong) in enumerate(results, 1):
+        print(f"{'not ' if wrong else ''}ok {number} {name}{': ' if wrong else ''}{'; '.join(wrong)}")
+    return any(wrong for _, wrong in results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

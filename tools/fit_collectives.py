@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""fit_collectives.py - latencies and bandwidths of collectives from measured times.
+
+usage: tools/fit_collectives.py TIMES.csv ALIAS [--version TEXT]
+
+TIMES.csv has the columns device, n_devices, op, bytes, latency_ms. For each operator and count of devices the times
+are told by the least of three lines latency + bytes / bandwidth, as libraries choose between protocols by size; prints
+the rows of a profile's "collectives", bandwidths being bus bandwidths as nccl-tests define them.
+"""
+import collections
+import csv
+import gzip
+import itertools
+import sys
+
+LINES = 3
+NAMES = {"all_reduce": "all-reduce", "all_gather": "all-gather", "reduce_scatter": "reduce-scatter",
+         "alltoall": "all-to-all"}
+SIZES = ("small", "medium", "large")
+
+
+def bus_factor(op, devices):
+    return (2 if op == "all-reduce" else 1) * (devices - 1) / devices
+
+
+def line(points):
+    """Least squares of relative errors; None: the points have no such line."""
+    s11 = sum(1 / y**2 for _, y in points)
+    s12 = sum(x / y**2 for x, y in points)
+    s22 = sum(x * x / y**2 for x, y in points)
+    t1 = sum(1 / y for _, y in points)
+    t2 = sum(x / y for x, y in points)
+    det = s11 * s22 - s12 * s12
+    if det <= 1e-30 * s11 * s22:
+        return None
+    latency, slope = (t1 * s22 - t2 * s12) / det, (s11 * t2 - s12 * t1) / det
+    if slope <= 0:
+        latency, slope = t1 / s11, 1e-16
+    if latency <= 0:
+        latency, slope = 1e-7, t2 / s22
+    return latency, slope
+
+
+def mean_error(lines, points):
+    return sum(abs(min(a + b * x for a, b in lines) / y - 1) for x, y in points) / len(points)
+
+
+def fit(points):
+    """The cuts between sizes whose lines have the least mean error."""
+    points = sorted(points)
+    best = None
+    for cuts in itertools.combinations(range(2, len(points) - 1), LINES - 1):
+        ends = (0, *cuts, len(points))
+        if any(b - a < 2 for a, b in zip(ends, ends[1:])):
+            continue
+        lines = [line(points[a:b]) for a, b in zip(ends, ends[1:])]
+        if None not in lines and (best is None or mean_error(lines, points) < best[0]):
+            best = (mean_error(lines, points), lines)
+    return best
+
+
+def row(op, devices, name, latency, bandwidth, note):
+    number = '{"value": %.4g, "unit": "%s", "kind": "fitted", "source": "aiconfigurator-nccl"%s}'
+    words = (op, name, devices, number % (latency, "s", ', "note": "%s"' % note), number % (bandwidth, "B/s", ""))
+    return '    {"op": "%s", "algorithm": "%s", "devices": %d,\n     "latency": %s,\n     "bandwidth": %s}' % words
+
+
+def main():
+    path, alias = sys.argv[1:3]
+    version = sys.argv[4] if len(sys.argv) > 4 else "NCCL"
+    times = collections.defaultdict(list)
+    with (gzip.open(path, "rt") if path.endswith(".gz") else open(path)) as file:
+        for r in csv.DictReader(file):
+            if r["device"] == alias and r["op"] in NAMES and r["latency_ms"]:
+                times[NAMES[r["op"]], int(r["n_devices"])].append((float(r["bytes"]), float(r["latency_ms"]) / 1e3))
+    rows = []
+    for op in NAMES.values():
+        for devices in sorted(d for o, d in times if o == op and len(times[o, d]) > 2 * LINES):
+            error, lines = fit(times[op, devices])
+            for size, (latency, slope) in zip(SIZES, lines):
+                note = "%s; least of three lines, mean error %.1f %%" % (version, 100 * error)
+                rows.append(row(op, devices, "nccl " + size, latency, bus_factor(op, devices) / slope, note))
+    print('  "collectives": [\n' + ",\n".join(rows) + "\n  ],")
+
+
+if __name__ == "__main__":
+    main()
