@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""transfer_check.py PROGRAM FOLDER [--shortest MS] [--most N]
+"""transfer_check.py PROGRAM FOLDER [--shortest MS] [--most N] [--crossed]
 
 How well kernel times transfer from the device that has tables to its relatives: operator times that others published
 (FOLDER holds their tables, docs/fitting.md names the columns), as calls, against what the program says of each device.
 Times below --shortest (default 0.1 ms) are left out: many sources measure the host's launch with them. At most N rows
 (default 400) of each source, operator, pass and type are taken, evenly. No row of these tables is in a kernel table.
+Models of operators in fp32 were fitted to some: --crossed holds rows of one V100 against the profile of the other, whose
+models were fitted to another source.
 """
 import argparse
 import collections
@@ -111,7 +113,10 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--shortest", type=float, default=0.1)
     parser.add_argument("--most", type=int, default=400)
+    parser.add_argument("--crossed", action="store_true")
     options = parser.parse_args()
+    if options.crossed:
+        DEVICES.update({"V100-PCIE-32GB": DEVICES["V100"], "V100": DEVICES["V100-PCIE-32GB"]})
     print(f"{'device':22} {'source':15} {'operator':18} {'pass':11} {'type':5} {'rows':>5} {'error':>7} {'bias':>7} "
           f"{'p90':>7}")
     for device, groups in sorted(read(options.folder, options.shortest).items()):

@@ -32,33 +32,44 @@ static double read_time(cm__csv *in, cm__span text)
     return ms * 1e-3;
 }
 
-static void open_table(cm__ctx *ctx, const char *path, cm__csv *in)
+void cm__timed_calls_read(cm__ctx *ctx, const char *text, size_t size,
+                          void (*take)(void *user, const cm__call *call, double time_s), void *user)
 {
-    ctx->file = path;
-    cm__mapping *file = cm__file_map(ctx, path, FILE_MAX, "split it");
-    *in = cm__csv_open(ctx, (const char *)file->bytes, file->size, names, FIELDS);
-    if (!in->found[CALL] || !in->found[LATENCY])
+    cm__csv  in = cm__csv_open(ctx, text, size, names, FIELDS);
+    cm__span fields[FIELDS];
+    int32_t  rows = 0;
+    if (!in.found[CALL] || !in.found[LATENCY])
         cm__fail(ctx, CM_ERR_FORMAT, "line 1: the columns 'call' and 'latency_ms' are needed");
+    for (; cm__csv_row(&in, fields); rows++) {
+        cm__call call;
+        read_call(&in, fields[CALL], &call);
+        take(user, &call, read_time(&in, fields[LATENCY]));
+    }
+    if (!rows) cm__fail(ctx, CM_ERR_FORMAT, "no rows after the line of names");
+}
+
+typedef struct checking {
+    cm__checks all;
+    cm__timer *timer;
+} checking;
+
+static void check_one(void *user, const cm__call *call, double time_s)
+{
+    checking *c = user;
+    cm__check_add(&c->all, call, time_s, cm__timer_time(c->timer, call).time_s);
 }
 
 static cm_fitting *check(cm__ctx *ctx, const cm_device *device, const char *path, cm_runtime runtime)
 {
-    cm__checks all = {.ctx = ctx};
-    cm__csv    in;
-    cm__span   fields[FIELDS];
-    cm__timer *timer = cm__timer_new(ctx, device, cm__relative_of(ctx, device), runtime);
-    open_table(ctx, path, &in);
-    while (cm__csv_row(&in, fields)) {
-        cm__call call;
-        read_call(&in, fields[CALL], &call);
-        cm__check_add(&all, &call, read_time(&in, fields[LATENCY]), cm__timer_time(timer, &call).time_s);
-    }
+    checking c = {.all = {.ctx = ctx}, .timer = cm__timer_new(ctx, device, cm__relative_of(ctx, device), runtime)};
+    ctx->file = path;
+    cm__mapping *file = cm__file_map(ctx, path, FILE_MAX, "split it");
+    cm__timed_calls_read(ctx, (const char *)file->bytes, file->size, check_one, &c);
     ctx->file = NULL;
-    if (!all.count) cm__fail(ctx, CM_ERR_FORMAT, "%s: no rows", path);
-    cm_fit_class *classes = cm__alloc_array(ctx, (size_t)all.count, sizeof *classes);
-    for (int32_t i = 0; i < all.count; i++)
-        classes[i] = cm__check_class(&all.items[i], cm__text_copy(ctx, device->info.id), cm_runtime_name(runtime));
-    return cm__fitting_of(ctx, classes, all.count);
+    cm_fit_class *classes = cm__alloc_array(ctx, (size_t)c.all.count, sizeof *classes);
+    for (int32_t i = 0; i < c.all.count; i++)
+        classes[i] = cm__check_class(&c.all.items[i], cm__text_copy(ctx, device->info.id), cm_runtime_name(runtime));
+    return cm__fitting_of(ctx, classes, c.all.count);
 }
 
 cm_status cm_fitting_check_calls(const cm_device *device, const char *path, cm_runtime runtime, cm_fitting **fitting,

@@ -305,16 +305,16 @@ static bool by_own_models(cm__timer *t, const cm__call *c, cm__timed *timed)
     return timed->time_s > 0;
 }
 
-/* A table in 16 bits whose rows are all far from a call that is traffic: one in 32 bits may have nearer ones. */
+/* A table in 16 bits whose rows are far from a call that is traffic: one in 32 bits may have nearer ones. */
 static cm__timed nearer_in_fp32(cm__timer *t, library *l, const cm__call *c, cm__timed told)
 {
     cm__call wide = *c;
     bool     halves = strcmp(c->dtype, "bf16") == 0 || strcmp(c->dtype, "fp16") == 0;
-    if (told.how != CM_HOW_ROOFLINE || !halves || cm__call_kinds[c->op].engine != CM_ENGINE_VECTOR) return told;
+    if (told.how == CM_HOW_MEASURED || !halves || cm__call_kinds[c->op].engine != CM_ENGINE_VECTOR) return told;
     strcpy(wide.dtype, "fp32");
     ready    *r = table_in(l, &wide);
     cm__timed other = r && r->table->n_rows ? from_table(t, l, r, c, false) : told;
-    return other.how == CM_HOW_ROOFLINE ? told : other;
+    return other.how != CM_HOW_ROOFLINE && other.error < told.error ? other : told;
 }
 
 cm__timed cm__timer_time(cm__timer *t, const cm__call *given)

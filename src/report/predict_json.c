@@ -40,6 +40,10 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_
     cm__json_set(ctx, o, "layout", json_string(cm_layout_name(i->layout)));
     cm__json_set(ctx, o, "batch", json_integer(i->batch));
     cm__json_set(ctx, o, "sparsity", cm__json_number(i->sparsity.pruned));
+    if (i->sparsity.pruned > 0) {
+        cm__json_set(ctx, o, "sparsity_pattern", json_string(i->sparsity.structured ? "2:4" : "any"));
+        cm__json_set(ctx, o, "sparsity_used", json_boolean(i->sparsity_used));
+    }
     cm__json_set(ctx, o, "style", json_string(cm_style_name(i->style)));
     cm__json_set(ctx, o, "devices", json_integer(i->devices));
     cm__json_set(ctx, o, "micro_batch", json_integer(i->micro_batch));
