@@ -100,7 +100,9 @@ TEST(a_relative_is_transferred)
     char                    text[256];
     assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
     for (int32_t i = 0; i < h200->built_in_kernels.count && !table; i++)
-        if (h200->built_in_kernels.tables[i].op == CM__CALL_GEMM) table = &h200->built_in_kernels.tables[i];
+        if (h200->built_in_kernels.tables[i].op == CM__CALL_GEMM &&
+            strcmp(h200->built_in_kernels.tables[i].runtime, "torch-eager") == 0)
+            table = &h200->built_in_kernels.tables[i];
     cm__call c = {.op = table->op, .pass = table->pass};
     strcpy(c.variant, table->variant);
     strcpy(c.dtype, table->dtype);
