@@ -99,7 +99,7 @@ static const part parts[] = {
     {{"device", NULL, false}, always, device_cell},
     {{"batch", "1", false}, always, batch_cell},
     {{"samples/s", "1/s", false}, always, samples_cell},
-    {{"nine of ten in", "1/s", false}, always, within_cell},
+    {{"nine of ten", "1/s", false}, always, within_cell},
     {{"x base", "1", false}, with_baseline, relative_cell},
     {{"price", "USD/h", false}, always, price_cell},
     {{"samples", "1/USD", false}, without_job, per_usd_cell},
