@@ -11,7 +11,7 @@
 static const char *percent(cm__ctx *ctx, double part)
 {
     double value = 100 * part;
-    return isnan(part) ? "-" : cm__format(ctx, fabs(value) < 1000 ? "%.1f" : "%.3g", value);
+    return isnan(part) ? "-" : cm__format(ctx, fabs(value) < 1000 ? "%.1f" : "%.0f", value);
 }
 
 static const char *number(cm__ctx *ctx, double value) { return isnan(value) ? "-" : cm__format(ctx, "%.6g", value); }
@@ -226,8 +226,8 @@ static const char *baseline(cm__ctx *ctx, const cm_validation *v, int32_t p)
 
 static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
 {
-    static const cm__column columns[] = {{"set"}, {"rows", "1"}, {"judged", "1"}, {"error", "%"}, {"accuracy", "%"},
-                                         {"roof", "%"}, {"util", "%"}, {"similar", "%"}, {"in 90 %", "1"},
+    static const cm__column columns[] = {{"set"}, {"rows", "1"}, {"judged", "1"}, {"error", "%"}, {"right", "%"},
+                                         {"roof", "%"}, {"util", "%"}, {"sim", "%"}, {"in 90 %", "1"},
                                          {"best", "%"}, {"tau", "1"}, {"orders", "1"}};
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     for (int32_t i = 0; i < cm_scoreboard_sets(b); i++) {
@@ -244,7 +244,7 @@ static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
     fprintf(out, "# centimani %s, predictions against known results\n\n", CM_VERSION);
     cm__table_print(&table);
     fputs("\njudged    rows that no profile was fitted to, or predicted by a profile fitted without their model\n"
-          "error     mean of |predicted / measured - 1|; accuracy: 1 - |error|, no less than 0, on average\n"
+          "error     mean of |predicted / measured - 1|; right: accuracy, 1 - |error|, no less than 0, mean\n"
           "roof ...  accuracy of the three baselines: roofline, utilisation of an A100, the most similar model\n"
           "best      the best device chosen; tau: Kendall's; orders: pairs stated by the source that come out\n"
           "--set NAME shows a set's rows, and why some have no prediction; docs/accuracy.md has all\n", out);

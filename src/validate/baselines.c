@@ -21,22 +21,21 @@
 
 /* ---- roofline --------------------------------------------------------------------------------------------------- */
 
+/* Several devices are as many times as fast. */
 static bool scaled(const cm__case *c, double step_s, cm__estimate *e)
 {
-    *e = (cm__estimate){.step_s = step_s, .device_s = step_s, .samples = (double)c->batch, .devices = 1,
+    double devices = c->per_device ? 1 : c->devices, share_s = step_s / devices;
+    *e = (cm__estimate){.step_s = share_s, .device_s = share_s, .samples = (double)c->batch, .devices = devices,
                         .interval_s = {NAN, NAN}, .latency_s = NAN};
     return step_s > 0 && isfinite(step_s);
 }
 
-static bool one_device(const cm__case *c)
-{
-    bool one = c->per_device || cm__number_of(c->run, "replicas", c->devices) <= 1;
-    return one && !c->reason && c->step && !cm__text_of(c->run, "phase");
-}
+static bool answers(const cm__case *c) { return !c->reason && c->step && !cm__text_of(c->run, "phase"); }
+static bool one_device(const cm__case *c) { return answers(c) && (c->per_device || c->devices == 1); }
 
 bool cm__estimate_roofline(cm__case *c, cm__estimate *e)
 {
-    if (!one_device(c)) return false;
+    if (!answers(c)) return false;
     cm_totals        totals;
     const cm_memory *memory = cm_device_main_memory(c->device);
     double           bytes = 0, bw = memory && memory->bw_bytes_s.known ? memory->bw_bytes_s.value : INFINITY;
@@ -115,10 +114,11 @@ static bool same(const char *a, const char *b) { return strcmp(a, b) == 0; }
 static double predicted_utilisation(cm__case *c)
 {
     const json_t *over = cm__store_json(
-        c->store, json_pack("{s:s, s:s, s:s, s:i, s:i, s:i}", "device", A100, "precision", "amp-bf16", "runtime",
-                            "torch-eager", "devices", 1, "micro_batch", 0, "accumulate", 1));
+        c->store, json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i}", "device", A100, "precision", "amp-bf16", "runtime",
+                            "torch-eager", "devices", 1, "replicas", 1, "micro_batch", 0, "accumulate", 1));
     cm__estimate e;
     cm__case    *on_a100 = cm__case_new(c->store, c->set, c->run, over);
+    on_a100->batch = (int64_t)fmax(1, (double)c->batch / c->devices);
     if (!cm__estimate_step(on_a100, &e)) return NAN;
     on_a100->batch = (int64_t)e.samples;
     return cm__case_flop(on_a100) / e.step_s / cm__case_peak(on_a100);
@@ -141,7 +141,7 @@ static double utilisation_on_a100(cm__case *c)
 /* Of an A100 itself it says nothing. */
 bool cm__estimate_utilisation(cm__case *c, cm__estimate *e)
 {
-    if (!one_device(c) || strncmp(cm__text_of(c->run, "device"), A100, 11) == 0) return false;
+    if (!answers(c) || strncmp(cm__text_of(c->run, "device"), A100, 11) == 0) return false;
     read_benchmarks(c->store);
     return scaled(c, cm__case_flop(c) / (utilisation_on_a100(c) * cm__case_peak(c)), e);
 }
@@ -162,7 +162,7 @@ static double distance(const cm__case *c, const cm__benchmark *b, const double s
 
 bool cm__estimate_similarity(cm__case *c, cm__estimate *e)
 {
-    if (!one_device(c)) return false;
+    if (!answers(c)) return false;
     double size[3], nearest = INFINITY, utilisation = NAN;
     read_benchmarks(c->store);
     measure(c, size);

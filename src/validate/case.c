@@ -84,24 +84,51 @@ static const cm_device *device_without(cm__case *c, const char *device, const js
     return d;
 }
 
+static const cm_device *built_in(cm__case *c, const char *name)
+{
+    const char *key = cm__format(c->store->ctx, "device %s", name);
+    cm_device  *device = cm__store_find(c->store, key);
+    cm_diag     diag = {0};
+    if (device) return device;
+    cm_status status = cm_device_load(name, &device, &diag);
+    cm__case_give_up(c, status, &diag);
+    if (status) return NULL;
+    cm__defer(c->store->ctx, free_device, device);
+    cm__store_keep(c->store, key, device);
+    return device;
+}
+
 static void load_device(cm__case *c)
 {
     const char   *name = cm__text_of(c->run, "device");
-    const char   *key = cm__format(c->store->ctx, "device %s", name);
     const json_t *without = left_out_parameters(c, name);
-    cm_device    *device = without ? NULL : cm__store_find(c->store, key);
-    cm_diag       diag = {0};
-    if (without) c->device = device_without(c, name, without);
-    else if (device) c->device = device;
-    else {
-        cm_status status = cm_device_load(name, &device, &diag);
-        cm__case_give_up(c, status, &diag);
-        if (!status) {
-            cm__defer(c->store->ctx, free_device, device);
-            cm__store_keep(c->store, key, device);
-            c->device = device;
-        }
-    }
+    c->device = without ? device_without(c, name, without) : built_in(c, name);
+}
+
+const char *cm__cluster_of(const cm__case *c)
+{
+    const char *cluster = cm__text_of(c->run, "cluster");
+    return cluster ? cluster : "";
+}
+
+static void free_fabric(void *fabric) { cm_fabric_free(fabric); }
+
+/* Links are those of the device itself, whatever its profile was fitted without. */
+const cm_fabric *cm__case_fabric(cm__case *c)
+{
+    cm__ctx         *ctx = c->store->ctx;
+    const char      *device = cm__text_of(c->run, "device"), *cluster = cm__text_of(c->run, "cluster");
+    const char      *key = cm__format(ctx, "fabric %s %s", device, cm__cluster_of(c));
+    cm_fabric       *fabric = cm__store_find(c->store, key);
+    cm_diag          diag = {0};
+    const cm_device *own = fabric ? NULL : built_in(c, device);
+    if (fabric || !own) return fabric;
+    cm_status status = cm_fabric_new(own, cluster, &fabric, &diag);
+    cm__case_give_up(c, status, &diag);
+    if (status) return NULL;
+    cm__defer(ctx, free_fabric, fabric);
+    cm__store_keep(c->store, key, fabric);
+    return fabric;
 }
 
 /* ---- the step --------------------------------------------------------------------------------------------------- */
@@ -124,6 +151,7 @@ static cm_status read_options(cm__case *c, cm_load_options *load, cm_train_optio
     if (!status && runtime) status = cm_runtime_parse(runtime, &c->runtime, diag);
     train->inference = mode && strcmp(mode, "inference") == 0;
     if (!c->runtime) c->runtime = cm_device_runtime(c->device);
+    train->master = c->runtime == CM_RUNTIME_MEGATRON;
     load->fuse = c->runtime == CM_RUNTIME_TORCH_EAGER ? CM_FUSE_EAGER : CM_FUSE_ALL;
     return status;
 }
@@ -148,9 +176,9 @@ static void load_step(cm__case *c)
     cm_train_options train = {0};
     cm_diag          diag = {0};
     cm_status        status = read_options(c, &load, &train, &diag);
-    c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %d %d %d %d", cm__text_of(c->run, "model"),
+    c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %d %d %d %d %d", cm__text_of(c->run, "model"),
                               (long long)load.seq, (int)load.fuse, (int)train.precision, (int)train.optimizer,
-                              (int)train.recompute, (int)train.inference);
+                              (int)train.recompute, (int)train.inference, (int)train.master);
     c->step = cm__store_find(c->store, c->graph_key);
     if (!status && !c->step) status = make_step(c, &load, &train, &diag);
     cm__case_give_up(c, status, &diag);

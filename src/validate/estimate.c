@@ -5,21 +5,20 @@
 #include "model/roofline.h"
 #include "validate/validate.h"
 
-#define SEVERAL "needs a plan of several devices"
-
-static const cm_prediction_info *predicted(cm__case *c, int64_t batch)
+static const cm_prediction_info *predicted(cm__case *c, const cm_predict_options *o)
 {
-    cm__ctx    *ctx = c->store->ctx;
-    double      pruned = cm__number_of(c->run, "pruned", 0);
-    const char *key =
-        cm__format(ctx, "time %s %s %s %lld %d %g", cm__text_of(c->run, "device"), c->left_out ? c->left_out : "",
-                   c->graph_key, (long long)batch, (int)c->runtime, pruned);
+    cm__ctx       *ctx = c->store->ctx;
+    const cm_plan *p = &o->plan;
+    const char    *how = cm__format(ctx, "%lld %d %g plan %d %d %d %d %d %lld %s", (long long)o->batch, (int)c->runtime,
+                                    o->sparsity.pruned, p->dp, p->tp, p->pp, p->zero, p->accumulate,
+                                    (long long)p->micro_batch, o->fabric ? cm__cluster_of(c) : "");
+    const char    *key = cm__format(ctx, "time %s %s %s %s", cm__text_of(c->run, "device"),
+                                    c->left_out ? c->left_out : "", c->graph_key, how);
     cm_prediction_info *info = cm__store_find(c->store, key);
     if (info) return info;
-    cm_prediction     *prediction;
-    cm_diag            diag = {0};
-    cm_predict_options options = {.batch = batch, .runtime = c->runtime, .sparsity = {.pruned = pruned}};
-    cm_status          status = cm_predict(c->step, c->device, &options, &prediction, &diag);
+    cm_prediction *prediction;
+    cm_diag        diag = {0};
+    cm_status      status = cm_predict(c->step, c->device, o, &prediction, &diag);
     cm__case_give_up(c, status, &diag);
     if (status) return NULL;
     info = cm__alloc(ctx, sizeof *info);
@@ -27,6 +26,18 @@ static const cm_prediction_info *predicted(cm__case *c, int64_t batch)
     cm_prediction_free(prediction);
     cm__store_keep(c->store, key, info);
     return info;
+}
+
+static cm_predict_options options_of(const cm__case *c)
+{
+    return (cm_predict_options){.runtime = c->runtime, .sparsity = {.pruned = cm__number_of(c->run, "pruned", 0)}};
+}
+
+static const cm_prediction_info *on_one(cm__case *c, int64_t batch)
+{
+    cm_predict_options o = options_of(c);
+    o.batch = batch;
+    return predicted(c, &o);
 }
 
 /* Gradients of several micro-batches are added up before one update. */
@@ -62,25 +73,68 @@ static double micro_batches(const cm__case *c)
     return micro > 0 ? (double)c->batch / micro : c->accumulate;
 }
 
+static bool answer(cm__estimate *e, const cm_prediction_info *i, double samples)
+{
+    if (!i) return false;
+    *e = (cm__estimate){.step_s = i->step_time_s,
+                        .device_s = i->device_time_s,
+                        .latency_s = i->latency_s,
+                        .samples = samples,
+                        .devices = i->devices,
+                        .interval_s = {i->interval_s[0], i->interval_s[1]}};
+    return true;
+}
+
+/* ---- several devices -------------------------------------------------------------------------------------------- */
+
+/* Copies of the model on the row's devices: each on as many as the row, or where it is left open the device, takes. */
+static int32_t copies_of(cm__case *c)
+{
+    double told = cm__number_of(c->run, "replicas", 0);
+    double split = cm__number_of(c->run, "tp", 1) * cm__number_of(c->run, "pp", 1);
+    if (split > 1) return (int32_t)(c->devices / split);
+    const cm_prediction_info *one = cm_device_get_info(c->device)->style == CM_STYLE_BSP ? on_one(c, 1) : NULL;
+    if (c->reason) return 0;
+    if (one && one->devices > c->devices) {
+        c->reason = cm__format(c->store->ctx, "a copy of the model is expected to take %d devices", one->devices);
+        return 0;
+    }
+    if (one) return c->devices / one->devices;
+    return told > 0 ? (int32_t)told : c->devices;
+}
+
+static bool estimate_plan(cm__case *c, cm__estimate *e)
+{
+    bool               gpu = cm_device_get_info(c->device)->style == CM_STYLE_KERNELS;
+    int32_t            copies = copies_of(c);
+    double             times = gpu ? micro_batches(c) : 1; /* others find their own micro-batches */
+    cm_predict_options o = options_of(c);
+    o.fabric = c->reason ? NULL : cm__case_fabric(c);
+    if (!o.fabric) return false;
+    o.plan = (cm_plan){.dp = copies,
+                       .tp = (int32_t)cm__number_of(c->run, "tp", 1),
+                       .pp = (int32_t)cm__number_of(c->run, "pp", 1),
+                       .zero = (int32_t)cm__number_of(c->run, "zero", 0),
+                       .accumulate = (int32_t)(times + 0.5),
+                       .micro_batch = (int64_t)fmax(1, (double)c->batch / times / copies + 0.5)};
+    const cm_prediction_info *i = predicted(c, &o);
+    return answer(e, i, i ? (double)i->batch : 0);
+}
+
 bool cm__estimate_step(cm__case *c, cm__estimate *e)
 {
-    double copies = c->per_device ? 1 : cm__number_of(c->run, "replicas", c->devices);
-    if (!c->reason && copies > 1) c->reason = SEVERAL;
     if (c->reason) return false;
+    if (!c->per_device && (c->devices > 1 || cm__number_of(c->run, "replicas", 1) > 1)) return estimate_plan(c, e);
     double                    times = micro_batches(c);
     int64_t                   batch = (int64_t)((double)c->batch / times + 0.5);
-    const cm_prediction_info *i = predicted(c, batch);
+    const cm_prediction_info *i = on_one(c, batch);
     if (i && c->per_device && i->devices > 1) {
         batch *= i->devices;
-        i = predicted(c, batch);
+        i = on_one(c, batch);
     }
-    if (i && c->devices > 1 && !c->per_device && copies * i->devices != c->devices) c->reason = SEVERAL;
-    if (!i || c->reason) return false;
-    *e = (cm__estimate){.step_s = i->step_time_s, .device_s = i->device_time_s, .latency_s = i->latency_s,
-                        .samples = (double)batch,
-                        .devices = i->devices, .interval_s = {i->interval_s[0], i->interval_s[1]}};
+    if (!answer(e, i, (double)batch)) return false;
     if (times > 1) accumulate(e, i, times);
-    if (c->devices == 1 && !c->per_device) share(e);
+    if (!c->per_device) share(e);
     if (cm__text_of(c->run, "phase")) one_pass(e, i, cm__text_of(c->run, "phase"));
     return true;
 }

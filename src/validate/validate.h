@@ -64,6 +64,10 @@ void cm__case_give_up(cm__case *c, cm_status status, const cm_diag *diag);
 /* `over`: members that replace those of the row; NULL: none. */
 cm__case *cm__case_new(cm__store *store, const json_t *set, const json_t *row, const json_t *over);
 
+/* What joins the devices of a row: of the cluster it names, or the device's own. NULL: c->reason says why. */
+const cm_fabric *cm__case_fabric(cm__case *c);
+const char      *cm__cluster_of(const cm__case *c); /* "": the device's own */
+
 const char *cm__text_of(const json_t *object, const char *key);             /* NULL: none */
 double      cm__number_of(const json_t *object, const char *key, double otherwise);
 /* The model of a row as calibration counts models: rows of one group are left out together. */

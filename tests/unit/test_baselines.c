@@ -119,7 +119,7 @@ static void test_reasons(void **state)
 {
     (void)state;
     cm__estimate e;
-    cm__case    *c = case_of("{" BASE ", 'devices': 8, 'throughput_samples_s': 1}");
+    cm__case    *c = case_of("{" BASE ", 'devices': 8, 'cluster': 'no-such', 'throughput_samples_s': 1}");
     assert_false(cm__estimate_step(c, &e));
     assert_non_null(c->reason);
     assert_non_null(case_of("{'model': 'no-such', 'device': 'nvidia-h200', 'step_time_s': 1}")->reason);
@@ -127,6 +127,24 @@ static void test_reasons(void **state)
     assert_non_null(case_of("{'model': 'resnet18', 'step_time_s': 1}")->reason);
     assert_non_null(case_of("{" BASE ", 'precision': 'fp7', 'step_time_s': 1}")->reason);
     assert_string_equal(case_of("{'step_time_s': 1, 'reason': 'drawn'}")->reason, "drawn");
+}
+
+/* Four times the devices at four times the batch: no faster than four times as fast, and not much slower. */
+static void test_plans(void **state)
+{
+    (void)state;
+    double one = value_of("{" BASE ", 'throughput_samples_s': 1}");
+    double four = value_of("{'model': 'resnet18', 'device': 'nvidia-h200', 'precision': 'amp-bf16', 'devices': 4,"
+                           " 'cluster': 'hgx-h200', 'batch': 256, 'throughput_samples_s': 1}");
+    double share = value_of("{'model': 'resnet18', 'device': 'nvidia-h200', 'precision': 'amp-bf16', 'devices': 4,"
+                            " 'cluster': 'hgx-h200', 'batch': 256, 'efficiency': 1,"
+                            " 'versus': {'devices': 1, 'batch': 64}}");
+    assert_true(four <= 4.01 * one && four > 2 * one);
+    NEAR(share, four / one / 4);
+    cm__estimate e;
+    cm__case    *c = case_of("{" BASE ", 'devices': 4, 'throughput_samples_s': 1}");
+    assert_true(cm__estimate_roofline(c, &e));
+    NEAR(e.devices, 4);
 }
 
 /* ResNet-50 is among what the parameters of IPUs were fitted to, ResNet-18 is not. */
@@ -151,6 +169,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_utilisation, setup, teardown),
         cmocka_unit_test_setup_teardown(test_similarity, setup, teardown),
         cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_plans, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reasons, setup, teardown),
         cmocka_unit_test_setup_teardown(test_left_out, setup, teardown),
     };
