@@ -3,18 +3,22 @@ PREFIX        ?= /usr/local
 FUZZ_SECONDS  ?= 600
 # A folder of .onnx files to validate and time with; what needs it is skipped where there is none.
 export CENTIMANI_MODELS ?= $(abspath $(wildcard ../shared/models/onnx))
-RUN_PACKAGES   = gcc libc6-dev meson ninja-build pkg-config python3 libnanopb-dev libjansson-dev libsmartcols-dev libhwloc-dev
+RUN_PACKAGES   = gcc libc6-dev meson ninja-build pkg-config python3 libnanopb-dev libjansson-dev libsmartcols-dev libhwloc-dev \
+                 libmicrohttpd-dev libjs-chart.js
 TEST_PACKAGES  = $(RUN_PACKAGES) python3-onnx clang libclang-rt-14-dev libcmocka-dev libonnx-testdata man-db groff \
                  libopenblas0-openmp libdnnl2 openmpi-bin libturbojpeg0
 SANITIZE       = -Db_sanitize=address,undefined -Db_lundef=false
 # gcc warns of what its sanitizers insert; the other two builds hold the warnings.
 UNWARNED       = -Dwarning_level=0 -Dwerror=false
 
-.PHONY: run build test golden accuracy bench fuzz install clean help packages test-packages build-asan build-clang
+.PHONY: run build test browser golden accuracy bench fuzz static deb install clean help packages test-packages build-asan build-clang
 .DEFAULT_GOAL := build
 
 run: build               ## install what is missing, build, and run the main job
-	build/centimani predict resnet50 --device nvidia-h200 --batch 256
+	build/centimani rank resnet50 --objective price --baseline nvidia-a100-40g
+	build/centimani explain resnet50 --device nvidia-h200 --versus nvidia-a100-40g --batch 256
+	build/centimani report resnet50 -o build/resnet50.html --baseline nvidia-a100-40g
+	@echo "'build/centimani serve' shows the same as a page to ask more of"
 
 build: packages          ## build build/centimani
 	@CC=gcc tools/build.sh build
@@ -31,22 +35,37 @@ golden: build            ## rewrite the expected output of tests/cli and the REA
 accuracy: build          ## rewrite docs/accuracy.md: predictions against every known result
 	python3 tools/accuracy.py build/centimani docs/accuracy.md
 
-bench: build             ## time importing, memory and step times, beside Python's onnx.load (CENTIMANI_MODELS: folder of .onnx files)
+bench: build             ## time importing, memory, step times, plans and rankings, beside Python's onnx.load (CENTIMANI_MODELS: folder of .onnx files)
 	build/bench/import_speed
 	build/bench/memory_speed
 	build/bench/predict_speed
 	build/bench/plan_speed
+	build/bench/rank_speed
 
 fuzz: test-packages      ## fuzz every importer for FUZZ_SECONDS each
 	@CC=clang tools/build.sh build-clang -Dfuzz=true $(SANITIZE) -Doptimization=1
 	@ls build-clang/tests/fuzz_* | grep -v '\.p$$' | xargs -n 1 -P 2 tests/fuzz/run.sh $(FUZZ_SECONDS)
 
-install: build           ## install program, library, header and man page under PREFIX
+browser: build           ## the report and the page of serve in Chromium
+	@tools/packages.sh chromium nodejs npm
+	@[ -d build/browser/node_modules/playwright-core ] || npm install --silent --no-fund --no-audit --prefix build/browser playwright-core
+	NODE_PATH=build/browser/node_modules node tests/browser/browser.js build/centimani docs/images
+
+static: packages         ## build-static/centimani: one program with all its data that needs no library
+	@CC=gcc TARGET=centimani tools/build.sh build-static -Dstatic=true -Dbuildtype=release
+	@ls -l build-static/centimani
+
+deb: packages            ## a Debian package in build-deb/
+	@tools/packages.sh binutils
+	@CC=gcc tools/build.sh build-deb --prefix=/usr --libdir=lib -Dbuildtype=release
+	@tools/deb.sh build-deb build-deb
+
+install: build           ## install program, library, header, man page and completions under PREFIX
 	meson configure build -Dprefix=$(PREFIX)
 	meson install -C build --quiet
 
 clean:                   ## remove what was built
-	rm -rf build build-asan build-clang
+	rm -rf build build-asan build-clang build-static build-deb
 
 help:                    ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18

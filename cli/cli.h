@@ -11,6 +11,8 @@
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOTHING_FITS = 3 };
 
 #define OPERANDS_MAX 2
+#define PRICES_MAX 32
+#define PORT 8377 /* of serve, where no other is asked for */
 
 typedef struct settings {
     const char       *operands[OPERANDS_MAX];
@@ -21,17 +23,22 @@ typedef struct settings {
     cm__predict_request predict;
     cm__plan_request  plan;       /* counts of devices and samples are memory's, as those of predict and scale */
     cm__scale_request scale;
-    const char       *device, *cluster, *output, *set, *from;
+    const char       *device, *versus, *cluster, *output, *set, *from;
+    cm_rank_options   rank;
+    cm_rank_price     prices[PRICES_MAX]; /* --price, rank.n_prices of them */
+    char              price_names[PRICES_MAX][64];
     cm_bench_options  bench;
-    bool              clusters, check, json, csv, html, help, no_loading, calls;
+    int32_t           port;
+    bool              full, clusters, check, json, csv, html, help, no_loading, calls;
 } settings;
 
 /* Which commands take an option. */
 enum {
     FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_PREDICT = 64,
     FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_BENCH = 1024, FOR_CALIBRATE = 2048,
-    FOR_PLAN = 1 << 20, FOR_SCALE = 1 << 21,
-    FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH | FOR_PLAN | FOR_SCALE,
+    FOR_RANK = 4096, FOR_EXPLAIN = 8192, FOR_REPORT = 16384, FOR_SERVE = 32768, FOR_COMPLETION = 65536,
+    FOR_PLAN = 1 << 20, FOR_SCALE = 1 << 21, FOR_RANKING = FOR_RANK | FOR_REPORT,
+    FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH | FOR_PLAN | FOR_SCALE | FOR_EXPLAIN,
     FOR_PLANNED = FOR_PREDICT | FOR_MEMORY | FOR_BATCH | FOR_SCALE, FOR_ALL = ~0
 };
 
@@ -59,6 +66,9 @@ extern const int    n_options;
 bool           parse_options(const command *c, settings *s, int argc, char **argv); /* false: refused, and said why */
 const command *find_command(const char *name);                                      /* NULL: refused, and said why */
 
+/* What is said of loading is of use; false: it is not, and why was said. */
+bool loading_makes_sense(settings *s);
+
 int  run_graph(settings *s);
 int  run_models(settings *s);
 int  run_devices(settings *s);
@@ -71,6 +81,11 @@ int  run_plan(settings *s);
 int  run_scale(settings *s);
 int  run_validate(settings *s);
 int  run_bench(settings *s);
+int  run_rank(settings *s);
+int  run_report(settings *s);
+int  run_serve(settings *s);
+int  run_completion(settings *s);
+int  run_explain(settings *s);
 int  run_version(settings *s);
 int  run_help(settings *s);
 void print_usage(FILE *out);

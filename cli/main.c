@@ -2,12 +2,14 @@
 /* main.c - the commands, and choosing one. */
 #include <fcntl.h>
 #include <locale.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/text.h"
 #include "cli.h"
 
+#define KEPT_BYTES (64 << 20)
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 static const char model_details[] =
@@ -59,10 +61,20 @@ const command commands[] = {
      1, run_scale},
     {"plan", "MODEL", "The best parallel plan for a number of devices and a global batch", plan_details, FOR_PLAN, 1, 1,
      run_plan},
+    {"rank", "MODEL", "Which accelerator: all devices in order, the job's hours and dollars, and how sure that is",
+     model_details, FOR_RANK, 1, 1, run_rank},
+    {"explain", "MODEL", "Why a step takes its time on a device: operators on its roofline, beside another device",
+     model_details, FOR_EXPLAIN, 1, 1, run_explain},
+    {"report", "MODEL", "The ranking and its best devices as one HTML page to look at", model_details, FOR_REPORT, 1, 1,
+     run_report},
+    {"serve", "", "The same as a page on this machine: pick or drop a model, devices, prices", NULL, FOR_SERVE, 0, 0,
+     run_serve},
     {"bench", "", "What this machine does, measured: a profile for the other commands", bench_details, FOR_BENCH, 0, 0,
      run_bench},
     {"calibrate", "", "A device's profile mended by real training steps", calibrate_details, FOR_CALIBRATE, 0, 0,
      run_calibrate},
+    {"completion", "bash|zsh", "A script that completes commands, options, models and devices in a shell", NULL,
+     FOR_COMPLETION, 1, 1, run_completion},
     {"version", "", "The program's version", NULL, FOR_VERSION, 0, 0, run_version},
     {"help", "[COMMAND]", "How to use the program or one command", NULL, FOR_HELP, 0, 1, run_help},
 };
@@ -96,7 +108,7 @@ const command *find_command(const char *name)
 
 int run_words(int argc, char **argv)
 {
-    settings s = {0};
+    settings s = {.port = PORT};
     if (argc < 2) {
         print_usage(notes());
         return EXIT_USAGE;
@@ -111,6 +123,8 @@ int run_words(int argc, char **argv)
 int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "C.UTF-8");
+    mallopt(M_MMAP_THRESHOLD, KEPT_BYTES); /* memory given back to the system and taken again is cleared each time */
+    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is a failed write, not a death */
     if (fcntl(STDOUT_FILENO, F_GETFD) < 0) {
         say("cannot write the result: stdout is closed");

@@ -123,6 +123,18 @@ static bool store_count(const option *o, settings *s, void *field, const char *v
     return true;
 }
 
+static bool store_port(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    int64_t n;
+    if (!cm__parse_int(cm__span_of(value), &n) || n < 0 || n > UINT16_MAX) {
+        say("option %s: '%s' is not a port from 0 to %d", o->name, value, UINT16_MAX);
+        return false;
+    }
+    *(int32_t *)field = (int32_t)n;
+    return true;
+}
+
 static bool store_zero(const option *o, settings *s, void *field, const char *value)
 {
     (void)s;
@@ -190,19 +202,6 @@ static bool store_scaled(const option *o, double *field, const char *value, cons
     return true;
 }
 
-static bool store_amount(const option *o, settings *s, void *field, const char *value)
-{
-    static const double factors[] = {1e3, 1e6, 1e9, 1e12};
-    char               *end;
-    double              plain = strtod(value, &end);
-    (void)s;
-    if (end != value && !*end && plain > 0 && plain <= 1e18) {
-        *(double *)field = plain;
-        return true;
-    }
-    return store_scaled(o, field, value, "KMBT", factors, "300B or 2.5T");
-}
-
 static bool store_duration(const option *o, settings *s, void *field, const char *value)
 {
     static const double factors[] = {1, 60, 3600, 86400};
@@ -253,6 +252,58 @@ static bool store_offload(const option *o, settings *s, void *field, const char 
     return true;
 }
 
+static bool store_real(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    double x;
+    if (!cm__parse_real(cm__span_of(value), &x) || x <= 0) {
+        say("option %s: '%s' is not a number above 0", o->name, value);
+        return false;
+    }
+    *(double *)field = x;
+    return true;
+}
+
+/* "8e9", "300B": as people write tokens and samples. */
+static bool store_amount(const option *o, settings *s, void *field, const char *value)
+{
+    static const struct {
+        char   letter;
+        double factor;
+    } units[] = {{'k', 1e3}, {'K', 1e3}, {'M', 1e6}, {'G', 1e9}, {'B', 1e9}, {'T', 1e12}};
+    size_t length = strlen(value);
+    double factor = 1, x;
+    for (size_t i = 0; length && i < sizeof units / sizeof *units; i++)
+        if (value[length - 1] == units[i].letter) factor = units[i].factor;
+    (void)s;
+    if (!cm__parse_real((cm__span){value, length - (factor > 1)}, &x) || x <= 0) {
+        say("option %s: '%s' is not a number above 0, such as 1281167, 9e9 or 300B", o->name, value);
+        return false;
+    }
+    *(double *)field = x * factor;
+    return true;
+}
+
+static bool store_price(const option *o, settings *s, void *field, const char *value)
+{
+    const char *equals = strchr(value, '=');
+    double      usd;
+    (void)field;
+    if (s->rank.n_prices == PRICES_MAX) {
+        say("option %s: more than %d prices", o->name, PRICES_MAX);
+        return false;
+    }
+    char *name = s->price_names[s->rank.n_prices];
+    if (!equals || equals == value || equals - value >= (long)sizeof s->price_names[0] ||
+        !cm__parse_real(cm__span_of(equals + 1), &usd) || usd <= 0) {
+        say("option %s: '%s' is not DEVICE=USD", o->name, value);
+        return false;
+    }
+    memcpy(name, value, (size_t)(equals - value));
+    s->prices[s->rank.n_prices++] = (cm_rank_price){name, usd};
+    return true;
+}
+
 #define STORE_NAMED(kind)                                                                                              \
     static bool store_##kind(const option *o, settings *s, void *field, const char *value)                             \
     {                                                                                                                  \
@@ -271,6 +322,7 @@ STORE_NAMED(runtime)
 STORE_NAMED(layout)
 STORE_NAMED(objective)
 STORE_NAMED(goal)
+STORE_NAMED(plan_goal)
 
 static bool store_no_fuse(const option *o, settings *s, void *field, const char *value)
 {

@@ -2,15 +2,17 @@
 /* predict.c - `centimani predict MODEL --device ID`: how long a step takes, and why. */
 #include "cli.h"
 
-/* What a user says of loading must be of use. */
-static bool loading_makes_sense(settings *s)
+bool loading_makes_sense(settings *s)
 {
     cm_loading_options *l = &s->predict.options.loading;
+    bool                useless = (l->workers || l->host) && !l->dataset && !l->on && !s->no_loading;
     if (s->no_loading) *l = (cm_loading_options){0};
-    else if ((l->workers || l->host) && !l->dataset && !l->on) {
-        say("predict: --workers and --host need --dataset NAME or --host-io on: nothing is loaded otherwise");
-        return false;
-    }
+    if (useless) say("--workers and --host need --dataset NAME or --host-io on: nothing is loaded otherwise");
+    return !useless;
+}
+
+static bool output_makes_sense(const settings *s)
+{
     if (!s->output || s->predict.list_missing) return true;
     say("predict: -o FILE writes what --missing lists; without that there is nothing to write");
     return false;
@@ -32,7 +34,7 @@ int run_predict(settings *s)
         say("predict needs --device ID; 'centimani devices' lists them");
         return EXIT_USAGE;
     }
-    if (!loading_makes_sense(s)) return EXIT_USAGE;
+    if (!loading_makes_sense(s) || !output_makes_sense(s)) return EXIT_USAGE;
     s->predict.graph = s->graph;
     s->predict.graph.model = s->operands[0];
     s->predict.device = s->device;

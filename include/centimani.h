@@ -11,6 +11,7 @@
  *     cm_footprint_new() a step, a device, a plan          ->  memory at any batch size
  *     cm_batch_choose() a footprint, candidates            ->  which batch size
  *     cm_predict()      a step, a device                   ->  how long it takes
+ *     cm_rank()         a model, all devices               ->  which accelerator
  *     cm_calibrate()    a device, a log of real steps      ->  a profile that meets them
  *
  * Every call that can fail returns a cm_status and, if given a cm_diag, says there what went wrong, where, and how to
@@ -708,10 +709,10 @@ cm_status   cm_layout_parse(const char *name, cm_layout *layout, cm_diag *diag);
 
 /* ---- which plan ------------------------------------------------------------------------------------------------- */
 
-typedef enum cm_goal { CM_GOAL_THROUGHPUT, CM_GOAL_COST, CM_GOAL_ENERGY, CM_GOAL_DEVICES, CM_GOALS } cm_goal;
+typedef enum cm_plan_goal { CM_PLAN_GOAL_THROUGHPUT, CM_PLAN_GOAL_COST, CM_PLAN_GOAL_ENERGY, CM_PLAN_GOAL_DEVICES, CM_PLAN_GOALS } cm_plan_goal;
 
-const char *cm_goal_name(cm_goal goal);
-cm_status   cm_goal_parse(const char *name, cm_goal *goal, cm_diag *diag);
+const char *cm_plan_goal_name(cm_plan_goal goal);
+cm_status   cm_plan_goal_parse(const char *name, cm_plan_goal *goal, cm_diag *diag);
 
 typedef struct cm_search_progress {
     uint64_t done, total; /* plans */
@@ -721,7 +722,7 @@ typedef struct cm_search_progress {
 typedef struct cm_search_options {
     int32_t          devices;      /* goals other than throughput may use fewer: any divisor */
     int64_t          global_batch; /* samples of an update */
-    cm_goal          goal;
+    cm_plan_goal     goal;
     double           tokens, within_s; /* of the whole training, and the time it may take; 0: as long as it takes */
     cm_runtime       runtime;
     const cm_fabric *fabric;
@@ -757,6 +758,106 @@ void                  cm_search_free(cm_search *search);
 const cm_search_info *cm_search_get_info(const cm_search *search);
 int32_t               cm_search_found(const cm_search *search); /* 0: nothing fits */
 const cm_found       *cm_search_best(const cm_search *search, int32_t index);
+
+/* ---- which accelerator ------------------------------------------------------------------------------------------ */
+
+/* What is best. All but throughput need a price, a power or a job. */
+typedef enum cm_goal {
+    CM_GOAL_THROUGHPUT, /* samples per second and device */
+    CM_GOAL_PRICE,      /* samples per dollar */
+    CM_GOAL_ENERGY,     /* joules per sample */
+    CM_GOAL_TIME,       /* hours of the whole job */
+    CM_GOAL_COST,       /* dollars of the whole job, porting with it */
+    CM_GOALS
+} cm_goal;
+
+const char *cm_goal_name(cm_goal goal);
+const char *cm_goal_unit(cm_goal goal);   /* of cm_rank_entry.value */
+bool        cm_goal_is_less(cm_goal goal); /* less is better */
+cm_status   cm_goal_parse(const char *name, cm_goal *goal, cm_diag *diag);
+
+/* A price that the asker knows better. */
+typedef struct cm_rank_price {
+    const char *device;
+    double      usd_hour;
+} cm_rank_price;
+
+/* Options of cm_rank(). What is 0 or NULL is not asked for. */
+typedef struct cm_rank_options {
+    cm_load_options      load;  /* what operators become one follows the runtime */
+    cm_train_options     train; /* precision default: what is usual on each device */
+    cm_runtime           runtime;
+    cm_layout            layout;
+    cm_loading_options   loading; /* a data set that has a known number of samples is also the job's epoch */
+    int64_t              batch; /* 0: each device's best: the smallest within 2 % of the highest throughput */
+    cm_goal              goal;
+    const char          *devices;  /* ids or files joined by commas; NULL or "all": all built-in ones that can */
+    const char          *baseline; /* what others are told in relation to, and ported from */
+    const char          *vendor, *provider; /* provider: of prices; NULL: the cheapest on demand */
+    const char          *where;    /* "price<3,memory>80GB,class=gpu": all must hold */
+    const cm_rank_price *prices;
+    int32_t              n_prices;
+    double               epochs;   /* 0: 1 */
+    double               samples, tokens; /* of an epoch; one of them, or neither where a data set tells */
+    double               max_hours, max_usd;
+    double               port_hours, port_usd_hour; /* of a person who makes the model run elsewhere */
+    int32_t              threads;  /* 0: one per core, at most 8 */
+} cm_rank_options;
+
+/* Why a device has no place in the order. */
+typedef enum cm_rank_state {
+    CM_RANK_PLACED,
+    CM_RANK_NO_VALUE, /* the goal needs a number that is not known of it */
+    CM_RANK_OVER,     /* more than max_hours or max_usd, or predicted numbers that `where` does not want */
+    CM_RANK_NO_FIT,   /* one sample does not fit */
+    CM_RANK_CANNOT    /* it does not run such a step */
+} cm_rank_state;
+
+/* One device. Unknown numbers are NAN. Intervals: nine of ten measured values are expected within. */
+typedef struct cm_rank_entry {
+    const cm_device   *device;
+    cm_precision       precision;
+    cm_rank_state      state;
+    const char        *reason;        /* why it is not placed, and what would help; NULL where it is */
+    bool               fits;
+    cm_prediction_info prediction;    /* only where it fits */
+    double             peak_bytes;
+    double             price_hour;    /* of all prediction.devices */
+    const cm_price    *price;         /* NULL: the asker's own, or none */
+    double             power_w;       /* of all prediction.devices; typical where told, the limit otherwise */
+    double             samples_per_usd, energy_j_per_sample;
+    double             hours, usd, kwh; /* of the job; usd without porting */
+    double             value, interval[2]; /* of the goal */
+    double             relative, relative_interval[2]; /* to the baseline, in its favour above 1; NAN: none asked */
+    bool               tied_with_next; /* the intervals of the two overlap */
+    bool               pareto;        /* nothing placed is both faster and cheaper */
+    double             port_usd;      /* 0: runs as the baseline does */
+    double             break_even_samples, break_even_hours; /* after which porting has paid, in hours of the baseline;
+                                                                INFINITY: never */
+    double             break_even_price_hour; /* at which it costs as much per sample as the baseline does */
+} cm_rank_entry;
+
+typedef struct cm_ranking_info {
+    const char *model;
+    cm_goal     goal;
+    double      job_samples;      /* NAN: no job was told */
+    double      tokens_per_sample; /* 0: samples are not sequences of tokens */
+    const char *job;              /* the job in words; NULL: none */
+    bool        job_assumed;      /* the goal needs a job and none was told */
+    int32_t     left_out;         /* devices that vendor or `where` excludes */
+    const cm_rank_entry *baseline; /* NULL: none */
+} cm_ranking_info;
+
+typedef struct cm_ranking cm_ranking;
+
+/* All devices at each one's best batch size, best first; those without a place last. */
+cm_status              cm_rank(const char *model, const cm_rank_options *options, cm_ranking **ranking, cm_diag *diag);
+void                   cm_ranking_free(cm_ranking *ranking);
+const cm_ranking_info *cm_ranking_get_info(const cm_ranking *ranking);
+int32_t                cm_ranking_entries(const cm_ranking *ranking);
+const cm_rank_entry   *cm_ranking_entry(const cm_ranking *ranking, int32_t index);
+int32_t                cm_ranking_placed(const cm_ranking *ranking); /* the first so many have a place */
+const cm_graph        *cm_ranking_graph(const cm_ranking *ranking, int32_t index); /* the step of an entry */
 
 /* ---- mended by real steps --------------------------------------------------------------------------------------- */
 

@@ -20,7 +20,9 @@ layer src/model  'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.(h|def)|device/[a-
 layer src/plan   'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.(h|def)|device/[a-z_]+\.(h|def)|model/[a-z_]+\.(h|def)|plan/[a-z_]+\.h'
 layer src/validate 'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.h|device/device\.h|model/roofline\.h|validate/[a-z_]+\.h'
 layer src/bench  'centimani(_backend)?\.h|base/[a-z_]+\.h|device/[a-z_]+\.(h|def)|model/dispatch\.h|bench/[a-z_/]+\.(h|def)'
+layer src/rank   'centimani\.h|base/[a-z_]+\.h|device/[a-z_]+\.h|model/[a-z_]+\.h|rank/[a-z_]+\.h'
+layer src/serve  'base/[a-z_]+\.h|report/html\.h|serve/[a-z_]+\.h'
 layer src/report 'centimani\.h|base/[a-z_]+\.h|report/[a-z_]+\.h'
 layer src/bench/cuda 'centimani_backend\.h|base/[a-z_]+\.h|bench/cuda/[a-z_]+\.h'
-layer cli        'centimani\.h|base/text\.h|report/report\.h|cli\.h|answer\.h|options\.def'
+layer cli        'centimani\.h|base/text\.h|report/report\.h|serve/serve\.h|cli\.h|answer\.h|options\.def'
 exit $failed

@@ -5,6 +5,8 @@ usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, ea
        embed.py profiles OUT.c FOLDER/FILE.json...       devices/, clusters/ and schema/ as minified arrays
        embed.py results OUT.c FILE.json...               results/ as minified arrays
        embed.py loading OUT.c datasets.tsv hosts.tsv     what steps read, and what feeds them
+       embed.py web OUT.c FILE...                        files of pages; chart.min.js becomes chart.js
+       embed.py program OUT.S PROGRAM                    a whole program, for the static one
        embed.py cuda OUT.c FILE.cu...                    sources that are compiled at run time
        embed.py kernels OUT.c calls.def FILE.json...     kernel tables as arrays of numbers, by the device that is their base
 """
@@ -222,6 +224,30 @@ def embed_loading(out_path, paths):
             out.write(f"const int32_t cm__n_known_{name} = {len(rows)};\n\n")
 
 
+TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=utf-8",
+         ".json": "application/json", ".svg": "image/svg+xml"}
+
+
+def embed_web(out_path, paths):
+    with open(out_path, "w", encoding="utf-8") as out:
+        out.write("/* Made by tools/embed.py from web; do not edit. */\n#include \"report/html.h\"\n\n")
+        rows = []
+        for index, path in enumerate(paths):
+            with open(path, "rb") as file:
+                data = file.read()
+            name = os.path.basename(path).replace(".min.js", ".js")
+            write_array(out, f"file_{index}", data)
+            rows.append(f"    {{{c_string(name)}, {c_string(TYPES[os.path.splitext(name)[1]])}, file_{index}, {len(data)}}},\n")
+        out.write(f"\nconst cm__web_file cm__web_files[] = {{\n{''.join(rows)}}};\n")
+        out.write(f"const int32_t cm__n_web_files = {len(rows)};\n")
+
+
+def embed_program(out_path, program):
+    with open(out_path, "w", encoding="utf-8") as out:
+        out.write(f'.section .rodata\n.globl cm__program, cm__program_end\ncm__program:\n.incbin "{program}"\ncm__program_end:\n'
+                  '.section .note.GNU-stack,"",%progbits\n')
+
+
 def embed_cuda(out_path, paths):
     with open(out_path, "w", encoding="utf-8") as out:
         out.write("/* Made by tools/embed.py from src/bench/cuda/kernels; do not edit. */\n#include \"bench/cuda/cuda.h\"\n\n")
@@ -239,6 +265,8 @@ def main():
                 "profiles": lambda out, *rest: embed_profiles(out, rest),
                 "results": lambda out, *rest: embed_results(out, rest),
                 "loading": lambda out, *rest: embed_loading(out, rest),
+                "web": lambda out, *rest: embed_web(out, rest),
+                "program": lambda out, *rest: embed_program(out, rest[0]),
                 "cuda": lambda out, *rest: embed_cuda(out, rest),
                 "kernels": lambda out, *rest: embed_kernels(out, rest[0], rest[1:])}
     if len(sys.argv) < 4 or sys.argv[1] not in commands:

@@ -75,9 +75,13 @@ cm_poly cm__poly_scale(cm_poly a, double factor)
 cm_poly cm__poly_product(const cm_dim *dims, int32_t count)
 {
     cm_poly p = cm__poly_const(1);
-    for (int32_t i = 0; i < count; i++) /* times a B + b */
-        for (int k = CM_POLY_TERMS - 1; k >= 0; k--)
-            p.c[k] = p.c[k] * (double)dims[i].fixed + (k ? p.c[k - 1] * (double)dims[i].per_batch : 0);
+    int     degree = 0; /* most dimensions do not depend on B */
+    for (int32_t i = 0; i < count; i++) { /* times a B + b */
+        double a = (double)dims[i].per_batch, b = (double)dims[i].fixed;
+        if (a != 0 && degree < CM_POLY_TERMS - 1) degree++;
+        for (int k = degree; k > 0; k--) p.c[k] = p.c[k] * b + p.c[k - 1] * a;
+        p.c[0] *= b;
+    }
     return p;
 }
 

@@ -55,7 +55,19 @@ struct cm_footprint {
     double            library_bytes, context_bytes; /* workspaces held for good; driver and framework */
     double            slack_bytes; /* what the allocator adds to pieces that outlive the step */
     bool              caching;     /* the runtime has PyTorch's allocator */
+    struct cm__rehearsals *rehearsals; /* of footprints made like one another; NULL: none */
 };
+
+/* memory.c: what libraries hold for good under a runtime. */
+double cm__library_bytes(const cm_device *device, cm_runtime runtime);
+
+/* memory.c: as cm_footprint_new(). What `like` has found of the same step under the same runtime and plan is shared
+   where it does not depend on the device; it must outlive the footprint. NULL: nothing to share. */
+cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step, const cm_device *device,
+                                 const cm_memory_options *options, cm_footprint **footprint, cm_diag *diag);
+
+/* simulate.c: steps simulated without a limit are kept for all footprints that will be made like this one. */
+void cm__footprint_rehearse(cm_footprint *footprint);
 
 /* shards.c: pieces as one device of the plan holds them. */
 void cm__shard(cm_footprint *f);

@@ -166,15 +166,52 @@ static void sum_up(cm_footprint *f)
 
 /* ---- making one ------------------------------------------------------------------------------------------------- */
 
-static double reserve_of(const cm_footprint *f, const char *what)
+static double reserve_of(const cm_device *device, cm_runtime runtime, const char *what)
 {
-    cm_number n = cm_device_reserve(f->device, f->options.runtime, what);
-    if (!n.known) n = cm_device_reserve(f->device, CM_RUNTIME_TORCH_EAGER, what);
+    cm_number n = cm_device_reserve(device, runtime, what);
+    if (!n.known) n = cm_device_reserve(device, CM_RUNTIME_TORCH_EAGER, what);
     return n.known ? n.value : 0;
+}
+
+double cm__library_bytes(const cm_device *device, cm_runtime runtime) { return reserve_of(device, runtime, "library"); }
+
+/* What does not depend on the device, but for the bytes that its libraries hold. */
+static void find_pieces(cm_footprint *f)
+{
+    int32_t *piece_of = cm__alloc_array(f->ctx, (size_t)f->step->n_tensors + 1, sizeof *piece_of);
+    gather_pieces(f, piece_of);
+    add_in_place(f, piece_of);
+    if (f->options.runtime == CM_RUNTIME_MEGATRON) add_scores(f);
+    cm__shard(f);
+    sum_up(f);
+    f->slack_bytes = f->caching ? cm__simulate_slack(f) : 0;
+}
+
+static bool shares_pieces(const cm_footprint *f, const cm_footprint *like)
+{
+    return like && like->step == f->step && like->library_bytes == f->library_bytes &&
+           memcmp(&like->options, &f->options, sizeof f->options) == 0;
+}
+
+static void take_pieces(cm_footprint *f, const cm_footprint *like)
+{
+    f->pieces = like->pieces;
+    f->n_pieces = like->n_pieces;
+    f->alive = like->alive;
+    f->temporary = like->temporary;
+    f->summits = like->summits;
+    f->slack_bytes = like->slack_bytes;
+    f->rehearsals = like->rehearsals;
 }
 
 cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const cm_memory_options *options,
                            cm_footprint **footprint, cm_diag *diag)
+{
+    return cm__footprint_new_like(NULL, step, device, options, footprint, diag);
+}
+
+cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step, const cm_device *device,
+                                 const cm_memory_options *options, cm_footprint **footprint, cm_diag *diag)
 {
     if (!step || !device || !footprint) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no graph or no device given");
     cm__ctx *ctx = cm__ctx_new(diag);
@@ -189,15 +226,10 @@ cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const 
     if (!f->options.runtime) f->options.runtime = cm_device_runtime(device);
     cm__plan_fill(ctx, &f->options.plan);
     f->caching = f->options.runtime != CM_RUNTIME_NATIVE;
-    f->library_bytes = reserve_of(f, "library");
-    f->context_bytes = reserve_of(f, "context");
-    int32_t *piece_of = cm__alloc_array(ctx, (size_t)step->n_tensors + 1, sizeof *piece_of);
-    gather_pieces(f, piece_of);
-    add_in_place(f, piece_of);
-    if (f->options.runtime == CM_RUNTIME_MEGATRON) add_scores(f);
-    cm__shard(f);
-    sum_up(f);
-    f->slack_bytes = f->caching ? cm__simulate_slack(f) : 0;
+    f->library_bytes = cm__library_bytes(device, f->options.runtime);
+    f->context_bytes = reserve_of(device, f->options.runtime, "context");
+    if (shares_pieces(f, like)) take_pieces(f, like);
+    else find_pieces(f);
     cm__place_categories(f);
     ctx->diag = NULL;
     *footprint = f;

@@ -81,7 +81,7 @@ cm__step_model cm__predict_plan(cm__ctx *ctx, const cm_graph *step, const cm_dev
     bool               late = i->runtime == CM_RUNTIME_MEGATRON;
     settled.runtime = i->runtime;
     settled.plan = i->plan;
-    cm__step_model m = cm__step_model_new(ctx, step, device, &settled);
+    cm__step_model m = cm__step_model_new(ctx, step, device, &settled, NULL);
     *timed = cm__alloc_array(ctx, (size_t)m.calls->n_calls, sizeof **timed);
     cm__parts     parts = cm__parts_new(ctx, &m, o->fabric, (double)i->plan.micro_batch, i->plan.cp, *timed);
     cm__stages    stages = cm__stages_new(ctx, &parts, &i->plan, late);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "model/loading.h"
-#include "model/step.h"
+#include "model/predictor.h"
 #include "model/style.h"
 
 #define POWERS 62
@@ -13,6 +13,7 @@ struct cm_predictor {
     cm__ctx           *ctx;
     const cm_graph    *graph;
     const cm_device   *device;
+    const cm_footprint *footprint; /* NULL: none is there */
     cm_predict_options options;
     bool               by_style; /* no calls: each batch size is predicted anew */
     cm__step_model     model;
@@ -62,7 +63,7 @@ static cm_status by_style(const cm_predictor *p, int64_t batch, cm_prediction_in
     cm_predict_options o = p->options;
     cm_prediction     *prediction;
     o.batch = batch;
-    cm_status status = cm_predict(p->graph, p->device, &o, &prediction, diag);
+    cm_status status = cm__predict_in(p->graph, p->device, &o, p->footprint, &prediction, diag);
     if (status) return status;
     *info = *cm_prediction_get_info(prediction);
     cm_prediction_free(prediction);
@@ -72,18 +73,25 @@ static cm_status by_style(const cm_predictor *p, int64_t batch, cm_prediction_in
 cm_status cm_predictor_new(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
                            cm_predictor **predictor, cm_diag *diag)
 {
+    return cm__predictor_new_in(step, device, options, NULL, NULL, predictor, diag);
+}
+
+cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
+                               const cm__common *common, const cm_footprint *footprint, cm_predictor **predictor,
+                               cm_diag *diag)
+{
     if (!step || !device || !predictor) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no graph, device or result given");
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     cm_predictor *p = cm__alloc(ctx, sizeof *p);
-    *p = (cm_predictor){.ctx = ctx, .graph = step, .device = device};
+    *p = (cm_predictor){.ctx = ctx, .graph = step, .device = device, .footprint = footprint};
     if (options) p->options = *options;
     if (!p->options.runtime) p->options.runtime = cm_device_runtime(device);
     p->by_style = cm__style_applies(device, p->options.runtime);
     p->loading = cm__loading_of(ctx, step, device, &p->options.loading);
     if (!p->by_style) {
-        p->model = cm__step_model_new(ctx, step, device, &p->options);
+        p->model = cm__step_model_new(ctx, step, device, &p->options, common);
         p->timed = cm__alloc_array(ctx, (size_t)p->model.calls->n_calls, sizeof *p->timed);
     }
     ctx->diag = NULL;

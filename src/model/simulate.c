@@ -6,6 +6,7 @@
 #include "model/simulate.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 #include "model/allocator.h"
 
@@ -110,6 +111,25 @@ static void take_library(simulation *s)
     for (int i = 0; i < 2; i++) take(s, s->f->library_bytes / 2, CM_CATEGORY_EPHEMERAL);
 }
 
+/* ---- without a limit -------------------------------------------------------------------------------------------- */
+
+/* What an allocator holds that never had to give anything back is the same on every device with room for it. */
+typedef struct cm__rehearsals {
+    pthread_mutex_t lock;
+    cm_memory_use   at[40]; /* at powers of two; peak_bytes 0: not simulated */
+} cm__rehearsals;
+
+static void release(void *rehearsals) { pthread_mutex_destroy(&((cm__rehearsals *)rehearsals)->lock); }
+
+void cm__footprint_rehearse(cm_footprint *f)
+{
+    if (!f->caching) return;
+    cm__rehearsals *r = cm__alloc(f->ctx, sizeof *r);
+    if (pthread_mutex_init(&r->lock, NULL)) return;
+    cm__defer(f->ctx, release, r);
+    f->rehearsals = r;
+}
+
 /* ---- the public call -------------------------------------------------------------------------------------------- */
 
 static double limit_of(const cm_footprint *f)
@@ -131,26 +151,60 @@ static void run(simulation *s, cm_memory_use *use)
     }
 }
 
-cm_status cm_footprint_simulate(const cm_footprint *f, int64_t batch, cm_memory_use *use, cm_diag *diag)
+/* Fills what an allocator with this limit holds at the peak; *lacking: what it had no room for. */
+static cm_status simulate(const cm_footprint *f, int64_t batch, double limit, cm_memory_use *use, double *lacking,
+                          cm_diag *diag)
 {
-    cm_footprint_at(f, batch, use);
-    if (!f->caching || !use->n_levels) return CM_OK;
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     simulation    s = {.f = f, .ctx = ctx, .batch = (double)batch};
     cm_memory_use exact = *use;
     exact.peak_bytes = 0;
-    s.allocator = cm__allocator_new(ctx, limit_of(f));
+    s.allocator = cm__allocator_new(ctx, limit);
     run(&s, &exact);
     exact.reserved_bytes = (double)cm__allocator_most_reserved(s.allocator);
     if (s.lacking == 0) *use = exact;
+    *lacking = s.lacking;
     cm__ctx_free(ctx);
-    bool lacked = s.lacking > 0 && use->fits;
+    return CM_OK;
+}
+
+/* False: nobody keeps it, or it would do here only by giving back what it caches. *lacking: of what is in use at
+   once. */
+static bool recall(const cm_footprint *f, int64_t batch, cm_memory_use *use, double *lacking)
+{
+    int power = 63 - __builtin_clzll((unsigned long long)batch);
+    if (!f->rehearsals || batch != (int64_t)1 << power || power >= 40) return false;
+    cm_memory_use *kept = &f->rehearsals->at[power];
+    pthread_mutex_lock(&f->rehearsals->lock);
+    if (!(kept->peak_bytes > 0) && simulate(f, batch, INFINITY, kept, lacking, NULL) != CM_OK) kept->peak_bytes = 0;
+    cm_memory_use found = *kept;
+    pthread_mutex_unlock(&f->rehearsals->lock);
+    *lacking = fmax(0, found.peak_bytes - limit_of(f));
+    if (*lacking > 0) return true;
+    if (!(found.peak_bytes > 0) || found.reserved_bytes > limit_of(f)) return false;
+    use->peak_bytes = found.peak_bytes;
+    use->peak_node = found.peak_node;
+    use->reserved_bytes = found.reserved_bytes;
+    memcpy(use->categories, found.categories, sizeof use->categories);
+    return true;
+}
+
+cm_status cm_footprint_simulate(const cm_footprint *f, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    double lacking = 0;
+    cm_footprint_at(f, batch, use);
+    if (!f->caching || !use->n_levels) return CM_OK;
+    if (!recall(f, batch, use, &lacking)) {
+        cm_status status = simulate(f, batch, limit_of(f), use, &lacking, diag);
+        if (status) return status;
+    }
+    bool lacked = lacking > 0 && use->fits;
     cm__place_use(f, batch, use);
     if (lacked && use->fits) { /* the polynomials fit, the allocator's blocks do not */
         use->fits = false;
-        use->shortfall_bytes = s.lacking;
+        use->shortfall_bytes = lacking;
     }
     return CM_OK;
 }

@@ -28,6 +28,25 @@ const cm_device *cm__relative_of(cm__ctx *ctx, const cm_device *device)
     return relative;
 }
 
+static const cm_device *shared_relative(cm__ctx *ctx, const cm_device *device, const cm__common *common)
+{
+    const cm_device_info *info = cm_device_get_info(device);
+    const cm_device      *first = common ? common->relative : NULL;
+    bool                  other = first && strcmp(cm_device_get_info(first)->id, info->id) != 0;
+    return other && strcmp(info->device_class, "gpu") == 0 ? first : cm__relative_of(ctx, device);
+}
+
+cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, cm_layout layout, cm_runtime runtime, cm__memo *memo)
+{
+    cm__common c = {.calls = cm__dispatch_new(ctx, graph, layout, runtime), .memo = memo};
+    cm_device *relative;
+    if (cm__n_embedded_kernels && cm_device_load(cm__all_embedded_kernels[0].device, &relative, NULL) == CM_OK) {
+        cm__defer(ctx, free_device, relative);
+        c.relative = relative;
+    }
+    return c;
+}
+
 static double scale_of(const cm_number *factor) { return factor->known ? factor->value : 1; }
 
 /* A chip of the same make draws as much for the same work; its own limit and memory count. */
@@ -58,18 +77,19 @@ static const bool *sparse_calls(cm__ctx *ctx, const cm_graph *g, const cm__dispa
 }
 
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,
-                                  const cm_predict_options *o)
+                                  const cm_predict_options *o, const cm__common *common)
 {
     cm_runtime       runtime = o->runtime;
-    const cm_device *relative = cm__relative_of(ctx, device);
+    const cm_device *relative = shared_relative(ctx, device, common);
     cm__limits       limits = cm__limits_of(device);
-    cm__dispatch    *calls = cm__dispatch_shard(ctx, graph, o->layout, runtime, &o->plan);
+    cm__dispatch    *calls =
+        common ? common->calls : cm__dispatch_shard(ctx, graph, o->layout, runtime, &o->plan);
     double           gain = cm__sparsity_gain(device, &o->sparsity);
     double           gap = cm__host_number(device, relative, runtime, "gap");
     double           host_s = runtime == CM_RUNTIME_TORCH_COMPILE
                                   ? cm__host_time_compiled(ctx, device, relative, graph, calls->generated)
                                   : cm__host_time(device, relative, runtime, graph);
-    return (cm__step_model){
+    cm__step_model m = {
         .graph = graph,
         .device = device,
         .calls = calls,
@@ -86,6 +106,8 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .gap_s = gap > 0 ? gap : cm__host_number(device, relative, CM_RUNTIME_TORCH_EAGER, "gap"),
         .peak_flop_s = cm__precision_peak(&limits, cm_graph_precision(graph), false),
     };
+    if (common) cm__timer_share(m.timer, common->memo);
+    return m;
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------ */

@@ -27,9 +27,19 @@ typedef struct cm__step_model {
 /* The built-in device whose tables tell most of another one of its kind; NULL: none. */
 const cm_device *cm__relative_of(cm__ctx *ctx, const cm_device *device);
 
-/* Of the options: layout, runtime, sparsity, and of the plan, with its counts filled in or none, what one device runs. */
+/* What the steps of one graph on many devices have in common under one runtime. */
+typedef struct cm__common {
+    cm__dispatch    *calls;
+    const cm_device *relative; /* whose tables tell of others; NULL: there is none */
+    cm__memo        *memo;
+} cm__common;
+
+cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, cm_layout layout, cm_runtime runtime, cm__memo *memo);
+
+/* Of the options: layout, runtime, sparsity, and of the plan, with its counts filled in or none, what one device runs.
+   common NULL: nothing is shared. */
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,
-                                  const cm_predict_options *options);
+                                  const cm_predict_options *options, const cm__common *common);
 
 /* The time of each call at the full clock. */
 void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed);

@@ -117,8 +117,10 @@ double cm__job_element(const cm__job *j)
 
 double cm__tensor_bytes_at(const cm_graph *g, int32_t tensor, double batch)
 {
-    cm_poly bytes = cm_tensor_bytes(cm__t(g, tensor));
-    return cm_poly_at(&bytes, batch);
+    const cm_tensor *t = cm__t(g, tensor);
+    double           bytes = (double)cm_dtype_size(t->dtype);
+    for (int32_t i = 0; i < t->rank; i++) bytes *= (double)t->dims[i].per_batch * batch + (double)t->dims[i].fixed;
+    return bytes;
 }
 
 void cm__run_spread(cm__run *r, int32_t first, int32_t end, double piece_s)
@@ -157,12 +159,19 @@ static double error_of(const cm_graph *g, const cm__execution *e, const cm__run 
 cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
                       int64_t batch)
 {
+    return cm__style_run_in(ctx, step, device, sparsity, batch, NULL);
+}
+
+cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
+                         int64_t batch, const cm_footprint *footprint)
+{
     const cm__execution *e = &device->execution;
     cm__job              job = job_of(ctx, step, device, sparsity, batch);
     cm__run              run = {.node_s = cm__alloc_array(ctx, (size_t)step->n_nodes, sizeof *run.node_s),
                                 .devices = 1,
                                 .micro_batch = batch,
                                 .host_s = cm__value_or(e->step_s, 0) * cm__value_or(device->calibration.host, 1)};
+    job.footprint = footprint;
     bool fitted = e->error.known && e->error.kind && strcmp(e->error.kind, "fitted") == 0;
     run.how = fitted ? CM_HOW_TRANSFERRED : CM_HOW_ROOFLINE;
     styles[device->info.style].rule(&job, &run);

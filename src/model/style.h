@@ -23,6 +23,7 @@ typedef struct cm__job {
     cm__ctx         *ctx;
     const cm_graph  *g;
     const cm_device *device;
+    const cm_footprint *footprint; /* of the step on one chip; NULL: made where it is needed */
     double           batch;
     double           peak_flop_s[CM__EFFORTS];        /* reached by each class; memory: unused */
     double           near_bytes_s, near_bytes;        /* where activations are: bandwidth reached, capacity */
@@ -50,6 +51,9 @@ bool cm__style_applies(const cm_device *device, cm_runtime runtime);
 /* Fails where the step cannot run on such devices. */
 cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
                       int64_t batch);
+/* The same with a footprint that is there already. */
+cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
+                         int64_t batch, const cm_footprint *footprint);
 
 /* ---- for the rules ---------------------------------------------------------------------------------------------- */
 

@@ -4,22 +4,27 @@
 #include "model/sparsity.h"
 #include "model/style.h"
 
-static cm_footprint *footprint(const cm__job *j)
+static void free_footprint(void *footprint) { cm_footprint_free(footprint); }
+
+static const cm_footprint *footprint(const cm__job *j)
 {
+    if (j->footprint) return j->footprint;
+
     const cm_memory_options o = {.runtime = CM_RUNTIME_NATIVE};
     cm_footprint           *f;
     cm_status               status = cm_footprint_new(j->g, j->device, &o, &f, j->ctx->diag);
-    if (!status) return f;
-    j->ctx->status = status;
-    longjmp(j->ctx->trap, 1);
+    if (status) {
+        j->ctx->status = status;
+        longjmp(j->ctx->trap, 1);
+    }
+    cm__defer(j->ctx, free_footprint, f);
+    return f;
 }
 
 cm_memory_use cm__job_use(const cm__job *j, int64_t batch)
 {
     cm_memory_use use;
-    cm_footprint *f = footprint(j);
-    cm_footprint_at(f, batch, &use);
-    cm_footprint_free(f);
+    cm_footprint_at(footprint(j), batch, &use);
     return use;
 }
 
@@ -45,18 +50,17 @@ static bool step_fits(const cm__job *j, int64_t batch, const void *user)
 
 int64_t cm__job_largest(const cm__job *j)
 {
-    cm_footprint *f = footprint(j);
-    int64_t       most = largest(j, step_fits, f);
-    cm_footprint_free(f);
-    return most;
+    return largest(j, step_fits, footprint(j));
 }
 
 /* ---- computing again -------------------------------------------------------------------------------------------- */
 
 typedef struct holding {
-    double kept_bytes;  /* weights and gradients */
-    double entry_bytes; /* what enters layers, where there is a way back */
-    double layer_bytes; /* of the layer with most results */
+    double   kept_bytes; /* weights and gradients */
+    cm_poly  entry;      /* what enters layers, where there is a way back */
+    cm_poly *layers;     /* results of each */
+    int32_t  n_layers;
+    int32_t  chips;
 } holding;
 
 bool cm__job_trains(const cm__job *j)
@@ -79,33 +83,33 @@ static double kept_bytes(const cm_graph *g)
     return bytes;
 }
 
-static double output_bytes(const cm_graph *g, const cm_node *n, double batch)
+static cm_poly output_bytes(const cm_graph *g, const cm_node *n)
 {
-    double bytes = 0;
+    cm_poly bytes = {{0}};
     for (int32_t i = 0; i < n->n_outputs; i++)
         if (n->outputs[i] >= 0 && cm__t(g, n->outputs[i])->role != CM_ROLE_CAST)
-            bytes += cm__tensor_bytes_at(g, n->outputs[i], batch);
+            bytes = cm__poly_add(bytes, cm_tensor_bytes(cm__t(g, n->outputs[i])));
     return bytes;
 }
 
 /* Beside the repeated layers (embedding, logits, loss) an operator stands alone: such products are cut into pieces. */
-static holding held(const cm__job *j, double batch)
+static holding held(const cm__job *j)
 {
     holding h = {.kept_bytes = kept_bytes(j->g)};
     bool    blocks = cm__has_blocks(j->g), back = cm__job_trains(j);
-    double  layer = 0, last = 0;
+    cm_poly last = {{0}};
     int32_t block = -1;
+    h.layers = cm__alloc_array(j->ctx, (size_t)j->g->n_nodes + 1, sizeof *h.layers);
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view || n->phase != CM_FORWARD) continue;
         if (n->block != block || (blocks && n->block < 0)) {
-            if (block >= 0 && back) h.entry_bytes += last;
-            layer = 0;
-        }
+            if (block >= 0 && back) h.entry = cm__poly_add(h.entry, last);
+            h.n_layers++;
+        } else if (!h.n_layers) h.n_layers = 1;
         block = n->block;
-        last = output_bytes(j->g, n, batch);
-        layer += last;
-        h.layer_bytes = fmax(h.layer_bytes, layer);
+        last = output_bytes(j->g, n);
+        h.layers[h.n_layers - 1] = cm__poly_add(h.layers[h.n_layers - 1], last);
     }
     return h;
 }
@@ -113,9 +117,16 @@ static holding held(const cm__job *j, double batch)
 /* As many micro-batches are under way as there are chips, each chip with its share of the layers of all of them. */
 static bool again_fits(const cm__job *j, int64_t batch, const void *user)
 {
-    int32_t chips = *(const int32_t *)user;
-    holding h = held(j, (double)batch);
-    return (chips ? h.kept_bytes / chips : 0) + h.entry_bytes + h.layer_bytes <= j->near_bytes;
+    const holding *h = user;
+    double         layer_bytes = 0;
+    for (int32_t i = 0; i < h->n_layers; i++) layer_bytes = fmax(layer_bytes, cm_poly_at(&h->layers[i], (double)batch));
+    return (h->chips ? h->kept_bytes / h->chips : 0) + cm_poly_at(&h->entry, (double)batch) + layer_bytes <=
+           j->near_bytes;
 }
 
-int64_t cm__job_largest_again(const cm__job *j, int32_t chips) { return largest(j, again_fits, &chips); }
+int64_t cm__job_largest_again(const cm__job *j, int32_t chips)
+{
+    holding h = held(j);
+    h.chips = chips;
+    return largest(j, again_fits, &h);
+}

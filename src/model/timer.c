@@ -40,6 +40,7 @@ struct cm__timer {
     library         libraries[LIBRARIES]; /* own, built in, a relative's */
     cm__own_models *own_models;           /* NULL: it has tables, or no relative */
     cm__fits       *fits;                 /* operator models of products and fused passes; NULL: not asked */
+    cm__memo       *memo;                 /* NULL: none */
 };
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
@@ -117,6 +118,8 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
         t->own_models = cm__own_models_new(ctx, device, &t->limits);
     return t;
 }
+
+void cm__timer_share(cm__timer *t, cm__memo *memo) { t->memo = memo; }
 
 /* ---- looking up ------------------------------------------------------------------------------------------------- */
 
@@ -242,6 +245,37 @@ static int32_t row_of(const ready *r, const cm__call *c)
     return -1;
 }
 
+/* A call in another type than its table's has the neighbours of one in the table's, where that is the same work. */
+static cm__call as_in_table(const ready *r, const cm__call *c, double roofline)
+{
+    cm__call other = *c;
+    memset(other.dtype, 0, sizeof other.dtype);
+    memcpy(other.dtype, r->table->dtype, strlen(r->table->dtype));
+    double flop[2], bytes[2];
+    cm__call_work(c, &flop[0], &bytes[0]);
+    cm__call_work(&other, &flop[1], &bytes[1]);
+    bool same = flop[0] == flop[1] && bytes[0] == bytes[1] && roofline == cm__roofline(r->limits, &other);
+    return same ? other : *c;
+}
+
+/* What the neighbours of a call in a table say, on the table's device. */
+static cm__told neighbours_of(cm__timer *t, ready *r, const cm__call *given)
+{
+    cm__told told;
+    cm__call call = *given, *c = &call;
+    if (t->memo && cm__memo_find(t->memo, r->table, c, &told)) return told;
+    double roofline = cm__roofline(r->limits, c);
+    if (t->memo && strcmp(call.dtype, r->table->dtype) != 0) call = as_in_table(r, given, roofline);
+    if (t->memo && cm__memo_find(t->memo, r->table, c, &told)) return told;
+    if (!r->features) prepare(t->ctx, r);
+    float      features[CM__FEATURES];
+    int        count = cm__features(c, roofline, features);
+    cm__kriged k = cm__krige(c->op, r->features, r->excess, r->table->n_rows, features, count, -1);
+    told = (cm__told){.time_s = exp(k.value) * roofline, .launches = r->table->launches[k.row], .unknown = k.unknown};
+    if (t->memo) cm__memo_keep(t->memo, r->table, c, &told);
+    return told;
+}
+
 static cm__timed from_table(cm__timer *t, const library *l, ready *r, const cm__call *c, bool same)
 {
     int32_t exact = same && !l->relative ? row_of(r, c) : -1;
@@ -250,16 +284,13 @@ static cm__timed from_table(cm__timer *t, const library *l, ready *r, const cm__
                            .launches = r->table->launches[exact],
                            .how = CM_HOW_MEASURED,
                            .error = ERROR_MEASURED};
-    if (!r->features) prepare(t->ctx, r);
-    float      features[CM__FEATURES];
-    int        count = cm__features(c, cm__roofline(r->limits, c), features);
-    cm__kriged k = cm__krige(c->op, r->features, r->excess, r->table->n_rows, features, count, -1);
-    cm__timed  timed = {.launches = r->table->launches[k.row],
-                        .how = CM_HOW_INTERPOLATED,
-                        .error = ERROR_INTERPOLATED + ERROR_UNKNOWN * k.unknown};
-    timed.time_s = exp(k.value) * cm__roofline(r->limits, c);
+    cm__told  told = neighbours_of(t, r, c);
+    cm__timed timed = {.time_s = told.time_s,
+                       .launches = told.launches,
+                       .how = CM_HOW_INTERPOLATED,
+                       .error = ERROR_INTERPOLATED + ERROR_UNKNOWN * told.unknown};
     if (l->relative) timed.time_s = cm__transferred(&t->limits, r->limits, c, timed.time_s);
-    if (k.unknown > KNOWN) timed.how = CM_HOW_ROOFLINE;
+    if (told.unknown > KNOWN) timed.how = CM_HOW_ROOFLINE;
     if (l->relative && timed.how != CM_HOW_ROOFLINE) timed.how = CM_HOW_TRANSFERRED;
     if (l->relative || !same) timed.error += ERROR_TRANSFERRED;
     return timed;

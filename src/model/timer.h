@@ -10,6 +10,7 @@
 #define CM_MODEL_TIMER_H
 
 #include "device/device.h"
+#include "model/memo.h"
 #include "model/roofline.h"
 
 typedef struct cm__timed {
@@ -22,6 +23,8 @@ typedef struct cm__timer cm__timer;
 
 /* relative NULL: none. Both must outlive the timer. */
 cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *relative, cm_runtime runtime);
+/* What tables say of calls is asked of, and told to, others too. */
+void       cm__timer_share(cm__timer *timer, cm__memo *memo);
 cm__timed  cm__timer_time(cm__timer *timer, const cm__call *call);
 
 /* The time on a device of these limits of a call that takes `time_s` on one of those. */

@@ -123,7 +123,7 @@ static cm__step_model *step_for(cm__model *m, const cm_plan *plan)
     m->step_key = cm__grow(m->ctx, m->step_key, m->n_steps, &capacity, sizeof *m->step_key);
     m->step_key[m->n_steps] = key;
     m->steps[m->n_steps] = cm__step_model_new(m->ctx, m->step, m->device,
-                                              &(cm_predict_options){.runtime = m->runtime, .plan = *plan});
+                                              &(cm_predict_options){.runtime = m->runtime, .plan = *plan}, NULL);
     return &m->steps[m->n_steps++];
 }
 

@@ -27,17 +27,17 @@ struct cm_search {
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
-static const char *const goals[CM_GOALS] = {
-    [CM_GOAL_THROUGHPUT] = "throughput", [CM_GOAL_COST] = "cost", [CM_GOAL_ENERGY] = "energy",
-    [CM_GOAL_DEVICES] = "devices"};
+static const char *const goals[CM_PLAN_GOALS] = {
+    [CM_PLAN_GOAL_THROUGHPUT] = "throughput", [CM_PLAN_GOAL_COST] = "cost", [CM_PLAN_GOAL_ENERGY] = "energy",
+    [CM_PLAN_GOAL_DEVICES] = "devices"};
 
-const char *cm_goal_name(cm_goal goal) { return goals[goal]; }
+const char *cm_plan_goal_name(cm_plan_goal goal) { return goals[goal]; }
 
-cm_status cm_goal_parse(const char *name, cm_goal *goal, cm_diag *diag)
+cm_status cm_plan_goal_parse(const char *name, cm_plan_goal *goal, cm_diag *diag)
 {
-    for (int i = 0; i < CM_GOALS; i++)
+    for (int i = 0; i < CM_PLAN_GOALS; i++)
         if (strcmp(name, goals[i]) == 0) {
-            *goal = (cm_goal)i;
+            *goal = (cm_plan_goal)i;
             return CM_OK;
         }
     return cm__diag_set(diag, CM_ERR_UNKNOWN, "unknown objective '%s'; there are throughput, cost, energy and devices",
@@ -79,9 +79,9 @@ static void find_prices(searching *s)
     s->usd_s = price ? price->usd_hour / 3600 : NAN;
     s->watts = power.known ? power.value : tdp.known ? tdp.value : NAN;
     s->iterations = s->o->tokens > 0 ? s->o->tokens / ((double)s->o->global_batch * (double)s->m->tokens) : 1;
-    if (s->o->goal == CM_GOAL_COST && isnan(s->usd_s))
+    if (s->o->goal == CM_PLAN_GOAL_COST && isnan(s->usd_s))
         cm__fail(s->ctx, CM_ERR_UNSUPPORTED, "no price of the device is known: search for another objective");
-    if (s->o->goal == CM_GOAL_ENERGY && isnan(s->watts))
+    if (s->o->goal == CM_PLAN_GOAL_ENERGY && isnan(s->watts))
         cm__fail(s->ctx, CM_ERR_UNSUPPORTED, "the device's power is not known: search for another objective");
 }
 
@@ -90,8 +90,8 @@ static double score(void *user, const cm_plan *p, double step_s)
 {
     const searching *s = user;
     if (s->o->within_s > 0 && step_s * s->iterations > s->o->within_s) return INFINITY;
-    if (s->o->goal == CM_GOAL_THROUGHPUT) return step_s;
-    return s->o->goal == CM_GOAL_DEVICES ? p->devices + step_s / (1 + step_s) : step_s * p->devices;
+    if (s->o->goal == CM_PLAN_GOAL_THROUGHPUT) return step_s;
+    return s->o->goal == CM_PLAN_GOAL_DEVICES ? p->devices + step_s / (1 + step_s) : step_s * p->devices;
 }
 
 /* ---- places ----------------------------------------------------------------------------------------------------- */
@@ -105,7 +105,7 @@ static void add_place(void *user, const cm_plan *plan)
 
 static void enumerate(searching *s)
 {
-    int32_t least = s->o->goal == CM_GOAL_THROUGHPUT ? s->o->devices : 1;
+    int32_t least = s->o->goal == CM_PLAN_GOAL_THROUGHPUT ? s->o->devices : 1;
     for (int32_t n = least; n <= s->o->devices; n++)
         if (s->o->devices % n == 0) cm__space(s->m, n, s->o->global_batch, add_place, s);
     s->first = cm__alloc_array(s->ctx, (size_t)s->n_places + 1, sizeof *s->first);
@@ -167,7 +167,7 @@ static void work(searching *s, bool speaks)
 {
     cm__best *mine = calloc(1, sizeof *mine);
     double    last = now();
-    bool      plain = s->o->goal == CM_GOAL_THROUGHPUT && s->o->within_s <= 0;
+    bool      plain = s->o->goal == CM_PLAN_GOAL_THROUGHPUT && s->o->within_s <= 0;
     bool      late = stopped(s); /* while layers were timed: those that are count */
     for (int i; mine && (late || !stopped(s)) && (i = atomic_fetch_add(&s->next, 1)) < s->n_places;) {
         if (s->places[i].cost >= 0) cm__evaluate(s->m, &s->places[i], s->first[i], plain ? NULL : score, s, mine);

@@ -21,5 +21,12 @@ json_t *cm__json_number(double value);
 
 /* The counts of a plan into an object. */
 void cm__json_plan(cm__ctx *ctx, json_t *object, const cm_plan *plan);
+/* The times and rates of a prediction, as `predict` tells them. */
+void cm__json_times(cm__ctx *ctx, json_t *object, const cm_prediction_info *info, double peak_bytes, bool fits);
+/* What would make a step faster: "sensitivity". */
+void cm__json_sensitivities(cm__ctx *ctx, json_t *object, const cm_prediction *prediction);
+/* A ranking's fields. */
+struct cm__rank_report;
+void cm__rank_json_fill(cm__ctx *ctx, json_t *object, const struct cm__rank_report *report);
 
 #endif

@@ -28,7 +28,7 @@ void cm__plan_json(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     cm__json_set(ctx, o, "cluster", cm__json_text(ctx, r->asked.cluster));
     cm__json_set(ctx, o, "devices", json_integer(a->devices));
     cm__json_set(ctx, o, "global_batch", json_integer(a->global_batch));
-    cm__json_set(ctx, o, "objective", json_string(cm_goal_name(a->goal)));
+    cm__json_set(ctx, o, "objective", json_string(cm_plan_goal_name(a->goal)));
     cm__json_set(ctx, o, "runtime", json_string(cm_runtime_name(a->runtime)));
     cm__json_set(ctx, o, "precision", json_string(cm_precision_name(a->train.precision)));
     if (a->tokens > 0) cm__json_set(ctx, o, "tokens", cm__json_number(a->tokens));

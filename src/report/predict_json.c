@@ -47,7 +47,7 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_
     if (r->asked.cluster) cm__json_set(ctx, o, "cluster", cm__json_text(ctx, r->asked.cluster));
 }
 
-static void times(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_prediction_info *i)
+void cm__json_times(cm__ctx *ctx, json_t *o, const cm_prediction_info *i, double peak_bytes, bool fits)
 {
     cm__json_set(ctx, o, "step_time_s", cm__json_number(i->step_time_s));
     cm__json_set(ctx, o, "device_time_s", cm__json_number(i->device_time_s));
@@ -58,8 +58,8 @@ static void times(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm
     cm__json_set(ctx, o, "mfu", cm__json_number(i->mfu));
     cm__json_set(ctx, o, "kernels", cm__json_number(i->launches));
     cm__json_set(ctx, o, "clock", cm__json_number(i->clock));
-    cm__json_set(ctx, o, "peak_bytes", cm__json_number(r->peak_bytes));
-    cm__json_set(ctx, o, "fits", json_boolean(r->fits));
+    cm__json_set(ctx, o, "peak_bytes", cm__json_number(peak_bytes));
+    cm__json_set(ctx, o, "fits", json_boolean(fits));
     json_t *stages = cm__json_set(ctx, o, "stages", json_object());
     cm__json_set(ctx, stages, "load_s", cm__json_number(i->load_s));
     double communication_s = i->tensor_s + i->pipeline_s + i->data_s;
@@ -72,8 +72,10 @@ static void times(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm
         cm__json_set(ctx, stages, "pipeline_s", cm__json_number(i->pipeline_s));
         cm__json_set(ctx, stages, "data_parallel_s", cm__json_number(i->data_s));
     }
-    json_t *phases = cm__json_set(ctx, o, "phases", json_object());
-    for (int p = 0; p < CM_PHASES; p++)
+    double sum = 0; /* told where every call was listed */
+    for (int p = 0; p < CM_PHASES; p++) sum += i->phase_s[p];
+    json_t *phases = cm__json_set(ctx, o, "phases", sum > 0 ? json_object() : json_null());
+    for (int p = 0; sum > 0 && p < CM_PHASES; p++)
         cm__json_set(ctx, phases, cm_phase_name((cm_phase)p), cm__json_number(i->phase_s[p]));
     json_t *share = cm__json_set(ctx, o, "share", json_object());
     for (int h = 0; h < CM_HOWS; h++) cm__json_set(ctx, share, cm_how_name((cm_how)h), cm__json_number(i->share[h]));
@@ -97,11 +99,12 @@ static void loading(cm__ctx *ctx, json_t *o, const cm_prediction_info *i)
                  cm__json_number(l->epoch_samples / i->throughput_samples_s + i->compile_s));
 }
 
-static void sensitivities(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_prediction_info *i)
+void cm__json_sensitivities(cm__ctx *ctx, json_t *o, const cm_prediction *prediction)
 {
+    const cm_prediction_info *i = cm_prediction_get_info(prediction);
     json_t *list = cm__json_set(ctx, o, "sensitivity", json_array());
-    for (int32_t k = 0; k < cm_prediction_sensitivities(r->prediction); k++) {
-        const cm_sensitivity *s = cm_prediction_sensitivity(r->prediction, k);
+    for (int32_t k = 0; k < cm_prediction_sensitivities(prediction); k++) {
+        const cm_sensitivity *s = cm_prediction_sensitivity(prediction, k);
         json_t               *item = cm__json_append(ctx, list, json_object());
         cm__json_set(ctx, item, "what", json_string(s->what));
         cm__json_set(ctx, item, "factor", cm__json_number(s->factor));
@@ -129,11 +132,11 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
     json_t                   *answer = cm__json_answer(ctx, "predict");
     echo(ctx, answer, r, i);
-    times(ctx, answer, r, i);
+    cm__json_times(ctx, answer, i, r->peak_bytes, r->fits);
     if (!isnan(i->latency_s)) cm__json_set(ctx, answer, "latency_s", cm__json_number(i->latency_s));
     cm__json_set(ctx, answer, "compile_s", cm__json_number(i->compile_s));
     loading(ctx, answer, i);
-    sensitivities(ctx, answer, r, i);
+    cm__json_sensitivities(ctx, answer, r->prediction);
     cm__json_set(ctx, answer, "bottleneck", json_string(cm__bottleneck(ctx, r)));
     if (r->asked.list_ops) {
         json_t *list = cm__json_set(ctx, answer, "ops", json_array());

@@ -16,7 +16,9 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .validate = cm__validate_text,
                          .bench = cm__bench_text,
                          .plan = cm__plan_text,
-                         .scale = cm__scale_text},
+                         .scale = cm__scale_text,
+                         .explain = cm__explain_text,
+                         .rank = cm__rank_text},
     [CM__FORMAT_JSON] = {.name = "json",
                          .graph = cm__graph_json,
                          .models = cm__models_json,
@@ -30,8 +32,10 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .validate = cm__validate_json,
                          .bench = cm__bench_json,
                          .plan = cm__plan_json,
-                         .scale = cm__scale_json},
-    [CM__FORMAT_CSV] = {.name = "csv", .graph = cm__graph_csv, .validate = cm__validate_csv},
+                         .scale = cm__scale_json,
+                         .explain = cm__explain_json,
+                         .rank = cm__rank_json},
+    [CM__FORMAT_CSV] = {.name = "csv", .graph = cm__graph_csv, .validate = cm__validate_csv, .rank = cm__rank_csv},
     [CM__FORMAT_HTML] = {.name = "html", .validate = cm__validate_html},
 };
 
@@ -110,4 +114,15 @@ cm_status cm__plan_report_print(const cm__plan_report *report, cm__output_format
 cm_status cm__scale_report_print(const cm__scale_report *report, cm__output_format format, FILE *out, cm_diag *diag)
 {
     PRINT(cm__renderers[format].scale(ctx, report, out));
+}
+
+cm_status cm__rank_report_print(const cm__rank_report *report, cm__output_format format, FILE *out, cm_diag *diag)
+{
+    PRINT(cm__renderers[format].rank(ctx, report, out));
+}
+
+cm_status cm__explain_report_print(const cm__explain_report *report, cm__output_format format, FILE *out,
+                                   cm_diag *diag)
+{
+    PRINT(cm__renderers[format].explain(ctx, report, out));
 }

@@ -236,6 +236,104 @@ typedef struct cm__bench_report {
     cm_bench               *bench;
 } cm__bench_report;
 
+/* Which accelerator. */
+typedef struct cm__rank_report {
+    const char            *model;
+    const cm_rank_options *asked;
+    const cm_ranking      *ranking;
+    bool                   brief; /* no lists of those without a place */
+} cm__rank_report;
+
+/* Why: operators of a step on one device, and beside another. */
+typedef struct cm__explain_side {
+    double time_s, flop, bytes;
+    double intensity;    /* FLOP per byte; NAN: no bytes */
+    double of_ceiling;   /* what the roofline would take, over the time; NAN: no time */
+    bool   memory_bound;
+    cm_how how;          /* of the longest of its calls */
+} cm__explain_side;
+
+typedef struct cm__explain_op {
+    const char      *name, *type;
+    cm_phase         phase;
+    cm_class         op_class;
+    cm__explain_side on[2]; /* versus second; zeroed where it has none */
+    double           weight; /* that it is listed by: difference, or time */
+} cm__explain_op;
+
+/* Operators of a type in a phase, together. */
+typedef struct cm__explain_kind {
+    const char *type;
+    cm_phase    phase;
+    double      time_s[2], best_s[2]; /* best: at the roofline */
+} cm__explain_kind;
+
+typedef struct cm__roof {
+    double      peak_flop_s, bw_bytes_s; /* NAN: not known */
+    const char *memory;
+} cm__roof;
+
+typedef struct cm__explain_report {
+    cm__ctx            *ctx;
+    const char         *versus;   /* NULL: none */
+    cm__predict_report *sides[2]; /* owned */
+    cm__roof            roofs[2];
+    double              samples, memory_s[2], compute_s[2]; /* time of operators by what binds them */
+    cm__explain_op     *ops;
+    cm__explain_kind   *kinds;
+    int32_t             n_ops, cap_ops, n_kinds, cap_kinds;
+    const char         *bottleneck;
+} cm__explain_report;
+
+cm_status cm__explain_report_new(const cm__predict_request *asked, const char *versus, cm__explain_report **report,
+                                 cm_diag *diag);
+void      cm__explain_report_free(cm__explain_report *report);
+
+/* All that is shown of one device: why, its memory, and its throughput at other batch sizes. */
+typedef struct cm__batch_point {
+    int64_t batch;
+    double  throughput_samples_s, interval[2], peak_bytes;
+    bool    fits;
+} cm__batch_point;
+
+#define CM__BATCH_POINTS 16
+
+typedef struct cm__detail {
+    cm__ctx            *ctx;
+    cm__explain_report *explain; /* owned, of one side */
+    cm_footprint       *footprint;
+    cm_memory_use       use;
+    cm__batch_point     curve[CM__BATCH_POINTS];
+    const cm_source    *sources[16];
+    int32_t             n_curve, n_sources;
+} cm__detail;
+
+cm_status cm__detail_new(const cm__predict_request *asked, cm__detail **detail, cm_diag *diag);
+void      cm__detail_free(cm__detail *detail);
+cm_status cm__detail_print(const cm__detail *detail, FILE *out, cm_diag *diag); /* JSON */
+
+/* What a page shows: a ranking, and a few devices in detail. */
+#define CM__PAGE_DETAILS 8
+#define CM__PAGE_PROFILES 32
+
+typedef struct cm__page_report {
+    cm__ctx               *ctx;
+    const char            *model;
+    const cm_rank_options *asked;
+    cm_ranking            *ranking; /* owned, as the details */
+    cm__detail            *details[CM__PAGE_DETAILS];
+    int32_t                n_details, n_profiles;
+    struct {
+        const char *id, *path;
+    } profiles[CM__PAGE_PROFILES]; /* devices that the asker brought */
+} cm__page_report;
+
+cm_status cm__page_report_new(const char *model, const cm_rank_options *asked, cm__page_report **report, cm_diag *diag);
+void      cm__page_report_free(cm__page_report *report);
+cm_status cm__page_report_print(const cm__page_report *report, FILE *out, cm_diag *diag); /* HTML */
+
+cm__roof  cm__roof_of(const cm_device *device, cm_precision precision);
+
 /* A NULL function: this format has no such answer. All end through cm__fail() of the context they are given. */
 typedef struct cm__renderer {
     const char *name;
@@ -252,6 +350,8 @@ typedef struct cm__renderer {
     void (*bench)(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
     void (*plan)(cm__ctx *ctx, const cm__plan_report *report, FILE *out);
     void (*scale)(cm__ctx *ctx, const cm__scale_report *report, FILE *out);
+    void (*explain)(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
+    void (*rank)(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 } cm__renderer;
 
 typedef enum cm__output_format {
@@ -274,6 +374,9 @@ cm_status cm__scoreboard_print(const cm_scoreboard *scoreboard, cm__output_forma
 cm_status cm__bench_report_print(const cm__bench_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__plan_report_print(const cm__plan_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__scale_report_print(const cm__scale_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__explain_report_print(const cm__explain_report *report, cm__output_format format, FILE *out,
+                                   cm_diag *diag);
+cm_status cm__rank_report_print(const cm__rank_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__version_print(cm__output_format format, FILE *out, cm_diag *diag);
 
 /* ---- shared by the renderers ------------------------------------------------------------------------------------ */
@@ -308,6 +411,11 @@ void cm__plan_text(cm__ctx *ctx, const cm__plan_report *report, FILE *out);
 void cm__plan_json(cm__ctx *ctx, const cm__plan_report *report, FILE *out);
 void cm__scale_text(cm__ctx *ctx, const cm__scale_report *report, FILE *out);
 void cm__scale_json(cm__ctx *ctx, const cm__scale_report *report, FILE *out);
+void cm__explain_text(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
+void cm__explain_json(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
+void cm__rank_text(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
+void cm__rank_json(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
+void cm__rank_csv(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 void cm__version_text(cm__ctx *ctx, FILE *out);
 void cm__version_json(cm__ctx *ctx, FILE *out);
 

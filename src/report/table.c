@@ -3,11 +3,8 @@
 #include "report/table.h"
 
 #include <libsmartcols/libsmartcols.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include "base/text.h"
 
 #define LINE_WIDTH 100 /* where no terminal says otherwise */
 
@@ -18,7 +15,7 @@ static void out_of_memory(cm__ctx *ctx) { cm__fail(ctx, CM_ERR_MEMORY, "out of m
 static void add_column(const cm__table *t, const cm__column *column, bool colours)
 {
     int flags = (column->unit ? SCOLS_FL_RIGHT : 0) | (column->cut ? SCOLS_FL_TRUNC : 0);
-    struct libscols_column *c = scols_table_new_column(t->scols, column->name, column->cut ? 0.3 : 0, flags);
+    struct libscols_column *c = scols_table_new_column(t->made, column->name, column->cut ? 0.3 : 0, flags);
     if (!c) out_of_memory(t->ctx);
     if (colours) scols_cell_set_color(scols_column_get_header(c), "bold");
 }
@@ -36,17 +33,17 @@ static void add_units(const cm__table *t)
 
 cm__table cm__table_new(cm__ctx *ctx, FILE *out, const cm__column *columns, int32_t n_columns, bool wide)
 {
-    cm__table   t = {.ctx = ctx, .scols = scols_new_table(), .columns = columns, .n_columns = n_columns};
+    cm__table   t = {.ctx = ctx, .made = scols_new_table(), .columns = columns, .n_columns = n_columns};
     const char *plain = getenv("NO_COLOR"); /* no-color.org: set and not empty */
     bool        terminal = isatty(fileno(out)), colours = terminal && !(plain && *plain);
-    if (!t.scols) out_of_memory(ctx);
-    cm__defer(ctx, release, t.scols);
-    scols_table_set_stream(t.scols, out);
-    scols_table_set_column_separator(t.scols, "  ");
-    scols_table_enable_colors(t.scols, colours);
+    if (!t.made) out_of_memory(ctx);
+    cm__defer(ctx, release, t.made);
+    scols_table_set_stream(t.made, out);
+    scols_table_set_column_separator(t.made, "  ");
+    scols_table_enable_colors(t.made, colours);
     if (!terminal && !wide) {
-        scols_table_set_termforce(t.scols, SCOLS_TERMFORCE_ALWAYS);
-        scols_table_set_termwidth(t.scols, LINE_WIDTH);
+        scols_table_set_termforce(t.made, SCOLS_TERMFORCE_ALWAYS);
+        scols_table_set_termwidth(t.made, LINE_WIDTH);
     }
     for (int32_t i = 0; i < n_columns; i++) add_column(&t, &columns[i], colours);
     add_units(&t);
@@ -55,7 +52,7 @@ cm__table cm__table_new(cm__ctx *ctx, FILE *out, const cm__column *columns, int3
 
 void cm__table_row(const cm__table *t, const char *const *cells)
 {
-    struct libscols_line *line = scols_table_new_line(t->scols, NULL);
+    struct libscols_line *line = scols_table_new_line(t->made, NULL);
     if (!line) out_of_memory(t->ctx);
     for (int32_t i = 0; i < t->n_columns; i++)
         if (scols_line_set_data(line, (size_t)i, cells[i]) != 0) out_of_memory(t->ctx);
@@ -63,35 +60,5 @@ void cm__table_row(const cm__table *t, const char *const *cells)
 
 void cm__table_print(const cm__table *t)
 {
-    if (scols_print_table(t->scols) != 0) out_of_memory(t->ctx);
-}
-
-const char *cm__cell_si(cm__ctx *ctx, double value)
-{
-    char buf[32];
-    if (isnan(value)) return "-  ";
-    cm__si(buf, sizeof buf, value);
-    return cm__format(ctx, "%s%s", buf, buf[strlen(buf) - 1] == ' ' ? " " : ""); /* digits under digits */
-}
-
-const char *cm__cell_binary(cm__ctx *ctx, double value)
-{
-    char buf[32];
-    return isnan(value) ? "-" : cm__text_copy(ctx, cm__binary(buf, sizeof buf, value));
-}
-
-const char *cm__cell_percent(cm__ctx *ctx, double part, double whole)
-{
-    return whole > 0 ? cm__format(ctx, "%.1f", 100 * part / whole) : "-";
-}
-
-const char *cm__cell_ratio(cm__ctx *ctx, double value)
-{
-    return isnan(value) ? "-" : cm__format(ctx, "%.*f", value < 10 ? 2 : value < 100 ? 1 : 0, value);
-}
-
-const char *cm__cell_count(cm__ctx *ctx, int64_t value)
-{
-    char buf[32];
-    return cm__text_copy(ctx, cm__grouped(buf, sizeof buf, value));
+    if (scols_print_table(t->made) != 0) out_of_memory(t->ctx);
 }

@@ -13,7 +13,7 @@ typedef struct cm__column {
 
 typedef struct cm__table {
     cm__ctx                *ctx;
-    struct libscols_table  *scols;
+    void                   *made; /* what prints it */
     const cm__column       *columns;
     int32_t                 n_columns;
 } cm__table;

@@ -134,9 +134,9 @@ static void experts(void **state)
     cm_graph      *step = step_of("mixtral:layers=2,hidden=256,heads=4,kv_heads=4,ffn=512,seq=64,vocab=512,experts=8,top_k=2",
                                   CM_RECOMPUTE_NONE);
     cm_predict_options options = {.runtime = CM_RUNTIME_MEGATRON, .plan = {.tp = 1, .ep = 1}};
-    cm__step_model alone = cm__step_model_new(ctx, step, d, &options);
+    cm__step_model alone = cm__step_model_new(ctx, step, d, &options, NULL);
     options.plan.ep = 4;
-    cm__step_model shared = cm__step_model_new(ctx, step, d, &options);
+    cm__step_model shared = cm__step_model_new(ctx, step, d, &options, NULL);
     is(flop_of(shared.calls), flop_of(alone.calls));
     cm__timed *timed = cm__alloc_array(ctx, (size_t)shared.calls->n_calls + (size_t)alone.calls->n_calls, sizeof *timed);
     cm__parts  a = cm__parts_new(ctx, &alone, f, 4, 1, timed), b = cm__parts_new(ctx, &shared, f, 4, 1, timed);
@@ -281,7 +281,7 @@ static void refused(void **state)
 /* ---- searches --------------------------------------------------------------------------------------------------- */
 
 static cm_search *searched(const cm_device *d, const cm_fabric *f, const cm_graph *forward, int32_t threads,
-                           cm_goal goal)
+                           cm_plan_goal goal)
 {
     cm_search_options o = {.devices = 8, .global_batch = 32, .runtime = CM_RUNTIME_MEGATRON, .fabric = f, .goal = goal,
                            .threads = threads, .train = {.precision = CM_PRECISION_FP16, .master = true}};
@@ -297,8 +297,8 @@ static void best_plan(void **state)
     cm_device *d = a100();
     cm_fabric *f = fabric_of(d);
     cm_graph  *forward = loaded(GPT);
-    cm_search *one = searched(d, f, forward, 1, CM_GOAL_THROUGHPUT);
-    cm_search *four = searched(d, f, forward, 4, CM_GOAL_THROUGHPUT);
+    cm_search *one = searched(d, f, forward, 1, CM_PLAN_GOAL_THROUGHPUT);
+    cm_search *four = searched(d, f, forward, 4, CM_PLAN_GOAL_THROUGHPUT);
     assert_int_equal(cm_search_get_info(one)->evaluated, cm_search_get_info(four)->evaluated);
     assert_int_equal(cm_search_found(one), cm_search_found(four));
     assert_true(cm_search_found(one) > 0);
@@ -369,10 +369,10 @@ static void goals(void **state)
     cm_device *d = a100();
     cm_fabric *f = fabric_of(d);
     cm_graph  *forward = loaded(GPT);
-    cm_search *s = searched(d, f, forward, 1, CM_GOAL_DEVICES);
+    cm_search *s = searched(d, f, forward, 1, CM_PLAN_GOAL_DEVICES);
     assert_int_equal(cm_search_best(s, 0)->plan.devices, 1);
     cm_search_free(s);
-    s = searched(d, f, forward, 1, CM_GOAL_COST); /* one device does not wait for others */
+    s = searched(d, f, forward, 1, CM_PLAN_GOAL_COST); /* one device does not wait for others */
     assert_true(cm_search_best(s, 0)->communication_s == 0);
     cm_search_free(s);
     volatile bool     stop = true;

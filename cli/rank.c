@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rank.c - `centimani rank MODEL`: which accelerator. */
+#include "cli.h"
+
+int run_rank(settings *s)
+{
+    cm_ranking *ranking;
+    cm_diag     diag = {0};
+    if (s->csv && s->json) {
+        say("--csv and --json exclude each other");
+        return EXIT_USAGE;
+    }
+    if ((s->rank.port_hours > 0) != (s->rank.port_usd_hour > 0) || (s->rank.port_hours > 0 && !s->rank.baseline)) {
+        say("rank: porting needs --port-hours H, --rate USD, and --baseline ID: what the model runs on now");
+        return EXIT_USAGE;
+    }
+    s->rank.load = s->graph.load;
+    s->rank.train = s->graph.train;
+    s->rank.batch = s->graph.batch;
+    s->rank.prices = s->prices;
+    if (!loading_makes_sense(s)) return EXIT_USAGE;
+    s->rank.loading = s->predict.options.loading;
+    cm_status status = cm_rank(s->operands[0], &s->rank, &ranking, &diag);
+    if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
+    const cm_graph *step = cm_ranking_graph(ranking, 0);
+    for (int32_t i = 0; step && i < cm_graph_warnings(step); i++) say("warning: %s", cm_graph_warning(step, i));
+    cm__rank_report report = {.model = s->operands[0], .asked = &s->rank, .ranking = ranking};
+    status = cm__rank_report_print(&report, format_of(s), results(), &diag);
+    bool any = cm_ranking_placed(ranking) > 0;
+    cm_ranking_free(ranking);
+    return status ? say_failed(status, &diag) : any ? EXIT_DONE : EXIT_NOTHING_FITS;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predictor.h - predictions of one step on many devices, with what these have in common found once. */
+#ifndef CM_MODEL_PREDICTOR_H
+#define CM_MODEL_PREDICTOR_H
+
+#include "model/step.h"
+
+/* As cm_predict(); `footprint`: the step's on this device, NULL where there is none yet. */
+cm_status cm__predict_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
+                         const cm_footprint *footprint, cm_prediction **prediction, cm_diag *diag);
+
+/* As cm_predictor_new(). `common` and `footprint` may be NULL, and must outlive the predictor. */
+cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
+                               const cm__common *common, const cm_footprint *footprint, cm_predictor **predictor,
+                               cm_diag *diag);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* devices.c - who takes part: devices asked for, their prices, and what excludes them. */
+#include <math.h>
+#include <string.h>
+#include "base/text.h"
+#include "rank/rank.h"
+
+#define NAMES_MOST 512
+
+static bool built_in_only(const cm_rank_options *o) { return !o->devices || strcmp(o->devices, "all") == 0; }
+
+static void add_device(cm_ranking *r, const char *name, bool unlisted)
+{
+    if (r->n_devices == NAMES_MOST) cm__fail(r->ctx, CM_ERR_LIMIT, "more than %d devices", NAMES_MOST);
+    r->devices[r->n_devices++] = (cm__rank_device){.name = name, .unlisted = unlisted};
+}
+
+static bool listed(const cm_ranking *r, const char *name)
+{
+    for (int32_t i = 0; i < r->n_devices; i++)
+        if (cm__same_name(r->devices[i].name, name)) return true;
+    return false;
+}
+
+void cm__rank_list_devices(cm_ranking *r)
+{
+    const cm_rank_options *o = &r->options;
+    r->devices = cm__alloc_array(r->ctx, NAMES_MOST, sizeof *r->devices);
+    for (int32_t i = 0; built_in_only(o) && i < cm_devices(); i++) add_device(r, cm_device_id(i), false);
+    for (const char *at = built_in_only(o) ? "" : o->devices; *at;) {
+        size_t      length = strcspn(at, ",");
+        const char *name = cm__text_copy_n(r->ctx, at, length);
+        if (length && !listed(r, name)) add_device(r, name, false);
+        at += length + (at[length] == ',');
+    }
+    if (o->baseline && !listed(r, o->baseline)) add_device(r, o->baseline, true);
+}
+
+void cm__rank_load_device(void *user, int32_t index)
+{
+    cm__rank_device *d = &((cm_ranking *)user)->devices[index];
+    d->status = cm_device_load(d->name, &d->device, &d->diag);
+}
+
+void cm__rank_free_devices(void *ranking)
+{
+    cm_ranking *r = ranking;
+    for (int32_t i = 0; i < r->n_devices; i++) cm_device_free(r->devices[i].device);
+}
+
+/* ---- prices ------------------------------------------------------------------------------------------------------ */
+
+static const cm_price *price_by(const cm_device *device, const char *provider)
+{
+    const cm_price *best = NULL;
+    if (!provider) return cm_device_cheapest(device);
+    for (int32_t i = 0; i < cm_device_prices(device); i++) {
+        const cm_price *p = cm_device_price(device, i);
+        if (strcasestr(p->provider, provider) && (!best || p->usd_hour < best->usd_hour)) best = p;
+    }
+    return best;
+}
+
+static void find_price(const cm_ranking *r, cm__rank_device *d)
+{
+    const cm_rank_options *o = &r->options;
+    d->entry.price = price_by(d->device, o->provider);
+    d->entry.price_hour = d->entry.price ? d->entry.price->usd_hour : NAN;
+    for (int32_t i = 0; i < o->n_prices; i++) {
+        if (!cm__same_name(o->prices[i].device, cm_device_get_info(d->device)->id)) continue;
+        d->entry.price = NULL;
+        d->entry.price_hour = o->prices[i].usd_hour;
+    }
+}
+
+noreturn static void no_such(cm_ranking *r, const char *what, const char *asked, bool providers)
+{
+    const char *names[NAMES_MOST], *all = "";
+    size_t      n = 0;
+    for (int32_t i = 0; i < r->n_devices; i++) {
+        const cm_device *device = r->devices[i].device;
+        int32_t          count = providers ? cm_device_prices(device) : 1;
+        for (int32_t k = 0; k < count; k++) {
+            const char *name = providers ? cm_device_price(device, k)->provider : cm_device_get_info(device)->vendor;
+            bool        seen = n == NAMES_MOST;
+            for (size_t m = 0; m < n && !seen; m++) seen = strcmp(names[m], name) == 0;
+            if (seen) continue;
+            all = cm__format(r->ctx, "%s%s%s", all, n ? ", " : "", name);
+            names[n++] = name;
+        }
+    }
+    cm__fail(r->ctx, CM_ERR_UNKNOWN, "no %s '%.64s'; there are %s", what, asked, all);
+}
+
+/* ---- who takes part ---------------------------------------------------------------------------------------------- */
+
+static void clear_numbers(cm_rank_entry *e)
+{
+    double *const numbers[] = {&e->peak_bytes, &e->price_hour, &e->power_w, &e->samples_per_usd,
+                               &e->energy_j_per_sample, &e->hours, &e->usd, &e->kwh, &e->value, &e->interval[0],
+                               &e->interval[1], &e->relative, &e->relative_interval[0], &e->relative_interval[1],
+                               &e->break_even_samples, &e->break_even_hours, &e->break_even_price_hour};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) *numbers[i] = NAN;
+}
+
+/* Of the built-in devices, those that train are asked. */
+static bool able(const cm_ranking *r, const cm__rank_device *d)
+{
+    const cm_device_info *info = cm_device_get_info(d->device);
+    return r->options.train.inference ? info->inference : info->training;
+}
+
+static bool wanted(const cm_ranking *r, cm__rank_device *d)
+{
+    const cm_rank_options *o = &r->options;
+    const cm_device_info  *info = cm_device_get_info(d->device);
+    if (d->unlisted) return true;
+    if (o->vendor && !strcasestr(info->vendor, o->vendor)) return false;
+    if (o->provider && isnan(d->entry.price_hour)) return false;
+    if (cm__where_fails(&r->where, &d->entry, false)) return false;
+    return true;
+}
+
+void cm__rank_take_part(cm_ranking *r)
+{
+    int32_t kept = 0, of_vendor = 0, of_provider = 0;
+    for (int32_t i = 0; i < r->n_devices; i++) {
+        cm__rank_device *d = &r->devices[i];
+        if (d->status) cm__rank_pass_on(r, d->status, &d->diag);
+        clear_numbers(&d->entry);
+        d->entry.device = d->device;
+        find_price(r, d);
+        of_vendor += r->options.vendor && strcasestr(cm_device_get_info(d->device)->vendor, r->options.vendor);
+        of_provider += r->options.provider && price_by(d->device, r->options.provider);
+    }
+    if (r->options.vendor && !of_vendor) no_such(r, "vendor", r->options.vendor, false);
+    if (r->options.provider && !of_provider) no_such(r, "provider of prices", r->options.provider, true);
+    for (int32_t i = 0; i < r->n_devices; i++) {
+        cm__rank_device d = r->devices[i];
+        bool            is_able = d.unlisted || !built_in_only(&r->options) || able(r, &d);
+        if (is_able && wanted(r, &d)) r->devices[kept++] = d;
+        else {
+            cm_device_free(d.device);
+            r->info.left_out += is_able;
+        }
+    }
+    r->n_devices = kept;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * job.c - what a step means for the whole job.
+ *
+ *     hours           = samples / throughput / 3600, and what a device compiles before the first step
+ *     dollars         = hours * price of all devices that one copy of the model takes
+ *     energy          = power * step time; the power is what the profile calls typical, or the limit, which is more
+ *     porting pays    after  cost of porting / (dollars per sample of the baseline - of the device)  samples
+ *     break-even price = price of the baseline * throughput of the device / of the baseline
+ */
+#include <math.h>
+#include <string.h>
+#include "base/text.h"
+#include "device/number.h"
+#include "rank/rank.h"
+
+#define HOUR 3600.0
+#define ASSUMED_SAMPLES 1e6 /* where a goal needs a job and nobody told one */
+
+static const struct {
+    const char *name, *unit;
+    bool        less;
+} goals[CM_GOALS] = {
+    [CM_GOAL_THROUGHPUT] = {"throughput", "samples/s per device", false},
+    [CM_GOAL_PRICE] = {"price", "samples/USD", false},
+    [CM_GOAL_ENERGY] = {"energy", "J/sample", true},  [CM_GOAL_TIME] = {"time", "h", true},
+    [CM_GOAL_COST] = {"cost", "USD", true},
+};
+
+const char *cm_goal_name(cm_goal goal) { return goals[goal].name; }
+const char *cm_goal_unit(cm_goal goal) { return goals[goal].unit; }
+bool        cm_goal_is_less(cm_goal goal) { return goals[goal].less; }
+
+cm_status cm_goal_parse(const char *name, cm_goal *goal, cm_diag *diag)
+{
+    const char *names[CM_GOALS];
+    for (int i = 0; i < CM_GOALS; i++) {
+        names[i] = goals[i].name;
+        if (strcmp(name, names[i]) != 0) continue;
+        *goal = (cm_goal)i;
+        return CM_OK;
+    }
+    const char *meant = cm__nearest(name, names, CM_GOALS);
+    return cm__diag_set(diag, CM_ERR_UNKNOWN,
+                        "unknown objective '%.64s'%s%s%s; known: throughput, price, energy, time, cost", name,
+                        meant ? ", did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+}
+
+/* ---- the job ---------------------------------------------------------------------------------------------------- */
+
+static double tokens_per_sample(const cm_graph *g)
+{
+    double most = 0;
+    for (int32_t i = 0; i < g->n_tensors; i++) {
+        const cm_tensor *t = &g->tensors[i];
+        bool             ids = t->role == CM_ROLE_INPUT && (t->dtype == CM_INT64 || t->dtype == CM_INT32);
+        if (ids && t->rank == 2 && t->dims[0].per_batch == 1) most = fmax(most, (double)t->dims[1].fixed);
+    }
+    return most;
+}
+
+static const char *count_text(cm__ctx *ctx, double value, const char *what)
+{
+    char buf[32];
+    return cm__format(ctx, "%s%s", cm__si(buf, sizeof buf, value), what);
+}
+
+/* The samples of the data set that steps load; 0: none, or not known how many. */
+static double epoch_of(const cm_ranking *r)
+{
+    for (int32_t i = 0; i < r->n_devices; i++) {
+        const cm_rank_entry *e = &r->devices[i].entry;
+        if (e->fits && e->prediction.loading.epoch_samples > 0) return e->prediction.loading.epoch_samples;
+    }
+    return 0;
+}
+
+void cm__rank_read_job(cm_ranking *r)
+{
+    const cm_rank_options *o = &r->options;
+    double                 epochs = o->epochs > 0 ? o->epochs : 1, each = o->samples > 0 ? o->samples : epoch_of(r);
+    r->info.tokens_per_sample = r->n_steps && r->steps[0].forward ? tokens_per_sample(r->steps[0].forward) : 0;
+    if (o->tokens > 0 && !(r->info.tokens_per_sample > 0))
+        cm__fail(r->ctx, CM_ERR_ARGUMENT, "this model takes no tokens; tell its job with --samples N");
+    if (o->tokens > 0) each = o->tokens / r->info.tokens_per_sample;
+    bool needed = o->goal == CM_GOAL_TIME || o->goal == CM_GOAL_COST || o->max_hours > 0 || o->max_usd > 0;
+    if (!(each > 0) && (needed || o->epochs > 0)) {
+        each = ASSUMED_SAMPLES;
+        r->info.job_assumed = true;
+    }
+    r->info.job_samples = each > 0 ? epochs * each : NAN;
+    if (!(each > 0)) return;
+    r->info.job = o->tokens > 0 ? count_text(r->ctx, epochs * o->tokens, "tokens")
+                                : count_text(r->ctx, epochs * each, "samples");
+    if (o->epochs > 0) r->info.job = cm__format(r->ctx, "%s in %g epochs", r->info.job, epochs);
+}
+
+/* ---- a device's numbers ----------------------------------------------------------------------------------------- */
+
+static double power_of(const cm_device *device)
+{
+    cm_number typical = cm_device_number(device, CM_TYPICAL_W), limit = cm_device_number(device, CM_TDP_W);
+    return typical.known ? typical.value : cm__value_or(limit, NAN);
+}
+
+/* The goal at a step time. */
+static double value_at(const cm_ranking *r, const cm_rank_entry *e, double step_s)
+{
+    double samples_s = (double)e->prediction.batch / step_s;
+    double once_h = cm__value_or(cm_device_number(e->device, CM_COMPILE_S), 0) / HOUR;
+    double hours = r->info.job_samples / samples_s / HOUR + once_h;
+    switch (r->options.goal) {
+    case CM_GOAL_PRICE: return samples_s * HOUR / e->price_hour;
+    case CM_GOAL_ENERGY: return e->power_w / samples_s;
+    case CM_GOAL_TIME: return hours;
+    case CM_GOAL_COST: return hours * e->price_hour + e->port_usd;
+    default: return samples_s / e->prediction.devices;
+    }
+}
+
+void cm__rank_value(const cm_ranking *r, cm__rank_device *d)
+{
+    cm_rank_entry            *e = &d->entry;
+    const cm_prediction_info *p = &e->prediction;
+    if (!e->fits) return;
+    double once_h = cm__value_or(cm_device_number(d->device, CM_COMPILE_S), 0) / HOUR;
+    e->price_hour *= p->devices;
+    e->power_w = power_of(d->device) * p->devices;
+    e->samples_per_usd = p->throughput_samples_s * HOUR / e->price_hour;
+    e->energy_j_per_sample = e->power_w / p->throughput_samples_s;
+    e->hours = r->info.job_samples / p->throughput_samples_s / HOUR + once_h;
+    e->usd = e->hours * e->price_hour;
+    e->kwh = e->hours * e->power_w / 1000;
+    e->value = value_at(r, e, p->step_time_s);
+    double at[2] = {value_at(r, e, p->interval_s[0]), value_at(r, e, p->interval_s[1])};
+    e->interval[0] = fmin(at[0], at[1]);
+    e->interval[1] = fmax(at[0], at[1]);
+}
+
+/* ---- beside the baseline ---------------------------------------------------------------------------------------- */
+
+static void break_even(const cm_ranking *r, cm_rank_entry *e, const cm_rank_entry *base)
+{
+    double here = 1 / e->samples_per_usd, there = 1 / base->samples_per_usd;
+    double pace = e->prediction.throughput_samples_s / base->prediction.throughput_samples_s;
+    e->break_even_price_hour = base->price_hour * pace;
+    if (!(r->options.port_hours > 0) || isnan(here) || isnan(there)) return;
+    e->break_even_samples = e->port_usd <= 0 ? 0 : here < there ? e->port_usd / (there - here) : INFINITY;
+    e->break_even_hours = e->break_even_samples / base->prediction.throughput_samples_s / HOUR;
+}
+
+void cm__rank_relate(const cm_ranking *r, cm__rank_device *d, const cm_rank_entry *base)
+{
+    cm_rank_entry *e = &d->entry;
+    if (!e->fits || !base->fits) return;
+    bool less = goals[r->options.goal].less;
+    e->relative = less ? base->value / e->value : e->value / base->value;
+    for (int k = 0; k < 2; k++)
+        e->relative_interval[k] = less ? base->value / e->interval[1 - k] : e->interval[k] / base->value;
+    break_even(r, e, base);
+}

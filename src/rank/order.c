@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* order.c - who has a place, and which. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "rank/rank.h"
+
+void cm__rank_settle_state(const cm_ranking *r, cm__rank_device *d)
+{
+    const cm_rank_options *o = &r->options;
+    cm_rank_entry         *e = &d->entry;
+    if (!e->fits) return;
+    const char *failed = cm__where_fails(&r->where, e, true);
+    bool        late = o->max_hours > 0 && !(e->hours <= o->max_hours);
+    bool        dear = o->max_usd > 0 && !(e->usd + e->port_usd <= o->max_usd);
+    if (isnan(e->value)) {
+        e->state = CM_RANK_NO_VALUE;
+        bool power = o->goal == CM_GOAL_ENERGY;
+        snprintf(d->reason, sizeof d->reason, power ? "no power is known of it" : "no price is known: --price %s=USD",
+                 cm_device_get_info(d->device)->id);
+    } else if (late || dear || failed) {
+        e->state = CM_RANK_OVER;
+        if (late) snprintf(d->reason, sizeof d->reason, "takes %.3g h, more than %.3g", e->hours, o->max_hours);
+        else if (dear && isnan(e->usd)) snprintf(d->reason, sizeof d->reason, "no price is known");
+        else if (dear)
+            snprintf(d->reason, sizeof d->reason, "costs %.3g USD, more than %.3g", e->usd + e->port_usd, o->max_usd);
+        else snprintf(d->reason, sizeof d->reason, "its %s is not as asked", failed);
+    }
+}
+
+static _Thread_local bool less_is_better; /* qsort() hands nothing on */
+
+static int by_value(const void *left, const void *right)
+{
+    const cm__rank_device *a = *(cm__rank_device *const *)left, *b = *(cm__rank_device *const *)right;
+    if (a->entry.state != b->entry.state) return a->entry.state < b->entry.state ? -1 : 1;
+    double x = a->entry.value, y = b->entry.value;
+    if (a->entry.state == CM_RANK_PLACED && x != y) return (x < y) == less_is_better ? -1 : 1;
+    return strcmp(cm_device_get_info(a->device)->id, cm_device_get_info(b->device)->id);
+}
+
+static bool overlap(const cm_rank_entry *a, const cm_rank_entry *b)
+{
+    return a->interval[0] <= b->interval[1] && b->interval[0] <= a->interval[1];
+}
+
+/* Nothing takes less time for a sample and costs less. */
+static bool undominated(const cm_ranking *r, const cm_rank_entry *e)
+{
+    if (isnan(e->samples_per_usd)) return false;
+    for (int32_t i = 0; i < r->n_placed; i++) {
+        const cm_rank_entry *o = &r->order[i]->entry;
+        double pace = o->prediction.throughput_samples_s - e->prediction.throughput_samples_s;
+        double money = o->samples_per_usd - e->samples_per_usd;
+        if (pace >= 0 && money >= 0 && (pace > 0 || money > 0)) return false;
+    }
+    return true;
+}
+
+void cm__rank_sort(cm_ranking *r)
+{
+    r->order = cm__alloc_array(r->ctx, (size_t)r->n_devices + 1, sizeof *r->order);
+    for (int32_t i = 0; i < r->n_devices; i++)
+        if (!r->devices[i].unlisted) r->order[r->n_entries++] = &r->devices[i];
+    less_is_better = cm_goal_is_less(r->options.goal);
+    if (r->n_entries) qsort(r->order, (size_t)r->n_entries, sizeof *r->order, by_value);
+    while (r->n_placed < r->n_entries && r->order[r->n_placed]->entry.state == CM_RANK_PLACED) r->n_placed++;
+    for (int32_t i = 0; i < r->n_placed; i++) {
+        cm_rank_entry *e = &r->order[i]->entry;
+        e->tied_with_next = i + 1 < r->n_placed && overlap(e, &r->order[i + 1]->entry);
+        e->pareto = undominated(r, e);
+    }
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * remedy.c - what would make a step fit that does not.
+ *
+ * Weights, gradients and optimizer states are shared by as many devices as leave room for the rest (ZeRO 3, without
+ * the buffers it gathers weights in: `centimani memory --zero 3` counts those). Where they fit and activations do not,
+ * these are computed again.
+ */
+#include <math.h>
+#include <stdio.h>
+#include "base/text.h"
+#include "rank/rank.h"
+
+#define DEVICES_MOST 64
+
+static void make_again(const cm_ranking *r, cm__rank_step *s, const cm_device *device)
+{
+    cm_train_options  train = r->options.train;
+    cm_memory_options memory = {.runtime = s->runtime};
+    train.precision = s->precision;
+    train.recompute = CM_RECOMPUTE_FULL;
+    if (s->again || cm_graph_train(s->forward, &train, &s->again, NULL) != CM_OK) return;
+    if (cm_footprint_new(s->again, device, &memory, &s->again_like, NULL) != CM_OK) s->again_like = NULL;
+}
+
+static bool recomputed_fits(const cm_ranking *r, const cm__rank_device *d, double *peak_bytes)
+{
+    cm__rank_step    *s = d->step;
+    cm_memory_options memory = {.runtime = s->runtime};
+    cm_footprint     *footprint;
+    cm_memory_use     use;
+    make_again(r, s, d->device);
+    if (!s->again_like) return false;
+    if (cm__footprint_new_like(s->again_like, s->again, d->device, &memory, &footprint, NULL) != CM_OK) return false;
+    cm_status status = cm_footprint_simulate(footprint, r->options.batch ? r->options.batch : 1, &use, NULL);
+    cm_footprint_free(footprint);
+    *peak_bytes = use.peak_bytes;
+    return !status && use.fits;
+}
+
+/* The fewest devices that share all that can be shared; 0: none do. */
+static int32_t sharing(const cm__rank_device *d)
+{
+    for (int32_t n = 2; n <= DEVICES_MOST; n *= 2)
+        if (d->states_bytes / n + d->working_bytes <= d->capacity_bytes) return n;
+    return 0;
+}
+
+static void explain(const cm_ranking *r, cm__rank_device *d)
+{
+    char    needs[32], has[32], again[32], *out = d->reason;
+    double  peak;
+    size_t  size = sizeof d->reason, used;
+    int64_t batch = r->options.batch ? r->options.batch : 1;
+    bool blocks = d->entry.peak_bytes < d->capacity_bytes; /* it is the allocator that finds no room */
+    used = (size_t)snprintf(out, size, "batch %lld needs %sB%s, there are %sB", (long long)batch,
+                            cm__binary(needs, sizeof needs, d->entry.peak_bytes),
+                            blocks ? " and the gaps between its blocks" : "",
+                            cm__binary(has, sizeof has, d->capacity_bytes));
+    bool trains = !r->options.train.inference && r->options.train.recompute != CM_RECOMPUTE_FULL;
+    if (batch > 1) used += (size_t)snprintf(out + used, size - used, "; a smaller --batch");
+    if (trains && !blocks && d->states_bytes < d->capacity_bytes && recomputed_fits(r, d, &peak))
+        used += (size_t)snprintf(out + used, size - used, "; --recompute full needs %sB",
+                                 cm__binary(again, sizeof again, peak));
+    int32_t n = sharing(d);
+    if (n) used += (size_t)snprintf(out + used, size - used, "; %d devices would share it (--zero 3)", n);
+    else snprintf(out + used, size - used, "; its layers must be split over devices (--tp, --pp)");
+}
+
+void cm__rank_find_remedies(void *user, int32_t index)
+{
+    const cm_ranking *r = user;
+    for (int32_t i = 0; i < r->n_devices; i++) {
+        cm__rank_device *d = &r->devices[i];
+        if (d->step == &r->steps[index] && d->entry.state == CM_RANK_NO_FIT && !d->reason[0]) explain(r, d);
+    }
+}

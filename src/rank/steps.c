@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* steps.c - the graphs of the step that devices share, and what is found of each once. */
+#include <string.h>
+#include "rank/rank.h"
+
+static cm__rank_step *step_for(cm_ranking *r, cm__rank_device *d)
+{
+    const cm_rank_options *o = &r->options;
+    cm_precision           precision = o->train.precision ? o->train.precision : cm_device_usual_precision(d->device);
+    cm_runtime             runtime = o->runtime ? o->runtime : cm_device_runtime(d->device);
+    cm_fuse                fuse = o->load.fuse == CM_FUSE_ALL && runtime == CM_RUNTIME_TORCH_EAGER ? CM_FUSE_EAGER
+                                                                                                   : o->load.fuse;
+    double                 library = cm__library_bytes(d->device, runtime);
+    cm__rank_step         *graph_of = NULL;
+    for (int32_t i = 0; i < r->n_steps; i++) {
+        cm__rank_step *s = &r->steps[i];
+        if (s->precision != precision || s->fuse != fuse || s->runtime != runtime) continue;
+        if (s->library_bytes == library) return s;
+        if (!graph_of) graph_of = s;
+    }
+    r->steps[r->n_steps] = (cm__rank_step){.precision = precision, .fuse = fuse, .runtime = runtime,
+                                           .library_bytes = library, .first = d->device, .graph_of = graph_of};
+    return &r->steps[r->n_steps++];
+}
+
+void cm__rank_find_steps(cm_ranking *r)
+{
+    r->steps = cm__alloc_array(r->ctx, (size_t)r->n_devices + 1, sizeof *r->steps);
+    for (int32_t i = 0; i < r->n_devices; i++) {
+        r->devices[i].step = step_for(r, &r->devices[i]);
+        r->devices[i].entry.precision = r->devices[i].step->precision;
+    }
+}
+
+/* The first step that makes operators one in the same way: its forward graph is that of all such steps. */
+static cm__rank_step *loader(const cm_ranking *r, const cm__rank_step *s)
+{
+    cm__rank_step *first = r->steps;
+    while (first->fuse != s->fuse) first++;
+    return first;
+}
+
+void cm__rank_free_steps(void *ranking)
+{
+    cm_ranking *r = ranking;
+    for (int32_t i = 0; i < r->n_steps; i++) {
+        cm__rank_step *s = &r->steps[i];
+        cm_footprint_free(s->like);
+        if (s->ctx) cm__ctx_free(s->ctx);
+        if (s->has_lock) pthread_mutex_destroy(&s->lock);
+        if (!s->graph_of) cm_graph_free(s->step);
+        if (loader(r, s) == s) cm_graph_free(s->forward);
+        cm_footprint_free(s->again_like);
+        cm_graph_free(s->again);
+    }
+}
+
+void cm__rank_load_graph(void *user, int32_t index)
+{
+    const cm_ranking *r = user;
+    cm__rank_step    *s = &r->steps[index];
+    cm_load_options   load = r->options.load;
+    load.fuse = s->fuse;
+    if (loader(r, s) == s) s->status = cm_graph_load(r->info.model, &load, &s->forward, &s->diag);
+}
+
+/* Where there is no memory for it, the devices fail on their own. */
+static void make_common(cm__rank_step *s, const cm_ranking *r)
+{
+    s->ctx = cm__ctx_new(NULL);
+    if (!s->ctx) return;
+    if (setjmp(s->ctx->trap)) {
+        cm__ctx_free(s->ctx);
+        s->ctx = NULL;
+        return;
+    }
+    s->common = cm__common_new(s->ctx, s->step, r->options.layout, s->runtime, r->memo);
+}
+
+/* Native runtimes run graphs by their style, not call by call. */
+const cm__common *cm__rank_common(const cm_ranking *r, cm__rank_step *s)
+{
+    if (s->graph_of) s = s->graph_of;
+    if (s->runtime == CM_RUNTIME_NATIVE || !s->has_lock) return NULL;
+    pthread_mutex_lock(&s->lock);
+    if (!s->common.calls) make_common(s, r);
+    pthread_mutex_unlock(&s->lock);
+    return s->common.calls ? &s->common : NULL;
+}
+
+void cm__rank_make_step(void *user, int32_t index)
+{
+    const cm_ranking *r = user;
+    cm__rank_step    *s = &r->steps[index];
+    cm_train_options  train = r->options.train;
+    train.precision = s->precision;
+    if (s->graph_of || s->status) return;
+    s->status = cm_graph_train(s->forward, &train, &s->step, &s->diag);
+    s->has_lock = !s->status && pthread_mutex_init(&s->lock, NULL) == 0;
+}
+
+void cm__rank_make_footprint(void *user, int32_t index)
+{
+    const cm_ranking *r = user;
+    cm__rank_step    *s = &r->steps[index];
+    cm_memory_options memory = {.runtime = s->runtime};
+    if (s->status) return;
+    s->status = cm_footprint_new(s->step, s->first, &memory, &s->like, &s->diag);
+    if (!s->status) cm__footprint_rehearse(s->like);
+}
+
+void cm__rank_share_forward(cm_ranking *r)
+{
+    for (int32_t i = 0; i < r->n_steps; i++) {
+        cm__rank_step *s = &r->steps[i], *first = loader(r, s);
+        s->forward = first->forward;
+        s->status = first->status;
+        s->diag = first->diag;
+    }
+}
+
+void cm__rank_share_graphs(cm_ranking *r)
+{
+    for (int32_t i = 0; i < r->n_steps; i++) {
+        cm__rank_step *s = &r->steps[i];
+        if (!s->graph_of) continue;
+        s->step = s->graph_of->step;
+        s->status = s->graph_of->status;
+        s->diag = s->graph_of->diag;
+    }
+}

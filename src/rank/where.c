@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* where.c - fields a condition may name, a row each. */
+#include "rank/where.h"
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+#include "base/text.h"
+
+#define CONDITIONS_MOST 16
+
+/* ---- fields ----------------------------------------------------------------------------------------------------- */
+
+static double number(cm_number n) { return n.known ? n.value : NAN; }
+static double price(const cm_rank_entry *e) { return e->price_hour; }
+static double memory(const cm_rank_entry *e)
+{
+    const cm_memory *m = cm_device_main_memory(e->device);
+    return m ? number(m->capacity_bytes) : NAN;
+}
+static double bandwidth(const cm_rank_entry *e)
+{
+    const cm_memory *m = cm_device_main_memory(e->device);
+    return m ? number(m->bw_bytes_s) : NAN;
+}
+static double peak(const cm_rank_entry *e) { return number(cm_device_peak_16bit(e->device)); }
+static double power(const cm_rank_entry *e) { return number(cm_device_number(e->device, CM_TDP_W)); }
+static double throughput(const cm_rank_entry *e) { return e->prediction.throughput_samples_s; }
+static double hours(const cm_rank_entry *e) { return e->hours; }
+static double usd(const cm_rank_entry *e) { return e->usd; }
+static double energy(const cm_rank_entry *e) { return e->energy_j_per_sample; }
+static double mfu(const cm_rank_entry *e) { return e->prediction.mfu; }
+static double batch(const cm_rank_entry *e) { return (double)e->prediction.batch; }
+static double devices(const cm_rank_entry *e) { return (double)e->prediction.devices; }
+static const char *vendor(const cm_rank_entry *e) { return cm_device_get_info(e->device)->vendor; }
+static const char *class_of(const cm_rank_entry *e) { return cm_device_get_info(e->device)->device_class; }
+static const char *style(const cm_rank_entry *e) { return cm_style_name(cm_device_get_info(e->device)->style); }
+
+static const struct {
+    const char *name;
+    bool        predicted;
+    double (*value)(const cm_rank_entry *e); /* NULL: a field of words */
+    const char *(*word)(const cm_rank_entry *e);
+} fields[] = {
+    {"price", false, price, NULL},          {"memory", false, memory, NULL}, {"bandwidth", false, bandwidth, NULL},
+    {"peak", false, peak, NULL},            {"power", false, power, NULL},   {"vendor", false, NULL, vendor},
+    {"class", false, NULL, class_of},       {"style", false, NULL, style},   {"throughput", true, throughput, NULL},
+    {"hours", true, hours, NULL},           {"usd", true, usd, NULL},        {"energy", true, energy, NULL},
+    {"mfu", true, mfu, NULL},               {"batch", true, batch, NULL},    {"devices", true, devices, NULL},
+};
+#define FIELDS ((int)(sizeof fields / sizeof *fields))
+
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
+
+/* Makers of memory count in powers of 1024 and write GB; so do these. */
+static const struct {
+    const char *name;
+    double      factor;
+} units[] = {
+    {"", 1},          {"GB", 0x1p30},  {"GiB", 0x1p30}, {"MB", 0x1p20},  {"MiB", 0x1p20}, {"TB", 0x1p40},
+    {"TiB", 0x1p40},  {"k", 1e3},      {"M", 1e6},      {"G", 1e9},      {"T", 1e12},     {"P", 1e15},
+    {"GB/s", 1e9},    {"TB/s", 1e12},  {"W", 1},        {"kW", 1e3},     {"%", 0.01},     {"h", 1},
+    {"TFLOPS", 1e12}, {"PFLOPS", 1e15}, {"USD", 1},
+};
+
+static int find_field(cm__ctx *ctx, cm__span name)
+{
+    const char *names[FIELDS], *all = "";
+    for (int i = 0; i < FIELDS; i++) {
+        names[i] = fields[i].name;
+        if (cm__span_is(name, fields[i].name)) return i;
+        all = cm__format(ctx, "%s%s%s", all, i ? ", " : "", fields[i].name);
+    }
+    const char *asked = cm__text_copy_n(ctx, name.text, name.length < 64 ? name.length : 64);
+    const char *meant = cm__nearest(asked, names, FIELDS);
+    cm__fail(ctx, CM_ERR_ARGUMENT, "no field '%s'%s%s%s; there are %s", asked, meant ? ", did you mean '" : "",
+             meant ? meant : "", meant ? "'?" : "", all);
+}
+
+static double read_value(cm__ctx *ctx, cm__span text)
+{
+    size_t digits = text.length;
+    double value;
+    while (digits > 0 && !strchr("0123456789.", text.text[digits - 1])) digits--;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (cm__span_is((cm__span){text.text + digits, text.length - digits}, units[i].name) &&
+            cm__parse_real((cm__span){text.text, digits}, &value))
+            return value * units[i].factor;
+    cm__fail(ctx, CM_ERR_ARGUMENT, "'%.*s' is not a number such as 3, 80GB or 2TB/s", (int)text.length, text.text);
+}
+
+static cm__condition read_one(cm__ctx *ctx, const char *text, size_t length)
+{
+    static const char *const signs[] = {"<=", ">=", "<", ">", "="};
+    size_t                   name = strcspn(text, "<>=");
+    cm__condition            c = {0};
+    if (name == 0 || name >= length)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "'%.*s' is not a condition such as price<3", (int)length, text);
+    c.field = find_field(ctx, (cm__span){text, name});
+    for (int i = 4; i >= 0; i--)
+        if (strncmp(text + name, signs[i], strlen(signs[i])) == 0) c.sign = signs[i];
+    cm__span value = {text + name + strlen(c.sign), length - name - strlen(c.sign)};
+    if (fields[c.field].value) c.value = read_value(ctx, value);
+    else if (strcmp(c.sign, "=") != 0)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "%s is a word: write %s=WORD", fields[c.field].name, fields[c.field].name);
+    else c.word = cm__text_copy_n(ctx, value.text, value.length);
+    return c;
+}
+
+cm__conditions cm__where_parse(cm__ctx *ctx, const char *text)
+{
+    cm__conditions w = {.list = cm__alloc_array(ctx, CONDITIONS_MOST, sizeof *w.list)};
+    for (const char *at = text; at && *at;) {
+        size_t length = strcspn(at, ",");
+        if (w.count == CONDITIONS_MOST) cm__fail(ctx, CM_ERR_LIMIT, "more than %d conditions", CONDITIONS_MOST);
+        w.list[w.count++] = read_one(ctx, at, length);
+        at += length + (at[length] == ',');
+    }
+    return w;
+}
+
+/* ---- holding ---------------------------------------------------------------------------------------------------- */
+
+static bool holds(const cm__condition *c, const cm_rank_entry *e)
+{
+    if (c->word) return strcasestr(fields[c->field].word(e), c->word) != NULL;
+    double value = fields[c->field].value(e);
+    bool   equal = value == c->value, less = value < c->value, more = value > c->value;
+    return (c->sign[0] == '<' && less) || (c->sign[0] == '>' && more) || (strchr(c->sign, '=') && equal);
+}
+
+const char *cm__where_fails(const cm__conditions *w, const cm_rank_entry *e, bool predicted)
+{
+    for (int32_t i = 0; i < w->count; i++)
+        if (fields[w->list[i].field].predicted == predicted && !holds(&w->list[i], e))
+            return fields[w->list[i].field].name;
+    return NULL;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* detail.c - all that pages show of one device. */
+#include <math.h>
+#include <string.h>
+#include "report/report.h"
+
+#define BATCH_MOST 4096
+
+static void free_explain(void *report) { cm__explain_report_free(report); }
+static void free_footprint(void *footprint) { cm_footprint_free(footprint); }
+static void free_predictor(void *predictor) { cm_predictor_free(predictor); }
+
+/* Styles that cut batches, or leave the chip, hold any: their step fits if it could be predicted. */
+static bool cuts(const cm_device *device) { return cm_device_get_info(device)->style != CM_STYLE_KERNELS; }
+
+static void find_curve(cm__detail *d)
+{
+    const cm__predict_report *p = d->explain->sides[0];
+    cm_predictor             *predictor;
+    cm_diag                   diag;
+    if (cm_predictor_new(p->graph->step, p->device, &p->asked.options, &predictor, &diag) != CM_OK) return;
+    cm__defer(d->ctx, free_predictor, predictor);
+    for (int64_t b = 1; b <= BATCH_MOST && d->n_curve < CM__BATCH_POINTS; b *= 2) {
+        cm_memory_use      use;
+        cm_prediction_info i;
+        cm_footprint_at(d->footprint, b, &use);
+        bool fits = use.fits || cuts(p->device);
+        if (cm_predictor_at(predictor, b, &i, &diag) != CM_OK) break;
+        cm__batch_point *point = &d->curve[d->n_curve++];
+        *point = (cm__batch_point){.batch = b, .throughput_samples_s = i.throughput_samples_s, .fits = fits,
+                                   .peak_bytes = use.peak_bytes};
+        for (int k = 0; k < 2; k++) point->interval[k] = (double)b / i.interval_s[1 - k];
+        if (!fits) break;
+    }
+}
+
+/* ---- sources ---------------------------------------------------------------------------------------------------- */
+
+static void add_source(cm__detail *d, const cm_device *device, const char *key)
+{
+    const cm_source *s = key ? cm_device_source(device, key) : NULL;
+    for (int32_t i = 0; s && i < d->n_sources; i++)
+        if (d->sources[i] == s) return;
+    if (s && d->n_sources < (int32_t)(sizeof d->sources / sizeof *d->sources)) d->sources[d->n_sources++] = s;
+}
+
+static void find_sources(cm__detail *d)
+{
+    const cm_device *device = d->explain->sides[0]->device;
+    const cm_price  *price = cm_device_cheapest(device);
+    add_source(d, device, cm_device_peak_16bit(device).source);
+    for (int32_t i = 0; i < cm_device_memories(device); i++) {
+        add_source(d, device, cm_device_memory(device, i)->capacity_bytes.source);
+        add_source(d, device, cm_device_memory(device, i)->bw_bytes_s.source);
+    }
+    add_source(d, device, cm_device_number(device, CM_TDP_W).source);
+    if (price) add_source(d, device, price->source);
+    for (int32_t i = 0; i < cm_device_fits(device); i++) add_source(d, device, cm_device_fit(device, i)->source);
+}
+
+cm_status cm__detail_new(const cm__predict_request *asked, cm__detail **detail, cm_diag *diag)
+{
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    cm__detail *d = cm__alloc(ctx, sizeof *d);
+    d->ctx = ctx;
+    cm__pass_on(ctx, cm__explain_report_new(asked, NULL, &d->explain, diag));
+    cm__defer(ctx, free_explain, d->explain);
+    const cm__predict_report *p = d->explain->sides[0];
+    const cm_memory_options   options = {.runtime = p->asked.options.runtime};
+    cm__pass_on(ctx, cm_footprint_new(p->graph->step, p->device, &options, &d->footprint, diag));
+    cm__defer(ctx, free_footprint, d->footprint);
+    cm_footprint_at(d->footprint, cm_prediction_get_info(p->prediction)->batch, &d->use);
+    find_curve(d);
+    find_sources(d);
+    ctx->diag = NULL;
+    *detail = d;
+    return CM_OK;
+}
+
+void cm__detail_free(cm__detail *detail)
+{
+    if (detail) cm__ctx_free(detail->ctx);
+}

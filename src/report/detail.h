@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* detail.h - one device, for pages: as JSON. */
+#ifndef CM_REPORT_DETAIL_H
+#define CM_REPORT_DETAIL_H
+
+#include <jansson.h>
+#include "report/report.h"
+
+void      cm__detail_json_fill(cm__ctx *ctx, json_t *object, const cm__detail *detail);
+
+#endif

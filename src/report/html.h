@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* html.h - writing HTML: escaped texts, tables, JSON inside a page, and the files that pages embed. */
+#ifndef CM_REPORT_HTML_H
+#define CM_REPORT_HTML_H
+
+#include <jansson.h>
+#include <stdio.h>
+#include "report/table.h"
+
+void cm__html_text(cm__ctx *ctx, FILE *out, const char *text); /* nothing in it is markup */
+/* A table with a caption; columns with a unit are numbers, the first column names its row. */
+void cm__html_table_begin(cm__ctx *ctx, FILE *out, const char *caption, const cm__column *columns, int32_t n_columns);
+void cm__html_row(cm__ctx *ctx, FILE *out, const cm__column *columns, int32_t n_columns, const char *const *cells);
+void cm__html_table_end(FILE *out);
+/* <script type="application/json" id="data">: whatever is in the data, the script ends where it should. */
+void cm__html_data(cm__ctx *ctx, FILE *out, const json_t *data);
+
+/* A file of web/, or the chart library; empty where the build had none. */
+typedef struct cm__web_file {
+    const char *name, *type, *text;
+    size_t      size;
+} cm__web_file;
+
+extern const cm__web_file cm__web_files[];
+extern const int32_t      cm__n_web_files;
+const cm__web_file       *cm__web_file_named(const char *name); /* NULL: none */
+
+#endif

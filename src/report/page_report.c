@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* page_report.c - a ranking and its first few devices in detail: what `report` writes as a page. */
+#include <string.h>
+#include "report/report.h"
+
+#define DETAILS 5
+
+static void free_ranking(void *ranking) { cm_ranking_free(ranking); }
+static void free_detail(void *detail) { cm__detail_free(detail); }
+
+static void ask(const char *model, const cm_rank_options *o, const cm_rank_entry *e, cm__predict_request *request)
+{
+    *request = (cm__predict_request){.device = cm_device_get_info(e->device)->id,
+                                     .graph = {.model = model, .load = o->load, .train = o->train},
+                                     .options = {.batch = e->prediction.batch, .runtime = o->runtime,
+                                                 .layout = o->layout, .loading = o->loading}};
+    request->graph.train.precision = e->precision;
+}
+
+static void add_detail(cm__page_report *p, const cm_rank_entry *e)
+{
+    cm__predict_request request;
+    cm__detail         *detail;
+    ask(p->model, p->asked, e, &request);
+    for (int32_t i = 0; i < p->n_profiles; i++) /* a profile's file, not its id, is where a device is found */
+        if (strcmp(p->profiles[i].id, request.device) == 0) request.device = p->profiles[i].path;
+    cm__pass_on(p->ctx, cm__detail_new(&request, &detail, p->ctx->diag));
+    cm__defer(p->ctx, free_detail, detail);
+    p->details[p->n_details++] = detail;
+}
+
+/* Files among the devices asked for, by the ids in them. */
+static void find_profiles(cm__page_report *p)
+{
+    for (const char *at = p->asked->devices ? p->asked->devices : ""; *at && p->n_profiles < CM__PAGE_PROFILES;) {
+        size_t      length = strcspn(at, ",");
+        const char *name = cm__text_copy_n(p->ctx, at, length);
+        cm_device  *device;
+        if (strchr(name, '.') && cm_device_load_brief(name, &device, NULL) == CM_OK) {
+            const char *id = cm__text_copy(p->ctx, cm_device_get_info(device)->id);
+            p->profiles[p->n_profiles].id = id;
+            p->profiles[p->n_profiles++].path = name;
+            cm_device_free(device);
+        }
+        at += length + (at[length] == ',');
+    }
+}
+
+cm_status cm__page_report_new(const char *model, const cm_rank_options *asked, cm__page_report **report, cm_diag *diag)
+{
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    cm__page_report *p = cm__alloc(ctx, sizeof *p);
+    p->ctx = ctx;
+    p->model = model;
+    p->asked = asked;
+    cm__pass_on(ctx, cm_rank(model, asked, &p->ranking, diag));
+    cm__defer(ctx, free_ranking, p->ranking);
+    find_profiles(p);
+    for (int32_t i = 0; i < cm_ranking_placed(p->ranking) && i < DETAILS; i++)
+        add_detail(p, cm_ranking_entry(p->ranking, i));
+    const cm_rank_entry *base = cm_ranking_get_info(p->ranking)->baseline;
+    bool                 seen = !base;
+    for (int32_t i = 0; !seen && i < p->n_details; i++)
+        seen = strcmp(cm_device_get_info(p->details[i]->explain->sides[0]->device)->id,
+                      cm_device_get_info(base->device)->id) == 0;
+    if (!seen) add_detail(p, base);
+    ctx->diag = NULL;
+    *report = p;
+    return CM_OK;
+}
+
+void cm__page_report_free(cm__page_report *report)
+{
+    if (report) cm__ctx_free(report->ctx);
+}

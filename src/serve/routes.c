@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* routes.c - what can be asked, and how a query becomes the words of a command. */
+#include <ctype.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <jansson.h>
+#include "base/text.h"
+#include "report/html.h"
+#include "serve/cache.h"
+#include "serve/serve.h"
+
+#define WORDS_MOST 96
+#define VALUE_MOST 512
+#define CHILDREN_MOST 2
+
+struct cm__routes {
+    const cm__serve_options *options;
+    cm__uploads             *uploads;
+    cm__cache               *cache;
+    pthread_mutex_t          lock;
+    pthread_cond_t           ended; /* one of the other processes */
+    int                      children;
+};
+
+cm__routes *cm__routes_new(const cm__serve_options *options, cm__uploads *uploads)
+{
+    cm__routes *r = calloc(1, sizeof *r);
+    if (!r) return NULL;
+    *r = (cm__routes){.options = options, .uploads = uploads, .cache = cm__cache_new()};
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->ended, NULL);
+    if (r->cache) return r;
+    cm__routes_free(r);
+    return NULL;
+}
+
+void cm__routes_free(cm__routes *r)
+{
+    if (!r) return;
+    cm__cache_free(r->cache);
+    pthread_cond_destroy(&r->ended);
+    pthread_mutex_destroy(&r->lock);
+    free(r);
+}
+
+/* ---- replies ---------------------------------------------------------------------------------------------------- */
+
+static void reply_json(cm__reply *reply, unsigned status, char *text)
+{
+    *reply = (cm__reply){.status = status, .type = "application/json", .text = text, .size = text ? strlen(text) : 0};
+}
+
+void cm__reply_error(cm__reply *reply, unsigned status, const char *format, ...)
+{
+    char    text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e) *c = *c == '\n' ? ' ' : '?';
+    json_t *answer = json_pack("{s:i,s:s}", "schema", 1, "error", text);
+    reply_json(reply, status, answer ? json_dumps(answer, JSON_COMPACT) : NULL);
+    json_decref(answer);
+}
+
+/* ---- words of a command ----------------------------------------------------------------------------------------- */
+
+typedef struct asking {
+    cm__routes      *routes;
+    const cm__asked *asked;
+    cm__ctx         *ctx;
+    const char      *words[WORDS_MOST];
+    int              n_words;
+    char             folder[256]; /* "": this process answers */
+} asking;
+
+/* What may be asked of a command: the key of the query is the option's name, with '_' for '-'. */
+static const char *const ranking_options[] = {
+    "objective", "precision", "batch", "devices", "samples", "tokens", "epochs", "max_hours", "max_usd", "vendor",
+    "provider", "where", "baseline", "port_hours", "rate", "seq", "optimizer", "runtime", "mode", "recompute", "price",
+    NULL};
+static const char *const device_options[] = {"device", "precision", "batch", "seq", "optimizer", "runtime", "mode",
+                                             "recompute", NULL};
+static const char *const no_options[] = {NULL};
+
+static void add_word(asking *a, const char *word)
+{
+    if (a->n_words == WORDS_MOST) cm__fail(a->ctx, CM_ERR_LIMIT, "too many options");
+    a->words[a->n_words++] = word;
+}
+
+static const char *option_name(cm__ctx *ctx, const char *key)
+{
+    char *name = cm__format(ctx, "--%s", key);
+    for (char *c = name; *c; c++)
+        if (*c == '_') *c = '-';
+    return name;
+}
+
+/* Devices by name alone: no file of the server's machine is a visitor's to name. */
+static bool names_file(const char *key, const char *value)
+{
+    bool device = strcmp(key, "devices") == 0 || strcmp(key, "device") == 0 || strcmp(key, "baseline") == 0;
+    return device && (strchr(value, '/') || strcasestr(value, ".json"));
+}
+
+static void add_option(asking *a, const char *key)
+{
+    const char *value = a->asked->value(a->asked->request, key), *name = option_name(a->ctx, key);
+    if (!value || !*value) return;
+    if (strlen(value) > VALUE_MOST) cm__fail(a->ctx, CM_ERR_LIMIT, "%s: more than %d characters", key, VALUE_MOST);
+    if (names_file(key, value)) cm__fail(a->ctx, CM_ERR_ARGUMENT, "%s: devices are named by their ids here", key);
+    bool many = strcmp(key, "price") == 0; /* one option each */
+    while (*value) {
+        size_t length = many ? strcspn(value, ",") : strlen(value);
+        if (length) add_word(a, cm__format(a->ctx, "%s=%.*s", name, (int)length, value));
+        value += length + (value[length] == ',');
+    }
+}
+
+/* ---- models ----------------------------------------------------------------------------------------------------- */
+
+static bool is_description(const char *model)
+{
+    size_t name = strspn(model, "abcdefghijklmnopqrstuvwxyz0123456789_-");
+    return name > 0 && model[name] == ':' && !strchr(model, '/');
+}
+
+noreturn static void unknown_model(asking *a, const char *model)
+{
+    const char **names = cm__alloc_array(a->ctx, (size_t)cm_models(), sizeof *names);
+    for (int32_t i = 0; i < cm_models(); i++) names[i] = cm_model(i)->id;
+    const char *meant = strlen(model) <= 64 ? cm__nearest(model, names, (size_t)cm_models()) : NULL;
+    cm__fail(a->ctx, CM_ERR_UNKNOWN, "no model '%.64s'%s%s%s", model, meant ? "; did you mean '" : "",
+             meant ? meant : "", meant ? "'?" : "; /api/models lists them");
+}
+
+static void add_model(asking *a)
+{
+    const char *model = a->asked->value(a->asked->request, "model");
+    char        name[CM__UPLOAD_NAME];
+    if (!model || !*model) cm__fail(a->ctx, CM_ERR_ARGUMENT, "no model is asked about: model=resnet50");
+    if (strlen(model) > VALUE_MOST) cm__fail(a->ctx, CM_ERR_LIMIT, "model: more than %d characters", VALUE_MOST);
+    if (strncmp(model, "upload:", 7) == 0) {
+        if (!cm__upload_find(a->routes->uploads, model + 7, a->folder, name))
+            cm__fail(a->ctx, CM_ERR_UNKNOWN, "that file is no longer here; drop it again");
+        add_word(a, cm__format(a->ctx, "./%s", name));
+    } else if (cm_model_find(model)) add_word(a, model);
+    else if (is_description(model)) {
+        strcpy(a->folder, "/");
+        add_word(a, model);
+    } else unknown_model(a, model);
+}
+
+/* ---- answers ---------------------------------------------------------------------------------------------------- */
+
+static int run(asking *a, char **result, char **notes)
+{
+    cm__routes              *r = a->routes;
+    const cm__serve_options *o = r->options;
+    if (!a->folder[0]) return o->answer(a->n_words, a->words, result, notes);
+    pthread_mutex_lock(&r->lock);
+    while (r->children >= CHILDREN_MOST) pthread_cond_wait(&r->ended, &r->lock);
+    r->children++;
+    pthread_mutex_unlock(&r->lock);
+    int status = cm__child_run(o->program, a->folder, a->n_words, a->words, result, notes);
+    pthread_mutex_lock(&r->lock);
+    r->children--;
+    pthread_cond_signal(&r->ended);
+    pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+/* The last of what the program says of a failure, without its own name. */
+static const char *reason_in(char *notes)
+{
+    static const char prefix[] = "centimani: ";
+    if (!notes || !*notes) return "it could not be read";
+    size_t length = strlen(notes);
+    if (notes[length - 1] == '\n') notes[length - 1] = '\0';
+    char *last = strrchr(notes, '\n');
+    last = last ? last + 1 : notes;
+    return strncmp(last, prefix, sizeof prefix - 1) == 0 ? last + sizeof prefix - 1 : last;
+}
+
+static void ask(asking *a, cm__reply *reply)
+{
+    enum { DONE = 0, USAGE = 2, NOTHING_FITS = 3 };
+    const char *question = a->folder;
+    size_t      size;
+    char       *result = NULL, *notes = NULL;
+    for (int i = 0; i < a->n_words; i++) question = cm__format(a->ctx, "%s\n%s", question, a->words[i]);
+    if ((result = cm__cache_find(a->routes->cache, question, &size))) {
+        reply_json(reply, 200, result);
+        return;
+    }
+    int status = run(a, &result, &notes);
+    if ((status == DONE || status == NOTHING_FITS) && result && *result) {
+        cm__cache_keep(a->routes->cache, question, result, strlen(result));
+        reply_json(reply, 200, result);
+        result = NULL;
+    } else cm__reply_error(reply, status == USAGE ? 400 : 422, "%s", reason_in(notes));
+    free(result);
+    free(notes);
+}
+
+/* ---- the table -------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char        *path, *command;
+    const char *const *options;
+    bool               model;
+    const char        *flag; /* NULL: none */
+} routes[] = {
+    {"/api/models", "models", no_options, false, NULL},
+    {"/api/devices", "devices", no_options, false, NULL},
+    {"/api/version", "version", no_options, false, NULL},
+    {"/api/rank", "rank", ranking_options, true, NULL},
+    {"/api/device", "explain", device_options, true, "--full"},
+    {"/api/graph", "graph", no_options, true, NULL},
+};
+
+static const struct {
+    const char *path, *file;
+} pages[] = {{"/", "index.html"},          {"/style.css", "style.css"},       {"/charts.js", "charts.js"},
+             {"/app.js", "app.js"},        {"/chart.js", "chart.js"},         {"/openapi.json", "openapi.json"},
+             {"/favicon.svg", "favicon.svg"}};
+
+static bool give_page(const char *path, cm__reply *reply)
+{
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
+        if (strcmp(path, pages[i].path) != 0) continue;
+        const cm__web_file *f = cm__web_file_named(pages[i].file);
+        if (!f) return false;
+        *reply = (cm__reply){200, f->type, (char *)(uintptr_t)f->text, f->size, true};
+        return true;
+    }
+    return false;
+}
+
+static bool make_words(asking *a)
+{
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
+        if (strcmp(a->asked->path, routes[i].path) != 0) continue;
+        add_word(a, routes[i].command);
+        if (routes[i].model) add_model(a);
+        add_word(a, "--json");
+        if (routes[i].flag) add_word(a, routes[i].flag);
+        for (int k = 0; routes[i].options[k]; k++) add_option(a, routes[i].options[k]);
+        return true;
+    }
+    return false;
+}
+
+void cm__routes_get(cm__routes *r, const cm__asked *asked, cm__reply *reply)
+{
+    cm_diag diag = {0};
+    if (give_page(asked->path, reply)) return;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (!ctx) {
+        cm__reply_error(reply, 503, "out of memory");
+        return;
+    }
+    asking *volatile a = NULL;
+    if (setjmp(ctx->trap)) {
+        unsigned status = ctx->status == CM_ERR_MEMORY ? 503 : ctx->status == CM_ERR_UNKNOWN ? 404 : 400;
+        cm__ctx_free(ctx);
+        cm__reply_error(reply, status, "%s", diag.reason);
+        return;
+    }
+    a = cm__alloc(ctx, sizeof *a);
+    a->routes = r;
+    a->asked = asked;
+    a->ctx = ctx;
+    if (make_words(a)) ask(a, reply);
+    else cm__reply_error(reply, 404, "there is nothing at this address; /openapi.json tells what there is");
+    cm__ctx_free(ctx);
+}
+
+/* ---- uploads ---------------------------------------------------------------------------------------------------- */
+
+static const char *only_model(const void *request, const char *key)
+{
+    return strcmp(key, "model") == 0 ? request : NULL;
+}
+
+void cm__routes_uploaded(cm__routes *r, const char *id, cm__reply *reply)
+{
+    char      model[CM__UPLOAD_ID + 8], folder[256], name[CM__UPLOAD_NAME];
+    cm__asked asked = {.path = "/api/graph", .value = only_model, .request = model};
+    snprintf(model, sizeof model, "upload:%s", id);
+    if (!cm__upload_find(r->uploads, id, folder, name)) {
+        cm__reply_error(reply, 503, "no room for it now");
+        return;
+    }
+    cm__routes_get(r, &asked, reply);
+    if (reply->status != 200) {
+        cm__upload_forget(r->uploads, id);
+        return;
+    }
+    json_t *graph = json_loadb(reply->text, reply->size, 0, NULL);
+    json_t *answer = json_pack("{s:i,s:s,s:s,s:O?,s:O?}", "schema", 1, "model", model, "name", name, "params",
+                               json_object_get(graph, "params"), "warnings", json_object_get(graph, "warnings"));
+    free(reply->text);
+    reply_json(reply, 200, answer ? json_dumps(answer, JSON_COMPACT) : NULL);
+    json_decref(answer);
+    json_decref(graph);
+}

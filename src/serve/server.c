@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server.c - HTTP by libmicrohttpd: on 127.0.0.1 alone, asked by its own name, by its own page. */
+#include <arpa/inet.h>
+#include <microhttpd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "serve/serve.h"
+
+#define THREADS 4
+#define CONNECTIONS_MOST 256
+#define TIMEOUT_S 60
+#define REQUEST_BYTES (32 * 1024) /* of a request's line and headers */
+#define UPLOAD_BYTES ((int64_t)600 * 1000 * 1000)
+
+typedef struct server {
+    const cm__serve_options *options;
+    cm__uploads             *uploads;
+    cm__routes              *routes;
+    uint16_t                 port;
+} server;
+
+/* One request on its way in. */
+typedef struct request {
+    cm__upload *upload; /* NULL: none, or given up */
+    cm__reply   failed; /* status 0: not */
+} request;
+
+/* ---- replies ---------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *value;
+} headers[] = {
+    {"Content-Security-Policy", "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+                                "form-action 'self'; frame-ancestors 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cache-Control", "no-store"},
+};
+
+static enum MHD_Result send_reply(struct MHD_Connection *c, cm__reply *reply)
+{
+    static char          nothing[] = "";
+    enum MHD_ResponseMemoryMode mode = reply->kept || !reply->text ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_FREE;
+    struct MHD_Response *r =
+        MHD_create_response_from_buffer(reply->text ? reply->size : 0, reply->text ? reply->text : nothing, mode);
+    if (!r) {
+        if (mode == MHD_RESPMEM_MUST_FREE) free(reply->text);
+        return MHD_NO;
+    }
+    MHD_add_response_header(r, "Content-Type", reply->type ? reply->type : "text/plain");
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        MHD_add_response_header(r, headers[i].name, headers[i].value);
+    if (reply->status == 405) MHD_add_response_header(r, "Allow", "GET, HEAD, POST");
+    enum MHD_Result done = MHD_queue_response(c, reply->text ? reply->status : 503, r);
+    MHD_destroy_response(r);
+    return done;
+}
+
+static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status, const char *why)
+{
+    cm__reply reply;
+    cm__reply_error(&reply, status, "%s", why);
+    return send_reply(c, &reply);
+}
+
+/* ---- who asks --------------------------------------------------------------------------------------------------- */
+
+/* "127.0.0.1:8080", "localhost:8080": what a browser on this machine calls the server. Another name that leads here is
+   another site's, by way of its DNS. */
+static bool is_own_name(const server *s, const char *host)
+{
+    static const char *const names[] = {"127.0.0.1", "localhost"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char with_port[32];
+        snprintf(with_port, sizeof with_port, "%s:%u", names[i], s->port);
+        if (strcasecmp(host, with_port) == 0 || (s->port == 80 && strcasecmp(host, names[i]) == 0)) return true;
+    }
+    return false;
+}
+
+static const char *header(struct MHD_Connection *c, const char *name)
+{
+    return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
+}
+
+static bool is_own_page(const server *s, struct MHD_Connection *c, const char *url)
+{
+    const char *host = header(c, "Host"), *origin = header(c, "Origin"), *site = header(c, "Sec-Fetch-Site");
+    if (!host || !is_own_name(s, host)) return false;
+    bool from_elsewhere = site && strcasecmp(site, "same-origin") != 0 && strcasecmp(site, "none") != 0;
+    if (from_elsewhere && strncmp(url, "/api/", 5) == 0) return false; /* a link to the page is fine */
+    return !origin || (strncasecmp(origin, "http://", 7) == 0 && is_own_name(s, origin + 7));
+}
+
+/* ---- uploads ---------------------------------------------------------------------------------------------------- */
+
+static void give_up(request *q, unsigned status, const char *why)
+{
+    if (q->upload) cm__upload_drop(q->upload);
+    q->upload = NULL;
+    if (!q->failed.status) cm__reply_error(&q->failed, status, "%s", why);
+}
+
+static void begin_upload(const server *s, struct MHD_Connection *c, request *q)
+{
+    const char *name = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "name");
+    const char *length = header(c, "Content-Length"), *why = NULL;
+    if (!header(c, "Origin") && !header(c, "X-Centimani"))
+        give_up(q, 403, "an upload is sent by the page, or with the header X-Centimani: 1");
+    else if (!name || !*name) give_up(q, 400, "the file's name is missing: /api/upload?name=model.onnx");
+    else if (length && strtoll(length, NULL, 10) > s->options->upload_bytes) give_up(q, 413, "the file is too large");
+    else if (!(q->upload = cm__upload_begin(s->uploads, name, &why))) give_up(q, 400, why);
+}
+
+static enum MHD_Result take_upload(const server *s, struct MHD_Connection *c, request *q, const char *data,
+                                   size_t *size)
+{
+    if (*size) {
+        if (q->upload && !cm__upload_write(q->upload, data, *size)) give_up(q, 413, "the file is too large");
+        *size = 0;
+        return MHD_YES;
+    }
+    cm__reply reply;
+    char      id[CM__UPLOAD_ID];
+    if (q->failed.status) {
+        reply = q->failed;
+        q->failed = (cm__reply){0};
+        return send_reply(c, &reply);
+    }
+    cm__upload_finish(q->upload, id);
+    q->upload = NULL;
+    cm__routes_uploaded(s->routes, id, &reply);
+    return send_reply(c, &reply);
+}
+
+/* ---- requests --------------------------------------------------------------------------------------------------- */
+
+static const char *query_value(const void *connection, const char *key)
+{
+    struct MHD_Connection *c = (struct MHD_Connection *)(uintptr_t)connection;
+    return MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, key);
+}
+
+static enum MHD_Result answer(void *user, struct MHD_Connection *c, const char *url, const char *method,
+                              const char *version, const char *data, size_t *size, void **state)
+{
+    server  *s = user;
+    request *q = *state;
+    bool     post = strcmp(method, "POST") == 0, get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+    bool     upload = post && strcmp(url, "/api/upload") == 0;
+    (void)version;
+    if (!q) { /* headers are here, a body is not */
+        *state = q = calloc(1, sizeof *q);
+        if (!q) return MHD_NO;
+        if (!is_own_page(s, c, url)) return refuse(c, 403, "this server answers its own page, at http://127.0.0.1");
+        if (!get && !upload) return refuse(c, post ? 404 : 405, "only /api/upload is posted to; all else is GET");
+        if (upload) begin_upload(s, c, q);
+        return MHD_YES;
+    }
+    if (upload) return take_upload(s, c, q, data, size);
+    if (*size) { /* nobody asked for a body */
+        *size = 0;
+        return MHD_YES;
+    }
+    cm__reply reply;
+    cm__asked asked = {.path = url, .value = query_value, .request = c};
+    cm__routes_get(s->routes, &asked, &reply);
+    return send_reply(c, &reply);
+}
+
+static void completed(void *user, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode code)
+{
+    request *q = *state;
+    (void)user, (void)c, (void)code;
+    if (!q) return;
+    if (q->upload) cm__upload_drop(q->upload);
+    free(q->failed.text);
+    free(q);
+    *state = NULL;
+}
+
+/* ---- the server ------------------------------------------------------------------------------------------------- */
+
+static struct MHD_Daemon *start(server *s, cm_diag *diag)
+{
+    struct sockaddr_in where = {.sin_family = AF_INET, .sin_port = htons(s->options->port),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct MHD_Daemon *d = MHD_start_daemon(
+        MHD_USE_AUTO_INTERNAL_THREAD, s->options->port, NULL, NULL, answer, s, MHD_OPTION_SOCK_ADDR, &where,
+        MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
+        MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
+    if (!d) {
+        cm__diag_set(diag, CM_ERR_IO, "cannot listen on 127.0.0.1, port %u; --port N names another, 0 any that is free",
+                     s->options->port);
+        return NULL;
+    }
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(d, MHD_DAEMON_INFO_BIND_PORT);
+    s->port = info && info->port ? info->port : s->options->port;
+    return d;
+}
+
+/* Threads of the server leave these signals to this one, which waits for them. */
+static void wait_for_end(const sigset_t *ends)
+{
+    int which;
+    while (sigwait(ends, &which) != 0) continue;
+}
+
+static cm_status run(server *s, cm_diag *diag)
+{
+    sigset_t ends, before;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &ends, &before);
+    struct MHD_Daemon *d = start(s, diag);
+    if (d) {
+        if (s->options->ready) s->options->ready(s->options->user, s->port);
+        wait_for_end(&ends);
+        MHD_stop_daemon(d);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return d ? CM_OK : CM_ERR_IO;
+}
+
+cm_status cm__serve(const cm__serve_options *options, cm_diag *diag)
+{
+    cm__serve_options o = *options;
+    if (o.upload_bytes <= 0) o.upload_bytes = UPLOAD_BYTES;
+    server s = {.options = &o};
+    s.uploads = cm__uploads_new(o.upload_bytes, diag);
+    if (!s.uploads) return CM_ERR_IO;
+    s.routes = cm__routes_new(&o, s.uploads);
+    cm_status status = s.routes ? run(&s, diag) : CM_ERR_MEMORY;
+    cm__routes_free(s.routes);
+    cm__uploads_free(s.uploads);
+    return status;
+}

@@ -1,0 +1,182 @@
+// charts.js - figures from the data of a ranking and of single devices. Tables beside them hold the same numbers.
+'use strict';
+const Charts = (() => {
+  const made = new Map();
+  const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
+  const palette = i => colour('c' + (1 + i % 8));
+  const faint = (hex, part) => hex + Math.round(part * 255).toString(16).padStart(2, '0');
+
+  const prefixes = [[1e15, 'P'], [1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e3, 'k'], [1, '']];
+  function short(value, unit = '') {
+    if (value === null || value === undefined || !isFinite(value)) return '–';
+    if (value === 0) return '0' + (unit && ' ' + unit);
+    const size = Math.abs(value);
+    if (size < 1) return Number(value.toPrecision(3)) + (unit && ' ' + unit);
+    const [step, prefix] = prefixes.find(([s]) => size >= s);
+    const text = Number((value / step).toPrecision(3)) + ' ' + prefix + unit;
+    return text.trim();
+  }
+  const gib = bytes => bytes / 2 ** 30;
+
+  function axis(title, more = {}) {
+    return {
+      title: { display: true, text: title, color: colour('soft') },
+      ticks: { color: colour('soft'), ...more.ticks }, grid: { color: colour('grid') },
+      ...Object.fromEntries(Object.entries(more).filter(([k]) => k !== 'ticks')),
+    };
+  }
+  const logTicks = { callback: v => (Number.isInteger(Math.log10(v)) || v === 1 ? short(v) : '') };
+  const log = title => axis(title, { type: 'logarithmic', ticks: logTicks });
+
+  // Whiskers from low to high along the value axis.
+  const whiskers = {
+    id: 'whiskers',
+    afterDatasetsDraw(chart) {
+      chart.data.datasets.forEach((set, i) => {
+        if (!set.interval || !chart.isDatasetVisible(i)) return;
+        const lying = chart.options.indexAxis === 'y', ctx = chart.ctx;
+        const scale = chart.scales[lying ? 'x' : 'y'];
+        ctx.save();
+        const area = chart.chartArea;
+        ctx.beginPath();
+        ctx.rect(area.left, area.top, area.right - area.left, area.bottom - area.top);
+        ctx.clip();
+        ctx.strokeStyle = colour('text');
+        ctx.lineWidth = 1.3;
+        chart.getDatasetMeta(i).data.forEach((mark, k) => {
+          const range = set.interval[k];
+          if (!range || range[0] === null) return;
+          const [a, b] = range.map(v => scale.getPixelForValue(v)), half = 4;
+          const at = lying ? mark.y : mark.x;
+          ctx.beginPath();
+          for (const [x, y] of [[[a, b], [0, 0]], [[a, a], [-half, half]], [[b, b], [-half, half]]]) {
+            if (lying) { ctx.moveTo(x[0], at + y[0]); ctx.lineTo(x[1], at + y[1]); }
+            else { ctx.moveTo(at + y[0], x[0]); ctx.lineTo(at + y[1], x[1]); }
+          }
+          ctx.stroke();
+        });
+        ctx.restore();
+      });
+    },
+  };
+
+  function draw(id, config) {
+    const canvas = document.getElementById(id);
+    if (!canvas || typeof Chart === 'undefined') return;
+    if (made.has(id)) made.get(id).destroy();
+    config.options = { responsive: true, maintainAspectRatio: false, animation: false, color: colour('text'), ...config.options };
+    config.options.plugins = { legend: { labels: { color: colour('text') } }, ...config.options.plugins };
+    made.set(id, new Chart(canvas, config));
+  }
+  const noLegend = { legend: { display: false } };
+  const tip = label => ({ tooltip: { callbacks: { label } } });
+
+  const placed = rank => rank.ranking.filter(e => e.rank !== null);
+  const within = e => e.throughput_samples_s === null ? [null, null] : [e.batch / e.interval_s[1], e.batch / e.interval_s[0]];
+
+  function ranking(id, rank) {
+    const rows = placed(rank).slice(0, 24), unit = rank.unit;
+    draw(id, {
+      type: 'bar',
+      data: {
+        labels: rows.map(e => e.device),
+        datasets: [{ data: rows.map(e => e.value), interval: rows.map(e => e.interval),
+          backgroundColor: rows.map((e, i) => (e.tied_with_next || (i && rows[i - 1].tied_with_next) ? faint(palette(0), .55) : palette(0))) }],
+      },
+      options: { indexAxis: 'y', scales: { x: axis(unit, { beginAtZero: true,
+        suggestedMax: Math.max(...rows.map(e => Math.min(e.interval[1], 3 * e.value))), ticks: { callback: v => short(v) } }), y: axis('', { ticks: { autoSkip: false } }) },
+        plugins: { ...noLegend, ...tip(c => short(c.raw) + ' ' + unit + ', nine of ten in ' + rows[c.dataIndex].interval.map(v => short(v)).join(' to ')) } },
+      plugins: [whiskers],
+    });
+  }
+
+  function price(id, rank) {
+    const rows = placed(rank).filter(e => e.samples_per_usd).sort((a, b) => b.samples_per_usd - a.samples_per_usd).slice(0, 24);
+    draw(id, {
+      type: 'bar',
+      data: { labels: rows.map(e => e.device), datasets: [{ data: rows.map(e => e.samples_per_usd),
+        interval: rows.map(e => within(e).map(v => v * 3600 / e.price_hour)), backgroundColor: palette(2) }] },
+      options: { indexAxis: 'y', scales: { x: axis('samples per USD', { beginAtZero: true,
+        suggestedMax: Math.max(...rows.map(e => 1.6 * e.samples_per_usd)), ticks: { callback: v => short(v) } }), y: axis('', { ticks: { autoSkip: false } }) },
+        plugins: { ...noLegend, ...tip(c => short(c.raw) + ' samples per USD at ' + rows[c.dataIndex].price_hour + ' USD/h') } },
+      plugins: [whiskers],
+    });
+  }
+
+  function pareto(id, rank) {
+    const rows = placed(rank).filter(e => e.samples_per_usd);
+    const point = e => ({ x: 1e6 / e.throughput_samples_s / 3600, y: 1e6 / e.samples_per_usd, device: e.device });
+    const front = rows.filter(e => e.pareto).sort((a, b) => b.throughput_samples_s - a.throughput_samples_s).map(point);
+    draw(id, {
+      type: 'scatter',
+      data: { datasets: [
+        { label: 'nothing is both faster and cheaper', data: front, showLine: true, borderColor: palette(1), backgroundColor: palette(1), pointRadius: 6, pointStyle: 'rectRot' },
+        { label: 'other devices', data: rows.filter(e => !e.pareto).map(point), backgroundColor: palette(0), pointRadius: 4 },
+      ] },
+      options: { scales: { x: log('hours for a million samples'), y: log('USD for a million samples') },
+        plugins: tip(c => c.raw.device + ': ' + short(c.raw.x) + ' h, ' + short(c.raw.y) + ' USD') },
+    });
+  }
+
+  function roofline(id, detail) {
+    const ops = detail.ops.filter(o => o.flop > 0 && o.bytes > 0 && o.time_s > 0);
+    const xs = ops.map(o => o.flop_per_byte), low = Math.min(1, ...xs), high = Math.max(2000, ...xs);
+    const peak = detail.peak_flop_s, bw = detail.bw_bytes_s, knee = peak / bw;
+    const roof = [low, knee, high].sort((a, b) => a - b).map(x => ({ x, y: Math.min(peak, bw * x) }));
+    const byPhase = ['forward', 'backward', 'recompute', 'update'].map((phase, i) => ({
+      label: phase, backgroundColor: palette(i), pointRadius: ops.map(() => 3),
+      data: ops.filter(o => o.phase === phase).map(o => ({ x: o.flop_per_byte, y: o.flop / o.time_s, name: o.name, t: o.time_s })),
+    })).filter(s => s.data.length);
+    byPhase.forEach(s => { s.pointRadius = s.data.map(p => 3 + 14 * Math.sqrt(p.t / detail.step_time_s)); });
+    draw(id, {
+      type: 'scatter',
+      data: { datasets: [{ label: 'roofline', data: roof, showLine: true, pointRadius: 0, borderColor: colour('text'), borderWidth: 2 }, ...byPhase] },
+      options: { scales: { x: log('FLOP per byte of memory traffic'), y: log('FLOP/s') },
+        plugins: tip(c => c.raw.name ? c.raw.name + ': ' + short(c.raw.y, 'FLOP/s') + ', ' + short(c.raw.t * 1e3, 'ms') : 'ceiling ' + short(c.raw.y, 'FLOP/s')) },
+    });
+  }
+
+  function memory(id, details) {
+    const kinds = Object.keys(details[0].memory.categories);
+    draw(id, {
+      type: 'bar',
+      data: { labels: details.map(d => d.device), datasets: [
+        ...kinds.map((k, i) => ({ label: k.replace('_', ' and '), data: details.map(d => gib(d.memory.categories[k])), backgroundColor: palette(i), stack: 'used' })),
+        { label: 'capacity of the largest memory', data: details.map(d => gib(Math.max(...d.memory.levels.map(l => l.capacity_bytes || 0)))), backgroundColor: faint(palette(7), .35), stack: 'there' },
+      ] },
+      options: { indexAxis: 'y', scales: { x: axis('GiB', { stacked: true, beginAtZero: true }), y: axis('', { stacked: true }) },
+        plugins: tip(c => c.dataset.label + ': ' + short(c.raw, 'GiB')) },
+    });
+  }
+
+  // Kinds of operators one after the other, from where the last one ended.
+  function waterfall(id, detail) {
+    let at = 0;
+    const bars = detail.kinds.map(k => { const bar = [at * 1e3, (at + k.time_s) * 1e3]; at += k.time_s; return bar; });
+    const labels = detail.kinds.map(k => k.type + ', ' + k.phase), rest = detail.step_time_s - at;
+    const colours = detail.kinds.map(k => palette(['forward', 'backward', 'recompute', 'update'].indexOf(k.phase)));
+    if (rest > 0) { labels.push('idle'); bars.push([at * 1e3, detail.step_time_s * 1e3]); colours.push(colour('c8')); }
+    draw(id, {
+      type: 'bar',
+      data: { labels, datasets: [{ data: bars, backgroundColor: colours, minBarLength: 2 }] },
+      options: { indexAxis: 'y', scales: { x: axis('ms of one step'), y: axis('', { ticks: { autoSkip: false } }) },
+        plugins: { ...noLegend, ...tip(c => short(c.raw[1] - c.raw[0], 'ms')) } },
+    });
+  }
+
+  function powersOfTwo(scale) {
+    scale.ticks = [];
+    for (let v = 1; v <= scale.max; v *= 2) if (v >= scale.min) scale.ticks.push({ value: v });
+  }
+
+  function batches(id, details) {
+    draw(id, {
+      type: 'line',
+      data: { datasets: details.map((d, i) => ({ label: d.device, borderColor: palette(i), backgroundColor: palette(i),
+        data: d.curve.filter(p => p.fits).map(p => ({ x: p.batch, y: p.throughput_samples_s })), pointRadius: 3, tension: 0 })) },
+      options: { scales: { x: axis('batch size', { type: 'logarithmic', afterBuildTicks: powersOfTwo, ticks: { callback: v => v } }), y: log('samples/s') },
+        plugins: tip(c => c.dataset.label + ', batch ' + c.raw.x + ': ' + short(c.raw.y, 'samples/s')) },
+    });
+  }
+  return { ranking, price, pareto, roofline, memory, waterfall, batches, short, within };
+})();
