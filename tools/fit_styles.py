@@ -47,7 +47,6 @@ FAMILIES = {
     "sambanova-rdu": (("sambanova-sn10", "sambanova-sn30-4t"),
                       ("gemm", "attention", "memory", "section_overhead", "interval")),
     "cerebras-wse": (("cerebras-cs2-wafer",), ("gemm", "attention", "layer_latency")),
-    "cerebras-cs2-pipelined": (("cerebras-cs2-pipelined",), ("section_overhead", "interval")),
     "habana-gaudi1": (("habana-gaudi1",), ("gemm", "conv", "attention", "memory", "step_overhead")),
     "habana-gaudi2": (("habana-gaudi2",), ("gemm", "conv", "attention", "memory", "step_overhead")),
     "google-tpu": (("google-tpu-v4", "google-tpu-v5e", "google-tpu-v5p"), ("gemm", "conv", "attention", "memory")),
