@@ -99,7 +99,8 @@ static void print_part(cm__ctx *ctx, const char *name, double part_s, double ste
 static void print_iteration(cm__ctx *ctx, const cm_prediction_info *i, FILE *out)
 {
     double waits = i->tensor_s + i->pipeline_s + i->data_s - i->hidden_s + i->bubble_s;
-    print_part(ctx, "compute", i->step_time_s - waits, i->step_time_s, out);
+    print_part(ctx, "loading", i->step_time_s - i->compute_s, i->step_time_s, out);
+    print_part(ctx, "compute", i->compute_s - waits, i->step_time_s, out);
     print_part(ctx, "layers", i->tensor_s, i->step_time_s, out);
     print_part(ctx, "stages", i->pipeline_s, i->step_time_s, out);
     print_part(ctx, "bubble", i->bubble_s, i->step_time_s, out);

@@ -9,9 +9,10 @@ static const cm_prediction_info *predicted(cm__case *c, const cm_predict_options
 {
     cm__ctx       *ctx = c->store->ctx;
     const cm_plan *p = &o->plan;
-    const char    *how = cm__format(ctx, "%lld %d %g plan %d %d %d %d %d %lld %s", (long long)o->batch, (int)c->runtime,
-                                    o->sparsity.pruned, p->dp, p->tp, p->pp, p->zero, p->accumulate,
-                                    (long long)p->micro_batch, o->fabric ? cm__cluster_of(c) : "");
+    const char    *how = cm__format(ctx, "%lld %d %g plan %d %d %d %d %d %d %d %lld %s", (long long)o->batch,
+                                    (int)c->runtime, o->sparsity.pruned, p->dp, p->tp, p->pp, p->zero, p->interleave,
+                                    p->sequence_parallel, p->accumulate, (long long)p->micro_batch,
+                                    o->fabric ? cm__cluster_of(c) : "");
     const char    *key = cm__format(ctx, "time %s %s %s %s", cm__text_of(c->run, "device"),
                                     c->left_out ? c->left_out : "", c->graph_key, how);
     cm_prediction_info *info = cm__store_find(c->store, key);
@@ -115,6 +116,8 @@ static bool estimate_plan(cm__case *c, cm__estimate *e)
                        .tp = (int32_t)cm__number_of(c->run, "tp", 1),
                        .pp = (int32_t)cm__number_of(c->run, "pp", 1),
                        .zero = (int32_t)cm__number_of(c->run, "zero", 0),
+                       .interleave = (int32_t)cm__number_of(c->run, "interleave", 1),
+                       .sequence_parallel = json_is_true(json_object_get(c->run, "sequence_parallel")),
                        .accumulate = (int32_t)(times + 0.5),
                        .micro_batch = (int64_t)fmax(1, (double)c->batch / times / copies + 0.5)};
     const cm_prediction_info *i = predicted(c, &o);

@@ -83,6 +83,26 @@ static void nobody_loads(void **state)
     cm_graph_free(g);
 }
 
+/* Three passes on one device: 30 samples are loaded, and the device waits for what takes longer than these. */
+static void under_a_plan(void **state)
+{
+    (void)state;
+    cm_graph          *g = forward_of("resnet18");
+    cm_device         *device = device_of(OF_CLASS("gpu"));
+    cm_prediction     *p;
+    cm_predict_options o = {.plan = {.accumulate = 3, .micro_batch = 10},
+                            .loading = {.dataset = "imagenet", .workers = 4}};
+    assert_int_equal(cm_predict(g, device, &o, &p, NULL), CM_OK);
+    const cm_prediction_info *i = cm_prediction_get_info(p);
+    near(i->load_s, 3 * fmax(10 * IMAGE_BYTES / 1e9, 10 * 1e-3 / 4));
+    near(i->step_time_s, fmax(i->compute_s, i->load_s));
+    near(i->step_time_s, i->compute_s + i->load_s - i->overlapped_s);
+    near(i->throughput_samples_s, 30 / i->step_time_s);
+    cm_prediction_free(p);
+    cm_device_free(device);
+    cm_graph_free(g);
+}
+
 static void tokens(void **state)
 {
     (void)state;
@@ -175,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(images),        cmocka_unit_test(nobody_loads),
                                        cmocka_unit_test(tokens),        cmocka_unit_test(other_samples),
-                                       cmocka_unit_test(another_host),  cmocka_unit_test(refusals)};
+                                       cmocka_unit_test(another_host),  cmocka_unit_test(refusals),
+                                       cmocka_unit_test(under_a_plan)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
