@@ -709,7 +709,13 @@ cm_status   cm_layout_parse(const char *name, cm_layout *layout, cm_diag *diag);
 
 /* ---- which plan ------------------------------------------------------------------------------------------------- */
 
-typedef enum cm_plan_goal { CM_PLAN_GOAL_THROUGHPUT, CM_PLAN_GOAL_COST, CM_PLAN_GOAL_ENERGY, CM_PLAN_GOAL_DEVICES, CM_PLAN_GOALS } cm_plan_goal;
+typedef enum cm_plan_goal {
+    CM_PLAN_GOAL_THROUGHPUT,
+    CM_PLAN_GOAL_COST,
+    CM_PLAN_GOAL_ENERGY,
+    CM_PLAN_GOAL_DEVICES,
+    CM_PLAN_GOALS
+} cm_plan_goal;
 
 const char *cm_plan_goal_name(cm_plan_goal goal);
 cm_status   cm_plan_goal_parse(const char *name, cm_plan_goal *goal, cm_diag *diag);

@@ -86,7 +86,8 @@ static void gather_pieces(cm_footprint *f, int32_t *piece_of)
     }
 }
 
-/* The node that reads what an attention node leaves: its backward, if it is the last to compute it before; or itself. */
+/* The node that reads what an attention node leaves: its backward, if it is the last to compute it before; or
+   itself. */
 static int32_t reader_of_scores(const cm_graph *g, int32_t node)
 {
     int32_t forward = g->nodes[node].source >= 0 ? g->nodes[node].source : node;

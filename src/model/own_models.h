@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * own_models.h - calls timed by the operator models that a device's profile holds (`fits`, docs/fitting.md), or those of
- * its kin: the same chip on another card and, for Megatron-LM, any built-in device of the same base.
+ * own_models.h - calls timed by the operator models that a device's profile holds (`fits`, docs/fitting.md), or those
+ * of its kin: the same chip on another card and, for Megatron-LM, any built-in device of the same base.
  *
  * In plain fp32 on GPUs without tables: libraries no longer tune these kernels for new GPUs, so that what an H200
  * reaches of its peak with them tells little of older ones. For Megatron-LM, whose kernels nobody timed one by one:

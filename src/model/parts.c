@@ -159,7 +159,8 @@ static void add_routes(making *k, cm__ctx *ctx)
         cm_poly bytes = cm_tensor_bytes(cm__in(k->g, forward, 0));
         if (!last[at]) route_s[at] = 2 * cm__comm_time(k->fabric, CM__ALL_TO_ALL, group, cm_poly_at(&bytes, k->batch));
         last[at] = n->phase + 1;
-        *(n->phase == CM_FORWARD ? &k->parts->all[at].forward_comm_s : &k->parts->all[at].backward_comm_s) += route_s[at];
+        cm__part *part = &k->parts->all[at];
+        *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) += route_s[at];
     }
 }
 
@@ -264,7 +265,8 @@ static void add_kept(making *k)
     for (int32_t t = 0; t < g->n_tensors; t++) {
         const cm_tensor *x = cm__t(g, t);
         if (x->storage != t || x->born < 0 || k->part[x->born] != middle) continue;
-        if (g->nodes[x->born].phase != CM_FORWARD || x->dies >= g->n_nodes || g->nodes[x->dies].phase == CM_FORWARD) continue;
+        if (g->nodes[x->born].phase != CM_FORWARD || x->dies >= g->n_nodes) continue;
+        if (g->nodes[x->dies].phase == CM_FORWARD) continue;
         cm_poly bytes = cm_tensor_bytes(x);
         bool    shared = s->tp > 1 && (s->split[t] || s->sequence);
         k->parts->kept_bytes += cm_poly_at(&bytes, k->batch) / (shared ? s->tp : 1);

@@ -37,7 +37,8 @@ void cm__plan_fill(cm__ctx *ctx, cm_plan *p)
         cm__fail(ctx, CM_ERR_ARGUMENT, "tp %d x%s pp %d x dp %d are not the %d devices of the plan", p->tp,
                  p->cp > 1 ? cm__format(ctx, " cp %d x", p->cp) : "", p->pp, p->dp, p->devices);
     if (p->dp % p->ep)
-        cm__fail(ctx, CM_ERR_ARGUMENT, "%d replicas cannot share experts in groups of %d: --ep divides --dp", p->dp, p->ep);
+        cm__fail(ctx, CM_ERR_ARGUMENT, "%d replicas cannot share experts in groups of %d: --ep divides --dp", p->dp,
+                 p->ep);
     p->accumulate = at_least_one(p->accumulate);
     if (p->global_batch && p->micro_batch)
         p->accumulate = at_least_one((int32_t)(p->global_batch / p->micro_batch / p->dp));

@@ -90,8 +90,9 @@ static const char *doubt_about(const cm__predict_report *r)
     const cm_device_info *device = cm_device_get_info(r->device);
     bool                  able = r->asked.graph.train.inference ? device->inference : device->training;
     if (able) return NULL;
-    return cm__format(r->ctx, "%s does no %s: this is what its ceilings would allow", device->id,
-                      r->asked.graph.train.inference ? "inference" : "training; --mode inference asks for what it does");
+    const char *lacking = "training; --mode inference asks for what it does";
+    if (r->asked.graph.train.inference) lacking = "inference";
+    return cm__format(r->ctx, "%s does no %s: this is what its ceilings would allow", device->id, lacking);
 }
 
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag)

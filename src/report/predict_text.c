@@ -52,7 +52,7 @@ static void print_list(cm__ctx *ctx, const cm__predict_report *r, FILE *out, boo
     int32_t   count = missing ? cm_prediction_missing(r->prediction) : cm_prediction_ops(r->prediction);
     char      buf[32];
     if (!count) {
-        fprintf(out, "%s\n", missing ? "no calls to measure: all are, or the device runs graphs as a whole" : "no calls");
+        fputs(missing ? "no calls to measure: all are, or the device runs graphs as a whole\n" : "no calls\n", out);
         return;
     }
     for (int32_t i = 0; i < count; i++) {
