@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * no_tls.c - for the static program: libmicrohttpd's archive names gnutls, which has no static library that is whole,
- * and which a server of plain HTTP never calls. Its start succeeds; all else says that there is none.
+ * no_tls.c - libmicrohttpd's archive names gnutls, which has no static library that is whole, brings eight more
+ * libraries, and is never called by a server of plain HTTP. Its start succeeds; all else says that there is none.
  */
 #define NONE (-1)
 
