@@ -37,11 +37,14 @@ static const struct {
     {"int64", 8, CM_RATE_FP32}, {"int32", 4, CM_RATE_FP32}, {"bool", 1, CM_RATE_FP32}, {"int16", 2, CM_RATE_FP32},
 };
 
+/* The type that the text begins with, up to its end, '+' or '>'. */
 static int type_at(const char *text)
 {
-    size_t length = strcspn(text, "+>");
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strlen(types[i].name) == length && strncmp(types[i].name, text, length) == 0) return (int)i;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        size_t k = 0;
+        while (types[i].name[k] && types[i].name[k] == text[k]) k++;
+        if (!types[i].name[k] && (!text[k] || text[k] == '+' || text[k] == '>')) return (int)i;
+    }
     return 0;
 }
 

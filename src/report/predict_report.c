@@ -95,6 +95,12 @@ static const char *doubt_about(const cm__predict_report *r)
     return cm__format(r->ctx, "%s does no %s: this is what its ceilings would allow", device->id, lacking);
 }
 
+/* One device joins nothing. */
+static bool needs_fabric(const cm_plan *p)
+{
+    return p->devices > 1 || p->tp > 1 || p->cp > 1 || p->pp > 1 || p->dp > 1 || p->ep > 1;
+}
+
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag)
 {
     cm__ctx *ctx = cm__ctx_new(diag);
@@ -109,9 +115,11 @@ cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_r
     cm__pass_on(ctx, cm__graph_report_new(&r->asked.graph, &r->graph, diag));
     cm__defer(ctx, free_graph, r->graph);
     find_memory(r);
-    cm__pass_on(ctx, cm_fabric_new(r->device, asked->cluster, &r->fabric, diag));
-    cm__defer(ctx, free_fabric, r->fabric);
-    r->asked.options.fabric = r->fabric;
+    if (asked->cluster || needs_fabric(&asked->options.plan)) {
+        cm__pass_on(ctx, cm_fabric_new(r->device, asked->cluster, &r->fabric, diag));
+        cm__defer(ctx, free_fabric, r->fabric);
+        r->asked.options.fabric = r->fabric;
+    }
     cm__pass_on(ctx, cm_predict(r->graph->step, r->device, &r->asked.options, &r->prediction, diag));
     cm__defer(ctx, free_prediction, r->prediction);
     correct_memory(r);
