@@ -51,8 +51,9 @@ def read_models(path, texts):
 
 
 def byte_rows(data):
+    """Bytes above 127 as characters: whether a char has a sign is the machine's affair."""
     for start in range(0, len(data), 20):
-        yield "    " + ",".join(str(byte) for byte in data[start:start + 20]) + ","
+        yield "    " + ",".join(str(byte) if byte < 128 else f"'\\x{byte:02x}'" for byte in data[start:start + 20]) + ","
 
 
 def write_array(out, name, data):
