@@ -513,7 +513,8 @@ static int32_t both_directions(cm_graph *g, int32_t x)
 {
     for (int i = 0; i < 3; i++) {
         int32_t in = i ? dropped(g, x) : x;
-        x = joined(g, cell(g, in, "f", 6, 0), cell(g, in, "r", 6, 1));
+        int32_t forward = cell(g, in, "f", 6, 0), reverse = cell(g, in, "r", 6, 1);
+        x = joined(g, forward, reverse);
     }
     return x;
 }
