@@ -68,6 +68,7 @@ const command *find_command(const char *name);                                  
 
 /* What is said of loading is of use; false: it is not, and why was said. */
 bool loading_makes_sense(settings *s);
+bool settle_ranking(settings *s);      /* rank.c: options that rank shares; false: said why not */
 
 int  run_graph(settings *s);
 int  run_models(settings *s);

@@ -2,6 +2,18 @@
 /* rank.c - `centimani rank MODEL`: which accelerator. */
 #include "cli.h"
 
+/* What is asked of all devices alike is told by options of other commands too. */
+bool settle_ranking(settings *s)
+{
+    s->rank.load = s->graph.load;
+    s->rank.train = s->graph.train;
+    s->rank.batch = s->graph.batch;
+    s->rank.prices = s->prices;
+    if (!loading_makes_sense(s)) return false;
+    s->rank.loading = s->predict.options.loading;
+    return true;
+}
+
 int run_rank(settings *s)
 {
     cm_ranking *ranking;
@@ -14,12 +26,7 @@ int run_rank(settings *s)
         say("rank: porting needs --port-hours H, --rate USD, and --baseline ID: what the model runs on now");
         return EXIT_USAGE;
     }
-    s->rank.load = s->graph.load;
-    s->rank.train = s->graph.train;
-    s->rank.batch = s->graph.batch;
-    s->rank.prices = s->prices;
-    if (!loading_makes_sense(s)) return EXIT_USAGE;
-    s->rank.loading = s->predict.options.loading;
+    if (!settle_ranking(s)) return EXIT_USAGE;
     cm_status status = cm_rank(s->operands[0], &s->rank, &ranking, &diag);
     if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
     const cm_graph *step = cm_ranking_graph(ranking, 0);

@@ -25,12 +25,7 @@ int run_report(settings *s)
         say("report needs -o FILE: the page to write");
         return EXIT_USAGE;
     }
-    s->rank.load = s->graph.load;
-    s->rank.train = s->graph.train;
-    s->rank.batch = s->graph.batch;
-    s->rank.prices = s->prices;
-    if (!loading_makes_sense(s)) return EXIT_USAGE;
-    s->rank.loading = s->predict.options.loading;
+    if (!settle_ranking(s)) return EXIT_USAGE;
     cm_status status = cm__page_report_new(s->operands[0], &s->rank, &page, &diag);
     if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
     int code = save(s, page);

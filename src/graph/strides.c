@@ -206,7 +206,7 @@ void cm__strides_place(cm__strides *s, int32_t node)
 cm__strides *cm__strides_new(cm__ctx *ctx, const cm_graph *g, bool channels_last)
 {
     cm__strides *s = cm__alloc(ctx, sizeof *s);
-    *s = (cm__strides){.ctx = ctx, .g = g, .channels_last = channels_last};
+    *s = (cm__strides){.ctx = ctx, .g = g};
     s->of = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *s->of);
     s->copied = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *s->copied);
     for (int32_t t = 0; channels_last && t < g->n_tensors; t++) {

@@ -14,9 +14,9 @@ typedef struct cm__strides {
     const cm_graph *g;
     int64_t       **of;            /* per tensor; NULL: one row after the other */
     bool           *copied;        /* per node: a view that takes a copy */
-    bool            channels_last; /* images, and weights of convolutions, are given so */
 } cm__strides;
 
+/* channels_last: images, and weights of convolutions, are given so. */
 cm__strides *cm__strides_new(cm__ctx *ctx, const cm_graph *g, bool channels_last);
 void         cm__strides_place(cm__strides *s, int32_t node); /* its results; after those of all before it */
 

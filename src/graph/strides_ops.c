@@ -25,7 +25,7 @@ static int64_t *image_if(cm__strides *s, bool channels_last, const cm_tensor *y)
 
 /* Operand strides as the result's dimensions see them; 0 where it is spread. */
 typedef struct operands {
-    int32_t count, rank;
+    int32_t count;
     int64_t stride[OPERANDS][CM__RANK_MAX];
 } operands;
 
@@ -83,7 +83,7 @@ static int64_t *like_operands(cm__strides *s, const cm_node *n, int32_t output)
 {
     const cm_tensor *y = cm__t(s->g, n->outputs[output]);
     const cm_node   *forward = forward_of(s, n);
-    operands         o = {.rank = y->rank};
+    operands         o = {.count = 0};
     int32_t          order[CM__RANK_MAX];
     bool             mean_undone = n->op == CM_OP_ELEMENTWISE_GRAD && cm_node_class(forward) == CM_CLASS_REDUCTION;
     bool             plain = true;
