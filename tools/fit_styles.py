@@ -43,7 +43,7 @@ EFFICIENCIES = ("gemm", "conv", "attention", "memory")
 
 # profile that is written; devices whose rows count; parameters that are free
 FAMILIES = {
-    "graphcore-ipu": (("graphcore-gc200", "graphcore-bow"), ("gemm", "conv", "attention", "memory", "superstep")),
+    "graphcore-ipu": (("graphcore-gc200", "graphcore-bow"), ("gemm", "conv", "attention", "memory", "superstep", "step_overhead")),
     "sambanova-rdu": (("sambanova-sn10", "sambanova-sn30-4t"),
                       ("gemm", "attention", "memory", "section_overhead", "interval")),
     "cerebras-wse": (("cerebras-cs2-wafer",), ("gemm", "attention", "layer_latency")),
@@ -100,7 +100,7 @@ class Bench:
 
     def ask(self, row, profile, batch):
         words = [self.program, "predict", row["model"], "--device", profile, "--batch", str(batch), "--json"]
-        for key in ("seq", "precision", "recompute"):
+        for key in ("seq", "precision", "recompute", "mode"):
             if key in row:
                 words += ["--" + key, str(row[key])]
         key = tuple(words)
@@ -115,8 +115,8 @@ class Bench:
         profile = self.profile(row["device"], parameters)
         if "micro_batch" in row:  # as many micro-batches as there are, of a size that was chosen
             answer = self.ask(row, profile, row["micro_batch"])
-            update = answer["phases"]["update"]
-            return row["batch"] / (row["batch"] / row["micro_batch"] * (answer["step_time_s"] - update) + update)
+            once = answer["phases"]["update"] + answer["host_time_s"]
+            return row["batch"] / (row["batch"] / row["micro_batch"] * (answer["step_time_s"] - once) + once)
         answer = self.ask(row, profile, row["batch"])
         if answer["devices"] > 1:
             answer = self.ask(row, profile, row["batch"] * answer["devices"])

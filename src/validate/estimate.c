@@ -3,14 +3,18 @@
 #include <math.h>
 #include <string.h>
 #include "model/roofline.h"
+#include "model/style.h"
 #include "validate/validate.h"
 
 static const cm_prediction_info *predicted(cm__case *c, const cm_predict_options *o)
 {
     cm__ctx       *ctx = c->store->ctx;
     const cm_plan *p = &o->plan;
-    const char    *how = cm__format(ctx, "%lld %d %g plan %d %d %d %d %d %d %d %lld %s", (long long)o->batch,
-                                    (int)c->runtime, o->sparsity.pruned, p->dp, p->tp, p->pp, p->zero, p->interleave,
+    const char    *fed = cm__format(ctx, "%s %s %lld %d", o->loading.dataset ? o->loading.dataset : "",
+                                    o->loading.host ? o->loading.host : "", (long long)o->loading.workers,
+                                    o->steps_per_call);
+    const char    *how = cm__format(ctx, "%lld %d %g fed %s plan %d %d %d %d %d %d %d %lld %s", (long long)o->batch,
+                                    (int)c->runtime, o->sparsity.pruned, fed, p->dp, p->tp, p->pp, p->zero, p->interleave,
                                     p->sequence_parallel, p->accumulate, (long long)p->micro_batch,
                                     o->fabric ? cm__cluster_of(c) : "");
     const char    *key = cm__format(ctx, "time %s %s %s %s", cm__text_of(c->run, "device"),
@@ -29,9 +33,22 @@ static const cm_prediction_info *predicted(cm__case *c, const cm_predict_options
     return info;
 }
 
+/* As --dataset, --host and --workers say; of these, 0 workers are none. */
+static cm_loading_options loading_of(const cm__case *c)
+{
+    const json_t *workers = json_object_get(c->run, "workers");
+    int64_t       told = workers ? (int64_t)json_integer_value(workers) : 0;
+    return (cm_loading_options){.dataset = cm__text_of(c->run, "dataset"),
+                                .host = cm__text_of(c->run, "host"),
+                                .workers = workers && told == 0 ? -1 : told};
+}
+
 static cm_predict_options options_of(const cm__case *c)
 {
-    return (cm_predict_options){.runtime = c->runtime, .sparsity = {.pruned = cm__number_of(c->run, "pruned", 0)}};
+    return (cm_predict_options){.runtime = c->runtime,
+                                .sparsity = {.pruned = cm__number_of(c->run, "pruned", 0)},
+                                .loading = loading_of(c),
+                                .steps_per_call = (int32_t)cm__number_of(c->run, "steps_per_call", 1)};
 }
 
 static const cm_prediction_info *on_one(cm__case *c, int64_t batch)
@@ -41,10 +58,11 @@ static const cm_prediction_info *on_one(cm__case *c, int64_t batch)
     return predicted(c, &o);
 }
 
-/* Gradients of several micro-batches are added up before one update. */
-static void accumulate(cm__estimate *e, const cm_prediction_info *i, double times)
+/* Gradients of several micro-batches are added up before one update; graphs that run as a whole are started once. */
+static void accumulate(const cm__case *c, cm__estimate *e, const cm_prediction_info *i, double times)
 {
-    double update = i->phase_s[CM_UPDATE], factor = (times * (i->step_time_s - update) + update) / i->step_time_s;
+    double start_s = cm__style_applies(c->device, c->runtime) ? i->host_time_s : 0;
+    double once = i->phase_s[CM_UPDATE] + start_s, factor = (times * (i->step_time_s - once) + once) / i->step_time_s;
     e->step_s *= factor;
     e->device_s *= factor;
     for (int side = 0; side < 2; side++) e->interval_s[side] *= factor;
@@ -136,7 +154,7 @@ bool cm__estimate_step(cm__case *c, cm__estimate *e)
         i = on_one(c, batch);
     }
     if (!answer(e, i, (double)batch)) return false;
-    if (times > 1) accumulate(e, i, times);
+    if (times > 1) accumulate(c, e, i, times);
     if (!c->per_device) share(e);
     if (cm__text_of(c->run, "phase")) one_pass(e, i, cm__text_of(c->run, "phase"));
     return true;
