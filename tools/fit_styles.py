@@ -69,6 +69,10 @@ RELATIVES = {
 }
 
 
+# Sets whose rows with `operator` are benchmarks of single operators: what of them it tells ("gemm", "memory").
+OPERATOR_SETS = ("centimani-kernels", "emani2022-kernels")
+
+
 def number(value, unit, kind="fitted", **more):
     return {"value": float(f"{value:.4g}"), "unit": unit, "kind": kind, "source": "calibration", "date": DATE, **more}
 
@@ -77,8 +81,10 @@ def execution(parameters, errors=None, kind="fitted", note=None):
     more = {"note": note} if note else {}
     given = dict(parameters)
     out = {"efficiency": {k: number(given[k], "1", kind, **more) for k in EFFICIENCIES if k in given}}
+    if given.get("operator"):
+        out["operator"] = {k: number(v, "1", kind, **more) for k, v in given["operator"].items()}
     for key, value in given.items():
-        if key not in EFFICIENCIES:
+        if key not in (*EFFICIENCIES, "operator"):
             out[key] = number(value, GUESS[key][2], kind, **more)
     return out | (errors or {})
 
@@ -245,12 +251,15 @@ def insert(profile, block):
     """The member `execution` of a profile, new or in place of the old one, and its source; the rest as it was."""
     path = ROOT / f"data/devices/{profile}.json"
     text = path.read_text()
+    published = json.loads(text).get("execution", {}).get("operator")  # of the device's own benchmarks, written by hand
+    if published and "operator" not in block:
+        block = {"efficiency": block["efficiency"], "operator": published} | block
     text = re.sub(r'\n  "execution": \{\n.*?\n  \},', "", text, flags=re.S)
     lines = ['  "execution": {']
     for key, value in block.items():
-        if key == "efficiency":
+        if key in ("efficiency", "operator"):
             inner = ",\n".join(f"      {json.dumps(k)}: {json.dumps(v)}" for k, v in value.items())
-            lines.append(f'    "efficiency": {{\n{inner}\n    }},')
+            lines.append(f'    "{key}": {{\n{inner}\n    }},')
         else:
             lines.append(f"    {json.dumps(key)}: {json.dumps(value)},")
     lines[-1] = lines[-1].rstrip(",")
@@ -266,7 +275,43 @@ def insert(profile, block):
     path.write_text(text)
 
 
+def profile_of(device):
+    """The device's numbers over those of what it is based on."""
+    whole = {}
+    for base in bases(device):
+        whole = json.loads((ROOT / f"data/devices/{base}.json").read_text()) | whole
+    return whole
+
+
+def operator_share(row):
+    """Of the peak, or of the on-chip bandwidth that an element read and one written take, in 16 bits."""
+    if "kernel_utilisation" in row:
+        return row["kernel_utilisation"]
+    device = profile_of(row["device"])
+    if row["operator"] == "gemm":
+        return row["kernel_flop_s"] / device["peak"]["matrix"][row["precision"]]["value"]
+    chip = next(m for m in device["memory"] if m["place"] == "on-chip")
+    return row["kernel_flop_s"] * 4 / chip["bandwidth"]["value"]
+
+
+def operators_of(devices, without=None):
+    """Shares that benchmarks of single operators reach, the mean of logarithms over rows of other groups than `without`."""
+    shares = {}
+    for name in OPERATOR_SETS:
+        for row in json.loads((ROOT / f"data/results/{name}.json").read_text())["rows"]:
+            if "operator" in row and row["device"] in devices and row.get("group") != without:
+                shares.setdefault(row["operator"], []).append(math.log(operator_share(row)))
+    return {k: math.exp(sum(v) / len(v)) for k, v in shares.items()}
+
+
+def operator_groups(devices):
+    """Groups of one source's products, which another source tells as well."""
+    rows = [r for n in OPERATOR_SETS for r in json.loads((ROOT / f"data/results/{n}.json").read_text())["rows"]]
+    return sorted({r["group"] for r in rows if r.get("operator") and r["device"] in devices and "fitted" not in r})
+
+
 def scaled_by(parameters, factors):
+    parameters = {k: v for k, v in parameters.items() if k != "operator"}
     return {k: parameters.get(k, 1.0) * factors.get(k, 1.0) for k in dict.fromkeys([*parameters, *factors])}
 
 
@@ -290,7 +335,8 @@ def write_left_out(without):
     relatives = {p: (f, factors) for p, (f, factors, _, _) in RELATIVES.items() if f in without}
     for profile, (family, factors) in {**{f: (f, {}) for f in without}, **relatives}.items():
         tree["families"][profile] = {"devices": based_on(profile), "without": {
-            group: execution(scaled_by(parameters, factors)) for group, parameters in without[family].items()}}
+            group: execution(scaled_by(parameters, factors) if profile in relatives else parameters)
+            for group, parameters in without[family].items()}}
     families = []
     for name, family in tree["families"].items():
         groups = ",\n".join(f"   {json.dumps(g)}: {json.dumps(e)}" for g, e in family["without"].items())
@@ -329,6 +375,11 @@ def main():
             rows = [r for r in every if r["device"] in devices]
             parameters, residual = fit(bench, rows, names)
             left_out, without[family] = leave_out(bench, rows, names, parameters)
+            whole = {**parameters, "operator": operators_of(devices)}
+            for group in without[family]:
+                without[family][group]["operator"] = whole["operator"]
+            for group in operator_groups(devices):
+                without[family][group] = {**parameters, "operator": operators_of(devices, group)}
             errors = {key: number(spread(rows, left_out, conv), "1", note=described(rows, left_out, conv))
                       for key, conv in (("error", False), ("conv_error", True)) if spread(rows, left_out, conv)}
             mean = lambda errors: 100 * sum(abs(math.expm1(e)) for e in errors) / len(errors)
@@ -339,7 +390,7 @@ def main():
             show(rows, residual, left_out)
             fitted[family] = parameters, errors
             if options.write:
-                insert(family, execution(parameters, errors))
+                insert(family, execution(whole, errors))
         for profile in RELATIVES if options.write else ():
             if RELATIVES[profile][0] in fitted:
                 derive(profile, fitted)

@@ -81,6 +81,7 @@ static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *devic
                               .has_blocks = cm__has_blocks(step)};
     read_rates(&j, cm_graph_precision(step));
     read_memories(&j);
+    cm__job_find_alone(&j);
     if (!(j.peak_flop_s[CM__EFFORT_GEMM] > 0))
         cm__fail(ctx, CM_ERR_UNSUPPORTED, "%s: no peak in %s or a wider type is known", device->info.id,
                  cm_precision_name(cm_graph_precision(step)));
@@ -100,7 +101,7 @@ double cm__job_node_s(const cm__job *j, int32_t node, double batch)
     if (n->view) return 0;
     cm__effort effort = effort_of[cm_node_class(n)];
     double     bytes = cm_poly_at(&n->read_bytes, batch) + cm_poly_at(&n->write_bytes, batch);
-    double     traffic = j->vector_scale * bytes / j->near_bytes_s;
+    double     traffic = fmax(j->operator_s, j->vector_scale * bytes / j->near_bytes_s);
     if (effort == CM__EFFORT_MEMORY) return traffic;
     double flop = cm_poly_at(&n->flop, batch) * cm__job_kept(j, n);
     return fmax(j->matrix_scale * flop / j->peak_flop_s[effort], traffic);

@@ -33,6 +33,8 @@ typedef struct cm__job {
     double           matrix_scale, vector_scale;      /* of a calibrated profile; 1 otherwise */
     double           kept;                            /* of pruned weights' arithmetic and traffic; 1: all */
     bool             has_blocks;
+    bool             alone;                           /* one operator, run over and over: style_alone.c */
+    double           operator_s;                      /* the least that it takes then */
 } cm__job;
 
 /* What comes of it. */
@@ -65,6 +67,10 @@ double cm__job_node_s(const cm__job *job, int32_t node, double batch);
 /* What is done of a node's arithmetic, and sent of its weights, after pruning. */
 double cm__job_kept(const cm__job *job, const cm_node *node);
 bool   cm__job_trains(const cm__job *job); /* it has a backward pass */
+/* Where the graph is one operator and the profile knows such benchmarks, their rates take the place of the style's. */
+void   cm__job_find_alone(cm__job *job);
+/* Steps of a node that wait for each other: the time steps of recurrent layers; 1 otherwise. */
+double cm__job_serial(const cm__job *job, const cm_node *node);
 /* The most samples whose step one chip holds; 0: not one. */
 int64_t cm__job_largest(const cm__job *job);
 /* The same where what enters each layer is kept and the rest is computed again backward, by a pipeline of chips that

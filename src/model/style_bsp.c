@@ -24,7 +24,7 @@ static int32_t most_chips(const cm_device *d)
 static void find_replica(const cm__job *j, cm__run *r)
 {
     int32_t most = most_chips(j->device);
-    r->micro_batch = cm__job_largest(j);
+    r->micro_batch = j->alone ? (int64_t)j->batch : cm__job_largest(j);
     for (r->devices = 1; !r->micro_batch && r->devices * 2 <= most;) {
         r->devices *= 2;
         r->micro_batch = cm__job_largest_again(j, r->devices);
@@ -51,6 +51,12 @@ static double states_s(const cm__job *j, const cm__run *r)
     return beside ? 0 : j->vector_scale * 2 * bytes / m->bw_bytes_s.value / r->devices;
 }
 
+/* Time steps of recurrent layers exchange their results one by one; an elementwise operator alone exchanges none. */
+static double supersteps(const cm__job *j, const cm_node *n)
+{
+    return j->alone && cm_node_class(n) == CM_CLASS_ELEMENTWISE ? 0 : cm__job_serial(j, n);
+}
+
 void cm__style_bsp(const cm__job *j, cm__run *r)
 {
     double micro_s = 0, updates_s = 0;
@@ -64,7 +70,7 @@ void cm__style_bsp(const cm__job *j, cm__run *r)
         if (n->view) continue;
         bool   update = n->phase == CM_UPDATE;
         double runs = again && n->phase == CM_FORWARD ? 2 : 1;
-        double node = runs * (cm__job_node_s(j, i, size) + j->superstep_s);
+        double node = runs * (cm__job_node_s(j, i, size) + supersteps(j, n) * j->superstep_s);
         if (update) updates_s += node;
         else micro_s += node;
         r->pieces += update ? 1 : runs * micros;
