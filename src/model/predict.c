@@ -79,7 +79,8 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
 {
     cm_prediction_info *i = &p->info;
     cm__limits          limits = cm__limits_of(device);
-    cm__run             run = cm__style_run_in(p->ctx, g, device, &i->sparsity, i->batch, footprint);
+    int32_t             chips = i->style == CM_STYLE_BSP && i->plan.pp > 1 ? i->plan.pp : 0;
+    cm__run             run = cm__style_run_in(p->ctx, g, device, &i->sparsity, i->batch, chips, footprint);
     p->ops = cm__alloc_array(p->ctx, (size_t)g->n_nodes, sizeof *p->ops);
     for (int32_t k = 0; k < g->n_nodes; k++) {
         const cm_node *n = &g->nodes[k];

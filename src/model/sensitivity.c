@@ -195,7 +195,7 @@ cm__sensitivities cm__style_sensitivities(cm__ctx *ctx, const cm_graph *g, const
         changed.memories = cm__alloc(ctx, bytes + 1);
         if (bytes) memcpy(changed.memories, device->memories, bytes);
         style_knobs[k].change(&changed);
-        cm__run run = cm__style_run(ctx, g, &changed, &base->sparsity, base->batch);
+        cm__run run = cm__style_run(ctx, g, &changed, &base->sparsity, base->batch, 0);
         info.step_time_s = run.device_s + run.host_s / loading->together;
         cm__loading_add(loading, &info);
         if (run.devices == base->devices)

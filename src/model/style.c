@@ -158,13 +158,13 @@ static double error_of(const cm_graph *g, const cm__execution *e, const cm__run 
 }
 
 cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
-                      int64_t batch)
+                      int64_t batch, int32_t chips)
 {
-    return cm__style_run_in(ctx, step, device, sparsity, batch, NULL);
+    return cm__style_run_in(ctx, step, device, sparsity, batch, chips, NULL);
 }
 
 cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
-                         int64_t batch, const cm_footprint *footprint)
+                         int64_t batch, int32_t chips, const cm_footprint *footprint)
 {
     const cm__execution *e = &device->execution;
     cm__job              job = job_of(ctx, step, device, sparsity, batch);
@@ -173,6 +173,7 @@ cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *de
                                 .micro_batch = batch,
                                 .host_s = cm__value_or(e->step_s, 0) * cm__value_or(device->calibration.host, 1)};
     job.footprint = footprint;
+    job.chips = chips;
     bool fitted = e->error.known && e->error.kind && strcmp(e->error.kind, "fitted") == 0;
     run.how = fitted ? CM_HOW_TRANSFERRED : CM_HOW_ROOFLINE;
     styles[device->info.style].rule(&job, &run);

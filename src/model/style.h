@@ -25,6 +25,7 @@ typedef struct cm__job {
     const cm_device *device;
     const cm_footprint *footprint; /* of the step on one chip; NULL: made where it is needed */
     double           batch;
+    int32_t          chips;                           /* of a pipeline that was asked for; 0: as few as it takes */
     double           peak_flop_s[CM__EFFORTS];        /* reached by each class; memory: unused */
     double           near_bytes_s, near_bytes;        /* where activations are: bandwidth reached, capacity */
     double           far_bytes_s;                     /* where weights come from: bandwidth reached */
@@ -52,10 +53,10 @@ typedef struct cm__run {
 bool cm__style_applies(const cm_device *device, cm_runtime runtime);
 /* Fails where the step cannot run on such devices. */
 cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
-                      int64_t batch);
-/* The same with a footprint that is there already. */
+                      int64_t batch, int32_t chips);
+/* The same with a footprint that is there already. `chips`: of a pipeline that holds one copy; 0: as few as do. */
 cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
-                         int64_t batch, const cm_footprint *footprint);
+                         int64_t batch, int32_t chips, const cm_footprint *footprint);
 
 /* ---- for the rules ---------------------------------------------------------------------------------------------- */
 

@@ -51,10 +51,13 @@ static cm_predict_options options_of(const cm__case *c)
                                 .steps_per_call = (int32_t)cm__number_of(c->run, "steps_per_call", 1)};
 }
 
+/* One copy of the model: on one device, on as many as it takes, or on a pipeline of as many as the row says. */
 static const cm_prediction_info *on_one(cm__case *c, int64_t batch)
 {
     cm_predict_options o = options_of(c);
     o.batch = batch;
+    o.plan.pp = c->per_device ? (int32_t)cm__number_of(c->run, "pp", 0) : 0;
+    if (o.plan.pp > 1) o.fabric = cm__case_fabric(c);
     return predicted(c, &o);
 }
 
@@ -112,14 +115,22 @@ static int32_t copies_of(cm__case *c)
     double told = cm__number_of(c->run, "replicas", 0);
     double split = cm__number_of(c->run, "tp", 1) * cm__number_of(c->run, "pp", 1);
     if (split > 1) return (int32_t)(c->devices / split);
+    if (told > 0) return (int32_t)told;
     const cm_prediction_info *one = cm_device_get_info(c->device)->style == CM_STYLE_BSP ? on_one(c, 1) : NULL;
     if (c->reason) return 0;
     if (one && one->devices > c->devices) {
         c->reason = cm__format(c->store->ctx, "a copy of the model is expected to take %d devices", one->devices);
         return 0;
     }
-    if (one) return c->devices / one->devices;
-    return told > 0 ? (int32_t)told : c->devices;
+    return one ? c->devices / one->devices : c->devices;
+}
+
+/* Devices of a copy's pipeline: of IPUs, all that the row gives to it. */
+static int32_t pipeline_of(const cm__case *c, int32_t copies)
+{
+    bool   ipus = cm_device_get_info(c->device)->style == CM_STYLE_BSP;
+    double told = cm__number_of(c->run, "pp", 0);
+    return told > 0 ? (int32_t)told : ipus && copies > 0 && json_object_get(c->run, "replicas") ? c->devices / copies : 1;
 }
 
 static bool estimate_plan(cm__case *c, cm__estimate *e)
@@ -132,7 +143,7 @@ static bool estimate_plan(cm__case *c, cm__estimate *e)
     if (!o.fabric) return false;
     o.plan = (cm_plan){.dp = copies,
                        .tp = (int32_t)cm__number_of(c->run, "tp", 1),
-                       .pp = (int32_t)cm__number_of(c->run, "pp", 1),
+                       .pp = pipeline_of(c, copies),
                        .zero = (int32_t)cm__number_of(c->run, "zero", 0),
                        .interleave = (int32_t)cm__number_of(c->run, "interleave", 1),
                        .sequence_parallel = json_is_true(json_object_get(c->run, "sequence_parallel")),
