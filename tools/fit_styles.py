@@ -253,9 +253,10 @@ def insert(profile, block):
     """The member `execution` of a profile, new or in place of the old one, and its source; the rest as it was."""
     path = ROOT / f"data/devices/{profile}.json"
     text = path.read_text()
-    published = json.loads(text).get("execution", {}).get("operator")  # of the device's own benchmarks, written by hand
-    if published and "operator" not in block:
-        block = {"efficiency": block["efficiency"], "operator": published} | block
+    there = json.loads(text).get("execution", {})  # what is written by hand: of the device's own benchmarks, of its units
+    for key in ("lanes", "operator"):
+        if key in there and key not in block:
+            block = {"efficiency": block["efficiency"], key: there[key]} | block
     text = re.sub(r'\n  "execution": \{\n.*?\n  \},', "", text, flags=re.S)
     lines = ['  "execution": {']
     for key, value in block.items():

@@ -32,6 +32,7 @@ typedef struct cm__execution {
     cm_number interval_s;              /* between two samples of a pipeline, at least */
     cm_number superstep;               /* cycles */
     cm_number fill;                    /* samples in a full pipeline */
+    cm_number lanes;                   /* input channels that the matrix units take at once */
     bool      operator_known;          /* rates of single operators, of benchmarks */
     cm_number operator_gemm;           /* share of the matrix peak */
     cm_number operator_memory;         /* share of the on-chip bandwidth */

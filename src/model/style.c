@@ -95,6 +95,19 @@ double cm__job_kept(const cm__job *j, const cm_node *n)
     return j->kept < 1 && cm__is_pruned(j->g, n, j->has_blocks) ? j->kept : 1;
 }
 
+/* Of the matrix units, what a convolution in groups uses: with fewer input channels each the rest is idle. Without
+   groups, rows of the kernel take the place of channels. */
+static double used(const cm__job *j, const cm_node *n)
+{
+    double lanes = cm__value_or(j->device->execution.lanes, 1);
+    if (lanes <= 1 || cm_node_class(n) != CM_CLASS_CONV) return 1;
+    const cm_node   *forward = n->phase == CM_FORWARD ? n : &j->g->nodes[n->source];
+    if (forward->n_inputs < 2 || forward->inputs[0] < 0 || forward->inputs[1] < 0) return 1;
+    const cm_tensor *x = cm__t(j->g, forward->inputs[0]), *w = cm__t(j->g, forward->inputs[1]);
+    bool             grouped = x->rank >= 3 && w->rank >= 3 && w->dims[1].fixed < x->dims[1].fixed;
+    return grouped ? fmin(1, (double)w->dims[1].fixed / lanes) : 1;
+}
+
 double cm__job_node_s(const cm__job *j, int32_t node, double batch)
 {
     const cm_node *n = &j->g->nodes[node];
@@ -103,7 +116,7 @@ double cm__job_node_s(const cm__job *j, int32_t node, double batch)
     double     bytes = cm_poly_at(&n->read_bytes, batch) + cm_poly_at(&n->write_bytes, batch);
     double     traffic = fmax(j->operator_s, j->vector_scale * bytes / j->near_bytes_s);
     if (effort == CM__EFFORT_MEMORY) return traffic;
-    double flop = cm_poly_at(&n->flop, batch) * cm__job_kept(j, n);
+    double flop = cm_poly_at(&n->flop, batch) * cm__job_kept(j, n) / used(j, n);
     return fmax(j->matrix_scale * flop / j->peak_flop_s[effort], traffic);
 }
 
