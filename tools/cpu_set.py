@@ -15,7 +15,7 @@ import tempfile
 BUDGET = 300
 ON = ["--backend", "cpu", "--threads", "1"]
 MODELS = [("uno", 32), ("braggnn", 128), ("autoencoder", 8), ("resnet18", 2), ("mobilenet-v3-small", 4), ("rnn_k1", 1),
-          ("mlp:in=784,hidden=1024,layers=3,out=10", 64), ("bert:layers=2,hidden=256,heads=4,seq=128,vocab=8192", 4),
+          ("mlp:in=784,hidden=1024x1024x1024,out=10", 64), ("bert:layers=2,hidden=256,heads=4,seq=128,vocab=8192", 4),
           ("gpt:layers=2,hidden=384,heads=6,seq=256,vocab=8192", 2)]
 TITLE = "Calls of training steps on a processor, each timed by itself and added up"
 
