@@ -128,6 +128,15 @@ static int32_t summed(const making *k, const cm_node *n, bool *told)
     return n->outputs[0];
 }
 
+/* Devices that share a vocabulary find the largest logit, the label's and the sum of exponentials, of each token. */
+static double loss_time(const making *k, const cm_node *n)
+{
+    const double each = 4; /* bytes */
+    if (n->op != CM_OP_CROSS_ENTROPY || !k->m->calls->shards.split[n->inputs[0]]) return 0;
+    cm_poly tokens = cm_tensor_elements(cm__in(k->g, n, 1));
+    return 3 * sum_time(k, each * cm_poly_at(&tokens, k->batch));
+}
+
 static void add_sums(making *k, cm__ctx *ctx)
 {
     double  last_bytes = -1, last_s = 0; /* most layers sum up as many bytes as the one before */
@@ -136,11 +145,13 @@ static void add_sums(making *k, cm__ctx *ctx)
         const cm_node *n = &k->g->nodes[i];
         int32_t        tensor = n->view || n->phase == CM_UPDATE ? -1 : summed(k, n, told);
         cm__part      *part = &k->parts->all[k->part[i]];
+        part->forward_comm_s += loss_time(k, n);
         if (tensor < 0) continue;
         cm_poly bytes = cm_tensor_bytes(cm__t(k->g, tensor));
         double  here = cm_poly_at(&bytes, k->batch);
         if (here != last_bytes) last_s = sum_time(k, last_bytes = here);
         *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) += last_s;
+        part->host_s += k->m->host_collective_s;
     }
 }
 
@@ -281,6 +292,14 @@ static void add_kept(making *k)
 
 /* ---- all of it -------------------------------------------------------------------------------------------------- */
 
+static double parameter_tensors(const cm_graph *g)
+{
+    double count = 0;
+    for (int32_t t = 0; t < g->n_tensors; t++) count += cm__t(g, t)->role == CM_ROLE_PARAMETER;
+    return count;
+}
+
+/* One kernel for each parameter's gradients. */
 static double accumulate_time(const making *k)
 {
     cm__call c = {.op = CM__CALL_ELEMENTWISE, .pass = CM__PASS_FORWARD, .variant = "add"};
@@ -288,7 +307,8 @@ static double accumulate_time(const making *k)
     memcpy(c.dtype, narrow ? "bf16" : "fp32", 5);
     c.sizes[0] = 1;
     c.sizes[1] = (int64_t)k->parts->parameters;
-    return c.sizes[1] > 0 ? cm__timer_time(k->m->timer, &c).time_s : 0;
+    if (c.sizes[1] <= 0) return 0;
+    return cm__timer_time(k->m->timer, &c).time_s + parameter_tensors(k->g) * (k->m->limits.floor_s + k->m->gap_s);
 }
 
 cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch, int32_t cp,
@@ -309,6 +329,8 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     add_boundaries(&k, ctx);
     add_kept(&k);
     parts.exchange_host_s = m->host_exchange_s;
+    parts.batch_host_s = m->host_batch_s;
+    parts.buffered = m->runtime == CM_RUNTIME_MEGATRON;
     parts.compress_bytes_s = cm__limits_of(m->device).memory_bytes_s;
     parts.accumulate_s = accumulate_time(&k);
     return parts;

@@ -24,7 +24,9 @@ typedef struct cm__parts {
     int32_t   count;
     double    exchange_host_s;         /* that an exchange between stages keeps the host, and the device waiting */
     double    update_s, update_host_s; /* of all parameters this device would have without a pipeline */
+    double    batch_host_s;            /* that a micro-batch keeps the host before its layers, and the device waiting */
     double    accumulate_s;            /* adding all gradients to those of earlier micro-batches */
+    bool      buffered;                /* even those of a single one are added, to a buffer */
     double    parameters;
     double    tied_parameters;         /* that the last part shares with the first: both stages keep them */
     double    gradient_bytes;          /* of one parameter */

@@ -66,8 +66,9 @@ static void add(sums *s, const cm__part *p)
 
 static double stage_time(const cm__parts *parts, const sums *s, int32_t accumulate)
 {
-    double each = parts->parameters > 0 && accumulate > 1 ? parts->accumulate_s / parts->parameters : 0;
-    return fmax(s->device_s + each * s->parameters, s->host_s);
+    bool   added = parts->parameters > 0 && (accumulate > 1 || parts->buffered);
+    double each = added ? parts->accumulate_s / parts->parameters : 0;
+    return fmax(s->device_s + each * s->parameters, s->host_s) + parts->batch_host_s;
 }
 
 /* Time of a stage that has parts [from, to). */

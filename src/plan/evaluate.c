@@ -60,8 +60,9 @@ static cm__part layer_of(const cm__cost *c, cm_recompute recompute)
 
 static double stage_time(const cm__cost *c, double device_s, double host_s, double parameters, int32_t accumulate)
 {
-    double added = accumulate > 1 && c->parts.parameters > 0 ? c->parts.accumulate_s / c->parts.parameters : 0;
-    return fmax(device_s + added * parameters, host_s);
+    bool   adds = c->parts.parameters > 0 && (accumulate > 1 || c->parts.buffered);
+    double added = adds ? c->parts.accumulate_s / c->parts.parameters : 0;
+    return fmax(device_s + added * parameters, host_s) + c->parts.batch_host_s;
 }
 
 static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan *p)
