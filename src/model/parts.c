@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 #include "graph/rule.h"
+#include "model/buckets.h"
 #include "model/host.h"
 #include "model/shards.h"
 
@@ -215,9 +216,11 @@ static int32_t parameter_read(const cm_graph *g, const cm_node *n, int32_t input
     return t->role == CM_ROLE_PARAMETER && !copied ? n->inputs[input] : -1;
 }
 
-static void add_parameters(making *k, cm__ctx *ctx)
+/* Returns, per tensor, the elements of a parameter that this device has. */
+static const double *add_parameters(making *k, cm__ctx *ctx)
 {
     int32_t *owner = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *owner); /* its part + 1 */
+    double  *had = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *had);
     for (int32_t i = 0; i < k->g->n_nodes; i++) {
         const cm_node *n = &k->g->nodes[i];
         for (int32_t j = 0; n->phase == CM_FORWARD && j < n->n_inputs; j++) {
@@ -228,12 +231,13 @@ static void add_parameters(making *k, cm__ctx *ctx)
             if (k->m->calls->shards.ep > 1 && cm__is_expert(k->g, n)) here /= k->m->calls->shards.ep;
             if (!owner[parameter]) {
                 owner[parameter] = k->part[i] + 1;
-                k->parts->all[k->part[i]].parameters += here;
+                k->parts->all[k->part[i]].parameters += had[parameter] = here;
                 k->parts->parameters += here;
                 k->parts->gradient_bytes = (double)cm_dtype_size(cm__t(k->g, parameter)->dtype);
             } else if (owner[parameter] != k->part[i] + 1) k->parts->tied_parameters += here;
         }
     }
+    return had;
 }
 
 /* What is made in one part and read in a later one crosses all boundaries between. */
@@ -325,7 +329,7 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     if (m->calls->shards.tp > 1) add_sums(&k, ctx);
     if (m->calls->shards.ep > 1) add_routes(&k, ctx);
     if (cp > 1) add_gathers(&k);
-    add_parameters(&k, ctx);
+    cm__gradients_find(ctx, m->graph, m->calls, timed, k.part, add_parameters(&k, ctx), &parts);
     add_boundaries(&k, ctx);
     add_kept(&k);
     parts.exchange_host_s = m->host_exchange_s;
