@@ -233,16 +233,26 @@ static double inside(const cm_fabric *f, cm__operation operation, int32_t p, dou
 
 /* ---- across nodes ----------------------------------------------------------------------------------------------- */
 
-/* Latency and volume apart, of the fastest algorithm between so many nodes. */
-static double between_nodes(const cm_fabric *f, cm__operation operation, int32_t nodes, double bytes, double bytes_s)
+/* A step for each node, and the volume of as many members as the group has: rings and trees of libraries pass all of
+   them, and what enters a node's members leaves it again. */
+static double over_nodes(const cm_fabric *f, cm__algorithm a, cm__operation operation, int32_t nodes, int32_t members,
+                         double bytes, double bytes_s)
+{
+    return cm__algorithm_time(a, operation, nodes, 0, f->network_step_s, bytes_s) +
+           cm__algorithm_time(a, operation, members, bytes, 0, bytes_s);
+}
+
+/* The fastest algorithm. */
+static double between_nodes(const cm_fabric *f, cm__operation operation, int32_t nodes, int32_t members, double bytes,
+                            double bytes_s)
 {
     double best = INFINITY;
     for (int a = 0; a < CM__ALGORITHMS; a++) {
         if (a == CM__DIRECT || (a == CM__IN_NETWORK && !f->in_network)) continue;
-        double t = cm__algorithm_time((cm__algorithm)a, operation, nodes, bytes, f->network_step_s, bytes_s);
+        double t = over_nodes(f, (cm__algorithm)a, operation, nodes, members, bytes, bytes_s);
         if (t < best) best = t;
     }
-    return isfinite(best) ? best : cm__algorithm_time(CM__DIRECT, operation, nodes, bytes, f->network_step_s, bytes_s);
+    return isfinite(best) ? best : over_nodes(f, CM__DIRECT, operation, nodes, nodes, bytes, bytes_s);
 }
 
 static double across(const cm_fabric *f, cm__operation operation, cm__group g, double bytes)
@@ -251,7 +261,7 @@ static double across(const cm_fabric *f, cm__operation operation, cm__group g, d
     double  groups = fmax(1, (double)f->node / here); /* that have members in one node */
     double  network = f->network_bytes_s > 0 ? f->network_bytes_s : f->link_bytes_s;
     if (operation == CM__POINT_TO_POINT) return CALL_S + f->network_step_s + bytes / (network * PAIR_PART / f->node);
-    double outside = between_nodes(f, operation, nodes, bytes, network * NETWORK_PART / groups);
+    double outside = between_nodes(f, operation, nodes, g.size, bytes, network * NETWORK_PART / groups);
     if (operation == CM__ALL_TO_ALL) outside *= here; /* every member has its own to send out */
     if (here < 2) return CALL_S + outside;
     double latency = inside(f, operation, here, 0), volume = inside(f, operation, here, bytes) - latency;
@@ -265,10 +275,29 @@ double cm__comm_time(const cm_fabric *f, cm__operation operation, cm__group grou
                                         : across(f, operation, group, bytes);
 }
 
+static int operation_of(const char *name)
+{
+    int o = 0;
+    while (o < CM__OPERATIONS && strcmp(name, cm__operation_names[o])) o++;
+    return o;
+}
+
+const char *cm_collective_name(int32_t index)
+{
+    return index >= 0 && index < CM__OPERATIONS ? cm__operation_names[index] : NULL;
+}
+
+double cm_collective_bus_part(const char *collective, int32_t devices)
+{
+    int o = operation_of(collective);
+    return o < CM__OPERATIONS ? cm__bus_part((cm__operation)o, devices) : NAN;
+}
+
+double cm_fabric_link_bytes_s(const cm_fabric *f) { return f->link_bytes_s > 0 ? f->link_bytes_s : NAN; }
+
 double cm_fabric_time(const cm_fabric *f, const char *collective, int32_t devices, double bytes)
 {
     cm__group group = {devices, devices < f->node ? devices : f->node};
-    for (int o = 0; o < CM__OPERATIONS; o++)
-        if (strcmp(collective, cm__operation_names[o]) == 0) return cm__comm_time(f, (cm__operation)o, group, bytes);
-    return NAN;
+    int       o = operation_of(collective);
+    return o < CM__OPERATIONS ? cm__comm_time(f, (cm__operation)o, group, bytes) : NAN;
 }
