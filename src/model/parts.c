@@ -15,9 +15,6 @@
 #include "model/host.h"
 #include "model/shards.h"
 
-/* Of the link to the host that copies reach: 7.2 of 31.5 GB/s on A100 (FlagPerf, host to device). */
-#define HOST_PART 0.23
-
 /* ---- which part ------------------------------------------------------------------------------------------------- */
 
 static int32_t blocks_of(const cm_graph *g)
@@ -276,7 +273,7 @@ static void add_kept(making *k)
     const cm__shards *s = &k->m->calls->shards;
     const cm_link    *host = cm_device_host_link(k->m->device);
     int32_t           middle = k->parts->count / 2;
-    k->parts->host_bytes_s = host && host->bw_bytes_s.known ? host->bw_bytes_s.value * HOST_PART : 1;
+    k->parts->host_bytes_s = host && host->bw_bytes_s.known ? host->bw_bytes_s.value * cm__share_of("host-part") : 1;
     for (int32_t t = 0; t < g->n_tensors; t++) {
         const cm_tensor *x = cm__t(g, t);
         if (x->storage != t || x->born < 0 || k->part[x->born] != middle) continue;
