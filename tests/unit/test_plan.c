@@ -229,6 +229,39 @@ static void unfused(void **state)
     cm__ctx_free(ctx);
 }
 
+static int32_t calls_of(const cm__dispatch *d, int op, int class, double *second)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < d->n_of; i++) {
+        if (d->g->nodes[d->node[i]].op != op || d->calls[d->of[i]].op != class) continue;
+        *second = cm_poly_at(&d->calls[d->of[i]].sizes[1], 2);
+        count++;
+    }
+    return count;
+}
+
+/* Megatron-LM's loss: largest, exponentials, sum, probabilities; backward one pass; by classes where devices share them. */
+static void written_loss(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph *step = step_of(GPT, CM_RECOMPUTE_NONE);
+    for (int tp = 1; tp <= 4; tp *= 4) {
+        cm_plan       plan = {.tp = tp, .ep = 1};
+        cm__dispatch *d = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON, &plan);
+        double        elements, classes;
+        assert_int_equal(calls_of(d, CM_OP_CROSS_ENTROPY, CM__CALL_ELEMENTWISE, &elements), 3);
+        is(elements, 2 * 127 * 1024.0 / tp); /* the last token of a sample has no label */
+        assert_int_equal(calls_of(d, CM_OP_CROSS_ENTROPY, CM__CALL_REDUCE, &classes), 2);
+        is(classes, 1024.0 / tp);
+        assert_int_equal(calls_of(d, CM_OP_LOSS_GRAD, CM__CALL_ELEMENTWISE, &elements), 1);
+        assert_int_equal(calls_of(d, CM_OP_CROSS_ENTROPY, CM__CALL_CROSS_ENTROPY, &elements), 0);
+    }
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
 /* Scores of an attention that is not one kernel: 5 bytes for each pair of tokens, head and layer, unless recomputed. */
 static void scores(void **state)
 {
@@ -379,6 +412,31 @@ static void best_plan(void **state)
     cm_device_free(d);
 }
 
+/* Two sums forward and two backward in a layer, which the host calls; a micro-batch that it prepares; a buffer. */
+static void megatron_host(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_device         *d = a100();
+    cm_fabric         *f = fabric_of(d);
+    cm_graph          *step = step_of(GPT, CM_RECOMPUTE_NONE);
+    double             host[2];
+    for (int shared = 0; shared < 2; shared++) {
+        cm_predict_options options = {.runtime = CM_RUNTIME_MEGATRON, .plan = {.tp = shared ? 2 : 1, .ep = 1}};
+        cm__step_model     m = cm__step_model_new(ctx, step, d, &options, NULL);
+        cm__timed         *timed = cm__alloc_array(ctx, (size_t)m.calls->n_calls, sizeof *timed);
+        cm__parts          parts = cm__parts_new(ctx, &m, f, 1, 1, timed);
+        host[shared] = parts.all[2].host_s;
+        assert_true(parts.buffered && parts.accumulate_s > 0 && parts.batch_host_s == m.host_batch_s);
+        if (shared) is(host[1] - host[0], 4 * m.host_collective_s);
+    }
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+    cm_fabric_free(f);
+    cm_device_free(d);
+}
+
 /* The closed form is what predict finds, for every plan of a small space that nothing is recomputed in. */
 typedef struct comparing {
     cm__model       *m;
@@ -449,7 +507,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipelines), cmocka_unit_test(replicas),  cmocka_unit_test(dealt),
-        cmocka_unit_test(buckets),   cmocka_unit_test(tied_last),
+        cmocka_unit_test(buckets),   cmocka_unit_test(tied_last), cmocka_unit_test(written_loss),
+        cmocka_unit_test(megatron_host),
         cmocka_unit_test(divided),   cmocka_unit_test(unfused),   cmocka_unit_test(of_a_plan),
         cmocka_unit_test(refused),   cmocka_unit_test(best_plan), cmocka_unit_test(closed_form),
         cmocka_unit_test(goals),     cmocka_unit_test(experts),   cmocka_unit_test(scores),
