@@ -91,6 +91,16 @@ static cm__answer kernel_utilisation(cm__case *c, cm__estimator *estimate)
     return c->reason ? no_answer : times(rate, 1 / cm__case_peak(c));
 }
 
+/* Of a collective: the row has its bytes, and the bandwidth of the links that the share is of. */
+static cm__answer link_share(cm__case *c, cm__estimator *estimate)
+{
+    double           bytes = cm__number_of(c->run, "bytes", NAN), link = cm__number_of(c->run, "link_bytes_s", NAN);
+    const cm_fabric *fabric = c->reason || estimate != cm__estimate_step ? NULL : cm__case_fabric(c);
+    if (!fabric) return no_answer;
+    return (cm__answer){bytes / cm_fabric_time(fabric, cm__text_of(c->run, "model"), c->devices, bytes) / link,
+                        {NAN, NAN}};
+}
+
 /* ---- of one run beside another ---------------------------------------------------------------------------------- */
 
 /* A reason of the other run is one of this. */
@@ -206,6 +216,7 @@ static const cm__metric metrics[] = {
     {"kernel_order", "pairs", CM__METRIC_ORDER, 0, kernel_order},
     {"fits", "", CM__METRIC_FITS, 0, fits},
     {"bytes_s", "B/s", CM__METRIC_TIME, 1, NULL},
+    {"link_share", "of link", CM__METRIC_TIME, 1, link_share},
     {"share", "share", CM__METRIC_TIME, 0, NULL},
     {"lookups_s", "look-ups/s", CM__METRIC_TIME, 1, NULL},
     {"batch", "samples", CM__METRIC_OWN, 0, NULL},
