@@ -135,12 +135,21 @@ void cm__place(cm__ctx *ctx, const char *format, ...)
     va_start(args, format);
     vsnprintf(ctx->place, sizeof ctx->place, format, args);
     va_end(args);
+    ctx->place_format = NULL;
+}
+
+void cm__place_names(cm__ctx *ctx, const char *format, const char *name, const char *of)
+{
+    ctx->place_format = format;
+    ctx->place_names[0] = name;
+    ctx->place_names[1] = of;
 }
 
 void cm__fail(cm__ctx *ctx, cm_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
+    if (ctx->place_format) cm__place(ctx, ctx->place_format, ctx->place_names[0], ctx->place_names[1]);
     if (ctx->diag) {
         snprintf(ctx->diag->file, sizeof ctx->diag->file, "%s", ctx->file ? ctx->file : "");
         snprintf(ctx->diag->place, sizeof ctx->diag->place, "%s", ctx->place);

@@ -164,7 +164,7 @@ static void lower_node(lowering *l, int32_t index)
         l->map[n->outputs[0]] = inputs[0];
         return;
     }
-    cm__place(l->out->ctx, "node '%s' (%s)", n->name, cm_node_type(n));
+    cm__place_names(l->out->ctx, "node '%s' (%s)", n->name, cm_node_type(n));
     l->out->block = n->block;
     l->out->segment = n->segment;
     apply_policy(l, n, inputs);

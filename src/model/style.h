@@ -18,12 +18,22 @@
 #include "device/device.h"
 #include "graph/graph.h"
 
+/* style_held.c: what chips hold of a graph that computes each layer's results again; lives as long as the context. */
+typedef struct cm__held cm__held;
+const cm__held *cm__held_new(cm__ctx *ctx, const cm_graph *graph);
+
+/* What is found of the step already; NULL: found where it is needed. */
+typedef struct cm__at_hand {
+    const cm_footprint *footprint; /* on one chip */
+    const cm__held     *held;
+} cm__at_hand;
+
 /* What a rule works on. */
 typedef struct cm__job {
     cm__ctx         *ctx;
     const cm_graph  *g;
     const cm_device *device;
-    const cm_footprint *footprint; /* of the step on one chip; NULL: made where it is needed */
+    cm__at_hand      at_hand;
     double           batch;
     double           peak_flop_s[CM__EFFORTS];        /* reached by each class; memory: unused */
     double           near_bytes_s, near_bytes;        /* where activations are: bandwidth reached, capacity */
@@ -51,9 +61,12 @@ bool cm__style_applies(const cm_device *device, cm_runtime runtime);
 /* Fails where the step cannot run on such devices. */
 cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
                       int64_t batch);
-/* The same with a footprint that is there already. */
+/* The same with what is there already. */
 cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
-                         int64_t batch, const cm_footprint *footprint);
+                         int64_t batch, const cm__at_hand *at_hand);
+/* Finds what runs at many batch sizes will need, beside a footprint that may be NULL and must outlive them. */
+cm__at_hand cm__style_prepare(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
+                              const cm_footprint *footprint);
 
 /* ---- for the rules ---------------------------------------------------------------------------------------------- */
 
@@ -75,6 +88,7 @@ cm_memory_use cm__job_use(const cm__job *job, int64_t batch);
 void cm__run_spread(cm__run *run, int32_t first, int32_t end, double piece_s);
 /* Bytes of a number in the step's precision. */
 double cm__job_element(const cm__job *job);
+double cm__tensor_elements_at(const cm_graph *g, int32_t tensor, double batch);
 double cm__tensor_bytes_at(const cm_graph *g, int32_t tensor, double batch);
 
 #endif
