@@ -10,6 +10,7 @@
 #define CM_RANK_RANK_H
 
 #include <pthread.h>
+#include "device/device.h"
 #include "model/footprint.h"
 #include "model/predictor.h"
 #include "rank/where.h"
@@ -52,6 +53,7 @@ struct cm_ranking {
     cm_ranking_info  info;
     cm__conditions   where;
     cm__rank_device *devices;
+    cm__peers        peers; /* the built-in ones among them */
     int32_t          n_devices, n_entries, n_placed;
     cm__rank_step   *steps;
     int32_t          n_steps;

@@ -74,7 +74,7 @@ static void make_common(cm__rank_step *s, const cm_ranking *r)
         s->ctx = NULL;
         return;
     }
-    s->common = cm__common_new(s->ctx, s->step, r->options.layout, s->runtime, r->memo);
+    s->common = cm__common_new(s->ctx, s->step, s->first, r->options.layout, s->runtime, r->memo);
 }
 
 cm__rank_step *cm__rank_owner(cm__rank_step *s) { return s->graph_of ? s->graph_of : s; }
