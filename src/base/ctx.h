@@ -58,6 +58,6 @@ void cm__pass_on(cm__ctx *ctx, cm_status status);
 cm_status cm__diag_set(cm_diag *diag, cm_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Tests replace it to make the n-th allocation fail. */
-extern void *(*cm__chunk_alloc)(size_t size);
+extern void *(*cm__chunk_alloc)(size_t count, size_t size);
 
 #endif

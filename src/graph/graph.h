@@ -127,6 +127,8 @@ cm_graph *cm__graph_new(cm__ctx *ctx, const char *name, const char *source);
 static inline cm_tensor *cm__t(const cm_graph *g, int32_t id) { return &g->tensors[id]; }
 
 /* Leaves. A parameter is fp32 and trainable; inputs are listed in g->inputs. Names are copied. */
+/* Room for so many times the nodes and tensors of another graph: growing lists leave their old room unused. */
+void cm__graph_reserve(cm_graph *g, const cm_graph *other, int32_t times);
 int32_t cm__leaf(cm_graph *g, const char *name, cm_role role, cm_dtype dtype, int32_t rank, const cm_dim *dims);
 int32_t cm__parameter(cm_graph *g, const char *name, int32_t rank, const int64_t *dims);
 int32_t cm__constant_ints(cm_graph *g, const char *name, int32_t count, const int64_t *values); /* 1-D */

@@ -25,6 +25,7 @@ typedef struct cm__summit {
 typedef struct cm__summits {
     cm__summit *list;
     int32_t     count, capacity;
+    int32_t     higher; /* the one that was above another last: likely above the next, too */
 } cm__summits;
 
 /* A memory that programs fill, and what is placed there. */

@@ -30,14 +30,19 @@ static bool above(const cm_poly *a, const cm_poly *b)
     return true;
 }
 
+static bool hides(const cm__summit *a, const cm__summit *b)
+{
+    return above(&a->bytes, &b->bytes) && a->least_batch <= b->least_batch;
+}
+
 static void add_summit(cm__ctx *ctx, cm__summits *s, cm__summit new)
 {
     int32_t kept = 0;
+    if (s->higher < s->count && hides(&s->list[s->higher], &new)) return;
+    for (s->higher = 0; s->higher < s->count; s->higher++)
+        if (hides(&s->list[s->higher], &new)) return;
     for (int32_t i = 0; i < s->count; i++)
-        if (above(&s->list[i].bytes, &new.bytes) && s->list[i].least_batch <= new.least_batch) return;
-    for (int32_t i = 0; i < s->count; i++)
-        if (!above(&new.bytes, &s->list[i].bytes) || new.least_batch > s->list[i].least_batch)
-            s->list[kept++] = s->list[i];
+        if (!hides(&new, &s->list[i])) s->list[kept++] = s->list[i];
     s->count = kept;
     s->list = cm__grow(ctx, s->list, s->count, &s->capacity, sizeof *s->list);
     s->list[s->count++] = new;
