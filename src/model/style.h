@@ -80,6 +80,8 @@ double cm__job_kept(const cm__job *job, const cm_node *node);
 bool   cm__job_trains(const cm__job *job); /* it has a backward pass */
 /* The most samples whose step one chip holds; 0: not one. */
 int64_t cm__job_largest(const cm__job *job);
+/* The most samples, up to the batch, whose step holds no more than so much; 0: not one. */
+int64_t cm__job_most_within(const cm__job *job, double bytes);
 /* The same where what enters each layer is kept and the rest is computed again backward, by a pipeline of chips that
    hold the weights; chips 0: by one chip past which the weights stream. */
 int64_t       cm__job_largest_again(const cm__job *job, int32_t chips);
