@@ -156,6 +156,13 @@ static void sum_category(cm_footprint *f, cm_category c)
     f->alive[c] = alive;
 }
 
+static cm_poly all_alive(const cm_footprint *f, int32_t node)
+{
+    cm_poly all = f->alive[0][node];
+    for (cm_category c = 1; c < CM_CATEGORIES; c++) all = cm__poly_add(all, f->alive[c][node]);
+    return all;
+}
+
 static void sum_up(cm_footprint *f)
 {
     f->alive = cm__alloc_array(f->ctx, CM_CATEGORIES, sizeof *f->alive);
@@ -163,9 +170,7 @@ static void sum_up(cm_footprint *f)
     for (cm_category c = 0; c < CM_CATEGORIES; c++) sum_category(f, c);
     for (int32_t i = 0; i < f->n_nodes; i++) {
         f->temporary[i] = cm__workspace(f, &f->step->nodes[i]);
-        cm_poly all = {{0}};
-        for (cm_category c = 0; c < CM_CATEGORIES; c++) all = cm__poly_add(all, f->alive[c][i]);
-        cm__summit_add(f->ctx, &f->summits, all, &f->temporary[i], i);
+        cm__summit_add(f->ctx, &f->summits, all_alive(f, i), &f->temporary[i], i);
     }
 }
 
