@@ -65,8 +65,8 @@ static void print_bash(FILE *out)
 {
     fputs("# bash completion of centimani: made by 'centimani completion bash'\n_centimani()\n{\n"
           "    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words files=yes\n"
-          "    case ${COMP_WORDS[1]}:$before in\n    *:--device|*:--devices|*:--versus|*:--baseline) words='this-machine",
-          out);
+          "    case ${COMP_WORDS[1]}:$before in\n"
+          "    *:--device|*:--devices|*:--versus|*:--baseline) words='this-machine", out);
     list_devices(out);
     fputs("' ;;\n", out);
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) print_bash_values(i, out);
