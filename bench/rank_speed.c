@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_speed.c - all devices for every named model: wall time, and that of all threads together. */
+/* rank_speed.c - all devices for every named model, or those named: wall time, and that of all threads together. */
+#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include "centimani.h"
 
@@ -15,11 +16,20 @@ static double seconds(clockid_t clock)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-int main(void)
+static bool asked(const char *id, char **names)
+{
+    bool all = !*names;
+    for (; *names && !all; names++) all = strcmp(id, *names) == 0;
+    return all;
+}
+
+int main(int count, char **arguments)
 {
     int slow = 0;
+    (void)count;
     printf("%-20s %8s %8s %8s\n", "model", "wall ms", "CPU ms", "placed");
     for (int32_t m = 0; m < cm_models(); m++) {
+        if (!asked(cm_model(m)->id, arguments + 1)) continue;
         double  wall = 1e9, cpu = 1e9;
         int32_t placed = 0;
         for (int run = 0; run < RUNS; run++) {

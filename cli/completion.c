@@ -24,28 +24,53 @@ static void list_models(FILE *out)
 /* Options whose values are words of a short list. */
 static const struct {
     const char *option, *values;
+    unsigned    of; /* commands that have these */
 } values[] = {
-    {"--precision", "fp32 tf32 amp-bf16 amp-fp16 bf16 fp16 fp8"}, {"--optimizer", "sgd momentum adam adamw"},
-    {"--loss", "auto cross-entropy mse bce none"}, {"--recompute", "none selective full"},
-    {"--mode", "training inference"}, {"--objective", "throughput price energy time cost memory"},
-    {"--runtime", "torch-eager torch-compile megatron native"}, {"--layout", "auto nchw nhwc"},
-    {"--fuse", "all eager none"}, {"--backend", "cpu cuda null"}, {"--zero", "0 1 2 3"},
+    {"--precision", "fp32 tf32 amp-bf16 amp-fp16 bf16 fp16 fp8", FOR_ALL},
+    {"--optimizer", "sgd momentum adam adamw", FOR_ALL},
+    {"--loss", "auto cross-entropy mse bce none", FOR_ALL},
+    {"--recompute", "none selective full", FOR_ALL},
+    {"--mode", "training inference", FOR_ALL},
+    {"--objective", "throughput price energy time cost", FOR_RANKING},
+    {"--objective", "throughput cost energy devices", FOR_PLAN},
+    {"--objective", "memory throughput", FOR_BATCH},
+    {"--runtime", "torch-eager torch-compile megatron native", FOR_ALL},
+    {"--layout", "auto nchw nhwc", FOR_ALL},
+    {"--fuse", "all eager none", FOR_ALL},
+    {"--host-io", "on off", FOR_ALL},
+    {"--schedule", "1f1b gpipe", FOR_ALL},
+    {"--backend", "cpu cuda null", FOR_ALL},
+    {"--suite", "primitives collectives host roofline", FOR_ALL},
+    {"--zero", "0 1 2 3", FOR_ALL},
 };
 
 static bool takes_model(const command *c) { return strncmp(c->operands, "MODEL", 5) == 0; }
 
 /* ---- bash ------------------------------------------------------------------------------------------------------- */
 
+static void print_bash_values(size_t at, FILE *out)
+{
+    const char *between = "    ";
+    bool        all = values[at].of == (unsigned)FOR_ALL;
+    if (all) fprintf(out, "    *:%s", values[at].option);
+    for (int i = 0; !all && i < n_commands; i++) {
+        if (!(values[at].of & commands[i].takes)) continue;
+        fprintf(out, "%s%s:%s", between, commands[i].name, values[at].option);
+        between = "|";
+    }
+    fprintf(out, ") words='%s' files= ;;\n", values[at].values);
+}
+
 static void print_bash(FILE *out)
 {
     fputs("# bash completion of centimani: made by 'centimani completion bash'\n_centimani()\n{\n"
-          "    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words\n"
-          "    case $before in\n    --device|--devices|--versus|--baseline) words='this-machine", out);
+          "    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words files=yes\n"
+          "    case ${COMP_WORDS[1]}:$before in\n"
+          "    *:--device|*:--devices|*:--versus|*:--baseline) words='this-machine", out);
     list_devices(out);
     fputs("' ;;\n", out);
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        fprintf(out, "    %s) words='%s' ;;\n", values[i].option, values[i].values);
-    fputs("    -o|--from|--cases|--storage) COMPREPLY=($(compgen -f -- \"$current\")); return ;;\n"
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) print_bash_values(i, out);
+    fputs("    *:-o|*:--from|*:--cases|*:--storage) COMPREPLY=($(compgen -f -- \"$current\")); return ;;\n"
           "    *) case ${COMP_CWORD}:${COMP_WORDS[1]} in\n    1:*) words='", out);
     for (int i = 0; i < n_commands; i++) fprintf(out, "%s%s", i ? " " : "", commands[i].name);
     fputs("' ;;\n", out);
@@ -56,7 +81,7 @@ static void print_bash(FILE *out)
         fputs("' ;;\n", out);
     }
     fputs("    esac ;;\n    esac\n    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
-          "    [[ $current != -* && $COMP_CWORD -gt 1 ]] && COMPREPLY+=($(compgen -f -- \"$current\"))\n}\n"
+          "    [[ $files && $current != -* && $COMP_CWORD -gt 1 ]] && COMPREPLY+=($(compgen -f -- \"$current\"))\n}\n"
           "complete -o filenames -F _centimani centimani\n", out);
 }
 
@@ -71,10 +96,10 @@ static void print_quoted(const char *text, FILE *out)
     }
 }
 
-static const char *values_of(const char *name)
+static const char *values_of(const option *o)
 {
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        if (strcmp(values[i].option, name) == 0) return values[i].values;
+        if (strcmp(values[i].option, o->name) == 0 && (values[i].of & o->taken_by)) return values[i].values;
     return NULL;
 }
 
@@ -92,7 +117,7 @@ static void print_zsh_option(const option *o, FILE *out)
         fputc(':', out);
         print_quoted(o->argument, out);
         fputc(':', out);
-        if (values_of(o->name)) fprintf(out, "(%s)", values_of(o->name));
+        if (values_of(o)) fprintf(out, "(%s)", values_of(o));
         else if (names_device(o->name)) fputs("($devices)", out);
         else if (strstr(o->argument, "FILE") || strstr(o->argument, "csv")) fputs("_files", out);
     }

@@ -1,11 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* help.c - usage, made from the same rows that the parser reads. */
+#include <string.h>
 #include "cli.h"
+
+#define COLUMNS 100
+
+/* A text beside something, in lines of as many columns as there are. */
+static void print_beside(int left_columns, const char *left, const char *text, FILE *out)
+{
+    int at = fprintf(out, "  %-*s", left_columns, left), indent = 2 + left_columns;
+    for (size_t length; *text; text += length + (text[length] == ' ')) {
+        length = strcspn(text, " ");
+        if (at + 1 + (int)length > COLUMNS) {
+            fprintf(out, "\n%*s", indent, "");
+            at = indent;
+        }
+        at += fprintf(out, " %.*s", (int)length, text);
+    }
+    fputc('\n', out);
+}
 
 void print_usage(FILE *out)
 {
     fputs("usage: centimani COMMAND [MODEL] [options]\n\ncommands:\n", out);
-    for (int i = 0; i < n_commands; i++) fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    for (int i = 0; i < n_commands; i++) print_beside(10, commands[i].name, commands[i].summary, out);
     fputs("\n'centimani COMMAND --help' lists a command's options.\n", out);
 }
 
@@ -13,7 +31,7 @@ static void print_option(const option *o, FILE *out)
 {
     char left[32];
     snprintf(left, sizeof left, "%s %s", o->name, o->argument ? o->argument : "");
-    fprintf(out, "  %-18s %s\n", left, o->help);
+    print_beside(18, left, o->help, out);
 }
 
 void print_help(const command *c, FILE *out)

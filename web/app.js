@@ -44,7 +44,9 @@
 
   // ---- tables
 
-  function table(element, columns, rows) {
+  function table(element, allColumns, allRows) {
+    const kept = allColumns.map((c, i) => i === 0 || allRows.some(row => row[i] !== '–' && row[i] !== ''));
+    const columns = allColumns.filter((c, i) => kept[i]), rows = allRows.map(row => row.filter((c, i) => kept[i]));
     element.replaceChildren();
     const head = element.createTHead().insertRow();
     for (const [name, unit] of columns) {
@@ -93,7 +95,10 @@
     Charts.roofline('c-roof', d);
     Charts.waterfall('c-fall', d);
     Charts.memory('c-memory', [d]);
+    Charts.levels('c-levels', [d]);
     Charts.batches('c-batch', [d]);
+    Charts.scaling('c-scaling', [d]);
+    $('ends').textContent = d.scaling_ends ? 'Ends here: ' + d.scaling_ends + '.' : '';
     table($('t-ops'), [['operator'], ['phase'], ['time', 'ms'], ['intensity', 'FLOP/B'], ['bound by'], ['of ceiling', '%'], ['found']],
       d.ops.slice(0, 15).map(o => [o.name, o.phase, short(o.time_s * 1e3), short(o.flop_per_byte), o.bound, short(100 * o.of_ceiling), o.how]));
     $('sources').replaceChildren(...d.sources.map(s => {

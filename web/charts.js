@@ -21,21 +21,37 @@ const Charts = (() => {
   function axis(title, more = {}) {
     return {
       title: { display: true, text: title, color: colour('soft') },
-      ticks: { color: colour('soft'), ...more.ticks }, grid: { color: colour('grid') },
+      ticks: { color: colour('soft'), maxRotation: 0, ...more.ticks }, grid: { color: colour('grid') },
       ...Object.fromEntries(Object.entries(more).filter(([k]) => k !== 'ticks')),
     };
   }
-  const logTicks = { callback: v => (Number.isInteger(Math.log10(v)) || v === 1 ? short(v) : '') };
-  const log = title => axis(title, { type: 'logarithmic', ticks: logTicks });
+  // Decades; over few of them also 2 and 5.
+  function logTicks(scale) {
+    const few = scale.max / scale.min < 1000, ticks = [];
+    for (let k = Math.floor(Math.log10(scale.min)); k <= Math.log10(scale.max); k++)
+      for (const m of few ? [1, 2, 5] : [1]) ticks.push({ value: m * 10 ** k });
+    scale.ticks = ticks.filter(t => t.value >= scale.min && t.value <= scale.max);
+  }
+  // Some room around what is drawn, so that no mark is cut.
+  function log(title, values) {
+    const known = values.filter(v => v > 0 && isFinite(v));
+    return axis(title, { type: 'logarithmic', min: Math.min(...known) / 1.5, max: Math.max(...known) * 1.5,
+      afterBuildTicks: logTicks, ticks: { callback: v => short(v) } });
+  }
+  // Counts that double.
+  function doubling(title, values) {
+    const most = Math.max(2, ...values);
+    return axis(title, { type: 'logarithmic', min: 1, max: most, ticks: { callback: v => v },
+      afterBuildTicks: scale => { scale.ticks = []; for (let v = 1; v <= most; v *= 2) scale.ticks.push({ value: v }); } });
+  }
 
-  // Whiskers from low to high along the value axis.
+  // Whiskers from low to high on lying bars.
   const whiskers = {
     id: 'whiskers',
     afterDatasetsDraw(chart) {
       chart.data.datasets.forEach((set, i) => {
         if (!set.interval || !chart.isDatasetVisible(i)) return;
-        const lying = chart.options.indexAxis === 'y', ctx = chart.ctx;
-        const scale = chart.scales[lying ? 'x' : 'y'];
+        const ctx = chart.ctx, scale = chart.scales.x;
         ctx.save();
         const area = chart.chartArea;
         ctx.beginPath();
@@ -46,13 +62,14 @@ const Charts = (() => {
         chart.getDatasetMeta(i).data.forEach((mark, k) => {
           const range = set.interval[k];
           if (!range || range[0] === null) return;
-          const [a, b] = range.map(v => scale.getPixelForValue(v)), half = 4;
-          const at = lying ? mark.y : mark.x;
+          const beyond = range[1] > scale.max, half = 4;
+          const [a, b] = [range[0], Math.min(range[1], scale.max)].map(v => scale.getPixelForValue(v));
           ctx.beginPath();
-          for (const [x, y] of [[[a, b], [0, 0]], [[a, a], [-half, half]], [[b, b], [-half, half]]]) {
-            if (lying) { ctx.moveTo(x[0], at + y[0]); ctx.lineTo(x[1], at + y[1]); }
-            else { ctx.moveTo(at + y[0], x[0]); ctx.lineTo(at + y[1], x[1]); }
-          }
+          ctx.moveTo(a, mark.y); ctx.lineTo(b, mark.y);
+          ctx.moveTo(a, mark.y - half); ctx.lineTo(a, mark.y + half);
+          const back = beyond ? half + 2 : 0; // an arrow where it goes on
+          ctx.moveTo(b - back, mark.y - half); ctx.lineTo(b, mark.y + (beyond ? 0 : half));
+          if (beyond) { ctx.moveTo(b - back, mark.y + half); ctx.lineTo(b, mark.y); }
           ctx.stroke();
         });
         ctx.restore();
@@ -64,10 +81,11 @@ const Charts = (() => {
     const canvas = document.getElementById(id);
     if (!canvas || typeof Chart === 'undefined') return;
     if (made.has(id)) made.get(id).destroy();
-    config.options = { responsive: true, maintainAspectRatio: false, animation: false, color: colour('text'), ...config.options };
-    config.options.plugins = { legend: { labels: { color: colour('text') } }, ...config.options.plugins };
+    config.options = { responsive: true, maintainAspectRatio: false, animation: false, clip: 8, color: colour('text'), ...config.options };
+    config.options.plugins = { legend: legend(), ...config.options.plugins };
     made.set(id, new Chart(canvas, config));
   }
+  const legend = more => ({ labels: { color: colour('text'), boxWidth: 16, boxHeight: 8, ...more } });
   const noLegend = { legend: { display: false } };
   const tip = label => ({ tooltip: { callbacks: { label } } });
 
@@ -103,18 +121,40 @@ const Charts = (() => {
     });
   }
 
+  // Names beside marks, to their left where there is no room to the right.
+  const names = {
+    id: 'names',
+    afterDatasetsDraw(chart) {
+      const ctx = chart.ctx, area = chart.chartArea, taken = [];
+      ctx.save();
+      ctx.font = '11px ' + Chart.defaults.font.family;
+      ctx.fillStyle = colour('text');
+      chart.data.datasets.forEach((set, i) => set.named && chart.getDatasetMeta(i).data.forEach((mark, k) => {
+        const text = set.data[k].device, wide = ctx.measureText(text).width;
+        const x = mark.x + 9 + wide > area.right ? mark.x - 9 - wide : mark.x + 9;
+        let y = mark.y - 6;
+        while (taken.some(t => Math.abs(t.y - y) < 12 && t.x < x + wide && x < t.x + t.wide)) y -= 12;
+        taken.push({ x, y, wide });
+        ctx.fillText(text, x, y);
+      }));
+      ctx.restore();
+    },
+  };
+
   function pareto(id, rank) {
     const rows = placed(rank).filter(e => e.samples_per_usd);
     const point = e => ({ x: 1e6 / e.throughput_samples_s / 3600, y: 1e6 / e.samples_per_usd, device: e.device });
+    const all = rows.map(point);
     const front = rows.filter(e => e.pareto).sort((a, b) => b.throughput_samples_s - a.throughput_samples_s).map(point);
     draw(id, {
       type: 'scatter',
       data: { datasets: [
-        { label: 'nothing is both faster and cheaper', data: front, showLine: true, borderColor: palette(1), backgroundColor: palette(1), pointRadius: 6, pointStyle: 'rectRot' },
+        { label: 'nothing is both faster and cheaper', data: front, named: true, showLine: true, borderColor: palette(1), backgroundColor: palette(1), pointRadius: 6, pointStyle: 'rectRot' },
         { label: 'other devices', data: rows.filter(e => !e.pareto).map(point), backgroundColor: palette(0), pointRadius: 4 },
       ] },
-      options: { scales: { x: log('hours for a million samples'), y: log('USD for a million samples') },
+      options: { scales: { x: log('hours for a million samples', all.map(p => p.x)), y: log('USD for a million samples', all.map(p => p.y)) },
         plugins: tip(c => c.raw.device + ': ' + short(c.raw.x) + ' h, ' + short(c.raw.y) + ' USD') },
+      plugins: [names],
     });
   }
 
@@ -131,7 +171,7 @@ const Charts = (() => {
     draw(id, {
       type: 'scatter',
       data: { datasets: [{ label: 'roofline', data: roof, showLine: true, pointRadius: 0, borderColor: colour('text'), borderWidth: 2 }, ...byPhase] },
-      options: { scales: { x: log('FLOP per byte of memory traffic'), y: log('FLOP/s') },
+      options: { scales: { x: log('FLOP per byte of memory traffic', [low, high]), y: log('FLOP/s', [peak, ...roof.map(p => p.y), ...ops.map(o => o.flop / o.time_s)]) },
         plugins: tip(c => c.raw.name ? c.raw.name + ': ' + short(c.raw.y, 'FLOP/s') + ', ' + short(c.raw.t * 1e3, 'ms') : 'ceiling ' + short(c.raw.y, 'FLOP/s')) },
     });
   }
@@ -149,34 +189,61 @@ const Charts = (() => {
     });
   }
 
+  const isNarrow = id => document.getElementById(id)?.parentElement.clientWidth < 560;
+  const inLines = (narrow, first, second) => (narrow ? [first, second] : first + ', ' + second);
+  const labelAxis = narrow => axis('', { ticks: { autoSkip: false, font: { size: narrow ? 10 : 12 } } });
+
+  function levels(id, details) {
+    const narrow = isNarrow(id);
+    const rows = details.flatMap(d => d.memory.levels.filter(l => l.capacity_bytes).map(l => ({ ...l, label: inLines(narrow, d.device, l.name) })));
+    draw(id, {
+      type: 'bar',
+      data: { labels: rows.map(r => r.label), datasets: [{ data: rows.map(r => 100 * r.used_bytes / r.capacity_bytes), backgroundColor: palette(4), minBarLength: 2 }] },
+      options: { indexAxis: 'y', scales: { x: axis('% of the memory', { beginAtZero: true, suggestedMax: 100 }), y: labelAxis(narrow) },
+        plugins: { ...noLegend, ...tip(c => short(gib(rows[c.dataIndex].used_bytes), 'GiB') + ' of ' + short(gib(rows[c.dataIndex].capacity_bytes), 'GiB')) } },
+    });
+  }
+
   // Kinds of operators one after the other, from where the last one ended.
   function waterfall(id, detail) {
     let at = 0;
     const bars = detail.kinds.map(k => { const bar = [at * 1e3, (at + k.time_s) * 1e3]; at += k.time_s; return bar; });
-    const labels = detail.kinds.map(k => k.type + ', ' + k.phase), rest = detail.step_time_s - at;
+    const narrow = isNarrow(id), labels = detail.kinds.map(k => inLines(narrow, k.type, k.phase)), rest = detail.step_time_s - at;
     const colours = detail.kinds.map(k => palette(['forward', 'backward', 'recompute', 'update'].indexOf(k.phase)));
     if (rest > 0) { labels.push('idle'); bars.push([at * 1e3, detail.step_time_s * 1e3]); colours.push(colour('c8')); }
     draw(id, {
       type: 'bar',
       data: { labels, datasets: [{ data: bars, backgroundColor: colours, minBarLength: 2 }] },
-      options: { indexAxis: 'y', scales: { x: axis('ms of one step'), y: axis('', { ticks: { autoSkip: false } }) },
+      options: { indexAxis: 'y', scales: { x: axis('ms of one step', { max: detail.step_time_s * 1e3 }), y: labelAxis(narrow) },
         plugins: { ...noLegend, ...tip(c => short(c.raw[1] - c.raw[0], 'ms')) } },
     });
   }
 
-  function powersOfTwo(scale) {
-    scale.ticks = [];
-    for (let v = 1; v <= scale.max; v *= 2) if (v >= scale.min) scale.ticks.push({ value: v });
-  }
-
   function batches(id, details) {
+    const fit = details.flatMap(d => d.curve.filter(p => p.fits));
     draw(id, {
       type: 'line',
       data: { datasets: details.map((d, i) => ({ label: d.device, borderColor: palette(i), backgroundColor: palette(i),
         data: d.curve.filter(p => p.fits).map(p => ({ x: p.batch, y: p.throughput_samples_s })), pointRadius: 3, tension: 0 })) },
-      options: { scales: { x: axis('batch size', { type: 'logarithmic', afterBuildTicks: powersOfTwo, ticks: { callback: v => v } }), y: log('samples/s') },
+      options: { scales: { x: doubling('batch size', fit.map(p => p.batch)), y: log('samples/s', fit.map(p => p.throughput_samples_s)) },
         plugins: tip(c => c.dataset.label + ', batch ' + c.raw.x + ': ' + short(c.raw.y, 'samples/s')) },
     });
   }
-  return { ranking, price, pareto, roofline, memory, waterfall, batches, short, within };
+  // Dashed: as many devices as fast as one each.
+  function scaling(id, details) {
+    const all = details.flatMap(d => d.scaling);
+    const line = (d, i, label, of, more) => ({ label, data: d.scaling.map(p => ({ x: p.devices, y: of(p), efficiency: p.efficiency })),
+      borderColor: palette(i), backgroundColor: palette(i), pointRadius: 3, tension: 0, ...more });
+    draw(id, {
+      type: 'line',
+      data: { datasets: details.flatMap((d, i) => [
+        line(d, i, d.device, p => p.throughput_samples_s),
+        line(d, i, '', p => p.throughput_samples_s / p.efficiency, { pointRadius: 0, borderDash: [5, 4], borderWidth: 1 })]) },
+      options: { scales: { x: doubling('devices', all.map(p => p.devices)), y: log('samples/s', all.map(p => p.throughput_samples_s / Math.min(1, p.efficiency))) },
+        plugins: { legend: legend({ filter: l => l.text }),
+          tooltip: { filter: c => c.dataset.label, callbacks: { label: c => c.dataset.label + ' x' + c.raw.x + ': ' + short(c.raw.y, 'samples/s') +
+            ', efficiency ' + short(100 * c.raw.efficiency) + ' %' } } } },
+    });
+  }
+  return { ranking, price, pareto, roofline, memory, levels, waterfall, batches, scaling, short, within };
 })();

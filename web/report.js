@@ -9,7 +9,9 @@
     Charts.pareto('c-pareto', data.rank);
     if (data.details.length) {
       Charts.memory('c-memory', data.details);
+      Charts.levels('c-levels', data.details);
       Charts.batches('c-batch', data.details);
+      Charts.scaling('c-scaling', data.details);
     }
     data.details.forEach((d, i) => {
       Charts.roofline('c-roof-' + i, d);

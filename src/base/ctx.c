@@ -21,17 +21,16 @@ typedef struct cm__defer {
     void *object;
 } deferred;
 
-void *(*cm__chunk_alloc)(size_t size) = malloc;
+void *(*cm__chunk_alloc)(size_t count, size_t size) = calloc;
 
 cm__ctx *cm__ctx_new(cm_diag *diag)
 {
-    cm__ctx *ctx = cm__chunk_alloc(sizeof *ctx);
+    cm__ctx *ctx = cm__chunk_alloc(1, sizeof *ctx);
     if (diag) memset(diag, 0, sizeof *diag);
     if (!ctx) {
         cm__diag_set(diag, CM_ERR_MEMORY, "out of memory");
         return NULL;
     }
-    memset(ctx, 0, sizeof *ctx);
     ctx->diag = diag;
     return ctx;
 }
@@ -57,10 +56,9 @@ cm_status cm__ctx_abandon(cm__ctx *ctx)
 static chunk *chunk_new(cm__ctx *ctx, size_t need)
 {
     size_t size = need > CHUNK_BYTES / 4 ? need : CHUNK_BYTES;
-    chunk *c = size <= SIZE_MAX - sizeof *c ? cm__chunk_alloc(sizeof *c + size) : NULL;
+    chunk *c = size <= SIZE_MAX - sizeof *c ? cm__chunk_alloc(1, sizeof *c + size) : NULL;
     if (!c) cm__fail(ctx, CM_ERR_MEMORY, "out of memory (%zu bytes wanted)", need);
     c->size = size;
-    c->used = 0;
     if (need > CHUNK_BYTES / 4 && ctx->chunks) { /* a large block must not hide the half-empty chunk */
         c->next = ctx->chunks->next;
         ctx->chunks->next = c;
@@ -77,9 +75,9 @@ void *cm__alloc(cm__ctx *ctx, size_t size)
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     chunk *c = ctx->chunks;
     if (!c || c->size - c->used < size) c = chunk_new(ctx, size);
-    void *p = c->bytes + c->used;
+    void *p = c->bytes + c->used; /* as calloc() made it: nothing is given out twice */
     c->used += size;
-    return memset(p, 0, size);
+    return p;
 }
 
 void *cm__alloc_array(cm__ctx *ctx, size_t count, size_t size)
@@ -135,12 +133,21 @@ void cm__place(cm__ctx *ctx, const char *format, ...)
     va_start(args, format);
     vsnprintf(ctx->place, sizeof ctx->place, format, args);
     va_end(args);
+    ctx->place_format = NULL;
+}
+
+void cm__place_names(cm__ctx *ctx, const char *format, const char *name, const char *of)
+{
+    ctx->place_format = format;
+    ctx->place_names[0] = name;
+    ctx->place_names[1] = of;
 }
 
 void cm__fail(cm__ctx *ctx, cm_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
+    if (ctx->place_format) cm__place(ctx, ctx->place_format, ctx->place_names[0], ctx->place_names[1]);
     if (ctx->diag) {
         snprintf(ctx->diag->file, sizeof ctx->diag->file, "%s", ctx->file ? ctx->file : "");
         snprintf(ctx->diag->place, sizeof ctx->diag->place, "%s", ctx->place);

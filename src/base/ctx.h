@@ -27,6 +27,7 @@ typedef struct cm__ctx {
     cm_status          status;
     const char        *file;  /* shown in errors; may be NULL */
     char               place[256]; /* shown in errors: "node 'Conv_3'" */
+    const char        *place_format, *place_names[2]; /* not NULL: the place, not written yet */
     struct cm__chunk  *chunks;
     struct cm__defer  *defers;
 } cm__ctx;
@@ -46,6 +47,8 @@ void  cm__defer(cm__ctx *ctx, void (*release)(void *), void *object);
 
 /* Name the place errors are about ("node 'Conv_3'"); an empty string clears it. */
 void cm__place(cm__ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same of two names that outlive the place, each %s of the format: written only if something fails. */
+void cm__place_names(cm__ctx *ctx, const char *format, const char *name, const char *of);
 noreturn void cm__fail(cm__ctx *ctx, cm_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* End as a public call did that failed; the diagnosis is already the callee's. CM_OK: nothing. */
@@ -55,6 +58,6 @@ void cm__pass_on(cm__ctx *ctx, cm_status status);
 cm_status cm__diag_set(cm_diag *diag, cm_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Tests replace it to make the n-th allocation fail. */
-extern void *(*cm__chunk_alloc)(size_t size);
+extern void *(*cm__chunk_alloc)(size_t count, size_t size);
 
 #endif

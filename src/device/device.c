@@ -54,6 +54,18 @@ void cm_device_free(cm_device *device)
     if (device) cm__ctx_free(device->ctx);
 }
 
+static void release(void *device) { cm_device_free(device); }
+
+const cm_device *cm__device_beside(cm__ctx *ctx, const cm_device *device, const char *id)
+{
+    cm_device *loaded;
+    for (int32_t i = 0; device->peers && i < device->peers->count; i++)
+        if (strcmp(device->peers->devices[i]->info.id, id) == 0) return device->peers->devices[i];
+    if (cm_device_load(id, &loaded, NULL)) return NULL;
+    cm__defer(ctx, release, loaded);
+    return loaded;
+}
+
 /* ---- numbers ---------------------------------------------------------------------------------------------------- */
 
 static const cm_number unknown = {.value = NAN};

@@ -45,8 +45,15 @@ typedef struct cm__calibration {
     cm_number matrix, vector, host;
 } cm__calibration;
 
+/* Built-in devices that were loaded together. */
+typedef struct cm__peers {
+    cm_device **devices;
+    int32_t     count;
+} cm__peers;
+
 struct cm_device {
     cm__ctx        *ctx;
+    const cm__peers *peers; /* that outlive what is made of the device; NULL: none */
     const json_t   *tree;
     char           *profile; /* made when asked for */
     cm_device_info  info;
@@ -72,6 +79,9 @@ struct cm_device {
     cm_number       sparse_structured; /* times the peak where two of four weights are pruned */
     cm__sources     sources;
 };
+
+/* A built-in device for whatever is made of another in this context: its peer, or loaded. NULL: there is none. */
+const cm_device *cm__device_beside(cm__ctx *ctx, const cm_device *device, const char *id);
 
 /* The typed values of a checked tree, which must outlive them. */
 cm_device *cm__device_read(cm__ctx *ctx, const json_t *tree);

@@ -252,7 +252,7 @@ int32_t *cm__backward_run(cm_graph *g, const int32_t *outputs, int32_t count, cm
         if (!cm__ops[n->op].gradient || !reached(&b, n)) continue;
         g->origin = i;
         g->block = n->block;
-        cm__place(g->ctx, "backward of node '%s' (%s)", n->name, cm_node_type(n));
+        cm__place_names(g->ctx, "backward of node '%s' (%s)", n->name, cm_node_type(n));
         cm__ops[n->op].gradient(&b, n);
     }
     cm__place(g->ctx, "%s", "");

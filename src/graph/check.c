@@ -5,7 +5,7 @@
 static void check_node(const cm_graph *g, int32_t i, bool *written)
 {
     const cm_node *n = &g->nodes[i];
-    cm__place(g->ctx, "node '%s' (%s)", n->name, cm_node_type(n));
+    cm__place_names(g->ctx, "node '%s' (%s)", n->name, cm_node_type(n));
     for (int32_t k = 0; k < n->n_inputs; k++) {
         int32_t t = n->inputs[k];
         if (t < -1 || t >= g->n_tensors) cm__fail(g->ctx, CM_ERR_FORMAT, "input %d does not exist", k);

@@ -48,28 +48,12 @@ bool cm__dim_div(cm_dim a, cm_dim b, cm_dim *quotient)
     return true;
 }
 
-cm_poly cm__poly_const(double c) { return (cm_poly){{c}}; }
-
-cm_poly cm__poly_dim(cm_dim d) { return (cm_poly){{(double)d.fixed, (double)d.per_batch}}; }
-
-cm_poly cm__poly_add(cm_poly a, cm_poly b)
-{
-    for (int i = 0; i < CM_POLY_TERMS; i++) a.c[i] += b.c[i];
-    return a;
-}
-
 cm_poly cm__poly_mul(cm_poly a, cm_poly b)
 {
     cm_poly p = {{0}};
     for (int i = 0; i < CM_POLY_TERMS; i++)
         for (int j = 0; i + j < CM_POLY_TERMS; j++) p.c[i + j] += a.c[i] * b.c[j];
     return p;
-}
-
-cm_poly cm__poly_scale(cm_poly a, double factor)
-{
-    for (int i = 0; i < CM_POLY_TERMS; i++) a.c[i] *= factor;
-    return a;
 }
 
 cm_poly cm__poly_product(const cm_dim *dims, int32_t count)

@@ -49,6 +49,16 @@ static void check_dims(cm_graph *g, const char *name, int32_t rank, const cm_dim
     if (elements > TENSOR_ELEMENTS_MAX) cm__fail(g->ctx, CM_ERR_LIMIT, "tensor '%s' has more than 2^53 elements", name);
 }
 
+void cm__graph_reserve(cm_graph *g, const cm_graph *other, int32_t times)
+{
+    if (g->cap_nodes || g->cap_tensors || other->n_nodes > INT32_MAX / times || other->n_tensors > INT32_MAX / times)
+        return;
+    g->cap_nodes = other->n_nodes * times;
+    g->cap_tensors = other->n_tensors * times;
+    g->nodes = cm__alloc_array(g->ctx, (size_t)g->cap_nodes, sizeof *g->nodes);
+    g->tensors = cm__alloc_array(g->ctx, (size_t)g->cap_tensors, sizeof *g->tensors);
+}
+
 static int32_t tensor_new(cm_graph *g, const char *name, cm_role role, cm_dtype dtype, int32_t rank, const cm_dim *dims)
 {
     check_dims(g, name, rank, dims);

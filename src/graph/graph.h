@@ -127,6 +127,8 @@ cm_graph *cm__graph_new(cm__ctx *ctx, const char *name, const char *source);
 static inline cm_tensor *cm__t(const cm_graph *g, int32_t id) { return &g->tensors[id]; }
 
 /* Leaves. A parameter is fp32 and trainable; inputs are listed in g->inputs. Names are copied. */
+/* Room for so many times the nodes and tensors of another graph: growing lists leave their old room unused. */
+void cm__graph_reserve(cm_graph *g, const cm_graph *other, int32_t times);
 int32_t cm__leaf(cm_graph *g, const char *name, cm_role role, cm_dtype dtype, int32_t rank, const cm_dim *dims);
 int32_t cm__parameter(cm_graph *g, const char *name, int32_t rank, const int64_t *dims);
 int32_t cm__constant_ints(cm_graph *g, const char *name, int32_t count, const int64_t *values); /* 1-D */
@@ -158,11 +160,19 @@ cm_dim  cm__dim_add(cm_graph *g, cm_dim a, cm_dim b);
 cm_dim  cm__dim_sub(cm_graph *g, cm_dim a, cm_dim b);
 /* a / b where it is exact for every batch size; false otherwise. */
 bool    cm__dim_div(cm_dim a, cm_dim b, cm_dim *quotient);
-cm_poly cm__poly_const(double c);
-cm_poly cm__poly_dim(cm_dim d);
-cm_poly cm__poly_add(cm_poly a, cm_poly b);
+static inline cm_poly cm__poly_const(double c) { return (cm_poly){{c}}; }
+static inline cm_poly cm__poly_dim(cm_dim d) { return (cm_poly){{(double)d.fixed, (double)d.per_batch}}; }
+static inline cm_poly cm__poly_add(cm_poly a, cm_poly b)
+{
+    for (int i = 0; i < CM_POLY_TERMS; i++) a.c[i] += b.c[i];
+    return a;
+}
+static inline cm_poly cm__poly_scale(cm_poly a, double factor)
+{
+    for (int i = 0; i < CM_POLY_TERMS; i++) a.c[i] *= factor;
+    return a;
+}
 cm_poly cm__poly_mul(cm_poly a, cm_poly b); /* terms past B^3 are dropped: graphs with them are refused earlier */
-cm_poly cm__poly_scale(cm_poly a, double factor);
 cm_poly cm__poly_product(const cm_dim *dims, int32_t count);
 bool    cm__poly_larger(const cm_poly *a, const cm_poly *b); /* at batch sizes beyond the first few */
 const char *cm__dims_text(const cm_graph *g, const cm_tensor *t); /* "[B, 3, 224, 224]" */

@@ -164,7 +164,7 @@ static void lower_node(lowering *l, int32_t index)
         l->map[n->outputs[0]] = inputs[0];
         return;
     }
-    cm__place(l->out->ctx, "node '%s' (%s)", n->name, cm_node_type(n));
+    cm__place_names(l->out->ctx, "node '%s' (%s)", n->name, cm_node_type(n));
     l->out->block = n->block;
     l->out->segment = n->segment;
     apply_policy(l, n, inputs);
@@ -194,6 +194,7 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
     lowering l = {.out = step, .in = forward, .low = modes[precision].low, .autocast = modes[precision].autocast,
                   .eight_bit = precision == CM_PRECISION_FP8, .inference = inference};
     size_t   casts = (size_t)forward->n_tensors * 4 + 16; /* leaves are numbered below this: at most two casts each */
+    cm__graph_reserve(step, forward, inference ? 2 : 4); /* casts; and the way back, and the update */
     l.map = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.map);
     l.cast = cm__alloc_array(step->ctx, casts, sizeof *l.cast);
     l.data = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.data);

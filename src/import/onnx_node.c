@@ -54,6 +54,7 @@ static char *put(char *at, char *end, cm__span text)
 void cm__onnx_place(cm__onnx *im, const cm__onnx_node *node, int32_t index)
 {
     char *at = im->ctx->place, *end = at + sizeof im->ctx->place - 1;
+    im->ctx->place_format = NULL;
     if (node->name.length) {
         at = put(put(put(at, end, cm__span_of("node '")), end, node->name), end, cm__span_of("' ("));
     } else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allocator.c - blocks in segments, and the free ones of each pool in order of size. */
+/* allocator.c - blocks in segments, and the free ones of each pool on shelves by size. */
 #include "model/allocator.h"
 
 #include <string.h>
@@ -20,9 +20,21 @@ typedef struct block {
     bool    small, free;
 } block;
 
+typedef struct spare {
+    int64_t address;
+    int32_t block;
+} spare;
+
+/* Free blocks of one size, by address: there are many blocks, but few sizes. */
+typedef struct shelf {
+    int64_t size;
+    spare  *spares;
+    int32_t count, capacity;
+} shelf;
+
 typedef struct pool {
-    int32_t *blocks; /* the free ones, by size, then address */
-    int32_t  count, capacity;
+    shelf  *shelves; /* by size; none is empty */
+    int32_t count, capacity, made; /* beyond count: room of shelves that were emptied */
 } pool;
 
 struct cm__allocator {
@@ -45,46 +57,76 @@ cm__allocator *cm__allocator_new(cm__ctx *ctx, double limit_bytes)
 
 /* ---- free blocks ------------------------------------------------------------------------------------------------ */
 
-static bool comes_before(const cm__allocator *a, int32_t id, int64_t size, int64_t address)
-{
-    const block *b = &a->blocks[id];
-    return b->size != size ? b->size < size : b->address < address;
-}
-
-/* The first free block that does not come before (size, address). */
-static int32_t position(const cm__allocator *a, const pool *p, int64_t size, int64_t address)
+/* The first shelf with blocks of at least this size. */
+static int32_t shelf_for(const pool *p, int64_t size)
 {
     int32_t low = 0, high = p->count;
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
-        if (comes_before(a, p->blocks[middle], size, address)) low = middle + 1;
+        if (p->shelves[middle].size < size) low = middle + 1;
         else high = middle;
     }
     return low;
+}
+
+static int32_t place_on(const shelf *s, int64_t address)
+{
+    int32_t low = 0, high = s->count;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (s->spares[middle].address < address) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static void add_shelf(cm__ctx *ctx, pool *p, int32_t at, int64_t size)
+{
+    p->shelves = cm__grow(ctx, p->shelves, p->made, &p->capacity, sizeof *p->shelves);
+    if (p->made == p->count) p->shelves[p->made++] = (shelf){0};
+    shelf new = p->shelves[p->count];
+    memmove(&p->shelves[at + 1], &p->shelves[at], (size_t)(p->count++ - at) * sizeof *p->shelves);
+    new.size = size;
+    p->shelves[at] = new;
+}
+
+static void drop_shelf(pool *p, int32_t at)
+{
+    shelf old = p->shelves[at];
+    memmove(&p->shelves[at], &p->shelves[at + 1], (size_t)(--p->count - at) * sizeof *p->shelves);
+    p->shelves[p->count] = old;
 }
 
 static void put_free(cm__allocator *a, int32_t id)
 {
     block  *b = &a->blocks[id];
     pool   *p = &a->pools[b->small];
-    int32_t at = position(a, p, b->size, b->address);
-    p->blocks = cm__grow(a->ctx, p->blocks, p->count, &p->capacity, sizeof *p->blocks);
-    memmove(&p->blocks[at + 1], &p->blocks[at], (size_t)(p->count++ - at) * sizeof *p->blocks);
-    p->blocks[at] = id;
+    int32_t at = shelf_for(p, b->size);
+    if (at == p->count || p->shelves[at].size != b->size) add_shelf(a->ctx, p, at, b->size);
+    shelf  *s = &p->shelves[at];
+    int32_t place = place_on(s, b->address);
+    s->spares = cm__grow(a->ctx, s->spares, s->count, &s->capacity, sizeof *s->spares);
+    memmove(&s->spares[place + 1], &s->spares[place], (size_t)(s->count++ - place) * sizeof *s->spares);
+    s->spares[place] = (spare){b->address, id};
     b->free = true;
 }
 
-static void drop_at(pool *p, int32_t at)
+static int32_t take_at(cm__allocator *a, pool *p, int32_t at, int32_t place)
 {
-    memmove(&p->blocks[at], &p->blocks[at + 1], (size_t)(--p->count - at) * sizeof *p->blocks);
+    shelf  *s = &p->shelves[at];
+    int32_t id = s->spares[place].block;
+    memmove(&s->spares[place], &s->spares[place + 1], (size_t)(--s->count - place) * sizeof *s->spares);
+    if (!s->count) drop_shelf(p, at);
+    a->blocks[id].free = false;
+    return id;
 }
 
 static void take_free(cm__allocator *a, int32_t id)
 {
-    block *b = &a->blocks[id];
-    pool  *p = &a->pools[b->small];
-    drop_at(p, position(a, p, b->size, b->address));
-    b->free = false;
+    block  *b = &a->blocks[id];
+    pool   *p = &a->pools[b->small];
+    int32_t at = shelf_for(p, b->size);
+    take_at(a, p, at, place_on(&p->shelves[at], b->address));
 }
 
 /* ---- blocks ----------------------------------------------------------------------------------------------------- */
@@ -142,14 +184,13 @@ static void release_cached(cm__allocator *a)
 {
     for (int small = 0; small < 2; small++) {
         pool *p = &a->pools[small];
-        for (int32_t i = p->count - 1; i >= 0; i--) {
-            int32_t      id = p->blocks[i];
-            const block *b = &a->blocks[id];
-            if (b->before != NONE || b->after != NONE) continue;
-            a->reserved -= b->size;
-            drop_at(p, i);
-            forget_block(a, id);
-        }
+        for (int32_t at = p->count - 1; at >= 0; at--)
+            for (int32_t place = p->shelves[at].count - 1; place >= 0; place--) {
+                const block *b = &a->blocks[p->shelves[at].spares[place].block];
+                if (b->before != NONE || b->after != NONE) continue;
+                a->reserved -= b->size;
+                forget_block(a, take_at(a, p, at, place));
+            }
     }
 }
 
@@ -173,12 +214,9 @@ int32_t cm__allocator_take(cm__allocator *a, int64_t bytes)
     int64_t size = (bytes + UNIT - 1) / UNIT * UNIT;
     bool    small = size <= SMALL_MOST;
     pool   *p = &a->pools[small];
-    int32_t at = position(a, p, size, 0), id = NONE;
-    if (at < p->count) {
-        id = p->blocks[at];
-        drop_at(p, at);
-        a->blocks[id].free = false;
-    } else if ((id = new_segment(a, size)) == NONE) return NONE;
+    int32_t at = shelf_for(p, size);
+    int32_t id = at < p->count ? take_at(a, p, at, 0) : new_segment(a, size);
+    if (id == NONE) return NONE;
     int64_t rest = a->blocks[id].size - size;
     if (small ? rest >= UNIT : rest > SMALL_MOST) split(a, id, size);
     a->allocated += a->blocks[id].size;
@@ -206,3 +244,4 @@ int64_t cm__allocator_size(const cm__allocator *a, int32_t id) { return id < 0 ?
 int64_t cm__allocator_allocated(const cm__allocator *a) { return a->allocated; }
 int64_t cm__allocator_reserved(const cm__allocator *a) { return a->reserved; }
 int64_t cm__allocator_most_reserved(const cm__allocator *a) { return a->most_reserved; }
+int64_t cm__allocator_ever_reserved(const cm__allocator *a) { return a->next_address; }

@@ -26,5 +26,6 @@ int64_t cm__allocator_size(const cm__allocator *a, int32_t block); /* what count
 int64_t cm__allocator_allocated(const cm__allocator *a);
 int64_t cm__allocator_reserved(const cm__allocator *a);
 int64_t cm__allocator_most_reserved(const cm__allocator *a);
+int64_t cm__allocator_ever_reserved(const cm__allocator *a); /* with what went back to the device */
 
 #endif

@@ -25,6 +25,7 @@ typedef struct cm__summit {
 typedef struct cm__summits {
     cm__summit *list;
     int32_t     count, capacity;
+    int32_t     higher; /* the one that was above another last: likely above the next, too */
 } cm__summits;
 
 /* A memory that programs fill, and what is placed there. */
@@ -48,8 +49,8 @@ struct cm_footprint {
     cm__piece        *pieces;
     int32_t           n_pieces, n_nodes;
     cm__temporary    *temporary; /* of each node, while it runs */
-    cm_poly         **alive;     /* [category][node], without the temporaries */
-    cm__summits       summits;   /* of everything together */
+    cm_poly         **alive;     /* [category][node], without the temporaries and what libraries hold */
+    cm__summits       summits;   /* of everything together but what libraries hold */
     cm__level         levels[CM_LEVELS_MAX];
     int32_t           n_levels;
     double            library_bytes, context_bytes; /* workspaces held for good; driver and framework */
@@ -66,8 +67,11 @@ double cm__library_bytes(const cm_device *device, cm_runtime runtime);
 cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step, const cm_device *device,
                                  const cm_memory_options *options, cm_footprint **footprint, cm_diag *diag);
 
-/* simulate.c: steps simulated without a limit are kept for all footprints that will be made like this one. */
-void cm__footprint_rehearse(cm_footprint *footprint);
+/* simulate.c: steps simulated without a limit are kept for all footprints that will be made like this one. `other`:
+   has them kept already, and allocates the same; it must outlive this one. NULL: none. */
+void cm__footprint_rehearse(cm_footprint *footprint, const cm_footprint *other);
+/* Whether steps allocate the same sizes in the same order. */
+bool cm__footprints_alike(const cm_footprint *a, const cm_footprint *b);
 
 /* shards.c: pieces as one device of the plan holds them. */
 void cm__shard(cm_footprint *f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memo.c - an open hash table behind a lock; where there is no memory for it, it forgets. */
+/* memo.c - an open hash table of places in a list, behind a lock; where there is no memory for it, it forgets. */
 #include "model/memo.h"
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct entry {
-    const void *table; /* NULL: free */
+    const void *table;
     uint64_t    hash;
     cm__call    call;
     cm__told    told;
@@ -16,7 +16,8 @@ typedef struct entry {
 struct cm__memo {
     pthread_mutex_t lock;
     entry          *entries;
-    size_t          count, capacity; /* a power of two */
+    uint32_t       *places; /* one more than an entry's; 0: free. Twice as many as there is room for entries */
+    size_t          count, room; /* a power of two */
 };
 
 static void release(void *object)
@@ -24,6 +25,7 @@ static void release(void *object)
     cm__memo *m = object;
     pthread_mutex_destroy(&m->lock);
     free(m->entries);
+    free(m->places);
 }
 
 cm__memo *cm__memo_new(cm__ctx *ctx)
@@ -58,53 +60,56 @@ static bool same_call(const cm__call *a, const cm__call *b)
 }
 
 /* Where an entry is, or would be. */
-static size_t place_of(const entry *entries, size_t capacity, const void *table, const cm__call *call, uint64_t hash)
+static uint32_t *place_of(const cm__memo *m, const void *table, const cm__call *call, uint64_t hash)
 {
-    size_t at = (size_t)hash & (capacity - 1);
-    while (entries[at].table && (entries[at].hash != hash || entries[at].table != table ||
-                                  !same_call(&entries[at].call, call)))
-        at = (at + 1) & (capacity - 1);
-    return at;
+    size_t most = 2 * m->room - 1, at = (size_t)hash & most;
+    for (; m->places[at]; at = (at + 1) & most) {
+        const entry *e = &m->entries[m->places[at] - 1];
+        if (e->hash == hash && e->table == table && same_call(&e->call, call)) break;
+    }
+    return &m->places[at];
 }
 
 bool cm__memo_find(cm__memo *m, const void *table, const cm__call *call, cm__told *told)
 {
     uint64_t hash = hash_of(table, call);
-    bool     there = false;
+    uint32_t place = 0;
     pthread_mutex_lock(&m->lock);
-    if (m->count) {
-        const entry *e = &m->entries[place_of(m->entries, m->capacity, table, call, hash)];
-        there = e->table != NULL;
-        if (there) *told = e->told;
-    }
+    if (m->count) place = *place_of(m, table, call, hash);
+    if (place) *told = m->entries[place - 1].told;
     pthread_mutex_unlock(&m->lock);
-    return there;
+    return place != 0;
 }
 
 static bool make_room(cm__memo *m)
 {
-    if (m->count * 2 < m->capacity) return true;
-    size_t capacity = m->capacity ? m->capacity * 2 : 1024;
-    entry *entries = calloc(capacity, sizeof *entries);
-    if (!entries) return false;
-    for (size_t i = 0; i < m->capacity; i++) {
-        const entry *e = &m->entries[i];
-        if (e->table) entries[place_of(entries, capacity, e->table, &e->call, e->hash)] = *e;
+    if (m->count < m->room) return true;
+    size_t    room = m->room ? m->room * 2 : 1024;
+    entry    *entries = realloc(m->entries, room * sizeof *entries);
+    uint32_t *places = calloc(2 * room, sizeof *places);
+    if (entries) m->entries = entries;
+    if (!entries || !places) {
+        free(places);
+        return false;
     }
-    free(m->entries);
-    m->entries = entries;
-    m->capacity = capacity;
+    free(m->places);
+    m->places = places;
+    m->room = room;
+    for (size_t i = 0; i < m->count; i++) {
+        const entry *e = &m->entries[i];
+        *place_of(m, e->table, &e->call, e->hash) = (uint32_t)i + 1;
+    }
     return true;
 }
 
 void cm__memo_keep(cm__memo *m, const void *table, const cm__call *call, const cm__told *told)
 {
-    entry new = {.table = table, .hash = hash_of(table, call), .call = *call, .told = *told};
+    uint64_t hash = hash_of(table, call);
     pthread_mutex_lock(&m->lock);
-    if (make_room(m)) {
-        entry *e = &m->entries[place_of(m->entries, m->capacity, table, call, new.hash)];
-        m->count += !e->table;
-        *e = new;
+    if (m->count < UINT32_MAX / 2 && make_room(m)) {
+        uint32_t *place = place_of(m, table, call, hash);
+        if (!*place) *place = (uint32_t)++m->count;
+        m->entries[*place - 1] = (entry){.table = table, .hash = hash, .call = *call, .told = *told};
     }
     pthread_mutex_unlock(&m->lock);
 }

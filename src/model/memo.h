@@ -10,10 +10,16 @@
 
 #include "device/calls.h"
 
+typedef struct cm__timed {
+    double time_s, launches;
+    double error; /* expected, as a fraction */
+    cm_how how;
+} cm__timed;
+
 /* On the device of the table. */
 typedef struct cm__told {
-    double time_s, launches;
-    double unknown; /* 0: as good as measured, 1: nothing near */
+    cm__timed timed;
+    double    unknown; /* 0: as good as measured, 1: nothing near */
 } cm__told;
 
 typedef struct cm__memo cm__memo;

@@ -30,14 +30,19 @@ static bool above(const cm_poly *a, const cm_poly *b)
     return true;
 }
 
+static bool hides(const cm__summit *a, const cm__summit *b)
+{
+    return above(&a->bytes, &b->bytes) && a->least_batch <= b->least_batch;
+}
+
 static void add_summit(cm__ctx *ctx, cm__summits *s, cm__summit new)
 {
     int32_t kept = 0;
+    if (s->higher < s->count && hides(&s->list[s->higher], &new)) return;
+    for (s->higher = 0; s->higher < s->count; s->higher++)
+        if (hides(&s->list[s->higher], &new)) return;
     for (int32_t i = 0; i < s->count; i++)
-        if (above(&s->list[i].bytes, &new.bytes) && s->list[i].least_batch <= new.least_batch) return;
-    for (int32_t i = 0; i < s->count; i++)
-        if (!above(&new.bytes, &s->list[i].bytes) || new.least_batch > s->list[i].least_batch)
-            s->list[kept++] = s->list[i];
+        if (!hides(&new, &s->list[i])) s->list[kept++] = s->list[i];
     s->count = kept;
     s->list = cm__grow(ctx, s->list, s->count, &s->capacity, sizeof *s->list);
     s->list[s->count++] = new;
@@ -151,6 +156,13 @@ static void sum_category(cm_footprint *f, cm_category c)
     f->alive[c] = alive;
 }
 
+static cm_poly all_alive(const cm_footprint *f, int32_t node)
+{
+    cm_poly all = f->alive[0][node];
+    for (cm_category c = 1; c < CM_CATEGORIES; c++) all = cm__poly_add(all, f->alive[c][node]);
+    return all;
+}
+
 static void sum_up(cm_footprint *f)
 {
     f->alive = cm__alloc_array(f->ctx, CM_CATEGORIES, sizeof *f->alive);
@@ -158,10 +170,7 @@ static void sum_up(cm_footprint *f)
     for (cm_category c = 0; c < CM_CATEGORIES; c++) sum_category(f, c);
     for (int32_t i = 0; i < f->n_nodes; i++) {
         f->temporary[i] = cm__workspace(f, &f->step->nodes[i]);
-        f->alive[CM_CATEGORY_EPHEMERAL][i].c[0] += f->library_bytes;
-        cm_poly all = {{0}};
-        for (cm_category c = 0; c < CM_CATEGORIES; c++) all = cm__poly_add(all, f->alive[c][i]);
-        cm__summit_add(f->ctx, &f->summits, all, &f->temporary[i], i);
+        cm__summit_add(f->ctx, &f->summits, all_alive(f, i), &f->temporary[i], i);
     }
 }
 
@@ -176,7 +185,7 @@ static double reserve_of(const cm_device *device, cm_runtime runtime, const char
 
 double cm__library_bytes(const cm_device *device, cm_runtime runtime) { return reserve_of(device, runtime, "library"); }
 
-/* What does not depend on the device, but for the bytes that its libraries hold. */
+/* What does not depend on the device. */
 static void find_pieces(cm_footprint *f)
 {
     int32_t *piece_of = cm__alloc_array(f->ctx, (size_t)f->step->n_tensors + 1, sizeof *piece_of);
@@ -190,8 +199,7 @@ static void find_pieces(cm_footprint *f)
 
 static bool shares_pieces(const cm_footprint *f, const cm_footprint *like)
 {
-    return like && like->step == f->step && like->library_bytes == f->library_bytes &&
-           memcmp(&like->options, &f->options, sizeof f->options) == 0;
+    return like && like->step == f->step && memcmp(&like->options, &f->options, sizeof f->options) == 0;
 }
 
 static void take_pieces(cm_footprint *f, const cm_footprint *like)
@@ -202,7 +210,7 @@ static void take_pieces(cm_footprint *f, const cm_footprint *like)
     f->temporary = like->temporary;
     f->summits = like->summits;
     f->slack_bytes = like->slack_bytes;
-    f->rehearsals = like->rehearsals;
+    if (f->library_bytes == like->library_bytes) f->rehearsals = like->rehearsals;
 }
 
 cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const cm_memory_options *options,
@@ -255,9 +263,10 @@ void cm_footprint_at(const cm_footprint *f, int64_t batch, cm_memory_use *use)
     use->peak_node = peak ? peak->node : -1;
     for (cm_category c = 0; peak && c < CM_CATEGORIES; c++)
         use->categories[c] = cm_poly_at(&f->alive[c][peak->node], (double)batch);
+    double beside = (peak ? f->library_bytes : 0) + f->slack_bytes;
     if (peak) use->categories[CM_CATEGORY_EPHEMERAL] += cm__temporary_at(&f->temporary[peak->node], (double)batch);
-    use->categories[CM_CATEGORY_EPHEMERAL] += f->slack_bytes;
-    use->peak_bytes = use->reserved_bytes = total + f->slack_bytes;
+    use->categories[CM_CATEGORY_EPHEMERAL] += beside;
+    use->peak_bytes = use->reserved_bytes = total + beside;
     use->context_bytes = f->context_bytes;
     cm__place_use(f, batch, use);
 }

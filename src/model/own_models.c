@@ -30,8 +30,6 @@ struct cm__own_models {
     int32_t          count, capacity;
 };
 
-static void free_device(void *device) { cm_device_free(device); }
-
 static void take(cm__own_models *m, const cm_device *device, kin of)
 {
     for (int32_t i = 0; i < cm_device_fits(device); i++) {
@@ -88,11 +86,9 @@ static void seek_kin(cm__own_models *m)
 {
     m->sought = true;
     for (int32_t i = 0; cm_device_id(i); i++) {
-        cm_device *other;
-        kin        of = kin_of(m, cm_device_id(i));
-        if (of == STRANGER || cm_device_load(cm_device_id(i), &other, NULL)) continue;
-        cm__defer(m->ctx, free_device, other);
-        take(m, other, of);
+        kin              of = kin_of(m, cm_device_id(i));
+        const cm_device *other = of == STRANGER ? NULL : cm__device_beside(m->ctx, m->device, cm_device_id(i));
+        if (other) take(m, other, of);
     }
 }
 

@@ -89,6 +89,7 @@ static void raise_summits(cm_footprint *f, cm__level *level, bool sections)
         if (section) sum = cm__poly_add(sum, working_set(f, i));
         for (cm_category c = 0; c < CM_CATEGORIES; c++)
             if (level->holds[c] && !section) sum = cm__poly_add(sum, f->alive[c][i]);
+        if (level->holds[CM_CATEGORY_EPHEMERAL] && !section) sum.c[0] += f->library_bytes;
         cm__summit_add(f->ctx, &level->summits, sum, level->holds[CM_CATEGORY_EPHEMERAL] ? &f->temporary[i] : &none, i);
     }
 }

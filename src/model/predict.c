@@ -75,12 +75,12 @@ static void list_ops(cm_prediction *p, const cm__dispatch *d, const cm__timed *t
 
 /* Devices that run graphs as a whole, or of which no kernel is known: model/style.h. */
 static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_device *device, double steps_per_call,
-                             const cm_footprint *footprint)
+                             const cm__at_hand *at_hand)
 {
     cm_prediction_info *i = &p->info;
     cm__limits          limits = cm__limits_of(device);
     int32_t             chips = i->style == CM_STYLE_BSP && i->plan.pp > 1 ? i->plan.pp : 0;
-    cm__run             run = cm__style_run_in(p->ctx, g, device, &i->sparsity, i->batch, chips, footprint);
+    cm__run             run = cm__style_run_in(p->ctx, g, device, &i->sparsity, i->batch, chips, at_hand);
     p->ops = cm__alloc_array(p->ctx, (size_t)g->n_nodes, sizeof *p->ops);
     for (int32_t k = 0; k < g->n_nodes; k++) {
         const cm_node *n = &g->nodes[k];
@@ -179,7 +179,7 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
     cm__plan_settle(p->ctx, o, &p->info);
     if (cm__style_applies(device, p->info.runtime)) {
         p->info.batch = plan->micro_batch * plan->accumulate;
-        predict_by_style(p, step, device, loading->together, NULL);
+        predict_by_style(p, step, device, loading->together, &(cm__at_hand){0});
         cm__add_replicas(p->ctx, step, o->fabric, &p->info);
     } else {
         cm__step_model m = cm__predict_plan(p->ctx, step, device, o, &p->info, &timed);
@@ -192,7 +192,7 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
 }
 
 static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o,
-                    const cm_footprint *footprint)
+                    const cm__at_hand *at_hand)
 {
     cm__loading loading = cm__loading_of(p->ctx, step, device, &o->loading);
     p->info.batch = o->batch ? o->batch : 1;
@@ -214,7 +214,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
         predict_by_calls(p, step, device, o, &loading);
         return;
     }
-    predict_by_style(p, step, device, loading.together, footprint);
+    predict_by_style(p, step, device, loading.together, at_hand);
     p->info.latency_s = trains(step) ? NAN : latency_of(p, step, device);
     cm__loading_add(&loading, &p->info);
     if (o->sensitivities) p->sensitivities = cm__style_sensitivities(p->ctx, step, device, &loading, &p->info);
@@ -223,11 +223,11 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
 cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
                      cm_prediction **prediction, cm_diag *diag)
 {
-    return cm__predict_in(step, device, options, NULL, prediction, diag);
+    return cm__predict_in(step, device, options, &(cm__at_hand){0}, prediction, diag);
 }
 
 cm_status cm__predict_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
-                         const cm_footprint *footprint, cm_prediction **prediction, cm_diag *diag)
+                         const cm__at_hand *at_hand, cm_prediction **prediction, cm_diag *diag)
 {
     static const cm_predict_options defaults = {0};
     if (!step || !device || !prediction) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no graph, device or result given");
@@ -239,7 +239,7 @@ cm_status cm__predict_in(const cm_graph *step, const cm_device *device, const cm
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     cm_prediction *p = cm__alloc(ctx, sizeof *p);
     p->ctx = ctx;
-    predict(p, step, device, options ? options : &defaults, footprint);
+    predict(p, step, device, options ? options : &defaults, at_hand);
     ctx->diag = NULL;
     *prediction = p;
     return CM_OK;

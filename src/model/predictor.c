@@ -4,7 +4,6 @@
 #include <string.h>
 #include "model/loading.h"
 #include "model/predictor.h"
-#include "model/style.h"
 
 #define POWERS 62
 #define BATCH_MOST ((int64_t)1 << (POWERS - 2))
@@ -13,8 +12,8 @@ struct cm_predictor {
     cm__ctx           *ctx;
     const cm_graph    *graph;
     const cm_device   *device;
-    const cm_footprint *footprint; /* NULL: none is there */
     cm_predict_options options;
+    cm__at_hand        at_hand;  /* by style */
     bool               by_style; /* no calls: each batch size is predicted anew */
     cm__step_model     model;
     cm__loading        loading;
@@ -63,7 +62,7 @@ static cm_status by_style(const cm_predictor *p, int64_t batch, cm_prediction_in
     cm_predict_options o = p->options;
     cm_prediction     *prediction;
     o.batch = batch;
-    cm_status status = cm__predict_in(p->graph, p->device, &o, p->footprint, &prediction, diag);
+    cm_status status = cm__predict_in(p->graph, p->device, &o, &p->at_hand, &prediction, diag);
     if (status) return status;
     *info = *cm_prediction_get_info(prediction);
     cm_prediction_free(prediction);
@@ -85,12 +84,13 @@ cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, co
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     cm_predictor *p = cm__alloc(ctx, sizeof *p);
-    *p = (cm_predictor){.ctx = ctx, .graph = step, .device = device, .footprint = footprint};
+    *p = (cm_predictor){.ctx = ctx, .graph = step, .device = device};
     if (options) p->options = *options;
     if (!p->options.runtime) p->options.runtime = cm_device_runtime(device);
     p->by_style = cm__style_applies(device, p->options.runtime);
     p->loading = cm__loading_of(ctx, step, device, &p->options.loading);
-    if (!p->by_style) {
+    if (p->by_style) p->at_hand = cm__style_prepare(ctx, step, device, footprint);
+    else {
         p->model = cm__step_model_new(ctx, step, device, &p->options, common);
         p->timed = cm__alloc_array(ctx, (size_t)p->model.calls->n_calls, sizeof *p->timed);
     }

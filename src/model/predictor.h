@@ -4,10 +4,11 @@
 #define CM_MODEL_PREDICTOR_H
 
 #include "model/step.h"
+#include "model/style.h"
 
-/* As cm_predict(); `footprint`: the step's on this device, NULL where there is none yet. */
+/* As cm_predict(), with what is there already. */
 cm_status cm__predict_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
-                         const cm_footprint *footprint, cm_prediction **prediction, cm_diag *diag);
+                         const cm__at_hand *at_hand, cm_prediction **prediction, cm_diag *diag);
 
 /* As cm_predictor_new(). `common` and `footprint` may be NULL, and must outlive the predictor. */
 cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,

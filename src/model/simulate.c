@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * simulate.c - three steps, allocation by allocation: the first makes what outlives it, the third is like all that
- * follow.
+ * follow. So is the second if it found every segment there: then it left them as it found them.
  */
 #include "model/simulate.h"
 
@@ -21,7 +21,7 @@ typedef struct simulation {
     int32_t            *first_born, *next_born; /* pieces by the node that makes them; n_nodes: before the step */
     int32_t            *first_dead, *next_dead; /* by the node after which they go */
     double              now[CM_CATEGORIES], lacking;
-    cm_memory_use      *use;       /* filled in the last step; NULL before it */
+    cm_memory_use      *use;       /* of the step under way; NULL: the first, which is like none */
 } simulation;
 
 /* ---- order ------------------------------------------------------------------------------------------------------ */
@@ -113,20 +113,40 @@ static void take_library(simulation *s)
 
 /* ---- without a limit -------------------------------------------------------------------------------------------- */
 
+#define REHEARSALS 40 /* at powers of two */
+
 /* What an allocator holds that never had to give anything back is the same on every device with room for it. */
-typedef struct cm__rehearsals {
+typedef struct rehearsal {
     pthread_mutex_t lock;
-    cm_memory_use   at[40]; /* at powers of two; peak_bytes 0: not simulated */
+    cm_memory_use   use; /* peak_bytes 0: not simulated */
+} rehearsal;
+
+typedef struct cm__rehearsals {
+    rehearsal at[REHEARSALS];
+    int       count; /* of those that have a lock */
 } cm__rehearsals;
 
-static void release(void *rehearsals) { pthread_mutex_destroy(&((cm__rehearsals *)rehearsals)->lock); }
+static void release(void *rehearsals)
+{
+    cm__rehearsals *r = rehearsals;
+    while (r->count) pthread_mutex_destroy(&r->at[--r->count].lock);
+}
 
-void cm__footprint_rehearse(cm_footprint *f)
+bool cm__footprints_alike(const cm_footprint *a, const cm_footprint *b)
+{
+    return a->library_bytes == b->library_bytes && a->n_nodes == b->n_nodes && a->n_pieces == b->n_pieces &&
+           memcmp(a->pieces, b->pieces, (size_t)a->n_pieces * sizeof *a->pieces) == 0 &&
+           memcmp(a->temporary, b->temporary, (size_t)a->n_nodes * sizeof *a->temporary) == 0;
+}
+
+void cm__footprint_rehearse(cm_footprint *f, const cm_footprint *other)
 {
     if (!f->caching) return;
+    f->rehearsals = other ? other->rehearsals : NULL;
+    if (f->rehearsals) return;
     cm__rehearsals *r = cm__alloc(f->ctx, sizeof *r);
-    if (pthread_mutex_init(&r->lock, NULL)) return;
     cm__defer(f->ctx, release, r);
+    while (r->count < REHEARSALS && pthread_mutex_init(&r->at[r->count].lock, NULL) == 0) r->count++;
     f->rehearsals = r;
 }
 
@@ -146,8 +166,11 @@ static void run(simulation *s, cm_memory_use *use)
     make_pieces(s, s->f->n_nodes);
     take_library(s);
     for (int step = 0; step < STEPS && s->lacking == 0; step++) {
-        if (step == STEPS - 1) s->use = use;
+        int64_t before = cm__allocator_ever_reserved(s->allocator);
+        if (step) s->use = use;
+        use->peak_bytes = 0;
         for (int32_t i = 0; i < s->f->n_nodes; i++) run_node(s, i);
+        if (step && cm__allocator_ever_reserved(s->allocator) == before) break;
     }
 }
 
@@ -160,7 +183,6 @@ static cm_status simulate(const cm_footprint *f, int64_t batch, double limit, cm
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     simulation    s = {.f = f, .ctx = ctx, .batch = (double)batch};
     cm_memory_use exact = *use;
-    exact.peak_bytes = 0;
     s.allocator = cm__allocator_new(ctx, limit);
     run(&s, &exact);
     exact.reserved_bytes = (double)cm__allocator_most_reserved(s.allocator);
@@ -175,12 +197,13 @@ static cm_status simulate(const cm_footprint *f, int64_t batch, double limit, cm
 static bool recall(const cm_footprint *f, int64_t batch, cm_memory_use *use, double *lacking)
 {
     int power = 63 - __builtin_clzll((unsigned long long)batch);
-    if (!f->rehearsals || batch != (int64_t)1 << power || power >= 40) return false;
-    cm_memory_use *kept = &f->rehearsals->at[power];
-    pthread_mutex_lock(&f->rehearsals->lock);
-    if (!(kept->peak_bytes > 0) && simulate(f, batch, INFINITY, kept, lacking, NULL) != CM_OK) kept->peak_bytes = 0;
-    cm_memory_use found = *kept;
-    pthread_mutex_unlock(&f->rehearsals->lock);
+    if (!f->rehearsals || batch != (int64_t)1 << power || power >= f->rehearsals->count) return false;
+    rehearsal *kept = &f->rehearsals->at[power];
+    pthread_mutex_lock(&kept->lock);
+    if (!(kept->use.peak_bytes > 0) && simulate(f, batch, INFINITY, &kept->use, lacking, NULL) != CM_OK)
+        kept->use.peak_bytes = 0;
+    cm_memory_use found = kept->use;
+    pthread_mutex_unlock(&kept->lock);
     *lacking = fmax(0, found.peak_bytes - limit_of(f));
     if (*lacking > 0) return true;
     if (!(found.peak_bytes > 0) || found.reserved_bytes > limit_of(f)) return false;

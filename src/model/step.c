@@ -14,16 +14,14 @@
 
 /* ---- what does not depend on the batch size --------------------------------------------------------------------- */
 
-static void free_device(void *device) { cm_device_free(device); }
-
 const cm_device *cm__relative_of(cm__ctx *ctx, const cm_device *device)
 {
     const cm_device_info *info = cm_device_get_info(device);
-    cm_device            *relative = NULL;
+    const cm_device      *relative = NULL;
     for (int32_t i = 0; i < cm__n_embedded_kernels && !relative; i++) {
         const char *id = cm__all_embedded_kernels[i].device;
         if (strcmp(id, info->id) == 0 || strcmp(info->device_class, "gpu")) continue;
-        if (cm_device_load(id, &relative, NULL) == CM_OK) cm__defer(ctx, free_device, relative);
+        relative = cm__device_beside(ctx, device, id);
     }
     return relative;
 }
@@ -36,15 +34,13 @@ static const cm_device *shared_relative(cm__ctx *ctx, const cm_device *device, c
     return other && strcmp(info->device_class, "gpu") == 0 ? first : cm__relative_of(ctx, device);
 }
 
-cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, cm_layout layout, cm_runtime runtime, cm__memo *memo)
+cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_layout layout,
+                          cm_runtime runtime, cm__memo *memo)
 {
-    cm__common c = {.calls = cm__dispatch_new(ctx, graph, layout, runtime), .memo = memo};
-    cm_device *relative;
-    if (cm__n_embedded_kernels && cm_device_load(cm__all_embedded_kernels[0].device, &relative, NULL) == CM_OK) {
-        cm__defer(ctx, free_device, relative);
-        c.relative = relative;
-    }
-    return c;
+    const char *id = cm__n_embedded_kernels ? cm__all_embedded_kernels[0].device : NULL;
+    return (cm__common){.calls = cm__dispatch_new(ctx, graph, layout, runtime),
+                        .memo = memo,
+                        .relative = id ? cm__device_beside(ctx, first, id) : NULL};
 }
 
 static double scale_of(const cm_number *factor) { return factor->known ? factor->value : 1; }

@@ -35,7 +35,8 @@ typedef struct cm__common {
     cm__memo        *memo;
 } cm__common;
 
-cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, cm_layout layout, cm_runtime runtime, cm__memo *memo);
+cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_layout layout,
+                          cm_runtime runtime, cm__memo *memo);
 
 /* Of the options: layout, runtime, sparsity, and of the plan, with its counts filled in or none, what one device runs.
    common NULL: nothing is shared. */

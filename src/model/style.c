@@ -129,12 +129,17 @@ double cm__job_element(const cm__job *j)
     return bytes[cm_graph_precision(j->g)];
 }
 
-double cm__tensor_bytes_at(const cm_graph *g, int32_t tensor, double batch)
+double cm__tensor_elements_at(const cm_graph *g, int32_t tensor, double batch)
 {
     const cm_tensor *t = cm__t(g, tensor);
-    double           bytes = (double)cm_dtype_size(t->dtype);
-    for (int32_t i = 0; i < t->rank; i++) bytes *= (double)t->dims[i].per_batch * batch + (double)t->dims[i].fixed;
-    return bytes;
+    double           count = 1;
+    for (int32_t i = 0; i < t->rank; i++) count *= (double)t->dims[i].per_batch * batch + (double)t->dims[i].fixed;
+    return count;
+}
+
+double cm__tensor_bytes_at(const cm_graph *g, int32_t tensor, double batch)
+{
+    return (double)cm_dtype_size(cm__t(g, tensor)->dtype) * cm__tensor_elements_at(g, tensor, batch);
 }
 
 void cm__run_spread(cm__run *r, int32_t first, int32_t end, double piece_s)
@@ -173,11 +178,18 @@ static double error_of(const cm_graph *g, const cm__execution *e, const cm__run 
 cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
                       int64_t batch, int32_t chips)
 {
-    return cm__style_run_in(ctx, step, device, sparsity, batch, chips, NULL);
+    return cm__style_run_in(ctx, step, device, sparsity, batch, chips, &(cm__at_hand){0});
+}
+
+cm__at_hand cm__style_prepare(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
+                              const cm_footprint *footprint)
+{
+    bool again = device->info.style == CM_STYLE_BSP || device->info.style == CM_STYLE_STREAMING;
+    return (cm__at_hand){.footprint = footprint, .held = again ? cm__held_new(ctx, step) : NULL};
 }
 
 cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
-                         int64_t batch, int32_t chips, const cm_footprint *footprint)
+                         int64_t batch, int32_t chips, const cm__at_hand *at_hand)
 {
     const cm__execution *e = &device->execution;
     cm__job              job = job_of(ctx, step, device, sparsity, batch);
@@ -185,7 +197,7 @@ cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *de
                                 .devices = 1,
                                 .micro_batch = batch,
                                 .host_s = cm__value_or(e->step_s, 0) * cm__value_or(device->calibration.host, 1)};
-    job.footprint = footprint;
+    job.at_hand = *at_hand;
     job.chips = chips;
     bool fitted = e->error.known && e->error.kind && strcmp(e->error.kind, "fitted") == 0;
     run.how = fitted ? CM_HOW_TRANSFERRED : CM_HOW_ROOFLINE;

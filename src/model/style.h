@@ -18,12 +18,22 @@
 #include "device/device.h"
 #include "graph/graph.h"
 
+/* style_held.c: what chips hold of a graph that computes each layer's results again; lives as long as the context. */
+typedef struct cm__held cm__held;
+const cm__held *cm__held_new(cm__ctx *ctx, const cm_graph *graph);
+
+/* What is found of the step already; NULL: found where it is needed. */
+typedef struct cm__at_hand {
+    const cm_footprint *footprint; /* on one chip */
+    const cm__held     *held;
+} cm__at_hand;
+
 /* What a rule works on. */
 typedef struct cm__job {
     cm__ctx         *ctx;
     const cm_graph  *g;
     const cm_device *device;
-    const cm_footprint *footprint; /* of the step on one chip; NULL: made where it is needed */
+    cm__at_hand      at_hand;
     double           batch;
     int32_t          chips;                           /* of a pipeline that was asked for; 0: as few as it takes */
     double           peak_flop_s[CM__EFFORTS];        /* reached by each class; memory: unused */
@@ -54,9 +64,12 @@ bool cm__style_applies(const cm_device *device, cm_runtime runtime);
 /* Fails where the step cannot run on such devices. */
 cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
                       int64_t batch, int32_t chips);
-/* The same with a footprint that is there already. `chips`: of a pipeline that holds one copy; 0: as few as do. */
+/* The same with what is there already. `chips`: of a pipeline that holds one copy; 0: as few as do. */
 cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
-                         int64_t batch, int32_t chips, const cm_footprint *footprint);
+                         int64_t batch, int32_t chips, const cm__at_hand *at_hand);
+/* Finds what runs at many batch sizes will need, beside a footprint that may be NULL and must outlive them. */
+cm__at_hand cm__style_prepare(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
+                              const cm_footprint *footprint);
 
 /* ---- for the rules ---------------------------------------------------------------------------------------------- */
 
@@ -74,6 +87,8 @@ void   cm__job_find_alone(cm__job *job);
 double cm__job_serial(const cm__job *job, const cm_node *node);
 /* The most samples whose step one chip holds; 0: not one. */
 int64_t cm__job_largest(const cm__job *job);
+/* The most samples, up to the batch, whose step holds no more than so much; 0: not one. */
+int64_t cm__job_most_within(const cm__job *job, double bytes);
 /* The same where what enters each layer is kept and the rest is computed again backward, by a pipeline of chips that
    hold the weights; chips 0: by one chip past which the weights stream. */
 int64_t       cm__job_largest_again(const cm__job *job, int32_t chips);
@@ -82,6 +97,7 @@ cm_memory_use cm__job_use(const cm__job *job, int64_t batch);
 void cm__run_spread(cm__run *run, int32_t first, int32_t end, double piece_s);
 /* Bytes of a number in the step's precision. */
 double cm__job_element(const cm__job *job);
+double cm__tensor_elements_at(const cm_graph *g, int32_t tensor, double batch);
 double cm__tensor_bytes_at(const cm_graph *g, int32_t tensor, double batch);
 
 #endif

@@ -8,8 +8,7 @@ static void free_footprint(void *footprint) { cm_footprint_free(footprint); }
 
 static const cm_footprint *footprint(const cm__job *j)
 {
-    if (j->footprint) return j->footprint;
-
+    if (j->at_hand.footprint) return j->at_hand.footprint;
     const cm_memory_options o = {.runtime = CM_RUNTIME_NATIVE};
     cm_footprint           *f;
     cm_status               status = cm_footprint_new(j->g, j->device, &o, &f, j->ctx->diag);
@@ -53,20 +52,25 @@ int64_t cm__job_largest(const cm__job *j)
     return largest(j, step_fits, footprint(j));
 }
 
+static bool within(const cm__job *j, int64_t batch, const void *user)
+{
+    return cm__job_use(j, batch).peak_bytes <= *(const double *)user;
+}
+
+int64_t cm__job_most_within(const cm__job *j, double bytes) { return largest(j, within, &bytes); }
+
 /* ---- computing again -------------------------------------------------------------------------------------------- */
 
-typedef struct holding {
+struct cm__held {
     double   kept_bytes; /* weights and gradients */
     cm_poly  entry;      /* what enters layers, where there is a way back */
     cm_poly *layers;     /* results of each */
     int32_t  n_layers;
-    int32_t  chips;
-} holding;
+};
 
-bool cm__job_trains(const cm__job *j)
-{
-    return j->g->n_nodes > 0 && j->g->nodes[j->g->n_nodes - 1].phase != CM_FORWARD;
-}
+static bool trains(const cm_graph *g) { return g->n_nodes > 0 && g->nodes[g->n_nodes - 1].phase != CM_FORWARD; }
+
+bool cm__job_trains(const cm__job *j) { return trains(j->g); }
 
 /* Weights in the precision of the products: where casts of them are there, masters are with the optimizer's states. */
 static double kept_bytes(const cm_graph *g)
@@ -99,40 +103,46 @@ static bool passes(const cm_node *n)
 }
 
 /* Beside the repeated layers (embedding, logits, loss) an operator stands alone: such products are cut into pieces. */
-static holding held(const cm__job *j)
+const cm__held *cm__held_new(cm__ctx *ctx, const cm_graph *g)
 {
-    holding h = {.kept_bytes = kept_bytes(j->g)};
-    bool    blocks = cm__has_blocks(j->g), back = cm__job_trains(j);
-    cm_poly last = {{0}};
-    int32_t block = -1;
-    h.layers = cm__alloc_array(j->ctx, (size_t)j->g->n_nodes + 1, sizeof *h.layers);
-    for (int32_t i = 0; i < j->g->n_nodes; i++) {
-        const cm_node *n = &j->g->nodes[i];
+    cm__held *h = cm__alloc(ctx, sizeof *h);
+    bool      blocks = cm__has_blocks(g), back = trains(g);
+    cm_poly   last = {{0}};
+    int32_t   block = -1;
+    h->kept_bytes = kept_bytes(g);
+    h->layers = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *h->layers);
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
         if (n->view || n->phase != CM_FORWARD) continue;
         if (n->block != block || (blocks && n->block < 0)) {
-            if (block >= 0 && back) h.entry = cm__poly_add(h.entry, last);
-            h.n_layers++;
-        } else if (!h.n_layers) h.n_layers = 1;
+            if (block >= 0 && back) h->entry = cm__poly_add(h->entry, last);
+            h->n_layers++;
+        } else if (!h->n_layers) h->n_layers = 1;
         block = n->block;
-        last = output_bytes(j->g, n);
-        if (!passes(n)) h.layers[h.n_layers - 1] = cm__poly_add(h.layers[h.n_layers - 1], last);
+        last = output_bytes(g, n);
+        if (!passes(n)) h->layers[h->n_layers - 1] = cm__poly_add(h->layers[h->n_layers - 1], last);
     }
     return h;
 }
 
+typedef struct holding {
+    const cm__held *held;
+    int32_t         chips;
+} holding;
+
 /* As many micro-batches are under way as there are chips, each chip with its share of the layers of all of them. */
 static bool again_fits(const cm__job *j, int64_t batch, const void *user)
 {
-    const holding *h = user;
-    double         layer_bytes = 0;
+    const holding  *of = user;
+    const cm__held *h = of->held;
+    double          layer_bytes = 0;
     for (int32_t i = 0; i < h->n_layers; i++) layer_bytes = fmax(layer_bytes, cm_poly_at(&h->layers[i], (double)batch));
-    return (h->chips ? h->kept_bytes / h->chips : 0) + cm_poly_at(&h->entry, (double)batch) + layer_bytes <=
+    return (of->chips ? h->kept_bytes / of->chips : 0) + cm_poly_at(&h->entry, (double)batch) + layer_bytes <=
            j->near_bytes;
 }
 
 int64_t cm__job_largest_again(const cm__job *j, int32_t chips)
 {
-    holding h = held(j);
-    h.chips = chips;
-    return largest(j, again_fits, &h);
+    holding of = {.held = j->at_hand.held ? j->at_hand.held : cm__held_new(j->ctx, j->g), .chips = chips};
+    return largest(j, again_fits, &of);
 }

@@ -5,7 +5,8 @@
  * A section takes operators in order until its weights and one sample's results fill the chip. Samples flow through it,
  * one per interval of its slowest stage; it is filled and drained once. It takes no less than what comes from and goes
  * to off-chip memory.
- * What fits the chip as a whole, with everything that it keeps, is one section, and nothing leaves the chip.
+ * What fits the chip as a whole, with everything that it keeps, is one section, and nothing leaves the chip. A larger
+ * batch may be run as micro-batches that do, one after the other, where that is faster.
  */
 #include <math.h>
 #include "model/style.h"
@@ -37,10 +38,9 @@ static double section_s(const cm__job *j, const section *s)
     return j->section_s + fmax((j->batch + j->fill - 1) * stage_s, j->vector_scale * s->far_bytes / j->far_bytes_s);
 }
 
-void cm__style_sections(const cm__job *j, cm__run *r)
+static void run_once(const cm__job *j, bool resident, cm__run *r)
 {
     int32_t first = 0;
-    bool    resident = j->alone || cm__job_use(j, (int64_t)j->batch).peak_bytes <= j->near_bytes;
     section now = {.phase = CM_FORWARD};
     r->pieces = 1;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
@@ -61,4 +61,32 @@ void cm__style_sections(const cm__job *j, cm__run *r)
         if (!resident) now.far_bytes += cm_poly_at(&n->read_bytes, j->batch) + cm_poly_at(&n->write_bytes, j->batch);
     }
     cm__run_spread(r, first, j->g->n_nodes, section_s(j, &now));
+}
+
+/* Micro-batches of equal size, as many as stay on the chip each. */
+static cm__run in_parts(const cm__job *whole, int64_t most)
+{
+    cm__job j = *whole;
+    double  parts = ceil(whole->batch / (double)most);
+    cm__run r = {.node_s = cm__alloc_array(j.ctx, (size_t)j.g->n_nodes, sizeof *r.node_s)};
+    j.batch = ceil(whole->batch / parts);
+    run_once(&j, true, &r);
+    for (int32_t i = 0; i < j.g->n_nodes; i++) r.node_s[i] *= parts;
+    r.device_s *= parts;
+    r.pieces = parts;
+    r.micro_batch = (int64_t)j.batch;
+    return r;
+}
+
+void cm__style_sections(const cm__job *j, cm__run *r)
+{
+    int64_t batch = (int64_t)j->batch, most = j->alone ? batch : cm__job_most_within(j, j->near_bytes);
+    run_once(j, most == batch, r);
+    if (!most || most == batch) return;
+    cm__run parts = in_parts(j, most);
+    if (parts.device_s >= r->device_s) return;
+    r->node_s = parts.node_s;
+    r->device_s = parts.device_s;
+    r->pieces = parts.pieces;
+    r->micro_batch = parts.micro_batch;
 }

@@ -28,9 +28,8 @@ static double weights_in(const cm__job *j, const cm_node *n)
     double numbers = 0;
     for (int32_t i = 0; i < n->n_inputs; i++) {
         if (n->inputs[i] < 0) continue;
-        const cm_tensor *t = cm__t(j->g, n->inputs[i]);
-        cm_poly          count = cm_tensor_elements(t);
-        if (t->role == CM_ROLE_PARAMETER || t->role == CM_ROLE_CAST) numbers += cm_poly_at(&count, 1);
+        cm_role role = cm__t(j->g, n->inputs[i])->role;
+        if (role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) numbers += cm__tensor_elements_at(j->g, n->inputs[i], 1);
     }
     return numbers * cm__job_element(j) * cm__job_kept(j, n);
 }
@@ -40,9 +39,8 @@ static double gradients_out(const cm__job *j, const cm_node *n)
     double numbers = 0;
     for (int32_t i = 0; i < n->n_outputs; i++) {
         if (n->outputs[i] < 0) continue;
-        const cm_tensor *t = cm__t(j->g, n->outputs[i]);
-        cm_poly          count = cm_tensor_elements(t);
-        if (t->role == CM_ROLE_PARAMETER_GRADIENT) numbers += cm_poly_at(&count, 1);
+        cm_role role = cm__t(j->g, n->outputs[i])->role;
+        if (role == CM_ROLE_PARAMETER_GRADIENT) numbers += cm__tensor_elements_at(j->g, n->outputs[i], 1);
     }
     return numbers * cm__job_element(j) * cm__job_kept(j, n);
 }

@@ -30,13 +30,13 @@ typedef struct library {
     bool       relative;
 } library;
 
-#define LIBRARIES 3
+enum { OWN, BUILT_IN, RELATIVE, LIBRARIES };
 
 struct cm__timer {
     cm__ctx        *ctx;
     cm__limits      limits;
     cm_runtime      runtime;
-    library         libraries[LIBRARIES]; /* own, built in, a relative's */
+    library         libraries[LIBRARIES];
     cm__own_models *own_models;           /* NULL: not asked */
     cm__memo       *memo;                 /* NULL: none */
 };
@@ -108,10 +108,10 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
     t->ctx = ctx;
     t->runtime = runtime;
     t->limits = cm__limits_of(device);
-    open_library(t, &t->libraries[0], device->kernels, device, false);
-    open_library(t, &t->libraries[1], device->built_in_kernels, device, false);
-    if (relative) open_library(t, &t->libraries[2], relative->built_in_kernels, relative, true);
-    bool plain = relative && !t->libraries[0].count && !t->libraries[1].count;
+    open_library(t, &t->libraries[OWN], device->kernels, device, false);
+    open_library(t, &t->libraries[BUILT_IN], device->built_in_kernels, device, false);
+    if (relative) open_library(t, &t->libraries[RELATIVE], relative->built_in_kernels, relative, true);
+    bool plain = relative && !t->libraries[OWN].count && !t->libraries[BUILT_IN].count;
     bool megatron = runtime == CM_RUNTIME_MEGATRON;
     if (plain || megatron) t->own_models = cm__own_models_new(ctx, device, &t->limits, plain, megatron);
     return t;
@@ -269,11 +269,13 @@ static cm__told neighbours_of(cm__timer *t, ready *r, const cm__call *given)
     float      features[CM__FEATURES];
     int        count = cm__features(c, roofline, features);
     cm__kriged k = cm__krige(c->op, r->features, r->excess, r->table->n_rows, features, count, -1);
-    told = (cm__told){.time_s = exp(k.value) * roofline, .launches = r->table->launches[k.row], .unknown = k.unknown};
+    told.timed = (cm__timed){.time_s = exp(k.value) * roofline, .launches = r->table->launches[k.row]};
+    told.unknown = k.unknown;
     if (t->memo) cm__memo_keep(t->memo, r->table, c, &told);
     return told;
 }
 
+/* On the table's device. */
 static cm__timed from_table(cm__timer *t, const library *l, ready *r, const cm__call *c, bool same)
 {
     int32_t exact = same && !l->relative ? row_of(r, c) : -1;
@@ -283,11 +285,10 @@ static cm__timed from_table(cm__timer *t, const library *l, ready *r, const cm__
                            .how = CM_HOW_MEASURED,
                            .error = ERROR_MEASURED};
     cm__told  told = neighbours_of(t, r, c);
-    cm__timed timed = {.time_s = told.time_s,
-                       .launches = told.launches,
+    cm__timed timed = {.time_s = told.timed.time_s,
+                       .launches = told.timed.launches,
                        .how = CM_HOW_INTERPOLATED,
                        .error = ERROR_INTERPOLATED + ERROR_UNKNOWN * told.unknown};
-    if (l->relative) timed.time_s = cm__transferred(&t->limits, r->limits, c, timed.time_s);
     if (told.unknown > KNOWN) timed.how = CM_HOW_ROOFLINE;
     if (l->relative && timed.how != CM_HOW_ROOFLINE) timed.how = CM_HOW_TRANSFERRED;
     if (l->relative || !same) timed.error += ERROR_TRANSFERRED;
@@ -317,18 +318,46 @@ static cm__timed nearer_in_fp32(cm__timer *t, library *l, const cm__call *c, cm_
     return other.how != CM_HOW_ROOFLINE && other.error < told.error ? other : told;
 }
 
-cm__timed cm__timer_time(cm__timer *t, const cm__call *given)
+/* The library that tells most of a call, and what, on its own device; NULL: none does. */
+static const library *by_libraries(cm__timer *t, const cm__call *c, cm__timed *timed)
 {
-    cm__call  call = without_shape(given);
-    cm__call *c = &call;
-    cm__timed own;
-    if (by_own_models(t, c, &own)) return own;
     for (int pass = 0; pass < 3; pass++)
         for (int i = 0; i < LIBRARIES; i++) {
             library *l = &t->libraries[i];
             ready   *r = pass == 0 ? table_of_either(l, c) : pass == 1 ? stand_in(l, c) : any_function(l, c);
-            if (r && r->table->n_rows) return nearer_in_fp32(t, l, c, from_table(t, l, r, c, pass == 0));
+            if (!r || !r->table->n_rows) continue;
+            *timed = nearer_in_fp32(t, l, c, from_table(t, l, r, c, pass == 0));
+            return l;
         }
+    return NULL;
+}
+
+/* Devices without tables of their own hear the same of a relative's. */
+static const library *by_relative(cm__timer *t, const cm__call *c, cm__timed *timed)
+{
+    const library *relative = &t->libraries[RELATIVE], *by = relative;
+    const void    *key = relative->tables[0].table->sizes; /* of all tables, not of the first */
+    cm__told       told;
+    if (cm__memo_find(t->memo, key, c, &told)) *timed = told.timed;
+    else {
+        by = by_libraries(t, c, timed);
+        told.timed = by ? *timed : (cm__timed){0};
+        cm__memo_keep(t->memo, key, c, &told);
+    }
+    return told.timed.time_s > 0 ? by : NULL;
+}
+
+cm__timed cm__timer_time(cm__timer *t, const cm__call *given)
+{
+    cm__call  call = without_shape(given);
+    cm__call *c = &call;
+    cm__timed timed;
+    if (by_own_models(t, c, &timed)) return timed;
+    bool           tables = t->libraries[OWN].count || t->libraries[BUILT_IN].count;
+    bool           alone = t->memo && !tables && t->libraries[RELATIVE].count;
+    const library *by = alone ? by_relative(t, c, &timed) : by_libraries(t, c, &timed);
+    if (by && by->relative) timed.time_s = cm__transferred(&t->limits, &by->limits, c, timed.time_s);
+    if (by) return timed;
     return (cm__timed){
         .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = ERROR_ROOFLINE, .how = CM_HOW_ROOFLINE};
 }

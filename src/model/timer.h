@@ -13,12 +13,6 @@
 #include "model/memo.h"
 #include "model/roofline.h"
 
-typedef struct cm__timed {
-    double time_s, launches;
-    double error; /* expected, as a fraction */
-    cm_how how;
-} cm__timed;
-
 typedef struct cm__timer cm__timer;
 
 /* relative NULL: none. Both must outlive the timer. */

@@ -84,6 +84,19 @@ static cm_status best_cut(search *s)
     return CM_OK;
 }
 
+/* What one chip of as many as the step takes holds of a micro-batch. */
+static cm_status pipeline_use(const search *s, cm_memory_use *use)
+{
+    const cm_prediction_info *i = &s->d->entry.prediction;
+    const cm_memory_options   options = {.runtime = i->runtime, .plan = {.pp = i->devices, .devices = i->devices}};
+    cm_footprint             *pipeline = NULL;
+    cm_status                 status = CM_OK;
+    if (i->devices > 1) status = cm_footprint_new(s->d->step->step, s->d->device, &options, &pipeline, &s->d->diag);
+    if (!status) cm_footprint_at(pipeline ? pipeline : s->footprint, i->micro_batch, use);
+    cm_footprint_free(pipeline);
+    return status;
+}
+
 /* What chips of a pipeline hold, and what sections leave off the chip. */
 static cm_status cut_memory(search *s)
 {
@@ -95,14 +108,9 @@ static cm_status cut_memory(search *s)
     e->fits = cut_fits(s, i->batch);
     if (!e->fits) note_lack(s, i->batch);
     if (i->style == CM_STYLE_SECTIONS) return CM_OK;
-    const cm_memory_options options = {.runtime = i->runtime, .plan = {.pp = i->devices, .devices = i->devices}};
-    cm_footprint           *footprint;
-    cm_status status = cm_footprint_new(s->d->step->step, s->d->device, &options, &footprint, &s->d->diag);
-    if (status) return status;
-    cm_footprint_at(footprint, i->micro_batch, &use);
-    cm_footprint_free(footprint);
+    cm_status status = pipeline_use(s, &use);
     e->peak_bytes = use.peak_bytes;
-    return CM_OK;
+    return status;
 }
 
 /* ---- where it is whole ------------------------------------------------------------------------------------------ */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
+#include "device/profile.h"
 #include "rank/rank.h"
 
 #define NAMES_MOST 512
@@ -121,6 +122,17 @@ static bool wanted(const cm_ranking *r, cm__rank_device *d)
     return true;
 }
 
+/* Devices look at others of their kind, and need not load them again. */
+static void introduce(cm_ranking *r)
+{
+    r->peers.devices = cm__alloc_array(r->ctx, (size_t)r->n_devices + 1, sizeof *r->peers.devices);
+    for (int32_t i = 0; i < r->n_devices; i++) {
+        cm__rank_device *d = &r->devices[i];
+        if (cm__profile_find(CM__PROFILE_DEVICE, d->name)) r->peers.devices[r->peers.count++] = d->device;
+        d->device->peers = &r->peers;
+    }
+}
+
 void cm__rank_take_part(cm_ranking *r)
 {
     int32_t kept = 0, of_vendor = 0, of_provider = 0;
@@ -145,4 +157,5 @@ void cm__rank_take_part(cm_ranking *r)
         }
     }
     r->n_devices = kept;
+    introduce(r);
 }

@@ -59,8 +59,7 @@ static void run(cm_ranking *r)
     cm__parallel(o->threads, r->n_steps, cm__rank_make_step, r);
     cm__rank_share_graphs(r);
     cm__parallel(o->threads, r->n_steps, cm__rank_make_footprint, r);
-    for (int32_t i = 0; i < r->n_steps; i++)
-        if (r->steps[i].status) cm__rank_pass_on(r, r->steps[i].status, &r->steps[i].diag);
+    cm__rank_share_footprints(r);
     cm__parallel(o->threads, r->n_devices, evaluate, r);
     for (int32_t i = 0; i < r->n_devices; i++)
         if (r->devices[i].status) cm__rank_pass_on(r, r->devices[i].status, &r->devices[i].diag);

@@ -10,6 +10,7 @@
 #define CM_RANK_RANK_H
 
 #include <pthread.h>
+#include "device/device.h"
 #include "model/footprint.h"
 #include "model/predictor.h"
 #include "rank/where.h"
@@ -52,6 +53,7 @@ struct cm_ranking {
     cm_ranking_info  info;
     cm__conditions   where;
     cm__rank_device *devices;
+    cm__peers        peers; /* the built-in ones among them */
     int32_t          n_devices, n_entries, n_placed;
     cm__rank_step   *steps;
     int32_t          n_steps;
@@ -70,9 +72,11 @@ void cm__rank_load_graph(void *ranking, int32_t index);
 void cm__rank_share_forward(cm_ranking *r);
 void cm__rank_make_step(void *ranking, int32_t index);
 void cm__rank_share_graphs(cm_ranking *r);
+cm__rank_step *cm__rank_owner(cm__rank_step *s); /* the step whose graph it has */
 /* What predictions of a step share; NULL: nothing, each finds its own. */
 const cm__common *cm__rank_common(const cm_ranking *r, cm__rank_step *s);
 void cm__rank_make_footprint(void *ranking, int32_t index);
+void cm__rank_share_footprints(cm_ranking *r);
 void cm__rank_free_steps(void *ranking);
 /* order.c */
 void cm__rank_settle_state(const cm_ranking *r, cm__rank_device *d);
@@ -82,7 +86,7 @@ noreturn void cm__rank_pass_on(cm_ranking *r, cm_status status, const cm_diag *d
 
 /* candidate.c: one device at its best batch size; fills the entry's prediction, or says why there is none. */
 void cm__rank_evaluate(const cm_ranking *r, cm__rank_device *d);
-/* remedy.c: what would make it fit on those devices of a step that it does not fit on. */
+/* remedy.c: what would make it fit on those devices with a step's graph that it does not fit on. */
 void cm__rank_find_remedies(void *ranking, int32_t step);
 /* job.c: the whole job, its numbers of each device, and the goal's value. */
 void cm__rank_read_job(cm_ranking *r);

@@ -25,7 +25,7 @@ static void make_again(const cm_ranking *r, cm__rank_step *s, const cm_device *d
 
 static bool recomputed_fits(const cm_ranking *r, const cm__rank_device *d, double *peak_bytes)
 {
-    cm__rank_step    *s = d->step;
+    cm__rank_step    *s = cm__rank_owner(d->step);
     cm_memory_options memory = {.runtime = s->runtime};
     cm_footprint     *footprint;
     cm_memory_use     use;
@@ -72,6 +72,7 @@ void cm__rank_find_remedies(void *user, int32_t index)
     const cm_ranking *r = user;
     for (int32_t i = 0; i < r->n_devices; i++) {
         cm__rank_device *d = &r->devices[i];
-        if (d->step == &r->steps[index] && d->entry.state == CM_RANK_NO_FIT && !d->reason[0]) explain(r, d);
+        bool             ours = cm__rank_owner(d->step) == &r->steps[index];
+        if (ours && d->entry.state == CM_RANK_NO_FIT && !d->reason[0]) explain(r, d);
     }
 }

@@ -74,13 +74,15 @@ static void make_common(cm__rank_step *s, const cm_ranking *r)
         s->ctx = NULL;
         return;
     }
-    s->common = cm__common_new(s->ctx, s->step, r->options.layout, s->runtime, r->memo);
+    s->common = cm__common_new(s->ctx, s->step, s->first, r->options.layout, s->runtime, r->memo);
 }
+
+cm__rank_step *cm__rank_owner(cm__rank_step *s) { return s->graph_of ? s->graph_of : s; }
 
 /* Native runtimes run graphs by their style, not call by call. */
 const cm__common *cm__rank_common(const cm_ranking *r, cm__rank_step *s)
 {
-    if (s->graph_of) s = s->graph_of;
+    s = cm__rank_owner(s);
     if (s->runtime == CM_RUNTIME_NATIVE || !s->has_lock) return NULL;
     pthread_mutex_lock(&s->lock);
     if (!s->common.calls) make_common(s, r);
@@ -99,14 +101,36 @@ void cm__rank_make_step(void *user, int32_t index)
     s->has_lock = !s->status && pthread_mutex_init(&s->lock, NULL) == 0;
 }
 
+static void make_footprint(cm__rank_step *s, const cm_footprint *like)
+{
+    const cm_memory_options memory = {.runtime = s->runtime};
+    if (!s->status) s->status = cm__footprint_new_like(like, s->step, s->first, &memory, &s->like, &s->diag);
+}
+
 void cm__rank_make_footprint(void *user, int32_t index)
 {
-    const cm_ranking *r = user;
-    cm__rank_step    *s = &r->steps[index];
-    cm_memory_options memory = {.runtime = s->runtime};
-    if (s->status) return;
-    s->status = cm_footprint_new(s->step, s->first, &memory, &s->like, &s->diag);
-    if (!s->status) cm__footprint_rehearse(s->like);
+    cm__rank_step *s = &((const cm_ranking *)user)->steps[index];
+    if (!s->graph_of) make_footprint(s, NULL);
+}
+
+/* Types of equal size make equal footprints. */
+static const cm_footprint *alike(const cm_ranking *r, int32_t index)
+{
+    for (int32_t i = 0; i < index; i++) {
+        const cm_footprint *other = r->steps[i].like;
+        if (other && cm__footprints_alike(other, r->steps[index].like)) return other;
+    }
+    return NULL;
+}
+
+void cm__rank_share_footprints(cm_ranking *r)
+{
+    for (int32_t i = 0; i < r->n_steps; i++) {
+        cm__rank_step *s = &r->steps[i];
+        if (s->graph_of) make_footprint(s, s->graph_of->like);
+        if (s->status) cm__rank_pass_on(r, s->status, &s->diag);
+        cm__footprint_rehearse(s->like, alike(r, i));
+    }
 }
 
 void cm__rank_share_forward(cm_ranking *r)

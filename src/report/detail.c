@@ -9,6 +9,7 @@
 static void free_explain(void *report) { cm__explain_report_free(report); }
 static void free_footprint(void *footprint) { cm_footprint_free(footprint); }
 static void free_predictor(void *predictor) { cm_predictor_free(predictor); }
+static void free_fabric(void *fabric) { cm_fabric_free(fabric); }
 
 /* Styles that cut batches, or leave the chip, hold any: their step fits if it could be predicted. */
 static bool cuts(const cm_device *device) { return cm_device_get_info(device)->style != CM_STYLE_KERNELS; }
@@ -34,6 +35,27 @@ static void find_curve(cm__detail *d)
     }
 }
 
+/* Replicas on twice as many devices each time, as far as is known what joins them. */
+static void find_scaling(cm__detail *d)
+{
+    const cm__predict_report *p = d->explain->sides[0];
+    cm_predict_options        options = p->asked.options;
+    cm_fabric                *fabric;
+    cm_diag                   diag;
+    options.batch = cm_prediction_get_info(p->prediction)->batch;
+    if (cm_fabric_new(p->device, NULL, &fabric, &diag) != CM_OK) return;
+    cm__defer(d->ctx, free_fabric, fabric);
+    options.fabric = fabric;
+    for (int32_t n = 1; d->n_scaling < CM__SCALE_POINTS; n *= 2) {
+        const cm__scale_point *first = d->n_scaling ? d->scaling : NULL;
+        if (cm__scale_point_at(p->graph->step, p->device, &options, n, first, &d->scaling[d->n_scaling], &diag)) {
+            d->scaling_ends = cm__text_copy(d->ctx, diag.reason);
+            return;
+        }
+        d->n_scaling++;
+    }
+}
+
 /* ---- sources ---------------------------------------------------------------------------------------------------- */
 
 static void add_source(cm__detail *d, const cm_device *device, const char *key)
@@ -53,6 +75,8 @@ static void find_sources(cm__detail *d)
         add_source(d, device, cm_device_memory(device, i)->capacity_bytes.source);
         add_source(d, device, cm_device_memory(device, i)->bw_bytes_s.source);
     }
+    for (int32_t i = 0; i < cm_device_links(device); i++)
+        add_source(d, device, cm_device_link(device, i)->bw_bytes_s.source);
     add_source(d, device, cm_device_number(device, CM_TDP_W).source);
     if (price) add_source(d, device, price->source);
     for (int32_t i = 0; i < cm_device_fits(device); i++) add_source(d, device, cm_device_fit(device, i)->source);
@@ -71,8 +95,9 @@ cm_status cm__detail_new(const cm__predict_request *asked, cm__detail **detail, 
     const cm_memory_options   options = {.runtime = p->asked.options.runtime};
     cm__pass_on(ctx, cm_footprint_new(p->graph->step, p->device, &options, &d->footprint, diag));
     cm__defer(ctx, free_footprint, d->footprint);
-    cm_footprint_at(d->footprint, cm_prediction_get_info(p->prediction)->batch, &d->use);
+    cm_footprint_at(d->footprint, cm_prediction_get_info(p->prediction)->micro_batch, &d->use);
     find_curve(d);
+    find_scaling(d);
     find_sources(d);
     ctx->diag = NULL;
     *detail = d;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detail_json.c - one device for a page: operators, kinds of them, memory, batch sizes, sources. */
+/* detail_json.c - one device for a page: operators, kinds of them, memory, batch sizes, more devices, sources. */
 #include <math.h>
 #include "report/detail.h"
 #include "report/json.h"
@@ -61,6 +61,21 @@ static void curve(cm__ctx *ctx, json_t *list, const cm__detail *d)
     }
 }
 
+static void scaling(cm__ctx *ctx, json_t *o, const cm__detail *d)
+{
+    json_t *list = cm__json_set(ctx, o, "scaling", json_array());
+    for (int32_t i = 0; i < d->n_scaling; i++) {
+        const cm__scale_point *p = &d->scaling[i];
+        json_t                *e = cm__json_append(ctx, list, json_object());
+        cm__json_set(ctx, e, "devices", json_integer(p->info.devices));
+        cm__json_set(ctx, e, "batch", json_integer(p->info.batch));
+        cm__json_set(ctx, e, "throughput_samples_s", cm__json_number(p->info.throughput_samples_s));
+        cm__json_set(ctx, e, "efficiency", cm__json_number(p->efficiency));
+        cm__json_set(ctx, e, "communication", cm__json_number(p->lost[0]));
+    }
+    cm__json_set(ctx, o, "scaling_ends", cm__json_text(ctx, d->scaling_ends));
+}
+
 void cm__detail_json_fill(cm__ctx *ctx, json_t *o, const cm__detail *d)
 {
     const cm__predict_report *p = d->explain->sides[0];
@@ -77,6 +92,7 @@ void cm__detail_json_fill(cm__ctx *ctx, json_t *o, const cm__detail *d)
     operators(ctx, o, d->explain);
     memory(ctx, cm__json_set(ctx, o, "memory", json_object()), d);
     curve(ctx, cm__json_set(ctx, o, "curve", json_array()), d);
+    scaling(ctx, o, d);
     json_t *sources = cm__json_set(ctx, o, "sources", json_array());
     for (int32_t k = 0; k < d->n_sources; k++) {
         json_t *s = cm__json_append(ctx, sources, json_object());

@@ -6,6 +6,8 @@
 #include "report/report.h"
 #include "report/table.h"
 
+#define NAME_MOST 36 /* characters of a model that fit a line with what is said about it */
+
 #define COLUMNS_MOST 12
 
 static const char *short_number(cm__ctx *ctx, double value)
@@ -185,8 +187,9 @@ static void print_head(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
 {
     const cm_ranking_info *i = cm_ranking_get_info(r->ranking);
     const cm_rank_options *a = r->asked;
-    fprintf(out, "# centimani %s, which accelerator to %s %s on, by %s\n", CM_VERSION,
-            a->train.inference ? "run" : "train", cm__printable(ctx, r->model), cm_goal_name(i->goal));
+    const char *model = cm__printable(ctx, r->model), *between = strlen(model) > NAME_MOST ? "\n# " : " ";
+    fprintf(out, "# centimani %s, which accelerator to %s%s%s%son, by %s\n", CM_VERSION,
+            a->train.inference ? "run" : "train", between, model, between, cm_goal_name(i->goal));
     const char *batch = a->batch ? cm__format(ctx, "batch %lld", (long long)a->batch) : "each at its best batch size";
     fprintf(out, "# %s, %s\n", batch,
             a->train.precision ? cm_precision_name(a->train.precision) : "in its usual precision");

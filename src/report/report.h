@@ -165,6 +165,7 @@ typedef struct cm__scale_request {
 } cm__scale_request;
 
 typedef struct cm__scale_point {
+    int32_t            n;          /* of devices asked for: of copies, where one takes several */
     cm_prediction_info info;
     double             efficiency; /* of throughput per device, to that of the first point */
     double             lost[3];    /* of a step: communication, bubble, host; the rest computes */
@@ -180,6 +181,9 @@ typedef struct cm__scale_report {
     bool               strong; /* one global batch for all; otherwise one batch for each replica */
 } cm__scale_report;
 
+/* The plan on n devices, options.fabric between them. first: what efficiency is relative to; NULL: itself. */
+cm_status cm__scale_point_at(const cm_graph *step, const cm_device *device, const cm_predict_options *options, int32_t n,
+                             const cm__scale_point *first, cm__scale_point *point, cm_diag *diag);
 cm_status cm__scale_report_new(const cm__scale_request *asked, cm__scale_report **report, cm_diag *diag);
 void      cm__scale_report_free(cm__scale_report *report);
 bool      cm__is_collective(const char *text); /* "all-reduce:bytes=N": what cm__collective_report() tells of */
@@ -290,7 +294,7 @@ cm_status cm__explain_report_new(const cm__predict_request *asked, const char *v
                                  cm_diag *diag);
 void      cm__explain_report_free(cm__explain_report *report);
 
-/* All that is shown of one device: why, its memory, and its throughput at other batch sizes. */
+/* All that is shown of one device: why, its memory, and its throughput at other batch sizes and on more devices. */
 typedef struct cm__batch_point {
     int64_t batch;
     double  throughput_samples_s, interval[2], peak_bytes;
@@ -298,6 +302,7 @@ typedef struct cm__batch_point {
 } cm__batch_point;
 
 #define CM__BATCH_POINTS 16
+#define CM__SCALE_POINTS 8
 
 typedef struct cm__detail {
     cm__ctx            *ctx;
@@ -305,8 +310,10 @@ typedef struct cm__detail {
     cm_footprint       *footprint;
     cm_memory_use       use;
     cm__batch_point     curve[CM__BATCH_POINTS];
+    cm__scale_point     scaling[CM__SCALE_POINTS]; /* the batch size shown on each replica */
+    const char         *scaling_ends;              /* why there is no more of it; NULL: it need not end */
     const cm_source    *sources[16];
-    int32_t             n_curve, n_sources;
+    int32_t             n_curve, n_scaling, n_sources;
 } cm__detail;
 
 cm_status cm__detail_new(const cm__predict_request *asked, cm__detail **detail, cm_diag *diag);

@@ -7,26 +7,35 @@ static void free_graph(void *graph) { cm__graph_report_free(graph); }
 static void free_device(void *device) { cm_device_free(device); }
 static void free_fabric(void *fabric) { cm_fabric_free(fabric); }
 
-static void add_point(cm__scale_report *r, int32_t at)
+cm_status cm__scale_point_at(const cm_graph *step, const cm_device *device, const cm_predict_options *asked, int32_t n,
+                             const cm__scale_point *first, cm__scale_point *p, cm_diag *diag)
 {
-    cm_predict_options options = r->asked.options;
-    cm__scale_point   *p = &r->points[at], *first = &r->points[0];
+    cm_predict_options options = *asked;
     cm_prediction     *prediction;
-    options.plan.devices = (int32_t)r->asked.counts[at];
+    options.plan.devices = n;
     options.plan.dp = 0;
-    options.fabric = r->fabric;
-    if (r->strong) options.plan.accumulate = 0;
+    if (options.plan.global_batch) options.plan.accumulate = 0;
     else if (!options.plan.micro_batch) options.plan.micro_batch = options.batch;
-    cm__pass_on(r->ctx, cm_predict(r->graph->step, r->device, &options, &prediction, r->ctx->diag));
-    p->info = *cm_prediction_get_info(prediction);
+    cm_status status = cm_predict(step, device, &options, &prediction, diag);
+    if (status) return status;
+    *p = (cm__scale_point){.n = n, .info = *cm_prediction_get_info(prediction)};
     cm_prediction_free(prediction);
     double waits = p->info.tensor_s + p->info.pipeline_s + p->info.data_s - p->info.hidden_s;
     double idle = p->info.step_time_s - waits - p->info.bubble_s - p->info.device_time_s;
     p->lost[0] = waits / p->info.step_time_s;
     p->lost[1] = p->info.bubble_s / p->info.step_time_s;
     p->lost[2] = idle > 0 ? idle / p->info.step_time_s : 0;
-    p->efficiency = p->info.throughput_samples_s / (double)r->asked.counts[at] /
-                    (first->info.throughput_samples_s / (double)r->asked.counts[0]);
+    if (!first) first = p;
+    p->efficiency = p->info.throughput_samples_s / n / (first->info.throughput_samples_s / first->n);
+    return CM_OK;
+}
+
+static void add_point(cm__scale_report *r, int32_t at)
+{
+    cm_predict_options options = r->asked.options;
+    options.fabric = r->fabric;
+    cm__pass_on(r->ctx, cm__scale_point_at(r->graph->step, r->device, &options, (int32_t)r->asked.counts[at],
+                                           at ? r->points : NULL, &r->points[at], r->ctx->diag));
 }
 
 cm_status cm__scale_report_new(const cm__scale_request *asked, cm__scale_report **report, cm_diag *diag)

@@ -20,6 +20,7 @@
 #define FILES 64
 #define OUTPUT_MOST (64u << 20)
 #define WORDS_MOST 128
+#define NOT_BEGUN 127 /* as shells say it */
 
 /* A sanitizer reserves terabytes of addresses. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -50,9 +51,9 @@ static void become(const char *program, const char *folder, char *const *words, 
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     int null = open("/dev/null", O_RDONLY);
-    if (chdir(folder) || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(127);
+    if (chdir(folder) || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(NOT_BEGUN);
     execv(program, words);
-    _exit(127);
+    _exit(NOT_BEGUN);
 }
 
 /* ---- what it says ----------------------------------------------------------------------------------------------- */
@@ -129,9 +130,12 @@ static int finish(pid_t child, taken said[2], const char *why, char **result, ch
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
     *result = said[0].text;
     *notes = said[1].text;
-    if (!why && WIFEXITED(status) && WEXITSTATUS(status) != 127) return WEXITSTATUS(status);
+    bool ended = !why && WIFEXITED(status), began = !ended || WEXITSTATUS(status) != NOT_BEGUN;
+    if (ended && began) return WEXITSTATUS(status);
     free(*notes);
-    *notes = strdup(why ? why : "it needed more memory or time than it is given");
+    *notes = strdup(why      ? why
+                    : !began ? "what reads files cannot be started on this machine: it needs /proc and /dev/null"
+                             : "it needed more memory or time than it is given");
     return -1;
 }
 

@@ -86,6 +86,27 @@ async function report(browser) {
     yes(!(await page.isVisible('#c-ranking')), 'an empty chart is seen');
     await page.context().close();
   });
+  await test('report: curves over more devices have the points that the table has', async () => {
+    const page = await open(browser, 'file://' + file);
+    const points = await page.evaluate(() => Chart.getChart('c-scaling').data.datasets.filter(s => s.label).reduce((sum, s) => sum + s.data.length, 0));
+    const rows = await page.$$eval('section[aria-labelledby=h-scaling] tbody tr', r => r.length);
+    equal(points, rows, 'points');
+    yes(await page.evaluate(() => Chart.getChart('c-scaling').data.datasets.some(s => s.data.length > 2)), 'no curve of three devices or more');
+    await page.context().close();
+  });
+  await test('report: labels and tables fit a phone and the paper', async () => {
+    const phone = await open(browser, 'file://' + file, { viewport: { width: 390, height: 844 } });
+    const cut = await phone.evaluate(() => Object.values(Chart.instances).filter(c => c.options.indexAxis === 'y' && c.scales.y._labelSizes
+      && c.scales.y._labelSizes.widest.width > c.scales.y.width).map(c => c.canvas.id));
+    equal(cut.join(), '', 'labels cut');
+    await phone.context().close();
+    const paper = await open(browser, 'file://' + file, { viewport: { width: 718, height: 1000 } }); // A4 without its margins
+    await paper.emulateMedia({ media: 'print' });
+    await paper.evaluate(() => dispatchEvent(new Event('beforeprint')));
+    yes(await fitsWidth(paper), 'wider than the paper');
+    equal(await paper.evaluate(() => document.querySelectorAll('details:not([open])').length), 0, 'not printed');
+    await paper.context().close();
+  });
   await test('report: numbers of the table are those of the data', async () => {
     const page = await open(browser, 'file://' + file);
     const data = await page.evaluate(() => JSON.parse(document.getElementById('data').textContent).rank.ranking.map(e => e.device));

@@ -487,7 +487,7 @@ static void inputs_need_a_known_type_and_shape(void **state)
 
 static int allocations_left;
 
-static void *failing_alloc(size_t size) { return allocations_left-- > 0 ? malloc(size) : NULL; }
+static void *failing_alloc(size_t count, size_t size) { return allocations_left-- > 0 ? calloc(count, size) : NULL; }
 
 /* Also while the first of two attempts is under way: there is no second one then. */
 static void every_allocation_may_fail(void **state)
@@ -510,7 +510,7 @@ static void every_allocation_may_fail(void **state)
         allocations_left = allowed;
         cm__chunk_alloc = failing_alloc;
         g = load_with(&file, &(cm_load_options){0});
-        cm__chunk_alloc = malloc;
+        cm__chunk_alloc = calloc;
         if (!g) assert_int_equal(ctx->status, CM_ERR_MEMORY);
         if (!g) assert_non_null(strstr(diag.reason, "out of memory"));
     }

@@ -135,6 +135,30 @@ static void sections_cost_their_change_and_their_traffic(void **state)
     assert_near(slower.info.device_time_s, 2 * slow.info.device_time_s, 1e-6);
 }
 
+/* Off the chip everything crosses a slow link; parts that stay on it take as long as they do alone. */
+static void a_batch_the_chip_does_not_hold_runs_in_parts(void **state)
+{
+    (void)state;
+    const char *profile = SECTIONS("3e8", "1e9", "1", "1e-3");
+    int64_t     held = 0;
+    answer      a = {0};
+    for (int64_t batch = 1; batch <= 64; batch++) {
+        answer next = ask(profile, "resnet18", batch, false);
+        if (next.info.micro_batch < batch) break;
+        held = batch;
+        a = next;
+    }
+    assert_in_range(held, 2, 63);
+    assert_true(a.info.launches == 1);
+    for (int parts = 2; parts <= 4; parts++) {
+        answer b = ask(profile, "resnet18", parts * held, false);
+        assert_int_equal(b.info.micro_batch, held);
+        assert_near(b.info.device_time_s, parts * a.info.device_time_s, 1e-9);
+    }
+    answer nothing = ask(SECTIONS("2e7", "1e9", "1", "1e-3"), "resnet18", 4, false); /* not even one sample stays */
+    assert_int_equal(nothing.info.micro_batch, 4);
+}
+
 /* ---- supersteps ------------------------------------------------------------------------------------------------- */
 
 #define LINKS                                                                                                          \
@@ -400,6 +424,7 @@ int main(void)
         cmocka_unit_test(a_pipeline_is_filled_and_drained_once),
         cmocka_unit_test(samples_keep_their_interval),
         cmocka_unit_test(sections_cost_their_change_and_their_traffic),
+        cmocka_unit_test(a_batch_the_chip_does_not_hold_runs_in_parts),
         cmocka_unit_test(supersteps_add_their_cycles),
         cmocka_unit_test(micro_batches_are_what_fits),
         cmocka_unit_test(what_one_chip_does_not_hold_is_a_pipeline),

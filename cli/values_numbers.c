@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* values_numbers.c - options whose values are numbers. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/text.h"
+#include "values.h"
+
+#define NUMBER_MAX 1000000000 /* larger batches and sequences are typing errors */
+#define COUNT_MAX 1000000
+#define WORKERS_MAX 100000
+
+/* ---- whole ones -------------------------------------------------------------------------------------------------- */
+
+static bool read_whole(const option *o, cm__span text, int64_t least, int64_t most, int64_t *n)
+{
+    if (cm__parse_int(text, n) && *n >= least && *n <= most) return true;
+    say("option %s: '%.*s' is not a whole number from %lld to %lld", o->name, (int)text.length, text.text,
+        (long long)least, (long long)most);
+    return false;
+}
+
+bool store_whole_number(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    return read_whole(o, cm__span_of(value), 1, NUMBER_MAX, field);
+}
+
+bool store_batch(const option *o, settings *s, void *field, const char *value)
+{
+    if (strcmp(value, "auto")) return store_whole_number(o, s, field, value);
+    *(int64_t *)field = 0;
+    return true;
+}
+
+/* None is -1: 0 says that nobody told. */
+bool store_workers(const option *o, settings *s, void *field, const char *value)
+{
+    int64_t n;
+    (void)s;
+    if (!read_whole(o, cm__span_of(value), 0, WORKERS_MAX, &n)) return false;
+    *(int64_t *)field = n ? n : -1;
+    return true;
+}
+
+bool store_count(const option *o, settings *s, void *field, const char *value)
+{
+    int64_t n;
+    (void)s;
+    if (!read_whole(o, cm__span_of(value), 1, COUNT_MAX, &n)) return false;
+    *(int32_t *)field = (int32_t)n;
+    return true;
+}
+
+bool store_port(const option *o, settings *s, void *field, const char *value)
+{
+    int64_t n;
+    (void)s;
+    if (!read_whole(o, cm__span_of(value), 0, UINT16_MAX, &n)) return false;
+    *(int32_t *)field = (int32_t)n;
+    return true;
+}
+
+bool store_zero(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    int64_t n;
+    if (!cm__parse_int(cm__span_of(value), &n) || n < 0 || n > 3) {
+        say("option %s: '%s' is not 0, 1, 2 or 3", o->name, value);
+        return false;
+    }
+    *(int32_t *)field = (int32_t)n;
+    return true;
+}
+
+/* ---- lists of them ----------------------------------------------------------------------------------------------- */
+
+typedef struct list {
+    int64_t *numbers;
+    int32_t *count, room;
+    int64_t  most;      /* of a number */
+    const char *what;
+} list;
+
+static bool read_list(const option *o, list l, const char *value)
+{
+    *l.count = 0;
+    for (const char *at = value;; at++) {
+        size_t length = strcspn(at, ",");
+        if (*l.count == l.room) {
+            say("option %s: more than %d %s", o->name, l.room, l.what);
+            return false;
+        }
+        if (!read_whole(o, (cm__span){at, length}, 1, l.most, &l.numbers[(*l.count)++])) return false;
+        at += length;
+        if (!*at) return true;
+    }
+}
+
+bool store_candidates(const option *o, settings *s, void *field, const char *value)
+{
+    list l = {field, &s->memory.n_candidates, CM_CANDIDATES_MAX, NUMBER_MAX, "batch sizes"};
+    return read_list(o, l, value);
+}
+
+bool store_counts(const option *o, settings *s, void *field, const char *value)
+{
+    list l = {field, &s->scale.n_counts, CM__POINTS_MAX, COUNT_MAX, "counts"};
+    return read_list(o, l, value);
+}
+
+/* ---- others ------------------------------------------------------------------------------------------------------ */
+
+/* A number and one of `units`, each standing for a factor. */
+static bool store_scaled(const option *o, double *field, const char *value, const char *units, const double *factors,
+                         const char *example)
+{
+    char       *end;
+    double      number = strtod(value, &end);
+    const char *unit = *end && !end[1] ? strchr(units, *end) : NULL;
+    if (end == value || !(number > 0) || number > 1e18 || !unit) {
+        say("option %s: '%s' is not such a number as %s", o->name, value, example);
+        return false;
+    }
+    *field = number * factors[unit - units];
+    return true;
+}
+
+bool store_duration(const option *o, settings *s, void *field, const char *value)
+{
+    static const double factors[] = {1, 60, 3600, 86400};
+    (void)s;
+    return store_scaled(o, field, value, "smhd", factors, "24h or 30d");
+}
+
+bool store_compress(const option *o, settings *s, void *field, const char *value)
+{
+    cm_plan *plan = field;
+    char    *end;
+    double   n = strtod(value, &end);
+    (void)s;
+    if (end == value || *end || !(n > 0) || n > 32 || (n > 1 && n != (int)n)) {
+        say("option %s: '%s' is neither bits from 1 to 32 nor a part below 1", o->name, value);
+        return false;
+    }
+    *(n < 1 ? &plan->gradient_part : &plan->gradient_bits) = n;
+    return true;
+}
+
+bool store_real(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    double x;
+    if (!cm__parse_real(cm__span_of(value), &x) || x <= 0) {
+        say("option %s: '%s' is not a number above 0", o->name, value);
+        return false;
+    }
+    *(double *)field = x;
+    return true;
+}
+
+/* "8e9", "300B": as people write tokens and samples. */
+bool store_amount(const option *o, settings *s, void *field, const char *value)
+{
+    static const struct {
+        char   letter;
+        double factor;
+    } units[] = {{'k', 1e3}, {'K', 1e3}, {'M', 1e6}, {'G', 1e9}, {'B', 1e9}, {'T', 1e12}};
+    size_t length = strlen(value);
+    double factor = 1, x;
+    for (size_t i = 0; length && i < sizeof units / sizeof *units; i++)
+        if (value[length - 1] == units[i].letter) factor = units[i].factor;
+    (void)s;
+    if (!cm__parse_real((cm__span){value, length - (factor > 1)}, &x) || x <= 0) {
+        say("option %s: '%s' is not a number above 0, such as 1281167, 9e9 or 300B", o->name, value);
+        return false;
+    }
+    *(double *)field = x * factor;
+    return true;
+}

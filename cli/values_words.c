@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* values_words.c - options whose values are words, or that have none. */
+#include <string.h>
+#include "base/text.h"
+#include "values.h"
+
+bool store_flag(const option *o, settings *s, void *field, const char *value)
+{
+    (void)o, (void)s, (void)value;
+    *(bool *)field = true;
+    return true;
+}
+
+bool store_text(const option *o, settings *s, void *field, const char *value)
+{
+    (void)o, (void)s;
+    *(const char **)field = value;
+    return true;
+}
+
+bool store_dimension(const option *o, settings *s, void *field, const char *value)
+{
+    const char *equals = strchr(value, '=');
+    char       *dims = field;
+    size_t      used = strlen(dims), more = strlen(value);
+    int64_t     n;
+    if (!equals || equals == value || strchr(value, ',') || !cm__parse_int(cm__span_of(equals + 1), &n) || n < 1) {
+        say("option %s: '%s' is not NAME=N with a whole number from 1", o->name, value);
+        return false;
+    }
+    if (used + more + 2 > sizeof s->dims) {
+        say("option %s: more than %zu characters in all", o->name, sizeof s->dims - 1);
+        return false;
+    }
+    if (used) dims[used++] = ',';
+    memcpy(dims + used, value, more + 1);
+    s->graph.load.dims = dims;
+    return true;
+}
+
+bool store_mode(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    *(bool *)field = strcmp(value, "inference") == 0;
+    if (*(bool *)field || strcmp(value, "training") == 0) return true;
+    say("option %s: unknown mode '%s'; there are training and inference", o->name, value);
+    return false;
+}
+
+/* On, off, or as a dataset's name says: an explicit off is kept apart from none. */
+bool store_switch(const option *o, settings *s, void *field, const char *value)
+{
+    *(bool *)field = strcmp(value, "on") == 0;
+    s->no_loading = strcmp(value, "off") == 0;
+    if (*(bool *)field || s->no_loading) return true;
+    say("option %s: '%s' is neither on nor off", o->name, value);
+    return false;
+}
+
+bool store_sparsity(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    cm_sparsity *sparsity = field;
+    sparsity->structured = strcmp(value, "2:4") == 0;
+    sparsity->pruned = 0.5;
+    if (sparsity->structured) return true;
+    bool number = cm__parse_real(cm__span_of(value), &sparsity->pruned);
+    if (number && sparsity->pruned >= 0 && sparsity->pruned < 1) return true;
+    say("option %s: '%s' is neither a number from 0 to below 1 nor 2:4", o->name, value);
+    return false;
+}
+
+bool store_schedule(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    *(bool *)field = strcmp(value, "gpipe") == 0;
+    if (*(bool *)field || strcmp(value, "1f1b") == 0) return true;
+    say("option %s: unknown schedule '%s'; there are 1f1b and gpipe", o->name, value);
+    return false;
+}
+
+bool store_offload(const option *o, settings *s, void *field, const char *value)
+{
+    cm_plan *plan = field;
+    (void)s;
+    for (const char *at = value; *at; at += *at == ',') {
+        cm__span word = {at, strcspn(at, ",")};
+        bool    *what = cm__span_is(word, "optimizer")     ? &plan->offload_optimizer
+                        : cm__span_is(word, "activations") ? &plan->offload_activations
+                        : cm__span_is(word, "weights")     ? &plan->offload_weights
+                                                           : NULL;
+        if (!what) {
+            say("option %s: '%.*s' is none of optimizer, activations and weights", o->name, (int)word.length, at);
+            return false;
+        }
+        *what = true;
+        at += word.length;
+    }
+    return true;
+}
+
+bool store_price(const option *o, settings *s, void *field, const char *value)
+{
+    const char *equals = strchr(value, '=');
+    double      usd;
+    (void)field;
+    if (s->rank.n_prices == PRICES_MAX) {
+        say("option %s: more than %d prices", o->name, PRICES_MAX);
+        return false;
+    }
+    char *name = s->price_names[s->rank.n_prices];
+    if (!equals || equals == value || equals - value >= (long)sizeof s->price_names[0] ||
+        !cm__parse_real(cm__span_of(equals + 1), &usd) || usd <= 0) {
+        say("option %s: '%s' is not DEVICE=USD", o->name, value);
+        return false;
+    }
+    memcpy(name, value, (size_t)(equals - value));
+    s->prices[s->rank.n_prices++] = (cm_rank_price){name, usd};
+    return true;
+}
+
+#define STORE_NAMED(kind)                                                                                              \
+    bool store_##kind(const option *o, settings *s, void *field, const char *value)                                    \
+    {                                                                                                                  \
+        (void)s;                                                                                                       \
+        cm_diag diag;                                                                                                  \
+        if (cm_##kind##_parse(value, field, &diag) == CM_OK) return true;                                              \
+        say("option %s: %s", o->name, diag.reason);                                                                    \
+        return false;                                                                                                  \
+    }
+STORE_NAMED(precision)
+STORE_NAMED(optimizer)
+STORE_NAMED(loss)
+STORE_NAMED(recompute)
+STORE_NAMED(fuse)
+STORE_NAMED(runtime)
+STORE_NAMED(layout)
+STORE_NAMED(objective)
+STORE_NAMED(goal)
+STORE_NAMED(plan_goal)
+
+bool store_no_fuse(const option *o, settings *s, void *field, const char *value)
+{
+    (void)o, (void)s, (void)value;
+    *(cm_fuse *)field = CM_FUSE_NONE;
+    return true;
+}
