@@ -123,6 +123,13 @@ def decisions(sets):
     return "## Which machine\n\n" + table(["set", "choices", "best chosen %", "regret %", "tau", "orders", "false OOM", "missed OOM"], rows)
 
 
+def not_met(sets):
+    """Orders that a source states and that do not come out, and why as far as it is known."""
+    rows = [[one["set"], row["where"], f"{row['predicted']:.0f} of {row['measured']:.0f}", row["note"] or ""]
+            for one in sets for row in one["rows"] if "order" in row["metric"] and judged(row) and row["predicted"] < row["measured"]]
+    return "### Orders that do not come out\n\n" + table(["set", "where", "pairs right", "why, as far as it is known"], rows)
+
+
 def times(sets):
     """Judged times and throughputs; a figure that is in two sets once."""
     seen = set()
@@ -227,7 +234,7 @@ def one_set(one):
 
 
 def page(sets):
-    parts = [HEAD, scoreboard(sets), beside(sets), decisions(sets), six_models(sets), several(sets), by_device(sets), weak(sets), reasons(sets),
+    parts = [HEAD, scoreboard(sets), beside(sets), decisions(sets), not_met(sets), six_models(sets), several(sets), by_device(sets), weak(sets), reasons(sets),
              "## Every set\n", *map(one_set, sets)]
     return "\n".join(parts)
 
