@@ -237,14 +237,17 @@ static void pipelines_may_be_asked_for(void **state)
     assert_int_equal(tensor.status, CM_ERR_UNSUPPORTED);
 }
 
-/* Fifty steps that wait for each other: fifty supersteps of a microsecond forward, as many backward. */
+/* Fifty steps that wait for each other, a product and gates each: a hundred supersteps of a microsecond. */
 static void time_steps_are_supersteps(void **state)
 {
     (void)state;
     const char *model = "rnn:steps=50,batch=4,input=64,hidden=64,cell=lstm";
     answer      none = ask(BSP("1e12", "1e-9", LINKS), model, 1, true);
     answer      each = ask(BSP("1e12", "1000", LINKS), model, 1, true);
-    assert_near(each.info.device_time_s - none.info.device_time_s, 50e-6, 1e-6);
+    assert_near(each.info.device_time_s - none.info.device_time_s, 100e-6, 1e-6);
+    answer back = ask(BSP("1e12", "1000", LINKS), model, 1, false);
+    assert_near(back.info.phase_s[CM_BACKWARD] - ask(BSP("1e12", "1e-9", LINKS), model, 1, false).info.phase_s[CM_BACKWARD],
+                150e-6, 1e-6);
 }
 
 #define LANES(lanes)                                                                                                   \
