@@ -20,7 +20,9 @@ Made by `make accuracy` from `centimani validate --set all --json`; do not edit.
 every row, `--html` a page. What is weak is said under each set and in *Weak spots*.
 
 **A row** is one figure of one source: its table and row, the model, the device, how it was run, what was measured. Every row is predicted as a
-user would (`predict`, `memory`, `batch`), without a case of its own. Where a row cannot be predicted it is listed with the reason.
+user would (`predict`, `memory`, `batch`), without a case of its own: what a source tells of a run (data set, workers, steps of a call, devices of a pipeline) is told
+to the program as its options take it. What only a run can tell of its host is read from one row of the source, which is then *fitted*, and taken for its others.
+Where a row cannot be predicted it is listed with the reason.
 
 **Judged** are rows that no number of any profile was fitted to. Machines other than GPUs are known by few parameters, fitted to published
 end-to-end results (docs/styles.md): a row whose model such a fit has seen on that family of devices is predicted by a profile fitted *without
