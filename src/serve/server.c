@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include "serve/serve.h"
 
 #define THREADS 4
 #define CONNECTIONS_MOST 256
 #define TIMEOUT_S 60
 #define REQUEST_BYTES (32 * 1024) /* of a request's line and headers */
+#define MEMBERS_MOST 100          /* of a question */
 #define UPLOAD_BYTES ((int64_t)600 * 1000 * 1000)
 
 typedef struct server {
@@ -183,6 +185,19 @@ static void completed(void *user, struct MHD_Connection *c, void **state, enum M
     *state = NULL;
 }
 
+/* A question of many members is hung up on at once: libmicrohttpd has no room for them, and would not say so before the
+   time is over. */
+static void *look_at(void *user, const char *uri, struct MHD_Connection *c)
+{
+    int members = 0;
+    (void)user;
+    while ((uri = strchr(uri, '&')) && members++ < MEMBERS_MOST) uri++;
+    const union MHD_ConnectionInfo *info =
+        members > MEMBERS_MOST ? MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD) : NULL;
+    if (info) shutdown(info->connect_fd, SHUT_RDWR);
+    return NULL;
+}
+
 /* ---- the server ------------------------------------------------------------------------------------------------- */
 
 static struct MHD_Daemon *start(server *s, cm_diag *diag)
@@ -193,7 +208,8 @@ static struct MHD_Daemon *start(server *s, cm_diag *diag)
         MHD_USE_AUTO_INTERNAL_THREAD, s->options->port, NULL, NULL, answer, s, MHD_OPTION_SOCK_ADDR, &where,
         MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
-        MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_URI_LOG_CALLBACK, look_at, NULL,
+        MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
     if (!d) {
         cm__diag_set(diag, CM_ERR_IO, "cannot listen on 127.0.0.1, port %u; --port N names another, 0 any that is free",
                      s->options->port);

@@ -114,7 +114,7 @@ def main():
     told = ", ".join(f"{key}: {value}" for key, value in sorted(statuses.items(), key=str))
     print(f"{sum(statuses.values())} requests in {time.monotonic() - begin:.0f} s ({told}); "
           f"{'alive' if alive else 'dead'} after them, exit {code}", flush=True)
-    return 0 if alive and code == 0 and 500 not in statuses else 1
+    return 0 if alive and code == 0 and 500 not in statuses and "TimeoutError" not in statuses else 1
 
 
 sys.exit(main())
