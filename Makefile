@@ -16,8 +16,9 @@ UNWARNED       = -Dwarning_level=0 -Dwerror=false
 
 run: build               ## install what is missing, build, and run the main job
 	build/centimani rank resnet50 --objective price --baseline nvidia-a100-40g
-	build/centimani explain resnet50 --device nvidia-h200 --versus nvidia-a100-40g --batch 256
-	build/centimani report resnet50 -o build/resnet50.html --baseline nvidia-a100-40g
+	build/centimani explain resnet50 --versus nvidia-a100-40g --batch 256 \
+	    --device $$(build/centimani rank resnet50 --objective price --csv | sed -n 2p | cut -d, -f2)
+	build/centimani report resnet50 -o build/resnet50.html --objective price --baseline nvidia-a100-40g
 	@echo "'build/centimani serve' shows the same as a page to ask more of"
 
 build: packages          ## build build/centimani

@@ -106,6 +106,7 @@ int  say_failed(cm_status status, const cm_diag *diag);
 int  save_text(const char *path, const char *text);
 /* The exit status of a command that has printed: EXIT_FAILED, with the reason said, if stdout could not be written. */
 int  finish_output(int status);
+bool one_format(const settings *s); /* false: it said that they exclude each other */
 cm__output_format format_of(const settings *s);
 
 #endif

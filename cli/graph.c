@@ -2,14 +2,6 @@
 /* graph.c - `centimani graph MODEL`: what was read, and what one step of it computes. */
 #include "cli.h"
 
-static bool formats_agree(const settings *s)
-{
-    if (s->csv && s->json) say("--csv and --json exclude each other");
-    else if (s->csv && s->graph.list_nodes == s->graph.list_tensors) say("--csv needs either --nodes or --tensors");
-    else return true;
-    return false;
-}
-
 static void warn(const cm__graph_report *r)
 {
     for (int32_t i = 0; i < r->n_warnings; i++) say("warning: %s", r->warnings[i]);
@@ -20,7 +12,10 @@ int run_graph(settings *s)
 {
     cm__graph_report *report;
     cm_diag           diag = {0};
-    if (!formats_agree(s)) return EXIT_USAGE;
+    if (s->csv && s->graph.list_nodes == s->graph.list_tensors) {
+        say("--csv needs either --nodes or --tensors");
+        return EXIT_USAGE;
+    }
     s->graph.model = s->operands[0];
     cm_status status = cm__graph_report_new(&s->graph, &report, &diag);
     if (status) return say_failed(status, &diag);

@@ -118,7 +118,7 @@ int run_words(int argc, char **argv)
         return EXIT_USAGE;
     }
     const command *c = find_command(argv[1]);
-    if (!c || !parse_options(c, &s, argc - 2, argv + 2)) return EXIT_USAGE;
+    if (!c || !parse_options(c, &s, argc - 2, argv + 2) || !one_format(&s)) return EXIT_USAGE;
     if (!s.help) return c->run(&s);
     print_help(c, results());
     return EXIT_DONE;

@@ -63,6 +63,13 @@ int finish_output(int status)
     return EXIT_FAILED;
 }
 
+bool one_format(const settings *s)
+{
+    if (s->json + s->csv + s->html <= 1) return true;
+    say("%s exclude each other", s->html ? "--json, --csv and --html" : "--csv and --json");
+    return false;
+}
+
 cm__output_format format_of(const settings *s)
 {
     return s->json ? CM__FORMAT_JSON : s->csv ? CM__FORMAT_CSV : s->html ? CM__FORMAT_HTML : CM__FORMAT_TEXT;

@@ -18,10 +18,6 @@ int run_rank(settings *s)
 {
     cm_ranking *ranking;
     cm_diag     diag = {0};
-    if (s->csv && s->json) {
-        say("--csv and --json exclude each other");
-        return EXIT_USAGE;
-    }
     if ((s->rank.port_hours > 0) != (s->rank.port_usd_hour > 0) || (s->rank.port_hours > 0 && !s->rank.baseline)) {
         say("rank: porting needs --port-hours H, --rate USD, and --baseline ID: what the model runs on now");
         return EXIT_USAGE;

@@ -6,10 +6,6 @@ int run_validate(settings *s)
 {
     cm_scoreboard *scoreboard;
     cm_diag        diag = {0};
-    if (s->json + s->csv + s->html > 1) {
-        say("--json, --csv and --html exclude each other");
-        return EXIT_USAGE;
-    }
     cm_status status = cm_scoreboard_run(s->set, &scoreboard, &diag);
     if (status) return say_failed(status, &diag);
     status = cm__scoreboard_print(scoreboard, format_of(s), results(), &diag);

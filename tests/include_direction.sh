@@ -24,5 +24,5 @@ layer src/rank   'centimani\.h|base/[a-z_]+\.h|device/[a-z_]+\.h|model/[a-z_]+\.
 layer src/serve  'base/[a-z_]+\.h|report/html\.h|serve/[a-z_]+\.h'
 layer src/report 'centimani\.h|base/[a-z_]+\.h|report/[a-z_]+\.h'
 layer src/bench/cuda 'centimani_backend\.h|base/[a-z_]+\.h|bench/cuda/[a-z_]+\.h'
-layer cli        'centimani\.h|base/text\.h|report/report\.h|serve/serve\.h|cli\.h|answer\.h|options\.def'
+layer cli        'centimani\.h|base/text\.h|report/report\.h|serve/serve\.h|cli\.h|answer\.h|values\.h|options\.def'
 exit $failed

@@ -25,7 +25,7 @@ typedef struct spare {
     int32_t block;
 } spare;
 
-/* Free blocks of one size, by address: there are many blocks, but few sizes. */
+/* Free blocks of one size: there are many blocks, but few sizes. The lowest address, which is taken first, is last. */
 typedef struct shelf {
     int64_t size;
     spare  *spares;
@@ -74,7 +74,7 @@ static int32_t place_on(const shelf *s, int64_t address)
     int32_t low = 0, high = s->count;
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
-        if (s->spares[middle].address < address) low = middle + 1;
+        if (s->spares[middle].address > address) low = middle + 1;
         else high = middle;
     }
     return low;
@@ -215,7 +215,7 @@ int32_t cm__allocator_take(cm__allocator *a, int64_t bytes)
     bool    small = size <= SMALL_MOST;
     pool   *p = &a->pools[small];
     int32_t at = shelf_for(p, size);
-    int32_t id = at < p->count ? take_at(a, p, at, 0) : new_segment(a, size);
+    int32_t id = at < p->count ? take_at(a, p, at, p->shelves[at].count - 1) : new_segment(a, size);
     if (id == NONE) return NONE;
     int64_t rest = a->blocks[id].size - size;
     if (small ? rest >= UNIT : rest > SMALL_MOST) split(a, id, size);

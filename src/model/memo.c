@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memo.c - an open hash table of places in a list, behind a lock; where there is no memory for it, it forgets. */
+/*
+ * memo.c - open hash tables of places in a list, each behind a lock, so that threads seldom wait for each other; where
+ * there is no memory for one, it forgets.
+ */
 #include "model/memo.h"
 
 #include <pthread.h>
@@ -13,28 +16,40 @@ typedef struct entry {
     cm__told    told;
 } entry;
 
-struct cm__memo {
+#define PARTS 16
+
+typedef struct part {
     pthread_mutex_t lock;
     entry          *entries;
     uint32_t       *places; /* one more than an entry's; 0: free. Twice as many as there is room for entries */
     size_t          count, room; /* a power of two */
+} part;
+
+struct cm__memo {
+    part parts[PARTS];
+    int  count; /* of those that have a lock */
 };
 
 static void release(void *object)
 {
     cm__memo *m = object;
-    pthread_mutex_destroy(&m->lock);
-    free(m->entries);
-    free(m->places);
+    for (part *p = m->parts; p < m->parts + m->count; p++) {
+        pthread_mutex_destroy(&p->lock);
+        free(p->entries);
+        free(p->places);
+    }
 }
 
 cm__memo *cm__memo_new(cm__ctx *ctx)
 {
     cm__memo *m = cm__alloc(ctx, sizeof *m);
-    if (pthread_mutex_init(&m->lock, NULL)) cm__fail(ctx, CM_ERR_MEMORY, "no lock to be had");
     cm__defer(ctx, release, m);
+    for (; m->count < PARTS; m->count++)
+        if (pthread_mutex_init(&m->parts[m->count].lock, NULL)) cm__fail(ctx, CM_ERR_MEMORY, "no lock to be had");
     return m;
 }
+
+static part *part_of(cm__memo *m, uint64_t hash) { return &m->parts[hash >> 60]; }
 
 /* Texts are zeroed to their end, and sizes beyond a call's own are zero. */
 static uint64_t hash_of(const void *table, const cm__call *call)
@@ -60,44 +75,45 @@ static bool same_call(const cm__call *a, const cm__call *b)
 }
 
 /* Where an entry is, or would be. */
-static uint32_t *place_of(const cm__memo *m, const void *table, const cm__call *call, uint64_t hash)
+static uint32_t *place_of(const part *p, const void *table, const cm__call *call, uint64_t hash)
 {
-    size_t most = 2 * m->room - 1, at = (size_t)hash & most;
-    for (; m->places[at]; at = (at + 1) & most) {
-        const entry *e = &m->entries[m->places[at] - 1];
+    size_t most = 2 * p->room - 1, at = (size_t)hash & most;
+    for (; p->places[at]; at = (at + 1) & most) {
+        const entry *e = &p->entries[p->places[at] - 1];
         if (e->hash == hash && e->table == table && same_call(&e->call, call)) break;
     }
-    return &m->places[at];
+    return &p->places[at];
 }
 
 bool cm__memo_find(cm__memo *m, const void *table, const cm__call *call, cm__told *told)
 {
     uint64_t hash = hash_of(table, call);
+    part    *p = part_of(m, hash);
     uint32_t place = 0;
-    pthread_mutex_lock(&m->lock);
-    if (m->count) place = *place_of(m, table, call, hash);
-    if (place) *told = m->entries[place - 1].told;
-    pthread_mutex_unlock(&m->lock);
+    pthread_mutex_lock(&p->lock);
+    if (p->count) place = *place_of(p, table, call, hash);
+    if (place) *told = p->entries[place - 1].told;
+    pthread_mutex_unlock(&p->lock);
     return place != 0;
 }
 
-static bool make_room(cm__memo *m)
+static bool make_room(part *p)
 {
-    if (m->count < m->room) return true;
-    size_t    room = m->room ? m->room * 2 : 1024;
-    entry    *entries = realloc(m->entries, room * sizeof *entries);
+    if (p->count < p->room) return true;
+    size_t    room = p->room ? p->room * 2 : 128;
+    entry    *entries = realloc(p->entries, room * sizeof *entries);
     uint32_t *places = calloc(2 * room, sizeof *places);
-    if (entries) m->entries = entries;
+    if (entries) p->entries = entries;
     if (!entries || !places) {
         free(places);
         return false;
     }
-    free(m->places);
-    m->places = places;
-    m->room = room;
-    for (size_t i = 0; i < m->count; i++) {
-        const entry *e = &m->entries[i];
-        *place_of(m, e->table, &e->call, e->hash) = (uint32_t)i + 1;
+    free(p->places);
+    p->places = places;
+    p->room = room;
+    for (size_t i = 0; i < p->count; i++) {
+        const entry *e = &p->entries[i];
+        *place_of(p, e->table, &e->call, e->hash) = (uint32_t)i + 1;
     }
     return true;
 }
@@ -105,11 +121,12 @@ static bool make_room(cm__memo *m)
 void cm__memo_keep(cm__memo *m, const void *table, const cm__call *call, const cm__told *told)
 {
     uint64_t hash = hash_of(table, call);
-    pthread_mutex_lock(&m->lock);
-    if (m->count < UINT32_MAX / 2 && make_room(m)) {
-        uint32_t *place = place_of(m, table, call, hash);
-        if (!*place) *place = (uint32_t)++m->count;
-        m->entries[*place - 1] = (entry){.table = table, .hash = hash, .call = *call, .told = *told};
+    part    *p = part_of(m, hash);
+    pthread_mutex_lock(&p->lock);
+    if (p->count < UINT32_MAX / 2 && make_room(p)) {
+        uint32_t *place = place_of(p, table, call, hash);
+        if (!*place) *place = (uint32_t)++p->count;
+        p->entries[*place - 1] = (entry){.table = table, .hash = hash, .call = *call, .told = *told};
     }
-    pthread_mutex_unlock(&m->lock);
+    pthread_mutex_unlock(&p->lock);
 }

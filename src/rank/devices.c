@@ -150,11 +150,12 @@ void cm__rank_take_part(cm_ranking *r)
     for (int32_t i = 0; i < r->n_devices; i++) {
         cm__rank_device d = r->devices[i];
         bool            is_able = d.unlisted || !built_in_only(&r->options) || able(r, &d);
-        if (is_able && wanted(r, &d)) r->devices[kept++] = d;
-        else {
-            cm_device_free(d.device);
-            r->info.left_out += is_able;
-        }
+        bool            is_wanted = is_able && wanted(r, &d);
+        bool            is_base = r->options.baseline && cm__same_name(d.name, r->options.baseline);
+        if (!is_wanted && is_base) d.unlisted = true; /* others are still held beside it */
+        if (is_wanted || is_base) r->devices[kept++] = d;
+        else cm_device_free(d.device);
+        r->info.left_out += is_able && !is_wanted;
     }
     r->n_devices = kept;
     introduce(r);

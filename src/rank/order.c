@@ -20,10 +20,12 @@ void cm__rank_settle_state(const cm_ranking *r, cm__rank_device *d)
                  cm_device_get_info(d->device)->id);
     } else if (late || dear || failed) {
         e->state = CM_RANK_OVER;
-        if (late) snprintf(d->reason, sizeof d->reason, "takes %.3g h, more than %.3g", e->hours, o->max_hours);
+        if (late)
+            snprintf(d->reason, sizeof d->reason, "takes %.*f h, more than %g", e->hours < 100 ? 1 : 0, e->hours,
+                     o->max_hours);
         else if (dear && isnan(e->usd)) snprintf(d->reason, sizeof d->reason, "no price is known");
         else if (dear)
-            snprintf(d->reason, sizeof d->reason, "costs %.3g USD, more than %.3g", e->usd + e->port_usd, o->max_usd);
+            snprintf(d->reason, sizeof d->reason, "costs %.0f USD, more than %g", e->usd + e->port_usd, o->max_usd);
         else snprintf(d->reason, sizeof d->reason, "its %s is not as asked", failed);
     }
 }

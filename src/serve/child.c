@@ -43,6 +43,8 @@ static void limit(int what, rlim_t most)
 /* Between fork() and exec() of a process with threads: system calls alone. */
 static void become(const char *program, const char *folder, char *const *words, int out, int err)
 {
+    int null = open("/dev/null", O_RDONLY); /* before files are counted: the server may have many open */
+    if (chdir(folder) || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(NOT_BEGUN);
     limit(RLIMIT_CPU, CPU_S);
     if (LIMIT_MEMORY) limit(RLIMIT_AS, MEMORY_BYTES);
     limit(RLIMIT_FSIZE, 0);
@@ -50,8 +52,6 @@ static void become(const char *program, const char *folder, char *const *words, 
     limit(RLIMIT_NOFILE, FILES);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    int null = open("/dev/null", O_RDONLY);
-    if (chdir(folder) || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(NOT_BEGUN);
     execv(program, words);
     _exit(NOT_BEGUN);
 }

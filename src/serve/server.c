@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include "serve/serve.h"
 
 #define THREADS 4
 #define CONNECTIONS_MOST 256
 #define TIMEOUT_S 60
+#define HEAD_S 10 /* until a request's head is there: who hangs up before is not noticed otherwise */
 #define REQUEST_BYTES (32 * 1024) /* of a request's line and headers */
+#define MEMBERS_MOST 100          /* of a question */
 #define UPLOAD_BYTES ((int64_t)600 * 1000 * 1000)
 
 typedef struct server {
@@ -156,6 +159,7 @@ static enum MHD_Result answer(void *user, struct MHD_Connection *c, const char *
     if (!q) { /* headers are here, a body is not */
         *state = q = calloc(1, sizeof *q);
         if (!q) return MHD_NO;
+        MHD_set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)TIMEOUT_S);
         if (!is_own_page(s, c, url)) return refuse(c, 403, "this server answers its own page, at http://127.0.0.1");
         if (!get && !upload) return refuse(c, post ? 404 : 405, "only /api/upload is posted to; all else is GET");
         if (upload) begin_upload(s, c, q);
@@ -183,6 +187,19 @@ static void completed(void *user, struct MHD_Connection *c, void **state, enum M
     *state = NULL;
 }
 
+/* A question of many members is hung up on at once: libmicrohttpd has no room for them, and would not say so before the
+   time is over. */
+static void *look_at(void *user, const char *uri, struct MHD_Connection *c)
+{
+    int members = 0;
+    (void)user;
+    while ((uri = strchr(uri, '&')) && members++ < MEMBERS_MOST) uri++;
+    const union MHD_ConnectionInfo *info =
+        members > MEMBERS_MOST ? MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD) : NULL;
+    if (info) shutdown(info->connect_fd, SHUT_RDWR);
+    return NULL;
+}
+
 /* ---- the server ------------------------------------------------------------------------------------------------- */
 
 static struct MHD_Daemon *start(server *s, cm_diag *diag)
@@ -192,8 +209,9 @@ static struct MHD_Daemon *start(server *s, cm_diag *diag)
     struct MHD_Daemon *d = MHD_start_daemon(
         MHD_USE_AUTO_INTERNAL_THREAD, s->options->port, NULL, NULL, answer, s, MHD_OPTION_SOCK_ADDR, &where,
         MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
-        MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HEAD_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
+        MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_URI_LOG_CALLBACK, look_at, NULL,
+        MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
     if (!d) {
         cm__diag_set(diag, CM_ERR_IO, "cannot listen on 127.0.0.1, port %u; --port N names another, 0 any that is free",
                      s->options->port);

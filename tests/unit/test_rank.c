@@ -197,6 +197,21 @@ static void test_baseline(void **state)
     cm_ranking_free(r);
 }
 
+/* Conditions say who is ranked, not what the ranked are held beside. */
+static void test_baseline_left_out(void **state)
+{
+    (void)state;
+    cm_rank_options      o = {.devices = "nvidia-a100-40g,nvidia-h200", .baseline = "nvidia-a100-40g",
+                              .where = "memory>80GB"};
+    cm_ranking          *r = rank("resnet50", &o);
+    const cm_rank_entry *base = cm_ranking_get_info(r)->baseline, *e = of(r, "nvidia-h200");
+    assert_int_equal(cm_ranking_entries(r), 1);
+    assert_int_equal(cm_ranking_get_info(r)->left_out, 1);
+    assert_non_null(base);
+    near(e->relative, e->value / base->value);
+    cm_ranking_free(r);
+}
+
 static void test_porting_never_pays(void **state)
 {
     (void)state;
@@ -292,7 +307,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_as_alone), cmocka_unit_test(test_best_batch), cmocka_unit_test(test_threads_agree),
         cmocka_unit_test(test_order), cmocka_unit_test(test_job), cmocka_unit_test(test_tokens),
-        cmocka_unit_test(test_baseline), cmocka_unit_test(test_porting_never_pays), cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_baseline), cmocka_unit_test(test_baseline_left_out),
+        cmocka_unit_test(test_porting_never_pays), cmocka_unit_test(test_filters),
         cmocka_unit_test(test_limits), cmocka_unit_test(test_does_not_fit), cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
