@@ -59,7 +59,7 @@ static void fill_info(cm_prediction_info *i, const cm__step_model *m, const cm__
     i->launches = count * launches / plan->pp;
     i->step_time_s = it->step_s;
     i->device_time_s = count * st->busy_s + it->update_s;
-    i->host_time_s = count * st->host_s + parts->update_host_s;
+    i->host_time_s = count * (st->host_s + parts->batch_host_s) + parts->update_host_s;
     i->tensor_s = it->tensor_s;
     i->pipeline_s = it->pipeline_s;
     i->data_s = it->data_s;
