@@ -58,13 +58,14 @@ static cm__answer tokens(cm__case *c, cm__estimator *estimate)
     return times(throughput(c, estimate), cm__number_of(c->run, "seq", NAN));
 }
 
-/* FLOP of a step over its time: of matrix units, or of all where there is no product. */
+/* FLOP of a step over its time: of matrix units, or of all where there is no product. What is computed again does not
+   count. */
 static double work_of(const cm__case *c)
 {
     cm_totals totals;
-    double    flop = cm__case_flop(c);
-    if (flop > 0) return flop;
     cm_graph_totals(c->step, c->batch, &totals);
+    double flop = cm__case_flop(c) - cm_totals_matrix_flop(&totals, CM_RECOMPUTE);
+    if (flop > 0) return flop;
     for (int phase = 0; phase < CM_PHASES; phase++)
         for (int class = 0; class < CM_CLASSES; class++) flop += totals.flop[phase][class];
     return flop;

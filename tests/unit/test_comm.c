@@ -122,6 +122,9 @@ static void two_nodes(void **state)
     if (cm_device_load("nvidia-a100-40g", &d, &diag)) fail_msg("%s", diag.reason);
     cm_fabric *f = fabric_of(d, "dgx-a100");
     assert_true(fabs(bytes / cm_fabric_time(f, "all-reduce", 16, bytes) / (0.335 * 300e9) - 1) < 0.1);
+    cm_fabric *half = fabric_of(d, "node=8,net=800Gb"); /* 256 MiB on 32: 5.715 ms (stas00/ml-engineering) */
+    assert_true(fabs(cm_fabric_time(half, "all-reduce", 32, 256.0 * 1024 * 1024) / 5.715e-3 - 1) < 0.05);
+    cm_fabric_free(half);
     assert_true(isnan(cm_fabric_time(f, "reduce-all", 16, bytes)) && isnan(cm_collective_bus_part("", 2)));
     assert_true(cm_fabric_link_bytes_s(f) == 3e11 && cm_collective_bus_part("all-reduce", 4) == 1.5);
     assert_string_equal(cm_collective_name(0), "all-reduce");
