@@ -4,7 +4,7 @@
 
 On one thread, every call of a training step of each model below is timed by itself (`bench --for`); their sum is what was measured.
 What predicts are the calls of KNOWN models, and BUDGET seconds of the grid of `bench --suite sweep`; what is judged are the OTHERS. With a
-file's name the two become a set as data/results/cpu-calls.json is one; without, a table is printed.
+file's name the two become a set for data/results; without, a table is printed. It takes half an hour, and a machine that does nothing else.
 """
 import json
 import pathlib
@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-BUDGET = 200
+BUDGET = 100
+REPEATS = 3
 ON = ["--backend", "cpu", "--threads", "1"]
 KNOWN = [("resnet18", 2), ("mobilenet-v3-small", 4), ("mlp:in=784,hidden=1024x1024x1024,out=10", 64), ("rnn_k2", 1),
          ("bert:layers=2,hidden=256,heads=4,seq=128,vocab=8192", 4)]
@@ -35,24 +36,29 @@ def device_time(program, model, batch, profile):
 
 
 def merged(profile, more):
-    """The profile with the timings of another of the same machine."""
+    """The profile with the timings of another of the same machine; of calls that both have, the shorter: others may run beside."""
     name = lambda k: tuple(k.get(x) for x in ("op", "pass", "variant", "dtype", "runtime"))
     tables = {name(k): k for k in profile["kernels"]}
     for k in more["kernels"]:
-        if name(k) not in tables:
-            tables[name(k)] = k
-            continue
-        sizes = len(k["dims"])
-        there = {tuple(r[:sizes]) for r in tables[name(k)]["rows"]}
-        tables[name(k)]["rows"] += [r for r in k["rows"] if tuple(r[:sizes]) not in there]
+        there, sizes = tables.setdefault(name(k), {**k, "rows": []}), len(k["dims"])
+        rows = {tuple(r[:sizes]): r for r in there["rows"]}
+        for r in k["rows"]:
+            at = tuple(r[:sizes])
+            rows[at] = min(rows.get(at, r), r, key=lambda row: row[sizes])
+        there["rows"] = list(rows.values())
     return profile | {"kernels": list(tables.values())}
 
 
 def calls_of(program, folder, model, batch):
-    path = f"{folder}/calls.json"
-    pathlib.Path(path).unlink(missing_ok=True)
-    run(program, "bench", "--for", model, "--batch", str(batch), "--precision", "fp32", *ON, "-o", path)
-    return path
+    """A profile of the model's calls, each the shortest of REPEATS medians."""
+    path, whole = pathlib.Path(folder) / "calls.json", None
+    for _ in range(REPEATS):
+        path.unlink(missing_ok=True)
+        run(program, "bench", "--for", model, "--batch", str(batch), "--precision", "fp32", *ON, "-o", str(path))
+        again = json.loads(path.read_text())
+        whole = merged(whole, again) if whole else again
+    path.write_text(json.dumps(whole))
+    return str(path)
 
 
 def main():
@@ -79,7 +85,7 @@ def main():
 def write(path, profile, rows):
     source = {"title": f"Measured by this project on {profile['name']}, one thread", "where": "tools/cpu_set.py", "date": "2026-11"}
     known = ", ".join(f"{m} at {b}" for m, b in KNOWN)
-    notes = ["Made by 'tools/cpu_set.py BUILD/centimani data/results/cpu-calls.json'; without the file's name it prints the same for any other machine.",
+    notes = [f"Made by 'tools/cpu_set.py BUILD/centimani data/results/{path.name}'; without the file's name it prints the same for any other machine.",
              f"The profile is in the set: calls of other models ({known}) and {BUDGET} seconds of the grid of 'bench --suite sweep'.",
              "A step's calls are timed one by one and added up; a framework's own time beside them is not in it."]
     head = json.dumps({"schema": 1, "id": path.stem, "title": TITLE, "source": source, "notes": notes}, indent=1)[:-2]
