@@ -150,7 +150,8 @@ static cm__dataset of_numbers(cm__ctx *ctx, const char *text, const char *at)
         while (key < n_keys && (equals >= length || !cm__span_is((cm__span){at, equals}, keys[key].name))) key++;
         if (key == n_keys)
             cm__fail(ctx, CM_ERR_ARGUMENT,
-                     "data set: '%.*s' is none of bytes=N, decode=SECONDS, samples=N and begin=SECONDS", (int)length, at);
+                     "data set: '%.*s' is none of bytes=N, decode=SECONDS, samples=N and begin=SECONDS", (int)length,
+                     at);
         *keys[key].value = quantity(ctx, keys[key].name, (cm__span){at + equals + 1, length - equals - 1});
         at += length + (at[length] == ',');
     }

@@ -14,8 +14,8 @@ static const cm_prediction_info *predicted(cm__case *c, const cm_predict_options
                                     o->loading.host ? o->loading.host : "", (long long)o->loading.workers,
                                     o->steps_per_call);
     const char    *how = cm__format(ctx, "%lld %d %g fed %s plan %d %d %d %d %d %d %d %lld %s", (long long)o->batch,
-                                    (int)c->runtime, o->sparsity.pruned, fed, p->dp, p->tp, p->pp, p->zero, p->interleave,
-                                    p->sequence_parallel, p->accumulate, (long long)p->micro_batch,
+                                    (int)c->runtime, o->sparsity.pruned, fed, p->dp, p->tp, p->pp, p->zero,
+                                    p->interleave, p->sequence_parallel, p->accumulate, (long long)p->micro_batch,
                                     o->fabric ? cm__cluster_of(c) : "");
     const char    *key = cm__format(ctx, "time %s %s %s %s", cm__text_of(c->run, "device"),
                                     c->left_out ? c->left_out : "", c->graph_key, how);
@@ -141,7 +141,8 @@ static int32_t pipeline_of(const cm__case *c, int32_t copies)
 {
     bool   ipus = cm_device_get_info(c->device)->style == CM_STYLE_BSP;
     double told = cm__number_of(c->run, "pp", 0);
-    return told > 0 ? (int32_t)told : ipus && copies > 0 && json_object_get(c->run, "replicas") ? c->devices / copies : 1;
+    if (told > 0) return (int32_t)told;
+    return ipus && copies > 0 && json_object_get(c->run, "replicas") ? c->devices / copies : 1;
 }
 
 static bool estimate_plan(cm__case *c, cm__estimate *e)
