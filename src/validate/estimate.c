@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 #include "model/roofline.h"
-#include "model/style.h"
 #include "validate/validate.h"
 
 static const cm_prediction_info *predicted(cm__case *c, const cm_predict_options *o)
@@ -64,7 +63,8 @@ static const cm_prediction_info *on_one(cm__case *c, int64_t batch)
 /* Gradients of several micro-batches are added up before one update; graphs that run as a whole are started once. */
 static void accumulate(const cm__case *c, cm__estimate *e, const cm_prediction_info *i, double times)
 {
-    double start_s = cm__style_applies(c->device, c->runtime) ? i->host_time_s : 0;
+    bool   whole = i->style != CM_STYLE_KERNELS || c->runtime == CM_RUNTIME_NATIVE;
+    double start_s = whole ? i->host_time_s : 0;
     double once = i->phase_s[CM_UPDATE] + start_s, factor = (times * (i->step_time_s - once) + once) / i->step_time_s;
     e->step_s *= factor;
     e->device_s *= factor;
