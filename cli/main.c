@@ -27,6 +27,10 @@ static const char fit_details[] =
     "note are optional. docs/fitting.md says what the dimensions of each operator are. Without a file,\n"
     "--check holds each row of the device's kernel tables against the other rows.";
 
+static const char scale_details[] =
+    "MODEL is what 'predict' takes, or one collective of so many bytes: all-reduce:bytes=67108864, and\n"
+    "reduce-scatter, all-gather, all-to-all, broadcast, point-to-point alike.";
+
 static const char plan_details[] =
     "Tensor, context, pipeline and data parallel counts, micro-batch, pieces of a stage, schedule, ZeRO,\n"
     "sequence parallelism, recompute, overlap and offloading are searched, and every plan is held against\n"
@@ -57,7 +61,7 @@ const command commands[] = {
      fit_details, FOR_FIT, 0, 1, run_fit},
     {"predict", "MODEL", "How long one training step takes on a device, and where the time goes", model_details,
      FOR_PREDICT, 1, 1, run_predict},
-    {"scale", "MODEL", "How a training scales over devices, and where efficiency is lost", model_details, FOR_SCALE, 1,
+    {"scale", "MODEL", "How a training scales over devices, and where efficiency is lost", scale_details, FOR_SCALE, 1,
      1, run_scale},
     {"plan", "MODEL", "The best parallel plan for a number of devices and a global batch", plan_details, FOR_PLAN, 1, 1,
      run_plan},

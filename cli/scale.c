@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scale.c - `centimani scale`: the same training on more and more devices. */
+/* scale.c - `centimani scale`: the same training, or one collective, on more and more devices. */
 #include "cli.h"
 
 int run_scale(settings *s)
@@ -19,7 +19,12 @@ int run_scale(settings *s)
     s->scale.options.plan = s->memory.options.plan;
     s->scale.options.plan.recompute = s->graph.train.recompute;
     s->scale.options.batch = s->graph.batch ? s->graph.batch : 1;
-    cm_status status = cm__scale_report_new(&s->scale, &report, &diag);
+    cm_status status = CM_OK;
+    if (cm__is_collective(s->operands[0])) {
+        status = cm__collective_report(&s->scale, format_of(s), results(), &diag);
+        return status ? say_failed(status, &diag) : EXIT_DONE;
+    }
+    status = cm__scale_report_new(&s->scale, &report, &diag);
     if (status) return say_failed(status, &diag);
     status = cm__scale_report_print(report, format_of(s), results(), &diag);
     cm__scale_report_free(report);

@@ -439,8 +439,12 @@ cm_status cm_fabric_new(const cm_device *device, const char *cluster, cm_fabric 
 void      cm_fabric_free(cm_fabric *fabric);
 int32_t   cm_fabric_node(const cm_fabric *fabric); /* devices in one node */
 bool      cm_fabric_joins_nodes(const cm_fabric *fabric); /* false: what joins several is not known */
+double    cm_fabric_link_bytes_s(const cm_fabric *fabric); /* of a device's links inside of a node, one direction */
 /* One collective ("all-reduce", "all-gather" ...) of a buffer among neighbouring devices; NAN: no such collective. */
-double    cm_fabric_time(const cm_fabric *fabric, const char *collective, int32_t devices, double bytes);
+double      cm_fabric_time(const cm_fabric *fabric, const char *collective, int32_t devices, double bytes);
+const char *cm_collective_name(int32_t index); /* NULL: there are no more */
+/* Bytes that pass a device's link one way, of each byte of the buffer; NAN: no such collective. */
+double      cm_collective_bus_part(const char *collective, int32_t devices);
 
 typedef struct cm_profile_summary {
     char    id[64];

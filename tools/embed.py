@@ -4,7 +4,7 @@
 usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, each layer text as an array
        embed.py profiles OUT.c FOLDER/FILE.json...       devices/, clusters/ and schema/ as minified arrays
        embed.py results OUT.c FILE.json...               results/ as minified arrays
-       embed.py loading OUT.c datasets.tsv hosts.tsv     what steps read, and what feeds them
+       embed.py loading OUT.c datasets.tsv hosts.tsv shares.tsv   what steps read, what feeds them, what of links is reached
        embed.py web OUT.c FILE...                        files of pages; chart.min.js becomes chart.js
        embed.py program OUT.S PROGRAM                    a whole program, for the static one
        embed.py cuda OUT.c FILE.cu...                    sources that are compiled at run time
@@ -198,8 +198,9 @@ def embed_results(out_path, paths):
 
 
 LOADING = {"datasets": ["id", "kind", "items", "each", "title", "source"],
-           "hosts": ["id", "devices", "cores", "clock_hz", "read_bytes_s", "images_s", "tokens_s", "name", "source"]}
-NUMBERS = {"items", "each", "cores", "clock_hz", "read_bytes_s", "images_s", "tokens_s"}
+           "hosts": ["id", "devices", "cores", "clock_hz", "read_bytes_s", "images_s", "tokens_s", "name", "source"],
+           "shares": ["id", "value", "source"]}
+NUMBERS = {"value", "items", "each", "cores", "clock_hz", "read_bytes_s", "images_s", "tokens_s"}
 
 
 def table_rows(path, columns):
@@ -217,7 +218,8 @@ def table_rows(path, columns):
 
 def embed_loading(out_path, paths):
     with open(out_path, "w", encoding="utf-8") as out:
-        out.write("/* Made by tools/embed.py from data; do not edit. */\n#include <math.h>\n#include \"model/loading.h\"\n\n")
+        out.write("/* Made by tools/embed.py from data; do not edit. */\n#include <math.h>\n#include \"model/comm.h\"\n"
+                  "#include \"model/loading.h\"\n\n")
         for path in paths:
             name = os.path.basename(path)[:-len(".tsv")]
             rows = list(table_rows(path, LOADING[name]))

@@ -2,8 +2,8 @@
 /*
  * comm.h - the time of collective operations on the links of a machine.
  *
- * Every algorithm is a latency and a volume, t = steps α + passes n / w (α: one step between neighbours, w: bytes/s of
- * one device in one direction, n: bytes of the whole buffer); whichever is fastest at a size is taken, as libraries do.
+ * Every algorithm is a latency and a volume, t = steps α + passes n / w (α: one step between neighbours, w: bytes/s
+ * of one device in one direction, n: bytes of the whole buffer); whichever is fastest at a size is taken, as libraries do.
  * Where a profile has measured rows of an operation, these stand for the formulas inside of a node.
  */
 #ifndef CM_MODEL_COMM_H
@@ -36,6 +36,18 @@ typedef struct cm__group {
 } cm__group;
 
 double cm__comm_time(const cm_fabric *fabric, cm__operation operation, cm__group group, double bytes);
+
+/* A row of data/shares.tsv: what is reached of links, where no profile tells. */
+typedef struct cm__known_share {
+    const char *id;
+    double      value;
+    const char *source;
+} cm__known_share;
+
+extern const cm__known_share cm__known_shares[];
+extern const int32_t         cm__n_known_shares;
+
+double cm__share_of(const char *id); /* of a row that is there */
 
 /* Gradients before they are sent: in so many bits, or only so large a fraction of them, each with its position. */
 typedef struct cm__compression {

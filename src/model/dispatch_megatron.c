@@ -4,6 +4,8 @@
  *
  * Attention is two batched products with a fused scale, mask and softmax between them, and a dropout; its result is
  * copied back into the layout of tokens. A dropout before a residual sum is one kernel with it. Labels come shifted.
+ * The loss, which devices that share the vocabulary find together, is written out: logits less their largest,
+ * exponentials, their sum, probabilities; backward these are scaled.
  * Weights are 16-bit copies of fp32 ones: gradients are cast, unscaled, clipped, given to a fused optimizer, and the
  * new weights cast back.
  */
@@ -120,6 +122,33 @@ static void sum(cm__dispatch *d, int32_t node)
     else cm__dispatch_map(d, node);
 }
 
+static void sum_classes(cm__dispatch *d, int32_t node, const cm_tensor *x)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", x->dtype, false);
+    int32_t        classes = x->rank > 1 ? 1 : 0;
+    c.sizes[2] = cm__poly_const(1);
+    cm__call_two(d, node, c,
+                 cm__poly_mul(cm__poly_product(x->dims, classes),
+                              cm__poly_product(x->dims + classes + 1, x->rank - classes - 1)),
+                 cm__poly_dim(x->dims[classes]));
+}
+
+static void loss(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    int32_t        logits = forward->inputs[0];
+    if (forward->op != CM_OP_CROSS_ENTROPY) {
+        cm__dispatch_one(d, node);
+        return;
+    }
+    cm__call_over(d, node, "scale", logits, -1, logits); /* forward: the largest subtracted */
+    if (n->phase == CM_BACKWARD) return;
+    sum_classes(d, node, cm__t(d->g, logits)); /* the largest takes as long to find as the sum */
+    cm__call_over(d, node, "exp", logits, -1, logits);
+    sum_classes(d, node, cm__t(d->g, logits));
+    cm__call_over(d, node, "scale", logits, -1, logits);
+}
+
 static void shift(cm__dispatch *d, int32_t node)
 {
     if (cm__node(d, node)->block >= 0) cm__dispatch_slice_grad(d, node);
@@ -166,7 +195,8 @@ static const struct {
     int                op;
     cm__dispatch_rule *rule;
 } rules[] = {{CM_OP_ATTENTION, attention}, {CM_OP_ATTENTION_GRAD, attention}, {CM_OP_DROPOUT, dropout},
-             {CM_OP_ADD, sum},             {CM_OP_SLICE_GRAD, shift},          {CM_OP_UPDATE, update}};
+             {CM_OP_ADD, sum},             {CM_OP_SLICE_GRAD, shift},          {CM_OP_UPDATE, update},
+             {CM_OP_CROSS_ENTROPY, loss},  {CM_OP_LOSS_GRAD, loss}};
 
 void cm__dispatch_megatron(cm__dispatch *d)
 {

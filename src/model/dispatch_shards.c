@@ -93,7 +93,8 @@ void cm__shard_call(const cm__dispatch *d, int32_t node, cm__sized_call *call)
     const cm_node *n = cm__node(d, node);
     bool           split = call->op == CM__CALL_EMBEDDING || touches_split(d, n);
     int            at = split ? sizes[call->op].split : d->shards.sequence ? sizes[call->op].tokens : -1;
-    if (n->phase == CM_UPDATE) at = 1; /* elements, in all of its calls */
+    bool           by_class = call->op == CM__CALL_REDUCE && split && call->sizes[2].c[0] == 1; /* a sum along them */
+    if (n->phase == CM_UPDATE || by_class) at = 1; /* elements, in all of an update's calls */
     if (call->op == CM__CALL_GEMM) divide_product(d, n, call);
     else if (call->op == CM__CALL_ATTENTION) divide_heads(d, call);
     else if (at >= 0) divide(call, at, d->shards.tp);

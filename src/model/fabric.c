@@ -14,19 +14,6 @@
 #include "device/device.h"
 #include "model/comm.h"
 
-/* Of a link's bandwidth that collectives reach: 223 of 300 GB/s, NCCL's all-reduce on 8 A100 (AIConfigurator). */
-#define LINK_PART 0.74
-/* Of a node's network: 92 of 100 GB/s, 4 nodes of 8 A100 (stas00/ml-engineering); 45 of 50, 2 nodes (FlagPerf). */
-#define NETWORK_PART 0.91
-/* Of a network adapter that one pair of devices reaches: 19.3 of 25 GB/s (FlagPerf, A100, between servers). */
-#define PAIR_PART 0.77
-/* One step over a network: 68 us of 32 KiB on 4 nodes, less 22 us inside of one, in 4 steps (ml-engineering). */
-#define NETWORK_STEP_S 11.5e-6
-/* One step over links inside of a node: slope of NCCL's smallest all-reduce over 2, 4, 8 A100 (AIConfigurator). */
-#define LINK_STEP_S 1.05e-6
-/* A collective that does nothing, beside its steps: NCCL's smallest all-reduce on 2 A100 is 10 us (AIConfigurator). */
-#define CALL_S 8e-6
-
 /* A line of times inside of a node, as measured. */
 typedef struct row {
     cm__operation operation;
@@ -40,8 +27,27 @@ struct cm_fabric {
     int32_t              n_rows, cap_rows, node; /* node: devices in one */
     double               link_bytes_s, link_step_s;
     double               network_bytes_s, network_step_s; /* of a node; 0: none is known */
+    double               call_s;                              /* that a collective takes beside its steps */
+    double               link_part, network_part, pair_part; /* of bandwidths, that are reached */
     bool                 in_network;
 };
+
+double cm__share_of(const char *id)
+{
+    for (int32_t i = 0; i < cm__n_known_shares; i++)
+        if (strcmp(cm__known_shares[i].id, id) == 0) return cm__known_shares[i].value;
+    return NAN;
+}
+
+static void take_shares(cm_fabric *f)
+{
+    f->link_step_s = cm__share_of("link-step");
+    f->network_step_s = cm__share_of("network-step");
+    f->call_s = cm__share_of("call");
+    f->link_part = cm__share_of("link-part");
+    f->network_part = cm__share_of("network-part");
+    f->pair_part = cm__share_of("pair-part");
+}
 
 /* ---- making one ------------------------------------------------------------------------------------------------- */
 
@@ -53,15 +59,13 @@ static void take_row(cm_fabric *f, const cm_collective *c)
         if (strcmp(c->op, cm__operation_names[o]) || known_or(&c->bw_bytes_s, 0) <= 0 || c->devices < 2) continue;
         f->rows = cm__grow(f->ctx, f->rows, f->n_rows, &f->cap_rows, sizeof *f->rows);
         f->rows[f->n_rows++] =
-            (row){(cm__operation)o, c->devices, known_or(&c->latency_s, CALL_S), c->bw_bytes_s.value};
+            (row){(cm__operation)o, c->devices, known_or(&c->latency_s, f->call_s), c->bw_bytes_s.value};
     }
 }
 
 static void take_device(cm_fabric *f, const cm_device *device)
 {
     f->node = 1;
-    f->link_step_s = LINK_STEP_S;
-    f->network_step_s = NETWORK_STEP_S;
     for (int32_t i = 0; i < cm_device_collectives(device); i++) take_row(f, cm_device_collective(device, i));
     for (int32_t i = 0; i < cm_device_links(device); i++) {
         const cm_link *l = cm_device_link(device, i);
@@ -155,6 +159,7 @@ cm_status cm_fabric_new(const cm_device *device, const char *cluster, cm_fabric 
     cm_fabric  *f = cm__alloc(ctx, sizeof *f);
     cm_cluster *c = NULL;
     f->ctx = ctx;
+    take_shares(f);
     take_device(f, device);
     if (cluster && strchr(cluster, '=')) take_words(f, cluster);
     else if (cluster) cm__pass_on(ctx, cm_cluster_load(cluster, &c, diag));
@@ -195,7 +200,7 @@ static double by_rows(const cm_fabric *f, cm__operation operation, int32_t count
         const row *r = &f->rows[i];
         if (r->operation != operation || r->devices != count) continue;
         double latency = r->latency_s;
-        if (steps != 1) latency = fmax(0, latency - CALL_S) * steps + fmin(latency, CALL_S);
+        if (steps != 1) latency = fmax(0, latency - f->call_s) * steps + fmin(latency, f->call_s);
         best = fmin(best, latency + cm__bus_part(operation, p) * bytes / r->bw_bytes_s);
     }
     return best;
@@ -207,10 +212,10 @@ static double by_links(const cm_fabric *f, cm__operation operation, int32_t p, d
     for (int a = 0; a < CM__ALGORITHMS; a++) {
         if (a == CM__IN_NETWORK && !f->in_network) continue;
         double t = cm__algorithm_time((cm__algorithm)a, operation, p, bytes, f->link_step_s,
-                                      f->link_bytes_s * LINK_PART);
+                                      f->link_bytes_s * f->link_part);
         if (t < best) best = t;
     }
-    return CALL_S + best;
+    return f->call_s + best;
 }
 
 static double inside(const cm_fabric *f, cm__operation operation, int32_t p, double bytes)
@@ -233,16 +238,26 @@ static double inside(const cm_fabric *f, cm__operation operation, int32_t p, dou
 
 /* ---- across nodes ----------------------------------------------------------------------------------------------- */
 
-/* Latency and volume apart, of the fastest algorithm between so many nodes. */
-static double between_nodes(const cm_fabric *f, cm__operation operation, int32_t nodes, double bytes, double bytes_s)
+/* A step for each node, and the volume of as many members as the group has: rings and trees of libraries pass all of
+   them, and what enters a node's members leaves it again. */
+static double over_nodes(const cm_fabric *f, cm__algorithm a, cm__operation operation, int32_t nodes, int32_t members,
+                         double bytes, double bytes_s)
+{
+    return cm__algorithm_time(a, operation, nodes, 0, f->network_step_s, bytes_s) +
+           cm__algorithm_time(a, operation, members, bytes, 0, bytes_s);
+}
+
+/* The fastest algorithm. */
+static double between_nodes(const cm_fabric *f, cm__operation operation, int32_t nodes, int32_t members, double bytes,
+                            double bytes_s)
 {
     double best = INFINITY;
     for (int a = 0; a < CM__ALGORITHMS; a++) {
         if (a == CM__DIRECT || (a == CM__IN_NETWORK && !f->in_network)) continue;
-        double t = cm__algorithm_time((cm__algorithm)a, operation, nodes, bytes, f->network_step_s, bytes_s);
+        double t = over_nodes(f, (cm__algorithm)a, operation, nodes, members, bytes, bytes_s);
         if (t < best) best = t;
     }
-    return isfinite(best) ? best : cm__algorithm_time(CM__DIRECT, operation, nodes, bytes, f->network_step_s, bytes_s);
+    return isfinite(best) ? best : over_nodes(f, CM__DIRECT, operation, nodes, nodes, bytes, bytes_s);
 }
 
 static double across(const cm_fabric *f, cm__operation operation, cm__group g, double bytes)
@@ -250,10 +265,11 @@ static double across(const cm_fabric *f, cm__operation operation, cm__group g, d
     int32_t here = g.per_node < 1 ? 1 : g.per_node, nodes = (g.size + here - 1) / here;
     double  groups = fmax(1, (double)f->node / here); /* that have members in one node */
     double  network = f->network_bytes_s > 0 ? f->network_bytes_s : f->link_bytes_s;
-    if (operation == CM__POINT_TO_POINT) return CALL_S + f->network_step_s + bytes / (network * PAIR_PART / f->node);
-    double outside = between_nodes(f, operation, nodes, bytes, network * NETWORK_PART / groups);
+    if (operation == CM__POINT_TO_POINT)
+        return f->call_s + f->network_step_s + bytes / (network * f->pair_part / f->node);
+    double outside = between_nodes(f, operation, nodes, g.size, bytes, network * f->network_part / groups);
     if (operation == CM__ALL_TO_ALL) outside *= here; /* every member has its own to send out */
-    if (here < 2) return CALL_S + outside;
+    if (here < 2) return f->call_s + outside;
     double latency = inside(f, operation, here, 0), volume = inside(f, operation, here, bytes) - latency;
     return latency + fmax(outside, volume);
 }
@@ -265,10 +281,29 @@ double cm__comm_time(const cm_fabric *f, cm__operation operation, cm__group grou
                                         : across(f, operation, group, bytes);
 }
 
+static int operation_of(const char *name)
+{
+    int o = 0;
+    while (o < CM__OPERATIONS && strcmp(name, cm__operation_names[o])) o++;
+    return o;
+}
+
+const char *cm_collective_name(int32_t index)
+{
+    return index >= 0 && index < CM__OPERATIONS ? cm__operation_names[index] : NULL;
+}
+
+double cm_collective_bus_part(const char *collective, int32_t devices)
+{
+    int o = operation_of(collective);
+    return o < CM__OPERATIONS ? cm__bus_part((cm__operation)o, devices) : NAN;
+}
+
+double cm_fabric_link_bytes_s(const cm_fabric *f) { return f->link_bytes_s > 0 ? f->link_bytes_s : NAN; }
+
 double cm_fabric_time(const cm_fabric *f, const char *collective, int32_t devices, double bytes)
 {
     cm__group group = {devices, devices < f->node ? devices : f->node};
-    for (int o = 0; o < CM__OPERATIONS; o++)
-        if (strcmp(collective, cm__operation_names[o]) == 0) return cm__comm_time(f, (cm__operation)o, group, bytes);
-    return NAN;
+    int       o = operation_of(collective);
+    return o < CM__OPERATIONS ? cm__comm_time(f, (cm__operation)o, group, bytes) : NAN;
 }

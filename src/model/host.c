@@ -16,8 +16,9 @@ static const cm__host_cost *find(const cm_device *device, cm_runtime runtime, co
 double cm__host_number(const cm_device *device, const cm_device *relative, cm_runtime runtime, const char *what)
 {
     const cm__host_cost *h = find(device, runtime, what);
-    if (!h && runtime == CM_RUNTIME_MEGATRON) h = find(device, CM_RUNTIME_TORCH_EAGER, what); /* which it is made of */
-    if (!h) h = find(relative, runtime, what);
+    cm_runtime           made_of = runtime == CM_RUNTIME_MEGATRON ? CM_RUNTIME_TORCH_EAGER : runtime;
+    if (!h) h = find(device, made_of, what);
+    if (!h) h = find(relative, made_of, what);
     return h ? h->time_s.value : 0;
 }
 

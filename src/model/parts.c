@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * parts.c - the parts of a step on one of several devices.
- *
- * Tensor-parallel devices add up what products divided by rows give, and what flows back into products divided by
- * columns; an embedding divided by its vocabulary is added up, too. With sequence parallelism each sum is a
- * reduce-scatter, and a gather before the next product: as many bytes.
- */
+/* parts.c - the parts of a step on one of several devices: their time, parameters, boundaries. */
 #include "model/parts.h"
 
 #include <math.h>
 #include <string.h>
 #include "graph/rule.h"
+#include "model/buckets.h"
 #include "model/host.h"
+#include "model/parts_making.h"
 #include "model/shards.h"
-
-/* Of the link to the host that copies reach: 7.2 of 31.5 GB/s on A100 (FlagPerf, host to device). */
-#define HOST_PART 0.23
 
 /* ---- which part ------------------------------------------------------------------------------------------------- */
 
@@ -53,19 +46,9 @@ int32_t *cm__part_map(cm__ctx *ctx, const cm_graph *g)
     return part;
 }
 
-typedef struct making {
-    const cm__step_model *m;
-    const cm_graph       *g;
-    const cm_fabric      *fabric;
-    cm__parts            *parts;
-    int32_t              *part; /* per node */
-    double                batch; /* a fraction, where devices share a sequence */
-    int32_t               cp;
-} making;
-
 /* ---- time ------------------------------------------------------------------------------------------------------- */
 
-static void add_time(making *k, const cm__timed *timed)
+static void add_time(cm__making *k, const cm__timed *timed)
 {
     const cm__dispatch *d = k->m->calls;
     cm__parts          *p = k->parts;
@@ -91,7 +74,7 @@ static void add_time(making *k, const cm__timed *timed)
 }
 
 /* The host's time by launches, the update's apart. */
-static void add_host(making *k)
+static void add_host(cm__making *k)
 {
     double launches = 0;
     k->parts->update_host_s = k->m->host_update_s;
@@ -101,94 +84,9 @@ static void add_host(making *k)
             fmax(0, k->m->host_s - k->parts->update_host_s) * k->parts->all[i].launches / launches;
 }
 
-/* ---- communication ---------------------------------------------------------------------------------------------- */
-
-static double sum_time(const making *k, double n)
-{
-    const cm__shards *s = &k->m->calls->shards;
-    int32_t           node = cm_fabric_node(k->fabric);
-    cm__group         group = {s->tp, s->tp < node ? s->tp : node};
-    if (!s->sequence) return cm__comm_time(k->fabric, CM__ALL_REDUCE, group, n);
-    return cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, n) + cm__comm_time(k->fabric, CM__ALL_GATHER, group, n);
-}
-
-/* The tensor that devices add up after a node; -1: none. */
-static int32_t summed(const making *k, const cm_node *n, bool *told)
-{
-    const bool    *split = k->m->calls->shards.split;
-    const cm_node *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
-    cm__division   division = cm__division_of(k->g, forward, split);
-    if (n->phase != CM_BACKWARD) {
-        bool table = n->op == CM_OP_GATHER && cm__has(n, 0) && cm__in(k->g, n, 0)->role == CM_ROLE_PARAMETER &&
-                     cm__has(n, 1) && cm__in(k->g, n, 1)->dims && cm__in(k->g, n, 1)->dims[0].per_batch > 0;
-        return division == CM__ROWS || table ? n->outputs[0] : -1;
-    }
-    if (!cm__is_input_gradient(n, forward) || division != CM__COLUMNS || told[forward->inputs[0]]) return -1;
-    told[forward->inputs[0]] = true; /* several products of one input: their gradients are added first */
-    return n->outputs[0];
-}
-
-static void add_sums(making *k, cm__ctx *ctx)
-{
-    double  last_bytes = -1, last_s = 0; /* most layers sum up as many bytes as the one before */
-    bool *told = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *told);
-    for (int32_t i = 0; i < k->g->n_nodes; i++) {
-        const cm_node *n = &k->g->nodes[i];
-        int32_t        tensor = n->view || n->phase == CM_UPDATE ? -1 : summed(k, n, told);
-        cm__part      *part = &k->parts->all[k->part[i]];
-        if (tensor < 0) continue;
-        cm_poly bytes = cm_tensor_bytes(cm__t(k->g, tensor));
-        double  here = cm_poly_at(&bytes, k->batch);
-        if (here != last_bytes) last_s = sum_time(k, last_bytes = here);
-        *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) += last_s;
-    }
-}
-
-/* Tokens go to the devices of their experts, and come back, in every pass. */
-static void add_routes(making *k, cm__ctx *ctx)
-{
-    const cm__shards *s = &k->m->calls->shards;
-    int32_t           here = cm_fabric_node(k->fabric) / (s->tp > 1 ? s->tp : 1);
-    cm__group         group = {s->ep, here < 1 ? 1 : here < s->ep ? here : s->ep};
-    double           *route_s = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *route_s);
-    int32_t          *last = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *last); /* pass seen last, plus 1 */
-    for (int32_t i = 0; i < k->g->n_nodes; i++) {
-        const cm_node *n = &k->g->nodes[i], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
-        int32_t        at = k->part[i];
-        if (!cm__is_expert(k->g, forward) || last[at] == n->phase + 1) continue;
-        cm_poly bytes = cm_tensor_bytes(cm__in(k->g, forward, 0));
-        if (!last[at]) route_s[at] = 2 * cm__comm_time(k->fabric, CM__ALL_TO_ALL, group, cm_poly_at(&bytes, k->batch));
-        last[at] = n->phase + 1;
-        cm__part *part = &k->parts->all[at];
-        *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) += route_s[at];
-    }
-}
-
-/* Keys and values of all tokens come to each device that has some of the queries; their gradients go back. */
-static void add_gathers(making *k)
-{
-    int32_t   tp = k->m->calls->shards.tp > 1 ? k->m->calls->shards.tp : 1, here = cm_fabric_node(k->fabric) / tp;
-    cm__group group = {k->cp, here < 1 ? 1 : here < k->cp ? here : k->cp};
-    for (int32_t i = 0; i < k->g->n_nodes; i++) {
-        const cm_node *n = &k->g->nodes[i], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
-        cm__part      *part = &k->parts->all[k->part[i]];
-        double         bytes = 0;
-        if (cm_node_class(n) != CM_CLASS_ATTENTION || forward->n_inputs < 3) continue;
-        for (int32_t j = 1; j < 3; j++) {
-            cm_poly of = cm_tensor_bytes(cm__in(k->g, forward, j));
-            bytes += cm_poly_at(&of, k->batch * k->cp) / tp;
-        }
-        double gather = cm__comm_time(k->fabric, CM__ALL_GATHER, group, bytes);
-        if (n->phase == CM_FORWARD) part->forward_comm_s += gather;
-        else part->backward_comm_s += gather;
-        if (n->phase == CM_BACKWARD)
-            part->backward_comm_s += cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, bytes);
-    }
-}
-
 /* ---- parameters, boundaries ------------------------------------------------------------------------------------- */
 
-static bool divides(const making *k, const cm_node *n)
+static bool divides(const cm__making *k, const cm_node *n)
 {
     const cm__shards *s = &k->m->calls->shards;
     return s->tp > 1 && (cm__division_of(k->g, n, s->split) != CM__WHOLE || n->op == CM_OP_GATHER);
@@ -204,9 +102,11 @@ static int32_t parameter_read(const cm_graph *g, const cm_node *n, int32_t input
     return t->role == CM_ROLE_PARAMETER && !copied ? n->inputs[input] : -1;
 }
 
-static void add_parameters(making *k, cm__ctx *ctx)
+/* Returns, per tensor, the elements of a parameter that this device has. */
+static const double *add_parameters(cm__making *k, cm__ctx *ctx)
 {
     int32_t *owner = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *owner); /* its part + 1 */
+    double  *had = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *had);
     for (int32_t i = 0; i < k->g->n_nodes; i++) {
         const cm_node *n = &k->g->nodes[i];
         for (int32_t j = 0; n->phase == CM_FORWARD && j < n->n_inputs; j++) {
@@ -217,16 +117,17 @@ static void add_parameters(making *k, cm__ctx *ctx)
             if (k->m->calls->shards.ep > 1 && cm__is_expert(k->g, n)) here /= k->m->calls->shards.ep;
             if (!owner[parameter]) {
                 owner[parameter] = k->part[i] + 1;
-                k->parts->all[k->part[i]].parameters += here;
+                k->parts->all[k->part[i]].parameters += had[parameter] = here;
                 k->parts->parameters += here;
                 k->parts->gradient_bytes = (double)cm_dtype_size(cm__t(k->g, parameter)->dtype);
             } else if (owner[parameter] != k->part[i] + 1) k->parts->tied_parameters += here;
         }
     }
+    return had;
 }
 
 /* What is made in one part and read in a later one crosses all boundaries between. */
-static void add_boundaries(making *k, cm__ctx *ctx)
+static void add_boundaries(cm__making *k, cm__ctx *ctx)
 {
     const cm_graph *g = k->g;
     int32_t        *last = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *last);
@@ -244,7 +145,7 @@ static void add_boundaries(making *k, cm__ctx *ctx)
 }
 
 /* Where attention is not one kernel: its scores, its dropout's mask and its result. */
-static double scores_bytes(const making *k, const cm_node *n)
+static double scores_bytes(const cm__making *k, const cm_node *n)
 {
     const double     each = 2 + 1 + 2;
     const cm_tensor *q = cm__in(k->g, n, 0), *keys = cm__in(k->g, n, 1);
@@ -255,13 +156,13 @@ static double scores_bytes(const making *k, const cm_node *n)
 }
 
 /* Of the layer in the middle: what its forward nodes leave for nodes of backward. */
-static void add_kept(making *k)
+static void add_kept(cm__making *k)
 {
     const cm_graph   *g = k->g;
     const cm__shards *s = &k->m->calls->shards;
     const cm_link    *host = cm_device_host_link(k->m->device);
     int32_t           middle = k->parts->count / 2;
-    k->parts->host_bytes_s = host && host->bw_bytes_s.known ? host->bw_bytes_s.value * HOST_PART : 1;
+    k->parts->host_bytes_s = host && host->bw_bytes_s.known ? host->bw_bytes_s.value * cm__share_of("host-part") : 1;
     for (int32_t t = 0; t < g->n_tensors; t++) {
         const cm_tensor *x = cm__t(g, t);
         if (x->storage != t || x->born < 0 || k->part[x->born] != middle) continue;
@@ -281,34 +182,43 @@ static void add_kept(making *k)
 
 /* ---- all of it -------------------------------------------------------------------------------------------------- */
 
-static double accumulate_time(const making *k)
+static double parameter_tensors(const cm_graph *g)
+{
+    double count = 0;
+    for (int32_t t = 0; t < g->n_tensors; t++) count += cm__t(g, t)->role == CM_ROLE_PARAMETER;
+    return count;
+}
+
+/* One kernel for each parameter's gradients. */
+static double accumulate_time(const cm__making *k)
 {
     cm__call c = {.op = CM__CALL_ELEMENTWISE, .pass = CM__PASS_FORWARD, .variant = "add"};
     bool     narrow = k->parts->gradient_bytes < 4;
     memcpy(c.dtype, narrow ? "bf16" : "fp32", 5);
     c.sizes[0] = 1;
     c.sizes[1] = (int64_t)k->parts->parameters;
-    return c.sizes[1] > 0 ? cm__timer_time(k->m->timer, &c).time_s : 0;
+    if (c.sizes[1] <= 0) return 0;
+    return cm__timer_time(k->m->timer, &c).time_s + parameter_tensors(k->g) * (k->m->limits.floor_s + k->m->gap_s);
 }
 
 cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch, int32_t cp,
                         cm__timed *timed)
 {
-    cm__parts parts = {.count = cm__part_count(m->graph)};
-    making    k = {.m = m, .g = m->graph, .fabric = fabric, .parts = &parts, .batch = micro_batch / cp, .cp = cp};
+    cm__parts  parts = {.count = cm__part_count(m->graph)};
+    cm__making k = {.m = m, .g = m->graph, .fabric = fabric, .parts = &parts, .batch = micro_batch / cp, .cp = cp};
     parts.all = cm__alloc_array(ctx, (size_t)parts.count, sizeof *parts.all);
     k.part = cm__part_map(ctx, m->graph);
     cm__step_time(m, k.batch, timed);
     parts.clock = cm__step_throttle(m, k.batch, timed);
     add_time(&k, timed);
     add_host(&k);
-    if (m->calls->shards.tp > 1) add_sums(&k, ctx);
-    if (m->calls->shards.ep > 1) add_routes(&k, ctx);
-    if (cp > 1) add_gathers(&k);
-    add_parameters(&k, ctx);
+    cm__parts_communicate(&k, ctx);
+    cm__gradients_find(ctx, m->graph, m->calls, timed, k.part, add_parameters(&k, ctx), &parts);
     add_boundaries(&k, ctx);
     add_kept(&k);
     parts.exchange_host_s = m->host_exchange_s;
+    parts.batch_host_s = m->host_batch_s;
+    parts.buffered = m->runtime == CM_RUNTIME_MEGATRON;
     parts.compress_bytes_s = cm__limits_of(m->device).memory_bytes_s;
     parts.accumulate_s = accumulate_time(&k);
     return parts;

@@ -19,12 +19,21 @@ typedef struct cm__part {
     double launches, forward_launches;
 } cm__part;
 
+/* Of one parameter: `done` of its part's backward, as a fraction, completes it. */
+typedef struct cm__gradient {
+    double  elements, done;
+    int32_t part;
+} cm__gradient;
+
 typedef struct cm__parts {
-    cm__part *all; /* before the layers, the layers, after them */
-    int32_t   count;
+    cm__part     *all;       /* before the layers, the layers, after them */
+    cm__gradient *gradients; /* in the order in which they are sent: the last parameter's first */
+    int32_t       count, n_gradients;
     double    exchange_host_s;         /* that an exchange between stages keeps the host, and the device waiting */
     double    update_s, update_host_s; /* of all parameters this device would have without a pipeline */
+    double    batch_host_s;            /* that a micro-batch keeps the host before its layers, and the device waiting */
     double    accumulate_s;            /* adding all gradients to those of earlier micro-batches */
+    bool      buffered;                /* even those of a single one are added, to a buffer */
     double    parameters;
     double    tied_parameters;         /* that the last part shares with the first: both stages keep them */
     double    gradient_bytes;          /* of one parameter */

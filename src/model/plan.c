@@ -14,8 +14,6 @@
 
 #include <math.h>
 
-#define BUCKET_BYTES (25.0 * 1024 * 1024) /* PyTorch's DistributedDataParallel, bucket_cap_mb */
-
 /* ---- counts ----------------------------------------------------------------------------------------------------- */
 
 static int32_t at_least_one(int32_t n) { return n > 0 ? n : 1; }
@@ -66,8 +64,9 @@ static void add(sums *s, const cm__part *p)
 
 static double stage_time(const cm__parts *parts, const sums *s, int32_t accumulate)
 {
-    double each = parts->parameters > 0 && accumulate > 1 ? parts->accumulate_s / parts->parameters : 0;
-    return fmax(s->device_s + each * s->parameters, s->host_s);
+    bool   added = parts->parameters > 0 && (accumulate > 1 || parts->buffered);
+    double each = added ? parts->accumulate_s / parts->parameters : 0;
+    return fmax(s->device_s + each * s->parameters, s->host_s) + parts->batch_host_s;
 }
 
 /* Time of a stage that has parts [from, to). */
@@ -133,6 +132,7 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
         st.parameters = fmax(st.parameters, sum.parameters);
         st.exchange_bytes = s ? fmax(st.exchange_bytes, parts->all[first[s] - 1].boundary_bytes) : 0;
         st.host_s = fmax(st.host_s, sum.host_s);
+        if (s == 0) st.stretch = sum.device_s > 0 ? fmax(1, sum.host_s / sum.device_s) : 1;
         if (time <= st.longest_s) continue;
         st.longest_s = time;
         st.longest_comm_s = sum.comm_s;
@@ -141,6 +141,7 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
         st.parts = first[s + 1] - first[s];
         kept = st.parts - (s == 0) - (s == plan->pp - 1);
     }
+    st.first_parts = first[1];
     st.update_s = parts->parameters > 0 ? parts->update_s * st.parameters / parts->parameters : 0;
     st.update_host_s = parts->update_host_s;
     st.offload_update_s = 2 * st.parameters * parts->gradient_bytes / parts->host_bytes_s; /* down, and weights up */
@@ -173,11 +174,27 @@ static double exchange_time(const cm__stages *st, const cm_plan *p, const cm_fab
     return sent + cm__comm_time(fabric, CM__ALL_GATHER, spread_group(fabric, p->tp, 1), st->exchange_bytes);
 }
 
+/* Layers alike: what stands before them comes last, and at least one bucket does. */
+static cm__sent send_alike(const cm__parts *parts, const cm__stages *st, const cm__channel *channel)
+{
+    double bytes = st->parameters * parts->gradient_bytes, buckets = fmax(1, floor(bytes / CM__BUCKET_BYTES));
+    double time = buckets * cm__comm_time(channel->fabric, channel->operation, channel->group,
+                                          bytes / buckets * channel->part);
+    double last = bytes > 0 ? fmin(1, parts->all[0].parameters / st->parameters) : 1;
+    return (cm__sent){time, fmax(fmax(last, 1 / buckets) * time, time - st->stretch * st->backward_s)};
+}
+
+static cm__sent send_behind(const cm__parts *parts, const cm__stages *st, const cm__channel *channel)
+{
+    return st->first_parts ? cm__buckets_send(parts, st->first_parts, st->stretch, channel)
+                           : send_alike(parts, st, channel);
+}
+
 cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_plan *p, const cm_fabric *fabric)
 {
     double    bytes = st->parameters * parts->gradient_bytes;
     double    host = p->pp > 1 ? parts->exchange_host_s : 0;
-    cm__waits w = {.exchange_s = exchange_time(st, p, fabric) + host, .buckets = ceil(bytes / BUCKET_BYTES)};
+    cm__waits w = {.exchange_s = exchange_time(st, p, fabric) + host};
     if (p->pp > 1 && parts->tied_parameters > 0) /* weights that first and last stage share */
         w.tied_s = cm__comm_time(fabric, CM__ALL_REDUCE, pair_of(p, fabric),
                                  parts->tied_parameters * parts->gradient_bytes);
@@ -192,16 +209,30 @@ cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_p
                      cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), bytes);
     w.scatter_s = cm__comm_time(fabric, CM__REDUCE_SCATTER, group, bytes);
     w.gather_s = cm__comm_time(fabric, CM__ALL_GATHER, group, bytes);
+    cm__channel all = {fabric, CM__ALL_REDUCE, group, bytes > 0 ? sent / bytes : 1},
+                shares = {fabric, CM__REDUCE_SCATTER, group, 1};
+    w.reduced = p->asynchronous ? (cm__sent){w.reduce_s, fmax(0, w.reduce_s - st->stretch * st->backward_s)}
+                                : send_behind(parts, st, &all);
+    w.scattered = send_behind(parts, st, &shares);
     return w;
 }
 
 /* ---- an iteration ----------------------------------------------------------------------------------------------- */
 
-/* With ZeRO, what is summed is scattered, and new weights are gathered; from 3 on weights come with every pass. */
-static double gradients_time(const cm__waits *w, const cm_plan *p)
+/* With ZeRO, what is summed is scattered, and new weights are gathered after the update; from 3 on weights come with
+   every pass, and only the last of them are waited for. */
+static void add_gradients(cm__iteration *it, const cm__stages *st, const cm__waits *w, const cm_plan *p, bool late)
 {
-    if (!p->zero) return w->reduce_s + w->compress_s;
-    return p->zero < 3 ? w->scatter_s + w->gather_s : p->accumulate * (w->scatter_s + 2 * w->gather_s);
+    bool            behind = !late || p->overlap;
+    const cm__sent *sent = p->zero ? &w->scattered : &w->reduced;
+    double          once = p->zero ? w->scatter_s : w->reduce_s;
+    if (p->zero < 3) {
+        it->data_s = (behind ? sent->time_s : once) + (p->zero ? w->gather_s : w->compress_s);
+        it->hidden_s = behind ? sent->time_s - sent->after_s : 0;
+        return;
+    }
+    it->data_s = p->accumulate * (w->scatter_s + 2 * w->gather_s);
+    it->hidden_s = fmin(it->data_s * (1 - 1 / fmax(1, st->parts)), p->accumulate * st->longest_s);
 }
 
 cm__iteration cm__iterate(const cm__stages *st, const cm__waits *w, const cm_plan *p, bool late)
@@ -211,11 +242,8 @@ cm__iteration cm__iterate(const cm__stages *st, const cm__waits *w, const cm_pla
                         .bubble_s = (st->sum_s - st->longest_s) / pieces,
                         .tensor_s = count * st->longest_comm_s,
                         .pipeline_s = 2 * w->exchange_s * (count * pieces + stages - 1),
-                        .data_s = gradients_time(w, p),
                         .update_s = st->update_s / (p->zero ? p->dp : 1)};
-    double        passes = p->zero == 3 ? count * st->longest_s : st->backward_s;
-    double        last = it.data_s / fmax(1, fmin(st->parts, w->buckets)); /* the first layer's gradients come last */
-    if (!late || p->overlap || p->zero == 3) it.hidden_s = fmin(it.data_s - last, passes);
+    add_gradients(&it, st, w, p, late);
     if (p->offload_optimizer) it.offload_s = st->offload_update_s / (p->zero ? p->dp : 1);
     double moved = (p->offload_activations ? st->offload_kept_s : 0) + (p->offload_weights ? st->offload_weights_s : 0);
     it.offload_s += count * fmax(0, moved - st->longest_s); /* beside computing */

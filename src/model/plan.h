@@ -7,7 +7,7 @@
 #ifndef CM_MODEL_PLAN_H
 #define CM_MODEL_PLAN_H
 
-#include "model/parts.h"
+#include "model/buckets.h"
 
 /* A pipeline's stages as the schedule needs them. */
 typedef struct cm__stages {
@@ -20,7 +20,8 @@ typedef struct cm__stages {
     double offload_update_s;           /* moving gradients to the host, and weights back */
     double offload_kept_s;             /* moving a micro-batch's activations there and back */
     double offload_weights_s;          /* weights for forward, and again for backward */
-    int32_t parts;                     /* layers of the slowest */
+    double  stretch;                   /* of the first stage's time, that waiting for the host makes of the device's */
+    int32_t parts, first_parts;        /* of the slowest, and of the first stage; the latter 0: layers alike */
 } cm__stages;
 
 /* One of each communication that a plan has. */
@@ -29,7 +30,7 @@ typedef struct cm__waits {
     double reduce_s, scatter_s, gather_s;   /* of all gradients or weights, between replicas */
     double tied_s;                          /* weights that first and last stage share */
     double compress_s;                      /* gradients before and after they are sent */
-    double buckets;                         /* that gradients are summed in */
+    cm__sent reduced, scattered;            /* in buckets while backward runs */
 } cm__waits;
 
 /* Where an iteration's time goes. Only what nothing hides adds up to step_s. */

@@ -18,6 +18,13 @@ static double doubt_of_communication(const cm__iteration *it)
     return each * (it->tensor_s + it->pipeline_s + it->data_s - it->hidden_s);
 }
 
+/* Of a step that waits for its host to launch. */
+static double doubt_of_host(const cm__stages *st, const cm_plan *plan)
+{
+    const double each = 0.25; /* another machine's host than where operators were timed, and other software on it */
+    return st->stretch > 1 ? each * plan->accumulate * st->host_s : 0;
+}
+
 /* Samples of one replica's pass. */
 static int64_t at_once(const cm_plan *p, int64_t batch)
 {
@@ -59,14 +66,15 @@ static void fill_info(cm_prediction_info *i, const cm__step_model *m, const cm__
     i->launches = count * launches / plan->pp;
     i->step_time_s = it->step_s;
     i->device_time_s = count * st->busy_s + it->update_s;
-    i->host_time_s = count * st->host_s + parts->update_host_s;
+    i->host_time_s = count * (st->host_s + parts->batch_host_s) + parts->update_host_s;
     i->tensor_s = it->tensor_s;
     i->pipeline_s = it->pipeline_s;
     i->data_s = it->data_s;
     i->hidden_s = it->hidden_s;
     i->bubble_s = it->bubble_s;
     memcpy(i->share, parts->share, sizeof i->share);
-    double error = sqrt(pow(parts->error, 2) + pow(doubt_of_communication(it) / it->step_s, 2));
+    double host_s = doubt_of_host(st, plan), device = host_s > 0 ? 0 : parts->error;
+    double error = sqrt(pow(device, 2) + pow((doubt_of_communication(it) + host_s) / it->step_s, 2));
     for (int side = 0; side < 2; side++)
         i->interval_s[side] = it->step_s * exp((side ? 1 : -1) * CM__NINE_OF_TEN * error);
     i->throughput_samples_s = it->step_s > 0 ? (double)i->batch / it->step_s : 0;

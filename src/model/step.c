@@ -99,6 +99,8 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .host_s = host_s * scale_of(&device->calibration.host),
         .host_update_s = cm__host_update(device, relative, runtime, graph) * scale_of(&device->calibration.host),
         .host_exchange_s = cm__host_number(device, relative, runtime, "exchange"),
+        .host_batch_s = cm__host_number(device, relative, runtime, "batch"),
+        .host_collective_s = cm__host_number(device, relative, runtime, "collective"),
         .gap_s = gap > 0 ? gap : cm__host_number(device, relative, CM_RUNTIME_TORCH_EAGER, "gap"),
         .peak_flop_s = cm__precision_peak(&limits, cm_graph_precision(graph), false),
     };

@@ -19,7 +19,8 @@ typedef struct cm__step_model {
     cm__power        power;
     cm_runtime       runtime;
     cm_poly          matrix_flop;
-    double           host_s, host_update_s, host_exchange_s, gap_s, peak_flop_s; /* exchange: between stages */
+    double           host_s, host_update_s, gap_s, peak_flop_s;
+    double           host_exchange_s, host_batch_s, host_collective_s; /* of one: between stages, micro-batch, call */
     const bool      *sparse;  /* of each call: units for two of four pruned weights run it; NULL: none */
     double           gain;    /* of these units, times the peak */
 } cm__step_model;

@@ -60,8 +60,9 @@ static cm__part layer_of(const cm__cost *c, cm_recompute recompute)
 
 static double stage_time(const cm__cost *c, double device_s, double host_s, double parameters, int32_t accumulate)
 {
-    double added = accumulate > 1 && c->parts.parameters > 0 ? c->parts.accumulate_s / c->parts.parameters : 0;
-    return fmax(device_s + added * parameters, host_s);
+    bool   adds = c->parts.parameters > 0 && (accumulate > 1 || c->parts.buffered);
+    double added = adds ? c->parts.accumulate_s / c->parts.parameters : 0;
+    return fmax(device_s + added * parameters, host_s) + c->parts.batch_host_s;
 }
 
 static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan *p)
@@ -72,8 +73,9 @@ static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan
     int32_t  count = p->accumulate;
     bool     one = p->pp == 1;
     double   tied = one ? 0 : c->parts.tied_parameters;
-    double   head = stage_time(c, inner + first_s + (one ? last_s : 0),
-                               host + c->first.host_s + (one ? c->last.host_s : 0),
+    double   head_s = inner + first_s + (one ? last_s : 0);
+    double   head_host_s = host + c->first.host_s + (one ? c->last.host_s : 0);
+    double   head = stage_time(c, head_s, head_host_s,
                                numbers + c->first.parameters + (one ? c->last.parameters : 0), count);
     double   tail = one ? 0
                         : stage_time(c, inner + last_s, host + c->last.host_s,
@@ -88,6 +90,7 @@ static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan
                      .longest_comm_s = each * comm_time(&layer) + comm_time(edge) + (one ? comm_time(&c->last) : 0),
                      .exchange_bytes = one ? 0 : layer.boundary_bytes,
                      .update_host_s = c->parts.update_host_s,
+                     .stretch = head_s > 0 ? fmax(1, head_host_s / head_s) : 1,
                      .parts = (int32_t)(each + 0.5) + (one ? 2 : 1)};
     st.parameters = numbers + fmax(c->first.parameters + (one ? c->last.parameters : 0), c->last.parameters + tied);
     st.update_s = c->parts.parameters > 0 ? c->parts.update_s * st.parameters / c->parts.parameters : 0;

@@ -186,6 +186,7 @@ cm_status cm__scale_point_at(const cm_graph *step, const cm_device *device, cons
                              const cm__scale_point *first, cm__scale_point *point, cm_diag *diag);
 cm_status cm__scale_report_new(const cm__scale_request *asked, cm__scale_report **report, cm_diag *diag);
 void      cm__scale_report_free(cm__scale_report *report);
+bool      cm__is_collective(const char *text); /* "all-reduce:bytes=N": what cm__collective_report() tells of */
 
 /* Options of `memory` and `batch`. */
 typedef struct cm__memory_request {
@@ -380,6 +381,7 @@ cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_for
 cm_status cm__scoreboard_print(const cm_scoreboard *scoreboard, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__bench_report_print(const cm__bench_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__plan_report_print(const cm__plan_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__collective_report(const cm__scale_request *asked, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__scale_report_print(const cm__scale_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__explain_report_print(const cm__explain_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);

@@ -86,6 +86,17 @@ static bool answer(cm__estimate *e, const cm_prediction_info *i, double samples)
     return true;
 }
 
+/* Where one process feeds all replicas in turn: so long for each of them in every step, and so many samples a second at
+   most. The row's set says which row this was fitted to. */
+static void feed(const cm__case *c, cm__estimate *e, double replicas)
+{
+    const json_t *feeding = json_object_get(c->run, "feeding");
+    double        turn_s = cm__number_of(feeding, "turn_s", 0), rate = cm__number_of(feeding, "samples_s", INFINITY);
+    double        fed_s = fmax(e->step_s, e->samples / rate) + replicas * turn_s;
+    for (int side = 0; feeding && side < 2; side++) e->interval_s[side] += fed_s - e->step_s;
+    if (feeding) e->step_s = fed_s;
+}
+
 /* ---- several devices -------------------------------------------------------------------------------------------- */
 
 /* Copies of the model on the row's devices: each on as many as the row, or where it is left open the device, takes. */
@@ -121,7 +132,9 @@ static bool estimate_plan(cm__case *c, cm__estimate *e)
                        .accumulate = (int32_t)(times + 0.5),
                        .micro_batch = (int64_t)fmax(1, (double)c->batch / times / copies + 0.5)};
     const cm_prediction_info *i = predicted(c, &o);
-    return answer(e, i, i ? (double)i->batch : 0);
+    if (!answer(e, i, i ? (double)i->batch : 0)) return false;
+    feed(c, e, copies);
+    return true;
 }
 
 bool cm__estimate_step(cm__case *c, cm__estimate *e)
@@ -138,6 +151,7 @@ bool cm__estimate_step(cm__case *c, cm__estimate *e)
     if (!answer(e, i, (double)batch)) return false;
     if (times > 1) accumulate(e, i, times);
     if (!c->per_device) share(e);
+    feed(c, e, 1);
     if (cm__text_of(c->run, "phase")) one_pass(e, i, cm__text_of(c->run, "phase"));
     return true;
 }

@@ -58,13 +58,14 @@ static cm__answer tokens(cm__case *c, cm__estimator *estimate)
     return times(throughput(c, estimate), cm__number_of(c->run, "seq", NAN));
 }
 
-/* FLOP of a step over its time: of matrix units, or of all where there is no product. */
+/* FLOP of a step over its time: of matrix units, or of all where there is no product. What is computed again does not
+   count. */
 static double work_of(const cm__case *c)
 {
     cm_totals totals;
-    double    flop = cm__case_flop(c);
-    if (flop > 0) return flop;
     cm_graph_totals(c->step, c->batch, &totals);
+    double flop = cm__case_flop(c) - cm_totals_matrix_flop(&totals, CM_RECOMPUTE);
+    if (flop > 0) return flop;
     for (int phase = 0; phase < CM_PHASES; phase++)
         for (int class = 0; class < CM_CLASSES; class++) flop += totals.flop[phase][class];
     return flop;
@@ -89,6 +90,16 @@ static cm__answer kernel_utilisation(cm__case *c, cm__estimator *estimate)
 {
     cm__answer rate = kernel_rate(c, estimate);
     return c->reason ? no_answer : times(rate, 1 / cm__case_peak(c));
+}
+
+/* Of a collective: the row has its bytes, and the bandwidth of the links that the share is of. */
+static cm__answer link_share(cm__case *c, cm__estimator *estimate)
+{
+    double           bytes = cm__number_of(c->run, "bytes", NAN), link = cm__number_of(c->run, "link_bytes_s", NAN);
+    const cm_fabric *fabric = c->reason || estimate != cm__estimate_step ? NULL : cm__case_fabric(c);
+    if (!fabric) return no_answer;
+    return (cm__answer){bytes / cm_fabric_time(fabric, cm__text_of(c->run, "model"), c->devices, bytes) / link,
+                        {NAN, NAN}};
 }
 
 /* ---- of one run beside another ---------------------------------------------------------------------------------- */
@@ -206,6 +217,7 @@ static const cm__metric metrics[] = {
     {"kernel_order", "pairs", CM__METRIC_ORDER, 0, kernel_order},
     {"fits", "", CM__METRIC_FITS, 0, fits},
     {"bytes_s", "B/s", CM__METRIC_TIME, 1, NULL},
+    {"link_share", "of link", CM__METRIC_TIME, 1, link_share},
     {"share", "share", CM__METRIC_TIME, 0, NULL},
     {"lookups_s", "look-ups/s", CM__METRIC_TIME, 1, NULL},
     {"batch", "samples", CM__METRIC_OWN, 0, NULL},

@@ -116,6 +116,8 @@ static void a_relative_stands_in(void **state)
     assert_true(cm__host_number(own, h200, CM_RUNTIME_TORCH_EAGER, "gap") == theirs);
     assert_true(cm__host_number(own, h200, CM_RUNTIME_TORCH_EAGER, "step") == 2e-3);
     assert_true(cm__host_number(own, NULL, CM_RUNTIME_TORCH_EAGER, "gap") == 0);
+    assert_true(cm__host_number(own, h200, CM_RUNTIME_MEGATRON, "gap") == theirs); /* made of eager PyTorch */
+    assert_true(cm__host_number(own, h200, CM_RUNTIME_MEGATRON, "step") == 2e-3);
     cm_device_free(h200);
     cm_device_free(own);
 }

@@ -47,27 +47,84 @@ static void pipelines(void **state)
     is(cm__iterate(&st, &none, &plan, true).step_s, 8 * 3.0 + 3 * 3.0 / 3 + 0.5);
 }
 
-/* Late sums wait for backward; early ones hide behind it, but for the last layer's. */
+/* Late sums wait for backward; early ones hide behind it, but for what is sent after its end. */
 static void replicas(void **state)
 {
     (void)state;
     cm__stages st = {.sum_s = 3, .longest_s = 3, .backward_s = 2, .update_s = 1, .parts = 10};
-    cm__waits  w = {.reduce_s = 1, .scatter_s = 0.5, .gather_s = 0.4, .buckets = 100};
+    cm__waits  w = {.reduce_s = 1, .scatter_s = 0.5, .gather_s = 0.4, .reduced = {1.2, 0.1}, .scattered = {0.6, 0.05}};
     cm_plan    plan = {.tp = 1, .pp = 1, .dp = 4, .interleave = 1, .accumulate = 2};
     is(cm__iterate(&st, &w, &plan, true).step_s, 2 * 3 + 1 + 1);
     is(cm__iterate(&st, &w, &plan, false).step_s, 2 * 3 + 0.1 + 1);
-    w.buckets = 2; /* fewer than layers: half of the sum waits for the end */
-    is(cm__iterate(&st, &w, &plan, false).step_s, 2 * 3 + 0.5 + 1);
-    w.buckets = 100;
+    is(cm__iterate(&st, &w, &plan, false).data_s, 1.2);
     plan.overlap = true;
     is(cm__iterate(&st, &w, &plan, true).step_s, 2 * 3 + 0.1 + 1);
-    w.reduce_s = 5; /* longer than backward */
-    is(cm__iterate(&st, &w, &plan, true).step_s, 2 * 3 + (5 - 2) + 1);
     plan = (cm_plan){.tp = 1, .pp = 1, .dp = 4, .interleave = 1, .accumulate = 2, .zero = 1};
-    is(cm__iterate(&st, &w, &plan, true).step_s, 2 * 3 + 0.9 + 1.0 / 4); /* each updates a quarter */
+    is(cm__iterate(&st, &w, &plan, true).step_s, 2 * 3 + 0.9 + 1.0 / 4);         /* each updates a quarter */
+    is(cm__iterate(&st, &w, &plan, false).step_s, 2 * 3 + 0.05 + 0.4 + 1.0 / 4); /* and gathers the others' */
     plan.zero = 3;
     double sums = 2 * (0.5 + 2 * 0.4);
     is(cm__iterate(&st, &w, &plan, true).data_s, sums);
+}
+
+#define MIB (1024.0 * 1024)
+
+/* sent_k = max(sent_{k-1}, complete_k) + t(bytes_k), over three parts of 1, 2 and 3 s of backward. */
+static void buckets(void **state)
+{
+    (void)state;
+    cm_device *d;
+    cm_fabric *f;
+    if (cm_device_load("nvidia-a100-80g", &d, &diag) || cm_fabric_new(d, NULL, &f, &diag)) fail_msg("%s", diag.reason);
+    cm__channel  channel = {f, CM__ALL_REDUCE, {8, 8}, 1};
+    cm__part     all[3] = {{.backward_s = 1}, {.backward_s = 1.5, .backward_comm_s = 0.5}, {.backward_s = 3}};
+    cm__gradient gradients[4] = {{15 * MIB, 0.5, 2}, {20 * MIB, 0.25, 1}, {5 * MIB, 1, 1}, {2 * MIB, 1, 0}};
+    cm__parts    parts = {.all = all, .count = 3, .gradients = gradients, .n_gradients = 4, .gradient_bytes = 2};
+    double       first = cm__comm_time(f, CM__ALL_REDUCE, channel.group, 30 * MIB),
+                 second = cm__comm_time(f, CM__ALL_REDUCE, channel.group, 40 * MIB),
+                 last = cm__comm_time(f, CM__ALL_REDUCE, channel.group, 14 * MIB);
+    cm__sent     sent = cm__buckets_send(&parts, 3, 1, &channel);
+    is(sent.time_s, first + second + last);
+    is(sent.after_s, last); /* the first part's gradients are complete when backward ends */
+    gradients[3].done = 0.5;
+    is(cm__buckets_send(&parts, 3, 1, &channel).after_s, 0); /* half a second is enough */
+    is(cm__buckets_send(&parts, 3, 0, &channel).after_s, sent.time_s); /* nothing to hide behind */
+    is(cm__buckets_send(&parts, 2, 1, &channel).time_s, second + last); /* a first stage of two parts */
+    cm_fabric_free(f);
+    cm_device_free(d);
+}
+
+/* The embedding's table, which logits share, is complete when all else is: its sum is waited for. */
+static void tied_last(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_device *d;
+    cm_fabric *f;
+    if (cm_device_load("nvidia-a100-80g", &d, &diag) || cm_fabric_new(d, NULL, &f, &diag)) fail_msg("%s", diag.reason);
+    cm_graph          *step = step_of("gpt:layers=2,hidden=256,heads=8,seq=128,vocab=1000", CM_RECOMPUTE_NONE);
+    cm_predict_options options = {.runtime = CM_RUNTIME_TORCH_EAGER, .plan = {.tp = 1, .ep = 1}};
+    cm__step_model     m = cm__step_model_new(ctx, step, d, &options, NULL);
+    cm__timed         *timed = cm__alloc_array(ctx, (size_t)m.calls->n_calls, sizeof *timed);
+    cm__parts          parts = cm__parts_new(ctx, &m, f, 4, 1, timed);
+    double             sum = 0, table = 0;
+    for (int32_t i = 0; i < parts.n_gradients; i++) {
+        const cm__gradient *g = &parts.gradients[i];
+        sum += g->elements;
+        assert_true(g->done > 0 && g->done <= 1 && g->part >= 0 && g->part < parts.count);
+        if (g->elements == 1000 * 256) {
+            table = g->elements;
+            assert_int_equal(g->part, 0);
+            assert_true(g->done > 0.5);
+        }
+    }
+    is(sum, parts.parameters);
+    is(table, 1000 * 256);
+    cm_graph_free(step);
+    cm_fabric_free(f);
+    cm_device_free(d);
+    cm__ctx_free(ctx);
 }
 
 static void dealt(void **state)
@@ -168,6 +225,39 @@ static void unfused(void **state)
     assert_int_equal(products, 4 * (2 + 2 + 4));
     assert_int_equal(softmaxes[CM__PASS_FORWARD], 4 * 2);
     assert_int_equal(softmaxes[CM__PASS_BACKWARD], 4);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
+static int32_t calls_of(const cm__dispatch *d, int op, int class, double *second)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < d->n_of; i++) {
+        if (d->g->nodes[d->node[i]].op != op || d->calls[d->of[i]].op != class) continue;
+        *second = cm_poly_at(&d->calls[d->of[i]].sizes[1], 2);
+        count++;
+    }
+    return count;
+}
+
+/* Megatron-LM's loss: largest, exponentials, sum, probabilities; backward one pass; by classes where devices share them. */
+static void written_loss(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph *step = step_of(GPT, CM_RECOMPUTE_NONE);
+    for (int tp = 1; tp <= 4; tp *= 4) {
+        cm_plan       plan = {.tp = tp, .ep = 1};
+        cm__dispatch *d = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON, &plan);
+        double        elements, classes;
+        assert_int_equal(calls_of(d, CM_OP_CROSS_ENTROPY, CM__CALL_ELEMENTWISE, &elements), 3);
+        is(elements, 2 * 127 * 1024.0 / tp); /* the last token of a sample has no label */
+        assert_int_equal(calls_of(d, CM_OP_CROSS_ENTROPY, CM__CALL_REDUCE, &classes), 2);
+        is(classes, 1024.0 / tp);
+        assert_int_equal(calls_of(d, CM_OP_LOSS_GRAD, CM__CALL_ELEMENTWISE, &elements), 1);
+        assert_int_equal(calls_of(d, CM_OP_CROSS_ENTROPY, CM__CALL_CROSS_ENTROPY, &elements), 0);
+    }
     cm_graph_free(step);
     cm__ctx_free(ctx);
 }
@@ -322,6 +412,31 @@ static void best_plan(void **state)
     cm_device_free(d);
 }
 
+/* Two sums forward and two backward in a layer, which the host calls; a micro-batch that it prepares; a buffer. */
+static void megatron_host(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_device         *d = a100();
+    cm_fabric         *f = fabric_of(d);
+    cm_graph          *step = step_of(GPT, CM_RECOMPUTE_NONE);
+    double             host[2];
+    for (int shared = 0; shared < 2; shared++) {
+        cm_predict_options options = {.runtime = CM_RUNTIME_MEGATRON, .plan = {.tp = shared ? 2 : 1, .ep = 1}};
+        cm__step_model     m = cm__step_model_new(ctx, step, d, &options, NULL);
+        cm__timed         *timed = cm__alloc_array(ctx, (size_t)m.calls->n_calls, sizeof *timed);
+        cm__parts          parts = cm__parts_new(ctx, &m, f, 1, 1, timed);
+        host[shared] = parts.all[2].host_s;
+        assert_true(parts.buffered && parts.accumulate_s > 0 && parts.batch_host_s == m.host_batch_s);
+        if (shared) is(host[1] - host[0], 4 * m.host_collective_s);
+    }
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+    cm_fabric_free(f);
+    cm_device_free(d);
+}
+
 /* The closed form is what predict finds, for every plan of a small space that nothing is recomputed in. */
 typedef struct comparing {
     cm__model       *m;
@@ -340,8 +455,8 @@ static void compare(void *user, const cm_plan *plan)
     for (int32_t i = 0; i < best.count; i++) {
         cm_prediction_info info = predicted(c->step, c->m->device, c->m->fabric, best.list[i].plan);
         if (fabs(best.list[i].step_s / info.step_time_s - 1) > 0.01)
-            fail_msg("tp %d pp %d dp %d: %g s, predicted %g s", plan->tp, plan->pp, plan->dp, best.list[i].step_s,
-                     info.step_time_s);
+            fail_msg("tp %d pp %d dp %d zero %d: %g s, predicted %g s", plan->tp, plan->pp, plan->dp,
+                     best.list[i].plan.zero, best.list[i].step_s, info.step_time_s);
         c->compared++;
     }
 }
@@ -392,6 +507,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipelines), cmocka_unit_test(replicas),  cmocka_unit_test(dealt),
+        cmocka_unit_test(buckets),   cmocka_unit_test(tied_last), cmocka_unit_test(written_loss),
+        cmocka_unit_test(megatron_host),
         cmocka_unit_test(divided),   cmocka_unit_test(unfused),   cmocka_unit_test(of_a_plan),
         cmocka_unit_test(refused),   cmocka_unit_test(best_plan), cmocka_unit_test(closed_form),
         cmocka_unit_test(goals),     cmocka_unit_test(experts),   cmocka_unit_test(scores),
