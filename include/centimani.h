@@ -606,7 +606,7 @@ typedef enum cm_layout { CM_LAYOUT_AUTO, CM_LAYOUT_NCHW, CM_LAYOUT_NHWC, CM_LAYO
 /* Where a step's samples come from. Zeroed: they are on the device already. */
 typedef struct cm_loading_options {
     bool        on;      /* samples are loaded even if no dataset is named: as many bytes as the model's inputs have */
-    const char *dataset; /* "imagenet", "openwebtext", "files:FOLDER", "bytes=N,decode=S,samples=N" (docs/loading.md) */
+    const char *dataset; /* "imagenet", "openwebtext", "files:FOLDER", "bytes=N,decode=S,samples=N,begin=S": docs/loading.md */
     const char *host;    /* an id of data/hosts.tsv; NULL: the device's profile, or the host its kind usually has */
     int64_t     workers; /* processes that load beside the step, a core each; 0: the host's cores per device; -1: none,
                             the step waits */
@@ -625,6 +625,7 @@ typedef struct cm_predict_options {
     cm_layout  layout;  /* auto: channels last for colour images in 16 bits */
     cm_sparsity sparsity;
     cm_loading_options loading;
+    int32_t    steps_per_call; /* that a device which runs whole graphs makes for one call of its host; 0: 1 */
     cm_plan    plan;    /* several devices: the step is one iteration of the global batch */
     const cm_fabric *fabric; /* that joins them; may be NULL where the plan has one device */
     bool       sensitivities; /* also what would make it faster: cm_prediction_sensitivity() */

@@ -20,7 +20,9 @@ Made by `make accuracy` from `centimani validate --set all --json`; do not edit.
 every row, `--html` a page. What is weak is said under each set and in *Weak spots*.
 
 **A row** is one figure of one source: its table and row, the model, the device, how it was run, what was measured. Every row is predicted as a
-user would (`predict`, `memory`, `batch`), without a case of its own. Where a row cannot be predicted it is listed with the reason.
+user would (`predict`, `memory`, `batch`), without a case of its own: what a source tells of a run (data set, workers, steps of a call, devices of a pipeline) is told
+to the program as its options take it. What only a run can tell of its host is read from one row of the source, which is then *fitted*, and taken for its others.
+Where a row cannot be predicted it is listed with the reason.
 
 **Judged** are rows that no number of any profile was fitted to. Machines other than GPUs are known by few parameters, fitted to published
 end-to-end results (docs/styles.md): a row whose model such a fit has seen on that family of devices is predicted by a profile fitted *without
@@ -121,6 +123,13 @@ def decisions(sets):
                          "–" if s["tau"] is None else f"{s['tau']:.2f}", f"{s['pairs_right']}/{s['pairs']}" if s["pairs"] else "–",
                          s["false_oom"], s["missed_oom"]])
     return "## Which machine\n\n" + table(["set", "choices", "best chosen %", "regret %", "tau", "orders", "false OOM", "missed OOM"], rows)
+
+
+def not_met(sets):
+    """Orders that a source states and that do not come out, and why as far as it is known."""
+    rows = [[one["set"], row["where"], f"{row['predicted']:.0f} of {row['measured']:.0f}", row["note"] or ""]
+            for one in sets for row in one["rows"] if "order" in row["metric"] and judged(row) and row["predicted"] < row["measured"]]
+    return "### Orders that do not come out\n\n" + table(["set", "where", "pairs right", "why, as far as it is known"], rows)
 
 
 def times(sets):
@@ -227,7 +236,7 @@ def one_set(one):
 
 
 def page(sets):
-    parts = [HEAD, scoreboard(sets), beside(sets), decisions(sets), six_models(sets), several(sets), by_device(sets), weak(sets), reasons(sets),
+    parts = [HEAD, scoreboard(sets), beside(sets), decisions(sets), not_met(sets), six_models(sets), several(sets), by_device(sets), weak(sets), reasons(sets),
              "## Every set\n", *map(one_set, sets)]
     return "\n".join(parts)
 

@@ -32,6 +32,11 @@ typedef struct cm__execution {
     cm_number interval_s;              /* between two samples of a pipeline, at least */
     cm_number superstep;               /* cycles */
     cm_number fill;                    /* samples in a full pipeline */
+    cm_number lanes;                   /* input channels that the matrix units take at once */
+    bool      operator_known;          /* rates of single operators, of benchmarks */
+    cm_number operator_gemm;           /* share of the matrix peak */
+    cm_number operator_memory;         /* share of the on-chip bandwidth */
+    cm_number operator_s;              /* the least that one takes */
     cm_number error, conv_error;       /* of a step time, of convolutions: standard deviation of its logarithm */
 } cm__execution;
 

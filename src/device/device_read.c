@@ -219,12 +219,18 @@ static void read_execution(cm_device *d, const json_t *sources)
     cm__execution *e = &d->execution;
     e->known = x;
     for (int i = 0; i < CM__EFFORTS; i++) e->efficiency[i] = cm__number_at(efficiency, efforts[i], sources);
+    const json_t *alone = json_object_get(x, "operator");
+    e->operator_known = alone;
+    e->operator_gemm = cm__number_at(alone, "gemm", sources);
+    e->operator_memory = cm__number_at(alone, "memory", sources);
+    e->operator_s = cm__number_at(alone, "latency", sources);
     e->step_s = cm__number_at(x, "step_overhead", sources);
     e->section_s = cm__number_at(x, "section_overhead", sources);
     e->interval_s = cm__number_at(x, "interval", sources);
     e->layer_s = cm__number_at(x, "layer_latency", sources);
     e->superstep = cm__number_at(x, "superstep", sources);
     e->fill = cm__number_at(x, "fill", sources);
+    e->lanes = cm__number_at(x, "lanes", sources);
     e->error = cm__number_at(x, "error", sources);
     e->conv_error = cm__number_at(x, "conv_error", sources);
 }

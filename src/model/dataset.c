@@ -142,14 +142,16 @@ static cm__dataset of_numbers(cm__ctx *ctx, const char *text, const char *at)
     const struct {
         const char *name;
         double     *value;
-    } keys[] = {{"bytes", &d.bytes}, {"decode", &d.prepare_s}, {"samples", &d.samples}};
+    } keys[] = {{"bytes", &d.bytes}, {"decode", &d.prepare_s}, {"samples", &d.samples}, {"begin", &d.begin_s}};
+    const size_t n_keys = sizeof keys / sizeof *keys;
     while (*at) {
         size_t length = strcspn(at, ","), equals = strcspn(at, "=");
         size_t key = 0;
-        while (key < 3 && (equals >= length || !cm__span_is((cm__span){at, equals}, keys[key].name))) key++;
-        if (key == 3)
-            cm__fail(ctx, CM_ERR_ARGUMENT, "data set: '%.*s' is none of bytes=N, decode=SECONDS and samples=N",
-                     (int)length, at);
+        while (key < n_keys && (equals >= length || !cm__span_is((cm__span){at, equals}, keys[key].name))) key++;
+        if (key == n_keys)
+            cm__fail(ctx, CM_ERR_ARGUMENT,
+                     "data set: '%.*s' is none of bytes=N, decode=SECONDS, samples=N and begin=SECONDS", (int)length,
+                     at);
         *keys[key].value = quantity(ctx, keys[key].name, (cm__span){at + equals + 1, length - equals - 1});
         at += length + (at[length] == ',');
     }

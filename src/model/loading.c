@@ -6,8 +6,9 @@
  *
  * Workers of a GPU's loader read, prepare and copy at once: the longest counts. Hosts of other accelerators read, and
  * then prepare (Xie et al. 2024, section 4.3.4). Either runs beside the step, which takes the longer of the two;
- * without workers the step waits. Left out: caches of the system, shuffling, other users of the storage, augmentation
- * beyond a crop, and what preparing takes from the thread that launches kernels.
+ * without workers the step waits. Workers make a batch each: an epoch begins with none, and the device waits until one
+ * worker has made the first. Left out: caches of the system, shuffling, other users of the storage, augmentation beyond
+ * a crop, and what preparing takes from the thread that launches kernels.
  */
 #include "model/loading.h"
 
@@ -97,13 +98,18 @@ cm__loading cm__loading_of(cm__ctx *ctx, const cm_graph *g, const cm_device *dev
     double        workers = o->workers > 0 ? (double)o->workers : o->workers < 0 ? 1 : fmax(1, host.cores);
     const cm_link *link = device->host_link;
     double        prepare_s = data.prepare_s + data.images / host.images_s + data.tokens / host.tokens_s;
+    double        read_s = data.bytes / host.read_bytes_s;
+    double        copy_s = link && link->bw_bytes_s.known ? cm__sample_bytes(g) / link->bw_bytes_s.value : 0;
     return (cm__loading){
         .on = true,
         .in_turn = strcmp(device->info.device_class, "gpu") != 0,
         .waits = o->workers < 0,
-        .read_s = data.bytes / host.read_bytes_s,
+        .read_s = read_s,
         .prepare_s = prepare_s / workers,
-        .copy_s = link && link->bw_bytes_s.known ? cm__sample_bytes(g) / link->bw_bytes_s.value : 0,
+        .copy_s = copy_s,
+        .begin_s = data.begin_s,
+        .first_s = o->workers < 0 ? 0 : read_s + prepare_s + copy_s,
+        .together = 1,
         .samples = data.samples,
         .workers = o->workers < 0 ? 0 : (int64_t)workers,
         .dataset = data.name,
@@ -125,18 +131,26 @@ static double joined(const cm__loading *l, double compute_s, double load)
     return l->waits ? compute_s + load : fmax(compute_s, load);
 }
 
+/* What an epoch waits for before its first step, over its steps: whole calls of as many as are made together. */
+static double begin_s(const cm__loading *l, double batch)
+{
+    double at_once = batch * l->together;
+    if (isnan(l->samples)) return 0;
+    return (l->begin_s + at_once * l->first_s) / (fmax(1, floor(l->samples / at_once)) * l->together);
+}
+
 void cm__loading_add(const cm__loading *l, cm_prediction_info *i)
 {
     i->compute_s = i->step_time_s;
     i->loading = (cm_loading_info){.epoch_samples = NAN};
     if (!l->on) return;
-    double batch = (double)i->batch;
-    i->load_s = batch * load_s(l);
-    i->step_time_s = joined(l, i->compute_s, i->load_s);
+    double batch = (double)i->batch, steady_s = batch * load_s(l), begin = begin_s(l, batch);
+    i->load_s = steady_s + begin;
+    i->step_time_s = joined(l, i->compute_s, steady_s) + begin;
     i->overlapped_s = i->compute_s + i->load_s - i->step_time_s;
     for (int side = 0; side < 2; side++) {
-        double z = side ? CM__NINE_OF_TEN : -CM__NINE_OF_TEN;
-        i->interval_s[side] = joined(l, i->interval_s[side], i->load_s * exp(z * LOADING_ERROR));
+        double factor = exp((side ? CM__NINE_OF_TEN : -CM__NINE_OF_TEN) * LOADING_ERROR);
+        i->interval_s[side] = joined(l, i->interval_s[side], steady_s * factor) + begin * factor;
     }
     double slower = i->step_time_s > 0 ? i->compute_s / i->step_time_s : 1;
     i->throughput_samples_s *= slower;

@@ -33,6 +33,7 @@ extern const int32_t           cm__n_known_datasets, cm__n_known_hosts;
 typedef struct cm__dataset {
     const char *name;
     double      bytes, images, tokens, prepare_s;
+    double      begin_s; /* of an epoch, before its first sample is asked for: workers are started */
     double      samples; /* NAN: not known */
 } cm__dataset;
 
@@ -46,7 +47,10 @@ typedef struct cm__loading {
     bool        in_turn; /* what was read is then prepared; otherwise workers do both at once */
     bool        waits;   /* the step waits for its samples */
     double      read_s, prepare_s, copy_s; /* of one sample */
-    double      samples;
+    double      begin_s; /* of an epoch, before its first sample is asked for */
+    double      first_s; /* of one sample of an epoch's first batch, which one worker makes while the device waits */
+    double      together; /* steps whose samples are handed over at once */
+    double      samples; /* of an epoch; NAN: not known */
     int64_t     workers;
     const char *dataset, *host;
 } cm__loading;

@@ -74,12 +74,13 @@ static void list_ops(cm_prediction *p, const cm__dispatch *d, const cm__timed *t
 /* ---- the step --------------------------------------------------------------------------------------------------- */
 
 /* Devices that run graphs as a whole, or of which no kernel is known: model/style.h. */
-static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_device *device,
+static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_device *device, double steps_per_call,
                              const cm__at_hand *at_hand)
 {
     cm_prediction_info *i = &p->info;
     cm__limits          limits = cm__limits_of(device);
-    cm__run             run = cm__style_run_in(p->ctx, g, device, &i->sparsity, i->batch, at_hand);
+    int32_t             chips = i->style == CM_STYLE_BSP && i->plan.pp > 1 ? i->plan.pp : 0;
+    cm__run             run = cm__style_run_in(p->ctx, g, device, &i->sparsity, i->batch, chips, at_hand);
     p->ops = cm__alloc_array(p->ctx, (size_t)g->n_nodes, sizeof *p->ops);
     for (int32_t k = 0; k < g->n_nodes; k++) {
         const cm_node *n = &g->nodes[k];
@@ -98,9 +99,9 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
     i->launches = run.pieces;
     i->devices = run.devices;
     i->micro_batch = run.micro_batch;
-    i->host_time_s = run.host_s;
+    i->host_time_s = run.host_s / steps_per_call;
     i->device_time_s = run.device_s;
-    i->step_time_s = run.device_s + run.host_s;
+    i->step_time_s = run.device_s + i->host_time_s;
     i->clock = 1;
     i->share[run.how] = 1;
     i->interval_s[0] = i->step_time_s * exp(-CM__NINE_OF_TEN * run.error);
@@ -161,10 +162,13 @@ static void predict_by_calls(cm_prediction *p, const cm_graph *step, const cm_de
 /* Samples are loaded for each replica by a host of its own. */
 static void load_replica(cm_prediction *p, const cm__loading *loading)
 {
-    int64_t whole = p->info.batch;
+    int64_t     whole = p->info.batch;
+    cm__loading own = *loading;
+    own.samples /= p->info.plan.dp;
     p->info.batch = whole / p->info.plan.dp;
-    cm__loading_add(loading, &p->info);
+    cm__loading_add(&own, &p->info);
     p->info.batch = whole;
+    p->info.loading.epoch_samples = loading->on ? loading->samples : NAN;
 }
 
 static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_device *device,
@@ -175,7 +179,7 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
     cm__plan_settle(p->ctx, o, &p->info);
     if (cm__style_applies(device, p->info.runtime)) {
         p->info.batch = plan->micro_batch * plan->accumulate;
-        predict_by_style(p, step, device, &(cm__at_hand){0});
+        predict_by_style(p, step, device, loading->together, &(cm__at_hand){0});
         cm__add_replicas(p->ctx, step, o->fabric, &p->info);
     } else {
         cm__step_model m = cm__predict_plan(p->ctx, step, device, o, &p->info, &timed);
@@ -194,6 +198,8 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     p->info.batch = o->batch ? o->batch : 1;
     p->info.runtime = o->runtime ? o->runtime : cm_device_runtime(device);
     p->info.style = cm_device_get_info(device)->style;
+    bool whole = cm__style_applies(device, p->info.runtime);
+    loading.together = whole && o->steps_per_call > 1 ? o->steps_per_call : 1;
     p->info.devices = 1;
     p->info.sparsity = o->sparsity;
     p->info.sparsity_used = cm__sparsity_kept(device, &o->sparsity) < 1 || cm__sparsity_gain(device, &o->sparsity) > 1;
@@ -204,11 +210,11 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
         predict_by_plan(p, step, device, o, &loading);
         return;
     }
-    if (!cm__style_applies(device, p->info.runtime)) {
+    if (!whole) {
         predict_by_calls(p, step, device, o, &loading);
         return;
     }
-    predict_by_style(p, step, device, at_hand);
+    predict_by_style(p, step, device, loading.together, at_hand);
     p->info.latency_s = trains(step) ? NAN : latency_of(p, step, device);
     cm__loading_add(&loading, &p->info);
     if (o->sensitivities) p->sensitivities = cm__style_sensitivities(p->ctx, step, device, &loading, &p->info);

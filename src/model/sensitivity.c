@@ -195,8 +195,8 @@ cm__sensitivities cm__style_sensitivities(cm__ctx *ctx, const cm_graph *g, const
         changed.memories = cm__alloc(ctx, bytes + 1);
         if (bytes) memcpy(changed.memories, device->memories, bytes);
         style_knobs[k].change(&changed);
-        cm__run run = cm__style_run(ctx, g, &changed, &base->sparsity, base->batch);
-        info.step_time_s = run.device_s + run.host_s;
+        cm__run run = cm__style_run(ctx, g, &changed, &base->sparsity, base->batch, 0);
+        info.step_time_s = run.device_s + run.host_s / loading->together;
         cm__loading_add(loading, &info);
         if (run.devices == base->devices)
             add(&all, base, style_knobs[k].what, style_knobs[k].is_time, info.step_time_s);

@@ -81,6 +81,7 @@ static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *devic
                               .has_blocks = cm__has_blocks(step)};
     read_rates(&j, cm_graph_precision(step));
     read_memories(&j);
+    cm__job_find_alone(&j);
     if (!(j.peak_flop_s[CM__EFFORT_GEMM] > 0))
         cm__fail(ctx, CM_ERR_UNSUPPORTED, "%s: no peak in %s or a wider type is known", device->info.id,
                  cm_precision_name(cm_graph_precision(step)));
@@ -94,15 +95,28 @@ double cm__job_kept(const cm__job *j, const cm_node *n)
     return j->kept < 1 && cm__is_pruned(j->g, n, j->has_blocks) ? j->kept : 1;
 }
 
+/* Of the matrix units, what a convolution in groups uses: with fewer input channels each the rest is idle. Without
+   groups, rows of the kernel take the place of channels. */
+static double used(const cm__job *j, const cm_node *n)
+{
+    double lanes = cm__value_or(j->device->execution.lanes, 1);
+    if (lanes <= 1 || cm_node_class(n) != CM_CLASS_CONV) return 1;
+    const cm_node   *forward = n->phase == CM_FORWARD ? n : &j->g->nodes[n->source];
+    if (forward->n_inputs < 2 || forward->inputs[0] < 0 || forward->inputs[1] < 0) return 1;
+    const cm_tensor *x = cm__t(j->g, forward->inputs[0]), *w = cm__t(j->g, forward->inputs[1]);
+    bool             grouped = x->rank >= 3 && w->rank >= 3 && w->dims[1].fixed < x->dims[1].fixed;
+    return grouped ? fmin(1, (double)w->dims[1].fixed / lanes) : 1;
+}
+
 double cm__job_node_s(const cm__job *j, int32_t node, double batch)
 {
     const cm_node *n = &j->g->nodes[node];
     if (n->view) return 0;
     cm__effort effort = effort_of[cm_node_class(n)];
     double     bytes = cm_poly_at(&n->read_bytes, batch) + cm_poly_at(&n->write_bytes, batch);
-    double     traffic = j->vector_scale * bytes / j->near_bytes_s;
+    double     traffic = fmax(j->operator_s, j->vector_scale * bytes / j->near_bytes_s);
     if (effort == CM__EFFORT_MEMORY) return traffic;
-    double flop = cm_poly_at(&n->flop, batch) * cm__job_kept(j, n);
+    double flop = cm_poly_at(&n->flop, batch) * cm__job_kept(j, n) / used(j, n);
     return fmax(j->matrix_scale * flop / j->peak_flop_s[effort], traffic);
 }
 
@@ -162,9 +176,9 @@ static double error_of(const cm_graph *g, const cm__execution *e, const cm__run 
 }
 
 cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
-                      int64_t batch)
+                      int64_t batch, int32_t chips)
 {
-    return cm__style_run_in(ctx, step, device, sparsity, batch, &(cm__at_hand){0});
+    return cm__style_run_in(ctx, step, device, sparsity, batch, chips, &(cm__at_hand){0});
 }
 
 cm__at_hand cm__style_prepare(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
@@ -175,7 +189,7 @@ cm__at_hand cm__style_prepare(cm__ctx *ctx, const cm_graph *step, const cm_devic
 }
 
 cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
-                         int64_t batch, const cm__at_hand *at_hand)
+                         int64_t batch, int32_t chips, const cm__at_hand *at_hand)
 {
     const cm__execution *e = &device->execution;
     cm__job              job = job_of(ctx, step, device, sparsity, batch);
@@ -184,6 +198,7 @@ cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *de
                                 .micro_batch = batch,
                                 .host_s = cm__value_or(e->step_s, 0) * cm__value_or(device->calibration.host, 1)};
     job.at_hand = *at_hand;
+    job.chips = chips;
     bool fitted = e->error.known && e->error.kind && strcmp(e->error.kind, "fitted") == 0;
     run.how = fitted ? CM_HOW_TRANSFERRED : CM_HOW_ROOFLINE;
     styles[device->info.style].rule(&job, &run);

@@ -35,6 +35,7 @@ typedef struct cm__job {
     const cm_device *device;
     cm__at_hand      at_hand;
     double           batch;
+    int32_t          chips;                           /* of a pipeline that was asked for; 0: as few as it takes */
     double           peak_flop_s[CM__EFFORTS];        /* reached by each class; memory: unused */
     double           near_bytes_s, near_bytes;        /* where activations are: bandwidth reached, capacity */
     double           far_bytes_s;                     /* where weights come from: bandwidth reached */
@@ -43,6 +44,8 @@ typedef struct cm__job {
     double           matrix_scale, vector_scale;      /* of a calibrated profile; 1 otherwise */
     double           kept;                            /* of pruned weights' arithmetic and traffic; 1: all */
     bool             has_blocks;
+    bool             alone;                           /* one operator, run over and over: style_alone.c */
+    double           operator_s;                      /* the least that it takes then */
 } cm__job;
 
 /* What comes of it. */
@@ -60,10 +63,10 @@ typedef struct cm__run {
 bool cm__style_applies(const cm_device *device, cm_runtime runtime);
 /* Fails where the step cannot run on such devices. */
 cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
-                      int64_t batch);
-/* The same with what is there already. */
+                      int64_t batch, int32_t chips);
+/* The same with what is there already. `chips`: of a pipeline that holds one copy; 0: as few as do. */
 cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
-                         int64_t batch, const cm__at_hand *at_hand);
+                         int64_t batch, int32_t chips, const cm__at_hand *at_hand);
 /* Finds what runs at many batch sizes will need, beside a footprint that may be NULL and must outlive them. */
 cm__at_hand cm__style_prepare(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
                               const cm_footprint *footprint);
@@ -78,6 +81,10 @@ double cm__job_node_s(const cm__job *job, int32_t node, double batch);
 /* What is done of a node's arithmetic, and sent of its weights, after pruning. */
 double cm__job_kept(const cm__job *job, const cm_node *node);
 bool   cm__job_trains(const cm__job *job); /* it has a backward pass */
+/* Where the graph is one operator and the profile knows such benchmarks, their rates take the place of the style's. */
+void   cm__job_find_alone(cm__job *job);
+/* Steps of a node that wait for each other: the time steps of recurrent layers; 1 otherwise. */
+double cm__job_serial(const cm__job *job, const cm_node *node);
 /* The most samples whose step one chip holds; 0: not one. */
 int64_t cm__job_largest(const cm__job *job);
 /* The most samples, up to the batch, whose step holds no more than so much; 0: not one. */

@@ -23,9 +23,11 @@ static int32_t most_chips(const cm_device *d)
 
 static void find_replica(const cm__job *j, cm__run *r)
 {
-    int32_t most = most_chips(j->device);
-    r->micro_batch = cm__job_largest(j);
-    for (r->devices = 1; !r->micro_batch && r->devices * 2 <= most;) {
+    int32_t most = j->chips ? j->chips : most_chips(j->device);
+    r->devices = j->chips ? j->chips : 1;
+    if (j->chips > 1) r->micro_batch = cm__job_largest_again(j, j->chips);
+    else r->micro_batch = j->alone ? (int64_t)j->batch : cm__job_largest(j);
+    while (!r->micro_batch && r->devices * 2 <= most) {
         r->devices *= 2;
         r->micro_batch = cm__job_largest_again(j, r->devices);
     }
@@ -33,7 +35,7 @@ static void find_replica(const cm__job *j, cm__run *r)
         cm__fail(j->ctx, CM_ERR_LIMIT,
                  "one sample's step does not fit the on-chip memory of %d %s%s; a shorter sequence or a smaller "
                  "model would",
-                 most, j->device->info.id, most > 1 ? ", the most that its links join" : "");
+                 most, j->device->info.id, most > 1 && !j->chips ? ", the most that its links join" : "");
 }
 
 /* ---- time ------------------------------------------------------------------------------------------------------- */
@@ -51,26 +53,68 @@ static double states_s(const cm__job *j, const cm__run *r)
     return beside ? 0 : j->vector_scale * 2 * bytes / m->bw_bytes_s.value / r->devices;
 }
 
+/* Every time step of a recurrent layer is a product and its gates, backward two products; an elementwise operator alone
+   exchanges nothing. */
+static double supersteps(const cm__job *j, const cm_node *n)
+{
+    if (cm_node_class(n) == CM_CLASS_RNN) return cm__job_serial(j, n) * (n->phase == CM_FORWARD ? 2 : 3);
+    return j->alone && cm_node_class(n) == CM_CLASS_ELEMENTWISE ? 0 : 1;
+}
+
+/* Of a pipeline of chips; with one, of no pipeline. */
+static double passes(const cm__run *r, double micros) { return (micros + r->devices - 1) / r->devices; }
+
+/* A node's passes: where layers are computed again, forward runs twice. */
+static double runs_of(const cm__job *j, const cm__run *r, const cm_node *n)
+{
+    return r->devices > 1 && cm__job_trains(j) && n->phase == CM_FORWARD ? 2 : 1;
+}
+
+static double node_s(const cm__job *j, const cm__run *r, int32_t i, double size)
+{
+    const cm_node *n = &j->g->nodes[i];
+    return runs_of(j, r, n) * (cm__job_node_s(j, i, size) + supersteps(j, n) * j->superstep_s);
+}
+
+static double micro_batches_s(const cm__job *j, const cm__run *r, double micros)
+{
+    double sum = 0, size = ceil(j->batch / micros);
+    for (int32_t i = 0; i < j->g->n_nodes; i++)
+        if (!j->g->nodes[i].view && j->g->nodes[i].phase != CM_UPDATE) sum += node_s(j, r, i, size);
+    return passes(r, micros) * sum;
+}
+
+/* The largest micro-batch has the fewest supersteps, and in a pipeline the chips that wait longest: the best of its
+   halves. */
+static double micro_batches(const cm__job *j, const cm__run *r)
+{
+    double micros = ceil(j->batch / (double)r->micro_batch), least = INFINITY, best = micros;
+    if (r->devices == 1) return micros;
+    for (; micros <= j->batch; micros *= 2) {
+        double s = micro_batches_s(j, r, micros);
+        if (s >= least) break;
+        least = s;
+        best = micros;
+    }
+    return best;
+}
+
 void cm__style_bsp(const cm__job *j, cm__run *r)
 {
-    double micro_s = 0, updates_s = 0;
+    double updates_s = 0;
     find_replica(j, r);
-    double states = states_s(j, r);
-    double micros = ceil(j->batch / (double)r->micro_batch), size = ceil(j->batch / micros), chips = r->devices;
-    bool   again = r->devices > 1 && cm__job_trains(j);
+    double states = states_s(j, r), micros = micro_batches(j, r), size = ceil(j->batch / micros), chips = r->devices;
     r->micro_batch = (int64_t)size;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view) continue;
         bool   update = n->phase == CM_UPDATE;
-        double runs = again && n->phase == CM_FORWARD ? 2 : 1;
-        double node = runs * (cm__job_node_s(j, i, size) + j->superstep_s);
+        double node = node_s(j, r, i, size);
         if (update) updates_s += node;
-        else micro_s += node;
-        r->pieces += update ? 1 : runs * micros;
-        r->node_s[i] = node * (update ? 1 : micros + chips - 1) / chips;
+        r->pieces += update ? 1 : runs_of(j, r, n) * micros;
+        r->node_s[i] = node * (update ? 1 / chips : passes(r, micros));
     }
     for (int32_t i = 0; i < j->g->n_nodes && states > updates_s / chips; i++)
         if (j->g->nodes[i].phase == CM_UPDATE) r->node_s[i] *= states / (updates_s / chips);
-    r->device_s = (micros + chips - 1) * micro_s / chips + fmax(updates_s / chips, states);
+    r->device_s = micro_batches_s(j, r, micros) + fmax(updates_s / chips, states);
 }

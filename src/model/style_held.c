@@ -96,6 +96,12 @@ static cm_poly output_bytes(const cm_graph *g, const cm_node *n)
     return bytes;
 }
 
+/* Results of elementwise operators pass on as they come: what needs them again computes them again. */
+static bool passes(const cm_node *n)
+{
+    return cm_node_class(n) == CM_CLASS_ELEMENTWISE || cm_node_class(n) == CM_CLASS_MOVEMENT;
+}
+
 /* Beside the repeated layers (embedding, logits, loss) an operator stands alone: such products are cut into pieces. */
 const cm__held *cm__held_new(cm__ctx *ctx, const cm_graph *g)
 {
@@ -114,7 +120,7 @@ const cm__held *cm__held_new(cm__ctx *ctx, const cm_graph *g)
         } else if (!h->n_layers) h->n_layers = 1;
         block = n->block;
         last = output_bytes(g, n);
-        h->layers[h->n_layers - 1] = cm__poly_add(h->layers[h->n_layers - 1], last);
+        if (!passes(n)) h->layers[h->n_layers - 1] = cm__poly_add(h->layers[h->n_layers - 1], last);
     }
     return h;
 }

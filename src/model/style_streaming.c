@@ -47,7 +47,7 @@ static double gradients_out(const cm__job *j, const cm_node *n)
 
 static double layer_s(const cm__job *j, const layer *l)
 {
-    double stream = j->vector_scale * fmax(l->in_bytes, l->out_bytes) / j->far_bytes_s;
+    double stream = j->alone ? 0 : j->vector_scale * fmax(l->in_bytes, l->out_bytes) / j->far_bytes_s;
     return hypot(l->compute_s, l->weights ? fmax(stream, j->layer_s) : 0);
 }
 
@@ -60,8 +60,9 @@ static bool begins(const layer *l, const cm_node *n, bool weights)
 
 void cm__style_streaming(const cm__job *j, cm__run *r)
 {
-    bool    again = cm__job_trains(j) && !cm__job_use(j, (int64_t)j->batch).fits;
-    int64_t most = again ? cm__job_largest_again(j, 0) : cm__job_trains(j) ? (int64_t)j->batch : cm__job_largest(j);
+    bool    whole = j->alone || (cm__job_trains(j) && cm__job_use(j, (int64_t)j->batch).fits);
+    bool    again = cm__job_trains(j) && !whole;
+    int64_t most = again ? cm__job_largest_again(j, 0) : whole ? (int64_t)j->batch : cm__job_largest(j);
     if (!most)
         cm__fail(j->ctx, CM_ERR_LIMIT,
                  "one sample's activations do not fit the on-chip memory of one %s; a shorter sequence would need less",

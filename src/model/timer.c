@@ -39,11 +39,14 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
 void cm__timer_share(cm__timer *t, cm__memo *memo) { t->memo = memo; }
 
 /* What products lose against the roofline they lose everywhere; what other kernels take beyond it is the cores' work,
-   not the memory's, and goes with cores and clock. */
+   not the memory's, and goes with cores and clock. Time steps of recurrent layers wait for each other, each too small
+   for all cores: these go with the clock. */
 double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__call *c, double time_s)
 {
     double here = cm__roofline(to, c), there = cm__roofline(from, c);
+    double clocks = to->clock_hz > 0 ? from->clock_hz / to->clock_hz : 0;
     double cores = to->cores * to->clock_hz > 0 ? from->cores * from->clock_hz / (to->cores * to->clock_hz) : 0;
+    if (c->op == CM__CALL_RNN && time_s > there && clocks > 0) return here + (time_s - there) * clocks;
     if (cm__call_kinds[c->op].engine == CM_ENGINE_MATRIX || time_s <= there || cores <= 0) return time_s * here / there;
     return here + (time_s - there) * cores;
 }

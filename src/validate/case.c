@@ -65,23 +65,36 @@ static const json_t *left_out_parameters(const cm__case *c, const char *device)
     return json_object_get(json_object_get(family, "without"), cm__group_of(c->run));
 }
 
+static cm_device *device_of(cm__case *c, const char *key, const json_t *profile)
+{
+    cm__ctx *ctx = c->store->ctx;
+    char    *text = json_dumps(profile, JSON_COMPACT);
+    if (!text) cm__fail(ctx, CM_ERR_MEMORY, "out of memory while making a profile");
+    cm__defer(ctx, free, text);
+    cm__origin origin = {.text = text, .size = strlen(text)};
+    cm_device *d = cm__device_read(ctx, cm__profile_parse(ctx, CM__PROFILE_DEVICE, &origin).tree);
+    cm__store_keep(c->store, key, d);
+    return d;
+}
+
 static const cm_device *device_without(cm__case *c, const char *device, const json_t *execution)
 {
-    cm__ctx    *ctx = c->store->ctx;
-    const char *key = cm__format(ctx, "device %s without %s", device, cm__group_of(c->run));
+    const char *key = cm__format(c->store->ctx, "device %s without %s", device, cm__group_of(c->run));
     cm_device  *d = cm__store_find(c->store, key);
     c->left_out = cm__group_of(c->run);
     if (d) return d;
     const json_t *profile = cm__store_json(
         c->store, json_pack("{s:i, s:s, s:s, s:O, s:{s:{s:s, s:s}}}", "schema", 1, "id", "left-out", "base", device,
                             "execution", execution, "sources", "calibration", "title", "left out", "where", LEFT_OUT));
-    char *text = json_dumps(profile, JSON_COMPACT);
-    if (!text) cm__fail(ctx, CM_ERR_MEMORY, "out of memory while making a profile");
-    cm__defer(ctx, free, text);
-    cm__origin origin = {.text = text, .size = strlen(text)};
-    d = cm__device_read(ctx, cm__profile_parse(ctx, CM__PROFILE_DEVICE, &origin).tree);
-    cm__store_keep(c->store, key, d);
-    return d;
+    return device_of(c, key, profile);
+}
+
+/* A profile that the set brings along: of a machine that is no built-in one. */
+static const cm_device *device_of_set(cm__case *c, const char *name, const json_t *profile)
+{
+    const char *key = cm__format(c->store->ctx, "device %s of %s", name, cm__text_of(c->set, "id"));
+    cm_device  *d = cm__store_find(c->store, key);
+    return d ? d : device_of(c, key, profile);
 }
 
 static const cm_device *built_in(cm__case *c, const char *name)
@@ -102,7 +115,9 @@ static void load_device(cm__case *c)
 {
     const char   *name = cm__text_of(c->run, "device");
     const json_t *without = left_out_parameters(c, name);
-    c->device = without ? device_without(c, name, without) : built_in(c, name);
+    const json_t *own = json_object_get(json_object_get(c->set, "profiles"), name);
+    if (own) c->device = device_of_set(c, name, own);
+    else c->device = without ? device_without(c, name, without) : built_in(c, name);
 }
 
 const char *cm__cluster_of(const cm__case *c)
@@ -219,6 +234,7 @@ cm__case *cm__case_new(cm__store *store, const json_t *set, const json_t *row, c
     c->devices = (int32_t)cm__number_of(c->run, "devices", 1);
     c->accumulate = (int32_t)cm__number_of(c->run, "accumulate", 1);
     c->per_device = json_is_true(json_object_get(set, "per_device"));
+    if (json_is_true(json_object_get(c->run, "per_device"))) c->per_device = true;
     if (c->reason) return c;
     bool named = cm__text_of(c->run, "model") && cm__text_of(c->run, "device");
     if (named) load_device(c);

@@ -9,9 +9,12 @@ static const cm_prediction_info *predicted(cm__case *c, const cm_predict_options
 {
     cm__ctx       *ctx = c->store->ctx;
     const cm_plan *p = &o->plan;
-    const char    *how = cm__format(ctx, "%lld %d %g plan %d %d %d %d %d %d %d %lld %s", (long long)o->batch,
-                                    (int)c->runtime, o->sparsity.pruned, p->dp, p->tp, p->pp, p->zero, p->interleave,
-                                    p->sequence_parallel, p->accumulate, (long long)p->micro_batch,
+    const char    *fed = cm__format(ctx, "%s %s %lld %d", o->loading.dataset ? o->loading.dataset : "",
+                                    o->loading.host ? o->loading.host : "", (long long)o->loading.workers,
+                                    o->steps_per_call);
+    const char    *how = cm__format(ctx, "%lld %d %g fed %s plan %d %d %d %d %d %d %d %lld %s", (long long)o->batch,
+                                    (int)c->runtime, o->sparsity.pruned, fed, p->dp, p->tp, p->pp, p->zero,
+                                    p->interleave, p->sequence_parallel, p->accumulate, (long long)p->micro_batch,
                                     o->fabric ? cm__cluster_of(c) : "");
     const char    *key = cm__format(ctx, "time %s %s %s %s", cm__text_of(c->run, "device"),
                                     c->left_out ? c->left_out : "", c->graph_key, how);
@@ -29,22 +32,40 @@ static const cm_prediction_info *predicted(cm__case *c, const cm_predict_options
     return info;
 }
 
-static cm_predict_options options_of(const cm__case *c)
+/* As --dataset, --host and --workers say; of these, 0 workers are none. */
+static cm_loading_options loading_of(const cm__case *c)
 {
-    return (cm_predict_options){.runtime = c->runtime, .sparsity = {.pruned = cm__number_of(c->run, "pruned", 0)}};
+    const json_t *workers = json_object_get(c->run, "workers");
+    int64_t       told = workers ? (int64_t)json_integer_value(workers) : 0;
+    return (cm_loading_options){.dataset = cm__text_of(c->run, "dataset"),
+                                .host = cm__text_of(c->run, "host"),
+                                .workers = workers && told == 0 ? -1 : told};
 }
 
+static cm_predict_options options_of(const cm__case *c)
+{
+    return (cm_predict_options){.runtime = c->runtime,
+                                .sparsity = {.pruned = cm__number_of(c->run, "pruned", 0)},
+                                .loading = loading_of(c),
+                                .steps_per_call = (int32_t)cm__number_of(c->run, "steps_per_call", 1)};
+}
+
+/* One copy of the model: on one device, on as many as it takes, or on a pipeline of as many as the row says. */
 static const cm_prediction_info *on_one(cm__case *c, int64_t batch)
 {
     cm_predict_options o = options_of(c);
     o.batch = batch;
+    o.plan.pp = c->per_device ? (int32_t)cm__number_of(c->run, "pp", 0) : 0;
+    if (o.plan.pp > 1) o.fabric = cm__case_fabric(c);
     return predicted(c, &o);
 }
 
-/* Gradients of several micro-batches are added up before one update. */
-static void accumulate(cm__estimate *e, const cm_prediction_info *i, double times)
+/* Gradients of several micro-batches are added up before one update; graphs that run as a whole are started once. */
+static void accumulate(const cm__case *c, cm__estimate *e, const cm_prediction_info *i, double times)
 {
-    double update = i->phase_s[CM_UPDATE], factor = (times * (i->step_time_s - update) + update) / i->step_time_s;
+    bool   whole = i->style != CM_STYLE_KERNELS || c->runtime == CM_RUNTIME_NATIVE;
+    double start_s = whole ? i->host_time_s : 0;
+    double once = i->phase_s[CM_UPDATE] + start_s, factor = (times * (i->step_time_s - once) + once) / i->step_time_s;
     e->step_s *= factor;
     e->device_s *= factor;
     for (int side = 0; side < 2; side++) e->interval_s[side] *= factor;
@@ -105,14 +126,23 @@ static int32_t copies_of(cm__case *c)
     double told = cm__number_of(c->run, "replicas", 0);
     double split = cm__number_of(c->run, "tp", 1) * cm__number_of(c->run, "pp", 1);
     if (split > 1) return (int32_t)(c->devices / split);
+    if (told > 0) return (int32_t)told;
     const cm_prediction_info *one = cm_device_get_info(c->device)->style == CM_STYLE_BSP ? on_one(c, 1) : NULL;
     if (c->reason) return 0;
     if (one && one->devices > c->devices) {
         c->reason = cm__format(c->store->ctx, "a copy of the model is expected to take %d devices", one->devices);
         return 0;
     }
-    if (one) return c->devices / one->devices;
-    return told > 0 ? (int32_t)told : c->devices;
+    return one ? c->devices / one->devices : c->devices;
+}
+
+/* Devices of a copy's pipeline: of IPUs, all that the row gives to it. */
+static int32_t pipeline_of(const cm__case *c, int32_t copies)
+{
+    bool   ipus = cm_device_get_info(c->device)->style == CM_STYLE_BSP;
+    double told = cm__number_of(c->run, "pp", 0);
+    if (told > 0) return (int32_t)told;
+    return ipus && copies > 0 && json_object_get(c->run, "replicas") ? c->devices / copies : 1;
 }
 
 static bool estimate_plan(cm__case *c, cm__estimate *e)
@@ -125,7 +155,7 @@ static bool estimate_plan(cm__case *c, cm__estimate *e)
     if (!o.fabric) return false;
     o.plan = (cm_plan){.dp = copies,
                        .tp = (int32_t)cm__number_of(c->run, "tp", 1),
-                       .pp = (int32_t)cm__number_of(c->run, "pp", 1),
+                       .pp = pipeline_of(c, copies),
                        .zero = (int32_t)cm__number_of(c->run, "zero", 0),
                        .interleave = (int32_t)cm__number_of(c->run, "interleave", 1),
                        .sequence_parallel = json_is_true(json_object_get(c->run, "sequence_parallel")),
@@ -149,7 +179,7 @@ bool cm__estimate_step(cm__case *c, cm__estimate *e)
         i = on_one(c, batch);
     }
     if (!answer(e, i, (double)batch)) return false;
-    if (times > 1) accumulate(e, i, times);
+    if (times > 1) accumulate(c, e, i, times);
     if (!c->per_device) share(e);
     feed(c, e, 1);
     if (cm__text_of(c->run, "phase")) one_pass(e, i, cm__text_of(c->run, "phase"));

@@ -162,6 +162,50 @@ static void test_left_out(void **state)
     assert_null(case_of("{'model': 'resnet18', 'device': 'graphcore-bow', 'batch': 64, 'step_time_s': 1}")->left_out);
 }
 
+static double step_of(const char *text)
+{
+    cm__estimate e;
+    assert_true(cm__estimate_step(case_of(text), &e));
+    return e.step_s;
+}
+
+#define BRAGGNN(device, more)                                                                                          \
+    "{'model': 'braggnn', 'device': '" device "', 'precision': 'fp16', 'batch': 512, 'step_time_s': 1" more "}"
+
+/* A row's loader: ten microseconds more a sample, waited for; what a call of the host costs, shared by its steps. */
+static void test_loading(void **state)
+{
+    (void)state;
+    double ten = step_of(BRAGGNN("nvidia-a100-40g", ", 'dataset': 'bytes=1,decode=10us', 'workers': 0"));
+    double twenty = step_of(BRAGGNN("nvidia-a100-40g", ", 'dataset': 'bytes=1,decode=20us', 'workers': 0"));
+    assert_true(fabs(twenty - ten - 512 * 10e-6) < 1e-9);
+    double one = step_of(BRAGGNN("graphcore-gc200", ""));
+    double two = step_of(BRAGGNN("graphcore-gc200", ", 'steps_per_call': 2"));
+    double all = step_of(BRAGGNN("graphcore-gc200", ", 'steps_per_call': 10"));
+    assert_true(one > two && two > all);
+    assert_true(fabs((one - all) / (one - two) - 0.9 / 0.5) < 1e-6);
+}
+
+/* A row may be of one device's share of a pipeline, and of a device that its set describes. */
+static void test_shares_and_profiles(void **state)
+{
+    (void)state;
+    cm__estimate e;
+    cm__case    *c = case_of("{'model': 'bert:layers=8,hidden=512,heads=8,seq=32,vocab=1000', 'precision': 'fp16',"
+                             " 'device': 'graphcore-bow', 'per_device': true, 'pp': 4, 'batch': 16, 'step_time_s': 1}");
+    assert_true(cm__estimate_step(c, &e));
+    assert_true(e.devices == 4 && e.samples == 64);
+    json_object_set_new(set, "id", json_string("mine"));
+    json_object_set_new(set, "profiles",
+                        json_pack("{s:{s:i, s:s, s:s, s:s}}", "here", "schema", 1, "id", "here", "base",
+                                  "nvidia-a100-40g", "name", "One of ours"));
+    c = case_of("{'model': 'resnet18', 'device': 'here', 'batch': 8, 'step_time_s': 1}");
+    assert_null(c->reason);
+    assert_string_equal(cm_device_get_info(c->device)->name, "One of ours");
+    cm__case *again = case_of("{'model': 'resnet18', 'device': 'here', 'batch': 9, 'step_time_s': 1}");
+    assert_ptr_equal(c->device, again->device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +216,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_plans, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reasons, setup, teardown),
         cmocka_unit_test_setup_teardown(test_left_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_loading, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_shares_and_profiles, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ typedef struct answer {
     cm_diag            diag;
 } answer;
 
-static answer ask_pruned(const char *profile, const char *model, int64_t batch, bool inference, cm_sparsity sparsity)
+static answer ask_with(const char *profile, const char *model, bool inference, cm_predict_options predict)
 {
     answer           a = {.status = CM_OK};
     cm_graph        *forward, *step;
@@ -43,16 +43,24 @@ static answer ask_pruned(const char *profile, const char *model, int64_t batch, 
     assert_int_equal(cm_device_load(file_named("chip.json"), &device, &a.diag), CM_OK);
     assert_int_equal(cm_graph_load(model, NULL, &forward, NULL), CM_OK);
     assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
-    const cm_predict_options predict = {.batch = batch, .sparsity = sparsity};
+    cm_fabric *fabric = NULL;
+    if (predict.plan.pp > 1) assert_int_equal(cm_fabric_new(device, NULL, &fabric, &a.diag), CM_OK);
+    predict.fabric = fabric;
     a.status = cm_predict(step, device, &predict, &prediction, &a.diag);
+    cm_fabric_free(fabric);
     if (a.status == CM_OK) a.info = *cm_prediction_get_info(prediction);
     if (a.status == CM_OK) cm_prediction_free(prediction);
-    cm_graph_totals(step, batch, &totals);
+    cm_graph_totals(step, predict.batch, &totals);
     for (cm_phase p = CM_FORWARD; p < CM_PHASES; p++) a.flop += cm_totals_matrix_flop(&totals, p);
     cm_graph_free(step);
     cm_graph_free(forward);
     cm_device_free(device);
     return a;
+}
+
+static answer ask_pruned(const char *profile, const char *model, int64_t batch, bool inference, cm_sparsity sparsity)
+{
+    return ask_with(profile, model, inference, (cm_predict_options){.batch = batch, .sparsity = sparsity});
 }
 
 static answer ask(const char *profile, const char *model, int64_t batch, bool inference)
@@ -207,6 +215,96 @@ static void what_no_pipeline_holds_is_refused(void **state)
     assert_non_null(strstr(many.diag.reason, "64 chip, the most that its links join"));
 }
 
+/* Asked for, four chips hold what one would: forward runs twice, and micro-batches flow through. */
+static void pipelines_may_be_asked_for(void **state)
+{
+    (void)state;
+    const char *model = "bert:layers=8,hidden=512,heads=8,seq=32,vocab=1000";
+    answer      one = ask(BSP("1e12", "1e-9", LINKS), model, 64, false);
+    answer      four = ask_with(BSP("1e12", "1e-9", LINKS), model, false,
+                                (cm_predict_options){.batch = 64, .plan = {.pp = 4}});
+    assert_int_equal(four.status, CM_OK);
+    assert_int_equal(one.info.devices, 1);
+    assert_int_equal(four.info.devices, 4);
+    assert_int_equal(four.info.micro_batch, 1); /* nothing is lost by small ones: the chips wait least */
+    double once = one.info.phase_s[CM_FORWARD], micros = 64;
+    assert_near(four.info.phase_s[CM_FORWARD], 2 * once * (micros + 3) / micros / 4, 1e-2);
+    answer dear = ask_with(BSP("1e12", "1e6", LINKS), model, false,
+                           (cm_predict_options){.batch = 64, .plan = {.pp = 4}});
+    assert_true(dear.info.micro_batch > 1); /* a millisecond per operator and micro-batch */
+    answer tensor = ask_with(BSP("1e12", "1", LINKS), model, false,
+                             (cm_predict_options){.batch = 64, .plan = {.pp = 2, .tp = 2}});
+    assert_int_equal(tensor.status, CM_ERR_UNSUPPORTED);
+}
+
+/* Fifty steps that wait for each other, a product and gates each: a hundred supersteps of a microsecond. */
+static void time_steps_are_supersteps(void **state)
+{
+    (void)state;
+    const char *model = "rnn:steps=50,batch=4,input=64,hidden=64,cell=lstm";
+    answer      none = ask(BSP("1e12", "1e-9", LINKS), model, 1, true);
+    answer      each = ask(BSP("1e12", "1000", LINKS), model, 1, true);
+    assert_near(each.info.device_time_s - none.info.device_time_s, 100e-6, 1e-6);
+    answer back = ask(BSP("1e12", "1000", LINKS), model, 1, false);
+    assert_near(back.info.phase_s[CM_BACKWARD] - ask(BSP("1e12", "1e-9", LINKS), model, 1, false).info.phase_s[CM_BACKWARD],
+                150e-6, 1e-6);
+}
+
+#define LANES(lanes)                                                                                                   \
+    CHIP("bsp-pipeline", "1e12", "1e18", EFFICIENCY("1") ", \"lanes\": " NUMBER(lanes, "1"), PLACED("SRAM") LINKS)
+
+/* Groups of four channels use a quarter of units that take sixteen; without groups they are used whatever the channels. */
+static void narrow_groups_leave_units_idle(void **state)
+{
+    (void)state;
+    const char *grouped = "conv:n=4,c=64,k=64,h=56,w=56,r=3,s=3,stride=1,pad=1,groups=16";
+    const char *narrow = "conv:n=4,c=4,k=64,h=56,w=56,r=3,s=3,stride=1,pad=1";
+    double      all = ask(LANES("1"), grouped, 1, true).info.device_time_s;
+    assert_near(ask(LANES("16"), grouped, 1, true).info.device_time_s, 4 * all, 1e-6);
+    assert_near(ask(LANES("4"), grouped, 1, true).info.device_time_s, all, 1e-6);
+    assert_near(ask(LANES("16"), narrow, 1, true).info.device_time_s,
+                ask(LANES("1"), narrow, 1, true).info.device_time_s, 1e-6);
+}
+
+/* ---- operators alone -------------------------------------------------------------------------------------------- */
+
+#define ALONE                                                                                                          \
+    ", \"operator\": {\"gemm\": " NUMBER("0.8", "1") ", \"memory\": " NUMBER("0.5", "1") ", \"latency\": "           \
+    NUMBER("1e-9", "s") "}"
+#define HALF "\"efficiency\": {\"gemm\": " NUMBER("0.2", "1") ", \"conv\": " NUMBER("0.1", "1") "}"
+
+/* A product alone takes the benchmarks' share of 1e14, a convolution as much more than in a model; nothing is laid out,
+   streamed or exchanged, and operands that no chip holds are on it in slices. A model keeps its share. */
+static void operators_alone_have_the_rates_of_benchmarks(void **state)
+{
+    (void)state;
+    const char *const styles[] = {
+        CHIP("dataflow-sections", "1e6", "1e3", HALF ALONE ", \"section_overhead\": " NUMBER("1", "s"), PLACED("DRAM")),
+        CHIP("weight-streaming", "1e6", "1e3", HALF ALONE ", \"layer_latency\": " NUMBER("1", "s"), PLACED("DRAM")),
+        CHIP("bsp-pipeline", "1e6", "1e3", HALF ALONE, PLACED("SRAM") LINKS)};
+    const double product = 2.0 * 1024 * 1024 * 1024, elements = 16.0 * 1024 * 1024;
+    for (int k = 0; k < 3; k++) {
+        assert_near(ask(styles[k], "gemm:m=1024,n=1024,k=1024", 1, true).info.device_time_s, product / 0.8e14, 1e-6);
+        answer conv = ask(styles[k], "conv:n=4,c=64,k=64,h=56,w=56,r=3,s=3,stride=1,pad=1", 1, true);
+        assert_near(conv.info.device_time_s, conv.flop / 0.4e14, 1e-6);
+        answer relu = ask(styles[k], "elementwise:op=relu,n=16x1024x1024", 1, true);
+        assert_near(relu.info.device_time_s, fmax(1e-9, elements * 4 / 0.5e18), 1e-6); /* read and written, two bytes */
+        answer model = ask(styles[k], "mlp:in=64,hidden=64x64,out=64", 1, true);
+        assert_true(k == 2 || model.info.device_time_s > 1);
+    }
+}
+
+static void cached_operands_are_read_from_the_cache(void **state)
+{
+    (void)state;
+    const char *chip = CHIP("kernel-by-kernel", "1e6", "1e9", EFFICIENCY("1") ALONE,
+                            ", \"placement\": {\"ephemeral\": \"DRAM\"}");
+    answer      small = ask(chip, "elementwise:op=relu,n=100x1000", 1, true);
+    answer      large = ask(chip, "elementwise:op=relu,n=1000x1000", 1, true);
+    assert_near(small.info.device_time_s, 1e-9, 1e-6); /* 400,000 bytes at 0.5e18 B/s: the least that one takes */
+    assert_near(large.info.device_time_s, 4e6 / 1e9, 1e-6);
+}
+
 /* ---- streaming -------------------------------------------------------------------------------------------------- */
 
 #define STREAMING(sram, rate, more) CHIP("weight-streaming", sram, rate, EFFICIENCY("1") more, PLACED("DRAM"))
@@ -334,6 +432,11 @@ int main(void)
         cmocka_unit_test(micro_batches_are_what_fits),
         cmocka_unit_test(what_one_chip_does_not_hold_is_a_pipeline),
         cmocka_unit_test(what_no_pipeline_holds_is_refused),
+        cmocka_unit_test(pipelines_may_be_asked_for),
+        cmocka_unit_test(time_steps_are_supersteps),
+        cmocka_unit_test(narrow_groups_leave_units_idle),
+        cmocka_unit_test(operators_alone_have_the_rates_of_benchmarks),
+        cmocka_unit_test(cached_operands_are_read_from_the_cache),
         cmocka_unit_test(a_slow_link_bounds_the_step),
         cmocka_unit_test(a_fast_link_leaves_the_arithmetic),
         cmocka_unit_test(pruned_weights_are_skipped),

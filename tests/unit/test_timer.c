@@ -118,6 +118,22 @@ TEST(a_relative_is_transferred)
     cm_device_free(d);
 }
 
+/* Time steps wait for each other: what they take beyond the roofline goes with the clock, however many cores. */
+TEST(what_time_steps_wait_goes_with_the_clock)
+{
+    cm_device  *d = device_of(TIME_DEVICE(",\n\"clock_hz\": " NUMBER("1e9", "Hz"))), *h200;
+    const char *text = "rnn forward lstm bf16 48,37,384,384,1,1"; /* not a row of the table */
+    assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
+    cm__timed own = time_on(h200, NULL, CM_RUNTIME_TORCH_EAGER, text),
+              t = time_on(d, h200, CM_RUNTIME_TORCH_EAGER, text);
+    double    clocks = cm_device_number(h200, CM_CLOCK_HZ).value / 1e9, beyond = own.time_s - roofline_of(h200, text);
+    assert_int_equal(t.how, CM_HOW_TRANSFERRED);
+    assert_true(beyond > 0);
+    near(t.time_s, roofline_of(d, text) + beyond * clocks, 1e-6);
+    cm_device_free(h200);
+    cm_device_free(d);
+}
+
 /* Kernels that are no products: what they take beyond the roofline goes with cores and clock. */
 TEST(what_cores_add_goes_with_cores)
 {
@@ -293,6 +309,7 @@ int main(void)
         cmocka_unit_test(in_proportion_to_the_roofline),
         cmocka_unit_test(nothing_like_it_is_the_roofline),
         cmocka_unit_test(a_relative_is_transferred),
+        cmocka_unit_test(what_time_steps_wait_goes_with_the_clock),
         cmocka_unit_test(own_rows_come_first),
         cmocka_unit_test(odd_rows),
         cmocka_unit_test(what_cores_add_goes_with_cores),

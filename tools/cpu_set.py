@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""cpu_set.py - PROGRAM [SET.json]: predictions for this machine's processor against calls timed on it.
+
+On one thread, every call of a training step of each model below is timed by itself (`bench --for`); their sum is what was measured.
+What predicts are the calls of KNOWN models, and BUDGET seconds of the grid of `bench --suite sweep`; what is judged are the OTHERS. With a
+file's name the two become a set for data/results; without, a table is printed. It takes half an hour, and a machine that does nothing else.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+BUDGET = 100
+REPEATS = 3
+ON = ["--backend", "cpu", "--threads", "1"]
+KNOWN = [("resnet18", 2), ("mobilenet-v3-small", 4), ("mlp:in=784,hidden=1024x1024x1024,out=10", 64), ("rnn_k2", 1),
+         ("bert:layers=2,hidden=256,heads=4,seq=128,vocab=8192", 4)]
+OTHERS = [("uno", 32), ("braggnn", 128), ("autoencoder", 8), ("resnet50", 1), ("efficientnet-b0", 1), ("rnn_k1", 1),
+          ("gpt:layers=2,hidden=384,heads=6,seq=256,vocab=8192", 2), ("mlp:in=2048,hidden=4096x512,out=1000", 32)]
+TITLE = "Calls of training steps on a processor, each timed by itself and added up"
+
+
+def run(*words):
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(words)}: {done.stderr}")
+    return done.stdout
+
+
+def device_time(program, model, batch, profile):
+    answer = json.loads(run(program, "predict", model, "--batch", str(batch), "--device", profile, "--runtime", "native",
+                            "--precision", "fp32", "--json"))
+    return answer["device_time_s"], answer["share"]["measured"]
+
+
+def merged(profile, more):
+    """The profile with the timings of another of the same machine; of calls that both have, the shorter: others may run beside."""
+    name = lambda k: tuple(k.get(x) for x in ("op", "pass", "variant", "dtype", "runtime"))
+    tables = {name(k): k for k in profile["kernels"]}
+    for k in more["kernels"]:
+        there, sizes = tables.setdefault(name(k), {**k, "rows": []}), len(k["dims"])
+        rows = {tuple(r[:sizes]): r for r in there["rows"]}
+        for r in k["rows"]:
+            at = tuple(r[:sizes])
+            rows[at] = min(rows.get(at, r), r, key=lambda row: row[sizes])
+        there["rows"] = list(rows.values())
+    return profile | {"kernels": list(tables.values())}
+
+
+def calls_of(program, folder, model, batch):
+    """A profile of the model's calls, each the shortest of REPEATS medians."""
+    path, whole = pathlib.Path(folder) / "calls.json", None
+    for _ in range(REPEATS):
+        path.unlink(missing_ok=True)
+        run(program, "bench", "--for", model, "--batch", str(batch), "--precision", "fp32", *ON, "-o", str(path))
+        again = json.loads(path.read_text())
+        whole = merged(whole, again) if whole else again
+    path.write_text(json.dumps(whole))
+    return str(path)
+
+
+def main():
+    program, rows = sys.argv[1], []
+    with tempfile.TemporaryDirectory() as folder:
+        grid = f"{folder}/grid.json"
+        run(program, "bench", "--suite", "roofline,sweep", "--budget", str(BUDGET), *ON, "-o", grid)
+        profile = json.loads(pathlib.Path(grid).read_text())
+        for model, batch in KNOWN:
+            profile = merged(profile, json.loads(pathlib.Path(calls_of(program, folder, model, batch)).read_text()))
+        pathlib.Path(grid).write_text(json.dumps(profile))
+        for model, batch in OTHERS:
+            measured, share = device_time(program, model, batch, calls_of(program, folder, model, batch))
+            predicted, seen = device_time(program, model, batch, grid)
+            print(f"{model:52s} {batch:4d}  measured {1e3 * measured:9.3f} ms ({100 * share:5.1f} % of it)  predicted {1e3 * predicted:9.3f} ms "
+                  f"({100 * seen:4.1f} % by the same calls)  {100 * (predicted / measured - 1):+6.1f} %", flush=True)
+            rows.append({"where": f"bench --for {model} --batch {batch}", "model": model, "device": "cpu", "runtime": "native",
+                         "precision": "fp32", "batch": batch, "device_time_s": float(f"{measured:.5g}"),
+                         "note": f"{100 * share:.1f} % of it timed, the rest from ceilings"})
+    if len(sys.argv) > 2:
+        write(pathlib.Path(sys.argv[2]), profile, rows)
+
+
+def write(path, profile, rows):
+    source = {"title": f"Measured by this project on {profile['name']}, one thread", "where": "tools/cpu_set.py", "date": "2026-11"}
+    known = ", ".join(f"{m} at {b}" for m, b in KNOWN)
+    notes = [f"Made by 'tools/cpu_set.py BUILD/centimani data/results/{path.name}'; without the file's name it prints the same for any other machine.",
+             f"The profile is in the set: calls of other models ({known}) and {BUDGET} seconds of the grid of 'bench --suite sweep'.",
+             "A step's calls are timed one by one and added up; a framework's own time beside them is not in it."]
+    head = json.dumps({"schema": 1, "id": path.stem, "title": TITLE, "source": source, "notes": notes}, indent=1)[:-2]
+    lines = ",\n".join("  " + json.dumps(r) for r in rows)
+    path.write_text(f'{head},\n "profiles": {{"cpu": {json.dumps(profile)}}},\n "rows": [\n{lines}\n ]\n}}\n')
+
+
+main()
