@@ -572,6 +572,7 @@ typedef struct cm_fit_class {
     const char *device, *runtime, *op, *pass, *dtype;
     int32_t     n;
     double      mape, bias, p90;
+    double      measured_s, off_s; /* sums over the rows: their times, how far the predictions are off; 0: not known */
 } cm_fit_class;
 
 typedef struct cm_fit_options {

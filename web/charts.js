@@ -89,16 +89,24 @@ const Charts = (() => {
   const noLegend = { legend: { display: false } };
   const tip = label => ({ tooltip: { callbacks: { label } } });
 
+  // As high as its bars need.
+  function fitHeight(id, rows, each = 20) {
+    const box = document.getElementById(id)?.parentElement;
+    if (box) box.style.height = Math.max(10, rows) * each + 96 + 'px';
+  }
+  const thin = { maxBarThickness: 26 };
+
   const placed = rank => rank.ranking.filter(e => e.rank !== null);
   const within = e => e.throughput_samples_s === null ? [null, null] : [e.batch / e.interval_s[1], e.batch / e.interval_s[0]];
 
   function ranking(id, rank) {
     const rows = placed(rank).slice(0, 24), unit = rank.unit;
+    fitHeight(id, rows.length);
     draw(id, {
       type: 'bar',
       data: {
         labels: rows.map(e => e.device),
-        datasets: [{ data: rows.map(e => e.value), interval: rows.map(e => e.interval),
+        datasets: [{ ...thin, data: rows.map(e => e.value), interval: rows.map(e => e.interval),
           backgroundColor: rows.map((e, i) => (e.tied_with_next || (i && rows[i - 1].tied_with_next) ? faint(palette(0), .55) : palette(0))) }],
       },
       options: { indexAxis: 'y', scales: { x: axis(unit, { beginAtZero: true,
@@ -110,9 +118,10 @@ const Charts = (() => {
 
   function price(id, rank) {
     const rows = placed(rank).filter(e => e.samples_per_usd).sort((a, b) => b.samples_per_usd - a.samples_per_usd).slice(0, 24);
+    fitHeight(id, rows.length);
     draw(id, {
       type: 'bar',
-      data: { labels: rows.map(e => e.device), datasets: [{ data: rows.map(e => e.samples_per_usd),
+      data: { labels: rows.map(e => e.device), datasets: [{ ...thin, data: rows.map(e => e.samples_per_usd),
         interval: rows.map(e => within(e).map(v => v * 3600 / e.price_hour)), backgroundColor: palette(2) }] },
       options: { indexAxis: 'y', scales: { x: axis('samples per USD', { beginAtZero: true,
         suggestedMax: Math.max(...rows.map(e => 1.6 * e.samples_per_usd)), ticks: { callback: v => short(v) } }), y: axis('', { ticks: { autoSkip: false } }) },
@@ -181,8 +190,8 @@ const Charts = (() => {
     draw(id, {
       type: 'bar',
       data: { labels: details.map(d => d.device), datasets: [
-        ...kinds.map((k, i) => ({ label: k.replace('_', ' and '), data: details.map(d => gib(d.memory.categories[k])), backgroundColor: palette(i), stack: 'used' })),
-        { label: 'capacity of the largest memory', data: details.map(d => gib(Math.max(...d.memory.levels.map(l => l.capacity_bytes || 0)))), backgroundColor: faint(palette(7), .35), stack: 'there' },
+        ...kinds.map((k, i) => ({ label: k.replace('_', ' and '), data: details.map(d => gib(d.memory.categories[k])), backgroundColor: palette(i), stack: 'used', ...thin })),
+        { label: 'capacity of the largest memory', data: details.map(d => gib(Math.max(...d.memory.levels.map(l => l.capacity_bytes || 0)))), backgroundColor: faint(palette(7), .35), stack: 'there', ...thin },
       ] },
       options: { indexAxis: 'y', scales: { x: axis('GiB', { stacked: true, beginAtZero: true }), y: axis('', { stacked: true }) },
         plugins: tip(c => c.dataset.label + ': ' + short(c.raw, 'GiB')) },
@@ -198,7 +207,7 @@ const Charts = (() => {
     const rows = details.flatMap(d => d.memory.levels.filter(l => l.capacity_bytes).map(l => ({ ...l, label: inLines(narrow, d.device, l.name) })));
     draw(id, {
       type: 'bar',
-      data: { labels: rows.map(r => r.label), datasets: [{ data: rows.map(r => 100 * r.used_bytes / r.capacity_bytes), backgroundColor: palette(4), minBarLength: 2 }] },
+      data: { labels: rows.map(r => r.label), datasets: [{ ...thin, data: rows.map(r => 100 * r.used_bytes / r.capacity_bytes), backgroundColor: palette(4), minBarLength: 2 }] },
       options: { indexAxis: 'y', scales: { x: axis('% of the memory', { beginAtZero: true, suggestedMax: 100 }), y: labelAxis(narrow) },
         plugins: { ...noLegend, ...tip(c => short(gib(rows[c.dataIndex].used_bytes), 'GiB') + ' of ' + short(gib(rows[c.dataIndex].capacity_bytes), 'GiB')) } },
     });
@@ -210,10 +219,11 @@ const Charts = (() => {
     const bars = detail.kinds.map(k => { const bar = [at * 1e3, (at + k.time_s) * 1e3]; at += k.time_s; return bar; });
     const narrow = isNarrow(id), labels = detail.kinds.map(k => inLines(narrow, k.type, k.phase)), rest = detail.step_time_s - at;
     const colours = detail.kinds.map(k => palette(['forward', 'backward', 'recompute', 'update'].indexOf(k.phase)));
+    fitHeight(id, bars.length + 1, narrow ? 27 : 24);
     if (rest > 0) { labels.push('idle'); bars.push([at * 1e3, detail.step_time_s * 1e3]); colours.push(colour('c8')); }
     draw(id, {
       type: 'bar',
-      data: { labels, datasets: [{ data: bars, backgroundColor: colours, minBarLength: 2 }] },
+      data: { labels, datasets: [{ ...thin, data: bars, backgroundColor: colours, minBarLength: 2 }] },
       options: { indexAxis: 'y', scales: { x: axis('ms of one step', { max: detail.step_time_s * 1e3 }), y: labelAxis(narrow) },
         plugins: { ...noLegend, ...tip(c => short(c.raw[1] - c.raw[0], 'ms')) } },
     });

@@ -11,6 +11,7 @@ typedef struct cm__checked {
     int16_t     op, pass;
     const char *dtype;
     double     *errors; /* predicted / measured - 1 */
+    double      measured_s, off_s; /* sums */
     int32_t     count, capacity;
 } cm__checked;
 

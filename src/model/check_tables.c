@@ -26,6 +26,8 @@ void cm__check_add(cm__checks *all, const cm__call *call, double measured_s, dou
     cm__checked *g = check_of(all, call);
     g->errors = cm__grow(all->ctx, g->errors, g->count, &g->capacity, sizeof *g->errors);
     g->errors[g->count++] = predicted_s / measured_s - 1;
+    g->measured_s += measured_s;
+    g->off_s += fabs(predicted_s - measured_s);
 }
 
 static void note(void *user, const cm__kernel_table *table, const cm__call *call, double measured, double predicted)
@@ -48,7 +50,9 @@ cm_fit_class cm__check_class(const cm__checked *g, const char *device, const cha
                       .op = cm__call_kinds[g->op].name,
                       .pass = cm__pass_names[g->pass],
                       .dtype = g->dtype,
-                      .n = g->count};
+                      .n = g->count,
+                      .measured_s = g->measured_s,
+                      .off_s = g->off_s};
     qsort(g->errors, (size_t)g->count, sizeof *g->errors, by_size);
     for (int32_t i = 0; i < g->count; i++) {
         c.mape += fabs(g->errors[i]) / g->count;

@@ -143,7 +143,7 @@ void cm__footprint_rehearse(cm_footprint *f, const cm_footprint *other)
 {
     if (!f->caching) return;
     f->rehearsals = other ? other->rehearsals : NULL;
-    if (f->rehearsals) return;
+    if (f->rehearsals || setjmp(f->ctx->trap)) return; /* without memory for them there are none */
     cm__rehearsals *r = cm__alloc(f->ctx, sizeof *r);
     cm__defer(f->ctx, release, r);
     while (r->count < REHEARSALS && pthread_mutex_init(&r->at[r->count].lock, NULL) == 0) r->count++;

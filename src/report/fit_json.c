@@ -14,6 +14,7 @@ static void one_class(cm__ctx *ctx, json_t *o, const cm_fit_class *c)
     cm__json_set(ctx, o, "mape", cm__json_number(c->mape));
     cm__json_set(ctx, o, "bias", cm__json_number(c->bias));
     cm__json_set(ctx, o, "p90", cm__json_number(c->p90));
+    if (c->measured_s > 0) cm__json_set(ctx, o, "by_time", cm__json_number(c->off_s / c->measured_s));
 }
 
 void cm__fit_json(cm__ctx *ctx, const cm__fit_report *r, FILE *out)

@@ -182,8 +182,8 @@ typedef struct cm__scale_report {
 } cm__scale_report;
 
 /* The plan on n devices, options.fabric between them. first: what efficiency is relative to; NULL: itself. */
-cm_status cm__scale_point_at(const cm_graph *step, const cm_device *device, const cm_predict_options *options, int32_t n,
-                             const cm__scale_point *first, cm__scale_point *point, cm_diag *diag);
+cm_status cm__scale_point_at(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
+                             int32_t n, const cm__scale_point *first, cm__scale_point *point, cm_diag *diag);
 cm_status cm__scale_report_new(const cm__scale_request *asked, cm__scale_report **report, cm_diag *diag);
 void      cm__scale_report_free(cm__scale_report *report);
 bool      cm__is_collective(const char *text); /* "all-reduce:bytes=N": what cm__collective_report() tells of */

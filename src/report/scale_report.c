@@ -7,8 +7,8 @@ static void free_graph(void *graph) { cm__graph_report_free(graph); }
 static void free_device(void *device) { cm_device_free(device); }
 static void free_fabric(void *fabric) { cm_fabric_free(fabric); }
 
-cm_status cm__scale_point_at(const cm_graph *step, const cm_device *device, const cm_predict_options *asked, int32_t n,
-                             const cm__scale_point *first, cm__scale_point *p, cm_diag *diag)
+cm_status cm__scale_point_at(const cm_graph *step, const cm_device *device, const cm_predict_options *asked,
+                             int32_t n, const cm__scale_point *first, cm__scale_point *p, cm_diag *diag)
 {
     cm_predict_options options = *asked;
     cm_prediction     *prediction;

@@ -40,7 +40,7 @@ typedef struct cm__upload  cm__upload; /* one that is being written */
 
 cm__uploads *cm__uploads_new(int64_t most_bytes, cm_diag *diag); /* NULL: no folder for them */
 void         cm__uploads_free(cm__uploads *uploads);             /* and their files */
-/* NULL: no room, or a name that no model file has. */
+/* NULL: a name that no model file has, as *why says; *why NULL: no room. */
 cm__upload  *cm__upload_begin(cm__uploads *uploads, const char *name, const char **why);
 bool         cm__upload_write(cm__upload *upload, const char *data, size_t size); /* false: too large, or no room */
 void         cm__upload_drop(cm__upload *upload);

@@ -12,7 +12,7 @@
 #define THREADS 4
 #define CONNECTIONS_MOST 256
 #define TIMEOUT_S 60
-#define HEAD_S 10 /* until a request's head is there: who hangs up before is not noticed otherwise */
+#define PIECE_S 10 /* for the head of a request, and between pieces of a file: who hangs up is not noticed otherwise */
 #define REQUEST_BYTES (32 * 1024) /* of a request's line and headers */
 #define MEMBERS_MOST 100          /* of a question */
 #define UPLOAD_BYTES ((int64_t)600 * 1000 * 1000)
@@ -29,6 +29,8 @@ typedef struct request {
     cm__upload *upload; /* NULL: none, or given up */
     cm__reply   failed; /* status 0: not */
 } request;
+
+#define NO_ROOM "no room for another file now; try again in a few seconds"
 
 /* ---- replies ---------------------------------------------------------------------------------------------------- */
 
@@ -116,7 +118,7 @@ static void begin_upload(const server *s, struct MHD_Connection *c, request *q)
         give_up(q, 403, "an upload is sent by the page, or with the header X-Centimani: 1");
     else if (!name || !*name) give_up(q, 400, "the file's name is missing: /api/upload?name=model.onnx");
     else if (length && strtoll(length, NULL, 10) > s->options->upload_bytes) give_up(q, 413, "the file is too large");
-    else if (!(q->upload = cm__upload_begin(s->uploads, name, &why))) give_up(q, 400, why);
+    else if (!(q->upload = cm__upload_begin(s->uploads, name, &why))) give_up(q, why ? 400 : 503, why ? why : NO_ROOM);
 }
 
 static enum MHD_Result take_upload(const server *s, struct MHD_Connection *c, request *q, const char *data,
@@ -159,7 +161,7 @@ static enum MHD_Result answer(void *user, struct MHD_Connection *c, const char *
     if (!q) { /* headers are here, a body is not */
         *state = q = calloc(1, sizeof *q);
         if (!q) return MHD_NO;
-        MHD_set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)TIMEOUT_S);
+        MHD_set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)(upload ? PIECE_S : TIMEOUT_S));
         if (!is_own_page(s, c, url)) return refuse(c, 403, "this server answers its own page, at http://127.0.0.1");
         if (!get && !upload) return refuse(c, post ? 404 : 405, "only /api/upload is posted to; all else is GET");
         if (upload) begin_upload(s, c, q);
@@ -209,7 +211,7 @@ static struct MHD_Daemon *start(server *s, cm_diag *diag)
     struct MHD_Daemon *d = MHD_start_daemon(
         MHD_USE_AUTO_INTERNAL_THREAD, s->options->port, NULL, NULL, answer, s, MHD_OPTION_SOCK_ADDR, &where,
         MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HEAD_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)PIECE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
         MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_URI_LOG_CALLBACK, look_at, NULL,
         MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
     if (!d) {

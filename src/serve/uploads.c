@@ -126,7 +126,7 @@ cm__upload *cm__upload_begin(cm__uploads *u, const char *name, const char **why)
 {
     cm__upload *one = calloc(1, sizeof *one);
     char        path[512];
-    *why = "no room for it now";
+    *why = NULL;
     if (!one) return NULL;
     one->all = u;
     if (!clean_name(name, one->file.name)) {

@@ -69,6 +69,16 @@ static cm_status predict_step(const char *unused, cm_diag *diag)
     return status;
 }
 
+/* One that runs kernel by kernel and does not hold such a batch, one by its style. */
+static cm_status rank_some(const char *model, cm_diag *diag)
+{
+    cm_rank_options o = {.devices = "nvidia-t4,graphcore-bow", .threads = 1, .batch = 1000000};
+    cm_ranking     *ranking;
+    cm_status       status = cm_rank(model, &o, &ranking, diag);
+    if (status == CM_OK) cm_ranking_free(ranking);
+    return status;
+}
+
 static cm_status check_tables(const char *unused, cm_diag *diag)
 {
     cm_fitting *fitting;
@@ -114,6 +124,12 @@ static void captured(void **state)
     assert_int_equal(fclose(file), 0);
     fail_each_allocation(load_and_train, "alloc.cmt.json");
     remove("alloc.cmt.json");
+}
+
+static void ranked(void **state)
+{
+    (void)state;
+    fail_each_allocation(rank_some, "uno");
 }
 
 static void memory(void **state)
@@ -181,8 +197,9 @@ static void device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(named),        cmocka_unit_test(memory),
-                                       cmocka_unit_test(layers),       cmocka_unit_test(described),
-                                       cmocka_unit_test(captured),     cmocka_unit_test(prediction),
-                                       cmocka_unit_test(one_operator), cmocka_unit_test(device)};
+                                       cmocka_unit_test(ranked),       cmocka_unit_test(layers),
+                                       cmocka_unit_test(described),    cmocka_unit_test(captured),
+                                       cmocka_unit_test(prediction),   cmocka_unit_test(one_operator),
+                                       cmocka_unit_test(device)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

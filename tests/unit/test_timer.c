@@ -197,18 +197,20 @@ static void visit(void *user, const cm__kernel_table *table, const cm__call *cal
     near(predicted, measured, 1e-4);
 }
 
-/* Rows that are all twice the roofline tell each other exactly; a row alone in its table is not asked. */
+/* Rows that are all twice the roofline tell each other exactly; a row alone in its table tells others, and is not
+   asked. */
 TEST(rows_left_out)
 {
     static const char *const texts[] = {"gemm forward nn bf16 1,1024,1024,1024",
                                         "gemm forward nn bf16 1,2048,1024,1024",
-                                        "gemm forward nn bf16 1,2048,2048,1024"};
+                                        "gemm forward nn bf16 1,2048,2048,1024", "gemm forward tn bf16 1,8,8,8"};
     cm_device *bare = device_of(TIME_DEVICE(""));
     char       text[8192];
     snprintf(text, sizeof text, TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS,
              "[[1, 1024, 1024, 1024, %.9g, 1], [1, 2048, 1024, 1024, %.9g, 1], [1, 2048, 2048, 1024, %.9g, 1]]") ","
-             TABLE("gemm", "forward", "tn", "bf16", GEMM_DIMS, "[[1, 8, 8, 8, 1, 1]]"))),
-             2 * roofline_of(bare, texts[0]), 2 * roofline_of(bare, texts[1]), 2 * roofline_of(bare, texts[2]));
+             TABLE("gemm", "forward", "tn", "bf16", GEMM_DIMS, "[[1, 8, 8, 8, %.9g, 1]]"))),
+             2 * roofline_of(bare, texts[0]), 2 * roofline_of(bare, texts[1]), 2 * roofline_of(bare, texts[2]),
+             2 * roofline_of(bare, texts[3]));
     cm_device *d = device_of(text);
     visits = 0;
     cm__timer_cross_validate(cm__timer_new(ctx, d, NULL, CM_RUNTIME_TORCH_EAGER), visit, NULL);
@@ -233,25 +235,25 @@ TEST(a_shape_that_does_not_matter)
     cm_device_free(d);
 }
 
-#define NORM_DIMS "[\"n\", \"c\", \"hw\"]"
+#define NORM_DIMS "[\"rows\", \"cols\"]"
 
 /* A table in 16 bits with one small row, which took 50 times its roofline, and one in 32 bits with the very size, which
-   took twice its own: the latter tells. */
+   took twice its own: the latter tells most. */
 TEST(nearer_rows_in_another_width)
 {
-    const char *narrow = "batch_norm forward nchw bf16 1,2,3", *wide = "batch_norm forward nchw fp32 64,256,3136";
-    const char *asked = "batch_norm forward nchw bf16 64,256,3136";
+    const char *narrow = "layer_norm forward - bf16 2,3", *wide = "layer_norm forward - fp32 16384,1024";
+    const char *asked = "layer_norm forward - bf16 16384,1024";
     cm_device  *bare = device_of(TIME_DEVICE(""));
     char        text[8192];
     snprintf(text, sizeof text,
-             TIME_DEVICE(KERNELS(TABLE("batch_norm", "forward", "nchw", "bf16", NORM_DIMS, "[[1, 2, 3, %.9g, 1]]") ","
-                                 TABLE("batch_norm", "forward", "nchw", "fp32", NORM_DIMS,
-                                       "[[64, 256, 3136, %.9g, 1]]"))),
+             TIME_DEVICE(KERNELS(TABLE("layer_norm", "forward", "", "bf16", NORM_DIMS, "[[2, 3, %.9g, 1]]") ","
+                                 TABLE("layer_norm", "forward", "", "fp32", NORM_DIMS, "[[16384, 1024, %.9g, 1]]"))),
              50 * roofline_of(bare, narrow), 2 * roofline_of(bare, wide));
     cm_device *d = device_of(text);
     cm__timed  t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, asked);
+    double     excess = t.time_s / roofline_of(d, asked);
     assert_int_equal(t.how, CM_HOW_INTERPOLATED);
-    near(t.time_s, 2 * roofline_of(d, asked), 1e-6);
+    if (!(excess > 1.9 && excess < 3)) fail_msg("%g times the roofline", excess);
     cm_device_free(d);
     cm_device_free(bare);
 }
