@@ -83,8 +83,6 @@ double cm__job_kept(const cm__job *job, const cm_node *node);
 bool   cm__job_trains(const cm__job *job); /* it has a backward pass */
 /* Where the graph is one operator and the profile knows such benchmarks, their rates take the place of the style's. */
 void   cm__job_find_alone(cm__job *job);
-/* Steps of a node that wait for each other: the time steps of recurrent layers; 1 otherwise. */
-double cm__job_serial(const cm__job *job, const cm_node *node);
 /* The most samples whose step one chip holds; 0: not one. */
 int64_t cm__job_largest(const cm__job *job);
 /* The most samples, up to the batch, whose step holds no more than so much; 0: not one. */

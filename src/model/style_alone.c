@@ -61,11 +61,3 @@ void cm__job_find_alone(cm__job *j)
     for (int i = 0; i < CM__EFFORTS; i++) /* others run on the units of products: as much better as these do */
         j->peak_flop_s[i] = fmin(peak, j->peak_flop_s[i] * better);
 }
-
-double cm__job_serial(const cm__job *j, const cm_node *n)
-{
-    if (cm_node_class(n) != CM_CLASS_RNN) return 1;
-    const cm_node   *forward = n->phase == CM_FORWARD ? n : &j->g->nodes[n->source];
-    const cm_tensor *x = cm__t(j->g, forward->inputs[0]);
-    return fmax(1, (double)x->dims[0].per_batch * j->batch + (double)x->dims[0].fixed);
-}

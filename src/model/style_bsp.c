@@ -53,11 +53,9 @@ static double states_s(const cm__job *j, const cm__run *r)
     return beside ? 0 : j->vector_scale * 2 * bytes / m->bw_bytes_s.value / r->devices;
 }
 
-/* Every time step of a recurrent layer is a product and its gates, backward two products; an elementwise operator alone
-   exchanges nothing. */
+/* An elementwise operator alone exchanges nothing. */
 static double supersteps(const cm__job *j, const cm_node *n)
 {
-    if (cm_node_class(n) == CM_CLASS_RNN) return cm__job_serial(j, n) * (n->phase == CM_FORWARD ? 2 : 3);
     return j->alone && cm_node_class(n) == CM_CLASS_ELEMENTWISE ? 0 : 1;
 }
 

@@ -13,7 +13,6 @@
 
 typedef struct section {
     double  compute_s, far_bytes, held_bytes;
-    double  serial; /* time steps of its recurrent layers, which go through one after the other */
     uint8_t phase;
 } section;
 
@@ -34,7 +33,7 @@ static double held_bytes(const cm__job *j, const cm_node *n)
 
 static double section_s(const cm__job *j, const section *s)
 {
-    double stage_s = fmax(s->compute_s / j->batch, fmax(1, s->serial) * j->interval_s);
+    double stage_s = fmax(s->compute_s / j->batch, j->interval_s);
     return j->section_s + fmax((j->batch + j->fill - 1) * stage_s, j->vector_scale * s->far_bytes / j->far_bytes_s);
 }
 
@@ -57,7 +56,6 @@ static void run_once(const cm__job *j, bool resident, cm__run *r)
         r->node_s[i] = cm__job_node_s(j, i, j->batch);
         now.compute_s += r->node_s[i];
         now.held_bytes += held;
-        if (cm_node_class(n) == CM_CLASS_RNN) now.serial += cm__job_serial(j, n);
         if (!resident) now.far_bytes += cm_poly_at(&n->read_bytes, j->batch) + cm_poly_at(&n->write_bytes, j->batch);
     }
     cm__run_spread(r, first, j->g->n_nodes, section_s(j, &now));

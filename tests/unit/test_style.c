@@ -237,19 +237,6 @@ static void pipelines_may_be_asked_for(void **state)
     assert_int_equal(tensor.status, CM_ERR_UNSUPPORTED);
 }
 
-/* Fifty steps that wait for each other, a product and gates each: a hundred supersteps of a microsecond. */
-static void time_steps_are_supersteps(void **state)
-{
-    (void)state;
-    const char *model = "rnn:steps=50,batch=4,input=64,hidden=64,cell=lstm";
-    answer      none = ask(BSP("1e12", "1e-9", LINKS), model, 1, true);
-    answer      each = ask(BSP("1e12", "1000", LINKS), model, 1, true);
-    assert_near(each.info.device_time_s - none.info.device_time_s, 100e-6, 1e-6);
-    answer back = ask(BSP("1e12", "1000", LINKS), model, 1, false);
-    assert_near(back.info.phase_s[CM_BACKWARD] - ask(BSP("1e12", "1e-9", LINKS), model, 1, false).info.phase_s[CM_BACKWARD],
-                150e-6, 1e-6);
-}
-
 #define LANES(lanes)                                                                                                   \
     CHIP("bsp-pipeline", "1e12", "1e18", EFFICIENCY("1") ", \"lanes\": " NUMBER(lanes, "1"), PLACED("SRAM") LINKS)
 
@@ -433,7 +420,6 @@ int main(void)
         cmocka_unit_test(what_one_chip_does_not_hold_is_a_pipeline),
         cmocka_unit_test(what_no_pipeline_holds_is_refused),
         cmocka_unit_test(pipelines_may_be_asked_for),
-        cmocka_unit_test(time_steps_are_supersteps),
         cmocka_unit_test(narrow_groups_leave_units_idle),
         cmocka_unit_test(operators_alone_have_the_rates_of_benchmarks),
         cmocka_unit_test(cached_operands_are_read_from_the_cache),
