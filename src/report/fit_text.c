@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fit_text.c - fitted or checked operator models as a table. */
+#include <math.h>
 #include <string.h>
 #include "report/report.h"
 #include "report/table.h"
@@ -10,7 +11,10 @@ static const cm__column columns[] = {
     {"error", "%", false},  {"bias", "%", false},     {"p90", "%", false},
 };
 
-static const char *percent(cm__ctx *ctx, double fraction) { return cm__format(ctx, "%.1f", 100 * fraction); }
+static const char *percent(cm__ctx *ctx, double fraction)
+{
+    return cm__format(ctx, "%.1f", fabs(fraction) < 0.0005 ? 0.0 : 100 * fraction); /* no "-0.0" */
+}
 
 static const cm__column by_operator[] = {
     {"operator", NULL, true}, {"rows", "1", false}, {"error", "%", false}, {"of time", "%", false}};
