@@ -185,9 +185,15 @@ def parameters_of(free):
     return {n: min(v, MOST.get(n, math.inf)) for n, v in whole.items()}
 
 
-def fit(bench, rows, names, start=None):
+def given_by_hand(profile):
+    """Shares of peak that the profile has from another source than these fits."""
+    there = json.loads((ROOT / f"data/devices/{profile}.json").read_text()).get("execution", {}).get("efficiency", {})
+    return {k: n for k, n in there.items() if n["source"] != "calibration"}
+
+
+def fit(bench, rows, names, given, start=None):
     logs = [math.log(start[n] / (start["gemm"] if n in OF_GEMM else 1) if start else GUESS[n][0]) for n in names]
-    at = lambda x: parameters_of(dict(zip(names, map(math.exp, x))))
+    at = lambda x: parameters_of(dict(zip(names, map(math.exp, x)))) | given
     residual = bench.residuals(rows, at(logs))
     for _ in range(12):
         before = cost(rows, residual, names, logs)
@@ -217,13 +223,14 @@ def fit(bench, rows, names, start=None):
     return at(logs), residual
 
 
-def leave_out(bench, rows, names, start):
+def leave_out(bench, rows, names, given, start):
     """Every row's residual when its model was not fitted on, on any device; and the parameters fitted without it."""
     out, without = {}, {}
     for group in sorted({r["group"] for r in rows}):
         rest = [r for r in rows if r["group"] != group]
         mine = [r for r in rows if r["group"] == group]
-        parameters, _ = fit(bench, rest, names, start) if rest else (parameters_of({n: GUESS[n][0] for n in names}), None)
+        alone = parameters_of({n: GUESS[n][0] for n in names}) | given
+        parameters, _ = fit(bench, rest, names, given, start) if rest else (alone, None)
         out.update(zip(map(id, mine), bench.residuals(mine, parameters)))
         without[group] = parameters
     return [out[id(r)] for r in rows], without
@@ -260,6 +267,7 @@ def insert(profile, block):
     for key in ("lanes", "operator"):
         if key in there and key not in block:
             block = {"efficiency": block["efficiency"], key: there[key]} | block
+    block["efficiency"] |= given_by_hand(profile)
     text = re.sub(r'\n  "execution": \{\n.*?\n  \},', "", text, flags=re.S)
     lines = ['  "execution": {']
     for key, value in block.items():
@@ -379,8 +387,9 @@ def main():
         for family in options.family or FAMILIES:
             devices, names = FAMILIES[family]
             rows = [r for r in every if r["device"] in devices]
-            parameters, residual = fit(bench, rows, names)
-            left_out, without[family] = leave_out(bench, rows, names, parameters)
+            given = {k: n["value"] for k, n in given_by_hand(family).items()}
+            parameters, residual = fit(bench, rows, names, given)
+            left_out, without[family] = leave_out(bench, rows, names, given, parameters)
             whole = {**parameters, "operator": operators_of(devices)}
             for group in without[family]:
                 without[family][group]["operator"] = whole["operator"]
