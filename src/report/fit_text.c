@@ -63,7 +63,8 @@ void cm__fit_text(cm__ctx *ctx, const cm__fit_report *r, FILE *out)
     double      sum = 0;
     const char *what = r->path ? r->path : r->device;
     fprintf(out, "# centimani %s, %s of %s\n", CM_VERSION, r->check ? "check" : "fit", cm__printable(ctx, what));
-    fprintf(out, "# %s\n", !r->path   ? "each row of its kernel tables, as the other rows of its operator's tables tell it"
+    fprintf(out, "# %s\n", !r->path   ? "each row of its kernel tables, as the other rows of its operator's tables "
+                                        "tell it"
                            : r->calls ? "errors of how 'predict' times these calls on the device"
                            : r->check ? "errors of the profile's models on these rows"
                                       : "errors on rows left out of the fit (4-fold)");

@@ -25,9 +25,10 @@ static double feature(const cm__call *c, int at)
 
 static void features_of_a_product(void **state)
 {
-    cm__call c = {.op = CM__CALL_GEMM, .variant = "nn", .dtype = "bf16", .sizes = {1, 64, 128, 256}}, twice = c, odd = c;
+    cm__call c = {.op = CM__CALL_GEMM, .variant = "nn", .dtype = "bf16", .sizes = {1, 64, 128, 256}};
+    cm__call twice = c, odd = c;
     (void)state;
-    assert_int_equal(cm__n_features(c.op), 16); /* 4 sizes, 3 alignments, roofline, FLOP per byte, 6 of tiles: to fours */
+    assert_int_equal(cm__n_features(c.op), 16); /* 4 sizes, 3 alignments, roofline, FLOP per byte, 6 of tiles: 15 */
     twice.sizes[1] *= 2;
     odd.sizes[1] = 129;
     near(feature(&twice, 1) - feature(&c, 1), log(2), 1e-5);
@@ -89,8 +90,9 @@ static void no_sizes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(features_of_a_product), cmocka_unit_test(waves_of_tiles), cmocka_unit_test(blocks_of_attention),
-        cmocka_unit_test(kinds_of_groups), cmocka_unit_test(no_sizes),
+        cmocka_unit_test(features_of_a_product), cmocka_unit_test(waves_of_tiles),
+        cmocka_unit_test(blocks_of_attention),   cmocka_unit_test(kinds_of_groups),
+        cmocka_unit_test(no_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

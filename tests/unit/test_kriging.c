@@ -132,7 +132,8 @@ static void other_tables_tell(void **state)
                          {.features = features[0], .values = values, .count = ROWS, .variant = 1}};
     (void)state;
     line(constant, features, values);
-    cm__kriged alone = cm__krige(OP, tables, 1, 0, here, COUNT, -1), with = cm__krige(OP, tables, 2, 0, here, COUNT, -1);
+    cm__kriged alone = cm__krige(OP, tables, 1, 0, here, COUNT, -1),
+               with = cm__krige(OP, tables, 2, 0, here, COUNT, -1);
     assert_true(with.unknown < alone.unknown);
     assert_true(fabs(with.value - 0.7) < fabs(alone.value - 0.7));
     assert_int_equal(with.row, 0); /* of its own table all the same */
