@@ -60,5 +60,4 @@ void cm__job_find_alone(cm__job *j)
     double     better = isnan(gemm) ? 1 : gemm / cm__value_or(e->efficiency[CM__EFFORT_GEMM], 1);
     for (int i = 0; i < CM__EFFORTS; i++) /* others run on the units of products: as much better as these do */
         j->peak_flop_s[i] = fmin(peak, j->peak_flop_s[i] * better);
-    if (!isnan(gemm)) j->peak_flop_s[CM__EFFORT_CONV] = peak * gemm; /* a product, with nothing around it to wait for */
 }
