@@ -48,8 +48,12 @@ static int type_at(const char *text)
     return 0;
 }
 
+/* One type, as most calls have: its name has four letters at most, and texts are zeroed to their end. */
+static bool of_one_type(const cm__call *call) { return !call->dtype[4]; }
+
 double cm__call_element(const cm__call *call, int index)
 {
+    if (of_one_type(call)) return types[type_at(call->dtype)].bytes;
     const char *at = call->dtype, *result = strchr(at, '>');
     if (index < 0) return types[type_at(result ? result + 1 : at)].bytes;
     for (const char *next = strchr(at, '+'); index > 0 && next && (!result || next < result); index--) {
@@ -61,7 +65,7 @@ double cm__call_element(const cm__call *call, int index)
 
 cm_rate cm__call_rate(const cm__call *call)
 {
-    const char *result = strchr(call->dtype, '>');
+    const char *result = of_one_type(call) ? NULL : strchr(call->dtype, '>');
     return types[type_at(result ? result + 1 : call->dtype)].rate;
 }
 
@@ -179,9 +183,11 @@ static void work_elementwise(const cm__call *c, double *flop, double *bytes)
     bool                     broadcast = false;
     for (int i = 0; i < 3; i++) broadcast |= strcmp(c->variant + length, spread[i]) == 0;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (strlen(functions[i].name) == length && strncmp(functions[i].name, c->variant, length) == 0) {
+        if (functions[i].name[0] == c->variant[0] && strncmp(functions[i].name, c->variant, length) == 0 &&
+            !functions[i].name[length]) {
             reads = functions[i].reads;
             extra = functions[i].extra;
+            break;
         }
     if (broadcast && reads > 1) reads = 1;
     *flop = elements;

@@ -120,7 +120,7 @@ int cm__n_features(int op) { return (n_features(op) + 3) / 4 * 4; }
 
 _Static_assert(CM__CALL_SIZES + 5 + 6 <= CM__FEATURES, "features of the largest call");
 
-void cm__features(const cm__call *c, const cm__limits *limits, double roofline_s, float *f)
+double cm__features(const cm__call *c, const cm__limits *limits, float *f)
 {
     int          n = cm__call_kinds[c->op].n_sizes, count = n_features(c->op);
     const float *scales = cm__scales_of(c->op)->scales;
@@ -129,9 +129,11 @@ void cm__features(const cm__call *c, const cm__limits *limits, double roofline_s
     if (c->op == CM__CALL_CONV || c->op == CM__CALL_CONV3D) f[n - 1] = kind_of_groups(c->sizes, n - 1);
     alignments(c, f + n);
     cm__call_work(c, &flop, &bytes);
+    double roofline_s = cm__roofline_of(limits, c, flop, bytes);
     f[n + 3] = about_log((float)roofline_s);
     f[n + 4] = about_log((float)(fmax(flop, 1) / fmax(bytes, 1)));
     if (further[c->op].make) further[c->op].make(c, fmax(1, limits->cores), f + n + 5);
     for (int i = 0; i < count; i++) f[i] /= scales[i] > 0 ? scales[i] : DEFAULT_SCALE;
     for (; count % 4; count++) f[count] = 0;
+    return roofline_s;
 }

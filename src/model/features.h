@@ -24,7 +24,7 @@ const cm__scales *cm__scales_of(int op);
 /* Padded with zeros to a multiple of four. */
 int cm__n_features(int op);
 
-/* The features of a call on a device of these limits, over their scales. */
-void cm__features(const cm__call *call, const cm__limits *limits, double roofline_s, float *features);
+/* The features of a call on a device of these limits, over their scales. Returns its roofline, in seconds. */
+double cm__features(const cm__call *call, const cm__limits *limits, float *features);
 
 #endif

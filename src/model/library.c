@@ -47,9 +47,8 @@ static void prepare_rows(const cm__library *l, const cm__kernel_table *t, cm__ro
     for (size_t i = 0; i < count; i++) {
         set_row(&c, t, (int32_t)i);
         drop_shape(&c);
-        double roofline = cm__roofline(&l->limits, &c);
-        cm__features(&c, &l->limits, roofline, features + i * n_features);
-        values[i] = logf((float)((double)t->time_s[i] / roofline));
+        double roofline = cm__features(&c, &l->limits, features + i * n_features);
+        values[i] = (float)log((double)t->time_s[i] / roofline);
     }
     *rows = (cm__rows){.features = features, .values = values, .count = t->n_rows, .pass = t->pass};
 }
@@ -71,19 +70,21 @@ static void prepare(cm__library *l, cm__family *f)
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
 
-static int width_of(int op, const char *dtype)
+static int kind_of(int op, const char *variant, const char *dtype)
 {
     static const char *const halves[] = {"bf16", "fp16", "fp8"};
+    if (op == CM__CALL_ELEMENTWISE) return strchr(variant, ':') != NULL;
     for (size_t i = 0; cm__call_kinds[op].engine == CM_ENGINE_MATRIX && i < sizeof halves / sizeof *halves; i++)
-        if (strcmp(dtype, halves[i]) == 0) return CM__HALF;
-    return CM__WIDE;
+        if (strcmp(dtype, halves[i]) == 0) return 1;
+    return 0;
 }
 
-static void take_tables(cm__library *l, cm__kernels kernels, int op, int width, cm_runtime runtime)
+static void take_tables(cm__library *l, cm__kernels kernels, int op, int kind, cm_runtime runtime)
 {
     for (int32_t i = 0; i < kernels.count; i++) {
         const cm__kernel_table *t = &kernels.tables[i];
-        if (t->op == op && width_of(op, t->dtype) == width && strcmp(t->runtime, cm_runtime_name(runtime)) == 0)
+        if (t->op == op && kind_of(op, t->variant, t->dtype) == kind &&
+            strcmp(t->runtime, cm_runtime_name(runtime)) == 0)
             l->tables[l->count++] = t;
     }
 }
@@ -94,19 +95,19 @@ void cm__library_open(cm__ctx *ctx, cm__library *l, cm__kernels kernels, const c
     bool eager_too = runtime == CM_RUNTIME_TORCH_COMPILE || runtime == CM_RUNTIME_MEGATRON;
     *l = (cm__library){.ctx = ctx, .limits = cm__limits_of(of), .relative = relative};
     l->tables = cm__alloc_array(ctx, (size_t)kernels.count, sizeof *l->tables);
-    for (int place = 0; kernels.count && place < CM__CALLS * CM__WIDTHS; place++) {
-        int         op = place / CM__WIDTHS, width = place % CM__WIDTHS;
-        cm__family *f = &l->families[op][width];
+    for (int place = 0; kernels.count && place < CM__CALLS * CM__KINDS; place++) {
+        int         op = place / CM__KINDS, kind = place % CM__KINDS;
+        cm__family *f = &l->families[op][kind];
         f->first = l->count;
-        take_tables(l, kernels, op, width, runtime);
-        if (eager_too) take_tables(l, kernels, op, width, CM_RUNTIME_TORCH_EAGER);
+        take_tables(l, kernels, op, kind, runtime);
+        if (eager_too) take_tables(l, kernels, op, kind, CM_RUNTIME_TORCH_EAGER);
         f->count = l->count - f->first;
     }
 }
 
 static cm__family *family_of(cm__library *l, const cm__kernel_table *t)
 {
-    return &l->families[t->op][width_of(t->op, t->dtype)];
+    return &l->families[t->op][kind_of(t->op, t->variant, t->dtype)];
 }
 
 static bool is_table(const cm__kernel_table *t, const cm__call *c)
@@ -116,7 +117,7 @@ static bool is_table(const cm__kernel_table *t, const cm__call *c)
 
 static int32_t table_in(const cm__library *l, const cm__call *c)
 {
-    const cm__family *f = &l->families[c->op][width_of(c->op, c->dtype)];
+    const cm__family *f = &l->families[c->op][kind_of(c->op, c->variant, c->dtype)];
     for (int32_t i = f->first; i < f->first + f->count; i++)
         if (is_table(l->tables[i], c)) return i;
     return -1;
@@ -195,7 +196,7 @@ int32_t cm__library_stand_in(const cm__library *l, const cm__call *c)
 /* An elementwise kernel of any function that was measured with these types: traffic is what counts. */
 int32_t cm__library_any_function(const cm__library *l, const cm__call *c)
 {
-    const cm__family *f = &l->families[CM__CALL_ELEMENTWISE][CM__WIDE];
+    const cm__family *f = &l->families[CM__CALL_ELEMENTWISE][kind_of(CM__CALL_ELEMENTWISE, c->variant, c->dtype)];
     for (int32_t i = f->first; c->op == CM__CALL_ELEMENTWISE && i < f->first + f->count; i++) {
         const char *a = strchr(l->tables[i]->variant, ':'), *b = strchr(c->variant, ':');
         if (strcmp(l->tables[i]->dtype, c->dtype) == 0 && strcmp(a ? a : "", b ? b : "") == 0) return i;
@@ -220,7 +221,7 @@ int32_t cm__library_row(const cm__library *l, int32_t table, const cm__call *c)
 }
 
 /* A call in another type than its table's has the neighbours of one in the table's, where that is the same work. */
-static cm__call as_in_table(const cm__library *l, const cm__kernel_table *t, const cm__call *c, double roofline)
+static cm__call as_in_table(const cm__library *l, const cm__kernel_table *t, const cm__call *c)
 {
     cm__call other = *c;
     memset(other.dtype, 0, sizeof other.dtype);
@@ -228,7 +229,8 @@ static cm__call as_in_table(const cm__library *l, const cm__kernel_table *t, con
     double flop[2], bytes[2];
     cm__call_work(c, &flop[0], &bytes[0]);
     cm__call_work(&other, &flop[1], &bytes[1]);
-    bool same = flop[0] == flop[1] && bytes[0] == bytes[1] && roofline == cm__roofline(&l->limits, &other);
+    bool same = flop[0] == flop[1] && bytes[0] == bytes[1] &&
+                cm__roofline(&l->limits, c) == cm__roofline(&l->limits, &other);
     return same ? other : *c;
 }
 
@@ -253,11 +255,10 @@ cm__told cm__library_neighbours(cm__library *l, int32_t table, const cm__call *g
     cm__call                call = *given, *c = &call;
     float                   features[CM__FEATURES];
     if (memo && cm__memo_find(memo, t, c, &told)) return told;
-    double roofline = cm__roofline(&l->limits, c);
-    if (memo && strcmp(call.dtype, t->dtype) != 0) call = as_in_table(l, t, given, roofline);
+    if (memo && strcmp(call.dtype, t->dtype) != 0) call = as_in_table(l, t, given);
     if (memo && cm__memo_find(memo, t, c, &told)) return told;
     rows_of(l, table);
-    cm__features(c, &l->limits, roofline, features);
+    double     roofline = cm__features(c, &l->limits, features);
     cm__kriged k = krige(l, table, features, -1);
     told.timed = (cm__timed){.time_s = exp(k.value) * roofline, .launches = t->launches[k.row]};
     told.unknown = k.unknown;

@@ -13,8 +13,8 @@
 #include "model/roofline.h"
 
 /* The tables of an operator: what one does not know of a call, the others may. Products in 16 and in 32 bits are other
-   kernels, and families apart. */
-enum { CM__WIDE, CM__HALF, CM__WIDTHS };
+   kernels, and so are elementwise ones over contiguous numbers and over others: these are two families. */
+#define CM__KINDS 2
 
 typedef struct cm__family {
     int32_t   first, count;
@@ -25,7 +25,7 @@ typedef struct cm__library {
     cm__ctx                 *ctx;
     const cm__kernel_table **tables; /* op by op */
     int32_t                  count;
-    cm__family               families[CM__CALLS][CM__WIDTHS];
+    cm__family               families[CM__CALLS][CM__KINDS];
     cm__limits               limits;
     bool                     relative; /* another device's */
 } cm__library;

@@ -73,11 +73,10 @@ double cm__precision_peak(const cm__limits *l, cm_precision precision, bool or_n
     return or_nearest ? peak_at(l, CM_ENGINE_MATRIX, rate) : l->peak[CM_ENGINE_MATRIX][rate];
 }
 
-static void conv_product(const cm__call *c, double p[4])
+static void conv_product(const cm__call *c, double flop, double p[4])
 {
     const int64_t *s = c->sizes;
-    double         flop, bytes, groups = s[13] > 0 ? (double)s[13] : 1;
-    cm__call_work(c, &flop, &bytes);
+    double         groups = s[13] > 0 ? (double)s[13] : 1;
     double in = (double)s[1] / groups, out = (double)s[2] / groups, window = (double)s[5] * (double)s[6];
     double places = flop / (2 * groups * in * out * window);
     double forward[] = {groups, places, out, in * window}, by_weight[] = {groups, out, in * window, places},
@@ -89,13 +88,20 @@ static void conv_product(const cm__call *c, double p[4])
            sizeof forward);
 }
 
-bool cm__as_product(const cm__call *c, double p[4])
+static bool product_of(const cm__call *c, double flop, double p[4])
 {
     if (c->op == CM__CALL_GEMM)
         for (int i = 0; i < 4; i++) p[i] = (double)c->sizes[i];
-    else if (c->op == CM__CALL_CONV) conv_product(c, p);
+    else if (c->op == CM__CALL_CONV) conv_product(c, flop, p);
     else return false;
     return true;
+}
+
+bool cm__as_product(const cm__call *c, double p[4])
+{
+    double flop, bytes;
+    cm__call_work(c, &flop, &bytes);
+    return product_of(c, flop, p);
 }
 
 /* How much longer than at full use: whole waves of tiles, the inner size split where they are too few. */
@@ -110,10 +116,15 @@ static double idle_factor(const cm__limits *l, const double p[4])
 
 double cm__roofline(const cm__limits *l, const cm__call *c)
 {
-    double flop, bytes, p[4], peak = peak_of(l, c);
+    double flop, bytes;
     cm__call_work(c, &flop, &bytes);
-    double compute = peak > 0 ? flop / peak : 0;
-    if (cm__as_product(c, p) && p[1] >= 1 && p[2] >= 1) compute *= idle_factor(l, p);
+    return cm__roofline_of(l, c, flop, bytes);
+}
+
+double cm__roofline_of(const cm__limits *l, const cm__call *c, double flop, double bytes)
+{
+    double p[4], peak = peak_of(l, c), compute = peak > 0 ? flop / peak : 0;
+    if (product_of(c, flop, p) && p[1] >= 1 && p[2] >= 1) compute *= idle_factor(l, p);
     double filling = l->cache_bytes > 0 ? bytes / l->cache_bytes : INFINITY, cached = 1 / (1 + filling * filling);
     double traffic = l->memory_bytes_s > 0 ? bytes * ((1 - cached) / l->memory_bytes_s + cached / l->cache_bytes_s) : 0;
     double longer = fmax(fmax(compute, traffic), SHORTEST), shorter = fmin(compute, traffic);

@@ -19,6 +19,8 @@ double     cm__precision_peak(const cm__limits *limits, cm_precision precision, 
 /* The type whose peak stands for that of `rate`, itself where it has one. */
 cm_rate    cm__rate_there(const cm__limits *limits, cm_engine engine, cm_rate rate);
 double     cm__roofline(const cm__limits *limits, const cm__call *call);
+/* Of a call of this work. */
+double     cm__roofline_of(const cm__limits *limits, const cm__call *call, double flop, double bytes);
 
 /* The sizes of the product a call amounts to: batch, m, n, k. False: it is none. */
 bool cm__as_product(const cm__call *call, double sizes[4]);

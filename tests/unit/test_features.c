@@ -19,7 +19,7 @@ static void near(double got, double expected, double tolerance)
 static double feature(const cm__call *c, int at)
 {
     float f[CM__FEATURES];
-    cm__features(c, &on_100_cores, 1e-5, f);
+    cm__features(c, &on_100_cores, f);
     return (double)f[at] * (double)cm__scales_of(c->op)->scales[at];
 }
 
@@ -82,7 +82,7 @@ static void no_sizes(void **state)
     for (int16_t op = 0; op < CM__CALLS; op++) {
         float    f[CM__FEATURES];
         cm__call c = {.op = op, .dtype = "fp32"};
-        cm__features(&c, &on_100_cores, 1e-9, f);
+        cm__features(&c, &on_100_cores, f);
         for (int i = 0; i < cm__n_features(op); i++) assert_true(isfinite(f[i]));
     }
 }
