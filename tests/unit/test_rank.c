@@ -249,9 +249,11 @@ static void test_limits(void **state)
     (void)state;
     cm_ranking *all = rank("resnet18", &(cm_rank_options){.goal = CM_GOAL_TIME, .samples = 1e8});
     double      hours = cm_ranking_entry(all, 5)->hours;
+    int32_t     within = 6;
+    while (cm_ranking_entry(all, within)->hours <= hours) within++; /* two devices may take as long */
     cm_ranking *few = rank("resnet18", &(cm_rank_options){.goal = CM_GOAL_TIME, .samples = 1e8, .max_hours = hours});
-    assert_int_equal(cm_ranking_placed(few), 6);
-    const cm_rank_entry *over = cm_ranking_entry(few, 6);
+    assert_int_equal(cm_ranking_placed(few), within);
+    const cm_rank_entry *over = cm_ranking_entry(few, within);
     assert_int_equal(over->state, CM_RANK_OVER);
     assert_non_null(strstr(over->reason, "more than"));
     cm_ranking_free(few);
