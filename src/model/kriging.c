@@ -153,9 +153,9 @@ cm__kriged cm__krige(int op, const cm__rows *tables, int32_t n_tables, int32_t h
     neighbours        n = {.count = 0};
     find_in(&n, tables, home, 0, features, count, without);
     neighbour at_home = n.count ? n.of[0] : (neighbour){.squared = INFINITY};
-    for (int apart_in = 1; apart_in <= 3 && (apart_in == 1 || n.count < NEIGHBOURS); apart_in++)
+    for (int differing = 1; differing <= 3 && (differing == 1 || n.count < NEIGHBOURS); differing++)
         for (int32_t i = 0; i < n_tables; i++) /* those that differ in one thing; others only where there are too few */
-            if (i != home && differences(&tables[i], &tables[home]) == apart_in)
+            if (i != home && differences(&tables[i], &tables[home]) == differing)
                 find_in(&n, tables, i, apart(s, &tables[i], &tables[home]), features, count, -1);
     cm__kriged result = krige(&n, tables, home, count, s);
     result.row = at_home.row;

@@ -107,6 +107,14 @@ static void fail_each_allocation(cm_status (*call)(const char *, cm_diag *), con
     assert_int_equal(call(argument, &diag), CM_OK);
 }
 
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
 static void captured(void **state)
 {
     static const char text[] =
@@ -118,10 +126,7 @@ static void captured(void **state)
         "{\"op\":\"aten::mm\",\"in\":[0,1],\"out\":[2]},{\"op\":\"aten::gelu\",\"in\":[2],\"out\":[3]},"
         "{\"op\":\"aten::relu\",\"in\":[3],\"out\":[4]}]}";
     (void)state;
-    FILE *file = fopen("alloc.cmt.json", "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    write_text("alloc.cmt.json", text);
     fail_each_allocation(load_and_train, "alloc.cmt.json");
     remove("alloc.cmt.json");
 }
@@ -172,10 +177,7 @@ static void tables(void **state)
         "\"rows\":[[1,1024,1024,1024,3e-4,1],[1,2048,1024,1024,6e-4,1],[1,64,64,64,1e-5,1]]}],"
         "\"sources\":{\"s\":{\"title\":\"made up\",\"where\":\"here\",\"date\":\"2026-11\"}}}";
     (void)state;
-    FILE *file = fopen("alloc-few.json", "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    write_text("alloc-few.json", text);
     assert_int_equal(cm_device_load("./alloc-few.json", &ready_device, NULL), CM_OK);
     fail_each_allocation(check_tables, "");
     cm_device_free(ready_device);
