@@ -2,6 +2,7 @@
 /* validate_text.c - one set of results against predictions, as tables; several as a scoreboard. */
 #include <math.h>
 #include <string.h>
+#include "base/text.h"
 #include "report/report.h"
 #include "report/table.h"
 
@@ -22,6 +23,8 @@ static const char *figure(cm__ctx *ctx, const cm_validation_row *r, double value
     if (isnan(value)) return "-";
     if (strcmp(r->unit, "B") == 0) return cm__cell_binary(ctx, value);
     if (r->kind != CM_ROW_FIGURE || strcmp(r->metric, "batch") == 0) return number(ctx, value);
+    char buf[32];
+    if (strcmp(r->unit, "s") == 0) return cm__text_copy(ctx, cm__si_small(buf, sizeof buf, value));
     return cm__cell_si(ctx, value);
 }
 

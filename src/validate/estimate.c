@@ -16,8 +16,7 @@ static const cm_prediction_info *predicted(cm__case *c, const cm_predict_options
                                     (int)c->runtime, o->sparsity.pruned, fed, p->dp, p->tp, p->pp, p->zero,
                                     p->interleave, p->sequence_parallel, p->accumulate, (long long)p->micro_batch,
                                     o->fabric ? cm__cluster_of(c) : "");
-    const char    *key = cm__format(ctx, "time %s %s %s %s", cm__text_of(c->run, "device"),
-                                    c->left_out ? c->left_out : "", c->graph_key, how);
+    const char    *key = cm__format(ctx, "time %s %s %s", c->device_key, c->graph_key, how);
     cm_prediction_info *info = cm__store_find(c->store, key);
     if (info) return info;
     cm_prediction *prediction;

@@ -49,7 +49,7 @@ typedef struct cm__case {
     const json_t    *set, *run;   /* run: the row, with what it says of this run */
     const cm_device *device;
     const cm_graph  *step;
-    const char      *graph_key;
+    const char      *device_key, *graph_key; /* in the store */
     cm_runtime       runtime;
     int64_t          batch;       /* samples of a step over all devices; of one device's share where per_device */
     int32_t          devices, accumulate;

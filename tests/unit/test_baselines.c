@@ -206,6 +206,60 @@ static void test_shares_and_profiles(void **state)
     assert_ptr_equal(c->device, again->device);
 }
 
+#define HERE                                                                                                           \
+    "{'model': 'resnet18', 'device': 'here', 'precision': 'amp-bf16', 'batch': 256, 'devices': 2, 'step_time_s': 1}"
+
+static void bring(const char *id, const char *base, double peak)
+{
+    json_object_set_new(set, "id", json_string(id));
+    json_object_set_new(set, "profiles",
+                        json_pack("{s:{s:i, s:s, s:s, s:{s:{s:{s:f, s:s, s:s, s:s}}}, s:{s:{s:s, s:s, s:s}}}}", "here",
+                                  "schema", 1, "id", "here", "base", base, "peak", "matrix", "bf16", "value", peak,
+                                  "unit", "FLOP/s", "kind", "spec", "source", "told", "sources", "told", "title",
+                                  "sheet", "where", "page 1", "date", "2026-11"));
+}
+
+/* Machines of one name in two sets are two, each with the links of its own. */
+static void test_profiles_of_two_sets(void **state)
+{
+    (void)state;
+    bring("one", "nvidia-a100-40g", 312e12);
+    double fast = value_of(HERE);
+    bring("two", "nvidia-t4", 65e12);
+    double slow = value_of(HERE);
+    assert_true(fast > 0 && slow > 2 * fast);
+    bring("one", "nvidia-a100-40g", 312e12);
+    NEAR(value_of(HERE), fast);
+}
+
+/* What is wrong with a profile is every row's reason, with its name and the place in it. */
+static void refused(json_t *profile, const char *why)
+{
+    json_object_set_new(set, "id", json_string("mine"));
+    json_object_set_new(set, "profiles", json_pack("{s:o}", "here", profile));
+    cm__case *c = case_of("{'model': 'resnet18', 'device': 'here', 'batch': 8, 'step_time_s': 1}");
+    cm__estimate e;
+    assert_null(c->device);
+    assert_non_null(c->reason);
+    if (!strstr(c->reason, "profile 'here'") || !strstr(c->reason, why)) fail_msg("%s: no '%s'", c->reason, why);
+    assert_false(cm__estimate_step(c, &e) || cm__estimate_roofline(c, &e) || cm__estimate_similarity(c, &e));
+}
+
+static void test_hostile_profiles(void **state)
+{
+    (void)state;
+    refused(json_string("here"), "object");
+    refused(json_object(), "schema");
+    refused(json_pack("{s:i, s:s, s:s}", "schema", 2, "id", "here", "base", "nvidia-t4"), "schema");
+    refused(json_pack("{s:i, s:s, s:s}", "schema", 1, "id", "here", "base", "no-such"), "no base 'no-such'");
+    refused(json_pack("{s:i, s:s, s:s, s:s}", "schema", 1, "id", "here", "base", "nvidia-t4", "class", "abacus"),
+            "class");
+    refused(json_pack("{s:i, s:s, s:s, s:[]}", "schema", 1, "id", "here", "base", "nvidia-t4", "memory"), "memory");
+    refused(json_pack("{s:i, s:s, s:s, s:b}", "schema", 1, "id", "here", "base", "nvidia-t4", "abstract", 1), "family");
+    json_object_set_new(set, "profiles", json_string("none"));
+    assert_non_null(strstr(case_of(HERE)->reason, "no device 'here'"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +272,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(test_loading, setup, teardown),
         cmocka_unit_test_setup_teardown(test_shares_and_profiles, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_profiles_of_two_sets, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hostile_profiles, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
