@@ -132,6 +132,16 @@ def not_met(sets):
     return "### Orders that do not come out\n\n" + table(["set", "where", "pairs right", "why, as far as it is known"], rows)
 
 
+def memory(sets):
+    """Rows that ran and were not expected to fit, or the other way round."""
+    ran = lambda row: row["metric"] != "fits" or row["measured"] > 0
+    rows = [[one["set"], row["where"], f"{row['devices']} {row['device']}", row["setting"], "it ran" if ran(row) else "out of memory",
+             "does not fit" if ran(row) else "fits"]
+            for one in sets for row in one["rows"] if judged(row) and row["fits"] is not None and row["fits"] != ran(row)]
+    return ("### Memory that does not come out\n\nAsked of every judged row on GPUs, one or several, of what a ratio is to, and of rows that state it.\n\n" +
+            table(["set", "where", "device", "run", "measured", "predicted"], rows))
+
+
 def times(sets):
     """Judged times and throughputs; a figure that is in two sets once."""
     seen = set()
@@ -236,7 +246,7 @@ def one_set(one):
 
 
 def page(sets):
-    parts = [HEAD, scoreboard(sets), beside(sets), decisions(sets), not_met(sets), six_models(sets), several(sets), by_device(sets), weak(sets), reasons(sets),
+    parts = [HEAD, scoreboard(sets), beside(sets), decisions(sets), not_met(sets), memory(sets), six_models(sets), several(sets), by_device(sets), weak(sets), reasons(sets),
              "## Every set\n", *map(one_set, sets)]
     return "\n".join(parts)
 

@@ -147,6 +147,21 @@ static void test_plans(void **state)
     NEAR(e.devices, 4);
 }
 
+#define GPT_13B                                                                                                        \
+    "{'model': 'gpt:layers=40,hidden=5120,heads=40,seq=1024,vocab=71', 'device': 'nvidia-a100-40g', 'devices': 8,"      \
+    " 'recompute': 'full', 'batch': 8, 'throughput_samples_s': 1"
+
+/* 12.6 G parameters of 16 bytes are 201 GB: too many for a device of 40 GB, and 25 GB a device where eight share them.
+   Of 256 samples, 32 at once, what layers hand to each other alone takes 13 GB more. */
+static void test_plans_that_fit(void **state)
+{
+    (void)state;
+    assert_false(cm__case_fits(case_of(GPT_13B "}")));
+    assert_true(cm__case_fits(case_of(GPT_13B ", 'zero': 3}")));
+    assert_false(cm__case_fits(case_of(GPT_13B ", 'zero': 3, 'batch': 256}")));
+    assert_true(cm__case_fits(case_of(GPT_13B ", 'zero': 3, 'batch': 256, 'micro_batch': 8}")));
+}
+
 /* ResNet-50 is among what the parameters of IPUs were fitted to, ResNet-18 is not. */
 static void test_left_out(void **state)
 {
@@ -268,6 +283,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_similarity, setup, teardown),
         cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plans, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_plans_that_fit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reasons, setup, teardown),
         cmocka_unit_test_setup_teardown(test_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(test_loading, setup, teardown),
