@@ -96,6 +96,18 @@ static double value_of(const char *text)
     return m->value(c, cm__estimate_step).value;
 }
 
+#define REQUEST "'model': 'braggnn', 'device': 'groq-groqchip', 'mode': 'inference', 'batch': 1"
+
+/* Requests that wait for each other take their latency each: no less than twice the 10 us of Groq's link. */
+static void test_one_at_a_time(void **state)
+{
+    (void)state;
+    double alone = value_of("{" REQUEST ", 'latency_s': 1}");
+    assert_true(alone > 20e-6);
+    NEAR(value_of("{" REQUEST ", 'one_at_a_time': true, 'throughput_samples_s': 1}"), 1 / alone);
+    NEAR(value_of("{" REQUEST ", 'throughput_samples_s': 1}"), 1 / value_of("{" REQUEST ", 'step_time_s': 1}"));
+}
+
 #define BASE "'model': 'resnet18', 'device': 'nvidia-h200', 'precision': 'amp-bf16', 'batch': 64"
 
 /* What a step of 64 images takes, said in several ways. */
@@ -148,7 +160,7 @@ static void test_plans(void **state)
 }
 
 #define GPT_13B                                                                                                        \
-    "{'model': 'gpt:layers=40,hidden=5120,heads=40,seq=1024,vocab=71', 'device': 'nvidia-a100-40g', 'devices': 8,"      \
+    "{'model': 'gpt:layers=40,hidden=5120,heads=40,seq=1024,vocab=71', 'device': 'nvidia-a100-40g', 'devices': 8,"     \
     " 'recompute': 'full', 'batch': 8, 'throughput_samples_s': 1"
 
 /* 12.6 G parameters of 16 bytes are 201 GB: too many for a device of 40 GB, and 25 GB a device where eight share them.
@@ -282,6 +294,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_utilisation, setup, teardown),
         cmocka_unit_test_setup_teardown(test_similarity, setup, teardown),
         cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_at_a_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plans, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plans_that_fit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reasons, setup, teardown),
