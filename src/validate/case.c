@@ -241,6 +241,13 @@ static const json_t *merged(cm__store *store, const json_t *row, const json_t *o
     return run;
 }
 
+/* What kept a figure out of a fit keeps it out of the fit's own set; a set of its source may judge it all the same. */
+static const char *doubt_of(const cm__case *c)
+{
+    const char *doubt = cm__text_of(c->run, "left_out"), *judged_in = cm__text_of(c->run, "judged_in");
+    return doubt && judged_in ? cm__format(c->store->ctx, "%s; with its source, in %s", doubt, judged_in) : doubt;
+}
+
 cm__case *cm__case_new(cm__store *store, const json_t *set, const json_t *row, const json_t *over)
 {
     cm__case *c = cm__alloc(store->ctx, sizeof *c);
@@ -248,7 +255,7 @@ cm__case *cm__case_new(cm__store *store, const json_t *set, const json_t *row, c
     c->set = set;
     c->run = merged(store, row, over);
     c->reason = cm__text_of(c->run, "reason");
-    if (!c->reason) c->reason = cm__text_of(c->run, "left_out"); /* a doubt that kept it out of the fit */
+    if (!c->reason) c->reason = doubt_of(c);
     c->devices = (int32_t)cm__number_of(c->run, "devices", 1);
     c->accumulate = (int32_t)cm__number_of(c->run, "accumulate", 1);
     c->per_device = json_is_true(json_object_get(set, "per_device"));
