@@ -48,6 +48,8 @@ static void figure(FILE *out, double value)
 static void sums(FILE *out, const cm_validation_summary *s)
 {
     fprintf(out, "<td>%d", s->n);
+    figure(out, s->median_factor);
+    fprintf(out, "<td>%d", s->within_two);
     percent(out, s->mape);
     percent(out, s->accuracy);
     percent(out, s->bias);
@@ -60,7 +62,8 @@ static void sums(FILE *out, const cm_validation_summary *s)
     fprintf(out, "<td>%d/%d<td>%d<td>%d\n", s->pairs_right, s->pairs, s->false_oom, s->missed_oom);
 }
 
-static const char sum_heads[] = "<th>n<th>error %<th>accuracy %<th>bias %<th>p90 %<th>worst %<th>in 90 %"
+static const char sum_heads[] = "<th>n<th>median factor<th>within 2<th>error %<th>accuracy %<th>bias %<th>p90 %"
+                                "<th>worst %<th>in 90 %"
                                 "<th>best chosen %<th>regret %<th>tau<th>orders<th>false OOM<th>missed OOM\n";
 
 static void summary_table(const cm_validation *v, FILE *out)

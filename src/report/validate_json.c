@@ -42,6 +42,8 @@ static void summary(cm__ctx *ctx, json_t *o, const cm_validation_summary *s)
     PUT("bias", cm__json_number(s->bias));
     PUT("p90", cm__json_number(s->p90));
     PUT("worst", cm__json_number(s->worst));
+    PUT("median_factor", cm__json_number(s->median_factor));
+    PUT("within_two", json_integer(s->within_two));
     PUT("shared", json_integer(s->shared));
     PUT("shared_accuracy", cm__json_number(s->shared_accuracy));
     PUT("own_accuracy", cm__json_number(s->own_accuracy));

@@ -3,7 +3,7 @@
 """accuracy.py - PROGRAM [LIMIT_S]: every set of results within its budget, as TAP.
 
 budgets.csv holds, per set, the most its mean error may be, the least its accuracy, and the least pairs of devices in the order that their
-source states. A figure that two sets have must not be judged in one alone. A change that makes a set worse is seen here; one that makes it better should lower the budget (tools/accuracy.py --budgets).
+source states; of batch sizes the most their median factor may be. A figure that two sets have must not be judged in one alone. A change that makes a set worse is seen here; one that makes it better should lower the budget (tools/accuracy.py --budgets).
 LIMIT_S: the most seconds of a processor that all sets may take together; other work on the machine does not count.
 """
 import csv
@@ -20,7 +20,7 @@ BUDGETS = pathlib.Path(__file__).parent / "budgets.csv"
 def faults(one, budget):
     own = one["summaries"][0]
     for key, field, sign, what in (("error_most", "mape", 1, "mean error"), ("accuracy_least", "accuracy", -1, "accuracy"),
-                                   ("orders_least", "pairs_right", -1, "stated orders")):
+                                   ("orders_least", "pairs_right", -1, "stated orders"), ("factor_most", "median_factor", 1, "median factor")):
         if budget[key] and (own[field] is None or sign * own[field] > sign * float(budget[key])):
             yield f"{what} {own[field]}, budget {budget[key]}"
     for row in one["rows"]:
