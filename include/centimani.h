@@ -956,7 +956,7 @@ typedef struct cm_validation_summary {
 typedef struct cm_validation cm_validation; /* one set; its scoreboard's */
 typedef struct cm_scoreboard cm_scoreboard;
 
-/* Hold a set against predictions; NULL or "all": every set. */
+/* Hold a set, by its name or its file, against predictions; NULL or "all": every built-in set. */
 cm_status            cm_scoreboard_run(const char *set, cm_scoreboard **scoreboard, cm_diag *diag);
 void                 cm_scoreboard_free(cm_scoreboard *scoreboard);
 int32_t              cm_scoreboard_sets(const cm_scoreboard *scoreboard);

@@ -136,6 +136,8 @@ static void load_device(cm__case *c)
     if (c->device) return;
     if (own) c->device = device_of(c, name, own);
     else c->device = without ? device_without(c, name, without) : built_in(c, name);
+    if (!c->device && !own && json_object_get(c->set, "profiles"))
+        c->reason = cm__format(c->store->ctx, "%s, and none of the set's own", c->reason);
 }
 
 const char *cm__cluster_of(const cm__case *c)
@@ -231,12 +233,13 @@ static int64_t usual_batch(cm__case *c)
 
 /* ---- the case --------------------------------------------------------------------------------------------------- */
 
+/* A text alone is another device. */
 static const json_t *merged(cm__store *store, const json_t *row, const json_t *over)
 {
     if (!over) return row;
     json_t *run = json_copy((json_t *)row);
     cm__store_json(store, run);
-    if (json_object_update(run, (json_t *)over))
+    if (json_is_string(over) ? json_object_set(run, "device", (json_t *)over) : json_object_update(run, (json_t *)over))
         cm__fail(store->ctx, CM_ERR_MEMORY, "out of memory while reading a row");
     return run;
 }

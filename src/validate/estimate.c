@@ -124,6 +124,10 @@ static int32_t copies_of(cm__case *c)
 {
     double told = cm__number_of(c->run, "replicas", 0);
     double split = cm__number_of(c->run, "tp", 1) * cm__number_of(c->run, "pp", 1);
+    if (split > c->devices) {
+        c->reason = cm__format(c->store->ctx, "tp x pp takes %.0f devices, and the row has %d", split, c->devices);
+        return 0;
+    }
     if (split > 1) return (int32_t)(c->devices / split);
     if (told > 0) return (int32_t)told;
     const cm_prediction_info *one = cm_device_get_info(c->device)->style == CM_STYLE_BSP ? on_one(c, 1) : NULL;
@@ -154,7 +158,8 @@ static cm_plan plan_of(cm__case *c)
 {
     bool    gpu = cm_device_get_info(c->device)->style == CM_STYLE_KERNELS;
     int32_t copies = copies_of(c);
-    double  times = gpu ? micro_batches(c) : 1; /* others find their own micro-batches */
+    if (c->reason) return (cm_plan){0};
+    double times = gpu ? micro_batches(c) : 1; /* others find their own micro-batches */
     return (cm_plan){.dp = copies,
                      .tp = (int32_t)cm__number_of(c->run, "tp", 1),
                      .pp = pipeline_of(c, copies),
@@ -203,12 +208,11 @@ bool cm__case_fits(cm__case *c)
     cm_memory_use     use;
     cm_memory_options options = {.runtime = c->runtime};
     int64_t           at_once = (int64_t)((double)c->batch / micro_batches(c) + 0.5);
-    if (c->reason) return true;
-    if (is_spread(c)) {
+    if (!c->reason && is_spread(c)) {
         options.plan = plan_of(c);
         at_once = options.plan.micro_batch;
     }
-    if (cm_footprint_new(c->step, c->device, &options, &footprint, NULL)) return true;
+    if (c->reason || cm_footprint_new(c->step, c->device, &options, &footprint, NULL)) return true;
     cm_footprint_at(footprint, at_once, &use);
     cm_footprint_free(footprint);
     return use.fits;

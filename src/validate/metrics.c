@@ -169,9 +169,8 @@ static cm__answer efficiency(cm__case *c, cm__estimator *estimate)
    row. */
 static double merit(cm__case *c, const json_t *stated, const json_t *entry, cm__estimator *estimate, measure *rate)
 {
-    const json_t *over = json_is_object(entry) ? entry : cm__store_json(c->store, json_pack("{s:O}", "device", entry));
-    cm__case     *run = cm__case_new(c->store, c->set, c->run, over);
-    cm__answer    a = rate(run, estimate);
+    cm__case  *run = cm__case_new(c->store, c->set, c->run, entry);
+    cm__answer a = rate(run, estimate);
     if (run->reason && !c->reason) c->reason = run->reason;
     return a.value / cm__number_of(json_object_get(stated, "usd_hour"), cm__text_of(run->run, "device"), 1);
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
+#include "device/profile.h"
 
 #define DEVICES_MAX 64
 
@@ -221,6 +222,7 @@ cm_status cm_scoreboard_run(const char *set, cm_scoreboard **scoreboard, cm_diag
     bool           all = !set || strcmp(set, "all") == 0;
     b->ctx = ctx;
     b->sets = cm__alloc_array(ctx, (size_t)cm__n_embedded_sets, sizeof *b->sets);
+    if (set && cm__is_path(set)) b->sets[b->n_sets++] = run_set(store, cm__set_read(store, set));
     for (int32_t i = 0; i < cm__n_embedded_sets; i++)
         if (is_set(store, i) && (all || strcmp(set, cm__embedded_sets[i].id) == 0))
             b->sets[b->n_sets++] = run_set(store, cm__store_set(store, i));

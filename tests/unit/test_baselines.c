@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "device/locate.h"
 #include "validate/validate.h"
 
 #define NEAR(a, b) assert_true(fabs((a) / (b)-1) < 1e-9)
@@ -287,6 +288,19 @@ static void test_hostile_profiles(void **state)
     assert_non_null(strstr(case_of(HERE)->reason, "no device 'here'"));
 }
 
+/* What is built in is no worse than what a user's file must be. */
+static void test_built_in_sets(void **state)
+{
+    (void)state;
+    const cm__origin nowhere = {.file = NULL};
+    cm_diag          diag = {0};
+    ctx->diag = &diag;
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    for (int32_t i = 0; i < cm__n_embedded_sets; i++)
+        if (json_object_get(cm__store_set(store, i), "rows")) cm__set_check(ctx, cm__store_set(store, i), &nowhere);
+    ctx->diag = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +317,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_shares_and_profiles, setup, teardown),
         cmocka_unit_test_setup_teardown(test_profiles_of_two_sets, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hostile_profiles, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_built_in_sets, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
