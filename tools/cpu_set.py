@@ -63,6 +63,8 @@ def calls_of(program, folder, model, batch):
 
 
 def main():
+    if len(sys.argv) not in (2, 4):
+        sys.exit(__doc__)
     program, rows = sys.argv[1], []
     with tempfile.TemporaryDirectory() as folder:
         grid = f"{folder}/grid.json"

@@ -116,8 +116,11 @@ static void one_set(cm__ctx *ctx, const cm_validation *v, FILE *out)
     summary_table(v, out);
     fputs("<details><summary>rows</summary><table><tr><th>where<th>model<th>device<th>n<th>run<th>of<th>measured"
           "<th>predicted", out);
-    for (int32_t p = 0; p < cm_validation_summaries(v); p++)
-        fprintf(out, "<th>%s error %%", cm_validation_summary_of(v, p)->predictor);
+    for (int32_t p = 0; p < cm_validation_summaries(v); p++) {
+        fputs("<th>", out);
+        text(out, cm_validation_summary_of(v, p)->predictor);
+        fputs(" error %", out);
+    }
     fputs("<th>evidence<th>why\n", out);
     for (int32_t i = 0; i < cm_validation_rows(v); i++) row(v, cm_validation_get_row(v, i), out);
     fputs("</table></details>\n", out);
