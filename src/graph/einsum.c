@@ -6,7 +6,7 @@
 #include "graph/rules.h"
 
 /* One label of an equation: the dimension it stands for. Upper and lower case letters; "..." as labels 52 and up. */
-enum { LABELS = 52 + CM__RANK_MAX };
+enum { LETTERS = 52, LABELS = LETTERS + CM__RANK_MAX };
 
 static int label_of(int64_t c)
 {
@@ -16,7 +16,7 @@ static int label_of(int64_t c)
 }
 
 typedef struct term {
-    int     labels[2 * CM__RANK_MAX];
+    int     labels[LETTERS];
     int32_t count, ellipsis; /* where "..." stands, -1: nowhere */
 } term;
 
@@ -28,6 +28,13 @@ typedef struct equation {
     term    first[2], result;
 } equation;
 
+static bool follows(const cm__attr *eq, int32_t at, const char *text)
+{
+    for (; *text; text++, at++)
+        if (at >= eq->count || eq->ints[at] != *text) return false;
+    return true;
+}
+
 /* Labels up to the next ',' or "->"; returns the position of what stopped it. */
 static int32_t read_term(cm_graph *g, const cm__attr *eq, int32_t at, term *t)
 {
@@ -37,12 +44,15 @@ static int32_t read_term(cm_graph *g, const cm__attr *eq, int32_t at, term *t)
         if (c == ' ') continue;
         if (c == ',' || c == '-') break;
         if (c == '.') {
+            if (t->ellipsis >= 0 || !follows(eq, at, "..."))
+                cm__fail(g->ctx, CM_ERR_FORMAT, "dots in the equation: three in a row, and once in a term, expected");
             t->ellipsis = t->count;
             at += 2;
             continue;
         }
-        if (label_of(c) < 0 || t->count >= CM__RANK_MAX)
-            cm__fail(g->ctx, CM_ERR_FORMAT, "bad character in the equation");
+        if (label_of(c) < 0) cm__fail(g->ctx, CM_ERR_FORMAT, "bad character in the equation");
+        if (t->count == LETTERS)
+            cm__fail(g->ctx, CM_ERR_FORMAT, "a term of the equation has more than %d letters", LETTERS);
         t->labels[t->count++] = label_of(c);
     }
     return at;
@@ -61,8 +71,9 @@ static void bind(cm_graph *g, const cm_tensor *x, const term *t, equation *e)
     if (extra < 0 || (extra > 0 && t->ellipsis < 0))
         cm__fail(g->ctx, CM_ERR_FORMAT, "the equation does not fit %s", cm__dims_text(g, x));
     for (int32_t i = 0; i < x->rank; i++) {
-        cm_dim *size = &e->sizes[label_at(t, extra, i)];
-        bool    open = cm__dim_is(*size, 0) || cm__dim_is(*size, 1);
+        int     label = label_at(t, extra, i);
+        cm_dim *size = &e->sizes[label];
+        bool    open = e->uses[label]++ == 0 || cm__dim_is(*size, 1);
         if (!open && !cm__dim_same(*size, x->dims[i]) && !cm__dim_is(x->dims[i], 1))
             cm__fail(g->ctx, CM_ERR_FORMAT, "a letter of the equation has two sizes, one in %s", cm__dims_text(g, x));
         if (open) *size = x->dims[i];
@@ -74,11 +85,24 @@ static void bind(cm_graph *g, const cm_tensor *x, const term *t, equation *e)
 static term usual_result(const equation *e)
 {
     term t = {.ellipsis = e->spare ? 0 : -1};
-    for (int at = 0; at < 52; at++) {
-        int label = (at + 26) % 52;
-        if (e->uses[label] == 1 && t.count < CM__RANK_MAX) t.labels[t.count++] = label;
+    for (int at = 0; at < LETTERS; at++) {
+        int label = (at + 26) % LETTERS;
+        if (e->uses[label] == 1) t.labels[t.count++] = label;
     }
     return t;
+}
+
+static void read_result(cm_graph *g, const cm__attr *eq, int32_t at, equation *e)
+{
+    bool seen[LETTERS] = {false};
+    if (!follows(eq, at, "->") || read_term(g, eq, at + 2, &e->result) < eq->count)
+        cm__fail(g->ctx, CM_ERR_FORMAT, "the equation does not end in '->' and one result");
+    for (int32_t i = 0; i < e->result.count; i++) {
+        int label = e->result.labels[i];
+        if (!e->uses[label]) cm__fail(g->ctx, CM_ERR_FORMAT, "the equation's result has a letter its inputs lack");
+        if (seen[label]) cm__fail(g->ctx, CM_ERR_FORMAT, "the equation's result has a letter twice");
+        seen[label] = true;
+    }
 }
 
 static void read_equation(cm_graph *g, const cm_node *n, equation *e)
@@ -89,14 +113,15 @@ static void read_equation(cm_graph *g, const cm_node *n, equation *e)
     if (!eq) cm__fail(g->ctx, CM_ERR_FORMAT, "no equation");
     *e = (equation){.spare = 0};
     for (int32_t i = 0; i < n->n_inputs; i++) {
-        at = read_term(g, eq, at, &t);
+        if (!cm__has(n, i)) cm__fail(g->ctx, CM_ERR_FORMAT, "input %d is missing", i);
+        if (i > 0 && !follows(eq, at, ","))
+            cm__fail(g->ctx, CM_ERR_FORMAT, "the equation has fewer terms than inputs");
+        at = read_term(g, eq, at + (i > 0), &t);
         bind(g, cm__in(g, n, i), &t, e);
-        for (int32_t k = 0; k < t.count; k++) e->uses[t.labels[k]]++;
         if (i < 2) e->first[i] = t;
-        if (at < eq->count && eq->ints[at] == ',') at++;
     }
-    if (at > 0 && eq->ints[at - 1] == ',') cm__fail(g->ctx, CM_ERR_FORMAT, "the equation has more terms than inputs");
-    if (at < eq->count) read_term(g, eq, at + 2, &e->result);
+    if (follows(eq, at, ",")) cm__fail(g->ctx, CM_ERR_FORMAT, "the equation has more terms than inputs");
+    if (at < eq->count) read_result(g, eq, at, e);
     else e->result = usual_result(e);
 }
 
@@ -108,7 +133,7 @@ static cm_poly flop_of(cm_graph *g, int32_t inputs, const equation *e)
     cm_poly all = cm__poly_const(inputs < 2 ? 1 : 2 * (inputs - 1));
     int     batch_letters = 0;
     for (int label = 0; label < LABELS; label++) {
-        if (label < 52 ? !e->uses[label] : label < LABELS - e->spare) continue;
+        if (!e->uses[label]) continue;
         all = cm__poly_mul(all, cm__poly_dim(e->sizes[label]));
         batch_letters += e->sizes[label].per_batch != 0;
     }
@@ -120,15 +145,10 @@ static cm_poly flop_of(cm_graph *g, int32_t inputs, const equation *e)
 void cm__shape_einsum(cm_graph *g, cm_node *n)
 {
     equation e;
-    cm_dim   dims[3 * CM__RANK_MAX];
+    cm_dim   dims[LABELS];
     read_equation(g, n, &e);
     int32_t extra = e.result.ellipsis >= 0 ? e.spare : 0, rank = e.result.count + extra;
-    for (int32_t i = 0; i < rank; i++) {
-        int label = label_at(&e.result, extra, i);
-        if (label < 52 && !e.uses[label])
-            cm__fail(g->ctx, CM_ERR_FORMAT, "the equation's result has a letter its inputs lack");
-        dims[i] = e.sizes[label];
-    }
+    for (int32_t i = 0; i < rank; i++) dims[i] = e.sizes[label_at(&e.result, extra, i)];
     cm__set_output(g, n, 0, cm__widest(g, n, 0, n->n_inputs), rank, dims);
     n->flop = flop_of(g, n->n_inputs, &e);
 }

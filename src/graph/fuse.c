@@ -4,10 +4,10 @@
  *
  * In this order: exporters' noise (zero biases expanded from a scalar, casts and reshapes that change nothing, inactive
  * dropout, gates of recurrent weights put into another order), linear layers (MatMul by a parameter, then Add), GELU,
- * SiLU, layer, RMS and group normalisation, attention. A match rewrites its last node in place; what nobody reads afterwards is
- * pruned. For eager PyTorch only what it ran as one kernel is put together again: scaled_dot_product_attention by the
- * marks its export leaves (both factors scaled, a guard against NaN), not products and softmax written by hand; not GELU
- * with a cube by Pow, not RMS normalisation.
+ * SiLU, layer, RMS and group normalisation, attention. A match rewrites its last node in place; what nobody reads
+ * afterwards is pruned. For eager PyTorch only what it ran as one kernel is put together again:
+ * scaled_dot_product_attention by the marks its export leaves (both factors scaled, a guard against NaN), not products
+ * and softmax written by hand; not GELU with a cube by Pow, not RMS normalisation.
  */
 #include "graph/fuse.h"
 

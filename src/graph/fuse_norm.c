@@ -58,20 +58,30 @@ static int32_t quotient(const cm__fuser *f, int32_t node, int32_t d)
     return !inverted && f->g->nodes[last].inputs[0] != d ? -1 : last;
 }
 
-/* A parameter of one dimension, seen through `views` that give it more of size 1; -1 otherwise. */
-static int32_t vector(const cm__fuser *f, int32_t tensor, bool views)
+/* Whether a tensor is spread over an image's channels (its second dimension) and nothing else. */
+static bool is_per_channel(const cm_tensor *t, const cm_tensor *image)
 {
-    for (int32_t view; views && tensor >= 0; tensor = f->g->nodes[view].inputs[0]) {
+    int32_t channels = t->rank - image->rank + 1;
+    if (channels < 0 || !cm__dim_same(t->dims[channels], image->dims[1])) return false;
+    for (int32_t i = 0; i < t->rank; i++)
+        if (i != channels && !cm__dim_is(t->dims[i], 1)) return false;
+    return true;
+}
+
+/* A parameter of one dimension; of an image's channels, seen through what gives it more of size 1. -1 otherwise. */
+static int32_t vector(const cm__fuser *f, int32_t tensor, const cm_tensor *image)
+{
+    if (tensor < 0 || (image && !is_per_channel(cm__t(f->g, tensor), image))) return -1;
+    for (int32_t view; image; tensor = f->g->nodes[view].inputs[0]) {
         view = cm__made_by(f, tensor, CM_OP_UNSQUEEZE);
         if (view < 0) view = cm__made_by(f, tensor, CM_OP_RESHAPE);
         if (view < 0) break;
     }
-    if (tensor < 0 || cm__t(f->g, tensor)->role != CM_ROLE_PARAMETER || cm__t(f->g, tensor)->rank != 1) return -1;
-    return tensor;
+    return cm__t(f->g, tensor)->role == CM_ROLE_PARAMETER && cm__t(f->g, tensor)->rank == 1 ? tensor : -1;
 }
 
 /* A following Mul or Add by a vector parameter; moves `last` on and returns the parameter. */
-static int32_t affine(const cm__fuser *f, int32_t *last, int op, bool views)
+static int32_t affine(const cm__fuser *f, int32_t *last, int op, const cm_tensor *image)
 {
     int32_t t = f->g->nodes[*last].outputs[0], next = cm__only_reader(f, t);
     if (next >= 0 && f->g->nodes[next].op == CM_OP_CAST) {
@@ -79,7 +89,7 @@ static int32_t affine(const cm__fuser *f, int32_t *last, int op, bool views)
         next = cm__only_reader(f, t);
     }
     if (next < 0 || f->g->nodes[next].op != op) return -1;
-    int32_t parameter = vector(f, cm__other_input(&f->g->nodes[next], t), views);
+    int32_t parameter = vector(f, cm__other_input(&f->g->nodes[next], t), image);
     if (parameter >= 0) *last = next;
     return parameter;
 }
@@ -93,30 +103,48 @@ void cm__fuse_norm(cm__fuser *f, int32_t node)
     if (last < 0) return;
     int32_t  x = centred(f, d), inputs[3] = {x >= 0 ? x : d}, count = 1;
     if (f->eager && x < 0) return; /* written by hand: PyTorch's own is exported otherwise */
-    int32_t  scale = affine(f, &last, CM_OP_MUL, false),
-             shift = scale >= 0 && x >= 0 ? affine(f, &last, CM_OP_ADD, false) : -1;
+    int32_t  scale = affine(f, &last, CM_OP_MUL, NULL),
+             shift = scale >= 0 && x >= 0 ? affine(f, &last, CM_OP_ADD, NULL) : -1;
     cm__attr axis = CM__INTS(CM_ATTR_AXIS, -1);
     if (scale >= 0) inputs[count++] = scale;
     if (shift >= 0) inputs[count++] = shift;
     cm__rewrite(f, last, x >= 0 ? CM_OP_LAYER_NORM : CM_OP_RMS_NORM, inputs, count, &axis, 1);
 }
 
-/* Channels are put into groups by a Reshape, normalised as an instance's, and put back. */
+/* Whether an operand is left out, or is this number throughout as far as its contents are known. */
+static bool may_be_all(const cm__fuser *f, const cm_node *n, int32_t input, double number)
+{
+    if (!cm__has(n, input)) return true;
+    const cm_tensor *t = cm__in(f->g, n, input);
+    for (int64_t i = 0; t->value && cm__is_float(t->dtype) && i < cm__small_count(t); i++)
+        if (t->value[i].f != number) return false;
+    return true;
+}
+
+/* Whether x is seen as groups of its channels and, normalised, as x again. */
+static bool are_groups(const cm_tensor *x, const cm_tensor *groups, const cm_tensor *back)
+{
+    if (x->rank < 2 || groups->rank != 3 || !cm__same_shape(x, back)) return false;
+    cm_dim channels = x->dims[1], count = groups->dims[1];
+    return cm__dim_same(x->dims[0], groups->dims[0]) && !channels.per_batch && !count.per_batch && count.fixed > 0 &&
+           channels.fixed > count.fixed && channels.fixed % count.fixed == 0;
+}
+
+/* Channels are put into groups by a Reshape, normalised as an instance's by ones and zeros, and put back. */
 void cm__fuse_group_norm(cm__fuser *f, int32_t node)
 {
-    const cm_node *n = &f->g->nodes[node];
-    int32_t        apart = n->op == CM_OP_INSTANCE_NORM ? cm__made_by(f, n->inputs[0], CM_OP_RESHAPE) : -1,
-            last = apart < 0 ? -1 : cm__only_reader_op(f, n->outputs[0], CM_OP_RESHAPE);
-    if (last < 0) return;
+    const cm_node n = f->g->nodes[node];
+    const int32_t apart = n.op == CM_OP_INSTANCE_NORM ? cm__made_by(f, n.inputs[0], CM_OP_RESHAPE) : -1;
+    int32_t       last = apart < 0 ? -1 : cm__only_reader_op(f, n.outputs[0], CM_OP_RESHAPE);
+    if (last < 0 || !may_be_all(f, &n, 1, 1) || !may_be_all(f, &n, 2, 0)) return;
     int32_t          inputs[3] = {f->g->nodes[apart].inputs[0]}, count = 1;
-    const cm_tensor *x = cm__t(f->g, inputs[0]), *groups = cm__in(f->g, n, 0);
-    if (x->rank < 2 || groups->rank != 3 || !cm__same_shape(x, cm__t(f->g, f->g->nodes[last].outputs[0])) ||
-        !cm__dim_same(x->dims[0], groups->dims[0]) || cm__dim_same(x->dims[1], groups->dims[1]) ||
-        groups->dims[1].per_batch != 0)
-        return;
+    const cm_tensor *x = cm__t(f->g, inputs[0]), *groups = cm__in(f->g, &n, 0);
+    if (!are_groups(x, groups, cm__t(f->g, f->g->nodes[last].outputs[0]))) return;
     cm__attr attr = CM__INTS(CM_ATTR_NUM_GROUPS, groups->dims[1].fixed);
-    int32_t  scale = affine(f, &last, CM_OP_MUL, true), shift = scale >= 0 ? affine(f, &last, CM_OP_ADD, true) : -1;
+    int32_t  scale = affine(f, &last, CM_OP_MUL, x), shift = scale >= 0 ? affine(f, &last, CM_OP_ADD, x) : -1;
     if (scale >= 0) inputs[count++] = scale;
     if (shift >= 0) inputs[count++] = shift;
-    cm__rewrite(f, last, CM_OP_GROUP_NORM, inputs, count, &attr, 1);
+    if (!cm__rewrite(f, last, CM_OP_GROUP_NORM, inputs, count, &attr, 1)) return;
+    for (int32_t i = 1; i < 3; i++) /* the exporter's: no parameters of the model */
+        if (cm__has(&n, i) && cm__only_reader(f, n.inputs[i]) == node) cm__t(f->g, n.inputs[i])->role = CM_ROLE_CONSTANT;
 }

@@ -109,7 +109,7 @@ static inline int32_t dims_of(const char *text, cm_dim *dims)
 
 static inline int32_t leaf(const char *name, cm_role role, cm_dtype dtype, const char *shape)
 {
-    cm_dim  dims[CM__RANK_MAX + 1];
+    cm_dim  dims[CM__RANK_MAX + 1] = {{0, 0}};
     int32_t rank = dims_of(shape, dims);
     return cm__leaf(g, name, role, dtype, rank, dims);
 }

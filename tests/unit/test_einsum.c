@@ -37,6 +37,25 @@ TEST(einsum_with_dots)
     SHAPE_IS(einsum("...ij,...jk", IN(input("B,2,3"), input("B,3,5"))), "[B, 2, 5]");
     SHAPE_IS(einsum("...i,...i->...", IN(input("B,1,4"), input("B,6,4"))), "[B, 6]"); /* dots broadcast */
     SHAPE_IS(einsum("b...->...b", IN(input("B,3,4"))), "[3, 4, B]");
+    SHAPE_IS(einsum("...", IN(input("B,3"))), "[B, 3]");
+    SHAPE_IS(einsum("...ij,...jk->...ik", IN(input("B,8,2,3"), input("8,3,5"))), "[B, 8, 2, 5]"); /* aligned at the end */
+    SHAPE_IS(einsum("ij,jk->...ik", IN(input("B,3"), input("3,5"))), "[B, 5]"); /* dots of nothing */
+    SHAPE_IS(einsum("...ij->ij", IN(input("B,2,3"))), "[2, 3]"); /* summed, as PyTorch does */
+}
+
+TEST(einsum_of_scalars_and_of_nothing)
+{
+    SHAPE_IS(einsum("", IN(input(""))), "[]");
+    SHAPE_IS(einsum(",", IN(input(""), input(""))), "[]");
+    SHAPE_IS(einsum("ij,->ij", IN(input("B,3"), input(""))), "[B, 3]");
+    SHAPE_IS(einsum("ij,jk->ik", IN(input("B,0"), input("0,5"))), "[B, 5]");
+    poly_is(cm__last(g)->flop, 0, 0, 0);
+}
+
+TEST(einsum_with_a_letter_twice_in_a_term)
+{
+    SHAPE_IS(einsum("ii,ij->j", IN(input("3,3"), input("3,5"))), "[5]");
+    poly_is(cm__last(g)->flop, 2 * 3 * 5, 0, 0);
 }
 
 TEST(einsum_counts_every_combination)
@@ -57,7 +76,25 @@ TEST(einsum_refuses)
     REFUSES(FORMAT, "no equation", op(CM_OP_EINSUM, IN(x)));
     REFUSES(FORMAT, "the equation does not fit [B, 3]", einsum("i->i", IN(x)));
     REFUSES(FORMAT, "the equation does not fit [B, 3]", einsum("ijk->i", IN(x)));
-    REFUSES(FORMAT, "the equation does not fit", einsum("ij->ij", IN(x, x)));
+    REFUSES(FORMAT, "the equation does not fit [B, 3]", einsum("", IN(x)));
+    REFUSES(FORMAT, "fewer terms than inputs", einsum("ij->ij", IN(x, x)));
+    REFUSES(FORMAT, "fewer terms than inputs", einsum("ij", IN(x, input(""))));
+    REFUSES(FORMAT, "more terms than inputs", einsum("ij,", IN(x)));
+    REFUSES(FORMAT, "input 1 is missing", einsum("ij,jk,kl", IN(x, -1, x)));
+    REFUSES(FORMAT, "a letter of the equation has two sizes, one in [7, 5]",
+            einsum("ij,jk", IN(input("B,0"), input("7,5"))));
+    REFUSES(FORMAT, "has two sizes", einsum("...ij,...jk", IN(input("8,2,3"), input("7,3,5"))));
+    REFUSES(FORMAT, "has two sizes", einsum("ii->i", IN(input("3,4"))));
+    REFUSES(FORMAT, "has a letter twice", einsum("ij->ii", IN(x)));
+    REFUSES(FORMAT, "three in a row", einsum(".", IN(x)));
+    REFUSES(FORMAT, "three in a row", einsum("ij..", IN(x)));
+    REFUSES(FORMAT, "once in a term", einsum("......", IN(x)));
+    REFUSES(FORMAT, "'->' and one result", einsum("ij-", IN(x)));
+    REFUSES(FORMAT, "'->' and one result", einsum("ij->i->j", IN(x)));
+    REFUSES(FORMAT, "'->' and one result", einsum("ij->i,j", IN(x)));
+    REFUSES(FORMAT, "more than 52 letters", einsum("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", IN(x)));
+    REFUSES(LIMIT, "19 dimensions, at most 16",
+            einsum("abcdefghijklmnop,qrs", IN(input("2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2"), input("2,2,2"))));
     REFUSES(FORMAT, "a letter its inputs lack", einsum("ij->k", IN(x)));
     REFUSES(FORMAT, "bad character", einsum("i1->i", IN(x)));
     REFUSES(UNSUPPORTED, "4 batch dimensions", einsum("a,b,c,d->", IN(input("B"), input("B"), input("B"), input("B"))));
@@ -87,6 +124,9 @@ TEST(einsum_is_a_stack_of_products)
     product_is("i,j->ij", "B", "3", 2, 1, 2, 3, 1);
     product_is("bij,bij->b", "B,3,5", "B,3,5", 2, 2, 1, 1, 15);
     product_is("...ij,...jk->...ik", "B,8,2,3", "B,8,3,5", 2, 2 * 8, 2, 5, 3);
+    product_is("...ij,...jk->...ik", "B,8,2,3", "8,3,5", 2, 8, 2 * 2, 5, 3); /* the batch is the first one's own */
+    product_is("ii,ij->j", "3,3", "3,5", 2, 1, 1, 5, 3);
+    product_is("ii,ij->j", "3,3", "3,5", 0, 1, 1, 3, 5); /* of the diagonal: dy by b */
 }
 
 TEST(einsum_tells_sides_of_operands)
@@ -116,6 +156,8 @@ int main(void)
         cmocka_unit_test(einsum_names_its_result),
         cmocka_unit_test(einsum_without_an_arrow_keeps_letters_used_once),
         cmocka_unit_test(einsum_with_dots),
+        cmocka_unit_test(einsum_of_scalars_and_of_nothing),
+        cmocka_unit_test(einsum_with_a_letter_twice_in_a_term),
         cmocka_unit_test(einsum_counts_every_combination),
         cmocka_unit_test(einsum_refuses),
         cmocka_unit_test(einsum_is_a_stack_of_products),

@@ -178,6 +178,41 @@ TEST(group_norm_as_exported)
     assert_int_equal(cm__attr_int(n, CM_ATTR_NUM_GROUPS, 0), 2);
 }
 
+/* What the exporter multiplies and adds is ones and zeros; what was trained is more, and stays. */
+TEST(an_instance_norm_of_trained_groups_stays)
+{
+    int32_t x = op(CM_OP_TANH, IN(input("B,6,5,5"))), ones = weight("ones", "2"), zeros = weight("zeros", "2");
+    cm__num contents[] = {{.f = 1}, {.f = 1}};
+    cm__t(g, ones)->value = contents;
+    int32_t y = shaped(op(CM_OP_INSTANCE_NORM, IN(shaped(x, 2, -1, 0, 3), ones, zeros)), 6, 5, 5, 4);
+    contents[1].f = 1.5;
+    fuse(y, CM_FUSE_ALL);
+    assert_int_equal(count_type(g, "GroupNormalization"), 0);
+    contents[1].f = 1;
+    fuse(y, CM_FUSE_ALL);
+    assert_int_equal(count_type(g, "GroupNormalization"), 1);
+    assert_int_equal(cm__t(g, ones)->role, CM_ROLE_CONSTANT);
+    assert_int_equal(cm__t(g, zeros)->role, CM_ROLE_CONSTANT);
+}
+
+/* Six columns beside six channels: a vector that is not seen as [6, 1, 1] belongs to the columns. */
+TEST(a_scale_of_columns_is_none_of_a_group_norm)
+{
+    int32_t x = op(CM_OP_TANH, IN(input("B,6,6,6"))), apart = shaped(x, 2, -1, 0, 3);
+    int32_t y = op(CM_OP_INSTANCE_NORM, IN(apart, weight("ones", "2"), weight("zeros", "2")));
+    fuse(op(CM_OP_MUL, IN(shaped(y, 6, 6, 6, 4), weight("columns", "6"))), CM_FUSE_ALL);
+    assert_int_equal(find_node(g, "GroupNormalization")->n_inputs, 1);
+    assert_int_equal(count_type(g, "Mul"), 1);
+}
+
+TEST(groups_that_cut_channels_stay)
+{
+    int32_t x = op(CM_OP_TANH, IN(input("B,6,2,2"))), apart = shaped(x, 4, -1, 0, 3);
+    int32_t y = op(CM_OP_INSTANCE_NORM, IN(apart, weight("ones", "4"), weight("zeros", "4")));
+    fuse(shaped(y, 6, 2, 2, 4), CM_FUSE_ALL);
+    assert_int_equal(count_type(g, "GroupNormalization"), 0);
+}
+
 TEST(group_norm_without_parameters)
 {
     fuse(in_groups(op(CM_OP_TANH, IN(input("B,6,5,5"))), 2), CM_FUSE_ALL);
@@ -214,6 +249,9 @@ int main(void)
         cmocka_unit_test(epsilon_is_a_number),
         cmocka_unit_test(a_deviation_that_is_read_elsewhere_stays),
         cmocka_unit_test(group_norm_as_exported),
+        cmocka_unit_test(an_instance_norm_of_trained_groups_stays),
+        cmocka_unit_test(a_scale_of_columns_is_none_of_a_group_norm),
+        cmocka_unit_test(groups_that_cut_channels_stay),
         cmocka_unit_test(group_norm_without_parameters),
         cmocka_unit_test(an_instance_norm_of_every_channel_stays),
         cmocka_unit_test(groups_that_are_read_elsewhere_stay),
