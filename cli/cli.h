@@ -102,6 +102,8 @@ int   run_words(int argc, char **argv);                /* as main() gets them; t
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The diagnosis on stderr; returns EXIT_FAILED. */
 int  say_failed(cm_status status, const cm_diag *diag);
+/* What reading a model, or making a step of it, found odd; NULL: nothing. */
+void say_warnings(const cm_graph *graph);
 /* A text into a file, whole or not at all; EXIT_FAILED: it could not be, and why was said. */
 int  save_text(const char *path, const char *text);
 /* The exit status of a command that has printed: EXIT_FAILED, with the reason said, if stdout could not be written. */

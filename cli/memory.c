@@ -18,7 +18,7 @@ static int run(settings *s, const char *name, maker *make, printer *print)
     s->memory.device = s->device;
     cm_status status = make(&s->memory, &report, &diag);
     if (status) return say_failed(status, &diag);
-    for (int32_t i = 0; i < cm_graph_warnings(report->step); i++) say("warning: %s", cm_graph_warning(report->step, i));
+    say_warnings(report->step);
     bool fits = report->use.fits;
     status = print(report, format_of(s), results(), &diag);
     cm__memory_report_free(report);

@@ -35,6 +35,11 @@ int say_failed(cm_status status, const cm_diag *diag)
     return EXIT_FAILED;
 }
 
+void say_warnings(const cm_graph *graph)
+{
+    for (int32_t i = 0; graph && i < cm_graph_warnings(graph); i++) say("warning: %s", cm_graph_warning(graph, i));
+}
+
 /* Whole or not at all: written beside the file, then renamed onto it. */
 int save_text(const char *path, const char *text)
 {

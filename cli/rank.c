@@ -25,8 +25,7 @@ int run_rank(settings *s)
     if (!settle_ranking(s)) return EXIT_USAGE;
     cm_status status = cm_rank(s->operands[0], &s->rank, &ranking, &diag);
     if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
-    const cm_graph *step = cm_ranking_graph(ranking, 0);
-    for (int32_t i = 0; step && i < cm_graph_warnings(step); i++) say("warning: %s", cm_graph_warning(step, i));
+    say_warnings(cm_ranking_graph(ranking, 0));
     cm__rank_report report = {.model = s->operands[0], .asked = &s->rank, .ranking = ranking};
     status = cm__rank_report_print(&report, format_of(s), results(), &diag);
     bool any = cm_ranking_placed(ranking) > 0;

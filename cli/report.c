@@ -28,7 +28,8 @@ int run_report(settings *s)
     if (!settle_ranking(s)) return EXIT_USAGE;
     cm_status status = cm__page_report_new(s->operands[0], &s->rank, &page, &diag);
     if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
-    int code = save(s, page);
+    say_warnings(cm_ranking_graph(page->ranking, 0));
+    int  code = save(s, page);
     bool any = cm_ranking_placed(page->ranking) > 0;
     cm__page_report_free(page);
     return code != EXIT_DONE || any ? code : EXIT_NOTHING_FITS;

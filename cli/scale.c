@@ -26,6 +26,7 @@ int run_scale(settings *s)
     }
     status = cm__scale_report_new(&s->scale, &report, &diag);
     if (status) return say_failed(status, &diag);
+    say_warnings(report->graph->step);
     status = cm__scale_report_print(report, format_of(s), results(), &diag);
     cm__scale_report_free(report);
     return status ? say_failed(status, &diag) : EXIT_DONE;

@@ -98,7 +98,7 @@ static void print_skipped(cm__ctx *ctx, const cm_bench *b, const char *suite, FI
         last = row->label;
         shown++;
     }
-    if (count > shown) fprintf(out, "# not measured: %d cases in all; --json tells why of each\n", count);
+    if (count > shown) fprintf(out, "# not measured: %d cases of this suite; --json tells why of each\n", count);
 }
 
 static void print_primitives(cm__ctx *ctx, const cm_bench *b, FILE *out)

@@ -38,7 +38,7 @@ static void print_kinds(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
     }
     cm__table_print(&table);
     if (r->n_kinds > TOP_OPS)
-        fprintf(out, "... and %d kinds more; --json lists every operator\n", r->n_kinds - TOP_OPS);
+        fprintf(out, "... and %d more; --json lists every operator\n", r->n_kinds - TOP_OPS);
 }
 
 /* ---- operators on the roofline ---------------------------------------------------------------------------------- */

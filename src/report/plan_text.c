@@ -87,7 +87,7 @@ void cm__plan_text(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     fprintf(out, "# %d x %s, global batch %lld, %s, %s, best by %s\n", a->devices, cm_device_get_info(r->device)->name,
             (long long)a->global_batch, cm_precision_name(a->train.precision), cm_runtime_name(a->runtime),
             cm_plan_goal_name(a->goal));
-    fprintf(out, "# %llu plans in %s s on %d thread%s", (unsigned long long)i->evaluated,
+    fprintf(out, "# %llu plans in %ss on %d thread%s", (unsigned long long)i->evaluated,
             cm__si_small(buf, sizeof buf, i->setup_s + i->search_time_s), i->threads, i->threads > 1 ? "s" : "");
     if (i->ranks > 1) fprintf(out, " of %d ranks each", i->ranks);
     fprintf(out, ", %llu fit%s\n\n", (unsigned long long)i->feasible, i->stopped ? "; stopped before the end" : "");

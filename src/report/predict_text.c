@@ -39,7 +39,7 @@ static void print_calls(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
         cm__table_row(&table, cells);
     }
     cm__table_print(&table);
-    if (all.count > TOP_CALLS) fprintf(out, "... and %d kinds more; --ops lists every call\n", all.count - TOP_CALLS);
+    if (all.count > TOP_CALLS) fprintf(out, "... and %d more; --ops lists every call\n", all.count - TOP_CALLS);
 }
 
 /* ---- every call ------------------------------------------------------------------------------------------------- */
