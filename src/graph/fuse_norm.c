@@ -4,6 +4,7 @@
  * square, scaled; group normalisation as an instance normalisation of reshaped groups.
  */
 #include "graph/fuse.h"
+#include "graph/roles.h"
 
 /* The mean over the last dimension alone: what a layer norm takes. */
 static int32_t mean_over_last(const cm__fuser *f, int32_t tensor)
@@ -68,7 +69,8 @@ static bool is_per_channel(const cm_tensor *t, const cm_tensor *image)
     return true;
 }
 
-/* A parameter of one dimension; of an image's channels, seen through what gives it more of size 1. -1 otherwise. */
+/* A parameter of one dimension; of an image's channels, seen through what gives it more of size 1, or what an exporter
+   made of both. -1 otherwise. */
 static int32_t vector(const cm__fuser *f, int32_t tensor, const cm_tensor *image)
 {
     if (tensor < 0 || (image && !is_per_channel(cm__t(f->g, tensor), image))) return -1;
@@ -77,7 +79,10 @@ static int32_t vector(const cm__fuser *f, int32_t tensor, const cm_tensor *image
         if (view < 0) view = cm__made_by(f, tensor, CM_OP_RESHAPE);
         if (view < 0) break;
     }
-    return cm__t(f->g, tensor)->role == CM_ROLE_PARAMETER && cm__t(f->g, tensor)->rank == 1 ? tensor : -1;
+    const cm_tensor *t = cm__t(f->g, tensor);
+    bool             stored = t->producer < 0 && t->role != CM_ROLE_INPUT;
+    bool             folded = image && stored && t->rank > 1 && cm__name_is_invented(t->name);
+    return folded || (t->role == CM_ROLE_PARAMETER && t->rank == 1) ? tensor : -1;
 }
 
 /* A following Mul or Add by a vector parameter; moves `last` on and returns the parameter. */
@@ -130,6 +135,16 @@ static bool are_groups(const cm_tensor *x, const cm_tensor *groups, const cm_ten
            channels.fixed > count.fixed && channels.fixed % count.fixed == 0;
 }
 
+/* The parameter itself, or one in the place of what an exporter made of it. */
+static int32_t trained(cm__fuser *f, int32_t tensor, const char *norm, const char *name)
+{
+    const cm_tensor t = *cm__t(f->g, tensor);
+    if (t.rank == 1) return tensor;
+    cm__t(f->g, tensor)->role = CM_ROLE_CONSTANT;
+    cm_dim size = cm__fixed((int64_t)cm_tensor_elements(&t).c[0]);
+    return cm__leaf(f->g, cm__format(f->g->ctx, "%s.%s", norm, name), CM_ROLE_PARAMETER, t.dtype, 1, &size);
+}
+
 /* Channels are put into groups by a Reshape, normalised as an instance's by ones and zeros, and put back. */
 void cm__fuse_group_norm(cm__fuser *f, int32_t node)
 {
@@ -142,8 +157,9 @@ void cm__fuse_group_norm(cm__fuser *f, int32_t node)
     if (!are_groups(x, groups, cm__t(f->g, f->g->nodes[last].outputs[0]))) return;
     cm__attr attr = CM__INTS(CM_ATTR_NUM_GROUPS, groups->dims[1].fixed);
     int32_t  scale = affine(f, &last, CM_OP_MUL, x), shift = scale >= 0 ? affine(f, &last, CM_OP_ADD, x) : -1;
-    if (scale >= 0) inputs[count++] = scale;
-    if (shift >= 0) inputs[count++] = shift;
+    const char *name = f->g->nodes[last].name;
+    if (scale >= 0) inputs[count++] = trained(f, scale, name, "weight");
+    if (shift >= 0) inputs[count++] = trained(f, shift, name, "bias");
     if (!cm__rewrite(f, last, CM_OP_GROUP_NORM, inputs, count, &attr, 1)) return;
     for (int32_t i = 1; i < 3; i++) /* the exporter's: no parameters of the model */
         if (cm__has(&n, i) && cm__only_reader(f, n.inputs[i]) == node) cm__t(f->g, n.inputs[i])->role = CM_ROLE_CONSTANT;

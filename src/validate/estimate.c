@@ -94,6 +94,15 @@ static double micro_batches(const cm__case *c)
     return micro > 0 ? (double)c->batch / micro : c->accumulate;
 }
 
+/* A step is of one micro-batch or more, and each of one sample or more. */
+static bool is_divisible(cm__case *c)
+{
+    double times = micro_batches(c);
+    if (times >= 1 && times <= (double)c->batch) return true;
+    c->reason = cm__format(c->store->ctx, "a batch of %lld is not %g micro-batches", (long long)c->batch, times);
+    return false;
+}
+
 static bool answer(cm__estimate *e, const cm_prediction_info *i, double samples)
 {
     if (!i) return false;
@@ -124,7 +133,7 @@ static int32_t copies_of(cm__case *c)
 {
     double told = cm__number_of(c->run, "replicas", 0);
     double split = cm__number_of(c->run, "tp", 1) * cm__number_of(c->run, "pp", 1);
-    if (split > c->devices) {
+    if (split > c->devices || fmod(c->devices, split) != 0) {
         c->reason = cm__format(c->store->ctx, "tp x pp takes %.0f devices, and the row has %d", split, c->devices);
         return 0;
     }
@@ -184,7 +193,7 @@ static bool estimate_plan(cm__case *c, cm__estimate *e)
 
 bool cm__estimate_step(cm__case *c, cm__estimate *e)
 {
-    if (c->reason) return false;
+    if (c->reason || !is_divisible(c)) return false;
     if (is_spread(c)) return estimate_plan(c, e);
     double                    times = micro_batches(c);
     int64_t                   batch = (int64_t)((double)c->batch / times + 0.5);

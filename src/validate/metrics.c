@@ -131,7 +131,10 @@ static cm__answer kernel_throughput(cm__case *c, cm__estimator *estimate)
 
 static double ratio_of(cm__case *c, cm__estimator *estimate, measure *rate)
 {
-    cm__case  *versus = other_run(c, json_object_get(c->run, "versus"));
+    const json_t *over = json_object_get(c->run, "versus");
+    if (!over && !c->reason) c->reason = "'versus' is missing: what the run is held beside";
+    if (!over) return NAN;
+    cm__case  *versus = other_run(c, over);
     cm__answer above = rate(c, estimate), below = rate(versus, estimate);
     if (versus->reason && !c->reason) c->reason = versus->reason;
     return above.value / below.value;

@@ -10,6 +10,7 @@ trap 'rm -rf "$corpus"' EXIT
 case $kind in
 onnx) more="/usr/share/libonnx-testdata/data/node /usr/share/libonnx-testdata/data/simple" ;;
 net) more=$here/../../data/models ;;
+results) more=$here/../../data/results ;;
 profile) more="$here/../../data/devices $here/../../data/clusters" ;;
 *) more= ;;
 esac

@@ -213,6 +213,34 @@ TEST(groups_that_cut_channels_stay)
     assert_int_equal(count_type(g, "GroupNormalization"), 0);
 }
 
+/* By default PyTorch's exporter folds the views into the parameters, and names what it gets itself. */
+TEST(group_norm_with_folded_parameters)
+{
+    int32_t x = op(CM_OP_TANH, IN(input("B,6,5,5")));
+    int32_t scale = leaf("onnx::Mul_38", CM_ROLE_BUFFER, CM_FP32, "6,1,1");
+    int32_t shift = leaf("onnx::Add_39", CM_ROLE_BUFFER, CM_FP32, "6,1,1");
+    fuse(op(CM_OP_ADD, IN(op(CM_OP_MUL, IN(in_groups(x, 2), scale)), shift)), CM_FUSE_EAGER);
+    const cm_node *n = find_node(g, "GroupNormalization");
+    assert_int_equal(n->n_inputs, 3);
+    for (int32_t i = 1; i < 3; i++) {
+        SHAPE_IS(n->inputs[i], "[6]");
+        assert_int_equal(cm__t(g, n->inputs[i])->role, CM_ROLE_PARAMETER);
+    }
+    cm_totals totals;
+    cm_graph_totals(g, 1, &totals);
+    assert_int_equal(totals.parameters, 2 * 6);
+    assert_int_equal(totals.buffers, 0);
+}
+
+TEST(factors_of_channels_that_are_given_stay)
+{
+    int32_t x = op(CM_OP_TANH, IN(input("B,6,5,5"))), given = leaf("onnx::Mul_1", CM_ROLE_INPUT, CM_FP32, "6,1,1");
+    int32_t named = leaf("mask", CM_ROLE_BUFFER, CM_FP32, "6,1,1");
+    fuse(op(CM_OP_MUL, IN(op(CM_OP_MUL, IN(in_groups(x, 2), given)), named)), CM_FUSE_ALL);
+    assert_int_equal(find_node(g, "GroupNormalization")->n_inputs, 1);
+    assert_int_equal(count_type(g, "Mul"), 2);
+}
+
 TEST(group_norm_without_parameters)
 {
     fuse(in_groups(op(CM_OP_TANH, IN(input("B,6,5,5"))), 2), CM_FUSE_ALL);
@@ -252,6 +280,8 @@ int main(void)
         cmocka_unit_test(an_instance_norm_of_trained_groups_stays),
         cmocka_unit_test(a_scale_of_columns_is_none_of_a_group_norm),
         cmocka_unit_test(groups_that_cut_channels_stay),
+        cmocka_unit_test(group_norm_with_folded_parameters),
+        cmocka_unit_test(factors_of_channels_that_are_given_stay),
         cmocka_unit_test(group_norm_without_parameters),
         cmocka_unit_test(an_instance_norm_of_every_channel_stays),
         cmocka_unit_test(groups_that_are_read_elsewhere_stay),
