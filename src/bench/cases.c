@@ -86,13 +86,10 @@ static void read_missing(cm__ctx *ctx, const json_t *missing, void (*take)(void 
 void cm__cases_parse(cm__ctx *ctx, const char *text, size_t size, void (*take)(void *user, const cm__call *call),
                      void *user)
 {
-    json_error_t error;
-    json_t     **tree = cm__json_slot(ctx);
-    *tree = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-    if (!*tree) cm__fail(ctx, CM_ERR_FORMAT, "line %d: %s", error.line, error.text);
-    const json_t *cases = json_object_get(*tree, "cases"), *missing = json_object_get(*tree, "missing");
+    const json_t *tree = cm__json_read(ctx, text, size, JSON_REJECT_DUPLICATES);
+    const json_t *cases = json_object_get(tree, "cases"), *missing = json_object_get(tree, "missing");
     bool          list = json_is_array(cases) || json_is_array(missing);
-    if (json_integer_value(json_object_get(*tree, "schema")) != 1 || !list)
+    if (json_integer_value(json_object_get(tree, "schema")) != 1 || !list)
         cm__fail(ctx, CM_ERR_FORMAT, "no list of cases: it must be {\"schema\": 1, \"cases\": [...]}");
     for (size_t i = 0; i < json_array_size(cases); i++) {
         cm__place(ctx, "case %zu", i + 1);

@@ -43,15 +43,6 @@ int32_t cm__profiles(cm__profile_kind kind)
 
 /* ---- trees ------------------------------------------------------------------------------------------------------ */
 
-static void drop(void *slot) { json_decref(*(json_t **)slot); }
-
-json_t **cm__json_slot(cm__ctx *ctx)
-{
-    json_t **slot = cm__alloc(ctx, sizeof *slot);
-    cm__defer(ctx, drop, slot);
-    return slot;
-}
-
 /* An object that is merged member by member; numbers are replaced as a whole. */
 static bool is_group(const json_t *value) { return json_is_object(value) && !json_object_get(value, "value"); }
 
@@ -97,15 +88,8 @@ void cm__json_merge(cm__ctx *ctx, json_t *tree, const json_t *over)
 
 static json_t *parse(cm__ctx *ctx, const cm__origin *origin, size_t flags)
 {
-    json_error_t error;
-    json_t     **tree = cm__json_slot(ctx);
-    *tree = json_loadb(origin->text, origin->size, flags, &error);
     ctx->file = origin->file;
-    if (*tree) return *tree;
-    if (json_error_code(&error) == json_error_out_of_memory)
-        cm__fail(ctx, CM_ERR_MEMORY, "out of memory for a profile");
-    cm__place(ctx, "line %d, column %d", error.line, error.column);
-    cm__fail(ctx, CM_ERR_FORMAT, "not JSON: %s", error.text);
+    return cm__json_read(ctx, origin->text, origin->size, flags);
 }
 
 static json_t *parse_embedded(cm__ctx *ctx, const cm__embedded_profile *row, cm__profile_extent extent)

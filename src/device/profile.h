@@ -7,7 +7,7 @@
 #ifndef CM_DEVICE_PROFILE_H
 #define CM_DEVICE_PROFILE_H
 
-#include <jansson.h>
+#include "base/json.h"
 #include "device/embedded.h"
 #include "device/locate.h"
 
@@ -47,8 +47,6 @@ void cm__profile_check(cm__ctx *ctx, cm__profile_kind kind, const json_t *tree, 
 typedef void cm__number_visitor(void *state, const json_t *number, const cm__step *path);
 void cm__profile_numbers(const json_t *value, const cm__step *path, cm__number_visitor *visit, void *state);
 
-/* A place for a tree that is dropped with the context. */
-json_t **cm__json_slot(cm__ctx *ctx);
 /* Merge `over` into `tree`: objects by member, numbers and arrays replaced, null removes. */
 void cm__json_merge(cm__ctx *ctx, json_t *tree, const json_t *over);
 

@@ -2,8 +2,8 @@
 /* config.c - a Hugging Face config.json as a graph. */
 #include "import/config.h"
 
-#include <jansson.h>
 #include <string.h>
+#include "base/json.h"
 #include "base/text.h"
 #include "import/import.h"
 
@@ -11,20 +11,11 @@
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------- */
 
-static void release(void *tree) { json_decref(*(json_t **)tree); }
-
 static const json_t *parse(cm__ctx *ctx, const char *text, size_t size)
 {
-    json_error_t error;
-    json_t     **tree = cm__alloc(ctx, sizeof *tree);
-    cm__defer(ctx, release, tree);
-    *tree = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-    if (!*tree) {
-        cm__place(ctx, "line %d, column %d", error.line, error.column);
-        cm__fail(ctx, CM_ERR_FORMAT, "not JSON: %s", error.text);
-    }
-    if (!json_is_object(*tree)) cm__fail(ctx, CM_ERR_FORMAT, "not a Hugging Face config: an object is expected");
-    return *tree;
+    const json_t *tree = cm__json_read(ctx, text, size, JSON_REJECT_DUPLICATES);
+    if (!json_is_object(tree)) cm__fail(ctx, CM_ERR_FORMAT, "not a Hugging Face config: an object is expected");
+    return tree;
 }
 
 static const char *kind_of(const json_t *value)

@@ -3,27 +3,13 @@
 #include "import/trace.h"
 
 #include <string.h>
+#include "base/json.h"
 
 #define TENSORS_MAX 4000000
 #define OPS_MAX 2000000
 #define NAME_MAX_BYTES 512
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------- */
-
-static void release(void *tree) { json_decref(*(json_t **)tree); }
-
-static const json_t *parse(cm__ctx *ctx, const char *text, size_t size)
-{
-    json_error_t error;
-    json_t     **tree = cm__alloc(ctx, sizeof *tree);
-    cm__defer(ctx, release, tree);
-    *tree = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-    if (!*tree) {
-        cm__place(ctx, "line %d, column %d", error.line, error.column);
-        cm__fail(ctx, CM_ERR_FORMAT, "not JSON: %s", error.text);
-    }
-    return *tree;
-}
 
 static const json_t *array_at(cm__trace *t, const json_t *object, const char *key, size_t max)
 {
@@ -252,7 +238,7 @@ static void read_header(cm__trace *t, const cm_load_options *o)
 
 void cm__trace_read(cm__trace *t, const char *text, size_t size, const cm_load_options *o)
 {
-    t->root = parse(t->ctx, text, size);
+    t->root = cm__json_read(t->ctx, text, size, JSON_REJECT_DUPLICATES);
     check_kind(t);
     read_header(t, o);
     const json_t *tensors = array_at(t, t->root, "tensors", TENSORS_MAX), *ops = array_at(t, t->root, "ops", OPS_MAX);

@@ -33,15 +33,9 @@ void cm__set_check(cm__ctx *ctx, const json_t *set, const cm__origin *origin)
 
 const json_t *cm__set_read(cm__store *store, const char *path)
 {
-    cm__ctx     *ctx = store->ctx;
-    cm__origin   origin = cm__file_read(ctx, path);
-    json_error_t error;
-    json_t      *set = json_loadb(origin.text, origin.size, JSON_REJECT_DUPLICATES, &error);
-    if (!set && json_error_code(&error) != json_error_out_of_memory) {
-        cm__place(ctx, "line %d, column %d", error.line, error.column);
-        cm__fail(ctx, CM_ERR_FORMAT, "not JSON: %s", error.text);
-    }
-    if (!cm__store_json(store, set)) cm__fail(ctx, CM_ERR_MEMORY, "out of memory for a set of results");
+    cm__ctx      *ctx = store->ctx;
+    cm__origin    origin = cm__file_read(ctx, path);
+    const json_t *set = cm__json_read(ctx, origin.text, origin.size, JSON_REJECT_DUPLICATES);
     cm__set_check(ctx, set, &origin);
     ctx->file = NULL;
     return set;

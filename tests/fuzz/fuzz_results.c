@@ -1,38 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_results.c - a user's set of results from arbitrary bytes; whatever is accepted has rows that measure something. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "validate/validate.h"
+#include "reader.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+static void close_file(void *file) { close(*(int *)file); }
 
 /* A file in memory alone. */
-static int file_of(const uint8_t *bytes, size_t size, char path[32])
+static const char *file_of(cm__ctx *ctx, const uint8_t *bytes, size_t size)
 {
-    int file = memfd_create("results", 0);
-    if (file < 0 || write(file, bytes, size) != (ssize_t)size) abort();
-    snprintf(path, 32, "/proc/self/fd/%d", file);
-    return file;
+    int *file = cm__alloc(ctx, sizeof *file);
+    *file = memfd_create("results", 0);
+    if (*file < 0 || write(*file, bytes, size) != (ssize_t)size) abort();
+    cm__defer(ctx, close_file, file);
+    return cm__format(ctx, "/proc/self/fd/%d", *file);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+static void results(cm__ctx *ctx, const uint8_t *bytes, size_t size)
 {
-    cm_diag  diag = {0};
-    cm__ctx *ctx = cm__ctx_new(&diag);
-    char     path[32];
-    if (!ctx) return 0;
-    const int file = file_of(bytes, size, path);
-    if (setjmp(ctx->trap)) {
-        if (!*diag.reason) abort(); /* refused without a reason */
-    } else {
-        const json_t *set = cm__set_read(cm__store_new(ctx), path), *rows = json_object_get(set, "rows");
-        if (!json_array_size(rows)) abort();
-        for (size_t i = 0; i < json_array_size(rows); i++)
-            if (!cm__metric_of(set, json_array_get(rows, i))) abort();
-    }
-    close(file);
-    cm__ctx_free(ctx);
-    return 0;
+    const json_t *set = cm__set_read(cm__store_new(ctx), file_of(ctx, bytes, size));
+    const json_t *rows = json_object_get(set, "rows");
+    if (!json_array_size(rows)) abort();
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        if (!cm__metric_of(set, json_array_get(rows, i))) abort();
 }
+
+FUZZ_READER(results)

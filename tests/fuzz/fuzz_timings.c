@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_timings.c - tables of timings from arbitrary bytes; whatever is accepted has work that takes a time. */
 #include <math.h>
-#include <stdlib.h>
 #include "device/fit.h"
+#include "reader.h"
 
 #define PARAMETERS_MAX 48
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static void times_are_times(const cm__timings *t)
 {
@@ -20,18 +18,9 @@ static void times_are_times(const cm__timings *t)
     }
 }
 
-/* libFuzzer's bytes end where they end: no zero behind them. */
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+static void timings(cm__ctx *ctx, const uint8_t *bytes, size_t size)
 {
-    cm_diag  diag = {0};
-    cm__ctx *ctx = cm__ctx_new(&diag);
-    if (!ctx) return 0;
-    if (setjmp(ctx->trap)) {
-        if (!*diag.reason) abort(); /* refused without a reason */
-        cm__ctx_free(ctx);
-        return 0;
-    }
     times_are_times(cm__timings_read(ctx, (const char *)bytes, size));
-    cm__ctx_free(ctx);
-    return 0;
 }
+
+FUZZ_READER(timings)
