@@ -145,6 +145,14 @@ static int32_t trained(cm__fuser *f, int32_t tensor, const char *norm, const cha
     return cm__leaf(f->g, cm__format(f->g->ctx, "%s.%s", norm, name), CM_ROLE_PARAMETER, t.dtype, 1, &size);
 }
 
+/* The exporter's ones and zeros are no parameters of the model. */
+static void forget_factors(cm__fuser *f, const cm_node *n, int32_t node)
+{
+    for (int32_t i = 1; i < 3; i++)
+        if (cm__has(n, i) && cm__only_reader(f, n->inputs[i]) == node)
+            cm__t(f->g, n->inputs[i])->role = CM_ROLE_CONSTANT;
+}
+
 /* Channels are put into groups by a Reshape, normalised as an instance's by ones and zeros, and put back. */
 void cm__fuse_group_norm(cm__fuser *f, int32_t node)
 {
@@ -155,12 +163,10 @@ void cm__fuse_group_norm(cm__fuser *f, int32_t node)
     int32_t          inputs[3] = {f->g->nodes[apart].inputs[0]}, count = 1;
     const cm_tensor *x = cm__t(f->g, inputs[0]), *groups = cm__in(f->g, &n, 0);
     if (!are_groups(x, groups, cm__t(f->g, f->g->nodes[last].outputs[0]))) return;
-    cm__attr attr = CM__INTS(CM_ATTR_NUM_GROUPS, groups->dims[1].fixed);
-    int32_t  scale = affine(f, &last, CM_OP_MUL, x), shift = scale >= 0 ? affine(f, &last, CM_OP_ADD, x) : -1;
+    cm__attr    attr = CM__INTS(CM_ATTR_NUM_GROUPS, groups->dims[1].fixed);
+    int32_t     scale = affine(f, &last, CM_OP_MUL, x), shift = scale >= 0 ? affine(f, &last, CM_OP_ADD, x) : -1;
     const char *name = f->g->nodes[last].name;
     if (scale >= 0) inputs[count++] = trained(f, scale, name, "weight");
     if (shift >= 0) inputs[count++] = trained(f, shift, name, "bias");
-    if (!cm__rewrite(f, last, CM_OP_GROUP_NORM, inputs, count, &attr, 1)) return;
-    for (int32_t i = 1; i < 3; i++) /* the exporter's: no parameters of the model */
-        if (cm__has(&n, i) && cm__only_reader(f, n.inputs[i]) == node) cm__t(f->g, n.inputs[i])->role = CM_ROLE_CONSTANT;
+    if (cm__rewrite(f, last, CM_OP_GROUP_NORM, inputs, count, &attr, 1)) forget_factors(f, &n, node);
 }

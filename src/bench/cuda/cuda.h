@@ -144,6 +144,7 @@ extern const int32_t         cm__n_cuda_sources;
 int        cm__cuda_operand(cm__cuda_case *c, cm__type type, int64_t count, cm__fill fill); /* its number */
 int        cm__cuda_shared(cm__cuda_case *c, cm__type type, int64_t count, cm__fill fill);  /* one for all copies */
 cu_address cm__cuda_address(const cm__cuda_case *c, int operand, int64_t copy);
+int        cm__cuda_vector(const cm__cuda_case *c, int64_t length); /* elements a load takes at once of rows so long */
 void       cm__cuda_place(cm__cuda_case *c);     /* memory for all operands, filled */
 void       cm__cuda_refill(cm__cuda_case *c);
 void       cm__cuda_refill_one(cm__cuda_case *c, int operand);

@@ -23,12 +23,6 @@ static cu_function kernel(cm__cuda_case *c, const char *name, int vector)
     return cm__cuda_kernel(c->ctx, c->cu, "tensors.cu", name, defines);
 }
 
-static int vector_for(const cm__cuda_case *c, int64_t length)
-{
-    int pack = 16 / cm__types[c->type].bytes;
-    return length % pack ? 1 : pack;
-}
-
 static int64_t at_most(int64_t value, int64_t most)
 {
     return value < 1 ? 1 : value < most ? value : most;
@@ -54,7 +48,8 @@ void cm__cuda_embedding_declare(cm__cuda_case *c)
 void cm__cuda_embedding_plan(cm__cuda_case *c)
 {
     const tensors *t = c->plan;
-    int     vector = vector_for(c, t->width), step = t->backward ? (c->type == TYPE_FP32 ? 1 : 2) : vector, block = 32;
+    int     vector = cm__cuda_vector(c, t->width), block = 32;
+    int     step = t->backward ? (c->type == TYPE_FP32 ? 1 : 2) : vector;
     int64_t bytes = t->vocab * t->width * cm__types[c->type].bytes;
     while (block < 256 && block * step < t->width) block *= 2;
     if (t->backward) {

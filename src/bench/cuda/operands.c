@@ -34,6 +34,12 @@ cu_address cm__cuda_address(const cm__cuda_case *c, int operand, int64_t copy)
     return o->shared ? c->memory + o->offset : c->memory + c->shared_bytes + (size_t)copy * c->copy_bytes + o->offset;
 }
 
+int cm__cuda_vector(const cm__cuda_case *c, int64_t length)
+{
+    int pack = 16 / cm__types[c->type].bytes;
+    return length % pack ? 1 : pack;
+}
+
 static size_t bytes_of(const cm__operand *o)
 {
     size_t bytes = (size_t)o->count * (size_t)cm__types[o->type].bytes;

@@ -23,12 +23,6 @@ static cu_function kernel(cm__cuda_case *c, const char *name, int vector)
     return cm__cuda_kernel(c->ctx, c->cu, "tensors.cu", name, defines);
 }
 
-static int vector_for(const cm__cuda_case *c, int64_t length)
-{
-    int pack = 16 / cm__types[c->type].bytes;
-    return length % pack ? 1 : pack;
-}
-
 static const char *const rules[] = {"sgd", "momentum", "adam", "adamw"};
 /* rate, momentum, beta 1 and 2, epsilon, decay, and the corrections of the second step */
 static const float       hyper[] = {1e-3f, 0.9f, 0.9f, 0.999f, 1e-8f, 0.01f, 1 - 0.81f, 1 - 0.998001f};
@@ -55,8 +49,8 @@ void cm__cuda_optimizer_plan(cm__cuda_case *c)
 {
     const tensors *t = c->plan;
     int64_t        chunks = (t->elements + CHUNK - 1) / CHUNK;
-    cm__launch    *l = cm__cuda_add_launch(c, kernel(c, "optimize", vector_for(c, t->elements)), t->count * chunks, 1,
-                                           THREADS);
+    cu_function    optimize = kernel(c, "optimize", cm__cuda_vector(c, t->elements));
+    cm__launch    *l = cm__cuda_add_launch(c, optimize, t->count * chunks, 1, THREADS);
     const int      operands[] = {t->p, t->g, t->m, t->v};
     for (int i = 0; i < 4; i++) {
         if (operands[i] >= 0)

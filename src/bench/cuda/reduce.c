@@ -26,12 +26,6 @@ static cu_function kernel(cm__cuda_case *c, const char *name, int vector)
     return cm__cuda_kernel(c->ctx, c->cu, "tensors.cu", name, defines);
 }
 
-static int vector_for(const cm__cuda_case *c, int64_t length)
-{
-    int pack = 16 / cm__types[c->type].bytes;
-    return length % pack ? 1 : pack;
-}
-
 static int64_t at_most(int64_t value, int64_t most)
 {
     return value < 1 ? 1 : value < most ? value : most;
@@ -82,7 +76,7 @@ static int64_t shares_for(const cm__cuda_case *c, int64_t blocks, int64_t least_
 static void plan_along(cm__cuda_case *c)
 {
     const tensors *t = c->plan;
-    int            vector = vector_for(c, t->planes ? t->inner : t->length);
+    int            vector = cm__cuda_vector(c, t->planes ? t->inner : t->length);
     int64_t        shares = shares_for(c, t->kept, 4 * THREADS);
     cm__launch *l = cm__cuda_add_launch(c, kernel(c, "reduce_along", vector), shares, at_most(t->kept, 65535), THREADS);
     cm__cuda_arg_operand(l, t->x);
