@@ -37,7 +37,7 @@ CONVOLUTIONAL = ("resnet50",)
 # more channels) take FLOP / (0.44 peak) and 4,000 cycles, within 22 %; 3,000 where the kernel is 1x1, 7,250 where it is 3x3.
 GUESS = {
     "gemm": (0.5, 0.7, "1"), "conv": (0.85, 0.25, "1"), "attention": (0.65, 0.5, "1"), "memory": (1.0, 0.7, "1"),
-    "step_overhead": (1e-3, 1.5, "s"), "section_overhead": (5e-4, 1.5, "s"), "interval": (1e-6, 1.5, "s"),
+    "step_overhead": (1e-3, 1.5, "s"), "section_overhead": (5e-4, 1.5, "s"),
     "superstep": (4000.0, 0.5, "1"), "layer_latency": (1e-3, 1.5, "s"),
 }
 MOST = {"gemm": 0.95, "conv": 0.95, "attention": 0.95}  # of a peak nobody reaches more
@@ -48,7 +48,7 @@ EFFICIENCIES = ("gemm", "conv", "attention", "memory")
 FAMILIES = {
     "graphcore-ipu": (("graphcore-gc200", "graphcore-bow"), ("gemm", "conv", "attention", "memory", "superstep", "step_overhead")),
     "sambanova-rdu": (("sambanova-sn10", "sambanova-sn30-4t"),
-                      ("gemm", "attention", "memory", "section_overhead", "interval")),
+                      ("gemm", "conv", "attention", "memory", "section_overhead")),
     "cerebras-wse": (("cerebras-cs2-wafer",), ("gemm", "attention", "layer_latency")),
     "habana-gaudi1": (("habana-gaudi1",), ("gemm", "conv", "attention", "memory", "step_overhead")),
     "habana-gaudi2": (("habana-gaudi2",), ("gemm", "conv", "attention", "memory", "step_overhead")),

@@ -58,7 +58,8 @@ static void read_memories(cm__job *j)
     bool             reaches_near = styles[j->device->info.style].reaches_near;
     j->near_bytes = near ? cm__value_or(near->capacity_bytes, INFINITY) : INFINITY;
     j->near_bytes_s = near ? cm__value_or(near->bw_bytes_s, INFINITY) * (reaches_near ? share : 1) : INFINITY;
-    j->far_bytes_s = far ? cm__value_or(far->bw_bytes_s, INFINITY) * (reaches_near ? 1 : share) : INFINITY;
+    j->edge_bytes_s = far ? cm__value_or(far->bw_bytes_s, INFINITY) : INFINITY;
+    j->far_bytes_s = j->edge_bytes_s * (reaches_near ? 1 : share);
 }
 
 static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
@@ -71,7 +72,6 @@ static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *devic
                               .device = device,
                               .batch = (double)batch,
                               .section_s = cm__value_or(e->section_s, 0),
-                              .interval_s = cm__value_or(e->interval_s, 0),
                               .layer_s = cm__value_or(e->layer_s, 0),
                               .superstep_s = cm__value_or(e->superstep, 0) / clock,
                               .fill = fmax(1, cm__value_or(e->fill, 1)),
