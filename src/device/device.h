@@ -31,6 +31,7 @@ typedef struct cm__execution {
     cm_number step_s, section_s, layer_s;
     cm_number superstep;               /* cycles */
     cm_number fill;                    /* samples in a full pipeline */
+    cm_number engines;                 /* that run beside each other: 2, one of products and one of all else */
     cm_number lanes;                   /* input channels that the matrix units take at once */
     bool      operator_known;          /* rates of single operators, of benchmarks */
     cm_number operator_gemm;           /* share of the matrix peak */

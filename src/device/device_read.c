@@ -230,6 +230,7 @@ static void read_execution(cm_device *d, const json_t *sources)
     e->layer_s = cm__number_at(x, "layer_latency", sources);
     e->superstep = cm__number_at(x, "superstep", sources);
     e->fill = cm__number_at(x, "fill", sources);
+    e->engines = cm__number_at(x, "engines", sources);
     e->lanes = cm__number_at(x, "lanes", sources);
     e->error = cm__number_at(x, "error", sources);
     e->conv_error = cm__number_at(x, "conv_error", sources);

@@ -152,13 +152,17 @@ void cm__run_spread(cm__run *r, int32_t first, int32_t end, double piece_s)
 
 /* ---- a run ------------------------------------------------------------------------------------------------------ */
 
+/* One after the other; where products have an engine of their own, partly beside all else. */
 void cm__style_kernels(const cm__job *j, cm__run *r)
 {
+    double products_s = 0, others_s = 0;
+    bool   beside = cm__value_or(j->device->execution.engines, 1) > 1;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         r->node_s[i] = cm__job_node_s(j, i, j->batch);
-        r->device_s += r->node_s[i];
         r->pieces += !j->g->nodes[i].view;
+        *(effort_of[cm_node_class(&j->g->nodes[i])] == CM__EFFORT_MEMORY ? &others_s : &products_s) += r->node_s[i];
     }
+    cm__run_spread(r, 0, j->g->n_nodes, beside ? hypot(products_s, others_s) : products_s + others_s);
 }
 
 /* Products are known better than convolutions, or the other way round: by their shares of the time. */

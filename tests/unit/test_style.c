@@ -96,6 +96,20 @@ static void a_kernel_takes_no_less_than_its_traffic(void **state)
     assert_near(a.info.device_time_s, 3.0 * 1024 * 1024 * 2 / 1e9, 1e-6); /* three matrices of two bytes a number */
 }
 
+/* Products so slow that their arithmetic alone counts. */
+static void engines_run_beside_each_other(void **state)
+{
+    (void)state;
+#define ENGINES(rate, engines)                                                                                         \
+    CHIP("kernel-by-kernel", "1e3", rate, EFFICIENCY("1e-6") ", \"engines\": " NUMBER(engines, "1"),                   \
+         ", \"placement\": {\"ephemeral\": \"DRAM\"}")
+    double products_s = ask(ENGINES("1e18", "1"), "resnet18", 2, false).info.device_time_s;
+    double one_s = ask(ENGINES("3e7", "1"), "resnet18", 2, false).info.device_time_s;
+    double two_s = ask(ENGINES("3e7", "2"), "resnet18", 2, false).info.device_time_s;
+    assert_true(one_s > 1.01 * products_s);
+    assert_near(two_s, hypot(products_s, one_s - products_s), 1e-6);
+}
+
 /* ---- sections --------------------------------------------------------------------------------------------------- */
 
 #define SECTIONS(sram, rate, fill, overhead)                                                                           \
@@ -417,6 +431,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_takes_its_share_of_the_peak),
         cmocka_unit_test(a_kernel_takes_no_less_than_its_traffic),
+        cmocka_unit_test(engines_run_beside_each_other),
         cmocka_unit_test(a_pipeline_is_filled_and_drained_once),
         cmocka_unit_test(what_backward_reads_leaves_the_chip_and_comes_back),
         cmocka_unit_test(sections_cost_their_change_and_their_traffic),
