@@ -53,7 +53,7 @@ static bool is_one_section(const cm__job *j)
 
 /* ---- what crosses the chip's edge ------------------------------------------------------------------------------- */
 
-/* Scores of attention, where those of one sample do not fit the chip. */
+/* Scores of attention: what the chip does not hold of one sample's, for every sample. */
 static double scores_bytes(const cm__job *j, const cm_node *n)
 {
     if (cm_node_class(n) != CM_CLASS_ATTENTION) return 0;
@@ -61,11 +61,10 @@ static double scores_bytes(const cm__job *j, const cm_node *n)
     if (forward->n_inputs < 2 || forward->inputs[0] < 0 || forward->inputs[1] < 0) return 0;
     const cm_tensor *q = cm__t(j->g, forward->inputs[0]), *k = cm__t(j->g, forward->inputs[1]);
     double           keys = (double)k->dims[k->rank - 2].fixed, width = (double)q->dims[q->rank - 1].fixed;
-    double           score_bytes = keys / width * cm__job_element(j);
-    bool             fits = score_bytes * cm__tensor_elements_at(j->g, forward->inputs[0], 1) <= j->near_bytes;
-    if (fits) return 0;
-    double times = n->phase == CM_FORWARD ? cm__job_trains(j) * SCORES_FORWARD : SCORES_BACKWARD;
-    return times * score_bytes * cm__tensor_elements_at(j->g, forward->inputs[0], j->batch);
+    double           rows = cm__tensor_elements_at(j->g, forward->inputs[0], 1) / width;
+    double           beyond = fmax(0, rows * keys * cm__job_element(j) - j->near_bytes);
+    double           times = n->phase == CM_FORWARD ? cm__job_trains(j) * SCORES_FORWARD : SCORES_BACKWARD;
+    return times * beyond * j->batch;
 }
 
 /* Results of forward that backward reads: each there and back once. */
