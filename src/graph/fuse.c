@@ -4,7 +4,7 @@
  *
  * In this order: exporters' noise (zero biases expanded from a scalar, casts and reshapes that change nothing, inactive
  * dropout, gates of recurrent weights put into another order), linear layers (MatMul by a parameter, then Add), GELU,
- * SiLU, layer and RMS normalisation, attention. A match rewrites its last node in place; what nobody reads afterwards is
+ * SiLU, layer, RMS and group normalisation, attention. A match rewrites its last node in place; what nobody reads afterwards is
  * pruned. For eager PyTorch only what it ran as one kernel is put together again: scaled_dot_product_attention by the
  * marks its export leaves (both factors scaled, a guard against NaN), not products and softmax written by hand; not GELU
  * with a cube by Pow, not RMS normalisation.
@@ -255,7 +255,7 @@ static void fuse_bias(cm__fuser *f, int32_t node)
 
 static void (*const passes[])(cm__fuser *, int32_t) = {
     drop_noise, drop_regrouping, drop_zero_bias, fuse_product,  fuse_bias,
-    cm__fuse_gelu, cm__fuse_silu, cm__fuse_norm, cm__fuse_attention,
+    cm__fuse_gelu, cm__fuse_silu, cm__fuse_norm, cm__fuse_group_norm, cm__fuse_attention,
 };
 
 void cm__fuse(cm_graph *g, cm_fuse what)

@@ -38,6 +38,7 @@ bool cm__rewrite(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int3
 void cm__fuse_gelu(cm__fuser *f, int32_t node);
 void cm__fuse_silu(cm__fuser *f, int32_t node);
 void cm__fuse_norm(cm__fuser *f, int32_t node);
+void cm__fuse_group_norm(cm__fuser *f, int32_t node);
 void cm__fuse_attention(cm__fuser *f, int32_t node);
 
 #endif

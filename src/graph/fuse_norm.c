@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuse_norm.c - layer and RMS normalisation written out: x (or x - mean) over the root of its mean square, scaled. */
+/*
+ * fuse_norm.c - normalisations written out: layer and RMS normalisation as x (or x - mean) over the root of its mean
+ * square, scaled; group normalisation as an instance normalisation of reshaped groups.
+ */
 #include "graph/fuse.h"
 
 /* The mean over the last dimension alone: what a layer norm takes. */
@@ -55,8 +58,20 @@ static int32_t quotient(const cm__fuser *f, int32_t node, int32_t d)
     return !inverted && f->g->nodes[last].inputs[0] != d ? -1 : last;
 }
 
+/* A parameter of one dimension, seen through `views` that give it more of size 1; -1 otherwise. */
+static int32_t vector(const cm__fuser *f, int32_t tensor, bool views)
+{
+    for (int32_t view; views && tensor >= 0; tensor = f->g->nodes[view].inputs[0]) {
+        view = cm__made_by(f, tensor, CM_OP_UNSQUEEZE);
+        if (view < 0) view = cm__made_by(f, tensor, CM_OP_RESHAPE);
+        if (view < 0) break;
+    }
+    if (tensor < 0 || cm__t(f->g, tensor)->role != CM_ROLE_PARAMETER || cm__t(f->g, tensor)->rank != 1) return -1;
+    return tensor;
+}
+
 /* A following Mul or Add by a vector parameter; moves `last` on and returns the parameter. */
-static int32_t affine(const cm__fuser *f, int32_t *last, int op)
+static int32_t affine(const cm__fuser *f, int32_t *last, int op, bool views)
 {
     int32_t t = f->g->nodes[*last].outputs[0], next = cm__only_reader(f, t);
     if (next >= 0 && f->g->nodes[next].op == CM_OP_CAST) {
@@ -64,10 +79,8 @@ static int32_t affine(const cm__fuser *f, int32_t *last, int op)
         next = cm__only_reader(f, t);
     }
     if (next < 0 || f->g->nodes[next].op != op) return -1;
-    int32_t parameter = cm__other_input(&f->g->nodes[next], t);
-    if (parameter < 0 || cm__t(f->g, parameter)->role != CM_ROLE_PARAMETER || cm__t(f->g, parameter)->rank != 1)
-        return -1;
-    *last = next;
+    int32_t parameter = vector(f, cm__other_input(&f->g->nodes[next], t), views);
+    if (parameter >= 0) *last = next;
     return parameter;
 }
 
@@ -80,9 +93,30 @@ void cm__fuse_norm(cm__fuser *f, int32_t node)
     if (last < 0) return;
     int32_t  x = centred(f, d), inputs[3] = {x >= 0 ? x : d}, count = 1;
     if (f->eager && x < 0) return; /* written by hand: PyTorch's own is exported otherwise */
-    int32_t  scale = affine(f, &last, CM_OP_MUL), shift = scale >= 0 && x >= 0 ? affine(f, &last, CM_OP_ADD) : -1;
+    int32_t  scale = affine(f, &last, CM_OP_MUL, false),
+             shift = scale >= 0 && x >= 0 ? affine(f, &last, CM_OP_ADD, false) : -1;
     cm__attr axis = CM__INTS(CM_ATTR_AXIS, -1);
     if (scale >= 0) inputs[count++] = scale;
     if (shift >= 0) inputs[count++] = shift;
     cm__rewrite(f, last, x >= 0 ? CM_OP_LAYER_NORM : CM_OP_RMS_NORM, inputs, count, &axis, 1);
+}
+
+/* Channels are put into groups by a Reshape, normalised as an instance's, and put back. */
+void cm__fuse_group_norm(cm__fuser *f, int32_t node)
+{
+    const cm_node *n = &f->g->nodes[node];
+    int32_t        apart = n->op == CM_OP_INSTANCE_NORM ? cm__made_by(f, n->inputs[0], CM_OP_RESHAPE) : -1,
+            last = apart < 0 ? -1 : cm__only_reader_op(f, n->outputs[0], CM_OP_RESHAPE);
+    if (last < 0) return;
+    int32_t          inputs[3] = {f->g->nodes[apart].inputs[0]}, count = 1;
+    const cm_tensor *x = cm__t(f->g, inputs[0]), *groups = cm__in(f->g, n, 0);
+    if (x->rank < 2 || groups->rank != 3 || !cm__same_shape(x, cm__t(f->g, f->g->nodes[last].outputs[0])) ||
+        !cm__dim_same(x->dims[0], groups->dims[0]) || cm__dim_same(x->dims[1], groups->dims[1]) ||
+        groups->dims[1].per_batch != 0)
+        return;
+    cm__attr attr = CM__INTS(CM_ATTR_NUM_GROUPS, groups->dims[1].fixed);
+    int32_t  scale = affine(f, &last, CM_OP_MUL, true), shift = scale >= 0 ? affine(f, &last, CM_OP_ADD, true) : -1;
+    if (scale >= 0) inputs[count++] = scale;
+    if (shift >= 0) inputs[count++] = shift;
+    cm__rewrite(f, last, CM_OP_GROUP_NORM, inputs, count, &attr, 1);
 }

@@ -14,6 +14,8 @@ static const struct {
     {CM_ATTR_AUTO_PAD, "SAME_UPPER", 2},   {CM_ATTR_AUTO_PAD, "SAME_LOWER", 3},
     {CM_ATTR_DIRECTION, "forward", 0},     {CM_ATTR_DIRECTION, "reverse", 1},
     {CM_ATTR_DIRECTION, "bidirectional", 2},
+    {CM_ATTR_MODE, "nearest", 0},          {CM_ATTR_MODE, "linear", 1}, /* of Resize and Upsample */
+    {CM_ATTR_MODE, "bilinear", 1},         {CM_ATTR_MODE, "cubic", 1},
     {CM_ATTR_REDUCTION, "mean", 0},        {CM_ATTR_REDUCTION, "sum", 1},
     {CM_ATTR_REDUCTION, "none", 2},
     {CM_ATTR_TO, "FLOAT", CM_FP32},        {CM_ATTR_TO, "FLOAT16", CM_FP16}, /* Cast before opset 6 */

@@ -54,10 +54,12 @@ void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
     if (n == forward && cm__attr_find(n, CM_ATTR_MATH)) inside_attention(d, node, x);
 }
 
+/* Scores of a sample's classes are a row, or a plane each: kernels of their own. */
 static void cross_entropy(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
     const cm_tensor *x = cm__in(d->g, forward, 0);
-    along(d, node, cm__call_begin(d, CM__CALL_CROSS_ENTROPY, pass, "", x->dtype, false), x, x->rank > 1 ? 1 : 0);
+    const char      *variant = x->rank > 2 ? "nchw" : "";
+    along(d, node, cm__call_begin(d, CM__CALL_CROSS_ENTROPY, pass, variant, x->dtype, false), x, x->rank > 1 ? 1 : 0);
 }
 
 void cm__dispatch_cross_entropy(cm__dispatch *d, int32_t node)

@@ -114,7 +114,7 @@ static const char *join_name(cm__dispatch *d, const cm_node *n, bool channels)
 {
     for (int32_t i = 0; i < n->n_inputs; i++)
         if (!channels && !cm__strides_in_rows(d->strides, n->inputs[i])) return "cat:part";
-    return "cat";
+    return channels ? "cat:nhwc" : "cat";
 }
 
 /* Parts joined along an axis: what lies before it is rows. */

@@ -23,7 +23,7 @@ cm__sized_call cm__call_begin(const cm__dispatch *d, int op, cm__pass pass, cons
 
 /* ---- products --------------------------------------------------------------------------------------------------- */
 
-static void product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype, const cm_poly sizes[4])
+void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype, const cm_poly sizes[4])
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, dtype, true);
     memcpy(c.sizes, sizes, 4 * sizeof *sizes);
@@ -78,7 +78,7 @@ void cm__dispatch_gemm(cm__dispatch *d, int32_t node)
     bool             apart = l.bias && x->rank > 2 && !cm__strides_in_rows(d->strides, n->inputs[0]);
     snprintf(variant, sizeof variant, "%s%s", l.stored_nk ? "nt" : "nn", l.bias && !apart ? "-bias" : "");
     as_matrix(d, node, n->inputs[0]);
-    product(d, node, variant, x->dtype, (cm_poly[]){cm__poly_const(1), l.m, l.n, l.k});
+    cm__call_product(d, node, variant, x->dtype, (cm_poly[]){cm__poly_const(1), l.m, l.n, l.k});
     if (apart) cm__call_map(d, node, "add:row", n->outputs[0], -1, n->outputs[0], l.m, l.n);
 }
 
@@ -90,9 +90,9 @@ void cm__dispatch_gemm_grad(cm__dispatch *d, int32_t node)
     cm_dtype       dtype = cm__in(d->g, n, 0)->dtype;
     as_matrix(d, node, n->inputs[0]);
     if (n->op == CM_OP_GEMM_GRAD_INPUT)
-        product(d, node, l.stored_nk ? "nn" : "nt", dtype, (cm_poly[]){one, l.m, l.k, l.n});
-    else if (l.stored_nk) product(d, node, "tn", dtype, (cm_poly[]){one, l.n, l.k, l.m});
-    else product(d, node, "tn", dtype, (cm_poly[]){one, l.k, l.n, l.m});
+        cm__call_product(d, node, l.stored_nk ? "nn" : "nt", dtype, (cm_poly[]){one, l.m, l.k, l.n});
+    else if (l.stored_nk) cm__call_product(d, node, "tn", dtype, (cm_poly[]){one, l.n, l.k, l.m});
+    else cm__call_product(d, node, "tn", dtype, (cm_poly[]){one, l.k, l.n, l.m});
 }
 
 /* Matrices of a stack are read as they lie if they lie evenly and each has a dimension without gaps. */
@@ -143,7 +143,7 @@ void cm__dispatch_matmul(cm__dispatch *d, int32_t node)
     const cm_node           *n = cm__node(d, node);
     stacked                  s = stacked_of(d, n);
     for (int i = 0; i < 2; i++) as_stack(d, node, n->inputs[i]);
-    product(d, node, variants[turned(d, n->inputs[0])][turned(d, n->inputs[1])], cm__in(d->g, n, 0)->dtype,
+    cm__call_product(d, node, variants[turned(d, n->inputs[0])][turned(d, n->inputs[1])], cm__in(d->g, n, 0)->dtype,
             (cm_poly[]){s.batch, s.m, s.n, s.k});
 }
 
@@ -156,20 +156,11 @@ void cm__dispatch_matmul_grad(cm__dispatch *d, int32_t node)
     bool           of_first = n->inputs[1] == forward->inputs[1];
     as_stack(d, node, n->inputs[0]);
     if (of_first)
-        product(d, node, turned(d, forward->inputs[1]) ? "nn" : "nt", dtype, (cm_poly[]){s.batch, s.m, s.k, s.n});
-    else product(d, node, turned(d, forward->inputs[0]) ? "nn" : "tn", dtype, (cm_poly[]){s.batch, s.k, s.n, s.m});
-}
-
-/* As one product of as many FLOP: all labels that are summed are inside, the others are rows and columns. */
-void cm__dispatch_einsum(cm__dispatch *d, int32_t node)
-{
-    const cm_node   *n = cm__node(d, node);
-    const cm_tensor *y = cm__t(d->g, n->outputs[0]);
-    cm_poly elements = cm_tensor_elements(y), columns = y->rank ? cm__poly_dim(y->dims[y->rank - 1]) : elements;
-    double  at_one = 2 * cm_poly_at(&elements, 1), inner = at_one > 0 ? cm_poly_at(&n->flop, 1) / at_one : 1;
-    cm_poly rows = y->rank ? cm__poly_product(y->dims, y->rank - 1) : cm__poly_const(1);
-    product(d, node, "nn", cm__in(d->g, n, 0)->dtype,
-            (cm_poly[]){cm__poly_const(1), rows, columns, cm__poly_const(inner < 1 ? 1 : inner)});
+        cm__call_product(d, node, turned(d, forward->inputs[1]) ? "nn" : "nt", dtype,
+                         (cm_poly[]){s.batch, s.m, s.k, s.n});
+    else
+        cm__call_product(d, node, turned(d, forward->inputs[0]) ? "nn" : "tn", dtype,
+                         (cm_poly[]){s.batch, s.k, s.n, s.m});
 }
 
 /* ---- convolutions ----------------------------------------------------------------------------------------------- */

@@ -45,6 +45,9 @@ typedef struct cm__function {
     int32_t     a, b, beside, out, type;
 } cm__function;
 
+/* dispatch_matrix.c: a product of a batch, rows, columns and an inner size. */
+void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype, const cm_poly sizes[4]);
+
 /* dispatch_walk.c: a kernel over operands as they lie; copies of what does not lie as it is wanted. */
 void cm__call_walk(cm__dispatch *d, int32_t node, const cm__function *m);
 void cm__call_copied(cm__dispatch *d, int32_t node, int32_t tensor, const int64_t *as);

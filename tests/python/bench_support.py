@@ -77,6 +77,7 @@ class FakeDevice:
             def __init__(self):
                 self.backend, self.labels, self.marker = types.SimpleNamespace(precision=lambda _: None), [], "marker"
                 self.clocks = collections.defaultdict(list)
+                self.crowd = lambda: device.log.append(("crowd", 1.0))
 
             def _sweep(self):
                 device.log.append(("sweep", 1.0))

@@ -101,6 +101,15 @@ def optimizer_sizes_add_up(_):
         assert len(sizes) == tensors and sum(sizes) == elements and min(sizes) > 0, (tensors, elements)
 
 
+def other_kernels_run_before_each_repetition(_):
+    device = FakeDevice()
+    found = device.measure(lambda: device.launch(3e-6))
+    names = [name for name, _ in device.log]
+    timed = [place for place, name in enumerate(names) if name == "kernel" and names[place - 2] == "crowd"]
+    assert len(timed) == names.count("crowd") == 8, names
+    assert all(names[place - 1] == "marker" for place in timed) and abs(found[0].seconds - 3e-6) < 1e-12, found
+
+
 def kernels_are_cut_by_markers(_):
     device, turn = FakeDevice(), []
 
@@ -292,7 +301,8 @@ def unknown_words_give_one_line(_):
 TESTS = [grids_are_well_formed, a_cut_leaves_every_call, time_is_shared, every_call_runs_and_is_right,
          types_of_operands_and_result, a_wrong_result_has_no_time, not_a_number_is_wrong, optimizer_sizes_add_up,
          long_calls_are_spread,
-         kernels_are_cut_by_markers, a_lower_clock_does_not_count, lost_kernels_give_no_times, a_profile_is_valid,
+         other_kernels_run_before_each_repetition, kernels_are_cut_by_markers, a_lower_clock_does_not_count,
+         lost_kernels_give_no_times, a_profile_is_valid,
          resume_after_a_kill_loses_nothing, a_terminated_run_keeps_what_it_has, a_failing_case_stops_nothing,
          too_large_is_skipped, a_budget_ends_the_run, bad_case_files_give_one_line,
          a_profile_of_another_device_is_not_continued, one_case_and_the_list, unknown_words_give_one_line]

@@ -187,7 +187,7 @@ static void joined_channels(void **state)
     INFER(net, FP32, NCHW, 2, "conv forward nchw fp32 2,3,4,8,8,1,1,1,1,0,0,1,1,1",
           "conv forward nchw fp32 2,3,6,8,8,1,1,1,1,0,0,1,1,1", "elementwise forward cat fp32 2,640");
     INFER(net, FP32, NHWC, 2, "conv forward nhwc fp32 2,3,4,8,8,1,1,1,1,0,0,1,1,1",
-          "conv forward nhwc fp32 2,3,6,8,8,1,1,1,1,0,0,1,1,1", "elementwise forward cat fp32 128,10");
+          "conv forward nhwc fp32 2,3,6,8,8,1,1,1,1,0,0,1,1,1", "elementwise forward cat:nhwc fp32 128,10");
 }
 
 /* A number for each plane: one after the other, or between the pixels. */
@@ -454,6 +454,55 @@ static void attention_with_a_trained_mask(void **state)
     }
 }
 
+/* ---- Einstein sums ---------------------------------------------------------------------------------------------- */
+
+static int32_t einsum(cm_graph *g, const char *equation, int32_t a, int32_t b)
+{
+    int64_t  text[32];
+    int32_t  length = (int32_t)strlen(equation);
+    cm__attr attr = {.key = CM_ATTR_EQUATION, .count = length, .ints = text};
+    for (int32_t i = 0; i < length; i++) text[i] = equation[i];
+    return cm__emit(g, CM_OP_EINSUM, NULL, (int32_t[]){a, b}, 2, &attr, 1);
+}
+
+/* torch.einsum makes stacks of products; heads that do not lie beside the batch are copied, in forward alone. */
+static void einstein_sums_are_stacks_of_products(void **state)
+{
+    static listed got;
+    cm_dim        dims[] = {{1, 0}, {0, 4}, {0, 2}, {0, 8}};
+    cm__ctx      *ctx = cm__ctx_new(&diag);
+    (void)state;
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *g = cm__graph_new(ctx, "test", "test");
+    int32_t   x = cm__leaf(g, "x", CM_ROLE_INPUT, CM_FP32, 4, dims);
+    cm__output(g, einsum(g, "bqhd,bkhd->bhqk", projected(g, x, "q"), projected(g, x, "k")));
+    cm__finish(g, CM_FUSE_EAGER);
+    cm_graph *step = step_of(g, CM_PRECISION_FP32, false);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER), 3, &got);
+    assert_int_equal(times(&got, "gemm forward nn fp32 6,4,4,8"), 1); /* 3 samples, 2 heads */
+    assert_int_equal(times(&got, "gemm forward nt fp32 6,4,8,4"), 1); /* gradient of q */
+    assert_int_equal(times(&got, "gemm forward tn fp32 6,8,4,4"), 1); /* gradient of k, turned */
+    assert_int_equal(times(&got, "elementwise forward copy:"), 2);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
+/* ---- planes ----------------------------------------------------------------------------------------------------- */
+
+static void scores_of_pixels_are_planes(void **state)
+{
+    (void)state;
+    static listed got;
+    cm__ctx      *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *step = step_of(read(ctx, "input x 3 8 8\nconv 5 1\n"), CM_PRECISION_FP32, false);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER), 2, &got);
+    assert_int_equal(times(&got, "cross_entropy forward nchw fp32 128,5"), 1);
+    assert_int_equal(times(&got, "cross_entropy backward nchw fp32 128,5"), 1);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
 /* ---- recurrent layers ------------------------------------------------------------------------------------------- */
 
 /* One direction of one layer over [B, 5, in], as recorded: [B, 5, hidden]. */
@@ -634,6 +683,8 @@ int main(void)
         cmocka_unit_test(gpt2_inference),
         cmocka_unit_test(a_call_for_each_node),
         cmocka_unit_test(any_batch),
+        cmocka_unit_test(einstein_sums_are_stacks_of_products),
+        cmocka_unit_test(scores_of_pixels_are_planes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

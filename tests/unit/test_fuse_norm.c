@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fuse_norm.c - layer and RMS normalisation written out, and what only looks like them. */
+/* test_fuse_norm.c - normalisations written out, and what only looks like them. */
 #include "graph_builder.h"
 
 static void fuse(int32_t y, cm_fuse what)
@@ -145,6 +145,60 @@ TEST(a_deviation_that_is_read_elsewhere_stays)
     assert_int_equal(norms(op(CM_OP_DIV, IN(d, deviation))), 0);
 }
 
+/* ---- groups ----------------------------------------------------------------------------------------------------- */
+
+static int32_t shaped(int32_t x, int64_t a, int64_t b, int64_t c, int32_t rank)
+{
+    return op(CM_OP_RESHAPE, IN(x, cm__constant_ints(g, "shape", rank, (int64_t[]){0, a, b, c})));
+}
+
+static int32_t in_groups(int32_t x, int64_t groups)
+{
+    const char *each = groups == 2 ? "2" : "6";
+    int32_t     apart = shaped(x, groups, -1, 0, 3);
+    return shaped(op(CM_OP_INSTANCE_NORM, IN(apart, weight("ones", each), weight("zeros", each))), 6, 5, 5, 4);
+}
+
+static int32_t per_channel(const char *name)
+{
+    return op(CM_OP_UNSQUEEZE, IN(weight(name, "6"), cm__constant_ints(g, "axes", 2, (int64_t[]){1, 2})));
+}
+
+TEST(group_norm_as_exported)
+{
+    int32_t x = as("h", op(CM_OP_TANH, IN(input("B,6,5,5"))));
+    int32_t scaled = op(CM_OP_MUL, IN(in_groups(x, 2), per_channel("scale")));
+    fuse(op(CM_OP_ADD, IN(scaled, per_channel("shift"))), CM_FUSE_EAGER);
+    assert_int_equal(g->n_nodes, 2); /* h and it */
+    const cm_node *n = find_node(g, "GroupNormalization");
+    assert_int_equal(n->n_inputs, 3);
+    assert_int_equal(n->inputs[0], find_tensor(g, "h"));
+    assert_string_equal(cm__t(g, n->inputs[1])->name, "scale");
+    assert_string_equal(cm__t(g, n->inputs[2])->name, "shift");
+    assert_int_equal(cm__attr_int(n, CM_ATTR_NUM_GROUPS, 0), 2);
+}
+
+TEST(group_norm_without_parameters)
+{
+    fuse(in_groups(op(CM_OP_TANH, IN(input("B,6,5,5"))), 2), CM_FUSE_ALL);
+    assert_int_equal(find_node(g, "GroupNormalization")->n_inputs, 1);
+}
+
+TEST(an_instance_norm_of_every_channel_stays)
+{
+    fuse(in_groups(op(CM_OP_TANH, IN(input("B,6,5,5"))), 6), CM_FUSE_ALL);
+    assert_int_equal(count_type(g, "GroupNormalization"), 0);
+}
+
+TEST(groups_that_are_read_elsewhere_stay)
+{
+    int32_t apart = shaped(op(CM_OP_TANH, IN(input("B,6,5,5"))), 2, -1, 0, 3);
+    int32_t y = op(CM_OP_INSTANCE_NORM, IN(apart, weight("ones", "2"), weight("zeros", "2")));
+    cm__output(g, op(CM_OP_RELU, IN(y)));
+    fuse(shaped(y, 6, 5, 5, 4), CM_FUSE_ALL);
+    assert_int_equal(count_type(g, "GroupNormalization"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +213,10 @@ int main(void)
         cmocka_unit_test(only_the_last_dimension_makes_a_layer_norm),
         cmocka_unit_test(epsilon_is_a_number),
         cmocka_unit_test(a_deviation_that_is_read_elsewhere_stays),
+        cmocka_unit_test(group_norm_as_exported),
+        cmocka_unit_test(group_norm_without_parameters),
+        cmocka_unit_test(an_instance_norm_of_every_channel_stays),
+        cmocka_unit_test(groups_that_are_read_elsewhere_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

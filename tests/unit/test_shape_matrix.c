@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_shape_matrix.c - shapes of matrix products, Einstein sums, convolutions, attention and recurrent layers. */
+/* test_shape_matrix.c - shapes of matrix products, convolutions, attention and recurrent layers. */
 #include "graph_builder.h"
 
 static int32_t output(int32_t index) { return cm__last(g)->outputs[index]; }
@@ -52,68 +52,6 @@ TEST(types_of_products)
     int32_t y = op(CM_OP_QLINEAR_MATMUL, IN(typed(CM_UINT8, "B,4"), s, z, typed(CM_UINT8, "4,6"), s, z, s, z));
     SHAPE_IS(y, "[B, 6]");
     assert_int_equal(type_of(y), CM_UINT8);
-}
-
-/* ---- Einstein sums ---------------------------------------------------------------------------------------------- */
-
-static int32_t einsum(const char *equation, const int32_t *inputs, int32_t count)
-{
-    int64_t text[64];
-    int32_t length = (int32_t)strlen(equation);
-    for (int32_t i = 0; i < length; i++) text[i] = equation[i];
-    return cm__emit(g, CM_OP_EINSUM, NULL, inputs, count,
-                    &(cm__attr){.key = CM_ATTR_EQUATION, .count = length, .ints = text}, 1);
-}
-
-TEST(einsum_names_its_result)
-{
-    SHAPE_IS(einsum("bij,bjk->bik", IN(input("B,2,3"), input("B,3,5"))), "[B, 2, 5]");
-    SHAPE_IS(einsum("bhqd, bhkd -> bhqk", IN(input("B,8,7,4"), input("B,8,9,4"))), "[B, 8, 7, 9]");
-    SHAPE_IS(einsum("ij->ji", IN(input("B,3"))), "[3, B]");
-    SHAPE_IS(einsum("ij->", IN(input("B,3"))), "[]");
-    SHAPE_IS(einsum("ii->i", IN(input("3,3"))), "[3]");
-    SHAPE_IS(einsum("i,j,k->kji", IN(input("2"), input("3"), input("B"))), "[B, 3, 2]");
-}
-
-TEST(einsum_without_an_arrow_keeps_letters_used_once)
-{
-    SHAPE_IS(einsum("ij,jk", IN(input("B,3"), input("3,5"))), "[B, 5]");
-    SHAPE_IS(einsum("ba", IN(input("2,3"))), "[3, 2]"); /* in alphabetical order */
-    SHAPE_IS(einsum("aZ", IN(input("2,3"))), "[3, 2]"); /* capitals first */
-    SHAPE_IS(einsum("ii", IN(input("3,3"))), "[]");
-}
-
-TEST(einsum_with_dots)
-{
-    SHAPE_IS(einsum("...ij,...jk->...ik", IN(input("B,8,2,3"), input("B,8,3,5"))), "[B, 8, 2, 5]");
-    SHAPE_IS(einsum("...ij,jk->...ik", IN(input("B,8,2,3"), input("3,5"))), "[B, 8, 2, 5]");
-    SHAPE_IS(einsum("...ij,...jk", IN(input("B,2,3"), input("B,3,5"))), "[B, 2, 5]");
-    SHAPE_IS(einsum("...i,...i->...", IN(input("B,1,4"), input("B,6,4"))), "[B, 6]"); /* dots broadcast */
-    SHAPE_IS(einsum("b...->...b", IN(input("B,3,4"))), "[3, 4, B]");
-}
-
-TEST(einsum_counts_every_combination)
-{
-    einsum("bij,bjk->bik", IN(input("B,2,3"), input("B,3,5")));
-    poly_is(cm__last(g)->flop, 0, 2 * 2 * 3 * 5, 0);
-    einsum("ij,jk,kl->il", IN(input("B,3"), input("3,5"), input("5,7")));
-    poly_is(cm__last(g)->flop, 0, 2 * 2 * 3 * 5 * 7, 0);
-    einsum("...ij,jk->...ik", IN(input("B,8,2,3"), input("3,5")));
-    poly_is(cm__last(g)->flop, 0, 2 * 8 * 2 * 3 * 5, 0);
-    einsum("ij->i", IN(input("B,3")));
-    poly_is(cm__last(g)->flop, 0, 3, 0);
-}
-
-TEST(einsum_refuses)
-{
-    int32_t x = input("B,3");
-    REFUSES(FORMAT, "no equation", op(CM_OP_EINSUM, IN(x)));
-    REFUSES(FORMAT, "the equation does not fit [B, 3]", einsum("i->i", IN(x)));
-    REFUSES(FORMAT, "the equation does not fit [B, 3]", einsum("ijk->i", IN(x)));
-    REFUSES(FORMAT, "the equation does not fit", einsum("ij->ij", IN(x, x)));
-    REFUSES(FORMAT, "a letter its inputs lack", einsum("ij->k", IN(x)));
-    REFUSES(FORMAT, "bad character", einsum("i1->i", IN(x)));
-    REFUSES(UNSUPPORTED, "4 batch dimensions", einsum("a,b,c,d->", IN(input("B"), input("B"), input("B"), input("B"))));
 }
 
 /* ---- convolution ------------------------------------------------------------------------------------------------ */
@@ -259,11 +197,6 @@ int main(void)
         cmocka_unit_test(gemm_refuses),
         cmocka_unit_test(matmul_is_numpys),
         cmocka_unit_test(types_of_products),
-        cmocka_unit_test(einsum_names_its_result),
-        cmocka_unit_test(einsum_without_an_arrow_keeps_letters_used_once),
-        cmocka_unit_test(einsum_with_dots),
-        cmocka_unit_test(einsum_counts_every_combination),
-        cmocka_unit_test(einsum_refuses),
         cmocka_unit_test(convolution),
         cmocka_unit_test(convolution_in_integers),
         cmocka_unit_test(convolution_refuses),

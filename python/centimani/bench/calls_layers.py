@@ -133,16 +133,23 @@ OPTIMIZERS = {
 }
 
 
+WHOLE = 64  # elements
+
+
 def tensor_sizes(tensors, elements):
-    """As in networks: half are vectors (biases, norms), the rest matrices of which every fourth is large."""
+    """As in networks: half are vectors (biases, norms), the rest matrices of which every fourth is large.
+
+    Sizes are whole vectors of a kernel's loads, but for one tensor with what is left over.
+    """
     if elements < tensors:
         raise ValueError("fewer elements than tensors")
-    small = max(1, min(1024, elements // (8 * tensors)))
+    step = WHOLE if elements >= 8 * WHOLE * tensors else 1
+    small = max(1, min(1024, elements // (8 * tensors)) // step * step)
     matrices = (tensors + 1) // 2
     weights = [(1, 2, 4, 16)[index % 4] for index in range(matrices)]
-    rest = elements - small * (tensors - matrices) - matrices
-    sizes = [1 + rest * weight // sum(weights) for weight in weights]
-    sizes[0] += rest + matrices - sum(sizes)
+    rest = elements - small * (tensors - matrices) - step * matrices
+    sizes = [step + rest * weight // sum(weights) // step * step for weight in weights]
+    sizes[0] += elements - small * (tensors - matrices) - sum(sizes)
     return sizes + [small] * (tensors - matrices)
 
 

@@ -58,8 +58,19 @@ def softmax(s, case, t):
     return [t.normal(s.rows, s.cols), result], straight(lambda grad, y: backward(grad, y, -1, y.dtype))
 
 
+def _planes(rows):
+    """Images of a square or nearly so, as many as up to 16 divide the rows into."""
+    images = next(count for count in (16, 8, 4, 2, 1) if rows % count == 0)
+    return images, *sides(rows // images)
+
+
 def cross_entropy(s, case, t):
-    operands = [t.normal(s.rows, s.cols), t.integers(s.cols, s.rows)]
+    """Rows of scores, or (nchw) a plane of scores for each class, as segmentation has them."""
+    if case.variant:
+        images, *plane = _planes(s.rows)
+        operands = [t.normal(images, s.cols, *plane), t.integers(s.cols, images, *plane)]
+    else:
+        operands = [t.normal(s.rows, s.cols), t.integers(s.cols, s.rows)]
     return either(case.phase, F.cross_entropy, (0,), operands, t.uniform)
 
 
@@ -109,5 +120,5 @@ CALLS = {
     "group_norm": Call("n c hw groups", BOTH, LAYOUTS, group_norm, _work(_image, 2, 3),
                        _norm_old(_image, (1, 2))),
     "softmax": Call("rows cols", BOTH, ("", "log"), softmax, _work(_matrix, 2, 3), softmax_old),
-    "cross_entropy": Call("rows cols", BOTH, ("",), cross_entropy, _work(_matrix, 2, 3), cross_entropy_old),
+    "cross_entropy": Call("rows cols", BOTH, ("", "nchw"), cross_entropy, _work(_matrix, 2, 3), cross_entropy_old),
 }

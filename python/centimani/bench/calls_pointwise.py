@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from .call import Call, Old, straight
+from .call import Call, Old, sides, straight
 from .cases import split_dtype, width_of
 
 aten = torch.ops.aten
@@ -26,11 +26,13 @@ FUNCTIONS = {
     "tanh_grad": (2, aten.tanh_backward), "hardswish_grad": (2, aten.hardswish_backward), "dropout_grad": (2, None),
 }
 SHAPES = ("", ":row", ":col", ":strided", ":part", ":plane")
+OF_IMAGES = ["cat:nhwc"]  # rows are pixels, columns channels
 
 
 def _variants():
-    return [name + shape for name, (operands, _) in FUNCTIONS.items() for shape in SHAPES
-            if shape in ("", ":strided", ":part") or name == "pow" or (operands == 2 and not name.endswith("_grad"))]
+    return OF_IMAGES + [
+        name + shape for name, (operands, _) in FUNCTIONS.items() for shape in SHAPES
+        if shape in ("", ":strided", ":part") or name == "pow" or (operands == 2 and not name.endswith("_grad"))]
 
 
 def _dtypes(case):
@@ -114,20 +116,29 @@ def _dropout_grad(s, shape, x, second, result, t):
 def _cat_call(s, shape, x, second, result, t):
     """The result is [outer, inner]; two halves of it are joined."""
     widths = [max(s.inner // 2, 1), max(s.inner - s.inner // 2, 1)]
+    images = (_images(s), *sides(s.outer // _images(s)))
     parts = {":strided": lambda width: t.uniform(width, s.outer, dtype=x.dtype).t(),
-             ":part": lambda width: t.uniform(s.outer, 2 * width, dtype=x.dtype)[:, :width]}
+             ":part": lambda width: t.uniform(s.outer, 2 * width, dtype=x.dtype)[:, :width],
+             ":nhwc": lambda width: t.uniform(*images, width, dtype=x.dtype).permute(0, 3, 1, 2)}
     part = parts.get(shape, lambda width: t.uniform(s.outer, width, dtype=x.dtype))
-    return [part(width) for width in widths], straight(lambda *parts: torch.cat(parts, -1))
+    axis = 1 if shape == ":nhwc" else -1
+    return [part(width) for width in widths], straight(lambda *parts: torch.cat(parts, axis))
 
 
 SPECIAL = {"copy": _copy, "where": _where, "dropout": _dropout, "dropout_grad": _dropout_grad, "cat": _cat_call}
 
 
+LARGEST_WEIGHT = 1 << 22  # elements of what is taken for a weight when it is made shorter; activations are larger
+
+
 def elementwise_old(s, case):
     """Of a backward function the second operand, which the forward pass saved; of a sum the part, one of many gradients
-    that were made at once."""
+    that were made at once; the weight that mixed precision makes a shorter copy of."""
     name, _, shape = case.variant.partition(":")
-    return Old((1,)) if name.endswith("_grad") else Old((0,)) if (name, shape) == ("add", "part") else Old()
+    weight = case.dtype in ("fp32>bf16", "fp32>fp16") and s.outer * s.inner <= LARGEST_WEIGHT
+    if (name, shape) == ("add", "part") or (case.variant == "copy" and weight):
+        return Old((0,))
+    return Old((1,)) if name.endswith("_grad") else Old()
 
 
 def elementwise_work(s, case):
