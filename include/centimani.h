@@ -942,6 +942,8 @@ typedef struct cm_validation_summary {
     const char *device;               /* NULL: all */
     int32_t     n, equal;
     double      mape, accuracy, bias, p90, worst; /* accuracy: 1 - |error|, no less than 0, on average */
+    double      median_factor;        /* between predicted and measured, either way: for what differs by factors; NAN */
+    int32_t     within_two;           /* rows within a factor of two */
     int32_t     shared;               /* rows that the first predictor answers too; on these: */
     double      shared_accuracy, own_accuracy; /* this predictor's, the first one's; NAN: none */
     int32_t     inside, intervals;    /* measured values inside their interval, of those that have one */
@@ -954,7 +956,7 @@ typedef struct cm_validation_summary {
 typedef struct cm_validation cm_validation; /* one set; its scoreboard's */
 typedef struct cm_scoreboard cm_scoreboard;
 
-/* Hold a set against predictions; NULL or "all": every set. */
+/* Hold a set, by its name or its file, against predictions; NULL or "all": every built-in set. */
 cm_status            cm_scoreboard_run(const char *set, cm_scoreboard **scoreboard, cm_diag *diag);
 void                 cm_scoreboard_free(cm_scoreboard *scoreboard);
 int32_t              cm_scoreboard_sets(const cm_scoreboard *scoreboard);

@@ -32,7 +32,8 @@ end-to-end results (docs/styles.md): a row whose model such a fit has seen on th
 that model* (`data/results/left-out-styles.json`), and called *left out*. *Fitted* rows are shown and counted nowhere.
 
 **Error** is predicted / measured - 1, of the row's own metric; **accuracy** is 1 - |error|, no less than 0, as Xie et al. 2024 use the word (their
-93.1 % goes with an average error of 6.9 %). **In 90 %** counts measured values inside the predicted interval, which is to hold nine of ten.
+93.1 % goes with an average error of 6.9 %). Batch sizes differ by factors: of these the **median factor** between predicted and measured,
+either way, and how many are within a factor of two. **In 90 %** counts measured values inside the predicted interval, which is to hold nine of ten.
 Rows of one comparison are one choice among devices: the best one chosen, throughput lost by the choice (regret), Kendall's tau.
 **Orders** are pairs of machines whose order a source states in words. False OOM: it ran but was not expected to fit; missed: the other way round.
 
@@ -46,7 +47,7 @@ SIX = {"resnet50": "ResNet-50", "unet": "U-Net", "uno": "Uno", "bert-large": "BE
 FOUR = {"sambanova": "SambaNova", "graphcore": "Graphcore", "cerebras": "Cerebras", "habana": "Habana"}
 TIMES = ("throughput_samples_s", "throughput_tokens_s", "step_time_s", "utilisation", "mfu")
 MARGIN, LEAST = 1.10, 0.005  # of a budget above today's error
-COLUMNS = ("set", "error_most", "accuracy_least", "orders_least")
+COLUMNS = ("set", "error_most", "accuracy_least", "orders_least", "factor_most")
 
 
 def percent(part):
@@ -86,6 +87,15 @@ def of_time(one):
     return one["summaries"][1]["predictor"] == "roofline"
 
 
+def of_counts(one):
+    """Batch sizes: they differ by factors, of which a mean error says nothing."""
+    return one["metric"] == "batch"
+
+
+def factor(s):
+    return "–" if s["median_factor"] is None else f"×{s['median_factor']:.3g}"
+
+
 def short(model):
     return re.sub(r",(vocab|heads|head)=[^,]*", "", model)
 
@@ -95,8 +105,9 @@ def scoreboard(sets):
     for one in sets:
         s, r = own(one), one["rows"]
         rows.append([f"[{one['set']}](#{one['set']})", len(r), sum(map(judged, r)), sum(x["evidence"] == "fitted" for x in r),
-                     sum(x["reason"] is not None and x["evidence"] != "fitted" for x in r), percent(s["mape"]), percent(s["accuracy"]),
-                     percent(s["bias"]), percent(s["p90"]), percent(s["worst"]),
+                     sum(x["reason"] is not None and x["evidence"] != "fitted" for x in r),
+                     *([factor(s), f"{s['within_two']}/{s['n']} within ×2", "", "", ""] if of_counts(one) else
+                       [percent(s[k]) for k in ("mape", "accuracy", "bias", "p90", "worst")]),
                      f"{s['inside']}/{s['intervals']}" if s["intervals"] else "–"])
     return "## All sets\n\n" + table(["set", "rows", "judged", "fitted", "not predicted", "error %", "accuracy %", "bias %", "p90 %",
                                       "worst %", "in 90 %"], rows)
@@ -142,6 +153,16 @@ def figure_of(row):
     each = row["measured"] / row["devices"] / (int(length[1]) if tokens else 1)
     setting = re.sub(r" s\d+", "", row["setting"])
     return row["device"], f"{each:.5g}", setting, row["metric"].replace("tokens", "samples")
+
+
+def memory(sets):
+    """Rows that ran and were not expected to fit, or the other way round."""
+    ran = lambda row: row["metric"] != "fits" or row["measured"] > 0
+    rows = [[one["set"], row["where"], f"{row['devices']} {row['device']}", row["setting"], "it ran" if ran(row) else "out of memory",
+             "does not fit" if ran(row) else "fits"]
+            for one in sets for row in one["rows"] if judged(row) and row["fits"] is not None and row["fits"] != ran(row)]
+    return ("### Memory that does not come out\n\nAsked of every judged row on GPUs, one or several, of what a ratio is to, and of rows that state it.\n\n" +
+            table(["set", "where", "device", "run", "measured", "predicted"], rows))
 
 
 def times(sets):
@@ -273,27 +294,39 @@ def reasons(sets):
     return "## Not predicted\n\n" + table(["reason", "rows", "sets"], rows)
 
 
+def off(row, counts):
+    """How far off each predictor is: errors in per cent; of batch sizes, which differ by factors, these."""
+    if counts:
+        return [figure(value and value / row["measured"]) for value in (row["predicted"], *row["baselines"].values())]
+    says_none = row["error"] is None and row["unit"] in ("pairs", "")
+    return [percent(row["error"])] + [percent(None if value is None or says_none else value / row["measured"] - 1)
+                                      for value in row["baselines"].values()]
+
+
 def one_set(one):
     names = [s["predictor"] for s in one["summaries"]]
     text = f"### {one['set']}\n\n{one['title']}. Source: {one['source']}.\n\n"
-    text += table(["predictor", "rows", "error %", "accuracy %", "bias %", "p90 %", "worst %"],
-                  [[s["predictor"], s["n"], percent(s["mape"]), percent(s["accuracy"]), percent(s["bias"]), percent(s["p90"]),
-                    percent(s["worst"])] for s in one["summaries"]]) + "\n"
+    counts = of_counts(one)
+    if counts:
+        text += table(["predictor", "rows", "equal", "within ×2", "median factor", "error %"],
+                      [[s["predictor"], s["n"], s["equal"], s["within_two"], factor(s), percent(s["mape"])] for s in one["summaries"]]) + "\n"
+    else:
+        text += table(["predictor", "rows", "error %", "accuracy %", "bias %", "p90 %", "worst %"],
+                      [[s["predictor"], s["n"], *(percent(s[k]) for k in ("mape", "accuracy", "bias", "p90", "worst"))]
+                       for s in one["summaries"]]) + "\n"
     text += "".join(f"- {note}\n" for note in one["notes"]) + ("\n" if one["notes"] else "")
     rows = []
     for row in one["rows"]:
-        errors = [row["error"]] + [None if value is None or row["error"] is None and row["unit"] in ("pairs", "") else value / row["measured"] - 1
-                                   for value in row["baselines"].values()]
         seen = row["evidence"] + (", in" if inside(row) else ", out" if row["interval"][0] is not None else "")
         rows.append([row["where"], short(row["model"]), f"{row['devices']} {row['device']}" if row["devices"] > 1 else row["device"],
-                     row["setting"], f"{figure(row['measured'])} {row['unit']}", figure(row["predicted"]), *map(percent, errors), seen,
+                     row["setting"], f"{figure(row['measured'])} {row['unit']}", figure(row["predicted"]), *off(row, counts), seen,
                      row["reason"] or ""])
-    body = table(["where", "model", "device", "run", "measured", "predicted", *(f"{n} %" for n in names), "evidence", "why not"], rows)
+    body = table(["where", "model", "device", "run", "measured", "predicted", *(f"{n} {'/ measured' if counts else '%'}" for n in names), "evidence", "why not"], rows)
     return text + f"<details><summary>{len(rows)} rows</summary>\n\n{body}\n</details>\n"
 
 
 def page(sets, program):
-    parts = [HEAD, scoreboard(sets), beside(sets), decisions(sets), not_met(sets), six_models(sets, program), several(sets), by_device(sets), weak(sets), reasons(sets),
+    parts = [HEAD, scoreboard(sets), beside(sets), decisions(sets), not_met(sets), memory(sets), six_models(sets, program), several(sets), by_device(sets), weak(sets), reasons(sets),
              "## Every set\n", *map(one_set, sets)]
     return "\n".join(parts)
 
@@ -304,10 +337,12 @@ def write_budgets(sets, path):
         out.writerow(COLUMNS)
         for one in sets:
             s = own(one)
-            if s["n"] or s["pairs"]:
+            if of_counts(one):
+                out.writerow([one["set"], "", "", "", f"{s['median_factor'] * MARGIN:.4g}"])
+            elif s["n"] or s["pairs"]:
                 most = "" if s["mape"] is None else f"{s['mape'] * MARGIN + LEAST:.4g}"
                 least = "" if s["accuracy"] is None else f"{max(0, 1 - (1 - s['accuracy']) * MARGIN - LEAST):.4g}"
-                out.writerow([one["set"], most, least, s["pairs_right"] if s["pairs"] else ""])
+                out.writerow([one["set"], most, least, s["pairs_right"] if s["pairs"] else "", ""])
 
 
 def main():

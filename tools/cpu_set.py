@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""cpu_set.py - PROGRAM [SET.json]: predictions for this machine's processor against calls timed on it.
+"""cpu_set.py - PROGRAM [SET.json NAME]: predictions for this machine's processor against calls timed on it.
 
 On one thread, every call of a training step of each model below is timed by itself (`bench --for`); their sum is what was measured.
 What predicts are the calls of KNOWN models, and BUDGET seconds of the grid of `bench --suite sweep`; what is judged are the OTHERS. With a
-file's name the two become a set for data/results; without, a table is printed. It takes half an hour, and a machine that does nothing else.
+file's name, and one for the processor, the two become a set for data/results; without, a table is printed. It takes half an hour, and a machine that does nothing else.
 """
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
+from datetime import date
 
 BUDGET = 100
 REPEATS = 3
@@ -62,6 +63,8 @@ def calls_of(program, folder, model, batch):
 
 
 def main():
+    if len(sys.argv) not in (2, 4):
+        sys.exit(__doc__)
     program, rows = sys.argv[1], []
     with tempfile.TemporaryDirectory() as folder:
         grid = f"{folder}/grid.json"
@@ -77,20 +80,28 @@ def main():
                   f"({100 * seen:4.1f} % by the same calls)  {100 * (predicted / measured - 1):+6.1f} %", flush=True)
             rows.append({"where": f"bench --for {model} --batch {batch}", "model": model, "device": "cpu", "runtime": "native",
                          "precision": "fp32", "batch": batch, "device_time_s": float(f"{measured:.5g}"),
-                         "note": f"{100 * share:.1f} % of it timed, the rest from ceilings"})
-    if len(sys.argv) > 2:
-        write(pathlib.Path(sys.argv[2]), profile, rows)
+                         "note": f"{100 * share:.1f} % of it timed, the rest as predicted"})
+    if len(sys.argv) == 4:
+        write(pathlib.Path(sys.argv[2]), sys.argv[3], profile, rows)
 
 
-def write(path, profile, rows):
-    source = {"title": f"Measured by this project on {profile['name']}, one thread", "where": "tools/cpu_set.py", "date": "2026-11"}
+def lines_of(profile):
+    """A member on each line, a table of calls on each."""
+    kernels = ",\n".join("   " + json.dumps(k) for k in profile["kernels"])
+    others = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in profile.items() if k != "kernels")
+    return f'{{\n{others},\n  "kernels": [\n{kernels}\n  ]\n }}'
+
+
+def write(path, name, profile, rows):
+    source = {"title": f"Measured by this project on {name}, one thread", "where": "tools/cpu_set.py", "date": date.today().strftime("%Y-%m")}
     known = ", ".join(f"{m} at {b}" for m, b in KNOWN)
-    notes = [f"Made by 'tools/cpu_set.py BUILD/centimani data/results/{path.name}'; without the file's name it prints the same for any other machine.",
+    notes = [f"Made by 'tools/cpu_set.py BUILD/centimani data/results/{path.name} {name}'; without a file's name it prints the same for any other machine.",
              f"The profile is in the set: calls of other models ({known}) and {BUDGET} seconds of the grid of 'bench --suite sweep'.",
              "A step's calls are timed one by one and added up; a framework's own time beside them is not in it."]
     head = json.dumps({"schema": 1, "id": path.stem, "title": TITLE, "source": source, "notes": notes}, indent=1)[:-2]
-    lines = ",\n".join("  " + json.dumps(r) for r in rows)
-    path.write_text(f'{head},\n "profiles": {{"cpu": {json.dumps(profile)}}},\n "rows": [\n{lines}\n ]\n}}\n')
+    lines = ",\n".join("  " + json.dumps(r | {"device": name}) for r in rows)
+    profile = profile | {"id": name, "name": f"{name}, one thread"}
+    path.write_text(f'{head},\n "profiles": {{"{name}": {lines_of(profile)}}},\n "rows": [\n{lines}\n ]\n}}\n')
 
 
 main()

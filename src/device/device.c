@@ -39,6 +39,19 @@ static cm_status load(const char *name, cm__profile_extent extent, cm_device **d
     return CM_OK;
 }
 
+cm_status cm__device_parse(const char *text, size_t size, cm_device **device, cm_diag *diag)
+{
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    cm__origin    origin = {.text = text, .size = size};
+    const json_t *tree = cm__profile_parse(ctx, CM__PROFILE_DEVICE, &origin).tree;
+    refuse_family(ctx, tree);
+    *device = cm__device_read(ctx, tree);
+    ctx->diag = NULL;
+    return CM_OK;
+}
+
 cm_status cm_device_load(const char *name_or_path, cm_device **device, cm_diag *diag)
 {
     return load(name_or_path, CM__PROFILE_FULL, device, diag);

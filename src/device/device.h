@@ -83,6 +83,9 @@ struct cm_device {
 /* A built-in device for whatever is made of another in this context: its peer, or loaded. NULL: there is none. */
 const cm_device *cm__device_beside(cm__ctx *ctx, const cm_device *device, const char *id);
 
+/* A device of a profile that is no file of its own; cm_device_free() frees it. */
+cm_status cm__device_parse(const char *text, size_t size, cm_device **device, cm_diag *diag);
+
 /* The typed values of a checked tree, which must outlive them. */
 cm_device *cm__device_read(cm__ctx *ctx, const json_t *tree);
 

@@ -171,17 +171,17 @@ static void forget_identity(json_t *base, const json_t *own)
         if (!json_object_get(own, members[i])) json_object_del(base, members[i]);
 }
 
-static const json_t *schema_of(cm__ctx *ctx, cm__profile_kind kind)
+const json_t *cm__schema_named(cm__ctx *ctx, const char *id)
 {
     for (int32_t i = 0; i < cm__n_embedded_schemas; i++)
-        if (strcmp(cm__embedded_schemas[i].id, kinds[kind].schema) == 0)
+        if (strcmp(cm__embedded_schemas[i].id, id) == 0)
             return parse_embedded(ctx, &cm__embedded_schemas[i], CM__PROFILE_FULL);
-    cm__fail(ctx, CM_ERR_UNSUPPORTED, "this program is built without the schema of a %s", kinds[kind].what);
+    cm__fail(ctx, CM_ERR_UNSUPPORTED, "this program is built without %s", id);
 }
 
 static void check(const loader *l, const cm__origin *origin, const json_t *tree)
 {
-    cm__schema_check(l->ctx, schema_of(l->ctx, l->kind), tree, origin);
+    cm__schema_check(l->ctx, cm__schema_named(l->ctx, kinds[l->kind].schema), tree, origin);
     cm__profile_check(l->ctx, l->kind, tree, origin);
 }
 

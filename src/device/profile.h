@@ -31,6 +31,9 @@ cm__profile cm__profile_parse(cm__ctx *ctx, cm__profile_kind kind, const cm__ori
 /* The kind a text is of, by the members only clusters have. */
 cm__profile_kind cm__profile_kind_of(cm__ctx *ctx, const cm__origin *origin);
 
+/* A built-in schema, "device.schema"; it must be there. */
+const json_t *cm__schema_named(cm__ctx *ctx, const char *id);
+
 bool cm__is_path(const char *name_or_path);
 /* A built-in one by its id; NULL: none. */
 const cm__embedded_profile *cm__profile_find(cm__profile_kind kind, const char *id);

@@ -6,9 +6,10 @@
 #include <string.h>
 #include "device/number.h"
 
-#define TILE 128.0        /* rows and columns of a product that one core works on at a time */
-#define SHORTEST 1e-9     /* s; of calls of no work, whose logarithm is taken */
-#define SPLIT_K_LEAST 256.0 /* inner size below which libraries do not split a product further */
+#define TILE 128.0            /* rows and columns of a product that one core works on at a time */
+#define TILE_OF_REGISTERS 4.0 /* the same of processors: the shorter side that libraries take (OpenBLAS 16 x 4, 8 x 4) */
+#define SHORTEST 1e-9         /* s; of calls of no work, whose logarithm is taken */
+#define SPLIT_K_LEAST 256.0   /* inner size below which libraries do not split a product further */
 
 /* Where a rate is not given, what stands for it. */
 static const cm_rate instead[CM_RATES] = {
@@ -34,6 +35,7 @@ cm__limits cm__limits_of(const cm_device *device)
                           .clock_hz = cm__value_or(cm_device_number(device, CM_CLOCK_HZ), 0),
                           .floor_s = cm__value_or(cm_device_number(device, CM_LAUNCH_S), 0)};
     const cm_memory *main = cm_device_main_memory(device);
+    l.tile = strcmp(cm_device_get_info(device)->device_class, "cpu") == 0 ? TILE_OF_REGISTERS : TILE;
     read_peaks(device, &l);
     if (main) l.memory_bytes_s = cm__value_or(main->bw_bytes_s, 0);
     for (int32_t i = 0; i < cm_device_memories(device); i++) {
@@ -107,8 +109,8 @@ bool cm__as_product(const cm__call *c, double p[4])
 /* How much longer than at full use: whole waves of tiles, the inner size split where they are too few. */
 static double idle_factor(const cm__limits *l, const double p[4])
 {
-    double tiles = p[0] * ceil(p[1] / TILE) * ceil(p[2] / TILE), most = floor(p[3] / SPLIT_K_LEAST);
-    double filled = (p[1] / (ceil(p[1] / TILE) * TILE)) * (p[2] / (ceil(p[2] / TILE) * TILE));
+    double high = ceil(p[1] / l->tile), wide = ceil(p[2] / l->tile), most = floor(p[3] / SPLIT_K_LEAST);
+    double tiles = p[0] * high * wide, filled = p[1] / (high * l->tile) * (p[2] / (wide * l->tile));
     if (tiles < l->cores && most > 1) tiles *= fmin(most, floor(l->cores / tiles));
     double waves = ceil(tiles / l->cores) * l->cores / tiles;
     return waves / fmax(filled, 0.25);

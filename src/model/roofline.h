@@ -11,6 +11,7 @@
 typedef struct cm__limits {
     double peak[CM_ENGINES][CM_RATES]; /* FLOP/s; 0: none */
     double memory_bytes_s, cache_bytes_s, cache_bytes, cores, clock_hz, floor_s;
+    double tile; /* rows and columns of a product that one core works on at a time */
 } cm__limits;
 
 cm__limits cm__limits_of(const cm_device *device);

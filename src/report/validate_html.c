@@ -48,6 +48,8 @@ static void figure(FILE *out, double value)
 static void sums(FILE *out, const cm_validation_summary *s)
 {
     fprintf(out, "<td>%d", s->n);
+    figure(out, s->median_factor);
+    fprintf(out, "<td>%d", s->within_two);
     percent(out, s->mape);
     percent(out, s->accuracy);
     percent(out, s->bias);
@@ -60,7 +62,8 @@ static void sums(FILE *out, const cm_validation_summary *s)
     fprintf(out, "<td>%d/%d<td>%d<td>%d\n", s->pairs_right, s->pairs, s->false_oom, s->missed_oom);
 }
 
-static const char sum_heads[] = "<th>n<th>error %<th>accuracy %<th>bias %<th>p90 %<th>worst %<th>in 90 %"
+static const char sum_heads[] = "<th>n<th>median factor<th>within 2<th>error %<th>accuracy %<th>bias %<th>p90 %"
+                                "<th>worst %<th>in 90 %"
                                 "<th>best chosen %<th>regret %<th>tau<th>orders<th>false OOM<th>missed OOM\n";
 
 static void summary_table(const cm_validation *v, FILE *out)
@@ -113,8 +116,11 @@ static void one_set(cm__ctx *ctx, const cm_validation *v, FILE *out)
     summary_table(v, out);
     fputs("<details><summary>rows</summary><table><tr><th>where<th>model<th>device<th>n<th>run<th>of<th>measured"
           "<th>predicted", out);
-    for (int32_t p = 0; p < cm_validation_summaries(v); p++)
-        fprintf(out, "<th>%s error %%", cm_validation_summary_of(v, p)->predictor);
+    for (int32_t p = 0; p < cm_validation_summaries(v); p++) {
+        fputs("<th>", out);
+        text(out, cm_validation_summary_of(v, p)->predictor);
+        fputs(" error %", out);
+    }
     fputs("<th>evidence<th>why\n", out);
     for (int32_t i = 0; i < cm_validation_rows(v); i++) row(v, cm_validation_get_row(v, i), out);
     fputs("</table></details>\n", out);

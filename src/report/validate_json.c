@@ -24,6 +24,7 @@ static void row(cm__ctx *ctx, json_t *o, const cm_validation *v, const cm_valida
     json_t *interval = PUT("interval", json_array());
     for (int side = 0; side < 2; side++) cm__json_append(ctx, interval, cm__json_number(r->interval[side]));
     PUT("reason", cm__json_text(ctx, r->reason));
+    PUT("fits", r->fits < 0 ? json_null() : json_boolean(r->fits));
     json_t *baselines = PUT("baselines", json_object());
     for (int32_t p = 1; p < cm_validation_summaries(v); p++)
         cm__json_set(ctx, baselines, cm_validation_summary_of(v, p)->predictor, cm__json_number(r->predicted[p]));
@@ -41,6 +42,8 @@ static void summary(cm__ctx *ctx, json_t *o, const cm_validation_summary *s)
     PUT("bias", cm__json_number(s->bias));
     PUT("p90", cm__json_number(s->p90));
     PUT("worst", cm__json_number(s->worst));
+    PUT("median_factor", cm__json_number(s->median_factor));
+    PUT("within_two", json_integer(s->within_two));
     PUT("shared", json_integer(s->shared));
     PUT("shared_accuracy", cm__json_number(s->shared_accuracy));
     PUT("own_accuracy", cm__json_number(s->own_accuracy));

@@ -2,6 +2,7 @@
 /* validate_text.c - one set of results against predictions, as tables; several as a scoreboard. */
 #include <math.h>
 #include <string.h>
+#include "base/text.h"
 #include "report/report.h"
 #include "report/table.h"
 
@@ -22,6 +23,8 @@ static const char *figure(cm__ctx *ctx, const cm_validation_row *r, double value
     if (isnan(value)) return "-";
     if (strcmp(r->unit, "B") == 0) return cm__cell_binary(ctx, value);
     if (r->kind != CM_ROW_FIGURE || strcmp(r->metric, "batch") == 0) return number(ctx, value);
+    char buf[32];
+    if (strcmp(r->unit, "s") == 0) return cm__text_copy(ctx, cm__si_small(buf, sizeof buf, value));
     return cm__cell_si(ctx, value);
 }
 
@@ -135,6 +138,32 @@ static const char *tau(cm__ctx *ctx, double value) { return isnan(value) ? "-" :
 #define SUM_COLUMNS                                                                                                    \
     {"rows", "1"}, {"error", "%"}, {"accuracy", "%"}, {"bias", "%"}, {"p90", "%"}, {"worst", "%"}, {"in 90 %", "1"}
 
+/* Batch sizes differ by factors, of which a mean error says nothing. */
+static const char *factor(cm__ctx *ctx, const cm_validation_summary *s)
+{
+    if (isnan(s->median_factor)) return "-";
+    return cm__format(ctx, s->median_factor < 10 ? "x%.1f" : "x%.0f", s->median_factor);
+}
+
+/* By predictor, or Centimani's own by device. */
+static void sums_of_counts(cm__ctx *ctx, const cm_validation *v, bool by_device, FILE *out)
+{
+    const cm__column columns[] = {{by_device ? "device" : "predictor"}, {"rows", "1"}, {"equal", "1"},
+                                  {"within x2", "1"}, {"factor", "median"}, {"error", "%"}, {"bias", "%"}};
+    cm__table        table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    int32_t          n = by_device ? cm_validation_device_summaries(v) : shown(v);
+    for (int32_t i = 0; i < n; i += by_device ? cm_validation_summaries(v) : 1) {
+        const cm_validation_summary *s =
+            by_device ? cm_validation_device_summary(v, i) : cm_validation_summary_of(v, i);
+        const char *cells[] = {by_device ? s->device : s->predictor, cm__cell_count(ctx, s->n),
+                               cm__cell_count(ctx, s->equal), cm__cell_count(ctx, s->within_two), factor(ctx, s),
+                               percent(ctx, s->mape), percent(ctx, s->bias)};
+        if (s->n) cm__table_row(&table, cells);
+    }
+    putc('\n', out);
+    cm__table_print(&table);
+}
+
 static void summaries(cm__ctx *ctx, const cm_validation *v, FILE *out)
 {
     static const cm__column columns[] = {{"predictor"}, {"equal", "1"}, SUM_COLUMNS};
@@ -192,9 +221,11 @@ static void one_set(cm__ctx *ctx, const cm_validation *v, FILE *out)
     if (info.metric) cm__print_note(ctx, out, "# ", "metric", 8, info.metric);
     putc('\n', out);
     rows(ctx, v, out);
-    summaries(ctx, v, out);
+    if (is_count(v)) sums_of_counts(ctx, v, false, out);
+    else summaries(ctx, v, out);
     decisions(ctx, v, out);
-    devices(ctx, v, out);
+    if (is_count(v)) sums_of_counts(ctx, v, true, out);
+    else devices(ctx, v, out);
     putc('\n', out);
     for (int32_t p = 0; p < shown(v); p++) {
         const cm_validation_summary *s = cm_validation_summary_of(v, p);
@@ -235,7 +266,8 @@ static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
         const cm_validation_summary *s = cm_validation_summary_of(v, 0);
         int32_t judged = count_of(v, CM_EVIDENCE_UNSEEN, true) + count_of(v, CM_EVIDENCE_LEFT_OUT, true);
         const char *cells[] = {cm_validation_get_info(v).set, cm__cell_count(ctx, cm_validation_rows(v)),
-                               cm__cell_count(ctx, judged), percent(ctx, s->mape), percent(ctx, s->accuracy),
+                               cm__cell_count(ctx, judged), is_count(v) ? factor(ctx, s) : percent(ctx, s->mape),
+                               is_count(v) ? share(ctx, s->within_two, s->n) : percent(ctx, s->accuracy),
                                baseline(ctx, v, 1), baseline(ctx, v, 2), baseline(ctx, v, 3),
                                share(ctx, s->inside, s->intervals), percent(ctx, s->top1), tau(ctx, s->tau),
                                share(ctx, s->pairs_right, s->pairs)};
@@ -245,6 +277,7 @@ static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
     cm__table_print(&table);
     fputs("\njudged    rows that no profile was fitted to, or predicted by a profile fitted without their model\n"
           "error     mean of |predicted / measured - 1|; right: accuracy, 1 - |error|, no less than 0, mean\n"
+          "xN        of batch sizes, which differ by factors: the median factor, and how many are within two\n"
           "roof ...  accuracy of the three baselines: roofline, utilisation of an A100, the most similar model\n"
           "best      the best device chosen; tau: Kendall's; orders: pairs stated by the source that come out\n"
           "--set NAME shows a set's rows, and why some have no prediction; docs/accuracy.md has all\n", out);

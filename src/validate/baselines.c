@@ -69,7 +69,7 @@ static void measure(const cm__case *c, double size[3])
 static double step_of(const json_t *row, const cm__metric *m, double batch)
 {
     double value = cm__measured_of(m, row);
-    if (strcmp(m->name, "step_time_s") == 0) return value;
+    if (strcmp(m->name, "step_time_s") == 0 || strcmp(m->name, "device_time_s") == 0) return value;
     if (strcmp(m->name, "throughput_samples_s") == 0) return batch / value;
     return NAN;
 }

@@ -65,36 +65,50 @@ static const json_t *left_out_parameters(const cm__case *c, const char *device)
     return json_object_get(json_object_get(family, "without"), cm__group_of(c->run));
 }
 
-static cm_device *device_of(cm__case *c, const char *key, const json_t *profile)
+static const json_t *profile_in_set(const cm__case *c)
 {
-    cm__ctx *ctx = c->store->ctx;
-    char    *text = json_dumps(profile, JSON_COMPACT);
-    if (!text) cm__fail(ctx, CM_ERR_MEMORY, "out of memory while making a profile");
-    cm__defer(ctx, free, text);
-    cm__origin origin = {.text = text, .size = strlen(text)};
-    cm_device *d = cm__device_read(ctx, cm__profile_parse(ctx, CM__PROFILE_DEVICE, &origin).tree);
-    cm__store_keep(c->store, key, d);
-    return d;
+    return json_object_get(json_object_get(c->set, "profiles"), cm__text_of(c->run, "device"));
 }
 
+/* Two sets may call machines of theirs the same. */
+static const char *machine_of(const cm__case *c)
+{
+    const char *name = cm__text_of(c->run, "device");
+    return profile_in_set(c) ? cm__format(c->store->ctx, "%s of %s", name, cm__text_of(c->set, "id")) : name;
+}
+
+/* Of a profile made here or brought along by the set. NULL: c->reason says what is wrong with it. */
+static const cm_device *device_of(cm__case *c, const char *name, const json_t *profile)
+{
+    cm__ctx   *ctx = c->store->ctx;
+    cm_diag    diag = {0};
+    cm_device *d;
+    if (!json_is_object(profile)) {
+        c->reason = cm__format(ctx, "the set's profile '%.64s' is no object, as 'bench' writes it", name);
+        return NULL;
+    }
+    char *text = json_dumps(profile, JSON_COMPACT);
+    if (!text) cm__fail(ctx, CM_ERR_MEMORY, "out of memory while making a profile");
+    cm_status status = cm__device_parse(text, strlen(text), &d, &diag);
+    free(text);
+    cm__case_give_up(c, status, &diag);
+    if (!status) {
+        cm__defer(ctx, free_device, d);
+        cm__store_keep(c->store, c->device_key, d);
+        return d;
+    }
+    c->reason = cm__format(ctx, "the set's profile '%.64s': %s%s%s", name, diag.place, *diag.place ? ": " : "",
+                           c->reason);
+    return NULL;
+}
+
+/* The row's own group is left out of the fit that tells the device's parameters. */
 static const cm_device *device_without(cm__case *c, const char *device, const json_t *execution)
 {
-    const char *key = cm__format(c->store->ctx, "device %s without %s", device, cm__group_of(c->run));
-    cm_device  *d = cm__store_find(c->store, key);
-    c->left_out = cm__group_of(c->run);
-    if (d) return d;
     const json_t *profile = cm__store_json(
         c->store, json_pack("{s:i, s:s, s:s, s:O, s:{s:{s:s, s:s}}}", "schema", 1, "id", "left-out", "base", device,
                             "execution", execution, "sources", "calibration", "title", "left out", "where", LEFT_OUT));
-    return device_of(c, key, profile);
-}
-
-/* A profile that the set brings along: of a machine that is no built-in one. */
-static const cm_device *device_of_set(cm__case *c, const char *name, const json_t *profile)
-{
-    const char *key = cm__format(c->store->ctx, "device %s of %s", name, cm__text_of(c->set, "id"));
-    cm_device  *d = cm__store_find(c->store, key);
-    return d ? d : device_of(c, key, profile);
+    return device_of(c, device, profile);
 }
 
 static const cm_device *built_in(cm__case *c, const char *name)
@@ -114,10 +128,16 @@ static const cm_device *built_in(cm__case *c, const char *name)
 static void load_device(cm__case *c)
 {
     const char   *name = cm__text_of(c->run, "device");
-    const json_t *without = left_out_parameters(c, name);
-    const json_t *own = json_object_get(json_object_get(c->set, "profiles"), name);
-    if (own) c->device = device_of_set(c, name, own);
+    const json_t *own = profile_in_set(c), *without = own ? NULL : left_out_parameters(c, name);
+    c->left_out = without ? cm__group_of(c->run) : NULL;
+    c->device_key = cm__format(c->store->ctx, "device %s%s%s", machine_of(c), without ? " without " : "",
+                               without ? c->left_out : "");
+    c->device = cm__store_find(c->store, c->device_key);
+    if (c->device) return;
+    if (own) c->device = device_of(c, name, own);
     else c->device = without ? device_without(c, name, without) : built_in(c, name);
+    if (!c->device && !own && json_object_get(c->set, "profiles"))
+        c->reason = cm__format(c->store->ctx, "%s, and none of the set's own", c->reason);
 }
 
 const char *cm__cluster_of(const cm__case *c)
@@ -133,10 +153,10 @@ const cm_fabric *cm__case_fabric(cm__case *c)
 {
     cm__ctx         *ctx = c->store->ctx;
     const char      *device = cm__text_of(c->run, "device"), *cluster = cm__text_of(c->run, "cluster");
-    const char      *key = cm__format(ctx, "fabric %s %s", device, cm__cluster_of(c));
+    const char      *key = cm__format(ctx, "fabric %s %s", machine_of(c), cm__cluster_of(c));
     cm_fabric       *fabric = cm__store_find(c->store, key);
     cm_diag          diag = {0};
-    const cm_device *own = fabric ? NULL : built_in(c, device);
+    const cm_device *own = fabric ? NULL : profile_in_set(c) ? c->device : built_in(c, device);
     if (fabric || !own) return fabric;
     cm_status status = cm_fabric_new(own, cluster, &fabric, &diag);
     cm__case_give_up(c, status, &diag);
@@ -213,14 +233,22 @@ static int64_t usual_batch(cm__case *c)
 
 /* ---- the case --------------------------------------------------------------------------------------------------- */
 
+/* A text alone is another device. */
 static const json_t *merged(cm__store *store, const json_t *row, const json_t *over)
 {
     if (!over) return row;
     json_t *run = json_copy((json_t *)row);
     cm__store_json(store, run);
-    if (json_object_update(run, (json_t *)over))
+    if (json_is_string(over) ? json_object_set(run, "device", (json_t *)over) : json_object_update(run, (json_t *)over))
         cm__fail(store->ctx, CM_ERR_MEMORY, "out of memory while reading a row");
     return run;
+}
+
+/* What kept a figure out of a fit keeps it out of the fit's own set; a set of its source may judge it all the same. */
+static const char *doubt_of(const cm__case *c)
+{
+    const char *doubt = cm__text_of(c->run, "left_out"), *judged_in = cm__text_of(c->run, "judged_in");
+    return doubt && judged_in ? cm__format(c->store->ctx, "%s; with its source, in %s", doubt, judged_in) : doubt;
 }
 
 cm__case *cm__case_new(cm__store *store, const json_t *set, const json_t *row, const json_t *over)
@@ -230,7 +258,7 @@ cm__case *cm__case_new(cm__store *store, const json_t *set, const json_t *row, c
     c->set = set;
     c->run = merged(store, row, over);
     c->reason = cm__text_of(c->run, "reason");
-    if (!c->reason) c->reason = cm__text_of(c->run, "left_out"); /* a doubt that kept it out of the fit */
+    if (!c->reason) c->reason = doubt_of(c);
     c->devices = (int32_t)cm__number_of(c->run, "devices", 1);
     c->accumulate = (int32_t)cm__number_of(c->run, "accumulate", 1);
     c->per_device = json_is_true(json_object_get(set, "per_device"));

@@ -16,8 +16,7 @@ static const cm_prediction_info *predicted(cm__case *c, const cm_predict_options
                                     (int)c->runtime, o->sparsity.pruned, fed, p->dp, p->tp, p->pp, p->zero,
                                     p->interleave, p->sequence_parallel, p->accumulate, (long long)p->micro_batch,
                                     o->fabric ? cm__cluster_of(c) : "");
-    const char    *key = cm__format(ctx, "time %s %s %s %s", cm__text_of(c->run, "device"),
-                                    c->left_out ? c->left_out : "", c->graph_key, how);
+    const char    *key = cm__format(ctx, "time %s %s %s", c->device_key, c->graph_key, how);
     cm_prediction_info *info = cm__store_find(c->store, key);
     if (info) return info;
     cm_prediction *prediction;
@@ -125,6 +124,10 @@ static int32_t copies_of(cm__case *c)
 {
     double told = cm__number_of(c->run, "replicas", 0);
     double split = cm__number_of(c->run, "tp", 1) * cm__number_of(c->run, "pp", 1);
+    if (split > c->devices) {
+        c->reason = cm__format(c->store->ctx, "tp x pp takes %.0f devices, and the row has %d", split, c->devices);
+        return 0;
+    }
     if (split > 1) return (int32_t)(c->devices / split);
     if (told > 0) return (int32_t)told;
     const cm_prediction_info *one = cm_device_get_info(c->device)->style == CM_STYLE_BSP ? on_one(c, 1) : NULL;
@@ -145,32 +148,44 @@ static int32_t pipeline_of(const cm__case *c, int32_t copies)
     return ipus && copies > 0 && json_object_get(c->run, "replicas") ? c->devices / copies : 1;
 }
 
+static bool is_spread(const cm__case *c)
+{
+    return !c->per_device && (c->devices > 1 || cm__number_of(c->run, "replicas", 1) > 1);
+}
+
+/* How the row's devices share its step. */
+static cm_plan plan_of(cm__case *c)
+{
+    bool    gpu = cm_device_get_info(c->device)->style == CM_STYLE_KERNELS;
+    int32_t copies = copies_of(c);
+    if (c->reason) return (cm_plan){0};
+    double times = gpu ? micro_batches(c) : 1; /* others find their own micro-batches */
+    return (cm_plan){.dp = copies,
+                     .tp = (int32_t)cm__number_of(c->run, "tp", 1),
+                     .pp = pipeline_of(c, copies),
+                     .zero = (int32_t)cm__number_of(c->run, "zero", 0),
+                     .interleave = (int32_t)cm__number_of(c->run, "interleave", 1),
+                     .sequence_parallel = json_is_true(json_object_get(c->run, "sequence_parallel")),
+                     .accumulate = (int32_t)(times + 0.5),
+                     .micro_batch = (int64_t)fmax(1, (double)c->batch / times / copies + 0.5)};
+}
+
 static bool estimate_plan(cm__case *c, cm__estimate *e)
 {
-    bool               gpu = cm_device_get_info(c->device)->style == CM_STYLE_KERNELS;
-    int32_t            copies = copies_of(c);
-    double             times = gpu ? micro_batches(c) : 1; /* others find their own micro-batches */
     cm_predict_options o = options_of(c);
+    o.plan = plan_of(c);
     o.fabric = c->reason ? NULL : cm__case_fabric(c);
     if (!o.fabric) return false;
-    o.plan = (cm_plan){.dp = copies,
-                       .tp = (int32_t)cm__number_of(c->run, "tp", 1),
-                       .pp = pipeline_of(c, copies),
-                       .zero = (int32_t)cm__number_of(c->run, "zero", 0),
-                       .interleave = (int32_t)cm__number_of(c->run, "interleave", 1),
-                       .sequence_parallel = json_is_true(json_object_get(c->run, "sequence_parallel")),
-                       .accumulate = (int32_t)(times + 0.5),
-                       .micro_batch = (int64_t)fmax(1, (double)c->batch / times / copies + 0.5)};
     const cm_prediction_info *i = predicted(c, &o);
     if (!answer(e, i, i ? (double)i->batch : 0)) return false;
-    feed(c, e, copies);
+    feed(c, e, o.plan.dp);
     return true;
 }
 
 bool cm__estimate_step(cm__case *c, cm__estimate *e)
 {
     if (c->reason) return false;
-    if (!c->per_device && (c->devices > 1 || cm__number_of(c->run, "replicas", 1) > 1)) return estimate_plan(c, e);
+    if (is_spread(c)) return estimate_plan(c, e);
     double                    times = micro_batches(c);
     int64_t                   batch = (int64_t)((double)c->batch / times + 0.5);
     const cm_prediction_info *i = on_one(c, batch);
@@ -186,13 +201,19 @@ bool cm__estimate_step(cm__case *c, cm__estimate *e)
     return true;
 }
 
+/* A device's part of the plan that the row is timed with, at the samples it has at once. */
 bool cm__case_fits(cm__case *c)
 {
-    cm_footprint           *footprint;
-    cm_memory_use           use;
-    const cm_memory_options options = {.runtime = c->runtime};
+    cm_footprint     *footprint;
+    cm_memory_use     use;
+    cm_memory_options options = {.runtime = c->runtime};
+    int64_t           at_once = (int64_t)((double)c->batch / micro_batches(c) + 0.5);
+    if (!c->reason && is_spread(c)) {
+        options.plan = plan_of(c);
+        at_once = options.plan.micro_batch;
+    }
     if (c->reason || cm_footprint_new(c->step, c->device, &options, &footprint, NULL)) return true;
-    cm_footprint_at(footprint, (int64_t)((double)c->batch / micro_batches(c) + 0.5), &use);
+    cm_footprint_at(footprint, at_once, &use);
     cm_footprint_free(footprint);
     return use.fits;
 }

@@ -26,13 +26,20 @@ static cm__answer step_time(cm__case *c, cm__estimator *estimate)
     return estimate(c, &e) ? (cm__answer){e.step_s, {e.interval_s[0], e.interval_s[1]}} : no_answer;
 }
 
-/* From host to host, as sure as the step is. */
+/* Of a step that nothing runs beside: from host to host, as sure as the step is. */
+static void take_alone(cm__estimate *e)
+{
+    double factor = isnan(e->latency_s) ? 1 : e->latency_s / e->step_s;
+    e->step_s *= factor;
+    for (int side = 0; side < 2; side++) e->interval_s[side] *= factor;
+}
+
 static cm__answer latency(cm__case *c, cm__estimator *estimate)
 {
     cm__estimate e;
     if (!estimate(c, &e)) return no_answer;
-    double factor = isnan(e.latency_s) ? 1 : e.latency_s / e.step_s;
-    return (cm__answer){e.step_s * factor, {e.interval_s[0] * factor, e.interval_s[1] * factor}};
+    take_alone(&e);
+    return (cm__answer){e.step_s, {e.interval_s[0], e.interval_s[1]}};
 }
 
 static cm__answer device_time(cm__case *c, cm__estimator *estimate)
@@ -41,10 +48,12 @@ static cm__answer device_time(cm__case *c, cm__estimator *estimate)
     return estimate(c, &e) ? (cm__answer){e.device_s, {NAN, NAN}} : no_answer;
 }
 
+/* A row may be of requests that wait for each other. */
 static cm__answer throughput(cm__case *c, cm__estimator *estimate)
 {
     cm__estimate e;
     if (!estimate(c, &e)) return no_answer;
+    if (json_is_true(json_object_get(c->run, "one_at_a_time"))) take_alone(&e);
     return (cm__answer){rate_of(c, &e, e.step_s), {rate_of(c, &e, e.interval_s[1]), rate_of(c, &e, e.interval_s[0])}};
 }
 
@@ -160,9 +169,8 @@ static cm__answer efficiency(cm__case *c, cm__estimator *estimate)
    row. */
 static double merit(cm__case *c, const json_t *stated, const json_t *entry, cm__estimator *estimate, measure *rate)
 {
-    const json_t *over = json_is_object(entry) ? entry : cm__store_json(c->store, json_pack("{s:O}", "device", entry));
-    cm__case     *run = cm__case_new(c->store, c->set, c->run, over);
-    cm__answer    a = rate(run, estimate);
+    cm__case  *run = cm__case_new(c->store, c->set, c->run, entry);
+    cm__answer a = rate(run, estimate);
     if (run->reason && !c->reason) c->reason = run->reason;
     return a.value / cm__number_of(json_object_get(stated, "usd_hour"), cm__text_of(run->run, "device"), 1);
 }

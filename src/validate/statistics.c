@@ -3,9 +3,10 @@
  * statistics.c - how far off a predictor is, and whether it ranks as the measurements do.
  *
  * Errors are predicted / measured - 1. Accuracy is what Xie et al. 2024 call so, one minus the absolute error (their
- * 93.1 % go with an "average error of 6.9 %"), and nothing below nought. Rows that a profile was fitted to count
- * nowhere. Rows of one comparison (`compare`) are one decision among devices: which is the best, what the choice costs,
- * and Kendall's tau.
+ * 93.1 % go with an "average error of 6.9 %"), and nothing below nought. A mean of such errors says nothing of what
+ * differs by factors, as batch sizes do: of these count the median factor, and how many are within a factor of two.
+ * Rows that a profile was fitted to count nowhere. Rows of one comparison (`compare`) are one decision among devices:
+ * which is the best, what the choice costs, and Kendall's tau.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -37,6 +38,32 @@ static void add_memory(cm_validation_summary *s, const cm_validation_row *r, int
     if (p || r->fits < 0) return;
     s->false_oom += r->ran && !r->fits;
     s->missed_oom += !r->ran && r->fits;
+}
+
+static double factor_of(const cm_validation_row *r, int32_t p)
+{
+    return fmax(r->predicted[p] / r->measured, r->measured / r->predicted[p]);
+}
+
+/* Of an even number the geometric mean of the two in the middle. */
+static double median_of(double *values, int32_t n)
+{
+    if (!n) return NAN;
+    qsort(values, (size_t)n, sizeof *values, by_size);
+    return sqrt(values[(n - 1) / 2] * values[n / 2]);
+}
+
+static void add_factors(cm__ctx *ctx, cm_validation_summary *s, const cm_validation_row *rows, int32_t n_rows,
+                        int32_t p, const char *device)
+{
+    double *factors = cm__alloc_array(ctx, (size_t)n_rows + 1, sizeof *factors);
+    int32_t n = 0;
+    for (int32_t i = 0; i < n_rows; i++) {
+        if (rows[i].kind != CM_ROW_FIGURE || !counts(&rows[i], p, device)) continue;
+        factors[n] = factor_of(&rows[i], p);
+        s->within_two += factors[n++] <= 2;
+    }
+    s->median_factor = median_of(factors, n);
 }
 
 static double accuracy_of(const cm_validation_row *r, int32_t p)
@@ -151,6 +178,7 @@ cm_validation_summary cm__summarise(cm__ctx *ctx, const cm_validation_row *rows,
 {
     cm_validation_summary s = {.device = device, .top1 = NAN, .regret = NAN, .tau = NAN};
     add_errors(ctx, &s, rows, n_rows, p, device);
+    add_factors(ctx, &s, rows, n_rows, p, device);
     add_shared(&s, rows, n_rows, p, device);
     if (!device) add_decisions(&s, rows, n_rows, p);
     return s;

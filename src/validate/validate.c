@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
+#include "device/profile.h"
 
 #define DEVICES_MAX 64
 
@@ -89,15 +90,28 @@ static void predict_row(const cm_validation *v, cm__case *c, const cm__metric *m
     }
 }
 
-/* Whether what ran on one device was, or was not, expected to fit; unknown of several. */
-static void check_memory(cm__case *c, const cm__metric *m, cm_validation_row *r)
+static bool is_gpu(const cm__case *c)
+{
+    return c->device && strcmp(cm_device_get_info(c->device)->device_class, "gpu") == 0;
+}
+
+/* What a ratio is to ran too: one that fits, or that is not asked, says nothing against the row. */
+static bool rest_fits(const cm__case *c, const cm_validation *v)
+{
+    const json_t *versus = json_object_get(c->run, "versus");
+    cm__case     *other = versus ? cm__case_new(c->store, v->set, c->run, versus) : NULL;
+    return !other || !is_gpu(other) || cm__case_fits(other);
+}
+
+/* Whether what ran was, or was not, expected to fit: of GPUs, one or several; other machines refuse what does not. */
+static void check_memory(const cm_validation *v, cm__case *c, const cm__metric *m, cm_validation_row *r)
 {
     static const bool asked[] = {[CM__METRIC_TIME] = true, [CM__METRIC_FITS] = true};
-    bool              gpu = c->device && strcmp(cm_device_get_info(c->device)->device_class, "gpu") == 0;
     r->fits = -1;
     r->ran = m->kind != CM__METRIC_FITS || r->measured > 0;
-    if (m->kind > CM__METRIC_FITS || !asked[m->kind] || r->reason || c->devices > 1) return;
-    if (gpu || m->kind == CM__METRIC_FITS) r->fits = cm__case_fits(c);
+    if (m->kind > CM__METRIC_FITS || !asked[m->kind] || r->reason || !c->step) return;
+    if (is_gpu(c) || m->kind == CM__METRIC_FITS) r->fits = cm__case_fits(c);
+    if (!rest_fits(c, v)) r->fits = false;
 }
 
 static const char *evidence_note(const cm__case *c, const json_t *row)
@@ -123,7 +137,7 @@ static void run_row(cm__store *store, cm_validation *v, const json_t *row)
     if (c->left_out) r->evidence = CM_EVIDENCE_LEFT_OUT;
     if (cm__text_of(row, "fitted")) r->evidence = CM_EVIDENCE_FITTED;
     predict_row(v, c, m, r);
-    check_memory(c, m, r);
+    check_memory(v, c, m, r);
 }
 
 /* ---- sets ------------------------------------------------------------------------------------------------------- */
@@ -208,6 +222,7 @@ cm_status cm_scoreboard_run(const char *set, cm_scoreboard **scoreboard, cm_diag
     bool           all = !set || strcmp(set, "all") == 0;
     b->ctx = ctx;
     b->sets = cm__alloc_array(ctx, (size_t)cm__n_embedded_sets, sizeof *b->sets);
+    if (set && cm__is_path(set)) b->sets[b->n_sets++] = run_set(store, cm__set_read(store, set));
     for (int32_t i = 0; i < cm__n_embedded_sets; i++)
         if (is_set(store, i) && (all || strcmp(set, cm__embedded_sets[i].id) == 0))
             b->sets[b->n_sets++] = run_set(store, cm__store_set(store, i));

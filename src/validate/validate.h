@@ -41,6 +41,12 @@ const json_t *cm__store_set(cm__store *store, int32_t index);
 const json_t *cm__store_named(cm__store *store, const char *id); /* also what is no set; NULL: none */
 const json_t *cm__store_json(cm__store *store, json_t *json);    /* owned from now on; NULL: out of memory */
 
+/* A user's file. */
+const json_t *cm__set_read(cm__store *store, const char *path);
+struct cm__origin;
+/* Whether it is a set as docs/adding-results.md has it; else cm__refuse(). */
+void cm__set_check(cm__ctx *ctx, const json_t *set, const struct cm__origin *origin);
+
 /* ---- cases ------------------------------------------------------------------------------------------------------ */
 
 /* One way that a row was run. */
@@ -49,7 +55,7 @@ typedef struct cm__case {
     const json_t    *set, *run;   /* run: the row, with what it says of this run */
     const cm_device *device;
     const cm_graph  *step;
-    const char      *graph_key;
+    const char      *device_key, *graph_key; /* in the store */
     cm_runtime       runtime;
     int64_t          batch;       /* samples of a step over all devices; of one device's share where per_device */
     int32_t          devices, accumulate;

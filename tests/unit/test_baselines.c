@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "device/locate.h"
 #include "validate/validate.h"
 
 #define NEAR(a, b) assert_true(fabs((a) / (b)-1) < 1e-9)
@@ -96,6 +97,18 @@ static double value_of(const char *text)
     return m->value(c, cm__estimate_step).value;
 }
 
+#define REQUEST "'model': 'braggnn', 'device': 'groq-groqchip', 'mode': 'inference', 'batch': 1"
+
+/* Requests that wait for each other take their latency each: no less than twice the 10 us of Groq's link. */
+static void test_one_at_a_time(void **state)
+{
+    (void)state;
+    double alone = value_of("{" REQUEST ", 'latency_s': 1}");
+    assert_true(alone > 20e-6);
+    NEAR(value_of("{" REQUEST ", 'one_at_a_time': true, 'throughput_samples_s': 1}"), 1 / alone);
+    NEAR(value_of("{" REQUEST ", 'throughput_samples_s': 1}"), 1 / value_of("{" REQUEST ", 'step_time_s': 1}"));
+}
+
 #define BASE "'model': 'resnet18', 'device': 'nvidia-h200', 'precision': 'amp-bf16', 'batch': 64"
 
 /* What a step of 64 images takes, said in several ways. */
@@ -145,6 +158,21 @@ static void test_plans(void **state)
     cm__case    *c = case_of("{" BASE ", 'devices': 4, 'throughput_samples_s': 1}");
     assert_true(cm__estimate_roofline(c, &e));
     NEAR(e.devices, 4);
+}
+
+#define GPT_13B                                                                                                        \
+    "{'model': 'gpt:layers=40,hidden=5120,heads=40,seq=1024,vocab=71', 'device': 'nvidia-a100-40g', 'devices': 8,"     \
+    " 'recompute': 'full', 'batch': 8, 'throughput_samples_s': 1"
+
+/* 12.6 G parameters of 16 bytes are 201 GB: too many for a device of 40 GB, and 25 GB a device where eight share them.
+   Of 256 samples, 32 at once, what layers hand to each other alone takes 13 GB more. */
+static void test_plans_that_fit(void **state)
+{
+    (void)state;
+    assert_false(cm__case_fits(case_of(GPT_13B "}")));
+    assert_true(cm__case_fits(case_of(GPT_13B ", 'zero': 3}")));
+    assert_false(cm__case_fits(case_of(GPT_13B ", 'zero': 3, 'batch': 256}")));
+    assert_true(cm__case_fits(case_of(GPT_13B ", 'zero': 3, 'batch': 256, 'micro_batch': 8}")));
 }
 
 /* ResNet-50 is among what the parameters of IPUs were fitted to, ResNet-18 is not. */
@@ -206,6 +234,73 @@ static void test_shares_and_profiles(void **state)
     assert_ptr_equal(c->device, again->device);
 }
 
+#define HERE                                                                                                           \
+    "{'model': 'resnet18', 'device': 'here', 'precision': 'amp-bf16', 'batch': 256, 'devices': 2, 'step_time_s': 1}"
+
+static void bring(const char *id, const char *base, double peak)
+{
+    json_object_set_new(set, "id", json_string(id));
+    json_object_set_new(set, "profiles",
+                        json_pack("{s:{s:i, s:s, s:s, s:{s:{s:{s:f, s:s, s:s, s:s}}}, s:{s:{s:s, s:s, s:s}}}}", "here",
+                                  "schema", 1, "id", "here", "base", base, "peak", "matrix", "bf16", "value", peak,
+                                  "unit", "FLOP/s", "kind", "spec", "source", "told", "sources", "told", "title",
+                                  "sheet", "where", "page 1", "date", "2026-11"));
+}
+
+/* Machines of one name in two sets are two, each with the links of its own. */
+static void test_profiles_of_two_sets(void **state)
+{
+    (void)state;
+    bring("one", "nvidia-a100-40g", 312e12);
+    double fast = value_of(HERE);
+    bring("two", "nvidia-t4", 65e12);
+    double slow = value_of(HERE);
+    assert_true(fast > 0 && slow > 2 * fast);
+    bring("one", "nvidia-a100-40g", 312e12);
+    NEAR(value_of(HERE), fast);
+}
+
+/* What is wrong with a profile is every row's reason, with its name and the place in it. */
+static void refused(json_t *profile, const char *why)
+{
+    json_object_set_new(set, "id", json_string("mine"));
+    json_object_set_new(set, "profiles", json_pack("{s:o}", "here", profile));
+    cm__case *c = case_of("{'model': 'resnet18', 'device': 'here', 'batch': 8, 'step_time_s': 1}");
+    cm__estimate e;
+    assert_null(c->device);
+    assert_non_null(c->reason);
+    if (!strstr(c->reason, "profile 'here'") || !strstr(c->reason, why)) fail_msg("%s: no '%s'", c->reason, why);
+    assert_false(cm__estimate_step(c, &e) || cm__estimate_roofline(c, &e) || cm__estimate_similarity(c, &e));
+}
+
+static void test_hostile_profiles(void **state)
+{
+    (void)state;
+    refused(json_string("here"), "object");
+    refused(json_object(), "schema");
+    refused(json_pack("{s:i, s:s, s:s}", "schema", 2, "id", "here", "base", "nvidia-t4"), "schema");
+    refused(json_pack("{s:i, s:s, s:s}", "schema", 1, "id", "here", "base", "no-such"), "no base 'no-such'");
+    refused(json_pack("{s:i, s:s, s:s, s:s}", "schema", 1, "id", "here", "base", "nvidia-t4", "class", "abacus"),
+            "class");
+    refused(json_pack("{s:i, s:s, s:s, s:[]}", "schema", 1, "id", "here", "base", "nvidia-t4", "memory"), "memory");
+    refused(json_pack("{s:i, s:s, s:s, s:b}", "schema", 1, "id", "here", "base", "nvidia-t4", "abstract", 1), "family");
+    json_object_set_new(set, "profiles", json_string("none"));
+    assert_non_null(strstr(case_of(HERE)->reason, "no device 'here'"));
+}
+
+/* What is built in is no worse than what a user's file must be. */
+static void test_built_in_sets(void **state)
+{
+    (void)state;
+    const cm__origin nowhere = {.file = NULL};
+    cm_diag          diag = {0};
+    ctx->diag = &diag;
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    for (int32_t i = 0; i < cm__n_embedded_sets; i++)
+        if (json_object_get(cm__store_set(store, i), "rows")) cm__set_check(ctx, cm__store_set(store, i), &nowhere);
+    ctx->diag = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,11 +308,16 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_utilisation, setup, teardown),
         cmocka_unit_test_setup_teardown(test_similarity, setup, teardown),
         cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_at_a_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plans, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_plans_that_fit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reasons, setup, teardown),
         cmocka_unit_test_setup_teardown(test_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(test_loading, setup, teardown),
         cmocka_unit_test_setup_teardown(test_shares_and_profiles, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_profiles_of_two_sets, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hostile_profiles, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_built_in_sets, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,6 +107,11 @@ static const struct {
      "[B, 1000]"},
     {"efficientnet-b4.net", 19341616, CM_OPTIMIZER_MOMENTUM, CM_LOSS_CROSS_ENTROPY, 2 + 4 + 4 + 6 + 6 + 8 + 2,
      "[B, 1000]"},
+    /* weights of the layers added up by hand: a depthwise convolution of W channels has 16 W k^2, not W k^2 */
+    {"efficientnet-b0-g16.net", 5913796, CM_OPTIMIZER_MOMENTUM, CM_LOSS_CROSS_ENTROPY, 1 + 2 + 2 + 3 + 3 + 4 + 1,
+     "[B, 1000]"},
+    {"efficientnet-b4-g16.net", 19328168, CM_OPTIMIZER_MOMENTUM, CM_LOSS_CROSS_ENTROPY, 2 + 4 + 4 + 6 + 6 + 8 + 2,
+     "[B, 1000]"},
     {"mobilenet-v3-large.net", 5483032, CM_OPTIMIZER_MOMENTUM, CM_LOSS_CROSS_ENTROPY, 15, "[B, 1000]"},
     {"mobilenet-v3-small.net", 2542856, CM_OPTIMIZER_MOMENTUM, CM_LOSS_CROSS_ENTROPY, 11, "[B, 1000]"},
     {"autoencoder.net", AUTOENCODER, CM_OPTIMIZER_ADAM, CM_LOSS_MSE, 2 * 4, "[B, 1, 28, 28]"},
@@ -153,6 +158,7 @@ static const struct {
     {"efficientnet-b0.net", "BatchNormalization", 16 * 3 - 1 + 2},
     {"efficientnet-b0.net", "Sigmoid", 16}, {"efficientnet-b0.net", "Silu", 16 * 2 - 1 + 16 + 2},
     {"efficientnet-b0.net", "Add", 16 - 7}, {"efficientnet-b0.net", "Mul", 16 + (16 - 7)},
+    {"efficientnet-b0-g16.net", "GroupNormalization", 16 * 3 - 1 + 2},
     {"efficientnet-b4.net", "Conv", 32 * 3 - 2 + 32 * 2 + 2}, {"efficientnet-b4.net", "Add", 32 - 7},
     {"mobilenet-v3-large.net", "Conv", 15 * 3 - 1 + 8 * 2 + 2}, {"mobilenet-v3-large.net", "HardSigmoid", 8},
     {"mobilenet-v3-large.net", "Add", 10}, {"mobilenet-v3-large.net", "Gemm", 2},
@@ -190,6 +196,7 @@ static const struct {
     {"efficientnet-b0.net", "features.1.0.block.1.fc1.weight", "[8, 32, 1, 1]", CM_ROLE_PARAMETER},
     {"efficientnet-b0.net", "features.2.0.block.1.0.weight", "[96, 1, 3, 3]", CM_ROLE_PARAMETER},
     {"efficientnet-b4.net", "features.8.0.weight", "[1792, 448, 1, 1]", CM_ROLE_PARAMETER},
+    {"efficientnet-b4-g16.net", "features.2.0.block.1.0.weight", "[96, 16, 3, 3]", CM_ROLE_PARAMETER},
     {"mobilenet-v3-large.net", "features.4.block.2.fc1.weight", "[24, 72, 1, 1]", CM_ROLE_PARAMETER},
     {"mobilenet-v3-small.net", "features.1.block.1.fc2.weight", "[16, 8, 1, 1]", CM_ROLE_PARAMETER},
 };

@@ -63,6 +63,22 @@ static void waves_are_whole(void **state)
     near(more / full, 2, 0.05);
 }
 
+/* 32 columns are a quarter of a GPU's tile, and whole tiles of a processor's registers. */
+static void processors_have_small_tiles(void **state)
+{
+    (void)state;
+    char  text[] = TIME_DEVICE("");
+    char *class = strstr(text, "\"gpu\"");
+    class[1] = 'c';
+    cm_device *cpu = device_of(text);
+    cm__limits of_cpu = cm__limits_of(cpu);
+    cm__call   c = call_of("gemm forward nn fp32 1,12800,32,12800");
+    double     least = 2. * 12800 * 32 * 12800 / 1e13;
+    near(cm__roofline(&of_cpu, &c), least, 0.05); /* traffic takes 0.6 of that */
+    near(cm__roofline(&limits, &c), 4 * least, 0.02);
+    cm_device_free(cpu);
+}
+
 static void a_stream_is_traffic(void **state)
 {
     (void)state;
@@ -164,6 +180,7 @@ int main(void)
         cmocka_unit_test(waves_are_whole),         cmocka_unit_test(a_stream_is_traffic),
         cmocka_unit_test(never_below_the_ceilings), cmocka_unit_test(more_takes_longer),
         cmocka_unit_test(sizes_of_no_sense),       cmocka_unit_test(products_of_a_convolution),
+        cmocka_unit_test(processors_have_small_tiles),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -33,6 +33,9 @@ static void test_errors(void **state)
     NEAR(s.bias, (0.1 - 0.5 - 0.1 + 8) / 4);
     NEAR(s.accuracy, (0.9 + 0.5 + 0.9 + 0) / 4);
     NEAR(s.worst, 8);
+    NEAR(s.median_factor, sqrt(100.0 / 90 * 2)); /* of 1.1, 1.11, 2 and 9 */
+    assert_int_equal(s.within_two, 3);
+    assert_true(isnan(cm__summarise(ctx, rows, 4, 0, "c").median_factor));
     assert_int_equal(s.intervals, 1);
     assert_int_equal(s.inside, 1);
     assert_int_equal(cm__summarise(ctx, rows, 4, 0, "a").n, 3);

@@ -70,13 +70,13 @@ static void check_row(const cm_validation *v, const cm_validation_row *r)
 static void test_every_set(void **state)
 {
     (void)state;
-    static const char *const of_the_papers[] = {
+    static const char *const expected[] = {
         "alcf2023", "calibration-styles", "centimani-figures", "centimani-kernels", "centimani-table2",
         "centimani-table5", "emani2022-applications", "emani2022-benchmarks", "emani2022-collectives",
-        "emani2022-inference", "emani2022-kernels", "emani2024", "nasari2022"};
-    const size_t   n = sizeof of_the_papers / sizeof *of_the_papers;
+        "emani2022-inference", "emani2022-kernels", "emani2024", "nasari2022", "cpu"};
+    const size_t   n = sizeof expected / sizeof *expected;
     cm_scoreboard *b = run(NULL);
-    for (size_t i = 0; i < n; i++) assert_non_null(named(b, of_the_papers[i]));
+    for (size_t i = 0; i < n; i++) assert_non_null(named(b, expected[i]));
     for (int32_t i = 0; i < cm_scoreboard_sets(b); i++) {
         const cm_validation *v = cm_scoreboard_set(b, i);
         assert_true(cm_validation_rows(v) > 0);
@@ -117,6 +117,24 @@ static void test_fitted(void **state)
     cm_scoreboard_free(b);
 }
 
+/* A set that brings its own machine: every row by that profile, and by every baseline. */
+static void test_own_machine(void **state)
+{
+    (void)state;
+    cm_scoreboard       *b = run("cpu");
+    const cm_validation *v = cm_scoreboard_set(b, 0);
+    for (int32_t i = 0; i < cm_validation_rows(v); i++) {
+        const cm_validation_row *r = cm_validation_get_row(v, i);
+        assert_null(r->reason);
+        for (int32_t p = 0; p < cm_validation_summaries(v); p++) assert_true(r->predicted[p] > 0);
+    }
+    for (int32_t p = 1; p < cm_validation_summaries(v); p++) {
+        const cm_validation_summary *s = cm_validation_summary_of(v, p);
+        assert_true(s->own_accuracy > s->shared_accuracy);
+    }
+    cm_scoreboard_free(b);
+}
+
 static void test_unknown(void **state)
 {
     (void)state;
@@ -137,6 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table5),   cmocka_unit_test(test_memory), cmocka_unit_test(test_every_set),
         cmocka_unit_test(test_left_out), cmocka_unit_test(test_fitted), cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_own_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,13 @@
 """accuracy.py - PROGRAM [LIMIT_S]: every set of results within its budget, as TAP.
 
 budgets.csv holds, per set, the most its mean error may be, the least its accuracy, and the least pairs of devices in the order that their
-source states. A change that makes a set worse is seen here; one that makes it better should lower the budget (tools/accuracy.py --budgets).
+source states; of batch sizes the most their median factor may be. A figure that two sets have must not be judged in one alone. A change that makes a set worse is seen here; one that makes it better should lower the budget (tools/accuracy.py --budgets).
 LIMIT_S: the most seconds of a processor that all sets may take together; other work on the machine does not count.
 """
 import csv
 import json
 import pathlib
+import re
 import resource
 import subprocess
 import sys
@@ -19,7 +20,7 @@ BUDGETS = pathlib.Path(__file__).parent / "budgets.csv"
 def faults(one, budget):
     own = one["summaries"][0]
     for key, field, sign, what in (("error_most", "mape", 1, "mean error"), ("accuracy_least", "accuracy", -1, "accuracy"),
-                                   ("orders_least", "pairs_right", -1, "stated orders")):
+                                   ("orders_least", "pairs_right", -1, "stated orders"), ("factor_most", "median_factor", 1, "median factor")):
         if budget[key] and (own[field] is None or sign * own[field] > sign * float(budget[key])):
             yield f"{what} {own[field]}, budget {budget[key]}"
     for row in one["rows"]:
@@ -27,6 +28,29 @@ def faults(one, budget):
             yield f"{row['where']}: neither predicted nor a reason why not"
         if not row["where"]:
             yield "a row without its place in the source"
+
+
+def per_device(row):
+    """What a row measures, of one device and in samples/s; None: no throughput."""
+    length = re.search(r"\bs(\d+)$", row["setting"])
+    if row["metric"] == "throughput_samples_s":
+        return row["measured"] / row["devices"]
+    return row["measured"] / row["devices"] / int(length[1]) if row["metric"] == "throughput_tokens_s" and length else None
+
+
+def standings(sets):
+    """A figure that one set judges and another lists without a prediction and without naming the first."""
+    figures = {}
+    for one in sets:
+        for row in one["rows"]:
+            value = per_device(row)
+            if value:
+                figures.setdefault((row["device"], f"{value:.4g}"), []).append((one["set"], row))
+    for (device, value), rows in figures.items():
+        judges = {name for name, row in rows if not row["reason"]}
+        for name, row in rows:
+            if row["reason"] and judges - {name} and not any(row["reason"].endswith(other) for other in judges):
+                yield f"{value} samples/s of {device} is judged in {', '.join(sorted(judges))}, but not in {name}"
 
 
 def main():
@@ -39,6 +63,7 @@ def main():
     results = [(name, list(faults(one, budgets[name])) if name in budgets else
                 [f"has no line in {BUDGETS.name}"] if one["summaries"][0]["n"] else []) for name, one in sets.items()]
     results += [(name, ["no such set"]) for name in budgets if name not in sets]
+    results.append(("one figure, one standing", list(standings(sets.values()))))
     slow = limit and took > float(limit[0])
     results.append((f"all sets in {limit[0] if limit else 'any'} s", [f"took {took:.1f} s"] if slow else []))
     print(f"1..{len(results)}")
