@@ -8,7 +8,8 @@
 The rows are those of data/results/calibration-styles.json without `left_out`. Every trial is a profile of its own that
 the program itself predicts with. Parameters are fitted as logarithms, by Gauss-Newton with weights that fade for rows
 far off, and are held towards first guesses where rows do not tell. The error that a profile gets is that on models left
-out of the fit, one after the other.
+out of the fit, one after the other. Rows left out, while others of their model remain, tell how well another batch size or
+length of a known model is met: left-out-styles.json has both kinds of parameters.
 """
 import argparse
 import json
@@ -37,7 +38,7 @@ CONVOLUTIONAL = ("resnet50",)
 # more channels) take FLOP / (0.44 peak) and 4,000 cycles, within 22 %; 3,000 where the kernel is 1x1, 7,250 where it is 3x3.
 GUESS = {
     "gemm": (0.5, 0.7, "1"), "conv": (0.85, 0.25, "1"), "attention": (0.65, 0.5, "1"), "memory": (1.0, 0.7, "1"),
-    "step_overhead": (1e-3, 1.5, "s"), "section_overhead": (5e-4, 1.5, "s"), "interval": (1e-6, 1.5, "s"),
+    "step_overhead": (1e-3, 1.5, "s"), "section_overhead": (5e-4, 1.5, "s"),
     "superstep": (4000.0, 0.5, "1"), "layer_latency": (1e-3, 1.5, "s"),
 }
 MOST = {"gemm": 0.95, "conv": 0.95, "attention": 0.95}  # of a peak nobody reaches more
@@ -48,7 +49,7 @@ EFFICIENCIES = ("gemm", "conv", "attention", "memory")
 FAMILIES = {
     "graphcore-ipu": (("graphcore-gc200", "graphcore-bow"), ("gemm", "conv", "attention", "memory", "superstep", "step_overhead")),
     "sambanova-rdu": (("sambanova-sn10", "sambanova-sn30-4t"),
-                      ("gemm", "attention", "memory", "section_overhead", "interval")),
+                      ("gemm", "conv", "attention", "memory", "section_overhead")),
     "cerebras-wse": (("cerebras-cs2-wafer",), ("gemm", "attention", "layer_latency")),
     "habana-gaudi1": (("habana-gaudi1",), ("gemm", "conv", "attention", "memory", "step_overhead")),
     "habana-gaudi2": (("habana-gaudi2",), ("gemm", "conv", "attention", "memory", "step_overhead")),
@@ -99,6 +100,9 @@ class Bench:
         self.program, self.folder, self.known, self.pool = program, pathlib.Path(folder), {}, ThreadPoolExecutor(2)
 
     def profile(self, device, parameters):
+        """A trial of the device; without parameters, the device as it is."""
+        if parameters is None:
+            return device
         name = "trial-" + format(abs(hash((device, tuple(sorted(parameters.items()))))), "x")
         path = self.folder / (name + ".json")
         if not path.exists():
@@ -236,6 +240,21 @@ def leave_out(bench, rows, names, given, start):
     return [out[id(r)] for r in rows], without
 
 
+def row_name(row):
+    """What a row is called in left-out-styles.json: no two of a device have one model, length, batch size and figure."""
+    return f"{row['device']} {row['model']} s{row.get('seq', 0)} b{row['batch']} {measured(row):.6g}"
+
+
+def leave_rows_out(bench, rows, names, given, start):
+    """Every row's residual when it alone was not fitted on; and the parameters fitted without it, by its name."""
+    out, without = [], {}
+    for row in rows:
+        parameters, _ = fit(bench, [r for r in rows if r is not row], names, given, start)
+        out += bench.residuals([row], parameters)
+        without[row_name(row)] = {k: float(f"{v:.4g}") for k, v in parameters.items()}
+    return out, without
+
+
 def spread(rows, residual, convolutional):
     """Root mean square over models: a model measured seven times counts once. None: there is no such model."""
     groups = {}
@@ -343,9 +362,10 @@ def based_on(profile):
     return [d for d in every if next((b for b in bases(d) if b in own), None) == profile]
 
 
-def write_left_out(without):
-    """What validation predicts fitted models with: for each, the parameters fitted without it."""
+def write_left_out(without, without_row):
+    """What validation predicts fitted models with: for each, the parameters fitted without it; and the same of rows."""
     tree = json.loads(LEFT_OUT.read_text()) if LEFT_OUT.exists() else {"families": {}}
+    by_row = tree.get("by_row", {}) | without_row
     relatives = {p: (f, factors) for p, (f, factors, _, _) in RELATIVES.items() if f in without}
     for profile, (family, factors) in {**{f: (f, {}) for f in without}, **relatives}.items():
         tree["families"][profile] = {"devices": based_on(profile), "without": {
@@ -355,9 +375,14 @@ def write_left_out(without):
     for name, family in tree["families"].items():
         groups = ",\n".join(f"   {json.dumps(g)}: {json.dumps(e)}" for g, e in family["without"].items())
         families.append(f'  {json.dumps(name)}: {{"devices": {json.dumps(family["devices"])}, "without": {{\n{groups}}}}}')
-    title = "Parameters of `execution` fitted without one model each, by tools/fit_styles.py: what validation predicts that model with"
+    rows = []
+    for name, family in by_row.items():
+        lines = ",\n".join(f"   {json.dumps(r)}: {json.dumps(p)}" for r, p in family.items())
+        rows.append(f'  {json.dumps(name)}: {{\n{lines}}}')
+    title = ("Parameters of `execution` fitted without one model each, by tools/fit_styles.py: what validation predicts that model with; "
+             "by_row: the same without one row each, for docs/accuracy.md")
     head = json.dumps({"schema": 1, "id": LEFT_OUT.stem, "title": title})[:-1]
-    LEFT_OUT.write_text(head + ', "families": {\n' + ",\n".join(families) + "}}\n")
+    LEFT_OUT.write_text(head + ', "families": {\n' + ",\n".join(families) + '},\n "by_row": {\n' + ",\n".join(rows) + "}}\n")
 
 
 def derive(profile, fitted):
@@ -368,11 +393,10 @@ def derive(profile, fitted):
     insert(profile, execution(scaled, wide, "assumed", why))
 
 
-def show(rows, residual, left_out):
-    print(f"  {'device':20s} {'model':16s} {'batch':>6s} {'fitted':>8s} {'left out':>8s}")
-    for r, a, b in zip(rows, residual, left_out):
-        print(f"  {r['device']:20s} {r['group'][:16]:16s} {r['batch']:6d} {100 * math.expm1(a):+7.1f}% "
-              f"{100 * math.expm1(b):+7.1f}%")
+def show(rows, *residuals):
+    print(f"  {'device':20s} {'model':16s} {'batch':>6s} {'fitted':>8s} {'model out':>9s} {'row out':>8s}")
+    for r, *errors in zip(rows, *residuals):
+        print(f"  {r['device']:20s} {r['group'][:16]:16s} {r['batch']:6d} " + " ".join(f"{100 * math.expm1(e):+7.1f}%" for e in errors))
 
 
 def main():
@@ -383,13 +407,14 @@ def main():
     options = parser.parse_args()
     every = [r for r in json.loads(ROWS.read_text())["rows"] if "left_out" not in r]
     with tempfile.TemporaryDirectory() as folder:
-        bench, fitted, without = Bench(options.program, folder), {}, {}
+        bench, fitted, without, without_row = Bench(options.program, folder), {}, {}, {}
         for family in options.family or FAMILIES:
             devices, names = FAMILIES[family]
             rows = [r for r in every if r["device"] in devices]
             given = {k: n["value"] for k, n in given_by_hand(family).items()}
             parameters, residual = fit(bench, rows, names, given)
             left_out, without[family] = leave_out(bench, rows, names, given, parameters)
+            row_out, without_row[family] = leave_rows_out(bench, rows, names, given, parameters)
             whole = {**parameters, "operator": operators_of(devices)}
             for group in without[family]:
                 without[family][group]["operator"] = whole["operator"]
@@ -398,11 +423,12 @@ def main():
             errors = {key: number(spread(rows, left_out, conv), "1", note=described(rows, left_out, conv))
                       for key, conv in (("error", False), ("conv_error", True)) if spread(rows, left_out, conv)}
             mean = lambda errors: 100 * sum(abs(math.expm1(e)) for e in errors) / len(errors)
-            print(f"{family}: {len(rows)} rows; {mean(residual):.1f} % fitted, {mean(left_out):.1f} % left out")
+            print(f"{family}: {len(rows)} rows; {mean(residual):.1f} % fitted, {mean(left_out):.1f} % models left out, "
+                  f"{mean(row_out):.1f} % rows left out")
             for key, e in errors.items():
                 print(f"  {key} {e['value']:.3f}: {e['note']}")
             print("  " + ", ".join(f"{k} {v:.4g}" for k, v in parameters.items()))
-            show(rows, residual, left_out)
+            show(rows, residual, left_out, row_out)
             fitted[family] = parameters, errors
             if options.write:
                 insert(family, execution(whole, errors))
@@ -410,7 +436,7 @@ def main():
             if RELATIVES[profile][0] in fitted:
                 derive(profile, fitted)
         if options.write:
-            write_left_out(without)
+            write_left_out(without, without_row)
 
 
 if __name__ == "__main__":

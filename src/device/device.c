@@ -124,6 +124,7 @@ cm_precision cm_device_usual_precision(const cm_device *device)
         [CM_PRECISION_DEFAULT] = CM_PRECISION_FP32, [CM_PRECISION_BF16] = CM_PRECISION_AMP_BF16,
         [CM_PRECISION_FP16] = CM_PRECISION_AMP_FP16};
     cm_precision best = cm_device_best_16bit(device);
+    if (device->usual_precision != CM_PRECISION_DEFAULT) return device->usual_precision;
     return cm_device_supports(device, mixed[best]) ? mixed[best] : best ? best : CM_PRECISION_FP32;
 }
 

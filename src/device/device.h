@@ -29,9 +29,9 @@ typedef struct cm__execution {
     bool      known;
     cm_number efficiency[CM__EFFORTS]; /* of the matrix peak; memory: of the bandwidth, as if nothing were fused */
     cm_number step_s, section_s, layer_s;
-    cm_number interval_s;              /* between two samples of a pipeline, at least */
     cm_number superstep;               /* cycles */
     cm_number fill;                    /* samples in a full pipeline */
+    cm_number engines;                 /* that run beside each other: 2, one of products and one of all else */
     cm_number lanes;                   /* input channels that the matrix units take at once */
     bool      operator_known;          /* rates of single operators, of benchmarks */
     cm_number operator_gemm;           /* share of the matrix peak */
@@ -59,7 +59,7 @@ struct cm_device {
     cm_device_info  info;
     cm_number       numbers[CM_QUANTITIES], peaks[CM_ENGINES][CM_RATES], flop_energy[CM_RATES];
     bool            precisions[CM_PRECISIONS];
-    cm_precision    best_16bit;
+    cm_precision    best_16bit, usual_precision; /* usual: CM_PRECISION_DEFAULT where nobody says */
     cm_memory      *memories;
     cm_placement    placement[CM_CATEGORIES];
     cm_link        *host_link;

@@ -49,6 +49,7 @@ static void read_info(cm_device *d)
     for (int p = CM_PRECISION_FP32; p < CM_PRECISIONS; p++)
         d->precisions[p] = lists(json_object_get(t, "precisions"), precision_names[p]);
     d->best_16bit = (cm_precision)cm__index_of(cm__text_at(t, "best_16bit"), precision_names, CM_PRECISIONS);
+    d->usual_precision = (cm_precision)cm__index_of(cm__text_at(t, "usual_precision"), precision_names, CM_PRECISIONS);
 }
 
 static void read_numbers(cm_device *d, const json_t *sources)
@@ -226,10 +227,10 @@ static void read_execution(cm_device *d, const json_t *sources)
     e->operator_s = cm__number_at(alone, "latency", sources);
     e->step_s = cm__number_at(x, "step_overhead", sources);
     e->section_s = cm__number_at(x, "section_overhead", sources);
-    e->interval_s = cm__number_at(x, "interval", sources);
     e->layer_s = cm__number_at(x, "layer_latency", sources);
     e->superstep = cm__number_at(x, "superstep", sources);
     e->fill = cm__number_at(x, "fill", sources);
+    e->engines = cm__number_at(x, "engines", sources);
     e->lanes = cm__number_at(x, "lanes", sources);
     e->error = cm__number_at(x, "error", sources);
     e->conv_error = cm__number_at(x, "conv_error", sources);

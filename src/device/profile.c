@@ -204,8 +204,9 @@ noreturn static void unknown(cm__ctx *ctx, cm__profile_kind kind, const char *na
     }
     const char *near = found ? NULL : cm__nearest(name, ids, (size_t)count);
     if (near) meant = cm__format(ctx, "'%s'", near);
-    cm__fail(ctx, CM_ERR_UNKNOWN, "no %s '%.64s'%s%s%s (`centimani devices%s` lists them)", kinds[kind].what, name,
-             *meant ? "; did you mean " : "", meant, *meant ? "?" : "", kind == CM__PROFILE_CLUSTER ? " --clusters" : "");
+    const char *listed_by = kind == CM__PROFILE_CLUSTER ? "devices --clusters" : "devices";
+    cm__fail(ctx, CM_ERR_UNKNOWN, "no %s '%.64s'%s%s%s (`centimani %s` lists them)", kinds[kind].what, name,
+             *meant ? "; did you mean " : "", meant, *meant ? "?" : "", listed_by);
 }
 
 cm__profile cm__profile_parse(cm__ctx *ctx, cm__profile_kind kind, const cm__origin *origin)

@@ -99,6 +99,19 @@ static int32_t affine(const cm__fuser *f, int32_t *last, int op, const cm_tensor
     return parameter;
 }
 
+/* Written by hand, as Llama's and T5's: libraries compute it in fp32 whatever the model's type, and go back to that. */
+static void mark_wide(const cm__fuser *f, int32_t node, int32_t last)
+{
+    int32_t add = cm__t(f->g, f->g->nodes[node].inputs[0])->producer, mean = -1;
+    for (int i = 0; i < 2 && mean < 0; i++) mean = mean_over_last(f, f->g->nodes[add].inputs[i]);
+    int32_t root = f->g->nodes[node].outputs[0], inverse = cm__only_reader_op(f, root, CM_OP_RECIPROCAL),
+            square = cm__t(f->g, f->g->nodes[mean].inputs[0])->producer;
+    const int32_t inside[] = {square, mean, add, node, inverse};
+    for (int i = 0; i < 5; i++)
+        if (inside[i] >= 0) cm__attr_add(f->g->ctx, &f->g->nodes[inside[i]], CM__INTS(CM_ATTR_WIDE, 1));
+    cm__attr_add(f->g->ctx, &f->g->nodes[last], CM__INTS(CM_ATTR_WIDE, 2));
+}
+
 void cm__fuse_norm(cm__fuser *f, int32_t node)
 {
     const cm_node *n = &f->g->nodes[node];
@@ -107,7 +120,10 @@ void cm__fuse_norm(cm__fuser *f, int32_t node)
     int32_t        d = root ? squared_under(f, n->inputs[0]) : -1, last = d < 0 ? -1 : quotient(f, node, d);
     if (last < 0) return;
     int32_t  x = centred(f, d), inputs[3] = {x >= 0 ? x : d}, count = 1;
-    if (f->eager && x < 0) return; /* written by hand: PyTorch's own is exported otherwise */
+    if (f->eager && x < 0) {
+        mark_wide(f, node, last);
+        return;
+    }
     int32_t  scale = affine(f, &last, CM_OP_MUL, NULL),
              shift = scale >= 0 && x >= 0 ? affine(f, &last, CM_OP_ADD, NULL) : -1;
     cm__attr axis = CM__INTS(CM_ATTR_AXIS, -1);

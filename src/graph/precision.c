@@ -2,13 +2,13 @@
 /*
  * precision.c - a forward graph in the precision it will be trained in.
  *
- * fp32, tf32: as it is. bf16, fp16: every real number in 16 bits. amp-*: parameters stay fp32 and autocast's rules hold
- * (the autocast column of ops.def, after PyTorch's lists): products run in 16 bits on cast copies, of a parameter once
- * per step, of an activation once per use; sensitive operators run in fp32. What is computed of constants alone (rotary
- * embeddings' angles) is not lowered: models switch autocast off there. Nor are parts of attention that PyTorch runs
- * operator by operator: it computes them in fp32 and returns the type it was given. Recurrent layers are lowered to
- * fp16 always: that type is written into PyTorch's autocast of cuDNN's. fp8: amp-bf16 with the operands of products
- * with parameters cast on to 8 bits.
+ * fp32, tf32: as it is. bf16, fp16: every real number in 16 bits, but for norms written by hand. amp-*: parameters
+ * stay fp32 and autocast's rules hold (the autocast column of ops.def, after PyTorch's lists): products run in 16 bits
+ * on cast copies, of a parameter once per step, of an activation once per use; sensitive operators run in fp32. What
+ * is computed of constants alone (rotary embeddings' angles) is not lowered: models switch autocast off there. Nor are
+ * parts of attention that PyTorch runs operator by operator: it computes them in fp32 and returns the type it was
+ * given. Recurrent layers are lowered to fp16 always: that type is written into PyTorch's autocast of cuDNN's. fp8:
+ * amp-bf16 with the operands of products with parameters cast on to 8 bits.
  */
 #include "graph/rule.h"
 #include "graph/train.h"
@@ -18,6 +18,7 @@ typedef struct lowering {
     const cm_graph *in;
     int32_t        *map;  /* tensor of `in` -> tensor of `out` */
     int32_t        *cast; /* tensor of `out` -> its 16-bit copy, for parameters */
+    int32_t        *wide; /* tensor of `in` -> its copy in fp32, where all else is in 16 bits */
     bool           *data; /* per tensor of `in`: comes from a parameter or from what the model is fed */
     cm_dtype        low;
     bool            autocast, eight_bit, inference;
@@ -96,12 +97,26 @@ static void widen_attention(lowering *l, const cm_node *n, int32_t *inputs)
     }
 }
 
+/* 16 bits throughout, but for what is computed in fp32 nevertheless. */
+static bool stays_wide(const lowering *l, const cm_node *n) { return !l->autocast && cm__attr_find(n, CM_ATTR_WIDE); }
+
+static void widen(lowering *l, const cm_node *n, int32_t *inputs)
+{
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        if (inputs[i] < 0) continue;
+        int32_t *copy = &l->wide[n->inputs[i]];
+        if (*copy < 0) *copy = as(l, inputs[i], CM_FP32);
+        inputs[i] = *copy;
+    }
+}
+
 static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
 {
     if (cm__attr_find(n, CM_ATTR_MATH)) {
         widen_attention(l, n, inputs);
         return;
     }
+    if (stays_wide(l, n)) widen(l, n, inputs);
     cm__cast_policy policy = l->autocast ? cm__ops[n->op].cast : CM__CAST_KEEP;
     if (policy == CM__CAST_LOW && !reads_data(l, n)) return;
     if (policy == CM__CAST_KEEP || policy == CM__CAST_WIDEN) return;
@@ -176,7 +191,8 @@ static void lower_node(lowering *l, int32_t index)
         l->map[n->outputs[o]] = low->outputs[o];
         y->name = cm__text_copy(l->out->ctx, cm__t(l->in, n->outputs[o])->name);
         y->dtype = result_type(l, low, y->dtype);
-        if (cm__attr_int(n, CM_ATTR_MATH, 0) == 2) l->map[n->outputs[o]] = as(l, low->outputs[o], l->low);
+        cm__attr_key mark = stays_wide(l, n) ? CM_ATTR_WIDE : CM_ATTR_MATH;
+        if (cm__attr_int(n, mark, 0) == 2) l->map[n->outputs[o]] = as(l, low->outputs[o], l->low);
     }
 }
 
@@ -198,8 +214,9 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
     l.map = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.map);
     l.cast = cm__alloc_array(step->ctx, casts, sizeof *l.cast);
     l.data = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.data);
+    l.wide = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.wide);
     find_data(&l);
-    for (int32_t t = 0; t < forward->n_tensors; t++) l.map[t] = -1;
+    for (int32_t t = 0; t < forward->n_tensors; t++) l.map[t] = l.wide[t] = -1;
     for (size_t t = 0; t < casts; t++) l.cast[t] = -1;
     for (int32_t i = 0; i < forward->n_inputs; i++) mapped(&l, forward->inputs[i]);
     for (int32_t t = 0; t < forward->n_tensors; t++) /* parameters first: their numbers stay small */

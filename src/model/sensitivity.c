@@ -167,8 +167,7 @@ static void style_host(cm_device *d) { scale(&d->execution.step_s, 1 / CM__BETTE
 
 static void style_pieces(cm_device *d)
 {
-    cm_number *times[] = {&d->execution.section_s, &d->execution.interval_s, &d->execution.layer_s,
-                          &d->execution.superstep};
+    cm_number *times[] = {&d->execution.section_s, &d->execution.layer_s, &d->execution.superstep};
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) scale(times[i], 1 / CM__BETTER);
 }
 

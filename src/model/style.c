@@ -58,7 +58,8 @@ static void read_memories(cm__job *j)
     bool             reaches_near = styles[j->device->info.style].reaches_near;
     j->near_bytes = near ? cm__value_or(near->capacity_bytes, INFINITY) : INFINITY;
     j->near_bytes_s = near ? cm__value_or(near->bw_bytes_s, INFINITY) * (reaches_near ? share : 1) : INFINITY;
-    j->far_bytes_s = far ? cm__value_or(far->bw_bytes_s, INFINITY) * (reaches_near ? 1 : share) : INFINITY;
+    j->edge_bytes_s = far ? cm__value_or(far->bw_bytes_s, INFINITY) : INFINITY;
+    j->far_bytes_s = j->edge_bytes_s * (reaches_near ? 1 : share);
 }
 
 static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
@@ -71,7 +72,6 @@ static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *devic
                               .device = device,
                               .batch = (double)batch,
                               .section_s = cm__value_or(e->section_s, 0),
-                              .interval_s = cm__value_or(e->interval_s, 0),
                               .layer_s = cm__value_or(e->layer_s, 0),
                               .superstep_s = cm__value_or(e->superstep, 0) / clock,
                               .fill = fmax(1, cm__value_or(e->fill, 1)),
@@ -152,13 +152,17 @@ void cm__run_spread(cm__run *r, int32_t first, int32_t end, double piece_s)
 
 /* ---- a run ------------------------------------------------------------------------------------------------------ */
 
+/* One after the other; where products have an engine of their own, partly beside all else. */
 void cm__style_kernels(const cm__job *j, cm__run *r)
 {
+    double products_s = 0, others_s = 0;
+    bool   beside = cm__value_or(j->device->execution.engines, 1) > 1;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         r->node_s[i] = cm__job_node_s(j, i, j->batch);
-        r->device_s += r->node_s[i];
         r->pieces += !j->g->nodes[i].view;
+        *(effort_of[cm_node_class(&j->g->nodes[i])] == CM__EFFORT_MEMORY ? &others_s : &products_s) += r->node_s[i];
     }
+    cm__run_spread(r, 0, j->g->n_nodes, beside ? hypot(products_s, others_s) : products_s + others_s);
 }
 
 /* Products are known better than convolutions, or the other way round: by their shares of the time. */

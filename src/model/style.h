@@ -39,7 +39,8 @@ typedef struct cm__job {
     double           peak_flop_s[CM__EFFORTS];        /* reached by each class; memory: unused */
     double           near_bytes_s, near_bytes;        /* where activations are: bandwidth reached, capacity */
     double           far_bytes_s;                     /* where weights come from: bandwidth reached */
-    double           section_s, interval_s, superstep_s, layer_s; /* 0: none */
+    double           edge_bytes_s;                    /* the same, of the memory itself */
+    double           section_s, superstep_s, layer_s; /* 0: none */
     double           fill;                            /* samples in a full pipeline, at least 1 */
     double           matrix_scale, vector_scale;      /* of a calibrated profile; 1 otherwise */
     double           kept;                            /* of pruned weights' arithmetic and traffic; 1: all */
@@ -85,8 +86,6 @@ bool   cm__job_trains(const cm__job *job); /* it has a backward pass */
 void   cm__job_find_alone(cm__job *job);
 /* The most samples whose step one chip holds; 0: not one. */
 int64_t cm__job_largest(const cm__job *job);
-/* The most samples, up to the batch, whose step holds no more than so much; 0: not one. */
-int64_t cm__job_most_within(const cm__job *job, double bytes);
 /* The same where what enters each layer is kept and the rest is computed again backward, by a pipeline of chips that
    hold the weights; chips 0: by one chip past which the weights stream. */
 int64_t       cm__job_largest_again(const cm__job *job, int32_t chips);

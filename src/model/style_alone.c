@@ -54,7 +54,7 @@ void cm__job_find_alone(cm__job *j)
     j->alone = true;
     j->operator_s = cm__value_or(e->operator_s, 0);
     near_memory(j, only);
-    j->section_s = j->interval_s = j->layer_s = 0;
+    j->section_s = j->layer_s = 0;
     cm__limits limits = cm__limits_of(j->device);
     double     peak = cm__precision_peak(&limits, cm_graph_precision(j->g), true);
     double     better = isnan(gemm) ? 1 : gemm / cm__value_or(e->efficiency[CM__EFFORT_GEMM], 1);

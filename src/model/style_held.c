@@ -52,13 +52,6 @@ int64_t cm__job_largest(const cm__job *j)
     return largest(j, step_fits, footprint(j));
 }
 
-static bool within(const cm__job *j, int64_t batch, const void *user)
-{
-    return cm__job_use(j, batch).peak_bytes <= *(const double *)user;
-}
-
-int64_t cm__job_most_within(const cm__job *j, double bytes) { return largest(j, within, &bytes); }
-
 /* ---- computing again -------------------------------------------------------------------------------------------- */
 
 struct cm__held {

@@ -2,19 +2,29 @@
 /*
  * style_sections.c - parts of the graph laid out on the chip, one part after the other.
  *
- * A section takes operators in order until its weights and one sample's results fill the chip. Samples flow through it,
- * one per interval of its slowest stage; it is filled and drained once. It takes no less than what comes from and goes
- * to off-chip memory.
- * What fits the chip as a whole, with everything that it keeps, is one section, and nothing leaves the chip. A larger
- * batch may be run as micro-batches that do, one after the other, where that is faster.
+ * A section takes operators in order until its weights and one sample's results fill the chip. Samples flow through it;
+ * it is filled and drained once. It takes no less than what comes from and goes to off-chip memory.
+ * A graph whose weights and one sample's results fit the chip, forward and backward, is one section: off the chip goes
+ * what backward reads of forward, and comes back, and the update is made there. Of a graph in several sections every
+ * operator's operands count, less what is fused (`memory`).
  */
 #include <math.h>
 #include "model/style.h"
 
+#define SCORES_FORWARD  1 /* their softmax written, which backward reads */
+#define SCORES_BACKWARD 3 /* it is read; their gradient written, and read */
+
 typedef struct section {
     double  compute_s, far_bytes, held_bytes;
+    double  crossing_bytes; /* that no fusing saves */
     uint8_t phase;
 } section;
+
+/* A cast of a parameter is made where the parameter is. */
+static bool is_cast(const cm_graph *g, const cm_node *n)
+{
+    return n->n_outputs == 1 && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->role == CM_ROLE_CAST;
+}
 
 /* Weights, and one sample's results; those of elementwise operators pass on as they come. */
 static double held_bytes(const cm__job *j, const cm_node *n)
@@ -31,23 +41,94 @@ static double held_bytes(const cm__job *j, const cm_node *n)
     return bytes;
 }
 
-static double section_s(const cm__job *j, const section *s)
+static bool is_one_section(const cm__job *j)
 {
-    double stage_s = fmax(s->compute_s / j->batch, j->interval_s);
-    return j->section_s + fmax((j->batch + j->fill - 1) * stage_s, j->vector_scale * s->far_bytes / j->far_bytes_s);
+    double held = 0;
+    for (int32_t i = 0; i < j->g->n_nodes && !j->alone; i++) {
+        const cm_node *n = &j->g->nodes[i];
+        if (!n->view && n->phase != CM_UPDATE && !is_cast(j->g, n)) held += held_bytes(j, n);
+    }
+    return held <= j->near_bytes;
 }
 
-static void run_once(const cm__job *j, bool resident, cm__run *r)
+/* ---- what crosses the chip's edge ------------------------------------------------------------------------------- */
+
+/* Scores of attention: what the chip does not hold of one sample's, for every sample. */
+static double scores_bytes(const cm__job *j, const cm_node *n)
 {
-    int32_t first = 0;
-    section now = {.phase = CM_FORWARD};
-    r->pieces = 1;
+    if (cm_node_class(n) != CM_CLASS_ATTENTION) return 0;
+    const cm_node *forward = n->phase == CM_FORWARD ? n : &j->g->nodes[n->source];
+    if (forward->n_inputs < 2 || forward->inputs[0] < 0 || forward->inputs[1] < 0) return 0;
+    const cm_tensor *q = cm__t(j->g, forward->inputs[0]), *k = cm__t(j->g, forward->inputs[1]);
+    double           keys = (double)k->dims[k->rank - 2].fixed, width = (double)q->dims[q->rank - 1].fixed;
+    double           rows = cm__tensor_elements_at(j->g, forward->inputs[0], 1) / width;
+    double           beyond = fmax(0, rows * keys * cm__job_element(j) - j->near_bytes);
+    double           times = n->phase == CM_FORWARD ? cm__job_trains(j) * SCORES_FORWARD : SCORES_BACKWARD;
+    return times * beyond * j->batch;
+}
+
+/* Results of forward that backward reads: each there and back once. */
+static double saved_bytes(const cm__job *j)
+{
+    bool  *seen = cm__alloc_array(j->ctx, (size_t)j->g->n_tensors, sizeof *seen);
+    double bytes = 0;
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        const cm_node *n = &j->g->nodes[i];
+        for (int32_t k = 0; k < n->n_inputs && n->phase == CM_BACKWARD; k++) {
+            int32_t storage = n->inputs[k] >= 0 ? cm__t(j->g, n->inputs[k])->storage : -1;
+            if (storage < 0 || seen[storage]) continue;
+            cm_role role = cm__t(j->g, storage)->role;
+            seen[storage] = true;
+            if (role == CM_ROLE_ACTIVATION || role == CM_ROLE_SAVED)
+                bytes += 2 * cm__tensor_bytes_at(j->g, storage, j->batch);
+        }
+    }
+    return bytes;
+}
+
+static double traffic(const cm__job *j, const cm_node *n)
+{
+    return cm_poly_at(&n->read_bytes, j->batch) + cm_poly_at(&n->write_bytes, j->batch);
+}
+
+/* ---- time ------------------------------------------------------------------------------------------------------- */
+
+static double section_s(const cm__job *j, const section *s)
+{
+    double filled_s = (j->batch + j->fill - 1) * s->compute_s / j->batch;
+    double edge_s = s->far_bytes / j->far_bytes_s + s->crossing_bytes / j->edge_bytes_s;
+    return j->section_s + fmax(filled_s, j->vector_scale * edge_s);
+}
+
+static void run_one(const cm__job *j, cm__run *r)
+{
+    section all = {.crossing_bytes = j->alone ? 0 : saved_bytes(j)};
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view) continue;
+        r->node_s[i] = cm__job_node_s(j, i, j->batch);
+        all.compute_s += r->node_s[i];
+        if (n->phase == CM_UPDATE && !j->alone) all.crossing_bytes += traffic(j, n);
+    }
+    r->pieces = 1;
+    cm__run_spread(r, 0, j->g->n_nodes, section_s(j, &all));
+}
+
+void cm__style_sections(const cm__job *j, cm__run *r)
+{
+    int32_t first = 0;
+    section now = {.phase = CM_FORWARD};
+    if (is_one_section(j)) {
+        run_one(j, r);
+        return;
+    }
+    r->pieces = 1;
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        const cm_node *n = &j->g->nodes[i];
+        if (n->view || is_cast(j->g, n)) continue;
         double held = held_bytes(j, n);
         bool   full = now.held_bytes > 0 && now.held_bytes + held > j->near_bytes;
-        if (!resident && (full || n->phase != now.phase)) {
+        if (full || n->phase != now.phase) {
             cm__run_spread(r, first, i, section_s(j, &now));
             r->pieces++;
             first = i;
@@ -56,35 +137,8 @@ static void run_once(const cm__job *j, bool resident, cm__run *r)
         r->node_s[i] = cm__job_node_s(j, i, j->batch);
         now.compute_s += r->node_s[i];
         now.held_bytes += held;
-        if (!resident) now.far_bytes += cm_poly_at(&n->read_bytes, j->batch) + cm_poly_at(&n->write_bytes, j->batch);
+        now.far_bytes += traffic(j, n);
+        now.crossing_bytes += scores_bytes(j, n);
     }
     cm__run_spread(r, first, j->g->n_nodes, section_s(j, &now));
-}
-
-/* Micro-batches of equal size, as many as stay on the chip each. */
-static cm__run in_parts(const cm__job *whole, int64_t most)
-{
-    cm__job j = *whole;
-    double  parts = ceil(whole->batch / (double)most);
-    cm__run r = {.node_s = cm__alloc_array(j.ctx, (size_t)j.g->n_nodes, sizeof *r.node_s)};
-    j.batch = ceil(whole->batch / parts);
-    run_once(&j, true, &r);
-    for (int32_t i = 0; i < j.g->n_nodes; i++) r.node_s[i] *= parts;
-    r.device_s *= parts;
-    r.pieces = parts;
-    r.micro_batch = (int64_t)j.batch;
-    return r;
-}
-
-void cm__style_sections(const cm__job *j, cm__run *r)
-{
-    int64_t batch = (int64_t)j->batch, most = j->alone ? batch : cm__job_most_within(j, j->near_bytes);
-    run_once(j, most == batch, r);
-    if (!most || most == batch) return;
-    cm__run parts = in_parts(j, most);
-    if (parts.device_s >= r->device_s) return;
-    r->node_s = parts.node_s;
-    r->device_s = parts.device_s;
-    r->pieces = parts.pieces;
-    r->micro_batch = parts.micro_batch;
 }

@@ -77,6 +77,29 @@ static void words_are_typed(void **state)
     cm_device_free(d);
 }
 
+/* Autocast in the best 16-bit type where it is there, unless the profile says that nobody trains so. */
+static void the_usual_precision_is_autocast_or_what_the_profile_says(void **state)
+{
+    (void)state;
+    static const struct {
+        const char  *precisions;
+        cm_precision usual;
+    } cases[] = {
+        {"\"precisions\": [\"bf16\", \"amp-bf16\"], \"best_16bit\": \"bf16\"", CM_PRECISION_AMP_BF16},
+        {"\"precisions\": [\"bf16\"], \"best_16bit\": \"bf16\"", CM_PRECISION_BF16},
+        {"\"precisions\": [\"bf16\", \"amp-bf16\"], \"best_16bit\": \"bf16\", \"usual_precision\": \"bf16\"",
+         CM_PRECISION_BF16},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[2000];
+        snprintf(text, sizeof text, "{\"schema\": 1, \"id\": \"b\", \"base\": \"nvidia-a100-40g\", %s}", cases[i].precisions);
+        write_file("b.json", text);
+        cm_device *d = device(file_named("b.json"));
+        assert_int_equal(cm_device_usual_precision(d), cases[i].usual);
+        cm_device_free(d);
+    }
+}
+
 static void lists_are_typed(void **state)
 {
     (void)state;
@@ -212,6 +235,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_come_with_their_origin),
         cmocka_unit_test(words_are_typed),
+        cmocka_unit_test(the_usual_precision_is_autocast_or_what_the_profile_says),
         cmocka_unit_test(lists_are_typed),
         cmocka_unit_test(fits_are_typed),
         cmocka_unit_test(names_are_not_particular),

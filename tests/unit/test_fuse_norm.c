@@ -72,6 +72,11 @@ TEST(eager_leaves_rms_norm)
     int32_t x = hidden();
     fuse(op(CM_OP_MUL, IN(weight("scale", "4"), op(CM_OP_DIV, IN(x, root(square(x)))))), CM_FUSE_EAGER);
     assert_int_equal(count_type(g, "RMSNormalization"), 0);
+    static const char *const inside[] = {"Pow", "ReduceMean", "Add", "Sqrt"}; /* marked as computed in fp32 */
+    for (size_t i = 0; i < COUNT(inside); i++)
+        assert_int_equal(cm__attr_int(find_node(g, inside[i]), CM_ATTR_WIDE, 0), 1);
+    assert_int_equal(cm__attr_int(find_node(g, "Div"), CM_ATTR_WIDE, 0), 2);
+    assert_int_equal(cm__attr_int(find_node(g, "Mul"), CM_ATTR_WIDE, 0), 0);
 }
 
 TEST(the_scale_must_be_a_parameter)

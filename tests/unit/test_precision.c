@@ -268,6 +268,37 @@ TEST(attention_run_as_operators_is_in_fp32)
     }
 }
 
+static int32_t marked(int32_t y, int64_t how)
+{
+    cm__attr_add(g->ctx, &g->nodes[cm__t(g, y)->producer], CM__INTS(CM_ATTR_WIDE, how));
+    return y;
+}
+
+/* x over the root of its mean square, as Llama's norm: x is cast once, the result goes back; autocast knows nothing of it. */
+TEST(norms_written_by_hand_are_in_fp32)
+{
+    static const struct {
+        cm_precision precision;
+        int32_t      up, down;
+        cm_dtype     inside, result;
+    } cases[] = {{CM_PRECISION_BF16, 1, 1, CM_FP32, CM_BF16},
+                 {CM_PRECISION_FP16, 1, 1, CM_FP32, CM_FP16},
+                 {CM_PRECISION_FP32, 0, 0, CM_FP32, CM_FP32},
+                 {CM_PRECISION_AMP_BF16, 0, 0, CM_FP32, CM_FP32}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        start_over();
+        int32_t x = as("x", op(CM_OP_TANH, IN(input("B,8"))));
+        int32_t y = as("square", marked(op(CM_OP_MUL, IN(x, x)), 1));
+        y = as("root", marked(op(CM_OP_SQRT, IN(marked(OP(REDUCE_MEAN, IN(y), INTS(AXES, -1)), 1))), 1));
+        y = as("wide", marked(op(CM_OP_DIV, IN(x, y)), 2));
+        train_in(cases[i].precision, sum(as("scaled", op(CM_OP_MUL, IN(weight("w", "8"), y)))));
+        assert_int_equal(casts(CM_FORWARD, CM_FP32), cases[i].up);
+        assert_int_equal(casts(CM_FORWARD, cases[i].result), cases[i].down);
+        assert_int_equal(type_of("root"), cases[i].inside);
+        assert_int_equal(type_of("scaled"), cases[i].result);
+    }
+}
+
 /* PyTorch's autocast gives cuDNN's recurrent layers fp16, whatever it lowers to; others cast that again. */
 TEST(recurrent_layers_are_lowered_to_fp16)
 {
@@ -388,6 +419,7 @@ int main(void)
         cmocka_unit_test(products_of_constants_stay_fp32),
         cmocka_unit_test(only_data_is_lowered),
         cmocka_unit_test(attention_run_as_operators_is_in_fp32),
+        cmocka_unit_test(norms_written_by_hand_are_in_fp32),
         cmocka_unit_test(recurrent_layers_are_lowered_to_fp16),
         cmocka_unit_test(sums_widen_on_the_way_out),
         cmocka_unit_test(however_it_was_stored),

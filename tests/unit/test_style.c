@@ -96,6 +96,21 @@ static void a_kernel_takes_no_less_than_its_traffic(void **state)
     assert_near(a.info.device_time_s, 3.0 * 1024 * 1024 * 2 / 1e9, 1e-6); /* three matrices of two bytes a number */
 }
 
+/* Products so slow that their arithmetic alone counts. */
+static void engines_run_beside_each_other(void **state)
+{
+    (void)state;
+#define WIDE "mlp:in=4096,hidden=4096,out=4096"
+#define ENGINES(rate, engines)                                                                                         \
+    CHIP("kernel-by-kernel", "1e3", rate, EFFICIENCY("1e-6") ", \"engines\": " NUMBER(engines, "1"),                   \
+         ", \"placement\": {\"ephemeral\": \"DRAM\"}")
+    double products_s = ask(ENGINES("1e18", "1"), WIDE, 4096, false).info.device_time_s;
+    double one_s = ask(ENGINES("1e5", "1"), WIDE, 4096, false).info.device_time_s;
+    double two_s = ask(ENGINES("1e5", "2"), WIDE, 4096, false).info.device_time_s;
+    assert_true(one_s > 1.2 * products_s);
+    assert_near(two_s, hypot(products_s, one_s - products_s), 1e-6);
+}
+
 /* ---- sections --------------------------------------------------------------------------------------------------- */
 
 #define SECTIONS(sram, rate, fill, overhead)                                                                           \
@@ -114,13 +129,20 @@ static void a_pipeline_is_filled_and_drained_once(void **state)
     }
 }
 
-static void samples_keep_their_interval(void **state)
+/* A hidden layer's results are read backward by the next product and by their own gradient; the chip is fast. */
+static void what_backward_reads_leaves_the_chip_and_comes_back(void **state)
 {
     (void)state;
-    answer a = ask(CHIP("dataflow-sections", "1e12", "1e18", EFFICIENCY("1") ", \"interval\": " NUMBER("0.01", "s"),
-                        PLACED("DRAM")),
-                   "resnet18", 8, false);
-    assert_near(a.info.device_time_s, 8 * 0.01, 1e-6);
+    const char *profile = SECTIONS("1e12", "1e6", "1", "1e-9");
+    double      seconds[2][2];
+    for (int wide = 0; wide < 2; wide++)
+        for (int twice = 0; twice < 2; twice++)
+            seconds[wide][twice] = ask(profile, wide ? "mlp:in=10,hidden=3000,out=10" : "mlp:in=10,hidden=1000,out=10",
+                                       twice ? 2000 : 1000, false).info.device_time_s;
+    double per_sample = (seconds[1][1] - seconds[1][0] - seconds[0][1] + seconds[0][0]) / 1000;
+    assert_near(per_sample, 2000 * 2 * 2 / 1e6, 1e-6); /* so many numbers of two bytes, there and back */
+    answer inference = ask(profile, "mlp:in=10,hidden=1000,out=10", 1000, true);
+    assert_true(inference.info.device_time_s < 1e-6); /* nothing is kept */
 }
 
 static void sections_cost_their_change_and_their_traffic(void **state)
@@ -135,28 +157,27 @@ static void sections_cost_their_change_and_their_traffic(void **state)
     assert_near(slower.info.device_time_s, 2 * slow.info.device_time_s, 1e-6);
 }
 
-/* Off the chip everything crosses a slow link; parts that stay on it take as long as they do alone. */
-static void a_batch_the_chip_does_not_hold_runs_in_parts(void **state)
+/* What a chip holds does not grow with the batch: samples follow each other. */
+static void one_section_runs_any_batch(void **state)
 {
     (void)state;
     const char *profile = SECTIONS("3e8", "1e9", "1", "1e-3");
-    int64_t     held = 0;
-    answer      a = {0};
-    for (int64_t batch = 1; batch <= 64; batch++) {
-        answer next = ask(profile, "resnet18", batch, false);
-        if (next.info.micro_batch < batch) break;
-        held = batch;
-        a = next;
-    }
-    assert_in_range(held, 2, 63);
-    assert_true(a.info.launches == 1);
-    for (int parts = 2; parts <= 4; parts++) {
-        answer b = ask(profile, "resnet18", parts * held, false);
-        assert_int_equal(b.info.micro_batch, held);
-        assert_near(b.info.device_time_s, parts * a.info.device_time_s, 1e-9);
-    }
-    answer nothing = ask(SECTIONS("2e7", "1e9", "1", "1e-3"), "resnet18", 4, false); /* not even one sample stays */
-    assert_int_equal(nothing.info.micro_batch, 4);
+    answer      few = ask(profile, "resnet18", 8, false), many = ask(profile, "resnet18", 512, false);
+    assert_true(few.info.launches == 1 && many.info.launches == 1);
+    assert_int_equal(many.info.micro_batch, 512);
+    answer parted = ask(SECTIONS("2e7", "1e9", "1", "1e-3"), "resnet18", 8, false); /* not even one sample stays */
+    assert_true(parted.info.launches > 3);
+}
+
+/* What the chip holds of a sample's scores stays there; the rest of 4 heads x 512 x 512 numbers of two bytes is written
+   forward, read backward, and its gradient written and read. */
+static void scores_that_do_not_fit_leave_the_chip(void **state)
+{
+    (void)state;
+    const char *model = "gpt:layers=1,hidden=256,heads=4,seq=512,vocab=50000";
+    answer      narrow = ask(SECTIONS("1e6", "1e9", "1", "1e-9"), model, 3, false);
+    answer      wide = ask(SECTIONS("2.2e6", "1e9", "1", "1e-9"), model, 3, false);
+    assert_near(narrow.info.device_time_s - wide.info.device_time_s, 3 * 4 * (4 * 512 * 512 * 2 - 1e6) / 1e9, 1e-3);
 }
 
 /* ---- supersteps ------------------------------------------------------------------------------------------------- */
@@ -411,10 +432,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_takes_its_share_of_the_peak),
         cmocka_unit_test(a_kernel_takes_no_less_than_its_traffic),
+        cmocka_unit_test(engines_run_beside_each_other),
         cmocka_unit_test(a_pipeline_is_filled_and_drained_once),
-        cmocka_unit_test(samples_keep_their_interval),
+        cmocka_unit_test(what_backward_reads_leaves_the_chip_and_comes_back),
         cmocka_unit_test(sections_cost_their_change_and_their_traffic),
-        cmocka_unit_test(a_batch_the_chip_does_not_hold_runs_in_parts),
+        cmocka_unit_test(one_section_runs_any_batch),
+        cmocka_unit_test(scores_that_do_not_fit_leave_the_chip),
         cmocka_unit_test(supersteps_add_their_cycles),
         cmocka_unit_test(micro_batches_are_what_fits),
         cmocka_unit_test(what_one_chip_does_not_hold_is_a_pipeline),
