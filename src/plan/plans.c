@@ -263,6 +263,14 @@ static bool better(searching *s, const cm_found *a, const cm_found *b)
     return score(s, &a->plan, a->step_time_s) < score(s, &b->plan, b->step_time_s);
 }
 
+/* As recomputing where there is nothing to recompute: it takes as long as what was found, and saves no memory. */
+static bool gains_nothing(const cm_search *search, const cm_found *f)
+{
+    for (int32_t i = 0; i < search->n_found; i++)
+        if (f->step_time_s == search->found[i].step_time_s && f->peak_bytes >= search->found[i].peak_bytes) return true;
+    return false;
+}
+
 static void take_best(searching *s, cm_search *search)
 {
     cm_graph *steps[CM_RECOMPUTES] = {0};
@@ -270,6 +278,7 @@ static void take_best(searching *s, cm_search *search)
     for (int32_t i = 0; i < s->best.count && search->n_found < SHOWN; i++) {
         cm_found f;
         if (!predict(s, step_with(s, steps, s->best.list[i].plan.recompute), &s->best.list[i], &f)) continue;
+        if (gains_nothing(search, &f)) continue;
         int32_t at = search->n_found++;
         for (; at > 0 && better(s, &f, &search->found[at - 1]); at--) search->found[at] = search->found[at - 1];
         search->found[at] = f;

@@ -380,6 +380,29 @@ static cm_search *searched(const cm_device *d, const cm_fabric *f, const cm_grap
     return s;
 }
 
+/* Without attention there is nothing to recompute selectively: such plans equal others, and are not listed again. */
+static void every_plan_gains_something(void **state)
+{
+    (void)state;
+    cm_device *d = a100();
+    cm_fabric *f = fabric_of(d);
+    cm_graph  *forward = loaded("resnet18");
+    cm_search *s = searched(d, f, forward, 1, CM_PLAN_GOAL_THROUGHPUT);
+    assert_true(cm_search_found(s) > 1);
+    for (int32_t i = 0; i < cm_search_found(s); i++) {
+        const cm_found *a = cm_search_best(s, i);
+        assert_true(a->plan.recompute != CM_RECOMPUTE_SELECTIVE);
+        for (int32_t k = i + 1; k < cm_search_found(s); k++) {
+            const cm_found *b = cm_search_best(s, k);
+            assert_true(b->step_time_s > a->step_time_s || b->peak_bytes < a->peak_bytes);
+        }
+    }
+    cm_search_free(s);
+    cm_graph_free(forward);
+    cm_fabric_free(f);
+    cm_device_free(d);
+}
+
 /* The same plans in the same order, however many threads look for them; each as predict has it. */
 static void best_plan(void **state)
 {
@@ -511,6 +534,7 @@ int main(void)
         cmocka_unit_test(megatron_host),
         cmocka_unit_test(divided),   cmocka_unit_test(unfused),   cmocka_unit_test(of_a_plan),
         cmocka_unit_test(refused),   cmocka_unit_test(best_plan), cmocka_unit_test(closed_form),
+        cmocka_unit_test(every_plan_gains_something),
         cmocka_unit_test(goals),     cmocka_unit_test(experts),   cmocka_unit_test(scores),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
