@@ -48,7 +48,7 @@ EFFICIENCIES = ("gemm", "conv", "attention", "memory")
 # profile that is written; devices whose rows count; parameters that are free
 FAMILIES = {
     "graphcore-ipu": (("graphcore-gc200", "graphcore-bow"), ("gemm", "conv", "attention", "memory", "superstep", "step_overhead")),
-    "sambanova-rdu": (("sambanova-sn10", "sambanova-sn30-4t"),
+    "sambanova-rdu": (("sambanova-sn10", "sambanova-sn30-4t", "sambanova-sn30"),
                       ("gemm", "conv", "attention", "memory", "section_overhead")),
     "cerebras-wse": (("cerebras-cs2-wafer",), ("gemm", "attention", "layer_latency")),
     "habana-gaudi1": (("habana-gaudi1",), ("gemm", "conv", "attention", "memory", "step_overhead")),
