@@ -63,6 +63,9 @@ typedef struct option {
 extern const option options[];
 extern const int    n_options;
 
+/* Says which of a command's actions was meant, or how it is used; EXIT_USAGE. */
+int no_action(const char *of, const char *action, const char *const *actions, size_t count, const char *usage);
+
 bool           parse_options(const command *c, settings *s, int argc, char **argv); /* false: refused, and said why */
 const command *find_command(const char *name);                                      /* NULL: refused, and said why */
 

@@ -21,6 +21,6 @@ int run_devices(settings *s)
     if (strcmp(action, "list") == 0 && s->n_operands < 2) return print(s, list, NULL);
     if (strcmp(action, "show") == 0 && s->n_operands == 2) return print(s, CM__DEVICES_SHOW, s->operands[1]);
     if (strcmp(action, "check") == 0 && s->n_operands == 2) return print(s, CM__DEVICES_CHECK, s->operands[1]);
-    say("devices: usage: centimani devices [list | show ID | check FILE] [options]");
-    return EXIT_USAGE;
+    static const char *const actions[] = {"list", "show", "check"};
+    return no_action("devices", action, actions, 3, "[list | show ID | check FILE]");
 }

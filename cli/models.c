@@ -19,6 +19,6 @@ int run_models(settings *s)
     const char *action = s->n_operands ? s->operands[0] : "list";
     if (strcmp(action, "list") == 0 && s->n_operands < 2) return print(s, NULL);
     if (strcmp(action, "show") == 0 && s->n_operands == 2) return print(s, s->operands[1]);
-    say("models: usage: centimani models [list | show ID] [options]");
-    return EXIT_USAGE;
+    static const char *const actions[] = {"list", "show"};
+    return no_action("models", action, actions, 2, "[list | show ID]");
 }

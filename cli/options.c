@@ -35,6 +35,14 @@ static bool refuse(const command *c, const char *name)
     return false;
 }
 
+int no_action(const char *of, const char *action, const char *const *actions, size_t count, const char *usage)
+{
+    const char *meant = cm__nearest(action, actions, count);
+    if (meant && strcmp(meant, action) != 0) say("%s has no action '%s'; did you mean '%s'?", of, action, meant);
+    else say("%s: usage: centimani %s %s [options]", of, of, usage);
+    return EXIT_USAGE;
+}
+
 static const option *find_option(const command *c, const char *name, size_t length)
 {
     for (int i = 0; i < n_options; i++)

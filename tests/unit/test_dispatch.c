@@ -267,6 +267,23 @@ static void channels_last_for_colour_in_16_bits(void **state)
     }
 }
 
+/* A generator's result is held against colour images; it reads none. */
+static void targets_do_not_choose_the_layout(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph        *step;
+    cm_train_options o = {.precision = CM_PRECISION_AMP_BF16, .optimizer = CM_OPTIMIZER_SGD, .loss = CM_LOSS_MSE};
+    assert_int_equal(cm_graph_train(read(ctx, "input x 4 8 8\nconv 3 1\n"), &o, &step, &diag), CM_OK);
+    assert_false(cm__channels_last(step));
+    cm_graph_free(step);
+    assert_int_equal(cm_graph_train(read(ctx, "input x 3 8 8\nconv 3 1\n"), &o, &step, &diag), CM_OK);
+    assert_true(cm__channels_last(step));
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
 /* ---- whole models ----------------------------------------------------------------------------------------------- */
 
 typedef struct model {
@@ -678,6 +695,7 @@ int main(void)
         cmocka_unit_test(pools),
         cmocka_unit_test(a_compiler_joins_functions), cmocka_unit_test(a_compiled_batch_norm_sums_first),
         cmocka_unit_test(channels_last_for_colour_in_16_bits),
+        cmocka_unit_test(targets_do_not_choose_the_layout),
         cmocka_unit_test(resnet50),
         cmocka_unit_test(gpt2),
         cmocka_unit_test(gpt2_inference),
