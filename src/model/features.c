@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define DEFAULT_SCALE 3.0f
+#define OF_JOINED 20.0f /* over a scale that other elementwise kernels told, which hardly care */
 #define OF_A_KIND 5.0f /* between kinds of grouped convolutions, of heads */
 
 static const cm__scales by_default = {.noise = 0.02, .alike = 0.1, .variant = 0.4, .dtype = 0.4, .pass = 0.4};
@@ -42,11 +43,14 @@ static const int8_t aligned[CM__CALLS][3] = {
     [CM__CALL_CROSS_ENTROPY] = {2},   [CM__CALL_ELEMENTWISE] = {2},
 };
 
+/* Of what is joined the halves are read, in vectors by one kernel or one by one by another. */
 static void alignments(const cm__call *c, float *out)
 {
+    bool  joined = c->op == CM__CALL_ELEMENTWISE && strncmp(c->variant, "cat", 3) == 0;
+    float apart = joined ? OF_JOINED : 1;
     for (int i = 0; i < 3; i++) {
         int place = aligned[c->op][i];
-        out[i] = alignment(place ? c->sizes[place - 1] : 0);
+        out[i] = apart * alignment(place ? c->sizes[place - 1] / (joined ? 2 : 1) : 0);
     }
 }
 

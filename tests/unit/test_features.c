@@ -76,6 +76,19 @@ static void kinds_of_groups(void **state)
 }
 
 /* Sizes of no sense: numbers all the same. */
+/* 232 channels are two parts of 116, which vectors of eight do not divide; a copy of 232 is read as one. */
+static void halves_of_what_is_joined(void **state)
+{
+    cm__call whole = {.op = CM__CALL_ELEMENTWISE, .variant = "cat:nhwc", .dtype = "bf16", .sizes = {1024, 256}};
+    cm__call odd = whole, copy = whole, other = whole;
+    (void)state;
+    odd.sizes[1] = other.sizes[1] = 232;
+    strcpy(copy.variant, "copy:part");
+    strcpy(other.variant, "copy:part");
+    assert_true(feature(&whole, 2) - feature(&odd, 2) > 1);
+    assert_true(feature(&copy, 2) == feature(&other, 2));
+}
+
 static void no_sizes(void **state)
 {
     (void)state;
@@ -92,7 +105,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(features_of_a_product), cmocka_unit_test(waves_of_tiles),
         cmocka_unit_test(blocks_of_attention),   cmocka_unit_test(kinds_of_groups),
-        cmocka_unit_test(no_sizes),
+        cmocka_unit_test(halves_of_what_is_joined), cmocka_unit_test(no_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
