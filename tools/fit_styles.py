@@ -283,7 +283,7 @@ def insert(profile, block):
     path = ROOT / f"data/devices/{profile}.json"
     text = path.read_text()
     there = json.loads(text).get("execution", {})  # what is written by hand: of the device's own benchmarks, of its units
-    for key in ("lanes", "operator"):
+    for key in ("lanes", "operator", "step_overhead"):
         if key in there and key not in block:
             block = {"efficiency": block["efficiency"], key: there[key]} | block
     block["efficiency"] |= given_by_hand(profile)

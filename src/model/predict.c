@@ -194,6 +194,7 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
 static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o,
                     const cm__at_hand *at_hand)
 {
+    cm__need_speed(p->ctx, device);
     cm__loading loading = cm__loading_of(p->ctx, step, device, &o->loading);
     p->info.batch = o->batch ? o->batch : 1;
     p->info.runtime = o->runtime ? o->runtime : cm_device_runtime(device);

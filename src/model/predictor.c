@@ -83,6 +83,7 @@ cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, co
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    cm__need_speed(ctx, device);
     cm_predictor *p = cm__alloc(ctx, sizeof *p);
     *p = (cm_predictor){.ctx = ctx, .graph = step, .device = device};
     if (options) p->options = *options;

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "device/device.h"
 #include "device/number.h"
 
 #define TILE 128.0            /* rows and columns of a product that one core works on at a time */
@@ -46,6 +47,19 @@ cm__limits cm__limits_of(const cm_device *device)
     }
     if (l.cache_bytes_s < l.memory_bytes_s) l.cache_bytes_s = l.memory_bytes_s;
     return l;
+}
+
+void cm__need_speed(cm__ctx *ctx, const cm_device *device)
+{
+    cm__limits l = cm__limits_of(device);
+    bool       known = l.memory_bytes_s > 0 || device->kernels.count > 0 || device->built_in_kernels.count > 0;
+    for (int e = 0; e < CM_ENGINES; e++)
+        for (int r = 0; r < CM_RATES; r++) known |= l.peak[e][r] > 0;
+    if (!known)
+        cm__fail(ctx, CM_ERR_UNSUPPORTED,
+                 "%s: how fast it is is not known; 'centimani bench -o machine.json' measures that of a machine, and "
+                 "--device machine.json takes it",
+                 device->info.id);
 }
 
 cm_rate cm__rate_there(const cm__limits *l, cm_engine engine, cm_rate rate)

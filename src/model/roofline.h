@@ -15,6 +15,8 @@ typedef struct cm__limits {
 } cm__limits;
 
 cm__limits cm__limits_of(const cm_device *device);
+/* Refuse a device of which neither a rate nor a bandwidth nor a timed call is known: any time would be none. */
+void       cm__need_speed(cm__ctx *ctx, const cm_device *device);
 /* Of matrix units in the type a step's products are computed in, or, if asked, the nearest there is; 0: none. */
 double     cm__precision_peak(const cm__limits *limits, cm_precision precision, bool or_nearest);
 /* The type whose peak stands for that of `rate`, itself where it has one. */
