@@ -68,6 +68,14 @@ char *cm__si_small(char *buf, size_t size, double value)
     return buf;
 }
 
+char *cm__cell(char *buf, size_t size, double value)
+{
+    double far = fabs(value);
+    if (far >= 99999.5 || (far < 0.00995 && far > 0)) return cm__si_small(buf, size, value);
+    snprintf(buf, size, "%.*f", far < 9.995 ? 2 : far < 99.95 ? 1 : 0, value);
+    return buf;
+}
+
 char *cm__binary(char *buf, size_t size, double value)
 {
     static const char *const prefixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", NULL};

@@ -14,6 +14,8 @@ char *cm__si(char *buf, size_t size, double value);
 char *cm__binary(char *buf, size_t size, double value);
 /* As cm__si(), and "2.20 u" for what is below one. */
 char *cm__si_small(char *buf, size_t size, double value);
+/* Three digits for a table's cell: "1.57", "255", "125 k" from a hundred thousand on, "281 u" below a hundredth. */
+char *cm__cell(char *buf, size_t size, double value);
 
 /* "25,557,032" */
 char *cm__grouped(char *buf, size_t size, int64_t value);

@@ -13,8 +13,7 @@ static const char *number(cm__ctx *ctx, double value)
     char buf[32];
     if (isnan(value)) return "-";
     if (isinf(value)) return "never";
-    if (fabs(value) >= 99999.5) return cm__text_copy(ctx, cm__si(buf, sizeof buf, value));
-    return cm__format(ctx, "%.*f", fabs(value) < 9.995 ? 2 : fabs(value) < 99.95 ? 1 : 0, value);
+    return cm__text_copy(ctx, cm__cell(buf, sizeof buf, value));
 }
 
 static const char *bytes(cm__ctx *ctx, double value)

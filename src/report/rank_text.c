@@ -14,11 +14,7 @@ static const char *short_number(cm__ctx *ctx, double value)
 {
     char buf[32];
     if (isnan(value)) return "-";
-    if (value >= 99999.5) {
-        cm__si(buf, sizeof buf, value);
-        return cm__text_copy(ctx, buf);
-    }
-    return cm__format(ctx, "%.*f", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value);
+    return cm__text_copy(ctx, cm__cell(buf, sizeof buf, value));
 }
 
 static double pace(const cm_rank_entry *e, double step_s) { return (double)e->prediction.batch / step_s; }

@@ -106,6 +106,19 @@ static void below_one(void **state)
     assert_string_equal(cm__si_small(buf, sizeof buf, 3.2e9), "3.20 G");
 }
 
+static void cells_have_three_digits(void **state)
+{
+    static const struct {
+        double      value;
+        const char *text;
+    } cases[] = {{1.5678, "1.57"}, {9.996, "10.0"},   {99.96, "100"},    {99999, "99999"}, {125000, "125 k"},
+                 {0.0451, "0.05"}, {0.002814, "2.81 m"}, {2.81e-4, "281 u"}, {0, "0.00"},      {-3.2e6, "-3.20 M"}};
+    char buf[32];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(cm__cell(buf, sizeof buf, cases[i].value), cases[i].text);
+}
+
 static void spellings_of_one_name(void **state)
 {
     (void)state;
@@ -122,6 +135,7 @@ int main(void)
         cmocka_unit_test(a_span_ends_before_its_text), cmocka_unit_test(real_numbers),
         cmocka_unit_test(prefixes), cmocka_unit_test(thousands), cmocka_unit_test(names_that_were_meant),
         cmocka_unit_test(below_one), cmocka_unit_test(spellings_of_one_name),
+        cmocka_unit_test(cells_have_three_digits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
