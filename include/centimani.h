@@ -606,7 +606,8 @@ typedef enum cm_layout { CM_LAYOUT_AUTO, CM_LAYOUT_NCHW, CM_LAYOUT_NHWC, CM_LAYO
 /* Where a step's samples come from. Zeroed: they are on the device already. */
 typedef struct cm_loading_options {
     bool        on;      /* samples are loaded even if no dataset is named: as many bytes as the model's inputs have */
-    const char *dataset; /* "imagenet", "openwebtext", "files:FOLDER", "bytes=N,decode=S,samples=N,begin=S": docs/loading.md */
+    const char *dataset; /* "imagenet", "openwebtext", "files:FOLDER", "bytes=N,decode=S,samples=N,begin=S";
+                            docs/loading.md */
     const char *host;    /* an id of data/hosts.tsv; NULL: the device's profile, or the host its kind usually has */
     int64_t     workers; /* processes that load beside the step, a core each; 0: the host's cores per device; -1: none,
                             the step waits */

@@ -8,7 +8,7 @@
 #include "device/number.h"
 
 #define TILE 128.0            /* rows and columns of a product that one core works on at a time */
-#define TILE_OF_REGISTERS 4.0 /* the same of processors: the shorter side that libraries take (OpenBLAS 16 x 4, 8 x 4) */
+#define TILE_OF_REGISTERS 4.0 /* the same of processors: the shorter side of libraries (OpenBLAS 16 x 4, 8 x 4) */
 #define SHORTEST 1e-9         /* s; of calls of no work, whose logarithm is taken */
 #define SPLIT_K_LEAST 256.0   /* inner size below which libraries do not split a product further */
 

@@ -274,7 +274,8 @@ static int32_t marked(int32_t y, int64_t how)
     return y;
 }
 
-/* x over the root of its mean square, as Llama's norm: x is cast once, the result goes back; autocast knows nothing of it. */
+/* x over the root of its mean square, as Llama's norm: x is cast once, the result goes back. Autocast knows nothing of
+   it. */
 TEST(norms_written_by_hand_are_in_fp32)
 {
     static const struct {
