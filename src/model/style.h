@@ -82,6 +82,8 @@ double cm__job_node_s(const cm__job *job, int32_t node, double batch);
 /* What is done of a node's arithmetic, and sent of its weights, after pruning. */
 double cm__job_kept(const cm__job *job, const cm_node *node);
 bool   cm__job_trains(const cm__job *job); /* it has a backward pass */
+/* The 16-bit copy of a parameter: made where the parameter is. */
+bool   cm__is_parameter_cast(const cm_graph *g, const cm_node *node);
 /* Where the graph is one operator and the profile knows such benchmarks, their rates take the place of the style's. */
 void   cm__job_find_alone(cm__job *job);
 /* The most samples whose step one chip holds; 0: not one. */

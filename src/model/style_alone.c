@@ -12,18 +12,13 @@
 #include "model/roofline.h"
 #include "model/style.h"
 
-static bool is_cast(const cm_graph *g, const cm_node *n)
-{
-    return n->n_outputs == 1 && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->role == CM_ROLE_CAST;
-}
-
 /* The node of a forward pass that has no other; NULL: it has. */
 static const cm_node *only_node(const cm_graph *g)
 {
     const cm_node *only = NULL;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
-        if (n->view || n->phase != CM_FORWARD || is_cast(g, n)) continue;
+        if (n->view || n->phase != CM_FORWARD || cm__is_parameter_cast(g, n)) continue;
         if (only || cm_node_class(n) == CM_CLASS_RNN) return NULL;
         only = n;
     }

@@ -63,6 +63,11 @@ struct cm__held {
 
 static bool trains(const cm_graph *g) { return g->n_nodes > 0 && g->nodes[g->n_nodes - 1].phase != CM_FORWARD; }
 
+bool cm__is_parameter_cast(const cm_graph *g, const cm_node *n)
+{
+    return n->n_outputs == 1 && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->role == CM_ROLE_CAST;
+}
+
 bool cm__job_trains(const cm__job *j) { return trains(j->g); }
 
 /* Weights in the precision of the products: where casts of them are there, masters are with the optimizer's states. */

@@ -20,12 +20,6 @@ typedef struct section {
     uint8_t phase;
 } section;
 
-/* A cast of a parameter is made where the parameter is. */
-static bool is_cast(const cm_graph *g, const cm_node *n)
-{
-    return n->n_outputs == 1 && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->role == CM_ROLE_CAST;
-}
-
 /* Weights, and one sample's results; those of elementwise operators pass on as they come. */
 static double held_bytes(const cm__job *j, const cm_node *n)
 {
@@ -46,7 +40,7 @@ static bool is_one_section(const cm__job *j)
     double held = 0;
     for (int32_t i = 0; i < j->g->n_nodes && !j->alone; i++) {
         const cm_node *n = &j->g->nodes[i];
-        if (!n->view && n->phase != CM_UPDATE && !is_cast(j->g, n)) held += held_bytes(j, n);
+        if (!n->view && n->phase != CM_UPDATE && !cm__is_parameter_cast(j->g, n)) held += held_bytes(j, n);
     }
     return held <= j->near_bytes;
 }
@@ -125,7 +119,7 @@ void cm__style_sections(const cm__job *j, cm__run *r)
     r->pieces = 1;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
-        if (n->view || is_cast(j->g, n)) continue;
+        if (n->view || cm__is_parameter_cast(j->g, n)) continue;
         double held = held_bytes(j, n);
         bool   full = now.held_bytes > 0 && now.held_bytes + held > j->near_bytes;
         if (full || n->phase != now.phase) {

@@ -17,12 +17,6 @@ typedef struct layer {
     bool    weights;
 } layer;
 
-/* A cast of a parameter is made where the parameter is. */
-static bool is_cast(const cm_graph *g, const cm_node *n)
-{
-    return n->n_outputs == 1 && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->role == CM_ROLE_CAST;
-}
-
 static double weights_in(const cm__job *j, const cm_node *n)
 {
     double numbers = 0;
@@ -73,7 +67,7 @@ void cm__style_streaming(const cm__job *j, cm__run *r)
     r->micro_batch = (int64_t)size;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
-        if (n->view || n->phase == CM_UPDATE || is_cast(j->g, n)) continue;
+        if (n->view || n->phase == CM_UPDATE || cm__is_parameter_cast(j->g, n)) continue;
         double in = weights_in(j, n), out = gradients_out(j, n), runs = again && n->phase == CM_FORWARD ? 2 : 1;
         double node = runs * cm__job_node_s(j, i, size);
         if (begins(&now, n, in > 0)) {
