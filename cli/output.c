@@ -32,7 +32,7 @@ int say_failed(cm_status status, const cm_diag *diag)
 {
     char text[sizeof *diag + 8];
     say("%s", *diag->reason ? cm_diag_text(diag, text, sizeof text) : cm_status_text(status));
-    return EXIT_FAILED;
+    return status == CM_ERR_FIT ? EXIT_NOTHING_FITS : EXIT_FAILED;
 }
 
 void say_warnings(const cm_graph *graph)

@@ -8,9 +8,10 @@
  *     cm_graph_train()  a forward graph                    ->  one whole training step
  *     cm_graph_totals() any graph, any batch size          ->  parameters, FLOP, bytes
  *     cm_device_load()  an id or a profile                 ->  what is known of an accelerator
- *     cm_footprint_new() a step, a device, a plan          ->  memory at any batch size
+ *     cm_step_new()     a model, a device, options         ->  memory, batch size and time of a step
+ *     cm_footprint_new() a step's graph, a device, a plan  ->  memory at any batch size
  *     cm_batch_choose() a footprint, candidates            ->  which batch size
- *     cm_predict()      a step, a device                   ->  how long it takes
+ *     cm_predict()      a step's graph, a device           ->  how long it takes
  *     cm_rank()         a model, all devices               ->  which accelerator
  *     cm_calibrate()    a device, a log of real steps      ->  a profile that meets them
  *
@@ -41,7 +42,8 @@ extern "C" {
     X(CM_ERR_UNSUPPORTED, -4, "not supported")                                                                         \
     X(CM_ERR_ARGUMENT, -5, "bad argument")                                                                             \
     X(CM_ERR_LIMIT, -6, "too large")                                                                                   \
-    X(CM_ERR_UNKNOWN, -7, "unknown name")
+    X(CM_ERR_UNKNOWN, -7, "unknown name")                                                                              \
+    X(CM_ERR_FIT, -8, "does not fit into the device's memory")
 
 typedef enum cm_status {
 #define X(id, value, text) id = value,
@@ -504,6 +506,9 @@ typedef struct cm_memory_use {
     int32_t      n_levels;
     bool         fits;
     double       shortfall_bytes;           /* of the level that lacks most; 0: it fits */
+    int64_t      micro_batch;               /* samples that one device runs at once: what the numbers above are of */
+    int32_t      devices;                   /* that share one copy of the model */
+    bool         recomputes;                /* the device computes activations again in backward to make them fit */
 } cm_memory_use;
 
 /* A step on a device under a plan, for any batch size. Graph and device must outlive it. */
@@ -530,7 +535,11 @@ int32_t cm_footprint_alive(const cm_footprint *footprint, int64_t batch, int32_t
 cm_plan    cm_footprint_plan(const cm_footprint *footprint);    /* with every count filled in */
 cm_runtime cm_footprint_runtime(const cm_footprint *footprint);
 
-typedef enum cm_objective { CM_OBJECTIVE_MEMORY, CM_OBJECTIVE_THROUGHPUT, CM_OBJECTIVES } cm_objective;
+typedef enum cm_objective {
+    CM_OBJECTIVE_THROUGHPUT, /* the smallest batch size within 2 % of the highest; where no throughput is known, memory */
+    CM_OBJECTIVE_MEMORY,     /* least memory left unused, by equation (5) of Xie et al. 2024 */
+    CM_OBJECTIVES
+} cm_objective;
 
 /* Options of cm_batch_choose(). */
 typedef struct cm_batch_options {
@@ -558,7 +567,8 @@ typedef struct cm_batch_choice {
     int32_t            n_candidates;
 } cm_batch_choice;
 
-/* Equation (5) of Xie et al. 2024 (docs/model.md), or the highest throughput, over what fits. */
+/* Over the candidates that fit: equation (5) of Xie et al. 2024 (docs/model.md), or the smallest batch size whose
+   throughput is within 2 % of the highest. */
 cm_status cm_batch_choose(const cm_footprint *footprint, const cm_batch_options *options, cm_batch_choice *choice,
                           cm_diag *diag);
 
@@ -652,6 +662,7 @@ typedef struct cm_prediction_info {
     cm_style   style;
     int32_t    devices;                    /* that one copy of the model takes: more than 1 where one cannot hold it */
     int64_t    micro_batch;                /* samples on a device at once; the batch is a multiple, or less */
+    bool       recomputes;                 /* the device computes activations again in backward to make them fit */
     double     launches;                   /* kernels, sections, supersteps or layers in a step, by style */
     double     clock;                      /* of the full clock, that the power limit leaves */
     double     phase_s[CM_PHASES];
@@ -684,8 +695,8 @@ typedef struct cm_sensitivity {
 
 typedef struct cm_prediction cm_prediction;
 
-/* The time of a step (or of a forward pass made for inference) on one device. `step` was loaded with CM_FUSE_EAGER
-   where the runtime is torch-eager. It must outlive the prediction. */
+/* The time of a step (or of a forward pass made for inference). The graph must have been loaded and trained as
+   cm_step_settle() says; cm_step_new() does all of this. It must outlive the prediction. */
 cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
                      cm_prediction **prediction, cm_diag *diag);
 void                      cm_prediction_free(cm_prediction *prediction);
@@ -709,6 +720,51 @@ cm_status cm_predictor_new(const cm_graph *step, const cm_device *device, const 
                            cm_predictor **predictor, cm_diag *diag);
 void      cm_predictor_free(cm_predictor *predictor);
 cm_status cm_predictor_at(cm_predictor *predictor, int64_t batch, cm_prediction_info *info, cm_diag *diag);
+
+/* ---- one question, one answer ------------------------------------------------------------------------------------ */
+
+/* A model on a device: everything that decides what a step computes and how it runs. Zeroed: the usual choices. */
+typedef struct cm_step_options {
+    cm_load_options    load;    /* `fuse` left at CM_FUSE_ALL: what the runtime runs as one kernel becomes one operator */
+    cm_train_options   train;   /* precision default: what most models are trained in on the device */
+    cm_runtime         runtime;
+    cm_layout          layout;
+    cm_sparsity        sparsity;
+    cm_loading_options loading;
+    int32_t            steps_per_call;
+    cm_plan            plan;    /* its recompute and that of `train` are one setting: the stronger one holds */
+    const cm_fabric   *fabric;  /* what joins the devices of the plan; NULL where it has one device */
+} cm_step_options;
+
+/* Replace every choice that was left open by the one that all commands make. Fails where the device cannot run what was
+   asked for. */
+cm_status cm_step_settle(const cm_device *device, cm_step_options *options, cm_diag *diag);
+
+/* A training step (or a forward pass) of one model on one device. Use it from one thread at a time. */
+typedef struct cm_step cm_step;
+
+/* `model` as cm_graph_load() takes it. The device, and the fabric where there is one, must outlive the step. */
+cm_status cm_step_new(const char *model, const cm_device *device, const cm_step_options *options, cm_step **step,
+                      cm_diag *diag);
+/* The same of a forward graph, loaded as the settled options say, which must outlive the step. */
+cm_status cm_step_new_from(const cm_graph *forward, const cm_device *device, const cm_step_options *options,
+                           cm_step **step, cm_diag *diag);
+void                   cm_step_free(cm_step *step);
+const cm_step_options *cm_step_get_options(const cm_step *step); /* with every open choice settled */
+const cm_graph        *cm_step_forward(const cm_step *step);
+const cm_graph        *cm_step_graph(const cm_step *step);       /* what is predicted: forward, backward, update */
+const cm_footprint    *cm_step_footprint(const cm_step *step);
+
+/* Memory of one device, and whether the step fits: the one rule that every command follows. `batch` is of one replica;
+   a plan with its own batch sizes ignores it. */
+cm_status cm_step_memory(cm_step *step, int64_t batch, cm_memory_use *use, cm_diag *diag);
+/* Time without a list of kernel calls; the same numbers as cm_step_predict(). */
+cm_status cm_step_time(cm_step *step, int64_t batch, cm_prediction_info *info, cm_diag *diag);
+cm_status cm_step_predict(cm_step *step, int64_t batch, bool sensitivities, cm_prediction **prediction, cm_diag *diag);
+/* Batch sizes of one replica; the throughput of the options is not looked at. choice->batch 0: nothing fits. */
+cm_status cm_step_choose_batch(cm_step *step, const cm_batch_options *options, cm_batch_choice *choice, cm_diag *diag);
+/* The batch size that a command uses where none was given; 0: not even one sample fits. */
+cm_status cm_step_usual_batch(cm_step *step, int64_t *batch, cm_diag *diag);
 
 cm_runtime  cm_device_runtime(const cm_device *device); /* what CM_RUNTIME_DEFAULT means for it */
 const char *cm_layout_name(cm_layout layout);

@@ -77,11 +77,11 @@ static cm_graph *graph_of(cm_calibration *c, int32_t row)
     cm_graph            *forward, *step;
     for (int32_t i = 0; i < row; i++)
         if (same_graph(c, s, &c->steps->rows[i])) return c->graphs[i];
-    bool             eager = runtime_of(c, s) == CM_RUNTIME_TORCH_EAGER;
-    cm_load_options  load = {.seq = s->seq, .fuse = eager ? CM_FUSE_EAGER : CM_FUSE_ALL};
-    cm_train_options train = {.precision = s->precision, .optimizer = s->optimizer};
-    check(c, s, cm_graph_load(s->model, &load, &forward, c->ctx->diag));
-    cm_status status = cm_graph_train(forward, &train, &step, c->ctx->diag);
+    cm_step_options o = {.load = {.seq = s->seq}, .runtime = s->runtime,
+                         .train = {.precision = s->precision, .optimizer = s->optimizer}};
+    check(c, s, cm_step_settle(c->device, &o, c->ctx->diag));
+    check(c, s, cm_graph_load(s->model, &o.load, &forward, c->ctx->diag));
+    cm_status status = cm_graph_train(forward, &o.train, &step, c->ctx->diag);
     cm_graph_free(forward);
     check(c, s, status);
     cm__defer(c->ctx, free_graph, step);

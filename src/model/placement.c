@@ -5,7 +5,8 @@
  * A category lies where the profile places it. One that is streamed lies there too and passes through the memory
  * nearest to the cores, which needs room for the largest node's share of it twice: one in use, one on its way. Where
  * the graph is run in sections, samples pass through a section one after the other: on the chip is what one of them
- * needs there; what a section leaves behind goes off it.
+ * needs there; what a section leaves behind goes off it. An operator whose operands exceed the chip is laid out in
+ * tiles: it fills the chip and still fits.
  */
 #include <math.h>
 #include <string.h>
@@ -90,6 +91,7 @@ static void raise_summits(cm_footprint *f, cm__level *level, bool sections)
         for (cm_category c = 0; c < CM_CATEGORIES; c++)
             if (level->holds[c] && !section) sum = cm__poly_add(sum, f->alive[c][i]);
         if (level->holds[CM_CATEGORY_EPHEMERAL] && !section) sum.c[0] += f->library_bytes;
+        if (section && sum.c[0] > level->capacity_bytes) sum.c[0] = level->capacity_bytes;
         cm__summit_add(f->ctx, &level->summits, sum, level->holds[CM_CATEGORY_EPHEMERAL] ? &f->temporary[i] : &none, i);
     }
 }

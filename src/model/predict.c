@@ -99,6 +99,7 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
     i->launches = run.pieces;
     i->devices = run.devices;
     i->micro_batch = run.micro_batch;
+    i->recomputes = run.recomputes;
     i->host_time_s = run.host_s / steps_per_call;
     i->device_time_s = run.device_s;
     i->step_time_s = run.device_s + i->host_time_s;
@@ -191,22 +192,29 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
     load_replica(p, loading);
 }
 
+cm_prediction_info cm__prediction_begin(const cm_device *device, const cm_predict_options *o, int64_t batch)
+{
+    bool used = cm__sparsity_kept(device, &o->sparsity) < 1 || cm__sparsity_gain(device, &o->sparsity) > 1;
+    return (cm_prediction_info){.batch = batch,
+                                .runtime = o->runtime ? o->runtime : cm_device_runtime(device),
+                                .style = cm_device_get_info(device)->style,
+                                .devices = 1,
+                                .micro_batch = batch,
+                                .sparsity = o->sparsity,
+                                .sparsity_used = used,
+                                .latency_s = NAN,
+                                .compile_s = cm__value_or(device->numbers[CM_COMPILE_S], NAN),
+                                .plan = {.cp = 1}};
+}
+
 static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o,
                     const cm__at_hand *at_hand)
 {
     cm__need_speed(p->ctx, device);
     cm__loading loading = cm__loading_of(p->ctx, step, device, &o->loading);
-    p->info.batch = o->batch ? o->batch : 1;
-    p->info.runtime = o->runtime ? o->runtime : cm_device_runtime(device);
-    p->info.style = cm_device_get_info(device)->style;
+    p->info = cm__prediction_begin(device, o, o->batch ? o->batch : 1);
     bool whole = cm__style_applies(device, p->info.runtime);
     loading.together = whole && o->steps_per_call > 1 ? o->steps_per_call : 1;
-    p->info.devices = 1;
-    p->info.sparsity = o->sparsity;
-    p->info.sparsity_used = cm__sparsity_kept(device, &o->sparsity) < 1 || cm__sparsity_gain(device, &o->sparsity) > 1;
-    p->info.micro_batch = p->info.batch;
-    p->info.compile_s = cm__value_or(device->numbers[CM_COMPILE_S], NAN);
-    p->info.plan.cp = 1;
     if (cm__has_plan(&o->plan)) {
         predict_by_plan(p, step, device, o, &loading);
         return;

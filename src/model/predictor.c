@@ -105,8 +105,16 @@ void cm_predictor_free(cm_predictor *predictor)
     if (predictor) cm__ctx_free(predictor->ctx);
 }
 
+/* A power of two is timed once and kept. */
+static void time_exactly(cm_predictor *p, int64_t batch)
+{
+    if ((batch & (batch - 1)) == 0) time_calls(p, batch);
+    else cm__step_time(&p->model, (double)batch, p->timed);
+}
+
 /* A failure in the midst of timing leaves the predictor as it was: what is not timed yet is timed by the next call. */
-cm_status cm_predictor_at(cm_predictor *p, int64_t batch, cm_prediction_info *info, cm_diag *diag)
+static cm_status predict_at(cm_predictor *p, int64_t batch, void (*time)(cm_predictor *p, int64_t batch),
+                            cm_prediction_info *info, cm_diag *diag)
 {
     if (!p || !info || batch < 1 || batch > BATCH_MOST)
         return cm__diag_set(diag, CM_ERR_ARGUMENT, "no predictor or result given, or a batch of %lld",
@@ -117,12 +125,20 @@ cm_status cm_predictor_at(cm_predictor *p, int64_t batch, cm_prediction_info *in
         p->ctx->diag = NULL;
         return p->ctx->status;
     }
-    *info = (cm_prediction_info){.batch = batch, .runtime = p->options.runtime, .devices = 1, .micro_batch = batch,
-                                 .latency_s = NAN, .compile_s = NAN,
-                                 .style = cm_device_get_info(p->device)->style};
-    time_calls(p, batch);
+    *info = cm__prediction_begin(p->device, &p->options, batch);
+    time(p, batch);
     cm__step_finish(&p->model, p->timed, info);
     cm__loading_add(&p->loading, info);
     p->ctx->diag = NULL;
     return CM_OK;
+}
+
+cm_status cm_predictor_at(cm_predictor *p, int64_t batch, cm_prediction_info *info, cm_diag *diag)
+{
+    return predict_at(p, batch, time_calls, info, diag);
+}
+
+cm_status cm__predictor_exactly(cm_predictor *p, int64_t batch, cm_prediction_info *info, cm_diag *diag)
+{
+    return predict_at(p, batch, time_exactly, info, diag);
 }

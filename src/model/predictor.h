@@ -10,9 +10,15 @@
 cm_status cm__predict_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
                          const cm__at_hand *at_hand, cm_prediction **prediction, cm_diag *diag);
 
+/* What a prediction says before anything is timed. */
+cm_prediction_info cm__prediction_begin(const cm_device *device, const cm_predict_options *options, int64_t batch);
+
 /* As cm_predictor_new(). `common` and `footprint` may be NULL, and must outlive the predictor. */
 cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
                                const cm__common *common, const cm_footprint *footprint, cm_predictor **predictor,
                                cm_diag *diag);
+
+/* As cm_predictor_at(), with every call timed at this very batch size: what cm_predict() says. */
+cm_status cm__predictor_exactly(cm_predictor *predictor, int64_t batch, cm_prediction_info *info, cm_diag *diag);
 
 #endif

@@ -56,6 +56,7 @@ typedef struct cm__run {
     double  pieces;      /* kernels, sections, supersteps or layers in a step */
     int32_t devices;     /* that one copy of the model takes */
     int64_t micro_batch; /* samples that are on the chip at once */
+    bool    recomputes;  /* layers are computed again in backward */
     double  host_s, error;
     cm_how  how;
 } cm__run;
@@ -91,6 +92,10 @@ int64_t cm__job_largest(const cm__job *job);
 /* The same where what enters each layer is kept and the rest is computed again backward, by a pipeline of chips that
    hold the weights; chips 0: by one chip past which the weights stream. */
 int64_t       cm__job_largest_again(const cm__job *job, int32_t chips);
+/* Memory of one of `chips` chips (0: weights stream past one chip) that computes layers again in backward. `one_chip` is
+   the footprint of the whole step. */
+void cm__held_use(const cm__held *held, const cm_footprint *one_chip, int32_t chips, int64_t micro_batch,
+                  cm_memory_use *use);
 cm_memory_use cm__job_use(const cm__job *job, int64_t batch);
 /* Gives nodes from `first` to before `end` the time of the piece they make up. */
 void cm__run_spread(cm__run *run, int32_t first, int32_t end, double piece_s);

@@ -32,10 +32,11 @@ static void find_replica(const cm__job *j, cm__run *r)
         r->micro_batch = cm__job_largest_again(j, r->devices);
     }
     if (!r->micro_batch)
-        cm__fail(j->ctx, CM_ERR_LIMIT,
+        cm__fail(j->ctx, CM_ERR_FIT,
                  "one sample's step does not fit the on-chip memory of %d %s%s; a shorter sequence or a smaller "
                  "model would",
                  most, j->device->info.id, most > 1 && !j->chips ? ", the most that its links join" : "");
+    r->recomputes = r->devices > 1 && cm__job_trains(j);
 }
 
 /* ---- time ------------------------------------------------------------------------------------------------------- */
@@ -63,15 +64,12 @@ static double supersteps(const cm__job *j, const cm_node *n)
 static double passes(const cm__run *r, double micros) { return (micros + r->devices - 1) / r->devices; }
 
 /* A node's passes: where layers are computed again, forward runs twice. */
-static double runs_of(const cm__job *j, const cm__run *r, const cm_node *n)
-{
-    return r->devices > 1 && cm__job_trains(j) && n->phase == CM_FORWARD ? 2 : 1;
-}
+static double runs_of(const cm__run *r, const cm_node *n) { return r->recomputes && n->phase == CM_FORWARD ? 2 : 1; }
 
 static double node_s(const cm__job *j, const cm__run *r, int32_t i, double size)
 {
     const cm_node *n = &j->g->nodes[i];
-    return runs_of(j, r, n) * (cm__job_node_s(j, i, size) + supersteps(j, n) * j->superstep_s);
+    return runs_of(r, n) * (cm__job_node_s(j, i, size) + supersteps(j, n) * j->superstep_s);
 }
 
 static double micro_batches_s(const cm__job *j, const cm__run *r, double micros)
@@ -109,7 +107,7 @@ void cm__style_bsp(const cm__job *j, cm__run *r)
         bool   update = n->phase == CM_UPDATE;
         double node = node_s(j, r, i, size);
         if (update) updates_s += node;
-        r->pieces += update ? 1 : runs_of(j, r, n) * micros;
+        r->pieces += update ? 1 : runs_of(r, n) * micros;
         r->node_s[i] = node * (update ? 1 / chips : passes(r, micros));
     }
     for (int32_t i = 0; i < j->g->n_nodes && states > updates_s / chips; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* style_held.c - what fits a chip: a whole step, or one that computes each layer's results again backward. */
 #include <math.h>
+#include "model/footprint.h"
 #include "model/sparsity.h"
 #include "model/style.h"
 
@@ -55,7 +56,7 @@ int64_t cm__job_largest(const cm__job *j)
 /* ---- computing again -------------------------------------------------------------------------------------------- */
 
 struct cm__held {
-    double   kept_bytes; /* weights and gradients */
+    double   bytes[CM_CATEGORIES]; /* of what does not depend on the batch size */
     cm_poly  entry;      /* what enters layers, where there is a way back */
     cm_poly *layers;     /* results of each */
     int32_t  n_layers;
@@ -70,19 +71,21 @@ bool cm__is_parameter_cast(const cm_graph *g, const cm_node *n)
 
 bool cm__job_trains(const cm__job *j) { return trains(j->g); }
 
-/* Weights in the precision of the products: where casts of them are there, masters are with the optimizer's states. */
-static double kept_bytes(const cm_graph *g)
+/* Weights are in the precision of the products. Where a step has casts of them, the parameters themselves are masters
+   that stay with the optimizer's states. */
+static void sum_by_category(const cm_graph *g, double bytes[CM_CATEGORIES])
 {
-    bool   casts = false;
-    double bytes = 0;
+    bool casts = false;
     for (int32_t i = 0; i < g->n_tensors && !casts; i++) casts = g->tensors[i].role == CM_ROLE_CAST;
     for (int32_t i = 0; i < g->n_tensors; i++) {
-        cm_role role = g->tensors[i].role;
-        bool    weight = role == CM_ROLE_CAST || (role == CM_ROLE_PARAMETER && !casts);
-        bool    kept = weight || role == CM_ROLE_PARAMETER_GRADIENT || role == CM_ROLE_BUFFER;
-        if (kept) bytes += cm__tensor_bytes_at(g, i, 1);
+        cm_role     role = g->tensors[i].role;
+        cm_category category = CM_CATEGORIES;
+        if (role == CM_ROLE_CAST || role == CM_ROLE_BUFFER) category = CM_CATEGORY_WEIGHTS_BIASES;
+        else if (role == CM_ROLE_PARAMETER) category = casts ? CM_CATEGORY_ALGORITHM : CM_CATEGORY_WEIGHTS_BIASES;
+        else if (role == CM_ROLE_PARAMETER_GRADIENT) category = CM_CATEGORY_GRADIENTS;
+        else if (role == CM_ROLE_STATE) category = CM_CATEGORY_ALGORITHM;
+        if (category < CM_CATEGORIES) bytes[category] += cm__tensor_bytes_at(g, i, 1);
     }
-    return bytes;
 }
 
 static cm_poly output_bytes(const cm_graph *g, const cm_node *n)
@@ -107,7 +110,7 @@ const cm__held *cm__held_new(cm__ctx *ctx, const cm_graph *g)
     bool      blocks = cm__has_blocks(g), back = trains(g);
     cm_poly   last = {{0}};
     int32_t   block = -1;
-    h->kept_bytes = kept_bytes(g);
+    sum_by_category(g, h->bytes);
     h->layers = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *h->layers);
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
@@ -128,15 +131,56 @@ typedef struct holding {
     int32_t         chips;
 } holding;
 
+/* Weights and gradients, where a pipeline of chips keeps them; none where they stream through. */
+static double kept_bytes(const cm__held *h, int32_t chips)
+{
+    return chips ? (h->bytes[CM_CATEGORY_WEIGHTS_BIASES] + h->bytes[CM_CATEGORY_GRADIENTS]) / chips : 0;
+}
+
+/* What enters every layer, and the results of the largest one. */
+static double activation_bytes(const cm__held *h, int64_t batch)
+{
+    double layer_bytes = 0;
+    for (int32_t i = 0; i < h->n_layers; i++) layer_bytes = fmax(layer_bytes, cm_poly_at(&h->layers[i], (double)batch));
+    return cm_poly_at(&h->entry, (double)batch) + layer_bytes;
+}
+
 /* As many micro-batches are under way as there are chips, each chip with its share of the layers of all of them. */
 static bool again_fits(const cm__job *j, int64_t batch, const void *user)
 {
-    const holding  *of = user;
-    const cm__held *h = of->held;
-    double          layer_bytes = 0;
-    for (int32_t i = 0; i < h->n_layers; i++) layer_bytes = fmax(layer_bytes, cm_poly_at(&h->layers[i], (double)batch));
-    return (of->chips ? h->kept_bytes / of->chips : 0) + cm_poly_at(&h->entry, (double)batch) + layer_bytes <=
-           j->near_bytes;
+    const holding *of = user;
+    return kept_bytes(of->held, of->chips) + activation_bytes(of->held, batch) <= j->near_bytes;
+}
+
+/* A category that does not depend on the batch size counts where the profile places it. */
+static void add_levels(const cm__held *h, const cm_device *device, double share, double on_chip_bytes,
+                       cm_memory_use *use)
+{
+    use->shortfall_bytes = 0;
+    for (int32_t l = 0; l < use->n_levels; l++) {
+        cm_level_use *level = &use->levels[l];
+        bool          on_chip = cm_device_memory(device, level->memory)->place == CM_PLACE_ON_CHIP;
+        level->used_bytes = on_chip ? on_chip_bytes : 0;
+        for (cm_category c = 0; c < CM_CATEGORIES && !on_chip; c++)
+            if (cm_device_placement(device, c).memory == level->memory) level->used_bytes += share * h->bytes[c];
+        use->shortfall_bytes = fmax(use->shortfall_bytes, level->used_bytes - level->capacity_bytes);
+    }
+    use->fits = !(use->shortfall_bytes > 0);
+}
+
+void cm__held_use(const cm__held *h, const cm_footprint *one_chip, int32_t chips, int64_t micro_batch,
+                  cm_memory_use *use)
+{
+    double share = chips > 1 ? 1.0 / chips : 1;
+    cm_footprint_at(one_chip, micro_batch, use);
+    use->peak_bytes = 0;
+    for (cm_category c = 0; c < CM_CATEGORIES; c++) {
+        use->categories[c] = share * h->bytes[c];
+        if (c == CM_CATEGORY_INPUT_OUTPUT) use->categories[c] = activation_bytes(h, micro_batch);
+        use->peak_bytes += use->categories[c];
+    }
+    use->reserved_bytes = use->peak_bytes;
+    add_levels(h, one_chip->device, share, kept_bytes(h, chips) + use->categories[CM_CATEGORY_INPUT_OUTPUT], use);
 }
 
 int64_t cm__job_largest_again(const cm__job *j, int32_t chips)

@@ -58,13 +58,14 @@ void cm__style_streaming(const cm__job *j, cm__run *r)
     bool    again = cm__job_trains(j) && !whole;
     int64_t most = again ? cm__job_largest_again(j, 0) : whole ? (int64_t)j->batch : cm__job_largest(j);
     if (!most)
-        cm__fail(j->ctx, CM_ERR_LIMIT,
+        cm__fail(j->ctx, CM_ERR_FIT,
                  "one sample's activations do not fit the on-chip memory of one %s; a shorter sequence would need less",
                  j->device->info.id);
     double micros = ceil(j->batch / (double)most), size = ceil(j->batch / micros), layers = 0;
     layer   now = {.block = -1};
     int32_t first = 0;
     r->micro_batch = (int64_t)size;
+    r->recomputes = again;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view || n->phase == CM_UPDATE || cm__is_parameter_cast(j->g, n)) continue;

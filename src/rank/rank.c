@@ -23,7 +23,7 @@ static const cm_rank_entry *find_baseline(cm_ranking *r)
     for (int32_t i = 0; r->options.baseline && i < r->n_devices; i++)
         if (cm__same_name(r->devices[i].name, r->options.baseline)) {
             if (!r->devices[i].entry.fits)
-                cm__fail(r->ctx, CM_ERR_LIMIT, "the baseline %s does not fit: %s", r->options.baseline,
+                cm__fail(r->ctx, CM_ERR_FIT, "the baseline %s does not fit: %s", r->options.baseline,
                          r->devices[i].reason);
             return &r->devices[i].entry;
         }
@@ -108,5 +108,5 @@ const cm_rank_entry   *cm_ranking_entry(const cm_ranking *r, int32_t i)
 }
 const cm_graph *cm_ranking_graph(const cm_ranking *r, int32_t i)
 {
-    return i >= 0 && i < r->n_entries ? r->order[i]->step->step : NULL;
+    return i >= 0 && i < r->n_entries && r->order[i]->step ? r->order[i]->step->step : NULL;
 }

@@ -12,13 +12,11 @@
 #include <pthread.h>
 #include "device/device.h"
 #include "model/footprint.h"
-#include "model/predictor.h"
+#include "model/question.h"
 #include "rank/where.h"
 
 typedef struct cm__rank_step {
-    cm_precision  precision;
-    cm_fuse       fuse;
-    cm_runtime    runtime;
+    cm_step_options options; /* settled */
     double        library_bytes;
     cm_graph     *forward; /* of another step too */
     struct cm__rank_step *graph_of; /* the step that has this graph already; NULL: none */

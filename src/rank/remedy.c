@@ -13,11 +13,10 @@
 
 #define DEVICES_MOST 64
 
-static void make_again(const cm_ranking *r, cm__rank_step *s, const cm_device *device)
+static void make_again(cm__rank_step *s, const cm_device *device)
 {
-    cm_train_options  train = r->options.train;
-    cm_memory_options memory = {.runtime = s->runtime};
-    train.precision = s->precision;
+    cm_train_options  train = s->options.train;
+    cm_memory_options memory = {.runtime = s->options.runtime};
     train.recompute = CM_RECOMPUTE_FULL;
     if (s->again || cm_graph_train(s->forward, &train, &s->again, NULL) != CM_OK) return;
     if (cm_footprint_new(s->again, device, &memory, &s->again_like, NULL) != CM_OK) s->again_like = NULL;
@@ -26,10 +25,10 @@ static void make_again(const cm_ranking *r, cm__rank_step *s, const cm_device *d
 static bool recomputed_fits(const cm_ranking *r, const cm__rank_device *d, double *peak_bytes)
 {
     cm__rank_step    *s = cm__rank_owner(d->step);
-    cm_memory_options memory = {.runtime = s->runtime};
+    cm_memory_options memory = {.runtime = s->options.runtime};
     cm_footprint     *footprint;
     cm_memory_use     use;
-    make_again(r, s, d->device);
+    make_again(s, d->device);
     if (!s->again_like) return false;
     if (cm__footprint_new_like(s->again_like, s->again, d->device, &memory, &footprint, NULL) != CM_OK) return false;
     cm_status status = cm_footprint_simulate(footprint, r->options.batch ? r->options.batch : 1, &use, NULL);
@@ -72,7 +71,7 @@ void cm__rank_find_remedies(void *user, int32_t index)
     const cm_ranking *r = user;
     for (int32_t i = 0; i < r->n_devices; i++) {
         cm__rank_device *d = &r->devices[i];
-        bool             ours = cm__rank_owner(d->step) == &r->steps[index];
+        bool             ours = d->step && cm__rank_owner(d->step) == &r->steps[index];
         if (ours && d->entry.state == CM_RANK_NO_FIT && !d->reason[0]) explain(r, d);
     }
 }

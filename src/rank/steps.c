@@ -3,23 +3,30 @@
 #include <string.h>
 #include "rank/rank.h"
 
+static bool same_settings(const cm_step_options *a, const cm_step_options *b)
+{
+    return a->runtime == b->runtime && a->load.fuse == b->load.fuse && a->train.precision == b->train.precision &&
+           a->train.master == b->train.master;
+}
+
+/* A device that cannot run what was asked for has a reason and no step. */
 static cm__rank_step *step_for(cm_ranking *r, cm__rank_device *d)
 {
     const cm_rank_options *o = &r->options;
-    cm_precision           precision = o->train.precision ? o->train.precision : cm_device_usual_precision(d->device);
-    cm_runtime             runtime = o->runtime ? o->runtime : cm_device_runtime(d->device);
-    cm_fuse                fuse = o->load.fuse == CM_FUSE_ALL && runtime == CM_RUNTIME_TORCH_EAGER ? CM_FUSE_EAGER
-                                                                                                   : o->load.fuse;
-    double                 library = cm__library_bytes(d->device, runtime);
-    cm__rank_step         *graph_of = NULL;
+    cm_step_options        settled = {.load = o->load, .train = o->train, .runtime = o->runtime, .layout = o->layout,
+                                      .loading = o->loading};
+    d->status = cm_step_settle(d->device, &settled, &d->diag);
+    if (d->status) return NULL;
+    double         library = cm__library_bytes(d->device, settled.runtime);
+    cm__rank_step *graph_of = NULL;
     for (int32_t i = 0; i < r->n_steps; i++) {
         cm__rank_step *s = &r->steps[i];
-        if (s->precision != precision || s->fuse != fuse || s->runtime != runtime) continue;
+        if (!same_settings(&s->options, &settled)) continue;
         if (s->library_bytes == library) return s;
         if (!graph_of) graph_of = s;
     }
-    r->steps[r->n_steps] = (cm__rank_step){.precision = precision, .fuse = fuse, .runtime = runtime,
-                                           .library_bytes = library, .first = d->device, .graph_of = graph_of};
+    r->steps[r->n_steps] = (cm__rank_step){.options = settled, .library_bytes = library, .first = d->device,
+                                           .graph_of = graph_of};
     return &r->steps[r->n_steps++];
 }
 
@@ -27,8 +34,10 @@ void cm__rank_find_steps(cm_ranking *r)
 {
     r->steps = cm__alloc_array(r->ctx, (size_t)r->n_devices + 1, sizeof *r->steps);
     for (int32_t i = 0; i < r->n_devices; i++) {
-        r->devices[i].step = step_for(r, &r->devices[i]);
-        r->devices[i].entry.precision = r->devices[i].step->precision;
+        cm__rank_device *d = &r->devices[i];
+        d->step = step_for(r, d);
+        if (d->status && d->status != CM_ERR_UNSUPPORTED) cm__rank_pass_on(r, d->status, &d->diag);
+        if (d->step) d->entry.precision = d->step->options.train.precision;
     }
 }
 
@@ -36,7 +45,7 @@ void cm__rank_find_steps(cm_ranking *r)
 static cm__rank_step *loader(const cm_ranking *r, const cm__rank_step *s)
 {
     cm__rank_step *first = r->steps;
-    while (first->fuse != s->fuse) first++;
+    while (first->options.load.fuse != s->options.load.fuse) first++;
     return first;
 }
 
@@ -59,9 +68,7 @@ void cm__rank_load_graph(void *user, int32_t index)
 {
     const cm_ranking *r = user;
     cm__rank_step    *s = &r->steps[index];
-    cm_load_options   load = r->options.load;
-    load.fuse = s->fuse;
-    if (loader(r, s) == s) s->status = cm_graph_load(r->info.model, &load, &s->forward, &s->diag);
+    if (loader(r, s) == s) s->status = cm_graph_load(r->info.model, &s->options.load, &s->forward, &s->diag);
 }
 
 /* Where there is no memory for it, the devices fail on their own. */
@@ -74,7 +81,7 @@ static void make_common(cm__rank_step *s, const cm_ranking *r)
         s->ctx = NULL;
         return;
     }
-    s->common = cm__common_new(s->ctx, s->step, s->first, r->options.layout, s->runtime, r->memo);
+    s->common = cm__common_new(s->ctx, s->step, s->first, r->options.layout, s->options.runtime, r->memo);
 }
 
 cm__rank_step *cm__rank_owner(cm__rank_step *s) { return s->graph_of ? s->graph_of : s; }
@@ -83,7 +90,7 @@ cm__rank_step *cm__rank_owner(cm__rank_step *s) { return s->graph_of ? s->graph_
 const cm__common *cm__rank_common(const cm_ranking *r, cm__rank_step *s)
 {
     s = cm__rank_owner(s);
-    if (s->runtime == CM_RUNTIME_NATIVE || !s->has_lock) return NULL;
+    if (s->options.runtime == CM_RUNTIME_NATIVE || !s->has_lock) return NULL;
     pthread_mutex_lock(&s->lock);
     if (!s->common.calls) make_common(s, r);
     pthread_mutex_unlock(&s->lock);
@@ -94,16 +101,14 @@ void cm__rank_make_step(void *user, int32_t index)
 {
     const cm_ranking *r = user;
     cm__rank_step    *s = &r->steps[index];
-    cm_train_options  train = r->options.train;
-    train.precision = s->precision;
     if (s->graph_of || s->status) return;
-    s->status = cm_graph_train(s->forward, &train, &s->step, &s->diag);
+    s->status = cm_graph_train(s->forward, &s->options.train, &s->step, &s->diag);
     s->has_lock = !s->status && pthread_mutex_init(&s->lock, NULL) == 0;
 }
 
 static void make_footprint(cm__rank_step *s, const cm_footprint *like)
 {
-    const cm_memory_options memory = {.runtime = s->runtime};
+    const cm_memory_options memory = {.runtime = s->options.runtime};
     if (!s->status) s->status = cm__footprint_new_like(like, s->step, s->first, &memory, &s->like, &s->diag);
 }
 

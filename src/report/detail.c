@@ -7,31 +7,20 @@
 #define BATCH_MOST 4096
 
 static void free_explain(void *report) { cm__explain_report_free(report); }
-static void free_footprint(void *footprint) { cm_footprint_free(footprint); }
-static void free_predictor(void *predictor) { cm_predictor_free(predictor); }
 static void free_fabric(void *fabric) { cm_fabric_free(fabric); }
-
-/* Styles that cut batches, or leave the chip, hold any: their step fits if it could be predicted. */
-static bool cuts(const cm_device *device) { return cm_device_get_info(device)->style != CM_STYLE_KERNELS; }
 
 static void find_curve(cm__detail *d)
 {
-    const cm__predict_report *p = d->explain->sides[0];
-    cm_predictor             *predictor;
-    cm_diag                   diag;
-    if (cm_predictor_new(p->graph->step, p->device, &p->asked.options, &predictor, &diag) != CM_OK) return;
-    cm__defer(d->ctx, free_predictor, predictor);
+    cm_step *step = d->explain->sides[0]->step;
     for (int64_t b = 1; b <= BATCH_MOST && d->n_curve < CM__BATCH_POINTS; b *= 2) {
         cm_memory_use      use;
         cm_prediction_info i;
-        cm_footprint_at(d->footprint, b, &use);
-        bool fits = use.fits || cuts(p->device);
-        if (cm_predictor_at(predictor, b, &i, &diag) != CM_OK) break;
+        if (cm_step_memory(step, b, &use, NULL) != CM_OK || cm_step_time(step, b, &i, NULL) != CM_OK) break;
         cm__batch_point *point = &d->curve[d->n_curve++];
-        *point = (cm__batch_point){.batch = b, .throughput_samples_s = i.throughput_samples_s, .fits = fits,
+        *point = (cm__batch_point){.batch = b, .throughput_samples_s = i.throughput_samples_s, .fits = use.fits,
                                    .peak_bytes = use.peak_bytes};
         for (int k = 0; k < 2; k++) point->interval[k] = (double)b / i.interval_s[1 - k];
-        if (!fits) break;
+        if (!use.fits) break;
     }
 }
 
@@ -91,11 +80,7 @@ cm_status cm__detail_new(const cm__predict_request *asked, cm__detail **detail, 
     d->ctx = ctx;
     cm__pass_on(ctx, cm__explain_report_new(asked, NULL, &d->explain, diag));
     cm__defer(ctx, free_explain, d->explain);
-    const cm__predict_report *p = d->explain->sides[0];
-    const cm_memory_options   options = {.runtime = p->asked.options.runtime};
-    cm__pass_on(ctx, cm_footprint_new(p->graph->step, p->device, &options, &d->footprint, diag));
-    cm__defer(ctx, free_footprint, d->footprint);
-    cm_footprint_at(d->footprint, cm_prediction_get_info(p->prediction)->micro_batch, &d->use);
+    d->use = d->explain->sides[0]->use;
     find_curve(d);
     find_scaling(d);
     find_sources(d);

@@ -117,7 +117,20 @@ static void fill(cm__graph_report *r)
 
 static void free_graph(void *graph) { cm_graph_free(graph); }
 
-cm_status cm__graph_report_new(const cm__graph_request *asked, cm__graph_report **report, cm_diag *diag)
+static void load(cm__graph_report *r)
+{
+    cm_graph *forward, *step;
+    cm__pass_on(r->ctx, cm_graph_load(r->asked.model, &r->asked.load, &forward, r->ctx->diag));
+    cm__defer(r->ctx, free_graph, forward);
+    cm__pass_on(r->ctx, cm_graph_train(forward, &r->asked.train, &step, r->ctx->diag));
+    cm__defer(r->ctx, free_graph, step);
+    r->forward = forward;
+    r->step = step;
+}
+
+/* `step` NULL: the model is loaded. */
+static cm_status make_report(const cm__graph_request *asked, const cm_step *step, cm__graph_report **report,
+                             cm_diag *diag)
 {
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
@@ -126,17 +139,28 @@ cm_status cm__graph_report_new(const cm__graph_request *asked, cm__graph_report 
     r->ctx = ctx;
     r->asked = *asked;
     if (!r->asked.batch) r->asked.batch = 1;
-
-    ctx->status = cm_graph_load(asked->model, &asked->load, &r->forward, diag);
-    if (ctx->status) return cm__ctx_abandon(ctx);
-    cm__defer(ctx, free_graph, r->forward);
-    ctx->status = cm_graph_train(r->forward, &asked->train, &r->step, diag);
-    if (ctx->status) return cm__ctx_abandon(ctx);
-    cm__defer(ctx, free_graph, r->step);
+    if (!step) load(r);
+    else {
+        r->asked.load = cm_step_get_options(step)->load;
+        r->asked.train = cm_step_get_options(step)->train;
+        r->forward = cm_step_forward(step);
+        r->step = cm_step_graph(step);
+    }
     fill(r);
     ctx->diag = NULL;
     *report = r;
     return CM_OK;
+}
+
+cm_status cm__graph_report_new(const cm__graph_request *asked, cm__graph_report **report, cm_diag *diag)
+{
+    return make_report(asked, NULL, report, diag);
+}
+
+cm_status cm__graph_report_of(const cm__graph_request *asked, const cm_step *step, cm__graph_report **report,
+                              cm_diag *diag)
+{
+    return make_report(asked, step, report, diag);
 }
 
 void cm__graph_report_free(cm__graph_report *report)

@@ -38,6 +38,9 @@ static void use_of(cm__ctx *ctx, json_t *o, const cm__memory_report *r)
     const cm_node       *peak = u->peak_node >= 0 ? cm_graph_node(r->step, u->peak_node) : NULL;
     cm__json_set(ctx, o, "peak_bytes", cm__json_number(u->peak_bytes));
     cm__json_set(ctx, o, "fits", json_boolean(u->fits));
+    cm__json_set(ctx, o, "micro_batch", json_integer(u->micro_batch));
+    cm__json_set(ctx, o, "devices", json_integer(u->devices));
+    cm__json_set(ctx, o, "recomputes", json_boolean(u->recomputes));
     cm__json_set(ctx, o, "peak_op", cm__json_text(ctx, peak ? peak->name : NULL));
     cm__json_set(ctx, o, "peak_op_type", cm__json_text(ctx, peak ? cm_node_type(peak) : NULL));
     cm__json_set(ctx, o, "peak_op_phase", cm__json_text(ctx, peak ? cm_phase_name((cm_phase)peak->phase) : NULL));

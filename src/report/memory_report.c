@@ -4,39 +4,8 @@
 #include <string.h>
 #include "report/report.h"
 
-static void free_graph(void *graph) { cm_graph_free(graph); }
+static void free_step(void *step) { cm_step_free(step); }
 static void free_device(void *device) { cm_device_free(device); }
-static void free_footprint(void *footprint) { cm_footprint_free(footprint); }
-
-/* ---- one footprint ---------------------------------------------------------------------------------------------- */
-
-static cm_fuse fuse_of(const cm_device *d, cm_runtime runtime)
-{
-    return (runtime ? runtime : cm_device_runtime(d)) == CM_RUNTIME_TORCH_EAGER ? CM_FUSE_EAGER : CM_FUSE_ALL;
-}
-
-typedef struct variant {
-    cm_graph     *step;
-    cm_footprint *footprint;
-} variant;
-
-static variant make_variant(cm__memory_report *r, const cm_train_options *train, const cm_memory_options *options)
-{
-    variant v;
-    cm__pass_on(r->ctx, cm_graph_train(r->forward, train, &v.step, r->ctx->diag));
-    cm__defer(r->ctx, free_graph, v.step);
-    cm__pass_on(r->ctx, cm_footprint_new(v.step, r->device, options, &v.footprint, r->ctx->diag));
-    cm__defer(r->ctx, free_footprint, v.footprint);
-    return v;
-}
-
-/* Samples that a device runs at once, out of those of the whole step. */
-static int64_t at_once(const cm_plan *p, int64_t batch)
-{
-    if (p->micro_batch) return p->micro_batch;
-    int64_t samples = p->global_batch ? (p->global_batch + p->dp - 1) / p->dp : batch;
-    return (samples + p->accumulate - 1) / p->accumulate;
-}
 
 /* ---- what would make it fit ------------------------------------------------------------------------------------- */
 
@@ -97,16 +66,24 @@ static double matrix_work(const cm_graph *step, int64_t batch)
     return sum;
 }
 
+static cm_step_options options_of(const cm__memory_request *a)
+{
+    return (cm_step_options){.load = a->graph.load, .train = a->graph.train, .runtime = a->options.runtime,
+                             .plan = a->options.plan};
+}
+
 static bool try_knob(cm__memory_report *r, const knob *k, int64_t to)
 {
     cm__memory_request asked = r->asked;
     cm_memory_use      use;
+    cm_step           *variant;
     k->turn(&asked, to);
-    variant v = make_variant(r, &asked.graph.train, &asked.options);
-    cm_plan plan = cm_footprint_plan(v.footprint);
-    cm__pass_on(r->ctx, cm_footprint_simulate(v.footprint, at_once(&plan, r->batch), &use, r->ctx->diag));
+    cm_step_options o = options_of(&asked);
+    cm__pass_on(r->ctx, cm_step_new_from(r->forward, r->device, &o, &variant, r->ctx->diag));
+    cm__defer(r->ctx, free_step, variant);
+    cm__pass_on(r->ctx, cm_step_memory(variant, r->batch, &use, r->ctx->diag));
     if (!use.fits) return false;
-    double more = matrix_work(v.step, r->batch) / matrix_work(r->step, r->batch) - 1;
+    double more = matrix_work(cm_step_graph(variant), r->batch) / matrix_work(r->step, r->batch) - 1;
     const char *cost = k->cost;
     if (k->turn == turn_recompute) cost = cm__format(r->ctx, "%s: %.0f %% more FLOP", k->cost, 100 * more);
     r->remedies[r->n_remedies++] = (cm__remedy){k->name, value_text(r->ctx, k, to), use.peak_bytes, cost};
@@ -129,35 +106,38 @@ static void begin(cm__memory_report *r)
 {
     cm_diag           *diag = r->ctx->diag;
     cm__graph_request *g = &r->asked.graph;
+    cm_step_options    o = options_of(&r->asked);
     if (!r->asked.device) cm__fail(r->ctx, CM_ERR_ARGUMENT, "no device given: --device ID");
     cm__pass_on(r->ctx, cm_device_load(r->asked.device, &r->device, diag));
     cm__defer(r->ctx, free_device, r->device);
-    cm_runtime runtime = r->asked.options.runtime;
-    cm__settle_request(g, r->device, &runtime);
-    g->train.recompute = r->asked.options.plan.recompute ? r->asked.options.plan.recompute : g->train.recompute;
-    g->load.fuse = fuse_of(r->device, r->asked.options.runtime);
-    cm__pass_on(r->ctx, cm_graph_load(g->model, &g->load, &r->forward, diag));
-    cm__defer(r->ctx, free_graph, r->forward);
-    variant v = make_variant(r, &g->train, &r->asked.options);
-    r->step = v.step;
-    r->footprint = v.footprint;
-    r->plan = cm_footprint_plan(v.footprint);
+    cm__pass_on(r->ctx, cm_step_new(g->model, r->device, &o, &r->on_device, diag));
+    cm__defer(r->ctx, free_step, r->on_device);
+    o = *cm_step_get_options(r->on_device);
+    g->load = o.load;
+    g->train = o.train;
+    r->asked.options.runtime = o.runtime;
+    r->forward = cm_step_forward(r->on_device);
+    r->step = cm_step_graph(r->on_device);
+    r->footprint = cm_step_footprint(r->on_device);
+    r->plan = cm_footprint_plan(r->footprint);
 }
 
+/* Up to the first batch that does not fit, or that the device divides: larger ones use no more memory. */
 static void curve(cm__memory_report *r)
 {
     cm_memory_use use;
     for (int64_t b = 1; r->n_curve < CM__CURVE_POINTS; b *= 2) {
-        cm_footprint_at(r->footprint, b, &use);
+        cm__pass_on(r->ctx, cm_step_memory(r->on_device, b, &use, r->ctx->diag));
         r->curve[r->n_curve++] = (cm__curve_point){b, use.peak_bytes, use.fits};
-        if (!use.fits) break;
+        bool divided = cm_device_get_info(r->device)->style != CM_STYLE_KERNELS && use.micro_batch < b;
+        if (!use.fits || divided) break;
     }
 }
 
 static void memory_at(cm__memory_report *r)
 {
-    r->at_once = at_once(&r->plan, r->batch);
-    cm__pass_on(r->ctx, cm_footprint_simulate(r->footprint, r->at_once, &r->use, r->ctx->diag));
+    cm__pass_on(r->ctx, cm_step_memory(r->on_device, r->batch, &r->use, r->ctx->diag));
+    r->at_once = r->use.micro_batch;
     if (r->use.peak_node >= 0)
         r->n_alive = cm_footprint_alive(r->footprint, r->at_once, r->use.peak_node, r->alive, CM__ALIVE_SHOWN);
     if (!r->use.fits) find_remedies(r);
@@ -191,30 +171,6 @@ cm_status cm__memory_report_new(const cm__memory_request *asked, cm__memory_repo
     return CM_OK;
 }
 
-static void free_predictor(void *predictor) { cm_predictor_free(predictor); }
-
-/* Samples per second of one device, by the time model; NAN: it has no answer. */
-static double throughput(void *user, int64_t batch)
-{
-    cm_prediction_info info;
-    cm_diag            diag;
-    if (cm_predictor_at(user, batch, &info, &diag) != CM_OK || !(info.step_time_s > 0)) return NAN;
-    return info.throughput_samples_s;
-}
-
-/* Nothing where the time model has no answer for this device. */
-static void ask_throughput(cm__memory_report *r, cm_batch_options *o)
-{
-    cm_predict_options options = {.runtime = cm_footprint_runtime(r->footprint)};
-    cm_predictor      *predictor;
-    cm_diag            diag;
-    if (r->plan.devices != 1 || r->plan.accumulate != 1) return;
-    if (cm_predictor_new(r->step, r->device, &options, &predictor, &diag) != CM_OK) return;
-    cm__defer(r->ctx, free_predictor, predictor);
-    o->throughput = throughput;
-    o->user = predictor;
-}
-
 cm_status cm__batch_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag)
 {
     cm__memory_report *r;
@@ -223,8 +179,7 @@ cm_status cm__batch_report_new(const cm__memory_request *asked, cm__memory_repor
     if (setjmp(r->ctx->trap)) return cm__ctx_abandon(r->ctx);
     cm_batch_options o = {.objective = asked->objective, .any = asked->any, .n_candidates = asked->n_candidates,
                           .candidates = asked->n_candidates ? asked->candidates : NULL};
-    ask_throughput(r, &o);
-    cm__pass_on(r->ctx, cm_batch_choose(r->footprint, &o, &r->choice, diag));
+    cm__pass_on(r->ctx, cm_step_choose_batch(r->on_device, &o, &r->choice, diag));
     int32_t n = r->choice.n_candidates;
     r->batch = r->choice.batch ? r->choice.batch : n ? r->choice.candidates[0].batch : 1;
     memory_at(r);

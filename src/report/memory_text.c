@@ -50,6 +50,8 @@ static void heading(cm__ctx *ctx, const cm__memory_report *r, const char *comman
                                       cm_recompute_name(r->asked.graph.train.recompute),
                                       cm_runtime_name(cm_footprint_runtime(r->footprint))));
     note(ctx, out, "plan", plan_text(ctx, r));
+    if (r->plan.devices == 1 && r->plan.accumulate == 1)
+        note(ctx, out, "fits", cm__division_text(ctx, r->batch, u->micro_batch, u->devices, u->recomputes));
     if (u->peak_node < 0) return;
     const cm_node *n = cm_graph_node(r->step, u->peak_node);
     note(ctx, out, "peak", cm__format(ctx, "%s, at %s '%s' (%s)", bytes(ctx, u->peak_bytes), cm_node_type(n),
@@ -188,6 +190,7 @@ void cm__batch_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     levels(ctx, r, out);
     if (r->choice.batch)
         fprintf(out, "\nBatch %lld, by %s.\n", (long long)r->choice.batch,
-                r->asked.objective == CM_OBJECTIVE_MEMORY ? "the memory left unused" : "throughput");
+                r->asked.objective == CM_OBJECTIVE_MEMORY ? "the memory left unused"
+                                                          : "throughput: the smallest within 2 % of the highest");
     else verdict(ctx, r, out);
 }

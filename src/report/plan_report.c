@@ -20,7 +20,11 @@ cm_status cm__plan_report_new(const cm__plan_request *asked, cm__plan_report **r
     cm__defer(ctx, free_device, r->device);
     cm__pass_on(ctx, cm_fabric_new(r->device, asked->cluster, &r->fabric, diag));
     cm__defer(ctx, free_fabric, r->fabric);
-    cm__settle_request(&a->graph, r->device, &a->options.runtime);
+    cm_step_options o = {.load = a->graph.load, .train = a->graph.train, .runtime = a->options.runtime};
+    cm__pass_on(ctx, cm_step_settle(r->device, &o, diag));
+    a->graph.load = o.load;
+    a->graph.train = o.train;
+    a->options.runtime = o.runtime;
     cm__pass_on(ctx, cm_graph_load(a->graph.model, &a->graph.load, &r->forward, diag));
     cm__defer(ctx, free_graph, r->forward);
     a->options.fabric = r->fabric;

@@ -47,6 +47,7 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_
     cm__json_set(ctx, o, "style", json_string(cm_style_name(i->style)));
     cm__json_set(ctx, o, "devices", json_integer(i->devices));
     cm__json_set(ctx, o, "micro_batch", json_integer(i->micro_batch));
+    cm__json_set(ctx, o, "recomputes", json_boolean(i->recomputes));
     if (i->plan.devices) cm__json_plan(ctx, cm__json_set(ctx, o, "plan", json_object()), &i->plan);
     if (r->asked.cluster) cm__json_set(ctx, o, "cluster", cm__json_text(ctx, r->asked.cluster));
 }

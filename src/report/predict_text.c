@@ -175,7 +175,6 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     if (!isnan(i->latency_s))
         fprintf(out, "latency    %s from the host and back, one batch at a time\n", cm__seconds(ctx, i->latency_s));
     fprintf(out, "device     %s busy in %.0f %s", cm__seconds(ctx, i->device_time_s), i->launches, pieces[i->style]);
-    if (i->micro_batch < i->batch) fprintf(out, ", %lld samples at once", (long long)i->micro_batch);
     if (i->clock < 0.995) fprintf(out, ", clock at %.0f %% to stay within its power", 100 * i->clock);
     fprintf(out, "\n");
     if (i->sparsity.pruned > 0)
@@ -183,10 +182,12 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
                 i->sparsity.structured ? ", two of every four" : "",
                 i->sparsity_used ? "the device makes use of it" : "the device computes with them all the same");
     if (i->plan.devices) print_plan(&i->plan, out);
-    else if (i->devices > 1) fprintf(out, "devices    %d as one pipeline: fewer do not hold the model\n", i->devices);
     if (i->host_time_s > 0) fprintf(out, "host       %s to launch them\n", cm__seconds(ctx, i->host_time_s));
     fprintf(out, "memory     %sB at the peak%s\n", cm__binary(buf, sizeof buf, r->peak_bytes),
             r->fits ? "" : ": does not fit");
+    if (!i->plan.devices)
+        cm__print_note(ctx, out, "", "fits", 11,
+                       cm__division_text(ctx, i->batch, i->micro_batch, i->devices, i->recomputes));
     print_found(i, out);
     print_loading(ctx, i, out);
     cm__print_note(ctx, out, "", "limited by", 11, cm__bottleneck(ctx, r));

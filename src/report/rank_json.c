@@ -68,6 +68,7 @@ static void entry(cm__ctx *ctx, json_t *o, const cm_rank_entry *e, int32_t place
     identity(ctx, o, e);
     cm__json_set(ctx, o, "batch", e->fits ? json_integer(p->batch) : json_null());
     cm__json_set(ctx, o, "micro_batch", e->fits ? json_integer(p->micro_batch) : json_null());
+    cm__json_set(ctx, o, "recomputes", e->fits ? json_boolean(p->recomputes) : json_null());
     cm__json_set(ctx, o, "devices", e->fits ? json_integer(p->devices) : json_null());
     cm__json_set(ctx, o, "runtime", e->fits ? json_string(cm_runtime_name(p->runtime)) : json_null());
     cm__json_times(ctx, o, p, e->peak_bytes, e->fits);

@@ -30,7 +30,7 @@ typedef struct cm__op_count {
 typedef struct cm__graph_report {
     cm__ctx          *ctx;
     cm__graph_request asked;
-    cm_graph         *forward, *step; /* owned */
+    const cm_graph   *forward, *step;
     cm_totals         totals;         /* of the step, at asked.batch */
     double            forward_flop, training_flop; /* of matrix units */
     const char       *peak_op;        /* NULL: nothing is computed */
@@ -42,6 +42,9 @@ typedef struct cm__graph_report {
 } cm__graph_report;
 
 cm_status cm__graph_report_new(const cm__graph_request *asked, cm__graph_report **report, cm_diag *diag);
+/* The same of a step that is there already, which must outlive the report. */
+cm_status cm__graph_report_of(const cm__graph_request *asked, const cm_step *step, cm__graph_report **report,
+                              cm_diag *diag);
 void      cm__graph_report_free(cm__graph_report *report);
 
 typedef struct cm__known_model {
@@ -118,18 +121,21 @@ typedef struct cm__predict_request {
 
 typedef struct cm__predict_report {
     cm__ctx             *ctx;
-    cm__predict_request  asked;
-    cm__graph_report    *graph;      /* owned, as all below */
-    cm_device           *device;
+    cm__predict_request  asked;      /* with every open choice settled */
+    cm_device           *device;     /* owned, as all below */
     cm_fabric           *fabric;
+    cm_step             *step;
+    cm__graph_report    *graph;
     cm_prediction       *prediction;
+    cm_memory_use        use;
     double               peak_bytes;
     bool                 fits;
     const char          *doubt;      /* why the question makes little sense for the device; NULL: it does */
 } cm__predict_report;
 
-/* Runtime, precision and fusing where they were left open, and how the runtime trains. */
-void cm__settle_request(cm__graph_request *graph, const cm_device *device, cm_runtime *runtime);
+/* What a request asks of cm_step_new(). */
+cm_step_options cm__step_options_of(const cm__graph_request *graph, const cm_predict_options *options,
+                                    const cm_fabric *fabric);
 
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag);
 void      cm__predict_report_free(cm__predict_report *report);
@@ -220,8 +226,9 @@ typedef struct cm__memory_report {
     cm__ctx           *ctx;
     cm__memory_request asked;
     cm_device         *device;         /* owned, like all the rest */
-    cm_graph          *forward, *step;
-    cm_footprint      *footprint;
+    cm_step           *on_device;
+    const cm_graph    *forward, *step;
+    const cm_footprint *footprint;
     cm_plan            plan;
     int64_t            batch, at_once; /* of the step; what a device runs at once */
     cm_memory_use      use;
@@ -307,7 +314,6 @@ typedef struct cm__batch_point {
 typedef struct cm__detail {
     cm__ctx            *ctx;
     cm__explain_report *explain; /* owned, of one side */
-    cm_footprint       *footprint;
     cm_memory_use       use;
     cm__batch_point     curve[CM__BATCH_POINTS];
     cm__scale_point     scaling[CM__SCALE_POINTS]; /* the batch size shown on each replica */
@@ -410,6 +416,9 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *report, FILE *out)
 void cm__predict_csv(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
 /* What limits a step, in words. */
 const char *cm__bottleneck(cm__ctx *ctx, const cm__predict_report *report);
+/* How a device that divides batches by itself makes a step fit: micro-batches, several devices, activations computed
+   again; NULL: none of these. */
+const char *cm__division_text(cm__ctx *ctx, int64_t batch, int64_t micro_batch, int32_t devices, bool recomputes);
 void cm__memory_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__memory_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__memory_csv(cm__ctx *ctx, const cm__memory_report *report, FILE *out);

@@ -51,7 +51,12 @@ cm_status cm__scale_report_new(const cm__scale_request *asked, cm__scale_report 
     cm__defer(ctx, free_device, r->device);
     cm__pass_on(ctx, cm_fabric_new(r->device, asked->cluster, &r->fabric, diag));
     cm__defer(ctx, free_fabric, r->fabric);
-    cm__settle_request(&r->asked.graph, r->device, &r->asked.options.runtime);
+    cm_step_options o = cm__step_options_of(&asked->graph, &asked->options, r->fabric);
+    cm__pass_on(ctx, cm_step_settle(r->device, &o, diag));
+    r->asked.graph.load = o.load;
+    r->asked.graph.train = o.train;
+    r->asked.options.runtime = o.runtime;
+    r->asked.options.plan = o.plan;
     cm__pass_on(ctx, cm__graph_report_new(&r->asked.graph, &r->graph, diag));
     cm__defer(ctx, free_graph, r->graph);
     r->points = cm__alloc_array(ctx, (size_t)asked->n_counts, sizeof *r->points);

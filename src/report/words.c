@@ -20,6 +20,17 @@ const char *cm__shape_text(cm__ctx *ctx, const cm_tensor *tensor)
     return text;
 }
 
+const char *cm__division_text(cm__ctx *ctx, int64_t batch, int64_t micro_batch, int32_t devices, bool recomputes)
+{
+    const char *text = "";
+    if (micro_batch < batch)
+        text = cm__format(ctx, "in micro-batches of %lld sample%s", (long long)micro_batch, micro_batch > 1 ? "s" : "");
+    if (devices > 1) text = cm__format(ctx, "%s%son a pipeline of %d devices", text, *text ? ", " : "", devices);
+    if (recomputes)
+        text = cm__format(ctx, "%s%sactivations are computed again in backward", text, *text ? "; " : "");
+    return *text ? text : NULL;
+}
+
 const char *cm__node_shape(cm__ctx *ctx, const cm_graph *graph, const cm_node *node)
 {
     for (int32_t i = 0; i < node->n_outputs; i++)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "device/device.h"
+#include "model/question.h"
 #include "validate/validate.h"
 
 #define LEFT_OUT "left-out-styles"
@@ -171,32 +172,31 @@ const cm_fabric *cm__case_fabric(cm__case *c)
 static void free_graph(void *graph) { cm_graph_free(graph); }
 
 /* A row says how its step was run, or its set does for all rows; as 'predict' would run it otherwise. */
-static cm_status read_options(cm__case *c, cm_load_options *load, cm_train_options *train, cm_diag *diag)
+static cm_status read_options(cm__case *c, cm_step_options *o, cm_diag *diag)
 {
+    cm_train_options *train = &o->train;
     const char *precision = cm__text_of(c->run, "precision"), *optimizer = cm__text_of(c->run, "optimizer"),
                *runtime = cm__text_of(c->run, "runtime"), *mode = cm__text_of(c->run, "mode"),
                *recompute = cm__text_of(c->run, "recompute");
     cm_status   status = CM_OK;
-    load->seq = (int64_t)cm__number_of(c->run, "seq", 0);
-    train->precision = cm_device_usual_precision(c->device);
+    o->load.seq = (int64_t)cm__number_of(c->run, "seq", 0);
     if (!precision) precision = cm__text_of(c->set, "precision");
     if (precision) status = cm_precision_parse(precision, &train->precision, diag);
     if (!status && optimizer) status = cm_optimizer_parse(optimizer, &train->optimizer, diag);
     if (!status && recompute) status = cm_recompute_parse(recompute, &train->recompute, diag);
-    if (!status && runtime) status = cm_runtime_parse(runtime, &c->runtime, diag);
+    if (!status && runtime) status = cm_runtime_parse(runtime, &o->runtime, diag);
     train->inference = mode && strcmp(mode, "inference") == 0;
-    if (!c->runtime) c->runtime = cm_device_runtime(c->device);
-    train->master = c->runtime == CM_RUNTIME_MEGATRON;
-    load->fuse = c->runtime == CM_RUNTIME_TORCH_EAGER ? CM_FUSE_EAGER : CM_FUSE_ALL;
+    if (!status) status = cm_step_settle(c->device, o, diag);
+    c->runtime = o->runtime;
     return status;
 }
 
-static cm_status make_step(cm__case *c, const cm_load_options *load, const cm_train_options *train, cm_diag *diag)
+static cm_status make_step(cm__case *c, const cm_step_options *o, cm_diag *diag)
 {
     cm_graph *forward, *step;
-    cm_status status = cm_graph_load(cm__text_of(c->run, "model"), load, &forward, diag);
+    cm_status status = cm_graph_load(cm__text_of(c->run, "model"), &o->load, &forward, diag);
     if (status) return status;
-    status = cm_graph_train(forward, train, &step, diag);
+    status = cm_graph_train(forward, &o->train, &step, diag);
     cm_graph_free(forward);
     if (status) return status;
     cm__defer(c->store->ctx, free_graph, step);
@@ -207,28 +207,33 @@ static cm_status make_step(cm__case *c, const cm_load_options *load, const cm_tr
 
 static void load_step(cm__case *c)
 {
-    cm_load_options  load = {0};
-    cm_train_options train = {0};
-    cm_diag          diag = {0};
-    cm_status        status = read_options(c, &load, &train, &diag);
+    cm_step_options         o = {.runtime = CM_RUNTIME_DEFAULT};
+    const cm_train_options *train = &o.train;
+    cm_diag                 diag = {0};
+    cm_status               status = read_options(c, &o, &diag);
     c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %d %d %d %d %d", cm__text_of(c->run, "model"),
-                              (long long)load.seq, (int)load.fuse, (int)train.precision, (int)train.optimizer,
-                              (int)train.recompute, (int)train.inference, (int)train.master);
+                              (long long)o.load.seq, (int)o.load.fuse, (int)train->precision, (int)train->optimizer,
+                              (int)train->recompute, (int)train->inference, (int)train->master);
     c->step = cm__store_find(c->store, c->graph_key);
-    if (!status && !c->step) status = make_step(c, &load, &train, &diag);
+    if (!status && !c->step) status = make_step(c, &o, &diag);
     cm__case_give_up(c, status, &diag);
 }
 
-/* What fills the device best, as 'predict' without --batch takes it; 1 where not even that fits. */
+cm_status cm__case_step(const cm__case *c, const cm_plan *plan, cm_step **step, cm_diag *diag)
+{
+    const cm_step_options o = {.runtime = c->runtime, .plan = plan ? *plan : (cm_plan){0}};
+    return cm__step_new_in(&(cm__shared_step){.graph = c->step}, c->device, &o, step, diag);
+}
+
+/* As 'predict' without --batch takes it; 1 where not even that fits. */
 static int64_t usual_batch(cm__case *c)
 {
-    cm_footprint           *footprint;
-    cm_batch_choice         choice = {0};
-    const cm_memory_options options = {.runtime = c->runtime};
-    if (cm_footprint_new(c->step, c->device, &options, &footprint, NULL)) return 1;
-    cm_status status = cm_batch_choose(footprint, NULL, &choice, NULL);
-    cm_footprint_free(footprint);
-    return !status && choice.batch ? choice.batch : 1;
+    cm_step *step;
+    int64_t  batch = 0;
+    if (cm__case_step(c, NULL, &step, NULL)) return 1;
+    cm_status status = cm_step_usual_batch(step, &batch, NULL);
+    cm_step_free(step);
+    return !status && batch ? batch : 1;
 }
 
 /* ---- the case --------------------------------------------------------------------------------------------------- */

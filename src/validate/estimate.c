@@ -213,17 +213,14 @@ bool cm__estimate_step(cm__case *c, cm__estimate *e)
 /* A device's part of the plan that the row is timed with, at the samples it has at once. */
 bool cm__case_fits(cm__case *c)
 {
-    cm_footprint     *footprint;
-    cm_memory_use     use;
-    cm_memory_options options = {.runtime = c->runtime};
-    int64_t           at_once = (int64_t)((double)c->batch / micro_batches(c) + 0.5);
-    if (!c->reason && is_spread(c)) {
-        options.plan = plan_of(c);
-        at_once = options.plan.micro_batch;
-    }
-    if (c->reason || cm_footprint_new(c->step, c->device, &options, &footprint, NULL)) return true;
-    cm_footprint_at(footprint, at_once, &use);
-    cm_footprint_free(footprint);
+    cm_step      *step;
+    cm_memory_use use = {.fits = true};
+    cm_plan       plan = {0};
+    int64_t       at_once = (int64_t)((double)c->batch / micro_batches(c) + 0.5);
+    if (!c->reason && is_spread(c)) plan = plan_of(c);
+    if (c->reason || cm__case_step(c, &plan, &step, NULL)) return true;
+    if (cm_step_memory(step, at_once, &use, NULL)) use.fits = true;
+    cm_step_free(step);
     return use.fits;
 }
 

@@ -6,13 +6,14 @@
 
 static double predict_batch(cm__case *c)
 {
-    cm_footprint   *footprint;
-    cm_batch_choice choice = {0};
-    cm_diag         diag = {0};
-    cm_status       status = cm_footprint_new(c->step, c->device, NULL, &footprint, &diag);
+    const cm_batch_options by_memory = {.objective = CM_OBJECTIVE_MEMORY};
+    cm_step               *step;
+    cm_batch_choice        choice = {0};
+    cm_diag                diag = {0};
+    cm_status              status = cm__case_step(c, NULL, &step, &diag);
     if (!status) {
-        status = cm_batch_choose(footprint, NULL, &choice, &diag);
-        cm_footprint_free(footprint);
+        status = cm_step_choose_batch(step, &by_memory, &choice, &diag);
+        cm_step_free(step);
     }
     cm__case_give_up(c, status, &diag);
     if (!status && !choice.batch) c->reason = "predicted not to fit at any batch size";
@@ -21,15 +22,14 @@ static double predict_batch(cm__case *c)
 
 static double peak_of(cm__case *c, bool exact)
 {
-    cm_footprint     *footprint;
-    cm_memory_use     use = {.peak_bytes = NAN};
-    cm_diag           diag = {0};
-    cm_memory_options options = {.runtime = c->runtime};
-    cm_status         status = cm_footprint_new(c->step, c->device, &options, &footprint, &diag);
+    cm_step      *step;
+    cm_memory_use use = {.peak_bytes = NAN};
+    cm_diag       diag = {0};
+    cm_status     status = cm__case_step(c, NULL, &step, &diag);
     if (!status) {
-        if (exact) status = cm_footprint_simulate(footprint, c->batch, &use, &diag);
-        else cm_footprint_at(footprint, c->batch, &use);
-        cm_footprint_free(footprint);
+        if (exact) status = cm_step_memory(step, c->batch, &use, &diag);
+        else cm_footprint_at(cm_step_footprint(step), c->batch, &use);
+        cm_step_free(step);
     }
     cm__case_give_up(c, status, &diag);
     return status ? NAN : use.peak_bytes;

@@ -69,6 +69,8 @@ void cm__case_give_up(cm__case *c, cm_status status, const cm_diag *diag);
 
 /* `over`: members that replace those of the row; NULL: none. */
 cm__case *cm__case_new(cm__store *store, const json_t *set, const json_t *row, const json_t *over);
+/* The step of a case under a plan (NULL: one device), as the program would run it. */
+cm_status cm__case_step(const cm__case *c, const cm_plan *plan, cm_step **step, cm_diag *diag);
 
 /* What joins the devices of a row: of the cluster it names, or the device's own. NULL: c->reason says why. */
 const cm_fabric *cm__case_fabric(cm__case *c);

@@ -229,10 +229,10 @@ static void what_no_pipeline_holds_is_refused(void **state)
 {
     (void)state;
     answer alone = ask(BSP("1e6", "1000", ""), "resnet18", 4, false);
-    assert_int_equal(alone.status, CM_ERR_LIMIT);
+    assert_int_equal(alone.status, CM_ERR_FIT);
     assert_non_null(strstr(alone.diag.reason, "does not fit the on-chip memory of 1 chip"));
     answer many = ask(BSP("1e4", "1000", LINKS), "resnet18", 4, false);
-    assert_int_equal(many.status, CM_ERR_LIMIT);
+    assert_int_equal(many.status, CM_ERR_FIT);
     assert_non_null(strstr(many.diag.reason, "64 chip, the most that its links join"));
 }
 
@@ -384,7 +384,7 @@ static void activations_bound_the_micro_batch(void **state)
     assert_int_equal(b.info.micro_batch, 64);
     double micros = ceil(64.0 / (double)a.info.micro_batch); /* each with its stream */
     assert_near(a.info.launches / b.info.launches, micros, 1e-9);
-    assert_int_equal(ask(STREAMING("1e4", "1e8", ""), model, 64, false).status, CM_ERR_LIMIT);
+    assert_int_equal(ask(STREAMING("1e4", "1e8", ""), model, 64, false).status, CM_ERR_FIT);
 }
 
 /* ---- what is told ----------------------------------------------------------------------------------------------- */

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * question.c - one model on one device: its graph, what fits, which batch size, how long a step takes.
+ *
+ * Devices that run kernel by kernel hold a whole micro-batch; what they allocate decides whether it fits. IPUs and
+ * wafers divide a batch into micro-batches by themselves and compute activations again in backward where that makes a
+ * step fit: their execution model (style*.c) says how, and the memory is that of the step it runs.
+ */
+#include "model/question.h"
+
+#include <math.h>
+#include <string.h>
+#include "model/batch.h"
+#include "model/predict_plan.h"
+
+#define DIVIDED_MOST 4096 /* samples; few models train well with more, and a device that divides batches runs any */
+
+struct cm_step {
+    cm__ctx         *ctx;
+    const cm_device *device;
+    cm_step_options  options;   /* settled */
+    cm_graph        *loaded[2]; /* forward and step, where they are the step's own */
+    cm__shared_step  shared;
+    cm_footprint    *footprint;
+    cm__at_hand      at_hand;   /* of devices that divide batches */
+    bool             divides;   /* the device divides batches by itself */
+    cm_predictor    *predictor; /* made when first asked for */
+};
+
+/* ---- making one -------------------------------------------------------------------------------------------------- */
+
+int64_t cm__plan_at_once(const cm_plan *p, int64_t batch)
+{
+    if (p->micro_batch) return p->micro_batch;
+    int64_t samples = p->global_batch ? p->global_batch / p->dp : batch;
+    return samples > p->accumulate ? samples / p->accumulate : 1;
+}
+
+static bool divides_batches(const cm_device *device, cm_runtime runtime)
+{
+    cm_style style = cm_device_get_info(device)->style;
+    return (style == CM_STYLE_BSP || style == CM_STYLE_STREAMING) && cm__style_applies(device, runtime);
+}
+
+/* Graphs are freed after what refers to them. */
+static void free_parts(void *step)
+{
+    cm_step *s = step;
+    cm_predictor_free(s->predictor);
+    cm_footprint_free(s->footprint);
+    for (int i = 0; i < 2; i++) cm_graph_free(s->loaded[i]);
+}
+
+static void make_footprint(cm_step *s)
+{
+    cm_memory_options memory = {.runtime = s->options.runtime, .plan = s->options.plan};
+    if (s->divides) memory.plan = (cm_plan){0};
+    cm__pass_on(s->ctx, cm__footprint_new_like(s->shared.like, s->shared.graph, s->device, &memory, &s->footprint,
+                                               s->ctx->diag));
+    if (s->divides) s->at_hand = cm__style_prepare(s->ctx, s->shared.graph, s->device, s->footprint);
+}
+
+/* Graphs that are not in `shared` are made. */
+static cm_status make_step(const char *model, const cm__shared_step *shared, const cm_device *device,
+                           const cm_step_options *options, cm_step **step, cm_diag *diag)
+{
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    cm_step *s = cm__alloc(ctx, sizeof *s);
+    *s = (cm_step){.ctx = ctx, .device = device, .options = *options, .shared = *shared};
+    cm__defer(ctx, free_parts, s);
+    if (!s->shared.forward && !s->shared.graph) {
+        cm__pass_on(ctx, cm_graph_load(model, &options->load, &s->loaded[0], diag));
+        s->shared.forward = s->loaded[0];
+    }
+    if (!s->shared.graph) {
+        cm__pass_on(ctx, cm_graph_train(s->shared.forward, &options->train, &s->loaded[1], diag));
+        s->shared.graph = s->loaded[1];
+    }
+    s->divides = divides_batches(device, options->runtime);
+    make_footprint(s);
+    ctx->diag = NULL;
+    *step = s;
+    return CM_OK;
+}
+
+cm_status cm__step_new_in(const cm__shared_step *shared, const cm_device *device, const cm_step_options *options,
+                          cm_step **step, cm_diag *diag)
+{
+    return make_step(NULL, shared, device, options, step, diag);
+}
+
+cm_status cm_step_new(const char *model, const cm_device *device, const cm_step_options *options, cm_step **step,
+                      cm_diag *diag)
+{
+    cm_step_options settled = options ? *options : (cm_step_options){.steps_per_call = 0};
+    if (!model || !device || !step) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no model, device or result given");
+    cm_status status = cm_step_settle(device, &settled, diag);
+    return status ? status : make_step(model, &(cm__shared_step){0}, device, &settled, step, diag);
+}
+
+cm_status cm_step_new_from(const cm_graph *forward, const cm_device *device, const cm_step_options *options,
+                           cm_step **step, cm_diag *diag)
+{
+    cm_step_options settled = options ? *options : (cm_step_options){.steps_per_call = 0};
+    if (!forward || !device || !step) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no graph, device or result given");
+    cm_status status = cm_step_settle(device, &settled, diag);
+    return status ? status : make_step(NULL, &(cm__shared_step){.forward = forward}, device, &settled, step, diag);
+}
+
+void cm_step_free(cm_step *step)
+{
+    if (step) cm__ctx_free(step->ctx);
+}
+
+const cm_step_options *cm_step_get_options(const cm_step *s) { return &s->options; }
+const cm_graph        *cm_step_forward(const cm_step *s) { return s->shared.forward; }
+const cm_graph        *cm_step_graph(const cm_step *s) { return s->shared.graph; }
+const cm_footprint    *cm_step_footprint(const cm_step *s) { return s->footprint; }
+
+/* ---- what fits --------------------------------------------------------------------------------------------------- */
+
+/* How the device divides a batch. CM_ERR_FIT: it cannot hold one sample. */
+static cm_status divide(const cm_step *s, int64_t batch, cm__run *run, cm_diag *diag)
+{
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    int32_t chips = s->options.plan.pp > 1 ? s->options.plan.pp : 0;
+    *run = cm__style_run_in(ctx, s->shared.graph, s->device, &s->options.sparsity, batch, chips, &s->at_hand);
+    ctx->diag = NULL;
+    cm__ctx_free(ctx);
+    return CM_OK;
+}
+
+static cm_status divided_use(const cm_step *s, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    cm__run   run = {.micro_batch = 1, .devices = 1};
+    cm_diag   refusal = {0};
+    cm_status status = divide(s, batch, &run, &refusal);
+    if (status && status != CM_ERR_FIT) {
+        if (diag) *diag = refusal;
+        return status;
+    }
+    bool    streams = cm_device_get_info(s->device)->style == CM_STYLE_STREAMING;
+    int32_t chips = streams ? 0 : run.devices;
+    if (run.recomputes || run.devices > 1) cm__held_use(s->at_hand.held, s->footprint, chips, run.micro_batch, use);
+    else cm_footprint_at(s->footprint, run.micro_batch, use);
+    if (status) use->fits = false;
+    use->micro_batch = run.micro_batch;
+    use->devices = run.devices;
+    use->recomputes = run.recomputes;
+    return CM_OK;
+}
+
+/* Samples of one replica in a step, where the device divides them. */
+static int64_t replica_batch(const cm_step *s, int64_t batch)
+{
+    const cm_plan *p = &s->options.plan;
+    int32_t        dp = p->dp > 0 ? p->dp : 1;
+    if (p->micro_batch) return p->micro_batch * (p->accumulate > 0 ? p->accumulate : 1);
+    return p->global_batch ? p->global_batch / dp : batch;
+}
+
+/* exact: by the allocator, also where a memory is far from full. */
+static cm_status memory_at(const cm_step *s, int64_t batch, bool exact, cm_memory_use *use, cm_diag *diag)
+{
+    if (s->divides) return divided_use(s, replica_batch(s, batch), use, diag);
+    cm_plan   plan = cm_footprint_plan(s->footprint);
+    int64_t   at_once = cm__plan_at_once(&plan, batch);
+    cm_status status = exact ? cm_footprint_simulate(s->footprint, at_once, use, diag)
+                             : cm__footprint_use(s->footprint, at_once, use, diag);
+    use->micro_batch = at_once;
+    use->devices = plan.tp * plan.cp * plan.pp;
+    return status;
+}
+
+cm_status cm_step_memory(cm_step *s, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    if (!s || !use || batch < 0) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given");
+    return memory_at(s, batch ? batch : 1, true, use, diag);
+}
+
+/* ---- time -------------------------------------------------------------------------------------------------------- */
+
+static cm_predict_options predict_options(const cm_step *s, int64_t batch)
+{
+    const cm_step_options *o = &s->options;
+    return (cm_predict_options){.batch = batch, .runtime = o->runtime, .layout = o->layout, .sparsity = o->sparsity,
+                                .loading = o->loading, .steps_per_call = o->steps_per_call, .plan = o->plan,
+                                .fabric = o->fabric};
+}
+
+cm_status cm_step_predict(cm_step *s, int64_t batch, bool sensitivities, cm_prediction **prediction, cm_diag *diag)
+{
+    if (!s || !prediction) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given");
+    cm_predict_options o = predict_options(s, batch ? batch : 1);
+    o.sensitivities = sensitivities;
+    return cm__predict_in(s->shared.graph, s->device, &o, &s->at_hand, prediction, diag);
+}
+
+static cm_status time_of_plan(cm_step *s, int64_t batch, cm_prediction_info *info, cm_diag *diag)
+{
+    cm_prediction *prediction;
+    cm_status      status = cm_step_predict(s, batch, false, &prediction, diag);
+    if (status) return status;
+    *info = *cm_prediction_get_info(prediction);
+    info->loading.dataset = info->loading.host = NULL; /* the prediction's own */
+    cm_prediction_free(prediction);
+    return CM_OK;
+}
+
+cm_status cm_step_time(cm_step *s, int64_t batch, cm_prediction_info *info, cm_diag *diag)
+{
+    if (!s || !info || batch < 1) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given, or no batch");
+    if (cm__has_plan(&s->options.plan)) return time_of_plan(s, batch, info, diag);
+    cm_predict_options o = predict_options(s, batch);
+    cm_status          status = CM_OK;
+    if (!s->predictor)
+        status = cm__predictor_new_in(s->shared.graph, s->device, &o, s->shared.common, s->footprint, &s->predictor,
+                                      diag);
+    return status ? status : cm__predictor_exactly(s->predictor, batch, info, diag);
+}
+
+/* ---- which batch size -------------------------------------------------------------------------------------------- */
+
+/* Samples per second; NAN: the time model has no answer. */
+static double throughput(void *user, int64_t batch)
+{
+    cm_prediction_info info;
+    if (cm_step_time(user, batch, &info, NULL) != CM_OK || !(info.step_time_s > 0)) return NAN;
+    return info.throughput_samples_s;
+}
+
+static cm_status quick_use(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    return memory_at(user, batch, false, use, diag);
+}
+
+static cm_status exact_use(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    return memory_at(user, batch, true, use, diag);
+}
+
+/* A single operator of fixed sizes computes the same at every batch size. */
+static bool depends_on_batch(const cm_graph *g)
+{
+    for (int32_t i = 0; i < g->n_tensors; i++)
+        for (int32_t d = 0; d < g->tensors[i].rank; d++)
+            if (g->tensors[i].dims[d].per_batch) return true;
+    return false;
+}
+
+/* A device that runs a graph as a whole takes any batch; so does one that keeps results off the chip. */
+static cm__batch_rule rule_of(cm_step *s)
+{
+    bool    whole = cm_device_get_info(s->device)->style != CM_STYLE_KERNELS;
+    int64_t most = whole ? DIVIDED_MOST : CM__BATCH_MOST;
+    if (!depends_on_batch(s->shared.graph)) most = 1;
+    return (cm__batch_rule){.device = s->device, .most = most, .user = s};
+}
+
+cm_status cm_step_choose_batch(cm_step *s, const cm_batch_options *options, cm_batch_choice *choice, cm_diag *diag)
+{
+    if (!s || !choice) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given");
+    cm_batch_options o = options ? *options : (cm_batch_options){.objective = CM_OBJECTIVE_THROUGHPUT};
+    cm__batch_rule   rule = rule_of(s);
+    rule.use = exact_use;
+    o.throughput = throughput;
+    o.user = s;
+    cm_status status = cm__batch_choose(&rule, &o, choice, diag);
+    if (!status) cm__batch_throughputs(&o, choice);
+    return status;
+}
+
+/* Under a plan the whole memory is used: a plan is there to make a large step fit. */
+cm_status cm_step_usual_batch(cm_step *s, int64_t *batch, cm_diag *diag)
+{
+    if (!s || !batch) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given");
+    bool             planned = cm__has_plan(&s->options.plan);
+    cm_batch_options o = {.objective = planned ? CM_OBJECTIVE_MEMORY : CM_OBJECTIVE_THROUGHPUT,
+                          .throughput = planned ? NULL : throughput, .user = s};
+    cm_batch_choice  choice;
+    cm__batch_rule   rule = rule_of(s);
+    rule.use = quick_use;
+    cm_status status = cm__batch_choose(&rule, &o, &choice, diag);
+    if (!status) *batch = choice.batch;
+    return status;
+}

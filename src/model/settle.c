@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * settle.c - what a question means: every choice that the user left open is made here, for all commands.
+ *
+ * The runtime is the one that users of the device have. The precision is the one that most models are trained in there.
+ * Eager PyTorch runs one kernel per operator that its user wrote; other runtimes fuse. Megatron-LM's mixed precision is
+ * 16-bit weights beside fp32 ones, without autocast.
+ */
+#include "base/ctx.h"
+
+static const cm_precision without_autocast[CM_PRECISIONS] = {[CM_PRECISION_AMP_BF16] = CM_PRECISION_BF16,
+                                                             [CM_PRECISION_AMP_FP16] = CM_PRECISION_FP16};
+
+static void settle_megatron(cm_train_options *train)
+{
+    if (without_autocast[train->precision]) train->precision = without_autocast[train->precision];
+    train->master = true;
+}
+
+static void settle_recompute(cm_step_options *o)
+{
+    if (o->plan.recompute > o->train.recompute) o->train.recompute = o->plan.recompute;
+    o->plan.recompute = o->train.recompute;
+}
+
+cm_status cm_step_settle(const cm_device *device, cm_step_options *o, cm_diag *diag)
+{
+    if (!device || !o) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no device or no options given");
+    if (!o->runtime) o->runtime = cm_device_runtime(device);
+    if (!o->train.precision) o->train.precision = cm_device_usual_precision(device);
+    if (o->runtime == CM_RUNTIME_TORCH_EAGER && o->load.fuse == CM_FUSE_ALL) o->load.fuse = CM_FUSE_EAGER;
+    if (o->runtime == CM_RUNTIME_MEGATRON) settle_megatron(&o->train);
+    settle_recompute(o);
+    return CM_OK;
+}
