@@ -36,32 +36,46 @@ static const char *vendor(const cm_rank_entry *e) { return cm_device_get_info(e-
 static const char *class_of(const cm_rank_entry *e) { return cm_device_get_info(e->device)->device_class; }
 static const char *style(const cm_rank_entry *e) { return cm_style_name(cm_device_get_info(e->device)->style); }
 
+/* What numbers of a field are in: a suffix, a table of units below. */
+typedef enum measure { COUNT, MONEY, BYTES, RATE, FLOPS, POWER, HOURS, ENERGY, SHARE, MEASURES } measure;
+
 static const struct {
     const char *name;
     bool        predicted;
     double (*value)(const cm_rank_entry *e); /* NULL: a field of words */
     const char *(*word)(const cm_rank_entry *e);
+    measure     in;
 } fields[] = {
-    {"price", false, price, NULL},          {"memory", false, memory, NULL}, {"bandwidth", false, bandwidth, NULL},
-    {"peak", false, peak, NULL},            {"power", false, power, NULL},   {"vendor", false, NULL, vendor},
-    {"class", false, NULL, class_of},       {"style", false, NULL, style},   {"throughput", true, throughput, NULL},
-    {"hours", true, hours, NULL},           {"usd", true, usd, NULL},        {"energy", true, energy, NULL},
-    {"mfu", true, mfu, NULL},               {"batch", true, batch, NULL},    {"devices", true, devices, NULL},
+    {"price", false, price, NULL, MONEY},        {"memory", false, memory, NULL, BYTES},
+    {"bandwidth", false, bandwidth, NULL, RATE}, {"peak", false, peak, NULL, FLOPS},
+    {"power", false, power, NULL, POWER},        {"vendor", false, NULL, vendor, COUNT},
+    {"class", false, NULL, class_of, COUNT},     {"style", false, NULL, style, COUNT},
+    {"throughput", true, throughput, NULL, COUNT}, {"hours", true, hours, NULL, HOURS},
+    {"usd", true, usd, NULL, MONEY},             {"energy", true, energy, NULL, ENERGY},
+    {"mfu", true, mfu, NULL, SHARE},             {"batch", true, batch, NULL, COUNT},
+    {"devices", true, devices, NULL, COUNT},
 };
 #define FIELDS ((int)(sizeof fields / sizeof *fields))
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
-/* Makers of memory count in powers of 1024 and write GB; so do these. */
+/* Makers of memory count in powers of 1024 and write GB; so do these. Where a measure has no row without a name, a
+   number alone could mean several things, and is refused. */
 static const struct {
+    measure     in;
     const char *name;
     double      factor;
 } units[] = {
-    {"", 1},          {"GB", 0x1p30},  {"GiB", 0x1p30}, {"MB", 0x1p20},  {"MiB", 0x1p20}, {"TB", 0x1p40},
-    {"TiB", 0x1p40},  {"k", 1e3},      {"M", 1e6},      {"G", 1e9},      {"T", 1e12},     {"P", 1e15},
-    {"GB/s", 1e9},    {"TB/s", 1e12},  {"W", 1},        {"kW", 1e3},     {"%", 0.01},     {"h", 1},
-    {"TFLOPS", 1e12}, {"PFLOPS", 1e15}, {"USD", 1},
+    {COUNT, "", 1},         {COUNT, "k", 1e3},      {COUNT, "M", 1e6},     {COUNT, "G", 1e9},
+    {MONEY, "", 1},         {MONEY, "USD", 1},      {MONEY, "k", 1e3},     {MONEY, "M", 1e6},
+    {BYTES, "GB", 0x1p30},  {BYTES, "GiB", 0x1p30}, {BYTES, "MB", 0x1p20}, {BYTES, "MiB", 0x1p20},
+    {BYTES, "TB", 0x1p40},  {BYTES, "TiB", 0x1p40}, {RATE, "TB/s", 1e12},  {RATE, "GB/s", 1e9},
+    {FLOPS, "TFLOPS", 1e12}, {FLOPS, "T", 1e12},    {FLOPS, "PFLOPS", 1e15}, {FLOPS, "P", 1e15},
+    {POWER, "W", 1},        {POWER, "", 1},         {POWER, "kW", 1e3},    {HOURS, "h", 1},
+    {HOURS, "", 1},         {ENERGY, "J", 1},       {ENERGY, "", 1},       {SHARE, "%", 0.01},
+    {SHARE, "", 1},
 };
+#define UNITS ((int)(sizeof units / sizeof *units))
 
 static int find_field(cm__ctx *ctx, cm__span name)
 {
@@ -77,16 +91,41 @@ static int find_field(cm__ctx *ctx, cm__span name)
              meant ? meant : "", meant ? "'?" : "", all);
 }
 
-static double read_value(cm__ctx *ctx, cm__span text)
+/* "GB, GiB, MB": the units of a measure. */
+static const char *units_of(cm__ctx *ctx, measure in)
 {
-    size_t digits = text.length;
-    double value;
+    const char *all = "";
+    for (int i = 0; i < UNITS; i++)
+        if (units[i].in == in && *units[i].name) all = cm__format(ctx, "%s%s%s", all, *all ? ", " : "", units[i].name);
+    return all;
+}
+
+static const char *first_unit(measure in)
+{
+    int i = 0;
+    while (units[i].in != in || !*units[i].name) i++;
+    return units[i].name;
+}
+
+static double read_value(cm__ctx *ctx, int field, const char *sign, cm__span text)
+{
+    size_t      digits = text.length;
+    double      value;
+    measure     in = fields[field].in;
+    const char *name = fields[field].name;
     while (digits > 0 && !strchr("0123456789.", text.text[digits - 1])) digits--;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (cm__span_is((cm__span){text.text + digits, text.length - digits}, units[i].name) &&
-            cm__parse_real((cm__span){text.text, digits}, &value))
-            return value * units[i].factor;
-    cm__fail(ctx, CM_ERR_ARGUMENT, "'%.*s' is not a number such as 3, 80GB or 2TB/s", (int)text.length, text.text);
+    if (!cm__parse_real((cm__span){text.text, digits}, &value))
+        cm__fail(ctx, CM_ERR_ARGUMENT, "'%s%s%.*s' has no number after the sign, such as 3, 80GB or 2TB/s", name, sign,
+                 (int)text.length, text.text);
+    cm__span unit = {text.text + digits, text.length - digits};
+    bool     percent_meant = in == SHARE && !unit.length && value > 1;
+    for (int i = 0; i < UNITS; i++)
+        if (units[i].in == in && cm__span_is(unit, units[i].name) && !percent_meant) return value * units[i].factor;
+    if (!unit.length)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "%s needs a unit: %s%s%.*s%s; there are %s", name, name, sign, (int)text.length,
+                 text.text, first_unit(in), units_of(ctx, in));
+    cm__fail(ctx, CM_ERR_ARGUMENT, "%s is not in '%.*s'; its units are %s", name, (int)unit.length, unit.text,
+             units_of(ctx, in));
 }
 
 static cm__condition read_one(cm__ctx *ctx, const char *text, size_t length)
@@ -100,7 +139,7 @@ static cm__condition read_one(cm__ctx *ctx, const char *text, size_t length)
     for (int i = 4; i >= 0; i--)
         if (strncmp(text + name, signs[i], strlen(signs[i])) == 0) c.sign = signs[i];
     cm__span value = {text + name + strlen(c.sign), length - name - strlen(c.sign)};
-    if (fields[c.field].value) c.value = read_value(ctx, value);
+    if (fields[c.field].value) c.value = read_value(ctx, c.field, c.sign, value);
     else if (strcmp(c.sign, "=") != 0)
         cm__fail(ctx, CM_ERR_ARGUMENT, "%s is a word: write %s=WORD", fields[c.field].name, fields[c.field].name);
     else c.word = cm__text_copy_n(ctx, value.text, value.length);

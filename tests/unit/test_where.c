@@ -53,7 +53,7 @@ static void test_holds(void **state)
                                         "power<401W", "power>0.3kW", "class=gpu", "vendor=nvidia", "style=kernel",
                                         "peak>300T",
                                         "peak>=312TFLOPS", "bandwidth>2TB/s",
-                                        "price<3,memory>40GB,class=gpu", "", NULL};
+                                        "price<3,memory>40GB,class=gpu", "power<401", "price<3USD", "", NULL};
     for (int i = 0; texts[i]; i++) assert_string_equal(fails(*state, texts[i], false), "");
     assert_string_equal(fails(*state, NULL, false), "");
 }
@@ -93,7 +93,16 @@ static void test_refused(void **state)
     refused("price", "price<3");
     refused("<3", "price<3");
     refused("price<", "80GB");
-    refused("price<3dollars", "3dollars");
+    refused("price<3dollars", "'dollars'");
+    refused("memory>80", "memory>80GB");
+    refused("memory>=80000000000", "GB");
+    refused("bandwidth>2", "bandwidth>2TB/s");
+    refused("bandwidth>2GB", "TB/s");
+    refused("peak>300", "peak>300TFLOPS");
+    refused("peak>3TB", "TFLOPS");
+    refused("mfu>30", "mfu>30%");
+    refused("hours<3GB", "'GB'");
+    refused("price<3GB", "'GB'");
 }
 
 int main(void)
