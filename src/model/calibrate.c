@@ -17,6 +17,7 @@
 #include "device/device.h"
 #include "model/steps.h"
 
+#define IMPLAUSIBLE 20.0 /* between measured and predicted, in the middle of a log: no device is so far off */
 #define FILE_MAX ((int64_t)1 << 24)
 #define SPREAD 0.05       /* of real steps around a right prediction */
 #define HELD 0.1          /* a factor of e from 1 weighs as a tenth in a step's logarithm */
@@ -233,11 +234,31 @@ static void weigh(cm_calibration *c, bool first)
     for (int32_t i = 0; i < n; i++) c->weights[i] = n < ALL_FROM ? 1 : 1 / (1 + pow((errors[i] - middle) / FAR, 2));
 }
 
+/* A profile is mended by a few per cent, or by factors where it was never measured; a factor of a thousand is a unit. */
+static void refuse_wrong_unit(cm_calibration *c)
+{
+    int32_t n = c->steps->n_rows;
+    double *ratios = cm__alloc_array(c->ctx, (size_t)n, sizeof *ratios);
+    for (int32_t i = 0; i < n; i++) ratios[i] = c->rows[i].measured_s / c->rows[i].before_s;
+    qsort(ratios, (size_t)n, sizeof *ratios, by_value);
+    double      middle = sqrt(ratios[(n - 1) / 2] * ratios[n / 2]);
+    const char *device = cm_device_get_info(c->device)->id;
+    if (middle <= IMPLAUSIBLE && middle >= 1 / IMPLAUSIBLE) return;
+    if (middle > 1)
+        cm__fail(c->ctx, CM_ERR_ARGUMENT,
+                 "the steps take %.3g times as long as predicted on %s: step_time_s looks like milliseconds; divide the "
+                 "column by 1000, or name the device, batch size and precision that were measured", middle, device);
+    cm__fail(c->ctx, CM_ERR_ARGUMENT,
+             "the steps take 1/%.3g of the time predicted on %s: step_time_s is the time of one step in seconds; "
+             "check its unit, the device, the batch size and the precision", 1 / middle, device);
+}
+
 static void run(cm_calibration *c)
 {
     double  x[FACTORS] = {0};
     int32_t n = c->steps->n_rows;
     begin(c);
+    refuse_wrong_unit(c);
     choose_factors(c);
     cm__lsq problem = {.parameters = c->n_free, .rows = n + c->n_free, .iterations = ITERATIONS, .scale = SPREAD,
                        .residuals = residuals, .data = c};

@@ -180,6 +180,8 @@ static void bad_logs_are_refused(void **state)
     assert_refused(HEADER "resnet50,1,fp31,1\n", "line 2: ");
     assert_refused(HEADER ",1,fp32,1\n", "line 2: no model");
     assert_refused(HEADER "\nno-such-model,1,fp32,1\n", "line 3: ");
+    assert_refused(HEADER "resnet50,256,amp-bf16,51.3\nresnet50,128,amp-bf16,26.0\n", "milliseconds");
+    assert_refused(HEADER "resnet50,256,amp-bf16,51.3e-6\n", "in seconds");
     cm_calibration *c;
     cm_diag         diag = {0};
     assert_int_equal(cm_calibrate("no-such-device", "log.csv", &c, &diag), CM_ERR_UNKNOWN);
