@@ -88,7 +88,7 @@ int run_bench(settings *s)
     int code = EXIT_DONE;
     if (cm_bench_speaks(bench)) {
         cm__bench_report report = {.asked = &o, .bench = bench};
-        status = cm__bench_report_print(&report, format_of(s), stdout, &diag);
+        status = cm__bench_report_print(&report, format_of(s), beside_output(s), &diag);
         code = status ? say_failed(status, &diag) : finish(s, bench);
     }
     cm_bench_free(bench);

@@ -13,7 +13,7 @@ int run_calibrate(settings *s)
     cm_status status = cm_calibrate(s->device, s->from, &calibration, &diag);
     if (status) return say_failed(status, &diag);
     cm__calibrate_report report = {.device = s->device, .log = s->from, .calibration = calibration};
-    status = cm__calibrate_report_print(&report, format_of(s), stdout, &diag);
+    status = cm__calibrate_report_print(&report, format_of(s), beside_output(s), &diag);
     int code = EXIT_DONE;
     if (status) code = say_failed(status, &diag);
     else if (s->output) code = save_text(s->output, cm_calibration_profile(calibration));

@@ -12,6 +12,7 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOTHING_FITS = 3 };
 
 #define OPERANDS_MAX 2
 #define PRICES_MAX 32
+#define HOSTS_MAX 16
 #define PORT 8377 /* of serve, where no other is asked for */
 
 typedef struct settings {
@@ -29,6 +30,9 @@ typedef struct settings {
     char              price_names[PRICES_MAX][64];
     cm_bench_options  bench;
     int32_t           port;
+    const char       *bind;
+    const char       *hosts[HOSTS_MAX]; /* --allow-host, n_hosts of them */
+    int32_t           n_hosts;
     bool              full, clusters, check, json, csv, html, help, no_loading, calls;
 } settings;
 
@@ -98,6 +102,7 @@ void print_help(const command *c, FILE *out);
 /* Standard output and error, or the texts of whoever called cm_answer(). */
 FILE *results(void);
 FILE *notes(void);
+FILE *beside_output(const settings *s); /* for the report of a command whose -o - takes standard output */
 void  divert_output(FILE *to_results, FILE *to_notes); /* of this thread; NULL: back to the standard streams */
 int   run_words(int argc, char **argv);                /* as main() gets them; the exit status */
 
@@ -107,7 +112,8 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int  say_failed(cm_status status, const cm_diag *diag);
 /* What reading a model, or making a step of it, found odd; NULL: nothing. */
 void say_warnings(const cm_graph *graph);
-/* A text into a file, whole or not at all; EXIT_FAILED: it could not be, and why was said. */
+/* A text into a file, whole or not at all; into a device or a pipe; or, for "-", into the results. EXIT_FAILED: it could
+   not be written, and why was said. */
 int  save_text(const char *path, const char *text);
 /* The exit status of a command that has printed: EXIT_FAILED, with the reason said, if stdout could not be written. */
 int  finish_output(int status);

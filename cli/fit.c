@@ -60,7 +60,7 @@ int run_fit(settings *s)
     if (status) return say_failed(status, &diag);
     cm__fit_report report = {.path = s->operands[0], .device = s->device, .check = s->check, .calls = s->calls,
                              .fitting = fitting};
-    status = cm__fit_report_print(&report, format_of(s), results(), &diag);
+    status = cm__fit_report_print(&report, format_of(s), beside_output(s), &diag);
     int code = status ? say_failed(status, &diag) : s->output ? save_profile(s, fitting) : EXIT_DONE;
     cm_fitting_free(fitting);
     return code;

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output.c - where results and notes go, and whether standard output took what was written. */
+/* output.c - where results and notes go, files that are written, and whether standard output took what was written. */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "cli.h"
 
@@ -11,6 +15,8 @@ static _Thread_local FILE *given_results, *given_notes;
 FILE *results(void) { return given_results ? given_results : stdout; }
 
 FILE *notes(void) { return given_notes ? given_notes : stderr; }
+
+FILE *beside_output(const settings *s) { return s->output && strcmp(s->output, "-") == 0 ? notes() : results(); }
 
 void divert_output(FILE *to_results, FILE *to_notes)
 {
@@ -40,21 +46,81 @@ void say_warnings(const cm_graph *graph)
     for (int32_t i = 0; graph && i < cm_graph_warnings(graph); i++) say("warning: %s", cm_graph_warning(graph, i));
 }
 
-/* Whole or not at all: written beside the file, then renamed onto it. */
-int save_text(const char *path, const char *text)
+/* ---- files ------------------------------------------------------------------------------------------------------ */
+
+static int say_unwritable(const char *path)
 {
-    char temporary[4096];
-    if (snprintf(temporary, sizeof temporary, "%s.part", path) >= (int)sizeof temporary) {
+    say("%s: cannot write: %s", path, strerror(errno));
+    return EXIT_FAILED;
+}
+
+static bool write_and_close(FILE *file, const char *text)
+{
+    bool written = file && fprintf(file, "%s\n", text) > 0 && fflush(file) == 0;
+    int  why = errno;
+    bool closed = file && fclose(file) == 0;
+    if (file && !written) errno = why;
+    return written && closed;
+}
+
+/* Devices and pipes: there is nothing to replace. */
+static int write_in_place(const char *path, const char *text)
+{
+    int descriptor = open(path, O_WRONLY | O_CLOEXEC);
+    if (write_and_close(descriptor < 0 ? NULL : fdopen(descriptor, "w"), text) || errno == EPIPE) return EXIT_DONE;
+    return say_unwritable(path);
+}
+
+/* Whole or not at all: written beside the file, then renamed onto it; it keeps its mode. */
+static int replace_file(const char *path, const char *text, const struct stat *old)
+{
+    char temporary[PATH_MAX];
+    if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= (int)sizeof temporary) {
         say("%s: the name is too long", path);
         return EXIT_FAILED;
     }
-    FILE *file = fopen(temporary, "w");
-    bool  written = file && fprintf(file, "%s\n", text) > 0;
-    bool  closed = file && fclose(file) == 0;
-    if (written && closed && rename(temporary, path) == 0) return EXIT_DONE;
-    say("%s: cannot write: %s", path, strerror(errno));
-    if (file) unlink(temporary);
-    return EXIT_FAILED;
+    int    descriptor = mkstemp(temporary);
+    mode_t mask = umask(0);
+    umask(mask);
+    bool ready = descriptor >= 0 && fchmod(descriptor, old ? old->st_mode & 07777 : 0666 & ~mask) == 0;
+    bool written = write_and_close(descriptor < 0 ? NULL : fdopen(descriptor, "w"), text);
+    if (ready && written && rename(temporary, path) == 0) return EXIT_DONE;
+    int code = say_unwritable(path);
+    if (descriptor >= 0) unlink(temporary);
+    return code;
+}
+
+/* A link stays; what it leads to is replaced, or made. */
+static int save_through_link(const char *path, const char *text)
+{
+    char   target[PATH_MAX], whole[PATH_MAX], *slash;
+    struct stat old;
+    if (realpath(path, target) && stat(target, &old) == 0) return replace_file(target, text, &old);
+    ssize_t length = readlink(path, target, sizeof target - 1); /* to a file that is not there yet */
+    if (length < 0) return say_unwritable(path);
+    target[length] = '\0';
+    slash = strrchr(path, '/');
+    int folder = target[0] == '/' || !slash ? 0 : (int)(slash - path) + 1;
+    if (snprintf(whole, sizeof whole, "%.*s%s", folder, path, target) >= (int)sizeof whole) errno = ENAMETOOLONG;
+    else return replace_file(whole, text, NULL);
+    return say_unwritable(path);
+}
+
+int save_text(const char *path, const char *text)
+{
+    struct stat here, there;
+    if (strcmp(path, "-") == 0) {
+        fprintf(results(), "%s\n", text);
+        return EXIT_DONE;
+    }
+    bool exists = stat(path, &there) == 0;
+    if (exists && S_ISDIR(there.st_mode)) {
+        errno = EISDIR;
+        return say_unwritable(path);
+    }
+    if (exists && !S_ISREG(there.st_mode)) return write_in_place(path, text);
+    if (lstat(path, &here) == 0 && S_ISLNK(here.st_mode)) return save_through_link(path, text);
+    return replace_file(path, text, exists ? &there : NULL);
 }
 
 int finish_output(int status)

@@ -13,7 +13,7 @@ static int save(const settings *s, const cm__page_report *page)
     bool      whole = out && fclose(out) == 0;
     int       code = status || !whole ? say_failed(status ? status : CM_ERR_MEMORY, &diag) : save_text(s->output, text);
     free(text);
-    if (code == EXIT_DONE) fprintf(results(), "%s: %zu bytes; open it in a browser\n", s->output, size + 1);
+    if (code == EXIT_DONE) fprintf(beside_output(s), "%s: %zu bytes; open it in a browser\n", s->output, size + 1);
     return code;
 }
 
