@@ -99,6 +99,18 @@ bool store_offload(const option *o, settings *s, void *field, const char *value)
     return true;
 }
 
+bool store_host(const option *o, settings *s, void *field, const char *value)
+{
+    const char **hosts = field;
+    if (s->n_hosts == HOSTS_MAX) say("option %s: more than %d names", o->name, HOSTS_MAX);
+    else if (!*value || strpbrk(value, "/ ")) say("option %s: '%s' is not a host name such as box.example", o->name, value);
+    else {
+        hosts[s->n_hosts++] = value;
+        return true;
+    }
+    return false;
+}
+
 bool store_price(const option *o, settings *s, void *field, const char *value)
 {
     const char *equals = strchr(value, '=');
@@ -137,6 +149,7 @@ STORE_NAMED(runtime)
 STORE_NAMED(layout)
 STORE_NAMED(objective)
 STORE_NAMED(goal)
+STORE_NAMED(basis)
 STORE_NAMED(plan_goal)
 
 bool store_no_fuse(const option *o, settings *s, void *field, const char *value)

@@ -206,6 +206,7 @@ const char      *cm_graph_unsupported_name(const cm_graph *graph, int32_t index)
 cm_optimizer     cm_graph_optimizer(const cm_graph *graph);   /* what was, or by default would be, used */
 cm_precision     cm_graph_precision(const cm_graph *graph);
 cm_loss          cm_graph_loss(const cm_graph *graph);
+int64_t          cm_graph_seq(const cm_graph *graph);         /* tokens of a sample; 0: it reads no token ids */
 
 cm_poly     cm_tensor_elements(const cm_tensor *tensor);
 cm_poly     cm_tensor_bytes(const cm_tensor *tensor);
@@ -347,8 +348,22 @@ typedef struct cm_collective {
     cm_number   latency_s, bw_bytes_s; /* bus bandwidth */
 } cm_collective;
 
+/* On what terms a price holds. Prices of different bases are never compared unless CM_BASIS_ANY is asked for. */
+typedef enum cm_basis {
+    CM_BASIS_ON_DEMAND,    /* a provider's list price */
+    CM_BASIS_SPOT,         /* may be interrupted */
+    CM_BASIS_MARKETPLACE,  /* third parties rent out their own machines */
+    CM_BASIS_SUBSCRIPTION, /* reserved for months or years */
+    CM_BASIS_PAPER,        /* a figure that a publication used; nobody offers it */
+    CM_BASIS_ANY,          /* the lowest of these, a paper's only where there is no other */
+    CM_BASES
+} cm_basis;
+
+const char *cm_basis_name(cm_basis basis); /* "on-demand", "spot", "marketplace", "subscription", "paper", "any" */
+cm_status   cm_basis_parse(const char *name, cm_basis *basis, cm_diag *diag);
+
 typedef struct cm_price {
-    const char *provider, *basis, *date, *source, *note; /* basis: "on-demand", "spot", "subscription", "paper" */
+    const char *provider, *basis, *date, *source, *note; /* basis: a name of cm_basis */
     double      usd_hour;                                /* per device */
 } cm_price;
 
@@ -403,7 +418,8 @@ int32_t               cm_device_collectives(const cm_device *device);
 const cm_collective  *cm_device_collective(const cm_device *device, int32_t index);
 int32_t               cm_device_prices(const cm_device *device);
 const cm_price       *cm_device_price(const cm_device *device, int32_t index);
-const cm_price       *cm_device_cheapest(const cm_device *device);   /* on demand if there is such; NULL: no price */
+/* The lowest price of a basis, of providers whose name contains `provider` (NULL: all); NULL: no such price. */
+const cm_price       *cm_device_cheapest(const cm_device *device, cm_basis basis, const char *provider);
 bool                  cm_device_has_alias(const cm_device *device, const char *name); /* of tables of timings */
 bool                  cm_device_runs(const cm_device *device, const char *operator_name); /* false: its maker says no */
 int32_t               cm_device_batches(const cm_device *device);    /* 0: any batch size */
@@ -793,6 +809,7 @@ typedef struct cm_search_options {
     int64_t          global_batch; /* samples of an update */
     cm_plan_goal     goal;
     double           tokens, within_s; /* of the whole training, and the time it may take; 0: as long as it takes */
+    cm_basis         price_basis;
     cm_runtime       runtime;
     const cm_fabric *fabric;
     int32_t          threads; /* 0: one per core */
@@ -804,7 +821,7 @@ typedef struct cm_search_options {
 
 typedef struct cm_found {
     cm_plan plan;
-    double  step_time_s, throughput_samples_s, mfu, peak_bytes;
+    double  step_time_s, interval_s[2], throughput_samples_s, mfu, peak_bytes;
     double  communication_s, bubble_s;
     double  training_s, cost_usd, energy_j; /* of all tokens, or of one iteration; NAN: not known */
     bool    pareto;                         /* no other one found is both faster and smaller */
@@ -862,7 +879,8 @@ typedef struct cm_rank_options {
     cm_goal              goal;
     const char          *devices;  /* ids or files joined by commas; NULL or "all": all built-in ones that can */
     const char          *baseline; /* what others are told in relation to, and ported from */
-    const char          *vendor, *provider; /* provider: of prices; NULL: the cheapest on demand */
+    const char          *vendor, *provider; /* provider: of prices; NULL: whoever is cheapest */
+    cm_basis             price_basis;
     const char          *where;    /* "price<3,memory>80GB,class=gpu": all must hold */
     const cm_rank_price *prices;
     int32_t              n_prices;
@@ -892,7 +910,7 @@ typedef struct cm_rank_entry {
     cm_prediction_info prediction;    /* only where it fits */
     double             peak_bytes;
     double             price_hour;    /* of all prediction.devices */
-    const cm_price    *price;         /* NULL: the asker's own, or none */
+    const cm_price    *price;         /* NULL: the asker's own (price_hour is known), or none */
     double             power_w;       /* of all prediction.devices; typical where told, the limit otherwise */
     double             samples_per_usd, energy_j_per_sample;
     double             hours, usd, kwh; /* of the job; usd without porting */

@@ -13,7 +13,7 @@ FIRST = {"resnet50": "habana-gaudi2", "bert-large": "graphcore-bow", "gpt2-xl": 
 
 def ratios(program, model, options, objective):
     words = [program, "rank", model, *options, "--devices", ",".join(AVERAGES), "--baseline", "nvidia-a100-40g", "--provider",
-             "Xie", "--objective", objective, "--json"]
+             "Xie", "--price-basis", "paper", "--objective", objective, "--json"]
     ranking = json.loads(subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout)["ranking"]
     return {entry["device"]: entry["relative"] for entry in ranking if entry["relative"]}
 

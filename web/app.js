@@ -3,7 +3,7 @@
 (() => {
   const $ = id => document.getElementById(id);
   const form = $('ask');
-  const fields = ['model', 'objective', 'precision', 'batch', 'samples', 'epochs', 'baseline', 'where', 'price'];
+  const fields = ['model', 'objective', 'precision', 'batch', 'samples', 'epochs', 'baseline', 'where', 'price', 'price_basis', 'seq'];
   const { short } = Charts;
   let asked = 0, shown = null;
 
@@ -31,7 +31,7 @@
     return q;
   }
   function remember(q) {
-    const query = new URLSearchParams(Object.entries(q).filter(([k, v]) => v && !(k === 'objective' && v === 'throughput')));
+    const query = new URLSearchParams(Object.entries(q).filter(([k, v]) => v && !(k === 'objective' && v === 'throughput') && !(k === 'price_basis' && v === 'on-demand')));
     history.replaceState(null, '', '?' + query);
   }
   function recall() {
@@ -78,12 +78,15 @@
   function showRanking(rank) {
     const best = rank.ranking.find(e => e.rank === 1), job = rank.job;
     const close = best ? rank.ranking.filter(e => e.rank > 1 && e.interval[0] <= best.interval[1] && e.interval[1] >= best.interval[0]) : [];
-    $('answer').textContent = best ? `${best.name}: ${short(best.value)} ${rank.unit}${job ? ' for ' + job.text : ''}.` +
+    $('answer').textContent = best ? `${best.name}: ${short(best.value)} ${rank.unit}${job ? ' for ' + job.text : ''}` +
+      `${rank.seq ? ', sequence length ' + rank.seq : ''}.${rank.warnings.map(w => ' Warning: ' + w + '.').join('')}` +
       (close.length ? ` Too close to call: the intervals of ${close.length} more overlap its own.` : '') : 'No device has a place; the table says why.';
-    table($('t-ranking'), [['device'], ['place', ''], ['batch', ''], ['throughput', 'samples/s'], ['nine of ten in', 'samples/s'], ['beside', 'times'],
-      ['price', 'USD/h'], ['samples', 'per USD'], ['energy', 'J/sample'], ['time', 'h'], ['cost', 'USD'], ['', undefined, true]],
-    rank.ranking.map(e => [e.devices > 1 ? e.device + ' x' + e.devices : e.device, e.rank ?? '–', e.batch ?? '–', short(e.throughput_samples_s),
+    table($('t-ranking'), [['device'], ['place', ''], ['precision'], ['runtime'], ['batch', ''], ['throughput', 'samples/s'], ['throughput', 'tokens/s'],
+      ['90 % interval', 'samples/s'], ['beside', 'times'], ['price', 'USD/h'], ['basis'], ['provider'], ['samples', 'per USD'], ['energy', 'J/sample'], ['time', 'h'], ['cost', 'USD'], ['', undefined, true]],
+    rank.ranking.map(e => [e.devices > 1 ? e.device + ' x' + e.devices : e.device, e.rank ?? '–', e.precision, e.runtime ?? '–', e.batch ?? '–',
+      short(e.throughput_samples_s), short(e.tokens_s),
       e.throughput_samples_s === null ? '–' : Charts.within(e).map(v => short(v)).join(' to '), short(e.relative), short(e.price_hour),
+      e.price_basis ?? '–', e.provider ?? '–',
       short(e.samples_per_usd), short(e.energy_j_per_sample), short(e.hours), short(e.usd), note(e)]));
     Charts.ranking('c-ranking', rank);
     Charts.price('c-price', rank);
@@ -115,7 +118,7 @@
     if (!entry || entry.batch === null) return;
     const q = question();
     try {
-      const d = await get('/api/device', { model: q.model, device, batch: String(entry.batch), precision: entry.precision });
+      const d = await get('/api/device', { model: q.model, device, batch: String(entry.batch), precision: entry.precision, seq: q.seq });
       if (turn === asked) showDevice(d);
     } catch (problem) { say(problem.message, true); }
   }

@@ -52,6 +52,8 @@ class Prediction:
     kernels: int = 0
     peak_bytes: float = 0.0
     share: Dict[str, float] = field(default_factory=dict)
+    seq: Optional[int] = None
+    tokens_s: Optional[float] = None
     warnings: List[str] = field(default_factory=list)
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -60,6 +62,8 @@ class Prediction:
 class Ranked(Prediction):
     """One place of a ranking."""
     price_hour: Optional[float] = None
+    price_basis: Optional[str] = None
+    provider: Optional[str] = None
     samples_per_usd: Optional[float] = None
     energy_j_per_sample: Optional[float] = None
     fits: Optional[bool] = None

@@ -186,19 +186,6 @@ LIST(cm_fit, fits, fit, fits, n_fits)
 
 const cm_link *cm_device_host_link(const cm_device *device) { return device->host_link; }
 
-/* Prices one can have today go before those of papers, and those before offers that may be withdrawn. */
-const cm_price *cm_device_cheapest(const cm_device *device)
-{
-    static const char *const bases[] = {"on-demand", "subscription", "paper", "spot"};
-    const cm_price          *best = NULL;
-    for (size_t b = 0; !best && b < sizeof bases / sizeof *bases; b++)
-        for (int32_t i = 0; i < device->n_prices; i++) {
-            const cm_price *p = &device->prices[i];
-            if (strcmp(p->basis, bases[b]) == 0 && (!best || p->usd_hour < best->usd_hour)) best = p;
-        }
-    return best;
-}
-
 bool cm_device_has_alias(const cm_device *device, const char *name)
 {
     const json_t *list = json_object_get(device->tree, "aliases");

@@ -187,6 +187,9 @@ cm_graph *cm__import_config(cm__ctx *ctx, const char *name, const char *text, si
     cm__transformer_complete(ctx, &t, o ? o->seq : 0);
     cm__place(ctx, "%s", "");
     cm_graph *g = cm__transformer_build(ctx, &t, name, "config");
+    if (!(o && o->seq) && type->seq_max && t.positions > t.seq)
+        cm__warn(g, "sequence length %lld assumed; the config allows up to %lld: --seq N", (long long)t.seq,
+                 (long long)t.positions);
     if (json_is_true(json_object_get(config, "use_sliding_window")))
         cm__warn(g, "use_sliding_window: the window of some layers is not modelled; their attention is taken as full");
     return g;

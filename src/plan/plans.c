@@ -74,13 +74,16 @@ static double now(void)
 
 static void find_prices(searching *s)
 {
-    const cm_price *price = cm_device_cheapest(s->device);
+    const cm_price *price = cm_device_cheapest(s->device, s->o->price_basis, NULL);
     cm_number       power = cm_device_number(s->device, CM_TYPICAL_W), tdp = cm_device_number(s->device, CM_TDP_W);
     s->usd_s = price ? price->usd_hour / 3600 : NAN;
     s->watts = power.known ? power.value : tdp.known ? tdp.value : NAN;
     s->iterations = s->o->tokens > 0 ? s->o->tokens / ((double)s->o->global_batch * (double)s->m->tokens) : 1;
     if (s->o->goal == CM_PLAN_GOAL_COST && isnan(s->usd_s))
-        cm__fail(s->ctx, CM_ERR_UNSUPPORTED, "no price of the device is known: search for another objective");
+        cm__fail(s->ctx, CM_ERR_UNSUPPORTED,
+                 "no %s price of the device is known: 'centimani devices show %s' lists its prices, and --price-basis "
+                 "names the basis to use; or search for another objective",
+                 cm_basis_name(s->o->price_basis), cm_device_get_info(s->device)->id);
     if (s->o->goal == CM_PLAN_GOAL_ENERGY && isnan(s->watts))
         cm__fail(s->ctx, CM_ERR_UNSUPPORTED, "the device's power is not known: search for another objective");
 }
@@ -244,6 +247,7 @@ static bool predict(searching *s, const cm_graph *step, const cm__scored *scored
     double                    busy_s = i->step_time_s * i->devices * s->iterations;
     *f = (cm_found){.plan = plan,
                     .step_time_s = i->step_time_s,
+                    .interval_s = {i->interval_s[0], i->interval_s[1]},
                     .throughput_samples_s = i->throughput_samples_s,
                     .mfu = i->mfu,
                     .peak_bytes = use.peak_bytes,

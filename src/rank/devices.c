@@ -51,27 +51,33 @@ void cm__rank_free_devices(void *ranking)
 
 /* ---- prices ------------------------------------------------------------------------------------------------------ */
 
-static const cm_price *price_by(const cm_device *device, const char *provider)
-{
-    const cm_price *best = NULL;
-    if (!provider) return cm_device_cheapest(device);
-    for (int32_t i = 0; i < cm_device_prices(device); i++) {
-        const cm_price *p = cm_device_price(device, i);
-        if (strcasestr(p->provider, provider) && (!best || p->usd_hour < best->usd_hour)) best = p;
-    }
-    return best;
-}
-
 static void find_price(const cm_ranking *r, cm__rank_device *d)
 {
     const cm_rank_options *o = &r->options;
-    d->entry.price = price_by(d->device, o->provider);
+    d->entry.price = cm_device_cheapest(d->device, o->price_basis, o->provider);
     d->entry.price_hour = d->entry.price ? d->entry.price->usd_hour : NAN;
     for (int32_t i = 0; i < o->n_prices; i++) {
         if (!cm__same_name(o->prices[i].device, cm_device_get_info(d->device)->id)) continue;
         d->entry.price = NULL;
         d->entry.price_hour = o->prices[i].usd_hour;
     }
+}
+
+void cm__rank_explain_price(const cm_ranking *r, cm__rank_device *d)
+{
+    const cm_rank_options *o = &r->options;
+    const char            *id = cm_device_get_info(d->device)->id, *comma = "";
+    const char            *basis = o->price_basis == CM_BASIS_ANY ? "" : cm_basis_name(o->price_basis);
+    size_t                 size = sizeof d->reason;
+    int                    n = snprintf(d->reason, size, "no %s%sprice is known; ", basis, *basis ? " " : "");
+    for (cm_basis b = 0; b < CM_BASIS_ANY; b++) {
+        const cm_price *p = cm_device_cheapest(d->device, b, o->provider);
+        if (!p || n >= (int)size) continue;
+        n += snprintf(d->reason + n, size - (size_t)n, "%s%.3g USD/h with --price-basis %s (%s)", comma, p->usd_hour,
+                      p->basis, p->provider);
+        comma = ", ";
+    }
+    if (n < (int)size) snprintf(d->reason + n, size - (size_t)n, "%s--price %s=USD", *comma ? ", or yours with " : "", id);
 }
 
 noreturn static void no_such(cm_ranking *r, const char *what, const char *asked, bool providers)
@@ -143,7 +149,7 @@ void cm__rank_take_part(cm_ranking *r)
         d->entry.device = d->device;
         find_price(r, d);
         of_vendor += r->options.vendor && strcasestr(cm_device_get_info(d->device)->vendor, r->options.vendor);
-        of_provider += r->options.provider && price_by(d->device, r->options.provider);
+        of_provider += r->options.provider && cm_device_cheapest(d->device, CM_BASIS_ANY, r->options.provider);
     }
     if (r->options.vendor && !of_vendor) no_such(r, "vendor", r->options.vendor, false);
     if (r->options.provider && !of_provider) no_such(r, "provider of prices", r->options.provider, true);

@@ -48,17 +48,6 @@ cm_status cm_goal_parse(const char *name, cm_goal *goal, cm_diag *diag)
 
 /* ---- the job ---------------------------------------------------------------------------------------------------- */
 
-static double tokens_per_sample(const cm_graph *g)
-{
-    double most = 0;
-    for (int32_t i = 0; i < g->n_tensors; i++) {
-        const cm_tensor *t = &g->tensors[i];
-        bool             ids = t->role == CM_ROLE_INPUT && (t->dtype == CM_INT64 || t->dtype == CM_INT32);
-        if (ids && t->rank == 2 && t->dims[0].per_batch == 1) most = fmax(most, (double)t->dims[1].fixed);
-    }
-    return most;
-}
-
 static const char *count_text(cm__ctx *ctx, double value, const char *what)
 {
     char buf[32];
@@ -79,7 +68,7 @@ void cm__rank_read_job(cm_ranking *r)
 {
     const cm_rank_options *o = &r->options;
     double                 epochs = o->epochs > 0 ? o->epochs : 1, each = o->samples > 0 ? o->samples : epoch_of(r);
-    r->info.tokens_per_sample = r->n_steps && r->steps[0].forward ? tokens_per_sample(r->steps[0].forward) : 0;
+    r->info.tokens_per_sample = r->n_steps && r->steps[0].forward ? (double)cm_graph_seq(r->steps[0].forward) : 0;
     if (o->tokens > 0 && !(r->info.tokens_per_sample > 0))
         cm__fail(r->ctx, CM_ERR_ARGUMENT, "this model takes no tokens; tell its job with --samples N");
     if (o->tokens > 0) each = o->tokens / r->info.tokens_per_sample;

@@ -13,17 +13,18 @@ void cm__rank_settle_state(const cm_ranking *r, cm__rank_device *d)
     const char *failed = cm__where_fails(&r->where, e, true);
     bool        late = o->max_hours > 0 && !(e->hours <= o->max_hours);
     bool        dear = o->max_usd > 0 && !(e->usd + e->port_usd <= o->max_usd);
-    if (isnan(e->value)) {
+    if (!isfinite(e->value)) {
         e->state = CM_RANK_NO_VALUE;
-        bool power = o->goal == CM_GOAL_ENERGY;
-        snprintf(d->reason, sizeof d->reason, power ? "no power is known of it" : "no price is known: --price %s=USD",
-                 cm_device_get_info(d->device)->id);
+        bool timed = isfinite(e->prediction.throughput_samples_s);
+        if (!timed) snprintf(d->reason, sizeof d->reason, "its profile predicts no time for this model");
+        else if (o->goal == CM_GOAL_ENERGY) snprintf(d->reason, sizeof d->reason, "no power is known of it");
+        else cm__rank_explain_price(r, d);
     } else if (late || dear || failed) {
         e->state = CM_RANK_OVER;
         if (late)
             snprintf(d->reason, sizeof d->reason, "takes %.*f h, more than %g", e->hours < 100 ? 1 : 0, e->hours,
                      o->max_hours);
-        else if (dear && isnan(e->usd)) snprintf(d->reason, sizeof d->reason, "no price is known");
+        else if (dear && isnan(e->usd)) cm__rank_explain_price(r, d);
         else if (dear)
             snprintf(d->reason, sizeof d->reason, "costs %.0f USD, more than %g", e->usd + e->port_usd, o->max_usd);
         else snprintf(d->reason, sizeof d->reason, "its %s is not as asked", failed);

@@ -64,6 +64,8 @@ void cm__rank_list_devices(cm_ranking *r);
 void cm__rank_load_device(void *ranking, int32_t index);
 void cm__rank_free_devices(void *ranking);
 void cm__rank_take_part(cm_ranking *r);
+/* Why the device has no price, into its reason, with the prices of other bases that it has. */
+void cm__rank_explain_price(const cm_ranking *r, cm__rank_device *d);
 /* steps.c */
 void cm__rank_find_steps(cm_ranking *r);
 void cm__rank_load_graph(void *ranking, int32_t index);

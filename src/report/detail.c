@@ -58,7 +58,7 @@ static void add_source(cm__detail *d, const cm_device *device, const char *key)
 static void find_sources(cm__detail *d)
 {
     const cm_device *device = d->explain->sides[0]->device;
-    const cm_price  *price = cm_device_cheapest(device);
+    const cm_price  *price = cm_device_cheapest(device, CM_BASIS_ON_DEMAND, NULL);
     add_source(d, device, cm_device_peak_16bit(device).source);
     for (int32_t i = 0; i < cm_device_memories(device); i++) {
         add_source(d, device, cm_device_memory(device, i)->capacity_bytes.source);

@@ -84,8 +84,11 @@ void cm__detail_json_fill(cm__ctx *ctx, json_t *o, const cm__detail *d)
     cm__json_set(ctx, o, "device", cm__json_text(ctx, cm_device_get_info(p->device)->id));
     cm__json_set(ctx, o, "name", cm__json_text(ctx, cm_device_get_info(p->device)->name));
     cm__json_set(ctx, o, "precision", json_string(cm_precision_name(cm_graph_precision(p->graph->step))));
+    cm__json_set(ctx, o, "runtime", json_string(cm_runtime_name(i->runtime)));
     cm__json_set(ctx, o, "batch", json_integer(i->batch));
     cm__json_times(ctx, o, i, p->peak_bytes, p->fits);
+    cm__json_sequence(ctx, o, cm_graph_seq(p->graph->step), i->throughput_samples_s);
+    cm__json_warnings(ctx, o, p->graph->step);
     cm__json_set(ctx, o, "bottleneck", cm__json_text(ctx, d->explain->bottleneck));
     cm__json_set(ctx, o, "peak_flop_s", cm__json_number(d->explain->roofs[0].peak_flop_s));
     cm__json_set(ctx, o, "bw_bytes_s", cm__json_number(d->explain->roofs[0].bw_bytes_s));

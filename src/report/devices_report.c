@@ -34,6 +34,13 @@ static cm_cluster **cluster_slot(cm__ctx *ctx)
 
 /* ---- lists ------------------------------------------------------------------------------------------------------ */
 
+/* On demand where there is such a price; the list names any other basis. */
+static const cm_price *listed_price(const cm_device *d)
+{
+    const cm_price *price = cm_device_cheapest(d, CM_BASIS_ON_DEMAND, NULL);
+    return price ? price : cm_device_cheapest(d, CM_BASIS_ANY, NULL);
+}
+
 static cm__device_row device_row(const cm_device *d)
 {
     const cm_device_info *info = cm_device_get_info(d);
@@ -46,7 +53,7 @@ static cm__device_row device_row(const cm_device *d)
                             .memory_bytes = memory ? memory->capacity_bytes.value : NAN,
                             .bw_bytes_s = memory ? memory->bw_bytes_s.value : NAN,
                             .tdp_w = cm_device_number(d, CM_TDP_W).value,
-                            .price = cm_device_cheapest(d)};
+                            .price = listed_price(d)};
 }
 
 static int by_vendor(const void *left, const void *right)

@@ -22,7 +22,8 @@ static void devices(cm__ctx *ctx, const cm__devices_report *r, FILE *out)
     static const cm__column columns[] = {{"device"},     {"vendor"},           {"class"},
                                          {"16 bit", "FLOP/s"}, {"memory", "B"}, {"bandwidth", "B/s"},
                                          {"TDP", "W"},   {"price", "USD/h"},   {"from", NULL, true}};
-    fprintf(out, "# centimani %s, %d devices; 'centimani devices show ID' tells all about one, with its sources\n\n",
+    fprintf(out, "# centimani %s, %d devices; 'centimani devices show ID' tells all about one, with its sources\n"
+            "# prices: the lowest on demand per device and hour, or of the basis that is named\n\n",
             CM_VERSION, r->n_devices);
     cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
     for (int32_t i = 0; i < r->n_devices; i++) {

@@ -69,9 +69,11 @@ static void print_step(cm__ctx *ctx, const cm__explain_report *r, int side, FILE
 {
     const cm__predict_report *p = r->sides[side];
     const cm_prediction_info *i = cm_prediction_get_info(p->prediction);
-    char                      peak[32], bw[32], pace[32];
-    fprintf(out, "%-22s %s ms for %lld samples, %ssamples/s; ceilings %sFLOP/s, %sB/s\n", device_id(r, side),
+    double                    seq = (double)cm_graph_seq(p->graph->step);
+    char                      peak[32], bw[32], pace[32], tokens[32];
+    fprintf(out, "%-22s %s ms for %lld samples, %ssamples/s%s; ceilings %sFLOP/s, %sB/s\n", device_id(r, side),
             milliseconds(ctx, i->step_time_s), (long long)i->batch, cm__si(pace, sizeof pace, i->throughput_samples_s),
+            seq > 0 ? cm__format(ctx, ", %s tokens/s", cm__cell(tokens, sizeof tokens, seq * i->throughput_samples_s)) : "",
             cm__si(peak, sizeof peak, r->roofs[side].peak_flop_s), cm__si(bw, sizeof bw, r->roofs[side].bw_bytes_s));
 }
 
@@ -81,7 +83,8 @@ void cm__explain_text(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
     fprintf(out, "# centimani %s, why %s takes its time on %s", CM_VERSION, cm__printable(ctx, p->asked.graph.model),
             device_id(r, 0));
     if (r->sides[1]) fprintf(out, ", versus %s", device_id(r, 1));
-    fprintf(out, "\n# times are of %.0f samples; of ceiling: what the roofline would take\n\n", r->samples);
+    fprintf(out, "\n# times are of %.0f samples%s; of ceiling: what the roofline would take\n\n", r->samples,
+            cm__seq_text(ctx, p->graph->step));
     for (int side = 0; side < 2 && r->sides[side]; side++) print_step(ctx, r, side, out);
     fputc('\n', out);
     print_kinds(ctx, r, out);

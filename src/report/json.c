@@ -46,6 +46,25 @@ json_t *cm__json_answer(cm__ctx *ctx, const char *command)
     return answer;
 }
 
+void cm__json_sequence(cm__ctx *ctx, json_t *object, int64_t seq, double samples_s)
+{
+    cm__json_set(ctx, object, "seq", seq ? json_integer(seq) : json_null());
+    cm__json_set(ctx, object, "tokens_s", cm__json_number(seq ? (double)seq * samples_s : NAN));
+}
+
+void cm__json_warnings(cm__ctx *ctx, json_t *object, const cm_graph *graph)
+{
+    json_t *list = cm__json_set(ctx, object, "warnings", json_array());
+    for (int32_t i = 0; graph && i < cm_graph_warnings(graph); i++)
+        cm__json_append(ctx, list, cm__json_text(ctx, cm_graph_warning(graph, i)));
+}
+
+void cm__json_interval(cm__ctx *ctx, json_t *object, const double interval_s[2])
+{
+    json_t *interval = cm__json_set(ctx, object, "interval_s", interval_s ? json_array() : json_null());
+    for (int k = 0; interval_s && k < 2; k++) cm__json_append(ctx, interval, cm__json_number(interval_s[k]));
+}
+
 /* A failed write shows as the stream's error, which the caller looks at once for all formats. */
 void cm__json_print(cm__ctx *ctx, const json_t *answer, FILE *out)
 {

@@ -19,6 +19,13 @@ json_t *cm__json_append(cm__ctx *ctx, json_t *array, json_t *value);
 json_t *cm__json_text(cm__ctx *ctx, const char *text);
 json_t *cm__json_number(double value);
 
+/* "seq" and "tokens_s" of a model that reads token ids; null for others. samples_s NAN: no time was predicted. */
+void cm__json_sequence(cm__ctx *ctx, json_t *object, int64_t seq, double samples_s);
+/* "warnings": what was found odd about a model; graph NULL: nothing. */
+void cm__json_warnings(cm__ctx *ctx, json_t *object, const cm_graph *graph);
+/* "interval_s": the 90 % interval of a step's time; NULL: no time was predicted. */
+void cm__json_interval(cm__ctx *ctx, json_t *object, const double interval_s[2]);
+
 /* The counts of a plan into an object. */
 void cm__json_plan(cm__ctx *ctx, json_t *object, const cm_plan *plan);
 /* The times and rates of a prediction, as `predict` tells them. */

@@ -4,6 +4,14 @@
 #include "report/json.h"
 #include "report/report.h"
 
+/* Known where a batch size was chosen by it. */
+static double chosen_samples_s(const cm__memory_report *r)
+{
+    for (int32_t i = 0; i < r->choice.n_candidates; i++)
+        if (r->choice.candidates[i].batch == r->choice.batch) return r->choice.candidates[i].throughput_samples_s;
+    return NAN;
+}
+
 static void echo(cm__ctx *ctx, json_t *o, const cm__memory_report *r)
 {
     const cm__graph_request *g = &r->asked.graph;
@@ -11,7 +19,8 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__memory_report *r)
     cm__json_set(ctx, o, "name", cm__json_text(ctx, cm_graph_name(r->forward)));
     cm__json_set(ctx, o, "device", cm__json_text(ctx, cm_device_get_info(r->device)->id));
     cm__json_set(ctx, o, "runtime", json_string(cm_runtime_name(cm_footprint_runtime(r->footprint))));
-    cm__json_set(ctx, o, "seq", g->load.seq ? json_integer(g->load.seq) : json_null());
+    cm__json_sequence(ctx, o, cm_graph_seq(r->step), chosen_samples_s(r));
+    cm__json_interval(ctx, o, NULL); /* of a step's time, which is not asked here */
     cm__json_set(ctx, o, "precision", json_string(cm_precision_name(cm_graph_precision(r->step))));
     cm__json_set(ctx, o, "optimizer", json_string(cm_optimizer_name(cm_graph_optimizer(r->step))));
     cm__json_set(ctx, o, "recompute", json_string(cm_recompute_name(g->train.recompute)));
@@ -93,6 +102,7 @@ void cm__memory_json(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
         cm__json_set(ctx, p, "peak_bytes", cm__json_number(r->curve[i].peak_bytes));
         cm__json_set(ctx, p, "fits", json_boolean(r->curve[i].fits));
     }
+    cm__json_warnings(ctx, answer, r->step);
     cm__json_print(ctx, answer, out);
 }
 
@@ -115,5 +125,6 @@ void cm__batch_json(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     plan(ctx, answer, r);
     use_of(ctx, answer, r);
     details(ctx, answer, r);
+    cm__json_warnings(ctx, answer, r->step);
     cm__json_print(ctx, answer, out);
 }

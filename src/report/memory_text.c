@@ -44,7 +44,8 @@ static void heading(cm__ctx *ctx, const cm__memory_report *r, const char *comman
     const cm_memory_use *u = &r->use;
     fprintf(out, "# centimani %s, %s of %s on %s\n", CM_VERSION, command, cm__printable(ctx, cm_graph_name(r->forward)),
             cm__printable(ctx, cm_device_get_info(r->device)->name));
-    note(ctx, out, "step", cm__format(ctx, "batch %lld, %s, %s, recompute %s, %s", (long long)r->batch,
+    note(ctx, out, "step", cm__format(ctx, "batch %lld%s, %s, %s, recompute %s, %s", (long long)r->batch,
+                                      cm__seq_text(ctx, r->step),
                                       cm_precision_name(cm_graph_precision(r->step)),
                                       cm_optimizer_name(cm_graph_optimizer(r->step)),
                                       cm_recompute_name(r->asked.graph.train.recompute),
@@ -167,17 +168,20 @@ void cm__memory_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 
 static void candidates(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 {
-    static const cm__column columns[] = {{"batch", "1"}, {"peak", "B"}, {"fits"}, {"equation (5)", "B^2"},
-                                         {"throughput", "samples/s"}, {""}};
-    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    double           seq = (double)cm_graph_seq(r->step);
+    const cm__column columns[] = {{"batch", "1"}, {"peak", "B"}, {"fits"}, {"equation (5)", "B^2"},
+                                         {"throughput", "samples/s"}, {seq > 0 ? "throughput" : "", seq > 0 ? "tokens/s" : NULL},
+                                  {""}};
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns) - !(seq > 0), false);
     for (int32_t i = 0; i < r->choice.n_candidates; i++) {
         const cm_batch_candidate *c = &r->choice.candidates[i];
+        const char *chosen = c->batch == r->choice.batch ? "<- chosen" : "";
         const char *cells[] = {cm__cell_count(ctx, c->batch),
                                cm__cell_binary(ctx, c->peak_bytes),
                                c->fits ? "yes" : "no",
                                isnan(c->objective) ? "-" : cm__format(ctx, "%.3e", c->objective),
                                cm__cell_si(ctx, c->throughput_samples_s),
-                               c->batch == r->choice.batch ? "<- chosen" : ""};
+                               seq > 0 ? cm__cell_si(ctx, seq * c->throughput_samples_s) : chosen, chosen};
         cm__table_row(&table, cells);
     }
     cm__table_print(&table);

@@ -81,6 +81,15 @@ static void file_into(FILE *out, const char *open, const char *name, const char 
     fputs(close, out);
 }
 
+static void warnings(cm__ctx *ctx, FILE *out, const cm_graph *graph)
+{
+    for (int32_t i = 0; graph && i < cm_graph_warnings(graph); i++) {
+        fputs("<p class=\"soft\">Warning: ", out);
+        cm__html_text(ctx, out, cm_graph_warning(graph, i));
+        fputs("</p>\n", out);
+    }
+}
+
 static void head(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 {
     fputs("<!DOCTYPE html>\n<html lang=\"en\" class=\"no-script\"><head><meta charset=\"utf-8\">\n"
@@ -93,10 +102,14 @@ static void head(cm__ctx *ctx, FILE *out, const cm__page_report *p)
     fputs("</head><body><a class=\"skip\" href=\"#main\">To the figures</a><header>\n<h1>Which accelerator to train ",
           out);
     cm__html_text(ctx, out, p->model);
-    fprintf(out, " on</h1><p class=\"soft\">By %s, each device at its best batch size. Predicted by centimani %s; "
-                 "every number with its interval, in which nine of ten measured values are expected, and its "
-                 "sources.</p>\n",
-            cm_goal_name(cm_ranking_get_info(p->ranking)->goal), CM_VERSION);
+    const cm_ranking_info *i = cm_ranking_get_info(p->ranking);
+    fprintf(out, " on</h1><p class=\"soft\">By %s, each device at its best batch size%s. Prices: %s. Predicted by "
+                 "centimani %s; every number with its interval, in which nine of ten measured values are expected, "
+                 "and its sources.</p>\n",
+            cm_goal_name(i->goal),
+            i->tokens_per_sample > 0 ? cm__format(ctx, ", sequence length %.0f", i->tokens_per_sample) : "",
+            cm_basis_name(p->asked->price_basis), CM_VERSION);
+    warnings(ctx, out, cm_ranking_graph(p->ranking, 0));
 }
 
 static void answer(cm__ctx *ctx, FILE *out, const cm__page_report *p)

@@ -29,19 +29,24 @@ const char *cm__page_device(const cm__detail *detail) { return device_id(detail)
 
 /* ---- the ranking ------------------------------------------------------------------------------------------------ */
 
-#define RANKING_COLUMNS 13
+#define RANKING_COLUMNS 18
 
 static const struct {
     cm__column column;
-    enum { ALWAYS, WITH_BASELINE, WITH_JOB } when;
+    enum { ALWAYS, WITH_BASELINE, WITH_JOB, WITH_TOKENS } when;
 } ranking_columns[RANKING_COLUMNS] = {
     {{"device", NULL, false}, ALWAYS},
     {{"place", "", false}, ALWAYS},
+    {{"precision", NULL, false}, ALWAYS},
+    {{"runtime", NULL, false}, ALWAYS},
     {{"batch", "", false}, ALWAYS},
     {{"throughput", "samples/s", false}, ALWAYS},
-    {{"nine of ten in", "samples/s", false}, ALWAYS},
+    {{"throughput", "tokens/s", false}, WITH_TOKENS},
+    {{"90 % interval", "samples/s", false}, ALWAYS},
     {{"beside baseline", "times", false}, WITH_BASELINE},
     {{"price", "USD/h", false}, ALWAYS},
+    {{"basis", NULL, false}, ALWAYS},
+    {{"provider", NULL, false}, ALWAYS},
     {{"samples", "per USD", false}, ALWAYS},
     {{"energy", "J/sample", false}, ALWAYS},
     {{"time", "h", false}, WITH_JOB},
@@ -58,18 +63,22 @@ static const char *remark(cm__ctx *ctx, const cm_rank_entry *e)
                       e->pareto ? "nothing is both faster and cheaper" : "");
 }
 
-static void ranking_cells(cm__ctx *ctx, const cm_rank_entry *e, int32_t place, const char **cells)
+static void ranking_cells(cm__ctx *ctx, const cm_rank_entry *e, int32_t place, double seq, const char **cells)
 {
     const cm_prediction_info *t = &e->prediction;
     const char               *id = cm_device_get_info(e->device)->id;
     const char *all[RANKING_COLUMNS] = {
         t->devices > 1 ? cm__format(ctx, "%s x%d", id, t->devices) : id,
         place ? cm__format(ctx, "%d", place) : "-",
+        cm_precision_name(e->precision),
+        e->fits ? cm_runtime_name(t->runtime) : "-",
         e->fits ? cm__format(ctx, "%lld", (long long)t->batch) : "-",
         e->fits ? number(ctx, t->throughput_samples_s) : "-",
+        e->fits ? number(ctx, seq * t->throughput_samples_s) : "-",
         e->fits ? cm__format(ctx, "%s to %s", number(ctx, (double)t->batch / t->interval_s[1]),
                              number(ctx, (double)t->batch / t->interval_s[0])) : "-",
-        number(ctx, e->relative), number(ctx, e->price_hour), number(ctx, e->samples_per_usd),
+        number(ctx, e->relative), number(ctx, e->price_hour), cm__rank_basis(e),
+        e->price ? e->price->provider : "-", number(ctx, e->samples_per_usd),
         number(ctx, e->energy_j_per_sample), number(ctx, e->hours), number(ctx, e->usd), bytes(ctx, e->peak_bytes),
         remark(ctx, e)};
     memcpy(cells, all, sizeof all);
@@ -78,7 +87,8 @@ static void ranking_cells(cm__ctx *ctx, const cm_rank_entry *e, int32_t place, c
 void cm__page_ranking(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 {
     const cm_ranking_info *info = cm_ranking_get_info(p->ranking);
-    const bool             there[] = {[ALWAYS] = true, [WITH_BASELINE] = info->baseline, [WITH_JOB] = info->job};
+    const bool             there[] = {[ALWAYS] = true, [WITH_BASELINE] = info->baseline, [WITH_JOB] = info->job,
+                                      [WITH_TOKENS] = info->tokens_per_sample > 0};
     cm__column             columns[RANKING_COLUMNS];
     int32_t                of[RANKING_COLUMNS], count = 0;
     for (int32_t c = 0; c < RANKING_COLUMNS; c++) {
@@ -89,7 +99,8 @@ void cm__page_ranking(cm__ctx *ctx, FILE *out, const cm__page_report *p)
     cm__html_table_begin(ctx, out, "All devices, best first", columns, count);
     for (int32_t i = 0; i < cm_ranking_entries(p->ranking); i++) {
         const char *all[RANKING_COLUMNS], *cells[RANKING_COLUMNS];
-        ranking_cells(ctx, cm_ranking_entry(p->ranking, i), i < cm_ranking_placed(p->ranking) ? i + 1 : 0, all);
+        ranking_cells(ctx, cm_ranking_entry(p->ranking, i), i < cm_ranking_placed(p->ranking) ? i + 1 : 0,
+                      info->tokens_per_sample, all);
         for (int32_t c = 0; c < count; c++) cells[c] = all[of[c]];
         cm__html_row(ctx, out, columns, count, cells);
     }
@@ -98,7 +109,7 @@ void cm__page_ranking(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 
 void cm__page_price(cm__ctx *ctx, FILE *out, const cm__page_report *p, bool only_pareto)
 {
-    static const cm__column columns[] = {{"device", NULL, false}, {"price", "USD/h", false}, {"of", NULL, false},
+    static const cm__column columns[] = {{"device", NULL, false}, {"price", "USD/h", false}, {"basis", NULL, false}, {"of", NULL, false},
                                          {"seen", NULL, false}, {"samples", "per USD", false},
                                          {"million samples", "h", false}, {"million samples", "USD", false}};
     cm__html_table_begin(ctx, out, only_pareto ? "Nothing is both faster and cheaper than these" : "Prices",
@@ -107,7 +118,7 @@ void cm__page_price(cm__ctx *ctx, FILE *out, const cm__page_report *p, bool only
         const cm_rank_entry *e = cm_ranking_entry(p->ranking, i);
         if (isnan(e->samples_per_usd) || (only_pareto && !e->pareto)) continue;
         const char *cells[] = {cm_device_get_info(e->device)->id, number(ctx, e->price_hour),
-                               e->price ? e->price->provider : "told by you",
+                               cm__rank_basis(e), e->price ? e->price->provider : "your own",
                                e->price && e->price->date ? e->price->date : "-", number(ctx, e->samples_per_usd),
                                number(ctx, 1e6 / e->prediction.throughput_samples_s / 3600),
                                number(ctx, 1e6 / e->samples_per_usd)};

@@ -3,11 +3,13 @@
 #include "report/json.h"
 #include "report/report.h"
 
-static void found(cm__ctx *ctx, json_t *o, const cm_found *f)
+static void found(cm__ctx *ctx, json_t *o, const cm_found *f, int64_t seq)
 {
     cm__json_plan(ctx, o, &f->plan);
     cm__json_set(ctx, o, "step_time_s", cm__json_number(f->step_time_s));
     cm__json_set(ctx, o, "throughput_samples_s", cm__json_number(f->throughput_samples_s));
+    cm__json_interval(ctx, o, f->interval_s);
+    cm__json_sequence(ctx, o, seq, f->throughput_samples_s);
     cm__json_set(ctx, o, "mfu", cm__json_number(f->mfu));
     cm__json_set(ctx, o, "peak_bytes", cm__json_number(f->peak_bytes));
     cm__json_set(ctx, o, "communication_s", cm__json_number(f->communication_s));
@@ -33,10 +35,16 @@ void cm__plan_json(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     cm__json_set(ctx, o, "precision", json_string(cm_precision_name(a->train.precision)));
     if (a->tokens > 0) cm__json_set(ctx, o, "tokens", cm__json_number(a->tokens));
     if (a->within_s > 0) cm__json_set(ctx, o, "within_s", cm__json_number(a->within_s));
+    int64_t         seq = cm_graph_seq(r->forward);
+    const cm_price *price = cm_device_cheapest(r->device, a->price_basis, NULL);
+    cm__json_set(ctx, o, "seq", seq ? json_integer(seq) : json_null());
+    cm__json_set(ctx, o, "price_basis", json_string(price ? price->basis : cm_basis_name(a->price_basis)));
+    cm__json_set(ctx, o, "price_hour", price ? cm__json_number(price->usd_hour) : json_null()); /* of one device */
+    cm__json_set(ctx, o, "provider", cm__json_text(ctx, price ? price->provider : NULL));
     json_t *best = cm__json_set(ctx, o, "best", json_array());
     for (int32_t k = 0; k < cm_search_found(r->search); k++) {
         const cm_found *f = cm_search_best(r->search, k);
-        if (!r->asked.pareto || f->pareto) found(ctx, cm__json_append(ctx, best, json_object()), f);
+        if (!r->asked.pareto || f->pareto) found(ctx, cm__json_append(ctx, best, json_object()), f, seq);
     }
     cm__json_set(ctx, o, "evaluated", json_integer((json_int_t)i->evaluated));
     cm__json_set(ctx, o, "feasible", json_integer((json_int_t)i->feasible));
@@ -45,5 +53,6 @@ void cm__plan_json(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     cm__json_set(ctx, o, "threads", json_integer(i->threads));
     cm__json_set(ctx, o, "ranks", json_integer(i->ranks));
     cm__json_set(ctx, o, "stopped", json_boolean(i->stopped));
+    cm__json_warnings(ctx, o, r->forward);
     cm__json_print(ctx, o, out);
 }

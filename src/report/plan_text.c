@@ -38,10 +38,11 @@ static const char *choices(cm__ctx *ctx, const cm_plan *p)
 
 static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
 {
-    static const cm__column columns[] = {{"n", "1", false},  {"tp", "1", false},   {"cp", "1", false},
+    double           seq = (double)cm_graph_seq(r->forward), unit = seq > 0 ? seq : 1;
+    const cm__column columns[] = {{"n", "1", false},  {"tp", "1", false},   {"cp", "1", false},
                                          {"pp", "1", false}, {"dp", "1", false},   {"micro", "1", false},
                                          {"recompute", NULL, false}, {"with", NULL, true}, {"step", "s", false},
-                                         {"samples/s", "1/s", false}, {"MFU", "%", false}, {"waits", "%", false},
+                                         {seq > 0 ? "tokens/s" : "samples/s", "1/s", false}, {"MFU", "%", false}, {"waits", "%", false},
                                          {"memory", "B", false}};
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     for (int32_t i = 0; i < cm_search_found(r->search); i++) {
@@ -57,7 +58,7 @@ static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
                                cm_recompute_name(p->recompute),
                                choices(ctx, p),
                                seconds(ctx, f->step_time_s),
-                               cm__cell_si(ctx, f->throughput_samples_s),
+                               cm__cell_si(ctx, unit * f->throughput_samples_s),
                                cm__cell_percent(ctx, f->mfu, 1),
                                cm__cell_percent(ctx, f->communication_s + f->bubble_s, f->step_time_s),
                                cm__cell_binary(ctx, f->peak_bytes)};
@@ -73,7 +74,10 @@ static void print_job(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     if (r->asked.options.tokens <= 0) return;
     fprintf(out, "\nThe best plan trains on %s tokens in %s", cm__si(buf, sizeof buf, r->asked.options.tokens),
             duration(ctx, f->training_s));
-    if (!isnan(f->cost_usd)) fprintf(out, ", for %.0f USD", f->cost_usd);
+    const cm_price *price = cm_device_cheapest(r->device, r->asked.options.price_basis, NULL);
+    if (!isnan(f->cost_usd) && price)
+        fprintf(out, ", for %.0f USD (%.4g USD/h each, %s, %s)", f->cost_usd, price->usd_hour, price->basis,
+                cm__printable(ctx, price->provider));
     if (!isnan(f->energy_j)) fprintf(out, ", with %.0f kWh of its devices", f->energy_j / 3.6e6);
     fprintf(out, ".\n");
 }
@@ -84,8 +88,8 @@ void cm__plan_text(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     const cm_search_info    *i = cm_search_get_info(r->search);
     char                     buf[32];
     fprintf(out, "# centimani %s, plans for %s\n", CM_VERSION, cm__printable(ctx, r->asked.graph.model));
-    fprintf(out, "# %d x %s, global batch %lld, %s, %s, best by %s\n", a->devices, cm_device_get_info(r->device)->name,
-            (long long)a->global_batch, cm_precision_name(a->train.precision), cm_runtime_name(a->runtime),
+    fprintf(out, "# %d x %s, global batch %lld%s, %s, %s, best by %s\n", a->devices, cm_device_get_info(r->device)->name,
+            (long long)a->global_batch, cm__seq_text(ctx, r->forward), cm_precision_name(a->train.precision), cm_runtime_name(a->runtime),
             cm_plan_goal_name(a->goal));
     fprintf(out, "# %llu plans in %ss on %d thread%s", (unsigned long long)i->evaluated,
             cm__si_small(buf, sizeof buf, i->setup_s + i->search_time_s), i->threads, i->threads > 1 ? "s" : "");

@@ -58,8 +58,7 @@ void cm__json_times(cm__ctx *ctx, json_t *o, const cm_prediction_info *i, double
     cm__json_set(ctx, o, "device_time_s", cm__json_number(i->device_time_s));
     cm__json_set(ctx, o, "host_time_s", cm__json_number(i->host_time_s));
     cm__json_set(ctx, o, "throughput_samples_s", cm__json_number(i->throughput_samples_s));
-    json_t *interval = cm__json_set(ctx, o, "interval_s", json_array());
-    for (int k = 0; k < 2; k++) cm__json_append(ctx, interval, cm__json_number(i->interval_s[k]));
+    cm__json_interval(ctx, o, i->interval_s);
     cm__json_set(ctx, o, "mfu", cm__json_number(i->mfu));
     cm__json_set(ctx, o, "kernels", cm__json_number(i->launches));
     cm__json_set(ctx, o, "clock", cm__json_number(i->clock));
@@ -138,6 +137,7 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     json_t                   *answer = cm__json_answer(ctx, "predict");
     echo(ctx, answer, r, i);
     cm__json_times(ctx, answer, i, r->peak_bytes, r->fits);
+    cm__json_sequence(ctx, answer, cm_graph_seq(r->graph->step), i->throughput_samples_s);
     if (!isnan(i->latency_s)) cm__json_set(ctx, answer, "latency_s", cm__json_number(i->latency_s));
     cm__json_set(ctx, answer, "compile_s", cm__json_number(i->compile_s));
     loading(ctx, answer, i);

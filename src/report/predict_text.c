@@ -158,11 +158,12 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 {
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
     const cm_device_info     *device = cm_device_get_info(r->device);
+    double                    seq = (double)cm_graph_seq(r->graph->step);
     char                      buf[32];
     fprintf(out, "# centimani %s, %s of %s on %s\n", CM_VERSION,
             r->asked.graph.train.inference ? "inference" : "one training step",
             cm__printable(ctx, r->asked.graph.model), device->name);
-    fprintf(out, "# batch %lld, %s, %s%s, %s%s\n\n", (long long)i->batch,
+    fprintf(out, "# batch %lld%s, %s, %s%s, %s%s\n\n", (long long)i->batch, cm__seq_text(ctx, r->graph->step),
             cm_precision_name(cm_graph_precision(r->graph->step)),
             r->asked.graph.train.inference ? "" : cm_optimizer_name(cm_graph_optimizer(r->graph->step)),
             r->asked.graph.train.inference ? "no update" : "", cm_runtime_name(i->runtime),
@@ -170,6 +171,7 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     fprintf(out, "step       %s, nine of ten within %s to %s\n", cm__seconds(ctx, i->step_time_s),
             cm__seconds(ctx, i->interval_s[0]), cm__seconds(ctx, i->interval_s[1]));
     fprintf(out, "throughput %s samples/s", trimmed(cm__si(buf, sizeof buf, i->throughput_samples_s)));
+    if (seq > 0) fprintf(out, ", %s tokens/s", trimmed(cm__si(buf, sizeof buf, seq * i->throughput_samples_s)));
     if (!isnan(i->mfu)) fprintf(out, ", %.1f %% of peak (MFU)", 100 * i->mfu);
     fprintf(out, "\n");
     if (!isnan(i->latency_s))

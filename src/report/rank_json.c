@@ -15,9 +15,17 @@ static json_t *pair(cm__ctx *ctx, const double values[2])
     return list;
 }
 
+const char *cm__rank_basis(const cm_rank_entry *e)
+{
+    return e->price ? e->price->basis : isnan(e->price_hour) ? "-" : "given";
+}
+
 static void price(cm__ctx *ctx, json_t *o, const cm_rank_entry *e)
 {
     cm__json_set(ctx, o, "price_hour", cm__json_number(e->price_hour));
+    bool known = !isnan(e->price_hour);
+    cm__json_set(ctx, o, "price_basis", known ? json_string(cm__rank_basis(e)) : json_null());
+    cm__json_set(ctx, o, "provider", cm__json_text(ctx, e->price ? e->price->provider : NULL));
     json_t *p = cm__json_set(ctx, o, "price", e->price ? json_object() : json_null());
     if (!e->price) return;
     cm__json_set(ctx, p, "provider", cm__json_text(ctx, e->price->provider));
@@ -58,7 +66,7 @@ static void numbers(cm__ctx *ctx, json_t *o, const cm_rank_entry *e)
     cm__json_set(ctx, o, "pareto", json_boolean(e->pareto));
 }
 
-static void entry(cm__ctx *ctx, json_t *o, const cm_rank_entry *e, int32_t place)
+static void entry(cm__ctx *ctx, json_t *o, const cm_rank_entry *e, int32_t place, double seq)
 {
     static const cm_prediction_info unknown = {.step_time_s = NAN, .device_time_s = NAN, .host_time_s = NAN,
                                                .throughput_samples_s = NAN, .interval_s = {NAN, NAN}, .mfu = NAN,
@@ -72,6 +80,9 @@ static void entry(cm__ctx *ctx, json_t *o, const cm_rank_entry *e, int32_t place
     cm__json_set(ctx, o, "devices", e->fits ? json_integer(p->devices) : json_null());
     cm__json_set(ctx, o, "runtime", e->fits ? json_string(cm_runtime_name(p->runtime)) : json_null());
     cm__json_times(ctx, o, p, e->peak_bytes, e->fits);
+    cm__json_set(ctx, o, "throughput_samples_s_per_device",
+                 cm__json_number(e->fits ? p->throughput_samples_s / p->devices : NAN));
+    cm__json_sequence(ctx, o, (int64_t)seq, p->throughput_samples_s);
     price(ctx, o, e);
     numbers(ctx, o, e);
 }
@@ -93,6 +104,7 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__rank_report *r)
     cm__json_set(ctx, o, "devices", text_or_null(ctx, a->devices ? a->devices : "all"));
     cm__json_set(ctx, o, "vendor", text_or_null(ctx, a->vendor));
     cm__json_set(ctx, o, "provider", text_or_null(ctx, a->provider));
+    cm__json_set(ctx, o, "price_basis", json_string(cm_basis_name(a->price_basis)));
     cm__json_set(ctx, o, "where", text_or_null(ctx, a->where));
     cm__json_set(ctx, o, "max_hours", a->max_hours > 0 ? cm__json_number(a->max_hours) : json_null());
     cm__json_set(ctx, o, "max_usd", a->max_usd > 0 ? cm__json_number(a->max_usd) : json_null());
@@ -102,6 +114,7 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__rank_report *r)
         cm__json_set(ctx, job, "text", cm__json_text(ctx, i->job));
         cm__json_set(ctx, job, "assumed", json_boolean(i->job_assumed));
     }
+    cm__json_set(ctx, o, "seq", i->tokens_per_sample > 0 ? cm__json_number(i->tokens_per_sample) : json_null());
     cm__json_set(ctx, o, "tokens_per_sample", cm__json_number(i->tokens_per_sample > 0 ? i->tokens_per_sample : NAN));
     cm__json_set(ctx, o, "baseline", text_or_null(ctx, a->baseline));
     cm__json_set(ctx, o, "port_hours", a->port_hours > 0 ? cm__json_number(a->port_hours) : json_null());
@@ -114,10 +127,12 @@ void cm__rank_json_fill(cm__ctx *ctx, json_t *answer, const cm__rank_report *r)
     const cm_ranking_info *i = cm_ranking_get_info(r->ranking);
     int32_t                placed = cm_ranking_placed(r->ranking);
     echo(ctx, answer, r);
-    if (i->baseline) entry(ctx, cm__json_set(ctx, answer, "baseline_entry", json_object()), i->baseline, 0);
+    if (i->baseline) entry(ctx, cm__json_set(ctx, answer, "baseline_entry", json_object()), i->baseline, 0, i->tokens_per_sample);
     json_t *list = cm__json_set(ctx, answer, "ranking", json_array());
     for (int32_t k = 0; k < cm_ranking_entries(r->ranking); k++)
-        entry(ctx, cm__json_append(ctx, list, json_object()), cm_ranking_entry(r->ranking, k), k < placed ? k + 1 : 0);
+        entry(ctx, cm__json_append(ctx, list, json_object()), cm_ranking_entry(r->ranking, k), k < placed ? k + 1 : 0,
+              i->tokens_per_sample);
+    cm__json_warnings(ctx, answer, cm_ranking_graph(r->ranking, 0));
 }
 
 void cm__rank_json(cm__ctx *ctx, const cm__rank_report *r, FILE *out)

@@ -3,131 +3,9 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
-#include "report/report.h"
-#include "report/table.h"
+#include "report/rank_parts.h"
 
 #define NAME_MOST 36 /* characters of a model that fit a line with what is said about it */
-
-#define COLUMNS_MOST 12
-
-static const char *short_number(cm__ctx *ctx, double value)
-{
-    char buf[32];
-    if (isnan(value)) return "-";
-    return cm__text_copy(ctx, cm__cell(buf, sizeof buf, value));
-}
-
-static double pace(const cm_rank_entry *e, double step_s) { return (double)e->prediction.batch / step_s; }
-
-static const char *device_text(cm__ctx *ctx, const cm_rank_entry *e)
-{
-    const char *id = cm_device_get_info(e->device)->id;
-    return e->prediction.devices > 1 ? cm__format(ctx, "%s x%d", id, e->prediction.devices) : id;
-}
-
-/* ---- the table -------------------------------------------------------------------------------------------------- */
-
-typedef struct view {
-    const cm__rank_report *r;
-    bool                   job, relative, porting;
-} view;
-
-typedef struct part {
-    cm__column column;
-    bool (*shown)(const view *v);
-    const char *(*cell)(cm__ctx *ctx, const view *v, const cm_rank_entry *e, int32_t place);
-} part;
-
-static bool always(const view *v) { return v != NULL; }
-static bool with_job(const view *v) { return v->job && !v->porting; }
-static bool with_cost(const view *v) { return v->job; }
-static bool without_job(const view *v) { return !v->job && !v->porting; }
-static bool with_baseline(const view *v) { return v->relative; }
-static bool with_porting(const view *v) { return v->porting; }
-
-static const char *place_cell(cm__ctx *ctx, const view *v, const cm_rank_entry *e, int32_t place)
-{
-    (void)v;
-    return cm__format(ctx, "%d%s%s", place, e->tied_with_next ? "~" : " ", e->pareto ? "*" : " ");
-}
-
-static const char *device_cell(cm__ctx *ctx, const view *v, const cm_rank_entry *e, int32_t place)
-{
-    (void)v, (void)place;
-    return device_text(ctx, e);
-}
-
-static const char *batch_cell(cm__ctx *ctx, const view *v, const cm_rank_entry *e, int32_t place)
-{
-    (void)v, (void)place;
-    return cm__format(ctx, "%lld", (long long)e->prediction.batch);
-}
-
-static const char *within_cell(cm__ctx *ctx, const view *v, const cm_rank_entry *e, int32_t place)
-{
-    (void)v, (void)place;
-    const double *s = e->prediction.interval_s;
-    return cm__format(ctx, "%s - %s", short_number(ctx, pace(e, s[1])), short_number(ctx, pace(e, s[0])));
-}
-
-#define NUMBER_CELL(name, value)                                                                                       \
-    static const char *name##_cell(cm__ctx *ctx, const view *v, const cm_rank_entry *e, int32_t place)                 \
-    {                                                                                                                  \
-        (void)v, (void)place;                                                                                          \
-        return short_number(ctx, value);                                                                               \
-    }
-NUMBER_CELL(samples, e->prediction.throughput_samples_s)
-NUMBER_CELL(relative, e->relative)
-NUMBER_CELL(price, e->price_hour)
-NUMBER_CELL(per_usd, e->samples_per_usd)
-NUMBER_CELL(energy, e->energy_j_per_sample)
-NUMBER_CELL(hours, e->hours)
-NUMBER_CELL(usd, e->usd + e->port_usd)
-NUMBER_CELL(kwh, e->kwh)
-NUMBER_CELL(even_price, e->break_even_price_hour)
-
-static const char *even_cell(cm__ctx *ctx, const view *v, const cm_rank_entry *e, int32_t place)
-{
-    (void)v, (void)place;
-    return isinf(e->break_even_hours) ? "never" : short_number(ctx, e->break_even_hours);
-}
-
-static const part parts[] = {
-    {{"#", "1", false}, always, place_cell},
-    {{"device", NULL, false}, always, device_cell},
-    {{"batch", "1", false}, always, batch_cell},
-    {{"samples/s", "1/s", false}, always, samples_cell},
-    {{"nine of ten", "1/s", false}, always, within_cell},
-    {{"x base", "1", false}, with_baseline, relative_cell},
-    {{"price", "USD/h", false}, always, price_cell},
-    {{"samples", "1/USD", false}, without_job, per_usd_cell},
-    {{"energy", "J/sample", false}, without_job, energy_cell},
-    {{"time", "h", false}, with_job, hours_cell},
-    {{"cost", "USD", false}, with_cost, usd_cell},
-    {{"energy", "kWh", false}, with_job, kwh_cell},
-    {{"pays in", "h of base", false}, with_porting, even_cell},
-    {{"even", "USD/h", false}, with_porting, even_price_cell},
-};
-#define PARTS ((int)(sizeof parts / sizeof *parts))
-
-static void print_order(cm__ctx *ctx, const view *v, FILE *out)
-{
-    cm__column columns[COLUMNS_MOST];
-    int        shown[COLUMNS_MOST], n = 0;
-    for (int i = 0; i < PARTS && n < COLUMNS_MOST; i++) {
-        if (!parts[i].shown(v)) continue;
-        columns[n] = parts[i].column;
-        shown[n++] = i;
-    }
-    cm__table table = cm__table_new(ctx, out, columns, n, false);
-    for (int32_t k = 0; k < cm_ranking_placed(v->r->ranking); k++) {
-        const cm_rank_entry *e = cm_ranking_entry(v->r->ranking, k);
-        const char          *cells[COLUMNS_MOST];
-        for (int i = 0; i < n; i++) cells[i] = parts[shown[i]].cell(ctx, v, e, k + 1);
-        cm__table_row(&table, cells);
-    }
-    cm__table_print(&table);
-}
 
 /* ---- without a place -------------------------------------------------------------------------------------------- */
 
@@ -149,7 +27,7 @@ static void print_unplaced(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
 static const char *amount(cm__ctx *ctx, cm_goal goal, const cm_rank_entry *e)
 {
     static const char *const units[CM_GOALS] = {"samples/s per device", "samples/USD", "J/sample", "h", "USD"};
-    return cm__format(ctx, "%s %s", short_number(ctx, e->value), units[goal]);
+    return cm__format(ctx, "%s %s", cm__rank_number(ctx, e->value), units[goal]);
 }
 
 static void print_answer(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
@@ -179,35 +57,52 @@ static void print_answer(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
                        cm__format(ctx, "nothing is both faster and cheaper than %s", pareto));
 }
 
+static bool several_devices(const cm_ranking *ranking)
+{
+    for (int32_t k = 0; k < cm_ranking_placed(ranking); k++)
+        if (cm_ranking_entry(ranking, k)->prediction.devices > 1) return true;
+    return false;
+}
+
+static void print_basis(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
+{
+    const cm_rank_options *a = r->asked;
+    fprintf(out, "# prices: %s", a->price_basis == CM_BASIS_ANY ? "any basis" : cm_basis_name(a->price_basis));
+    if (a->provider) fprintf(out, ", of %s", cm__printable(ctx, a->provider));
+    fputs(", the lowest; --price-basis names another basis\n", out);
+}
+
 static void print_head(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
 {
     const cm_ranking_info *i = cm_ranking_get_info(r->ranking);
     const cm_rank_options *a = r->asked;
     const char *model = cm__printable(ctx, r->model), *between = strlen(model) > NAME_MOST ? "\n# " : " ";
-    fprintf(out, "# centimani %s, which accelerator to %s%s%s%son, by %s\n", CM_VERSION,
-            a->train.inference ? "run" : "train", between, model, between, cm_goal_name(i->goal));
+    fprintf(out, "# centimani %s, which accelerator to %s%s%s%son, by %s%s\n", CM_VERSION,
+            a->train.inference ? "run" : "train", between, model, between, cm_goal_name(i->goal),
+            i->goal == CM_GOAL_THROUGHPUT ? " per device" : "");
     const char *batch = a->batch ? cm__format(ctx, "batch %lld", (long long)a->batch) : "each at its best batch size";
     fprintf(out, "# %s, %s\n", batch,
             a->train.precision ? cm_precision_name(a->train.precision) : "in its usual precision");
     if (i->job)
         fprintf(out, "# the job: %s%s\n", i->job,
                 i->job_assumed ? ", taken since none was told (--samples, --tokens)" : "");
-    if (a->baseline) fprintf(out, "# x base: in favour, beside %s\n", cm__printable(ctx, a->baseline));
+    if (i->tokens_per_sample > 0) fprintf(out, "# sequence length %.0f\n", i->tokens_per_sample);
+    print_basis(ctx, r, out);
+    if (several_devices(r->ranking))
+        fputs("# xN: one copy of the model takes N devices; speeds are per device, prices and costs of all N\n", out);
+    if (a->baseline)
+        fprintf(out, "# over base: how many times better than %s by the objective\n", cm__printable(ctx, a->baseline));
     if (a->port_hours > 0)
         fprintf(out, "# porting from it: %g h at %g USD/h\n", a->port_hours, a->port_usd_hour);
-    if (a->provider) fprintf(out, "# prices of %s\n", cm__printable(ctx, a->provider));
     if (i->left_out) fprintf(out, "# %d devices left out, as asked\n", i->left_out);
     fputc('\n', out);
 }
 
 void cm__rank_text(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
 {
-    const cm_ranking_info *i = cm_ranking_get_info(r->ranking);
-    view                   v = {.r = r, .job = i->job != NULL, .relative = r->asked->baseline != NULL,
-                                .porting = r->asked->port_hours > 0};
     print_head(ctx, r, out);
     if (cm_ranking_placed(r->ranking)) {
-        print_order(ctx, &v, out);
+        cm__rank_tables(ctx, r, out);
         fputs("~ the interval overlaps the next one's: too close to call   * nothing is both faster and cheaper\n",
               out);
     }

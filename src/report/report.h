@@ -256,6 +256,9 @@ typedef struct cm__rank_report {
     bool                   brief; /* no lists of those without a place */
 } cm__rank_report;
 
+/* On what terms the price of a row holds: a name of cm_basis, "given" (--price), or "-": there is no price. */
+const char *cm__rank_basis(const cm_rank_entry *entry);
+
 /* Why: operators of a step on one device, and beside another. */
 typedef struct cm__explain_side {
     double time_s, flop, bytes;
@@ -457,6 +460,8 @@ typedef struct cm__node_cost {
 
 cm__node_cost cm__node_cost_at(const cm_node *node, int64_t batch);
 
+/* ", sequence length 1024", or "" of a model that reads no token ids. */
+const char *cm__seq_text(cm__ctx *ctx, const cm_graph *graph);
 /* "Bx3x224x224", "scalar"; B is the batch size. */
 const char *cm__shape_text(cm__ctx *ctx, const cm_tensor *tensor);
 /* Shapes of the first output of a node, or "-". */

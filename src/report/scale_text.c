@@ -4,17 +4,21 @@
 #include "report/report.h"
 #include "report/table.h"
 
+#define COUNT(array) ((int32_t)(sizeof(array) / sizeof *(array)))
+
 void cm__scale_text(cm__ctx *ctx, const cm__scale_report *r, FILE *out)
 {
     static const cm__column columns[] = {{"devices", "1", false},   {"batch", "1", false},         {"step", "s", false},
                                          {"samples/s", "1/s", false}, {"efficiency", "%", false},
-                                         {"communication", "%", false}, {"bubble", "%", false}, {"host", "%", false}};
-    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+                                         {"communication", "%", false}, {"bubble", "%", false}, {"host", "%", false},
+                                         {"tokens/s", "1/s", false}}; /* of sequences alone */
+    double    seq = (double)cm_graph_seq(r->graph->step);
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns) - !(seq > 0), false);
     char      buf[32];
     fprintf(out, "# centimani %s, %s scaling of %s on %s\n", CM_VERSION, r->strong ? "strong" : "weak",
             cm__printable(ctx, r->asked.graph.model), cm_device_get_info(r->device)->name);
-    fprintf(out, "# %s, %s; %s\n\n", cm_precision_name(cm_graph_precision(r->graph->step)),
-            cm_runtime_name(r->asked.options.runtime),
+    fprintf(out, "# %s, %s%s; %s\n\n", cm_precision_name(cm_graph_precision(r->graph->step)),
+            cm_runtime_name(r->asked.options.runtime), cm__seq_text(ctx, r->graph->step),
             r->strong ? "one global batch, divided among the devices" : "as many samples on each replica");
     for (int32_t i = 0; i < r->asked.n_counts; i++) {
         const cm__scale_point *p = &r->points[i];
@@ -25,7 +29,8 @@ void cm__scale_text(cm__ctx *ctx, const cm__scale_report *r, FILE *out)
                                           cm__cell_percent(ctx, p->efficiency, 1),
                                           cm__cell_percent(ctx, p->lost[0], 1),
                                           cm__cell_percent(ctx, p->lost[1], 1),
-                                          cm__cell_percent(ctx, p->lost[2], 1)};
+                                          cm__cell_percent(ctx, p->lost[2], 1),
+                                          cm__cell_si(ctx, seq * p->info.throughput_samples_s)};
         cm__table_row(&table, cells);
     }
     cm__table_print(&table);

@@ -5,6 +5,12 @@
 
 #define LINE_WIDTH 100
 
+const char *cm__seq_text(cm__ctx *ctx, const cm_graph *graph)
+{
+    long long seq = (long long)cm_graph_seq(graph);
+    return seq ? cm__format(ctx, ", sequence length %lld", seq) : "";
+}
+
 static char *dim_text(cm__ctx *ctx, cm_dim dim)
 {
     if (!dim.per_batch) return cm__format(ctx, "%lld", (long long)dim.fixed);

@@ -15,14 +15,15 @@
 #define WORDS_MOST 96
 #define VALUE_MOST 512
 #define CHILDREN_MOST 2
+#define ANSWERS_MOST 4 /* computed at once in this process; each uses several threads */
 
 struct cm__routes {
     const cm__serve_options *options;
     cm__uploads             *uploads;
     cm__cache               *cache;
     pthread_mutex_t          lock;
-    pthread_cond_t           ended; /* one of the other processes */
-    int                      children;
+    pthread_cond_t           ended; /* one of those below */
+    int                      children, answers;
 };
 
 cm__routes *cm__routes_new(const cm__serve_options *options, cm__uploads *uploads)
@@ -81,7 +82,7 @@ typedef struct asking {
 /* What may be asked of a command: the key of the query is the option's name, with '_' for '-'. */
 static const char *const ranking_options[] = {
     "objective", "precision", "batch", "devices", "samples", "tokens", "epochs", "max_hours", "max_usd", "vendor",
-    "provider", "where", "baseline", "port_hours", "rate", "seq", "optimizer", "runtime", "mode", "recompute", "price",
+    "provider", "price_basis", "where", "baseline", "port_hours", "rate", "seq", "optimizer", "runtime", "mode", "recompute", "price",
     NULL};
 static const char *const device_options[] = {"device", "precision", "batch", "seq", "optimizer", "runtime", "mode",
                                              "recompute", NULL};
@@ -162,15 +163,17 @@ static int run(asking *a, char **result, char **notes)
 {
     cm__routes              *r = a->routes;
     const cm__serve_options *o = r->options;
-    if (!a->folder[0]) return o->answer(a->n_words, a->words, result, notes);
+    bool                     here = !a->folder[0];
+    int                     *running = here ? &r->answers : &r->children;
     pthread_mutex_lock(&r->lock);
-    while (r->children >= CHILDREN_MOST) pthread_cond_wait(&r->ended, &r->lock);
-    r->children++;
+    while (*running >= (here ? ANSWERS_MOST : CHILDREN_MOST)) pthread_cond_wait(&r->ended, &r->lock);
+    ++*running;
     pthread_mutex_unlock(&r->lock);
-    int status = cm__child_run(o->program, a->folder, a->n_words, a->words, result, notes);
+    int status = here ? o->answer(a->n_words, a->words, result, notes)
+                      : cm__child_run(o->program, a->folder, a->n_words, a->words, result, notes);
     pthread_mutex_lock(&r->lock);
-    r->children--;
-    pthread_cond_signal(&r->ended);
+    --*running;
+    pthread_cond_broadcast(&r->ended);
     pthread_mutex_unlock(&r->lock);
     return status;
 }

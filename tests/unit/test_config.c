@@ -153,6 +153,22 @@ static void sequences_are_the_models_longest_within_reason(void **state)
     assert_int_equal(length(GPT2(768, 12, 12), 128), 128);
 }
 
+/* A length that the config does not state is not taken silently. */
+static void an_assumed_length_is_said(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted("{\"model_type\":\"llama\",\"num_hidden_layers\":1,\"max_position_embeddings\":131072}", 0);
+    assert_int_equal(cm_graph_seq(g), 2048);
+    assert_int_equal(cm_graph_warnings(g), 1);
+    assert_non_null(strstr(cm_graph_warning(g, 0), "2048"));
+    assert_non_null(strstr(cm_graph_warning(g, 0), "131072"));
+    cm_graph_free(g);
+    g = accepted("{\"model_type\":\"llama\",\"num_hidden_layers\":1,\"max_position_embeddings\":131072}", 4096);
+    assert_int_equal(cm_graph_seq(g), 4096);
+    assert_int_equal(cm_graph_warnings(g), 0);
+    cm_graph_free(g);
+}
+
 static void a_shorter_sequence_keeps_the_parameters(void **state)
 {
     (void)state;
@@ -226,7 +242,7 @@ int main(void)
         cmocka_unit_test(gated_t5),
         cmocka_unit_test(biases_and_labels_follow_their_keys),
         cmocka_unit_test(sequences_are_the_models_longest_within_reason),
-        cmocka_unit_test(a_shorter_sequence_keeps_the_parameters),
+        cmocka_unit_test(an_assumed_length_is_said), cmocka_unit_test(a_shorter_sequence_keeps_the_parameters),
         cmocka_unit_test(bad_configurations_are_refused_by_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

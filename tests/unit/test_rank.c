@@ -236,11 +236,34 @@ static void test_filters(void **state)
     }
     assert_true(cm_ranking_entries(r) > 0);
     cm_ranking_free(r);
-    r = rank("resnet18", &(cm_rank_options){.provider = "Xie"});
+    r = rank("resnet18", &(cm_rank_options){.provider = "Xie", .price_basis = CM_BASIS_PAPER});
     for (int32_t i = 0; i < cm_ranking_entries(r); i++)
         assert_string_equal(cm_ranking_entry(r, i)->price->provider, "Xie et al. 2024");
     near(of(r, "graphcore-bow")->price_hour, 1.21); /* section 6.2.1 of Xie et al. 2024, as the next */
     near(of(r, "nvidia-a100-40g")->price_hour, 2.87);
+    cm_ranking_free(r);
+}
+
+/* A device without a price of the basis asked for has no place by price, and the reason names the bases it has. */
+static void test_price_basis(void **state)
+{
+    static const char *const devices = "nvidia-h200,graphcore-bow,habana-gaudi2";
+    (void)state;
+    cm_ranking *r = rank("resnet18", &(cm_rank_options){.devices = devices, .goal = CM_GOAL_PRICE});
+    assert_int_equal(cm_ranking_placed(r), 1);
+    assert_string_equal(of(r, "nvidia-h200")->price->basis, "on-demand");
+    assert_int_equal(of(r, "graphcore-bow")->state, CM_RANK_NO_VALUE);
+    assert_non_null(strstr(of(r, "graphcore-bow")->reason, "no on-demand price"));
+    assert_non_null(strstr(of(r, "graphcore-bow")->reason, "--price-basis paper"));
+    assert_non_null(strstr(of(r, "habana-gaudi2")->reason, "--price-basis marketplace"));
+    double list = of(r, "nvidia-h200")->price_hour;
+    cm_ranking_free(r);
+    r = rank("resnet18", &(cm_rank_options){.devices = devices, .goal = CM_GOAL_PRICE, .price_basis = CM_BASIS_SPOT});
+    assert_string_equal(of(r, "nvidia-h200")->price->basis, "spot");
+    assert_true(of(r, "nvidia-h200")->price_hour < list);
+    cm_ranking_free(r);
+    r = rank("resnet18", &(cm_rank_options){.devices = devices, .goal = CM_GOAL_PRICE, .price_basis = CM_BASIS_ANY});
+    assert_int_equal(cm_ranking_placed(r), 3);
     cm_ranking_free(r);
 }
 
@@ -310,7 +333,7 @@ int main(void)
         cmocka_unit_test(test_each_as_alone), cmocka_unit_test(test_best_batch), cmocka_unit_test(test_threads_agree),
         cmocka_unit_test(test_order), cmocka_unit_test(test_job), cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_baseline), cmocka_unit_test(test_baseline_left_out),
-        cmocka_unit_test(test_porting_never_pays), cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_porting_never_pays), cmocka_unit_test(test_filters), cmocka_unit_test(test_price_basis),
         cmocka_unit_test(test_limits), cmocka_unit_test(test_does_not_fit), cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* price.c - the lowest price of a device on given terms. */
+#include <string.h>
+#include "base/text.h"
+#include "device/device.h"
+
+static const char *const names[CM_BASES] = {
+    [CM_BASIS_ON_DEMAND] = "on-demand",       [CM_BASIS_SPOT] = "spot",   [CM_BASIS_MARKETPLACE] = "marketplace",
+    [CM_BASIS_SUBSCRIPTION] = "subscription", [CM_BASIS_PAPER] = "paper", [CM_BASIS_ANY] = "any",
+};
+
+const char *cm_basis_name(cm_basis basis) { return names[basis]; }
+
+cm_status cm_basis_parse(const char *name, cm_basis *basis, cm_diag *diag)
+{
+    for (int i = 0; i < CM_BASES; i++) {
+        if (strcmp(name, names[i]) != 0) continue;
+        *basis = (cm_basis)i;
+        return CM_OK;
+    }
+    const char *meant = cm__nearest(name, names, CM_BASES);
+    return cm__diag_set(diag, CM_ERR_UNKNOWN,
+                        "unknown basis of prices '%.64s'%s%s%s; known: on-demand, spot, marketplace, subscription, "
+                        "paper, any", name, meant ? ", did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+}
+
+static bool suits(const cm_price *p, cm_basis basis, const char *provider)
+{
+    if (provider && !strcasestr(p->provider, provider)) return false;
+    if (basis == CM_BASIS_ANY) return strcmp(p->basis, names[CM_BASIS_PAPER]) != 0;
+    return strcmp(p->basis, names[basis]) == 0;
+}
+
+const cm_price *cm_device_cheapest(const cm_device *device, cm_basis basis, const char *provider)
+{
+    const cm_price *best = NULL;
+    for (int32_t i = 0; i < device->n_prices; i++) {
+        const cm_price *p = &device->prices[i];
+        if (suits(p, basis, provider) && (!best || p->usd_hour < best->usd_hour)) best = p;
+    }
+    if (best || basis != CM_BASIS_ANY) return best;
+    return cm_device_cheapest(device, CM_BASIS_PAPER, provider);
+}

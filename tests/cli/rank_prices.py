@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""rank_prices.py - whose price each device of a ranking has, from JSON on standard input."""
+import json
+import sys
+
+r = json.load(sys.stdin)
+print(r["price_basis"], [(e["device"], e["price_basis"], e["provider"], e["state"]) for e in r["ranking"]])
