@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve.h - the program's answers over HTTP, for the page that it brings, on this machine alone.
+ * serve.h - the program's answers over HTTP, for the page that it brings; on this machine alone unless told otherwise.
  *
  * A request is a row of routes (routes.c): a file of the page, or a command whose options are taken from the query,
  * each from a list of those allowed. Named models are answered in this process; what a visitor describes or uploads is
@@ -18,12 +18,17 @@
 /* The program as a function: cm_answer(). */
 typedef int cm__answer(int argc, const char *const *argv, char **result, char **notes); /* texts are malloc'ed */
 
+#define CM__HOSTS_MOST 16
+
 typedef struct cm__serve_options {
     uint16_t    port;         /* 0: any that is free */
+    const char *bind;         /* an IPv4 or IPv6 address; NULL: 127.0.0.1 */
+    const char *hosts[CM__HOSTS_MOST]; /* further names that requests may ask for, "name" or "name:port" */
+    int32_t     n_hosts;
     int64_t     upload_bytes; /* most of one file; 0: 600 MB */
     cm__answer *answer;
     const char *program;      /* what runs in the other process: its own file */
-    void (*ready)(void *user, uint16_t port);
+    void (*ready)(void *user, const char *host, uint16_t port); /* as a URL has them */
     void *user;
 } cm__serve_options;
 

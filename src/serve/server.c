@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server.c - HTTP by libmicrohttpd: on 127.0.0.1 alone, asked by its own name, by its own page. */
+/*
+ * server.c - HTTP by libmicrohttpd: asked by its own name, by its own page.
+ *
+ * Each connection has a thread, so that neither a client that is slow nor an answer that takes long holds up others;
+ * routes.c limits how many answers are computed at once.
+ */
 #include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
 #include <microhttpd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include "serve/serve.h"
 
-#define THREADS 4
 #define CONNECTIONS_MOST 256
 #define TIMEOUT_S 60
 #define PIECE_S 10 /* for the head of a request, and between pieces of a file: who hangs up is not noticed otherwise */
@@ -22,6 +29,7 @@ typedef struct server {
     cm__uploads             *uploads;
     cm__routes              *routes;
     uint16_t                 port;
+    char                     name[INET6_ADDRSTRLEN + 2]; /* the address it listens on, as a URL has it */
 } server;
 
 /* One request on its way in. */
@@ -30,6 +38,7 @@ typedef struct request {
     cm__reply   failed; /* status 0: not */
 } request;
 
+#define FOREIGN "this server answers its own page, at localhost; 'serve --allow-host NAME' adds a name"
 #define NO_ROOM "no room for another file now; try again in a few seconds"
 
 /* ---- replies ---------------------------------------------------------------------------------------------------- */
@@ -74,15 +83,47 @@ static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status, const c
 
 /* ---- who asks --------------------------------------------------------------------------------------------------- */
 
-/* "127.0.0.1:8080", "localhost:8080": what a browser on this machine calls the server. Another name that leads here is
-   another site's, by way of its DNS. */
+/* Where the name of "name:port" or "[::1]:port" ends. */
+static size_t name_length(const char *host)
+{
+    const char *close = host[0] == '[' ? strchr(host, ']') : NULL;
+    return close ? (size_t)(close - host) + 1 : strcspn(host, ":");
+}
+
+static bool is_port(const char *text)
+{
+    if (!*text) return true;
+    size_t digits = strspn(text + 1, "0123456789");
+    return text[0] == ':' && digits > 0 && !text[1 + digits];
+}
+
+static bool names_host(const char *host, const char *name)
+{
+    size_t length = name_length(host);
+    if (strcasecmp(host, name) == 0) return true;
+    return strlen(name) == length && strncasecmp(host, name, length) == 0;
+}
+
+/* What a browser on this machine calls the server; a tunnel may change the port. Any other name that leads here is
+   another site's, by way of its DNS, unless --allow-host names it. */
 static bool is_own_name(const server *s, const char *host)
 {
-    static const char *const names[] = {"127.0.0.1", "localhost"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char with_port[32];
-        snprintf(with_port, sizeof with_port, "%s:%u", names[i], s->port);
-        if (strcasecmp(host, with_port) == 0 || (s->port == 80 && strcasecmp(host, names[i]) == 0)) return true;
+    static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
+    if (!is_port(host + name_length(host))) return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names_host(host, names[i])) return true;
+    for (int32_t i = 0; i < s->options->n_hosts; i++)
+        if (names_host(host, s->options->hosts[i])) return true;
+    return names_host(host, s->name);
+}
+
+/* The page that asks was served under the name that it asks. */
+static bool is_same_origin(const char *origin, const char *host)
+{
+    static const char *const schemes[] = {"http://", "https://"}; /* a tunnel may add TLS */
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        size_t length = strlen(schemes[i]);
+        if (strncasecmp(origin, schemes[i], length) == 0 && strcasecmp(origin + length, host) == 0) return true;
     }
     return false;
 }
@@ -98,7 +139,7 @@ static bool is_own_page(const server *s, struct MHD_Connection *c, const char *u
     if (!host || !is_own_name(s, host)) return false;
     bool from_elsewhere = site && strcasecmp(site, "same-origin") != 0 && strcasecmp(site, "none") != 0;
     if (from_elsewhere && strncmp(url, "/api/", 5) == 0) return false; /* a link to the page is fine */
-    return !origin || (strncasecmp(origin, "http://", 7) == 0 && is_own_name(s, origin + 7));
+    return !origin || is_same_origin(origin, host);
 }
 
 /* ---- uploads ---------------------------------------------------------------------------------------------------- */
@@ -162,7 +203,7 @@ static enum MHD_Result answer(void *user, struct MHD_Connection *c, const char *
         *state = q = calloc(1, sizeof *q);
         if (!q) return MHD_NO;
         MHD_set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)(upload ? PIECE_S : TIMEOUT_S));
-        if (!is_own_page(s, c, url)) return refuse(c, 403, "this server answers its own page, at http://127.0.0.1");
+        if (!is_own_page(s, c, url)) return refuse(c, 403, FOREIGN);
         if (!get && !upload) return refuse(c, post ? 404 : 405, "only /api/upload is posted to; all else is GET");
         if (upload) begin_upload(s, c, q);
         return MHD_YES;
@@ -204,19 +245,46 @@ static void *look_at(void *user, const char *uri, struct MHD_Connection *c)
 
 /* ---- the server ------------------------------------------------------------------------------------------------- */
 
+typedef union address {
+    struct sockaddr     any;
+    struct sockaddr_in  v4;
+    struct sockaddr_in6 v6;
+} address;
+
+static bool read_address(server *s, address *where)
+{
+    const char *text = s->options->bind ? s->options->bind : "127.0.0.1";
+    bool        v6 = inet_pton(AF_INET6, text, &where->v6.sin6_addr) == 1;
+    if (v6) {
+        where->v6.sin6_family = AF_INET6;
+        where->v6.sin6_port = htons(s->options->port);
+    } else if (inet_pton(AF_INET, text, &where->v4.sin_addr) == 1) {
+        where->v4.sin_family = AF_INET;
+        where->v4.sin_port = htons(s->options->port);
+    } else return false;
+    snprintf(s->name, sizeof s->name, v6 ? "[%s]" : "%s", text);
+    return true;
+}
+
 static struct MHD_Daemon *start(server *s, cm_diag *diag)
 {
-    struct sockaddr_in where = {.sin_family = AF_INET, .sin_port = htons(s->options->port),
-                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    address where = {0};
+    if (!read_address(s, &where)) {
+        cm__diag_set(diag, CM_ERR_ARGUMENT, "'%.64s' is not an address such as 127.0.0.1 or ::1", s->options->bind);
+        return NULL;
+    }
+    unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL |
+                     (where.any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
+    errno = 0;
     struct MHD_Daemon *d = MHD_start_daemon(
-        MHD_USE_AUTO_INTERNAL_THREAD, s->options->port, NULL, NULL, answer, s, MHD_OPTION_SOCK_ADDR, &where,
-        MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)PIECE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
-        MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_URI_LOG_CALLBACK, look_at, NULL,
-        MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
+        flags, s->options->port, NULL, NULL, answer, s, MHD_OPTION_SOCK_ADDR, &where.any,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)PIECE_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL,
+        MHD_OPTION_URI_LOG_CALLBACK, look_at, NULL, MHD_OPTION_END);
     if (!d) {
-        cm__diag_set(diag, CM_ERR_IO, "cannot listen on 127.0.0.1, port %u; --port N names another, 0 any that is free",
-                     s->options->port);
+        cm__diag_set(diag, CM_ERR_IO,
+                     "cannot listen on %s, port %u%s%s; --port N names another port, 0 any that is free", s->name,
+                     s->options->port, errno ? ": " : "", errno ? strerror(errno) : "");
         return NULL;
     }
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(d, MHD_DAEMON_INFO_BIND_PORT);
@@ -240,7 +308,7 @@ static cm_status run(server *s, cm_diag *diag)
     pthread_sigmask(SIG_BLOCK, &ends, &before);
     struct MHD_Daemon *d = start(s, diag);
     if (d) {
-        if (s->options->ready) s->options->ready(s->options->user, s->port);
+        if (s->options->ready) s->options->ready(s->options->user, s->name, s->port);
         wait_for_end(&ends);
         MHD_stop_daemon(d);
     }
