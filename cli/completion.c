@@ -11,42 +11,113 @@ static void list_options(const command *c, FILE *out)
         if ((options[i].taken_by & c->takes) && options[i].help) fprintf(out, " %s", options[i].name);
 }
 
-static void list_devices(FILE *out)
+static const char *device_at(int i) { return i == 0 ? "this-machine" : cm_device_id(i - 1); }
+static const char *model_at(int i) { return i < cm_models() ? cm_model(i)->id : NULL; }
+static const char *cluster_at(int i) { return i < cm_clusters() ? cm_cluster_id(i) : NULL; }
+
+/* Names of an enum whose first value, the default, is not a word. */
+#define NAMES_AFTER_DEFAULT(kind, KINDS)                                                                               \
+    static const char *kind##_at(int i) { return i + 1 < KINDS ? cm_##kind##_name((cm_##kind)(i + 1)) : NULL; }
+#define NAMES(kind, KINDS)                                                                                             \
+    static const char *kind##_at(int i) { return i < KINDS ? cm_##kind##_name((cm_##kind)i) : NULL; }
+NAMES_AFTER_DEFAULT(precision, CM_PRECISIONS)
+NAMES_AFTER_DEFAULT(optimizer, CM_OPTIMIZERS)
+NAMES_AFTER_DEFAULT(runtime, CM_RUNTIMES)
+NAMES(loss, CM_LOSSES)
+NAMES(recompute, CM_RECOMPUTES)
+NAMES(fuse, CM_FUSES)
+NAMES(layout, CM_LAYOUTS)
+NAMES(goal, CM_GOALS)
+NAMES(plan_goal, CM_PLAN_GOALS)
+NAMES(objective, CM_OBJECTIVES)
+NAMES(basis, CM_BASES)
+
+#define WORDS(name, ...)                                                                                               \
+    static const char *name##_at(int i)                                                                                \
+    {                                                                                                                  \
+        static const char *const words[] = {__VA_ARGS__, NULL};                                                        \
+        return words[i];                                                                                               \
+    }
+WORDS(mode, "training", "inference")
+WORDS(on_off, "on", "off")
+WORDS(schedule, "1f1b", "gpipe")
+WORDS(zero, "0", "1", "2", "3")
+WORDS(offload, "optimizer", "activations", "weights")
+WORDS(sparsity, "2:4")
+WORDS(batch, "auto")
+
+/* "primitives, host and roofline": the words of a list for people. */
+static const char *listed_at(const char *text, int i, char *word, size_t size)
 {
-    for (int32_t i = 0; i < cm_devices(); i++) fprintf(out, " %s", cm_device_id(i));
+    for (; *text; i--) {
+        size_t length = strcspn(text, ", ");
+        if (i == 0) return snprintf(word, size, "%.*s", (int)length, text), word;
+        text += length + strspn(text + length, ", ");
+        if (strncmp(text, "and ", 4) == 0) text += 4;
+    }
+    return NULL;
 }
 
-static void list_models(FILE *out)
+static const char *suite_at(int i)
 {
-    for (int32_t i = 0; i < cm_models(); i++) fprintf(out, " %s", cm_model(i)->id);
+    static char word[64];
+    return listed_at(cm_bench_suites(), i, word, sizeof word);
 }
 
-/* Options whose values are words of a short list. */
+static const char *backend_at(int i)
+{
+    static char word[64];
+    return listed_at(cm_bench_backends(), i, word, sizeof word);
+}
+
+/* What the values of an option are. */
 static const struct {
-    const char *option, *values;
-    unsigned    of; /* commands that have these */
+    const char *option;
+    const char *(*at)(int i); /* NULL: the list has ended */
+    unsigned    of;           /* commands that have these */
 } values[] = {
-    {"--precision", "fp32 tf32 amp-bf16 amp-fp16 bf16 fp16 fp8", FOR_ALL},
-    {"--optimizer", "sgd momentum adam adamw", FOR_ALL},
-    {"--loss", "auto cross-entropy mse bce none", FOR_ALL},
-    {"--recompute", "none selective full", FOR_ALL},
-    {"--mode", "training inference", FOR_ALL},
-    {"--objective", "throughput price energy time cost", FOR_RANKING},
-    {"--objective", "throughput cost energy devices", FOR_PLAN},
-    {"--objective", "memory throughput", FOR_BATCH},
-    {"--runtime", "torch-eager torch-compile megatron native", FOR_ALL},
-    {"--layout", "auto nchw nhwc", FOR_ALL},
-    {"--fuse", "all eager none", FOR_ALL},
-    {"--host-io", "on off", FOR_ALL},
-    {"--schedule", "1f1b gpipe", FOR_ALL},
-    {"--backend", "cpu cuda null", FOR_ALL},
-    {"--suite", "primitives collectives host roofline", FOR_ALL},
-    {"--zero", "0 1 2 3", FOR_ALL},
+    {"--device", device_at, FOR_ALL},      {"--devices", device_at, FOR_ALL},       {"--versus", device_at, FOR_ALL},
+    {"--baseline", device_at, FOR_ALL},    {"--cluster", cluster_at, FOR_ALL},      {"--for", model_at, FOR_ALL},
+    {"--precision", precision_at, FOR_ALL}, {"--optimizer", optimizer_at, FOR_ALL}, {"--loss", loss_at, FOR_ALL},
+    {"--recompute", recompute_at, FOR_ALL}, {"--mode", mode_at, FOR_ALL},           {"--runtime", runtime_at, FOR_ALL},
+    {"--objective", goal_at, FOR_RANKING}, {"--objective", plan_goal_at, FOR_PLAN},
+    {"--objective", objective_at, FOR_BATCH}, {"--price-basis", basis_at, FOR_ALL}, {"--layout", layout_at, FOR_ALL},
+    {"--fuse", fuse_at, FOR_ALL},          {"--host-io", on_off_at, FOR_ALL},
+    {"--schedule", schedule_at, FOR_ALL},
+    {"--backend", backend_at, FOR_ALL},    {"--suite", suite_at, FOR_ALL},          {"--zero", zero_at, FOR_ALL},
+    {"--offload", offload_at, FOR_ALL},    {"--sparsity", sparsity_at, FOR_ALL},
+    {"--batch", batch_at, FOR_PREDICT | FOR_EXPLAIN | FOR_RANKING},
 };
+#define VALUES (sizeof values / sizeof *values)
+
+static void list(const char *(*at)(int i), FILE *out)
+{
+    for (int i = 0; at(i); i++) fprintf(out, "%s%s", i ? " " : "", at(i));
+}
+
+/* What operands of commands that take no model can be. */
+static const struct {
+    const char *command, *actions;
+    const char *(*at)(int i);
+} operands[] = {{"devices", "list show check", device_at}, {"models", "list show", model_at}};
 
 static bool takes_model(const command *c) { return strncmp(c->operands, "MODEL", 5) == 0; }
 
 /* ---- bash ------------------------------------------------------------------------------------------------------- */
+
+static void print_operands(const command *c, FILE *out)
+{
+    if (takes_model(c)) list(model_at, out);
+    for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
+        if (strcmp(operands[i].command, c->name) != 0) continue;
+        fprintf(out, "%s ", operands[i].actions);
+        list(operands[i].at, out);
+        if (operands[i].at == device_at) putc(' ', out), list(cluster_at, out);
+    }
+    if (strcmp(c->name, "completion") == 0) fputs("bash zsh", out);
+}
+
+static bool names_file(const option *o) { return strstr(o->argument, "FILE") || strstr(o->argument, "csv"); }
 
 static void print_bash_values(size_t at, FILE *out)
 {
@@ -58,30 +129,57 @@ static void print_bash_values(size_t at, FILE *out)
         fprintf(out, "%s%s:%s", between, commands[i].name, values[at].option);
         between = "|";
     }
-    fprintf(out, ") words='%s' files= ;;\n", values[at].values);
+    bool files = values[at].at == device_at || values[at].at == cluster_at || values[at].at == model_at;
+    fputs(") words='", out);
+    if (values[at].at == device_at) fputs("'$devices'", out);
+    else list(values[at].at, out);
+    fputs(files ? "' ;;\n" : "' files= ;;\n", out);
 }
+
+/* Options that take a value of no list: numbers and names of the asker's own get no offers, files get files. */
+static void print_bash_others(FILE *out)
+{
+    for (int i = 0; i < n_options; i++) {
+        bool known = !options[i].argument;
+        for (size_t k = 0; k < VALUES && !known; k++)
+            known = strcmp(values[k].option, options[i].name) == 0 && values[k].of == (unsigned)FOR_ALL;
+        for (int k = 0; k < i && !known; k++) known = strcmp(options[k].name, options[i].name) == 0;
+        if (known) continue;
+        bool file = names_file(&options[i]) || strstr(options[i].argument, "FOLDER");
+        fprintf(out, "    *:%s) %sreturn ;;\n", options[i].name,
+                file ? "COMPREPLY=($(compgen -f -- \"$current\")); " : "");
+    }
+}
+
+/* "a,b,c" is completed after its last comma; bash takes '=' for the end of a word. */
+#define BASH_HEAD                                                                                                      \
+    "# bash completion of centimani: made by 'centimani completion bash'\n_centimani()\n{\n"                           \
+    "    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words files=yes list=\n"           \
+    "    COMPREPLY=()\n"                                                                                               \
+    "    if [[ $current == = ]]; then current=\n"                                                                      \
+    "    elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi\n"                                      \
+    "    if [[ ($before == --devices || $before == --suite || $before == --offload) && $current == *,* ]]; then\n"     \
+    "        list=${current%,*},; current=${current##*,}; fi\n"
 
 static void print_bash(FILE *out)
 {
-    fputs("# bash completion of centimani: made by 'centimani completion bash'\n_centimani()\n{\n"
-          "    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words files=yes\n"
-          "    case ${COMP_WORDS[1]}:$before in\n"
-          "    *:--device|*:--devices|*:--versus|*:--baseline) words='this-machine", out);
-    list_devices(out);
-    fputs("' ;;\n", out);
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) print_bash_values(i, out);
-    fputs("    *:-o|*:--from|*:--cases|*:--storage) COMPREPLY=($(compgen -f -- \"$current\")); return ;;\n"
-          "    *) case ${COMP_CWORD}:${COMP_WORDS[1]} in\n    1:*) words='", out);
+    fputs(BASH_HEAD "    local devices='", out);
+    list(device_at, out);
+    fputs("'\n    case ${COMP_WORDS[1]}:$before in\n", out);
+    for (size_t i = 0; i < VALUES; i++) print_bash_values(i, out);
+    print_bash_others(out);
+    fputs("    *) case ${COMP_CWORD}:${COMP_WORDS[1]} in\n    1:*) words='", out);
     for (int i = 0; i < n_commands; i++) fprintf(out, "%s%s", i ? " " : "", commands[i].name);
     fputs("' ;;\n", out);
     for (int i = 0; i < n_commands; i++) {
         fprintf(out, "    *:%s) words='", commands[i].name);
+        print_operands(&commands[i], out);
         list_options(&commands[i], out);
-        if (takes_model(&commands[i])) list_models(out);
         fputs("' ;;\n", out);
     }
-    fputs("    esac ;;\n    esac\n    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
-          "    [[ $files && $current != -* && $COMP_CWORD -gt 1 ]] && COMPREPLY+=($(compgen -f -- \"$current\"))\n}\n"
+    fputs("    esac ;;\n    esac\n    COMPREPLY=($(compgen -P \"$list\" -W \"$words\" -- \"$current\"))\n"
+          "    [[ $files && ! $list && $current != -* && $COMP_CWORD -gt 1 ]] && "
+          "COMPREPLY+=($(compgen -f -- \"$current\"))\n    return 0\n}\n"
           "complete -o filenames -F _centimani centimani\n", out);
 }
 
@@ -96,19 +194,27 @@ static void print_quoted(const char *text, FILE *out)
     }
 }
 
-static const char *values_of(const option *o)
+static void print_zsh_values(const option *o, const command *c, FILE *out)
 {
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        if (strcmp(values[i].option, o->name) == 0 && (values[i].of & o->taken_by)) return values[i].values;
-    return NULL;
+    for (size_t i = 0; i < VALUES; i++) {
+        if (strcmp(values[i].option, o->name) != 0 || !(values[i].of & c->takes)) continue;
+        bool many = strcmp(o->name, "--devices") == 0;
+        if (values[i].at == device_at) fputs(many ? "_values -s , device $devices" : "($devices)", out);
+        else if (values[i].at == model_at) fputs("($models)", out);
+        else {
+            fputc('(', out);
+            for (int k = 0; values[i].at(k); k++) {
+                if (k) fputc(' ', out);
+                print_quoted(values[i].at(k), out);
+            }
+            fputc(')', out);
+        }
+        return;
+    }
+    if (names_file(o)) fputs("_files", out);
 }
 
-static bool names_device(const char *name)
-{
-    return strncmp(name, "--device", 8) == 0 || strcmp(name, "--versus") == 0 || strcmp(name, "--baseline") == 0;
-}
-
-static void print_zsh_option(const option *o, FILE *out)
+static void print_zsh_option(const option *o, const command *c, FILE *out)
 {
     fprintf(out, "        '%s[", o->name);
     print_quoted(o->help, out);
@@ -117,9 +223,7 @@ static void print_zsh_option(const option *o, FILE *out)
         fputc(':', out);
         print_quoted(o->argument, out);
         fputc(':', out);
-        if (values_of(o)) fprintf(out, "(%s)", values_of(o));
-        else if (names_device(o->name)) fputs("($devices)", out);
-        else if (strstr(o->argument, "FILE") || strstr(o->argument, "csv")) fputs("_files", out);
+        print_zsh_values(o, c, out);
     }
     fputs("' \\\n", out);
 }
@@ -127,10 +231,10 @@ static void print_zsh_option(const option *o, FILE *out)
 static void print_zsh(FILE *out)
 {
     fputs("#compdef centimani\n# zsh completion of centimani: made by 'centimani completion zsh'\n_centimani() {\n"
-          "  local -a commands devices models\n  devices=(this-machine", out);
-    list_devices(out);
+          "  local -a commands devices models\n  devices=(", out);
+    list(device_at, out);
     fputs(")\n  models=(", out);
-    list_models(out);
+    list(model_at, out);
     fputs(")\n  commands=(\n", out);
     for (int i = 0; i < n_commands; i++) {
         fprintf(out, "    '%s:", commands[i].name);
@@ -142,9 +246,11 @@ static void print_zsh(FILE *out)
     for (int i = 0; i < n_commands; i++) {
         fprintf(out, "    %s) _arguments \\\n", commands[i].name);
         for (int k = 0; k < n_options; k++)
-            if ((options[k].taken_by & commands[i].takes) && options[k].help) print_zsh_option(&options[k], out);
-        fputs(takes_model(&commands[i]) ? "        '1:model:{ compadd $models; _files }' ;;\n"
-                                        : "        '*:operand:_files' ;;\n", out);
+            if ((options[k].taken_by & commands[i].takes) && options[k].help)
+                print_zsh_option(&options[k], &commands[i], out);
+        fputs("        '*:operand:{ compadd -- ", out);
+        print_operands(&commands[i], out);
+        fputs("; _files }' ;;\n", out);
     }
     fputs("  esac\n}\n_centimani \"$@\"\n", out);
 }
