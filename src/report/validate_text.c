@@ -80,11 +80,11 @@ static void rows(cm__ctx *ctx, const cm_validation *v, FILE *out)
     bool       counts = is_count(v);
     int32_t    fixed = counts ? 4 : 5, n = shown(v);
     cm__column columns[FIXED_MAX + PREDICTORS_MAX + 1] = {
-        {"model", NULL, true}, {"device", NULL, true}, {"run", NULL, true}, {"measured", ""}, {"of", NULL, true}};
+        {"model"}, {"device"}, {"run"}, {"measured", ""}, {"of"}};
     for (int32_t p = 0; p < n; p++)
         columns[fixed + p] = (cm__column){heading(v, p), counts ? "" : "error %", false};
     columns[fixed + n] = (cm__column){"90 %", NULL, false};
-    cm__table table = cm__table_new(ctx, out, columns, fixed + n + !counts, false);
+    cm__table table = cm__table_new(ctx, out, columns, fixed + n + !counts, true); /* names are never cut */
     for (int32_t i = 0; i < cm_validation_rows(v); i++) {
         const cm_validation_row *r = cm_validation_get_row(v, i);
         const char              *cells[FIXED_MAX + PREDICTORS_MAX + 1] = {
