@@ -46,6 +46,7 @@ bool cm__parse_real(cm__span text, double *value)
 static char *scaled(char *buf, size_t size, double value, double step, const char *const *prefixes)
 {
     int p = 0;
+    if (!isfinite(value)) return snprintf(buf, size, "- "), buf;
     for (; prefixes[p + 1] && fabs(value) >= step * 0.9995; p++) value /= step;
     if (p == 0 && value == floor(value)) snprintf(buf, size, "%.0f ", value);
     else snprintf(buf, size, "%.*f %s", fabs(value) < 9.995 ? 2 : fabs(value) < 99.95 ? 1 : 0, value, prefixes[p]);
@@ -71,6 +72,7 @@ char *cm__si_small(char *buf, size_t size, double value)
 char *cm__cell(char *buf, size_t size, double value)
 {
     double far = fabs(value);
+    if (!isfinite(value)) return snprintf(buf, size, "-"), buf;
     if (far >= 99999.5 || (far < 0.00995 && far > 0)) return cm__si_small(buf, size, value);
     snprintf(buf, size, "%.*f", far < 9.995 ? 2 : far < 99.95 ? 1 : 0, value);
     return buf;

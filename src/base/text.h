@@ -10,7 +10,7 @@ bool cm__parse_int(cm__span text, int64_t *value);
 bool cm__parse_real(cm__span text, double *value);
 
 /* "4.09 G" (powers of 1000), "97.5 Mi" (powers of 1024); units are appended by the caller. Returns buf. */
-char *cm__si(char *buf, size_t size, double value);
+char *cm__si(char *buf, size_t size, double value); /* "- ": not known, or not finite; as the others */
 char *cm__binary(char *buf, size_t size, double value);
 /* As cm__si(), and "2.20 u" for what is below one. */
 char *cm__si_small(char *buf, size_t size, double value);

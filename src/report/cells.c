@@ -8,7 +8,7 @@
 const char *cm__cell_si(cm__ctx *ctx, double value)
 {
     char buf[32];
-    if (isnan(value)) return "-  ";
+    if (!isfinite(value)) return "-  ";
     cm__si(buf, sizeof buf, value);
     return cm__format(ctx, "%s%s", buf, buf[strlen(buf) - 1] == ' ' ? " " : ""); /* digits under digits */
 }
@@ -16,17 +16,17 @@ const char *cm__cell_si(cm__ctx *ctx, double value)
 const char *cm__cell_binary(cm__ctx *ctx, double value)
 {
     char buf[32];
-    return isnan(value) ? "-" : cm__text_copy(ctx, cm__binary(buf, sizeof buf, value));
+    return !isfinite(value) ? "-" : cm__text_copy(ctx, cm__binary(buf, sizeof buf, value));
 }
 
 const char *cm__cell_percent(cm__ctx *ctx, double part, double whole)
 {
-    return whole > 0 ? cm__format(ctx, "%.1f", 100 * part / whole) : "-";
+    return whole > 0 && isfinite(part / whole) ? cm__format(ctx, "%.1f", 100 * part / whole) : "-";
 }
 
 const char *cm__cell_ratio(cm__ctx *ctx, double value)
 {
-    return isnan(value) ? "-" : cm__format(ctx, "%.*f", value < 10 ? 2 : value < 100 ? 1 : 0, value);
+    return !isfinite(value) ? "-" : cm__format(ctx, "%.*f", value < 10 ? 2 : value < 100 ? 1 : 0, value);
 }
 
 const char *cm__cell_count(cm__ctx *ctx, int64_t value)

@@ -11,6 +11,7 @@
 static const char *milliseconds(cm__ctx *ctx, double s)
 {
     double ms = 1e3 * s;
+    if (!isfinite(ms)) return "-";
     return cm__format(ctx, "%.*f", fabs(ms) < 9.995 ? 3 : fabs(ms) < 99.95 ? 2 : 1, ms);
 }
 
@@ -56,7 +57,7 @@ static void print_ops(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
         bool                    here = s->time_s > 0;
         const char *cells[] = {cm__printable(ctx, op->name), cm_phase_name(op->phase), milliseconds(ctx, s->time_s),
                                cm__cell_ratio(ctx, s->intensity), !here ? "-" : s->memory_bound ? "memory" : "compute",
-                               here ? cm__format(ctx, "%.1f", 100 * s->of_ceiling) : "-",
+                               here ? cm__cell_percent(ctx, s->of_ceiling, 1) : "-",
                                here ? cm_how_name(s->how) : "-", cm__format(ctx, "%+.3f", 1e3 * op->weight)};
         cm__table_row(&table, cells);
     }
@@ -70,10 +71,10 @@ static void print_step(cm__ctx *ctx, const cm__explain_report *r, int side, FILE
     const cm__predict_report *p = r->sides[side];
     const cm_prediction_info *i = cm_prediction_get_info(p->prediction);
     double                    seq = (double)cm_graph_seq(p->graph->step);
-    char                      peak[32], bw[32], pace[32], tokens[32];
+    char                      peak[32], bw[32], pace[32], buf[32];
     fprintf(out, "%-22s %s ms for %lld samples, %ssamples/s%s; ceilings %sFLOP/s, %sB/s\n", device_id(r, side),
             milliseconds(ctx, i->step_time_s), (long long)i->batch, cm__si(pace, sizeof pace, i->throughput_samples_s),
-            seq > 0 ? cm__format(ctx, ", %s tokens/s", cm__cell(tokens, sizeof tokens, seq * i->throughput_samples_s)) : "",
+            seq > 0 ? cm__format(ctx, ", %s tokens/s", cm__cell(buf, sizeof buf, seq * i->throughput_samples_s)) : "",
             cm__si(peak, sizeof peak, r->roofs[side].peak_flop_s), cm__si(bw, sizeof bw, r->roofs[side].bw_bytes_s));
 }
 

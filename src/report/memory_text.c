@@ -170,8 +170,8 @@ static void candidates(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 {
     double           seq = (double)cm_graph_seq(r->step);
     const cm__column columns[] = {{"batch", "1"}, {"peak", "B"}, {"fits"}, {"equation (5)", "B^2"},
-                                         {"throughput", "samples/s"}, {seq > 0 ? "throughput" : "", seq > 0 ? "tokens/s" : NULL},
-                                  {""}};
+                                  {"throughput", "samples/s"},
+                                  {seq > 0 ? "throughput" : "", seq > 0 ? "tokens/s" : NULL}, {""}};
     cm__table table = cm__table_new(ctx, out, columns, COUNT(columns) - !(seq > 0), false);
     for (int32_t i = 0; i < r->choice.n_candidates; i++) {
         const cm_batch_candidate *c = &r->choice.candidates[i];

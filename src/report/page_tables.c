@@ -109,7 +109,8 @@ void cm__page_ranking(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 
 void cm__page_price(cm__ctx *ctx, FILE *out, const cm__page_report *p, bool only_pareto)
 {
-    static const cm__column columns[] = {{"device", NULL, false}, {"price", "USD/h", false}, {"basis", NULL, false}, {"of", NULL, false},
+    static const cm__column columns[] = {{"device", NULL, false}, {"price", "USD/h", false},
+                                         {"basis", NULL, false}, {"of", NULL, false},
                                          {"seen", NULL, false}, {"samples", "per USD", false},
                                          {"million samples", "h", false}, {"million samples", "USD", false}};
     cm__html_table_begin(ctx, out, only_pareto ? "Nothing is both faster and cheaper than these" : "Prices",

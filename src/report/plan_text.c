@@ -42,7 +42,8 @@ static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     const cm__column columns[] = {{"n", "1", false},  {"tp", "1", false},   {"cp", "1", false},
                                          {"pp", "1", false}, {"dp", "1", false},   {"micro", "1", false},
                                          {"recompute", NULL, false}, {"with", NULL, true}, {"step", "s", false},
-                                         {seq > 0 ? "tokens/s" : "samples/s", "1/s", false}, {"MFU", "%", false}, {"waits", "%", false},
+                                         {seq > 0 ? "tokens/s" : "samples/s", "1/s", false}, {"MFU", "%", false},
+                                         {"waits", "%", false},
                                          {"memory", "B", false}};
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     for (int32_t i = 0; i < cm_search_found(r->search); i++) {
@@ -88,8 +89,9 @@ void cm__plan_text(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     const cm_search_info    *i = cm_search_get_info(r->search);
     char                     buf[32];
     fprintf(out, "# centimani %s, plans for %s\n", CM_VERSION, cm__printable(ctx, r->asked.graph.model));
-    fprintf(out, "# %d x %s, global batch %lld%s, %s, %s, best by %s\n", a->devices, cm_device_get_info(r->device)->name,
-            (long long)a->global_batch, cm__seq_text(ctx, r->forward), cm_precision_name(a->train.precision), cm_runtime_name(a->runtime),
+    fprintf(out, "# %d x %s, global batch %lld%s, %s, %s, best by %s\n", a->devices,
+            cm_device_get_info(r->device)->name, (long long)a->global_batch, cm__seq_text(ctx, r->forward), cm_precision_name(a->train.precision),
+            cm_runtime_name(a->runtime),
             cm_plan_goal_name(a->goal));
     fprintf(out, "# %llu plans in %ss on %d thread%s", (unsigned long long)i->evaluated,
             cm__si_small(buf, sizeof buf, i->setup_s + i->search_time_s), i->threads, i->threads > 1 ? "s" : "");

@@ -180,6 +180,7 @@ static void test_baseline(void **state)
 {
     (void)state;
     cm_rank_options o = {.devices = "habana-gaudi2,nvidia-h200", .baseline = "nvidia-a100-40g", .port_hours = 80,
+                         .price_basis = CM_BASIS_PAPER,
                          .port_usd_hour = 100};
     cm_ranking          *r = rank("resnet50", &o);
     const cm_rank_entry *base = cm_ranking_get_info(r)->baseline, *e = of(r, "habana-gaudi2"),

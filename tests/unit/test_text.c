@@ -102,6 +102,10 @@ static void below_one(void **state)
     assert_string_equal(cm__si_small(buf, sizeof buf, 0.9999e-3), "1.00 m");
     char plain[32];
     assert_string_equal(cm__si_small(buf, sizeof buf, NAN), cm__si(plain, sizeof plain, NAN));
+    assert_string_equal(cm__si(buf, sizeof buf, NAN), "- ");
+    assert_string_equal(cm__si(buf, sizeof buf, -INFINITY), "- ");
+    assert_string_equal(cm__binary(buf, sizeof buf, INFINITY), "- ");
+    assert_string_equal(cm__cell(buf, sizeof buf, INFINITY), "-");
     assert_string_equal(cm__si_small(buf, sizeof buf, 4e-10), "400 p");
     assert_string_equal(cm__si_small(buf, sizeof buf, 3.2e9), "3.20 G");
 }
