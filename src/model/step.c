@@ -20,7 +20,7 @@ const cm_device *cm__relative_of(cm__ctx *ctx, const cm_device *device)
     const cm_device      *relative = NULL;
     for (int32_t i = 0; i < cm__n_embedded_kernels && !relative; i++) {
         const char *id = cm__all_embedded_kernels[i].device;
-        if (strcmp(id, info->id) == 0 || strcmp(info->device_class, "gpu")) continue;
+        if (cm__device_is(device, id) || strcmp(info->device_class, "gpu")) continue;
         relative = cm__device_beside(ctx, device, id);
     }
     return relative;
@@ -30,7 +30,7 @@ static const cm_device *shared_relative(cm__ctx *ctx, const cm_device *device, c
 {
     const cm_device_info *info = cm_device_get_info(device);
     const cm_device      *first = common ? common->relative : NULL;
-    bool                  other = first && strcmp(cm_device_get_info(first)->id, info->id) != 0;
+    bool                  other = first && !cm__device_is(device, cm_device_get_info(first)->id);
     return other && strcmp(info->device_class, "gpu") == 0 ? first : cm__relative_of(ctx, device);
 }
 
@@ -51,9 +51,9 @@ static cm__power power_of(const cm_device *device, const cm_device *relative)
     cm__power        own = cm__power_of(device);
     cm_number        limit = cm_device_number(device, CM_TDP_W);
     const cm_memory *memory = cm_device_main_memory(device);
-    const char      *make = device->info.base;
+    const char      *make = cm__device_family(device), *its = relative ? cm__device_family(relative) : NULL;
     if (own.limit_w > 0 || !relative || !limit.known || !memory) return own;
-    if (!make || !relative->info.base || strcmp(make, relative->info.base)) return own;
+    if (!make || !its || strcmp(make, its)) return own;
     cm__power like = cm__power_of(relative);
     if (like.limit_w > 0) like.limit_w = limit.value;
     if (memory->bw_bytes_s.known) like.memory_bytes_s = memory->bw_bytes_s.value;
