@@ -146,7 +146,8 @@ static void predict_by_calls(cm_prediction *p, const cm_graph *step, const cm_de
 {
     cm_predict_options settled = *o;
     settled.runtime = p->info.runtime;
-    cm__step_model m = cm__step_model_new(p->ctx, step, device, &settled, NULL);
+    cm__common common = cm__common_new(p->ctx, step, device, o->layout, settled.runtime, cm__memo_new(p->ctx));
+    cm__step_model m = cm__step_model_new(p->ctx, step, device, &settled, &common);
     size_t         count = (size_t)m.calls->n_calls;
     cm__timed     *timed = cm__alloc_array(p->ctx, count, sizeof *timed);
     cm__timed     *full = cm__alloc_array(p->ctx, count, sizeof *full);
@@ -156,7 +157,7 @@ static void predict_by_calls(cm_prediction *p, const cm_graph *step, const cm_de
     list_ops(p, m.calls, timed);
     p->info.latency_s = trains(step) ? NAN : latency_of(p, step, device);
     cm__loading_add(loading, &p->info);
-    if (o->sensitivities) p->sensitivities = cm__call_sensitivities(p->ctx, &m, full, loading, &p->info);
+    if (o->sensitivities) p->sensitivities = cm__call_sensitivities(p->ctx, &m, full, &common, loading, &p->info);
 }
 
 /* Samples are loaded for each replica by a host of its own. */
