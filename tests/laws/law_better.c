@@ -14,9 +14,10 @@ static const struct asked {
     {"lstm", CM_PRECISION_FP32, 32},
     {"gpt:layers=2,hidden=512,heads=8,seq=256,vocab=1000", CM_PRECISION_AMP_BF16, 16},
     {"gpt:layers=4,hidden=2048,heads=16,seq=1024,vocab=8000", CM_PRECISION_BF16, 8},
+    {"gemm:m=8192,n=8192,k=1024", CM_PRECISION_BF16, 1},
     {"bert:layers=2,hidden=768,heads=12,seq=128,vocab=1000", CM_PRECISION_FP32, 1},
 };
-#define ASKED 7
+#define ASKED 8
 #define ROUNDING 1e-6
 
 static void check_better(law_run *run, const cm_graph *step, const cm_device *device, const char *id,
