@@ -133,11 +133,6 @@ cm_number cm_device_peak_16bit(const cm_device *device)
     return best;
 }
 
-bool cm_device_supports(const cm_device *device, cm_precision precision)
-{
-    return (unsigned)precision < CM_PRECISIONS && device->precisions[precision];
-}
-
 cm_precision cm_device_best_16bit(const cm_device *device) { return device->best_16bit; }
 
 cm_precision cm_device_usual_precision(const cm_device *device)

@@ -61,6 +61,8 @@ struct cm_device {
     const char     *chip;    /* that devices of other memories or cards have too: "GA100"; NULL: not told */
     cm_number       numbers[CM_QUANTITIES], peaks[CM_ENGINES][CM_RATES], flop_energy[CM_RATES];
     bool            precisions[CM_PRECISIONS];
+    cm_runtime      runtimes[CM_RUNTIMES]; /* the usual one first */
+    int32_t         n_runtimes;            /* 0: not told */
     cm_precision    best_16bit, usual_precision; /* usual: CM_PRECISION_DEFAULT where nobody says */
     cm_memory      *memories;
     cm_placement    placement[CM_CATEGORIES];

@@ -31,6 +31,14 @@ static bool lists(const json_t *array, const char *text)
     return false;
 }
 
+static void read_runtimes(cm_device *d)
+{
+    const json_t *array = json_object_get(d->tree, "runtimes");
+    for (size_t i = 0; i < json_array_size(array) && d->n_runtimes < CM_RUNTIMES; i++)
+        if (!cm_runtime_parse(json_string_value(json_array_get(array, i)), &d->runtimes[d->n_runtimes], NULL))
+            d->n_runtimes++;
+}
+
 static void read_info(cm_device *d)
 {
     const json_t *t = d->tree, *modes = json_object_get(t, "modes");
@@ -283,6 +291,7 @@ cm_device *cm__device_read(cm__ctx *ctx, const cm__profile *profile)
     d->tree = tree;
     d->lineage = profile->lineage;
     read_info(d);
+    read_runtimes(d);
     read_numbers(d, sources);
     read_memories(d, sources);
     read_placement(d);

@@ -22,14 +22,7 @@ struct cm_prediction {
     char              *cases; /* made when asked for */
 };
 
-/* ---- which tables ----------------------------------------------------------------------------------------------- */
-
-cm_runtime cm_device_runtime(const cm_device *device)
-{
-    const cm_device_info *info = cm_device_get_info(device);
-    bool torch = strcmp(info->device_class, "gpu") == 0;
-    return torch ? CM_RUNTIME_TORCH_EAGER : CM_RUNTIME_NATIVE;
-}
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
 /* One run of a call. */
 static cm_op_time op_of(cm_prediction *p, const cm__dispatch *d, const cm__timed *timed, int32_t call)
@@ -79,8 +72,9 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
 {
     cm_prediction_info *i = &p->info;
     cm__limits          limits = cm__limits_of(device);
-    int32_t             chips = i->style == CM_STYLE_BSP && i->plan.pp > 1 ? i->plan.pp : 0;
-    cm__run             run = cm__style_run_in(p->ctx, g, device, &i->sparsity, i->batch, chips, at_hand);
+    cm__asked           asked = {.batch = i->batch, .sparsity = i->sparsity, .chips = i->plan.pp > 1 ? i->plan.pp : 0,
+                                 .micro_batch = i->plan.accumulate > 1 ? i->plan.micro_batch : 0};
+    cm__run             run = cm__style_run(p->ctx, g, device, &asked, at_hand);
     p->ops = cm__alloc_array(p->ctx, (size_t)g->n_nodes, sizeof *p->ops);
     for (int32_t k = 0; k < g->n_nodes; k++) {
         const cm_node *n = &g->nodes[k];
@@ -181,7 +175,7 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
     if (cm__style_applies(device, p->info.runtime)) {
         p->info.batch = plan->micro_batch * plan->accumulate;
         predict_by_style(p, step, device, loading->together, &(cm__at_hand){0});
-        cm__add_replicas(p->ctx, step, o->fabric, &p->info);
+        cm__add_replicas(step, o->fabric, &p->info);
     } else {
         cm__step_model m = cm__predict_plan(p->ctx, step, device, o, &p->info, &timed);
         list_ops(p, m.calls, timed);
@@ -208,6 +202,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     p->info.micro_batch = p->info.batch;
     p->info.compile_s = cm__value_or(device->numbers[CM_COMPILE_S], NAN);
     p->info.plan.cp = 1;
+    if (whole) cm__plan_check_style(p->ctx, device, &o->plan);
     if (cm__has_plan(&o->plan)) {
         predict_by_plan(p, step, device, o, &loading);
         return;

@@ -101,14 +101,9 @@ cm__step_model cm__predict_plan(cm__ctx *ctx, const cm_graph *step, const cm_dev
 
 /* Each copy is on as many devices as it takes, and these sum up the gradients of their parts: when all is done, or
    while backward runs where operators run one by one. */
-void cm__add_replicas(cm__ctx *ctx, const cm_graph *step, const cm_fabric *fabric, cm_prediction_info *i)
+void cm__add_replicas(const cm_graph *step, const cm_fabric *fabric, cm_prediction_info *i)
 {
     double bytes = 0;
-    bool pipelines = i->style == CM_STYLE_BSP;
-    if (i->plan.tp * i->plan.cp * (pipelines ? 1 : i->plan.pp) > 1)
-        cm__fail(ctx, CM_ERR_UNSUPPORTED,
-                 "this device runs graphs as a whole, on as many devices as they take: of a plan it takes replicas "
-                 "(--dp)%s alone", pipelines ? " and the devices of a pipeline (--pp)" : "");
     for (int32_t t = 0; t < step->n_tensors; t++) {
         cm_poly of = cm_tensor_bytes(cm__t(step, t));
         if (cm__t(step, t)->role == CM_ROLE_PARAMETER_GRADIENT) bytes += of.c[0];

@@ -205,11 +205,12 @@ cm__sensitivities cm__style_sensitivities(cm__ctx *ctx, const cm_graph *g, const
                                           const cm__loading *loading, const cm_prediction_info *base)
 {
     cm__sensitivities all = {.items = cm__alloc_array(ctx, STYLE_KNOBS + 1, sizeof *all.items)};
+    cm__asked         asked = {.batch = base->batch, .sparsity = base->sparsity};
     for (size_t k = 0; k < STYLE_KNOBS; k++) {
         cm_device         *changed = cm__device_copy(ctx, device);
         cm_prediction_info info = *base;
         style_knobs[k].change(changed);
-        cm__run run = cm__style_run(ctx, g, changed, &base->sparsity, base->batch, 0);
+        cm__run run = cm__style_run(ctx, g, changed, &asked, NULL);
         info.step_time_s = run.device_s + run.host_s / loading->together;
         cm__loading_add(loading, &info);
         if (run.devices == base->devices)
