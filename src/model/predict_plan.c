@@ -33,6 +33,15 @@ static int64_t at_once(const cm_plan *p, int64_t batch)
     return samples > p->accumulate ? samples / p->accumulate : 1;
 }
 
+/* Time over links whose bandwidth nobody says would be without end. */
+static void need_links(cm__ctx *ctx, const cm_plan *plan, const cm_fabric *fabric)
+{
+    if (plan->devices < 2 || isfinite(cm_fabric_time(fabric, "all-reduce", plan->devices, 1))) return;
+    cm__fail(ctx, CM_ERR_UNSUPPORTED,
+             "how fast the links between these devices are is not known: give a profile with 'links', or a cluster of "
+             "nodes with one device each (--cluster node=1,net=800Gb)");
+}
+
 void cm__plan_settle(cm__ctx *ctx, const cm_predict_options *o, cm_prediction_info *i)
 {
     cm_plan *plan = &i->plan;
@@ -50,6 +59,7 @@ void cm__plan_settle(cm__ctx *ctx, const cm_predict_options *o, cm_prediction_in
                  "%d devices are more than the %d of a node, and what joins nodes is not known: give --cluster ID or "
                  "--cluster node=%d,net=800Gb",
                  plan->devices, cm_fabric_node(o->fabric), cm_fabric_node(o->fabric));
+    need_links(ctx, plan, o->fabric);
     plan->global_batch = i->batch = whole;
     i->devices = plan->devices;
     i->micro_batch = plan->micro_batch;
