@@ -402,7 +402,14 @@ cm_number             cm_device_number(const cm_device *device, cm_quantity quan
 cm_number             cm_device_peak(const cm_device *device, cm_engine engine, cm_rate rate);
 cm_number             cm_device_flop_energy(const cm_device *device, cm_rate rate); /* J/FLOP of products */
 cm_number             cm_device_peak_16bit(const cm_device *device); /* in the better of bf16 and fp16 */
+/* Whether the device has units for a precision and its peak in it is known; whether a runtime is there for it. */
 bool                  cm_device_supports(const cm_device *device, cm_precision precision);
+bool                  cm_device_supports_runtime(const cm_device *device, cm_runtime runtime);
+cm_runtime            cm_device_runtime(const cm_device *device); /* what CM_RUNTIME_DEFAULT means for it */
+/* CM_ERR_UNSUPPORTED, with what the device has instead, where it lacks the precision or the runtime; CM_OK otherwise.
+   Defaults are never refused. */
+cm_status             cm_device_refusal(const cm_device *device, cm_precision precision, cm_runtime runtime,
+                                        cm_diag *diag);
 cm_precision          cm_device_best_16bit(const cm_device *device); /* CM_PRECISION_BF16, _FP16 or _DEFAULT: none */
 cm_precision          cm_device_usual_precision(const cm_device *device); /* that most models are trained in there */
 int32_t               cm_device_memories(const cm_device *device);   /* nearest to the cores first */
@@ -782,7 +789,6 @@ cm_status cm_step_choose_batch(cm_step *step, const cm_batch_options *options, c
 /* The batch size that a command uses where none was given; 0: not even one sample fits. */
 cm_status cm_step_usual_batch(cm_step *step, int64_t *batch, cm_diag *diag);
 
-cm_runtime  cm_device_runtime(const cm_device *device); /* what CM_RUNTIME_DEFAULT means for it */
 const char *cm_layout_name(cm_layout layout);
 cm_status   cm_layout_parse(const char *name, cm_layout *layout, cm_diag *diag);
 

@@ -17,7 +17,8 @@ import sys
 
 COLUMNS = ["id", "family", "title", "definition", "source"]
 # What a list of devices shows, and what of it.
-BRIEF = ["id", "name", "aliases", "vendor", "abstract", "base", "class", "style", "modes", "peak", "precisions", "best_16bit", "memory",
+BRIEF = ["id", "name", "aliases", "vendor", "abstract", "base", "class", "style", "chip", "modes", "peak", "precisions", "runtimes",
+         "best_16bit", "memory",
          "placement", "power", "prices"]
 PASSES = ["forward", "backward", "bwd_input", "bwd_weight", "update"]
 ORIGIN = ["unit", "kind", "source", "note"]

@@ -31,10 +31,11 @@ static cm_status load(const char *name, cm__profile_extent extent, cm_device **d
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    bool          here = cm__same_name(name, THIS_MACHINE);
-    const json_t *tree = here ? cm__machine_profile(ctx) : cm__profile_load(ctx, CM__PROFILE_DEVICE, name, extent).tree;
-    refuse_family(ctx, tree);
-    *device = cm__device_read(ctx, tree);
+    cm__profile profile = {0};
+    if (cm__same_name(name, THIS_MACHINE)) profile.tree = cm__machine_profile(ctx);
+    else profile = cm__profile_load(ctx, CM__PROFILE_DEVICE, name, extent);
+    refuse_family(ctx, profile.tree);
+    *device = cm__device_read(ctx, &profile);
     ctx->diag = NULL; /* the device outlives it */
     return CM_OK;
 }
@@ -44,10 +45,10 @@ cm_status cm__device_parse(const char *text, size_t size, cm_device **device, cm
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    cm__origin    origin = {.text = text, .size = size};
-    const json_t *tree = cm__profile_parse(ctx, CM__PROFILE_DEVICE, &origin).tree;
-    refuse_family(ctx, tree);
-    *device = cm__device_read(ctx, tree);
+    cm__origin  origin = {.text = text, .size = size};
+    cm__profile profile = cm__profile_parse(ctx, CM__PROFILE_DEVICE, &origin);
+    refuse_family(ctx, profile.tree);
+    *device = cm__device_read(ctx, &profile);
     ctx->diag = NULL;
     return CM_OK;
 }
@@ -69,14 +70,35 @@ void cm_device_free(cm_device *device)
 
 static void release(void *device) { cm_device_free(device); }
 
-const cm_device *cm__device_beside(cm__ctx *ctx, const cm_device *device, const char *id)
+const cm_device *cm__device_peer(const cm_device *device, const char *id)
 {
-    cm_device *loaded;
     for (int32_t i = 0; device->peers && i < device->peers->count; i++)
         if (strcmp(device->peers->devices[i]->info.id, id) == 0) return device->peers->devices[i];
+    return NULL;
+}
+
+const cm_device *cm__device_beside(cm__ctx *ctx, const cm_device *device, const char *id)
+{
+    cm_device       *loaded;
+    const cm_device *peer = cm__device_peer(device, id);
+    if (peer) return peer;
     if (cm_device_load(id, &loaded, NULL)) return NULL;
     cm__defer(ctx, release, loaded);
     return loaded;
+}
+
+bool cm__device_is(const cm_device *device, const char *id)
+{
+    for (int32_t i = 0; i < device->lineage.count; i++)
+        if (device->lineage.all[i].built_in && strcmp(device->lineage.all[i].id, id) == 0) return true;
+    return false;
+}
+
+const char *cm__device_family(const cm_device *device)
+{
+    for (int32_t i = 0; i < device->lineage.count; i++)
+        if (device->lineage.all[i].built_in && device->lineage.all[i].abstract) return device->lineage.all[i].id;
+    return NULL;
 }
 
 /* ---- numbers ---------------------------------------------------------------------------------------------------- */
@@ -109,11 +131,6 @@ cm_number cm_device_peak_16bit(const cm_device *device)
             if (n->known && (!best.known || n->value > best.value)) best = *n;
         }
     return best;
-}
-
-bool cm_device_supports(const cm_device *device, cm_precision precision)
-{
-    return (unsigned)precision < CM_PRECISIONS && device->precisions[precision];
 }
 
 cm_precision cm_device_best_16bit(const cm_device *device) { return device->best_16bit; }

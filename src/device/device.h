@@ -55,10 +55,14 @@ struct cm_device {
     cm__ctx        *ctx;
     const cm__peers *peers; /* that outlive what is made of the device; NULL: none */
     const json_t   *tree;
+    cm__lineage     lineage;
     char           *profile; /* made when asked for */
     cm_device_info  info;
+    const char     *chip;    /* that devices of other memories or cards have too: "GA100"; NULL: not told */
     cm_number       numbers[CM_QUANTITIES], peaks[CM_ENGINES][CM_RATES], flop_energy[CM_RATES];
     bool            precisions[CM_PRECISIONS];
+    cm_runtime      runtimes[CM_RUNTIMES]; /* the usual one first */
+    int32_t         n_runtimes;            /* 0: not told */
     cm_precision    best_16bit, usual_precision; /* usual: CM_PRECISION_DEFAULT where nobody says */
     cm_memory      *memories;
     cm_placement    placement[CM_CATEGORIES];
@@ -69,7 +73,8 @@ struct cm_device {
     int64_t        *batches;
     cm_fit         *fits;
     int32_t         n_memories, n_prices, n_batches, n_fits;
-    cm__kernels     kernels, built_in_kernels; /* of its profile; of its id or base */
+    cm__kernels     kernels, built_in_kernels; /* in the profile or its bases; of the nearest built-in base */
+    const cm_device *kernels_of, *built_in_kernels_of; /* the devices that were measured; NULL: this one */
     cm__host_cost  *host;
     cm__reserve    *reserve;
     int32_t         n_host, n_reserve;
@@ -80,13 +85,22 @@ struct cm_device {
     cm__sources     sources;
 };
 
+/* The built-in device of that id that was loaded together with this one; NULL: none. */
+const cm_device *cm__device_peer(const cm_device *device, const char *id);
 /* A built-in device for whatever is made of another in this context: its peer, or loaded. NULL: there is none. */
 const cm_device *cm__device_beside(cm__ctx *ctx, const cm_device *device, const char *id);
 
 /* A device of a profile that is no file of its own; cm_device_free() frees it. */
 cm_status cm__device_parse(const char *text, size_t size, cm_device **device, cm_diag *diag);
 
-/* The typed values of a checked tree, which must outlive them. */
-cm_device *cm__device_read(cm__ctx *ctx, const json_t *tree);
+/* The typed values of a checked profile, which must outlive them. */
+cm_device *cm__device_read(cm__ctx *ctx, const cm__profile *profile);
+
+/* ---- what a device is, wherever its profile comes from ----------------------------------------------------------- */
+
+/* Whether a built-in profile is the device's own or one of its bases. */
+bool        cm__device_is(const cm_device *device, const char *built_in_id);
+/* The nearest built-in family that it belongs to ("nvidia-hopper"); NULL: none. */
+const char *cm__device_family(const cm_device *device);
 
 #endif

@@ -31,6 +31,14 @@ static bool lists(const json_t *array, const char *text)
     return false;
 }
 
+static void read_runtimes(cm_device *d)
+{
+    const json_t *array = json_object_get(d->tree, "runtimes");
+    for (size_t i = 0; i < json_array_size(array) && d->n_runtimes < CM_RUNTIMES; i++)
+        if (!cm_runtime_parse(json_string_value(json_array_get(array, i)), &d->runtimes[d->n_runtimes], NULL))
+            d->n_runtimes++;
+}
+
 static void read_info(cm_device *d)
 {
     const json_t *t = d->tree, *modes = json_object_get(t, "modes");
@@ -46,6 +54,7 @@ static void read_info(cm_device *d)
                                .style = (cm_style)cm__index_of(cm__text_at(t, "style"), cm__style_names, CM_STYLES),
                                .training = lists(modes, "training"),
                                .inference = lists(modes, "inference")};
+    d->chip = cm__text_at(t, "chip");
     for (int p = CM_PRECISION_FP32; p < CM_PRECISIONS; p++)
         d->precisions[p] = lists(json_object_get(t, "precisions"), precision_names[p]);
     d->best_16bit = (cm_precision)cm__index_of(cm__text_at(t, "best_16bit"), precision_names, CM_PRECISIONS);
@@ -194,11 +203,29 @@ static void read_host(cm_device *d, const json_t *sources)
     }
 }
 
+/* A base as a device of its own. */
+static const cm_device *read_base(const cm_device *d, int32_t at)
+{
+    cm__profile base = {.tree = d->lineage.all[at].tree, .lineage = {.count = d->lineage.count - at}};
+    if (!base.tree) return NULL;
+    memcpy(base.lineage.all, d->lineage.all + at, (size_t)base.lineage.count * sizeof *base.lineage.all);
+    base.lineage.all[0].tree = NULL;
+    return cm__device_read(d->ctx, &base);
+}
+
+/* Tables belong to the profile that brings them: profiles based on it may describe another device. */
 static void read_kernels(cm_device *d)
 {
     d->kernels = cm__kernels_of(d->ctx, json_object_get(d->tree, "kernels"), &(cm__origin){0});
-    d->built_in_kernels = cm__kernels_built_in(d->info.id);
-    if (!d->built_in_kernels.count && d->info.base) d->built_in_kernels = cm__kernels_built_in(d->info.base);
+    for (int32_t i = 0; i < d->lineage.count; i++) {
+        const cm__ancestor *a = &d->lineage.all[i];
+        cm__kernels         built_in = a->built_in ? cm__kernels_built_in(a->id) : (cm__kernels){0};
+        if (!a->has_kernels) continue;
+        const cm_device *base = read_base(d, i);
+        if (!d->built_in_kernels.count && built_in.count) d->built_in_kernels = built_in, d->built_in_kernels_of = base;
+        if (d->kernels.count && !d->kernels_of && !built_in.count) d->kernels_of = base ? base : d;
+    }
+    if (d->kernels_of == d) d->kernels_of = NULL;
 }
 
 static void read_reserve(cm_device *d, const json_t *sources)
@@ -255,14 +282,16 @@ static void read_sparsity(cm_device *d, const json_t *sources)
 
 static void release(void *device) { free(((cm_device *)device)->profile); }
 
-cm_device *cm__device_read(cm__ctx *ctx, const json_t *tree)
+cm_device *cm__device_read(cm__ctx *ctx, const cm__profile *profile)
 {
-    const json_t *sources = json_object_get(tree, "sources");
+    const json_t *tree = profile->tree, *sources = json_object_get(tree, "sources");
     cm_device    *d = cm__alloc(ctx, sizeof *d);
     cm__defer(ctx, release, d);
     d->ctx = ctx;
     d->tree = tree;
+    d->lineage = profile->lineage;
     read_info(d);
+    read_runtimes(d);
     read_numbers(d, sources);
     read_memories(d, sources);
     read_placement(d);

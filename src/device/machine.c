@@ -52,12 +52,12 @@ const json_t *cm__machine_profile(cm__ctx *ctx)
     cm__machine_discover(&m);
     if (m.memory_bytes < 1 || m.cores < 1)
         cm__fail(ctx, CM_ERR_UNSUPPORTED, "the system does not tell its cores and memory");
-    *tree = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:[s,s], s:s, s:o, s:s, s:{}, s:[s], s:o, s:o, s:o}", "schema", 1,
-                      "id", "this-machine", "name", *m.name ? m.name : "this machine", "vendor",
+    *tree = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:[s,s], s:s, s:o, s:s, s:{}, s:[s], s:[s,s,s], s:o, s:o, s:o}",
+                      "schema", 1, "id", "this-machine", "name", *m.name ? m.name : "this machine", "vendor",
                       *m.vendor ? m.vendor : "not told", "class", "cpu", "unit", "socket", "modes", "training",
                       "inference", "style", "kernel-by-kernel", "cores", number(m.cores, "1"), "core_name", "core",
-                      "peak", "precisions", "fp32", "memory", levels(ctx, &m), "placement", placement(), "sources",
-                      sources(&m));
+                      "peak", "precisions", "fp32", "runtimes", "native", "torch-eager", "torch-compile", "memory",
+                      levels(ctx, &m), "placement", placement(), "sources", sources(&m));
     if (!*tree) cm__fail(ctx, CM_ERR_MEMORY, "out of memory for a profile");
     return *tree;
 }

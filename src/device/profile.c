@@ -5,9 +5,8 @@
 #include <string.h>
 #include "base/text.h"
 #include "device/file.h"
+#include "device/kernels.h"
 #include "device/schema.h"
-
-#define BASES_MAX 8
 
 /* ---- what is built in ------------------------------------------------------------------------------------------- */
 
@@ -105,8 +104,9 @@ typedef struct loader {
     cm__ctx           *ctx;
     cm__profile_kind   kind;
     cm__profile_extent extent;
-    const char        *chain[BASES_MAX + 1]; /* from the profile asked for to the one being read */
+    const char        *chain[CM__BASES_MAX + 1]; /* from the profile asked for to the one being read */
     int                n_chain;
+    cm__lineage        lineage;
 } loader;
 
 static json_t *finish(loader *l, const char *name, const cm__origin *origin, json_t *tree);
@@ -140,7 +140,7 @@ static json_t *load_base(loader *l, const cm__origin *origin, const char *base)
     const char *name = file ? file : row ? row->id : base;
     for (int i = 0; i < l->n_chain; i++)
         if (strcmp(l->chain[i], name) == 0) refuse_chain(l, origin, name, "bases go in a circle");
-    if (l->n_chain > BASES_MAX) refuse_chain(l, origin, name, "bases are nested too deep");
+    if (l->n_chain > CM__BASES_MAX) refuse_chain(l, origin, name, "bases are nested too deep");
     if (file) return load_file(l, file);
     if (row) return load_embedded(l, row);
     cm__step step = {NULL, "base", 0};
@@ -169,9 +169,31 @@ static void check(const loader *l, const cm__origin *origin, const json_t *tree)
     cm__profile_check(l->ctx, l->kind, tree, origin);
 }
 
+static const json_t *copy_of(cm__ctx *ctx, const json_t *tree)
+{
+    json_t **copy = cm__json_slot(ctx);
+    *copy = json_deep_copy(tree);
+    if (!*copy) cm__fail(ctx, CM_ERR_MEMORY, "out of memory for a profile");
+    return *copy;
+}
+
+/* The tree of a base that has tables is copied before the profiles that are based on it change it. */
+static void note_ancestor(loader *l, int depth, cm__ancestor a, const json_t *tree)
+{
+    const char *id = json_string_value(json_object_get(tree, "id"));
+    a.id = id ? cm__text_copy(l->ctx, id) : ""; /* of what is not checked yet */
+    a.abstract = json_is_true(json_object_get(tree, "abstract"));
+    if (a.built_in && cm__kernels_built_in(a.id).count) a.has_kernels = true;
+    if (a.has_kernels && depth > 0) a.tree = copy_of(l->ctx, tree);
+    l->lineage.all[depth] = a;
+    if (depth >= l->lineage.count) l->lineage.count = depth + 1;
+}
+
 static json_t *finish(loader *l, const char *name, const cm__origin *origin, json_t *tree)
 {
-    const char *base = json_string_value(json_object_get(tree, "base"));
+    const char  *base = json_string_value(json_object_get(tree, "base"));
+    int          depth = l->n_chain;
+    cm__ancestor self = {.built_in = !origin->text, .has_kernels = json_object_get(tree, "kernels") != NULL};
     l->chain[l->n_chain++] = name;
     if (base && l->kind == CM__PROFILE_DEVICE) {
         json_t *whole = load_base(l, origin, base);
@@ -180,6 +202,7 @@ static json_t *finish(loader *l, const char *name, const cm__origin *origin, jso
         tree = whole;
     }
     l->n_chain--;
+    if (l->kind == CM__PROFILE_DEVICE) note_ancestor(l, depth, self, tree);
     if (origin->text || l->extent == CM__PROFILE_CHECKED) check(l, origin, tree);
     return tree;
 }
@@ -215,6 +238,7 @@ cm__profile cm__profile_parse(cm__ctx *ctx, cm__profile_kind kind, const cm__ori
     cm__profile profile = {.origin = *origin};
     const char *name = origin->file ? origin->file : "this text";
     profile.tree = finish(&l, name, origin, parse(ctx, origin, JSON_REJECT_DUPLICATES));
+    profile.lineage = l.lineage;
     ctx->file = NULL;
     return profile;
 }
@@ -228,7 +252,8 @@ cm__profile cm__profile_load(cm__ctx *ctx, cm__profile_kind kind, const char *na
     }
     const cm__embedded_profile *row = cm__profile_find(kind, name);
     if (!row) unknown(ctx, kind, name);
-    return (cm__profile){.tree = load_embedded(&l, row)};
+    const json_t *tree = load_embedded(&l, row);
+    return (cm__profile){.tree = tree, .lineage = l.lineage};
 }
 
 cm__profile_kind cm__profile_kind_of(cm__ctx *ctx, const cm__origin *origin)

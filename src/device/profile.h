@@ -19,9 +19,26 @@ typedef enum cm__profile_extent {
     CM__PROFILE_CHECKED, /* built-in ones are checked as the user's are */
 } cm__profile_extent;
 
+/* A profile or one of its bases. */
+typedef struct cm__ancestor {
+    const char   *id;
+    bool          built_in, abstract;
+    bool          has_kernels; /* tables of its own: a `kernels` member, or built-in tables */
+    const json_t *tree;        /* with its bases merged in; NULL: not kept, as it has no tables or is the profile */
+} cm__ancestor;
+
+#define CM__BASES_MAX 8
+
+/* The profile itself, its base, the base of that, and so on. */
+typedef struct cm__lineage {
+    cm__ancestor all[CM__BASES_MAX + 2];
+    int32_t      count;
+} cm__lineage;
+
 typedef struct cm__profile {
     const json_t *tree; /* with its bases merged in; lives as long as the context */
     cm__origin    origin;
+    cm__lineage   lineage;
 } cm__profile;
 
 /* A user's profile is checked before it is returned; a built-in one is what the tests have checked. */

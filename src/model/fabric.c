@@ -138,13 +138,13 @@ static void take_words(cm_fabric *f, const char *text)
 }
 
 /* A built-in cluster of these devices, in nodes of as many as their links join. */
-static cm_cluster *cluster_of(const cm_fabric *f, const char *device)
+static cm_cluster *cluster_of(const cm_fabric *f, const cm_device *device)
 {
     for (int32_t i = 0; i < cm_clusters(); i++) {
         cm_cluster *c;
         if (cm_cluster_load(cm_cluster_id(i), &c, NULL)) continue;
         const cm_cluster_info *info = cm_cluster_get_info(c);
-        if (strcmp(info->device, device) == 0 && known_or(&info->devices_per_node, 0) >= f->node) return c;
+        if (cm__device_is(device, info->device) && known_or(&info->devices_per_node, 0) >= f->node) return c;
         cm_cluster_free(c);
     }
     return NULL;
@@ -163,7 +163,7 @@ cm_status cm_fabric_new(const cm_device *device, const char *cluster, cm_fabric 
     take_device(f, device);
     if (cluster && strchr(cluster, '=')) take_words(f, cluster);
     else if (cluster) cm__pass_on(ctx, cm_cluster_load(cluster, &c, diag));
-    else c = cluster_of(f, cm_device_get_info(device)->id);
+    else c = cluster_of(f, device);
     if (c) {
         cm__defer(ctx, free_cluster, c);
         take_cluster(f, c);

@@ -93,7 +93,7 @@ void cm__library_open(cm__ctx *ctx, cm__library *l, cm__kernels kernels, const c
                       bool relative)
 {
     bool eager_too = runtime == CM_RUNTIME_TORCH_COMPILE || runtime == CM_RUNTIME_MEGATRON;
-    *l = (cm__library){.ctx = ctx, .limits = cm__limits_of(of), .relative = relative};
+    *l = (cm__library){.ctx = ctx, .limits = cm__limits_of(of), .runtime = runtime, .relative = relative};
     l->tables = cm__alloc_array(ctx, (size_t)kernels.count, sizeof *l->tables);
     for (int place = 0; kernels.count && place < CM__CALLS * CM__KINDS; place++) {
         int         op = place / CM__KINDS, kind = place % CM__KINDS;
@@ -254,15 +254,16 @@ cm__told cm__library_neighbours(cm__library *l, int32_t table, const cm__call *g
     cm__told                told;
     cm__call                call = *given, *c = &call;
     float                   features[CM__FEATURES];
-    if (memo && cm__memo_find(memo, t, c, &told)) return told;
+    cm__memo_key            key = {t, l->runtime};
+    if (memo && cm__memo_find(memo, key, c, &told)) return told;
     if (memo && strcmp(call.dtype, t->dtype) != 0) call = as_in_table(l, t, given);
-    if (memo && cm__memo_find(memo, t, c, &told)) return told;
+    if (memo && cm__memo_find(memo, key, c, &told)) return told;
     rows_of(l, table);
     double     roofline = cm__features(c, &l->limits, features);
     cm__kriged k = krige(l, table, features, -1);
     told.timed = (cm__timed){.time_s = exp(k.value) * roofline, .launches = t->launches[k.row]};
     told.unknown = k.unknown;
-    if (memo) cm__memo_keep(memo, t, c, &told);
+    if (memo) cm__memo_keep(memo, key, c, &told);
     return told;
 }
 

@@ -26,8 +26,10 @@ typedef struct cm__library {
     const cm__kernel_table **tables; /* op by op */
     int32_t                  count;
     cm__family               families[CM__CALLS][CM__KINDS];
-    cm__limits               limits;
+    cm__limits               limits;   /* of the device that the tables were measured on */
+    cm_runtime               runtime;
     bool                     relative; /* another device's */
+    bool                     moved;    /* measured on a base of the device, which differs from it in its limits */
 } cm__library;
 
 /* The device must outlive it. Tables of compiled programs and Megatron are eager ones' where there are none. */

@@ -23,12 +23,13 @@
 
 /* ---- the host --------------------------------------------------------------------------------------------------- */
 
-static bool feeds(const cm__known_host *host, const char *device)
+/* One of the host's devices, which are joined by spaces, is the device or one of its bases. */
+static bool feeds(cm__ctx *ctx, const cm__known_host *host, const cm_device *device)
 {
-    size_t length = strlen(device);
-    for (const char *at = host->devices; (at = strstr(at, device)); at += length) {
-        bool begins = at == host->devices || at[-1] == ' ', ends = at[length] == ' ' || !at[length];
-        if (begins && ends) return true;
+    for (const char *at = host->devices; *at; at += *at == ' ') {
+        size_t length = strcspn(at, " ");
+        if (cm__device_is(device, cm__text_copy_n(ctx, at, length))) return true;
+        at += length;
     }
     return false;
 }
@@ -53,7 +54,7 @@ static cm__known_host host_of(cm__ctx *ctx, const cm_device *device, const char 
     cm__known_host        host = {.id = info->id, .name = "a host of which nothing is known", .cores = CORES_OTHERWISE,
                                   .clock_hz = NAN, .read_bytes_s = NAN, .images_s = NAN, .tokens_s = NAN};
     for (int32_t i = 0; !id && i < cm__n_known_hosts; i++)
-        if (feeds(&cm__known_hosts[i], info->id) || (info->base && feeds(&cm__known_hosts[i], info->base))) {
+        if (feeds(ctx, &cm__known_hosts[i], device)) {
             host = cm__known_hosts[i];
             break;
         }

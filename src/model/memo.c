@@ -10,10 +10,10 @@
 #include <string.h>
 
 typedef struct entry {
-    const void *table;
-    uint64_t    hash;
-    cm__call    call;
-    cm__told    told;
+    cm__memo_key key;
+    uint64_t     hash;
+    cm__call     call;
+    cm__told     told;
 } entry;
 
 #define PARTS 16
@@ -52,9 +52,9 @@ cm__memo *cm__memo_new(cm__ctx *ctx)
 static part *part_of(cm__memo *m, uint64_t hash) { return &m->parts[hash >> 60]; }
 
 /* Texts are zeroed to their end, and sizes beyond a call's own are zero. */
-static uint64_t hash_of(const void *table, const cm__call *call)
+static uint64_t hash_of(cm__memo_key key, const cm__call *call)
 {
-    uint64_t hash = (uintptr_t)table ^ (uint64_t)(call->op * 8 + call->pass), word;
+    uint64_t hash = (uintptr_t)key.table ^ (uint64_t)((call->op * 8 + call->pass) * CM_RUNTIMES + key.runtime), word;
     const char *texts[] = {call->variant, call->dtype};
     for (int t = 0; t < 2; t++)
         for (size_t i = 0; i < CM__CALL_TEXT; i += sizeof word) {
@@ -74,24 +74,26 @@ static bool same_call(const cm__call *a, const cm__call *b)
            memcmp(a->variant, b->variant, sizeof a->variant) == 0 && memcmp(a->dtype, b->dtype, sizeof a->dtype) == 0;
 }
 
+static bool same_key(cm__memo_key a, cm__memo_key b) { return a.table == b.table && a.runtime == b.runtime; }
+
 /* Where an entry is, or would be. */
-static uint32_t *place_of(const part *p, const void *table, const cm__call *call, uint64_t hash)
+static uint32_t *place_of(const part *p, cm__memo_key key, const cm__call *call, uint64_t hash)
 {
     size_t most = 2 * p->room - 1, at = (size_t)hash & most;
     for (; p->places[at]; at = (at + 1) & most) {
         const entry *e = &p->entries[p->places[at] - 1];
-        if (e->hash == hash && e->table == table && same_call(&e->call, call)) break;
+        if (e->hash == hash && same_key(e->key, key) && same_call(&e->call, call)) break;
     }
     return &p->places[at];
 }
 
-bool cm__memo_find(cm__memo *m, const void *table, const cm__call *call, cm__told *told)
+bool cm__memo_find(cm__memo *m, cm__memo_key key, const cm__call *call, cm__told *told)
 {
-    uint64_t hash = hash_of(table, call);
+    uint64_t hash = hash_of(key, call);
     part    *p = part_of(m, hash);
     uint32_t place = 0;
     pthread_mutex_lock(&p->lock);
-    if (p->count) place = *place_of(p, table, call, hash);
+    if (p->count) place = *place_of(p, key, call, hash);
     if (place) *told = p->entries[place - 1].told;
     pthread_mutex_unlock(&p->lock);
     return place != 0;
@@ -113,20 +115,20 @@ static bool make_room(part *p)
     p->room = room;
     for (size_t i = 0; i < p->count; i++) {
         const entry *e = &p->entries[i];
-        *place_of(p, e->table, &e->call, e->hash) = (uint32_t)i + 1;
+        *place_of(p, e->key, &e->call, e->hash) = (uint32_t)i + 1;
     }
     return true;
 }
 
-void cm__memo_keep(cm__memo *m, const void *table, const cm__call *call, const cm__told *told)
+void cm__memo_keep(cm__memo *m, cm__memo_key key, const cm__call *call, const cm__told *told)
 {
-    uint64_t hash = hash_of(table, call);
+    uint64_t hash = hash_of(key, call);
     part    *p = part_of(m, hash);
     pthread_mutex_lock(&p->lock);
     if (p->count < UINT32_MAX / 2 && make_room(p)) {
-        uint32_t *place = place_of(p, table, call, hash);
+        uint32_t *place = place_of(p, key, call, hash);
         if (!*place) *place = (uint32_t)++p->count;
-        p->entries[*place - 1] = (entry){.table = table, .hash = hash, .call = *call, .told = *told};
+        p->entries[*place - 1] = (entry){.key = key, .hash = hash, .call = *call, .told = *told};
     }
     pthread_mutex_unlock(&p->lock);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memo.h - what tables say of calls, found once for many devices.
+ * memo.h - times of calls that were found in kernel tables, kept for other devices that need the same.
  *
- * Devices without tables are told from one relative's, and ask the same of them. Several threads may ask at once; what
- * a table says does not depend on who asked first.
+ * Several threads may ask at once. A value must be a function of its key alone, so that it does not matter who asked
+ * first. It is the time on the device that the table was measured on, never on the device that is asked about; and it
+ * depends on the runtime, which decides what other tables are read beside the one in the key.
  */
 #ifndef CM_MODEL_MEMO_H
 #define CM_MODEL_MEMO_H
@@ -24,8 +25,13 @@ typedef struct cm__told {
 
 typedef struct cm__memo cm__memo;
 
+typedef struct cm__memo_key {
+    const void *table;   /* of the call; where the whole library was searched, that library's first column of sizes */
+    cm_runtime  runtime; /* of the library */
+} cm__memo_key;
+
 cm__memo *cm__memo_new(cm__ctx *ctx); /* lives as long as the context */
-bool      cm__memo_find(cm__memo *memo, const void *table, const cm__call *call, cm__told *told);
-void      cm__memo_keep(cm__memo *memo, const void *table, const cm__call *call, const cm__told *told);
+bool      cm__memo_find(cm__memo *memo, cm__memo_key key, const cm__call *call, cm__told *told);
+void      cm__memo_keep(cm__memo *memo, cm__memo_key key, const cm__call *call, const cm__told *told);
 
 #endif

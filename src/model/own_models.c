@@ -52,41 +52,32 @@ cm__own_models *cm__own_models_new(cm__ctx *ctx, const cm_device *device, const 
 
 /* ---- kin -------------------------------------------------------------------------------------------------------- */
 
-/* "nvidia-v100" of "nvidia-v100-16g". */
-static size_t chip_of(const char *id)
+static bool same_text(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
+
+static kin kin_of(const cm__own_models *m, const cm_device *other)
 {
-    const char *dash = strchr(id, '-'), *next = dash ? strchr(dash + 1, '-') : NULL;
-    return next ? (size_t)(next - id) : strlen(id);
+    if (same_text(m->device->chip, other->chip)) return SAME_CHIP;
+    bool family = m->megatron && same_text(cm__device_family(m->device), cm__device_family(other));
+    return family ? SAME_BASE : STRANGER;
 }
 
-static bool same_chip(const char *a, const char *b)
+static kin kin_named(const cm__own_models *m, const char *id)
 {
-    size_t length = chip_of(a);
-    return chip_of(b) == length && strncmp(a, b, length) == 0;
-}
-
-static bool same_base(const cm_device *device, const char *id)
-{
-    cm_device  *other;
-    const char *base = device->info.base;
-    if (!base || cm_device_load_brief(id, &other, NULL)) return false;
-    bool same = other->info.base && strcmp(base, other->info.base) == 0;
-    cm_device_free(other);
-    return same;
-}
-
-static kin kin_of(const cm__own_models *m, const char *id)
-{
+    const cm_device *peer = cm__device_peer(m->device, id);
+    cm_device       *other;
     if (strcmp(m->device->info.id, id) == 0) return STRANGER; /* its models were taken first */
-    if (same_chip(m->device->info.id, id)) return SAME_CHIP;
-    return m->megatron && same_base(m->device, id) ? SAME_BASE : STRANGER;
+    if (peer) return kin_of(m, peer);
+    if (cm_device_load_brief(id, &other, NULL)) return STRANGER;
+    kin of = kin_of(m, other);
+    cm_device_free(other);
+    return of;
 }
 
 static void seek_kin(cm__own_models *m)
 {
     m->sought = true;
-    for (int32_t i = 0; cm_device_id(i); i++) {
-        kin              of = kin_of(m, cm_device_id(i));
+    for (int32_t i = 0; (m->megatron || m->device->chip) && cm_device_id(i); i++) {
+        kin              of = kin_named(m, cm_device_id(i));
         const cm_device *other = of == STRANGER ? NULL : cm__device_beside(m->ctx, m->device, cm_device_id(i));
         if (other) take(m, other, of);
     }

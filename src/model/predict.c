@@ -22,14 +22,7 @@ struct cm_prediction {
     char              *cases; /* made when asked for */
 };
 
-/* ---- which tables ----------------------------------------------------------------------------------------------- */
-
-cm_runtime cm_device_runtime(const cm_device *device)
-{
-    const cm_device_info *info = cm_device_get_info(device);
-    bool torch = strcmp(info->device_class, "gpu") == 0;
-    return torch ? CM_RUNTIME_TORCH_EAGER : CM_RUNTIME_NATIVE;
-}
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
 /* One run of a call. */
 static cm_op_time op_of(cm_prediction *p, const cm__dispatch *d, const cm__timed *timed, int32_t call)
@@ -79,8 +72,9 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
 {
     cm_prediction_info *i = &p->info;
     cm__limits          limits = cm__limits_of(device);
-    int32_t             chips = i->style == CM_STYLE_BSP && i->plan.pp > 1 ? i->plan.pp : 0;
-    cm__run             run = cm__style_run_in(p->ctx, g, device, &i->sparsity, i->batch, chips, at_hand);
+    cm__asked           asked = {.batch = i->batch, .sparsity = i->sparsity, .chips = i->plan.pp > 1 ? i->plan.pp : 0,
+                                 .micro_batch = i->plan.accumulate > 1 ? i->plan.micro_batch : 0};
+    cm__run             run = cm__style_run(p->ctx, g, device, &asked, at_hand);
     p->ops = cm__alloc_array(p->ctx, (size_t)g->n_nodes, sizeof *p->ops);
     for (int32_t k = 0; k < g->n_nodes; k++) {
         const cm_node *n = &g->nodes[k];
@@ -147,7 +141,8 @@ static void predict_by_calls(cm_prediction *p, const cm_graph *step, const cm_de
 {
     cm_predict_options settled = *o;
     settled.runtime = p->info.runtime;
-    cm__step_model m = cm__step_model_new(p->ctx, step, device, &settled, NULL);
+    cm__common common = cm__common_new(p->ctx, step, device, o->layout, settled.runtime, cm__memo_new(p->ctx));
+    cm__step_model m = cm__step_model_new(p->ctx, step, device, &settled, &common);
     size_t         count = (size_t)m.calls->n_calls;
     cm__timed     *timed = cm__alloc_array(p->ctx, count, sizeof *timed);
     cm__timed     *full = cm__alloc_array(p->ctx, count, sizeof *full);
@@ -157,7 +152,7 @@ static void predict_by_calls(cm_prediction *p, const cm_graph *step, const cm_de
     list_ops(p, m.calls, timed);
     p->info.latency_s = trains(step) ? NAN : latency_of(p, step, device);
     cm__loading_add(loading, &p->info);
-    if (o->sensitivities) p->sensitivities = cm__call_sensitivities(p->ctx, &m, full, loading, &p->info);
+    if (o->sensitivities) p->sensitivities = cm__call_sensitivities(p->ctx, &m, full, &common, loading, &p->info);
 }
 
 /* Samples are loaded for each replica by a host of its own. */
@@ -181,7 +176,7 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
     if (cm__style_applies(device, p->info.runtime)) {
         p->info.batch = plan->micro_batch * plan->accumulate;
         predict_by_style(p, step, device, loading->together, &(cm__at_hand){0});
-        cm__add_replicas(p->ctx, step, o->fabric, &p->info);
+        cm__add_replicas(step, o->fabric, &p->info);
     } else {
         cm__step_model m = cm__predict_plan(p->ctx, step, device, o, &p->info, &timed);
         list_ops(p, m.calls, timed);
@@ -215,6 +210,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     p->info = cm__prediction_begin(device, o, o->batch ? o->batch : 1);
     bool whole = cm__style_applies(device, p->info.runtime);
     loading.together = whole && o->steps_per_call > 1 ? o->steps_per_call : 1;
+    if (whole) cm__plan_check_style(p->ctx, device, &o->plan);
     if (cm__has_plan(&o->plan)) {
         predict_by_plan(p, step, device, o, &loading);
         return;

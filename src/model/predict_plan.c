@@ -33,6 +33,15 @@ static int64_t at_once(const cm_plan *p, int64_t batch)
     return samples > p->accumulate ? samples / p->accumulate : 1;
 }
 
+/* Time over links whose bandwidth nobody says would be without end. */
+static void need_links(cm__ctx *ctx, const cm_plan *plan, const cm_fabric *fabric)
+{
+    if (plan->devices < 2 || isfinite(cm_fabric_time(fabric, "all-reduce", plan->devices, 1))) return;
+    cm__fail(ctx, CM_ERR_UNSUPPORTED,
+             "how fast the links between these devices are is not known: give a profile with 'links', or a cluster of "
+             "nodes with one device each (--cluster node=1,net=800Gb)");
+}
+
 void cm__plan_settle(cm__ctx *ctx, const cm_predict_options *o, cm_prediction_info *i)
 {
     cm_plan *plan = &i->plan;
@@ -50,6 +59,7 @@ void cm__plan_settle(cm__ctx *ctx, const cm_predict_options *o, cm_prediction_in
                  "%d devices are more than the %d of a node, and what joins nodes is not known: give --cluster ID or "
                  "--cluster node=%d,net=800Gb",
                  plan->devices, cm_fabric_node(o->fabric), cm_fabric_node(o->fabric));
+    need_links(ctx, plan, o->fabric);
     plan->global_batch = i->batch = whole;
     i->devices = plan->devices;
     i->micro_batch = plan->micro_batch;
@@ -101,14 +111,9 @@ cm__step_model cm__predict_plan(cm__ctx *ctx, const cm_graph *step, const cm_dev
 
 /* Each copy is on as many devices as it takes, and these sum up the gradients of their parts: when all is done, or
    while backward runs where operators run one by one. */
-void cm__add_replicas(cm__ctx *ctx, const cm_graph *step, const cm_fabric *fabric, cm_prediction_info *i)
+void cm__add_replicas(const cm_graph *step, const cm_fabric *fabric, cm_prediction_info *i)
 {
     double bytes = 0;
-    bool pipelines = i->style == CM_STYLE_BSP;
-    if (i->plan.tp * i->plan.cp * (pipelines ? 1 : i->plan.pp) > 1)
-        cm__fail(ctx, CM_ERR_UNSUPPORTED,
-                 "this device runs graphs as a whole, on as many devices as they take: of a plan it takes replicas "
-                 "(--dp)%s alone", pipelines ? " and the devices of a pipeline (--pp)" : "");
     for (int32_t t = 0; t < step->n_tensors; t++) {
         cm_poly of = cm_tensor_bytes(cm__t(step, t));
         if (cm__t(step, t)->role == CM_ROLE_PARAMETER_GRADIENT) bytes += of.c[0];

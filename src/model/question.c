@@ -79,6 +79,7 @@ static cm_status make_step(const char *model, const cm__shared_step *shared, con
         s->shared.graph = s->loaded[1];
     }
     s->divides = divides_batches(device, options->runtime);
+    if (cm__style_applies(device, options->runtime)) cm__plan_check_style(ctx, device, &options->plan);
     make_footprint(s);
     ctx->diag = NULL;
     *step = s;
@@ -127,8 +128,10 @@ static cm_status divide(const cm_step *s, int64_t batch, cm__run *run, cm_diag *
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    int32_t chips = s->options.plan.pp > 1 ? s->options.plan.pp : 0;
-    *run = cm__style_run_in(ctx, s->shared.graph, s->device, &s->options.sparsity, batch, chips, &s->at_hand);
+    const cm_plan  *plan = &s->options.plan;
+    const cm__asked asked = {.batch = batch, .sparsity = s->options.sparsity, .chips = plan->pp > 1 ? plan->pp : 0,
+                             .micro_batch = plan->accumulate > 1 ? batch / plan->accumulate : 0};
+    *run = cm__style_run(ctx, s->shared.graph, s->device, &asked, &s->at_hand);
     ctx->diag = NULL;
     cm__ctx_free(ctx);
     return CM_OK;

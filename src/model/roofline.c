@@ -130,6 +130,12 @@ static double idle_factor(const cm__limits *l, const double p[4])
     return waves / fmax(filled, 0.25);
 }
 
+double cm__beyond_cache(double cache_bytes, double bytes)
+{
+    double filling = cache_bytes > 0 ? bytes / cache_bytes : INFINITY;
+    return 1 - 1 / (1 + filling * filling);
+}
+
 double cm__roofline(const cm__limits *l, const cm__call *c)
 {
     double flop, bytes;
@@ -141,7 +147,7 @@ double cm__roofline_of(const cm__limits *l, const cm__call *c, double flop, doub
 {
     double p[4], peak = peak_of(l, c), compute = peak > 0 ? flop / peak : 0;
     if (product_of(c, flop, p) && p[1] >= 1 && p[2] >= 1) compute *= idle_factor(l, p);
-    double filling = l->cache_bytes > 0 ? bytes / l->cache_bytes : INFINITY, cached = 1 / (1 + filling * filling);
+    double cached = 1 - cm__beyond_cache(l->cache_bytes, bytes);
     double traffic = l->memory_bytes_s > 0 ? bytes * ((1 - cached) / l->memory_bytes_s + cached / l->cache_bytes_s) : 0;
     double longer = fmax(fmax(compute, traffic), SHORTEST), shorter = fmin(compute, traffic);
     double ratio = shorter / longer, square = ratio * ratio;

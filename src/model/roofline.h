@@ -25,6 +25,9 @@ double     cm__roofline(const cm__limits *limits, const cm__call *call);
 /* Of a call of this work. */
 double     cm__roofline_of(const cm__limits *limits, const cm__call *call, double flop, double bytes);
 
+/* Of so many bytes, the part that the cache does not hold. */
+double     cm__beyond_cache(double cache_bytes, double bytes);
+
 /* The sizes of the product a call amounts to: batch, m, n, k. False: it is none. */
 bool cm__as_product(const cm__call *call, double sizes[4]);
 

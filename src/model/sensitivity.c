@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "device/changed.h"
 #include "model/style.h"
 
 #define NOTICED 5e-4 /* of the step: what helps less is not told */
@@ -41,96 +42,118 @@ static cm__sensitivities sorted(cm__sensitivities all)
 
 /* ---- calls ------------------------------------------------------------------------------------------------------ */
 
-static void faster_vector(cm__step_model *m)
+static void faster_vector(cm_device *d)
 {
-    for (int r = 0; r < CM_RATES; r++) m->limits.peak[CM_ENGINE_VECTOR][r] *= CM__BETTER;
-    m->limits.clock_hz *= CM__BETTER; /* what kernels take beyond the roofline is the cores' */
+    for (int r = 0; r < CM_RATES; r++) cm__number_scale(&d->peaks[CM_ENGINE_VECTOR][r], CM__BETTER);
+    cm__number_scale(&d->numbers[CM_CLOCK_HZ], CM__BETTER); /* what kernels take beyond the roofline is the cores' */
 }
 
-static void faster_memory(cm__step_model *m)
+static void faster_memory(cm_device *d)
 {
-    m->limits.memory_bytes_s *= CM__BETTER;
-    m->limits.cache_bytes_s = fmax(m->limits.cache_bytes_s, m->limits.memory_bytes_s);
-    m->power.memory_bytes_s *= CM__BETTER;
+    if (cm__device_main(d)) cm__number_scale(&cm__device_main(d)->bw_bytes_s, CM__BETTER);
 }
 
-static void larger_cache(cm__step_model *m) { m->limits.cache_bytes *= CM__BETTER; }
-static void faster_cache(cm__step_model *m) { m->limits.cache_bytes_s *= CM__BETTER; }
+static void larger_cache(cm_device *d)
+{
+    if (cm__device_cache(d)) cm__number_scale(&cm__device_cache(d)->capacity_bytes, CM__BETTER);
+}
+
+static void faster_cache(cm_device *d)
+{
+    if (cm__device_cache(d)) cm__number_scale(&cm__device_cache(d)->bw_bytes_s, CM__BETTER);
+}
+
+static void more_power(cm_device *d) { cm__number_scale(&d->numbers[CM_TDP_W], CM__BETTER); }
+static void shorter_launch(cm_device *d) { cm__number_scale(&d->numbers[CM_LAUNCH_S], 1 / CM__BETTER); }
+static void shorter_gaps(cm__step_model *m) { m->gap_s /= CM__BETTER; }
 static void faster_host(cm__step_model *m) { m->host_s /= CM__BETTER; }
-static void more_power(cm__step_model *m) { m->power.limit_w *= CM__BETTER; }
 
-static void shorter_gaps(cm__step_model *m)
-{
-    m->gap_s /= CM__BETTER;
-    m->limits.floor_s /= CM__BETTER;
-}
-
+/* Either may be NULL. */
 static const struct {
     const char *what;
-    void (*change)(cm__step_model *m);
+    void (*change)(cm_device *device);
+    void (*change_model)(cm__step_model *m);
     bool is_time;
-} knobs[] = {{"memory bandwidth", faster_memory, false}, {"rate of vector units", faster_vector, false},
-             {"cache size", larger_cache, false},        {"cache bandwidth", faster_cache, false},
-             {"time between kernels", shorter_gaps, true}, {"time of the host", faster_host, true},
-             {"power limit", more_power, false}};
+} knobs[] = {{"memory bandwidth", faster_memory, NULL, false},
+             {"rate of vector units", faster_vector, NULL, false},
+             {"cache size", larger_cache, NULL, false},
+             {"cache bandwidth", faster_cache, NULL, false},
+             {"time between kernels", shorter_launch, shorter_gaps, true},
+             {"time of the host", NULL, faster_host, true},
+             {"power limit", more_power, NULL, false}};
 #define KNOBS (sizeof knobs / sizeof *knobs)
 
 /* What stays the same whatever is changed. */
 typedef struct trial {
+    cm__ctx                  *ctx;
     const cm__step_model     *m;
     const cm__timed          *full;
+    const cm__common         *common;
     const cm__loading        *loading;
     const cm_prediction_info *base;
-    cm__call                 *calls;
     cm__timed                *timed;
-    bool                      used[CM_RATES]; /* types that the step's products are computed in */
 } trial;
 
-static trial trial_of(cm__ctx *ctx, const cm__step_model *m, const cm__timed *full, const cm__loading *loading,
-                      const cm_prediction_info *base)
+/* The types that the step's products are computed in. */
+static void find_rates(const cm__step_model *m, int64_t batch, bool used[CM_RATES])
 {
-    size_t count = (size_t)m->calls->n_calls + 1;
-    trial  t = {.m = m, .full = full, .loading = loading, .base = base,
-                .calls = cm__alloc_array(ctx, count, sizeof *t.calls),
-                .timed = cm__alloc_array(ctx, count, sizeof *t.timed)};
     for (int32_t i = 0; i < m->calls->n_calls; i++) {
-        cm__call_at(&m->calls->calls[i], (double)base->batch, &t.calls[i]);
-        if (cm__call_kinds[t.calls[i].op].engine == CM_ENGINE_MATRIX)
-            t.used[cm__rate_there(&m->limits, CM_ENGINE_MATRIX, cm__call_rate(&t.calls[i]))] = true;
+        cm__call call;
+        cm__call_at(&m->calls->calls[i], (double)batch, &call);
+        if (cm__call_kinds[call.op].engine == CM_ENGINE_MATRIX)
+            used[cm__rate_there(&m->limits, CM_ENGINE_MATRIX, cm__call_rate(&call))] = true;
     }
-    return t;
 }
 
+/* Products in a type that only the vector units have a peak for are given one of their own. */
+static void faster_products(cm_device *d, cm_rate rate)
+{
+    cm_number *peak = &d->peaks[CM_ENGINE_MATRIX][rate];
+    if (!peak->known) *peak = d->peaks[CM_ENGINE_VECTOR][rate];
+    cm__number_scale(peak, CM__BETTER);
+}
+
+static cm__step_model model_on(const trial *t, const cm_device *changed)
+{
+    const cm_predict_options options = {.runtime = t->base->runtime, .sparsity = t->base->sparsity};
+    return cm__step_model_new(t->ctx, t->m->graph, changed, &options, t->common);
+}
+
+/* Calls are timed again only where the device's limits differ. */
 static double again(const trial *t, const cm__step_model *changed)
 {
     cm_prediction_info info = *t->base;
+    size_t             count = (size_t)t->m->calls->n_calls;
     bool               same = memcmp(&changed->limits, &t->m->limits, sizeof changed->limits) == 0;
-    for (int32_t i = 0; i < t->m->calls->n_calls; i++) {
-        t->timed[i] = t->full[i];
-        if (!same)
-            t->timed[i].time_s = cm__transferred(&changed->limits, &t->m->limits, &t->calls[i], t->full[i].time_s);
-    }
+    if (!same) cm__step_time(changed, (double)t->base->batch, t->timed);
+    else if (count) memcpy(t->timed, t->full, count * sizeof *t->timed);
     cm__step_finish(changed, t->timed, &info);
     cm__loading_add(t->loading, &info);
     return info.step_time_s;
 }
 
 cm__sensitivities cm__call_sensitivities(cm__ctx *ctx, const cm__step_model *m, const cm__timed *full,
-                                         const cm__loading *loading, const cm_prediction_info *base)
+                                         const cm__common *common, const cm__loading *loading,
+                                         const cm_prediction_info *base)
 {
     cm__sensitivities all = {.items = cm__alloc_array(ctx, KNOBS + CM_RATES + 1, sizeof *all.items)};
-    trial             t = trial_of(ctx, m, full, loading, base);
+    trial             t = {ctx, m, full, common, loading, base,
+                           cm__alloc_array(ctx, (size_t)m->calls->n_calls + 1, sizeof *t.timed)};
+    bool              used[CM_RATES] = {false};
+    find_rates(m, base->batch, used);
     for (int r = 0; r < CM_RATES; r++) {
-        cm__step_model changed = *m;
-        if (!t.used[r] || !(m->limits.peak[CM_ENGINE_MATRIX][r] > 0)) continue;
-        changed.limits.peak[CM_ENGINE_MATRIX][r] *= CM__BETTER;
-        add(&all, base, cm__format(ctx, "peak of %s products", cm_rate_name((cm_rate)r)), false,
-            again(&t, &changed));
+        if (!used[r] || !(m->limits.peak[CM_ENGINE_MATRIX][r] > 0)) continue;
+        cm_device *changed = cm__device_copy(ctx, m->device);
+        faster_products(changed, (cm_rate)r);
+        cm__step_model model = model_on(&t, changed);
+        add(&all, base, cm__format(ctx, "peak of %s products", cm_rate_name((cm_rate)r)), false, again(&t, &model));
     }
     for (size_t k = 0; k < KNOBS; k++) {
-        cm__step_model changed = *m;
-        knobs[k].change(&changed);
-        add(&all, base, knobs[k].what, knobs[k].is_time, again(&t, &changed));
+        cm_device *changed = cm__device_copy(ctx, m->device);
+        if (knobs[k].change) knobs[k].change(changed);
+        cm__step_model model = model_on(&t, changed);
+        if (knobs[k].change_model) knobs[k].change_model(&model);
+        add(&all, base, knobs[k].what, knobs[k].is_time, again(&t, &model));
     }
     add_loading(&all, loading, base);
     return sorted(all);
@@ -138,22 +161,17 @@ cm__sensitivities cm__call_sensitivities(cm__ctx *ctx, const cm__step_model *m, 
 
 /* ---- styles ----------------------------------------------------------------------------------------------------- */
 
-static void scale(cm_number *n, double factor)
-{
-    if (n->known) n->value *= factor;
-}
-
 static void style_peak(cm_device *d)
 {
     for (int e = 0; e < CM_ENGINES; e++)
-        for (int r = 0; r < CM_RATES; r++) scale(&d->peaks[e][r], CM__BETTER);
+        for (int r = 0; r < CM_RATES; r++) cm__number_scale(&d->peaks[e][r], CM__BETTER);
 }
 
 static void scale_memory(cm_device *d, cm_category category, bool capacity)
 {
     int32_t at = d->placement[category].memory;
     if (at < 0) return;
-    scale(capacity ? &d->memories[at].capacity_bytes : &d->memories[at].bw_bytes_s, CM__BETTER);
+    cm__number_scale(capacity ? &d->memories[at].capacity_bytes : &d->memories[at].bw_bytes_s, CM__BETTER);
 }
 
 static void style_near(cm_device *d) { scale_memory(d, CM_CATEGORY_EPHEMERAL, false); }
@@ -163,12 +181,12 @@ static void style_far(cm_device *d)
         scale_memory(d, CM_CATEGORY_WEIGHTS_BIASES, false);
 }
 static void style_capacity(cm_device *d) { scale_memory(d, CM_CATEGORY_EPHEMERAL, true); }
-static void style_host(cm_device *d) { scale(&d->execution.step_s, 1 / CM__BETTER); }
+static void style_host(cm_device *d) { cm__number_scale(&d->execution.step_s, 1 / CM__BETTER); }
 
 static void style_pieces(cm_device *d)
 {
     cm_number *times[] = {&d->execution.section_s, &d->execution.layer_s, &d->execution.superstep};
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++) scale(times[i], 1 / CM__BETTER);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) cm__number_scale(times[i], 1 / CM__BETTER);
 }
 
 static const struct {
@@ -187,14 +205,12 @@ cm__sensitivities cm__style_sensitivities(cm__ctx *ctx, const cm_graph *g, const
                                           const cm__loading *loading, const cm_prediction_info *base)
 {
     cm__sensitivities all = {.items = cm__alloc_array(ctx, STYLE_KNOBS + 1, sizeof *all.items)};
-    size_t            bytes = (size_t)device->n_memories * sizeof *device->memories;
+    cm__asked         asked = {.batch = base->batch, .sparsity = base->sparsity};
     for (size_t k = 0; k < STYLE_KNOBS; k++) {
-        cm_device          changed = *device;
+        cm_device         *changed = cm__device_copy(ctx, device);
         cm_prediction_info info = *base;
-        changed.memories = cm__alloc(ctx, bytes + 1);
-        if (bytes) memcpy(changed.memories, device->memories, bytes);
-        style_knobs[k].change(&changed);
-        cm__run run = cm__style_run(ctx, g, &changed, &base->sparsity, base->batch, 0);
+        style_knobs[k].change(changed);
+        cm__run run = cm__style_run(ctx, g, changed, &asked, NULL);
         info.step_time_s = run.device_s + run.host_s / loading->together;
         cm__loading_add(loading, &info);
         if (run.devices == base->devices)

@@ -13,10 +13,11 @@ typedef struct cm__sensitivities {
     int32_t         count;
 } cm__sensitivities;
 
-/* A step of calls. `full`: their times at the full clock. A call's time follows what binds it: it is transferred to a
-   device that differs in one number. */
+/* A step of calls, timed again on a device that differs in one number, as on one of a profile that says so. `full`:
+   times of the calls at the full clock; `common`: what `m` was made with. */
 cm__sensitivities cm__call_sensitivities(cm__ctx *ctx, const cm__step_model *m, const cm__timed *full,
-                                         const cm__loading *loading, const cm_prediction_info *base);
+                                         const cm__common *common, const cm__loading *loading,
+                                         const cm_prediction_info *base);
 /* A step by its style: predicted again on a device that differs in one number. */
 cm__sensitivities cm__style_sensitivities(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
                                           const cm__loading *loading, const cm_prediction_info *base);

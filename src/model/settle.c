@@ -26,6 +26,8 @@ static void settle_recompute(cm_step_options *o)
 cm_status cm_step_settle(const cm_device *device, cm_step_options *o, cm_diag *diag)
 {
     if (!device || !o) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no device or no options given");
+    cm_status status = cm_device_refusal(device, o->train.precision, o->runtime, diag);
+    if (status) return status;
     if (!o->runtime) o->runtime = cm_device_runtime(device);
     if (!o->train.precision) o->train.precision = cm_device_usual_precision(device);
     if (o->runtime == CM_RUNTIME_TORCH_EAGER && o->load.fuse == CM_FUSE_ALL) o->load.fuse = CM_FUSE_EAGER;

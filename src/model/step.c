@@ -20,7 +20,7 @@ const cm_device *cm__relative_of(cm__ctx *ctx, const cm_device *device)
     const cm_device      *relative = NULL;
     for (int32_t i = 0; i < cm__n_embedded_kernels && !relative; i++) {
         const char *id = cm__all_embedded_kernels[i].device;
-        if (strcmp(id, info->id) == 0 || strcmp(info->device_class, "gpu")) continue;
+        if (cm__device_is(device, id) || strcmp(info->device_class, "gpu")) continue;
         relative = cm__device_beside(ctx, device, id);
     }
     return relative;
@@ -30,7 +30,7 @@ static const cm_device *shared_relative(cm__ctx *ctx, const cm_device *device, c
 {
     const cm_device_info *info = cm_device_get_info(device);
     const cm_device      *first = common ? common->relative : NULL;
-    bool                  other = first && strcmp(cm_device_get_info(first)->id, info->id) != 0;
+    bool                  other = first && !cm__device_is(device, cm_device_get_info(first)->id);
     return other && strcmp(info->device_class, "gpu") == 0 ? first : cm__relative_of(ctx, device);
 }
 
@@ -51,12 +51,13 @@ static cm__power power_of(const cm_device *device, const cm_device *relative)
     cm__power        own = cm__power_of(device);
     cm_number        limit = cm_device_number(device, CM_TDP_W);
     const cm_memory *memory = cm_device_main_memory(device);
-    const char      *make = device->info.base;
+    const char      *make = cm__device_family(device), *its = relative ? cm__device_family(relative) : NULL;
     if (own.limit_w > 0 || !relative || !limit.known || !memory) return own;
-    if (!make || !relative->info.base || strcmp(make, relative->info.base)) return own;
+    if (!make || !its || strcmp(make, its)) return own;
     cm__power like = cm__power_of(relative);
     if (like.limit_w > 0) like.limit_w = limit.value;
     if (memory->bw_bytes_s.known) like.memory_bytes_s = memory->bw_bytes_s.value;
+    like.cache_bytes = own.cache_bytes;
     return like;
 }
 
@@ -103,6 +104,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .host_collective_s = cm__host_number(device, relative, runtime, "collective"),
         .gap_s = gap > 0 ? gap : cm__host_number(device, relative, CM_RUNTIME_TORCH_EAGER, "gap"),
         .peak_flop_s = cm__precision_peak(&limits, cm_graph_precision(graph), false),
+        .stretches = cm__alloc_array(ctx, (size_t)calls->n_calls + 1, sizeof *m.stretches),
     };
     if (common) cm__timer_share(m.timer, common->memo);
     return m;
@@ -137,7 +139,7 @@ void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed)
 double cm__step_throttle(const cm__step_model *m, double batch, cm__timed *timed)
 {
     const cm__dispatch *d = m->calls;
-    cm__load            load = {.least_s = m->host_s};
+    cm__load            load = {.least_s = m->host_s, .calls = m->stretches};
     cm__call            call;
     if (m->power.limit_w <= 0) return 1;
     for (int32_t i = 0; i < d->n_calls; i++) {
@@ -145,10 +147,7 @@ double cm__step_throttle(const cm__step_model *m, double batch, cm__timed *timed
         cm__load_add(&load, &m->power, &call, timed[i].time_s, d->runs[i]);
     }
     double clock = cm__clock_of(&m->power, &load);
-    for (int32_t i = 0; clock < 1 && i < d->n_calls; i++) {
-        cm__call_at(&d->calls[i], batch, &call);
-        timed[i].time_s *= 1 + cm__clocked_part(&m->power, &call, timed[i].time_s) * (1 / clock - 1);
-    }
+    for (int32_t i = 0; clock < 1 && i < d->n_calls; i++) timed[i].time_s = cm__stretched(&load.calls[i], clock);
     return clock;
 }
 

@@ -23,6 +23,7 @@ typedef struct cm__step_model {
     double           host_exchange_s, host_batch_s, host_collective_s; /* of one: between stages, micro-batch, call */
     const bool      *sparse;  /* of each call: units for two of four pruned weights run it; NULL: none */
     double           gain;    /* of these units, times the peak */
+    cm__stretch     *stretches; /* room for one of each call */
 } cm__step_model;
 
 /* The built-in device whose tables tell most of another one of its kind; NULL: none. */

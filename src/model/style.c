@@ -13,11 +13,12 @@
 static const struct {
     cm__style_rule *rule;
     bool            reaches_near; /* `memory` is a share of the activations' bandwidth; otherwise of the weights' */
+    bool            cuts;         /* batches into micro-batches, by itself */
 } styles[CM_STYLES] = {
-    [CM_STYLE_KERNELS] = {cm__style_kernels, true},
-    [CM_STYLE_SECTIONS] = {cm__style_sections, false},
-    [CM_STYLE_BSP] = {cm__style_bsp, true},
-    [CM_STYLE_STREAMING] = {cm__style_streaming, false},
+    [CM_STYLE_KERNELS] = {cm__style_kernels, true, false},
+    [CM_STYLE_SECTIONS] = {cm__style_sections, false, false},
+    [CM_STYLE_BSP] = {cm__style_bsp, true, true},
+    [CM_STYLE_STREAMING] = {cm__style_streaming, false, true},
 };
 
 static const cm__effort effort_of[CM_CLASSES] = {
@@ -179,12 +180,6 @@ static double error_of(const cm_graph *g, const cm__execution *e, const cm__run 
     return sqrt((1 - share) * error * error + share * conv_error * conv_error);
 }
 
-cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
-                      int64_t batch, int32_t chips)
-{
-    return cm__style_run_in(ctx, step, device, sparsity, batch, chips, &(cm__at_hand){0});
-}
-
 cm__at_hand cm__style_prepare(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
                               const cm_footprint *footprint)
 {
@@ -192,20 +187,37 @@ cm__at_hand cm__style_prepare(cm__ctx *ctx, const cm_graph *step, const cm_devic
     return (cm__at_hand){.footprint = footprint, .held = again ? cm__held_new(ctx, step) : NULL};
 }
 
-cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
-                         int64_t batch, int32_t chips, const cm__at_hand *at_hand)
+/* Styles that do not cut batches themselves run all but the update once for each micro-batch. */
+static void run_in_turn(const cm__job *j, cm__run *r)
+{
+    cm__job one = *j;
+    double  passes = ceil(j->batch / (double)j->micro_batch);
+    one.batch = (double)(r->micro_batch = (int64_t)ceil(j->batch / passes));
+    styles[j->device->info.style].rule(&one, r);
+    r->pieces *= passes;
+    r->device_s = 0;
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        if (j->g->nodes[i].phase != CM_UPDATE) r->node_s[i] *= passes;
+        r->device_s += r->node_s[i];
+    }
+}
+
+cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm__asked *asked,
+                      const cm__at_hand *at_hand)
 {
     const cm__execution *e = &device->execution;
-    cm__job              job = job_of(ctx, step, device, sparsity, batch);
+    cm__job              job = job_of(ctx, step, device, &asked->sparsity, asked->batch);
     cm__run              run = {.node_s = cm__alloc_array(ctx, (size_t)step->n_nodes, sizeof *run.node_s),
                                 .devices = 1,
-                                .micro_batch = batch,
+                                .micro_batch = asked->batch,
                                 .host_s = cm__value_or(e->step_s, 0) * cm__value_or(device->calibration.host, 1)};
-    job.at_hand = *at_hand;
-    job.chips = chips;
+    if (at_hand) job.at_hand = *at_hand;
+    job.chips = asked->chips;
+    job.micro_batch = asked->micro_batch;
     bool fitted = e->error.known && e->error.kind && strcmp(e->error.kind, "fitted") == 0;
     run.how = fitted ? CM_HOW_TRANSFERRED : CM_HOW_ROOFLINE;
-    styles[device->info.style].rule(&job, &run);
+    bool in_turn = job.micro_batch > 0 && (double)job.micro_batch < job.batch && !styles[device->info.style].cuts;
+    (in_turn ? run_in_turn : styles[device->info.style].rule)(&job, &run);
     run.error = error_of(step, e, &run);
     return run;
 }

@@ -36,6 +36,7 @@ typedef struct cm__job {
     cm__at_hand      at_hand;
     double           batch;
     int32_t          chips;                           /* of a pipeline that was asked for; 0: as few as it takes */
+    int64_t          micro_batch;                     /* that was asked for; 0: as many samples as fit */
     double           peak_flop_s[CM__EFFORTS];        /* reached by each class; memory: unused */
     double           near_bytes_s, near_bytes;        /* where activations are: bandwidth reached, capacity */
     double           far_bytes_s;                     /* where weights come from: bandwidth reached */
@@ -63,12 +64,20 @@ typedef struct cm__run {
 
 /* Whether a device's steps are timed by its style: unless it runs kernel by kernel and more is known of those. */
 bool cm__style_applies(const cm_device *device, cm_runtime runtime);
-/* Fails where the step cannot run on such devices. */
-cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
-                      int64_t batch, int32_t chips);
-/* The same with what is there already. `chips`: of a pipeline that holds one copy; 0: as few as do. */
-cm__run cm__style_run_in(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
-                         int64_t batch, int32_t chips, const cm__at_hand *at_hand);
+/* Refuses what a plan asks for and such a device does not take, by its option (style_plan.c). */
+void cm__plan_check_style(cm__ctx *ctx, const cm_device *device, const cm_plan *plan);
+
+/* What is asked of a run. */
+typedef struct cm__asked {
+    int64_t     batch;
+    int64_t     micro_batch; /* the most samples that run at once; 0: as many as fit */
+    int32_t     chips;       /* of a pipeline that holds one copy; 0: as few as do */
+    cm_sparsity sparsity;
+} cm__asked;
+
+/* Fails where the step cannot run on such devices. at_hand NULL: nothing is there already. */
+cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm__asked *asked,
+                      const cm__at_hand *at_hand);
 /* Finds what runs at many batch sizes will need, beside a footprint that may be NULL and must outlive them. */
 cm__at_hand cm__style_prepare(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
                               const cm_footprint *footprint);

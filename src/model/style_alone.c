@@ -5,7 +5,8 @@
  * A model's share of peak has in it what lies between its operators: sections of unequal stages, exchanges, waiting. An
  * operator by itself has none of that. Where a profile knows rates of such benchmarks (`execution.operator`), a graph
  * of one operator is timed by them: no layout, no stream of weights, operands on the chip, in slices where they are
- * larger than it. Recurrent layers are not one operator: every time step is a small product of its own.
+ * larger than it. Where that memory's bandwidth is not known, the style's own rule holds. Recurrent layers are not one
+ * operator: every time step is a small product of its own.
  */
 #include <math.h>
 #include "device/number.h"
@@ -45,10 +46,10 @@ void cm__job_find_alone(cm__job *j)
     const cm__execution *e = &j->device->execution;
     const cm_node       *only = e->operator_known ? only_node(j->g) : NULL;
     double               gemm = cm__value_or(e->operator_gemm, NAN);
-    if (!only) return;
+    if (only) near_memory(j, only);
+    if (!only || isinf(j->near_bytes_s)) return; /* nobody says how fast its operands are read */
     j->alone = true;
     j->operator_s = cm__value_or(e->operator_s, 0);
-    near_memory(j, only);
     j->section_s = j->layer_s = 0;
     cm__limits limits = cm__limits_of(j->device);
     double     peak = cm__precision_peak(&limits, cm_graph_precision(j->g), true);

@@ -85,6 +85,7 @@ static double micro_batches_s(const cm__job *j, const cm__run *r, double micros)
 static double micro_batches(const cm__job *j, const cm__run *r)
 {
     double micros = ceil(j->batch / (double)r->micro_batch), least = INFINITY, best = micros;
+    if (j->micro_batch > 0) return fmax(micros, ceil(j->batch / (double)j->micro_batch));
     if (r->devices == 1) return micros;
     for (; micros <= j->batch; micros *= 2) {
         double s = micro_batches_s(j, r, micros);

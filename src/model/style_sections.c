@@ -2,8 +2,9 @@
 /*
  * style_sections.c - parts of the graph laid out on the chip, one part after the other.
  *
- * A section takes operators in order until its weights and one sample's results fill the chip. Samples flow through it;
- * it is filled and drained once. It takes no less than what comes from and goes to off-chip memory.
+ * A section takes operators in order whose weights and one sample's results fit the chip; the cuts between sections are
+ * those that make the step shortest. Samples flow through a section; it is filled and drained once. It takes no less
+ * than what comes from and goes to off-chip memory.
  * A graph whose weights and one sample's results fit the chip, forward and backward, is one section: off the chip goes
  * what backward reads of forward, and comes back, and the update is made there. Of a graph in several sections every
  * operator's operands count, less what is fused (`memory`).
@@ -15,9 +16,8 @@
 #define SCORES_BACKWARD 3 /* it is read; their gradient written, and read */
 
 typedef struct section {
-    double  compute_s, far_bytes, held_bytes;
-    double  crossing_bytes; /* that no fusing saves */
-    uint8_t phase;
+    double compute_s, far_bytes;
+    double crossing_bytes; /* that no fusing saves */
 } section;
 
 /* Weights, and one sample's results; those of elementwise operators pass on as they come. */
@@ -108,31 +108,74 @@ static void run_one(const cm__job *j, cm__run *r)
     cm__run_spread(r, 0, j->g->n_nodes, section_s(j, &all));
 }
 
+/* ---- several sections -------------------------------------------------------------------------------------------- */
+
+/* Sums over the nodes before one, for every node that is laid out. */
+typedef struct sums {
+    double  compute_s, far_bytes, held_bytes, crossing_bytes;
+    int32_t node;  /* the next one */
+    uint8_t phase; /* of the next one */
+} sums;
+
+static int32_t sum_nodes(const cm__job *j, cm__run *r, sums *before)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        const cm_node *n = &j->g->nodes[i];
+        if (n->view || cm__is_parameter_cast(j->g, n)) continue;
+        sums *now = &before[count++];
+        now->node = i;
+        now->phase = n->phase;
+        r->node_s[i] = cm__job_node_s(j, i, j->batch);
+        now[1] = (sums){.compute_s = now->compute_s + r->node_s[i],
+                        .far_bytes = now->far_bytes + traffic(j, n),
+                        .held_bytes = now->held_bytes + held_bytes(j, n),
+                        .crossing_bytes = now->crossing_bytes + scores_bytes(j, n)};
+    }
+    before[count].node = j->g->n_nodes;
+    return count;
+}
+
+static double section_between(const cm__job *j, const sums *from, const sums *to)
+{
+    section s = {.compute_s = to->compute_s - from->compute_s,
+                 .far_bytes = to->far_bytes - from->far_bytes,
+                 .crossing_bytes = to->crossing_bytes - from->crossing_bytes};
+    return section_s(j, &s);
+}
+
+/* The chip holds it; what alone is larger than the chip passes through it. */
+static bool fits(const cm__job *j, const sums *from, const sums *to)
+{
+    return to->held_bytes - from->held_bytes <= j->near_bytes || to[-1].held_bytes <= from->held_bytes;
+}
+
+/* The cuts between sections that make the step shortest: a larger chip allows all cuts of a smaller one. first[i] is
+   where the last section before node i begins. */
+static void cut(const cm__job *j, const sums *before, int32_t count, int32_t *first)
+{
+    double *least = cm__alloc_array(j->ctx, (size_t)count + 1, sizeof *least);
+    for (int32_t to = 1; to <= count; to++) {
+        least[to] = INFINITY;
+        for (int32_t from = to - 1; from >= 0 && before[from].phase == before[to - 1].phase; from--) {
+            if (!fits(j, &before[from], &before[to])) break;
+            double time = least[from] + section_between(j, &before[from], &before[to]);
+            if (time < least[to]) least[to] = time, first[to] = from;
+        }
+    }
+}
+
 void cm__style_sections(const cm__job *j, cm__run *r)
 {
-    int32_t first = 0;
-    section now = {.phase = CM_FORWARD};
     if (is_one_section(j)) {
         run_one(j, r);
         return;
     }
-    r->pieces = 1;
-    for (int32_t i = 0; i < j->g->n_nodes; i++) {
-        const cm_node *n = &j->g->nodes[i];
-        if (n->view || cm__is_parameter_cast(j->g, n)) continue;
-        double held = held_bytes(j, n);
-        bool   full = now.held_bytes > 0 && now.held_bytes + held > j->near_bytes;
-        if (full || n->phase != now.phase) {
-            cm__run_spread(r, first, i, section_s(j, &now));
-            r->pieces++;
-            first = i;
-            now = (section){.phase = n->phase};
-        }
-        r->node_s[i] = cm__job_node_s(j, i, j->batch);
-        now.compute_s += r->node_s[i];
-        now.held_bytes += held;
-        now.far_bytes += traffic(j, n);
-        now.crossing_bytes += scores_bytes(j, n);
-    }
-    cm__run_spread(r, first, j->g->n_nodes, section_s(j, &now));
+    sums    *before = cm__alloc_array(j->ctx, (size_t)j->g->n_nodes + 1, sizeof *before);
+    int32_t  count = sum_nodes(j, r, before);
+    int32_t *first = cm__alloc_array(j->ctx, (size_t)count + 1, sizeof *first);
+    cut(j, before, count, first);
+    for (int32_t to = count; to > 0; to = first[to], r->pieces++)
+        cm__run_spread(r, before[first[to]].node, before[to].node,
+                       section_between(j, &before[first[to]], &before[to]));
 }

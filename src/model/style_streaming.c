@@ -61,6 +61,7 @@ void cm__style_streaming(const cm__job *j, cm__run *r)
         cm__fail(j->ctx, CM_ERR_FIT,
                  "one sample's activations do not fit the on-chip memory of one %s; a shorter sequence would need less",
                  j->device->info.id);
+    if (j->micro_batch > 0 && j->micro_batch < most) most = j->micro_batch;
     double micros = ceil(j->batch / (double)most), size = ceil(j->batch / micros), layers = 0;
     layer   now = {.block = -1};
     int32_t first = 0;

@@ -21,13 +21,22 @@ struct cm__timer {
     cm__memo       *memo;                 /* NULL: none */
 };
 
+/* Tables hold times of the device they were measured on: a base of this one, or the device itself. */
+static void open_tables(cm__timer *t, int at, cm__kernels kernels, const cm_device *measured, const cm_device *device,
+                        cm_runtime runtime)
+{
+    cm__library *l = &t->libraries[at];
+    cm__library_open(t->ctx, l, kernels, measured ? measured : device, runtime, false);
+    l->moved = memcmp(&l->limits, &t->limits, sizeof l->limits) != 0;
+}
+
 cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *relative, cm_runtime runtime)
 {
     cm__timer *t = cm__alloc(ctx, sizeof *t);
     t->ctx = ctx;
     t->limits = cm__limits_of(device);
-    cm__library_open(ctx, &t->libraries[OWN], device->kernels, device, runtime, false);
-    cm__library_open(ctx, &t->libraries[BUILT_IN], device->built_in_kernels, device, runtime, false);
+    open_tables(t, OWN, device->kernels, device->kernels_of, device, runtime);
+    open_tables(t, BUILT_IN, device->built_in_kernels, device->built_in_kernels_of, device, runtime);
     if (relative)
         cm__library_open(ctx, &t->libraries[RELATIVE], relative->built_in_kernels, relative, runtime, true);
     bool plain = relative && !t->libraries[OWN].count && !t->libraries[BUILT_IN].count;
@@ -98,7 +107,7 @@ static const cm__library *by_libraries(cm__timer *t, const cm__call *c, cm__time
 static const cm__library *by_relative(cm__timer *t, const cm__call *c, cm__timed *timed)
 {
     const cm__library *relative = &t->libraries[RELATIVE], *by = relative;
-    const void        *key = relative->tables[0]->sizes; /* of all tables, not of the first */
+    cm__memo_key       key = {relative->tables[0]->sizes, relative->runtime}; /* of all tables, not of the first */
     cm__told           told;
     if (cm__memo_find(t->memo, key, c, &told)) *timed = told.timed;
     else {
@@ -107,6 +116,15 @@ static const cm__library *by_relative(cm__timer *t, const cm__call *c, cm__timed
         cm__memo_keep(t->memo, key, c, &told);
     }
     return told.timed.time_s > 0 ? by : NULL;
+}
+
+/* To a device that differs from the measured one in its limits: as uncertain as the time changes. */
+static void move(const cm__timer *t, const cm__library *by, const cm__call *c, cm__timed *timed)
+{
+    double measured = timed->time_s;
+    timed->time_s = cm__transferred(&t->limits, &by->limits, c, measured);
+    timed->error += ERROR_TRANSFERRED * fmin(1, fabs(log2(timed->time_s / measured)));
+    if (timed->how < CM_HOW_TRANSFERRED) timed->how = CM_HOW_TRANSFERRED;
 }
 
 cm__timed cm__timer_time(cm__timer *t, const cm__call *given)
@@ -119,6 +137,7 @@ cm__timed cm__timer_time(cm__timer *t, const cm__call *given)
     bool               alone = t->memo && !tables && t->libraries[RELATIVE].count;
     const cm__library *by = alone ? by_relative(t, c, &timed) : by_libraries(t, c, &timed);
     if (by && by->relative) timed.time_s = cm__transferred(&t->limits, &by->limits, c, timed.time_s);
+    if (by && by->moved) move(t, by, c, &timed);
     if (by) return timed;
     return (cm__timed){
         .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = ERROR_ROOFLINE, .how = CM_HOW_ROOFLINE};
