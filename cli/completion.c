@@ -30,6 +30,7 @@ static const struct {
     {"--optimizer", "sgd momentum adam adamw", FOR_ALL},
     {"--loss", "auto cross-entropy mse bce none", FOR_ALL},
     {"--recompute", "none selective full", FOR_ALL},
+    {"--attention", "auto flash math", FOR_ALL},
     {"--mode", "training inference", FOR_ALL},
     {"--objective", "throughput price energy time cost", FOR_RANKING},
     {"--objective", "throughput cost energy devices", FOR_PLAN},

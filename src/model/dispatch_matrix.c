@@ -280,7 +280,15 @@ static cm_poly heads_of(const cm_tensor *t, int64_t given)
     return t->rank == 4 ? cm__poly_dim(t->dims[1]) : cm__poly_const(given > 0 ? (double)given : 1);
 }
 
-void cm__dispatch_attention(cm__dispatch *d, int32_t node)
+/* Of queries and keys; where that of values is another one, the mean of both, which makes FLOP and bytes right. */
+static cm_poly width_of(const cm__dispatch *d, const cm_node *forward, const cm_tensor *q)
+{
+    const cm_tensor *y = cm__t(d->g, forward->outputs[0]);
+    cm_poly          both = cm__poly_add(cm__poly_dim(q->dims[q->rank - 1]), cm__poly_dim(y->dims[y->rank - 1]));
+    return cm__poly_scale(both, 0.5);
+}
+
+static void attend(cm__dispatch *d, int32_t node)
 {
     static const char *const variants[2][2] = {{"", "dropout"}, {"mask", "mask-dropout"}};
     const cm_node           *n = cm__node(d, node), *forward = cm__forward_of(d, n);
@@ -296,7 +304,9 @@ void cm__dispatch_attention(cm__dispatch *d, int32_t node)
     c.sizes[2] = cm__poly_dim(k->dims[k->rank - 2]);
     c.sizes[3] = heads_of(q, q_heads);
     c.sizes[4] = heads_of(k, cm__attr_int(forward, CM_ATTR_KV_NUM_HEADS, q_heads));
-    c.sizes[5] = cm__poly_scale(cm__poly_dim(q->dims[q->rank - 1]), 1 / split);
+    c.sizes[5] = cm__poly_scale(width_of(d, forward, q), 1 / split);
     c.sizes[6] = cm__poly_const(cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0);
     cm__dispatch_add(d, node, &c);
 }
+
+void cm__dispatch_attention(cm__dispatch *d, int32_t node) { (d->math ? cm__dispatch_math : attend)(d, node); }

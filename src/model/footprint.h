@@ -55,6 +55,7 @@ struct cm_footprint {
     int32_t           n_levels;
     double            library_bytes, context_bytes; /* workspaces held for good; driver and framework */
     double            slack_bytes; /* what the allocator adds to pieces that outlive the step */
+    bool              math;        /* attention is not one kernel: its scores are stored */
     bool              caching;     /* the runtime has PyTorch's allocator */
     struct cm__rehearsals *rehearsals; /* of footprints made like one another; NULL: none */
 };

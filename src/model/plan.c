@@ -142,7 +142,7 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
         kept = st.parts - (s == 0) - (s == plan->pp - 1);
     }
     st.first_parts = first[1];
-    st.update_s = parts->parameters > 0 ? parts->update_s * st.parameters / parts->parameters : 0;
+    st.update_s = parts->updated > 0 ? parts->update_s * st.parameters / parts->updated : 0;
     st.update_host_s = parts->update_host_s;
     st.offload_update_s = 2 * st.parameters * parts->gradient_bytes / parts->host_bytes_s; /* down, and weights up */
     st.offload_kept_s = 2 * kept * parts->kept_bytes / parts->host_bytes_s;

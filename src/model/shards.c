@@ -47,9 +47,29 @@ static bool gradient_split(const cm_graph *g, const cm_node *n, const cm_tensor 
     return any_input_split(g, n, split);
 }
 
+#define CHAIN_MAX 4 /* casts and a softmax or sigmoid between a router's product and its choice */
+
+/* A router's product is whole on every device: each has to choose the same experts. */
+static bool is_router(const cm_graph *g, const cm_node *product)
+{
+    int32_t at = (int32_t)(product - g->nodes), tensor = product->outputs[0];
+    for (int32_t i = at + 1; i < g->n_nodes && i <= at + CHAIN_MAX; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (n->n_inputs < 1 || n->inputs[0] != tensor) return false;
+        if (n->op == CM_OP_TOP_K) return true;
+        tensor = n->outputs[0];
+    }
+    return false;
+}
+
+static bool is_divided_product(const cm_graph *g, const cm_node *n)
+{
+    return cm_node_class(n) == CM_CLASS_GEMM && has_parameter(g, n) && !is_router(g, n);
+}
+
 cm__division cm__division_of(const cm_graph *g, const cm_node *forward, const bool *split)
 {
-    if (cm_node_class(forward) != CM_CLASS_GEMM || !has_parameter(g, forward)) return CM__WHOLE;
+    if (!is_divided_product(g, forward)) return CM__WHOLE;
     return any_input_split(g, forward, split) ? CM__ROWS : CM__COLUMNS;
 }
 
@@ -58,7 +78,7 @@ void cm__find_split(const cm_graph *g, bool *split)
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         bool           inputs = any_input_split(g, n, split);
-        bool           product = cm_node_class(n) == CM_CLASS_GEMM && has_parameter(g, n);
+        bool           product = is_divided_product(g, n);
         for (int32_t o = 0; o < n->n_outputs; o++) {
             if (n->outputs[o] < 0) continue;
             const cm_tensor *y = cm__t(g, n->outputs[o]);

@@ -93,7 +93,7 @@ static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan
                      .stretch = head_s > 0 ? fmax(1, head_host_s / head_s) : 1,
                      .parts = (int32_t)(each + 0.5) + (one ? 2 : 1)};
     st.parameters = numbers + fmax(c->first.parameters + (one ? c->last.parameters : 0), c->last.parameters + tied);
-    st.update_s = c->parts.parameters > 0 ? c->parts.update_s * st.parameters / c->parts.parameters : 0;
+    st.update_s = c->parts.updated > 0 ? c->parts.update_s * st.parameters / c->parts.updated : 0;
     st.offload_update_s = 2 * st.parameters * c->parts.gradient_bytes / c->parts.host_bytes_s;
     st.offload_weights_s = st.offload_update_s;
     st.offload_kept_s = 2 * each * c->kept_bytes / c->parts.host_bytes_s;

@@ -40,7 +40,8 @@ typedef struct cm__model {
     int32_t          n_costs, cap_costs;
     cm__step_model  *steps; /* by tp and sequence, as they are needed */
     int32_t          n_steps, cap_steps;
-    int32_t         *step_key, *part; /* of each step model: its tp, ep and sequence; of each node */
+    int64_t         *step_key; /* of each step model: its tp, ep, cp and sequence */
+    int32_t         *part;     /* of each node */
 } cm__model;
 
 typedef struct cm__spot {

@@ -65,7 +65,7 @@ static const knob knobs[] = {
     {"precision", "fewer bits: check that the training still converges", turn_precision, CM_PRECISION_AMP_BF16,
      CM_PRECISION_FP16, 0},
     {"zero", "8 devices share states, gradients, weights, and exchange them every step", turn_zero, 1, 3, 0},
-    {"tp", "as many devices, which exchange activations in every layer", turn_tensors, 2, 16, 2},
+    {"tp", "as many devices, which exchange activations in every layer", turn_tensors, 2, 16, 0},
 };
 
 static const char *value_text(cm__ctx *ctx, const knob *k, int64_t to)
@@ -97,11 +97,21 @@ static double matrix_work(const cm_graph *step, int64_t batch)
     return sum;
 }
 
+/* Whether the model can be spread so: heads may not be divided by as many devices. */
+static bool is_possible(const cm__memory_report *r, const cm_memory_options *options)
+{
+    cm_footprint *probe = NULL;
+    cm_status     status = cm_footprint_new(r->step, r->device, options, &probe, NULL);
+    cm_footprint_free(probe);
+    return status == CM_OK;
+}
+
 static bool try_knob(cm__memory_report *r, const knob *k, int64_t to)
 {
     cm__memory_request asked = r->asked;
     cm_memory_use      use;
     k->turn(&asked, to);
+    if (k->turn == turn_tensors && !is_possible(r, &asked.options)) return false;
     variant v = make_variant(r, &asked.graph.train, &asked.options);
     cm_plan plan = cm_footprint_plan(v.footprint);
     cm__pass_on(r->ctx, cm_footprint_simulate(v.footprint, at_once(&plan, r->batch), &use, r->ctx->diag));
