@@ -168,9 +168,23 @@ void cm__dispatch_matmul_grad(cm__dispatch *d, int32_t node)
 typedef struct shape {
     const cm_tensor *x, *w, *y; /* of the convolution that a transposed one is the gradient of: x is its result */
     cm__window       window;
+    int64_t          padded[CM__SPATIAL_MAX]; /* rows that x has more, where both ends together are padded by an odd number */
     int64_t          groups;
     bool             transposed;
 } shape;
+
+/* Calls have one padding for both ends: half of what both have together, and a row of padding more in x where that is
+   odd. */
+static void even_padding(shape *s, int32_t axis)
+{
+    cm__window *w = &s->window;
+    int64_t     both = w->pad_begin[axis] + w->pad_end[axis], in = s->x->dims[2 + axis].fixed;
+    int64_t     reach = w->dilation[axis] * (w->kernel[axis] - 1) + 1;
+    if (w->auto_pad >= 2) both = (s->y->dims[2 + axis].fixed - 1) * w->stride[axis] + reach - in; /* SAME */
+    if (both < 0) both = 0;
+    w->pad_begin[axis] = both / 2;
+    s->padded[axis] = both % 2;
+}
 
 static shape shape_of(const cm__dispatch *d, const cm_node *n)
 {
@@ -187,13 +201,17 @@ static shape shape_of(const cm__dispatch *d, const cm_node *n)
         s.x = s.y;
         s.y = x;
     }
-    if (s.window.auto_pad >= 2) /* SAME: half of the window on each side */
-        for (int32_t i = 0; i < s.window.dims; i++) s.window.pad_begin[i] = (s.window.kernel[i] - 1) / 2;
+    for (int32_t i = 0; i < s.window.dims; i++) even_padding(&s, i);
     return s;
 }
 
 /* Spatial axis `axis` of two; of a one-dimensional convolution the first is 1, as PyTorch makes it. */
 static int32_t plane_axis(const shape *s, int axis) { return s->window.dims == 1 ? axis - 1 : axis; }
+
+static cm_poly image_size(const shape *s, int32_t axis)
+{
+    return cm__poly_add(cm__poly_dim(s->x->dims[2 + axis]), cm__poly_const((double)s->padded[axis]));
+}
 
 static void plane_sizes(const shape *s, cm__sized_call *c)
 {
@@ -202,7 +220,7 @@ static void plane_sizes(const shape *s, cm__sized_call *c)
     c->sizes[2] = cm__poly_dim(s->y->dims[1]);
     for (int axis = 0; axis < 2; axis++) {
         int32_t a = plane_axis(s, axis);
-        c->sizes[3 + axis] = a < 0 ? cm__poly_const(1) : cm__poly_dim(s->x->dims[2 + a]);
+        c->sizes[3 + axis] = a < 0 ? cm__poly_const(1) : image_size(s, a);
         c->sizes[5 + axis] = cm__poly_const(a < 0 ? 1 : (double)s->window.kernel[a]);
         c->sizes[7 + axis] = cm__poly_const(a < 0 ? 1 : (double)s->window.stride[a]);
         c->sizes[9 + axis] = cm__poly_const(a < 0 ? 0 : (double)s->window.pad_begin[a]);
@@ -217,13 +235,13 @@ static void volume_sizes(const shape *s, cm__sized_call *c)
     c->sizes[1] = cm__poly_dim(s->x->dims[1]);
     c->sizes[2] = cm__poly_dim(s->y->dims[1]);
     for (int axis = 0; axis < 3; axis++) {
-        c->sizes[3 + axis] = cm__poly_dim(s->x->dims[2 + axis]);
+        c->sizes[3 + axis] = image_size(s, axis);
         c->sizes[6 + axis] = cm__poly_const((double)s->window.kernel[axis]);
+        c->sizes[9 + axis] = cm__poly_const((double)s->window.stride[axis]);
+        c->sizes[12 + axis] = cm__poly_const((double)s->window.pad_begin[axis]);
+        c->sizes[15 + axis] = cm__poly_const((double)s->window.dilation[axis]);
     }
-    c->sizes[9] = cm__poly_const((double)s->window.stride[0]);
-    c->sizes[10] = cm__poly_const((double)s->window.pad_begin[0]);
-    c->sizes[11] = cm__poly_const((double)s->window.dilation[0]);
-    c->sizes[12] = cm__poly_const((double)s->groups);
+    c->sizes[18] = cm__poly_const((double)s->groups);
 }
 
 /* Channels are last if either the image or the weight has them so. */

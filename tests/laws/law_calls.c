@@ -75,9 +75,25 @@ static double operand_bytes(const cm_graph *g, const cm_node *n, double batch)
     return (elements(x, batch) + elements(w, batch) + elements(y, batch)) * (double)cm_dtype_size(x->dtype);
 }
 
+/* Layers of a recurrent stack are one call, made for one of its nodes: the law holds for all of them together. */
+static void check_recurrent(law_run *run, const law_question *q, const cm_graph *g, const double *flop, double batch)
+{
+    double calls = 0, nodes = 0;
+    for (int32_t i = 0; i < cm_graph_nodes(g); i++) {
+        const cm_node *n = cm_graph_node(g, i);
+        if (cm_node_class(n) != CM_CLASS_RNN) continue;
+        calls += flop[i];
+        nodes += node_flop(g, n, batch);
+    }
+    if (nodes > 0)
+        law_case(run, fabs(calls - nodes) <= 1e-6 * nodes, "%s: recurrent layers do %.4g FLOP, their calls %.4g",
+                 law_text(q), nodes, calls);
+}
+
 static bool near(double a, double b, double part) { return fabs(a - b) <= part * fmax(fabs(a), fabs(b)); }
 
-static void check_step(law_run *run, const law_question *q)
+/* traffic: also bytes; padded images have a row more where both ends together are padded by an odd number. */
+static void check_step(law_run *run, const law_question *q, bool traffic)
 {
     cm_prediction  *p = law_predict(q);
     const cm_graph *g = law_step(q);
@@ -99,13 +115,14 @@ static void check_step(law_run *run, const law_question *q)
     for (int32_t i = 0; i < nodes; i++) {
         const cm_node *n = cm_graph_node(g, i);
         double         expected = is_matrix_node(n) && !n->view ? node_flop(g, n, batch) : -1;
-        if (expected < 0 || !first[i]) continue;
+        if (expected < 0 || !first[i] || cm_node_class(n) == CM_CLASS_RNN) continue;
         law_case(run, near(flop[i], expected, 1e-6), "%s: %s (%s) does %.4g FLOP, its calls %.4g: %s", law_text(q),
                  n->name, cm_node_type(n), expected, flop[i], first[i]);
-        if (cm_node_class(n) != CM_CLASS_CONV && strcmp(cm_node_type(n), "Gemm")) continue;
+        if (!traffic || (cm_node_class(n) != CM_CLASS_CONV && strcmp(cm_node_type(n), "Gemm"))) continue;
         law_case(run, near(moved[i], operand_bytes(g, n, batch), 1e-6), "%s: %s (%s) moves %.4g bytes, its calls %.4g: %s",
                  law_text(q), n->name, cm_node_type(n), operand_bytes(g, n, batch), moved[i], first[i]);
     }
+    check_recurrent(run, q, g, flop, batch);
     free(flop);
     free(first);
     cm_prediction_free(p);
@@ -124,18 +141,19 @@ static void check_named(law_run *run)
                               .runtime = CM_RUNTIME_TORCH_EAGER, .batch = 3, .inference = inference,
                               .recompute = inference ? CM_RECOMPUTE_NONE : LAW_PICK(run, ((cm_recompute[]){
                                   CM_RECOMPUTE_NONE, CM_RECOMPUTE_SELECTIVE, CM_RECOMPUTE_FULL}))};
-            check_step(run, &q);
+            check_step(run, &q, true);
         }
 }
 
 /* A convolution of one to three dimensions whose kernel, strides, paddings (also at both ends) and dilations differ by axis,
    as an ONNX file. */
-static bool write_convolution(law_run *run, const char *path)
+static bool write_convolution(law_run *run, const char *path, bool *even)
 {
     bool    transposed = law_random(run, 4) == 0;
     int     dims = 1 + (int)law_random(run, 3), groups = 1 + (int)law_random(run, 2);
     int64_t x[5] = {-1, 8 * groups}, w[5], kernel[3], stride[3], pads[6], dilation[3];
     bytes   graph = {0}, attrs = {0};
+    *even = true;
     w[0] = transposed ? 8 * groups : 16 * groups;
     w[1] = transposed ? 16 : 8;
     for (int i = 0; i < dims; i++) {
@@ -145,6 +163,7 @@ static bool write_convolution(law_run *run, const char *path)
         dilation[i] = 1 + law_random(run, 2);
         pads[i] = law_random(run, 2);
         pads[dims + i] = law_random(run, 3) ? pads[i] : law_random(run, 2);
+        if (pads[i] != pads[dims + i]) *even = false;
     }
     w_attr_ints(&attrs, "kernel_shape", dims, kernel);
     w_attr_ints(&attrs, "strides", dims, stride);
@@ -170,7 +189,8 @@ static void check_random_convolution(law_run *run, const char *path)
     law_question q = {.model = path, .device = LAW_PICK(run, ((const char *[]){"nvidia-h200", "nvidia-a100-80g"})),
                       .precision = LAW_PICK(run, ((cm_precision[]){CM_PRECISION_FP32, CM_PRECISION_AMP_BF16})),
                       .runtime = CM_RUNTIME_TORCH_EAGER, .batch = 1 + law_random(run, 8)};
-    if (write_convolution(run, path)) check_step(run, &q);
+    bool         even;
+    if (write_convolution(run, path, &even)) check_step(run, &q, even);
 }
 
 void law_calls_do_the_nodes_work(law_run *run)
