@@ -10,6 +10,7 @@
  * An update is of the parameters that the device has; ZeRO's replicas divide it among them.
  */
 #include <math.h>
+#include "model/plan.h"
 #include "model/rules.h"
 #include "model/shards.h"
 
@@ -17,7 +18,7 @@
 
 bool cm__plan_shares(const cm_plan *p)
 {
-    return p->tp > 1 || p->ep > 1 || p->cp > 1 || p->pp > 1 || (p->zero && p->dp > 1);
+    return p->tp > 1 || p->ep > 1 || p->cp > 1 || p->pp > 1 || (p->zero && cm__replicas(p) > 1);
 }
 
 /* The part of a parameter that a node's device has. */
@@ -50,7 +51,7 @@ cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *p)
     cm__shards s = {.tp = p->tp, .ep = p->ep, .cp = p->cp > 1 ? p->cp : 1, .split = split,
                     .sequence = p->sequence_parallel && p->tp > 1};
     if (p->tp > 1) cm__find_split(g, split);
-    s.updated = 1.0 / ((p->pp > 1 ? p->pp : 1) * (p->zero && p->dp > 1 ? p->dp : 1));
+    s.updated = 1.0 / ((p->pp > 1 ? p->pp : 1) * (p->zero ? cm__replicas(p) : 1));
     s.update = s.updated * parameters_here(ctx, g, &s);
     return s;
 }
@@ -59,10 +60,12 @@ cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *p)
 int32_t cm__parameter_read(const cm_graph *g, const cm_node *n, int32_t input)
 {
     const cm_tensor *t = cm__has(n, input) ? cm__in(g, n, input) : NULL;
-    if (!t) return -1;
-    if (t->role == CM_ROLE_CAST && t->producer >= 0) return g->nodes[t->producer].inputs[0];
     bool copied = n->op == CM_OP_CAST && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->role == CM_ROLE_CAST;
-    return t->role == CM_ROLE_PARAMETER && !copied ? n->inputs[input] : -1;
+    if (!t || copied) return -1;
+    int32_t id = n->inputs[input];
+    while (cm__t(g, id)->role == CM_ROLE_CAST && cm__t(g, id)->producer >= 0) /* fp8: of a 16-bit copy */
+        id = g->nodes[cm__t(g, id)->producer].inputs[0];
+    return cm__t(g, id)->role == CM_ROLE_PARAMETER ? id : -1;
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------ */

@@ -74,6 +74,9 @@ void cm__footprint_rehearse(cm_footprint *footprint, const cm_footprint *other);
 /* Whether steps allocate the same sizes in the same order. */
 bool cm__footprints_alike(const cm_footprint *a, const cm_footprint *b);
 
+/* memory_fused.c: without pieces that fused kernels do not store; piece_of: of each tensor, -1: none. */
+void cm__fused_pieces(cm_footprint *f, const int32_t *piece_of);
+
 /* shards.c: pieces as one device of the plan holds them. */
 void cm__shard(cm_footprint *f);
 

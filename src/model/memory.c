@@ -192,6 +192,7 @@ static void find_pieces(cm_footprint *f)
     int32_t *piece_of = cm__alloc_array(f->ctx, (size_t)f->step->n_tensors + 1, sizeof *piece_of);
     gather_pieces(f, piece_of);
     add_in_place(f, piece_of);
+    cm__fused_pieces(f, piece_of);
     if (f->math) add_scores(f);
     cm__shard(f);
     sum_up(f);

@@ -110,7 +110,7 @@ static const double *add_parameters(cm__making *k, cm__ctx *ctx)
                 owner[parameter] = k->part[i] + 1;
                 k->parts->all[k->part[i]].parameters += had[parameter] = here;
                 k->parts->parameters += here;
-                k->parts->gradient_bytes = (double)cm_dtype_size(cm__t(k->g, parameter)->dtype);
+                k->parts->weight_bytes = (double)cm_dtype_size(cm__t(k->g, parameter)->dtype);
             } else if (owner[parameter] != k->part[i] + 1) k->parts->tied_parameters += here;
         }
     }
@@ -210,6 +210,7 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     add_time(&k, timed);
     add_host(&k);
     cm__gradients_find(ctx, m->graph, m->calls, timed, k.part, add_parameters(&k, ctx), &parts);
+    parts.gradient_bytes = parts.weight_bytes * cm__gradient_copies(m->graph, m->runtime);
     parts.updated = parts.parameters * (m->calls->shards.split ? m->calls->shards.updated : 1);
     add_boundaries(&k, ctx);
     add_kept(&k);

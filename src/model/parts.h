@@ -37,7 +37,7 @@ typedef struct cm__parts {
     bool      buffered;                /* even those of a single one are added, to a buffer */
     double    parameters;
     double    tied_parameters;         /* that the last part shares with the first: both stages keep them */
-    double    gradient_bytes;          /* of one parameter */
+    double    gradient_bytes, weight_bytes; /* of one parameter */
     double    kept_bytes;              /* of a layer's activations, from forward to backward */
     double    scores_bytes;            /* of those: attention's, where it is not one kernel */
     double    compress_bytes_s;        /* at which a device reads its memory: what compressing is bound by */

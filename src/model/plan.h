@@ -41,6 +41,9 @@ typedef struct cm__iteration {
     double hidden_s;                              /* of data_s */
 } cm__iteration;
 
+/* Devices that have the same weights, and share them with ZeRO: replicas, and those that share sequences. */
+static inline int32_t cm__replicas(const cm_plan *plan) { return plan->dp * (plan->cp > 1 ? plan->cp : 1); }
+
 /* Every count filled in; refused, with the reason, where they do not fit together. */
 void cm__plan_fill(cm__ctx *ctx, cm_plan *plan);
 

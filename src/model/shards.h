@@ -13,6 +13,9 @@ bool         cm__plan_shares(const cm_plan *plan);
 /* What one device of the plan runs (dispatch_shards.c). */
 cm__shards   cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *plan);
 
+/* Bytes of a gradient over those of its weight: Megatron-LM adds up those of bf16 weights in fp32 (shards.c). */
+double       cm__gradient_copies(const cm_graph *g, cm_runtime runtime);
+
 /* Refused, with the numbers that would do, where the plan does not divide the model: heads by tp, tokens by cp, experts
    by ep (plan_check.c). */
 void         cm__plan_check(cm__ctx *ctx, const cm_graph *g, const cm_plan *plan);

@@ -38,7 +38,8 @@ static void find_bytes(cm__model *m)
     }
     if (numbers <= 0) cm__fail(m->ctx, CM_ERR_ARGUMENT, "the model has no parameters to train");
     m->weight_bytes = weights / numbers;
-    m->gradient_bytes = gradients / numbers;
+    m->buffered = m->runtime == CM_RUNTIME_MEGATRON;
+    m->gradient_bytes = gradients / numbers * cm__gradient_copies(m->step, m->runtime);
     m->state_bytes = states / numbers;
 }
 

@@ -36,6 +36,7 @@ typedef struct cm__model {
     int64_t          tokens; /* of a sample; 1: not a sequence */
     double           weight_bytes, gradient_bytes, state_bytes; /* of one parameter */
     double           capacity_bytes, reserve_bytes;
+    bool             buffered; /* gradients are added to a buffer that is also sent */
     cm__cost        *costs;
     int32_t          n_costs, cap_costs;
     cm__step_model  *steps; /* by tp and sequence, as they are needed */

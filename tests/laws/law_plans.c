@@ -146,7 +146,7 @@ void law_plans_divide(law_run *run)
         }
         law_case(run, b.peak_bytes <= a.peak_bytes * 1.001, "%s: %.3g bytes of a device, %.3g without", law_text(&part),
                  b.peak_bytes, a.peak_bytes);
-        if (a.peak_node != b.peak_node) continue;
+        if (a.peak_node != b.peak_node || which == 2) continue; /* stages do not have the same nodes */
         law_case(run, b.categories[CM_CATEGORY_INPUT_OUTPUT] * by >= a.categories[CM_CATEGORY_INPUT_OUTPUT] * 0.5,
                  "%s: activations %.3g on each of %d, %.3g without", law_text(&part),
                  b.categories[CM_CATEGORY_INPUT_OUTPUT], by, a.categories[CM_CATEGORY_INPUT_OUTPUT]);
