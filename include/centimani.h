@@ -182,7 +182,7 @@ typedef struct cm_train_options {
     cm_loss      loss;
     cm_recompute recompute;
     cm_attention attention;
-    bool         master;    /* bf16, fp16: fp32 weights and states beside the 16-bit weights, as Megatron-LM has */
+    bool         master;    /* bf16, fp16, fp8: fp32 weights and states beside 16-bit weights, as Megatron-LM has */
     bool         inference; /* forward only, in the given precision: no loss, no backward */
 } cm_train_options;
 

@@ -84,7 +84,7 @@ cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *option
         cm__fail(ctx, CM_ERR_ARGUMENT, "an option is out of range");
     cm_graph *g = cm__graph_new(ctx, forward->name, forward->source);
     choose_options(g, forward, o);
-    cm__lower(g, forward, g->precision, o->inference);
+    cm__lower(g, forward, g->precision, o->inference, o->master);
     if (o->inference) drop_saved(g);
     else add_training(g, o);
     cm__layout(g);

@@ -82,11 +82,12 @@ static void update(cm__dispatch *d, int32_t node)
     const cm_node *n = cm__node(d, node);
     cm_poly        elements = cm__poly_const(0);
     int32_t        tensors = 0;
-    bool           half = d->g->precision == CM_PRECISION_FP16, sixteen = half || d->g->precision == CM_PRECISION_BF16;
+    bool           half = d->g->precision == CM_PRECISION_FP16, sixteen = false; /* half: fp16, whose loss is scaled */
     for (int32_t i = 0; i < n->n_inputs; i++) {
         const cm_tensor *t = cm__in(d->g, n, i);
         if (t->role != CM_ROLE_PARAMETER) continue;
         elements = cm__poly_add(elements, cm_tensor_elements(t));
+        sixteen |= cm_dtype_size(t->dtype) == 2;
         tensors++;
     }
     cm__sized_call norm = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", CM_FP32, false);

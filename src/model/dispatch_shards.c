@@ -199,9 +199,20 @@ static bool is_table(const cm__dispatch *d, const cm_node *n)
     return forward->op == CM_OP_GATHER && cm__parameter_read(d->g, forward, 0) >= 0;
 }
 
+/* Copies of a matrix in another type, and their gradients, are of what the device has of it. */
+static bool divide_cast(const cm__dispatch *d, const cm_node *n, cm__sized_call *call)
+{
+    const cm_node   *forward = cm__forward_of(d, n);
+    const cm_tensor *x = forward->op == CM_OP_CAST ? cm__in(d->g, forward, 0) : NULL;
+    if (!x || (x->role != CM_ROLE_PARAMETER && x->role != CM_ROLE_CAST)) return false;
+    if (x->rank > 1) divide(call, 1, (d->shards.tp > 1 ? d->shards.tp : 1) * (x->rank == 3 ? d->shards.ep : 1));
+    return true;
+}
+
 /* Between devices that share layers. */
 static void divide_layer(const cm__dispatch *d, const cm_node *n, cm__sized_call *call)
 {
+    if (call->op == CM__CALL_ELEMENTWISE && divide_cast(d, n, call)) return;
     bool split = is_table(d, n) || touches_split(d, n);
     int  at = split ? sizes[call->op].split : d->shards.sequence ? sizes[call->op].tokens : -1;
     if (call->op == CM__CALL_REDUCE && split && call->sizes[2].c[0] == 1) at = 1; /* a sum along what is split */

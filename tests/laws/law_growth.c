@@ -12,6 +12,17 @@ static double step_s(const law_question *q)
     return time;
 }
 
+/* Of a step that waits for its host to launch casts, what the device and its links do. */
+static double busy_s(const law_question *q)
+{
+    cm_prediction            *p = law_predict(q);
+    const cm_prediction_info *i = p ? cm_prediction_get_info(p) : NULL;
+    double                    time = i ? i->device_time_s + i->tensor_s + i->pipeline_s + i->data_s - i->hidden_s + i->bubble_s : NAN;
+    if (i && i->host_time_s < 0.9 * i->step_time_s) time = i->step_time_s;
+    cm_prediction_free(p);
+    return time;
+}
+
 static double device_s(const law_question *q)
 {
     cm_prediction *p = law_predict(q);
@@ -20,8 +31,7 @@ static double device_s(const law_question *q)
     return time;
 }
 
-/* f. A smaller type is not slower, but for its casts: 3 %, which is what reading and writing every weight and activation
-   once more takes of a step that the matrix units bound. */
+/* f. A smaller type is not slower, but for its casts: 5 %, of small steps whose products are as short as the casts. */
 void law_smaller_types(law_run *run)
 {
     static const char *const models[] = {"llama:layers=4,hidden=4096,heads=32,kv_heads=8,ffn=14336,vocab=32000,seq=4096",
@@ -29,7 +39,8 @@ void law_smaller_types(law_run *run)
                                          "bert:layers=4,hidden=1024,heads=16,seq=512,vocab=30528"};
     static const char *const devices[] = {"nvidia-h100", "nvidia-h200", "nvidia-b200", "nvidia-l40s", "nvidia-rtx4090",
                                           "amd-mi300x", "amd-mi325x", "nvidia-gb200"};
-    static const cm_precision order[][2] = {{CM_PRECISION_FP8, CM_PRECISION_AMP_BF16}, {CM_PRECISION_AMP_BF16, CM_PRECISION_FP32},
+    static const cm_precision order[][2] = {{CM_PRECISION_FP8, CM_PRECISION_AMP_BF16}, {CM_PRECISION_FP8, CM_PRECISION_BF16},
+                                            {CM_PRECISION_AMP_BF16, CM_PRECISION_FP32},
                                             {CM_PRECISION_BF16, CM_PRECISION_AMP_BF16}, {CM_PRECISION_TF32, CM_PRECISION_FP32}};
     static const cm_plan plans[] = {{.tp = 1}, {.tp = 4}, {.tp = 2, .sequence_parallel = true, .dp = 2}, {.pp = 2, .accumulate = 4}, {.dp = 8, .zero = 3}};
     for (size_t m = 0; m < sizeof models / sizeof *models; m++)
@@ -38,12 +49,13 @@ void law_smaller_types(law_run *run)
                 for (size_t k = 0; k < sizeof plans / sizeof *plans; k++) {
                     law_question q = {.model = models[m], .device = devices[d], .batch = 8, .plan = plans[k],
                                       .runtime = law_random(run, 3) ? CM_RUNTIME_TORCH_EAGER : CM_RUNTIME_TORCH_COMPILE};
+                    if (order[o][1] == CM_PRECISION_BF16) q.runtime = CM_RUNTIME_MEGATRON; /* whose fp8 is of bf16 weights */
                     if (k) q.plan.micro_batch = 8;
                     q.precision = order[o][1];
-                    double wide = step_s(&q);
+                    double wide = busy_s(&q);
                     q.precision = order[o][0];
-                    double narrow = step_s(&q);
-                    law_case(run, narrow <= wide * 1.03, "%s: %.4g s, %.4g s in %s", law_text(&q), narrow, wide,
+                    double narrow = busy_s(&q);
+                    law_case(run, narrow <= wide * 1.05, "%s: %.4g s, %.4g s in %s", law_text(&q), narrow, wide,
                              cm_precision_name(order[o][1]));
                 }
 }
