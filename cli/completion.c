@@ -25,6 +25,7 @@ NAMES_AFTER_DEFAULT(optimizer, CM_OPTIMIZERS)
 NAMES_AFTER_DEFAULT(runtime, CM_RUNTIMES)
 NAMES(loss, CM_LOSSES)
 NAMES(recompute, CM_RECOMPUTES)
+NAMES(attention, CM_ATTENTIONS)
 NAMES(fuse, CM_FUSES)
 NAMES(layout, CM_LAYOUTS)
 NAMES(goal, CM_GOALS)
@@ -79,7 +80,7 @@ static const struct {
     {"--device", device_at, FOR_ALL},      {"--devices", device_at, FOR_ALL},       {"--versus", device_at, FOR_ALL},
     {"--baseline", device_at, FOR_ALL},    {"--cluster", cluster_at, FOR_ALL},      {"--for", model_at, FOR_ALL},
     {"--precision", precision_at, FOR_ALL}, {"--optimizer", optimizer_at, FOR_ALL}, {"--loss", loss_at, FOR_ALL},
-    {"--recompute", recompute_at, FOR_ALL}, {"--mode", mode_at, FOR_ALL},           {"--runtime", runtime_at, FOR_ALL},
+    {"--recompute", recompute_at, FOR_ALL}, {"--attention", attention_at, FOR_ALL}, {"--mode", mode_at, FOR_ALL},           {"--runtime", runtime_at, FOR_ALL},
     {"--objective", goal_at, FOR_RANKING}, {"--objective", plan_goal_at, FOR_PLAN},
     {"--objective", objective_at, FOR_BATCH}, {"--price-basis", basis_at, FOR_ALL}, {"--layout", layout_at, FOR_ALL},
     {"--fuse", fuse_at, FOR_ALL},          {"--host-io", on_off_at, FOR_ALL},

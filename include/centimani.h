@@ -173,13 +173,18 @@ typedef enum cm_recompute {
     CM_RECOMPUTE_NONE, CM_RECOMPUTE_SELECTIVE, CM_RECOMPUTE_FULL, CM_RECOMPUTES
 } cm_recompute;
 
+/* How attention runs: one kernel that stores no scores (FlashAttention, cuDNN's, Transformer Engine's), or products and a
+   softmax. auto: what the runtime takes on the device. */
+typedef enum cm_attention { CM_ATTENTION_AUTO, CM_ATTENTION_FLASH, CM_ATTENTION_MATH, CM_ATTENTIONS } cm_attention;
+
 /* Options of cm_graph_train(). */
 typedef struct cm_train_options {
     cm_precision precision; /* default: amp-bf16 */
     cm_optimizer optimizer; /* default: momentum for convolutional networks, adamw otherwise */
     cm_loss      loss;
     cm_recompute recompute;
-    bool         master;    /* bf16, fp16: fp32 weights and states beside the 16-bit weights, as Megatron-LM has */
+    cm_attention attention;
+    bool         master;    /* bf16, fp16, fp8: fp32 weights and states beside 16-bit weights, as Megatron-LM has */
     bool         inference; /* forward only, in the given precision: no loss, no backward */
 } cm_train_options;
 
@@ -242,6 +247,7 @@ const char *cm_precision_name(cm_precision precision);
 const char *cm_optimizer_name(cm_optimizer optimizer);
 const char *cm_loss_name(cm_loss loss);
 const char *cm_recompute_name(cm_recompute recompute);
+const char *cm_attention_name(cm_attention attention);
 const char *cm_fuse_name(cm_fuse fuse);
 
 /* A value by its name; CM_ERR_UNKNOWN, with the names there are, otherwise. */
@@ -249,6 +255,7 @@ cm_status cm_precision_parse(const char *name, cm_precision *precision, cm_diag 
 cm_status cm_optimizer_parse(const char *name, cm_optimizer *optimizer, cm_diag *diag);
 cm_status cm_loss_parse(const char *name, cm_loss *loss, cm_diag *diag);
 cm_status cm_recompute_parse(const char *name, cm_recompute *recompute, cm_diag *diag);
+cm_status cm_attention_parse(const char *name, cm_attention *attention, cm_diag *diag);
 cm_status cm_fuse_parse(const char *name, cm_fuse *fuse, cm_diag *diag);
 
 /* ---- runtimes ---------------------------------------------------------------------------------------------------- */

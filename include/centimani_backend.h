@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 #define CM_BACKEND_VERSION 1
-#define CM_CALL_DIMS 16 /* most sizes a call has */
+#define CM_CALL_DIMS 20 /* most sizes a call has */
 
 /* One call of a runtime's kernel tables, in the words of docs/profiles.md. */
 typedef struct cm_call {

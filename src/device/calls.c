@@ -105,9 +105,9 @@ static void work_conv(const cm__call *c, double *flop, double *bytes)
 static void work_conv3d(const cm__call *c, double *flop, double *bytes)
 {
     const int64_t *s = c->sizes;
-    double n = (double)s[0], in = (double)s[1], out = (double)s[2], groups = s[12] ? (double)s[12] : 1, pixels = 1;
+    double n = (double)s[0], in = (double)s[1], out = (double)s[2], groups = s[18] ? (double)s[18] : 1, pixels = 1;
     for (int i = 0; i < 3; i++)
-        pixels *= windows((double)s[3 + i], (double)s[6 + i], (double)s[9], (double)s[10], (double)s[11]);
+        pixels *= windows((double)s[3 + i], (double)s[6 + i], (double)s[9 + i], (double)s[12 + i], (double)s[15 + i]);
     double weights = out * in / groups * product(s + 6, 3);
     *flop = 2 * n * pixels * weights;
     *bytes = (n * in * product(s + 3, 3) + n * out * pixels + weights) * cm__call_element(c, 0);

@@ -21,7 +21,7 @@ typedef enum cm__pass {
     CM__PASS_FORWARD, CM__PASS_BACKWARD, CM__PASS_BWD_INPUT, CM__PASS_BWD_WEIGHT, CM__PASS_UPDATE, CM__PASSES
 } cm__pass;
 
-#define CM__CALL_SIZES 14
+#define CM__CALL_SIZES 19
 #define CM__CALL_TEXT 32
 
 typedef struct cm__call {

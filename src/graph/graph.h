@@ -120,6 +120,7 @@ struct cm_graph {
     cm_optimizer optimizer;
     cm_precision precision;
     cm_loss     loss;
+    cm_attention attention;
 };
 
 cm_graph *cm__graph_new(cm__ctx *ctx, const char *name, const char *source);

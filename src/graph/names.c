@@ -45,6 +45,7 @@ static const char *const losses[CM_LOSSES] = {
 static const char *const recomputes[CM_RECOMPUTES] = {
     [CM_RECOMPUTE_NONE] = "none", [CM_RECOMPUTE_SELECTIVE] = "selective", [CM_RECOMPUTE_FULL] = "full",
 };
+static const char *const attentions[CM_ATTENTIONS] = {"auto", "flash", "math"};
 
 static const char *const objectives[CM_OBJECTIVES] = {"throughput", "memory"};
 static const char *const runtimes[CM_RUNTIMES] = {
@@ -63,6 +64,7 @@ const char *cm_precision_name(cm_precision precision) { return precisions[precis
 const char *cm_optimizer_name(cm_optimizer optimizer) { return optimizers[optimizer]; }
 const char *cm_loss_name(cm_loss loss) { return losses[loss]; }
 const char *cm_recompute_name(cm_recompute recompute) { return recomputes[recompute]; }
+const char *cm_attention_name(cm_attention attention) { return attentions[attention]; }
 const char *cm_fuse_name(cm_fuse fuse) { return fuses[fuse]; }
 const char *cm_layout_name(cm_layout layout) { return layouts[layout]; }
 const char *cm_how_name(cm_how how)
@@ -103,6 +105,7 @@ PARSER(precision, precisions, CM_PRECISIONS)
 PARSER(optimizer, optimizers, CM_OPTIMIZERS)
 PARSER(loss, losses, CM_LOSSES)
 PARSER(recompute, recomputes, CM_RECOMPUTES)
+PARSER(attention, attentions, CM_ATTENTIONS)
 PARSER(fuse, fuses, CM_FUSES)
 PARSER(runtime, runtimes, CM_RUNTIMES)
 PARSER(layout, layouts, CM_LAYOUTS)

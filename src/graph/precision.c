@@ -8,7 +8,7 @@
  * is computed of constants alone (rotary embeddings' angles) is not lowered: models switch autocast off there. Nor are
  * parts of attention that PyTorch runs operator by operator: it computes them in fp32 and returns the type it was
  * given. Recurrent layers are lowered to fp16 always: that type is written into PyTorch's autocast of cuDNN's. fp8:
- * amp-bf16 with the operands of products with parameters cast on to 8 bits.
+ * amp-bf16, or with master weights bf16, with the operands of products with parameters cast on to 8 bits.
  */
 #include "graph/rule.h"
 #include "graph/train.h"
@@ -110,6 +110,14 @@ static void widen(lowering *l, const cm_node *n, int32_t *inputs)
     }
 }
 
+/* The operands of a product with a parameter in 8 bits. */
+static void narrow_product(lowering *l, const cm_node *n, int32_t *inputs)
+{
+    bool product = l->eight_bit && cm_node_class(n) == CM_CLASS_GEMM && n->n_inputs >= 2 && inputs[1] >= 0;
+    if (!product || cm__t(l->out, inputs[1])->role != (l->autocast ? CM_ROLE_CAST : CM_ROLE_PARAMETER)) return;
+    for (int32_t i = 0; i < 2; i++) inputs[i] = cast(l, inputs[i], CM_FP8, i ? CM_ROLE_CAST : CM_ROLE_ACTIVATION);
+}
+
 static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
 {
     if (cm__attr_find(n, CM_ATTR_MATH)) {
@@ -119,6 +127,7 @@ static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
     if (stays_wide(l, n)) widen(l, n, inputs);
     cm__cast_policy policy = l->autocast ? cm__ops[n->op].cast : CM__CAST_KEEP;
     if (policy == CM__CAST_LOW && !reads_data(l, n)) return;
+    if (!l->autocast) narrow_product(l, n, inputs);
     if (policy == CM__CAST_KEEP || policy == CM__CAST_WIDEN) return;
     cm_dtype low = cm_node_class(n) == CM_CLASS_RNN ? CM_FP16 : l->low;
     cm_dtype dtype = policy == CM__CAST_LOW    ? low
@@ -126,10 +135,7 @@ static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
                                                : widest_input(l, inputs, n->n_inputs);
     for (int32_t i = 0; i < n->n_inputs; i++)
         if (inputs[i] >= 0) inputs[i] = as(l, inputs[i], dtype);
-    bool by_parameter =
-        cm_node_class(n) == CM_CLASS_GEMM && n->n_inputs >= 2 && cm__t(l->out, inputs[1])->role == CM_ROLE_CAST;
-    for (int32_t i = 0; l->eight_bit && by_parameter && i < 2; i++)
-        inputs[i] = cast(l, inputs[i], CM_FP8, i ? CM_ROLE_CAST : CM_ROLE_ACTIVATION);
+    narrow_product(l, n, inputs);
 }
 
 static int32_t lower_leaf(lowering *l, int32_t tensor)
@@ -205,9 +211,10 @@ static void copy_texts(cm_graph *step, const cm_graph *forward)
     step->nodes_read = forward->nodes_read;
 }
 
-void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, bool inference)
+void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, bool inference, bool master)
 {
-    lowering l = {.out = step, .in = forward, .low = modes[precision].low, .autocast = modes[precision].autocast,
+    bool     narrow = precision == CM_PRECISION_FP8 && master;
+    lowering l = {.out = step, .in = forward, .low = modes[precision].low, .autocast = modes[precision].autocast && !narrow,
                   .eight_bit = precision == CM_PRECISION_FP8, .inference = inference};
     size_t   casts = (size_t)forward->n_tensors * 4 + 16; /* leaves are numbered below this: at most two casts each */
     cm__graph_reserve(step, forward, inference ? 2 : 4); /* casts; and the way back, and the update */

@@ -7,6 +7,7 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->precision = o->precision ? o->precision : forward->precision ? forward->precision : CM_PRECISION_AMP_BF16;
     step->optimizer = o->optimizer ? o->optimizer : forward->optimizer;
     step->loss = o->loss ? o->loss : forward->bare_operator ? CM_LOSS_NONE : forward->loss;
+    step->attention = o->attention;
     step->bare_operator = forward->bare_operator;
     step->own_loss = forward->own_loss && !o->inference;
     step->channels_last = forward->channels_last;
@@ -78,11 +79,12 @@ cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *option
     ctx->file = cm__text_copy(ctx, forward->name);
     const cm_train_options *o = options ? options : &defaults;
     if ((unsigned)o->precision >= CM_PRECISIONS || (unsigned)o->optimizer >= CM_OPTIMIZERS ||
-        (unsigned)o->loss >= CM_LOSSES || (unsigned)o->recompute >= CM_RECOMPUTES)
+        (unsigned)o->loss >= CM_LOSSES || (unsigned)o->recompute >= CM_RECOMPUTES ||
+        (unsigned)o->attention >= CM_ATTENTIONS)
         cm__fail(ctx, CM_ERR_ARGUMENT, "an option is out of range");
     cm_graph *g = cm__graph_new(ctx, forward->name, forward->source);
     choose_options(g, forward, o);
-    cm__lower(g, forward, g->precision, o->inference);
+    cm__lower(g, forward, g->precision, o->inference, o->master);
     if (o->inference) drop_saved(g);
     else add_training(g, o);
     cm__layout(g);

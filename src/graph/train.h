@@ -6,7 +6,7 @@
 #include "graph/graph.h"
 
 /* precision.c: `forward` again in `step`, in the given precision, with the casts that takes. */
-void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, bool inference);
+void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, bool inference, bool master);
 
 /* loss.c: the loss over the model's first output; returns it, or -1 where there is none to compute. Decides AUTO. */
 int32_t cm__add_loss(cm_graph *step, cm_loss *loss);

@@ -44,7 +44,7 @@ double cm__stretched(const cm__stretch *s, double clock)
 
 double cm__load_time(const cm__load *l, double clock)
 {
-    double sum = 0;
+    double sum = l->waits_s;
     for (int32_t i = 0; i < l->count; i++) sum += l->calls[i].runs * cm__stretched(&l->calls[i], clock);
     return sum;
 }

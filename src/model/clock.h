@@ -24,6 +24,7 @@ typedef struct cm__load {
     int32_t      count;
     double       flop_j, byte_j; /* dynamic energy at the full clock */
     double       least_s;        /* the step lasts this long in any case: the host */
+    double       waits_s;        /* for other devices, whatever the clock */
 } cm__load;
 
 typedef struct cm__power {

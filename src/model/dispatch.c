@@ -3,6 +3,7 @@
 #include "model/dispatch.h"
 
 #include <string.h>
+#include "model/attention.h"
 #include "model/rules.h"
 #include "model/shards.h"
 
@@ -103,11 +104,12 @@ static void one_by_one(cm__dispatch *d)
 
 cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime)
 {
-    return cm__dispatch_shard(ctx, g, layout, runtime, &(cm_plan){.tp = 1, .ep = 1});
+    return cm__dispatch_shard(ctx, g, layout, runtime, &(cm_plan){.tp = 1, .ep = 1, .cp = 1},
+                              cm__attention_math(g, NULL, runtime));
 }
 
 cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime,
-                                 const cm_plan *plan)
+                                 const cm_plan *plan, bool math)
 {
     static void (*const walks[CM_RUNTIMES])(cm__dispatch *) = {[CM_RUNTIME_TORCH_COMPILE] = cm__dispatch_fused,
                                                                [CM_RUNTIME_MEGATRON] = cm__dispatch_megatron};
@@ -120,11 +122,9 @@ cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layo
     for (int32_t i = 0; i < g->n_nodes; i++) cm__strides_place(d->strides, i);
     d->stacks = cm__stacks_of(ctx, g);
     d->trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
-    if (plan->tp > 1 || plan->ep > 1) {
-        bool *split = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *split);
-        if (plan->tp > 1) cm__find_split(g, split);
-        d->shards = (cm__shards){plan->tp, plan->ep, plan->sequence_parallel && plan->tp > 1, split};
-    }
+    d->runtime = runtime;
+    d->math = math;
+    if (cm__plan_shares(plan)) d->shards = cm__shards_new(ctx, g, plan);
     (walks[runtime] ? walks[runtime] : one_by_one)(d);
     return d;
 }

@@ -19,11 +19,12 @@ typedef struct cm__sized_call {
     cm_poly sizes[CM__CALL_SIZES];
 } cm__sized_call;
 
-/* What one of several tensor-parallel devices runs. */
+/* What one device runs of a layer that several devices share. */
 typedef struct cm__shards {
-    int32_t     tp, ep;
+    int32_t     tp, ep, cp;
     bool        sequence; /* what is whole on every device is shared by tokens */
-    const bool *split;    /* per tensor */
+    double      update, updated; /* parts that this device updates: of all parameters, of those it has without a pipeline */
+    const bool *split;    /* per tensor; NULL: the device has everything */
 } cm__shards;
 typedef struct cm__stacks cm__stacks; /* recurrent layers that one call runs: dispatch_rnn.c */
 
@@ -31,7 +32,9 @@ typedef struct cm__dispatch {
     cm__ctx        *ctx;
     const cm_graph *g;
     bool            nhwc, tf32, trains; /* nhwc: images are given with their channels last */
-    cm__shards      shards; /* tp 0 or 1: the device has everything */
+    cm_runtime      runtime;
+    bool            math;   /* attention is products and a softmax, not one kernel */
+    cm__shards      shards;
     cm__strides    *strides;
     cm__stacks     *stacks; /* NULL: no recurrent layers */
     cm__sized_call *calls; /* different ones */
@@ -50,9 +53,9 @@ typedef struct cm__dispatch {
 bool cm__channels_last(const cm_graph *g);
 
 cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime);
-/* The same on one device of a plan, whose counts are filled in: its part of each layer. */
+/* The same on one device of a plan, whose counts are filled in: its part of each layer. math: cm__attention_math(). */
 cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime,
-                                 const cm_plan *plan);
+                                 const cm_plan *plan, bool math);
 void          cm__dispatch_one(cm__dispatch *d, int32_t node);
 void          cm__dispatch_megatron(cm__dispatch *d); /* dispatch_megatron.c */
 void          cm__dispatch_fused(cm__dispatch *d); /* dispatch_fused.c */

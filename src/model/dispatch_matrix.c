@@ -168,9 +168,23 @@ void cm__dispatch_matmul_grad(cm__dispatch *d, int32_t node)
 typedef struct shape {
     const cm_tensor *x, *w, *y; /* of the convolution that a transposed one is the gradient of: x is its result */
     cm__window       window;
+    int64_t          padded[CM__SPATIAL_MAX]; /* rows that x has more, where both ends together are padded by an odd number */
     int64_t          groups;
     bool             transposed;
 } shape;
+
+/* Calls have one padding for both ends: half of what both have together, and a row of padding more in x where that is
+   odd. */
+static void even_padding(shape *s, int32_t axis)
+{
+    cm__window *w = &s->window;
+    int64_t     both = w->pad_begin[axis] + w->pad_end[axis], in = s->x->dims[2 + axis].fixed;
+    int64_t     reach = w->dilation[axis] * (w->kernel[axis] - 1) + 1;
+    if (w->auto_pad >= 2) both = (s->y->dims[2 + axis].fixed - 1) * w->stride[axis] + reach - in; /* SAME */
+    if (both < 0) both = 0;
+    w->pad_begin[axis] = both / 2;
+    s->padded[axis] = both % 2;
+}
 
 static shape shape_of(const cm__dispatch *d, const cm_node *n)
 {
@@ -187,13 +201,17 @@ static shape shape_of(const cm__dispatch *d, const cm_node *n)
         s.x = s.y;
         s.y = x;
     }
-    if (s.window.auto_pad >= 2) /* SAME: half of the window on each side */
-        for (int32_t i = 0; i < s.window.dims; i++) s.window.pad_begin[i] = (s.window.kernel[i] - 1) / 2;
+    for (int32_t i = 0; i < s.window.dims; i++) even_padding(&s, i);
     return s;
 }
 
 /* Spatial axis `axis` of two; of a one-dimensional convolution the first is 1, as PyTorch makes it. */
 static int32_t plane_axis(const shape *s, int axis) { return s->window.dims == 1 ? axis - 1 : axis; }
+
+static cm_poly image_size(const shape *s, int32_t axis)
+{
+    return cm__poly_add(cm__poly_dim(s->x->dims[2 + axis]), cm__poly_const((double)s->padded[axis]));
+}
 
 static void plane_sizes(const shape *s, cm__sized_call *c)
 {
@@ -202,7 +220,7 @@ static void plane_sizes(const shape *s, cm__sized_call *c)
     c->sizes[2] = cm__poly_dim(s->y->dims[1]);
     for (int axis = 0; axis < 2; axis++) {
         int32_t a = plane_axis(s, axis);
-        c->sizes[3 + axis] = a < 0 ? cm__poly_const(1) : cm__poly_dim(s->x->dims[2 + a]);
+        c->sizes[3 + axis] = a < 0 ? cm__poly_const(1) : image_size(s, a);
         c->sizes[5 + axis] = cm__poly_const(a < 0 ? 1 : (double)s->window.kernel[a]);
         c->sizes[7 + axis] = cm__poly_const(a < 0 ? 1 : (double)s->window.stride[a]);
         c->sizes[9 + axis] = cm__poly_const(a < 0 ? 0 : (double)s->window.pad_begin[a]);
@@ -217,13 +235,13 @@ static void volume_sizes(const shape *s, cm__sized_call *c)
     c->sizes[1] = cm__poly_dim(s->x->dims[1]);
     c->sizes[2] = cm__poly_dim(s->y->dims[1]);
     for (int axis = 0; axis < 3; axis++) {
-        c->sizes[3 + axis] = cm__poly_dim(s->x->dims[2 + axis]);
+        c->sizes[3 + axis] = image_size(s, axis);
         c->sizes[6 + axis] = cm__poly_const((double)s->window.kernel[axis]);
+        c->sizes[9 + axis] = cm__poly_const((double)s->window.stride[axis]);
+        c->sizes[12 + axis] = cm__poly_const((double)s->window.pad_begin[axis]);
+        c->sizes[15 + axis] = cm__poly_const((double)s->window.dilation[axis]);
     }
-    c->sizes[9] = cm__poly_const((double)s->window.stride[0]);
-    c->sizes[10] = cm__poly_const((double)s->window.pad_begin[0]);
-    c->sizes[11] = cm__poly_const((double)s->window.dilation[0]);
-    c->sizes[12] = cm__poly_const((double)s->groups);
+    c->sizes[18] = cm__poly_const((double)s->groups);
 }
 
 /* Channels are last if either the image or the weight has them so. */
@@ -280,7 +298,15 @@ static cm_poly heads_of(const cm_tensor *t, int64_t given)
     return t->rank == 4 ? cm__poly_dim(t->dims[1]) : cm__poly_const(given > 0 ? (double)given : 1);
 }
 
-void cm__dispatch_attention(cm__dispatch *d, int32_t node)
+/* Of queries and keys; where that of values is another one, the mean of both, which makes FLOP and bytes right. */
+static cm_poly width_of(const cm__dispatch *d, const cm_node *forward, const cm_tensor *q)
+{
+    const cm_tensor *y = cm__t(d->g, forward->outputs[0]);
+    cm_poly          both = cm__poly_add(cm__poly_dim(q->dims[q->rank - 1]), cm__poly_dim(y->dims[y->rank - 1]));
+    return cm__poly_scale(both, 0.5);
+}
+
+static void attend(cm__dispatch *d, int32_t node)
 {
     static const char *const variants[2][2] = {{"", "dropout"}, {"mask", "mask-dropout"}};
     const cm_node           *n = cm__node(d, node), *forward = cm__forward_of(d, n);
@@ -296,7 +322,9 @@ void cm__dispatch_attention(cm__dispatch *d, int32_t node)
     c.sizes[2] = cm__poly_dim(k->dims[k->rank - 2]);
     c.sizes[3] = heads_of(q, q_heads);
     c.sizes[4] = heads_of(k, cm__attr_int(forward, CM_ATTR_KV_NUM_HEADS, q_heads));
-    c.sizes[5] = cm__poly_scale(cm__poly_dim(q->dims[q->rank - 1]), 1 / split);
+    c.sizes[5] = cm__poly_scale(width_of(d, forward, q), 1 / split);
     c.sizes[6] = cm__poly_const(cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0);
     cm__dispatch_add(d, node, &c);
 }
+
+void cm__dispatch_attention(cm__dispatch *d, int32_t node) { (d->math ? cm__dispatch_math : attend)(d, node); }

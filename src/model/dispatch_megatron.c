@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dispatch_megatron.c - calls of Megatron-LM before fused attention (versions 2 and 3).
+ * dispatch_megatron.c - calls of Megatron-LM.
  *
- * Attention is two batched products with a fused scale, mask and softmax between them, and a dropout; its result is
- * copied back into the layout of tokens. A dropout before a residual sum is one kernel with it. Labels come shifted.
+ * A dropout before a residual sum is one kernel with it. Labels come shifted.
  * The loss, which devices that share the vocabulary find together, is written out: logits less their largest,
  * exponentials, their sum, probabilities; backward these are scaled.
  * Weights are 16-bit copies of fp32 ones: gradients are cast, unscaled, clipped, given to a fused optimizer, and the
@@ -11,92 +10,6 @@
  */
 #include <string.h>
 #include "model/rules.h"
-
-/* ---- attention -------------------------------------------------------------------------------------------------- */
-
-typedef struct scores {
-    cm_poly  batch, queries, keys, width; /* batch: samples times heads */
-    cm_dtype dtype;
-    bool     causal, dropout;
-} scores;
-
-static scores scores_of(const cm__dispatch *d, const cm_node *forward)
-{
-    const cm_tensor *q = cm__in(d->g, forward, 0), *k = cm__in(d->g, forward, 1);
-    int64_t          given = cm__attr_int(forward, CM_ATTR_Q_NUM_HEADS, 1);
-    bool             apart = q->rank == 4;
-    cm_poly          heads = apart ? cm__poly_dim(q->dims[1]) : cm__poly_const((double)given);
-    cm_poly          samples = apart ? cm__poly_dim(q->dims[0]) : cm__poly_product(q->dims, q->rank - 2);
-    return (scores){.batch = cm__poly_mul(samples, heads),
-                    .queries = cm__poly_dim(q->dims[q->rank - 2]),
-                    .keys = cm__poly_dim(k->dims[k->rank - 2]),
-                    .width = cm__poly_scale(cm__poly_dim(q->dims[q->rank - 1]), apart ? 1 : 1.0 / (double)given),
-                    .dtype = q->dtype,
-                    .causal = cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0,
-                    .dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains};
-}
-
-static void product(cm__dispatch *d, int32_t node, const scores *s, const char *variant, cm_poly m, cm_poly n,
-                    cm_poly k)
-{
-    cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, s->dtype, true);
-    c.sizes[0] = s->batch;
-    c.sizes[1] = m;
-    c.sizes[2] = n;
-    c.sizes[3] = k;
-    cm__dispatch_add(d, node, &c);
-}
-
-static void over(cm__dispatch *d, int32_t node, const scores *s, const char *function)
-{
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, s->dtype, false);
-    c.sizes[0] = cm__poly_const(1);
-    c.sizes[1] = cm__poly_mul(cm__poly_mul(s->batch, s->queries), s->keys);
-    cm__dispatch_add(d, node, &c);
-}
-
-static void back_to_tokens(cm__dispatch *d, int32_t node, const scores *s)
-{
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy:part", s->dtype, false);
-    c.sizes[0] = s->queries;
-    c.sizes[1] = cm__poly_mul(s->batch, s->width);
-    cm__dispatch_add(d, node, &c);
-}
-
-static void softmax(cm__dispatch *d, int32_t node, const scores *s, cm__pass pass)
-{
-    cm__sized_call c =
-        cm__call_begin(d, CM__CALL_SOFTMAX, pass, s->causal ? "causal" : "mask", s->dtype, false);
-    c.sizes[0] = cm__poly_mul(s->batch, s->queries);
-    c.sizes[1] = s->keys;
-    cm__dispatch_add(d, node, &c);
-}
-
-static void attend(cm__dispatch *d, int32_t node, const scores *s)
-{
-    product(d, node, s, "nt", s->queries, s->keys, s->width);
-    softmax(d, node, s, CM__PASS_FORWARD);
-    if (s->dropout) over(d, node, s, "dropout");
-    product(d, node, s, "nn", s->queries, s->width, s->keys);
-    back_to_tokens(d, node, s);
-}
-
-static void attend_backward(cm__dispatch *d, int32_t node, const scores *s)
-{
-    product(d, node, s, "tn", s->keys, s->width, s->queries);    /* of values */
-    product(d, node, s, "nt", s->queries, s->keys, s->width);    /* of probabilities */
-    if (s->dropout) over(d, node, s, "dropout_grad");
-    softmax(d, node, s, CM__PASS_BACKWARD);
-    product(d, node, s, "nn", s->queries, s->width, s->keys);    /* of queries */
-    product(d, node, s, "tn", s->keys, s->width, s->queries);    /* of keys */
-}
-
-static void attention(cm__dispatch *d, int32_t node)
-{
-    const cm_node *n = cm__node(d, node);
-    scores         s = scores_of(d, cm__forward_of(d, n));
-    (n->phase == CM_BACKWARD ? attend_backward : attend)(d, node, &s);
-}
 
 /* ---- dropouts, losses, updates ---------------------------------------------------------------------------------- */
 
@@ -169,11 +82,12 @@ static void update(cm__dispatch *d, int32_t node)
     const cm_node *n = cm__node(d, node);
     cm_poly        elements = cm__poly_const(0);
     int32_t        tensors = 0;
-    bool           half = d->g->precision == CM_PRECISION_FP16, sixteen = half || d->g->precision == CM_PRECISION_BF16;
+    bool           half = d->g->precision == CM_PRECISION_FP16, sixteen = false; /* half: fp16, whose loss is scaled */
     for (int32_t i = 0; i < n->n_inputs; i++) {
         const cm_tensor *t = cm__in(d->g, n, i);
         if (t->role != CM_ROLE_PARAMETER) continue;
         elements = cm__poly_add(elements, cm_tensor_elements(t));
+        sixteen |= cm_dtype_size(t->dtype) == 2;
         tensors++;
     }
     cm__sized_call norm = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", CM_FP32, false);
@@ -194,8 +108,8 @@ static void update(cm__dispatch *d, int32_t node)
 static const struct {
     int                op;
     cm__dispatch_rule *rule;
-} rules[] = {{CM_OP_ATTENTION, attention}, {CM_OP_ATTENTION_GRAD, attention}, {CM_OP_DROPOUT, dropout},
-             {CM_OP_ADD, sum},             {CM_OP_SLICE_GRAD, shift},          {CM_OP_UPDATE, update},
+} rules[] = {{CM_OP_DROPOUT, dropout},    {CM_OP_ADD, sum},
+                         {CM_OP_SLICE_GRAD, shift},          {CM_OP_UPDATE, update},
              {CM_OP_CROSS_ENTROPY, loss},  {CM_OP_LOSS_GRAD, loss}};
 
 void cm__dispatch_megatron(cm__dispatch *d)

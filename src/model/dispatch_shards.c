@@ -4,10 +4,71 @@
  *
  * Products with a parameter are divided by columns or rows, attention by heads, losses by classes, what lies between
  * them by elements. What is whole on every device is done by each, or with sequence parallelism divided by tokens.
- * Experts are divided among replicas, who send each other the tokens for them.
+ * Experts are divided among replicas, who send each other the tokens for them. Context parallelism divides the tokens of
+ * every call; of attention only the queries, which see the keys of all devices. A causal mask leaves early queries less to
+ * do: devices take the first and the last part of what is left, so that each has as many scores as the others.
+ * An update is of the parameters that the device has; ZeRO's replicas divide it among them.
  */
+#include <math.h>
+#include "model/plan.h"
 #include "model/rules.h"
 #include "model/shards.h"
+
+/* ---- what a device has ------------------------------------------------------------------------------------------ */
+
+bool cm__plan_shares(const cm_plan *p)
+{
+    return p->tp > 1 || p->ep > 1 || p->cp > 1 || p->pp > 1 || (p->zero && cm__replicas(p) > 1);
+}
+
+/* The part of a parameter that a node's device has. */
+static double part_of_parameter(const cm_graph *g, const cm__shards *s, const cm_node *n)
+{
+    bool divided = s->tp > 1 && (cm__division_of(g, n, s->split) != CM__WHOLE || n->op == CM_OP_GATHER);
+    return 1.0 / ((divided ? s->tp : 1) * (s->ep > 1 && cm__is_expert(g, n) ? s->ep : 1));
+}
+
+/* Of all parameters, by the first forward node that reads each. */
+static double parameters_here(cm__ctx *ctx, const cm_graph *g, const cm__shards *s)
+{
+    bool  *seen = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *seen);
+    double here = 0, all = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 0; g->nodes[i].phase == CM_FORWARD && k < g->nodes[i].n_inputs; k++) {
+            int32_t parameter = cm__parameter_read(g, &g->nodes[i], k);
+            if (parameter < 0 || seen[parameter]) continue;
+            double elements = cm_tensor_elements(cm__t(g, parameter)).c[0];
+            seen[parameter] = true;
+            all += elements;
+            here += elements * part_of_parameter(g, s, &g->nodes[i]);
+        }
+    return all > 0 ? here / all : 1;
+}
+
+cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *p)
+{
+    bool      *split = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *split);
+    cm__shards s = {.tp = p->tp, .ep = p->ep, .cp = p->cp > 1 ? p->cp : 1, .split = split,
+                    .sequence = p->sequence_parallel && p->tp > 1};
+    if (p->tp > 1) cm__find_split(g, split);
+    s.updated = 1.0 / ((p->pp > 1 ? p->pp : 1) * (p->zero ? cm__replicas(p) : 1));
+    s.update = s.updated * parameters_here(ctx, g, &s);
+    return s;
+}
+
+/* The parameter that a node reads, itself or its copy in a narrower type; -1: none. */
+int32_t cm__parameter_read(const cm_graph *g, const cm_node *n, int32_t input)
+{
+    const cm_tensor *t = cm__has(n, input) ? cm__in(g, n, input) : NULL;
+    bool copied = n->op == CM_OP_CAST && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->role == CM_ROLE_CAST;
+    if (!t || copied) return -1;
+    int32_t id = n->inputs[input];
+    while (cm__t(g, id)->role == CM_ROLE_CAST && cm__t(g, id)->producer >= 0) /* fp8: of a 16-bit copy */
+        id = g->nodes[cm__t(g, id)->producer].inputs[0];
+    return cm__t(g, id)->role == CM_ROLE_PARAMETER ? id : -1;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------ */
 
 static void divide(cm__sized_call *c, int size, int32_t by)
 {
@@ -88,14 +149,85 @@ static const struct {
     [CM__CALL_RNN] = {-1, -1},        [CM__CALL_OPTIMIZER] = {1, 1},
 };
 
+/* The size to divide, or the largest where that one has fewer than one for each device. */
+static int large_enough(const cm__sized_call *c, int at, int32_t by)
+{
+    int largest = at;
+    if (cm_poly_at(&c->sizes[at], 1) >= by) return at;
+    for (int i = 0; i < cm__call_kinds[c->op].n_sizes; i++)
+        if (cm_poly_at(&c->sizes[i], 1) > cm_poly_at(&c->sizes[largest], 1)) largest = i;
+    return largest;
+}
+
+/* The size that holds a call's tokens: one that grows with the batch by at least a token of each device; or else the
+   largest, as of a call for each sample over all of its tokens. */
+static int tokens_of(const cm__sized_call *c, int32_t cp)
+{
+    int largest = 0;
+    for (int i = 0; i < cm__call_kinds[c->op].n_sizes; i++) {
+        if (c->sizes[i].c[1] >= cp) return i;
+        if (c->sizes[i].c[0] > c->sizes[largest].c[0]) largest = i;
+    }
+    return largest;
+}
+
+static bool grows_with_batch(const cm__sized_call *c)
+{
+    for (int i = 0; i < cm__call_kinds[c->op].n_sizes; i++)
+        if (c->sizes[i].c[1] > 0 || c->sizes[i].c[2] > 0) return true;
+    return false;
+}
+
+/* Attention written out as products has its queries divided where these are made (cm__dispatch_math()). */
+static void divide_tokens(const cm__dispatch *d, const cm_node *n, cm__sized_call *c)
+{
+    bool attention = cm_node_class(n) == CM_CLASS_ATTENTION;
+    if (c->op == CM__CALL_ATTENTION) divide(c, 1, d->shards.cp);
+    else if (!attention && grows_with_batch(c)) divide(c, tokens_of(c, d->shards.cp), d->shards.cp);
+}
+
+/* At least one tensor, and one element of it. */
+static void divide_update(const cm__dispatch *d, cm__sized_call *c)
+{
+    c->sizes[1].c[0] = fmax(1, c->sizes[1].c[0] * d->shards.update);
+}
+
+/* A vocabulary's table, of which each device has some rows. */
+static bool is_table(const cm__dispatch *d, const cm_node *n)
+{
+    const cm_node *forward = cm__forward_of(d, n);
+    return forward->op == CM_OP_GATHER && cm__parameter_read(d->g, forward, 0) >= 0;
+}
+
+/* Copies of a matrix in another type, and their gradients, are of what the device has of it. */
+static bool divide_cast(const cm__dispatch *d, const cm_node *n, cm__sized_call *call)
+{
+    const cm_node   *forward = cm__forward_of(d, n);
+    const cm_tensor *x = forward->op == CM_OP_CAST ? cm__in(d->g, forward, 0) : NULL;
+    if (!x || (x->role != CM_ROLE_PARAMETER && x->role != CM_ROLE_CAST)) return false;
+    if (x->rank > 1) divide(call, 1, (d->shards.tp > 1 ? d->shards.tp : 1) * (x->rank == 3 ? d->shards.ep : 1));
+    return true;
+}
+
+/* Between devices that share layers. */
+static void divide_layer(const cm__dispatch *d, const cm_node *n, cm__sized_call *call)
+{
+    if (call->op == CM__CALL_ELEMENTWISE && divide_cast(d, n, call)) return;
+    bool split = is_table(d, n) || touches_split(d, n);
+    int  at = split ? sizes[call->op].split : d->shards.sequence ? sizes[call->op].tokens : -1;
+    if (call->op == CM__CALL_REDUCE && split && call->sizes[2].c[0] == 1) at = 1; /* a sum along what is split */
+    if (call->op == CM__CALL_GEMM) divide_product(d, n, call);
+    else if (call->op == CM__CALL_ATTENTION) divide_heads(d, call);
+    else if (at >= 0) divide(call, large_enough(call, at, d->shards.tp), d->shards.tp);
+}
+
 void cm__shard_call(const cm__dispatch *d, int32_t node, cm__sized_call *call)
 {
     const cm_node *n = cm__node(d, node);
-    bool           split = call->op == CM__CALL_EMBEDDING || touches_split(d, n);
-    int            at = split ? sizes[call->op].split : d->shards.sequence ? sizes[call->op].tokens : -1;
-    bool           by_class = call->op == CM__CALL_REDUCE && split && call->sizes[2].c[0] == 1; /* a sum along them */
-    if (n->phase == CM_UPDATE || by_class) at = 1; /* elements, in all of an update's calls */
-    if (call->op == CM__CALL_GEMM) divide_product(d, n, call);
-    else if (call->op == CM__CALL_ATTENTION) divide_heads(d, call);
-    else if (at >= 0) divide(call, at, d->shards.tp);
+    if (n->phase == CM_UPDATE) {
+        divide_update(d, call);
+        return;
+    }
+    if (d->shards.tp > 1 || d->shards.ep > 1) divide_layer(d, n, call);
+    if (d->shards.cp > 1) divide_tokens(d, n, call);
 }

@@ -9,7 +9,7 @@
 
 #include "model/roofline.h"
 
-#define CM__FEATURES 28 /* at most */
+#define CM__FEATURES 32 /* at most */
 
 /* Of an operator's calls; scale 0: the usual one. */
 typedef struct cm__scales {

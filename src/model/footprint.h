@@ -55,6 +55,7 @@ struct cm_footprint {
     int32_t           n_levels;
     double            library_bytes, context_bytes; /* workspaces held for good; driver and framework */
     double            slack_bytes; /* what the allocator adds to pieces that outlive the step */
+    bool              math;        /* attention is not one kernel: its scores are stored */
     bool              caching;     /* the runtime has PyTorch's allocator */
     struct cm__rehearsals *rehearsals; /* of footprints made like one another; NULL: none */
 };
@@ -72,6 +73,9 @@ cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step,
 void cm__footprint_rehearse(cm_footprint *footprint, const cm_footprint *other);
 /* Whether steps allocate the same sizes in the same order. */
 bool cm__footprints_alike(const cm_footprint *a, const cm_footprint *b);
+
+/* memory_fused.c: without pieces that fused kernels do not store; piece_of: of each tensor, -1: none. */
+void cm__fused_pieces(cm_footprint *f, const int32_t *piece_of);
 
 /* shards.c: pieces as one device of the plan holds them. */
 void cm__shard(cm_footprint *f);

@@ -9,8 +9,10 @@
 #include <math.h>
 #include <string.h>
 #include "model/allocator.h"
+#include "model/attention.h"
 #include "model/footprint.h"
 #include "model/plan.h"
+#include "model/shards.h"
 #include "model/simulate.h"
 
 static const cm_category category_of_role[CM_ROLES] = {
@@ -104,18 +106,17 @@ static int32_t reader_of_scores(const cm_graph *g, int32_t node)
     return node;
 }
 
-/* Megatron-LM's attention is not one kernel: probabilities, the mask of their dropout and its result are stored. */
+/* Attention that is not one kernel stores its scores. */
 static void add_scores(cm_footprint *f)
 {
     const cm_graph *g = f->step;
-    const double    each = 2 + 1 + 2;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         if (n->op != CM_OP_ATTENTION || n->outputs[0] < 0) continue;
         const cm_tensor *q = cm__t(g, n->inputs[0]), *k = cm__t(g, n->inputs[1]);
         if (q->rank != 4 || k->rank != 4) continue;
         cm_poly pairs = cm__poly_mul(cm__poly_product(q->dims, 3), cm__poly_dim(k->dims[2]));
-        f->pieces[f->n_pieces++] = (cm__piece){cm__poly_scale(pairs, each), n->outputs[0], i, reader_of_scores(g, i),
+        f->pieces[f->n_pieces++] = (cm__piece){cm__poly_scale(pairs, cm__score_bytes(g, n)), n->outputs[0], i, reader_of_scores(g, i),
                                                CM_CATEGORY_INPUT_OUTPUT};
     }
 }
@@ -191,7 +192,8 @@ static void find_pieces(cm_footprint *f)
     int32_t *piece_of = cm__alloc_array(f->ctx, (size_t)f->step->n_tensors + 1, sizeof *piece_of);
     gather_pieces(f, piece_of);
     add_in_place(f, piece_of);
-    if (f->options.runtime == CM_RUNTIME_MEGATRON) add_scores(f);
+    cm__fused_pieces(f, piece_of);
+    if (f->math) add_scores(f);
     cm__shard(f);
     sum_up(f);
     f->slack_bytes = f->caching ? cm__simulate_slack(f) : 0;
@@ -199,7 +201,7 @@ static void find_pieces(cm_footprint *f)
 
 static bool shares_pieces(const cm_footprint *f, const cm_footprint *like)
 {
-    return like && like->step == f->step && memcmp(&like->options, &f->options, sizeof f->options) == 0;
+    return like && like->step == f->step && like->math == f->math && memcmp(&like->options, &f->options, sizeof f->options) == 0;
 }
 
 static void take_pieces(cm_footprint *f, const cm_footprint *like)
@@ -234,7 +236,9 @@ cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step,
     if (options) f->options = *options;
     if (!f->options.runtime) f->options.runtime = cm_device_runtime(device);
     cm__plan_fill(ctx, &f->options.plan);
+    cm__plan_check(ctx, step, &f->options.plan);
     f->caching = f->options.runtime != CM_RUNTIME_NATIVE;
+    f->math = cm__attention_math(step, device, f->options.runtime);
     f->library_bytes = cm__library_bytes(device, f->options.runtime);
     f->context_bytes = reserve_of(device, f->options.runtime, "context");
     if (shares_pieces(f, like)) take_pieces(f, like);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "graph/rule.h"
+#include "model/attention.h"
 #include "model/buckets.h"
 #include "model/host.h"
 #include "model/parts_making.h"
@@ -80,7 +81,7 @@ static void add_host(cm__making *k)
     k->parts->update_host_s = k->m->host_update_s;
     for (int32_t i = 0; i < k->parts->count; i++) launches += k->parts->all[i].launches;
     for (int32_t i = 0; i < k->parts->count && launches > 0; i++)
-        k->parts->all[i].host_s =
+        k->parts->all[i].host_s +=
             fmax(0, k->m->host_s - k->parts->update_host_s) * k->parts->all[i].launches / launches;
 }
 
@@ -92,16 +93,6 @@ static bool divides(const cm__making *k, const cm_node *n)
     return s->tp > 1 && (cm__division_of(k->g, n, s->split) != CM__WHOLE || n->op == CM_OP_GATHER);
 }
 
-/* The parameter that a node reads, itself or its 16-bit copy; -1: none. */
-static int32_t parameter_read(const cm_graph *g, const cm_node *n, int32_t input)
-{
-    const cm_tensor *t = cm__has(n, input) ? cm__in(g, n, input) : NULL;
-    if (!t) return -1;
-    if (t->role == CM_ROLE_CAST && t->producer >= 0) return g->nodes[t->producer].inputs[0];
-    bool copied = n->op == CM_OP_CAST && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->role == CM_ROLE_CAST;
-    return t->role == CM_ROLE_PARAMETER && !copied ? n->inputs[input] : -1;
-}
-
 /* Returns, per tensor, the elements of a parameter that this device has. */
 static const double *add_parameters(cm__making *k, cm__ctx *ctx)
 {
@@ -110,7 +101,7 @@ static const double *add_parameters(cm__making *k, cm__ctx *ctx)
     for (int32_t i = 0; i < k->g->n_nodes; i++) {
         const cm_node *n = &k->g->nodes[i];
         for (int32_t j = 0; n->phase == CM_FORWARD && j < n->n_inputs; j++) {
-            int32_t parameter = parameter_read(k->g, n, j);
+            int32_t parameter = cm__parameter_read(k->g, n, j);
             if (parameter < 0) continue;
             cm_poly elements = cm_tensor_elements(cm__t(k->g, parameter));
             double  here = elements.c[0] / (divides(k, n) ? k->m->calls->shards.tp : 1);
@@ -119,7 +110,7 @@ static const double *add_parameters(cm__making *k, cm__ctx *ctx)
                 owner[parameter] = k->part[i] + 1;
                 k->parts->all[k->part[i]].parameters += had[parameter] = here;
                 k->parts->parameters += here;
-                k->parts->gradient_bytes = (double)cm_dtype_size(cm__t(k->g, parameter)->dtype);
+                k->parts->weight_bytes = (double)cm_dtype_size(cm__t(k->g, parameter)->dtype);
             } else if (owner[parameter] != k->part[i] + 1) k->parts->tied_parameters += here;
         }
     }
@@ -144,15 +135,13 @@ static void add_boundaries(cm__making *k, cm__ctx *ctx)
     }
 }
 
-/* Where attention is not one kernel: its scores, its dropout's mask and its result. */
 static double scores_bytes(const cm__making *k, const cm_node *n)
 {
-    const double     each = 2 + 1 + 2;
     const cm_tensor *q = cm__in(k->g, n, 0), *keys = cm__in(k->g, n, 1);
     int32_t          tp = k->m->calls->shards.tp > 1 ? k->m->calls->shards.tp : 1;
     double           heads = q->rank == 4 ? (double)q->dims[1].fixed : (double)cm__attr_int(n, CM_ATTR_Q_NUM_HEADS, 1);
     double           pairs = (double)q->dims[q->rank - 2].fixed * (double)keys->dims[keys->rank - 2].fixed;
-    return each * k->batch * heads / tp * pairs;
+    return cm__score_bytes(k->g, n) * k->batch * heads / tp * pairs;
 }
 
 /* Of the layer in the middle: what its forward nodes leave for nodes of backward. */
@@ -172,7 +161,7 @@ static void add_kept(cm__making *k)
         bool    shared = s->tp > 1 && (s->split[t] || s->sequence);
         k->parts->kept_bytes += cm_poly_at(&bytes, k->batch) / (shared ? s->tp : 1);
     }
-    for (int32_t i = 0; i < g->n_nodes && k->m->runtime == CM_RUNTIME_MEGATRON; i++) {
+    for (int32_t i = 0; i < g->n_nodes && k->m->calls->math; i++) {
         const cm_node *n = &g->nodes[i];
         if (k->part[i] == middle && n->op == CM_OP_ATTENTION && n->phase == CM_FORWARD)
             k->parts->scores_bytes += scores_bytes(k, n);
@@ -201,6 +190,13 @@ static double accumulate_time(const cm__making *k)
     return cm__timer_time(k->m->timer, &c).time_s + parameter_tensors(k->g) * (k->m->limits.floor_s + k->m->gap_s);
 }
 
+static double communication(const cm__parts *parts)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < parts->count; i++) sum += parts->all[i].forward_comm_s + parts->all[i].backward_comm_s;
+    return sum;
+}
+
 cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch, int32_t cp,
                         cm__timed *timed)
 {
@@ -208,12 +204,14 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     cm__making k = {.m = m, .g = m->graph, .fabric = fabric, .parts = &parts, .batch = micro_batch / cp, .cp = cp};
     parts.all = cm__alloc_array(ctx, (size_t)parts.count, sizeof *parts.all);
     k.part = cm__part_map(ctx, m->graph);
-    cm__step_time(m, k.batch, timed);
-    parts.clock = cm__step_throttle(m, k.batch, timed);
+    cm__parts_communicate(&k, ctx);
+    cm__step_time(m, micro_batch, timed);
+    parts.clock = cm__step_throttle(m, micro_batch, communication(&parts), timed);
     add_time(&k, timed);
     add_host(&k);
-    cm__parts_communicate(&k, ctx);
     cm__gradients_find(ctx, m->graph, m->calls, timed, k.part, add_parameters(&k, ctx), &parts);
+    parts.gradient_bytes = parts.weight_bytes * cm__gradient_copies(m->graph, m->runtime);
+    parts.updated = parts.parameters * (m->calls->shards.split ? m->calls->shards.updated : 1);
     add_boundaries(&k, ctx);
     add_kept(&k);
     parts.exchange_host_s = m->host_exchange_s;

@@ -30,13 +30,14 @@ typedef struct cm__parts {
     cm__gradient *gradients; /* in the order in which they are sent: the last parameter's first */
     int32_t       count, n_gradients;
     double    exchange_host_s;         /* that an exchange between stages keeps the host, and the device waiting */
-    double    update_s, update_host_s; /* of all parameters this device would have without a pipeline */
+    double    update_s, update_host_s; /* of `updated` parameters; of all */
+    double    updated;
     double    batch_host_s;            /* that a micro-batch keeps the host before its layers, and the device waiting */
     double    accumulate_s;            /* adding all gradients to those of earlier micro-batches */
     bool      buffered;                /* even those of a single one are added, to a buffer */
     double    parameters;
     double    tied_parameters;         /* that the last part shares with the first: both stages keep them */
-    double    gradient_bytes;          /* of one parameter */
+    double    gradient_bytes, weight_bytes; /* of one parameter */
     double    kept_bytes;              /* of a layer's activations, from forward to backward */
     double    scores_bytes;            /* of those: attention's, where it is not one kernel */
     double    compress_bytes_s;        /* at which a device reads its memory: what compressing is bound by */

@@ -19,6 +19,17 @@ static double sum_time(const cm__making *k, double n)
     return cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, n) + cm__comm_time(k->fabric, CM__ALL_GATHER, group, n);
 }
 
+/* The tensor that casts and views were made of, one for each product that reads it. */
+static int32_t before_casts(const cm_graph *g, int32_t tensor)
+{
+    for (int32_t from = cm__t(g, tensor)->producer; from >= 0; from = cm__t(g, tensor)->producer) {
+        const cm_node *n = &g->nodes[from];
+        if (n->op != CM_OP_CAST && !n->view) break;
+        tensor = n->inputs[0];
+    }
+    return tensor;
+}
+
 /* The tensor that devices add up after a node; -1: none. */
 static int32_t summed(const cm__making *k, const cm_node *n, bool *told)
 {
@@ -30,8 +41,9 @@ static int32_t summed(const cm__making *k, const cm_node *n, bool *told)
                      cm__has(n, 1) && cm__in(k->g, n, 1)->dims && cm__in(k->g, n, 1)->dims[0].per_batch > 0;
         return division == CM__ROWS || table ? n->outputs[0] : -1;
     }
-    if (!cm__is_input_gradient(n, forward) || division != CM__COLUMNS || told[forward->inputs[0]]) return -1;
-    told[forward->inputs[0]] = true; /* several products of one input: their gradients are added first */
+    int32_t read = before_casts(k->g, forward->inputs[0]);
+    if (!cm__is_input_gradient(n, forward) || division != CM__COLUMNS || told[read]) return -1;
+    told[read] = true; /* several products of one input: their gradients are added first */
     return n->outputs[0];
 }
 

@@ -11,7 +11,7 @@ typedef struct cm__making {
     const cm_fabric      *fabric;
     cm__parts            *parts;
     int32_t              *part; /* per node */
-    double                batch; /* a fraction, where devices share a sequence */
+    double                batch; /* that a device has the tokens of: a fraction, where devices share a sequence */
     int32_t               cp;
 } cm__making;
 

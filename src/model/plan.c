@@ -142,7 +142,7 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
         kept = st.parts - (s == 0) - (s == plan->pp - 1);
     }
     st.first_parts = first[1];
-    st.update_s = parts->parameters > 0 ? parts->update_s * st.parameters / parts->parameters : 0;
+    st.update_s = parts->updated > 0 ? parts->update_s * st.parameters / parts->updated : 0;
     st.update_host_s = parts->update_host_s;
     st.offload_update_s = 2 * st.parameters * parts->gradient_bytes / parts->host_bytes_s; /* down, and weights up */
     st.offload_kept_s = 2 * kept * parts->kept_bytes / parts->host_bytes_s;
@@ -198,8 +198,8 @@ cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_p
     if (p->pp > 1 && parts->tied_parameters > 0) /* weights that first and last stage share */
         w.tied_s = cm__comm_time(fabric, CM__ALL_REDUCE, pair_of(p, fabric),
                                  parts->tied_parameters * parts->gradient_bytes);
-    if (p->dp * p->cp < 2) return w;
-    cm__group       group = spread_group(fabric, p->dp * p->cp, p->tp);
+    if (cm__replicas(p) < 2) return w;
+    cm__group       group = spread_group(fabric, cm__replicas(p), p->tp);
     cm__compression c = {p->gradient_bits, p->gradient_part, parts->compress_bytes_s};
     double          sent = cm__compressed_bytes(&c, bytes / parts->gradient_bytes * 4, parts->gradient_bytes * 8);
     w.compress_s = cm__compression_time(&c, bytes);
@@ -208,7 +208,7 @@ cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_p
         w.reduce_s = cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), sent) +
                      cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), bytes);
     w.scatter_s = cm__comm_time(fabric, CM__REDUCE_SCATTER, group, bytes);
-    w.gather_s = cm__comm_time(fabric, CM__ALL_GATHER, group, bytes);
+    w.gather_s = cm__comm_time(fabric, CM__ALL_GATHER, group, st->parameters * parts->weight_bytes);
     cm__channel all = {fabric, CM__ALL_REDUCE, group, bytes > 0 ? sent / bytes : 1},
                 shares = {fabric, CM__REDUCE_SCATTER, group, 1};
     w.reduced = p->asynchronous ? (cm__sent){w.reduce_s, fmax(0, w.reduce_s - st->stretch * st->backward_s)}
@@ -242,9 +242,9 @@ cm__iteration cm__iterate(const cm__stages *st, const cm__waits *w, const cm_pla
                         .bubble_s = (st->sum_s - st->longest_s) / pieces,
                         .tensor_s = count * st->longest_comm_s,
                         .pipeline_s = 2 * w->exchange_s * (count * pieces + stages - 1),
-                        .update_s = st->update_s / (p->zero ? p->dp : 1)};
+                        .update_s = st->update_s / (p->zero ? cm__replicas(p) : 1)};
     add_gradients(&it, st, w, p, late);
-    if (p->offload_optimizer) it.offload_s = st->offload_update_s / (p->zero ? p->dp : 1);
+    if (p->offload_optimizer) it.offload_s = st->offload_update_s / (p->zero ? cm__replicas(p) : 1);
     double moved = (p->offload_activations ? st->offload_kept_s : 0) + (p->offload_weights ? st->offload_weights_s : 0);
     it.offload_s += count * fmax(0, moved - st->longest_s); /* beside computing */
     it.data_s += w->tied_s;

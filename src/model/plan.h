@@ -16,7 +16,7 @@ typedef struct cm__stages {
     double sum_comm_s, longest_comm_s; /* tensor-parallel communication within these */
     double parameters, host_s;         /* of the stage with most */
     double exchange_bytes;             /* between two stages, one way, of each device; 0: no pipeline */
-    double update_s, update_host_s;    /* of its parameters */
+    double update_s, update_host_s;    /* of its parameters, were replicas not to share it */
     double offload_update_s;           /* moving gradients to the host, and weights back */
     double offload_kept_s;             /* moving a micro-batch's activations there and back */
     double offload_weights_s;          /* weights for forward, and again for backward */
@@ -40,6 +40,9 @@ typedef struct cm__iteration {
     double tensor_s, pipeline_s, data_s;          /* communication, hidden or not */
     double hidden_s;                              /* of data_s */
 } cm__iteration;
+
+/* Devices that have the same weights, and share them with ZeRO: replicas, and those that share sequences. */
+static inline int32_t cm__replicas(const cm_plan *plan) { return plan->dp * (plan->cp > 1 ? plan->cp : 1); }
 
 /* Every count filled in; refused, with the reason, where they do not fit together. */
 void cm__plan_fill(cm__ctx *ctx, cm_plan *plan);

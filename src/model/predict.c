@@ -8,6 +8,7 @@
 #include "model/predict_plan.h"
 #include "model/predictor.h"
 #include "model/sensitivity.h"
+#include "model/shards.h"
 #include "model/sparsity.h"
 #include "model/style.h"
 
@@ -31,7 +32,7 @@ static cm_op_time op_of(cm_prediction *p, const cm__dispatch *d, const cm__timed
     char      *text = cm__alloc(p->ctx, TEXT_MAX);
     cm_op_time op = {
         .node = -1, .time_s = timed[call].time_s, .launches = timed[call].launches, .how = timed[call].how};
-    cm__call_at(&d->calls[call], (double)p->info.micro_batch / p->info.plan.cp, &c);
+    cm__call_at(&d->calls[call], (double)p->info.micro_batch, &c);
     cm__call_work(&c, &op.flop, &op.bytes);
     op.call = cm__call_text(&c, text, TEXT_MAX);
     return op;
@@ -173,6 +174,7 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
     const cm_plan *plan = &p->info.plan;
     cm__timed     *timed;
     cm__plan_settle(p->ctx, o, &p->info);
+    cm__plan_check(p->ctx, step, plan);
     if (cm__style_applies(device, p->info.runtime)) {
         p->info.batch = plan->micro_batch * plan->accumulate;
         predict_by_style(p, step, device, loading->together, &(cm__at_hand){0});
@@ -181,7 +183,7 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
         cm__step_model m = cm__predict_plan(p->ctx, step, device, o, &p->info, &timed);
         list_ops(p, m.calls, timed);
         for (int phase = 0; phase < CM_PHASES; phase++)
-            p->info.phase_s[phase] *= (phase == CM_UPDATE ? 1.0 : plan->accumulate) / plan->pp;
+            if (phase != CM_UPDATE) p->info.phase_s[phase] *= (double)plan->accumulate / plan->pp;
     }
     p->info.latency_s = NAN;
     load_replica(p, loading);

@@ -25,12 +25,20 @@ static double doubt_of_host(const cm__stages *st, const cm_plan *plan)
     return st->stretch > 1 ? each * plan->accumulate * st->host_s : 0;
 }
 
-/* Samples of one replica's pass. */
-static int64_t at_once(const cm_plan *p, int64_t batch)
+/* Samples of one replica's pass: what accumulation leaves of the replica's samples of an update. */
+static int64_t at_once(cm__ctx *ctx, const cm_plan *p, int64_t batch)
 {
     if (p->micro_batch) return p->micro_batch;
+    if (p->global_batch % p->dp)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "a global batch of %lld is not divided by %d replicas: each has as many samples",
+                 (long long)p->global_batch, p->dp);
     int64_t samples = p->global_batch ? p->global_batch / p->dp : batch;
-    return samples > p->accumulate ? samples / p->accumulate : 1;
+    if (samples % p->accumulate)
+        cm__fail(ctx, CM_ERR_ARGUMENT,
+                 "a replica's %lld samples are not divided into %d micro-batches: --batch is the samples of a replica "
+                 "for an update, --accumulate divides it; --micro-batch is what a device runs at once",
+                 (long long)samples, p->accumulate);
+    return samples / p->accumulate;
 }
 
 /* Time over links whose bandwidth nobody says would be without end. */
@@ -47,7 +55,7 @@ void cm__plan_settle(cm__ctx *ctx, const cm_predict_options *o, cm_prediction_in
     cm_plan *plan = &i->plan;
     *plan = o->plan;
     cm__plan_fill(ctx, plan);
-    plan->micro_batch = at_once(plan, o->batch ? o->batch : 1);
+    plan->micro_batch = at_once(ctx, plan, o->batch ? o->batch : 1);
     int64_t whole = plan->micro_batch * plan->accumulate * plan->dp;
     if (plan->global_batch && plan->global_batch != whole)
         cm__fail(ctx, CM_ERR_ARGUMENT,

@@ -6,11 +6,13 @@
  * gives a whole output if its input is split; attention and elementwise operators stay as split as what they read;
  * what is whole everywhere else (norms, dropouts, sums of residuals) is split too under sequence parallelism.
  * Pipeline: a stage has its share of the layers; the first one keeps the activations of as many micro-batches as there
- * are stages (more with interleaving). ZeRO: data-parallel devices share states, gradients, weights.
+ * are stages (more with interleaving), the last one has the loss. ZeRO: devices that have the same weights (replicas, and
+ * those that share sequences) share states, gradients, weights.
  */
+#include <string.h>
 #include "graph/rule.h"
 #include "model/footprint.h"
-#include "model/parts.h"
+#include "model/plan.h"
 #include "model/shards.h"
 
 /* ---- tensor parallel --------------------------------------------------------------------------------------------- */
@@ -47,9 +49,29 @@ static bool gradient_split(const cm_graph *g, const cm_node *n, const cm_tensor 
     return any_input_split(g, n, split);
 }
 
+#define CHAIN_MAX 4 /* casts and a softmax or sigmoid between a router's product and its choice */
+
+/* A router's product is whole on every device: each has to choose the same experts. */
+static bool is_router(const cm_graph *g, const cm_node *product)
+{
+    int32_t at = (int32_t)(product - g->nodes), tensor = product->outputs[0];
+    for (int32_t i = at + 1; i < g->n_nodes && i <= at + CHAIN_MAX; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (n->n_inputs < 1 || n->inputs[0] != tensor) return false;
+        if (n->op == CM_OP_TOP_K) return true;
+        tensor = n->outputs[0];
+    }
+    return false;
+}
+
+static bool is_divided_product(const cm_graph *g, const cm_node *n)
+{
+    return cm_node_class(n) == CM_CLASS_GEMM && has_parameter(g, n) && !is_router(g, n);
+}
+
 cm__division cm__division_of(const cm_graph *g, const cm_node *forward, const bool *split)
 {
-    if (cm_node_class(forward) != CM_CLASS_GEMM || !has_parameter(g, forward)) return CM__WHOLE;
+    if (!is_divided_product(g, forward)) return CM__WHOLE;
     return any_input_split(g, forward, split) ? CM__ROWS : CM__COLUMNS;
 }
 
@@ -58,7 +80,7 @@ void cm__find_split(const cm_graph *g, bool *split)
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         bool           inputs = any_input_split(g, n, split);
-        bool           product = cm_node_class(n) == CM_CLASS_GEMM && has_parameter(g, n);
+        bool           product = is_divided_product(g, n);
         for (int32_t o = 0; o < n->n_outputs; o++) {
             if (n->outputs[o] < 0) continue;
             const cm_tensor *y = cm__t(g, n->outputs[o]);
@@ -68,74 +90,176 @@ void cm__find_split(const cm_graph *g, bool *split)
     }
 }
 
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
+
+/* What one stage of a pipeline has: the first keeps activations of more micro-batches, the last has the loss. */
+typedef struct stage {
+    const cm_footprint *f;
+    const bool         *split;
+    const int32_t      *part; /* per node */
+    int32_t             parts;
+    bool                first, last;
+    double              parameters; /* part of all of them */
+} stage;
+
+/* Of what belongs to a part of the model. */
+static double part_here(const stage *s, int32_t part)
+{
+    if (part == 0) return s->first;
+    return part == s->parts - 1 ? s->last : 1.0 / s->f->options.plan.pp;
+}
+
+/* A weight that first and last part share is in both stages. */
+static double parameters_of(cm__ctx *ctx, const stage *s)
+{
+    const cm_graph *g = s->f->step;
+    double         *here = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *here), sum = 0, all = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 0; g->nodes[i].phase == CM_FORWARD && k < g->nodes[i].n_inputs; k++) {
+            int32_t parameter = cm__parameter_read(g, &g->nodes[i], k);
+            double  part = parameter >= 0 ? part_here(s, s->part[i]) : 0;
+            if (part > (parameter >= 0 ? here[parameter] : 0)) here[parameter] = part;
+        }
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        double elements = cm__t(g, t)->role == CM_ROLE_PARAMETER ? cm_tensor_elements(cm__t(g, t)).c[0] : 0;
+        sum += elements * here[t];
+        all += elements;
+    }
+    return all > 0 ? sum / all : 1.0 / s->f->options.plan.pp;
+}
+
+static stage stage_new(cm_footprint *f, const bool *split, bool first, bool last)
+{
+    stage s = {.f = f, .split = split, .part = cm__part_map(f->ctx, f->step), .parts = cm__part_count(f->step),
+               .first = first, .last = last};
+    s.parameters = first && last ? 1 : parameters_of(f->ctx, &s);
+    return s;
+}
+
 /* ---- factors ----------------------------------------------------------------------------------------------------- */
 
 static bool is_activation(const cm__piece *x) { return x->category == CM_CATEGORY_INPUT_OUTPUT && x->born >= 0; }
 
-/* Kept from forward to backward: so many micro-batches of it as are on their way. */
-static double in_flight(const cm_footprint *f, const cm__piece *x)
+/* Micro-batches whose activations a stage keeps: the first one as many as there are stages, the last one its own. */
+static double in_flight(const cm_plan *p, bool first)
 {
-    const cm_plan *p = &f->options.plan;
-    bool           kept = f->step->nodes[x->born].phase == CM_FORWARD && x->dies < f->n_nodes &&
-                f->step->nodes[x->dies].phase != CM_FORWARD;
-    if (kept && p->offload_activations) return 2.0 / cm__part_count(f->step); /* one layer's are used, one's come */
-    if (!kept || p->pp == 1) return 1;
-    double stages = p->pp, first = p->gpipe ? p->accumulate : stages;
-    if (p->gpipe) return first / stages;
-    if (p->interleave > 1) first = stages * (1 + (stages - 1) / (stages * p->interleave));
-    if (first > p->accumulate && p->accumulate > 1) first = p->accumulate;
-    return first / stages;
+    double stages = p->pp, count = first ? stages : 1;
+    if (p->gpipe) return p->accumulate;
+    if (first && p->interleave > 1) count = stages * (1 + (stages - 1) / (stages * p->interleave));
+    return count > p->accumulate && p->accumulate > 1 ? p->accumulate : count;
 }
 
-static double share(const cm_footprint *f, const cm__piece *x, const bool *split)
+static double activation_share(const stage *s, const cm__piece *x)
 {
-    const cm_plan *p = &f->options.plan;
-    cm_role        role = cm__t(f->step, x->tensor)->role;
-    if (is_activation(x)) return in_flight(f, x) / p->cp / (split[x->tensor] || p->sequence_parallel ? p->tp : 1);
+    const cm_plan *p = &s->f->options.plan;
+    double         here = part_here(s, s->part[x->born]) / p->cp / (s->split[x->tensor] || p->sequence_parallel ? p->tp : 1);
+    bool           kept = s->f->step->nodes[x->born].phase == CM_FORWARD && x->dies < s->f->n_nodes &&
+                s->f->step->nodes[x->dies].phase != CM_FORWARD;
+    if (!kept) return p->pp > 1 && s->part[x->born] > 0 && s->part[x->born] < s->parts - 1 ? here * p->pp : here;
+    if (p->offload_activations) return 2.0 / s->parts * here; /* one layer's are used, one's come */
+    return here * in_flight(p, s->first);
+}
+
+static double share(const stage *s, const cm__piece *x)
+{
+    const cm_plan *p = &s->f->options.plan;
+    cm_role        role = cm__t(s->f->step, x->tensor)->role;
+    if (is_activation(x)) return activation_share(s, x);
     if (role == CM_ROLE_STATE && p->offload_optimizer) return 0;
-    if ((role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) && p->offload_weights)
-        return 2.0 / cm__part_count(f->step) / p->tp;
+    if ((role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) && p->offload_weights) return 2.0 / s->parts / p->tp;
     static const int8_t shared_from[CM_ROLES] = {
         [CM_ROLE_STATE] = 1, [CM_ROLE_PARAMETER_GRADIENT] = 2, [CM_ROLE_PARAMETER] = 3, [CM_ROLE_CAST] = 3};
     if (!shared_from[role]) return 1;
-    bool   expert = p->ep > 1 && cm__t(f->step, x->tensor)->rank == 3; /* a matrix for each */
+    bool   expert = p->ep > 1 && cm__t(s->f->step, x->tensor)->rank == 3; /* a matrix for each */
     double experts = expert ? p->ep : 1;
-    return 1.0 / experts / ((double)p->tp * p->pp * (p->zero >= shared_from[role] ? p->dp : 1));
+    bool   shared = p->zero >= shared_from[role];
+    return s->parameters / experts / p->tp / (shared ? cm__replicas(p) / experts : 1);
 }
 
-/* Gradients of earlier micro-batches are there before backward. */
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
+
+double cm__gradient_copies(const cm_graph *g, cm_runtime runtime)
+{
+    bool bf16 = g->precision == CM_PRECISION_BF16 || g->precision == CM_PRECISION_FP8;
+    for (int32_t t = 0; bf16 && t < g->n_tensors; t++)
+        if (cm__t(g, t)->role == CM_ROLE_PARAMETER && cm_dtype_size(cm__t(g, t)->dtype) > 2) return 1;
+    return bf16 && runtime == CM_RUNTIME_MEGATRON ? 2 : 1; /* arguments.py: accumulate_allreduce_grads_in_fp32 */
+}
+
+/* Gradients of earlier micro-batches are there before backward; Megatron-LM's buffer of them always is. */
 static void keep_gradients(cm_footprint *f)
 {
+    double copies = cm__gradient_copies(f->step, f->options.runtime);
     for (int32_t i = 0; i < f->n_pieces; i++) {
         if (f->pieces[i].category != CM_CATEGORY_GRADIENTS) continue;
         f->pieces[i].born = -1;
         f->pieces[i].dies = f->n_nodes;
+        f->pieces[i].bytes = cm__poly_scale(f->pieces[i].bytes, copies);
     }
 }
 
-/* Gradients are copied into buckets to be summed over devices; gathered weights of ZeRO 3 stand beside their shards. */
+/* Gradients are copied into buckets to be summed over devices, unless they are in a buffer already; gathered weights of
+   ZeRO 3 stand beside their shards. */
 static void add_buckets(cm_footprint *f)
 {
     const cm_plan *p = &f->options.plan;
-    double         gradients = 0, largest = 0;
+    double         gradients = 0, largest = 0, replicas = cm__replicas(p);
+    bool           buffered = f->options.runtime == CM_RUNTIME_MEGATRON && p->zero < 3;
     for (int32_t i = 0; i < f->n_pieces; i++) {
         const cm__piece *x = &f->pieces[i];
         if (x->category == CM_CATEGORY_GRADIENTS) gradients += x->bytes.c[0];
         if (x->category == CM_CATEGORY_WEIGHTS_BIASES && x->bytes.c[0] > largest) largest = x->bytes.c[0];
     }
-    double bytes = p->zero == 3 ? 2 * largest * p->dp : p->zero ? 2.0 * 25 * 1024 * 1024 : gradients; /* DDP: 25 MiB */
-    if (p->dp > 1 && f->n_pieces)
+    double bytes = p->zero == 3 ? 2 * largest * replicas : p->zero ? 2.0 * 25 * 1024 * 1024 : gradients; /* DDP: 25 MiB */
+    if (replicas > 1 && f->n_pieces && !buffered)
         f->pieces[f->n_pieces++] = (cm__piece){cm__poly_const(bytes), 0, -1, f->n_nodes, CM_CATEGORY_EPHEMERAL};
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+static double peak_of(const cm_footprint *f, double batch)
+{
+    double *alive = cm__alloc_array(f->ctx, (size_t)f->n_nodes + 2, sizeof *alive), now = 0, peak = 0;
+    for (int32_t i = 0; i < f->n_pieces; i++) {
+        const cm__piece *x = &f->pieces[i];
+        double           bytes = cm_poly_at(&x->bytes, batch);
+        alive[x->born < 0 ? 0 : x->born] += bytes;
+        alive[x->dies < f->n_nodes ? x->dies + 1 : f->n_nodes] -= bytes;
+    }
+    for (int32_t i = 0; i < f->n_nodes; i++) {
+        now += alive[i];
+        if (now > peak) peak = now;
+    }
+    return peak;
+}
+
+static void take_share(cm_footprint *f, const cm__piece *whole, const stage *s)
+{
+    for (int32_t i = 0; i < f->n_pieces; i++) f->pieces[i].bytes = cm__poly_scale(whole[i].bytes, share(s, &whole[i]));
+}
+
+/* The stage that needs most, of the first and the last one. */
+static void take_stage(cm_footprint *f, const bool *split)
+{
+    const cm_plan *p = &f->options.plan;
+    cm__piece     *whole = cm__alloc_array(f->ctx, (size_t)f->n_pieces + 1, sizeof *whole);
+    double         batch = p->micro_batch ? (double)p->micro_batch : 1;
+    stage          first = stage_new(f, split, true, p->pp == 1), last = stage_new(f, split, p->pp == 1, true);
+    memcpy(whole, f->pieces, (size_t)f->n_pieces * sizeof *whole);
+    take_share(f, whole, &first);
+    if (p->pp == 1) return;
+    double peak = peak_of(f, batch);
+    take_share(f, whole, &last);
+    if (peak_of(f, batch) < peak) take_share(f, whole, &first);
 }
 
 void cm__shard(cm_footprint *f)
 {
     const cm_plan *p = &f->options.plan;
-    if (p->accumulate > 1) keep_gradients(f);
+    if (p->accumulate > 1 || f->options.runtime == CM_RUNTIME_MEGATRON) keep_gradients(f);
     if (p->devices == 1 && !p->offload_optimizer && !p->offload_activations && !p->offload_weights) return;
     bool *split = cm__alloc_array(f->ctx, (size_t)f->step->n_tensors + 1, sizeof *split);
     if (p->tp > 1) cm__find_split(f->step, split);
-    for (int32_t i = 0; i < f->n_pieces; i++)
-        f->pieces[i].bytes = cm__poly_scale(f->pieces[i].bytes, share(f, &f->pieces[i], split));
+    take_stage(f, split);
     add_buckets(f);
 }

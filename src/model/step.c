@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "model/attention.h"
 #include "model/host.h"
 #include "model/sparsity.h"
 
@@ -79,8 +80,9 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
     cm_runtime       runtime = o->runtime;
     const cm_device *relative = shared_relative(ctx, device, common);
     cm__limits       limits = cm__limits_of(device);
+    bool             math = cm__attention_math(graph, device, runtime), same = common && common->calls->math == math;
     cm__dispatch    *calls =
-        common ? common->calls : cm__dispatch_shard(ctx, graph, o->layout, runtime, &o->plan);
+        same ? common->calls : cm__dispatch_shard(ctx, graph, o->layout, runtime, &o->plan, math);
     double           gain = cm__sparsity_gain(device, &o->sparsity);
     double           gap = cm__host_number(device, relative, runtime, "gap");
     double           host_s = runtime == CM_RUNTIME_TORCH_COMPILE
@@ -136,10 +138,10 @@ void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed)
     }
 }
 
-double cm__step_throttle(const cm__step_model *m, double batch, cm__timed *timed)
+double cm__step_throttle(const cm__step_model *m, double batch, double waits_s, cm__timed *timed)
 {
     const cm__dispatch *d = m->calls;
-    cm__load            load = {.least_s = m->host_s, .calls = m->stretches};
+    cm__load            load = {.least_s = m->host_s, .waits_s = waits_s, .calls = m->stretches};
     cm__call            call;
     if (m->power.limit_w <= 0) return 1;
     for (int32_t i = 0; i < d->n_calls; i++) {
@@ -209,7 +211,7 @@ void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_in
     memset(i->share, 0, sizeof i->share);
     i->layout = m->calls->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
     i->host_time_s = m->host_s;
-    i->clock = cm__step_throttle(m, (double)i->batch, timed);
+    i->clock = cm__step_throttle(m, (double)i->batch, 0, timed);
     summing sum = sum_calls(m->calls, timed, i->share);
     double  device_s = sum.time_s + sum.launches * m->gap_s;
     i->device_time_s = sum.time_s;

@@ -46,8 +46,9 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
 
 /* The time of each call at the full clock. */
 void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed);
-/* Times at the clock that the power limit leaves; that clock, as a fraction of the full one. */
-double cm__step_throttle(const cm__step_model *m, double batch, cm__timed *timed);
+/* Times at the clock that the power limit leaves; that clock, as a fraction of the full one. waits_s: that the device
+   waits for others meanwhile, and draws no more than it does idle. */
+double cm__step_throttle(const cm__step_model *m, double batch, double waits_s, cm__timed *timed);
 /* The step that these times make; they are lowered to the clock that the power limit leaves. */
 void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_info *info);
 /* How uncertain a sum of calls is, as a fraction: their variance, and times by errors of those not measured. */

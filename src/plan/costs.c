@@ -38,7 +38,8 @@ static void find_bytes(cm__model *m)
     }
     if (numbers <= 0) cm__fail(m->ctx, CM_ERR_ARGUMENT, "the model has no parameters to train");
     m->weight_bytes = weights / numbers;
-    m->gradient_bytes = gradients / numbers;
+    m->buffered = m->runtime == CM_RUNTIME_MEGATRON;
+    m->gradient_bytes = gradients / numbers * cm__gradient_copies(m->step, m->runtime);
     m->state_bytes = states / numbers;
 }
 
@@ -116,20 +117,24 @@ static void add_memory(const cm__model *m, const cm__step_model *s, cm__cost *c)
 
 static cm__step_model *step_for(cm__model *m, const cm_plan *plan)
 {
-    int32_t key = (plan->tp * (m->experts + 1) + plan->ep) * 2 + plan->sequence_parallel, capacity = m->cap_steps;
+    int64_t key = (((int64_t)plan->cp * 65536 + plan->tp) * (m->experts + 1) + plan->ep) * 2 + plan->sequence_parallel;
+    int32_t capacity = m->cap_steps;
+    cm_plan layers = {.tp = plan->tp, .ep = plan->ep, .cp = plan->cp, .sequence_parallel = plan->sequence_parallel};
     for (int32_t i = 0; i < m->n_steps; i++)
         if (m->step_key[i] == key) return &m->steps[i];
     m->steps = cm__grow(m->ctx, m->steps, m->n_steps, &m->cap_steps, sizeof *m->steps);
     m->step_key = cm__grow(m->ctx, m->step_key, m->n_steps, &capacity, sizeof *m->step_key);
     m->step_key[m->n_steps] = key;
     m->steps[m->n_steps] = cm__step_model_new(m->ctx, m->step, m->device,
-                                              &(cm_predict_options){.runtime = m->runtime, .plan = *plan}, NULL);
+                                              &(cm_predict_options){.runtime = m->runtime, .plan = layers}, NULL);
     return &m->steps[m->n_steps++];
 }
 
-int32_t cm__cost_at(cm__model *m, const cm_plan *p, int64_t micro_batch, int32_t cp)
+int32_t cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int32_t cp)
 {
-    double samples = (double)micro_batch / cp;
+    cm_plan at = *plan, *p = &at;
+    double  samples = (double)micro_batch / cp;
+    p->cp = cp;
     for (int32_t i = m->n_costs - 1; i >= 0; i--) {
         const cm__cost *c = &m->costs[i];
         bool            same = c->tp == p->tp && c->ep == p->ep && c->sequence == p->sequence_parallel;

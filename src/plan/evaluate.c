@@ -93,7 +93,7 @@ static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan
                      .stretch = head_s > 0 ? fmax(1, head_host_s / head_s) : 1,
                      .parts = (int32_t)(each + 0.5) + (one ? 2 : 1)};
     st.parameters = numbers + fmax(c->first.parameters + (one ? c->last.parameters : 0), c->last.parameters + tied);
-    st.update_s = c->parts.parameters > 0 ? c->parts.update_s * st.parameters / c->parts.parameters : 0;
+    st.update_s = c->parts.updated > 0 ? c->parts.update_s * st.parameters / c->parts.updated : 0;
     st.offload_update_s = 2 * st.parameters * c->parts.gradient_bytes / c->parts.host_bytes_s;
     st.offload_weights_s = st.offload_update_s;
     st.offload_kept_s = 2 * each * c->kept_bytes / c->parts.host_bytes_s;
@@ -127,12 +127,12 @@ static double in_flight(const cm_plan *p)
 
 static double peak_of(const cm__model *m, const here *h, const cm_plan *p)
 {
-    double replicas = p->dp;
+    double replicas = cm__replicas(p);
     double states = p->offload_optimizer ? 0 : m->state_bytes / (p->zero >= 1 ? replicas : 1);
     double gradients = m->gradient_bytes / (p->zero >= 2 ? replicas : 1);
     double weights = m->weight_bytes / (p->zero >= 3 ? replicas : 1);
     if (p->offload_weights) weights *= fmin(1, 2 / h->layers); /* one layer's are used, one's come */
-    double buckets = p->dp < 2 ? 0 : p->zero ? BUCKETS_BYTES : m->gradient_bytes * h->parameters;
+    double buckets = replicas < 2 || m->buffered ? 0 : p->zero ? BUCKETS_BYTES : m->gradient_bytes * h->parameters;
     double layers = p->offload_activations ? fmin(2, h->layers) : h->layers;
     double kept = h->kept * layers, most = in_flight(p);
     double first = kept * (p->offload_activations ? 1 : most) + h->whole;
@@ -158,7 +158,7 @@ static unsigned overlaps(const cm__model *m, const cm_plan *p)
 uint64_t cm__plans_at(const cm__model *m, const cm_plan *p)
 {
     if (m->whole) return 1;
-    uint64_t pieces = 0, zero = p->dp > 1 ? 4 : 1, schedules = p->pp > 1 ? 2 : 1, offloads = 8;
+    uint64_t pieces = 0, zero = cm__replicas(p) > 1 ? 4 : 1, schedules = p->pp > 1 ? 2 : 1, offloads = 8;
     for (int32_t v = 1; v <= m->layers / p->pp || v == 1; v++) pieces += pieces_fit(m, p, v);
     return (pieces + schedules - 1) * zero * offloads * overlaps(m, p); /* GPipe has one piece */
 }
@@ -199,7 +199,7 @@ void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm_
         if (v == 0 ? p.pp == 1 : !pieces_fit(m, &p, v)) continue;
         p.gpipe = v == 0;
         p.interleave = v ? v : 1;
-        for (p.zero = 0; p.zero < (p.dp > 1 ? 4 : 1); p.zero++)
+        for (p.zero = 0; p.zero < (cm__replicas(&p) > 1 ? 4 : 1); p.zero++)
             for (unsigned choice = 0; choice < 8 * early; choice++) {
                 p.offload_optimizer = choice & 1;
                 p.offload_activations = choice & 2;

@@ -36,11 +36,13 @@ typedef struct cm__model {
     int64_t          tokens; /* of a sample; 1: not a sequence */
     double           weight_bytes, gradient_bytes, state_bytes; /* of one parameter */
     double           capacity_bytes, reserve_bytes;
+    bool             buffered; /* gradients are added to a buffer that is also sent */
     cm__cost        *costs;
     int32_t          n_costs, cap_costs;
     cm__step_model  *steps; /* by tp and sequence, as they are needed */
     int32_t          n_steps, cap_steps;
-    int32_t         *step_key, *part; /* of each step model: its tp, ep and sequence; of each node */
+    int64_t         *step_key; /* of each step model: its tp, ep, cp and sequence */
+    int32_t         *part;     /* of each node */
 } cm__model;
 
 typedef struct cm__spot {

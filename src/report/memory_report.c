@@ -34,7 +34,7 @@ static const knob knobs[] = {
     {"precision", "fewer bits: check that the training still converges", turn_precision, CM_PRECISION_AMP_BF16,
      CM_PRECISION_FP16, 0},
     {"zero", "8 devices share states, gradients, weights, and exchange them every step", turn_zero, 1, 3, 0},
-    {"tp", "as many devices, which exchange activations in every layer", turn_tensors, 2, 16, 2},
+    {"tp", "as many devices, which exchange activations in every layer", turn_tensors, 2, 16, 0},
 };
 
 static const char *value_text(cm__ctx *ctx, const knob *k, int64_t to)
@@ -79,7 +79,7 @@ static bool try_knob(cm__memory_report *r, const knob *k, int64_t to)
     cm_step           *variant;
     k->turn(&asked, to);
     cm_step_options o = options_of(&asked);
-    cm__pass_on(r->ctx, cm_step_new_from(r->forward, r->device, &o, &variant, r->ctx->diag));
+    if (cm_step_new_from(r->forward, r->device, &o, &variant, NULL)) return false; /* heads that tp does not divide */
     cm__defer(r->ctx, free_step, variant);
     cm__pass_on(r->ctx, cm_step_memory(variant, r->batch, &use, r->ctx->diag));
     if (!use.fits) return false;

@@ -124,7 +124,7 @@ cm_device *law_device_changed(const char *id, law_part part, double factor)
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
-cm_graph *law_step(const char *model, cm_precision precision)
+cm_graph *law_training_step(const char *model, cm_precision precision)
 {
     cm_graph        *forward, *step = NULL;
     cm_load_options  load = {.fuse = CM_FUSE_EAGER};

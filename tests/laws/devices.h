@@ -19,7 +19,7 @@ bool law_profile_write(const char *id, law_part part, double factor, const char 
 cm_device *law_device_changed(const char *id, law_part part, double factor);
 
 /* One training step with the operators that eager PyTorch fuses; NULL: it cannot be made. */
-cm_graph *law_step(const char *model, cm_precision precision);
+cm_graph *law_training_step(const char *model, cm_precision precision);
 
 /* Seconds of a step; NAN: refused. */
 double law_step_time(const cm_graph *step, const cm_device *device, int64_t batch);

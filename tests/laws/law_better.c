@@ -40,7 +40,7 @@ static void check_better(law_run *run, const cm_graph *step, const cm_device *de
 void law_better_is_no_slower(law_run *run)
 {
     for (size_t q = 0; q < ASKED; q++) {
-        cm_graph *step = law_step(asked[q].model, asked[q].precision);
+        cm_graph *step = law_training_step(asked[q].model, asked[q].precision);
         for (int32_t d = 0; cm_device_id(d); d++) {
             cm_device *device;
             if ((size_t)d % ASKED != q && (size_t)(d + 3) % ASKED != q) continue;
@@ -88,7 +88,7 @@ void law_sensitivity_is_a_changed_profile(law_run *run)
     for (size_t q = 0; q < ASKED; q++)
         for (size_t d = 0; d < sizeof ids / sizeof *ids; d++) {
             cm_predict_options o = {.batch = asked[q].batch, .sensitivities = true};
-            cm_graph          *step = law_step(asked[q].model, asked[q].precision);
+            cm_graph          *step = law_training_step(asked[q].model, asked[q].precision);
             cm_prediction     *p = NULL;
             cm_device         *device = NULL;
             if (!cm_device_load(ids[d], &device, NULL) && !cm_predict(step, device, &o, &p, NULL))

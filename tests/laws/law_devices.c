@@ -49,7 +49,7 @@ static void compare_copy(law_run *run, const char *id, const cm_device *device, 
         {0, CM_PRECISION_AMP_FP16}, {1, CM_PRECISION_FP32}, {2, CM_PRECISION_AMP_BF16}, {2, CM_PRECISION_FP32}};
     for (size_t i = 0; i < 4; i++)
         for (int r = 0; r < 2; r++) {
-            cm_graph          *step = law_step(models[asked[i].model], asked[i].precision);
+            cm_graph          *step = law_training_step(models[asked[i].model], asked[i].precision);
             cm_predict_options o = {.batch = 64, .runtime = runtimes[r], .loading = {.on = true}};
             cm_prediction_info a = {0}, b = {0};
             bool ok = ask(step, device, &o, &a) == ask(step, copy, &o, &b);
@@ -129,7 +129,7 @@ void law_times_are_possible(law_run *run)
 {
     for (int m = 0; m < MODELS; m++)
         for (int p = CM_PRECISION_FP32; p < CM_PRECISIONS; p++) {
-            cm_graph *step = law_step(models[m], (cm_precision)p);
+            cm_graph *step = law_training_step(models[m], (cm_precision)p);
             for (int32_t d = m % 2; cm_device_id(d); d += 2) {
                 cm_device *device;
                 if (cm_device_load(cm_device_id(d), &device, NULL)) continue;

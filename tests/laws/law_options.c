@@ -64,7 +64,7 @@ static const struct {
 void law_abilities_are_told(law_run *run)
 {
     cm_graph *steps[CM_PRECISIONS];
-    for (int p = CM_PRECISION_FP32; p < CM_PRECISIONS; p++) steps[p] = law_step("lstm", (cm_precision)p);
+    for (int p = CM_PRECISION_FP32; p < CM_PRECISIONS; p++) steps[p] = law_training_step("lstm", (cm_precision)p);
     for (int32_t i = 0; cm_device_id(i); i++) {
         cm_device *d;
         if (cm_device_load(cm_device_id(i), &d, NULL)) continue;
@@ -156,7 +156,7 @@ void law_plan_options_count(law_run *run)
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         cm_device *d;
         if (cm_device_load(ids[i], &d, NULL)) continue;
-        cm_graph *step = law_step("gpt:layers=4,hidden=512,heads=8,seq=128,vocab=1000", cm_device_usual_precision(d));
+        cm_graph *step = law_training_step("gpt:layers=4,hidden=512,heads=8,seq=128,vocab=1000", cm_device_usual_precision(d));
         check_options(run, ids[i], d, step);
         cm_graph_free(step);
         cm_device_free(d);

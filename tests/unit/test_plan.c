@@ -170,7 +170,7 @@ static void divided(void **state)
         cm__dispatch *whole = cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON);
         for (int tp = 2; tp <= 8; tp *= 2) {
             cm_plan       plan = {.tp = tp, .ep = 1};
-            cm__dispatch *part = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON, &plan);
+            cm__dispatch *part = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON, &plan, true);
             is(flop_of(part) * tp, flop_of(whole));
             assert_int_equal(part->n_of, whole->n_of);
         }
@@ -249,7 +249,7 @@ static void written_loss(void **state)
     cm_graph *step = step_of(GPT, CM_RECOMPUTE_NONE);
     for (int tp = 1; tp <= 4; tp *= 4) {
         cm_plan       plan = {.tp = tp, .ep = 1};
-        cm__dispatch *d = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON, &plan);
+        cm__dispatch *d = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON, &plan, true);
         double        elements, classes;
         assert_int_equal(calls_of(d, CM_OP_CROSS_ENTROPY, CM__CALL_ELEMENTWISE, &elements), 3);
         is(elements, 2 * 127 * 1024.0 / tp); /* the last token of a sample has no label */

@@ -58,7 +58,8 @@ def _conv_shapes(s, spatial):
         stride, pad, dilation = (s.stride_h, s.stride_w), (s.pad_h, s.pad_w), (s.dil_h, s.dil_w)
     else:
         size, window = (s.d, s.h, s.w), (s.t, s.r, s.s)
-        stride, pad, dilation = (s.stride,) * 3, (s.pad,) * 3, (s.dil,) * 3
+        stride, pad = (s.stride_d, s.stride_h, s.stride_w), (s.pad_d, s.pad_h, s.pad_w)
+        dilation = (s.dil_d, s.dil_h, s.dil_w)
     out = tuple(map(_out, size, window, stride, pad, dilation))
     if min(out) < 1 or s.c % s.groups or s.k % s.groups:
         raise ValueError("no such convolution: empty result, or channels that groups do not divide")
@@ -148,7 +149,8 @@ CALLS = {
     "gemm": Call("batch m n k", "forward", GEMMS, gemm, gemm_work, gemm_old),
     "conv": Call("n c k h w r s stride_h stride_w pad_h pad_w dil_h dil_w groups", CONV_PASSES, LAYOUTS, *conv_of(2),
                  conv_old),
-    "conv3d": Call("n c k d h w t r s stride pad dil groups", CONV_PASSES, LAYOUTS, *conv_of(3), conv_old),
+    "conv3d": Call("n c k d h w t r s stride_d stride_h stride_w pad_d pad_h pad_w dil_d dil_h dil_w groups", CONV_PASSES,
+                   LAYOUTS, *conv_of(3), conv_old),
     "attention": Call("batch q kv heads kv_heads width causal", "forward backward",
                       ("", "dropout", "mask", "mask-dropout"), attention, attention_work,
                       attention_old),

@@ -71,7 +71,7 @@ def _convs(dtype):
     for phase in CONV_PASSES if layout else ():
         rows = _conv_rows(networks_grouped.GROUPED, (32, 64, 128, 256))
         yield 0, _dims(rows, (layout,), "conv", dtype, phase), 180
-    rows = [(n, c, k, d, h, h, t, r, r, stride, (r // 2), 1, 1) for n in (1, 2, 8, 16)
+    rows = [(n, c, k, d, h, h, t, r, r, *(stride,) * 3, t // 2, r // 2, r // 2, 1, 1, 1, 1) for n in (1, 2, 8, 16)
             for c, k, d, h, t, r, stride in networks.CONVOLUTIONS_3D]
     for phase in CONV_PASSES:
         yield 1, _dims(rows, ("nchw",), "conv3d", dtype, phase), 14

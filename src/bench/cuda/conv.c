@@ -39,12 +39,12 @@ static void sizes_3d(conv *s, const int64_t *d)
                 .n = d[0],
                 .c = d[1],
                 .k = d[2],
-                .groups = d[12],
+                .groups = d[18],
                 .in = {d[3], d[4], d[5]},
                 .window = {d[6], d[7], d[8]},
-                .stride = {d[9], d[9], d[9]},
-                .pad = {d[10], d[10], d[10]},
-                .dilation = {d[11], d[11], d[11]}};
+                .stride = {d[9], d[10], d[11]},
+                .pad = {d[12], d[13], d[14]},
+                .dilation = {d[15], d[16], d[17]}};
 }
 
 static bool sizes(conv *s, const cm_call *call)
