@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""agree.py - LIBRARY [--all]: rank, predict, memory, batch and explain give the same answer to the same question.
+
+A ranking of a model on all devices, in one precision and runtime, is compared with what the other commands say of each
+device. Numbers must be equal to the last digit. Without --all a seeded sample of the questions is asked; --all asks
+about every named model, device, precision and runtime and prints the number of disagreements.
+"""
+import ctypes
+import json
+import random
+import sys
+
+SAMPLE_RANKINGS, SAMPLE_DEVICES, SEED = 60, 5, 17
+PRECISIONS = ["fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp8"]
+RUNTIMES = ["torch-eager", "torch-compile", "megatron", "native"]
+# Fields of a ranking's row that predict has too.
+SAME = ("batch", "micro_batch", "devices", "recomputes", "runtime", "precision", "fits", "peak_bytes", "step_time_s",
+        "device_time_s", "host_time_s", "throughput_samples_s", "interval_s", "mfu", "seq", "tokens_s")
+
+
+class Program:
+    """The program as a function, in this process."""
+
+    def __init__(self, path):
+        self.library = ctypes.CDLL(path)
+        self.library.cm_answer.argtypes = [ctypes.c_int, ctypes.POINTER(ctypes.c_char_p),
+                                           ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_void_p)]
+        self.library.cm_answer_free.argtypes = [ctypes.c_void_p]
+
+    def ask(self, *words):
+        """The exit status, and the JSON answer or the message on standard error."""
+        words = [*words, "--json"]
+        array = (ctypes.c_char_p * len(words))(*[w.encode() for w in words])
+        result, notes = ctypes.c_void_p(), ctypes.c_void_p()
+        status = self.library.cm_answer(len(words), array, ctypes.byref(result), ctypes.byref(notes))
+        text, message = (ctypes.string_at(p.value).decode() if p.value else "" for p in (result, notes))
+        self.library.cm_answer_free(result)
+        self.library.cm_answer_free(notes)
+        return status, json.loads(text) if text.strip() else message
+
+
+def questions(program):
+    """Options of every ranking: the usual precision and runtime, every other precision, every other runtime."""
+    models = [m["id"] for m in program.ask("models")[1]["models"]]
+    ways = [()] + [("--precision", p) for p in PRECISIONS] + [("--runtime", r) for r in RUNTIMES]
+    ways += [("--batch", "24"), ("--mode", "inference"), ("--recompute", "full")]
+    return [(model, way) for model in models for way in ways]
+
+
+class Count:
+    """Answers compared, and those that differ."""
+
+    def __init__(self):
+        self.compared = self.differ = 0
+
+    def check(self, same, what, first, second):
+        self.compared += 1
+        if same:
+            return
+        self.differ += 1
+        if self.differ <= 20:
+            print(f"# {what}: {first} and {second}")
+
+
+def option(way, name):
+    """An option's value among those of a question."""
+    return way[way.index(name) + 1] if name in way else None
+
+
+def compare_device(program, count, model, way, row):
+    """One row of a ranking beside the other commands."""
+    device = row["device"]
+    where = f"{model} {' '.join(way)} on {device}"
+    own = [w for i, w in enumerate(way) if "--batch" not in (w, way[i - 1] if i else "")]
+    batch = ["--batch", str(row["batch"])] if row["batch"] else []
+    status, predict = program.ask("predict", model, "--device", device, *way)
+    fits = isinstance(predict, dict) and bool(predict["fits"])
+    count.check(bool(row["fits"]) == fits, f"{where}: rank and predict on fits", row.get("reason"), predict if status else fits)
+    if not (row["fits"] and fits):
+        return
+    for field in SAME:
+        count.check(row[field] == predict[field], f"{where}: rank's and predict's {field}", row[field], predict[field])
+    memory = program.ask("memory", model, "--device", device, *own, *batch)[1]
+    for field in ("peak_bytes", "fits", "micro_batch", "recomputes"):
+        count.check(memory[field] == row[field], f"{where}: memory's and rank's {field}", memory[field], row[field])
+    explain = program.ask("explain", model, "--device", device, *own, *batch)[1] if "--recompute" not in way else None
+    if explain:
+        count.check(explain["step_time_s"] == row["step_time_s"], f"{where}: explain's and rank's step",
+                    explain["step_time_s"], row["step_time_s"])
+    if not option(way, "--batch"):
+        compare_batch(program, count, where, (model, device, own), row)
+
+
+def compare_batch(program, count, where, question, row):
+    """What batch chooses, and its row of the batch size that was chosen."""
+    model, device, own = question
+    choice = program.ask("batch", model, "--device", device, *own)[1]
+    count.check(choice["batch"] == row["batch"], f"{where}: batch's and rank's choice", choice["batch"], row["batch"])
+    for one in choice["candidates"]:
+        if one["batch"] == row["batch"]:
+            same = one["throughput_samples_s"] == row["throughput_samples_s"] and one["fits"]
+            count.check(same, f"{where}: batch's and rank's throughput", one["throughput_samples_s"],
+                        row["throughput_samples_s"])
+
+
+def main():
+    program, everything = Program(sys.argv[1]), "--all" in sys.argv
+    chance, count, rankings = random.Random(SEED), Count(), 0
+    asked = questions(program)
+    if not everything:
+        asked = chance.sample(asked, SAMPLE_RANKINGS)
+    for model, way in asked:
+        status, ranking = program.ask("rank", model, *way)
+        if not isinstance(ranking, dict):
+            count.check(False, f"rank {model} {' '.join(way)}", status, ranking)
+            continue
+        rankings += 1
+        rows = ranking["ranking"]
+        for row in rows if everything else chance.sample(rows, min(SAMPLE_DEVICES, len(rows))):
+            compare_device(program, count, model, way, row)
+    print(f"# {rankings} rankings, {count.compared} numbers compared, {count.differ} differ")
+    return 1 if count.differ or not count.compared else 0
+
+
+sys.exit(main())
