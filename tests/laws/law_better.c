@@ -43,7 +43,7 @@ void law_better_is_no_slower(law_run *run)
         cm_graph *step = law_training_step(asked[q].model, asked[q].precision);
         for (int32_t d = 0; cm_device_id(d); d++) {
             cm_device *device;
-            if ((size_t)d % ASKED != q && (size_t)(d + 3) % ASKED != q) continue;
+            if ((size_t)d % ASKED != q && (d % 2 || (size_t)(d + 3) % ASKED != q)) continue;
             if (cm_device_load(cm_device_id(d), &device, NULL)) continue;
             if (cm_device_supports(device, asked[q].precision)) check_better(run, step, device, cm_device_id(d), &asked[q]);
             cm_device_free(device);

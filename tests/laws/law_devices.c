@@ -130,7 +130,7 @@ void law_times_are_possible(law_run *run)
     for (int m = 0; m < MODELS; m++)
         for (int p = CM_PRECISION_FP32; p < CM_PRECISIONS; p++) {
             cm_graph *step = law_training_step(models[m], (cm_precision)p);
-            for (int32_t d = m % 2; cm_device_id(d); d += 2) {
+            for (int32_t d = (m + p) % 4; cm_device_id(d); d += 4) {
                 cm_device *device;
                 if (cm_device_load(cm_device_id(d), &device, NULL)) continue;
                 if (cm_device_supports(device, (cm_precision)p))
@@ -147,7 +147,7 @@ void law_ranking_has_numbers(law_run *run)
 {
     for (int m = 0; m < MODELS; m++) {
         cm_ranking     *ranking;
-        cm_rank_options o = {.samples = 1e6};
+        cm_rank_options o = {.samples = 1e6, .threads = 1};
         if (cm_rank(models[m], &o, &ranking, NULL)) continue;
         for (int32_t i = 0; i < cm_ranking_placed(ranking); i++) {
             const cm_rank_entry *e = cm_ranking_entry(ranking, i);

@@ -63,7 +63,6 @@ void law_threads_do_not_matter(law_run *run)
         strcat(strcat(devices, ","), paths[i]);
     }
     repeat(run, "lstm", devices);
-    repeat(run, "mobilenet-v3-small", devices);
     repeat(run, "gpt:layers=2,hidden=256,heads=4,seq=128,vocab=1000", devices);
     for (int i = 0; i < 5; i++) remove(paths[i]);
     rmdir(folder);
