@@ -53,8 +53,8 @@ static void compare_copy(law_run *run, const char *id, const cm_device *device, 
             cm_predict_options o = {.batch = 64, .runtime = runtimes[r], .loading = {.on = true}};
             cm_prediction_info a = {0}, b = {0};
             bool ok = ask(step, device, &o, &a) == ask(step, copy, &o, &b);
-            law_case(run, ok && same_prediction(&a, &b), "%s of %s in %s, %s: %g ms, its copy %g ms", models[asked[i].model],
-                     id, cm_precision_name(asked[i].precision), cm_runtime_name(runtimes[r]), 1e3 * a.step_time_s,
+            law_case(run, ok && same_prediction(&a, &b), "%s of %s in %s, %s: %g ms, its copy %g ms",
+                     models[asked[i].model], id, cm_precision_name(asked[i].precision), cm_runtime_name(runtimes[r]), 1e3 * a.step_time_s,
                      1e3 * b.step_time_s);
             if (!r)
                 law_case(run, same(peak_memory(step, device, 64), peak_memory(step, copy, 64)), "memory of %s on %s",
@@ -119,7 +119,8 @@ static void check_growth(law_run *run, const cm_graph *step, const cm_device *de
         cm_prediction_info info;
         if (!ask(step, device, &o, &info)) return;
         check_numbers(run, &info, model, id, p);
-        law_case(run, info.step_time_s >= SHORTER * last, "%s on %s in %s: batch %lld takes %g ms, an eighth of it %g ms",
+        law_case(run, info.step_time_s >= SHORTER * last,
+                 "%s on %s in %s: batch %lld takes %g ms, an eighth of it %g ms",
                  model, id, cm_precision_name(p), (long long)batch, 1e3 * info.step_time_s, 1e3 * last);
         last = info.step_time_s;
     }
