@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* law_devices.c - what a device is does not depend on where its profile comes from; times are possible times. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "devices.h"
 
 static const char *const models[] = {"resnet18", "lstm", "gpt:layers=2,hidden=512,heads=8,seq=256,vocab=1000",
@@ -140,6 +142,40 @@ void law_times_are_possible(law_run *run)
             }
             cm_graph_free(step);
         }
+}
+
+/* ---- copies in a ranking ----------------------------------------------------------------------------------------- */
+
+static const cm_rank_entry *entry_of(const cm_ranking *ranking, const char *id)
+{
+    for (int32_t i = 0; i < cm_ranking_entries(ranking); i++)
+        if (strcmp(cm_device_get_info(cm_ranking_entry(ranking, i)->device)->id, id) == 0)
+            return cm_ranking_entry(ranking, i);
+    return NULL;
+}
+
+void law_copy_ranks_as_its_base(law_run *run)
+{
+    static const char *const ids[] = {"nvidia-h200", "nvidia-h100", "nvidia-a100-40g-pcie", "nvidia-v100-16g", "amd-mi210",
+                                      "graphcore-gc200", "sambanova-sn30", "cerebras-cs2", "google-tpu-v4"};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        char            devices[128], path[64];
+        cm_ranking     *ranking;
+        cm_rank_options o = {.devices = devices, .samples = 1e6};
+        snprintf(path, sizeof path, "/tmp/law-copy-%ld.json", (long)getpid());
+        snprintf(devices, sizeof devices, "%s,%s", i % 2 ? ids[i] : path, i % 2 ? path : ids[i]);
+        if (!law_profile_write(ids[i], LAW_PARTS, 1, path) || cm_rank(models[2], &o, &ranking, NULL)) {
+            law_case(run, false, "no ranking of %s and its copy", ids[i]);
+            continue;
+        }
+        const cm_rank_entry *a = entry_of(ranking, ids[i]), *b = entry_of(ranking, "x");
+        law_case(run, a && b && same_prediction(&a->prediction, &b->prediction) && same(a->value, b->value) &&
+                      same(a->peak_bytes, b->peak_bytes) && same(a->usd, b->usd) && same(a->kwh, b->kwh),
+                 "%s and its copy in a ranking: %g s and %g s", ids[i], a ? a->prediction.step_time_s : NAN,
+                 b ? b->prediction.step_time_s : NAN);
+        remove(path);
+        cm_ranking_free(ranking);
+    }
 }
 
 /* ---- ranking ----------------------------------------------------------------------------------------------------- */
