@@ -66,7 +66,8 @@ void cm__plan_check_style(cm__ctx *ctx, const cm_device *device, const cm_plan *
     }
     if (refused == FIELDS) return;
     for (size_t i = 0; i <= last; i++)
-        if (takes(device, i)) all = cm__format(ctx, "%s%s%s", all, !i ? "" : i == last ? " and " : ", ", fields[i].option);
+        if (takes(device, i))
+            all = cm__format(ctx, "%s%s%s", all, !i ? "" : i == last ? " and " : ", ", fields[i].option);
     cm__fail(ctx, CM_ERR_UNSUPPORTED, "%s runs graphs as a whole and does not take %s; of a plan it takes %s",
              device->info.id, fields[refused].option, all);
 }

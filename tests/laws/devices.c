@@ -13,7 +13,8 @@
 static bool scale_number(json_t *number, double factor)
 {
     json_t *value = json_object_get(number, "value");
-    return json_is_number(value) && json_object_set_new(number, "value", json_real(factor * json_number_value(value))) == 0;
+    if (!json_is_number(value)) return false;
+    return json_object_set_new(number, "value", json_real(factor * json_number_value(value))) == 0;
 }
 
 static bool scale_all(json_t *group, double factor)
@@ -42,8 +43,9 @@ static bool main_bandwidth(json_t *t, double f) { return scale_memories(t, "band
 static bool all_bandwidth(json_t *t, double f) { return scale_memories(t, "bandwidth", true, true, f); }
 static bool cache(json_t *t, double f) { return scale_memories(t, "capacity", true, false, f); }
 static bool capacity(json_t *t, double f) { return scale_memories(t, "capacity", true, true, f); }
-static bool matrix_peak(json_t *t, double f) { return scale_all(json_object_get(json_object_get(t, "peak"), "matrix"), f); }
-static bool vector_peak(json_t *t, double f) { return scale_all(json_object_get(json_object_get(t, "peak"), "vector"), f); }
+static json_t *peaks(json_t *t, const char *units) { return json_object_get(json_object_get(t, "peak"), units); }
+static bool matrix_peak(json_t *t, double f) { return scale_all(peaks(t, "matrix"), f); }
+static bool vector_peak(json_t *t, double f) { return scale_all(peaks(t, "vector"), f); }
 static bool clock_hz(json_t *t, double f) { return scale_number(json_object_get(t, "clock_hz"), f); }
 static bool power(json_t *t, double f) { return scale_number(json_object_get(json_object_get(t, "power"), "tdp"), f); }
 

@@ -23,7 +23,8 @@ static void check_precision(law_run *run, const cm_device *d, const cm_graph *st
     if (refused) law_case(run, strstr(diag.reason, id) && strstr(diag.reason, "--precision "), "%s", diag.reason);
     else {
         cm_status status = cm_predict(step, d, &o, &prediction, &diag);
-        law_case(run, !status && cm_prediction_get_info(prediction)->step_time_s > 0, "%s in %s is not refused, but: %s",
+        law_case(run, !status && cm_prediction_get_info(prediction)->step_time_s > 0,
+                 "%s in %s is not refused, but: %s",
                  id, cm_precision_name(p), diag.reason);
     }
     cm_prediction_free(prediction);
@@ -142,7 +143,8 @@ static void check_options(law_run *run, const char *id, const cm_device *d, cons
         bool refused = b.status == CM_ERR_UNSUPPORTED && strstr(b.diag.reason, o->name);
         bool lone = a.status == CM_ERR_UNSUPPORTED && strstr(a.diag.reason, "links"); /* of several devices */
         other = other && isfinite(a.step_s) && isfinite(b.step_s);
-        law_case(run, lone || (a.status == CM_OK && (other || refused)), "%s with %s: %s%g ms, without %g ms", id, o->name,
+        law_case(run, lone || (a.status == CM_OK && (other || refused)),
+                 "%s with %s: %s%g ms, without %g ms", id, o->name,
                  b.diag.reason, 1e3 * b.step_s, 1e3 * a.step_s);
     }
     cm_fabric_free(fabric);

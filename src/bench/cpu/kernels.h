@@ -6,7 +6,8 @@
 #include "bench/cpu/pool.h"
 
 /* Compiled once for each generation of x86 vectors, chosen when the program starts. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&             \
+    !defined(__SANITIZE_THREAD__)
 #define CM__VECTORS __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
 #else
 #define CM__VECTORS
