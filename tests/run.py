@@ -6,7 +6,8 @@ import subprocess
 import sys
 import xml.etree.ElementTree as xml
 
-SUITES = (["cli", "validation", "python", "bench", "browser", "laws"], ["unit", "corpus", "cli", "serve"], ["style", "fuzz"])
+SUITES = (["cli", "validation", "python", "bench", "browser", "laws", "plan"],
+          ["unit", "corpus", "cli", "serve"], ["style", "fuzz"])
 
 
 def run(folder, suites):
