@@ -13,6 +13,7 @@ WEB_PACKAGES   = chromium $(foreach program,node npm,$(if $(shell command -v $(p
 # The last versions of playwright-core need a newer node than Debian's 18.
 PLAYWRIGHT     = playwright-core@1.58.0
 SANITIZE       = -Db_sanitize=address,undefined -Db_lundef=false
+SANITIZE_RACES = -Db_sanitize=thread -Db_lundef=false
 # gcc warns of what its sanitizers insert; the other two builds hold the warnings.
 UNWARNED       = -Dwarning_level=0 -Dwerror=false
 
@@ -34,7 +35,8 @@ test: test-packages playwright ## build with gcc, clang and the sanitizers, and 
 	@CC=gcc tools/build.sh build
 	@CC=gcc tools/build.sh build-asan -Dunit=true $(SANITIZE) -Doptimization=1 $(UNWARNED)
 	@CC=clang tools/build.sh build-clang -Dfuzz=true $(SANITIZE) -Doptimization=1
-	@python3 tests/run.py build build-asan build-clang
+	@CC=gcc TARGET='centimani tests/threads' tools/build.sh build-tsan $(SANITIZE_RACES) -Doptimization=1 $(UNWARNED)
+	@python3 tests/run.py build build-asan build-clang build-tsan
 
 golden: build            ## rewrite the expected output of tests/cli and the README from what the program prints now
 	python3 tests/cli/run.py --rewrite build/centimani tests/cli
@@ -71,7 +73,7 @@ install: build           ## install program, library, header, man page and compl
 	meson install -C build --quiet
 
 clean:                   ## remove what was built
-	rm -rf build build-asan build-clang build-static build-deb
+	rm -rf build build-asan build-clang build-tsan build-static build-deb
 
 help:                    ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
