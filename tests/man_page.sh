@@ -2,10 +2,7 @@
 # man_page.sh - PAGE: the page formats without a warning, and names every option there is.
 page=$1
 root=$(dirname "$page")/..
-if ! command -v man >/dev/null; then
-    echo "man is not installed"
-    exit 77
-fi
+command -v man >/dev/null || { echo "man is not installed (Debian: man-db, groff)"; exit 1; }
 warnings=$(LC_ALL=C.UTF-8 MANWIDTH=100 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)
 [ -z "$warnings" ] || { echo "$warnings"; exit 1; }
 status=0

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py - GCC ASAN CLANG: run the suites that belong to each build folder and count all results in one line."""
+"""run.py - GCC ASAN CLANG TSAN: run the suites that belong to each build folder and count all results in one line."""
 import pathlib
 import subprocess
 import sys
 import xml.etree.ElementTree as xml
 
-SUITES = (["cli", "validation", "python", "bench", "browser", "laws"], ["unit", "corpus", "cli", "serve"], ["style", "fuzz"])
+SUITES = (["cli", "validation", "python", "bench", "browser", "laws", "plan"],
+          ["unit", "corpus", "cli", "serve"], ["style", "fuzz"], ["threads"])
 
 
 def run(folder, suites):

@@ -22,16 +22,16 @@
 #define WORDS_MOST 128
 #define NOT_BEGUN 127 /* as shells say it */
 
-/* A sanitizer reserves terabytes of addresses. */
-#if defined(__SANITIZE_ADDRESS__)
-#define LIMIT_MEMORY false
+/* A sanitizer reserves terabytes of addresses, and ThreadSanitizer writes a temporary file when it starts. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED true
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define LIMIT_MEMORY false
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED true
 #endif
 #endif
-#ifndef LIMIT_MEMORY
-#define LIMIT_MEMORY true
+#ifndef SANITIZED
+#define SANITIZED false
 #endif
 
 static void limit(int what, rlim_t most)
@@ -46,8 +46,8 @@ static void become(const char *program, const char *folder, char *const *words, 
     int null = open("/dev/null", O_RDONLY); /* before files are counted: the server may have many open */
     if (chdir(folder) || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(NOT_BEGUN);
     limit(RLIMIT_CPU, CPU_S);
-    if (LIMIT_MEMORY) limit(RLIMIT_AS, MEMORY_BYTES);
-    limit(RLIMIT_FSIZE, 0);
+    if (!SANITIZED) limit(RLIMIT_AS, MEMORY_BYTES);
+    if (!SANITIZED) limit(RLIMIT_FSIZE, 0);
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_NOFILE, FILES);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

@@ -1,5 +1,6 @@
 #!/bin/sh
-# run.sh - OUT [PART...]: build tests/gpu/check, run it, and hold it against PyTorch where there is one (COMPARE=1).
+# run.sh - OUT [PART...]: build tests/gpu and run it: first what the libraries export and whether NVRTC compiles every
+# kernel (libraries), then the calls (check). COMPARE=1 also compares the times with PyTorch's.
 out=$1
 shift
 here=$(dirname "$0")
@@ -8,7 +9,8 @@ here=$(dirname "$0")
 folders=$(python3 "$here/folders.py")
 export CENTIMANI_CUDA_PATH="${CENTIMANI_CUDA_PATH:-$folders}"
 export LD_LIBRARY_PATH="$folders${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-"$out/check" --budget "${BUDGET:-80}" -o "$out/check.csv" "$@"
-status=$?
+status=0
+"$out/libraries" || status=1
+"$out/check" --budget "${BUDGET:-80}" -o "$out/check.csv" "$@" || status=1
 [ -n "$COMPARE" ] && python3 "$here/compare.py" "$out/check.csv" "${BUDGET:-80}"
 exit $status

@@ -17,8 +17,7 @@ sys.dont_write_bytecode = True
 try:
     import torch
 except ImportError:
-    print("1..0 # SKIP PyTorch is not installed (Debian: python3-torch)")
-    sys.exit(0)
+    sys.exit("this Python has no PyTorch (Debian: python3-torch)")
 
 from centimani.bench import backends, harness, profile, timers  # noqa: E402
 

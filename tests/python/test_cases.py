@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """test_cases.py PROGRAM - what `predict --missing` writes is what the benchmarks of both languages read."""
-import collections
 import json
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -13,30 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 sys.dont_write_bytecode = True
 from centimani.bench import cases  # noqa: E402
-
-
-class Anything:
-    """Variants and passes: this table tells names and sizes alone, as src/device/calls.def does."""
-    def __contains__(self, _):
-        return True
-
-    def __iter__(self):
-        return iter(())
-
-
-Call = collections.namedtuple("Call", "phases variants dims least")
-
-
-def calls():
-    """PyTorch's own table where there is PyTorch; otherwise names and sizes alone."""
-    try:
-        from centimani.bench.calls import CALLS
-        return CALLS
-    except ImportError:
-        pass
-    text = (ROOT / "src/device/calls.def").read_text()
-    rows = re.findall(r'^CALL\([A-Z0-9_]+, "([a-z0-9_]+)", [A-Z]+, [a-z0-9_]+,([^)]*)\)', text, re.M)
-    return {name: Call(Anything(), Anything(), re.findall(r'"(\w+)"', dims), lambda _: 0) for name, dims in rows}
+from centimani.bench.calls import CALLS  # noqa: E402
 
 
 def run(program, *words):
@@ -46,7 +21,7 @@ def run(program, *words):
 
 
 def main():
-    program, known = sys.argv[1], calls()
+    program = sys.argv[1]
     asked = ["predict", "resnet18", "--device", "nvidia-v100-16g", "--batch", "8", "--precision", "fp32", "--missing"]
     with tempfile.TemporaryDirectory() as folder:
         path, listed = pathlib.Path(folder, "cases.json"), pathlib.Path(folder, "missing.json")
@@ -54,7 +29,7 @@ def main():
         listed.write_text(answer)
         missing = {entry["call"] for entry in json.loads(answer)["missing"]}
         for file in (path, listed):
-            found, refused = cases.read(str(file), known)
+            found, refused = cases.read(str(file), CALLS)
             # The counter of batches is the one call of a type that PyTorch's benchmark does not time.
             assert all("int64" in reason for _, reason in refused), refused
             assert {cases.label(case) for case in found} == {

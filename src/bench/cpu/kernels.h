@@ -5,8 +5,9 @@
 
 #include "bench/cpu/pool.h"
 
-/* Compiled once for each generation of x86 vectors, chosen when the program starts. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&             \
+/* Compiled once for each generation of x86 vectors, chosen when the program starts. Sanitizers also instrument the
+   function that chooses, which then crashes: it runs before their libraries are loaded. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
     !defined(__SANITIZE_THREAD__)
 #define CM__VECTORS __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
 #else
