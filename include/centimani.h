@@ -118,6 +118,7 @@ typedef struct cm_tensor {
     int32_t       born;     /* schedule position that first writes its storage, -1: before the step */
     int32_t       dies;     /* last position that needs its storage, node count: it outlives the step */
     const union cm__num *value; /* known contents, in dimension order; internal */
+    int32_t       converted; /* 1 + its type after model.to(a 16-bit type); 0: as its operands say; internal */
 } cm_tensor;
 
 typedef struct cm_node {
@@ -203,6 +204,8 @@ int32_t          cm_graph_unsupported(const cm_graph *graph); /* operators whose
 const char      *cm_graph_unsupported_name(const cm_graph *graph, int32_t index);
 cm_optimizer     cm_graph_optimizer(const cm_graph *graph);   /* what was, or by default would be, used */
 cm_precision     cm_graph_precision(const cm_graph *graph);
+/* The precision a capture is predicted in unless another is asked for; CM_PRECISION_DEFAULT: the model leaves it open. */
+cm_precision     cm_model_precision(const char *spec);
 cm_loss          cm_graph_loss(const cm_graph *graph);
 
 cm_poly     cm_tensor_elements(const cm_tensor *tensor);

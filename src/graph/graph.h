@@ -113,6 +113,7 @@ struct cm_graph {
     int32_t     origin;      /* likewise: cm_node.source */
     bool        own_loss;    /* the first output is the loss the model was recorded with */
     bool        channels_last; /* convolutions were recorded with their channels last */
+    bool        typed;       /* tensors say what type they have in a model of 16 bits (cm_tensor.converted) */
     bool        has_backward; /* backward was recorded too, and its matrix products are these FLOP: train.c compares */
     cm_poly     backward_flop;
     bool        as_exported; /* from a file that no optimizer has been at: it still computes numbers of numbers */

@@ -127,6 +127,23 @@ static cm_graph *load_and_finish(cm__ctx *ctx, const char *spec, const cm_load_o
     return g;
 }
 
+/* A file that cannot be read leaves it open: loading it says what is wrong. */
+cm_precision cm_model_precision(const char *spec)
+{
+    cm__ctx     *ctx = spec && ends_with(spec, ".cmt.json") ? cm__ctx_new(NULL) : NULL;
+    cm_precision precision;
+    if (!ctx) return CM_PRECISION_DEFAULT;
+    if (setjmp(ctx->trap)) {
+        cm__ctx_abandon(ctx);
+        return CM_PRECISION_DEFAULT;
+    }
+    cm__mapping *m = cm__file_map(ctx, spec, TRACE_MAX, "too large for a trace");
+    precision = cm__import_trace_precision(ctx, (const char *)m->bytes, m->size);
+    cm__file_unmap(m);
+    cm__ctx_free(ctx);
+    return precision;
+}
+
 cm_status cm_graph_load(const char *spec, const cm_load_options *options, cm_graph **graph, cm_diag *diag)
 {
     if (!spec || !graph) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no model given");

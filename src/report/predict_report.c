@@ -21,6 +21,7 @@ static void settle_training(cm_train_options *train, cm_runtime runtime)
 void cm__settle_request(cm__graph_request *graph, const cm_device *device, cm_runtime *runtime)
 {
     if (!*runtime) *runtime = cm_device_runtime(device);
+    if (!graph->train.precision) graph->train.precision = cm_model_precision(graph->model);
     if (!graph->train.precision) graph->train.precision = cm_device_usual_precision(device);
     if (*runtime == CM_RUNTIME_TORCH_EAGER && graph->load.fuse == CM_FUSE_ALL) graph->load.fuse = CM_FUSE_EAGER;
     settle_training(&graph->train, *runtime);

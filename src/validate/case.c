@@ -178,7 +178,8 @@ static cm_status read_options(cm__case *c, cm_load_options *load, cm_train_optio
                *recompute = cm__text_of(c->run, "recompute");
     cm_status   status = CM_OK;
     load->seq = (int64_t)cm__number_of(c->run, "seq", 0);
-    train->precision = cm_device_usual_precision(c->device);
+    train->precision = cm_model_precision(cm__text_of(c->run, "model"));
+    if (!train->precision) train->precision = cm_device_usual_precision(c->device);
     if (!precision) precision = cm__text_of(c->set, "precision");
     if (precision) status = cm_precision_parse(precision, &train->precision, diag);
     if (!status && optimizer) status = cm_optimizer_parse(optimizer, &train->optimizer, diag);
