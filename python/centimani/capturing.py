@@ -51,14 +51,22 @@ def _made_target(recorder: Recorder, y: torch.Tensor, classes: bool) -> torch.Te
     return target
 
 
+def _predicts_next(recorder: Recorder) -> bool:
+    """Each position of a causal model predicts the next one, so the last has no label."""
+    return any(op.op == "aten::scaled_dot_product_attention" and op.attrs.get("is_causal") for op in recorder.ops)
+
+
 def _cross_entropy(recorder: Recorder, y: torch.Tensor, target: Optional[torch.Tensor]) -> torch.Tensor:
+    if y.dim() == 3 and target is None and y.shape[1] > 1 and _predicts_next(recorder):
+        y = y[:, :-1]
+    y = y.float()
     if y.dim() == 3:
         y = y.reshape(-1, y.shape[-1])
     if target is None:
         target = _made_target(recorder, y, classes=True)
     elif y.dim() == 2:
         target = target.reshape(-1)
-    return torch.nn.functional.cross_entropy(y.float(), target)
+    return torch.nn.functional.cross_entropy(y, target)
 
 
 def _named_loss(recorder: Recorder, kind: str, y: torch.Tensor, target: Optional[torch.Tensor]) -> torch.Tensor:

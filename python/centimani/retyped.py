@@ -4,7 +4,8 @@
 `model.to(torch.bfloat16)` changes the parameters, the buffers and what is computed from them, but not what the model
 casts to a fixed type. An fp32 step does not show the difference: PyTorch runs nothing for `x.float()` there. So the
 forward pass runs once more with the model converted, and its operators are aligned with the recorded ones. Casts that
-only the converted model runs are added to the trace, and each tensor gets its type in the converted model.
+only the converted model runs are added to the trace, and each tensor gets its type in the converted model. A cast also
+makes a slice contiguous, so that a reshape after it needs no copy: the copy becomes aten::contiguous.
 """
 from __future__ import annotations
 
@@ -16,6 +17,9 @@ from .trace import CaptureError, OpRow, Recorder
 
 CAST = "aten::_to_copy"
 ADDED = "aten::to.dtype"  # a cast that changes nothing in the types that were recorded
+COPY = "aten::clone"
+CONTIGUOUS = "aten::contiguous"  # a copy that is not needed where the cast before it runs
+RESHAPES = ("aten::view", "aten::_unsafe_view", "aten::_reshape_alias")
 SIXTEEN = (torch.bfloat16, torch.float16)
 
 
@@ -56,7 +60,9 @@ class Alignment:
         self.theirs: Dict[int, int] = {}  # row of `own` -> row of `other`
         self.base: Dict[int, int] = {}    # added row -> row of `own` that it casts
         self.root: Dict[int, int] = {}    # result of a cast -> what it was first
-        self.added: List[Any] = []        # (index of the operator it precedes, source row, row, module)
+        self.added: List[Any] = []        # (index of the operator it precedes, name, source row, row, module)
+        self.skipped = -1                 # what the last cast made that only the recorded model runs
+        self.copies: List[int] = []       # operators: copies that only the recorded model runs
         self.inputs: Dict[int, List[int]] = {}  # operator -> its inputs, where an added cast lies before it
         self.types: Dict[int, str] = {}
 
@@ -78,7 +84,8 @@ class Alignment:
         return mine not in self.theirs and self.own.tensors.rows[mine].shape == self.other.tensors.rows[theirs].shape
 
     def _matches(self, a: OpRow, b: OpRow) -> bool:
-        return (a.op == b.op and a.module == b.module and len(a.inputs) == len(b.inputs) and
+        same = a.op == b.op or (a.op in RESHAPES and b.op in RESHAPES)
+        return (same and a.module == b.module and len(a.inputs) == len(b.inputs) and
                 len(a.outputs) == len(b.outputs) and all(map(self._same, a.inputs, b.inputs)))
 
     def _input(self, mine: int, theirs: int) -> int:
@@ -101,16 +108,35 @@ class Alignment:
         if a.op == CAST:
             self.root[a.outputs[0]] = a.inputs[0]
 
-    def _add(self, index: int, b: OpRow) -> None:
-        row, source = len(self.own.tensors.rows) + len(self.added), self.mine[b.inputs[0]]
+    def _add(self, index: int, name: str, source: int, b: OpRow) -> None:
+        row = len(self.own.tensors.rows) + len(self.added)
         self.base[row] = self.root[row] = source
-        self.added.append((index, source, row, b.module))
+        self.added.append((index, name, source, row, b.module))
         self._bind(row, b.outputs[0])
+
+    def _add_copy(self, index: int, b: OpRow) -> bool:
+        """A copy that only the converted model runs, for it lacks the cast before."""
+        if self.skipped < 0 or self._root(self.skipped) != self._root(self.mine.get(b.inputs[0], -1)):
+            return False
+        self._add(index, CONTIGUOUS, self.skipped, b)
+        return True
+
+    def _keep_copy(self, index: int, a: OpRow) -> bool:
+        """A copy that only the recorded model runs, for the converted one has a cast before."""
+        cast = self.added[-1][3] if self.added else -1
+        if cast < 0 or self.base[cast] != a.inputs[0]:
+            return False
+        self.root[a.outputs[0]] = cast
+        self.inputs[index] = [cast]
+        self.copies.append(index)
+        self._bind(a.outputs[0], self.theirs[cast])
+        return True
 
     def _skip(self, a: OpRow) -> None:
         """A cast that the converted model does not run: what it makes is what it reads."""
         source = a.inputs[0]
         self.root[a.outputs[0]] = source
+        self.skipped = a.outputs[0]
         if source in self.types:
             self.types[a.outputs[0]] = self.types[source]
 
@@ -127,11 +153,15 @@ class Alignment:
                 self._match(i, a, b)
                 i, j = i + 1, j + 1
             elif b and b.op == CAST and b.inputs[0] in self.mine:
-                self._add(i, b)
+                self._add(i, ADDED, self.mine[b.inputs[0]], b)
                 j += 1
             elif a and a.op == CAST:
                 self._skip(a)
                 i += 1
+            elif a and a.op == COPY and self._keep_copy(i, a):
+                i += 1
+            elif b and b.op == COPY and self._add_copy(i, b):
+                j += 1
             else:
                 self.failed = (a, b)
                 return False
@@ -156,11 +186,13 @@ def _write_casts(content: Dict[str, Any], alignment: Alignment) -> None:
     rest = [o for o in content["ops"] if o.get("phase", "forward") != "forward"]
     for index, inputs in alignment.inputs.items():
         forward[index]["in"] = inputs
-    for _, source, _, _ in alignment.added:
+    for index in alignment.copies:
+        forward[index]["op"] = CONTIGUOUS
+    for _, _, source, _, _ in alignment.added:
         row = tensors[source]
         tensors.append({k: row[k] for k in ("dims", "dtype", "storage", "layout") if k in row})
-    for index, source, row, module in reversed(alignment.added):
-        cast = {"op": ADDED, "in": [source], "out": [row]}
+    for index, name, source, row, module in reversed(alignment.added):
+        cast = {"op": name, "in": [source], "out": [row]}
         forward.insert(index, {**cast, "module": module} if module else cast)
     content["ops"] = forward + rest
 

@@ -245,6 +245,18 @@ static cm_dtype cast_under_autocast(const lowering *l, const cm_node *n, int32_t
     return up < 0 ? cm__t(l->out, x)->dtype : cm__t(l->out, l->map[l->in->nodes[up].inputs[0]])->dtype;
 }
 
+static bool was_cast(const lowering *l, int32_t tensor)
+{
+    int32_t from = cm__t(l->out, tensor)->producer;
+    return from >= 0 && l->out->nodes[from].op == CM_OP_CAST;
+}
+
+/* Whether a node is not run in this precision: its result is what it reads. */
+static bool falls_away(const lowering *l, const cm_node *n, int32_t x)
+{
+    return (l->inference && n->op == CM_OP_DROPOUT) || (cm__attr_find(n, CM_ATTR_UNLESS_CAST) && was_cast(l, x));
+}
+
 /* A cast whose types are recorded; one that changes nothing is no kernel. False: the node is none. */
 static bool lower_cast(lowering *l, const cm_node *n)
 {
@@ -267,7 +279,7 @@ static void lower_node(lowering *l, int32_t index)
     if (lower_cast(l, n)) return;
     int32_t       *inputs = cm__alloc_array(l->out->ctx, (size_t)n->n_inputs, sizeof *inputs);
     for (int32_t i = 0; i < n->n_inputs; i++) inputs[i] = mapped(l, n->inputs[i]);
-    if (l->inference && n->op == CM_OP_DROPOUT) {
+    if (n->n_inputs && falls_away(l, n, inputs[0])) {
         l->map[n->outputs[0]] = inputs[0];
         return;
     }

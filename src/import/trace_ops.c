@@ -138,6 +138,14 @@ void cm__aten_cast(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, same ? x : cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &to, 1));
 }
 
+/* A copy that makes a tensor contiguous, unless the cast before it runs and has done so. */
+void cm__aten_contiguous(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t  x = cm__trace_need(t, o, 0);
+    cm__attr after_cast = CM__INTS(CM_ATTR_UNLESS_CAST, 1);
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &after_cast, 1));
+}
+
 /* Casts that autocast made are left out: the precision pass makes them again, whatever precision is asked for. */
 void cm__aten_to_copy(cm__trace *t, const cm__trace_op *o, int op)
 {
