@@ -181,6 +181,7 @@ const char *cm__dims_text(const cm_graph *g, const cm_tensor *t); /* "[B, 3, 224
 /* ---- passes over a graph, in the order they run ----------------------------------------------------------------- */
 
 void cm__fuse(cm_graph *g, cm_fuse what);    /* fuse.c: attention, GELU, norms, linear layers written out */
+void cm__mark_norms(cm_graph *g);            /* fuse.c: norms written out that PyTorch computes in fp32 */
 void cm__prune(cm_graph *g);                 /* graph.c: drop nodes that lead to no output */
 void cm__find_roles(cm_graph *g);            /* roles.c: parameters, buffers, constants of an imported file */
 void cm__find_blocks(cm_graph *g);           /* roles.c: repeated layers, by the parameters' names */

@@ -4,7 +4,8 @@
  *
  * fp32, tf32: as it is. bf16, fp16: the types that PyTorch gives after model.to(type) where a capture recorded them
  * (cm_graph.typed). Otherwise every real number in 16 bits, but for norms written by hand and what is computed of
- * constants alone; both are cast back before they meet 16-bit data, as PyTorch would refuse mixed products. amp-*: parameters
+ * constants alone; both are cast back before they meet 16-bit data, as PyTorch would refuse mixed products; a loss is
+ * taken in fp32. amp-*: parameters
  * stay fp32 and autocast's rules hold (the autocast column of ops.def, after PyTorch's lists): products run in 16 bits
  * on cast copies, of a parameter once per step, of an activation once per use; sensitive operators run in fp32. What
  * is computed of constants alone (rotary embeddings' angles) is not lowered: models switch autocast off there. Nor are
@@ -150,6 +151,17 @@ static void narrow(lowering *l, const cm_node *n, int32_t *inputs)
     }
 }
 
+static bool is_loss(int op)
+{
+    return op == CM_OP_CROSS_ENTROPY || op == CM_OP_NLL_LOSS || op == CM_OP_MSE_LOSS || op == CM_OP_BCE_LOSS;
+}
+
+/* Nor whether the model's own loss is taken in fp32: libraries do so, as does the loss of a model without one. */
+static void widen_loss(lowering *l, const cm_node *n, int32_t *inputs)
+{
+    if (is_pure(l) && !l->in->typed && is_loss(n->op)) inputs[0] = as(l, inputs[0], CM_FP32);
+}
+
 static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
 {
     if (cm__attr_find(n, CM_ATTR_MATH)) {
@@ -158,6 +170,7 @@ static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
     }
     if (stays_wide(l, n)) widen(l, n, inputs);
     else narrow(l, n, inputs);
+    widen_loss(l, n, inputs);
     cm__cast_policy policy = l->autocast ? cm__ops[n->op].cast : CM__CAST_KEEP;
     if (policy == CM__CAST_LOW && !reads_data(l, n)) return;
     if (policy == CM__CAST_KEEP || policy == CM__CAST_WIDEN) return;

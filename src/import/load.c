@@ -122,6 +122,7 @@ static cm_graph *load_and_finish(cm__ctx *ctx, const char *spec, const cm_load_o
     if ((unsigned)o->fuse >= CM_FUSES) cm__fail(ctx, CM_ERR_ARGUMENT, "an option is out of range");
     bool as_run = strcmp(g->source, "trace") == 0 && o->fuse == CM_FUSE_EAGER; /* that is what was recorded */
     int32_t recorded = attentions(g);
+    if (as_run && !g->typed) cm__mark_norms(g);
     cm__finish(g, as_run ? CM_FUSE_NONE : o->fuse);
     if (attentions(g) != recorded) g->has_backward = false; /* fused, it computes its scores again */
     return g;
