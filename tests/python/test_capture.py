@@ -120,7 +120,7 @@ class Captures(unittest.TestCase):
             jsonschema.validate(json.loads(trace.json()), schema)
 
     def test_the_precision_asked_for_is_the_default(self):
-        self.assertEqual(graph_of(centimani.capture(Small(), images()))["precision"], "amp-bf16")
+        self.assertEqual(graph_of(centimani.capture(Small(), images()))["precision"], "fp32")  # the model's own types
         self.assertEqual(graph_of(centimani.capture(Small(), images(), precision="tf32"))["precision"], "tf32")
 
     def test_dims_are_functions_of_the_batch(self):
