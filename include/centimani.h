@@ -120,6 +120,7 @@ typedef struct cm_tensor {
     int32_t       born;     /* schedule position that first writes its storage, -1: before the step */
     int32_t       dies;     /* last position that needs its storage, node count: it outlives the step */
     const union cm__num *value; /* known contents, in dimension order; internal */
+    int32_t       converted; /* 1 + its type after model.to(a 16-bit type); 0: as its operands say; internal */
 } cm_tensor;
 
 typedef struct cm_node {
@@ -210,6 +211,8 @@ int32_t          cm_graph_unsupported(const cm_graph *graph); /* operators whose
 const char      *cm_graph_unsupported_name(const cm_graph *graph, int32_t index);
 cm_optimizer     cm_graph_optimizer(const cm_graph *graph);   /* what was, or by default would be, used */
 cm_precision     cm_graph_precision(const cm_graph *graph);
+/* The precision a capture is predicted in unless another is asked for; CM_PRECISION_DEFAULT: the model leaves it open. */
+cm_precision     cm_model_precision(const char *spec);
 cm_loss          cm_graph_loss(const cm_graph *graph);
 int64_t          cm_graph_seq(const cm_graph *graph);         /* tokens of a sample; 0: it reads no token ids */
 
@@ -756,7 +759,7 @@ cm_status cm_predictor_at(cm_predictor *predictor, int64_t batch, cm_prediction_
 /* A model on a device: everything that decides what a step computes and how it runs. Zeroed: the usual choices. */
 typedef struct cm_step_options {
     cm_load_options    load;    /* `fuse` left at CM_FUSE_ALL: what the runtime runs as one kernel becomes one operator */
-    cm_train_options   train;   /* precision default: what most models are trained in on the device */
+    cm_train_options   train;   /* precision default: that of a captured model, or what is usual on the device */
     cm_runtime         runtime;
     cm_layout          layout;
     cm_sparsity        sparsity;
@@ -767,8 +770,8 @@ typedef struct cm_step_options {
 } cm_step_options;
 
 /* Replace every choice that was left open by the one that all commands make. Fails where the device cannot run what was
-   asked for. */
-cm_status cm_step_settle(const cm_device *device, cm_step_options *options, cm_diag *diag);
+   asked for. `model` may be NULL: its own precision is then not looked at. */
+cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_options *options, cm_diag *diag);
 
 /* A training step (or a forward pass) of one model on one device. Use it from one thread at a time. */
 typedef struct cm_step cm_step;

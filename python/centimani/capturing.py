@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""capture.py - one training step of a PyTorch model recorded without a device: capture()."""
+"""capturing.py - one training step of a PyTorch model recorded without a device: capture()."""
 from __future__ import annotations
 
 import inspect
@@ -12,9 +12,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
-from . import hooks, optimizers
+from . import hooks, optimizers, retyped
 from .trace import CaptureError, Recorder
-from .worlds import Swapped, new_world, require_supported
+from .worlds import Swapped, converted, new_world, require_supported
 from .writer import Point, Trace, combine
 
 Loss = Union[None, str, Callable[..., torch.Tensor]]
@@ -51,14 +51,22 @@ def _made_target(recorder: Recorder, y: torch.Tensor, classes: bool) -> torch.Te
     return target
 
 
+def _predicts_next(recorder: Recorder) -> bool:
+    """Each position of a causal model predicts the next one, so the last has no label."""
+    return any(op.op == "aten::scaled_dot_product_attention" and op.attrs.get("is_causal") for op in recorder.ops)
+
+
 def _cross_entropy(recorder: Recorder, y: torch.Tensor, target: Optional[torch.Tensor]) -> torch.Tensor:
+    if y.dim() == 3 and target is None and y.shape[1] > 1 and _predicts_next(recorder):
+        y = y[:, :-1]
+    y = y.float()
     if y.dim() == 3:
         y = y.reshape(-1, y.shape[-1])
     if target is None:
         target = _made_target(recorder, y, classes=True)
     elif y.dim() == 2:
         target = target.reshape(-1)
-    return torch.nn.functional.cross_entropy(y.float(), target)
+    return torch.nn.functional.cross_entropy(y, target)
 
 
 def _named_loss(recorder: Recorder, kind: str, y: torch.Tensor, target: Optional[torch.Tensor]) -> torch.Tensor:
@@ -121,6 +129,7 @@ class Plan:
         tensors = [t for t in tree_flatten((inputs, target))[0] if isinstance(t, torch.Tensor)]
         if not tensors:
             raise CaptureError("inputs hold no tensor")
+        self.type = retyped.model_type(model, tensors)
         lead = next((t for t in tensors if t.dim() > batch_dim), None)
         if lead is None:
             raise CaptureError(f"no input has a dimension {batch_dim}: pass batch_dim=")
@@ -162,13 +171,13 @@ def _register(recorder: Recorder, model: torch.nn.Module) -> None:
         recorder.leaf(b, "buffer", name)
 
 
-def _inputs_at(plan: Plan, world: Any, recorder: Recorder, point: Point) -> Tuple[Any, Any]:
+def _inputs_at(plan: Plan, world: Any, recorder: Recorder, point: Point, dtype: Any) -> Tuple[Any, Any]:
     count = [0]
 
     def make(t: Any) -> Any:
         if not isinstance(t, torch.Tensor):
             return t
-        fake = world.empty(t, plan.shape_at(t, point))
+        fake = world.empty(t, plan.shape_at(t, point), converted(t, dtype))
         recorder.leaf(fake, "input", f"input{count[0]}")
         count[0] += 1
         return fake
@@ -198,7 +207,7 @@ def _run(plan: Plan, world: Any, swapped: Swapped, point: Point, forward_only: b
     recorder.forward_only = forward_only
     step = Step(recorder)
     _register(recorder, plan.model)
-    inputs, target = _inputs_at(plan, world, recorder, point)
+    inputs, target = _inputs_at(plan, world, recorder, point, swapped.dtype)
     with world.inside(), hooks.recording(recorder, plan.model, real=False):
         output = _call(plan.model, inputs)
         recorder.scope.clear()
@@ -216,6 +225,25 @@ def _run(plan: Plan, world: Any, swapped: Swapped, point: Point, forward_only: b
     for p in plan.model.parameters():
         p.grad = None
     return step
+
+
+def _add_types(plan: Plan, world: Any, trace: Trace, own: Step, point: Point) -> None:
+    """What the tensors' types would be in the model's other type; a warning where that cannot be found out."""
+    other = retyped.other_type(plan.type)
+    if other is None or own.recorder.autocast:
+        return
+    name = retyped.precision_name(other)
+    name = "fp32" if name == "tf32" else name
+    try:
+        with Swapped(plan.model, world, other) as swapped:
+            step = _run(plan, world, swapped, point, forward_only=True)
+        retyped.add_types(trace.content, own, step, name)
+    except Exception as error:  # the model as it is was recorded
+        line = user_line(error)
+        reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+        trace.content["warnings"].append(
+            f"predictions in {name} guess the types inside the model: it could not be run after model.to({other}) "
+            f"({reason}{', at ' + line if line else ''})")
 
 
 # ---- what went wrong, and where ----------------------------------------------------------------------------------
@@ -304,6 +332,8 @@ def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: A
         trace = combine([s.recorder for s in steps], points, name or type(model).__name__,
                         sum(p.numel() for p in model.parameters()), steps[0].loss, steps[0].outputs,
                         world.name)
+        with _gradients_kept(model):
+            _add_types(plan, world, trace, steps[0], points[0])
     except Exception as error:
         explained = _explain(error, active[-1] if active else None)
         if isinstance(error, CaptureError):
@@ -312,6 +342,8 @@ def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: A
     finally:
         world.recorder = make
     trace.content["seq"] = plan.seq
+    if steps[0].recorder.autocast is None:
+        trace.content["precision"] = trace.content["types"] = retyped.precision_name(plan.type)
     if precision is not None:
         trace.content["wanted_precision"] = precision
     trace.content["warnings"] = warnings + trace.content["warnings"]

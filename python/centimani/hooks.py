@@ -164,7 +164,7 @@ def backward_phase(recorder: Recorder) -> Iterator[None]:
     original = torch.autograd.backward
 
     def run(*args, **kwargs):
-        recorder.backwards += 1
+        recorder.backwards += recorder.phase != "backward"  # newer versions call it again from inside
         phase, recorder.phase = recorder.phase, "backward"
         scope, recorder.scope = recorder.scope, []
         try:
@@ -229,6 +229,7 @@ def module_names(recorder: Recorder, model: Optional[torch.nn.Module]) -> Iterat
     def enter(module, inputs):
         stack.append(id(module))
         recorder.scope.append(names.get(id(module)) or type(module).__name__)
+        recorder.entered(module, inputs)
         kind = autocast_kind()
         if kind:
             recorder.autocast = kind

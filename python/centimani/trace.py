@@ -176,6 +176,9 @@ class Recorder(TorchDispatchMode):
     def current_phase(self) -> str:
         return "recompute" if self.phase == "backward" and self.scope else self.phase
 
+    def entered(self, module: torch.nn.Module, inputs: Sequence[Any]) -> None:
+        """A module is about to run on `inputs`, its positional arguments."""
+
     def leaf(self, t: torch.Tensor, role: str, name: str) -> int:
         """A tensor that is there before the step; tied ones are the same row."""
         known = self.tensors.find(t)

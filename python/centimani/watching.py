@@ -7,22 +7,38 @@ import os
 import sys
 import tempfile
 from contextlib import ExitStack
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 import torch
+from torch.utils._pytree import tree_flatten
 
-from . import hooks, optimizers
+from . import hooks, optimizers, retyped
 from .trace import CaptureError, Recorder
 from .worlds import require_supported
 from .writer import Trace, combine
 
 
 class WatchRecorder(Recorder):
-    """Parameters are known when they are first read: a trainable leaf is one."""
+    """Parameters are known when they are first read: a trainable leaf is one.
 
-    def __init__(self) -> None:
+    What runs before the first module with parameters prepares data: a loader that joins samples, a copy to the device.
+    """
+
+    def __init__(self, batch_dim: int = 0) -> None:
         super().__init__()
         self.parameters: Dict[int, torch.Tensor] = {}
+        self.batch_dim = batch_dim
+        self.batch: Optional[int] = None   # of the first tensor that a module with parameters is given
+        self.prepared: Optional[int] = None  # operators before the first such module
+
+    def entered(self, module: torch.nn.Module, inputs: Sequence[Any]) -> None:
+        if self.batch is not None or self.silence or next(module.parameters(), None) is None:
+            return
+        if self.prepared is None:
+            self.prepared = len(self.ops)
+        given = [t for t in tree_flatten(list(inputs))[0] if isinstance(t, torch.Tensor) and t.dim() > self.batch_dim]
+        if given:
+            self.batch = int(given[0].shape[self.batch_dim])
 
     def _read(self, t: Any) -> int:
         if isinstance(t, torch.Tensor) and self.tensors.find(t) < 0:
@@ -87,6 +103,7 @@ class watch:
     """Records what runs inside the `with` block: one step of your own loop, on your own device and data.
 
     model: names for its parameters (without it they are numbered).
+    batch: samples in the step; None: as many as the first tensor has that the model is given.
     batch_dim: of the inputs. One real step shows one batch size: sizes that equal it are taken to grow with it.
     """
 
@@ -95,7 +112,7 @@ class watch:
         require_supported()
         self.model, self.batch, self.batch_dim = model, batch, batch_dim
         self.name = name or (type(model).__name__ if model is not None else "watched")
-        self.recorder = WatchRecorder()
+        self.recorder = WatchRecorder(batch_dim)
         self.stack = ExitStack()
         self._trace: Optional[Trace] = None
 
@@ -149,11 +166,30 @@ class watch:
 def _batch_of(w: watch) -> int:
     if w.batch:
         return w.batch
-    rows = w.recorder.tensors.rows
-    first = next((r for r in rows if r.role == "input" and len(r.shape) > w.batch_dim), None)
-    if first is None:
-        raise CaptureError("no input was seen inside the `with` block: the whole step must run inside it")
-    return first.shape[w.batch_dim]
+    if w.recorder.batch is not None:
+        return w.recorder.batch
+    rows, fixed = w.recorder.tensors.rows, w.recorder.parameters
+    for op in w.recorder.ops:  # no module: the first operator that reads a parameter reads samples too
+        read = [rows[i] for i in op.inputs if i >= 0 and i not in fixed and len(rows[i].shape) > w.batch_dim]
+        if op.phase == "forward" and read and any(i in fixed for i in op.inputs):
+            return read[0].shape[w.batch_dim]
+    if not w.recorder.ops:
+        raise CaptureError("nothing ran inside the `with` block: the whole step must run inside it")
+    raise CaptureError(f"the batch size is not known: no tensor with a dimension {w.batch_dim} was given to the model "
+                       "inside the `with` block. Say it: centimani.watch(model, batch=32)")
+
+
+def _drop_preparation(recorder: WatchRecorder) -> None:
+    """What prepared the data is the host's work: its results are the step's inputs."""
+    rows, before = recorder.tensors.rows, recorder.ops[:recorder.prepared or 0]
+    if any(i in recorder.parameters for op in before for i in op.inputs):
+        return
+    recorder.ops = recorder.ops[len(before):]
+    read = {i for op in recorder.ops for i in op.inputs}
+    made = {i for op in before for i in op.outputs if i >= 0}
+    for i, row in enumerate(rows):
+        if row.role == "input" or i in made:
+            row.role = "input" if i in read else "constant"
 
 
 def _growing(recorder: WatchRecorder, batch: int) -> List[bool]:
@@ -199,11 +235,16 @@ def _trace_of(w: watch) -> Trace:
         recorder.warn(f"{recorder.backwards} backward passes were recorded: the first is read")
     _mark_gradients(recorder)
     batch = _batch_of(w)
+    _drop_preparation(recorder)
     recorder.warn(f"one batch size was seen, {batch}: first dimensions that are multiples of it are taken to grow "
                   "with it")
     loss = _find_loss(recorder)
     last = [op for op in recorder.ops if op.phase == "forward" and op.outputs]
     outputs = [loss] if loss >= 0 else [last[-1].outputs[0]] if last else []
     parameters = sum(p.numel() for p in w.recorder.parameters.values())
-    return combine([recorder, _scaled(recorder, batch, 2)], [(batch, None), (2 * batch, None)], w.name, parameters,
-                   loss, outputs, "real")
+    trace = combine([recorder, _scaled(recorder, batch, 2)], [(batch, None), (2 * batch, None)], w.name, parameters,
+                    loss, outputs, "real")
+    if recorder.autocast is None:
+        own = retyped.own_type(list(recorder.parameters.values()))
+        trace.content["precision"] = trace.content["types"] = retyped.precision_name(own)
+    return trace

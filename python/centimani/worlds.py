@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -111,8 +111,8 @@ class MetaWorld:
         with _OnMeta():
             yield
 
-    def empty(self, t: torch.Tensor, shape: Tuple[int, ...]) -> torch.Tensor:
-        return _empty(t, shape, "meta")
+    def empty(self, t: torch.Tensor, shape: Tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        return _empty(t, shape, dtype, "meta")
 
 
 class FakeWorld:
@@ -130,17 +130,17 @@ class FakeWorld:
         with self.mode:
             yield
 
-    def empty(self, t: torch.Tensor, shape: Tuple[int, ...]) -> torch.Tensor:
+    def empty(self, t: torch.Tensor, shape: Tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         with self.mode:
-            return _empty(t, shape, "cpu")
+            return _empty(t, shape, dtype, "cpu")
 
 
-def _empty(t: torch.Tensor, shape: Tuple[int, ...], device: str) -> torch.Tensor:
+def _empty(t: torch.Tensor, shape: Tuple[int, ...], dtype: torch.dtype, device: str) -> torch.Tensor:
     if t.dim() == 4 and not t.is_contiguous() and t.is_contiguous(memory_format=torch.channels_last):
-        return torch.empty(shape, dtype=t.dtype, device=device).to(memory_format=torch.channels_last)
+        return torch.empty(shape, dtype=dtype, device=device).to(memory_format=torch.channels_last)
     if tuple(shape) == tuple(t.shape) and t.layout == torch.strided:
-        return torch.empty_strided(tuple(t.shape), t.stride(), dtype=t.dtype, device=device)
-    return torch.empty(shape, dtype=t.dtype, device=device)
+        return torch.empty_strided(tuple(t.shape), t.stride(), dtype=dtype, device=device)
+    return torch.empty(shape, dtype=dtype, device=device)
 
 
 def new_world() -> Any:
@@ -150,11 +150,19 @@ def new_world() -> Any:
 # ---- a model moved there and back --------------------------------------------------------------------------------
 
 
-class Swapped:
-    """A model's parameters and buffers replaced by fakes that share memory as the real ones do."""
+def converted(t: torch.Tensor, dtype: Optional[torch.dtype]) -> torch.dtype:
+    """The type of `t` after t.to(dtype) as modules do it: only floating-point tensors change."""
+    return dtype if dtype is not None and t.is_floating_point() else t.dtype
 
-    def __init__(self, model: torch.nn.Module, world: Any):
-        self.model, self.world = model, world
+
+class Swapped:
+    """A model's parameters and buffers replaced by fakes that share memory as the real ones do.
+
+    dtype: the fakes are as after model.to(dtype); None: of the types they have.
+    """
+
+    def __init__(self, model: torch.nn.Module, world: Any, dtype: Optional[torch.dtype] = None):
+        self.model, self.world, self.dtype = model, world, dtype
         self.saved: List[Tuple[Dict[str, Any], str, Any]] = []
         self.fakes: Dict[Any, torch.Tensor] = {}
 
@@ -168,7 +176,7 @@ class Swapped:
     def _replace(self, table: Dict[str, Any], name: str, t: torch.Tensor, parameter: bool) -> None:
         key = self._key(t)
         if key not in self.fakes:
-            made = self.world.empty(t, tuple(t.shape))
+            made = self.world.empty(t, tuple(t.shape), converted(t, self.dtype))
             with self.world.inside():
                 self.fakes[key] = torch.nn.Parameter(made, requires_grad=t.requires_grad) if parameter else made
         self.saved.append((table, name, t))

@@ -142,7 +142,7 @@ static bool changes_nothing(const cm__fuser *f, const cm_node *n)
     switch (n->op) {
     case CM_OP_IDENTITY: return true;
     case CM_OP_CAST:
-    case CM_OP_CAST_LIKE: return x->dtype == y->dtype;
+    case CM_OP_CAST_LIKE: return x->dtype == y->dtype && x->converted == y->converted;
     case CM_OP_EXPAND:
     case CM_OP_RESHAPE: return cm__same_shape(x, y);
     case CM_OP_TRANSPOSE: return keeps_order(n, x->rank);
@@ -258,14 +258,27 @@ static void (*const passes[])(cm__fuser *, int32_t) = {
     cm__fuse_gelu, cm__fuse_silu, cm__fuse_norm, cm__fuse_group_norm, cm__fuse_attention,
 };
 
+static cm__fuser fuser_of(cm_graph *g, cm_fuse what)
+{
+    cm__fuser f = {.g = g, .uses = cm__uses_of(g), .tensors = g->n_tensors, .eager = what == CM_FUSE_EAGER};
+    f.returned = cm__alloc_array(g->ctx, (size_t)g->n_tensors, sizeof *f.returned);
+    for (int32_t i = 0; i < g->n_outputs; i++) f.returned[g->outputs[i]] = true;
+    return f;
+}
+
 void cm__fuse(cm_graph *g, cm_fuse what)
 {
     for (size_t p = 0; p < sizeof passes / sizeof *passes; p++) {
-        cm__fuser f = {.g = g, .uses = cm__uses_of(g), .tensors = g->n_tensors, .eager = what == CM_FUSE_EAGER};
+        cm__fuser f = fuser_of(g, what);
         int32_t   nodes = g->n_nodes;
-        f.returned = cm__alloc_array(g->ctx, (size_t)g->n_tensors, sizeof *f.returned);
-        for (int32_t i = 0; i < g->n_outputs; i++) f.returned[g->outputs[i]] = true;
         for (int32_t i = 0; i < nodes; i++) passes[p](&f, i);
         cm__prune(g);
     }
+}
+
+void cm__mark_norms(cm_graph *g)
+{
+    cm__fuser f = fuser_of(g, CM_FUSE_EAGER);
+    f.marks_only = true;
+    for (int32_t i = 0; i < g->n_nodes; i++) cm__fuse_norm(&f, i);
 }

@@ -12,6 +12,7 @@ typedef struct cm__fuser {
     int32_t   tensors; /* that `uses` covers */
     bool     *returned; /* per tensor: the model returns it */
     bool      eager;   /* only what eager PyTorch runs as one kernel */
+    bool      marks_only; /* norms written out are marked, and nothing is rewritten */
 } cm__fuser;
 
 /* Looking up: the node that makes a tensor if it is of this operator, -1 otherwise. */

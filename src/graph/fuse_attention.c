@@ -175,6 +175,24 @@ static bool fits(const cm__fuser *f, const match *m)
     return same;
 }
 
+/* [B, K, S, d] behind [B, K n, S, d], where each head of keys or values is repeated for n heads of queries: exporters
+   write out what the kernel does as it reads. The tensor itself: it is not repeated. */
+static int32_t past_repeat(const cm__fuser *f, int32_t tensor)
+{
+    int32_t          joined = cm__made_by(f, tensor, CM_OP_RESHAPE);
+    int32_t          spread = joined < 0 ? -1 : cm__made_by(f, f->g->nodes[joined].inputs[0], CM_OP_EXPAND);
+    int32_t          apart = spread < 0 ? -1 : f->g->nodes[spread].inputs[0], made = -1;
+    const cm_tensor *all = cm__t(f->g, tensor), *one = apart < 0 ? NULL : cm__t(f->g, apart);
+    if (!one || all->rank != 4 || one->rank != 5 || !cm__dim_is(one->dims[2], 1)) return tensor;
+    made = cm__made_by(f, apart, CM_OP_UNSQUEEZE);
+    if (made < 0) made = cm__made_by(f, apart, CM_OP_RESHAPE);
+    const cm_tensor *few = made < 0 ? NULL : cm__in(f->g, &f->g->nodes[made], 0);
+    bool same = few && few->rank == 4 && !few->dims[1].per_batch && few->dims[1].fixed > 0 &&
+                all->dims[1].fixed % few->dims[1].fixed == 0;
+    for (int32_t i = 0; same && i < 4; i++) same = i == 1 || cm__dim_same(few->dims[i], all->dims[i]);
+    return same ? f->g->nodes[made].inputs[0] : tensor;
+}
+
 /* ---- masks ------------------------------------------------------------------------------------------------------ */
 
 static bool compares_positions(int op)
@@ -280,7 +298,12 @@ void cm__fuse_attention(cm__fuser *f, int32_t node)
     if (kind == MASK_TRAINED || kind == MASK_UNKNOWN) return; /* fused kernels give a mask no gradient */
     if (m.turn >= 0) turn_less(f, &m);
     if (m.dropout == 0 && is_pytorchs(&m) && !f->g->as_exported) m.dropout = dropout_elsewhere(f);
-    int32_t  inputs[4] = {m.q, m.k, m.v, m.mask};
+    bool     pytorchs = is_pytorchs(&m) && cm__t(f->g, m.q)->rank == 4;
+    int32_t  inputs[4] = {m.q, pytorchs ? past_repeat(f, m.k) : m.k, pytorchs ? past_repeat(f, m.v) : m.v, m.mask};
+    if (cm__t(f->g, inputs[1])->dims[1].fixed != cm__t(f->g, inputs[2])->dims[1].fixed) {
+        inputs[1] = m.k;
+        inputs[2] = m.v;
+    }
     cm__attr attrs[4] = {CM__INTS(CM_ATTR_CAUSAL, kind == MASK_FIXED && m.causal), CM__REAL(CM_ATTR_DROPOUT, m.dropout),
                          CM__INTS(CM_ATTR_Q_NUM_HEADS, 1), CM__INTS(CM_ATTR_KV_NUM_HEADS, 1)};
     cm__rewrite(f, m.last, CM_OP_ATTENTION, inputs, kind == MASK_FED ? 4 : 3, attrs,

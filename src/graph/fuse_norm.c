@@ -52,7 +52,7 @@ static int32_t quotient(const cm__fuser *f, int32_t node, int32_t d)
 {
     const cm_node *n = &f->g->nodes[node];
     int32_t        root = n->outputs[0], inverse = cm__only_reader_op(f, root, CM_OP_RECIPROCAL);
-    bool           inverted = n->op == CM_OP_POW || inverse >= 0;
+    bool           inverted = n->op == CM_OP_POW || n->op == CM_OP_RECIPROCAL || inverse >= 0;
     if (inverse >= 0) root = f->g->nodes[inverse].outputs[0];
     int32_t last = cm__only_reader_op(f, root, inverted ? CM_OP_MUL : CM_OP_DIV);
     if (last < 0 || cm__other_input(&f->g->nodes[last], root) != d) return -1;
@@ -116,7 +116,8 @@ void cm__fuse_norm(cm__fuser *f, int32_t node)
 {
     const cm_node *n = &f->g->nodes[node];
     double         power;
-    bool root = n->op == CM_OP_SQRT || (n->op == CM_OP_POW && cm__is_number(f, n->inputs[1], &power) && power == -0.5);
+    bool root = n->op == CM_OP_SQRT || n->op == CM_OP_RECIPROCAL /* PyTorch's rsqrt */ ||
+                (n->op == CM_OP_POW && cm__is_number(f, n->inputs[1], &power) && power == -0.5);
     int32_t        d = root ? squared_under(f, n->inputs[0]) : -1, last = d < 0 ? -1 : quotient(f, node, d);
     if (last < 0) return;
     int32_t  x = centred(f, d), inputs[3] = {x >= 0 ? x : d}, count = 1;
@@ -124,6 +125,9 @@ void cm__fuse_norm(cm__fuser *f, int32_t node)
         mark_wide(f, node, last);
         return;
     }
+    if (f->marks_only) return;
+    int32_t upcast = x < 0 ? cm__made_by(f, d, CM_OP_CAST) : -1; /* done by the kernel as it reads */
+    if (upcast >= 0) inputs[0] = f->g->nodes[upcast].inputs[0];
     int32_t  scale = affine(f, &last, CM_OP_MUL, NULL),
              shift = scale >= 0 && x >= 0 ? affine(f, &last, CM_OP_ADD, NULL) : -1;
     cm__attr axis = CM__INTS(CM_ATTR_AXIS, -1);

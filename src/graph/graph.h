@@ -113,6 +113,7 @@ struct cm_graph {
     int32_t     origin;      /* likewise: cm_node.source */
     bool        own_loss;    /* the first output is the loss the model was recorded with */
     bool        channels_last; /* convolutions were recorded with their channels last */
+    bool        typed;       /* tensors say what type they have in a model of 16 bits (cm_tensor.converted) */
     bool        has_backward; /* backward was recorded too, and its matrix products are these FLOP: train.c compares */
     cm_poly     backward_flop;
     bool        as_exported; /* from a file that no optimizer has been at: it still computes numbers of numbers */
@@ -181,6 +182,7 @@ const char *cm__dims_text(const cm_graph *g, const cm_tensor *t); /* "[B, 3, 224
 /* ---- passes over a graph, in the order they run ----------------------------------------------------------------- */
 
 void cm__fuse(cm_graph *g, cm_fuse what);    /* fuse.c: attention, GELU, norms, linear layers written out */
+void cm__mark_norms(cm_graph *g);            /* fuse.c: norms written out that PyTorch computes in fp32 */
 void cm__prune(cm_graph *g);                 /* graph.c: drop nodes that lead to no output */
 void cm__find_roles(cm_graph *g);            /* roles.c: parameters, buffers, constants of an imported file */
 void cm__find_blocks(cm_graph *g);           /* roles.c: repeated layers, by the parameters' names */

@@ -2,7 +2,10 @@
 /*
  * precision.c - a forward graph in the precision it will be trained in.
  *
- * fp32, tf32: as it is. bf16, fp16: every real number in 16 bits, but for norms written by hand. amp-*: parameters
+ * fp32, tf32: as it is. bf16, fp16: the types that PyTorch gives after model.to(type) where a capture recorded them
+ * (cm_graph.typed). Otherwise every real number in 16 bits, but for norms written by hand and what is computed of
+ * constants alone; both are cast back before they meet 16-bit data, as PyTorch would refuse mixed products; a loss is
+ * taken in fp32. amp-*: parameters
  * stay fp32 and autocast's rules hold (the autocast column of ops.def, after PyTorch's lists): products run in 16 bits
  * on cast copies, of a parameter once per step, of an activation once per use; sensitive operators run in fp32. What
  * is computed of constants alone (rotary embeddings' angles) is not lowered: models switch autocast off there. Nor are
@@ -19,6 +22,7 @@ typedef struct lowering {
     int32_t        *map;  /* tensor of `in` -> tensor of `out` */
     int32_t        *cast; /* tensor of `out` -> its 16-bit copy, for parameters */
     int32_t        *wide; /* tensor of `in` -> its copy in fp32, where all else is in 16 bits */
+    int32_t        *narrow; /* tensor of `in` -> its copy in 16 bits, where it is fp32 */
     bool           *data; /* per tensor of `in`: comes from a parameter or from what the model is fed */
     cm_dtype        low;
     bool            autocast, eight_bit, inference;
@@ -50,6 +54,18 @@ static int32_t as(lowering *l, int32_t tensor, cm_dtype dtype)
     if (t->role != CM_ROLE_PARAMETER) return cast(l, tensor, dtype, CM_ROLE_ACTIVATION);
     if (l->cast[tensor] < 0) l->cast[tensor] = cast(l, tensor, dtype, CM_ROLE_CAST);
     return l->cast[tensor];
+}
+
+static bool has_16_bits(cm_dtype dtype) { return dtype == CM_BF16 || dtype == CM_FP16; }
+static bool is_pure(const lowering *l) { return !l->autocast && l->low != CM_FP32; }
+
+/* The type that a tensor of a capture has after model.to(low); false: it does not say. */
+static bool converted(const lowering *l, const cm_tensor *t, cm_dtype *dtype)
+{
+    if (!is_pure(l) || !t->converted) return false;
+    *dtype = (cm_dtype)(t->converted - 1);
+    if (has_16_bits(*dtype)) *dtype = l->low;
+    return true;
 }
 
 static cm_dtype widest_input(const lowering *l, const int32_t *inputs, int32_t count)
@@ -98,7 +114,10 @@ static void widen_attention(lowering *l, const cm_node *n, int32_t *inputs)
 }
 
 /* 16 bits throughout, but for what is computed in fp32 nevertheless. */
-static bool stays_wide(const lowering *l, const cm_node *n) { return !l->autocast && cm__attr_find(n, CM_ATTR_WIDE); }
+static bool stays_wide(const lowering *l, const cm_node *n)
+{
+    return !l->autocast && !l->in->typed && cm__attr_find(n, CM_ATTR_WIDE);
+}
 
 static void widen(lowering *l, const cm_node *n, int32_t *inputs)
 {
@@ -118,6 +137,39 @@ static void narrow_product(lowering *l, const cm_node *n, int32_t *inputs)
     for (int32_t i = 0; i < 2; i++) inputs[i] = cast(l, inputs[i], CM_FP8, i ? CM_ROLE_CAST : CM_ROLE_ACTIVATION);
 }
 
+static bool reads_low_data(const lowering *l, const cm_node *n, const int32_t *inputs)
+{
+    for (int32_t i = 0; i < n->n_inputs; i++)
+        if (inputs[i] >= 0 && l->data[n->inputs[i]] && cm__t(l->out, inputs[i])->dtype == l->low) return true;
+    return false;
+}
+
+/* Nothing says where the model casts back to 16 bits: what is computed of constants alone does before it meets data,
+   and whatever a product reads does. */
+static void narrow(lowering *l, const cm_node *n, int32_t *inputs)
+{
+    bool product = cm__ops[n->op].cast == CM__CAST_LOW;
+    if (!is_pure(l) || l->in->typed || !reads_low_data(l, n, inputs)) return;
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        if (inputs[i] < 0 || cm__t(l->out, inputs[i])->dtype != CM_FP32) continue;
+        if (!product && l->data[n->inputs[i]]) continue;
+        int32_t *copy = &l->narrow[n->inputs[i]];
+        if (*copy < 0) *copy = as(l, inputs[i], l->low);
+        inputs[i] = *copy;
+    }
+}
+
+static bool is_loss(int op)
+{
+    return op == CM_OP_CROSS_ENTROPY || op == CM_OP_NLL_LOSS || op == CM_OP_MSE_LOSS || op == CM_OP_BCE_LOSS;
+}
+
+/* Nor whether the model's own loss is taken in fp32: libraries do so, as does the loss of a model without one. */
+static void widen_loss(lowering *l, const cm_node *n, int32_t *inputs)
+{
+    if (is_pure(l) && !l->in->typed && is_loss(n->op)) inputs[0] = as(l, inputs[0], CM_FP32);
+}
+
 static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
 {
     if (cm__attr_find(n, CM_ATTR_MATH)) {
@@ -125,6 +177,8 @@ static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
         return;
     }
     if (stays_wide(l, n)) widen(l, n, inputs);
+    else narrow(l, n, inputs);
+    widen_loss(l, n, inputs);
     cm__cast_policy policy = l->autocast ? cm__ops[n->op].cast : CM__CAST_KEEP;
     if (policy == CM__CAST_LOW && !reads_data(l, n)) return;
     if (!l->autocast) narrow_product(l, n, inputs);
@@ -143,6 +197,7 @@ static int32_t lower_leaf(lowering *l, int32_t tensor)
     const cm_tensor *t = cm__t(l->in, tensor);
     bool real = t->dtype == CM_FP32 || t->dtype == CM_FP16 || t->dtype == CM_BF16; /* however it was stored */
     cm_dtype         dtype = !real ? t->dtype : l->autocast ? CM_FP32 : l->low;
+    converted(l, t, &dtype);
     int32_t          leaf = cm__leaf(l->out, t->name, t->role, dtype, t->rank, t->dims);
     if (t->role != CM_ROLE_PARAMETER) cm__t(l->out, leaf)->value = t->value; /* a parameter's change with every step */
     return leaf;
@@ -176,12 +231,74 @@ static cm_dtype result_type(const lowering *l, const cm_node *n, cm_dtype dtype)
     return has_type(l->out, n, dtype) ? dtype : l->low;
 }
 
+/* ---- casts of a capture ----------------------------------------------------------------------------------------- */
+
+#define CAST_CHAIN 16 /* operators between a cast to fp32 and the cast back, at most */
+
+static bool is_upcast(const lowering *l, const cm_node *n)
+{
+    const cm_tensor *x = cm__in(l->in, n, 0), *y = cm__t(l->in, n->outputs[0]);
+    return n->op == CM_OP_CAST && has_16_bits((cm_dtype)(x->converted - 1)) && y->converted == 1 + CM_FP32;
+}
+
+/* The cast to fp32 that a cast back to 16 bits belongs to: the nearest one before it. -1: none. */
+static int32_t upcast_before(const lowering *l, int32_t tensor, int depth)
+{
+    int32_t at = tensor < 0 ? -1 : cm__t(l->in, tensor)->producer;
+    if (at < 0 || depth == 0) return -1;
+    const cm_node *n = &l->in->nodes[at];
+    if (is_upcast(l, n)) return at;
+    for (int32_t i = 0; i < n->n_inputs && i < 2; i++) {
+        int32_t found = upcast_before(l, n->inputs[i], i ? 2 : depth - 1);
+        if (found >= 0) return found;
+    }
+    return -1;
+}
+
+/* Under autocast a cast to fp32 is one; a cast back is to the type that was cast from, which may be fp32 itself. */
+static cm_dtype cast_under_autocast(const lowering *l, const cm_node *n, int32_t x)
+{
+    const cm_tensor *y = cm__t(l->in, n->outputs[0]);
+    if (!has_16_bits((cm_dtype)(y->converted - 1)) || !cm__is_float(cm__t(l->out, x)->dtype)) return y->dtype;
+    int32_t up = upcast_before(l, n->inputs[0], CAST_CHAIN);
+    return up < 0 ? cm__t(l->out, x)->dtype : cm__t(l->out, l->map[l->in->nodes[up].inputs[0]])->dtype;
+}
+
+static bool was_cast(const lowering *l, int32_t tensor)
+{
+    int32_t from = cm__t(l->out, tensor)->producer;
+    return from >= 0 && l->out->nodes[from].op == CM_OP_CAST;
+}
+
+/* Whether a node is not run in this precision: its result is what it reads. */
+static bool falls_away(const lowering *l, const cm_node *n, int32_t x)
+{
+    return (l->inference && n->op == CM_OP_DROPOUT) || (cm__attr_find(n, CM_ATTR_UNLESS_CAST) && was_cast(l, x));
+}
+
+/* A cast whose types are recorded; one that changes nothing is no kernel. False: the node is none. */
+static bool lower_cast(lowering *l, const cm_node *n)
+{
+    const cm_tensor *y = cm__t(l->in, n->outputs[0]);
+    cm_dtype         want = y->dtype;
+    if (n->op != CM_OP_CAST || !y->converted) return false;
+    int32_t x = mapped(l, n->inputs[0]);
+    if (l->autocast) want = cast_under_autocast(l, n, x);
+    else converted(l, y, &want);
+    l->out->block = n->block;
+    l->out->segment = n->segment;
+    bool same = cm__t(l->out, x)->dtype == want;
+    l->map[n->outputs[0]] = same ? x : cast(l, x, want, CM_ROLE_ACTIVATION);
+    return true;
+}
+
 static void lower_node(lowering *l, int32_t index)
 {
     const cm_node *n = &l->in->nodes[index];
+    if (lower_cast(l, n)) return;
     int32_t       *inputs = cm__alloc_array(l->out->ctx, (size_t)n->n_inputs, sizeof *inputs);
     for (int32_t i = 0; i < n->n_inputs; i++) inputs[i] = mapped(l, n->inputs[i]);
-    if (l->inference && n->op == CM_OP_DROPOUT) {
+    if (n->n_inputs && falls_away(l, n, inputs[0])) {
         l->map[n->outputs[0]] = inputs[0];
         return;
     }
@@ -196,7 +313,7 @@ static void lower_node(lowering *l, int32_t index)
         cm_tensor *y = cm__t(l->out, low->outputs[o]);
         l->map[n->outputs[o]] = low->outputs[o];
         y->name = cm__text_copy(l->out->ctx, cm__t(l->in, n->outputs[o])->name);
-        y->dtype = result_type(l, low, y->dtype);
+        if (!converted(l, cm__t(l->in, n->outputs[o]), &y->dtype)) y->dtype = result_type(l, low, y->dtype);
         cm__attr_key mark = stays_wide(l, n) ? CM_ATTR_WIDE : CM_ATTR_MATH;
         if (cm__attr_int(n, mark, 0) == 2) l->map[n->outputs[o]] = as(l, low->outputs[o], l->low);
     }
@@ -222,8 +339,9 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
     l.cast = cm__alloc_array(step->ctx, casts, sizeof *l.cast);
     l.data = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.data);
     l.wide = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.wide);
+    l.narrow = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.narrow);
     find_data(&l);
-    for (int32_t t = 0; t < forward->n_tensors; t++) l.map[t] = l.wide[t] = -1;
+    for (int32_t t = 0; t < forward->n_tensors; t++) l.map[t] = l.wide[t] = l.narrow[t] = -1;
     for (size_t t = 0; t < casts; t++) l.cast[t] = -1;
     for (int32_t i = 0; i < forward->n_inputs; i++) mapped(&l, forward->inputs[i]);
     for (int32_t t = 0; t < forward->n_tensors; t++) /* parameters first: their numbers stay small */

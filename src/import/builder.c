@@ -119,7 +119,7 @@ int32_t cm__b_layer_norm(cm__builder *b, const char *part, int32_t x, int64_t wi
     return cm__emit(b->g, CM_OP_LAYER_NORM, cm__b_name(b, part, NULL), (int32_t[]){x, w, c}, 3, &last, 1);
 }
 
-/* weight * (x * rsqrt(mean(x^2) + eps)); rsqrt is Sqrt and Reciprocal in ONNX's words. */
+/* weight * (x * rsqrt(mean(x^2) + eps)); rsqrt is one kernel, for which Reciprocal stands as in captures. */
 int32_t cm__b_rms_norm(cm__builder *b, const char *part, int32_t x, int64_t width)
 {
     int32_t  w = cm__b_parameter(b, part, "weight", 1, &width);
@@ -127,8 +127,7 @@ int32_t cm__b_rms_norm(cm__builder *b, const char *part, int32_t x, int64_t widt
     int32_t  y = cm__b_binary(b, CM_OP_POW, part, "pow", x, cm__b_scalar(b, 2));
     y = cm__emit(b->g, CM_OP_REDUCE_MEAN, cm__b_name(b, part, "mean"), &y, 1, mean, 2);
     y = cm__b_binary(b, CM_OP_ADD, part, "eps", y, cm__b_scalar(b, 1e-6));
-    y = cm__b_unary(b, CM_OP_SQRT, part, "sqrt", y);
-    y = cm__b_unary(b, CM_OP_RECIPROCAL, part, "reciprocal", y);
+    y = cm__b_unary(b, CM_OP_RECIPROCAL, part, "rsqrt", y);
     y = cm__b_binary(b, CM_OP_MUL, part, "normalise", x, y);
     return cm__b_binary(b, CM_OP_MUL, part, "scale", w, y);
 }

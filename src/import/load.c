@@ -122,9 +122,27 @@ static cm_graph *load_and_finish(cm__ctx *ctx, const char *spec, const cm_load_o
     if ((unsigned)o->fuse >= CM_FUSES) cm__fail(ctx, CM_ERR_ARGUMENT, "an option is out of range");
     bool as_run = strcmp(g->source, "trace") == 0 && o->fuse == CM_FUSE_EAGER; /* that is what was recorded */
     int32_t recorded = attentions(g);
+    if (as_run && !g->typed) cm__mark_norms(g);
     cm__finish(g, as_run ? CM_FUSE_NONE : o->fuse);
     if (attentions(g) != recorded) g->has_backward = false; /* fused, it computes its scores again */
     return g;
+}
+
+/* A file that cannot be read leaves it open: loading it says what is wrong. */
+cm_precision cm_model_precision(const char *spec)
+{
+    cm__ctx     *ctx = spec && ends_with(spec, ".cmt.json") ? cm__ctx_new(NULL) : NULL;
+    cm_precision precision;
+    if (!ctx) return CM_PRECISION_DEFAULT;
+    if (setjmp(ctx->trap)) {
+        cm__ctx_abandon(ctx);
+        return CM_PRECISION_DEFAULT;
+    }
+    cm__mapping *m = cm__file_map(ctx, spec, TRACE_MAX, "too large for a trace");
+    precision = cm__import_trace_precision(ctx, (const char *)m->bytes, m->size);
+    cm__file_unmap(m);
+    cm__ctx_free(ctx);
+    return precision;
 }
 
 cm_status cm_graph_load(const char *spec, const cm_load_options *options, cm_graph **graph, cm_diag *diag)

@@ -9,6 +9,7 @@
 #include "import/trace_rules.h"
 
 #include <string.h>
+#include "base/json.h"
 
 #define FORGOTTEN_MAX (4 * CM__TRACE_ARGUMENTS_MAX) /* tensors one rule can make */
 
@@ -19,9 +20,18 @@ const char *cm__trace_name(const cm__trace *t, const cm__trace_op *o)
     return *o->module ? cm__format(t->ctx, "%s.%s", o->module, o->name) : o->name;
 }
 
+/* The first type counts: some rules return one tensor for several. */
+static int32_t convert(const cm__trace *t, const cm__trace_tensor *x)
+{
+    cm_tensor *y = cm__t(t->g, x->here);
+    if (t->typed && !y->converted) y->converted = 1 + (int32_t)x->low;
+    return x->here;
+}
+
 static int32_t leaf(cm__trace *t, cm__trace_tensor *x, cm_role role)
 {
-    return x->here = cm__leaf(t->g, x->name, role, x->dtype, x->rank, x->dims);
+    x->here = cm__leaf(t->g, x->name, role, x->dtype, x->rank, x->dims);
+    return convert(t, x);
 }
 
 static int32_t here(cm__trace *t, int32_t tensor)
@@ -65,6 +75,7 @@ void cm__trace_made(cm__trace *t, const cm__trace_op *o, int32_t index, int32_t 
     if (!same_shape(cm__t(t->g, tensor), x))
         cm__fail(t->ctx, CM_ERR_FORMAT, "%s gives %s", o->full, cm__dims_text(t->g, cm__t(t->g, tensor)));
     x->here = tensor;
+    convert(t, x);
 }
 
 int32_t cm__trace_shape(cm__trace *t, int32_t rank, const cm_dim *dims)
@@ -105,8 +116,11 @@ void cm__trace_recorded(cm__trace *t, const cm__trace_op *o, int op)
         if (o->in[i] >= 0) inputs[n++] = here(t, o->in[i]);
     cm__attr outputs = recorded_outputs(t, o);
     const cm_node *node = cm__emit_node(t->g, op, cm__trace_name(t, o), inputs, n, &outputs, 1, made);
-    for (int32_t i = 0, k = 0; i < o->n_out; i++)
-        if (o->out[i] >= 0) t->tensors[o->out[i]].here = node->outputs[k++];
+    for (int32_t i = 0, k = 0; i < o->n_out; i++) {
+        if (o->out[i] < 0) continue;
+        t->tensors[o->out[i]].here = node->outputs[k++];
+        convert(t, &t->tensors[o->out[i]]);
+    }
 }
 
 /* ---- the walk --------------------------------------------------------------------------------------------------- */
@@ -207,13 +221,10 @@ static void set_defaults(cm__trace *t)
 {
     const json_t *update = json_array_get(json_object_get(t->root, "updates"), 0);
     const char   *kind = json_string_value(json_object_get(update, "kind"));
-    const char   *wanted = json_string_value(json_object_get(t->root, "wanted_precision"));
-    const char   *precision = json_string_value(json_object_get(t->root, "precision"));
     cm_optimizer  optimizer;
-    cm_precision  recorded;
     if (kind && cm_optimizer_parse(kind, &optimizer, NULL) == CM_OK) t->g->optimizer = optimizer;
-    if (!wanted && t->autocast != CM_FP32) wanted = precision;
-    if (wanted && cm_precision_parse(wanted, &recorded, NULL) == CM_OK) t->g->precision = recorded;
+    t->g->precision = cm__trace_precision(t->root);
+    t->g->typed = t->typed;
 }
 
 static void tell(cm__trace *t, const cm_load_options *o, int32_t lost)
@@ -234,6 +245,11 @@ static void tell(cm__trace *t, const cm_load_options *o, int32_t lost)
     if (o->seq > 0 && json_integer_value(json_object_get(t->root, "seq")) <= 0)
         cm__warn(t->g, "the capture holds one sequence length, not --seq %lld: capture with seq_dim=",
                  (long long)o->seq);
+}
+
+cm_precision cm__import_trace_precision(cm__ctx *ctx, const char *text, size_t size)
+{
+    return cm__trace_precision(cm__json_read(ctx, text, size, JSON_REJECT_DUPLICATES));
 }
 
 cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o)

@@ -18,7 +18,9 @@ typedef struct cm__trace_tensor {
     const char   *name;
     const cm_dim *dims;
     int32_t       rank, storage;
-    cm_dtype      dtype;
+    cm_dtype      own;   /* as it was recorded */
+    cm_dtype      dtype; /* with the model in fp32 */
+    cm_dtype      low;   /* with the model in 16 bits; read where cm__trace.typed */
     cm_role       role;
     bool          channels_last;
     int32_t       here;            /* this tensor in the graph; -1: not made yet */
@@ -50,6 +52,8 @@ typedef struct cm__trace {
     int32_t           convolutions, channels_last; /* of all, those whose images have their channels last */
     int32_t          *opaque, n_opaque, cap_opaque; /* operators that have no row or did not fit it */
     cm_dtype          autocast; /* the type autocast cast to while it was recorded; CM_FP32: it did not */
+    cm_dtype          types;    /* of the model as it was recorded: CM_FP32, CM_BF16 or CM_FP16 */
+    bool              typed;    /* the types in a model of 16 bits are known */
 } cm__trace;
 
 /* One row of aten.def. The rule emits nodes and says with cm__trace_made() what its outputs are. */
@@ -62,6 +66,7 @@ typedef struct cm__aten {
 /* ---- trace_read.c ----------------------------------------------------------------------------------------------- */
 
 void cm__trace_read(cm__trace *t, const char *text, size_t size, const cm_load_options *o);
+cm_precision cm__trace_precision(const json_t *root); /* to predict in unless another is asked for; default: none */
 
 /* Attributes; a number that depends on the batch size is a cm_dim. */
 bool    cm__trace_has(const cm__trace_op *o, const char *key);

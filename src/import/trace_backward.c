@@ -107,13 +107,20 @@ static int32_t run_length(const cm__trace *t, int32_t first)
     return n;
 }
 
-static bool repeats(const cm__trace *t, int32_t again, int32_t length, int32_t forward)
+/* Casts that change nothing are written for forward alone. */
+static bool is_added_cast(const cm__trace_op *o) { return strcmp(o->full, "aten::to.dtype") == 0; }
+
+/* Operators of forward from `forward` on that are the `length` ones computed again; 0: they are others. */
+static int32_t repeats(const cm__trace *t, int32_t again, int32_t length, int32_t forward)
 {
-    for (int32_t i = 0; i < length; i++)
-        if (forward + i >= t->n_ops || t->ops[forward + i].phase != CM_FORWARD || t->ops[forward + i].segment >= 0 ||
-            !same_call(&t->ops[again + i], &t->ops[forward + i]))
-            return false;
-    return true;
+    int32_t at = forward, i = 0;
+    for (; i < length && at < t->n_ops; at++) {
+        const cm__trace_op *o = &t->ops[at];
+        if (o->phase != CM_FORWARD || o->segment >= 0) return 0;
+        if (same_call(&t->ops[again + i], o)) i++;
+        else if (!is_added_cast(o)) return 0;
+    }
+    return i == length ? at - forward : 0;
 }
 
 #define COMPARISONS_MAX 20000000 /* a hostile file must not take hours */
@@ -123,11 +130,11 @@ int32_t cm__trace_segments(cm__trace *t)
     int32_t lost = 0, segments = 0;
     int64_t compared = 0;
     for (int32_t i = 0, length; i < t->n_ops; i += length ? length : 1) {
-        int32_t forward = 0;
+        int32_t forward = 0, covered = 0;
         if (!(length = run_length(t, i))) continue;
-        while (forward < i && compared++ < COMPARISONS_MAX && !repeats(t, i, length, forward)) forward++;
+        while (forward < i && compared++ < COMPARISONS_MAX && !(covered = repeats(t, i, length, forward))) forward++;
         bool found = forward < i && compared < COMPARISONS_MAX;
-        for (int32_t k = 0; found && k < length; k++) t->ops[forward + k].segment = segments;
+        for (int32_t k = 0; found && k < covered; k++) t->ops[forward + k].segment = segments;
         segments += found;
         lost += found ? 0 : length;
     }

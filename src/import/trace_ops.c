@@ -128,15 +128,32 @@ static bool by_autocast(const cm__trace *t, cm_dtype from, cm_dtype to)
     return t->autocast != CM_FP32 && ((from == CM_FP32 && to == t->autocast) || (from == t->autocast && to == CM_FP32));
 }
 
+/* A cast that may change nothing in some precision: the precision pass leaves it out there. */
+void cm__aten_cast(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t                 x = cm__trace_need(t, o, 0);
+    const cm__trace_tensor *from = &t->tensors[o->in[0]], *want = cm__trace_out(t, o, 0);
+    cm__attr                to = CM__INTS(CM_ATTR_TO, want->dtype);
+    bool                    same = from->dtype == want->dtype && (!t->typed || from->low == want->low);
+    cm__trace_made(t, o, 0, same ? x : cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &to, 1));
+}
+
+/* A copy that makes a tensor contiguous, unless the cast before it runs and has done so. */
+void cm__aten_contiguous(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t  x = cm__trace_need(t, o, 0);
+    cm__attr after_cast = CM__INTS(CM_ATTR_UNLESS_CAST, 1);
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &after_cast, 1));
+}
+
 /* Casts that autocast made are left out: the precision pass makes them again, whatever precision is asked for. */
 void cm__aten_to_copy(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t  x = cm__trace_need(t, o, 0);
-    cm_dtype from = x >= 0 ? t->tensors[o->in[0]].dtype : CM_FP32, want = cm__trace_out(t, o, 0)->dtype;
-    cm__attr to = CM__INTS(CM_ATTR_TO, want);
+    cm_dtype from = t->tensors[o->in[0]].own, want = cm__trace_out(t, o, 0)->own;
     if (by_autocast(t, from, want)) cm__trace_made(t, o, 0, x);
     else if (from == want) cm__aten_unary(t, o, CM_OP_COPY);
-    else cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &to, 1));
+    else cm__aten_cast(t, o, op);
 }
 
 /* copy_(into, from): `into` holds the numbers of `from` afterwards. */

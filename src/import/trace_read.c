@@ -123,8 +123,47 @@ static void read_tensor(cm__trace *t, const json_t *row, int32_t index)
     t->tensors[index] = (cm__trace_tensor){
         .name = name ? name : cm__format(t->ctx, "t%d", index), .dims = own, .rank = rank,
         .channels_last = layout && strcmp(layout, "channels_last") == 0,
-        .dtype = dtype_of(t, json_object_get(row, "dtype")), .role = role_of(t, json_object_get(row, "role")),
+        .own = dtype_of(t, json_object_get(row, "dtype")), .role = role_of(t, json_object_get(row, "role")),
         .storage = (int32_t)(whole_at(row, "storage", 0) & INT32_MAX), .here = -1, .reader = -1};
+}
+
+/* ---- types ------------------------------------------------------------------------------------------------------ */
+
+static bool has_16_bits(cm_dtype dtype) { return dtype == CM_BF16 || dtype == CM_FP16; }
+
+/* The type of most parameters; of most inputs where there are none. */
+static cm_dtype types_of(const cm__trace *t)
+{
+    static const cm_role roles[] = {CM_ROLE_PARAMETER, CM_ROLE_INPUT};
+    for (size_t r = 0; r < sizeof roles / sizeof *roles; r++) {
+        double elements[CM_DTYPES] = {0};
+        for (int32_t i = 0; i < t->n_tensors; i++) {
+            const cm__trace_tensor *x = &t->tensors[i];
+            cm_poly                 size = cm__poly_product(x->dims, x->rank);
+            if (x->role == roles[r]) elements[x->own] += cm_poly_at(&size, 1);
+        }
+        double sixteen = elements[CM_BF16] + elements[CM_FP16];
+        if (sixteen + elements[CM_FP32] > 0)
+            return sixteen <= elements[CM_FP32] ? CM_FP32 : elements[CM_BF16] >= elements[CM_FP16] ? CM_BF16 : CM_FP16;
+    }
+    return CM_FP32;
+}
+
+/* A model that was recorded in 16 bits says what they are there; without a second record all of it widens to fp32. */
+static void settle_types(cm__trace *t, const json_t *tensors)
+{
+    bool second = json_is_string(json_object_get(t->root, "other_types"));
+    t->types = t->autocast == CM_FP32 ? types_of(t) : CM_FP32;
+    t->typed = t->types != CM_FP32 || second;
+    for (int32_t i = 0; i < t->n_tensors; i++) {
+        cm__trace_tensor *x = &t->tensors[i];
+        const json_t     *other = json_object_get(json_array_get(tensors, (size_t)i), "other_dtype");
+        cm__place(t->ctx, "tensor %d", i);
+        cm_dtype given = other ? dtype_of(t, other) : x->own;
+        if (!second && t->types != CM_FP32) given = has_16_bits(x->own) ? CM_FP32 : x->own;
+        x->dtype = t->types == CM_FP32 ? x->own : given;
+        x->low = t->types == CM_FP32 ? given : x->own;
+    }
 }
 
 /* ---- operators -------------------------------------------------------------------------------------------------- */
@@ -236,6 +275,17 @@ static void read_header(cm__trace *t, const cm_load_options *o)
                                                   : CM_BF16;
 }
 
+/* Of files that do not say the types of the model, only the precision that was wished for or that of autocast counts. */
+cm_precision cm__trace_precision(const json_t *root)
+{
+    const char  *wanted = json_string_value(json_object_get(root, "wanted_precision"));
+    cm_precision precision;
+    if (!wanted) wanted = json_string_value(json_object_get(root, "types"));
+    if (!wanted && json_is_string(json_object_get(root, "autocast")))
+        wanted = json_string_value(json_object_get(root, "precision"));
+    return wanted && cm_precision_parse(wanted, &precision, NULL) == CM_OK ? precision : CM_PRECISION_DEFAULT;
+}
+
 void cm__trace_read(cm__trace *t, const char *text, size_t size, const cm_load_options *o)
 {
     t->root = cm__json_read(t->ctx, text, size, JSON_REJECT_DUPLICATES);
@@ -247,6 +297,7 @@ void cm__trace_read(cm__trace *t, const char *text, size_t size, const cm_load_o
     t->tensors = cm__alloc_array(t->ctx, (size_t)t->n_tensors, sizeof *t->tensors);
     t->ops = cm__alloc_array(t->ctx, (size_t)t->n_ops, sizeof *t->ops);
     for (int32_t i = 0; i < t->n_tensors; i++) read_tensor(t, json_array_get(tensors, (size_t)i), i);
+    settle_types(t, tensors);
     for (int32_t i = 0; i < t->n_ops; i++) read_op(t, json_array_get(ops, (size_t)i), i);
     cm__place(t->ctx, "%s", "");
     const json_t *loss = json_object_get(t->root, "loss");

@@ -64,8 +64,22 @@ void cm__aten_select(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, &axis, 1));
 }
 
+/* Whether an operator keeps the shape of its first input. */
+static bool keeps_shape(const cm__trace *t, const cm__trace_op *o)
+{
+    const cm__trace_tensor *y = cm__trace_out(t, o, 0), *x = &t->tensors[o->in[0]];
+    bool                    same = x->rank == y->rank;
+    for (int32_t i = 0; same && i < x->rank; i++) same = cm__dim_same(x->dims[i], y->dims[i]);
+    return same;
+}
+
+/* A slice of everything is the tensor itself: PyTorch 2 records none, and nothing runs backward. */
 void cm__aten_slice(cm__trace *t, const cm__trace_op *o, int op)
 {
+    if (cm__trace_need(t, o, 0) >= 0 && keeps_shape(t, o)) {
+        cm__trace_made(t, o, 0, cm__trace_need(t, o, 0));
+        return;
+    }
     cm_dim  start = cm__trace_dim(t, o, "start", 0), end = cm__trace_dim(t, o, "end", INT64_MAX);
     cm_dim  axis = cm__fixed(cm__trace_int(t, o, "dim", 0)), step = cm__fixed(cm__trace_int(t, o, "step", 1));
     int32_t inputs[] = {cm__trace_need(t, o, 0), cm__trace_shape(t, 1, &start), cm__trace_shape(t, 1, &end),

@@ -80,7 +80,7 @@ static cm_graph *graph_of(cm_calibration *c, int32_t row)
         if (same_graph(c, s, &c->steps->rows[i])) return c->graphs[i];
     cm_step_options o = {.load = {.seq = s->seq}, .runtime = s->runtime,
                          .train = {.precision = s->precision, .optimizer = s->optimizer}};
-    check(c, s, cm_step_settle(c->device, &o, c->ctx->diag));
+    check(c, s, cm_step_settle(s->model, c->device, &o, c->ctx->diag));
     check(c, s, cm_graph_load(s->model, &o.load, &forward, c->ctx->diag));
     cm_status status = cm_graph_train(forward, &o.train, &step, c->ctx->diag);
     cm_graph_free(forward);

@@ -97,7 +97,7 @@ cm_status cm_step_new(const char *model, const cm_device *device, const cm_step_
 {
     cm_step_options settled = options ? *options : (cm_step_options){.steps_per_call = 0};
     if (!model || !device || !step) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no model, device or result given");
-    cm_status status = cm_step_settle(device, &settled, diag);
+    cm_status status = cm_step_settle(model, device, &settled, diag);
     return status ? status : make_step(model, &(cm__shared_step){0}, device, &settled, step, diag);
 }
 
@@ -106,7 +106,7 @@ cm_status cm_step_new_from(const cm_graph *forward, const cm_device *device, con
 {
     cm_step_options settled = options ? *options : (cm_step_options){.steps_per_call = 0};
     if (!forward || !device || !step) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no graph, device or result given");
-    cm_status status = cm_step_settle(device, &settled, diag);
+    cm_status status = cm_step_settle(NULL, device, &settled, diag);
     return status ? status : make_step(NULL, &(cm__shared_step){.forward = forward}, device, &settled, step, diag);
 }
 

@@ -2,7 +2,8 @@
 /*
  * settle.c - what a question means: every choice that the user left open is made here, for all commands.
  *
- * The runtime is the one that users of the device have. The precision is the one that most models are trained in there.
+ * The runtime is the one that users of the device have. The precision is the one that a captured model has, or the one
+ * that most models are trained in on the device.
  * Eager PyTorch runs one kernel per operator that its user wrote; other runtimes fuse. Megatron-LM's mixed precision is
  * 16-bit weights beside fp32 ones, without autocast.
  */
@@ -23,9 +24,10 @@ static void settle_recompute(cm_step_options *o)
     o->plan.recompute = o->train.recompute;
 }
 
-cm_status cm_step_settle(const cm_device *device, cm_step_options *o, cm_diag *diag)
+cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_options *o, cm_diag *diag)
 {
     if (!device || !o) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no device or no options given");
+    if (!o->train.precision && model) o->train.precision = cm_model_precision(model);
     cm_status status = cm_device_refusal(device, o->train.precision, o->runtime, diag);
     if (status) return status;
     if (!o->runtime) o->runtime = cm_device_runtime(device);

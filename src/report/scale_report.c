@@ -52,7 +52,7 @@ cm_status cm__scale_report_new(const cm__scale_request *asked, cm__scale_report 
     cm__pass_on(ctx, cm_fabric_new(r->device, asked->cluster, &r->fabric, diag));
     cm__defer(ctx, free_fabric, r->fabric);
     cm_step_options o = cm__step_options_of(&asked->graph, &asked->options, r->fabric);
-    cm__pass_on(ctx, cm_step_settle(r->device, &o, diag));
+    cm__pass_on(ctx, cm_step_settle(asked->graph.model, r->device, &o, diag));
     r->asked.graph.load = o.load;
     r->asked.graph.train = o.train;
     r->asked.options.runtime = o.runtime;

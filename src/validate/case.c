@@ -186,7 +186,7 @@ static cm_status read_options(cm__case *c, cm_step_options *o, cm_diag *diag)
     if (!status && recompute) status = cm_recompute_parse(recompute, &train->recompute, diag);
     if (!status && runtime) status = cm_runtime_parse(runtime, &o->runtime, diag);
     train->inference = mode && strcmp(mode, "inference") == 0;
-    if (!status) status = cm_step_settle(c->device, o, diag);
+    if (!status) status = cm_step_settle(cm__text_of(c->run, "model"), c->device, o, diag);
     c->runtime = o->runtime;
     return status;
 }

@@ -114,7 +114,7 @@ class Captures(unittest.TestCase):
             jsonschema.validate(json.loads(trace.json()), schema)
 
     def test_the_precision_asked_for_is_the_default(self):
-        self.assertEqual(graph_of(centimani.capture(Small(), images()))["precision"], "amp-bf16")
+        self.assertEqual(graph_of(centimani.capture(Small(), images()))["precision"], "fp32")  # the model's own types
         self.assertEqual(graph_of(centimani.capture(Small(), images(), precision="tf32"))["precision"], "tf32")
 
     def test_dims_are_functions_of_the_batch(self):
@@ -242,6 +242,97 @@ class Captures(unittest.TestCase):
         self.assertEqual(graph_of(t)["params"], 4 << 32)
 
 
+class UpAndBack(nn.Module):
+    """A linear layer and a norm that upcasts and casts back, as transformers' RMS norms do; angles in fp32."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc, self.weight, self.head = nn.Linear(8, 8), nn.Parameter(torch.ones(8)), nn.Linear(8, 8)
+        self.register_buffer("angles", torch.arange(8).float())
+
+    def forward(self, x):
+        y = self.fc(x)
+        wide = y.to(torch.float32)
+        y = self.weight * (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)).to(y.dtype)
+        return self.head(y * self.angles.float().cos().type_as(x))
+
+
+def product_types(trace, *words):
+    """The types that matrix products write in a step, forward and backward."""
+    g = graph_of(trace, "--nodes", "--tensors", *words)
+    types = {t["index"]: t["dtype"] for t in g["tensor_list"]}
+    return sorted({types[n["outputs"][0]] for n in g["node_list"] if n["class"] == "gemm"})
+
+
+class Types(unittest.TestCase):
+    def casts(self, trace):
+        rows = trace.content["tensors"]
+        return [tuple(rows[o[side][0]].get("other_dtype", rows[o[side][0]]["dtype"]) for side in ("in", "out"))
+                for o in trace.content["ops"] if o["op"] == "aten::to.dtype"]
+
+    def test_casts_that_change_nothing_are_recorded(self):
+        t = centimani.capture(UpAndBack(), torch.zeros(2, 8), loss="mse")
+        self.assertEqual(t.warnings, [])
+        up, back = ("bf16", "fp32"), ("fp32", "bf16")
+        self.assertEqual(self.casts(t), [up, back, up, back, up])  # norm, angles, loss
+        self.assertEqual((t.content["types"], t.content["other_types"]), ("fp32", "bf16"))
+
+    def test_fp32_does_not_spread_in_16_bits(self):
+        for dtype in (torch.float32, torch.bfloat16):
+            t = centimani.capture(UpAndBack().to(dtype), torch.zeros(2, 8, dtype=dtype), loss="mse")
+            for precision, types in (("fp32", ["fp32"]), ("bf16", ["bf16"]), ("fp16", ["fp16"]), ("amp-bf16", ["bf16"])):
+                self.assertEqual(product_types(t, "--precision", precision), types, f"{dtype} {precision}")
+
+    def test_the_models_types_are_the_default(self):
+        for dtype, name in ((torch.float32, "fp32"), (torch.bfloat16, "bf16"), (torch.float16, "fp16")):
+            t = centimani.capture(UpAndBack().to(dtype), torch.zeros(2, 8, dtype=dtype), loss="mse")
+            self.assertEqual(graph_of(t)["precision"], name)
+
+    def test_some_parameters_may_stay_fp32(self):
+        class Router(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc, self.router = nn.Linear(64, 64).to(torch.bfloat16), nn.Linear(64, 4)
+
+            def forward(self, x):
+                return self.router(self.fc(x).float())
+
+        t = centimani.capture(Router(), torch.zeros(2, 64, dtype=torch.bfloat16), loss="mse")
+        self.assertEqual(graph_of(t)["precision"], "bf16")
+        self.assertEqual(product_types(t), ["bf16", "fp32"])
+        self.assertEqual(product_types(t, "--precision", "fp32"), ["fp32"])
+
+    def test_a_model_for_one_type_only_is_captured_with_a_warning(self):
+        class Only(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(8, 8)
+
+            def forward(self, x):
+                if x.dtype != torch.float32:
+                    raise TypeError("fp32 alone")
+                return self.fc(x)
+
+        t = centimani.capture(Only(), torch.zeros(2, 8), loss="mse")
+        self.assertTrue(any("bf16" in w and "fp32 alone" in w and "guess" in w for w in t.warnings))
+        self.assertEqual(product_types(t, "--precision", "bf16"), ["bf16"])
+
+    def test_another_path_in_another_type_is_said(self):
+        t = centimani.capture(Around(lambda y: y.relu() if y.dtype == torch.float32 else y.tanh()), torch.zeros(2, 8),
+                              loss="mse")
+        self.assertTrue(any("aten::tanh" in w and "aten::relu" in w for w in t.warnings))
+
+    def test_a_copy_that_the_cast_makes_needless(self):
+        """A cast of a slice is contiguous: the reshape after it copies in fp32 alone."""
+        t = centimani.capture(Around(lambda y: y[:, :4].float().reshape(-1)), torch.zeros(2, 8), loss="mse")
+        self.assertEqual(t.warnings, [])
+
+        def copies(precision):
+            nodes = graph_of(t, "--nodes", "--precision", precision)["node_list"]
+            return [n["type"] for n in nodes if n["phase"] == "forward" and n["type"] in ("Copy", "Cast")]
+        self.assertEqual((copies("fp32"), copies("bf16")), (["Copy"], ["Cast"]))
+
+
 class Refusals(unittest.TestCase):
     def refused(self, what, *words, inputs=None):
         with self.assertRaises(centimani.CaptureError) as caught:
@@ -366,6 +457,30 @@ class Watched(unittest.TestCase):
         g = graph_of(w.trace, "--batch", "10")
         self.assertEqual((g["unsupported"], g["optimizer"]), ([], "adamw"))
         self.assertEqual(g["forward_flop"], 10 * (2 * 4 * 64 * 27 + 2 * 64 * 5))
+
+    def test_data_fetched_inside_the_block(self):
+        from torch.utils.data import DataLoader, TensorDataset
+        data = TensorDataset(torch.randn(20, 3, 8, 8), torch.zeros(20, dtype=torch.int64))
+        model = Small()
+        for given in (model, None):
+            with centimani.watch(given) as w:
+                for x, y in DataLoader(data, batch_size=6):
+                    F.cross_entropy(model(x), y).backward()
+                    break
+            self.assertEqual(w.trace.content["batch"], 6)
+            self.assertEqual(w.trace.operators()[0], "aten::convolution")  # joining samples is the host's work
+            self.assertEqual(graph_of(w.trace, "--batch", "10")["forward_flop"], 10 * (2 * 4 * 64 * 27 + 2 * 64 * 5))
+
+    def test_a_batch_size_that_cannot_be_seen_is_asked_for(self):
+        weight = nn.Parameter(torch.ones(8, 3))
+        with self.assertRaises(centimani.CaptureError) as caught:
+            with centimani.watch():
+                (weight * 2).sum().backward()
+        self.assertIn("watch(model, batch=32)", str(caught.exception))
+        with centimani.watch() as w:  # without modules: what is multiplied by the first parameter
+            x = torch.stack([torch.randn(8) for _ in range(10)])
+            (x @ weight).sum().backward()
+        self.assertEqual(w.trace.content["batch"], 10)
 
     def test_a_step_that_fails_is_the_users(self):
         with self.assertRaises(ZeroDivisionError):

@@ -115,6 +115,23 @@ TEST(dropout_that_was_never_there)
     assert_true(cm__attr_real(attention(3, 0), CM_ATTR_DROPOUT, -1) == 0);
 }
 
+/* [B, 2, 10, 6] -> [B, 8, 10, 6]: grouped queries as they are exported. */
+static int32_t repeated(const char *name)
+{
+    int32_t apart = op(CM_OP_UNSQUEEZE, IN(activation(name, "B,2,10,6"), KNOWN(2)));
+    int32_t spread = op(CM_OP_EXPAND, IN(apart, KNOWN(1, 1, 4, 1, 1)));
+    return op(CM_OP_RESHAPE, IN(spread, KNOWN(0, 8, 10, 6)));
+}
+
+TEST(grouped_queries)
+{
+    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(turned(repeated("k")));
+    int32_t p = softmax(op(CM_OP_MATMUL, IN(q, k)));
+    fuse(as("y", op(CM_OP_MATMUL, IN(p, repeated("v")))), CM_FUSE_EAGER);
+    poly_is(attention(3, 0)->flop, 0, 2.0 * H * S * S * D * 2, 0); /* as many as without repeating */
+    assert_int_equal(count_type(g, "Expand"), 0);
+}
+
 TEST(casts_on_the_way)
 {
     int32_t wide = OP(CAST, IN(scores()), INTS(TO, CM_FP64));
@@ -324,6 +341,7 @@ int main(void)
         cmocka_unit_test(dropout_as_an_attribute),
         cmocka_unit_test(dropout_that_an_optimizer_took_out),
         cmocka_unit_test(dropout_that_was_never_there),
+        cmocka_unit_test(grouped_queries),
         cmocka_unit_test(casts_on_the_way),
         cmocka_unit_test(cross_attention),
         cmocka_unit_test(keys_turned_in_one_go),

@@ -67,6 +67,16 @@ TEST(rms_norm_written_out)
 }
 
 /* PyTorch exports its own as one operator or by another pattern; this one is a user's. */
+/* PyTorch's rsqrt is one operator; a cast to fp32 before it is done by the kernel as it reads. */
+TEST(rms_norm_by_rsqrt)
+{
+    int32_t x = OP(CAST, IN(hidden()), INTS(TO, CM_FP32));
+    cm__t(g, x)->converted = 1 + CM_FP32;
+    int32_t inverse = op(CM_OP_RECIPROCAL, IN(op(CM_OP_ADD, IN(mean(square(x)), number(1e-5)))));
+    fuse(op(CM_OP_MUL, IN(weight("scale", "4"), op(CM_OP_MUL, IN(x, inverse)))), CM_FUSE_ALL);
+    only("RMSNormalization", 2);
+}
+
 TEST(eager_leaves_rms_norm)
 {
     int32_t x = hidden();
@@ -274,6 +284,7 @@ int main(void)
         cmocka_unit_test(layer_norm_by_products),
         cmocka_unit_test(layer_norm_without_scale),
         cmocka_unit_test(rms_norm_written_out),
+        cmocka_unit_test(rms_norm_by_rsqrt),
         cmocka_unit_test(eager_leaves_rms_norm),
         cmocka_unit_test(the_scale_must_be_a_parameter),
         cmocka_unit_test(rms_norm_takes_no_shift),

@@ -400,6 +400,95 @@ TEST(fp8_leaves_other_products_in_16_bits)
     assert_int_equal(output_type(find_node(step, "Conv")), CM_BF16);
     assert_int_equal(input_type(find_node(step, "MatMul"), 0), CM_BF16);
 }
+/* ---- types that a capture recorded ------------------------------------------------------------------------------ */
+
+static int32_t in_16_bits(int32_t tensor, cm_dtype low)
+{
+    cm__t(g, tensor)->converted = 1 + (int32_t)low;
+    return tensor;
+}
+
+static int32_t cast_of(int32_t x, cm_dtype low) { return in_16_bits(OP(CAST, IN(x), INTS(TO, CM_FP32)), low); }
+
+/* A linear layer, y.float(), exp, .to(y.dtype), a linear layer: both casts change nothing in fp32. */
+static int32_t up_and_back(void)
+{
+    int32_t x = in_16_bits(input("B,8"), CM_BF16), w1 = in_16_bits(weight("w1", "8,8"), CM_BF16),
+            w2 = in_16_bits(weight("w2", "8,8"), CM_BF16);
+    int32_t h = in_16_bits(as("fc1", op(CM_OP_GEMM, IN(x, w1))), CM_BF16);
+    h = in_16_bits(as("wide", op(CM_OP_EXP, IN(cast_of(h, CM_FP32)))), CM_FP32);
+    g->typed = true;
+    return in_16_bits(as("fc2", op(CM_OP_GEMM, IN(cast_of(h, CM_BF16), w2))), CM_BF16);
+}
+
+TEST(recorded_casts_are_made_where_they_change_something)
+{
+    static const struct {
+        cm_precision precision;
+        cm_dtype     product;
+        int32_t      up, back; /* casts forward to fp32 and to 16 bits, those of autocast among them */
+    } rows[] = {{CM_PRECISION_FP32, CM_FP32, 0, 0}, {CM_PRECISION_TF32, CM_FP32, 0, 0},
+                {CM_PRECISION_BF16, CM_BF16, 1, 1}, {CM_PRECISION_FP16, CM_FP16, 1, 1},
+                {CM_PRECISION_AMP_BF16, CM_BF16, 1, 1 + 1 + 2}}; /* x and both weights; back to what fc1 gave */
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        start_over();
+        train_in(rows[i].precision, op(CM_OP_RELU, IN(up_and_back())));
+        cm_dtype low = rows[i].product == CM_FP32 ? CM_BF16 : rows[i].product;
+        assert_int_equal(type_of("fc1"), rows[i].product);
+        assert_int_equal(type_of("wide"), CM_FP32);
+        assert_int_equal(type_of("fc2"), rows[i].product);
+        assert_int_equal(casts(CM_FORWARD, low), rows[i].back);
+        assert_true(casts(CM_FORWARD, CM_FP32) >= rows[i].up);
+    }
+}
+
+/* One layer of a model in 16 bits that was kept in fp32 stays so. */
+TEST(recorded_types_hold_for_each_parameter)
+{
+    int32_t x = in_16_bits(input("B,8"), CM_BF16), w = in_16_bits(weight("w", "8,8"), CM_BF16);
+    int32_t h = in_16_bits(op(CM_OP_GEMM, IN(x, w)), CM_BF16);
+    int32_t y = op(CM_OP_GEMM, IN(cast_of(h, CM_FP32), in_16_bits(weight("router", "8,4"), CM_FP32)));
+    g->typed = true;
+    train_in(CM_PRECISION_BF16, in_16_bits(as("routes", y), CM_FP32));
+    assert_int_equal(type_of("w"), CM_BF16);
+    assert_int_equal(type_of("router"), CM_FP32);
+    assert_int_equal(type_of("routes"), CM_FP32);
+}
+
+TEST(a_copy_is_left_out_after_a_cast_that_runs)
+{
+    static const cm_precision precisions[] = {CM_PRECISION_FP32, CM_PRECISION_BF16};
+    for (int i = 0; i < 2; i++) {
+        start_over();
+        int32_t wide = cast_of(up_and_back(), CM_FP32);
+        train_in(precisions[i], in_16_bits(OP(COPY, IN(wide), INTS(UNLESS_CAST, 1)), CM_FP32));
+        assert_int_equal(count_type(step, "Copy"), i == 0);
+    }
+}
+
+/* ---- types that nobody recorded --------------------------------------------------------------------------------- */
+
+/* Angles of constants are computed in fp32: PyTorch would refuse the product unless they were cast before. */
+TEST(constants_in_fp32_do_not_spread)
+{
+    int32_t positions = OP(CAST, IN(leaf("positions", CM_ROLE_CONSTANT, CM_INT64, "8")), INTS(TO, CM_FP32));
+    int32_t angles = as("angles", op(CM_OP_COS, IN(positions)));
+    int32_t h = as("turned", op(CM_OP_MUL, IN(op(CM_OP_GEMM, IN(input("B,8"), weight("w1", "8,8"))), angles)));
+    int32_t k = as("turned_too", op(CM_OP_MUL, IN(h, angles)));
+    train_in(CM_PRECISION_BF16, sum(as("fc", op(CM_OP_GEMM, IN(k, weight("w2", "8,8"))))));
+    assert_int_equal(type_of("angles"), CM_FP32);
+    assert_int_equal(type_of("turned"), CM_BF16);
+    assert_int_equal(type_of("fc"), CM_BF16);
+    assert_int_equal(casts(CM_FORWARD, CM_BF16), 1); /* the angles, once */
+}
+
+TEST(products_never_mix_types)
+{
+    int32_t steps = OP(CAST, IN(leaf("x", CM_ROLE_INPUT, CM_INT64, "B,8")), INTS(TO, CM_FP32));
+    train_in(CM_PRECISION_BF16, sum(as("fc", op(CM_OP_GEMM, IN(op(CM_OP_SIN, IN(steps)), weight("w", "8,8"))))));
+    assert_int_equal(type_of("fc"), CM_BF16);
+}
+
 
 int main(void)
 {
@@ -427,6 +516,11 @@ int main(void)
         cmocka_unit_test(a_loss_is_in_fp32_in_every_precision),
         cmocka_unit_test(fp8_takes_products_with_parameters_down),
         cmocka_unit_test(fp8_leaves_other_products_in_16_bits),
+        cmocka_unit_test(recorded_casts_are_made_where_they_change_something),
+        cmocka_unit_test(recorded_types_hold_for_each_parameter),
+        cmocka_unit_test(a_copy_is_left_out_after_a_cast_that_runs),
+        cmocka_unit_test(constants_in_fp32_do_not_spread),
+        cmocka_unit_test(products_never_mix_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

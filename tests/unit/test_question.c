@@ -19,7 +19,7 @@ static cm_device *load(const char *id)
 static cm_step_options settled(const char *id, cm_step_options o)
 {
     cm_device *device = load(id);
-    assert_int_equal(cm_step_settle(device, &o, NULL), CM_OK);
+    assert_int_equal(cm_step_settle(NULL, device, &o, NULL), CM_OK);
     cm_device_free(device);
     return o;
 }
@@ -65,9 +65,9 @@ static void test_refusals(void **state)
     cm_diag         diag;
     cm_step        *step;
     cm_step_options fp8 = {.train = {.precision = CM_PRECISION_FP8}};
-    assert_int_equal(cm_step_settle(device, &fp8, &diag), CM_ERR_UNSUPPORTED);
+    assert_int_equal(cm_step_settle(NULL, device, &fp8, &diag), CM_ERR_UNSUPPORTED);
     assert_non_null(strstr(diag.reason, "amp-bf16"));
-    assert_int_equal(cm_step_settle(NULL, &fp8, &diag), CM_ERR_ARGUMENT);
+    assert_int_equal(cm_step_settle(NULL, NULL, &fp8, &diag), CM_ERR_ARGUMENT);
     assert_int_equal(cm_step_new("no-such-model", device, NULL, &step, &diag), CM_ERR_UNKNOWN);
     assert_int_equal(cm_step_new(NULL, device, NULL, &step, &diag), CM_ERR_ARGUMENT);
     cm_device_free(device);

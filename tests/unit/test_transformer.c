@@ -69,7 +69,7 @@ static void assert_layer(cm__transformer t, int32_t block, const char *const *ty
 
 #define ATTEND "Attention", "Transpose", "Reshape", "Gemm"
 #define HEADS "Reshape", "Transpose"
-#define RMS "Pow", "ReduceMean", "Add", "Sqrt", "Reciprocal", "Mul", "Mul"
+#define RMS "Pow", "ReduceMean", "Add", "Reciprocal", "Mul", "Mul" /* Reciprocal: rsqrt, one kernel of PyTorch's */
 #define ROTATE "Mul", "Slice", "Slice", "Neg", "Concat", "Mul", "Add"
 
 #define CONV1D "Reshape", "Gemm", "Reshape" /* GPT-2's own linear layer works on rows of tokens */
