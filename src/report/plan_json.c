@@ -7,6 +7,8 @@ static void found(cm__ctx *ctx, json_t *o, const cm_found *f)
 {
     cm__json_plan(ctx, o, &f->plan);
     cm__json_set(ctx, o, "step_time_s", cm__json_number(f->step_time_s));
+    json_t *interval = cm__json_set(ctx, o, "interval_s", json_array());
+    for (int side = 0; side < 2; side++) cm__json_append(ctx, interval, cm__json_number(f->interval_s[side]));
     cm__json_set(ctx, o, "throughput_samples_s", cm__json_number(f->throughput_samples_s));
     cm__json_set(ctx, o, "mfu", cm__json_number(f->mfu));
     cm__json_set(ctx, o, "peak_bytes", cm__json_number(f->peak_bytes));
@@ -45,5 +47,6 @@ void cm__plan_json(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     cm__json_set(ctx, o, "threads", json_integer(i->threads));
     cm__json_set(ctx, o, "ranks", json_integer(i->ranks));
     cm__json_set(ctx, o, "stopped", json_boolean(i->stopped));
+    cm__json_set(ctx, o, "reason", cm__json_text(ctx, i->reason));
     cm__json_print(ctx, o, out);
 }

@@ -24,6 +24,11 @@ void cm__scale_json(cm__ctx *ctx, const cm__scale_report *r, FILE *out)
         cm__json_set(ctx, point, "efficiency", cm__json_number(p->efficiency));
         json_t *where = cm__json_set(ctx, point, "lost", json_object());
         for (int k = 0; k < 3; k++) cm__json_set(ctx, where, lost[k], cm__json_number(p->lost[k]));
+        json_t *interval = cm__json_set(ctx, point, "interval_s", json_array());
+        for (int side = 0; side < 2; side++)
+            cm__json_append(ctx, interval, cm__json_number(p->info.interval_s[side]));
+        cm__json_set(ctx, point, "fits", json_boolean(p->fits));
+        cm__json_set(ctx, point, "peak_bytes", cm__json_number(p->peak_bytes));
         cm__json_plan(ctx, cm__json_set(ctx, point, "plan", json_object()), &p->info.plan);
     }
     cm__json_print(ctx, o, out);
