@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 #include "model/batch.h"
+#include "model/plan.h"
 #include "model/predict_plan.h"
 
 #define DIVIDED_MOST 4096 /* samples; few models train well with more, and a device that divides batches runs any */
@@ -60,6 +61,15 @@ static void make_footprint(cm_step *s)
     if (s->divides) s->at_hand = cm__style_prepare(s->ctx, s->shared.graph, s->device, s->footprint);
 }
 
+/* What a plan asks for must be there: in the device's execution model, and in a cluster that was named. */
+static void check_plan(cm_step *s)
+{
+    cm_plan plan = s->options.plan;
+    if (cm__style_applies(s->device, s->options.runtime)) cm__plan_check_style(s->ctx, s->device, &plan);
+    cm__plan_fill(s->ctx, &plan);
+    if (s->options.fabric) cm__plan_within(s->ctx, s->options.fabric, plan.devices);
+}
+
 /* Graphs that are not in `shared` are made. */
 static cm_status make_step(const char *model, const cm__shared_step *shared, const cm_device *device,
                            const cm_step_options *options, cm_step **step, cm_diag *diag)
@@ -79,7 +89,7 @@ static cm_status make_step(const char *model, const cm__shared_step *shared, con
         s->shared.graph = s->loaded[1];
     }
     s->divides = divides_batches(device, options->runtime);
-    if (cm__style_applies(device, options->runtime)) cm__plan_check_style(ctx, device, &options->plan);
+    check_plan(s);
     make_footprint(s);
     ctx->diag = NULL;
     *step = s;

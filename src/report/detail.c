@@ -28,16 +28,14 @@ static void find_curve(cm__detail *d)
 static void find_scaling(cm__detail *d)
 {
     const cm__predict_report *p = d->explain->sides[0];
-    cm_predict_options        options = p->asked.options;
+    int64_t                   batch = cm_prediction_get_info(p->prediction)->batch;
     cm_fabric                *fabric;
     cm_diag                   diag;
-    options.batch = cm_prediction_get_info(p->prediction)->batch;
     if (cm_fabric_new(p->device, NULL, &fabric, &diag) != CM_OK) return;
     cm__defer(d->ctx, free_fabric, fabric);
-    options.fabric = fabric;
     for (int32_t n = 1; d->n_scaling < CM__SCALE_POINTS; n *= 2) {
         const cm__scale_point *first = d->n_scaling ? d->scaling : NULL;
-        if (cm__scale_point_at(p->graph->step, p->device, &options, n, first, &d->scaling[d->n_scaling], &diag)) {
+        if (cm__scale_point_at(p->step, p->device, fabric, batch, n, first, &d->scaling[d->n_scaling], &diag)) {
             d->scaling_ends = cm__text_copy(d->ctx, diag.reason);
             return;
         }

@@ -175,6 +175,8 @@ typedef struct cm__scale_point {
     cm_prediction_info info;
     double             efficiency; /* of throughput per device, to that of the first point */
     double             lost[3];    /* of a step: communication, bubble, host; the rest computes */
+    double             peak_bytes; /* of a device; NAN: not asked */
+    bool               fits;
 } cm__scale_point;
 
 typedef struct cm__scale_report {
@@ -182,13 +184,15 @@ typedef struct cm__scale_report {
     cm__scale_request  asked;
     cm_device         *device; /* owned, as all below */
     cm_fabric         *fabric;
+    cm_step           *step;
     cm__graph_report  *graph;
     cm__scale_point   *points;
     bool               strong; /* one global batch for all; otherwise one batch for each replica */
 } cm__scale_report;
 
-/* The plan on n devices, options.fabric between them. first: what efficiency is relative to; NULL: itself. */
-cm_status cm__scale_point_at(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
+/* The plan of a step on n devices, the fabric between them. `batch`: of each replica, where the plan leaves it open.
+   first: what efficiency is relative to; NULL: itself. */
+cm_status cm__scale_point_at(const cm_step *like, const cm_device *device, const cm_fabric *fabric, int64_t batch,
                              int32_t n, const cm__scale_point *first, cm__scale_point *point, cm_diag *diag);
 cm_status cm__scale_report_new(const cm__scale_request *asked, cm__scale_report **report, cm_diag *diag);
 void      cm__scale_report_free(cm__scale_report *report);

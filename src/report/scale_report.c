@@ -6,25 +6,46 @@
 static void free_graph(void *graph) { cm__graph_report_free(graph); }
 static void free_device(void *device) { cm_device_free(device); }
 static void free_fabric(void *fabric) { cm_fabric_free(fabric); }
+static void free_step(void *step) { cm_step_free(step); }
 
-cm_status cm__scale_point_at(const cm_graph *step, const cm_device *device, const cm_predict_options *asked,
+static cm_step_options options_at(const cm_step *like, const cm_fabric *fabric, int64_t batch, int32_t n)
+{
+    cm_step_options o = *cm_step_get_options(like);
+    o.fabric = fabric;
+    o.plan.devices = n;
+    o.plan.dp = 0;
+    if (o.plan.global_batch) o.plan.accumulate = 0;
+    else if (!o.plan.micro_batch) o.plan.micro_batch = batch;
+    return o;
+}
+
+/* Where a step's time goes, as parts of it. */
+static void find_losses(cm__scale_point *p)
+{
+    const cm_prediction_info *i = &p->info;
+    double                    waits = i->tensor_s + i->pipeline_s + i->data_s - i->hidden_s;
+    double                    idle = i->step_time_s - waits - i->bubble_s - i->device_time_s;
+    p->lost[0] = waits / i->step_time_s;
+    p->lost[1] = i->bubble_s / i->step_time_s;
+    p->lost[2] = idle > 0 ? idle / i->step_time_s : 0;
+}
+
+cm_status cm__scale_point_at(const cm_step *like, const cm_device *device, const cm_fabric *fabric, int64_t batch,
                              int32_t n, const cm__scale_point *first, cm__scale_point *p, cm_diag *diag)
 {
-    cm_predict_options options = *asked;
-    cm_prediction     *prediction;
-    options.plan.devices = n;
-    options.plan.dp = 0;
-    if (options.plan.global_batch) options.plan.accumulate = 0;
-    else if (!options.plan.micro_batch) options.plan.micro_batch = options.batch;
-    cm_status status = cm_predict(step, device, &options, &prediction, diag);
+    const cm_step_options o = options_at(like, fabric, batch, n);
+    cm_memory_use         use;
+    cm_step              *step;
+    cm_status             status = cm_step_new_from(cm_step_forward(like), device, &o, &step, diag);
     if (status) return status;
-    *p = (cm__scale_point){.n = n, .info = *cm_prediction_get_info(prediction)};
-    cm_prediction_free(prediction);
-    double waits = p->info.tensor_s + p->info.pipeline_s + p->info.data_s - p->info.hidden_s;
-    double idle = p->info.step_time_s - waits - p->info.bubble_s - p->info.device_time_s;
-    p->lost[0] = waits / p->info.step_time_s;
-    p->lost[1] = p->info.bubble_s / p->info.step_time_s;
-    p->lost[2] = idle > 0 ? idle / p->info.step_time_s : 0;
+    *p = (cm__scale_point){.n = n};
+    status = cm_step_time(step, batch, &p->info, diag);
+    if (!status) status = cm_step_memory(step, batch, &use, diag);
+    cm_step_free(step);
+    if (status) return status;
+    p->peak_bytes = use.peak_bytes;
+    p->fits = use.fits;
+    find_losses(p);
     if (!first) first = p;
     p->efficiency = p->info.throughput_samples_s / n / (first->info.throughput_samples_s / first->n);
     return CM_OK;
@@ -32,10 +53,21 @@ cm_status cm__scale_point_at(const cm_graph *step, const cm_device *device, cons
 
 static void add_point(cm__scale_report *r, int32_t at)
 {
-    cm_predict_options options = r->asked.options;
-    options.fabric = r->fabric;
-    cm__pass_on(r->ctx, cm__scale_point_at(r->graph->step, r->device, &options, (int32_t)r->asked.counts[at],
-                                           at ? r->points : NULL, &r->points[at], r->ctx->diag));
+    cm__pass_on(r->ctx, cm__scale_point_at(r->step, r->device, r->fabric, r->asked.options.batch,
+                                           (int32_t)r->asked.counts[at], at ? r->points : NULL, &r->points[at],
+                                           r->ctx->diag));
+}
+
+static void make_step(cm__scale_report *r)
+{
+    cm__scale_request    *a = &r->asked;
+    const cm_step_options o = cm__step_options_of(&a->graph, &a->options, r->fabric);
+    cm__pass_on(r->ctx, cm_step_new(a->graph.model, r->device, &o, &r->step, r->ctx->diag));
+    cm__defer(r->ctx, free_step, r->step);
+    a->options.runtime = cm_step_get_options(r->step)->runtime;
+    cm__pass_on(r->ctx, cm__graph_report_of(&a->graph, r->step, &r->graph, r->ctx->diag));
+    cm__defer(r->ctx, free_graph, r->graph);
+    a->graph.train = r->graph->asked.train;
 }
 
 cm_status cm__scale_report_new(const cm__scale_request *asked, cm__scale_report **report, cm_diag *diag)
@@ -51,14 +83,7 @@ cm_status cm__scale_report_new(const cm__scale_request *asked, cm__scale_report 
     cm__defer(ctx, free_device, r->device);
     cm__pass_on(ctx, cm_fabric_new(r->device, asked->cluster, &r->fabric, diag));
     cm__defer(ctx, free_fabric, r->fabric);
-    cm_step_options o = cm__step_options_of(&asked->graph, &asked->options, r->fabric);
-    cm__pass_on(ctx, cm_step_settle(asked->graph.model, r->device, &o, diag));
-    r->asked.graph.load = o.load;
-    r->asked.graph.train = o.train;
-    r->asked.options.runtime = o.runtime;
-    r->asked.options.plan = o.plan;
-    cm__pass_on(ctx, cm__graph_report_new(&r->asked.graph, &r->graph, diag));
-    cm__defer(ctx, free_graph, r->graph);
+    make_step(r);
     r->points = cm__alloc_array(ctx, (size_t)asked->n_counts, sizeof *r->points);
     for (int32_t i = 0; i < asked->n_counts; i++) add_point(r, i);
     ctx->diag = NULL;
