@@ -46,7 +46,7 @@ def _made_target(recorder: Recorder, y: torch.Tensor, classes: bool) -> torch.Te
     shape = [n for i, n in enumerate(y.shape) if i != 1] if classes else list(y.shape)
     with recorder.suspended():
         target = torch.zeros(shape, dtype=torch.int64 if classes else torch.float32, device=y.device)
-        recorder.leaf(target, "input", "target")
+        recorder.tensors.add(target, "input", "target", fresh=True)  # at an address that may have been another's
     recorder.held = target  # or its address is given to another tensor
     return target
 

@@ -29,7 +29,8 @@ class _Recorded(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         with recorder.suspended():
             outputs = fused.make()
-            ctx.recorder, ctx.fused, ctx.kept, ctx.outputs = recorder, fused, tensors, len(outputs)
+            ctx.recorder, ctx.fused, ctx.outputs = recorder, fused, len(outputs)
+            ctx.save_for_backward(*tensors)  # so that checkpointing sees what it has to compute again
         recorder.record(fused.name, tensors, outputs, fused.attrs)
         ctx.extra = outputs[len(outputs) - fused.extra:] if fused.extra else []
         if ctx.extra:
@@ -38,12 +39,12 @@ class _Recorded(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *gradients):
-        recorder, made = ctx.recorder, []
+        recorder, made, kept = ctx.recorder, [], ctx.saved_tensors
         given = gradients[:ctx.outputs - len(ctx.extra)]
         with recorder.suspended():
-            for t, wanted in zip(ctx.kept, ctx.needs_input_grad[2:]):
+            for t, wanted in zip(kept, ctx.needs_input_grad[2:]):
                 made.append(torch.empty_like(t) if wanted else None)
-        recorder.record(ctx.fused.name + "_backward", (*given, *ctx.kept, *ctx.extra), made, ctx.fused.attrs)
+        recorder.record(ctx.fused.name + "_backward", (*given, *kept, *ctx.extra), made, ctx.fused.attrs)
         return (None, None, *made)
 
 

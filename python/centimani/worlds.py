@@ -2,6 +2,7 @@
 """worlds.py - where a step runs without device or memory: fake tensors, or the meta device of PyTorch 1.13."""
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
@@ -121,14 +122,19 @@ class FakeWorld:
     def __init__(self) -> None:
         from torch._subclasses.fake_tensor import FakeTensorMode
         self.mode = FakeTensorMode(allow_non_fake_inputs=True)
+        self.log = logging.getLogger("torch._subclasses.fake_tensor")
 
     def recorder(self) -> Recorder:
         return Recorder()
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        with self.mode:
-            yield
+        quiet, self.log.disabled = self.log.disabled, True  # an error is said once, by capture()
+        try:
+            with self.mode:
+                yield
+        finally:
+            self.log.disabled = quiet
 
     def empty(self, t: torch.Tensor, shape: Tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         with self.mode:
