@@ -473,6 +473,7 @@ typedef struct cm_fabric cm_fabric;
 cm_status cm_fabric_new(const cm_device *device, const char *cluster, cm_fabric **fabric, cm_diag *diag);
 void      cm_fabric_free(cm_fabric *fabric);
 int32_t   cm_fabric_node(const cm_fabric *fabric); /* devices in one node */
+int32_t   cm_fabric_devices(const cm_fabric *fabric); /* of the cluster that was named; 0: not limited, or not known */
 bool      cm_fabric_joins_nodes(const cm_fabric *fabric); /* false: what joins several is not known */
 double    cm_fabric_link_bytes_s(const cm_fabric *fabric); /* of a device's links inside of a node, one direction */
 /* One collective ("all-reduce", "all-gather" ...) of a buffer among neighbouring devices; NAN: no such collective. */
@@ -837,7 +838,8 @@ typedef struct cm_search_options {
 
 typedef struct cm_found {
     cm_plan plan;
-    double  step_time_s, interval_s[2], throughput_samples_s, mfu, peak_bytes;
+    double  step_time_s, interval_s[2];     /* nine of ten measured iterations are expected within */
+    double  throughput_samples_s, mfu, peak_bytes;
     double  communication_s, bubble_s;
     double  training_s, cost_usd, energy_j; /* of all tokens, or of one iteration; NAN: not known */
     bool    pareto;                         /* no other one found is both faster and smaller */
@@ -848,6 +850,7 @@ typedef struct cm_search_info {
     double   setup_s, search_time_s;
     int32_t  threads, ranks;
     bool     stopped, speaks; /* stopped before the end; speaks false: another rank prints */
+    const char *reason;       /* why nothing was found; NULL: something was */
 } cm_search_info;
 
 typedef struct cm_search cm_search;
@@ -858,7 +861,7 @@ cm_status             cm_search_run(const cm_graph *forward, const cm_device *de
                                     cm_search **search, cm_diag *diag);
 void                  cm_search_free(cm_search *search);
 const cm_search_info *cm_search_get_info(const cm_search *search);
-int32_t               cm_search_found(const cm_search *search); /* 0: nothing fits */
+int32_t               cm_search_found(const cm_search *search); /* 0: none, and the info has the reason */
 const cm_found       *cm_search_best(const cm_search *search, int32_t index);
 
 /* ---- which accelerator ------------------------------------------------------------------------------------------ */

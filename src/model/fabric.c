@@ -24,7 +24,7 @@ typedef struct row {
 struct cm_fabric {
     cm__ctx             *ctx;
     row                 *rows;
-    int32_t              n_rows, cap_rows, node; /* node: devices in one */
+    int32_t              n_rows, cap_rows, node, most; /* node: devices in one; most: in all, 0: not limited */
     double               link_bytes_s, link_step_s;
     double               network_bytes_s, network_step_s; /* of a node; 0: none is known */
     double               call_s;                              /* that a collective takes beside its steps */
@@ -165,8 +165,10 @@ cm_status cm_fabric_new(const cm_device *device, const char *cluster, cm_fabric 
     else if (cluster) cm__pass_on(ctx, cm_cluster_load(cluster, &c, diag));
     else c = cluster_of(f, device);
     if (c) {
+        double nodes = known_or(&cm_cluster_get_info(c)->nodes, 0);
         cm__defer(ctx, free_cluster, c);
         take_cluster(f, c);
+        if (cluster && nodes > 1) f->most = (int32_t)nodes * f->node; /* one: a kind of node, of which there are more */
     }
     ctx->diag = NULL;
     *fabric = f;
@@ -179,6 +181,7 @@ void cm_fabric_free(cm_fabric *fabric)
 }
 
 int32_t cm_fabric_node(const cm_fabric *fabric) { return fabric->node; }
+int32_t cm_fabric_devices(const cm_fabric *fabric) { return fabric->most; }
 bool    cm_fabric_joins_nodes(const cm_fabric *fabric) { return fabric->network_bytes_s > 0; }
 
 /* ---- inside of a node ------------------------------------------------------------------------------------------- */

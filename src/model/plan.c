@@ -42,6 +42,19 @@ void cm__plan_fill(cm__ctx *ctx, cm_plan *p)
         p->accumulate = at_least_one((int32_t)(p->global_batch / p->micro_batch / p->dp));
 }
 
+void cm__plan_needs(cm__ctx *ctx, const cm_fabric *fabric, int32_t devices)
+{
+    int32_t node = cm_fabric_node(fabric), most = cm_fabric_devices(fabric);
+    if (devices > node && !cm_fabric_joins_nodes(fabric))
+        cm__fail(ctx, CM_ERR_ARGUMENT,
+                 "%d devices are more than the %d of a node, and what joins nodes is not known: give --cluster ID or "
+                 "--cluster node=%d,net=800Gb",
+                 devices, node, node);
+    if (most && devices > most)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "%d devices are more than the %d of the cluster, in %d nodes of %d", devices, most,
+                 most / node, node);
+}
+
 /* ---- stages ----------------------------------------------------------------------------------------------------- */
 
 static double device_time(const cm__part *p)

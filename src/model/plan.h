@@ -47,6 +47,9 @@ static inline int32_t cm__replicas(const cm_plan *plan) { return plan->dp * (pla
 /* Every count filled in; refused, with the reason, where they do not fit together. */
 void cm__plan_fill(cm__ctx *ctx, cm_plan *plan);
 
+/* Refused where there are not as many devices, or what joins them is not known. */
+void cm__plan_needs(cm__ctx *ctx, const cm_fabric *fabric, int32_t devices);
+
 /* Layers dealt to the stages: equally, or so that the slowest is as fast as can be. */
 cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *plan, bool equal);
 

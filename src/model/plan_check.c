@@ -86,3 +86,13 @@ void cm__plan_check(cm__ctx *ctx, const cm_graph *g, const cm_plan *p)
     if (p->cp > 1 && !attends)
         cm__fail(ctx, CM_ERR_ARGUMENT, "--cp %d: the model has no attention whose tokens devices could share", p->cp);
 }
+
+bool cm__plan_divides(const cm_graph *g, const cm_plan *plan)
+{
+    cm__ctx *ctx = cm__ctx_new(NULL);
+    if (!ctx) return false;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx) == CM_OK;
+    cm__plan_check(ctx, g, plan);
+    cm__ctx_free(ctx);
+    return true;
+}

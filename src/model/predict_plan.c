@@ -62,11 +62,7 @@ void cm__plan_settle(cm__ctx *ctx, const cm_predict_options *o, cm_prediction_in
                  "a global batch of %lld is not micro-batches of %lld on %d replicas a whole number of times",
                  (long long)plan->global_batch, (long long)plan->micro_batch, plan->dp);
     if (plan->devices > 1 && !o->fabric) cm__fail(ctx, CM_ERR_ARGUMENT, "a plan of several devices needs a fabric");
-    if (o->fabric && plan->devices > cm_fabric_node(o->fabric) && !cm_fabric_joins_nodes(o->fabric))
-        cm__fail(ctx, CM_ERR_ARGUMENT,
-                 "%d devices are more than the %d of a node, and what joins nodes is not known: give --cluster ID or "
-                 "--cluster node=%d,net=800Gb",
-                 plan->devices, cm_fabric_node(o->fabric), cm_fabric_node(o->fabric));
+    if (o->fabric) cm__plan_needs(ctx, o->fabric, plan->devices);
     need_links(ctx, plan, o->fabric);
     plan->global_batch = i->batch = whole;
     i->devices = plan->devices;

@@ -19,6 +19,7 @@ double       cm__gradient_copies(const cm_graph *g, cm_runtime runtime);
 /* Refused, with the numbers that would do, where the plan does not divide the model: heads by tp, tokens by cp, experts
    by ep (plan_check.c). */
 void         cm__plan_check(cm__ctx *ctx, const cm_graph *g, const cm_plan *plan);
+bool         cm__plan_divides(const cm_graph *g, const cm_plan *plan); /* the same as an answer */
 
 /* Per tensor: a device has a part of it only (shards.c). */
 void         cm__find_split(const cm_graph *g, bool *split);

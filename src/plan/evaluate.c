@@ -29,11 +29,19 @@ void cm__best_add(cm__best *best, const cm__scored *new)
     best->list[at] = *new;
 }
 
+static void take_less(double *least, double value)
+{
+    if (value > 0 && (*least <= 0 || value < *least)) *least = value;
+}
+
 void cm__best_merge(cm__best *best, const cm__best *other)
 {
     for (int32_t i = 0; i < other->count; i++) cm__best_add(best, &other->list[i]);
     best->evaluated += other->evaluated;
     best->feasible += other->feasible;
+    best->too_slow += other->too_slow;
+    take_less(&best->fastest_s, other->fastest_s);
+    take_less(&best->least_bytes, other->least_bytes);
 }
 
 /* ---- stages ----------------------------------------------------------------------------------------------------- */
@@ -168,11 +176,16 @@ static void try_plan(const cm__model *m, const here *h, const cm__stages *st, co
 {
     double peak = peak_of(m, h, p);
     best->evaluated++;
+    take_less(&best->least_bytes, peak);
     if (peak > m->capacity_bytes) return;
     cm__iteration it = cm__iterate(st, w, p, m->runtime == CM_RUNTIME_MEGATRON);
     cm__scored    new = {.score = score ? score(user, p, it.step_s) : it.step_s, .step_s = it.step_s,
                          .peak_bytes = peak, .index = index};
-    if (isinf(new.score)) return; /* takes too long */
+    if (isinf(new.score)) { /* takes too long */
+        best->too_slow++;
+        take_less(&best->fastest_s, it.step_s);
+        return;
+    }
     best->feasible++;
     if (best->count == CM__KEPT && !before(&new, &best->list[CM__KEPT - 1])) return;
     new.plan = *p;

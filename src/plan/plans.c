@@ -116,8 +116,9 @@ static void enumerate(searching *s)
         s->first[i + 1] = s->first[i] + cm__plans_at(s->m, &s->places[i].plan);
     if (!s->n_places)
         cm__fail(s->ctx, CM_ERR_ARGUMENT,
-                 "no plan divides %d devices and a global batch of %lld: a batch with more divisors would help",
-                 s->o->devices, (long long)s->o->global_batch);
+                 "%d devices are not tp x cp x pp x dp where tp divides %d heads, cp %lld tokens, pp %d layers and dp the "
+                 "global batch of %lld: a batch with more divisors, or another count of devices, would help",
+                 s->o->devices, s->m->heads, (long long)s->m->tokens, s->m->layers, (long long)s->o->global_batch);
 }
 
 /* Whether not even one layer at work fits: activations grow with the samples, so that one sample tells. */
@@ -296,6 +297,22 @@ static void take_best(searching *s, cm_search *search)
     }
 }
 
+/* ---- nothing found ---------------------------------------------------------------------------------------------- */
+
+/* Memory is the reason only where nothing else is. */
+static const char *reason_of(const searching *s)
+{
+    const cm__best *b = &s->best;
+    char            least[32];
+    if (stopped(s)) return "stopped before anything was found";
+    if (b->too_slow)
+        return cm__format(s->ctx, "%llu plans fit into the memory, and none of them trains on %.4g tokens within the time "
+                          "given: the fastest iteration takes %.4g s", (unsigned long long)b->too_slow, s->o->tokens,
+                          b->fastest_s);
+    return cm__format(s->ctx, "nothing fits: the plan that needs least takes %sB of a device: more devices, or those with "
+                      "more memory, would help", cm__binary(least, sizeof least, b->least_bytes));
+}
+
 /* ---- all of it -------------------------------------------------------------------------------------------------- */
 
 static void close_ranks(void *ranks) { cm__ranks_close(ranks); }
@@ -322,6 +339,7 @@ static void run(cm_search *search, const cm_graph *forward, const cm_device *dev
     search->info.speaks = cm__rank(s.ranks) == 0;
     search->info.stopped = stopped(&s);
     take_best(&s, search);
+    if (!search->n_found) search->info.reason = reason_of(&s);
 }
 
 cm_status cm_search_run(const cm_graph *forward, const cm_device *device, const cm_search_options *options,
@@ -331,16 +349,12 @@ cm_status cm_search_run(const cm_graph *forward, const cm_device *device, const 
         return cm__diag_set(diag, CM_ERR_ARGUMENT, "no model, device, fabric, options or result given");
     if (options->devices < 1 || options->global_batch < 1)
         return cm__diag_set(diag, CM_ERR_ARGUMENT, "a search needs a number of devices and a global batch");
-    if (options->devices > cm_fabric_node(options->fabric) && !cm_fabric_joins_nodes(options->fabric))
-        return cm__diag_set(diag, CM_ERR_ARGUMENT,
-                            "%d devices are more than the %d of a node, and what joins nodes is not known: give "
-                            "--cluster ID or --cluster node=%d,net=800Gb",
-                            options->devices, cm_fabric_node(options->fabric), cm_fabric_node(options->fabric));
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     cm_search *s = cm__alloc(ctx, sizeof *s);
     s->ctx = ctx;
+    cm__plan_needs(ctx, options->fabric, options->devices);
     run(s, forward, device, options);
     ctx->diag = NULL;
     *search = s;

@@ -65,6 +65,8 @@ typedef struct cm__best {
     cm__scored list[CM__KEPT];
     int32_t    count;
     uint64_t   evaluated, feasible;
+    uint64_t   too_slow;               /* fit, but do not end within the time given */
+    double     fastest_s, least_bytes; /* of those; of all: of the smallest peak; 0: none */
 } cm__best;
 
 /* costs.c */

@@ -5,6 +5,7 @@
  * Devices that share a layer divide its heads, those that share a sequence its tokens; stages have equally many layers;
  * micro-batches divide a replica's samples.
  */
+#include "model/shards.h"
 #include "plan/search.h"
 
 static void with_recompute(cm_plan plan, cm__visit *visit, void *user)
@@ -61,6 +62,7 @@ void cm__space(const cm__model *m, int32_t devices, int64_t global_batch, cm__vi
         if (devices % tp || m->heads % tp) continue;
         for (int32_t cp = 1; cp <= devices / tp; cp++) {
             if (devices / tp % cp || m->tokens % cp || (cp > 1 && m->tokens / cp < 2)) continue;
+            if (!cm__plan_divides(m->step, &(cm_plan){.tp = tp, .cp = cp})) continue;
             for (int32_t pp = 1; pp <= devices / tp / cp; pp++) {
                 int32_t dp = devices / tp / cp / pp;
                 if (tp * cp * pp * dp != devices || !stages_fit(m, pp) || global_batch % dp) continue;

@@ -19,6 +19,16 @@ const char *cm__cell_binary(cm__ctx *ctx, double value)
     return !isfinite(value) ? "-" : cm__text_copy(ctx, cm__binary(buf, sizeof buf, value));
 }
 
+const char *cm__cell_interval(cm__ctx *ctx, const double interval[2])
+{
+    char low[32], high[32];
+    cm__si_small(low, sizeof low, interval[0]);
+    cm__si_small(high, sizeof high, interval[1]);
+    char *unit = strchr(low, ' '), *other = strchr(high, ' ');
+    if (unit && other && strcmp(unit, other) == 0) *unit = 0; /* once is enough */
+    return cm__format(ctx, "%s-%s", low, high);
+}
+
 const char *cm__cell_percent(cm__ctx *ctx, double part, double whole)
 {
     return whole > 0 && isfinite(part / whole) ? cm__format(ctx, "%.1f", 100 * part / whole) : "-";

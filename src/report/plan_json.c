@@ -54,5 +54,6 @@ void cm__plan_json(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     cm__json_set(ctx, o, "ranks", json_integer(i->ranks));
     cm__json_set(ctx, o, "stopped", json_boolean(i->stopped));
     cm__json_warnings(ctx, o, r->forward);
+    cm__json_set(ctx, o, "reason", cm__json_text(ctx, i->reason));
     cm__json_print(ctx, o, out);
 }

@@ -42,8 +42,8 @@ static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     const cm__column columns[] = {{"n", "1", false},  {"tp", "1", false},   {"cp", "1", false},
                                          {"pp", "1", false}, {"dp", "1", false},   {"micro", "1", false},
                                          {"recompute", NULL, false}, {"with", NULL, true}, {"step", "s", false},
-                                         {seq > 0 ? "tokens/s" : "samples/s", "1/s", false}, {"MFU", "%", false},
-                                         {"waits", "%", false},
+                                         {"90 %", "s", false}, {seq > 0 ? "tokens/s" : "samples/s", "1/s", false},
+                                         {"MFU", "%", false}, {"waits", "%", false},
                                          {"memory", "B", false}};
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     for (int32_t i = 0; i < cm_search_found(r->search); i++) {
@@ -59,6 +59,7 @@ static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
                                cm_recompute_name(p->recompute),
                                choices(ctx, p),
                                seconds(ctx, f->step_time_s),
+                               cm__cell_interval(ctx, f->interval_s),
                                cm__cell_si(ctx, unit * f->throughput_samples_s),
                                cm__cell_percent(ctx, f->mfu, 1),
                                cm__cell_percent(ctx, f->communication_s + f->bubble_s, f->step_time_s),
@@ -98,8 +99,7 @@ void cm__plan_text(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     if (i->ranks > 1) fprintf(out, " of %d ranks each", i->ranks);
     fprintf(out, ", %llu fit%s\n\n", (unsigned long long)i->feasible, i->stopped ? "; stopped before the end" : "");
     if (!cm_search_found(r->search)) {
-        fprintf(out, i->stopped ? "Stopped before anything was found.\n"
-                                : "Nothing fits: more devices, or those with more memory, would help.\n");
+        fprintf(out, "No plan: %s.\n", i->reason);
         return;
     }
     print_best(ctx, r, out);

@@ -175,6 +175,8 @@ typedef struct cm__scale_point {
     cm_prediction_info info;
     double             efficiency; /* of throughput per device, to that of the first point */
     double             lost[3];    /* of a step: communication, bubble, host; the rest computes */
+    double             peak_bytes; /* of a device; NAN: not asked */
+    bool               fits;
 } cm__scale_point;
 
 typedef struct cm__scale_report {

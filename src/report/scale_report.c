@@ -30,12 +30,29 @@ cm_status cm__scale_point_at(const cm_graph *step, const cm_device *device, cons
     return CM_OK;
 }
 
+/* Of a device that runs graphs as a whole, on as many as they take, the prediction would have been refused. */
+static void add_memory(cm__scale_report *r, cm__scale_point *p)
+{
+    cm_memory_options options = {.runtime = p->info.runtime, .plan = p->info.plan};
+    cm_footprint     *footprint;
+    cm_memory_use     use;
+    p->peak_bytes = NAN;
+    p->fits = true;
+    if (p->info.style != CM_STYLE_KERNELS) return;
+    cm__pass_on(r->ctx, cm_footprint_new(r->graph->step, r->device, &options, &footprint, r->ctx->diag));
+    cm_footprint_at(footprint, p->info.micro_batch, &use);
+    cm_footprint_free(footprint);
+    p->peak_bytes = use.peak_bytes;
+    p->fits = use.fits;
+}
+
 static void add_point(cm__scale_report *r, int32_t at)
 {
     cm_predict_options options = r->asked.options;
     options.fabric = r->fabric;
     cm__pass_on(r->ctx, cm__scale_point_at(r->graph->step, r->device, &options, (int32_t)r->asked.counts[at],
                                            at ? r->points : NULL, &r->points[at], r->ctx->diag));
+    add_memory(r, &r->points[at]);
 }
 
 cm_status cm__scale_report_new(const cm__scale_request *asked, cm__scale_report **report, cm_diag *diag)

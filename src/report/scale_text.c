@@ -9,11 +9,13 @@
 void cm__scale_text(cm__ctx *ctx, const cm__scale_report *r, FILE *out)
 {
     static const cm__column columns[] = {{"devices", "1", false},   {"batch", "1", false},         {"step", "s", false},
+                                         {"90 %", "s", false},
                                          {"samples/s", "1/s", false}, {"efficiency", "%", false},
                                          {"communication", "%", false}, {"bubble", "%", false}, {"host", "%", false},
-                                         {"tokens/s", "1/s", false}}; /* of sequences alone */
+                                         {"memory", "B", false}, {"fits", NULL, true},
+                                         {"tokens/s", "1/s", false}}; /* the last: of sequences alone */
     double    seq = (double)cm_graph_seq(r->graph->step);
-    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns) - !(seq > 0), false);
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns) - !(seq > 0), true);
     char      buf[32];
     fprintf(out, "# centimani %s, %s scaling of %s on %s\n", CM_VERSION, r->strong ? "strong" : "weak",
             cm__printable(ctx, r->asked.graph.model), cm_device_get_info(r->device)->name);
@@ -25,11 +27,14 @@ void cm__scale_text(cm__ctx *ctx, const cm__scale_report *r, FILE *out)
         const char            *cells[] = {cm__cell_count(ctx, r->asked.counts[i]),
                                           cm__cell_count(ctx, p->info.batch),
                                           cm__format(ctx, "%s", cm__si_small(buf, sizeof buf, p->info.step_time_s)),
+                                          cm__cell_interval(ctx, p->info.interval_s),
                                           cm__cell_si(ctx, p->info.throughput_samples_s),
                                           cm__cell_percent(ctx, p->efficiency, 1),
                                           cm__cell_percent(ctx, p->lost[0], 1),
                                           cm__cell_percent(ctx, p->lost[1], 1),
                                           cm__cell_percent(ctx, p->lost[2], 1),
+                                          cm__cell_binary(ctx, p->peak_bytes),
+                                          p->fits ? "yes" : "no",
                                           cm__cell_si(ctx, seq * p->info.throughput_samples_s)};
         cm__table_row(&table, cells);
     }

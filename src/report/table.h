@@ -27,6 +27,7 @@ void      cm__table_print(const cm__table *table);
 /* Numbers as cells: "4.09 G", "97.5 Mi", "12.5", "25,557,032". NAN is "-". */
 const char *cm__cell_si(cm__ctx *ctx, double value);
 const char *cm__cell_binary(cm__ctx *ctx, double value);
+const char *cm__cell_interval(cm__ctx *ctx, const double interval[2]); /* "1.20-1.50 m" */
 const char *cm__cell_percent(cm__ctx *ctx, double part, double whole);
 const char *cm__cell_ratio(cm__ctx *ctx, double value);
 const char *cm__cell_count(cm__ctx *ctx, int64_t value);
