@@ -269,19 +269,24 @@ static void scores(void **state)
     cm_device *d;
     double     peak[2][2];
     if (cm_device_load("nvidia-a100-80g", &d, &diag)) fail_msg("%s", diag.reason);
+    cm_graph *forward = loaded("gpt:layers=4,hidden=256,heads=8,seq=512,vocab=128");
     for (int fused = 0; fused < 2; fused++)
         for (int again = 0; again < 2; again++) {
-            cm_graph         *step = step_of("gpt:layers=4,hidden=256,heads=8,seq=512,vocab=128",
-                                             again ? CM_RECOMPUTE_SELECTIVE : CM_RECOMPUTE_NONE);
-            cm_memory_options o = {.runtime = fused ? CM_RUNTIME_TORCH_COMPILE : CM_RUNTIME_MEGATRON};
+            cm_train_options  train = {.precision = CM_PRECISION_FP16, .master = true,
+                                       .recompute = again ? CM_RECOMPUTE_SELECTIVE : CM_RECOMPUTE_NONE,
+                                       .attention = fused ? CM_ATTENTION_FLASH : CM_ATTENTION_AUTO};
+            cm_memory_options o = {.runtime = CM_RUNTIME_MEGATRON};
+            cm_graph         *step;
             cm_footprint     *f;
             cm_memory_use     use;
+            if (cm_graph_train(forward, &train, &step, &diag)) fail_msg("%s", diag.reason);
             if (cm_footprint_new(step, d, &o, &f, &diag)) fail_msg("%s", diag.reason);
             cm_footprint_at(f, 16, &use);
             peak[fused][again] = use.peak_bytes;
             cm_footprint_free(f);
             cm_graph_free(step);
         }
+    cm_graph_free(forward);
     double layer = 5.0 * 16 * 8 * 512 * 512;
     assert_true(fabs(peak[0][0] - peak[1][0] - 4 * layer) < 0.02 * layer);
     assert_true(peak[0][1] >= peak[1][1] && peak[0][1] - peak[1][1] < 1.02 * layer); /* at most of the one at work */
