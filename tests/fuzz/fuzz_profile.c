@@ -8,7 +8,7 @@ static void any_profile(cm__ctx *ctx, const uint8_t *bytes, size_t size)
     cm__origin       origin = {"fuzz.json", cm__text_copy_n(ctx, (const char *)bytes, size), size};
     cm__profile_kind kind = cm__profile_kind_of(ctx, &origin);
     cm__profile      profile = cm__profile_parse(ctx, kind, &origin);
-    if (kind == CM__PROFILE_DEVICE && !cm_device_profile(cm__device_read(ctx, profile.tree))) abort();
+    if (kind == CM__PROFILE_DEVICE && !cm_device_profile(cm__device_read(ctx, &profile))) abort();
 }
 
 FUZZ_READER(any_profile)
