@@ -117,8 +117,8 @@ static void enumerate(searching *s)
         s->first[i + 1] = s->first[i] + cm__plans_at(s->m, &s->places[i].plan);
     if (!s->n_places)
         cm__fail(s->ctx, CM_ERR_ARGUMENT,
-                 "%d devices are not tp x cp x pp x dp where tp divides %d heads, cp %lld tokens, pp %d layers and dp the "
-                 "global batch of %lld: a batch with more divisors, or another count of devices, would help",
+                 "%d devices are not tp x cp x pp x dp where tp divides %d heads, cp %lld tokens, pp %d layers and dp "
+                 "the global batch of %lld: a batch with more divisors, or another count of devices, would help",
                  s->o->devices, s->m->heads, (long long)s->m->tokens, s->m->layers, (long long)s->o->global_batch);
 }
 
@@ -305,11 +305,14 @@ static const char *reason_of(const searching *s)
     char            least[32];
     if (stopped(s)) return "stopped before anything was found";
     if (b->too_slow)
-        return cm__format(s->ctx, "%llu plans fit into the memory, and none of them trains on %.4g tokens within the time "
-                          "given: the fastest iteration takes %.4g s", (unsigned long long)b->too_slow, s->o->tokens,
-                          b->fastest_s);
-    return cm__format(s->ctx, "nothing fits: the plan that needs least takes %sB of a device: more devices, or those with "
-                      "more memory, would help", cm__binary(least, sizeof least, b->least_bytes));
+        return cm__format(s->ctx,
+                          "%llu plans fit into the memory, and none of them trains on %.4g tokens within the time given: "
+                          "the fastest iteration takes %.4g s",
+                          (unsigned long long)b->too_slow, s->o->tokens, b->fastest_s);
+    return cm__format(s->ctx,
+                      "nothing fits: the plan that needs least takes %sB of a device: more devices, or those with more "
+                      "memory, would help",
+                      cm__binary(least, sizeof least, b->least_bytes));
 }
 
 /* ---- all of it -------------------------------------------------------------------------------------------------- */
