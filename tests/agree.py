@@ -104,6 +104,40 @@ def compare_batch(program, count, where, question, row):
                         row["throughput_samples_s"])
 
 
+# Model, device, number of devices, global batch, runtime: the plans that `plan` lists are asked of predict and memory.
+PLANS = [("gpt2-xl", "nvidia-h100", 8, 64, "torch-eager"), ("gpt3-13b", "nvidia-a100-80g", 16, 128, "megatron"),
+         ("bert-large", "amd-mi250", 4, 32, "torch-eager"), ("gpt2", "graphcore-bow", 8, 64, "native"),
+         ("llama2-7b", "nvidia-b200", 8, 64, "megatron")]
+
+
+def options_of(plan):
+    """A plan that `plan` lists, as options."""
+    words = ["--recompute", plan["recompute"], "--schedule", plan["schedule"]]
+    words += ["--sequence-parallel"] * bool(plan["sequence_parallel"])
+    words += ["--offload", ",".join(plan["offload"])] * bool(plan["offload"])
+    counts = ("tp", "pp", "cp", "ep", "zero", "interleave", "micro_batch", "accumulate")
+    for name in counts:
+        if plan[name]:
+            words += ["--" + name.replace("_", "-"), str(plan[name])]
+    return words + ["--dp", str(plan["dp"])]
+
+
+def compare_plans(program, count):
+    """Plans that were found, beside the same plans asked for."""
+    for model, device, n, samples, runtime in PLANS:
+        where, way = f"plan {model} on {n} {device}", ["--device", device, "--runtime", runtime]
+        found = program.ask("plan", model, *way, "-n", str(n), "--global-batch", str(samples))[1]
+        for one in found["best"][:3]:
+            overlap = ["--overlap"] * bool(one["overlap"])
+            predict = program.ask("predict", model, *way, *options_of(one), *overlap)[1]
+            memory = program.ask("memory", model, *way, *options_of(one))[1]
+            for field in ("step_time_s", "interval_s", "peak_bytes", "throughput_samples_s"):
+                count.check(one[field] == predict[field], f"{where}: plan's and predict's {field}", one[field],
+                            predict[field])
+            count.check(one["peak_bytes"] == memory["peak_bytes"], f"{where}: plan's and memory's peak",
+                        one["peak_bytes"], memory["peak_bytes"])
+
+
 def main():
     program, everything = Program(sys.argv[1]), "--all" in sys.argv
     chance, count, rankings = random.Random(SEED), Count(), 0
@@ -119,6 +153,7 @@ def main():
         rows = ranking["ranking"]
         for row in rows if everything else chance.sample(rows, min(SAMPLE_DEVICES, len(rows))):
             compare_device(program, count, model, way, row)
+    compare_plans(program, count)
     print(f"# {rankings} rankings, {count.compared} numbers compared, {count.differ} differ")
     return 1 if count.differ or not count.compared else 0
 

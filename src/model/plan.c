@@ -56,8 +56,8 @@ void cm__plan_within(cm__ctx *ctx, const cm_fabric *fabric, int32_t devices)
 {
     int32_t node = cm_fabric_node(fabric), most = cm_fabric_devices(fabric);
     if (most && devices > most)
-        cm__fail(ctx, CM_ERR_ARGUMENT, "%d devices are more than the %d of the cluster, in %d nodes of %d", devices, most,
-                 most / node, node);
+        cm__fail(ctx, CM_ERR_ARGUMENT, "%d devices are more than the %d of the cluster, in %d nodes of %d", devices,
+                 most, most / node, node);
 }
 
 /* ---- stages ----------------------------------------------------------------------------------------------------- */

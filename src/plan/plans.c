@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "base/text.h"
 #include "plan/ranks.h"
+#include "model/question.h"
 #include "plan/search.h"
 
 #define SHOWN 10
@@ -116,8 +117,8 @@ static void enumerate(searching *s)
         s->first[i + 1] = s->first[i] + cm__plans_at(s->m, &s->places[i].plan);
     if (!s->n_places)
         cm__fail(s->ctx, CM_ERR_ARGUMENT,
-                 "%d devices are not tp x cp x pp x dp where tp divides %d heads, cp %lld tokens, pp %d layers and dp the "
-                 "global batch of %lld: a batch with more divisors, or another count of devices, would help",
+                 "%d devices are not tp x cp x pp x dp where tp divides %d heads, cp %lld tokens, pp %d layers and dp "
+                 "the global batch of %lld: a batch with more divisors, or another count of devices, would help",
                  s->o->devices, s->m->heads, (long long)s->m->tokens, s->m->layers, (long long)s->o->global_batch);
 }
 
@@ -234,18 +235,17 @@ static cm_graph *step_with(searching *s, cm_graph **steps, cm_recompute recomput
 /* Predicted as `predict` does; false: by the closer look it does not fit. */
 static bool predict(searching *s, const cm_graph *step, const cm__scored *scored, cm_found *f)
 {
-    cm_plan            plan = scored->plan;
-    cm_predict_options options = {.runtime = s->m->runtime, .plan = plan, .fabric = s->o->fabric};
-    cm_memory_options  memory = {.runtime = s->m->runtime, .plan = plan};
-    cm_prediction     *prediction;
-    cm_footprint      *footprint;
-    cm_memory_use      use;
-    cm__pass_on(s->ctx, cm_footprint_new(step, s->device, &memory, &footprint, s->ctx->diag));
-    cm_footprint_at(footprint, plan.micro_batch, &use);
-    cm_footprint_free(footprint);
-    cm__pass_on(s->ctx, cm_predict(step, s->device, &options, &prediction, s->ctx->diag));
-    const cm_prediction_info *i = cm_prediction_get_info(prediction);
-    double                    busy_s = i->step_time_s * i->devices * s->iterations;
+    cm_plan               plan = scored->plan;
+    const cm_step_options options = {.train = s->o->train, .runtime = s->m->runtime, .plan = plan, .fabric = s->o->fabric};
+    cm_prediction_info    info, *i = &info;
+    cm_memory_use         use;
+    cm_step              *on_device;
+    cm__pass_on(s->ctx, cm__step_new_in(&(cm__shared_step){.graph = step}, s->device, &options, &on_device, s->ctx->diag));
+    cm_status status = cm_step_memory(on_device, plan.micro_batch, &use, s->ctx->diag);
+    if (!status) status = cm_step_time(on_device, plan.micro_batch, &info, s->ctx->diag);
+    cm_step_free(on_device);
+    cm__pass_on(s->ctx, status);
+    double busy_s = i->step_time_s * i->devices * s->iterations;
     *f = (cm_found){.plan = plan,
                     .step_time_s = i->step_time_s,
                     .interval_s = {i->interval_s[0], i->interval_s[1]},
@@ -259,7 +259,6 @@ static bool predict(searching *s, const cm_graph *step, const cm__scored *scored
                     .energy_j = busy_s * s->watts};
     bool fits = s->m->whole && i->style != CM_STYLE_KERNELS ? i->devices <= s->o->devices : use.fits;
     f->plan.devices = i->devices;
-    cm_prediction_free(prediction);
     return fits;
 }
 
@@ -306,11 +305,14 @@ static const char *reason_of(const searching *s)
     char            least[32];
     if (stopped(s)) return "stopped before anything was found";
     if (b->too_slow)
-        return cm__format(s->ctx, "%llu plans fit into the memory, and none of them trains on %.4g tokens within the time "
-                          "given: the fastest iteration takes %.4g s", (unsigned long long)b->too_slow, s->o->tokens,
-                          b->fastest_s);
-    return cm__format(s->ctx, "nothing fits: the plan that needs least takes %sB of a device: more devices, or those with "
-                      "more memory, would help", cm__binary(least, sizeof least, b->least_bytes));
+        return cm__format(s->ctx,
+                          "%llu plans fit into the memory, and none of them trains on %.4g tokens within the time given: "
+                          "the fastest iteration takes %.4g s",
+                          (unsigned long long)b->too_slow, s->o->tokens, b->fastest_s);
+    return cm__format(s->ctx,
+                      "nothing fits: the plan that needs least takes %sB of a device: more devices, or those with more "
+                      "memory, would help",
+                      cm__binary(least, sizeof least, b->least_bytes));
 }
 
 /* ---- all of it -------------------------------------------------------------------------------------------------- */
