@@ -108,8 +108,8 @@ static void check_numbers(law_run *run, const cm_prediction_info *i, const char 
              (long long)i->batch, id, cm_precision_name(p), i->mfu);
 }
 
-/* cuDNN's recurrent kernels for one sample take longer than those for eight, as measured on an H200: steps of LSTMs
-   that are transferred from it shorten by up to 3.7 %. */
+/* Calls between measured rows of a table are interpolated: an LSTM of one sample comes out up to 3.7 % longer than one of
+   eight, which is measured. */
 #define SHORTER 0.95
 
 static void check_growth(law_run *run, const cm_graph *step, const cm_device *device, const char *model, const char *id,
