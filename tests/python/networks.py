@@ -44,7 +44,7 @@ class Rotary(nn.Module):
         self.register_buffer("inv_freq", 1.0 / (10000 ** (torch.arange(0, width, 2).float() / width)))
 
     def forward(self, x):
-        positions = torch.arange(x.shape[1]).unsqueeze(0)
+        positions = torch.arange(x.shape[1], device=x.device).unsqueeze(0)
         inverse = self.inv_freq[None, :, None].float()
         angles = (inverse @ positions[:, None, :].float()).transpose(1, 2)
         both = torch.cat((angles, angles), -1)
@@ -169,7 +169,7 @@ class GPT2(nn.Module):
         self.head.weight = self.tokens.weight
 
     def forward(self, ids):
-        x = F.dropout(self.tokens(ids) + self.positions(torch.arange(ids.shape[1]).unsqueeze(0)), 0.1)
+        x = F.dropout(self.tokens(ids) + self.positions(torch.arange(ids.shape[1], device=ids.device).unsqueeze(0)), 0.1)
         for layer in self.layers:
             x = layer(x)
         return self.head(self.norm(x))
