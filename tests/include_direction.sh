@@ -1,5 +1,5 @@
 #!/bin/sh
-# include_direction.sh - ROOT: every layer includes only what ARCHITECTURE.md lets it include.
+# include_direction.sh - ROOT: every layer includes only what ARCHITECTURE.md lets it include, and no room closes a circle.
 cd "$1" || exit 1
 failed=0
 
@@ -16,13 +16,15 @@ layer src/base   'centimani\.h|base/[a-z_]+\.h'
 layer src/device 'centimani\.h|base/[a-z_]+\.h|device/[a-z_]+\.(h|def)'
 layer src/graph  'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.(h|def)'
 layer src/import 'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.(h|def)|import/[a-z_]+\.(h|def)'
-layer src/model  'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.(h|def)|device/[a-z_]+\.(h|def)|model/[a-z_]+\.(h|def)'
-layer src/plan   'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.(h|def)|device/[a-z_]+\.(h|def)|model/[a-z_]+\.(h|def)|plan/[a-z_]+\.h'
-layer src/validate 'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.h|device/[a-z_]+\.h|model/(question|roofline)\.h|validate/[a-z_]+\.h'
-layer src/bench  'centimani(_backend)?\.h|base/[a-z_]+\.h|device/[a-z_]+\.(h|def)|model/dispatch\.h|bench/[a-z_/]+\.(h|def)'
-layer src/rank   'centimani\.h|base/[a-z_]+\.h|device/[a-z_]+\.h|model/[a-z_]+\.h|rank/[a-z_]+\.h'
-layer src/serve  'base/[a-z_]+\.h|report/html\.h|serve/[a-z_]+\.h'
-layer src/report 'centimani\.h|base/[a-z_]+\.h|report/[a-z_]+\.h'
-layer src/bench/cuda 'centimani_backend\.h|base/[a-z_]+\.h|bench/cuda/[a-z_]+\.h'
+layer src/model  'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.(h|def)|device/[a-z_]+\.(h|def)|model/[a-z_/]+\.(h|def)'
+layer src/plan   'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.(h|def)|device/[a-z_]+\.(h|def)|model/[a-z_/]+\.(h|def)|plan/[a-z_]+\.h'
+layer src/validate 'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.h|device/[a-z_]+\.h|model/(question|time/roofline)\.h|validate/[a-z_]+\.h'
+layer src/bench  'centimani(_backend)?\.h|base/[a-z_]+\.h|device/[a-z_]+\.(h|def)|model/dispatch/dispatch\.h|bench/[a-z_/]+\.(h|def)'
+layer src/rank   'centimani\.h|base/[a-z_]+\.h|device/[a-z_]+\.h|model/[a-z_/]+\.h|rank/[a-z_]+\.h'
+layer src/serve  'base/[a-z_]+\.h|report/html/html\.h|serve/[a-z_]+\.h'
+layer src/report 'centimani\.h|base/[a-z_]+\.h|report/[a-z_/]+\.h'
+layer src/bench/backends/cuda 'centimani_backend\.h|base/[a-z_]+\.h|bench/backends/cuda/[a-z_]+\.h'
 layer cli        'centimani\.h|base/text\.h|report/report\.h|serve/serve\.h|cli\.h|answer\.h|values\.h|options\.def'
+# Rooms of one layer never include each other in a circle.
+python3 tools/include_rooms.py src/model src/bench src/report || failed=1
 exit $failed

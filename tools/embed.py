@@ -219,8 +219,8 @@ def table_rows(path, columns):
 
 def embed_loading(out_path, paths):
     with open(out_path, "w", encoding="utf-8") as out:
-        out.write("/* Made by tools/embed.py from data; do not edit. */\n#include <math.h>\n#include \"model/comm.h\"\n"
-                  "#include \"model/loading.h\"\n\n")
+        out.write("/* Made by tools/embed.py from data; do not edit. */\n#include <math.h>\n#include \"model/parallel/comm.h\"\n"
+                  "#include \"model/step/loading.h\"\n\n")
         for path in paths:
             name = os.path.basename(path)[:-len(".tsv")]
             rows = list(table_rows(path, LOADING[name]))
@@ -234,7 +234,7 @@ TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf
 
 def embed_web(out_path, paths):
     with open(out_path, "w", encoding="utf-8") as out:
-        out.write("/* Made by tools/embed.py from web; do not edit. */\n#include \"report/html.h\"\n\n")
+        out.write("/* Made by tools/embed.py from web; do not edit. */\n#include \"report/html/html.h\"\n\n")
         rows = []
         for index, path in enumerate(paths):
             with open(path, "rb") as file:
@@ -254,7 +254,7 @@ def embed_program(out_path, program):
 
 def embed_cuda(out_path, paths):
     with open(out_path, "w", encoding="utf-8") as out:
-        out.write("/* Made by tools/embed.py from src/bench/cuda/kernels; do not edit. */\n#include \"bench/cuda/cuda.h\"\n\n")
+        out.write("/* Made by tools/embed.py from src/bench/backends/cuda/kernels; do not edit. */\n#include \"bench/backends/cuda/cuda.h\"\n\n")
         for index, path in enumerate(paths):
             with open(path, "rb") as file:
                 write_array(out, f"text_{index}", file.read())

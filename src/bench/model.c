@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c - the calls that one training step of a model makes, as `predict` has them, to be measured. */
 #include "bench/bench.h"
-#include "model/dispatch.h"
+#include "model/dispatch/dispatch.h"
 
 static void free_graph(void *graph) { cm_graph_free(graph); }
 

@@ -88,3 +88,39 @@ void cm__review(cm_graph *g)
     if (file && !c.parameters && !g->bare_operator)
         cm__warn(g, "no trainable parameter was found: the weights may be inputs of this graph");
 }
+
+/* ---- parts of a pipeline ------------------------------------------------------------------------------------------ */
+
+static int32_t blocks_of(const cm_graph *g)
+{
+    int32_t most = -1;
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].block > most) most = g->nodes[i].block;
+    return most + 1;
+}
+
+int32_t cm__part_count(const cm_graph *g) { return blocks_of(g) + 2; }
+
+static int32_t first_in_blocks(const cm_graph *g)
+{
+    int32_t i = 0;
+    while (i < g->n_nodes && g->nodes[i].block < 0) i++;
+    return i;
+}
+
+/* Outside of the layers a node's forward node tells whether it stands before them. */
+static int32_t part_of(const cm_graph *g, int32_t node, int32_t first, int32_t blocks)
+{
+    const cm_node *n = &g->nodes[node];
+    if (n->block >= 0) return n->block + 1;
+    int32_t forward = n->phase == CM_FORWARD ? node : n->source;
+    return blocks && forward >= 0 && forward < first ? 0 : blocks + 1;
+}
+
+int32_t *cm__part_map(cm__ctx *ctx, const cm_graph *g)
+{
+    int32_t *part = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *part);
+    int32_t  first = first_in_blocks(g), blocks = blocks_of(g);
+    for (int32_t i = 0; i < g->n_nodes; i++) part[i] = part_of(g, i, first, blocks);
+    return part;
+}

@@ -185,7 +185,10 @@ void cm__fuse(cm_graph *g, cm_fuse what);    /* fuse.c: attention, GELU, norms, 
 void cm__mark_norms(cm_graph *g);            /* fuse.c: norms written out that PyTorch computes in fp32 */
 void cm__prune(cm_graph *g);                 /* graph.c: drop nodes that lead to no output */
 void cm__find_roles(cm_graph *g);            /* roles.c: parameters, buffers, constants of an imported file */
-void cm__find_blocks(cm_graph *g);           /* roles.c: repeated layers, by the parameters' names */
+void cm__find_blocks(cm_graph *g);           /* blocks.c: repeated layers, by the parameters' names */
+/* blocks.c: what a pipeline divides: all before the layers, each layer, all after them. */
+int32_t  cm__part_count(const cm_graph *g); /* at least 2 */
+int32_t *cm__part_map(cm__ctx *ctx, const cm_graph *g); /* per node: the part it belongs to */
 void cm__review(cm_graph *g);                /* roles.c: warnings about the model as read */
 void cm__layout(cm_graph *g);                /* layout.c: reshapes that copy */
 void cm__cost_all(cm_graph *g);              /* cost.c */

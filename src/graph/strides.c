@@ -216,3 +216,30 @@ cm__strides *cm__strides_new(cm__ctx *ctx, const cm_graph *g, bool channels_last
     }
     return s;
 }
+
+/* ---- layout of images -------------------------------------------------------------------------------------------- */
+
+/* What the model reads, not what its results are held against. */
+static bool model_reads(const cm_graph *g, int32_t tensor)
+{
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        bool           loss = n->op == CM_OP_MSE_LOSS || n->op == CM_OP_BCE_LOSS;
+        for (int32_t k = 0; n->phase == CM_FORWARD && !loss && k < n->n_inputs; k++)
+            if (n->inputs[k] == tensor) return true;
+    }
+    return false;
+}
+
+/* Colour images in 16 bits are given to convolutions with their channels last, as PyTorch's own advice is. */
+bool cm__channels_last(const cm_graph *g)
+{
+    if (g->channels_last) return true;
+    bool sixteen = g->precision == CM_PRECISION_AMP_BF16 || g->precision == CM_PRECISION_AMP_FP16 ||
+                   g->precision == CM_PRECISION_BF16 || g->precision == CM_PRECISION_FP16;
+    for (int32_t i = 0; sixteen && i < g->n_inputs; i++) {
+        const cm_tensor *x = cm__t(g, g->inputs[i]);
+        if (x->rank == 4 && cm__dim_is(x->dims[1], 3) && model_reads(g, g->inputs[i])) return true;
+    }
+    return false;
+}

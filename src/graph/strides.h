@@ -31,4 +31,7 @@ int64_t *cm__strides_written(cm__strides *s, const cm_node *n, int32_t output);
 int64_t *cm__strides_rows(const cm__strides *s, const cm_tensor *t);
 int64_t *cm__strides_image(const cm__strides *s, const cm_tensor *t);
 
+/* Whether convolutions get images with their channels last if nobody says otherwise. */
+bool cm__channels_last(const cm_graph *g);
+
 #endif

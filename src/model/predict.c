@@ -8,9 +8,9 @@
 #include "model/predict_plan.h"
 #include "model/predictor.h"
 #include "model/sensitivity.h"
-#include "model/shards.h"
-#include "model/sparsity.h"
-#include "model/style.h"
+#include "model/dispatch/tensor_parallel.h"
+#include "model/step/sparsity.h"
+#include "model/execution/execution.h"
 
 #define TEXT_MAX 192
 

@@ -3,7 +3,7 @@
 #ifndef CM_MODEL_PREDICT_PLAN_H
 #define CM_MODEL_PREDICT_PLAN_H
 
-#include "model/plan.h"
+#include "model/parallel/iteration.h"
 
 bool cm__has_plan(const cm_plan *plan);
 

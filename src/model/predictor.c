@@ -2,7 +2,7 @@
 /* predictor.c - one step at many batch sizes: calls are timed at powers of two, and told from these in between. */
 #include <math.h>
 #include <string.h>
-#include "model/loading.h"
+#include "model/step/loading.h"
 #include "model/predictor.h"
 
 #define POWERS 62

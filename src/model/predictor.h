@@ -3,8 +3,8 @@
 #ifndef CM_MODEL_PREDICTOR_H
 #define CM_MODEL_PREDICTOR_H
 
-#include "model/step.h"
-#include "model/style.h"
+#include "model/step/step.h"
+#include "model/execution/execution.h"
 
 /* As cm_predict(), with what is there already. */
 cm_status cm__predict_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,

@@ -10,8 +10,8 @@
 
 #include <math.h>
 #include <string.h>
-#include "model/batch.h"
-#include "model/plan.h"
+#include "model/memory/batch.h"
+#include "model/parallel/iteration.h"
 #include "model/predict_plan.h"
 
 #define DIVIDED_MOST 4096 /* samples; few models train well with more, and a device that divides batches runs any */

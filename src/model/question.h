@@ -5,7 +5,7 @@
 #ifndef CM_MODEL_QUESTION_H
 #define CM_MODEL_QUESTION_H
 
-#include "model/footprint.h"
+#include "model/memory/footprint.h"
 #include "model/predictor.h"
 
 /* What a step on one device shares with steps on others. All of it must outlive the step. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "device/changed.h"
-#include "model/style.h"
+#include "model/execution/execution.h"
 
 #define NOTICED 5e-4 /* of the step: what helps less is not told */
 

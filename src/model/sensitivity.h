@@ -3,8 +3,8 @@
 #ifndef CM_MODEL_SENSITIVITY_H
 #define CM_MODEL_SENSITIVITY_H
 
-#include "model/loading.h"
-#include "model/step.h"
+#include "model/step/loading.h"
+#include "model/step/step.h"
 
 #define CM__BETTER 1.1 /* rates; times are divided by it */
 

@@ -3,9 +3,9 @@
    micro-batch. Layers are taken to be alike: the mean of all. */
 #include <math.h>
 #include "graph/rule.h"
-#include "model/footprint.h"
-#include "model/shards.h"
-#include "model/style.h"
+#include "model/memory/footprint.h"
+#include "model/dispatch/tensor_parallel.h"
+#include "model/execution/execution.h"
 #include "plan/search.h"
 
 /* ---- what does not depend on the plan --------------------------------------------------------------------------- */

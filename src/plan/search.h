@@ -10,7 +10,7 @@
 #define CM_PLAN_SEARCH_H
 
 #include <stdatomic.h>
-#include "model/plan.h"
+#include "model/parallel/iteration.h"
 
 /* Layers of one model shared by `tp` devices, at one micro-batch. */
 typedef struct cm__cost {

@@ -5,7 +5,7 @@
  * Devices that share a layer divide its heads, those that share a sequence its tokens; stages have equally many layers;
  * micro-batches divide a replica's samples.
  */
-#include "model/shards.h"
+#include "model/dispatch/tensor_parallel.h"
 #include "plan/search.h"
 
 static void with_recompute(cm_plan plan, cm__visit *visit, void *user)

@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 #include "device/device.h"
-#include "model/footprint.h"
+#include "model/memory/footprint.h"
 #include "model/question.h"
 #include "rank/where.h"
 

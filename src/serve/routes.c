@@ -8,7 +8,7 @@
 #include <string.h>
 #include <jansson.h>
 #include "base/text.h"
-#include "report/html.h"
+#include "report/html/html.h"
 #include "serve/cache.h"
 #include "serve/serve.h"
 

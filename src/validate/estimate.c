@@ -2,7 +2,7 @@
 /* estimate.c - the time of a case as a user of the program gets it: cm_predict(), and whether memory holds it. */
 #include <math.h>
 #include <string.h>
-#include "model/roofline.h"
+#include "model/time/roofline.h"
 #include "validate/validate.h"
 
 static const cm_prediction_info *predicted(cm__case *c, const cm_predict_options *o)

@@ -2,7 +2,7 @@
 /* fuzz_calls.c - tables of timed calls from arbitrary bytes; what is accepted can be written down and read again. */
 #include <math.h>
 #include <string.h>
-#include "model/check.h"
+#include "model/calibrate/check.h"
 #include "reader.h"
 
 static void take(void *user, const cm__call *call, double time_s)

@@ -2,7 +2,7 @@
 /* fuzz_dataset.c - data sets from arbitrary texts; whatever is accepted has no size and no time below zero. */
 #include <math.h>
 #include <string.h>
-#include "model/loading.h"
+#include "model/step/loading.h"
 #include "reader.h"
 
 static void dataset(cm__ctx *ctx, const uint8_t *bytes, size_t size)

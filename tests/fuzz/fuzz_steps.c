@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_steps.c - logs of steps from arbitrary bytes; whatever is accepted is a step of something that took a time. */
 #include <math.h>
-#include "model/steps.h"
+#include "model/calibrate/log.h"
 #include "reader.h"
 
 static void steps(cm__ctx *ctx, const uint8_t *bytes, size_t size)

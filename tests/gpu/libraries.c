@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/cuda/cuda.h"
+#include "bench/backends/cuda/cuda.h"
 
 /* What one NVRTC call is given besides its source file. `vector`: elements per load, 1 or more. */
 typedef struct target {

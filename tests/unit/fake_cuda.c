@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/cuda/load.h"
+#include "bench/backends/cuda/load.h"
 
 static int setting(const char *name, int otherwise)
 {

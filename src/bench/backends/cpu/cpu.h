@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cpu.h - the processor as a backend.
+ *
+ * An operator is a row of one of the tables cm__cpu_ops_*: which calls it takes, what operands they have, how one is
+ * run, and how its result is checked against a reference in double precision. Operands are fp32, or 32-bit indices.
+ * Matrix products are BLAS's, convolutions, pools, batch norms and recurrent layers oneDNN's; the rest are kernels of
+ * this folder.
+ */
+#ifndef CM_BENCH_CPU_CPU_H
+#define CM_BENCH_CPU_CPU_H
+
+#include "bench/bench.h"
+#include "bench/backends/cpu/blas.h"
+#include "bench/backends/cpu/pool.h"
+#include "device/machine.h"
+
+#define CM__OPERANDS 20
+
+typedef struct cm__cpu {
+    cm__pool       *pool;
+    cm__blas        blas[CM__BLAS_MAX]; /* those there are, the preferred first */
+    int             n_blas;
+    struct cm__dnn *dnn;                /* NULL: no oneDNN */
+    cm__machine     machine;
+    uint64_t        seed;
+    double          last_cache_bytes;
+} cm__cpu;
+
+typedef enum cm__fill {
+    CM__FILL_RANDOM,   /* between -1 and 1, not zero */
+    CM__FILL_POSITIVE, /* between 0.1 and 1 */
+    CM__FILL_INDEX,    /* 32-bit whole numbers below `below` */
+    CM__FILL_RESULT,   /* written by the call */
+    CM__FILL_UPDATED,  /* random, then read and written by the call */
+    CM__FILL_STATE,    /* positive, then read and written: second moments */
+} cm__fill;
+
+typedef struct cm__operand {
+    int64_t  elements;
+    cm__fill fill;
+    int64_t  below;
+} cm__operand;
+
+typedef struct cm__cpu_case cm__cpu_case;
+
+typedef struct cm__cpu_op {
+    const char *op, *pass;
+    bool (*takes)(const cm__cpu *cpu, const cm_call *call); /* variant, type and sizes */
+    int  (*operands)(const cm_call *call, cm__operand *operands);
+    cm_status (*setup)(cm__cpu_case *c, cm_diag *diag); /* NULL: nothing to do; what it allocates, `teardown` frees */
+    void (*teardown)(cm__cpu_case *c);
+    void (*run)(cm__cpu_case *c, float *const *o);
+    /* How many sampled results are wrong; `before` has the operands as they were before they were updated. */
+    int64_t (*check)(cm__cpu_case *c, float *const *o, float *const *before);
+    int kernels;
+} cm__cpu_op;
+
+struct cm__cpu_case {
+    cm__cpu            *cpu;
+    const cm__cpu_op   *op;
+    cm_call             call; /* its texts are copies */
+    char                texts[4][CM__CALL_TEXT];
+    cm__operand         operands[CM__OPERANDS];
+    int                 n_operands;
+    float             **sets; /* n_sets times n_operands */
+    int32_t             n_sets, at;
+    const cm__blas     *blas;
+    void               *extra; /* the operator's own */
+    const char         *algorithm;
+};
+
+extern const cm__cpu_op *const cm__cpu_tables[]; /* each ends with a row without a name; the last is NULL */
+extern const cm__cpu_op cm__cpu_ops_matrix[], cm__cpu_ops_rows[], cm__cpu_ops_elements[], cm__cpu_ops_tables[],
+    cm__cpu_ops_reduce[];
+
+const cm__cpu_op *cm__cpu_find(const cm__cpu *cpu, const cm_call *call); /* NULL: none takes it */
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+double    cm__free_bytes(void); /* that can be had without swapping, within the limits of the control group */
+cm_status cm__need_memory(double bytes, cm_diag *diag);
+float    *cm__buffer_new(int64_t elements); /* page-aligned; NULL: no memory */
+void      cm__fill_buffer(cm__pool *pool, float *buffer, const cm__operand *operand, uint64_t seed);
+cm_status cm__make_operands(cm__cpu_case *c, bool cold, cm_diag *diag);
+void      cm__free_operands(cm__cpu_case *c);
+float   **cm__operand_set(const cm__cpu_case *c, int32_t set);
+
+/* ---- checking ---------------------------------------------------------------------------------------------------- */
+
+cm_status cm__verify_case(cm__cpu_case *c, int64_t *wrong, cm_diag *diag);
+
+#define CM__SAMPLES 199
+/* The i-th of CM__SAMPLES places spread over n; each once where n is smaller: *count places. */
+int64_t cm__sample(int64_t i, int64_t n);
+int64_t cm__samples(int64_t n);
+/* 1: `got` is further from `want` than `scale`, the size of what was added up, explains; 0: it is not. */
+int64_t cm__differs(double got, double want, double scale);
+
+/* ---- probes ------------------------------------------------------------------------------------------------------ */
+
+typedef struct cm__cpu_probe {
+    cm__cpu         *cpu;
+    cm_probe_request request;
+    float           *buffer, *second;
+    double          *results; /* of threads */
+    int64_t          elements, turns;
+    int32_t          threads;
+} cm__cpu_probe;
+
+cm_status cm__probe_fill(cm__cpu_probe *p, cm_diag *diag);
+int64_t   cm__probe_check(cm__cpu_probe *p); /* runs it once; how many results are wrong */
+void      cm__probe_free(cm__cpu_probe *p);
+
+/* One repetition of a probe. */
+void    cm__probe_once(cm__cpu_probe *p);
+double  cm__probe_work(const cm__cpu_probe *p);
+void    cm__lookup_table(cm__cpu_probe *p); /* sorted energies, and cross sections that are linear in them */
+void    cm__lookup_once(cm__cpu_probe *p);
+int64_t cm__lookup_check(cm__cpu_probe *p);
+int64_t cm__lookup_rows(int64_t bytes);
+
+#define CM__LOOKUPS 65536 /* of one repetition */
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * load.h - NVIDIA's libraries as tables of pointers.
+ *
+ * Each call opens one library and fills its table. False: it is not there, and `missing` says so. There, but broken or
+ * without one of the symbols: fails, since half an installation gives wrong numbers sooner than none.
+ */
+#ifndef CM_BENCH_CUDA_LOAD_H
+#define CM_BENCH_CUDA_LOAD_H
+
+#include "base/ctx.h"
+#include "bench/backends/cuda/blaslt.h"
+#include "bench/backends/cuda/cudnn.h"
+#include "bench/backends/cuda/nccl.h"
+#include "bench/backends/cuda/nvml.h"
+#include "bench/backends/cuda/nvrtc.h"
+
+bool cm__cuda_load_driver(cm__ctx *ctx, cm__driver *driver, char *missing, size_t size);
+bool cm__cuda_load_nvrtc(cm__ctx *ctx, cm__nvrtc *nvrtc, char *missing, size_t size);
+bool cm__cuda_load_blaslt(cm__ctx *ctx, cm__blaslt *blaslt, char *missing, size_t size);
+bool cm__cuda_load_cudnn(cm__ctx *ctx, cm__cudnn *cudnn, char *missing, size_t size);
+bool cm__cuda_load_nvml(cm__ctx *ctx, cm__nvml *nvml, char *missing, size_t size);
+bool cm__cuda_load_nccl(cm__ctx *ctx, cm__nccl *nccl, char *missing, size_t size);
+
+#endif

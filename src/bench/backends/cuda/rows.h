@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows.h - calls that work row by row, and what they share. */
+#ifndef CM_BENCH_CUDA_ROWS_H
+#define CM_BENCH_CUDA_ROWS_H
+
+#include "bench/backends/cuda/ops.h"
+
+typedef struct cm__cuda_rows {
+    int64_t rows, cols;
+    bool    rms, log, backward;
+    int     x, gain, bias, y, dy, dx, mean, scale, parts, d_gain, d_bias, target, loss;
+} cm__cuda_rows;
+
+/* A block a row, of as many threads as the row has work for; items: 16-byte packs a thread holds, 0: too many. */
+typedef struct cm__cuda_row_shape {
+    int block, items;
+} cm__cuda_row_shape;
+
+cm__cuda_row_shape cm__cuda_rows_shape(cm__type type, int64_t cols);
+cm__cuda_rows   *cm__cuda_rows_start(cm__cuda_case *c); /* sizes, from the call */
+cu_function cm__cuda_rows_kernel(cm__cuda_case *c, const char *name);
+cm__launch *cm__cuda_rows_launch(cm__cuda_case *c, const char *name);
+
+#endif

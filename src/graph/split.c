@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * split.c - which tensors and products of a graph tensor-parallel devices divide among them.
+ *
+ * As Megatron-LM does: a product with a parameter divides the columns of its output if its input is whole, and gives a
+ * whole output if its input is divided. Attention and elementwise operators stay as divided as what they read.
+ */
+#include "graph/split.h"
+
+#include "graph/rule.h"
+
+static bool any_input_split(const cm_graph *g, const cm_node *n, const bool *split)
+{
+    for (int32_t k = 0; k < n->n_inputs; k++)
+        if (cm__has(n, k) && cm__t(g, n->inputs[k])->role != CM_ROLE_PARAMETER && split[n->inputs[k]]) return true;
+    return false;
+}
+
+static bool has_parameter(const cm_graph *g, const cm_node *n)
+{
+    for (int32_t k = 1; k < n->n_inputs; k++)
+        if (cm__has(n, k) &&
+            (cm__in(g, n, k)->role == CM_ROLE_PARAMETER || cm__in(g, n, k)->role == CM_ROLE_CAST))
+            return true;
+    return false;
+}
+
+static bool same_shape(const cm_tensor *a, const cm_tensor *b)
+{
+    bool same = a->rank == b->rank;
+    for (int32_t i = 0; same && i < a->rank; i++) same = cm__dim_same(a->dims[i], b->dims[i]);
+    return same;
+}
+
+/* A gradient is split as the forward tensor of its shape is. */
+static bool gradient_split(const cm_graph *g, const cm_node *n, const cm_tensor *y, const bool *split)
+{
+    const cm_node *forward = n->source >= 0 ? &g->nodes[n->source] : NULL;
+    for (int32_t k = 0; forward && k < forward->n_inputs; k++)
+        if (cm__has(forward, k) && same_shape(cm__in(g, forward, k), y)) return split[forward->inputs[k]];
+    return any_input_split(g, n, split);
+}
+
+#define CHAIN_MAX 4 /* casts and a softmax or sigmoid between a router's product and its choice */
+
+/* A router's product is whole on every device: each has to choose the same experts. */
+static bool is_router(const cm_graph *g, const cm_node *product)
+{
+    int32_t at = (int32_t)(product - g->nodes), tensor = product->outputs[0];
+    for (int32_t i = at + 1; i < g->n_nodes && i <= at + CHAIN_MAX; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (n->n_inputs < 1 || n->inputs[0] != tensor) return false;
+        if (n->op == CM_OP_TOP_K) return true;
+        tensor = n->outputs[0];
+    }
+    return false;
+}
+
+static bool is_divided_product(const cm_graph *g, const cm_node *n)
+{
+    return cm_node_class(n) == CM_CLASS_GEMM && has_parameter(g, n) && !is_router(g, n);
+}
+
+cm__division cm__division_of(const cm_graph *g, const cm_node *forward, const bool *split)
+{
+    if (!is_divided_product(g, forward)) return CM__WHOLE;
+    return any_input_split(g, forward, split) ? CM__ROWS : CM__COLUMNS;
+}
+
+void cm__find_split(const cm_graph *g, bool *split)
+{
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        bool           inputs = any_input_split(g, n, split);
+        bool           product = is_divided_product(g, n);
+        for (int32_t o = 0; o < n->n_outputs; o++) {
+            if (n->outputs[o] < 0) continue;
+            const cm_tensor *y = cm__t(g, n->outputs[o]);
+            split[n->outputs[o]] =
+                n->phase == CM_BACKWARD ? gradient_split(g, n, y, split) : product ? !inputs : inputs;
+        }
+    }
+}
+
+/* The parameter that a node reads, itself or its copy in a narrower type; -1: none. */
+int32_t cm__parameter_read(const cm_graph *g, const cm_node *n, int32_t input)
+{
+    const cm_tensor *t = cm__has(n, input) ? cm__in(g, n, input) : NULL;
+    bool copied = n->op == CM_OP_CAST && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->role == CM_ROLE_CAST;
+    if (!t || copied) return -1;
+    int32_t id = n->inputs[input];
+    while (cm__t(g, id)->role == CM_ROLE_CAST && cm__t(g, id)->producer >= 0) /* fp8: of a 16-bit copy */
+        id = g->nodes[cm__t(g, id)->producer].inputs[0];
+    return cm__t(g, id)->role == CM_ROLE_PARAMETER ? id : -1;
+}
+
+bool cm__is_input_gradient(const cm_node *n, const cm_node *forward)
+{
+    return n->op == CM_OP_GEMM_GRAD_INPUT || (n->op == CM_OP_MATMUL_GRAD && n->inputs[1] == forward->inputs[1]);
+}
+
+bool cm__is_expert(const cm_graph *g, const cm_node *forward)
+{
+    const cm_tensor *w = cm_node_class(forward) == CM_CLASS_GEMM && cm__has(forward, 1) ? cm__in(g, forward, 1) : NULL;
+    return w && w->rank == 3 && (w->role == CM_ROLE_PARAMETER || w->role == CM_ROLE_CAST);
+}

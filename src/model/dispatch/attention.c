@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attention.c - which attention a runtime has.
+ *
+ * PyTorch's is one kernel unless the user asks for "math". Megatron-LM has three:
+ *
+ *     one kernel of Transformer Engine   on devices with fp8 units, which it was made for
+ *     one kernel, FlashAttention         on devices with bf16 units (the first: Ampere, CDNA) beyond the length of
+ *     products and a fused softmax       otherwise: its own kernel takes up to 4,096 keys (fused_softmax.py, 2022)
+ *
+ * Fused attention wants 16 bits or fewer. What is recomputed does not decide: that would have recomputation need memory.
+ */
+#include "model/dispatch/attention.h"
+
+#include "graph/rule.h"
+
+#define FUSED_SOFTMAX_KEYS 4096
+
+static int64_t most_keys(const cm_graph *g)
+{
+    int64_t most = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_tensor *k = g->nodes[i].op == CM_OP_ATTENTION ? cm__in(g, &g->nodes[i], 1) : NULL;
+        if (k && k->rank >= 2 && k->dims[k->rank - 2].fixed > most) most = k->dims[k->rank - 2].fixed;
+    }
+    return most;
+}
+
+static bool has_units(const cm_device *device, cm_rate rate)
+{
+    return device && cm_device_peak(device, CM_ENGINE_MATRIX, rate).known;
+}
+
+bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime runtime)
+{
+    if (g->attention != CM_ATTENTION_AUTO) return g->attention == CM_ATTENTION_MATH;
+    if (runtime != CM_RUNTIME_MEGATRON) return false;
+    if (g->precision == CM_PRECISION_FP32 || g->precision == CM_PRECISION_TF32) return true;
+    if (has_units(device, CM_RATE_FP8)) return false;
+    return !has_units(device, CM_RATE_BF16) || most_keys(g) <= FUSED_SOFTMAX_KEYS;
+}
+
+/* Probabilities; with dropout also its mask, and its result, which the next product's backward reads. */
+double cm__score_bytes(const cm_graph *g, const cm_node *n)
+{
+    double size = (double)cm_dtype_size(cm__in(g, n, 0)->dtype);
+    return cm__attr_real(n, CM_ATTR_DROPOUT, 0) > 0 ? size + 1 + size : size;
+}

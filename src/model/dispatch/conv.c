@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dispatch_conv.c - calls of convolutions of one to three dimensions, as PyTorch makes them. */
+#include "model/dispatch/rules.h"
+
+typedef struct shape {
+    const cm_tensor *x, *w, *y; /* of the convolution that a transposed one is the gradient of: x is its result */
+    cm__window       window;
+    int64_t          padded[CM__SPATIAL_MAX]; /* rows that x has more: 1 where both ends have an odd number together */
+    int64_t          groups;
+    bool             transposed;
+} shape;
+
+/* Calls have one padding for both ends: half of what both have together, and a row of padding more in x where that is
+   odd. */
+static void even_padding(shape *s, int32_t axis)
+{
+    cm__window *w = &s->window;
+    int64_t     both = w->pad_begin[axis] + w->pad_end[axis], in = s->x->dims[2 + axis].fixed;
+    int64_t     reach = w->dilation[axis] * (w->kernel[axis] - 1) + 1;
+    if (w->auto_pad >= 2) both = (s->y->dims[2 + axis].fixed - 1) * w->stride[axis] + reach - in; /* SAME */
+    if (both < 0) both = 0;
+    w->pad_begin[axis] = both / 2;
+    s->padded[axis] = both % 2;
+}
+
+static shape shape_of(const cm__dispatch *d, const cm_node *n)
+{
+    shape   s = {.x = cm__in(d->g, n, 0),
+                 .w = cm__in(d->g, n, 1),
+                 .y = cm__t(d->g, n->outputs[0]),
+                 .groups = cm__attr_int(n, CM_ATTR_GROUP, 1),
+                 .transposed = n->op == CM_OP_CONV_TRANSPOSE};
+    int64_t kernel[CM__SPATIAL_MAX];
+    for (int32_t i = 0; i < s.x->rank - 2; i++) kernel[i] = s.w->dims[2 + i].fixed;
+    cm__window_read((cm_graph *)(uintptr_t)d->g, n, s.x->rank - 2, kernel, &s.window);
+    if (s.transposed) {
+        const cm_tensor *x = s.x;
+        s.x = s.y;
+        s.y = x;
+    }
+    for (int32_t i = 0; i < s.window.dims; i++) even_padding(&s, i);
+    return s;
+}
+
+/* Spatial axis `axis` of two; of a one-dimensional convolution the first is 1, as PyTorch makes it. */
+static int32_t plane_axis(const shape *s, int axis) { return s->window.dims == 1 ? axis - 1 : axis; }
+
+static cm_poly image_size(const shape *s, int32_t axis)
+{
+    return cm__poly_add(cm__poly_dim(s->x->dims[2 + axis]), cm__poly_const((double)s->padded[axis]));
+}
+
+static void plane_sizes(const shape *s, cm__sized_call *c)
+{
+    c->sizes[0] = cm__poly_dim(s->x->dims[0]);
+    c->sizes[1] = cm__poly_dim(s->x->dims[1]);
+    c->sizes[2] = cm__poly_dim(s->y->dims[1]);
+    for (int axis = 0; axis < 2; axis++) {
+        int32_t a = plane_axis(s, axis);
+        c->sizes[3 + axis] = a < 0 ? cm__poly_const(1) : image_size(s, a);
+        c->sizes[5 + axis] = cm__poly_const(a < 0 ? 1 : (double)s->window.kernel[a]);
+        c->sizes[7 + axis] = cm__poly_const(a < 0 ? 1 : (double)s->window.stride[a]);
+        c->sizes[9 + axis] = cm__poly_const(a < 0 ? 0 : (double)s->window.pad_begin[a]);
+        c->sizes[11 + axis] = cm__poly_const(a < 0 ? 1 : (double)s->window.dilation[a]);
+    }
+    c->sizes[13] = cm__poly_const((double)s->groups);
+}
+
+static void volume_sizes(const shape *s, cm__sized_call *c)
+{
+    c->sizes[0] = cm__poly_dim(s->x->dims[0]);
+    c->sizes[1] = cm__poly_dim(s->x->dims[1]);
+    c->sizes[2] = cm__poly_dim(s->y->dims[1]);
+    for (int axis = 0; axis < 3; axis++) {
+        c->sizes[3 + axis] = image_size(s, axis);
+        c->sizes[6 + axis] = cm__poly_const((double)s->window.kernel[axis]);
+        c->sizes[9 + axis] = cm__poly_const((double)s->window.stride[axis]);
+        c->sizes[12 + axis] = cm__poly_const((double)s->window.pad_begin[axis]);
+        c->sizes[15 + axis] = cm__poly_const((double)s->window.dilation[axis]);
+    }
+    c->sizes[18] = cm__poly_const((double)s->groups);
+}
+
+/* Channels are last if either the image or the weight has them so. */
+static bool channels_last(const cm__dispatch *d, const cm_node *forward)
+{
+    return cm__strides_channels_last(d->strides, forward->inputs[0]) ||
+           cm__strides_channels_last(d->strides, forward->inputs[1]);
+}
+
+static void convolution(cm__dispatch *d, int32_t node, const shape *s, cm__pass pass)
+{
+    const cm_node *n = cm__node(d, node);
+    cm_dtype       dtype = cm__in(d->g, n, 0)->dtype;
+    bool           volume = s->window.dims >= 3, last = channels_last(d, cm__forward_of(d, n));
+    cm__sized_call c =
+        cm__call_begin(d, volume ? CM__CALL_CONV3D : CM__CALL_CONV, pass, last ? "nhwc" : "nchw", dtype, true);
+    cm__call_as_image(d, node, n->op == CM_OP_CONV_GRAD_WEIGHT ? n->inputs[1] : n->inputs[0], last);
+    (volume ? volume_sizes : plane_sizes)(s, &c);
+    cm__dispatch_add(d, node, &c);
+}
+
+/* The bias is a kernel of its own: over rows of channels, or a number for each plane. */
+static void add_bias(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node);
+    const cm_tensor *y = cm__t(d->g, n->outputs[0]);
+    cm_poly          channels = cm__poly_dim(y->dims[1]), images = cm__poly_dim(y->dims[0]),
+            pixels = cm__poly_product(y->dims + 2, y->rank - 2);
+    if (channels_last(d, n))
+        cm__call_map(d, node, "add:row", n->outputs[0], -1, n->outputs[0], cm__poly_mul(images, pixels), channels);
+    else cm__call_map(d, node, "add:col", n->outputs[0], -1, n->outputs[0], cm__poly_mul(images, channels), pixels);
+}
+
+void cm__dispatch_conv(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    shape          s = shape_of(d, n);
+    convolution(d, node, &s, s.transposed ? CM__PASS_BWD_INPUT : CM__PASS_FORWARD);
+    if (cm__has(n, 2) && n->op != CM_OP_CONV_INTEGER) add_bias(d, node);
+}
+
+void cm__dispatch_conv_grad(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    shape          s = shape_of(d, cm__forward_of(d, n));
+    if (n->op == CM_OP_CONV_GRAD_WEIGHT) convolution(d, node, &s, CM__PASS_BWD_WEIGHT);
+    else convolution(d, node, &s, s.transposed ? CM__PASS_FORWARD : CM__PASS_BWD_INPUT);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dispatch_einsum.c - calls of Einstein sums, as torch.einsum makes them. */
+#include "graph/einsum.h"
+#include "model/dispatch/rules.h"
+
+/* Whether dimensions that are one to a product lie as one. */
+static bool sides_join(const cm__dispatch *d, int32_t tensor, const cm__einsum_side *sides)
+{
+    const cm_tensor *t = cm__t(d->g, tensor);
+    const int64_t   *strides = cm__strides_of(d->strides, tensor);
+    int64_t          next[] = {-1, -1, -1}; /* the stride that the next dimension outwards must have */
+    for (int32_t i = t->rank - 1; i >= 0; i--) {
+        int64_t size = cm__strides_size(t->dims[i]);
+        if (size == 1) continue;
+        if (next[sides[i]] >= 0 && strides[i] != next[sides[i]]) return false;
+        next[sides[i]] = strides[i] * size;
+    }
+    return true;
+}
+
+/* As a stack of matrices with these dimensions innermost, or copied to be one. */
+static void as_operand(cm__dispatch *d, int32_t node, int32_t tensor, const cm__einsum_side *sides,
+                       cm__einsum_side innermost)
+{
+    const cm_tensor      *t = cm__t(d->g, tensor);
+    const cm__einsum_side order[] = {innermost, CM__EINSUM_OWN + CM__EINSUM_SUMMED - innermost, CM__EINSUM_STACK};
+    int64_t               as[CM__RANK_MAX], stride = 1;
+    if (sides_join(d, tensor, sides)) return;
+    for (int k = 0; k < 3; k++)
+        for (int32_t i = t->rank - 1; i >= 0; i--) {
+            if (sides[i] != order[k]) continue;
+            as[i] = stride;
+            stride *= cm__strides_size(t->dims[i]);
+        }
+    cm__call_copied(d, node, tensor, as);
+}
+
+/* As one product of as many FLOP: all labels that are summed are inside, the others are rows and columns. */
+static void one_product(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node);
+    const cm_tensor *y = cm__t(d->g, n->outputs[0]);
+    cm_poly elements = cm_tensor_elements(y), columns = y->rank ? cm__poly_dim(y->dims[y->rank - 1]) : elements;
+    double  at_one = 2 * cm_poly_at(&elements, 1), inner = at_one > 0 ? cm_poly_at(&n->flop, 1) / at_one : 1;
+    cm_poly rows = y->rank ? cm__poly_product(y->dims, y->rank - 1) : cm__poly_const(1);
+    cm__call_product(d, node, "nn", cm__in(d->g, n, 0)->dtype,
+            (cm_poly[]){cm__poly_const(1), rows, columns, cm__poly_const(inner < 1 ? 1 : inner)});
+}
+
+/* Operands are seen as stacks of matrices, or copied to be; backward finds what forward copied. */
+void cm__dispatch_einsum(cm__dispatch *d, int32_t node)
+{
+    static const char *const variants[] = {"nt", "tn", "nn"};
+    const cm_node           *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    int                      of = n == forward ? 2 : n->n_inputs > 1 && n->inputs[1] == forward->inputs[0] ? 1 : 0;
+    cm__einsum_product       p;
+    if (!cm__einsum_as_product((cm_graph *)(uintptr_t)d->g, forward, of, &p)) {
+        one_product(d, node);
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        bool gradient = n != forward && i == of;
+        if (n == forward || gradient)
+            as_operand(d, node, n->inputs[gradient ? 0 : i], p.sides[i], i ? CM__EINSUM_OWN : CM__EINSUM_SUMMED);
+    }
+    cm__call_product(d, node, variants[of], cm__in(d->g, n, 0)->dtype, (cm_poly[]){p.stack, p.m, p.n, p.k});
+}

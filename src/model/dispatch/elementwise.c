@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dispatch_map.c - calls of elementwise functions, casts, copies, and of their gradients. */
+#include <stdio.h>
+#include <string.h>
+#include "model/dispatch/rules.h"
+
+/* Functions forward, and the kernels that PyTorch's autograd runs for them; a function not listed is as dear as a copy.
+ */
+static const struct {
+    int         op;
+    const char *forward, *backward[5];
+} functions[] = {
+    {CM_OP_CAST, "copy", {"copy"}},
+    {CM_OP_CAST_LIKE, "copy", {"copy"}},
+    {CM_OP_ADD, "add", {"copy"}},
+    {CM_OP_SUB, "sub", {"neg"}},
+    {CM_OP_SUM, "add", {"copy"}},
+    {CM_OP_MEAN, "add", {"scale"}},
+    {CM_OP_MUL, "mul", {"mul"}},
+    {CM_OP_DIV, "div", {"div"}},
+    {CM_OP_POW, "pow", {"pow", "scale", "mul"}},
+    {CM_OP_MAX, "add", {"where"}},
+    {CM_OP_MIN, "add", {"where"}},
+    {CM_OP_WHERE, "where", {"where"}},
+    {CM_OP_RELU, "relu", {"relu_grad"}},
+    {CM_OP_LEAKY_RELU, "relu", {"relu_grad"}},
+    {CM_OP_THRESHOLDED_RELU, "relu", {"relu_grad"}},
+    {CM_OP_CLIP, "clip", {"relu_grad"}},
+    {CM_OP_ELU, "silu", {"silu_grad"}},
+    {CM_OP_CELU, "silu", {"silu_grad"}},
+    {CM_OP_SELU, "silu", {"silu_grad"}},
+    {CM_OP_MISH, "silu", {"silu_grad"}},
+    {CM_OP_GELU, "gelu", {"gelu_grad"}},
+    {CM_OP_SILU, "silu", {"silu_grad"}},
+    {CM_OP_SWISH, "silu", {"silu_grad"}},
+    {CM_OP_HARD_SWISH, "hardswish", {"hardswish_grad"}},
+    {CM_OP_HARD_SIGMOID, "clip", {"relu_grad"}},
+    {CM_OP_SIGMOID, "sigmoid", {"sigmoid_grad"}},
+    {CM_OP_TANH, "tanh", {"tanh_grad"}},
+    {CM_OP_EXP, "exp", {"mul"}},
+    {CM_OP_LOG, "log", {"div"}},
+    {CM_OP_SQRT, "sqrt", {"scale", "div"}},
+    {CM_OP_ERF, "erf", {"mul", "exp", "scale", "mul"}},
+    {CM_OP_NEG, "neg", {"neg"}},
+    {CM_OP_RECIPROCAL, "rsqrt", {"mul", "mul", "neg"}},
+    {CM_OP_DROPOUT, "dropout", {"dropout_grad"}},
+    {CM_OP_DROPOUT_GRAD, "dropout_grad", {NULL}},
+    {CM_OP_CONCAT, "cat", {"copy"}},
+    {CM_OP_CONSTANT_OF_SHAPE, "fill", {NULL}},
+    {CM_OP_REDUCE_MEAN, "copy", {"scale:strided"}},
+    {CM_OP_GLOBAL_AVERAGE_POOL, "copy", {"scale:strided"}},
+    {CM_OP_ROTARY_EMBEDDING, "mul", {"mul"}},
+};
+
+static int row_of(int op)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (functions[i].op == op) return (int)i;
+    return -1;
+}
+
+static cm_dtype type_of(const cm__dispatch *d, int32_t tensor) { return cm__t(d->g, tensor)->dtype; }
+
+static void type_text(const cm__dispatch *d, int32_t a, int32_t b, int32_t out, char *text, size_t size)
+{
+    cm_dtype result = type_of(d, out), first = a < 0 ? result : type_of(d, a), second = b < 0 ? first : type_of(d, b);
+    if (cm_dtype_size(first) > cm_dtype_size(second)) { /* either order is one kernel: the narrower first */
+        cm_dtype wider = first;
+        first = second;
+        second = wider;
+    }
+    if (first == result && second == result) snprintf(text, size, "%s", cm_dtype_name(result));
+    else if (first == second) snprintf(text, size, "%s>%s", cm_dtype_name(first), cm_dtype_name(result));
+    else snprintf(text, size, "%s+%s>%s", cm_dtype_name(first), cm_dtype_name(second), cm_dtype_name(result));
+}
+
+void cm__call_map(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out, cm_poly outer,
+                  cm_poly inner)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, CM_FP32, false);
+    char           dtype[CM__CALL_TEXT] = "";
+    type_text(d, a, b, out, dtype, sizeof dtype);
+    memset(c.dtype, 0, sizeof c.dtype);
+    memcpy(c.dtype, dtype, strlen(dtype));
+    c.sizes[0] = outer;
+    c.sizes[1] = inner;
+    cm__dispatch_add(d, node, &c);
+}
+
+void cm__call_over(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out)
+{
+    cm__call_map(d, node, function, a, b, out, cm__poly_const(1), cm_tensor_elements(cm__t(d->g, out)));
+}
+
+/* ---- broadcasts ------------------------------------------------------------------------------------------------- */
+
+static bool is_one(const cm_tensor *t)
+{
+    for (int32_t i = 0; i < t->rank; i++)
+        if (!cm__dim_is(t->dims[i], 1)) return false;
+    return true;
+}
+
+static bool same_shape(const cm_tensor *a, const cm_tensor *b)
+{
+    if (a->rank != b->rank) return false;
+    for (int32_t i = 0; i < a->rank; i++)
+        if (!cm__dim_same(a->dims[i], b->dims[i])) return false;
+    return true;
+}
+
+/* Parts that do not lie in rows have a kernel of their own. */
+static const char *join_name(cm__dispatch *d, const cm_node *n, bool channels)
+{
+    for (int32_t i = 0; i < n->n_inputs; i++)
+        if (!channels && !cm__strides_in_rows(d->strides, n->inputs[i])) return "cat:part";
+    return channels ? "cat:nhwc" : "cat";
+}
+
+/* Parts joined along an axis: what lies before it is rows. */
+static void joined(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node);
+    const cm_tensor *y = cm__t(d->g, n->outputs[0]);
+    int64_t          given = cm__attr_int(n, CM_ATTR_AXIS, 0);
+    int32_t          axis = (int32_t)(given < 0 ? given + y->rank : given);
+    bool             channels = axis == 1 && cm__strides_channels_last(d->strides, n->outputs[0]);
+    if (axis < 0 || axis > y->rank) axis = 0;
+    cm_poly outer = channels ? cm__poly_mul(cm__poly_dim(y->dims[0]), cm__poly_product(y->dims + 2, 2))
+                             : cm__poly_product(y->dims, axis);
+    cm_poly inner = channels ? cm__poly_dim(y->dims[1]) : cm__poly_product(y->dims + axis, y->rank - axis);
+    cm__call_map(d, node, join_name(d, n, channels), n->outputs[0], -1, n->outputs[0], outer, inner);
+}
+
+void cm__dispatch_map(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    int            row = row_of(n->op);
+    const char    *function = row < 0 ? "copy" : functions[row].forward;
+    int32_t        y = n->n_outputs ? n->outputs[0] : -1, a = cm__has(n, 0) ? n->inputs[0] : -1,
+            b = n->n_inputs == 2 && cm__has(n, 1) ? n->inputs[1] : -1;
+    if (y < 0) return;
+    if (n->op == CM_OP_CONCAT) {
+        joined(d, node);
+        return;
+    }
+    cm__function m = {function, a, b, -1, y, y};
+    if (n->op == CM_OP_WHERE && cm__has(n, 2)) m.a = n->inputs[1], m.b = -1;
+    else if (a < 0 || b < 0 || n->op == CM_OP_DROPOUT_GRAD) m.b = -1;
+    else if (is_one(cm__t(d->g, a)) || is_one(cm__t(d->g, b))) {
+        m.a = is_one(cm__t(d->g, b)) ? a : b;
+        m.b = -1;
+        if (row < 0 || n->op != CM_OP_POW) m.function = "scale";
+    }
+    if (n->op == CM_OP_DROPOUT) m.a = y, m.b = -1;
+    cm__call_walk(d, node, &m);
+}
+
+/* A gradient times a number is one operand less. */
+static const char *with_number(const cm__dispatch *d, const cm_node *n, const char *function)
+{
+    bool number = n->n_inputs > 1 && cm__has(n, 1) && is_one(cm__in(d->g, n, 1));
+    return number && strcmp(function, "mul") == 0 ? "scale" : function;
+}
+
+/* Whether a gradient is multiplied by something that forward spread over a larger tensor. */
+static bool by_spread(const cm__dispatch *d, const cm_node *n, int32_t result)
+{
+    if (n->n_inputs < 2 || !cm__has(n, 1)) return false;
+    const cm_tensor *kept = cm__in(d->g, n, 1), *y = cm__t(d->g, result);
+    return !is_one(kept) && !same_shape(kept, y) && kept->rank <= y->rank;
+}
+
+/* A mean's gradient, spread over what was averaged: named with its form. */
+static bool is_undone(const char *function) { return strchr(function, ':') != NULL; }
+
+void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
+{
+    static const char *const unlisted[] = {"mul", NULL};
+    const cm_node           *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    int                      row = row_of(forward->op);
+    int32_t                  y = n->outputs[0], dy = n->inputs[0];
+    bool                     cast = type_of(d, y) != type_of(d, dy); /* computed in the gradient's type, then cast */
+    for (const char *const *f = row < 0 ? unlisted : functions[row].backward; *f; f++) {
+        bool    product = (forward->op == CM_OP_MUL || forward->op == CM_OP_DIV) && by_spread(d, n, y);
+        cm__function m = {*f, dy, product ? n->inputs[1] : -1, !product && cm__has(n, 1) ? n->inputs[1] : -1, y,
+                     cast ? dy : y};
+        if (!product && forward->op != CM_OP_POW) m.function = with_number(d, n, *f);
+        if (is_undone(m.function)) cm__call_map(d, node, m.function, dy, -1, m.type, cm__poly_const(1),
+                                                cm_tensor_elements(cm__t(d->g, y)));
+        else cm__call_walk(d, node, &m);
+    }
+    if (cast) cm__call_over(d, node, "copy", dy, -1, y);
+}
+
+/* ---- copies ----------------------------------------------------------------------------------------------------- */
+
+/* A view that cannot be one is copied. */
+void cm__dispatch_copy(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    if (!n->n_outputs || n->outputs[0] < 0) return;
+    if (cm__has(n, 0)) cm__call_copied(d, node, n->inputs[0], cm__strides_rows(d->strides, cm__in(d->g, n, 0)));
+    else cm__call_over(d, node, "copy", n->outputs[0], -1, n->outputs[0]);
+}
+
+/* Zeros, and the part that has a gradient. */
+void cm__dispatch_slice_grad(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node);
+    const cm_tensor *part = cm__in(d->g, n, 0), *whole = cm__t(d->g, n->outputs[0]);
+    cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
+    if (part->rank == whole->rank) cm__call_copied(d, node, n->inputs[0], cm__strides_rows(d->strides, whole));
+    else if (part->rank)
+        cm__call_map(d, node, "copy:part", n->inputs[0], -1, n->inputs[0], cm__poly_product(part->dims, part->rank - 1),
+                     cm__poly_dim(part->dims[part->rank - 1]));
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dispatch_losses.c - calls of softmax and of losses. */
+#include <stdio.h>
+#include "model/dispatch/rules.h"
+
+/* Classes are along `axis`; the rest are rows. */
+static void along(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_tensor *x, int32_t axis)
+{
+    cm_poly rows =
+        cm__poly_mul(cm__poly_product(x->dims, axis), cm__poly_product(x->dims + axis + 1, x->rank - axis - 1));
+    cm__call_two(d, node, c, rows, cm__poly_dim(x->dims[axis]));
+}
+
+static const char *sixteen_bits(const cm_graph *g)
+{
+    static const char *const names[CM_PRECISIONS] = {
+        [CM_PRECISION_AMP_BF16] = "bf16", [CM_PRECISION_BF16] = "bf16", [CM_PRECISION_FP8] = "bf16",
+        [CM_PRECISION_AMP_FP16] = "fp16", [CM_PRECISION_FP16] = "fp16"};
+    return names[g->precision];
+}
+
+static void converted(cm__dispatch *d, int32_t node, const cm_tensor *x, const char *to)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", x->dtype, false);
+    snprintf(c.dtype, sizeof c.dtype, "%s>%s", cm_dtype_name(x->dtype), to);
+    cm__call_two(d, node, c, cm__poly_const(1), cm_tensor_elements(x));
+}
+
+/* Of attention that PyTorch runs as operators: rows that are masked throughout count as zero, so kernels find them and
+   choose (truth values take as long to reduce as numbers); probabilities are returned too, in the type asked for. */
+static void inside_attention(cm__dispatch *d, int32_t node, const cm_tensor *x)
+{
+    cm_poly        rows = cm__poly_product(x->dims, x->rank - 1), cols = cm__poly_dim(x->dims[x->rank - 1]);
+    cm__sized_call all = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", x->dtype, false),
+                   choose = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "where:col", x->dtype, false);
+    converted(d, node, x, cm_dtype_name(CM_BOOL));
+    all.sizes[2] = cm__poly_const(1);
+    cm__call_two(d, node, all, rows, cols);
+    cm__call_two(d, node, choose, rows, cols);
+    if (sixteen_bits(d->g)) converted(d, node, x, sixteen_bits(d->g));
+}
+
+void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    if (forward->op == CM_OP_CROSS_ENTROPY) return; /* with the loss's gradient */
+    const cm_tensor *x = cm__in(d->g, forward, 0);
+    int64_t          axis = cm__attr_int(forward, CM_ATTR_AXIS, -1);
+    if (x->rank == 0) return;
+    along(d, node,
+          cm__call_begin(d, CM__CALL_SOFTMAX, cm__pass_of(n, forward), forward->op == CM_OP_LOG_SOFTMAX ? "log" : "",
+                         x->dtype, false),
+          x, (int32_t)(axis < 0 ? axis + x->rank : axis));
+    if (n == forward && cm__attr_find(n, CM_ATTR_MATH)) inside_attention(d, node, x);
+}
+
+/* Scores of a sample's classes are a row, or a plane each: kernels of their own. */
+static void cross_entropy(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
+{
+    const cm_tensor *x = cm__in(d->g, forward, 0);
+    const char      *variant = x->rank > 2 ? "nchw" : "";
+    along(d, node, cm__call_begin(d, CM__CALL_CROSS_ENTROPY, pass, variant, x->dtype, false), x, x->rank > 1 ? 1 : 0);
+}
+
+void cm__dispatch_cross_entropy(cm__dispatch *d, int32_t node)
+{
+    cross_entropy(d, node, cm__node(d, node), CM__PASS_FORWARD);
+}
+
+/* Kernels of PyTorch's loss functions before the mean, and of their gradients. */
+static const struct {
+    int         op;
+    const char *forward[5], *backward[6];
+} losses[] = {
+    {CM_OP_MSE_LOSS, {"mul"}, {"mul"}},
+    {CM_OP_NLL_LOSS, {"copy"}, {"fill"}},
+    {CM_OP_BCE_LOSS, {"scale", "mul", "sigmoid", "sub"}, {"scale:strided", "neg", "sigmoid_grad", "mul", "add"}},
+};
+
+static void loss_kernels(cm__dispatch *d, int32_t node, int op, bool backward)
+{
+    const cm_node *forward = cm__forward_of(d, cm__node(d, node));
+    int32_t        x = forward->inputs[0];
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
+        for (const char *const *f = backward ? losses[i].backward : losses[i].forward; losses[i].op == op && *f; f++)
+            cm__call_over(d, node, *f, x, -1, x);
+}
+
+void cm__dispatch_loss(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node);
+    const cm_tensor *x = cm__in(d->g, n, 0);
+    loss_kernels(d, node, n->op, false);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "mean", x->dtype, false);
+    c.sizes[0] = c.sizes[2] = cm__poly_const(1);
+    c.sizes[1] = cm_tensor_elements(x);
+    cm__dispatch_add(d, node, &c);
+}
+
+void cm__dispatch_loss_grad(cm__dispatch *d, int32_t node)
+{
+    const cm_node *forward = cm__forward_of(d, cm__node(d, node));
+    if (forward->op == CM_OP_CROSS_ENTROPY) cross_entropy(d, node, forward, CM__PASS_BACKWARD);
+    else loss_kernels(d, node, forward->op, true);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dispatch_math.c - calls of attention that is not one kernel.
+ *
+ * Two batched products with scale, mask and softmax between them, which Megatron-LM has as one kernel, and a dropout; the
+ * result is copied back into the layout of tokens. Devices that share a sequence have a part of the queries, and all keys.
+ */
+#include "model/dispatch/rules.h"
+
+typedef struct scores {
+    cm_poly  batch, queries, keys, width; /* batch: samples times heads */
+    cm_dtype dtype;
+    bool     causal, dropout, fused; /* fused: scale, mask and softmax are one kernel */
+} scores;
+
+static scores scores_of(const cm__dispatch *d, const cm_node *forward)
+{
+    const cm_tensor *q = cm__in(d->g, forward, 0), *k = cm__in(d->g, forward, 1);
+    int64_t          given = cm__attr_int(forward, CM_ATTR_Q_NUM_HEADS, 1);
+    bool             apart = q->rank == 4;
+    cm_poly          heads = apart ? cm__poly_dim(q->dims[1]) : cm__poly_const((double)given);
+    cm_poly          samples = apart ? cm__poly_dim(q->dims[0]) : cm__poly_product(q->dims, q->rank - 2);
+    double           devices = d->shards.cp > 1 ? d->shards.cp : 1; /* that share the queries */
+    return (scores){.batch = cm__poly_mul(samples, heads),
+                    .queries = cm__poly_scale(cm__poly_dim(q->dims[q->rank - 2]), 1 / devices),
+                    .keys = cm__poly_dim(k->dims[k->rank - 2]),
+                    .width = cm__poly_scale(cm__poly_dim(q->dims[q->rank - 1]), apart ? 1 : 1.0 / (double)given),
+                    .dtype = q->dtype,
+                    .causal = cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0,
+                    .fused = d->runtime == CM_RUNTIME_MEGATRON,
+                    .dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains};
+}
+
+static void product(cm__dispatch *d, int32_t node, const scores *s, const char *variant, cm_poly m, cm_poly n,
+                    cm_poly k)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, s->dtype, true);
+    c.sizes[0] = s->batch;
+    c.sizes[1] = m;
+    c.sizes[2] = n;
+    c.sizes[3] = k;
+    cm__dispatch_add(d, node, &c);
+}
+
+static void over(cm__dispatch *d, int32_t node, const scores *s, const char *function)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, s->dtype, false);
+    c.sizes[0] = cm__poly_const(1);
+    c.sizes[1] = cm__poly_mul(cm__poly_mul(s->batch, s->queries), s->keys);
+    cm__dispatch_add(d, node, &c);
+}
+
+static void back_to_tokens(cm__dispatch *d, int32_t node, const scores *s)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy:part", s->dtype, false);
+    c.sizes[0] = s->queries;
+    c.sizes[1] = cm__poly_mul(s->batch, s->width);
+    cm__dispatch_add(d, node, &c);
+}
+
+static void softmax(cm__dispatch *d, int32_t node, const scores *s, cm__pass pass)
+{
+    cm__sized_call c =
+        cm__call_begin(d, CM__CALL_SOFTMAX, pass, !s->fused ? "" : s->causal ? "causal" : "mask", s->dtype, false);
+    c.sizes[0] = cm__poly_mul(s->batch, s->queries);
+    c.sizes[1] = s->keys;
+    cm__dispatch_add(d, node, &c);
+}
+
+static void attend(cm__dispatch *d, int32_t node, const scores *s)
+{
+    product(d, node, s, "nt", s->queries, s->keys, s->width);
+    if (!s->fused) over(d, node, s, "scale");
+    if (!s->fused && s->causal) over(d, node, s, "add");
+    softmax(d, node, s, CM__PASS_FORWARD);
+    if (s->dropout) over(d, node, s, "dropout");
+    product(d, node, s, "nn", s->queries, s->width, s->keys);
+    back_to_tokens(d, node, s);
+}
+
+static void attend_backward(cm__dispatch *d, int32_t node, const scores *s)
+{
+    product(d, node, s, "tn", s->keys, s->width, s->queries);    /* of values */
+    product(d, node, s, "nt", s->queries, s->keys, s->width);    /* of probabilities */
+    if (s->dropout) over(d, node, s, "dropout_grad");
+    softmax(d, node, s, CM__PASS_BACKWARD);
+    if (!s->fused) over(d, node, s, "scale");
+    product(d, node, s, "nn", s->queries, s->width, s->keys);    /* of queries */
+    product(d, node, s, "tn", s->keys, s->width, s->queries);    /* of keys */
+}
+
+void cm__dispatch_math(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    scores         s = scores_of(d, cm__forward_of(d, n));
+    (n->phase == CM_BACKWARD ? attend_backward : attend)(d, node, &s);
+}

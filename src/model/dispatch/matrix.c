@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dispatch_matrix.c - calls of products and attention, as PyTorch makes them. */
+#include <stdio.h>
+#include <string.h>
+#include "model/dispatch/rules.h"
+
+const cm_node *cm__forward_of(const cm__dispatch *d, const cm_node *n)
+{
+    return n->source >= 0 && n->phase != CM_RECOMPUTE ? &d->g->nodes[n->source] : n;
+}
+
+cm__sized_call cm__call_begin(const cm__dispatch *d, int op, cm__pass pass, const char *variant, cm_dtype dtype,
+                              bool matrix)
+{
+    cm__sized_call c;
+    memset(&c, 0, sizeof c); /* compared byte by byte */
+    c.op = (int16_t)op;
+    c.pass = (int16_t)pass;
+    snprintf(c.variant, sizeof c.variant, "%s", variant);
+    snprintf(c.dtype, sizeof c.dtype, "%s", matrix && dtype == CM_FP32 && d->tf32 ? "tf32" : cm_dtype_name(dtype));
+    return c;
+}
+
+/* ---- products --------------------------------------------------------------------------------------------------- */
+
+void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype, const cm_poly sizes[4])
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, dtype, true);
+    memcpy(c.sizes, sizes, 4 * sizeof *sizes);
+    cm__dispatch_add(d, node, &c);
+}
+
+/* Rows, columns and inner size of a linear layer. */
+typedef struct linear {
+    cm_poly m, n, k;
+    bool    stored_nk, bias;
+} linear;
+
+static linear linear_of(const cm__dispatch *d, const cm_node *n)
+{
+    const cm_tensor *x = cm__in(d->g, n, 0), *y = cm__t(d->g, n->outputs[0]);
+    bool             by_column = cm__attr_int(n, CM_ATTR_TRANS_A, 0) != 0;
+    return (linear){.m = cm__poly_product(y->dims, y->rank - 1),
+                    .n = cm__poly_dim(y->dims[y->rank - 1]),
+                    .k = cm__poly_dim(x->dims[by_column ? 0 : x->rank - 1]),
+                    .stored_nk = cm__attr_int(n, CM_ATTR_TRANS_B, 0) || cm__attr_int(n, CM_ATTR_STORED_TURNED, 0),
+                    .bias = cm__has(n, 2)};
+}
+
+/* Whether the leading dimensions, all but `inner`, can be seen as one. */
+static bool leading_join(const cm__dispatch *d, int32_t tensor, int32_t inner)
+{
+    const cm_tensor *t = cm__t(d->g, tensor);
+    const int64_t   *strides = cm__strides_of(d->strides, tensor);
+    int64_t          next = -1; /* the stride that the next dimension outwards must have */
+    for (int32_t i = t->rank - 1 - inner; i >= 0; i--) {
+        int64_t size = cm__strides_size(t->dims[i]);
+        if (size == 1) continue;
+        if (next >= 0 && strides[i] != next) return false;
+        next = strides[i] * size;
+    }
+    return true;
+}
+
+/* Rows of what a linear layer reads are copied where they cannot be seen as one matrix. */
+static void as_matrix(cm__dispatch *d, int32_t node, int32_t tensor)
+{
+    if (cm__t(d->g, tensor)->rank > 2 && !leading_join(d, tensor, 1)) cm__call_in_rows(d, node, tensor);
+}
+
+/* PyTorch adds the bias in the product only to what lies in rows. */
+void cm__dispatch_gemm(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node);
+    const cm_tensor *x = cm__in(d->g, n, 0);
+    linear           l = linear_of(d, n);
+    char             variant[16];
+    bool             apart = l.bias && x->rank > 2 && !cm__strides_in_rows(d->strides, n->inputs[0]);
+    snprintf(variant, sizeof variant, "%s%s", l.stored_nk ? "nt" : "nn", l.bias && !apart ? "-bias" : "");
+    as_matrix(d, node, n->inputs[0]);
+    cm__call_product(d, node, variant, x->dtype, (cm_poly[]){cm__poly_const(1), l.m, l.n, l.k});
+    if (apart) cm__call_map(d, node, "add:row", n->outputs[0], -1, n->outputs[0], l.m, l.n);
+}
+
+void cm__dispatch_gemm_grad(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    linear         l = linear_of(d, cm__forward_of(d, n));
+    cm_poly        one = cm__poly_const(1);
+    cm_dtype       dtype = cm__in(d->g, n, 0)->dtype;
+    as_matrix(d, node, n->inputs[0]);
+    if (n->op == CM_OP_GEMM_GRAD_INPUT)
+        cm__call_product(d, node, l.stored_nk ? "nn" : "nt", dtype, (cm_poly[]){one, l.m, l.k, l.n});
+    else if (l.stored_nk) cm__call_product(d, node, "tn", dtype, (cm_poly[]){one, l.n, l.k, l.m});
+    else cm__call_product(d, node, "tn", dtype, (cm_poly[]){one, l.k, l.n, l.m});
+}
+
+/* Matrices of a stack are read as they lie if they lie evenly and each has a dimension without gaps. */
+static bool stacks(const cm__dispatch *d, int32_t tensor)
+{
+    const cm_tensor *t = cm__t(d->g, tensor);
+    const int64_t   *strides = cm__strides_of(d->strides, tensor);
+    if (t->rank < 3) return true;
+    return leading_join(d, tensor, 2) && (strides[t->rank - 1] == 1 || strides[t->rank - 2] == 1);
+}
+
+/* Whether a matrix is read through a transposed view of what is stored. */
+static bool turned(const cm__dispatch *d, int32_t tensor)
+{
+    const cm_tensor *t = cm__t(d->g, tensor);
+    const int64_t   *strides = cm__strides_of(d->strides, tensor);
+    return t->rank >= 2 && stacks(d, tensor) && strides[t->rank - 2] == 1 && strides[t->rank - 1] > 1;
+}
+
+static void as_stack(cm__dispatch *d, int32_t node, int32_t tensor)
+{
+    if (!stacks(d, tensor)) cm__call_in_rows(d, node, tensor);
+}
+
+/* a[..., m, k] by b[..., k, n]; a matrix b is one product over all rows of a. */
+typedef struct stacked {
+    cm_poly batch, m, n, k;
+} stacked;
+
+static stacked stacked_of(const cm__dispatch *d, const cm_node *n)
+{
+    const cm_tensor *a = cm__in(d->g, n, 0), *b = cm__in(d->g, n, 1), *y = cm__t(d->g, n->outputs[0]);
+    cm_poly          one = cm__poly_const(1);
+    stacked          s = {one, one, one, cm__poly_dim(a->dims[a->rank - 1])};
+    if (b->rank >= 2) s.n = cm__poly_dim(b->dims[b->rank - 1]);
+    if (b->rank <= 2) s.m = cm__poly_product(a->dims, a->rank - 1);
+    else {
+        int32_t front = y->rank - (a->rank > 1 ? 2 : 1);
+        s.batch = cm__poly_product(y->dims, front > 0 ? front : 0);
+        if (a->rank > 1) s.m = cm__poly_dim(a->dims[a->rank - 2]);
+    }
+    return s;
+}
+
+void cm__dispatch_matmul(cm__dispatch *d, int32_t node)
+{
+    static const char *const variants[2][2] = {{"nn", "nt"}, {"tn", "tt"}};
+    const cm_node           *n = cm__node(d, node);
+    stacked                  s = stacked_of(d, n);
+    for (int i = 0; i < 2; i++) as_stack(d, node, n->inputs[i]);
+    cm__call_product(d, node, variants[turned(d, n->inputs[0])][turned(d, n->inputs[1])], cm__in(d->g, n, 0)->dtype,
+            (cm_poly[]){s.batch, s.m, s.n, s.k});
+}
+
+/* Gradients of a by b^T, of b by a^T. */
+void cm__dispatch_matmul_grad(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    stacked        s = stacked_of(d, forward);
+    cm_dtype       dtype = cm__in(d->g, n, 0)->dtype;
+    bool           of_first = n->inputs[1] == forward->inputs[1];
+    as_stack(d, node, n->inputs[0]);
+    if (of_first)
+        cm__call_product(d, node, turned(d, forward->inputs[1]) ? "nn" : "nt", dtype,
+                         (cm_poly[]){s.batch, s.m, s.k, s.n});
+    else
+        cm__call_product(d, node, turned(d, forward->inputs[0]) ? "nn" : "tn", dtype,
+                         (cm_poly[]){s.batch, s.k, s.n, s.m});
+}
+
+/* ---- attention -------------------------------------------------------------------------------------------------- */
+
+static cm_poly heads_of(const cm_tensor *t, int64_t given)
+{
+    return t->rank == 4 ? cm__poly_dim(t->dims[1]) : cm__poly_const(given > 0 ? (double)given : 1);
+}
+
+/* Of queries and keys; where that of values is another one, the mean of both, which makes FLOP and bytes right. */
+static cm_poly width_of(const cm__dispatch *d, const cm_node *forward, const cm_tensor *q)
+{
+    const cm_tensor *y = cm__t(d->g, forward->outputs[0]);
+    cm_poly          both = cm__poly_add(cm__poly_dim(q->dims[q->rank - 1]), cm__poly_dim(y->dims[y->rank - 1]));
+    return cm__poly_scale(both, 0.5);
+}
+
+static void attend(cm__dispatch *d, int32_t node)
+{
+    static const char *const variants[2][2] = {{"", "dropout"}, {"mask", "mask-dropout"}};
+    const cm_node           *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    const cm_tensor         *q = cm__in(d->g, forward, 0), *k = cm__in(d->g, forward, 1);
+    int64_t                  q_heads = cm__attr_int(forward, CM_ATTR_Q_NUM_HEADS, 1);
+    double                   split = q->rank == 4 ? 1 : (double)q_heads;
+    bool                     dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains;
+    cm__pass                 pass = n->phase == CM_BACKWARD ? CM__PASS_BACKWARD : CM__PASS_FORWARD;
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ATTENTION, pass,
+                                      variants[cm__has(forward, 3)][dropout], q->dtype, true);
+    c.sizes[0] = q->rank == 4 ? cm__poly_dim(q->dims[0]) : cm__poly_product(q->dims, q->rank - 2);
+    c.sizes[1] = cm__poly_dim(q->dims[q->rank - 2]);
+    c.sizes[2] = cm__poly_dim(k->dims[k->rank - 2]);
+    c.sizes[3] = heads_of(q, q_heads);
+    c.sizes[4] = heads_of(k, cm__attr_int(forward, CM_ATTR_KV_NUM_HEADS, q_heads));
+    c.sizes[5] = cm__poly_scale(width_of(d, forward, q), 1 / split);
+    c.sizes[6] = cm__poly_const(cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0);
+    cm__dispatch_add(d, node, &c);
+}
+
+void cm__dispatch_attention(cm__dispatch *d, int32_t node) { (d->math ? cm__dispatch_math : attend)(d, node); }

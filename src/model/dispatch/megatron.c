@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dispatch_megatron.c - calls of Megatron-LM.
+ *
+ * A dropout before a residual sum is one kernel with it. Labels come shifted.
+ * The loss, which devices that share the vocabulary find together, is written out: logits less their largest,
+ * exponentials, their sum, probabilities; backward these are scaled.
+ * Weights are 16-bit copies of fp32 ones: gradients are cast, unscaled, clipped, given to a fused optimizer, and the
+ * new weights cast back.
+ */
+#include <string.h>
+#include "model/dispatch/rules.h"
+
+/* ---- dropouts, losses, updates ---------------------------------------------------------------------------------- */
+
+/* Whether a dropout and the next node are a dropout and the sum it goes into: one kernel. */
+static bool joins_sum(const cm_graph *g, int32_t node)
+{
+    const cm_node *n = &g->nodes[node], *next = node + 1 < g->n_nodes ? n + 1 : NULL;
+    if (node < 0 || n->op != CM_OP_DROPOUT || !next || next->op != CM_OP_ADD || next->phase != n->phase) return false;
+    for (int32_t k = 0; k < next->n_inputs; k++)
+        if (next->inputs[k] == n->outputs[0]) return true;
+    return false;
+}
+
+static void dropout(cm__dispatch *d, int32_t node)
+{
+    if (!joins_sum(d->g, node)) cm__dispatch_map(d, node);
+}
+
+static void sum(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    if (joins_sum(d->g, node - 1)) cm__call_over(d, node, "dropout_add", n->inputs[0], n->inputs[1], n->outputs[0]);
+    else cm__dispatch_map(d, node);
+}
+
+static void sum_classes(cm__dispatch *d, int32_t node, const cm_tensor *x)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", x->dtype, false);
+    int32_t        classes = x->rank > 1 ? 1 : 0;
+    c.sizes[2] = cm__poly_const(1);
+    cm__call_two(d, node, c,
+                 cm__poly_mul(cm__poly_product(x->dims, classes),
+                              cm__poly_product(x->dims + classes + 1, x->rank - classes - 1)),
+                 cm__poly_dim(x->dims[classes]));
+}
+
+static void loss(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    int32_t        logits = forward->inputs[0];
+    if (forward->op != CM_OP_CROSS_ENTROPY) {
+        cm__dispatch_one(d, node);
+        return;
+    }
+    cm__call_over(d, node, "scale", logits, -1, logits); /* forward: the largest subtracted */
+    if (n->phase == CM_BACKWARD) return;
+    sum_classes(d, node, cm__t(d->g, logits)); /* the largest takes as long to find as the sum */
+    cm__call_over(d, node, "exp", logits, -1, logits);
+    sum_classes(d, node, cm__t(d->g, logits));
+    cm__call_over(d, node, "scale", logits, -1, logits);
+}
+
+static void shift(cm__dispatch *d, int32_t node)
+{
+    if (cm__node(d, node)->block >= 0) cm__dispatch_slice_grad(d, node);
+}
+
+static void pass_over(cm__dispatch *d, int32_t node, const char *function, const char *dtype, cm_poly elements)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, CM_FP32, false);
+    memset(c.dtype, 0, sizeof c.dtype);
+    memcpy(c.dtype, dtype, strlen(dtype));
+    c.sizes[0] = cm__poly_const(1);
+    c.sizes[1] = elements;
+    cm__dispatch_add(d, node, &c);
+}
+
+static void update(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    cm_poly        elements = cm__poly_const(0);
+    int32_t        tensors = 0;
+    bool           half = d->g->precision == CM_PRECISION_FP16, sixteen = false; /* half: fp16, whose loss is scaled */
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        const cm_tensor *t = cm__in(d->g, n, i);
+        if (t->role != CM_ROLE_PARAMETER) continue;
+        elements = cm__poly_add(elements, cm_tensor_elements(t));
+        sixteen |= cm_dtype_size(t->dtype) == 2;
+        tensors++;
+    }
+    cm__sized_call norm = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", CM_FP32, false);
+    cm__sized_call all = cm__call_begin(d, CM__CALL_OPTIMIZER, CM__PASS_UPDATE, cm_optimizer_name(d->g->optimizer),
+                                        CM_FP32, false);
+    norm.sizes[0] = norm.sizes[2] = cm__poly_const(1);
+    norm.sizes[1] = elements;
+    all.sizes[0] = cm__poly_const(tensors);
+    all.sizes[1] = elements;
+    if (sixteen) pass_over(d, node, "copy", half ? "fp16>fp32" : "bf16>fp32", elements);
+    if (half) pass_over(d, node, "scale", "fp32", elements);
+    cm__dispatch_add(d, node, &norm);
+    pass_over(d, node, "scale", "fp32", elements); /* clipped */
+    cm__dispatch_add(d, node, &all);
+    if (sixteen) pass_over(d, node, "copy", half ? "fp32>fp16" : "fp32>bf16", elements);
+}
+
+static const struct {
+    int                op;
+    cm__dispatch_rule *rule;
+} rules[] = {{CM_OP_DROPOUT, dropout},    {CM_OP_ADD, sum},
+                         {CM_OP_SLICE_GRAD, shift},          {CM_OP_UPDATE, update},
+             {CM_OP_CROSS_ENTROPY, loss},  {CM_OP_LOSS_GRAD, loss}};
+
+void cm__dispatch_megatron(cm__dispatch *d)
+{
+    for (int32_t i = 0; i < d->g->n_nodes; i++) {
+        cm__dispatch_rule *rule = cm__dispatch_one;
+        for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
+            if (rules[r].op == d->g->nodes[i].op) rule = rules[r].rule;
+        if (!d->g->nodes[i].view) rule(d, i);
+    }
+}

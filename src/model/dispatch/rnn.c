@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dispatch_rnn.c - calls of recurrent layers.
+ *
+ * A stack of layers is one call, in which layers overlap; files have an operator for each layer, recorded steps one for
+ * each layer and direction. Layers are a stack where they are alike and each reads the whole of the one before, which
+ * nobody else does, through views and at most a dropout: what lies between them is part of the call. Where weights have
+ * PyTorch's names (rnn.weight_ih_l0, rnn.weight_ih_l1) these say which layers are of one module.
+ */
+#include <string.h>
+#include "graph/roles.h"
+#include "model/dispatch/rules.h"
+
+#define HOPS 8 /* operators between two layers, at most */
+
+/* Per node; -1: none. */
+struct cm__stacks {
+    int32_t *below, *above; /* the layers before and after it in its stack */
+    int32_t *twin;          /* the same layer in the other direction, where that is an operator of its own */
+    bool    *inside;        /* lies between two layers of a stack */
+};
+
+typedef struct finder {
+    const cm_graph *g;
+    cm__stacks     *s;
+    int32_t        *readers; /* per tensor: forward nodes, and the caller where it is returned */
+    int32_t         path[HOPS + 2], n_path;
+} finder;
+
+static bool is_layer(const cm_node *n) { return cm_node_class(n) == CM_CLASS_RNN && n->phase == CM_FORWARD; }
+static cm_dim hidden_of(const cm_graph *g, const cm_node *n) { return cm__in(g, n, 2)->dims[2]; }
+static cm_dim ways_of(const cm_graph *g, const cm_node *n) { return cm__in(g, n, 1)->dims[0]; }
+
+/* ---- which layers are one stack --------------------------------------------------------------------------------- */
+
+static bool one_module(const cm_graph *g, const cm_node *a, const cm_node *b)
+{
+    static const char mark[] = "weight_ih_l";
+    int32_t           wa = cm__origin_of(g, a->inputs[1]), wb = cm__origin_of(g, b->inputs[1]);
+    if (wa < 0 || wb < 0) return true;
+    const char *of_a = cm__t(g, wa)->name, *of_b = cm__t(g, wb)->name;
+    const char *in_a = strstr(of_a, mark), *in_b = strstr(of_b, mark);
+    if (!in_a || !in_b) return true; /* names that say nothing */
+    return in_a - of_a == in_b - of_b && strncmp(of_a, of_b, (size_t)(in_a - of_a)) == 0;
+}
+
+static bool alike(const cm_graph *g, const cm_node *a, const cm_node *b)
+{
+    return a->op == b->op && cm__dim_same(hidden_of(g, a), hidden_of(g, b)) &&
+           cm__dim_same(ways_of(g, a), ways_of(g, b)) && cm__in(g, a, 0)->dtype == cm__in(g, b, 0)->dtype &&
+           cm__attr_int(a, CM_ATTR_LAYOUT, 0) == cm__attr_int(b, CM_ATTR_LAYOUT, 0) && one_module(g, a, b);
+}
+
+static int32_t past_cast(const cm_graph *g, int32_t tensor)
+{
+    int32_t from = cm__t(g, tensor)->producer;
+    return from >= 0 && g->nodes[from].op == CM_OP_CAST ? g->nodes[from].inputs[0] : tensor;
+}
+
+static void find_twins(finder *f)
+{
+    for (int32_t i = 0, last = -1; i < f->g->n_nodes; i++) {
+        const cm_node *n = &f->g->nodes[i], *before = last < 0 ? NULL : &f->g->nodes[last];
+        if (!is_layer(n)) continue;
+        bool twins = before && f->s->twin[last] < 0 && cm__attr_int(n, CM_ATTR_DIRECTION, 0) == 1 &&
+                     cm__attr_int(before, CM_ATTR_DIRECTION, 0) == 0 && alike(f->g, before, n) &&
+                     past_cast(f->g, before->inputs[0]) == past_cast(f->g, n->inputs[0]);
+        if (twins) f->s->twin[last] = i, f->s->twin[i] = last;
+        last = i;
+    }
+}
+
+static bool only_reshapes(const cm_node *n)
+{
+    static const int16_t ops[] = {CM_OP_TRANSPOSE, CM_OP_RESHAPE, CM_OP_SQUEEZE, CM_OP_UNSQUEEZE,
+                                  CM_OP_FLATTEN,   CM_OP_VIEW,    CM_OP_CAST,    CM_OP_IDENTITY};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (n->op == ops[i]) return true;
+    return false;
+}
+
+/* The layer whose whole result a tensor is, read by so many nodes on the way; -1: none. */
+static int32_t layer_behind(finder *f, int32_t tensor, int32_t readers, int dropouts)
+{
+    for (int hops = 0; hops < HOPS && f->n_path < HOPS; hops++) {
+        int32_t from = cm__t(f->g, tensor)->producer;
+        if (from < 0 || f->readers[tensor] > readers) return -1;
+        const cm_node *n = &f->g->nodes[from];
+        if (is_layer(n)) return tensor == n->outputs[0] ? from : -1;
+        f->path[f->n_path++] = from;
+        if (n->op == CM_OP_CONCAT && n->n_inputs == 2) {
+            int32_t a = layer_behind(f, n->inputs[0], 1, 0), b = layer_behind(f, n->inputs[1], 1, 0);
+            return a >= 0 && b >= 0 && f->s->twin[a] == b ? a : -1;
+        }
+        if (!only_reshapes(n) && (n->op != CM_OP_DROPOUT || dropouts-- == 0)) return -1;
+        tensor = n->inputs[0];
+    }
+    return -1;
+}
+
+static bool is_second(const cm__stacks *s, int32_t layer) { return s->twin[layer] >= 0 && s->twin[layer] < layer; }
+
+static void find_below(finder *f, int32_t layer)
+{
+    const cm_node *n = &f->g->nodes[layer];
+    bool           both = f->s->twin[layer] >= 0;
+    f->n_path = 0;
+    int32_t below = is_second(f->s, layer) ? -1 : layer_behind(f, n->inputs[0], 1 + both, 1);
+    if (below < 0 || both != (f->s->twin[below] >= 0) || !alike(f->g, n, &f->g->nodes[below])) return;
+    f->s->below[layer] = below;
+    f->s->above[below] = layer;
+    for (int32_t i = 0; i < f->n_path; i++) f->s->inside[f->path[i]] = true;
+}
+
+static void count_readers(finder *f)
+{
+    for (int32_t i = 0; i < f->g->n_nodes; i++)
+        for (int32_t k = 0; f->g->nodes[i].phase == CM_FORWARD && k < f->g->nodes[i].n_inputs; k++)
+            if (f->g->nodes[i].inputs[k] >= 0) f->readers[f->g->nodes[i].inputs[k]]++;
+    for (int32_t i = 0; i < f->g->n_outputs; i++) f->readers[f->g->outputs[i]] += 2;
+}
+
+cm__stacks *cm__stacks_of(cm__ctx *ctx, const cm_graph *g)
+{
+    int32_t layers = 0, again = 0; /* computed again: each on its own, and so forward too */
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        layers += is_layer(&g->nodes[i]);
+        again += cm_node_class(&g->nodes[i]) == CM_CLASS_RNN && g->nodes[i].phase == CM_RECOMPUTE;
+    }
+    if (!layers) return NULL;
+    cm__stacks *s = cm__alloc(ctx, sizeof *s);
+    int32_t   **lists[] = {&s->below, &s->above, &s->twin};
+    for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
+        *lists[l] = cm__alloc_array(ctx, (size_t)g->n_nodes, sizeof **lists[l]);
+        for (int32_t i = 0; i < g->n_nodes; i++) (*lists[l])[i] = -1;
+    }
+    s->inside = cm__alloc_array(ctx, (size_t)g->n_nodes, sizeof *s->inside);
+    finder f = {.g = g, .s = s, .readers = cm__alloc_array(ctx, (size_t)g->n_tensors, sizeof *f.readers)};
+    count_readers(&f);
+    find_twins(&f);
+    for (int32_t i = 0; !again && i < g->n_nodes; i++)
+        if (is_layer(&g->nodes[i])) find_below(&f, i);
+    return s;
+}
+
+bool cm__inside_stack(const cm__dispatch *d, int32_t node)
+{
+    return d->stacks && d->stacks->inside[cm__forward_of(d, cm__node(d, node)) - d->g->nodes];
+}
+
+/* ---- the call --------------------------------------------------------------------------------------------------- */
+
+/* Forward the first layer makes the call, backward the last one; of two directions, the first. */
+static bool makes_call(const cm__stacks *s, int32_t layer, bool backward)
+{
+    return !is_second(s, layer) && (backward ? s->above : s->below)[layer] < 0;
+}
+
+void cm__dispatch_rnn(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    bool           backward = n->op == CM_OP_RNN_GRAD;
+    int32_t        layer = backward ? n->source : node, layers = 1;
+    if (!makes_call(d->stacks, layer, backward)) return;
+    for (int32_t over = layer; d->stacks->above[over] >= 0; over = d->stacks->above[over]) layers++;
+    for (; d->stacks->below[layer] >= 0; layer = d->stacks->below[layer]) layers++;
+    const cm_node   *first = cm__node(d, layer);
+    const cm_tensor *x = cm__in(d->g, first, 0);
+    const char      *variant = first->op == CM_OP_LSTM ? "lstm" : first->op == CM_OP_GRU ? "gru" : "rnn";
+    bool             batch_first = cm__attr_int(first, CM_ATTR_LAYOUT, 0) != 0, both = d->stacks->twin[layer] >= 0;
+    cm__sized_call   c =
+        cm__call_begin(d, CM__CALL_RNN, backward ? CM__PASS_BACKWARD : CM__PASS_FORWARD, variant, x->dtype, true);
+    c.sizes[0] = cm__poly_dim(x->dims[batch_first ? 0 : 1]);
+    c.sizes[1] = cm__poly_dim(x->dims[batch_first ? 1 : 0]);
+    c.sizes[2] = cm__poly_dim(x->dims[2]);
+    c.sizes[3] = cm__poly_dim(hidden_of(d->g, first));
+    c.sizes[4] = cm__poly_const(layers);
+    c.sizes[5] = both ? cm__poly_const(2) : cm__poly_dim(ways_of(d->g, first));
+    cm__dispatch_add(d, node, &c);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dispatch_shards.c - calls of one of several devices that share each layer (tensor parallel, after Megatron-LM).
+ *
+ * Products with a parameter are divided by columns or rows, attention by heads, losses by classes, what lies between
+ * them by elements. What is whole on every device is done by each, or with sequence parallelism divided by tokens.
+ * Experts are divided among replicas, who send each other the tokens for them. Context parallelism divides the tokens of
+ * every call; of attention only the queries, which see the keys of all devices. A causal mask leaves early queries less to
+ * do: devices take the first and the last part of what is left, so that each has as many scores as the others.
+ * An update is of the parameters that the device has; ZeRO's replicas divide it among them.
+ */
+#include <math.h>
+#include "model/dispatch/rules.h"
+#include "model/dispatch/tensor_parallel.h"
+
+/* ---- what a device has ------------------------------------------------------------------------------------------ */
+
+bool cm__plan_shares(const cm_plan *p)
+{
+    return p->tp > 1 || p->ep > 1 || p->cp > 1 || p->pp > 1 || (p->zero && cm__replicas(p) > 1);
+}
+
+/* The part of a parameter that a node's device has. */
+static double part_of_parameter(const cm_graph *g, const cm__shards *s, const cm_node *n)
+{
+    bool divided = s->tp > 1 && (cm__division_of(g, n, s->split) != CM__WHOLE || n->op == CM_OP_GATHER);
+    return 1.0 / ((divided ? s->tp : 1) * (s->ep > 1 && cm__is_expert(g, n) ? s->ep : 1));
+}
+
+/* Of all parameters, by the first forward node that reads each. */
+static double parameters_here(cm__ctx *ctx, const cm_graph *g, const cm__shards *s)
+{
+    bool  *seen = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *seen);
+    double here = 0, all = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 0; g->nodes[i].phase == CM_FORWARD && k < g->nodes[i].n_inputs; k++) {
+            int32_t parameter = cm__parameter_read(g, &g->nodes[i], k);
+            if (parameter < 0 || seen[parameter]) continue;
+            double elements = cm_tensor_elements(cm__t(g, parameter)).c[0];
+            seen[parameter] = true;
+            all += elements;
+            here += elements * part_of_parameter(g, s, &g->nodes[i]);
+        }
+    return all > 0 ? here / all : 1;
+}
+
+cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *p)
+{
+    bool      *split = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *split);
+    cm__shards s = {.tp = p->tp, .ep = p->ep, .cp = p->cp > 1 ? p->cp : 1, .split = split,
+                    .sequence = p->sequence_parallel && p->tp > 1};
+    if (p->tp > 1) cm__find_split(g, split);
+    s.updated = 1.0 / ((p->pp > 1 ? p->pp : 1) * (p->zero ? cm__replicas(p) : 1));
+    s.update = s.updated * parameters_here(ctx, g, &s);
+    return s;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------ */
+
+static void divide(cm__sized_call *c, int size, int32_t by)
+{
+    c->sizes[size] = cm__poly_scale(c->sizes[size], 1.0 / by);
+}
+
+static bool touches_split(const cm__dispatch *d, const cm_node *n)
+{
+    for (int32_t k = 0; k < n->n_inputs; k++)
+        if (cm__has(n, k) && cm__in(d->g, n, k)->role != CM_ROLE_PARAMETER && d->shards.split[n->inputs[k]])
+            return true;
+    for (int32_t o = 0; o < n->n_outputs; o++)
+        if (n->outputs[o] >= 0 && d->shards.split[n->outputs[o]]) return true;
+    return false;
+}
+
+static bool stored_nk(const cm_node *forward)
+{
+    return cm__attr_int(forward, CM_ATTR_TRANS_B, 0) || cm__attr_int(forward, CM_ATTR_STORED_TURNED, 0);
+}
+
+/* Which of batch, m, n, k of a product is divided. The gradient of the input is m x k over n; that of the parameter
+   n x k over m, or k x n where it is stored so. */
+static int divided_size(const cm_node *n, const cm_node *forward, cm__division division)
+{
+    bool columns = division == CM__COLUMNS;
+    if (n->phase != CM_BACKWARD) return columns ? 2 : 3;
+    if (cm__is_input_gradient(n, forward)) return columns ? 3 : 2;
+    bool n_first = n->op == CM_OP_GEMM_GRAD_WEIGHT && stored_nk(forward);
+    return columns == n_first ? 1 : 2;
+}
+
+/* Fewer experts, each with the tokens of as many more replicas. */
+static void divide_experts(const cm__dispatch *d, const cm_node *n, const cm_node *forward, cm__sized_call *c)
+{
+    bool of_weight = n->phase == CM_BACKWARD && !cm__is_input_gradient(n, forward);
+    int  tokens = of_weight ? 3 : 1;
+    divide(c, 0, d->shards.ep);
+    c->sizes[tokens] = cm__poly_scale(c->sizes[tokens], d->shards.ep);
+}
+
+static void divide_product(const cm__dispatch *d, const cm_node *n, cm__sized_call *c)
+{
+    const cm_node *forward = cm__forward_of(d, n);
+    cm__division   division = cm__division_of(d->g, forward, d->shards.split);
+    if (division != CM__WHOLE) divide(c, divided_size(n, forward, division), d->shards.tp);
+    else if (touches_split(d, n)) divide(c, 0, d->shards.tp);
+    if (d->shards.ep > 1 && cm__is_expert(d->g, forward)) divide_experts(d, n, forward, c);
+}
+
+static void divide_heads(const cm__dispatch *d, cm__sized_call *c)
+{
+    divide(c, 3, d->shards.tp);
+    divide(c, 4, d->shards.tp);
+    if (c->sizes[4].c[0] < 1) c->sizes[4] = cm__poly_const(1); /* key heads fewer than devices are kept twice */
+}
+
+/* Of each call: the size that is divided where its tensors are, and by sequence parallelism; -1: none. */
+static const struct {
+    int8_t split, tokens;
+} sizes[CM__CALLS] = {
+    [CM__CALL_GEMM] = {-1, -1},       [CM__CALL_CONV] = {-1, -1},     [CM__CALL_CONV3D] = {-1, -1},
+    [CM__CALL_ATTENTION] = {-1, -1},  [CM__CALL_BATCH_NORM] = {1, 0}, [CM__CALL_LAYER_NORM] = {0, 0},
+    [CM__CALL_RMS_NORM] = {0, 0},     [CM__CALL_GROUP_NORM] = {1, 0}, [CM__CALL_SOFTMAX] = {0, 0},
+    [CM__CALL_CROSS_ENTROPY] = {1, 0}, [CM__CALL_ELEMENTWISE] = {1, 1}, [CM__CALL_REDUCE] = {2, 1},
+    [CM__CALL_POOL] = {1, 0},         [CM__CALL_RESIZE] = {1, 0},     [CM__CALL_EMBEDDING] = {1, -1},
+    [CM__CALL_RNN] = {-1, -1},        [CM__CALL_OPTIMIZER] = {1, 1},
+};
+
+/* The size to divide, or the largest where that one has fewer than one for each device. */
+static int large_enough(const cm__sized_call *c, int at, int32_t by)
+{
+    int largest = at;
+    if (cm_poly_at(&c->sizes[at], 1) >= by) return at;
+    for (int i = 0; i < cm__call_kinds[c->op].n_sizes; i++)
+        if (cm_poly_at(&c->sizes[i], 1) > cm_poly_at(&c->sizes[largest], 1)) largest = i;
+    return largest;
+}
+
+/* The size that holds a call's tokens: one that grows with the batch by at least a token of each device; or else the
+   largest, as of a call for each sample over all of its tokens. */
+static int tokens_of(const cm__sized_call *c, int32_t cp)
+{
+    int largest = 0;
+    for (int i = 0; i < cm__call_kinds[c->op].n_sizes; i++) {
+        if (c->sizes[i].c[1] >= cp) return i;
+        if (c->sizes[i].c[0] > c->sizes[largest].c[0]) largest = i;
+    }
+    return largest;
+}
+
+static bool grows_with_batch(const cm__sized_call *c)
+{
+    for (int i = 0; i < cm__call_kinds[c->op].n_sizes; i++)
+        if (c->sizes[i].c[1] > 0 || c->sizes[i].c[2] > 0) return true;
+    return false;
+}
+
+/* Attention written out as products has its queries divided where these are made (cm__dispatch_math()). */
+static void divide_tokens(const cm__dispatch *d, const cm_node *n, cm__sized_call *c)
+{
+    bool attention = cm_node_class(n) == CM_CLASS_ATTENTION;
+    if (c->op == CM__CALL_ATTENTION) divide(c, 1, d->shards.cp);
+    else if (!attention && grows_with_batch(c)) divide(c, tokens_of(c, d->shards.cp), d->shards.cp);
+}
+
+/* At least one tensor, and one element of it. */
+static void divide_update(const cm__dispatch *d, cm__sized_call *c)
+{
+    c->sizes[1].c[0] = fmax(1, c->sizes[1].c[0] * d->shards.update);
+}
+
+/* A vocabulary's table, of which each device has some rows. */
+static bool is_table(const cm__dispatch *d, const cm_node *n)
+{
+    const cm_node *forward = cm__forward_of(d, n);
+    return forward->op == CM_OP_GATHER && cm__parameter_read(d->g, forward, 0) >= 0;
+}
+
+/* Copies of a matrix in another type, and their gradients, are of what the device has of it. */
+static bool divide_cast(const cm__dispatch *d, const cm_node *n, cm__sized_call *call)
+{
+    const cm_node   *forward = cm__forward_of(d, n);
+    const cm_tensor *x = forward->op == CM_OP_CAST ? cm__in(d->g, forward, 0) : NULL;
+    if (!x || (x->role != CM_ROLE_PARAMETER && x->role != CM_ROLE_CAST)) return false;
+    if (x->rank > 1) divide(call, 1, (d->shards.tp > 1 ? d->shards.tp : 1) * (x->rank == 3 ? d->shards.ep : 1));
+    return true;
+}
+
+/* Between devices that share layers. */
+static void divide_layer(const cm__dispatch *d, const cm_node *n, cm__sized_call *call)
+{
+    if (call->op == CM__CALL_ELEMENTWISE && divide_cast(d, n, call)) return;
+    bool split = is_table(d, n) || touches_split(d, n);
+    int  at = split ? sizes[call->op].split : d->shards.sequence ? sizes[call->op].tokens : -1;
+    if (call->op == CM__CALL_REDUCE && split && call->sizes[2].c[0] == 1) at = 1; /* a sum along what is split */
+    if (call->op == CM__CALL_GEMM) divide_product(d, n, call);
+    else if (call->op == CM__CALL_ATTENTION) divide_heads(d, call);
+    else if (at >= 0) divide(call, large_enough(call, at, d->shards.tp), d->shards.tp);
+}
+
+void cm__shard_call(const cm__dispatch *d, int32_t node, cm__sized_call *call)
+{
+    const cm_node *n = cm__node(d, node);
+    if (n->phase == CM_UPDATE) {
+        divide_update(d, call);
+        return;
+    }
+    if (d->shards.tp > 1 || d->shards.ep > 1) divide_layer(d, n, call);
+    if (d->shards.cp > 1) divide_tokens(d, n, call);
+}
+
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
+
+double cm__gradient_copies(const cm_graph *g, cm_runtime runtime)
+{
+    bool bf16 = g->precision == CM_PRECISION_BF16 || g->precision == CM_PRECISION_FP8;
+    for (int32_t t = 0; bf16 && t < g->n_tensors; t++)
+        if (cm__t(g, t)->role == CM_ROLE_PARAMETER && cm_dtype_size(cm__t(g, t)->dtype) > 2) return 1;
+    return bf16 && runtime == CM_RUNTIME_MEGATRON ? 2 : 1; /* arguments.py: accumulate_allreduce_grads_in_fp32 */
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dispatch_walk.c - how one elementwise kernel goes over its operands, and so which of PyTorch's kernels it is.
+ *
+ * Dimensions are taken in the order in which the result lies in memory and joined where every operand lets them. What
+ * is left of them tells the variant: nothing but one run ("": the fast kernel), an operand spread over rows, columns or
+ * planes, operands whose rows lie apart ("part"), or one that is read across its rows ("strided").
+ */
+#include <stdio.h>
+#include "model/dispatch/rules.h"
+
+#define READ 3
+
+typedef struct walk {
+    int32_t dims, operands;
+    int64_t size[CM__RANK_MAX], result[CM__RANK_MAX], read[READ][CM__RANK_MAX];
+    cm_poly elements[CM__RANK_MAX];
+} walk;
+
+/* ---- strides over the result's dimensions ------------------------------------------------------------------------ */
+
+/* Dimensions of more than one element, the innermost first. */
+static int32_t order_of(const cm_tensor *shape, const int64_t *strides, int32_t *order)
+{
+    int32_t n = 0;
+    for (int32_t i = shape->rank - 1; i >= 0; i--) {
+        if (cm__strides_size(shape->dims[i]) == 1) continue;
+        int32_t at = n++;
+        for (; at > 0 && strides[order[at - 1]] > strides[i]; at--) order[at] = order[at - 1];
+        order[at] = i;
+    }
+    return n;
+}
+
+/* 0 where the operand is spread; false: it does not fit the shape. */
+static bool over(cm__dispatch *d, int32_t tensor, const cm_tensor *shape, int64_t *strides)
+{
+    const cm_tensor *x = cm__t(d->g, tensor);
+    const int64_t   *own = cm__strides_of(d->strides, tensor);
+    if (x->rank > shape->rank) return false;
+    for (int32_t i = 0; i < shape->rank; i++) {
+        int32_t k = i - (shape->rank - x->rank);
+        bool    one = k < 0 || cm__dim_is(x->dims[k], 1);
+        if (!one && !cm__dim_same(x->dims[k], shape->dims[i])) return false;
+        strides[i] = one ? 0 : own[k];
+    }
+    return true;
+}
+
+static bool joins(const walk *w, int64_t result, const int64_t *read)
+{
+    int32_t last = w->dims - 1;
+    bool    all = w->dims > 0 && result == w->size[last] * w->result[last];
+    for (int32_t k = 0; all && k < w->operands; k++) all = read[k] == w->size[last] * w->read[k][last];
+    return all;
+}
+
+static walk walk_of(cm__dispatch *d, const cm_tensor *shape, const int64_t *result, const int32_t *read, int32_t count)
+{
+    walk    w = {0};
+    int64_t strides[READ][CM__RANK_MAX];
+    int32_t order[CM__RANK_MAX], n = order_of(shape, result, order);
+    for (int32_t i = 0; i < count && w.operands < READ; i++)
+        if (read[i] >= 0 && over(d, read[i], shape, strides[w.operands])) w.operands++;
+    for (int32_t i = 0; i < n; i++) {
+        cm_dim  dim = shape->dims[order[i]];
+        int64_t size = cm__strides_size(dim), here[READ];
+        for (int32_t k = 0; k < w.operands; k++) here[k] = strides[k][order[i]];
+        if (joins(&w, result[order[i]], here)) {
+            w.size[w.dims - 1] *= size;
+            w.elements[w.dims - 1] = cm__poly_mul(w.elements[w.dims - 1], cm__poly_dim(dim));
+            continue;
+        }
+        for (int32_t k = 0; k < w.operands; k++) w.read[k][w.dims] = here[k];
+        w.size[w.dims] = size;
+        w.result[w.dims] = result[order[i]];
+        w.elements[w.dims++] = cm__poly_dim(dim);
+    }
+    return w;
+}
+
+/* ---- what it comes to -------------------------------------------------------------------------------------------- */
+
+static bool is_spread(const walk *w, int32_t operand)
+{
+    for (int32_t i = 0; i < w->dims; i++)
+        if (w->read[operand][i] == 0) return true;
+    return false;
+}
+
+static bool lies_alike(const walk *w, int32_t operand)
+{
+    for (int32_t i = 0; i < w->dims; i++)
+        if (w->read[operand][i] != w->result[i]) return false;
+    return true;
+}
+
+static const char *form_of(const walk *w)
+{
+    bool    side_by_side = w->dims == 0 || w->result[0] == 1, apart = false;
+    int32_t spread = -1;
+    for (int32_t k = 0; k < w->operands; k++) {
+        if (w->dims && w->read[k][0] > 1) side_by_side = false;
+        if (is_spread(w, k)) spread = k;
+        else if (!lies_alike(w, k)) apart = true;
+    }
+    if (!side_by_side || (spread >= 0 && w->operands == 1)) return ":strided"; /* nothing but what is spread */
+    if (apart) return ":part";
+    if (spread < 0) return "";
+    return w->read[spread][0] == 0 ? ":col" : w->dims == 2 ? ":row" : ":plane";
+}
+
+static void call(cm__dispatch *d, int32_t node, const cm__function *m, const walk *w)
+{
+    char        variant[CM__CALL_TEXT];
+    const char *form = form_of(w);
+    cm_poly     inner = w->dims ? w->elements[0] : cm__poly_const(1), outer = cm__poly_const(1);
+    for (int32_t i = 1; i < w->dims; i++) outer = cm__poly_mul(outer, w->elements[i]);
+    if (!*form) {
+        inner = cm__poly_mul(inner, outer);
+        outer = cm__poly_const(1);
+    }
+    snprintf(variant, sizeof variant, "%s%s", m->function, form);
+    cm__call_map(d, node, variant, m->a, m->b, m->type, outer, inner);
+}
+
+void cm__call_walk(cm__dispatch *d, int32_t node, const cm__function *m)
+{
+    const cm_tensor *y = cm__t(d->g, m->out);
+    int32_t          read[] = {m->a, m->b, m->beside};
+    walk             w = walk_of(d, y, cm__strides_of(d->strides, m->out), read, 3);
+    call(d, node, m, &w);
+}
+
+void cm__call_copied(cm__dispatch *d, int32_t node, int32_t tensor, const int64_t *as)
+{
+    walk w = walk_of(d, cm__t(d->g, tensor), as, &tensor, 1);
+    call(d, node, &(cm__function){.function = "copy", .a = tensor, .b = -1, .type = tensor}, &w);
+}
+
+void cm__call_in_rows(cm__dispatch *d, int32_t node, int32_t tensor)
+{
+    if (cm__strides_in_rows(d->strides, tensor)) return;
+    cm__call_copied(d, node, tensor, cm__strides_rows(d->strides, cm__t(d->g, tensor)));
+}
+
+/* Convolutions read images that are dense, in the order they work in. */
+void cm__call_as_image(cm__dispatch *d, int32_t node, int32_t tensor, bool channels_last)
+{
+    const cm_tensor *t = cm__t(d->g, tensor);
+    const int64_t   *own = cm__strides_of(d->strides, tensor),
+                  *as = channels_last && t->rank == 4 ? cm__strides_image(d->strides, t)
+                                                      : cm__strides_rows(d->strides, t);
+    for (int32_t i = 0; i < t->rank; i++)
+        if (own[i] != as[i] && cm__strides_size(t->dims[i]) > 1) {
+            cm__call_copied(d, node, tensor, as);
+            return;
+        }
+}

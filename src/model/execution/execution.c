@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* style.c - which rule a device's step follows, and what the rules share: a node's time, what fits. */
+#include "model/execution/execution.h"
+
+#include <math.h>
+#include <string.h>
+#include "device/number.h"
+#include "model/time/roofline.h"
+#include "model/step/sparsity.h"
+
+#define ERROR_UNKNOWN 0.7 /* of a device nobody has fitted anything to: a factor of two, once in three times */
+
+static const struct {
+    cm__style_rule *rule;
+    bool            reaches_near; /* `memory` is a share of the activations' bandwidth; otherwise of the weights' */
+    bool            cuts;         /* batches into micro-batches, by itself */
+} styles[CM_STYLES] = {
+    [CM_STYLE_KERNELS] = {cm__style_kernels, true, false},
+    [CM_STYLE_SECTIONS] = {cm__style_sections, false, false},
+    [CM_STYLE_BSP] = {cm__style_bsp, true, true},
+    [CM_STYLE_STREAMING] = {cm__style_streaming, false, true},
+};
+
+static const cm__effort effort_of[CM_CLASSES] = {
+    [CM_CLASS_GEMM] = CM__EFFORT_GEMM,       [CM_CLASS_CONV] = CM__EFFORT_CONV,
+    [CM_CLASS_ATTENTION] = CM__EFFORT_ATTENTION, [CM_CLASS_RNN] = CM__EFFORT_GEMM,
+    [CM_CLASS_NORM] = CM__EFFORT_MEMORY,     [CM_CLASS_ELEMENTWISE] = CM__EFFORT_MEMORY,
+    [CM_CLASS_REDUCTION] = CM__EFFORT_MEMORY, [CM_CLASS_MOVEMENT] = CM__EFFORT_MEMORY,
+    [CM_CLASS_EMBEDDING] = CM__EFFORT_MEMORY, [CM_CLASS_UPDATE] = CM__EFFORT_MEMORY,
+};
+
+bool cm__style_applies(const cm_device *device, cm_runtime runtime)
+{
+    return device->info.style != CM_STYLE_KERNELS || (device->execution.known && runtime == CM_RUNTIME_NATIVE);
+}
+
+/* ---- a job ------------------------------------------------------------------------------------------------------ */
+
+static const cm_memory *memory_of(const cm_device *d, cm_category category)
+{
+    int32_t at = d->placement[category].memory;
+    return at >= 0 ? &d->memories[at] : cm_device_main_memory(d);
+}
+
+static void read_rates(cm__job *j, cm_precision precision)
+{
+    const cm__execution *e = &j->device->execution;
+    cm__limits           limits = cm__limits_of(j->device);
+    double               peak = cm__precision_peak(&limits, precision, true);
+    double               gemm = cm__value_or(e->efficiency[CM__EFFORT_GEMM], 1);
+    for (int i = 0; i < CM__EFFORTS; i++) j->peak_flop_s[i] = peak * cm__value_or(e->efficiency[i], gemm);
+}
+
+static void read_memories(cm__job *j)
+{
+    const cm_memory *near = memory_of(j->device, CM_CATEGORY_EPHEMERAL);
+    const cm_memory *far = memory_of(j->device, CM_CATEGORY_WEIGHTS_BIASES);
+    double           share = cm__value_or(j->device->execution.efficiency[CM__EFFORT_MEMORY], 1);
+    bool             reaches_near = styles[j->device->info.style].reaches_near;
+    j->near_bytes = near ? cm__value_or(near->capacity_bytes, INFINITY) : INFINITY;
+    j->near_bytes_s = near ? cm__value_or(near->bw_bytes_s, INFINITY) * (reaches_near ? share : 1) : INFINITY;
+    j->edge_bytes_s = far ? cm__value_or(far->bw_bytes_s, INFINITY) : INFINITY;
+    j->far_bytes_s = j->edge_bytes_s * (reaches_near ? 1 : share);
+}
+
+static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
+                      int64_t batch)
+{
+    const cm__execution *e = &device->execution;
+    double               clock = cm__value_or(device->numbers[CM_CLOCK_HZ], INFINITY);
+    cm__job              j = {.ctx = ctx,
+                              .g = step,
+                              .device = device,
+                              .batch = (double)batch,
+                              .section_s = cm__value_or(e->section_s, 0),
+                              .layer_s = cm__value_or(e->layer_s, 0),
+                              .superstep_s = cm__value_or(e->superstep, 0) / clock,
+                              .fill = fmax(1, cm__value_or(e->fill, 1)),
+                              .matrix_scale = cm__value_or(device->calibration.matrix, 1),
+                              .vector_scale = cm__value_or(device->calibration.vector, 1),
+                              .kept = cm__sparsity_kept(device, sparsity),
+                              .has_blocks = cm__has_blocks(step)};
+    read_rates(&j, cm_graph_precision(step));
+    read_memories(&j);
+    cm__job_find_alone(&j);
+    if (!(j.peak_flop_s[CM__EFFORT_GEMM] > 0))
+        cm__fail(ctx, CM_ERR_UNSUPPORTED, "%s: no peak in %s or a wider type is known", device->info.id,
+                 cm_precision_name(cm_graph_precision(step)));
+    return j;
+}
+
+/* ---- what rules share ------------------------------------------------------------------------------------------- */
+
+double cm__job_kept(const cm__job *j, const cm_node *n)
+{
+    return j->kept < 1 && cm__is_pruned(j->g, n, j->has_blocks) ? j->kept : 1;
+}
+
+/* Of the matrix units, what a convolution in groups uses: with fewer input channels each the rest is idle. Without
+   groups, rows of the kernel take the place of channels. */
+static double used(const cm__job *j, const cm_node *n)
+{
+    double lanes = cm__value_or(j->device->execution.lanes, 1);
+    if (lanes <= 1 || cm_node_class(n) != CM_CLASS_CONV) return 1;
+    const cm_node   *forward = n->phase == CM_FORWARD ? n : &j->g->nodes[n->source];
+    if (forward->n_inputs < 2 || forward->inputs[0] < 0 || forward->inputs[1] < 0) return 1;
+    const cm_tensor *x = cm__t(j->g, forward->inputs[0]), *w = cm__t(j->g, forward->inputs[1]);
+    bool             grouped = x->rank >= 3 && w->rank >= 3 && w->dims[1].fixed < x->dims[1].fixed;
+    return grouped ? fmin(1, (double)w->dims[1].fixed / lanes) : 1;
+}
+
+double cm__job_node_s(const cm__job *j, int32_t node, double batch)
+{
+    const cm_node *n = &j->g->nodes[node];
+    if (n->view) return 0;
+    cm__effort effort = effort_of[cm_node_class(n)];
+    double     bytes = cm_poly_at(&n->read_bytes, batch) + cm_poly_at(&n->write_bytes, batch);
+    double     traffic = fmax(j->operator_s, j->vector_scale * bytes / j->near_bytes_s);
+    if (effort == CM__EFFORT_MEMORY) return traffic;
+    double flop = cm_poly_at(&n->flop, batch) * cm__job_kept(j, n) / used(j, n);
+    return fmax(j->matrix_scale * flop / j->peak_flop_s[effort], traffic);
+}
+
+double cm__job_element(const cm__job *j)
+{
+    static const double bytes[CM_PRECISIONS] = {[CM_PRECISION_DEFAULT] = 2, [CM_PRECISION_FP32] = 4,
+                                                [CM_PRECISION_TF32] = 4,    [CM_PRECISION_AMP_BF16] = 2,
+                                                [CM_PRECISION_AMP_FP16] = 2, [CM_PRECISION_BF16] = 2,
+                                                [CM_PRECISION_FP16] = 2,    [CM_PRECISION_FP8] = 1};
+    return bytes[cm_graph_precision(j->g)];
+}
+
+double cm__tensor_elements_at(const cm_graph *g, int32_t tensor, double batch)
+{
+    const cm_tensor *t = cm__t(g, tensor);
+    double           count = 1;
+    for (int32_t i = 0; i < t->rank; i++) count *= (double)t->dims[i].per_batch * batch + (double)t->dims[i].fixed;
+    return count;
+}
+
+double cm__tensor_bytes_at(const cm_graph *g, int32_t tensor, double batch)
+{
+    return (double)cm_dtype_size(cm__t(g, tensor)->dtype) * cm__tensor_elements_at(g, tensor, batch);
+}
+
+void cm__run_spread(cm__run *r, int32_t first, int32_t end, double piece_s)
+{
+    double sum = 0;
+    for (int32_t i = first; i < end; i++) sum += r->node_s[i];
+    for (int32_t i = first; i < end && sum > 0; i++) r->node_s[i] *= piece_s / sum;
+    r->device_s += piece_s;
+}
+
+/* ---- a run ------------------------------------------------------------------------------------------------------ */
+
+/* One after the other; where products have an engine of their own, partly beside all else. */
+void cm__style_kernels(const cm__job *j, cm__run *r)
+{
+    double products_s = 0, others_s = 0;
+    bool   beside = cm__value_or(j->device->execution.engines, 1) > 1;
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        r->node_s[i] = cm__job_node_s(j, i, j->batch);
+        r->pieces += !j->g->nodes[i].view;
+        *(effort_of[cm_node_class(&j->g->nodes[i])] == CM__EFFORT_MEMORY ? &others_s : &products_s) += r->node_s[i];
+    }
+    cm__run_spread(r, 0, j->g->n_nodes, beside ? hypot(products_s, others_s) : products_s + others_s);
+}
+
+/* Products are known better than convolutions, or the other way round: by their shares of the time. */
+static double error_of(const cm_graph *g, const cm__execution *e, const cm__run *r)
+{
+    double all = 0, conv = 0;
+    double error = cm__value_or(e->error, ERROR_UNKNOWN), conv_error = cm__value_or(e->conv_error, ERROR_UNKNOWN);
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        cm__effort effort = effort_of[cm_node_class(&g->nodes[i])];
+        all += effort != CM__EFFORT_MEMORY ? r->node_s[i] : 0;
+        conv += effort == CM__EFFORT_CONV ? r->node_s[i] : 0;
+    }
+    double share = all > 0 ? conv / all : 0;
+    return sqrt((1 - share) * error * error + share * conv_error * conv_error);
+}
+
+cm__at_hand cm__style_prepare(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
+                              const cm_footprint *footprint)
+{
+    bool again = device->info.style == CM_STYLE_BSP || device->info.style == CM_STYLE_STREAMING;
+    return (cm__at_hand){.footprint = footprint, .held = again ? cm__held_new(ctx, step) : NULL};
+}
+
+/* Styles that do not cut batches themselves run all but the update once for each micro-batch. */
+static void run_in_turn(const cm__job *j, cm__run *r)
+{
+    cm__job one = *j;
+    double  passes = ceil(j->batch / (double)j->micro_batch);
+    one.batch = (double)(r->micro_batch = (int64_t)ceil(j->batch / passes));
+    styles[j->device->info.style].rule(&one, r);
+    r->pieces *= passes;
+    r->device_s = 0;
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        if (j->g->nodes[i].phase != CM_UPDATE) r->node_s[i] *= passes;
+        r->device_s += r->node_s[i];
+    }
+}
+
+cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm__asked *asked,
+                      const cm__at_hand *at_hand)
+{
+    const cm__execution *e = &device->execution;
+    cm__job              job = job_of(ctx, step, device, &asked->sparsity, asked->batch);
+    cm__run              run = {.node_s = cm__alloc_array(ctx, (size_t)step->n_nodes, sizeof *run.node_s),
+                                .devices = 1,
+                                .micro_batch = asked->batch,
+                                .host_s = cm__value_or(e->step_s, 0) * cm__value_or(device->calibration.host, 1)};
+    if (at_hand) job.at_hand = *at_hand;
+    job.chips = asked->chips;
+    job.micro_batch = asked->micro_batch;
+    bool fitted = e->error.known && e->error.kind && strcmp(e->error.kind, "fitted") == 0;
+    run.how = fitted ? CM_HOW_TRANSFERRED : CM_HOW_ROOFLINE;
+    bool in_turn = job.micro_batch > 0 && (double)job.micro_batch < job.batch && !styles[device->info.style].cuts;
+    (in_turn ? run_in_turn : styles[device->info.style].rule)(&job, &run);
+    run.error = error_of(step, e, &run);
+    return run;
+}

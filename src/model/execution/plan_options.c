@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * style_plan.c - which parts of a parallel plan a device that is timed by its execution model takes.
+ *
+ * Such a device runs a whole graph. Its compiler, not the user, decides how the graph is laid out on the chips of a
+ * copy, when gradients are summed and where optimizer states are. Copies, and how their batch is cut, are the user's.
+ */
+#include "model/execution/execution.h"
+
+#define ALL ((1u << CM_STYLES) - 1)
+#define NONE 0u
+#define ONLY(style) (1u << (style))
+
+static bool tp(const cm_plan *p) { return p->tp > 1; }
+static bool pp(const cm_plan *p) { return p->pp > 1; }
+static bool cp(const cm_plan *p) { return p->cp > 1; }
+static bool ep(const cm_plan *p) { return p->ep > 1; }
+static bool zero(const cm_plan *p) { return p->zero > 0; }
+static bool interleave(const cm_plan *p) { return p->interleave > 1; }
+static bool sequence_parallel(const cm_plan *p) { return p->sequence_parallel; }
+static bool gpipe(const cm_plan *p) { return p->gpipe; }
+static bool asynchronous(const cm_plan *p) { return p->asynchronous; }
+static bool compress(const cm_plan *p) { return p->gradient_bits > 0 || p->gradient_part > 0; }
+static bool overlap(const cm_plan *p) { return p->overlap; }
+static bool offload(const cm_plan *p) { return p->offload_optimizer || p->offload_activations || p->offload_weights; }
+static bool devices(const cm_plan *p) { return p->devices > 1; }
+static bool dp(const cm_plan *p) { return p->dp > 1; }
+static bool micro_batch(const cm_plan *p) { return p->micro_batch > 0; }
+static bool accumulate(const cm_plan *p) { return p->accumulate > 1; }
+static bool global_batch(const cm_plan *p) { return p->global_batch > 0; }
+
+static const struct {
+    const char *option;
+    bool (*is_set)(const cm_plan *plan);
+    unsigned styles; /* that take it, a bit each */
+} fields[] = {
+    {"-n", devices, ALL},
+    {"--dp", dp, ALL},
+    {"--micro-batch", micro_batch, ALL},
+    {"--accumulate", accumulate, ALL},
+    {"--global-batch", global_batch, ALL},
+    {"--pp", pp, ONLY(CM_STYLE_BSP)},
+    {"--tp", tp, NONE},
+    {"--cp", cp, NONE},
+    {"--ep", ep, NONE},
+    {"--zero", zero, NONE},
+    {"--interleave", interleave, NONE},
+    {"--sequence-parallel", sequence_parallel, NONE},
+    {"--schedule gpipe", gpipe, NONE},
+    {"--async", asynchronous, NONE},
+    {"--compress", compress, NONE},
+    {"--overlap", overlap, NONE},
+    {"--offload", offload, NONE},
+};
+#define FIELDS (sizeof fields / sizeof *fields)
+
+static bool takes(const cm_device *device, size_t field) { return fields[field].styles >> device->info.style & 1; }
+
+void cm__plan_check_style(cm__ctx *ctx, const cm_device *device, const cm_plan *plan)
+{
+    const char *all = "";
+    size_t      refused = FIELDS, last = 0;
+    for (size_t i = 0; i < FIELDS; i++) {
+        if (takes(device, i)) last = i;
+        else if (refused == FIELDS && fields[i].is_set(plan)) refused = i;
+    }
+    if (refused == FIELDS) return;
+    for (size_t i = 0; i <= last; i++)
+        if (takes(device, i))
+            all = cm__format(ctx, "%s%s%s", all, !i ? "" : i == last ? " and " : ", ", fields[i].option);
+    cm__fail(ctx, CM_ERR_UNSUPPORTED, "%s runs graphs as a whole and does not take %s; of a plan it takes %s",
+             device->info.id, fields[refused].option, all);
+}

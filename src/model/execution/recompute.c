@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* style_held.c - what fits a chip: a whole step, or one that computes each layer's results again backward. */
+#include <math.h>
+#include "model/memory/footprint.h"
+#include "model/step/sparsity.h"
+#include "model/execution/execution.h"
+
+static void free_footprint(void *footprint) { cm_footprint_free(footprint); }
+
+static const cm_footprint *footprint(const cm__job *j)
+{
+    if (j->at_hand.footprint) return j->at_hand.footprint;
+    const cm_memory_options o = {.runtime = CM_RUNTIME_NATIVE};
+    cm_footprint           *f;
+    cm_status               status = cm_footprint_new(j->g, j->device, &o, &f, j->ctx->diag);
+    if (status) {
+        j->ctx->status = status;
+        longjmp(j->ctx->trap, 1);
+    }
+    cm__defer(j->ctx, free_footprint, f);
+    return f;
+}
+
+cm_memory_use cm__job_use(const cm__job *j, int64_t batch)
+{
+    cm_memory_use use;
+    cm_footprint_at(footprint(j), batch, &use);
+    return use;
+}
+
+/* What fits, fits at every smaller size. */
+static int64_t largest(const cm__job *j, bool (*fits)(const cm__job *, int64_t, const void *), const void *user)
+{
+    int64_t low = 0;
+    for (int64_t high = (int64_t)j->batch; low < high;) {
+        int64_t middle = low + (high - low + 1) / 2;
+        if (fits(j, middle, user)) low = middle;
+        else high = middle - 1;
+    }
+    return low;
+}
+
+static bool step_fits(const cm__job *j, int64_t batch, const void *user)
+{
+    cm_memory_use use;
+    (void)j;
+    cm_footprint_at(user, batch, &use);
+    return use.fits;
+}
+
+int64_t cm__job_largest(const cm__job *j)
+{
+    return largest(j, step_fits, footprint(j));
+}
+
+/* ---- computing again -------------------------------------------------------------------------------------------- */
+
+struct cm__held {
+    double   bytes[CM_CATEGORIES]; /* of what does not depend on the batch size */
+    cm_poly  entry;      /* what enters layers, where there is a way back */
+    cm_poly *layers;     /* results of each */
+    int32_t  n_layers;
+};
+
+static bool trains(const cm_graph *g) { return g->n_nodes > 0 && g->nodes[g->n_nodes - 1].phase != CM_FORWARD; }
+
+bool cm__is_parameter_cast(const cm_graph *g, const cm_node *n)
+{
+    return n->n_outputs == 1 && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->role == CM_ROLE_CAST;
+}
+
+bool cm__job_trains(const cm__job *j) { return trains(j->g); }
+
+/* Weights are in the precision of the products. Where a step has casts of them, the parameters themselves are masters
+   that stay with the optimizer's states. */
+static void sum_by_category(const cm_graph *g, double bytes[CM_CATEGORIES])
+{
+    bool casts = false;
+    for (int32_t i = 0; i < g->n_tensors && !casts; i++) casts = g->tensors[i].role == CM_ROLE_CAST;
+    for (int32_t i = 0; i < g->n_tensors; i++) {
+        cm_role     role = g->tensors[i].role;
+        cm_category category = CM_CATEGORIES;
+        if (role == CM_ROLE_CAST || role == CM_ROLE_BUFFER) category = CM_CATEGORY_WEIGHTS_BIASES;
+        else if (role == CM_ROLE_PARAMETER) category = casts ? CM_CATEGORY_ALGORITHM : CM_CATEGORY_WEIGHTS_BIASES;
+        else if (role == CM_ROLE_PARAMETER_GRADIENT) category = CM_CATEGORY_GRADIENTS;
+        else if (role == CM_ROLE_STATE) category = CM_CATEGORY_ALGORITHM;
+        if (category < CM_CATEGORIES) bytes[category] += cm__tensor_bytes_at(g, i, 1);
+    }
+}
+
+static cm_poly output_bytes(const cm_graph *g, const cm_node *n)
+{
+    cm_poly bytes = {{0}};
+    for (int32_t i = 0; i < n->n_outputs; i++)
+        if (n->outputs[i] >= 0 && cm__t(g, n->outputs[i])->role != CM_ROLE_CAST)
+            bytes = cm__poly_add(bytes, cm_tensor_bytes(cm__t(g, n->outputs[i])));
+    return bytes;
+}
+
+/* Results of elementwise operators pass on as they come: what needs them again computes them again. */
+static bool passes(const cm_node *n)
+{
+    return cm_node_class(n) == CM_CLASS_ELEMENTWISE || cm_node_class(n) == CM_CLASS_MOVEMENT;
+}
+
+/* Beside the repeated layers (embedding, logits, loss) an operator stands alone: such products are cut into pieces. */
+const cm__held *cm__held_new(cm__ctx *ctx, const cm_graph *g)
+{
+    cm__held *h = cm__alloc(ctx, sizeof *h);
+    bool      blocks = cm__has_blocks(g), back = trains(g);
+    cm_poly   last = {{0}};
+    int32_t   block = -1;
+    sum_by_category(g, h->bytes);
+    h->layers = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *h->layers);
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (n->view || n->phase != CM_FORWARD) continue;
+        if (n->block != block || (blocks && n->block < 0)) {
+            if (block >= 0 && back) h->entry = cm__poly_add(h->entry, last);
+            h->n_layers++;
+        } else if (!h->n_layers) h->n_layers = 1;
+        block = n->block;
+        last = output_bytes(g, n);
+        if (!passes(n)) h->layers[h->n_layers - 1] = cm__poly_add(h->layers[h->n_layers - 1], last);
+    }
+    return h;
+}
+
+typedef struct holding {
+    const cm__held *held;
+    int32_t         chips;
+} holding;
+
+/* Weights and gradients, where a pipeline of chips keeps them; none where they stream through. */
+static double kept_bytes(const cm__held *h, int32_t chips)
+{
+    return chips ? (h->bytes[CM_CATEGORY_WEIGHTS_BIASES] + h->bytes[CM_CATEGORY_GRADIENTS]) / chips : 0;
+}
+
+/* What enters every layer, and the results of the largest one. */
+static double activation_bytes(const cm__held *h, int64_t batch)
+{
+    double layer_bytes = 0;
+    for (int32_t i = 0; i < h->n_layers; i++) layer_bytes = fmax(layer_bytes, cm_poly_at(&h->layers[i], (double)batch));
+    return cm_poly_at(&h->entry, (double)batch) + layer_bytes;
+}
+
+/* As many micro-batches are under way as there are chips, each chip with its share of the layers of all of them. */
+static bool again_fits(const cm__job *j, int64_t batch, const void *user)
+{
+    const holding *of = user;
+    return kept_bytes(of->held, of->chips) + activation_bytes(of->held, batch) <= j->near_bytes;
+}
+
+/* A category that does not depend on the batch size counts where the profile places it. */
+static void add_levels(const cm__held *h, const cm_device *device, double share, double on_chip_bytes,
+                       cm_memory_use *use)
+{
+    use->shortfall_bytes = 0;
+    for (int32_t l = 0; l < use->n_levels; l++) {
+        cm_level_use *level = &use->levels[l];
+        bool          on_chip = cm_device_memory(device, level->memory)->place == CM_PLACE_ON_CHIP;
+        level->used_bytes = on_chip ? on_chip_bytes : 0;
+        for (cm_category c = 0; c < CM_CATEGORIES && !on_chip; c++)
+            if (cm_device_placement(device, c).memory == level->memory) level->used_bytes += share * h->bytes[c];
+        use->shortfall_bytes = fmax(use->shortfall_bytes, level->used_bytes - level->capacity_bytes);
+    }
+    use->fits = !(use->shortfall_bytes > 0);
+}
+
+void cm__held_use(const cm__held *h, const cm_footprint *one_chip, int32_t chips, int64_t micro_batch,
+                  cm_memory_use *use)
+{
+    double share = chips > 1 ? 1.0 / chips : 1;
+    cm_footprint_at(one_chip, micro_batch, use);
+    use->peak_bytes = 0;
+    for (cm_category c = 0; c < CM_CATEGORIES; c++) {
+        use->categories[c] = share * h->bytes[c];
+        if (c == CM_CATEGORY_INPUT_OUTPUT) use->categories[c] = activation_bytes(h, micro_batch);
+        use->peak_bytes += use->categories[c];
+    }
+    use->reserved_bytes = use->peak_bytes;
+    add_levels(h, one_chip->device, share, kept_bytes(h, chips) + use->categories[CM_CATEGORY_INPUT_OUTPUT], use);
+}
+
+int64_t cm__job_largest_again(const cm__job *j, int32_t chips)
+{
+    holding of = {.held = j->at_hand.held ? j->at_hand.held : cm__held_new(j->ctx, j->g), .chips = chips};
+    return largest(j, again_fits, &of);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * style_sections.c - parts of the graph laid out on the chip, one part after the other.
+ *
+ * A section takes operators in order whose weights and one sample's results fit the chip; the cuts between sections are
+ * those that make the step shortest. Samples flow through a section; it is filled and drained once. It takes no less
+ * than what comes from and goes to off-chip memory.
+ * A graph whose weights and one sample's results fit the chip, forward and backward, is one section: off the chip goes
+ * what backward reads of forward, and comes back, and the update is made there. Of a graph in several sections every
+ * operator's operands count, less what is fused (`memory`).
+ */
+#include <math.h>
+#include "model/execution/execution.h"
+
+#define SCORES_FORWARD  1 /* their softmax written, which backward reads */
+#define SCORES_BACKWARD 3 /* it is read; their gradient written, and read */
+
+typedef struct section {
+    double compute_s, far_bytes;
+    double crossing_bytes; /* that no fusing saves */
+} section;
+
+/* Weights, and one sample's results; those of elementwise operators pass on as they come. */
+static double held_bytes(const cm__job *j, const cm_node *n)
+{
+    cm_class class = cm_node_class(n);
+    double   bytes = 0;
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        cm_role role = n->inputs[i] >= 0 ? cm__t(j->g, n->inputs[i])->role : CM_ROLE_CONSTANT;
+        if (role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) bytes += cm__tensor_bytes_at(j->g, n->inputs[i], 1);
+    }
+    if (class == CM_CLASS_ELEMENTWISE || class == CM_CLASS_MOVEMENT) return bytes;
+    for (int32_t i = 0; i < n->n_outputs; i++)
+        if (n->outputs[i] >= 0) bytes += cm__tensor_bytes_at(j->g, n->outputs[i], 1);
+    return bytes;
+}
+
+static bool is_one_section(const cm__job *j)
+{
+    double held = 0;
+    for (int32_t i = 0; i < j->g->n_nodes && !j->alone; i++) {
+        const cm_node *n = &j->g->nodes[i];
+        if (!n->view && n->phase != CM_UPDATE && !cm__is_parameter_cast(j->g, n)) held += held_bytes(j, n);
+    }
+    return held <= j->near_bytes;
+}
+
+/* ---- what crosses the chip's edge ------------------------------------------------------------------------------- */
+
+/* Scores of attention: what the chip does not hold of one sample's, for every sample. */
+static double scores_bytes(const cm__job *j, const cm_node *n)
+{
+    if (cm_node_class(n) != CM_CLASS_ATTENTION) return 0;
+    const cm_node *forward = n->phase == CM_FORWARD ? n : &j->g->nodes[n->source];
+    if (forward->n_inputs < 2 || forward->inputs[0] < 0 || forward->inputs[1] < 0) return 0;
+    const cm_tensor *q = cm__t(j->g, forward->inputs[0]), *k = cm__t(j->g, forward->inputs[1]);
+    double           keys = (double)k->dims[k->rank - 2].fixed, width = (double)q->dims[q->rank - 1].fixed;
+    double           rows = cm__tensor_elements_at(j->g, forward->inputs[0], 1) / width;
+    double           beyond = fmax(0, rows * keys * cm__job_element(j) - j->near_bytes);
+    double           times = n->phase == CM_FORWARD ? cm__job_trains(j) * SCORES_FORWARD : SCORES_BACKWARD;
+    return times * beyond * j->batch;
+}
+
+/* Results of forward that backward reads: each there and back once. */
+static double saved_bytes(const cm__job *j)
+{
+    bool  *seen = cm__alloc_array(j->ctx, (size_t)j->g->n_tensors, sizeof *seen);
+    double bytes = 0;
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        const cm_node *n = &j->g->nodes[i];
+        for (int32_t k = 0; k < n->n_inputs && n->phase == CM_BACKWARD; k++) {
+            int32_t storage = n->inputs[k] >= 0 ? cm__t(j->g, n->inputs[k])->storage : -1;
+            if (storage < 0 || seen[storage]) continue;
+            cm_role role = cm__t(j->g, storage)->role;
+            seen[storage] = true;
+            if (role == CM_ROLE_ACTIVATION || role == CM_ROLE_SAVED)
+                bytes += 2 * cm__tensor_bytes_at(j->g, storage, j->batch);
+        }
+    }
+    return bytes;
+}
+
+static double traffic(const cm__job *j, const cm_node *n)
+{
+    return cm_poly_at(&n->read_bytes, j->batch) + cm_poly_at(&n->write_bytes, j->batch);
+}
+
+/* ---- time ------------------------------------------------------------------------------------------------------- */
+
+static double section_s(const cm__job *j, const section *s)
+{
+    double filled_s = (j->batch + j->fill - 1) * s->compute_s / j->batch;
+    double edge_s = s->far_bytes / j->far_bytes_s + s->crossing_bytes / j->edge_bytes_s;
+    return j->section_s + fmax(filled_s, j->vector_scale * edge_s);
+}
+
+static void run_one(const cm__job *j, cm__run *r)
+{
+    section all = {.crossing_bytes = j->alone ? 0 : saved_bytes(j)};
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        const cm_node *n = &j->g->nodes[i];
+        if (n->view) continue;
+        r->node_s[i] = cm__job_node_s(j, i, j->batch);
+        all.compute_s += r->node_s[i];
+        if (n->phase == CM_UPDATE && !j->alone) all.crossing_bytes += traffic(j, n);
+    }
+    r->pieces = 1;
+    cm__run_spread(r, 0, j->g->n_nodes, section_s(j, &all));
+}
+
+/* ---- several sections -------------------------------------------------------------------------------------------- */
+
+/* Sums over the nodes before one, for every node that is laid out. */
+typedef struct sums {
+    double  compute_s, far_bytes, held_bytes, crossing_bytes;
+    int32_t node;  /* the next one */
+    uint8_t phase; /* of the next one */
+} sums;
+
+static int32_t sum_nodes(const cm__job *j, cm__run *r, sums *before)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        const cm_node *n = &j->g->nodes[i];
+        if (n->view || cm__is_parameter_cast(j->g, n)) continue;
+        sums *now = &before[count++];
+        now->node = i;
+        now->phase = n->phase;
+        r->node_s[i] = cm__job_node_s(j, i, j->batch);
+        now[1] = (sums){.compute_s = now->compute_s + r->node_s[i],
+                        .far_bytes = now->far_bytes + traffic(j, n),
+                        .held_bytes = now->held_bytes + held_bytes(j, n),
+                        .crossing_bytes = now->crossing_bytes + scores_bytes(j, n)};
+    }
+    before[count].node = j->g->n_nodes;
+    return count;
+}
+
+static double section_between(const cm__job *j, const sums *from, const sums *to)
+{
+    section s = {.compute_s = to->compute_s - from->compute_s,
+                 .far_bytes = to->far_bytes - from->far_bytes,
+                 .crossing_bytes = to->crossing_bytes - from->crossing_bytes};
+    return section_s(j, &s);
+}
+
+/* The chip holds it; what alone is larger than the chip passes through it. */
+static bool fits(const cm__job *j, const sums *from, const sums *to)
+{
+    return to->held_bytes - from->held_bytes <= j->near_bytes || to[-1].held_bytes <= from->held_bytes;
+}
+
+/* The cuts between sections that make the step shortest: a larger chip allows all cuts of a smaller one. first[i] is
+   where the last section before node i begins. */
+static void cut(const cm__job *j, const sums *before, int32_t count, int32_t *first)
+{
+    double *least = cm__alloc_array(j->ctx, (size_t)count + 1, sizeof *least);
+    for (int32_t to = 1; to <= count; to++) {
+        least[to] = INFINITY;
+        for (int32_t from = to - 1; from >= 0 && before[from].phase == before[to - 1].phase; from--) {
+            if (!fits(j, &before[from], &before[to])) break;
+            double time = least[from] + section_between(j, &before[from], &before[to]);
+            if (time < least[to]) least[to] = time, first[to] = from;
+        }
+    }
+}
+
+void cm__style_sections(const cm__job *j, cm__run *r)
+{
+    if (is_one_section(j)) {
+        run_one(j, r);
+        return;
+    }
+    sums    *before = cm__alloc_array(j->ctx, (size_t)j->g->n_nodes + 1, sizeof *before);
+    int32_t  count = sum_nodes(j, r, before);
+    int32_t *first = cm__alloc_array(j->ctx, (size_t)count + 1, sizeof *first);
+    cut(j, before, count, first);
+    for (int32_t to = count; to > 0; to = first[to], r->pieces++)
+        cm__run_spread(r, before[first[to]].node, before[to].node,
+                       section_between(j, &before[first[to]], &before[to]));
+}

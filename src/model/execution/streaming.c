@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * style_streaming.c - weights streamed through, layer by layer, past activations that stay on the chip.
+ *
+ * Forward, a layer's weights come in; backward, they come in again while its gradients go out; the update is made where
+ * the weights are. A layer takes its arithmetic and, partly hidden behind it, the longer of its stream and its latency.
+ * Where the activations of the whole batch do not fit, what enters layers is kept and the rest computed again; where
+ * that does not fit either, micro-batches follow each other, each with its own stream.
+ */
+#include <math.h>
+#include "model/execution/execution.h"
+
+typedef struct layer {
+    double  compute_s, in_bytes, out_bytes;
+    int32_t block;
+    uint8_t phase;
+    bool    weights;
+} layer;
+
+static double weights_in(const cm__job *j, const cm_node *n)
+{
+    double numbers = 0;
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        if (n->inputs[i] < 0) continue;
+        cm_role role = cm__t(j->g, n->inputs[i])->role;
+        if (role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) numbers += cm__tensor_elements_at(j->g, n->inputs[i], 1);
+    }
+    return numbers * cm__job_element(j) * cm__job_kept(j, n);
+}
+
+static double gradients_out(const cm__job *j, const cm_node *n)
+{
+    double numbers = 0;
+    for (int32_t i = 0; i < n->n_outputs; i++) {
+        if (n->outputs[i] < 0) continue;
+        cm_role role = cm__t(j->g, n->outputs[i])->role;
+        if (role == CM_ROLE_PARAMETER_GRADIENT) numbers += cm__tensor_elements_at(j->g, n->outputs[i], 1);
+    }
+    return numbers * cm__job_element(j) * cm__job_kept(j, n);
+}
+
+static double layer_s(const cm__job *j, const layer *l)
+{
+    double stream = j->alone ? 0 : j->vector_scale * fmax(l->in_bytes, l->out_bytes) / j->far_bytes_s;
+    return hypot(l->compute_s, l->weights ? fmax(stream, j->layer_s) : 0);
+}
+
+/* A block of the model is one layer; outside blocks, every node with weights begins one. */
+static bool begins(const layer *l, const cm_node *n, bool weights)
+{
+    if (n->phase != l->phase) return true;
+    return n->block >= 0 ? n->block != l->block : weights && (l->weights || l->block >= 0);
+}
+
+void cm__style_streaming(const cm__job *j, cm__run *r)
+{
+    bool    whole = j->alone || (cm__job_trains(j) && cm__job_use(j, (int64_t)j->batch).fits);
+    bool    again = cm__job_trains(j) && !whole;
+    int64_t most = again ? cm__job_largest_again(j, 0) : whole ? (int64_t)j->batch : cm__job_largest(j);
+    if (!most)
+        cm__fail(j->ctx, CM_ERR_FIT,
+                 "one sample's activations do not fit the on-chip memory of one %s; a shorter sequence would need less",
+                 j->device->info.id);
+    if (j->micro_batch > 0 && j->micro_batch < most) most = j->micro_batch;
+    double micros = ceil(j->batch / (double)most), size = ceil(j->batch / micros), layers = 0;
+    layer   now = {.block = -1};
+    int32_t first = 0;
+    r->micro_batch = (int64_t)size;
+    r->recomputes = again;
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        const cm_node *n = &j->g->nodes[i];
+        if (n->view || n->phase == CM_UPDATE || cm__is_parameter_cast(j->g, n)) continue;
+        double in = weights_in(j, n), out = gradients_out(j, n), runs = again && n->phase == CM_FORWARD ? 2 : 1;
+        double node = runs * cm__job_node_s(j, i, size);
+        if (begins(&now, n, in > 0)) {
+            cm__run_spread(r, first, i, micros * layer_s(j, &now));
+            layers += now.weights;
+            first = i;
+            now = (layer){.block = n->block, .phase = n->phase};
+        }
+        now.compute_s += node;
+        now.in_bytes += in;
+        now.out_bytes += out;
+        now.weights = now.weights || in > 0 || out > 0;
+        r->node_s[i] = node;
+    }
+    r->pieces = micros * (layers + now.weights);
+    cm__run_spread(r, first, j->g->n_nodes, micros * layer_s(j, &now));
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch.c - which batch size: among candidates that fit, the one that leaves least memory unused, by equation (5) of
+ * Xie et al. 2024, or the smallest one whose throughput is close to the highest.
+ */
+#include "model/memory/batch.h"
+
+#include <math.h>
+#include <string.h>
+#include "model/memory/footprint.h"
+
+#define NEARLY_FULL 0.6 /* below, fragments do not matter: the allocator gives back what it caches before it fails */
+#define CLOSE 0.98 /* of the highest throughput: a smaller batch size trains better and costs at most 2 % */
+#define ONCHIP_WEIGHT 10 /* W of equation (5): "usually set to 10", Xie et al. 2024 section 5.1 */
+
+/* W (on-chip capacity - use)^2 + (off-chip capacity - use)^2 */
+static double equation5(const cm_device *device, const cm_memory_use *use)
+{
+    cm_number weight = cm_device_number(device, CM_ONCHIP_WEIGHT);
+    double    sum = 0;
+    for (int32_t l = 0; l < use->n_levels; l++) {
+        const cm_level_use *level = &use->levels[l];
+        bool                on_chip = cm_device_memory(device, level->memory)->place == CM_PLACE_ON_CHIP;
+        double              w = !on_chip ? 1 : weight.known ? weight.value : ONCHIP_WEIGHT;
+        double              left = level->capacity_bytes - level->used_bytes;
+        if (left == left) sum += w * left * left;
+    }
+    return sum;
+}
+
+static bool nearly_full(const cm_memory_use *use)
+{
+    for (int32_t i = 0; i < use->n_levels; i++)
+        if (use->levels[i].used_bytes > NEARLY_FULL * use->levels[i].capacity_bytes) return true;
+    return false;
+}
+
+cm_status cm__footprint_use(const cm_footprint *f, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    cm_footprint_at(f, batch, use);
+    return use->fits && nearly_full(use) ? cm_footprint_simulate(f, batch, use, diag) : CM_OK;
+}
+
+/* ---- candidates -------------------------------------------------------------------------------------------------- */
+
+typedef struct choosing {
+    const cm__batch_rule   *rule;
+    const cm_batch_options *o;
+    cm_batch_choice        *choice;
+    cm_diag                *diag;
+    cm_status               status; /* of the first use that failed */
+} choosing;
+
+static cm_memory_use use_at(choosing *c, int64_t batch)
+{
+    cm_memory_use use = {.fits = false};
+    if (!c->status) c->status = c->rule->use(c->rule->user, batch, &use, c->diag);
+    return use;
+}
+
+/* The largest whole number that fits; 0: not even 1. Memory grows with the batch. */
+static int64_t largest(choosing *c)
+{
+    int64_t low = 0, high = 1;
+    while (high <= c->rule->most && use_at(c, high).fits) {
+        low = high;
+        high *= 2;
+    }
+    while (high - low > 1 && high <= c->rule->most) {
+        int64_t middle = low + (high - low) / 2;
+        if (use_at(c, middle).fits) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+/* Returns whether it fits. */
+static bool add(choosing *c, int64_t batch)
+{
+    cm_memory_use      use = use_at(c, batch);
+    cm_batch_candidate new = {batch, use.fits, NAN, NAN, use.peak_bytes};
+    if (use.fits) new.objective = equation5(c->rule->device, &use);
+    if (c->choice->n_candidates < CM_CANDIDATES_MAX) c->choice->candidates[c->choice->n_candidates++] = new;
+    return use.fits;
+}
+
+static void evaluate_candidates(choosing *c)
+{
+    int32_t own = cm_device_batches(c->rule->device);
+    if (c->o->any) {
+        int64_t most = largest(c);
+        for (int64_t b = 1; b < most && b <= c->rule->most; b *= 2) add(c, b);
+        if (most) add(c, most);
+        if (most < c->rule->most) add(c, most + 1);
+    } else if (c->o->candidates) {
+        for (int32_t i = 0; i < c->o->n_candidates; i++) add(c, c->o->candidates[i]);
+    } else if (own && c->rule->most > 1) {
+        for (int32_t i = 0; i < own; i++) add(c, cm_device_batch(c->rule->device, i));
+    } else {
+        int64_t b = 1;
+        while (b <= c->rule->most && add(c, b)) b *= 2; /* larger ones do not fit either */
+    }
+}
+
+/* ---- the choice -------------------------------------------------------------------------------------------------- */
+
+static const cm_batch_candidate *by_memory(const cm_batch_choice *choice)
+{
+    const cm_batch_candidate *best = NULL;
+    for (int32_t i = 0; i < choice->n_candidates; i++) {
+        const cm_batch_candidate *one = &choice->candidates[i];
+        if (one->fits && (!best || one->objective < best->objective)) best = one;
+    }
+    return best;
+}
+
+/* The largest candidate that fits and is smaller than `below`; NULL: none. */
+static cm_batch_candidate *largest_below(cm_batch_choice *choice, int64_t below)
+{
+    cm_batch_candidate *found = NULL;
+    for (int32_t i = 0; i < choice->n_candidates; i++) {
+        cm_batch_candidate *one = &choice->candidates[i];
+        if (one->fits && one->batch < below && (!found || one->batch > found->batch)) found = one;
+    }
+    return found;
+}
+
+/* Down from the largest that fits, as long as that costs next to nothing. NULL: no throughput is known. */
+static const cm_batch_candidate *by_throughput(choosing *c)
+{
+    const cm_batch_candidate *best = NULL;
+    cm_batch_candidate       *one = largest_below(c->choice, INT64_MAX);
+    double                    most = 0;
+    for (; one; one = largest_below(c->choice, one->batch)) {
+        one->throughput_samples_s = c->o->throughput(c->o->user, one->batch);
+        if (!(one->throughput_samples_s > 0) || one->throughput_samples_s < CLOSE * most) break;
+        most = fmax(most, one->throughput_samples_s);
+        best = one;
+    }
+    return best;
+}
+
+cm_status cm__batch_choose(const cm__batch_rule *rule, const cm_batch_options *o, cm_batch_choice *choice,
+                           cm_diag *diag)
+{
+    if ((unsigned)o->objective >= CM_OBJECTIVES) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no such objective");
+    if (o->n_candidates > CM_CANDIDATES_MAX)
+        return cm__diag_set(diag, CM_ERR_LIMIT, "%d candidates, more than %d", o->n_candidates, CM_CANDIDATES_MAX);
+    memset(choice, 0, sizeof *choice);
+    choosing c = {.rule = rule, .o = o, .choice = choice, .diag = diag};
+    evaluate_candidates(&c);
+    if (c.status) return c.status;
+    const cm_batch_candidate *best = NULL;
+    if (o->objective == CM_OBJECTIVE_THROUGHPUT && o->throughput) best = by_throughput(&c);
+    if (!best) best = by_memory(choice);
+    choice->batch = best ? best->batch : 0;
+    return CM_OK;
+}
+
+void cm__batch_throughputs(const cm_batch_options *o, cm_batch_choice *choice)
+{
+    for (int32_t i = 0; o->throughput && i < choice->n_candidates; i++) {
+        cm_batch_candidate *one = &choice->candidates[i];
+        if (one->fits && isnan(one->throughput_samples_s))
+            one->throughput_samples_s = o->throughput(o->user, one->batch);
+    }
+}
+
+static cm_status footprint_use(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    return cm__footprint_use(user, batch, use, diag);
+}
+
+cm_status cm_batch_choose(const cm_footprint *f, const cm_batch_options *options, cm_batch_choice *choice,
+                          cm_diag *diag)
+{
+    static const cm_batch_options defaults = {0};
+    const cm_batch_options       *o = options ? options : &defaults;
+    const cm__batch_rule rule = {.device = f->device, .most = CM__BATCH_MOST, .use = footprint_use, .user = (void *)f};
+    cm_status            status = cm__batch_choose(&rule, o, choice, diag);
+    if (!status) cm__batch_throughputs(o, choice);
+    return status;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory_fused.c - what runtimes with fused kernels store less than eager PyTorch.
+ *
+ * Megatron-LM's cross-entropy writes over one fp32 copy of the logits: less their largest, exponentials, probabilities,
+ * gradient (tensor_parallel/cross_entropy.py). Its SwiGLU is one kernel, whose backward computes the activation again
+ * (fusions/fused_bias_swiglu.py). A compiled model's
+ * loss is eager PyTorch's.
+ */
+#include "graph/rule.h"
+#include "model/memory/footprint.h"
+
+static cm__piece *piece_at(cm_footprint *f, const int32_t *piece_of, int32_t tensor)
+{
+    int32_t at = tensor >= 0 ? piece_of[cm__t(f->step, tensor)->storage] : -1;
+    return at >= 0 ? &f->pieces[at] : NULL;
+}
+
+static bool same_bytes(const cm__piece *a, const cm__piece *b)
+{
+    for (int i = 0; i < CM_POLY_TERMS; i++)
+        if (a->bytes.c[i] != b->bytes.c[i]) return false;
+    return true;
+}
+
+/* `over` is written where `kept` is. */
+static void write_over(cm__piece *kept, cm__piece *over)
+{
+    if (!over || over == kept || over->born < 0 || !same_bytes(kept, over)) return;
+    if (over->born < kept->born) kept->born = over->born;
+    if (over->dies > kept->dies) kept->dies = over->dies;
+    over->bytes = (cm_poly){{0}};
+    over->born = over->dies = -1;
+}
+
+static void merge_logits(cm_footprint *f, const int32_t *piece_of, int32_t loss)
+{
+    const cm_graph *g = f->step;
+    const cm_node  *n = &g->nodes[loss];
+    cm__piece      *kept = n->n_outputs > 1 ? piece_at(f, piece_of, n->outputs[1]) : NULL;
+    if (!kept || kept->born < 0) return;
+    write_over(kept, piece_at(f, piece_of, n->inputs[0]));
+    for (int32_t i = loss + 1; i < g->n_nodes; i++)
+        if (g->nodes[i].source == loss && g->nodes[i].phase == CM_BACKWARD)
+            write_over(kept, piece_at(f, piece_of, g->nodes[i].outputs[0]));
+}
+
+static bool is_gate(const cm_node *n)
+{
+    return n->op == CM_OP_SILU || n->op == CM_OP_GELU || n->op == CM_OP_SIGMOID;
+}
+
+/* The activation of a gated product is gone with forward. */
+static void drop_gate(cm_footprint *f, const int32_t *piece_of, int32_t product)
+{
+    const cm_node *n = &f->step->nodes[product];
+    for (int32_t k = 0; k < n->n_inputs; k++) {
+        const cm_tensor *t = cm__has(n, k) ? cm__in(f->step, n, k) : NULL;
+        cm__piece       *x = t && t->producer >= 0 && is_gate(&f->step->nodes[t->producer]) ? piece_at(f, piece_of, n->inputs[k])
+                                                                                      : NULL;
+        if (x && x->born >= 0 && x->dies > product) x->dies = product;
+    }
+}
+
+void cm__fused_pieces(cm_footprint *f, const int32_t *piece_of)
+{
+    for (int32_t i = 0; i < f->n_nodes && f->options.runtime == CM_RUNTIME_MEGATRON; i++) {
+        const cm_node *n = &f->step->nodes[i];
+        if (n->op == CM_OP_CROSS_ENTROPY && n->phase == CM_FORWARD) merge_logits(f, piece_of, i);
+        if (n->op == CM_OP_MUL && (n->phase == CM_FORWARD || n->phase == CM_RECOMPUTE)) drop_gate(f, piece_of, i);
+    }
+}

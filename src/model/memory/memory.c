@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory.c - a step's footprint on a device: made once, evaluated at any batch size.
+ *
+ * Lifetimes are the graph's, with what PyTorch does differently: gradients that meet are added in place. All sizes are
+ * polynomials of the batch size, so that the peak is the largest of a few polynomials: those that no other one exceeds
+ * in every coefficient.
+ */
+#include <math.h>
+#include <string.h>
+#include "model/memory/allocator.h"
+#include "model/dispatch/attention.h"
+#include "model/memory/footprint.h"
+#include "graph/plan_counts.h"
+#include "model/dispatch/tensor_parallel.h"
+#include "model/memory/simulate.h"
+
+static const cm_category category_of_role[CM_ROLES] = {
+    [CM_ROLE_ACTIVATION] = CM_CATEGORY_INPUT_OUTPUT, [CM_ROLE_INPUT] = CM_CATEGORY_INPUT_OUTPUT,
+    [CM_ROLE_PARAMETER] = CM_CATEGORY_WEIGHTS_BIASES, [CM_ROLE_BUFFER] = CM_CATEGORY_WEIGHTS_BIASES,
+    [CM_ROLE_CONSTANT] = CM_CATEGORY_WEIGHTS_BIASES, [CM_ROLE_SAVED] = CM_CATEGORY_INPUT_OUTPUT,
+    [CM_ROLE_CAST] = CM_CATEGORY_ALGORITHM, [CM_ROLE_GRADIENT] = CM_CATEGORY_INPUT_OUTPUT,
+    [CM_ROLE_PARAMETER_GRADIENT] = CM_CATEGORY_GRADIENTS, [CM_ROLE_STATE] = CM_CATEGORY_ALGORITHM,
+};
+
+/* ---- summits ---------------------------------------------------------------------------------------------------- */
+
+static bool above(const cm_poly *a, const cm_poly *b)
+{
+    for (int i = 0; i < CM_POLY_TERMS; i++)
+        if (a->c[i] < b->c[i]) return false;
+    return true;
+}
+
+static bool hides(const cm__summit *a, const cm__summit *b)
+{
+    return above(&a->bytes, &b->bytes) && a->least_batch <= b->least_batch;
+}
+
+static void add_summit(cm__ctx *ctx, cm__summits *s, cm__summit new)
+{
+    int32_t kept = 0;
+    if (s->higher < s->count && hides(&s->list[s->higher], &new)) return;
+    for (s->higher = 0; s->higher < s->count; s->higher++)
+        if (hides(&s->list[s->higher], &new)) return;
+    for (int32_t i = 0; i < s->count; i++)
+        if (!hides(&new, &s->list[i])) s->list[kept++] = s->list[i];
+    s->count = kept;
+    s->list = cm__grow(ctx, s->list, s->count, &s->capacity, sizeof *s->list);
+    s->list[s->count++] = new;
+}
+
+void cm__summit_add(cm__ctx *ctx, cm__summits *s, cm_poly bytes, const cm__temporary *temporary, int32_t node)
+{
+    add_summit(ctx, s, (cm__summit){cm__poly_add(bytes, temporary->bytes), node, temporary->least_batch});
+    if (temporary->least_batch > 0) add_summit(ctx, s, (cm__summit){bytes, node, 0});
+}
+
+const cm__summit *cm__summit_at(const cm__summits *s, double batch, double *bytes)
+{
+    const cm__summit *highest = NULL;
+    *bytes = 0;
+    for (int32_t i = 0; i < s->count; i++) {
+        if (batch < s->list[i].least_batch) continue;
+        double here = cm_poly_at(&s->list[i].bytes, batch);
+        if (highest && here <= *bytes) continue;
+        *bytes = here;
+        highest = &s->list[i];
+    }
+    return highest;
+}
+
+/* ---- pieces ----------------------------------------------------------------------------------------------------- */
+
+static bool is_stored(const cm_graph *g, int32_t t)
+{
+    const cm_tensor *x = cm__t(g, t);
+    bool             unused = x->dies < 0 || (x->producer >= 0 && x->born < 0);
+    return x->storage == t && !unused && x->role != CM_ROLE_CONSTANT;
+}
+
+static void gather_pieces(cm_footprint *f, int32_t *piece_of)
+{
+    const cm_graph *g = f->step;
+    f->pieces = cm__alloc_array(f->ctx, (size_t)g->n_tensors + (size_t)g->n_nodes + 1, sizeof *f->pieces);
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        const cm_tensor *x = cm__t(g, t);
+        piece_of[t] = -1;
+        if (!is_stored(g, t)) continue;
+        piece_of[t] = f->n_pieces;
+        f->pieces[f->n_pieces++] =
+            (cm__piece){cm_tensor_bytes(x), t, x->born, x->dies, category_of_role[x->role]};
+    }
+}
+
+/* The node that reads what an attention node leaves: its backward, if it is the last to compute it before; or
+   itself. */
+static int32_t reader_of_scores(const cm_graph *g, int32_t node)
+{
+    int32_t forward = g->nodes[node].source >= 0 ? g->nodes[node].source : node;
+    for (int32_t i = node + 1; i < g->n_nodes; i++) {
+        if (g->nodes[i].source != forward) continue;
+        if (g->nodes[i].op == CM_OP_ATTENTION) return node; /* computed again */
+        if (g->nodes[i].op == CM_OP_ATTENTION_GRAD) return i;
+    }
+    return node;
+}
+
+/* Attention that is not one kernel stores its scores. */
+static void add_scores(cm_footprint *f)
+{
+    const cm_graph *g = f->step;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (n->op != CM_OP_ATTENTION || n->outputs[0] < 0) continue;
+        const cm_tensor *q = cm__t(g, n->inputs[0]), *k = cm__t(g, n->inputs[1]);
+        if (q->rank != 4 || k->rank != 4) continue;
+        cm_poly pairs = cm__poly_mul(cm__poly_product(q->dims, 3), cm__poly_dim(k->dims[2]));
+        f->pieces[f->n_pieces++] = (cm__piece){cm__poly_scale(pairs, cm__score_bytes(g, n)), n->outputs[0], i, reader_of_scores(g, i),
+                                               CM_CATEGORY_INPUT_OUTPUT};
+    }
+}
+
+static bool same_poly(const cm_poly *a, const cm_poly *b) { return above(a, b) && above(b, a); }
+
+/* Autograd adds a gradient to one that came before in place, if nobody else holds that one. */
+static void add_in_place(cm_footprint *f, int32_t *piece_of)
+{
+    const cm_graph *g = f->step;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (n->op != CM_OP_ADD || n->phase != CM_BACKWARD || n->outputs[0] < 0) continue;
+        int32_t out = piece_of[cm__t(g, n->outputs[0])->storage], in = piece_of[cm__t(g, n->inputs[0])->storage];
+        if (out < 0 || in < 0 || in == out || f->pieces[in].dies != i || f->pieces[out].born != i) continue;
+        if (f->pieces[in].born < 0 || !same_poly(&f->pieces[in].bytes, &f->pieces[out].bytes)) continue;
+        f->pieces[in].dies = f->pieces[out].dies;
+        f->pieces[in].category = f->pieces[out].category;
+        f->pieces[out].dies = f->pieces[out].born = -1; /* nothing of its own */
+        f->pieces[out].bytes = (cm_poly){{0}};
+        piece_of[cm__t(g, n->outputs[0])->storage] = in;
+    }
+}
+
+/* ---- sums over pieces ------------------------------------------------------------------------------------------- */
+
+static void sum_category(cm_footprint *f, cm_category c)
+{
+    cm_poly *alive = cm__alloc_array(f->ctx, (size_t)f->n_nodes + 2, sizeof *alive);
+    for (int32_t p = 0; p < f->n_pieces; p++) {
+        const cm__piece *x = &f->pieces[p];
+        if (x->category != c) continue;
+        int32_t begin = x->born < 0 ? 0 : x->born, end = x->dies < f->n_nodes ? x->dies + 1 : f->n_nodes;
+        alive[begin] = cm__poly_add(alive[begin], x->bytes);
+        alive[end] = cm__poly_add(alive[end], cm__poly_scale(x->bytes, -1));
+    }
+    for (int32_t i = 1; i < f->n_nodes; i++) alive[i] = cm__poly_add(alive[i], alive[i - 1]);
+    f->alive[c] = alive;
+}
+
+static cm_poly all_alive(const cm_footprint *f, int32_t node)
+{
+    cm_poly all = f->alive[0][node];
+    for (cm_category c = 1; c < CM_CATEGORIES; c++) all = cm__poly_add(all, f->alive[c][node]);
+    return all;
+}
+
+static void sum_up(cm_footprint *f)
+{
+    f->alive = cm__alloc_array(f->ctx, CM_CATEGORIES, sizeof *f->alive);
+    f->temporary = cm__alloc_array(f->ctx, (size_t)f->n_nodes + 1, sizeof *f->temporary);
+    for (cm_category c = 0; c < CM_CATEGORIES; c++) sum_category(f, c);
+    for (int32_t i = 0; i < f->n_nodes; i++) {
+        f->temporary[i] = cm__workspace(f, &f->step->nodes[i]);
+        cm__summit_add(f->ctx, &f->summits, all_alive(f, i), &f->temporary[i], i);
+    }
+}
+
+/* ---- making one ------------------------------------------------------------------------------------------------- */
+
+static double reserve_of(const cm_device *device, cm_runtime runtime, const char *what)
+{
+    cm_number n = cm_device_reserve(device, runtime, what);
+    if (!n.known) n = cm_device_reserve(device, CM_RUNTIME_TORCH_EAGER, what);
+    return n.known ? n.value : 0;
+}
+
+double cm__library_bytes(const cm_device *device, cm_runtime runtime) { return reserve_of(device, runtime, "library"); }
+
+/* What does not depend on the device. */
+static void find_pieces(cm_footprint *f)
+{
+    int32_t *piece_of = cm__alloc_array(f->ctx, (size_t)f->step->n_tensors + 1, sizeof *piece_of);
+    gather_pieces(f, piece_of);
+    add_in_place(f, piece_of);
+    cm__fused_pieces(f, piece_of);
+    if (f->math) add_scores(f);
+    cm__shard(f);
+    sum_up(f);
+    f->slack_bytes = f->caching ? cm__simulate_slack(f) : 0;
+}
+
+static bool shares_pieces(const cm_footprint *f, const cm_footprint *like)
+{
+    return like && like->step == f->step && like->math == f->math && memcmp(&like->options, &f->options, sizeof f->options) == 0;
+}
+
+static void take_pieces(cm_footprint *f, const cm_footprint *like)
+{
+    f->pieces = like->pieces;
+    f->n_pieces = like->n_pieces;
+    f->alive = like->alive;
+    f->temporary = like->temporary;
+    f->summits = like->summits;
+    f->slack_bytes = like->slack_bytes;
+    if (f->library_bytes == like->library_bytes) f->rehearsals = like->rehearsals;
+}
+
+cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const cm_memory_options *options,
+                           cm_footprint **footprint, cm_diag *diag)
+{
+    return cm__footprint_new_like(NULL, step, device, options, footprint, diag);
+}
+
+cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step, const cm_device *device,
+                                 const cm_memory_options *options, cm_footprint **footprint, cm_diag *diag)
+{
+    if (!step || !device || !footprint) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no graph or no device given");
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    cm_footprint *f = cm__alloc(ctx, sizeof *f);
+    f->ctx = ctx;
+    f->step = step;
+    f->device = device;
+    f->n_nodes = step->n_nodes;
+    if (options) f->options = *options;
+    if (!f->options.runtime) f->options.runtime = cm_device_runtime(device);
+    cm__plan_fill(ctx, &f->options.plan);
+    cm__plan_check(ctx, step, &f->options.plan);
+    f->caching = f->options.runtime != CM_RUNTIME_NATIVE;
+    f->math = cm__attention_math(step, device, f->options.runtime);
+    f->library_bytes = cm__library_bytes(device, f->options.runtime);
+    f->context_bytes = reserve_of(device, f->options.runtime, "context");
+    if (shares_pieces(f, like)) take_pieces(f, like);
+    else find_pieces(f);
+    cm__place_categories(f);
+    ctx->diag = NULL;
+    *footprint = f;
+    return CM_OK;
+}
+
+void cm_footprint_free(cm_footprint *footprint)
+{
+    if (footprint) cm__ctx_free(footprint->ctx);
+}
+
+cm_plan    cm_footprint_plan(const cm_footprint *footprint) { return footprint->options.plan; }
+cm_runtime cm_footprint_runtime(const cm_footprint *footprint) { return footprint->options.runtime; }
+
+/* ---- evaluating ------------------------------------------------------------------------------------------------- */
+
+void cm_footprint_at(const cm_footprint *f, int64_t batch, cm_memory_use *use)
+{
+    memset(use, 0, sizeof *use);
+    double            total;
+    const cm__summit *peak = cm__summit_at(&f->summits, (double)batch, &total);
+    use->peak_node = peak ? peak->node : -1;
+    for (cm_category c = 0; peak && c < CM_CATEGORIES; c++)
+        use->categories[c] = cm_poly_at(&f->alive[c][peak->node], (double)batch);
+    double beside = (peak ? f->library_bytes : 0) + f->slack_bytes;
+    if (peak) use->categories[CM_CATEGORY_EPHEMERAL] += cm__temporary_at(&f->temporary[peak->node], (double)batch);
+    use->categories[CM_CATEGORY_EPHEMERAL] += beside;
+    use->peak_bytes = use->reserved_bytes = total + beside;
+    use->context_bytes = f->context_bytes;
+    cm__place_use(f, batch, use);
+}
+
+static void insert_alive(cm_alive *alive, int32_t *count, int32_t most, cm_alive new)
+{
+    int32_t at = *count < most ? (*count)++ : most;
+    if (at == most && alive[--at].bytes >= new.bytes) return;
+    for (; at > 0 && alive[at - 1].bytes < new.bytes; at--) alive[at] = alive[at - 1];
+    alive[at] = new;
+}
+
+int32_t cm_footprint_alive(const cm_footprint *f, int64_t batch, int32_t node, cm_alive *alive, int32_t most)
+{
+    int32_t count = 0;
+    for (int32_t p = 0; most > 0 && p < f->n_pieces; p++) {
+        const cm__piece *x = &f->pieces[p];
+        double           bytes = cm_poly_at(&x->bytes, (double)batch);
+        if (x->born > node || x->dies < node || bytes <= 0) continue;
+        insert_alive(alive, &count, most, (cm_alive){x->tensor, x->category, bytes});
+    }
+    return count;
+}

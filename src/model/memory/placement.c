@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * placement.c - which memory holds what, by the device's policy.
+ *
+ * A category lies where the profile places it. One that is streamed lies there too and passes through the memory
+ * nearest to the cores, which needs room for the largest node's share of it twice: one in use, one on its way. Where
+ * the graph is run in sections, samples pass through a section one after the other: on the chip is what one of them
+ * needs there; what a section leaves behind goes off it. An operator whose operands exceed the chip is laid out in
+ * tiles: it fills the chip and still fits.
+ */
+#include <math.h>
+#include <string.h>
+#include "model/memory/footprint.h"
+
+static int32_t level_of(const cm_footprint *f, int32_t memory)
+{
+    for (int32_t l = 0; l < f->n_levels; l++)
+        if (f->levels[l].memory == memory) return l;
+    return -1;
+}
+
+/* Memories that programs fill; a hardware cache holds copies. */
+static void list_levels(cm_footprint *f)
+{
+    for (int32_t i = 0; i < cm_device_memories(f->device) && f->n_levels < CM_LEVELS_MAX; i++) {
+        const cm_memory *m = cm_device_memory(f->device, i);
+        if (m->cache || m->place == CM_PLACE_HOST) continue;
+        f->levels[f->n_levels++] = (cm__level){.memory = i, .capacity_bytes = m->capacity_bytes.value};
+    }
+}
+
+static int32_t main_level(const cm_footprint *f)
+{
+    const cm_memory *m = cm_device_main_memory(f->device);
+    for (int32_t l = 0; m && l < f->n_levels; l++)
+        if (cm_device_memory(f->device, f->levels[l].memory) == m) return l;
+    return f->n_levels - 1;
+}
+
+/* Parameters that a node reads, or gradients that it writes, twice. */
+static double largest_share(const cm_footprint *f, cm_category c)
+{
+    double most = 0;
+    for (int32_t i = 0; i < f->n_nodes; i++) {
+        const cm_node *n = &f->step->nodes[i];
+        double         bytes = 0;
+        if (n->phase == CM_UPDATE) continue;
+        for (int32_t k = 0; k < n->n_inputs; k++) {
+            const cm_tensor *t = n->inputs[k] < 0 ? NULL : cm__t(f->step, n->inputs[k]);
+            if (t && t->role == CM_ROLE_PARAMETER && c == CM_CATEGORY_WEIGHTS_BIASES) bytes += cm_tensor_bytes(t).c[0];
+        }
+        for (int32_t o = 0; o < n->n_outputs; o++) {
+            const cm_tensor *t = n->outputs[o] < 0 ? NULL : cm__t(f->step, n->outputs[o]);
+            if (t && t->role == CM_ROLE_PARAMETER_GRADIENT && c == CM_CATEGORY_GRADIENTS)
+                bytes += cm_tensor_bytes(t).c[0];
+        }
+        if (bytes > most) most = bytes;
+    }
+    return 2 * most;
+}
+
+/* What one node reads and writes of one sample's activations, whatever the batch size. */
+static cm_poly working_set(const cm_footprint *f, int32_t node)
+{
+    const cm_node *n = &f->step->nodes[node];
+    cm_poly        sum = {{0}};
+    for (int32_t k = 0; k < n->n_inputs + n->n_outputs; k++) {
+        int32_t t = k < n->n_inputs ? n->inputs[k] : n->outputs[k - n->n_inputs];
+        if (t < 0) continue;
+        cm_role role = cm__t(f->step, t)->role;
+        if (role == CM_ROLE_ACTIVATION || role == CM_ROLE_GRADIENT || role == CM_ROLE_SAVED || role == CM_ROLE_INPUT)
+            sum = cm__poly_add(sum, cm_tensor_bytes(cm__t(f->step, t)));
+    }
+    return cm__poly_const(cm_poly_at(&sum, 1));
+}
+
+static void raise_summits(cm_footprint *f, cm__level *level, bool sections)
+{
+    static const cm__temporary none = {.least_batch = 0};
+    bool on_chip = cm_device_memory(f->device, level->memory)->place == CM_PLACE_ON_CHIP;
+    bool everything = level->extra.c[0] == 0;
+    for (cm_category c = 0; c < CM_CATEGORIES; c++) everything = everything && level->holds[c];
+    if (everything && !(sections && on_chip)) {
+        level->summits = f->summits;
+        return;
+    }
+    for (int32_t i = 0; i < f->n_nodes; i++) {
+        cm_poly sum = level->extra;
+        bool    section = sections && on_chip && f->step->nodes[i].phase != CM_UPDATE;
+        if (section) sum = cm__poly_add(sum, working_set(f, i));
+        for (cm_category c = 0; c < CM_CATEGORIES; c++)
+            if (level->holds[c] && !section) sum = cm__poly_add(sum, f->alive[c][i]);
+        if (level->holds[CM_CATEGORY_EPHEMERAL] && !section) sum.c[0] += f->library_bytes;
+        if (section && sum.c[0] > level->capacity_bytes) sum.c[0] = level->capacity_bytes;
+        cm__summit_add(f->ctx, &level->summits, sum, level->holds[CM_CATEGORY_EPHEMERAL] ? &f->temporary[i] : &none, i);
+    }
+}
+
+void cm__place_categories(cm_footprint *f)
+{
+    list_levels(f);
+    if (!f->n_levels) return;
+    bool sections = cm_device_get_info(f->device)->style == CM_STYLE_SECTIONS;
+    for (cm_category c = 0; c < CM_CATEGORIES; c++) {
+        cm_placement p = cm_device_placement(f->device, c);
+        int32_t      l = level_of(f, p.memory);
+        bool         spills = sections && c == CM_CATEGORY_INPUT_OUTPUT;
+        if (l < 0) l = main_level(f);
+        f->levels[spills ? f->n_levels - 1 : l].holds[c] = true;
+        if (p.streamed && l > 0) f->levels[0].extra.c[0] += largest_share(f, c);
+    }
+    for (int32_t l = 0; l < f->n_levels; l++) raise_summits(f, &f->levels[l], sections);
+}
+
+/* Where everything is in one memory, that is what the allocator holds, and the context. */
+void cm__place_use(const cm_footprint *f, int64_t batch, cm_memory_use *use)
+{
+    use->n_levels = f->n_levels;
+    use->fits = true;
+    use->shortfall_bytes = 0;
+    for (int32_t l = 0; l < f->n_levels; l++) {
+        const cm__level *level = &f->levels[l];
+        double           used;
+        cm__summit_at(&level->summits, (double)batch, &used);
+        bool all = true;
+        for (cm_category c = 0; c < CM_CATEGORIES; c++) all &= level->holds[c];
+        if (all) used = use->reserved_bytes + use->context_bytes;
+        use->levels[l] = (cm_level_use){level->memory, level->capacity_bytes, used};
+        double usable = level->capacity_bytes * (all && f->caching ? 1 - CM__HEADROOM : 1);
+        double lacking = used - usable; /* NAN: capacity not known, taken as enough */
+        if (lacking > 0) use->fits = false;
+        if (lacking > use->shortfall_bytes) use->shortfall_bytes = lacking;
+    }
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shards.c - what one device of a plan holds of each piece.
+ *
+ * Tensor parallel, after Megatron-LM: a product with a parameter splits its output's columns if its input is whole, and
+ * gives a whole output if its input is split; attention and elementwise operators stay as split as what they read;
+ * what is whole everywhere else (norms, dropouts, sums of residuals) is split too under sequence parallelism.
+ * Pipeline: a stage has its share of the layers; the first one keeps the activations of as many micro-batches as there
+ * are stages (more with interleaving), the last one has the loss. ZeRO: devices that have the same weights (replicas, and
+ * those that share sequences) share states, gradients, weights.
+ */
+#include <string.h>
+#include "graph/rule.h"
+#include "model/memory/footprint.h"
+#include "model/dispatch/tensor_parallel.h"
+
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
+
+/* What one stage of a pipeline has: the first keeps activations of more micro-batches, the last has the loss. */
+typedef struct stage {
+    const cm_footprint *f;
+    const bool         *split;
+    const int32_t      *part; /* per node */
+    int32_t             parts;
+    bool                first, last;
+    double              parameters; /* part of all of them */
+} stage;
+
+/* Of what belongs to a part of the model. */
+static double part_here(const stage *s, int32_t part)
+{
+    if (part == 0) return s->first;
+    return part == s->parts - 1 ? s->last : 1.0 / s->f->options.plan.pp;
+}
+
+/* A weight that first and last part share is in both stages. */
+static double parameters_of(cm__ctx *ctx, const stage *s)
+{
+    const cm_graph *g = s->f->step;
+    double         *here = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *here), sum = 0, all = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 0; g->nodes[i].phase == CM_FORWARD && k < g->nodes[i].n_inputs; k++) {
+            int32_t parameter = cm__parameter_read(g, &g->nodes[i], k);
+            double  part = parameter >= 0 ? part_here(s, s->part[i]) : 0;
+            if (part > (parameter >= 0 ? here[parameter] : 0)) here[parameter] = part;
+        }
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        double elements = cm__t(g, t)->role == CM_ROLE_PARAMETER ? cm_tensor_elements(cm__t(g, t)).c[0] : 0;
+        sum += elements * here[t];
+        all += elements;
+    }
+    return all > 0 ? sum / all : 1.0 / s->f->options.plan.pp;
+}
+
+static stage stage_new(cm_footprint *f, const bool *split, bool first, bool last)
+{
+    stage s = {.f = f, .split = split, .part = cm__part_map(f->ctx, f->step), .parts = cm__part_count(f->step),
+               .first = first, .last = last};
+    s.parameters = first && last ? 1 : parameters_of(f->ctx, &s);
+    return s;
+}
+
+/* ---- factors ----------------------------------------------------------------------------------------------------- */
+
+static bool is_activation(const cm__piece *x) { return x->category == CM_CATEGORY_INPUT_OUTPUT && x->born >= 0; }
+
+/* Micro-batches whose activations a stage keeps: the first one as many as there are stages, the last one its own. */
+static double in_flight(const cm_plan *p, bool first)
+{
+    double stages = p->pp, count = first ? stages : 1;
+    if (p->gpipe) return p->accumulate;
+    if (first && p->interleave > 1) count = stages * (1 + (stages - 1) / (stages * p->interleave));
+    return count > p->accumulate && p->accumulate > 1 ? p->accumulate : count;
+}
+
+static double activation_share(const stage *s, const cm__piece *x)
+{
+    const cm_plan *p = &s->f->options.plan;
+    double         here = part_here(s, s->part[x->born]) / p->cp / (s->split[x->tensor] || p->sequence_parallel ? p->tp : 1);
+    bool           kept = s->f->step->nodes[x->born].phase == CM_FORWARD && x->dies < s->f->n_nodes &&
+                s->f->step->nodes[x->dies].phase != CM_FORWARD;
+    if (!kept) return p->pp > 1 && s->part[x->born] > 0 && s->part[x->born] < s->parts - 1 ? here * p->pp : here;
+    if (p->offload_activations) return 2.0 / s->parts * here; /* one layer's are used, one's come */
+    return here * in_flight(p, s->first);
+}
+
+static double share(const stage *s, const cm__piece *x)
+{
+    const cm_plan *p = &s->f->options.plan;
+    cm_role        role = cm__t(s->f->step, x->tensor)->role;
+    if (is_activation(x)) return activation_share(s, x);
+    if (role == CM_ROLE_STATE && p->offload_optimizer) return 0;
+    if ((role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) && p->offload_weights) return 2.0 / s->parts / p->tp;
+    static const int8_t shared_from[CM_ROLES] = {
+        [CM_ROLE_STATE] = 1, [CM_ROLE_PARAMETER_GRADIENT] = 2, [CM_ROLE_PARAMETER] = 3, [CM_ROLE_CAST] = 3};
+    if (!shared_from[role]) return 1;
+    bool   expert = p->ep > 1 && cm__t(s->f->step, x->tensor)->rank == 3; /* a matrix for each */
+    double experts = expert ? p->ep : 1;
+    bool   shared = p->zero >= shared_from[role];
+    return s->parameters / experts / p->tp / (shared ? cm__replicas(p) / experts : 1);
+}
+
+/* Gradients of earlier micro-batches are there before backward; Megatron-LM's buffer of them always is. */
+static void keep_gradients(cm_footprint *f)
+{
+    double copies = cm__gradient_copies(f->step, f->options.runtime);
+    for (int32_t i = 0; i < f->n_pieces; i++) {
+        if (f->pieces[i].category != CM_CATEGORY_GRADIENTS) continue;
+        f->pieces[i].born = -1;
+        f->pieces[i].dies = f->n_nodes;
+        f->pieces[i].bytes = cm__poly_scale(f->pieces[i].bytes, copies);
+    }
+}
+
+/* Gradients are copied into buckets to be summed over devices, unless they are in a buffer already; gathered weights of
+   ZeRO 3 stand beside their shards. */
+static void add_buckets(cm_footprint *f)
+{
+    const cm_plan *p = &f->options.plan;
+    double         gradients = 0, largest = 0, replicas = cm__replicas(p);
+    bool           buffered = f->options.runtime == CM_RUNTIME_MEGATRON && p->zero < 3;
+    for (int32_t i = 0; i < f->n_pieces; i++) {
+        const cm__piece *x = &f->pieces[i];
+        if (x->category == CM_CATEGORY_GRADIENTS) gradients += x->bytes.c[0];
+        if (x->category == CM_CATEGORY_WEIGHTS_BIASES && x->bytes.c[0] > largest) largest = x->bytes.c[0];
+    }
+    double bytes = p->zero == 3 ? 2 * largest * replicas : p->zero ? 2.0 * 25 * 1024 * 1024 : gradients; /* DDP: 25 MiB */
+    if (replicas > 1 && f->n_pieces && !buffered)
+        f->pieces[f->n_pieces++] = (cm__piece){cm__poly_const(bytes), 0, -1, f->n_nodes, CM_CATEGORY_EPHEMERAL};
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+static double peak_of(const cm_footprint *f, double batch)
+{
+    double *alive = cm__alloc_array(f->ctx, (size_t)f->n_nodes + 2, sizeof *alive), now = 0, peak = 0;
+    for (int32_t i = 0; i < f->n_pieces; i++) {
+        const cm__piece *x = &f->pieces[i];
+        double           bytes = cm_poly_at(&x->bytes, batch);
+        alive[x->born < 0 ? 0 : x->born] += bytes;
+        alive[x->dies < f->n_nodes ? x->dies + 1 : f->n_nodes] -= bytes;
+    }
+    for (int32_t i = 0; i < f->n_nodes; i++) {
+        now += alive[i];
+        if (now > peak) peak = now;
+    }
+    return peak;
+}
+
+static void take_share(cm_footprint *f, const cm__piece *whole, const stage *s)
+{
+    for (int32_t i = 0; i < f->n_pieces; i++) f->pieces[i].bytes = cm__poly_scale(whole[i].bytes, share(s, &whole[i]));
+}
+
+/* The stage that needs most, of the first and the last one. */
+static void take_stage(cm_footprint *f, const bool *split)
+{
+    const cm_plan *p = &f->options.plan;
+    cm__piece     *whole = cm__alloc_array(f->ctx, (size_t)f->n_pieces + 1, sizeof *whole);
+    double         batch = p->micro_batch ? (double)p->micro_batch : 1;
+    stage          first = stage_new(f, split, true, p->pp == 1), last = stage_new(f, split, p->pp == 1, true);
+    memcpy(whole, f->pieces, (size_t)f->n_pieces * sizeof *whole);
+    take_share(f, whole, &first);
+    if (p->pp == 1) return;
+    double peak = peak_of(f, batch);
+    take_share(f, whole, &last);
+    if (peak_of(f, batch) < peak) take_share(f, whole, &first);
+}
+
+void cm__shard(cm_footprint *f)
+{
+    const cm_plan *p = &f->options.plan;
+    if (p->accumulate > 1 || f->options.runtime == CM_RUNTIME_MEGATRON) keep_gradients(f);
+    if (p->devices == 1 && !p->offload_optimizer && !p->offload_activations && !p->offload_weights) return;
+    bool *split = cm__alloc_array(f->ctx, (size_t)f->step->n_tensors + 1, sizeof *split);
+    if (p->tp > 1) cm__find_split(f->step, split);
+    take_stage(f, split);
+    add_buckets(f);
+}

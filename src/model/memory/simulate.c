@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * simulate.c - three steps, allocation by allocation: the first makes what outlives it, the third is like all that
+ * follow. So is the second if it found every segment there: then it left them as it found them.
+ */
+#include "model/memory/simulate.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+#include "model/memory/allocator.h"
+
+#define STEPS 3
+
+typedef struct simulation {
+    const cm_footprint *f;
+    cm__ctx            *ctx;
+    cm__allocator      *allocator;
+    double              batch;
+    int32_t            *block;     /* of each piece; -1: none */
+    int32_t            *first_born, *next_born; /* pieces by the node that makes them; n_nodes: before the step */
+    int32_t            *first_dead, *next_dead; /* by the node after which they go */
+    double              now[CM_CATEGORIES], lacking;
+    cm_memory_use      *use;       /* of the step under way; NULL: the first, which is like none */
+} simulation;
+
+/* ---- order ------------------------------------------------------------------------------------------------------ */
+
+static int32_t *filled(cm__ctx *ctx, int32_t count)
+{
+    int32_t *list = cm__alloc_array(ctx, (size_t)count + 1, sizeof *list);
+    for (int32_t i = 0; i <= count; i++) list[i] = -1;
+    return list;
+}
+
+/* Lists of pieces by node, in the order of tensors. */
+static void index_pieces(simulation *s)
+{
+    const cm_footprint *f = s->f;
+    s->block = filled(s->ctx, f->n_pieces);
+    s->first_born = filled(s->ctx, f->n_nodes);
+    s->first_dead = filled(s->ctx, f->n_nodes);
+    s->next_born = filled(s->ctx, f->n_pieces);
+    s->next_dead = filled(s->ctx, f->n_pieces);
+    for (int32_t p = f->n_pieces - 1; p >= 0; p--) {
+        const cm__piece *x = &f->pieces[p];
+        int32_t          born = x->born < 0 ? f->n_nodes : x->born;
+        if (x->born < 0 && x->dies < 0) continue;
+        s->next_born[p] = s->first_born[born];
+        s->first_born[born] = p;
+        if (x->dies >= f->n_nodes) continue;
+        s->next_dead[p] = s->first_dead[x->dies];
+        s->first_dead[x->dies] = p;
+    }
+}
+
+/* ---- allocating ------------------------------------------------------------------------------------------------- */
+
+static int32_t take(simulation *s, double bytes, cm_category c)
+{
+    int32_t block = cm__allocator_take(s->allocator, llround(bytes));
+    if (block == -1) s->lacking += bytes;
+    s->now[c] += (double)cm__allocator_size(s->allocator, block);
+    return block;
+}
+
+static void give(simulation *s, int32_t block, cm_category c)
+{
+    s->now[c] -= (double)cm__allocator_size(s->allocator, block);
+    cm__allocator_free(s->allocator, block);
+}
+
+static void note_peak(simulation *s, int32_t node)
+{
+    double all = (double)cm__allocator_allocated(s->allocator);
+    if (!s->use || all <= s->use->peak_bytes) return;
+    s->use->peak_bytes = all;
+    s->use->peak_node = node;
+    memcpy(s->use->categories, s->now, sizeof s->now);
+}
+
+static void make_pieces(simulation *s, int32_t node)
+{
+    for (int32_t p = s->first_born[node]; p >= 0; p = s->next_born[p]) {
+        const cm__piece *x = &s->f->pieces[p];
+        if (s->block[p] != -1) continue; /* outlived the step before */
+        s->block[p] = take(s, cm_poly_at(&x->bytes, s->batch), x->category);
+    }
+}
+
+static void drop_pieces(simulation *s, int32_t node)
+{
+    for (int32_t p = s->first_dead[node]; p >= 0; p = s->next_dead[p]) {
+        give(s, s->block[p], s->f->pieces[p].category);
+        s->block[p] = -1;
+    }
+}
+
+static void run_node(simulation *s, int32_t node)
+{
+    make_pieces(s, node);
+    int32_t temporary = take(s, cm__temporary_at(&s->f->temporary[node], s->batch), CM_CATEGORY_EPHEMERAL);
+    note_peak(s, node);
+    give(s, temporary, CM_CATEGORY_EPHEMERAL);
+    drop_pieces(s, node);
+}
+
+/* One workspace each for the thread that runs forward and the one that runs backward. */
+static void take_library(simulation *s)
+{
+    for (int i = 0; i < 2; i++) take(s, s->f->library_bytes / 2, CM_CATEGORY_EPHEMERAL);
+}
+
+/* ---- without a limit -------------------------------------------------------------------------------------------- */
+
+#define REHEARSALS 40 /* at powers of two */
+
+/* What an allocator holds that never had to give anything back is the same on every device with room for it. */
+typedef struct rehearsal {
+    pthread_mutex_t lock;
+    cm_memory_use   use; /* peak_bytes 0: not simulated */
+} rehearsal;
+
+typedef struct cm__rehearsals {
+    rehearsal at[REHEARSALS];
+    int       count; /* of those that have a lock */
+} cm__rehearsals;
+
+static void release(void *rehearsals)
+{
+    cm__rehearsals *r = rehearsals;
+    while (r->count) pthread_mutex_destroy(&r->at[--r->count].lock);
+}
+
+bool cm__footprints_alike(const cm_footprint *a, const cm_footprint *b)
+{
+    return a->library_bytes == b->library_bytes && a->n_nodes == b->n_nodes && a->n_pieces == b->n_pieces &&
+           memcmp(a->pieces, b->pieces, (size_t)a->n_pieces * sizeof *a->pieces) == 0 &&
+           memcmp(a->temporary, b->temporary, (size_t)a->n_nodes * sizeof *a->temporary) == 0;
+}
+
+void cm__footprint_rehearse(cm_footprint *f, const cm_footprint *other)
+{
+    if (!f->caching) return;
+    f->rehearsals = other ? other->rehearsals : NULL;
+    if (f->rehearsals || setjmp(f->ctx->trap)) return; /* without memory for them there are none */
+    cm__rehearsals *r = cm__alloc(f->ctx, sizeof *r);
+    cm__defer(f->ctx, release, r);
+    while (r->count < REHEARSALS && pthread_mutex_init(&r->at[r->count].lock, NULL) == 0) r->count++;
+    f->rehearsals = r;
+}
+
+/* ---- the public call -------------------------------------------------------------------------------------------- */
+
+static double limit_of(const cm_footprint *f)
+{
+    for (int32_t l = 0; l < f->n_levels; l++)
+        if (f->levels[l].holds[CM_CATEGORY_EPHEMERAL] && f->levels[l].capacity_bytes > 0)
+            return f->levels[l].capacity_bytes * (1 - CM__HEADROOM) - f->context_bytes;
+    return INFINITY;
+}
+
+static void run(simulation *s, cm_memory_use *use)
+{
+    index_pieces(s);
+    make_pieces(s, s->f->n_nodes);
+    take_library(s);
+    for (int step = 0; step < STEPS && s->lacking == 0; step++) {
+        int64_t before = cm__allocator_ever_reserved(s->allocator);
+        if (step) s->use = use;
+        use->peak_bytes = 0;
+        for (int32_t i = 0; i < s->f->n_nodes; i++) run_node(s, i);
+        if (step && cm__allocator_ever_reserved(s->allocator) == before) break;
+    }
+}
+
+/* Fills what an allocator with this limit holds at the peak; *lacking: what it had no room for. */
+static cm_status simulate(const cm_footprint *f, int64_t batch, double limit, cm_memory_use *use, double *lacking,
+                          cm_diag *diag)
+{
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    simulation    s = {.f = f, .ctx = ctx, .batch = (double)batch};
+    cm_memory_use exact = *use;
+    s.allocator = cm__allocator_new(ctx, limit);
+    run(&s, &exact);
+    exact.reserved_bytes = (double)cm__allocator_most_reserved(s.allocator);
+    if (s.lacking == 0) *use = exact;
+    *lacking = s.lacking;
+    cm__ctx_free(ctx);
+    return CM_OK;
+}
+
+/* False: nobody keeps it, or it would do here only by giving back what it caches. *lacking: of what is in use at
+   once. */
+static bool recall(const cm_footprint *f, int64_t batch, cm_memory_use *use, double *lacking)
+{
+    int power = 63 - __builtin_clzll((unsigned long long)batch);
+    if (!f->rehearsals || batch != (int64_t)1 << power || power >= f->rehearsals->count) return false;
+    rehearsal *kept = &f->rehearsals->at[power];
+    pthread_mutex_lock(&kept->lock);
+    if (!(kept->use.peak_bytes > 0) && simulate(f, batch, INFINITY, &kept->use, lacking, NULL) != CM_OK)
+        kept->use.peak_bytes = 0;
+    cm_memory_use found = kept->use;
+    pthread_mutex_unlock(&kept->lock);
+    *lacking = fmax(0, found.peak_bytes - limit_of(f));
+    if (*lacking > 0) return true;
+    if (!(found.peak_bytes > 0) || found.reserved_bytes > limit_of(f)) return false;
+    use->peak_bytes = found.peak_bytes;
+    use->peak_node = found.peak_node;
+    use->reserved_bytes = found.reserved_bytes;
+    memcpy(use->categories, found.categories, sizeof use->categories);
+    return true;
+}
+
+cm_status cm_footprint_simulate(const cm_footprint *f, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    double lacking = 0;
+    cm_footprint_at(f, batch, use);
+    if (!f->caching || !use->n_levels) return CM_OK;
+    if (!recall(f, batch, use, &lacking)) {
+        cm_status status = simulate(f, batch, limit_of(f), use, &lacking, diag);
+        if (status) return status;
+    }
+    bool lacked = lacking > 0 && use->fits;
+    cm__place_use(f, batch, use);
+    if (lacked && use->fits) { /* the polynomials fit, the allocator's blocks do not */
+        use->fits = false;
+        use->shortfall_bytes = lacking;
+    }
+    return CM_OK;
+}
+
+double cm__simulate_slack(const cm_footprint *f)
+{
+    cm__allocator *a = cm__allocator_new(f->ctx, INFINITY);
+    double         asked = 0;
+    for (int32_t p = 0; p < f->n_pieces; p++) {
+        const cm__piece *x = &f->pieces[p];
+        double           bytes = x->bytes.c[0];
+        bool kept = x->dies >= f->n_nodes && x->bytes.c[1] == 0 && x->bytes.c[2] == 0 && x->bytes.c[3] == 0;
+        if (!kept || bytes <= 0) continue;
+        asked += bytes;
+        cm__allocator_take(a, llround(bytes));
+    }
+    return (double)cm__allocator_allocated(a) - asked;
+}

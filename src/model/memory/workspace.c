@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* workspace.c - what operators allocate while they run, besides their outputs. A row per operator that does. */
+#include "graph/rule.h"
+#include "model/memory/footprint.h"
+#include "model/memory/workspace.h"
+
+static const cm__temporary nothing = {.least_batch = 0};
+
+double cm__temporary_at(const cm__temporary *t, double batch)
+{
+    return batch < t->least_batch ? 0 : cm_poly_at(&t->bytes, batch);
+}
+
+static cm__temporary bytes_in(const cm_footprint *f, const cm_node *n, int32_t input)
+{
+    return cm__has(n, input) ? (cm__temporary){.bytes = cm_tensor_bytes(cm__in(f->step, n, input))} : nothing;
+}
+
+/* Softmax's backward multiplies gradient and output first; that of its logarithm, in cross-entropy, does not. */
+static cm__temporary softmax_grad(const cm_footprint *f, const cm_node *n)
+{
+    const cm_node *forward = n->source >= 0 ? &f->step->nodes[n->source] : NULL;
+    return forward && forward->op == CM_OP_SOFTMAX ? bytes_in(f, n, 0) : nothing;
+}
+
+/* Multi-tensor Adam takes the square roots of all second moments at once. */
+static cm__temporary update(const cm_footprint *f, const cm_node *n)
+{
+    cm_poly sum = {{0}};
+    bool    roots = f->step->optimizer == CM_OPTIMIZER_ADAM || f->step->optimizer == CM_OPTIMIZER_ADAMW;
+    if (!roots || f->options.runtime == CM_RUNTIME_MEGATRON) return nothing; /* Megatron's is one fused kernel */
+    (void)n;
+    for (int32_t p = 0; p < f->n_pieces; p++)
+        if (cm__t(f->step, f->pieces[p].tensor)->role == CM_ROLE_STATE) sum = cm__poly_add(sum, f->pieces[p].bytes);
+    return (cm__temporary){.bytes = cm__poly_scale(sum, 0.5)};
+}
+
+static const cm_node *forward_of(const cm_footprint *f, const cm_node *n)
+{
+    return n->source >= 0 && n->phase == CM_BACKWARD ? &f->step->nodes[n->source] : n;
+}
+
+static cm__temporary conv_forward(const cm_footprint *f, const cm_node *n)
+{
+    return cm__workspace_conv(f->step, n, CM__CONV_FORWARD);
+}
+
+static cm__temporary conv_input(const cm_footprint *f, const cm_node *n)
+{
+    return cm__workspace_conv(f->step, forward_of(f, n), CM__CONV_INPUT);
+}
+
+static cm__temporary conv_weight(const cm_footprint *f, const cm_node *n)
+{
+    return cm__workspace_conv(f->step, forward_of(f, n), CM__CONV_WEIGHT);
+}
+
+static const struct {
+    int16_t op;
+    cm__temporary (*bytes)(const cm_footprint *f, const cm_node *n);
+} rows[] = {
+    {CM_OP_CONV, conv_forward},
+    {CM_OP_CONV_TRANSPOSE, conv_forward},
+    {CM_OP_CONV_GRAD_INPUT, conv_input},
+    {CM_OP_CONV_GRAD_WEIGHT, conv_weight},
+    {CM_OP_SOFTMAX_GRAD, softmax_grad},
+    {CM_OP_UPDATE, update},
+};
+
+cm__temporary cm__workspace(const cm_footprint *f, const cm_node *n)
+{
+    if (!f->caching) return nothing;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].op == n->op) return rows[i].bytes(f, n);
+    return nothing;
+}

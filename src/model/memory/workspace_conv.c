@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * workspace_conv.c - what cuDNN's convolutions allocate while they run, with cudnn.benchmark on.
+ *
+ * The fastest algorithm is taken, whatever it allocates. Which one that is follows the sizes. What each allocates was
+ * measured on an H200 (cuDNN 9.19, 522 calls at 32 images, tools/confirm_batch.py --workspaces); most are met within
+ * 1 %:
+ *
+ *     layout     tensor cores want channels last: data that is not gets copies of input, output and filter;
+ *                with fewer than 8 channels they are padded to 8
+ *     Winograd   backward of 3 x 3 filters in fp32: tiles of 6 x 6 for every 4 x 4 outputs, of input, output and filter
+ *     FFT        forward in fp32, images that fill a power of two: two sets of spectra of input and filter
+ *     FFT tiles  backward to the input in fp32: spectra of the filter and of one or two tiles of 32 x 32 of the images
+ */
+#include <math.h>
+#include "graph/rule.h"
+#include "graph/strides.h"
+#include "model/memory/workspace.h"
+
+#define COMPLEX 8 /* bytes */
+#define OUTPUTS_THAT_PAY 16384
+
+typedef struct conv {
+    cm_poly n;
+    double  c, k, h, w, out_h, out_w, r, s, groups, element; /* element: bytes */
+    bool    unit_stride, transposed;
+    cm_poly x, y, filter; /* bytes */
+} conv;
+
+static double size_of(const cm_tensor *t, int32_t axis) { return axis < t->rank ? (double)t->dims[axis].fixed : 1; }
+
+static bool ones(const cm_node *n, cm__attr_key key)
+{
+    const cm__attr *a = cm__attr_find(n, key);
+    for (int32_t i = 0; a && i < a->count; i++)
+        if (a->ints[i] != 1) return false;
+    return true;
+}
+
+/* A transposed convolution is the gradient of one whose input is its output. */
+static conv conv_of(const cm_graph *g, const cm_node *n)
+{
+    bool             transposed = n->op == CM_OP_CONV_TRANSPOSE;
+    const cm_tensor *x = transposed ? cm__t(g, n->outputs[0]) : cm__in(g, n, 0), *filter = cm__in(g, n, 1);
+    const cm_tensor *y = transposed ? cm__in(g, n, 0) : cm__t(g, n->outputs[0]);
+    return (conv){.n = cm__poly_dim(x->dims[0]), .c = size_of(x, 1), .k = size_of(y, 1), .h = size_of(x, 2),
+                  .w = size_of(x, 3), .out_h = size_of(y, 2), .out_w = size_of(y, 3), .r = size_of(filter, 2),
+                  .s = size_of(filter, 3), .groups = (double)cm__attr_int(n, CM_ATTR_GROUP, 1),
+                  .element = (double)cm_dtype_size(filter->dtype), .transposed = transposed,
+                  .unit_stride = ones(n, CM_ATTR_STRIDES) && ones(n, CM_ATTR_DILATIONS), .x = cm_tensor_bytes(x),
+                  .y = cm_tensor_bytes(y), .filter = cm_tensor_bytes(filter)};
+}
+
+/* ---- algorithms -------------------------------------------------------------------------------------------------- */
+
+static const cm__temporary nothing = {.least_batch = 0};
+
+static cm__temporary of_images(const conv *c, double per_image, double fixed)
+{
+    return (cm__temporary){.bytes = cm__poly_add(cm__poly_scale(c->n, per_image), cm__poly_const(fixed))};
+}
+
+static double spectrum(double side) { return side * (side / 2 + 1) * COMPLEX; }
+
+/* The filters' spectra have to pay: by as many outputs for each of them. Known: 32 images of 28 x 28 do (measured
+   call), 4 of 32 x 32 do not (U-Net's peak in fp32 at batch 4); the limit between is a guess. */
+static double images_that_pay(const conv *c, double side)
+{
+    return OUTPUTS_THAT_PAY * spectrum(side) / spectrum(32) / (c->h * c->w) / (c->n.c[1] > 0 ? c->n.c[1] : 1);
+}
+
+static cm__temporary winograd(const conv *c)
+{
+    double tiles = ceil(c->out_h / 4) * ceil(c->out_w / 4), tile = 36 * c->element;
+    return of_images(c, tile * tiles * (c->c + c->k), tile * c->c * c->k);
+}
+
+static cm__temporary fft_tiles(const conv *c)
+{
+    double        tiles = c->h <= 30 && c->w <= 30 ? 1 : 2, tile = spectrum(32);
+    cm__temporary t = of_images(c, tile * tiles * (c->c + c->k), tile * c->c * c->k);
+    t.least_batch = images_that_pay(c, 32);
+    return t;
+}
+
+static double power_of_two(double least)
+{
+    double side = 1;
+    while (side < least) side *= 2;
+    return side;
+}
+
+static cm__temporary fft(const conv *c)
+{
+    double        side = power_of_two(c->h + 2), planes = 2 * spectrum(side);
+    cm__temporary t = of_images(c, planes * c->c, planes * c->c * c->k);
+    t.bytes = cm__poly_add(t.bytes, c->filter);
+    t.least_batch = images_that_pay(c, side);
+    return t;
+}
+
+static cm__temporary copies(const conv *c)
+{
+    return (cm__temporary){.bytes = cm__poly_add(cm__poly_add(c->x, c->y), c->filter)};
+}
+
+static cm__temporary padded(const conv *c) { return of_images(c, 8 * c->h * c->w * c->element, 0); }
+
+/* ---- which one --------------------------------------------------------------------------------------------------- */
+
+static bool fills_power_of_two(const conv *c)
+{
+    double side = power_of_two(c->h + 2);
+    return side <= 64 && c->h >= 0.8 * side && c->w == c->h;
+}
+
+static cm__temporary full_precision(const conv *c, cm__conv_pass pass)
+{
+    bool small = c->c * c->k < 64 * 64 || c->c < 32 || c->k < 32, wide = c->c >= 128 && c->c * c->k >= 128 * 128;
+    bool narrow = c->c < 32 || c->k < 32 || (c->c <= 32 && c->k <= 32);
+    if (c->r != 3 || c->s != 3 || !c->unit_stride || c->groups > 1) return nothing;
+    if (pass == CM__CONV_WEIGHT) return small ? nothing : winograd(c);
+    if (pass == CM__CONV_FORWARD) return wide && fills_power_of_two(c) ? fft(c) : nothing;
+    return c->h >= 28 && !narrow ? fft_tiles(c) : nothing;
+}
+
+cm__temporary cm__workspace_conv(const cm_graph *g, const cm_node *forward, cm__conv_pass pass)
+{
+    conv c = conv_of(g, forward);
+    if (c.transposed && pass != CM__CONV_WEIGHT) pass = pass == CM__CONV_FORWARD ? CM__CONV_INPUT : CM__CONV_FORWARD;
+    bool sixteen = c.element < 4, few = c.c < 8;
+    if (!sixteen && g->precision != CM_PRECISION_TF32) return full_precision(&c, pass);
+    if (c.groups > 1 && c.groups == c.c) return nothing; /* depthwise: direct */
+    if (cm__channels_last(g)) return few ? padded(&c) : nothing;
+    return few ? nothing : copies(&c);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * iteration.c - an iteration under a parallel plan.
+ *
+ *     T = M t_max + (Σ t_s - t_max) / v + exchanges + what of the gradients' sum nothing hides + update
+ *
+ * 1F1B and GPipe alike: M micro-batches pass the slowest stage, and once the others (the bubble); v pieces per stage
+ * shorten that. Stages exchange activations and their gradients, one each way per micro-batch and piece, and wait for
+ * them. Devices are numbered as Megatron-LM does: tensor-parallel ones next to each other, then replicas, then stages.
+ * PyTorch sums gradients in buckets while backward still runs; Megatron-LM when it is done. Ignored on purpose: stages'
+ * different places in a node, and stragglers.
+ */
+#include "model/parallel/iteration.h"
+
+#include <math.h>
+
+/* ---- stages ----------------------------------------------------------------------------------------------------- */
+
+static double device_time(const cm__part *p)
+{
+    return p->forward_s + p->backward_s + p->forward_comm_s + p->backward_comm_s;
+}
+
+typedef struct sums {
+    double device_s, host_s, comm_s, backward_s, parameters;
+} sums;
+
+static void add(sums *s, const cm__part *p)
+{
+    s->device_s += device_time(p);
+    s->host_s += p->host_s;
+    s->comm_s += p->forward_comm_s + p->backward_comm_s;
+    s->backward_s += p->backward_s + p->backward_comm_s;
+    s->parameters += p->parameters;
+}
+
+static double stage_time(const cm__parts *parts, const sums *s, int32_t accumulate)
+{
+    bool   added = parts->parameters > 0 && (accumulate > 1 || parts->buffered);
+    double each = added ? parts->accumulate_s / parts->parameters : 0;
+    return fmax(s->device_s + each * s->parameters, s->host_s) + parts->batch_host_s;
+}
+
+/* Time of a stage that has parts [from, to). */
+static double time_between(const cm__parts *parts, const sums *before, int32_t from, int32_t to, int32_t accumulate)
+{
+    const sums *a = &before[from], *b = &before[to];
+    sums        s = {.device_s = b->device_s - a->device_s,
+                     .host_s = b->host_s - a->host_s,
+                     .parameters = b->parameters - a->parameters};
+    return stage_time(parts, &s, accumulate);
+}
+
+/* Layers dealt so that the slowest of so many stages is as fast as can be: least[s][j] is the slowest of s + 1 stages
+   that have the parts before j; the first stage also has what comes before the layers, the last what comes after. */
+static void balance(cm__ctx *ctx, const cm__parts *parts, int32_t stages, int32_t accumulate, int32_t *first)
+{
+    int32_t  width = parts->count + 1, layers = parts->count - 2;
+    sums    *before = cm__alloc_array(ctx, (size_t)width, sizeof *before);
+    double  *least = cm__alloc_array(ctx, (size_t)stages * (size_t)width, sizeof *least);
+    int32_t *cut = cm__alloc_array(ctx, (size_t)stages * (size_t)width, sizeof *cut);
+    for (int32_t i = 0; i < parts->count; i++) {
+        before[i + 1] = before[i];
+        add(&before[i + 1], &parts->all[i]);
+    }
+    for (int32_t s = 0; s < stages; s++)
+        for (int32_t j = 2 + s; j <= layers + 1; j++) {
+            int32_t end = s == stages - 1 ? parts->count : j;
+            double *here = &least[s * width + j];
+            *here = s ? INFINITY : time_between(parts, before, 0, end, accumulate);
+            for (int32_t i = 1 + s; s && i < j; i++) {
+                double slowest = fmax(least[(s - 1) * width + i], time_between(parts, before, i, end, accumulate));
+                if (slowest < *here) *here = slowest, cut[s * width + j] = i;
+            }
+        }
+    for (int32_t s = stages - 1, j = layers + 1; s > 0; s--) first[s] = j = cut[s * width + j];
+}
+
+/* The first part of each stage, stages + 1 of them: equal counts where the runtime deals so, else balanced. */
+static void deal(cm__ctx *ctx, const cm__parts *parts, int32_t stages, int32_t accumulate, bool equal, int32_t *first)
+{
+    int32_t layers = parts->count - 2;
+    for (int32_t s = 0; s <= stages; s++) first[s] = s ? 1 + (int32_t)((int64_t)layers * s / stages) : 0;
+    first[stages] = parts->count;
+    if (stages > 1 && (!equal || layers % stages)) balance(ctx, parts, stages, accumulate, first);
+}
+
+cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *plan, bool equal)
+{
+    cm__stages st = {0};
+    int32_t    layers = parts->count - 2, kept = 0, *first; /* kept: layers of the slowest stage */
+    if (plan->pp > 1 && (int64_t)plan->pp * plan->interleave > layers)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "%d layers are fewer than %d pipeline stages of %d pieces each: lower --pp",
+                 layers, plan->pp, plan->interleave);
+    first = cm__alloc_array(ctx, (size_t)plan->pp + 1, sizeof *first);
+    deal(ctx, parts, plan->pp, plan->accumulate, equal, first);
+    for (int32_t s = 0; s < plan->pp; s++) {
+        sums sum = {0};
+        for (int32_t i = first[s]; i < first[s + 1]; i++) add(&sum, &parts->all[i]);
+        if (s == plan->pp - 1 && plan->pp > 1) sum.parameters += parts->tied_parameters;
+        double time = stage_time(parts, &sum, plan->accumulate);
+        st.sum_s += time;
+        st.sum_comm_s += sum.comm_s;
+        st.parameters = fmax(st.parameters, sum.parameters);
+        st.exchange_bytes = s ? fmax(st.exchange_bytes, parts->all[first[s] - 1].boundary_bytes) : 0;
+        st.host_s = fmax(st.host_s, sum.host_s);
+        if (s == 0) st.stretch = sum.device_s > 0 ? fmax(1, sum.host_s / sum.device_s) : 1;
+        if (time <= st.longest_s) continue;
+        st.longest_s = time;
+        st.longest_comm_s = sum.comm_s;
+        st.backward_s = sum.backward_s;
+        st.busy_s = sum.device_s - sum.comm_s;
+        st.parts = first[s + 1] - first[s];
+        kept = st.parts - (s == 0) - (s == plan->pp - 1);
+    }
+    st.first_parts = first[1];
+    st.update_s = parts->updated > 0 ? parts->update_s * st.parameters / parts->updated : 0;
+    st.update_host_s = parts->update_host_s;
+    st.offload_update_s = 2 * st.parameters * parts->gradient_bytes / parts->host_bytes_s; /* down, and weights up */
+    st.offload_kept_s = 2 * kept * parts->kept_bytes / parts->host_bytes_s;
+    st.offload_weights_s = 2 * st.parameters * parts->gradient_bytes / parts->host_bytes_s;
+    return st;
+}
+
+/* ---- communication ---------------------------------------------------------------------------------------------- */
+
+/* Members of a group in one node, if its members are `apart` devices apart. */
+static cm__group spread_group(const cm_fabric *fabric, int32_t size, int32_t apart)
+{
+    int32_t here = cm_fabric_node(fabric) / apart;
+    return (cm__group){size, here < 1 ? 1 : here < size ? here : size};
+}
+
+/* Two stages' devices that belong together. */
+static cm__group pair_of(const cm_plan *p, const cm_fabric *fabric)
+{
+    return (cm__group){2, p->devices <= cm_fabric_node(fabric) ? 2 : 1};
+}
+
+/* Each tensor-parallel device sends its part, and the parts are put together again on the other side. */
+static double exchange_time(const cm__stages *st, const cm_plan *p, const cm_fabric *fabric)
+{
+    if (p->pp < 2) return 0;
+    double sent = cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), st->exchange_bytes / p->tp);
+    if (p->tp == 1 || p->sequence_parallel) return sent;
+    return sent + cm__comm_time(fabric, CM__ALL_GATHER, spread_group(fabric, p->tp, 1), st->exchange_bytes);
+}
+
+/* Layers alike: what stands before them comes last, and at least one bucket does. */
+static cm__sent send_alike(const cm__parts *parts, const cm__stages *st, const cm__channel *channel)
+{
+    double bytes = st->parameters * parts->gradient_bytes, buckets = fmax(1, floor(bytes / CM__BUCKET_BYTES));
+    double time = buckets * cm__comm_time(channel->fabric, channel->operation, channel->group,
+                                          bytes / buckets * channel->part);
+    double last = bytes > 0 ? fmin(1, parts->all[0].parameters / st->parameters) : 1;
+    return (cm__sent){time, fmax(fmax(last, 1 / buckets) * time, time - st->stretch * st->backward_s)};
+}
+
+static cm__sent send_behind(const cm__parts *parts, const cm__stages *st, const cm__channel *channel)
+{
+    return st->first_parts ? cm__buckets_send(parts, st->first_parts, st->stretch, channel)
+                           : send_alike(parts, st, channel);
+}
+
+cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_plan *p, const cm_fabric *fabric)
+{
+    double    bytes = st->parameters * parts->gradient_bytes;
+    double    host = p->pp > 1 ? parts->exchange_host_s : 0;
+    cm__waits w = {.exchange_s = exchange_time(st, p, fabric) + host};
+    if (p->pp > 1 && parts->tied_parameters > 0) /* weights that first and last stage share */
+        w.tied_s = cm__comm_time(fabric, CM__ALL_REDUCE, pair_of(p, fabric),
+                                 parts->tied_parameters * parts->gradient_bytes);
+    if (cm__replicas(p) < 2) return w;
+    cm__group       group = spread_group(fabric, cm__replicas(p), p->tp);
+    cm__compression c = {p->gradient_bits, p->gradient_part, parts->compress_bytes_s};
+    double          sent = cm__compressed_bytes(&c, bytes / parts->gradient_bytes * 4, parts->gradient_bytes * 8);
+    w.compress_s = cm__compression_time(&c, bytes);
+    w.reduce_s = cm__comm_time(fabric, CM__ALL_REDUCE, group, sent);
+    if (p->asynchronous) /* equation (4) of Xie et al. 2024: gradients to a server, and its weights back */
+        w.reduce_s = cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), sent) +
+                     cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), bytes);
+    w.scatter_s = cm__comm_time(fabric, CM__REDUCE_SCATTER, group, bytes);
+    w.gather_s = cm__comm_time(fabric, CM__ALL_GATHER, group, st->parameters * parts->weight_bytes);
+    cm__channel all = {fabric, CM__ALL_REDUCE, group, bytes > 0 ? sent / bytes : 1},
+                shares = {fabric, CM__REDUCE_SCATTER, group, 1};
+    w.reduced = p->asynchronous ? (cm__sent){w.reduce_s, fmax(0, w.reduce_s - st->stretch * st->backward_s)}
+                                : send_behind(parts, st, &all);
+    w.scattered = send_behind(parts, st, &shares);
+    return w;
+}
+
+/* ---- an iteration ----------------------------------------------------------------------------------------------- */
+
+/* With ZeRO, what is summed is scattered, and new weights are gathered after the update; from 3 on weights come with
+   every pass, and only the last of them are waited for. */
+static void add_gradients(cm__iteration *it, const cm__stages *st, const cm__waits *w, const cm_plan *p, bool late)
+{
+    bool            behind = !late || p->overlap;
+    const cm__sent *sent = p->zero ? &w->scattered : &w->reduced;
+    double          once = p->zero ? w->scatter_s : w->reduce_s;
+    if (p->zero < 3) {
+        it->data_s = (behind ? sent->time_s : once) + (p->zero ? w->gather_s : w->compress_s);
+        it->hidden_s = behind ? sent->time_s - sent->after_s : 0;
+        return;
+    }
+    it->data_s = p->accumulate * (w->scatter_s + 2 * w->gather_s);
+    it->hidden_s = fmin(it->data_s * (1 - 1 / fmax(1, st->parts)), p->accumulate * st->longest_s);
+}
+
+cm__iteration cm__iterate(const cm__stages *st, const cm__waits *w, const cm_plan *p, bool late)
+{
+    double        pieces = p->interleave, count = p->accumulate, stages = p->pp;
+    cm__iteration it = {.compute_s = count * (st->longest_s - st->longest_comm_s),
+                        .bubble_s = (st->sum_s - st->longest_s) / pieces,
+                        .tensor_s = count * st->longest_comm_s,
+                        .pipeline_s = 2 * w->exchange_s * (count * pieces + stages - 1),
+                        .update_s = st->update_s / (p->zero ? cm__replicas(p) : 1)};
+    add_gradients(&it, st, w, p, late);
+    if (p->offload_optimizer) it.offload_s = st->offload_update_s / (p->zero ? cm__replicas(p) : 1);
+    double moved = (p->offload_activations ? st->offload_kept_s : 0) + (p->offload_weights ? st->offload_weights_s : 0);
+    it.offload_s += count * fmax(0, moved - st->longest_s); /* beside computing */
+    it.data_s += w->tied_s;
+    it.update_s = fmax(it.update_s, st->update_host_s);
+    it.step_s = it.compute_s + it.bubble_s + it.tensor_s + it.pipeline_s + it.data_s - it.hidden_s + it.update_s +
+                it.offload_s;
+    return it;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* parts.c - the parts of a step on one of several devices: their time, parameters, boundaries. */
+#include "model/parallel/layers.h"
+
+#include <math.h>
+#include <string.h>
+#include "graph/rule.h"
+#include "model/dispatch/attention.h"
+#include "model/parallel/buckets.h"
+#include "model/step/host.h"
+#include "model/parallel/layers_making.h"
+#include "model/dispatch/tensor_parallel.h"
+
+/* ---- time ------------------------------------------------------------------------------------------------------- */
+
+static void add_time(cm__making *k, const cm__timed *timed)
+{
+    const cm__dispatch *d = k->m->calls;
+    cm__parts          *p = k->parts;
+    double              variance = 0, unmeasured = 0;
+    for (int32_t i = 0; i < d->n_of; i++) {
+        const cm__timed *t = &timed[d->of[i]];
+        int              phase = k->g->nodes[d->node[i]].phase;
+        cm__part        *part = &p->all[k->part[d->node[i]]];
+        double           time = t->time_s + t->launches * k->m->gap_s;
+        if (phase == CM_UPDATE) p->update_s += time;
+        else {
+            *(phase == CM_FORWARD ? &part->forward_s : &part->backward_s) += time;
+            part->launches += t->launches;
+            if (phase == CM_FORWARD) part->forward_launches += t->launches;
+        }
+        p->device_s += time;
+        p->share[t->how] += time;
+        variance += pow(time * t->error, 2);
+        if (t->how != CM_HOW_MEASURED) unmeasured += time * t->error;
+    }
+    p->error = cm__step_doubt(p->device_s, variance, unmeasured);
+    for (int h = 0; h < CM_HOWS && p->device_s > 0; h++) p->share[h] /= p->device_s;
+}
+
+/* The host's time by launches, the update's apart. */
+static void add_host(cm__making *k)
+{
+    double launches = 0;
+    k->parts->update_host_s = k->m->host_update_s;
+    for (int32_t i = 0; i < k->parts->count; i++) launches += k->parts->all[i].launches;
+    for (int32_t i = 0; i < k->parts->count && launches > 0; i++)
+        k->parts->all[i].host_s +=
+            fmax(0, k->m->host_s - k->parts->update_host_s) * k->parts->all[i].launches / launches;
+}
+
+/* ---- parameters, boundaries ------------------------------------------------------------------------------------- */
+
+static bool divides(const cm__making *k, const cm_node *n)
+{
+    const cm__shards *s = &k->m->calls->shards;
+    return s->tp > 1 && (cm__division_of(k->g, n, s->split) != CM__WHOLE || n->op == CM_OP_GATHER);
+}
+
+/* Returns, per tensor, the elements of a parameter that this device has. */
+static const double *add_parameters(cm__making *k, cm__ctx *ctx)
+{
+    int32_t *owner = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *owner); /* its part + 1 */
+    double  *had = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *had);
+    for (int32_t i = 0; i < k->g->n_nodes; i++) {
+        const cm_node *n = &k->g->nodes[i];
+        for (int32_t j = 0; n->phase == CM_FORWARD && j < n->n_inputs; j++) {
+            int32_t parameter = cm__parameter_read(k->g, n, j);
+            if (parameter < 0) continue;
+            cm_poly elements = cm_tensor_elements(cm__t(k->g, parameter));
+            double  here = elements.c[0] / (divides(k, n) ? k->m->calls->shards.tp : 1);
+            if (k->m->calls->shards.ep > 1 && cm__is_expert(k->g, n)) here /= k->m->calls->shards.ep;
+            if (!owner[parameter]) {
+                owner[parameter] = k->part[i] + 1;
+                k->parts->all[k->part[i]].parameters += had[parameter] = here;
+                k->parts->parameters += here;
+                k->parts->weight_bytes = (double)cm_dtype_size(cm__t(k->g, parameter)->dtype);
+            } else if (owner[parameter] != k->part[i] + 1) k->parts->tied_parameters += here;
+        }
+    }
+    return had;
+}
+
+/* What is made in one part and read in a later one crosses all boundaries between. */
+static void add_boundaries(cm__making *k, cm__ctx *ctx)
+{
+    const cm_graph *g = k->g;
+    int32_t        *last = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *last);
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t j = 0; g->nodes[i].phase == CM_FORWARD && j < g->nodes[i].n_inputs; j++)
+            if (cm__has(&g->nodes[i], j) && k->part[i] > last[g->nodes[i].inputs[j]])
+                last[g->nodes[i].inputs[j]] = k->part[i];
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        const cm_tensor *x = cm__t(g, t);
+        if (x->producer < 0 || g->nodes[x->producer].phase != CM_FORWARD || g->nodes[x->producer].view) continue;
+        cm_poly bytes = cm_tensor_bytes(x);
+        for (int32_t b = k->part[x->producer]; b < last[t]; b++)
+            k->parts->all[b].boundary_bytes += cm_poly_at(&bytes, k->batch);
+    }
+}
+
+static double scores_bytes(const cm__making *k, const cm_node *n)
+{
+    const cm_tensor *q = cm__in(k->g, n, 0), *keys = cm__in(k->g, n, 1);
+    int32_t          tp = k->m->calls->shards.tp > 1 ? k->m->calls->shards.tp : 1;
+    double           heads = q->rank == 4 ? (double)q->dims[1].fixed : (double)cm__attr_int(n, CM_ATTR_Q_NUM_HEADS, 1);
+    double           pairs = (double)q->dims[q->rank - 2].fixed * (double)keys->dims[keys->rank - 2].fixed;
+    return cm__score_bytes(k->g, n) * k->batch * heads / tp * pairs;
+}
+
+/* Of the layer in the middle: what its forward nodes leave for nodes of backward. */
+static void add_kept(cm__making *k)
+{
+    const cm_graph   *g = k->g;
+    const cm__shards *s = &k->m->calls->shards;
+    const cm_link    *host = cm_device_host_link(k->m->device);
+    int32_t           middle = k->parts->count / 2;
+    k->parts->host_bytes_s = host && host->bw_bytes_s.known ? host->bw_bytes_s.value * cm__share_of("host-part") : 1;
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        const cm_tensor *x = cm__t(g, t);
+        if (x->storage != t || x->born < 0 || k->part[x->born] != middle) continue;
+        if (g->nodes[x->born].phase != CM_FORWARD || x->dies >= g->n_nodes) continue;
+        if (g->nodes[x->dies].phase == CM_FORWARD) continue;
+        cm_poly bytes = cm_tensor_bytes(x);
+        bool    shared = s->tp > 1 && (s->split[t] || s->sequence);
+        k->parts->kept_bytes += cm_poly_at(&bytes, k->batch) / (shared ? s->tp : 1);
+    }
+    for (int32_t i = 0; i < g->n_nodes && k->m->calls->math; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (k->part[i] == middle && n->op == CM_OP_ATTENTION && n->phase == CM_FORWARD)
+            k->parts->scores_bytes += scores_bytes(k, n);
+    }
+    k->parts->kept_bytes += k->parts->scores_bytes;
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------------------- */
+
+static double parameter_tensors(const cm_graph *g)
+{
+    double count = 0;
+    for (int32_t t = 0; t < g->n_tensors; t++) count += cm__t(g, t)->role == CM_ROLE_PARAMETER;
+    return count;
+}
+
+/* One kernel for each parameter's gradients. */
+static double accumulate_time(const cm__making *k)
+{
+    cm__call c = {.op = CM__CALL_ELEMENTWISE, .pass = CM__PASS_FORWARD, .variant = "add"};
+    bool     narrow = k->parts->gradient_bytes < 4;
+    memcpy(c.dtype, narrow ? "bf16" : "fp32", 5);
+    c.sizes[0] = 1;
+    c.sizes[1] = (int64_t)k->parts->parameters;
+    if (c.sizes[1] <= 0) return 0;
+    return cm__timer_time(k->m->timer, &c).time_s + parameter_tensors(k->g) * (k->m->limits.floor_s + k->m->gap_s);
+}
+
+static double communication(const cm__parts *parts)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < parts->count; i++) sum += parts->all[i].forward_comm_s + parts->all[i].backward_comm_s;
+    return sum;
+}
+
+cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch, int32_t cp,
+                        cm__timed *timed)
+{
+    cm__parts  parts = {.count = cm__part_count(m->graph)};
+    cm__making k = {.m = m, .g = m->graph, .fabric = fabric, .parts = &parts, .batch = micro_batch / cp, .cp = cp};
+    parts.all = cm__alloc_array(ctx, (size_t)parts.count, sizeof *parts.all);
+    k.part = cm__part_map(ctx, m->graph);
+    cm__parts_communicate(&k, ctx);
+    cm__step_time(m, micro_batch, timed);
+    parts.clock = cm__step_throttle(m, micro_batch, communication(&parts), timed);
+    add_time(&k, timed);
+    add_host(&k);
+    cm__gradients_find(ctx, m->graph, m->calls, timed, k.part, add_parameters(&k, ctx), &parts);
+    parts.gradient_bytes = parts.weight_bytes * cm__gradient_copies(m->graph, m->runtime);
+    parts.updated = parts.parameters * (m->calls->shards.split ? m->calls->shards.updated : 1);
+    add_boundaries(&k, ctx);
+    add_kept(&k);
+    parts.exchange_host_s = m->host_exchange_s;
+    parts.batch_host_s = m->host_batch_s;
+    parts.buffered = m->runtime == CM_RUNTIME_MEGATRON;
+    parts.compress_bytes_s = cm__limits_of(m->device).memory_bytes_s;
+    parts.accumulate_s = accumulate_time(&k);
+    return parts;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parts_comm.c - communication inside of the parts of a step.
+ *
+ * Tensor-parallel devices add up what products divided by rows give, and what flows back into products divided by
+ * columns; an embedding divided by its vocabulary is added up, too. With sequence parallelism each sum is a
+ * reduce-scatter, and a gather before the next product: as many bytes.
+ */
+#include "graph/rule.h"
+#include "model/parallel/layers_making.h"
+#include "model/dispatch/tensor_parallel.h"
+
+static double sum_time(const cm__making *k, double n)
+{
+    const cm__shards *s = &k->m->calls->shards;
+    int32_t           node = cm_fabric_node(k->fabric);
+    cm__group         group = {s->tp, s->tp < node ? s->tp : node};
+    if (!s->sequence) return cm__comm_time(k->fabric, CM__ALL_REDUCE, group, n);
+    return cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, n) + cm__comm_time(k->fabric, CM__ALL_GATHER, group, n);
+}
+
+/* The tensor that casts and views were made of, one for each product that reads it. */
+static int32_t before_casts(const cm_graph *g, int32_t tensor)
+{
+    for (int32_t from = cm__t(g, tensor)->producer; from >= 0; from = cm__t(g, tensor)->producer) {
+        const cm_node *n = &g->nodes[from];
+        if (n->op != CM_OP_CAST && !n->view) break;
+        tensor = n->inputs[0];
+    }
+    return tensor;
+}
+
+/* The tensor that devices add up after a node; -1: none. */
+static int32_t summed(const cm__making *k, const cm_node *n, bool *told)
+{
+    const bool    *split = k->m->calls->shards.split;
+    const cm_node *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
+    cm__division   division = cm__division_of(k->g, forward, split);
+    if (n->phase != CM_BACKWARD) {
+        bool table = n->op == CM_OP_GATHER && cm__has(n, 0) && cm__in(k->g, n, 0)->role == CM_ROLE_PARAMETER &&
+                     cm__has(n, 1) && cm__in(k->g, n, 1)->dims && cm__in(k->g, n, 1)->dims[0].per_batch > 0;
+        return division == CM__ROWS || table ? n->outputs[0] : -1;
+    }
+    int32_t read = before_casts(k->g, forward->inputs[0]);
+    if (!cm__is_input_gradient(n, forward) || division != CM__COLUMNS || told[read]) return -1;
+    told[read] = true; /* several products of one input: their gradients are added first */
+    return n->outputs[0];
+}
+
+/* Devices that share a vocabulary find the largest logit, the label's and the sum of exponentials, of each token. */
+static double loss_time(const cm__making *k, const cm_node *n)
+{
+    const double each = 4; /* bytes */
+    if (n->op != CM_OP_CROSS_ENTROPY || !k->m->calls->shards.split[n->inputs[0]]) return 0;
+    cm_poly tokens = cm_tensor_elements(cm__in(k->g, n, 1));
+    return 3 * sum_time(k, each * cm_poly_at(&tokens, k->batch));
+}
+
+static void add_sums(cm__making *k, cm__ctx *ctx)
+{
+    double  last_bytes = -1, last_s = 0; /* most layers sum up as many bytes as the one before */
+    bool *told = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *told);
+    for (int32_t i = 0; i < k->g->n_nodes; i++) {
+        const cm_node *n = &k->g->nodes[i];
+        int32_t        tensor = n->view || n->phase == CM_UPDATE ? -1 : summed(k, n, told);
+        cm__part      *part = &k->parts->all[k->part[i]];
+        part->forward_comm_s += loss_time(k, n);
+        if (tensor < 0) continue;
+        cm_poly bytes = cm_tensor_bytes(cm__t(k->g, tensor));
+        double  here = cm_poly_at(&bytes, k->batch);
+        if (here != last_bytes) last_s = sum_time(k, last_bytes = here);
+        *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) += last_s;
+        part->host_s += k->m->host_collective_s;
+    }
+}
+
+/* Tokens go to the devices of their experts, and come back, in every pass. */
+static void add_routes(cm__making *k, cm__ctx *ctx)
+{
+    const cm__shards *s = &k->m->calls->shards;
+    int32_t           here = cm_fabric_node(k->fabric) / (s->tp > 1 ? s->tp : 1);
+    cm__group         group = {s->ep, here < 1 ? 1 : here < s->ep ? here : s->ep};
+    double           *route_s = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *route_s);
+    int32_t          *last = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *last); /* pass seen last, plus 1 */
+    for (int32_t i = 0; i < k->g->n_nodes; i++) {
+        const cm_node *n = &k->g->nodes[i], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
+        int32_t        at = k->part[i];
+        if (!cm__is_expert(k->g, forward) || last[at] == n->phase + 1) continue;
+        cm_poly bytes = cm_tensor_bytes(cm__in(k->g, forward, 0));
+        if (!last[at]) route_s[at] = 2 * cm__comm_time(k->fabric, CM__ALL_TO_ALL, group, cm_poly_at(&bytes, k->batch));
+        last[at] = n->phase + 1;
+        cm__part *part = &k->parts->all[at];
+        *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) += route_s[at];
+    }
+}
+
+/* Keys and values of all tokens come to each device that has some of the queries; their gradients go back. */
+static void add_gathers(cm__making *k)
+{
+    int32_t   tp = k->m->calls->shards.tp > 1 ? k->m->calls->shards.tp : 1, here = cm_fabric_node(k->fabric) / tp;
+    cm__group group = {k->cp, here < 1 ? 1 : here < k->cp ? here : k->cp};
+    for (int32_t i = 0; i < k->g->n_nodes; i++) {
+        const cm_node *n = &k->g->nodes[i], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
+        cm__part      *part = &k->parts->all[k->part[i]];
+        double         bytes = 0;
+        if (cm_node_class(n) != CM_CLASS_ATTENTION || forward->n_inputs < 3) continue;
+        for (int32_t j = 1; j < 3; j++) {
+            cm_poly of = cm_tensor_bytes(cm__in(k->g, forward, j));
+            bytes += cm_poly_at(&of, k->batch * k->cp) / tp;
+        }
+        double gather = cm__comm_time(k->fabric, CM__ALL_GATHER, group, bytes);
+        if (n->phase == CM_FORWARD) part->forward_comm_s += gather;
+        else part->backward_comm_s += gather;
+        if (n->phase == CM_BACKWARD)
+            part->backward_comm_s += cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, bytes);
+    }
+}
+
+void cm__parts_communicate(cm__making *k, cm__ctx *ctx)
+{
+    if (k->m->calls->shards.tp > 1) add_sums(k, ctx);
+    if (k->m->calls->shards.ep > 1) add_routes(k, ctx);
+    if (k->cp > 1) add_gathers(k);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clock.c - power of a step, and the clock that keeps it within the limit. */
+#include "model/step/clock.h"
+
+#include <math.h>
+#include "device/number.h"
+#include "model/time/roofline.h"
+
+#define REACHED 0.9      /* of the memory's bandwidth, by kernels that do nothing but stream */
+#define LOWEST 0.4       /* clocks below this are not throttling but a fault */
+#define BYTE_EXPONENT 0.5
+
+cm__power cm__power_of(const cm_device *device)
+{
+    const cm_memory *memory = cm_device_main_memory(device);
+    cm__power        p = {.limit_w = cm__value_or(cm_device_number(device, CM_TDP_W), 0),
+                          .idle_w = cm__value_or(cm_device_number(device, CM_IDLE_W), 0),
+                          .byte_j = cm__value_or(cm_device_number(device, CM_BYTE_J), 0),
+                          .memory_bytes_s = memory ? cm__value_or(memory->bw_bytes_s, 0) : 0,
+                          .cache_bytes = cm__limits_of(device).cache_bytes};
+    for (int r = 0; r < CM_RATES; r++) p.flop_j[r] = cm__value_or(cm_device_flop_energy(device, (cm_rate)r), 0);
+    if (p.byte_j <= 0) p.limit_w = 0;
+    return p;
+}
+
+static double fourth_root(double x) { return sqrt(sqrt(x)); }
+static double fourth_power(double x) { return x * x * x * x; }
+
+static cm__stretch stretch_of(const cm__power *p, const cm__call *call, double bytes, double time_s, double runs)
+{
+    double      left = cm__beyond_cache(p->cache_bytes, bytes);
+    double      memory_s = p->memory_bytes_s > 0 ? bytes * left / (REACHED * p->memory_bytes_s) : 0;
+    cm__stretch s = {.memory_s = fmin(memory_s, time_s), .runs = runs,
+                     .beside = cm__call_kinds[call->op].engine == CM_ENGINE_MATRIX};
+    s.clocked_s = s.beside ? fourth_root(fourth_power(time_s) - fourth_power(s.memory_s)) : time_s - s.memory_s;
+    return s;
+}
+
+double cm__stretched(const cm__stretch *s, double clock)
+{
+    double clocked_s = s->clocked_s / clock;
+    return s->beside ? fourth_root(fourth_power(clocked_s) + fourth_power(s->memory_s)) : clocked_s + s->memory_s;
+}
+
+double cm__load_time(const cm__load *l, double clock)
+{
+    double sum = l->waits_s;
+    for (int32_t i = 0; i < l->count; i++) sum += l->calls[i].runs * cm__stretched(&l->calls[i], clock);
+    return sum;
+}
+
+void cm__load_add(cm__load *l, const cm__power *p, const cm__call *call, double time_s, double runs)
+{
+    double flop, bytes;
+    cm__call_work(call, &flop, &bytes);
+    l->calls[l->count++] = stretch_of(p, call, bytes, time_s, runs);
+    l->byte_j += runs * bytes * p->byte_j;
+    if (cm__call_kinds[call->op].engine == CM_ENGINE_MATRIX) l->flop_j += runs * flop * p->flop_j[cm__call_rate(call)];
+}
+
+static double power_at(const cm__power *p, const cm__load *l, double clock)
+{
+    double time = fmax(cm__load_time(l, clock), l->least_s);
+    return p->idle_w + (l->flop_j * clock + l->byte_j * pow(clock, BYTE_EXPONENT)) / time;
+}
+
+double cm__clock_of(const cm__power *p, const cm__load *l)
+{
+    double low = LOWEST, high = 1;
+    if (p->limit_w <= 0 || cm__load_time(l, 1) <= 0 || power_at(p, l, 1) <= p->limit_w) return 1;
+    for (int i = 0; i < 30; i++) {
+        double middle = (low + high) / 2;
+        if (power_at(p, l, middle) > p->limit_w) high = middle;
+        else low = middle;
+    }
+    return low;
+}
+
+double cm__energy_at(const cm__power *p, const cm__load *l, double clock, double step_s)
+{
+    return p->idle_w * step_s + l->flop_j * clock + l->byte_j * pow(clock, BYTE_EXPONENT);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host.c - the host's timeline: operators dispatched forward, autograd nodes run backward, tensors updated. */
+#include "model/step/host.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const cm__host_cost *find(const cm_device *device, cm_runtime runtime, const char *what)
+{
+    for (int32_t i = 0; device && i < device->n_host; i++)
+        if (strcmp(device->host[i].what, what) == 0 && strcmp(device->host[i].runtime, cm_runtime_name(runtime)) == 0)
+            return &device->host[i];
+    return NULL;
+}
+
+double cm__host_number(const cm_device *device, const cm_device *relative, cm_runtime runtime, const char *what)
+{
+    const cm__host_cost *h = find(device, runtime, what);
+    cm_runtime           made_of = runtime == CM_RUNTIME_MEGATRON ? CM_RUNTIME_TORCH_EAGER : runtime;
+    if (!h) h = find(device, made_of, what);
+    if (!h) h = find(relative, made_of, what);
+    return h ? h->time_s.value : 0;
+}
+
+/* Kinds of operators that cost the host alike. */
+enum { LINEAR, CONV, NORM, BATCH_NORM, ELEMENTWISE, VIEW, KINDS };
+static const char *const kind_names[KINDS] = {"linear", "conv", "norm", "batch_norm", "elementwise", "view"};
+static const uint8_t     kind_of_class[CM_CLASSES] = {
+    [CM_CLASS_GEMM] = LINEAR,           [CM_CLASS_CONV] = CONV,           [CM_CLASS_ATTENTION] = LINEAR,
+    [CM_CLASS_NORM] = NORM,             [CM_CLASS_ELEMENTWISE] = ELEMENTWISE, [CM_CLASS_REDUCTION] = ELEMENTWISE,
+    [CM_CLASS_MOVEMENT] = ELEMENTWISE,  [CM_CLASS_EMBEDDING] = ELEMENTWISE,   [CM_CLASS_RNN] = LINEAR,
+};
+
+static int kind_of(const cm_graph *g, const cm_node *n)
+{
+    const cm_node *forward = n->source >= 0 ? &g->nodes[n->source] : n;
+    if (n->view) return VIEW;
+    return forward->op == CM_OP_BATCH_NORM ? BATCH_NORM : kind_of_class[cm_node_class(n)];
+}
+
+typedef struct counts {
+    double forward[KINDS], backward[KINDS], tensors;
+} counts;
+
+static void count_update(const cm_graph *g, const cm_node *n, counts *c)
+{
+    for (int32_t i = 0; i < n->n_inputs; i++) c->tensors += cm__t(g, n->inputs[i])->role == CM_ROLE_PARAMETER;
+}
+
+/* Backward nodes of one forward operator are one node of autograd. */
+static counts count(const cm_graph *g)
+{
+    counts  c = {0};
+    int32_t last = -1;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        bool           backward = n->phase == CM_BACKWARD;
+        if (n->phase == CM_UPDATE) count_update(g, n, &c);
+        else if (!backward) c.forward[kind_of(g, n)]++;
+        else if (n->source < 0 || n->source != last) c.backward[kind_of(g, n)]++;
+        last = backward ? n->source : -1;
+    }
+    return c;
+}
+
+static double update_time(const cm_device *device, const cm_device *relative, cm_runtime runtime, const cm_graph *g,
+                          double tensors)
+{
+    char what[64];
+    snprintf(what, sizeof what, "update-op:%s", cm_optimizer_name(g->optimizer));
+    return cm__host_number(device, relative, runtime, "step") +
+           tensors * cm__host_number(device, relative, runtime, what);
+}
+
+double cm__host_update(const cm_device *device, const cm_device *relative, cm_runtime runtime, const cm_graph *g)
+{
+    return update_time(device, relative, runtime, g, count(g).tensors);
+}
+
+double cm__host_time(const cm_device *device, const cm_device *relative, cm_runtime runtime, const cm_graph *g)
+{
+    counts c = count(g);
+    char   what[64];
+    double sum = update_time(device, relative, runtime, g, c.tensors);
+    for (int k = 0; k < KINDS; k++) {
+        snprintf(what, sizeof what, "forward-op:%s", kind_names[k]);
+        sum += c.forward[k] * cm__host_number(device, relative, runtime, what);
+        snprintf(what, sizeof what, "backward-op:%s", kind_names[k]);
+        sum += c.backward[k] * cm__host_number(device, relative, runtime, what);
+    }
+    return sum;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host_compiled.c - the host's timeline where PyTorch's compiler wrote the code that launches.
+ *
+ * Inductor's code is Python: for each kernel that it generated it allocates the result and calls a launcher; for
+ * products, convolutions, attention and look-ups it calls the same operators as eager PyTorch, without autograd around
+ * them: a product's two gradients cost two products. A launch costs what the profile says (torch-compile, `launch`) or,
+ * where it says nothing, what an elementwise operator costs an eager host: both are a call from Python, an allocation
+ * and a launch. The update is eager. Left out: guards, and checks of sizes, about 1 us for each tensor of the graph.
+ */
+#include "model/step/host.h"
+
+/* What eager PyTorch spends on what is called as it is; convolutions have one call for both gradients. */
+static const struct {
+    const char *forward, *backward;
+    bool        at_once;
+} called[CM_CLASSES] = {
+    [CM_CLASS_GEMM] = {"forward-op:linear", "forward-op:linear", false},
+    [CM_CLASS_CONV] = {"forward-op:conv", "backward-op:conv", true},
+    [CM_CLASS_ATTENTION] = {"forward-op:linear", "forward-op:linear", true},
+    [CM_CLASS_RNN] = {"forward-op:linear", "forward-op:linear", true},
+    [CM_CLASS_EMBEDDING] = {"forward-op:elementwise", "forward-op:elementwise", true},
+};
+
+static double eager(const cm_device *device, const cm_device *relative, const char *what)
+{
+    return cm__host_number(device, relative, CM_RUNTIME_TORCH_EAGER, what);
+}
+
+static double called_s(const cm_device *device, const cm_device *relative, const cm_graph *g)
+{
+    double  sum = 0;
+    int32_t last = -1;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        bool           backward = n->phase == CM_BACKWARD;
+        cm_class       class = cm_node_class(n);
+        const char    *what = backward ? called[class].backward : called[class].forward;
+        bool           again = backward && n->source >= 0 && n->source == last && called[class].at_once;
+        if (what && !n->view && !again && n->phase != CM_UPDATE) sum += eager(device, relative, what);
+        last = backward ? n->source : -1;
+    }
+    return sum;
+}
+
+static double update_s(cm__ctx *ctx, const cm_device *device, const cm_device *relative, const cm_graph *g)
+{
+    double tensors = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 0; g->nodes[i].phase == CM_UPDATE && k < g->nodes[i].n_inputs; k++)
+            tensors += g->nodes[i].inputs[k] >= 0 && cm__t(g, g->nodes[i].inputs[k])->role == CM_ROLE_PARAMETER;
+    return tensors * eager(device, relative, cm__format(ctx, "update-op:%s", cm_optimizer_name(g->optimizer)));
+}
+
+double cm__host_time_compiled(cm__ctx *ctx, const cm_device *device, const cm_device *relative, const cm_graph *g,
+                              double generated)
+{
+    double launch = cm__host_number(device, relative, CM_RUNTIME_TORCH_COMPILE, "launch");
+    double step = cm__host_number(device, relative, CM_RUNTIME_TORCH_COMPILE, "step");
+    if (launch <= 0) launch = eager(device, relative, "forward-op:elementwise");
+    if (step <= 0) step = eager(device, relative, "step");
+    return step + generated * launch + called_s(device, relative, g) + update_s(ctx, device, relative, g);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step.c - the time of a step, call by call: tables, calibration, clock, host, and how sure all that is. */
+#include "model/step/step.h"
+
+#include <math.h>
+#include <string.h>
+#include "model/dispatch/attention.h"
+#include "model/step/host.h"
+#include "model/step/sparsity.h"
+
+#define COMMON_ERROR 0.04 /* that all calls of a step share: clocks, power, another version of a library */
+#define SHARED_PART 0.5   /* of the error of calls that were not measured: neighbours are wrong the same way */
+#define SPARSE_ERROR 0.2  /* of products of which only the peak is known to be higher */
+#define HOST_ERROR 0.13   /* of steps the host limits; the same step repeats within 10 to 30 % (docs/results/time.md) */
+
+/* ---- what does not depend on the batch size --------------------------------------------------------------------- */
+
+const cm_device *cm__relative_of(cm__ctx *ctx, const cm_device *device)
+{
+    const cm_device_info *info = cm_device_get_info(device);
+    const cm_device      *relative = NULL;
+    for (int32_t i = 0; i < cm__n_embedded_kernels && !relative; i++) {
+        const char *id = cm__all_embedded_kernels[i].device;
+        if (cm__device_is(device, id) || strcmp(info->device_class, "gpu")) continue;
+        relative = cm__device_beside(ctx, device, id);
+    }
+    return relative;
+}
+
+static const cm_device *shared_relative(cm__ctx *ctx, const cm_device *device, const cm__common *common)
+{
+    const cm_device_info *info = cm_device_get_info(device);
+    const cm_device      *first = common ? common->relative : NULL;
+    bool                  other = first && !cm__device_is(device, cm_device_get_info(first)->id);
+    return other && strcmp(info->device_class, "gpu") == 0 ? first : cm__relative_of(ctx, device);
+}
+
+cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_layout layout,
+                          cm_runtime runtime, cm__memo *memo)
+{
+    const char *id = cm__n_embedded_kernels ? cm__all_embedded_kernels[0].device : NULL;
+    return (cm__common){.calls = cm__dispatch_new(ctx, graph, layout, runtime),
+                        .memo = memo,
+                        .relative = id ? cm__device_beside(ctx, first, id) : NULL};
+}
+
+static double scale_of(const cm_number *factor) { return factor->known ? factor->value : 1; }
+
+/* A chip of the same make draws as much for the same work; its own limit and memory count. */
+static cm__power power_of(const cm_device *device, const cm_device *relative)
+{
+    cm__power        own = cm__power_of(device);
+    cm_number        limit = cm_device_number(device, CM_TDP_W);
+    const cm_memory *memory = cm_device_main_memory(device);
+    const char      *make = cm__device_family(device), *its = relative ? cm__device_family(relative) : NULL;
+    if (own.limit_w > 0 || !relative || !limit.known || !memory) return own;
+    if (!make || !its || strcmp(make, its)) return own;
+    cm__power like = cm__power_of(relative);
+    if (like.limit_w > 0) like.limit_w = limit.value;
+    if (memory->bw_bytes_s.known) like.memory_bytes_s = memory->bw_bytes_s.value;
+    like.cache_bytes = own.cache_bytes;
+    return like;
+}
+
+/* Calls that only forward products with pruned weights make. */
+static const bool *sparse_calls(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *d)
+{
+    bool *sparse = cm__alloc_array(ctx, (size_t)d->n_calls + 1, sizeof *sparse), blocks = cm__has_blocks(g);
+    for (int32_t i = 0; i < d->n_calls; i++) sparse[i] = d->calls[i].op == CM__CALL_GEMM;
+    for (int32_t i = 0; i < d->n_of; i++) {
+        const cm_node *n = &g->nodes[d->node[i]];
+        sparse[d->of[i]] &= n->phase == CM_FORWARD && cm__is_pruned(g, n, blocks);
+    }
+    return sparse;
+}
+
+cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,
+                                  const cm_predict_options *o, const cm__common *common)
+{
+    cm_runtime       runtime = o->runtime;
+    const cm_device *relative = shared_relative(ctx, device, common);
+    cm__limits       limits = cm__limits_of(device);
+    bool             math = cm__attention_math(graph, device, runtime), same = common && common->calls->math == math;
+    cm__dispatch    *calls =
+        same ? common->calls : cm__dispatch_shard(ctx, graph, o->layout, runtime, &o->plan, math);
+    double           gain = cm__sparsity_gain(device, &o->sparsity);
+    double           gap = cm__host_number(device, relative, runtime, "gap");
+    double           host_s = runtime == CM_RUNTIME_TORCH_COMPILE
+                                  ? cm__host_time_compiled(ctx, device, relative, graph, calls->generated)
+                                  : cm__host_time(device, relative, runtime, graph);
+    cm__step_model m = {
+        .graph = graph,
+        .device = device,
+        .calls = calls,
+        .gain = gain,
+        .sparse = gain > 1 ? sparse_calls(ctx, graph, calls) : NULL,
+        .timer = cm__timer_new(ctx, device, relative, runtime),
+        .limits = limits,
+        .power = power_of(device, relative),
+        .runtime = runtime,
+        .matrix_flop = cm__matrix_flop(graph),
+        .host_s = host_s * scale_of(&device->calibration.host),
+        .host_update_s = cm__host_update(device, relative, runtime, graph) * scale_of(&device->calibration.host),
+        .host_exchange_s = cm__host_number(device, relative, runtime, "exchange"),
+        .host_batch_s = cm__host_number(device, relative, runtime, "batch"),
+        .host_collective_s = cm__host_number(device, relative, runtime, "collective"),
+        .gap_s = gap > 0 ? gap : cm__host_number(device, relative, CM_RUNTIME_TORCH_EAGER, "gap"),
+        .peak_flop_s = cm__precision_peak(&limits, cm_graph_precision(graph), false),
+        .stretches = cm__alloc_array(ctx, (size_t)calls->n_calls + 1, sizeof *m.stretches),
+    };
+    if (common) cm__timer_share(m.timer, common->memo);
+    return m;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------ */
+
+/* Nobody measured it: what the dense product takes, on units that are faster. */
+static void take_sparse(const cm__step_model *m, const cm__call *call, cm__timed *timed)
+{
+    cm__limits faster = m->limits;
+    for (int r = 0; r < CM_RATES; r++) faster.peak[CM_ENGINE_MATRIX][r] *= m->gain;
+    timed->time_s = cm__transferred(&faster, &m->limits, call, timed->time_s);
+    if (timed->how < CM_HOW_TRANSFERRED) timed->how = CM_HOW_TRANSFERRED;
+    timed->error += SPARSE_ERROR;
+}
+
+void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed)
+{
+    /* What real steps have taught of this device. */
+    const double scale[CM_ENGINES] = {[CM_ENGINE_MATRIX] = scale_of(&m->device->calibration.matrix),
+                                      [CM_ENGINE_VECTOR] = scale_of(&m->device->calibration.vector)};
+    for (int32_t i = 0; i < m->calls->n_calls; i++) {
+        cm__call call;
+        cm__call_at(&m->calls->calls[i], batch, &call);
+        timed[i] = cm__timer_time(m->timer, &call);
+        timed[i].time_s *= scale[cm__call_kinds[call.op].engine];
+        if (m->sparse && m->sparse[i]) take_sparse(m, &call, &timed[i]);
+    }
+}
+
+double cm__step_throttle(const cm__step_model *m, double batch, double waits_s, cm__timed *timed)
+{
+    const cm__dispatch *d = m->calls;
+    cm__load            load = {.least_s = m->host_s, .waits_s = waits_s, .calls = m->stretches};
+    cm__call            call;
+    if (m->power.limit_w <= 0) return 1;
+    for (int32_t i = 0; i < d->n_calls; i++) {
+        cm__call_at(&d->calls[i], batch, &call);
+        cm__load_add(&load, &m->power, &call, timed[i].time_s, d->runs[i]);
+    }
+    double clock = cm__clock_of(&m->power, &load);
+    for (int32_t i = 0; clock < 1 && i < d->n_calls; i++) timed[i].time_s = cm__stretched(&load.calls[i], clock);
+    return clock;
+}
+
+typedef struct summing {
+    double time_s, variance, launches, unmeasured_s; /* the last: of calls not measured, times their errors */
+} summing;
+
+static summing sum_calls(const cm__dispatch *d, const cm__timed *timed, double share[CM_HOWS])
+{
+    summing sum = {0};
+    for (int32_t i = 0; i < d->n_calls; i++) {
+        double time = timed[i].time_s * d->runs[i];
+        sum.time_s += time;
+        sum.variance += pow(time * timed[i].error, 2);
+        sum.launches += timed[i].launches * d->runs[i];
+        if (timed[i].how != CM_HOW_MEASURED) sum.unmeasured_s += time * timed[i].error;
+        share[timed[i].how] += time;
+    }
+    return sum;
+}
+
+/* ---- the step --------------------------------------------------------------------------------------------------- */
+
+/* A step ends when the later of two timelines does, each as uncertain as it is. */
+static void bracket(cm_prediction_info *i, double device_s, double device_error)
+{
+    for (int side = 0; side < 2; side++) {
+        double z = side ? CM__NINE_OF_TEN : -CM__NINE_OF_TEN;
+        i->interval_s[side] = fmax(device_s * exp(z * device_error), i->host_time_s * exp(z * HOST_ERROR));
+    }
+}
+
+double cm__step_doubt(double time_s, double variance, double unmeasured_s)
+{
+    double spread = variance + pow(COMMON_ERROR * time_s, 2) + pow(SHARED_PART * unmeasured_s, 2);
+    return sqrt(spread) / fmax(time_s, 1e-30);
+}
+
+cm_poly cm__matrix_flop(const cm_graph *g)
+{
+    static const bool matrix[CM_CLASSES] = {[CM_CLASS_GEMM] = true, [CM_CLASS_CONV] = true, [CM_CLASS_ATTENTION] = true,
+                                            [CM_CLASS_RNN] = true};
+    cm_poly           sum = cm__poly_const(0);
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (matrix[cm_node_class(&g->nodes[i])] && g->nodes[i].phase != CM_RECOMPUTE)
+            sum = cm__poly_add(sum, g->nodes[i].flop);
+    return sum;
+}
+
+void cm__step_rates(const cm_poly *matrix_flop, double peak_flop_s, cm_prediction_info *i)
+{
+    double flop = cm_poly_at(matrix_flop, (double)i->batch);
+    i->throughput_samples_s = i->step_time_s > 0 ? (double)i->batch / i->step_time_s : 0;
+    i->mfu = peak_flop_s > 0 && i->step_time_s > 0 ? flop / i->step_time_s / peak_flop_s / i->devices : NAN;
+}
+
+void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_info *i)
+{
+    memset(i->share, 0, sizeof i->share);
+    i->layout = m->calls->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
+    i->host_time_s = m->host_s;
+    i->clock = cm__step_throttle(m, (double)i->batch, 0, timed);
+    summing sum = sum_calls(m->calls, timed, i->share);
+    double  device_s = sum.time_s + sum.launches * m->gap_s;
+    i->device_time_s = sum.time_s;
+    i->launches = sum.launches;
+    i->step_time_s = fmax(device_s, i->host_time_s);
+    bracket(i, device_s, cm__step_doubt(sum.time_s, sum.variance, sum.unmeasured_s));
+    cm__step_rates(&m->matrix_flop, m->peak_flop_s, i);
+    for (int h = 0; h < CM_HOWS && sum.time_s > 0; h++) i->share[h] /= sum.time_s;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memo.c - open hash tables of places in a list, each behind a lock, so that threads seldom wait for each other; where
+ * there is no memory for one, it forgets.
+ */
+#include "model/time/memo.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct entry {
+    cm__memo_key key;
+    uint64_t     hash;
+    cm__call     call;
+    cm__told     told;
+} entry;
+
+#define PARTS 16
+
+typedef struct part {
+    pthread_mutex_t lock;
+    entry          *entries;
+    uint32_t       *places; /* one more than an entry's; 0: free. Twice as many as there is room for entries */
+    size_t          count, room; /* a power of two */
+} part;
+
+struct cm__memo {
+    part parts[PARTS];
+    int  count; /* of those that have a lock */
+};
+
+static void release(void *object)
+{
+    cm__memo *m = object;
+    for (part *p = m->parts; p < m->parts + m->count; p++) {
+        pthread_mutex_destroy(&p->lock);
+        free(p->entries);
+        free(p->places);
+    }
+}
+
+cm__memo *cm__memo_new(cm__ctx *ctx)
+{
+    cm__memo *m = cm__alloc(ctx, sizeof *m);
+    cm__defer(ctx, release, m);
+    for (; m->count < PARTS; m->count++)
+        if (pthread_mutex_init(&m->parts[m->count].lock, NULL)) cm__fail(ctx, CM_ERR_MEMORY, "no lock to be had");
+    return m;
+}
+
+static part *part_of(cm__memo *m, uint64_t hash) { return &m->parts[hash >> 60]; }
+
+/* Texts are zeroed to their end, and sizes beyond a call's own are zero. */
+static uint64_t hash_of(cm__memo_key key, const cm__call *call)
+{
+    uint64_t hash = (uintptr_t)key.table ^ (uint64_t)((call->op * 8 + call->pass) * CM_RUNTIMES + key.runtime), word;
+    const char *texts[] = {call->variant, call->dtype};
+    for (int t = 0; t < 2; t++)
+        for (size_t i = 0; i < CM__CALL_TEXT; i += sizeof word) {
+            memcpy(&word, texts[t] + i, sizeof word);
+            hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        }
+    for (int i = 0; i < CM__CALL_SIZES; i++) {
+        hash = (hash ^ (uint64_t)call->sizes[i]) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+static bool same_call(const cm__call *a, const cm__call *b)
+{
+    return a->op == b->op && a->pass == b->pass && memcmp(a->sizes, b->sizes, sizeof a->sizes) == 0 &&
+           memcmp(a->variant, b->variant, sizeof a->variant) == 0 && memcmp(a->dtype, b->dtype, sizeof a->dtype) == 0;
+}
+
+static bool same_key(cm__memo_key a, cm__memo_key b) { return a.table == b.table && a.runtime == b.runtime; }
+
+/* Where an entry is, or would be. */
+static uint32_t *place_of(const part *p, cm__memo_key key, const cm__call *call, uint64_t hash)
+{
+    size_t most = 2 * p->room - 1, at = (size_t)hash & most;
+    for (; p->places[at]; at = (at + 1) & most) {
+        const entry *e = &p->entries[p->places[at] - 1];
+        if (e->hash == hash && same_key(e->key, key) && same_call(&e->call, call)) break;
+    }
+    return &p->places[at];
+}
+
+bool cm__memo_find(cm__memo *m, cm__memo_key key, const cm__call *call, cm__told *told)
+{
+    uint64_t hash = hash_of(key, call);
+    part    *p = part_of(m, hash);
+    uint32_t place = 0;
+    pthread_mutex_lock(&p->lock);
+    if (p->count) place = *place_of(p, key, call, hash);
+    if (place) *told = p->entries[place - 1].told;
+    pthread_mutex_unlock(&p->lock);
+    return place != 0;
+}
+
+static bool make_room(part *p)
+{
+    if (p->count < p->room) return true;
+    size_t    room = p->room ? p->room * 2 : 128;
+    entry    *entries = realloc(p->entries, room * sizeof *entries);
+    uint32_t *places = calloc(2 * room, sizeof *places);
+    if (entries) p->entries = entries;
+    if (!entries || !places) {
+        free(places);
+        return false;
+    }
+    free(p->places);
+    p->places = places;
+    p->room = room;
+    for (size_t i = 0; i < p->count; i++) {
+        const entry *e = &p->entries[i];
+        *place_of(p, e->key, &e->call, e->hash) = (uint32_t)i + 1;
+    }
+    return true;
+}
+
+void cm__memo_keep(cm__memo *m, cm__memo_key key, const cm__call *call, const cm__told *told)
+{
+    uint64_t hash = hash_of(key, call);
+    part    *p = part_of(m, hash);
+    pthread_mutex_lock(&p->lock);
+    if (p->count < UINT32_MAX / 2 && make_room(p)) {
+        uint32_t *place = place_of(p, key, call, hash);
+        if (!*place) *place = (uint32_t)++p->count;
+        p->entries[*place - 1] = (entry){.key = key, .hash = hash, .call = *call, .told = *told};
+    }
+    pthread_mutex_unlock(&p->lock);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* own_models.c - which of a device's fitted models, or of its kin's, tells of a call, and what it says. */
+#include "model/time/operator_fits.h"
+
+#include <math.h>
+#include <string.h>
+#include "device/forms.h"
+
+#define PARAMETERS_MOST 64
+#define ERROR_LEAST 0.1 /* of timings by another library version and harness */
+/* Products for a weight's gradient, over a transposed left operand, beside others of their shape: geometric mean of 55
+   shapes in bf16 on an A100 PCIe (SimuMax, fwd and bwd_grad_w efficiencies). */
+#define TURNED_FACTOR 1.056
+
+typedef enum kin { ITSELF, SAME_CHIP, SAME_BASE, STRANGER } kin;
+
+typedef struct model {
+    const cm_fit   *fit;
+    const cm__form *form;
+    kin             of;
+} model;
+
+struct cm__own_models {
+    cm__ctx         *ctx;
+    const cm_device *device;
+    cm__limits       limits;
+    bool             plain, megatron; /* what for */
+    bool             sought;          /* kin are there already */
+    model           *models;
+    int32_t          count, capacity;
+};
+
+static void take(cm__own_models *m, const cm_device *device, kin of)
+{
+    for (int32_t i = 0; i < cm_device_fits(device); i++) {
+        const cm_fit   *fit = cm_device_fit(device, i);
+        const cm__form *form = cm__form_find(fit->form);
+        if (!form) continue;
+        m->models = cm__grow(m->ctx, m->models, m->count, &m->capacity, sizeof *m->models);
+        m->models[m->count++] = (model){fit, form, of};
+    }
+}
+
+cm__own_models *cm__own_models_new(cm__ctx *ctx, const cm_device *device, const cm__limits *limits, bool plain,
+                                   bool megatron)
+{
+    cm__own_models *m = cm__alloc(ctx, sizeof *m);
+    *m = (cm__own_models){.ctx = ctx, .device = device, .limits = *limits, .plain = plain, .megatron = megatron};
+    take(m, device, ITSELF);
+    return m;
+}
+
+/* ---- kin -------------------------------------------------------------------------------------------------------- */
+
+static bool same_text(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
+
+static kin kin_of(const cm__own_models *m, const cm_device *other)
+{
+    if (same_text(m->device->chip, other->chip)) return SAME_CHIP;
+    bool family = m->megatron && same_text(cm__device_family(m->device), cm__device_family(other));
+    return family ? SAME_BASE : STRANGER;
+}
+
+static kin kin_named(const cm__own_models *m, const char *id)
+{
+    const cm_device *peer = cm__device_peer(m->device, id);
+    cm_device       *other;
+    if (strcmp(m->device->info.id, id) == 0) return STRANGER; /* its models were taken first */
+    if (peer) return kin_of(m, peer);
+    if (cm_device_load_brief(id, &other, NULL)) return STRANGER;
+    kin of = kin_of(m, other);
+    cm_device_free(other);
+    return of;
+}
+
+static void seek_kin(cm__own_models *m)
+{
+    m->sought = true;
+    for (int32_t i = 0; (m->megatron || m->device->chip) && cm_device_id(i); i++) {
+        kin              of = kin_named(m, cm_device_id(i));
+        const cm_device *other = of == STRANGER ? NULL : cm__device_beside(m->ctx, m->device, cm_device_id(i));
+        if (other) take(m, other, of);
+    }
+}
+
+/* ---- which model ------------------------------------------------------------------------------------------------ */
+
+#define NAMES 3
+
+/* Models that would tell of a call, best first. */
+typedef struct wanted {
+    const char *names[NAMES], *dtypes[2];
+    kin         farthest;
+    bool        stream; /* one pass over the data, of any type */
+} wanted;
+
+static bool in_16_bits(const cm__call *c) { return strcmp(c->dtype, "bf16") == 0 || strcmp(c->dtype, "fp16") == 0; }
+
+/* A softmax with its scale and mask, an update of all parameters. */
+static bool is_fused(const cm__call *c)
+{
+    return (c->op == CM__CALL_SOFTMAX && c->variant[0]) || c->op == CM__CALL_OPTIMIZER;
+}
+
+/* Models of Megatron-LM's own kernels; nothing: those of plain fp32. */
+static wanted wanted_by_megatron(const cm__call *c)
+{
+    if (is_fused(c)) return (wanted){.names = {"add"}, .dtypes = {""}, .farthest = SAME_BASE, .stream = true};
+    if (c->op != CM__CALL_GEMM || !in_16_bits(c)) return (wanted){0};
+    const char *other = strcmp(c->dtype, "fp16") == 0 ? "bf16" : "fp16"; /* timed alike */
+    return (wanted){.names = {"gemm"}, .dtypes = {c->dtype, other}, .farthest = SAME_BASE};
+}
+
+static wanted wanted_in_fp32(const cm__call *c)
+{
+    static const char *const linear[NAMES] = {"linear", "gemm", "bmm"}, *const norm[NAMES] = {"layernorm"},
+                            *const batched[NAMES] = {"bmm", "linear", "gemm"}, *const softmax[NAMES] = {"softmax"},
+                            *const conv[NAMES] = {"conv2d", "conv2d_full"};
+    const char *const *found = c->op == CM__CALL_GEMM ? (c->sizes[0] > 1 ? batched : linear)
+                               : c->op == CM__CALL_CONV ? conv
+                               : c->op == CM__CALL_SOFTMAX ? softmax
+                               : c->op == CM__CALL_LAYER_NORM ? norm
+                                                              : NULL;
+    bool   grouped = c->op == CM__CALL_CONV && c->sizes[13] > 1;
+    wanted w = {.names = {c->op == CM__CALL_ELEMENTWISE ? c->variant : NULL}, .dtypes = {"fp32"}};
+    w.farthest = SAME_CHIP;
+    if (found) memcpy(w.names, found, sizeof w.names);
+    return strcmp(c->dtype, "fp32") == 0 && !grouped ? w : (wanted){0};
+}
+
+/* Products and convolutions take their pass's model or, for want of it, forward's: the work is the same. */
+static int fitness(const model *m, const cm__call *c, bool stream)
+{
+    static const char *const passes[CM__PASSES] = {[CM__PASS_FORWARD] = "forward", [CM__PASS_BACKWARD] = "backward",
+                                                   [CM__PASS_BWD_INPUT] = "backward_input",
+                                                   [CM__PASS_BWD_WEIGHT] = "backward_weight", [CM__PASS_UPDATE] = ""};
+    if (!stream && strcmp(m->fit->pass, passes[c->pass]) == 0) return 2;
+    return (stream || c->op == CM__CALL_CONV) && strcmp(m->fit->pass, "forward") == 0;
+}
+
+static bool better(const model *a, const model *b)
+{
+    return a->fit->n != b->fit->n ? a->fit->n > b->fit->n : a->fit->mape < b->fit->mape;
+}
+
+/* Of the same kin the one fitted to most rows, then of the least error. */
+static const model *best_of(const cm__own_models *m, const cm__call *c, const char *name, const char *dtype, kin of)
+{
+    const model *best = NULL;
+    int          found = 1;
+    bool         any = !dtype[0];
+    for (int32_t i = 0; i < m->count; i++) {
+        const model *at = &m->models[i];
+        if (at->of != of || strcmp(at->fit->op, name) || (!any && strcmp(at->fit->dtype, dtype))) continue;
+        int fit = fitness(at, c, any);
+        if (fit < found || (fit == found && best && !better(at, best))) continue;
+        best = at;
+        found = fit;
+    }
+    return best;
+}
+
+static const model *model_for(cm__own_models *m, const cm__call *c, const wanted *w)
+{
+    for (int d = 0; d < 2 && w->dtypes[d]; d++)
+        for (int of = ITSELF; of <= (int)w->farthest; of++) {
+            if (of > ITSELF && !m->sought) seek_kin(m);
+            for (int k = 0; k < NAMES && w->names[k]; k++) {
+                const model *best = best_of(m, c, w->names[k], w->dtypes[d], (kin)of);
+                if (best) return best;
+            }
+        }
+    return NULL;
+}
+
+/* ---- what it says ----------------------------------------------------------------------------------------------- */
+
+/* A form's parameters, without the launch that its timings held. False: not those of the form. */
+static bool read_parameters(const cm_fit *fit, const cm__form *form, double *p)
+{
+    for (int r = 0, at = 0; r < form->n_rows; at += form->rows[r++].count) {
+        const cm_parameter *found = NULL;
+        for (int32_t i = 0; i < fit->n_parameters; i++)
+            if (strcmp(fit->parameters[i].name, form->rows[r].name) == 0) found = &fit->parameters[i];
+        if (!found || found->count != form->rows[r].count || at + found->count > PARAMETERS_MOST) return false;
+        memcpy(p + at, found->values, (size_t)found->count * sizeof *p);
+        if (strcmp(found->name, "overhead_s") == 0) p[at] = 0;
+    }
+    return true;
+}
+
+static cm__work work_of(const cm__call *c, bool stream)
+{
+    double   p[4];
+    cm__work w = {.batch = 1, .k = 1};
+    cm__call_work(c, &w.flop, &w.bytes);
+    if (stream) return w; /* bytes alone: what a type's width saves, its kernels gain */
+    if (cm__as_product(c, p)) w.batch = p[0], w.m = p[1], w.n = p[2], w.k = p[3];
+    else if (c->op == CM__CALL_ELEMENTWISE) w.m = 1, w.n = (double)c->sizes[0] * (double)c->sizes[1];
+    else w.m = (double)c->sizes[0], w.n = (double)c->sizes[1];
+    return w;
+}
+
+static cm__ceilings ceilings_of(const cm__limits *l, const cm__call *c)
+{
+    cm_engine engine = cm__call_kinds[c->op].engine;
+    return (cm__ceilings){.cores = l->cores,
+                          .peak_flop_s = l->peak[engine][cm__rate_there(l, engine, cm__call_rate(c))],
+                          .bandwidth_bytes_s = l->memory_bytes_s,
+                          .cache_bytes = fmax(l->cache_bytes, 1 << 20)};
+}
+
+double cm__own_models_time(cm__own_models *m, const cm__call *c, double *error)
+{
+    double p[PARAMETERS_MOST];
+    wanted w = m->megatron ? wanted_by_megatron(c) : (wanted){0};
+    if (!w.names[0] && m->plain) w = wanted_in_fp32(c);
+    const model *found = w.names[0] ? model_for(m, c, &w) : NULL;
+    if (!found || !read_parameters(found->fit, found->form, p)) return NAN;
+    cm__ceilings ceilings = ceilings_of(&m->limits, c);
+    cm__work     work = work_of(c, w.stream);
+    if (ceilings.peak_flop_s <= 0 || ceilings.bandwidth_bytes_s <= 0 || work.bytes <= 0) return NAN;
+    double time_s = found->form->time(p, &work, &ceilings);
+    if (c->op == CM__CALL_GEMM && in_16_bits(c) && strcmp(c->variant, "tn") == 0) time_s *= TURNED_FACTOR;
+    *error = fmax(ERROR_LEAST, found->fit->mape);
+    return isfinite(time_s) ? m->limits.floor_s + time_s : NAN;
+}

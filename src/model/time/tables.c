@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* library.c - tables of calls, found by call; their rows made ready for kriging. */
+#include "model/time/tables.h"
+
+#include <math.h>
+#include <string.h>
+#include "model/time/features.h"
+
+/* ---- rows ------------------------------------------------------------------------------------------------------- */
+
+static bool shapeless(const cm__call *c) { return c->op == CM__CALL_ELEMENTWISE && !strchr(c->variant, ':'); }
+
+static void drop_shape(cm__call *c)
+{
+    if (!shapeless(c) || c->sizes[0] <= 0 || c->sizes[1] > INT64_MAX / c->sizes[0]) return;
+    c->sizes[1] *= c->sizes[0];
+    c->sizes[0] = 1;
+}
+
+cm__call cm__without_shape(const cm__call *c)
+{
+    cm__call call = *c;
+    drop_shape(&call);
+    return call;
+}
+
+static cm__call call_of_table(const cm__kernel_table *t)
+{
+    cm__call c = {.op = t->op, .pass = t->pass};
+    memcpy(c.variant, t->variant, strlen(t->variant));
+    memcpy(c.dtype, t->dtype, strlen(t->dtype));
+    return c;
+}
+
+static void set_row(cm__call *c, const cm__kernel_table *t, int32_t row)
+{
+    size_t count = (size_t)cm__call_kinds[t->op].n_sizes;
+    memcpy(c->sizes, t->sizes + (size_t)row * count, count * sizeof *c->sizes);
+}
+
+static void prepare_rows(const cm__library *l, const cm__kernel_table *t, cm__rows *rows)
+{
+    size_t n_features = (size_t)cm__n_features(t->op), count = (size_t)t->n_rows;
+    float *features = cm__alloc_array(l->ctx, count * n_features, sizeof *features),
+          *values = cm__alloc_array(l->ctx, count, sizeof *values);
+    cm__call c = call_of_table(t);
+    for (size_t i = 0; i < count; i++) {
+        set_row(&c, t, (int32_t)i);
+        drop_shape(&c);
+        double roofline = cm__features(&c, &l->limits, features + i * n_features);
+        values[i] = (float)log((double)t->time_s[i] / roofline);
+    }
+    *rows = (cm__rows){.features = features, .values = values, .count = t->n_rows, .pass = t->pass};
+}
+
+/* Variants and types by the first table that has them. */
+static void prepare(cm__library *l, cm__family *f)
+{
+    cm__rows *rows = cm__alloc_array(l->ctx, (size_t)f->count, sizeof *rows);
+    for (int32_t i = 0; i < f->count; i++) {
+        const cm__kernel_table *t = l->tables[f->first + i];
+        prepare_rows(l, t, &rows[i]);
+        for (int32_t j = i; j >= 0; j--) {
+            if (strcmp(l->tables[f->first + j]->variant, t->variant) == 0) rows[i].variant = j;
+            if (strcmp(l->tables[f->first + j]->dtype, t->dtype) == 0) rows[i].dtype = j;
+        }
+    }
+    f->rows = rows;
+}
+
+/* ---- tables ----------------------------------------------------------------------------------------------------- */
+
+static int kind_of(int op, const char *variant, const char *dtype)
+{
+    static const char *const halves[] = {"bf16", "fp16", "fp8"};
+    if (op == CM__CALL_ELEMENTWISE) return strchr(variant, ':') != NULL;
+    for (size_t i = 0; cm__call_kinds[op].engine == CM_ENGINE_MATRIX && i < sizeof halves / sizeof *halves; i++)
+        if (strcmp(dtype, halves[i]) == 0) return 1;
+    return 0;
+}
+
+static void take_tables(cm__library *l, cm__kernels kernels, int op, int kind, cm_runtime runtime)
+{
+    for (int32_t i = 0; i < kernels.count; i++) {
+        const cm__kernel_table *t = &kernels.tables[i];
+        if (t->op == op && kind_of(op, t->variant, t->dtype) == kind &&
+            strcmp(t->runtime, cm_runtime_name(runtime)) == 0)
+            l->tables[l->count++] = t;
+    }
+}
+
+void cm__library_open(cm__ctx *ctx, cm__library *l, cm__kernels kernels, const cm_device *of, cm_runtime runtime,
+                      bool relative)
+{
+    bool eager_too = runtime == CM_RUNTIME_TORCH_COMPILE || runtime == CM_RUNTIME_MEGATRON;
+    *l = (cm__library){.ctx = ctx, .limits = cm__limits_of(of), .runtime = runtime, .relative = relative};
+    l->tables = cm__alloc_array(ctx, (size_t)kernels.count, sizeof *l->tables);
+    for (int place = 0; kernels.count && place < CM__CALLS * CM__KINDS; place++) {
+        int         op = place / CM__KINDS, kind = place % CM__KINDS;
+        cm__family *f = &l->families[op][kind];
+        f->first = l->count;
+        take_tables(l, kernels, op, kind, runtime);
+        if (eager_too) take_tables(l, kernels, op, kind, CM_RUNTIME_TORCH_EAGER);
+        f->count = l->count - f->first;
+    }
+}
+
+static cm__family *family_of(cm__library *l, const cm__kernel_table *t)
+{
+    return &l->families[t->op][kind_of(t->op, t->variant, t->dtype)];
+}
+
+static bool is_table(const cm__kernel_table *t, const cm__call *c)
+{
+    return t->pass == c->pass && strcmp(t->dtype, c->dtype) == 0 && strcmp(t->variant, c->variant) == 0;
+}
+
+static int32_t table_in(const cm__library *l, const cm__call *c)
+{
+    const cm__family *f = &l->families[c->op][kind_of(c->op, c->variant, c->dtype)];
+    for (int32_t i = f->first; i < f->first + f->count; i++)
+        if (is_table(l->tables[i], c)) return i;
+    return -1;
+}
+
+static bool replace(char *text, const char *of, const char *by)
+{
+    if (strcmp(text, of)) return false;
+    memset(text, 0, CM__CALL_TEXT);
+    memcpy(text, by, strlen(by));
+    return true;
+}
+
+/* Of a relative's kernels both 16-bit types tell the same: the table with more rows. */
+int32_t cm__library_own(const cm__library *l, const cm__call *c)
+{
+    cm__call other = *c;
+    int32_t  own = table_in(l, c), instead = -1;
+    if (l->relative && replace(other.dtype, "fp16", "bf16")) instead = table_in(l, &other);
+    if (instead < 0 || own < 0) return own < 0 ? instead : own;
+    return l->tables[instead]->n_rows > l->tables[own]->n_rows ? instead : own;
+}
+
+/* Types and variants that take about as long, where a call's own was never measured. */
+static const struct {
+    const char *of, *instead;
+} stand_ins[] = {
+    {"fp16", "bf16"},
+    {"fp8", "bf16"},
+    {"tt", "nn"},
+    {"nn-bias", "nt-bias"},
+    {"nt-bias", "nt"},
+    {"mask", ""},
+    {"log", ""},
+    {"max", "sum"},
+    {"mean", "sum"},
+    {"gru", "lstm"},
+    {"rnn", "lstm"},
+    {"gelu_tanh", "gelu"},
+    {"dropout_add", "dropout"},
+    {"sub", "add"},
+    {"div", "mul"},
+    {"clip", "relu"},
+    {"neg", "scale"},
+    {"hardswish", "silu"},
+    {"erf", "gelu"},
+    {"rsqrt", "sqrt"},
+    {"log", "exp"},
+    {"cat", "copy"},
+    {"where", "add"},
+    {"hardswish_grad", "silu_grad"},
+    {"gelu_tanh_grad", "gelu_grad"},
+    {"int64", "fp32"},
+    {"add:part", "add:strided"},
+    {"copy:part", "copy:strided"},
+    {"mul:plane", "mul:col"},
+    {"add:plane", "add:col"},
+    {"sqrt", "exp"},
+    {"exp", "tanh"},
+    {"silu", "sigmoid"},
+};
+
+int32_t cm__library_stand_in(const cm__library *l, const cm__call *c)
+{
+    for (size_t i = 0; i < sizeof stand_ins / sizeof *stand_ins; i++) {
+        cm__call other = *c;
+        if (!replace(other.variant, stand_ins[i].of, stand_ins[i].instead) &&
+            !replace(other.dtype, stand_ins[i].of, stand_ins[i].instead))
+            continue;
+        int32_t table = table_in(l, &other);
+        if (table >= 0) return table;
+    }
+    return -1;
+}
+
+/* An elementwise kernel of any function that was measured with these types: traffic is what counts. */
+int32_t cm__library_any_function(const cm__library *l, const cm__call *c)
+{
+    const cm__family *f = &l->families[CM__CALL_ELEMENTWISE][kind_of(CM__CALL_ELEMENTWISE, c->variant, c->dtype)];
+    for (int32_t i = f->first; c->op == CM__CALL_ELEMENTWISE && i < f->first + f->count; i++) {
+        const char *a = strchr(l->tables[i]->variant, ':'), *b = strchr(c->variant, ':');
+        if (strcmp(l->tables[i]->dtype, c->dtype) == 0 && strcmp(a ? a : "", b ? b : "") == 0) return i;
+    }
+    return -1;
+}
+
+/* ---- what tables say -------------------------------------------------------------------------------------------- */
+
+int32_t cm__library_row(const cm__library *l, int32_t table, const cm__call *c)
+{
+    const cm__kernel_table *t = l->tables[table];
+    size_t                  count = (size_t)cm__call_kinds[c->op].n_sizes;
+    bool                    product = shapeless(c);
+    for (int32_t i = 0; i < t->n_rows; i++) {
+        const int64_t *sizes = t->sizes + (size_t)i * count;
+        if (product ? sizes[0] > 0 && c->sizes[1] / sizes[0] == sizes[1] && c->sizes[1] % sizes[0] == 0
+                    : memcmp(sizes, c->sizes, count * sizeof *sizes) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* A call in another type than its table's has the neighbours of one in the table's, where that is the same work. */
+static cm__call as_in_table(const cm__library *l, const cm__kernel_table *t, const cm__call *c)
+{
+    cm__call other = *c;
+    memset(other.dtype, 0, sizeof other.dtype);
+    memcpy(other.dtype, t->dtype, strlen(t->dtype));
+    double flop[2], bytes[2];
+    cm__call_work(c, &flop[0], &bytes[0]);
+    cm__call_work(&other, &flop[1], &bytes[1]);
+    bool same = flop[0] == flop[1] && bytes[0] == bytes[1] &&
+                cm__roofline(&l->limits, c) == cm__roofline(&l->limits, &other);
+    return same ? other : *c;
+}
+
+static cm__kriged krige(cm__library *l, int32_t table, const float *features, int32_t without)
+{
+    int         op = l->tables[table]->op;
+    cm__family *f = family_of(l, l->tables[table]);
+    return cm__krige(op, f->rows, f->count, table - f->first, features, cm__n_features(op), without);
+}
+
+static const cm__rows *rows_of(cm__library *l, int32_t table)
+{
+    cm__family *f = family_of(l, l->tables[table]);
+    if (!f->rows) prepare(l, f);
+    return &f->rows[table - f->first];
+}
+
+cm__told cm__library_neighbours(cm__library *l, int32_t table, const cm__call *given, cm__memo *memo)
+{
+    const cm__kernel_table *t = l->tables[table];
+    cm__told                told;
+    cm__call                call = *given, *c = &call;
+    float                   features[CM__FEATURES];
+    cm__memo_key            key = {t, l->runtime};
+    if (memo && cm__memo_find(memo, key, c, &told)) return told;
+    if (memo && strcmp(call.dtype, t->dtype) != 0) call = as_in_table(l, t, given);
+    if (memo && cm__memo_find(memo, key, c, &told)) return told;
+    rows_of(l, table);
+    double     roofline = cm__features(c, &l->limits, features);
+    cm__kriged k = krige(l, table, features, -1);
+    told.timed = (cm__timed){.time_s = exp(k.value) * roofline, .launches = t->launches[k.row]};
+    told.unknown = k.unknown;
+    if (memo) cm__memo_keep(memo, key, c, &told);
+    return told;
+}
+
+double cm__library_left_out(cm__library *l, int32_t table, int32_t row, cm__call *c)
+{
+    const cm__rows *rows = rows_of(l, table);
+    *c = call_of_table(l->tables[table]);
+    set_row(c, l->tables[table], row);
+    cm__call   flat = cm__without_shape(c);
+    cm__kriged k = krige(l, table, rows->features + (size_t)row * (size_t)cm__n_features(c->op), row);
+    return exp(k.value) * cm__roofline(&l->limits, &flat);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timer.c - a call's time by rows, neighbours, a relative's neighbours, operator models or the roofline. */
+#include "model/time/timer.h"
+
+#include <math.h>
+#include <string.h>
+#include "model/time/tables.h"
+#include "model/time/operator_fits.h"
+
+#define ERROR_MEASURED 0.02
+#define ERROR_TRANSFERRED 0.15
+#define ERROR_ROOFLINE 0.5
+
+enum { OWN, BUILT_IN, RELATIVE, LIBRARIES };
+
+struct cm__timer {
+    cm__ctx        *ctx;
+    cm__limits      limits;
+    cm__library     libraries[LIBRARIES];
+    cm__own_models *own_models;           /* NULL: not asked */
+    cm__memo       *memo;                 /* NULL: none */
+};
+
+/* Tables hold times of the device they were measured on: a base of this one, or the device itself. */
+static void open_tables(cm__timer *t, int at, cm__kernels kernels, const cm_device *measured, const cm_device *device,
+                        cm_runtime runtime)
+{
+    cm__library *l = &t->libraries[at];
+    cm__library_open(t->ctx, l, kernels, measured ? measured : device, runtime, false);
+    l->moved = memcmp(&l->limits, &t->limits, sizeof l->limits) != 0;
+}
+
+cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *relative, cm_runtime runtime)
+{
+    cm__timer *t = cm__alloc(ctx, sizeof *t);
+    t->ctx = ctx;
+    t->limits = cm__limits_of(device);
+    open_tables(t, OWN, device->kernels, device->kernels_of, device, runtime);
+    open_tables(t, BUILT_IN, device->built_in_kernels, device->built_in_kernels_of, device, runtime);
+    if (relative)
+        cm__library_open(ctx, &t->libraries[RELATIVE], relative->built_in_kernels, relative, runtime, true);
+    bool plain = relative && !t->libraries[OWN].count && !t->libraries[BUILT_IN].count;
+    bool megatron = runtime == CM_RUNTIME_MEGATRON;
+    if (plain || megatron) t->own_models = cm__own_models_new(ctx, device, &t->limits, plain, megatron);
+    return t;
+}
+
+void cm__timer_share(cm__timer *t, cm__memo *memo) { t->memo = memo; }
+
+/* What products lose against the roofline they lose everywhere; what other kernels take beyond it is the cores' work,
+   not the memory's, and goes with cores and clock. Time steps of recurrent layers wait for each other, each too small
+   for all cores: these go with the clock. */
+double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__call *c, double time_s)
+{
+    double here = cm__roofline(to, c), there = cm__roofline(from, c);
+    double clocks = to->clock_hz > 0 ? from->clock_hz / to->clock_hz : 0;
+    double cores = to->cores * to->clock_hz > 0 ? from->cores * from->clock_hz / (to->cores * to->clock_hz) : 0;
+    if (c->op == CM__CALL_RNN && time_s > there && clocks > 0) return here + (time_s - there) * clocks;
+    if (cm__call_kinds[c->op].engine == CM_ENGINE_MATRIX || time_s <= there || cores <= 0) return time_s * here / there;
+    return here + (time_s - there) * cores;
+}
+
+/* On the table's device. */
+static cm__timed from_table(cm__timer *t, cm__library *l, int32_t table, const cm__call *c, bool same)
+{
+    int32_t exact = same && !l->relative ? cm__library_row(l, table, c) : -1;
+    if (exact >= 0)
+        return (cm__timed){.time_s = (double)l->tables[table]->time_s[exact],
+                           .launches = l->tables[table]->launches[exact],
+                           .how = CM_HOW_MEASURED,
+                           .error = ERROR_MEASURED};
+    cm__told told = cm__library_neighbours(l, table, c, t->memo);
+    told.timed.how = l->relative ? CM_HOW_TRANSFERRED : CM_HOW_INTERPOLATED;
+    told.timed.error = fmax(ERROR_MEASURED, sqrt(told.unknown)); /* the neighbours' standard deviation */
+    if (told.timed.error > ERROR_ROOFLINE) told.timed.how = CM_HOW_ROOFLINE; /* which tells no less */
+    if (l->relative || !same) told.timed.error += ERROR_TRANSFERRED;
+    return told.timed;
+}
+
+/* By operator models, where the device has no table of its own for such calls. */
+static bool by_own_models(cm__timer *t, const cm__call *c, cm__timed *timed)
+{
+    if (!t->own_models) return false;
+    if (cm__library_own(&t->libraries[OWN], c) >= 0 || cm__library_own(&t->libraries[BUILT_IN], c) >= 0) return false;
+    *timed = (cm__timed){.launches = 1, .how = CM_HOW_INTERPOLATED};
+    timed->time_s = cm__own_models_time(t->own_models, c, &timed->error);
+    return timed->time_s > 0;
+}
+
+/* The library that tells most of a call, and what, on its own device; NULL: none does. */
+static const cm__library *by_libraries(cm__timer *t, const cm__call *c, cm__timed *timed)
+{
+    static int32_t (*const ways[])(const cm__library *, const cm__call *) = {
+        cm__library_own, cm__library_stand_in, cm__library_any_function};
+    for (int way = 0; way < 3; way++)
+        for (int i = 0; i < LIBRARIES; i++) {
+            cm__library *l = &t->libraries[i];
+            int32_t      table = l->count ? ways[way](l, c) : -1;
+            if (table < 0 || !l->tables[table]->n_rows) continue;
+            *timed = from_table(t, l, table, c, way == 0);
+            return l;
+        }
+    return NULL;
+}
+
+/* Devices without tables of their own hear the same of a relative's. */
+static const cm__library *by_relative(cm__timer *t, const cm__call *c, cm__timed *timed)
+{
+    const cm__library *relative = &t->libraries[RELATIVE], *by = relative;
+    cm__memo_key       key = {relative->tables[0]->sizes, relative->runtime}; /* of all tables, not of the first */
+    cm__told           told;
+    if (cm__memo_find(t->memo, key, c, &told)) *timed = told.timed;
+    else {
+        by = by_libraries(t, c, timed);
+        told.timed = by ? *timed : (cm__timed){0};
+        cm__memo_keep(t->memo, key, c, &told);
+    }
+    return told.timed.time_s > 0 ? by : NULL;
+}
+
+/* To a device that differs from the measured one in its limits: as uncertain as the time changes. */
+static void move(const cm__timer *t, const cm__library *by, const cm__call *c, cm__timed *timed)
+{
+    double measured = timed->time_s;
+    timed->time_s = cm__transferred(&t->limits, &by->limits, c, measured);
+    timed->error += ERROR_TRANSFERRED * fmin(1, fabs(log2(timed->time_s / measured)));
+    if (timed->how < CM_HOW_TRANSFERRED) timed->how = CM_HOW_TRANSFERRED;
+}
+
+static cm__timed time_of(cm__timer *t, const cm__call *c)
+{
+    cm__timed timed;
+    if (by_own_models(t, c, &timed)) return timed;
+    bool               tables = t->libraries[OWN].count || t->libraries[BUILT_IN].count;
+    bool               alone = t->memo && !tables && t->libraries[RELATIVE].count;
+    const cm__library *by = alone ? by_relative(t, c, &timed) : by_libraries(t, c, &timed);
+    if (by && by->relative) timed.time_s = cm__transferred(&t->limits, &by->limits, c, timed.time_s);
+    if (by && by->moved) move(t, by, c, &timed);
+    if (by) return timed;
+    return (cm__timed){
+        .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = ERROR_ROOFLINE, .how = CM_HOW_ROOFLINE};
+}
+
+/* TF32 is allowed, not asked for: libraries run IEEE products where these are faster, as on devices whose matrix units
+   have no higher peak in TF32 than vector units in fp32. */
+cm__timed cm__timer_time(cm__timer *t, const cm__call *given)
+{
+    cm__call  call = cm__without_shape(given);
+    cm__timed timed = time_of(t, &call);
+    if (timed.how < CM_HOW_TRANSFERRED || strcmp(call.dtype, "tf32")) return timed;
+    memcpy(call.dtype, "fp32", 5);
+    cm__timed plain = time_of(t, &call);
+    return plain.time_s < timed.time_s ? plain : timed;
+}
+
+void cm__timer_cross_validate(cm__timer *t, cm__left_out *visit, void *user)
+{
+    for (int at = OWN; at <= BUILT_IN; at++) {
+        cm__library *l = &t->libraries[at];
+        for (int32_t i = 0; i < l->count; i++)
+            for (int32_t row = 0; l->tables[i]->n_rows > 1 && row < l->tables[i]->n_rows; row++) {
+                cm__call c;
+                double   predicted = cm__library_left_out(l, i, row, &c);
+                visit(user, l->tables[i], &c, (double)l->tables[i]->time_s[row], predicted);
+            }
+    }
+}

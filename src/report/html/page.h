@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* page.h - the parts of a report's page. */
+#ifndef CM_REPORT_PAGE_H
+#define CM_REPORT_PAGE_H
+
+#include "report/html/html.h"
+#include "report/report.h"
+
+/* page_tables.c: a number in few characters, a device's id; and what figures draw, as tables. */
+const char *cm__page_number(cm__ctx *ctx, double value);
+const char *cm__page_device(const cm__detail *detail);
+void cm__page_ranking(cm__ctx *ctx, FILE *out, const cm__page_report *page);
+void cm__page_price(cm__ctx *ctx, FILE *out, const cm__page_report *page, bool only_pareto);
+void cm__page_memory(cm__ctx *ctx, FILE *out, const cm__page_report *page);
+void cm__page_levels(cm__ctx *ctx, FILE *out, const cm__page_report *page);
+void cm__page_batch(cm__ctx *ctx, FILE *out, const cm__page_report *page);
+void cm__page_scaling(cm__ctx *ctx, FILE *out, const cm__page_report *page);
+void cm__page_roof(cm__ctx *ctx, FILE *out, const cm__explain_report *explained);
+void cm__page_step(cm__ctx *ctx, FILE *out, const cm__explain_report *explained);
+
+#endif

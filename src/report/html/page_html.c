@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * page_html.c - a report as one HTML file that needs nothing else.
+ *
+ * Every figure is a canvas with the same numbers as a table under it, and the sources under that. Without JavaScript
+ * the canvases are not shown and the tables are open.
+ */
+#include <math.h>
+#include <string.h>
+#include "base/text.h"
+#include "report/detail.h"
+#include "report/json/json.h"
+#include "report/html/page.h"
+
+/* ---- figures ---------------------------------------------------------------------------------------------------- */
+
+static void figure(cm__ctx *ctx, FILE *out, const char *id, const char *title, const char *words, bool tall)
+{
+    fprintf(out, "<section aria-labelledby=\"h-%s\"><h2 id=\"h-%s\">", id, id);
+    cm__html_text(ctx, out, title);
+    fputs("</h2><p class=\"soft\">", out);
+    cm__html_text(ctx, out, words);
+    fprintf(out, "</p><div class=\"chart%s\"><canvas id=\"c-%s\" role=\"img\" aria-label=\"", tall ? " tall" : "", id);
+    cm__html_text(ctx, out, title);
+    fputs(". The table below holds the numbers.\"></canvas></div>\n<details class=\"table\" open><summary>Numbers"
+          "</summary>\n", out);
+}
+
+static void end_figure(FILE *out) { fputs("</details></section>\n", out); }
+
+static void sources(cm__ctx *ctx, FILE *out, const cm__detail *d)
+{
+    fputs("<p class=\"soft\">Sources of ", out);
+    cm__html_text(ctx, out, cm__page_device(d));
+    fputs(":</p><ul class=\"sources\">", out);
+    for (int32_t i = 0; i < d->n_sources; i++) {
+        const cm_source *s = d->sources[i];
+        fputs("<li>", out);
+        cm__html_text(ctx, out, s->title ? s->title : s->key);
+        if (s->where) fputs(". ", out), cm__html_text(ctx, out, s->where);
+        if (s->date) fputs(", ", out), cm__html_text(ctx, out, s->date);
+        fputs("</li>", out);
+    }
+    fputs("</ul>\n", out);
+}
+
+static void all_sources(cm__ctx *ctx, FILE *out, const cm__page_report *p)
+{
+    fputs("<details><summary>Sources</summary>\n", out);
+    for (int32_t i = 0; i < p->n_details; i++) sources(ctx, out, p->details[i]);
+    fputs("</details>\n", out);
+}
+
+/* ---- one device ------------------------------------------------------------------------------------------------- */
+
+static void device_figures(cm__ctx *ctx, FILE *out, const cm__detail *d, int32_t index)
+{
+    const cm_prediction_info *i = cm_prediction_get_info(d->explain->sides[0]->prediction);
+    figure(ctx, out, cm__format(ctx, "roof-%d", index), cm__format(ctx, "Roofline of %s", cm__page_device(d)),
+           cm__format(ctx, "Each mark is an operator at batch %lld; its size is its share of the step. Limited by %s.",
+                      (long long)i->batch, d->explain->bottleneck), false);
+    cm__page_roof(ctx, out, d->explain);
+    sources(ctx, out, d);
+    end_figure(out);
+    figure(ctx, out, cm__format(ctx, "fall-%d", index), cm__format(ctx, "One step on %s", cm__page_device(d)),
+           cm__format(ctx, "%.4g ms for %lld samples, kind of operator by kind.", 1e3 * i->step_time_s,
+                      (long long)i->batch), true);
+    cm__page_step(ctx, out, d->explain);
+    sources(ctx, out, d);
+    end_figure(out);
+}
+
+/* ---- the page --------------------------------------------------------------------------------------------------- */
+
+static void file_into(FILE *out, const char *open, const char *name, const char *close)
+{
+    const cm__web_file *f = cm__web_file_named(name);
+    if (!f || !f->size) return;
+    fputs(open, out);
+    fwrite(f->text, 1, f->size, out);
+    fputs(close, out);
+}
+
+static void warnings(cm__ctx *ctx, FILE *out, const cm_graph *graph)
+{
+    for (int32_t i = 0; graph && i < cm_graph_warnings(graph); i++) {
+        fputs("<p class=\"soft\">Warning: ", out);
+        cm__html_text(ctx, out, cm_graph_warning(graph, i));
+        fputs("</p>\n", out);
+    }
+}
+
+static void head(cm__ctx *ctx, FILE *out, const cm__page_report *p)
+{
+    fputs("<!DOCTYPE html>\n<html lang=\"en\" class=\"no-script\"><head><meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+          "script-src 'unsafe-inline'; img-src data:\">\n<title>", out);
+    cm__html_text(ctx, out, p->model);
+    fputs(": which accelerator</title>\n", out);
+    file_into(out, "<style>", "style.css", "</style>\n");
+    fputs("</head><body><a class=\"skip\" href=\"#main\">To the figures</a><header>\n<h1>Which accelerator to train ",
+          out);
+    cm__html_text(ctx, out, p->model);
+    const cm_ranking_info *i = cm_ranking_get_info(p->ranking);
+    fprintf(out, " on</h1><p class=\"soft\">By %s, each device at its best batch size%s. Prices: %s. Predicted by "
+                 "centimani %s; every number with its interval, in which nine of ten measured values are expected, "
+                 "and its sources.</p>\n",
+            cm_goal_name(i->goal),
+            i->tokens_per_sample > 0 ? cm__format(ctx, ", sequence length %.0f", i->tokens_per_sample) : "",
+            cm_basis_name(p->asked->price_basis), CM_VERSION);
+    warnings(ctx, out, cm_ranking_graph(p->ranking, 0));
+}
+
+static void answer(cm__ctx *ctx, FILE *out, const cm__page_report *p)
+{
+    const cm_ranking_info *i = cm_ranking_get_info(p->ranking);
+    const cm_rank_entry   *best = cm_ranking_entry(p->ranking, 0);
+    if (!cm_ranking_placed(p->ranking)) {
+        fputs("<p class=\"answer\">No device has a place; the table says why.</p></header><main id=\"main\">\n", out);
+        return;
+    }
+    int32_t close = 0;
+    for (int32_t k = 1; k < cm_ranking_placed(p->ranking); k++) {
+        const cm_rank_entry *e = cm_ranking_entry(p->ranking, k);
+        close += e->interval[0] <= best->interval[1] && best->interval[0] <= e->interval[1];
+    }
+    fputs("<p class=\"answer\">", out);
+    cm__html_text(ctx, out, cm__format(ctx, "%s: %s %s%s.", cm_device_get_info(best->device)->name,
+                                       cm__page_number(ctx, best->value), cm_goal_unit(i->goal),
+                                       i->job ? cm__format(ctx, " for %s", i->job) : ""));
+    if (close)
+        fprintf(out, " Too close to call: the intervals of %d more overlap its own.", close);
+    fputs("</p></header><main id=\"main\">\n", out);
+}
+
+static json_t *data_of(cm__ctx *ctx, const cm__page_report *p)
+{
+    json_t         *data = cm__json_answer(ctx, "report");
+    cm__rank_report rank = {.model = p->model, .asked = p->asked, .ranking = p->ranking};
+    cm__rank_json_fill(ctx, cm__json_set(ctx, data, "rank", json_object()), &rank);
+    json_t *details = cm__json_set(ctx, data, "details", json_array());
+    for (int32_t i = 0; i < p->n_details; i++)
+        cm__detail_json_fill(ctx, cm__json_append(ctx, details, json_object()), p->details[i]);
+    return data;
+}
+
+static void figures(cm__ctx *ctx, FILE *out, const cm__page_report *p)
+{
+    figure(ctx, out, "ranking", "Ranking", "The best 24. Whiskers: nine of ten measured values are expected within; "
+           "arrows: further than is drawn. Paler bars overlap a neighbour's: too close to call.", true);
+    cm__page_ranking(ctx, out, p);
+    all_sources(ctx, out, p);
+    end_figure(out);
+    figure(ctx, out, "price", "Price and performance", "Samples that a dollar buys.", true);
+    cm__page_price(ctx, out, p, false);
+    all_sources(ctx, out, p);
+    end_figure(out);
+    figure(ctx, out, "pareto", "Time against money", "For a million samples; the line joins those that nothing else "
+           "beats in both.", false);
+    cm__page_price(ctx, out, p, true);
+    all_sources(ctx, out, p);
+    end_figure(out);
+    if (!p->n_details) return;
+    figure(ctx, out, "memory", "Memory", "At the batch size of the ranking, or of one micro-batch of it where a device "
+           "cuts it, by what it is for, beside what there is.", false);
+    cm__page_memory(ctx, out, p);
+    all_sources(ctx, out, p);
+    end_figure(out);
+    figure(ctx, out, "levels", "Memory by level", "How much of each memory that programs fill is in use. Above 100 %: "
+           "the device computes part of it again instead of holding it.", false);
+    cm__page_levels(ctx, out, p);
+    all_sources(ctx, out, p);
+    end_figure(out);
+    figure(ctx, out, "batch", "Throughput against batch size", "As far as memory goes.", false);
+    cm__page_batch(ctx, out, p);
+    all_sources(ctx, out, p);
+    end_figure(out);
+    figure(ctx, out, "scaling", "Throughput on more devices", "Data parallel, each replica with the batch size of the "
+           "ranking, as far as is known what joins devices. Dashed: what as many alone would do.", false);
+    cm__page_scaling(ctx, out, p);
+    all_sources(ctx, out, p);
+    end_figure(out);
+    for (int32_t i = 0; i < p->n_details; i++) device_figures(ctx, out, p->details[i], i);
+}
+
+cm_status cm__page_report_print(const cm__page_report *p, FILE *out, cm_diag *diag)
+{
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    head(ctx, out, p);
+    answer(ctx, out, p);
+    figures(ctx, out, p);
+    fputs("</main><footer><p class=\"soft\">Made offline by <code>centimani report</code>; this file needs nothing "
+          "else.</p></footer>\n", out);
+    cm__html_data(ctx, out, data_of(ctx, p));
+    file_into(out, "<script>", "chart.js", "</script>\n");
+    file_into(out, "<script>", "charts.js", "</script>\n");
+    file_into(out, "<script>", "report.js", "</script>\n");
+    fputs("</body></html>\n", out);
+    cm__ctx_free(ctx);
+    return CM_OK;
+}

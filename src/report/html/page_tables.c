@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* page_tables.c - the numbers of each figure of a report as a table. */
+#include <math.h>
+#include <string.h>
+#include "base/text.h"
+#include "report/html/page.h"
+
+#define TABLE_OPS 15
+#define COUNT(array) ((int32_t)(sizeof(array) / sizeof *(array)))
+
+static const char *number(cm__ctx *ctx, double value)
+{
+    char buf[32];
+    if (isnan(value)) return "-";
+    if (isinf(value)) return "never";
+    return cm__text_copy(ctx, cm__cell(buf, sizeof buf, value));
+}
+
+static const char *bytes(cm__ctx *ctx, double value)
+{
+    char buf[32];
+    return isnan(value) ? "-" : cm__format(ctx, "%sB", cm__binary(buf, sizeof buf, value));
+}
+
+static const char *device_id(const cm__detail *d) { return cm_device_get_info(d->explain->sides[0]->device)->id; }
+
+const char *cm__page_number(cm__ctx *ctx, double value) { return number(ctx, value); }
+const char *cm__page_device(const cm__detail *detail) { return device_id(detail); }
+
+/* ---- the ranking ------------------------------------------------------------------------------------------------ */
+
+#define RANKING_COLUMNS 18
+
+static const struct {
+    cm__column column;
+    enum { ALWAYS, WITH_BASELINE, WITH_JOB, WITH_TOKENS } when;
+} ranking_columns[RANKING_COLUMNS] = {
+    {{"device", NULL, false}, ALWAYS},
+    {{"place", "", false}, ALWAYS},
+    {{"precision", NULL, false}, ALWAYS},
+    {{"runtime", NULL, false}, ALWAYS},
+    {{"batch", "", false}, ALWAYS},
+    {{"throughput", "samples/s", false}, ALWAYS},
+    {{"throughput", "tokens/s", false}, WITH_TOKENS},
+    {{"90 % interval", "samples/s", false}, ALWAYS},
+    {{"beside baseline", "times", false}, WITH_BASELINE},
+    {{"price", "USD/h", false}, ALWAYS},
+    {{"basis", NULL, false}, ALWAYS},
+    {{"provider", NULL, false}, ALWAYS},
+    {{"samples", "per USD", false}, ALWAYS},
+    {{"energy", "J/sample", false}, ALWAYS},
+    {{"time", "h", false}, WITH_JOB},
+    {{"cost", "USD", false}, WITH_JOB},
+    {{"memory", "", false}, ALWAYS},
+    {{"", NULL, true}, ALWAYS},
+};
+
+static const char *remark(cm__ctx *ctx, const cm_rank_entry *e)
+{
+    if (e->reason) return e->reason;
+    return cm__format(ctx, "%s%s%s", e->tied_with_next ? "too close to call with the next" : "",
+                      e->tied_with_next && e->pareto ? "; " : "",
+                      e->pareto ? "nothing is both faster and cheaper" : "");
+}
+
+static void ranking_cells(cm__ctx *ctx, const cm_rank_entry *e, int32_t place, double seq, const char **cells)
+{
+    const cm_prediction_info *t = &e->prediction;
+    const char               *id = cm_device_get_info(e->device)->id;
+    const char *all[RANKING_COLUMNS] = {
+        t->devices > 1 ? cm__format(ctx, "%s x%d", id, t->devices) : id,
+        place ? cm__format(ctx, "%d", place) : "-",
+        cm_precision_name(e->precision),
+        e->fits ? cm_runtime_name(t->runtime) : "-",
+        e->fits ? cm__format(ctx, "%lld", (long long)t->batch) : "-",
+        e->fits ? number(ctx, t->throughput_samples_s) : "-",
+        e->fits ? number(ctx, seq * t->throughput_samples_s) : "-",
+        e->fits ? cm__format(ctx, "%s to %s", number(ctx, (double)t->batch / t->interval_s[1]),
+                             number(ctx, (double)t->batch / t->interval_s[0])) : "-",
+        number(ctx, e->relative), number(ctx, e->price_hour), cm__rank_basis(e),
+        e->price ? e->price->provider : "-", number(ctx, e->samples_per_usd),
+        number(ctx, e->energy_j_per_sample), number(ctx, e->hours), number(ctx, e->usd), bytes(ctx, e->peak_bytes),
+        remark(ctx, e)};
+    memcpy(cells, all, sizeof all);
+}
+
+void cm__page_ranking(cm__ctx *ctx, FILE *out, const cm__page_report *p)
+{
+    const cm_ranking_info *info = cm_ranking_get_info(p->ranking);
+    const bool             there[] = {[ALWAYS] = true, [WITH_BASELINE] = info->baseline, [WITH_JOB] = info->job,
+                                      [WITH_TOKENS] = info->tokens_per_sample > 0};
+    cm__column             columns[RANKING_COLUMNS];
+    int32_t                of[RANKING_COLUMNS], count = 0;
+    for (int32_t c = 0; c < RANKING_COLUMNS; c++) {
+        if (!there[ranking_columns[c].when]) continue;
+        columns[count] = ranking_columns[c].column;
+        of[count++] = c;
+    }
+    cm__html_table_begin(ctx, out, "All devices, best first", columns, count);
+    for (int32_t i = 0; i < cm_ranking_entries(p->ranking); i++) {
+        const char *all[RANKING_COLUMNS], *cells[RANKING_COLUMNS];
+        ranking_cells(ctx, cm_ranking_entry(p->ranking, i), i < cm_ranking_placed(p->ranking) ? i + 1 : 0,
+                      info->tokens_per_sample, all);
+        for (int32_t c = 0; c < count; c++) cells[c] = all[of[c]];
+        cm__html_row(ctx, out, columns, count, cells);
+    }
+    cm__html_table_end(out);
+}
+
+void cm__page_price(cm__ctx *ctx, FILE *out, const cm__page_report *p, bool only_pareto)
+{
+    static const cm__column columns[] = {{"device", NULL, false}, {"price", "USD/h", false},
+                                         {"basis", NULL, false}, {"of", NULL, false},
+                                         {"seen", NULL, false}, {"samples", "per USD", false},
+                                         {"million samples", "h", false}, {"million samples", "USD", false}};
+    cm__html_table_begin(ctx, out, only_pareto ? "Nothing is both faster and cheaper than these" : "Prices",
+                         columns, COUNT(columns));
+    for (int32_t i = 0; i < cm_ranking_placed(p->ranking); i++) {
+        const cm_rank_entry *e = cm_ranking_entry(p->ranking, i);
+        if (isnan(e->samples_per_usd) || (only_pareto && !e->pareto)) continue;
+        const char *cells[] = {cm_device_get_info(e->device)->id, number(ctx, e->price_hour),
+                               cm__rank_basis(e), e->price ? e->price->provider : "your own",
+                               e->price && e->price->date ? e->price->date : "-", number(ctx, e->samples_per_usd),
+                               number(ctx, 1e6 / e->prediction.throughput_samples_s / 3600),
+                               number(ctx, 1e6 / e->samples_per_usd)};
+        cm__html_row(ctx, out, columns, COUNT(columns), cells);
+    }
+    cm__html_table_end(out);
+}
+
+/* ---- details ---------------------------------------------------------------------------------------------------- */
+
+void cm__page_memory(cm__ctx *ctx, FILE *out, const cm__page_report *p)
+{
+    cm__column columns[2 + CM_CATEGORIES] = {{"device", NULL, false}, {"all", "at the peak", false}};
+    for (int c = 0; c < CM_CATEGORIES; c++)
+        columns[2 + c] = (cm__column){cm_category_name((cm_category)c), "", false};
+    cm__html_table_begin(ctx, out, "Memory by category", columns, COUNT(columns));
+    for (int32_t i = 0; i < p->n_details; i++) {
+        const char *cells[2 + CM_CATEGORIES] = {device_id(p->details[i]), bytes(ctx, p->details[i]->use.peak_bytes)};
+        for (int c = 0; c < CM_CATEGORIES; c++) cells[2 + c] = bytes(ctx, p->details[i]->use.categories[c]);
+        cm__html_row(ctx, out, columns, COUNT(columns), cells);
+    }
+    cm__html_table_end(out);
+}
+
+void cm__page_levels(cm__ctx *ctx, FILE *out, const cm__page_report *p)
+{
+    static const cm__column levels[] = {{"device", NULL, false}, {"memory", NULL, false}, {"used", "", false},
+                                        {"there", "", false}};
+    cm__html_table_begin(ctx, out, "Memory by level", levels, COUNT(levels));
+    for (int32_t i = 0; i < p->n_details; i++)
+        for (int32_t l = 0; l < p->details[i]->use.n_levels; l++) {
+            const cm_level_use *use = &p->details[i]->use.levels[l];
+            const cm_device    *device = p->details[i]->explain->sides[0]->device;
+            const char *cells[] = {device_id(p->details[i]), cm_device_memory(device, use->memory)->name,
+                                   bytes(ctx, use->used_bytes), bytes(ctx, use->capacity_bytes)};
+            cm__html_row(ctx, out, levels, COUNT(levels), cells);
+        }
+    cm__html_table_end(out);
+}
+
+void cm__page_batch(cm__ctx *ctx, FILE *out, const cm__page_report *p)
+{
+    static const cm__column columns[] = {{"device", NULL, false}, {"batch", "", false},
+                                         {"throughput", "samples/s", false}, {"memory", "", false},
+                                         {"fits", NULL, false}};
+    cm__html_table_begin(ctx, out, "Throughput at batch sizes", columns, COUNT(columns));
+    for (int32_t i = 0; i < p->n_details; i++)
+        for (int32_t k = 0; k < p->details[i]->n_curve; k++) {
+            const cm__batch_point *b = &p->details[i]->curve[k];
+            const char *cells[] = {device_id(p->details[i]), cm__format(ctx, "%lld", (long long)b->batch),
+                                   number(ctx, b->throughput_samples_s), bytes(ctx, b->peak_bytes),
+                                   b->fits ? "yes" : "no"};
+            cm__html_row(ctx, out, columns, COUNT(columns), cells);
+        }
+    cm__html_table_end(out);
+}
+
+void cm__page_scaling(cm__ctx *ctx, FILE *out, const cm__page_report *p)
+{
+    static const cm__column columns[] = {{"device", NULL, false}, {"devices", "", false}, {"batch", "", false},
+                                         {"throughput", "samples/s", false}, {"efficiency", "%", false},
+                                         {"communication", "% of a step", false}, {"", NULL, true}};
+    cm__html_table_begin(ctx, out, "Throughput on more devices", columns, COUNT(columns));
+    for (int32_t i = 0; i < p->n_details; i++) {
+        const cm__detail *d = p->details[i];
+        for (int32_t k = 0; k < d->n_scaling; k++) {
+            const cm__scale_point *s = &d->scaling[k];
+            const char *cells[] = {device_id(d), cm__format(ctx, "%d", s->info.devices),
+                                   cm__format(ctx, "%lld", (long long)s->info.batch),
+                                   number(ctx, s->info.throughput_samples_s), number(ctx, 100 * s->efficiency),
+                                   number(ctx, 100 * s->lost[0]),
+                                   k == d->n_scaling - 1 && d->scaling_ends ? d->scaling_ends : ""};
+            cm__html_row(ctx, out, columns, COUNT(columns), cells);
+        }
+    }
+    cm__html_table_end(out);
+}
+
+void cm__page_roof(cm__ctx *ctx, FILE *out, const cm__explain_report *r)
+{
+    static const cm__column columns[] = {{"operator", NULL, false}, {"phase", NULL, false}, {"time", "ms", false},
+                                         {"intensity", "FLOP/B", false}, {"rate", "FLOP/s", false},
+                                         {"bound by", NULL, false}, {"of ceiling", "%", false}, {"found", NULL, false}};
+    cm__html_table_begin(ctx, out, "The longest operators", columns, COUNT(columns));
+    for (int32_t i = 0; i < r->n_ops && i < TABLE_OPS; i++) {
+        const cm__explain_op   *op = &r->ops[i];
+        const cm__explain_side *s = &op->on[0];
+        const char *cells[] = {op->name, cm_phase_name(op->phase), number(ctx, 1e3 * s->time_s),
+                               number(ctx, s->intensity), number(ctx, s->flop / s->time_s),
+                               s->memory_bound ? "memory" : "compute", number(ctx, 100 * s->of_ceiling),
+                               cm_how_name(s->how)};
+        cm__html_row(ctx, out, columns, COUNT(columns), cells);
+    }
+    cm__html_table_end(out);
+}
+
+void cm__page_step(cm__ctx *ctx, FILE *out, const cm__explain_report *r)
+{
+    static const cm__column columns[] = {{"operators", NULL, false}, {"phase", NULL, false}, {"time", "ms", false},
+                                         {"at the ceiling", "ms", false}};
+    cm__html_table_begin(ctx, out, "Where a step's time goes", columns, COUNT(columns));
+    for (int32_t i = 0; i < r->n_kinds; i++) {
+        const cm__explain_kind *k = &r->kinds[i];
+        const char *cells[] = {k->type, cm_phase_name(k->phase), number(ctx, 1e3 * k->time_s[0]),
+                               number(ctx, 1e3 * k->best_s[0])};
+        cm__html_row(ctx, out, columns, COUNT(columns), cells);
+    }
+    cm__html_table_end(out);
+}

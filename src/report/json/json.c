@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json.c - JSON answers by jansson. */
+#include "report/json/json.h"
+
+#include <math.h>
+#include "report/report.h"
+
+#define SCHEMA 1
+#define EXACT 9007199254740992.0 /* 2^53: doubles are whole numbers without gaps up to here */
+
+static void release(void *answer) { json_decref(answer); }
+
+json_t *cm__json_set(cm__ctx *ctx, json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new_nocheck(object, key, value) != 0)
+        cm__fail(ctx, CM_ERR_MEMORY, "out of memory while writing JSON");
+    return value;
+}
+
+json_t *cm__json_append(cm__ctx *ctx, json_t *array, json_t *value)
+{
+    if (json_array_append_new(array, value) != 0) cm__fail(ctx, CM_ERR_MEMORY, "out of memory while writing JSON");
+    return value;
+}
+
+json_t *cm__json_text(cm__ctx *ctx, const char *text)
+{
+    return text ? json_string_nocheck(cm__printable(ctx, text)) : json_null();
+}
+
+json_t *cm__json_number(double value)
+{
+    if (!isfinite(value)) return json_null();
+    bool whole = value == floor(value) && fabs(value) < EXACT;
+    return whole ? json_integer((json_int_t)value) : json_real(value);
+}
+
+json_t *cm__json_answer(cm__ctx *ctx, const char *command)
+{
+    json_t *answer = json_object();
+    if (!answer) cm__fail(ctx, CM_ERR_MEMORY, "out of memory while writing JSON");
+    cm__defer(ctx, release, answer);
+    cm__json_set(ctx, answer, "schema", json_integer(SCHEMA));
+    cm__json_set(ctx, answer, "command", json_string(command));
+    cm__json_set(ctx, answer, "version", json_string(CM_VERSION));
+    return answer;
+}
+
+void cm__json_sequence(cm__ctx *ctx, json_t *object, int64_t seq, double samples_s)
+{
+    cm__json_set(ctx, object, "seq", seq ? json_integer(seq) : json_null());
+    cm__json_set(ctx, object, "tokens_s", cm__json_number(seq ? (double)seq * samples_s : NAN));
+}
+
+void cm__json_warnings(cm__ctx *ctx, json_t *object, const cm_graph *graph)
+{
+    json_t *list = cm__json_set(ctx, object, "warnings", json_array());
+    for (int32_t i = 0; graph && i < cm_graph_warnings(graph); i++)
+        cm__json_append(ctx, list, cm__json_text(ctx, cm_graph_warning(graph, i)));
+}
+
+void cm__json_interval(cm__ctx *ctx, json_t *object, const double interval_s[2])
+{
+    json_t *interval = cm__json_set(ctx, object, "interval_s", interval_s ? json_array() : json_null());
+    for (int k = 0; interval_s && k < 2; k++) cm__json_append(ctx, interval, cm__json_number(interval_s[k]));
+}
+
+/* A failed write shows as the stream's error, which the caller looks at once for all formats. */
+void cm__json_print(cm__ctx *ctx, const json_t *answer, FILE *out)
+{
+    if (json_dumpf(answer, out, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) != 0 && !ferror(out))
+        cm__fail(ctx, CM_ERR_MEMORY, "out of memory while writing JSON");
+    putc('\n', out);
+}

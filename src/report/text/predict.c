@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict_text.c - a prediction as text: the answer, where the time goes, and how it was found. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/text.h"
+#include "report/text/predict_parts.h"
+#include "report/table.h"
+
+#define TOP_CALLS 8
+
+static const char *how_of(const cm__call_sum *s)
+{
+    int best = 0;
+    for (int h = 1; h < CM_HOWS; h++)
+        if (s->by_how[h] > s->by_how[best]) best = h;
+    return cm_how_name((cm_how)best);
+}
+
+static void print_calls(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
+{
+    static const cm__column   columns[] = {{"calls", "1", false},     {"what", NULL, true},  {"phase", NULL, false},
+                                           {"time", "s", false},      {"share", "%", false}, {"FLOP/s", "1/s", false},
+                                           {"traffic", "B/s", false}, {"found", NULL, false}};
+    const cm_prediction_info *info = cm_prediction_get_info(r->prediction);
+    cm__call_sums             all = cm__sum_calls(ctx, r, false);
+    cm__table                 table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    char                      buf[32];
+    for (int32_t i = 0; i < all.count && i < TOP_CALLS; i++) {
+        const cm__call_sum *s = &all.items[i];
+        const char         *cells[] = {cm__cell_count(ctx, s->calls),
+                               s->name,
+                               cm_phase_name((cm_phase)s->phase),
+                               cm__format(ctx, "%s", cm__si_small(buf, sizeof buf, s->time_s)),
+                               cm__cell_percent(ctx, s->time_s, info->device_time_s),
+                               cm__cell_si(ctx, s->flop / s->time_s),
+                               cm__cell_si(ctx, s->bytes / s->time_s),
+                               how_of(s)};
+        cm__table_row(&table, cells);
+    }
+    cm__table_print(&table);
+    if (all.count > TOP_CALLS) fprintf(out, "... and %d more; --ops lists every call\n", all.count - TOP_CALLS);
+}
+
+/* ---- every call ------------------------------------------------------------------------------------------------- */
+
+static void print_list(cm__ctx *ctx, const cm__predict_report *r, FILE *out, bool missing)
+{
+    static const cm__column columns[] = {
+        {"time", "s", false}, {"found", NULL, false}, {"call", NULL, false}, {"of", NULL, true}};
+    cm__table table = cm__table_new(ctx, out, columns, missing ? 3 : 4, true);
+    int32_t   count = missing ? cm_prediction_missing(r->prediction) : cm_prediction_ops(r->prediction);
+    char      buf[32];
+    if (!count) {
+        fputs(missing ? "no calls to measure: all are, or the device runs graphs as a whole\n" : "no calls\n", out);
+        return;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        const cm_op_time *op =
+            missing ? cm_prediction_missing_call(r->prediction, i) : cm_prediction_op(r->prediction, i);
+        const char *cells[] = {cm__format(ctx, "%s", cm__si_small(buf, sizeof buf, op->time_s)), cm_how_name(op->how),
+                               op->call,
+                               missing ? NULL : cm__printable(ctx, cm_graph_node(r->graph->step, op->node)->name)};
+        cm__table_row(&table, cells);
+    }
+    cm__table_print(&table);
+}
+
+/* ---- the answer ------------------------------------------------------------------------------------------------- */
+
+/* "8 devices: tp 2 x pp 2 x dp 2, 4 micro-batches of 1, ZeRO 1" */
+static void print_plan(const cm_plan *p, FILE *out)
+{
+    fprintf(out, "plan       %d device%s: tp %d x pp %d x dp %d, %d micro-batch%s of %lld", p->devices,
+            p->devices > 1 ? "s" : "", p->tp, p->pp, p->dp, p->accumulate, p->accumulate > 1 ? "es" : "",
+            (long long)p->micro_batch);
+    if (p->interleave > 1) fprintf(out, ", %d pieces a stage", p->interleave);
+    if (p->sequence_parallel) fprintf(out, ", sequence parallel");
+    if (p->zero) fprintf(out, ", ZeRO %d", p->zero);
+    fputc('\n', out);
+}
+
+#define BAR 40
+
+static const char *bar(cm__ctx *ctx, double share)
+{
+    int   length = (int)(share * BAR + 0.5);
+    char *text = cm__alloc(ctx, BAR + 1);
+    memset(text, '#', (size_t)(length < 0 ? 0 : length > BAR ? BAR : length));
+    return text;
+}
+
+static void print_part(cm__ctx *ctx, const char *name, double part_s, double step_s, FILE *out)
+{
+    if (part_s > 0) fprintf(out, "  %-10s %-10s %s\n", name, cm__seconds(ctx, part_s), bar(ctx, part_s / step_s));
+}
+
+/* Where an iteration on several devices goes. */
+static void print_iteration(cm__ctx *ctx, const cm_prediction_info *i, FILE *out)
+{
+    double waits = i->tensor_s + i->pipeline_s + i->data_s - i->hidden_s + i->bubble_s;
+    print_part(ctx, "loading", i->step_time_s - i->compute_s, i->step_time_s, out);
+    print_part(ctx, "compute", i->compute_s - waits, i->step_time_s, out);
+    print_part(ctx, "layers", i->tensor_s, i->step_time_s, out);
+    print_part(ctx, "stages", i->pipeline_s, i->step_time_s, out);
+    print_part(ctx, "bubble", i->bubble_s, i->step_time_s, out);
+    print_part(ctx, "replicas", i->data_s - i->hidden_s, i->step_time_s, out);
+}
+
+static void print_found(const cm_prediction_info *i, FILE *out)
+{
+    const char *comma = "";
+    fprintf(out, "found by   ");
+    for (int h = 0; h < CM_HOWS; h++)
+        if (i->share[h] >= 0.0005) {
+            fprintf(out, "%s%.1f %% %s", comma, 100 * i->share[h], cm_how_name((cm_how)h));
+            comma = ", ";
+        }
+    fputc('\n', out);
+}
+
+static void print_loading(cm__ctx *ctx, const cm_prediction_info *i, FILE *out)
+{
+    const cm_loading_info *l = &i->loading;
+    const char            *compiling = i->compile_s > 0 ? cm__seconds(ctx, i->compile_s) : NULL;
+    char                   buf[32];
+    if (l->dataset)
+        cm__print_note(
+            ctx, out, "", "loading", 11,
+            cm__format(ctx,
+                       "%s a step by %lld workers (read %s, prepared %s, copied %s), %s of it beside the "
+                       "computation; %s",
+                       cm__seconds(ctx, i->load_s), (long long)l->workers, cm__seconds(ctx, l->read_s),
+                       cm__seconds(ctx, l->prepare_s), cm__seconds(ctx, l->copy_s), cm__seconds(ctx, i->overlapped_s),
+                       l->host));
+    if (l->epoch_samples > 0)
+        fprintf(out, "epoch      %ss for %s samples%s\n",
+                cm__si_small(buf, sizeof buf, l->epoch_samples / i->throughput_samples_s),
+                cm__cell_count(ctx, (int64_t)(l->epoch_samples + 0.5)),
+                compiling ? cm__format(ctx, ", the first %s longer: it compiles", compiling) : "");
+    else if (compiling) fprintf(out, "compiling  %s before the first step\n", compiling);
+}
+
+static const char *const pieces[CM_STYLES] = {[CM_STYLE_KERNELS] = "kernels",
+                                              [CM_STYLE_SECTIONS] = "sections",
+                                              [CM_STYLE_BSP] = "supersteps",
+                                              [CM_STYLE_STREAMING] = "layers"};
+
+/* "37.0 " is a number without a prefix. */
+static const char *trimmed(char *text)
+{
+    size_t length = strlen(text);
+    if (length && text[length - 1] == ' ') text[length - 1] = 0;
+    return text;
+}
+
+static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
+{
+    const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
+    const cm_device_info     *device = cm_device_get_info(r->device);
+    double                    seq = (double)cm_graph_seq(r->graph->step);
+    char                      buf[32];
+    fprintf(out, "# centimani %s, %s of %s on %s\n", CM_VERSION,
+            r->asked.graph.train.inference ? "inference" : "one training step",
+            cm__printable(ctx, r->asked.graph.model), device->name);
+    fprintf(out, "# batch %lld%s, %s, %s%s, %s%s\n\n", (long long)i->batch, cm__seq_text(ctx, r->graph->step),
+            cm_precision_name(cm_graph_precision(r->graph->step)),
+            r->asked.graph.train.inference ? "" : cm_optimizer_name(cm_graph_optimizer(r->graph->step)),
+            r->asked.graph.train.inference ? "no update" : "", cm_runtime_name(i->runtime),
+            i->layout == CM_LAYOUT_NHWC ? ", channels last" : "");
+    fprintf(out, "step       %s, nine of ten within %s to %s\n", cm__seconds(ctx, i->step_time_s),
+            cm__seconds(ctx, i->interval_s[0]), cm__seconds(ctx, i->interval_s[1]));
+    fprintf(out, "throughput %s samples/s", trimmed(cm__si(buf, sizeof buf, i->throughput_samples_s)));
+    if (seq > 0) fprintf(out, ", %s tokens/s", trimmed(cm__si(buf, sizeof buf, seq * i->throughput_samples_s)));
+    if (!isnan(i->mfu)) fprintf(out, ", %.1f %% of peak (MFU)", 100 * i->mfu);
+    fprintf(out, "\n");
+    if (!isnan(i->latency_s))
+        fprintf(out, "latency    %s from the host and back, one batch at a time\n", cm__seconds(ctx, i->latency_s));
+    fprintf(out, "device     %s busy in %.0f %s", cm__seconds(ctx, i->device_time_s), i->launches, pieces[i->style]);
+    if (i->clock < 0.995) fprintf(out, ", clock at %.0f %% to stay within its power", 100 * i->clock);
+    fprintf(out, "\n");
+    if (i->sparsity.pruned > 0)
+        fprintf(out, "sparsity   %g of dense layers' weights pruned%s: %s\n", i->sparsity.pruned,
+                i->sparsity.structured ? ", two of every four" : "",
+                i->sparsity_used ? "the device makes use of it" : "the device computes with them all the same");
+    if (i->plan.devices) print_plan(&i->plan, out);
+    if (i->host_time_s > 0) fprintf(out, "host       %s to launch them\n", cm__seconds(ctx, i->host_time_s));
+    fprintf(out, "memory     %sB at the peak%s\n", cm__binary(buf, sizeof buf, r->peak_bytes),
+            r->fits ? "" : ": does not fit");
+    if (!i->plan.devices)
+        cm__print_note(ctx, out, "", "fits", 11,
+                       cm__division_text(ctx, i->batch, i->micro_batch, i->devices, i->recomputes));
+    print_found(i, out);
+    print_loading(ctx, i, out);
+    cm__print_note(ctx, out, "", "limited by", 11, cm__bottleneck(ctx, r));
+    fputc('\n', out);
+}
+
+void cm__predict_text(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
+{
+    print_head(ctx, r, out);
+    const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
+    if (i->plan.devices > 1) print_iteration(ctx, i, out);
+    else cm__predict_waterfall(ctx, r, out);
+    fputc('\n', out);
+    if (r->asked.list_ops || r->asked.list_missing) {
+        print_list(ctx, r, out, !r->asked.list_ops);
+        return;
+    }
+    print_calls(ctx, r, out);
+    fputc('\n', out);
+    cm__predict_help(ctx, r, out);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rank_text.c - a ranking as text: the order, how sure it is, who has no place and why, and the answer in words. */
+#include <math.h>
+#include <string.h>
+#include "base/text.h"
+#include "report/text/rank_parts.h"
+
+#define NAME_MOST 36 /* characters of a model that fit a line with what is said about it */
+
+/* ---- without a place -------------------------------------------------------------------------------------------- */
+
+static void print_unplaced(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
+{
+    static const char *const heads[] = {[CM_RANK_NO_VALUE] = "not placed", [CM_RANK_OVER] = "excluded",
+                                        [CM_RANK_NO_FIT] = "does not fit", [CM_RANK_CANNOT] = "cannot run it"};
+    cm_rank_state            last = CM_RANK_PLACED;
+    for (int32_t k = cm_ranking_placed(r->ranking); k < cm_ranking_entries(r->ranking); k++) {
+        const cm_rank_entry *e = cm_ranking_entry(r->ranking, k);
+        if (e->state != last) fprintf(out, "\n%s\n", heads[e->state]);
+        last = e->state;
+        cm__print_note(ctx, out, "  ", cm_device_get_info(e->device)->id, 23, e->reason ? e->reason : "-");
+    }
+}
+
+/* ---- in words --------------------------------------------------------------------------------------------------- */
+
+static const char *amount(cm__ctx *ctx, cm_goal goal, const cm_rank_entry *e)
+{
+    static const char *const units[CM_GOALS] = {"samples/s per device", "samples/USD", "J/sample", "h", "USD"};
+    return cm__format(ctx, "%s %s", cm__rank_number(ctx, e->value), units[goal]);
+}
+
+static void print_answer(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
+{
+    const cm_ranking_info *i = cm_ranking_get_info(r->ranking);
+    const cm_rank_entry   *best = cm_ranking_entry(r->ranking, 0);
+    int32_t                placed = cm_ranking_placed(r->ranking);
+    if (!placed) {
+        fputs("\nno device has a place: the lists above say why\n", out);
+        return;
+    }
+    const char *text = cm__format(ctx, "%s, %s", cm_device_get_info(best->device)->id, amount(ctx, i->goal, best));
+    fputc('\n', out);
+    cm__print_note(ctx, out, "", "best", 11, text);
+    const char *ties = "", *pareto = "";
+    for (int32_t k = 1; k < placed && cm_ranking_entry(r->ranking, k)->interval[0] <= best->interval[1] &&
+                        best->interval[0] <= cm_ranking_entry(r->ranking, k)->interval[1]; k++)
+        ties = cm__format(ctx, "%s%s%s", ties, *ties ? ", " : "",
+                          cm_device_get_info(cm_ranking_entry(r->ranking, k)->device)->id);
+    if (*ties) cm__print_note(ctx, out, "", "too close", 11, cm__format(ctx, "to call between it and %s", ties));
+    for (int32_t k = 0; k < placed; k++)
+        if (cm_ranking_entry(r->ranking, k)->pareto)
+            pareto = cm__format(ctx, "%s%s%s", pareto, *pareto ? ", " : "",
+                                cm_device_get_info(cm_ranking_entry(r->ranking, k)->device)->id);
+    if (*pareto)
+        cm__print_note(ctx, out, "", "trade-offs", 11,
+                       cm__format(ctx, "nothing is both faster and cheaper than %s", pareto));
+}
+
+static bool several_devices(const cm_ranking *ranking)
+{
+    for (int32_t k = 0; k < cm_ranking_placed(ranking); k++)
+        if (cm_ranking_entry(ranking, k)->prediction.devices > 1) return true;
+    return false;
+}
+
+static void print_basis(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
+{
+    const cm_rank_options *a = r->asked;
+    fprintf(out, "# prices: %s", a->price_basis == CM_BASIS_ANY ? "any basis" : cm_basis_name(a->price_basis));
+    if (a->provider) fprintf(out, ", of %s", cm__printable(ctx, a->provider));
+    fputs(", the lowest; --price-basis names another basis\n", out);
+}
+
+static void print_head(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
+{
+    const cm_ranking_info *i = cm_ranking_get_info(r->ranking);
+    const cm_rank_options *a = r->asked;
+    const char *model = cm__printable(ctx, r->model), *between = strlen(model) > NAME_MOST ? "\n# " : " ";
+    fprintf(out, "# centimani %s, which accelerator to %s%s%s%son, by %s%s\n", CM_VERSION,
+            a->train.inference ? "run" : "train", between, model, between, cm_goal_name(i->goal),
+            i->goal == CM_GOAL_THROUGHPUT ? " per device" : "");
+    const char *batch = a->batch ? cm__format(ctx, "batch %lld", (long long)a->batch) : "each at its best batch size";
+    fprintf(out, "# %s, %s\n", batch,
+            a->train.precision ? cm_precision_name(a->train.precision) : "in its usual precision");
+    if (i->job)
+        fprintf(out, "# the job: %s%s\n", i->job,
+                i->job_assumed ? ", taken since none was told (--samples, --tokens)" : "");
+    if (i->tokens_per_sample > 0) fprintf(out, "# sequence length %.0f\n", i->tokens_per_sample);
+    print_basis(ctx, r, out);
+    if (several_devices(r->ranking))
+        fputs("# xN: one copy of the model takes N devices; speeds are per device, prices and costs of all N\n", out);
+    if (a->baseline)
+        fprintf(out, "# over base: how many times better than %s by the objective\n", cm__printable(ctx, a->baseline));
+    if (a->port_hours > 0)
+        fprintf(out, "# porting from it: %g h at %g USD/h\n", a->port_hours, a->port_usd_hour);
+    if (i->left_out) fprintf(out, "# %d devices left out, as asked\n", i->left_out);
+    fputc('\n', out);
+}
+
+void cm__rank_text(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
+{
+    print_head(ctx, r, out);
+    if (cm_ranking_placed(r->ranking)) {
+        cm__rank_tables(ctx, r, out);
+        fputs("~ the interval overlaps the next one's: too close to call   * nothing is both faster and cheaper\n",
+              out);
+    }
+    if (!r->brief) print_unplaced(ctx, r, out);
+    print_answer(ctx, r, out);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict_waterfall.c - a step drawn from left to right, and what would shorten it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/text.h"
+#include "report/text/predict_parts.h"
+
+#define BAR 52
+#define LABEL 22
+#define OPERATORS 3 /* of each phase; the rest is one line */
+#define SHOWN 0.005 /* of the step: what is shorter is left to the rest */
+#define HELP 5
+#define HELP_WIDTH 38
+
+const char *cm__seconds(cm__ctx *ctx, double s)
+{
+    char buf[32];
+    return cm__format(ctx, "%ss", cm__si_small(buf, sizeof buf, s));
+}
+
+/* ---- calls alike ------------------------------------------------------------------------------------------------ */
+
+static void name_of(const char *call, bool short_name, char *name, size_t size)
+{
+    const char *last = strrchr(call, ' ');
+    int         length = last ? (int)(last - call) : (int)strlen(call);
+    if (short_name) length = (int)strcspn(call, " ");
+    snprintf(name, size, "%.*s", length, call);
+}
+
+static cm__call_sum *sum_of(cm__ctx *ctx, cm__call_sums *all, const char *name, int32_t phase)
+{
+    for (int32_t i = 0; i < all->count; i++)
+        if (all->items[i].phase == phase && strcmp(all->items[i].name, name) == 0) return &all->items[i];
+    all->items = cm__grow(ctx, all->items, all->count, &all->capacity, sizeof *all->items);
+    cm__call_sum *s = &all->items[all->count++];
+    *s = (cm__call_sum){.phase = phase};
+    snprintf(s->name, sizeof s->name, "%s", name);
+    return s;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const cm__call_sum *x = a, *y = b;
+    if (x->time_s != y->time_s) return (x->time_s < y->time_s) - (x->time_s > y->time_s);
+    return strcmp(x->name, y->name);
+}
+
+cm__call_sums cm__sum_calls(cm__ctx *ctx, const cm__predict_report *r, bool short_names)
+{
+    cm__call_sums all = {0};
+    char          name[96];
+    for (int32_t i = 0; i < cm_prediction_ops(r->prediction); i++) {
+        const cm_op_time *op = cm_prediction_op(r->prediction, i);
+        name_of(op->call, short_names, name, sizeof name);
+        cm__call_sum *s = sum_of(ctx, &all, name, cm_graph_node(r->graph->step, op->node)->phase);
+        s->time_s += op->time_s;
+        s->flop += op->flop;
+        s->bytes += op->bytes;
+        s->by_how[op->how] += op->time_s;
+        s->calls++;
+    }
+    if (all.count) qsort(all.items, (size_t)all.count, sizeof *all.items, by_time);
+    return all;
+}
+
+/* ---- the drawing ------------------------------------------------------------------------------------------------ */
+
+typedef struct drawing {
+    cm__ctx *ctx;
+    FILE    *out;
+    double   whole_s;
+} drawing;
+
+/* A bar from `from` on, as long as it takes; what lasts at all is seen. */
+static void draw(const drawing *d, const char *label, char mark, double from_s, double time_s)
+{
+    char bar[BAR + 1];
+    int  first = (int)lround(BAR * fmin(from_s / d->whole_s, 1));
+    int  end = (int)lround(BAR * fmin((from_s + time_s) / d->whole_s, 1));
+    if (end == first && end < BAR) end++;
+    if (end == first) first--;
+    memset(bar, ' ', BAR);
+    memset(bar + first, mark, (size_t)(end - first));
+    bar[BAR] = 0;
+    fprintf(d->out, "%-*.*s|%s|%9s %6.1f %%\n", LABEL, LABEL, label, bar, cm__seconds(d->ctx, time_s),
+            100 * time_s / d->whole_s);
+}
+
+static void draw_phase(const drawing *d, const cm__call_sums *all, int phase, double from_s, double phase_s)
+{
+    double at = from_s, left = phase_s;
+    int    drawn = 0, rest = 0;
+    draw(d, cm_phase_name((cm_phase)phase), '#', from_s, phase_s);
+    for (int32_t i = 0; i < all->count; i++) {
+        const cm__call_sum *s = &all->items[i];
+        if (s->phase != phase) continue;
+        if (drawn == OPERATORS || s->time_s < SHOWN * d->whole_s) {
+            rest++;
+            continue;
+        }
+        draw(d, cm__format(d->ctx, "  %s", s->name), '=', at, s->time_s);
+        at += s->time_s;
+        left -= s->time_s;
+        drawn++;
+    }
+    if (rest && drawn && left >= SHOWN * d->whole_s) draw(d, cm__format(d->ctx, "  %d more", rest), '=', at, left);
+}
+
+void cm__predict_waterfall(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
+{
+    const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
+    const drawing             d = {ctx, out, fmax(i->step_time_s, 1e-30)};
+    const cm__call_sums       all = cm__sum_calls(ctx, r, true);
+    double                    at = i->loading.dataset && !i->loading.workers ? i->load_s : 0;
+    const char               *end = cm__seconds(ctx, i->step_time_s);
+    fprintf(out, "%*s0%*s\n", LABEL + 1, "", BAR - 1, end);
+    if (i->loading.dataset) draw(&d, "loading", '-', 0, i->load_s);
+    if (i->host_time_s > 0) draw(&d, "host", '-', at, i->host_time_s);
+    for (int p = 0; p < CM_PHASES; p++) {
+        if (!(i->phase_s[p] > 0)) continue;
+        draw_phase(&d, &all, p, at, i->phase_s[p]);
+        at += i->phase_s[p];
+    }
+    if (i->step_time_s - at > SHOWN * i->step_time_s) draw(&d, "device idle", '.', at, i->step_time_s - at);
+}
+
+/* ---- what would help -------------------------------------------------------------------------------------------- */
+
+void cm__predict_help(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
+{
+    const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
+    int32_t                   count = cm_prediction_sensitivities(r->prediction);
+    if (count) fprintf(out, "what would help\n");
+    for (int32_t k = 0; k < count && k < HELP; k++) {
+        const cm_sensitivity *s = cm_prediction_sensitivity(r->prediction, k);
+        fprintf(out, "  %+3.0f %% %-*s -> %5.1f %%, %s\n", 100 * (s->factor - 1), HELP_WIDTH, s->what,
+                100 * (s->step_time_s / i->step_time_s - 1), cm__seconds(ctx, s->step_time_s));
+    }
+}
+
+const char *cm__bottleneck(cm__ctx *ctx, const cm__predict_report *r)
+{
+    const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
+    int32_t                   helps = cm_prediction_sensitivities(r->prediction);
+    const char               *what = helps ? cm_prediction_sensitivity(r->prediction, 0)->what : "";
+    if (i->load_s > i->compute_s)
+        return cm__format(ctx, "data loading: %lld workers bring a step's samples in %s, the device needs %s; more "
+                          "workers or smaller samples would help", (long long)i->loading.workers,
+                          cm__seconds(ctx, i->load_s), cm__seconds(ctx, i->compute_s));
+    if (i->tensor_s + i->pipeline_s + i->data_s - i->hidden_s > i->step_time_s / 2) return "the links between devices";
+    if (i->bubble_s > i->step_time_s / 4)
+        return "the pipeline's bubble: more micro-batches or fewer stages would help";
+    if (i->style == CM_STYLE_KERNELS && i->host_time_s >= i->compute_s)
+        return "the host: it launches kernels slower than the device runs them; a larger batch or CUDA graphs would "
+               "help";
+    const char *power = i->clock < 0.99 ? ", at its power limit" : "";
+    if (!*what) return cm__format(ctx, "the device%s", power);
+    return cm__format(ctx, "the device%s: most by %s", power, what);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_check_tables.c - how well rows of a table tell each other, group by group. */
+#include <math.h>
+#include "time_device.h"
+#include "model/time/roofline.h"
+
+#define ROWS3 "[[1, 1024, 1024, 1024, %.9g, 1], [1, 2048, 1024, 1024, %.9g, 1], [1, 2048, 2048, 1024, %.9g, 1]]"
+
+static cm_device *device_with(const char *format, double excess)
+{
+    static const char *const calls[] = {"gemm forward nn bf16 1,1024,1024,1024",
+                                        "gemm forward nn bf16 1,2048,1024,1024",
+                                        "gemm forward nn bf16 1,2048,2048,1024"};
+    cm_device *bare = device_of(TIME_DEVICE(""));
+    cm__limits limits = cm__limits_of(bare);
+    double     t[3];
+    char       text[8192];
+    for (int i = 0; i < 3; i++) {
+        cm__call c = call_of(calls[i]);
+        t[i] = excess * cm__roofline(&limits, &c);
+    }
+    cm_device_free(bare);
+    snprintf(text, sizeof text, format, t[0], t[1], t[2], t[0], t[1], 2 * t[2]);
+    return device_of(text);
+}
+
+/* Of two variants one group: rows at twice the roofline tell each other without error. */
+static void rows_that_agree(void **state)
+{
+    (void)state;
+    cm_fitting *fitting;
+    cm_device  *d = device_with(TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, ROWS3))), 2);
+    assert_int_equal(cm_fitting_check_tables(d, &fitting, NULL), CM_OK);
+    assert_int_equal(cm_fitting_classes(fitting), 1);
+    const cm_fit_class *c = cm_fitting_class(fitting, 0);
+    assert_string_equal(c->device, "timed");
+    assert_string_equal(c->runtime, "torch-eager");
+    assert_string_equal(c->op, "gemm");
+    assert_string_equal(c->pass, "forward");
+    assert_string_equal(c->dtype, "bf16");
+    assert_int_equal(c->n, 3);
+    assert_true(c->mape < 1e-4 && fabs(c->bias) < 1e-4 && c->p90 < 1e-4);
+    assert_null(cm_fitting_profile(fitting)); /* a check makes none */
+    cm_device_free(d);
+    cm_fitting_free(fitting);
+}
+
+/* One row at four times the roofline among rows at twice: it is told too short, by half at most, they too long. */
+static void rows_that_differ(void **state)
+{
+    (void)state;
+    cm_fitting *fitting;
+    cm_device  *d = device_with(TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, ROWS3) ","
+                                                    TABLE("gemm", "forward", "tn", "bf16", GEMM_DIMS, ROWS3))), 2);
+    assert_int_equal(cm_fitting_check_tables(d, &fitting, NULL), CM_OK);
+    assert_int_equal(cm_fitting_classes(fitting), 1); /* variants together */
+    const cm_fit_class *c = cm_fitting_class(fitting, 0);
+    assert_int_equal(c->n, 6);
+    assert_true(c->mape > 0.5 / 6 && c->mape < 1);
+    assert_true(c->p90 >= c->mape * 0.5 && fabs(c->bias) <= c->mape);
+    cm_device_free(d);
+    cm_fitting_free(fitting);
+}
+
+static void no_tables(void **state)
+{
+    (void)state;
+    cm_diag     diag = {0};
+    cm_fitting *fitting = NULL;
+    cm_device  *d = device_of(TIME_DEVICE(""));
+    assert_int_equal(cm_fitting_check_tables(d, &fitting, &diag), CM_ERR_ARGUMENT);
+    assert_non_null(strstr(diag.reason, "'timed' has no kernel tables"));
+    assert_int_equal(cm_fitting_check_tables(NULL, &fitting, &diag), CM_ERR_ARGUMENT);
+    assert_int_equal(cm_fitting_check_tables(d, NULL, &diag), CM_ERR_ARGUMENT);
+    assert_null(fitting);
+    cm_device_free(d);
+}
+
+/* What is built in: every group of more than a few rows of each variant is told within a third, without much bias. */
+static void built_in(void **state)
+{
+    (void)state;
+    cm_fitting *fitting;
+    cm_device  *h200;
+    double      rows = 0, sum = 0;
+    assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
+    assert_int_equal(cm_fitting_check_tables(h200, &fitting, NULL), CM_OK);
+    for (int32_t i = 0; i < cm_fitting_classes(fitting); i++) {
+        const cm_fit_class *c = cm_fitting_class(fitting, i);
+        assert_true(c->n >= 2 && c->mape >= 0 && c->mape >= fabs(c->bias) && isfinite(c->p90));
+        if (c->n >= 150 && !(c->mape < 0.33)) fail_msg("%s %s %s: %g", c->op, c->pass, c->dtype, c->mape);
+        rows += c->n;
+        sum += c->n * c->mape;
+    }
+    assert_true(sum / rows < 0.15);
+    cm_fitting_free(fitting);
+    cm_device_free(h200);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_that_agree), cmocka_unit_test(rows_that_differ),
+                                       cmocka_unit_test(no_tables), cmocka_unit_test(built_in)};
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

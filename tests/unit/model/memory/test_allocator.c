@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_allocator.c - what PyTorch's allocator reserves and counts for known sequences, by the rules of its source. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "model/memory/allocator.h"
+
+#define MIB ((int64_t)1024 * 1024)
+
+static cm__ctx *ctx;
+
+static int begin(void **state)
+{
+    (void)state;
+    ctx = cm__ctx_new(NULL);
+    return ctx ? 0 : 1;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    cm__ctx_free(ctx);
+    return 0;
+}
+
+/* bytes asked for -> bytes counted as allocated, bytes reserved */
+static void test_one_block(void **state)
+{
+    static const struct {
+        int64_t asked, allocated, reserved;
+    } rows[] = {
+        {1, 512, 2 * MIB},                            /* the smallest block, in a small segment */
+        {512, 512, 2 * MIB},
+        {513, 1024, 2 * MIB},
+        {MIB, MIB, 2 * MIB},                          /* the largest that is small */
+        {MIB + 1, MIB + 512, 20 * MIB},               /* the smallest that is large */
+        {10 * MIB - 512, 10 * MIB - 512, 20 * MIB},
+        {10 * MIB, 10 * MIB, 10 * MIB},               /* from here on a segment each */
+        {30720000, 30 * MIB, 30 * MIB},               /* 1600 x 4800 fp32: 0.7 MiB would remain, too little to split */
+        {31 * MIB, 32 * MIB, 32 * MIB},               /* exactly 1 MiB would remain: not split */
+        {31 * MIB - 512, 31 * MIB - 512, 32 * MIB},   /* more than that: split */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cm__allocator *a = cm__allocator_new(ctx, INFINITY);
+        int32_t        block = cm__allocator_take(a, rows[i].asked);
+        assert_int_equal(cm__allocator_size(a, block), rows[i].allocated);
+        assert_int_equal(cm__allocator_allocated(a), rows[i].allocated);
+        assert_int_equal(cm__allocator_reserved(a), rows[i].reserved);
+        cm__allocator_free(a, block);
+        assert_int_equal(cm__allocator_allocated(a), 0);
+        assert_int_equal(cm__allocator_reserved(a), rows[i].reserved);
+    }
+}
+
+static void test_nothing(void **state)
+{
+    (void)state;
+    cm__allocator *a = cm__allocator_new(ctx, INFINITY);
+    int32_t        block = cm__allocator_take(a, 0);
+    assert_int_equal(cm__allocator_size(a, block), 0);
+    cm__allocator_free(a, block);
+    assert_int_equal(cm__allocator_reserved(a), 0);
+}
+
+/* Three of 5 MiB share a segment of 20 MiB; free again they are one block. */
+static void test_neighbours_join(void **state)
+{
+    (void)state;
+    cm__allocator *a = cm__allocator_new(ctx, INFINITY);
+    int32_t        blocks[3];
+    for (int i = 0; i < 3; i++) blocks[i] = cm__allocator_take(a, 5 * MIB);
+    assert_int_equal(cm__allocator_reserved(a), 20 * MIB);
+    cm__allocator_free(a, blocks[0]);
+    cm__allocator_free(a, blocks[2]);
+    cm__allocator_free(a, blocks[1]);
+    assert_int_equal(cm__allocator_size(a, cm__allocator_take(a, 20 * MIB)), 20 * MIB);
+    assert_int_equal(cm__allocator_reserved(a), 20 * MIB);
+}
+
+/* A gap between two blocks in use is too small for more: a second segment, though there is as much free in all. */
+static void test_fragments(void **state)
+{
+    (void)state;
+    cm__allocator *a = cm__allocator_new(ctx, INFINITY);
+    int32_t        first = cm__allocator_take(a, 8 * MIB), second = cm__allocator_take(a, 6 * MIB);
+    cm__allocator_free(a, first); /* 8 MiB free before `second`, 6 MiB after it */
+    assert_int_equal(cm__allocator_size(a, cm__allocator_take(a, 9 * MIB)), 9 * MIB);
+    assert_int_equal(cm__allocator_reserved(a), 40 * MIB);
+    assert_true(second >= 0);
+}
+
+/* The smallest block that is large enough is taken. */
+static void test_best_fit(void **state)
+{
+    (void)state;
+    cm__allocator *a = cm__allocator_new(ctx, INFINITY);
+    int32_t        large = cm__allocator_take(a, 40 * MIB), small = cm__allocator_take(a, 20 * MIB);
+    cm__allocator_free(a, large);
+    cm__allocator_free(a, small);
+    cm__allocator_take(a, 20 * MIB);
+    assert_int_equal(cm__allocator_size(a, cm__allocator_take(a, 40 * MIB)), 40 * MIB);
+    assert_int_equal(cm__allocator_reserved(a), 60 * MIB);
+}
+
+/* Cached segments go back before an allocation fails. */
+static void test_limit(void **state)
+{
+    (void)state;
+    cm__allocator *a = cm__allocator_new(ctx, 30.0 * 1024 * 1024);
+    cm__allocator_free(a, cm__allocator_take(a, 20 * MIB));
+    assert_true(cm__allocator_take(a, 22 * MIB) >= 0);
+    assert_int_equal(cm__allocator_reserved(a), 22 * MIB);
+    assert_int_equal(cm__allocator_take(a, 10 * MIB), -1);
+    assert_int_equal(cm__allocator_most_reserved(a), 22 * MIB);
+}
+
+/* Freeing everything in any order leaves whole segments: nothing is lost or counted twice. */
+static void test_many(void **state)
+{
+    (void)state;
+    cm__allocator *a = cm__allocator_new(ctx, INFINITY);
+    int32_t        blocks[200];
+    uint32_t       random = 1;
+    for (int round = 0; round < 5; round++) {
+        int64_t sum = 0;
+        for (int i = 0; i < 200; i++) {
+            random = random * 1664525u + 1013904223u;
+            blocks[i] = cm__allocator_take(a, (int64_t)(random >> 7) % (15 * MIB) + 1);
+            sum += cm__allocator_size(a, blocks[i]);
+        }
+        assert_int_equal(cm__allocator_allocated(a), sum);
+        assert_true(cm__allocator_reserved(a) >= sum);
+        for (int i = 0; i < 200; i++) cm__allocator_free(a, blocks[(i * 77) % 200]);
+        assert_int_equal(cm__allocator_allocated(a), 0);
+    }
+    int64_t reserved = cm__allocator_reserved(a);
+    assert_int_equal(reserved % (2 * MIB), 0);
+    assert_int_equal(cm__allocator_most_reserved(a), reserved);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_one_block, begin, end),
+        cmocka_unit_test_setup_teardown(test_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(test_neighbours_join, begin, end),
+        cmocka_unit_test_setup_teardown(test_fragments, begin, end),
+        cmocka_unit_test_setup_teardown(test_best_fit, begin, end),
+        cmocka_unit_test_setup_teardown(test_limit, begin, end),
+        cmocka_unit_test_setup_teardown(test_many, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_workspace_conv.c - workspaces of VGG-16's convolutions against what cuDNN allocated on an H200 for 32 images. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "graph/rule.h"
+#include "model/memory/footprint.h"
+
+#define MIB (1024.0 * 1024)
+
+static cm_graph *step_of(const char *model, cm_precision precision)
+{
+    cm_graph *forward, *step;
+    assert_int_equal(cm_graph_load(model, NULL, &forward, NULL), CM_OK);
+    assert_int_equal(cm_graph_train(forward, &(cm_train_options){.precision = precision}, &step, NULL), CM_OK);
+    cm_graph_free(forward);
+    return step;
+}
+
+static const cm_node *conv(const cm_graph *g, int64_t channels, int64_t filters, int64_t side)
+{
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (n->op != CM_OP_CONV || n->phase != CM_FORWARD) continue;
+        const cm_tensor *x = cm__in(g, n, 0), *y = cm__t(g, n->outputs[0]);
+        if (x->dims[1].fixed == channels && y->dims[1].fixed == filters && x->dims[2].fixed == side) return n;
+    }
+    fail_msg("no such convolution");
+    return NULL;
+}
+
+static double workspace(const cm_graph *g, const cm_node *n, cm__conv_pass pass, double batch)
+{
+    cm__temporary t = cm__workspace_conv(g, n, pass);
+    return cm__temporary_at(&t, batch);
+}
+
+static void near(double got, double mib)
+{
+    if (fabs(got / MIB - mib) > 0.01 * mib + 0.01) fail_msg("%.2f MiB, measured %.2f MiB", got / MIB, mib);
+}
+
+/* Measured, in MiB: forward, backward to the input, to the filters. */
+static void test_full_precision(void **state)
+{
+    static const struct {
+        int64_t channels, filters, side;
+        double  forward, input, weight;
+    } rows[] = {
+        {64, 64, 224, 0, 51, 1764.56},      {64, 128, 112, 0, 85, 662.62},     {128, 128, 112, 0, 136, 884.25},
+        {128, 256, 56, 1190, 238, 335.25},  {256, 256, 56, 2378.25, 408, 450}, {256, 512, 28, 1160.5, 646, 183.38},
+        {512, 512, 28, 2322, 1224, 256.5},  {512, 512, 14, 622, 0, 108},
+    };
+    (void)state;
+    cm_graph *g = step_of("vgg16", CM_PRECISION_FP32);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const cm_node *n = conv(g, rows[i].channels, rows[i].filters, rows[i].side);
+        near(workspace(g, n, CM__CONV_FORWARD, 32), rows[i].forward);
+        near(workspace(g, n, CM__CONV_INPUT, 32), rows[i].input);
+        near(workspace(g, n, CM__CONV_WEIGHT, 32), rows[i].weight);
+    }
+    const cm_node *first = conv(g, 3, 64, 224);
+    for (cm__conv_pass p = CM__CONV_FORWARD; p <= CM__CONV_WEIGHT; p++) assert_true(workspace(g, first, p, 32) == 0);
+    cm_graph_free(g);
+}
+
+/* Few images: no FFT. */
+static void test_small_batch(void **state)
+{
+    (void)state;
+    cm_graph      *g = step_of("vgg16", CM_PRECISION_FP32);
+    const cm_node *n = conv(g, 512, 512, 28);
+    assert_true(workspace(g, n, CM__CONV_FORWARD, 1) == 0);
+    assert_true(workspace(g, n, CM__CONV_FORWARD, 32) > 0);
+    cm_graph_free(g);
+}
+
+/* On tensor cores with channels first: copies of input, output and filter. */
+static void test_copies(void **state)
+{
+    (void)state;
+    cm_graph *g = step_of("vgg16", CM_PRECISION_TF32);
+    near(workspace(g, conv(g, 256, 256, 56), CM__CONV_FORWARD, 32), 198.25);
+    near(workspace(g, conv(g, 64, 64, 224), CM__CONV_INPUT, 32), 784.14);
+    cm_graph_free(g);
+}
+
+/* Channels last, as colour images in 16 bits are given: three channels are padded to eight, no copies otherwise. */
+static void test_channels_last(void **state)
+{
+    (void)state;
+    cm_graph *g = step_of("vgg16", CM_PRECISION_AMP_BF16);
+    near(workspace(g, conv(g, 3, 64, 224), CM__CONV_FORWARD, 32), 24.5);
+    assert_true(workspace(g, conv(g, 256, 256, 56), CM__CONV_FORWARD, 32) == 0);
+    cm_graph_free(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_full_precision),
+        cmocka_unit_test(test_small_batch),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_channels_last),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

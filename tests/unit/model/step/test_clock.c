@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_clock.c - the clock falls as far as the power limit asks, and no call that waits for memory is slower for it. */
+#include <math.h>
+#include "time_device.h"
+#include "model/step/clock.h"
+#include "model/time/roofline.h"
+
+#define JOULES(value, unit) \
+    "{\"value\": " value ", \"unit\": \"" unit "\", \"kind\": \"fitted\", \"source\": \"sheet\"}"
+#define POWER                                                                                                          \
+    ",\n\"power\": {\"tdp\": " NUMBER("500", "W") ", \"idle\": " NUMBER("100", "W") ",\n"                              \
+    "\"per_flop\": {\"bf16\": " JOULES("1e-11", "J/FLOP") "}, \"per_byte\": " JOULES("2e-10", "J/B") "}"
+
+static void near(double got, double expected, double fraction)
+{
+    if (!(fabs(got / expected - 1) <= fraction)) fail_msg("%g, expected %g", got, expected);
+}
+
+static cm__power power_of(const char *text)
+{
+    cm_device *d = device_of(text);
+    cm__power  p = cm__power_of(d);
+    cm_device_free(d);
+    return p;
+}
+
+static cm__load load_of(const cm__power *p, const char *text, double time_s, double runs)
+{
+    static cm__stretch room;
+    cm__call c = call_of(text);
+    cm__load l = {.calls = &room};
+    cm__load_add(&l, p, &c, time_s, runs);
+    return l;
+}
+
+static double watts(const cm__power *p, const cm__load *l, double clock)
+{
+    double time = fmax(cm__load_time(l, clock), l->least_s);
+    return cm__energy_at(p, l, clock, time) / time;
+}
+
+/* What a device of twice the bandwidth takes of the time of that product. */
+static double roofline_ratio(void)
+{
+    cm_device *d = device_of(TIME_DEVICE(POWER));
+    cm__limits slow = cm__limits_of(d), fast = slow;
+    cm__call   c = call_of("gemm forward nn bf16 1,8192,8192,512");
+    fast.memory_bytes_s *= 2;
+    cm_device_free(d);
+    return cm__roofline(&fast, &c) / cm__roofline(&slow, &c);
+}
+
+static void no_limit_known(void **state)
+{
+    (void)state;
+    cm__power p = power_of(TIME_DEVICE(""));
+    cm__load  l = load_of(&p, "gemm forward nn bf16 1,8192,8192,8192", 1e-3, 1);
+    assert_true(cm__clock_of(&p, &l) == 1);
+    p = power_of(TIME_DEVICE(",\n\"power\": {\"tdp\": " NUMBER("500", "W") "}")); /* nobody says what work costs */
+    assert_true(cm__clock_of(&p, &l) == 1);
+}
+
+/* 1.1e12 FLOP of 1e-11 J in 12 ms are 916 W; 400 are left besides idling. */
+#define PRODUCT "gemm forward nn bf16 1,8192,8192,8192"
+
+static void products_over_the_limit(void **state)
+{
+    (void)state;
+    cm__power p = power_of(TIME_DEVICE(POWER));
+    cm__load  l = load_of(&p, PRODUCT, 0.012, 1);
+    double    clock = cm__clock_of(&p, &l);
+    assert_true(watts(&p, &l, 1) > 900);
+    assert_true(clock > 0.4 && clock < 1);
+    near(watts(&p, &l, clock), 500, 0.01);
+    /* arithmetic alone: watts go with the square of the clock */
+    near(clock, sqrt(400 / (2 * pow(8192, 3) * 1e-11 / 0.012)), 0.03);
+}
+
+static void products_within_the_limit(void **state)
+{
+    (void)state;
+    cm__power p = power_of(TIME_DEVICE(POWER));
+    cm__load  l = load_of(&p, PRODUCT, 0.1, 1);
+    assert_true(cm__clock_of(&p, &l) == 1);
+}
+
+/* A host that takes longer than the device leaves it time to cool. */
+static void a_slow_host_needs_no_throttling(void **state)
+{
+    (void)state;
+    cm__power p = power_of(TIME_DEVICE(POWER));
+    cm__load  l = load_of(&p, PRODUCT, 0.012, 1);
+    l.least_s = 0.1;
+    assert_true(cm__clock_of(&p, &l) == 1);
+}
+
+#define STREAM "elementwise forward relu fp32 1,1000000000"
+
+/* 8e9 bytes at nine tenths of 1e12 B/s: all of the time is memory's. */
+static void streams_do_not_follow_the_clock(void **state)
+{
+    (void)state;
+    cm__power p = power_of(TIME_DEVICE(POWER));
+    double    memory_s = 8e9 / 0.9e12;
+    cm__load  l = load_of(&p, STREAM, memory_s, 1);
+    near(cm__load_time(&l, 0.5), memory_s, 1e-5);
+    l = load_of(&p, STREAM, 2 * memory_s, 1); /* half of it is the cores' */
+    near(cm__load_time(&l, 0.5), 3 * memory_s, 1e-5);
+    l = load_of(&p, PRODUCT, 0.012, 1); /* 0.4 GB: 0.45 ms of the memory, behind the arithmetic */
+    near(cm__load_time(&l, 0.5), 0.024, 1e-5);
+}
+
+/* A throttled product on a device with more bandwidth is no slower: its arithmetic hid the memory before. */
+static void bandwidth_does_not_slow_down(void **state)
+{
+    (void)state;
+    cm__power slow = power_of(TIME_DEVICE(POWER)), fast = slow;
+    fast.memory_bytes_s *= 2;
+    cm__load l = load_of(&slow, "gemm forward nn bf16 1,8192,8192,512", 0.001, 1);
+    double   before = cm__load_time(&l, cm__clock_of(&slow, &l));
+    l = load_of(&fast, "gemm forward nn bf16 1,8192,8192,512", 0.001 * roofline_ratio(), 1);
+    assert_true(cm__clock_of(&fast, &l) < 1);
+    assert_true(cm__load_time(&l, cm__clock_of(&fast, &l)) <= before);
+}
+
+/* Energy is idling and work; vector arithmetic is in the bytes'. */
+static void energy(void **state)
+{
+    (void)state;
+    cm__power p = power_of(TIME_DEVICE(POWER));
+    cm__load  l = load_of(&p, "elementwise forward relu fp32 1,1000000000", 0.01, 3);
+    near(l.byte_j, 3 * 8e9 * 2e-10, 1e-12);
+    assert_true(l.flop_j == 0);
+    near(cm__energy_at(&p, &l, 1, 0.03), 100 * 0.03 + 3 * 8e9 * 2e-10, 1e-12);
+    near(cm__load_time(&l, 1), 0.03, 1e-12);
+    l = load_of(&p, PRODUCT, 0.012, 2);
+    near(l.flop_j, 2 * 2 * pow(8192, 3) * 1e-11, 1e-12);
+    assert_true(cm__energy_at(&p, &l, 0.5, 0.03) < cm__energy_at(&p, &l, 1, 0.03));
+}
+
+/* However much a load would draw, the clock stays above the lowest there is. */
+static void no_clock_of_nothing(void **state)
+{
+    (void)state;
+    cm__power p = power_of(TIME_DEVICE(POWER));
+    cm__load  l = load_of(&p, PRODUCT, 1e-5, 1), empty = {0};
+    assert_true(cm__clock_of(&p, &l) >= 0.4);
+    assert_true(cm__clock_of(&p, &empty) == 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_limit_known),            cmocka_unit_test(products_over_the_limit),
+        cmocka_unit_test(products_within_the_limit), cmocka_unit_test(a_slow_host_needs_no_throttling),
+        cmocka_unit_test(streams_do_not_follow_the_clock), cmocka_unit_test(bandwidth_does_not_slow_down),
+        cmocka_unit_test(energy),
+        cmocka_unit_test(no_clock_of_nothing),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

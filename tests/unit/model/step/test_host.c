@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_host.c - the host's time is counts times numbers: operators, nodes of autograd, tensors, steps. */
+#include <math.h>
+#include "time_device.h"
+#include "import/import.h"
+#include "model/step/host.h"
+
+static cm_diag diag;
+
+static cm_graph *step_of(const char *net, bool inference)
+{
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_load_options  load = {.fuse = CM_FUSE_EAGER};
+    cm_train_options train = {.precision = CM_PRECISION_FP32, .optimizer = CM_OPTIMIZER_SGD, .inference = inference};
+    cm_graph        *forward = cm__import_net(ctx, "test", net, strlen(net), &load), *step;
+    cm__finish(forward, CM_FUSE_EAGER);
+    if (cm_graph_train(forward, &train, &step, &diag)) fail_msg("%s", diag.reason);
+    cm__ctx_free(ctx);
+    return step;
+}
+
+/* How often something is counted: what a step takes if it alone takes a second. */
+static double times(const cm_graph *step, const char *what)
+{
+    char text[4096];
+    snprintf(text, sizeof text, TIME_DEVICE(",\n\"host\": [" HOST("%s", "1") "]"), what);
+    cm_device *d = device_of(text);
+    double     count = cm__host_time(d, NULL, CM_RUNTIME_TORCH_EAGER, step);
+    assert_true(cm__host_time(d, NULL, CM_RUNTIME_NATIVE, step) == 0); /* another runtime has a host of its own */
+    cm_device_free(d);
+    return count;
+}
+
+static void counted(const cm_graph *step, const char *what, double expected)
+{
+    double got = times(step, what);
+    if (got != expected) fail_msg("%g x %s, expected %g", got, what, expected);
+}
+
+/* Two linear layers, a function and the loss; four tensors. */
+static void linear_layers(void **state)
+{
+    (void)state;
+    cm_graph *step = step_of("input x 32\nlinear 16\nrelu\nlinear 10\n", false);
+    counted(step, "step", 1);
+    counted(step, "forward-op:linear", 2);
+    counted(step, "forward-op:elementwise", 2);
+    counted(step, "forward-op:view", 0);
+    counted(step, "forward-op:conv", 0);
+    counted(step, "backward-op:linear", 2); /* the gradients of input, weight and bias are one node of autograd */
+    counted(step, "backward-op:elementwise", 2);
+    counted(step, "update-op:sgd", 4);
+    counted(step, "update-op:adam", 0);
+    counted(step, "gap", 0); /* the device's, not the host's */
+    cm_graph_free(step);
+}
+
+#define COMPILED(what, time) "{\"runtime\": \"torch-compile\", \"what\": \"" what "\", \"time\": " NUMBER(time, "s") "}"
+
+/* Two products forward and three backward, each as an eager one's; ten kernels that a compiler wrote; four tensors. */
+static void compiled(void **state)
+{
+    (void)state;
+    cm_graph *step = step_of("input x 32\nlinear 16\nrelu\nlinear 10\n", false);
+    for (int own = 0; own < 2; own++) {
+        cm_device *d = device_of(own ? TIME_DEVICE(",\n\"host\": [" HOST("forward-op:linear", "10") ","
+                                                   COMPILED("launch", "1000") "," COMPILED("step", "0.5") "]")
+                                     : TIME_DEVICE(",\n\"host\": [" HOST("forward-op:linear", "10") ","
+                                                   HOST("forward-op:elementwise", "100") ","
+                                                   HOST("update-op:sgd", "1") "," HOST("step", "0.25") "]"));
+        cm__ctx   *ctx = cm__ctx_new(&diag);
+        double     got = cm__host_time_compiled(ctx, d, NULL, step, 10);
+        double     expected = own ? 0.5 + 5 * 10 + 10 * 1000 : 0.25 + 5 * 10 + 10 * 100 + 4 * 1;
+        if (got != expected) fail_msg("%g, expected %g", got, expected);
+        cm__ctx_free(ctx);
+        cm_device_free(d);
+    }
+    cm_graph_free(step);
+}
+
+static void images(void **state)
+{
+    (void)state;
+    cm_graph *step = step_of("input x 3 8 8\nconv 4 3 bias=off\nbn\nrelu\ngap\nflatten\nlinear 10\n", false);
+    counted(step, "forward-op:conv", 1);
+    counted(step, "forward-op:batch_norm", 1);
+    counted(step, "forward-op:norm", 0);
+    counted(step, "forward-op:view", 1);
+    counted(step, "backward-op:conv", 1);
+    counted(step, "backward-op:batch_norm", 1);
+    counted(step, "backward-op:view", 1);
+    counted(step, "update-op:sgd", 5);
+    cm_graph_free(step);
+}
+
+static void inference(void **state)
+{
+    (void)state;
+    cm_graph *step = step_of("input x 32\nlinear 16\nrelu\nlinear 10\n", true);
+    counted(step, "forward-op:linear", 2);
+    counted(step, "forward-op:elementwise", 1);
+    counted(step, "backward-op:linear", 0);
+    counted(step, "update-op:sgd", 0);
+    cm_graph_free(step);
+}
+
+/* A profile without numbers takes a relative's, one by one. */
+static void a_relative_stands_in(void **state)
+{
+    (void)state;
+    cm_device *own = device_of(TIME_DEVICE(",\n\"host\": [" HOST("step", "2e-3") "]")), *h200;
+    assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
+    double theirs = cm__host_number(h200, NULL, CM_RUNTIME_TORCH_EAGER, "gap");
+    assert_true(theirs > 0);
+    assert_true(cm__host_number(own, h200, CM_RUNTIME_TORCH_EAGER, "gap") == theirs);
+    assert_true(cm__host_number(own, h200, CM_RUNTIME_TORCH_EAGER, "step") == 2e-3);
+    assert_true(cm__host_number(own, NULL, CM_RUNTIME_TORCH_EAGER, "gap") == 0);
+    assert_true(cm__host_number(own, h200, CM_RUNTIME_MEGATRON, "gap") == theirs); /* made of eager PyTorch */
+    assert_true(cm__host_number(own, h200, CM_RUNTIME_MEGATRON, "step") == 2e-3);
+    cm_device_free(h200);
+    cm_device_free(own);
+}
+
+/* The sum of all, with numbers of the profile. */
+static void counts_times_numbers(void **state)
+{
+    (void)state;
+    cm_graph  *step = step_of("input x 32\nlinear 16\nrelu\nlinear 10\n", false);
+    cm_device *d = device_of(TIME_DEVICE(",\n\"host\": [" HOST("step", "1e-3") "," HOST("forward-op:linear", "1e-4") ","
+                                         HOST("backward-op:linear", "2e-4") "," HOST("update-op:sgd", "1e-5") "]"));
+    double got = cm__host_time(d, NULL, CM_RUNTIME_TORCH_EAGER, step), expected = 1e-3 + 2 * 1e-4 + 2 * 2e-4 + 4 * 1e-5;
+    assert_true(fabs(got - expected) < 1e-12);
+    cm_device_free(d);
+    cm_graph_free(step);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(linear_layers),        cmocka_unit_test(compiled), cmocka_unit_test(images),
+        cmocka_unit_test(inference),            cmocka_unit_test(a_relative_stands_in),
+        cmocka_unit_test(counts_times_numbers),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

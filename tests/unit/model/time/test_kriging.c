@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_kriging.c - interpolation between rows: exact on them, between their values, honest where there are none. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "model/time/features.h"
+#include "model/time/kriging.h"
+
+#define ROWS 20
+#define COUNT 4 /* features are padded to fours */
+#define OP CM__CALL_SOFTMAX /* the least noise of scales.def */
+
+static void near(double got, double expected, double tolerance)
+{
+    if (!(fabs(got - expected) <= tolerance)) fail_msg("%g, expected %g", got, expected);
+}
+
+/* One feature from 0 to 2, and what `field` makes of it. */
+static void line(double (*field)(double), float features[ROWS][COUNT], float *values)
+{
+    memset(features, 0, ROWS * sizeof *features);
+    for (int i = 0; i < ROWS; i++) {
+        features[i][0] = (float)i * 2 / (ROWS - 1);
+        values[i] = (float)field((double)features[i][0]);
+    }
+}
+
+static double linear(double x) { return 3 + 0.5 * x; }
+static double constant(double x) { return 0 * x + 0.7; }
+static double wavy(double x) { return sin(3 * x); }
+
+static cm__kriged at(float features[][COUNT], const float *values, int32_t count, double x, int32_t without)
+{
+    float    f[COUNT] = {(float)x};
+    cm__rows table = {.features = &features[0][0], .values = values, .count = count};
+    return cm__krige(OP, &table, 1, 0, f, COUNT, without);
+}
+
+static void rows_are_reproduced(void **state)
+{
+    double (*const fields[])(double) = {linear, constant, wavy};
+    float features[ROWS][COUNT], values[ROWS];
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        line(fields[k], features, values);
+        for (int i = 0; i < ROWS; i++) {
+            cm__kriged r = at(features, values, ROWS, (double)features[i][0], -1);
+            near(r.value, (double)values[i], 0.01);
+            assert_int_equal(r.row, i);
+            assert_true(r.nearest == 0);
+            assert_true(r.unknown >= 0 && r.unknown < 0.01);
+        }
+    }
+}
+
+static void between_rows(void **state)
+{
+    float features[ROWS][COUNT], values[ROWS];
+    (void)state;
+    line(linear, features, values);
+    for (double x = 0; x <= 2; x += 0.01) {
+        cm__kriged r = at(features, values, ROWS, x, -1);
+        assert_true(r.value >= linear(0) - 0.01 && r.value <= linear(2) + 0.01);
+        near(r.value, linear(x), 0.02);
+    }
+    line(constant, features, values);
+    for (double x = -3; x <= 5; x += 0.25)
+        near(at(features, values, ROWS, x, -1).value, 0.7, 1e-6); /* anywhere at all */
+}
+
+/* Far from all rows: their mean, by which nothing is known. */
+static void far_off(void **state)
+{
+    float features[ROWS][COUNT], values[ROWS];
+    (void)state;
+    line(wavy, features, values);
+    cm__kriged r = at(features, values, ROWS, 100, -1);
+    assert_true(r.unknown > 0.999);
+    assert_true(isfinite(r.value) && fabs(r.value) <= 1);
+    near(r.nearest, 98, 1e-3);
+    assert_int_equal(r.row, ROWS - 1);
+    double before = 0;
+    for (double x = 2; x < 6; x += 0.5) {
+        double unknown = at(features, values, ROWS, x, -1).unknown;
+        assert_true(unknown >= before);
+        before = unknown;
+    }
+}
+
+static void one_row(void **state)
+{
+    (void)state;
+    float      feature[1][COUNT] = {{1}}, value = 0.3f;
+    cm__kriged r = at(feature, &value, 1, 1.5, -1);
+    near(r.value, 0.3, 1e-6);
+    near(r.nearest, 0.5, 1e-6);
+}
+
+/* Without its own row a value comes from the others: an outlier's is not seen. */
+static void left_out(void **state)
+{
+    float features[ROWS][COUNT], values[ROWS];
+    (void)state;
+    line(linear, features, values);
+    values[7] = 50;
+    cm__kriged r = at(features, values, ROWS, (double)features[7][0], 7);
+    assert_int_not_equal(r.row, 7);
+    assert_true(r.nearest > 0);
+    near(r.value, linear((double)features[7][0]), 0.05);
+    assert_true(at(features, values, ROWS, (double)features[7][0], -1).value > r.value + 5); /* with it, it is */
+}
+
+/* Two rows of the same features cannot both be reproduced: their mean, and no breakdown. */
+static void equal_rows(void **state)
+{
+    (void)state;
+    float features[3][COUNT] = {{1}, {1}, {1}}, values[] = {0, 1, 0.5f};
+    near(at(features, values, 3, 1, -1).value, 0.5, 0.01);
+}
+
+/* ---- several tables --------------------------------------------------------------------------------------------- */
+
+/* Where a table has nothing near, another of the same operator tells, and less surely the more it differs. */
+static void other_tables_tell(void **state)
+{
+    float    features[ROWS][COUNT], values[ROWS], far[1][COUNT] = {{50}}, value = 0, here[COUNT] = {1};
+    cm__rows tables[] = {{.features = far[0], .values = &value, .count = 1},
+                         {.features = features[0], .values = values, .count = ROWS, .variant = 1}};
+    (void)state;
+    line(constant, features, values);
+    cm__kriged alone = cm__krige(OP, tables, 1, 0, here, COUNT, -1),
+               with = cm__krige(OP, tables, 2, 0, here, COUNT, -1);
+    assert_true(with.unknown < alone.unknown);
+    assert_true(fabs(with.value - 0.7) < fabs(alone.value - 0.7));
+    assert_int_equal(with.row, 0); /* of its own table all the same */
+    tables[1].dtype = 1;
+    assert_true(cm__krige(OP, tables, 2, 0, here, COUNT, -1).unknown >= with.unknown);
+}
+
+/* The order in which tables stand is no matter. */
+static void order_of_tables(void **state)
+{
+    float    a[ROWS][COUNT], b[ROWS][COUNT], of_a[ROWS], of_b[ROWS], here[COUNT] = {0.77f};
+    (void)state;
+    line(linear, a, of_a);
+    line(wavy, b, of_b);
+    cm__rows one = {.features = a[0], .values = of_a, .count = ROWS},
+             two = {.features = b[0], .values = of_b, .count = ROWS, .pass = 1};
+    cm__rows   in_order[] = {one, two}, turned[] = {two, one};
+    cm__kriged x = cm__krige(OP, in_order, 2, 0, here, COUNT, -1), y = cm__krige(OP, turned, 2, 1, here, COUNT, -1);
+    near(x.value, y.value, 1e-4);
+    near(x.unknown, y.unknown, 1e-4);
+    assert_int_equal(x.row, y.row);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_reproduced), cmocka_unit_test(between_rows),      cmocka_unit_test(far_off),
+        cmocka_unit_test(one_row),             cmocka_unit_test(left_out),          cmocka_unit_test(equal_rows),
+        cmocka_unit_test(other_tables_tell),   cmocka_unit_test(order_of_tables),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

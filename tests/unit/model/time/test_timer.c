@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_timer.c - measured before interpolated before transferred before the roofline. */
+#include <math.h>
+#include "time_device.h"
+#include "model/time/timer.h"
+
+#define TWO_ROWS "[[1, 1024, 1024, 1024, 5e-5, 1], [1, 4096, 1024, 1024, 2e-4, 2]]"
+#define ROWS_DEVICE TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, TWO_ROWS)))
+
+static cm__ctx *ctx;
+static cm_diag  diag;
+
+static cm__timed time_on(const cm_device *device, const cm_device *relative, cm_runtime runtime, const char *text)
+{
+    cm__call c = call_of(text);
+    return cm__timer_time(cm__timer_new(ctx, device, relative, runtime), &c);
+}
+
+static double roofline_of(const cm_device *device, const char *text)
+{
+    cm__limits l = cm__limits_of(device);
+    cm__call   c = call_of(text);
+    return cm__roofline(&l, &c);
+}
+
+static void near(double got, double expected, double fraction)
+{
+    if (!(fabs(got / expected - 1) <= fraction)) fail_msg("%g, expected %g", got, expected);
+}
+
+#define TEST(name)                                                                                                     \
+    static void name##_body(void);                                                                                     \
+    static void name(void **state)                                                                                     \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        ctx = cm__ctx_new(&diag);                                                                                      \
+        if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);                                                            \
+        name##_body();                                                                                                 \
+        cm__ctx_free(ctx);                                                                                             \
+    }                                                                                                                  \
+    static void name##_body(void)
+
+TEST(a_row_is_its_time)
+{
+    cm_device *d = device_of(ROWS_DEVICE);
+    cm__timed  t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, "gemm forward nn bf16 1,4096,1024,1024");
+    assert_int_equal(t.how, CM_HOW_MEASURED);
+    assert_true(t.time_s == (double)2e-4f);
+    assert_true(t.launches == 2);
+    cm_device_free(d);
+}
+
+TEST(a_neighbour_is_interpolated)
+{
+    cm_device *d = device_of(ROWS_DEVICE);
+    cm__timed  t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, "gemm forward nn bf16 1,2048,1024,1024");
+    assert_int_equal(t.how, CM_HOW_INTERPOLATED);
+    assert_true(t.time_s > 5e-5 && t.time_s < 2e-4);
+    cm__timed measured = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, "gemm forward nn bf16 1,1024,1024,1024");
+    assert_true(t.error > measured.error);
+    cm_device_free(d);
+}
+
+/* One row's excess over the roofline holds for its neighbours. */
+TEST(in_proportion_to_the_roofline)
+{
+    cm_device *d = device_of(
+        TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, "[[1, 4096, 4096, 4096, 5e-3, 1]]"))));
+    const char *row = "gemm forward nn bf16 1,4096,4096,4096", *other = "gemm forward nn bf16 1,4096,5120,4096";
+    double      excess = 5e-3 / roofline_of(d, row);
+    near(time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, other).time_s, excess * roofline_of(d, other), 1e-5);
+    cm_device_free(d);
+}
+
+TEST(nothing_like_it_is_the_roofline)
+{
+    cm_device  *d = device_of(ROWS_DEVICE);
+    const char *texts[] = {"softmax forward - fp32 1024,1024", "gemm forward tn fp32 1,64,64,64"};
+    for (int i = 0; i < 2; i++) {
+        cm__timed t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, texts[i]);
+        assert_int_equal(t.how, CM_HOW_ROOFLINE);
+        assert_true(t.time_s == roofline_of(d, texts[i]));
+        assert_true(t.launches == 1);
+    }
+    /* another runtime's tables tell nothing */
+    assert_int_equal(time_on(d, NULL, CM_RUNTIME_NATIVE, "gemm forward nn bf16 1,4096,1024,1024").how, CM_HOW_ROOFLINE);
+    /* an empty table tells nothing */
+    cm_device *empty = device_of(TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, "[]"))));
+    assert_int_equal(time_on(empty, NULL, CM_RUNTIME_TORCH_EAGER, "gemm forward nn bf16 1,4096,1024,1024").how,
+                     CM_HOW_ROOFLINE);
+    cm_device_free(empty);
+    cm_device_free(d);
+}
+
+/* The H200 measured it: on another device it takes as many times longer as the rooflines differ. */
+TEST(a_relative_is_transferred)
+{
+    cm_device              *d = device_of(TIME_DEVICE("")), *h200;
+    const cm__kernel_table *table = NULL;
+    char                    text[256];
+    assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
+    for (int32_t i = 0; i < h200->built_in_kernels.count && !table; i++)
+        if (h200->built_in_kernels.tables[i].op == CM__CALL_GEMM &&
+            strcmp(h200->built_in_kernels.tables[i].runtime, "torch-eager") == 0)
+            table = &h200->built_in_kernels.tables[i];
+    cm__call c = {.op = table->op, .pass = table->pass};
+    strcpy(c.variant, table->variant);
+    strcpy(c.dtype, table->dtype);
+    memcpy(c.sizes, table->sizes, 4 * sizeof *c.sizes);
+    cm__call_text(&c, text, sizeof text);
+    cm__timed own = time_on(h200, NULL, CM_RUNTIME_TORCH_EAGER, text),
+              t = time_on(d, h200, CM_RUNTIME_TORCH_EAGER, text);
+    assert_int_equal(own.how, CM_HOW_MEASURED);
+    assert_int_equal(t.how, CM_HOW_TRANSFERRED);
+    assert_true(t.error > own.error);
+    near(t.time_s, own.time_s * roofline_of(d, text) / roofline_of(h200, text), 0.03); /* kriging's noise */
+    cm_device_free(h200);
+    cm_device_free(d);
+}
+
+/* Time steps wait for each other: what they take beyond the roofline goes with the clock, however many cores. */
+TEST(what_time_steps_wait_goes_with_the_clock)
+{
+    cm_device  *d = device_of(TIME_DEVICE(",\n\"clock_hz\": " NUMBER("1e9", "Hz"))), *h200;
+    const char *text = "rnn forward lstm bf16 48,37,384,384,1,1"; /* not a row of the table */
+    assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
+    cm__timed own = time_on(h200, NULL, CM_RUNTIME_TORCH_EAGER, text),
+              t = time_on(d, h200, CM_RUNTIME_TORCH_EAGER, text);
+    double    clocks = cm_device_number(h200, CM_CLOCK_HZ).value / 1e9, beyond = own.time_s - roofline_of(h200, text);
+    assert_int_equal(t.how, CM_HOW_TRANSFERRED);
+    assert_true(beyond > 0);
+    near(t.time_s, roofline_of(d, text) + beyond * clocks, 1e-6);
+    cm_device_free(h200);
+    cm_device_free(d);
+}
+
+/* Kernels that are no products: what they take beyond the roofline goes with cores and clock. */
+TEST(what_cores_add_goes_with_cores)
+{
+    cm_device  *d = device_of(TIME_DEVICE(",\n\"clock_hz\": " NUMBER("1e9", "Hz"))), *h200;
+    const char *text = "batch_norm backward nhwc bf16 60,68,3001"; /* not a row of the table */
+    assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
+    cm__timed own = time_on(h200, NULL, CM_RUNTIME_TORCH_EAGER, text),
+              t = time_on(d, h200, CM_RUNTIME_TORCH_EAGER, text);
+    double cores = cm_device_number(h200, CM_CORES).value * cm_device_number(h200, CM_CLOCK_HZ).value / (100 * 1e9);
+    double      beyond = own.time_s - roofline_of(h200, text);
+    assert_int_equal(own.how, CM_HOW_INTERPOLATED);
+    assert_int_equal(t.how, CM_HOW_TRANSFERRED);
+    assert_true(beyond > 0);
+    near(t.time_s, roofline_of(d, text) + beyond * cores, 1e-9);
+    cm_device_free(h200);
+    cm_device_free(d);
+}
+
+/* A device's own rows come before a relative's, another function's table after both. */
+TEST(own_rows_come_first)
+{
+    cm_device *h200, *d = device_of(TIME_DEVICE(KERNELS(TABLE("elementwise", "forward", "relu", "bf16",
+                                                              "[\"outer\", \"inner\"]", "[[1, 1000000, 7e-6, 1]]"))));
+    assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
+    cm__timed t = time_on(d, h200, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu bf16 1,1000000");
+    assert_int_equal(t.how, CM_HOW_MEASURED);
+    assert_true(t.time_s == (double)7e-6f);
+    t = time_on(d, h200, CM_RUNTIME_TORCH_EAGER, "elementwise forward clip bf16 1,1000000");
+    assert_int_not_equal(t.how, CM_HOW_MEASURED);
+    t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER,
+                "elementwise forward tanh bf16 1,1000000"); /* no relative: relu stands for it */
+    assert_int_equal(t.how, CM_HOW_INTERPOLATED);
+    near(t.time_s, 7e-6, 1e-5);
+    cm_device_free(h200);
+    cm_device_free(d);
+}
+
+/* Rows of no sense in a profile: a time all the same. */
+TEST(odd_rows)
+{
+    cm_device  *d = device_of(TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS,
+                                                        "[[0, 0, 0, 0, 1e-6, 0], [1000000000000000, 1000000000000000, "
+                                                         "1000000000000000, 1000000000000000, 1e5, 65535]]"))));
+    const char *texts[] = {"gemm forward nn bf16 1,64,64,64", "gemm forward nn bf16 0,0,0,0",
+                           "gemm forward nn bf16 1,1,1,9000000000000000000"};
+    for (int i = 0; i < 3; i++) {
+        cm__timed t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, texts[i]);
+        if (!(t.time_s > 0 && isfinite(t.time_s))) fail_msg("%s: %g s", texts[i], t.time_s);
+    }
+    cm_device_free(d);
+}
+
+/* ---- each row by the others ------------------------------------------------------------------------------------- */
+
+static int visits;
+
+static void visit(void *user, const cm__kernel_table *table, const cm__call *call, double measured, double predicted)
+{
+    (void)user, (void)table, (void)call;
+    visits++;
+    near(predicted, measured, 1e-4);
+}
+
+/* Rows that are all twice the roofline tell each other exactly; a row alone in its table tells others, and is not
+   asked. */
+TEST(rows_left_out)
+{
+    static const char *const texts[] = {"gemm forward nn bf16 1,1024,1024,1024",
+                                        "gemm forward nn bf16 1,2048,1024,1024",
+                                        "gemm forward nn bf16 1,2048,2048,1024", "gemm forward tn bf16 1,8,8,8"};
+    cm_device *bare = device_of(TIME_DEVICE(""));
+    char       text[8192];
+    snprintf(text, sizeof text, TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS,
+             "[[1, 1024, 1024, 1024, %.9g, 1], [1, 2048, 1024, 1024, %.9g, 1], [1, 2048, 2048, 1024, %.9g, 1]]") ","
+             TABLE("gemm", "forward", "tn", "bf16", GEMM_DIMS, "[[1, 8, 8, 8, %.9g, 1]]"))),
+             2 * roofline_of(bare, texts[0]), 2 * roofline_of(bare, texts[1]), 2 * roofline_of(bare, texts[2]),
+             2 * roofline_of(bare, texts[3]));
+    cm_device *d = device_of(text);
+    visits = 0;
+    cm__timer_cross_validate(cm__timer_new(ctx, d, NULL, CM_RUNTIME_TORCH_EAGER), visit, NULL);
+    assert_int_equal(visits, 3);
+    cm_device_free(d);
+    cm_device_free(bare);
+}
+
+#define MAP_DIMS "[\"outer\", \"inner\"]"
+
+/* Contiguous numbers have no shape; what is spread over rows has one. */
+TEST(a_shape_that_does_not_matter)
+{
+    cm_device *d = device_of(
+        TIME_DEVICE(KERNELS(TABLE("elementwise", "forward", "add", "fp32", MAP_DIMS, "[[1, 4194304, 6e-5, 1]]") ","
+                            TABLE("elementwise", "forward", "add:row", "fp32", MAP_DIMS, "[[1, 4194304, 6e-5, 1]]"))));
+    cm__timed  t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, "elementwise forward add fp32 1024,4096");
+    assert_int_equal(t.how, CM_HOW_MEASURED);
+    assert_true(t.time_s == (double)6e-5f);
+    t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, "elementwise forward add:row fp32 1024,4096");
+    assert_int_not_equal(t.how, CM_HOW_MEASURED);
+    cm_device_free(d);
+}
+
+#define NORM_DIMS "[\"rows\", \"cols\"]"
+
+/* A table in 16 bits with one small row, which took 50 times its roofline, and one in 32 bits with the very size, which
+   took twice its own: the latter tells most. */
+TEST(nearer_rows_in_another_width)
+{
+    const char *narrow = "layer_norm forward - bf16 2,3", *wide = "layer_norm forward - fp32 16384,1024";
+    const char *asked = "layer_norm forward - bf16 16384,1024";
+    cm_device  *bare = device_of(TIME_DEVICE(""));
+    char        text[8192];
+    snprintf(text, sizeof text,
+             TIME_DEVICE(KERNELS(TABLE("layer_norm", "forward", "", "bf16", NORM_DIMS, "[[2, 3, %.9g, 1]]") ","
+                                 TABLE("layer_norm", "forward", "", "fp32", NORM_DIMS, "[[16384, 1024, %.9g, 1]]"))),
+             50 * roofline_of(bare, narrow), 2 * roofline_of(bare, wide));
+    cm_device *d = device_of(text);
+    cm__timed  t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, asked);
+    double     excess = t.time_s / roofline_of(d, asked);
+    assert_int_equal(t.how, CM_HOW_INTERPOLATED);
+    if (!(excess > 1.9 && excess < 3)) fail_msg("%g times the roofline", excess);
+    cm_device_free(d);
+    cm_device_free(bare);
+}
+
+#define STREAM_FIT(op)                                                                                                 \
+    ",\n\"fits\": [{\"op\": \"" op "\", \"pass\": \"forward\", \"dtype\": \"fp32\", \"runtime\": \"native\", "         \
+    "\"form\": \"stream\", \"parameters\": {\"overhead_s\": 0.5, \"memory_fraction\": 0.5, \"sharpness\": 4, "         \
+    "\"cache_speedup\": 2, \"cache_share\": 0.001, "                                                                   \
+    "\"element_s\": 1e-30}, \"n\": 100, \"error\": {\"mape\": 0.2, \"bias\": 0, \"p90\": 0.3}, "                       \
+    "\"kind\": \"fitted\", \"source\": \"sheet\", \"date\": \"2024\"}]"
+
+/* A model of the device's own is preferred to a relative's tables in plain fp32; its launch is the device's, not the
+   0.5 s that its timings held. */
+TEST(own_models_before_a_relative)
+{
+    cm_device *bare = device_of(TIME_DEVICE("")), *d = device_of(TIME_DEVICE(STREAM_FIT("relu")));
+    cm_device *relative = device_of(ROWS_DEVICE);
+    cm__timed  t = time_on(d, relative, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu fp32 1,67108864");
+    assert_int_equal(t.how, CM_HOW_INTERPOLATED);
+    near(t.time_s, 1e-6 + 2 * 67108864 * 4.0 / (0.5 * 1e12), 1e-6);
+    near(t.error, 0.2, 1e-9);
+    t = time_on(d, relative, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu bf16 1,67108864");
+    assert_int_not_equal(t.how, CM_HOW_INTERPOLATED);
+    t = time_on(bare, relative, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu fp32 1,67108864");
+    assert_int_not_equal(t.how, CM_HOW_INTERPOLATED);
+    cm_device_free(relative);
+    cm_device_free(d);
+    cm_device_free(bare);
+}
+
+/* An update that Megatron-LM fuses is one stream, of any type; with PyTorch it is not. A relative is not needed. */
+TEST(own_models_for_megatron)
+{
+    const char *asked = "optimizer update adamw fp32 1,67108864";
+    cm_device  *d = device_of(TIME_DEVICE(STREAM_FIT("add")));
+    cm__call    c = call_of(asked);
+    double      flop, bytes;
+    cm__call_work(&c, &flop, &bytes);
+    cm__timed t = time_on(d, NULL, CM_RUNTIME_MEGATRON, asked);
+    assert_int_equal(t.how, CM_HOW_INTERPOLATED);
+    near(t.time_s, 1e-6 + bytes / (0.5 * 1e12), 1e-6);
+    assert_int_equal(time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, asked).how, CM_HOW_ROOFLINE);
+    t = time_on(d, NULL, CM_RUNTIME_MEGATRON, "elementwise forward add fp32 1,67108864");
+    assert_int_equal(t.how, CM_HOW_ROOFLINE);
+    cm_device_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_row_is_its_time),
+        cmocka_unit_test(a_neighbour_is_interpolated),
+        cmocka_unit_test(in_proportion_to_the_roofline),
+        cmocka_unit_test(nothing_like_it_is_the_roofline),
+        cmocka_unit_test(a_relative_is_transferred),
+        cmocka_unit_test(what_time_steps_wait_goes_with_the_clock),
+        cmocka_unit_test(own_rows_come_first),
+        cmocka_unit_test(odd_rows),
+        cmocka_unit_test(what_cores_add_goes_with_cores),
+        cmocka_unit_test(rows_left_out),
+        cmocka_unit_test(a_shape_that_does_not_matter),
+        cmocka_unit_test(nearer_rows_in_another_width),
+        cmocka_unit_test(own_models_before_a_relative),
+        cmocka_unit_test(own_models_for_megatron),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
