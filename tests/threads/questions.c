@@ -127,7 +127,7 @@ static bool ask_everything_anew(const shared *s, int threads, FILE *to)
     cm_train_options train = {.precision = CM_PRECISION_AMP_BF16};
     bool             ok = cm_device_load(s->based_path, &device, NULL) == CM_OK;
     (void)threads;
-    ok = ok && cm_graph_load("mobilenet-v3-small", &load, &forward, NULL) == CM_OK;
+    ok = ok && cm_graph_load("resnet18", &load, &forward, NULL) == CM_OK;
     ok = ok && cm_graph_train(forward, &train, &step, NULL) == CM_OK;
     shared own = {.step = step};
     ok = ok && predict_on(&own, device, to);
@@ -174,8 +174,8 @@ static bool ask_rank(const shared *s, int threads, FILE *to)
 static bool ask_plans(const shared *s, int threads, FILE *to)
 {
     cm_search        *search;
-    cm_search_options options = {.devices = 4,
-                                 .global_batch = 16,
+    cm_search_options options = {.devices = 2,
+                                 .global_batch = 4,
                                  .fabric = s->fabric,
                                  .threads = threads,
                                  .train = {.precision = CM_PRECISION_AMP_BF16}};

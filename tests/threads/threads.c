@@ -105,10 +105,10 @@ int main(int argc, char **argv)
     shared s = {NULL};
     char **answers = calloc((size_t)n_questions, sizeof *answers);
     if (argc < 2 || !answers || !shared_open(&s, argv[1])) return 1;
-    printf("1..%d\n", 2 * n_questions);
+    printf("1..%d\n", n_questions + (n_questions + 2) / 3);
     for (int i = 0; i < n_questions; i++) answers[i] = answer_to(&questions[i], &s, 1);
     for (int i = 0; i < n_questions; i++) check_same(&s, i, answers);
-    for (int i = 0; i < n_questions; i++) check_mixed(&s, i, answers);
+    for (int i = 0; i < n_questions; i += 3) check_mixed(&s, i, answers);
     for (int i = 0; i < n_questions; i++) free(answers[i]);
     free(answers);
     shared_close(&s);
