@@ -20,6 +20,8 @@ HERE = pathlib.Path(__file__).resolve().parent.parent
 DEVICE, L2_BYTES = "nvidia-h200", 50 * 2**20
 FULL, SHARES = ("100", "0"), ("75", "50", "33", "25", "12")
 RANGES = ("cache", "middle", "DRAM")  # below a quarter of the L2 cache, between, above four times the cache
+MATRIX = ("gemm", "conv", "conv3d", "attention")
+LATENCIES = (0.0, 2e-6, 4e-6, 6e-6, 8e-6, 12e-6)
 KEY = ("op", "pass", "variant", "dtype", "dims")
 
 Row = collections.namedtuple("Row", "time_s spread clock sms kernel_id kernels")
@@ -71,7 +73,10 @@ def short(key):
 
 
 def transferred(build, campaign, settings, of_memory):
-    """Predicted time by (call, setting) of the transfer rule; of_memory gives a setting's factor of bandwidth."""
+    """By (call, setting): roofline there, roofline of the whole device, and the time that the transfer rule predicts.
+
+    of_memory gives a setting's factor of memory bandwidth.
+    """
     program = pathlib.Path(build) / "throttle_transfer"
     libraries = subprocess.run(["pkg-config", "--libs", "jansson", "hwloc"], capture_output=True, text=True, check=True)
     subprocess.run(["cc", "-std=c11", "-O1", f"-I{HERE}/include", f"-I{HERE}/src", f"{HERE}/tools/throttle_transfer.c",
@@ -84,7 +89,7 @@ def transferred(build, campaign, settings, of_memory):
             asked.append((key, setting))
             lines.append(f"{call_text(key)}\t{full.time_s} {cores} {clock} {of_memory(setting)} {cores * clock}\n")
     done = subprocess.run([program, DEVICE], input="".join(lines), capture_output=True, text=True, check=True)
-    return {name: float(line.split()[2]) for name, line in zip(asked, done.stdout.splitlines(), strict=True)}
+    return {name: tuple(map(float, line.split())) for name, line in zip(asked, done.stdout.splitlines(), strict=True)}
 
 
 def elasticity(campaign, key, setting):
@@ -104,6 +109,10 @@ def table(head, rows):
     print()
 
 
+def median_error(off):
+    return f"{statistics.median(map(abs, off)):.0%} ({statistics.median(off):+.0%})".replace("%", " %")
+
+
 def ratios(campaign, groups, settings):
     rows = []
     for (op, size), keys in sorted(groups.items(), key=lambda item: (item[0][0], [*RANGES, "all"].index(item[0][1]))):
@@ -120,7 +129,7 @@ def errors(campaign, groups, settings, told):
         cells = []
         for setting in settings:
             off = [told[key, setting] / campaign.rows[key][setting].time_s - 1 for key in groups[op, "all"]]
-            cells.append(f"{statistics.median(map(abs, off)):.0%} ({statistics.median(off):+.0%})".replace("%", " %"))
+            cells.append(median_error(off))
         rows.append([op, str(len(groups[op, "all"])), *cells])
     every = [statistics.median(abs(told[key, setting] / rows_[setting].time_s - 1) for key, rows_ in campaign.rows.items())
              for setting in settings]
@@ -130,14 +139,13 @@ def errors(campaign, groups, settings, told):
 
 def by_range(campaign, settings, told):
     """Error of the rule by size range and kind of engine, which the rule treats differently."""
-    matrix, cells = ("gemm", "conv", "conv3d", "attention"), collections.defaultdict(list)
+    cells = collections.defaultdict(list)
     for key, setting in told:
-        kind = "matrix" if key[0] in matrix else "rnn" if key[0] == "rnn" else "other"
+        kind = "matrix" if key[0] in MATRIX else "rnn" if key[0] == "rnn" else "other"
         cells[kind, size_range(campaign.bytes[key]), setting].append(told[key, setting] /
                                                                      campaign.rows[key][setting].time_s - 1)
     rows = [[kind, size, str(len(cells[kind, size, settings[0]])),
-             *(f"{statistics.median(map(abs, cells[kind, size, s])):.0%} ({statistics.median(cells[kind, size, s]):+.0%})"
-               .replace("%", " %") for s in settings)]
+             *(median_error(cells[kind, size, s]) for s in settings)]
             for kind in ("matrix", "other", "rnn") for size in RANGES if cells[kind, size, settings[0]]]
     table(["kernels", "range", "calls", *map(name_of, settings)], rows)
 
@@ -152,12 +160,36 @@ def worst(campaign, setting, told, count=12):
     table(["call", "whole device", "measured ratio", "predicted ratio", "other kernel"], rows)
 
 
+def with_latency(campaign, rooflines, name, latency_s):
+    """The rule for kernels off the matrix units, but the first latency_s of each kernel's excess follow the clock alone."""
+    (key, setting), (here, there, told) = name, rooflines[name]
+    full, row = campaign.rows[key][FULL], campaign.rows[key][setting]
+    excess, clocks = full.time_s - there, full.clock / row.clock
+    latency = min(excess, latency_s * full.kernels)
+    return here + (latency + (excess - latency) * full.sms / row.sms) * clocks if excess > 0 else told
+
+
+def latencies(campaign, settings, rooflines):
+    """Error with such a latency, on every second call and on the others."""
+    rows, keys = [], [key for key in campaign.rows if key[0] not in (*MATRIX, "rnn")]
+    for latency in LATENCIES:
+        for half in (0, 1):
+            cells = []
+            for setting in settings:
+                off = [with_latency(campaign, rooflines, (key, setting), latency) / campaign.rows[key][setting].time_s - 1
+                       for key in keys[half::2]]
+                cells.append(median_error(off))
+            rows.append([f"{latency * 1e6:g} us", f"{'even' if half else 'odd'} calls", *cells])
+    table(["latency of a kernel", "judged on", *map(name_of, settings)], rows)
+
+
 def repeats(campaign):
     both = [(math.log(rows[FULL].time_s / campaign.rows[key][FULL].time_s), key)
             for key, rows in campaign.again.items() if FULL in rows]
     off = sorted(abs(log) for log, _ in both)
+    other = sum(rows[FULL].kernel_id != campaign.rows[key][FULL].kernel_id for key, rows in campaign.again.items())
     print(f"{len(off)} calls twice at 100 %: median difference {off[len(off) // 2]:.1%}, 90 % below "
-          f"{off[len(off) * 9 // 10]:.1%}, largest {off[-1]:.0%}")
+          f"{off[len(off) * 9 // 10]:.1%}, largest factor {math.exp(off[-1]):.2f}; {other} calls ran other kernels")
     plain = [campaign.ratio(key, ("plain", "0")) for key, rows in campaign.rows.items() if ("plain", "0") in rows]
     if plain:
         print(f"{len(plain)} calls without MPS: median time {statistics.median(plain):.3f} of that with MPS\n")
@@ -175,21 +207,33 @@ def changed(campaign, groups, settings):
     table(["operator", "calls", "100 again", *map(name_of, settings)], rows)
 
 
+def clocks(campaign, settings):
+    for setting in [FULL, *settings]:
+        found = sorted(rows[setting].clock for rows in campaign.rows.values())
+        print(f"clock at {name_of(setting)}: median {found[len(found) // 2]:.0f} MHz, 5 % to 95 %: "
+              f"{found[len(found) // 20]:.0f} to {found[-len(found) // 20]:.0f}")
+    print()
+
+
 def main(build, path=HERE / "data/throttled/nvidia-h200.csv"):
     campaign = Campaign(path)
     shares = [(share, "0") for share in SHARES]
     settings = shares + [("100", "1"), ("75", "1")]
     groups = campaign.groups()
     repeats(campaign)
+    clocks(campaign, settings)
     print("## Time over time on the whole device\n")
     ratios(campaign, groups, settings)
     whole = campaign.copy[FULL]
     for title, factor in (("memory bandwidth of the whole device", lambda setting: 1.0),
                           ("measured memory bandwidth", lambda setting: campaign.copy[setting] / whole)):
-        told = transferred(build, campaign, settings, factor)
+        rooflines = transferred(build, campaign, settings, factor)
+        told = {name: times[2] for name, times in rooflines.items()}
         print(f"## Error of the transfer rule: {title}\n")
         errors(campaign, groups, settings, told)
         by_range(campaign, settings, told)
+    print("## A part of the excess that follows the clock alone\n")
+    latencies(campaign, settings, rooflines)
     for setting in (("25", "0"), ("100", "1")):
         print(f"## Largest deviations of the transfer rule at {name_of(setting)}\n")
         worst(campaign, setting, told)

@@ -206,7 +206,7 @@ def run_setting(options, setting, mps, folder):
         return None
     with open(result, encoding="utf-8") as file:
         found = json.load(file)
-    found["share"], found["busy"] = "100" if share == "plain" else share, int(bool(busy))
+    found["busy"] = int(bool(busy))
     active = [sample for sample in samples if sample[2] > 150] or samples
     found["watched"] = {name: statistics.median(column) for name, column in
                         zip(("sm_mhz", "memory_mhz", "power_w", "temperature_c"), zip(*active))}
