@@ -3,7 +3,7 @@
 """throttle_check.py BUILD [TIMES.csv]
 
 Summarizes what tools/throttle_h200.py measured: how the time of each operator follows multiprocessors and clock, and how
-far the transfer rule (cm__transferred() in src/model/timer.c) is from the measured times. BUILD is a build folder; the
+far the transfer rule (cm__transferred() in src/model/time/timer.c) is from the measured times. BUILD is a build folder; the
 program that applies the rule is compiled into it (needs a C compiler and pkg-config). The rule is applied twice: with
 the memory bandwidth of the whole device, and with the bandwidth that the copy of 2 GiB reached at the setting.
 """

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "centimani.h"
-#include "model/timer.h"
+#include "model/time/timer.h"
 
 enum { CORES, CLOCK, MEMORY, CACHE, FACTORS };
 
