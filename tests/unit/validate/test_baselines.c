@@ -120,11 +120,11 @@ static void test_metrics(void **state)
     double twice = value_of("{'batch': 128, 'model': 'resnet18', 'device': 'nvidia-h200', 'precision': 'amp-bf16',"
                             " 'throughput_samples_s': 1}");
     NEAR(value_of("{" BASE ", 'ratio': 1, 'versus': {'batch': 128}}"), rate / twice);
-    assert_true(value_of("{" BASE ", 'order': {'faster': ['nvidia-h200'], 'slower': ['nvidia-t4']}}") == 1);
-    assert_true(value_of("{" BASE ", 'order': {'faster': ['nvidia-t4'], 'slower': ['nvidia-h200']}}") == 0);
+    assert_true(value_of("{" BASE ", 'order': {'faster': ['nvidia-h200'], 'slower': ['nvidia-l4']}}") == 1);
+    assert_true(value_of("{" BASE ", 'order': {'faster': ['nvidia-l4'], 'slower': ['nvidia-h200']}}") == 0);
     /* 10,000 times the price is not worth it */
-    assert_true(value_of("{" BASE ", 'order': {'faster': ['nvidia-t4'], 'slower': ['nvidia-h200'], 'usd_hour':"
-                         " {'nvidia-t4': 0.0001, 'nvidia-h200': 1}}}") == 1);
+    assert_true(value_of("{" BASE ", 'order': {'faster': ['nvidia-l4'], 'slower': ['nvidia-h200'], 'usd_hour':"
+                         " {'nvidia-l4': 0.0001, 'nvidia-h200': 1}}}") == 1);
     assert_true(value_of("{" BASE ", 'fits': true}") == 1);
 }
 
@@ -253,7 +253,7 @@ static void test_profiles_of_two_sets(void **state)
     (void)state;
     bring("one", "nvidia-a100-40g", 312e12);
     double fast = value_of(HERE);
-    bring("two", "nvidia-t4", 65e12);
+    bring("two", "nvidia-l4", 65e12);
     double slow = value_of(HERE);
     assert_true(fast > 0 && slow > 2 * fast);
     bring("one", "nvidia-a100-40g", 312e12);
@@ -278,12 +278,12 @@ static void test_hostile_profiles(void **state)
     (void)state;
     refused(json_string("here"), "object");
     refused(json_object(), "schema");
-    refused(json_pack("{s:i, s:s, s:s}", "schema", 2, "id", "here", "base", "nvidia-t4"), "schema");
+    refused(json_pack("{s:i, s:s, s:s}", "schema", 2, "id", "here", "base", "nvidia-l4"), "schema");
     refused(json_pack("{s:i, s:s, s:s}", "schema", 1, "id", "here", "base", "no-such"), "no base 'no-such'");
-    refused(json_pack("{s:i, s:s, s:s, s:s}", "schema", 1, "id", "here", "base", "nvidia-t4", "class", "abacus"),
+    refused(json_pack("{s:i, s:s, s:s, s:s}", "schema", 1, "id", "here", "base", "nvidia-l4", "class", "abacus"),
             "class");
-    refused(json_pack("{s:i, s:s, s:s, s:[]}", "schema", 1, "id", "here", "base", "nvidia-t4", "memory"), "memory");
-    refused(json_pack("{s:i, s:s, s:s, s:b}", "schema", 1, "id", "here", "base", "nvidia-t4", "abstract", 1), "family");
+    refused(json_pack("{s:i, s:s, s:s, s:[]}", "schema", 1, "id", "here", "base", "nvidia-l4", "memory"), "memory");
+    refused(json_pack("{s:i, s:s, s:s, s:b}", "schema", 1, "id", "here", "base", "nvidia-l4", "abstract", 1), "family");
     json_object_set_new(set, "profiles", json_string("none"));
     assert_non_null(strstr(case_of(HERE)->reason, "no device 'here'"));
 }
