@@ -75,7 +75,7 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
     cm__limits          limits = cm__limits_of(device);
     cm__asked           asked = {.batch = i->batch, .sparsity = i->sparsity, .chips = i->plan.pp > 1 ? i->plan.pp : 0,
                                  .micro_batch = i->plan.accumulate > 1 ? i->plan.micro_batch : 0};
-    cm__run             run = cm__style_run(p->ctx, g, device, &asked, at_hand);
+    cm__run             run = cm__execution_run(p->ctx, g, device, &asked, at_hand);
     p->ops = cm__alloc_array(p->ctx, (size_t)g->n_nodes, sizeof *p->ops);
     for (int32_t k = 0; k < g->n_nodes; k++) {
         const cm_node *n = &g->nodes[k];
@@ -100,8 +100,8 @@ static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_devic
     i->step_time_s = run.device_s + i->host_time_s;
     i->clock = 1;
     i->share[run.how] = 1;
-    i->interval_s[0] = i->step_time_s * exp(-CM__NINE_OF_TEN * run.error);
-    i->interval_s[1] = i->step_time_s * exp(CM__NINE_OF_TEN * run.error);
+    i->interval_s[0] = i->step_time_s * exp(-CM__SIGMAS_OF_90_PERCENT * run.error);
+    i->interval_s[1] = i->step_time_s * exp(CM__SIGMAS_OF_90_PERCENT * run.error);
     cm_poly matrix_flop = cm__matrix_flop(g);
     cm__step_rates(&matrix_flop, cm__precision_peak(&limits, cm_graph_precision(g), false), i);
 }
@@ -175,7 +175,7 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
     cm__timed     *timed;
     cm__plan_settle(p->ctx, o, &p->info);
     cm__plan_check(p->ctx, step, plan);
-    if (cm__style_applies(device, p->info.runtime)) {
+    if (cm__execution_applies(device, p->info.runtime)) {
         p->info.batch = plan->micro_batch * plan->accumulate;
         predict_by_style(p, step, device, loading->together, &(cm__at_hand){0});
         cm__add_replicas(step, o->fabric, &p->info);
@@ -210,9 +210,9 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     cm__need_speed(p->ctx, device);
     cm__loading loading = cm__loading_of(p->ctx, step, device, &o->loading);
     p->info = cm__prediction_begin(device, o, o->batch ? o->batch : 1);
-    bool whole = cm__style_applies(device, p->info.runtime);
+    bool whole = cm__execution_applies(device, p->info.runtime);
     loading.together = whole && o->steps_per_call > 1 ? o->steps_per_call : 1;
-    if (whole) cm__plan_check_style(p->ctx, device, &o->plan);
+    if (whole) cm__plan_check_execution(p->ctx, device, &o->plan);
     if (cm__has_plan(&o->plan)) {
         predict_by_plan(p, step, device, o, &loading);
         return;
@@ -224,7 +224,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     predict_by_style(p, step, device, loading.together, at_hand);
     p->info.latency_s = trains(step) ? NAN : latency_of(p, step, device);
     cm__loading_add(&loading, &p->info);
-    if (o->sensitivities) p->sensitivities = cm__style_sensitivities(p->ctx, step, device, &loading, &p->info);
+    if (o->sensitivities) p->sensitivities = cm__execution_sensitivities(p->ctx, step, device, &loading, &p->info);
 }
 
 cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_predict_options *options,

@@ -88,9 +88,9 @@ cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, co
     *p = (cm_predictor){.ctx = ctx, .graph = step, .device = device};
     if (options) p->options = *options;
     if (!p->options.runtime) p->options.runtime = cm_device_runtime(device);
-    p->by_style = cm__style_applies(device, p->options.runtime);
+    p->by_style = cm__execution_applies(device, p->options.runtime);
     p->loading = cm__loading_of(ctx, step, device, &p->options.loading);
-    if (p->by_style) p->at_hand = cm__style_prepare(ctx, step, device, footprint);
+    if (p->by_style) p->at_hand = cm__execution_prepare(ctx, step, device, footprint);
     else {
         p->model = cm__step_model_new(ctx, step, device, &p->options, common);
         p->timed = cm__alloc_array(ctx, (size_t)p->model.calls->n_calls, sizeof *p->timed);

@@ -40,7 +40,7 @@ int64_t cm__plan_at_once(const cm_plan *p, int64_t batch)
 static bool divides_batches(const cm_device *device, cm_runtime runtime)
 {
     cm_style style = cm_device_get_info(device)->style;
-    return (style == CM_STYLE_BSP || style == CM_STYLE_STREAMING) && cm__style_applies(device, runtime);
+    return (style == CM_STYLE_BSP || style == CM_STYLE_STREAMING) && cm__execution_applies(device, runtime);
 }
 
 /* Graphs are freed after what refers to them. */
@@ -58,14 +58,14 @@ static void make_footprint(cm_step *s)
     if (s->divides) memory.plan = (cm_plan){0};
     cm__pass_on(s->ctx, cm__footprint_new_like(s->shared.like, s->shared.graph, s->device, &memory, &s->footprint,
                                                s->ctx->diag));
-    if (s->divides) s->at_hand = cm__style_prepare(s->ctx, s->shared.graph, s->device, s->footprint);
+    if (s->divides) s->at_hand = cm__execution_prepare(s->ctx, s->shared.graph, s->device, s->footprint);
 }
 
 /* What a plan asks for must be there: in the device's execution model, and in a cluster that was named. */
 static void check_plan(cm_step *s)
 {
     cm_plan plan = s->options.plan;
-    if (cm__style_applies(s->device, s->options.runtime)) cm__plan_check_style(s->ctx, s->device, &plan);
+    if (cm__execution_applies(s->device, s->options.runtime)) cm__plan_check_execution(s->ctx, s->device, &plan);
     cm__plan_fill(s->ctx, &plan);
     if (s->options.fabric) cm__plan_within(s->ctx, s->options.fabric, plan.devices);
 }
@@ -141,7 +141,7 @@ static cm_status divide(const cm_step *s, int64_t batch, cm__run *run, cm_diag *
     const cm_plan  *plan = &s->options.plan;
     const cm__asked asked = {.batch = batch, .sparsity = s->options.sparsity, .chips = plan->pp > 1 ? plan->pp : 0,
                              .micro_batch = plan->accumulate > 1 ? batch / plan->accumulate : 0};
-    *run = cm__style_run(ctx, s->shared.graph, s->device, &asked, &s->at_hand);
+    *run = cm__execution_run(ctx, s->shared.graph, s->device, &asked, &s->at_hand);
     ctx->diag = NULL;
     cm__ctx_free(ctx);
     return CM_OK;
@@ -158,7 +158,7 @@ static cm_status divided_use(const cm_step *s, int64_t batch, cm_memory_use *use
     }
     bool    streams = cm_device_get_info(s->device)->style == CM_STYLE_STREAMING;
     int32_t chips = streams ? 0 : run.devices;
-    if (run.recomputes || run.devices > 1) cm__held_use(s->at_hand.held, s->footprint, chips, run.micro_batch, use);
+    if (run.recomputes || run.devices > 1) cm__recomputed_use(s->at_hand.held, s->footprint, chips, run.micro_batch, use);
     else cm_footprint_at(s->footprint, run.micro_batch, use);
     if (status) use->fits = false;
     use->micro_batch = run.micro_batch;

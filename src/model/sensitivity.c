@@ -201,7 +201,7 @@ static const struct {
                    {"time per step", style_host, true}};
 #define STYLE_KNOBS (sizeof style_knobs / sizeof *style_knobs)
 
-cm__sensitivities cm__style_sensitivities(cm__ctx *ctx, const cm_graph *g, const cm_device *device,
+cm__sensitivities cm__execution_sensitivities(cm__ctx *ctx, const cm_graph *g, const cm_device *device,
                                           const cm__loading *loading, const cm_prediction_info *base)
 {
     cm__sensitivities all = {.items = cm__alloc_array(ctx, STYLE_KNOBS + 1, sizeof *all.items)};
@@ -210,7 +210,7 @@ cm__sensitivities cm__style_sensitivities(cm__ctx *ctx, const cm_graph *g, const
         cm_device         *changed = cm__device_copy(ctx, device);
         cm_prediction_info info = *base;
         style_knobs[k].change(changed);
-        cm__run run = cm__style_run(ctx, g, changed, &asked, NULL);
+        cm__run run = cm__execution_run(ctx, g, changed, &asked, NULL);
         info.step_time_s = run.device_s + run.host_s / loading->together;
         cm__loading_add(loading, &info);
         if (run.devices == base->devices)

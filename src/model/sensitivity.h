@@ -19,7 +19,7 @@ cm__sensitivities cm__call_sensitivities(cm__ctx *ctx, const cm__step_model *m, 
                                          const cm__common *common, const cm__loading *loading,
                                          const cm_prediction_info *base);
 /* A step by its style: predicted again on a device that differs in one number. */
-cm__sensitivities cm__style_sensitivities(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
+cm__sensitivities cm__execution_sensitivities(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
                                           const cm__loading *loading, const cm_prediction_info *base);
 
 #endif

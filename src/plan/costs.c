@@ -60,7 +60,7 @@ cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *de
         cm__fail(ctx, CM_ERR_UNSUPPORTED, "the device's memory is not known, so that no plan can be held against it");
     m->reserve_bytes = reserve(m, "library");
     m->capacity_bytes = main->capacity_bytes.value * (1 - CM__HEADROOM) - reserve(m, "context");
-    m->whole = cm__style_applies(device, runtime);
+    m->whole = cm__execution_applies(device, runtime);
     m->part = cm__part_map(ctx, step);
     find_shape(m);
     find_bytes(m);

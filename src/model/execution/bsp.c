@@ -96,7 +96,7 @@ static double micro_batches(const cm__job *j, const cm__run *r)
     return best;
 }
 
-void cm__style_bsp(const cm__job *j, cm__run *r)
+void cm__execution_bsp(const cm__job *j, cm__run *r)
 {
     double updates_s = 0;
     find_replica(j, r);

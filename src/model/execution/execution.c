@@ -11,14 +11,14 @@
 #define ERROR_UNKNOWN 0.7 /* of a device nobody has fitted anything to: a factor of two, once in three times */
 
 static const struct {
-    cm__style_rule *rule;
+    cm__execution_rule *rule;
     bool            reaches_near; /* `memory` is a share of the activations' bandwidth; otherwise of the weights' */
     bool            cuts;         /* batches into micro-batches, by itself */
 } styles[CM_STYLES] = {
-    [CM_STYLE_KERNELS] = {cm__style_kernels, true, false},
-    [CM_STYLE_SECTIONS] = {cm__style_sections, false, false},
-    [CM_STYLE_BSP] = {cm__style_bsp, true, true},
-    [CM_STYLE_STREAMING] = {cm__style_streaming, false, true},
+    [CM_STYLE_KERNELS] = {cm__execution_kernels, true, false},
+    [CM_STYLE_SECTIONS] = {cm__execution_sections, false, false},
+    [CM_STYLE_BSP] = {cm__execution_bsp, true, true},
+    [CM_STYLE_STREAMING] = {cm__execution_streaming, false, true},
 };
 
 static const cm__effort effort_of[CM_CLASSES] = {
@@ -29,7 +29,7 @@ static const cm__effort effort_of[CM_CLASSES] = {
     [CM_CLASS_EMBEDDING] = CM__EFFORT_MEMORY, [CM_CLASS_UPDATE] = CM__EFFORT_MEMORY,
 };
 
-bool cm__style_applies(const cm_device *device, cm_runtime runtime)
+bool cm__execution_applies(const cm_device *device, cm_runtime runtime)
 {
     return device->info.style != CM_STYLE_KERNELS || (device->execution.known && runtime == CM_RUNTIME_NATIVE);
 }
@@ -154,7 +154,7 @@ void cm__run_spread(cm__run *r, int32_t first, int32_t end, double piece_s)
 /* ---- a run ------------------------------------------------------------------------------------------------------ */
 
 /* One after the other; where products have an engine of their own, partly beside all else. */
-void cm__style_kernels(const cm__job *j, cm__run *r)
+void cm__execution_kernels(const cm__job *j, cm__run *r)
 {
     double products_s = 0, others_s = 0;
     bool   beside = cm__value_or(j->device->execution.engines, 1) > 1;
@@ -180,11 +180,11 @@ static double error_of(const cm_graph *g, const cm__execution *e, const cm__run 
     return sqrt((1 - share) * error * error + share * conv_error * conv_error);
 }
 
-cm__at_hand cm__style_prepare(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
+cm__at_hand cm__execution_prepare(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
                               const cm_footprint *footprint)
 {
     bool again = device->info.style == CM_STYLE_BSP || device->info.style == CM_STYLE_STREAMING;
-    return (cm__at_hand){.footprint = footprint, .held = again ? cm__held_new(ctx, step) : NULL};
+    return (cm__at_hand){.footprint = footprint, .held = again ? cm__recomputed_new(ctx, step) : NULL};
 }
 
 /* Styles that do not cut batches themselves run all but the update once for each micro-batch. */
@@ -202,7 +202,7 @@ static void run_in_turn(const cm__job *j, cm__run *r)
     }
 }
 
-cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm__asked *asked,
+cm__run cm__execution_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm__asked *asked,
                       const cm__at_hand *at_hand)
 {
     const cm__execution *e = &device->execution;

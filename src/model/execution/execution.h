@@ -19,13 +19,13 @@
 #include "graph/graph.h"
 
 /* style_held.c: what chips hold of a graph that computes each layer's results again; lives as long as the context. */
-typedef struct cm__held cm__held;
-const cm__held *cm__held_new(cm__ctx *ctx, const cm_graph *graph);
+typedef struct cm__recomputed cm__recomputed;
+const cm__recomputed *cm__recomputed_new(cm__ctx *ctx, const cm_graph *graph);
 
 /* What is found of the step already; NULL: found where it is needed. */
 typedef struct cm__at_hand {
     const cm_footprint *footprint; /* on one chip */
-    const cm__held     *held;
+    const cm__recomputed     *held;
 } cm__at_hand;
 
 /* What a rule works on. */
@@ -63,9 +63,9 @@ typedef struct cm__run {
 } cm__run;
 
 /* Whether a device's steps are timed by its style: unless it runs kernel by kernel and more is known of those. */
-bool cm__style_applies(const cm_device *device, cm_runtime runtime);
+bool cm__execution_applies(const cm_device *device, cm_runtime runtime);
 /* Refuses what a plan asks for and such a device does not take, by its option (style_plan.c). */
-void cm__plan_check_style(cm__ctx *ctx, const cm_device *device, const cm_plan *plan);
+void cm__plan_check_execution(cm__ctx *ctx, const cm_device *device, const cm_plan *plan);
 
 /* What is asked of a run. */
 typedef struct cm__asked {
@@ -76,16 +76,16 @@ typedef struct cm__asked {
 } cm__asked;
 
 /* Fails where the step cannot run on such devices. at_hand NULL: nothing is there already. */
-cm__run cm__style_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm__asked *asked,
+cm__run cm__execution_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm__asked *asked,
                       const cm__at_hand *at_hand);
 /* Finds what runs at many batch sizes will need, beside a footprint that may be NULL and must outlive them. */
-cm__at_hand cm__style_prepare(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
+cm__at_hand cm__execution_prepare(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
                               const cm_footprint *footprint);
 
 /* ---- for the rules ---------------------------------------------------------------------------------------------- */
 
-typedef void cm__style_rule(const cm__job *job, cm__run *run);
-cm__style_rule cm__style_kernels, cm__style_sections, cm__style_bsp, cm__style_streaming;
+typedef void cm__execution_rule(const cm__job *job, cm__run *run);
+cm__execution_rule cm__execution_kernels, cm__execution_sections, cm__execution_bsp, cm__execution_streaming;
 
 /* One node at a batch size: the longer of arithmetic and traffic; 0 for views. */
 double cm__job_node_s(const cm__job *job, int32_t node, double batch);
@@ -103,7 +103,7 @@ int64_t cm__job_largest(const cm__job *job);
 int64_t       cm__job_largest_again(const cm__job *job, int32_t chips);
 /* Memory of one of `chips` chips (0: weights stream past one chip) that computes layers again in backward. `one_chip` is
    the footprint of the whole step. */
-void cm__held_use(const cm__held *held, const cm_footprint *one_chip, int32_t chips, int64_t micro_batch,
+void cm__recomputed_use(const cm__recomputed *held, const cm_footprint *one_chip, int32_t chips, int64_t micro_batch,
                   cm_memory_use *use);
 cm_memory_use cm__job_use(const cm__job *job, int64_t batch);
 /* Gives nodes from `first` to before `end` the time of the piece they make up. */

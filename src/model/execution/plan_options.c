@@ -56,7 +56,7 @@ static const struct {
 
 static bool takes(const cm_device *device, size_t field) { return fields[field].styles >> device->info.style & 1; }
 
-void cm__plan_check_style(cm__ctx *ctx, const cm_device *device, const cm_plan *plan)
+void cm__plan_check_execution(cm__ctx *ctx, const cm_device *device, const cm_plan *plan)
 {
     const char *all = "";
     size_t      refused = FIELDS, last = 0;

@@ -55,7 +55,7 @@ int64_t cm__job_largest(const cm__job *j)
 
 /* ---- computing again -------------------------------------------------------------------------------------------- */
 
-struct cm__held {
+struct cm__recomputed {
     double   bytes[CM_CATEGORIES]; /* of what does not depend on the batch size */
     cm_poly  entry;      /* what enters layers, where there is a way back */
     cm_poly *layers;     /* results of each */
@@ -104,9 +104,9 @@ static bool passes(const cm_node *n)
 }
 
 /* Beside the repeated layers (embedding, logits, loss) an operator stands alone: such products are cut into pieces. */
-const cm__held *cm__held_new(cm__ctx *ctx, const cm_graph *g)
+const cm__recomputed *cm__recomputed_new(cm__ctx *ctx, const cm_graph *g)
 {
-    cm__held *h = cm__alloc(ctx, sizeof *h);
+    cm__recomputed *h = cm__alloc(ctx, sizeof *h);
     bool      blocks = cm__has_blocks(g), back = trains(g);
     cm_poly   last = {{0}};
     int32_t   block = -1;
@@ -127,18 +127,18 @@ const cm__held *cm__held_new(cm__ctx *ctx, const cm_graph *g)
 }
 
 typedef struct holding {
-    const cm__held *held;
+    const cm__recomputed *held;
     int32_t         chips;
 } holding;
 
 /* Weights and gradients, where a pipeline of chips keeps them; none where they stream through. */
-static double kept_bytes(const cm__held *h, int32_t chips)
+static double kept_bytes(const cm__recomputed *h, int32_t chips)
 {
     return chips ? (h->bytes[CM_CATEGORY_WEIGHTS_BIASES] + h->bytes[CM_CATEGORY_GRADIENTS]) / chips : 0;
 }
 
 /* What enters every layer, and the results of the largest one. */
-static double activation_bytes(const cm__held *h, int64_t batch)
+static double activation_bytes(const cm__recomputed *h, int64_t batch)
 {
     double layer_bytes = 0;
     for (int32_t i = 0; i < h->n_layers; i++) layer_bytes = fmax(layer_bytes, cm_poly_at(&h->layers[i], (double)batch));
@@ -153,7 +153,7 @@ static bool again_fits(const cm__job *j, int64_t batch, const void *user)
 }
 
 /* A category that does not depend on the batch size counts where the profile places it. */
-static void add_levels(const cm__held *h, const cm_device *device, double share, double on_chip_bytes,
+static void add_levels(const cm__recomputed *h, const cm_device *device, double share, double on_chip_bytes,
                        cm_memory_use *use)
 {
     use->shortfall_bytes = 0;
@@ -168,7 +168,7 @@ static void add_levels(const cm__held *h, const cm_device *device, double share,
     use->fits = !(use->shortfall_bytes > 0);
 }
 
-void cm__held_use(const cm__held *h, const cm_footprint *one_chip, int32_t chips, int64_t micro_batch,
+void cm__recomputed_use(const cm__recomputed *h, const cm_footprint *one_chip, int32_t chips, int64_t micro_batch,
                   cm_memory_use *use)
 {
     double share = chips > 1 ? 1.0 / chips : 1;
@@ -185,6 +185,6 @@ void cm__held_use(const cm__held *h, const cm_footprint *one_chip, int32_t chips
 
 int64_t cm__job_largest_again(const cm__job *j, int32_t chips)
 {
-    holding of = {.held = j->at_hand.held ? j->at_hand.held : cm__held_new(j->ctx, j->g), .chips = chips};
+    holding of = {.held = j->at_hand.held ? j->at_hand.held : cm__recomputed_new(j->ctx, j->g), .chips = chips};
     return largest(j, again_fits, &of);
 }

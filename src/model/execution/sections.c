@@ -165,7 +165,7 @@ static void cut(const cm__job *j, const sums *before, int32_t count, int32_t *fi
     }
 }
 
-void cm__style_sections(const cm__job *j, cm__run *r)
+void cm__execution_sections(const cm__job *j, cm__run *r)
 {
     if (is_one_section(j)) {
         run_one(j, r);

@@ -52,7 +52,7 @@ static bool begins(const layer *l, const cm_node *n, bool weights)
     return n->block >= 0 ? n->block != l->block : weights && (l->weights || l->block >= 0);
 }
 
-void cm__style_streaming(const cm__job *j, cm__run *r)
+void cm__execution_streaming(const cm__job *j, cm__run *r)
 {
     bool    whole = j->alone || (cm__job_trains(j) && cm__job_use(j, (int64_t)j->batch).fits);
     bool    again = cm__job_trains(j) && !whole;

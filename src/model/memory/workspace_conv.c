@@ -18,7 +18,7 @@
 #include "model/memory/workspace.h"
 
 #define COMPLEX 8 /* bytes */
-#define OUTPUTS_THAT_PAY 16384
+#define FFT_BREAK_EVEN_OUTPUTS 16384
 
 typedef struct conv {
     cm_poly n;
@@ -66,7 +66,7 @@ static double spectrum(double side) { return side * (side / 2 + 1) * COMPLEX; }
    call), 4 of 32 x 32 do not (U-Net's peak in fp32 at batch 4); the limit between is a guess. */
 static double images_that_pay(const conv *c, double side)
 {
-    return OUTPUTS_THAT_PAY * spectrum(side) / spectrum(32) / (c->h * c->w) / (c->n.c[1] > 0 ? c->n.c[1] : 1);
+    return FFT_BREAK_EVEN_OUTPUTS * spectrum(side) / spectrum(32) / (c->h * c->w) / (c->n.c[1] > 0 ? c->n.c[1] : 1);
 }
 
 static cm__temporary winograd(const conv *c)

@@ -119,7 +119,7 @@ static bool parse_rate(const char *text, size_t length, double *bytes_s)
     return false;
 }
 
-static void take_words(cm_fabric *f, const char *text)
+static void read_description(cm_fabric *f, const char *text)
 {
     for (const char *at = text; *at; at += *at == ',') {
         size_t  length = strcspn(at, ",");
@@ -161,7 +161,7 @@ cm_status cm_fabric_new(const cm_device *device, const char *cluster, cm_fabric 
     f->ctx = ctx;
     take_shares(f);
     take_device(f, device);
-    if (cluster && strchr(cluster, '=')) take_words(f, cluster);
+    if (cluster && strchr(cluster, '=')) read_description(f, cluster);
     else if (cluster) cm__pass_on(ctx, cm_cluster_load(cluster, &c, diag));
     else c = cluster_of(f, device);
     if (c) {

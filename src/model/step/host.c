@@ -13,12 +13,12 @@ static const cm__host_cost *find(const cm_device *device, cm_runtime runtime, co
     return NULL;
 }
 
-double cm__host_number(const cm_device *device, const cm_device *relative, cm_runtime runtime, const char *what)
+double cm__host_number(const cm_device *device, const cm_device *reference, cm_runtime runtime, const char *what)
 {
     const cm__host_cost *h = find(device, runtime, what);
     cm_runtime           made_of = runtime == CM_RUNTIME_MEGATRON ? CM_RUNTIME_TORCH_EAGER : runtime;
     if (!h) h = find(device, made_of, what);
-    if (!h) h = find(relative, made_of, what);
+    if (!h) h = find(reference, made_of, what);
     return h ? h->time_s.value : 0;
 }
 
@@ -63,30 +63,30 @@ static counts count(const cm_graph *g)
     return c;
 }
 
-static double update_time(const cm_device *device, const cm_device *relative, cm_runtime runtime, const cm_graph *g,
+static double update_time(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *g,
                           double tensors)
 {
     char what[64];
     snprintf(what, sizeof what, "update-op:%s", cm_optimizer_name(g->optimizer));
-    return cm__host_number(device, relative, runtime, "step") +
-           tensors * cm__host_number(device, relative, runtime, what);
+    return cm__host_number(device, reference, runtime, "step") +
+           tensors * cm__host_number(device, reference, runtime, what);
 }
 
-double cm__host_update(const cm_device *device, const cm_device *relative, cm_runtime runtime, const cm_graph *g)
+double cm__host_update(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *g)
 {
-    return update_time(device, relative, runtime, g, count(g).tensors);
+    return update_time(device, reference, runtime, g, count(g).tensors);
 }
 
-double cm__host_time(const cm_device *device, const cm_device *relative, cm_runtime runtime, const cm_graph *g)
+double cm__host_time(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *g)
 {
     counts c = count(g);
     char   what[64];
-    double sum = update_time(device, relative, runtime, g, c.tensors);
+    double sum = update_time(device, reference, runtime, g, c.tensors);
     for (int k = 0; k < KINDS; k++) {
         snprintf(what, sizeof what, "forward-op:%s", kind_names[k]);
-        sum += c.forward[k] * cm__host_number(device, relative, runtime, what);
+        sum += c.forward[k] * cm__host_number(device, reference, runtime, what);
         snprintf(what, sizeof what, "backward-op:%s", kind_names[k]);
-        sum += c.backward[k] * cm__host_number(device, relative, runtime, what);
+        sum += c.backward[k] * cm__host_number(device, reference, runtime, what);
     }
     return sum;
 }

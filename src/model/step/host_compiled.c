@@ -22,12 +22,12 @@ static const struct {
     [CM_CLASS_EMBEDDING] = {"forward-op:elementwise", "forward-op:elementwise", true},
 };
 
-static double eager(const cm_device *device, const cm_device *relative, const char *what)
+static double eager(const cm_device *device, const cm_device *reference, const char *what)
 {
-    return cm__host_number(device, relative, CM_RUNTIME_TORCH_EAGER, what);
+    return cm__host_number(device, reference, CM_RUNTIME_TORCH_EAGER, what);
 }
 
-static double called_s(const cm_device *device, const cm_device *relative, const cm_graph *g)
+static double called_s(const cm_device *device, const cm_device *reference, const cm_graph *g)
 {
     double  sum = 0;
     int32_t last = -1;
@@ -37,27 +37,27 @@ static double called_s(const cm_device *device, const cm_device *relative, const
         cm_class       class = cm_node_class(n);
         const char    *what = backward ? called[class].backward : called[class].forward;
         bool           again = backward && n->source >= 0 && n->source == last && called[class].at_once;
-        if (what && !n->view && !again && n->phase != CM_UPDATE) sum += eager(device, relative, what);
+        if (what && !n->view && !again && n->phase != CM_UPDATE) sum += eager(device, reference, what);
         last = backward ? n->source : -1;
     }
     return sum;
 }
 
-static double update_s(cm__ctx *ctx, const cm_device *device, const cm_device *relative, const cm_graph *g)
+static double update_s(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *g)
 {
     double tensors = 0;
     for (int32_t i = 0; i < g->n_nodes; i++)
         for (int32_t k = 0; g->nodes[i].phase == CM_UPDATE && k < g->nodes[i].n_inputs; k++)
             tensors += g->nodes[i].inputs[k] >= 0 && cm__t(g, g->nodes[i].inputs[k])->role == CM_ROLE_PARAMETER;
-    return tensors * eager(device, relative, cm__format(ctx, "update-op:%s", cm_optimizer_name(g->optimizer)));
+    return tensors * eager(device, reference, cm__format(ctx, "update-op:%s", cm_optimizer_name(g->optimizer)));
 }
 
-double cm__host_time_compiled(cm__ctx *ctx, const cm_device *device, const cm_device *relative, const cm_graph *g,
+double cm__host_time_compiled(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *g,
                               double generated)
 {
-    double launch = cm__host_number(device, relative, CM_RUNTIME_TORCH_COMPILE, "launch");
-    double step = cm__host_number(device, relative, CM_RUNTIME_TORCH_COMPILE, "step");
-    if (launch <= 0) launch = eager(device, relative, "forward-op:elementwise");
-    if (step <= 0) step = eager(device, relative, "step");
-    return step + generated * launch + called_s(device, relative, g) + update_s(ctx, device, relative, g);
+    double launch = cm__host_number(device, reference, CM_RUNTIME_TORCH_COMPILE, "launch");
+    double step = cm__host_number(device, reference, CM_RUNTIME_TORCH_COMPILE, "step");
+    if (launch <= 0) launch = eager(device, reference, "forward-op:elementwise");
+    if (step <= 0) step = eager(device, reference, "step");
+    return step + generated * launch + called_s(device, reference, g) + update_s(ctx, device, reference, g);
 }

@@ -150,7 +150,7 @@ void cm__loading_add(const cm__loading *l, cm_prediction_info *i)
     i->step_time_s = joined(l, i->compute_s, steady_s) + begin;
     i->overlapped_s = i->compute_s + i->load_s - i->step_time_s;
     for (int side = 0; side < 2; side++) {
-        double factor = exp((side ? CM__NINE_OF_TEN : -CM__NINE_OF_TEN) * LOADING_ERROR);
+        double factor = exp((side ? CM__SIGMAS_OF_90_PERCENT : -CM__SIGMAS_OF_90_PERCENT) * LOADING_ERROR);
         i->interval_s[side] = joined(l, i->interval_s[side], steady_s * factor) + begin * factor;
     }
     double slower = i->step_time_s > 0 ? i->compute_s / i->step_time_s : 1;

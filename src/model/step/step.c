@@ -15,24 +15,24 @@
 
 /* ---- what does not depend on the batch size --------------------------------------------------------------------- */
 
-const cm_device *cm__relative_of(cm__ctx *ctx, const cm_device *device)
+const cm_device *cm__reference_of(cm__ctx *ctx, const cm_device *device)
 {
     const cm_device_info *info = cm_device_get_info(device);
-    const cm_device      *relative = NULL;
-    for (int32_t i = 0; i < cm__n_embedded_kernels && !relative; i++) {
+    const cm_device      *reference = NULL;
+    for (int32_t i = 0; i < cm__n_embedded_kernels && !reference; i++) {
         const char *id = cm__all_embedded_kernels[i].device;
         if (cm__device_is(device, id) || strcmp(info->device_class, "gpu")) continue;
-        relative = cm__device_beside(ctx, device, id);
+        reference = cm__device_beside(ctx, device, id);
     }
-    return relative;
+    return reference;
 }
 
 static const cm_device *shared_relative(cm__ctx *ctx, const cm_device *device, const cm__common *common)
 {
     const cm_device_info *info = cm_device_get_info(device);
-    const cm_device      *first = common ? common->relative : NULL;
+    const cm_device      *first = common ? common->reference : NULL;
     bool                  other = first && !cm__device_is(device, cm_device_get_info(first)->id);
-    return other && strcmp(info->device_class, "gpu") == 0 ? first : cm__relative_of(ctx, device);
+    return other && strcmp(info->device_class, "gpu") == 0 ? first : cm__reference_of(ctx, device);
 }
 
 cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_layout layout,
@@ -41,21 +41,21 @@ cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *
     const char *id = cm__n_embedded_kernels ? cm__all_embedded_kernels[0].device : NULL;
     return (cm__common){.calls = cm__dispatch_new(ctx, graph, layout, runtime),
                         .memo = memo,
-                        .relative = id ? cm__device_beside(ctx, first, id) : NULL};
+                        .reference = id ? cm__device_beside(ctx, first, id) : NULL};
 }
 
 static double scale_of(const cm_number *factor) { return factor->known ? factor->value : 1; }
 
 /* A chip of the same make draws as much for the same work; its own limit and memory count. */
-static cm__power power_of(const cm_device *device, const cm_device *relative)
+static cm__power power_of(const cm_device *device, const cm_device *reference)
 {
     cm__power        own = cm__power_of(device);
     cm_number        limit = cm_device_number(device, CM_TDP_W);
     const cm_memory *memory = cm_device_main_memory(device);
-    const char      *make = cm__device_family(device), *its = relative ? cm__device_family(relative) : NULL;
-    if (own.limit_w > 0 || !relative || !limit.known || !memory) return own;
+    const char      *make = cm__device_family(device), *its = reference ? cm__device_family(reference) : NULL;
+    if (own.limit_w > 0 || !reference || !limit.known || !memory) return own;
     if (!make || !its || strcmp(make, its)) return own;
-    cm__power like = cm__power_of(relative);
+    cm__power like = cm__power_of(reference);
     if (like.limit_w > 0) like.limit_w = limit.value;
     if (memory->bw_bytes_s.known) like.memory_bytes_s = memory->bw_bytes_s.value;
     like.cache_bytes = own.cache_bytes;
@@ -78,33 +78,33 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
                                   const cm_predict_options *o, const cm__common *common)
 {
     cm_runtime       runtime = o->runtime;
-    const cm_device *relative = shared_relative(ctx, device, common);
+    const cm_device *reference = shared_relative(ctx, device, common);
     cm__limits       limits = cm__limits_of(device);
     bool             math = cm__attention_math(graph, device, runtime), same = common && common->calls->math == math;
     cm__dispatch    *calls =
         same ? common->calls : cm__dispatch_shard(ctx, graph, o->layout, runtime, &o->plan, math);
     double           gain = cm__sparsity_gain(device, &o->sparsity);
-    double           gap = cm__host_number(device, relative, runtime, "gap");
+    double           gap = cm__host_number(device, reference, runtime, "gap");
     double           host_s = runtime == CM_RUNTIME_TORCH_COMPILE
-                                  ? cm__host_time_compiled(ctx, device, relative, graph, calls->generated)
-                                  : cm__host_time(device, relative, runtime, graph);
+                                  ? cm__host_time_compiled(ctx, device, reference, graph, calls->generated)
+                                  : cm__host_time(device, reference, runtime, graph);
     cm__step_model m = {
         .graph = graph,
         .device = device,
         .calls = calls,
         .gain = gain,
         .sparse = gain > 1 ? sparse_calls(ctx, graph, calls) : NULL,
-        .timer = cm__timer_new(ctx, device, relative, runtime),
+        .timer = cm__timer_new(ctx, device, reference, runtime),
         .limits = limits,
-        .power = power_of(device, relative),
+        .power = power_of(device, reference),
         .runtime = runtime,
         .matrix_flop = cm__matrix_flop(graph),
         .host_s = host_s * scale_of(&device->calibration.host),
-        .host_update_s = cm__host_update(device, relative, runtime, graph) * scale_of(&device->calibration.host),
-        .host_exchange_s = cm__host_number(device, relative, runtime, "exchange"),
-        .host_batch_s = cm__host_number(device, relative, runtime, "batch"),
-        .host_collective_s = cm__host_number(device, relative, runtime, "collective"),
-        .gap_s = gap > 0 ? gap : cm__host_number(device, relative, CM_RUNTIME_TORCH_EAGER, "gap"),
+        .host_update_s = cm__host_update(device, reference, runtime, graph) * scale_of(&device->calibration.host),
+        .host_exchange_s = cm__host_number(device, reference, runtime, "exchange"),
+        .host_batch_s = cm__host_number(device, reference, runtime, "batch"),
+        .host_collective_s = cm__host_number(device, reference, runtime, "collective"),
+        .gap_s = gap > 0 ? gap : cm__host_number(device, reference, CM_RUNTIME_TORCH_EAGER, "gap"),
         .peak_flop_s = cm__precision_peak(&limits, cm_graph_precision(graph), false),
         .stretches = cm__alloc_array(ctx, (size_t)calls->n_calls + 1, sizeof *m.stretches),
     };
@@ -177,7 +177,7 @@ static summing sum_calls(const cm__dispatch *d, const cm__timed *timed, double s
 static void bracket(cm_prediction_info *i, double device_s, double device_error)
 {
     for (int side = 0; side < 2; side++) {
-        double z = side ? CM__NINE_OF_TEN : -CM__NINE_OF_TEN;
+        double z = side ? CM__SIGMAS_OF_90_PERCENT : -CM__SIGMAS_OF_90_PERCENT;
         i->interval_s[side] = fmax(device_s * exp(z * device_error), i->host_time_s * exp(z * HOST_ERROR));
     }
 }

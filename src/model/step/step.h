@@ -7,7 +7,7 @@
 #include "model/dispatch/dispatch.h"
 #include "model/time/timer.h"
 
-#define CM__NINE_OF_TEN 1.645 /* standard deviations on each side */
+#define CM__SIGMAS_OF_90_PERCENT 1.645 /* standard deviations on each side */
 
 /* All that does not depend on the batch size. */
 typedef struct cm__step_model {
@@ -27,12 +27,12 @@ typedef struct cm__step_model {
 } cm__step_model;
 
 /* The built-in device whose tables tell most of another one of its kind; NULL: none. */
-const cm_device *cm__relative_of(cm__ctx *ctx, const cm_device *device);
+const cm_device *cm__reference_of(cm__ctx *ctx, const cm_device *device);
 
 /* What the steps of one graph on many devices have in common under one runtime. */
 typedef struct cm__common {
     cm__dispatch    *calls;
-    const cm_device *relative; /* whose tables tell of others; NULL: there is none */
+    const cm_device *reference; /* whose tables tell of others; NULL: there is none */
     cm__memo        *memo;
 } cm__common;
 

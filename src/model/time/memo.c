@@ -13,7 +13,7 @@ typedef struct entry {
     cm__memo_key key;
     uint64_t     hash;
     cm__call     call;
-    cm__told     told;
+    cm__memo_value     told;
 } entry;
 
 #define PARTS 16
@@ -87,7 +87,7 @@ static uint32_t *place_of(const part *p, cm__memo_key key, const cm__call *call,
     return &p->places[at];
 }
 
-bool cm__memo_find(cm__memo *m, cm__memo_key key, const cm__call *call, cm__told *told)
+bool cm__memo_find(cm__memo *m, cm__memo_key key, const cm__call *call, cm__memo_value *told)
 {
     uint64_t hash = hash_of(key, call);
     part    *p = part_of(m, hash);
@@ -120,7 +120,7 @@ static bool make_room(part *p)
     return true;
 }
 
-void cm__memo_keep(cm__memo *m, cm__memo_key key, const cm__call *call, const cm__told *told)
+void cm__memo_keep(cm__memo *m, cm__memo_key key, const cm__call *call, const cm__memo_value *told)
 {
     uint64_t hash = hash_of(key, call);
     part    *p = part_of(m, hash);

@@ -18,10 +18,10 @@ typedef struct cm__timed {
 } cm__timed;
 
 /* On the device of the table. */
-typedef struct cm__told {
+typedef struct cm__memo_value {
     cm__timed timed;
     double    unknown; /* 0: as good as measured, 1: nothing near */
-} cm__told;
+} cm__memo_value;
 
 typedef struct cm__memo cm__memo;
 
@@ -31,7 +31,7 @@ typedef struct cm__memo_key {
 } cm__memo_key;
 
 cm__memo *cm__memo_new(cm__ctx *ctx); /* lives as long as the context */
-bool      cm__memo_find(cm__memo *memo, cm__memo_key key, const cm__call *call, cm__told *told);
-void      cm__memo_keep(cm__memo *memo, cm__memo_key key, const cm__call *call, const cm__told *told);
+bool      cm__memo_find(cm__memo *memo, cm__memo_key key, const cm__call *call, cm__memo_value *told);
+void      cm__memo_keep(cm__memo *memo, cm__memo_key key, const cm__call *call, const cm__memo_value *told);
 
 #endif

@@ -10,14 +10,14 @@
 #define ERROR_LEAST 0.1 /* of timings by another library version and harness */
 /* Products for a weight's gradient, over a transposed left operand, beside others of their shape: geometric mean of 55
    shapes in bf16 on an A100 PCIe (SimuMax, fwd and bwd_grad_w efficiencies). */
-#define TURNED_FACTOR 1.056
+#define TRANSPOSED_FACTOR 1.056
 
-typedef enum kin { ITSELF, SAME_CHIP, SAME_BASE, STRANGER } kin;
+typedef enum closeness { ITSELF, SAME_CHIP, SAME_FAMILY, UNRELATED } closeness;
 
 typedef struct model {
     const cm_fit   *fit;
     const cm__form *form;
-    kin             of;
+    closeness             of;
 } model;
 
 struct cm__own_models {
@@ -30,7 +30,7 @@ struct cm__own_models {
     int32_t          count, capacity;
 };
 
-static void take(cm__own_models *m, const cm_device *device, kin of)
+static void take(cm__own_models *m, const cm_device *device, closeness of)
 {
     for (int32_t i = 0; i < cm_device_fits(device); i++) {
         const cm_fit   *fit = cm_device_fit(device, i);
@@ -54,21 +54,21 @@ cm__own_models *cm__own_models_new(cm__ctx *ctx, const cm_device *device, const 
 
 static bool same_text(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
 
-static kin kin_of(const cm__own_models *m, const cm_device *other)
+static closeness closeness_to(const cm__own_models *m, const cm_device *other)
 {
     if (same_text(m->device->chip, other->chip)) return SAME_CHIP;
     bool family = m->megatron && same_text(cm__device_family(m->device), cm__device_family(other));
-    return family ? SAME_BASE : STRANGER;
+    return family ? SAME_FAMILY : UNRELATED;
 }
 
-static kin kin_named(const cm__own_models *m, const char *id)
+static closeness closeness_by_id(const cm__own_models *m, const char *id)
 {
     const cm_device *peer = cm__device_peer(m->device, id);
     cm_device       *other;
-    if (strcmp(m->device->info.id, id) == 0) return STRANGER; /* its models were taken first */
-    if (peer) return kin_of(m, peer);
-    if (cm_device_load_brief(id, &other, NULL)) return STRANGER;
-    kin of = kin_of(m, other);
+    if (strcmp(m->device->info.id, id) == 0) return UNRELATED; /* its models were taken first */
+    if (peer) return closeness_to(m, peer);
+    if (cm_device_load_brief(id, &other, NULL)) return UNRELATED;
+    closeness of = closeness_to(m, other);
     cm_device_free(other);
     return of;
 }
@@ -77,8 +77,8 @@ static void seek_kin(cm__own_models *m)
 {
     m->sought = true;
     for (int32_t i = 0; (m->megatron || m->device->chip) && cm_device_id(i); i++) {
-        kin              of = kin_named(m, cm_device_id(i));
-        const cm_device *other = of == STRANGER ? NULL : cm__device_beside(m->ctx, m->device, cm_device_id(i));
+        closeness              of = closeness_by_id(m, cm_device_id(i));
+        const cm_device *other = of == UNRELATED ? NULL : cm__device_beside(m->ctx, m->device, cm_device_id(i));
         if (other) take(m, other, of);
     }
 }
@@ -90,7 +90,7 @@ static void seek_kin(cm__own_models *m)
 /* Models that would tell of a call, best first. */
 typedef struct wanted {
     const char *names[NAMES], *dtypes[2];
-    kin         farthest;
+    closeness         farthest;
     bool        stream; /* one pass over the data, of any type */
 } wanted;
 
@@ -105,10 +105,10 @@ static bool is_fused(const cm__call *c)
 /* Models of Megatron-LM's own kernels; nothing: those of plain fp32. */
 static wanted wanted_by_megatron(const cm__call *c)
 {
-    if (is_fused(c)) return (wanted){.names = {"add"}, .dtypes = {""}, .farthest = SAME_BASE, .stream = true};
+    if (is_fused(c)) return (wanted){.names = {"add"}, .dtypes = {""}, .farthest = SAME_FAMILY, .stream = true};
     if (c->op != CM__CALL_GEMM || !in_16_bits(c)) return (wanted){0};
     const char *other = strcmp(c->dtype, "fp16") == 0 ? "bf16" : "fp16"; /* timed alike */
-    return (wanted){.names = {"gemm"}, .dtypes = {c->dtype, other}, .farthest = SAME_BASE};
+    return (wanted){.names = {"gemm"}, .dtypes = {c->dtype, other}, .farthest = SAME_FAMILY};
 }
 
 static wanted wanted_in_fp32(const cm__call *c)
@@ -144,7 +144,7 @@ static bool better(const model *a, const model *b)
 }
 
 /* Of the same kin the one fitted to most rows, then of the least error. */
-static const model *best_of(const cm__own_models *m, const cm__call *c, const char *name, const char *dtype, kin of)
+static const model *best_of(const cm__own_models *m, const cm__call *c, const char *name, const char *dtype, closeness of)
 {
     const model *best = NULL;
     int          found = 1;
@@ -166,7 +166,7 @@ static const model *model_for(cm__own_models *m, const cm__call *c, const wanted
         for (int of = ITSELF; of <= (int)w->farthest; of++) {
             if (of > ITSELF && !m->sought) seek_kin(m);
             for (int k = 0; k < NAMES && w->names[k]; k++) {
-                const model *best = best_of(m, c, w->names[k], w->dtypes[d], (kin)of);
+                const model *best = best_of(m, c, w->names[k], w->dtypes[d], (closeness)of);
                 if (best) return best;
             }
         }
@@ -221,7 +221,7 @@ double cm__own_models_time(cm__own_models *m, const cm__call *c, double *error)
     cm__work     work = work_of(c, w.stream);
     if (ceilings.peak_flop_s <= 0 || ceilings.bandwidth_bytes_s <= 0 || work.bytes <= 0) return NAN;
     double time_s = found->form->time(p, &work, &ceilings);
-    if (c->op == CM__CALL_GEMM && in_16_bits(c) && strcmp(c->variant, "tn") == 0) time_s *= TURNED_FACTOR;
+    if (c->op == CM__CALL_GEMM && in_16_bits(c) && strcmp(c->variant, "tn") == 0) time_s *= TRANSPOSED_FACTOR;
     *error = fmax(ERROR_LEAST, found->fit->mape);
     return isfinite(time_s) ? m->limits.floor_s + time_s : NAN;
 }

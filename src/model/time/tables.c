@@ -90,10 +90,10 @@ static void take_tables(cm__library *l, cm__kernels kernels, int op, int kind, c
 }
 
 void cm__library_open(cm__ctx *ctx, cm__library *l, cm__kernels kernels, const cm_device *of, cm_runtime runtime,
-                      bool relative)
+                      bool reference)
 {
     bool eager_too = runtime == CM_RUNTIME_TORCH_COMPILE || runtime == CM_RUNTIME_MEGATRON;
-    *l = (cm__library){.ctx = ctx, .limits = cm__limits_of(of), .runtime = runtime, .relative = relative};
+    *l = (cm__library){.ctx = ctx, .limits = cm__limits_of(of), .runtime = runtime, .reference = reference};
     l->tables = cm__alloc_array(ctx, (size_t)kernels.count, sizeof *l->tables);
     for (int place = 0; kernels.count && place < CM__CALLS * CM__KINDS; place++) {
         int         op = place / CM__KINDS, kind = place % CM__KINDS;
@@ -131,12 +131,12 @@ static bool replace(char *text, const char *of, const char *by)
     return true;
 }
 
-/* Of a relative's kernels both 16-bit types tell the same: the table with more rows. */
+/* Of a reference device's kernels both 16-bit types tell the same: the table with more rows. */
 int32_t cm__library_own(const cm__library *l, const cm__call *c)
 {
     cm__call other = *c;
     int32_t  own = table_in(l, c), instead = -1;
-    if (l->relative && replace(other.dtype, "fp16", "bf16")) instead = table_in(l, &other);
+    if (l->reference && replace(other.dtype, "fp16", "bf16")) instead = table_in(l, &other);
     if (instead < 0 || own < 0) return own < 0 ? instead : own;
     return l->tables[instead]->n_rows > l->tables[own]->n_rows ? instead : own;
 }
@@ -248,10 +248,10 @@ static const cm__rows *rows_of(cm__library *l, int32_t table)
     return &f->rows[table - f->first];
 }
 
-cm__told cm__library_neighbours(cm__library *l, int32_t table, const cm__call *given, cm__memo *memo)
+cm__memo_value cm__library_neighbours(cm__library *l, int32_t table, const cm__call *given, cm__memo *memo)
 {
     const cm__kernel_table *t = l->tables[table];
-    cm__told                told;
+    cm__memo_value                told;
     cm__call                call = *given, *c = &call;
     float                   features[CM__FEATURES];
     cm__memo_key            key = {t, l->runtime};

@@ -28,13 +28,13 @@ typedef struct cm__library {
     cm__family               families[CM__CALLS][CM__KINDS];
     cm__limits               limits;   /* of the device that the tables were measured on */
     cm_runtime               runtime;
-    bool                     relative; /* another device's */
+    bool                     reference; /* another device's */
     bool                     moved;    /* measured on a base of the device, which differs from it in its limits */
 } cm__library;
 
 /* The device must outlive it. Tables of compiled programs and Megatron are eager ones' where there are none. */
 void cm__library_open(cm__ctx *ctx, cm__library *library, cm__kernels kernels, const cm_device *of, cm_runtime runtime,
-                      bool relative);
+                      bool reference);
 
 /* A kernel over contiguous numbers does not know their shape: the same call, as a row of numbers. */
 cm__call cm__without_shape(const cm__call *call);
@@ -48,7 +48,7 @@ int32_t cm__library_any_function(const cm__library *library, const cm__call *cal
 int32_t cm__library_row(const cm__library *library, int32_t table, const cm__call *call);
 
 /* What the neighbours of a call in a table say, on the library's device. memo: NULL for none. */
-cm__told cm__library_neighbours(cm__library *library, int32_t table, const cm__call *call, cm__memo *memo);
+cm__memo_value cm__library_neighbours(cm__library *library, int32_t table, const cm__call *call, cm__memo *memo);
 
 /* Row `row` of a table, as the other rows tell it, in seconds. */
 double cm__library_left_out(cm__library *library, int32_t table, int32_t row, cm__call *call);

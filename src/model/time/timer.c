@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timer.c - a call's time by rows, neighbours, a relative's neighbours, operator models or the roofline. */
+/* timer.c - a call's time by rows, neighbours, a reference device's neighbours, operator models or the roofline. */
 #include "model/time/timer.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #define ERROR_TRANSFERRED 0.15
 #define ERROR_ROOFLINE 0.5
 
-enum { OWN, BUILT_IN, RELATIVE, LIBRARIES };
+enum { OWN, BUILT_IN, REFERENCE, LIBRARIES };
 
 struct cm__timer {
     cm__ctx        *ctx;
@@ -30,16 +30,16 @@ static void open_tables(cm__timer *t, int at, cm__kernels kernels, const cm_devi
     l->moved = memcmp(&l->limits, &t->limits, sizeof l->limits) != 0;
 }
 
-cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *relative, cm_runtime runtime)
+cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime)
 {
     cm__timer *t = cm__alloc(ctx, sizeof *t);
     t->ctx = ctx;
     t->limits = cm__limits_of(device);
     open_tables(t, OWN, device->kernels, device->kernels_of, device, runtime);
     open_tables(t, BUILT_IN, device->built_in_kernels, device->built_in_kernels_of, device, runtime);
-    if (relative)
-        cm__library_open(ctx, &t->libraries[RELATIVE], relative->built_in_kernels, relative, runtime, true);
-    bool plain = relative && !t->libraries[OWN].count && !t->libraries[BUILT_IN].count;
+    if (reference)
+        cm__library_open(ctx, &t->libraries[REFERENCE], reference->built_in_kernels, reference, runtime, true);
+    bool plain = reference && !t->libraries[OWN].count && !t->libraries[BUILT_IN].count;
     bool megatron = runtime == CM_RUNTIME_MEGATRON;
     if (plain || megatron) t->own_models = cm__own_models_new(ctx, device, &t->limits, plain, megatron);
     return t;
@@ -63,17 +63,17 @@ double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__c
 /* On the table's device. */
 static cm__timed from_table(cm__timer *t, cm__library *l, int32_t table, const cm__call *c, bool same)
 {
-    int32_t exact = same && !l->relative ? cm__library_row(l, table, c) : -1;
+    int32_t exact = same && !l->reference ? cm__library_row(l, table, c) : -1;
     if (exact >= 0)
         return (cm__timed){.time_s = (double)l->tables[table]->time_s[exact],
                            .launches = l->tables[table]->launches[exact],
                            .how = CM_HOW_MEASURED,
                            .error = ERROR_MEASURED};
-    cm__told told = cm__library_neighbours(l, table, c, t->memo);
-    told.timed.how = l->relative ? CM_HOW_TRANSFERRED : CM_HOW_INTERPOLATED;
+    cm__memo_value told = cm__library_neighbours(l, table, c, t->memo);
+    told.timed.how = l->reference ? CM_HOW_TRANSFERRED : CM_HOW_INTERPOLATED;
     told.timed.error = fmax(ERROR_MEASURED, sqrt(told.unknown)); /* the neighbours' standard deviation */
     if (told.timed.error > ERROR_ROOFLINE) told.timed.how = CM_HOW_ROOFLINE; /* which tells no less */
-    if (l->relative || !same) told.timed.error += ERROR_TRANSFERRED;
+    if (l->reference || !same) told.timed.error += ERROR_TRANSFERRED;
     return told.timed;
 }
 
@@ -103,12 +103,12 @@ static const cm__library *by_libraries(cm__timer *t, const cm__call *c, cm__time
     return NULL;
 }
 
-/* Devices without tables of their own hear the same of a relative's. */
-static const cm__library *by_relative(cm__timer *t, const cm__call *c, cm__timed *timed)
+/* Devices without tables of their own hear the same of a reference device's. */
+static const cm__library *by_reference(cm__timer *t, const cm__call *c, cm__timed *timed)
 {
-    const cm__library *relative = &t->libraries[RELATIVE], *by = relative;
-    cm__memo_key       key = {relative->tables[0]->sizes, relative->runtime}; /* of all tables, not of the first */
-    cm__told           told;
+    const cm__library *reference = &t->libraries[REFERENCE], *by = reference;
+    cm__memo_key       key = {reference->tables[0]->sizes, reference->runtime}; /* of all tables, not of the first */
+    cm__memo_value           told;
     if (cm__memo_find(t->memo, key, c, &told)) *timed = told.timed;
     else {
         by = by_libraries(t, c, timed);
@@ -132,9 +132,9 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
     cm__timed timed;
     if (by_own_models(t, c, &timed)) return timed;
     bool               tables = t->libraries[OWN].count || t->libraries[BUILT_IN].count;
-    bool               alone = t->memo && !tables && t->libraries[RELATIVE].count;
-    const cm__library *by = alone ? by_relative(t, c, &timed) : by_libraries(t, c, &timed);
-    if (by && by->relative) timed.time_s = cm__transferred(&t->limits, &by->limits, c, timed.time_s);
+    bool               alone = t->memo && !tables && t->libraries[REFERENCE].count;
+    const cm__library *by = alone ? by_reference(t, c, &timed) : by_libraries(t, c, &timed);
+    if (by && by->reference) timed.time_s = cm__transferred(&t->limits, &by->limits, c, timed.time_s);
     if (by && by->moved) move(t, by, c, &timed);
     if (by) return timed;
     return (cm__timed){

@@ -3,8 +3,8 @@
  * timer.h - the device time of a call, the best way there is.
  *
  * Measured: the device's table for the runtime has it. Interpolated: it has neighbours; what they take beyond the
- * roofline is taken over, weighted by how near they are. Transferred: a relative's table has it or neighbours; what
- * they take beyond the relative's roofline is applied to this device's. Roofline: nobody measured anything like it.
+ * roofline is taken over, weighted by how near they are. Transferred: a reference device's table has it or neighbours; what
+ * they take beyond the reference device's roofline is applied to this device's. Roofline: nobody measured anything like it.
  */
 #ifndef CM_MODEL_TIMER_H
 #define CM_MODEL_TIMER_H
@@ -15,8 +15,8 @@
 
 typedef struct cm__timer cm__timer;
 
-/* relative NULL: none. Both must outlive the timer. */
-cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *relative, cm_runtime runtime);
+/* reference NULL: none. Both must outlive the timer. */
+cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime);
 /* What tables say of calls is asked of, and told to, others too. */
 void       cm__timer_share(cm__timer *timer, cm__memo *memo);
 cm__timed  cm__timer_time(cm__timer *timer, const cm__call *call);
