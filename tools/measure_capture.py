@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """measure_capture.py - FOLDER: language models in pure bf16, captured and run on this machine's GPU.
 
-    PYTHONPATH=python python3 tools/measure_capture.py FOLDER        on a machine with an NVIDIA GPU and PyTorch
+    PYTHONPATH=python python3 tools/measure_capture.py FOLDER        captures; with an NVIDIA GPU it also measures
     python3 tools/measure_capture.py FOLDER PROGRAM [DEVICE]         anywhere: predictions beside what was measured
 
 The first call writes a capture of each network, and measured.json: the step's median time, its kernels' time (by
@@ -26,14 +26,17 @@ RUNS = [("llama-1b-2k", "Llama", (16, 2048, 32, 8, 8192, 128256), 2, 2048),
 WARM, STEPS = 5, 15
 
 
-def step_of(torch, model, optimizer, tokens):
-    """One training step: the loss of next tokens in fp32, as libraries take it."""
+def loss_of(output, tokens):
+    """The loss of next tokens in fp32, as libraries take it."""
+    import torch
+    logits = (output[0] if isinstance(output, tuple) else output).float()
+    return torch.nn.functional.cross_entropy(logits[:, :-1].reshape(-1, logits.shape[-1]), tokens[:, 1:].reshape(-1))
+
+
+def step_of(model, optimizer, tokens):
+    """One training step."""
     def run():
-        out = model(tokens)
-        logits = (out[0] if isinstance(out, tuple) else out).float()
-        loss = torch.nn.functional.cross_entropy(logits[:, :-1].reshape(-1, logits.shape[-1]),
-                                                 tokens[:, 1:].reshape(-1))
-        loss.backward()
+        loss_of(model(tokens), tokens).backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
     return run
@@ -71,14 +74,19 @@ def run_all(folder):
     for name, kind, arguments, batch, seq in RUNS:
         build = getattr(networks, kind)
         tokens = torch.randint(0, arguments[-2] if kind == "GPT2" else arguments[-1], (batch, seq))
-        trace = centimani.capture(build(*arguments).to(torch.bfloat16), tokens, loss="cross-entropy", optimizer="adamw")
+        trace = centimani.capture(build(*arguments).to(torch.bfloat16), tokens, loss=loss_of, target=tokens,
+                                  optimizer="adamw")
         trace.save(os.path.join(folder, f"{name}.cmt.json"))
+        if not torch.cuda.is_available():
+            continue
         model = build(*arguments).to(device="cuda", dtype=torch.bfloat16)
-        run = step_of(torch, model, torch.optim.AdamW(model.parameters()), tokens.cuda())
+        run = step_of(model, torch.optim.AdamW(model.parameters()), tokens.cuda())
         results.append({"name": name, "batch": batch, "seq": seq, **measure(torch, run)})
         print(results[-1], flush=True)
         del model, run
         torch.cuda.empty_cache()
+    if not results:
+        return
     with open(os.path.join(folder, "measured.json"), "w") as out:
         json.dump({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "results": results}, out, indent=1)
 
