@@ -142,7 +142,7 @@ static void predict_by_calls(cm_prediction *p, const cm_graph *step, const cm_de
 {
     cm_predict_options settled = *o;
     settled.runtime = p->info.runtime;
-    cm__common common = cm__common_new(p->ctx, step, device, o->layout, settled.runtime, cm__memo_new(p->ctx));
+    cm__common common = cm__common_of_one(p->ctx, step, device, o->layout, settled.runtime, cm__memo_new(p->ctx));
     cm__step_model m = cm__step_model_new(p->ctx, step, device, &settled, &common);
     size_t         count = (size_t)m.calls->n_calls;
     cm__timed     *timed = cm__alloc_array(p->ctx, count, sizeof *timed);

@@ -26,6 +26,7 @@ struct cm_step {
     cm__at_hand      at_hand;   /* of devices that divide batches */
     bool             divides;   /* the device divides batches by itself */
     cm_predictor    *predictor; /* made when first asked for */
+    cm_memory_use    one;       /* of a device that divides batches: one sample; devices 0: not asked yet */
 };
 
 /* ---- making one -------------------------------------------------------------------------------------------------- */
@@ -246,9 +247,14 @@ static double throughput(void *user, int64_t batch)
     return info.throughput_samples_s;
 }
 
+/* A device that divides batches holds any if it holds one sample. */
 static cm_status quick_use(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag)
 {
-    return memory_at(user, batch, false, use, diag);
+    cm_step *s = user;
+    if (!s->divides) return memory_at(s, batch, false, use, diag);
+    cm_status status = s->one.devices ? CM_OK : memory_at(s, 1, false, &s->one, diag);
+    *use = s->one;
+    return status;
 }
 
 static cm_status exact_use(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag)

@@ -110,7 +110,7 @@ static void run_one(const cm__job *j, cm__run *r)
 
 /* ---- several sections -------------------------------------------------------------------------------------------- */
 
-/* Sums over the nodes before one, for every node that is laid out. */
+/* Sums over the nodes before one, for every node that takes room on the chip: the others stay in its section. */
 typedef struct sums {
     double  compute_s, far_bytes, held_bytes, crossing_bytes;
     int32_t node;  /* the next one */
@@ -123,14 +123,18 @@ static int32_t sum_nodes(const cm__job *j, cm__run *r, sums *before)
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view || cm__is_parameter_cast(j->g, n)) continue;
-        sums *now = &before[count++];
-        now->node = i;
-        now->phase = n->phase;
+        double held = held_bytes(j, n);
+        bool   joins = held == 0 && count && before[count - 1].phase == n->phase;
         r->node_s[i] = cm__job_node_s(j, i, j->batch);
-        now[1] = (sums){.compute_s = now->compute_s + r->node_s[i],
-                        .far_bytes = now->far_bytes + traffic(j, n),
-                        .held_bytes = now->held_bytes + held_bytes(j, n),
-                        .crossing_bytes = now->crossing_bytes + scores_bytes(j, n)};
+        sums all = {.compute_s = before[count].compute_s + r->node_s[i],
+                    .far_bytes = before[count].far_bytes + traffic(j, n),
+                    .held_bytes = before[count].held_bytes + held,
+                    .crossing_bytes = before[count].crossing_bytes + scores_bytes(j, n)};
+        if (!joins) {
+            before[count].node = i;
+            before[count++].phase = n->phase;
+        }
+        before[count] = all;
     }
     before[count].node = j->g->n_nodes;
     return count;
@@ -150,17 +154,32 @@ static bool fits(const cm__job *j, const sums *from, const sums *to)
     return to->held_bytes - from->held_bytes <= j->near_bytes || to[-1].held_bytes <= from->held_bytes;
 }
 
+/* Times of all nodes before one: section_s() of a difference, without its divisions. */
+typedef struct cut_times {
+    double compute_s, edge_s;
+    double least_s; /* of the nodes before, cut at the best places */
+} cut_times;
+
+static cut_times times_before(const cm__job *j, const sums *before)
+{
+    return (cut_times){.compute_s = (j->batch + j->fill - 1) * before->compute_s / j->batch,
+                       .edge_s = j->vector_scale * (before->far_bytes / j->far_bytes_s +
+                                                    before->crossing_bytes / j->edge_bytes_s)};
+}
+
 /* The cuts between sections that make the step shortest: a larger chip allows all cuts of a smaller one. first[i] is
    where the last section before node i begins. */
 static void cut(const cm__job *j, const sums *before, int32_t count, int32_t *first)
 {
-    double *least = cm__alloc_array(j->ctx, (size_t)count + 1, sizeof *least);
+    cut_times *at = cm__alloc_array(j->ctx, (size_t)count + 1, sizeof *at);
     for (int32_t to = 1; to <= count; to++) {
-        least[to] = INFINITY;
+        at[to] = times_before(j, &before[to]);
+        at[to].least_s = INFINITY;
         for (int32_t from = to - 1; from >= 0 && before[from].phase == before[to - 1].phase; from--) {
             if (!fits(j, &before[from], &before[to])) break;
-            double time = least[from] + section_between(j, &before[from], &before[to]);
-            if (time < least[to]) least[to] = time, first[to] = from;
+            double compute_s = at[to].compute_s - at[from].compute_s, edge_s = at[to].edge_s - at[from].edge_s;
+            double time = at[from].least_s + j->section_s + (compute_s > edge_s ? compute_s : edge_s);
+            if (time < at[to].least_s) at[to].least_s = time, first[to] = from;
         }
     }
 }

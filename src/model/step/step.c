@@ -35,6 +35,14 @@ static const cm_device *shared_relative(cm__ctx *ctx, const cm_device *device, c
     return other && strcmp(info->device_class, "gpu") == 0 ? first : cm__reference_of(ctx, device);
 }
 
+cm__common cm__common_of_one(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
+                             cm_runtime runtime, cm__memo *memo)
+{
+    return (cm__common){.calls = cm__dispatch_new(ctx, graph, layout, runtime),
+                        .memo = memo,
+                        .reference = cm__reference_of(ctx, device)};
+}
+
 cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_layout layout,
                           cm_runtime runtime, cm__memo *memo)
 {

@@ -36,6 +36,9 @@ typedef struct cm__common {
     cm__memo        *memo;
 } cm__common;
 
+/* The same of one device and of copies with other limits. */
+cm__common cm__common_of_one(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
+                             cm_runtime runtime, cm__memo *memo);
 cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_layout layout,
                           cm_runtime runtime, cm__memo *memo);
 

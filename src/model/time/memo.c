@@ -55,6 +55,7 @@ static part *part_of(cm__memo *m, uint64_t hash) { return &m->parts[hash >> 60];
 static uint64_t hash_of(cm__memo_key key, const cm__call *call)
 {
     uint64_t hash = (uintptr_t)key.table ^ (uint64_t)((call->op * 8 + call->pass) * CM_RUNTIMES + key.runtime), word;
+    hash += (uint64_t)key.search + 2 * (uint64_t)key.reference;
     const char *texts[] = {call->variant, call->dtype};
     for (int t = 0; t < 2; t++)
         for (size_t i = 0; i < CM__CALL_TEXT; i += sizeof word) {
@@ -74,7 +75,10 @@ static bool same_call(const cm__call *a, const cm__call *b)
            memcmp(a->variant, b->variant, sizeof a->variant) == 0 && memcmp(a->dtype, b->dtype, sizeof a->dtype) == 0;
 }
 
-static bool same_key(cm__memo_key a, cm__memo_key b) { return a.table == b.table && a.runtime == b.runtime; }
+static bool same_key(cm__memo_key a, cm__memo_key b)
+{
+    return a.table == b.table && a.runtime == b.runtime && a.search == b.search && a.reference == b.reference;
+}
 
 /* Where an entry is, or would be. */
 static uint32_t *place_of(const part *p, cm__memo_key key, const cm__call *call, uint64_t hash)

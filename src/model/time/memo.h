@@ -21,13 +21,16 @@ typedef struct cm__timed {
 typedef struct cm__memo_value {
     cm__timed timed;
     double    unknown; /* 0: as good as measured, 1: nothing near */
+    int       library; /* of a search in all tables: the library that gave the time */
 } cm__memo_value;
 
 typedef struct cm__memo cm__memo;
 
 typedef struct cm__memo_key {
-    const void *table;   /* of the call; where the whole library was searched, that library's first column of sizes */
+    const void *table;   /* of the call; of a search in all tables, the sizes of the first one */
     cm_runtime  runtime; /* of the library */
+    bool        search;  /* in all tables */
+    bool        reference; /* the device has no tables of its own */
 } cm__memo_key;
 
 cm__memo *cm__memo_new(cm__ctx *ctx); /* lives as long as the context */

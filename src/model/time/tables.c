@@ -214,7 +214,8 @@ int32_t cm__library_row(const cm__library *l, int32_t table, const cm__call *c)
     for (int32_t i = 0; i < t->n_rows; i++) {
         const int64_t *sizes = t->sizes + (size_t)i * count;
         if (product ? sizes[0] > 0 && c->sizes[1] / sizes[0] == sizes[1] && c->sizes[1] % sizes[0] == 0
-                    : memcmp(sizes, c->sizes, count * sizeof *sizes) == 0)
+                    : sizes[count - 1] == c->sizes[count - 1] && sizes[0] == c->sizes[0] &&
+                          memcmp(sizes, c->sizes, count * sizeof *sizes) == 0)
             return i;
     }
     return -1;

@@ -103,19 +103,23 @@ static const cm__library *by_libraries(cm__timer *t, const cm__call *c, cm__time
     return NULL;
 }
 
-/* Devices without tables of their own hear the same of a reference device's. */
-static const cm__library *by_reference(cm__timer *t, const cm__call *c, cm__timed *timed)
+/* The same, looked up once for all devices that share the memo: copies of a device with other limits, and devices that
+   have no tables of their own. */
+static const cm__library *by_memo(cm__timer *t, const cm__call *c, cm__timed *timed)
 {
-    const cm__library *reference = &t->libraries[REFERENCE], *by = reference;
-    cm__memo_key       key = {reference->tables[0]->sizes, reference->runtime}; /* of all tables, not of the first */
-    cm__memo_value           told;
-    if (cm__memo_find(t->memo, key, c, &told)) *timed = told.timed;
-    else {
-        by = by_libraries(t, c, timed);
-        told.timed = by ? *timed : (cm__timed){0};
-        cm__memo_keep(t->memo, key, c, &told);
+    const cm__library *first = t->libraries, *by;
+    cm__memo_value     value = {.library = LIBRARIES};
+    while (first < t->libraries + LIBRARIES && !first->count) first++;
+    if (!t->memo || first == t->libraries + LIBRARIES) return by_libraries(t, c, timed);
+    cm__memo_key key = {.table = first->tables[0]->sizes, .runtime = first->runtime, .search = true,
+                        .reference = first->reference};
+    if (!cm__memo_find(t->memo, key, c, &value)) {
+        by = by_libraries(t, c, &value.timed);
+        if (by) value.library = (int)(by - t->libraries);
+        cm__memo_keep(t->memo, key, c, &value);
     }
-    return told.timed.time_s > 0 ? by : NULL;
+    *timed = value.timed;
+    return value.library < LIBRARIES ? &t->libraries[value.library] : NULL;
 }
 
 /* To a device that differs from the measured one in its limits: as uncertain as the time changes. */
@@ -131,9 +135,7 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
 {
     cm__timed timed;
     if (by_own_models(t, c, &timed)) return timed;
-    bool               tables = t->libraries[OWN].count || t->libraries[BUILT_IN].count;
-    bool               alone = t->memo && !tables && t->libraries[REFERENCE].count;
-    const cm__library *by = alone ? by_reference(t, c, &timed) : by_libraries(t, c, &timed);
+    const cm__library *by = by_memo(t, c, &timed);
     if (by && by->reference) timed.time_s = cm__transferred(&t->limits, &by->limits, c, timed.time_s);
     if (by && by->moved) move(t, by, c, &timed);
     if (by) return timed;
