@@ -141,6 +141,9 @@ static void memory_at(cm__memory_report *r)
     if (r->use.peak_node >= 0)
         r->n_alive = cm_footprint_alive(r->footprint, r->at_once, r->use.peak_node, r->alive, CM__ALIVE_SHOWN);
     if (!r->use.fits) find_remedies(r);
+    cm_prediction_info info;
+    r->timed = cm_step_time(r->on_device, r->batch, &info, NULL) == CM_OK;
+    for (int side = 0; r->timed && side < 2; side++) r->interval_s[side] = info.interval_s[side];
 }
 
 static cm_status begin_report(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag)

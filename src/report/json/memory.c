@@ -20,7 +20,7 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__memory_report *r)
     cm__json_set(ctx, o, "device", cm__json_text(ctx, cm_device_get_info(r->device)->id));
     cm__json_set(ctx, o, "runtime", json_string(cm_runtime_name(cm_footprint_runtime(r->footprint))));
     cm__json_sequence(ctx, o, cm_graph_seq(r->step), chosen_samples_s(r));
-    cm__json_interval(ctx, o, NULL); /* of a step's time, which is not asked here */
+    cm__json_interval(ctx, o, r->timed ? r->interval_s : NULL);
     cm__json_set(ctx, o, "precision", json_string(cm_precision_name(cm_graph_precision(r->step))));
     cm__json_set(ctx, o, "optimizer", json_string(cm_optimizer_name(cm_graph_optimizer(r->step))));
     cm__json_set(ctx, o, "recompute", json_string(cm_recompute_name(g->train.recompute)));
