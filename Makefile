@@ -38,9 +38,9 @@ test: test-packages playwright ## build with gcc, clang and the sanitizers, and 
 	@CC=gcc TARGET='centimani tests/threads' tools/build.sh build-tsan $(SANITIZE_RACES) -Doptimization=1 $(UNWARNED)
 	@python3 tests/run.py build build-asan build-clang build-tsan
 
-golden: build            ## rewrite the expected output of tests/cli and the README from what the program prints now
+golden: build            ## rewrite the expected output of tests/cli, the README and docs/ from what the program prints now
 	python3 tests/cli/run.py --rewrite build/centimani tests/cli
-	python3 tests/readme.py --rewrite build/centimani README.md
+	python3 tests/readme.py --rewrite build/centimani README.md $(addprefix docs/,tutorial.md commands.md rank.md plans.md)
 
 accuracy: build          ## rewrite docs/accuracy.md: predictions against every known result
 	python3 tools/accuracy.py build/centimani docs/accuracy.md

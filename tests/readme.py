@@ -1,31 +1,82 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""readme.py - [--rewrite] PROGRAM README: what the page shows under '<!-- COMMAND -->' is what COMMAND prints."""
+"""readme.py - [--rewrite] PROGRAM PAGE ...: the commands in the pages' indented blocks run, and print what the pages show.
+
+A line '$ centimani ...' is followed by its output, which is compared (--rewrite: replaced). A line 'centimani ...'
+without '$' must only end with status 0. A block below '<!-- not run: REASON -->' is left alone.
+"""
+import os
 import pathlib
 import re
-import shlex
 import subprocess
 import sys
+import tempfile
 
-BLOCK = re.compile(r"<!-- centimani (.*?) -->\n(.*?)<!-- end -->\n", re.DOTALL)
+BLOCK = re.compile(r"(?:^    .*\n|^\n(?=\n*    ))+", re.MULTILINE)
+NOT_RUN = re.compile(r"<!-- not run: \S.* -->\n+\Z")
+COMPARED = "    $ centimani "
+STATUS_ONLY = "    centimani "
 
 
-def shown(program, arguments):
-    text = subprocess.run([program, *shlex.split(arguments)], stdout=subprocess.PIPE, check=True).stdout.decode()
-    lines = "".join(f"    {line}".rstrip() + "\n" for line in text.splitlines())
-    return f"<!-- centimani {arguments} -->\n\n{lines}\n<!-- end -->\n"
+def run(program, folder, command):
+    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(command, shell=True, cwd=folder, env={**os.environ, "PATH": path}, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+class Page:
+    """One page: its text as the program would have it, and the commands that failed."""
+
+    def __init__(self, program, folder, path):
+        self.program, self.folder, self.path, self.failed, self.ran = program, folder, path, [], 0
+        self.old = path.read_text()
+        self.new = BLOCK.sub(self.block, self.old)
+
+    def call(self, command):
+        answer = run(self.program, self.folder, command)
+        self.ran += 1
+        if answer.returncode:
+            self.failed.append(f"status {answer.returncode} of '{command}': {answer.stderr.decode()}")
+        return answer.stdout.decode()
+
+    def block(self, match):
+        text = match.group()
+        if NOT_RUN.search(self.old[:match.start()]):
+            return text
+        for line in text.splitlines():
+            if line.startswith(STATUS_ONLY):
+                self.call(line.strip())
+        if COMPARED not in text:
+            return text
+        trailing = text[len(text.rstrip("\n")) + 1:]
+        return "\n".join(self.example(part) for part in re.split(r"^(?=    \$ )", text, flags=re.MULTILINE) if part.strip()) + trailing
+
+    def example(self, text):
+        """A command and its output, as one part of a block."""
+        command = text.split("\n", 1)[0]
+        if not command.startswith(COMPARED):
+            return text.rstrip("\n") + "\n"
+        output = self.call(command.strip()[2:])
+        return command + "\n" + "".join(f"    {line}".rstrip() + "\n" for line in output.splitlines())
+
+
+def check(page, rewrite):
+    for failure in page.failed:
+        print(f"{page.path.name}: {failure}")
+    if rewrite:
+        page.path.write_text(page.new)
+    elif page.old != page.new:
+        print(f"{page.path.name} shows other output than the program prints; 'make golden' rewrites it")
+    if not page.ran:
+        print(f"{page.path.name} has no command to run")
+    return bool(page.failed) or not page.ran or (page.old != page.new and not rewrite)
 
 
 def main():
-    program, readme = (pathlib.Path(a).resolve() for a in sys.argv[1:] if a != "--rewrite")
-    old = readme.read_text()
-    new = BLOCK.sub(lambda block: shown(program, block.group(1)), old)
-    if "--rewrite" in sys.argv:
-        readme.write_text(new)
-        return 0
-    if old != new:
-        print("README.md shows other output than the program prints; 'make golden' rewrites it")
-    return old != new
+    rewrite = "--rewrite" in sys.argv
+    program, *paths = (pathlib.Path(a).resolve() for a in sys.argv[1:] if a != "--rewrite")
+    with tempfile.TemporaryDirectory() as folder:
+        return any([check(Page(program, folder, path), rewrite) for path in paths])
 
 
 sys.exit(main())
