@@ -40,7 +40,8 @@ test: test-packages playwright ## build with gcc, clang and the sanitizers, and 
 
 golden: build            ## rewrite the expected output of tests/cli, the README and docs/ from what the program prints now
 	python3 tests/cli/run.py --rewrite build/centimani tests/cli
-	python3 tests/readme.py --rewrite build/centimani README.md $(addprefix docs/,tutorial.md commands.md rank.md plans.md)
+	python3 tests/readme.py --rewrite build/centimani README.md \
+	    $(addprefix docs/,tutorial.md commands.md rank.md plans.md loading.md styles.md descriptions.md)
 
 accuracy: build          ## rewrite docs/accuracy.md: predictions against every known result
 	python3 tools/accuracy.py build/centimani docs/accuracy.md

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """readme.py - [--rewrite] PROGRAM PAGE ...: the commands in the pages' indented blocks run, and print what the pages show.
 
-A line '$ centimani ...' is followed by its output, which is compared (--rewrite: replaced). A line 'centimani ...'
-without '$' must only end with status 0. A block below '<!-- not run: REASON -->' is left alone.
+A line '$ centimani ...' is followed by its output, which is compared (--rewrite: replaced). In a block without such
+lines, every line 'centimani ...' must end with status 0. A block below '<!-- not run: REASON -->' is left alone.
 """
 import os
 import pathlib
@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-BLOCK = re.compile(r"(?:^    .*\n|^\n(?=\n*    ))+", re.MULTILINE)
+BLOCK = re.compile(r"^    .*\n(?:    .*\n|\n(?=\n*    ))*", re.MULTILINE)
+EXAMPLE = re.compile(r"^(?=    \$ )", re.MULTILINE)
 NOT_RUN = re.compile(r"<!-- not run: \S.* -->\n+\Z")
 COMPARED = "    $ centimani "
 STATUS_ONLY = "    centimani "
@@ -43,13 +44,12 @@ class Page:
         text = match.group()
         if NOT_RUN.search(self.old[:match.start()]):
             return text
-        for line in text.splitlines():
+        if COMPARED in text:
+            return "\n".join(self.example(part) for part in EXAMPLE.split(text) if part.strip())
+        for line in text.replace("\\\n", "").splitlines():
             if line.startswith(STATUS_ONLY):
                 self.call(line.strip())
-        if COMPARED not in text:
-            return text
-        trailing = text[len(text.rstrip("\n")) + 1:]
-        return "\n".join(self.example(part) for part in re.split(r"^(?=    \$ )", text, flags=re.MULTILINE) if part.strip()) + trailing
+        return text
 
     def example(self, text):
         """A command and its output, as one part of a block."""
