@@ -113,20 +113,48 @@ cm__step_model cm__predict_plan(cm__ctx *ctx, const cm_graph *step, const cm_dev
     return m;
 }
 
-/* Each copy is on as many devices as it takes, and these sum up the gradients of their parts: when all is done, or
-   while backward runs where operators run one by one. */
-void cm__add_replicas(const cm_graph *step, const cm_fabric *fabric, cm_prediction_info *i)
+static double gradient_bytes(const cm_graph *step)
 {
     double bytes = 0;
     for (int32_t t = 0; t < step->n_tensors; t++) {
         cm_poly of = cm_tensor_bytes(cm__t(step, t));
         if (cm__t(step, t)->role == CM_ROLE_PARAMETER_GRADIENT) bytes += of.c[0];
     }
+    return bytes;
+}
+
+/* ZeRO sums gradients into shares, updates each share on one device, and gathers the weights: after the update, or with
+   ZeRO 3 before forward and before backward, while these run. */
+static void share_states(const cm_graph *step, const cm_fabric *fabric, cm__group group, double bytes,
+                         cm_prediction_info *i)
+{
+    double scatter_s = cm__comm_time(fabric, CM__REDUCE_SCATTER, group, bytes);
+    double gather_s = cm__comm_time(fabric, CM__ALL_GATHER, group, bytes);
+    double behind = 1 - 1.0 / cm__part_count(step), passes = i->plan.accumulate;
+    double saved_s = i->phase_s[CM_UPDATE] * (1 - 1.0 / i->plan.dp);
+    i->data_s = scatter_s + gather_s;
+    i->hidden_s = fmin(scatter_s * behind, i->phase_s[CM_BACKWARD] / passes);
+    if (i->plan.zero == 3) {
+        i->data_s = scatter_s + 2 * passes * gather_s;
+        i->hidden_s = fmin(i->data_s * behind, i->phase_s[CM_FORWARD] + i->phase_s[CM_BACKWARD]);
+    }
+    i->phase_s[CM_UPDATE] -= saved_s;
+    i->device_time_s -= saved_s;
+    i->step_time_s -= saved_s;
+    for (int side = 0; side < 2; side++) i->interval_s[side] -= saved_s;
+}
+
+/* Each copy is on as many devices as it takes, and these sum up the gradients of their parts: when all is done, or
+   while backward runs where operators run one by one. */
+void cm__add_replicas(const cm_graph *step, const cm_fabric *fabric, cm_prediction_info *i)
+{
+    double    bytes = gradient_bytes(step) / i->devices;
     int32_t   here = fabric ? cm_fabric_node(fabric) / i->devices : 1;
     cm__group group = {i->plan.dp, here < 1 ? 1 : here < i->plan.dp ? here : i->plan.dp};
-    i->data_s = i->plan.dp > 1 ? cm__comm_time(fabric, CM__ALL_REDUCE, group, bytes / i->devices) : 0;
+    i->data_s = i->plan.dp > 1 ? cm__comm_time(fabric, CM__ALL_REDUCE, group, bytes) : 0;
     if (i->style == CM_STYLE_KERNELS)
         i->hidden_s = fmin(i->data_s * (1 - 1.0 / cm__part_count(step)), i->phase_s[CM_BACKWARD] / i->plan.accumulate);
+    if (i->plan.zero > 0 && i->plan.dp > 1) share_states(step, fabric, group, bytes, i);
     double waits = i->data_s - i->hidden_s;
     i->step_time_s += waits;
     for (int side = 0; side < 2; side++) i->interval_s[side] += waits;

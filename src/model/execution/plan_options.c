@@ -16,6 +16,7 @@ static bool pp(const cm_plan *p) { return p->pp > 1; }
 static bool cp(const cm_plan *p) { return p->cp > 1; }
 static bool ep(const cm_plan *p) { return p->ep > 1; }
 static bool zero(const cm_plan *p) { return p->zero > 0; }
+static bool zero_alone(const cm_plan *p) { return p->zero > 0 && p->dp <= 1 && p->devices <= 1; }
 static bool interleave(const cm_plan *p) { return p->interleave > 1; }
 static bool sequence_parallel(const cm_plan *p) { return p->sequence_parallel; }
 static bool gpipe(const cm_plan *p) { return p->gpipe; }
@@ -43,7 +44,8 @@ static const struct {
     {"--tp", tp, NONE},
     {"--cp", cp, NONE},
     {"--ep", ep, NONE},
-    {"--zero", zero, NONE},
+    {"--zero", zero, ONLY(CM_STYLE_KERNELS)},
+    {"--zero on one device", zero_alone, NONE},
     {"--interleave", interleave, NONE},
     {"--sequence-parallel", sequence_parallel, NONE},
     {"--schedule gpipe", gpipe, NONE},
