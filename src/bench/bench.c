@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench.c - the public calls: a backend opened, a plan made and measured, the results given out. */
+/* bench.c - the public functions: open a backend, list the cases, measure them, and return the results. */
 #include "bench/bench.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include "bench/journal.h"
 
-#define SEED 20260101 /* of operands: the same in every run */
+#define SEED 20260101 /* fixed, so that every run fills the same operands */
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
@@ -21,8 +21,8 @@ static void close_backend(void *object)
 
 static cm_backend_options backend_options(const cm_bench *b)
 {
-    return (cm_backend_options){.device = b->asked.device ? (int32_t)b->asked.device - 1 : 0,
-                                .threads = (int32_t)b->asked.threads,
+    return (cm_backend_options){.device = b->options.device ? (int32_t)b->options.device - 1 : 0,
+                                .threads = (int32_t)b->options.threads,
                                 .seed = SEED};
 }
 
@@ -34,30 +34,30 @@ static bool try_backend(cm_bench *b, const cm_backend *backend, cm_status *statu
     return *status == CM_OK;
 }
 
-/* The one asked for, or the first that opens. */
+/* Open the backend that the options name, or else the first one that opens. */
 static void open_backend(cm_bench *b)
 {
     cm_diag   diag = {0};
     cm_status status = CM_ERR_UNSUPPORTED;
-    if (b->asked.backend) {
-        if (try_backend(b, cm__backend_find(b->ctx, b->asked.backend), &status, &diag)) return;
+    if (b->options.backend) {
+        if (try_backend(b, cm__backend_find(b->ctx, b->options.backend), &status, &diag)) return;
     } else
         for (int i = 0; cm__backend_at(i); i++)
             if (cm__backend_at(i) != &cm__backend_null && try_backend(b, cm__backend_at(i), &status, &diag)) return;
-    cm__fail(b->ctx, status, "%s", *diag.reason ? diag.reason : "no backend opens on this machine");
+    cm__fail(b->ctx, status, "%s", *diag.reason ? diag.reason : "no backend can be opened on this machine");
 }
 
-static bool wants_ranks(const cm_bench *b) { return b->asked.suites && strstr(b->asked.suites, "collectives"); }
+static bool wants_ranks(const cm_bench *b) { return b->options.suites && strstr(b->options.suites, "collectives"); }
 
-/* The null backend's ranks are pretended; of the others, the first fabric that opens. */
+/* The null backend simulates its ranks. The other backends use the first fabric that opens. */
 static void open_fabric(cm_bench *b)
 {
     cm_backend_options o = backend_options(b);
     cm_diag            diag = {0}, first = {0};
     cm_status          status = CM_ERR_UNSUPPORTED;
-    bool               pretend = b->backend == &cm__backend_null;
+    bool               simulated = b->backend == &cm__backend_null;
     for (int i = 0; cm__fabric_at(i) && status != CM_OK; i++) {
-        if ((cm__fabric_at(i) == &cm__fabric_null) != pretend) continue;
+        if ((cm__fabric_at(i) == &cm__fabric_null) != simulated) continue;
         b->fabric = cm__fabric_at(i);
         status = b->fabric->open(&o, &b->fabric_state, &diag);
         if (status != CM_OK && !*first.reason) first = diag;
@@ -97,12 +97,12 @@ static void take_result(void *user, const cm_bench_result *old)
     if (!isnan(old->work)) r->work = old->work;
     if (!isnan(old->bytes)) r->bytes = old->bytes;
     r->resumed = true;
-    if (r->wrong) r->skipped = "wrong results have no time";
+    if (r->wrong) r->skipped = "its results are wrong, so it was not timed";
 }
 
 static void open_journal(cm_bench *b)
 {
-    const cm_bench_options *o = &b->asked;
+    const cm_bench_options *o = &b->options;
     if (!o->journal || !cm_bench_speaks(b)) return;
     const char *identity = cm__format(b->ctx, "%s on %s with %s, %d threads%s%s", b->machine.backend, b->machine.name,
                                       b->machine.software, (int)o->threads, o->cold ? ", cold" : "",
@@ -117,8 +117,8 @@ static void run(cm_bench *b)
     open_backend(b);
     if (wants_ranks(b)) open_fabric(b);
     describe(b);
-    cm__plan(b);
-    if (!b->asked.list) {
+    cm__list_cases(b);
+    if (!b->options.list) {
         open_journal(b);
         cm__bench_measure(b);
     }
@@ -132,7 +132,7 @@ cm_status cm_bench_run(const cm_bench_options *options, cm_bench **bench, cm_dia
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     cm_bench *b = cm__alloc(ctx, sizeof *b);
     b->ctx = ctx;
-    b->asked = *options;
+    b->options = *options;
     b->began_s = cm__now_s();
     cm__map_init(&b->by_name, ctx);
     cm__defer(ctx, close_backend, b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c - cases, each once, and the rows of the suites that count them. */
+/* caselist.c - the list of benchmark cases without duplicates, and the suites' table rows that refer to them. */
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
@@ -34,13 +34,13 @@ const char *const cm__collective_names[CM_COLLECTIVE_OPS] = {
 
 /* ---- adding ------------------------------------------------------------------------------------------------------ */
 
-/* The case of this name, made anew if it is not there; -1: not asked for. */
+/* Find or create the case of this name. Returns -1 if the pattern of --only excludes it. */
 static int32_t case_named(cm_bench *b, const char *name, bool *fresh)
 {
     int32_t at = cm__map_get(&b->by_name, cm__span_of(name));
     *fresh = at < 0;
     if (at >= 0) return at;
-    if (b->asked.only && fnmatch(b->asked.only, name, 0) != 0) return -1;
+    if (b->options.only && fnmatch(b->options.only, name, 0) != 0) return -1;
     b->cases = cm__grow(b->ctx, b->cases, b->n_cases, &b->cases_capacity, sizeof *b->cases);
     b->results = cm__grow(b->ctx, b->results, b->n_cases, &b->results_capacity, sizeof *b->results);
     name = cm__text_copy(b->ctx, name);
@@ -86,23 +86,23 @@ static int32_t add_call(cm_bench *b, const char *suite, const char *label, const
     return at;
 }
 
-bool cm__plan_call(cm_bench *b, const char *suite, const char *label, const cm__call *call, int32_t times,
+bool cm__add_call(cm_bench *b, const char *suite, const char *label, const cm__call *call, int32_t times,
                    double paper_flop)
 {
-    cm_call asked = cm__call_for_backend(call);
-    if (!b->backend->supports(b->state, &asked)) return false;
+    cm_call request = cm__call_for_backend(call);
+    if (!b->backend->supports(b->state, &request)) return false;
     add_call(b, suite, label, call, times, paper_flop);
     return true;
 }
 
-void cm__plan_call_asked(cm_bench *b, const char *suite, const char *label, const cm__call *call, int32_t times)
+void cm__add_requested_call(cm_bench *b, const char *suite, const char *label, const cm__call *call, int32_t times)
 {
-    if (cm__plan_call(b, suite, label, call, times, NAN)) return;
+    if (cm__add_call(b, suite, label, call, times, NAN)) return;
     int32_t at = add_call(b, suite, label, call, times, NAN);
     if (at >= 0) b->results[at].skipped = cm__format(b->ctx, "the backend '%s' cannot run it", b->backend->name);
 }
 
-void cm__plan_probe(cm_bench *b, const char *suite, const char *label, cm_probe_request request)
+void cm__add_probe(cm_bench *b, const char *suite, const char *label, cm_probe_request request)
 {
     char        name[96];
     const char *op = cm__probe_names[request.probe];
@@ -126,7 +126,7 @@ void cm__plan_probe(cm_bench *b, const char *suite, const char *label, cm_probe_
     add_row(b, suite, label, at, 1, NAN);
 }
 
-void cm__plan_host(cm_bench *b, const char *suite, const cm__host_test *test)
+void cm__add_host_test(cm_bench *b, const char *suite, const cm__host_test *test)
 {
     bool    fresh;
     int32_t at = case_named(b, test->name, &fresh);
@@ -139,7 +139,7 @@ void cm__plan_host(cm_bench *b, const char *suite, const cm__host_test *test)
     add_row(b, suite, test->name, at, 1, NAN);
 }
 
-void cm__plan_collective(cm_bench *b, const char *suite, const char *label, cm_collective_op op, int64_t bytes)
+void cm__add_collective(cm_bench *b, const char *suite, const char *label, cm_collective_op op, int64_t bytes)
 {
     char    name[96];
     bool    fresh;

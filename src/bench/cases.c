@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cases.c - calls to measure from a file: {"schema": 1, "cases": [{op, pass, variant, dtype, dims, rows}]}, or what
-   `predict --missing --json` prints. */
+/* cases.c - read the calls to measure from a file: {"schema": 1, "cases": [{op, pass, variant, dtype, dims, rows}]},
+   or the output of `predict --missing --json`. */
 #include <jansson.h>
 #include <string.h>
 #include "base/file.h"
@@ -21,7 +21,7 @@ static const char *word(cm__ctx *ctx, const json_t *entry, const char *key, cons
     return text;
 }
 
-/* The names of the sizes, if they are given, must be the call's own in their order. */
+/* "dims" is optional. If present, it must name the operator's sizes in their order. */
 static void check_dims(cm__ctx *ctx, const json_t *entry, const cm__call_kind *kind)
 {
     const json_t *dims = json_object_get(entry, "dims");
@@ -69,7 +69,7 @@ static void read_entry(cm__ctx *ctx, const json_t *entry, void (*take)(void *use
     }
 }
 
-/* What `predict --missing --json` prints names its calls in one line each. */
+/* `predict --missing --json` writes each call as one text instead of as rows of sizes. */
 static void read_missing(cm__ctx *ctx, const json_t *missing, void (*take)(void *user, const cm__call *call),
                          void *user)
 {
@@ -78,7 +78,7 @@ static void read_missing(cm__ctx *ctx, const json_t *missing, void (*take)(void 
         cm__call    call;
         cm__place(ctx, "missing call %zu", i + 1);
         if (!text || strlen(text) > CALL_MOST || !cm__call_parse(text, &call))
-            cm__fail(ctx, CM_ERR_FORMAT, "'call' must be such as \"gemm forward nt fp32 1,64,64,64\"");
+            cm__fail(ctx, CM_ERR_FORMAT, "'call' must be a text such as \"gemm forward nt fp32 1,64,64,64\"");
         take(user, &call);
     }
 }
@@ -101,10 +101,10 @@ void cm__cases_parse(cm__ctx *ctx, const char *text, size_t size, void (*take)(v
 
 static void take_call(void *user, const cm__call *call)
 {
-    cm__plan_call_asked(user, "cases", cm__call_kinds[call->op].name, call, 1);
+    cm__add_requested_call(user, "cases", cm__call_kinds[call->op].name, call, 1);
 }
 
-void cm__plan_cases(cm_bench *b, const char *path)
+void cm__add_cases_of_file(cm_bench *b, const char *path)
 {
     b->ctx->file = path;
     cm__mapping *file = cm__file_map(b->ctx, path, FILE_MOST, "split it");

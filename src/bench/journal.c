@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* journal.c - results as lines of JSON in a file that is only ever appended to. */
+/* journal.c - write results as lines of JSON to an append-only file, and read them back. */
 #include "bench/journal.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static void write_line(cm__journal *j, json_t *object)
     json_decref(object);
     if (!text) cm__fail(j->ctx, CM_ERR_MEMORY, "out of memory for the journal");
     size_t length = strlen(text);
-    text[length] = '\n'; /* in place of the zero: one write is one line */
+    text[length] = '\n'; /* replaces the final zero, so that one write() writes a whole line */
     bool written = write(j->fd, text, length + 1) == (ssize_t)(length + 1) && fdatasync(j->fd) == 0;
     free(text);
     if (!written) fail_io(j, "write");
@@ -97,11 +97,11 @@ static void check_identity(cm__journal *j, const json_t *line, const char *ident
     const char *theirs = json_string_value(json_object_get(line, "bench"));
     if (theirs && strcmp(theirs, identity) == 0) return;
     j->ctx->file = j->path;
-    cm__fail(j->ctx, CM_ERR_ARGUMENT, "the journal of another run (%.200s); remove it, or write elsewhere with -o",
-             theirs ? theirs : "no journal at all");
+    cm__fail(j->ctx, CM_ERR_ARGUMENT, "another run (%.200s) wrote this journal; remove it, or write elsewhere with -o",
+             theirs ? theirs : "without a description");
 }
 
-/* Lines up to the first that is not whole; returns where it begins. */
+/* Read lines up to the first incomplete one; return the offset at which that one begins. */
 static size_t read_lines(cm__journal *j, const char *text, size_t size, const char *identity, cm__journal_take *take,
                          void *user)
 {
@@ -123,7 +123,7 @@ static size_t read_journal(cm__journal *j, const char *identity, cm__journal_tak
     struct stat about;
     if (fstat(j->fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > JOURNAL_MAX) {
         j->ctx->file = j->path;
-        cm__fail(j->ctx, CM_ERR_FORMAT, "no journal of a benchmark; remove it, or write elsewhere with -o");
+        cm__fail(j->ctx, CM_ERR_FORMAT, "this file is not a benchmark journal; remove it, or write elsewhere with -o");
     }
     size_t size = (size_t)about.st_size, done = 0;
     char  *text = cm__alloc(j->ctx, size + 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measure.c - one case timed: first right, then warm, then often enough. */
+/* measure.c - time one case: verify its results, warm up, then sample. */
 #include "bench/measure.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #define SAMPLES_MAX     200
 #define REPETITIONS_MAX ((int64_t)1 << 24)
-#define GROWTH_MAX      1000 /* one step towards a sample that is long enough */
+#define GROWTH_MAX      1000 /* largest factor by which one warm-up run increases the repetitions */
 
 const cm__effort cm__usual_effort = {.sample_s = 0.005, .uncertainty = 0.01, .limit_s = 0.5, .least_samples = 5};
 
@@ -23,13 +23,13 @@ static cm_status run(timing *t, int64_t repetitions, double *time_s)
     cm_status status = t->timed->run(t->timed->object, repetitions, time_s, t->diag);
     if (status != CM_OK) return status;
     if (!isfinite(*time_s) || *time_s < 0)
-        return cm__diag_set(t->diag, CM_ERR_UNSUPPORTED, "its clock told %g s for %lld repetitions", *time_s,
+        return cm__diag_set(t->diag, CM_ERR_UNSUPPORTED, "its clock reported %g s for %lld repetitions", *time_s,
                             (long long)repetitions);
     t->spent_s += *time_s;
     return CM_OK;
 }
 
-/* As many repetitions as last for one sample; the runs that find out are the warm-up. */
+/* Find the repetitions that fill one sample. The runs that this takes are also the warm-up. */
 static cm_status choose_repetitions(timing *t, const cm__effort *e, int64_t *repetitions)
 {
     double time_s = 0;
@@ -55,7 +55,7 @@ static cm_status take_samples(timing *t, const cm__effort *e, int64_t repetition
         samples[count++] = time_s / (double)repetitions;
         stats = cm__stats_of(samples, count);
         enough = count >= e->least_samples && (stats.uncertainty <= e->uncertainty || t->spent_s >= e->limit_s);
-        if (t->spent_s >= 4 * e->limit_s && count >= 1) enough = true; /* one repetition is already too long */
+        if (t->spent_s >= 4 * e->limit_s && count >= 1) enough = true; /* even single repetitions take too long */
     }
     m->time_s = stats.median;
     m->spread = stats.spread;

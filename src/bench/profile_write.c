@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile_write.c - what was measured, as a device profile: docs/profiles.md. */
+/* profile_write.c - write the measurements as a device profile (docs/profiles.md). */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 static void date_text(char *text, size_t size)
 {
-    const char *fixed = getenv("SOURCE_DATE_EPOCH"); /* the same input, the same bytes */
+    const char *fixed = getenv("SOURCE_DATE_EPOCH"); /* for reproducible output */
     time_t      now = fixed ? (time_t)strtoll(fixed, NULL, 10) : time(NULL);
     struct tm   day;
     strftime(text, size, "%Y-%m-%d", gmtime_r(&now, &day));
@@ -131,7 +131,7 @@ static json_t *kernel_tables(const cm_bench *b, const char *date)
     return tables;
 }
 
-/* Seconds per unit of work: of an image, a token, a byte read; and what queueing a kernel takes. */
+/* Host seconds per image decoded, per token gathered, per byte read, and per kernel queued. */
 static json_t *host_times(const cm_bench *b)
 {
     static const char *const whats[][2] = {
@@ -146,7 +146,7 @@ static json_t *host_times(const cm_bench *b)
     return all;
 }
 
-/* One entry per collective: the shortest message's time, and the bus bandwidth of the best. */
+/* One entry per collective: its latency with the smallest message, and its highest bus bandwidth. */
 static json_t *collective(const cm_bench *b, cm_collective_op op)
 {
     double latency = NAN, bandwidth = NAN;
@@ -183,10 +183,10 @@ static json_t *sources(const cm_bench *b, const char *date)
              *b->device.host ? b->device.host : system.machine);
     return json_pack("{s:{s:s, s:s, s:s}, s:{s:s, s:s, s:s}}", "bench", "title",
                      "centimani bench " CM_VERSION, "where", where, "date", date, "system", "title",
-                     "what the system and its drivers report", "where", where, "date", date);
+                     "reported by the operating system and its drivers", "where", where, "date", date);
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- profile ----------------------------------------------------------------------------------------------------- */
 
 static void set_unless_empty(json_t *tree, const char *key, json_t *value)
 {
@@ -194,7 +194,7 @@ static void set_unless_empty(json_t *tree, const char *key, json_t *value)
     else json_decref(value);
 }
 
-/* A device whose profile is built in keeps what is told of it there; of others all that is known is written. */
+/* A device with a built-in profile refers to it as its base. For others, all that is known of the device is written. */
 static void write_identity(const cm_bench *b, json_t *tree)
 {
     const cm_bench_device *d = &b->device;
@@ -203,7 +203,7 @@ static void write_identity(const cm_bench *b, json_t *tree)
         return;
     }
     json_object_set_new(tree, "name", json_string(*d->name ? d->name : d->id));
-    json_object_set_new(tree, "vendor", json_string(*d->vendor ? d->vendor : "not told"));
+    json_object_set_new(tree, "vendor", json_string(*d->vendor ? d->vendor : "unknown"));
     json_object_set_new(tree, "class", json_string(d->device_class));
     json_object_set_new(tree, "unit", json_string(*d->unit ? d->unit : "socket"));
     json_object_set_new(tree, "modes", json_pack("[s, s]", "training", "inference"));
@@ -243,7 +243,7 @@ static void write_rest(const cm_bench *b, json_t *tree, const char *date)
     set_unless_empty(tree, "notes", notes(b));
 }
 
-/* A line per member, and per entry of an array of objects: short, and a difference can be read. */
+/* One line per member and per entry of an array of objects, so that line-based diffs are readable. */
 static void print_member(FILE *out, const char *key, const json_t *value)
 {
     bool list = json_is_array(value) && json_is_object(json_array_get(value, 0));
@@ -280,7 +280,7 @@ char *cm__bench_profile_text(cm_bench *b)
     json_t *tree = json_pack("{s:i}", "schema", 1);
     if (!tree) return NULL;
     date_text(date, sizeof date);
-    json_object_set_new(tree, "id", b->asked.id ? json_string(b->asked.id) : json_sprintf("my-%s", b->device.id));
+    json_object_set_new(tree, "id", b->options.id ? json_string(b->options.id) : json_sprintf("my-%s", b->device.id));
     write_identity(b, tree);
     write_rest(b, tree, date);
     char *text = print_tree(tree);

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runner.c - one case after the other, within the budget; every result is in the journal before the next one begins. */
+/* runner.c - measure the cases in order within the time budget; log each result before the next case begins. */
 #include <math.h>
 #include <time.h>
 #include "bench/bench.h"
 #include "bench/journal.h"
 
-#define RUNS_LEAST      4    /* of one case: verified, tried, and two samples */
-#define RESERVE_S       1.5   /* for writing the answer */
-#define RESERVE_PART    0.03  /* ... and for what takes longer than was thought */
-#define EFFICIENCY      0.005 /* before a call of the kind was seen: some library's reference code */
-#define SHARE_MOST      0.25  /* of the time left that one case may need */
-#define FORGETTING      0.5   /* how fast a slow call of a kind is forgotten */
-#define REMEMBERING     0.9   /* of what preparing took, from one call of a kind to the next */
-#define PREPARING_B_S   1e9   /* before two calls of a kind were seen: bytes of operands filled in a second */
+#define RUNS_LEAST       4     /* fewest runs of a case: one to verify, one to warm up, two samples */
+#define RESERVE_S        1.5   /* of the budget, for writing the results */
+#define RESERVE_FRACTION 0.03  /* of the budget, for cases that take longer than estimated */
+#define EFFICIENCY       0.005 /* of the claimed FLOP/s; assumed for the first call of a kind: slow reference code */
+#define FRACTION_MOST    0.25  /* largest fraction of the remaining time that one case may need */
+#define SLOWNESS_DECAY   0.5   /* factor by which a slow call's rate decays with each later call of its kind */
+#define PREPARING_DECAY  0.9   /* weight of earlier calls of a kind in the fit of preparation times */
+#define PREPARING_B_S    1e9   /* bytes of operands prepared per second; assumed for the first two calls of a kind */
 
-/* What calls of a kind took: the next is judged by it. */
-typedef struct seen {
-    double unit_s;               /* of the slower of the last ones */
-    double n, x, y, xx, xy;      /* preparing and verifying: seconds y over bytes x, the last ones weighing most */
-} seen;
+/* Measured costs of calls of one kind, used to estimate the next one. */
+typedef struct history {
+    double unit_s;          /* seconds per unit of work: of the slowest recent call */
+    double n, x, y, xx, xy; /* weighted sums for the line fit of preparation seconds y over bytes x */
+} history;
 
 typedef struct runner {
     cm_bench *b;
     double    began_s;
-    seen      calls[CM__CALLS][CM__PASSES];
+    history   calls[CM__CALLS][CM__PASSES];
     int32_t   done;
 } runner;
 
@@ -38,36 +38,36 @@ double cm__now_s(void)
 
 static double left_s(const runner *r)
 {
-    if (!r->b->asked.budget_s) return INFINITY;
-    return (1 - RESERVE_PART) * (double)r->b->asked.budget_s - RESERVE_S - (cm__now_s() - r->began_s);
+    if (!r->b->options.budget_s) return INFINITY;
+    return (1 - RESERVE_FRACTION) * (double)r->b->options.budget_s - RESERVE_S - (cm__now_s() - r->began_s);
 }
 
 static double units_of(const cm_bench_result *result) { return result->flop + 10 * result->bytes; }
 
-static double first_guess_s(const runner *r, double units) { return units / (EFFICIENCY * cm__told_flop_s(r->b)); }
+static double first_guess_s(const runner *r, double units) { return units / (EFFICIENCY * cm__claimed_flop_s(r->b)); }
 
-/* Preparing and verifying a call of so many bytes: on the line through what the last ones of its kind took. */
-static double preparing_s(const seen *s, double bytes)
+/* Estimate the time to prepare and verify a call from a line fitted through recent calls of its kind. */
+static double preparing_s(const history *s, double bytes)
 {
     double scatter = s->n * s->xx - s->x * s->x, slope = 1 / PREPARING_B_S;
     if (scatter > 1e-6 * s->n * s->xx) slope = fmax(0, (s->n * s->xy - s->x * s->y) / scatter);
     return fmax(0, s->y / s->n + slope * (bytes - s->x / s->n));
 }
 
-static void note_preparing(seen *s, double bytes, double time_s)
+static void note_preparing(history *s, double bytes, double time_s)
 {
     double *sums[] = {&s->n, &s->x, &s->y, &s->xx, &s->xy}, terms[] = {1, bytes, time_s, bytes * bytes, bytes * time_s};
-    for (int i = 0; i < 5; i++) *sums[i] = REMEMBERING * *sums[i] + terms[i];
+    for (int i = 0; i < 5; i++) *sums[i] = PREPARING_DECAY * *sums[i] + terms[i];
 }
 
-/* How long a case will take at the least. */
+/* The least time that a case will take. */
 static double estimate_s(const runner *r, int32_t i)
 {
     const cm__bench_case  *c = &r->b->cases[i];
     const cm_bench_result *result = &r->b->results[i];
     if (c->kind == CM__CASE_COLLECTIVE) return RUNS_LEAST * (double)c->collective_bytes * 2e-9;
     if (c->kind != CM__CASE_CALL) return 0.1 + (double)c->probe.bytes * 2e-9;
-    const seen *s = &r->calls[c->call.op][c->call.pass];
+    const history *s = &r->calls[c->call.op][c->call.pass];
     double      units = units_of(result);
     if (s->n <= 0) return RUNS_LEAST * first_guess_s(r, units);
     return RUNS_LEAST * s->unit_s * units + preparing_s(s, result->bytes);
@@ -75,8 +75,8 @@ static double estimate_s(const runner *r, int32_t i)
 
 static bool has_time(runner *r, int32_t i)
 {
-    double need = estimate_s(r, i), left = left_s(r), fits = need <= SHARE_MOST * left && left > 0;
-    if (r->b->fabric) r->b->fabric->agree(r->b->fabric_state, &fits); /* all ranks or none */
+    double need = estimate_s(r, i), left = left_s(r), fits = need <= FRACTION_MOST * left && left > 0;
+    if (r->b->fabric) r->b->fabric->agree(r->b->fabric_state, &fits); /* all ranks must decide alike */
     if (fits != 0) return true;
     r->b->results[i].skipped = left > 0 ? cm__format(r->b->ctx, "no time left: it would take about %.1f s", need)
                                         : "no time left";
@@ -101,7 +101,7 @@ static cm__effort effort_for(const runner *r)
 static cm_status prepare_call(cm_bench *b, int32_t i, cm__repeated *timed, cm_diag *diag)
 {
     cm_call         call = cm__call_for_backend(&b->cases[i].call);
-    cm_case_options options = {.cold = b->asked.cold, .search = b->asked.search};
+    cm_case_options options = {.cold = b->options.cold, .search = b->options.search};
     cm_status       status = b->backend->prepare(b->state, &call, &options, &timed->object, diag);
     if (status != CM_OK) return status;
     const char *algorithm = b->backend->algorithm ? b->backend->algorithm(timed->object) : NULL;
@@ -109,7 +109,7 @@ static cm_status prepare_call(cm_bench *b, int32_t i, cm__repeated *timed, cm_di
     return CM_OK;
 }
 
-/* Whatever kind it is, something that can be timed, and how to let go of it. */
+/* Prepare a case of any kind for timing; `release` frees it. */
 static cm_status prepare(cm_bench *b, int32_t i, cm__repeated *timed, void (**release)(void *), cm_diag *diag)
 {
     const cm__bench_case *c = &b->cases[i];
@@ -119,12 +119,12 @@ static cm_status prepare(cm_bench *b, int32_t i, cm__repeated *timed, void (**re
     *release = b->backend->release;
     if (c->kind == CM__CASE_CALL) return prepare_call(b, i, timed, diag);
     if (c->kind == CM__CASE_PROBE) return b->backend->probe(b->state, &c->probe, &timed->object, &r->work, diag);
-    const cm__host_test *host = b->backend == &cm__backend_null ? &cm__host_pretended : c->host;
+    const cm__host_test *host = b->backend == &cm__backend_null ? &cm__host_simulated : c->host;
     bool                 of_host = c->kind == CM__CASE_HOST;
     timed->run = of_host ? host->run : b->fabric->run;
     timed->verify = of_host ? host->verify : b->fabric->verify;
     *release = of_host ? host->release : b->fabric->release;
-    if (of_host) return host->prepare(b->asked.storage, &timed->object, &r->work, diag);
+    if (of_host) return host->prepare(b->options.storage, &timed->object, &r->work, diag);
     return b->fabric->prepare(b->fabric_state, c->collective, c->collective_bytes, &timed->object, diag);
 }
 
@@ -138,8 +138,8 @@ static void note_result(runner *r, int32_t i, const cm__measured *m, double wall
     result->wrong = m->wrong;
     if (r->b->journal) cm__journal_add(r->b->journal, result);
     if (r->b->cases[i].kind != CM__CASE_CALL || m->wrong) return;
-    seen *s = &r->calls[r->b->cases[i].call.op][r->b->cases[i].call.pass];
-    s->unit_s = fmax(m->time_s / units_of(result), FORGETTING * s->unit_s);
+    history *s = &r->calls[r->b->cases[i].call.op][r->b->cases[i].call.pass];
+    s->unit_s = fmax(m->time_s / units_of(result), SLOWNESS_DECAY * s->unit_s);
     note_preparing(s, result->bytes, fmax(0, wall_s - m->time_s * (double)m->repetitions * m->samples));
 }
 
@@ -155,32 +155,32 @@ static void measure_case(runner *r, int32_t i)
     cm_status status = prepare(b, i, &timed, &release, &diag);
     if (status == CM_OK) {
         status = cm__measure(&timed, &effort, &measured, &diag);
-        /* some backends learn it by running */
+        /* after running: some backends only know the number of kernels then */
         if (b->cases[i].kind == CM__CASE_CALL) b->results[i].kernels = b->backend->kernels(timed.object);
         release(timed.object);
     }
     if (status == CM_OK) note_result(r, i, &measured, cm__now_s() - began);
     else b->results[i].skipped = cm__text_copy(b->ctx, *diag.reason ? diag.reason : cm_status_text(status));
-    if (b->results[i].wrong) b->results[i].skipped = "wrong results have no time";
+    if (b->results[i].wrong) b->results[i].skipped = "its results are wrong, so it was not timed";
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------- */
+/* ---- all cases --------------------------------------------------------------------------------------------------- */
 
-static void tell(const runner *r, const char *what)
+static void report_progress(const runner *r, const char *what)
 {
     cm_bench *b = r->b;
-    if (!b->asked.progress) return;
+    if (!b->options.progress) return;
     cm_bench_progress p = {.done = r->done, .total = b->n_cases, .elapsed_s = cm__now_s() - r->began_s, .what = what};
     double each = r->done ? p.elapsed_s / r->done : NAN;
     p.left_s = fmin(each * (b->n_cases - r->done), left_s(r) + RESERVE_S);
-    b->asked.progress(b->asked.user, &p);
+    b->options.progress(b->options.user, &p);
 }
 
 static bool measured_before(cm_bench *b, int32_t i)
 {
     double before = b->results[i].resumed;
     if (b->fabric) b->fabric->agree(b->fabric_state, &before);
-    if (before != 0 && !b->results[i].resumed) b->results[i].skipped = "measured before; rank 0 knows";
+    if (before != 0 && !b->results[i].resumed) b->results[i].skipped = "measured earlier; rank 0 has the result";
     return before != 0;
 }
 
@@ -188,9 +188,9 @@ void cm__bench_measure(cm_bench *b)
 {
     runner r = {.b = b, .began_s = b->began_s};
     for (int32_t i = 0; i < b->n_cases; i++, r.done++) {
-        tell(&r, b->results[i].name);
+        report_progress(&r, b->results[i].name);
         if (b->results[i].skipped) continue;
         if (!measured_before(b, i) && has_time(&r, i)) measure_case(&r, i);
     }
-    tell(&r, "");
+    report_progress(&r, "");
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stats.c - median, quartiles and the uncertainty of a median: all of them indifferent to a few disturbed samples. */
+/* stats.c - median, quartile spread and the uncertainty of the median: robust against a few disturbed samples. */
 #include "bench/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* A normal distribution's quartiles are 1.349 standard deviations apart, and its median is known to 1.2533 times the
-   error of its mean. */
+/* A normal distribution's quartiles are 1.349 standard deviations apart. The standard error of its median is 1.2533
+   times that of its mean. */
 #define QUARTILES_PER_SIGMA 1.349
 #define MEDIAN_PER_MEAN     1.2533
 #define TWO_SIDED_95        1.96
@@ -17,7 +17,7 @@ static int ascending(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Linear between the two nearest of sorted values. */
+/* A quantile of sorted values, by linear interpolation. */
 static double quantile(const double *sorted, int32_t count, double q)
 {
     double  at = q * (count - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stats.h - the middle of repeated measurements, and how sure it is. */
+/* stats.h - median, spread and uncertainty of repeated measurements. */
 #ifndef CM_BENCH_STATS_H
 #define CM_BENCH_STATS_H
 
@@ -7,8 +7,8 @@
 
 typedef struct cm__stats {
     double  median, least;
-    double  spread;      /* between the quartiles, as a fraction of the median */
-    double  uncertainty; /* of the median: half its 95 % interval, as a fraction of it; INFINITY for fewer than 3 */
+    double  spread;      /* distance between the quartiles, as a fraction of the median */
+    double  uncertainty; /* half the median's 95 % interval, as a fraction of it; INFINITY for fewer than 3 values */
     int32_t count;
 } cm__stats;
 

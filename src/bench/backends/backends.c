@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backends.c - the backends and fabrics there are, by name. */
+/* backends.c - the tables of backends and fabrics, and look-up by name. */
 #include <string.h>
 #include "base/text.h"
 #include "bench/bench.h"
@@ -45,5 +45,5 @@ const cm_backend *cm__backend_find(cm__ctx *ctx, const char *name)
     }
     const char *meant = cm__nearest(name, known, COUNT(known));
     if (meant) cm__fail(ctx, CM_ERR_UNKNOWN, "no backend '%.64s'; did you mean '%s'?", name, meant);
-    cm__fail(ctx, CM_ERR_UNKNOWN, "no backend '%.64s'; there are %s", name, cm_bench_backends());
+    cm__fail(ctx, CM_ERR_UNKNOWN, "no backend '%.64s'; the backends are %s", name, cm_bench_backends());
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi.c - ranks that Open MPI started (`mpirun -n 4 centimani bench --suite collectives`), opened at run time.
+ * mpi.c - collectives between ranks started by Open MPI: `mpirun -n 4 centimani bench --suite collectives`.
  *
- * MPI has no common binary interface; this is Open MPI's, whose handles are addresses of symbols of its library. It has
- * been the same since version 1.7.
+ * The library is loaded at run time. MPI has no common binary interface; this file uses Open MPI's, whose handles are
+ * addresses of symbols of its library. It has been stable since version 1.7.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -35,7 +35,7 @@ typedef struct mpi {
 typedef struct mpi_case {
     mpi             *m;
     cm_collective_op op;
-    int64_t          floats; /* of the whole size */
+    int64_t          floats; /* size in floats, as in `prepare` */
     float           *from, *to;
 } mpi_case;
 
@@ -59,7 +59,7 @@ static const struct {
 
 static cm_status load(mpi *m, cm_diag *diag)
 {
-    m->library = dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL); /* its plug-ins look for its symbols */
+    m->library = dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL); /* global: its plug-ins use its symbols */
     if (!m->library) m->library = dlopen("libmpi.so", RTLD_NOW | RTLD_GLOBAL);
     if (!m->library)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED,
@@ -67,14 +67,14 @@ static cm_status load(mpi *m, cm_diag *diag)
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *address = dlsym(m->library, symbols[i].name);
         if (!address)
-            return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "no ranks: libmpi is not Open MPI's, it lacks %s",
+            return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "no ranks: libmpi is not Open MPI's: it lacks %s",
                                 symbols[i].name);
         memcpy((char *)m + symbols[i].at, &address, sizeof address);
     }
     return CM_OK;
 }
 
-/* Without mpirun, MPI_Init would start one rank of its own, after looking for a daemon. */
+/* Without this check, MPI_Init outside mpirun would look for a daemon and then start a single rank. */
 static bool started_by_mpirun(void)
 {
     return getenv("OMPI_COMM_WORLD_SIZE") != NULL || getenv("PMIX_RANK") != NULL ||
@@ -134,7 +134,7 @@ static void mpi_agree(void *state, double *value)
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
-/* Small whole numbers, so that every order of adding gives the same sum. */
+/* Small integers, so that the sum does not depend on the order of additions. */
 static float value_of(int rank, int64_t i) { return (float)((i * 7 + rank * 13) % 31 + 1); }
 
 static bool all_agree(mpi *m, bool mine)
@@ -166,7 +166,7 @@ static cm_status mpi_prepare(void *state, cm_collective_op op, int64_t bytes, vo
     }
     if (!all_agree(m, c && c->from && c->to)) {
         mpi_release(c);
-        return cm__diag_set(diag, CM_ERR_LIMIT, "%lld B for each of %d ranks are more memory than there is",
+        return cm__diag_set(diag, CM_ERR_LIMIT, "not enough memory: %lld B for each of %d ranks",
                             (long long)(2 * bytes), m->ranks);
     }
     for (int64_t i = 0; i < floats; i++) {
@@ -177,7 +177,7 @@ static cm_status mpi_prepare(void *state, cm_collective_op op, int64_t bytes, vo
     return CM_OK;
 }
 
-/* There and back; the time of one repetition is halved in the end. */
+/* Send to the last rank and back; mpi_run() halves the time. */
 static void exchange(mpi_case *c)
 {
     mpi *m = c->m;
@@ -218,7 +218,7 @@ static cm_status mpi_run(void *a_case, int64_t repetitions, double *time_s, cm_d
     return CM_OK;
 }
 
-/* What element i of this rank's result must be; -1: this rank has none. */
+/* Expected element i of this rank's result; -1: this rank receives no result. */
 static double expected(const mpi_case *c, int64_t i)
 {
     const mpi *m = c->m;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * null.c - a device that does nothing, at exactly known times: what proves the harness.
+ * null.c - a simulated device with exactly known times, to test the benchmark harness.
  *
  * A call takes 1 us for its one kernel and the longer of its FLOP at 1e12 FLOP/s (16-bit types: 4e12) and its bytes at
  * 1e11 B/s. It has 16 GiB of memory behind a cache of 1 MiB that is ten times as fast. A matrix product of 13 by 13 by
- * 13 comes out wrong, to show what is made of that.
+ * 13 reports a wrong result, to test how the harness handles one.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #define CACHE_FACTOR 10
 #define CACHE_BYTES  1048576.0
 #define MEMORY_BYTES 17179869184.0
-#define PROBE_WORK   1e6 /* FLOP, launches or look-ups of one repetition */
+#define PROBE_WORK   1e6 /* FLOP, launches or look-ups per repetition */
 #define RANKS        4
 #define LINK_BYTES_S 1e10
 #define LINK_S       5e-6
@@ -85,33 +85,33 @@ static const cm_call_kind *null_calls(void *state, int32_t *count)
     return kinds;
 }
 
-static bool known_call(const cm_call *asked, cm__call *call)
+static bool known_call(const cm_call *request, cm__call *call)
 {
-    int op = cm__call_find(asked->op), pass = cm__pass_find(asked->pass);
-    if (op < 0 || pass < 0 || strlen(asked->variant) >= CM__CALL_TEXT || strlen(asked->dtype) >= CM__CALL_TEXT)
+    int op = cm__call_find(request->op), pass = cm__pass_find(request->pass);
+    if (op < 0 || pass < 0 || strlen(request->variant) >= CM__CALL_TEXT || strlen(request->dtype) >= CM__CALL_TEXT)
         return false;
     *call = (cm__call){.op = (int16_t)op, .pass = (int16_t)pass};
-    strcpy(call->variant, asked->variant);
-    strcpy(call->dtype, asked->dtype);
-    memcpy(call->sizes, asked->dims, sizeof call->sizes);
-    return asked->n_dims == cm__call_kinds[op].n_sizes;
+    strcpy(call->variant, request->variant);
+    strcpy(call->dtype, request->dtype);
+    memcpy(call->sizes, request->dims, sizeof call->sizes);
+    return request->n_dims == cm__call_kinds[op].n_sizes;
 }
 
-static bool null_supports(void *state, const cm_call *asked)
+static bool null_supports(void *state, const cm_call *request)
 {
     cm__call call;
     (void)state;
-    bool cast = strpbrk(asked->dtype, "+>") != NULL;
-    return known_call(asked, &call) && (cast || !strcmp(asked->dtype, "fp32") || !strcmp(asked->dtype, "bf16"));
+    bool cast = strpbrk(request->dtype, "+>") != NULL;
+    return known_call(request, &call) && (cast || !strcmp(request->dtype, "fp32") || !strcmp(request->dtype, "bf16"));
 }
 
-static cm_status null_prepare(void *state, const cm_call *asked, const cm_case_options *options, void **a_case,
+static cm_status null_prepare(void *state, const cm_call *request, const cm_case_options *options, void **a_case,
                               cm_diag *diag)
 {
     cm__call call;
     double   flop, bytes;
     (void)state, (void)options;
-    if (!known_call(asked, &call)) return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "no such call");
+    if (!known_call(request, &call)) return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "no such call");
     cm__call_work(&call, &flop, &bytes);
     if (bytes > MEMORY_BYTES)
         return cm__diag_set(diag, CM_ERR_LIMIT, "needs %.1f GiB of memory, %.1f GiB are free", bytes / 1073741824,
@@ -141,7 +141,7 @@ static int32_t null_kernels(void *a_case)
 const cm_backend cm__backend_null = {
     .version = CM_BACKEND_VERSION,
     .name = "null",
-    .summary = "no device: exact times by formula, to prove the harness",
+    .summary = "no device: times computed by a formula, to test the harness",
     .open = null_open,
     .close = free,
     .describe = null_describe,
@@ -157,14 +157,14 @@ const cm_backend cm__backend_null = {
 
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
-static cm_status pretend_prepare(const char *storage, void **a_case, double *work, cm_diag *diag)
+static cm_status simulated_prepare(const char *storage, void **a_case, double *work, cm_diag *diag)
 {
     (void)storage;
     *work = PROBE_WORK;
     return make_case(1, 0, a_case, diag);
 }
 
-const cm__host_test cm__host_pretended = {"pretended", "1", pretend_prepare, null_run, null_verify, free};
+const cm__host_test cm__host_simulated = {"simulated", "1", simulated_prepare, null_run, null_verify, free};
 
 /* ---- ranks ------------------------------------------------------------------------------------------------------- */
 
@@ -183,7 +183,7 @@ static int32_t null_ranks(void *state)
 static void null_ranks_describe(void *state, char *software, size_t size)
 {
     (void)state;
-    snprintf(software, size, "%d pretended ranks", RANKS);
+    snprintf(software, size, "%d simulated ranks", RANKS);
 }
 
 static cm_status null_collective(void *state, cm_collective_op op, int64_t bytes, void **a_case, cm_diag *diag)
@@ -197,7 +197,7 @@ static void null_agree(void *state, double *value) { (void)state, (void)value; }
 const cm_fabric cm__fabric_null = {
     .version = CM_BACKEND_VERSION,
     .name = "null",
-    .summary = "no ranks: exact times by formula",
+    .summary = "no ranks: times computed by a formula",
     .open = null_open,
     .close = free,
     .rank = null_rank,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host.h - the tests of the host, a file each. */
+/* host.h - the host tests; each is in its own file. */
 #ifndef CM_BENCH_HOST_H
 #define CM_BENCH_HOST_H
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_jpeg.c - images per second of one core: a JPEG of 500 by 375 pixels (the usual size in ImageNet) decoded,
- * resized so that its shorter side has 256 pixels, and its middle of 224 by 224 cropped. libturbojpeg, opened at run
- * time.
+ * jpeg.c - images per second that one core prepares: decode a JPEG of 500 by 375 pixels (typical of ImageNet), resize
+ * its shorter side to 256 pixels, and crop the central 224 by 224. Loads libturbojpeg at run time.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -17,7 +16,7 @@
 #define QUALITY 90
 #define RGB     0 /* TJPF_RGB */
 #define SAMP420 2 /* TJSAMP_420 */
-#define IMAGES  8 /* of one repetition */
+#define IMAGES  8 /* per repetition */
 
 typedef struct jpeg {
     void          *library, *decoder;
@@ -49,7 +48,7 @@ static void (*symbol(void *library, const char *name))(void)
     return function;
 }
 
-/* Waves of several lengths and some grain: it compresses about as photographs do. */
+/* Waves of several lengths and noise, so that the image compresses about as well as a photograph. */
 static void draw(unsigned char *pixels)
 {
     uint32_t grain = 1;
@@ -111,7 +110,7 @@ static cm_status jpeg_prepare(const char *storage, void **a_case, double *work, 
     return CM_OK;
 }
 
-/* Where a pixel of the resized image lies in the decoded one, and how far towards the next, in 1/256. */
+/* Map a pixel of the resized image to one of the decoded image; *part: the offset to the next pixel in 1/256. */
 static int source_of(int at, int from, int *part)
 {
     double place = fmax(0, (at + 0.5) * HIGH / RESIZED - 0.5);
@@ -120,7 +119,7 @@ static int source_of(int at, int from, int *part)
     return whole < from - 1 ? whole : from - 2;
 }
 
-/* Only what is kept is computed: the middle of the resized image. */
+/* Computes only the part of the resized image that the crop keeps. */
 static void resize_and_crop(const unsigned char *from, unsigned char *to)
 {
     int left = (WIDE * RESIZED / HIGH - CROPPED) / 2, top = (RESIZED - CROPPED) / 2;
@@ -151,12 +150,12 @@ static cm_status jpeg_run(void *a_case, int64_t repetitions, double *time_s, cm_
     double began = cm__now_s();
     for (int64_t i = 0; i < IMAGES * repetitions; i++)
         if (!one_image(a_case))
-            return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "libturbojpeg does not decode its own file");
+            return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "libturbojpeg cannot decode the file that it encoded");
     *time_s = cm__now_s() - began;
     return CM_OK;
 }
 
-/* The picture that was encoded must come out again, as far as quality 90 keeps it; the crop is its middle. */
+/* The decoded image must match the original within the loss of JPEG quality 90, and the crop must be its centre. */
 static cm_status jpeg_verify(void *a_case, int64_t *wrong, cm_diag *diag)
 {
     jpeg  *j = a_case;

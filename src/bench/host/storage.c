@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_storage.c - how fast storage is read: a file written for it, read past the system's cache where that can be. */
+/* storage.c - read bandwidth of storage: a temporary file, read with the page cache bypassed where possible. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ typedef struct storage {
     uint8_t *block;
 } storage;
 
-/* Byte i of the file: no two blocks alike. */
+/* Byte i of the file; all blocks differ. */
 static void fill_block(uint8_t *block, int64_t offset)
 {
     uint64_t *words = (uint64_t *)block;
@@ -41,7 +41,7 @@ static bool write_file(int fd, uint8_t *block)
     return fsync(fd) == 0;
 }
 
-/* A file that has no name any more is gone when the program is, however it ends. */
+/* The file is unlinked at once, so the system removes it however the program ends. */
 static int open_file(const char *path, uint8_t *block)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

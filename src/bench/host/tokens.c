@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_tokens.c - batches of tokens: windows drawn at random from a long text of 16-bit ids, widened to 64 bits. */
+/* tokens.c - gather batches of tokens: random windows of a long text of 16-bit ids, widened to 64 bits. */
 #include <stdlib.h>
 #include "bench/host/host.h"
 
 #define TEXT_TOKENS ((int64_t)32 << 20)
 #define BATCH       32
-#define WINDOW      1025 /* 1,024 tokens and the one that follows: inputs and labels */
+#define WINDOW      1025 /* 1,024 inputs; the labels are the same tokens shifted by one */
 
 typedef struct tokens {
     uint16_t *text;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suite_primitives.c - the kernels of two papers, exactly.
+ * primitives.c - suite of the kernels that two papers measured, with the papers' sizes and FLOP formulas.
  *
  * GEMM, convolution, ReLU and LSTM: Emani et al., "A Comprehensive Evaluation of Novel AI Accelerators for Deep
- * Learning Workloads", PMBS 2022, Tables VI to IX and the FLOP formulas of Section IV, as printed there: outputs of a
- * convolution are (w + 2 pad - f) / stride wide, one less than there are, and an LSTM's recurrent product lacks a
- * factor of h. The stride is not told; it is 1. Half precision has twice the batch. One GPT-2 XL layer: Emani et al.,
- * "A Comprehensive Performance Study of Large Language Models on Novel AI Accelerators", 2023, Section IV-A.
+ * Learning Workloads", PMBS 2022, Tables VI to IX and Section IV. The FLOP formulas are used as printed, with two
+ * mistakes: a convolution's output is one too narrow, (w + 2 pad - f) / stride, and an LSTM's recurrent product lacks a
+ * factor of h. The paper gives no stride; this suite uses 1. Half precision runs twice the batch.
+ *
+ * One GPT-2 XL layer: Emani et al., "A Comprehensive Performance Study of Large Language Models on Novel AI
+ * Accelerators", 2023, Section IV-A.
  */
 #include <math.h>
 #include <stdio.h>
@@ -40,7 +42,7 @@ typedef struct precision {
     int64_t     scale;
 } precision;
 
-/* Half precision runs twice the batch; a small machine a part of it. */
+/* Half precision runs twice the batch. Small machines divide the batch by --scale. */
 static long long batch_of(const precision *p, int64_t batch)
 {
     int64_t scaled = batch * (cm__is_half(p->dtype) ? 2 : 1) / p->scale;
@@ -53,19 +55,19 @@ static const char *label_of(const precision *p, char *text, size_t size, const c
     return text;
 }
 
-/* ---- seed 000 ---------------------------------------------------------------------------------------------------- */
+/* ---- GEMM, convolution, ReLU and LSTM ---------------------------------------------------------------------------- */
 
-static void plan_gemms(const precision *p)
+static void add_gemms(const precision *p)
 {
     char label[64];
     for (int i = 0; i < COUNT(gemms); i++) {
         cm__call call = cm__call_of("gemm forward nn %s 1,%d,%d,%d", p->dtype, gemms[i].m, gemms[i].n, gemms[i].k);
-        cm__plan_call(p->b, "primitives", label_of(p, label, sizeof label, "gemm", i + 1, ""), &call, 1,
+        cm__add_call(p->b, "primitives", label_of(p, label, sizeof label, "gemm", i + 1, ""), &call, 1,
                       2.0 * gemms[i].m * gemms[i].n * gemms[i].k);
     }
 }
 
-static void plan_conv(const precision *p, int i, const char *pass, const char *suffix)
+static void add_conv(const precision *p, int i, const char *pass, const char *suffix)
 {
     char      label[64];
     long long batch = batch_of(p, convs[i].b);
@@ -74,20 +76,20 @@ static void plan_conv(const precision *p, int i, const char *pass, const char *s
     cm__call  call = cm__call_of("conv %s %s %s %lld,%d,%d,%d,%d,%d,%d,1,1,%d,%d,1,1,1", pass,
                                  cm__is_half(p->dtype) ? "nhwc" : "nchw", p->dtype, batch, convs[i].c, convs[i].k,
                                  convs[i].h, convs[i].w, convs[i].fh, convs[i].fw, convs[i].pad_h, convs[i].pad_w);
-    cm__plan_call(p->b, "primitives", label_of(p, label, sizeof label, "conv", i + 1, suffix), &call, 1, flop);
+    cm__add_call(p->b, "primitives", label_of(p, label, sizeof label, "conv", i + 1, suffix), &call, 1, flop);
 }
 
-/* Backward is two convolutions, of each of which the formula holds; the lines add up. */
-static void plan_convs(const precision *p)
+/* The backward pass is two convolutions with the same label, so their times and FLOP add up. */
+static void add_convs(const precision *p)
 {
     for (int i = 0; i < COUNT(convs); i++) {
-        plan_conv(p, i, "forward", "_fw");
-        plan_conv(p, i, "bwd_input", "_bw");
-        plan_conv(p, i, "bwd_weight", "_bw");
+        add_conv(p, i, "forward", "_fw");
+        add_conv(p, i, "bwd_input", "_bw");
+        add_conv(p, i, "bwd_weight", "_bw");
     }
 }
 
-static void plan_relus(const precision *p)
+static void add_relus(const precision *p)
 {
     char label[64];
     for (int i = 0; i < COUNT(relus); i++) {
@@ -95,27 +97,27 @@ static void plan_relus(const precision *p)
         cm__call  fw = cm__call_of("elementwise forward relu %s %lld,%lld", p->dtype, batch, inner);
         cm__call  bw = cm__call_of("elementwise forward relu_grad %s %lld,%lld", p->dtype, batch, inner);
         double    flop = (double)batch * (double)inner;
-        cm__plan_call(p->b, "primitives", label_of(p, label, sizeof label, "relu", i + 1, "_fw"), &fw, 1, flop);
-        cm__plan_call(p->b, "primitives", label_of(p, label, sizeof label, "relu", i + 1, "_bw"), &bw, 1, flop);
+        cm__add_call(p->b, "primitives", label_of(p, label, sizeof label, "relu", i + 1, "_fw"), &fw, 1, flop);
+        cm__add_call(p->b, "primitives", label_of(p, label, sizeof label, "relu", i + 1, "_bw"), &bw, 1, flop);
     }
 }
 
-static void plan_rnn(const precision *p, int i, const char *pass, const char *suffix)
+static void add_rnn(const precision *p, int i, const char *pass, const char *suffix)
 {
     char      label[64];
     long long n = batch_of(p, rnns[i].n);
     double    steps = (double)rnns[i].s * (double)n, h = rnns[i].h;
-    double    passes = strcmp(pass, "forward") ? 2 : 1; /* gradients of inputs and of weights */
+    double    passes = strcmp(pass, "forward") ? 2 : 1; /* backward computes gradients of inputs and of weights */
     cm__call call = cm__call_of("rnn %s lstm %s %lld,%d,%d,%d,1,1", pass, p->dtype, n, rnns[i].s, rnns[i].i, rnns[i].h);
-    cm__plan_call(p->b, "primitives", label_of(p, label, sizeof label, "rnn", i + 1, suffix), &call, 1,
+    cm__add_call(p->b, "primitives", label_of(p, label, sizeof label, "rnn", i + 1, suffix), &call, 1,
                   passes * (2 * 4 * steps * rnns[i].i * h + 2 * 4 * steps * h));
 }
 
-static void plan_rnns(const precision *p)
+static void add_rnns(const precision *p)
 {
     for (int i = 0; i < COUNT(rnns); i++) {
-        plan_rnn(p, i, "forward", "_fw");
-        plan_rnn(p, i, "backward", "_bw");
+        add_rnn(p, i, "forward", "_fw");
+        add_rnn(p, i, "backward", "_bw");
     }
 }
 
@@ -125,7 +127,7 @@ static void plan_rnns(const precision *p)
 #define HIDDEN 1600
 #define HEADS  25
 
-/* What one layer runs: a pass (f or b), how often, and the call with its rows as the one open size. */
+/* The calls of one layer: forward or backward, how often, and the call with a placeholder for its rows. */
 static const struct {
     char        pass;
     int         times;
@@ -154,56 +156,56 @@ static const struct {
     {'b', 2, "elementwise forward add %s %lld,1600"},
 };
 
-/* All of a layer's matrix products, forward. */
+/* FLOP of all matrix products of a layer's forward pass. */
 static double layer_flop(double batch)
 {
     double tokens = batch * SEQ;
     return 2 * tokens * 12 * HIDDEN * HIDDEN + 4 * tokens * SEQ * HIDDEN;
 }
 
-static bool plan_call_text(const precision *p, const char *label, const char *text, long long rows, int times)
+static bool add_call_text(const precision *p, const char *label, const char *text, long long rows, int times)
 {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     cm__call call = cm__call_of(text, p->dtype, rows);
 #pragma GCC diagnostic pop
-    return cm__plan_call(p->b, "primitives", label, &call, times, 0);
+    return cm__add_call(p->b, "primitives", label, &call, times, 0);
 }
 
-static void plan_layer(const precision *p, long long batch, char pass)
+static void add_layer(const precision *p, long long batch, char pass)
 {
     char label[64];
     snprintf(label, sizeof label, "gpt2xl_b%lld_%s %s", batch, pass == 'f' ? "fw" : "bw", p->dtype);
     cm__call attention = cm__call_of("attention %s - %s %lld,%d,%d,%d,%d,%d,1", pass == 'f' ? "forward" : "backward",
                                      p->dtype, batch, SEQ, SEQ, HEADS, HEADS, HIDDEN / HEADS);
-    /* The formula's FLOP are counted once, with the first call of the layer. */
-    if (!cm__plan_call(p->b, "primitives", label, &attention, 1, (pass == 'f' ? 1 : 2) * layer_flop((double)batch)))
+    /* The first call of the layer carries the FLOP of the whole layer. */
+    if (!cm__add_call(p->b, "primitives", label, &attention, 1, (pass == 'f' ? 1 : 2) * layer_flop((double)batch)))
         return;
     for (int i = 0; i < COUNT(layer); i++)
-        if (layer[i].pass == pass) plan_call_text(p, label, layer[i].call, batch * SEQ, layer[i].times);
+        if (layer[i].pass == pass) add_call_text(p, label, layer[i].call, batch * SEQ, layer[i].times);
 }
 
-static void plan_layers(const precision *p)
+static void add_layers(const precision *p)
 {
     long long last = 0;
     for (int64_t batch = 8; batch <= 64; batch *= 2) {
         long long scaled = batch / p->scale > 0 ? batch / p->scale : 1;
         if (scaled == last) continue;
-        plan_layer(p, scaled, 'f');
-        plan_layer(p, scaled, 'b');
+        add_layer(p, scaled, 'f');
+        add_layer(p, scaled, 'b');
         last = scaled;
     }
 }
 
 void cm__suite_primitives(cm_bench *b)
 {
-    int64_t scale = b->asked.scale ? b->asked.scale : 1;
+    int64_t scale = b->options.scale ? b->options.scale : 1;
     for (int i = 0; cm__bench_dtype(b, i); i++) {
         precision p = {b, cm__bench_dtype(b, i), scale};
-        plan_gemms(&p);
-        plan_convs(&p);
-        plan_relus(&p);
-        plan_rnns(&p);
-        plan_layers(&p);
+        add_gemms(&p);
+        add_convs(&p);
+        add_relus(&p);
+        add_rnns(&p);
+        add_layers(&p);
     }
 }

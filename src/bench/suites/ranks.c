@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suite_ranks.c - collectives over 4 B to 1 GB, and the papers' all-reduce: 16,777,216 floats on 2, 4 and 8 ranks,
+ * ranks.c - suite of collectives from 4 B to 1 GB, and of a paper's all-reduce: 16,777,216 floats on 2, 4 and 8 ranks,
  * 64,500,000 on 16 (Emani et al., PMBS 2022, Section IV-D).
  */
 #include <string.h>
@@ -13,7 +13,7 @@ static const struct {
     int64_t floats;
 } papers[] = {{2, 16777216}, {4, 16777216}, {8, 16777216}, {16, 64500000}};
 
-/* As nccl-tests' PERFORMANCE.md has it. */
+/* As defined in PERFORMANCE.md of nccl-tests. */
 double cm__bus_factor(cm_collective_op op, int32_t ranks)
 {
     double n = ranks;
@@ -28,7 +28,7 @@ double cm_bench_bus_factor(const char *collective, int32_t ranks)
     return 1;
 }
 
-/* Ranks of one machine share its memory: each holds a buffer to send and one to receive. */
+/* The ranks of one machine share its memory; each allocates a send buffer and a receive buffer. */
 static bool fits(const cm_bench *b, int64_t bytes, int32_t ranks)
 {
     return 3.0 * (double)bytes * ranks <= b->device.free_bytes / 2 || bytes < (1 << 20);
@@ -39,14 +39,14 @@ void cm__suite_collectives(cm_bench *b)
     int32_t ranks = b->fabric->ranks(b->fabric_state);
     for (size_t i = 0; i < sizeof papers / sizeof *papers; i++)
         if (papers[i].ranks == ranks)
-            cm__plan_collective(b, "collectives", "papers' all-reduce", CM_ALL_REDUCE, 4 * papers[i].floats);
+            cm__add_collective(b, "collectives", "papers' all-reduce", CM_ALL_REDUCE, 4 * papers[i].floats);
     for (int64_t bytes = 4; bytes <= BYTES_MOST; bytes *= 4)
         for (int op = 0; op < CM_COLLECTIVE_OPS; op++) {
             bool split = op == CM_ALL_GATHER || op == CM_REDUCE_SCATTER;
-            if (split && bytes / 4 < ranks) continue; /* nothing for some ranks */
+            if (split && bytes / 4 < ranks) continue; /* some ranks would get no element */
             double go = fits(b, bytes, ranks);
             b->fabric->agree(b->fabric_state, &go);
             if (go != 0)
-                cm__plan_collective(b, "collectives", cm__collective_names[op], (cm_collective_op)op, bytes);
+                cm__add_collective(b, "collectives", cm__collective_names[op], (cm_collective_op)op, bytes);
         }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suite_roofline.c - bandwidth against working set, peaks by type, launches; and the ceilings they are. */
+/* roofline.c - suite of bandwidths by working set, peak rates by type and launch latencies; and the device's ceilings
+   that follow from them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,10 +8,10 @@
 
 #define WORKING_SET_LEAST 8192
 #define WORKING_SET_MOST  ((int64_t)4 << 30)
-#define CACHES_OVER       8    /* main memory: this many times the last cache */
-#define MEMORY_PART       8    /* no working set takes more of it */
-#define PEAK_SECONDS      0.25 /* a product that a twentieth of the told peak does in this is large enough */
-#define LEVEL_PART        0.75 /* of a cache that a working set may fill to be that cache's */
+#define CACHES_OVER       8    /* largest working set, as a multiple of the last cache */
+#define MEMORY_PART       8    /* no working set exceeds the memory divided by this */
+#define PEAK_SECONDS      0.25 /* longest matrix product at the claimed peak */
+#define LEVEL_PART        0.75 /* largest fraction of a cache that a working set may fill to count for that cache */
 
 static double last_cache(const cm_bench *b)
 {
@@ -28,46 +29,46 @@ static int64_t largest_set(const cm_bench *b)
     return set;
 }
 
-static void plan_bandwidths(cm_bench *b)
+static void add_bandwidths(cm_bench *b)
 {
     int64_t largest = largest_set(b);
     for (int64_t bytes = largest; bytes >= WORKING_SET_LEAST; bytes /= 2)
-        cm__plan_probe(b, "roofline", "read", (cm_probe_request){CM_PROBE_READ, bytes, NULL});
+        cm__add_probe(b, "roofline", "read", (cm_probe_request){CM_PROBE_READ, bytes, NULL});
     for (int64_t bytes = largest; bytes >= WORKING_SET_LEAST; bytes /= 4)
-        cm__plan_probe(b, "roofline", "copy", (cm_probe_request){CM_PROBE_COPY, bytes, NULL});
+        cm__add_probe(b, "roofline", "copy", (cm_probe_request){CM_PROBE_COPY, bytes, NULL});
 }
 
-static void plan_peaks(cm_bench *b)
+static void add_peaks(cm_bench *b)
 {
     for (int i = 0; cm__bench_dtype(b, i); i++) {
         const char *dtype = cm__bench_dtype(b, i);
-        cm__plan_probe(b, "roofline", "vector", (cm_probe_request){CM_PROBE_VECTOR, 0, dtype});
+        cm__add_probe(b, "roofline", "vector", (cm_probe_request){CM_PROBE_VECTOR, 0, dtype});
         for (long long n = 256; n <= 16384; n *= 2) {
             cm__call call = cm__call_of("gemm forward nn %s 1,%lld,%lld,%lld", dtype, n, n, n);
             double   nd = (double)n;
-            if (2 * nd * nd * nd > PEAK_SECONDS * cm__told_flop_s(b)) break;
-            cm__plan_call(b, "roofline", "matrix", &call, 1, NAN);
+            if (2 * nd * nd * nd > PEAK_SECONDS * cm__claimed_flop_s(b)) break;
+            cm__add_call(b, "roofline", "matrix", &call, 1, NAN);
         }
     }
 }
 
 void cm__suite_roofline(cm_bench *b)
 {
-    plan_peaks(b);
-    plan_bandwidths(b);
-    cm__plan_probe(b, "roofline", "launch", (cm_probe_request){CM_PROBE_LAUNCH, 0, NULL});
-    if (b->backend != &cm__backend_cpu) /* it queues nothing */
-        cm__plan_probe(b, "roofline", "submit", (cm_probe_request){CM_PROBE_SUBMIT, 0, NULL});
-    cm__plan_probe(b, "roofline", "round-trip", (cm_probe_request){CM_PROBE_ROUND_TRIP, 0, NULL});
+    add_peaks(b);
+    add_bandwidths(b);
+    cm__add_probe(b, "roofline", "launch", (cm_probe_request){CM_PROBE_LAUNCH, 0, NULL});
+    if (b->backend != &cm__backend_cpu) /* a CPU has no queue of kernels */
+        cm__add_probe(b, "roofline", "submit", (cm_probe_request){CM_PROBE_SUBMIT, 0, NULL});
+    cm__add_probe(b, "roofline", "round-trip", (cm_probe_request){CM_PROBE_ROUND_TRIP, 0, NULL});
 }
 
 /* ---- ceilings ---------------------------------------------------------------------------------------------------- */
 
-static void add_ceiling(cm_bench *b, const char *what, const char *name, const char *unit, double value, double told)
+static void add_ceiling(cm_bench *b, const char *what, const char *name, const char *unit, double value, double claimed)
 {
     if (!(value > 0)) return;
     b->ceilings = cm__grow(b->ctx, b->ceilings, b->n_ceilings, &b->ceilings_capacity, sizeof *b->ceilings);
-    b->ceilings[b->n_ceilings++] = (cm_bench_ceiling){what, name, unit, value, told > 0 ? told : NAN};
+    b->ceilings[b->n_ceilings++] = (cm_bench_ceiling){what, name, unit, value, claimed > 0 ? claimed : NAN};
 }
 
 double cm__ceiling(const cm_bench *b, const char *what, const char *name)
@@ -78,7 +79,7 @@ double cm__ceiling(const cm_bench *b, const char *what, const char *name)
     return NAN;
 }
 
-/* The best of all cases of one operator and type. */
+/* The highest rate among the cases of one operator, type and range of sizes. */
 static double best_rate(const cm_bench *b, cm__case_kind kind, const char *op, const char *dtype, int64_t least,
                         double most)
 {
@@ -98,7 +99,7 @@ static double best_bandwidth(const cm_bench *b, double least, double most)
                 best_rate(b, CM__CASE_PROBE, "copy", "", (int64_t)least, most));
 }
 
-/* A level's own sets fit into it, and not into the level before. */
+/* A level's bandwidth is measured with working sets that fit into it but not into the level before. */
 static void find_bandwidths(cm_bench *b)
 {
     double before = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suites.c - which suites there are, and those asked for in their order. */
+/* suites.c - the table of suites, the choice among them, and helper functions that suites share. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,11 +9,11 @@
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
-/* In the order in which a budget is spent: what all else rests on comes first. */
+/* In the order in which the time budget is spent: the most important suite first. */
 static const struct suite {
     const char *name;
-    void (*plan)(cm_bench *b);
-    bool usual; /* part of a run that names no suite */
+    void (*add_cases)(cm_bench *b);
+    bool usual; /* runs if the user names no suite */
 } suites[] = {
     {"roofline", cm__suite_roofline, true},       {"host", cm__suite_host, true},
     {"lookup", cm__suite_lookup, true},           {"primitives", cm__suite_primitives, true},
@@ -30,7 +30,7 @@ static bool listed(const char *list, const char *name)
     return false;
 }
 
-/* Every name of the list is a suite's. */
+/* Fail if a name in the list is not a suite's. */
 static void check_names(cm__ctx *ctx, const char *list)
 {
     const char *names[COUNT(suites)];
@@ -46,23 +46,23 @@ static void check_names(cm__ctx *ctx, const char *list)
     }
 }
 
-void cm__plan(cm_bench *b)
+void cm__list_cases(cm_bench *b)
 {
-    const cm_bench_options *o = &b->asked;
+    const cm_bench_options *o = &b->options;
     if (o->suites) check_names(b->ctx, o->suites);
-    if (o->cases) cm__plan_cases(b, o->cases);
-    if (o->model) cm__plan_model(b);
+    if (o->cases) cm__add_cases_of_file(b, o->cases);
+    if (o->model) cm__add_calls_of_model(b);
     bool usual = !o->suites && !o->cases && !o->model;
     for (int i = 0; i < COUNT(suites); i++)
-        if (usual ? suites[i].usual : o->suites && listed(o->suites, suites[i].name)) suites[i].plan(b);
+        if (usual ? suites[i].usual : o->suites && listed(o->suites, suites[i].name)) suites[i].add_cases(b);
     if (!b->n_cases && o->only)
-        cm__fail(b->ctx, CM_ERR_UNKNOWN, "no case '%.128s' in what was asked for; --list tells the names", o->only);
+        cm__fail(b->ctx, CM_ERR_UNKNOWN, "no selected case matches '%.128s'; --list prints their names", o->only);
     if (!b->n_cases)
-        cm__fail(b->ctx, CM_ERR_UNSUPPORTED, "the backend '%s' can measure nothing of what was asked for",
+        cm__fail(b->ctx, CM_ERR_UNSUPPORTED, "the backend '%s' supports none of the selected cases",
                  b->backend->name);
 }
 
-/* ---- what suites share ------------------------------------------------------------------------------------------- */
+/* ---- helper functions of the suites ------------------------------------------------------------------------------ */
 
 cm__call cm__call_of(const char *format, ...)
 {
@@ -94,12 +94,12 @@ const char *cm__bench_dtype(const cm_bench *b, int index)
 
 bool cm__is_half(const char *dtype) { return strcmp(dtype, "bf16") == 0 || strcmp(dtype, "fp16") == 0; }
 
-#define CORE_FLOP_S 5e10 /* of a processor's core: 16 lanes, two operations, 1.6 GHz */
+#define CORE_FLOP_S 5e10 /* of one CPU core: 16 lanes, 2 FLOP each, 1.6 GHz */
 
-double cm__told_flop_s(const cm_bench *b)
+double cm__claimed_flop_s(const cm_bench *b)
 {
-    double told = 0;
+    double claimed = 0;
     for (int i = 0; i < CM_BENCH_RATES && b->device.rates[i].dtype; i++)
-        told = fmax(told, fmax(b->device.rates[i].matrix_flop_s, b->device.rates[i].vector_flop_s));
-    return told > 0 ? told : CORE_FLOP_S * fmax(b->device.cores, 2);
+        claimed = fmax(claimed, fmax(b->device.rates[i].matrix_flop_s, b->device.rates[i].vector_flop_s));
+    return claimed > 0 ? claimed : CORE_FLOP_S * fmax(b->device.cores, 2);
 }

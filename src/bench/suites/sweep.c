@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suite_sweep.c - the grid that models of operators are fitted on: matrix products, attention and rows of every size.
+ * sweep.c - suite of a grid of call sizes that operator models are fitted to.
  *
- * The order is shuffled, always in the same way: whatever a budget leaves room for is spread over the whole grid.
+ * The order is shuffled, always in the same way, so that a run cut short by its budget still covers the whole grid.
  */
 #include "bench/suites/sweep.h"
 
@@ -12,17 +12,17 @@
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
-#define SECONDS_MOST 0.5  /* by the told peak and a tenth of it as bandwidth in bytes: longer calls teach nothing new */
-#define MEMORY_PART  0.4  /* of what is free that the operands of one call may take */
+#define SECONDS_MOST 0.5 /* longest call, at the claimed peak FLOP/s and at a tenth of that number in B/s */
+#define MEMORY_PART  0.4 /* fraction of the free memory that a call's operands may take */
 
 /* ---- gathering --------------------------------------------------------------------------------------------------- */
 
 static bool reasonable(const cm__sweep *s, const cm__call *call)
 {
     const cm_bench_device *d = &s->b->device;
-    double flop, bytes, told = cm__told_flop_s(s->b), free_bytes = d->free_bytes > 0 ? d->free_bytes : d->memory_bytes;
+    double flop, bytes, peak = cm__claimed_flop_s(s->b), room = d->free_bytes > 0 ? d->free_bytes : d->memory_bytes;
     cm__call_work(call, &flop, &bytes);
-    return flop <= SECONDS_MOST * told && bytes <= SECONDS_MOST * told / 10 && bytes <= MEMORY_PART * free_bytes;
+    return flop <= SECONDS_MOST * peak && bytes <= SECONDS_MOST * peak / 10 && bytes <= MEMORY_PART * room;
 }
 
 void cm__sweep_add(cm__sweep *s, const cm__call *call)
@@ -170,7 +170,7 @@ static void updates(cm__sweep *s, const char *dtype)
 
 /* ---- the suite --------------------------------------------------------------------------------------------------- */
 
-/* Fisher and Yates, by a generator of its own: the same on every machine. */
+/* Fisher-Yates shuffle with a generator of its own, so that every machine gets the same order. */
 static void shuffle(cm__sweep *s)
 {
     uint64_t state = 0x9e3779b97f4a7c15u;
@@ -192,5 +192,5 @@ void cm__suite_sweep(cm_bench *b)
         for (int p = 0; p < COUNT(parts); p++) parts[p](&s, cm__bench_dtype(b, i));
     shuffle(&s);
     for (int32_t i = 0; i < s.count; i++)
-        cm__plan_call(b, "sweep", cm__call_kinds[s.calls[i].op].name, &s.calls[i], 1, NAN);
+        cm__add_call(b, "sweep", cm__call_kinds[s.calls[i].op].name, &s.calls[i], 1, NAN);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep_images.c - the part of the sweep that works on images: convolutions of real networks, norms, pools, resizes. */
+/* sweep_images.c - the sweep's image operators: convolutions of real networks, norms, pools, resizes. */
 #include "bench/suites/sweep.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch_norm.c - batch norm, by oneDNN. */
+/* batch_norm.c - batch norm with oneDNN. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static cm_status setup_norm(cm__cpu_case *c, cm_diag *diag)
     cm_status      status = ops && desc ? CM_OK : cm__diag_set(diag, CM_ERR_MEMORY, "out of memory");
     if (status == CM_OK && (d->norm_forward(&desc[0], DNN_FORWARD, &m[0], EPSILON, DNN_USE_SCALE_SHIFT) ||
                             d->norm_backward(&desc[1], DNN_BACKWARD, &m[0], &m[0], EPSILON, DNN_USE_SCALE_SHIFT)))
-        status = cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not have this norm", d->version);
+        status = cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not support this norm", d->version);
     if (status == CM_OK) status = cm__dnn_make(&ops[0], &desc[0], NULL, diag);
     if (status == CM_OK && !cm__dnn_forward(&c->call)) status = cm__dnn_make(&ops[1], &desc[1], ops[0].pd, diag);
     free(desc);
@@ -80,7 +80,7 @@ static int64_t element(const norm *b, int64_t n, int64_t c, int64_t i)
     return b->nhwc ? (n * b->hw + i) * b->c + c : (n * b->c + c) * b->hw + i;
 }
 
-#define CHECKED 3 /* channels, and places of each */
+#define CHECKED 3 /* channels that are checked, and elements of each */
 
 static int64_t check_channel(const norm *b, float *const *o, int64_t c)
 {

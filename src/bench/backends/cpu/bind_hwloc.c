@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bind_hwloc.c - a thread to a core, by hwloc: cores first, second threads of a core never. */
+/* bind_hwloc.c - bind each thread to a core of its own with hwloc; hyper-threads are not used. */
 #include <hwloc.h>
 #include "bench/backends/cpu/pool.h"
 

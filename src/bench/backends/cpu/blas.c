@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blas.c - OpenBLAS and BLIS, opened at run time: either, both or neither may be there. */
+/* blas.c - load OpenBLAS and BLIS at run time; either, both or neither may be installed. */
 #include "bench/backends/cpu/blas.h"
 
 #include <dlfcn.h>
@@ -23,7 +23,7 @@ static void *open_first(const char *const *sonames, int count)
     return handle;
 }
 
-/* A function pointer from an object pointer, which ISO C has no cast for. */
+/* ISO C has no cast from an object pointer to a function pointer. */
 static void (*symbol(void *handle, const char *name))(void)
 {
     void (*function)(void) = NULL;
@@ -32,7 +32,7 @@ static void (*symbol(void *handle, const char *name))(void)
     return function;
 }
 
-/* "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..." says more than is wanted: the first number in it is the version. */
+/* The version is the first number of "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ...". */
 static void version_of(void *handle, const library *l, char *version, size_t size)
 {
     const char *(*ask)(void) = (const char *(*)(void))symbol(handle, l->version);
@@ -45,7 +45,8 @@ static bool open_one(const library *l, cm__blas *blas, int32_t threads)
     void *handle = open_first(l->sonames, 3);
     if (!handle) return false;
     cm__sgemm *sgemm = (cm__sgemm *)symbol(handle, "cblas_sgemm");
-    void (*set_threads)(long) = (void (*)(long))symbol(handle, l->set_threads); /* int or long: both in one register */
+    /* The libraries declare int or long; both are passed in one register. */
+    void (*set_threads)(long) = (void (*)(long))symbol(handle, l->set_threads);
     if (!sgemm) {
         dlclose(handle);
         return false;
@@ -58,7 +59,7 @@ static bool open_one(const library *l, cm__blas *blas, int32_t threads)
 
 int cm__blas_open(cm__blas *found, int32_t threads)
 {
-    const char *wanted = getenv("CENTIMANI_BLAS"); /* one of them alone, for comparisons */
+    const char *wanted = getenv("CENTIMANI_BLAS"); /* use only this library, for comparisons */
     int         count = 0;
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         if ((!wanted || strcmp(wanted, libraries[i].name) == 0) && open_one(&libraries[i], &found[count], threads))

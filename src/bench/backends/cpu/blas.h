@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blas.h - libraries for matrix products, opened at run time. */
+/* blas.h - BLAS libraries, loaded at run time. */
 #ifndef CM_BENCH_CPU_BLAS_H
 #define CM_BENCH_CPU_BLAS_H
 
@@ -7,7 +7,7 @@
 
 #define CM__BLAS_MAX 3
 
-enum { CM__ROW_MAJOR = 101, CM__AS_STORED = 111, CM__TRANSPOSED = 112 }; /* CBLAS's numbers */
+enum { CM__ROW_MAJOR = 101, CM__AS_STORED = 111, CM__TRANSPOSED = 112 }; /* values of CBLAS's enumerations */
 
 typedef void cm__sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
                        const float *b, int ldb, float beta, float *c, int ldc);
@@ -18,8 +18,8 @@ typedef struct cm__blas {
     cm__sgemm  *sgemm;
 } cm__blas;
 
-/* The libraries that are there, at most CM__BLAS_MAX; returns how many. They stay open: their threads cannot be ended.
- */
+/* Load the installed libraries, at most CM__BLAS_MAX, and return their number. They stay loaded, because their threads
+   cannot be stopped. */
 int cm__blas_open(cm__blas *found, int32_t threads);
 
 #endif

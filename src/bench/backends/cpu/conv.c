@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv.c - convolutions by oneDNN. Images are in the layout the variant names; weights in whatever layout the library
- * likes, brought there before the clock runs (forward and gradient of the input) or back while it does (gradient of the
- * weights).
+ * conv.c - convolutions with oneDNN.
+ *
+ * Images have the layout that the variant names. Weights have the library's preferred layout. The forward pass and the
+ * input gradient reorder weights into it before timing; the weight gradient is reordered back within the timed run.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -79,7 +80,7 @@ static int describe(const cm__dnn *d, const char *pass, const shape *s, const me
 {
     int64_t stride[12] = {s->stride[0], s->stride[1]}, pad[12] = {s->pad[0], s->pad[1]};
     int64_t dilation[12] = {s->dilation[0] - 1, s->dilation[1] - 1};
-    /* The far side is padded by what makes the windows come out even. */
+    /* Padding at the bottom and right, so that the windows cover the padded image exactly. */
     int64_t far[12] = {(s->out_h - 1) * s->stride[0] + s->dilation[0] * (s->r - 1) + 1 - s->h - s->pad[0],
                        (s->out_w - 1) * s->stride[1] + s->dilation[1] * (s->s - 1) + 1 - s->w - s->pad[1]};
     if (strcmp(pass, "bwd_input") == 0)
@@ -89,7 +90,7 @@ static int describe(const cm__dnn *d, const char *pass, const shape *s, const me
     return d->conv_forward(desc, DNN_FORWARD, DNN_CONV_DIRECT, &m->x, &m->w, NULL, &m->y, stride, dilation, pad, far);
 }
 
-/* Gradients are computed on a description of the forward operation, which the library asks for. */
+/* The library requires a description of the forward operation to create a backward one. */
 static cm_status make(cm__cpu_case *c, const shape *s, const memories *m, cm__dnn_op *op, cm_diag *diag)
 {
     cm__dnn      *d = c->cpu->dnn;
@@ -102,7 +103,7 @@ static cm_status make(cm__cpu_case *c, const shape *s, const memories *m, cm__dn
     if (!failed) failed = describe(d, c->call.pass, s, m, &desc[1]);
     if (!failed) status = cm__dnn_make(op, &desc[1], hint, diag);
     else
-        cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not have this convolution (status %d)", d->version,
+        cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not support this convolution (status %d)", d->version,
                      failed);
     if (hint) d->pd_destroy(hint);
     free(desc);
@@ -112,22 +113,22 @@ static cm_status make(cm__cpu_case *c, const shape *s, const memories *m, cm__dn
 static cm_status bind_weights(cm__cpu_case *c, conv *v, const memories *m, cm_diag *diag)
 {
     bool   result = strcmp(c->call.pass, "bwd_weight") == 0;
-    cm__md liked = c->cpu->dnn->pd_memory(v->op.pd, result ? DNN_QUERY_DIFF_WEIGHTS : DNN_QUERY_WEIGHTS, 0);
+    cm__md preferred = c->cpu->dnn->pd_memory(v->op.pd, result ? DNN_QUERY_DIFF_WEIGHTS : DNN_QUERY_WEIGHTS, 0);
     int    arg = DNN_WEIGHTS + (result ? DNN_GRADIENT : 0);
-    if (c->cpu->dnn->memory_equal(liked, &m->w_plain)) {
-        cm__dnn_bind(&v->op, arg, W, liked, cm__operand_set(c, 0)[W]);
+    if (c->cpu->dnn->memory_equal(preferred, &m->w_plain)) {
+        cm__dnn_bind(&v->op, arg, W, preferred, cm__operand_set(c, 0)[W]);
         return CM_OK;
     }
-    void *own = cm__dnn_own(&v->op, liked);
+    void *own = cm__dnn_own(&v->op, preferred);
     v->reorder.dnn = c->cpu->dnn;
     if (!own) return cm__diag_set(diag, CM_ERR_LIMIT, "no memory for weights in oneDNN's layout");
     cm_status status =
-        cm__dnn_make_reorder(&v->reorder, result ? liked : &m->w_plain, result ? &m->w_plain : liked, diag);
+        cm__dnn_make_reorder(&v->reorder, result ? preferred : &m->w_plain, result ? &m->w_plain : preferred, diag);
     if (status != CM_OK) return status;
-    cm__dnn_bind(&v->op, arg, -1, liked, own);
-    cm__dnn_bind(&v->reorder, DNN_SRC, result ? -1 : W, result ? liked : &m->w_plain,
+    cm__dnn_bind(&v->op, arg, -1, preferred, own);
+    cm__dnn_bind(&v->reorder, DNN_SRC, result ? -1 : W, result ? preferred : &m->w_plain,
                  result ? own : cm__operand_set(c, 0)[W]);
-    cm__dnn_bind(&v->reorder, DNN_DST, result ? W : -1, result ? &m->w_plain : liked,
+    cm__dnn_bind(&v->reorder, DNN_DST, result ? W : -1, result ? &m->w_plain : preferred,
                  result ? cm__operand_set(c, 0)[W] : own);
     if (!result) cm__dnn_run(&v->reorder, cm__operand_set(c, 0));
     return CM_OK;
@@ -170,7 +171,7 @@ static void run(cm__cpu_case *c, float *const *o)
 
 /* ---- checking ---------------------------------------------------------------------------------------------------- */
 
-/* Where element (image, channel, row, column) of X or Y is. */
+/* Offset of element (image, channel, row, column) of X or Y. */
 static int64_t at(const shape *s, int64_t channels, int64_t h, int64_t w, int64_t n, int64_t c, int64_t i, int64_t j)
 {
     return s->nhwc ? ((n * h + i) * w + j) * channels + c : ((n * channels + c) * h + i) * w + j;
@@ -198,7 +199,7 @@ static double exact_forward(const shape *s, float *const *o, int64_t n, int64_t 
     return sum;
 }
 
-/* The output row a window row reaches input row i from, or -1. */
+/* The output row whose window covers input row i with its row r, or -1. */
 static int64_t output_of(int64_t i, int64_t r, int64_t stride, int64_t pad, int64_t dilation, int64_t count)
 {
     int64_t from = i + pad - r * dilation;
@@ -267,7 +268,7 @@ static int64_t check_input(cm__cpu_case *c, float *const *o, float *const *befor
     return check_images(c, o, false);
 }
 
-#define WORK_MOST 2e7 /* of a reference: each weight's gradient is a sum over all images */
+#define WORK_MOST 2e7 /* terms of all checked weight gradients; each sums over all images */
 
 static int64_t check_weight(cm__cpu_case *c, float *const *o, float *const *before)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu.c - the backend's functions: opening, finding an operator's row, preparing, timing and verifying its cases. */
+/* cpu.c - the CPU backend's functions: open, find an operator, prepare, time and verify its cases. */
 #include "bench/backends/cpu/cpu.h"
 
 #include <ctype.h>
@@ -16,7 +16,7 @@ const cm__cpu_op *const cm__cpu_tables[] = {cm__cpu_ops_matrix, cm__cpu_ops_rows
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-/* Cores the process may run on, without second threads of a core. */
+/* Number of physical cores that the process may run on. */
 static int32_t usable_cores(const cm__machine *m)
 {
     cpu_set_t set;
@@ -63,7 +63,7 @@ static void software_of(const cm__cpu *cpu, char *text, size_t size)
     else snprintf(text + length, size - (size_t)length, ", no oneDNN");
 }
 
-/* "Neoverse-V1" is neoverse-v1. */
+/* Derive an id from a name: "Neoverse-V1" becomes "neoverse-v1". */
 static void id_of(const char *name, char *id, size_t size)
 {
     size_t at = 0;
@@ -80,7 +80,7 @@ static void cpu_describe(void *state, cm_bench_device *d)
     const cm__cpu     *cpu = state;
     const cm__machine *m = &cpu->machine;
     snprintf(d->name, sizeof d->name, "%s", *m->name ? m->name : "processor of this machine");
-    snprintf(d->vendor, sizeof d->vendor, "%s", *m->vendor ? m->vendor : "not told");
+    snprintf(d->vendor, sizeof d->vendor, "%s", *m->vendor ? m->vendor : "unknown");
     id_of(*m->name ? m->name : "cpu", d->id, sizeof d->id - 8);
     snprintf(d->id + strlen(d->id), 8, "-%dc", (int)m->cores % 10000);
     strcpy(d->device_class, "cpu");
@@ -125,7 +125,7 @@ static const cm_call_kind *cpu_calls(void *state, int32_t *count)
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
-/* A case of a call or of a probe: what `run` and the others are handed. */
+/* The `a_case` of the backend interface: a call or a probe; the other member is NULL. */
 typedef struct handle {
     cm__cpu_case  *call;
     cm__cpu_probe *probe;
@@ -150,7 +150,7 @@ static void free_case(cm__cpu_case *c)
     free(c);
 }
 
-/* The faster of two libraries, by two runs each. */
+/* Choose the fastest BLAS library by two runs of each. */
 static void search_blas(cm__cpu_case *c)
 {
     double best = INFINITY;
@@ -172,7 +172,7 @@ static cm_status cpu_prepare(void *state, const cm_call *call, const cm_case_opt
 {
     cm__cpu          *cpu = state;
     const cm__cpu_op *op = cm__cpu_find(cpu, call);
-    if (!op) return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "no kernel and no library here for this call");
+    if (!op) return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "no kernel and no installed library supports this call");
     cm__cpu_case *c = calloc(1, sizeof *c);
     handle       *h = calloc(1, sizeof *h);
     cm_status     status = c && h ? CM_OK : cm__diag_set(diag, CM_ERR_MEMORY, "out of memory");
@@ -236,7 +236,7 @@ static cm_status cpu_probe(void *state, const cm_probe_request *request, void **
                                           [CM_PROBE_LOOKUP] = true};
     cm__cpu *cpu = state;
     if (!known[request->probe])
-        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "the processor is its own host: nothing to queue or to copy");
+        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "the CPU is its own host: there is nothing to queue or copy");
     cm__cpu_probe *p = calloc(1, sizeof *p);
     handle        *h = calloc(1, sizeof *h);
     cm_status      status = p && h ? CM_OK : cm__diag_set(diag, CM_ERR_MEMORY, "out of memory");
@@ -279,7 +279,7 @@ static void cpu_release(void *a_case)
 const cm_backend cm__backend_cpu = {
     .version = CM_BACKEND_VERSION,
     .name = "cpu",
-    .summary = "the processor: OpenBLAS or BLIS, oneDNN, and kernels of its own",
+    .summary = "the CPU: OpenBLAS or BLIS, oneDNN, and built-in kernels",
     .open = cpu_open,
     .close = cpu_close,
     .describe = cpu_describe,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dnn.c - oneDNN 2: opened, its operations made and run. */
+/* dnn.c - load oneDNN 2, and create and run its operations. */
 #include "bench/backends/cpu/dnn.h"
 
 #include <dlfcn.h>
@@ -85,7 +85,7 @@ static bool load(cm__dnn *d)
     return engine_create(&d->engine, CPU, 0) == 0 && stream_create(&d->stream, d->engine, STREAM_DEFAULT) == 0;
 }
 
-/* The library runs on OpenMP's threads, of which there are as many as it is told. */
+/* The library uses OpenMP's threads, so the number of threads is set there. */
 static void set_threads(int32_t threads)
 {
     void *openmp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -106,7 +106,7 @@ cm__dnn *cm__dnn_open(int32_t threads)
     return d;
 }
 
-/* The library stays open: OpenMP's threads may be running in it. */
+/* The library stays loaded, because OpenMP's threads may be running in it. */
 void cm__dnn_close(cm__dnn *d)
 {
     if (!d) return;
@@ -151,8 +151,8 @@ cm__dnn_memory cm__dnn_any(const cm__dnn *d, int n, const int64_t *dims)
 static cm_status make_primitive(cm__dnn_op *op, int failed, cm_diag *diag)
 {
     if (!failed) failed = op->dnn->create(&op->primitive, op->pd);
-    return failed ? cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not have it (status %d)", op->dnn->version,
-                                 failed)
+    return failed ? cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not support it (status %d)",
+                                 op->dnn->version, failed)
                   : CM_OK;
 }
 

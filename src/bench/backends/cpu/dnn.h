@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dnn.h - oneDNN, opened at run time. Only dnn.c knows its version (2.x): descriptions of memory and of operations are
- * filled by the library's own functions and are blocks of bytes here.
+ * dnn.h - oneDNN, loaded at run time. Only dnn.c depends on its version (2.x): descriptions of memories and operations
+ * are opaque blocks of bytes here, which the library's functions fill.
  */
 #ifndef CM_BENCH_CPU_DNN_H
 #define CM_BENCH_CPU_DNN_H
@@ -21,17 +21,18 @@ typedef struct cm__dnn_desc {
     _Alignas(16) unsigned char bytes[24576]; /* the largest is dnnl_rnn_desc_t: 15,344 in 2.6 */
 } cm__dnn_desc;
 
-/* dnnl.h's numbers, the same in all of 2.x. */
+/* Values of dnnl.h's enumerations, which are the same in all versions 2.x. */
 enum { DNN_FORWARD = 64, DNN_BACKWARD = 128, DNN_CONV_DIRECT = 1, DNN_POOL_MAX = 511, DNN_POOL_AVG = 767 };
 enum { DNN_USE_SCALE_SHIFT = 2 };
 enum {
     DNN_SRC = 1, DNN_SRC_ITER = 2, DNN_SRC_ITER_C = 3, DNN_DST = 17, DNN_DST_ITER = 18, DNN_DST_ITER_C = 19,
     DNN_WEIGHTS = 33, DNN_WEIGHTS_ITER = 34, DNN_BIAS = 41, DNN_MEAN = 49, DNN_VARIANCE = 50, DNN_WORKSPACE = 64,
-    DNN_GRADIENT = 128 /* added to one of the above: its gradient */
+    DNN_GRADIENT = 128 /* added to one of the above to name its gradient */
 };
 enum { DNN_QUERY_WEIGHTS = 131, DNN_QUERY_DIFF_WEIGHTS = 132, DNN_QUERY_WORKSPACE = 135 };
 
-/* Functions that fill a description; 0: done. Pointers to memories may be NULL where the library lets them. */
+/* Functions that fill a description; they return 0 on success. Memories that the library treats as optional may be
+   NULL. */
 typedef const cm__dnn_memory *cm__md;
 struct cm__dnn {
     char  version[32];
@@ -70,31 +71,31 @@ struct cm__dnn {
                          cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, cm__md, unsigned);
 };
 
-cm__dnn    *cm__dnn_open(int32_t threads); /* NULL: not there, or of a version that is not known */
+cm__dnn    *cm__dnn_open(int32_t threads); /* NULL: not installed, or of another major version */
 void        cm__dnn_close(cm__dnn *dnn);
 const char *cm__dnn_version(const cm__dnn *dnn);
 
-/* One operation with the memories it works on. */
+/* One operation and the memories that it uses. */
 typedef struct cm__dnn_op {
     cm__dnn *dnn;
     void    *pd, *primitive;
     struct {
-        int   arg, operand; /* operand -1: memory of its own, the same in all sets */
+        int   arg, operand; /* operand -1: a buffer of `owned`, shared by all operand sets */
         void *memory;
     } args[CM__DNN_ARGS];
     int   n_args;
-    void *owned[4]; /* buffers: workspace, weights in the library's own layout */
+    void *owned[4]; /* buffers: workspace, weights in the library's layout */
     int   n_owned;
 } cm__dnn_op;
 
-/* fp32, by the dimensions' order in memory: order[0] is the outermost. NULL: in their own order. */
+/* An fp32 memory. order: the dimensions from outermost to innermost in memory; NULL: 0, 1, 2 ... */
 cm__dnn_memory cm__dnn_plain(const cm__dnn *dnn, int n, const int64_t *dims, const int *order);
-cm__dnn_memory cm__dnn_any(const cm__dnn *dnn, int n, const int64_t *dims); /* as the library likes it best */
+cm__dnn_memory cm__dnn_any(const cm__dnn *dnn, int n, const int64_t *dims); /* the library chooses the layout */
 
 cm_status cm__dnn_make(cm__dnn_op *op, const cm__dnn_desc *desc, const void *forward_pd, cm_diag *diag);
 cm_status cm__dnn_make_reorder(cm__dnn_op *op, cm__md from, cm__md to, cm_diag *diag);
 void      cm__dnn_bind(cm__dnn_op *op, int arg, int operand, cm__md memory, void *buffer);
-void     *cm__dnn_own(cm__dnn_op *op, cm__md memory); /* a buffer freed with the operation; NULL: no memory */
+void     *cm__dnn_own(cm__dnn_op *op, cm__md memory); /* a buffer freed with the operation; NULL: out of memory */
 void      cm__dnn_run(cm__dnn_op *op, float *const *operands);
 void      cm__dnn_free(cm__dnn_op *op);
 const char *cm__dnn_implementation(const cm__dnn_op *op);

@@ -9,10 +9,10 @@
 extern const int cm__nhwc_order[4];
 
 bool cm__dnn_forward(const cm_call *call);
-bool cm__dnn_sizes(const cm_call *call, int count); /* all from 1 on */
+bool cm__dnn_sizes(const cm_call *call, int count); /* all sizes are at least 1 */
 
-/* Operators made of a forward operation and, where there is one, a backward one. */
-cm__dnn_op *cm__dnn_pair(cm__cpu_case *c); /* NULL: no memory */
+/* Operators that consist of a forward operation and, for the backward pass, a backward one. */
+cm__dnn_op *cm__dnn_pair(cm__cpu_case *c); /* NULL: out of memory */
 void        cm__dnn_pair_free(cm__cpu_case *c);
 void        cm__dnn_pair_run(cm__cpu_case *c, float *const *operands);
 

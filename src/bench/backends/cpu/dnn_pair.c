@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dnn_pair.c - what operators by oneDNN share: a forward operation and, where there is one, a backward one. */
+/* dnn_pair.c - oneDNN operators that consist of a forward operation and, for the backward pass, a backward one. */
 #include <stdlib.h>
 #include <string.h>
 #include "bench/backends/cpu/dnn_ops.h"

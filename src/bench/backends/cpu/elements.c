@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elements.c - elementwise functions: one loop a row of functions.def, contiguous or with a repeated operand. */
+/* elements.c - elementwise functions: one loop per row of functions.def, over contiguous or broadcast operands. */
 #include <math.h>
 #include <string.h>
 #include "bench/backends/cpu/cpu.h"
@@ -24,7 +24,7 @@ static double exact_gelu_tanh_slope(double x)
     return 0.5 * (1 + tanh(u)) + 0.5 * x * sech * sech * k * (1 + 3 * 0.044715 * x * x);
 }
 
-/* `row` runs n elements; where `repeat`, the second operand is one number. */
+/* `row` computes n elements. If `repeat`, the second operand is a single number. */
 #define FUNCTION(name, reads, positive, fast, exact)                                                                   \
     CM__VECTORS static void row_##name(const float *restrict x, const float *restrict z, bool repeat,                  \
                                        float *restrict y, int64_t n)                                                   \
@@ -66,7 +66,7 @@ static const function functions[] = {
 #undef FUNCTION
 };
 
-/* ---- which of them ----------------------------------------------------------------------------------------------- */
+/* ---- choosing a loop --------------------------------------------------------------------------------------------- */
 
 typedef enum shape { CONTIGUOUS, ROW, COLUMN, STRIDED, SHAPES } shape;
 
@@ -132,7 +132,7 @@ static void run_rows(void *arg, int64_t first, int64_t last)
 
 #define TILE 32
 
-/* A transposed view made contiguous: tile by tile, or every store would be a miss. */
+/* Makes a transposed view contiguous. Works in tiles, because otherwise every store would be a cache miss. */
 static void run_transposed(void *arg, int64_t first, int64_t last)
 {
     const loop  *l = arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lookup.c - the pattern of XSBench: an energy is drawn, found in a sorted grid by bisection, and five cross sections
- * are interpolated between the two rows around it. A row is six doubles: the energy and the cross sections.
+ * lookup.c - the look-up pattern of XSBench: draw an energy, find it in a sorted grid by bisection, and interpolate
+ * five cross sections between the two rows around it. A row is six doubles: the energy and the cross sections.
  */
 #include "bench/backends/cpu/cpu.h"
 
@@ -21,7 +21,7 @@ int64_t cm__lookup_rows(int64_t bytes) { return bytes / (COLUMNS * (int64_t)size
 
 static double energy_of(int64_t lookup) { return uniform(0x5eedu + (uint64_t)lookup); }
 
-/* Row i has an energy within the i-th of equal parts, so that a reference finds it without bisection. */
+/* Row i has an energy within the i-th of equal intervals, so that the reference can find it without bisection. */
 void cm__lookup_table(cm__cpu_probe *p)
 {
     double *table = (double *)p->buffer;
@@ -40,7 +40,7 @@ static double interpolate(const double *row, double energy)
     return sum;
 }
 
-/* The row below the energy; the first and last rows stand for what lies outside. */
+/* The row below the energy, clamped to the first and last rows. */
 static int64_t bisect(const double *table, int64_t rows, double energy)
 {
     int64_t low = 0, high = rows - 1;

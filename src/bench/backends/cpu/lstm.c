@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lstm.c - one layer of LSTM, forward and backward, by oneDNN. */
+/* lstm.c - one LSTM layer with oneDNN, forward and backward. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bench/backends/cpu/dnn_ops.h"
 
-#define GATES 4 /* in, forget, candidate, out: the library's order */
+#define GATES 4 /* input, forget, candidate, output, in the library's order */
 
 enum { SRC, H0, C0, WL, WI, BIAS, DST, HN, CN, OPERANDS, D_SRC = OPERANDS }; /* gradients follow in the same order */
 
@@ -28,8 +28,8 @@ static bool takes(const cm__cpu *cpu, const cm_call *call)
 
 static bool is_forward(const cm_call *call) { return strcmp(call->pass, "forward") == 0; }
 
-/* What is given is random; forward writes the results, backward the gradients of what was given. The library adds to
-   the gradients of weights. */
+/* Inputs are random. Forward writes the results; backward writes the gradients of the inputs. The library adds to the
+   weight gradients instead of overwriting them. */
 static int operands(const cm_call *call, cm__operand *o)
 {
     layer   l = layer_of(call);
@@ -71,7 +71,7 @@ static void memories_of(const cm__dnn *d, const layer *l, cm__dnn_memory *m)
     m[DST] = cm__dnn_plain(d, 3, dst, NULL);
 }
 
-/* Weights as a trained network has them: sums of them stay where gates are not shut. */
+/* Scale weights as in a trained network, so that the gates do not saturate. */
 static void scale_weights(cm__cpu_case *c, const layer *l)
 {
     float scale = 1 / sqrtf((float)(l->i + l->h));
@@ -87,7 +87,7 @@ static cm_status make_forward(cm__cpu_case *c, lstm *v, const cm__dnn_memory *m,
     cm_status      status = desc ? CM_OK : cm__diag_set(diag, CM_ERR_MEMORY, "out of memory");
     if (desc && d->lstm_forward(desc, DNN_FORWARD, 0, &m[SRC], &m[H0], &m[C0], &m[WL], &m[WI], &m[BIAS], &m[DST],
                                 &m[HN], &m[CN], 0))
-        status = cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not have this layer", d->version);
+        status = cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not support this layer", d->version);
     if (status == CM_OK) status = cm__dnn_make(&v->forward, desc, NULL, diag);
     free(desc);
     if (status != CM_OK) return status;
@@ -99,31 +99,31 @@ static cm_status make_forward(cm__cpu_case *c, lstm *v, const cm__dnn_memory *m,
     return CM_OK;
 }
 
-/* Backward the library reads weights the other way round. */
-static cm_status turn_weights(cm__cpu_case *c, lstm *v, int operand, cm__md from, cm__md to, cm_diag *diag)
+/* The backward pass needs the weights in another layout. */
+static cm_status reorder_weights(cm__cpu_case *c, lstm *v, int operand, cm__md from, cm__md to, cm_diag *diag)
 {
     cm__dnn_op reorder = {.dnn = c->cpu->dnn};
     float     *weights = cm__operand_set(c, 0)[operand];
-    void      *turned = cm__dnn_own(&v->backward, to);
-    if (!turned) return cm__diag_set(diag, CM_ERR_LIMIT, "no memory for weights in oneDNN's layout");
+    void      *reordered = cm__dnn_own(&v->backward, to);
+    if (!reordered) return cm__diag_set(diag, CM_ERR_LIMIT, "no memory for weights in oneDNN's layout");
     cm_status status = cm__dnn_make_reorder(&reorder, from, to, diag);
     if (status == CM_OK) {
         cm__dnn_bind(&reorder, DNN_SRC, -1, from, weights);
-        cm__dnn_bind(&reorder, DNN_DST, -1, to, turned);
+        cm__dnn_bind(&reorder, DNN_DST, -1, to, reordered);
         cm__dnn_run(&reorder, NULL);
-        cm__dnn_bind(&v->backward, args[operand], -1, to, turned);
+        cm__dnn_bind(&v->backward, args[operand], -1, to, reordered);
     }
     cm__dnn_free(&reorder);
     return status;
 }
 
-static cm_status bind_backward(cm__cpu_case *c, lstm *v, const cm__dnn_memory *m, const cm__dnn_memory *turned,
+static cm_status bind_backward(cm__cpu_case *c, lstm *v, const cm__dnn_memory *m, const cm__dnn_memory *reordered,
                                cm_diag *diag)
 {
     cm_status status = CM_OK;
     for (int k = 0; k < OPERANDS && status == CM_OK; k++) {
         cm__dnn_bind(&v->backward, args[k] + DNN_GRADIENT, D_SRC + k, &m[k], cm__operand_set(c, 0)[D_SRC + k]);
-        if (k == WL || k == WI) status = turn_weights(c, v, k, &m[k], &turned[k - WL], diag);
+        if (k == WL || k == WI) status = reorder_weights(c, v, k, &m[k], &reordered[k - WL], diag);
         else cm__dnn_bind(&v->backward, args[k], k, &m[k], cm__operand_set(c, 0)[k]);
     }
     cm__dnn_bind(&v->backward, DNN_WORKSPACE, -1, c->cpu->dnn->pd_memory(v->forward.pd, DNN_QUERY_WORKSPACE, 0),
@@ -143,7 +143,7 @@ static cm_status make_backward(cm__cpu_case *c, lstm *v, const cm__dnn_memory *m
     if (desc && d->lstm_backward(desc, DNN_BACKWARD, 0, &m[SRC], &m[H0], &m[C0], &w[0], &w[1], &m[BIAS], &m[DST],
                                  &m[HN], &m[CN], &m[SRC], &m[H0], &m[C0], &m[WL], &m[WI], &m[BIAS], &m[DST], &m[HN],
                                  &m[CN], 0))
-        status = cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not have this layer backward", d->version);
+        status = cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not support this layer backward", d->version);
     if (status == CM_OK) status = cm__dnn_make(&v->backward, desc, v->forward.pd, diag);
     free(desc);
     return status == CM_OK ? bind_backward(c, v, m, w, diag) : status;
@@ -161,7 +161,7 @@ static cm_status setup(cm__cpu_case *c, cm_diag *diag)
     scale_weights(c, &l);
     cm_status status = make_forward(c, v, m, diag);
     if (status != CM_OK || is_forward(&c->call)) return status;
-    cm__dnn_run(&v->forward, cm__operand_set(c, 0)); /* backward reads what forward leaves */
+    cm__dnn_run(&v->forward, cm__operand_set(c, 0)); /* backward reads forward's workspace */
     return make_backward(c, v, m, diag);
 }
 
@@ -180,7 +180,7 @@ static void run_backward(cm__cpu_case *c, float *const *o) { cm__dnn_run(&((lstm
 
 /* ---- checking ---------------------------------------------------------------------------------------------------- */
 
-/* One sample through all steps, in double: h and c are its state, `pre` room for the gates. */
+/* One time step of one sample in double precision: h and c are its state, `pre` is scratch memory for the gates. */
 static void step(const layer *l, float *const *o, const double *x, double *h, double *c, double *pre)
 {
     int64_t wide = GATES * l->h;
@@ -199,13 +199,13 @@ static void step(const layer *l, float *const *o, const double *x, double *h, do
 
 static int sign_of(int64_t i) { return (i * 2654435761u >> 13 & 1) ? 1 : -1; }
 
-typedef struct room {
+typedef struct scratch {
     double *x, *h, *c, *pre;
-} room;
+} scratch;
 
-/* Runs sample n with its inputs moved by `by` along a direction. Returns how many results differ from the library's
-   (where `compare`); *loss: the results weighted by their gradients (where that is asked for). */
-static int64_t run_sample(const layer *l, float *const *o, int64_t n, double by, const room *r, bool compare,
+/* Run sample n in double precision, with its inputs shifted by `by` along a fixed direction. If `compare`, returns how
+   many results differ from the library's. If `loss` is not NULL, adds the results weighted by their gradients to it. */
+static int64_t run_sample(const layer *l, float *const *o, int64_t n, double by, const scratch *r, bool compare,
                           double *loss)
 {
     int64_t wrong = 0;
@@ -227,37 +227,37 @@ static int64_t run_sample(const layer *l, float *const *o, int64_t n, double by,
     return wrong;
 }
 
-static bool make_room(const layer *l, room *r)
+static bool make_scratch(const layer *l, scratch *r)
 {
     double *all = calloc((size_t)(l->i + 6 * l->h), sizeof *all);
-    *r = (room){all, all + l->i, all + l->i + l->h, all + l->i + 2 * l->h};
+    *r = (scratch){all, all + l->i, all + l->i + l->h, all + l->i + 2 * l->h};
     return all != NULL;
 }
 
 static int64_t check_forward(cm__cpu_case *c, float *const *o, float *const *before)
 {
     layer l = layer_of(&c->call);
-    room  r;
+    scratch  r;
     (void)before;
-    if (!make_room(&l, &r)) return 1;
+    if (!make_scratch(&l, &r)) return 1;
     int64_t wrong = run_sample(&l, o, 0, 0, &r, true, NULL);
     if (l.n > 1) wrong += run_sample(&l, o, l.n - 1, 0, &r, true, NULL);
     free(r.x);
     return wrong;
 }
 
-#define MOVED 1e-4
+#define DELTA 1e-4
 
-/* The gradient of one sample's inputs along a direction, against the difference of two runs forward. */
+/* Compare one sample's input gradient along a direction with the finite difference of two forward runs. */
 static int64_t check_backward(cm__cpu_case *c, float *const *o, float *const *before)
 {
     layer  l = layer_of(&c->call);
-    room   r;
+    scratch   r;
     double up = 0, down = 0, got = 0, size = 0;
     (void)before;
-    if (!make_room(&l, &r)) return 1;
-    run_sample(&l, o, l.n - 1, MOVED, &r, false, &up);
-    run_sample(&l, o, l.n - 1, -MOVED, &r, false, &down);
+    if (!make_scratch(&l, &r)) return 1;
+    run_sample(&l, o, l.n - 1, DELTA, &r, false, &up);
+    run_sample(&l, o, l.n - 1, -DELTA, &r, false, &down);
     for (int64_t t = 0; t < l.t; t++)
         for (int64_t k = 0; k < l.i; k++) {
             double g = o[D_SRC + SRC][(t * l.n + l.n - 1) * l.i + k];
@@ -265,7 +265,7 @@ static int64_t check_backward(cm__cpu_case *c, float *const *o, float *const *be
             size += fabs(g);
         }
     free(r.x);
-    return cm__differs(got, (up - down) / (2 * MOVED), 20 * size);
+    return cm__differs(got, (up - down) / (2 * DELTA), 20 * size);
 }
 
 const cm__cpu_op cm__cpu_ops_lstm[] = {

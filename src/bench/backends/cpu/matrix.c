@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* matrix.c - matrix products and attention, by a BLAS library. */
+/* matrix.c - matrix products and attention with a BLAS library. */
 #include <math.h>
 #include <string.h>
 #include "bench/backends/cpu/cpu.h"
 #include "bench/backends/cpu/kernels.h"
 
-#define INT_SIZE_MAX 2147483647 /* BLAS's sizes are ints */
+#define INT_SIZE_MAX 2147483647 /* BLAS takes sizes as int */
 
 /* ---- gemm -------------------------------------------------------------------------------------------------------- */
 
@@ -50,7 +50,7 @@ static int operands_gemm(const cm_call *call, cm__operand *o)
     return p.bias ? 4 : 3;
 }
 
-/* As frameworks do: the bias is put into the result first, and the product added to it. */
+/* Copy the bias into the result first and add the product to it, as frameworks do. */
 static void run_gemm(cm__cpu_case *c, float *const *o)
 {
     product p = product_of(&c->call);
@@ -103,7 +103,7 @@ static bool takes_attention(const cm__cpu *cpu, const cm_call *call)
            call->dims[3] % call->dims[4] == 0 && (!call->dims[6] || call->dims[2] >= call->dims[1]);
 }
 
-/* P holds the weights of one head at a time: forward needs no more, backward computes them again. */
+/* P stores the attention weights of one head at a time; backward recomputes them. */
 static int operands_attention(const cm_call *call, cm__operand *o)
 {
     heads   h = heads_of(call);
@@ -151,7 +151,7 @@ static void run_attention_backward(cm__cpu_case *c, float *const *o)
     float   scale = 1 / sqrtf((float)h.width);
     for (int64_t i = 0; i < h.batch * h.heads; i++) {
         int64_t query = i * h.q * h.width, key = (i / h.heads * h.kv_heads + i % h.heads / group) * h.kv * h.width;
-        float   again = i % h.heads % group ? 1 : 0; /* heads that share keys add up */
+        float   again = i % h.heads % group ? 1 : 0; /* gradients of heads that share keys are added */
         weights_of(c, &h, o, query, key);
         multiply(c, true, false, h.kv, h.width, h.q, 1, o[P], o[DO] + query, again, o[DV] + key);
         multiply(c, false, true, h.q, h.kv, h.width, 1, o[DO] + query, o[V] + key, 0, o[DP]);
@@ -161,21 +161,21 @@ static void run_attention_backward(cm__cpu_case *c, float *const *o)
     }
 }
 
-/* One row of weights in double precision; returns how many keys it sees. */
+/* Compute one row of attention weights in double precision; return the number of keys that the mask leaves. */
 static int64_t row_of_weights(const heads *h, float *const *o, int64_t i, int64_t key, int64_t row, double *w)
 {
     const float *q = o[Q] + (i * h->q + row) * h->width;
-    int64_t      seen = h->causal ? row + 1 + h->kv - h->q : h->kv;
+    int64_t      visible = h->causal ? row + 1 + h->kv - h->q : h->kv;
     double       most = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < seen; j++) {
+    for (int64_t j = 0; j < visible; j++) {
         double dot = 0;
         for (int64_t d = 0; d < h->width; d++) dot += (double)q[d] * o[K][key + j * h->width + d];
         w[j] = dot / sqrt((double)h->width);
         most = fmax(most, w[j]);
     }
-    for (int64_t j = 0; j < seen; j++) sum += w[j] = exp(w[j] - most);
-    for (int64_t j = 0; j < seen; j++) w[j] /= sum;
-    return seen;
+    for (int64_t j = 0; j < visible; j++) sum += w[j] = exp(w[j] - most);
+    for (int64_t j = 0; j < visible; j++) w[j] /= sum;
+    return visible;
 }
 
 #define CHECKED_ROWS 16
@@ -187,21 +187,21 @@ static int64_t check_attention(cm__cpu_case *c, float *const *o, float *const *b
     heads         h = heads_of(&c->call);
     int64_t       wrong = 0, rows = h.batch * h.heads * h.q;
     (void)before;
-    if (h.kv > KEYS_MAX) return 1; /* what cannot be checked is not right */
+    if (h.kv > KEYS_MAX) return 1; /* too long to check: report it as wrong */
     for (int64_t s = 0; s < CHECKED_ROWS; s++) {
         int64_t at = (int64_t)((double)s / (CHECKED_ROWS - 1) * (double)(rows - 1)), i = at / h.q;
         int64_t key = (i / h.heads * h.kv_heads + i % h.heads / (h.heads / h.kv_heads)) * h.kv * h.width;
-        int64_t seen = row_of_weights(&h, o, i, key, at % h.q, w);
+        int64_t visible = row_of_weights(&h, o, i, key, at % h.q, w);
         for (int64_t d = 0; d < h.width; d++) {
             double sum = 0;
-            for (int64_t j = 0; j < seen; j++) sum += w[j] * o[V][key + j * h.width + d];
+            for (int64_t j = 0; j < visible; j++) sum += w[j] * o[V][key + j * h.width + d];
             wrong += cm__differs(o[O][at * h.width + d], sum, 1);
         }
     }
     return wrong;
 }
 
-/* The gradient of the queries, row by row: weights times (dO V - what they average to), times the keys. */
+/* The gradient of a query: with weights w and g = dO V, the sum over keys of w (g - mean of g under w) K. */
 static int64_t check_attention_backward(cm__cpu_case *c, float *const *o, float *const *before)
 {
     static double w[KEYS_MAX], g[KEYS_MAX];
@@ -212,23 +212,23 @@ static int64_t check_attention_backward(cm__cpu_case *c, float *const *o, float 
     for (int64_t s = 0; s < CHECKED_ROWS; s++) {
         int64_t at = (int64_t)((double)s / (CHECKED_ROWS - 1) * (double)(rows - 1)), i = at / h.q;
         int64_t key = (i / h.heads * h.kv_heads + i % h.heads / (h.heads / h.kv_heads)) * h.kv * h.width;
-        int64_t seen = row_of_weights(&h, o, i, key, at % h.q, w);
+        int64_t visible = row_of_weights(&h, o, i, key, at % h.q, w);
         double  mean = 0;
-        for (int64_t j = 0; j < seen; j++) {
+        for (int64_t j = 0; j < visible; j++) {
             g[j] = 0;
             for (int64_t d = 0; d < h.width; d++) g[j] += (double)o[DO][at * h.width + d] * o[V][key + j * h.width + d];
             mean += w[j] * g[j];
         }
         for (int64_t d = 0; d < h.width; d++) {
             double sum = 0;
-            for (int64_t j = 0; j < seen; j++) sum += w[j] * (g[j] - mean) * o[K][key + j * h.width + d];
+            for (int64_t j = 0; j < visible; j++) sum += w[j] * (g[j] - mean) * o[K][key + j * h.width + d];
             wrong += cm__differs(o[DQ][at * h.width + d], sum / sqrt((double)h.width), 1);
         }
     }
     return wrong;
 }
 
-/* No count of kernels: one call of the library each. */
+/* The last column is 0: the number of kernels inside the library is unknown. */
 const cm__cpu_op cm__cpu_ops_matrix[] = {
     {"gemm", "forward", takes_gemm, operands_gemm, NULL, NULL, run_gemm, check_gemm, 0},
     {"attention", "forward", takes_attention, operands_attention, NULL, NULL, run_attention, check_attention, 0},

@@ -12,7 +12,7 @@ enum { X, GAMMA, BETA, Y, DY = Y, DX, DGAMMA, DBETA, STATS };
 typedef struct norm {
     float *const *o;
     int64_t       rows, columns;
-    bool          centred; /* layer norm: the mean is taken away */
+    bool          centred; /* layer norm subtracts the mean */
 } norm;
 
 static norm norm_of(const cm_call *call, float *const *o)
@@ -36,7 +36,7 @@ int cm__operands_norm(const cm_call *call, cm__operand *o)
     return STATS + 1;
 }
 
-/* Mean (0 for the other norm) and one over the deviation, of a row. */
+/* A row's mean (0 for the root-mean-square norm) and the inverse of its deviation. */
 static inline void statistics(const norm *n, const float *x, float *mean, float *scale)
 {
     float sum = 0, squares = 0, inverse = 1 / (float)n->columns;
@@ -86,7 +86,7 @@ CM__VECTORS static void backward_rows(void *arg, int64_t first, int64_t last)
     }
 }
 
-/* Each thread has columns of its own, and goes down all rows. */
+/* Each thread sums its own columns over all rows. */
 CM__VECTORS static void backward_columns(void *arg, int64_t first, int64_t last)
 {
     const norm *n = arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operands.c - memory for a case: asked for before it is taken, filled with random numbers, in copies where caches must
-   not help. */
+/* operands.c - operands of a case: check that they fit into memory, fill them with random numbers, and make copies for
+   cold-cache runs. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,11 +8,11 @@
 #include "bench/backends/cpu/cpu.h"
 
 #define PAGE     4096
-#define PATTERN  262139 /* a prime: rows of whatever length differ */
-#define PART     0.8    /* of free memory that a case may take */
+#define PATTERN  262139 /* numbers that repeat; a prime, so that rows of any length differ */
+#define PART     0.8    /* fraction of free memory that a case may take */
 #define SETS_MAX 4096
 
-/* ---- how much there is ------------------------------------------------------------------------------------------- */
+/* ---- free memory ------------------------------------------------------------------------------------------------- */
 
 static double number_in(const char *path, const char *format)
 {
@@ -40,11 +40,11 @@ double cm__free_bytes(void)
 
 cm_status cm__need_memory(double bytes, cm_diag *diag)
 {
-    double there = cm__free_bytes();
-    if (isnan(there) || bytes <= PART * there) return CM_OK;
+    double available = cm__free_bytes();
+    if (isnan(available) || bytes <= PART * available) return CM_OK;
     return cm__diag_set(diag, CM_ERR_LIMIT,
                         "needs %.2f GiB of memory, %.2f GiB are free; --scale makes primitives smaller",
-                        bytes / 1073741824, there / 1073741824);
+                        bytes / 1073741824, available / 1073741824);
 }
 
 /* ---- filling ----------------------------------------------------------------------------------------------------- */
@@ -120,7 +120,7 @@ static double set_bytes(const cm__cpu_case *c)
     return bytes;
 }
 
-/* The sets between two uses of one are larger than the last cache. */
+/* For cold runs: enough sets that those used between two uses of one set exceed the last cache. */
 static int32_t sets_for(const cm__cpu_case *c, bool cold, double bytes)
 {
     if (!cold) return 1;
@@ -155,7 +155,7 @@ void cm__free_operands(cm__cpu_case *c)
 
 /* ---- checking ---------------------------------------------------------------------------------------------------- */
 
-#define ROUNDING 1e-5 /* fp32's 6e-8, grown by long sums and by approximations of functions */
+#define ROUNDING 1e-5 /* relative; larger than fp32's 6e-8 because of long sums and approximated functions */
 
 int64_t cm__samples(int64_t n) { return n < CM__SAMPLES ? n : CM__SAMPLES; }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c - threads that spin for a moment before they sleep: a loop that comes soon is not kept waiting. */
+/* pool.c - a thread pool. Idle threads spin briefly before they sleep, so that a loop soon after starts at once. */
 #include "bench/backends/cpu/pool.h"
 
 #include <pthread.h>
@@ -11,10 +11,10 @@
 
 struct cm__pool {
     int32_t         threads;
-    pthread_t      *workers; /* of threads - 1: the caller is one */
+    pthread_t      *workers; /* threads - 1 of them: the caller is a thread, too */
     pthread_mutex_t lock;
     pthread_cond_t  begin;
-    atomic_uint     round;   /* counts loops; odd steps would do as well */
+    atomic_uint     round;   /* counts loops */
     atomic_int      busy;
     bool            ending;
     cm__loop       *loop;
@@ -78,7 +78,7 @@ cm_status cm__pool_new(int32_t threads, cm__pool **pool, cm_diag *diag)
     for (p->started = 0; p->started < threads - 1; p->started++)
         if (pthread_create(&p->workers[p->started], NULL, work, p) != 0) {
             cm__pool_free(p);
-            return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "the system gives no %d threads; try fewer with --threads",
+            return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "cannot start %d threads; try fewer with --threads",
                                 threads);
         }
     *pool = p;

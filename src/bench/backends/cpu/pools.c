@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pools.c - pooling, by oneDNN. */
+/* pools.c - pooling with oneDNN. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +68,7 @@ static cm_status setup_pool(cm__cpu_case *c, cm_diag *diag)
     void          *work = NULL;
     if (status == CM_OK && (d->pool_forward(&desc[0], DNN_FORWARD, kind, &mx, &my, stride, window, pad, far) ||
                             d->pool_backward(&desc[1], kind, &mx, &my, stride, window, pad, far)))
-        status = cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not have this pooling", d->version);
+        status = cm__diag_set(diag, CM_ERR_UNSUPPORTED, "oneDNN %s does not support this pooling", d->version);
     if (status == CM_OK) status = cm__dnn_make(&ops[0], &desc[0], NULL, diag);
     if (status == CM_OK && !cm__dnn_forward(&c->call)) status = cm__dnn_make(&ops[1], &desc[1], ops[0].pd, diag);
     free(desc);
@@ -81,7 +81,7 @@ static cm_status setup_pool(cm__cpu_case *c, cm_diag *diag)
     if (where) cm__dnn_bind(&ops[0], DNN_WORKSPACE, -1, where, work);
     c->algorithm = cm__dnn_implementation(&ops[0]);
     if (cm__dnn_forward(&c->call)) return CM_OK;
-    cm__dnn_run(&ops[0], o); /* backward reads where the largest were */
+    cm__dnn_run(&ops[0], o); /* backward reads the positions of the maxima */
     cm__dnn_bind(&ops[1], DNN_DST + DNN_GRADIENT, DY, &my, o[DY]);
     cm__dnn_bind(&ops[1], DNN_SRC + DNN_GRADIENT, DX, &mx, o[DX]);
     if (where) cm__dnn_bind(&ops[1], DNN_WORKSPACE, -1, where, work);
@@ -93,7 +93,7 @@ static int64_t place(bool nhwc, int64_t channels, int64_t h, int64_t w, int64_t 
     return nhwc ? ((n * h + i) * w + j) * channels + c : ((n * channels + c) * h + i) * w + j;
 }
 
-/* One output, and in `where` the input it is the largest of. */
+/* One output; `where`: the index of the window's largest input. */
 static double exact_pool(const pool *p, const float *x, int64_t n, int64_t c, int64_t i, int64_t j, int64_t *where)
 {
     double most = -INFINITY, sum = 0;
@@ -122,7 +122,7 @@ static int64_t check_pool(cm__cpu_case *c, float *const *o, float *const *before
     return wrong;
 }
 
-/* Each input's gradient: of all windows it lies in, those whose largest it is, or its share of them. */
+/* The gradient of an input sums over the windows it is in: those whose maximum it is, or its share of each average. */
 static int64_t check_pool_backward(cm__cpu_case *c, float *const *o, float *const *before)
 {
     pool    p = pool_of(&c->call);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_case.c - memory of a probe, and whether it did what it was to do. */
+/* probe_case.c - allocate a probe's buffers and check its results. */
 #include <math.h>
 #include <stdlib.h>
 #include "bench/backends/cpu/cpu.h"

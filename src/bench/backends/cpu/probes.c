@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probes.c - one repetition of each probe: reading, copying, multiplying in registers, waking the threads. */
+/* probes.c - one repetition of each probe: read, copy, multiply in registers, wake the threads. */
 #include <stdlib.h>
 #include <string.h>
 #include "bench/backends/cpu/cpu.h"
@@ -7,7 +7,7 @@
 #include "bench/backends/cpu/vector.h"
 
 #define LAUNCHES  100
-#define BYTES_MIN (4 << 20) /* that a thread reads in one repetition: small sets are gone over again and again */
+#define BYTES_MIN (4 << 20) /* fewest bytes that a thread reads per repetition; smaller sets are read several times */
 
 static int64_t turns_of(const cm__cpu_probe *p)
 {
@@ -24,7 +24,7 @@ static int64_t turns_of(const cm__cpu_probe *p)
 #endif
 typedef float lanes __attribute__((vector_size(4 * LANES), aligned(4)));
 
-#define CHAINS 12 /* one addition need not wait for the other */
+#define CHAINS 12 /* independent sums, so that additions do not wait for each other */
 #define STEP   (CHAINS * LANES)
 
 CM__VECTORS static float sum_of(const float *x, int64_t n)
@@ -48,7 +48,7 @@ static void read_parts(void *arg, int64_t first, int64_t last)
         int64_t from = p->elements * t / p->threads, to = p->elements * (t + 1) / p->threads;
         for (int64_t turn = 0; turn < p->turns; turn++) {
             p->results[8 * t] = sum_of(p->buffer + from, to - from);
-            __asm__ volatile("" ::: "memory"); /* the next turn reads again */
+            __asm__ volatile("" ::: "memory"); /* forces the next turn to read again */
         }
     }
 }
@@ -65,7 +65,7 @@ static void copy_parts(void *arg, int64_t first, int64_t last)
     }
 }
 
-/* ---- the others -------------------------------------------------------------------------------------------------- */
+/* ---- other probes ------------------------------------------------------------------------------------------------ */
 
 static void vector_parts(void *arg, int64_t first, int64_t last)
 {

@@ -37,7 +37,7 @@ static int operands_reduce(const cm_call *call, cm__operand *o)
     return 3;
 }
 
-/* A row of numbers into one: eight at a time, so that a vector adds them. */
+/* Reduce a contiguous row, eight elements at a time so that the compiler vectorizes it. */
 static inline float fold_row(const float *x, int64_t n, bool max)
 {
     float lanes[16], whole;
@@ -58,7 +58,7 @@ static inline float fold_row(const float *x, int64_t n, bool max)
     return whole;
 }
 
-/* Rows from..to of the reduced dimension, onto `inner` results. */
+/* Reduce rows `from` to `to` - 1 into `inner` results. */
 static inline void fold_columns(const reduction *r, const float *x, int64_t from, int64_t to, float *y)
 {
     memcpy(y, x + from * r->inner, (size_t)r->inner * sizeof(float));
@@ -79,7 +79,7 @@ CM__VECTORS static void reduce_outer(void *arg, int64_t first, int64_t last)
     }
 }
 
-/* Few results: the reduced dimension is cut into parts, which are put together afterwards. */
+/* With few results, threads reduce parts of the reduced dimension, and the partial results are combined afterwards. */
 CM__VECTORS static void reduce_parts(void *arg, int64_t first, int64_t last)
 {
     const reduction *r = arg;
@@ -106,7 +106,7 @@ static void run_reduce(cm__cpu_case *c, float *const *o)
     for (int64_t i = 0; r.mean && i < kept; i++) o[TO][i] /= (float)r.reduce;
 }
 
-/* Sum and maximum of every `step`-th of n numbers. */
+/* Sum and maximum of n numbers that are `step` apart. */
 typedef struct exact {
     double sum, most;
 } exact;

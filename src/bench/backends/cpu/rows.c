@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c - operators over rows: softmax, cross entropy, and the table of these and of norms. */
+/* rows.c - row operators: softmax, cross entropy, and the table of these and of norms. */
 #include "bench/backends/cpu/rows.h"
 
 #include <string.h>
@@ -130,7 +130,7 @@ static int operands_cross_entropy(const cm_call *call, cm__operand *o)
 {
     int64_t rows = call->dims[0], n = rows * call->dims[1];
     bool    forward = strcmp(call->pass, "forward") == 0;
-    o[LOGITS] = (cm__operand){n, forward ? CM__FILL_RANDOM : CM__FILL_RESULT, 0}; /* backward: their gradient */
+    o[LOGITS] = (cm__operand){n, forward ? CM__FILL_RANDOM : CM__FILL_RESULT, 0}; /* backward: gradient */
     o[LOGP] = (cm__operand){n, forward ? CM__FILL_RESULT : CM__FILL_RANDOM, 0};
     o[LABELS] = (cm__operand){rows, CM__FILL_INDEX, call->dims[1]};
     o[LOSS] = (cm__operand){rows, CM__FILL_RESULT, 0};
@@ -188,7 +188,7 @@ static int64_t check_cross_entropy_backward(cm__cpu_case *c, float *const *o, fl
     int64_t        rows = c->call.dims[0], columns = c->call.dims[1], wrong = 0, n = rows * columns;
     const int32_t *labels = (const int32_t *)o[LABELS];
     (void)before;
-    for (int64_t s = 0; s < 2 * cm__samples(n); s++) { /* spread over all, and the rows' own labels */
+    for (int64_t s = 0; s < 2 * cm__samples(n); s++) { /* a sample of all elements, and their rows' labels */
         int64_t at = cm__sample(s / 2, n), row = at / columns;
         if (s & 1) at = row * columns + labels[row];
         double want = (exp((double)o[LOGP][at]) - (at % columns == labels[row])) / (double)rows;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.h - what operators over rows share. */
+/* rows.h - functions that row operators share. */
 #ifndef CM_BENCH_CPU_ROWS_H
 #define CM_BENCH_CPU_ROWS_H
 
@@ -7,11 +7,11 @@
 
 #define CM__CHECKED_ROWS 7
 
-/* Wrong results of one row. */
+/* Returns the number of wrong results in one row. */
 typedef int64_t cm__row_check(const void *arg, int64_t row, int64_t columns);
 
 bool    cm__takes_rows(const cm__cpu *cpu, const cm_call *call);
-int64_t cm__check_rows(const cm_call *call, cm__row_check *check, const void *arg); /* of a few rows */
+int64_t cm__check_rows(const cm_call *call, cm__row_check *check, const void *arg); /* checks a sample of rows */
 
 /* Layer and root-mean-square norms. */
 int     cm__operands_norm(const cm_call *call, cm__operand *operands);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* softmax.c - softmax, its logarithm and its gradient over rows. */
+/* softmax.c - softmax, log-softmax and their gradients over rows. */
 #include "bench/backends/cpu/kernels.h"
 #include "bench/backends/cpu/math.h"
 
-#define GRAIN_ELEMENTS 8192 /* fewer are not worth waking a thread */
+#define GRAIN_ELEMENTS 8192 /* fewer than this are not worth waking a thread */
 
 typedef struct rows {
     float       *to;
@@ -46,18 +46,18 @@ static inline void softmax_row(const rows *r, int64_t i)
 {
     const float *x = r->from + i * r->columns;
     float       *y = r->to + i * r->columns;
-    int64_t      seen = r->causal ? i + 1 + r->columns - r->rows : r->columns;
-    float        most = largest(x, seen), sum = 0;
-    for (int64_t j = 0; !r->log && j < seen; j++) {
+    int64_t      visible = r->causal ? i + 1 + r->columns - r->rows : r->columns;
+    float        most = largest(x, visible), sum = 0;
+    for (int64_t j = 0; !r->log && j < visible; j++) {
         float e = fast_exp(x[j] - most);
         y[j] = e;
         sum += e;
     }
-    for (int64_t j = 0; r->log && j < seen; j++) sum += fast_exp(x[j] - most);
+    for (int64_t j = 0; r->log && j < visible; j++) sum += fast_exp(x[j] - most);
     float scale = 1 / sum, shift = most + logf(sum);
-    for (int64_t j = 0; !r->log && j < seen; j++) y[j] *= scale;
-    for (int64_t j = 0; r->log && j < seen; j++) y[j] = x[j] - shift;
-    for (int64_t j = seen; j < r->columns; j++) y[j] = 0;
+    for (int64_t j = 0; !r->log && j < visible; j++) y[j] *= scale;
+    for (int64_t j = 0; r->log && j < visible; j++) y[j] = x[j] - shift;
+    for (int64_t j = visible; j < r->columns; j++) y[j] = 0;
 }
 
 CM__VECTORS static void softmax(void *arg, int64_t first, int64_t last)

@@ -51,7 +51,7 @@ static void run_embedding(cm__cpu_case *c, float *const *o)
     cm__pool_run(c->cpu->pool, gather, &l, l.tokens, l.width > 8192 ? 1 : 8192 / l.width);
 }
 
-/* Each thread has columns of its own: tokens that occur twice add up without a lock. */
+/* Each thread adds its own columns, so that repeated tokens need no lock. */
 CM__VECTORS static void scatter(void *arg, int64_t first, int64_t last)
 {
     const lookup  *l = arg;
@@ -136,7 +136,7 @@ CM__VECTORS static void update_momentum(void *arg, int64_t first, int64_t last)
     }
 }
 
-/* Corrections of the moments are those of the tenth step. */
+/* The bias corrections of the moments are those of the tenth step. */
 static inline void adam(const update *u, int64_t first, int64_t last, float decay)
 {
     float       *p = u->o[PARAMETER] + u->offset, *m = u->o[MOMENT] + u->offset, *v = u->o[SECOND_MOMENT] + u->offset;
@@ -193,7 +193,7 @@ static int operands_optimizer(const cm_call *call, cm__operand *o)
     return 2 + states;
 }
 
-/* One loop a tensor, as an optimizer that is not fused has it. */
+/* One loop per tensor, as in an optimizer that is not fused. */
 static void run_optimizer(cm__cpu_case *c, float *const *o)
 {
     const struct optimizer *optimizer = optimizer_of(&c->call);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vector.c - chains of multiply-adds, as many as hide each other's latency and registers there are. */
+/* vector.c - independent chains of multiply-adds: enough to hide their latency, few enough to fit into registers. */
 #include "bench/backends/cpu/vector.h"
 
 #define TURNS 100000
 
-/* `chains` vectors of `bytes`; each adds a little of its neighbour, so that no product can be computed once for all. */
+/* `chains` vectors of `bytes` bytes. Each adds a fraction of its neighbour, so that compilers cannot hoist products. */
 #define MULTIPLY_ADDS(name, bytes, chains, target)                                                                     \
     typedef float name##_vector __attribute__((vector_size(bytes)));                                                   \
     target static float name(void)                                                                                     \
@@ -30,7 +30,7 @@ MULTIPLY_ADDS(wide, 32, 12, __attribute__((target("avx2,fma"))))
 MULTIPLY_ADDS(plain, 16, 24, )
 
 typedef struct version {
-    int there, bytes, chains;
+    int supported, bytes, chains;
     float (*work)(void);
 } version;
 
@@ -38,7 +38,7 @@ static version best(void)
 {
     const version versions[] = {TARGETS{1, 16, 24, plain}};
     int           i = 0;
-    while (!versions[i].there) i++;
+    while (!versions[i].supported) i++;
     return versions[i];
 }
 

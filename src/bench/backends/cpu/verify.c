@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify.c - a call run once and held against its reference; what it changes is put back. */
+/* verify.c - run a call once, compare it with its reference, and restore the operands that it changed. */
 #include <stdlib.h>
 #include <string.h>
 #include "bench/backends/cpu/cpu.h"
 
 static bool updated(const cm__operand *o) { return o->fill == CM__FILL_UPDATED || o->fill == CM__FILL_STATE; }
 
-/* Copies of what the call will change; entries of the others stay NULL. */
+/* Copy the operands that the call will change; the entries of other operands stay NULL. */
 static bool keep(const cm__cpu_case *c, float *const *o, float **before)
 {
     for (int i = 0; i < c->n_operands; i++) {
@@ -23,12 +23,12 @@ cm_status cm__verify_case(cm__cpu_case *c, int64_t *wrong, cm_diag *diag)
     float    *before[CM__OPERANDS] = {0}, **o = cm__operand_set(c, 0);
     cm_status status = CM_OK;
     if (keep(c, o, before)) {
-        for (int i = 0; i < c->n_operands; i++) /* a result left from before must not pass for this one */
+        for (int i = 0; i < c->n_operands; i++) /* erase results of earlier runs */
             if (c->operands[i].fill == CM__FILL_RESULT)
                 memset(o[i], 0xff, (size_t)c->operands[i].elements * sizeof(float));
         c->op->run(c, o);
         *wrong = c->op->check(c, o, before);
-    } else status = cm__diag_set(diag, CM_ERR_LIMIT, "no memory to check the result with");
+    } else status = cm__diag_set(diag, CM_ERR_LIMIT, "not enough memory to check the result");
     for (int i = 0; i < c->n_operands; i++) {
         if (before[i]) memcpy(o[i], before[i], (size_t)c->operands[i].elements * sizeof(float));
         free(before[i]);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attention.c - scaled dot products, softmax, weighted sum. Forward is one kernel of cuDNN's where there is one;
- * otherwise, and backward, cuBLASLt's products with our softmax between them, whose scores go through memory:
- * "composed".
+ * attention.c - scaled dot-product attention.
+ *
+ * The forward pass uses cuDNN's fused kernel if it supports the sizes. Otherwise, and for the backward pass, the call is
+ * "composed": matrix products of cuBLASLt and our softmax kernel, with the scores stored in memory between them.
  */
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ bool cm__cuda_attention_known(const cm_call *call)
 void cm__cuda_attention_declare(cm__cuda_case *c)
 {
     const int64_t      *d = c->call.dims;
-    cm__cuda_attention *s = c->plan = cm__alloc(c->ctx, sizeof *s);
+    cm__cuda_attention *s = c->data = cm__alloc(c->ctx, sizeof *s);
     *s = (cm__cuda_attention){.batch = d[BATCH],
                               .heads = d[HEADS],
                               .kv_heads = d[KV_HEADS],
@@ -57,7 +58,7 @@ void cm__cuda_attention_declare(cm__cuda_case *c)
 static cm__cuda_gemm *product(cm__cuda_case *c, const char *layout, int64_t m, int64_t n, int64_t k, int a, int b,
                               int d, float alpha)
 {
-    const cm__cuda_attention *s = c->plan;
+    const cm__cuda_attention *s = c->data;
     return cm__cuda_gemm_make(c, &(cm__cuda_gemm_shape){.batch = s->pairs,
                                                         .m = m,
                                                         .n = n,
@@ -78,7 +79,7 @@ static cm__cuda_gemm *product(cm__cuda_case *c, const char *layout, int64_t m, i
 
 static void plan_softmax(cm__cuda_case *c, const char *name)
 {
-    const cm__cuda_attention *s = c->plan;
+    const cm__cuda_attention *s = c->data;
     char                      defines[128];
     int                       pack = 16 / cm__types[c->type].bytes;
     cm__cuda_row_shape        shape = cm__cuda_rows_shape(c->type, s->kv);
@@ -103,15 +104,15 @@ static void plan_softmax(cm__cuda_case *c, const char *name)
 
 static int forward(cm__cuda_case *c, int64_t copy)
 {
-    const cm__cuda_attention *s = c->plan;
+    const cm__cuda_attention *s = c->data;
     return cm__cuda_gemm_launch(c, s->gemms[0], copy) || cm__cuda_launch_all(c, copy) ||
            cm__cuda_gemm_launch(c, s->gemms[1], copy);
 }
 
-/* Backward starts from the weights that forward keeps, and writes the scores' gradient where the scores were. */
+/* Backward starts from the attention weights that forward stored, and overwrites the scores with their gradient. */
 static void plan_backward(cm__cuda_case *c)
 {
-    cm__cuda_attention *s = c->plan;
+    cm__cuda_attention *s = c->data;
     for (int64_t copy = 0; copy < c->copies; copy++)
         if (forward(c, copy)) cm__cuda_fail_case(c);
     cm__cuda_need(c->ctx, c->cu, c->cu->driver.cuStreamSynchronize(c->cu->stream), "attention");
@@ -123,9 +124,9 @@ static void plan_backward(cm__cuda_case *c)
     s->gemms[3] = product(c, "tn", s->kv, s->width, s->rows, s->scores, s->query, s->d_key, 1);
 }
 
-void cm__cuda_attention_plan(cm__cuda_case *c)
+void cm__cuda_attention_setup(cm__cuda_case *c)
 {
-    cm__cuda_attention *s = c->plan;
+    cm__cuda_attention *s = c->data;
     if (!s->backward) cm__cuda_attention_fuse(c);
     if (s->fused) return;
     s->gemms[0] = product(c, "nt", s->rows, s->kv, s->width, s->query, s->key, s->scores, s->scale);
@@ -138,7 +139,7 @@ void cm__cuda_attention_plan(cm__cuda_case *c)
 
 int cm__cuda_attention_call(cm__cuda_case *c, int64_t copy)
 {
-    const cm__cuda_attention *s = c->plan;
+    const cm__cuda_attention *s = c->data;
     if (s->fused) return cm__cudnn_execute(s->fused, copy);
     if (!s->backward) return forward(c, copy);
     return cm__cuda_gemm_launch(c, s->gemms[0], copy) || cm__cuda_gemm_launch(c, s->gemms[1], copy) ||
@@ -150,17 +151,17 @@ int cm__cuda_attention_call(cm__cuda_case *c, int64_t copy)
 
 static double dot(cm__cuda_case *c, int a, int64_t a_row, int b, int64_t b_row)
 {
-    const cm__cuda_attention *s = c->plan;
+    const cm__cuda_attention *s = c->data;
     double                    sum = 0;
     for (int64_t i = 0; i < s->width; i++)
         sum += cm__cuda_value(c, a, a_row * s->width + i) * cm__cuda_value(c, b, b_row * s->width + i);
     return sum;
 }
 
-/* The weights of one row of queries. */
+/* The attention weights of one query. */
 static void weights_of(cm__cuda_case *c, int64_t batch, int64_t row, double *weights)
 {
-    const cm__cuda_attention *s = c->plan;
+    const cm__cuda_attention *s = c->data;
     int64_t                   seen = s->causal ? row % s->q + s->kv - s->q + 1 : s->kv;
     double                    most = -INFINITY, sum = 0;
     for (int64_t i = 0; i < s->kv; i++) {
@@ -178,7 +179,7 @@ typedef struct estimate {
 
 static estimate out_at(cm__cuda_case *c, int64_t batch, int64_t row, int64_t column, const double *weights)
 {
-    const cm__cuda_attention *s = c->plan;
+    const cm__cuda_attention *s = c->data;
     estimate                  e = {0, 0};
     (void)row;
     for (int64_t i = 0; i < s->kv; i++) {
@@ -191,7 +192,7 @@ static estimate out_at(cm__cuda_case *c, int64_t batch, int64_t row, int64_t col
 
 static estimate d_query_at(cm__cuda_case *c, int64_t batch, int64_t row, int64_t column, const double *weights)
 {
-    const cm__cuda_attention *s = c->plan;
+    const cm__cuda_attention *s = c->data;
     double                   *grad = cm__alloc_array(c->ctx, (size_t)s->kv, sizeof *grad), sum = 0;
     estimate                  e = {0, 0};
     for (int64_t i = 0; i < s->kv; i++) {
@@ -207,11 +208,11 @@ static estimate d_query_at(cm__cuda_case *c, int64_t batch, int64_t row, int64_t
     return e;
 }
 
-/* Scores, weights and their gradients are rounded to the type on their way through memory: a few roundings of each
- * term. */
+/* Scores, weights and their gradients are rounded to the operands' type when they are stored, so the tolerance allows
+   a few roundings of each term. */
 int64_t cm__cuda_attention_check(cm__cuda_case *c)
 {
-    const cm__cuda_attention *s = c->plan;
+    const cm__cuda_attention *s = c->data;
     int64_t                   total = s->pairs * s->rows * s->width,
             n = cm__cuda_samples(s->kv * s->width * (s->backward ? 4 : 2), total < 32 ? total : 32), wrong = 0;
     double *weights = cm__alloc_array(c->ctx, (size_t)s->kv, sizeof *weights);

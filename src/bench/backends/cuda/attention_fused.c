@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attention_fused.c - attention forward as cuDNN's one kernel.
+ * attention_fused.c - attention's forward pass as one fused cuDNN kernel.
  *
- * cuDNN knows it by the pattern of its operations: product, scale, mask by index, softmax step by step, product. What
- * lies between them is never stored, but for each row's log of its sum, which backward would need.
+ * cuDNN recognizes attention by its pattern of operations: product, scale, mask by index, the steps of softmax, product.
+ * Intermediate tensors are not stored, except for each row's log-sum-exp, which a backward pass would need.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,13 +13,13 @@
 #include "bench/backends/cuda/ops.h"
 
 #define MOST_OPERATIONS 16
-#define WIDTH_MULTIPLE 8 /* of 16-bit numbers: 16 bytes */
+#define WIDTH_MULTIPLE 8 /* head width in 16-bit elements: 16 bytes */
 
 typedef struct pattern {
     cm__cudnn_graph *g;
     dnn_object       operations[MOST_OPERATIONS];
     int              count;
-    int64_t          scores[4], rows[4]; /* sizes of what is between: all scores, and one number a row */
+    int64_t          scores[4], rows[4]; /* sizes of intermediate tensors: the scores, and one number per row */
 } pattern;
 
 static void add(pattern *p, dnn_object operation, const char *what)
@@ -44,7 +44,7 @@ static void product(pattern *p, dnn_object a, dnn_object b, dnn_object to)
     add(p, operation, "product");
 }
 
-/* to = mode(x, b, t); axis < 0, b or t NULL: it has none. */
+/* to = mode(x, b, t). Optional: axis (-1: none), b and t (NULL: none). */
 static void pointwise(pattern *p, int mode, int type, int64_t axis, dnn_object x, dnn_object b, dnn_object t,
                       dnn_object to)
 {
@@ -83,7 +83,7 @@ static dnn_object between(pattern *p, int mode, dnn_object x, dnn_object b)
     return to;
 }
 
-/* What lies right of the diagonal is no score. */
+/* Mask the scores right of the diagonal. */
 static dnn_object masked(pattern *p, dnn_object scores)
 {
     dnn_object row = cm__cudnn_between(p->g, DNN_INT32, p->scores),
@@ -97,7 +97,7 @@ static dnn_object masked(pattern *p, dnn_object scores)
     return to;
 }
 
-/* The weights, in the operands' type; each row's maximum plus log of its sum is stored. */
+/* The attention weights in the operands' type. Each row's log-sum-exp is stored. */
 static dnn_object softmax(pattern *p, int type, dnn_object scores, dnn_object sums)
 {
     dnn_object most = reduction(p, DNN_REDUCE_MAX, scores);
@@ -120,7 +120,7 @@ static dnn_object matrix(pattern *p, int operand, int64_t batch, int64_t heads, 
 
 static void build(cm__cuda_case *c)
 {
-    cm__cuda_attention *s = c->plan;
+    cm__cuda_attention *s = c->data;
     pattern             p = {.scores = {s->batch, s->heads, s->q, s->kv}, .rows = {s->batch, s->heads, s->q, 1}};
     p.g = cm__cudnn_graph_new(c);
     dnn_object query = matrix(&p, s->query, s->batch, s->heads, s->q, s->width, false);
@@ -138,10 +138,10 @@ static void build(cm__cuda_case *c)
     s->fused = p.g;
 }
 
-/* Built, run once and right: then it is taken. */
+/* Use the fused kernel only if it builds, runs, and its results are right. */
 static void try_it(cm__cuda_case *c)
 {
-    const cm__cuda_attention *s = c->plan;
+    const cm__cuda_attention *s = c->data;
     build(c);
     if (cm__cudnn_execute(s->fused, 0)) cm__cuda_fail_case(c);
     CU(c, cuStreamSynchronize, c->cu->stream);
@@ -149,10 +149,10 @@ static void try_it(cm__cuda_case *c)
     snprintf(c->algorithm, sizeof c->algorithm, "cuDNN: one kernel for all");
 }
 
-/* A failure in here is no failure of the case: it falls back to the composed way. */
+/* If this fails, the case falls back to the composed implementation. */
 void cm__cuda_attention_fuse(cm__cuda_case *c)
 {
-    cm__cuda_attention *s = c->plan;
+    cm__cuda_attention *s = c->data;
     cm_diag            *diag = c->ctx->diag, why = {{0}, {0}, {0}};
     jmp_buf             outer;
     bool                fits = c->type != TYPE_FP32 && s->width % WIDTH_MULTIPLE == 0 && (!s->causal || s->q == s->kv);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend.h - what this folder gives the rest: a backend and a fabric. */
+/* backend.h - the CUDA backend and the NCCL fabric. */
 #ifndef CM_BENCH_CUDA_BACKEND_H
 #define CM_BENCH_CUDA_BACKEND_H
 

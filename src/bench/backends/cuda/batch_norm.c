@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch_norm.c - batch normalisation in training, forward and backward, by cuDNN. */
+/* batch_norm.c - batch normalisation in training with cuDNN, forward and backward. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static int64_t place(const planes *s, int64_t n, int64_t channel, int64_t pixel,
 
 void cm__cuda_batch_norm_declare(cm__cuda_case *c)
 {
-    planes *s = c->plan = cm__alloc(c->ctx, sizeof *s);
+    planes *s = c->data = cm__alloc(c->ctx, sizeof *s);
     s->cu = c->cu;
     s->channels_last = strstr(c->call.variant, "nhwc") != NULL;
     s->backward = strcmp(c->call.pass, "backward") == 0;
@@ -49,7 +49,7 @@ void cm__cuda_batch_norm_declare(cm__cuda_case *c)
     cm__defer(c->ctx, release, s);
     s->h = c->call.dims[2];
     s->w = 1;
-    s->mode = s->channels_last ? DNN_BN_PERSISTENT : DNN_BN_SPATIAL; /* as PyTorch */
+    s->mode = s->channels_last ? DNN_BN_PERSISTENT : DNN_BN_SPATIAL; /* as PyTorch chooses */
     int64_t all = s->n * s->c * s->h;
     s->x = cm__cuda_operand(c, c->type, all, FILL_RANDOM);
     s->y = cm__cuda_operand(c, c->type, all, FILL_ZERO);
@@ -70,7 +70,7 @@ void cm__cuda_batch_norm_declare(cm__cuda_case *c)
 
 static int batch_norm_forward(cm__cuda_case *c, int64_t copy)
 {
-    const planes *s = c->plan;
+    const planes *s = c->data;
     float         one = 1, zero = 0;
     void         *workspace = (void *)(uintptr_t)s->workspace, *reserve = (void *)(uintptr_t)s->reserve;
     int           status = c->cu->cudnn.cudnnBatchNormalizationForwardTrainingEx(
@@ -85,7 +85,7 @@ static int batch_norm_forward(cm__cuda_case *c, int64_t copy)
 
 static int batch_norm_backward(cm__cuda_case *c, int64_t copy)
 {
-    const planes *s = c->plan;
+    const planes *s = c->data;
     float         one = 1, zero = 0;
     int           status = c->cu->cudnn.cudnnBatchNormalizationBackwardEx(
                   c->cu->dnn, s->mode, 0, &one, &zero, &one, &zero, s->x_desc, at(c, s->x, copy), NULL, NULL, s->x_desc,
@@ -96,10 +96,10 @@ static int batch_norm_backward(cm__cuda_case *c, int64_t copy)
                   : 0;
 }
 
-/* Backward reads what forward keeps: the statistics, which are the same of every copy. */
-void cm__cuda_batch_norm_plan(cm__cuda_case *c)
+/* Backward reads the statistics that forward stores. They are the same for all copies. */
+void cm__cuda_batch_norm_setup(cm__cuda_case *c)
 {
-    planes *s = c->plan;
+    planes *s = c->data;
     size_t  bytes = 0;
     s->x_desc = cm__cudnn_image(c, cm__types[c->type].cudnn, s->channels_last, s->n, s->c, s->h, s->w);
     s->params = cm__cudnn_image(c, DNN_FP32, false, 1, s->c, 1, 1);
@@ -123,16 +123,16 @@ void cm__cuda_batch_norm_plan(cm__cuda_case *c)
 
 int cm__cuda_batch_norm_call(cm__cuda_case *c, int64_t copy)
 {
-    return ((planes *)c->plan)->backward ? batch_norm_backward(c, copy) : batch_norm_forward(c, copy);
+    return ((planes *)c->data)->backward ? batch_norm_backward(c, copy) : batch_norm_forward(c, copy);
 }
 
 typedef struct channel {
-    double mean, scale, sum, product; /* of dy, and of dy with the normalised x */
+    double mean, scale, sum, product; /* sum of dy; sum of dy times normalised x */
 } channel;
 
 static channel channel_of(cm__cuda_case *c, int64_t k)
 {
-    const planes *s = c->plan;
+    const planes *s = c->data;
     double        count = (double)(s->n * s->h), sum = 0, squares = 0;
     channel       r = {0, 0, 0, 0};
     for (int64_t i = 0; i < s->n * s->h; i++) {
@@ -153,7 +153,7 @@ static channel channel_of(cm__cuda_case *c, int64_t k)
 
 static int64_t check_channel(cm__cuda_case *c, int64_t k)
 {
-    const planes *s = c->plan;
+    const planes *s = c->data;
     channel       r = channel_of(c, k);
     double        count = (double)(s->n * s->h), scale = cm__cuda_value(c, s->scale, k);
     int64_t       wrong = 0;
@@ -174,7 +174,7 @@ static int64_t check_channel(cm__cuda_case *c, int64_t k)
 
 int64_t cm__cuda_batch_norm_check(cm__cuda_case *c)
 {
-    const planes *s = c->plan;
+    const planes *s = c->data;
     int64_t       n = cm__cuda_samples(s->n * s->h * (s->backward ? 3 : 1), s->c < 8 ? s->c : 8), wrong = 0;
     for (int64_t i = 0; i < n; i++) wrong += check_channel(c, cm__cuda_sample(c, i, n, s->c));
     return wrong;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blaslt.h - the calls and values of cuBLASLt that are used, as pointers found at run time. */
+/* blaslt.h - functions and constants of cuBLASLt, loaded at run time. */
 #ifndef CM_BENCH_CUDA_BLASLT_H
 #define CM_BENCH_CUDA_BLASLT_H
 
 #include "bench/backends/cuda/driver.h"
 
 typedef struct cublasLtContext *lt_handle;
-typedef void                   *lt_descriptor; /* of a matrix, a multiplication or a preference: all are pointers */
+typedef void                   *lt_descriptor; /* a pointer to a matrix layout, a matmul descriptor or a preference */
 
 typedef struct lt_algorithm {
     uint64_t data[8];
 } lt_algorithm;
 
-/* What the heuristic answers: an algorithm, the workspace it takes, and whether it is any good. */
+/* One result of the heuristic: an algorithm, its workspace size, and whether it can be used. */
 typedef struct lt_choice {
     lt_algorithm algorithm;
     size_t       workspace_bytes;

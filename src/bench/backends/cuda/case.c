@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* case.c - a case: its kernels, and the calls of the harness upon it. */
+/* case.c - a benchmark case: its kernel launches, and the backend functions that prepare, run and verify it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -83,7 +83,7 @@ int cm__cuda_launch_all(cm__cuda_case *c, int64_t copy)
     return 0;
 }
 
-/* ---- the harness's calls ----------------------------------------------------------------------------------------- */
+/* ---- backend functions ------------------------------------------------------------------------------------------- */
 
 static void need_library(cm__cuda_case *c)
 {
@@ -114,7 +114,7 @@ static void make_case(cm__cuda_case *c, const cm_call *call, const cm_case_optio
     need_library(c);
     c->op->declare(c);
     cm__cuda_place(c);
-    if (c->op->plan) c->op->plan(c);
+    if (c->op->setup) c->op->setup(c);
     c->kernels = c->n_launches;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - results held against what the host computes in double from the same operands, at a sample of places. */
+/* check.c - compare a sample of results with a reference that the host computes in double precision. */
 #include <math.h>
 
 #include "bench/backends/cuda/cuda.h"
 
-#define MOST_TERMS ((int64_t)1 << 19) /* some 10 ms of the host */
+#define MOST_TERMS ((int64_t)1 << 19) /* takes the host about 10 ms */
 #define LEAST 4
 
 double cm__cuda_value(const cm__cuda_case *c, int operand, int64_t index)
@@ -54,7 +54,7 @@ int64_t cm__cuda_sample(const cm__cuda_case *c, int64_t i, int64_t n, int64_t to
     int64_t first = (int64_t)((double)total / (double)n * (double)i), width = total / n;
     int64_t index = first +
                     (int64_t)(cm__cuda_hash(c->cu->seed ^ 0x5eed, (uint64_t)i) % (uint64_t)(width > 0 ? width : 1));
-    if (i == n - 1) index = total - 1; /* the last one is where edges go wrong */
+    if (i == n - 1) index = total - 1; /* always check the last one, where mistakes at edges show */
     return index < total ? index : total - 1;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv.c - convolutions in two and three dimensions, forward and both backward passes, by cuDNN. */
+/* conv.c - 2-D and 3-D convolutions with cuDNN: forward, input gradient and weight gradient. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ typedef enum direction { FORWARD, BACKWARD_DATA, BACKWARD_FILTER } direction;
 
 typedef struct conv {
     direction        pass;
-    int              axes; /* 2 or 3; the sizes below have 3, the first of them 1 where there are two */
+    int              axes; /* 2 or 3; the arrays below have 3 entries, and for 2 axes the first one is 1 */
     bool             channels_last;
     int64_t          n, c, k, groups, in[AXES], window[AXES], out[AXES], stride[AXES], pad[AXES], dilation[AXES];
     int              x, w, y; /* operands */
@@ -77,8 +77,8 @@ static int64_t volume(const int64_t *sizes)
 
 void cm__cuda_conv_declare(cm__cuda_case *c)
 {
-    conv *s = c->plan = cm__alloc(c->ctx, sizeof *s);
-    if (!sizes(s, &c->call)) cm__fail(c->ctx, CM_ERR_ARGUMENT, "the sizes make no convolution");
+    conv *s = c->data = cm__alloc(c->ctx, sizeof *s);
+    if (!sizes(s, &c->call)) cm__fail(c->ctx, CM_ERR_ARGUMENT, "the sizes are not those of a convolution");
     s->x = cm__cuda_operand(c, c->type, s->n * s->c * volume(s->in),
                             s->pass == BACKWARD_DATA ? FILL_ZERO : FILL_RANDOM);
     s->w = cm__cuda_operand(c, c->type, s->k * (s->c / s->groups) * volume(s->window),
@@ -117,15 +117,15 @@ static dnn_object convolution(const conv *s)
     return d;
 }
 
-void cm__cuda_conv_plan(cm__cuda_case *c)
+void cm__cuda_conv_setup(cm__cuda_case *c)
 {
-    /* Each operation's attributes in cuDNN's order: alpha, beta, convolution, filter, and two tensors. */
+    /* Each operation's attributes follow in cuDNN's order: alpha, beta, convolution, filter, and two tensors. */
     static const struct {
         int type, first;
     } operations[] = {{DNN_CONV_FORWARD, DNN_A_FORWARD_FIRST},
                       {DNN_CONV_DATA, DNN_A_DATA_FIRST},
                       {DNN_CONV_FILTER, DNN_A_FILTER_FIRST}};
-    conv *s = c->plan;
+    conv *s = c->data;
     float one = 1, zero = 0;
     s->graph = cm__cudnn_graph_new(c);
     dnn_object x = tensor(s, s->x, s->n, s->c, s->in), w = tensor(s, s->w, s->k, s->c / s->groups, s->window),
@@ -144,7 +144,7 @@ void cm__cuda_conv_plan(cm__cuda_case *c)
 
 int cm__cuda_conv_call(cm__cuda_case *c, int64_t copy)
 {
-    return cm__cudnn_execute(((conv *)c->plan)->graph, copy);
+    return cm__cudnn_execute(((conv *)c->data)->graph, copy);
 }
 
 /* ---- reference --------------------------------------------------------------------------------------------------- */
@@ -157,7 +157,7 @@ static int64_t place(const conv *s, int64_t outer, int64_t channel, int64_t chan
                             : (outer * channels + channel) * volume(axes) + flat;
 }
 
-/* Where an index into a tensor of [outer, channels, axes] points. */
+/* The coordinates of an index into a tensor [outer, channels, axes]. */
 static void coordinates(const conv *s, int64_t index, int64_t channels, const int64_t *axes, int64_t *outer,
                         int64_t *channel, int64_t *at)
 {
@@ -179,7 +179,7 @@ static void add(sum *total, double a, double b)
     total->size += fabs(a * b);
 }
 
-/* The input's place that window place `r` of output place `p` reads; false: in the padding. */
+/* The input position that window position `r` of output position `p` reads; false: it is in the padding. */
 static bool reads(const conv *s, const int64_t *p, const int64_t *r, int64_t *h)
 {
     for (int i = 0; i < AXES; i++) {
@@ -189,7 +189,7 @@ static bool reads(const conv *s, const int64_t *p, const int64_t *r, int64_t *h)
     return true;
 }
 
-/* The output's place whose window place `r` reads input place `h`; false: none. */
+/* The output position whose window reads input position `h` at its position `r`; false: there is none. */
 static bool read_by(const conv *s, const int64_t *h, const int64_t *r, int64_t *p)
 {
     for (int i = 0; i < AXES; i++) {
@@ -248,7 +248,7 @@ static sum filter_at(cm__cuda_case *c, const conv *s, int64_t k, int64_t ci, con
 
 int64_t cm__cuda_conv_check(cm__cuda_case *c)
 {
-    const conv *s = c->plan;
+    const conv *s = c->data;
     const struct {
         sum (*at)(cm__cuda_case *, const conv *, int64_t, int64_t, const int64_t *);
         int            operand;
@@ -262,7 +262,7 @@ int64_t cm__cuda_conv_check(cm__cuda_case *c)
         },
       *pass = &passes[s->pass];
     int64_t total = c->operands[pass->operand].count, n = cm__cuda_samples(2 * pass->terms, total), wrong = 0;
-    /* Winograd and tf32 lose up to a hundredth of a typical result, and a typical result is sum |x w| / sqrt(terms). */
+    /* Winograd and tf32 lose up to 1 % of a typical result, and a typical result is sum |x w| / sqrt(terms). */
     double  loss = (strcmp(c->call.dtype, "fp32") == 0 ? 0x1p-11 : 0x1p-6) / sqrt((double)pass->terms);
     for (int64_t i = 0; i < n; i++) {
         int64_t index = cm__cuda_sample(c, i, n, total), outer, channel, at[AXES];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda.h - the state of the CUDA backend, a case of it, and what its files give each other.
+ * cuda.h - internal interface of the CUDA backend: its state, its cases, and functions that its files share.
  *
- * A call's row in cm__cuda_ops (ops.c) names four functions: `declare` says which operands it has, `plan` chooses the
- * algorithm once they are there, `launch` queues one call, `check` holds the results against a reference. Operands are
- * made on the device from a hash of their index; the reference makes the same values again, so that nothing large is
- * ever copied back.
+ * A call's row in cm__cuda_ops (ops.c) has four functions: `declare` lists the operands, `setup` chooses the algorithm
+ * after they are allocated, `launch` queues one call, and `check` compares the results with a reference. The device
+ * fills operands from a hash of each element's index. The host's reference recomputes the same values, so that no
+ * operand has to be copied back.
  */
 #ifndef CM_BENCH_CUDA_CUDA_H
 #define CM_BENCH_CUDA_CUDA_H
@@ -31,7 +31,7 @@ typedef struct cm__cuda {
     cm__cudnn          cudnn;
     cm__nvml           nvml;
     bool               has_blaslt, has_cudnn, has_nvml;
-    char               blaslt_missing[256], cudnn_missing[256]; /* why not */
+    char               blaslt_missing[256], cudnn_missing[256]; /* why the library is not used */
     int                device;
     cu_context         context;
     cu_stream          stream;
@@ -42,7 +42,7 @@ typedef struct cm__cuda {
     int                major, minor, processors, clock_khz, l2_bytes, l1_bytes, driver_version;
     size_t             total_bytes;
     char               name[128], driver_text[80], bus_id[32];
-    struct cm__kernel *kernels; /* compiled so far */
+    struct cm__kernel *kernels; /* cache of compiled kernels */
     cu_function        spin;
     cm_call_kind      *kinds;
     int32_t            n_kinds;
@@ -54,14 +54,14 @@ typedef struct cm__operand {
     cm__type type;
     int64_t  count;
     cm__fill fill;
-    int64_t  limit;  /* FILL_INDEX: below it */
+    int64_t  limit;  /* FILL_INDEX: values are below this */
     float    scale;  /* FILL_RANDOM, FILL_POSITIVE: a power of two */
     uint64_t key;
-    bool     shared; /* one for all copies: a workspace, a parameter */
+    bool     shared; /* all copies share it: a workspace, a parameter */
     size_t   offset;
 } cm__operand;
 
-/* A kernel of our own, with its arguments: addresses of operands, or 8 bytes as they are. */
+/* A launch of one of our own kernels. Arguments are addresses of operands, or 8 bytes that are passed unchanged. */
 typedef struct cm__launch {
     cu_function function;
     unsigned    grid_x, grid_y, block, shared_bytes;
@@ -73,13 +73,13 @@ typedef struct cm__launch {
 } cm__launch;
 
 typedef struct cm__cuda_op {
-    const char *op, *pass, *variants, *dtypes; /* words, separated by blanks; variants "*": see `known` */
+    const char *op, *pass, *variants, *dtypes; /* lists separated by blanks; variants "*": `known` decides */
     int32_t     n_dims;
-    bool (*known)(const cm_call *call);                   /* NULL: nothing more to ask */
+    bool (*known)(const cm_call *call);                   /* NULL: all calls of the lists are supported */
     void (*declare)(cm__cuda_case *c);
-    void (*plan)(cm__cuda_case *c);                       /* may be NULL */
-    int (*launch)(cm__cuda_case *c, int64_t copy);        /* NULL: c->launches; 0, or c->failure says what */
-    int64_t (*check)(cm__cuda_case *c);                   /* results of copy 0; how many are wrong */
+    void (*setup)(cm__cuda_case *c);                      /* may be NULL */
+    int (*launch)(cm__cuda_case *c, int64_t copy);        /* NULL: use c->launches; not 0: failed with c->failure */
+    int64_t (*check)(cm__cuda_case *c);                   /* number of wrong results in copy 0 */
     enum { NEEDS_NOTHING, NEEDS_BLASLT, NEEDS_CUDNN } needs;
 } cm__cuda_op;
 
@@ -89,13 +89,13 @@ struct cm__cuda_case {
     const cm__cuda_op *op;
     cm_call            call;
     cm_case_options    options;
-    cm__type           type; /* of the main operands */
+    cm__type           type; /* type of the main operands */
     cm__operand        operands[CUDA_OPERANDS];
     int                n_operands;
     cu_address         memory;
     size_t             shared_bytes, copy_bytes;
     int64_t            copies;
-    void              *plan;
+    void              *data; /* private data of the operator or probe */
     cm__launch         launches[CUDA_LAUNCHES];
     int                n_launches;
     int32_t            kernels;
@@ -103,9 +103,9 @@ struct cm__cuda_case {
     bool               warmed;
     cu_graph_exec      graph;
     int64_t            graph_calls;
-    double (*time)(cm__cuda_case *c, int64_t repetitions); /* a probe's own way; NULL: queued and timed by events */
-    int64_t            next; /* copy */
-    void (*renew)(cm__cuda_case *c); /* before verifying: what a call overwrites of its own operands; NULL: nothing */
+    double (*time)(cm__cuda_case *c, int64_t repetitions); /* NULL: queue the calls and time them with events */
+    int64_t            next; /* copy that the next call uses */
+    void (*renew)(cm__cuda_case *c); /* restores operands that a call overwrites, before verifying; NULL: none */
 };
 
 extern const cm__cuda_op cm__cuda_ops[];
@@ -113,11 +113,11 @@ extern const int32_t     cm__n_cuda_ops;
 
 /* ---- open.c ------------------------------------------------------------------------------------------------------ */
 
-/* Fail with what the driver says of a result that is not CU_SUCCESS. */
+/* Fail with the driver's error text if the result is not CU_SUCCESS. */
 void cm__cuda_need(cm__ctx *ctx, const cm__cuda *cu, int result, const char *call);
-/* A call of the driver, in a case's context. */
+/* Call a driver function; fail in the case's context. */
 #define CU(c, call, ...) cm__cuda_need((c)->ctx, (c)->cu, (c)->cu->driver.call(__VA_ARGS__), #call)
-/* The same of cuDNN's. */
+/* The same for a cuDNN function. */
 void cm__cudnn_need(cm__cuda_case *c, int status, const char *call);
 #define DNN(c, call, ...) cm__cudnn_need(c, (c)->cu->cudnn.call(__VA_ARGS__), #call)
 
@@ -128,11 +128,11 @@ cu_function cm__cuda_kernel(cm__ctx *ctx, cm__cuda *cu, const char *file, const 
 
 void        cm__cuda_unload_kernels(cm__cuda *cu);
 
-/* Compile only; *cubin in the context's memory. */
+/* Compile only. The context owns *cubin. */
 size_t cm__cuda_compile(cm__ctx *ctx, const cm__nvrtc *rtc, const char *file, const char *defines, const char *arch,
                         char **cubin);
 
-/* Sources under kernels/, built in. */
+/* The sources in kernels/, embedded into the program. */
 typedef struct cm__cuda_source {
     const char *name, *text;
 } cm__cuda_source;
@@ -141,11 +141,11 @@ extern const int32_t         cm__n_cuda_sources;
 
 /* ---- operands.c, case.c ------------------------------------------------------------------------------------------ */
 
-int        cm__cuda_operand(cm__cuda_case *c, cm__type type, int64_t count, cm__fill fill); /* its number */
-int        cm__cuda_shared(cm__cuda_case *c, cm__type type, int64_t count, cm__fill fill);  /* one for all copies */
+int        cm__cuda_operand(cm__cuda_case *c, cm__type type, int64_t count, cm__fill fill); /* returns its index */
+int        cm__cuda_shared(cm__cuda_case *c, cm__type type, int64_t count, cm__fill fill);  /* shared by all copies */
 cu_address cm__cuda_address(const cm__cuda_case *c, int operand, int64_t copy);
-int        cm__cuda_vector(const cm__cuda_case *c, int64_t length); /* elements a load takes at once of rows so long */
-void       cm__cuda_place(cm__cuda_case *c);     /* memory for all operands, filled */
+int        cm__cuda_vector(const cm__cuda_case *c, int64_t length); /* elements per vector load for rows of this length */
+void       cm__cuda_place(cm__cuda_case *c);     /* allocates and fills all operands */
 void       cm__cuda_refill(cm__cuda_case *c);
 void       cm__cuda_refill_one(cm__cuda_case *c, int operand);
 
@@ -165,20 +165,20 @@ int           cm__cuda_failed(cm__cuda_case *c, const char *call, const char *wh
 
 /* ---- check.c ----------------------------------------------------------------------------------------------------- */
 
-double  cm__cuda_value(const cm__cuda_case *c, int operand, int64_t index); /* as it was filled */
+double  cm__cuda_value(const cm__cuda_case *c, int operand, int64_t index); /* the initial value */
 int64_t cm__cuda_index(const cm__cuda_case *c, int operand, int64_t index); /* FILL_INDEX */
-double  cm__cuda_result(cm__cuda_case *c, int operand, int64_t index);      /* as it is now, copy 0 */
+double  cm__cuda_result(cm__cuda_case *c, int operand, int64_t index);      /* the current value in copy 0 */
 void    cm__cuda_read(cm__cuda_case *c, int operand, int64_t first, int64_t count, double *values);
-/* The i-th of n indices below `total`, spread over all of it. */
+/* The i-th of n indices spread over 0 to `total` - 1. */
 int64_t cm__cuda_sample(const cm__cuda_case *c, int64_t i, int64_t n, int64_t total);
-/* How many samples are worth taking if each costs `terms`. */
+/* Number of samples to check if each costs `terms` operations. */
 int64_t cm__cuda_samples(int64_t terms, int64_t total);
-/* 1 if `got` is further from `want` than the result's rounding and `slack` explain. */
+/* 1 if `got` differs from `want` by more than the rounding of the result's type plus `slack`. */
 int64_t cm__cuda_wrong(cm__type type, double got, double want, double slack);
 
 /* ---- run.c ------------------------------------------------------------------------------------------------------- */
 
-double cm__cuda_time_calls(cm__cuda_case *c, int64_t repetitions); /* one after the other, without a graph */
+double cm__cuda_time_calls(cm__cuda_case *c, int64_t repetitions); /* queued one by one, without a CUDA graph */
 double cm__cuda_time_case(cm__cuda_case *c, int64_t repetitions);
 void   cm__cuda_spin(cm__cuda_case *c, double time_s); /* keep the device busy while the host queues */
 
@@ -203,13 +203,13 @@ void                cm__cuda_make_probe(cm__cuda_case *c, const cm_probe_request
 /* ---- gemm.c ------------------------------------------------------------------------------------------------------ */
 
 typedef struct cm__cuda_gemm cm__cuda_gemm;
-/* batch x [m,k] x [k,n] -> [m,n], row by row; a_columns: A is stored [k,m]; b_columns: B is stored [n,k]. */
+/* `batch` row-major products [m,k] x [k,n] -> [m,n]. a_columns: A is stored as [k,m]; b_columns: B is stored as [n,k]. */
 typedef struct cm__cuda_gemm_shape {
     int64_t  batch, m, n, k;
     bool     a_columns, b_columns;
     cm__type type, out;
     bool     tf32;
-    int      a, b, d, bias, scales, workspace; /* operands; bias, scales -1: none */
+    int      a, b, d, bias, scales, workspace; /* indices of operands; -1: no bias, no scales */
     float    alpha;
 } cm__cuda_gemm_shape;
 cm__cuda_gemm *cm__cuda_gemm_make(cm__cuda_case *c, const cm__cuda_gemm_shape *shape);

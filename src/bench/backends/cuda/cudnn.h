@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cudnn.h - the calls and values of cuDNN 8 and 9 that are used, as pointers found at run time.
+ * cudnn.h - functions and constants of cuDNN 8 and 9, loaded at run time.
  *
- * Convolutions and attention go through its backend descriptors, as PyTorch does; batch normalisation, pooling and
- * recurrent layers through the calls of old.
+ * Convolutions and attention use cuDNN's backend descriptors, as PyTorch does. Batch normalisation, pooling and
+ * recurrent layers use the legacy functions.
  */
 #ifndef CM_BENCH_CUDA_CUDNN_H
 #define CM_BENCH_CUDA_CUDNN_H
@@ -11,7 +11,7 @@
 #include "bench/backends/cuda/driver.h"
 
 typedef struct cudnnContext *dnn_handle;
-typedef void                *dnn_object; /* any descriptor of cuDNN: all are pointers */
+typedef void                *dnn_object; /* a pointer to any cuDNN descriptor */
 
 /* cudnnDataType_t, cudnnMathType_t, cudnnTensorFormat_t */
 enum { DNN_FP32 = 0, DNN_FP16 = 2, DNN_INT32 = 4, DNN_BF16 = 9, DNN_BOOLEAN = 11 };

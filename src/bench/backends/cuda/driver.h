@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driver.h - the calls of NVIDIA's driver (libcuda.so.1) that are used, as pointers found at run time.
+ * driver.h - functions of NVIDIA's driver (libcuda.so.1), loaded at run time.
  *
- * Names, arguments and values are those of the CUDA driver API's reference; nothing of the toolkit is needed to build.
+ * Names, arguments and values are those of the CUDA driver API reference. The build does not need the CUDA toolkit.
  */
 #ifndef CM_BENCH_CUDA_DRIVER_H
 #define CM_BENCH_CUDA_DRIVER_H

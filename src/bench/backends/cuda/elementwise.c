@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elementwise.c - functions of one element, or of two, with broadcasting, casts and masks; by our own kernels. */
+/* elementwise.c - unary and binary elementwise functions with broadcasting, casts and masks; our own kernels. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 typedef struct function {
     const char *name;
     int         inputs;
-    bool        masked, draws; /* reads a mask; makes it */
-    bool        positive;      /* of positive operands only */
+    bool        masked, draws; /* reads a mask; draws the mask */
+    bool        positive;      /* defined for positive operands only */
     double (*of)(double a, double b, bool mask);
 } function;
 
@@ -150,8 +150,8 @@ bool cm__cuda_elementwise_known(const cm_call *call)
 
 void cm__cuda_elementwise_declare(cm__cuda_case *c)
 {
-    elementwise *e = c->plan = cm__alloc(c->ctx, sizeof *e);
-    if (!read_call(&c->call, e)) cm__fail(c->ctx, CM_ERR_ARGUMENT, "no such function or sizes: %s", c->call.variant);
+    elementwise *e = c->data = cm__alloc(c->ctx, sizeof *e);
+    if (!read_call(&c->call, e)) cm__fail(c->ctx, CM_ERR_ARGUMENT, "this function or these sizes are not supported: %s", c->call.variant);
     int64_t  count = e->outer * e->inner, half = e->inner / 2;
     int64_t  b_count = e->shape == 1   ? e->inner
                        : e->shape == 2 ? e->outer
@@ -172,7 +172,7 @@ static void add_operand(cm__launch *l, int operand)
         cm__cuda_arg_int(l, 0);
 }
 
-/* Rows spread over the grid's y, columns over its x. */
+/* The grid's y dimension covers rows, its x dimension columns. */
 static void plan_shaped(cm__cuda_case *c, const elementwise *e, cu_function kernel)
 {
     int64_t     blocks = (e->inner + THREADS - 1) / THREADS;
@@ -197,10 +197,10 @@ static void plan_flat(cm__cuda_case *c, const elementwise *e, cu_function kernel
     cm__cuda_arg_int(l, (int64_t)(c->cu->seed ^ 0xd30f));
 }
 
-void cm__cuda_elementwise_plan(cm__cuda_case *c)
+void cm__cuda_elementwise_setup(cm__cuda_case *c)
 {
     char         defines[256];
-    elementwise *e = c->plan;
+    elementwise *e = c->data;
     snprintf(defines, sizeof defines,
              "-DF=%s -DTYPE_A=%s -DTYPE_B=%s -DTYPE_O=%s -DINPUTS=%d -DMASKED=%d -DDRAWS=%d -DSHAPE=%d",
              e->cat ? "copy" : e->f->name, cm__types[e->a_type].device, cm__types[e->b_type].device,
@@ -228,11 +228,11 @@ static double wanted(cm__cuda_case *c, const elementwise *e, int64_t at)
     return e->f->of(a, b, mask);
 }
 
-/* The kernels compute in fp32, some by the fast exponential: a few parts in a million, and where terms cancel, of them.
- */
+/* The kernels compute in fp32, some with the fast exponential: errors are a few parts per million of the result or of
+   terms near 1 that cancel. */
 int64_t cm__cuda_elementwise_check(cm__cuda_case *c)
 {
-    const elementwise *e = c->plan;
+    const elementwise *e = c->data;
     int64_t            total = e->outer * e->inner, n = cm__cuda_samples(2, total), wrong = 0, kept = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = cm__cuda_sample(c, i, n, total);
@@ -240,6 +240,6 @@ int64_t cm__cuda_elementwise_check(cm__cuda_case *c)
         wrong += cm__cuda_wrong(e->out_type, cm__cuda_result(c, e->to, at), want, 4e-6 * (fabs(want) + 1));
         if (e->f->draws) kept += cm__cuda_result(c, e->mask, at) != 0;
     }
-    /* A mask all of one kind is no dropout: 64 equal draws come once in 2^63. */
+    /* A constant mask is wrong: 64 equal draws have a probability of 1 in 2^63. */
     return wrong + (e->f->draws && n == CUDA_SAMPLES && (kept == 0 || kept == n));
 }

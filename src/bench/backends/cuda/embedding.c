@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embedding.c - rows of a table by index, and their gradients added back; by our own kernels. */
+/* embedding.c - gather rows of a table by index, and scatter-add their gradients; our own kernels. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ typedef struct tensors {
 static cu_function kernel(cm__cuda_case *c, const char *name, int vector)
 {
     char           defines[160];
-    const tensors *t = c->plan;
+    const tensors *t = c->data;
     snprintf(defines, sizeof defines, "-DTYPE_T=%s -DVECTOR=%d -DMAXIMUM=%d -DPLANES=%d -DATOMICS=%d -DRULE=%d",
              cm__types[c->type].device, vector, 0, 0, t->backward, 0);
     return cm__cuda_kernel(c->ctx, c->cu, "tensors.cu", name, defines);
@@ -30,13 +30,13 @@ static int64_t at_most(int64_t value, int64_t most)
 
 void cm__cuda_embedding_declare(cm__cuda_case *c)
 {
-    tensors *t = c->plan = cm__alloc(c->ctx, sizeof *t);
+    tensors *t = c->data = cm__alloc(c->ctx, sizeof *t);
     t->tokens = c->call.dims[0];
     t->vocab = c->call.dims[1];
     t->width = c->call.dims[2];
     t->backward = strcmp(c->call.pass, "backward") == 0;
     if (t->backward && c->type == TYPE_BF16 && c->cu->major < 9)
-        cm__fail(c->ctx, CM_ERR_UNSUPPORTED, "this device adds no bf16 in memory");
+        cm__fail(c->ctx, CM_ERR_UNSUPPORTED, "this device has no atomic addition of bf16");
     if (t->backward && c->type != TYPE_FP32 && t->width % 2)
         cm__fail(c->ctx, CM_ERR_UNSUPPORTED, "16-bit rows of odd width");
     t->index = cm__cuda_operand(c, TYPE_INT64, t->tokens, FILL_INDEX);
@@ -45,9 +45,9 @@ void cm__cuda_embedding_declare(cm__cuda_case *c)
     t->y = cm__cuda_operand(c, c->type, t->tokens * t->width, t->backward ? FILL_RANDOM : FILL_ZERO);
 }
 
-void cm__cuda_embedding_plan(cm__cuda_case *c)
+void cm__cuda_embedding_setup(cm__cuda_case *c)
 {
-    const tensors *t = c->plan;
+    const tensors *t = c->data;
     int     vector = cm__cuda_vector(c, t->width), block = 32;
     int     step = t->backward ? (c->type == TYPE_FP32 ? 1 : 2) : vector;
     int64_t bytes = t->vocab * t->width * cm__types[c->type].bytes;
@@ -56,7 +56,7 @@ void cm__cuda_embedding_plan(cm__cuda_case *c)
         cm__launch *l = cm__cuda_add_launch(c, kernel(c, "clear", vector),
                                             at_most(bytes / 16 / 1024 + 1, c->cu->processors * 32), 1, THREADS);
         cm__cuda_arg_operand(l, t->table);
-        cm__cuda_arg_int(l, (bytes + 15) / 16); /* operands end on 256 bytes */
+        cm__cuda_arg_int(l, (bytes + 15) / 16); /* may round up: operands are padded to 256 bytes */
     }
     cm__launch *l = cm__cuda_add_launch(c, kernel(c, t->backward ? "embed_backward" : "embed", vector), t->tokens, 1,
                                         block);
@@ -67,10 +67,10 @@ void cm__cuda_embedding_plan(cm__cuda_case *c)
     cm__cuda_arg_int(l, t->width);
 }
 
-/* The row of a token that is there, one element of it: all tokens' gradients for it. */
+/* Check one element of a row that some token uses: it is the sum of the gradients of all tokens with that row. */
 static int64_t check_row(cm__cuda_case *c, int64_t sample, int64_t samples)
 {
-    const tensors *t = c->plan;
+    const tensors *t = c->data;
     int64_t        at = cm__cuda_sample(c, sample, samples, t->tokens * t->width),
             row = cm__cuda_index(c, t->index, at / t->width), column = at % t->width;
     double total = 0, size = 0;
@@ -86,7 +86,7 @@ static int64_t check_row(cm__cuda_case *c, int64_t sample, int64_t samples)
 
 int64_t cm__cuda_embedding_check(cm__cuda_case *c)
 {
-    const tensors *t = c->plan;
+    const tensors *t = c->data;
     int64_t        total = t->tokens * t->width, n = cm__cuda_samples(t->backward ? t->tokens : 1, total), wrong = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = cm__cuda_sample(c, i, n, total);

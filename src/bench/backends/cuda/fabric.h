@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fabric.h - the GPUs of one machine as NCCL's ranks: what nccl.c and nccl_case.c share. */
+/* fabric.h - the GPUs of one machine as NCCL ranks; shared by nccl.c and nccl_case.c. */
 #ifndef CM_BENCH_CUDA_FABRIC_H
 #define CM_BENCH_CUDA_FABRIC_H
 
@@ -24,10 +24,10 @@ typedef struct cm__nccl_fabric {
     int        n, version;
 } cm__nccl_fabric;
 
-/* Fail with what the driver or NCCL says of a result that is not 0. */
+/* Fail with the error text of the driver or NCCL if the result is not 0. */
 void cm__nccl_need(cm__ctx *ctx, const cm__nccl_fabric *f, int result, const char *call);
 void cm__nccl_need_nccl(cm__ctx *ctx, const cm__nccl_fabric *f, int result, const char *call);
-void cm__nccl_enter(cm__ctx *ctx, const cm__nccl_fabric *f, int rank); /* make its context the current one */
+void cm__nccl_enter(cm__ctx *ctx, const cm__nccl_fabric *f, int rank); /* makes the rank's CUDA context current */
 
 cm_status cm__nccl_prepare(void *state, cm_collective_op op, int64_t bytes, void **a_case, cm_diag *diag);
 cm_status cm__nccl_run(void *a_case, int64_t repetitions, double *time_s, cm_diag *diag);

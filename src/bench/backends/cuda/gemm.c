@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm.c - matrix multiplication by cuBLASLt: the first algorithm its heuristic names, or the fastest of all it names.
- */
+/* gemm.c - matrix multiplication with cuBLASLt: the first algorithm of its heuristic, or the fastest of several. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +20,7 @@ struct cm__cuda_gemm {
     int                 n_choices, chosen;
 };
 
-/* As PyTorch sets it: 32 MiB from Hopper on, 8 MiB and a bit before. */
+/* The same workspace as in PyTorch: 32 MiB since Hopper, a little more than 8 MiB before. */
 int64_t cm__cuda_gemm_workspace_bytes(const cm__cuda *cu)
 {
     return cu->major * 10 + cu->minor >= HOPPER ? (int64_t)32 << 20 : ((int64_t)8 << 20) + 128 * 1024;
@@ -46,7 +45,7 @@ static void release(void *object)
         if (layouts[i]) g->cu->blaslt.cublasLtMatrixLayoutDestroy(layouts[i]);
 }
 
-/* What is stored by rows as [rows, columns] is stored by columns as [columns, rows]. */
+/* A row-major matrix [rows, columns] is a column-major matrix [columns, rows]. */
 static lt_descriptor layout(cm__cuda_case *c, cm__type type, int64_t rows, int64_t columns, int64_t batch)
 {
     lt_descriptor d = NULL;
@@ -64,7 +63,7 @@ static void set(cm__cuda_case *c, cm__cuda_gemm *g, int attribute, const void *v
     LT(c, cublasLtMatmulDescSetAttribute, g->desc, attribute, value, size);
 }
 
-/* cuBLASLt counts by columns: it is told to compute the transposed product, B before A. */
+/* cuBLASLt is column-major, so it computes the transposed product with B before A. */
 static void describe(cm__cuda_case *c, cm__cuda_gemm *g)
 {
     const cm__cuda_gemm_shape *s = &g->shape;
@@ -123,8 +122,8 @@ static double time_choice(cm__cuda_case *c, cm__cuda_gemm *g, int choice, int re
     return milliseconds * 1e-3 / repetitions;
 }
 
-/* Rounds over all, so that a clock that falls on the way does not favour the first; another than the heuristic's own
-   must be faster by more than times scatter. */
+/* Time all algorithms in several rounds, so that a falling clock does not favour the first one. Another algorithm than
+   the heuristic's first choice must be faster by more than the scatter of times. */
 static void search(cm__cuda_case *c, cm__cuda_gemm *g)
 {
     double least_s[CHOICES];
@@ -146,7 +145,7 @@ cm__cuda_gemm *cm__cuda_gemm_make(cm__cuda_case *c, const cm__cuda_gemm_shape *s
     LT(c, cublasLtMatmulAlgoGetHeuristic, c->cu->lt, g->desc, g->b, g->a, g->d, g->d, g->preference,
        c->options.search ? CHOICES : 1, g->choices, &g->n_choices);
     if (g->n_choices < 1 || g->choices[0].state)
-        cm__fail(c->ctx, CM_ERR_UNSUPPORTED, "cuBLASLt names no algorithm for it");
+        cm__fail(c->ctx, CM_ERR_UNSUPPORTED, "cuBLASLt has no algorithm for it");
     if (c->options.search) search(c, g);
     snprintf(c->algorithm, sizeof c->algorithm, "cuBLASLt: heuristic's no. %d of %d", g->chosen + 1, g->n_choices);
     return g;
@@ -187,7 +186,7 @@ bool cm__cuda_gemm_known(const cm_call *call)
 
 void cm__cuda_gemm_declare(cm__cuda_case *c)
 {
-    cm__cuda_gemm_shape *s = c->plan = cm__alloc(c->ctx, sizeof *s);
+    cm__cuda_gemm_shape *s = c->data = cm__alloc(c->ctx, sizeof *s);
     *s = shape_of(c);
     if (c->type == TYPE_FP8 && c->cu->major * 10 + c->cu->minor < 89)
         cm__fail(c->ctx, CM_ERR_UNSUPPORTED, "this device has no fp8");
@@ -202,18 +201,18 @@ void cm__cuda_gemm_declare(cm__cuda_case *c)
     c->operands[s->workspace].shared = true;
 }
 
-void cm__cuda_gemm_plan(cm__cuda_case *c)
+void cm__cuda_gemm_setup(cm__cuda_case *c)
 {
-    c->plan = cm__cuda_gemm_make(c, c->plan);
+    c->data = cm__cuda_gemm_make(c, c->data);
 }
 
 int cm__cuda_gemm_call(cm__cuda_case *c, int64_t copy)
 {
-    return cm__cuda_gemm_launch(c, c->plan, copy);
+    return cm__cuda_gemm_launch(c, c->data, copy);
 }
 
-/* What the multiplication itself may lose of a typical result: tf32 keeps 11 bits of each factor, fp8 units about 14 of
- * a sum; where K is split, the parts of a sum are rounded to the type of the result before they are added. */
+/* Relative error of a typical result. tf32 keeps 11 bits of each factor, and fp8 units about 14 bits of a sum. With
+   split-K, partial sums are rounded to the type of the result before they are added. */
 static double loss(const cm__cuda_gemm_shape *s)
 {
     return s->tf32 ? 0x1p-7 : s->type == TYPE_FP8 ? 0x1p-5 : fmax(0x1p-12, 2 * cm__types[s->out].round_off);
@@ -221,7 +220,7 @@ static double loss(const cm__cuda_gemm_shape *s)
 
 int64_t cm__cuda_gemm_check(cm__cuda_case *c)
 {
-    const cm__cuda_gemm_shape *s = &((cm__cuda_gemm *)c->plan)->shape;
+    const cm__cuda_gemm_shape *s = &((cm__cuda_gemm *)c->data)->shape;
     int64_t                    total = s->batch * s->m * s->n, n = cm__cuda_samples(2 * s->k, total), wrong = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = cm__cuda_sample(c, i, n, total), column = at % s->n, row = at / s->n % s->m,

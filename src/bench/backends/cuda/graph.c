@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.c - cuDNN's backend descriptors: plans for operations, chosen as PyTorch chooses. */
+/* graph.c - build cuDNN operation graphs and choose execution plans in the same way as PyTorch. */
 #include "bench/backends/cuda/graph.h"
 
 #include <math.h>
@@ -103,7 +103,7 @@ dnn_object cm__cudnn_number(cm__cudnn_graph *g, float value)
 
 /* ---- choosing a plan --------------------------------------------------------------------------------------------- */
 
-/* PyTorch takes no engine that rounds fp32 operands, and none with tensor cores unless tf32 is allowed. */
+/* PyTorch rejects engines that round fp32 operands, and engines with tensor cores unless tf32 is allowed. */
 static bool unwanted(cm__cudnn_graph *g, dnn_object config)
 {
     int     notes[DNN_NOTE_COUNT * 2] = {0};
@@ -121,22 +121,22 @@ static bool unwanted(cm__cudnn_graph *g, dnn_object config)
     return false;
 }
 
-static void add_plan(cm__cudnn_graph *g, dnn_object config, size_t room)
+static void add_plan(cm__cudnn_graph *g, dnn_object config, size_t limit)
 {
     const cm__cudnn *dnn = &g->c->cu->cudnn;
     dnn_object       plan = cm__cudnn_make(g, DNN_PLAN);
     int64_t          bytes = 0, count = 0;
     cm__cudnn_set(g, plan, DNN_A_PLAN_HANDLE, DNN_T_HANDLE, 1, &g->c->cu->dnn);
     cm__cudnn_set(g, plan, DNN_A_PLAN_CONFIG, DNN_T_DESCRIPTOR, 1, &config);
-    if (dnn->cudnnBackendFinalize(plan)) return; /* this engine cannot; another can */
+    if (dnn->cudnnBackendFinalize(plan)) return; /* this engine does not support the operation; another may */
     if (dnn->cudnnBackendGetAttribute(plan, DNN_A_PLAN_WORKSPACE, DNN_T_INT64, 1, &count, &bytes) || bytes < 0 ||
-        (size_t)bytes > room)
+        (size_t)bytes > limit)
         return;
     g->workspace_bytes[g->n_plans] = (size_t)bytes;
     g->plans[g->n_plans++] = plan;
 }
 
-static void add_plans(cm__cudnn_graph *g, dnn_object graph, int mode, int wanted, size_t room)
+static void add_plans(cm__cudnn_graph *g, dnn_object graph, int mode, int wanted, size_t limit)
 {
     dnn_object configs[MOST_CONFIGS];
     dnn_object heuristic = cm__cudnn_make(g, DNN_HEURISTICS);
@@ -156,7 +156,7 @@ static void add_plans(cm__cudnn_graph *g, dnn_object graph, int mode, int wanted
                                                       &count, configs),
              "cudnnBackendGetAttribute(heuristics)");
     for (int64_t i = 0; i < most && i < count && g->n_plans < wanted; i++)
-        if (!unwanted(g, configs[i])) add_plan(g, configs[i], room);
+        if (!unwanted(g, configs[i])) add_plan(g, configs[i], limit);
 }
 
 static dnn_object pack_of(cm__cudnn_graph *g, int64_t copy)
@@ -204,7 +204,7 @@ static double time_plan(cm__cudnn_graph *g, int repetitions)
     return milliseconds * 1e-3 / repetitions;
 }
 
-/* Rounds over all plans, so that a clock that falls on the way does not favour the first. */
+/* Time all plans in several rounds, so that a falling clock does not favour the first one. */
 static void search(cm__cudnn_graph *g)
 {
     double least_s[GRAPH_PLANS];
@@ -236,9 +236,9 @@ void cm__cudnn_plan(cm__cudnn_graph *g, int count, const dnn_object *operations)
     cm__cudnn_set(g, graph, DNN_A_GRAPH_OPERATIONS, DNN_T_DESCRIPTOR, count, operations);
     cm__cudnn_finish(g, graph, "graph");
     CU(g->c, cuMemGetInfo, &free_bytes, &total_bytes);
-    size_t room = free_bytes > SPARE_BYTES ? free_bytes - SPARE_BYTES : 0;
-    add_plans(g, graph, g->mode, wanted, room);
-    if (g->n_plans < wanted) add_plans(g, graph, DNN_HEUR_FALLBACK, wanted, room);
+    size_t limit = free_bytes > SPARE_BYTES ? free_bytes - SPARE_BYTES : 0;
+    add_plans(g, graph, g->mode, wanted, limit);
+    if (g->n_plans < wanted) add_plans(g, graph, DNN_HEUR_FALLBACK, wanted, limit);
     if (!g->n_plans) cm__fail(g->c->ctx, CM_ERR_UNSUPPORTED, "cuDNN has no engine for it");
     g->packs = cm__alloc_array(g->c->ctx, (size_t)g->c->copies, sizeof *g->packs);
     allocate_workspace(g);

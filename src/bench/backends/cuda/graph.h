@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.h - cuDNN's backend descriptors: tensors, operations, their plans, and running one of them. */
+/* graph.h - cuDNN operation graphs: tensors, operations, and their execution plans. */
 #ifndef CM_BENCH_CUDA_GRAPH_H
 #define CM_BENCH_CUDA_GRAPH_H
 
@@ -10,21 +10,21 @@
 
 typedef struct cm__cudnn_graph {
     cm__cuda_case *c;
-    dnn_object     objects[512]; /* all that is to be destroyed, in order of making */
+    dnn_object     objects[512]; /* all descriptors, in order of creation; to be destroyed */
     int            n_objects;
     struct {
-        int     operand; /* -1: a number of the host's */
+        int     operand; /* -1: a number in host memory */
         float   value;
         int64_t id;
-    } tensors[GRAPH_TENSORS]; /* those that have an address */
+    } tensors[GRAPH_TENSORS]; /* the tensors that have an address */
     int            n_tensors;
     int64_t        last_id;
-    int            mode; /* of the heuristic */
+    int            mode; /* mode of the heuristic */
     dnn_object     plans[GRAPH_PLANS];
     size_t         workspace_bytes[GRAPH_PLANS];
     int            n_plans, chosen;
     cu_address     workspace;
-    dnn_object    *packs; /* by copy, made when first wanted */
+    dnn_object    *packs; /* one per copy, created on first use */
 } cm__cudnn_graph;
 
 cm__cudnn_graph *cm__cudnn_graph_new(cm__cuda_case *c);
@@ -34,11 +34,11 @@ void             cm__cudnn_set(cm__cudnn_graph *g, dnn_object object, int name, 
 void           cm__cudnn_finish(cm__cudnn_graph *g, dnn_object object, const char *what);
 /* The operand as a tensor of `rank` sizes and strides, in elements. */
 dnn_object cm__cudnn_tensor(cm__cudnn_graph *g, int operand, int rank, const int64_t *sizes, const int64_t *strides);
-/* A tensor that lives only between operations, of four sizes, packed; and a number. */
+/* A packed intermediate tensor of four sizes; and a scalar. */
 dnn_object cm__cudnn_between(cm__cudnn_graph *g, int type, const int64_t *sizes);
 dnn_object cm__cudnn_number(cm__cudnn_graph *g, float value);
-/* Plans for the operations, as PyTorch would: the heuristic's, then the fallback's; the first that works, or the
-   fastest if the case asks to search. */
+/* Create execution plans as PyTorch does: the heuristic's, then the fallback's. Choose the first one that works, or the
+   fastest one with the case option `search`. */
 void cm__cudnn_plan(cm__cudnn_graph *g, int count, const dnn_object *operations);
 int  cm__cudnn_execute(cm__cudnn_graph *g, int64_t copy);
 

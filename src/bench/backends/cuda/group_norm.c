@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_norm.c - group normalisation, forward and backward; by our own kernels. */
+/* group_norm.c - group normalisation, forward and backward; our own kernels. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ typedef struct images {
 
 static cu_function kernel(cm__cuda_case *c, const char *name)
 {
-    const images *s = c->plan;
+    const images *s = c->data;
     char          defines[96];
     snprintf(defines, sizeof defines, "-DTYPE_T=%s -DLAST=%d -DNEAREST=0", cm__types[c->type].device, s->last);
     return cm__cuda_kernel(c->ctx, c->cu, "images.cu", name, defines);
@@ -36,7 +36,7 @@ bool cm__cuda_group_norm_known(const cm_call *call)
 
 void cm__cuda_group_norm_declare(cm__cuda_case *c)
 {
-    images *s = c->plan = cm__alloc(c->ctx, sizeof *s);
+    images *s = c->data = cm__alloc(c->ctx, sizeof *s);
     s->last = strstr(c->call.variant, "nhwc") != NULL;
     s->backward = strcmp(c->call.pass, "backward") == 0;
     s->n = c->call.dims[0];
@@ -62,7 +62,7 @@ void cm__cuda_group_norm_declare(cm__cuda_case *c)
 
 static cm__launch *by_group(cm__cuda_case *c, const char *name)
 {
-    const images *s = c->plan;
+    const images *s = c->data;
     int64_t       work = s->each * s->pixels / (4 * THREADS) + 1, room = c->cu->processors * 8 / (s->n * s->groups) + 1;
     int64_t       shares = work < room ? work : room;
     return cm__cuda_add_launch(c, kernel(c, name), shares < SHARES ? shares : SHARES, s->n * s->groups, THREADS);
@@ -70,7 +70,7 @@ static cm__launch *by_group(cm__cuda_case *c, const char *name)
 
 static void group_sizes(cm__cuda_case *c, cm__launch *l)
 {
-    const images *s = c->plan;
+    const images *s = c->data;
     cm__cuda_arg_int(l, s->c);
     cm__cuda_arg_int(l, s->each);
     cm__cuda_arg_int(l, s->pixels);
@@ -78,7 +78,7 @@ static void group_sizes(cm__cuda_case *c, cm__launch *l)
 
 static void plan_group_forward(cm__cuda_case *c)
 {
-    const images *s = c->plan;
+    const images *s = c->data;
     cm__launch   *l = by_group(c, "group_sums");
     OPERANDS(l, s->x, s->parts);
     group_sizes(c, l);
@@ -89,7 +89,7 @@ static void plan_group_forward(cm__cuda_case *c)
 
 static void plan_group_channels(cm__cuda_case *c)
 {
-    const images *s = c->plan;
+    const images *s = c->data;
     int64_t       blocks = s->last ? (s->c + THREADS - 1) / THREADS : s->c, room = c->cu->processors * 8 / blocks + 1;
     int64_t       work = s->last ? s->n * s->pixels / 16 + 1 : s->n * s->pixels / (4 * THREADS) + 1,
             shares = work < room ? work : room;
@@ -104,9 +104,9 @@ static void plan_group_channels(cm__cuda_case *c)
     cm__cuda_arg_int(l, s->c);
 }
 
-void cm__cuda_group_norm_plan(cm__cuda_case *c)
+void cm__cuda_group_norm_setup(cm__cuda_case *c)
 {
-    images *s = c->plan;
+    images *s = c->data;
     plan_group_forward(c);
     if (!s->backward) return;
     for (int64_t copy = 0; copy < c->copies; copy++)
@@ -122,7 +122,7 @@ void cm__cuda_group_norm_plan(cm__cuda_case *c)
     plan_group_channels(c);
 }
 
-/* Every element of a group, one after the other. */
+/* Iterates over the elements of a group. */
 static int64_t member(const images *s, int64_t image, int64_t group, int64_t i)
 {
     return place(s, image, group * s->each + i / s->pixels, i % s->pixels, s->pixels);
@@ -130,7 +130,7 @@ static int64_t member(const images *s, int64_t image, int64_t group, int64_t i)
 
 static double group_at(cm__cuda_case *c, int64_t image, int64_t channel, int64_t index)
 {
-    const images *s = c->plan;
+    const images *s = c->data;
     int64_t       group = channel / s->each;
     double        count = (double)(s->each * s->pixels), sum = 0, squares = 0, d_sum = 0, product = 0,
            gain = cm__cuda_value(c, s->gain, channel);
@@ -153,7 +153,7 @@ static double group_at(cm__cuda_case *c, int64_t image, int64_t channel, int64_t
 
 static int64_t check_channels(cm__cuda_case *c)
 {
-    const images *s = c->plan;
+    const images *s = c->data;
     int64_t       n = cm__cuda_samples(s->n * s->pixels * 2, s->c), wrong = 0;
     double       *mean = cm__alloc_array(c->ctx, (size_t)(s->n * s->groups), sizeof *mean),
            *scale = cm__alloc_array(c->ctx, (size_t)(s->n * s->groups), sizeof *scale);
@@ -177,7 +177,7 @@ static int64_t check_channels(cm__cuda_case *c)
 
 int64_t cm__cuda_group_norm_check(cm__cuda_case *c)
 {
-    const images *s = c->plan;
+    const images *s = c->data;
     int64_t total = s->n * s->c * s->pixels, n = cm__cuda_samples(s->each * s->pixels * (s->backward ? 4 : 1), total),
             wrong = 0;
     for (int64_t i = 0; i < n; i++) {

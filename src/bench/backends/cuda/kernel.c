@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel.c - our own kernels: compiled by NVRTC for the device at hand when first wanted, and kept. */
+/* kernel.c - compile our own kernels for the device with NVRTC on first use, and cache them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static const char *source_of(cm__ctx *ctx, const char *file)
     cm__fail(ctx, CM_ERR_UNKNOWN, "no kernels %s are built in", file);
 }
 
-/* The log's first line is enough: later errors follow from the first. */
+/* Report only the first line of the log; later errors usually follow from the first. */
 static noreturn void fail_compile(cm__ctx *ctx, const cm__nvrtc *rtc, rtc_program program, int result, const char *file)
 {
     size_t size = 0;
@@ -67,7 +67,7 @@ size_t cm__cuda_compile(cm__ctx *ctx, const cm__nvrtc *rtc, const char *file, co
     return size;
 }
 
-/* Modules outlive the case that wanted them first, so they are not in its arena. */
+/* Modules outlive the case that compiled them, so the case's arena does not own them. */
 static struct cm__kernel *load_module(cm__ctx *ctx, cm__cuda *cu, const char *file, const char *defines,
                                       const char *cubin)
 {

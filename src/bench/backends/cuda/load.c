@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load.c - NVIDIA's libraries, opened at run time: first in the folders of CENTIMANI_CUDA_PATH (colons between them),
- * then where the loader looks, then in the toolkit's usual place.
+ * load.c - load NVIDIA's libraries at run time: from the folders in CENTIMANI_CUDA_PATH (separated by colons), then from
+ * the loader's search path, then from the toolkit's usual folder.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -15,7 +15,7 @@
 
 typedef struct symbol {
     const char *name;
-    size_t      offset; /* of the pointer in the table */
+    size_t      offset; /* of the function pointer in the table */
 } symbol;
 
 static const char *const driver_names[] = {"libcuda.so.1", NULL};
@@ -44,7 +44,7 @@ static const symbol cudnn_symbols[] = {CM__CUDNN_CALLS(X){NULL, 0}};
 static const symbol nccl_symbols[] = {CM__NCCL_CALLS(X){NULL, 0}};
 #undef X
 
-/* Try `name` in each folder of `folders`. A file that is there and does not load is an error worth telling. */
+/* Try `name` in each folder of `folders`. Report a file that exists but does not load as an error. */
 static void *open_in(cm__ctx *ctx, const char *folders, const char *name)
 {
     for (const char *at = folders; at && *at;) {
@@ -72,12 +72,12 @@ static void *open_one(cm__ctx *ctx, const char *name)
     return open_in(ctx, TOOLKIT_FOLDERS, name);
 }
 
-/* The toolkit's stub has every symbol and does nothing: worse than no driver. */
+/* The toolkit's stub library has all symbols but does nothing, so it must not pass for a driver. */
 static void refuse_stub(cm__ctx *ctx, void *library)
 {
     struct link_map *map = NULL;
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name && strstr(map->l_name, "/stubs/"))
-        cm__fail(ctx, CM_ERR_IO, "%s is the toolkit's stub, not a driver: take its folder out of LD_LIBRARY_PATH",
+        cm__fail(ctx, CM_ERR_IO, "%s is the toolkit's stub, not a driver: remove its folder from LD_LIBRARY_PATH",
                  map->l_name);
 }
 
@@ -94,7 +94,7 @@ static bool load(cm__ctx *ctx, const char *const *names, const symbol *symbols, 
     for (; symbols->name; symbols++) {
         void *pointer = dlsym(library, symbols->name);
         if (!pointer)
-            cm__fail(ctx, CM_ERR_IO, "%s has no %s: too old, or half an installation; install the whole of it anew",
+            cm__fail(ctx, CM_ERR_IO, "%s has no %s: it is too old or incomplete; reinstall it",
                      name, symbols->name);
         memcpy((char *)table + symbols->offset, &pointer, sizeof pointer);
     }

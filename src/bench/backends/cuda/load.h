@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load.h - NVIDIA's libraries as tables of pointers.
+ * load.h - NVIDIA's libraries as tables of function pointers.
  *
- * Each call opens one library and fills its table. False: it is not there, and `missing` says so. There, but broken or
- * without one of the symbols: fails, since half an installation gives wrong numbers sooner than none.
+ * Each function loads one library and fills its table. It returns false and sets `missing` if the library is not
+ * installed. It fails if the library is broken or lacks a symbol, since a partial installation may give wrong numbers.
  */
 #ifndef CM_BENCH_CUDA_LOAD_H
 #define CM_BENCH_CUDA_LOAD_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl.c - collectives between the GPUs of one machine: one process drives them all through NCCL. */
+/* nccl.c - NCCL fabric: collectives between the GPUs of one machine, all driven by one process. */
 #include <stdio.h>
 
 #include "bench/backends/cuda/backend.h"
@@ -56,7 +56,7 @@ static void count_gpus(cm__nccl_fabric *f)
     int count = 0;
     OPEN(f, cuInit, 0);
     OPEN(f, cuDeviceGetCount, &count);
-    if (count < 2) cm__fail(f->ctx, CM_ERR_UNSUPPORTED, "collectives need two GPUs or more, and there is %d", count);
+    if (count < 2) cm__fail(f->ctx, CM_ERR_UNSUPPORTED, "collectives need two or more GPUs; this machine has %d", count);
     f->n = count < MOST_GPUS ? count : MOST_GPUS;
 }
 
@@ -113,7 +113,7 @@ static void describe(void *state, char *software, size_t size)
     snprintf(software, size, "NCCL %d.%d.%d, GPUs of one machine", v / 10000, v % 10000 / 100, v % 100);
 }
 
-/* One process drives all ranks: they agree already. */
+/* One process drives all ranks, so they always agree. */
 static void agree(void *state, double *value_of_all)
 {
     (void)state, (void)value_of_all;
@@ -122,7 +122,7 @@ static void agree(void *state, double *value_of_all)
 const cm_fabric cm__fabric_nccl = {
     .version = CM_BACKEND_VERSION,
     .name = "nccl",
-    .summary = "the NVIDIA GPUs of one machine, by NCCL",
+    .summary = "the NVIDIA GPUs of one machine, with NCCL",
     .open = open_fabric,
     .close = close_fabric,
     .rank = rank_of,

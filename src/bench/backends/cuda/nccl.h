@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl.h - the calls of NVIDIA's collectives (libnccl.so.2) that are used, as pointers found at run time. */
+/* nccl.h - functions of NVIDIA's collectives library (libnccl.so.2), loaded at run time. */
 #ifndef CM_BENCH_CUDA_NCCL_H
 #define CM_BENCH_CUDA_NCCL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_case.c - one collective: its buffers, its repetitions, and whether the sums are right. */
+/* nccl_case.c - a case of one collective: allocate buffers, run it, and check the results. */
 #include "bench/backends/cuda/fabric.h"
 
 #define SAMPLES 256
@@ -8,7 +8,7 @@ typedef struct collective {
     cm__ctx         *ctx;
     cm__nccl_fabric *f;
     cm_collective_op op;
-    int64_t          send_count, receive_count, count; /* floats a rank holds; the count NCCL is told */
+    int64_t          send_count, receive_count, count; /* floats per rank; `count` is NCCL's argument */
     cu_address       send[MOST_GPUS], receive[MOST_GPUS];
 } collective;
 
@@ -34,7 +34,7 @@ static void make(collective *c, int64_t bytes)
     if (c->op == CM_ALL_GATHER) c->receive_count = part * c->f->n;
     if (c->op == CM_REDUCE_SCATTER) c->send_count = part * c->f->n;
     if (c->count < 1)
-        cm__fail(c->ctx, CM_ERR_ARGUMENT, "%lld bytes are less than a number for each of %d GPUs", (long long)bytes,
+        cm__fail(c->ctx, CM_ERR_ARGUMENT, "%lld bytes are too few: less than one number for each of %d GPUs", (long long)bytes,
                  c->f->n);
     cm__defer(c->ctx, free_buffers, c);
     for (int i = 0; i < c->f->n; i++) {
@@ -136,7 +136,7 @@ cm_status cm__nccl_run(void *a_case, int64_t repetitions, double *time_s, cm_dia
     return CM_OK;
 }
 
-/* Whole numbers, so that sums are exact in any order. */
+/* Integers, so that sums are exact in any order. */
 static float value(int rank, int64_t i)
 {
     return (float)((i * 7 + rank * 3) % 13 + 1);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* norm.c - layer and RMS normalisation, forward and backward; by our own kernels. */
+/* norm.c - layer and RMS normalisation, forward and backward; our own kernels. */
 #include <math.h>
 
 #include "bench/backends/cuda/rows.h"
 
 #define EPSILON 1e-5
-#define THREADS 64 /* few, so that narrow rows fill the device */
-#define SHARES 64  /* of the rows, summed apart for the gradient of gain and bias */
+#define THREADS 64 /* few, so that narrow rows use many blocks */
+#define SHARES 64  /* groups of rows that are summed separately for the gradients of gain and bias */
 
 void cm__cuda_norm_declare(cm__cuda_case *c)
 {
@@ -27,7 +27,7 @@ void cm__cuda_norm_declare(cm__cuda_case *c)
 
 static void plan_norm_forward(cm__cuda_case *c)
 {
-    cm__cuda_rows *r = c->plan;
+    cm__cuda_rows *r = c->data;
     cm__launch    *l = cm__cuda_rows_launch(c, "norm_forward");
     OPERANDS(l, r->x, r->gain, r->bias, r->y, r->mean, r->scale);
     cm__cuda_arg_int(l, r->cols);
@@ -35,7 +35,7 @@ static void plan_norm_forward(cm__cuda_case *c)
 
 static void plan_norm_backward(cm__cuda_case *c)
 {
-    cm__cuda_rows *r = c->plan;
+    cm__cuda_rows *r = c->data;
     int64_t        pack = r->cols % (16 / cm__types[c->type].bytes) ? 1 : 16 / cm__types[c->type].bytes;
     int64_t        blocks = (r->cols + 255) / 256, packed = (r->cols / pack + THREADS - 1) / THREADS,
             shares = r->rows < SHARES ? r->rows : SHARES;
@@ -52,10 +52,10 @@ static void plan_norm_backward(cm__cuda_case *c)
     cm__cuda_arg_int(l, r->cols);
 }
 
-/* Backward needs what forward leaves; each copy's is made here, before any clock runs. */
-void cm__cuda_norm_plan(cm__cuda_case *c)
+/* Backward reads results of forward, which are computed here for each copy before timing starts. */
+void cm__cuda_norm_setup(cm__cuda_case *c)
 {
-    cm__cuda_rows *r = c->plan;
+    cm__cuda_rows *r = c->data;
     plan_norm_forward(c);
     if (!r->backward) return;
     for (int64_t copy = 0; copy < c->copies; copy++)
@@ -71,7 +71,7 @@ typedef struct moments {
 
 static moments moments_of(cm__cuda_case *c, int64_t row)
 {
-    const cm__cuda_rows *r = c->plan;
+    const cm__cuda_rows *r = c->data;
     double               sum = 0, squares = 0;
     for (int64_t i = 0; i < r->cols; i++) sum += cm__cuda_value(c, r->x, row * r->cols + i);
     double mean = r->rms ? 0 : sum / (double)r->cols;
@@ -81,7 +81,7 @@ static moments moments_of(cm__cuda_case *c, int64_t row)
 
 static double norm_forward_at(cm__cuda_case *c, int64_t at)
 {
-    const cm__cuda_rows *r = c->plan;
+    const cm__cuda_rows *r = c->data;
     moments              m = moments_of(c, at / r->cols);
     int64_t              column = at % r->cols;
     return (cm__cuda_value(c, r->x, at) - m.mean) * m.scale * cm__cuda_value(c, r->gain, column) +
@@ -90,7 +90,7 @@ static double norm_forward_at(cm__cuda_case *c, int64_t at)
 
 static double norm_backward_at(cm__cuda_case *c, int64_t at)
 {
-    const cm__cuda_rows *r = c->plan;
+    const cm__cuda_rows *r = c->data;
     int64_t              first = at / r->cols * r->cols;
     moments              m = moments_of(c, at / r->cols);
     double               sum = 0, product = 0;
@@ -105,10 +105,10 @@ static double norm_backward_at(cm__cuda_case *c, int64_t at)
     return m.scale * (a - sum - (cm__cuda_value(c, r->x, at) - m.mean) * m.scale * product);
 }
 
-/* The gradients of gain and bias, of a few columns. */
+/* Check the gradients of gain and bias in a few columns. */
 static int64_t check_columns(cm__cuda_case *c)
 {
-    const cm__cuda_rows *r = c->plan;
+    const cm__cuda_rows *r = c->data;
     int64_t              wrong = 0, n = cm__cuda_samples(r->rows * 2, r->cols);
     double              *mean = cm__alloc_array(c->ctx, (size_t)r->rows, sizeof *mean),
            *scale = cm__alloc_array(c->ctx, (size_t)r->rows, sizeof *scale);
@@ -130,7 +130,7 @@ static int64_t check_columns(cm__cuda_case *c)
 
 int64_t cm__cuda_norm_check(cm__cuda_case *c)
 {
-    const cm__cuda_rows *r = c->plan;
+    const cm__cuda_rows *r = c->data;
     int64_t total = r->rows * r->cols, n = cm__cuda_samples(r->cols * (r->backward ? 5 : 2), total), wrong = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = cm__cuda_sample(c, i, n, total);

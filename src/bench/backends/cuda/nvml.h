@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvml.h - the calls of NVIDIA's management library (libnvidia-ml.so.1) that are used, found at run time. */
+/* nvml.h - functions of NVIDIA's management library (libnvidia-ml.so.1), loaded at run time. */
 #ifndef CM_BENCH_CUDA_NVML_H
 #define CM_BENCH_CUDA_NVML_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvrtc.h - the calls of NVIDIA's run-time compiler (libnvrtc) that are used, as pointers found at run time. */
+/* nvrtc.h - functions of NVIDIA's run-time compiler (libnvrtc), loaded at run time. */
 #ifndef CM_BENCH_CUDA_NVRTC_H
 #define CM_BENCH_CUDA_NVRTC_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open.c - the CUDA backend: the libraries, the device, and the table of functions the harness calls. */
+/* open.c - the CUDA backend: open its libraries and the device, describe the device; and the table of its functions. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -29,11 +29,11 @@ static void need_driver(cm__cuda *cu)
     int result = cu->driver.cuInit(0);
     if (result == CU_NO_DEVICE)
         cm__fail(cu->ctx, CM_ERR_IO,
-                 "no NVIDIA GPU: the driver is there and sees none (not passed into this container, or hidden by "
+                 "no NVIDIA GPU: the driver is installed but finds none (not passed into this container, or hidden by "
                  "CUDA_VISIBLE_DEVICES?)");
     if (result == CU_STUB_LIBRARY)
         cm__fail(cu->ctx, CM_ERR_IO,
-                 "libcuda.so.1 is the toolkit's stub, not a driver: take its folder out of LD_LIBRARY_PATH");
+                 "libcuda.so.1 is the toolkit's stub, not a driver: remove its folder from LD_LIBRARY_PATH");
     cm__cuda_need(cu->ctx, cu, result, "cuInit");
 }
 
@@ -41,7 +41,7 @@ static void choose_device(cm__cuda *cu, int32_t wanted)
 {
     int count = 0;
     DRIVER(cu, cuDeviceGetCount, &count);
-    if (count == 0) cm__fail(cu->ctx, CM_ERR_IO, "no NVIDIA GPU: the driver is there and sees none");
+    if (count == 0) cm__fail(cu->ctx, CM_ERR_IO, "no NVIDIA GPU: the driver is installed but finds none");
     if (wanted < 0 || wanted >= count)
         cm__fail(cu->ctx, CM_ERR_ARGUMENT, "no GPU %d: there %s %d", wanted + 1, count == 1 ? "is" : "are",
                  count);
@@ -82,7 +82,7 @@ static void release_context(void *state)
     cu->driver.cuDevicePrimaryCtxRelease(cu->device);
 }
 
-/* cuBLASLt and cuDNN live in the primary context, so everything does. */
+/* cuBLASLt and cuDNN use the primary context, so the backend uses it, too. */
 static void make_context(cm__cuda *cu)
 {
     DRIVER(cu, cuDevicePrimaryCtxRetain, &cu->context, cu->device);
@@ -93,12 +93,12 @@ static void make_context(cm__cuda *cu)
     DRIVER(cu, cuEventCreate, &cu->end, 0);
 }
 
-/* Without NVRTC there are no operands; without the others their calls are not offered. */
+/* NVRTC is required, because kernels fill the operands. Without cuBLASLt or cuDNN, their calls are unsupported. */
 static void open_libraries(cm__cuda *cu)
 {
     char missing[256];
     if (!cm__cuda_load_nvrtc(cu->ctx, &cu->nvrtc, missing, sizeof missing))
-        cm__fail(cu->ctx, CM_ERR_IO, "half a CUDA: %s; name its folder in CENTIMANI_CUDA_PATH", missing);
+        cm__fail(cu->ctx, CM_ERR_IO, "incomplete CUDA installation: %s; name its folder in CENTIMANI_CUDA_PATH", missing);
     cu->has_blaslt = cm__cuda_load_blaslt(cu->ctx, &cu->blaslt, cu->blaslt_missing, sizeof cu->blaslt_missing);
     cu->has_cudnn = cm__cuda_load_cudnn(cu->ctx, &cu->cudnn, cu->cudnn_missing, sizeof cu->cudnn_missing);
     int result = cu->has_blaslt ? cu->blaslt.cublasLtCreate(&cu->lt) : 0;
@@ -192,7 +192,7 @@ static void describe_software(cm__cuda *cu, char *text, size_t size)
     }
 }
 
-/* The processor that feeds the device, as Linux names it; where it does not, nothing. */
+/* The name of the host's processor, if Linux reports one. */
 static void describe_host(char *text, size_t size)
 {
     static const char key[] = "model name";
@@ -212,7 +212,7 @@ static void describe_rates(const cm__cuda *cu, cm_bench_device *device)
 {
     static const struct {
         const char *dtype;
-        int         capability; /* from which on there is hardware for it */
+        int         capability; /* first compute capability with hardware for the type */
     } rates[] = {{"fp32", 0}, {"tf32", 80}, {"fp16", 53}, {"bf16", 80}, {"fp8", 89}, {"fp64", 0}};
     int n = 0;
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
@@ -269,7 +269,7 @@ bool cm__cuda_sense(void *state, cm_sense *sense)
 const cm_backend cm__backend_cuda = {
     .version = CM_BACKEND_VERSION,
     .name = "cuda",
-    .summary = "an NVIDIA GPU: cuBLASLt, cuDNN, own kernels compiled on the spot",
+    .summary = "an NVIDIA GPU: cuBLASLt, cuDNN, and built-in kernels compiled at run time",
     .open = open_backend,
     .close = close_backend,
     .describe = describe,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operands.c - the operands of a case: laid out in device memory, in copies if they are to be cold, and filled. */
+/* operands.c - allocate and fill the operands of a case in device memory, with several copies for cold-cache runs. */
 #include <stdio.h>
 
 #include "base/text.h"
@@ -7,7 +7,7 @@
 
 #define ALIGNMENT ((size_t)256)
 #define MOST_COPIES 2048
-#define SPARE_BYTES ((size_t)512 << 20) /* for the libraries' own needs */
+#define SPARE_BYTES ((size_t)512 << 20) /* left free for the libraries */
 #define FILL_THREADS 256
 
 int cm__cuda_operand(cm__cuda_case *c, cm__type type, int64_t count, cm__fill fill)
@@ -59,7 +59,7 @@ static void lay_out(cm__cuda_case *c)
     c->copies = (int64_t)(2 * (size_t)c->cu->l2_bytes / c->copy_bytes) + 2;
     if (c->copies > MOST_COPIES)
         cm__fail(c->ctx, CM_ERR_UNSUPPORTED,
-                 "operands of %zu bytes are too small to be kept out of a cache of %d bytes", c->copy_bytes,
+                 "operands of %zu bytes are too small for cold runs: copies cannot exceed the cache of %d bytes", c->copy_bytes,
                  c->cu->l2_bytes);
 }
 
@@ -76,7 +76,7 @@ static void allocate(cm__cuda_case *c)
     size_t bytes = c->shared_bytes + c->copy_bytes * (size_t)c->copies, free_bytes = 0, total_bytes = 0;
     CU(c, cuMemGetInfo, &free_bytes, &total_bytes);
     if (bytes + SPARE_BYTES > free_bytes)
-        cm__fail(c->ctx, CM_ERR_LIMIT, "it needs %sB of device memory, and %sB are free",
+        cm__fail(c->ctx, CM_ERR_LIMIT, "it needs %sB of device memory; %sB are free",
                  cm__si(needed, sizeof needed, (double)(bytes + SPARE_BYTES)),
                  cm__si(there, sizeof there, (double)free_bytes));
     cm__defer(c->ctx, free_memory, c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops.c - the calls this backend knows, one row each. */
+/* ops.c - the table of supported calls. */
 #include "bench/backends/cuda/ops.h"
 
 #include <string.h>
@@ -7,15 +7,15 @@
 #define FLOATS "fp32 bf16 fp16"
 #define MATRIX "fp32 tf32 bf16 fp16"
 
-/* A call by our own kernels, and one by a library. */
+/* Rows of calls that our own kernels run, and of calls that a library runs. */
 #define OWN(op, pass, variants, dtypes, n_dims, known, name)                                                           \
     {                                                                                                                  \
-        op, pass, variants, dtypes, n_dims, known, cm__cuda_##name##_declare, cm__cuda_##name##_plan, NULL,            \
+        op, pass, variants, dtypes, n_dims, known, cm__cuda_##name##_declare, cm__cuda_##name##_setup, NULL,           \
             cm__cuda_##name##_check, NEEDS_NOTHING                                                                     \
     }
 #define LIB(op, pass, variants, dtypes, n_dims, known, name, needs)                                                    \
     {                                                                                                                  \
-        op, pass, variants, dtypes, n_dims, known, cm__cuda_##name##_declare, cm__cuda_##name##_plan,                  \
+        op, pass, variants, dtypes, n_dims, known, cm__cuda_##name##_declare, cm__cuda_##name##_setup,                 \
             cm__cuda_##name##_call, cm__cuda_##name##_check, needs                                                     \
     }
 #define LAYOUTS "nchw nhwc"
@@ -60,7 +60,7 @@ const cm__cuda_op cm__cuda_ops[] = {
 /* clang-format on */
 const int32_t cm__n_cuda_ops = sizeof cm__cuda_ops / sizeof *cm__cuda_ops;
 
-/* Whether `word` is one of `words`, blanks between them; a blank at the start or no words at all: the empty one is. */
+/* Whether `word` is in the blank-separated list `words`. An empty list or a leading blank includes the empty word. */
 static bool is_among(const char *words, const char *word)
 {
     size_t length = strlen(word);
@@ -93,7 +93,7 @@ const cm__cuda_op *cm__cuda_find(const cm_call *call)
     return NULL;
 }
 
-/* bf16 and tf32 came with Ampere. */
+/* bf16 and tf32 need Ampere or newer. */
 static bool has_type(const cm__cuda *cu, const char *dtype)
 {
     int capability = cu->major * 10 + cu->minor;
@@ -109,7 +109,7 @@ bool cm__cuda_supports(void *state, const cm_call *call)
     return op->needs == NEEDS_BLASLT ? cu->has_blaslt : op->needs == NEEDS_CUDNN ? cu->has_cudnn : true;
 }
 
-/* Every variant of a row is offered, so a row gives one kind for each of its types. */
+/* All variants of a row are supported, so a row yields one kind per data type. */
 void cm__cuda_list_kinds(cm__cuda *cu)
 {
     static const char *const dtypes[] = {"fp32", "tf32", "bf16", "fp16", "fp8"};

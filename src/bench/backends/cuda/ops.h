@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops.h - the functions that the rows of ops.c name. */
+/* ops.h - declarations of the functions in the table of ops.c. */
 #ifndef CM_BENCH_CUDA_OPS_H
 #define CM_BENCH_CUDA_OPS_H
 
@@ -7,7 +7,7 @@
 
 #define OP(name)                                                                                                       \
     void    cm__cuda_##name##_declare(cm__cuda_case *c);                                                               \
-    void    cm__cuda_##name##_plan(cm__cuda_case *c);                                                                  \
+    void    cm__cuda_##name##_setup(cm__cuda_case *c);                                                                 \
     int64_t cm__cuda_##name##_check(cm__cuda_case *c);
 #define LIBRARY_OP(name)                                                                                               \
     OP(name)                                                                                                           \

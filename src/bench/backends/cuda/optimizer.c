@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer.c - updates of many tensors at once: sgd, momentum, adam, adamw; by our own kernel. */
+/* optimizer.c - optimizer updates of many tensors in one kernel: sgd, momentum, adam, adamw; our own kernel. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,31 +10,31 @@
 #define CHUNK 16384 /* as in kernels/tensors.cu */
 
 typedef struct tensors {
-    int64_t count, elements; /* of each */
+    int64_t count, elements; /* number of tensors; elements of each */
     int     rule, p, g, m, v;
 } tensors;
 
 static cu_function kernel(cm__cuda_case *c, const char *name, int vector)
 {
     char           defines[160];
-    const tensors *t = c->plan;
+    const tensors *t = c->data;
     snprintf(defines, sizeof defines, "-DTYPE_T=%s -DVECTOR=%d -DMAXIMUM=%d -DPLANES=%d -DATOMICS=%d -DRULE=%d",
              cm__types[c->type].device, vector, 0, 0, 0, t->rule);
     return cm__cuda_kernel(c->ctx, c->cu, "tensors.cu", name, defines);
 }
 
 static const char *const rules[] = {"sgd", "momentum", "adam", "adamw"};
-/* rate, momentum, beta 1 and 2, epsilon, decay, and the corrections of the second step */
+/* learning rate, momentum, beta 1, beta 2, epsilon, weight decay, and the bias corrections of the second step */
 static const float       hyper[] = {1e-3f, 0.9f, 0.9f, 0.999f, 1e-8f, 0.01f, 1 - 0.81f, 1 - 0.998001f};
 
 bool cm__cuda_optimizer_known(const cm_call *call)
 {
-    return call->dims[1] >= call->dims[0]; /* each tensor has something in it */
+    return call->dims[1] >= call->dims[0]; /* no tensor is empty */
 }
 
 void cm__cuda_optimizer_declare(cm__cuda_case *c)
 {
-    tensors *t = c->plan = cm__alloc(c->ctx, sizeof *t);
+    tensors *t = c->data = cm__alloc(c->ctx, sizeof *t);
     while (strcmp(rules[t->rule], c->call.variant)) t->rule++;
     t->count = c->call.dims[0];
     t->elements = c->call.dims[1] / t->count;
@@ -45,9 +45,9 @@ void cm__cuda_optimizer_declare(cm__cuda_case *c)
     if (t->rule > 1) t->v = cm__cuda_operand(c, c->type, t->count * t->elements, FILL_POSITIVE);
 }
 
-void cm__cuda_optimizer_plan(cm__cuda_case *c)
+void cm__cuda_optimizer_setup(cm__cuda_case *c)
 {
-    const tensors *t = c->plan;
+    const tensors *t = c->data;
     int64_t        chunks = (t->elements + CHUNK - 1) / CHUNK;
     cu_function    optimize = kernel(c, "optimize", cm__cuda_vector(c, t->elements));
     cm__launch    *l = cm__cuda_add_launch(c, optimize, t->count * chunks, 1, THREADS);
@@ -64,7 +64,7 @@ void cm__cuda_optimizer_plan(cm__cuda_case *c)
 
 int64_t cm__cuda_optimizer_check(cm__cuda_case *c)
 {
-    const tensors *t = c->plan;
+    const tensors *t = c->data;
     int64_t        total = t->count * t->elements, n = cm__cuda_samples(1, total), wrong = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = cm__cuda_sample(c, i, n, total);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planes.c - tensors of images as cuDNN's older calls want them. */
+/* planes.c - image tensor descriptors for cuDNN's legacy functions. */
 #include "bench/backends/cuda/planes.h"
 
 dnn_object cm__cudnn_image(cm__cuda_case *c, int type, bool channels_last, int64_t n, int64_t channels, int64_t h,

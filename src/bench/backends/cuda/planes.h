@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planes.h - tensors of images as cuDNN's older calls want them. */
+/* planes.h - image tensor descriptors for cuDNN's legacy functions. */
 #ifndef CM_BENCH_CUDA_PLANES_H
 #define CM_BENCH_CUDA_PLANES_H
 

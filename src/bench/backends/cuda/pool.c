@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c - pooling, forward and backward, by cuDNN. */
+/* pool.c - pooling with cuDNN, forward and backward. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +56,7 @@ bool cm__cuda_pool_known(const cm_call *call)
 
 void cm__cuda_pool_declare(cm__cuda_case *c)
 {
-    planes *s = c->plan = cm__alloc(c->ctx, sizeof *s);
+    planes *s = c->data = cm__alloc(c->ctx, sizeof *s);
     s->cu = c->cu;
     s->channels_last = strstr(c->call.variant, "nhwc") != NULL;
     s->backward = strcmp(c->call.pass, "backward") == 0;
@@ -75,7 +75,7 @@ void cm__cuda_pool_declare(cm__cuda_case *c)
 
 static int pool_forward(cm__cuda_case *c, int64_t copy)
 {
-    const planes *s = c->plan;
+    const planes *s = c->data;
     float         one = 1, zero = 0;
     int status = c->cu->cudnn.cudnnPoolingForward(c->cu->dnn, s->pooling, &one, s->x_desc, at(c, s->x, copy), &zero,
                                                   s->y_desc, at(c, s->y, copy));
@@ -84,7 +84,7 @@ static int pool_forward(cm__cuda_case *c, int64_t copy)
 
 int cm__cuda_pool_call(cm__cuda_case *c, int64_t copy)
 {
-    const planes *s = c->plan;
+    const planes *s = c->data;
     float         one = 1, zero = 0;
     if (!s->backward) return pool_forward(c, copy);
     int status = c->cu->cudnn.cudnnPoolingBackward(c->cu->dnn, s->pooling, &one, s->y_desc, at(c, s->y, copy),
@@ -93,9 +93,9 @@ int cm__cuda_pool_call(cm__cuda_case *c, int64_t copy)
     return status ? cm__cuda_failed(c, "cudnnPoolingBackward", c->cu->cudnn.cudnnGetErrorString(status)) : 0;
 }
 
-void cm__cuda_pool_plan(cm__cuda_case *c)
+void cm__cuda_pool_setup(cm__cuda_case *c)
 {
-    planes *s = c->plan;
+    planes *s = c->data;
     s->x_desc = cm__cudnn_image(c, cm__types[c->type].cudnn, s->channels_last, s->n, s->c, s->h, s->w);
     s->y_desc = cm__cudnn_image(c, cm__types[c->type].cudnn, s->channels_last, s->n, s->c, s->out_h, s->out_w);
     DNN(c, cudnnCreatePoolingDescriptor, &s->pooling);
@@ -107,10 +107,10 @@ void cm__cuda_pool_plan(cm__cuda_case *c)
     if (s->backward) c->operands[s->y].fill = FILL_NONE;
 }
 
-/* The window's sum or greatest; `ties`: how often that comes in it. */
+/* The average or maximum of a window; `ties`: how often the maximum occurs in it. */
 static double window_at(cm__cuda_case *c, int64_t n, int64_t k, int64_t oh, int64_t ow, int *ties)
 {
-    const planes *s = c->plan;
+    const planes *s = c->data;
     double        total = 0, most = -INFINITY;
     for (int64_t i = 0; i < (int64_t)s->window * s->window; i++) {
         int64_t h = oh * s->stride - s->pad + i / s->window, w = ow * s->stride - s->pad + i % s->window;
@@ -123,10 +123,10 @@ static double window_at(cm__cuda_case *c, int64_t n, int64_t k, int64_t oh, int6
     return s->average ? total / ((double)s->window * s->window) : most;
 }
 
-/* The gradient of an input: from all windows it is in. Equal maxima may be told apart in any way: then NAN. */
+/* The gradient of an input, summed over its windows. NAN: a window has several equal maxima, any of which may be used. */
 static double gradient_at(cm__cuda_case *c, int64_t n, int64_t k, int64_t h, int64_t w)
 {
-    const planes *s = c->plan;
+    const planes *s = c->data;
     double        total = 0, x = cm__cuda_value(c, s->x, place(s, n, k, h * s->w + w, s->h * s->w));
     for (int64_t oh = 0; oh < s->out_h; oh++)
         for (int64_t ow = 0; ow < s->out_w; ow++) {
@@ -147,7 +147,7 @@ static double gradient_at(cm__cuda_case *c, int64_t n, int64_t k, int64_t h, int
 
 int64_t cm__cuda_pool_check(cm__cuda_case *c)
 {
-    const planes *s = c->plan;
+    const planes *s = c->data;
     int64_t       h = s->backward ? s->h : s->out_h, w = s->backward ? s->w : s->out_w, total = s->n * s->c * h * w;
     int64_t       n = cm__cuda_samples((s->backward ? s->out_h * s->out_w : 1) + (int64_t)s->window * s->window, total),
             wrong = 0;

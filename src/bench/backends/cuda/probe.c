@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe.c - what is measured beside the calls, by name. */
+/* probe.c - the table of probes. */
 #include "bench/backends/cuda/probe.h"
 
 #define THREADS 1024

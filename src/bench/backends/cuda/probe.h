@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe.h - probes by the file they are in, and what these share. */
+/* probe.h - the probes by the file that implements them, and functions that these share. */
 #ifndef CM_BENCH_CUDA_PROBE_H
 #define CM_BENCH_CUDA_PROBE_H
 
 #include "bench/backends/cuda/cuda.h"
 
 cu_function cm__cuda_probe_kernel(cm__cuda_case *c, const char *name); /* of kernels/probe.cu */
-void        cm__cuda_probe_once(cm__cuda_case *c);                     /* launch what is there, wait, and forget it */
+void        cm__cuda_probe_once(cm__cuda_case *c);                     /* run the case's launches, wait, and remove them */
 /* Word i of an operand is i * 2654435761. */
 void   cm__cuda_probe_pattern(cm__cuda_case *c, int operand, int64_t words);
 double cm__cuda_probe_word(int64_t index);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_host.c - launches, and copies between host and device. */
+/* probe_host.c - probes of kernel launches and of copies between host and device. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "bench/backends/cuda/probe.h"
 
-#define QUEUED 500   /* kernels at once: fewer than the device's queue holds */
-#define QUEUE_S 3e-3 /* and the host has queued them by then */
+#define QUEUED 500   /* kernels at a time; fewer than the device's queue can hold */
+#define QUEUE_S 3e-3 /* longer than the host takes to queue them */
 
 typedef struct probe {
     int64_t bytes;
@@ -34,7 +34,7 @@ static void finish(cm__cuda_case *c)
     cm__cuda_need(c->ctx, c->cu, c->cu->driver.cuStreamSynchronize(c->cu->stream), "empty kernels");
 }
 
-/* Time on the device: all are in its queue before the first may start. */
+/* Time on the device: all kernels are queued before the first one starts. */
 static double time_launch(cm__cuda_case *c, int64_t repetitions)
 {
     double total = 0;
@@ -88,7 +88,7 @@ void cm__cuda_make_empty(cm__cuda_case *c, const cm_probe_request *r, double *wo
 static void free_host(void *object)
 {
     cm__cuda_case *c = object;
-    probe         *p = c->plan;
+    probe         *p = c->data;
     if (p->pinned)
         c->cu->driver.cuMemFreeHost(p->host);
     else
@@ -97,7 +97,7 @@ static void free_host(void *object)
 
 static int launch_transfer(cm__cuda_case *c, int64_t copy)
 {
-    const probe *p = c->plan;
+    const probe *p = c->data;
     cu_address   device = cm__cuda_address(c, p->from, copy);
     const char  *text = NULL;
     int result = p->to_device ? c->cu->driver.cuMemcpyHtoDAsync(device, p->host, (size_t)p->bytes, c->cu->stream)
@@ -109,7 +109,7 @@ static int launch_transfer(cm__cuda_case *c, int64_t copy)
 
 static int64_t check_transfer(cm__cuda_case *c)
 {
-    const probe *p = c->plan;
+    const probe *p = c->data;
     int64_t      wrong = 0, words = p->bytes / 4;
     for (int64_t i = 0; i < CUDA_SAMPLES; i++) {
         int64_t  at = cm__cuda_sample(c, i, CUDA_SAMPLES, words);
@@ -125,7 +125,7 @@ static int64_t check_transfer(cm__cuda_case *c)
 
 void cm__cuda_make_transfer(cm__cuda_case *c, const cm_probe_request *r, double *work)
 {
-    probe *p = c->plan = cm__alloc(c->ctx, sizeof *p);
+    probe *p = c->data = cm__alloc(c->ctx, sizeof *p);
     p->bytes = r->bytes / 4 * 4;
     p->pinned = r->probe == CM_PROBE_TO_PINNED || r->probe == CM_PROBE_FROM_PINNED;
     p->to_device = r->probe == CM_PROBE_TO_PINNED || r->probe == CM_PROBE_TO_PAGEABLE;
@@ -135,12 +135,12 @@ void cm__cuda_make_transfer(cm__cuda_case *c, const cm_probe_request *r, double 
         CU(c, cuMemHostAlloc, (void **)&p->host, (size_t)p->bytes, 0);
     else
         p->host = malloc((size_t)p->bytes);
-    if (!p->host) cm__fail(c->ctx, CM_ERR_MEMORY, "the host's memory has no %lld bytes left", (long long)p->bytes);
+    if (!p->host) cm__fail(c->ctx, CM_ERR_MEMORY, "cannot allocate %lld bytes of host memory", (long long)p->bytes);
     cm__defer(c->ctx, free_host, c);
     for (int64_t i = 0; i < p->bytes / 4; i++)
         memcpy(p->host + i * 4, &(uint32_t){p->to_device ? (uint32_t)i * 2654435761u : 0}, 4);
     if (!p->to_device) cm__cuda_probe_pattern(c, p->from, p->bytes / 4);
-    c->time = cm__cuda_time_calls; /* a captured copy of pageable memory is another thing */
+    c->time = cm__cuda_time_calls; /* in a CUDA graph, copies of pageable memory work differently */
     *work = (double)p->bytes;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_lookup.c - random look-ups in a table of cross sections, as Monte Carlo particle transport makes them. */
+/* probe_lookup.c - probe of random look-ups in a table of cross sections, as in Monte Carlo particle transport. */
 #include "bench/backends/cuda/probe.h"
 
 #define COLUMNS 6  /* as in kernels/probe.cu */
-#define LOOKUPS 16 /* a thread */
+#define LOOKUPS 16 /* per thread */
 
 typedef struct probe {
     int64_t rows;
@@ -17,14 +17,14 @@ static double drawn(uint64_t key, uint64_t index)
 
 static double cell(const cm__cuda_case *c, int64_t row, int column)
 {
-    const probe *p = c->plan;
+    const probe *p = c->data;
     return column ? drawn(c->operands[p->from].key, (uint64_t)(row * COLUMNS + column))
                   : ((double)row + 0.5) / (double)p->rows;
 }
 
 static double lookup_at(const cm__cuda_case *c, uint64_t index)
 {
-    const probe *p = c->plan;
+    const probe *p = c->data;
     double       energy = drawn(c->operands[p->to].key, index), total = 0;
     int64_t      low = 0, high = p->rows - 1;
     while (high - low > 1) {
@@ -41,7 +41,7 @@ static double lookup_at(const cm__cuda_case *c, uint64_t index)
 
 static int64_t check_lookup(cm__cuda_case *c)
 {
-    const probe *p = c->plan;
+    const probe *p = c->data;
     int64_t      wrong = 0, threads = c->operands[p->to].count;
     for (int64_t i = 0; i < CUDA_SAMPLES; i++) {
         int64_t thread = cm__cuda_sample(c, i, CUDA_SAMPLES, threads);
@@ -54,7 +54,7 @@ static int64_t check_lookup(cm__cuda_case *c)
 
 void cm__cuda_make_lookup(cm__cuda_case *c, const cm_probe_request *r, double *work)
 {
-    probe  *p = c->plan = cm__alloc(c->ctx, sizeof *p);
+    probe  *p = c->data = cm__alloc(c->ctx, sizeof *p);
     int64_t blocks = c->cu->processors * 16;
     p->rows = r->bytes / (COLUMNS * 8);
     if (p->rows < 2) cm__fail(c->ctx, CM_ERR_ARGUMENT, "a table of %lld bytes", (long long)r->bytes);

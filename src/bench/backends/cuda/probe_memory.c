@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_memory.c - bandwidth by working set, and arithmetic in registers. */
+/* probe_memory.c - probes of bandwidth by working set and of arithmetic in registers. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,11 +7,11 @@
 #include "bench/backends/cuda/probe.h"
 
 #define THREADS 1024
-#define FEW_THREADS 128 /* a block, where there is little to copy */
+#define FEW_THREADS 128 /* per block, for small copies */
 #define ROUNDS 4096
 #define CHAINS 8 /* as in kernels/probe.cu */
 #define PASS_BYTES ((int64_t)1 << 28)
-#define L1_PART 2 /* of all first-level caches together, what a working set may take to be read from them */
+#define L1_PART 2 /* working sets up to the total of all first-level caches divided by this are read through them */
 #define MEMCPY_LEAST ((int64_t)1 << 26)
 
 typedef struct probe {
@@ -22,7 +22,7 @@ typedef struct probe {
 
 static int64_t check_read(cm__cuda_case *c)
 {
-    const probe *p = c->plan;
+    const probe *p = c->data;
     uint32_t     got;
     uint64_t words = (uint64_t)p->vectors * 4, pairs = words % 2 ? words * ((words - 1) / 2) : words / 2 * (words - 1);
     double   read;
@@ -33,7 +33,7 @@ static int64_t check_read(cm__cuda_case *c)
 
 void cm__cuda_make_read(cm__cuda_case *c, const cm_probe_request *r, double *work)
 {
-    probe  *p = c->plan = cm__alloc(c->ctx, sizeof *p);
+    probe  *p = c->data = cm__alloc(c->ctx, sizeof *p);
     bool    near = r->bytes <= (int64_t)c->cu->l1_bytes * c->cu->processors / L1_PART;
     int64_t blocks = c->cu->processors * (near ? 1 : 2), slice;
     p->vectors = r->bytes / 16;
@@ -56,7 +56,7 @@ void cm__cuda_make_read(cm__cuda_case *c, const cm_probe_request *r, double *wor
 
 static int64_t check_copy(cm__cuda_case *c)
 {
-    const probe *p = c->plan;
+    const probe *p = c->data;
     int64_t      wrong = 0, words = p->vectors * 4;
     for (int64_t i = 0; i < CUDA_SAMPLES; i++) {
         int64_t  at = cm__cuda_sample(c, i, CUDA_SAMPLES, words);
@@ -68,7 +68,7 @@ static int64_t check_copy(cm__cuda_case *c)
 
 static int launch_copy(cm__cuda_case *c, int64_t copy)
 {
-    const probe *p = c->plan;
+    const probe *p = c->data;
     const char  *text = NULL;
     if (!p->by_engine) return cm__cuda_launch_all(c, copy);
     int result = c->cu->driver.cuMemcpyDtoDAsync(cm__cuda_address(c, p->to, 0), cm__cuda_address(c, p->from, 0),
@@ -78,10 +78,10 @@ static int launch_copy(cm__cuda_case *c, int64_t copy)
     return cm__cuda_failed(c, "cuMemcpyDtoDAsync", text);
 }
 
-/* Large copies: the driver's own where it is faster than our kernel. */
+/* For large copies, use the driver's copy function if it is faster than our kernel. */
 static void choose_copy(cm__cuda_case *c)
 {
-    probe *p = c->plan;
+    probe *p = c->data;
     double time_s[2] = {INFINITY, INFINITY};
     if (p->bytes < MEMCPY_LEAST) return;
     for (int i = 0; i < 6; i++) {
@@ -93,7 +93,7 @@ static void choose_copy(cm__cuda_case *c)
 
 void cm__cuda_make_copy(cm__cuda_case *c, const cm_probe_request *r, double *work)
 {
-    probe *p = c->plan = cm__alloc(c->ctx, sizeof *p);
+    probe *p = c->data = cm__alloc(c->ctx, sizeof *p);
     p->bytes = r->bytes;
     p->vectors = r->bytes / 32;
     p->passes = r->bytes < MEMCPY_LEAST ? PASS_BYTES / r->bytes : 1; /* the driver's copy is one pass */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce.c - sums, means and maxima along any axis; by our own kernels. */
+/* reduce.c - sums, means and maxima along any axis; our own kernels. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ typedef struct tensors {
 static cu_function kernel(cm__cuda_case *c, const char *name, int vector)
 {
     char           defines[160];
-    const tensors *t = c->plan;
+    const tensors *t = c->data;
     snprintf(defines, sizeof defines, "-DTYPE_T=%s -DVECTOR=%d -DMAXIMUM=%d -DPLANES=%d -DATOMICS=%d -DRULE=%d",
              cm__types[c->type].device, vector, t->maximum, t->planes, 0, 0);
     return cm__cuda_kernel(c->ctx, c->cu, "tensors.cu", name, defines);
@@ -33,7 +33,7 @@ static int64_t at_most(int64_t value, int64_t most)
 
 void cm__cuda_reduce_declare(cm__cuda_case *c)
 {
-    tensors *t = c->plan = cm__alloc(c->ctx, sizeof *t);
+    tensors *t = c->data = cm__alloc(c->ctx, sizeof *t);
     t->outer = c->call.dims[0];
     t->inner = c->call.dims[2];
     t->planes = strcmp(c->call.variant, "sum:nchw") == 0;
@@ -54,7 +54,7 @@ static double factor_of(const tensors *t)
 
 static void plan_end(cm__cuda_case *c, int64_t shares)
 {
-    const tensors *t = c->plan;
+    const tensors *t = c->data;
     bool           few = shares < 32;
     int64_t        blocks = few ? (t->kept + THREADS - 1) / THREADS : t->kept;
     cm__launch *l = cm__cuda_add_launch(c, kernel(c, few ? "reduce_end_few" : "reduce_end", 1), at_most(blocks, 65535),
@@ -65,17 +65,17 @@ static void plan_end(cm__cuda_case *c, int64_t shares)
     cm__cuda_arg_real(l, factor_of(t));
 }
 
-/* As many blocks as fill the device four times, where the results alone do not. */
+/* If there are too few results, divide the reduced elements so that the blocks fill the device four times. */
 static int64_t shares_for(const cm__cuda_case *c, int64_t blocks, int64_t least_work)
 {
-    const tensors *t = c->plan;
+    const tensors *t = c->data;
     int64_t        wanted = c->cu->processors * 8 / (blocks > 0 ? blocks : 1), possible = t->length / least_work;
     return t->kept >= 65536 ? 1 : at_most(wanted < possible ? wanted : possible, MOST_SHARES);
 }
 
 static void plan_along(cm__cuda_case *c)
 {
-    const tensors *t = c->plan;
+    const tensors *t = c->data;
     int            vector = cm__cuda_vector(c, t->planes ? t->inner : t->length);
     int64_t        shares = shares_for(c, t->kept, 4 * THREADS);
     cm__launch *l = cm__cuda_add_launch(c, kernel(c, "reduce_along", vector), shares, at_most(t->kept, 65535), THREADS);
@@ -91,7 +91,7 @@ static void plan_along(cm__cuda_case *c)
 
 static void plan_short(cm__cuda_case *c)
 {
-    const tensors *t = c->plan;
+    const tensors *t = c->data;
     cm__launch    *l = cm__cuda_add_launch(c, kernel(c, "reduce_short", 1),
                                            at_most((t->kept + WARPS - 1) / WARPS, INT32_MAX), 1, THREADS);
     cm__cuda_arg_operand(l, t->x);
@@ -103,7 +103,7 @@ static void plan_short(cm__cuda_case *c)
 
 static void plan_across(cm__cuda_case *c)
 {
-    const tensors *t = c->plan;
+    const tensors *t = c->data;
     int64_t        blocks = at_most((t->kept + THREADS - 1) / THREADS, 65535), shares = shares_for(c, blocks, 16);
     cm__launch    *l = cm__cuda_add_launch(c, kernel(c, "reduce_across", 1), blocks, shares, THREADS);
     cm__cuda_arg_operand(l, t->x);
@@ -114,9 +114,9 @@ static void plan_across(cm__cuda_case *c)
     plan_end(c, shares);
 }
 
-void cm__cuda_reduce_plan(cm__cuda_case *c)
+void cm__cuda_reduce_setup(cm__cuda_case *c)
 {
-    const tensors *t = c->plan;
+    const tensors *t = c->data;
     if (t->planes)
         plan_along(c);
     else if (t->inner > 1)
@@ -135,9 +135,9 @@ static int64_t place(const tensors *t, int64_t k, int64_t i)
 
 int64_t cm__cuda_reduce_check(cm__cuda_case *c)
 {
-    const tensors *t = c->plan;
+    const tensors *t = c->data;
     int64_t        n = cm__cuda_samples(t->length, t->kept), wrong = 0;
-    if (t->length > ((int64_t)1 << 24)) n = 1; /* 16 M terms are enough to tell */
+    if (t->length > ((int64_t)1 << 24)) n = 1; /* with so many terms, one sample is enough */
     for (int64_t s = 0; s < n; s++) {
         int64_t k = cm__cuda_sample(c, s, n, t->kept);
         double  total = t->maximum ? -INFINITY : 0, size = 0;

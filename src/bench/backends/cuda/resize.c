@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resize.c - images made larger or smaller, forward and backward; by our own kernels. */
+/* resize.c - image resizing, forward and backward; our own kernels. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ typedef struct images {
 
 static cu_function kernel(cm__cuda_case *c, const char *name)
 {
-    const images *s = c->plan;
+    const images *s = c->data;
     char          defines[96];
     snprintf(defines, sizeof defines, "-DTYPE_T=%s -DLAST=%d -DNEAREST=%d", cm__types[c->type].device, s->last,
              s->nearest);
@@ -38,7 +38,7 @@ bool cm__cuda_resize_known(const cm_call *call)
 void cm__cuda_resize_declare(cm__cuda_case *c)
 {
     const int64_t *d = c->call.dims;
-    images        *s = c->plan = cm__alloc(c->ctx, sizeof *s);
+    images        *s = c->data = cm__alloc(c->ctx, sizeof *s);
     s->last = strstr(c->call.variant, "nhwc") != NULL;
     s->backward = strcmp(c->call.pass, "backward") == 0;
     s->n = c->call.dims[0];
@@ -52,9 +52,9 @@ void cm__cuda_resize_declare(cm__cuda_case *c)
     s->y = cm__cuda_operand(c, c->type, s->n * s->c * s->out_h * s->out_w, s->backward ? FILL_RANDOM : FILL_ZERO);
 }
 
-void cm__cuda_resize_plan(cm__cuda_case *c)
+void cm__cuda_resize_setup(cm__cuda_case *c)
 {
-    const images *s = c->plan;
+    const images *s = c->data;
     int64_t       count = c->operands[s->backward ? s->x : s->y].count;
     cm__launch   *l = cm__cuda_add_launch(c, kernel(c, s->backward ? "resize_backward" : "resize"),
                                           (count + THREADS - 1) / THREADS, 1, THREADS);
@@ -68,7 +68,7 @@ typedef struct source {
     double  part;
 } source;
 
-/* In fp32 as the kernel has it, so that both fall on the same side of a pixel's edge. */
+/* In fp32 as in the kernel, so that both round to the same pixel. */
 static source source_of(const images *s, int64_t at, int64_t in, int64_t out)
 {
     float   ratio = (float)in / (float)out, where = fmaxf(((float)at + 0.5f) * ratio - 0.5f, 0);
@@ -85,7 +85,7 @@ static double weight(source from, int64_t of)
 
 static double resized_at(cm__cuda_case *c, int64_t image, int64_t channel, int64_t row, int64_t column)
 {
-    const images *s = c->plan;
+    const images *s = c->data;
     source        v = source_of(s, row, s->h, s->out_h), u = source_of(s, column, s->w, s->out_w);
     double        total = 0;
     for (int i = 0; i < 4; i++) {
@@ -98,7 +98,7 @@ static double resized_at(cm__cuda_case *c, int64_t image, int64_t channel, int64
 
 static double gathered_at(cm__cuda_case *c, int64_t image, int64_t channel, int64_t row, int64_t column)
 {
-    const images *s = c->plan;
+    const images *s = c->data;
     double        total = 0;
     for (int64_t r = 0; r < s->out_h; r++) {
         double down = weight(source_of(s, r, s->h, s->out_h), row);
@@ -114,7 +114,7 @@ static double gathered_at(cm__cuda_case *c, int64_t image, int64_t channel, int6
 
 int64_t cm__cuda_resize_check(cm__cuda_case *c)
 {
-    const images *s = c->plan;
+    const images *s = c->data;
     int64_t       h = s->backward ? s->h : s->out_h, w = s->backward ? s->w : s->out_w, total = s->n * s->c * h * w,
             wrong = 0;
     int64_t n = cm__cuda_samples(s->backward ? s->out_h + 8 * s->out_w : 4, total);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rnn.c - recurrent layers (LSTM, GRU, tanh) in training, forward and backward, by cuDNN. */
+/* rnn.c - recurrent layers (LSTM, GRU, tanh) in training with cuDNN, forward and backward. */
 #include "bench/backends/cuda/rnn.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define NO_LENGTHS_SINCE 8901 /* the version from which on the device needs no array of lengths */
+#define NO_LENGTHS_SINCE 8901 /* first version that needs no array of sequence lengths on the device */
 
 static const struct {
     const char *name;
@@ -59,7 +59,7 @@ static void sizes(cm__cuda_case *c, cm__cuda_rnn *r)
     r->gates = cells[r->cell].gates;
     bool whole = r->backward || r->direction_count == 2;
     if (whole && cm__cuda_rnn_cost(r) > RNN_MOST_COST)
-        cm__fail(c->ctx, CM_ERR_UNSUPPORTED, "too large for the host to verify");
+        cm__fail(c->ctx, CM_ERR_UNSUPPORTED, "too large to verify on the host");
 }
 
 static dnn_object data(cm__cuda_case *c, const cm__cuda_rnn *r, dnn_object *to, int64_t width)
@@ -101,7 +101,7 @@ static void describe(cm__cuda_case *c, cm__cuda_rnn *r)
 
 void cm__cuda_rnn_declare(cm__cuda_case *c)
 {
-    cm__cuda_rnn *r = c->plan = cm__alloc(c->ctx, sizeof *r);
+    cm__cuda_rnn *r = c->data = cm__alloc(c->ctx, sizeof *r);
     sizes(c, r);
     cm__defer(c->ctx, release, r);
     describe(c, r);
@@ -111,7 +111,7 @@ void cm__cuda_rnn_declare(cm__cuda_case *c)
     r->weights = cm__cuda_operand(c, c->type, (int64_t)(r->weight_bytes / (size_t)cm__types[c->type].bytes),
                                   FILL_RANDOM);
     c->operands[r->weights].scale =
-        ldexpf(1, -(int)lround(log2((double)(r->hidden + r->input)) / 2)); /* sums stay near 1 */
+        ldexpf(1, -(int)lround(log2((double)(r->hidden + r->input)) / 2)); /* keeps sums near 1 */
     if (!r->backward) return;
     r->dy = cm__cuda_operand(c, c->type, steps * width, FILL_RANDOM);
     r->dx = cm__cuda_operand(c, c->type, steps * r->input, FILL_ZERO);
@@ -125,7 +125,7 @@ static void *at(const cm__cuda_case *c, int operand, int64_t copy)
 
 static int forward(cm__cuda_case *c, int64_t copy)
 {
-    const cm__cuda_rnn *r = c->plan;
+    const cm__cuda_rnn *r = c->data;
     int                 status = c->cu->cudnn.cudnnRNNForward(
         c->cu->dnn, r->rnn, DNN_TRAINING, NULL, r->x_desc, at(c, r->x, copy), r->y_desc, at(c, r->y, copy), r->state,
         NULL, NULL, r->state, NULL, NULL, r->weight_bytes, at(c, r->weights, copy), r->workspace_bytes,
@@ -133,7 +133,7 @@ static int forward(cm__cuda_case *c, int64_t copy)
     return status ? cm__cuda_failed(c, "cudnnRNNForward", c->cu->cudnn.cudnnGetErrorString(status)) : 0;
 }
 
-/* Backward overwrites what forward kept; before it is verified, forward runs anew. */
+/* Backward overwrites data that forward stored, so forward runs again before each verification. */
 static void renew(cm__cuda_case *c)
 {
     if (forward(c, 0)) cm__cuda_fail_case(c);
@@ -141,7 +141,7 @@ static void renew(cm__cuda_case *c)
 
 static int backward(cm__cuda_case *c, int64_t copy)
 {
-    const cm__cuda_rnn *r = c->plan;
+    const cm__cuda_rnn *r = c->data;
     const cm__cudnn    *dnn = &c->cu->cudnn;
     void               *workspace = (void *)(uintptr_t)r->workspace, *reserve = (void *)(uintptr_t)r->reserve;
     int result = c->cu->driver.cuMemsetD8Async(cm__cuda_address(c, r->dw, copy), 0, r->weight_bytes, c->cu->stream);
@@ -158,9 +158,9 @@ static int backward(cm__cuda_case *c, int64_t copy)
     return status ? cm__cuda_failed(c, "cudnnRNNBackwardWeights_v8", dnn->cudnnGetErrorString(status)) : 0;
 }
 
-void cm__cuda_rnn_plan(cm__cuda_case *c)
+void cm__cuda_rnn_setup(cm__cuda_case *c)
 {
-    cm__cuda_rnn *r = c->plan;
+    cm__cuda_rnn *r = c->data;
     if (r->workspace_bytes)
         cm__cuda_need(c->ctx, c->cu, c->cu->driver.cuMemAlloc(&r->workspace, r->workspace_bytes),
                       "cuMemAlloc of the workspace");
@@ -176,12 +176,12 @@ void cm__cuda_rnn_plan(cm__cuda_case *c)
 
 int cm__cuda_rnn_call(cm__cuda_case *c, int64_t copy)
 {
-    return ((cm__cuda_rnn *)c->plan)->backward ? backward(c, copy) : forward(c, copy);
+    return ((cm__cuda_rnn *)c->data)->backward ? backward(c, copy) : forward(c, copy);
 }
 
 void cm__cuda_rnn_weight(cm__cuda_case *c, int64_t layer, int direction, int gate, int64_t *matrix, int64_t *bias)
 {
-    const cm__cuda_rnn *r = c->plan;
+    const cm__cuda_rnn *r = c->data;
     char               *base = at(c, r->weights, 0);
     void               *m = NULL, *b = NULL;
     size_t              width = (size_t)cm__types[c->type].bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rnn.h - a recurrent network's sizes and weights, shared by the call and its reference. */
+/* rnn.h - sizes and weights of a recurrent network, shared by rnn.c and its reference. */
 #ifndef CM_BENCH_CUDA_RNN_H
 #define CM_BENCH_CUDA_RNN_H
 
@@ -19,12 +19,12 @@ typedef struct cm__cuda_rnn {
     int        x, y, weights, dy, dx, dw;
 } cm__cuda_rnn;
 
-/* Where a gate's matrix and bias lie in the weights, in elements. gate: first the input's, then the state's. */
+/* Offsets of a gate's matrix and bias in the weights, in elements. gate: the gates of the input, then of the state. */
 void cm__cuda_rnn_weight(cm__cuda_case *c, int64_t layer, int direction, int gate, int64_t *matrix, int64_t *bias);
 /* Multiply-adds of one batch element's forward pass. */
 double  cm__cuda_rnn_cost(const cm__cuda_rnn *r);
-int64_t cm__cuda_rnn_reference(cm__cuda_case *c); /* how many samples are wrong */
+int64_t cm__cuda_rnn_reference(cm__cuda_case *c); /* number of wrong samples */
 
-#define RNN_MOST_COST 2e9 /* a few seconds of the host */
+#define RNN_MOST_COST 2e9 /* takes the host a few seconds */
 
 #endif

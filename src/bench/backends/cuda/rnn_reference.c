@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rnn_reference.c - one batch element of a recurrent network on the host: forward, and backward through the last steps.
- */
+/* rnn_reference.c - host reference of a recurrent network for one batch element: forward, and backward through the
+   last steps. */
 #include <math.h>
 #include <string.h>
 
@@ -9,12 +9,12 @@
 #define LAST_STEPS 4
 #define MOST_GATES 4
 
-/* One layer and direction: weights turned, so that loops run along the hidden state, and all that backward needs. */
+/* One layer and direction: transposed weights, so that loops run along the hidden state, and the data for backward. */
 typedef struct layer {
     int64_t in, hidden, seq;
     float  *w[MOST_GATES], *u[MOST_GATES]; /* [in][hidden], [hidden][hidden] */
     float  *bw[MOST_GATES], *bu[MOST_GATES];
-    float  *gates; /* [seq][gates][hidden] after their functions */
+    float  *gates; /* [seq][gates][hidden], after the activation functions */
     float  *cells; /* LSTM: c; GRU: the new gate's part of the state, before the reset gate */
     float  *out;   /* [seq][hidden] */
 } layer;
@@ -26,7 +26,7 @@ static float *floats(cm__cuda_case *c, int64_t count)
 
 static float *turned(cm__cuda_case *c, int64_t first, int64_t rows, int64_t columns)
 {
-    const cm__cuda_rnn *r = c->plan;
+    const cm__cuda_rnn *r = c->data;
     float              *to = floats(c, rows * columns);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t k = 0; k < columns; k++)
@@ -36,7 +36,7 @@ static float *turned(cm__cuda_case *c, int64_t first, int64_t rows, int64_t colu
 
 static void load(cm__cuda_case *c, layer *l, int64_t index, int direction)
 {
-    const cm__cuda_rnn *r = c->plan;
+    const cm__cuda_rnn *r = c->data;
     int64_t             matrix, bias;
     for (int g = 0; g < r->gates; g++) {
         cm__cuda_rnn_weight(c, index, direction, g, &matrix, &bias);
@@ -59,7 +59,7 @@ static void multiply(float *restrict to, const float *restrict bias, const float
         for (int64_t i = 0; i < hidden; i++) to[i] += weights[k * hidden + i] * x[k];
 }
 
-/* Its transpose, added: to[k] += sum over i of weights[k][i] d[i]. */
+/* The transposed product, added: to[k] += sum over i of weights[k][i] d[i]. */
 static void multiply_back(float *restrict to, const float *restrict weights, const float *restrict d, int64_t in,
                           int64_t hidden)
 {
@@ -75,7 +75,7 @@ static float sigma(float x)
     return 1 / (1 + expf(-x));
 }
 
-/* z: the gates' sums of input and state apart, [gates][hidden] each. */
+/* z: the gates' sums over the input and over the state, separately; [gates][hidden] each. */
 static void cell_forward(cm__cuda_cell cell, const layer *l, const float *zx, const float *zh, const float *c_before,
                          const float *h_before, float *gates, float *c, float *h)
 {
@@ -99,7 +99,7 @@ static void cell_forward(cm__cuda_cell cell, const layer *l, const float *zx, co
 
 static void layer_forward(cm__cuda_case *c, layer *l, const float *x, bool reversed, int64_t steps)
 {
-    const cm__cuda_rnn *r = c->plan;
+    const cm__cuda_rnn *r = c->data;
     float              *zx = floats(c, r->gates * l->hidden), *zh = floats(c, r->gates * l->hidden);
     for (int64_t s = 0; s < steps; s++) {
         int64_t      t = reversed ? l->seq - 1 - s : s, before = reversed ? t + 1 : t - 1;
@@ -114,7 +114,7 @@ static void layer_forward(cm__cuda_case *c, layer *l, const float *x, bool rever
     }
 }
 
-/* The gates' gradients: dx of the input's sums, dh of the state's (they differ where a gate is between them). */
+/* Gradients of the gates' sums: dx of those over the input, dh of those over the state. They differ for GRU. */
 static void cell_backward(cm__cuda_cell cell, const layer *l, int64_t t, const float *dh, float *dc, float *zx,
                           float *zh, float *dh_before)
 {
@@ -145,10 +145,10 @@ static void cell_backward(cm__cuda_cell cell, const layer *l, int64_t t, const f
     }
 }
 
-/* dx of the last steps, from dy of the same: [LAST_STEPS][...], the very last step first. */
+/* dx of the last steps from dy of the same steps: [LAST_STEPS][...], last step first. */
 static void layer_backward(cm__cuda_case *c, const layer *l, const float *dy, float *dx, int64_t steps)
 {
-    const cm__cuda_rnn *r = c->plan;
+    const cm__cuda_rnn *r = c->data;
     float              *dh = floats(c, l->hidden), *dc = floats(c, l->hidden), *next = floats(c, l->hidden);
     float              *zx = floats(c, r->gates * l->hidden), *zh = floats(c, r->gates * l->hidden);
     for (int64_t s = 0; s < steps; s++) {
@@ -161,7 +161,7 @@ static void layer_backward(cm__cuda_case *c, const layer *l, const float *dy, fl
     }
 }
 
-/* Each result's rounding, and each step's of the state: what a gate sees is off by a few of them. */
+/* Tolerance: rounding of the result, and of the state in each step, which adds up to a few roundings at a gate. */
 static double slack_of(const cm__cuda_case *c)
 {
     if (c->type == TYPE_FP32) return strcmp(c->call.dtype, "tf32") == 0 ? 0x1p-7 : 1e-4;
@@ -170,7 +170,7 @@ static double slack_of(const cm__cuda_case *c)
 
 static int64_t check_forward(cm__cuda_case *c, int64_t element, const float *out, int64_t steps)
 {
-    const cm__cuda_rnn *r = c->plan;
+    const cm__cuda_rnn *r = c->data;
     int64_t             width = r->hidden * r->direction_count, n = cm__cuda_samples(1, steps * width), wrong = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = cm__cuda_sample(c, i, n, steps * width), t = at / width;
@@ -182,7 +182,7 @@ static int64_t check_forward(cm__cuda_case *c, int64_t element, const float *out
 
 static int64_t check_backward(cm__cuda_case *c, int64_t element, layer *layers)
 {
-    const cm__cuda_rnn *r = c->plan;
+    const cm__cuda_rnn *r = c->data;
     int64_t steps = r->seq < LAST_STEPS ? r->seq : LAST_STEPS, n = cm__cuda_samples(1, steps * r->input), wrong = 0;
     float  *d = floats(c, steps * r->hidden);
     for (int64_t i = 0; i < steps * r->hidden; i++)
@@ -201,7 +201,7 @@ static int64_t check_backward(cm__cuda_case *c, int64_t element, layer *layers)
     return wrong;
 }
 
-/* Where the whole is too much, the first steps of one direction need no later ones. */
+/* Check only the first steps if all steps take too long; with one direction, they do not depend on later ones. */
 static int64_t steps_of(const cm__cuda_rnn *r)
 {
     double cost = cm__cuda_rnn_cost(r);
@@ -212,7 +212,7 @@ static int64_t steps_of(const cm__cuda_rnn *r)
 
 int64_t cm__cuda_rnn_reference(cm__cuda_case *c)
 {
-    const cm__cuda_rnn *r = c->plan;
+    const cm__cuda_rnn *r = c->data;
     int64_t element = r->batch - 1, steps = steps_of(r), in = r->input, width = r->hidden * r->direction_count;
     layer  *layers = cm__alloc_array(c->ctx, (size_t)(r->layers * r->direction_count), sizeof *layers);
     float  *x = floats(c, r->seq * in);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run.c - time on the device: calls queued back to back between two events.
+ * run.c - time calls on the device: queue them back to back between two events.
  *
- * A kernel first keeps the device busy while the host fills the queue, so that the host's own time is not measured.
- * Short calls are captured into a graph, since the host would not keep up with them.
+ * First a spinning kernel keeps the device busy while the host fills the queue, so that host time is not measured.
+ * Short calls are captured into a CUDA graph, because the host could not queue them fast enough.
  */
 #include <math.h>
 #include <stdio.h>
 
 #include "bench/backends/cuda/cuda.h"
 
-#define SHORT_S 250e-6 /* calls shorter than this are captured */
-#define GRAPH_S 1e-3   /* a graph is at least that long, so that starting it does not show */
+#define SHORT_S 250e-6 /* calls shorter than this are captured into a graph */
+#define GRAPH_S 1e-3   /* shortest graph, so that its start-up time is negligible */
 #define GRAPH_NODES 4096
 #define GRAPH_CALLS 1024
-#define QUEUE_S 60e-6 /* what the host needs to queue its first calls */
+#define QUEUE_S 60e-6 /* time that the host needs to queue the first calls */
 
 static int launch(cm__cuda_case *c, int64_t copy)
 {
@@ -57,7 +57,7 @@ double cm__cuda_time_calls(cm__cuda_case *c, int64_t repetitions)
     return stop_clock(c);
 }
 
-/* NULL where the library does something that cannot be captured; the calls are then queued one by one. */
+/* Returns NULL if the library's calls cannot be captured; then they are queued one by one. */
 static cu_graph capture(cm__cuda_case *c, int64_t calls)
 {
     cu_graph graph = NULL;
@@ -95,7 +95,7 @@ static void make_graph(cm__cuda_case *c, double call_s, int64_t nodes)
     c->graph_calls = calls;
 }
 
-/* First calls load code and choose what the library puts off; they are not timed. */
+/* The first calls load code and run deferred initialization of the library, so they are not timed. */
 static void warm(cm__cuda_case *c)
 {
     queue(c, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* softmax.c - softmax and cross-entropy, forward and backward; by our own kernels. */
+/* softmax.c - softmax and cross-entropy, forward and backward; our own kernels. */
 #include <math.h>
 
 #include "bench/backends/cuda/rows.h"
@@ -8,15 +8,15 @@ void cm__cuda_softmax_declare(cm__cuda_case *c)
 {
     cm__cuda_rows *r = cm__cuda_rows_start(c);
     int64_t        all = r->rows * r->cols;
-    r->x = cm__cuda_operand(c, c->type, all, FILL_RANDOM); /* backward: the forward's result, which need not sum to 1 */
+    r->x = cm__cuda_operand(c, c->type, all, FILL_RANDOM); /* backward: stands for softmax's result; need not sum to 1 */
     r->y = cm__cuda_operand(c, c->type, all, FILL_ZERO);
     if (r->backward) r->dy = cm__cuda_operand(c, c->type, all, FILL_RANDOM);
     if (r->backward && r->log) c->operands[r->x].scale = 0.5f;
 }
 
-void cm__cuda_softmax_plan(cm__cuda_case *c)
+void cm__cuda_softmax_setup(cm__cuda_case *c)
 {
-    cm__cuda_rows *r = c->plan;
+    cm__cuda_rows *r = c->data;
     cm__launch    *l = cm__cuda_rows_launch(c, r->backward ? "softmax_backward" : "softmax_forward");
     if (r->backward)
         OPERANDS(l, r->dy, r->x, r->y);
@@ -29,7 +29,7 @@ void cm__cuda_softmax_plan(cm__cuda_case *c)
 
 static double softmax_at(cm__cuda_case *c, int64_t at, double *size)
 {
-    const cm__cuda_rows *r = c->plan;
+    const cm__cuda_rows *r = c->data;
     int64_t              first = at / r->cols * r->cols;
     double               sum = 0, own = cm__cuda_value(c, r->x, at);
     *size = 0;
@@ -47,7 +47,7 @@ static double softmax_at(cm__cuda_case *c, int64_t at, double *size)
 
 int64_t cm__cuda_softmax_check(cm__cuda_case *c)
 {
-    const cm__cuda_rows *r = c->plan;
+    const cm__cuda_rows *r = c->data;
     int64_t              total = r->rows * r->cols, n = cm__cuda_samples(r->cols * 2, total), wrong = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = cm__cuda_sample(c, i, n, total);
@@ -76,16 +76,16 @@ void cm__cuda_loss_declare(cm__cuda_case *c)
 
 static void plan_loss(cm__cuda_case *c, const char *name, int result)
 {
-    cm__cuda_rows *r = c->plan;
+    cm__cuda_rows *r = c->data;
     cm__launch    *l = cm__cuda_rows_launch(c, name);
     OPERANDS(l, r->x, r->target, r->mean, r->scale, result);
     cm__cuda_arg_int(l, r->rows);
     cm__cuda_arg_int(l, r->cols);
 }
 
-void cm__cuda_loss_plan(cm__cuda_case *c)
+void cm__cuda_loss_setup(cm__cuda_case *c)
 {
-    cm__cuda_rows *r = c->plan;
+    cm__cuda_rows *r = c->data;
     plan_loss(c, "loss_forward", r->loss);
     if (!r->backward) return;
     for (int64_t copy = 0; copy < c->copies; copy++)
@@ -97,16 +97,16 @@ void cm__cuda_loss_plan(cm__cuda_case *c)
 
 static double sum_of_exponentials(cm__cuda_case *c, int64_t row)
 {
-    const cm__cuda_rows *r = c->plan;
+    const cm__cuda_rows *r = c->data;
     double               sum = 0;
     for (int64_t i = 0; i < r->cols; i++) sum += exp(cm__cuda_value(c, r->x, row * r->cols + i));
     return sum;
 }
 
-/* The mean over many rows is dear; then each sampled row's own sum is held against the kernel's. */
+/* The exact mean over many rows is expensive; then the check uses a sample of rows. */
 static int64_t check_loss_forward(cm__cuda_case *c)
 {
-    const cm__cuda_rows *r = c->plan;
+    const cm__cuda_rows *r = c->data;
     int64_t              n = cm__cuda_samples(r->cols, r->rows), wrong = 0;
     double               loss = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -116,13 +116,13 @@ static int64_t check_loss_forward(cm__cuda_case *c)
         wrong += cm__cuda_wrong(TYPE_FP32, got, log(sum), 1e-5);
         loss += (log(sum) - cm__cuda_value(c, r->x, row * r->cols + cm__cuda_index(c, r->target, row))) / (double)n;
     }
-    double slack = n == r->rows ? 1e-4 : 6 / sqrt((double)n); /* a sample's mean; rows spread by about 1.2 */
+    double slack = n == r->rows ? 1e-4 : 6 / sqrt((double)n); /* error of a sample's mean: the standard deviation over rows is about 1.2 */
     return wrong + cm__cuda_wrong(TYPE_FP32, cm__cuda_result(c, r->loss, 0), loss, slack);
 }
 
 int64_t cm__cuda_loss_check(cm__cuda_case *c)
 {
-    const cm__cuda_rows *r = c->plan;
+    const cm__cuda_rows *r = c->data;
     int64_t              total = r->rows * r->cols, n = cm__cuda_samples(r->cols, total), wrong = 0;
     if (!r->backward) return check_loss_forward(c);
     for (int64_t i = 0; i < n; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* values.c - random values that host and device make alike (the device's half: kernels/types.cuh), and their rounding.
- */
+/* values.c - random values that host and device compute identically, and their rounding. The device's functions are in
+   kernels/types.cuh. */
 #include "bench/backends/cuda/values.h"
 
 #include <math.h>
@@ -46,7 +46,7 @@ float cm__cuda_random(uint64_t key, uint64_t index)
     return (float)(sum ? sum : 1) * 0x1p-15f;
 }
 
-/* A format of `bits` significant bits, smallest exponent of a normal number `low`. */
+/* Round to a format with `bits` significant bits and `low` as the smallest exponent of a normal number. */
 static double round_to(double value, int bits, int low)
 {
     int exponent;
@@ -69,7 +69,7 @@ double cm__rounded(cm__type type, double value)
     return value;
 }
 
-/* Sign, exponent of `exponent_bits`, fraction. */
+/* Decode a sign, an exponent of `exponent_bits`, and a fraction. */
 static double small_float(uint32_t bits, int exponent_bits, int fraction_bits)
 {
     int      bias = (1 << (exponent_bits - 1)) - 1;

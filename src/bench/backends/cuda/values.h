@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* values.h - the number types of operands, and random values that host and device make alike. */
+/* values.h - the number types of operands, and random values that host and device compute identically. */
 #ifndef CM_BENCH_CUDA_VALUES_H
 #define CM_BENCH_CUDA_VALUES_H
 
@@ -11,23 +11,23 @@ typedef enum cm__type {
 } cm__type;
 
 typedef struct cm__type_info {
-    const char *dtype;      /* in kernel tables */
-    const char *device;     /* in kernels/types.cuh */
+    const char *dtype;      /* name in kernel tables */
+    const char *device;     /* name in kernels/types.cuh */
     int         bytes;
-    double      round_off;  /* largest relative error of rounding to it */
-    int         blaslt, cudnn; /* their names for it; -1: none */
+    double      round_off;  /* largest relative rounding error */
+    int         blaslt, cudnn; /* the libraries' constants; -1: not supported */
 } cm__type_info;
 extern const cm__type_info cm__types[TYPES];
 
-/* TYPES: no such. "tf32" is stored as fp32. */
+/* Returns TYPES if there is no such type. "tf32" is stored as fp32. */
 cm__type cm__type_named(const char *name, int length);
 
 uint64_t cm__cuda_hash(uint64_t key, uint64_t index);
-/* Nearly normal, standard deviation 1.15, exact in fp32, never 0. */
+/* Approximately normal with standard deviation 1.15; exact in fp32, never 0. */
 float cm__cuda_random(uint64_t key, uint64_t index);
-/* To the nearest of a type's values, ties to even. */
+/* Round to the nearest value of the type, ties to even. */
 double cm__rounded(cm__type type, double value);
-/* One stored number. */
+/* Decode one stored number. */
 double cm__stored(cm__type type, const void *bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base.cu - operands of type T, and a kernel that only waits. */
+/* base.cu - fill operands of type T, and a kernel that only waits. */
 typedef TYPE_T T;
 
 extern "C" __global__ void fill(T *to, i64 count, u64 key, float scale, i64 positive)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * elementwise.cu - one function F of up to two operands of type A and B, and a mask, into type O.
- * INPUTS: how many operands are read; MASKED: and a mask; DRAWS: which is drawn and written.
- * SHAPE 1: operand 2 is [inner]; 2: [outer, 1]; 3: operand 1 is stored [inner, outer].
+ * INPUTS: number of operands read. MASKED: a mask is read, too. DRAWS: the mask is drawn and written instead.
+ * SHAPE 1: operand 2 is [inner]; 2: operand 2 is [outer, 1]; 3: operand 1 is stored as [inner, outer].
  */
 typedef TYPE_A A;
 typedef TYPE_B B;
@@ -85,7 +85,7 @@ struct hardswish_f {
 struct dropout_f {
     __device__ static float of(float a, float, bool m) { return m ? a * 2 : 0; }
 };
-/* Backward: a is the gradient of the result, b the operand (of sigmoid and tanh: the result). */
+/* Backward: a is the gradient of the result; b is the operand, or the result for sigmoid and tanh. */
 struct relu_grad_f {
     __device__ static float of(float a, float b) { return b > 0 ? a : 0; }
 };
@@ -126,7 +126,7 @@ struct dropout_grad_f {
 #define CONCAT(a, b) CONCAT_(a, b)
 typedef CONCAT(F, _f) f;
 
-/* As many as fill 16 bytes of the widest operand. */
+/* Elements that fill 16 bytes of the widest operand. */
 #define WIDEST                                                                                                         \
     ((sizeof(A) > sizeof(O) ? sizeof(A) : sizeof(O)) > (INPUTS > 1 ? sizeof(B) : 0)                                    \
          ? (sizeof(A) > sizeof(O) ? sizeof(A) : sizeof(O))                                                             \
@@ -142,13 +142,13 @@ __device__ inline float apply(float a, float b, bool m)
 #endif
 }
 
-/* Dropout draws its mask: one hash for four elements. */
+/* Dropout draws its mask with one hash per four elements. */
 __device__ inline bool drawn(u64 key, i64 i)
 {
     return hash(key, (u64)i >> 2) >> (16 * (i & 3)) & 1;
 }
 
-/* Nothing is broadcast: count elements, a multiple of N handled in vectors. */
+/* Without broadcasting: `count` elements, in vectors of N and a scalar remainder. */
 extern "C" __global__ void flat(const A *a, const B *b, unsigned char *mask, O *to, i64 count, u64 key)
 {
     i64 vectors = count / N, stride = (i64)gridDim.x * blockDim.x;
@@ -176,7 +176,7 @@ extern "C" __global__ void flat(const A *a, const B *b, unsigned char *mask, O *
     }
 }
 
-/* Operand 2 is broadcast or operand 1 is a transposed view: one element a thread, a block's y is a row. */
+/* Operand 2 is broadcast or operand 1 is a transposed view: one element per thread, one row per blockIdx.y. */
 extern "C" __global__ void shaped(const A *a, const B *b, unsigned char *mask, O *to, i64 outer, i64 inner)
 {
     for (i64 row = blockIdx.y; row < outer; row += gridDim.y)
@@ -187,7 +187,7 @@ extern "C" __global__ void shaped(const A *a, const B *b, unsigned char *mask, O
         }
 }
 
-/* Two tensors of [outer, inner] side by side. */
+/* Concatenate two tensors [outer, inner] along the inner dimension. */
 extern "C" __global__ void cat(const A *a, const A *b, O *to, i64 outer, i64 inner)
 {
     for (i64 row = blockIdx.y; row < outer; row += gridDim.y)

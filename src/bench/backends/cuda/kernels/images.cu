@@ -3,7 +3,7 @@
 typedef TYPE_T T;
 #define EPSILON 1e-5f
 
-/* ---- group normalisation: block y is a group of an image, block x takes a share of it ---------------------------- */
+/* ---- group normalisation: blockIdx.y is a group of an image, blockIdx.x a part of it ---------------------------- */
 
 struct group {
     i64 image, first_channel, channels, each, pixels, from, to;
@@ -99,8 +99,7 @@ extern "C" __global__ void group_backward(const T *dy, const T *x, const T *gain
     }
 }
 
-/* The gradients of gain and bias. Channels last: threads along the channels; otherwise along the pixels of one channel.
- */
+/* The gradients of gain and bias. Threads cover channels if these are last, otherwise the pixels of one channel. */
 extern "C" __global__ void group_channels(const T *dy, const T *x, const float *mean_of, const float *scale_of,
                                           float *parts, i64 images, i64 channels, i64 each, i64 pixels)
 {
@@ -140,7 +139,7 @@ extern "C" __global__ void group_channels_end(const float *parts, T *d_gain, T *
 
 /* ---- resizing ---------------------------------------------------------------------------------------------------- */
 
-/* The two sources of an output's place and the second one's weight; pixels are areas, not points. */
+/* The two inputs of an output position and the second one's weight. Pixels are areas (align_corners is false). */
 struct source {
     int low, high;
     float part;
@@ -203,7 +202,7 @@ extern "C" __global__ void resize(const T *x, T *y, i64 images, i64 channels, i6
     }
 }
 
-/* Each input gathers from the outputs it went into. */
+/* Each input sums the gradients of the outputs that used it. */
 extern "C" __global__ void resize_backward(const T *dy, T *dx, i64 images, i64 channels, i64 h, i64 w, i64 out_h,
                                            i64 out_w)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe.cu - bandwidth by working set, arithmetic in registers, look-ups. */
+/* probe.cu - probes of bandwidth by working set, of arithmetic in registers, and of look-ups. */
 
-/* Word i is i * 2654435761, so that the sum of any number of them is known. */
+/* Word i is i * 2654435761, so that the sum of any number of words is known. */
 extern "C" __global__ void pattern(unsigned *to, i64 words)
 {
     for (i64 i = blockIdx.x * (i64)blockDim.x + threadIdx.x; i < words; i += (i64)gridDim.x * blockDim.x)
@@ -22,7 +22,7 @@ __device__ inline uint4 load(const uint4 *from, bool near)
     return v;
 }
 
-/* What a block reads: its own slice (`near`, through the first-level cache), or every gridDim-th piece of all. */
+/* What a block reads: a slice of its own, or, if `slice` is 0, every gridDim.x-th chunk of the whole set. */
 struct range {
     i64 first, last, step;
     __device__ range(i64 slice, i64 vectors)
@@ -33,7 +33,7 @@ struct range {
     }
 };
 
-/* All is read `passes` times; the sum of it is added to *sum. slice 0: past the first-level cache. */
+/* Read the working set `passes` times and add its sum to *sum. slice 0: bypass the first-level cache. */
 extern "C" __global__ void read(const uint4 *from, i64 slice, i64 vectors, i64 passes, unsigned *sum)
 {
     unsigned total = 0;
@@ -71,7 +71,7 @@ extern "C" __global__ void copy(const uint4 *from, uint4 *to, i64 vectors, i64 p
 
 #define CHAINS 8
 
-/* x = x * a + b, CHAINS independent ones a thread; a = 1/2, b = 1, so that every chain ends at 2. */
+/* x = x * a + b in CHAINS independent chains per thread; a = 1/2 and b = 1, so that every chain converges to 2. */
 extern "C" __global__ void fma_fp32(float *to, i64 rounds)
 {
     float x[CHAINS];
@@ -97,7 +97,7 @@ extern "C" __global__ void fma_fp64(float *to, i64 rounds)
     to[blockIdx.x * (i64)blockDim.x + threadIdx.x] = (float)(sum / CHAINS);
 }
 
-/* Two 16-bit numbers in a word. */
+/* Two 16-bit numbers per word. */
 #define PAIRED(name, op, half, one, start)                                                                             \
     extern "C" __global__ void name(float *to, i64 rounds)                                                             \
     {                                                                                                                  \
@@ -117,7 +117,7 @@ PAIRED(fma_fp16, "fma.rn.f16x2", 0x38003800u, 0x3c003c00u, 0x3c003c00u)
 PAIRED(fma_bf16, "fma.rn.bf16x2", 0x3f003f00u, 0x3f803f80u, 0x3f803f80u)
 #endif
 
-/* A grid of energies, five cross sections each: row i is at (i + 0.5) / rows, its numbers are drawn. */
+/* A grid of energies with five random cross sections each; row i has the energy (i + 0.5) / rows. */
 #define COLUMNS 6
 
 __device__ inline double drawn(u64 key, u64 index)
@@ -131,8 +131,8 @@ extern "C" __global__ void lookup_fill(double *table, i64 rows, u64 key)
         table[i] = i % COLUMNS ? drawn(key, i) : ((double)(i / COLUMNS) + 0.5) / (double)rows;
 }
 
-/* Draw an energy, find the rows around it by bisection, interpolate the five; `lookups` a thread, their sum to `sums`.
- */
+/* Draw an energy, find the rows around it by bisection, and interpolate the five cross sections. Each thread does
+   `lookups` look-ups and writes their sum to `sums`. */
 extern "C" __global__ void lookup(const double *table, i64 rows, u64 key, i64 lookups, double *sums)
 {
     u64 thread = blockIdx.x * (u64)blockDim.x + threadIdx.x;

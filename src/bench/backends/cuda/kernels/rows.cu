@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.cu - what works row by row on [rows, cols] of type T: normalisation, softmax, cross-entropy. A block takes a
- * row. */
+/* rows.cu - kernels over rows of [rows, cols] of type T: normalisation, softmax, cross-entropy. One block per row. */
 typedef TYPE_T T;
 static const int N = VECTOR;
 
@@ -8,8 +7,8 @@ static const int N = VECTOR;
 
 typedef vec<T, N> pack;
 
-/* N columns at once: cols is a multiple of N (N is 16 bytes or 1 element), and rows start aligned. A row of at most
-   ITEMS packs a thread is read once and held in registers; a longer one (ITEMS 0) is read anew in every pass. */
+/* Loads take N columns: 16 bytes, or 1 element. cols is a multiple of N, and rows are aligned. Rows of at most ITEMS
+   packs per thread are read once and kept in registers; longer rows (ITEMS 0) are read again in every pass. */
 #if ITEMS
 #define EACH(v, cols)                                                                                                  \
     _Pragma("unroll") for (int item = 0; item < ITEMS; item++) for (i64 v = threadIdx.x + item * (i64)blockDim.x;      \
@@ -24,7 +23,7 @@ typedef vec<T, N> pack;
 #define AT(held, from, v) (from)[v]
 #endif
 
-/* WHAT is compiled: 0 normalisation, 1 softmax, 2 cross-entropy. */
+/* WHAT selects the kernels to compile: 0 normalisation, 1 softmax, 2 cross-entropy. */
 #if WHAT == 0
 
 /* RMS: without the mean and the bias. */
@@ -88,7 +87,7 @@ extern "C" __global__ void norm_backward(const T *dy, const T *x, const T *gain,
     }
 }
 
-/* The gradients of gain and bias: a thread sums N columns over the block's share of rows ... */
+/* The gradients of gain and bias, first step: each thread sums N columns over its block's rows. */
 extern "C" __global__ void norm_columns(const T *dy, const T *x, const float *mean_of, const float *scale_of,
                                         float *parts, i64 rows, i64 cols)
 {
@@ -111,7 +110,7 @@ extern "C" __global__ void norm_columns(const T *dy, const T *x, const float *me
     }
 }
 
-/* ... and these are added. */
+/* Second step: add the sums of all blocks. */
 extern "C" __global__ void norm_columns_end(const float *parts, T *d_gain, T *d_bias, i64 shares, i64 cols)
 {
     i64 col = blockIdx.x * (i64)blockDim.x + threadIdx.x;
@@ -127,7 +126,7 @@ extern "C" __global__ void norm_columns_end(const float *parts, T *d_gain, T *d_
 
 #elif WHAT == 1
 
-/* y = softmax(scale * x), of the columns up to the row's own if `causal_rows` (rows of one matrix) is not 0. */
+/* y = softmax(scale * x). If causal_rows (the rows of one matrix) is not 0, columns right of the diagonal are masked. */
 extern "C" __global__ void softmax_forward(const T *x, T *y, i64 cols, float scale, i64 causal_rows)
 {
     const pack *in = (const pack *)(x + blockIdx.x * cols);
@@ -184,7 +183,7 @@ extern "C" __global__ void softmax_backward(const T *dy, const T *y, T *dx, i64 
 
 #else
 
-/* The mean over rows of -log softmax(x)[target]; `loss` is zeroed before. */
+/* Adds the mean over rows of -log softmax(x)[target] to `loss`, which the caller zeroes. */
 extern "C" __global__ void loss_forward(const T *x, const i64 *target, float *highest_of, float *sum_of, float *loss,
                                         i64 rows, i64 cols)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensors.cu - reductions, embedding, optimizer updates; type T, N of it at once. */
+/* tensors.cu - reductions, embedding, optimizer updates of type T, in vectors of N elements. */
 typedef TYPE_T T;
 static const int N = VECTOR;
 typedef vec<T, N> pack;
@@ -14,8 +14,8 @@ typedef add_op op;
 #define NEUTRAL 0.0f
 #endif
 
-/* Threads along what is reduced: block x takes a share of it, block y every gridDim.y-th result. PLANES > 0: what is
-   reduced is [outer, -, inner] of inner elements each, and the result's place is between them. */
+/* Threads cover the reduced elements: blockIdx.x takes a part of them, blockIdx.y every gridDim.y-th result. PLANES:
+   the tensor is [outer, kept, inner], and the dimensions outer and inner are reduced. */
 extern "C" __global__ void reduce_along(const T *x, float *parts, T *y, i64 kept, i64 length, i64 inner, float factor)
 {
     i64 share = (length / N + gridDim.x - 1) / gridDim.x, first = blockIdx.x * share;
@@ -38,7 +38,7 @@ extern "C" __global__ void reduce_along(const T *x, float *parts, T *y, i64 kept
     }
 }
 
-/* Short rows: a warp each. */
+/* Short rows: one warp per row. */
 extern "C" __global__ void reduce_short(const T *x, T *y, i64 kept, i64 length, float factor)
 {
     i64 warps = (i64)gridDim.x * (blockDim.x >> 5);
@@ -50,7 +50,7 @@ extern "C" __global__ void reduce_short(const T *x, T *y, i64 kept, i64 length, 
     }
 }
 
-/* Threads along what is kept: [outer, length, inner], block y takes a share of the length. */
+/* Threads cover the results. The tensor is [outer, length, inner]; blockIdx.y takes a part of the length. */
 extern "C" __global__ void reduce_across(const T *x, float *parts, i64 kept, i64 length, i64 inner)
 {
     i64 share = (length + gridDim.y - 1) / gridDim.y, first = blockIdx.y * share,
@@ -63,7 +63,7 @@ extern "C" __global__ void reduce_across(const T *x, float *parts, i64 kept, i64
     }
 }
 
-/* A block a result: there are more shares than results are worth waiting for. */
+/* Combine partial results with one block per result, for many parts. */
 extern "C" __global__ void reduce_end(const float *parts, T *y, i64 kept, i64 shares, float factor)
 {
     for (i64 k = blockIdx.x; k < kept; k += gridDim.x) {
@@ -74,7 +74,7 @@ extern "C" __global__ void reduce_end(const float *parts, T *y, i64 kept, i64 sh
     }
 }
 
-/* A thread a result. */
+/* Combine partial results with one thread per result. */
 extern "C" __global__ void reduce_end_few(const float *parts, T *y, i64 kept, i64 shares, float factor)
 {
     for (i64 k = blockIdx.x * (i64)blockDim.x + threadIdx.x; k < kept; k += (i64)gridDim.x * blockDim.x) {
@@ -118,7 +118,7 @@ __device__ inline void add_to(bf16 *to, const bf16 *from)
 #endif
 
 #if ATOMICS
-/* Each token's gradient is added to its row. */
+/* Add each token's gradient to its row. */
 extern "C" __global__ void embed_backward(const i64 *index, const T *dy, T *table, i64 tokens, i64 width)
 {
     const int step = sizeof(T) == 2 ? 2 : 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* types.cuh - number types, 16-byte vectors, sums over a block; put before every source. Needs no header of the
- * toolkit. */
+/* types.cuh - number types, 16-byte vectors, reductions over a block. Included before every source. Needs no header of
+   the CUDA toolkit. */
 typedef long long i64;
 typedef unsigned long long u64;
 #define INFINITY __uint_as_float(0x7f800000u)
@@ -72,7 +72,7 @@ __device__ inline void down(fp8 *to, float x)
 }
 #endif
 
-/* N numbers that are read and written at once. */
+/* N numbers that are loaded and stored with one instruction. */
 template <typename T, int N> struct __align__(sizeof(T) * N) vec
 {
     T at[N];
@@ -100,13 +100,13 @@ struct max_op {
     __device__ static float of(float a, float b) { return a > b || a != a ? a : b; }
 };
 
-/* Over the whole block (a multiple of 32 threads, at most 1024); every thread gets the result. */
+/* Reduce over the block (a multiple of 32 threads, at most 1024). Every thread gets the result. */
 template <typename OP> __device__ inline float over_block(float x, float neutral)
 {
     __shared__ float part[32];
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     for (int step = 16; step; step >>= 1) x = OP::of(x, __shfl_xor_sync(0xffffffffu, x, step));
-    __syncthreads(); /* part[] may still be read from the call before */
+    __syncthreads(); /* threads may still be reading part[] of the previous call */
     if (lane == 0) part[warp] = x;
     __syncthreads();
     x = lane < warps ? part[lane] : neutral;
