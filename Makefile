@@ -1,27 +1,27 @@
-# Centimani: everything a person or a machine asks of the tree. Meson and ninja do the work.
+# Centimani: targets for users and for continuous integration. Meson and ninja do the work.
 PREFIX        ?= /usr/local
 FUZZ_SECONDS  ?= 600
-# A folder of .onnx files to validate and time with; without it there are fewer cases.
+# Optional folder of .onnx files for additional validation and timing cases.
 export CENTIMANI_MODELS ?= $(abspath $(wildcard ../shared/models/onnx))
 RUN_PACKAGES   = gcc libc6-dev meson ninja-build pkg-config python3 libnanopb-dev libjansson-dev libsmartcols-dev libhwloc-dev \
                  libmicrohttpd-dev libjs-chart.js
-# Without libopenblas0-openmp, python3-torch would bring a BLAS that uses one thread.
+# Without libopenblas0-openmp, python3-torch would install a single-threaded BLAS.
 TEST_PACKAGES  = $(RUN_PACKAGES) python3-onnx python3-torch python3-jsonschema python3-venv clang libclang-rt-14-dev \
                  libcmocka-dev libonnx-testdata man-db groff libopenblas0-openmp libdnnl2 openmpi-bin libturbojpeg0
-# Debian's node and npm, unless another vendor's are installed: the packages of the two conflict.
+# Debian's node and npm, unless another vendor's are installed, because the packages conflict.
 WEB_PACKAGES   = chromium $(foreach program,node npm,$(if $(shell command -v $(program) 2>&1),,$(program:node=nodejs)))
-# The last versions of playwright-core need a newer node than Debian's 18.
+# The latest versions of playwright-core need a newer node than Debian's 18.
 PLAYWRIGHT     = playwright-core@1.58.0
 SANITIZE       = -Db_sanitize=address,undefined -Db_lundef=false
 SANITIZE_RACES = -Db_sanitize=thread -Db_lundef=false
-# gcc warns of what its sanitizers insert; the other two builds hold the warnings.
+# gcc warns about code that its sanitizers insert, so warnings are errors in the other two builds only.
 UNWARNED       = -Dwarning_level=0 -Dwerror=false
 
 .PHONY: run build test browser golden accuracy bench fuzz static deb install clean help packages test-packages \
         web-packages playwright
 .DEFAULT_GOAL := build
 
-run: build               ## install what is missing, build, and run the main job
+run: build               ## install missing packages, build, and run an example
 	build/centimani rank resnet50 --objective price --baseline nvidia-a100-40g
 	build/centimani explain resnet50 --versus nvidia-a100-40g --batch 256 \
 	    --device $$(build/centimani rank resnet50 --objective price --csv | sed -n 2p | cut -d, -f2)
@@ -38,12 +38,12 @@ test: test-packages playwright ## build with gcc, clang and the sanitizers, and 
 	@CC=gcc TARGET='centimani tests/threads' tools/build.sh build-tsan $(SANITIZE_RACES) -Doptimization=1 $(UNWARNED)
 	@python3 tests/run.py build build-asan build-clang build-tsan
 
-golden: build            ## rewrite the expected output of tests/cli, the README and docs/ from what the program prints now
+golden: build            ## rewrite the expected output in tests/cli, the README and docs/ with the program's current output
 	python3 tests/cli/run.py --rewrite build/centimani tests/cli
 	python3 tests/readme.py --rewrite build/centimani README.md \
 	    $(addprefix docs/,tutorial.md commands.md rank.md plans.md loading.md styles.md descriptions.md)
 
-accuracy: build          ## rewrite docs/accuracy.md: predictions against every known result
+accuracy: build          ## rewrite docs/accuracy.md: predictions compared with all published and measured results
 	python3 tools/accuracy.py build/centimani docs/accuracy.md
 
 bench: build             ## time importing, memory, step times, plans and rankings, beside Python's onnx.load (CENTIMANI_MODELS: folder of .onnx files)
@@ -57,14 +57,14 @@ fuzz: test-packages      ## fuzz every importer for FUZZ_SECONDS each
 	@CC=clang tools/build.sh build-clang -Dfuzz=true $(SANITIZE) -Doptimization=1
 	@ls build-clang/tests/fuzz_* | grep -v '\.p$$' | xargs -n 1 -P 2 tests/fuzz/run.sh $(FUZZ_SECONDS)
 
-browser: build playwright ## the report and the page of serve in Chromium
+browser: build playwright ## test the HTML report and the web page in Chromium
 	NODE_PATH=build/browser/node_modules node tests/browser/browser.js build/centimani docs/images
 
-static: packages         ## build-static/centimani: one program with all its data that needs no library
+static: packages         ## build build-static/centimani: one program with all its data and no shared libraries
 	@CC=gcc TARGET=centimani tools/build.sh build-static -Dstatic=true -Dbuildtype=release
 	@ls -l build-static/centimani
 
-deb: packages            ## a Debian package in build-deb/
+deb: packages            ## build a Debian package in build-deb/
 	@tools/packages.sh binutils
 	@CC=gcc tools/build.sh build-deb --prefix=/usr --libdir=lib -Dbuildtype=release
 	@tools/deb.sh build-deb build-deb
@@ -73,10 +73,10 @@ install: build           ## install program, library, header, man page and compl
 	meson configure build -Dprefix=$(PREFIX)
 	meson install -C build --quiet
 
-clean:                   ## remove what was built
+clean:                   ## remove all build folders
 	rm -rf build build-asan build-clang build-tsan build-static build-deb
 
-help:                    ## this list
+help:                    ## print this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 
 packages:

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gemm_overhead.c - [ROUNDS]: matrix products as `centimani bench` measures them beside a bare loop of cblas_sgemm, in
- * turns, so that whatever disturbs the machine disturbs both; of each the least of the rounds' medians. Exits 1 where
- * they differ by more than 3 %.
+ * gemm_overhead.c - [ROUNDS]: compare `centimani bench` of matrix products with a bare loop of cblas_sgemm.
+ *
+ * The two alternate, so that other load on the machine affects both. The result of each is the smallest median of all
+ * rounds. Exits with 1 if they differ by more than 3 %.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -33,7 +34,7 @@ static sgemm *open_blas(void)
     return function;
 }
 
-/* Median of samples of about 20 ms each, after one call to warm up. */
+/* Median of samples of about 20 ms each, after one warm-up call. */
 static double bare_s(sgemm *multiply, int m, int n, int k, const float *a, const float *b, float *c)
 {
     double samples[SAMPLES];
@@ -96,7 +97,7 @@ int main(int argc, char **argv)
     int              rounds = argc > 1 ? atoi(argv[1]) : 5, off = 0;
     sgemm           *multiply = open_blas();
     if (!multiply || rounds < 1 || rounds > ROUNDS_MAX) {
-        fprintf(stderr, "needs libopenblas.so.0, and from 1 to %d rounds\n", ROUNDS_MAX);
+        fprintf(stderr, "needs libopenblas.so.0 and 1 to %d rounds\n", ROUNDS_MAX);
         return 1;
     }
     setvbuf(stdout, NULL, _IOLBF, 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import_speed.c - [FOLDER]: time and memory from a model to its training graph, beside Python's onnx.load.
+ * import_speed.c - [FOLDER]: time and memory to import a model and build its training graph, compared with onnx.load.
  *
- * Every repetition is a process of its own, so nothing is warm but the page cache; peak memory is that process's.
- * Python is timed without its start and its imports. FOLDER (or CENTIMANI_MODELS) holds .onnx files; without it only
- * what the program has built in and the generated file are read.
+ * Every repetition is a new process, so that only the page cache is warm; memory is the peak of that process. Python's
+ * start-up and imports are not timed. FOLDER (or CENTIMANI_MODELS) contains .onnx files; without it, only built-in
+ * models and a generated file are imported.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ typedef struct sample {
 } sample;
 
 typedef struct timing {
-    double time_s, least_s, most_s, memory_bytes; /* median, spread, largest; NAN: not measured */
+    double time_s, least_s, most_s, memory_bytes; /* median, shortest, longest; peak memory; NAN: not measured */
 } timing;
 
 static const timing no_data = {NAN, NAN, NAN, NAN};
@@ -53,7 +53,7 @@ static bool import_once(const char *model, sample *out)
     return !status;
 }
 
-/* import_once() in a child process. */
+/* Run import_once() in a child process. */
 static bool ours(const char *model, sample *out)
 {
     int pipe_fds[2], status;
@@ -131,9 +131,9 @@ static void row(const char *name, const char *model, bool with_python)
 
 static void heading(bool with_python)
 {
-    printf("# centimani %s: model to finished training graph, beside Python's onnx.load (which builds no graph)\n",
+    printf("# centimani %s: import and training graph, compared with Python's onnx.load (which builds no graph)\n",
            CM_VERSION);
-    printf("# medians of %d runs (Python: %d), each a process of its own; page cache warm\n", REPEATS, PYTHON_REPEATS);
+    printf("# medians of %d runs (Python: %d), each in a new process; page cache warm\n", REPEATS, PYTHON_REPEATS);
     if (!with_python) printf("# python3-onnx: not installed\n");
     printf("%-28s  %9s %19s %8s  %9s %19s %8s  %7s\n", "model", "ours", "spread", "memory", "onnx.load", "spread",
            "memory", "ratio");
@@ -149,7 +149,7 @@ static void files_of(const char *folder, bool with_python)
         if (access(path, R_OK) == 0) row(names[i], path, with_python);
         else printf("%-28s  not in %s\n", names[i], folder);
     }
-    if (!folder) printf("# no folder of .onnx files given: only what is built in and generated\n");
+    if (!folder) printf("# no folder of .onnx files given: only built-in models and a generated file\n");
 }
 
 static bool generated(bool with_python)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_speed.c - memory evaluations per second on one core, after import: (model, device, batch) by polynomials. */
+/* memory_speed.c - memory predictions per second on one core, for imported models; one per (model, device, batch). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -22,7 +22,7 @@ static void fail(const char *what, const cm_diag *diag)
     exit(1);
 }
 
-/* Calls per second of one of the two ways to evaluate. */
+/* Calls per second of one of the two evaluation functions. */
 static double rate(const cm_footprint *f, bool exact)
 {
     cm_memory_use use;

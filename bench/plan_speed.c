@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_speed.c - plans a second of the search for GPT-3 175B on 64 A100, memory check included: one core, then all. */
+/* plan_speed.c - parallel plans searched per second for GPT-3 175B on 64 A100, with memory checks: one core, then all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "centimani.h"
 
 #define MODEL "gpt:layers=96,hidden=12288,heads=96,seq=2048,vocab=51200"
-#define LEAST 1e6 /* plans a second on one core */
+#define LEAST 1e6 /* plans per second on one core */
 
 static void fail(const char *what, const cm_diag *diag)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_speed.c - step times of 1,000 batch sizes of one model, beside as many single predictions. */
+/* predict_speed.c - time to predict 1,000 batch sizes of a model together, compared with 1,000 single predictions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include "centimani.h"
 
 #define BATCHES 1000
-#define SINGLE 20 /* of which the time of BATCHES single predictions is told */
+#define SINGLE 20 /* single predictions that are timed, and scaled up to BATCHES */
 #define WANTED_S 0.1
 
 static double now_s(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_speed.c - all devices for every named model, or those named: wall time, and that of all threads together. */
+/* rank_speed.c - wall time and CPU time to rank all devices, for all built-in models or those named as arguments. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "centimani.h"
 
 #define WANTED_S 0.1
-#define RUNS 5 /* the fastest counts: other work on the machine only slows */
+#define RUNS 5 /* the fastest counts, because other load only makes runs slower */
 
 static double seconds(clockid_t clock)
 {

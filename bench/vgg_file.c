@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vgg_file.c - writes VGG-16 (Simonyan and Zisserman, arXiv:1409.1556, table 1 column D) as an ONNX protobuf.
+ * vgg_file.c - write VGG-16 (Simonyan and Zisserman, arXiv:1409.1556, table 1 column D) as an ONNX protobuf.
  *
- * The graph is written twice: first only counted, for the length that stands before it, then in earnest. Weights are
- * skipped over, which leaves zeros.
+ * The graph is processed twice: the first pass only counts bytes, for the length that precedes the graph; the second
+ * writes. Weights are left as holes in the file, which read as zeros.
  */
 #include "vgg_file.h"
 
@@ -64,7 +64,7 @@ static void give_part(sink *s, int field, const message *part)
     give(s, part);
 }
 
-/* TensorProto: dims = 1, data_type = 2 (1: float), name = 8, raw_data = 9. */
+/* Field numbers of TensorProto: dims = 1, data_type = 2 (1: float), name = 8, raw_data = 9. */
 static void give_weight(sink *s, const char *name, const int64_t *dims, int rank)
 {
     message tensor = {0}, head = {0};
@@ -83,7 +83,7 @@ static void give_weight(sink *s, const char *name, const int64_t *dims, int rank
     s->size += bytes;
 }
 
-/* AttributeProto: name = 1, ints = 8, type = 20 (7: ints; 2: int), i = 3. */
+/* Field numbers of AttributeProto: name = 1, ints = 8, type = 20 (7: ints; 2: int), i = 3. */
 static void put_ints(message *node, const char *name, const int64_t *values, int count)
 {
     message attribute = {0};
@@ -102,7 +102,7 @@ static void put_transposed(message *node)
     put_message(node, 5, &attribute);
 }
 
-/* NodeProto: input = 1, output = 2, name = 3, op_type = 4, attribute = 5. `from` < 0 reads the model's input. */
+/* Field numbers of NodeProto: input = 1, output = 2, name = 3, op_type = 4, attribute = 5. from < 0: the model's input. */
 static message node_of(const char *op, int from, int to, bool weighted)
 {
     message node = {0};
@@ -160,7 +160,8 @@ static int give_dense(sink *s, int id, int64_t in, int64_t out)
     return id + 1;
 }
 
-/* ValueInfoProto: name = 1, type = 2; of the tensor type: elem_type = 1, shape = 2; of a dim: value = 1, name = 2. */
+/* Fields of ValueInfoProto: name = 1, type = 2; of its tensor type: elem_type = 1, shape = 2; of a dim: value = 1,
+   name = 2. */
 static void give_value(sink *s, int field, const char *name, const int64_t *dims, int rank)
 {
     message shape = {0}, tensor = {0}, type = {0}, value = {0};

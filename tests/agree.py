@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """agree.py - LIBRARY [--all]: rank, predict, memory, batch and explain give the same answer to the same question.
 
-A ranking of a model on all devices, in one precision and runtime, is compared with what the other commands say of each
-device. Numbers must be equal to the last digit. Without --all a seeded sample of the questions is asked; --all asks
-about every named model, device, precision and runtime and prints the number of disagreements.
+The test compares the row of each device in a ranking, in one precision and runtime, with the answers of the other
+commands. Numbers must be equal to the last digit. By default the test uses a seeded random sample of models; --all
+covers every built-in model, device, precision and runtime, and prints the number of disagreements.
 """
 import ctypes
 import json
@@ -14,13 +14,13 @@ import sys
 SAMPLE_RANKINGS, SAMPLE_DEVICES, SEED = 60, 5, 17
 PRECISIONS = ["fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp8"]
 RUNTIMES = ["torch-eager", "torch-compile", "megatron", "native"]
-# Fields of a ranking's row that predict has too.
+# Fields that the rows of `rank` and the answers of `predict` have in common.
 SAME = ("batch", "micro_batch", "devices", "recomputes", "runtime", "precision", "fits", "peak_bytes", "step_time_s",
         "device_time_s", "host_time_s", "throughput_samples_s", "interval_s", "mfu", "seq", "tokens_s")
 
 
 class Program:
-    """The program as a function, in this process."""
+    """The program's commands, called in this process."""
 
     def __init__(self, path):
         self.library = ctypes.CDLL(path)
@@ -29,7 +29,7 @@ class Program:
         self.library.cm_answer_free.argtypes = [ctypes.c_void_p]
 
     def ask(self, *words):
-        """The exit status, and the JSON answer or the message on standard error."""
+        """Return the exit status, and the JSON answer or the message on standard error."""
         words = [*words, "--json"]
         array = (ctypes.c_char_p * len(words))(*[w.encode() for w in words])
         result, notes = ctypes.c_void_p(), ctypes.c_void_p()
@@ -49,7 +49,7 @@ def questions(program):
 
 
 class Count:
-    """Answers compared, and those that differ."""
+    """Counts of compared numbers and of differences."""
 
     def __init__(self):
         self.compared = self.differ = 0
@@ -64,12 +64,12 @@ class Count:
 
 
 def option(way, name):
-    """An option's value among those of a question."""
+    """The value of an option in a list of arguments."""
     return way[way.index(name) + 1] if name in way else None
 
 
 def compare_device(program, count, model, way, row):
-    """One row of a ranking beside the other commands."""
+    """Compare one row of a ranking with the other commands."""
     device = row["device"]
     where = f"{model} {' '.join(way)} on {device}"
     own = [w for i, w in enumerate(way) if "--batch" not in (w, way[i - 1] if i else "")]
@@ -93,7 +93,7 @@ def compare_device(program, count, model, way, row):
 
 
 def compare_batch(program, count, where, question, row):
-    """What batch chooses, and its row of the batch size that was chosen."""
+    """Compare the batch size that `batch` chooses, and its throughput, with the ranking."""
     model, device, own = question
     choice = program.ask("batch", model, "--device", device, *own)[1]
     count.check(choice["batch"] == row["batch"], f"{where}: batch's and rank's choice", choice["batch"], row["batch"])
@@ -104,14 +104,14 @@ def compare_batch(program, count, where, question, row):
                         row["throughput_samples_s"])
 
 
-# Model, device, number of devices, global batch, runtime: the plans that `plan` lists are asked of predict and memory.
+# Model, device, number of devices, global batch, runtime. `predict` and `memory` must agree with the plans of `plan`.
 PLANS = [("gpt2-xl", "nvidia-h100", 8, 64, "torch-eager"), ("gpt3-13b", "nvidia-a100-80g", 16, 128, "megatron"),
          ("bert-large", "amd-mi250", 4, 32, "torch-eager"), ("gpt2", "graphcore-bow", 8, 64, "native"),
          ("llama2-7b", "nvidia-b200", 8, 64, "megatron")]
 
 
 def options_of(plan):
-    """A plan that `plan` lists, as options."""
+    """Options that select a plan listed by `plan`."""
     words = ["--recompute", plan["recompute"], "--schedule", plan["schedule"]]
     words += ["--sequence-parallel"] * bool(plan["sequence_parallel"])
     words += ["--offload", ",".join(plan["offload"])] * bool(plan["offload"])
@@ -123,7 +123,7 @@ def options_of(plan):
 
 
 def compare_plans(program, count):
-    """Plans that were found, beside the same plans asked for."""
+    """Compare the plans that `plan` finds with `predict` and `memory` for the same plans."""
     for model, device, n, samples, runtime in PLANS:
         where, way = f"plan {model} on {n} {device}", ["--device", device, "--runtime", runtime]
         found = program.ask("plan", model, *way, "-n", str(n), "--global-batch", str(samples))[1]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * corpus.c - FOLDER LEAST: every .onnx file under FOLDER loads, or is refused with a reason; at least LEAST load.
- * What loads is trained too. `-v` as a third argument prints every refusal.
+ * corpus.c - FOLDER LEAST [-v]: every .onnx file under FOLDER is loaded or refused with a reason; at least LEAST load.
+ * A training graph is built for each loaded model. -v prints every refusal.
  */
 #include <ftw.h>
 #include <stdio.h>

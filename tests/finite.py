@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""finite.py - PROGRAM: no answer about any named model, on any device, has a number that is not finite, in JSON or in text.
+"""finite.py - PROGRAM: all numbers in answers about all built-in models and devices are finite, in JSON and in text.
 
 Prints TAP: one line per command, with the number of answers."""
 import concurrent.futures

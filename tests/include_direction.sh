@@ -1,9 +1,10 @@
 #!/bin/sh
-# include_direction.sh - ROOT: every layer includes only what ARCHITECTURE.md lets it include, and no room closes a circle.
+# include_direction.sh - ROOT: check that layers include only what ARCHITECTURE.md allows, and that no folders include
+# each other in a cycle.
 cd "$1" || exit 1
 failed=0
 
-# FOLDER, then the includes (as written) that its files may have, as an extended regular expression.
+# layer FOLDER REGEX: the includes of FOLDER's files, as written, must match the extended regular expression.
 layer() {
     bad=$(grep -nEr --include='*.[ch]' --include='*.def' '^[[:space:]]*#[[:space:]]*include "' "$1" |
         grep -vE "include \"($2)\"")
@@ -25,6 +26,6 @@ layer src/serve  'base/[a-z_]+\.h|report/html/html\.h|serve/[a-z_]+\.h'
 layer src/report 'centimani\.h|base/[a-z_]+\.h|report/[a-z_/]+\.h'
 layer src/bench/backends/cuda 'centimani_backend\.h|base/[a-z_]+\.h|bench/backends/cuda/[a-z_]+\.h'
 layer cli        'centimani\.h|base/text\.h|report/report\.h|serve/serve\.h|cli\.h|answer\.h|values\.h|options\.def'
-# Rooms of one layer never include each other in a circle.
+# Subfolders of one layer must not include each other in a cycle.
 python3 tools/include_rooms.py src/model src/bench src/report || failed=1
 exit $failed

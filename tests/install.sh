@@ -1,6 +1,6 @@
 #!/bin/sh
-# install.sh - BUILD SOURCE: what 'meson install' of BUILD puts into a folder is whole: the program runs there, shells find
-# its completions and man its page, and a small program of another's builds with pkg-config, by either library.
+# install.sh - BUILD SOURCE: check that 'meson install' of BUILD is complete: the program runs, shells find its
+# completions, man finds its page, and a small program builds with pkg-config and the static or the shared library.
 set -e
 build=$1 source=$2
 root=$(mktemp -d)
@@ -27,7 +27,7 @@ export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR="$root"
 library=$(dirname "$(dirname "$found")")
 expect() { [ "$2" = nvidia-h200 ] || { echo "$1 said '$2'"; exit 1; }; }
 
-# shellcheck disable=SC2046 # flags are words
+# shellcheck disable=SC2046 # flags must be split into words
 cc "$root/small.c" -o "$root/shared" $(pkg-config --cflags --libs centimani)
 expect 'with the shared library' "$(LD_LIBRARY_PATH=$library "$root/shared")"
 rm "$library"/libcentimani.so*

@@ -1,5 +1,5 @@
 #!/bin/sh
-# man_page.sh - PAGE: the page formats without a warning, and names every option there is.
+# man_page.sh - PAGE: check that the page formats without a warning and mentions every option.
 page=$1
 root=$(dirname "$page")/..
 command -v man >/dev/null || { echo "man is not installed (Debian: man-db, groff)"; exit 1; }

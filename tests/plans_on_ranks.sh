@@ -1,5 +1,5 @@
 #!/bin/sh
-# plans_on_ranks.sh - PROGRAM MPIRUN: one, two and three ranks find the same plans.
+# plans_on_ranks.sh - PROGRAM MPIRUN: check that one, two and three ranks find the same plans.
 program=$1
 mpirun=$2
 search() {

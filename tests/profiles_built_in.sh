@@ -1,5 +1,5 @@
 #!/bin/sh
-# profiles_built_in.sh - ROOT: every profile under data/ is listed in data/meson.build, and so built in.
+# profiles_built_in.sh - ROOT: check that every profile under data/ is listed in data/meson.build and thus built in.
 cd "$1/data" || exit 1
 status=0
 for file in devices/*.json clusters/*.json schema/*.json; do

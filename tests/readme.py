@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""readme.py - [--rewrite] PROGRAM PAGE ...: the commands in the pages' indented blocks run, and print what the pages show.
+"""readme.py - [--rewrite] PROGRAM PAGE ...: run the commands in the pages' indented blocks and compare their output.
 
 A line '$ centimani ...' is followed by its output, which is compared (--rewrite: replaced). In a block without such
-lines, every line 'centimani ...' must end with status 0. A block below '<!-- not run: REASON -->' is left alone.
+lines, every line 'centimani ...' must exit with status 0. A block below '<!-- not run: REASON -->' is skipped.
 """
 import os
 import pathlib
@@ -26,7 +26,7 @@ def run(program, folder, command):
 
 
 class Page:
-    """One page: its text as the program would have it, and the commands that failed."""
+    """One page: its text with current output, and the commands that failed."""
 
     def __init__(self, program, folder, path):
         self.program, self.folder, self.path, self.failed, self.ran = program, folder, path, [], 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py - GCC ASAN CLANG TSAN: run the suites that belong to each build folder and count all results in one line."""
+"""run.py - GCC ASAN CLANG TSAN: run the test suites of each build folder and print one line with all counts."""
 import pathlib
 import subprocess
 import sys

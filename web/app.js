@@ -1,4 +1,4 @@
-// app.js - asks the server what the form says, and shows the answer. The address holds the question: a link is a view.
+// app.js - sends the form's question to the server and shows the answer. The URL contains the question, so views can be linked.
 'use strict';
 (() => {
   const $ = id => document.getElementById(id);
@@ -20,7 +20,7 @@
     return answer;
   }
 
-  // ---- the question: form, address
+  // ---- the question: form and URL
 
   const chosen = () => [...document.querySelectorAll('#devices input:checked')].map(box => box.value);
   function question() {
@@ -80,9 +80,9 @@
     const close = best ? rank.ranking.filter(e => e.rank > 1 && e.interval[0] <= best.interval[1] && e.interval[1] >= best.interval[0]) : [];
     $('answer').textContent = best ? `${best.name}: ${short(best.value)} ${rank.unit}${job ? ' for ' + job.text : ''}` +
       `${rank.seq ? ', sequence length ' + rank.seq : ''}.${rank.warnings.map(w => ' Warning: ' + w + '.').join('')}` +
-      (close.length ? ` Too close to call: the intervals of ${close.length} more overlap its own.` : '') : 'No device has a place; the table says why.';
-    table($('t-ranking'), [['device'], ['place', ''], ['precision'], ['runtime'], ['batch', ''], ['throughput', 'samples/s'], ['throughput', 'tokens/s'],
-      ['90 % interval', 'samples/s'], ['beside', 'times'], ['price', 'USD/h'], ['basis'], ['provider'], ['samples', 'per USD'], ['energy', 'J/sample'], ['time', 'h'], ['cost', 'USD'], ['', undefined, true]],
+      (close.length ? ` Too close to call: the intervals of ${close.length} more overlap its own.` : '') : 'No device could be ranked; the table gives the reasons.';
+    table($('t-ranking'), [['device'], ['rank', ''], ['precision'], ['runtime'], ['batch', ''], ['throughput', 'samples/s'], ['throughput', 'tokens/s'],
+      ['90 % interval', 'samples/s'], ['speed-up', 'over baseline'], ['price', 'USD/h'], ['basis'], ['provider'], ['samples', 'per USD'], ['energy', 'J/sample'], ['time', 'h'], ['cost', 'USD'], ['', undefined, true]],
     rank.ranking.map(e => [e.devices > 1 ? e.device + ' x' + e.devices : e.device, e.rank ?? '–', e.precision, e.runtime ?? '–', e.batch ?? '–',
       short(e.throughput_samples_s), short(e.tokens_s),
       e.throughput_samples_s === null ? '–' : Charts.within(e).map(v => short(v)).join(' to '), short(e.relative), short(e.price_hour),
@@ -94,15 +94,15 @@
   }
 
   function showDevice(d) {
-    $('why').textContent = `${d.name}, batch ${d.batch}, ${d.precision}: ${short(d.step_time_s * 1e3)} ms a step. Limited by ${d.bottleneck}.`;
+    $('why').textContent = `${d.name}, batch ${d.batch}, ${d.precision}: ${short(d.step_time_s * 1e3)} ms per step. Limited by ${d.bottleneck}.`;
     Charts.roofline('c-roof', d);
     Charts.waterfall('c-fall', d);
     Charts.memory('c-memory', [d]);
     Charts.levels('c-levels', [d]);
     Charts.batches('c-batch', [d]);
     Charts.scaling('c-scaling', [d]);
-    $('ends').textContent = d.scaling_ends ? 'Ends here: ' + d.scaling_ends + '.' : '';
-    table($('t-ops'), [['operator'], ['phase'], ['time', 'ms'], ['intensity', 'FLOP/B'], ['bound by'], ['of ceiling', '%'], ['found']],
+    $('ends').textContent = d.scaling_ends ? 'The curve ends here: ' + d.scaling_ends + '.' : '';
+    table($('t-ops'), [['operator'], ['phase'], ['time', 'ms'], ['intensity', 'FLOP/B'], ['bound by'], ['of ceiling', '%'], ['estimated by']],
       d.ops.slice(0, 15).map(o => [o.name, o.phase, short(o.time_s * 1e3), short(o.flop_per_byte), o.bound, short(100 * o.of_ceiling), o.how]));
     $('sources').replaceChildren(...d.sources.map(s => {
       const li = document.createElement('li');
@@ -111,7 +111,7 @@
     }));
   }
 
-  // ---- asking
+  // ---- requests
 
   async function showOne(device) {
     const turn = asked, entry = shown.ranking.find(e => e.device === device);
@@ -168,7 +168,7 @@
   for (const name of ['dragleave', 'drop']) drop.addEventListener(name, () => drop.classList.remove('over'));
   drop.addEventListener('drop', event => { event.preventDefault(); if (event.dataTransfer.files[0]) upload(event.dataTransfer.files[0]); });
   $('copy').addEventListener('click', async () => {
-    try { await navigator.clipboard.writeText(location.href); say('The link is copied.'); }
+    try { await navigator.clipboard.writeText(location.href); say('Link copied.'); }
     catch { say(location.href); }
   });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { if (shown) { showRanking(shown); showOne($('device').value); } });

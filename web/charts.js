@@ -1,4 +1,4 @@
-// charts.js - figures from the data of a ranking and of single devices. Tables beside them hold the same numbers.
+// charts.js - charts of a ranking and of single devices. The tables on the page have the same numbers.
 'use strict';
 const Charts = (() => {
   const made = new Map();
@@ -25,27 +25,27 @@ const Charts = (() => {
       ...Object.fromEntries(Object.entries(more).filter(([k]) => k !== 'ticks')),
     };
   }
-  // Decades; over few of them also 2 and 5.
+  // Ticks at powers of ten; over a short range also at 2 and 5 times them.
   function logTicks(scale) {
     const few = scale.max / scale.min < 1000, ticks = [];
     for (let k = Math.floor(Math.log10(scale.min)); k <= Math.log10(scale.max); k++)
       for (const m of few ? [1, 2, 5] : [1]) ticks.push({ value: m * 10 ** k });
     scale.ticks = ticks.filter(t => t.value >= scale.min && t.value <= scale.max);
   }
-  // Some room around what is drawn, so that no mark is cut.
+  // Margin around the data, so that no mark is cut off.
   function log(title, values) {
     const known = values.filter(v => v > 0 && isFinite(v));
     return axis(title, { type: 'logarithmic', min: Math.min(...known) / 1.5, max: Math.max(...known) * 1.5,
       afterBuildTicks: logTicks, ticks: { callback: v => short(v) } });
   }
-  // Counts that double.
+  // Ticks at powers of two.
   function doubling(title, values) {
     const most = Math.max(2, ...values);
     return axis(title, { type: 'logarithmic', min: 1, max: most, ticks: { callback: v => v },
       afterBuildTicks: scale => { scale.ticks = []; for (let v = 1; v <= most; v *= 2) scale.ticks.push({ value: v }); } });
   }
 
-  // Whiskers from low to high on lying bars.
+  // Error bars from low to high on horizontal bars.
   const whiskers = {
     id: 'whiskers',
     afterDatasetsDraw(chart) {
@@ -67,7 +67,7 @@ const Charts = (() => {
           ctx.beginPath();
           ctx.moveTo(a, mark.y); ctx.lineTo(b, mark.y);
           ctx.moveTo(a, mark.y - half); ctx.lineTo(a, mark.y + half);
-          const back = beyond ? half + 2 : 0; // an arrow where it goes on
+          const back = beyond ? half + 2 : 0; // an arrow if the error bar continues beyond the axis
           ctx.moveTo(b - back, mark.y - half); ctx.lineTo(b, mark.y + (beyond ? 0 : half));
           if (beyond) { ctx.moveTo(b - back, mark.y + half); ctx.lineTo(b, mark.y); }
           ctx.stroke();
@@ -89,7 +89,7 @@ const Charts = (() => {
   const noLegend = { legend: { display: false } };
   const tip = label => ({ tooltip: { callbacks: { label } } });
 
-  // As high as its bars need.
+  // Set the height by the number of bars.
   function fitHeight(id, rows, each = 20) {
     const box = document.getElementById(id)?.parentElement;
     if (box) box.style.height = Math.max(10, rows) * each + 96 + 'px';
@@ -111,7 +111,7 @@ const Charts = (() => {
       },
       options: { indexAxis: 'y', scales: { x: axis(unit, { beginAtZero: true,
         suggestedMax: Math.max(...rows.map(e => Math.min(e.interval[1], 3 * e.value))), ticks: { callback: v => short(v) } }), y: axis('', { ticks: { autoSkip: false } }) },
-        plugins: { ...noLegend, ...tip(c => short(c.raw) + ' ' + unit + ', nine of ten in ' + rows[c.dataIndex].interval.map(v => short(v)).join(' to ')) } },
+        plugins: { ...noLegend, ...tip(c => short(c.raw) + ' ' + unit + ', 90 % interval ' + rows[c.dataIndex].interval.map(v => short(v)).join(' to ')) } },
       plugins: [whiskers],
     });
   }
@@ -130,7 +130,7 @@ const Charts = (() => {
     });
   }
 
-  // Names beside marks, to their left where there is no room to the right.
+  // Labels right of the marks, or left of them if there is no space.
   const names = {
     id: 'names',
     afterDatasetsDraw(chart) {
@@ -213,7 +213,7 @@ const Charts = (() => {
     });
   }
 
-  // Kinds of operators one after the other, from where the last one ended.
+  // Waterfall: the bar of each kind of operator starts where the previous one ends.
   function waterfall(id, detail) {
     let at = 0;
     const bars = detail.kinds.map(k => { const bar = [at * 1e3, (at + k.time_s) * 1e3]; at += k.time_s; return bar; });
@@ -239,7 +239,7 @@ const Charts = (() => {
         plugins: tip(c => c.dataset.label + ', batch ' + c.raw.x + ': ' + short(c.raw.y, 'samples/s')) },
     });
   }
-  // Dashed: as many devices as fast as one each.
+  // Dashed: ideal linear scaling.
   function scaling(id, details) {
     const all = details.flatMap(d => d.scaling);
     const line = (d, i, label, of, more) => ({ label, data: d.scaling.map(p => ({ x: p.devices, y: of(p), efficiency: p.efficiency })),

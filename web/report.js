@@ -1,4 +1,4 @@
-// report.js - draws the figures of a report from the data in it; without it the tables are there.
+// report.js - draws the charts of a report from its embedded data. Without JavaScript, the report shows only its tables.
 'use strict';
 (() => {
   const data = JSON.parse(document.getElementById('data').textContent);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache.c - few answers, the one asked for longest ago makes room. */
+/* cache.c - a cache of answers with least-recently-used replacement. */
 #include "serve/cache.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 typedef struct answer {
     char    *question, *text;
     size_t   size;
-    uint64_t asked;
+    uint64_t used;
 } answer;
 
 struct cm__cache {
@@ -55,7 +55,7 @@ char *cm__cache_find(cm__cache *c, const char *question, size_t *size)
     if (a && (copy = malloc(a->size + 1))) {
         memcpy(copy, a->text, a->size + 1);
         *size = a->size;
-        a->asked = ++c->clock;
+        a->query = ++c->clock;
     }
     pthread_mutex_unlock(&c->lock);
     return copy;
@@ -73,7 +73,7 @@ void cm__cache_keep(cm__cache *c, const char *question, const char *text, size_t
     pthread_mutex_lock(&c->lock);
     answer *a = find(c, question), *oldest = &c->answers[0];
     for (int i = 1; i < ANSWERS; i++)
-        if (c->answers[i].asked < oldest->asked) oldest = &c->answers[i];
+        if (c->answers[i].used < oldest->used) oldest = &c->answers[i];
     if (!a) a = oldest;
     free(a->question);
     free(a->text);

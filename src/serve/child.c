@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* child.c - what strangers' files say is read by a process that can do no harm: little memory, time and output. */
+/* child.c - read untrusted files in a child process with limited memory, time and output. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,9 +20,10 @@
 #define FILES 64
 #define OUTPUT_MOST (64u << 20)
 #define WORDS_MOST 128
-#define NOT_BEGUN 127 /* as shells say it */
+#define NOT_STARTED 127 /* exit status, as in shells */
 
-/* A sanitizer reserves terabytes of addresses, and ThreadSanitizer writes a temporary file when it starts. */
+/* Sanitizers reserve terabytes of address space, and ThreadSanitizer writes a temporary file at start-up. Such builds
+   do not limit memory and file size. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED true
 #elif defined(__has_feature)
@@ -40,11 +41,11 @@ static void limit(int what, rlim_t most)
     setrlimit(what, &r);
 }
 
-/* Between fork() and exec() of a process with threads: system calls alone. */
-static void become(const char *program, const char *folder, char *const *words, int out, int err)
+/* Between fork() and exec() of a multi-threaded process, only system calls are safe. */
+static void exec_limited(const char *program, const char *folder, char *const *words, int out, int err)
 {
-    int null = open("/dev/null", O_RDONLY); /* before files are counted: the server may have many open */
-    if (chdir(folder) || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(NOT_BEGUN);
+    int null = open("/dev/null", O_RDONLY); /* before the limit on open files is set: the server may have many open */
+    if (chdir(folder) || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(NOT_STARTED);
     limit(RLIMIT_CPU, CPU_S);
     if (!SANITIZED) limit(RLIMIT_AS, MEMORY_BYTES);
     if (!SANITIZED) limit(RLIMIT_FSIZE, 0);
@@ -53,18 +54,18 @@ static void become(const char *program, const char *folder, char *const *words, 
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     execv(program, words);
-    _exit(NOT_BEGUN);
+    _exit(NOT_STARTED);
 }
 
-/* ---- what it says ----------------------------------------------------------------------------------------------- */
+/* ---- output of the child ---------------------------------------------------------------------------------------- */
 
-typedef struct taken {
+typedef struct stream {
     char  *text;
     size_t size, room;
-    int    from; /* -1: at its end */
-} taken;
+    int    from; /* -1: end of file */
+} stream;
 
-static bool take(taken *t)
+static bool take(stream *t)
 {
     char    buf[65536];
     ssize_t n = read(t->from, buf, sizeof buf);
@@ -95,24 +96,24 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* NULL: it ended by itself; otherwise why it is to be ended. */
-static const char *listen_to(taken said[2])
+/* Returns NULL if the child closed its output, otherwise the reason to kill it. */
+static const char *read_output(stream output[2])
 {
     int64_t end = now_ms() + WALL_MS;
-    while (said[0].from >= 0 || said[1].from >= 0) {
-        struct pollfd ready[2] = {{said[0].from, POLLIN, 0}, {said[1].from, POLLIN, 0}};
+    while (output[0].from >= 0 || output[1].from >= 0) {
+        struct pollfd ready[2] = {{output[0].from, POLLIN, 0}, {output[1].from, POLLIN, 0}};
         int64_t       left = end - now_ms();
         if (left <= 0) return "it took too long";
         int n = poll(ready, 2, (int)left);
-        if (n < 0 && errno != EINTR) return "it could not be listened to";
+        if (n < 0 && errno != EINTR) return "its output could not be read";
         for (int i = 0; n > 0 && i < 2; i++)
-            if (said[i].from >= 0 && (ready[i].revents & (POLLIN | POLLHUP | POLLERR)) && !take(&said[i]))
-                return "it said too much";
+            if (output[i].from >= 0 && (ready[i].revents & (POLLIN | POLLHUP | POLLERR)) && !take(&output[i]))
+                return "its output was too long";
     }
     return NULL;
 }
 
-/* ---- the child -------------------------------------------------------------------------------------------------- */
+/* ---- child process ---------------------------------------------------------------------------------------------- */
 
 static void close_all(int pipes[2][2])
 {
@@ -121,21 +122,21 @@ static void close_all(int pipes[2][2])
             if (pipes[i][k] >= 0) close(pipes[i][k]);
 }
 
-static int finish(pid_t child, taken said[2], const char *why, char **result, char **notes)
+static int finish(pid_t child, stream output[2], const char *why, char **result, char **notes)
 {
     int status = 0;
     if (why) kill(child, SIGKILL);
     for (int i = 0; i < 2; i++)
-        if (said[i].from >= 0) close(said[i].from);
+        if (output[i].from >= 0) close(output[i].from);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-    *result = said[0].text;
-    *notes = said[1].text;
-    bool ended = !why && WIFEXITED(status), began = !ended || WEXITSTATUS(status) != NOT_BEGUN;
+    *result = output[0].text;
+    *notes = output[1].text;
+    bool ended = !why && WIFEXITED(status), began = !ended || WEXITSTATUS(status) != NOT_STARTED;
     if (ended && began) return WEXITSTATUS(status);
     free(*notes);
     *notes = strdup(why      ? why
-                    : !began ? "what reads files cannot be started on this machine: it needs /proc and /dev/null"
-                             : "it needed more memory or time than it is given");
+                    : !began ? "the process that reads files cannot be started: it needs /proc and /dev/null"
+                             : "it needed more memory or time than the server allows");
     return -1;
 }
 
@@ -153,13 +154,13 @@ int cm__child_run(const char *program, const char *folder, int argc, const char 
             return -1;
         }
     pid_t child = fork();
-    if (child == 0) become(program, folder, (char *const *)(uintptr_t)words, pipes[0][1], pipes[1][1]);
+    if (child == 0) exec_limited(program, folder, (char *const *)(uintptr_t)words, pipes[0][1], pipes[1][1]);
     if (child < 0) {
         close_all(pipes);
         return -1;
     }
     close(pipes[0][1]);
     close(pipes[1][1]);
-    taken said[2] = {{.from = pipes[0][0]}, {.from = pipes[1][0]}};
-    return finish(child, said, listen_to(said), result, notes);
+    stream output[2] = {{.from = pipes[0][0]}, {.from = pipes[1][0]}};
+    return finish(child, output, read_output(output), result, notes);
 }

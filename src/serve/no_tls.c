@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * no_tls.c - libmicrohttpd's archive names gnutls, which has no static library that is whole, brings eight more
- * libraries, and is never called by a server of plain HTTP. Its start succeeds; all else says that there is none.
+ * no_tls.c - stubs of gnutls for the static build.
+ *
+ * libmicrohttpd's static library refers to gnutls, which a plain HTTP server never uses. gnutls has no complete static
+ * library and would need eight more libraries. Here its initialization succeeds; every other function returns an error.
  */
 #define NONE (-1)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* routes.c - what can be asked, and how a query becomes the words of a command. */
+/* routes.c - the table of URLs, and the translation of a query into a command line. */
 #include <ctype.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -15,14 +15,14 @@
 #define WORDS_MOST 96
 #define VALUE_MOST 512
 #define CHILDREN_MOST 2
-#define ANSWERS_MOST 4 /* computed at once in this process; each uses several threads */
+#define ANSWERS_MOST 4 /* computed concurrently in this process; each uses several threads */
 
 struct cm__routes {
     const cm__serve_options *options;
     cm__uploads             *uploads;
     cm__cache               *cache;
     pthread_mutex_t          lock;
-    pthread_cond_t           ended; /* one of those below */
+    pthread_cond_t           ended; /* signals that one of the counters below decreased */
     int                      children, answers;
 };
 
@@ -68,27 +68,27 @@ void cm__reply_error(cm__reply *reply, unsigned status, const char *format, ...)
     json_decref(answer);
 }
 
-/* ---- words of a command ----------------------------------------------------------------------------------------- */
+/* ---- command line ----------------------------------------------------------------------------------------------- */
 
-typedef struct asking {
+typedef struct api_call {
     cm__routes      *routes;
-    const cm__asked *asked;
+    const cm__query *query;
     cm__ctx         *ctx;
     const char      *words[WORDS_MOST];
     int              n_words;
-    char             folder[256]; /* "": this process answers */
-} asking;
+    char             folder[256]; /* of the child process; "": this process answers */
+} api_call;
 
-/* What may be asked of a command: the key of the query is the option's name, with '_' for '-'. */
+/* Allowed options of each command. A key of the query is the option's name with '_' for '-'. */
 static const char *const ranking_options[] = {
     "objective", "precision", "batch", "devices", "samples", "tokens", "epochs", "max_hours", "max_usd", "vendor",
-    "provider", "price_basis", "where", "baseline", "port_hours", "rate", "seq", "optimizer", "runtime", "mode", "recompute", "price",
-    NULL};
+    "provider", "price_basis", "where", "baseline", "port_hours", "rate", "seq", "optimizer", "runtime", "mode",
+    "recompute", "price", NULL};
 static const char *const device_options[] = {"device", "precision", "batch", "seq", "optimizer", "runtime", "mode",
                                              "recompute", NULL};
 static const char *const no_options[] = {NULL};
 
-static void add_word(asking *a, const char *word)
+static void add_word(api_call *a, const char *word)
 {
     if (a->n_words == WORDS_MOST) cm__fail(a->ctx, CM_ERR_LIMIT, "too many options");
     a->words[a->n_words++] = word;
@@ -102,20 +102,20 @@ static const char *option_name(cm__ctx *ctx, const char *key)
     return name;
 }
 
-/* Devices by name alone: no file of the server's machine is a visitor's to name. */
+/* Clients may name devices by id only, so that they cannot read files of the server's machine. */
 static bool names_file(const char *key, const char *value)
 {
     bool device = strcmp(key, "devices") == 0 || strcmp(key, "device") == 0 || strcmp(key, "baseline") == 0;
     return device && (strchr(value, '/') || strcasestr(value, ".json"));
 }
 
-static void add_option(asking *a, const char *key)
+static void add_option(api_call *a, const char *key)
 {
-    const char *value = a->asked->value(a->asked->request, key), *name = option_name(a->ctx, key);
+    const char *value = a->query->value(a->query->request, key), *name = option_name(a->ctx, key);
     if (!value || !*value) return;
     if (strlen(value) > VALUE_MOST) cm__fail(a->ctx, CM_ERR_LIMIT, "%s: more than %d characters", key, VALUE_MOST);
-    if (names_file(key, value)) cm__fail(a->ctx, CM_ERR_ARGUMENT, "%s: devices are named by their ids here", key);
-    bool many = strcmp(key, "price") == 0; /* one option each */
+    if (names_file(key, value)) cm__fail(a->ctx, CM_ERR_ARGUMENT, "%s: devices must be named by their ids", key);
+    bool many = strcmp(key, "price") == 0; /* one --price option per item of the list */
     while (*value) {
         size_t length = many ? strcspn(value, ",") : strlen(value);
         if (length) add_word(a, cm__format(a->ctx, "%s=%.*s", name, (int)length, value));
@@ -131,7 +131,7 @@ static bool is_description(const char *model)
     return name > 0 && model[name] == ':' && !strchr(model, '/');
 }
 
-noreturn static void unknown_model(asking *a, const char *model)
+noreturn static void unknown_model(api_call *a, const char *model)
 {
     const char **names = cm__alloc_array(a->ctx, (size_t)cm_models(), sizeof *names);
     for (int32_t i = 0; i < cm_models(); i++) names[i] = cm_model(i)->id;
@@ -140,15 +140,15 @@ noreturn static void unknown_model(asking *a, const char *model)
              meant ? meant : "", meant ? "'?" : "; /api/models lists them");
 }
 
-static void add_model(asking *a)
+static void add_model(api_call *a)
 {
-    const char *model = a->asked->value(a->asked->request, "model");
+    const char *model = a->query->value(a->query->request, "model");
     char        name[CM__UPLOAD_NAME];
-    if (!model || !*model) cm__fail(a->ctx, CM_ERR_ARGUMENT, "no model is asked about: model=resnet50");
+    if (!model || !*model) cm__fail(a->ctx, CM_ERR_ARGUMENT, "the query names no model, such as model=resnet50");
     if (strlen(model) > VALUE_MOST) cm__fail(a->ctx, CM_ERR_LIMIT, "model: more than %d characters", VALUE_MOST);
     if (strncmp(model, "upload:", 7) == 0) {
         if (!cm__upload_find(a->routes->uploads, model + 7, a->folder, name))
-            cm__fail(a->ctx, CM_ERR_UNKNOWN, "that file is no longer here; drop it again");
+            cm__fail(a->ctx, CM_ERR_UNKNOWN, "the server no longer has that file; upload it again");
         add_word(a, cm__format(a->ctx, "./%s", name));
     } else if (cm_model_find(model)) add_word(a, model);
     else if (is_description(model)) {
@@ -159,7 +159,7 @@ static void add_model(asking *a)
 
 /* ---- answers ---------------------------------------------------------------------------------------------------- */
 
-static int run(asking *a, char **result, char **notes)
+static int run(api_call *a, char **result, char **notes)
 {
     cm__routes              *r = a->routes;
     const cm__serve_options *o = r->options;
@@ -178,7 +178,7 @@ static int run(asking *a, char **result, char **notes)
     return status;
 }
 
-/* The last of what the program says of a failure, without its own name. */
+/* The last line of the program's messages, without the program's name. */
 static const char *reason_in(char *notes)
 {
     static const char prefix[] = "centimani: ";
@@ -190,7 +190,7 @@ static const char *reason_in(char *notes)
     return strncmp(last, prefix, sizeof prefix - 1) == 0 ? last + sizeof prefix - 1 : last;
 }
 
-static void ask(asking *a, cm__reply *reply)
+static void answer_call(api_call *a, cm__reply *reply)
 {
     enum { DONE = 0, USAGE = 2, NOTHING_FITS = 3 };
     const char *question = a->folder;
@@ -211,13 +211,13 @@ static void ask(asking *a, cm__reply *reply)
     free(notes);
 }
 
-/* ---- the table -------------------------------------------------------------------------------------------------- */
+/* ---- table of routes -------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char        *path, *command;
     const char *const *options;
     bool               model;
-    const char        *flag; /* NULL: none */
+    const char        *flag; /* an additional option; NULL: none */
 } routes[] = {
     {"/api/models", "models", no_options, false, NULL},
     {"/api/devices", "devices", no_options, false, NULL},
@@ -245,10 +245,10 @@ static bool give_page(const char *path, cm__reply *reply)
     return false;
 }
 
-static bool make_words(asking *a)
+static bool make_command(api_call *a)
 {
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
-        if (strcmp(a->asked->path, routes[i].path) != 0) continue;
+        if (strcmp(a->query->path, routes[i].path) != 0) continue;
         add_word(a, routes[i].command);
         if (routes[i].model) add_model(a);
         add_word(a, "--json");
@@ -259,16 +259,16 @@ static bool make_words(asking *a)
     return false;
 }
 
-void cm__routes_get(cm__routes *r, const cm__asked *asked, cm__reply *reply)
+void cm__routes_get(cm__routes *r, const cm__query *query, cm__reply *reply)
 {
     cm_diag diag = {0};
-    if (give_page(asked->path, reply)) return;
+    if (give_page(query->path, reply)) return;
     cm__ctx *ctx = cm__ctx_new(&diag);
     if (!ctx) {
         cm__reply_error(reply, 503, "out of memory");
         return;
     }
-    asking *volatile a = NULL;
+    api_call *volatile a = NULL;
     if (setjmp(ctx->trap)) {
         unsigned status = ctx->status == CM_ERR_MEMORY ? 503 : ctx->status == CM_ERR_UNKNOWN ? 404 : 400;
         cm__ctx_free(ctx);
@@ -277,10 +277,10 @@ void cm__routes_get(cm__routes *r, const cm__asked *asked, cm__reply *reply)
     }
     a = cm__alloc(ctx, sizeof *a);
     a->routes = r;
-    a->asked = asked;
+    a->query = query;
     a->ctx = ctx;
-    if (make_words(a)) ask(a, reply);
-    else cm__reply_error(reply, 404, "there is nothing at this address; /openapi.json tells what there is");
+    if (make_command(a)) answer_call(a, reply);
+    else cm__reply_error(reply, 404, "there is nothing at this address; /openapi.json lists the addresses");
     cm__ctx_free(ctx);
 }
 
@@ -294,13 +294,13 @@ static const char *only_model(const void *request, const char *key)
 void cm__routes_uploaded(cm__routes *r, const char *id, cm__reply *reply)
 {
     char      model[CM__UPLOAD_ID + 8], folder[256], name[CM__UPLOAD_NAME];
-    cm__asked asked = {.path = "/api/graph", .value = only_model, .request = model};
+    cm__query query = {.path = "/api/graph", .value = only_model, .request = model};
     snprintf(model, sizeof model, "upload:%s", id);
     if (!cm__upload_find(r->uploads, id, folder, name)) {
-        cm__reply_error(reply, 503, "no room for it now");
+        cm__reply_error(reply, 503, "too many files are being uploaded; try again in a few seconds");
         return;
     }
-    cm__routes_get(r, &asked, reply);
+    cm__routes_get(r, &query, reply);
     if (reply->status != 200) {
         cm__upload_forget(r->uploads, id);
         return;

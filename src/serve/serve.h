@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve.h - the program's answers over HTTP, for the page that it brings; on this machine alone unless told otherwise.
+ * serve.h - the program's answers over HTTP, for its own web page. By default, only this machine can connect.
  *
- * A request is a row of routes (routes.c): a file of the page, or a command whose options are taken from the query,
- * each from a list of those allowed. Named models are answered in this process; what a visitor describes or uploads is
- * read by another one, with limits on its memory, time and output (child.c). Nothing of a request becomes a path or a
- * command.
+ * Each URL is a row of a table in routes.c: a file of the page, or a command whose options are taken from the query if
+ * a list allows them. This process answers questions about built-in models. A child process with limited memory, time
+ * and output (child.c) reads models that clients describe or upload. No part of a request becomes a path or a command.
  */
 #ifndef CM_SERVE_SERVE_H
 #define CM_SERVE_SERVE_H
@@ -15,20 +14,20 @@
 #include <stdint.h>
 #include "base/ctx.h"
 
-/* The program as a function: cm_answer(). */
-typedef int cm__answer(int argc, const char *const *argv, char **result, char **notes); /* texts are malloc'ed */
+/* Runs a command line of the program: cm_answer(). */
+typedef int cm__answer(int argc, const char *const *argv, char **result, char **notes); /* malloc'ed texts */
 
 #define CM__HOSTS_MOST 16
 
 typedef struct cm__serve_options {
-    uint16_t    port;         /* 0: any that is free */
+    uint16_t    port;         /* 0: any free port */
     const char *bind;         /* an IPv4 or IPv6 address; NULL: 127.0.0.1 */
-    const char *hosts[CM__HOSTS_MOST]; /* further names that requests may ask for, "name" or "name:port" */
+    const char *hosts[CM__HOSTS_MOST]; /* additional host names that requests may use, "name" or "name:port" */
     int32_t     n_hosts;
-    int64_t     upload_bytes; /* most of one file; 0: 600 MB */
+    int64_t     upload_bytes; /* largest file; 0: 600 MB */
     cm__answer *answer;
-    const char *program;      /* what runs in the other process: its own file */
-    void (*ready)(void *user, const char *host, uint16_t port); /* as a URL has them */
+    const char *program;      /* path of this program, which the child process runs */
+    void (*ready)(void *user, const char *host, uint16_t port); /* in the form for a URL */
     void *user;
 } cm__serve_options;
 
@@ -38,52 +37,52 @@ cm_status cm__serve(const cm__serve_options *options, cm_diag *diag);
 /* ---- uploads.c -------------------------------------------------------------------------------------------------- */
 
 typedef struct cm__uploads cm__uploads;
-typedef struct cm__upload  cm__upload; /* one that is being written */
+typedef struct cm__upload  cm__upload; /* an upload in progress */
 
 #define CM__UPLOAD_ID 33
 #define CM__UPLOAD_NAME 80
 
-cm__uploads *cm__uploads_new(int64_t most_bytes, cm_diag *diag); /* NULL: no folder for them */
-void         cm__uploads_free(cm__uploads *uploads);             /* and their files */
-/* NULL: a name that no model file has, as *why says; *why NULL: no room. */
+cm__uploads *cm__uploads_new(int64_t most_bytes, cm_diag *diag); /* NULL: no folder can be created */
+void         cm__uploads_free(cm__uploads *uploads);             /* deletes the files, too */
+/* NULL: *why says that the name is not that of a model file, or *why is NULL because of too many uploads. */
 cm__upload  *cm__upload_begin(cm__uploads *uploads, const char *name, const char **why);
-bool         cm__upload_write(cm__upload *upload, const char *data, size_t size); /* false: too large, or no room */
+bool         cm__upload_write(cm__upload *upload, const char *data, size_t size); /* false: too large or disk full */
 void         cm__upload_drop(cm__upload *upload);
 void         cm__upload_finish(cm__upload *upload, char id[CM__UPLOAD_ID]);
-/* The folder and the name of an upload; false: gone, or never there. */
+/* Get the folder and file name of an upload; false: deleted or unknown. */
 bool         cm__upload_find(cm__uploads *uploads, const char *id, char folder[256], char name[CM__UPLOAD_NAME]);
 void         cm__upload_forget(cm__uploads *uploads, const char *id);
 
 /* ---- child.c ---------------------------------------------------------------------------------------------------- */
 
-/* Runs a program in a folder with limits; its exit status, or -1: it was ended, and `notes` says why. Texts are
-   malloc'ed. */
+/* Run a program in a folder with limits. Returns its exit status, or -1 if it was killed; then `notes` gives the
+   reason. The texts are malloc'ed. */
 int cm__child_run(const char *program, const char *folder, int argc, const char *const *argv, char **result,
                   char **notes);
 
 /* ---- routes.c --------------------------------------------------------------------------------------------------- */
 
-typedef struct cm__asked {
+typedef struct cm__query {
     const char *path;
-    /* The value of a key of the query; NULL: absent. */
+    /* The value of a key in the query; NULL: absent. */
     const char *(*value)(const void *request, const char *key);
     const void *request;
-} cm__asked;
+} cm__query;
 
 typedef struct cm__reply {
     unsigned    status;
     const char *type;
-    char       *text;   /* malloc'ed, or, where it is kept, the page's own */
+    char       *text;   /* malloc'ed, or static if `kept` */
     size_t      size;
     bool        kept;
 } cm__reply;
 
 typedef struct cm__routes cm__routes;
 
-cm__routes *cm__routes_new(const cm__serve_options *options, cm__uploads *uploads); /* NULL: no memory */
+cm__routes *cm__routes_new(const cm__serve_options *options, cm__uploads *uploads); /* NULL: out of memory */
 void        cm__routes_free(cm__routes *routes);
-void        cm__routes_get(cm__routes *routes, const cm__asked *asked, cm__reply *reply);
-/* After an upload: read once, in the other process; a file that is no model is forgotten. */
+void        cm__routes_get(cm__routes *routes, const cm__query *query, cm__reply *reply);
+/* Read an uploaded file once in a child process, and delete it if it is not a model. */
 void        cm__routes_uploaded(cm__routes *routes, const char *id, cm__reply *reply);
 void        cm__reply_error(cm__reply *reply, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server.c - HTTP by libmicrohttpd: asked by its own name, by its own page.
+ * server.c - HTTP server with libmicrohttpd. It refuses requests for other host names and from other sites' pages.
  *
- * Each connection has a thread, so that neither a client that is slow nor an answer that takes long holds up others;
- * routes.c limits how many answers are computed at once.
+ * Each connection has its own thread, so that a slow client or a long computation does not delay others. routes.c
+ * limits the number of concurrent computations.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -19,9 +19,9 @@
 
 #define CONNECTIONS_MOST 256
 #define TIMEOUT_S 60
-#define PIECE_S 10 /* for the head of a request, and between pieces of a file: who hangs up is not noticed otherwise */
-#define REQUEST_BYTES (32 * 1024) /* of a request's line and headers */
-#define MEMBERS_MOST 100          /* of a question */
+#define IDLE_S 10 /* time-out while a request or a file is received; detects clients that disappeared */
+#define REQUEST_BYTES (32 * 1024) /* request line and headers */
+#define KEYS_MOST 100          /* keys of a query */
 #define UPLOAD_BYTES ((int64_t)600 * 1000 * 1000)
 
 typedef struct server {
@@ -29,17 +29,17 @@ typedef struct server {
     cm__uploads             *uploads;
     cm__routes              *routes;
     uint16_t                 port;
-    char                     name[INET6_ADDRSTRLEN + 2]; /* the address it listens on, as a URL has it */
+    char                     name[INET6_ADDRSTRLEN + 2]; /* the address it listens on, in the form for a URL */
 } server;
 
-/* One request on its way in. */
+/* A request being received. */
 typedef struct request {
-    cm__upload *upload; /* NULL: none, or given up */
-    cm__reply   failed; /* status 0: not */
+    cm__upload *upload; /* NULL: no upload, or it failed */
+    cm__reply   failed; /* status 0: not failed */
 } request;
 
-#define FOREIGN "this server answers its own page, at localhost; 'serve --allow-host NAME' adds a name"
-#define NO_ROOM "no room for another file now; try again in a few seconds"
+#define FOREIGN "this server only answers its own page at localhost; 'serve --allow-host NAME' allows another host name"
+#define NO_ROOM "too many files are being uploaded; try again in a few seconds"
 
 /* ---- replies ---------------------------------------------------------------------------------------------------- */
 
@@ -81,9 +81,9 @@ static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status, const c
     return send_reply(c, &reply);
 }
 
-/* ---- who asks --------------------------------------------------------------------------------------------------- */
+/* ---- origin of a request ---------------------------------------------------------------------------------------- */
 
-/* Where the name of "name:port" or "[::1]:port" ends. */
+/* Length of the name in "name:port" or "[::1]:port". */
 static size_t name_length(const char *host)
 {
     const char *close = host[0] == '[' ? strchr(host, ']') : NULL;
@@ -104,8 +104,8 @@ static bool names_host(const char *host, const char *name)
     return strlen(name) == length && strncasecmp(host, name, length) == 0;
 }
 
-/* What a browser on this machine calls the server; a tunnel may change the port. Any other name that leads here is
-   another site's, by way of its DNS, unless --allow-host names it. */
+/* Accept the names by which a browser on this machine reaches the server, with any port because of tunnels. Another
+   name could be that of an attacker's site whose DNS points here (DNS rebinding), unless --allow-host lists it. */
 static bool is_own_name(const server *s, const char *host)
 {
     static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
@@ -117,7 +117,7 @@ static bool is_own_name(const server *s, const char *host)
     return names_host(host, s->name);
 }
 
-/* The page that asks was served under the name that it asks. */
+/* The requesting page was loaded from the same host name. */
 static bool is_same_origin(const char *origin, const char *host)
 {
     static const char *const schemes[] = {"http://", "https://"}; /* a tunnel may add TLS */
@@ -138,7 +138,7 @@ static bool is_own_page(const server *s, struct MHD_Connection *c, const char *u
     const char *host = header(c, "Host"), *origin = header(c, "Origin"), *site = header(c, "Sec-Fetch-Site");
     if (!host || !is_own_name(s, host)) return false;
     bool from_elsewhere = site && strcasecmp(site, "same-origin") != 0 && strcasecmp(site, "none") != 0;
-    if (from_elsewhere && strncmp(url, "/api/", 5) == 0) return false; /* a link to the page is fine */
+    if (from_elsewhere && strncmp(url, "/api/", 5) == 0) return false; /* other sites may link to the page */
     return !origin || is_same_origin(origin, host);
 }
 
@@ -156,7 +156,7 @@ static void begin_upload(const server *s, struct MHD_Connection *c, request *q)
     const char *name = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "name");
     const char *length = header(c, "Content-Length"), *why = NULL;
     if (!header(c, "Origin") && !header(c, "X-Centimani"))
-        give_up(q, 403, "an upload is sent by the page, or with the header X-Centimani: 1");
+        give_up(q, 403, "uploads must come from the page or have the header X-Centimani: 1");
     else if (!name || !*name) give_up(q, 400, "the file's name is missing: /api/upload?name=model.onnx");
     else if (length && strtoll(length, NULL, 10) > s->options->upload_bytes) give_up(q, 413, "the file is too large");
     else if (!(q->upload = cm__upload_begin(s->uploads, name, &why))) give_up(q, why ? 400 : 503, why ? why : NO_ROOM);
@@ -199,23 +199,23 @@ static enum MHD_Result answer(void *user, struct MHD_Connection *c, const char *
     bool     post = strcmp(method, "POST") == 0, get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
     bool     upload = post && strcmp(url, "/api/upload") == 0;
     (void)version;
-    if (!q) { /* headers are here, a body is not */
+    if (!q) { /* first call: headers only, no body yet */
         *state = q = calloc(1, sizeof *q);
         if (!q) return MHD_NO;
-        MHD_set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)(upload ? PIECE_S : TIMEOUT_S));
+        MHD_set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)(upload ? IDLE_S : TIMEOUT_S));
         if (!is_own_page(s, c, url)) return refuse(c, 403, FOREIGN);
-        if (!get && !upload) return refuse(c, post ? 404 : 405, "only /api/upload is posted to; all else is GET");
+        if (!get && !upload) return refuse(c, post ? 404 : 405, "only /api/upload accepts POST; use GET");
         if (upload) begin_upload(s, c, q);
         return MHD_YES;
     }
     if (upload) return take_upload(s, c, q, data, size);
-    if (*size) { /* nobody asked for a body */
+    if (*size) { /* ignore a body */
         *size = 0;
         return MHD_YES;
     }
     cm__reply reply;
-    cm__asked asked = {.path = url, .value = query_value, .request = c};
-    cm__routes_get(s->routes, &asked, &reply);
+    cm__query query = {.path = url, .value = query_value, .request = c};
+    cm__routes_get(s->routes, &query, &reply);
     return send_reply(c, &reply);
 }
 
@@ -230,20 +230,20 @@ static void completed(void *user, struct MHD_Connection *c, void **state, enum M
     *state = NULL;
 }
 
-/* A question of many members is hung up on at once: libmicrohttpd has no room for them, and would not say so before the
-   time is over. */
-static void *look_at(void *user, const char *uri, struct MHD_Connection *c)
+/* Close the connection if a query has too many keys. libmicrohttpd cannot store them and would report that only after
+   the time-out. */
+static void *refuse_many_keys(void *user, const char *uri, struct MHD_Connection *c)
 {
-    int members = 0;
+    int keys = 0;
     (void)user;
-    while ((uri = strchr(uri, '&')) && members++ < MEMBERS_MOST) uri++;
+    while ((uri = strchr(uri, '&')) && keys++ < KEYS_MOST) uri++;
     const union MHD_ConnectionInfo *info =
-        members > MEMBERS_MOST ? MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD) : NULL;
+        keys > KEYS_MOST ? MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD) : NULL;
     if (info) shutdown(info->connect_fd, SHUT_RDWR);
     return NULL;
 }
 
-/* ---- the server ------------------------------------------------------------------------------------------------- */
+/* ---- server ----------------------------------------------------------------------------------------------------- */
 
 typedef union address {
     struct sockaddr     any;
@@ -278,12 +278,12 @@ static struct MHD_Daemon *start(server *s, cm_diag *diag)
     errno = 0;
     struct MHD_Daemon *d = MHD_start_daemon(
         flags, s->options->port, NULL, NULL, answer, s, MHD_OPTION_SOCK_ADDR, &where.any,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)PIECE_S,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL,
-        MHD_OPTION_URI_LOG_CALLBACK, look_at, NULL, MHD_OPTION_END);
+        MHD_OPTION_URI_LOG_CALLBACK, refuse_many_keys, NULL, MHD_OPTION_END);
     if (!d) {
         cm__diag_set(diag, CM_ERR_IO,
-                     "cannot listen on %s, port %u%s%s; --port N names another port, 0 any that is free", s->name,
+                     "cannot listen on %s, port %u%s%s; choose another port with --port N (0: any free port)", s->name,
                      s->options->port, errno ? ": " : "", errno ? strerror(errno) : "");
         return NULL;
     }
@@ -292,7 +292,7 @@ static struct MHD_Daemon *start(server *s, cm_diag *diag)
     return d;
 }
 
-/* Threads of the server leave these signals to this one, which waits for them. */
+/* Block these signals in the server's threads; this thread waits for them. */
 static void wait_for_end(const sigset_t *ends)
 {
     int which;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uploads.c - model files that were dropped on the page: in a folder of their own, few, while the server runs. */
+/* uploads.c - uploaded model files: a few at a time, in a temporary folder that lasts as long as the server. */
 #include <ctype.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@ struct cm__uploads {
     char            folder[128];
     int64_t         most_bytes;
     uint64_t        clock;
-    int32_t         writing; /* beside those kept */
+    int32_t         writing; /* uploads in progress */
     kept            files[FILES_MOST];
 };
 
@@ -45,7 +45,7 @@ cm__uploads *cm__uploads_new(int64_t most_bytes, cm_diag *diag)
     if (!temporary || !*temporary) temporary = "/tmp";
     int length = snprintf(u->folder, sizeof u->folder, "%s/centimani-XXXXXX", temporary);
     if (length < (int)sizeof u->folder && mkdtemp(u->folder)) return u;
-    cm__diag_set(diag, CM_ERR_IO, "no folder for uploads can be made in %.100s; TMPDIR names another", temporary);
+    cm__diag_set(diag, CM_ERR_IO, "cannot create a folder for uploads in %.100s; TMPDIR names another", temporary);
     free(u);
     return NULL;
 }
@@ -75,7 +75,7 @@ void cm__uploads_free(cm__uploads *u)
     free(u);
 }
 
-/* ---- one that comes in ------------------------------------------------------------------------------------------ */
+/* ---- receiving -------------------------------------------------------------------------------------------------- */
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -83,13 +83,13 @@ static bool ends_with(const char *text, const char *end)
     return a > b && strcasecmp(text + a - b, end) == 0;
 }
 
-/* Of the visitor's name what is harmless: it is shown, and its ending tells what the file is. */
+/* Replace unsafe characters of the client's file name. The page shows the name, and its ending gives the format. */
 static bool clean_name(const char *from, char *to)
 {
     size_t      n = 0, length = strlen(from);
     const char *slash = strrchr(from, '/'), *tail = slash ? slash + 1 : from;
     length = strlen(tail);
-    if (length >= CM__UPLOAD_NAME - 1) tail += length - (CM__UPLOAD_NAME - 2); /* the ending counts */
+    if (length >= CM__UPLOAD_NAME - 1) tail += length - (CM__UPLOAD_NAME - 2); /* keep the ending */
     for (; *tail; tail++) {
         bool harmless = isalnum((unsigned char)*tail) || (n && strchr("._-", *tail));
         to[n++] = harmless ? *tail : '_';
@@ -188,7 +188,7 @@ void cm__upload_finish(cm__upload *one, char id[CM__UPLOAD_ID])
     free(one);
 }
 
-/* ---- those that are there --------------------------------------------------------------------------------------- */
+/* ---- received files --------------------------------------------------------------------------------------------- */
 
 static kept *find(cm__uploads *u, const char *id)
 {

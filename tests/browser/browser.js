@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// browser.js - PROGRAM [FOLDER]: the report and the page of `centimani serve` in Chromium, as TAP; screenshots into FOLDER.
+// browser.js - PROGRAM [FOLDER]: test the report and the page of `centimani serve` in Chromium. Prints TAP; writes screenshots to FOLDER.
 // Needs Chromium, and playwright-core in NODE_PATH (`make browser` installs both).
 'use strict';
 const { execFileSync, spawn } = require('child_process');
@@ -28,7 +28,7 @@ function equal(got, wanted, what) {
 }
 const yes = (value, what) => { if (!value) throw new Error(what); };
 
-// A page whose console errors are failures.
+// Open a page and record its console errors.
 async function open(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   const page = await context.newPage();
@@ -38,7 +38,7 @@ async function open(browser, url, options = {}) {
   await page.goto(url);
   return page;
 }
-// Canvases on which something is drawn: not all of one colour.
+// Canvases that are not empty: their pixels have more than one colour.
 const drawn = page => page.evaluate(() => [...document.querySelectorAll('canvas')].filter(c => {
   if (!c.width || !c.height) return false;
   const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
@@ -49,7 +49,7 @@ const fitsWidth = page => page.evaluate(() => document.documentElement.scrollWid
 const order = page => page.$$eval('#t-ranking tbody th', cells => cells.slice(0, 5).map(c => c.textContent).join());
 const said = page => page.textContent('#said');
 
-// Contrast of texts with what is behind them, as WCAG 2 computes it; 4.5 is AA. Returns what is below.
+// Elements whose text contrast is below 4.5, the AA level of WCAG 2.
 const poorContrast = page => page.evaluate(() => {
   const channel = v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
   const light = c => { const [r, g, b] = c.match(/[\d.]+/g).map(Number); return .2126 * channel(r) + .7152 * channel(g) + .0722 * channel(b); };

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""csv_same.py - whether --csv tells what --json does, command by command."""
+"""csv_same.py - check for each command that --csv has the same numbers as --json."""
 import csv
 import io
 import json
 import subprocess
 
 ON = ["--device", "nvidia-h200"]
-CASES = (  # what is asked, and the list that its lines are
+CASES = (  # the command line, and the JSON list that its CSV lines represent
     (["devices"], "devices"), (["devices", "list", "--clusters"], "clusters"), (["models"], "models"),
     (["batch", "resnet18", *ON], "candidates"), (["scale", "gpt2", *ON, "-n", "1,2,8", "--batch", "4"], "points"),
     (["explain", "resnet18", *ON, "--versus", "nvidia-t4", "--batch", "8"], "ops"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rank_prices.py - whose price each device of a ranking has, from JSON on standard input."""
+"""rank_prices.py - print each device's price basis, provider and state from a ranking in JSON on standard input."""
 import json
 import sys
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """run.py - [--rewrite] PROGRAM FOLDER: run every FOLDER/*.case and compare (or rewrite) what it prints.
 
-A case is text: '#' lines say what it shows, '$ ' lines are run together by sh in an empty folder with `centimani` on
-the PATH, then come '--- exit N', '--- stdout' and '--- stderr', the last two left out where nothing is printed.
+A case is a text file. '#' lines describe it. '$ ' lines form a script that sh runs in an empty folder with `centimani`
+on the PATH. '--- exit N', '--- stdout' and '--- stderr' follow; the last two are omitted if nothing is printed.
 $CASES is the folder of the cases.
 """
 import os
@@ -16,7 +16,7 @@ LIMIT_S = 20
 
 
 def parse(text):
-    """The parts of a case: its head, its script, and what it expects, by name."""
+    """Return the parts of a case: its comment, its script, and its expected results by name."""
     head, parts, name = [], {"exit": "", "stdout": "", "stderr": ""}, None
     for line in text.splitlines(keepends=True):
         if line.startswith("--- "):

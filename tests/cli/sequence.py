@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sequence.py - what an answer on standard input says of its sequence, runtime, precision and interval; last, whether tokens are samples times length."""
+"""sequence.py - print the sequence length, runtime, precision and interval of a JSON answer on standard input.
 import json
 import sys
 

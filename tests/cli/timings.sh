@@ -1,4 +1,4 @@
-# timings.sh - DEVICE: elementwise sums of 5 us plus three fp32 operands at 1.5e12 B/s, 1 % to and fro.
+# timings.sh - DEVICE: print a table of elementwise sums: 5 us plus three fp32 operands at 1.5e12 B/s, with 1 % noise.
 awk -v device="$1" 'BEGIN {
     print "device,op,pass,dtype,d0,d1,latency_ms"
     for (i = 0; i < 48; i++) {

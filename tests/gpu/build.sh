@@ -1,5 +1,5 @@
 #!/bin/sh
-# build.sh - OUT: build tests/gpu/check and tests/gpu/libraries there with a C compiler, Python and nothing else.
+# build.sh - OUT: build tests/gpu/check and tests/gpu/libraries in OUT. Needs only a C compiler and Python.
 cd "$(dirname "$0")/../.." && mkdir -p "$1" || exit 1
 cuda=src/bench/backends/cuda
 python3 tools/embed.py cuda "$1/sources.c" $cuda/kernels/*.cu $cuda/kernels/types.cuh || exit 1

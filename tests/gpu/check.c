@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.c - the CUDA backend by itself, on a machine with a GPU and nothing but a C compiler.
+ * check.c - test of the CUDA backend on a machine with a GPU; needs only a C compiler.
  *
  *     check [--budget SECONDS] [calls] [gemm] [probes] [conv] [-o FILE.csv]
  *
- * Every call is verified and timed; FILE.csv takes what tests/gpu/compare.py holds against PyTorch. Exit 1: a call
- * failed or gave a wrong result. Built by tests/gpu/build.sh.
+ * Verifies and times every call. FILE.csv receives the times, which tests/gpu/compare.py compares with PyTorch's. Exits
+ * with 1 if a call failed or gave a wrong result. Built by tests/gpu/build.sh.
  */
 #include <math.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static double now_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* The least of five, each as long as 10 ms need. */
+/* The shortest of five runs of about 10 ms each. */
 static double time_case(void *a_case, cm_diag *diag, cm_status *status)
 {
     double time_s = 0, best_s = INFINITY;
@@ -66,7 +66,7 @@ static double finish(const char *name, void *a_case, double work, const char *un
     return wrong ? NAN : time_s;
 }
 
-/* "gemm forward nt bf16 1,64,64,64"; "-": no variant */
+/* Parse a call such as "gemm forward nt bf16 1,64,64,64"; "-": no variant. */
 static bool parse(const char *text, cm_call *call, char words[4][48])
 {
     char sizes[200];
@@ -188,7 +188,7 @@ static void add(layer *layers, int *n, layer l)
     layers[(*n)++] = l;
 }
 
-/* As torchvision has it: the stride is in the 3x3 convolution. */
+/* As in torchvision, the 3x3 convolution has the stride. */
 static int resnet50(layer *layers)
 {
     static const int blocks[] = {3, 4, 6, 3};
@@ -219,7 +219,7 @@ static void check_conv(void)
         for (int p = 0; p < 3; p++) {
             const layer *l = &layers[i];
             char         text[160];
-            if (l->c == 3 && p == 1) continue; /* nobody asks for the image's gradient */
+            if (l->c == 3 && p == 1) continue; /* training does not need the image's gradient */
             snprintf(text, sizeof text, "conv %s nhwc bf16 256,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,1,1,1", passes[p], l->c,
                      l->k, l->size, l->size, l->window, l->window, l->stride, l->stride, l->window / 2, l->window / 2);
             double time_s = call(text, true, false);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compare.py - FILE.csv of tests/gpu/check held against PyTorch's own kernel times, on the same machine.
+"""compare.py - compare the times in FILE.csv of tests/gpu/check with PyTorch's kernel times on the same machine.
 
 usage: compare.py FILE.csv [SECONDS]
 
@@ -27,7 +27,7 @@ def kernel_seconds(work, repetitions):
 
 
 def event_seconds(work, repetitions):
-    """The least of five rounds, queued back to back between two events."""
+    """The shortest of five rounds; calls are queued back to back between two events."""
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     work()
     best = float("inf")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""folders.py - where Python's packages keep NVIDIA's libraries, with colons between, for CENTIMANI_CUDA_PATH."""
+"""folders.py - print the folders of NVIDIA's libraries in Python packages, for CENTIMANI_CUDA_PATH."""
 import glob
 import os
 import site

@@ -11,7 +11,7 @@
 
 #include "bench/backends/cuda/cuda.h"
 
-/* What one NVRTC call is given besides its source file. `vector`: elements per load, 1 or more. */
+/* Compiler options of one kernel source. `vector`: elements per load, at least 1. */
 typedef struct target {
     const char *arch, *type;
     int         vector;
@@ -110,7 +110,7 @@ static bool load_nccl(cm__ctx *ctx, char *missing, size_t size)
 
 typedef bool loader(cm__ctx *ctx, char *missing, size_t size);
 
-/* True if the library is there with every function of its table. */
+/* True if the library is installed and has every function of its table. */
 static bool has_every_function(const char *name, loader *load)
 {
     cm_diag       diag = {{0}, {0}, {0}};

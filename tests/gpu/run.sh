@@ -1,11 +1,11 @@
 #!/bin/sh
-# run.sh - OUT [PART...]: build tests/gpu and run it: first what the libraries export and whether NVRTC compiles every
-# kernel (libraries), then the calls (check). COMPARE=1 also compares the times with PyTorch's.
+# run.sh - OUT [PART...]: build tests/gpu, then run `libraries` (exported functions, compilation of kernels) and `check`
+# (calls). COMPARE=1 also compares the times with PyTorch's.
 out=$1
 shift
 here=$(dirname "$0")
 "$here/build.sh" "$out" || exit 1
-# PyTorch brings libraries of its own; both sides must use the same.
+# PyTorch's packages contain NVIDIA's libraries; both sides must use the same ones.
 folders=$(python3 "$here/folders.py")
 export CENTIMANI_CUDA_PATH="${CENTIMANI_CUDA_PATH:-$folders}"
 export LD_LIBRARY_PATH="$folders${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"

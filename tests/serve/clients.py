@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""clients.py - PROGRAM: `centimani serve` with clients that are slow, that ask for other hosts, and a second server on its port.
+"""clients.py - PROGRAM: test `centimani serve` with slow clients, other host names, and a second server on its port.
 
-All of it on 127.0.0.1. Prints TAP."""
+Uses only 127.0.0.1. Prints TAP."""
 import http.client
 import json
 import socket
@@ -12,8 +12,8 @@ import threading
 import time
 
 QUESTION = "/api/rank?model=gemm_k1&devices=nvidia-h200"
-SLOW = 12          # clients of each slow kind, more than the server computes answers at once
-PATIENCE_S = 5     # within which others are answered, on a busy machine
+SLOW = 12          # clients of each slow kind; more than the server's limit on concurrent answers
+PATIENCE_S = 5     # time limit for answers to other clients, on a busy machine
 
 
 def start(program, *options):
@@ -61,7 +61,7 @@ def behind_slow_clients(port, make):
 
 
 def behind_long_answers(port):
-    """Descriptions are computed by two processes at once; who asks for a file or a named model does not wait for them."""
+    """At most two child processes evaluate descriptions. Requests for files and built-in models do not wait for them."""
     paths = [f"/api/rank?model=gpt:layers=48,hidden=1600,heads=25,seq=1024,vocab=50257&batch={batch}" for batch in range(1, 9)]
     threads = [threading.Thread(target=ask, args=(port, path)) for path in paths]
     for thread in threads:
@@ -75,7 +75,7 @@ def behind_long_answers(port):
 
 
 def hosts(port, expected):
-    """expected: host name -> status."""
+    """expected: HTTP status by host name."""
     got = {host: ask(port, "/", Host=host.replace("PORT", str(port)))[0] for host in expected}
     return got == expected, got
 
@@ -92,7 +92,7 @@ def second(program, port):
 
 
 def again(program, port):
-    """A server that has ended leaves its port free at once."""
+    """The port is free as soon as a server has ended."""
     server = subprocess.Popen([program, "serve", "--port", str(port)], stdout=subprocess.PIPE, text=True)
     line = server.stdout.readline()
     server.terminate()

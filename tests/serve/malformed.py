@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""malformed.py - PROGRAM [COUNT]: requests and uploads that are wrong in every way there is, against `centimani serve`.
+"""malformed.py - PROGRAM [COUNT]: send malformed requests and uploads to `centimani serve`.
 
 Half of them are bytes on a socket (cut, doubled, flipped requests), half are well-formed HTTP with a bad path, query, header
 or file. The server must answer or hang up, stay alive, and answer a good request afterwards. Prints one line."""
@@ -43,7 +43,7 @@ def raw(port, rng):
             data += data[:at]
     with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
         connection.sendall(bytes(data))
-        connection.settimeout(0.05)  # what is cut short gets no answer
+        connection.settimeout(0.05)  # the server does not answer incomplete requests
         connection.shutdown(socket.SHUT_WR)
         try:
             connection.recv(256)
@@ -91,7 +91,7 @@ def good(port):
 
 
 def good_in_a_crowd(port):
-    """An upload is read while many others hold connections and say nothing."""
+    """An upload succeeds while many clients hold idle connections."""
     crowd = [socket.create_connection(("127.0.0.1", port), timeout=5) for _ in range(100)]
     text = '{"model_type": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 8, "vocab_size": 16, "n_positions": 4}'
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""compare.py - every tensor's shape and type as inferred, beside what the file and the onnx package declare.
+"""compare.py - compare the inferred shape and type of every tensor with those of the file and of the onnx package.
 
     compare.py CENTIMANI FILE|DIRECTORY...
 
-CENTIMANI_MODELS may name one more directory. Prints a line per difference and `N tensors agree, M differ`; exits 1 where some differ. Needs python3-onnx.
-Files that are refused are counted; with SHOW_REFUSED set, the reasons are printed too.
+CENTIMANI_MODELS may name one more directory. Prints a line per difference and `N tensors agree, M differ`; exits with 1 if some differ. Needs python3-onnx.
+Refused files are counted; if SHOW_REFUSED is set, the reasons are printed.
 """
 import json
 import os
@@ -19,8 +19,8 @@ try:
 except ImportError:
     sys.exit("this Python has no onnx package (Debian: python3-onnx)")
 
-SMALL = 64 << 20  # larger files are not put through onnx's own inference
-# Types with no name of their own here stand for their width or kin; --precision fp32 makes 16-bit reals fp32.
+SMALL = 64 << 20  # larger files are not checked with onnx's shape inference
+# Types that centimani lacks map to the type of the same width or kind; --precision fp32 turns 16-bit floats into fp32.
 DTYPES = {TensorProto.FLOAT: "fp32", TensorProto.DOUBLE: "fp64", TensorProto.FLOAT16: "fp32", TensorProto.BFLOAT16: "fp32",
           TensorProto.INT64: "int64", TensorProto.UINT64: "int64", TensorProto.INT32: "int32", TensorProto.UINT32: "int32",
           TensorProto.INT16: "int16", TensorProto.UINT16: "int16", TensorProto.INT8: "int8", TensorProto.UINT8: "uint8",
@@ -57,12 +57,12 @@ def inferred_by_onnx(path, model):
         return {}
     try:
         return declared(shape_inference.infer_shapes(model, strict_mode=False, data_prop=True))
-    except Exception:  # noqa: BLE001 - it fails in many ways; then there is nothing to compare with
+    except Exception:  # noqa: BLE001 - onnx raises many kinds of errors; then there is no reference
         return {}
 
 
 def inferred_here(program, path):
-    """(name -> tensor, None) or (None, why it was refused)."""
+    """Return (tensors by name, None), or (None, the reason for refusal)."""
     run = subprocess.run([program, "graph", path] + OPTIONS, capture_output=True, text=True, timeout=120)
     if run.returncode != 0:
         return None, run.stderr.strip().splitlines()[-1] if run.stderr.strip() else "exit %d" % run.returncode
@@ -74,7 +74,7 @@ def inferred_here(program, path):
 
 
 def fixed_batch(model):
-    """What B stands for in a file whose batch is a number: axis 0 of its inputs."""
+    """The value of B for a file with a fixed batch size: axis 0 of its inputs."""
     weights = {tensor.name for tensor in model.graph.initializer}
     first = {tuple(i.type.tensor_type.shape.dim)[0].dim_value for i in model.graph.input
              if i.name not in weights and len(i.type.tensor_type.shape.dim)}
@@ -82,7 +82,7 @@ def fixed_batch(model):
 
 
 def symbols(text):
-    """'Bx3x2B+1' -> [(1, 0), (0, 3), (2, 1)]: per batch, fixed."""
+    """'Bx3x2B+1' -> [(1, 0), (0, 3), (2, 1)]: pairs of a factor of B and a constant."""
     dims = []
     for part in text.split("x") if text != "scalar" else []:
         found = re.fullmatch(r"(?:(-?\d*)B)?([+-]?\d+)?", part)

@@ -16,7 +16,7 @@ static const char based_profile[] =
 
 static const char model[] = "gpt:layers=2,hidden=256,heads=4,seq=128,vocab=1000";
 
-/* ---- what is shared ---------------------------------------------------------------------------------------------- */
+/* ---- shared objects ---------------------------------------------------------------------------------------------- */
 
 static bool write_profile(char *path)
 {
@@ -118,7 +118,7 @@ static bool ask_predict_own(const shared *s, int threads, FILE *to)
     return predict_on(s, s->own, to);
 }
 
-/* Many devices, one graph: the model, the profile and the step are loaded by each thread anew. */
+/* Each thread loads the model, the profile and the training step itself. */
 static bool ask_everything_anew(const shared *s, int threads, FILE *to)
 {
     cm_device       *device = NULL;

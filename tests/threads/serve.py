@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""serve.py - PROGRAM: ask `centimani serve` many questions at once; each reply is what the program alone prints. TAP.
+"""serve.py - PROGRAM: send concurrent requests to `centimani serve`; each reply must equal the program's output. TAP.
 
 `make test` runs it on the program built with ThreadSanitizer, which makes the server exit with an error after a data race.
 """
@@ -13,7 +13,7 @@ import sys
 CLIENTS = 6
 ROUNDS = 3
 UPLOAD = json.dumps({"model_type": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 8, "vocab_size": 16, "n_positions": 4})
-# A path of the server, and the command line that answers the same.
+# Each URL of the server, and the command line with the same answer.
 QUESTIONS = [
     ("/api/rank?model=gemm_k1&devices=nvidia-h200,nvidia-t4", ["rank", "gemm_k1", "--devices", "nvidia-h200,nvidia-t4"]),
     ("/api/rank?model=resnet18&devices=amd-mi250,nvidia-a100-40g", ["rank", "resnet18", "--devices", "amd-mi250,nvidia-a100-40g"]),

@@ -19,7 +19,7 @@ typedef struct asker {
     int                wrong; /* answers that differ */
 } asker;
 
-/* The answer, to be freed; NULL: it was refused. */
+/* Returns the answer, which the caller frees; NULL: the question was refused. */
 static char *answer_to(const question *q, const shared *s, int threads)
 {
     char  *text = NULL;
@@ -45,8 +45,8 @@ static void *ask_again(void *data)
     return NULL;
 }
 
-/* Ask `asked[i]` on thread i; all start at the same moment. Returns how many answers differ from the expected ones. */
-static int ask_together(const shared *s, const question *const *asked, char *const *expected)
+/* Ask `questions[i]` on thread i; all threads start at the same time. Returns the number of unexpected answers. */
+static int ask_together(const shared *s, const question *const *questions, char *const *expected)
 {
     pthread_t         threads[THREADS];
     asker             askers[THREADS];
@@ -54,7 +54,7 @@ static int ask_together(const shared *s, const question *const *asked, char *con
     int               wrong = 0;
     pthread_barrier_init(&start, NULL, THREADS);
     for (int i = 0; i < THREADS; i++) {
-        askers[i] = (asker){s, asked[i], &start, expected[i], 0};
+        askers[i] = (asker){s, questions[i], &start, expected[i], 0};
         if (pthread_create(&threads[i], NULL, ask_again, &askers[i])) abort();
     }
     for (int i = 0; i < THREADS; i++) {

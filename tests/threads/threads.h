@@ -12,22 +12,22 @@
 
 #include "centimani.h"
 
-/* What all threads share. */
+/* Objects that all threads share. */
 typedef struct shared {
-    cm_device   *device, *based, *own; /* built in; a profile with a built-in base; a profile without one */
+    cm_device   *device, *based, *own; /* a built-in device; a user profile with a built-in base; one without a base */
     cm_graph    *forward, *step;
     cm_footprint *footprint;
     cm_fabric   *fabric;
     char         based_path[64], own_path[200], devices[400]; /* profiles; built-in and user devices for cm_rank() */
 } shared;
 
-/* Load what is shared; `own_profile` is a path. Prints why not, and returns false. */
+/* Load the shared objects; `own_profile` is a path. On failure, prints the reason and returns false. */
 bool shared_open(shared *s, const char *own_profile);
 void shared_close(shared *s);
 
 typedef struct question {
     const char *name;
-    bool (*ask)(const shared *s, int threads, FILE *to); /* threads: that the library may start itself; false: refused */
+    bool (*ask)(const shared *s, int threads, FILE *to); /* threads: for the library to start; false: refused */
     int repetitions;
 } question;
 

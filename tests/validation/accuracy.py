@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""accuracy.py - PROGRAM [LIMIT_S]: every set of results within its budget, as TAP.
+"""accuracy.py - PROGRAM [LIMIT_S]: check that the errors of every validation set are within its budget. Prints TAP.
 
-budgets.csv holds, per set, the most its mean error may be, the least its accuracy, and the least pairs of devices in the order that their
-source states; of batch sizes the most their median factor may be. A figure that two sets have must not be judged in one alone. A change that makes a set worse is seen here; one that makes it better should lower the budget (tools/accuracy.py --budgets).
-LIMIT_S: the most seconds of a processor that all sets may take together; other work on the machine does not count.
+budgets.csv has a row per set: the largest mean error, the smallest accuracy, the smallest number of device pairs in the
+order that their source states, and the largest median factor of batch sizes. If two sets contain the same measurement,
+both must predict it. A change that makes a set worse fails this test; a change that makes it better should lower the
+budget (tools/accuracy.py --budgets). LIMIT_S: the most CPU seconds for all sets.
 """
 import csv
 import json
@@ -31,7 +32,7 @@ def faults(one, budget):
 
 
 def per_device(row):
-    """What a row measures, of one device and in samples/s; None: no throughput."""
+    """A row's throughput per device in samples/s, as a key; None: the row has no throughput."""
     length = re.search(r"\bs(\d+)$", row["setting"])
     if row["metric"] == "throughput_samples_s":
         return row["measured"] / row["devices"]
@@ -39,7 +40,7 @@ def per_device(row):
 
 
 def standings(sets):
-    """A figure that one set judges and another lists without a prediction and without naming the first."""
+    """Measurements that one set predicts and another set lists with neither a prediction nor a reference to the first."""
     figures = {}
     for one in sets:
         for row in one["rows"]:
@@ -50,7 +51,7 @@ def standings(sets):
         judges = {name for name, row in rows if not row["reason"]}
         for name, row in rows:
             if row["reason"] and judges - {name} and not any(row["reason"].endswith(other) for other in judges):
-                yield f"{value} samples/s of {device} is judged in {', '.join(sorted(judges))}, but not in {name}"
+                yield f"{value} samples/s of {device} is predicted in {', '.join(sorted(judges))}, but not in {name}"
 
 
 def main():

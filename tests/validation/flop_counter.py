@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""flop_counter.py - PROGRAM [--table]: parameters and FLOP beside PyTorch's own count, as TAP.
+"""flop_counter.py - PROGRAM [--table]: compare parameters and FLOP with PyTorch's FLOP counter. Prints TAP.
 
-flop_counter.csv holds what tools/count_flop.py printed (torch 2.11.0, transformers 5.17, torchvision 0.26, one H200, bf16
+flop_counter.csv is the output of tools/count_flop.py (torch 2.11.0, transformers 5.17, torchvision 0.26, one H200, bf16
 autocast). Parameters must be equal, FLOP within 0.5 %. CENTIMANI_MODELS may name a folder with the .onnx files of the same models;
-each file is then one more case. not_comparable names what the counter itself gets wrong: it multiplies by all channels
-in the weight gradient of a grouped convolution, and it does not see grouped_mm, in which Mixtral's experts run.
+each file is then an additional case. not_comparable lists errors of the counter itself: it multiplies by all channels
+in the weight gradient of a grouped convolution, and it does not count grouped_mm, which computes Mixtral's experts.
 """
 import csv
 import json

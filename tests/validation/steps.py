@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""steps.py - PROGRAM [--table]: predicted steps beside measured ones, as TAP.
+"""steps.py - PROGRAM [--table]: compare predicted training steps with measured ones. Prints TAP.
 
-steps.csv holds training steps measured on an H200 (PyTorch 2.11, CUDA 13.0, cuDNN 9.19): the time of a step and that of its
-kernels. Those `seen` are of models whose sizes the device's tables were made for; of the others some sizes were added since.
-A tenth is asked of the mean error of kernels on seen rows, and of every row that it is no nonsense; docs/results/time.md
-has the figures themselves.
+steps.csv contains training steps measured on an H200 (PyTorch 2.11, CUDA 13.0, cuDNN 9.19): the time of a step and that
+of its kernels. The device's tables were measured for the models of `seen` rows; some sizes of other models were added
+later. The mean error of kernel times must be at most 10 % on seen rows, and every row must be plausible.
+docs/results/time.md has the errors.
 """
 import csv
 import json
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 ROWS = pathlib.Path(__file__).parent / "steps.csv"
-MEAN = 0.10   # of device time, over the rows seen
+MEAN = 0.10   # largest mean error of device time over `seen` rows
 WORST = {"device_time_s": 0.30, "step_time_s": 0.40}
 FIELDS = {"device_time_s": "device_ms", "step_time_s": "step_ms"}
 

@@ -2,8 +2,8 @@
 /*
  * attention.c - scaled dot-product attention.
  *
- * The forward pass uses cuDNN's fused kernel if it supports the sizes. Otherwise, and for the backward pass, the call is
- * "composed": matrix products of cuBLASLt and our softmax kernel, with the scores stored in memory between them.
+ * The forward pass uses cuDNN's fused kernel if it supports the sizes. Otherwise, and for the backward pass, the call
+ * is "composed": matrix products of cuBLASLt and our softmax kernel, with the scores stored in memory between them.
  */
 #include <math.h>
 #include <stdio.h>

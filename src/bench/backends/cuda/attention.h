@@ -8,7 +8,7 @@
 
 typedef struct cm__cuda_attention {
     int64_t        batch, heads, kv_heads;
-    int64_t        pairs, rows, q, kv, width; /* pairs: number of key-value heads over the batch; rows: queries per pair */
+    int64_t        pairs, rows, q, kv, width; /* pairs: key-value heads times batch; rows: queries per pair */
     bool           causal, backward;
     float          scale;
     int            query, key, value, scores, weights, out, workspace, d_query, d_key, d_value, d_out, d_weights, sums;

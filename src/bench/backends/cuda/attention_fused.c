@@ -2,8 +2,8 @@
 /*
  * attention_fused.c - attention's forward pass as one fused cuDNN kernel.
  *
- * cuDNN recognizes attention by its pattern of operations: product, scale, mask by index, the steps of softmax, product.
- * Intermediate tensors are not stored, except for each row's log-sum-exp, which a backward pass would need.
+ * cuDNN recognizes attention by its pattern of operations: product, scale, mask by index, the steps of softmax,
+ * product. Intermediate tensors are not stored, except for each row's log-sum-exp, which a backward pass would need.
  */
 #include <math.h>
 #include <stdio.h>

@@ -144,7 +144,7 @@ extern const int32_t         cm__n_cuda_sources;
 int        cm__cuda_operand(cm__cuda_case *c, cm__type type, int64_t count, cm__fill fill); /* returns its index */
 int        cm__cuda_shared(cm__cuda_case *c, cm__type type, int64_t count, cm__fill fill);  /* shared by all copies */
 cu_address cm__cuda_address(const cm__cuda_case *c, int operand, int64_t copy);
-int        cm__cuda_vector(const cm__cuda_case *c, int64_t length); /* elements per vector load for rows of this length */
+int        cm__cuda_vector(const cm__cuda_case *c, int64_t length); /* elements per load for rows of this length */
 void       cm__cuda_place(cm__cuda_case *c);     /* allocates and fills all operands */
 void       cm__cuda_refill(cm__cuda_case *c);
 void       cm__cuda_refill_one(cm__cuda_case *c, int operand);
@@ -203,7 +203,7 @@ void                cm__cuda_make_probe(cm__cuda_case *c, const cm_probe_request
 /* ---- gemm.c ------------------------------------------------------------------------------------------------------ */
 
 typedef struct cm__cuda_gemm cm__cuda_gemm;
-/* `batch` row-major products [m,k] x [k,n] -> [m,n]. a_columns: A is stored as [k,m]; b_columns: B is stored as [n,k]. */
+/* `batch` row-major products [m,k] x [k,n] -> [m,n]. a_columns: A is stored as [k,m]; b_columns: B as [n,k]. */
 typedef struct cm__cuda_gemm_shape {
     int64_t  batch, m, n, k;
     bool     a_columns, b_columns;

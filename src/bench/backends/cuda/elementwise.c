@@ -151,7 +151,7 @@ bool cm__cuda_elementwise_known(const cm_call *call)
 void cm__cuda_elementwise_declare(cm__cuda_case *c)
 {
     elementwise *e = c->data = cm__alloc(c->ctx, sizeof *e);
-    if (!read_call(&c->call, e)) cm__fail(c->ctx, CM_ERR_ARGUMENT, "this function or these sizes are not supported: %s", c->call.variant);
+    if (!read_call(&c->call, e)) cm__fail(c->ctx, CM_ERR_ARGUMENT, "no such function or sizes: %s", c->call.variant);
     int64_t  count = e->outer * e->inner, half = e->inner / 2;
     int64_t  b_count = e->shape == 1   ? e->inner
                        : e->shape == 2 ? e->outer

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load.c - load NVIDIA's libraries at run time: from the folders in CENTIMANI_CUDA_PATH (separated by colons), then from
- * the loader's search path, then from the toolkit's usual folder.
+ * load.c - load NVIDIA's libraries at run time: from the folders in CENTIMANI_CUDA_PATH (separated by colons), then
+ * from the loader's search path, then from the toolkit's usual folder.
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -56,7 +56,7 @@ static void count_gpus(cm__nccl_fabric *f)
     int count = 0;
     OPEN(f, cuInit, 0);
     OPEN(f, cuDeviceGetCount, &count);
-    if (count < 2) cm__fail(f->ctx, CM_ERR_UNSUPPORTED, "collectives need two or more GPUs; this machine has %d", count);
+    if (count < 2) cm__fail(f->ctx, CM_ERR_UNSUPPORTED, "collectives need at least two GPUs, and there is %d", count);
     f->n = count < MOST_GPUS ? count : MOST_GPUS;
 }
 

@@ -34,7 +34,7 @@ static void make(collective *c, int64_t bytes)
     if (c->op == CM_ALL_GATHER) c->receive_count = part * c->f->n;
     if (c->op == CM_REDUCE_SCATTER) c->send_count = part * c->f->n;
     if (c->count < 1)
-        cm__fail(c->ctx, CM_ERR_ARGUMENT, "%lld bytes are too few: less than one number for each of %d GPUs", (long long)bytes,
+        cm__fail(c->ctx, CM_ERR_ARGUMENT, "%lld bytes are less than one number for each of %d GPUs", (long long)bytes,
                  c->f->n);
     cm__defer(c->ctx, free_buffers, c);
     for (int i = 0; i < c->f->n; i++) {

@@ -98,7 +98,7 @@ static void open_libraries(cm__cuda *cu)
 {
     char missing[256];
     if (!cm__cuda_load_nvrtc(cu->ctx, &cu->nvrtc, missing, sizeof missing))
-        cm__fail(cu->ctx, CM_ERR_IO, "incomplete CUDA installation: %s; name its folder in CENTIMANI_CUDA_PATH", missing);
+        cm__fail(cu->ctx, CM_ERR_IO, "CUDA is incomplete: %s; name its folder in CENTIMANI_CUDA_PATH", missing);
     cu->has_blaslt = cm__cuda_load_blaslt(cu->ctx, &cu->blaslt, cu->blaslt_missing, sizeof cu->blaslt_missing);
     cu->has_cudnn = cm__cuda_load_cudnn(cu->ctx, &cu->cudnn, cu->cudnn_missing, sizeof cu->cudnn_missing);
     int result = cu->has_blaslt ? cu->blaslt.cublasLtCreate(&cu->lt) : 0;

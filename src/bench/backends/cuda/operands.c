@@ -59,8 +59,8 @@ static void lay_out(cm__cuda_case *c)
     c->copies = (int64_t)(2 * (size_t)c->cu->l2_bytes / c->copy_bytes) + 2;
     if (c->copies > MOST_COPIES)
         cm__fail(c->ctx, CM_ERR_UNSUPPORTED,
-                 "operands of %zu bytes are too small for cold runs: copies cannot exceed the cache of %d bytes", c->copy_bytes,
-                 c->cu->l2_bytes);
+                 "operands of %zu bytes are too small for cold runs: copies cannot exceed the cache of %d bytes",
+                 c->copy_bytes, c->cu->l2_bytes);
 }
 
 static void free_memory(void *object)

@@ -123,7 +123,7 @@ static double window_at(cm__cuda_case *c, int64_t n, int64_t k, int64_t oh, int6
     return s->average ? total / ((double)s->window * s->window) : most;
 }
 
-/* The gradient of an input, summed over its windows. NAN: a window has several equal maxima, any of which may be used. */
+/* The gradient of an input, summed over its windows. NAN: a window has equal maxima, and any of them may be used. */
 static double gradient_at(cm__cuda_case *c, int64_t n, int64_t k, int64_t h, int64_t w)
 {
     const planes *s = c->data;

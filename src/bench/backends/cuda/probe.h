@@ -6,7 +6,7 @@
 #include "bench/backends/cuda/cuda.h"
 
 cu_function cm__cuda_probe_kernel(cm__cuda_case *c, const char *name); /* of kernels/probe.cu */
-void        cm__cuda_probe_once(cm__cuda_case *c);                     /* run the case's launches, wait, and remove them */
+void        cm__cuda_probe_once(cm__cuda_case *c);                     /* run the launches, wait, and remove them */
 /* Word i of an operand is i * 2654435761. */
 void   cm__cuda_probe_pattern(cm__cuda_case *c, int operand, int64_t words);
 double cm__cuda_probe_word(int64_t index);

@@ -11,7 +11,8 @@ typedef struct cm__cuda_rows {
     int     x, gain, bias, y, dy, dx, mean, scale, parts, d_gain, d_bias, target, loss;
 } cm__cuda_rows;
 
-/* One block per row, with as many threads as the row needs. items: 16-byte packs per thread in registers; 0: too many. */
+/* One block per row, with as many threads as the row needs. items: 16-byte packs that a thread keeps in registers;
+   0: too many. */
 typedef struct cm__cuda_row_shape {
     int block, items;
 } cm__cuda_row_shape;

@@ -8,7 +8,7 @@ void cm__cuda_softmax_declare(cm__cuda_case *c)
 {
     cm__cuda_rows *r = cm__cuda_rows_start(c);
     int64_t        all = r->rows * r->cols;
-    r->x = cm__cuda_operand(c, c->type, all, FILL_RANDOM); /* backward: stands for softmax's result; need not sum to 1 */
+    r->x = cm__cuda_operand(c, c->type, all, FILL_RANDOM); /* backward: forward's result; need not sum to 1 */
     r->y = cm__cuda_operand(c, c->type, all, FILL_ZERO);
     if (r->backward) r->dy = cm__cuda_operand(c, c->type, all, FILL_RANDOM);
     if (r->backward && r->log) c->operands[r->x].scale = 0.5f;
@@ -103,7 +103,7 @@ static double sum_of_exponentials(cm__cuda_case *c, int64_t row)
     return sum;
 }
 
-/* The exact mean over many rows is expensive; then the check uses a sample of rows. */
+/* Checks the log-sum-exp of a sample of rows, and the loss against the sample's mean: all rows may be too many. */
 static int64_t check_loss_forward(cm__cuda_case *c)
 {
     const cm__cuda_rows *r = c->data;
@@ -116,7 +116,8 @@ static int64_t check_loss_forward(cm__cuda_case *c)
         wrong += cm__cuda_wrong(TYPE_FP32, got, log(sum), 1e-5);
         loss += (log(sum) - cm__cuda_value(c, r->x, row * r->cols + cm__cuda_index(c, r->target, row))) / (double)n;
     }
-    double slack = n == r->rows ? 1e-4 : 6 / sqrt((double)n); /* error of a sample's mean: the standard deviation over rows is about 1.2 */
+    /* 6 / sqrt(n) is five standard errors of the sample's mean: rows have a standard deviation of about 1.2. */
+    double slack = n == r->rows ? 1e-4 : 6 / sqrt((double)n);
     return wrong + cm__cuda_wrong(TYPE_FP32, cm__cuda_result(c, r->loss, 0), loss, slack);
 }
 

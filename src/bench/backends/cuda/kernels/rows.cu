@@ -126,7 +126,7 @@ extern "C" __global__ void norm_columns_end(const float *parts, T *d_gain, T *d_
 
 #elif WHAT == 1
 
-/* y = softmax(scale * x). If causal_rows (the rows of one matrix) is not 0, columns right of the diagonal are masked. */
+/* y = softmax(scale * x). causal_rows: rows of one matrix; its columns right of the diagonal are masked. 0: no mask. */
 extern "C" __global__ void softmax_forward(const T *x, T *y, i64 cols, float scale, i64 causal_rows)
 {
     const pack *in = (const pack *)(x + blockIdx.x * cols);
