@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_speed.c - parallel plans searched per second for GPT-3 175B on 64 A100, with memory checks: one core, then all. */
+/* plan_speed.c - parallel plans evaluated per second for GPT-3 175B on 64 A100; on one core and on all cores. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "centimani.h"

@@ -102,7 +102,7 @@ static void put_transposed(message *node)
     put_message(node, 5, &attribute);
 }
 
-/* Field numbers of NodeProto: input = 1, output = 2, name = 3, op_type = 4, attribute = 5. from < 0: the model's input. */
+/* Fields of NodeProto: input = 1, output = 2, name = 3, op_type = 4, attribute = 5. `from` < 0: the model's input. */
 static message node_of(const char *op, int from, int to, bool weighted)
 {
     message node = {0};

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write docs/accuracy.md from what the program says of itself.
+"""accuracy.py - write docs/accuracy.md from the output of `centimani validate`.
 
     tools/accuracy.py BUILD/centimani docs/accuracy.md
     tools/accuracy.py --budgets BUILD/centimani tests/validation/budgets.csv   record today's errors as budgets
 
-Prose about a set is in the set (data/results/*.json, `notes`); here is only what holds for all of them.
+Text about one set is in the set (`notes` in data/results/*.json); this file has the text about all sets.
 """
 import csv
 import json
@@ -20,33 +20,34 @@ import fit_styles
 HEAD = """# How far to trust it
 
 Made by `make accuracy` from `centimani validate --set all --json`; do not edit. `centimani validate --set NAME` prints one set, `--csv`
-every row, `--html` a page. What is weak is said under each set and in *Weak spots*.
+every row, `--html` a page. Weaknesses are listed under each set and in *Weak spots*.
 
-**A row** is one figure of one source: its table and row, the model, the device, how it was run, what was measured. Every row is predicted as a
-user would (`predict`, `memory`, `batch`), without a case of its own: what a source tells of a run (data set, workers, steps of a call, devices of a pipeline) is told
-to the program as its options take it. What only a run can tell of its host is read from one row of the source, which is then *fitted*, and taken for its others.
-Where a row cannot be predicted it is listed with the reason.
+**A row** is one number of one source: its table and row, the model, the device, the settings of the run, and the measured value. Every row is
+predicted with the commands that a user has (`predict`, `memory`, `batch`) and without special cases: settings that the source states (data set, workers, steps per
+call, devices of a pipeline) are passed as options. Host parameters that only a run can reveal are derived from one row of the source, which then counts as *fitted*,
+and are used for its other rows. Rows that cannot be predicted are listed with the reason.
 
-**Judged** are rows that no number of any profile was fitted to. Machines other than GPUs are known by few parameters, fitted to published
-end-to-end results (docs/styles.md): a row whose model such a fit has seen on that family of devices is predicted by a profile fitted *without
-that model* (`data/results/left-out-styles.json`), and called *left out*. *Fitted* rows are shown and counted nowhere.
+**Judged** rows are validation rows: no parameter of any profile was fitted to them. Machines other than GPUs have few parameters, which are fitted to
+published end-to-end results (docs/styles.md). If such a fit used a row's model on that family of devices, the row is predicted with a profile fitted *without
+that model* (`data/results/left-out-styles.json`) and is called *left out*. *Fitted* rows are shown but not counted.
 
-**Error** is predicted / measured - 1, of the row's own metric; **accuracy** is 1 - |error|, no less than 0, as Xie et al. 2024 use the word (their
-93.1 % goes with an average error of 6.9 %). Batch sizes differ by factors: of these the **median factor** between predicted and measured,
-either way, and how many are within a factor of two. **In 90 %** counts measured values inside the predicted interval, which is to hold nine of ten.
-Rows of one comparison are one choice among devices: the best one chosen, throughput lost by the choice (regret), Kendall's tau.
-**Orders** are pairs of machines whose order a source states in words. False OOM: it ran but was not expected to fit; missed: the other way round.
+**Error** is predicted / measured - 1 of the row's metric. **Accuracy** is 1 - |error|, at least 0, as in Xie et al. 2024 (their 93.1 % corresponds to an
+average error of 6.9 %). Batch sizes differ by factors; for them the page shows the **median factor** between predicted and measured, in either direction,
+and how many are within a factor of two. **In 90 %** counts measured values inside the predicted 90 % interval.
+The rows of one comparison are one choice among devices: whether the best one is chosen, the throughput lost by the choice (regret), and Kendall's tau.
+**Orders** are pairs of machines whose order a source states in words. False OOM: the run fitted, but the prediction says that it does not fit. Missed OOM: the
+reverse.
 
-**Baselines**, after Xie et al. 2024, section 6.1. *Roofline*: all FLOP of a step at the peak, or all its bytes at the bandwidth of the main memory.
-*Utilisation*: the share of its peak that an A100 reaches on the model (measured where any set has it, predicted otherwise), at the device's peak.
-*Similarity*: the share of peak that the most similar other model reaches on the device, by published results; similar in parameters, FLOP per sample
-and their part in convolutions. The paper gives 28.4, 37.8 and 57.2 % for these.
+**Baselines**, after Xie et al. 2024, section 6.1. *Roofline*: all FLOP of a step at the peak, or all its bytes at the main memory's bandwidth, whichever is
+longer. *Utilisation*: the device's peak times the share of its peak that an A100 reaches on the model (measured if a set has it, predicted otherwise).
+*Similarity*: the share of peak that the most similar other model reaches on the device in published results; similar in parameters, FLOP per sample
+and the share of convolutions. The paper gives 28.4, 37.8 and 57.2 % for these.
 """
 
 SIX = {"resnet50": "ResNet-50", "unet": "U-Net", "uno": "Uno", "bert-large": "BERT-large", "braggnn": "BraggNN", "gpt2-xl": "GPT-2 XL"}
 FOUR = {"sambanova": "SambaNova", "graphcore": "Graphcore", "cerebras": "Cerebras", "habana": "Habana"}
 TIMES = ("throughput_samples_s", "throughput_tokens_s", "step_time_s", "utilisation", "mfu")
-MARGIN, LEAST = 1.10, 0.005  # of a budget above today's error
+MARGIN, LEAST = 1.10, 0.005  # margin of a budget above the current error
 COLUMNS = ("set", "error_most", "accuracy_least", "orders_least", "factor_most")
 
 
@@ -61,7 +62,7 @@ def figure(value):
 
 
 def table(heads, rows):
-    """Columns of words left, of numbers right."""
+    """A table with text aligned left and numbers aligned right."""
     lines = ["| " + " | ".join(heads) + " |", "|" + "|".join("---" if i == 0 else "---:" for i in range(len(heads))) + "|"]
     return "\n".join(lines + ["| " + " | ".join(str(c).replace("|", "/") for c in row) + " |" for row in rows]) + "\n"
 
@@ -88,7 +89,7 @@ def of_time(one):
 
 
 def of_counts(one):
-    """Batch sizes: they differ by factors, of which a mean error says nothing."""
+    """Batch sizes differ by factors, so a mean error is not useful for them."""
     return one["metric"] == "batch"
 
 
@@ -123,8 +124,8 @@ def beside(sets):
                 cells[-1] = f"**{cells[-1]}**"
                 lost.append(f"{one['set']} ({s['predictor']})")
         rows.append(cells)
-    said = f"Baselines that win: {', '.join(lost)}." if lost else "No baseline wins."
-    return ("## Beside the three baselines\n\nAccuracy in per cent, Centimani's : the baseline's, on the rows that both answer; in bold where the "
+    said = f"Better baselines: {', '.join(lost)}." if lost else "No baseline is better."
+    return ("## Comparison with three baselines\n\nAccuracy in per cent, Centimani : baseline, on the rows that both predict; bold where the "
             "baseline is better.\n\n" + table(["set", "roofline", "utilisation", "similarity"], rows) + "\n" + said + "\n")
 
 
@@ -140,14 +141,14 @@ def decisions(sets):
 
 
 def not_met(sets):
-    """Orders that a source states and that do not come out, and why as far as it is known."""
+    """Orders stated by a source that the predictions get wrong, and the reason if it is known."""
     rows = [[one["set"], row["where"], f"{row['predicted']:.0f} of {row['measured']:.0f}", row["note"] or ""]
             for one in sets for row in one["rows"] if "order" in row["metric"] and judged(row) and row["predicted"] < row["measured"]]
-    return "### Orders that do not come out\n\n" + table(["set", "where", "pairs right", "why, as far as it is known"], rows)
+    return "### Wrong orders\n\n" + table(["set", "where", "pairs right", "reason, if known"], rows)
 
 
 def figure_of(row):
-    """What tells whether rows of two sets are one figure: samples/s and tokens/s of a device and batch size are the same."""
+    """A key that is equal for rows of two sets with the same measurement, in samples/s or in tokens/s."""
     length = re.search(r"(?:\bs|seq=)(\d+)", row["setting"] + " " + row["model"])
     tokens = row["metric"] == "throughput_tokens_s" and length
     each = row["measured"] / row["devices"] / (int(length[1]) if tokens else 1)
@@ -156,17 +157,17 @@ def figure_of(row):
 
 
 def memory(sets):
-    """Rows that ran and were not expected to fit, or the other way round."""
+    """Rows that ran although the prediction says that they do not fit, or the reverse."""
     ran = lambda row: row["metric"] != "fits" or row["measured"] > 0
     rows = [[one["set"], row["where"], f"{row['devices']} {row['device']}", row["setting"], "it ran" if ran(row) else "out of memory",
              "does not fit" if ran(row) else "fits"]
             for one in sets for row in one["rows"] if judged(row) and row["fits"] is not None and row["fits"] != ran(row)]
-    return ("### Memory that does not come out\n\nAsked of every judged row on GPUs, one or several, of what a ratio is to, and of rows that state it.\n\n" +
+    return ("### Wrong predictions of whether a run fits\n\nChecked for every judged row on one or several GPUs, for the reference of a ratio, and for rows that state it.\n\n" +
             table(["set", "where", "device", "run", "measured", "predicted"], rows))
 
 
 def times(sets):
-    """Judged times and throughputs; a figure that is in two sets once."""
+    """Judged times and throughputs; a measurement that is in two sets counts once."""
     seen = set()
     for one in filter(of_time, sets):
         for row in one["rows"]:
@@ -192,7 +193,7 @@ def inside(row):
 
 
 def raw_rows(sets):
-    """Of every row of the program's answer the one in data/results that it is of."""
+    """Map every row of the program's answer to its row in data/results."""
     raw = {}
     for one in sets:
         rows = json.loads((fit_styles.ROOT / f"data/results/{one['set']}.json").read_text())["rows"]
@@ -201,13 +202,13 @@ def raw_rows(sets):
 
 
 def numbers_in(execution):
-    """As fit_styles.py has them: one number each, operators' apart."""
+    """Flatten the parameters of `execution` to one number per key, as in fit_styles.py."""
     flat = {k: n["value"] for k, n in execution["efficiency"].items()}
     return flat | {k: n["value"] for k, n in execution.items() if "value" in n}
 
 
 def row_left_out(sets, program, rows):
-    """Accuracy of each row when its figure alone, not its model, is kept from the fit."""
+    """Accuracy of each row if only that row, not its whole model, is left out of the fit."""
     left_out, raw, found = json.loads(fit_styles.LEFT_OUT.read_text()), raw_rows(sets), {}
     fitted_on = json.loads(fit_styles.ROWS.read_text())["rows"]
     by_row = {name: p for family in left_out["by_row"].values() for name, p in family.items()}
@@ -220,14 +221,14 @@ def row_left_out(sets, program, rows):
             run = raw[id(row)]
             family = next(f for f in left_out["families"].values() if row["device"] in f["devices"])
             without_model = numbers_in(family["without"][run.get("group", run["model"])])
-            without_row = by_row[fit_styles.row_name(run)] if run in fitted_on else None  # the profile itself has not seen others
+            without_row = by_row[fit_styles.row_name(run)] if run in fitted_on else None  # the profile was not fitted to other rows
             faster = bench.predicted(run, without_row) / bench.predicted(run, without_model)
             found[id(row)] = max(0.0, 1 - abs(row["predicted"] * faster / row["measured"] - 1))
     return found
 
 
 def six_models(sets, program):
-    """What can be said of the paper's own claim."""
+    """Comparison with the accuracy that the paper claims."""
     pool = {}
     for row in times(sets):
         family = next((n for k, n in FOUR.items() if row["device"].startswith(k)), None)
@@ -243,15 +244,15 @@ def six_models(sets, program):
     means = lambda of: (f"{percent(mean(map(of, every)))} % over {len(every)} rows, {percent(mean(mean(map(of, r)) for r in pool.values()))} % "
                         f"over the {len(pool)} cells")
     of_row = lambda row: known[id(row)]
-    return ("## The six models and four makers of Xie et al. 2024\n\nThe paper's 93.1 % is over 24 measured throughputs that it draws but does "
-            "not print; nobody else can compute it. These are the judged rows of the same models and makers (SN10 and SN30, GC200 and Bow, CS-2, "
-            "Gaudi 1 and 2) on one device in all sets: accuracy in per cent, and how many rows.\n\n"
-            "**A model that the family has never run**: its device's parameters were fitted without any row of that model. This is what all "
-            "other figures of this page are.\n\n" + table(heads, body(accuracy)) + f"\n{means(accuracy)}. **{versus_paper(mean(map(accuracy, every)))}** "
-            "The paper's parameters were measured operator by operator on the machines themselves, of these very models.\n\n"
-            "**Another batch size or length of a known model**: the same rows, predicted by parameters fitted without that row alone, while other "
-            "rows of the model remain where there are any (`by_row` in `data/results/left-out-styles.json`); easier, and nearer to what the paper "
-            "did.\n\n" + table(heads, body(of_row)) + f"\n{means(of_row)}. **{versus_paper(mean(map(of_row, every)))}**\n")
+    return ("## The six models and four vendors of Xie et al. 2024\n\nThe paper's 93.1 % is over 24 measured throughputs that it plots but does "
+            "not print, so nobody else can reproduce it. These are the judged rows of the same models and vendors (SN10 and SN30, GC200 and Bow, CS-2, "
+            "Gaudi 1 and 2) on one device in all sets: accuracy in per cent, and the number of rows.\n\n"
+            "**A new model on a known family**: the device's parameters were fitted without any row of that model. This holds for all "
+            "other numbers of this page.\n\n" + table(heads, body(accuracy)) + f"\n{means(accuracy)}. **{versus_paper(mean(map(accuracy, every)))}** "
+            "The authors measured their parameters operator by operator on the machines themselves, for these models.\n\n"
+            "**Another batch size or length of a known model**: the same rows, predicted with parameters fitted without only that row, while other "
+            "rows of the model remain if there are any (`by_row` in `data/results/left-out-styles.json`). This is easier, and closer to the paper's "
+            "method.\n\n" + table(heads, body(of_row)) + f"\n{means(of_row)}. **{versus_paper(mean(map(of_row, every)))}**\n")
 
 
 def versus_paper(share):
@@ -259,7 +260,7 @@ def versus_paper(share):
 
 
 def several(sets):
-    """Rows of more than one device: throughputs, and efficiencies of scaling."""
+    """Rows with more than one device: throughputs and scaling efficiencies."""
     rows = [row for one in filter(of_time, sets) for row in one["rows"] if row["devices"] > 1 and judged(row) and row["error"] is not None]
     waiting = sum(row["devices"] > 1 and row["reason"] is not None for one in filter(of_time, sets) for row in one["rows"])
     text = f"## Several devices\n\n{waiting} rows of several devices have no prediction (*Not predicted*). "
@@ -271,14 +272,14 @@ def several(sets):
     table_rows = [[metric, len(r), percent(mean(abs(x["error"]) for x in r)), percent(mean(map(accuracy, r))), percent(mean(x["error"] for x in r))]
                   for metric, r in groups.items()]
     every = percent(mean(map(accuracy, rows)))
-    return (text + f"The others: {every} % accuracy over {len(rows)} rows (the paper: 90.4 %, of twelve throughputs of U-Net that it draws).\n\n" +
+    return (text + f"The others: {every} % accuracy over {len(rows)} rows (the paper: 90.4 % over twelve throughputs of U-Net that it plots).\n\n" +
             table(["metric", "rows", "error %", "accuracy %", "bias %"], table_rows))
 
 
 def weak(sets):
     rows = [(abs(row["error"]), one["set"], row) for one in filter(of_time, sets) for row in one["rows"] if judged(row) and row["error"] is not None]
     rows.sort(key=lambda item: -item[0])
-    return "## Weak spots\n\nThe thirty rows that are farthest off.\n\n" + table(
+    return "## Weak spots\n\nThe thirty rows with the largest errors.\n\n" + table(
         ["set", "where", "model", "device", "measured", "predicted", "error %"],
         [[name, row["where"], short(row["model"]), row["device"], f"{figure(row['measured'])} {row['unit']}", figure(row["predicted"]),
           percent(row["error"])] for _, name, row in rows[:30]])
@@ -295,7 +296,7 @@ def reasons(sets):
 
 
 def off(row, counts):
-    """How far off each predictor is: errors in per cent; of batch sizes, which differ by factors, these."""
+    """Errors of each predictor in per cent, or factors for batch sizes."""
     if counts:
         return [figure(value and value / row["measured"]) for value in (row["predicted"], *row["baselines"].values())]
     says_none = row["error"] is None and row["unit"] in ("pairs", "")

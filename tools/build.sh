@@ -1,5 +1,5 @@
 #!/bin/sh
-# build.sh - DIR [meson options]: configure DIR once, then build it, or TARGET of it. CC names the compiler.
+# build.sh - DIR [meson options]: configure DIR if necessary, then build it, or only TARGET. CC names the compiler.
 dir=$1
 shift
 if ! [ -f "$dir/build.ninja" ]; then

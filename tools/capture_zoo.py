@@ -5,7 +5,7 @@
     PYTHONPATH=python python3 tools/capture_zoo.py OUT [--budget S] [--jobs N] [--only NAME,...]
 
 Writes OUT/NAME.cmt.json for each model, OUT/summary.json and a table: seconds, peak host memory, parameters counted
-by PyTorch and in the trace. A model whose library is missing is skipped and said so; one that fails does not stop the rest.
+by PyTorch and in the trace. Models whose library is missing are skipped with a message; a failure does not stop the rest.
 """
 import argparse
 import json
@@ -237,7 +237,7 @@ def child(name, folder):
     print("ROW " + json.dumps(row))
 
 
-# ---- all of them -------------------------------------------------------------------------------------------------
+# ---- all models -------------------------------------------------------------------------------------------------
 
 
 def run_child(name, folder, limit):

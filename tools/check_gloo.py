@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""check_gloo.py - a data-parallel step on two processes of this machine, measured and predicted.
+"""check_gloo.py - measure and predict a data-parallel training step on two processes of this machine.
 
 usage: tools/check_gloo.py CENTIMANI [--hidden N] [--layers N] [--batch N]
 
-Needs PyTorch with gloo (Debian: python3-torch, run by /usr/bin/python3) and Open MPI. An MLP is trained by
-DistributedDataParallel on two processes of one thread each. The prediction knows of this machine only single calls,
-timed by `python -m centimani bench --device cpu`, and the collectives of `mpirun -n 2 centimani bench`. Run it on an
-idle machine: with other load neither number means anything.
+Needs PyTorch with gloo (Debian: python3-torch, run by /usr/bin/python3) and Open MPI. DistributedDataParallel trains an
+MLP on two processes with one thread each. The prediction uses only times of single calls on this machine
+(`python -m centimani bench --device cpu`) and of collectives (`mpirun -n 2 centimani bench`). Run it on an idle machine:
+other load makes both numbers meaningless.
 """
 import argparse
 import json
@@ -64,7 +64,7 @@ DIMS = {"gemm": ["batch", "m", "n", "k"], "elementwise": ["outer", "inner"], "re
 
 
 def case_of(call):
-    """'gemm forward nt fp32 1,8,16,32' as the benchmark reads it."""
+    """Convert 'gemm forward nt fp32 1,8,16,32' to an entry of a case file."""
     op, way, variant, dtype, sizes = call.split()
     return {"op": op, "pass": way, "variant": "" if variant == "-" else variant, "dtype": dtype, "dims": DIMS[op],
             "rows": [[int(n) for n in sizes.split(",")]]}

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""compare_ways.py - one network brought in several ways: do the predictions agree in every precision?
+"""compare_ways.py - check that predictions agree for the same network imported in several ways, in every precision.
 
     PYTHONPATH=python python3 tools/compare_ways.py PROGRAM [--device D] [--size small|real] [--onnx] [--own-loss] [NAME ...]
 
 Needs PyTorch and transformers (and torchvision for images; onnx and onnxscript for --onnx). Each network is captured as
-an fp32 and as a bf16 model on the meta device. It is compared with Hugging Face's config.json or the named model. One
-line for each precision says device time and memory of the reference, and of each other way as a ratio. A ratio beyond
-2 % (time) or 1 % (memory) is marked, and the program returns 1. --own-loss: the loss of the library in place of ours.
+an fp32 and as a bf16 model on the meta device. The reference is Hugging Face's config.json or the built-in model. One
+line per precision has the reference's device time and memory, and the ratio of each other import to them. If a ratio
+differs by more than 2 % (time) or 1 % (memory), it is marked and the exit status is 1. --own-loss: use the library's
+loss instead of ours.
 """
 import argparse
 import json
@@ -77,7 +78,7 @@ def export(model, path):
 
 
 def language(options, name, folder):
-    """The reference, the other ways, and words for the program."""
+    """Return the reference, the other imports, and options for the program."""
     import torch
     import transformers
     import centimani
@@ -119,7 +120,7 @@ def image(options, name, folder):
 
 
 def compare(options, name):
-    """Ratios beyond the limits."""
+    """Print one comparison; return the number of ratios beyond the limits."""
     beyond = 0
     with tempfile.TemporaryDirectory() as folder:
         reference, ways, words = (language if name in LANGUAGE else image)(options, name, folder)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""confirm_batch.py - what PyTorch really allocates on this machine's GPU, to hold the memory model against.
+"""confirm_batch.py - measure what PyTorch allocates on this machine's GPU, to check the memory model.
 
     confirm_batch.py --confirm resnet50:2900 gpt2:96 [--precision amp_bf16]
-        three training steps at each batch and at 10 % more, each in a process of its own: fits, or out of memory
+        run three training steps at each batch size and at 10 % more, each in its own process: fits, or out of memory
     confirm_batch.py --sweep --out DIR [--budget 300] [--models a,b] [--precisions amp_bf16,tf32]
-        peak_alloc and peak_reserved of models at several batches -> DIR/sweep.csv; what was alive at each peak ->
-        DIR/peaks.jsonl; every allocation of one step -> DIR/events/*.gz
+        write peak_alloc and peak_reserved of models at several batch sizes to DIR/sweep.csv, the live allocations at
+        each peak to DIR/peaks.jsonl, and every allocation of one step to DIR/events/*.gz
     confirm_batch.py --workspaces --out DIR [--budget 200]
-        what single convolutions and products allocate beside their results -> DIR/workspaces.csv
+        write the workspace bytes of single convolutions and matrix products to DIR/workspaces.csv
 
 Eager PyTorch, synthetic data, cudnn.benchmark, zero_grad(set_to_none), multi-tensor optimizers. A case that fails is
 reported and skipped; --budget (seconds) stops before the next case.
@@ -29,7 +29,7 @@ from torch import nn
 from torch.nn import functional as F
 
 DEVICE = "cuda"
-MARK = 777_777  # bytes of a marker allocation: begins backward, then the update
+MARK = 777_777  # bytes of a marker allocation; the first marks the start of backward, the second that of the update
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def stepper(name, precision, batch):
     update = optimizer(model.parameters())
     def step():
         with torch.autocast("cuda", dtype=low, enabled=low is not None):
-            # no name keeps the result alive through the backward pass
+            # no variable, so that the result is freed during the backward pass
             loss = loss_of(model(**inputs) if isinstance(inputs, dict) else model(*inputs))
         mark()
         loss.backward()
@@ -195,7 +195,7 @@ def measured(name, precision, batch, steps=3, trace=None):
     try:
         if trace:
             record(step, lambda events: trace(row, before, events))
-    except Exception as error:  # the figures count without it
+    except Exception as error:  # the peaks are valid without it
         print(name, precision, batch, "no trace:", str(error).splitlines()[0][:150], flush=True)
     return row
 
@@ -210,7 +210,7 @@ def record(step, trace):
 
 
 def at_peak(before, events):
-    """Phase of the peak, and what was allocated in the step and alive there: {bytes: count}, largest first."""
+    """Return the phase of the peak and the allocations of the step that are live at it: {bytes: count}, largest first."""
     held, best, phase, at = before, before, 0, ("before", {})
     alive, phases = {}, ("forward", "backward", "update")
     for index, (action, size, addr) in enumerate(events):
@@ -321,7 +321,7 @@ def conv_shapes():
 
 
 def workspace(call):
-    """Bytes beside the result that the second call allocates; the first one chooses the algorithm."""
+    """Bytes that the second call allocates in addition to its result. The first call chooses the algorithm."""
     call()
     torch.cuda.synchronize()
     base = torch.cuda.memory_allocated()

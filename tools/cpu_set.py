@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""cpu_set.py - PROGRAM [SET.json NAME]: predictions for this machine's processor against calls timed on it.
+"""cpu_set.py - PROGRAM [SET.json NAME]: compare predictions for this machine's CPU with calls timed on it.
 
-On one thread, every call of a training step of each model below is timed by itself (`bench --for`); their sum is what was measured.
-What predicts are the calls of KNOWN models, and BUDGET seconds of the grid of `bench --suite sweep`; what is judged are the OTHERS. With a
-file's name, and one for the processor, the two become a set for data/results; without, a table is printed. It takes half an hour, and a machine that does nothing else.
+The measured value is the sum of the times of all calls of a training step, each timed by itself on one thread
+(`bench --for`). The predictions use the calls of KNOWN models and BUDGET seconds of the grid of `bench --suite sweep`;
+the OTHER models are compared. With a file name and a name for the CPU, the result is written as a set for data/results;
+otherwise a table is printed. Takes half an hour on a machine without other load.
 """
 import json
 import pathlib
@@ -37,7 +38,7 @@ def device_time(program, model, batch, profile):
 
 
 def merged(profile, more):
-    """The profile with the timings of another of the same machine; of calls that both have, the shorter: others may run beside."""
+    """Merge two profiles of the same machine; of calls in both, keep the shorter time, because other load only slows."""
     name = lambda k: tuple(k.get(x) for x in ("op", "pass", "variant", "dtype", "runtime"))
     tables = {name(k): k for k in profile["kernels"]}
     for k in more["kernels"]:
@@ -51,7 +52,7 @@ def merged(profile, more):
 
 
 def calls_of(program, folder, model, batch):
-    """A profile of the model's calls, each the shortest of REPEATS medians."""
+    """Measure a profile of the model's calls; each time is the shortest of REPEATS medians."""
     path, whole = pathlib.Path(folder) / "calls.json", None
     for _ in range(REPEATS):
         path.unlink(missing_ok=True)
@@ -86,7 +87,7 @@ def main():
 
 
 def lines_of(profile):
-    """A member on each line, a table of calls on each."""
+    """JSON with one member per line and one table of calls per line."""
     kernels = ",\n".join("   " + json.dumps(k) for k in profile["kernels"])
     others = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in profile.items() if k != "kernels")
     return f'{{\n{others},\n  "kernels": [\n{kernels}\n  ]\n }}'

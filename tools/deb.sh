@@ -1,5 +1,5 @@
 #!/bin/sh
-# deb.sh - BUILD OUT: the Debian package of what BUILD (configured with --prefix=/usr) installs, into the folder OUT.
+# deb.sh - BUILD OUT: write a Debian package of the files that BUILD (configured with --prefix=/usr) installs to OUT.
 set -e
 build=$1 out=$2
 version=$(sed -n 's/^#define CM_VERSION "\(.*\)"/\1/p' include/centimani.h)
@@ -12,7 +12,7 @@ strip "$root/usr/bin/centimani"
 install -Dm644 LICENSE "$root/usr/share/doc/centimani/copyright"
 gzip -9nc CHANGELOG.md >"$root/usr/share/doc/centimani/changelog.gz"
 
-# The packages that hold the libraries the program is linked with.
+# The packages of the shared libraries that the program is linked with.
 needs=$(objdump -p "$root/usr/bin/centimani" | awk '/NEEDED/ {print $2}' | while read -r library; do
     path=$(ldconfig -p | awk -v name="$library" '$1 == name {print $NF; exit}')
     [ -n "$path" ] && { dpkg -S "$(realpath "$path")" || dpkg -S "$path"; } 2>/dev/null | head -1 | cut -d: -f1

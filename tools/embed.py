@@ -4,11 +4,11 @@
 usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, each layer text as an array
        embed.py profiles OUT.c FOLDER/FILE.json...       devices/, clusters/ and schema/ as minified arrays
        embed.py results OUT.c FILE.json...               results/ as minified arrays
-       embed.py loading OUT.c datasets.tsv hosts.tsv shares.tsv   what steps read, what feeds them, what of links is reached
-       embed.py web OUT.c FILE...                        files of pages; chart.min.js becomes chart.js
-       embed.py program OUT.S PROGRAM                    a whole program, for the static one
+       embed.py loading OUT.c datasets.tsv hosts.tsv shares.tsv   datasets, hosts, and reached shares of link bandwidth
+       embed.py web OUT.c FILE...                        files of the web pages; chart.min.js becomes chart.js
+       embed.py program OUT.S PROGRAM                    a program, to be embedded into the static one
        embed.py cuda OUT.c FILE.cu...                    sources that are compiled at run time
-       embed.py kernels OUT.c calls.def FILE.json...     kernel tables as arrays of numbers, by the device that is their base
+       embed.py kernels OUT.c calls.def FILE.json...     kernel tables as arrays of numbers, by their base device
 """
 import json
 import os
@@ -16,7 +16,7 @@ import re
 import sys
 
 COLUMNS = ["id", "family", "title", "definition", "source"]
-# What a list of devices shows, and what of it.
+# Members of a profile that the list of devices needs.
 BRIEF = ["id", "name", "aliases", "vendor", "abstract", "base", "class", "style", "chip", "modes", "peak", "precisions", "runtimes",
          "best_16bit", "memory",
          "placement", "power", "prices"]
@@ -52,7 +52,7 @@ def read_models(path, texts):
 
 
 def byte_rows(data):
-    """Bytes above 127 as characters: whether a char has a sign is the machine's affair."""
+    """Write bytes above 127 as character constants, which work for signed and unsigned char."""
     for start in range(0, len(data), 20):
         yield "    " + ",".join(str(byte) if byte < 128 else f"'\\x{byte:02x}'" for byte in data[start:start + 20]) + ","
 
@@ -125,7 +125,7 @@ def brief(kind, tree):
 
 
 def write_profiles(out, kind, trees):
-    """Families last, so that the devices have indices without gaps."""
+    """Sort families last, so that device indices have no gaps."""
     rows = []
     for name, tree in sorted(trees.items(), key=lambda item: (item[1].get("abstract", False) is True, item[0])):
         cells = []
@@ -153,13 +153,13 @@ def embed_profiles(out_path, paths):
 
 
 def call_rows(path):
-    """Names of the calls in the order of their rows."""
+    """Names of the calls in the order of calls.def."""
     with open(path, encoding="utf-8") as file:
         return re.findall(r'^CALL\([A-Z0-9_]+, "([a-z0-9_]+)"', file.read(), re.M)
 
 
 def write_table(out, label, table, calls):
-    """One table's arrays; returns the initializer of its row."""
+    """Write one table's arrays; return the initializer of its row."""
     sizes = [size for row in table["rows"] for size in row[:-2]]
     for kind, name, values in (("int64_t", "sizes", sizes), ("float", "times", [repr(float(row[-2])) + "f" for row in table["rows"]]),
                                ("uint16_t", "launches", [int(row[-1]) for row in table["rows"]])):
@@ -205,7 +205,7 @@ NUMBERS = {"value", "items", "each", "cores", "clock_hz", "read_bytes_s", "image
 
 
 def table_rows(path, columns):
-    """A table of tab-separated cells as initializers; "-" is a number that is not known."""
+    """Convert a table of tab-separated cells to initializers; "-" is an unknown number."""
     with open(path, encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             cells = line.rstrip("\n").split("\t")

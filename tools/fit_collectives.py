@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""fit_collectives.py - latencies and bandwidths of collectives from measured times.
+"""fit_collectives.py - fit latencies and bandwidths of collectives to measured times.
 
 usage: tools/fit_collectives.py TIMES.csv ALIAS [--version TEXT]
 
-TIMES.csv has the columns device, n_devices, op, bytes, latency_ms. For each operator and count of devices the times
-are told by the least of three lines latency + bytes / bandwidth, as libraries choose between protocols by size; prints
-the rows of a profile's "collectives", bandwidths being bus bandwidths as nccl-tests define them.
+TIMES.csv has the columns device, n_devices, op, bytes, latency_ms. For each operator and number of devices, the time is
+modelled as the minimum of three lines latency + bytes / bandwidth, because libraries choose a protocol by size. Prints
+rows for a profile's "collectives"; bandwidths are bus bandwidths as nccl-tests defines them.
 """
 import collections
 import csv
@@ -25,7 +25,7 @@ def bus_factor(op, devices):
 
 
 def line(points):
-    """Least squares of relative errors; None: the points have no such line."""
+    """Fit a line by least squares of relative errors; None: no line with valid parameters."""
     s11 = sum(1 / y**2 for _, y in points)
     s12 = sum(x / y**2 for x, y in points)
     s22 = sum(x * x / y**2 for x, y in points)
@@ -47,7 +47,7 @@ def mean_error(lines, points):
 
 
 def fit(points):
-    """The cuts between sizes whose lines have the least mean error."""
+    """Choose the boundaries between sizes whose lines have the smallest mean error."""
     points = sorted(points)
     best = None
     for cuts in itertools.combinations(range(2, len(points) - 1), LINES - 1):

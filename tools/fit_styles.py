@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fit the few numbers of `execution` in data/devices/ to published end-to-end results.
+"""fit_styles.py - fit the parameters of `execution` in data/devices/ to published end-to-end results.
 
-    tools/fit_styles.py BUILD/centimani [FAMILY ...]          show
-    tools/fit_styles.py --write BUILD/centimani [FAMILY ...]  and write the profiles, and left-out-styles.json
+    tools/fit_styles.py BUILD/centimani [FAMILY ...]          print the results
+    tools/fit_styles.py --write BUILD/centimani [FAMILY ...]  also write the profiles and left-out-styles.json
 
-The rows are those of data/results/calibration-styles.json without `left_out`. Every trial is a profile of its own that
-the program itself predicts with. Parameters are fitted as logarithms, by Gauss-Newton with weights that fade for rows
-far off, and are held towards first guesses where rows do not tell. The error that a profile gets is that on models left
-out of the fit, one after the other. Rows left out, while others of their model remain, tell how well another batch size or
-length of a known model is met: left-out-styles.json has both kinds of parameters.
+The calibration rows are those of data/results/calibration-styles.json without `left_out`. For every trial the program
+predicts with a temporary profile. The logarithms of the parameters are fitted by Gauss-Newton with robust weights; a
+prior keeps them near first guesses where the rows do not determine them. The error of a profile comes from
+cross-validation: each model is left out of the fit in turn. Leaving out single rows instead estimates the error for
+another batch size or length of a known model. left-out-styles.json has the parameters of both.
 """
 import argparse
 import json
@@ -25,27 +25,27 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROWS = ROOT / "data/results/calibration-styles.json"
 LEFT_OUT = ROOT / "data/results/left-out-styles.json"
 DATE = "2026-11"
-ROW_SPREAD = 0.10   # of a row whose model is right: versions, frameworks, measuring
-FAR = 0.35          # a residual beyond this loses weight
-LEAST_ERROR = 0.15  # frameworks differ by that much on one model: 44,059 and 37,061 images/s on a Bow Pod16
-ONE_ERROR = 0.3     # where one convolutional network alone was fitted on: ResNet-50 and EfficientNet-B4 told 0.31 of each other on IPUs
-FEW_ERROR = 0.5     # where fewer than three models were fitted on, nothing tells the error
+ROW_SPREAD = 0.10   # scatter of a row for a correct model: versions, frameworks, measurement
+FAR = 0.35          # residuals beyond this lose weight
+LEAST_ERROR = 0.15  # smallest error: frameworks differ by this much on one model (44,059 and 37,061 images/s on a Bow Pod16)
+ONE_ERROR = 0.3     # error with a single convolutional network: on IPUs, ResNet-50 and EfficientNet-B4 predict each other within 0.31
+FEW_ERROR = 0.5     # assumed error with fewer than three models, too few for cross-validation
 CONVOLUTIONAL = ("resnet50",)
 
-# First guesses and how freely they move (standard deviation of the logarithm); unit of each. Convolutions and attention run on
-# the units that products run on: theirs are in relation to `gemm`, as it was found on the other families of machines.
-# A superstep: convolutions of a first IPU one by one (Jia et al., Dissecting the Graphcore IPU, arXiv:1912.03413; 268 with 32 or
-# more channels) take FLOP / (0.44 peak) and 4,000 cycles, within 22 %; 3,000 where the kernel is 1x1, 7,250 where it is 3x3.
+# Prior of each parameter: first guess, standard deviation of its logarithm, unit. Convolutions and attention use the same units
+# as matrix products, so their efficiencies are relative to `gemm`; the guesses are from other families of machines.
+# superstep: single convolutions on a first-generation IPU (Jia et al., Dissecting the Graphcore IPU, arXiv:1912.03413; 268 with
+# at least 32 channels) take FLOP / (0.44 peak) + 4,000 cycles within 22 %; 3,000 cycles for 1x1 kernels, 7,250 for 3x3.
 GUESS = {
     "gemm": (0.5, 0.7, "1"), "conv": (0.85, 0.25, "1"), "attention": (0.65, 0.5, "1"), "memory": (1.0, 0.7, "1"),
     "step_overhead": (1e-3, 1.5, "s"), "section_overhead": (5e-4, 1.5, "s"),
     "superstep": (4000.0, 0.5, "1"), "layer_latency": (1e-3, 1.5, "s"),
 }
-MOST = {"gemm": 0.95, "conv": 0.95, "attention": 0.95}  # of a peak nobody reaches more
+MOST = {"gemm": 0.95, "conv": 0.95, "attention": 0.95}  # upper limits of efficiencies
 OF_GEMM = ("conv", "attention")
 EFFICIENCIES = ("gemm", "conv", "attention", "memory")
 
-# profile that is written; devices whose rows count; parameters that are free
+# profile to write: (devices whose rows are used, free parameters)
 FAMILIES = {
     "graphcore-ipu": (("graphcore-gc200", "graphcore-bow"), ("gemm", "conv", "attention", "memory", "superstep", "step_overhead")),
     "sambanova-rdu": (("sambanova-sn10", "sambanova-sn30-4t", "sambanova-sn30"),
@@ -57,9 +57,9 @@ FAMILIES = {
     "huawei-ascend-910b": (("huawei-ascend-910b",), ("gemm", "attention", "memory")),
 }
 
-# Devices without rows: their numbers are a relative's, times factors; why; the error that is assumed.
+# Devices without rows: (reference family, factors of its parameters, reason, assumed error).
 WORKER = 7.5e15 / 8 / 3.2e14
-RELATIVES = {
+TRANSFERRED = {
     "cerebras-cs2": ("cerebras-wse", {"gemm": WORKER, "attention": WORKER, "memory": 8},
                      "an eighth of the wafer, which its printed 320 TFLOP/s are not; all workers see the whole stream",
                      None),
@@ -73,7 +73,7 @@ RELATIVES = {
 }
 
 
-# Sets whose rows with `operator` are benchmarks of single operators: what of them it tells ("gemm", "memory").
+# Sets of single-operator benchmarks; `operator` of a row names the parameter that it measures ("gemm", "memory").
 OPERATOR_SETS = ("centimani-kernels", "emani2022-kernels")
 
 
@@ -94,13 +94,13 @@ def execution(parameters, errors=None, kind="fitted", note=None):
 
 
 class Bench:
-    """Runs the program on trial profiles, each question once."""
+    """Runs the program on trial profiles and caches its answers."""
 
     def __init__(self, program, folder):
         self.program, self.folder, self.known, self.pool = program, pathlib.Path(folder), {}, ThreadPoolExecutor(2)
 
     def profile(self, device, parameters):
-        """A trial of the device; without parameters, the device as it is."""
+        """The profile of a trial; without parameters, the unchanged device."""
         if parameters is None:
             return device
         name = "trial-" + format(abs(hash((device, tuple(sorted(parameters.items()))))), "x")
@@ -119,14 +119,14 @@ class Bench:
         key = tuple(words)
         if key not in self.known:
             done = subprocess.run(words, capture_output=True, text=True, check=False)
-            if done.returncode not in (0, 3):  # 3: does not fit one device, as models that were run on many
+            if done.returncode not in (0, 3):  # 3: does not fit into one device, as for models that ran on several
                 sys.exit(f"{' '.join(words)}\n{done.stderr}")
             self.known[key] = json.loads(done.stdout)
         return self.known[key]
 
     def predicted(self, row, parameters):
         profile = self.profile(row["device"], parameters)
-        if "micro_batch" in row:  # as many micro-batches as there are, of a size that was chosen
+        if "micro_batch" in row:  # the row states the size of the micro-batches
             answer = self.ask(row, profile, row["micro_batch"])
             once = answer["phases"]["update"] + answer["host_time_s"]
             return row["batch"] / (row["batch"] / row["micro_batch"] * (answer["step_time_s"] - once) + once)
@@ -140,7 +140,7 @@ class Bench:
     def residuals(self, rows, parameters):
         """log(predicted time / measured time)"""
         for device in {r["device"] for r in rows}:
-            self.profile(device, parameters)  # before threads ask for it
+            self.profile(device, parameters)  # before threads use it
 
         def one(row):
             ratio = math.log(self.predicted(row, parameters) / measured(row))
@@ -153,7 +153,7 @@ def measured(row):
 
 
 def solve(a, b):
-    """a x = b, by elimination with pivots"""
+    """Solve a x = b by Gaussian elimination with pivoting."""
     n = len(b)
     m = [list(row) + [y] for row, y in zip(a, b)]
     for i in range(n):
@@ -169,7 +169,7 @@ def solve(a, b):
 
 
 def weights_of(rows, residual):
-    """Rows of one model on one device count together as two; those far off fade."""
+    """Weights of rows: the rows of one model on one device count as two together; outliers lose weight."""
     count = {}
     for r in rows:
         count[r["device"], r["group"]] = count.get((r["device"], r["group"]), 0) + 1
@@ -184,13 +184,13 @@ def cost(rows, residual, names, logs):
 
 
 def parameters_of(free):
-    """What a profile holds: shares of peak, where the fit has relations to `gemm`."""
+    """Convert fitted parameters to those of a profile: shares of peak instead of ratios to `gemm`."""
     whole = {n: v * free["gemm"] if n in OF_GEMM else v for n, v in free.items()}
     return {n: min(v, MOST.get(n, math.inf)) for n, v in whole.items()}
 
 
 def given_by_hand(profile):
-    """Shares of peak that the profile has from another source than these fits."""
+    """Shares of peak in the profile that do not come from these fits."""
     there = json.loads((ROOT / f"data/devices/{profile}.json").read_text()).get("execution", {}).get("efficiency", {})
     return {k: n for k, n in there.items() if n["source"] != "calibration"}
 
@@ -228,7 +228,7 @@ def fit(bench, rows, names, given, start=None):
 
 
 def leave_out(bench, rows, names, given, start):
-    """Every row's residual when its model was not fitted on, on any device; and the parameters fitted without it."""
+    """Residuals of all rows with their model left out of the fit on all devices, and the parameters fitted without it."""
     out, without = {}, {}
     for group in sorted({r["group"] for r in rows}):
         rest = [r for r in rows if r["group"] != group]
@@ -241,12 +241,12 @@ def leave_out(bench, rows, names, given, start):
 
 
 def row_name(row):
-    """What a row is called in left-out-styles.json: no two of a device have one model, length, batch size and figure."""
+    """The key of a row in left-out-styles.json; device, model, length, batch size and measured value are unique."""
     return f"{row['device']} {row['model']} s{row.get('seq', 0)} b{row['batch']} {measured(row):.6g}"
 
 
 def leave_rows_out(bench, rows, names, given, start):
-    """Every row's residual when it alone was not fitted on; and the parameters fitted without it, by its name."""
+    """Residuals of all rows with only that row left out of the fit, and the parameters fitted without it by row name."""
     out, without = [], {}
     for row in rows:
         parameters, _ = fit(bench, [r for r in rows if r is not row], names, given, start)
@@ -256,7 +256,7 @@ def leave_rows_out(bench, rows, names, given, start):
 
 
 def spread(rows, residual, convolutional):
-    """Root mean square over models: a model measured seven times counts once. None: there is no such model."""
+    """Root mean square over models; each model counts once, however many rows it has. None: no models."""
     groups = {}
     for r, e in zip(rows, residual):
         if (r["group"] in CONVOLUTIONAL) == convolutional:
@@ -279,10 +279,10 @@ def described(rows, residual, convolutional):
 
 
 def insert(profile, block):
-    """The member `execution` of a profile, new or in place of the old one, and its source; the rest as it was."""
+    """Insert or replace the member `execution` of a profile and its source; keep the rest."""
     path = ROOT / f"data/devices/{profile}.json"
     text = path.read_text()
-    there = json.loads(text).get("execution", {})  # what is written by hand: of the device's own benchmarks, of its units
+    there = json.loads(text).get("execution", {})  # entries written by hand: from the device's own benchmarks, about its units
     for key in ("lanes", "operator", "step_overhead"):
         if key in there and key not in block:
             block = {"efficiency": block["efficiency"], key: there[key]} | block
@@ -309,7 +309,7 @@ def insert(profile, block):
 
 
 def profile_of(device):
-    """The device's numbers over those of what it is based on."""
+    """The device's members merged over those of its base profiles."""
     whole = {}
     for base in bases(device):
         whole = json.loads((ROOT / f"data/devices/{base}.json").read_text()) | whole
@@ -317,7 +317,7 @@ def profile_of(device):
 
 
 def operator_share(row):
-    """Of the peak, or of the on-chip bandwidth that an element read and one written take, in 16 bits."""
+    """Measured share of the peak, or of the on-chip bandwidth for one 16-bit element read and one written."""
     if "kernel_utilisation" in row:
         return row["kernel_utilisation"]
     device = profile_of(row["device"])
@@ -328,7 +328,7 @@ def operator_share(row):
 
 
 def operators_of(devices, without=None):
-    """Shares that benchmarks of single operators reach, the mean of logarithms over rows of other groups than `without`."""
+    """Geometric mean of the shares that single-operator benchmarks reach, over rows of groups other than `without`."""
     shares = {}
     for name in OPERATOR_SETS:
         for row in json.loads((ROOT / f"data/results/{name}.json").read_text())["rows"]:
@@ -338,7 +338,7 @@ def operators_of(devices, without=None):
 
 
 def operator_groups(devices):
-    """Groups of one source's products, which another source tells as well."""
+    """Groups of matrix products of one source that another source measured, too."""
     rows = [r for n in OPERATOR_SETS for r in json.loads((ROOT / f"data/results/{n}.json").read_text())["rows"]]
     return sorted({r["group"] for r in rows if r.get("operator") and r["device"] in devices and "fitted" not in r})
 
@@ -349,27 +349,27 @@ def scaled_by(parameters, factors):
 
 
 def bases(device):
-    """The device and all that it is based on."""
+    """The device and its base profiles."""
     while device:
         yield device
         device = json.loads((ROOT / f"data/devices/{device}.json").read_text()).get("base")
 
 
 def based_on(profile):
-    """The devices whose `execution` is the profile's, and not one of their own."""
-    own = {*FAMILIES, *RELATIVES}
+    """The devices that inherit `execution` from the profile."""
+    own = {*FAMILIES, *TRANSFERRED}
     every = (p.stem for p in sorted((ROOT / "data/devices").glob("*.json")) if not json.loads(p.read_text()).get("abstract"))
     return [d for d in every if next((b for b in bases(d) if b in own), None) == profile]
 
 
 def write_left_out(without, without_row):
-    """What validation predicts fitted models with: for each, the parameters fitted without it; and the same of rows."""
+    """The parameters for validation: for each fitted model, those fitted without it; and the same for each row."""
     tree = json.loads(LEFT_OUT.read_text()) if LEFT_OUT.exists() else {"families": {}}
     by_row = tree.get("by_row", {}) | without_row
-    relatives = {p: (f, factors) for p, (f, factors, _, _) in RELATIVES.items() if f in without}
-    for profile, (family, factors) in {**{f: (f, {}) for f in without}, **relatives}.items():
+    transferred = {p: (f, factors) for p, (f, factors, _, _) in TRANSFERRED.items() if f in without}
+    for profile, (family, factors) in {**{f: (f, {}) for f in without}, **transferred}.items():
         tree["families"][profile] = {"devices": based_on(profile), "without": {
-            group: execution(scaled_by(parameters, factors) if profile in relatives else parameters)
+            group: execution(scaled_by(parameters, factors) if profile in transferred else parameters)
             for group, parameters in without[family].items()}}
     families = []
     for name, family in tree["families"].items():
@@ -386,7 +386,7 @@ def write_left_out(without, without_row):
 
 
 def derive(profile, fitted):
-    family, factors, why, assumed = RELATIVES[profile]
+    family, factors, why, assumed = TRANSFERRED[profile]
     parameters, errors = fitted[family]
     scaled = scaled_by(parameters, factors)
     wide = {k: number(max(e["value"], assumed or 0), "1", "assumed", note=why) for k, e in errors.items()}
@@ -401,7 +401,7 @@ def show(rows, *residuals):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--write", action="store_true", help="write the profiles, and what validation predicts fitted models with")
+    parser.add_argument("--write", action="store_true", help="write the profiles and the parameters for validation")
     parser.add_argument("program")
     parser.add_argument("family", nargs="*", help=", ".join(FAMILIES))
     options = parser.parse_args()
@@ -432,8 +432,8 @@ def main():
             fitted[family] = parameters, errors
             if options.write:
                 insert(family, execution(whole, errors))
-        for profile in RELATIVES if options.write else ():
-            if RELATIVES[profile][0] in fitted:
+        for profile in TRANSFERRED if options.write else ():
+            if TRANSFERRED[profile][0] in fitted:
                 derive(profile, fitted)
         if options.write:
             write_left_out(without, without_row)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""include_rooms.py - FOLDER ...: how the rooms (folders) below each folder include each other.
+"""include_rooms.py - FOLDER ...: print how the subfolders (rooms) of each folder include each other.
 
-Prints for each folder its rooms, the levels of inclusion among them, and every cycle; --edges lists the edges too. Ends
-with 1 if rooms include each other in a circle. The files directly in FOLDER are a room of their own.
+Prints for each folder its rooms, the levels of inclusion, and every cycle; --edges also lists the edges. Exits with 1 if
+there is a cycle. The files directly in FOLDER count as one room.
 """
 import collections
 import os
@@ -14,7 +14,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
 def rooms_of(folder):
-    """Room of every file below a folder, by the path that an include names it with."""
+    """The room of every file below a folder, by its path in #include lines."""
     rooms = {}
     for place, _, names in os.walk(folder):
         for name in names:
@@ -26,7 +26,7 @@ def rooms_of(folder):
 
 
 def edges_of(rooms):
-    """(room, included room) -> the includes that make the edge."""
+    """The #include lines of each edge (room, included room)."""
     edges = collections.defaultdict(list)
     for path, room in rooms.items():
         with open(os.path.join("src", path), encoding="utf-8") as file:
@@ -37,7 +37,7 @@ def edges_of(rooms):
 
 
 def components(rooms, edges):
-    """Rooms that reach each other."""
+    """Rooms that include each other, directly or indirectly."""
     reach = {room: {room} for room in rooms}
     for _ in rooms:
         for a, b in edges:
@@ -46,7 +46,7 @@ def components(rooms, edges):
 
 
 def levels(rooms, edges):
-    """The longest chain of inclusion, in rooms."""
+    """The number of rooms in the longest chain of inclusion."""
     depth = {room: 1 for room in rooms}
     for _ in rooms:
         for a, b in edges:

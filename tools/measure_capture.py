@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""measure_capture.py - FOLDER: language models in pure bf16, captured and run on this machine's GPU.
+"""measure_capture.py - FOLDER: capture language models in pure bf16 and run them on this machine's GPU.
 
-    PYTHONPATH=python python3 tools/measure_capture.py FOLDER        captures; with an NVIDIA GPU it also measures
-    python3 tools/measure_capture.py FOLDER PROGRAM [DEVICE]         anywhere: predictions beside what was measured
+    PYTHONPATH=python python3 tools/measure_capture.py FOLDER        capture; with an NVIDIA GPU also measure
+    python3 tools/measure_capture.py FOLDER PROGRAM [DEVICE]         anywhere: compare predictions with the measurements
 
-The first call writes a capture of each network, and measured.json: the step's median time, its kernels' time (by
-torch.profiler) and the peak of allocated memory. Networks are those of tests/python/networks.py, written as Hugging Face
-writes them: norms that compute in fp32 and cast back, rotary embeddings, an fp32 loss.
+The first form writes a capture of each network, and measured.json: the median time of a step, the time of its kernels
+(by torch.profiler) and the peak of allocated memory. The networks are those of tests/python/networks.py, in the style of
+Hugging Face: norms that compute in fp32 and cast back, rotary embeddings, an fp32 loss.
 """
 import json
 import os
@@ -27,7 +27,7 @@ WARM, STEPS = 5, 15
 
 
 def loss_of(output, tokens):
-    """The loss of next tokens in fp32, as libraries take it."""
+    """The next-token loss in fp32, as in Hugging Face."""
     import torch
     logits = (output[0] if isinstance(output, tuple) else output).float()
     return torch.nn.functional.cross_entropy(logits[:, :-1].reshape(-1, logits.shape[-1]), tokens[:, 1:].reshape(-1))

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long the host takes for a layer of Megatron-LM: the operators, views, autograd functions and modules that one of
-its layers is made of, on tensors so small that computing them takes no time, in PyTorch on the CPU.
+"""megatron_host.py - measure the host time of a Megatron-LM layer: its operators, views, autograd functions and modules
+in PyTorch on the CPU, with tensors so small that their computation takes no time.
 
     tools/megatron_host.py [--layers N] [--repeat N]
 
-prints microseconds of a layer forward, forward and backward, with recompute and with the hooks that add gradients to
-their buffer; of a micro-batch's masks, positions and embedding; and of the call of an all-reduce. A tenth of the
-repetitions is faster than what is printed: other work of the machine is left out. What a CUDA device would add
-(launching a kernel) and what the CPU's own kernels take are about as long.
+Prints microseconds of a layer: forward, forward and backward, with recomputation, and with the hooks that add gradients
+to their buffer; of a micro-batch's masks, positions and embedding; and of the call of an all-reduce. Each value is the
+10th percentile of the repetitions, to exclude other load. The time of the CPU's own kernels is about the time that a
+CUDA kernel launch would take.
 """
 import argparse
 import os
@@ -23,7 +23,7 @@ HIDDEN, TOKENS, SAMPLES, HEADS, WORDS, RATE = 32, 4, 1, 4, 64, 0.1
 
 
 class Region(torch.autograd.Function):
-    """Where a layer's tensors pass from whole to divided; the collective itself is timed apart."""
+    """The boundary at which a layer's tensors change between full and sharded; the collective is timed separately."""
 
     @staticmethod
     def forward(ctx, x):
@@ -92,7 +92,7 @@ class FusedGelu(torch.autograd.Function):
 
 
 class OwnRandomNumbers:
-    """Dropout of divided tensors draws from a generator state of its own."""
+    """Dropout of sharded tensors uses a separate generator state."""
 
     state = torch.get_rng_state()
 
@@ -197,7 +197,7 @@ class Embedding(nn.Module):
 
 
 def add_to_buffers(modules):
-    """Each gradient is added to its place in a buffer as soon as it is there."""
+    """Add each gradient to its slot in a buffer as soon as it is computed."""
     for p in modules.parameters():
         p.buffer, p.node = torch.zeros_like(p), p.expand_as(p).grad_fn.next_functions[0][0]
 

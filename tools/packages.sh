@@ -1,5 +1,5 @@
 #!/bin/sh
-# packages.sh - install those of the named Debian packages that are missing, without asking.
+# packages.sh - install missing packages among the named Debian packages, without asking.
 installed() { dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed; }
 apt() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -y "$@" </dev/null; }
 
@@ -20,7 +20,7 @@ if [ "$(id -u)" -ne 0 ]; then
     fi
 fi
 echo "installing$missing" >&2
-# The package lists are fetched only if what is there does not do.
+# Update the package lists only if the installation fails with the present ones.
 apt install --no-install-recommends $missing >/dev/null 2>&1 && exit 0
 apt update && apt install --no-install-recommends $missing >/dev/null && exit 0
 echo "make: could not install$missing" >&2

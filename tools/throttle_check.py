@@ -32,7 +32,7 @@ def size_range(size_bytes):
 
 
 class Campaign:
-    """Rows by call and setting; settings that were run more than once are kept apart in `again`."""
+    """Rows by call and setting; repeated runs of a setting are in `again`."""
 
     def __init__(self, path):
         self.rows, self.again, self.copy = collections.defaultdict(dict), collections.defaultdict(dict), {}
@@ -123,26 +123,26 @@ def ratios(campaign, groups, settings):
     table(["operator", "range", "calls", *map(name_of, settings), "SM exponent", "clock exponent"], rows)
 
 
-def errors(campaign, groups, settings, told):
+def errors(campaign, groups, settings, predicted):
     rows = []
     for op in sorted({op for op, _ in groups}):
         cells = []
         for setting in settings:
-            off = [told[key, setting] / campaign.rows[key][setting].time_s - 1 for key in groups[op, "all"]]
+            off = [predicted[key, setting] / campaign.rows[key][setting].time_s - 1 for key in groups[op, "all"]]
             cells.append(median_error(off))
         rows.append([op, str(len(groups[op, "all"])), *cells])
-    every = [statistics.median(abs(told[key, setting] / rows_[setting].time_s - 1) for key, rows_ in campaign.rows.items())
+    every = [statistics.median(abs(predicted[key, setting] / rows_[setting].time_s - 1) for key, rows_ in campaign.rows.items())
              for setting in settings]
     table(["operator", "calls", *map(name_of, settings)],
           rows + [["all", str(len(campaign.rows)), *(f"{value:.0%}".replace("%", " %") for value in every)]])
 
 
-def by_range(campaign, settings, told):
+def by_range(campaign, settings, predicted):
     """Error of the rule by size range and kind of engine, which the rule treats differently."""
     cells = collections.defaultdict(list)
-    for key, setting in told:
+    for key, setting in predicted:
         kind = "matrix" if key[0] in MATRIX else "rnn" if key[0] == "rnn" else "other"
-        cells[kind, size_range(campaign.bytes[key]), setting].append(told[key, setting] /
+        cells[kind, size_range(campaign.bytes[key]), setting].append(predicted[key, setting] /
                                                                      campaign.rows[key][setting].time_s - 1)
     rows = [[kind, size, str(len(cells[kind, size, settings[0]])),
              *(median_error(cells[kind, size, s]) for s in settings)]
@@ -150,27 +150,27 @@ def by_range(campaign, settings, told):
     table(["kernels", "range", "calls", *map(name_of, settings)], rows)
 
 
-def worst(campaign, setting, told, count=12):
-    off = sorted(((math.log(told[key, setting] / rows[setting].time_s), key) for key, rows in campaign.rows.items()))
+def worst(campaign, setting, predicted, count=12):
+    off = sorted(((math.log(predicted[key, setting] / rows[setting].time_s), key) for key, rows in campaign.rows.items()))
     rows = []
     for log, key in off[:count] + off[-count:]:
         full, row = campaign.rows[key][FULL], campaign.rows[key][setting]
         rows.append([short(key), f"{full.time_s * 1e6:.1f} us", f"{row.time_s / full.time_s:.2f}",
-                     f"{told[key, setting] / full.time_s:.2f}", "yes" if row.kernel_id != full.kernel_id else ""])
+                     f"{predicted[key, setting] / full.time_s:.2f}", "yes" if row.kernel_id != full.kernel_id else ""])
     table(["call", "whole device", "measured ratio", "predicted ratio", "other kernel"], rows)
 
 
 def with_latency(campaign, rooflines, name, latency_s):
-    """The rule for kernels off the matrix units, but the first latency_s of each kernel's excess follow the clock alone."""
-    (key, setting), (here, there, told) = name, rooflines[name]
+    """The rule for kernels without matrix units, where the first latency_s of each kernel's excess scales with the clock only."""
+    (key, setting), (here, there, predicted) = name, rooflines[name]
     full, row = campaign.rows[key][FULL], campaign.rows[key][setting]
     excess, clocks = full.time_s - there, full.clock / row.clock
     latency = min(excess, latency_s * full.kernels)
-    return here + (latency + (excess - latency) * full.sms / row.sms) * clocks if excess > 0 else told
+    return here + (latency + (excess - latency) * full.sms / row.sms) * clocks if excess > 0 else predicted
 
 
 def latencies(campaign, settings, rooflines):
-    """Error with such a latency, on every second call and on the others."""
+    """Error with such a latency, separately for even and odd calls."""
     rows, keys = [], [key for key in campaign.rows if key[0] not in (*MATRIX, "rnn")]
     for latency in LATENCIES:
         for half in (0, 1):
@@ -228,15 +228,15 @@ def main(build, path=HERE / "data/throttled/nvidia-h200.csv"):
     for title, factor in (("memory bandwidth of the whole device", lambda setting: 1.0),
                           ("measured memory bandwidth", lambda setting: campaign.copy[setting] / whole)):
         rooflines = transferred(build, campaign, settings, factor)
-        told = {name: times[2] for name, times in rooflines.items()}
+        predicted = {name: times[2] for name, times in rooflines.items()}
         print(f"## Error of the transfer rule: {title}\n")
-        errors(campaign, groups, settings, told)
-        by_range(campaign, settings, told)
+        errors(campaign, groups, settings, predicted)
+        by_range(campaign, settings, predicted)
     print("## A part of the excess that follows the clock alone\n")
     latencies(campaign, settings, rooflines)
     for setting in (("25", "0"), ("100", "1")):
         print(f"## Largest deviations of the transfer rule at {name_of(setting)}\n")
-        worst(campaign, setting, told)
+        worst(campaign, setting, predicted)
     print("## Calls for which a library chose other kernels\n")
     changed(campaign, groups, settings)
 

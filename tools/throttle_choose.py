@@ -23,7 +23,7 @@ QUOTA = {"gemm": 56, "conv": 78, "conv3d": 12, "attention": 30, "batch_norm": 18
          "resize": 10, "optimizer": 16, "rnn": 16}
 LONGEST_S = 8e-3
 THIRDS = 3
-# Calls the tables do not hold, or that must not depend on the draw.
+# Calls that are not in the tables or must be in every sample.
 FIXED = [("gemm", "forward", "nn", "bf16", (1, 8192, 8192, 8192)), ("gemm", "forward", "nn", "tf32", (1, 4096, 4096, 4096)),
          ("gemm", "forward", "nn", "fp32", (1, 4096, 4096, 4096)), ("gemm", "forward", "nt", "bf16", (1, 128, 128, 128)),
          ("attention", "forward", "mask", "bf16", (4, 1024, 1024, 16, 16, 64, 0)),
@@ -72,7 +72,7 @@ def cells_of(tables, op):
 
 
 def draw(tables, op, count, generator):
-    """`count` calls of an operator: again and again one of the cell whose levels are used least."""
+    """Draw `count` calls of an operator, each from the cell whose levels were used least so far."""
     cells, used, chosen = cells_of(tables, op), collections.Counter(), []
     taken = collections.Counter()
     while len(chosen) < count:

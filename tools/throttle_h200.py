@@ -8,9 +8,9 @@ nvidia-cuda-mps-control, a GPU that no other program uses, and PYTHONPATH=python
 
 A setting is SHARE or SHARE:busy. SHARE is the percentage of multiprocessors, or `plain` for a run without MPS. With
 `:busy` large matrix products run before each visit of a call, so that the card is at its power limit and its clock is
-low when the call starts. Each setting is a process of its own; libraries choose kernels anew in each. The clock is
+low when the call starts. Each setting is a separate process, in which libraries choose kernels again. The clock is
 measured around every visit by a kernel that lasts a known number of cycles. A card whose clock was locked or whose power
-limit was lowered beforehand is measured as it is: the file records clock and limit.
+limit was lowered beforehand is not changed: the file records clock and limit.
 
 Rows of one file share the calls, so that times are compared with those of the setting `100` of the same run.
 """
@@ -34,22 +34,22 @@ COLUMNS = ["run", "sm_share", "busy", "sms", "op", "pass", "variant", "dtype", "
 WATCHED = "clocks.sm,clocks.mem,power.draw,temperature.gpu"
 
 
-# ---- one setting, in a process of its own -------------------------------------------------------------------------
+# ---- one setting, in its own process -------------------------------------------------------------------------
 
 def recorder_class():
-    """Made on demand: the parent process needs no PyTorch."""
+    """Defined in a function, because the parent process does not need PyTorch."""
     import torch
     from centimani.bench.timers import KernelTimer
 
     class Recorder(KernelTimer):
-        """The benchmark's timer, which also keeps clock, spread and kernels of every call."""
+        """The benchmark's timer, extended to record clock, spread and kernels of every call."""
 
         def __init__(self, backend):
             super().__init__(backend)
             self.details, self.items, self.names, self.busy = {}, [], {}, None
 
         def make_busy(self):
-            self.NEAR = 1.0  # every visit counts, whatever the clock
+            self.NEAR = 1.0  # use all visits, whatever the clock
             self.busy = torch.randn(8192, 8192, device="cuda").to(torch.bfloat16)
 
         def _session(self, items):
@@ -95,7 +95,7 @@ def recorder_class():
 
 
 def references():
-    """Rates of a copy of 2 GiB and of a bf16 product of 8192^3, sustained: what the setting leaves of the device."""
+    """Sustained rates of a copy of 2 GiB and of a bf16 product of 8192^3, which show the effect of the setting."""
     import torch
 
     def seconds(run, count):
@@ -118,7 +118,7 @@ def references():
 
 
 class Sink:
-    """Takes the place of a profile: rows in the order they were measured."""
+    """Replaces a profile: collects rows in the order of measurement."""
 
     def __init__(self):
         self.rows = []
@@ -144,7 +144,7 @@ def work(options):
     backend.start()
     info = references()
     harness = Harness(backend, sink, longest_s=60)
-    harness._verify = lambda *_: None  # the benchmark checks results; here they only cost time
+    harness._verify = lambda *_: None  # skip the benchmark's checks of results, to save time
     if options.worker.endswith(":busy"):
         harness.timer.make_busy()
     harness.run(InOrder(cases[:options.first]))
@@ -171,7 +171,7 @@ def query(fields, *more):
 
 
 class Mps:
-    """An MPS daemon of this program's own, with its pipe and log in a temporary folder; ended with the program."""
+    """A private MPS daemon with its pipe and log in a temporary folder; it ends with this program."""
 
     def __init__(self, folder):
         self.environment = {**os.environ, "CUDA_MPS_PIPE_DIRECTORY": f"{folder}/pipe", "CUDA_MPS_LOG_DIRECTORY": folder}
@@ -186,7 +186,7 @@ class Mps:
 
 
 def watched(words, environment):
-    """Run a worker and sample clocks, power and temperature meanwhile: (return code, samples)."""
+    """Run a worker while sampling clocks, power and temperature; return (exit code, samples)."""
     watch = subprocess.Popen(["nvidia-smi", f"--query-gpu={WATCHED}", "--format=csv,noheader,nounits", "-lms", "250"],
                              stdout=subprocess.PIPE, text=True)
     code = subprocess.run(words, env=environment, check=False).returncode
@@ -252,7 +252,7 @@ def main():
     parser.add_argument("cases")
     parser.add_argument("-o", "--output", required=True)
     parser.add_argument("--settings", default=SETTINGS)
-    parser.add_argument("--budget", type=float, help="start no setting after so many seconds")
+    parser.add_argument("--budget", type=float, help="start no new setting after this many seconds")
     parser.add_argument("--first", type=int, help="only so many calls")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()

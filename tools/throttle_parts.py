@@ -21,7 +21,7 @@ SETTINGS = [("100", "0"), ("75", "0"), ("50", "0"), ("33", "0"), ("25", "0"), ("
 
 
 def solve(matrix, right):
-    """Gaussian elimination with pivoting; None where the columns depend on each other."""
+    """Gaussian elimination with pivoting; None if the columns are linearly dependent."""
     rows, n = [line + [value] for line, value in zip(matrix, right)], len(right)
     for i in range(n):
         pivot = max(range(i, n), key=lambda k: abs(rows[k][i]))
@@ -36,7 +36,7 @@ def solve(matrix, right):
 
 
 def least_squares(lines):
-    """The best coefficients of `lines` (each to give 1) that are not negative: the best over all subsets of columns."""
+    """Non-negative least squares: coefficients with which each of `lines` gives 1, the best over all subsets of columns."""
     best, found = float("inf"), None
     for count in range(1, len(PARTS) + 1):
         for chosen in itertools.combinations(range(len(PARTS)), count):

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * throttle_transfer.c - the transfer rule for a device with a part of its cores, clock and bandwidth.
+ * throttle_transfer.c - apply the transfer rule to a device with reduced cores, clock and bandwidth.
  *
  * throttle_transfer DEVICE reads lines of tab-separated fields: call, time on the whole device in seconds, and the
- * factors of cores, clock, memory bandwidth and cache bandwidth. For each it prints roofline of the smaller device,
- * roofline of the whole one, and the transferred time. tools/throttle_check.py builds and runs it.
+ * factors of cores, clock, memory bandwidth and cache bandwidth. For each line it prints the roofline time on the
+ * reduced device, the roofline time on the whole device, and the transferred time. tools/throttle_check.py builds and
+ * runs it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static cm__limits smaller(const cm__limits *whole, const double factor[FACTORS])
     l.clock_hz *= factor[CLOCK];
     l.memory_bytes_s *= factor[MEMORY];
     l.cache_bytes_s *= factor[CACHE];
-    if (l.cache_bytes_s < l.memory_bytes_s) l.cache_bytes_s = l.memory_bytes_s; /* as cm__limits_of() has it */
+    if (l.cache_bytes_s < l.memory_bytes_s) l.cache_bytes_s = l.memory_bytes_s; /* as in cm__limits_of() */
     return l;
 }
 
@@ -36,7 +37,7 @@ static int answer(const cm__limits *whole, char *line)
     if (sscanf(tab + 1, "%lf %lf %lf %lf %lf", &time_s, &factor[CORES], &factor[CLOCK], &factor[MEMORY],
                &factor[CACHE]) != 5 ||
         !cm__call_parse(line, &call)) {
-        fprintf(stderr, "throttle_transfer: '%s' is no call with a time and four factors\n", line);
+        fprintf(stderr, "throttle_transfer: '%s' is not a call with a time and four factors\n", line);
         return 1;
     }
     cm__limits to = smaller(whole, factor);

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """transfer_check.py PROGRAM FOLDER [--shortest MS] [--most N] [--crossed]
 
-How well kernel times transfer from the device that has tables to its relatives: operator times that others published
-(FOLDER holds their tables, docs/fitting.md names the columns), as calls, against what the program says of each device.
-Times below --shortest (default 0.1 ms) are left out: many sources measure the host's launch with them. At most N rows
-(default 400) of each source, operator, pass and type are taken, evenly. No row of these tables is in a kernel table.
-Models of operators in fp32 were fitted to some: --crossed holds rows of one V100 against the profile of the other, whose
-models were fitted to another source.
+Checks how well kernel times transfer from the device with kernel tables to other devices of its family. Compares
+published operator times (tables in FOLDER; docs/fitting.md lists the columns) with the program's predictions. Times
+below --shortest (default 0.1 ms) are skipped, because many sources include the host's launch time in them. At most N
+rows (default 400) of each source, operator, pass and type are used, evenly spaced. No row is in a kernel table. Some
+fp32 operator models were fitted to these rows: --crossed compares rows of one V100 with the profile of the other V100,
+whose models were fitted to another source.
 """
 import argparse
 import collections
@@ -30,7 +30,7 @@ PASSES = {"fwd": "forward", "bwd_input": "bwd_input", "bwd_weight": "bwd_weight"
 
 def gemm(row, d, dtype):
     note, variant = row["note"], "nt"
-    if "ta=" in note:  # column-major libraries: the product as it is stored row by row
+    if "ta=" in note:  # column-major libraries: convert to the row-major product
         a, b = re.search(r"ta=(\w) tb=(\w)", note).groups()
         variant = {"NN": "nn", "NT": "tn", "TN": "nt", "TT": "tt"}[a + b]
         d = [d[0], d[2], d[1], d[3]]
@@ -46,7 +46,7 @@ def conv(row, d, dtype):
 def conv_full(row, d, dtype):
     note = dict(re.findall(r"(\w+)=(\d+)", row["note"]))
     n, c, k, h, w, r, s = d
-    layout = "nhwc" if dtype == "fp16" else "nchw"  # what tensor cores want
+    layout = "nhwc" if dtype == "fp16" else "nchw"  # the layout that tensor cores need
     return "conv", PASSES[row["pass"]], layout, dtype, [
         n, c, k, h, w, r, s, note["stride_v"], note["stride_h"], note["pad_h"], note["pad_w"], 1, 1, 1]
 
@@ -75,7 +75,7 @@ OPS = {"gemm": gemm, "linear": lambda row, d, t: ("gemm", "forward", "nt-bias", 
 
 def call_of(row):
     if row["op"].startswith("attention") and row["d5"] not in ("", "0"):
-        return None  # a window, which no call has
+        return None  # sliding-window attention, which no call supports
     if row["op"] not in OPS or row["dtype"] not in TYPES or row["pass"] not in PASSES or row["device"] not in DEVICES:
         return None
     sizes = [int(row[f"d{i}"] or 0) for i in range(7)]
@@ -84,7 +84,7 @@ def call_of(row):
 
 
 def read(folder, shortest):
-    """Calls and times by device and source."""
+    """Read calls and times by device and source."""
     found = collections.defaultdict(lambda: collections.defaultdict(list))
     for path in sorted(pathlib.Path(folder).glob("ops_*.csv.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as file:

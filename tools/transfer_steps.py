@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """transfer_steps.py PROGRAM E2E.csv.gz [--rows]
 
-Training steps on one GPU of V100, A100 and H100 that others published, beside what the program says of them. No number
-of these devices was fitted to a training step: kernel times are transferred, or told by models of single operators.
-A row counts once for each device, model, batch size and precision: the median of those given. Left out are CNNs of
-lambdalabs on H100, which wait for their data, and BERT of 512 tokens, which would need more than the peak of a V100 in
-fp32. Networks that apex ran in 16 bits got their images channels first.
+Compares published training steps on one V100, A100 or H100 with the program's predictions. No parameter of these devices
+was fitted to a training step: kernel times are transferred or come from models of single operators. Rows with the same
+device, model, batch size and precision count once, with their median. Two groups are excluded: CNNs of lambdalabs on
+H100, which wait for data, and BERT with 512 tokens, which would exceed the fp32 peak of a V100. Networks that apex ran
+in 16 bits had channels-first images.
 """
 import argparse
 import collections
@@ -22,7 +22,7 @@ DEVICES = {"V100-SXM2-16GB": "nvidia-v100-16g", "V100-SXM-32GB": "nvidia-v100-32
            "A100-SXM4-80GB": "nvidia-a100-80g", "A100-SXM4-40GB": "nvidia-a100-40g",
            "H100-SXM-80GB": "nvidia-h100", "H100-PCIE-80GB": "nvidia-h100-pcie"}
 PRECISIONS = {"amp-fp16": "amp-fp16", "mixed(fp16)": "amp-fp16", "fp32": "fp32"}
-# source, model: our model, its length, the batch size where the row gives none, the layout in 16 bits
+# (source, model): (our model, sequence length, batch size if the row has none, layout in 16 bits)
 MODELS = [
     ("lambdalabs", "bert_base_squad", "bert-base", 384, {}, "auto"),
     ("lambdalabs", "bert_large_squad", "bert-large", 384, {}, "auto"),
@@ -38,7 +38,7 @@ METRICS = ("throughput", "throughput_total", "flagperf_p_train")
 
 
 def row_of(row):
-    """What to ask the program, or None."""
+    """The program's arguments for a row, or None."""
     known = [m for m in MODELS if (row["source"], row["model"]) == m[:2]]
     if not known or row["device"] not in DEVICES or row["precision"] not in PRECISIONS or row["metric"] not in METRICS:
         return None
@@ -49,7 +49,7 @@ def row_of(row):
     if row["source"].startswith("lambdalabs") and model == "resnet50" and "h100" in device:
         return None
     if precision == "fp32" and "v100" not in device:
-        precision = "tf32"  # what PyTorch before 1.12 did with fp32 on such GPUs
+        precision = "tf32"  # PyTorch before 1.12 used tf32 for fp32 on these GPUs
     batch = int(float(row["batch_per_device"])) if row["batch_per_device"] else batches.get(precision)
     length = int(float(row["seq_len"])) if row["seq_len"] else seq
     if length == 512 or not batch:

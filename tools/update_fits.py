@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""update_fits.py - PROGRAM TIMINGS.csv.gz KEY TITLE WHERE DATE: fit every device of a table of timings, into its profile.
+"""update_fits.py - PROGRAM TIMINGS.csv.gz KEY TITLE WHERE DATE: fit every device of a timing table and update its profile.
 
-Runs `PROGRAM fit` on the rows of each device that a profile under data/devices has as an alias, and puts the fitted models,
-their errors and their source into that profile. Models of the same source are replaced. The table itself stays outside.
+Runs `PROGRAM fit` on the rows of each device that is an alias in a profile under data/devices, and writes the fitted
+models, their errors and their source into that profile. Models of the same source are replaced. The table itself is not
+stored.
 """
 import csv
 import gzip
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-WORST = 0.5  # mean errors above this are no model
+WORST = 0.5  # models with larger mean errors are rejected
 DEVICES = pathlib.Path(__file__).parent.parent / "data" / "devices"
 
 
@@ -41,13 +42,13 @@ def fit(program, rows, device):
         writer.writerows(rows)
         timings.write_text(out.getvalue())
         subprocess.run([program, "fit", str(timings), "--device", device, "-o", str(profile)], check=False)
-        if not profile.exists():  # the program has said why
+        if not profile.exists():  # the program has printed the reason
             return []
         return [f for f in json.loads(profile.read_text())["fits"] if f["error"]["mape"] < WORST]
 
 
 def put(path, fits, key, source):
-    """Rewrite the fits of one source in a profile's text, a line each, and leave all other lines as they are."""
+    """Rewrite the fits of one source in a profile's text, one per line, and keep all other lines."""
     old = json.loads(path.read_text())
     fits = [f for f in old.get("fits", []) if f["source"] != key] + [{**f, "source": key, "date": source["date"]} for f in fits]
     lines, inside = [], False
@@ -56,7 +57,7 @@ def put(path, fits, key, source):
         if not inside:
             lines.append(line)
         inside = inside and not line.startswith("  ]")
-    if not any(line.startswith('  "sources": {') for line in lines):  # all of them were the base's
+    if not any(line.startswith('  "sources": {') for line in lines):  # all sources were those of the base
         end = max(i for i, line in enumerate(lines) if line == "}")
         lines[end - 1] += ","
         lines[end:end] = ['  "sources": {', "  }"]

@@ -55,7 +55,7 @@ char *cm__cache_find(cm__cache *c, const char *question, size_t *size)
     if (a && (copy = malloc(a->size + 1))) {
         memcpy(copy, a->text, a->size + 1);
         *size = a->size;
-        a->query = ++c->clock;
+        a->used = ++c->clock;
     }
     pthread_mutex_unlock(&c->lock);
     return copy;

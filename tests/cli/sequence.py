@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """sequence.py - print the sequence length, runtime, precision and interval of a JSON answer on standard input.
+
+The last value says whether tokens are samples times length."""
 import json
 import sys
 

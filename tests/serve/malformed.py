@@ -124,8 +124,8 @@ def main():
         alive = server.poll() is None and good(port) and good_in_a_crowd(port)
         server.terminate()
         code = server.wait(60)
-    told = ", ".join(f"{key}: {value}" for key, value in sorted(statuses.items(), key=str))
-    print(f"{sum(statuses.values())} requests in {time.monotonic() - begin:.0f} s ({told}); "
+    counts = ", ".join(f"{key}: {value}" for key, value in sorted(statuses.items(), key=str))
+    print(f"{sum(statuses.values())} requests in {time.monotonic() - begin:.0f} s ({counts}); "
           f"{'alive' if alive else 'dead'} after them, exit {code}", flush=True)
     return 0 if alive and code == 0 and 500 not in statuses and "TimeoutError" not in statuses else 1
 

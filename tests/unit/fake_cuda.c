@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fake_cuda.c - a library that stands for all of NVIDIA's: every symbol is there, memory is the host's, and kernels do
- * nothing.
+ * fake_cuda.c - a fake of all of NVIDIA's libraries: it has every symbol, uses host memory, and its kernels do nothing.
  *
- * FAKE_CUDA="cuInit=100 devices=2" makes calls fail with a code, and sets how many devices there are.
+ * FAKE_CUDA="cuInit=100 devices=2" makes cuInit fail with code 100 and sets the number of devices.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -26,15 +25,15 @@ static void give(void *to, uint64_t value, size_t size)
     memcpy(to, &value, size);
 }
 
-/* Names that end in Create, or begin with cudnnCreate, hand out something to destroy. */
+/* Functions whose names end in Create or begin with cudnnCreate return an object to destroy. */
 static int object(void **to)
 {
     *to = malloc(1);
     return 0;
 }
 
-/* A compiler that knows one error: a macro given (-DNAME=...) whose name the source does not use. The source is kept for
-   cuModuleLoadData, which is called once the program has been destroyed. */
+/* A compiler with a single error: a macro (-DNAME=...) whose name the source does not use. The source is kept for
+   cuModuleLoadData, which is called after the program was destroyed. */
 static char *source;
 
 static int create_program(void *program, const char *text)
@@ -52,8 +51,8 @@ static int compile(int count, char **options)
     return 0;
 }
 
-/* A module is a copy of the source that was compiled last; it has the kernels that the source defines by their names, or
-   by a macro that takes the name: "__global__ void spin(", "PAIRED(fma_fp16, ...". */
+/* A module is a copy of the last compiled source. Its kernels are those that the source defines by name or by a macro
+   with the name as an argument: "__global__ void spin(", "PAIRED(fma_fp16, ...". */
 static int get_function(void *function, const char *module, const char *name)
 {
     static const char *const before[] = {"__global__ void ", "("}, *const after[] = {"(", ","};
@@ -134,8 +133,8 @@ static intptr_t call(const char *name, void *a, void *b, void *c, void *e, void 
                                                                            : library_call(name, a, b, c, e, h, j);
 }
 
-/* A function under the exported name, whatever its arguments: integers and pointers come in the same places in any
- * case. */
+/* Define a function with the exported name. It works for any arguments, because integers and pointers are passed in the
+   same registers. */
 #define STAND_IN(field, symbol)                                                                                        \
     intptr_t fake_##field(void *a, void *b, void *c, void *d, void *e, void *f, void *g, void *h, void *i,             \
                           void *j) __asm__(symbol);                                                                    \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * graph_builder.h - small graphs for the tests of src/graph, and what to ask of them.
+ * graph_builder.h - build small graphs for the tests of src/graph, and query them.
  *
  *     TEST(a_convolution_halves_an_image)
  *     {
@@ -9,7 +9,7 @@
  *         REFUSES(FORMAT, "inner dimensions differ", op(CM_OP_MATMUL, IN(y, y)));
  *     }
  *
- * Every test has a context, a graph `g` and a trap of its own; a refusal outside REFUSES() fails it.
+ * Every test has its own context, graph `g` and error trap. An error outside REFUSES() fails the test.
  */
 #ifndef CM_TESTS_GRAPH_BUILDER_H
 #define CM_TESTS_GRAPH_BUILDER_H
@@ -28,7 +28,7 @@
 static cm_diag   diag;
 static cm__ctx  *ctx;
 static cm_graph *g;
-static cm_graph *step; /* the training step of g, once train() made one */
+static cm_graph *step; /* the training step of g, after train() */
 
 static inline void begin_test(void)
 {
@@ -43,7 +43,7 @@ static inline void end_test(void)
     cm__ctx_free(ctx);
 }
 
-/* A new graph in the middle of a test: one case after another. */
+/* Start a new graph within a test, for its next case. */
 static inline void start_over(void)
 {
     jmp_buf trap;
@@ -71,7 +71,7 @@ static inline void check_refusal(cm_status status, const char *reason, const cha
         fail_msg("%s: refused with '%s' (%s)", what, diag.reason, cm_status_text(ctx->status));
 }
 
-/* `expression` fails with this status, for a reason that contains this text. */
+/* `expression` must fail with this status and a reason that contains this text. */
 #define REFUSES(status_, reason_, expression)                                                                          \
     do {                                                                                                               \
         jmp_buf outer;                                                                                                 \
@@ -86,7 +86,7 @@ static inline void check_refusal(cm_status status, const char *reason, const cha
 
 /* ---- building --------------------------------------------------------------------------------------------------- */
 
-/* "B,3,2B+1" into dimensions; returns how many. */
+/* Parse dimensions such as "B,3,2B+1"; return their number. */
 static inline int32_t dims_of(const char *text, cm_dim *dims)
 {
     int32_t rank = 0;
@@ -158,14 +158,14 @@ static inline int32_t op(int code, const int32_t *inputs, int32_t count)
     return cm__emit(g, code, NULL, inputs, count, NULL, 0);
 }
 
-/* The same with attributes, and asking for several outputs. */
+/* The same with attributes and several outputs. */
 #define OP(code, in, ...)                                                                                              \
     cm__emit(g, CM_OP_##code, NULL, in, (cm__attr[]){__VA_ARGS__}, (int32_t)COUNT(((cm__attr[]){__VA_ARGS__})))
 #define OUTPUTS(count, code, in, ...)                                                                                  \
     cm__emit_node(g, CM_OP_##code, NULL, in, (cm__attr[]){__VA_ARGS__}, (int32_t)COUNT(((cm__attr[]){__VA_ARGS__})),   \
                   count)
 
-/* Give the node that makes a tensor, and the tensor, a name to find them by. */
+/* Name a tensor and the node that computes it, so that tests can find them. */
 static inline int32_t as(const char *name, int32_t tensor)
 {
     cm__t(g, tensor)->name = name;
@@ -175,7 +175,7 @@ static inline int32_t as(const char *name, int32_t tensor)
 
 /* ---- training --------------------------------------------------------------------------------------------------- */
 
-/* The step of g as it is, `output` returned; nothing is fused. */
+/* Build the training step of g with `output` as its output, without fusion. */
 static inline void train_with(int32_t output, cm_train_options options)
 {
     cm_status status;
@@ -185,17 +185,17 @@ static inline void train_with(int32_t output, cm_train_options options)
     if (status != CM_OK) fail_msg("training: %s: %s", diag.place, diag.reason);
 }
 
-/* In fp32, plain gradient descent, the loss by the output's shape. */
+/* In fp32, with plain gradient descent; the output's shape selects the loss. */
 static inline void train(int32_t output)
 {
     train_with(output, (cm_train_options){.precision = CM_PRECISION_FP32, .optimizer = CM_OPTIMIZER_SGD});
 }
 
-/* ---- asking ----------------------------------------------------------------------------------------------------- */
+/* ---- queries ----------------------------------------------------------------------------------------------------- */
 
 #define SHAPE_IS(tensor, text) assert_string_equal(cm__dims_text(g, cm__t(g, tensor)), text)
 
-/* Known integers "B,3,4"; a tensor of another rank counts in its own order. */
+/* A tensor's known integers as "B,3,4", in memory order. */
 static inline void value_is(int32_t tensor, const char *text)
 {
     cm_dim           dims[64];
@@ -243,7 +243,7 @@ static inline const cm_node *find_node(const cm_graph *graph, const char *type)
     return NULL;
 }
 
-/* The backward node that came from the forward node of this name, by its type. */
+/* The backward node of a type that was derived from the forward node of this name. */
 static inline const cm_node *find_back(const char *name, const char *type)
 {
     for (int32_t i = 0; i < step->n_nodes; i++) {
@@ -254,7 +254,7 @@ static inline const cm_node *find_back(const char *name, const char *type)
     return NULL;
 }
 
-/* The first tensor of a name: forward's, where a gradient is named like it. */
+/* The first tensor with this name: the forward one, if a gradient has the same name. */
 static inline int32_t find_tensor(const cm_graph *graph, const char *name)
 {
     for (int32_t t = 0; t < graph->n_tensors; t++)
@@ -272,14 +272,14 @@ static inline bool reads(const cm_node *n, int32_t tensor)
 
 static inline bool reads_name(const cm_node *n, const char *name) { return reads(n, find_tensor(step, name)); }
 
-/* Does something computed forward live on into backward? Not asked of what is fed or returned: it is held. */
+/* Does the backward pass use a forward tensor? Not for inputs and outputs of the step, which always stay in memory. */
 static inline bool is_kept(const char *name)
 {
     const cm_tensor *t = cm__t(step, find_tensor(step, name));
     return t->dies < step->n_nodes && step->nodes[t->dies].phase != CM_FORWARD;
 }
 
-/* The gradient the update takes for a parameter; -1: it is not updated. */
+/* The gradient that updates a parameter; -1: the parameter is not updated. */
 static inline int32_t gradient_for(const char *name)
 {
     const cm_node *update = count_type(step, "Update") ? find_node(step, "Update") : NULL;
@@ -289,7 +289,7 @@ static inline int32_t gradient_for(const char *name)
     return -1;
 }
 
-/* The type of the node that made a parameter's gradient. */
+/* The type of the node that computes a parameter's gradient. */
 static inline const char *gradient_made_by(const char *name)
 {
     int32_t gradient = gradient_for(name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* half_cuda.c - a driver of which only one symbol is left. */
+/* half_cuda.c - an incomplete driver with only one symbol. */
 int cuInit(unsigned flags);
 int cuInit(unsigned flags)
 {

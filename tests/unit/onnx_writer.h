@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * onnx_writer.h - ONNX files for tests: protobuf's wire format by hand, field numbers as in onnx.proto.
+ * onnx_writer.h - write ONNX files for tests in protobuf's wire format; field numbers are those of onnx.proto.
  *
  *     w_model(&m, &graph) of w_node(&graph, "Relu", "r", "x", "y", NULL) ...; names in one string, separated by spaces.
  */
@@ -62,7 +62,7 @@ static inline void w_data(bytes *b, int field, const void *data, size_t size)
 
 static inline void w_text(bytes *b, int field, const char *text) { w_data(b, field, text, strlen(text)); }
 
-/* A nested message, freed. */
+/* Append a nested message and free it. */
 static inline void w_message(bytes *b, int field, bytes *inner)
 {
     w_data(b, field, inner->data, inner->size);
@@ -131,12 +131,12 @@ static inline void w_words(bytes *b, int field, const char *words)
 {
     while (*words) {
         size_t length = strcspn(words, " ");
-        w_data(b, field, words, length == 1 && *words == '-' ? 0 : length); /* "-": an absent one */
+        w_data(b, field, words, length == 1 && *words == '-' ? 0 : length); /* "-": an omitted input or output */
         words += length + (words[length] == ' ');
     }
 }
 
-/* attrs may be NULL; it is freed. field: 1 in a graph, 7 in a function. */
+/* `attrs` may be NULL and is freed. field: 1 in a graph, 7 in a function. */
 static inline void w_node_of(bytes *graph, int field, const char *op, const char *domain, const char *name,
                              const char *inputs, const char *outputs, bytes *attrs)
 {
@@ -159,7 +159,7 @@ static inline void w_node(bytes *graph, const char *op, const char *name, const 
     w_node_of(graph, 1, op, "", name, inputs, outputs, attrs);
 }
 
-/* A tensor without contents. */
+/* A tensor without data. */
 static inline bytes w_tensor(const char *name, int type, int rank, const int64_t *dims)
 {
     bytes t = {0};
@@ -172,14 +172,14 @@ static inline bytes w_tensor(const char *name, int type, int rank, const int64_t
 static inline void w_weight(bytes *graph, const char *name, int rank, const int64_t *dims)
 {
     bytes t = w_tensor(name, 1, rank, dims);
-    w_int(&t, 14, 1); /* in another file */
+    w_int(&t, 14, 1); /* data_location: external */
     w_message(graph, 5, &t);
 }
 
 static inline bytes w_int64_tensor(const char *name, int rank, int count, const int64_t *values)
 {
     bytes t = w_tensor(name, 7, rank, (int64_t[]){count});
-    w_data(&t, 9, values, (size_t)count * sizeof *values); /* tests run where the lowest byte comes first */
+    w_data(&t, 9, values, (size_t)count * sizeof *values); /* tests assume a little-endian machine */
     return t;
 }
 
@@ -189,7 +189,7 @@ static inline void w_int64s(bytes *graph, const char *name, int count, const int
     w_message(graph, 5, &t);
 }
 
-/* field 11: input, 12: output. A dimension below 0 is the one called `param`. */
+/* field: 11 for an input, 12 for an output. A negative dimension is the symbolic dimension `param`. */
 static inline void w_value(bytes *graph, int field, const char *name, int type, int rank, const int64_t *dims,
                            const char *param)
 {

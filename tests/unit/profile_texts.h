@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile_texts.h - small profiles for tests, as texts and as files of a folder that is removed afterwards. */
+/* profile_texts.h - small device profiles for tests, as texts and as files in a temporary folder. */
 #ifndef CM_TESTS_UNIT_PROFILE_TEXTS_H
 #define CM_TESTS_UNIT_PROFILE_TEXTS_H
 
@@ -18,7 +18,7 @@
                "\"scope\": \"device\", \"capacity\": " NUMBER("8e10", "B") ", \"bandwidth\": " NUMBER("2e12", "B/s") "}]"
 #define PEAK "\"peak\": {\"matrix\": {\"bf16\": " NUMBER("3e14", "FLOP/s") ", \"fp16\": " NUMBER("2e14", "FLOP/s") "}}"
 
-/* A whole device, line by line; `more` begins with a comma or is empty. */
+/* A complete device profile, one member per line; `more` begins with a comma or is empty. */
 #define DEVICE(id, more) "{" IDENTITY(id) ",\n" PEAK ",\n" MEMORY ",\n" SOURCES more "}\n"
 
 static char folder[64];
@@ -38,7 +38,7 @@ static inline int remove_folder(void **state)
     return system(command);
 }
 
-/* The path of a file of the folder; valid until the next call. */
+/* The path of a file in the folder; valid until the next call. */
 static inline const char *file_named(const char *name)
 {
     static char path[512];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_alloc.c - the n-th allocation fails, for every n: the call says so, leaks nothing, and works the next time. */
+/* test_alloc.c - for every n, the n-th allocation fails: the call reports it, leaks nothing, and works the next time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include "base/ctx.h"
 
-static long until_failure; /* allocations left to succeed; negative: all */
+static long until_failure; /* allocations that still succeed; negative: all */
 
 static void *failing_alloc(size_t count, size_t size)
 {
@@ -69,7 +69,7 @@ static cm_status predict_step(const char *unused, cm_diag *diag)
     return status;
 }
 
-/* One that runs kernel by kernel and does not hold such a batch, one by its style. */
+/* One device runs kernel by kernel and cannot fit the batch; the other has its own execution model. */
 static cm_status rank_some(const char *model, cm_diag *diag)
 {
     cm_rank_options o = {.devices = "nvidia-t4,graphcore-bow", .threads = 1, .batch = 1000000};
@@ -150,7 +150,7 @@ static void memory(void **state)
     cm_graph_free(forward);
 }
 
-/* On a device with tables of its own, and on one that takes a relative's. */
+/* On a device with kernel tables, and on one that uses those of a reference device. */
 static void prediction(void **state)
 {
     static const char *const ids[] = {"nvidia-h200", "nvidia-a100-80g"};
@@ -167,7 +167,7 @@ static void prediction(void **state)
     cm_graph_free(forward);
 }
 
-/* Tables of a few rows: all of a real device's would be gone through again for every allocation. */
+/* Small tables, because the test reads them again for every allocation. */
 static void tables(void **state)
 {
     static const char text[] =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * time_device.h - a device of round numbers 100 cores, 1e14 FLOP/s in bf16 (half in tf32, a tenth in
+ * time_device.h - a test device with round numbers: 100 cores, 1e14 FLOP/s in bf16 (half in tf32, a tenth in
  * fp32, on the vector units), 1e12 B/s of memory behind a cache of 1e7 B and 4e12 B/s, 1 us to start a kernel.
  */
 #ifndef CM_TESTS_UNIT_TIME_DEVICE_H
@@ -25,7 +25,7 @@
     LEVEL("HBM", "off-chip", "explicit", "8e10", "1e12") "]"
 #define TIME_DEVICE(more) "{" IDENTITY("timed") ",\n" CEILINGS("100", "1e-6") ",\n" SOURCES more "}\n"
 
-/* Tables of "kernels": [...]; rows is JSON. */
+/* A kernel table of a profile's "kernels" array; `rows` is JSON. */
 #define TABLE(op, pass, variant, dtype, dims, rows)                                                                    \
     "{\"runtime\": \"torch-eager\", \"op\": \"" op "\", \"pass\": \"" pass "\", \"variant\": \"" variant "\",\n"       \
     "\"dtype\": \"" dtype "\", \"kind\": \"measured\", \"source\": \"sheet\", \"date\": \"2026-11\",\n"                \

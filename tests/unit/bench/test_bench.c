@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_bench.c - whole runs on the null backend, whose times are formulas; and the cpu backend's results. */
+/* test_bench.c - complete runs on the null backend, whose times are formulas; and results of the CPU backend. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +43,7 @@ static double paper_flop(const cm_bench *b, const char *label)
     return sum;
 }
 
-/* 1 us, and 2 m n k at 1e12 FLOP/s. */
+/* Time of a product on the null device: 1 us plus 2 m n k FLOP at 1e12 FLOP/s. */
 static void null_times_are_the_formula(void **state)
 {
     (void)state;
@@ -52,7 +52,7 @@ static void null_times_are_the_formula(void **state)
     cm_bench_free(b);
 }
 
-/* Tables VI to IX and the formulas of Section IV, worked out by hand. */
+/* FLOP of Tables VI to IX by the formulas of Section IV, computed by hand. */
 static void papers_flop(void **state)
 {
     (void)state;
@@ -72,7 +72,7 @@ static void papers_flop(void **state)
     cm_bench_free(b);
 }
 
-/* Matrix products of a layer's rows, as the calls themselves count them. */
+/* FLOP of the matrix products among a layer's rows, counted by their calls. */
 static void a_layers_calls_add_up_to_it(void **state)
 {
     double flop = 0;
@@ -118,7 +118,7 @@ static void ceilings_are_the_null_devices(void **state)
     cm_bench_free(b);
 }
 
-/* nccl-tests: 2 (n - 1) / n for all-reduce, (n - 1) / n for the halves of it, 1 for the others. */
+/* nccl-tests: 2 (n - 1) / n for all-reduce, (n - 1) / n for all-gather and reduce-scatter, 1 for the others. */
 static void bus_bandwidth(void **state)
 {
     (void)state;
@@ -156,7 +156,7 @@ static void a_wrong_result_is_no_time(void **state)
     unlink(path);
 }
 
-/* What was measured before is taken, and only the rest is measured. */
+/* A second run reuses earlier results and measures only the rest. */
 static void a_journal_is_taken_up(void **state)
 {
     char path[] = "/tmp/centimani-journal-XXXXXX";
@@ -190,7 +190,7 @@ static void what_does_not_fit_is_skipped(void **state)
     unlink(path);
 }
 
-/* The profile of what was measured is one that `predict` takes. */
+/* `predict` accepts the profile that a run writes. */
 static void the_profile_is_valid(void **state)
 {
     char               path[] = "/tmp/centimani-profile-XXXXXX.json";
@@ -226,7 +226,7 @@ static void bad_names_are_refused(void **state)
     }
 }
 
-/* Small cases of all the processor's own kernels and of whatever libraries are there: nothing is wrong. */
+/* Small cases of all built-in CPU kernels and of all installed libraries have right results. */
 static void the_processors_results_are_right(void **state)
 {
     char path[] = "/tmp/centimani-cases-XXXXXX", text[8192];

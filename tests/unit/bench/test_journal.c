@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_journal.c - what was measured is there again, however the run before ended. */
+/* test_journal.c - a new run finds all earlier results, however the earlier run ended. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static void take(void *user, const cm_bench_result *r)
     assert_true(r->resumed);
 }
 
-/* Opens it, adds `more` cases, and lets go of it as a killed process would. */
+/* Open the journal, add `more` cases, and abandon it as a killed process would. */
 static cm_status session(const char *identity, int more, taken *t, cm_diag *diag)
 {
     cm__ctx *ctx = cm__ctx_new(diag);
@@ -94,7 +94,7 @@ static void cut_anywhere_keeps_whole_lines(void **state)
         t.count = 0;
         assert_int_equal(session("a", 1, &t, &diag), CM_OK);
         assert_int_equal(t.count, lines > 0 ? lines - 1 : 0);
-        assert_int_equal(session("a", 0, &t, &diag), CM_OK); /* and what is added after the cut can be read */
+        assert_int_equal(session("a", 0, &t, &diag), CM_OK); /* lines added after the cut can be read */
         assert_int_equal(t.count, 2 * (lines > 0 ? lines - 1 : 0) + 1);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_measure.c - one case timed, on clocks whose every tick is known. */
+/* test_measure.c - timing of a case, with fake clocks. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include "bench/measure.h"
 
 typedef struct fake {
-    double  each_s, first_s; /* of a repetition; more on the first run */
+    double  each_s, first_s; /* time of a repetition; additional time of the first run */
     int64_t wrong, runs, repetitions;
     bool    broken, noisy;
 } fake;
@@ -65,7 +65,7 @@ static void a_sample_lasts_long_enough(void **state)
 
 static void the_first_run_is_no_sample(void **state)
 {
-    fake f = {.each_s = 0.02, .first_s = 5}; /* compiled, paged in, woken up */
+    fake f = {.each_s = 0.02, .first_s = 5}; /* the first run compiles, loads pages, wakes threads */
     (void)state;
     assert_true(fabs(measure(&f).time_s - 0.02) < 1e-9);
 }

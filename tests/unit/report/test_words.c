@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_words.c - shapes and foreign names as text. */
+/* test_words.c - shapes as text, and names from model files with unsafe characters replaced. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,7 @@ static void costs_at_a_batch_size(void **state)
     assert_true(cost.read_bytes == 10 && cost.write_bytes == 10);
     assert_true(cost.intensity == cost.flop / 20);
     cost = cm__node_cost_at(&(cm_node){0}, 1);
-    assert_true(cost.intensity != cost.intensity); /* no data, not zero */
+    assert_true(cost.intensity != cost.intensity); /* NAN: unknown, not zero */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_html.c - nothing that a model's file says becomes markup or ends a script. */
+/* test_html.c - text from a model file cannot become markup or end a script. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

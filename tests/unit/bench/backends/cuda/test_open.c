@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_open.c - the CUDA backend without a GPU: no driver, half a driver, no device, too little memory; every call's
- * code up to the launch on a stand-in library. NVIDIA's own libraries are tested by tests/gpu/libraries.c.
+ * test_open.c - the CUDA backend without a GPU: no driver, an incomplete driver, no device, too little memory; and the
+ * code of every call up to the launch, with a fake library. tests/gpu/libraries.c tests NVIDIA's own libraries.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static const char *const texts[] = {
 
 static char root[] = "/tmp/centimani-cuda-XXXXXX";
 
-/* A folder of `root` in which the libraries' names lead to `target`. */
+/* Create a folder in `root` with links from the libraries' names to `target`. */
 static char *folder(const char *name, const char *target)
 {
     static const char *const libraries[] = {"libcuda.so.1",  "libnvrtc.so.13",    "libcublasLt.so.13",
@@ -68,8 +68,8 @@ static void refused(const char *path, const char *settings, cm_status status, co
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-/* The linker puts __wrap_dlopen() in dlopen()'s place (see meson.build), so that a driver of this machine can be hidden:
-   what is not opened by its path is then not found. */
+/* The linker replaces dlopen() with __wrap_dlopen() (see meson.build), so that a test can hide this machine's driver:
+   then libraries that are not opened by their paths are not found. */
 static bool hide_installed;
 void       *__wrap_dlopen(const char *name, int flags);
 void       *__real_dlopen(const char *name, int flags);
@@ -172,7 +172,7 @@ static cm_status prepared(void *state, const char *text, bool cold, bool search,
     return cm__backend_cuda.prepare(state, &call, &options, a_case, diag);
 }
 
-/* Operands, plan, launch, graph and release of every kind of call. */
+/* Operands, setup, launch, graph and release of every kind of call. */
 static void every_call_runs_up_to_the_launch(void **unused)
 {
     (void)unused;
@@ -189,8 +189,8 @@ static void every_call_runs_up_to_the_launch(void **unused)
     cm__backend_cuda.close(state);
 }
 
-/* Here nothing is computed, so every check must see that. Results that are all zero by right are not among these calls.
- */
+/* The fake library computes nothing, so every check must report wrong results. Calls whose right results are all zero
+   are not in this list. */
 static void wrong_results_are_counted(void **unused)
 {
     (void)unused;
@@ -268,12 +268,12 @@ static void too_little_memory_is_said(void **unused)
     void   *state = opened("gigabytes=1"), *a_case;
     assert_int_equal(prepared(state, "gemm forward nn fp32 1,8192,8192,8192", false, false, &a_case, &diag),
                      CM_ERR_LIMIT);
-    /* three matrices of 2^28 bytes, 2^25 of workspace, 2^29 to spare; 2^30 are free */
+    /* three matrices of 2^28 bytes, 2^25 of workspace, 2^29 in reserve; 2^30 are free */
     assert_string_equal(diag.reason, "it needs 1.38 GB of device memory, and 1.07 GB are free");
     setenv("FAKE_CUDA", "cuMemAlloc=2", 1);
     assert_int_equal(prepared(state, "gemm forward nn fp32 1,8,8,8", false, false, &a_case, &diag), CM_ERR_LIMIT);
     assert_string_equal(diag.reason, "cuMemAlloc: pretended (CUDA_ERROR_PRETENDED)");
-    setenv("FAKE_CUDA", "", 1); /* and the backend is still of use */
+    setenv("FAKE_CUDA", "", 1); /* the backend still works */
     assert_int_equal(prepared(state, "gemm forward nn fp32 1,8,8,8", false, false, &a_case, &diag), CM_OK);
     cm__backend_cuda.release(a_case);
     cm__backend_cuda.close(state);
@@ -303,7 +303,7 @@ static void a_failing_launch_is_said(void **unused)
     cm__backend_cuda.close(state);
 }
 
-/* The pretended cache has 1 MiB: two of them, and one copy more, in copies of 3 x 32 KiB. */
+/* The copies of 3 x 32 KiB are as many as fill the fake cache of 1 MiB twice, plus two. */
 static void cold_operands_are_rotated(void **unused)
 {
     (void)unused;
@@ -376,7 +376,7 @@ static void wrong_sums_are_counted(void **unused)
         assert_int_equal(cm__fabric_nccl.run(a_case, 2, &time_s, &diag), CM_OK);
         assert_int_equal(cm__fabric_nccl.verify(a_case, &wrong, &diag), CM_OK);
         assert_int_equal(wrong,
-                         op == CM_REDUCE_SCATTER ? 16 : 32); /* nothing arrived: all that each of two ranks expects */
+                         op == CM_REDUCE_SCATTER ? 16 : 32); /* nothing arrived: all elements are wrong */
         cm__fabric_nccl.release(a_case);
     }
     cm__fabric_nccl.close(state);
@@ -404,7 +404,7 @@ static void values_round_as_the_formats_do(void **unused)
     assert_true(isnan(cm__stored(TYPE_FP8, (uint8_t[]){0x7f})));
 }
 
-/* A sum of four uniform 16-bit numbers less its mean, over 2^15: variance 4 (2^32 - 1) / 12 / 2^30 = 4/3. */
+/* Values are (sum of four uniform 16-bit numbers - its mean) / 2^15. The variance is 4 (2^32 - 1) / 12 / 2^30 = 4/3. */
 static void values_are_nearly_normal(void **unused)
 {
     (void)unused;
@@ -427,7 +427,7 @@ static const char *source_named(const char *name)
     return NULL;
 }
 
-/* The sources that every kernel is compiled from are built in whole: as many opening braces as closing ones. */
+/* The embedded kernel sources are complete: they have as many opening braces as closing ones. */
 static void every_source_is_built_in(void **unused)
 {
     (void)unused;
@@ -442,7 +442,7 @@ static void every_source_is_built_in(void **unused)
     assert_int_equal(cm__n_cuda_sources, sizeof names / sizeof *names);
 }
 
-/* The stand-in finds a kernel only if its source defines it. */
+/* The fake library finds a kernel only if its source defines it. */
 static void a_kernel_that_no_source_defines_is_said(void **unused)
 {
     (void)unused;
