@@ -45,8 +45,8 @@ static void *ask_again(void *data)
     return NULL;
 }
 
-/* Ask `questions[i]` on thread i; all threads start at the same time. Returns the number of unexpected answers. */
-static int ask_together(const shared *s, const question *const *questions, char *const *expected)
+/* Ask `chosen[i]` on thread i; all threads start at the same time. Returns the number of unexpected answers. */
+static int ask_together(const shared *s, const question *const *chosen, char *const *expected)
 {
     pthread_t         threads[THREADS];
     asker             askers[THREADS];
@@ -54,7 +54,7 @@ static int ask_together(const shared *s, const question *const *questions, char 
     int               wrong = 0;
     pthread_barrier_init(&start, NULL, THREADS);
     for (int i = 0; i < THREADS; i++) {
-        askers[i] = (asker){s, questions[i], &start, expected[i], 0};
+        askers[i] = (asker){s, chosen[i], &start, expected[i], 0};
         if (pthread_create(&threads[i], NULL, ask_again, &askers[i])) abort();
     }
     for (int i = 0; i < THREADS; i++) {
