@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_alloc.c - for every n, the n-th allocation fails: the call reports it, leaks nothing, and works the next time. */
+/* test_alloc.c - for each n, the n-th allocation fails: the call reports it, leaks nothing, and works the next time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

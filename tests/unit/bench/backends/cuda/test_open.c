@@ -269,7 +269,7 @@ static void too_little_memory_is_said(void **unused)
     assert_int_equal(prepared(state, "gemm forward nn fp32 1,8192,8192,8192", false, false, &a_case, &diag),
                      CM_ERR_LIMIT);
     /* three matrices of 2^28 bytes, 2^25 of workspace, 2^29 in reserve; 2^30 are free */
-    assert_string_equal(diag.reason, "it needs 1.38 GB of device memory, and 1.07 GB are free");
+    assert_string_equal(diag.reason, "it needs 1.38 GB of device memory; 1.07 GB are free");
     setenv("FAKE_CUDA", "cuMemAlloc=2", 1);
     assert_int_equal(prepared(state, "gemm forward nn fp32 1,8,8,8", false, false, &a_case, &diag), CM_ERR_LIMIT);
     assert_string_equal(diag.reason, "cuMemAlloc: pretended (CUDA_ERROR_PRETENDED)");
@@ -317,7 +317,7 @@ static void cold_operands_are_rotated(void **unused)
     cm__backend_cuda.release(a_case);
     assert_int_equal(prepared(state, "elementwise forward relu fp32 1,8", true, false, &a_case, &diag),
                      CM_ERR_UNSUPPORTED);
-    assert_non_null(strstr(diag.reason, "too small to be kept out of a cache"));
+    assert_non_null(strstr(diag.reason, "too small for cold runs"));
     cm__backend_cuda.close(state);
 }
 
@@ -355,7 +355,7 @@ static void one_gpu_has_no_collectives(void **unused)
     setenv("CENTIMANI_CUDA_PATH", folder("whole", FAKE_CUDA), 1);
     setenv("FAKE_CUDA", "", 1);
     assert_int_equal(cm__fabric_nccl.open(&options, &state, &diag), CM_ERR_UNSUPPORTED);
-    assert_string_equal(diag.reason, "collectives need two GPUs or more, and there is 1");
+    assert_string_equal(diag.reason, "collectives need at least two GPUs, and there is 1");
 }
 
 static void wrong_sums_are_counted(void **unused)
