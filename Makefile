@@ -46,7 +46,7 @@ golden: build            ## rewrite the expected output in tests/cli, the README
 accuracy: build          ## rewrite docs/accuracy.md: predictions compared with all published and measured results
 	python3 tools/accuracy.py build/centimani docs/accuracy.md
 
-bench: build             ## time importing, memory, step times, plans and rankings, beside Python's onnx.load (CENTIMANI_MODELS: folder of .onnx files)
+bench: build             ## time imports (also Python's onnx.load), memory, steps, plans and rankings (CENTIMANI_MODELS: folder of .onnx files)
 	build/bench/import_speed
 	build/bench/memory_speed
 	build/bench/predict_speed
