@@ -47,7 +47,7 @@ bool store_mode(const option *o, settings *s, void *field, const char *value)
     return false;
 }
 
-/* On, off, or as a dataset's name says: an explicit off is kept apart from none. */
+/* --host-io off is stored separately, because it also overrides a named dataset. */
 bool store_switch(const option *o, settings *s, void *field, const char *value)
 {
     *(bool *)field = strcmp(value, "on") == 0;

@@ -989,7 +989,7 @@ const cm_rank_entry   *cm_ranking_entry(const cm_ranking *ranking, int32_t index
 int32_t                cm_ranking_placed(const cm_ranking *ranking); /* number of ranked entries; they come first */
 const cm_graph        *cm_ranking_graph(const cm_ranking *ranking, int32_t index); /* the step of an entry */
 
-/* ---- calibrating a device with measured steps --------------------------------------------------------------------- */
+/* ---- calibrating a device with measured steps ------------------------------------------------------------------ */
 
 typedef struct cm_calibration_row {
     const char *model;

@@ -120,8 +120,8 @@ typedef struct cm_backend {
 
     /* Run `repetitions` back to back and wait for them. `time_s`: total time, by the device's clock if it has one. */
     cm_status   (*run)(void *a_case, int64_t repetitions, double *time_s, cm_diag *diag);
-    /* Run once on known operands and compare all results, or a sample spread over them, with a reference that is computed
-       differently. `wrong`: results that differ by more than rounding explains. Restores the operands. */
+    /* Run once on known operands and compare all results, or a sample spread over them, with a reference that is
+       computed differently. `wrong`: results that differ by more than rounding explains. Restores the operands. */
     cm_status   (*verify)(void *a_case, int64_t *wrong, cm_diag *diag);
     int32_t     (*kernels)(void *a_case); /* launched by one repetition; 0: unknown */
     const char *(*algorithm)(void *a_case); /* chosen by the library; NULL function or result: unknown */
