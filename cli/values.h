@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* values.h - one function per kind of value in options.def: store the value in its field, or print why it is invalid. */
+/* values.h - one function per kind of value in options.def: store a value in its field, or print why it is invalid. */
 #ifndef CM_CLI_VALUES_H
 #define CM_CLI_VALUES_H
 
