@@ -68,7 +68,7 @@ const command commands[] = {
      1, 1, run_plan},
     {"rank", "MODEL", "Rank all accelerators for a model: speed, hours and cost of the job, with 90 % intervals",
      model_details, FOR_RANK, 1, 1, run_rank},
-    {"explain", "MODEL", "Explain the time of a step: operators on the device's roofline, or beside another device",
+    {"explain", "MODEL", "Explain where the time of a step goes: operators on the roofline, or beside another device",
      model_details, FOR_EXPLAIN, 1, 1, run_explain},
     {"report", "MODEL", "Write the ranking and details of its best devices as one HTML page", model_details,
      FOR_REPORT, 1, 1, run_report},

@@ -148,7 +148,7 @@ static json_t *data_of(cm__ctx *ctx, const cm__page_report *p)
 static void figures(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 {
     figure(ctx, out, "ranking", "Ranking", "The best 24 devices. Whiskers: 90 % intervals; arrows: the interval "
-           "extends beyond the figure. Paler bars: the interval overlaps that of a neighbour, too close to call.", true);
+           "extends beyond the figure. Paler bars: overlaps the interval of a neighbour, too close to call.", true);
     cm__page_ranking(ctx, out, p);
     all_sources(ctx, out, p);
     end_figure(out);

@@ -23,7 +23,7 @@ static void devices(cm__ctx *ctx, const cm__devices_report *r, FILE *out)
                                          {"16 bit", "FLOP/s"}, {"memory", "B"}, {"bandwidth", "B/s"},
                                          {"TDP", "W"},   {"price", "USD/h"},   {"from", NULL, true}};
     fprintf(out, "# centimani %s, %d devices; 'centimani devices show ID' shows one with all numbers and sources\n"
-            "# prices: the lowest on-demand price per device and hour, or a price of the basis named under 'from'\n\n",
+            "# prices: the lowest on-demand price per device and hour, or of the basis named in column 'from'\n\n",
             CM_VERSION, r->n_devices);
     cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
     for (int32_t i = 0; i < r->n_devices; i++) {

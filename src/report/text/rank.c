@@ -81,7 +81,7 @@ static void print_head(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
             a->train.inference ? "run" : "train", between, model, between, cm_goal_name(i->goal),
             i->goal == CM_GOAL_THROUGHPUT ? " per device" : "");
     const char *batch = a->batch ? cm__format(ctx, "batch %lld", (long long)a->batch)
-                                 : "each device at its best batch size";
+                                 : "best batch size of each device";
     fprintf(out, "# %s, %s\n", batch,
             a->train.precision ? cm_precision_name(a->train.precision) : "usual precision of each device");
     if (i->job)

@@ -275,12 +275,12 @@ static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
     }
     fprintf(out, "# centimani %s, predictions compared with published results\n\n", CM_VERSION);
     cm__table_print(&table);
-    fputs("\nscored    validation rows: no profile was fitted to them, or the one used was fitted without their model\n"
+    fputs("\nscored    rows that no profile was fitted to, or predicted by a profile fitted without their model\n"
           "error     mean of |predicted / measured - 1|; accuracy: mean of 1 - |error|, at least 0 per row\n"
-          "xN        batch sizes: median of the factor between predicted and measured, and rows within a factor of 2\n"
+          "xN        batch sizes: median factor between predicted and measured, and rows within a factor of 2\n"
           "roof ...  accuracy of three baselines: roofline, utilisation of an A100, the most similar model\n"
           "in 90 %   measured values inside their 90 % interval\n"
-          "best      choices among devices with the best one chosen; tau: Kendall's tau;\n"
+          "best      choices among devices in which the best one is chosen; tau: Kendall's tau\n"
           "orders    device pairs predicted in the order that the source states\n"
           "--set NAME lists the rows of a set and why some have no prediction; see also docs/accuracy.md\n", out);
 }
