@@ -241,8 +241,8 @@ typedef struct cm__memory_report {
     cm__remedy         remedies[CM__REMEDIES];
     int32_t            n_alive, n_curve, n_remedies;
     cm_batch_choice    choice;         /* of `batch` */
-    double             interval_s[2];  /* of a step at `batch`, where the time model has an answer */
-    bool               timed;
+    double             interval_s[2];  /* 90 % interval of the step time at `batch`; valid if `timed` */
+    bool               timed;          /* the step time was predicted */
 } cm__memory_report;
 
 cm_status cm__memory_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag);
