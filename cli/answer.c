@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* answer.c - a command run for a caller in memory: libcentimani.so's one door. */
+/* answer.c - run a command line with its output in memory: the entry point of libcentimani.so. */
 #include "answer.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * answer.h - the program as a function: what other languages call in libcentimani.so.
+ * answer.h - the program as a function of libcentimani.so, for bindings of other languages.
  *
  *     const char *words[] = {"graph", "resnet50", "--json"};
  *     char *result, *notes;
@@ -12,8 +12,8 @@
 #ifndef CM_CLI_ANSWER_H
 #define CM_CLI_ANSWER_H
 
-/* What the program would print on standard output and on standard error, as two texts; either is NULL where there was
-   no memory for it. Calls may run in several threads at once. */
+/* Run a command line. `result` and `notes` receive the text for standard output and standard error; either is NULL if
+   memory runs out. Several threads may call it at once. */
 int  cm_answer(int argc, const char *const *argv, char **result, char **notes);
 void cm_answer_free(char *text);
 

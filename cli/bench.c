@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench.c - `centimani bench`: what this machine does, measured, and as a profile. */
+/* bench.c - `centimani bench`: measure this machine and write the result as a profile. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void show_progress(void *user, const cm_bench_progress *p)
     fflush(stderr);
 }
 
-/* The id of a profile is its file's name: "mine" of "results/mine.json". NULL: such a name is no id. */
+/* The id of a profile is its file's base name: "mine" for "results/mine.json". NULL: that name is not a valid id. */
 static const char *id_of(const char *path, char *id, size_t size)
 {
     const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
@@ -42,14 +42,14 @@ static const char *id_of(const char *path, char *id, size_t size)
 static bool usable(const settings *s)
 {
     const cm_bench_options *o = &s->bench;
-    if (o->cases && (o->model || o->suites)) say("bench: --cases names what to measure; leave out --suite and --for");
-    else if (o->model && o->suites) say("bench: --for names what to measure; leave out --suite");
-    else if (s->output && o->list) say("bench: --list measures nothing to write with -o");
+    if (o->cases && (o->model || o->suites)) say("bench: --cases cannot be combined with --suite or --for");
+    else if (o->model && o->suites) say("bench: --for cannot be combined with --suite");
+    else if (s->output && o->list) say("bench: --list measures nothing, so -o has nothing to write");
     else return true;
     return false;
 }
 
-/* A wrong result is a failure, whatever else went well. */
+/* The exit status is a failure if any result is wrong, even if the profile was written. */
 static int finish(const settings *s, cm_bench *bench)
 {
     int     code = EXIT_DONE;
@@ -60,7 +60,7 @@ static int finish(const settings *s, cm_bench *bench)
         if (!profile) say("out of memory for the profile");
     }
     if (code == EXIT_DONE && s->output && cm_bench_unmeasured(bench))
-        say("%d cases did not fit into the budget; the same command again goes on with them",
+        say("%d cases were not measured within the budget; run the same command again to continue with them",
             cm_bench_unmeasured(bench));
     if (code == EXIT_DONE && s->output) cm_bench_forget(bench);
     if (wrong) say("%lld results are wrong", (long long)wrong);

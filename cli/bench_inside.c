@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_inside.c - `centimani bench` of the static program, which can open no library: it holds a second one that is
- * not static and can, and gives way to it. That one needs the system's loader and a C library as new as the build's.
+ * bench_inside.c - `centimani bench` of the statically linked program, which cannot load shared libraries. It embeds a
+ * dynamically linked copy of the program and replaces itself by it. The copy needs the system's dynamic loader and a C
+ * library at least as new as that of the build.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +14,8 @@
 
 extern const char cm__program[], cm__program_end[]; /* made by tools/embed.py program */
 
-/* The words that this process was started with. */
-static char **own_words(void)
+/* The command line of this process. */
+static char **own_arguments(void)
 {
     static char  text[65536];
     static char *words[1024];
@@ -30,7 +31,7 @@ int run_bench(settings *s)
 {
     int         file = memfd_create("centimani", MFD_CLOEXEC);
     const char *at = cm__program;
-    char      **words = own_words();
+    char      **words = own_arguments();
     (void)s;
     while (file >= 0 && at < cm__program_end) {
         ssize_t n = write(file, at, (size_t)(cm__program_end - at));
@@ -38,6 +39,7 @@ int run_bench(settings *s)
         at += n;
     }
     if (words && at == cm__program_end) fexecve(file, words, environ);
-    say("bench: what opens libraries cannot run here: %s; a program built on this system can", strerror(errno));
+    say("bench: the embedded program that loads libraries cannot run here: %s; build centimani on this system instead",
+        strerror(errno));
     return EXIT_FAILED;
 }

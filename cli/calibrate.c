@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calibrate.c - `centimani calibrate --device ID --from LOG.csv`: a profile mended by real steps. */
+/* calibrate.c - `centimani calibrate --device ID --from LOG.csv`: correct a profile with measured steps. */
 #include "cli.h"
 
 int run_calibrate(settings *s)

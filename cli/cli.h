@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli.h - the command line: commands and options are rows (commands[] in main.c, options.def); the parser fills one
- * struct of settings; a command reads it, asks the library, and prints a report.
+ * cli.h - the command line. Commands are rows of commands[] in main.c, options are rows of options.def. The parser
+ * fills a struct settings; a command reads it, calls the library and prints a report.
  */
 #ifndef CM_CLI_CLI_H
 #define CM_CLI_CLI_H
@@ -13,16 +13,16 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOTHING_FITS = 3 };
 #define OPERANDS_MAX 2
 #define PRICES_MAX 32
 #define HOSTS_MAX 16
-#define PORT 8377 /* of serve, where no other is asked for */
+#define PORT 8377 /* default port of serve */
 
 typedef struct settings {
     const char       *operands[OPERANDS_MAX];
     int               n_operands;
     cm__graph_request graph;
-    cm__memory_request memory;    /* its graph and device are taken from here */
+    cm__memory_request memory;    /* run_memory() copies graph and device into it */
     char              dims[1024]; /* the --dim options, joined by commas */
     cm__predict_request predict;
-    cm__plan_request  plan;       /* counts of devices and samples are memory's, as those of predict and scale */
+    cm__plan_request  plan;       /* device counts and batch sizes of plan, predict and scale are in memory.options */
     cm__scale_request scale;
     const char       *device, *versus, *cluster, *output, *set, *from;
     cm_rank_options   rank;
@@ -57,25 +57,24 @@ extern const command commands[];
 extern const int     n_commands;
 
 typedef struct option {
-    const char *name, *argument, *help; /* argument NULL: a flag; help NULL: another spelling, not listed */
+    const char *name, *argument, *help; /* argument NULL: a flag; help NULL: an alias, not listed */
     unsigned    taken_by;
     size_t      field;                  /* offset in settings */
-    /* Put `value` into the field; false: refused, and said why. */
+    /* Store `value` in the field; false: the value is invalid and a message was printed. */
     bool (*store)(const struct option *option, settings *s, void *field, const char *value);
 } option;
 
 extern const option options[];
 extern const int    n_options;
 
-/* Says which of a command's actions was meant, or how it is used; EXIT_USAGE. */
+/* Print the most similar action of a command, or its usage; return EXIT_USAGE. */
 int no_action(const char *of, const char *action, const char *const *actions, size_t count, const char *usage);
 
-bool           parse_options(const command *c, settings *s, int argc, char **argv); /* false: refused, and said why */
-const command *find_command(const char *name);                                      /* NULL: refused, and said why */
-
-/* What is said of loading is of use; false: it is not, and why was said. */
-bool loading_makes_sense(settings *s);
-bool settle_ranking(settings *s);      /* rank.c: options that rank shares; false: said why not */
+/* The functions below print a message before they return false or NULL. */
+bool           parse_options(const command *c, settings *s, int argc, char **argv);
+const command *find_command(const char *name);
+bool           loading_makes_sense(settings *s); /* false: loading options without a dataset */
+bool           settle_ranking(settings *s);      /* rank.c: copy the options that rank and report share */
 
 int  run_graph(settings *s);
 int  run_models(settings *s);
@@ -99,25 +98,26 @@ int  run_help(settings *s);
 void print_usage(FILE *out);
 void print_help(const command *c, FILE *out);
 
-/* Standard output and error, or the texts of whoever called cm_answer(). */
+/* Standard output and standard error, or the buffers of a caller of cm_answer(). */
 FILE *results(void);
 FILE *notes(void);
-FILE *beside_output(const settings *s); /* for the report of a command whose -o - takes standard output */
-void  divert_output(FILE *to_results, FILE *to_notes); /* of this thread; NULL: back to the standard streams */
-int   run_words(int argc, char **argv);                /* as main() gets them; the exit status */
+FILE *beside_output(const settings *s); /* stream for the report: notes() if "-o -" uses standard output */
+void  divert_output(FILE *to_results, FILE *to_notes); /* in this thread; NULL: back to the standard streams */
+int   run_words(int argc, char **argv);                /* arguments of main(); returns the exit status */
 
-/* A line on stderr, "centimani: ..."; control characters in foreign names are replaced. */
+/* Print "centimani: ..." on stderr; control characters are replaced. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The diagnosis on stderr; returns EXIT_FAILED. */
+/* Print the diagnosis on stderr; return EXIT_FAILED, or EXIT_NOTHING_FITS for CM_ERR_FIT. */
 int  say_failed(cm_status status, const cm_diag *diag);
-/* What reading a model, or making a step of it, found odd; NULL: nothing. */
+/* Print the warnings of a graph; `graph` may be NULL. */
 void say_warnings(const cm_graph *graph);
-/* A text into a file, whole or not at all; into a device or a pipe; or, for "-", into the results. EXIT_FAILED: it could
-   not be written, and why was said. */
+/* Write a text to a file, which is replaced atomically; to a device or a pipe; or, for "-", to results(). EXIT_FAILED:
+   it could not be written, and a message was printed. */
 int  save_text(const char *path, const char *text);
-/* The exit status of a command that has printed: EXIT_FAILED, with the reason said, if stdout could not be written. */
+/* Flush standard output. Return `status`, or print a message and return EXIT_FAILED if the output could not be
+   written. */
 int  finish_output(int status);
-bool one_format(const settings *s); /* false: it said that they exclude each other */
+bool one_format(const settings *s); /* false: several formats were requested, and a message was printed */
 cm__output_format format_of(const settings *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* completion.c - `centimani completion bash|zsh`: the shell's script, made from the rows that the parser reads. */
+/* completion.c - `centimani completion bash|zsh`: print a completion script made from the tables of the parser. */
 #include <string.h>
 #include "cli.h"
 
@@ -15,7 +15,7 @@ static const char *device_at(int i) { return i == 0 ? "this-machine" : cm_device
 static const char *model_at(int i) { return i < cm_models() ? cm_model(i)->id : NULL; }
 static const char *cluster_at(int i) { return i < cm_clusters() ? cm_cluster_id(i) : NULL; }
 
-/* Names of an enum whose first value, the default, is not a word. */
+/* Names of an enum whose first value, the default, has no name. */
 #define NAMES_AFTER_DEFAULT(kind, KINDS)                                                                               \
     static const char *kind##_at(int i) { return i + 1 < KINDS ? cm_##kind##_name((cm_##kind)(i + 1)) : NULL; }
 #define NAMES(kind, KINDS)                                                                                             \
@@ -47,7 +47,7 @@ WORDS(offload, "optimizer", "activations", "weights")
 WORDS(sparsity, "2:4")
 WORDS(batch, "auto")
 
-/* "primitives, host and roofline": the words of a list for people. */
+/* Word `i` of a list such as "primitives, host and roofline"; NULL: the list is shorter. */
 static const char *listed_at(const char *text, int i, char *word, size_t size)
 {
     for (; *text; i--) {
@@ -71,16 +71,17 @@ static const char *backend_at(int i)
     return listed_at(cm_bench_backends(), i, word, sizeof word);
 }
 
-/* What the values of an option are. */
+/* The values that are offered for an option. */
 static const struct {
     const char *option;
     const char *(*at)(int i); /* NULL: the list has ended */
-    unsigned    of;           /* commands that have these */
+    unsigned    of;           /* commands whose option has these values */
 } values[] = {
     {"--device", device_at, FOR_ALL},      {"--devices", device_at, FOR_ALL},       {"--versus", device_at, FOR_ALL},
     {"--baseline", device_at, FOR_ALL},    {"--cluster", cluster_at, FOR_ALL},      {"--for", model_at, FOR_ALL},
     {"--precision", precision_at, FOR_ALL}, {"--optimizer", optimizer_at, FOR_ALL}, {"--loss", loss_at, FOR_ALL},
-    {"--recompute", recompute_at, FOR_ALL}, {"--attention", attention_at, FOR_ALL}, {"--mode", mode_at, FOR_ALL},           {"--runtime", runtime_at, FOR_ALL},
+    {"--recompute", recompute_at, FOR_ALL}, {"--attention", attention_at, FOR_ALL}, {"--mode", mode_at, FOR_ALL},
+    {"--runtime", runtime_at, FOR_ALL},
     {"--objective", goal_at, FOR_RANKING}, {"--objective", plan_goal_at, FOR_PLAN},
     {"--objective", objective_at, FOR_BATCH}, {"--price-basis", basis_at, FOR_ALL}, {"--layout", layout_at, FOR_ALL},
     {"--fuse", fuse_at, FOR_ALL},          {"--host-io", on_off_at, FOR_ALL},
@@ -96,7 +97,7 @@ static void list(const char *(*at)(int i), FILE *out)
     for (int i = 0; at(i); i++) fprintf(out, "%s%s", i ? " " : "", at(i));
 }
 
-/* What operands of commands that take no model can be. */
+/* Operands of commands that take no model. */
 static const struct {
     const char *command, *actions;
     const char *(*at)(int i);
@@ -137,7 +138,7 @@ static void print_bash_values(size_t at, FILE *out)
     fputs(files ? "' ;;\n" : "' files= ;;\n", out);
 }
 
-/* Options that take a value of no list: numbers and names of the asker's own get no offers, files get files. */
+/* Options whose values are not listed: complete file names for files, nothing for numbers and free text. */
 static void print_bash_others(FILE *out)
 {
     for (int i = 0; i < n_options; i++) {
@@ -152,7 +153,7 @@ static void print_bash_others(FILE *out)
     }
 }
 
-/* "a,b,c" is completed after its last comma; bash takes '=' for the end of a word. */
+/* "a,b,c" is completed after its last comma. Bash splits words at '='. */
 #define BASH_HEAD                                                                                                      \
     "# bash completion of centimani: made by 'centimani completion bash'\n_centimani()\n{\n"                           \
     "    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words files=yes list=\n"           \

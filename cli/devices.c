@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* devices.c - `centimani devices`: the accelerators and clusters, all about one of them, or a profile checked. */
+/* devices.c - `centimani devices`: list accelerators and clusters, show one, or validate a profile. */
 #include <string.h>
 #include "cli.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain.c - `centimani explain MODEL --device A [--versus B]`: why a step takes its time. */
+/* explain.c - `centimani explain MODEL --device A [--versus B]`: explain where the time of a step goes. */
 #include "cli.h"
 
-/* All that pages show of a device. */
+/* --full: everything that the HTML pages show about a device. */
 static int run_full(settings *s)
 {
     cm__detail *detail;
     cm_diag     diag = {0};
     if (!s->json || s->versus) {
-        say("explain: --full is of one device, as --json");
+        say("explain: --full needs --json and works for one device: leave out --versus");
         return EXIT_USAGE;
     }
     cm_status status = cm__detail_new(&s->predict, &detail, &diag);

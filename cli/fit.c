@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fit.c - `centimani fit`: models of operators from timings, or a profile held against timings. */
+/* fit.c - `centimani fit`: fit operator models to timings, or compare a profile with timings. */
 #include <unistd.h>
 #include "cli.h"
 
@@ -15,12 +15,12 @@ static int save_profile(const settings *s, const cm_fitting *fitting)
 {
     const char *profile = cm_fitting_profile(fitting);
     if (profile) return save_text(s->output, profile);
-    say("%s: no profile: the rows are of several devices or of one that is not known; name it with --device ID",
+    say("%s: no profile written: the rows name several devices or an unknown one; name the device with --device ID",
         s->output);
     return EXIT_FAILED;
 }
 
-/* A file of calls; without a file the device's own tables, each row told by the others. */
+/* Check a file of kernel calls; without a file, leave-one-out over the device's kernel tables. */
 static cm_status check_device(const settings *s, cm_fitting **fitting, cm_diag *diag)
 {
     cm_device *device;
@@ -44,7 +44,7 @@ int run_fit(settings *s)
         return EXIT_USAGE;
     }
     if (s->check && s->output) {
-        say("fit: --check makes no profile to write with -o");
+        say("fit: --check makes no profile, so -o has nothing to write");
         return EXIT_USAGE;
     }
     if (s->calls && !(s->check && s->n_operands)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.c - `centimani graph MODEL`: what was read, and what one step of it computes. */
+/* graph.c - `centimani graph MODEL`: show the model that was read and the cost of one training step. */
 #include "cli.h"
 
 static void warn(const cm__graph_report *r)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* help.c - usage, made from the same rows that the parser reads. */
+/* help.c - help texts, made from the tables of the parser. */
 #include <string.h>
 #include "cli.h"
 
 #define COLUMNS 100
 
-/* A text beside something, in lines of as many columns as there are. */
+/* Print `text` to the right of `left`, wrapped at COLUMNS. */
 static void print_beside(int left_columns, const char *left, const char *text, FILE *out)
 {
     int at = fprintf(out, "  %-*s", left_columns, left), indent = 2 + left_columns;

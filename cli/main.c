@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - the commands, and choosing one. */
+/* main.c - the table of commands, and the selection of one. */
 #include <fcntl.h>
 #include <locale.h>
 #include <malloc.h>
@@ -20,67 +20,68 @@ static const char model_details[] =
 
 static const char device_details[] =
     "'show' takes the id of a device or a cluster, the file of a profile, or this-machine; 'check'\n"
-    "says whether a file is a valid profile. docs/profiles.md describes the format.";
+    "validates the file of a profile. docs/profiles.md describes the format.";
 
 static const char fit_details[] =
     "TIMINGS.csv has a header line with the columns op, pass, dtype, d0 ... d6 and latency_ms; device and\n"
-    "note are optional. docs/fitting.md says what the dimensions of each operator are. Without a file,\n"
-    "--check holds each row of the device's kernel tables against the other rows.";
+    "note are optional. docs/fitting.md lists the dimensions of each operator. Without a file, --check\n"
+    "predicts each row of the device's kernel tables from the other rows (leave-one-out).";
 
 static const char scale_details[] =
-    "MODEL is what 'predict' takes, or one collective of so many bytes: all-reduce:bytes=67108864, and\n"
-    "reduce-scatter, all-gather, all-to-all, broadcast, point-to-point alike.";
+    "MODEL is a model as for 'predict', or one collective with its size, such as all-reduce:bytes=67108864.\n"
+    "Collectives: all-reduce, reduce-scatter, all-gather, all-to-all, broadcast, point-to-point.";
 
 static const char plan_details[] =
-    "Tensor, context, pipeline and data parallel counts, micro-batch, pieces of a stage, schedule, ZeRO,\n"
-    "sequence parallelism, recompute, overlap and offloading are searched, and every plan is held against\n"
-    "the device's memory. Ctrl-C prints the best found so far. mpirun -n N centimani plan ... divides the\n"
-    "search among ranks. docs/plans.md says what is modelled.";
+    "The search covers tensor, context, pipeline and data parallel sizes, micro-batch, interleaving,\n"
+    "schedule, ZeRO stage, sequence parallelism, recomputation, overlap and offloading. Plans that do not\n"
+    "fit into the device's memory are discarded. Ctrl-C ends the search and prints the best plan so far.\n"
+    "mpirun -n N centimani plan ... divides the search among ranks. docs/plans.md describes the model.";
 
 static const char bench_details[] =
-    "Without --suite, --cases or --for, all suites that one process can measure. Suites: roofline, host,\n"
-    "lookup, primitives, sweep, and collectives (mpirun -n 4 centimani bench --suite collectives). A run\n"
-    "with -o FILE that is ended goes on where it was when the same command is given again.";
+    "Without --suite, --cases or --for, all suites that run in one process are measured. Suites: roofline,\n"
+    "host, lookup, primitives, sweep, and collectives (mpirun -n 4 centimani bench --suite collectives).\n"
+    "An interrupted run with -o FILE continues where it stopped when the same command is run again.";
 
 static const char calibrate_details[] =
     "LOG.csv has a header line with the columns model, batch, precision and step_time_s; seq, runtime and\n"
-    "optimizer are optional. docs/calibrating.md says what is fitted.";
+    "optimizer are optional. docs/calibrating.md describes what is fitted.";
 
 const command commands[] = {
-    {"graph", "MODEL", "What one training step of a model computes: operators, FLOP, bytes, lifetimes", model_details,
-     FOR_GRAPH, 1, 1, run_graph},
-    {"memory", "MODEL", "Does a training step fit a device: memory by category and level, and what would help",
+    {"graph", "MODEL", "Show one training step of a model: operators, FLOP, bytes, lifetimes of tensors",
+     model_details, FOR_GRAPH, 1, 1, run_graph},
+    {"memory", "MODEL", "Predict the memory of a training step by category and level, and what makes it fit",
      model_details, FOR_MEMORY, 1, 1, run_memory},
-    {"batch", "MODEL", "Which batch size to train with on a device", model_details, FOR_BATCH, 1, 1, run_batch},
-    {"validate", "", "Predictions against results that others published", NULL, FOR_VALIDATE, 0, 0, run_validate},
-    {"models", "[list | show ID]", "The named models, or one with its definition and source", NULL, FOR_MODELS, 0, 2,
-     run_models},
-    {"devices", "[list | show ID | check FILE]", "The accelerators, one of them with all sources, or a profile checked",
-     device_details, FOR_DEVICES, 0, 2, run_devices},
-    {"fit", "[TIMINGS.csv]", "Models of operators from measured times, or a profile held against such times",
+    {"batch", "MODEL", "Choose the batch size to train with on a device", model_details, FOR_BATCH, 1, 1, run_batch},
+    {"validate", "", "Compare predictions with published results", NULL, FOR_VALIDATE, 0, 0, run_validate},
+    {"models", "[list | show ID]", "List the named models, or show one with its definition and source", NULL,
+     FOR_MODELS, 0, 2, run_models},
+    {"devices", "[list | show ID | check FILE]",
+     "List the accelerators, show one with all numbers and sources, or validate a profile", device_details,
+     FOR_DEVICES, 0, 2, run_devices},
+    {"fit", "[TIMINGS.csv]", "Fit operator models to measured times, or compare a profile with measured times",
      fit_details, FOR_FIT, 0, 1, run_fit},
-    {"predict", "MODEL", "How long one training step takes on a device, and where the time goes", model_details,
+    {"predict", "MODEL", "Predict the time of one training step on a device, and where the time goes", model_details,
      FOR_PREDICT, 1, 1, run_predict},
-    {"scale", "MODEL", "How a training scales over devices, and where efficiency is lost", scale_details, FOR_SCALE, 1,
-     1, run_scale},
-    {"plan", "MODEL", "The best parallel plan for a number of devices and a global batch", plan_details, FOR_PLAN, 1, 1,
-     run_plan},
-    {"rank", "MODEL", "Which accelerator: all devices in order, the job's hours and dollars, and how sure that is",
+    {"scale", "MODEL", "Predict how training scales over several devices, and where efficiency is lost",
+     scale_details, FOR_SCALE, 1, 1, run_scale},
+    {"plan", "MODEL", "Find the best parallel plan for a number of devices and a global batch", plan_details, FOR_PLAN,
+     1, 1, run_plan},
+    {"rank", "MODEL", "Rank all accelerators for a model: speed, hours and cost of the job, with 90 % intervals",
      model_details, FOR_RANK, 1, 1, run_rank},
-    {"explain", "MODEL", "Why a step takes its time on a device: operators on its roofline, beside another device",
+    {"explain", "MODEL", "Explain where the time of a step goes: operators on the roofline, or beside another device",
      model_details, FOR_EXPLAIN, 1, 1, run_explain},
-    {"report", "MODEL", "The ranking and its best devices as one HTML page to look at", model_details, FOR_REPORT, 1, 1,
-     run_report},
-    {"serve", "", "The same as a page on this machine: pick or drop a model, devices, prices", NULL, FOR_SERVE, 0, 0,
-     run_serve},
-    {"bench", "", "What this machine does, measured: a profile for the other commands", bench_details, FOR_BENCH, 0, 0,
+    {"report", "MODEL", "Write the ranking and details of its best devices as one HTML page", model_details,
+     FOR_REPORT, 1, 1, run_report},
+    {"serve", "", "Serve an interactive page on this machine: choose models, devices and prices", NULL, FOR_SERVE, 0,
+     0, run_serve},
+    {"bench", "", "Measure this machine and write a profile for the other commands", bench_details, FOR_BENCH, 0, 0,
      run_bench},
-    {"calibrate", "", "A device's profile mended by real training steps", calibrate_details, FOR_CALIBRATE, 0, 0,
-     run_calibrate},
-    {"completion", "bash|zsh", "A script that completes commands, options, models and devices in a shell", NULL,
+    {"calibrate", "", "Correct a device's profile with measured training steps", calibrate_details, FOR_CALIBRATE, 0,
+     0, run_calibrate},
+    {"completion", "bash|zsh", "Print a shell script that completes commands, options, models and devices", NULL,
      FOR_COMPLETION, 1, 1, run_completion},
-    {"version", "", "The program's version", NULL, FOR_VERSION, 0, 0, run_version},
-    {"help", "[COMMAND]", "How to use the program or one command", NULL, FOR_HELP, 0, 1, run_help},
+    {"version", "", "Print the version", NULL, FOR_VERSION, 0, 0, run_version},
+    {"help", "[COMMAND]", "Explain how to use the program or one command", NULL, FOR_HELP, 0, 1, run_help},
 };
 const int n_commands = COUNT(commands);
 
@@ -106,7 +107,7 @@ const command *find_command(const char *name)
     }
     const char *meant = cm__nearest(name, names, (size_t)n_commands);
     if (meant) say("no command '%s'; did you mean '%s'?", name, meant);
-    else say("no command '%s'; 'centimani help' lists what there is", name);
+    else say("no command '%s'; 'centimani help' lists the commands", name);
     return NULL;
 }
 
@@ -127,9 +128,9 @@ int run_words(int argc, char **argv)
 int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "C.UTF-8");
-    mallopt(M_MMAP_THRESHOLD, KEPT_BYTES); /* memory given back to the system and taken again is cleared each time */
+    mallopt(M_MMAP_THRESHOLD, KEPT_BYTES); /* returned memory is cleared by the kernel each time it is taken again */
     mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
-    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is a failed write, not a death */
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe becomes a write error instead of killing the process */
     if (fcntl(STDOUT_FILENO, F_GETFD) < 0) {
         say("cannot write the result: stdout is closed");
         return EXIT_FAILED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c - `centimani memory` and `centimani batch`: does it fit, and at which batch size. */
+/* memory.c - `centimani memory` and `centimani batch`: predict memory, choose a batch size. */
 #include "cli.h"
 
 typedef cm_status maker(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag);

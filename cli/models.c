@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* models.c - `centimani models`: the named models, or one of them. */
+/* models.c - `centimani models`: list the named models, or show one. */
 #include <string.h>
 #include "cli.h"
 

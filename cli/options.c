@@ -51,7 +51,7 @@ static const option *find_option(const command *c, const char *name, size_t leng
     return NULL;
 }
 
-/* One option, "--name", "--name value" or "--name=value"; moves *at past what it used. */
+/* One option, "--name", "--name value" or "--name=value"; moves *at past the words it used. */
 static bool take_option(const command *c, settings *s, char **argv, int *at)
 {
     const char   *name = argv[(*at)++];

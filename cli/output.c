@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output.c - where results and notes go, files that are written, and whether standard output took what was written. */
+/* output.c - streams for results and notes, atomic replacement of files, and write errors of standard output. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,18 +10,18 @@
 #include <unistd.h>
 #include "cli.h"
 
-static _Thread_local FILE *given_results, *given_notes;
+static _Thread_local FILE *diverted_results, *diverted_notes;
 
-FILE *results(void) { return given_results ? given_results : stdout; }
+FILE *results(void) { return diverted_results ? diverted_results : stdout; }
 
-FILE *notes(void) { return given_notes ? given_notes : stderr; }
+FILE *notes(void) { return diverted_notes ? diverted_notes : stderr; }
 
 FILE *beside_output(const settings *s) { return s->output && strcmp(s->output, "-") == 0 ? notes() : results(); }
 
 void divert_output(FILE *to_results, FILE *to_notes)
 {
-    given_results = to_results;
-    given_notes = to_notes;
+    diverted_results = to_results;
+    diverted_notes = to_notes;
 }
 
 void say(const char *format, ...)
@@ -57,13 +57,13 @@ static int say_unwritable(const char *path)
 static bool write_and_close(FILE *file, const char *text)
 {
     bool written = file && fprintf(file, "%s\n", text) > 0 && fflush(file) == 0;
-    int  why = errno;
+    int  write_error = errno; /* fclose() may change it */
     bool closed = file && fclose(file) == 0;
-    if (file && !written) errno = why;
+    if (file && !written) errno = write_error;
     return written && closed;
 }
 
-/* Devices and pipes: there is nothing to replace. */
+/* Devices and pipes cannot be replaced by another file. */
 static int write_in_place(const char *path, const char *text)
 {
     int descriptor = open(path, O_WRONLY | O_CLOEXEC);
@@ -71,7 +71,7 @@ static int write_in_place(const char *path, const char *text)
     return say_unwritable(path);
 }
 
-/* Whole or not at all: written beside the file, then renamed onto it; it keeps its mode. */
+/* Replace a file atomically: write a temporary file in the same folder and rename it. The mode is kept. */
 static int replace_file(const char *path, const char *text, const struct stat *old)
 {
     char temporary[PATH_MAX];
@@ -90,13 +90,13 @@ static int replace_file(const char *path, const char *text, const struct stat *o
     return code;
 }
 
-/* A link stays; what it leads to is replaced, or made. */
+/* Keep a symbolic link; replace or create its target. */
 static int save_through_link(const char *path, const char *text)
 {
     char   target[PATH_MAX], whole[PATH_MAX], *slash;
     struct stat old;
     if (realpath(path, target) && stat(target, &old) == 0) return replace_file(target, text, &old);
-    ssize_t length = readlink(path, target, sizeof target - 1); /* to a file that is not there yet */
+    ssize_t length = readlink(path, target, sizeof target - 1); /* the target does not exist yet */
     if (length < 0) return say_unwritable(path);
     target[length] = '\0';
     slash = strrchr(path, '/');
@@ -129,7 +129,7 @@ int finish_output(int status)
     errno = 0;
     failed = fflush(results()) != 0 || failed;
     if (!failed) return status;
-    if (errno != EPIPE) /* whoever reads has had enough */
+    if (errno != EPIPE) /* EPIPE: the reader has closed the pipe on purpose */
         say("cannot write the result: %s", errno ? strerror(errno) : "write error");
     return EXIT_FAILED;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c - `centimani plan`: the best parallel plan; what is found so far stands where the search is interrupted. */
+/* plan.c - `centimani plan`: search the best parallel plan. SIGINT ends the search and prints the best plan so far. */
 #include <math.h>
 #include <signal.h>
 #include <unistd.h>
@@ -26,10 +26,10 @@ static bool complete(const settings *s)
 {
     const cm_plan *p = &s->memory.options.plan;
     if (!s->device) say("plan needs --device ID; 'centimani devices' lists them");
-    else if (!p->devices) say("plan needs -n N: how many devices there are");
-    else if (!p->global_batch) say("plan needs --global-batch N: the samples of an update");
+    else if (!p->devices) say("plan needs -n N: the number of devices");
+    else if (!p->global_batch) say("plan needs --global-batch N: samples per update over all devices");
     else if (s->plan.options.within_s > 0 && s->plan.options.tokens <= 0)
-        say("--within needs --tokens N: what is to be trained on by then");
+        say("--within needs --tokens N: the tokens to train on in that time");
     else return true;
     return false;
 }

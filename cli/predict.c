@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict.c - `centimani predict MODEL --device ID`: how long a step takes, and why. */
+/* predict.c - `centimani predict MODEL --device ID`: predict the time of a step. */
 #include "cli.h"
 
 bool loading_makes_sense(settings *s)
@@ -14,7 +14,7 @@ bool loading_makes_sense(settings *s)
 static bool output_makes_sense(const settings *s)
 {
     if (!s->output || s->predict.list_missing) return true;
-    say("predict: -o FILE writes what --missing lists; without that there is nothing to write");
+    say("predict: -o FILE writes the list of --missing; add --missing");
     return false;
 }
 

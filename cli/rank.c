@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank.c - `centimani rank MODEL`: which accelerator. */
+/* rank.c - `centimani rank MODEL`: compare accelerators. */
 #include "cli.h"
 
-/* What is asked of all devices alike is told by options of other commands too. */
+/* Options that rank shares with other commands are stored in graph and predict; copy them. */
 bool settle_ranking(settings *s)
 {
     s->rank.load = s->graph.load;
@@ -19,7 +19,7 @@ int run_rank(settings *s)
     cm_ranking *ranking;
     cm_diag     diag = {0};
     if ((s->rank.port_hours > 0) != (s->rank.port_usd_hour > 0) || (s->rank.port_hours > 0 && !s->rank.baseline)) {
-        say("rank: porting needs --port-hours H, --rate USD, and --baseline ID: what the model runs on now");
+        say("rank: porting needs --port-hours H, --rate USD and --baseline ID (the device that the model runs on now)");
         return EXIT_USAGE;
     }
     if (!settle_ranking(s)) return EXIT_USAGE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.c - `centimani report MODEL -o out.html`: a ranking to look at, in one file. */
+/* report.c - `centimani report MODEL -o out.html`: write a ranking as one HTML file. */
 #include <stdlib.h>
 #include "cli.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scale.c - `centimani scale`: the same training, or one collective, on more and more devices. */
+/* scale.c - `centimani scale`: predict a step, or one collective, on several numbers of devices. */
 #include "cli.h"
 
 int run_scale(settings *s)
@@ -7,7 +7,7 @@ int run_scale(settings *s)
     cm__scale_report *report;
     cm_diag           diag = {0};
     if (!s->device || !s->scale.n_counts) {
-        say(s->device ? "scale needs -n N,N,...: counts of devices"
+        say(s->device ? "scale needs -n N,N,...: numbers of devices"
                       : "scale needs --device ID; 'centimani devices' lists them");
         return EXIT_USAGE;
     }

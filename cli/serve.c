@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve.c - `centimani serve`: the page, on this machine. */
+/* serve.c - `centimani serve`: serve the interactive page over HTTP. */
 #include <string.h>
 #include "answer.h"
 #include "cli.h"
@@ -25,7 +25,7 @@ int run_serve(settings *s)
                            .n_hosts = s->n_hosts};
     memcpy(o.hosts, s->hosts, sizeof s->hosts);
     if (s->bind && !is_loopback(s->bind))
-        say("warning: everybody who reaches %s may ask; there is no password", s->bind);
+        say("warning: everyone who can reach %s can use this server; there is no password", s->bind);
     cm_status status = cm__serve(&o, &diag);
     return status ? say_failed(status, &diag) : EXIT_DONE;
 }

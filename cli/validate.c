@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* validate.c - `centimani validate`: predictions against results that others published. */
+/* validate.c - `centimani validate`: compare predictions with published results. */
 #include "cli.h"
 
 int run_validate(settings *s)

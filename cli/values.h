@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* values.h - a function per kind of value in options.def: reads it into its field, or says why not. */
+/* values.h - one function per kind of value in options.def: store a value in its field, or print why it is invalid. */
 #ifndef CM_CLI_VALUES_H
 #define CM_CLI_VALUES_H
 

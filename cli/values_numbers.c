@@ -5,11 +5,11 @@
 #include "base/text.h"
 #include "values.h"
 
-#define NUMBER_MAX 1000000000 /* larger batches and sequences are typing errors */
+#define NUMBER_MAX 1000000000 /* a larger batch size or sequence length is a typing error */
 #define COUNT_MAX 1000000
 #define WORKERS_MAX 100000
 
-/* ---- whole ones -------------------------------------------------------------------------------------------------- */
+/* ---- whole numbers ----------------------------------------------------------------------------------------------- */
 
 static bool read_whole(const option *o, cm__span text, int64_t least, int64_t most, int64_t *n)
 {
@@ -32,7 +32,7 @@ bool store_batch(const option *o, settings *s, void *field, const char *value)
     return true;
 }
 
-/* None is -1: 0 says that nobody told. */
+/* Stored as -1 if the user asks for no workers, because 0 means the default. */
 bool store_workers(const option *o, settings *s, void *field, const char *value)
 {
     int64_t n;
@@ -72,12 +72,12 @@ bool store_zero(const option *o, settings *s, void *field, const char *value)
     return true;
 }
 
-/* ---- lists of them ----------------------------------------------------------------------------------------------- */
+/* ---- lists of numbers -------------------------------------------------------------------------------------------- */
 
 typedef struct list {
     int64_t *numbers;
     int32_t *count, room;
-    int64_t  most;      /* of a number */
+    int64_t  most;      /* largest allowed number */
     const char *what;
 } list;
 
@@ -110,7 +110,7 @@ bool store_counts(const option *o, settings *s, void *field, const char *value)
 
 /* ---- others ------------------------------------------------------------------------------------------------------ */
 
-/* A number and one of `units`, each standing for a factor. */
+/* A number followed by one of the letters in `units`; factors[i] is the factor of units[i]. */
 static bool store_scaled(const option *o, double *field, const char *value, const char *units, const double *factors,
                          const char *example)
 {
@@ -118,7 +118,7 @@ static bool store_scaled(const option *o, double *field, const char *value, cons
     double      number = strtod(value, &end);
     const char *unit = *end && !end[1] ? strchr(units, *end) : NULL;
     if (end == value || !(number > 0) || number > 1e18 || !unit) {
-        say("option %s: '%s' is not such a number as %s", o->name, value, example);
+        say("option %s: '%s' is not a number such as %s", o->name, value, example);
         return false;
     }
     *field = number * factors[unit - units];
@@ -139,7 +139,7 @@ bool store_compress(const option *o, settings *s, void *field, const char *value
     double   n = strtod(value, &end);
     (void)s;
     if (end == value || *end || !(n > 0) || n > 32 || (n > 1 && n != (int)n)) {
-        say("option %s: '%s' is neither bits from 1 to 32 nor a part below 1", o->name, value);
+        say("option %s: '%s' is neither a number of bits from 1 to 32 nor a fraction below 1", o->name, value);
         return false;
     }
     *(n < 1 ? &plan->gradient_part : &plan->gradient_bits) = n;
@@ -158,7 +158,7 @@ bool store_real(const option *o, settings *s, void *field, const char *value)
     return true;
 }
 
-/* "8e9", "300B": as people write tokens and samples. */
+/* Numbers of tokens and samples: "8e9", "300B". */
 bool store_amount(const option *o, settings *s, void *field, const char *value)
 {
     static const struct {

@@ -47,7 +47,7 @@ bool store_mode(const option *o, settings *s, void *field, const char *value)
     return false;
 }
 
-/* On, off, or as a dataset's name says: an explicit off is kept apart from none. */
+/* --host-io off is stored separately, because it also overrides a named dataset. */
 bool store_switch(const option *o, settings *s, void *field, const char *value)
 {
     *(bool *)field = strcmp(value, "on") == 0;
@@ -103,7 +103,8 @@ bool store_host(const option *o, settings *s, void *field, const char *value)
 {
     const char **hosts = field;
     if (s->n_hosts == HOSTS_MAX) say("option %s: more than %d names", o->name, HOSTS_MAX);
-    else if (!*value || strpbrk(value, "/ ")) say("option %s: '%s' is not a host name such as box.example", o->name, value);
+    else if (!*value || strpbrk(value, "/ "))
+        say("option %s: '%s' is not a host name such as box.example", o->name, value);
     else {
         hosts[s->n_hosts++] = value;
         return true;

@@ -1,23 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * centimani.h - which accelerator to train a neural network on, how fast, at what cost, how sure.
+ * centimani.h - predict on which accelerator to train a neural network, how fast, at what cost and how certainly.
  *
- * The calls stand in the order in which they are used:
+ * Most programs need three functions:
  *
- *     cm_graph_load()   a model file, description or name  ->  its forward graph
- *     cm_graph_train()  a forward graph                    ->  one whole training step
- *     cm_graph_totals() any graph, any batch size          ->  parameters, FLOP, bytes
- *     cm_device_load()  an id or a profile                 ->  what is known of an accelerator
- *     cm_step_new()     a model, a device, options         ->  memory, batch size and time of a step
- *     cm_footprint_new() a step's graph, a device, a plan  ->  memory at any batch size
- *     cm_batch_choose() a footprint, candidates            ->  which batch size
- *     cm_predict()      a step's graph, a device           ->  how long it takes
- *     cm_rank()         a model, all devices               ->  which accelerator
- *     cm_calibrate()    a device, a log of real steps      ->  a profile that meets them
+ *     cm_device_load()   load the description of an accelerator
+ *     cm_step_new()      combine a model, a device and options into one training step, then ask it for memory
+ *                        (cm_step_memory), a batch size (cm_step_usual_batch) and time (cm_step_time, cm_step_predict)
+ *     cm_rank()          compare all devices for one model
  *
- * Every call that can fail returns a cm_status and, if given a cm_diag, says there what went wrong, where, and how to
- * mend it. Results are written only on success. The library never prints, exits or aborts on input. A handle owns all
- * that it returns; freeing it is one call. A zeroed options struct means defaults. Units are SI, in the name.
+ * The functions below them, in the order in which they are used:
+ *
+ *     cm_graph_load()    model file, description or name  ->  forward graph
+ *     cm_graph_train()   forward graph                    ->  graph of one training step
+ *     cm_graph_totals()  graph, batch size                ->  parameters, FLOP, bytes
+ *     cm_footprint_new() step graph, device, plan         ->  memory at any batch size
+ *     cm_batch_choose()  footprint, candidates            ->  the batch size to use
+ *     cm_predict()       step graph, device               ->  step time, with a 90 % interval
+ *     cm_search_run()    forward graph, device count      ->  parallel plans, best first
+ *     cm_calibrate()     device, log of measured steps    ->  a corrected device profile
+ *
+ * Conventions:
+ *   - A function that can fail returns a cm_status. If the caller passes a cm_diag, the function writes into it what
+ *     failed, where, and how to correct it. Results are written only on success.
+ *   - The library never prints, and never exits or aborts because of its input.
+ *   - A handle owns everything that its functions return; one call frees all of it. Freeing NULL is allowed.
+ *   - A zeroed options struct means the defaults.
+ *   - Units are SI; the unit is part of the name (time_s, peak_bytes, bw_bytes_s).
+ *   - An unknown number is NAN, an unknown text is NULL. "NULL: unknown" in a comment says that this can happen.
+ *   - A step is one training iteration (forward, backward, optimizer update), or one forward pass for inference.
+ *
+ * docs/glossary.md defines the terms.
  */
 #ifndef CENTIMANI_H
 #define CENTIMANI_H
@@ -53,14 +66,14 @@ typedef enum cm_status {
 
 const char *cm_status_text(cm_status status);
 
-/* Where and why a call failed. Any field may be empty. */
+/* The file, the place in it and the reason of a failure. Any field may be empty. */
 typedef struct cm_diag {
     char file[256];
     char place[256];
     char reason[512];
 } cm_diag;
 
-/* "file: place: reason" into buf; returns buf. */
+/* Write "file: place: reason" into buf; return buf. */
 const char *cm_diag_text(const cm_diag *diag, char *buf, size_t size);
 
 /* ---- functions of the batch size -------------------------------------------------------------------------------- */
@@ -85,15 +98,15 @@ typedef enum cm_dtype {
     CM_STRING, CM_DTYPES
 } cm_dtype;
 
-/* What a tensor is for. */
+/* The role of a tensor in a training step. */
 typedef enum cm_role {
-    CM_ROLE_ACTIVATION,  /* computed on the way forward */
-    CM_ROLE_INPUT,       /* fed anew each step: samples, labels */
+    CM_ROLE_ACTIVATION,  /* computed by the forward pass */
+    CM_ROLE_INPUT,       /* new in every step: samples, labels */
     CM_ROLE_PARAMETER,   /* trainable */
-    CM_ROLE_BUFFER,      /* kept, not trained: running statistics, masks, position ids */
-    CM_ROLE_CONSTANT,    /* a number written in the model */
-    CM_ROLE_SAVED,       /* computed forward only because backward needs it: statistics, masks, log-sum-exp */
-    CM_ROLE_CAST,        /* a parameter in the compute precision (autocast's copy) */
+    CM_ROLE_BUFFER,      /* persistent, not trained: running statistics, masks, position ids */
+    CM_ROLE_CONSTANT,    /* a constant of the model */
+    CM_ROLE_SAVED,       /* saved by the forward pass for backward only: statistics, masks, log-sum-exp */
+    CM_ROLE_CAST,        /* copy of a parameter in the compute precision, as autocast makes it */
     CM_ROLE_GRADIENT,    /* gradient of an activation */
     CM_ROLE_PARAMETER_GRADIENT,
     CM_ROLE_STATE,       /* optimizer state, master weights */
@@ -116,11 +129,11 @@ typedef struct cm_tensor {
     cm_dtype      dtype;
     cm_role       role;
     int32_t       producer; /* node that writes it, -1: none */
-    int32_t       storage;  /* tensor whose memory it shares: itself, or the base of a view */
-    int32_t       born;     /* schedule position that first writes its storage, -1: before the step */
-    int32_t       dies;     /* last position that needs its storage, node count: it outlives the step */
-    const union cm__num *value; /* known contents, in dimension order; internal */
-    int32_t       converted; /* 1 + its type after model.to(a 16-bit type); 0: as its operands say; internal */
+    int32_t       storage;  /* tensor whose memory it uses: itself, or the base of a view */
+    int32_t       born;     /* node that first writes its storage, -1: allocated before the step */
+    int32_t       dies;     /* last node that needs its storage, node count: it outlives the step */
+    const union cm__num *value; /* internal: constant contents, in dimension order */
+    int32_t       converted; /* internal: 1 + its type after model.to(a 16-bit type); 0: follows its operands */
 } cm_tensor;
 
 typedef struct cm_node {
@@ -130,27 +143,27 @@ typedef struct cm_node {
     int32_t        n_inputs, n_outputs;
     int16_t        op;      /* row of the operator table */
     uint8_t        phase;   /* cm_phase */
-    bool           view;    /* moves no data: shape and strides change only */
-    int32_t        source;  /* the forward node a backward or recompute node belongs to, -1: none */
-    int32_t        block;   /* repeated part (layer) of the model it belongs to, -1: none */
-    int32_t        segment; /* part that the model itself computes again in backward (checkpointing), -1: none */
+    bool           view;    /* changes shape and strides only; moves no data */
+    int32_t        source;  /* forward node of a backward or recompute node, -1: none */
+    int32_t        block;   /* index of the repeated layer that contains it, -1: none */
+    int32_t        segment; /* activation-checkpointing segment of the model that contains it, -1: none */
     cm_poly        flop, read_bytes, write_bytes;
     const struct cm__attr *attrs; /* internal */
 } cm_node;
 
-/* What operators that a file writes out become one. */
+/* Which groups of operators in a file are fused into one operator. */
 typedef enum cm_fuse {
-    CM_FUSE_ALL,   /* attention, GELU, SiLU, norms, linear layers: what some runtime runs as one kernel */
-    CM_FUSE_EAGER, /* what eager PyTorch ran as one kernel: not what its user wrote out by hand */
-    CM_FUSE_NONE,  /* as the file writes it */
+    CM_FUSE_ALL,   /* every group that some runtime runs as one kernel: attention, GELU, SiLU, norms, linear layers */
+    CM_FUSE_EAGER, /* groups that eager PyTorch runs as one kernel; operators that the user wrote out stay separate */
+    CM_FUSE_NONE,  /* none */
     CM_FUSES
 } cm_fuse;
 
 /* Options of cm_graph_load(). */
 typedef struct cm_load_options {
-    int64_t     seq;     /* sequence length; 0: the model's own */
+    int64_t     seq;     /* sequence length; 0: the model's default */
     cm_fuse     fuse;
-    const char *dims;    /* "height=320,width=320": free dimensions of a file; NULL: usual ones, with a warning */
+    const char *dims;    /* free dimensions of a file: "height=320,width=320"; NULL: usual sizes, with a warning */
 } cm_load_options;
 
 /*
@@ -174,8 +187,8 @@ typedef enum cm_recompute {
     CM_RECOMPUTE_NONE, CM_RECOMPUTE_SELECTIVE, CM_RECOMPUTE_FULL, CM_RECOMPUTES
 } cm_recompute;
 
-/* How attention runs: one kernel that stores no scores (FlashAttention, cuDNN's, Transformer Engine's), or products and a
-   softmax. auto: what the runtime takes on the device. */
+/* flash: one kernel that does not store the scores (FlashAttention, cuDNN, Transformer Engine). math: separate matrix
+   products and softmax. auto: the one that the runtime chooses on the device. */
 typedef enum cm_attention { CM_ATTENTION_AUTO, CM_ATTENTION_FLASH, CM_ATTENTION_MATH, CM_ATTENTIONS } cm_attention;
 
 /* Options of cm_graph_train(). */
@@ -185,11 +198,11 @@ typedef struct cm_train_options {
     cm_loss      loss;
     cm_recompute recompute;
     cm_attention attention;
-    bool         master;    /* bf16, fp16, fp8: fp32 weights and states beside 16-bit weights, as Megatron-LM has */
-    bool         inference; /* forward only, in the given precision: no loss, no backward */
+    bool         master;    /* with bf16, fp16 or fp8: keep fp32 master weights and states, as Megatron-LM does */
+    bool         inference; /* forward pass only: no loss, no backward, no update */
 } cm_train_options;
 
-/* One training step of `forward` as a graph of its own: casts, loss, backward, update. */
+/* Make the graph of one training step of `forward`: casts, forward, loss, backward and update. */
 cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *options, cm_graph **step, cm_diag *diag);
 
 void cm_graph_free(cm_graph *graph);
@@ -198,45 +211,45 @@ void cm_graph_free(cm_graph *graph);
 
 const char      *cm_graph_name(const cm_graph *graph);
 const char      *cm_graph_source(const cm_graph *graph);      /* "onnx", "config", "trace", "description", "named" */
-const char      *cm_graph_description(const cm_graph *graph); /* one line that gives the same graph, NULL: none */
-const char      *cm_graph_citation(const cm_graph *graph);    /* where a named model's definition is from, NULL: none */
+const char      *cm_graph_description(const cm_graph *graph); /* one-line description of the same graph, NULL: none */
+const char      *cm_graph_citation(const cm_graph *graph);    /* source of a named model's definition, NULL: none */
 int32_t          cm_graph_nodes(const cm_graph *graph);
 const cm_node   *cm_graph_node(const cm_graph *graph, int32_t node);
 int32_t          cm_graph_tensors(const cm_graph *graph);
 const cm_tensor *cm_graph_tensor(const cm_graph *graph, int32_t tensor);
-int32_t          cm_graph_nodes_read(const cm_graph *graph);  /* nodes in the source before folding and fusing */
+int32_t          cm_graph_nodes_read(const cm_graph *graph);  /* nodes in the file before folding and fusion */
 int32_t          cm_graph_warnings(const cm_graph *graph);
 const char      *cm_graph_warning(const cm_graph *graph, int32_t index);
-int32_t          cm_graph_unsupported(const cm_graph *graph); /* operators whose cost or gradient is not known */
+int32_t          cm_graph_unsupported(const cm_graph *graph); /* operators whose cost or gradient is unknown */
 const char      *cm_graph_unsupported_name(const cm_graph *graph, int32_t index);
-cm_optimizer     cm_graph_optimizer(const cm_graph *graph);   /* what was, or by default would be, used */
+cm_optimizer     cm_graph_optimizer(const cm_graph *graph);   /* of a step; of a forward graph: the default */
 cm_precision     cm_graph_precision(const cm_graph *graph);
-/* The precision a capture is predicted in unless another is asked for; CM_PRECISION_DEFAULT: the model leaves it open. */
+/* The precision that a captured PyTorch step was recorded in; CM_PRECISION_DEFAULT: the model does not set one. */
 cm_precision     cm_model_precision(const char *spec);
 cm_loss          cm_graph_loss(const cm_graph *graph);
-int64_t          cm_graph_seq(const cm_graph *graph);         /* tokens of a sample; 0: it reads no token ids */
+int64_t          cm_graph_seq(const cm_graph *graph);         /* tokens per sample; 0: the inputs are not tokens */
 
 cm_poly     cm_tensor_elements(const cm_tensor *tensor);
 cm_poly     cm_tensor_bytes(const cm_tensor *tensor);
-const char *cm_node_type(const cm_node *node); /* ONNX's name where ONNX has one: "Conv", "Attention" */
+const char *cm_node_type(const cm_node *node); /* the ONNX name if there is one: "Conv", "Attention" */
 cm_class    cm_node_class(const cm_node *node);
 
-/* Totals of a graph at a batch size. FLOP count a multiply and an add as two. */
+/* Totals of a graph at one batch size. A multiply-add counts as two FLOP. */
 typedef struct cm_totals {
-    int64_t parameters;       /* trainable numbers, tied ones once */
-    int64_t buffers;          /* numbers kept but not trained */
+    int64_t parameters;       /* trainable elements; tied weights count once */
+    int64_t buffers;          /* elements of persistent tensors that are not trained */
     double  flop[CM_PHASES][CM_CLASSES];
     double  read_bytes[CM_PHASES][CM_CLASSES];
     double  write_bytes[CM_PHASES][CM_CLASSES];
     int32_t nodes[CM_PHASES];
-    double  peak_bytes;       /* most memory alive at once, from lifetimes alone: no allocator, no workspaces */
+    double  peak_bytes;       /* largest sum of live tensors, without allocator rounding and workspaces */
     int32_t peak_node;
 } cm_totals;
 
 void cm_graph_totals(const cm_graph *graph, int64_t batch, cm_totals *totals);
 
-/* FLOP of matrix units (convolution, matrix product, attention, recurrent layers) in one phase: what frameworks'
-   FLOP counters count and what utilisation is measured against. */
+/* FLOP of convolutions, matrix products, attention and recurrent layers in one phase. FLOP counters of frameworks count
+   the same operators, and model FLOP utilisation (MFU) uses this number. */
 double cm_totals_matrix_flop(const cm_totals *totals, cm_phase phase);
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
@@ -253,7 +266,7 @@ const char *cm_recompute_name(cm_recompute recompute);
 const char *cm_attention_name(cm_attention attention);
 const char *cm_fuse_name(cm_fuse fuse);
 
-/* A value by its name; CM_ERR_UNKNOWN, with the names there are, otherwise. */
+/* Find a value by its name. An unknown name gives CM_ERR_UNKNOWN; the diagnosis lists the valid names. */
 cm_status cm_precision_parse(const char *name, cm_precision *precision, cm_diag *diag);
 cm_status cm_optimizer_parse(const char *name, cm_optimizer *optimizer, cm_diag *diag);
 cm_status cm_loss_parse(const char *name, cm_loss *loss, cm_diag *diag);
@@ -263,13 +276,18 @@ cm_status cm_fuse_parse(const char *name, cm_fuse *fuse, cm_diag *diag);
 
 /* ---- runtimes ---------------------------------------------------------------------------------------------------- */
 
-/* What feeds a device: decides which kernels run, and what the host spends on them. */
+/* The software that runs a step. It decides which kernels run and how much host time each launch costs. */
 typedef enum cm_runtime {
-    CM_RUNTIME_DEFAULT, /* torch-eager on what PyTorch launches kernel by kernel, native elsewhere */
+    CM_RUNTIME_DEFAULT, /* torch-eager on devices that PyTorch drives kernel by kernel, native on others */
     CM_RUNTIME_TORCH_EAGER, CM_RUNTIME_TORCH_COMPILE, CM_RUNTIME_MEGATRON, CM_RUNTIME_NATIVE, CM_RUNTIMES
 } cm_runtime;
 
-/* How an operator's time was found, best first. */
+/* How the time of a kernel call was estimated, most reliable first:
+   measured      the device's kernel table contains this call
+   interpolated  estimated from nearby calls in the device's kernel tables, or by an operator model fitted to them
+   transferred   estimated from the kernel tables of a reference device, scaled by the ceilings of the two devices, or
+                 from efficiencies fitted to published results of the device
+   roofline      estimated from peak arithmetic rate and memory bandwidth */
 typedef enum cm_how { CM_HOW_MEASURED, CM_HOW_INTERPOLATED, CM_HOW_TRANSFERRED, CM_HOW_ROOFLINE, CM_HOWS } cm_how;
 
 const char *cm_how_name(cm_how how);
@@ -278,14 +296,15 @@ cm_status   cm_runtime_parse(const char *name, cm_runtime *runtime, cm_diag *dia
 
 /* ---- devices and clusters --------------------------------------------------------------------------------------- */
 
-/* A number that says where it is from. Unknown: known is false, value NAN, the texts NULL. docs/profiles.md. */
+/* A number with its source. If it is unknown, `known` is false, `value` is NAN and the texts are NULL; see
+   docs/profiles.md. */
 typedef struct cm_number {
     double      value;
     bool        known;
     const char *unit;   /* SI without prefixes: "FLOP/s", "B", "B/s", "s", "W", "Hz"; "1": a count or ratio */
     const char *kind;   /* "spec", "measured", "fitted", "published" or "assumed" */
-    const char *source; /* a key of the profile's sources, see cm_device_source() */
-    const char *date;   /* its own, or its source's; NULL: neither has one */
+    const char *source; /* key of one of the profile's sources, see cm_device_source() */
+    const char *date;   /* of the number, otherwise of its source; NULL: unknown */
     const char *note;   /* NULL: none */
 } cm_number;
 
@@ -293,12 +312,12 @@ typedef struct cm_source {
     const char *key, *title, *where, *date;
 } cm_source;
 
-/* How a device runs a graph. */
+/* Execution model: how a device executes a graph. */
 typedef enum cm_style {
-    CM_STYLE_KERNELS,   /* one operator after the other: GPUs, HPUs, TPUs, CPUs */
-    CM_STYLE_SECTIONS,  /* parts of the graph laid out on the chip, one part after the other: RDUs */
-    CM_STYLE_BSP,       /* everything on the chip, compute and exchange in turn: IPUs */
-    CM_STYLE_STREAMING, /* activations on the chip, weights streamed through layer by layer: wafers */
+    CM_STYLE_KERNELS,   /* one kernel per operator, in sequence: GPUs, HPUs, TPUs, CPUs */
+    CM_STYLE_SECTIONS,  /* the graph is split into sections; each is mapped onto the chip and run in turn: RDUs */
+    CM_STYLE_BSP,       /* bulk-synchronous: the whole graph is on chip; compute and exchange phases alternate: IPUs */
+    CM_STYLE_STREAMING, /* activations stay on chip; weights are streamed in layer by layer: wafer-scale engines */
     CM_STYLES
 } cm_style;
 
@@ -306,11 +325,11 @@ typedef struct cm_device_info {
     const char *id, *name, *vendor;
     const char *base;              /* NULL: none */
     const char *device_class;      /* "gpu", "rdu", "ipu", "wse", "hpu", "lpu", "tpu", "npu", "cpu" */
-    const char *unit;              /* what one device is: "card", "chip" ...; NULL: not told */
-    const char *core_name;         /* NULL: not told */
-    const char *released, *availability; /* NULL: not told */
+    const char *unit;              /* what counts as one device: "card", "chip" ...; NULL: unknown */
+    const char *core_name;         /* NULL: unknown */
+    const char *released, *availability; /* NULL: unknown */
     cm_style    style;
-    bool        training, inference; /* what it can do */
+    bool        training, inference; /* supported uses */
 } cm_device_info;
 
 typedef enum cm_quantity {
@@ -328,18 +347,19 @@ typedef enum cm_memory_place { CM_PLACE_ON_CHIP, CM_PLACE_OFF_CHIP, CM_PLACE_HOS
 typedef struct cm_memory {
     const char     *name;
     cm_memory_place place;
-    bool            cache;    /* filled by hardware; otherwise by the program */
-    bool            per_core; /* split among the cores; otherwise shared by them */
+    bool            cache;    /* true: managed by hardware; false: by the program */
+    bool            per_core; /* true: each core has its own part; false: shared by all cores */
     cm_number       capacity_bytes, bw_bytes_s; /* of the whole device */
 } cm_memory;
 
-/* The five kinds of data whose memory is told apart. */
+/* Categories of memory, with the names of Xie et al. 2024: activations and samples (input_output), parameters
+   (weights_biases), gradients, optimizer state and casts (algorithm), workspace and temporaries (ephemeral). */
 typedef enum cm_category {
     CM_CATEGORY_INPUT_OUTPUT, CM_CATEGORY_WEIGHTS_BIASES, CM_CATEGORY_GRADIENTS, CM_CATEGORY_ALGORITHM,
     CM_CATEGORY_EPHEMERAL, CM_CATEGORIES
 } cm_category;
 typedef struct cm_placement {
-    int32_t memory; /* -1: not told */
+    int32_t memory; /* index for cm_device_memory(); -1: unknown */
     bool    replicated, streamed;
 } cm_placement;
 
@@ -347,9 +367,9 @@ typedef enum cm_reach { CM_REACH_HOST, CM_REACH_BOARD, CM_REACH_NODE, CM_REACH_N
 typedef struct cm_link {
     const char *name;
     cm_reach    reach;
-    cm_number   bw_bytes_s; /* one direction; per device, or per node in a cluster's network */
+    cm_number   bw_bytes_s; /* in one direction; per device, or per node for the network of a cluster */
     cm_number   latency_s;
-    int32_t     devices;    /* most that one such link domain joins, 0: not told */
+    int32_t     devices;    /* most devices in one domain of such links, 0: unknown */
 } cm_link;
 
 typedef struct cm_collective {
@@ -358,14 +378,14 @@ typedef struct cm_collective {
     cm_number   latency_s, bw_bytes_s; /* bus bandwidth */
 } cm_collective;
 
-/* On what terms a price holds. Prices of different bases are never compared unless CM_BASIS_ANY is asked for. */
+/* Price basis: the terms of a price. Prices of different bases are compared only if CM_BASIS_ANY is requested. */
 typedef enum cm_basis {
     CM_BASIS_ON_DEMAND,    /* a provider's list price */
-    CM_BASIS_SPOT,         /* may be interrupted */
-    CM_BASIS_MARKETPLACE,  /* third parties rent out their own machines */
+    CM_BASIS_SPOT,         /* interruptible */
+    CM_BASIS_MARKETPLACE,  /* machines of third parties */
     CM_BASIS_SUBSCRIPTION, /* reserved for months or years */
-    CM_BASIS_PAPER,        /* a figure that a publication used; nobody offers it */
-    CM_BASIS_ANY,          /* the lowest of these, a paper's only where there is no other */
+    CM_BASIS_PAPER,        /* used in a publication; no offer */
+    CM_BASIS_ANY,          /* the lowest offer; a paper's price only if there is no offer */
     CM_BASES
 } cm_basis;
 
@@ -383,71 +403,71 @@ typedef struct cm_parameter {
     int32_t       count;
 } cm_parameter;
 
-/* A fitted operator model. Errors are fractions, cross-validated. */
+/* A fitted operator model. mape, bias and p90 are cross-validated relative errors, as fractions. */
 typedef struct cm_fit {
     const char         *op, *pass, *dtype, *runtime, *form;
     const cm_parameter *parameters;
-    int32_t             n_parameters, n; /* n: rows it was fitted on */
+    int32_t             n_parameters, n; /* n: rows that it was fitted to */
     double              mape, bias, p90;
     const char         *source, *date, *note;
 } cm_fit;
 
 typedef struct cm_device cm_device;
 
-/* The built-in devices, by id. */
+/* The built-in devices, sorted by id. */
 int32_t     cm_devices(void);
 const char *cm_device_id(int32_t index); /* NULL: no such index */
 
 /*
- * A device by its id (letters of either case, '_' or '-'), by the path of a profile (it has a '/' or ends in ".json"),
- * or "this-machine". A profile of the user's is checked in full.
+ * Load a device by its id (upper or lower case, '_' or '-'), by the path of a profile (it contains '/' or ends in
+ * ".json"), or as "this-machine". A profile that is not built in is validated completely.
  */
 cm_status cm_device_load(const char *name_or_path, cm_device **device, cm_diag *diag);
-/* Faster, for lists: identity, peaks, memories, power and prices alone; of a built-in device without their sources. */
+/* Load only identity, peaks, memories, power and prices: faster, for lists. Sources of built-in devices are omitted. */
 cm_status cm_device_load_brief(const char *name_or_path, cm_device **device, cm_diag *diag);
 void      cm_device_free(cm_device *device);
 
 const cm_device_info *cm_device_get_info(const cm_device *device);
 cm_number             cm_device_number(const cm_device *device, cm_quantity quantity);
 cm_number             cm_device_peak(const cm_device *device, cm_engine engine, cm_rate rate);
-cm_number             cm_device_flop_energy(const cm_device *device, cm_rate rate); /* J/FLOP of products */
-cm_number             cm_device_peak_16bit(const cm_device *device); /* in the better of bf16 and fp16 */
-/* Whether the device has units for a precision and its peak in it is known; whether a runtime is there for it. */
+cm_number             cm_device_flop_energy(const cm_device *device, cm_rate rate); /* J/FLOP of matrix products */
+cm_number             cm_device_peak_16bit(const cm_device *device); /* the higher of bf16 and fp16 */
+/* Whether the device computes in a precision with a known peak, and whether a runtime exists for the device. */
 bool                  cm_device_supports(const cm_device *device, cm_precision precision);
 bool                  cm_device_supports_runtime(const cm_device *device, cm_runtime runtime);
-cm_runtime            cm_device_runtime(const cm_device *device); /* what CM_RUNTIME_DEFAULT means for it */
-/* CM_ERR_UNSUPPORTED, with what the device has instead, where it lacks the precision or the runtime; CM_OK otherwise.
-   Defaults are never refused. */
+cm_runtime            cm_device_runtime(const cm_device *device); /* the meaning of CM_RUNTIME_DEFAULT */
+/* CM_ERR_UNSUPPORTED if the device lacks the precision or the runtime; the diagnosis lists those that it has.
+   Otherwise CM_OK. Defaults are never refused. */
 cm_status             cm_device_refusal(const cm_device *device, cm_precision precision, cm_runtime runtime,
                                         cm_diag *diag);
 cm_precision          cm_device_best_16bit(const cm_device *device); /* CM_PRECISION_BF16, _FP16 or _DEFAULT: none */
-cm_precision          cm_device_usual_precision(const cm_device *device); /* that most models are trained in there */
+cm_precision          cm_device_usual_precision(const cm_device *device); /* the default for training on the device */
 int32_t               cm_device_memories(const cm_device *device);   /* nearest to the cores first */
 const cm_memory      *cm_device_memory(const cm_device *device, int32_t index);
-const cm_memory      *cm_device_main_memory(const cm_device *device); /* of weights, or activations */
-/* Bytes a runtime holds for good: "context" (driver and framework), "library" (workspaces of matrix products). */
+const cm_memory      *cm_device_main_memory(const cm_device *device); /* that stores weights, or else activations */
+/* Bytes that a runtime occupies permanently: "context" (driver, framework) or "library" (matrix-product workspace). */
 cm_number             cm_device_reserve(const cm_device *device, cm_runtime runtime, const char *what);
 cm_placement          cm_device_placement(const cm_device *device, cm_category category);
-const cm_link        *cm_device_host_link(const cm_device *device);  /* NULL: not told */
+const cm_link        *cm_device_host_link(const cm_device *device);  /* NULL: unknown */
 int32_t               cm_device_links(const cm_device *device);
 const cm_link        *cm_device_link(const cm_device *device, int32_t index);
 int32_t               cm_device_collectives(const cm_device *device);
 const cm_collective  *cm_device_collective(const cm_device *device, int32_t index);
 int32_t               cm_device_prices(const cm_device *device);
 const cm_price       *cm_device_price(const cm_device *device, int32_t index);
-/* The lowest price of a basis, of providers whose name contains `provider` (NULL: all); NULL: no such price. */
+/* The lowest price of a basis among providers whose name contains `provider` (NULL: all); NULL: no such price. */
 const cm_price       *cm_device_cheapest(const cm_device *device, cm_basis basis, const char *provider);
-bool                  cm_device_has_alias(const cm_device *device, const char *name); /* of tables of timings */
-bool                  cm_device_runs(const cm_device *device, const char *operator_name); /* false: its maker says no */
-int32_t               cm_device_batches(const cm_device *device);    /* 0: any batch size */
+bool                  cm_device_has_alias(const cm_device *device, const char *name); /* a name used in timing files */
+bool                  cm_device_runs(const cm_device *device, const char *operator_name); /* false: not supported */
+int32_t               cm_device_batches(const cm_device *device);    /* allowed batch sizes; 0: any */
 int64_t               cm_device_batch(const cm_device *device, int32_t index);
 int32_t               cm_device_fits(const cm_device *device);
 const cm_fit         *cm_device_fit(const cm_device *device, int32_t index);
 const cm_source      *cm_device_source(const cm_device *device, const char *key); /* NULL: none */
-const char           *cm_device_profile(cm_device *device); /* with its bases merged in, as JSON; NULL: no memory */
+const char           *cm_device_profile(cm_device *device); /* JSON, base profiles merged in; NULL: out of memory */
 
 typedef struct cm_cluster_info {
-    const char *id, *name, *device, *host_name; /* device: an id for cm_device_load(); host_name NULL: not told */
+    const char *id, *name, *device, *host_name; /* device: an id for cm_device_load(); host_name NULL: unknown */
     cm_number   devices_per_node, nodes, host_cores, host_memory_bytes;
 } cm_cluster_info;
 
@@ -458,28 +478,29 @@ const char            *cm_cluster_id(int32_t index);
 cm_status              cm_cluster_load(const char *name_or_path, cm_cluster **cluster, cm_diag *diag);
 void                   cm_cluster_free(cm_cluster *cluster);
 const cm_cluster_info *cm_cluster_get_info(const cm_cluster *cluster);
-int32_t                cm_cluster_tiers(const cm_cluster *cluster); /* nearest first */
+int32_t                cm_cluster_tiers(const cm_cluster *cluster); /* links, innermost first */
 const cm_link         *cm_cluster_tier(const cm_cluster *cluster, int32_t index);
 int32_t                cm_cluster_collectives(const cm_cluster *cluster);
 const cm_collective   *cm_cluster_collective(const cm_cluster *cluster, int32_t index);
 const cm_source       *cm_cluster_source(const cm_cluster *cluster, const char *key);
-const char            *cm_cluster_profile(cm_cluster *cluster); /* as JSON; NULL: no memory */
+const char            *cm_cluster_profile(cm_cluster *cluster); /* JSON; NULL: out of memory */
 
-/* What joins devices of one kind: their own links inside of a node, and between nodes a cluster's network. */
+/* The interconnect of several devices of one kind: links within a node, and the network between nodes. */
 typedef struct cm_fabric cm_fabric;
 
-/* `cluster`: an id, a profile's path, "node=8,net=800Gb" (devices in a node, bits a second of a node), or NULL: a
-   built-in cluster of this device, or one node. The device must outlive it. */
+/* `cluster` is an id, the path of a profile, or "node=8,net=800Gb" (devices per node, network bit/s per node). NULL: a
+   built-in cluster of this device, otherwise a single node. The device must outlive the fabric. */
 cm_status cm_fabric_new(const cm_device *device, const char *cluster, cm_fabric **fabric, cm_diag *diag);
 void      cm_fabric_free(cm_fabric *fabric);
 int32_t   cm_fabric_node(const cm_fabric *fabric); /* devices in one node */
-int32_t   cm_fabric_devices(const cm_fabric *fabric); /* of the cluster that was named; 0: not limited, or not known */
-bool      cm_fabric_joins_nodes(const cm_fabric *fabric); /* false: what joins several is not known */
-double    cm_fabric_link_bytes_s(const cm_fabric *fabric); /* of a device's links inside of a node, one direction */
-/* One collective ("all-reduce", "all-gather" ...) of a buffer among neighbouring devices; NAN: no such collective. */
+int32_t   cm_fabric_devices(const cm_fabric *fabric); /* in the named cluster; 0: unlimited or unknown */
+bool      cm_fabric_joins_nodes(const cm_fabric *fabric); /* false: the network between nodes is unknown */
+double    cm_fabric_link_bytes_s(const cm_fabric *fabric); /* of one device within a node, in one direction */
+/* Time of one collective ("all-reduce", "all-gather" ...) over `bytes` among neighbouring devices; NAN: no such
+   collective. */
 double      cm_fabric_time(const cm_fabric *fabric, const char *collective, int32_t devices, double bytes);
-const char *cm_collective_name(int32_t index); /* NULL: there are no more */
-/* Bytes that pass a device's link one way, of each byte of the buffer; NAN: no such collective. */
+const char *cm_collective_name(int32_t index); /* NULL: index too large */
+/* Bytes that one device sends per byte of the buffer; NAN: no such collective. */
 double      cm_collective_bus_part(const char *collective, int32_t devices);
 
 typedef struct cm_profile_summary {
@@ -488,7 +509,7 @@ typedef struct cm_profile_summary {
     int32_t numbers, sources;
 } cm_profile_summary;
 
-/* Check a user's file, of a device, a family of devices or a cluster. */
+/* Validate a profile of a device, a device family (abstract) or a cluster. */
 cm_status cm_profile_check(const char *path, cm_profile_summary *summary, cm_diag *diag);
 
 const char *cm_style_name(cm_style style);
@@ -498,21 +519,21 @@ const char *cm_reach_name(cm_reach reach);
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
-/* How a step is spread over devices. Zeroed: one device, its whole batch at once. A count of 0 means 1. */
+/* Parallel plan: how a step is distributed over devices. Zeroed: one device, no accumulation. A count of 0 means 1. */
 typedef struct cm_plan {
     int32_t      devices;    /* 0: tp * cp * pp * dp */
-    int32_t      tp, pp, dp; /* tensor, pipeline and data parallel; dp 0: what devices leaves */
-    int32_t      zero;       /* what data-parallel devices share: 0 nothing, 1 states, 2 gradients too, 3 weights too */
-    int32_t      interleave; /* pieces of the model per pipeline stage */
-    int32_t      ep;         /* expert parallel: of the replicas, that share experts among them */
-    int32_t      cp;         /* context parallel: devices that share a sequence's tokens */
-    bool         sequence_parallel; /* tensor-parallel devices share the tokens of what each would do whole */
-    bool         gpipe;      /* all micro-batches forward, then all backward; otherwise one forward, one backward */
-    bool         asynchronous; /* replicas exchange gradients for weights with a server, not waiting for each other */
-    double       gradient_bits, gradient_part; /* sent of each gradient, and of all of them: 0, 0: as they are, all */
-    bool         overlap;    /* gradients are summed while backward runs, also by runtimes that would wait */
-    bool         offload_optimizer, offload_activations, offload_weights; /* to the host's memory */
-    int64_t      micro_batch, global_batch; /* samples; 0: the other one and the counts give it */
+    int32_t      tp, pp, dp; /* sizes of tensor, pipeline and data parallelism; dp 0: devices / (tp * cp * pp) */
+    int32_t      zero;       /* ZeRO stage: shard 0 nothing, 1 optimizer states, 2 also gradients, 3 also weights */
+    int32_t      interleave; /* virtual stages (model chunks) per pipeline stage */
+    int32_t      ep;         /* expert-parallel size: replicas that divide the experts among them */
+    int32_t      cp;         /* context-parallel size: devices that divide the tokens of a sequence */
+    bool         sequence_parallel; /* tensor-parallel devices divide the tokens of norms and dropouts */
+    bool         gpipe;      /* pipeline schedule: GPipe (all forward, then all backward); false: 1F1B */
+    bool         asynchronous; /* replicas exchange gradients with a parameter server without waiting for each other */
+    double       gradient_bits, gradient_part; /* bits per gradient, fraction of gradients sent; 0: all of them */
+    bool         overlap;    /* overlap the gradient all-reduce with backward even if the runtime does not */
+    bool         offload_optimizer, offload_activations, offload_weights; /* store in host memory */
+    int64_t      micro_batch, global_batch; /* samples; 0: derived from the other one and the counts */
     int32_t      accumulate; /* micro-batches per update */
     cm_recompute recompute;
 } cm_plan;
@@ -523,73 +544,73 @@ typedef struct cm_memory_options {
 } cm_memory_options;
 
 typedef struct cm_level_use {
-    int32_t memory;                      /* of cm_device_memory() */
-    double  capacity_bytes, used_bytes;  /* capacity NAN: not known */
+    int32_t memory;                      /* index for cm_device_memory() */
+    double  capacity_bytes, used_bytes;  /* capacity NAN: unknown */
 } cm_level_use;
 
 #define CM_LEVELS_MAX 8
 
 /* Memory of one device at one batch size. */
 typedef struct cm_memory_use {
-    double       peak_bytes;                /* most that is allocated at once: the sum of the categories */
-    double       categories[CM_CATEGORIES]; /* then */
-    int32_t      peak_node;                 /* -1: the graph is empty */
-    double       reserved_bytes;            /* what the runtime's allocator holds for it */
-    double       context_bytes;             /* driver and framework, beside it; 0 where nobody says */
-    cm_level_use levels[CM_LEVELS_MAX];     /* those that programs fill, nearest first */
+    double       peak_bytes;                /* most bytes allocated at once: the sum of the categories */
+    double       categories[CM_CATEGORIES]; /* bytes allocated at the peak */
+    int32_t      peak_node;                 /* node that runs at the peak; -1: the graph is empty */
+    double       reserved_bytes;            /* bytes that the runtime's allocator takes from the device */
+    double       context_bytes;             /* driver and framework, in addition; 0: unknown */
+    cm_level_use levels[CM_LEVELS_MAX];     /* memories managed by the program, nearest to the cores first */
     int32_t      n_levels;
     bool         fits;
-    double       shortfall_bytes;           /* of the level that lacks most; 0: it fits */
-    int64_t      micro_batch;               /* samples that one device runs at once: what the numbers above are of */
-    int32_t      devices;                   /* that share one copy of the model */
-    bool         recomputes;                /* the device computes activations again in backward to make them fit */
+    double       shortfall_bytes;           /* largest shortfall of any level; 0: it fits */
+    int64_t      micro_batch;               /* samples on one device at a time; the numbers above are for these */
+    int32_t      devices;                   /* that hold one copy of the model */
+    bool         recomputes;                /* the device recomputes activations in backward so that the step fits */
 } cm_memory_use;
 
-/* A step on a device under a plan, for any batch size. Graph and device must outlive it. */
+/* Memory of a step on a device under a plan, for any batch size. Graph and device must outlive it. */
 typedef struct cm_footprint cm_footprint;
 
 cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const cm_memory_options *options,
                            cm_footprint **footprint, cm_diag *diag);
 void      cm_footprint_free(cm_footprint *footprint);
 
-/* By polynomials, in microseconds. `batch` is what one device runs at once: a micro-batch where there are several. */
+/* Evaluate polynomials of the batch size; takes microseconds. `batch` is the micro-batch of one device. */
 void cm_footprint_at(const cm_footprint *footprint, int64_t batch, cm_memory_use *use);
-/* Every allocation of three steps through the runtime's allocator, in milliseconds. Where that does not fit into the
-   device, shortfall_bytes says what it lacks. */
+/* Simulate every allocation of three steps in the runtime's allocator; takes milliseconds. If they do not fit into the
+   device, shortfall_bytes is the memory that is missing. */
 cm_status cm_footprint_simulate(const cm_footprint *footprint, int64_t batch, cm_memory_use *use, cm_diag *diag);
 
-/* The largest tensors alive at a node, largest first; returns how many were written. */
 typedef struct cm_alive {
     int32_t     tensor;
     cm_category category;
     double      bytes;
 } cm_alive;
+/* Write up to `most` of the tensors that are live at a node, largest first; return how many were written. */
 int32_t cm_footprint_alive(const cm_footprint *footprint, int64_t batch, int32_t node, cm_alive *alive, int32_t most);
 
 cm_plan    cm_footprint_plan(const cm_footprint *footprint);    /* with every count filled in */
 cm_runtime cm_footprint_runtime(const cm_footprint *footprint);
 
 typedef enum cm_objective {
-    CM_OBJECTIVE_THROUGHPUT, /* the smallest batch size within 2 % of the highest; where no throughput is known, memory */
-    CM_OBJECTIVE_MEMORY,     /* least memory left unused, by equation (5) of Xie et al. 2024 */
+    CM_OBJECTIVE_THROUGHPUT, /* smallest batch size within 2 % of the highest throughput; memory if that is unknown */
+    CM_OBJECTIVE_MEMORY,     /* least unused memory: equation (5) of Xie et al. 2024 */
     CM_OBJECTIVES
 } cm_objective;
 
 /* Options of cm_batch_choose(). */
 typedef struct cm_batch_options {
     cm_objective   objective;
-    const int64_t *candidates; /* NULL: the device's own, or powers of two */
+    const int64_t *candidates; /* NULL: the batch sizes that the device allows, or powers of two */
     int32_t        n_candidates;
-    bool           any;        /* any whole number: `candidates` is not looked at */
-    double (*throughput)(void *user, int64_t batch); /* samples/s; NULL: not known */
+    bool           any;        /* every whole number is a candidate; `candidates` is ignored */
+    double (*throughput)(void *user, int64_t batch); /* samples/s; NULL: unknown */
     void          *user;
 } cm_batch_options;
 
 typedef struct cm_batch_candidate {
     int64_t batch;
     bool    fits;
-    double  objective;            /* of equation (5), in bytes^2: smaller is better; NAN: does not fit */
-    double  throughput_samples_s; /* NAN: not known */
+    double  objective;            /* value of equation (5) in bytes^2, smaller is better; NAN: does not fit */
+    double  throughput_samples_s; /* NAN: unknown */
     double  peak_bytes;
 } cm_batch_candidate;
 
@@ -601,127 +622,126 @@ typedef struct cm_batch_choice {
     int32_t            n_candidates;
 } cm_batch_choice;
 
-/* Over the candidates that fit: equation (5) of Xie et al. 2024 (docs/model.md), or the smallest batch size whose
-   throughput is within 2 % of the highest. */
+/* Choose one of the candidates that fit by options->objective; docs/model.md derives equation (5). */
 cm_status cm_batch_choose(const cm_footprint *footprint, const cm_batch_options *options, cm_batch_choice *choice,
                           cm_diag *diag);
 
 const char *cm_objective_name(cm_objective objective);
 cm_status   cm_objective_parse(const char *name, cm_objective *objective, cm_diag *diag);
 
-/* ---- models of operators from timings ---------------------------------------------------------------------------- */
+/* ---- fitting operator models to timings -------------------------------------------------------------------------- */
 
-/* One operator of one device, library, pass and type. Errors are fractions. */
+/* Errors for one operator on one device with one library, pass and type. mape, bias and p90 are fractions. */
 typedef struct cm_fit_class {
     const char *device, *runtime, *op, *pass, *dtype;
     int32_t     n;
     double      mape, bias, p90;
-    double      measured_s, off_s; /* sums over the rows: their times, how far the predictions are off; 0: not known */
+    double      measured_s, off_s; /* sums over the rows of measured times and of absolute errors; 0: unknown */
 } cm_fit_class;
 
 typedef struct cm_fit_options {
-    const char *device; /* whose ceilings hold; NULL: by the rows' own device names, or the best the rows show */
-    bool        check;  /* hold the profile's models against the rows instead of fitting new ones */
+    const char *device; /* whose ceilings apply; NULL: from the rows' device names, or the highest rates in the rows */
+    bool        check;  /* compare the profile's models with the rows instead of fitting new ones */
     void (*progress)(void *user, int32_t done, int32_t total, const char *what); /* NULL: none */
     void *user;
 } cm_fit_options;
 
 typedef struct cm_fitting cm_fitting;
 
-/* Read a CSV file of timings (docs/fitting.md) and fit, or check. Errors of a fit are those on rows left out of it. */
+/* Read a CSV file of timings (docs/fitting.md) and fit or check models. Errors of a fit are cross-validated. */
 cm_status           cm_fitting_run(const char *path, const cm_fit_options *options, cm_fitting **fitting,
                                    cm_diag *diag);
-/* A device's own kernel tables: every row against what the others of its table say of it. */
+/* Leave-one-out check of a device's kernel tables: predict every row from the other rows. */
 cm_status           cm_fitting_check_tables(const cm_device *device, cm_fitting **fitting, cm_diag *diag);
-/* A CSV file of calls (`call`, as "gemm forward nt bf16 1,64,64,64") and their times (`latency_ms`), held against how
-   `predict` times them: by the device's tables, a relative's, or its ceilings. */
+/* Compare a CSV file of kernel calls (column `call`: "gemm forward nt bf16 1,64,64,64") and measured times (column
+   `latency_ms`) with the times that cm_predict() uses for the same calls. */
 cm_status           cm_fitting_check_calls(const cm_device *device, const char *path, cm_runtime runtime,
                                            cm_fitting **fitting, cm_diag *diag);
 void                cm_fitting_free(cm_fitting *fitting);
 int32_t             cm_fitting_classes(const cm_fitting *fitting);
 const cm_fit_class *cm_fitting_class(const cm_fitting *fitting, int32_t index);
-const char         *cm_fitting_profile(const cm_fitting *fitting); /* JSON; NULL: a check, or not one known device */
-int32_t             cm_fitting_skipped(const cm_fitting *fitting, const char **first); /* rows there is no form for */
+const char         *cm_fitting_profile(const cm_fitting *fitting); /* JSON; NULL: a check, or no single known device */
+int32_t             cm_fitting_skipped(const cm_fitting *fitting, const char **first); /* rows without a model */
 
-/* ---- how long a step takes -------------------------------------------------------------------------------------- */
+/* ---- time of a step ---------------------------------------------------------------------------------------------- */
 
 typedef enum cm_layout { CM_LAYOUT_AUTO, CM_LAYOUT_NCHW, CM_LAYOUT_NHWC, CM_LAYOUTS } cm_layout; /* of images */
 
-/* Where a step's samples come from. Zeroed: they are on the device already. */
+/* Data loading. Zeroed: the samples are already on the device. */
 typedef struct cm_loading_options {
-    bool        on;      /* samples are loaded even if no dataset is named: as many bytes as the model's inputs have */
+    bool        on;      /* load samples even if no dataset is named: the bytes of the model's inputs */
     const char *dataset; /* "imagenet", "openwebtext", "files:FOLDER", "bytes=N,decode=S,samples=N,begin=S";
                             docs/loading.md */
-    const char *host;    /* an id of data/hosts.tsv; NULL: the device's profile, or the host its kind usually has */
-    int64_t     workers; /* processes that load beside the step, a core each; 0: the host's cores per device; -1: none,
-                            the step waits */
+    const char *host;    /* an id in data/hosts.tsv; NULL: from the device's profile, or the usual host of its class */
+    int64_t     workers; /* loader processes, one core each; 0: the host's cores per device; -1: none, the step waits
+                            for its samples */
 } cm_loading_options;
 
-/* Weights of dense layers that were pruned: a part of them anywhere, or two of every four. Devices that do not make use
-   of it run as if they were all there. */
+/* Pruned weights of dense layers: unstructured, or structured (two of every four). A device without support for it
+   computes with all weights. */
 typedef struct cm_sparsity {
     double pruned; /* 0 to below 1 */
     bool   structured;
 } cm_sparsity;
 
 typedef struct cm_predict_options {
-    int64_t    batch;   /* of one replica; 0: 1 */
+    int64_t    batch;   /* samples per replica; 0: 1 */
     cm_runtime runtime;
-    cm_layout  layout;  /* auto: channels last for colour images in 16 bits */
+    cm_layout  layout;  /* auto: channels last for colour images in 16-bit types */
     cm_sparsity sparsity;
     cm_loading_options loading;
-    int32_t    steps_per_call; /* that a device which runs whole graphs makes for one call of its host; 0: 1 */
-    cm_plan    plan;    /* several devices: the step is one iteration of the global batch */
-    const cm_fabric *fabric; /* that joins them; may be NULL where the plan has one device */
-    bool       sensitivities; /* also what would make it faster: cm_prediction_sensitivity() */
+    int32_t    steps_per_call; /* steps that a device running whole graphs makes per host call; 0: 1 */
+    cm_plan    plan;    /* several devices: the step is one iteration over the global batch */
+    const cm_fabric *fabric; /* interconnect of the plan's devices; may be NULL if there is one device */
+    bool       sensitivities; /* also compute cm_prediction_sensitivity() */
 } cm_predict_options;
 
-/* What is known of how a step's samples are loaded. Times are of one step. */
+/* Predicted data loading. Times are for one step. */
 typedef struct cm_loading_info {
     const char *dataset, *host; /* NULL: nothing is loaded */
     int64_t     workers;
-    double      read_s, prepare_s, copy_s; /* from storage; decoded and batched; to the device */
-    double      epoch_samples;  /* NAN: not known */
+    double      read_s, prepare_s, copy_s; /* read from storage; decode and collate; copy to the device */
+    double      epoch_samples;  /* NAN: unknown */
 } cm_loading_info;
 
 typedef struct cm_prediction_info {
     int64_t    batch;
     cm_runtime runtime;
     cm_layout  layout;
-    double     step_time_s, interval_s[2]; /* nine of ten measured steps are expected within */
-    double     device_time_s;              /* sum over its kernels */
-    double     host_time_s;                /* what the host spends to launch them */
-    double     throughput_samples_s, mfu;  /* mfu: of the peak of the precision used; NAN: not known */
-    double     share[CM_HOWS];             /* of device time, by how it was found */
+    double     step_time_s, interval_s[2]; /* interval_s: 90 % interval of the measured step time */
+    double     device_time_s;              /* sum over the kernel calls */
+    double     host_time_s;                /* host time to launch them */
+    double     throughput_samples_s, mfu;  /* mfu: of the peak in the precision used; NAN: unknown */
+    double     share[CM_HOWS];             /* fraction of device time estimated by each method */
     cm_style   style;
-    int32_t    devices;                    /* that one copy of the model takes: more than 1 where one cannot hold it */
-    int64_t    micro_batch;                /* samples on a device at once; the batch is a multiple, or less */
-    bool       recomputes;                 /* the device computes activations again in backward to make them fit */
-    double     launches;                   /* kernels, sections, supersteps or layers in a step, by style */
-    double     clock;                      /* of the full clock, that the power limit leaves */
+    int32_t    devices;                    /* that hold one copy of the model; above 1 if it does not fit into one */
+    int64_t    micro_batch;                /* samples on one device at a time */
+    bool       recomputes;                 /* the device recomputes activations in backward so that the step fits */
+    double     launches;                   /* kernels, sections, supersteps or layers per step (execution model) */
+    double     clock;                      /* fraction of the full clock that the power limit allows */
     double     phase_s[CM_PHASES];
-    double     compute_s;                  /* the step where its samples are there already */
-    double     load_s, overlapped_s;       /* to load a step's samples; what of it passes while the device computes */
-    double     latency_s;                  /* of inference alone, from the batch at the host to its result there; NAN */
-    double     compile_s;                  /* before the first step; NAN: not known */
+    double     compute_s;                  /* step time without data loading */
+    double     load_s, overlapped_s;       /* loading the samples of a step; the part overlapped with computing */
+    double     latency_s;                  /* of inference, from the inputs to the result in host memory; else NAN */
+    double     compile_s;                  /* before the first step; NAN: unknown */
     cm_sparsity sparsity;
-    bool       sparsity_used;              /* the device makes use of it */
+    bool       sparsity_used;              /* false: the device has no support for it */
     cm_loading_info loading;
     cm_plan    plan;                       /* with every count filled in */
-    double     tensor_s, pipeline_s, data_s; /* communication: between devices of a layer, stages, replicas */
-    double     hidden_s;                   /* of all that, behind computing */
-    double     bubble_s;                   /* the slowest stage waits for the others, once per iteration */
+    double     tensor_s, pipeline_s, data_s; /* communication for tensor, pipeline and data parallelism */
+    double     hidden_s;                   /* the part of that communication overlapped with computing */
+    double     bubble_s;                   /* pipeline bubble: idle time of the slowest stage per iteration */
 } cm_prediction_info;
 
-/* One call to the device. */
+/* One kernel call. */
 typedef struct cm_op_time {
     int32_t     node;   /* of the step's graph */
-    const char *call;   /* "gemm forward nt-bias bf16 1,8192,3072,768": a case that the benchmarks take */
+    const char *call;   /* "gemm forward nt-bias bf16 1,8192,3072,768": also the name of a benchmark case */
     double      time_s, flop, bytes, launches;
     cm_how      how;
 } cm_op_time;
 
-/* What the step would take if one thing were better by a factor: more of it, or, of times, less. */
+/* The step time if one property of the device were better by a factor: a higher rate or a shorter latency. */
 typedef struct cm_sensitivity {
     const char *what; /* "memory bandwidth" */
     double      factor, step_time_s;
@@ -729,25 +749,26 @@ typedef struct cm_sensitivity {
 
 typedef struct cm_prediction cm_prediction;
 
-/* The time of a step (or of a forward pass made for inference). The graph must have been loaded and trained as
-   cm_step_settle() says; cm_step_new() does all of this. It must outlive the prediction. */
+/* Predict the time of a step. The graph must have been made by cm_graph_load() and cm_graph_train() with the options
+   that cm_step_settle() returns, and must outlive the prediction. cm_step_predict() does all of this. */
 cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
                      cm_prediction **prediction, cm_diag *diag);
 void                      cm_prediction_free(cm_prediction *prediction);
 const cm_prediction_info *cm_prediction_get_info(const cm_prediction *prediction);
 int32_t                   cm_prediction_ops(const cm_prediction *prediction);
 const cm_op_time         *cm_prediction_op(const cm_prediction *prediction, int32_t index);
-/* Calls that no table of the device has, each once, longest first; time_s and launches are of all runs in a step. */
+/* Distinct kernel calls that the device's tables do not contain, longest first. time_s and launches are totals over the
+   step. */
 int32_t                   cm_prediction_missing(const cm_prediction *prediction);
 const cm_op_time         *cm_prediction_missing_call(const cm_prediction *prediction, int32_t index);
-/* The same as a file of cases that the benchmarks take, JSON; NULL: no memory. It belongs to the prediction. */
+/* The same calls as a JSON case file for cm_bench_run(); NULL: out of memory. The prediction owns the text. */
 const char               *cm_prediction_cases(cm_prediction *prediction);
-/* What helps at all, most first; none unless asked for. */
+/* Improvements that shorten the step, largest first; none unless options->sensitivities was set. */
 int32_t                   cm_prediction_sensitivities(const cm_prediction *prediction);
 const cm_sensitivity     *cm_prediction_sensitivity(const cm_prediction *prediction, int32_t index);
 
-/* The same for many batch sizes of one step: exact where the batch is a power of two, by neighbouring ones between.
-   Graph and device must outlive it. */
+/* Predict many batch sizes of one step quickly: powers of two exactly, others by interpolation between them. Graph and
+   device must outlive the predictor. */
 typedef struct cm_predictor cm_predictor;
 
 cm_status cm_predictor_new(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
@@ -755,55 +776,55 @@ cm_status cm_predictor_new(const cm_graph *step, const cm_device *device, const 
 void      cm_predictor_free(cm_predictor *predictor);
 cm_status cm_predictor_at(cm_predictor *predictor, int64_t batch, cm_prediction_info *info, cm_diag *diag);
 
-/* ---- one question, one answer ------------------------------------------------------------------------------------ */
+/* ---- a step: model, device and options --------------------------------------------------------------------------- */
 
-/* A model on a device: everything that decides what a step computes and how it runs. Zeroed: the usual choices. */
+/* Everything that decides what a step computes and how it runs. */
 typedef struct cm_step_options {
-    cm_load_options    load;    /* `fuse` left at CM_FUSE_ALL: what the runtime runs as one kernel becomes one operator */
-    cm_train_options   train;   /* precision default: that of a captured model, or what is usual on the device */
+    cm_load_options    load;    /* fuse CM_FUSE_ALL: fuse what the runtime runs as one kernel */
+    cm_train_options   train;   /* default precision: that of a captured model, otherwise the usual one on the device */
     cm_runtime         runtime;
     cm_layout          layout;
     cm_sparsity        sparsity;
     cm_loading_options loading;
     int32_t            steps_per_call;
-    cm_plan            plan;    /* its recompute and that of `train` are one setting: the stronger one holds */
-    const cm_fabric   *fabric;  /* what joins the devices of the plan; NULL where it has one device */
+    cm_plan            plan;    /* the stronger of plan.recompute and train.recompute applies */
+    const cm_fabric   *fabric;  /* interconnect of the plan's devices; NULL if there is one device */
 } cm_step_options;
 
-/* Replace every choice that was left open by the one that all commands make. Fails where the device cannot run what was
-   asked for. `model` may be NULL: its own precision is then not looked at. */
+/* Replace every default by the value that all commands use. Fails if the device does not support the options. `model`
+   may be NULL: then a captured model's precision is not considered. */
 cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_options *options, cm_diag *diag);
 
 /* A training step (or a forward pass) of one model on one device. Use it from one thread at a time. */
 typedef struct cm_step cm_step;
 
-/* `model` as cm_graph_load() takes it. The device, and the fabric where there is one, must outlive the step. */
+/* `model` is a spec for cm_graph_load(). The device and options->fabric must outlive the step. */
 cm_status cm_step_new(const char *model, const cm_device *device, const cm_step_options *options, cm_step **step,
                       cm_diag *diag);
-/* The same of a forward graph, loaded as the settled options say, which must outlive the step. */
+/* The same from a forward graph that was loaded with settled options. The graph must outlive the step. */
 cm_status cm_step_new_from(const cm_graph *forward, const cm_device *device, const cm_step_options *options,
                            cm_step **step, cm_diag *diag);
 void                   cm_step_free(cm_step *step);
-const cm_step_options *cm_step_get_options(const cm_step *step); /* with every open choice settled */
+const cm_step_options *cm_step_get_options(const cm_step *step); /* with every default replaced */
 const cm_graph        *cm_step_forward(const cm_step *step);
-const cm_graph        *cm_step_graph(const cm_step *step);       /* what is predicted: forward, backward, update */
+const cm_graph        *cm_step_graph(const cm_step *step);       /* forward, backward, update */
 const cm_footprint    *cm_step_footprint(const cm_step *step);
 
-/* Memory of one device, and whether the step fits: the one rule that every command follows. `batch` is of one replica;
-   a plan with its own batch sizes ignores it. */
+/* Memory of one device, and whether the step fits. Every command uses this function. `batch` is per replica; it is
+   ignored if the plan sets batch sizes. */
 cm_status cm_step_memory(cm_step *step, int64_t batch, cm_memory_use *use, cm_diag *diag);
-/* Time without a list of kernel calls; the same numbers as cm_step_predict(). */
+/* The same numbers as cm_step_predict(), without the list of kernel calls. */
 cm_status cm_step_time(cm_step *step, int64_t batch, cm_prediction_info *info, cm_diag *diag);
 cm_status cm_step_predict(cm_step *step, int64_t batch, bool sensitivities, cm_prediction **prediction, cm_diag *diag);
-/* Batch sizes of one replica; the throughput of the options is not looked at. choice->batch 0: nothing fits. */
+/* Choose a batch size per replica; options->throughput is ignored. choice->batch 0: nothing fits. */
 cm_status cm_step_choose_batch(cm_step *step, const cm_batch_options *options, cm_batch_choice *choice, cm_diag *diag);
-/* The batch size that a command uses where none was given; 0: not even one sample fits. */
+/* The default batch size of the commands; 0: not even one sample fits. */
 cm_status cm_step_usual_batch(cm_step *step, int64_t *batch, cm_diag *diag);
 
 const char *cm_layout_name(cm_layout layout);
 cm_status   cm_layout_parse(const char *name, cm_layout *layout, cm_diag *diag);
 
-/* ---- which plan ------------------------------------------------------------------------------------------------- */
+/* ---- searching parallel plans ------------------------------------------------------------------------------------ */
 
 typedef enum cm_plan_goal {
     CM_PLAN_GOAL_THROUGHPUT,
@@ -818,159 +839,162 @@ cm_status   cm_plan_goal_parse(const char *name, cm_plan_goal *goal, cm_diag *di
 
 typedef struct cm_search_progress {
     uint64_t done, total; /* plans */
-    double   best_step_s; /* NAN: nothing fits so far */
+    double   best_step_s; /* NAN: no plan so far fits */
 } cm_search_progress;
 
 typedef struct cm_search_options {
     int32_t          devices;      /* goals other than throughput may use fewer: any divisor */
-    int64_t          global_batch; /* samples of an update */
+    int64_t          global_batch; /* samples per update */
     cm_plan_goal     goal;
-    double           tokens, within_s; /* of the whole training, and the time it may take; 0: as long as it takes */
+    double           tokens, within_s; /* tokens and longest time of the whole training; 0: no limit */
     cm_basis         price_basis;
     cm_runtime       runtime;
     const cm_fabric *fabric;
     int32_t          threads; /* 0: one per core */
-    cm_train_options train;   /* recompute is searched */
+    cm_train_options train;   /* recompute is ignored: the search chooses it */
     void (*progress)(void *user, const cm_search_progress *progress); /* NULL: none */
     void            *user;
-    const volatile bool *stop; /* set by anybody: the best so far is the answer; NULL: never */
+    const volatile bool *stop; /* set it to true to end the search with the best plans so far; NULL: never */
 } cm_search_options;
 
 typedef struct cm_found {
     cm_plan plan;
-    double  step_time_s, interval_s[2];     /* nine of ten measured iterations are expected within */
+    double  step_time_s, interval_s[2];     /* interval_s: 90 % interval of the measured time of an iteration */
     double  throughput_samples_s, mfu, peak_bytes;
     double  communication_s, bubble_s;
-    double  training_s, cost_usd, energy_j; /* of all tokens, or of one iteration; NAN: not known */
-    bool    pareto;                         /* no other one found is both faster and smaller */
+    double  training_s, cost_usd, energy_j; /* of the whole training if tokens are given, else of one iteration; NAN:
+                                               unknown */
+    bool    pareto;                         /* no other plan is both faster and uses less memory */
 } cm_found;
 
 typedef struct cm_search_info {
     uint64_t evaluated, feasible;
     double   setup_s, search_time_s;
     int32_t  threads, ranks;
-    bool     stopped, speaks; /* stopped before the end; speaks false: another rank prints */
-    const char *reason;       /* why nothing was found; NULL: something was */
+    bool     stopped, speaks; /* stopped: ended early; speaks: this MPI rank prints the result */
+    const char *reason;       /* why no plan was found; NULL: there are plans */
 } cm_search_info;
 
 typedef struct cm_search cm_search;
 
-/* All plans of a model on so many devices, best first. `forward` was loaded as cm_predict() asks. With mpirun each rank
-   searches a share, and all have the answer. */
+/* Search the parallel plans of a model on options->devices devices. `forward` must be loaded as for cm_predict(). Under
+   mpirun every rank searches a part of the plans, and all ranks get the same result. */
 cm_status             cm_search_run(const cm_graph *forward, const cm_device *device, const cm_search_options *options,
                                     cm_search **search, cm_diag *diag);
 void                  cm_search_free(cm_search *search);
 const cm_search_info *cm_search_get_info(const cm_search *search);
-int32_t               cm_search_found(const cm_search *search); /* 0: none, and the info has the reason */
+int32_t               cm_search_found(const cm_search *search); /* 0: none; see cm_search_info.reason */
 const cm_found       *cm_search_best(const cm_search *search, int32_t index);
 
-/* ---- which accelerator ------------------------------------------------------------------------------------------ */
+/* ---- ranking accelerators ---------------------------------------------------------------------------------------- */
 
-/* What is best. All but throughput need a price, a power or a job. */
+/* The quantity to rank by. All but throughput need a price, a power or a job. */
 typedef enum cm_goal {
     CM_GOAL_THROUGHPUT, /* samples per second and device */
     CM_GOAL_PRICE,      /* samples per dollar */
     CM_GOAL_ENERGY,     /* joules per sample */
     CM_GOAL_TIME,       /* hours of the whole job */
-    CM_GOAL_COST,       /* dollars of the whole job, porting with it */
+    CM_GOAL_COST,       /* dollars of the whole job, including porting */
     CM_GOALS
 } cm_goal;
 
 const char *cm_goal_name(cm_goal goal);
 const char *cm_goal_unit(cm_goal goal);   /* of cm_rank_entry.value */
-bool        cm_goal_is_less(cm_goal goal); /* less is better */
+bool        cm_goal_is_less(cm_goal goal); /* true: less is better */
 cm_status   cm_goal_parse(const char *name, cm_goal *goal, cm_diag *diag);
 
-/* A price that the asker knows better. */
+/* A price that replaces the known prices of a device. */
 typedef struct cm_rank_price {
     const char *device;
     double      usd_hour;
 } cm_rank_price;
 
-/* Options of cm_rank(). What is 0 or NULL is not asked for. */
+/* Options of cm_rank(). A field that is 0 or NULL sets no condition. */
 typedef struct cm_rank_options {
-    cm_load_options      load;  /* what operators become one follows the runtime */
-    cm_train_options     train; /* precision default: what is usual on each device */
+    cm_load_options      load;  /* fuse is ignored: it follows the runtime */
+    cm_train_options     train; /* default precision: the usual one on each device */
     cm_runtime           runtime;
     cm_layout            layout;
-    cm_loading_options   loading; /* a data set that has a known number of samples is also the job's epoch */
-    int64_t              batch; /* 0: each device's best: the smallest within 2 % of the highest throughput */
+    cm_loading_options   loading; /* a dataset of known size also gives the samples of an epoch */
+    int64_t              batch; /* 0: for each device the smallest within 2 % of its highest throughput */
     cm_goal              goal;
-    const char          *devices;  /* ids or files joined by commas; NULL or "all": all built-in ones that can */
-    const char          *baseline; /* what others are told in relation to, and ported from */
-    const char          *vendor, *provider; /* provider: of prices; NULL: whoever is cheapest */
+    const char          *devices;  /* comma-separated ids or profile files; NULL or "all": all built-in devices that
+                                      support the step */
+    const char          *baseline; /* device that the others are compared with and ported from */
+    const char          *vendor, *provider; /* provider of prices; NULL: the cheapest */
     cm_basis             price_basis;
-    const char          *where;    /* "price<3,memory>80GB,class=gpu": all must hold */
+    const char          *where;    /* "price<3,memory>80GB,class=gpu": all conditions must be true */
     const cm_rank_price *prices;
     int32_t              n_prices;
     double               epochs;   /* 0: 1 */
-    double               samples, tokens; /* of an epoch; one of them, or neither where a data set tells */
+    double               samples, tokens; /* of an epoch: one of the two, or neither if the dataset gives it */
     double               max_hours, max_usd;
-    double               port_hours, port_usd_hour; /* of a person who makes the model run elsewhere */
+    double               port_hours, port_usd_hour; /* engineering time to port the model from the baseline, its rate */
     int32_t              threads;  /* 0: one per core, at most 8 */
 } cm_rank_options;
 
-/* Why a device has no place in the order. */
+/* Whether a device is ranked, and otherwise why not. */
 typedef enum cm_rank_state {
     CM_RANK_PLACED,
-    CM_RANK_NO_VALUE, /* the goal needs a number that is not known of it */
-    CM_RANK_OVER,     /* more than max_hours or max_usd, or predicted numbers that `where` does not want */
-    CM_RANK_NO_FIT,   /* one sample does not fit */
-    CM_RANK_CANNOT    /* it does not run such a step */
+    CM_RANK_NO_VALUE, /* the goal needs a number that is unknown for this device */
+    CM_RANK_OVER,     /* exceeds max_hours or max_usd, or its predicted numbers do not meet `where` */
+    CM_RANK_NO_FIT,   /* not even one sample fits */
+    CM_RANK_CANNOT    /* the device does not support the step */
 } cm_rank_state;
 
-/* One device. Unknown numbers are NAN. Intervals: nine of ten measured values are expected within. */
+/* One device. Unknown numbers are NAN. Intervals are 90 % intervals. */
 typedef struct cm_rank_entry {
     const cm_device   *device;
     cm_precision       precision;
     cm_rank_state      state;
-    const char        *reason;        /* why it is not placed, and what would help; NULL where it is */
+    const char        *reason;        /* why it is not ranked, and what would help; NULL: it is ranked */
     bool               fits;
-    cm_prediction_info prediction;    /* only where it fits */
+    cm_prediction_info prediction;    /* valid only if it fits */
     double             peak_bytes;
     double             price_hour;    /* of all prediction.devices */
-    const cm_price    *price;         /* NULL: the asker's own (price_hour is known), or none */
-    double             power_w;       /* of all prediction.devices; typical where told, the limit otherwise */
+    const cm_price    *price;         /* NULL: given in options->prices (price_hour is known), or none */
+    double             power_w;       /* of all prediction.devices; typical power if known, otherwise the limit */
     double             samples_per_usd, energy_j_per_sample;
     double             hours, usd, kwh; /* of the job; usd without porting */
-    double             value, interval[2]; /* of the goal */
-    double             relative, relative_interval[2]; /* to the baseline, in its favour above 1; NAN: none asked */
-    bool               tied_with_next; /* the intervals of the two overlap */
-    bool               pareto;        /* nothing placed is both faster and cheaper */
-    double             port_usd;      /* 0: runs as the baseline does */
-    double             break_even_samples, break_even_hours; /* after which porting has paid, in hours of the baseline;
-                                                                INFINITY: never */
-    double             break_even_price_hour; /* at which it costs as much per sample as the baseline does */
+    double             value, interval[2]; /* in cm_goal_unit() */
+    double             relative, relative_interval[2]; /* improvement over the baseline: above 1 is better than the
+                                                          baseline; NAN: no baseline */
+    bool               tied_with_next; /* the intervals of this device and the next overlap */
+    bool               pareto;        /* no ranked device is both faster and cheaper */
+    double             port_usd;      /* cost of porting; 0: none needed */
+    double             break_even_samples, break_even_hours; /* when porting has paid for itself, in samples and in
+                                                                hours on the baseline; INFINITY: never */
+    double             break_even_price_hour; /* price at which it costs as much per sample as the baseline */
 } cm_rank_entry;
 
 typedef struct cm_ranking_info {
     const char *model;
     cm_goal     goal;
-    double      job_samples;      /* NAN: no job was told */
+    double      job_samples;      /* NAN: no job was given */
     double      tokens_per_sample; /* 0: samples are not sequences of tokens */
     const char *job;              /* the job in words; NULL: none */
-    bool        job_assumed;      /* the goal needs a job and none was told */
-    int32_t     left_out;         /* devices that vendor or `where` excludes */
+    bool        job_assumed;      /* the goal needs a job and none was given, so a default is used */
+    int32_t     left_out;         /* devices excluded by `vendor` or `where` */
     const cm_rank_entry *baseline; /* NULL: none */
 } cm_ranking_info;
 
 typedef struct cm_ranking cm_ranking;
 
-/* All devices at each one's best batch size, best first; those without a place last. */
+/* Rank all devices, best first. Devices that are not ranked come last. */
 cm_status              cm_rank(const char *model, const cm_rank_options *options, cm_ranking **ranking, cm_diag *diag);
 void                   cm_ranking_free(cm_ranking *ranking);
 const cm_ranking_info *cm_ranking_get_info(const cm_ranking *ranking);
 int32_t                cm_ranking_entries(const cm_ranking *ranking);
 const cm_rank_entry   *cm_ranking_entry(const cm_ranking *ranking, int32_t index);
-int32_t                cm_ranking_placed(const cm_ranking *ranking); /* the first so many have a place */
+int32_t                cm_ranking_placed(const cm_ranking *ranking); /* number of ranked entries; they come first */
 const cm_graph        *cm_ranking_graph(const cm_ranking *ranking, int32_t index); /* the step of an entry */
 
-/* ---- mended by real steps --------------------------------------------------------------------------------------- */
+/* ---- calibrating a device with measured steps ------------------------------------------------------------------ */
 
 typedef struct cm_calibration_row {
     const char *model;
     int64_t     batch;
-    double      measured_s, before_s, after_s; /* before, after: as predicted without and with the new factors */
+    double      measured_s, before_s, after_s; /* before, after: predicted without and with the new factors */
 } cm_calibration_row;
 
 typedef struct cm_calibration_change {
@@ -980,7 +1004,8 @@ typedef struct cm_calibration_change {
 
 typedef struct cm_calibration cm_calibration;
 
-/* Factors on a device's times from a CSV file of real steps (docs/calibrating.md). Errors are mean fractions. */
+/* Fit correction factors of a device's times to a CSV file of measured steps (docs/calibrating.md). before and after
+   are mean absolute relative errors, as fractions. */
 cm_status cm_calibrate(const char *device, const char *log, cm_calibration **calibration, cm_diag *diag);
 void      cm_calibration_free(cm_calibration *calibration);
 double    cm_calibration_before(const cm_calibration *calibration);
@@ -992,65 +1017,68 @@ const cm_calibration_change *cm_calibration_get_change(const cm_calibration *cal
 const cm_device             *cm_calibration_device(const cm_calibration *calibration);  /* calibrated */
 const char                  *cm_calibration_profile(const cm_calibration *calibration); /* JSON */
 
-/* ---- held against results of others ------------------------------------------------------------------------------ */
+/* ---- validation against published results ------------------------------------------------------------------------ */
 
 typedef struct cm_validation_info {
     const char *set, *title, *metric, *where; /* metric NULL: each row has its own; where: the source */
 } cm_validation_info;
 
-/* What a row says of predictions. */
+/* Evidence class: how independent a validation row is from the data that profiles were fitted to. */
 typedef enum cm_evidence {
-    CM_EVIDENCE_UNSEEN,   /* no number of any profile was fitted to it, nor to its model on its device */
-    CM_EVIDENCE_LEFT_OUT, /* its model was fitted to; it is predicted by a profile fitted without that model */
-    CM_EVIDENCE_FITTED,   /* a profile's numbers were fitted to it: shown, never counted */
+    CM_EVIDENCE_UNSEEN,   /* independent: no profile was fitted to this row, nor to its model on its device */
+    CM_EVIDENCE_LEFT_OUT, /* leave-one-out: predicted by a profile that was fitted without this row's model */
+    CM_EVIDENCE_FITTED,   /* a profile was fitted to this row; it is shown but not counted in the errors */
     CM_EVIDENCES
 } cm_evidence;
 
 typedef enum cm_row_kind {
     CM_ROW_FIGURE,
-    CM_ROW_ORDER,         /* measured: pairs whose order the source states; predicted: those that come out so */
+    CM_ROW_ORDER,         /* measured: device pairs ordered by the source; predicted: pairs predicted in that order */
     CM_ROW_FITS           /* 1: it fitted, 0: out of memory */
 } cm_row_kind;
 
 typedef struct cm_validation_row {
     const char   *where;                    /* table and row of the source */
-    const char   *model, *device, *setting; /* setting: how it was run, as far as the row says */
+    const char   *model, *device, *setting; /* setting: run conditions that the source states */
     const char   *metric, *unit;
     int32_t       devices;
     double        measured;
-    const double *predicted;   /* by each predictor, in the order of the summaries; NAN: it has no answer */
-    double        interval[2]; /* that the measured value is expected in, nine times of ten; NAN: none */
-    const char   *reason;      /* why the first predictor has no answer; NULL: it has */
-    const char   *compare;     /* rows of one comparison are one choice among devices; NULL: of none */
-    const char   *note;        /* of its evidence: what was fitted to it, which model was left out, why it is doubted */
+    const double *predicted;   /* by each predictor, in the order of the summaries; NAN: no prediction */
+    double        interval[2]; /* 90 % interval of the measured value; NAN: none */
+    const char   *reason;      /* why the first predictor has no prediction; NULL: it has one */
+    const char   *compare;     /* rows with the same text form one choice among devices; NULL: none */
+    const char   *note;        /* on its evidence: what was fitted to it, which model was left out, or why the source
+                                  is doubtful */
     cm_evidence   evidence;
     cm_row_kind   kind;
-    int           better;      /* 1: more is better, -1: less, 0: neither */
-    int           fits;        /* as predicted; -1: not asked */
-    bool          ran;         /* false: it was out of memory */
+    int           better;      /* 1: more is better, -1: less is better, 0: neither */
+    int           fits;        /* predicted; -1: not predicted */
+    bool          ran;         /* false: out of memory */
 } cm_validation_row;
 
-/* One predictor on the rows it answers, without fitted ones; the first is Centimani's own. Errors are fractions. */
+/* Errors of one predictor on the rows that it predicts, without fitted rows. The first predictor is Centimani. Errors
+   are fractions. */
 typedef struct cm_validation_summary {
     const char *predictor, *what;
     const char *device;               /* NULL: all */
     int32_t     n, equal;
     double      mape, accuracy, bias, p90, worst; /* accuracy: 1 - |error|, no less than 0, on average */
-    double      median_factor;        /* between predicted and measured, either way: for what differs by factors; NAN */
+    double      median_factor;        /* median of max(predicted/measured, measured/predicted); NAN: not computed */
     int32_t     within_two;           /* rows within a factor of two */
-    int32_t     shared;               /* rows that the first predictor answers too; on these: */
-    double      shared_accuracy, own_accuracy; /* this predictor's, the first one's; NAN: none */
-    int32_t     inside, intervals;    /* measured values inside their interval, of those that have one */
-    int32_t     decisions;            /* choices among devices; of these: */
-    double      top1, regret, tau;    /* best one chosen, throughput lost by the choice, Kendall's tau; NAN: none */
-    int32_t     pairs, pairs_right;   /* of devices whose order the source states */
-    int32_t     false_oom, missed_oom; /* ran but was not expected to fit; the other way round */
+    int32_t     shared;               /* rows that the first predictor also predicts; on these: */
+    double      shared_accuracy, own_accuracy; /* accuracy of this predictor and of the first one; NAN: no such rows */
+    int32_t     inside, intervals;    /* measured values inside their interval; rows that have an interval */
+    int32_t     decisions;            /* choices among devices; over these: */
+    double      top1, regret, tau;    /* fraction with the best device chosen, mean throughput lost by the choice, mean
+                                         Kendall's tau; NAN: none */
+    int32_t     pairs, pairs_right;   /* device pairs ordered by the source; of these predicted in that order */
+    int32_t     false_oom, missed_oom; /* ran but predicted not to fit; out of memory but predicted to fit */
 } cm_validation_summary;
 
-typedef struct cm_validation cm_validation; /* one set; its scoreboard's */
+typedef struct cm_validation cm_validation; /* one set; owned by its scoreboard */
 typedef struct cm_scoreboard cm_scoreboard;
 
-/* Hold a set, by its name or its file, against predictions; NULL or "all": every built-in set. */
+/* Compare predictions with a set of published results, given by name or file; NULL or "all": every built-in set. */
 cm_status            cm_scoreboard_run(const char *set, cm_scoreboard **scoreboard, cm_diag *diag);
 void                 cm_scoreboard_free(cm_scoreboard *scoreboard);
 int32_t              cm_scoreboard_sets(const cm_scoreboard *scoreboard);
@@ -1061,41 +1089,41 @@ int32_t                      cm_validation_rows(const cm_validation *validation)
 const cm_validation_row     *cm_validation_get_row(const cm_validation *validation, int32_t index);
 int32_t                      cm_validation_summaries(const cm_validation *validation);
 const cm_validation_summary *cm_validation_summary_of(const cm_validation *validation, int32_t index);
-/* The same by device: all predictors on the first device, then on the next. */
+/* The same summaries by device: all predictors on the first device, then all on the next. */
 int32_t                      cm_validation_device_summaries(const cm_validation *validation);
 const cm_validation_summary *cm_validation_device_summary(const cm_validation *validation, int32_t index);
 int32_t                      cm_validation_notes(const cm_validation *validation);
 const char                  *cm_validation_note(const cm_validation *validation, int32_t index);
 const char                  *cm_evidence_name(cm_evidence evidence);
 
-/* ---- measuring a machine ----------------------------------------------------------------------------------------- */
+/* ---- benchmarking a machine -------------------------------------------------------------------------------------- */
 
 typedef struct cm_bench_progress {
     int32_t     done, total;        /* cases */
-    double      elapsed_s, left_s;  /* left_s NAN: not yet known */
-    const char *what;               /* the case that runs now */
+    double      elapsed_s, left_s;  /* left_s NAN: not known yet */
+    const char *what;               /* the running case */
 } cm_bench_progress;
 
 /* Options of cm_bench_run(). */
 typedef struct cm_bench_options {
-    const char    *backend;  /* "cpu", "cuda" or "null"; NULL: the first that opens of cuda and cpu */
-    const char    *suites;   /* names joined by commas; NULL: all that one process can measure */
+    const char    *backend;  /* "cpu", "cuda" or "null"; NULL: cuda if it opens, otherwise cpu */
+    const char    *suites;   /* comma-separated names; NULL: all suites that run in one process */
     const char    *only;     /* a case's name, or a pattern with '*'; NULL: all */
-    const char    *cases;    /* a JSON file of calls to measure instead of suites; NULL: none */
-    const char    *model;    /* measure the operators of one step of this model instead; NULL: none */
-    const char    *journal;  /* what is measured is kept there until all is; NULL: nowhere */
-    const char    *storage;  /* a folder or a file whose storage `host` reads; NULL: where temporary files are */
-    const char    *id;       /* of the profile; NULL: made of the device's name */
+    const char    *cases;    /* JSON file of kernel calls to measure instead of suites; NULL: none */
+    const char    *model;    /* measure the kernel calls of one step of this model instead; NULL: none */
+    const char    *journal;  /* file that stores results until the run is complete, to resume it; NULL: none */
+    const char    *storage;  /* folder or file that suite `host` reads from; NULL: the folder of temporary files */
+    const char    *id;       /* of the profile; NULL: made from the device's name */
     cm_load_options  load;   /* of the model */
     cm_train_options train;
     int64_t        batch;    /* of the model; 0: 1 */
-    int64_t        scale;    /* divides the batch sizes of `primitives`; 0: 1 */
-    int64_t        budget_s; /* 0: as long as it takes */
+    int64_t        scale;    /* divides the batch sizes of suite `primitives`; 0: 1 */
+    int64_t        budget_s; /* time limit; 0: none */
     int64_t        threads;  /* 0: one per core */
-    int64_t        device;   /* of several, counted from 1; 0: the first */
+    int64_t        device;   /* which of several devices, counted from 1; 0: the first */
     bool           cold;     /* operands outside all caches */
-    bool           search;   /* the fastest of a library's algorithms instead of the usual one */
-    bool           list;     /* what would be measured, unmeasured */
+    bool           search;   /* use the library's fastest algorithm instead of its default */
+    bool           list;     /* list the cases without measuring them */
     void (*progress)(void *user, const cm_bench_progress *progress); /* NULL: none */
     void *user;
 } cm_bench_options;
@@ -1103,38 +1131,38 @@ typedef struct cm_bench_options {
 /* One case. Unknown numbers are NAN. */
 typedef struct cm_bench_result {
     const char    *name;                     /* "gemm/forward/nt/fp32/1x64x1760x1760" */
-    const char    *op, *pass, *variant, *dtype; /* of a call; otherwise op alone: "read", "all-reduce", "storage" */
+    const char    *op, *pass, *variant, *dtype; /* of a kernel call; other cases have op only: "read", "all-reduce" */
     const int64_t *dims;
     int32_t        n_dims;
     double         flop, bytes;              /* of one repetition */
-    double         work;                     /* what else one repetition does, in work_unit; NAN: nothing else */
+    double         work;                     /* other work of one repetition, in work_unit; NAN: none */
     const char    *work_unit;                /* "B", "FLOP", "launches", "look-ups", "images", "tokens"; NULL: none */
-    double         time_s;                   /* median of one repetition; NAN: not measured, or wrong */
-    double         spread;                   /* between the quartiles, as a fraction of the median */
+    double         time_s;                   /* median of one repetition; NAN: not measured, or wrong results */
+    double         spread;                   /* interquartile range as a fraction of the median */
     int64_t        repetitions, samples, wrong;
-    int32_t        kernels;                  /* 0: not told */
-    const char    *algorithm;                /* NULL: not told */
+    int32_t        kernels;                  /* per repetition; 0: unknown */
+    const char    *algorithm;                /* NULL: unknown */
     const char    *skipped;                  /* why there is no time; NULL: there is one */
-    bool           resumed;                  /* measured by an earlier run */
+    bool           resumed;                  /* read from the journal of an earlier run */
 } cm_bench_result;
 
-/* One line of a suite: a case and how often it counts. Lines of one label follow each other and add up. */
+/* One line of a suite: a case and its multiplicity. Consecutive lines with the same label are summed. */
 typedef struct cm_bench_row {
     const char *suite, *label;
     int32_t     result, times;
-    double      paper_flop;                  /* by the paper's own formula; NAN: it has none */
+    double      paper_flop;                  /* by the formula of the suite's paper; NAN: none */
 } cm_bench_row;
 
 typedef struct cm_bench_machine {
     const char *backend, *id, *name, *software, *host;
-    int32_t     ranks;                       /* 0: not asked for */
+    int32_t     ranks;                       /* 0: no suite used ranks */
     double      cores, memory_bytes;
 } cm_bench_machine;
 
-/* A ceiling of the roofline, measured: "fp32" of "matrix", "L2" of "memory", "launch" of "latency". */
+/* A measured ceiling of the roofline: name "fp32" of what "matrix", "L2" of "memory", "launch" of "latency". */
 typedef struct cm_bench_ceiling {
     const char *what, *name, *unit;
-    double      value, told; /* told: what the device itself claims; NAN: nothing */
+    double      value, told; /* told: the value that the device reports; NAN: none */
 } cm_bench_ceiling;
 
 typedef struct cm_bench cm_bench;
@@ -1142,28 +1170,28 @@ typedef struct cm_bench cm_bench;
 cm_status               cm_bench_run(const cm_bench_options *options, cm_bench **bench, cm_diag *diag);
 void                    cm_bench_free(cm_bench *bench);
 const cm_bench_machine *cm_bench_get_machine(const cm_bench *bench);
-bool                    cm_bench_speaks(const cm_bench *bench); /* false: another rank prints */
+bool                    cm_bench_speaks(const cm_bench *bench); /* true: this MPI rank prints the result */
 int32_t                 cm_bench_results(const cm_bench *bench);
 const cm_bench_result  *cm_bench_result_at(const cm_bench *bench, int32_t index);
 int32_t                 cm_bench_rows(const cm_bench *bench);
 const cm_bench_row     *cm_bench_row_at(const cm_bench *bench, int32_t index);
 int32_t                 cm_bench_ceilings(const cm_bench *bench);
 const cm_bench_ceiling *cm_bench_ceiling_at(const cm_bench *bench, int32_t index);
-int64_t                 cm_bench_wrong(const cm_bench *bench);      /* results that were not as they should be */
-int32_t                 cm_bench_unmeasured(const cm_bench *bench); /* cases the budget had no time for */
-const char             *cm_bench_profile(cm_bench *bench);          /* JSON; NULL: no memory */
-/* All is written down elsewhere: forget the journal. A run that has cases left keeps it. */
+int64_t                 cm_bench_wrong(const cm_bench *bench);      /* values that failed verification */
+int32_t                 cm_bench_unmeasured(const cm_bench *bench); /* cases not run because of budget_s */
+const char             *cm_bench_profile(cm_bench *bench);          /* JSON; NULL: out of memory */
+/* Delete the journal; call it when the results are stored. The journal of an incomplete run is kept. */
 void                    cm_bench_forget(cm_bench *bench);
-/* Algorithm bandwidth (bytes over time) times this is bus bandwidth, as nccl-tests has it; 1: not known to it. */
+/* Bus bandwidth divided by algorithm bandwidth (bytes over time), as in nccl-tests; 1 for an unknown collective. */
 double                  cm_bench_bus_factor(const char *collective, int32_t ranks);
-/* The backends and suites there are, as "cpu, cuda and null". */
+/* The available backends and suites as text: "cpu, cuda and null". */
 const char             *cm_bench_backends(void);
 const char             *cm_bench_suites(void);
 
-/* ---- what is built in ------------------------------------------------------------------------------------------- */
+/* ---- built-in models --------------------------------------------------------------------------------------------- */
 
 typedef struct cm_model_info {
-    const char *id, *family, *title, *definition, *source; /* definition: a description or a .net text's name */
+    const char *id, *family, *title, *definition, *source; /* definition: a description, or the name of a .net file */
 } cm_model_info;
 
 int32_t              cm_models(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cells.c - numbers as cells of tables. */
+/* cells.c - format numbers as cells of tables. */
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
@@ -10,7 +10,7 @@ const char *cm__cell_si(cm__ctx *ctx, double value)
     char buf[32];
     if (!isfinite(value)) return "-  ";
     cm__si(buf, sizeof buf, value);
-    return cm__format(ctx, "%s%s", buf, buf[strlen(buf) - 1] == ' ' ? " " : ""); /* digits under digits */
+    return cm__format(ctx, "%s%s", buf, buf[strlen(buf) - 1] == ' ' ? " " : ""); /* align digits in a column */
 }
 
 const char *cm__cell_binary(cm__ctx *ctx, double value)
@@ -25,7 +25,7 @@ const char *cm__cell_interval(cm__ctx *ctx, const double interval[2])
     cm__si_small(low, sizeof low, interval[0]);
     cm__si_small(high, sizeof high, interval[1]);
     char *unit = strchr(low, ' '), *other = strchr(high, ' ');
-    if (unit && other && strcmp(unit, other) == 0) *unit = 0; /* once is enough */
+    if (unit && other && strcmp(unit, other) == 0) *unit = 0; /* print a common unit once */
     return cm__format(ctx, "%s-%s", low, high);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detail.h - one device, for pages: as JSON. */
+/* detail.h - the details of one device as JSON, for the HTML pages. */
 #ifndef CM_REPORT_DETAIL_H
 #define CM_REPORT_DETAIL_H
 

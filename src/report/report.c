@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.c - the formats there are, and printing a report in one of them. */
+/* report.c - the table of output formats, and printing of a report in one of them. */
 #include "report/report.h"
 
 const cm__renderer cm__renderers[CM__FORMATS] = {
@@ -51,7 +51,7 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
     [CM__FORMAT_HTML] = {.name = "html", .validate = cm__validate_html},
 };
 
-/* Runs a renderer's statement with a context of its own, whose failure becomes the status. */
+/* Run a statement of a renderer in a new context; a failure of the context becomes the status. */
 #define PRINT(statement)                                                                                               \
     cm__ctx *ctx = cm__ctx_new(diag);                                                                                  \
     if (!ctx) return CM_ERR_MEMORY;                                                                                    \

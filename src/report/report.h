@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.h - results free of any format, and the ways to show them.
+ * report.h - reports, which are independent of the output format, and the renderers that print them.
  *
- * A command fills a request, cm__graph_report_new() turns it into a report, and a row of cm__renderers[] prints it.
- * Renderers know reports, never graphs' insides; a new format is one file and one row.
+ * A command fills a request, a function such as cm__graph_report_new() makes a report from it, and a row of
+ * cm__renderers[] prints the report. Renderers use reports and the public API only; a new format is one row.
  */
 #ifndef CM_REPORT_REPORT_H
 #define CM_REPORT_REPORT_H
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include "base/ctx.h"
 
-/* What was asked, echoed in the answer. */
+/* Options of `graph`. A report stores the request that it was made from, with defaults replaced. */
 typedef struct cm__graph_request {
     const char      *model;
     int64_t          batch; /* 0: one sample */
@@ -33,7 +33,7 @@ typedef struct cm__graph_report {
     const cm_graph   *forward, *step;
     cm_totals         totals;         /* of the step, at asked.batch */
     double            forward_flop, training_flop; /* of matrix units */
-    const char       *peak_op;        /* NULL: nothing is computed */
+    const char       *peak_op;        /* NULL: the step computes nothing */
     cm__op_count     *ops;            /* of the forward graph, most frequent first */
     const char      **warnings, **unsupported;
     int32_t           n_ops, n_warnings, n_unsupported;
@@ -42,7 +42,7 @@ typedef struct cm__graph_report {
 } cm__graph_report;
 
 cm_status cm__graph_report_new(const cm__graph_request *asked, cm__graph_report **report, cm_diag *diag);
-/* The same of a step that is there already, which must outlive the report. */
+/* The same for an existing step, which must outlive the report. */
 cm_status cm__graph_report_of(const cm__graph_request *asked, const cm_step *step, cm__graph_report **report,
                               cm_diag *diag);
 void      cm__graph_report_free(cm__graph_report *report);
@@ -57,7 +57,7 @@ typedef struct cm__models_report {
     cm__ctx         *ctx;
     cm__known_model *models;
     int32_t          n_models;
-    bool             in_full; /* one model with all that is known, not a list */
+    bool             in_full; /* one model with all details instead of a list */
 } cm__models_report;
 
 /* `id` NULL: all of them. */
@@ -76,23 +76,23 @@ typedef struct cm__devices_request {
 /* One line of the list of devices. */
 typedef struct cm__device_row {
     const char     *id, *name, *vendor, *device_class;
-    double          peak_flop_s, memory_bytes, bw_bytes_s, tdp_w; /* NAN: not known */
-    const cm_price *price;                                        /* NULL: not known */
+    double          peak_flop_s, memory_bytes, bw_bytes_s, tdp_w; /* NAN: unknown */
+    const cm_price *price;                                        /* NULL: unknown */
 } cm__device_row;
 
 typedef struct cm__cluster_row {
     const cm_cluster_info *info;
-    double                 node_bw_bytes_s, network_bw_bytes_s; /* NAN: there is no such link */
+    double                 node_bw_bytes_s, network_bw_bytes_s; /* NAN: no such link */
 } cm__cluster_row;
 
-/* The devices, the clusters, all about one of either, or the check of a file: what was asked for. */
+/* The result of asked.action: a list of devices, a list of clusters, one profile, or a validation. */
 typedef struct cm__devices_report {
     cm__ctx            *ctx;
     cm__devices_request asked;
     cm__device_row     *devices;
     cm__cluster_row    *clusters;
     int32_t             n_devices, n_clusters;
-    const char         *profile;  /* JSON, of what is shown */
+    const char         *profile;  /* JSON; NULL: nothing is shown */
     bool                of_cluster;
     cm_profile_summary  checked;
 } cm__devices_report;
@@ -101,7 +101,7 @@ cm_status cm__devices_report_new(const cm__devices_request *asked, cm__devices_r
 void      cm__devices_report_free(cm__devices_report *report);
 
 typedef struct cm__fit_report {
-    const char       *path, *device; /* device NULL: by the rows */
+    const char       *path, *device; /* device NULL: from the rows */
     bool              check, calls;
     const cm_fitting *fitting;
 } cm__fit_report;
@@ -111,18 +111,18 @@ typedef struct cm__calibrate_report {
     const cm_calibration *calibration;
 } cm__calibrate_report;
 
-/* How fast, on one device. */
+/* Options of `predict`. */
 typedef struct cm__predict_request {
     cm__graph_request  graph;
-    const char        *device, *cluster; /* cluster NULL: as cm_fabric_new() has it */
+    const char        *device, *cluster; /* cluster NULL: the default of cm_fabric_new() */
     cm_predict_options options;
     bool               list_ops, list_missing;
 } cm__predict_request;
 
 typedef struct cm__predict_report {
     cm__ctx             *ctx;
-    cm__predict_request  asked;      /* with every open choice settled */
-    cm_device           *device;     /* owned, as all below */
+    cm__predict_request  asked;      /* with every default replaced */
+    cm_device           *device;     /* owned, like the members below */
     cm_fabric           *fabric;
     cm_step             *step;
     cm__graph_report    *graph;
@@ -130,28 +130,28 @@ typedef struct cm__predict_report {
     cm_memory_use        use;
     double               peak_bytes;
     bool                 fits;
-    const char          *doubt;      /* why the question makes little sense for the device; NULL: it does */
+    const char          *doubt;      /* why the prediction is doubtful: the device does not support it; NULL: fine */
 } cm__predict_report;
 
-/* What a request asks of cm_step_new(). */
+/* Options for cm_step_new() from those of a request. */
 cm_step_options cm__step_options_of(const cm__graph_request *graph, const cm_predict_options *options,
                                     const cm_fabric *fabric);
 
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag);
 void      cm__predict_report_free(cm__predict_report *report);
 
-/* Which parallel plan. */
+/* Options of `plan`. */
 typedef struct cm__plan_request {
     cm__graph_request graph;
     const char       *device, *cluster;
-    cm_search_options options; /* fabric is made of device and cluster */
-    bool              pareto;  /* only plans that no other one beats in both time and memory */
+    cm_search_options options; /* its fabric is made from device and cluster */
+    bool              pareto;  /* only plans that no other plan beats in both time and memory */
 } cm__plan_request;
 
 typedef struct cm__plan_report {
     cm__ctx          *ctx;
     cm__plan_request  asked;
-    cm_device        *device; /* owned, as all below */
+    cm_device        *device; /* owned, like the members below */
     cm_fabric        *fabric;
     cm_graph         *forward;
     cm_search        *search;
@@ -160,56 +160,56 @@ typedef struct cm__plan_report {
 cm_status cm__plan_report_new(const cm__plan_request *asked, cm__plan_report **report, cm_diag *diag);
 void      cm__plan_report_free(cm__plan_report *report);
 
-/* How a model scales. */
+/* Options of `scale`. */
 #define CM__POINTS_MAX 64
 typedef struct cm__scale_request {
     cm__graph_request  graph;
     const char        *device, *cluster;
-    cm_predict_options options; /* its plan, but for the number of replicas */
+    cm_predict_options options; /* the number of replicas in its plan is ignored */
     int64_t            counts[CM__POINTS_MAX]; /* of devices */
     int32_t            n_counts;
 } cm__scale_request;
 
 typedef struct cm__scale_point {
-    int32_t            n;          /* of devices asked for: of copies, where one takes several */
+    int32_t            n;          /* requested devices; if one copy of the model needs several devices, copies */
     cm_prediction_info info;
-    double             efficiency; /* of throughput per device, to that of the first point */
-    double             lost[3];    /* of a step: communication, bubble, host; the rest computes */
-    double             peak_bytes; /* of a device; NAN: not asked */
+    double             efficiency; /* throughput per device relative to the first point */
+    double             lost[3];    /* fractions of a step: communication, bubble, host; the rest is computing */
+    double             peak_bytes; /* of one device */
     bool               fits;
 } cm__scale_point;
 
 typedef struct cm__scale_report {
     cm__ctx           *ctx;
     cm__scale_request  asked;
-    cm_device         *device; /* owned, as all below */
+    cm_device         *device; /* owned, like the members below */
     cm_fabric         *fabric;
     cm_step           *step;
     cm__graph_report  *graph;
     cm__scale_point   *points;
-    bool               strong; /* one global batch for all; otherwise one batch for each replica */
+    bool               strong; /* strong scaling: one global batch; otherwise weak: one batch size per replica */
 } cm__scale_report;
 
-/* The plan of a step on n devices, the fabric between them. `batch`: of each replica, where the plan leaves it open.
-   first: what efficiency is relative to; NULL: itself. */
+/* Predict the step `like` with data parallelism on n devices. `batch`: samples per replica, used if the plan sets none.
+   `first`: the point that efficiency is relative to; NULL: the point itself. */
 cm_status cm__scale_point_at(const cm_step *like, const cm_device *device, const cm_fabric *fabric, int64_t batch,
                              int32_t n, const cm__scale_point *first, cm__scale_point *point, cm_diag *diag);
 cm_status cm__scale_report_new(const cm__scale_request *asked, cm__scale_report **report, cm_diag *diag);
 void      cm__scale_report_free(cm__scale_report *report);
-bool      cm__is_collective(const char *text); /* "all-reduce:bytes=N": what cm__collective_report() tells of */
+bool      cm__is_collective(const char *text); /* such as "all-reduce:bytes=N", for cm__collective_report() */
 
 /* Options of `memory` and `batch`. */
 typedef struct cm__memory_request {
-    cm__graph_request graph; /* what operators become one follows the runtime */
+    cm__graph_request graph; /* its fuse option is ignored: it follows the runtime */
     const char       *device;
     cm_memory_options options;
     cm_objective      objective;
     int64_t           candidates[CM_CANDIDATES_MAX];
-    int32_t           n_candidates; /* 0: the device's own, or powers of two */
+    int32_t           n_candidates; /* 0: the batch sizes that the device allows, or powers of two */
     bool              any;
 } cm__memory_request;
 
-/* A setting with which a step that does not fit would. */
+/* A setting that makes a step fit. */
 typedef struct cm__remedy {
     const char *option, *value;
     double      peak_bytes;
@@ -229,20 +229,20 @@ typedef struct cm__curve_point {
 typedef struct cm__memory_report {
     cm__ctx           *ctx;
     cm__memory_request asked;
-    cm_device         *device;         /* owned, like all the rest */
+    cm_device         *device;         /* owned, like the members below */
     cm_step           *on_device;
     const cm_graph    *forward, *step;
     const cm_footprint *footprint;
     cm_plan            plan;
-    int64_t            batch, at_once; /* of the step; what a device runs at once */
+    int64_t            batch, at_once; /* samples per step; samples on a device at a time */
     cm_memory_use      use;
     cm_alive           alive[CM__ALIVE_SHOWN];
     cm__curve_point    curve[CM__CURVE_POINTS];
     cm__remedy         remedies[CM__REMEDIES];
     int32_t            n_alive, n_curve, n_remedies;
     cm_batch_choice    choice;         /* of `batch` */
-    double             interval_s[2];  /* of a step at `batch`, where the time model has an answer */
-    bool               timed;
+    double             interval_s[2];  /* 90 % interval of the step time at `batch`; valid if `timed` */
+    bool               timed;          /* the step time was predicted */
 } cm__memory_report;
 
 cm_status cm__memory_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag);
@@ -254,35 +254,34 @@ typedef struct cm__bench_report {
     cm_bench               *bench;
 } cm__bench_report;
 
-/* Which accelerator. */
 typedef struct cm__rank_report {
     const char            *model;
     const cm_rank_options *asked;
     const cm_ranking      *ranking;
-    bool                   brief; /* no lists of those without a place */
+    bool                   brief; /* omit the lists of devices that are not ranked */
 } cm__rank_report;
 
-/* On what terms the price of a row holds: a name of cm_basis, "given" (--price), or "-": there is no price. */
+/* Price basis of an entry: a name of cm_basis, "given" for --price, or "-" without a price. */
 const char *cm__rank_basis(const cm_rank_entry *entry);
 
-/* Why: operators of a step on one device, and beside another. */
+/* `explain`: one operator of a step on one device. */
 typedef struct cm__explain_side {
     double time_s, flop, bytes;
     double intensity;    /* FLOP per byte; NAN: no bytes */
-    double of_ceiling;   /* what the roofline would take, over the time; NAN: no time */
+    double of_ceiling;   /* roofline time divided by the time; NAN: no time */
     bool   memory_bound;
-    cm_how how;          /* of the longest of its calls */
+    cm_how how;          /* of its longest kernel call */
 } cm__explain_side;
 
 typedef struct cm__explain_op {
     const char      *name, *type;
     cm_phase         phase;
     cm_class         op_class;
-    cm__explain_side on[2]; /* versus second; zeroed where it has none */
-    double           weight; /* that it is listed by: difference, or time */
+    cm__explain_side on[2]; /* on the device and on --versus; zeroed if it does not run there */
+    double           weight; /* sort key: the difference of the times, or the time */
 } cm__explain_op;
 
-/* Operators of a type in a phase, together. */
+/* Sum over the operators of a type in a phase. */
 typedef struct cm__explain_kind {
     const char *type;
     cm_phase    phase;
@@ -290,7 +289,7 @@ typedef struct cm__explain_kind {
 } cm__explain_kind;
 
 typedef struct cm__roof {
-    double      peak_flop_s, bw_bytes_s; /* NAN: not known */
+    double      peak_flop_s, bw_bytes_s; /* NAN: unknown */
     const char *memory;
 } cm__roof;
 
@@ -299,7 +298,7 @@ typedef struct cm__explain_report {
     const char         *versus;   /* NULL: none */
     cm__predict_report *sides[2]; /* owned */
     cm__roof            roofs[2];
-    double              samples, memory_s[2], compute_s[2]; /* time of operators by what binds them */
+    double              samples, memory_s[2], compute_s[2]; /* time of memory-bound and compute-bound operators */
     cm__explain_op     *ops;
     cm__explain_kind   *kinds;
     int32_t             n_ops, cap_ops, n_kinds, cap_kinds;
@@ -310,7 +309,7 @@ cm_status cm__explain_report_new(const cm__predict_request *asked, const char *v
                                  cm_diag *diag);
 void      cm__explain_report_free(cm__explain_report *report);
 
-/* All that is shown of one device: why, its memory, and its throughput at other batch sizes and on more devices. */
+/* Details of one device: operators, memory, and throughput at other batch sizes and on more devices. */
 typedef struct cm__batch_point {
     int64_t batch;
     double  throughput_samples_s, interval[2], peak_bytes;
@@ -322,11 +321,11 @@ typedef struct cm__batch_point {
 
 typedef struct cm__detail {
     cm__ctx            *ctx;
-    cm__explain_report *explain; /* owned, of one side */
+    cm__explain_report *explain; /* owned; one device */
     cm_memory_use       use;
     cm__batch_point     curve[CM__BATCH_POINTS];
-    cm__scale_point     scaling[CM__SCALE_POINTS]; /* the batch size shown on each replica */
-    const char         *scaling_ends;              /* why there is no more of it; NULL: it need not end */
+    cm__scale_point     scaling[CM__SCALE_POINTS]; /* data parallel, with the same batch size per replica */
+    const char         *scaling_ends;              /* why there are no more points; NULL: the array is full */
     const cm_source    *sources[16];
     int32_t             n_curve, n_scaling, n_sources;
 } cm__detail;
@@ -335,7 +334,7 @@ cm_status cm__detail_new(const cm__predict_request *asked, cm__detail **detail, 
 void      cm__detail_free(cm__detail *detail);
 cm_status cm__detail_print(const cm__detail *detail, FILE *out, cm_diag *diag); /* JSON */
 
-/* What a page shows: a ranking, and a few devices in detail. */
+/* The contents of a page: a ranking, and details of a few devices. */
 #define CM__PAGE_DETAILS 8
 #define CM__PAGE_PROFILES 32
 
@@ -343,12 +342,12 @@ typedef struct cm__page_report {
     cm__ctx               *ctx;
     const char            *model;
     const cm_rank_options *asked;
-    cm_ranking            *ranking; /* owned, as the details */
+    cm_ranking            *ranking; /* owned, like the details */
     cm__detail            *details[CM__PAGE_DETAILS];
     int32_t                n_details, n_profiles;
     struct {
         const char *id, *path;
-    } profiles[CM__PAGE_PROFILES]; /* devices that the asker brought */
+    } profiles[CM__PAGE_PROFILES]; /* devices that were given as profile files */
 } cm__page_report;
 
 cm_status cm__page_report_new(const char *model, const cm_rank_options *asked, cm__page_report **report, cm_diag *diag);
@@ -357,7 +356,7 @@ cm_status cm__page_report_print(const cm__page_report *report, FILE *out, cm_dia
 
 cm__roof  cm__roof_of(const cm_device *device, cm_precision precision);
 
-/* A NULL function: this format has no such answer. All end through cm__fail() of the context they are given. */
+/* An output format. NULL: the format does not support that report. Failures call cm__fail(). */
 typedef struct cm__renderer {
     const char *name;
     void (*graph)(cm__ctx *ctx, const cm__graph_report *report, FILE *out);
@@ -412,7 +411,7 @@ void cm__models_text(cm__ctx *ctx, const cm__models_report *report, FILE *out);
 void cm__models_json(cm__ctx *ctx, const cm__models_report *report, FILE *out);
 void cm__models_csv(cm__ctx *ctx, const cm__models_report *report, FILE *out);
 void cm__devices_text(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
-void cm__devices_show(cm__ctx *ctx, const cm__devices_report *report, FILE *out); /* text, all about one */
+void cm__devices_show(cm__ctx *ctx, const cm__devices_report *report, FILE *out); /* text, one device or cluster */
 void cm__devices_json(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
 void cm__devices_csv(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
 void cm__calibrate_text(cm__ctx *ctx, const cm__calibrate_report *report, FILE *out);
@@ -423,10 +422,10 @@ void cm__fit_csv(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
 void cm__predict_text(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
 void cm__predict_json(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
 void cm__predict_csv(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
-/* What limits a step, in words. */
+/* A sentence about the bottleneck of a step. */
 const char *cm__bottleneck(cm__ctx *ctx, const cm__predict_report *report);
-/* How a device that divides batches by itself makes a step fit: micro-batches, several devices, activations computed
-   again; NULL: none of these. */
+/* How a device that divides batches itself makes a step fit: micro-batches, several devices, recomputation; NULL: none
+   of these was necessary. */
 const char *cm__division_text(cm__ctx *ctx, int64_t batch, int64_t micro_batch, int32_t devices, bool recomputes);
 void cm__memory_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__memory_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
@@ -455,27 +454,29 @@ void cm__rank_csv(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 void cm__version_text(cm__ctx *ctx, FILE *out);
 void cm__version_json(cm__ctx *ctx, FILE *out);
 
-const char *cm__optimizer_used(const cm__graph_report *report); /* NULL: nothing is updated */
+/* Plain name of a category of memory: "activations" for input_output. JSON uses cm_category_name(). */
+const char *cm__category_words(cm_category category);
+const char *cm__optimizer_used(const cm__graph_report *report); /* NULL: inference */
 const char *cm__loss_used(const cm__graph_report *report);      /* NULL: inference */
 
-/* One node's costs at a batch size. */
+/* Costs of one node at a batch size. */
 typedef struct cm__node_cost {
     double flop, read_bytes, write_bytes;
-    double intensity; /* FLOP per byte; NAN: moves no bytes */
+    double intensity; /* FLOP per byte; NAN: no bytes */
 } cm__node_cost;
 
 cm__node_cost cm__node_cost_at(const cm_node *node, int64_t batch);
 
-/* ", sequence length 1024", or "" of a model that reads no token ids. */
+/* ", sequence length 1024", or "" if the model's inputs are not tokens. */
 const char *cm__seq_text(cm__ctx *ctx, const cm_graph *graph);
 /* "Bx3x224x224", "scalar"; B is the batch size. */
 const char *cm__shape_text(cm__ctx *ctx, const cm_tensor *tensor);
-/* Shapes of the first output of a node, or "-". */
+/* Shape of the first output of a node, or "-". */
 const char *cm__node_shape(cm__ctx *ctx, const cm_graph *graph, const cm_node *node);
-/* Bytes that would steer a terminal or are not UTF-8 become '?': in place, or in a copy. */
+/* Replace control characters and bytes that are not UTF-8 by '?': in place, or in a copy. */
 char       *cm__make_printable(char *text);
 const char *cm__printable(cm__ctx *ctx, const char *text);
-/* "# label       text" after a prefix "# ", broken between words at 100 characters; nothing where there is no text. */
+/* Print "# label       text" with the prefix "# ", wrapped at 100 characters; nothing if `text` is NULL or empty. */
 void cm__print_note(cm__ctx *ctx, FILE *out, const char *prefix, const char *label, int label_width, const char *text);
 
 #endif

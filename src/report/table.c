@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.c - tables by libsmartcols, the library behind lsblk. */
+/* table.c - print tables with libsmartcols, the library that lsblk uses. */
 #include "report/table.h"
 
 #include <libsmartcols/libsmartcols.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LINE_WIDTH 100 /* where no terminal says otherwise */
+#define LINE_WIDTH 100 /* if the output is not a terminal */
 
 static void release(void *table) { scols_unref_table(table); }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.h - aligned tables: names, units, rows. */
+/* table.h - aligned tables with names, units and rows. */
 #ifndef CM_REPORT_TABLE_H
 #define CM_REPORT_TABLE_H
 
@@ -8,18 +8,18 @@
 
 typedef struct cm__column {
     const char *name, *unit; /* unit NULL: a column of words */
-    bool        cut;         /* may be shortened where the line is too long */
+    bool        cut;         /* may be shortened if the line is too long */
 } cm__column;
 
 typedef struct cm__table {
     cm__ctx                *ctx;
-    void                   *made; /* what prints it */
+    void                   *made; /* state of the implementation */
     const cm__column       *columns;
     int32_t                 n_columns;
 } cm__table;
 
-/* Units are printed under the names if any column has one; those columns are right-aligned. Where `out` is no terminal,
-   lines are kept to 100 characters, or to none at all in a `wide` table. */
+/* Units are printed under the names if any column has one; columns with a unit are right-aligned. If `out` is not a
+   terminal, lines have at most 100 characters; those of a `wide` table have no limit. */
 cm__table cm__table_new(cm__ctx *ctx, FILE *out, const cm__column *columns, int32_t n_columns, bool wide);
 void      cm__table_row(const cm__table *table, const char *const *cells);
 void      cm__table_print(const cm__table *table);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table_plain.c - tables without libsmartcols, which Debian has no static library of: the same lines, no colours. */
+/*
+ * table_plain.c - print the same tables without libsmartcols and without colours, for static builds: Debian has no
+ * static libsmartcols.
+ */
 #include "report/table.h"
 
 #include <string.h>
 
 #define LINE_WIDTH 100
-#define LEAST 8 /* a column that is cut keeps so much */
+#define LEAST 8 /* smallest width of a shortened column */
 
 typedef struct lines {
     FILE         *out;
@@ -47,7 +50,7 @@ void cm__table_row(const cm__table *t, const char *const *cells)
     l->rows[l->count++] = row;
 }
 
-/* What is over the line's width is taken from columns that may be cut. */
+/* Shorten columns that may be cut until the line fits. */
 static void fit(const cm__table *t, size_t *widths)
 {
     size_t all = 2 * (size_t)(t->n_columns - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* words.c - shapes and foreign names as text that any renderer may print. */
+/* words.c - texts that several renderers print: shapes, categories of memory, wrapped notes, printable names. */
 #include <string.h>
 #include "report/report.h"
 
@@ -26,6 +26,16 @@ const char *cm__shape_text(cm__ctx *ctx, const cm_tensor *tensor)
     return text;
 }
 
+const char *cm__category_words(cm_category category)
+{
+    static const char *const words[CM_CATEGORIES] = {
+        [CM_CATEGORY_INPUT_OUTPUT] = "activations",     [CM_CATEGORY_WEIGHTS_BIASES] = "weights",
+        [CM_CATEGORY_GRADIENTS] = "gradients",          [CM_CATEGORY_ALGORITHM] = "optimizer state",
+        [CM_CATEGORY_EPHEMERAL] = "workspace",
+    };
+    return words[category];
+}
+
 const char *cm__division_text(cm__ctx *ctx, int64_t batch, int64_t micro_batch, int32_t devices, bool recomputes)
 {
     const char *text = "";
@@ -33,7 +43,7 @@ const char *cm__division_text(cm__ctx *ctx, int64_t batch, int64_t micro_batch, 
         text = cm__format(ctx, "in micro-batches of %lld sample%s", (long long)micro_batch, micro_batch > 1 ? "s" : "");
     if (devices > 1) text = cm__format(ctx, "%s%son a pipeline of %d devices", text, *text ? ", " : "", devices);
     if (recomputes)
-        text = cm__format(ctx, "%s%sactivations are computed again in backward", text, *text ? "; " : "");
+        text = cm__format(ctx, "%s%sactivations are recomputed in backward", text, *text ? "; " : "");
     return *text ? text : NULL;
 }
 
@@ -72,8 +82,8 @@ char *cm__make_printable(char *text)
     return text;
 }
 
-/* As much of a word as goes on one line: a long path is broken after a '/'. */
-static size_t piece(const char *word, size_t length, size_t width)
+/* Length of the part of a word that fits into a line; a long path is broken after a '/'. */
+static size_t fitting_length(const char *word, size_t length, size_t width)
 {
     if (length <= width) return length;
     for (size_t i = width; i > 0; i--)
@@ -88,7 +98,7 @@ void cm__print_note(cm__ctx *ctx, FILE *out, const char *prefix, const char *lab
     size_t      column = 0, width = LINE_WIDTH - strlen(prefix) - (size_t)label_width;
     fprintf(out, "%s%-*s", prefix, label_width, label);
     while (*rest) {
-        size_t word = piece(rest, strcspn(rest, " "), width);
+        size_t word = fitting_length(rest, strcspn(rest, " "), width);
         if (column && column + word > width) {
             fprintf(out, "\n%s%*s", prefix, label_width, "");
             column = 0;

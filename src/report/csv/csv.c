@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csv.c - fields of comma-separated values: quoted where they must be, numbers exact. */
+/* csv.c - write CSV fields: quoted if necessary, numbers exactly. */
 #include "report/csv/csv.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_csv.c - nodes or tensors as comma-separated values (RFC 4180), one line each, exact numbers. */
+/* graph.c - print the nodes or tensors of a graph as CSV, one per line, with exact numbers. */
 #include "report/csv/csv.h"
 #include "report/report.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_csv.c - answers as comma-separated values: what their JSON lists, a line each, or all of an answer in one line.
- * Members of members are named "member.of"; lists within a line, other than of plain values, are JSON's alone.
+ * json_csv.c - make CSV from the JSON of a report: one line per element of its main list, or one line for the report.
+ * Nested members are named "outer.inner". Nested lists of objects are omitted; --json has them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static const json_t *value_of(const cells *c, int at, const char *name)
     return NULL;
 }
 
-/* The first line names the columns; what others have beside them is left out. */
+/* The first row determines the columns; other members of later rows are omitted. */
 static void print_rows(cm__ctx *ctx, const json_t *rows, FILE *out)
 {
     cells *first = cm__alloc(ctx, sizeof *first), *row = cm__alloc(ctx, sizeof *row);
@@ -67,7 +67,7 @@ static void print_rows(cm__ctx *ctx, const json_t *rows, FILE *out)
 
 static void release(void *tree) { json_decref(tree); }
 
-/* `lists`: the first of these members that is there, separated by spaces. */
+/* `lists`: names of members, separated by spaces; the first one that exists gives the rows. */
 static void print_text(cm__ctx *ctx, const char *text, const char *lists, FILE *out)
 {
     json_t *answer = json_loads(text, 0, NULL), *rows = NULL;
@@ -84,7 +84,7 @@ static void print_text(cm__ctx *ctx, const char *text, const char *lists, FILE *
     print_rows(ctx, rows, out);
 }
 
-/* A stream into memory, released with the context. */
+/* A stream that writes to memory; released with the context. */
 typedef struct stream {
     FILE  *file;
     char  *text;

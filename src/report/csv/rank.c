@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_csv.c - a ranking as comma-separated values, a line per device. */
+/* rank.c - print a ranking as CSV, one device per line. */
 #include <math.h>
 #include "report/csv/csv.h"
 #include "report/report.h"
@@ -8,13 +8,14 @@ void cm__rank_csv(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
 {
     int32_t placed = cm_ranking_placed(r->ranking);
     double  tokens = cm_ranking_get_info(r->ranking)->tokens_per_sample, seq = tokens > 0 ? tokens : NAN;
-    fputs("rank,device,vendor,precision,runtime,batch,devices,fits,throughput_samples_s,step_time_s,step_low_s,step_high_s,"
-          "peak_bytes,price_hour,samples_per_usd,energy_j_per_sample,hours,usd,kwh,relative,tokens_s,seq,price_basis,"
+    fputs("rank,device,vendor,precision,runtime,batch,devices,fits,throughput_samples_s,step_time_s,step_low_s,"
+          "step_high_s,peak_bytes,price_hour,samples_per_usd,energy_j_per_sample,hours,usd,kwh,relative,"
+          "tokens_s,seq,price_basis,"
           "provider,tied_with_next,pareto,reason\n", out);
     for (int32_t i = 0; i < cm_ranking_entries(r->ranking); i++) {
         const cm_rank_entry      *e = cm_ranking_entry(r->ranking, i);
         const cm_prediction_info *p = &e->prediction;
-        double                    none = e->fits ? 0 : NAN; /* added: nothing where there is no prediction */
+        double                    none = e->fits ? 0 : NAN; /* NAN makes the numbers added to it empty cells */
         cm__csv_number(out, i < placed ? i + 1 : NAN, ',');
         cm__csv_text(out, cm_device_get_info(e->device)->id, ',');
         cm__csv_text(out, cm_device_get_info(e->device)->vendor, ',');

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* validate_csv.c - every row of results against predictions, as comma-separated values, exact numbers. */
+/* validate.c - print a comparison with published results as CSV, with exact numbers. */
 #include <math.h>
 #include <string.h>
 #include "report/csv/csv.h"
 #include "report/report.h"
 
-/* Predictors differ between sets: one line per row and predictor. */
+/* One line per row and predictor, because sets have different predictors. */
 static void row(cm__ctx *ctx, const cm_validation *v, const cm_validation_row *r, int32_t p, FILE *out)
 {
     cm__csv_text(out, cm_validation_get_info(v).set, ',');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collective_report.c - one collective operation ("all-reduce:bytes=67108864") over more and more devices. */
+/* collective.c - predict one collective operation ("all-reduce:bytes=67108864") on several numbers of devices. */
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
@@ -13,7 +13,7 @@ typedef struct asked {
 } asked;
 
 typedef struct point {
-    double time_s, rate_bytes_s, bus_bytes_s; /* bytes over time; what passes each device's link */
+    double time_s, rate_bytes_s, bus_bytes_s; /* bytes over time; bandwidth on each device's link */
 } point;
 
 static void free_device(void *device) { cm_device_free(device); }
@@ -37,18 +37,18 @@ static asked read_asked(cm__ctx *ctx, const char *text)
     snprintf(a.name, sizeof a.name, "%.*s", (int)length_of_name(text), text);
     if (strncmp(rest, ":bytes=", 7) || !cm__parse_real((cm__span){rest + 7, strlen(rest + 7)}, &a.bytes) ||
         !(a.bytes >= 1) || !isfinite(a.bytes))
-        cm__fail(ctx, CM_ERR_ARGUMENT, "'%.64s': a collective is written %s:bytes=N, N the bytes of the whole buffer",
+        cm__fail(ctx, CM_ERR_ARGUMENT, "'%.64s': write a collective as %s:bytes=N, N being the size of the buffer",
                  text, a.name);
     return a;
 }
 
 static point point_at(cm__ctx *ctx, const cm_fabric *fabric, const asked *a, int64_t n)
 {
-    if (n < 2) cm__fail(ctx, CM_ERR_ARGUMENT, "a collective is among 2 devices or more, not %lld", (long long)n);
+    if (n < 2) cm__fail(ctx, CM_ERR_ARGUMENT, "a collective needs at least 2 devices, not %lld", (long long)n);
     if (n > cm_fabric_node(fabric) && !cm_fabric_joins_nodes(fabric))
         cm__fail(ctx, CM_ERR_ARGUMENT,
-                 "%lld devices are more than the %d of a node, and what joins nodes is not known: give --cluster ID or "
-                 "--cluster node=%d,net=800Gb",
+                 "%lld devices are more than the %d of a node, and the network between nodes is unknown: give "
+                 "--cluster ID or --cluster node=%d,net=800Gb",
                  (long long)n, cm_fabric_node(fabric), cm_fabric_node(fabric));
     point p = {.time_s = cm_fabric_time(fabric, a->name, (int32_t)n, a->bytes)};
     p.rate_bytes_s = a->bytes / p.time_s;
@@ -56,8 +56,8 @@ static point point_at(cm__ctx *ctx, const cm_fabric *fabric, const asked *a, int
     return p;
 }
 
-static void print_json(cm__ctx *ctx, const cm__scale_request *r, const asked *a, const point *points, double link_bytes_s,
-                       FILE *out)
+static void print_json(cm__ctx *ctx, const cm__scale_request *r, const asked *a, const point *points,
+                       double link_bytes_s, FILE *out)
 {
     json_t *o = cm__json_answer(ctx, "scale");
     cm__json_set(ctx, o, "model", cm__json_text(ctx, r->graph.model));
@@ -79,15 +79,16 @@ static void print_json(cm__ctx *ctx, const cm__scale_request *r, const asked *a,
     cm__json_print(ctx, o, out);
 }
 
-static void print_text(cm__ctx *ctx, const cm__scale_request *r, const asked *a, const point *points, double link_bytes_s,
-                       FILE *out)
+static void print_text(cm__ctx *ctx, const cm__scale_request *r, const asked *a, const point *points,
+                       double link_bytes_s, FILE *out)
 {
     static const cm__column columns[] = {{"devices", "1", false}, {"time", "s", false}, {"bytes/time", "B/s", false},
                                          {"bus", "B/s", false},   {"of the link", "%", false}};
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     char      buf[32];
     fprintf(out, "# centimani %s, %s of %sB on %s\n", CM_VERSION, a->name, cm__cell_si(ctx, a->bytes), r->device);
-    fprintf(out, "# bus: what passes a device's link, one way; the link has %sB/s\n\n", cm__cell_si(ctx, link_bytes_s));
+    fprintf(out, "# bus: traffic on a device's link in one direction; the link's bandwidth is %sB/s\n\n",
+            cm__cell_si(ctx, link_bytes_s));
     for (int32_t i = 0; i < r->n_counts; i++) {
         const char *cells[] = {cm__cell_count(ctx, r->counts[i]),
                                cm__format(ctx, "%s", cm__si_small(buf, sizeof buf, points[i].time_s)),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detail.c - all that pages show of one device. */
+/* detail.c - collect everything that the HTML pages show about one device. */
 #include <math.h>
 #include <string.h>
 #include "report/report.h"
@@ -24,7 +24,7 @@ static void find_curve(cm__detail *d)
     }
 }
 
-/* Replicas on twice as many devices each time, as far as is known what joins them. */
+/* Double the number of data-parallel replicas until the interconnect is unknown. */
 static void find_scaling(cm__detail *d)
 {
     const cm__predict_report *p = d->explain->sides[0];

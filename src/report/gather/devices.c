@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* devices_report.c - gathers the devices or clusters, all about one of them, or the check of a user's file. */
+/* devices.c - collect the list of devices or clusters, the profile of one, or the result of a validation. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "report/report.h"
 
-/* What the library refused ends this report as well. */
+/* End the report with the failure of a library function. */
 static void require(cm__ctx *ctx, cm_status status, const cm_diag *diag)
 {
     if (!status) return;
@@ -34,7 +34,7 @@ static cm_cluster **cluster_slot(cm__ctx *ctx)
 
 /* ---- lists ------------------------------------------------------------------------------------------------------ */
 
-/* On demand where there is such a price; the list names any other basis. */
+/* The lowest on-demand price; without one, the lowest of any basis, and the list then shows its basis. */
 static const cm_price *listed_price(const cm_device *d)
 {
     const cm_price *price = cm_device_cheapest(d, CM_BASIS_ON_DEMAND, NULL);
@@ -63,7 +63,7 @@ static int by_vendor(const void *left, const void *right)
     return order ? order : strcmp(a->id, b->id);
 }
 
-/* The machine itself stands last and is looked at only when it is shown: discovery takes longer than the whole list. */
+/* "this-machine" comes last and without numbers, because examining the machine takes longer than the whole list. */
 static void list_devices(cm__devices_report *r)
 {
     cm_diag diag;
@@ -80,7 +80,7 @@ static void list_devices(cm__devices_report *r)
                                                   .tdp_w = NAN};
 }
 
-/* The fastest link of a reach. */
+/* Bandwidth of the fastest link: of the network, or within a node. */
 static double bandwidth_of(const cm_cluster *cluster, bool network)
 {
     double best = NAN;
@@ -105,7 +105,7 @@ static void list_clusters(cm__devices_report *r)
     }
 }
 
-/* ---- one -------------------------------------------------------------------------------------------------------- */
+/* ---- one device ------------------------------------------------------------------------------------------------- */
 
 static void show_device(cm__devices_report *r, cm_device *device)
 {
@@ -128,7 +128,7 @@ static bool is_cluster_file(const char *path)
 
 static bool suggests(const cm_diag *diag) { return strstr(diag->reason, "did you mean") != NULL; }
 
-/* Ids of devices and clusters share one space of names. Where it is neither, the better suggestion is told. */
+/* Ids of devices and clusters share one namespace. If the name is neither, report the message with a suggestion. */
 static void show(cm__devices_report *r)
 {
     cm_diag      diag = {0}, other = {0};
@@ -148,7 +148,7 @@ static void check(cm__devices_report *r)
     require(r->ctx, cm_profile_check(r->asked.name, &r->checked, &diag), &diag);
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------------------- */
+/* ---- the report ------------------------------------------------------------------------------------------------- */
 
 cm_status cm__devices_report_new(const cm__devices_request *asked, cm__devices_report **report, cm_diag *diag)
 {

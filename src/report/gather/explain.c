@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * explain_report.c - why a step takes as long as it does: its operators against the roofline, and beside another
- * device.
+ * explain.c - compare the operators of a step with the roofline, and with the same operators on another device.
  *
- * An operator of two devices is one by its name and phase. Times of the second device are of as many samples as the
- * first one's step has. What one device's runtime makes part of another operator has no time of its own there.
+ * Operators of the two devices are matched by name and phase. Times of the second device are scaled to the number of
+ * samples in the first device's step. An operator that one runtime fuses into another has no time on that device.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 
 static void free_predict(void *report) { cm__predict_report_free(report); }
 
-/* ---- operators of both ------------------------------------------------------------------------------------------ */
+/* ---- matching of operators -------------------------------------------------------------------------------------- */
 
 static int by_name(const void *left, const void *right)
 {
@@ -84,7 +83,7 @@ cm__roof cm__roof_of(const cm_device *device, cm_precision precision)
                       .memory = memory ? memory->name : NULL};
 }
 
-/* What binds: whichever of arithmetic and traffic takes longer at its ceiling. */
+/* An operator is memory-bound if its traffic takes longer at its ceiling than its arithmetic. */
 static void place_on_roof(cm__explain_side *s, const cm__roof *roof)
 {
     double compute = s->flop / roof->peak_flop_s, traffic = s->bytes / roof->bw_bytes_s;
@@ -111,7 +110,7 @@ static void place_all(cm__explain_report *r)
     if (r->n_ops) qsort(r->ops, (size_t)r->n_ops, sizeof *r->ops, by_weight);
 }
 
-/* ---- kinds ------------------------------------------------------------------------------------------------------ */
+/* ---- operator types --------------------------------------------------------------------------------------------- */
 
 static int by_time(const void *left, const void *right)
 {
@@ -144,7 +143,7 @@ static void sum_kinds(cm__explain_report *r)
     if (r->n_kinds) qsort(r->kinds, (size_t)r->n_kinds, sizeof *r->kinds, by_time);
 }
 
-/* What `predict` says, and how much of the device's time the roofline says the same of. */
+/* The bottleneck that `predict` names, and the device time in memory-bound and compute-bound operators. */
 static const char *bottleneck(const cm__explain_report *r)
 {
     double all = r->memory_s[0] + r->compute_s[0], share = all > 0 ? 100 * r->memory_s[0] / all : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_report.c - reads a model, builds its step, and gathers what the renderers show. */
+/* graph.c - read a model, build its training step and collect the numbers that the renderers show. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static void count_ops(cm__graph_report *r)
     if (r->n_ops) qsort(r->ops, (size_t)r->n_ops, sizeof *r->ops, by_count);
 }
 
-/* Insertion into the short list of the largest; the earlier of two equals stays ahead. */
+/* Insert a node into the list of the largest; of two equal nodes the earlier one stays first. */
 static void find_top(cm__graph_report *r)
 {
     double flop[CM__TOP_NODES + 1];
@@ -75,7 +75,7 @@ static void mark(bool *used, const int32_t *tensors, int32_t count)
         if (tensors[i] >= 0) used[tensors[i]] = true;
 }
 
-/* Folding and pruning leave tensors behind that nothing refers to. */
+/* Folding and pruning leave unused tensors in the graph. */
 static void find_used(cm__graph_report *r)
 {
     r->used = cm__alloc_array(r->ctx, (size_t)cm_graph_tensors(r->step) + 1, sizeof *r->used);
@@ -86,7 +86,7 @@ static void find_used(cm__graph_report *r)
     }
 }
 
-/* Forward graph and step may say the same thing: each text once. */
+/* Forward graph and step can have the same warning; keep it once. */
 static void gather(cm__graph_report *r, const char ***texts, int32_t *count, int32_t (*number)(const cm_graph *),
                    const char *(*text)(const cm_graph *, int32_t))
 {
@@ -128,7 +128,7 @@ static void load(cm__graph_report *r)
     r->step = step;
 }
 
-/* `step` NULL: the model is loaded. */
+/* `step` NULL: load the model. */
 static cm_status make_report(const cm__graph_request *asked, const cm_step *step, cm__graph_report **report,
                              cm_diag *diag)
 {

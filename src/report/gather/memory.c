@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_report.c - a model on a device: its memory at a batch size, which batch size, and what would make it fit. */
+/* memory.c - predict the memory of a model on a device, choose a batch size, and find settings that make a step fit. */
 #include <math.h>
 #include <string.h>
 #include "report/report.h"
@@ -7,12 +7,13 @@
 static void free_step(void *step) { cm_step_free(step); }
 static void free_device(void *device) { cm_device_free(device); }
 
-/* ---- what would make it fit ------------------------------------------------------------------------------------- */
+/* ---- settings that make it fit ---------------------------------------------------------------------------------- */
 
+/* A setting that saves memory. Values from `from` to `to` are tried in order: times `factor`, or plus 1 if it is 0. */
 typedef struct knob {
     const char *name, *cost;
     void (*turn)(cm__memory_request *asked, int64_t to);
-    int64_t from, to, factor; /* values tried, in order */
+    int64_t from, to, factor;
 } knob;
 
 static void turn_recompute(cm__memory_request *a, int64_t to) { a->graph.train.recompute = (cm_recompute)to; }
@@ -28,13 +29,14 @@ static void turn_tensors(cm__memory_request *a, int64_t to)
 static void turn_precision(cm__memory_request *a, int64_t to) { a->graph.train.precision = (cm_precision)to; }
 
 static const knob knobs[] = {
-    {"recompute", "activations are computed a second time", turn_recompute, CM_RECOMPUTE_SELECTIVE,
+    {"recompute", "activations are recomputed in backward", turn_recompute, CM_RECOMPUTE_SELECTIVE,
      CM_RECOMPUTE_FULL, 0},
-    {"accumulate", "the same samples in several passes, each with its launches", turn_accumulate, 2, 1 << 20, 2},
-    {"precision", "fewer bits: check that the training still converges", turn_precision, CM_PRECISION_AMP_BF16,
+    {"accumulate", "several smaller passes per update, each with its own kernel launches", turn_accumulate, 2,
+     1 << 20, 2},
+    {"precision", "fewer bits: check that training still converges", turn_precision, CM_PRECISION_AMP_BF16,
      CM_PRECISION_FP16, 0},
-    {"zero", "8 devices share states, gradients, weights, and exchange them every step", turn_zero, 1, 3, 0},
-    {"tp", "as many devices, which exchange activations in every layer", turn_tensors, 2, 16, 0},
+    {"zero", "8 devices that shard states, gradients or weights and exchange them every step", turn_zero, 1, 3, 0},
+    {"tp", "that many devices, which exchange activations in every layer", turn_tensors, 2, 16, 0},
 };
 
 static const char *value_text(cm__ctx *ctx, const knob *k, int64_t to)
@@ -79,7 +81,7 @@ static bool try_knob(cm__memory_report *r, const knob *k, int64_t to)
     cm_step           *variant;
     k->turn(&asked, to);
     cm_step_options o = options_of(&asked);
-    if (cm_step_new_from(r->forward, r->device, &o, &variant, NULL)) return false; /* heads that tp does not divide */
+    if (cm_step_new_from(r->forward, r->device, &o, &variant, NULL)) return false; /* e.g. heads not divisible by tp */
     cm__defer(r->ctx, free_step, variant);
     cm__pass_on(r->ctx, cm_step_memory(variant, r->batch, &use, r->ctx->diag));
     if (!use.fits) return false;
@@ -90,7 +92,7 @@ static bool try_knob(cm__memory_report *r, const knob *k, int64_t to)
     return true;
 }
 
-/* Of each knob the first setting with which the step fits. */
+/* For each knob, find the first value that makes the step fit. */
 static void find_remedies(cm__memory_report *r)
 {
     for (size_t i = 0; i < sizeof knobs / sizeof *knobs && r->n_remedies < CM__REMEDIES; i++) {
@@ -122,7 +124,8 @@ static void begin(cm__memory_report *r)
     r->plan = cm_footprint_plan(r->footprint);
 }
 
-/* Up to the first batch that does not fit, or that the device divides: larger ones use no more memory. */
+/* Peak memory of batch sizes 1, 2, 4 ... up to the first that does not fit or that the device divides into
+   micro-batches; larger ones use no more memory. */
 static void curve(cm__memory_report *r)
 {
     cm_memory_use use;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* models_report.c - gathers the named models; each is built once to count its parameters. */
+/* models.c - collect the named models; each one is built once to count its parameters. */
 #include <math.h>
 #include "base/text.h"
 #include "report/report.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* page_report.c - a ranking and its first few devices in detail: what `report` writes as a page. */
+/* page.c - collect the contents of the page that `report` writes: a ranking, and details of its first devices. */
 #include <string.h>
 #include "report/report.h"
 
@@ -8,7 +8,8 @@
 static void free_ranking(void *ranking) { cm_ranking_free(ranking); }
 static void free_detail(void *detail) { cm__detail_free(detail); }
 
-static void ask(const char *model, const cm_rank_options *o, const cm_rank_entry *e, cm__predict_request *request)
+static void make_request(const char *model, const cm_rank_options *o, const cm_rank_entry *e,
+                         cm__predict_request *request)
 {
     *request = (cm__predict_request){.device = cm_device_get_info(e->device)->id,
                                      .graph = {.model = model, .load = o->load, .train = o->train},
@@ -21,15 +22,15 @@ static void add_detail(cm__page_report *p, const cm_rank_entry *e)
 {
     cm__predict_request request;
     cm__detail         *detail;
-    ask(p->model, p->asked, e, &request);
-    for (int32_t i = 0; i < p->n_profiles; i++) /* a profile's file, not its id, is where a device is found */
+    make_request(p->model, p->asked, e, &request);
+    for (int32_t i = 0; i < p->n_profiles; i++) /* devices that are not built in are loaded from their file */
         if (strcmp(p->profiles[i].id, request.device) == 0) request.device = p->profiles[i].path;
     cm__pass_on(p->ctx, cm__detail_new(&request, &detail, p->ctx->diag));
     cm__defer(p->ctx, free_detail, detail);
     p->details[p->n_details++] = detail;
 }
 
-/* Files among the devices asked for, by the ids in them. */
+/* Find the profile files among the requested devices, and the ids in them. */
 static void find_profiles(cm__page_report *p)
 {
     for (const char *at = p->asked->devices ? p->asked->devices : ""; *at && p->n_profiles < CM__PAGE_PROFILES;) {
@@ -61,11 +62,11 @@ cm_status cm__page_report_new(const char *model, const cm_rank_options *asked, c
     for (int32_t i = 0; i < cm_ranking_placed(p->ranking) && i < DETAILS; i++)
         add_detail(p, cm_ranking_entry(p->ranking, i));
     const cm_rank_entry *base = cm_ranking_get_info(p->ranking)->baseline;
-    bool                 seen = !base;
-    for (int32_t i = 0; !seen && i < p->n_details; i++)
-        seen = strcmp(cm_device_get_info(p->details[i]->explain->sides[0]->device)->id,
+    bool                 listed = !base;
+    for (int32_t i = 0; !listed && i < p->n_details; i++)
+        listed = strcmp(cm_device_get_info(p->details[i]->explain->sides[0]->device)->id,
                       cm_device_get_info(base->device)->id) == 0;
-    if (!seen) add_detail(p, base);
+    if (!listed) add_detail(p, base);
     ctx->diag = NULL;
     *report = p;
     return CM_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_report.c - reads a model, a device and what joins it, and searches plans. */
+/* plan.c - load a model, a device and its interconnect, and search parallel plans. */
 #include "report/report.h"
 
 static void free_graph(void *graph) { cm_graph_free(graph); }

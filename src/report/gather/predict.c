@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_report.c - reads a model and a device, and predicts. */
+/* predict.c - load a model and a device, and predict memory and time of a step. */
 #include "report/report.h"
 
 static void free_graph(void *graph) { cm__graph_report_free(graph); }
@@ -18,7 +18,7 @@ cm_step_options cm__step_options_of(const cm__graph_request *graph, const cm_pre
 
 static bool given_batch(const cm_plan *plan) { return plan->micro_batch || plan->global_batch; }
 
-/* One device joins nothing. */
+/* A plan on one device needs no interconnect. */
 static bool needs_fabric(const cm_plan *p)
 {
     return p->devices > 1 || p->tp > 1 || p->cp > 1 || p->pp > 1 || p->dp > 1 || p->ep > 1;
@@ -45,7 +45,7 @@ static void make_step(cm__predict_report *r)
     a->options.plan = o.plan;
 }
 
-/* The batch that was asked for, or the usual one; 1 where not even that fits. */
+/* The requested batch size, or the default; 1 if not even one sample fits. */
 static void find_batch(cm__predict_report *r)
 {
     int64_t *batch = &r->asked.options.batch;
@@ -63,9 +63,10 @@ static const char *doubt_about(const cm__predict_report *r)
     const cm_device_info *device = cm_device_get_info(r->device);
     bool                  able = r->asked.graph.train.inference ? device->inference : device->training;
     if (able) return NULL;
-    const char *lacking = "training; --mode inference asks for what it does";
+    const char *lacking = "training (try --mode inference)";
     if (r->asked.graph.train.inference) lacking = "inference";
-    return cm__format(r->ctx, "%s does no %s: this is what its ceilings would allow", device->id, lacking);
+    return cm__format(r->ctx, "%s does not support %s: the prediction shows what its ceilings would allow", device->id,
+                      lacking);
 }
 
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scale_report.c - one model on more and more devices, and where efficiency goes. */
+/* scale.c - predict one model on several numbers of devices, and where efficiency is lost. */
 #include <math.h>
 #include "report/report.h"
 
@@ -19,13 +19,13 @@ static cm_step_options options_at(const cm_step *like, const cm_fabric *fabric, 
     return o;
 }
 
-/* Where a step's time goes, as parts of it. */
+/* Fractions of the step in which devices do not compute: communication, bubble, waiting for the host. */
 static void find_losses(cm__scale_point *p)
 {
     const cm_prediction_info *i = &p->info;
-    double                    waits = i->tensor_s + i->pipeline_s + i->data_s - i->hidden_s;
-    double                    idle = i->step_time_s - waits - i->bubble_s - i->device_time_s;
-    p->lost[0] = waits / i->step_time_s;
+    double                    exposed = i->tensor_s + i->pipeline_s + i->data_s - i->hidden_s;
+    double                    idle = i->step_time_s - exposed - i->bubble_s - i->device_time_s;
+    p->lost[0] = exposed / i->step_time_s;
     p->lost[1] = i->bubble_s / i->step_time_s;
     p->lost[2] = idle > 0 ? idle / i->step_time_s : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* html.c - pieces of pages. */
+/* html.c - write escaped text, tables and embedded JSON as HTML. */
 #include "report/html/html.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ void cm__html_data(cm__ctx *ctx, FILE *out, const json_t *data)
     if (!text) cm__fail(ctx, CM_ERR_MEMORY, "out of memory while writing JSON");
     fputs("<script type=\"application/json\" id=\"data\">", out);
     for (const char *c = text; *c; c++) {
-        if (*c == '<') fputs("\\u003c", out); /* only strings have one */
+        if (*c == '<') fputs("\\u003c", out); /* only strings contain it, so the data stay the same */
         else putc(*c, out);
     }
     fputs("</script>\n", out);

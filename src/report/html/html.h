@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* html.h - writing HTML: escaped texts, tables, JSON inside a page, and the files that pages embed. */
+/* html.h - write HTML: escaped texts, tables, embedded JSON, and the files that pages embed. */
 #ifndef CM_REPORT_HTML_H
 #define CM_REPORT_HTML_H
 
@@ -7,15 +7,15 @@
 #include <stdio.h>
 #include "report/table.h"
 
-void cm__html_text(cm__ctx *ctx, FILE *out, const char *text); /* nothing in it is markup */
-/* A table with a caption; columns with a unit are numbers, the first column names its row. */
+void cm__html_text(cm__ctx *ctx, FILE *out, const char *text); /* escaped */
+/* A table with a caption. Columns with a unit contain numbers; the first column is the heading of its row. */
 void cm__html_table_begin(cm__ctx *ctx, FILE *out, const char *caption, const cm__column *columns, int32_t n_columns);
 void cm__html_row(cm__ctx *ctx, FILE *out, const cm__column *columns, int32_t n_columns, const char *const *cells);
 void cm__html_table_end(FILE *out);
-/* <script type="application/json" id="data">: whatever is in the data, the script ends where it should. */
+/* Write <script type="application/json" id="data">. Data that contain "</script>" are escaped. */
 void cm__html_data(cm__ctx *ctx, FILE *out, const json_t *data);
 
-/* A file of web/, or the chart library; empty where the build had none. */
+/* A file of web/, or the chart library; empty if it was missing in the build. */
 typedef struct cm__web_file {
     const char *name, *type, *text;
     size_t      size;

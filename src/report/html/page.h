@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* page.h - the parts of a report's page. */
+/* page.h - parts of the page that `report` writes. */
 #ifndef CM_REPORT_PAGE_H
 #define CM_REPORT_PAGE_H
 
 #include "report/html/html.h"
 #include "report/report.h"
 
-/* page_tables.c: a number in few characters, a device's id; and what figures draw, as tables. */
+/* page_tables.c: short numbers, device ids, and the numbers of each figure as a table. */
 const char *cm__page_number(cm__ctx *ctx, double value);
 const char *cm__page_device(const cm__detail *detail);
 void cm__page_ranking(cm__ctx *ctx, FILE *out, const cm__page_report *page);

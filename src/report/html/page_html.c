@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page_html.c - a report as one HTML file that needs nothing else.
+ * page_html.c - write a ranking as one self-contained HTML file.
  *
- * Every figure is a canvas with the same numbers as a table under it, and the sources under that. Without JavaScript
- * the canvases are not shown and the tables are open.
+ * Every figure is a canvas; a table with the same numbers and the list of sources follow it. Without JavaScript the
+ * canvases are hidden and the tables are open.
  */
 #include <math.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static void device_figures(cm__ctx *ctx, FILE *out, const cm__detail *d, int32_t
     sources(ctx, out, d);
     end_figure(out);
     figure(ctx, out, cm__format(ctx, "fall-%d", index), cm__format(ctx, "One step on %s", cm__page_device(d)),
-           cm__format(ctx, "%.4g ms for %lld samples, kind of operator by kind.", 1e3 * i->step_time_s,
+           cm__format(ctx, "%.4g ms for %lld samples, by operator type.", 1e3 * i->step_time_s,
                       (long long)i->batch), true);
     cm__page_step(ctx, out, d->explain);
     sources(ctx, out, d);
@@ -104,8 +104,7 @@ static void head(cm__ctx *ctx, FILE *out, const cm__page_report *p)
     cm__html_text(ctx, out, p->model);
     const cm_ranking_info *i = cm_ranking_get_info(p->ranking);
     fprintf(out, " on</h1><p class=\"soft\">By %s, each device at its best batch size%s. Prices: %s. Predicted by "
-                 "centimani %s; every number with its interval, in which nine of ten measured values are expected, "
-                 "and its sources.</p>\n",
+                 "centimani %s; every number has a 90 %% interval and sources.</p>\n",
             cm_goal_name(i->goal),
             i->tokens_per_sample > 0 ? cm__format(ctx, ", sequence length %.0f", i->tokens_per_sample) : "",
             cm_basis_name(p->asked->price_basis), CM_VERSION);
@@ -117,7 +116,8 @@ static void answer(cm__ctx *ctx, FILE *out, const cm__page_report *p)
     const cm_ranking_info *i = cm_ranking_get_info(p->ranking);
     const cm_rank_entry   *best = cm_ranking_entry(p->ranking, 0);
     if (!cm_ranking_placed(p->ranking)) {
-        fputs("<p class=\"answer\">No device has a place; the table says why.</p></header><main id=\"main\">\n", out);
+        fputs("<p class=\"answer\">No device could be ranked; the table gives the reasons.</p></header>"
+              "<main id=\"main\">\n", out);
         return;
     }
     int32_t close = 0;
@@ -130,7 +130,7 @@ static void answer(cm__ctx *ctx, FILE *out, const cm__page_report *p)
                                        cm__page_number(ctx, best->value), cm_goal_unit(i->goal),
                                        i->job ? cm__format(ctx, " for %s", i->job) : ""));
     if (close)
-        fprintf(out, " Too close to call: the intervals of %d more overlap its own.", close);
+        fprintf(out, " Too close to call: the intervals of %d other devices overlap that of this one.", close);
     fputs("</p></header><main id=\"main\">\n", out);
 }
 
@@ -147,37 +147,38 @@ static json_t *data_of(cm__ctx *ctx, const cm__page_report *p)
 
 static void figures(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 {
-    figure(ctx, out, "ranking", "Ranking", "The best 24. Whiskers: nine of ten measured values are expected within; "
-           "arrows: further than is drawn. Paler bars overlap a neighbour's: too close to call.", true);
+    figure(ctx, out, "ranking", "Ranking", "The best 24 devices. Whiskers: 90 % intervals; arrows: the interval "
+           "extends beyond the figure. Paler bars: overlaps the interval of a neighbour, too close to call.", true);
     cm__page_ranking(ctx, out, p);
     all_sources(ctx, out, p);
     end_figure(out);
-    figure(ctx, out, "price", "Price and performance", "Samples that a dollar buys.", true);
+    figure(ctx, out, "price", "Price and performance", "Samples per US dollar.", true);
     cm__page_price(ctx, out, p, false);
     all_sources(ctx, out, p);
     end_figure(out);
-    figure(ctx, out, "pareto", "Time against money", "For a million samples; the line joins those that nothing else "
-           "beats in both.", false);
+    figure(ctx, out, "pareto", "Time and cost", "For a million samples. The line connects the devices that no other "
+           "device beats in both.", false);
     cm__page_price(ctx, out, p, true);
     all_sources(ctx, out, p);
     end_figure(out);
     if (!p->n_details) return;
-    figure(ctx, out, "memory", "Memory", "At the batch size of the ranking, or of one micro-batch of it where a device "
-           "cuts it, by what it is for, beside what there is.", false);
+    figure(ctx, out, "memory", "Memory", "Memory at the peak by category, and the capacity of the device, at the batch "
+           "size of the ranking, or for one micro-batch if the device divides the batch.", false);
     cm__page_memory(ctx, out, p);
     all_sources(ctx, out, p);
     end_figure(out);
-    figure(ctx, out, "levels", "Memory by level", "How much of each memory that programs fill is in use. Above 100 %: "
-           "the device computes part of it again instead of holding it.", false);
+    figure(ctx, out, "levels", "Memory by level", "Used part of each memory that the program manages. Above 100 %: the "
+           "device recomputes activations instead of storing them.", false);
     cm__page_levels(ctx, out, p);
     all_sources(ctx, out, p);
     end_figure(out);
-    figure(ctx, out, "batch", "Throughput against batch size", "As far as memory goes.", false);
+    figure(ctx, out, "batch", "Throughput and batch size", "Batch sizes up to the first that does not fit into memory.",
+           false);
     cm__page_batch(ctx, out, p);
     all_sources(ctx, out, p);
     end_figure(out);
     figure(ctx, out, "scaling", "Throughput on more devices", "Data parallel, each replica with the batch size of the "
-           "ranking, as far as is known what joins devices. Dashed: what as many alone would do.", false);
+           "ranking, as far as the interconnect is known. Dashed: linear scaling.", false);
     cm__page_scaling(ctx, out, p);
     all_sources(ctx, out, p);
     end_figure(out);
@@ -192,8 +193,8 @@ cm_status cm__page_report_print(const cm__page_report *p, FILE *out, cm_diag *di
     head(ctx, out, p);
     answer(ctx, out, p);
     figures(ctx, out, p);
-    fputs("</main><footer><p class=\"soft\">Made offline by <code>centimani report</code>; this file needs nothing "
-          "else.</p></footer>\n", out);
+    fputs("</main><footer><p class=\"soft\">Made offline by <code>centimani report</code>; this file is "
+          "self-contained.</p></footer>\n", out);
     cm__html_data(ctx, out, data_of(ctx, p));
     file_into(out, "<script>", "chart.js", "</script>\n");
     file_into(out, "<script>", "charts.js", "</script>\n");

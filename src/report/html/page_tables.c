@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* page_tables.c - the numbers of each figure of a report as a table. */
+/* page_tables.c - tables with the numbers of each figure of a page. */
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
@@ -36,14 +36,14 @@ static const struct {
     enum { ALWAYS, WITH_BASELINE, WITH_JOB, WITH_TOKENS } when;
 } ranking_columns[RANKING_COLUMNS] = {
     {{"device", NULL, false}, ALWAYS},
-    {{"place", "", false}, ALWAYS},
+    {{"rank", "", false}, ALWAYS},
     {{"precision", NULL, false}, ALWAYS},
     {{"runtime", NULL, false}, ALWAYS},
     {{"batch", "", false}, ALWAYS},
     {{"throughput", "samples/s", false}, ALWAYS},
     {{"throughput", "tokens/s", false}, WITH_TOKENS},
     {{"90 % interval", "samples/s", false}, ALWAYS},
-    {{"beside baseline", "times", false}, WITH_BASELINE},
+    {{"over baseline", "times", false}, WITH_BASELINE},
     {{"price", "USD/h", false}, ALWAYS},
     {{"basis", NULL, false}, ALWAYS},
     {{"provider", NULL, false}, ALWAYS},
@@ -60,7 +60,7 @@ static const char *remark(cm__ctx *ctx, const cm_rank_entry *e)
     if (e->reason) return e->reason;
     return cm__format(ctx, "%s%s%s", e->tied_with_next ? "too close to call with the next" : "",
                       e->tied_with_next && e->pareto ? "; " : "",
-                      e->pareto ? "nothing is both faster and cheaper" : "");
+                      e->pareto ? "no device is both faster and cheaper" : "");
 }
 
 static void ranking_cells(cm__ctx *ctx, const cm_rank_entry *e, int32_t place, double seq, const char **cells)
@@ -110,10 +110,10 @@ void cm__page_ranking(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 void cm__page_price(cm__ctx *ctx, FILE *out, const cm__page_report *p, bool only_pareto)
 {
     static const cm__column columns[] = {{"device", NULL, false}, {"price", "USD/h", false},
-                                         {"basis", NULL, false}, {"of", NULL, false},
-                                         {"seen", NULL, false}, {"samples", "per USD", false},
+                                         {"basis", NULL, false}, {"provider", NULL, false},
+                                         {"date", NULL, false}, {"samples", "per USD", false},
                                          {"million samples", "h", false}, {"million samples", "USD", false}};
-    cm__html_table_begin(ctx, out, only_pareto ? "Nothing is both faster and cheaper than these" : "Prices",
+    cm__html_table_begin(ctx, out, only_pareto ? "No device is both faster and cheaper than these" : "Prices",
                          columns, COUNT(columns));
     for (int32_t i = 0; i < cm_ranking_placed(p->ranking); i++) {
         const cm_rank_entry *e = cm_ranking_entry(p->ranking, i);
@@ -132,9 +132,9 @@ void cm__page_price(cm__ctx *ctx, FILE *out, const cm__page_report *p, bool only
 
 void cm__page_memory(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 {
-    cm__column columns[2 + CM_CATEGORIES] = {{"device", NULL, false}, {"all", "at the peak", false}};
+    cm__column columns[2 + CM_CATEGORIES] = {{"device", NULL, false}, {"total", "at the peak", false}};
     for (int c = 0; c < CM_CATEGORIES; c++)
-        columns[2 + c] = (cm__column){cm_category_name((cm_category)c), "", false};
+        columns[2 + c] = (cm__column){cm__category_words((cm_category)c), "", false};
     cm__html_table_begin(ctx, out, "Memory by category", columns, COUNT(columns));
     for (int32_t i = 0; i < p->n_details; i++) {
         const char *cells[2 + CM_CATEGORIES] = {device_id(p->details[i]), bytes(ctx, p->details[i]->use.peak_bytes)};
@@ -147,7 +147,7 @@ void cm__page_memory(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 void cm__page_levels(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 {
     static const cm__column levels[] = {{"device", NULL, false}, {"memory", NULL, false}, {"used", "", false},
-                                        {"there", "", false}};
+                                        {"capacity", "", false}};
     cm__html_table_begin(ctx, out, "Memory by level", levels, COUNT(levels));
     for (int32_t i = 0; i < p->n_details; i++)
         for (int32_t l = 0; l < p->details[i]->use.n_levels; l++) {
@@ -202,7 +202,8 @@ void cm__page_roof(cm__ctx *ctx, FILE *out, const cm__explain_report *r)
 {
     static const cm__column columns[] = {{"operator", NULL, false}, {"phase", NULL, false}, {"time", "ms", false},
                                          {"intensity", "FLOP/B", false}, {"rate", "FLOP/s", false},
-                                         {"bound by", NULL, false}, {"of ceiling", "%", false}, {"found", NULL, false}};
+                                         {"bound by", NULL, false}, {"of ceiling", "%", false},
+                                         {"estimated by", NULL, false}};
     cm__html_table_begin(ctx, out, "The longest operators", columns, COUNT(columns));
     for (int32_t i = 0; i < r->n_ops && i < TABLE_OPS; i++) {
         const cm__explain_op   *op = &r->ops[i];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* validate_html.c - results of others against predictions, as one page that needs nothing else. */
+/* validate.c - write a comparison with published results as one self-contained HTML page. */
 #include <math.h>
 #include <string.h>
 #include "report/report.h"
 
 static const char head[] =
     "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
-    "<title>Centimani: predictions against known results</title>\n"
+    "<title>Centimani: predictions compared with published results</title>\n"
     "<style>\n"
     "body{font:14px/1.45 system-ui,sans-serif;max-width:76em;margin:2em auto;padding:0 1em;color:#222;"
     "background:#fff}\n"
@@ -15,7 +15,7 @@ static const char head[] =
     "th:first-child,td.w{text-align:left}td.out{color:#a00}tr.fitted{color:#888}\n"
     "details{margin:.3em 0}summary{cursor:pointer}.note{color:#555;max-width:60em}\n"
     "@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}th,td{border-color:#333}td.out{color:#f88}}\n"
-    "</style>\n<h1>Predictions against known results</h1>\n";
+    "</style>\n<h1>Predictions compared with published results</h1>\n";
 
 static void text(FILE *out, const char *s)
 {
@@ -135,8 +135,8 @@ void cm__validate_html(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
 {
     fputs(head, out);
     fprintf(out, "<p>centimani %s. Errors are predicted / measured &minus; 1. Rows that a profile was fitted to are "
-                 "grey and count nowhere; rows of a model that one was fitted to are predicted by a profile fitted "
-                 "without it.\n", CM_VERSION);
+                 "grey and not counted. If a profile was fitted to other rows of a model, its rows are predicted by a "
+                 "profile fitted without that model.\n", CM_VERSION);
     fprintf(out, "<table><tr><th>set%s", sum_heads);
     for (int32_t i = 0; i < cm_scoreboard_sets(b); i++) {
         const cm_validation *v = cm_scoreboard_set(b, i);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_json.c - measurements as JSON: what was asked, every result, the suites' lines, the ceilings, the profile. */
+/* bench.c - print measurements as JSON: options, results, rows of the suites, ceilings and the profile. */
 #include "report/json/json.h"
 #include "report/report.h"
 

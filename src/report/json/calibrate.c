@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calibrate_json.c - a calibration as JSON. */
+/* calibrate.c - print a calibration as JSON. */
 #include "report/json/json.h"
 #include "report/report.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detail_json.c - one device for a page: operators, kinds of them, memory, batch sizes, more devices, sources. */
+/* detail.c - the details of one device as JSON, for the HTML pages. */
 #include <math.h>
 #include "report/detail.h"
 #include "report/json/json.h"
 
-#define OPS_MOST 400 /* the longest: a page draws no more */
+#define OPS_MOST 400 /* longest operators; a page draws no more */
 
 static void memory(cm__ctx *ctx, json_t *o, const cm__detail *d)
 {

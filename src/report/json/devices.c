@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* devices_json.c - devices and clusters as JSON: lists in SI units, or a whole profile with its sources. */
+/* devices.c - print devices and clusters as JSON: lists in SI units, or a whole profile with its sources. */
 #include <math.h>
 #include "report/json/json.h"
 #include "report/report.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain_json.c - why, as JSON: every operator, the largest first. */
+/* explain.c - print `explain` as JSON: every operator, the longest first. */
 #include <math.h>
 #include "report/json/json.h"
 #include "report/report.h"

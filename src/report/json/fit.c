@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fit_json.c - fitted or checked operator models as JSON. */
+/* fit.c - print the errors of fitted or checked operator models as JSON. */
 #include "report/json/json.h"
 #include "report/report.h"
 

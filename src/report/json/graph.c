@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_json.c - the whole graph report as JSON: SI units without prefixes, unknown numbers null. */
+/* graph.c - print a graph as JSON: SI units without prefixes, null for unknown numbers. */
 #include <math.h>
 #include "report/json/json.h"
 #include "report/report.h"
@@ -40,7 +40,7 @@ static void counts(cm__ctx *ctx, json_t *o, const cm__graph_report *r)
         cm__json_set(ctx, phases, cm_phase_name(p), json_integer(r->totals.nodes[p]));
 }
 
-/* {phase: {class: sum}}; classes that do nothing in a phase are left out. */
+/* {phase: {class: sum}}; classes with a sum of 0 are omitted. */
 static void by_class(cm__ctx *ctx, json_t *o, const char *key, phase_table *first, phase_table *second)
 {
     json_t *phases = cm__json_set(ctx, o, key, json_object());
@@ -59,7 +59,7 @@ static void texts(cm__ctx *ctx, json_t *o, const char *key, const char *const *l
     for (int32_t i = 0; i < count; i++) cm__json_append(ctx, array, cm__json_text(ctx, list[i]));
 }
 
-/* Coefficients of 1, B, B^2 ... up to the last that is not zero. */
+/* Coefficients of 1, B, B^2 ... up to the last one that is not 0. */
 static void poly(cm__ctx *ctx, json_t *o, const char *key, const cm_poly *p)
 {
     json_t *array = cm__json_set(ctx, o, key, json_array());

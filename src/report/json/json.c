@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.c - JSON answers by jansson. */
+/* json.c - build and print JSON with jansson. */
 #include "report/json/json.h"
 
 #include <math.h>
 #include "report/report.h"
 
 #define SCHEMA 1
-#define EXACT 9007199254740992.0 /* 2^53: doubles are whole numbers without gaps up to here */
+#define EXACT 9007199254740992.0 /* 2^53: every whole number up to here is a double */
 
 static void release(void *answer) { json_decref(answer); }
 
@@ -65,7 +65,7 @@ void cm__json_interval(cm__ctx *ctx, json_t *object, const double interval_s[2])
     for (int k = 0; interval_s && k < 2; k++) cm__json_append(ctx, interval, cm__json_number(interval_s[k]));
 }
 
-/* A failed write shows as the stream's error, which the caller looks at once for all formats. */
+/* Write errors stay in the stream; the caller checks it once for all formats. */
 void cm__json_print(cm__ctx *ctx, const json_t *answer, FILE *out)
 {
     if (json_dumpf(answer, out, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) != 0 && !ferror(out))

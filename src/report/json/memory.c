@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_json.c - the memory of a step, and the choice of a batch size, as JSON. */
+/* memory.c - print the memory of a step, or the choice of a batch size, as JSON. */
 #include <math.h>
 #include "report/json/json.h"
 #include "report/report.h"
 
-/* Known where a batch size was chosen by it. */
+/* The throughput is known only if a batch size was chosen by it. */
 static double chosen_samples_s(const cm__memory_report *r)
 {
     for (int32_t i = 0; i < r->choice.n_candidates; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* models_json.c - the named models, or one of them, as JSON. */
+/* models.c - print the named models, or one of them, as JSON. */
 #include "report/json/json.h"
 #include "report/report.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_json.c - the best plans as JSON. */
+/* plan.c - print the best parallel plans as JSON. */
 #include "report/json/json.h"
 #include "report/report.h"
 

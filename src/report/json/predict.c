@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_json.c - a prediction as JSON. */
+/* predict.c - print a prediction as JSON. */
 #include <math.h>
 #include <string.h>
 #include "report/json/json.h"
@@ -76,7 +76,7 @@ void cm__json_times(cm__ctx *ctx, json_t *o, const cm_prediction_info *i, double
         cm__json_set(ctx, stages, "pipeline_s", cm__json_number(i->pipeline_s));
         cm__json_set(ctx, stages, "data_parallel_s", cm__json_number(i->data_s));
     }
-    double sum = 0; /* told where every call was listed */
+    double sum = 0; /* 0: the prediction has no list of calls */
     for (int p = 0; p < CM_PHASES; p++) sum += i->phase_s[p];
     json_t *phases = cm__json_set(ctx, o, "phases", sum > 0 ? json_object() : json_null());
     for (int p = 0; sum > 0 && p < CM_PHASES; p++)
@@ -85,7 +85,7 @@ void cm__json_times(cm__ctx *ctx, json_t *o, const cm_prediction_info *i, double
     for (int h = 0; h < CM_HOWS; h++) cm__json_set(ctx, share, cm_how_name((cm_how)h), cm__json_number(i->share[h]));
 }
 
-/* Only where samples are loaded: what from, by whom, how long each part of it takes. */
+/* "loading": present only if samples are loaded. */
 static void loading(cm__ctx *ctx, json_t *o, const cm_prediction_info *i)
 {
     const cm_loading_info *l = &i->loading;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_json.c - a ranking as JSON: what `predict` tells of each device, and what that means for the asker. */
+/* rank.c - print a ranking as JSON: the prediction, value and cost of each device. */
 #include <math.h>
 #include "report/json/json.h"
 #include "report/report.h"
@@ -127,7 +127,8 @@ void cm__rank_json_fill(cm__ctx *ctx, json_t *answer, const cm__rank_report *r)
     const cm_ranking_info *i = cm_ranking_get_info(r->ranking);
     int32_t                placed = cm_ranking_placed(r->ranking);
     echo(ctx, answer, r);
-    if (i->baseline) entry(ctx, cm__json_set(ctx, answer, "baseline_entry", json_object()), i->baseline, 0, i->tokens_per_sample);
+    if (i->baseline)
+        entry(ctx, cm__json_set(ctx, answer, "baseline_entry", json_object()), i->baseline, 0, i->tokens_per_sample);
     json_t *list = cm__json_set(ctx, answer, "ranking", json_array());
     for (int32_t k = 0; k < cm_ranking_entries(r->ranking); k++)
         entry(ctx, cm__json_append(ctx, list, json_object()), cm_ranking_entry(r->ranking, k), k < placed ? k + 1 : 0,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scale_json.c - scaling as JSON. */
+/* scale.c - print scaling over devices as JSON. */
 #include <math.h>
 #include "report/json/json.h"
 #include "report/report.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* validate_json.c - results of others against predictions, as JSON: one set, or all under `sets`. */
+/* validate.c - print a comparison with published results as JSON: one set, or all sets under `sets`. */
 #include <math.h>
 #include "report/json/json.h"
 #include "report/report.h"

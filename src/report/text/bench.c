@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_text.c - measurements as tables, a kind of table for each suite. */
+/* bench.c - print measurements as text: one table per suite. */
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
@@ -27,18 +27,18 @@ static double ceiling(const cm_bench *b, const char *what, const char *name)
         const cm_bench_ceiling *c = cm_bench_ceiling_at(b, i);
         if (strcmp(c->what, what) == 0 && (!name || strcmp(c->name, name) == 0)) best = c->value;
     }
-    return best; /* of several memories the last: the main one */
+    return best; /* the last of several memories is the main memory */
 }
 
-/* ---- lines that add up ------------------------------------------------------------------------------------------- */
+/* ---- sums of consecutive rows ------------------------------------------------------------------------------------ */
 
-/* All rows of one label: times, FLOP and bytes in sum. */
+/* Sums over consecutive rows with the same label. */
 typedef struct sum {
     const cm_bench_row *first;
     double              time_s, flop, bytes, paper_flop, spread;
     int64_t             wrong;
-    const char         *skipped; /* of the first that has no time */
-    int32_t             next;    /* row after them */
+    const char         *skipped; /* reason of the first row without a time */
+    int32_t             next;    /* index of the row after them */
 } sum;
 
 static sum sum_from(const cm_bench *b, int32_t at)
@@ -82,7 +82,7 @@ static void primitive_row(cm__ctx *ctx, const cm_bench *b, const cm__table *tabl
     cm__table_row(table, cells);
 }
 
-/* What has no time is told below the table, once a reason. */
+/* List cases without a time below the table: at most 8, and each label once. */
 static void print_skipped(cm__ctx *ctx, const cm_bench *b, const char *suite, FILE *out)
 {
     const char *last = NULL;
@@ -98,7 +98,7 @@ static void print_skipped(cm__ctx *ctx, const cm_bench *b, const char *suite, FI
         last = row->label;
         shown++;
     }
-    if (count > shown) fprintf(out, "# not measured: %d cases of this suite; --json tells why of each\n", count);
+    if (count > shown) fprintf(out, "# not measured: %d cases of this suite; --json has the reason of each\n", count);
 }
 
 static void print_primitives(cm__ctx *ctx, const cm_bench *b, FILE *out)
@@ -185,7 +185,7 @@ static void print_collectives(cm__ctx *ctx, const cm_bench *b, FILE *out)
     cm__table_print(&table);
 }
 
-/* ---- what does so much of something a second --------------------------------------------------------------------- */
+/* ---- rates: host and lookup -------------------------------------------------------------------------------------- */
 
 static const cm__column rate_columns[] = {
     {"what", NULL, false}, {"size", "B", false}, {"rate", "1/s", false}, {"spread", "%", false}, {"wrong", "1", false}};
@@ -209,7 +209,7 @@ static void print_host(cm__ctx *ctx, const cm_bench *b, FILE *out) { print_rates
 
 static void print_lookup(cm__ctx *ctx, const cm_bench *b, FILE *out) { print_rates(ctx, b, "lookup", out); }
 
-/* ---- all --------------------------------------------------------------------------------------------------------- */
+/* ---- the report -------------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *suite, *title;
@@ -218,11 +218,11 @@ static const struct {
     {"roofline", "ceilings", print_roofline},
     {"host", "host, one core", print_host},
     {"lookup", "random look-ups", print_lookup},
-    {"primitives", "primitives; of peak and memory: of the ceilings measured", print_primitives},
+    {"primitives", "primitives; \"of peak\" and \"memory\" are fractions of the measured ceilings", print_primitives},
     {"sweep", "sweep", cm__bench_sweep},
     {"cases", "cases", cm__bench_cases},
-    {"model", "operators of the model", cm__bench_model},
-    {"collectives", "collectives, fp32; bandwidths as nccl-tests define them", print_collectives},
+    {"model", "kernel calls of the model", cm__bench_model},
+    {"collectives", "collectives, fp32; bandwidths as nccl-tests defines them", print_collectives},
 };
 
 static bool has_rows(const cm_bench *b, const char *suite)
@@ -254,7 +254,7 @@ void cm__bench_text(cm__ctx *ctx, const cm__bench_report *report, FILE *out)
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
         if (!has_rows(b, sections[i].suite)) continue;
         fprintf(out, "\n# %s\n", sections[i].title);
-        /* Sums of a few of their parts would be wrong. */
+        /* --case selects single cases, so the sums of the primitives would be incomplete. */
         if (report->asked->only && sections[i].print == print_primitives)
             cm__bench_calls(ctx, b, sections[i].suite, out);
         else sections[i].print(ctx, b, out);
@@ -264,7 +264,7 @@ void cm__bench_text(cm__ctx *ctx, const cm__bench_report *report, FILE *out)
         measured += cm_bench_result_at(b, i)->time_s > 0;
         before += cm_bench_result_at(b, i)->resumed;
     }
-    fprintf(out, "\n%d cases measured%s, %d without time, %lld results wrong.\n", measured,
+    fprintf(out, "\n%d cases measured%s, %d without a time, %lld wrong results.\n", measured,
             before ? cm__format(ctx, " (%d by an earlier run)", before) : "", cm_bench_results(b) - measured,
             (long long)cm_bench_wrong(b));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_text.h - the sections of the text of `bench`. */
+/* bench.h - sections of the text report of `bench`. */
 #ifndef CM_REPORT_BENCH_TEXT_H
 #define CM_REPORT_BENCH_TEXT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_calls.c - calls as a table, each of them or what they span. */
+/* bench_calls.c - tables of measured kernel calls: one row per call, or the range per operator. */
 #include <math.h>
 #include <string.h>
 #include "report/text/bench.h"
@@ -7,10 +7,10 @@
 
 #define COUNT(array) ((int32_t)(sizeof(array) / sizeof *(array)))
 
-/* ---- calls ------------------------------------------------------------------------------------------------------- */
+/* ---- kernel calls ------------------------------------------------------------------------------------------------ */
 
 static const cm__column call_columns[] = {
-    {"call", NULL, true},  {"time", "s", false},   {"rate", "FLOP/s", false},
+    {"kernel call", NULL, true},  {"time", "s", false},   {"rate", "FLOP/s", false},
     {"bandwidth", "B/s", false}, {"spread", "%", false}, {"wrong", "1", false}};
 
 void cm__bench_calls(cm__ctx *ctx, const cm_bench *b, const char *suite, FILE *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calibrate_text.c - a calibration as a table: every step before and after, then what changed. */
+/* calibrate.c - print a calibration as text: every step before and after, then the changed factors. */
 #include "base/text.h"
 #include "report/report.h"
 #include "report/table.h"
@@ -23,7 +23,7 @@ static const char *error_of(cm__ctx *ctx, double predicted, double measured)
 void cm__calibrate_text(cm__ctx *ctx, const cm__calibrate_report *r, FILE *out)
 {
     const cm_calibration *c = r->calibration;
-    fprintf(out, "# centimani %s, %s calibrated by %s\n\n", CM_VERSION, cm__printable(ctx, r->device),
+    fprintf(out, "# centimani %s, %s calibrated with %s\n\n", CM_VERSION, cm__printable(ctx, r->device),
             cm__printable(ctx, r->log));
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     for (int32_t i = 0; i < cm_calibration_rows(c); i++) {
@@ -44,5 +44,5 @@ void cm__calibrate_text(cm__ctx *ctx, const cm__calibrate_report *r, FILE *out)
         const cm_calibration_change *k = cm_calibration_get_change(c, i);
         fprintf(out, "%-18s %.4g -> %.4g\n", k->what, k->from, k->to);
     }
-    if (!cm_calibration_changes(c)) fprintf(out, "nothing changed: the profile meets these steps\n");
+    if (!cm_calibration_changes(c)) fprintf(out, "nothing changed: the profile already predicts these steps\n");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* devices_text.c - devices and clusters as tables, and the outcome of a check. */
+/* devices.c - print the lists of devices and clusters, and the result of a validation, as text. */
 #include <math.h>
 #include <string.h>
 #include "report/report.h"
@@ -9,7 +9,7 @@
 
 static const char *watts(cm__ctx *ctx, double value) { return isnan(value) ? "-" : cm__format(ctx, "%.0f", value); }
 
-/* "GCP", or "paper: Emani et al." where nobody rents it out. */
+/* The provider of an on-demand price ("GCP"); of other prices with the basis ("paper: Emani et al."). */
 static const char *provider(cm__ctx *ctx, const cm_price *price)
 {
     if (!price) return "-";
@@ -22,8 +22,8 @@ static void devices(cm__ctx *ctx, const cm__devices_report *r, FILE *out)
     static const cm__column columns[] = {{"device"},     {"vendor"},           {"class"},
                                          {"16 bit", "FLOP/s"}, {"memory", "B"}, {"bandwidth", "B/s"},
                                          {"TDP", "W"},   {"price", "USD/h"},   {"from", NULL, true}};
-    fprintf(out, "# centimani %s, %d devices; 'centimani devices show ID' tells all about one, with its sources\n"
-            "# prices: the lowest on demand per device and hour, or of the basis that is named\n\n",
+    fprintf(out, "# centimani %s, %d devices; 'centimani devices show ID' shows one with all numbers and sources\n"
+            "# prices: the lowest on-demand price per device and hour, or of the basis named in column 'from'\n\n",
             CM_VERSION, r->n_devices);
     cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
     for (int32_t i = 0; i < r->n_devices; i++) {
@@ -48,7 +48,7 @@ static void clusters(cm__ctx *ctx, const cm__devices_report *r, FILE *out)
 {
     static const cm__column columns[] = {{"cluster"}, {"device"}, {"per node", ""}, {"nodes", ""},
                                          {"in node", "B/s"}, {"network", "B/s"}};
-    fprintf(out, "# centimani %s, %d clusters; 'centimani devices show ID' tells all about one, with its sources\n\n",
+    fprintf(out, "# centimani %s, %d clusters; 'centimani devices show ID' shows one with all numbers and sources\n\n",
             CM_VERSION, r->n_clusters);
     cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
     for (int32_t i = 0; i < r->n_clusters; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * devices_show.c - all that is known of one device or cluster, for people.
+ * devices_show.c - print everything that is known about one device or cluster as text.
  *
- * It walks the profile, so whatever a profile says is shown: words first, then every number with its kind, source and
- * date, then prices, fits and notes, and the sources in full.
+ * It walks over the JSON of the profile, so every member is shown: texts first, then every number with its kind, source
+ * and date, then prices, fits and notes, and finally the sources.
  */
 #include <string.h>
 #include "base/text.h"
@@ -14,16 +14,16 @@
 #define COUNT(array) ((int32_t)(sizeof(array) / sizeof *(array)))
 #define LABEL_WIDTH 18
 #define INDENT_WIDTH 5
-#define ELEMENTS_MAX 64 /* of a list of words; the rest is counted */
+#define ELEMENTS_MAX 64 /* of a list of texts; the others are only counted */
 
 typedef struct view {
     cm__ctx      *ctx;
     FILE         *out;
     const json_t *profile, *sources;
-    const char  **title; /* of the list to come; NULL where it has been printed */
+    const char  **title; /* of the next list; NULL: already printed */
 } view;
 
-/* ---- values as words -------------------------------------------------------------------------------------------- */
+/* ---- values as text --------------------------------------------------------------------------------------------- */
 
 static const char *text_at(const json_t *object, const char *key)
 {
@@ -37,7 +37,7 @@ static const char *joined(cm__ctx *ctx, const char *left, const char *separator,
     return *left && *right ? cm__format(ctx, "%s%s%s", left, separator, right) : *left ? left : right;
 }
 
-/* Words, counts and lists of them; numbers with an origin are left to their table. */
+/* Texts, plain numbers and lists of them as text. Numbers with a source are omitted: they have their own table. */
 static const char *words(cm__ctx *ctx, const json_t *value)
 {
     const char *text = "", *key;
@@ -59,7 +59,7 @@ static const char *words(cm__ctx *ctx, const json_t *value)
     return text;
 }
 
-/* "[3]": the place of a source in the list at the end. */
+/* "[3]": the position of a source in the list at the end of the report. */
 static const char *source_mark(const view *v, const char *wanted)
 {
     int         index = 0;
@@ -79,7 +79,7 @@ static const char *date_of(const view *v, const json_t *object)
     return date ? cm__printable(v->ctx, date) : "-";
 }
 
-/* ---- words ------------------------------------------------------------------------------------------------------ */
+/* ---- texts ------------------------------------------------------------------------------------------------------ */
 
 static void heading(const view *v, bool of_cluster)
 {
@@ -98,7 +98,7 @@ static void heading(const view *v, bool of_cluster)
 
 /* ---- numbers ---------------------------------------------------------------------------------------------------- */
 
-/* An element goes by its name; one without a name by what it is. */
+/* The name of an element, or for a collective its operation, algorithm and number of devices. */
 static const char *element_name(cm__ctx *ctx, const json_t *element)
 {
     const char *name = text_at(element, "name");
@@ -199,10 +199,10 @@ static void fits(const view *v)
     }
     putc('\n', v->out);
     cm__table_print(&table);
-    fputs("(their parameters: --json)\n", v->out);
+    fputs("(--json has the parameters)\n", v->out);
 }
 
-/* ---- texts ------------------------------------------------------------------------------------------------------ */
+/* ---- notes ------------------------------------------------------------------------------------------------------ */
 
 static void item(const view *v, const char *text)
 {

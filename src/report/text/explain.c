@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain_text.c - why, as text: kinds of operators, the largest operators on the roofline, and what binds. */
+/* explain.c - print `explain` as text: time by operator type, the largest operators on the roofline, the bottleneck. */
 #include <math.h>
 #include "base/text.h"
 #include "report/text/predict_parts.h"
@@ -20,7 +20,7 @@ static const char *device_id(const cm__explain_report *r, int side)
     return cm_device_get_info(r->sides[side]->device)->id;
 }
 
-/* ---- kinds of operators ----------------------------------------------------------------------------------------- */
+/* ---- operator types --------------------------------------------------------------------------------------------- */
 
 static void print_kinds(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
 {
@@ -49,7 +49,7 @@ static void print_ops(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
     bool             two = r->sides[1] != NULL;
     const cm__column columns[] = {{"operator", NULL, true}, {"phase", NULL, false}, {"time", "ms", false},
                                   {"intensity", "FLOP/B", false}, {"bound by", NULL, false}, {"of ceiling", "%", false},
-                                  {"found", NULL, false}, {"difference", "ms", false}};
+                                  {"estimated by", NULL, false}, {"difference", "ms", false}};
     cm__table        table = cm__table_new(ctx, out, columns, two ? 8 : 7, false);
     for (int32_t i = 0; i < r->n_ops && i < TOP_OPS; i++) {
         const cm__explain_op   *op = &r->ops[i];
@@ -64,7 +64,7 @@ static void print_ops(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
     cm__table_print(&table);
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------------------- */
+/* ---- the report ------------------------------------------------------------------------------------------------- */
 
 static void print_step(cm__ctx *ctx, const cm__explain_report *r, int side, FILE *out)
 {
@@ -81,10 +81,10 @@ static void print_step(cm__ctx *ctx, const cm__explain_report *r, int side, FILE
 void cm__explain_text(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
 {
     const cm__predict_report *p = r->sides[0];
-    fprintf(out, "# centimani %s, why %s takes its time on %s", CM_VERSION, cm__printable(ctx, p->asked.graph.model),
-            device_id(r, 0));
+    fprintf(out, "# centimani %s, where the time of %s goes on %s", CM_VERSION,
+            cm__printable(ctx, p->asked.graph.model), device_id(r, 0));
     if (r->sides[1]) fprintf(out, ", versus %s", device_id(r, 1));
-    fprintf(out, "\n# times are of %.0f samples%s; of ceiling: what the roofline would take\n\n", r->samples,
+    fprintf(out, "\n# times for %.0f samples%s; of ceiling: roofline time as a percentage of the time\n\n", r->samples,
             cm__seq_text(ctx, p->graph->step));
     for (int side = 0; side < 2 && r->sides[side]; side++) print_step(ctx, r, side, out);
     fputc('\n', out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fit_text.c - fitted or checked operator models as a table. */
+/* fit.c - print the errors of fitted or checked operator models as text. */
 #include <math.h>
 #include <string.h>
 #include "report/report.h"
@@ -19,7 +19,7 @@ static const char *percent(cm__ctx *ctx, double fraction)
 static const cm__column by_operator[] = {
     {"operator", NULL, true}, {"rows", "1", false}, {"error", "%", false}, {"of time", "%", false}};
 
-/* All classes of an operator and runtime; zeroed where an earlier one is of them. */
+/* Sum over all classes with the same operator and runtime; zeroed if `index` is not the first of them. */
 static cm_fit_class together(const cm_fitting *f, int32_t index)
 {
     cm_fit_class all = *cm_fitting_class(f, index);
@@ -37,7 +37,7 @@ static cm_fit_class together(const cm_fitting *f, int32_t index)
     return all;
 }
 
-/* Passes and types together; of time: how far off all calls are, over the time of all, so that long ones count more. */
+/* Errors by operator, over all passes and types. Column "of time" weights every row by its time. */
 static void operators_text(cm__ctx *ctx, const cm_fitting *f, FILE *out)
 {
     const char *runtime = "";
@@ -45,14 +45,14 @@ static void operators_text(cm__ctx *ctx, const cm_fitting *f, FILE *out)
     for (int32_t i = 0; i < cm_fitting_classes(f); i++) {
         cm_fit_class all = together(f, i);
         if (all.measured_s <= 0) continue;
-        if (*runtime && strcmp(runtime, all.runtime)) break; /* the first runtime's, which most ask for */
+        if (*runtime && strcmp(runtime, all.runtime)) break; /* only the first runtime, which is the most common one */
         runtime = all.runtime;
         const char *cells[] = {cm__printable(ctx, all.op), cm__cell_count(ctx, all.n), percent(ctx, all.mape),
                                percent(ctx, all.off_s / all.measured_s)};
         cm__table_row(&table, cells);
     }
     if (!*runtime) return;
-    fprintf(out, "\nAll passes and types of %s; of time: seconds off over seconds measured\n", runtime);
+    fprintf(out, "\nAll passes and types of %s; of time: sum of |error| in seconds over the sum of times\n", runtime);
     cm__table_print(&table);
 }
 
@@ -63,13 +63,13 @@ void cm__fit_text(cm__ctx *ctx, const cm__fit_report *r, FILE *out)
     double      sum = 0;
     const char *what = r->path ? r->path : r->device;
     fprintf(out, "# centimani %s, %s of %s\n", CM_VERSION, r->check ? "check" : "fit", cm__printable(ctx, what));
-    fprintf(out, "# %s\n", !r->path   ? "each row of its kernel tables, as the other rows of its operator's tables "
-                                        "tell it"
-                           : r->calls ? "errors of how 'predict' times these calls on the device"
-                           : r->check ? "errors of the profile's models on these rows"
-                                      : "errors on rows left out of the fit (4-fold)");
+    fprintf(out, "# %s\n", !r->path   ? "leave-one-out: each row of its kernel tables is predicted from the other "
+                                        "rows of the operator"
+                           : r->calls ? "errors of the times that 'predict' uses for these kernel calls"
+                           : r->check ? "errors of the profile's operator models on these rows"
+                                      : "cross-validated errors: each row is predicted by a fit without it (4-fold)");
     if (skipped)
-        fprintf(out, "# %d rows of operators or types without a form left out, first %s\n", skipped,
+        fprintf(out, "# %d rows skipped: no model for their operator or type; the first is %s\n", skipped,
                 cm__printable(ctx, first));
     fputc('\n', out);
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_text.c - the graph report for people: what was read, costs by class, the largest nodes, and a verdict. */
+/* graph.c - print a graph as text: the model, costs by class, the largest nodes, a summary sentence. */
 #include <math.h>
 #include "base/text.h"
 #include "report/report.h"
@@ -13,10 +13,10 @@ static const char *const class_words[CM_CLASSES] = {
     [CM_CLASS_ATTENTION] = "attention",   [CM_CLASS_NORM] = "normalisation",
     [CM_CLASS_ELEMENTWISE] = "elementwise operators", [CM_CLASS_REDUCTION] = "reductions",
     [CM_CLASS_MOVEMENT] = "data movement", [CM_CLASS_EMBEDDING] = "embeddings",
-    [CM_CLASS_RNN] = "recurrent layers",  [CM_CLASS_UPDATE] = "the optimizer's update",
+    [CM_CLASS_RNN] = "recurrent layers",  [CM_CLASS_UPDATE] = "the optimizer update",
 };
 
-/* ---- what was read ---------------------------------------------------------------------------------------------- */
+/* ---- the model -------------------------------------------------------------------------------------------------- */
 
 static void note(cm__ctx *ctx, FILE *out, const char *label, const char *text)
 {
@@ -40,8 +40,8 @@ static void heading(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
 
 static const char *node_counts(cm__ctx *ctx, const cm__graph_report *r)
 {
-    const char *text = cm__format(ctx, "%d read, %d after folding%s; run:", cm_graph_nodes_read(r->forward),
-                                  cm_graph_nodes(r->forward), r->asked.load.fuse == CM_FUSE_NONE ? "" : " and fusing");
+    const char *text = cm__format(ctx, "%d read, %d after folding%s; in the step:", cm_graph_nodes_read(r->forward),
+                                  cm_graph_nodes(r->forward), r->asked.load.fuse == CM_FUSE_NONE ? "" : " and fusion");
     for (cm_phase p = CM_FORWARD; p < CM_PHASES; p++)
         if (r->totals.nodes[p])
             text = cm__format(ctx, "%s%s %d %s", text, p ? "," : "", r->totals.nodes[p], cm_phase_name(p));
@@ -58,9 +58,9 @@ static void sizes(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
     cm__si(forward, sizeof forward, r->forward_flop);
     cm__si(training, sizeof training, r->training_flop);
     note(ctx, out, "matrix work", r->asked.train.inference ? cm__format(ctx, "%sFLOP forward", forward)
-                                  : cm__format(ctx, "%sFLOP forward, %sFLOP in all", forward, training));
+                                  : cm__format(ctx, "%sFLOP forward, %sFLOP in the step", forward, training));
     if (r->peak_op)
-        note(ctx, out, "memory", cm__format(ctx, "%sB alive at most, at %s '%s' (tensors alone)",
+        note(ctx, out, "memory", cm__format(ctx, "%sB live at the peak, at %s '%s' (tensors only, no workspace)",
                                             cm__binary(peak, sizeof peak, t->peak_bytes),
                                             cm_node_type(cm_graph_node(r->step, t->peak_node)), r->peak_op));
     putc('\n', out);
@@ -143,7 +143,7 @@ static void operators(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
 
 static const cm__column node_columns[] = {{"node", NULL, true}, {"operator"},   {"phase"},           {"shape"},
                                           {"work", "FLOP"},     {"moved", "B"}, {"ratio", "FLOP/B"}, {"class"}};
-enum { TOP_COLUMNS = COUNT(node_columns) - 1 }; /* the class is left to the full list */
+enum { TOP_COLUMNS = COUNT(node_columns) - 1 }; /* only the full list shows the class */
 
 static void node_row(const cm__table *table, const cm__graph_report *r, int32_t index)
 {
@@ -200,7 +200,7 @@ static void all_tensors(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
     cm__table_print(&table);
 }
 
-/* ---- in words --------------------------------------------------------------------------------------------------- */
+/* ---- the summary ------------------------------------------------------------------------------------------------ */
 
 static void verdict(cm__ctx *ctx, const cm__graph_report *r, const cost_row *sum, FILE *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_text.c - the memory of a step for people: bars by category and level, what is largest, how it grows. */
+/* memory.c - print the memory of a step as text: by category and level, the largest tensors, growth with the batch. */
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
@@ -34,8 +34,8 @@ static const char *plan_text(cm__ctx *ctx, const cm__memory_report *r)
 {
     const cm_plan *p = &r->plan;
     if (p->devices == 1 && p->accumulate == 1) return NULL;
-    return cm__format(ctx, "%d devices: tp %d, pp %d, dp %d, zero %d%s; %lld samples at once, %d times", p->devices,
-                      p->tp, p->pp, p->dp, p->zero, p->sequence_parallel ? ", sequence-parallel" : "",
+    return cm__format(ctx, "%d devices: tp %d, pp %d, dp %d, zero %d%s; micro-batch %lld, accumulated %d times",
+                      p->devices, p->tp, p->pp, p->dp, p->zero, p->sequence_parallel ? ", sequence parallel" : "",
                       (long long)r->at_once, p->accumulate);
 }
 
@@ -58,7 +58,7 @@ static void heading(cm__ctx *ctx, const cm__memory_report *r, const char *comman
     note(ctx, out, "peak", cm__format(ctx, "%s, at %s '%s' (%s)", bytes(ctx, u->peak_bytes), cm_node_type(n),
                                       cm__printable(ctx, n->name), cm_phase_name((cm_phase)n->phase)));
     if (u->context_bytes > 0)
-        note(ctx, out, "beside it", cm__format(ctx, "%s held by the allocator in all, %s by driver and framework",
+        note(ctx, out, "reserved", cm__format(ctx, "%s by the allocator in total, and %s by driver and framework",
                                                bytes(ctx, u->reserved_bytes), bytes(ctx, u->context_bytes)));
     putc('\n', out);
 }
@@ -68,7 +68,7 @@ static void categories(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     static const cm__column columns[] = {{"category"}, {"at the peak", "B"}, {"share", "%"}, {""}};
     cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
     for (cm_category c = 0; c < CM_CATEGORIES; c++) {
-        const char *cells[] = {cm_category_name(c), cm__cell_binary(ctx, r->use.categories[c]),
+        const char *cells[] = {cm__category_words(c), cm__cell_binary(ctx, r->use.categories[c]),
                                cm__cell_percent(ctx, r->use.categories[c], r->use.peak_bytes),
                                bar(ctx, r->use.categories[c], r->use.peak_bytes)};
         cm__table_row(&table, cells);
@@ -94,11 +94,12 @@ static void levels(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 
 static void largest(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 {
-    static const cm__column columns[] = {{"largest tensors then", NULL, true}, {"category"}, {"shape"}, {"size", "B"}};
+    static const cm__column columns[] = {{"largest tensors at the peak", NULL, true}, {"category"}, {"shape"},
+                                         {"size", "B"}};
     cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
     for (int32_t i = 0; i < r->n_alive; i++) {
         const cm_tensor *t = cm_graph_tensor(r->step, r->alive[i].tensor);
-        const char      *cells[] = {cm__printable(ctx, t->name), cm_category_name(r->alive[i].category),
+        const char      *cells[] = {cm__printable(ctx, t->name), cm__category_words(r->alive[i].category),
                                     cm__shape_text(ctx, t), cm__cell_binary(ctx, r->alive[i].bytes)};
         cm__table_row(&table, cells);
     }
@@ -125,7 +126,7 @@ static void curve(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 
 static void remedies(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 {
-    static const cm__column columns[] = {{"would fit with"}, {"peak", "B"}, {"what it costs"}};
+    static const cm__column columns[] = {{"would fit with"}, {"peak", "B"}, {"cost"}};
     cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
     for (int32_t i = 0; i < r->n_remedies; i++) {
         const cm__remedy *k = &r->remedies[i];
@@ -135,20 +136,20 @@ static void remedies(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     }
     putc('\n', out);
     if (r->n_remedies) cm__table_print(&table);
-    else fputs("No one of recompute, accumulation, precision, ZeRO or tensor parallelism makes it fit.\n", out);
+    else fputs("No single change of recompute, accumulate, precision, zero or tp makes it fit.\n", out);
 }
 
 static void verdict(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 {
     const cm_memory_use *u = &r->use;
-    if (!u->n_levels) fputs("\nThe profile names no memory of this device.\n", out);
+    if (!u->n_levels) fputs("\nThe profile of this device lists no memory.\n", out);
     else if (u->fits) fprintf(out, "\nIt fits.\n");
     else {
         const cm_level_use *worst = &u->levels[0];
         for (int32_t i = 1; i < u->n_levels; i++)
             if (u->levels[i].used_bytes - u->levels[i].capacity_bytes > worst->used_bytes - worst->capacity_bytes)
                 worst = &u->levels[i];
-        fprintf(out, "\nIt does not fit: %s lacks %s.\n",
+        fprintf(out, "\nIt does not fit: %s is too small by %s.\n",
                 cm__printable(ctx, cm_device_memory(r->device, worst->memory)->name), bytes(ctx, u->shortfall_bytes));
         remedies(ctx, r, out);
     }
@@ -164,7 +165,7 @@ void cm__memory_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     verdict(ctx, r, out);
 }
 
-/* ---- which batch size ------------------------------------------------------------------------------------------- */
+/* ---- choice of a batch size ------------------------------------------------------------------------------------- */
 
 static void candidates(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 {
@@ -193,8 +194,8 @@ void cm__batch_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     candidates(ctx, r, out);
     levels(ctx, r, out);
     if (r->choice.batch)
-        fprintf(out, "\nBatch %lld, by %s.\n", (long long)r->choice.batch,
-                r->asked.objective == CM_OBJECTIVE_MEMORY ? "the memory left unused"
-                                                          : "throughput: the smallest within 2 % of the highest");
+        fprintf(out, "\nBatch size %lld: %s.\n", (long long)r->choice.batch,
+                r->asked.objective == CM_OBJECTIVE_MEMORY ? "it leaves the least memory unused (equation (5))"
+                                                          : "the smallest within 2 % of the highest throughput");
     else verdict(ctx, r, out);
 }

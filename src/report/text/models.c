@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* models_text.c - the named models as a table, or one of them in full. */
+/* models.c - print the list of named models, or one model, as text. */
 #include <math.h>
 #include "report/report.h"
 #include "report/table.h"
 
-static void in_full(cm__ctx *ctx, const cm__known_model *model, FILE *out)
+static void print_one(cm__ctx *ctx, const cm__known_model *model, FILE *out)
 {
     const cm_model_info *m = model->info;
     fprintf(out, "# centimani %s, model %s\n", CM_VERSION, m->id);
@@ -19,7 +19,7 @@ void cm__models_text(cm__ctx *ctx, const cm__models_report *r, FILE *out)
 {
     static const cm__column columns[] = {{"model"}, {"family"}, {"params", ""}, {"title", NULL, true}};
     if (r->in_full) {
-        in_full(ctx, &r->models[0], out);
+        print_one(ctx, &r->models[0], out);
         return;
     }
     cm__table table = cm__table_new(ctx, out, columns, 4, false);
@@ -28,7 +28,7 @@ void cm__models_text(cm__ctx *ctx, const cm__models_report *r, FILE *out)
         const char          *cells[] = {m->id, m->family, cm__cell_si(ctx, r->models[i].parameters), m->title};
         cm__table_row(&table, cells);
     }
-    fprintf(out, "# centimani %s, %d named models; 'centimani models show ID' tells one's definition and source\n\n",
+    fprintf(out, "# centimani %s, %d named models; 'centimani models show ID' shows definition and source\n\n",
             CM_VERSION, r->n_models);
     cm__table_print(&table);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_text.c - the best plans as text. */
+/* plan.c - print the best parallel plans as text. */
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
@@ -21,18 +21,18 @@ static const char *duration(cm__ctx *ctx, double s)
                        : cm__format(ctx, "%.3g s", s);
 }
 
-/* What a plan does beside its counts: "v3 seq zero1 early". */
+/* The other settings of a plan: "v3 seq zero1 overlap" (3 virtual stages, sequence parallel, ZeRO 1, overlap). */
 static const char *choices(cm__ctx *ctx, const cm_plan *p)
 {
-    const char *pieces = p->gpipe ? "gpipe " : p->interleave > 1 ? cm__format(ctx, "v%d ", p->interleave) : "";
+    const char *schedule = p->gpipe ? "gpipe " : p->interleave > 1 ? cm__format(ctx, "v%d ", p->interleave) : "";
     const char *experts = p->ep > 1 ? cm__format(ctx, "ep%d ", p->ep) : "";
     const char *zero = p->zero ? cm__format(ctx, "zero%d ", p->zero) : "";
     bool        any = p->offload_optimizer || p->offload_activations || p->offload_weights;
     const char *host = any ? cm__format(ctx, "host:%s%s%s ", p->offload_optimizer ? "o" : "",
                                         p->offload_activations ? "a" : "", p->offload_weights ? "w" : "")
                            : "";
-    const char *all = cm__format(ctx, "%s%s%s%s%s%s", experts, pieces, p->sequence_parallel ? "seq " : "", zero,
-                                 p->overlap ? "early " : "", host);
+    const char *all = cm__format(ctx, "%s%s%s%s%s%s", experts, schedule, p->sequence_parallel ? "seq " : "", zero,
+                                 p->overlap ? "overlap " : "", host);
     return *all ? all : "-";
 }
 
@@ -41,7 +41,7 @@ static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     double           seq = (double)cm_graph_seq(r->forward), unit = seq > 0 ? seq : 1;
     const cm__column columns[] = {{"n", "1", false},  {"tp", "1", false},   {"cp", "1", false},
                                          {"pp", "1", false}, {"dp", "1", false},   {"micro", "1", false},
-                                         {"recompute", NULL, false}, {"with", NULL, true}, {"step", "s", false},
+                                         {"recompute", NULL, false}, {"settings", NULL, true}, {"step", "s", false},
                                          {"90 %", "s", false}, {seq > 0 ? "tokens/s" : "samples/s", "1/s", false},
                                          {"MFU", "%", false}, {"waits", "%", false},
                                          {"memory", "B", false}};
@@ -80,7 +80,7 @@ static void print_job(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     if (!isnan(f->cost_usd) && price)
         fprintf(out, ", for %.0f USD (%.4g USD/h each, %s, %s)", f->cost_usd, price->usd_hour, price->basis,
                 cm__printable(ctx, price->provider));
-    if (!isnan(f->energy_j)) fprintf(out, ", with %.0f kWh of its devices", f->energy_j / 3.6e6);
+    if (!isnan(f->energy_j)) fprintf(out, ", using %.0f kWh in the devices", f->energy_j / 3.6e6);
     fprintf(out, ".\n");
 }
 
@@ -89,17 +89,16 @@ void cm__plan_text(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     const cm_search_options *a = &r->asked.options;
     const cm_search_info    *i = cm_search_get_info(r->search);
     char                     buf[32];
-    fprintf(out, "# centimani %s, plans for %s\n", CM_VERSION, cm__printable(ctx, r->asked.graph.model));
+    fprintf(out, "# centimani %s, parallel plans for %s\n", CM_VERSION, cm__printable(ctx, r->asked.graph.model));
     fprintf(out, "# %d x %s, global batch %lld%s, %s, %s, best by %s\n", a->devices,
-            cm_device_get_info(r->device)->name, (long long)a->global_batch, cm__seq_text(ctx, r->forward), cm_precision_name(a->train.precision),
-            cm_runtime_name(a->runtime),
-            cm_plan_goal_name(a->goal));
-    fprintf(out, "# %llu plans in %ss on %d thread%s", (unsigned long long)i->evaluated,
+            cm_device_get_info(r->device)->name, (long long)a->global_batch, cm__seq_text(ctx, r->forward),
+            cm_precision_name(a->train.precision), cm_runtime_name(a->runtime), cm_plan_goal_name(a->goal));
+    fprintf(out, "# %llu plans evaluated in %ss on %d thread%s", (unsigned long long)i->evaluated,
             cm__si_small(buf, sizeof buf, i->setup_s + i->search_time_s), i->threads, i->threads > 1 ? "s" : "");
-    if (i->ranks > 1) fprintf(out, " of %d ranks each", i->ranks);
-    fprintf(out, ", %llu fit%s\n\n", (unsigned long long)i->feasible, i->stopped ? "; stopped before the end" : "");
+    if (i->ranks > 1) fprintf(out, " in each of %d ranks", i->ranks);
+    fprintf(out, ", %llu fit%s\n\n", (unsigned long long)i->feasible, i->stopped ? "; search stopped early" : "");
     if (!cm_search_found(r->search)) {
-        fprintf(out, "No plan: %s.\n", i->reason);
+        fprintf(out, "No plan found: %s.\n", i->reason);
         return;
     }
     print_best(ctx, r, out);

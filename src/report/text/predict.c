@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_text.c - a prediction as text: the answer, where the time goes, and how it was found. */
+/* predict.c - print a prediction as text: the result, where the time goes, and how it was estimated. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "report/table.h"
 
 #define TOP_CALLS 8
+#define LABEL_WIDTH 13
 
 static const char *how_of(const cm__call_sum *s)
 {
@@ -21,7 +22,7 @@ static void print_calls(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 {
     static const cm__column   columns[] = {{"calls", "1", false},     {"what", NULL, true},  {"phase", NULL, false},
                                            {"time", "s", false},      {"share", "%", false}, {"FLOP/s", "1/s", false},
-                                           {"traffic", "B/s", false}, {"found", NULL, false}};
+                                           {"traffic", "B/s", false}, {"estimated by", NULL, false}};
     const cm_prediction_info *info = cm_prediction_get_info(r->prediction);
     cm__call_sums             all = cm__sum_calls(ctx, r, false);
     cm__table                 table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
@@ -39,20 +40,22 @@ static void print_calls(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
         cm__table_row(&table, cells);
     }
     cm__table_print(&table);
-    if (all.count > TOP_CALLS) fprintf(out, "... and %d more; --ops lists every call\n", all.count - TOP_CALLS);
+    if (all.count > TOP_CALLS) fprintf(out, "... and %d more; --ops lists every kernel call\n", all.count - TOP_CALLS);
 }
 
-/* ---- every call ------------------------------------------------------------------------------------------------- */
+/* ---- every kernel call ------------------------------------------------------------------------------------------ */
 
 static void print_list(cm__ctx *ctx, const cm__predict_report *r, FILE *out, bool missing)
 {
     static const cm__column columns[] = {
-        {"time", "s", false}, {"found", NULL, false}, {"call", NULL, false}, {"of", NULL, true}};
+        {"time", "s", false}, {"estimated by", NULL, false}, {"kernel call", NULL, false}, {"node", NULL, true}};
     cm__table table = cm__table_new(ctx, out, columns, missing ? 3 : 4, true);
     int32_t   count = missing ? cm_prediction_missing(r->prediction) : cm_prediction_ops(r->prediction);
     char      buf[32];
     if (!count) {
-        fputs(missing ? "no calls to measure: all are, or the device runs graphs as a whole\n" : "no calls\n", out);
+        fputs(missing ? "no kernel calls to measure: all are in the tables, or the device runs whole graphs\n"
+                      : "no kernel calls\n",
+              out);
         return;
     }
     for (int32_t i = 0; i < count; i++) {
@@ -66,15 +69,15 @@ static void print_list(cm__ctx *ctx, const cm__predict_report *r, FILE *out, boo
     cm__table_print(&table);
 }
 
-/* ---- the answer ------------------------------------------------------------------------------------------------- */
+/* ---- the result ------------------------------------------------------------------------------------------------- */
 
 /* "8 devices: tp 2 x pp 2 x dp 2, 4 micro-batches of 1, ZeRO 1" */
 static void print_plan(const cm_plan *p, FILE *out)
 {
-    fprintf(out, "plan       %d device%s: tp %d x pp %d x dp %d, %d micro-batch%s of %lld", p->devices,
+    fprintf(out, "%-*s%d device%s: tp %d x pp %d x dp %d, %d micro-batch%s of %lld", LABEL_WIDTH, "plan", p->devices,
             p->devices > 1 ? "s" : "", p->tp, p->pp, p->dp, p->accumulate, p->accumulate > 1 ? "es" : "",
             (long long)p->micro_batch);
-    if (p->interleave > 1) fprintf(out, ", %d pieces a stage", p->interleave);
+    if (p->interleave > 1) fprintf(out, ", %d virtual stages per device", p->interleave);
     if (p->sequence_parallel) fprintf(out, ", sequence parallel");
     if (p->zero) fprintf(out, ", ZeRO %d", p->zero);
     fputc('\n', out);
@@ -92,25 +95,25 @@ static const char *bar(cm__ctx *ctx, double share)
 
 static void print_part(cm__ctx *ctx, const char *name, double part_s, double step_s, FILE *out)
 {
-    if (part_s > 0) fprintf(out, "  %-10s %-10s %s\n", name, cm__seconds(ctx, part_s), bar(ctx, part_s / step_s));
+    if (part_s > 0) fprintf(out, "  %-30s %-10s %s\n", name, cm__seconds(ctx, part_s), bar(ctx, part_s / step_s));
 }
 
-/* Where an iteration on several devices goes. */
+/* The parts of an iteration on several devices. */
 static void print_iteration(cm__ctx *ctx, const cm_prediction_info *i, FILE *out)
 {
-    double waits = i->tensor_s + i->pipeline_s + i->data_s - i->hidden_s + i->bubble_s;
+    double not_computing = i->tensor_s + i->pipeline_s + i->data_s - i->hidden_s + i->bubble_s;
     print_part(ctx, "loading", i->step_time_s - i->compute_s, i->step_time_s, out);
-    print_part(ctx, "compute", i->compute_s - waits, i->step_time_s, out);
-    print_part(ctx, "layers", i->tensor_s, i->step_time_s, out);
-    print_part(ctx, "stages", i->pipeline_s, i->step_time_s, out);
-    print_part(ctx, "bubble", i->bubble_s, i->step_time_s, out);
-    print_part(ctx, "replicas", i->data_s - i->hidden_s, i->step_time_s, out);
+    print_part(ctx, "compute", i->compute_s - not_computing, i->step_time_s, out);
+    print_part(ctx, "tensor-parallel communication", i->tensor_s, i->step_time_s, out);
+    print_part(ctx, "pipeline communication", i->pipeline_s, i->step_time_s, out);
+    print_part(ctx, "pipeline bubble", i->bubble_s, i->step_time_s, out);
+    print_part(ctx, "data-parallel communication", i->data_s - i->hidden_s, i->step_time_s, out);
 }
 
-static void print_found(const cm_prediction_info *i, FILE *out)
+static void print_methods(const cm_prediction_info *i, FILE *out)
 {
     const char *comma = "";
-    fprintf(out, "found by   ");
+    fprintf(out, "%-*s", LABEL_WIDTH, "estimated by");
     for (int h = 0; h < CM_HOWS; h++)
         if (i->share[h] >= 0.0005) {
             fprintf(out, "%s%.1f %% %s", comma, 100 * i->share[h], cm_how_name((cm_how)h));
@@ -126,27 +129,27 @@ static void print_loading(cm__ctx *ctx, const cm_prediction_info *i, FILE *out)
     char                   buf[32];
     if (l->dataset)
         cm__print_note(
-            ctx, out, "", "loading", 11,
+            ctx, out, "", "loading", LABEL_WIDTH,
             cm__format(ctx,
-                       "%s a step by %lld workers (read %s, prepared %s, copied %s), %s of it beside the "
-                       "computation; %s",
+                       "%s per step with %lld workers (read %s, prepare %s, copy %s), %s of it overlapped with "
+                       "computing; %s",
                        cm__seconds(ctx, i->load_s), (long long)l->workers, cm__seconds(ctx, l->read_s),
                        cm__seconds(ctx, l->prepare_s), cm__seconds(ctx, l->copy_s), cm__seconds(ctx, i->overlapped_s),
                        l->host));
     if (l->epoch_samples > 0)
-        fprintf(out, "epoch      %ss for %s samples%s\n",
+        fprintf(out, "%-*s%ss for %s samples%s\n", LABEL_WIDTH, "epoch",
                 cm__si_small(buf, sizeof buf, l->epoch_samples / i->throughput_samples_s),
                 cm__cell_count(ctx, (int64_t)(l->epoch_samples + 0.5)),
-                compiling ? cm__format(ctx, ", the first %s longer: it compiles", compiling) : "");
-    else if (compiling) fprintf(out, "compiling  %s before the first step\n", compiling);
+                compiling ? cm__format(ctx, "; the first takes %s longer to compile", compiling) : "");
+    else if (compiling) fprintf(out, "%-*s%s before the first step\n", LABEL_WIDTH, "compiling", compiling);
 }
 
-static const char *const pieces[CM_STYLES] = {[CM_STYLE_KERNELS] = "kernels",
+static const char *const launch_units[CM_STYLES] = {[CM_STYLE_KERNELS] = "kernels",
                                               [CM_STYLE_SECTIONS] = "sections",
                                               [CM_STYLE_BSP] = "supersteps",
                                               [CM_STYLE_STREAMING] = "layers"};
 
-/* "37.0 " is a number without a prefix. */
+/* Remove the blank that cm__si() writes after a number without a prefix ("37.0 "). */
 static const char *trimmed(char *text)
 {
     size_t length = strlen(text);
@@ -168,31 +171,35 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
             r->asked.graph.train.inference ? "" : cm_optimizer_name(cm_graph_optimizer(r->graph->step)),
             r->asked.graph.train.inference ? "no update" : "", cm_runtime_name(i->runtime),
             i->layout == CM_LAYOUT_NHWC ? ", channels last" : "");
-    fprintf(out, "step       %s, nine of ten within %s to %s\n", cm__seconds(ctx, i->step_time_s),
+    fprintf(out, "%-*s%s, 90 %% interval %s to %s\n", LABEL_WIDTH, "step", cm__seconds(ctx, i->step_time_s),
             cm__seconds(ctx, i->interval_s[0]), cm__seconds(ctx, i->interval_s[1]));
-    fprintf(out, "throughput %s samples/s", trimmed(cm__si(buf, sizeof buf, i->throughput_samples_s)));
+    fprintf(out, "%-*s%s samples/s", LABEL_WIDTH, "throughput",
+            trimmed(cm__si(buf, sizeof buf, i->throughput_samples_s)));
     if (seq > 0) fprintf(out, ", %s tokens/s", trimmed(cm__si(buf, sizeof buf, seq * i->throughput_samples_s)));
     if (!isnan(i->mfu)) fprintf(out, ", %.1f %% of peak (MFU)", 100 * i->mfu);
     fprintf(out, "\n");
     if (!isnan(i->latency_s))
-        fprintf(out, "latency    %s from the host and back, one batch at a time\n", cm__seconds(ctx, i->latency_s));
-    fprintf(out, "device     %s busy in %.0f %s", cm__seconds(ctx, i->device_time_s), i->launches, pieces[i->style]);
-    if (i->clock < 0.995) fprintf(out, ", clock at %.0f %% to stay within its power", 100 * i->clock);
+        fprintf(out, "%-*s%s for one batch from the host to the device and back\n", LABEL_WIDTH, "latency",
+                cm__seconds(ctx, i->latency_s));
+    fprintf(out, "%-*s%s busy in %.0f %s", LABEL_WIDTH, "device", cm__seconds(ctx, i->device_time_s), i->launches,
+            launch_units[i->style]);
+    if (i->clock < 0.995) fprintf(out, ", clock reduced to %.0f %% by the power limit", 100 * i->clock);
     fprintf(out, "\n");
     if (i->sparsity.pruned > 0)
-        fprintf(out, "sparsity   %g of dense layers' weights pruned%s: %s\n", i->sparsity.pruned,
+        fprintf(out, "%-*s%g of dense layers' weights pruned%s: %s\n", LABEL_WIDTH, "sparsity", i->sparsity.pruned,
                 i->sparsity.structured ? ", two of every four" : "",
-                i->sparsity_used ? "the device makes use of it" : "the device computes with them all the same");
+                i->sparsity_used ? "the device skips them" : "the device does not skip them, so nothing is saved");
     if (i->plan.devices) print_plan(&i->plan, out);
-    if (i->host_time_s > 0) fprintf(out, "host       %s to launch them\n", cm__seconds(ctx, i->host_time_s));
-    fprintf(out, "memory     %sB at the peak%s\n", cm__binary(buf, sizeof buf, r->peak_bytes),
+    if (i->host_time_s > 0)
+        fprintf(out, "%-*s%s to launch them\n", LABEL_WIDTH, "host", cm__seconds(ctx, i->host_time_s));
+    fprintf(out, "%-*s%sB at the peak%s\n", LABEL_WIDTH, "memory", cm__binary(buf, sizeof buf, r->peak_bytes),
             r->fits ? "" : ": does not fit");
     if (!i->plan.devices)
-        cm__print_note(ctx, out, "", "fits", 11,
+        cm__print_note(ctx, out, "", "fits", LABEL_WIDTH,
                        cm__division_text(ctx, i->batch, i->micro_batch, i->devices, i->recomputes));
-    print_found(i, out);
+    print_methods(i, out);
     print_loading(ctx, i, out);
-    cm__print_note(ctx, out, "", "limited by", 11, cm__bottleneck(ctx, r));
+    cm__print_note(ctx, out, "", "limited by", LABEL_WIDTH, cm__bottleneck(ctx, r));
     fputc('\n', out);
 }
 

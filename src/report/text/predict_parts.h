@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_parts.h - the parts a prediction's text is made of. */
+/* predict_parts.h - parts of the text report of `predict` that `explain` uses too. */
 #ifndef CM_REPORT_PREDICT_PARTS_H
 #define CM_REPORT_PREDICT_PARTS_H
 
 #include "report/report.h"
 
-/* Calls alike, summed. */
+/* Kernel calls that differ only in sizes, summed. */
 typedef struct cm__call_sum {
     char    name[96];
     int32_t phase, calls;
@@ -17,12 +17,13 @@ typedef struct cm__call_sums {
     int32_t       count, capacity;
 } cm__call_sums;
 
-/* By phase and all but the sizes ("gemm forward nt-bias bf16"), or, `short_names`, by the operator ("gemm"). */
+/* Sum the kernel calls by phase and name without sizes ("gemm forward nt-bias bf16"), or, with `short_names`, by phase
+   and operator ("gemm"). */
 cm__call_sums cm__sum_calls(cm__ctx *ctx, const cm__predict_report *report, bool short_names);
 
-/* The step from left to right: phases, the longest operators in them, the host, the loading. */
+/* Draw the step as bars over time: loading, host, and the phases with their longest operators. */
 void cm__predict_waterfall(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
-/* What a tenth more of something would save. */
+/* List the improvements of the device that would shorten the step most. */
 void cm__predict_help(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
 
 /* "2.20 us" */

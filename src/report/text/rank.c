@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_text.c - a ranking as text: the order, how sure it is, who has no place and why, and the answer in words. */
+/* rank.c - print a ranking as text: ranked devices with intervals, the others with reasons, and a conclusion. */
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
 #include "report/text/rank_parts.h"
 
-#define NAME_MOST 36 /* characters of a model that fit a line with what is said about it */
+#define NAME_MOST 36 /* a longer model name gets its own line in the heading */
 
-/* ---- without a place -------------------------------------------------------------------------------------------- */
+/* ---- devices that are not ranked -------------------------------------------------------------------------------- */
 
 static void print_unplaced(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
 {
-    static const char *const heads[] = {[CM_RANK_NO_VALUE] = "not placed", [CM_RANK_OVER] = "excluded",
+    static const char *const heads[] = {[CM_RANK_NO_VALUE] = "not ranked", [CM_RANK_OVER] = "excluded",
                                         [CM_RANK_NO_FIT] = "does not fit", [CM_RANK_CANNOT] = "cannot run it"};
     cm_rank_state            last = CM_RANK_PLACED;
     for (int32_t k = cm_ranking_placed(r->ranking); k < cm_ranking_entries(r->ranking); k++) {
@@ -22,11 +22,11 @@ static void print_unplaced(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
     }
 }
 
-/* ---- in words --------------------------------------------------------------------------------------------------- */
+/* ---- the conclusion --------------------------------------------------------------------------------------------- */
 
 static const char *amount(cm__ctx *ctx, cm_goal goal, const cm_rank_entry *e)
 {
-    static const char *const units[CM_GOALS] = {"samples/s per device", "samples/USD", "J/sample", "h", "USD"};
+    static const char *const units[CM_GOALS] = {"samples/s per device", "samples per USD", "J/sample", "h", "USD"};
     return cm__format(ctx, "%s %s", cm__rank_number(ctx, e->value), units[goal]);
 }
 
@@ -36,7 +36,7 @@ static void print_answer(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
     const cm_rank_entry   *best = cm_ranking_entry(r->ranking, 0);
     int32_t                placed = cm_ranking_placed(r->ranking);
     if (!placed) {
-        fputs("\nno device has a place: the lists above say why\n", out);
+        fputs("\nno device could be ranked; the lists above give the reasons\n", out);
         return;
     }
     const char *text = cm__format(ctx, "%s, %s", cm_device_get_info(best->device)->id, amount(ctx, i->goal, best));
@@ -54,7 +54,7 @@ static void print_answer(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
                                 cm_device_get_info(cm_ranking_entry(r->ranking, k)->device)->id);
     if (*pareto)
         cm__print_note(ctx, out, "", "trade-offs", 11,
-                       cm__format(ctx, "nothing is both faster and cheaper than %s", pareto));
+                       cm__format(ctx, "no device is both faster and cheaper than %s", pareto));
 }
 
 static bool several_devices(const cm_ranking *ranking)
@@ -69,7 +69,7 @@ static void print_basis(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
     const cm_rank_options *a = r->asked;
     fprintf(out, "# prices: %s", a->price_basis == CM_BASIS_ANY ? "any basis" : cm_basis_name(a->price_basis));
     if (a->provider) fprintf(out, ", of %s", cm__printable(ctx, a->provider));
-    fputs(", the lowest; --price-basis names another basis\n", out);
+    fputs(", the lowest; --price-basis selects another basis\n", out);
 }
 
 static void print_head(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
@@ -80,21 +80,23 @@ static void print_head(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
     fprintf(out, "# centimani %s, which accelerator to %s%s%s%son, by %s%s\n", CM_VERSION,
             a->train.inference ? "run" : "train", between, model, between, cm_goal_name(i->goal),
             i->goal == CM_GOAL_THROUGHPUT ? " per device" : "");
-    const char *batch = a->batch ? cm__format(ctx, "batch %lld", (long long)a->batch) : "each at its best batch size";
+    const char *batch = a->batch ? cm__format(ctx, "batch %lld", (long long)a->batch)
+                                 : "best batch size of each device";
     fprintf(out, "# %s, %s\n", batch,
-            a->train.precision ? cm_precision_name(a->train.precision) : "in its usual precision");
+            a->train.precision ? cm_precision_name(a->train.precision) : "usual precision of each device");
     if (i->job)
         fprintf(out, "# the job: %s%s\n", i->job,
-                i->job_assumed ? ", taken since none was told (--samples, --tokens)" : "");
+                i->job_assumed ? ", assumed because no size was given (--samples, --tokens)" : "");
     if (i->tokens_per_sample > 0) fprintf(out, "# sequence length %.0f\n", i->tokens_per_sample);
     print_basis(ctx, r, out);
     if (several_devices(r->ranking))
-        fputs("# xN: one copy of the model takes N devices; speeds are per device, prices and costs of all N\n", out);
+        fputs("# xN: one copy of the model needs N devices; speeds are per device, prices and costs for all N\n", out);
     if (a->baseline)
-        fprintf(out, "# over base: how many times better than %s by the objective\n", cm__printable(ctx, a->baseline));
+        fprintf(out, "# over base: improvement of the objective over %s (2: twice as good)\n",
+                cm__printable(ctx, a->baseline));
     if (a->port_hours > 0)
-        fprintf(out, "# porting from it: %g h at %g USD/h\n", a->port_hours, a->port_usd_hour);
-    if (i->left_out) fprintf(out, "# %d devices left out, as asked\n", i->left_out);
+        fprintf(out, "# porting from the baseline: %g h at %g USD/h\n", a->port_hours, a->port_usd_hour);
+    if (i->left_out) fprintf(out, "# %d devices excluded by --vendor or --where\n", i->left_out);
     fputc('\n', out);
 }
 
@@ -103,7 +105,7 @@ void cm__rank_text(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
     print_head(ctx, r, out);
     if (cm_ranking_placed(r->ranking)) {
         cm__rank_tables(ctx, r, out);
-        fputs("~ the interval overlaps the next one's: too close to call   * nothing is both faster and cheaper\n",
+        fputs("~ interval overlaps that of the next device: too close to call   * no device is faster and cheaper\n",
               out);
     }
     if (!r->brief) print_unplaced(ctx, r, out);

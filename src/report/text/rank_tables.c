@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank_tables.c - the two tables of a ranking: how fast each device is and how it runs, and what it costs.
+ * rank_tables.c - the two tables of a ranking: speed, and cost.
  *
- * Where one copy of the model takes several devices, speeds are per device, since the order is; prices and costs are
- * of all of them.
+ * If one copy of the model needs several devices, speeds are per device because the ranking is by throughput per
+ * device; prices and costs are for all of them.
  */
 #include <math.h>
 #include "base/text.h"
@@ -97,8 +97,8 @@ static const part costs[] = {
     {{"time", "h", false}, with_job, hours_cell},
     {{"cost", "USD", false}, with_cost, usd_cell},
     {{"energy", "kWh", false}, with_job, kwh_cell},
-    {{"pays in", "h of base", false}, with_porting, even_cell},
-    {{"even", "USD/h", false}, with_porting, even_price_cell},
+    {{"break-even", "h on base", false}, with_porting, even_cell},
+    {{"break-even", "USD/h", false}, with_porting, even_price_cell},
 };
 
 static void print_table(cm__ctx *ctx, const view *v, const part *parts, size_t count, FILE *out)

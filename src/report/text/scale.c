@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scale_text.c - scaling as text. */
+/* scale.c - print scaling over devices as text. */
 #include "base/text.h"
 #include "report/report.h"
 #include "report/table.h"
@@ -13,7 +13,7 @@ void cm__scale_text(cm__ctx *ctx, const cm__scale_report *r, FILE *out)
                                          {"samples/s", "1/s", false}, {"efficiency", "%", false},
                                          {"communication", "%", false}, {"bubble", "%", false}, {"host", "%", false},
                                          {"memory", "B", false}, {"fits", NULL, true},
-                                         {"tokens/s", "1/s", false}}; /* of sequences alone */
+                                         {"tokens/s", "1/s", false}}; /* only for models of token sequences */
     double    seq = (double)cm_graph_seq(r->graph->step);
     cm__table table = cm__table_new(ctx, out, columns, COUNT(columns) - !(seq > 0), false);
     char      buf[32];
@@ -21,7 +21,7 @@ void cm__scale_text(cm__ctx *ctx, const cm__scale_report *r, FILE *out)
             cm__printable(ctx, r->asked.graph.model), cm_device_get_info(r->device)->name);
     fprintf(out, "# %s, %s%s; %s\n\n", cm_precision_name(cm_graph_precision(r->graph->step)),
             cm_runtime_name(r->asked.options.runtime), cm__seq_text(ctx, r->graph->step),
-            r->strong ? "one global batch, divided among the devices" : "as many samples on each replica");
+            r->strong ? "one global batch, divided among the devices" : "the same batch size on every replica");
     for (int32_t i = 0; i < r->asked.n_counts; i++) {
         const cm__scale_point *p = &r->points[i];
         const char            *cells[] = {cm__cell_count(ctx, r->asked.counts[i]),

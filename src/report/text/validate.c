@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* validate_text.c - one set of results against predictions, as tables; several as a scoreboard. */
+/* validate.c - print a comparison with published results as text: one set row by row, several sets as one table. */
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
@@ -7,7 +7,7 @@
 #include "report/table.h"
 
 #define PREDICTORS_MAX 6
-#define FIXED_MAX 6 /* columns before the predictors' */
+#define FIXED_MAX 6 /* columns before those of the predictors */
 
 static const char *percent(cm__ctx *ctx, double part)
 {
@@ -17,7 +17,7 @@ static const char *percent(cm__ctx *ctx, double part)
 
 static const char *number(cm__ctx *ctx, double value) { return isnan(value) ? "-" : cm__format(ctx, "%.6g", value); }
 
-/* "4.62 k" and "12.1 m"; small whole numbers as they are. */
+/* A figure with an SI prefix ("4.62 k", "12.1 m"); batch sizes and counts without one. */
 static const char *figure(cm__ctx *ctx, const cm_validation_row *r, double value)
 {
     if (isnan(value)) return "-";
@@ -42,7 +42,7 @@ static bool is_count(const cm_validation *v)
 
 /* ---- rows ------------------------------------------------------------------------------------------------------- */
 
-/* Counts are met or not: an equal sign marks those that are. Of other figures the error counts. */
+/* For counts the predicted value, marked "=" if it is correct; for other figures the relative error. */
 static const char *cell(cm__ctx *ctx, const cm_validation_row *r, int32_t p, bool counts)
 {
     double predicted = r->predicted[p];
@@ -68,7 +68,7 @@ static bool of_time(const cm_validation *v)
     return cm_validation_summaries(v) > 1 && strcmp(cm_validation_summary_of(v, 1)->predictor, "roofline") == 0;
 }
 
-/* Short names of the baselines, where there is little room. */
+/* Baselines have short names because their columns are narrow. */
 static const char *heading(const cm_validation *v, int32_t p)
 {
     static const char *const baselines[] = {"centimani", "roof", "util", "similar"};
@@ -96,8 +96,8 @@ static void rows(cm__ctx *ctx, const cm_validation *v, FILE *out)
     cm__table_print(&table);
 }
 
-/* Rows with one reason together. */
-static bool told(const cm_validation *v, int32_t row)
+/* Whether an earlier row has the same reason; rows with one reason are listed together. */
+static bool is_reason_listed(const cm_validation *v, int32_t row)
 {
     for (int32_t i = 0; i < row; i++) {
         const char *reason = cm_validation_get_row(v, i)->reason;
@@ -111,7 +111,7 @@ static void unpredicted(cm__ctx *ctx, const cm_validation *v, FILE *out)
     bool any = false;
     for (int32_t i = 0; i < cm_validation_rows(v); i++) {
         const char *reason = cm_validation_get_row(v, i)->reason, *names = "";
-        if (!reason || told(v, i)) continue;
+        if (!reason || is_reason_listed(v, i)) continue;
         if (!any) fputs("\nnot predicted\n", out);
         any = true;
         for (int32_t k = i; k < cm_validation_rows(v); k++) {
@@ -138,14 +138,14 @@ static const char *tau(cm__ctx *ctx, double value) { return isnan(value) ? "-" :
 #define SUM_COLUMNS                                                                                                    \
     {"rows", "1"}, {"error", "%"}, {"accuracy", "%"}, {"bias", "%"}, {"p90", "%"}, {"worst", "%"}, {"in 90 %", "1"}
 
-/* Batch sizes differ by factors, of which a mean error says nothing. */
+/* Predicted batch sizes are off by factors, so the median factor is more meaningful than a mean error. */
 static const char *factor(cm__ctx *ctx, const cm_validation_summary *s)
 {
     if (isnan(s->median_factor)) return "-";
     return cm__format(ctx, s->median_factor < 10 ? "x%.1f" : "x%.0f", s->median_factor);
 }
 
-/* By predictor, or Centimani's own by device. */
+/* Errors of batch sizes by predictor, or those of Centimani by device. */
 static void sums_of_counts(cm__ctx *ctx, const cm_validation *v, bool by_device, FILE *out)
 {
     const cm__column columns[] = {{by_device ? "device" : "predictor"}, {"rows", "1"}, {"equal", "1"},
@@ -196,7 +196,7 @@ static void decisions(cm__ctx *ctx, const cm_validation *v, FILE *out)
     cm__table_print(&table);
 }
 
-/* Centimani's own, device by device, where there are several. */
+/* Errors of Centimani by device, if there are several devices. */
 static void devices(cm__ctx *ctx, const cm_validation *v, FILE *out)
 {
     static const cm__column columns[] = {{"device"}, SUM_COLUMNS};
@@ -257,30 +257,32 @@ static const char *baseline(cm__ctx *ctx, const cm_validation *v, int32_t p)
 
 static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
 {
-    static const cm__column columns[] = {{"set"}, {"rows", "1"}, {"judged", "1"}, {"error", "%"}, {"right", "%"},
+    static const cm__column columns[] = {{"set"}, {"rows", "1"}, {"scored", "1"}, {"error", "%"}, {"accuracy", "%"},
                                          {"roof", "%"}, {"util", "%"}, {"sim", "%"}, {"in 90 %", "1"},
                                          {"best", "%"}, {"tau", "1"}, {"orders", "1"}};
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     for (int32_t i = 0; i < cm_scoreboard_sets(b); i++) {
         const cm_validation         *v = cm_scoreboard_set(b, i);
         const cm_validation_summary *s = cm_validation_summary_of(v, 0);
-        int32_t judged = count_of(v, CM_EVIDENCE_UNSEEN, true) + count_of(v, CM_EVIDENCE_LEFT_OUT, true);
+        int32_t scored = count_of(v, CM_EVIDENCE_UNSEEN, true) + count_of(v, CM_EVIDENCE_LEFT_OUT, true);
         const char *cells[] = {cm_validation_get_info(v).set, cm__cell_count(ctx, cm_validation_rows(v)),
-                               cm__cell_count(ctx, judged), is_count(v) ? factor(ctx, s) : percent(ctx, s->mape),
+                               cm__cell_count(ctx, scored), is_count(v) ? factor(ctx, s) : percent(ctx, s->mape),
                                is_count(v) ? share(ctx, s->within_two, s->n) : percent(ctx, s->accuracy),
                                baseline(ctx, v, 1), baseline(ctx, v, 2), baseline(ctx, v, 3),
                                share(ctx, s->inside, s->intervals), percent(ctx, s->top1), tau(ctx, s->tau),
                                share(ctx, s->pairs_right, s->pairs)};
         cm__table_row(&table, cells);
     }
-    fprintf(out, "# centimani %s, predictions against known results\n\n", CM_VERSION);
+    fprintf(out, "# centimani %s, predictions compared with published results\n\n", CM_VERSION);
     cm__table_print(&table);
-    fputs("\njudged    rows that no profile was fitted to, or predicted by a profile fitted without their model\n"
-          "error     mean of |predicted / measured - 1|; right: accuracy, 1 - |error|, no less than 0, mean\n"
-          "xN        of batch sizes, which differ by factors: the median factor, and how many are within two\n"
-          "roof ...  accuracy of the three baselines: roofline, utilisation of an A100, the most similar model\n"
-          "best      the best device chosen; tau: Kendall's; orders: pairs stated by the source that come out\n"
-          "--set NAME shows a set's rows, and why some have no prediction; docs/accuracy.md has all\n", out);
+    fputs("\nscored    rows that no profile was fitted to, or predicted by a profile fitted without their model\n"
+          "error     mean of |predicted / measured - 1|; accuracy: mean of 1 - |error|, at least 0 per row\n"
+          "xN        batch sizes: median factor between predicted and measured, and rows within a factor of 2\n"
+          "roof ...  accuracy of three baselines: roofline, utilisation of an A100, the most similar model\n"
+          "in 90 %   measured values inside their 90 % interval\n"
+          "best      choices among devices in which the best one is chosen; tau: Kendall's tau\n"
+          "orders    device pairs predicted in the order that the source states\n"
+          "--set NAME lists the rows of a set and why some have no prediction; see also docs/accuracy.md\n", out);
 }
 
 void cm__validate_text(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* version.c - the program's version in each format. */
+/* version.c - print the version of the program. */
 #include "report/json/json.h"
 #include "report/report.h"
 

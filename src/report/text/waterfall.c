@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_waterfall.c - a step drawn from left to right, and what would shorten it. */
+/* waterfall.c - draw a step as bars over time; list improvements that would shorten it; name its bottleneck. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 
 #define BAR 52
 #define LABEL 22
-#define OPERATORS 3 /* of each phase; the rest is one line */
-#define SHOWN 0.005 /* of the step: what is shorter is left to the rest */
+#define OPERATORS 3 /* bars per phase; the other operators are one bar */
+#define SHOWN 0.005 /* fraction of the step below which an operator gets no bar */
 #define HELP 5
 #define HELP_WIDTH 38
 
@@ -19,7 +19,7 @@ const char *cm__seconds(cm__ctx *ctx, double s)
     return cm__format(ctx, "%ss", cm__si_small(buf, sizeof buf, s));
 }
 
-/* ---- calls alike ------------------------------------------------------------------------------------------------ */
+/* ---- sums of calls ---------------------------------------------------------------------------------------------- */
 
 static void name_of(const char *call, bool short_name, char *name, size_t size)
 {
@@ -73,7 +73,7 @@ typedef struct drawing {
     double   whole_s;
 } drawing;
 
-/* A bar from `from` on, as long as it takes; what lasts at all is seen. */
+/* One bar over [from_s, from_s + time_s], at least one character wide. */
 static void draw(const drawing *d, const char *label, char mark, double from_s, double time_s)
 {
     char bar[BAR + 1];
@@ -126,13 +126,13 @@ void cm__predict_waterfall(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     if (i->step_time_s - at > SHOWN * i->step_time_s) draw(&d, "device idle", '.', at, i->step_time_s - at);
 }
 
-/* ---- what would help -------------------------------------------------------------------------------------------- */
+/* ---- improvements ----------------------------------------------------------------------------------------------- */
 
 void cm__predict_help(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 {
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
     int32_t                   count = cm_prediction_sensitivities(r->prediction);
-    if (count) fprintf(out, "what would help\n");
+    if (count) fprintf(out, "improvements of the device, and the step time with each\n");
     for (int32_t k = 0; k < count && k < HELP; k++) {
         const cm_sensitivity *s = cm_prediction_sensitivity(r->prediction, k);
         fprintf(out, "  %+3.0f %% %-*s -> %5.1f %%, %s\n", 100 * (s->factor - 1), HELP_WIDTH, s->what,
@@ -146,16 +146,16 @@ const char *cm__bottleneck(cm__ctx *ctx, const cm__predict_report *r)
     int32_t                   helps = cm_prediction_sensitivities(r->prediction);
     const char               *what = helps ? cm_prediction_sensitivity(r->prediction, 0)->what : "";
     if (i->load_s > i->compute_s)
-        return cm__format(ctx, "data loading: %lld workers bring a step's samples in %s, the device needs %s; more "
-                          "workers or smaller samples would help", (long long)i->loading.workers,
+        return cm__format(ctx, "data loading: %lld workers load the samples of a step in %s, the device computes it in "
+                          "%s; more workers or smaller samples would help", (long long)i->loading.workers,
                           cm__seconds(ctx, i->load_s), cm__seconds(ctx, i->compute_s));
     if (i->tensor_s + i->pipeline_s + i->data_s - i->hidden_s > i->step_time_s / 2) return "the links between devices";
     if (i->bubble_s > i->step_time_s / 4)
-        return "the pipeline's bubble: more micro-batches or fewer stages would help";
+        return "the pipeline bubble: more micro-batches or fewer stages would help";
     if (i->style == CM_STYLE_KERNELS && i->host_time_s >= i->compute_s)
-        return "the host: it launches kernels slower than the device runs them; a larger batch or CUDA graphs would "
-               "help";
+        return "the host: it launches kernels more slowly than the device runs them; a larger batch size or CUDA "
+               "graphs would help";
     const char *power = i->clock < 0.99 ? ", at its power limit" : "";
     if (!*what) return cm__format(ctx, "the device%s", power);
-    return cm__format(ctx, "the device%s: most by %s", power, what);
+    return cm__format(ctx, "the device%s: mostly by %s", power, what);
 }
