@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* missing.c - calls as a file of cases that the benchmarks take: one entry per table, as a profile's kernel tables. */
+/* missing.c - write kernel calls as a case file for the benchmarks: one entry per kernel table, as in a profile. */
 #include "model/missing.h"
 
 #include <jansson.h>
@@ -39,7 +39,7 @@ static json_t *table_of(const cm__call *calls, int32_t count, int32_t first, boo
                      like->variant, "dtype", like->dtype, "dims", words(kind), "rows", rows);
 }
 
-/* A line per table: short, and a difference can be read. */
+/* One line per table keeps the file short and diffs readable. */
 static char *print(const json_t *tables)
 {
     char  *text = NULL;

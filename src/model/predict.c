@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict.c - the time of a step on one device: its calls, how long each takes, and the host beside them. */
+/* predict.c - the time of a step on one device: its kernel calls, the time of each, and the host's time. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +20,12 @@ struct cm_prediction {
     cm_op_time        *ops, *missing;
     int32_t            n_ops, n_missing;
     cm__sensitivities  sensitivities;
-    char              *cases; /* made when asked for */
+    char              *cases; /* written on first request */
 };
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
-/* One run of a call. */
+/* Describes one run of a call. */
 static cm_op_time op_of(cm_prediction *p, const cm__dispatch *d, const cm__timed *timed, int32_t call)
 {
     cm__call   c;
@@ -65,21 +65,22 @@ static void list_ops(cm_prediction *p, const cm__dispatch *d, const cm__timed *t
     if (p->n_missing) qsort(p->missing, (size_t)p->n_missing, sizeof *p->missing, by_time);
 }
 
-/* ---- the step --------------------------------------------------------------------------------------------------- */
+/* ---- the step on a device with an execution model --------------------------------------------------------------- */
 
-/* Devices that run graphs as a whole, or of which no kernel is known: model/style.h. */
-static void predict_by_style(cm_prediction *p, const cm_graph *g, const cm_device *device, double steps_per_call,
-                             const cm__at_hand *at_hand)
+/* For devices that run graphs as a whole, and devices without kernel times: model/execution/execution.h. */
+static void predict_by_execution(cm_prediction *p, const cm_graph *g, const cm_device *device, double steps_per_call,
+                                 const cm__prepared *prepared)
 {
     cm_prediction_info *i = &p->info;
     cm__limits          limits = cm__limits_of(device);
-    cm__asked           asked = {.batch = i->batch, .sparsity = i->sparsity, .chips = i->plan.pp > 1 ? i->plan.pp : 0,
-                                 .micro_batch = i->plan.accumulate > 1 ? i->plan.micro_batch : 0};
-    cm__run             run = cm__execution_run(p->ctx, g, device, &asked, at_hand);
+    cm__run_request     request = {.batch = i->batch, .sparsity = i->sparsity,
+                                   .chips = i->plan.pp > 1 ? i->plan.pp : 0,
+                                   .micro_batch = i->plan.accumulate > 1 ? i->plan.micro_batch : 0};
+    cm__run             run = cm__execution_run(p->ctx, g, device, &request, prepared);
     p->ops = cm__alloc_array(p->ctx, (size_t)g->n_nodes, sizeof *p->ops);
     for (int32_t k = 0; k < g->n_nodes; k++) {
         const cm_node *n = &g->nodes[k];
-        if (!(run.node_s[k] > 0)) continue; /* a view, or done elsewhere */
+        if (!(run.node_s[k] > 0)) continue; /* a view, or fused into another node */
         p->ops[p->n_ops++] = (cm_op_time){
             .node = k,
             .call = cm_node_type(n),
@@ -124,7 +125,8 @@ static double output_bytes(const cm_graph *g, double batch)
 
 static bool trains(const cm_graph *g) { return g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD; }
 
-/* One batch alone: nothing runs ahead. The last kernel begins when it is launched, the first has no host before it. */
+/* Latency of a single batch, with no launches queued ahead. The last kernel starts when the host has launched it;
+   the first one waits for its own launch only. */
 static double latency_of(const cm_prediction *p, const cm_graph *g, const cm_device *device)
 {
     const cm_prediction_info *i = &p->info;
@@ -135,7 +137,7 @@ static double latency_of(const cm_prediction *p, const cm_graph *g, const cm_dev
     return copies + fmax(i->host_time_s + last, first + i->device_time_s);
 }
 
-/* ---- either way ------------------------------------------------------------------------------------------------- */
+/* ---- prediction ------------------------------------------------------------------------------------------------- */
 
 static void predict_by_calls(cm_prediction *p, const cm_graph *step, const cm_device *device,
                              const cm_predict_options *o, const cm__loading *loading)
@@ -156,7 +158,7 @@ static void predict_by_calls(cm_prediction *p, const cm_graph *step, const cm_de
     if (o->sensitivities) p->sensitivities = cm__call_sensitivities(p->ctx, &m, full, &common, loading, &p->info);
 }
 
-/* Samples are loaded for each replica by a host of its own. */
+/* Each replica has its own host, which loads its samples. */
 static void load_replica(cm_prediction *p, const cm__loading *loading)
 {
     int64_t     whole = p->info.batch;
@@ -177,7 +179,7 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
     cm__plan_check(p->ctx, step, plan);
     if (cm__execution_applies(device, p->info.runtime)) {
         p->info.batch = plan->micro_batch * plan->accumulate;
-        predict_by_style(p, step, device, loading->together, &(cm__at_hand){0});
+        predict_by_execution(p, step, device, loading->together, &(cm__prepared){0});
         cm__add_replicas(step, o->fabric, &p->info);
     } else {
         cm__step_model m = cm__predict_plan(p->ctx, step, device, o, &p->info, &timed);
@@ -205,7 +207,7 @@ cm_prediction_info cm__prediction_begin(const cm_device *device, const cm_predic
 }
 
 static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o,
-                    const cm__at_hand *at_hand)
+                    const cm__prepared *prepared)
 {
     cm__need_speed(p->ctx, device);
     cm__loading loading = cm__loading_of(p->ctx, step, device, &o->loading);
@@ -221,7 +223,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
         predict_by_calls(p, step, device, o, &loading);
         return;
     }
-    predict_by_style(p, step, device, loading.together, at_hand);
+    predict_by_execution(p, step, device, loading.together, prepared);
     p->info.latency_s = trains(step) ? NAN : latency_of(p, step, device);
     cm__loading_add(&loading, &p->info);
     if (o->sensitivities) p->sensitivities = cm__execution_sensitivities(p->ctx, step, device, &loading, &p->info);
@@ -230,23 +232,23 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
 cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
                      cm_prediction **prediction, cm_diag *diag)
 {
-    return cm__predict_in(step, device, options, &(cm__at_hand){0}, prediction, diag);
+    return cm__predict_in(step, device, options, &(cm__prepared){0}, prediction, diag);
 }
 
 cm_status cm__predict_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
-                         const cm__at_hand *at_hand, cm_prediction **prediction, cm_diag *diag)
+                         const cm__prepared *prepared, cm_prediction **prediction, cm_diag *diag)
 {
     static const cm_predict_options defaults = {0};
     if (!step || !device || !prediction) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no graph, device or result given");
     if (options && !(options->sparsity.pruned >= 0 && options->sparsity.pruned < 1))
-        return cm__diag_set(diag, CM_ERR_ARGUMENT, "a sparsity of %g; from 0 to below 1 is possible",
+        return cm__diag_set(diag, CM_ERR_ARGUMENT, "sparsity is %g; it must be at least 0 and below 1",
                             options->sparsity.pruned);
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     cm_prediction *p = cm__alloc(ctx, sizeof *p);
     p->ctx = ctx;
-    predict(p, step, device, options ? options : &defaults, at_hand);
+    predict(p, step, device, options ? options : &defaults, prepared);
     ctx->diag = NULL;
     *prediction = p;
     return CM_OK;

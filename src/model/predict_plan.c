@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_plan.c - a step on several devices, or in several micro-batches, as a prediction. */
+/* predict_plan.c - predict a step on several devices, or in several micro-batches. */
 #include "model/predict_plan.h"
 
 #include <math.h>
@@ -12,41 +12,42 @@ bool cm__has_plan(const cm_plan *p)
     return several || p->micro_batch || p->global_batch;
 }
 
-static double doubt_of_communication(const cm__iteration *it)
+static double communication_error(const cm__iteration *it)
 {
-    const double each = 0.15; /* latencies and bandwidths of another machine and library version than measured */
+    /* relative error of latencies and bandwidths: another machine and library version than measured */
+    const double each = 0.15;
     return each * (it->tensor_s + it->pipeline_s + it->data_s - it->hidden_s);
 }
 
-/* Of a step that waits for its host to launch. */
-static double doubt_of_host(const cm__stages *st, const cm_plan *plan)
+/* Relative error of a step that waits for its host. */
+static double host_error(const cm__stages *st, const cm_plan *plan)
 {
-    const double each = 0.25; /* another machine's host than where operators were timed, and other software on it */
+    const double each = 0.25; /* another host than the one that was timed, with other software */
     return st->stretch > 1 ? each * plan->accumulate * st->host_s : 0;
 }
 
-/* Samples of one replica's pass: what accumulation leaves of the replica's samples of an update. */
+/* Samples per replica and pass: the replica's samples per update over the accumulation steps. */
 static int64_t at_once(cm__ctx *ctx, const cm_plan *p, int64_t batch)
 {
     if (p->micro_batch) return p->micro_batch;
     if (p->global_batch % p->dp)
-        cm__fail(ctx, CM_ERR_ARGUMENT, "a global batch of %lld is not divided by %d replicas: each has as many samples",
+        cm__fail(ctx, CM_ERR_ARGUMENT, "a global batch of %lld cannot be divided equally among %d replicas",
                  (long long)p->global_batch, p->dp);
     int64_t samples = p->global_batch ? p->global_batch / p->dp : batch;
     if (samples % p->accumulate)
         cm__fail(ctx, CM_ERR_ARGUMENT,
-                 "a replica's %lld samples are not divided into %d micro-batches: --batch is the samples of a replica "
-                 "for an update, --accumulate divides it; --micro-batch is what a device runs at once",
+                 "%lld samples per replica cannot be divided into %d micro-batches: --batch is the number of samples "
+                 "per replica and update, which --accumulate divides; --micro-batch is the number in one pass",
                  (long long)samples, p->accumulate);
     return samples / p->accumulate;
 }
 
-/* Time over links whose bandwidth nobody says would be without end. */
+/* Fails if the plan needs a link of unknown bandwidth; its time would be infinite. */
 static void need_links(cm__ctx *ctx, const cm_plan *plan, const cm_fabric *fabric)
 {
     if (plan->devices < 2 || isfinite(cm_fabric_time(fabric, "all-reduce", plan->devices, 1))) return;
     cm__fail(ctx, CM_ERR_UNSUPPORTED,
-             "how fast the links between these devices are is not known: give a profile with 'links', or a cluster of "
+             "the bandwidth between these devices is unknown: give a profile with 'links', or a cluster of "
              "nodes with one device each (--cluster node=1,net=800Gb)");
 }
 
@@ -59,7 +60,7 @@ void cm__plan_settle(cm__ctx *ctx, const cm_predict_options *o, cm_prediction_in
     int64_t whole = plan->micro_batch * plan->accumulate * plan->dp;
     if (plan->global_batch && plan->global_batch != whole)
         cm__fail(ctx, CM_ERR_ARGUMENT,
-                 "a global batch of %lld is not micro-batches of %lld on %d replicas a whole number of times",
+                 "a global batch of %lld is not a multiple of micro-batches of %lld on %d replicas",
                  (long long)plan->global_batch, (long long)plan->micro_batch, plan->dp);
     if (plan->devices > 1 && !o->fabric) cm__fail(ctx, CM_ERR_ARGUMENT, "a plan of several devices needs a fabric");
     if (o->fabric) cm__plan_needs(ctx, o->fabric, plan->devices);
@@ -87,8 +88,8 @@ static void fill_info(cm_prediction_info *i, const cm__step_model *m, const cm__
     i->hidden_s = it->hidden_s;
     i->bubble_s = it->bubble_s;
     memcpy(i->share, parts->share, sizeof i->share);
-    double host_s = doubt_of_host(st, plan), device = host_s > 0 ? 0 : parts->error;
-    double error = sqrt(pow(device, 2) + pow((doubt_of_communication(it) + host_s) / it->step_s, 2));
+    double host_s = host_error(st, plan), device = host_s > 0 ? 0 : parts->error;
+    double error = sqrt(pow(device, 2) + pow((communication_error(it) + host_s) / it->step_s, 2));
     for (int side = 0; side < 2; side++)
         i->interval_s[side] = it->step_s * exp((side ? 1 : -1) * CM__SIGMAS_OF_90_PERCENT * error);
     i->throughput_samples_s = it->step_s > 0 ? (double)i->batch / it->step_s : 0;
@@ -123,8 +124,8 @@ static double gradient_bytes(const cm_graph *step)
     return bytes;
 }
 
-/* ZeRO sums gradients into shares, updates each share on one device, and gathers the weights: after the update, or with
-   ZeRO 3 before forward and before backward, while these run. */
+/* ZeRO reduce-scatters the gradients, updates each shard on one device, and gathers the weights: after the update, or
+   with ZeRO 3 before forward and before backward, overlapped with these. */
 static void share_states(const cm_graph *step, const cm_fabric *fabric, cm__group group, double bytes,
                          cm_prediction_info *i)
 {
@@ -144,8 +145,8 @@ static void share_states(const cm_graph *step, const cm_fabric *fabric, cm__grou
     for (int side = 0; side < 2; side++) i->interval_s[side] -= saved_s;
 }
 
-/* Each copy is on as many devices as it takes, and these sum up the gradients of their parts: when all is done, or
-   while backward runs where operators run one by one. */
+/* Each copy takes as many devices as it needs, and these sum the gradients of their parts: at the end, or during
+   backward if operators run one by one. */
 void cm__add_replicas(const cm_graph *step, const cm_fabric *fabric, cm_prediction_info *i)
 {
     double    bytes = gradient_bytes(step) / i->devices;

@@ -7,14 +7,15 @@
 
 bool cm__has_plan(const cm_plan *plan);
 
-/* The options' plan with every count filled in, and the batch that it is an iteration of. */
+/* Fills in every count of the options' plan, and the batch of one iteration. */
 void cm__plan_settle(cm__ctx *ctx, const cm_predict_options *options, cm_prediction_info *info);
 
-/* An iteration on a device that runs kernel by kernel; the calls of one micro-batch, and their times. */
+/* Predicts an iteration on a device that runs kernel by kernel. Returns the calls of one micro-batch, and in *timed
+   their times. */
 cm__step_model cm__predict_plan(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
                                 const cm_predict_options *options, cm_prediction_info *info, cm__timed **timed);
 
-/* What copies of a step that runs as a whole add to it; `info` is of one copy. */
+/* Adds the communication of several copies of a step that runs as a whole; `info` is the prediction of one copy. */
 void cm__add_replicas(const cm_graph *step, const cm_fabric *fabric, cm_prediction_info *info);
 
 #endif

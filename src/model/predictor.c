@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predictor.c - one step at many batch sizes: calls are timed at powers of two, and told from these in between. */
+/* predictor.c - one step at many batch sizes: calls are timed at powers of two and interpolated in between. */
 #include <math.h>
 #include <string.h>
 #include "model/step/loading.h"
@@ -13,8 +13,8 @@ struct cm_predictor {
     const cm_graph    *graph;
     const cm_device   *device;
     cm_predict_options options;
-    cm__at_hand        at_hand;  /* by style */
-    bool               by_style; /* no calls: each batch size is predicted anew */
+    cm__prepared       prepared;     /* for devices with an execution model */
+    bool               by_execution; /* no calls: each batch size is predicted separately */
     cm__step_model     model;
     cm__loading        loading;
     cm__timed         *at_power[POWERS]; /* NULL: not timed yet */
@@ -26,12 +26,12 @@ static cm__timed *at_power(cm_predictor *p, int power)
     if (!p->at_power[power]) {
         cm__timed *timed = cm__alloc_array(p->ctx, (size_t)p->model.calls->n_calls, sizeof *timed);
         cm__step_time(&p->model, (double)((int64_t)1 << power), timed);
-        p->at_power[power] = timed; /* only once it is whole */
+        p->at_power[power] = timed; /* set only when complete */
     }
     return p->at_power[power];
 }
 
-/* Between two measured powers a call is interpolated, not measured. */
+/* Between two measured powers a call counts as interpolated. */
 static cm__timed between(const cm__timed *low, const cm__timed *high, double part)
 {
     cm__timed t = part < 0.5 ? *low : *high;
@@ -57,12 +57,12 @@ static void time_calls(cm_predictor *p, int64_t batch)
     for (size_t i = 0; i < count; i++) p->timed[i] = between(&low[i], &high[i], part);
 }
 
-static cm_status by_style(const cm_predictor *p, int64_t batch, cm_prediction_info *info, cm_diag *diag)
+static cm_status by_execution(const cm_predictor *p, int64_t batch, cm_prediction_info *info, cm_diag *diag)
 {
     cm_predict_options o = p->options;
     cm_prediction     *prediction;
     o.batch = batch;
-    cm_status status = cm__predict_in(p->graph, p->device, &o, &p->at_hand, &prediction, diag);
+    cm_status status = cm__predict_in(p->graph, p->device, &o, &p->prepared, &prediction, diag);
     if (status) return status;
     *info = *cm_prediction_get_info(prediction);
     cm_prediction_free(prediction);
@@ -88,9 +88,9 @@ cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, co
     *p = (cm_predictor){.ctx = ctx, .graph = step, .device = device};
     if (options) p->options = *options;
     if (!p->options.runtime) p->options.runtime = cm_device_runtime(device);
-    p->by_style = cm__execution_applies(device, p->options.runtime);
+    p->by_execution = cm__execution_applies(device, p->options.runtime);
     p->loading = cm__loading_of(ctx, step, device, &p->options.loading);
-    if (p->by_style) p->at_hand = cm__execution_prepare(ctx, step, device, footprint);
+    if (p->by_execution) p->prepared = cm__execution_prepare(ctx, step, device, footprint);
     else {
         p->model = cm__step_model_new(ctx, step, device, &p->options, common);
         p->timed = cm__alloc_array(ctx, (size_t)p->model.calls->n_calls, sizeof *p->timed);
@@ -105,21 +105,21 @@ void cm_predictor_free(cm_predictor *predictor)
     if (predictor) cm__ctx_free(predictor->ctx);
 }
 
-/* A power of two is timed once and kept. */
+/* A power of two is timed once and stored. */
 static void time_exactly(cm_predictor *p, int64_t batch)
 {
     if ((batch & (batch - 1)) == 0) time_calls(p, batch);
     else cm__step_time(&p->model, (double)batch, p->timed);
 }
 
-/* A failure in the midst of timing leaves the predictor as it was: what is not timed yet is timed by the next call. */
+/* A failure while timing leaves the predictor unchanged; the next call times what is missing. */
 static cm_status predict_at(cm_predictor *p, int64_t batch, void (*time)(cm_predictor *p, int64_t batch),
                             cm_prediction_info *info, cm_diag *diag)
 {
     if (!p || !info || batch < 1 || batch > BATCH_MOST)
         return cm__diag_set(diag, CM_ERR_ARGUMENT, "no predictor or result given, or a batch of %lld",
                             (long long)batch);
-    if (p->by_style) return by_style(p, batch, info, diag);
+    if (p->by_execution) return by_execution(p, batch, info, diag);
     p->ctx->diag = diag;
     if (setjmp(p->ctx->trap)) {
         p->ctx->diag = NULL;

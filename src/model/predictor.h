@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predictor.h - predictions of one step on many devices, with what these have in common found once. */
+/* predictor.h - predictions of one step on many devices that share what does not depend on the device. */
 #ifndef CM_MODEL_PREDICTOR_H
 #define CM_MODEL_PREDICTOR_H
 
 #include "model/step/step.h"
 #include "model/execution/execution.h"
 
-/* As cm_predict(), with what is there already. */
+/* As cm_predict(), with parts that the caller has computed already. */
 cm_status cm__predict_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
-                         const cm__at_hand *at_hand, cm_prediction **prediction, cm_diag *diag);
+                         const cm__prepared *prepared, cm_prediction **prediction, cm_diag *diag);
 
-/* What a prediction says before anything is timed. */
+/* The fields of a prediction that are known before timing. */
 cm_prediction_info cm__prediction_begin(const cm_device *device, const cm_predict_options *options, int64_t batch);
 
-/* As cm_predictor_new(). `common` and `footprint` may be NULL, and must outlive the predictor. */
+/* As cm_predictor_new(). `common` and `footprint` may be NULL; otherwise they must outlive the predictor. */
 cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
                                const cm__common *common, const cm_footprint *footprint, cm_predictor **predictor,
                                cm_diag *diag);
 
-/* As cm_predictor_at(), with every call timed at this very batch size: what cm_predict() says. */
+/* As cm_predictor_at(), with every call timed at this batch size, not interpolated: the same result as cm_predict(). */
 cm_status cm__predictor_exactly(cm_predictor *predictor, int64_t batch, cm_prediction_info *info, cm_diag *diag);
 
 #endif

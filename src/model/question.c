@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * question.c - one model on one device: its graph, what fits, which batch size, how long a step takes.
+ * question.c - one model on one device: its graph, whether it fits, its batch size, and its step time.
  *
- * Devices that run kernel by kernel hold a whole micro-batch; what they allocate decides whether it fits. IPUs and
- * wafers divide a batch into micro-batches by themselves and compute activations again in backward where that makes a
- * step fit: their execution model (style*.c) says how, and the memory is that of the step it runs.
+ * Devices that run kernel by kernel store a whole micro-batch; it fits if its allocations do. IPUs and wafers divide a
+ * batch into micro-batches themselves and recompute activations in backward if the step does not fit otherwise. Their
+ * execution model (src/model/execution) decides that, and the memory is that of the resulting step.
  */
 #include "model/question.h"
 
@@ -14,22 +14,23 @@
 #include "model/parallel/iteration.h"
 #include "model/predict_plan.h"
 
-#define DIVIDED_MOST 4096 /* samples; few models train well with more, and a device that divides batches runs any */
+/* samples; few models train well with more, and a device that divides batches can run any number */
+#define DIVIDED_MOST 4096
 
 struct cm_step {
     cm__ctx         *ctx;
     const cm_device *device;
-    cm_step_options  options;   /* settled */
-    cm_graph        *loaded[2]; /* forward and step, where they are the step's own */
+    cm_step_options  options;   /* with all defaults filled in */
+    cm_graph        *loaded[2]; /* forward and step graphs, if this step owns them */
     cm__shared_step  shared;
     cm_footprint    *footprint;
-    cm__at_hand      at_hand;   /* of devices that divide batches */
-    bool             divides;   /* the device divides batches by itself */
-    cm_predictor    *predictor; /* made when first asked for */
-    cm_memory_use    one;       /* of a device that divides batches: one sample; devices 0: not asked yet */
+    cm__prepared     prepared;  /* for devices that divide batches */
+    bool             divides;   /* the device divides batches itself */
+    cm_predictor    *predictor; /* created on first use */
+    cm_memory_use    one;       /* one sample on a device that divides batches; devices 0: not computed yet */
 };
 
-/* ---- making one -------------------------------------------------------------------------------------------------- */
+/* ---- construction ------------------------------------------------------------------------------------------------ */
 
 int64_t cm__plan_at_once(const cm_plan *p, int64_t batch)
 {
@@ -44,7 +45,7 @@ static bool divides_batches(const cm_device *device, cm_runtime runtime)
     return (style == CM_STYLE_BSP || style == CM_STYLE_STREAMING) && cm__execution_applies(device, runtime);
 }
 
-/* Graphs are freed after what refers to them. */
+/* Frees graphs after the objects that refer to them. */
 static void free_parts(void *step)
 {
     cm_step *s = step;
@@ -59,10 +60,10 @@ static void make_footprint(cm_step *s)
     if (s->divides) memory.plan = (cm_plan){0};
     cm__pass_on(s->ctx, cm__footprint_new_like(s->shared.like, s->shared.graph, s->device, &memory, &s->footprint,
                                                s->ctx->diag));
-    if (s->divides) s->at_hand = cm__execution_prepare(s->ctx, s->shared.graph, s->device, s->footprint);
+    if (s->divides) s->prepared = cm__execution_prepare(s->ctx, s->shared.graph, s->device, s->footprint);
 }
 
-/* What a plan asks for must be there: in the device's execution model, and in a cluster that was named. */
+/* Fails if the plan uses options that the device's execution model lacks, or more devices than a named cluster has. */
 static void check_plan(cm_step *s)
 {
     cm_plan plan = s->options.plan;
@@ -71,7 +72,7 @@ static void check_plan(cm_step *s)
     if (s->options.fabric) cm__plan_within(s->ctx, s->options.fabric, plan.devices);
 }
 
-/* Graphs that are not in `shared` are made. */
+/* Builds the graphs that are not in `shared`. */
 static cm_status make_step(const char *model, const cm__shared_step *shared, const cm_device *device,
                            const cm_step_options *options, cm_step **step, cm_diag *diag)
 {
@@ -131,18 +132,19 @@ const cm_graph        *cm_step_forward(const cm_step *s) { return s->shared.forw
 const cm_graph        *cm_step_graph(const cm_step *s) { return s->shared.graph; }
 const cm_footprint    *cm_step_footprint(const cm_step *s) { return s->footprint; }
 
-/* ---- what fits --------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* How the device divides a batch. CM_ERR_FIT: it cannot hold one sample. */
+/* How the device divides a batch. CM_ERR_FIT: not even one sample fits. */
 static cm_status divide(const cm_step *s, int64_t batch, cm__run *run, cm_diag *diag)
 {
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    const cm_plan  *plan = &s->options.plan;
-    const cm__asked asked = {.batch = batch, .sparsity = s->options.sparsity, .chips = plan->pp > 1 ? plan->pp : 0,
-                             .micro_batch = plan->accumulate > 1 ? batch / plan->accumulate : 0};
-    *run = cm__execution_run(ctx, s->shared.graph, s->device, &asked, &s->at_hand);
+    const cm_plan        *plan = &s->options.plan;
+    const cm__run_request request = {.batch = batch, .sparsity = s->options.sparsity,
+                                     .chips = plan->pp > 1 ? plan->pp : 0,
+                                     .micro_batch = plan->accumulate > 1 ? batch / plan->accumulate : 0};
+    *run = cm__execution_run(ctx, s->shared.graph, s->device, &request, &s->prepared);
     ctx->diag = NULL;
     cm__ctx_free(ctx);
     return CM_OK;
@@ -159,7 +161,8 @@ static cm_status divided_use(const cm_step *s, int64_t batch, cm_memory_use *use
     }
     bool    streams = cm_device_get_info(s->device)->style == CM_STYLE_STREAMING;
     int32_t chips = streams ? 0 : run.devices;
-    if (run.recomputes || run.devices > 1) cm__recomputed_use(s->at_hand.held, s->footprint, chips, run.micro_batch, use);
+    if (run.recomputes || run.devices > 1)
+        cm__recomputed_use(s->prepared.recomputed, s->footprint, chips, run.micro_batch, use);
     else cm_footprint_at(s->footprint, run.micro_batch, use);
     if (status) use->fits = false;
     use->micro_batch = run.micro_batch;
@@ -168,7 +171,7 @@ static cm_status divided_use(const cm_step *s, int64_t batch, cm_memory_use *use
     return CM_OK;
 }
 
-/* Samples of one replica in a step, where the device divides them. */
+/* Samples of one replica in a step on a device that divides batches. */
 static int64_t replica_batch(const cm_step *s, int64_t batch)
 {
     const cm_plan *p = &s->options.plan;
@@ -177,7 +180,7 @@ static int64_t replica_batch(const cm_step *s, int64_t batch)
     return p->global_batch ? p->global_batch / dp : batch;
 }
 
-/* exact: by the allocator, also where a memory is far from full. */
+/* exact: simulate the allocator even if the memory is far from full. */
 static cm_status memory_at(const cm_step *s, int64_t batch, bool exact, cm_memory_use *use, cm_diag *diag)
 {
     if (s->divides) return divided_use(s, replica_batch(s, batch), use, diag);
@@ -211,7 +214,7 @@ cm_status cm_step_predict(cm_step *s, int64_t batch, bool sensitivities, cm_pred
     if (!s || !prediction) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given");
     cm_predict_options o = predict_options(s, batch ? batch : 1);
     o.sensitivities = sensitivities;
-    return cm__predict_in(s->shared.graph, s->device, &o, &s->at_hand, prediction, diag);
+    return cm__predict_in(s->shared.graph, s->device, &o, &s->prepared, prediction, diag);
 }
 
 static cm_status time_of_plan(cm_step *s, int64_t batch, cm_prediction_info *info, cm_diag *diag)
@@ -220,7 +223,7 @@ static cm_status time_of_plan(cm_step *s, int64_t batch, cm_prediction_info *inf
     cm_status      status = cm_step_predict(s, batch, false, &prediction, diag);
     if (status) return status;
     *info = *cm_prediction_get_info(prediction);
-    info->loading.dataset = info->loading.host = NULL; /* the prediction's own */
+    info->loading.dataset = info->loading.host = NULL; /* owned by the prediction */
     cm_prediction_free(prediction);
     return CM_OK;
 }
@@ -237,9 +240,9 @@ cm_status cm_step_time(cm_step *s, int64_t batch, cm_prediction_info *info, cm_d
     return status ? status : cm__predictor_exactly(s->predictor, batch, info, diag);
 }
 
-/* ---- which batch size -------------------------------------------------------------------------------------------- */
+/* ---- batch size -------------------------------------------------------------------------------------------------- */
 
-/* Samples per second; NAN: the time model has no answer. */
+/* Samples per second; NAN: the step time is unknown. */
 static double throughput(void *user, int64_t batch)
 {
     cm_prediction_info info;
@@ -247,7 +250,7 @@ static double throughput(void *user, int64_t batch)
     return info.throughput_samples_s;
 }
 
-/* A device that divides batches holds any if it holds one sample. */
+/* On a device that divides batches, any batch fits if one sample does. */
 static cm_status quick_use(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag)
 {
     cm_step *s = user;
@@ -262,7 +265,7 @@ static cm_status exact_use(void *user, int64_t batch, cm_memory_use *use, cm_dia
     return memory_at(user, batch, true, use, diag);
 }
 
-/* A single operator of fixed sizes computes the same at every batch size. */
+/* A single operator of fixed sizes does the same work at every batch size. */
 static bool depends_on_batch(const cm_graph *g)
 {
     for (int32_t i = 0; i < g->n_tensors; i++)
@@ -271,7 +274,7 @@ static bool depends_on_batch(const cm_graph *g)
     return false;
 }
 
-/* A device that runs a graph as a whole takes any batch; so does one that keeps results off the chip. */
+/* A device that runs whole graphs takes any batch; so does one that stores results off the chip. */
 static cm__batch_rule rule_of(cm_step *s)
 {
     bool    whole = cm_device_get_info(s->device)->style != CM_STYLE_KERNELS;
@@ -293,7 +296,7 @@ cm_status cm_step_choose_batch(cm_step *s, const cm_batch_options *options, cm_b
     return status;
 }
 
-/* Under a plan the whole memory is used: a plan is there to make a large step fit. */
+/* A plan uses the whole memory: its purpose is to make a large step fit. */
 cm_status cm_step_usual_batch(cm_step *s, int64_t *batch, cm_diag *diag)
 {
     if (!s || !batch) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * question.h - one model on one device, from the inside: for callers that share graphs and tables among many devices.
+ * question.h - one model on one device: internal interface for callers that share graphs and tables among many devices.
  */
 #ifndef CM_MODEL_QUESTION_H
 #define CM_MODEL_QUESTION_H
@@ -8,18 +8,20 @@
 #include "model/memory/footprint.h"
 #include "model/predictor.h"
 
-/* What a step on one device shares with steps on others. All of it must outlive the step. */
+/* Objects that steps on several devices share. All of them must outlive the step. */
 typedef struct cm__shared_step {
-    const cm_graph     *forward, *graph; /* a forward graph alone is trained; with a graph it may be NULL */
+    /* with `forward` alone the training graph is built from it; with `graph`, `forward` may be NULL */
+    const cm_graph     *forward, *graph;
     const cm__common   *common; /* NULL: nothing is shared */
     const cm_footprint *like;   /* NULL: nothing is shared */
 } cm__shared_step;
 
-/* As cm_step_new(), of a graph that is there already. The options are settled. */
+/* As cm_step_new(), with existing graphs. All defaults of the options must be filled in. */
 cm_status cm__step_new_in(const cm__shared_step *shared, const cm_device *device, const cm_step_options *options,
                           cm_step **step, cm_diag *diag);
 
-/* Samples that one device of a plan runs at once, out of `batch` samples of a replica. The counts are filled in. */
+/* Samples that one device of a plan runs at once, out of `batch` samples of a replica. The plan's counts must be
+   filled in. */
 int64_t cm__plan_at_once(const cm_plan *plan, int64_t batch);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sensitivity.c - the step again, on a device of which one number is better by a tenth. */
+/* sensitivity.c - predict the step again on a device that has one number improved by 10 %. */
 #include "model/sensitivity.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "device/changed.h"
 #include "model/execution/execution.h"
 
-#define NOTICED 5e-4 /* of the step: what helps less is not told */
+#define NOTICED 5e-4 /* fraction of the step time: smaller gains are not listed */
 
 static int by_time(const void *a, const void *b)
 {
@@ -40,12 +40,12 @@ static cm__sensitivities sorted(cm__sensitivities all)
     return all;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------ */
+/* ---- devices that run kernel by kernel -------------------------------------------------------------------------- */
 
 static void faster_vector(cm_device *d)
 {
     for (int r = 0; r < CM_RATES; r++) cm__number_scale(&d->peaks[CM_ENGINE_VECTOR][r], CM__BETTER);
-    cm__number_scale(&d->numbers[CM_CLOCK_HZ], CM__BETTER); /* what kernels take beyond the roofline is the cores' */
+    cm__number_scale(&d->numbers[CM_CLOCK_HZ], CM__BETTER); /* kernel time beyond the roofline scales with the cores */
 }
 
 static void faster_memory(cm_device *d)
@@ -68,7 +68,7 @@ static void shorter_launch(cm_device *d) { cm__number_scale(&d->numbers[CM_LAUNC
 static void shorter_gaps(cm__step_model *m) { m->gap_s /= CM__BETTER; }
 static void faster_host(cm__step_model *m) { m->host_s /= CM__BETTER; }
 
-/* Either may be NULL. */
+/* Either function may be NULL. */
 static const struct {
     const char *what;
     void (*change)(cm_device *device);
@@ -83,7 +83,7 @@ static const struct {
              {"power limit", more_power, NULL, false}};
 #define KNOBS (sizeof knobs / sizeof *knobs)
 
-/* What stays the same whatever is changed. */
+/* The inputs that all trials share. */
 typedef struct trial {
     cm__ctx                  *ctx;
     const cm__step_model     *m;
@@ -94,18 +94,18 @@ typedef struct trial {
     cm__timed                *timed;
 } trial;
 
-/* The types that the step's products are computed in. */
+/* Marks the types in which the step computes its products. */
 static void find_rates(const cm__step_model *m, int64_t batch, bool used[CM_RATES])
 {
     for (int32_t i = 0; i < m->calls->n_calls; i++) {
         cm__call call;
         cm__call_at(&m->calls->calls[i], (double)batch, &call);
         if (cm__call_kinds[call.op].engine == CM_ENGINE_MATRIX)
-            used[cm__rate_there(&m->limits, CM_ENGINE_MATRIX, cm__call_rate(&call))] = true;
+            used[cm__rate_available(&m->limits, CM_ENGINE_MATRIX, cm__call_rate(&call))] = true;
     }
 }
 
-/* Products in a type that only the vector units have a peak for are given one of their own. */
+/* A type for which only the vector units have a peak gets a matrix peak of its own. */
 static void faster_products(cm_device *d, cm_rate rate)
 {
     cm_number *peak = &d->peaks[CM_ENGINE_MATRIX][rate];
@@ -119,7 +119,7 @@ static cm__step_model model_on(const trial *t, const cm_device *changed)
     return cm__step_model_new(t->ctx, t->m->graph, changed, &options, t->common);
 }
 
-/* Calls are timed again only where the device's limits differ. */
+/* Calls are timed again only if the device's limits differ. */
 static double again(const trial *t, const cm__step_model *changed)
 {
     cm_prediction_info info = *t->base;
@@ -159,7 +159,7 @@ cm__sensitivities cm__call_sensitivities(cm__ctx *ctx, const cm__step_model *m, 
     return sorted(all);
 }
 
-/* ---- styles ----------------------------------------------------------------------------------------------------- */
+/* ---- devices with an execution model ---------------------------------------------------------------------------- */
 
 static void style_peak(cm_device *d)
 {
@@ -205,12 +205,12 @@ cm__sensitivities cm__execution_sensitivities(cm__ctx *ctx, const cm_graph *g, c
                                           const cm__loading *loading, const cm_prediction_info *base)
 {
     cm__sensitivities all = {.items = cm__alloc_array(ctx, STYLE_KNOBS + 1, sizeof *all.items)};
-    cm__asked         asked = {.batch = base->batch, .sparsity = base->sparsity};
+    cm__run_request   request = {.batch = base->batch, .sparsity = base->sparsity};
     for (size_t k = 0; k < STYLE_KNOBS; k++) {
         cm_device         *changed = cm__device_copy(ctx, device);
         cm_prediction_info info = *base;
         style_knobs[k].change(changed);
-        cm__run run = cm__execution_run(ctx, g, changed, &asked, NULL);
+        cm__run run = cm__execution_run(ctx, g, changed, &request, NULL);
         info.step_time_s = run.device_s + run.host_s / loading->together;
         cm__loading_add(loading, &info);
         if (run.devices == base->devices)

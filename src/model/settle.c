@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * settle.c - what a question means: every choice that the user left open is made here, for all commands.
+ * settle.c - fill in every option that the user left open, for all commands.
  *
- * The runtime is the one that users of the device have. The precision is the one that a captured model has, or the one
- * that most models are trained in on the device.
- * Eager PyTorch runs one kernel per operator that its user wrote; other runtimes fuse. Megatron-LM's mixed precision is
- * 16-bit weights beside fp32 ones, without autocast.
+ * The runtime is the device's usual one. The precision is that of a captured model, or the one in which most models are
+ * trained on the device. Eager PyTorch runs one kernel per operator that the user wrote; other runtimes fuse.
+ * Megatron-LM's mixed precision uses 16-bit weights with fp32 master weights, without autocast.
  */
 #include "base/ctx.h"
 

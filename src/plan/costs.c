@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* costs.c - the layers of a model timed for the plans of a search: once per number of devices that share them, and
-   micro-batch. Layers are taken to be alike: the mean of all. */
+/* costs.c - time a model's layers for a plan search, once per tensor-parallel size and micro-batch. All layers are
+   assumed to be alike: each has the mean time. */
 #include <math.h>
 #include "graph/rule.h"
 #include "model/memory/footprint.h"
@@ -8,7 +8,7 @@
 #include "model/execution/execution.h"
 #include "plan/search.h"
 
-/* ---- what does not depend on the plan --------------------------------------------------------------------------- */
+/* ---- independent of the plan ------------------------------------------------------------------------------------ */
 
 static void find_shape(cm__model *m)
 {
@@ -57,7 +57,7 @@ cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *de
     const cm_memory *main = cm_device_main_memory(device);
     *m = (cm__model){.ctx = ctx, .device = device, .fabric = fabric, .step = step, .runtime = runtime};
     if (!main || !main->capacity_bytes.known)
-        cm__fail(ctx, CM_ERR_UNSUPPORTED, "the device's memory is not known, so that no plan can be held against it");
+        cm__fail(ctx, CM_ERR_UNSUPPORTED, "the device's memory capacity is unknown, so no plan can be checked to fit");
     m->reserve_bytes = reserve(m, "library");
     m->capacity_bytes = main->capacity_bytes.value * (1 - CM__HEADROOM) - reserve(m, "context");
     m->whole = cm__execution_applies(device, runtime);
@@ -67,7 +67,7 @@ cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *de
     return m;
 }
 
-/* ---- a layer ---------------------------------------------------------------------------------------------------- */
+/* ---- layers ----------------------------------------------------------------------------------------------------- */
 
 static void add_part(cm__part *sum, const cm__part *p, double weight)
 {
@@ -82,7 +82,7 @@ static void add_part(cm__part *sum, const cm__part *p, double weight)
     sum->forward_launches += weight * p->forward_launches;
 }
 
-/* Forward time of attention, which selective recompute repeats. */
+/* Forward time of attention, which selective recomputation repeats. */
 static double attention_time(const cm__model *m, const cm__step_model *s, const cm__timed *timed)
 {
     double sum = 0;

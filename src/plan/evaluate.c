@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * evaluate.c - the plans at one place: their time by cm__iterate(), their memory in closed form.
+ * evaluate.c - the plans at one place of the search: their time by cm__iterate(), their memory in closed form.
  *
- * Of a device's memory: weights, gradients and states of its parameters, as far as replicas do not share them; the
- * activations of micro-batches on their way (as many as stages follow, a few more with pieces, all with GPipe), of
- * which recompute leaves each layer's input, or all but attention's; what the layer at work needs; and in the last
- * stage, the loss. docs/plans.md.
+ * A device stores:
+ *
+ *     weights, gradients and optimizer states, divided by ZeRO
+ *     activations of the micro-batches in flight: as many as there are stages after this one, a few more with
+ *         interleaving, all with GPipe; recomputation leaves each layer's input, or all but attention's activations
+ *     the working memory of the current layer
+ *     the loss, in the last stage
+ *
+ * See docs/plans.md.
  */
 #include <math.h>
 #include "plan/search.h"
 
-#define BUCKETS_BYTES (2.0 * 25 * 1024 * 1024) /* PyTorch's gradient buckets: one is filled, one is summed */
+#define BUCKETS_BYTES (2.0 * 25 * 1024 * 1024) /* PyTorch's gradient buckets: one is filled, one is sent */
 
-/* ---- the best --------------------------------------------------------------------------------------------------- */
+/* ---- list of the best plans ------------------------------------------------------------------------------------- */
 
 static bool before(const cm__scored *a, const cm__scored *b)
 {
@@ -54,7 +59,7 @@ static double device_time(const cm__part *p)
 static double backward_of(const cm__part *p) { return p->backward_s + p->backward_comm_s; }
 static double comm_time(const cm__part *p) { return p->forward_comm_s + p->backward_comm_s; }
 
-/* A layer with what is computed again. */
+/* The layer with the time of its recomputation. */
 static cm__part layer_of(const cm__cost *c, cm_recompute recompute)
 {
     cm__part p = c->layer;
@@ -110,19 +115,19 @@ static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
-/* What the choices at a place share. */
-typedef struct here {
-    double kept, whole;     /* of a layer: from forward to backward, and while it works */
+/* Memory terms that all choices at a place share. */
+typedef struct place_memory {
+    double kept, whole;     /* bytes per layer: stored from forward to backward; while the layer runs */
     double layers, parameters, last_bytes;
-} here;
+} place_memory;
 
-static here memory_here(const cm__model *m, const cm__cost *c, const cm_plan *p, const cm__stages *st)
+static place_memory memory_at(const cm__model *m, const cm__cost *c, const cm_plan *p, const cm__stages *st)
 {
     double kept = p->recompute == CM_RECOMPUTE_FULL        ? c->boundary_bytes
                   : p->recompute == CM_RECOMPUTE_SELECTIVE ? c->kept_bytes - c->attention_bytes
                                                            : c->kept_bytes;
-    return (here){.kept = kept, .whole = c->kept_bytes, .layers = (double)m->layers / p->pp,
-                  .parameters = st->parameters, .last_bytes = c->last_bytes};
+    return (place_memory){.kept = kept, .whole = c->kept_bytes, .layers = (double)m->layers / p->pp,
+                          .parameters = st->parameters, .last_bytes = c->last_bytes};
 }
 
 static double in_flight(const cm_plan *p)
@@ -133,13 +138,14 @@ static double in_flight(const cm_plan *p)
     return fmin(count, most);
 }
 
-static double peak_of(const cm__model *m, const here *h, const cm_plan *p)
+static double peak_of(const cm__model *m, const place_memory *h, const cm_plan *p)
 {
     double replicas = cm__replicas(p);
     double states = p->offload_optimizer ? 0 : m->state_bytes / (p->zero >= 1 ? replicas : 1);
     double gradients = m->gradient_bytes / (p->zero >= 2 ? replicas : 1);
     double weights = m->weight_bytes / (p->zero >= 3 ? replicas : 1);
-    if (p->offload_weights) weights *= fmin(1, 2 / h->layers); /* one layer's are used, one's come */
+    /* one layer's weights are in use, the next layer's are transferred */
+    if (p->offload_weights) weights *= fmin(1, 2 / h->layers);
     double buckets = replicas < 2 || m->buffered ? 0 : p->zero ? BUCKETS_BYTES : m->gradient_bytes * h->parameters;
     double layers = p->offload_activations ? fmin(2, h->layers) : h->layers;
     double kept = h->kept * layers, most = in_flight(p);
@@ -154,10 +160,10 @@ static double peak_of(const cm__model *m, const here *h, const cm_plan *p)
 static bool pieces_fit(const cm__model *m, const cm_plan *p, int32_t pieces)
 {
     if (pieces == 1) return true;
-    return p->pp > 1 && m->layers / p->pp % pieces == 0 && p->accumulate % p->pp == 0; /* as Megatron-LM asks */
+    return p->pp > 1 && m->layers / p->pp % pieces == 0 && p->accumulate % p->pp == 0; /* as Megatron-LM requires */
 }
 
-/* Whether gradients are summed early is a choice where the runtime does not do so anyway. */
+/* Choices of early gradient reduction: Megatron-LM has it as an option, PyTorch always does it. */
 static unsigned overlaps(const cm__model *m, const cm_plan *p)
 {
     return m->runtime == CM_RUNTIME_MEGATRON && p->dp * p->cp > 1 ? 2 : 1;
@@ -168,11 +174,11 @@ uint64_t cm__plans_at(const cm__model *m, const cm_plan *p)
     if (m->whole) return 1;
     uint64_t pieces = 0, zero = cm__replicas(p) > 1 ? 4 : 1, schedules = p->pp > 1 ? 2 : 1, offloads = 8;
     for (int32_t v = 1; v <= m->layers / p->pp || v == 1; v++) pieces += pieces_fit(m, p, v);
-    return (pieces + schedules - 1) * zero * offloads * overlaps(m, p); /* GPipe has one piece */
+    return (pieces + schedules - 1) * zero * offloads * overlaps(m, p); /* GPipe has no interleaving */
 }
 
-static void try_plan(const cm__model *m, const here *h, const cm__stages *st, const cm__waits *w, const cm_plan *p,
-                     uint64_t index, cm__score *score, void *user, cm__best *best)
+static void try_plan(const cm__model *m, const place_memory *h, const cm__stages *st, const cm__waits *w,
+                     const cm_plan *p, uint64_t index, cm__score *score, void *user, cm__best *best)
 {
     double peak = peak_of(m, h, p);
     best->evaluated++;
@@ -181,7 +187,7 @@ static void try_plan(const cm__model *m, const here *h, const cm__stages *st, co
     cm__iteration it = cm__iterate(st, w, p, m->runtime == CM_RUNTIME_MEGATRON);
     cm__scored    new = {.score = score ? score(user, p, it.step_s) : it.step_s, .step_s = it.step_s,
                          .peak_bytes = peak, .index = index};
-    if (isinf(new.score)) { /* takes too long */
+    if (isinf(new.score)) { /* longer than the time limit */
         best->too_slow++;
         take_less(&best->fastest_s, it.step_s);
         return;
@@ -199,9 +205,9 @@ void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm_
     const cm__cost *c = &m->costs[place->cost];
     cm__stages      st = stages_of(m, c, &p);
     cm__waits       w = cm__waits_new(&c->parts, &st, &p, m->fabric);
-    here            h = memory_here(m, c, &p, &st);
+    place_memory    h = memory_at(m, c, &p, &st);
     unsigned        early = overlaps(m, &p);
-    if (m->whole) { /* told in full later: what runs as a whole has its own rules of time and memory */
+    if (m->whole) { /* predicted in full later: an execution model has its own rules for time and memory */
         best->evaluated++;
         best->feasible++;
         cm__best_add(best, &(cm__scored){.score = -(double)p.dp + 1.0 / (double)p.micro_batch, .step_s = NAN,

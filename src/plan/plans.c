@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plans.c - a search: places enumerated, layers timed, plans evaluated by all threads and ranks, the best predicted in
- * full.
+ * plans.c - search for the best plan: enumerate places, time layers, evaluate plans on all threads and ranks, and
+ * predict the best in full.
  *
- * The answer does not depend on threads or ranks: plans have numbers, and equally good ones are ordered by these.
+ * The result does not depend on the number of threads or ranks: plans are numbered, and ties are ordered by number.
  */
 #include <math.h>
 #include <pthread.h>
@@ -45,7 +45,7 @@ cm_status cm_plan_goal_parse(const char *name, cm_plan_goal *goal, cm_diag *diag
                         name);
 }
 
-/* ---- what is asked ---------------------------------------------------------------------------------------------- */
+/* ---- the search ------------------------------------------------------------------------------------------------- */
 
 typedef struct searching {
     cm__ctx                 *ctx;
@@ -54,14 +54,14 @@ typedef struct searching {
     const cm_device         *device;
     cm__model               *m;
     cm__spot               *places;
-    uint64_t                *first; /* number of each place's first plan; one more at the end */
+    uint64_t                *first; /* number of each place's first plan; one more entry at the end */
     int32_t                  n_places, cap_places;
     atomic_int               next;
     atomic_ullong            done;
     cm__best                 best;
     pthread_mutex_t          lock;
     cm__ranks               *ranks;
-    double                   iterations, usd_s, watts; /* usd_s, watts: of one device; NAN: not known */
+    double                   iterations, usd_s, watts; /* usd_s, watts: per device; NAN: unknown */
 } searching;
 
 static bool stopped(const searching *s) { return s->o->stop && *s->o->stop; }
@@ -82,14 +82,14 @@ static void find_prices(searching *s)
     s->iterations = s->o->tokens > 0 ? s->o->tokens / ((double)s->o->global_batch * (double)s->m->tokens) : 1;
     if (s->o->goal == CM_PLAN_GOAL_COST && isnan(s->usd_s))
         cm__fail(s->ctx, CM_ERR_UNSUPPORTED,
-                 "no %s price of the device is known: 'centimani devices show %s' lists its prices, and --price-basis "
+                 "the device has no known %s price: 'centimani devices show %s' lists its prices, and --price-basis "
                  "names the basis to use; or search for another objective",
                  cm_basis_name(s->o->price_basis), cm_device_get_info(s->device)->id);
     if (s->o->goal == CM_PLAN_GOAL_ENERGY && isnan(s->watts))
-        cm__fail(s->ctx, CM_ERR_UNSUPPORTED, "the device's power is not known: search for another objective");
+        cm__fail(s->ctx, CM_ERR_UNSUPPORTED, "the device's power is unknown: search for another objective");
 }
 
-/* Less is better. */
+/* Smaller is better. */
 static double score(void *user, const cm_plan *p, double step_s)
 {
     const searching *s = user;
@@ -117,20 +117,20 @@ static void enumerate(searching *s)
         s->first[i + 1] = s->first[i] + cm__plans_at(s->m, &s->places[i].plan);
     if (!s->n_places)
         cm__fail(s->ctx, CM_ERR_ARGUMENT,
-                 "%d devices are not tp x cp x pp x dp where tp divides %d heads, cp %lld tokens, pp %d layers and dp "
-                 "the global batch of %lld: a batch with more divisors, or another count of devices, would help",
+                 "%d devices are not a product tp x cp x pp x dp in which tp divides %d heads, cp %lld tokens, pp %d "
+                 "layers and dp the global batch of %lld: try a batch with more divisors or another number of devices",
                  s->o->devices, s->m->heads, (long long)s->m->tokens, s->m->layers, (long long)s->o->global_batch);
 }
 
-/* Whether not even one layer at work fits: activations grow with the samples, so that one sample tells. */
+/* True: not even one layer fits. Activations grow with the samples, so testing one sample is enough. */
 static bool too_large(searching *s, const cm_plan *p)
 {
     if (s->m->whole) return false;
-    int32_t one = cm__cost_at(s->m, p, 1, 1); /* may move the others */
+    int32_t one = cm__cost_at(s->m, p, 1, 1); /* may reallocate the costs */
     return s->m->costs[one].kept_bytes * (double)p->micro_batch / p->cp > s->m->capacity_bytes;
 }
 
-/* Each rank times, and then evaluates, the places of every so manieth micro-batch and device count. */
+/* Each rank times and evaluates the places of every n-th combination of micro-batch and device count. */
 static void time_places(searching *s)
 {
     int32_t share = cm__rank(s->ranks), shares = cm__rank_count(s->ranks), key = -1;
@@ -148,7 +148,7 @@ static void time_places(searching *s)
 
 /* ---- threads ---------------------------------------------------------------------------------------------------- */
 
-static void tell(searching *s, double *last)
+static void report_progress(searching *s, double *last)
 {
     double time = now();
     if (!s->o->progress || time - *last < 0.1) return;
@@ -173,13 +173,13 @@ static void work(searching *s, bool speaks)
     cm__best *mine = calloc(1, sizeof *mine);
     double    last = now();
     bool      plain = s->o->goal == CM_PLAN_GOAL_THROUGHPUT && s->o->within_s <= 0;
-    bool      late = stopped(s); /* while layers were timed: those that are count */
+    bool      late = stopped(s); /* time ran out while layers were timed: only the timed ones count */
     for (int i; mine && (late || !stopped(s)) && (i = atomic_fetch_add(&s->next, 1)) < s->n_places;) {
         if (s->places[i].cost >= 0) cm__evaluate(s->m, &s->places[i], s->first[i], plain ? NULL : score, s, mine);
         if (s->places[i].cost == CM__TOO_LARGE) mine->evaluated += s->first[i + 1] - s->first[i];
         atomic_fetch_add(&s->done, s->first[i + 1] - s->first[i]);
         if (mine->evaluated > 100000) merge(s, mine);
-        if (speaks) tell(s, &last);
+        if (speaks) report_progress(s, &last);
     }
     if (mine) merge(s, mine);
     free(mine);
@@ -205,19 +205,19 @@ static int32_t evaluate(searching *s)
     return started + 1;
 }
 
-/* What all ranks have found together. */
+/* Gathers the best plans of all ranks. */
 static void gather(searching *s)
 {
     if (!s->ranks) return;
     size_t    count = (size_t)cm__rank_count(s->ranks);
     cm__best *all = cm__alloc_array(s->ctx, count, sizeof *all);
     if (!cm__ranks_gather(s->ranks, &s->best, sizeof s->best, all))
-        cm__fail(s->ctx, CM_ERR_IO, "the ranks' results could not be gathered");
+        cm__fail(s->ctx, CM_ERR_IO, "cannot gather the results of the ranks");
     s->best = (cm__best){0};
     for (size_t i = 0; i < count; i++) cm__best_merge(&s->best, &all[i]);
 }
 
-/* ---- the best, in full ------------------------------------------------------------------------------------------ */
+/* ---- full predictions ------------------------------------------------------------------------------------------- */
 
 static void free_graph(void *graph) { cm_graph_free(graph); }
 
@@ -232,7 +232,7 @@ static cm_graph *step_with(searching *s, cm_graph **steps, cm_recompute recomput
     return steps[recompute];
 }
 
-/* Predicted as `predict` does; false: by the closer look it does not fit. */
+/* Predicts the plan as `predict` does; false: by the exact memory model it does not fit. */
 static bool predict(searching *s, const cm_graph *step, const cm__scored *scored, cm_found *f)
 {
     cm_plan               plan = scored->plan;
@@ -267,7 +267,7 @@ static bool better(searching *s, const cm_found *a, const cm_found *b)
     return score(s, &a->plan, a->step_time_s) < score(s, &b->plan, b->step_time_s);
 }
 
-/* As recomputing where there is nothing to recompute: it takes as long as what was found, and saves no memory. */
+/* True: the plan is as fast as a listed one and saves no memory, such as recomputation with nothing to recompute. */
 static bool gains_nothing(const cm_search *search, const cm_found *f)
 {
     for (int32_t i = 0; i < search->n_found; i++)
@@ -296,9 +296,9 @@ static void take_best(searching *s, cm_search *search)
     }
 }
 
-/* ---- nothing found ---------------------------------------------------------------------------------------------- */
+/* ---- no plan found ---------------------------------------------------------------------------------------------- */
 
-/* Memory is the reason only where nothing else is. */
+/* Memory is reported as the reason only if there is no other. */
 static const char *reason_of(const searching *s)
 {
     const cm__best *b = &s->best;
@@ -306,16 +306,16 @@ static const char *reason_of(const searching *s)
     if (stopped(s)) return "stopped before anything was found";
     if (b->too_slow)
         return cm__format(s->ctx,
-                          "%llu plans fit into the memory, and none of them trains on %.4g tokens within the time given: "
+                          "%llu plans fit the memory, but none trains on %.4g tokens within the time limit: "
                           "the fastest iteration takes %.4g s",
                           (unsigned long long)b->too_slow, s->o->tokens, b->fastest_s);
     return cm__format(s->ctx,
-                      "nothing fits: the plan that needs least takes %sB of a device: more devices, or those with more "
-                      "memory, would help",
+                      "no plan fits: the smallest needs %sB per device; use more devices, or devices with more "
+                      "memory",
                       cm__binary(least, sizeof least, b->least_bytes));
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------- */
+/* ---- public functions ------------------------------------------------------------------------------------------- */
 
 static void close_ranks(void *ranks) { cm__ranks_close(ranks); }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ranks.c - Open MPI, opened at run time; its handles are addresses of symbols of its library (as in bench/mpi.c). */
+/* ranks.c - Open MPI, loaded at run time. Its handles are addresses of symbols of the library (see
+   src/bench/backends/mpi.c). */
 #include "plan/ranks.h"
 
 #include <dlfcn.h>
@@ -26,7 +27,7 @@ static const struct {
 
 static bool load(cm__ranks *r)
 {
-    r->library = dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL); /* its plug-ins look for its symbols */
+    r->library = dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL); /* its plug-ins need its symbols globally */
     if (!r->library) r->library = dlopen("libmpi.so", RTLD_NOW | RTLD_GLOBAL);
     for (size_t i = 0; r->library && i < sizeof symbols / sizeof *symbols; i++) {
         void *address = dlsym(r->library, symbols[i].name);

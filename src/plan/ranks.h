@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ranks.h - a search's share on each of several processes that mpirun started; one process alone is rank 0 of 1. */
+/* ranks.h - divide a plan search among processes started by mpirun; a single process is rank 0 of 1. */
 #ifndef CM_PLAN_RANKS_H
 #define CM_PLAN_RANKS_H
 
@@ -11,7 +11,7 @@ cm__ranks *cm__ranks_open(void); /* NULL: not started by mpirun, or no Open MPI 
 void       cm__ranks_close(cm__ranks *ranks);
 int32_t    cm__rank(const cm__ranks *ranks);
 int32_t    cm__rank_count(const cm__ranks *ranks);
-/* What every rank has, in the order of the ranks; false: it failed. */
+/* Gathers `own` of every rank into `all`, in the order of the ranks; false: MPI failed. */
 bool       cm__ranks_gather(cm__ranks *ranks, const void *own, size_t size, void *all);
 
 #endif

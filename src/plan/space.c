@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * space.c - the places of a search, in a fixed order.
+ * space.c - enumerate the places of a plan search in a fixed order.
  *
- * Devices that share a layer divide its heads, those that share a sequence its tokens; stages have equally many layers;
- * micro-batches divide a replica's samples.
+ * Tensor parallelism divides a layer's heads, context parallelism a sequence's tokens. Stages have equal numbers of
+ * layers; micro-batches divide a replica's samples.
  */
 #include "model/dispatch/tensor_parallel.h"
 #include "plan/search.h"
@@ -29,7 +29,7 @@ static void with_micro_batch(cm_plan plan, int64_t samples, cm__visit *visit, vo
     }
 }
 
-/* Groups of replicas that share experts. */
+/* Expert-parallel groups of replicas. */
 static void with_experts(const cm__model *m, cm_plan plan, cm__visit *visit, void *user)
 {
     for (plan.ep = 1; plan.ep == 1 || plan.ep <= m->experts; plan.ep++)
@@ -39,7 +39,7 @@ static void with_experts(const cm__model *m, cm_plan plan, cm__visit *visit, voi
 
 static bool stages_fit(const cm__model *m, int32_t pp) { return pp == 1 || (m->layers > 0 && m->layers % pp == 0); }
 
-/* Copies of the whole, each on as many devices as it takes. */
+/* Copies of the whole model, each on as many devices as it needs. */
 static void replicas(int32_t devices, int64_t global_batch, cm__visit *visit, void *user)
 {
     for (int32_t dp = 1; dp <= devices; dp++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* candidate.c - one device: its usual batch size or the one that was asked for, and the step at it. */
+/* candidate.c - one device: its usual or the requested batch size, and the step at that size. */
 #include <math.h>
 #include <string.h>
 #include "rank/rank.h"
 
-/* What one sample, or the batch that was asked for, lacks. */
+/* Stores how much memory is missing for one sample, or for the requested batch. */
 static void note_lack(cm__rank_device *d, const cm_memory_use *use)
 {
     int32_t          at = cm_device_placement(d->device, CM_CATEGORY_WEIGHTS_BIASES).memory;
@@ -16,7 +16,7 @@ static void note_lack(cm__rank_device *d, const cm_memory_use *use)
     d->working_bytes = use->peak_bytes - d->states_bytes;
 }
 
-/* The batch size, or the smallest that the device takes where none fits. */
+/* The batch size, or the smallest possible one if none fits. */
 static cm_status find_batch(const cm_ranking *r, cm__rank_device *d, cm_step *step, int64_t *batch)
 {
     *batch = r->options.batch;
@@ -35,11 +35,11 @@ static cm_status evaluate(const cm_ranking *r, cm__rank_device *d, cm_step *step
     d->entry.fits = use.fits;
     d->entry.peak_bytes = use.peak_bytes;
     if (!use.fits) note_lack(d, &use);
-    bool explains = cm_device_get_info(d->device)->style != CM_STYLE_KERNELS; /* why nothing fits */
+    bool explains = cm_device_get_info(d->device)->style != CM_STYLE_KERNELS; /* the device explains why nothing fits */
     return use.fits || r->options.batch || explains ? cm_step_time(step, batch, &d->entry.prediction, &d->diag) : CM_OK;
 }
 
-/* What the execution model of a device refuses is an answer, not a failure; so is an operator that it lacks. */
+/* If an execution model refuses the plan or lacks an operator, that is the device's result, not a failure. */
 static void note_refusal(cm__rank_device *d)
 {
     d->entry.state = d->status == CM_ERR_FIT ? CM_RANK_NO_FIT : CM_RANK_CANNOT;
@@ -57,7 +57,7 @@ void cm__rank_evaluate(const cm_ranking *r, cm__rank_device *d)
         d->status = cm__step_new_in(&shared, d->device, &d->step->options, &step, &d->diag);
     }
     if (!d->status) d->status = evaluate(r, d, step);
-    d->entry.prediction.loading.dataset = d->entry.prediction.loading.host = NULL; /* the step's own */
+    d->entry.prediction.loading.dataset = d->entry.prediction.loading.host = NULL; /* owned by the step */
     cm_step_free(step);
     if (d->status == CM_ERR_FIT || d->status == CM_ERR_UNSUPPORTED) note_refusal(d);
     else if (!d->entry.fits) d->entry.state = CM_RANK_NO_FIT;

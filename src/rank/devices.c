@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* devices.c - who takes part: devices asked for, their prices, and what excludes them. */
+/* devices.c - the devices of a ranking: those requested, their prices, and the reasons to exclude some. */
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
@@ -80,7 +80,7 @@ void cm__rank_explain_price(const cm_ranking *r, cm__rank_device *d)
     if (n < (int)size) snprintf(d->reason + n, size - (size_t)n, "%s--price %s=USD", *comma ? ", or yours with " : "", id);
 }
 
-noreturn static void no_such(cm_ranking *r, const char *what, const char *asked, bool providers)
+noreturn static void no_such(cm_ranking *r, const char *what, const char *requested, bool providers)
 {
     const char *names[NAMES_MOST], *all = "";
     size_t      n = 0;
@@ -96,10 +96,10 @@ noreturn static void no_such(cm_ranking *r, const char *what, const char *asked,
             names[n++] = name;
         }
     }
-    cm__fail(r->ctx, CM_ERR_UNKNOWN, "no %s '%.64s'; there are %s", what, asked, all);
+    cm__fail(r->ctx, CM_ERR_UNKNOWN, "no %s '%.64s'; there are %s", what, requested, all);
 }
 
-/* ---- who takes part ---------------------------------------------------------------------------------------------- */
+/* ---- devices that take part -------------------------------------------------------------------------------------- */
 
 static void clear_numbers(cm_rank_entry *e)
 {
@@ -110,7 +110,7 @@ static void clear_numbers(cm_rank_entry *e)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) *numbers[i] = NAN;
 }
 
-/* Of the built-in devices, those that train are asked. */
+/* Built-in devices take part only if they support training. */
 static bool able(const cm_ranking *r, const cm__rank_device *d)
 {
     const cm_device_info *info = cm_device_get_info(d->device);
@@ -128,7 +128,7 @@ static bool wanted(const cm_ranking *r, cm__rank_device *d)
     return true;
 }
 
-/* Devices look at others of their kind, and need not load them again. */
+/* Devices use the profiles of other devices of their kind. Sharing the loaded ones avoids loading them again. */
 static void introduce(cm_ranking *r)
 {
     r->peers.devices = cm__alloc_array(r->ctx, (size_t)r->n_devices + 1, sizeof *r->peers.devices);
@@ -158,7 +158,7 @@ void cm__rank_take_part(cm_ranking *r)
         bool            is_able = d.unlisted || !built_in_only(&r->options) || able(r, &d);
         bool            is_wanted = is_able && wanted(r, &d);
         bool            is_base = r->options.baseline && cm__same_name(d.name, r->options.baseline);
-        if (!is_wanted && is_base) d.unlisted = true; /* others are still held beside it */
+        if (!is_wanted && is_base) d.unlisted = true; /* the baseline stays loaded for comparison */
         if (is_wanted || is_base) r->devices[kept++] = d;
         else cm_device_free(d.device);
         r->info.left_out += is_able && !is_wanted;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job.c - what a step means for the whole job.
+ * job.c - the cost of a whole training job.
  *
- *     hours           = samples / throughput / 3600, and what a device compiles before the first step
- *     dollars         = hours * price of all devices that one copy of the model takes
- *     energy          = power * step time; the power is what the profile calls typical, or the limit, which is more
- *     porting pays    after  cost of porting / (dollars per sample of the baseline - of the device)  samples
+ *     hours            = samples / throughput / 3600, plus compile time before the first step
+ *     dollars          = hours * price of all devices that one copy of the model needs
+ *     energy           = power * step time; power is the profile's typical value or, as an upper bound, the limit
+ *     porting pays     after  cost of porting / (dollars per sample of the baseline - of the device)  samples
  *     break-even price = price of the baseline * throughput of the device / of the baseline
  */
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "rank/rank.h"
 
 #define HOUR 3600.0
-#define ASSUMED_SAMPLES 1e6 /* where a goal needs a job and nobody told one */
+#define ASSUMED_SAMPLES 1e6 /* for goals that need a number of samples, if the user gives none */
 
 static const struct {
     const char *name, *unit;
@@ -54,7 +54,7 @@ static const char *count_text(cm__ctx *ctx, double value, const char *what)
     return cm__format(ctx, "%s%s", cm__si(buf, sizeof buf, value), what);
 }
 
-/* The samples of the data set that steps load; 0: none, or not known how many. */
+/* Samples of the data set that steps load; 0: none, or unknown. */
 static double epoch_of(const cm_ranking *r)
 {
     for (int32_t i = 0; i < r->n_devices; i++) {
@@ -70,7 +70,7 @@ void cm__rank_read_job(cm_ranking *r)
     double                 epochs = o->epochs > 0 ? o->epochs : 1, each = o->samples > 0 ? o->samples : epoch_of(r);
     r->info.tokens_per_sample = r->n_steps && r->steps[0].forward ? (double)cm_graph_seq(r->steps[0].forward) : 0;
     if (o->tokens > 0 && !(r->info.tokens_per_sample > 0))
-        cm__fail(r->ctx, CM_ERR_ARGUMENT, "this model takes no tokens; tell its job with --samples N");
+        cm__fail(r->ctx, CM_ERR_ARGUMENT, "this model takes no tokens; give --samples N instead");
     if (o->tokens > 0) each = o->tokens / r->info.tokens_per_sample;
     bool needed = o->goal == CM_GOAL_TIME || o->goal == CM_GOAL_COST || o->max_hours > 0 || o->max_usd > 0;
     if (!(each > 0) && (needed || o->epochs > 0)) {
@@ -84,7 +84,7 @@ void cm__rank_read_job(cm_ranking *r)
     if (o->epochs > 0) r->info.job = cm__format(r->ctx, "%s in %g epochs", r->info.job, epochs);
 }
 
-/* ---- a device's numbers ----------------------------------------------------------------------------------------- */
+/* ---- numbers of a device ---------------------------------------------------------------------------------------- */
 
 static double power_of(const cm_device *device)
 {
@@ -92,7 +92,7 @@ static double power_of(const cm_device *device)
     return typical.known ? typical.value : cm__value_or(limit, NAN);
 }
 
-/* The goal at a step time. */
+/* The goal's value at a step time. */
 static double value_at(const cm_ranking *r, const cm_rank_entry *e, double step_s)
 {
     double samples_s = (double)e->prediction.batch / step_s;
@@ -126,7 +126,7 @@ void cm__rank_value(const cm_ranking *r, cm__rank_device *d)
     e->interval[1] = fmax(at[0], at[1]);
 }
 
-/* ---- beside the baseline ---------------------------------------------------------------------------------------- */
+/* ---- comparison with the baseline ------------------------------------------------------------------------------- */
 
 static void break_even(const cm_ranking *r, cm_rank_entry *e, const cm_rank_entry *base)
 {

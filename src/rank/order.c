@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* order.c - who has a place, and which. */
+/* order.c - which devices are ranked, and in which order. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ void cm__rank_settle_state(const cm_ranking *r, cm__rank_device *d)
         e->state = CM_RANK_NO_VALUE;
         bool timed = isfinite(e->prediction.throughput_samples_s);
         if (!timed) snprintf(d->reason, sizeof d->reason, "its profile predicts no time for this model");
-        else if (o->goal == CM_GOAL_ENERGY) snprintf(d->reason, sizeof d->reason, "no power is known of it");
+        else if (o->goal == CM_GOAL_ENERGY) snprintf(d->reason, sizeof d->reason, "its power is unknown");
         else cm__rank_explain_price(r, d);
     } else if (late || dear || failed) {
         e->state = CM_RANK_OVER;
@@ -27,11 +27,11 @@ void cm__rank_settle_state(const cm_ranking *r, cm__rank_device *d)
         else if (dear && isnan(e->usd)) cm__rank_explain_price(r, d);
         else if (dear)
             snprintf(d->reason, sizeof d->reason, "costs %.0f USD, more than %g", e->usd + e->port_usd, o->max_usd);
-        else snprintf(d->reason, sizeof d->reason, "its %s is not as asked", failed);
+        else snprintf(d->reason, sizeof d->reason, "its %s does not meet the condition", failed);
     }
 }
 
-static _Thread_local bool less_is_better; /* qsort() hands nothing on */
+static _Thread_local bool less_is_better; /* qsort() has no user argument */
 
 static int by_value(const void *left, const void *right)
 {
@@ -47,7 +47,7 @@ static bool overlap(const cm_rank_entry *a, const cm_rank_entry *b)
     return a->interval[0] <= b->interval[1] && b->interval[0] <= a->interval[1];
 }
 
-/* Nothing takes less time for a sample and costs less. */
+/* True: no other device has both a shorter time and a lower cost per sample. */
 static bool undominated(const cm_ranking *r, const cm_rank_entry *e)
 {
     if (isnan(e->samples_per_usd)) return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parallel.c - independent pieces of work on a few threads. */
+/* parallel.c - run independent tasks on a few threads. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>

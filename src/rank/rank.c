@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank.c - devices, steps, predictions, values, order: cm_rank(). */
+/* rank.c - cm_rank(): load devices and steps, predict, compute values, sort. */
 #include "rank/rank.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static const cm_rank_entry *find_baseline(cm_ranking *r)
     return NULL;
 }
 
-/* What runs on the baseline runs on devices of its kind, if both are GPUs: PyTorch is there for all of them. */
+/* Porting from one GPU to another costs nothing: PyTorch runs on all of them. */
 static void find_porting(cm_ranking *r)
 {
     const cm_device_info *base = r->info.baseline ? cm_device_get_info(r->info.baseline->device) : NULL;
@@ -47,7 +47,7 @@ static void run(cm_ranking *r)
     r->where = cm__where_parse(r->ctx, o->where);
     r->memo = cm__memo_new(r->ctx);
     if (o->port_hours > 0 && !o->baseline)
-        cm__fail(r->ctx, CM_ERR_ARGUMENT, "porting is from a baseline: name the device that the model runs on now");
+        cm__fail(r->ctx, CM_ERR_ARGUMENT, "porting needs --baseline: the device on which the model runs now");
     cm__rank_list_devices(r);
     cm__defer(r->ctx, cm__rank_free_devices, r);
     cm__parallel(o->threads, r->n_devices, cm__rank_load_device, r);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remedy.c - what would make a step fit that does not.
+ * remedy.c - suggest how to make a step fit that does not.
  *
- * Weights, gradients and optimizer states are shared by as many devices as leave room for the rest (ZeRO 3, without
- * the buffers it gathers weights in: `centimani memory --zero 3` counts those). Where they fit and activations do not,
- * these are computed again.
+ * If weights, gradients and optimizer states are too large, enough devices share them (ZeRO 3, without its gather
+ * buffers: `centimani memory --zero 3` includes those). If they fit but the activations do not, recomputation is
+ * suggested.
  */
 #include <math.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static bool recomputed_fits(const cm_ranking *r, const cm__rank_device *d, doubl
     return !status && use.fits;
 }
 
-/* The fewest devices that share all that can be shared; 0: none do. */
+/* The fewest devices that can share weights, gradients and states so that the step fits; 0: none. */
 static int32_t sharing(const cm__rank_device *d)
 {
     for (int32_t n = 2; n <= DEVICES_MOST; n *= 2)
@@ -51,10 +51,10 @@ static void explain(const cm_ranking *r, cm__rank_device *d)
     double  peak;
     size_t  size = sizeof d->reason, used;
     int64_t batch = r->options.batch ? r->options.batch : 1;
-    bool blocks = d->entry.peak_bytes < d->capacity_bytes; /* it is the allocator that finds no room */
-    used = (size_t)snprintf(out, size, "batch %lld needs %sB%s, there are %sB", (long long)batch,
+    bool blocks = d->entry.peak_bytes < d->capacity_bytes; /* the bytes fit, but the allocator's blocks do not */
+    used = (size_t)snprintf(out, size, "batch %lld needs %sB%s, the device has %sB", (long long)batch,
                             cm__binary(needs, sizeof needs, d->entry.peak_bytes),
-                            blocks ? " and the gaps between its blocks" : "",
+                            blocks ? " plus fragmentation" : "",
                             cm__binary(has, sizeof has, d->capacity_bytes));
     bool trains = !r->options.train.inference && r->options.train.recompute != CM_RECOMPUTE_FULL;
     if (batch > 1) used += (size_t)snprintf(out + used, size - used, "; a smaller --batch");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steps.c - the graphs of the step that devices share, and what is found of each once. */
+/* steps.c - the step graphs that devices share, and the parts that are computed once per graph. */
 #include <string.h>
 #include "rank/rank.h"
 
@@ -9,7 +9,7 @@ static bool same_settings(const cm_step_options *a, const cm_step_options *b)
            a->train.master == b->train.master;
 }
 
-/* A device that cannot run what was asked for has a reason and no step. */
+/* A device that cannot run the requested step gets a reason and no step. */
 static cm__rank_step *step_for(cm_ranking *r, cm__rank_device *d)
 {
     const cm_rank_options *o = &r->options;
@@ -41,7 +41,7 @@ void cm__rank_find_steps(cm_ranking *r)
     }
 }
 
-/* The first step that makes operators one in the same way: its forward graph is that of all such steps. */
+/* The first step with the same operator fusion: all such steps share its forward graph. */
 static cm__rank_step *loader(const cm_ranking *r, const cm__rank_step *s)
 {
     cm__rank_step *first = r->steps;
@@ -71,7 +71,7 @@ void cm__rank_load_graph(void *user, int32_t index)
     if (loader(r, s) == s) s->status = cm_graph_load(r->info.model, &s->options.load, &s->forward, &s->diag);
 }
 
-/* Where there is no memory for it, the devices fail on their own. */
+/* If there is no memory for it, each device reports the failure itself. */
 static void make_common(cm__rank_step *s, const cm_ranking *r)
 {
     s->ctx = cm__ctx_new(NULL);
@@ -86,7 +86,7 @@ static void make_common(cm__rank_step *s, const cm_ranking *r)
 
 cm__rank_step *cm__rank_owner(cm__rank_step *s) { return s->graph_of ? s->graph_of : s; }
 
-/* Native runtimes run graphs by their style, not call by call. */
+/* Native runtimes use execution models, not kernel calls. */
 const cm__common *cm__rank_common(const cm_ranking *r, cm__rank_step *s)
 {
     s = cm__rank_owner(s);
@@ -118,7 +118,7 @@ void cm__rank_make_footprint(void *user, int32_t index)
     if (!s->graph_of) make_footprint(s, NULL);
 }
 
-/* Types of equal size make equal footprints. */
+/* A step with types of equal size has the same footprint. */
 static const cm_footprint *alike(const cm_ranking *r, int32_t index)
 {
     for (int32_t i = 0; i < index; i++) {
@@ -134,7 +134,7 @@ void cm__rank_share_footprints(cm_ranking *r)
         cm__rank_step *s = &r->steps[i];
         if (s->graph_of) make_footprint(s, s->graph_of->like);
         if (s->status) cm__rank_pass_on(r, s->status, &s->diag);
-        cm__footprint_rehearse(s->like, alike(r, i));
+        cm__footprint_share_simulations(s->like, alike(r, i));
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* where.c - fields a condition may name, a row each. */
+/* where.c - parse and test conditions on devices: a table of fields. */
 #include "rank/where.h"
 
 #include <math.h>
@@ -36,13 +36,13 @@ static const char *vendor(const cm_rank_entry *e) { return cm_device_get_info(e-
 static const char *class_of(const cm_rank_entry *e) { return cm_device_get_info(e->device)->device_class; }
 static const char *style(const cm_rank_entry *e) { return cm_style_name(cm_device_get_info(e->device)->style); }
 
-/* What numbers of a field are in: a suffix, a table of units below. */
+/* The kind of quantity of a field, which selects its units below. */
 typedef enum measure { COUNT, MONEY, BYTES, RATE, FLOPS, POWER, HOURS, ENERGY, SHARE, MEASURES } measure;
 
 static const struct {
     const char *name;
     bool        predicted;
-    double (*value)(const cm_rank_entry *e); /* NULL: a field of words */
+    double (*value)(const cm_rank_entry *e); /* NULL: a text field */
     const char *(*word)(const cm_rank_entry *e);
     measure     in;
 } fields[] = {
@@ -57,10 +57,10 @@ static const struct {
 };
 #define FIELDS ((int)(sizeof fields / sizeof *fields))
 
-/* ---- reading ---------------------------------------------------------------------------------------------------- */
+/* ---- parsing ---------------------------------------------------------------------------------------------------- */
 
-/* Makers of memory count in powers of 1024 and write GB; so do these. Where a measure has no row without a name, a
-   number alone could mean several things, and is refused. */
+/* Memory sizes use powers of 1024, also when written as GB, as memory vendors do. A quantity without an unnamed unit
+   needs a unit: a plain number would be ambiguous. */
 static const struct {
     measure     in;
     const char *name;
@@ -85,13 +85,13 @@ static int find_field(cm__ctx *ctx, cm__span name)
         if (cm__span_is(name, fields[i].name)) return i;
         all = cm__format(ctx, "%s%s%s", all, i ? ", " : "", fields[i].name);
     }
-    const char *asked = cm__text_copy_n(ctx, name.text, name.length < 64 ? name.length : 64);
-    const char *meant = cm__nearest(asked, names, FIELDS);
-    cm__fail(ctx, CM_ERR_ARGUMENT, "no field '%s'%s%s%s; there are %s", asked, meant ? ", did you mean '" : "",
+    const char *requested = cm__text_copy_n(ctx, name.text, name.length < 64 ? name.length : 64);
+    const char *meant = cm__nearest(requested, names, FIELDS);
+    cm__fail(ctx, CM_ERR_ARGUMENT, "no field '%s'%s%s%s; there are %s", requested, meant ? ", did you mean '" : "",
              meant ? meant : "", meant ? "'?" : "", all);
 }
 
-/* "GB, GiB, MB": the units of a measure. */
+/* The units of a quantity as text: "GB, GiB, MB". */
 static const char *units_of(cm__ctx *ctx, measure in)
 {
     const char *all = "";
@@ -141,7 +141,7 @@ static cm__condition read_one(cm__ctx *ctx, const char *text, size_t length)
     cm__span value = {text + name + strlen(c.sign), length - name - strlen(c.sign)};
     if (fields[c.field].value) c.value = read_value(ctx, c.field, c.sign, value);
     else if (strcmp(c.sign, "=") != 0)
-        cm__fail(ctx, CM_ERR_ARGUMENT, "%s is a word: write %s=WORD", fields[c.field].name, fields[c.field].name);
+        cm__fail(ctx, CM_ERR_ARGUMENT, "%s is a text field: write %s=TEXT", fields[c.field].name, fields[c.field].name);
     else c.word = cm__text_copy_n(ctx, value.text, value.length);
     return c;
 }
@@ -158,7 +158,7 @@ cm__conditions cm__where_parse(cm__ctx *ctx, const char *text)
     return w;
 }
 
-/* ---- holding ---------------------------------------------------------------------------------------------------- */
+/* ---- evaluation ------------------------------------------------------------------------------------------------- */
 
 static bool holds(const cm__condition *c, const cm_rank_entry *e)
 {

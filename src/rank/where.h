@@ -6,10 +6,10 @@
 #include "base/ctx.h"
 
 typedef struct cm__condition {
-    int         field; /* row of the table of fields */
+    int         field; /* index in the table of fields */
     const char *sign;  /* "<", "<=", ">", ">=", "=" */
     double      value;
-    const char *word;  /* of a field of words */
+    const char *word;  /* for text fields */
 } cm__condition;
 
 typedef struct cm__conditions {
@@ -17,10 +17,10 @@ typedef struct cm__conditions {
     int32_t        count;
 } cm__conditions;
 
-/* Fails where the text is none; NULL: no condition. */
+/* Fails if the text is not a valid condition; NULL: no condition. */
 cm__conditions cm__where_parse(cm__ctx *ctx, const char *text);
-/* The field of the first condition that does not hold, of those that a profile can tell, or of the `predicted` ones;
-   NULL: all hold. A number that is not known holds no condition. */
+/* The field of the first condition that is not met; NULL: all are met. predicted: tests the fields that need a
+   prediction, otherwise those of the profile. An unknown number meets no condition. */
 const char *cm__where_fails(const cm__conditions *where, const cm_rank_entry *entry, bool predicted);
 
 #endif

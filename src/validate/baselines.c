@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * baselines.c - the three ways of estimating that Xie et al. 2024 (section 6.1) compare themselves with.
+ * baselines.c - the three baseline estimators of Xie et al. 2024 (section 6.1).
  *
- * Roofline      of the whole step: all its FLOP at the peak of its precision, or all its bytes at the bandwidth of the
- *               device's main memory, whichever takes longer.
- * Utilisation   the share of its peak that an A100 reaches on the model, applied to the device's peak. Measured by
- *               whoever measured the model on an A100, in any set; predicted where nobody did.
- * Similarity    FLOP/s that the most similar model reaches on the device by the results others published. What is
- *               left out of the fit for a row is left out here too: its own model does not count.
+ *     roofline     of the whole step: all its FLOP at the peak of its precision, or all its bytes at the bandwidth of
+ *                  the device's main memory, whichever takes longer.
+ *     utilisation  the fraction of peak that an A100 reaches on the model, applied to the device's peak. Measured if
+ *                  any set has the model on an A100, otherwise predicted.
+ *     similarity   FLOP/s that the most similar model reaches on the device in published results. Results of the
+ *                  row's own model do not count, as in the fits.
  *
- * The paper says no more of the second and third than that. Similar are models near in parameters, in FLOP per sample
- * and in the part of these that convolutions have.
+ * The paper does not define the second and third in more detail. Here, models are similar if they are close in
+ * parameters, in FLOP per sample and in the fraction of FLOP in convolutions.
  */
 #include <math.h>
 #include <string.h>
 #include "validate/validate.h"
 
 #define A100 "nvidia-a100-40g"
-#define KIND_WEIGHT 5.0 /* a network of convolutions and one without are as far apart as a factor of e^5 in size */
+/* distance between a pure convolution network and one without, as large as a factor of e^5 in size */
+#define KIND_WEIGHT 5.0
 
 /* ---- roofline --------------------------------------------------------------------------------------------------- */
 
-/* Several devices are as many times as fast. */
+/* Assumes linear scaling over several devices. */
 static bool scaled(const cm__case *c, double step_s, cm__estimate *e)
 {
     double devices = c->per_device ? 1 : c->devices, share_s = step_s / devices;
@@ -50,8 +51,8 @@ bool cm__estimate_roofline(cm__case *c, cm__estimate *e)
 
 typedef struct cm__benchmark {
     const char *device, *family, *group;
-    double      batch, utilisation;  /* of the peak of the step's precision */
-    double      size[3];             /* ln parameters, ln FLOP per sample, convolutions' part */
+    double      batch, utilisation;  /* utilisation: of the peak in the step's precision */
+    double      size[3];             /* ln parameters, ln FLOP per sample, fraction of FLOP in convolutions */
 } cm__benchmark;
 
 static void measure(const cm__case *c, double size[3])
@@ -65,7 +66,7 @@ static void measure(const cm__case *c, double size[3])
     size[2] = flop > 0 ? KIND_WEIGHT * conv / flop : 0;
 }
 
-/* A measured step of one device; NAN: the row measures something else. */
+/* The measured step time of one device; NAN: the row measures something else. */
 static double step_of(const json_t *row, const cm__metric *m, double batch)
 {
     double value = cm__measured_of(m, row);
@@ -138,7 +139,7 @@ static double utilisation_on_a100(cm__case *c)
     return best ? best->utilisation : predicted_utilisation(c);
 }
 
-/* Of an A100 itself it says nothing. */
+/* There is no estimate for the A100 itself. */
 bool cm__estimate_utilisation(cm__case *c, cm__estimate *e)
 {
     if (!answers(c) || strncmp(cm__text_of(c->run, "device"), A100, 11) == 0) return false;
@@ -148,7 +149,7 @@ bool cm__estimate_utilisation(cm__case *c, cm__estimate *e)
 
 /* ---- similarity ------------------------------------------------------------------------------------------------- */
 
-/* On the device itself before one of its family. */
+/* Distance between models; results on the device itself come before those of its family. */
 static double distance(const cm__case *c, const cm__benchmark *b, const double size[3])
 {
     const char *device = cm__text_of(c->run, "device");

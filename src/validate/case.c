@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * case.c - a row of a set as something to predict: its graph, its device, how it was run.
+ * case.c - a row of a set as a case to predict: its graph, its device, and how it was run.
  *
- * Where a device's profile was fitted to results of the row's model, the row is predicted by a profile fitted without
- * that model (left-out-styles.json, which tools/fit_styles.py writes): nothing is judged on what it was fitted to.
+ * If a device's profile was fitted to results of the row's model, the row is predicted with a profile fitted without
+ * that model (left-out-styles.json, written by tools/fit_styles.py). No row is predicted from a fit that used it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -57,11 +57,11 @@ const char *cm__family_of(cm__store *store, const char *device)
     return device;
 }
 
-/* Parameters of the row's device fitted without the row's model; NULL: it was not fitted to that model. */
+/* Parameters of the row's device, fitted without the row's model; NULL: the fit did not use that model. */
 static const json_t *left_out_parameters(const cm__case *c, const char *device)
 {
     const cm__metric *metric = cm__metric_of(c->set, c->run);
-    if (metric && metric->kind == CM__METRIC_OWN) return NULL; /* memory was not fitted */
+    if (metric && metric->kind == CM__METRIC_OWN) return NULL; /* the memory model was not fitted */
     const json_t *family = json_object_get(families(c->store), cm__family_of(c->store, device));
     return json_object_get(json_object_get(family, "without"), cm__group_of(c->run));
 }
@@ -71,21 +71,21 @@ static const json_t *profile_in_set(const cm__case *c)
     return json_object_get(json_object_get(c->set, "profiles"), cm__text_of(c->run, "device"));
 }
 
-/* Two sets may call machines of theirs the same. */
+/* Two sets may have different machines of the same name. */
 static const char *machine_of(const cm__case *c)
 {
     const char *name = cm__text_of(c->run, "device");
     return profile_in_set(c) ? cm__format(c->store->ctx, "%s of %s", name, cm__text_of(c->set, "id")) : name;
 }
 
-/* Of a profile made here or brought along by the set. NULL: c->reason says what is wrong with it. */
+/* The device of a profile that was built here or is part of the set. NULL: c->reason has the error. */
 static const cm_device *device_of(cm__case *c, const char *name, const json_t *profile)
 {
     cm__ctx   *ctx = c->store->ctx;
     cm_diag    diag = {0};
     cm_device *d;
     if (!json_is_object(profile)) {
-        c->reason = cm__format(ctx, "the set's profile '%.64s' is no object, as 'bench' writes it", name);
+        c->reason = cm__format(ctx, "the set's profile '%.64s' is not an object as 'bench' writes it", name);
         return NULL;
     }
     char *text = json_dumps(profile, JSON_COMPACT);
@@ -103,7 +103,7 @@ static const cm_device *device_of(cm__case *c, const char *name, const json_t *p
     return NULL;
 }
 
-/* The row's own group is left out of the fit that tells the device's parameters. */
+/* The row's device with parameters from a fit that left out the row's model. */
 static const cm_device *device_without(cm__case *c, const char *device, const json_t *execution)
 {
     const json_t *profile = cm__store_json(
@@ -149,7 +149,7 @@ const char *cm__cluster_of(const cm__case *c)
 
 static void free_fabric(void *fabric) { cm_fabric_free(fabric); }
 
-/* Links are those of the device itself, whatever its profile was fitted without. */
+/* The links are those of the original device, also if the row uses a left-out fit. */
 const cm_fabric *cm__case_fabric(cm__case *c)
 {
     cm__ctx         *ctx = c->store->ctx;
@@ -171,7 +171,7 @@ const cm_fabric *cm__case_fabric(cm__case *c)
 
 static void free_graph(void *graph) { cm_graph_free(graph); }
 
-/* A row says how its step was run, or its set does for all rows; as 'predict' would run it otherwise. */
+/* Options come from the row, or from the set for all its rows; otherwise they are the defaults of 'predict'. */
 static cm_status read_options(cm__case *c, cm_step_options *o, cm_diag *diag)
 {
     cm_train_options *train = &o->train;
@@ -225,7 +225,7 @@ cm_status cm__case_step(const cm__case *c, const cm_plan *plan, cm_step **step, 
     return cm__step_new_in(&(cm__shared_step){.graph = c->step}, c->device, &o, step, diag);
 }
 
-/* As 'predict' without --batch takes it; 1 where not even that fits. */
+/* The batch that 'predict' chooses without --batch; 1 if nothing fits. */
 static int64_t usual_batch(cm__case *c)
 {
     cm_step *step;
@@ -238,7 +238,7 @@ static int64_t usual_batch(cm__case *c)
 
 /* ---- the case --------------------------------------------------------------------------------------------------- */
 
-/* A text alone is another device. */
+/* Replaces members of the row; `over` as a string replaces the device only. */
 static const json_t *merged(cm__store *store, const json_t *row, const json_t *over)
 {
     if (!over) return row;
@@ -249,11 +249,12 @@ static const json_t *merged(cm__store *store, const json_t *row, const json_t *o
     return run;
 }
 
-/* What kept a figure out of a fit keeps it out of the fit's own set; a set of its source may judge it all the same. */
-static const char *doubt_of(const cm__case *c)
+/* A figure that a fit excluded is also excluded from validation in that set. The set of its source may still use it. */
+static const char *exclusion_of(const cm__case *c)
 {
-    const char *doubt = cm__text_of(c->run, "left_out"), *judged_in = cm__text_of(c->run, "judged_in");
-    return doubt && judged_in ? cm__format(c->store->ctx, "%s; with its source, in %s", doubt, judged_in) : doubt;
+    const char *excluded = cm__text_of(c->run, "left_out"), *validated_in = cm__text_of(c->run, "judged_in");
+    return excluded && validated_in ? cm__format(c->store->ctx, "%s; validated in %s", excluded, validated_in)
+                                    : excluded;
 }
 
 cm__case *cm__case_new(cm__store *store, const json_t *set, const json_t *row, const json_t *over)
@@ -263,7 +264,7 @@ cm__case *cm__case_new(cm__store *store, const json_t *set, const json_t *row, c
     c->set = set;
     c->run = merged(store, row, over);
     c->reason = cm__text_of(c->run, "reason");
-    if (!c->reason) c->reason = doubt_of(c);
+    if (!c->reason) c->reason = exclusion_of(c);
     c->devices = (int32_t)cm__number_of(c->run, "devices", 1);
     c->accumulate = (int32_t)cm__number_of(c->run, "accumulate", 1);
     c->per_device = json_is_true(json_object_get(set, "per_device"));
@@ -272,7 +273,7 @@ cm__case *cm__case_new(cm__store *store, const json_t *set, const json_t *row, c
     bool named = cm__text_of(c->run, "model") && cm__text_of(c->run, "device");
     if (named) load_device(c);
     else c->reason = "the row names no model or no device";
-    if (!c->reason && json_object_get(c->run, "link_share")) return c; /* a collective: no step */
+    if (!c->reason && json_object_get(c->run, "link_share")) return c; /* a collective has no step */
     if (!c->reason) load_step(c);
     if (c->reason) return c;
     c->batch = (int64_t)cm__number_of(c->run, "batch", 0);

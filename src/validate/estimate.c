@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* estimate.c - the time of a case as a user of the program gets it: cm_predict(), and whether memory holds it. */
+/* estimate.c - predict the time of a case as a user of the program would: cm_predict(), and whether it fits the
+   memory. */
 #include <math.h>
 #include <string.h>
 #include "model/time/roofline.h"
@@ -31,14 +32,14 @@ static const cm_prediction_info *predicted(cm__case *c, const cm_predict_options
     return info;
 }
 
-/* As --dataset, --host and --workers say; of these, 0 workers are none. */
+/* The equivalent of --dataset, --host and --workers; here 0 workers means none. */
 static cm_loading_options loading_of(const cm__case *c)
 {
     const json_t *workers = json_object_get(c->run, "workers");
-    int64_t       told = workers ? (int64_t)json_integer_value(workers) : 0;
+    int64_t       stated = workers ? (int64_t)json_integer_value(workers) : 0;
     return (cm_loading_options){.dataset = cm__text_of(c->run, "dataset"),
                                 .host = cm__text_of(c->run, "host"),
-                                .workers = workers && told == 0 ? -1 : told};
+                                .workers = workers && stated == 0 ? -1 : stated};
 }
 
 static cm_predict_options options_of(const cm__case *c)
@@ -49,7 +50,7 @@ static cm_predict_options options_of(const cm__case *c)
                                 .steps_per_call = (int32_t)cm__number_of(c->run, "steps_per_call", 1)};
 }
 
-/* One copy of the model: on one device, on as many as it takes, or on a pipeline of as many as the row says. */
+/* One copy of the model: on one device, on as many as it needs, or on a pipeline of the row's length. */
 static const cm_prediction_info *on_one(cm__case *c, int64_t batch)
 {
     cm_predict_options o = options_of(c);
@@ -59,7 +60,7 @@ static const cm_prediction_info *on_one(cm__case *c, int64_t batch)
     return predicted(c, &o);
 }
 
-/* Gradients of several micro-batches are added up before one update; graphs that run as a whole are started once. */
+/* Several micro-batches share one update. Graphs that run as a whole are also started only once. */
 static void accumulate(const cm__case *c, cm__estimate *e, const cm_prediction_info *i, double times)
 {
     bool   whole = i->style != CM_STYLE_KERNELS || c->runtime == CM_RUNTIME_NATIVE;
@@ -71,7 +72,8 @@ static void accumulate(const cm__case *c, cm__estimate *e, const cm_prediction_i
     e->samples *= times;
 }
 
-/* What ran on one device and is expected to take several: one device's share of their work. */
+/* The row ran on one device, but the prediction needs several: scales the time to one device with the same total
+   work. */
 static void share(cm__estimate *e)
 {
     e->step_s *= e->devices;
@@ -80,7 +82,7 @@ static void share(cm__estimate *e)
     e->devices = 1;
 }
 
-/* Of a step, one pass alone. */
+/* Replaces the step's time by that of one pass. */
 static void one_pass(cm__estimate *e, const cm_prediction_info *i, const char *name)
 {
     for (int phase = 0; phase < CM_PHASES; phase++)
@@ -94,7 +96,7 @@ static double micro_batches(const cm__case *c)
     return micro > 0 ? (double)c->batch / micro : c->accumulate;
 }
 
-/* A step is of one micro-batch or more, and each of one sample or more. */
+/* A step has at least one micro-batch, each of at least one sample. */
 static bool is_divisible(cm__case *c)
 {
     double times = micro_batches(c);
@@ -115,8 +117,8 @@ static bool answer(cm__estimate *e, const cm_prediction_info *i, double samples)
     return true;
 }
 
-/* Where one process feeds all replicas in turn: so long for each of them in every step, and so many samples a second at
-   most. The row's set says which row this was fitted to. */
+/* One process feeds all replicas in turn: it takes `turn_s` per replica and step, and supplies at most `samples_s`.
+   The set says which row these were fitted to. */
 static void feed(const cm__case *c, cm__estimate *e, double replicas)
 {
     const json_t *feeding = json_object_get(c->run, "feeding");
@@ -128,17 +130,17 @@ static void feed(const cm__case *c, cm__estimate *e, double replicas)
 
 /* ---- several devices -------------------------------------------------------------------------------------------- */
 
-/* Copies of the model on the row's devices: each on as many as the row, or where it is left open the device, takes. */
+/* Copies of the model on the row's devices. The row gives the devices per copy; otherwise the prediction decides. */
 static int32_t copies_of(cm__case *c)
 {
-    double told = cm__number_of(c->run, "replicas", 0);
+    double stated = cm__number_of(c->run, "replicas", 0);
     double split = cm__number_of(c->run, "tp", 1) * cm__number_of(c->run, "pp", 1);
     if (split > c->devices || fmod(c->devices, split) != 0) {
         c->reason = cm__format(c->store->ctx, "tp x pp takes %.0f devices, and the row has %d", split, c->devices);
         return 0;
     }
     if (split > 1) return (int32_t)(c->devices / split);
-    if (told > 0) return (int32_t)told;
+    if (stated > 0) return (int32_t)stated;
     const cm_prediction_info *one = cm_device_get_info(c->device)->style == CM_STYLE_BSP ? on_one(c, 1) : NULL;
     if (c->reason) return 0;
     if (one && one->devices > c->devices) {
@@ -148,12 +150,12 @@ static int32_t copies_of(cm__case *c)
     return one ? c->devices / one->devices : c->devices;
 }
 
-/* Devices of a copy's pipeline: of IPUs, all that the row gives to it. */
+/* Devices in the pipeline of one copy. IPUs use all devices that the row gives to a copy. */
 static int32_t pipeline_of(const cm__case *c, int32_t copies)
 {
     bool   ipus = cm_device_get_info(c->device)->style == CM_STYLE_BSP;
-    double told = cm__number_of(c->run, "pp", 0);
-    if (told > 0) return (int32_t)told;
+    double stated = cm__number_of(c->run, "pp", 0);
+    if (stated > 0) return (int32_t)stated;
     return ipus && copies > 0 && json_object_get(c->run, "replicas") ? c->devices / copies : 1;
 }
 
@@ -162,13 +164,13 @@ static bool is_spread(const cm__case *c)
     return !c->per_device && (c->devices > 1 || cm__number_of(c->run, "replicas", 1) > 1);
 }
 
-/* How the row's devices share its step. */
+/* The parallel plan of the row. */
 static cm_plan plan_of(cm__case *c)
 {
     bool    gpu = cm_device_get_info(c->device)->style == CM_STYLE_KERNELS;
     int32_t copies = copies_of(c);
     if (c->reason) return (cm_plan){0};
-    double times = gpu ? micro_batches(c) : 1; /* others find their own micro-batches */
+    double times = gpu ? micro_batches(c) : 1; /* other devices choose their own micro-batches */
     return (cm_plan){.dp = copies,
                      .tp = (int32_t)cm__number_of(c->run, "tp", 1),
                      .pp = pipeline_of(c, copies),
@@ -210,7 +212,7 @@ bool cm__estimate_step(cm__case *c, cm__estimate *e)
     return true;
 }
 
-/* A device's part of the plan that the row is timed with, at the samples it has at once. */
+/* Tests one device's part of the row's plan, at the samples it runs at once. */
 bool cm__case_fits(cm__case *c)
 {
     cm_step      *step;
@@ -224,7 +226,7 @@ bool cm__case_fits(cm__case *c)
     return use.fits;
 }
 
-/* ---- work ------------------------------------------------------------------------------------------------------- */
+/* ---- FLOP and peak ---------------------------------------------------------------------------------------------- */
 
 double cm__case_flop(const cm__case *c)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * metrics.c - what rows measure, from the time of a step.
+ * metrics.c - compute what a row measures from the time of a step.
  *
- * A row has the member that its metric is named after ("throughput_samples_s": 2130), or `measured` where the set names
- * the metric for all. Ratios are of one run to another: `versus` has what is different there. A mean of ratios (`over`)
- * has one entry per model. An order says which runs are faster than which.
+ * A row has a member named after its metric ("throughput_samples_s": 2130), or `measured` if the set names the metric
+ * for all rows. A ratio compares one run with another: `versus` has the members that differ in the other run. A mean of
+ * ratios (`over`) has one entry per model. An order states which runs are faster than which.
  */
 #include <math.h>
 #include <string.h>
@@ -12,13 +12,13 @@
 
 static const cm__answer no_answer = {NAN, {NAN, NAN}};
 
-/* A row may be of one pass alone; of operators (kernel_*) the device's time counts, not that to launch them. */
+/* A row may measure one pass only. Operator metrics (kernel_*) use device time, without the time to launch. */
 static double rate_of(const cm__case *c, const cm__estimate *e, double step_s)
 {
     return e->samples / step_s / (c->per_device ? e->devices : 1);
 }
 
-/* ---- of one run ------------------------------------------------------------------------------------------------- */
+/* ---- metrics of one run ----------------------------------------------------------------------------------------- */
 
 static cm__answer step_time(cm__case *c, cm__estimator *estimate)
 {
@@ -26,7 +26,7 @@ static cm__answer step_time(cm__case *c, cm__estimator *estimate)
     return estimate(c, &e) ? (cm__answer){e.step_s, {e.interval_s[0], e.interval_s[1]}} : no_answer;
 }
 
-/* Of a step that nothing runs beside: from host to host, as sure as the step is. */
+/* Uses the latency of a single step, from host to host. Its relative error is that of the step. */
 static void take_alone(cm__estimate *e)
 {
     double factor = isnan(e->latency_s) ? 1 : e->latency_s / e->step_s;
@@ -48,7 +48,7 @@ static cm__answer device_time(cm__case *c, cm__estimator *estimate)
     return estimate(c, &e) ? (cm__answer){e.device_s, {NAN, NAN}} : no_answer;
 }
 
-/* A row may be of requests that wait for each other. */
+/* A row may measure requests that are sent one after the other. */
 static cm__answer throughput(cm__case *c, cm__estimator *estimate)
 {
     cm__estimate e;
@@ -67,8 +67,7 @@ static cm__answer tokens(cm__case *c, cm__estimator *estimate)
     return times(throughput(c, estimate), cm__number_of(c->run, "seq", NAN));
 }
 
-/* FLOP of a step over its time: of matrix units, or of all where there is no product. What is computed again does not
-   count. */
+/* FLOP of a step: of matrix units, or of all operators if there is no product. Recomputation does not count. */
 static double work_of(const cm__case *c)
 {
     cm_totals totals;
@@ -88,7 +87,7 @@ static cm__answer utilisation(cm__case *c, cm__estimator *estimate)
     return (cm__answer){ideal_s / e.step_s, {ideal_s / e.interval_s[1], ideal_s / e.interval_s[0]}};
 }
 
-/* Of single operators, whose launch does not count. */
+/* FLOP/s of single operators, without the launch. */
 static cm__answer kernel_rate(cm__case *c, cm__estimator *estimate)
 {
     cm__estimate e;
@@ -101,7 +100,7 @@ static cm__answer kernel_utilisation(cm__case *c, cm__estimator *estimate)
     return c->reason ? no_answer : times(rate, 1 / cm__case_peak(c));
 }
 
-/* Of a collective: the row has its bytes, and the bandwidth of the links that the share is of. */
+/* Link utilisation of a collective. The row has its bytes, and the link bandwidth that the utilisation refers to. */
 static cm__answer link_share(cm__case *c, cm__estimator *estimate)
 {
     double           bytes = cm__number_of(c->run, "bytes", NAN), link = cm__number_of(c->run, "link_bytes_s", NAN);
@@ -111,9 +110,9 @@ static cm__answer link_share(cm__case *c, cm__estimator *estimate)
                         {NAN, NAN}};
 }
 
-/* ---- of one run beside another ---------------------------------------------------------------------------------- */
+/* ---- metrics that compare two runs ------------------------------------------------------------------------------ */
 
-/* A reason of the other run is one of this. */
+/* If the other run cannot be predicted, neither can the ratio. */
 static cm__case *other_run(cm__case *c, const json_t *over)
 {
     cm__case *other = cm__case_new(c->store, c->set, c->run, over);
@@ -132,7 +131,7 @@ static cm__answer kernel_throughput(cm__case *c, cm__estimator *estimate)
 static double ratio_of(cm__case *c, cm__estimator *estimate, measure *rate)
 {
     const json_t *over = json_object_get(c->run, "versus");
-    if (!over && !c->reason) c->reason = "'versus' is missing: what the run is held beside";
+    if (!over && !c->reason) c->reason = "'versus' is missing: the run to compare with";
     if (!over) return NAN;
     cm__case  *versus = other_run(c, over);
     cm__answer above = rate(c, estimate), below = rate(versus, estimate);
@@ -168,7 +167,7 @@ static cm__answer efficiency(cm__case *c, cm__estimator *estimate)
 
 /* ---- orders ----------------------------------------------------------------------------------------------------- */
 
-/* Samples per second, or per dollar and second where the order is of prices. An entry is a device or members of a
+/* Samples per second, or samples per second and dollar if the order has prices. An entry is a device or members of a
    row. */
 static double merit(cm__case *c, const json_t *stated, const json_t *entry, cm__estimator *estimate, measure *rate)
 {
@@ -178,7 +177,7 @@ static double merit(cm__case *c, const json_t *stated, const json_t *entry, cm__
     return a.value / cm__number_of(json_object_get(stated, "usd_hour"), cm__text_of(run->run, "device"), 1);
 }
 
-/* How many of the stated pairs come out as stated. */
+/* The number of stated pairs that are predicted in the stated order. */
 static cm__answer order_by(cm__case *c, const json_t *stated, cm__estimator *estimate, measure *rate)
 {
     const json_t *faster = json_object_get(stated, "faster"), *slower = json_object_get(stated, "slower");
@@ -209,7 +208,7 @@ static cm__answer fits(cm__case *c, cm__estimator *estimate)
     return (cm__answer){cm__case_fits(c), {NAN, NAN}};
 }
 
-/* ---- the table -------------------------------------------------------------------------------------------------- */
+/* ---- table of metrics ------------------------------------------------------------------------------------------- */
 
 static const cm__metric metrics[] = {
     {"throughput_samples_s", "samples/s", CM__METRIC_TIME, 1, throughput},
@@ -235,8 +234,8 @@ static const cm__metric metrics[] = {
     {"peak_bytes", "B", CM__METRIC_OWN, -1, NULL},
 };
 
-/* The set's metric, or the one that a member of the row is named after. `batch` is how a row was run unless the set
-   says that it is what was measured. */
+/* The set's metric, or the one that a member of the row is named after. `batch` is an option of the run unless the
+   set declares it as the measured value. */
 const cm__metric *cm__metric_of(const json_t *set, const json_t *row)
 {
     const char *name = cm__text_of(set, "metric");
@@ -254,6 +253,7 @@ double cm__measured_of(const cm__metric *metric, const json_t *row)
     if (!value) value = json_object_get(row, metric->name);
     if (json_is_boolean(value)) return json_is_true(value);
     const json_t *faster = json_object_get(value, "faster"), *slower = json_object_get(value, "slower");
-    if (json_is_object(value)) return (double)(json_array_size(faster) * json_array_size(slower)); /* an order: pairs */
+    /* an order: number of pairs */
+    if (json_is_object(value)) return (double)(json_array_size(faster) * json_array_size(slower));
     return json_is_number(value) ? json_number_value(value) : NAN;
 }

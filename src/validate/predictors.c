@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predictors.c - batch sizes and peak memory: what sets of these are held against, by name. */
+/* predictors.c - predictors of batch sizes and peak memory that a set can name. */
 #include <math.h>
 #include <string.h>
 #include "validate/validate.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* set_file.c - a set of results that a user wrote: read, and held against the schema before anything believes it. */
+/* set_file.c - read a user's set of results and check it against the schema. */
 #include <string.h>
 #include "device/file.h"
 #include "device/profile.h"
 #include "device/schema.h"
 #include "validate/validate.h"
 
-/* What the schema cannot say: a set without rows, rows that are but names, predictors of none. */
+/* Checks that the schema cannot express: no rows, rows with names only, unknown predictors. */
 static void check_lists(cm__ctx *ctx, const json_t *set, const cm__origin *origin)
 {
     static const char *const lists[] = {"rows", "predictors"};
@@ -20,8 +20,8 @@ static void check_lists(cm__ctx *ctx, const json_t *set, const cm__origin *origi
         cm__step list = {NULL, "rows", 0}, row = {&list, NULL, i};
         if (!json_is_object(json_array_get(rows, i))) cm__refuse(ctx, origin, &row, "a row is an object");
         if (!cm__metric_of(set, json_array_get(rows, i)))
-            cm__refuse(ctx, origin, &row, "measures nothing: a row has a member named after its metric, as "
-                                          "throughput_samples_s, or 'measured' where the set has a 'metric'");
+            cm__refuse(ctx, origin, &row, "has no metric: a row needs a member named after its metric, such as "
+                                          "throughput_samples_s, or 'measured' if the set has a 'metric'");
     }
 }
 

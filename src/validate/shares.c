@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shares.c - a batch size by what an operator needs on the chip: shares of four sums, one set of shares per device.
+ * shares.c - a batch size from the on-chip memory that one operator needs: four sums, weighted by factors per device.
  *
- * The shares come with a set of results and are fitted to it: they tell what such a fit can reach, and no more.
+ * The factors are part of a set of results and are fitted to it. They show only how good such a fit can be.
  */
 #include <math.h>
 #include <string.h>
 #include "graph/rule.h"
 #include "validate/validate.h"
 
-/* Bytes at a batch size. */
+/* On-chip memory at a batch size, in bytes. */
 typedef struct working_set {
-    cm_poly fed;          /* the batch itself */
-    cm_poly input_output; /* of the largest product, convolution or attention */
-    cm_poly ephemeral;    /* the windows of the largest convolution, written out */
+    cm_poly fed;          /* the model's inputs */
+    cm_poly input_output; /* activations of the largest product, convolution or attention */
+    cm_poly ephemeral;    /* the unfolded windows (im2col) of the largest convolution */
     double  weights;      /* of the largest operator */
 } working_set;
 

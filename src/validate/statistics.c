@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * statistics.c - how far off a predictor is, and whether it ranks as the measurements do.
+ * statistics.c - the errors of a predictor, and whether it ranks devices as the measurements do.
  *
- * Errors are predicted / measured - 1. Accuracy is what Xie et al. 2024 call so, one minus the absolute error (their
- * 93.1 % go with an "average error of 6.9 %"), and nothing below nought. A mean of such errors says nothing of what
- * differs by factors, as batch sizes do: of these count the median factor, and how many are within a factor of two.
- * Rows that a profile was fitted to count nowhere. Rows of one comparison (`compare`) are one decision among devices:
- * which is the best, what the choice costs, and Kendall's tau.
+ * An error is predicted / measured - 1. Accuracy is defined as in Xie et al. 2024, one minus the absolute error (their
+ * 93.1 % is an "average error of 6.9 %"), but never negative. A mean error is not meaningful for values that differ by
+ * factors, such as batch sizes. These use the median factor and the number within a factor of two. Rows that a profile
+ * was fitted to are not counted. Rows of one comparison (`compare`) are one decision among devices: which device is
+ * best, the cost of the choice, and Kendall's tau.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static double factor_of(const cm_validation_row *r, int32_t p)
     return fmax(r->predicted[p] / r->measured, r->measured / r->predicted[p]);
 }
 
-/* Of an even number the geometric mean of the two in the middle. */
+/* For an even number, the geometric mean of the two middle values. */
 static double median_of(double *values, int32_t n)
 {
     if (!n) return NAN;
@@ -99,7 +99,7 @@ static void add_errors(cm__ctx *ctx, cm_validation_summary *s, const cm_validati
     s->p90 = s->n ? errors[(int32_t)(0.9 * (s->n - 1) + 0.5)] : NAN;
 }
 
-/* Beside the first predictor, on the rows that both answer. */
+/* Compares with the first predictor on the rows that both answer. */
 static void add_shared(cm_validation_summary *s, const cm_validation_row *rows, int32_t n_rows, int32_t p,
                        const char *device)
 {
@@ -117,12 +117,13 @@ static void add_shared(cm_validation_summary *s, const cm_validation_row *rows, 
 /* ---- decisions -------------------------------------------------------------------------------------------------- */
 
 typedef struct decision {
-    double  best, chosen, chosen_by; /* measured merit of the best and of what was chosen; predicted merit of that */
+    /* measured merit of the best device and of the chosen one; predicted merit of the chosen one */
+    double  best, chosen, chosen_by;
     double  agree, pairs;
     int32_t n;
 } decision;
 
-/* More is better. */
+/* Larger is better. */
 static double merit(const cm_validation_row *r, double value) { return r->better < 0 ? 1 / value : value; }
 
 static decision decide(const cm_validation_row *rows, int32_t n_rows, int32_t p, const char *compare)

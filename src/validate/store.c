@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store.c - what rows of all sets share: graphs, devices and predictions made once, and the texts of the sets. */
+/* store.c - objects that rows of all sets share: graphs, devices and predictions, each built once, and the parsed
+   sets. */
 #include <string.h>
 #include "validate/validate.h"
 

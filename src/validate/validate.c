@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* validate.c - runs sets of results: every row by every predictor, and how far off each one is. */
+/* validate.c - run sets of results: predict every row with every predictor and compute the errors. */
 #include "validate/validate.h"
 
 #include <math.h>
@@ -9,16 +9,17 @@
 
 #define DEVICES_MAX 64
 
-/* A set of times is held against these; one of batch sizes or memory names its own. */
+/* The predictors of sets of times. A set of batch sizes or memory names its own. */
 static const struct {
     const char    *title, *what;
     cm__estimator *estimate;
 } estimators[] = {
-    {"centimani", "what 'predict' says; of models a profile was fitted to, by a profile fitted without them",
+    {"centimani", "as 'predict'; models that a profile was fitted to are predicted by a fit without them",
      cm__estimate_step},
     {"roofline", "all FLOP at the peak or all bytes at the bandwidth, whichever takes longer", cm__estimate_roofline},
-    {"utilisation", "the share of peak that an A100 reaches, at this device's peak", cm__estimate_utilisation},
-    {"similarity", "the share of peak that the most similar other model reaches on this device",
+    {"utilisation", "the fraction of peak that an A100 reaches, applied to this device's peak",
+     cm__estimate_utilisation},
+    {"similarity", "the fraction of peak that the most similar other model reaches on this device",
      cm__estimate_similarity},
 };
 #define ESTIMATORS ((int32_t)(sizeof estimators / sizeof *estimators))
@@ -37,12 +38,12 @@ struct cm_scoreboard {
     int32_t         n_sets;
 };
 
-/* Some of the texts are no sets: they have no rows. */
+/* Some embedded files are not sets: they have no rows. */
 static bool is_set(cm__store *store, int32_t index) { return json_object_get(cm__store_set(store, index), "rows"); }
 
 /* ---- rows ------------------------------------------------------------------------------------------------------- */
 
-/* "amp-bf16 adamw b16 s128": what of it the row says */
+/* "amp-bf16 adamw b16 s128": the options that the row gives */
 static const char *setting_text(const cm__case *c)
 {
     static const char *const names[] = {"mode", "precision", "optimizer", "runtime"};
@@ -56,7 +57,7 @@ static const char *setting_text(const cm__case *c)
     return seq > 0 ? cm__format(ctx, "%s%ss%.0f", text, *text ? " " : "", seq) : text;
 }
 
-/* Where in its source a figure stands: the row's own words, or a key of the set's sources with a note. */
+/* The location of the figure in its source: the row's own text, or a key of the set's sources with a note. */
 static const char *where_text(cm__ctx *ctx, const json_t *set, const json_t *row)
 {
     const char *where = cm__text_of(row, "where"), *key = cm__text_of(row, "source"), *note = cm__text_of(row, "note");
@@ -68,7 +69,7 @@ static const char *where_text(cm__ctx *ctx, const json_t *set, const json_t *row
 
 static const json_t *own_predictors(const cm_validation *v) { return json_object_get(v->set, "predictors"); }
 
-/* What one predictor cannot answer another may: only what the row itself says holds for all. */
+/* If one predictor has no answer, another may. Only a reason that the row itself gives applies to all. */
 static void predict_row(const cm_validation *v, cm__case *c, const cm__metric *m, cm_validation_row *r)
 {
     double     *predicted = cm__alloc_array(c->store->ctx, (size_t)v->n_summaries + 1, sizeof *predicted);
@@ -84,7 +85,7 @@ static void predict_row(const cm_validation *v, cm__case *c, const cm__metric *m
         if (p == 0) {
             r->interval[0] = a.interval[0];
             r->interval[1] = a.interval[1];
-            r->reason = isnan(a.value) ? c->reason ? c->reason : "nothing here predicts it" : NULL;
+            r->reason = isnan(a.value) ? c->reason ? c->reason : "no predictor has an answer" : NULL;
         }
         c->reason = refused;
     }
@@ -95,7 +96,8 @@ static bool is_gpu(const cm__case *c)
     return c->device && strcmp(cm_device_get_info(c->device)->device_class, "gpu") == 0;
 }
 
-/* What a ratio is to ran too: one that fits, or that is not asked, says nothing against the row. */
+/* True unless the other run of a ratio is predicted not to fit. It did run, so a prediction that it does not fit is
+   wrong. */
 static bool rest_fits(const cm__case *c, const cm_validation *v)
 {
     const json_t *versus = json_object_get(c->run, "versus");
@@ -103,13 +105,14 @@ static bool rest_fits(const cm__case *c, const cm_validation *v)
     return !other || !is_gpu(other) || cm__case_fits(other);
 }
 
-/* Whether what ran was, or was not, expected to fit: of GPUs, one or several; other machines refuse what does not. */
+/* Compares whether a run was predicted to fit with whether it ran. Only GPUs are tested; other devices report an
+   error. */
 static void check_memory(const cm_validation *v, cm__case *c, const cm__metric *m, cm_validation_row *r)
 {
-    static const bool asked[] = {[CM__METRIC_TIME] = true, [CM__METRIC_FITS] = true};
+    static const bool checked[] = {[CM__METRIC_TIME] = true, [CM__METRIC_FITS] = true};
     r->fits = -1;
     r->ran = m->kind != CM__METRIC_FITS || r->measured > 0;
-    if (m->kind > CM__METRIC_FITS || !asked[m->kind] || r->reason || !c->step) return;
+    if (m->kind > CM__METRIC_FITS || !checked[m->kind] || r->reason || !c->step) return;
     if (is_gpu(c) || m->kind == CM__METRIC_FITS) r->fits = cm__case_fits(c);
     if (!rest_fits(c, v)) r->fits = false;
 }
@@ -125,7 +128,7 @@ static void run_row(cm__store *store, cm_validation *v, const json_t *row)
     static const cm_row_kind kinds[] = {[CM__METRIC_TIME] = CM_ROW_FIGURE, [CM__METRIC_OWN] = CM_ROW_FIGURE,
                                         [CM__METRIC_ORDER] = CM_ROW_ORDER, [CM__METRIC_FITS] = CM_ROW_FITS};
     const cm__metric *m = cm__metric_of(v->set, row);
-    if (!m) cm__fail(store->ctx, CM_ERR_FORMAT, "%s: row %d measures nothing known", v->info.set, v->n_rows + 1);
+    if (!m) cm__fail(store->ctx, CM_ERR_FORMAT, "%s: row %d has no known metric", v->info.set, v->n_rows + 1);
     cm__case          *c = cm__case_new(store, v->set, row, NULL);
     cm_validation_row *r = &v->rows[v->n_rows++];
     const char        *device = cm__text_of(row, "device"), *model = cm__text_of(row, "model");
@@ -195,7 +198,7 @@ static cm_validation *run_set(cm__store *store, const json_t *set)
     return v;
 }
 
-/* ---- the public calls -------------------------------------------------------------------------------------------- */
+/* ---- public functions -------------------------------------------------------------------------------------------- */
 
 static noreturn void refuse(cm__store *store, const char *set)
 {
@@ -213,7 +216,7 @@ static noreturn void refuse(cm__store *store, const char *set)
 
 cm_status cm_scoreboard_run(const char *set, cm_scoreboard **scoreboard, cm_diag *diag)
 {
-    if (!scoreboard) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no place for the result given");
+    if (!scoreboard) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no result pointer given");
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
@@ -246,7 +249,7 @@ const cm_validation *cm_scoreboard_set(const cm_scoreboard *b, int32_t index)
 
 cm_validation_info cm_validation_get_info(const cm_validation *v) { return v->info; }
 
-/* "NUMBER_OF things, and the n-th of them": two functions per list. */
+/* Defines two functions per list: its length, and its n-th entry. */
 #define LIST(type, plural, singular, items, count)                                                                     \
     int32_t     cm_validation_##plural(const cm_validation *v) { return v->count; }                                    \
     const type *cm_validation_##singular(const cm_validation *v, int32_t index)                                        \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ask.c - questions of laws: loading with a cache of the last steps and devices, predicting, reading calls. */
+/* ask.c - load, predict and read calls for laws, with a cache of the last steps and devices. */
 #include "ask.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* devices.c - user profiles made from built-in devices, and steps to ask about. */
+/* devices.c - user profiles derived from built-in devices, and training steps. */
 #include "devices.h"
 
 #include <jansson.h>
@@ -26,7 +26,7 @@ static bool scale_all(json_t *group, double factor)
     return any;
 }
 
-/* Memories: all of them, those off the chip or in front of it alone. */
+/* Scales memories: all of them, only those off the chip, or only those on it. */
 static bool scale_memories(json_t *tree, const char *member, bool near, bool far, double factor)
 {
     json_t *memories = json_object_get(tree, "memory");
@@ -67,7 +67,7 @@ static bool links(json_t *t, double f)
 static const struct {
     const char *name;
     bool (*scale)(json_t *tree, double factor);
-    const char *members[2]; /* of the profile, that the user's profile has to give again */
+    const char *members[2]; /* members that the user's profile has to repeat */
 } parts[LAW_PARTS] = {
     [LAW_MAIN_BANDWIDTH] = {"bandwidth of off-chip memory", main_bandwidth, {"memory"}},
     [LAW_BANDWIDTH] = {"bandwidth of all memories", all_bandwidth, {"memory"}},

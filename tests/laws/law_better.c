@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* law_better.c - a better device is never slower, and as much faster as the prediction for the old one says. */
+/* law_better.c - a better device is never slower, and gains as much as the sensitivity of the old one predicts. */
 #include <string.h>
 #include "devices.h"
 
-static const struct asked {
+static const struct cases {
     const char  *model;
     cm_precision precision;
     int64_t      batch;
-} asked[] = {
+} cases[] = {
     {"resnet18", CM_PRECISION_AMP_FP16, 64},
     {"resnet50", CM_PRECISION_AMP_BF16, 256},
     {"mobilenet-v3-small", CM_PRECISION_FP32, 128},
@@ -21,7 +21,7 @@ static const struct asked {
 #define ROUNDING 1e-6
 
 static void check_better(law_run *run, const cm_graph *step, const cm_device *device, const char *id,
-                         const struct asked *q)
+                         const struct cases *q)
 {
     double now = law_step_time(step, device, q->batch);
     if (isnan(now)) return;
@@ -40,13 +40,13 @@ static void check_better(law_run *run, const cm_graph *step, const cm_device *de
 void law_better_is_no_slower(law_run *run)
 {
     for (size_t q = 0; q < ASKED; q++) {
-        cm_graph *step = law_training_step(asked[q].model, asked[q].precision);
+        cm_graph *step = law_training_step(cases[q].model, cases[q].precision);
         for (int32_t d = 0; cm_device_id(d); d++) {
             cm_device *device;
             if ((size_t)d % ASKED != q && (d % 2 || (size_t)(d + 3) % ASKED != q)) continue;
             if (cm_device_load(cm_device_id(d), &device, NULL)) continue;
-            if (cm_device_supports(device, asked[q].precision))
-                check_better(run, step, device, cm_device_id(d), &asked[q]);
+            if (cm_device_supports(device, cases[q].precision))
+                check_better(run, step, device, cm_device_id(d), &cases[q]);
             cm_device_free(device);
         }
         cm_graph_free(step);
@@ -58,10 +58,10 @@ void law_better_is_no_slower(law_run *run)
 static const struct {
     const char *what;
     law_part    part;
-} told[] = {{"memory bandwidth", LAW_MAIN_BANDWIDTH}, {"cache size", LAW_CACHE}, {"power limit", LAW_POWER},
+} sensitivities[] = {{"memory bandwidth", LAW_MAIN_BANDWIDTH}, {"cache size", LAW_CACHE}, {"power limit", LAW_POWER},
             {"bandwidth to activations", LAW_MAIN_BANDWIDTH}};
 
-static double told_time(const cm_prediction *p, const char *what)
+static double sensitivity_time(const cm_prediction *p, const char *what)
 {
     for (int32_t i = 0; i < cm_prediction_sensitivities(p); i++) {
         const cm_sensitivity *s = cm_prediction_sensitivity(p, i);
@@ -70,18 +70,18 @@ static double told_time(const cm_prediction *p, const char *what)
     return NAN;
 }
 
-static void check_told(law_run *run, const cm_prediction *p, const cm_graph *step, const char *id,
-                       const struct asked *q)
+static void check_sensitivities(law_run *run, const cm_prediction *p, const cm_graph *step, const char *id,
+                       const struct cases *q)
 {
     double now = cm_prediction_get_info(p)->step_time_s;
-    for (size_t t = 0; t < sizeof told / sizeof *told; t++) {
-        double     said = told_time(p, told[t].what);
-        cm_device *better = isnan(said) ? NULL : law_device_changed(id, told[t].part, 1.1);
+    for (size_t t = 0; t < sizeof sensitivities / sizeof *sensitivities; t++) {
+        double     predicted = sensitivity_time(p, sensitivities[t].what);
+        cm_device *better = isnan(predicted) ? NULL : law_device_changed(id, sensitivities[t].part, 1.1);
         if (!better) continue;
         double time = law_step_time(step, better, q->batch);
-        law_case(run, fabs(time - said) <= ROUNDING * now,
-                 "%s of %lld on %s: %s x 1.1 is said to give %.6g ms, gives %.6g of %.6g",
-                 q->model, (long long)q->batch, id, told[t].what, 1e3 * said, 1e3 * time, 1e3 * now);
+        law_case(run, fabs(time - predicted) <= ROUNDING * now,
+                 "%s of %lld on %s: %s x 1.1 predicted %.6g ms, but the changed profile gives %.6g of %.6g",
+                 q->model, (long long)q->batch, id, sensitivities[t].what, 1e3 * predicted, 1e3 * time, 1e3 * now);
         cm_device_free(better);
     }
 }
@@ -92,12 +92,12 @@ void law_sensitivity_is_a_changed_profile(law_run *run)
                                       "google-tpu-v4", "habana-gaudi2"};
     for (size_t q = 0; q < ASKED; q++)
         for (size_t d = 0; d < sizeof ids / sizeof *ids; d++) {
-            cm_predict_options o = {.batch = asked[q].batch, .sensitivities = true};
-            cm_graph          *step = law_training_step(asked[q].model, asked[q].precision);
+            cm_predict_options o = {.batch = cases[q].batch, .sensitivities = true};
+            cm_graph          *step = law_training_step(cases[q].model, cases[q].precision);
             cm_prediction     *p = NULL;
             cm_device         *device = NULL;
             if (!cm_device_load(ids[d], &device, NULL) && !cm_predict(step, device, &o, &p, NULL))
-                check_told(run, p, step, ids[d], &asked[q]);
+                check_sensitivities(run, p, step, ids[d], &cases[q]);
             cm_prediction_free(p);
             cm_device_free(device);
             cm_graph_free(step);

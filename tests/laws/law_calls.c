@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * law_calls.c - the kernel calls of a node do the node's work: FLOP and bytes counted anew from shapes.
+ * law_calls.c - the kernel calls of a node do the node's work: FLOP and bytes are computed independently from shapes.
  *
  *     linear, matrix product   2 |Y| K
  *     convolution              2 |Y| (C / groups) R S ...      transposed: 2 |X| (K / groups) R S ...
@@ -32,7 +32,7 @@ static const cm_tensor *input(const cm_graph *g, const cm_node *n, int32_t k)
 
 static const cm_tensor *output(const cm_graph *g, const cm_node *n) { return cm_graph_tensor(g, n->outputs[0]); }
 
-/* FLOP of a forward matrix node; negative: not one that this law knows. */
+/* FLOP of a forward matrix node; negative: this law does not cover the operator. */
 static double forward_flop(const cm_graph *g, const cm_node *n, double batch)
 {
     const cm_tensor *x = input(g, n, 0), *w = input(g, n, 1), *y = output(g, n);
@@ -41,7 +41,7 @@ static double forward_flop(const cm_graph *g, const cm_node *n, double batch)
     if (strcmp(type, "ConvTranspose") == 0)
         return 2 * elements(x, batch) * product_of(w->dims + 1, w->rank - 1, batch);
     if (strcmp(type, "MatMul") == 0) return 2 * elements(y, batch) * size_of(&x->dims[x->rank - 1], batch);
-    if (strcmp(type, "Gemm") == 0) /* the inner size is what the operands share beside the output's sizes */
+    if (strcmp(type, "Gemm") == 0) /* the inner size is the dimension that both operands share and the output lacks */
         return 2 * elements(y, batch) * elements(w, batch) / size_of(&y->dims[y->rank - 1], batch);
     if (strcmp(type, "Attention") == 0) {
         const cm_tensor *k = w;
@@ -67,7 +67,7 @@ static bool is_matrix_node(const cm_node *n)
     return c == CM_CLASS_GEMM || c == CM_CLASS_CONV || c == CM_CLASS_ATTENTION || c == CM_CLASS_RNN;
 }
 
-/* Bytes of what a product or convolution reads and writes once: its three operands, in the type of the call. */
+/* Bytes that a product or convolution reads and writes once: its three operands, in the type of the call. */
 static double operand_bytes(const cm_graph *g, const cm_node *n, double batch)
 {
     const cm_node *forward = n->source >= 0 && n->phase == CM_BACKWARD ? cm_graph_node(g, n->source) : n;
@@ -75,7 +75,7 @@ static double operand_bytes(const cm_graph *g, const cm_node *n, double batch)
     return (elements(x, batch) + elements(w, batch) + elements(y, batch)) * (double)cm_dtype_size(x->dtype);
 }
 
-/* Layers of a recurrent stack are one call, made for one of its nodes: the law holds for all of them together. */
+/* Layers of a recurrent stack run as one call, which belongs to one of its nodes: the law holds for their sum. */
 static void check_recurrent(law_run *run, const law_question *q, const cm_graph *g, const double *flop, double batch)
 {
     double calls = 0, nodes = 0;
@@ -92,7 +92,7 @@ static void check_recurrent(law_run *run, const law_question *q, const cm_graph 
 
 static bool near(double a, double b, double part) { return fabs(a - b) <= part * fmax(fabs(a), fabs(b)); }
 
-/* traffic: also bytes; padded images have a row more where both ends together are padded by an odd number. */
+/* traffic: also checks bytes. Images have one more padded row if the paddings of both ends have an odd sum. */
 static void check_step(law_run *run, const law_question *q, bool traffic)
 {
     cm_prediction  *p = law_predict(q);
@@ -145,8 +145,8 @@ static void check_named(law_run *run)
         }
 }
 
-/* A convolution of one to three dimensions whose kernel, strides, paddings (also at both ends) and dilations differ by axis,
-   as an ONNX file. */
+/* Writes an ONNX file with a convolution of one to three dimensions. Kernel, strides, paddings (also of both ends)
+   and dilations differ by axis. */
 static bool write_convolution(law_run *run, const char *path, bool *even)
 {
     bool    transposed = law_random(run, 4) == 0;
@@ -198,7 +198,7 @@ void law_calls_do_the_nodes_work(law_run *run)
     char path[64];
     check_named(run);
     for (int i = 0; i < 150; i++) {
-        snprintf(path, sizeof path, "law_%ld_%d.onnx", (long)getpid(), i); /* a name of its own: steps are kept by name */
+        snprintf(path, sizeof path, "law_%ld_%d.onnx", (long)getpid(), i); /* a unique name: steps are cached by name */
         check_random_convolution(run, path);
         remove(path);
     }

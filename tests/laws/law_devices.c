@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* law_devices.c - what a device is does not depend on where its profile comes from; times are possible times. */
+/* law_devices.c - a device's predictions do not depend on where its profile comes from; times are physically
+   possible. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,20 +48,20 @@ static double peak_memory(const cm_graph *step, const cm_device *device, int64_t
 static void compare_copy(law_run *run, const char *id, const cm_device *device, const cm_device *copy)
 {
     static const cm_runtime runtimes[] = {CM_RUNTIME_DEFAULT, CM_RUNTIME_MEGATRON};
-    static const struct { int model; cm_precision precision; } asked[] = {
+    static const struct { int model; cm_precision precision; } cases[] = {
         {0, CM_PRECISION_AMP_FP16}, {1, CM_PRECISION_FP32}, {2, CM_PRECISION_AMP_BF16}, {2, CM_PRECISION_FP32}};
     for (size_t i = 0; i < 4; i++)
         for (int r = 0; r < 2; r++) {
-            cm_graph          *step = law_training_step(models[asked[i].model], asked[i].precision);
+            cm_graph          *step = law_training_step(models[cases[i].model], cases[i].precision);
             cm_predict_options o = {.batch = 64, .runtime = runtimes[r], .loading = {.on = true}};
             cm_prediction_info a = {0}, b = {0};
             bool ok = ask(step, device, &o, &a) == ask(step, copy, &o, &b);
             law_case(run, ok && same_prediction(&a, &b), "%s of %s in %s, %s: %g ms, its copy %g ms",
-                     models[asked[i].model], id, cm_precision_name(asked[i].precision), cm_runtime_name(runtimes[r]), 1e3 * a.step_time_s,
+                     models[cases[i].model], id, cm_precision_name(cases[i].precision), cm_runtime_name(runtimes[r]), 1e3 * a.step_time_s,
                      1e3 * b.step_time_s);
             if (!r)
                 law_case(run, same(peak_memory(step, device, 64), peak_memory(step, copy, 64)), "memory of %s on %s",
-                         models[asked[i].model], id);
+                         models[cases[i].model], id);
             cm_graph_free(step);
         }
 }
@@ -108,7 +109,7 @@ static void check_numbers(law_run *run, const cm_prediction_info *i, const char 
              (long long)i->batch, id, cm_precision_name(p), i->mfu);
 }
 
-/* Calls between measured rows of a table are interpolated: an LSTM of one sample comes out up to 3.7 % longer than one of
+/* Calls between measured rows are interpolated: an LSTM of one sample is predicted up to 3.7 % slower than one of
    eight, which is measured. */
 #define SHORTER 0.95
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* law_growth.c - time grows with the work, and does not grow when numbers get smaller. */
+/* law_growth.c - time grows with the work, and does not grow with narrower types. */
 #include <stdio.h>
 #include <string.h>
 #include "ask.h"
@@ -17,7 +17,7 @@ static struct times times_of(const law_question *q)
     return t;
 }
 
-/* Of a step that waits for its host to launch casts, what the device and its links do. */
+/* Device and link time of a step: a host-bound step also waits for the launches of casts. */
 static double busy_s(const law_question *q)
 {
     cm_prediction            *p = law_predict(q);
@@ -28,7 +28,8 @@ static double busy_s(const law_question *q)
     return time;
 }
 
-/* f. A smaller type is not slower, but for its casts: 5 %, of small steps whose products are as short as the casts. */
+/* f. A narrower type is not slower, except for its casts: 5 %, in small steps whose products are as short as the
+   casts. */
 static void check_types(law_run *run, law_question q, cm_precision narrow, cm_precision wide)
 {
     q.precision = wide;
@@ -61,12 +62,12 @@ void law_smaller_types(law_run *run)
                                   .plan = LAW_PICK(run, plans),
                                   .runtime = law_random(run, 3) ? CM_RUNTIME_TORCH_EAGER : CM_RUNTIME_TORCH_COMPILE};
                 if (q.plan.tp != 1) q.plan.micro_batch = 8;
-                if (order[o][1] == CM_PRECISION_BF16) q.runtime = CM_RUNTIME_MEGATRON; /* fp8 of bf16 weights */
+                if (order[o][1] == CM_PRECISION_BF16) q.runtime = CM_RUNTIME_MEGATRON; /* fp8 with bf16 weights */
                 check_types(run, q, order[o][0], order[o][1]);
             }
 }
 
-/* g. More samples, more tokens, more layers take longer. */
+/* g. More samples, more tokens and more layers take longer. */
 void law_time_grows(law_run *run)
 {
     static const char *const devices[] = {"nvidia-h200", "nvidia-a100-80g", "nvidia-v100-16g",

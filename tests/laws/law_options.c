@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* law_options.c - an option that a device takes changes its answer; any other is refused, with what it takes. */
+/* law_options.c - an option that a device supports changes its result; any other is refused, with a list of those it
+   supports. */
 #include <string.h>
 #include "devices.h"
 
@@ -11,7 +12,7 @@ static bool refuses(const cm_device *d, cm_precision precision, cm_runtime runti
     return cm_device_refusal(d, precision, runtime, diag) == CM_ERR_UNSUPPORTED;
 }
 
-/* What is not refused is timed, and a peak of its type is known. */
+/* A precision that is not refused can be timed, and the device has a peak for its type. */
 static void check_precision(law_run *run, const cm_device *d, const cm_graph *step, cm_precision p)
 {
     const char        *id = cm_device_get_info(d)->id;
@@ -43,7 +44,7 @@ static void check_runtimes(law_run *run, const cm_device *d)
     }
 }
 
-/* From data sheets, and from what the makers' software is. */
+/* From data sheets, and from the vendors' software documentation. */
 static const struct {
     const char  *id;
     cm_precision precision;
@@ -62,7 +63,7 @@ static const struct {
     {"cerebras-cs2", CM_PRECISION_DEFAULT, CM_RUNTIME_TORCH_EAGER},
 };
 
-void law_abilities_are_told(law_run *run)
+void law_abilities_are_checked(law_run *run)
 {
     cm_graph *steps[CM_PRECISIONS];
     for (int p = CM_PRECISION_FP32; p < CM_PRECISIONS; p++) steps[p] = law_training_step("lstm", (cm_precision)p);
@@ -113,17 +114,17 @@ static const struct option {
     {"--offload", {0}, {.offload_weights = true}},
 };
 
-typedef struct told {
+typedef struct answer {
     cm_status status;
     double    step_s, data_s, devices;
     cm_diag   diag;
-} told;
+} answer;
 
-static told ask(const cm_graph *step, const cm_device *d, const cm_fabric *fabric, const cm_plan *plan)
+static answer ask(const cm_graph *step, const cm_device *d, const cm_fabric *fabric, const cm_plan *plan)
 {
     cm_predict_options o = {.batch = 32, .plan = *plan, .fabric = fabric};
     cm_prediction     *p;
-    told               t = {0};
+    answer             t = {0};
     t.status = cm_predict(step, d, &o, &p, &t.diag);
     if (t.status) return t;
     const cm_prediction_info *i = cm_prediction_get_info(p);
@@ -138,12 +139,12 @@ static void check_options(law_run *run, const char *id, const cm_device *d, cons
     if (cm_fabric_new(d, "node=8,net=800Gb", &fabric, NULL)) return;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const struct option *o = &options[i];
-        told a = ask(step, d, fabric, &o->without), b = ask(step, d, fabric, &o->with);
+        answer a = ask(step, d, fabric, &o->without), b = ask(step, d, fabric, &o->with);
         bool other = b.status == CM_OK && (a.step_s != b.step_s || a.data_s != b.data_s || a.devices != b.devices);
         bool refused = b.status == CM_ERR_UNSUPPORTED && strstr(b.diag.reason, o->name);
-        bool lone = a.status == CM_ERR_UNSUPPORTED && strstr(a.diag.reason, "links"); /* of several devices */
+        bool no_links = a.status == CM_ERR_UNSUPPORTED && strstr(a.diag.reason, "links");
         other = other && isfinite(a.step_s) && isfinite(b.step_s);
-        law_case(run, lone || (a.status == CM_OK && (other || refused)),
+        law_case(run, no_links || (a.status == CM_OK && (other || refused)),
                  "%s with %s: %s%g ms, without %g ms", id, o->name,
                  b.diag.reason, 1e3 * b.step_s, 1e3 * a.step_s);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* law_plans.c - parallel plans: what the devices of a plan compute adds up to the model, whatever the plan. */
+/* law_plans.c - parallel plans: the work of all devices adds up to the model's, whatever the plan. */
 #include <stdlib.h>
 #include <string.h>
 #include "ask.h"
@@ -27,7 +27,7 @@ static int32_t divisor(law_run *run, int32_t of, int32_t most)
     return list[law_random(run, (uint32_t)n)];
 }
 
-/* A plan that divides the model evenly. */
+/* A random plan that divides the model evenly. */
 static law_question random_question(law_run *run, const struct shape **shape)
 {
     const struct shape *s = *shape = &LAW_PICK(run, shapes);
@@ -58,7 +58,7 @@ static double graph_flop(const cm_graph *g, int64_t batch, bool recompute)
            (recompute ? cm_totals_matrix_flop(&t, CM_RECOMPUTE) : 0);
 }
 
-/* a. Utilisation of at most 1, and no call without work. */
+/* a. Utilisation is at most 1, and every call has work. */
 void law_utilisation(law_run *run)
 {
     for (int i = 0; i < 250; i++) {
@@ -81,14 +81,14 @@ void law_utilisation(law_run *run)
     }
 }
 
-/* The part of the model's matrix FLOP that tensor-parallel devices all do: a router chooses for all of them. */
+/* Allows for matrix FLOP that every tensor-parallel device repeats: each runs the whole router of an expert layer. */
 static bool divided_evenly(double sum, double whole, const char *model)
 {
     return fabs(sum / whole - 1) <= (strncmp(model, "mixtral", 7) == 0 ? 0.03 : 0.003);
 }
 
-/* b. The FLOP of all devices add up to the model's. The calls listed are those of one device of each stage. Unfused
-   attention has 4 products of backward for fused attention's 5. */
+/* b. The FLOP of all devices add up to the model's. The listed calls are those of one device per stage. Unfused
+   attention has 4 backward products, fused attention 5. */
 void law_flop_add_up(law_run *run)
 {
     for (int i = 0; i < 250; i++) {
@@ -126,7 +126,7 @@ static double step_s(const law_question *q)
     return time;
 }
 
-/* c. What a plan divides, it divides: device memory and time of a device fall, by no more than the count. */
+/* c. A device's memory and time fall with the number of devices that share them, by at most that number. */
 void law_plans_divide(law_run *run)
 {
     for (int i = 0; i < 120; i++) {
@@ -146,7 +146,7 @@ void law_plans_divide(law_run *run)
         }
         law_case(run, b.peak_bytes <= a.peak_bytes * 1.001, "%s: %.3g bytes of a device, %.3g without", law_text(&part),
                  b.peak_bytes, a.peak_bytes);
-        if (a.peak_node != b.peak_node || which == 2) continue; /* stages do not have the same nodes */
+        if (a.peak_node != b.peak_node || which == 2) continue; /* stages have different nodes */
         law_case(run, b.categories[CM_CATEGORY_INPUT_OUTPUT] * by >= a.categories[CM_CATEGORY_INPUT_OUTPUT] * 0.5,
                  "%s: activations %.3g on each of %d, %.3g without", law_text(&part),
                  b.categories[CM_CATEGORY_INPUT_OUTPUT], by, a.categories[CM_CATEGORY_INPUT_OUTPUT]);

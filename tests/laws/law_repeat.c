@@ -3,7 +3,7 @@
 #include <string.h>
 #include "laws.h"
 
-/* The second run uses a device that was loaded anew. */
+/* The second run loads the device again. */
 static bool step_times(const char *model, const char *id, double *times)
 {
     cm_device       *device;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* law_threads.c - how many threads work on a question, and which is first, does not change the answer. */
+/* law_threads.c - the result does not depend on the number of threads or their order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* laws.c - [NAME]: check every law, or those whose name contains NAME, and print one TAP line with its case count each. */
+/* laws.c - [NAME]: check every law, or those whose name contains NAME, and print one TAP line with its case count
+   each. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

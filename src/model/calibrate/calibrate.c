@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calibrate.c - a device's times scaled so that predictions meet real steps.
+ * calibrate.c - scale a device's predicted times so that they match a log of real steps.
  *
- * At most three factors move: of all that the device does, of the host, and how products differ from the rest. One
- * step moves one of them, the one that its time depends on most; two or three move the first two; more move all. They
- * are held towards 1. A step far off its fellows loses its weight: first one whose error differs from most others',
- * then, twice, one that the factors do not explain.
+ * The fit has at most three factors: one for all device time, one for host time, and one for the contrast between
+ * matrix kernels and all other kernels. One step fits a single factor, the one its time depends on most. Two or three
+ * steps fit the first two; four or more fit all. A penalty pulls the factors towards 1. Outliers lose weight: in the
+ * first round a step whose error differs from the median, then, twice, a step that the factors do not explain.
  */
 #include <jansson.h>
 #include <math.h>
@@ -17,15 +17,15 @@
 #include "device/device.h"
 #include "model/calibrate/log.h"
 
-#define IMPLAUSIBLE 20.0 /* between measured and predicted, in the middle of a log: no device is so far off */
+#define IMPLAUSIBLE 20.0 /* largest plausible ratio of measured to predicted time (median of the log) */
 #define FILE_MAX ((int64_t)1 << 24)
-#define SPREAD 0.05       /* of real steps around a right prediction */
-#define HELD 0.1          /* a factor of e from 1 weighs as a tenth in a step's logarithm */
-#define FAR 0.25          /* an error at which a step has lost half of its weight */
+#define SPREAD 0.05       /* spread of real step times around a correct prediction */
+#define PENALTY 0.1       /* penalty weight of a factor's logarithm, relative to a step's log error */
+#define FAR 0.25          /* log error at which a step has lost half of its weight */
 #define ROUNDS 3
 #define ITERATIONS 15
-#define ALL_FROM 4        /* steps that move all factors */
-#define LEAST_CHANGE 1e-3 /* that is told of */
+#define ALL_FROM 4        /* number of steps from which all factors are fitted */
+#define LEAST_CHANGE 1e-3 /* smaller changes of a factor are not reported */
 
 enum { DEVICE, HOST, CONTRAST, FACTORS };
 enum { MATRIX, VECTOR, HOST_SCALE, SCALES };
@@ -35,13 +35,13 @@ struct cm_calibration {
     cm__ctx               *ctx;
     cm_device             *device;
     const cm__steps       *steps;
-    cm_graph             **graphs; /* of each row; rows of one graph share it */
+    cm_graph             **graphs; /* one per row; rows of one model share a graph */
     cm_calibration_row    *rows;
     cm_calibration_change  changes[SCALES];
     int32_t                n_changes, n_free;
     int                    free_factors[FACTORS];
-    double                *weights;       /* of each row */
-    double                 first[SCALES]; /* of the profile as it was */
+    double                *weights;       /* one per row */
+    double                 first[SCALES]; /* scales of the profile before calibration */
     double                 before, after;
     const char            *profile;
 };
@@ -130,10 +130,10 @@ static void residuals(const double *x, double *r, void *data)
     cm_calibration *c = data;
     set_scales(c, x);
     for (int32_t i = 0; i < c->steps->n_rows; i++) r[i] = c->weights[i] * log_error(c, i);
-    for (int32_t i = 0; i < c->n_free; i++) r[c->steps->n_rows + i] = HELD * x[i];
+    for (int32_t i = 0; i < c->n_free; i++) r[c->steps->n_rows + i] = PENALTY * x[i];
 }
 
-/* What the time of a single step depends on most. */
+/* The factor that the time of a single step depends on most. */
 static int strongest(cm_calibration *c)
 {
     double slope[2], here = log(predicted(c, 0));
@@ -156,7 +156,7 @@ static void choose_factors(cm_calibration *c)
     c->n_free = count;
 }
 
-/* ---- the profile ------------------------------------------------------------------------------------------------- */
+/* ---- output profile ---------------------------------------------------------------------------------------------- */
 
 static json_t *number_of(double value, const char *date)
 {
@@ -164,7 +164,7 @@ static json_t *number_of(double value, const char *date)
                      date);
 }
 
-/* A name as JSON can hold it. */
+/* Replaces characters outside printable ASCII, so that the name is valid in JSON. */
 static const char *plain(cm__ctx *ctx, const char *file)
 {
     char *text = cm__text_copy(ctx, file);
@@ -198,7 +198,7 @@ static void write_profile(cm_calibration *c, const char *path)
     c->profile = text;
 }
 
-/* ---- the call ---------------------------------------------------------------------------------------------------- */
+/* ---- calibration ------------------------------------------------------------------------------------------------- */
 
 static void begin(cm_calibration *c)
 {
@@ -212,7 +212,7 @@ static void begin(cm_calibration *c)
         c->graphs[i] = graph_of(c, i);
         c->rows[i] = (cm_calibration_row){.model = s->model, .batch = s->batch, .measured_s = s->measured_s};
         c->rows[i].before_s = predicted(c, i);
-        if (!(c->rows[i].before_s > 0)) cm__fail(c->ctx, CM_ERR_ARGUMENT, "line %d: a step of nothing", s->line);
+        if (!(c->rows[i].before_s > 0)) cm__fail(c->ctx, CM_ERR_ARGUMENT, "line %d: predicted step time is 0", s->line);
         c->before += fabs(c->rows[i].before_s / s->measured_s - 1) / n;
     }
 }
@@ -223,7 +223,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Errors around the middle one at first, around none once the factors have moved. */
+/* The first round measures errors from their median, later rounds from zero. */
 static void weigh(cm_calibration *c, bool first)
 {
     int32_t n = c->steps->n_rows;
@@ -234,7 +234,8 @@ static void weigh(cm_calibration *c, bool first)
     for (int32_t i = 0; i < n; i++) c->weights[i] = n < ALL_FROM ? 1 : 1 / (1 + pow((errors[i] - middle) / FAR, 2));
 }
 
-/* A profile is mended by a few per cent, or by factors where it was never measured; a factor of a thousand is a unit. */
+/* Calibration changes a measured profile by a few percent, and an unmeasured one by a small factor. A factor of a
+   thousand is a wrong unit. */
 static void refuse_wrong_unit(cm_calibration *c)
 {
     int32_t n = c->steps->n_rows;
@@ -247,7 +248,7 @@ static void refuse_wrong_unit(cm_calibration *c)
     if (middle > 1)
         cm__fail(c->ctx, CM_ERR_ARGUMENT,
                  "the steps take %.3g times as long as predicted on %s: step_time_s looks like milliseconds; divide the "
-                 "column by 1000, or name the device, batch size and precision that were measured", middle, device);
+                 "column by 1000, or check the device, batch size and precision", middle, device);
     cm__fail(c->ctx, CM_ERR_ARGUMENT,
              "the steps take 1/%.3g of the time predicted on %s: step_time_s is the time of one step in seconds; "
              "check its unit, the device, the batch size and the precision", 1 / middle, device);
@@ -293,7 +294,7 @@ cm_status cm_calibrate(const char *device, const char *log, cm_calibration **cal
     cm__defer(ctx, free_device, c->device);
     c->ctx = ctx;
     ctx->file = cm__text_copy(ctx, log);
-    cm__mapping *m = cm__file_map(ctx, log, FILE_MAX, "the mean over each run is enough");
+    cm__mapping *m = cm__file_map(ctx, log, FILE_MAX, "give the mean step time of each run");
     c->steps = cm__steps_read(ctx, (const char *)m->bytes, m->size);
     cm__file_unmap(m);
     run(c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_calls.c - how a device's calls are timed, by its own tables or a reference device's, beside times of others. */
+/* check_calls.c - compare predicted with externally measured times of kernel calls. */
 #include <math.h>
 #include <string.h>
 #include "base/csv.h"
@@ -19,7 +19,7 @@ static void read_call(cm__csv *in, cm__span text, cm__call *call)
     char line[LINE_MAX];
     snprintf(line, sizeof line, "%.*s", (int)text.length, text.text);
     if (text.length >= sizeof line || !cm__call_parse(line, call))
-        cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: '%.64s' is no call such as \"gemm forward nt fp32 1,64,64,64\"",
+        cm__fail(in->ctx, CM_ERR_FORMAT, "line %d: '%.64s' is not a call such as \"gemm forward nt fp32 1,64,64,64\"",
                  in->line, line);
 }
 
@@ -45,7 +45,7 @@ void cm__timed_calls_read(cm__ctx *ctx, const char *text, size_t size,
         read_call(&in, fields[CALL], &call);
         take(user, &call, read_time(&in, fields[LATENCY]));
     }
-    if (!rows) cm__fail(ctx, CM_ERR_FORMAT, "no rows after the line of names");
+    if (!rows) cm__fail(ctx, CM_ERR_FORMAT, "no rows after the header line");
 }
 
 typedef struct checking {

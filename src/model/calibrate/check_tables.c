@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_tables.c - how well a device's kernel tables tell calls they do not hold: every row left out in turn. */
+/* check_tables.c - leave-one-out errors of a device's kernel tables: each row is predicted from the others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ void cm__check_add(cm__checks *all, const cm__call *call, double measured_s, dou
 static void note(void *user, const cm__kernel_table *table, const cm__call *call, double measured, double predicted)
 {
     noted *n = user;
-    if (strcmp(table->runtime, n->runtime)) return; /* tables that several runtimes share are told of once */
+    if (strcmp(table->runtime, n->runtime)) return; /* a table that several runtimes share is reported once */
     cm__check_add(&n->all, call, measured, predicted);
 }
 
@@ -77,7 +77,7 @@ static cm_fitting *check(cm__ctx *ctx, const cm_device *device)
     }
     if (!count)
         cm__fail(ctx, CM_ERR_ARGUMENT,
-                 "'%s' has no kernel tables to check; a file of timings can be held against its models",
+                 "'%s' has no kernel tables to check; give a file of timings to check its operator models",
                  cm_device_get_info(device)->id);
     return cm__fitting_of(ctx, classes, count);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * steps.h - a log of real training steps.
+ * log.h - a log of real training steps.
  *
- * A CSV file with a header line naming, in any order, model, batch, precision and step_time_s; seq, runtime and
- * optimizer are optional, other columns are not looked at. docs/calibrating.md.
+ * A CSV file with a header line that names, in any order, model, batch, precision and step_time_s. The columns seq,
+ * runtime and optimizer are optional; other columns are ignored. See docs/calibrating.md.
  */
-#ifndef CM_MODEL_STEPS_H
-#define CM_MODEL_STEPS_H
+#ifndef CM_MODEL_LOG_H
+#define CM_MODEL_LOG_H
 
 #include "base/ctx.h"
 
@@ -14,10 +14,10 @@
 
 typedef struct cm__step_time {
     const char  *model;
-    int64_t      batch, seq; /* seq 0: the model's own */
+    int64_t      batch, seq; /* seq 0: the model's default */
     cm_precision precision;
-    cm_runtime   runtime;    /* default: the device's */
-    cm_optimizer optimizer;  /* default: what the model's users use */
+    cm_runtime   runtime;    /* default: the device's runtime */
+    cm_optimizer optimizer;  /* default: the model's usual optimizer */
     double       measured_s;
     int32_t      line;
 } cm__step_time;

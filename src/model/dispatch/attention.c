@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attention.c - which attention a runtime has.
+ * attention.c - which attention implementation a runtime uses.
  *
- * PyTorch's is one kernel unless the user asks for "math". Megatron-LM has three:
+ * PyTorch runs one fused kernel unless the user asks for "math". Megatron-LM chooses among three:
  *
  *     one kernel of Transformer Engine   on devices with fp8 units, which it was made for
- *     one kernel, FlashAttention         on devices with bf16 units (the first: Ampere, CDNA) beyond the length of
- *     products and a fused softmax       otherwise: its own kernel takes up to 4,096 keys (fused_softmax.py, 2022)
+ *     one kernel, FlashAttention         on devices with bf16 units (since Ampere, CDNA), for more keys than
+ *     products and a fused softmax       support: Megatron-LM's own kernel takes 4,096 (fused_softmax.py, 2022)
  *
- * Fused attention wants 16 bits or fewer. What is recomputed does not decide: that would have recomputation need memory.
+ * Fused attention needs operands of at most 16 bits. The recompute setting does not change the choice; otherwise
+ * turning recomputation on could increase memory.
  */
 #include "model/dispatch/attention.h"
 
@@ -40,7 +41,8 @@ bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime r
     return !has_units(device, CM_RATE_BF16) || most_keys(g) <= FUSED_SOFTMAX_KEYS;
 }
 
-/* Probabilities; with dropout also its mask, and its result, which the next product's backward reads. */
+/* The stored bytes are the probabilities; with dropout also its mask, and its output, which the next product's
+   backward reads. */
 double cm__score_bytes(const cm_graph *g, const cm_node *n)
 {
     double size = (double)cm_dtype_size(cm__in(g, n, 0)->dtype);

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dispatch_fused.c - calls of a compiler that makes one kernel of neighbouring elementwise and row-wise operators.
+ * compiled.c - kernel calls of a compiler that fuses neighbouring elementwise and row-wise operators.
  *
- * Products, convolutions, attention, look-ups and the update are called as they are. All others are gathered: an
- * operator joins the kernel of one of its producers if both are of one pass and as large. A kernel reads what comes
- * from outside and writes what is needed outside, once. A batch norm that trains needs sums over its input (backward:
- * over all that its gradient is made of) before anything can be normalised: kernels of their own, timed as column sums;
- * what they read is read again. It also counts its batches, as in eager PyTorch.
+ * Products, convolutions, attention, look-ups and the update stay separate calls. All other operators are fused: an
+ * operator joins the kernel of one of its producers if both are in the same pass and have the same size. A fused kernel
+ * reads its external inputs once and writes its external outputs once. A batch norm in training needs sums over its
+ * input before it can normalise (in backward: over all operands of its gradient). These sums are separate kernels,
+ * timed as column sums, and their operands are read a second time. As in eager PyTorch, a batch norm also counts its
+ * batches.
  */
 #include <string.h>
 #include "model/dispatch/rules.h"
 
-#define SUM_KERNELS 2 /* of long columns: parts, and their sum */
+#define SUM_KERNELS 2 /* a sum over long columns: partial sums, then their sum */
 
 typedef struct fusing {
     cm__dispatch *d;
-    int32_t      *kernel;  /* per node: the kernel it is part of, by its first node; -1: none */
-    bool         *outside; /* per tensor (by its storage): read by a node of another kernel */
-    cm_poly      *bytes;   /* per kernel: what it reads and writes */
-    int32_t      *norm;    /* per kernel: the node that needs sums first; -1: none */
-    cm_poly      *summed;  /* per kernel with such a node: what the sums read */
+    int32_t      *kernel;  /* per node: first node of the kernel it was fused into; -1: none */
+    bool         *outside; /* per tensor (by storage): read by a node outside its kernel */
+    cm_poly      *bytes;   /* per kernel: bytes read and written */
+    int32_t      *norm;    /* per kernel: the first node that needs sums; -1: none */
+    cm_poly      *summed;  /* per kernel with such a node: bytes that the sums read */
 } fusing;
 
-static bool gathers(const cm_node *n)
+static bool is_fusible(const cm_node *n)
 {
     static const bool classes[CM_CLASSES] = {
         [CM_CLASS_NORM] = true, [CM_CLASS_ELEMENTWISE] = true, [CM_CLASS_REDUCTION] = true, [CM_CLASS_MOVEMENT] = true};
@@ -40,14 +41,15 @@ static cm_poly size_of(const fusing *f, const cm_node *n)
 
 static bool same_size(cm_poly a, cm_poly b) { return memcmp(&a, &b, sizeof a) == 0; }
 
-/* A norm over channels whose statistics are those of the batch. */
+/* A batch norm that computes its statistics from the batch. */
 static bool needs_sums(const fusing *f, const cm_node *n)
 {
     return f->d->trains && cm__forward_of(f->d, n)->op == CM_OP_BATCH_NORM && cm__has(n, 0);
 }
 
-/* The kernel of the last producer that this node can run in. What comes before sums is computed with them and again
-   after them, which is worth it backward, where it is a gradient of an activation. */
+/* Returns the kernel of the last producer that this node can be fused into. Operators before the sums would be
+   computed twice: for the sums, and again after them. That pays off only in backward, where they are gradients of
+   activations. */
 static int32_t kernel_to_join(const fusing *f, const cm_node *n)
 {
     int32_t best = -1;
@@ -63,20 +65,20 @@ static int32_t kernel_to_join(const fusing *f, const cm_node *n)
     return best;
 }
 
-static void gather(fusing *f)
+static void fuse(fusing *f)
 {
     const cm_graph *g = f->d->g;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         f->kernel[i] = f->norm[i] = -1;
-        if (!gathers(n) || cm__inside_stack(f->d, i)) continue;
+        if (!is_fusible(n) || cm__inside_stack(f->d, i)) continue;
         int32_t joined = kernel_to_join(f, n);
         f->kernel[i] = joined >= 0 ? joined : i;
         if (needs_sums(f, n)) f->norm[f->kernel[i]] = i;
     }
 }
 
-/* Which tensors leave the kernel that makes them. */
+/* Marks the tensors that are read outside the kernel that makes them. */
 static void find_outside(fusing *f)
 {
     const cm_graph *g = f->d->g;
@@ -91,8 +93,8 @@ static void find_outside(fusing *f)
     for (int32_t i = 0; i < g->n_outputs; i++) f->outside[stored(f, g->outputs[i])] = true;
 }
 
-/* What a node takes from outside its kernel, and what it gives. */
-static cm_poly taken(const fusing *f, int32_t node)
+/* Bytes that a node reads from outside its kernel. */
+static cm_poly bytes_read(const fusing *f, int32_t node)
 {
     const cm_node *n = cm__node(f->d, node);
     cm_poly        bytes = cm__poly_const(0);
@@ -105,7 +107,7 @@ static cm_poly taken(const fusing *f, int32_t node)
     return bytes;
 }
 
-static cm_poly given(const fusing *f, int32_t node)
+static cm_poly bytes_written(const fusing *f, int32_t node)
 {
     const cm_node *n = cm__node(f->d, node);
     cm_poly        bytes = cm__poly_const(0);
@@ -120,15 +122,15 @@ static void add_traffic(fusing *f)
     for (int32_t i = 0; i < f->d->g->n_nodes; i++) {
         int32_t kernel = f->kernel[i];
         if (kernel < 0) continue;
-        cm_poly in = taken(f, i);
-        f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(in, given(f, i)));
+        cm_poly in = bytes_read(f, i);
+        f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(in, bytes_written(f, i)));
         if (i <= f->norm[kernel]) f->summed[kernel] = cm__poly_add(f->summed[kernel], in);
     }
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------ */
+/* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
-/* A stream of as many bytes, half of them read and half written. */
+/* One elementwise copy that moves this many bytes, half of them read and half written. */
 static void emit_stream(cm__dispatch *d, int32_t node, cm_poly bytes)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", CM_FP32, false);
@@ -138,7 +140,7 @@ static void emit_stream(cm__dispatch *d, int32_t node, cm_poly bytes)
     d->generated++;
 }
 
-/* Sums over all but the channels of what was normalised; what else is read for them is a stream. */
+/* The channel sums of the normalised tensor. Other operands of the sums are timed as a stream. */
 static void emit_sums(const fusing *f, int32_t node, cm_poly summed)
 {
     cm__dispatch    *d = f->d;
@@ -175,7 +177,7 @@ void cm__dispatch_fused(cm__dispatch *d)
                          .bytes = cm__alloc_array(d->ctx, nodes, sizeof *f.bytes),
                          .norm = cm__alloc_array(d->ctx, nodes, sizeof *f.norm),
                          .summed = cm__alloc_array(d->ctx, nodes, sizeof *f.summed)};
-    gather(&f);
+    fuse(&f);
     find_outside(&f);
     add_traffic(&f);
     for (int32_t i = 0; i < g->n_nodes; i++) {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch_conv.c - calls of convolutions of one to three dimensions, as PyTorch makes them. */
+/* conv.c - kernel calls of one- to three-dimensional convolutions, as PyTorch makes them. */
 #include "model/dispatch/rules.h"
 
 typedef struct shape {
-    const cm_tensor *x, *w, *y; /* of the convolution that a transposed one is the gradient of: x is its result */
+    /* a transposed convolution is described by the convolution whose gradient it is; x is then its output */
+    const cm_tensor *x, *w, *y;
     cm__window       window;
-    int64_t          padded[CM__SPATIAL_MAX]; /* rows that x has more: 1 where both ends have an odd number together */
+    int64_t          padded[CM__SPATIAL_MAX]; /* 1 along axes whose two paddings have an odd sum, else 0 */
     int64_t          groups;
     bool             transposed;
 } shape;
 
-/* Calls have one padding for both ends: half of what both have together, and a row of padding more in x where that is
-   odd. */
+/* Kernel calls have one padding for both ends: half of the sum. Where the sum is odd, x gets one more row of
+   padding. */
 static void even_padding(shape *s, int32_t axis)
 {
     cm__window *w = &s->window;
@@ -42,7 +43,7 @@ static shape shape_of(const cm__dispatch *d, const cm_node *n)
     return s;
 }
 
-/* Spatial axis `axis` of two; of a one-dimensional convolution the first is 1, as PyTorch makes it. */
+/* Spatial axis `axis` of two. PyTorch runs a one-dimensional convolution as a two-dimensional one of height 1. */
 static int32_t plane_axis(const shape *s, int axis) { return s->window.dims == 1 ? axis - 1 : axis; }
 
 static cm_poly image_size(const shape *s, int32_t axis)
@@ -81,7 +82,7 @@ static void volume_sizes(const shape *s, cm__sized_call *c)
     c->sizes[18] = cm__poly_const((double)s->groups);
 }
 
-/* Channels are last if either the image or the weight has them so. */
+/* Channels are last if the image or the weight has them last. */
 static bool channels_last(const cm__dispatch *d, const cm_node *forward)
 {
     return cm__strides_channels_last(d->strides, forward->inputs[0]) ||
@@ -100,7 +101,7 @@ static void convolution(cm__dispatch *d, int32_t node, const shape *s, cm__pass 
     cm__dispatch_add(d, node, &c);
 }
 
-/* The bias is a kernel of its own: over rows of channels, or a number for each plane. */
+/* The bias is a separate kernel: over rows of channels (channels last), or one value per plane. */
 static void add_bias(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch.c - walking a graph, and keeping equal calls once. */
+/* dispatch.c - walk a graph and store each distinct kernel call once. */
 #include "model/dispatch/dispatch.h"
 
 #include <string.h>

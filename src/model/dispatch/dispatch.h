@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dispatch.h - what a runtime calls for each node of a graph.
+ * dispatch.h - which kernel calls a runtime makes for each node of a graph.
  *
  * A node becomes no call (views), one, or a few (a convolution with bias is two kernels in eager PyTorch). Sizes are
- * polynomials of the batch size, so that a graph is dispatched once and timed at many batch sizes; equal calls are
- * kept once, with how often they run.
+ * polynomials of the batch size, so that a graph is dispatched once and timed at many batch sizes. Equal calls are
+ * stored once, with their number of runs.
  */
 #ifndef CM_MODEL_DISPATCH_H
 #define CM_MODEL_DISPATCH_H
@@ -19,55 +19,57 @@ typedef struct cm__sized_call {
     cm_poly sizes[CM__CALL_SIZES];
 } cm__sized_call;
 
-/* What one device runs of a layer that several devices share. */
+/* The part of each layer that one device of a parallel plan runs. */
 typedef struct cm__shards {
     int32_t     tp, ep, cp;
-    bool        sequence; /* what is whole on every device is shared by tokens */
-    double      update, updated; /* parts that this device updates: of all parameters, of those it has without a pipeline */
-    const bool *split;    /* per tensor; NULL: the device has everything */
+    bool        sequence; /* sequence parallelism: tensors that are not split are divided by tokens */
+    /* fraction updated by this device: of all parameters; of those it has without a pipeline */
+    double      update, updated;
+    const bool *split;    /* per tensor; NULL: nothing is split */
 } cm__shards;
-typedef struct cm__stacks cm__stacks; /* recurrent layers that one call runs: dispatch_rnn.c */
+typedef struct cm__stacks cm__stacks; /* recurrent layers that run as one call: rnn.c */
 
 typedef struct cm__dispatch {
     cm__ctx        *ctx;
     const cm_graph *g;
-    bool            nhwc, tf32, trains; /* nhwc: images are given with their channels last */
+    bool            nhwc, tf32, trains; /* nhwc: the input images are channels last */
     cm_runtime      runtime;
-    bool            math;   /* attention is products and a softmax, not one kernel */
+    bool            math;   /* attention runs as separate products and softmax */
     cm__shards      shards;
     cm__strides    *strides;
     cm__stacks     *stacks; /* NULL: no recurrent layers */
-    cm__sized_call *calls; /* different ones */
-    int32_t        *runs;  /* of each call: how often a step runs it */
-    int32_t        *of;    /* every call made, in order: its number in `calls` */
-    int32_t        *node;  /* ... and the node it was made for */
+    cm__sized_call *calls; /* distinct calls */
+    int32_t        *runs;  /* per call: number of runs in a step */
+    int32_t        *of;    /* per call made, in order: its index in `calls` */
+    int32_t        *node;  /* ... and the node that made it */
     int32_t         n_calls, cap_calls, cap_runs, n_of, cap_of, cap_node;
-    double          generated; /* kernels of a step that a compiler wrote */
-    uint64_t       *hashes; /* of `calls`, for finding equal ones */
+    double          generated; /* number of kernels in a step that a compiler generated */
+    uint64_t       *hashes; /* per entry of `calls`, to find equal ones */
     int32_t        *slots;
     uint32_t        n_slots;
     int32_t         cap_hashes;
 } cm__dispatch;
 
 cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime);
-/* The same on one device of a plan, whose counts are filled in: its part of each layer. math: cm__attention_math(). */
+/* As cm__dispatch_new(), for one device of a plan whose counts are filled in. math: see cm__attention_math(). */
 cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime,
                                  const cm_plan *plan, bool math);
 void          cm__dispatch_one(cm__dispatch *d, int32_t node);
-void          cm__dispatch_megatron(cm__dispatch *d); /* dispatch_megatron.c */
-void          cm__dispatch_fused(cm__dispatch *d); /* dispatch_fused.c */
+void          cm__dispatch_megatron(cm__dispatch *d); /* megatron.c */
+void          cm__dispatch_fused(cm__dispatch *d); /* compiled.c */
 
-/* dispatch_rnn.c */
+/* rnn.c */
 cm__stacks *cm__stacks_of(cm__ctx *ctx, const cm_graph *g);
-bool        cm__inside_stack(const cm__dispatch *d, int32_t node); /* between layers that are one call: part of it */
+/* True: the node lies between recurrent layers that run as one call, and is part of that call. */
+bool        cm__inside_stack(const cm__dispatch *d, int32_t node);
 
-/* The call at a batch size. */
+/* Evaluates the call's sizes at a batch size. */
 void cm__call_at(const cm__sized_call *sized, double batch, cm__call *call);
 
-/* One more call for a node: dispatch rules use it (dispatch_rules.c). */
+/* Adds a call for a node. The dispatch rules (rules.c) use it. */
 void cm__dispatch_add(cm__dispatch *d, int32_t node, const cm__sized_call *call);
 
-/* The rule of every operator; NULL: that of elementwise functions. */
+/* The rule of every operator; NULL: the rule for elementwise functions. */
 typedef void cm__dispatch_rule(cm__dispatch *d, int32_t node);
 extern cm__dispatch_rule *const cm__dispatch_rules[CM_OPS];
 

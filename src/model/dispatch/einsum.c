@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch_einsum.c - calls of Einstein sums, as torch.einsum makes them. */
+/* einsum.c - kernel calls of Einstein sums, as torch.einsum makes them. */
 #include "graph/einsum.h"
 #include "model/dispatch/rules.h"
 
-/* Whether dimensions that are one to a product lie as one. */
+/* True: the dimensions that form one dimension of the product are adjacent in memory. */
 static bool sides_join(const cm__dispatch *d, int32_t tensor, const cm__einsum_side *sides)
 {
     const cm_tensor *t = cm__t(d->g, tensor);
     const int64_t   *strides = cm__strides_of(d->strides, tensor);
-    int64_t          next[] = {-1, -1, -1}; /* the stride that the next dimension outwards must have */
+    int64_t          next[] = {-1, -1, -1}; /* stride required of the next outer dimension */
     for (int32_t i = t->rank - 1; i >= 0; i--) {
         int64_t size = cm__strides_size(t->dims[i]);
         if (size == 1) continue;
@@ -18,7 +18,8 @@ static bool sides_join(const cm__dispatch *d, int32_t tensor, const cm__einsum_s
     return true;
 }
 
-/* As a stack of matrices with these dimensions innermost, or copied to be one. */
+/* Uses the operand as a stack of matrices with these dimensions innermost; copies it first if its strides do not
+   allow that. */
 static void as_operand(cm__dispatch *d, int32_t node, int32_t tensor, const cm__einsum_side *sides,
                        cm__einsum_side innermost)
 {
@@ -35,7 +36,7 @@ static void as_operand(cm__dispatch *d, int32_t node, int32_t tensor, const cm__
     cm__call_copied(d, node, tensor, as);
 }
 
-/* As one product of as many FLOP: all labels that are summed are inside, the others are rows and columns. */
+/* Falls back to one product with the same FLOP: summed labels form the inner dimension, all others rows and columns. */
 static void one_product(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node);
@@ -47,7 +48,7 @@ static void one_product(cm__dispatch *d, int32_t node)
             (cm_poly[]){cm__poly_const(1), rows, columns, cm__poly_const(inner < 1 ? 1 : inner)});
 }
 
-/* Operands are seen as stacks of matrices, or copied to be; backward finds what forward copied. */
+/* Operands are viewed as stacks of matrices, or copied first. Backward reuses the copies that forward made. */
 void cm__dispatch_einsum(cm__dispatch *d, int32_t node)
 {
     static const char *const variants[] = {"nt", "tn", "nn"};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch_map.c - calls of elementwise functions, casts, copies, and of their gradients. */
+/* elementwise.c - kernel calls of elementwise functions, casts, copies, and of their gradients. */
 #include <stdio.h>
 #include <string.h>
 #include "model/dispatch/rules.h"
 
-/* Functions forward, and the kernels that PyTorch's autograd runs for them; a function not listed is as dear as a copy.
- */
+/* Forward functions, and the kernels that PyTorch's autograd runs for them. A function not listed costs as much as a
+   copy. */
 static const struct {
     int         op;
     const char *forward, *backward[5];
@@ -64,7 +64,8 @@ static cm_dtype type_of(const cm__dispatch *d, int32_t tensor) { return cm__t(d-
 static void type_text(const cm__dispatch *d, int32_t a, int32_t b, int32_t out, char *text, size_t size)
 {
     cm_dtype result = type_of(d, out), first = a < 0 ? result : type_of(d, a), second = b < 0 ? first : type_of(d, b);
-    if (cm_dtype_size(first) > cm_dtype_size(second)) { /* either order is one kernel: the narrower first */
+    /* both operand orders are the same kernel: the narrower type comes first */
+    if (cm_dtype_size(first) > cm_dtype_size(second)) {
         cm_dtype wider = first;
         first = second;
         second = wider;
@@ -109,7 +110,7 @@ static bool same_shape(const cm_tensor *a, const cm_tensor *b)
     return true;
 }
 
-/* Parts that do not lie in rows have a kernel of their own. */
+/* A concatenation whose parts are not contiguous rows has a separate kernel. */
 static const char *join_name(cm__dispatch *d, const cm_node *n, bool channels)
 {
     for (int32_t i = 0; i < n->n_inputs; i++)
@@ -117,7 +118,7 @@ static const char *join_name(cm__dispatch *d, const cm_node *n, bool channels)
     return channels ? "cat:nhwc" : "cat";
 }
 
-/* Parts joined along an axis: what lies before it is rows. */
+/* Concatenation along an axis: the dimensions before the axis are the rows. */
 static void joined(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node);
@@ -156,14 +157,14 @@ void cm__dispatch_map(cm__dispatch *d, int32_t node)
     cm__call_walk(d, node, &m);
 }
 
-/* A gradient times a number is one operand less. */
+/* A gradient multiplied by a scalar has one operand less. */
 static const char *with_number(const cm__dispatch *d, const cm_node *n, const char *function)
 {
     bool number = n->n_inputs > 1 && cm__has(n, 1) && is_one(cm__in(d->g, n, 1));
     return number && strcmp(function, "mul") == 0 ? "scale" : function;
 }
 
-/* Whether a gradient is multiplied by something that forward spread over a larger tensor. */
+/* True: the gradient is multiplied by an operand that forward broadcast. */
 static bool by_spread(const cm__dispatch *d, const cm_node *n, int32_t result)
 {
     if (n->n_inputs < 2 || !cm__has(n, 1)) return false;
@@ -171,7 +172,7 @@ static bool by_spread(const cm__dispatch *d, const cm_node *n, int32_t result)
     return !is_one(kept) && !same_shape(kept, y) && kept->rank <= y->rank;
 }
 
-/* A mean's gradient, spread over what was averaged: named with its form. */
+/* The gradient of a mean, broadcast over the averaged elements. Its name includes the variant. */
 static bool is_undone(const char *function) { return strchr(function, ':') != NULL; }
 
 void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
@@ -195,7 +196,7 @@ void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
 
 /* ---- copies ----------------------------------------------------------------------------------------------------- */
 
-/* A view that cannot be one is copied. */
+/* Copies the data of a view operator whose strides do not allow a view. */
 void cm__dispatch_copy(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
@@ -204,7 +205,7 @@ void cm__dispatch_copy(cm__dispatch *d, int32_t node)
     else cm__call_over(d, node, "copy", n->outputs[0], -1, n->outputs[0]);
 }
 
-/* Zeros, and the part that has a gradient. */
+/* Fills with zeros, then copies the gradient into the slice. */
 void cm__dispatch_slice_grad(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node);

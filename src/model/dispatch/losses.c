@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch_losses.c - calls of softmax and of losses. */
+/* losses.c - kernel calls of softmax and of losses. */
 #include <stdio.h>
 #include "model/dispatch/rules.h"
 
@@ -26,8 +26,9 @@ static void converted(cm__dispatch *d, int32_t node, const cm_tensor *x, const c
     cm__call_two(d, node, c, cm__poly_const(1), cm_tensor_elements(x));
 }
 
-/* Of attention that PyTorch runs as operators: rows that are masked throughout count as zero, so kernels find them and
-   choose (truth values take as long to reduce as numbers); probabilities are returned too, in the type asked for. */
+/* Additional kernels of PyTorch's unfused attention. Fully masked rows must give zero, so one kernel finds them and
+   another selects. A reduction of booleans is timed as one of numbers. The probabilities are also returned, in the
+   requested type. */
 static void inside_attention(cm__dispatch *d, int32_t node, const cm_tensor *x)
 {
     cm_poly        rows = cm__poly_product(x->dims, x->rank - 1), cols = cm__poly_dim(x->dims[x->rank - 1]);
@@ -43,7 +44,7 @@ static void inside_attention(cm__dispatch *d, int32_t node, const cm_tensor *x)
 void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
-    if (forward->op == CM_OP_CROSS_ENTROPY) return; /* with the loss's gradient */
+    if (forward->op == CM_OP_CROSS_ENTROPY) return; /* part of the loss's gradient */
     const cm_tensor *x = cm__in(d->g, forward, 0);
     int64_t          axis = cm__attr_int(forward, CM_ATTR_AXIS, -1);
     if (x->rank == 0) return;
@@ -54,7 +55,7 @@ void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
     if (n == forward && cm__attr_find(n, CM_ATTR_MATH)) inside_attention(d, node, x);
 }
 
-/* Scores of a sample's classes are a row, or a plane each: kernels of their own. */
+/* The classes of a sample form a row, or each class forms a plane; the two cases run different kernels. */
 static void cross_entropy(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
     const cm_tensor *x = cm__in(d->g, forward, 0);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dispatch_math.c - calls of attention that is not one kernel.
+ * math_attention.c - kernel calls of unfused attention.
  *
- * Two batched products with scale, mask and softmax between them, which Megatron-LM has as one kernel, and a dropout; the
- * result is copied back into the layout of tokens. Devices that share a sequence have a part of the queries, and all keys.
+ * Two batched products with scale, mask and softmax between them (one kernel in Megatron-LM), and a dropout. The result
+ * is copied back into the layout of tokens. Under context parallelism a device has a share of the queries, and all
+ * keys.
  */
 #include "model/dispatch/rules.h"
 
 typedef struct scores {
     cm_poly  batch, queries, keys, width; /* batch: samples times heads */
     cm_dtype dtype;
-    bool     causal, dropout, fused; /* fused: scale, mask and softmax are one kernel */
+    bool     causal, dropout, fused; /* fused: scale, mask and softmax run as one kernel */
 } scores;
 
 static scores scores_of(const cm__dispatch *d, const cm_node *forward)
@@ -20,7 +21,7 @@ static scores scores_of(const cm__dispatch *d, const cm_node *forward)
     bool             apart = q->rank == 4;
     cm_poly          heads = apart ? cm__poly_dim(q->dims[1]) : cm__poly_const((double)given);
     cm_poly          samples = apart ? cm__poly_dim(q->dims[0]) : cm__poly_product(q->dims, q->rank - 2);
-    double           devices = d->shards.cp > 1 ? d->shards.cp : 1; /* that share the queries */
+    double           devices = d->shards.cp > 1 ? d->shards.cp : 1; /* devices that share the queries */
     return (scores){.batch = cm__poly_mul(samples, heads),
                     .queries = cm__poly_scale(cm__poly_dim(q->dims[q->rank - 2]), 1 / devices),
                     .keys = cm__poly_dim(k->dims[k->rank - 2]),
@@ -80,13 +81,13 @@ static void attend(cm__dispatch *d, int32_t node, const scores *s)
 
 static void attend_backward(cm__dispatch *d, int32_t node, const scores *s)
 {
-    product(d, node, s, "tn", s->keys, s->width, s->queries);    /* of values */
-    product(d, node, s, "nt", s->queries, s->keys, s->width);    /* of probabilities */
+    product(d, node, s, "tn", s->keys, s->width, s->queries);    /* gradient of the values */
+    product(d, node, s, "nt", s->queries, s->keys, s->width);    /* gradient of the probabilities */
     if (s->dropout) over(d, node, s, "dropout_grad");
     softmax(d, node, s, CM__PASS_BACKWARD);
     if (!s->fused) over(d, node, s, "scale");
-    product(d, node, s, "nn", s->queries, s->width, s->keys);    /* of queries */
-    product(d, node, s, "tn", s->keys, s->width, s->queries);    /* of keys */
+    product(d, node, s, "nn", s->queries, s->width, s->keys);    /* gradient of the queries */
+    product(d, node, s, "tn", s->keys, s->width, s->queries);    /* gradient of the keys */
 }
 
 void cm__dispatch_math(cm__dispatch *d, int32_t node)

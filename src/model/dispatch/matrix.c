@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch_matrix.c - calls of products and attention, as PyTorch makes them. */
+/* matrix.c - kernel calls of matrix products and fused attention, as PyTorch makes them. */
 #include <stdio.h>
 #include <string.h>
 #include "model/dispatch/rules.h"
@@ -13,7 +13,7 @@ cm__sized_call cm__call_begin(const cm__dispatch *d, int op, cm__pass pass, cons
                               bool matrix)
 {
     cm__sized_call c;
-    memset(&c, 0, sizeof c); /* compared byte by byte */
+    memset(&c, 0, sizeof c); /* calls are compared byte by byte */
     c.op = (int16_t)op;
     c.pass = (int16_t)pass;
     snprintf(c.variant, sizeof c.variant, "%s", variant);
@@ -47,12 +47,12 @@ static linear linear_of(const cm__dispatch *d, const cm_node *n)
                     .bias = cm__has(n, 2)};
 }
 
-/* Whether the leading dimensions, all but `inner`, can be seen as one. */
+/* True: all dimensions but `inner` can be viewed as one. */
 static bool leading_join(const cm__dispatch *d, int32_t tensor, int32_t inner)
 {
     const cm_tensor *t = cm__t(d->g, tensor);
     const int64_t   *strides = cm__strides_of(d->strides, tensor);
-    int64_t          next = -1; /* the stride that the next dimension outwards must have */
+    int64_t          next = -1; /* stride required of the next outer dimension */
     for (int32_t i = t->rank - 1 - inner; i >= 0; i--) {
         int64_t size = cm__strides_size(t->dims[i]);
         if (size == 1) continue;
@@ -62,13 +62,13 @@ static bool leading_join(const cm__dispatch *d, int32_t tensor, int32_t inner)
     return true;
 }
 
-/* Rows of what a linear layer reads are copied where they cannot be seen as one matrix. */
+/* A linear layer copies its input if the strides do not allow viewing it as one matrix. */
 static void as_matrix(cm__dispatch *d, int32_t node, int32_t tensor)
 {
     if (cm__t(d->g, tensor)->rank > 2 && !leading_join(d, tensor, 1)) cm__call_in_rows(d, node, tensor);
 }
 
-/* PyTorch adds the bias in the product only to what lies in rows. */
+/* PyTorch adds the bias within the product only if the input is contiguous rows. */
 void cm__dispatch_gemm(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node);
@@ -95,7 +95,7 @@ void cm__dispatch_gemm_grad(cm__dispatch *d, int32_t node)
     else cm__call_product(d, node, "tn", dtype, (cm_poly[]){one, l.k, l.n, l.m});
 }
 
-/* Matrices of a stack are read as they lie if they lie evenly and each has a dimension without gaps. */
+/* A stack of matrices needs no copy if the matrices are evenly spaced and each has a contiguous dimension. */
 static bool stacks(const cm__dispatch *d, int32_t tensor)
 {
     const cm_tensor *t = cm__t(d->g, tensor);
@@ -104,8 +104,8 @@ static bool stacks(const cm__dispatch *d, int32_t tensor)
     return leading_join(d, tensor, 2) && (strides[t->rank - 1] == 1 || strides[t->rank - 2] == 1);
 }
 
-/* Whether a matrix is read through a transposed view of what is stored. */
-static bool turned(const cm__dispatch *d, int32_t tensor)
+/* True: the matrix is read through a transposed view. */
+static bool is_transposed(const cm__dispatch *d, int32_t tensor)
 {
     const cm_tensor *t = cm__t(d->g, tensor);
     const int64_t   *strides = cm__strides_of(d->strides, tensor);
@@ -117,7 +117,7 @@ static void as_stack(cm__dispatch *d, int32_t node, int32_t tensor)
     if (!stacks(d, tensor)) cm__call_in_rows(d, node, tensor);
 }
 
-/* a[..., m, k] by b[..., k, n]; a matrix b is one product over all rows of a. */
+/* a[..., m, k] by b[..., k, n]; if b is a single matrix, this is one product over all rows of a. */
 typedef struct stacked {
     cm_poly batch, m, n, k;
 } stacked;
@@ -143,11 +143,11 @@ void cm__dispatch_matmul(cm__dispatch *d, int32_t node)
     const cm_node           *n = cm__node(d, node);
     stacked                  s = stacked_of(d, n);
     for (int i = 0; i < 2; i++) as_stack(d, node, n->inputs[i]);
-    cm__call_product(d, node, variants[turned(d, n->inputs[0])][turned(d, n->inputs[1])], cm__in(d->g, n, 0)->dtype,
-            (cm_poly[]){s.batch, s.m, s.n, s.k});
+    cm__call_product(d, node, variants[is_transposed(d, n->inputs[0])][is_transposed(d, n->inputs[1])],
+                     cm__in(d->g, n, 0)->dtype, (cm_poly[]){s.batch, s.m, s.n, s.k});
 }
 
-/* Gradients of a by b^T, of b by a^T. */
+/* The gradient of a is a product with b^T, that of b one with a^T. */
 void cm__dispatch_matmul_grad(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
@@ -156,10 +156,10 @@ void cm__dispatch_matmul_grad(cm__dispatch *d, int32_t node)
     bool           of_first = n->inputs[1] == forward->inputs[1];
     as_stack(d, node, n->inputs[0]);
     if (of_first)
-        cm__call_product(d, node, turned(d, forward->inputs[1]) ? "nn" : "nt", dtype,
+        cm__call_product(d, node, is_transposed(d, forward->inputs[1]) ? "nn" : "nt", dtype,
                          (cm_poly[]){s.batch, s.m, s.k, s.n});
     else
-        cm__call_product(d, node, turned(d, forward->inputs[0]) ? "nn" : "tn", dtype,
+        cm__call_product(d, node, is_transposed(d, forward->inputs[0]) ? "nn" : "tn", dtype,
                          (cm_poly[]){s.batch, s.k, s.n, s.m});
 }
 
@@ -170,7 +170,8 @@ static cm_poly heads_of(const cm_tensor *t, int64_t given)
     return t->rank == 4 ? cm__poly_dim(t->dims[1]) : cm__poly_const(given > 0 ? (double)given : 1);
 }
 
-/* Of queries and keys; where that of values is another one, the mean of both, which makes FLOP and bytes right. */
+/* The head width of queries and keys. If values have another width, the mean of both, which keeps FLOP and bytes
+   correct. */
 static cm_poly width_of(const cm__dispatch *d, const cm_node *forward, const cm_tensor *q)
 {
     const cm_tensor *y = cm__t(d->g, forward->outputs[0]);

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dispatch_megatron.c - calls of Megatron-LM.
+ * megatron.c - kernel calls that differ under Megatron-LM.
  *
- * A dropout before a residual sum is one kernel with it. Labels come shifted.
- * The loss, which devices that share the vocabulary find together, is written out: logits less their largest,
- * exponentials, their sum, probabilities; backward these are scaled.
- * Weights are 16-bit copies of fp32 ones: gradients are cast, unscaled, clipped, given to a fused optimizer, and the
- * new weights cast back.
+ * A dropout before a residual sum is fused with it. Labels are shifted before the model runs. The loss, which devices
+ * share by vocabulary, runs as separate kernels: subtract the maximum, exponentials, their sum, probabilities; backward
+ * scales these. Weights are 16-bit copies of fp32 master weights: gradients are cast, unscaled, clipped and given to a
+ * fused optimizer, and the new weights are cast back.
  */
 #include <string.h>
 #include "model/dispatch/rules.h"
 
 /* ---- dropouts, losses, updates ---------------------------------------------------------------------------------- */
 
-/* Whether a dropout and the next node are a dropout and the sum it goes into: one kernel. */
+/* True: this node is a dropout and the next one the residual sum that reads it. The two run as one kernel. */
 static bool joins_sum(const cm_graph *g, int32_t node)
 {
     const cm_node *n = &g->nodes[node], *next = node + 1 < g->n_nodes ? n + 1 : NULL;
@@ -54,9 +53,9 @@ static void loss(cm__dispatch *d, int32_t node)
         cm__dispatch_one(d, node);
         return;
     }
-    cm__call_over(d, node, "scale", logits, -1, logits); /* forward: the largest subtracted */
+    cm__call_over(d, node, "scale", logits, -1, logits); /* forward: subtract the maximum */
     if (n->phase == CM_BACKWARD) return;
-    sum_classes(d, node, cm__t(d->g, logits)); /* the largest takes as long to find as the sum */
+    sum_classes(d, node, cm__t(d->g, logits)); /* finding the maximum takes as long as the sum */
     cm__call_over(d, node, "exp", logits, -1, logits);
     sum_classes(d, node, cm__t(d->g, logits));
     cm__call_over(d, node, "scale", logits, -1, logits);
@@ -82,7 +81,8 @@ static void update(cm__dispatch *d, int32_t node)
     const cm_node *n = cm__node(d, node);
     cm_poly        elements = cm__poly_const(0);
     int32_t        tensors = 0;
-    bool           half = d->g->precision == CM_PRECISION_FP16, sixteen = false; /* half: fp16, whose loss is scaled */
+    /* half: fp16, which needs loss scaling */
+    bool           half = d->g->precision == CM_PRECISION_FP16, sixteen = false;
     for (int32_t i = 0; i < n->n_inputs; i++) {
         const cm_tensor *t = cm__in(d->g, n, i);
         if (t->role != CM_ROLE_PARAMETER) continue;
@@ -100,7 +100,7 @@ static void update(cm__dispatch *d, int32_t node)
     if (sixteen) pass_over(d, node, "copy", half ? "fp16>fp32" : "bf16>fp32", elements);
     if (half) pass_over(d, node, "scale", "fp32", elements);
     cm__dispatch_add(d, node, &norm);
-    pass_over(d, node, "scale", "fp32", elements); /* clipped */
+    pass_over(d, node, "scale", "fp32", elements); /* gradient clipping */
     cm__dispatch_add(d, node, &all);
     if (sixteen) pass_over(d, node, "copy", half ? "fp32>fp16" : "fp32>bf16", elements);
 }

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dispatch_rnn.c - calls of recurrent layers.
+ * rnn.c - kernel calls of recurrent layers.
  *
- * A stack of layers is one call, in which layers overlap; files have an operator for each layer, recorded steps one for
- * each layer and direction. Layers are a stack where they are alike and each reads the whole of the one before, which
- * nobody else does, through views and at most a dropout: what lies between them is part of the call. Where weights have
- * PyTorch's names (rnn.weight_ih_l0, rnn.weight_ih_l1) these say which layers are of one module.
+ * A stack of layers runs as one call, in which layers overlap. Model files have one operator per layer; captured steps
+ * have one per layer and direction. Layers form a stack if they have equal sizes and each reads the whole output of the
+ * layer before, which has no other reader. Only views and at most one dropout may lie between them; these are part of
+ * the call. If the weights have PyTorch's names (rnn.weight_ih_l0, rnn.weight_ih_l1), only layers of one module form a
+ * stack.
  */
 #include <string.h>
 #include "graph/roles.h"
 #include "model/dispatch/rules.h"
 
-#define HOPS 8 /* operators between two layers, at most */
+#define HOPS 8 /* maximum number of operators between two layers */
 
-/* Per node; -1: none. */
+/* Each array has one entry per node; -1: none. */
 struct cm__stacks {
-    int32_t *below, *above; /* the layers before and after it in its stack */
-    int32_t *twin;          /* the same layer in the other direction, where that is an operator of its own */
-    bool    *inside;        /* lies between two layers of a stack */
+    int32_t *below, *above; /* the previous and the next layer of the stack */
+    int32_t *twin;          /* the same layer in the other direction, if that is a separate operator */
+    bool    *inside;        /* the node lies between two layers of a stack */
 };
 
 typedef struct finder {
     const cm_graph *g;
     cm__stacks     *s;
-    int32_t        *readers; /* per tensor: forward nodes, and the caller where it is returned */
+    int32_t        *readers; /* per tensor: number of forward nodes that read it, plus one if it is a graph output */
     int32_t         path[HOPS + 2], n_path;
 } finder;
 
@@ -31,7 +32,7 @@ static bool is_layer(const cm_node *n) { return cm_node_class(n) == CM_CLASS_RNN
 static cm_dim hidden_of(const cm_graph *g, const cm_node *n) { return cm__in(g, n, 2)->dims[2]; }
 static cm_dim ways_of(const cm_graph *g, const cm_node *n) { return cm__in(g, n, 1)->dims[0]; }
 
-/* ---- which layers are one stack --------------------------------------------------------------------------------- */
+/* ---- stacks of layers ------------------------------------------------------------------------------------------- */
 
 static bool one_module(const cm_graph *g, const cm_node *a, const cm_node *b)
 {
@@ -40,7 +41,7 @@ static bool one_module(const cm_graph *g, const cm_node *a, const cm_node *b)
     if (wa < 0 || wb < 0) return true;
     const char *of_a = cm__t(g, wa)->name, *of_b = cm__t(g, wb)->name;
     const char *in_a = strstr(of_a, mark), *in_b = strstr(of_b, mark);
-    if (!in_a || !in_b) return true; /* names that say nothing */
+    if (!in_a || !in_b) return true; /* names in another format */
     return in_a - of_a == in_b - of_b && strncmp(of_a, of_b, (size_t)(in_a - of_a)) == 0;
 }
 
@@ -79,7 +80,7 @@ static bool only_reshapes(const cm_node *n)
     return false;
 }
 
-/* The layer whose whole result a tensor is, read by so many nodes on the way; -1: none. */
+/* The layer whose whole output reaches this tensor, if each tensor on the way has `readers` readers; -1: none. */
 static int32_t layer_behind(finder *f, int32_t tensor, int32_t readers, int dropouts)
 {
     for (int hops = 0; hops < HOPS && f->n_path < HOPS; hops++) {
@@ -122,7 +123,7 @@ static void count_readers(finder *f)
 
 cm__stacks *cm__stacks_of(cm__ctx *ctx, const cm_graph *g)
 {
-    int32_t layers = 0, again = 0; /* computed again: each on its own, and so forward too */
+    int32_t layers = 0, again = 0; /* layers that are recomputed run one by one, in forward too */
     for (int32_t i = 0; i < g->n_nodes; i++) {
         layers += is_layer(&g->nodes[i]);
         again += cm_node_class(&g->nodes[i]) == CM_CLASS_RNN && g->nodes[i].phase == CM_RECOMPUTE;
@@ -148,9 +149,9 @@ bool cm__inside_stack(const cm__dispatch *d, int32_t node)
     return d->stacks && d->stacks->inside[cm__forward_of(d, cm__node(d, node)) - d->g->nodes];
 }
 
-/* ---- the call --------------------------------------------------------------------------------------------------- */
+/* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
-/* Forward the first layer makes the call, backward the last one; of two directions, the first. */
+/* Forward, the first layer makes the call; backward, the last one. Of two directions, the first one makes it. */
 static bool makes_call(const cm__stacks *s, int32_t layer, bool backward)
 {
     return !is_second(s, layer) && (backward ? s->above : s->below)[layer] < 0;

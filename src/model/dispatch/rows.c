@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch_rows.c - calls of normalisation, reductions, pooling, look-ups and updates. */
+/* rows.c - kernel calls of normalisation, reductions, pooling, look-ups and updates. */
 #include <stdio.h>
 #include <string.h>
 #include "model/dispatch/rules.h"
 
 /* ---- normalisation ---------------------------------------------------------------------------------------------- */
 
-/* The counter of batches that a batch norm keeps is a kernel of its own. */
+/* A batch norm increments its batch counter in a separate kernel. */
 void cm__dispatch_count_batch(cm__dispatch *d, int32_t node)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "scale", CM_INT64, false);
@@ -21,7 +21,7 @@ static void channel_norm(cm__dispatch *d, int32_t node, const cm_node *forward, 
     bool           last = cm__strides_channels_last(d->strides, forward->inputs[0]) && !instance;
     cm__sized_call c = cm__call_begin(d, grouped ? CM__CALL_GROUP_NORM : CM__CALL_BATCH_NORM, pass,
                                       last ? "nhwc" : "nchw", x->dtype, false);
-    c.sizes[0] = instance ? cm__poly_const(1) : images; /* an instance norm is a batch norm of one image */
+    c.sizes[0] = instance ? cm__poly_const(1) : images; /* an instance norm runs as a batch norm of one image */
     c.sizes[1] = instance ? cm__poly_mul(images, channels) : channels;
     c.sizes[2] = x->rank > 2 ? cm__poly_product(x->dims + 2, x->rank - 2) : cm__poly_const(1);
     if (grouped) c.sizes[3] = cm__poly_const((double)cm__attr_int(forward, CM_ATTR_NUM_GROUPS, 1));
@@ -66,7 +66,7 @@ static const char *reduction_name(int op)
     return largest ? "max" : op == CM_OP_REDUCE_MEAN || op == CM_OP_GLOBAL_AVERAGE_POOL ? "mean" : "sum";
 }
 
-/* From the first axis that goes to the last one that goes, told by the sizes before and after. */
+/* Reduces from the first to the last reduced axis. The call's sizes are the dimensions before, between and after. */
 void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node);
@@ -82,7 +82,7 @@ void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
         if (axis > last) last = axis;
     }
     if (count <= 0 || last < first) first = 0, last = x->rank - 1;
-    /* a plane's mean, channels last */
+    /* mean over a plane, channels last */
     if (first == 2 && last == 3 && cm__strides_channels_last(d->strides, n->inputs[0]))
         reduction(d, node, reduction_name(n->op), cm__poly_dim(x->dims[0]), cm__poly_product(x->dims + 2, 2),
                   cm__poly_dim(x->dims[1]));
@@ -103,7 +103,8 @@ void cm__dispatch_global_pool(cm__dispatch *d, int32_t node)
     else reduction(d, node, reduction_name(n->op), cm__poly_mul(images, channels), pixels, one);
 }
 
-/* Broadcasts undone. Of a convolution's bias all but the channels go; otherwise leading sizes go, or all but those. */
+/* Sums a gradient over broadcast dimensions: all but the channels for a convolution's bias, otherwise the leading
+   dimensions, or all but the leading ones. */
 void cm__dispatch_sum_to(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
@@ -118,13 +119,13 @@ void cm__dispatch_sum_to(cm__dispatch *d, int32_t node)
         else reduction(d, node, "sum:nchw", images, kept, pixels);
         return;
     }
-    int32_t keep = 0; /* trailing sizes that stay */
+    int32_t keep = 0; /* number of trailing dimensions that are kept */
     while (keep < y->rank && keep < x->rank && cm__dim_same(y->dims[y->rank - 1 - keep], x->dims[x->rank - 1 - keep]))
         keep++;
     int32_t lead = x->rank - keep;
     if (keep) reduction(d, node, "sum", one, cm__poly_product(x->dims, lead), cm__poly_product(x->dims + lead, keep));
     else {
-        int32_t same = 0; /* leading sizes that stay */
+        int32_t same = 0; /* number of leading dimensions that are kept */
         while (same < y->rank && same < x->rank && cm__dim_same(y->dims[same], x->dims[same])) same++;
         reduction(d, node, "sum", cm__poly_product(x->dims, same), cm__poly_product(x->dims + same, x->rank - same),
                   one);

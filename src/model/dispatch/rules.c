@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch_rules.c - which rule of dispatch_matrix.c, _rnn.c, _rows.c, _losses.c and _map.c an operator has. */
+/* rules.c - the dispatch rule of each operator. */
 #include "model/dispatch/rules.h"
 
 static void none(cm__dispatch *d, int32_t node) { (void)d, (void)node; }
 
-/* NULL: an elementwise function; those are in a table of their own (dispatch_map.c). */
+/* NULL: an elementwise function; elementwise.c has a table of those. */
 cm__dispatch_rule *const cm__dispatch_rules[CM_OPS] = {
     [CM_OP_GEMM] = cm__dispatch_gemm,
     [CM_OP_MATMUL] = cm__dispatch_matmul,

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dispatch_shards.c - calls of one of several devices that share each layer (tensor parallel, after Megatron-LM).
+ * tensor_parallel.c - the kernel calls of one device of a parallel plan, after Megatron-LM.
  *
- * Products with a parameter are divided by columns or rows, attention by heads, losses by classes, what lies between
- * them by elements. What is whole on every device is done by each, or with sequence parallelism divided by tokens.
- * Experts are divided among replicas, who send each other the tokens for them. Context parallelism divides the tokens of
- * every call; of attention only the queries, which see the keys of all devices. A causal mask leaves early queries less to
- * do: devices take the first and the last part of what is left, so that each has as many scores as the others.
- * An update is of the parameters that the device has; ZeRO's replicas divide it among them.
+ * Tensor parallelism divides products with a parameter by columns or rows, attention by heads, losses by classes, and
+ * operators between them by elements. Tensors that are not split are computed by every device; sequence parallelism
+ * divides them by tokens. Expert parallelism divides experts among replicas, which send each other the tokens. Context
+ * parallelism divides the tokens of every call; in attention only the queries, which use the keys of all devices. With
+ * a causal mask early queries have fewer scores: each device takes one early and one late block, so that all devices
+ * have equally many. A device updates the parameters it has; ZeRO divides the update among replicas.
  */
 #include <math.h>
 #include "model/dispatch/rules.h"
 #include "model/dispatch/tensor_parallel.h"
 
-/* ---- what a device has ------------------------------------------------------------------------------------------ */
+/* ---- parameters of a device ------------------------------------------------------------------------------------- */
 
 bool cm__plan_shares(const cm_plan *p)
 {
     return p->tp > 1 || p->ep > 1 || p->cp > 1 || p->pp > 1 || (p->zero && cm__replicas(p) > 1);
 }
 
-/* The part of a parameter that a node's device has. */
+/* The fraction of a parameter that this device has. */
 static double part_of_parameter(const cm_graph *g, const cm__shards *s, const cm_node *n)
 {
     bool divided = s->tp > 1 && (cm__division_of(g, n, s->split) != CM__WHOLE || n->op == CM_OP_GATHER);
     return 1.0 / ((divided ? s->tp : 1) * (s->ep > 1 && cm__is_expert(g, n) ? s->ep : 1));
 }
 
-/* Of all parameters, by the first forward node that reads each. */
+/* The fraction of all parameters that this device has. A parameter is divided as by the first forward node that
+   reads it. */
 static double parameters_here(cm__ctx *ctx, const cm_graph *g, const cm__shards *s)
 {
     bool  *seen = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *seen);
@@ -55,7 +56,7 @@ cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *p)
     return s;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------ */
+/* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
 static void divide(cm__sized_call *c, int size, int32_t by)
 {
@@ -77,8 +78,8 @@ static bool stored_nk(const cm_node *forward)
     return cm__attr_int(forward, CM_ATTR_TRANS_B, 0) || cm__attr_int(forward, CM_ATTR_STORED_TURNED, 0);
 }
 
-/* Which of batch, m, n, k of a product is divided. The gradient of the input is m x k over n; that of the parameter
-   n x k over m, or k x n where it is stored so. */
+/* Returns which of batch, m, n, k of a product is divided. The gradient of the input is m x k over n; that of the
+   parameter is n x k over m, or k x n if the parameter is stored transposed. */
 static int divided_size(const cm_node *n, const cm_node *forward, cm__division division)
 {
     bool columns = division == CM__COLUMNS;
@@ -88,7 +89,7 @@ static int divided_size(const cm_node *n, const cm_node *forward, cm__division d
     return columns == n_first ? 1 : 2;
 }
 
-/* Fewer experts, each with the tokens of as many more replicas. */
+/* A device has 1/ep of the experts, and each of these gets the tokens of ep times as many replicas. */
 static void divide_experts(const cm__dispatch *d, const cm_node *n, const cm_node *forward, cm__sized_call *c)
 {
     bool of_weight = n->phase == CM_BACKWARD && !cm__is_input_gradient(n, forward);
@@ -110,10 +111,11 @@ static void divide_heads(const cm__dispatch *d, cm__sized_call *c)
 {
     divide(c, 3, d->shards.tp);
     divide(c, 4, d->shards.tp);
-    if (c->sizes[4].c[0] < 1) c->sizes[4] = cm__poly_const(1); /* key heads fewer than devices are kept twice */
+    /* if there are fewer key heads than devices, devices store copies of the same head */
+    if (c->sizes[4].c[0] < 1) c->sizes[4] = cm__poly_const(1);
 }
 
-/* Of each call: the size that is divided where its tensors are, and by sequence parallelism; -1: none. */
+/* For each kind of call: the size that is divided if its tensors are split, and by sequence parallelism; -1: none. */
 static const struct {
     int8_t split, tokens;
 } sizes[CM__CALLS] = {
@@ -125,7 +127,7 @@ static const struct {
     [CM__CALL_RNN] = {-1, -1},        [CM__CALL_OPTIMIZER] = {1, 1},
 };
 
-/* The size to divide, or the largest where that one has fewer than one for each device. */
+/* The preferred size, or the largest one if the preferred size is smaller than the number of devices. */
 static int large_enough(const cm__sized_call *c, int at, int32_t by)
 {
     int largest = at;
@@ -135,8 +137,8 @@ static int large_enough(const cm__sized_call *c, int at, int32_t by)
     return largest;
 }
 
-/* The size that holds a call's tokens: one that grows with the batch by at least a token of each device; or else the
-   largest, as of a call for each sample over all of its tokens. */
+/* The size that counts a call's tokens: one that grows with the batch and has at least one token per device.
+   Otherwise the largest size: such a call runs once per sample over all tokens. */
 static int tokens_of(const cm__sized_call *c, int32_t cp)
 {
     int largest = 0;
@@ -154,7 +156,7 @@ static bool grows_with_batch(const cm__sized_call *c)
     return false;
 }
 
-/* Attention written out as products has its queries divided where these are made (cm__dispatch_math()). */
+/* Unfused attention is skipped here: cm__dispatch_math() already divides its queries. */
 static void divide_tokens(const cm__dispatch *d, const cm_node *n, cm__sized_call *c)
 {
     bool attention = cm_node_class(n) == CM_CLASS_ATTENTION;
@@ -162,20 +164,20 @@ static void divide_tokens(const cm__dispatch *d, const cm_node *n, cm__sized_cal
     else if (!attention && grows_with_batch(c)) divide(c, tokens_of(c, d->shards.cp), d->shards.cp);
 }
 
-/* At least one tensor, and one element of it. */
+/* An update has at least one tensor of one element. */
 static void divide_update(const cm__dispatch *d, cm__sized_call *c)
 {
     c->sizes[1].c[0] = fmax(1, c->sizes[1].c[0] * d->shards.update);
 }
 
-/* A vocabulary's table, of which each device has some rows. */
+/* An embedding table, which is divided by rows of the vocabulary. */
 static bool is_table(const cm__dispatch *d, const cm_node *n)
 {
     const cm_node *forward = cm__forward_of(d, n);
     return forward->op == CM_OP_GATHER && cm__parameter_read(d->g, forward, 0) >= 0;
 }
 
-/* Copies of a matrix in another type, and their gradients, are of what the device has of it. */
+/* Casts of a matrix, and their gradients, cover only the device's own part of it. */
 static bool divide_cast(const cm__dispatch *d, const cm_node *n, cm__sized_call *call)
 {
     const cm_node   *forward = cm__forward_of(d, n);
@@ -185,13 +187,13 @@ static bool divide_cast(const cm__dispatch *d, const cm_node *n, cm__sized_call 
     return true;
 }
 
-/* Between devices that share layers. */
+/* Divides a call among the devices that share a layer. */
 static void divide_layer(const cm__dispatch *d, const cm_node *n, cm__sized_call *call)
 {
     if (call->op == CM__CALL_ELEMENTWISE && divide_cast(d, n, call)) return;
     bool split = is_table(d, n) || touches_split(d, n);
     int  at = split ? sizes[call->op].split : d->shards.sequence ? sizes[call->op].tokens : -1;
-    if (call->op == CM__CALL_REDUCE && split && call->sizes[2].c[0] == 1) at = 1; /* a sum along what is split */
+    if (call->op == CM__CALL_REDUCE && split && call->sizes[2].c[0] == 1) at = 1; /* a sum along the split dimension */
     if (call->op == CM__CALL_GEMM) divide_product(d, n, call);
     else if (call->op == CM__CALL_ATTENTION) divide_heads(d, call);
     else if (at >= 0) divide(call, large_enough(call, at, d->shards.tp), d->shards.tp);

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dispatch_walk.c - how one elementwise kernel goes over its operands, and so which of PyTorch's kernels it is.
+ * walk.c - how an elementwise kernel iterates over its operands, and thus which of PyTorch's kernels runs.
  *
- * Dimensions are taken in the order in which the result lies in memory and joined where every operand lets them. What
- * is left of them tells the variant: nothing but one run ("": the fast kernel), an operand spread over rows, columns or
- * planes, operands whose rows lie apart ("part"), or one that is read across its rows ("strided").
+ * Dimensions are sorted by the result's strides and merged where the strides of every operand allow it. The remaining
+ * dimensions select the variant:
+ *
+ *     ""                one contiguous run: the fast kernel
+ *     :row :col :plane  an operand is broadcast along rows, columns or planes
+ *     :part             operands have contiguous rows with gaps between them
+ *     :strided          an operand is not contiguous within rows
  */
 #include <stdio.h>
 #include "model/dispatch/rules.h"
@@ -19,7 +23,7 @@ typedef struct walk {
 
 /* ---- strides over the result's dimensions ------------------------------------------------------------------------ */
 
-/* Dimensions of more than one element, the innermost first. */
+/* Lists the dimensions of more than one element, the innermost first. */
 static int32_t order_of(const cm_tensor *shape, const int64_t *strides, int32_t *order)
 {
     int32_t n = 0;
@@ -32,7 +36,7 @@ static int32_t order_of(const cm_tensor *shape, const int64_t *strides, int32_t 
     return n;
 }
 
-/* 0 where the operand is spread; false: it does not fit the shape. */
+/* Strides of the operand along the result's dimensions, 0 where it is broadcast. False: its shape does not fit. */
 static bool over(cm__dispatch *d, int32_t tensor, const cm_tensor *shape, int64_t *strides)
 {
     const cm_tensor *x = cm__t(d->g, tensor);
@@ -79,16 +83,16 @@ static walk walk_of(cm__dispatch *d, const cm_tensor *shape, const int64_t *resu
     return w;
 }
 
-/* ---- what it comes to -------------------------------------------------------------------------------------------- */
+/* ---- choice of the kernel ---------------------------------------------------------------------------------------- */
 
-static bool is_spread(const walk *w, int32_t operand)
+static bool is_broadcast(const walk *w, int32_t operand)
 {
     for (int32_t i = 0; i < w->dims; i++)
         if (w->read[operand][i] == 0) return true;
     return false;
 }
 
-static bool lies_alike(const walk *w, int32_t operand)
+static bool same_strides(const walk *w, int32_t operand)
 {
     for (int32_t i = 0; i < w->dims; i++)
         if (w->read[operand][i] != w->result[i]) return false;
@@ -98,16 +102,16 @@ static bool lies_alike(const walk *w, int32_t operand)
 static const char *form_of(const walk *w)
 {
     bool    side_by_side = w->dims == 0 || w->result[0] == 1, apart = false;
-    int32_t spread = -1;
+    int32_t broadcast = -1;
     for (int32_t k = 0; k < w->operands; k++) {
         if (w->dims && w->read[k][0] > 1) side_by_side = false;
-        if (is_spread(w, k)) spread = k;
-        else if (!lies_alike(w, k)) apart = true;
+        if (is_broadcast(w, k)) broadcast = k;
+        else if (!same_strides(w, k)) apart = true;
     }
-    if (!side_by_side || (spread >= 0 && w->operands == 1)) return ":strided"; /* nothing but what is spread */
+    if (!side_by_side || (broadcast >= 0 && w->operands == 1)) return ":strided"; /* or the only operand is broadcast */
     if (apart) return ":part";
-    if (spread < 0) return "";
-    return w->read[spread][0] == 0 ? ":col" : w->dims == 2 ? ":row" : ":plane";
+    if (broadcast < 0) return "";
+    return w->read[broadcast][0] == 0 ? ":col" : w->dims == 2 ? ":row" : ":plane";
 }
 
 static void call(cm__dispatch *d, int32_t node, const cm__function *m, const walk *w)
@@ -144,7 +148,7 @@ void cm__call_in_rows(cm__dispatch *d, int32_t node, int32_t tensor)
     cm__call_copied(d, node, tensor, cm__strides_rows(d->strides, cm__t(d->g, tensor)));
 }
 
-/* Convolutions read images that are dense, in the order they work in. */
+/* Convolutions need dense images in the memory order that their kernel works in. */
 void cm__call_as_image(cm__dispatch *d, int32_t node, int32_t tensor, bool channels_last)
 {
     const cm_tensor *t = cm__t(d->g, tensor);

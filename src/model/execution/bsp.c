@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * style_bsp.c - everything on the chip: compute and exchange in turn, micro-batches through a pipeline of chips.
+ * bsp.c - bulk-synchronous execution: all data on the chip, compute and exchange phases alternate.
  *
- * A replica is one chip if a sample's step fits it; otherwise the fewest chips, a power of two, that hold it as a
- * pipeline. Chips of a pipeline keep what enters each layer and compute the rest again backward, as Graphcore's do. The
- * micro-batch is the largest that fits. Every operator is a superstep: its own time, and what synchronisation and
- * exchange cost whatever its size.
+ * A replica is one chip if a step of one sample fits it. Otherwise it is a pipeline of the fewest chips, a power of
+ * two, that the step fits. Chips of a pipeline store each layer's input and recompute the rest in backward, as
+ * Graphcore's do. The micro-batch is the largest that fits. Every operator is a superstep: its own time, plus a fixed
+ * cost of synchronisation and exchange.
  */
 #include <math.h>
 #include "model/execution/execution.h"
 
-/* ---- the replica ------------------------------------------------------------------------------------------------ */
+/* ---- size of a replica ------------------------------------------------------------------------------------------ */
 
-/* The most chips that one domain of links joins. */
+/* The number of chips in one link domain. */
 static int32_t most_chips(const cm_device *d)
 {
     int32_t most = 1;
@@ -25,23 +25,23 @@ static void find_replica(const cm__job *j, cm__run *r)
 {
     int32_t most = j->chips ? j->chips : most_chips(j->device);
     r->devices = j->chips ? j->chips : 1;
-    if (j->chips > 1) r->micro_batch = cm__job_largest_again(j, j->chips);
-    else r->micro_batch = j->alone ? (int64_t)j->batch : cm__job_largest(j);
+    if (j->chips > 1) r->micro_batch = cm__job_largest_recomputed(j, j->chips);
+    else r->micro_batch = j->single_operator ? (int64_t)j->batch : cm__job_largest(j);
     while (!r->micro_batch && r->devices * 2 <= most) {
         r->devices *= 2;
-        r->micro_batch = cm__job_largest_again(j, r->devices);
+        r->micro_batch = cm__job_largest_recomputed(j, r->devices);
     }
     if (!r->micro_batch)
         cm__fail(j->ctx, CM_ERR_FIT,
                  "one sample's step does not fit the on-chip memory of %d %s%s; a shorter sequence or a smaller "
                  "model would",
-                 most, j->device->info.id, most > 1 && !j->chips ? ", the most that its links join" : "");
+                 most, j->device->info.id, most > 1 && !j->chips ? ", the most that its links connect" : "");
     r->recomputes = r->devices > 1 && cm__job_trains(j);
 }
 
 /* ---- time ------------------------------------------------------------------------------------------------------- */
 
-/* Optimizer states, where they live off the chip: they cross its edge twice a step. 0: they fit beside the rest. */
+/* Time to move optimizer states to the chip and back, if they are stored off the chip; 0: they fit on the chip. */
 static double states_s(const cm__job *j, const cm__run *r)
 {
     int32_t          at = j->device->placement[CM_CATEGORY_ALGORITHM].memory;
@@ -54,16 +54,16 @@ static double states_s(const cm__job *j, const cm__run *r)
     return beside ? 0 : j->vector_scale * 2 * bytes / m->bw_bytes_s.value / r->devices;
 }
 
-/* An elementwise operator alone exchanges nothing. */
+/* An elementwise operator by itself needs no exchange. */
 static double supersteps(const cm__job *j, const cm_node *n)
 {
-    return j->alone && cm_node_class(n) == CM_CLASS_ELEMENTWISE ? 0 : 1;
+    return j->single_operator && cm_node_class(n) == CM_CLASS_ELEMENTWISE ? 0 : 1;
 }
 
-/* Of a pipeline of chips; with one, of no pipeline. */
+/* Stage times per step of a pipeline, over its chips; with one chip, the number of micro-batches. */
 static double passes(const cm__run *r, double micros) { return (micros + r->devices - 1) / r->devices; }
 
-/* A node's passes: where layers are computed again, forward runs twice. */
+/* Runs of a node per micro-batch: forward runs twice if layers are recomputed. */
 static double runs_of(const cm__run *r, const cm_node *n) { return r->recomputes && n->phase == CM_FORWARD ? 2 : 1; }
 
 static double node_s(const cm__job *j, const cm__run *r, int32_t i, double size)
@@ -80,8 +80,7 @@ static double micro_batches_s(const cm__job *j, const cm__run *r, double micros)
     return passes(r, micros) * sum;
 }
 
-/* The largest micro-batch has the fewest supersteps, and in a pipeline the chips that wait longest: the best of its
-   halves. */
+/* The largest micro-batch has the fewest supersteps, but the longest pipeline bubble: try its halves, too. */
 static double micro_batches(const cm__job *j, const cm__run *r)
 {
     double micros = ceil(j->batch / (double)r->micro_batch), least = INFINITY, best = micros;

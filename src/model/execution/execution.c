@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* style.c - which rule a device's step follows, and what the rules share: a node's time, what fits. */
+/* execution.c - choose the rule for a device's execution model, and the parts that all rules share. */
 #include "model/execution/execution.h"
 
 #include <math.h>
@@ -8,13 +8,14 @@
 #include "model/time/roofline.h"
 #include "model/step/sparsity.h"
 
-#define ERROR_UNKNOWN 0.7 /* of a device nobody has fitted anything to: a factor of two, once in three times */
+/* log error for a device without fitted parameters: in one of three cases more than a factor of two */
+#define ERROR_UNKNOWN 0.7
 
 static const struct {
     cm__execution_rule *rule;
-    bool            reaches_near; /* `memory` is a share of the activations' bandwidth; otherwise of the weights' */
-    bool            cuts;         /* batches into micro-batches, by itself */
-} styles[CM_STYLES] = {
+    bool                reaches_near; /* `memory` is a fraction of the bandwidth to activations, otherwise to weights */
+    bool                divides;      /* it divides batches into micro-batches itself */
+} execution_models[CM_STYLES] = {
     [CM_STYLE_KERNELS] = {cm__execution_kernels, true, false},
     [CM_STYLE_SECTIONS] = {cm__execution_sections, false, false},
     [CM_STYLE_BSP] = {cm__execution_bsp, true, true},
@@ -34,7 +35,7 @@ bool cm__execution_applies(const cm_device *device, cm_runtime runtime)
     return device->info.style != CM_STYLE_KERNELS || (device->execution.known && runtime == CM_RUNTIME_NATIVE);
 }
 
-/* ---- a job ------------------------------------------------------------------------------------------------------ */
+/* ---- input of a rule -------------------------------------------------------------------------------------------- */
 
 static const cm_memory *memory_of(const cm_device *d, cm_category category)
 {
@@ -56,7 +57,7 @@ static void read_memories(cm__job *j)
     const cm_memory *near = memory_of(j->device, CM_CATEGORY_EPHEMERAL);
     const cm_memory *far = memory_of(j->device, CM_CATEGORY_WEIGHTS_BIASES);
     double           share = cm__value_or(j->device->execution.efficiency[CM__EFFORT_MEMORY], 1);
-    bool             reaches_near = styles[j->device->info.style].reaches_near;
+    bool             reaches_near = execution_models[j->device->info.style].reaches_near;
     j->near_bytes = near ? cm__value_or(near->capacity_bytes, INFINITY) : INFINITY;
     j->near_bytes_s = near ? cm__value_or(near->bw_bytes_s, INFINITY) * (reaches_near ? share : 1) : INFINITY;
     j->edge_bytes_s = far ? cm__value_or(far->bw_bytes_s, INFINITY) : INFINITY;
@@ -82,22 +83,22 @@ static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *devic
                               .has_blocks = cm__has_blocks(step)};
     read_rates(&j, cm_graph_precision(step));
     read_memories(&j);
-    cm__job_find_alone(&j);
+    cm__job_use_operator_rates(&j);
     if (!(j.peak_flop_s[CM__EFFORT_GEMM] > 0))
         cm__fail(ctx, CM_ERR_UNSUPPORTED, "%s: no peak in %s or a wider type is known", device->info.id,
                  cm_precision_name(cm_graph_precision(step)));
     return j;
 }
 
-/* ---- what rules share ------------------------------------------------------------------------------------------- */
+/* ---- functions for the rules ------------------------------------------------------------------------------------ */
 
 double cm__job_kept(const cm__job *j, const cm_node *n)
 {
     return j->kept < 1 && cm__is_pruned(j->g, n, j->has_blocks) ? j->kept : 1;
 }
 
-/* Of the matrix units, what a convolution in groups uses: with fewer input channels each the rest is idle. Without
-   groups, rows of the kernel take the place of channels. */
+/* The fraction of the matrix units that a grouped convolution uses: units take `lanes` input channels, and groups
+   with fewer leave the rest idle. Without groups, kernel rows fill the lanes. */
 static double used(const cm__job *j, const cm_node *n)
 {
     double lanes = cm__value_or(j->device->execution.lanes, 1);
@@ -151,9 +152,9 @@ void cm__run_spread(cm__run *r, int32_t first, int32_t end, double piece_s)
     r->device_s += piece_s;
 }
 
-/* ---- a run ------------------------------------------------------------------------------------------------------ */
+/* ---- runs ------------------------------------------------------------------------------------------------------- */
 
-/* One after the other; where products have an engine of their own, partly beside all else. */
+/* Operators run one after the other. If products have a separate engine, they partly overlap with the others. */
 void cm__execution_kernels(const cm__job *j, cm__run *r)
 {
     double products_s = 0, others_s = 0;
@@ -166,7 +167,7 @@ void cm__execution_kernels(const cm__job *j, cm__run *r)
     cm__run_spread(r, 0, j->g->n_nodes, beside ? hypot(products_s, others_s) : products_s + others_s);
 }
 
-/* Products are known better than convolutions, or the other way round: by their shares of the time. */
+/* The expected error weights the fitted errors of products and of convolutions by their shares of the time. */
 static double error_of(const cm_graph *g, const cm__execution *e, const cm__run *r)
 {
     double all = 0, conv = 0;
@@ -180,20 +181,20 @@ static double error_of(const cm_graph *g, const cm__execution *e, const cm__run 
     return sqrt((1 - share) * error * error + share * conv_error * conv_error);
 }
 
-cm__at_hand cm__execution_prepare(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
-                              const cm_footprint *footprint)
+cm__prepared cm__execution_prepare(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
+                                   const cm_footprint *footprint)
 {
     bool again = device->info.style == CM_STYLE_BSP || device->info.style == CM_STYLE_STREAMING;
-    return (cm__at_hand){.footprint = footprint, .held = again ? cm__recomputed_new(ctx, step) : NULL};
+    return (cm__prepared){.footprint = footprint, .recomputed = again ? cm__recomputed_new(ctx, step) : NULL};
 }
 
-/* Styles that do not cut batches themselves run all but the update once for each micro-batch. */
+/* Execution models that do not divide batches themselves run all but the update once per micro-batch. */
 static void run_in_turn(const cm__job *j, cm__run *r)
 {
     cm__job one = *j;
     double  passes = ceil(j->batch / (double)j->micro_batch);
     one.batch = (double)(r->micro_batch = (int64_t)ceil(j->batch / passes));
-    styles[j->device->info.style].rule(&one, r);
+    execution_models[j->device->info.style].rule(&one, r);
     r->pieces *= passes;
     r->device_s = 0;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
@@ -202,22 +203,23 @@ static void run_in_turn(const cm__job *j, cm__run *r)
     }
 }
 
-cm__run cm__execution_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm__asked *asked,
-                      const cm__at_hand *at_hand)
+cm__run cm__execution_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm__run_request *request,
+                          const cm__prepared *prepared)
 {
     const cm__execution *e = &device->execution;
-    cm__job              job = job_of(ctx, step, device, &asked->sparsity, asked->batch);
+    cm__job              job = job_of(ctx, step, device, &request->sparsity, request->batch);
     cm__run              run = {.node_s = cm__alloc_array(ctx, (size_t)step->n_nodes, sizeof *run.node_s),
                                 .devices = 1,
-                                .micro_batch = asked->batch,
+                                .micro_batch = request->batch,
                                 .host_s = cm__value_or(e->step_s, 0) * cm__value_or(device->calibration.host, 1)};
-    if (at_hand) job.at_hand = *at_hand;
-    job.chips = asked->chips;
-    job.micro_batch = asked->micro_batch;
+    if (prepared) job.prepared = *prepared;
+    job.chips = request->chips;
+    job.micro_batch = request->micro_batch;
     bool fitted = e->error.known && e->error.kind && strcmp(e->error.kind, "fitted") == 0;
     run.how = fitted ? CM_HOW_TRANSFERRED : CM_HOW_ROOFLINE;
-    bool in_turn = job.micro_batch > 0 && (double)job.micro_batch < job.batch && !styles[device->info.style].cuts;
-    (in_turn ? run_in_turn : styles[device->info.style].rule)(&job, &run);
+    bool divides = execution_models[device->info.style].divides;
+    bool in_turn = job.micro_batch > 0 && (double)job.micro_batch < job.batch && !divides;
+    (in_turn ? run_in_turn : execution_models[device->info.style].rule)(&job, &run);
     run.error = error_of(step, e, &run);
     return run;
 }

@@ -1,114 +1,116 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * style.h - a step on devices that are known by few numbers: one rule per style of execution.
+ * execution.h - steps on devices without kernel tables: one rule per execution model.
  *
- * Each operator takes the longer of its arithmetic and its traffic, at the share of peak and bandwidth that the
- * profile's `execution` gives its class. How operators become a step differs by style:
+ * Each operator takes the longer of its arithmetic and its traffic, at the fraction of peak and bandwidth that the
+ * profile's `execution` gives for its class. The execution model combines operators into a step:
  *
- *     kernels    one after the other
- *     sections   parts that fit the chip; samples flow through a part as through a pipeline
- *     bsp        everything on the chip, or on the fewest chips that hold it, as a pipeline of micro-batches
- *     streaming  activations on the chip, the weights of one layer after the other through a link
+ *     kernels    operators run one after the other
+ *     sections   parts of the graph that fit the chip run in turn; samples are pipelined through each
+ *     bsp        everything on the chip, or on the fewest chips it fits, as a pipeline of micro-batches
+ *     streaming  activations stay on the chip; weights are streamed in layer by layer
  *
  * docs/styles.md derives the rules.
  */
-#ifndef CM_MODEL_STYLE_H
-#define CM_MODEL_STYLE_H
+#ifndef CM_MODEL_EXECUTION_H
+#define CM_MODEL_EXECUTION_H
 
 #include "device/device.h"
 #include "graph/graph.h"
 
-/* style_held.c: what chips hold of a graph that computes each layer's results again; lives as long as the context. */
+/* recompute.c: memory of chips that recompute each layer's activations in backward. Lives as long as the context. */
 typedef struct cm__recomputed cm__recomputed;
 const cm__recomputed *cm__recomputed_new(cm__ctx *ctx, const cm_graph *graph);
 
-/* What is found of the step already; NULL: found where it is needed. */
-typedef struct cm__at_hand {
-    const cm_footprint *footprint; /* on one chip */
-    const cm__recomputed     *held;
-} cm__at_hand;
+/* Parts of a step that the caller has computed already; NULL: computed when needed. */
+typedef struct cm__prepared {
+    const cm_footprint   *footprint; /* on one chip */
+    const cm__recomputed *recomputed;
+} cm__prepared;
 
-/* What a rule works on. */
+/* The input of a rule. */
 typedef struct cm__job {
     cm__ctx         *ctx;
     const cm_graph  *g;
     const cm_device *device;
-    cm__at_hand      at_hand;
+    cm__prepared     prepared;
     double           batch;
-    int32_t          chips;                           /* of a pipeline that was asked for; 0: as few as it takes */
-    int64_t          micro_batch;                     /* that was asked for; 0: as many samples as fit */
-    double           peak_flop_s[CM__EFFORTS];        /* reached by each class; memory: unused */
-    double           near_bytes_s, near_bytes;        /* where activations are: bandwidth reached, capacity */
-    double           far_bytes_s;                     /* where weights come from: bandwidth reached */
-    double           edge_bytes_s;                    /* the same, of the memory itself */
-    double           section_s, superstep_s, layer_s; /* 0: none */
+    int32_t          chips;                           /* length of a requested pipeline; 0: as short as possible */
+    int64_t          micro_batch;                     /* requested micro-batch; 0: the largest that fits */
+    double           peak_flop_s[CM__EFFORTS];        /* effective, per class; the entry for memory is unused */
+    double           near_bytes_s, near_bytes;        /* memory of the activations: effective bandwidth, capacity */
+    double           far_bytes_s;                     /* effective bandwidth of the memory that has the weights */
+    double           edge_bytes_s;                    /* full bandwidth of that memory */
+    double           section_s, superstep_s, layer_s; /* fixed costs; 0: none */
     double           fill;                            /* samples in a full pipeline, at least 1 */
-    double           matrix_scale, vector_scale;      /* of a calibrated profile; 1 otherwise */
-    double           kept;                            /* of pruned weights' arithmetic and traffic; 1: all */
+    double           matrix_scale, vector_scale;      /* of a calibrated profile; otherwise 1 */
+    double           kept;                            /* fraction of pruned weights' work that remains; 1: all */
     bool             has_blocks;
-    bool             alone;                           /* one operator, run over and over: style_alone.c */
-    double           operator_s;                      /* the least that it takes then */
+    bool             single_operator;                 /* one operator, run repeatedly: single_operator.c */
+    double           operator_s;                      /* minimum time of that operator */
 } cm__job;
 
-/* What comes of it. */
+/* The result of a rule. */
 typedef struct cm__run {
-    double *node_s;      /* of every node; their sum is device_s, what the style adds being spread over its nodes */
+    /* per node; the sum is device_s, with the execution model's fixed costs spread over the nodes */
+    double *node_s;
     double  device_s;
     double  pieces;      /* kernels, sections, supersteps or layers in a step */
-    int32_t devices;     /* that one copy of the model takes */
-    int64_t micro_batch; /* samples that are on the chip at once */
-    bool    recomputes;  /* layers are computed again in backward */
+    int32_t devices;     /* devices per copy of the model */
+    int64_t micro_batch; /* samples on the chip at the same time */
+    bool    recomputes;  /* layers are recomputed in backward */
     double  host_s, error;
     cm_how  how;
 } cm__run;
 
-/* Whether a device's steps are timed by its style: unless it runs kernel by kernel and more is known of those. */
+/* True: the execution model gives the device's step time. False: the device runs kernel by kernel and kernel tables
+   do. */
 bool cm__execution_applies(const cm_device *device, cm_runtime runtime);
-/* Refuses what a plan asks for and such a device does not take, by its option (style_plan.c). */
+/* plan_options.c: refuses options of a plan that the device's execution model does not support. */
 void cm__plan_check_execution(cm__ctx *ctx, const cm_device *device, const cm_plan *plan);
 
-/* What is asked of a run. */
-typedef struct cm__asked {
+/* The requested run. */
+typedef struct cm__run_request {
     int64_t     batch;
-    int64_t     micro_batch; /* the most samples that run at once; 0: as many as fit */
-    int32_t     chips;       /* of a pipeline that holds one copy; 0: as few as do */
+    int64_t     micro_batch; /* maximum number of samples at a time; 0: as many as fit */
+    int32_t     chips;       /* chips in the pipeline of one copy; 0: as few as possible */
     cm_sparsity sparsity;
-} cm__asked;
+} cm__run_request;
 
-/* Fails where the step cannot run on such devices. at_hand NULL: nothing is there already. */
-cm__run cm__execution_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm__asked *asked,
-                      const cm__at_hand *at_hand);
-/* Finds what runs at many batch sizes will need, beside a footprint that may be NULL and must outlive them. */
-cm__at_hand cm__execution_prepare(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
-                              const cm_footprint *footprint);
+/* Fails if the step cannot run on such devices. prepared NULL: nothing was computed before. */
+cm__run cm__execution_run(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm__run_request *request,
+                          const cm__prepared *prepared);
+/* Computes what runs at many batch sizes share. `footprint` may be NULL; otherwise it must outlive them. */
+cm__prepared cm__execution_prepare(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
+                                   const cm_footprint *footprint);
 
-/* ---- for the rules ---------------------------------------------------------------------------------------------- */
+/* ---- functions for the rules ------------------------------------------------------------------------------------ */
 
 typedef void cm__execution_rule(const cm__job *job, cm__run *run);
 cm__execution_rule cm__execution_kernels, cm__execution_sections, cm__execution_bsp, cm__execution_streaming;
 
-/* One node at a batch size: the longer of arithmetic and traffic; 0 for views. */
+/* Time of one node at a batch size: the longer of arithmetic and traffic; 0 for views. */
 double cm__job_node_s(const cm__job *job, int32_t node, double batch);
-/* What is done of a node's arithmetic, and sent of its weights, after pruning. */
+/* The fraction of a node's arithmetic and weight traffic that remains after pruning. */
 double cm__job_kept(const cm__job *job, const cm_node *node);
-bool   cm__job_trains(const cm__job *job); /* it has a backward pass */
-/* The 16-bit copy of a parameter: made where the parameter is. */
+bool   cm__job_trains(const cm__job *job); /* the graph has a backward pass */
+/* True: the node makes the 16-bit copy of a parameter. The copy is stored with the parameter. */
 bool   cm__is_parameter_cast(const cm_graph *g, const cm_node *node);
-/* Where the graph is one operator and the profile knows such benchmarks, their rates take the place of the style's. */
-void   cm__job_find_alone(cm__job *job);
-/* The most samples whose step one chip holds; 0: not one. */
+/* If the graph is a single operator and the profile has rates of operator benchmarks, uses those rates. */
+void   cm__job_use_operator_rates(cm__job *job);
+/* The largest batch whose whole step fits one chip; 0: not even one sample. */
 int64_t cm__job_largest(const cm__job *job);
-/* The same where what enters each layer is kept and the rest is computed again backward, by a pipeline of chips that
-   hold the weights; chips 0: by one chip past which the weights stream. */
-int64_t       cm__job_largest_again(const cm__job *job, int32_t chips);
-/* Memory of one of `chips` chips (0: weights stream past one chip) that computes layers again in backward. `one_chip` is
+/* The same if only each layer's input is stored and the rest is recomputed in backward. The weights are divided over
+   a pipeline of `chips` chips; chips 0: weights are streamed through one chip. */
+int64_t       cm__job_largest_recomputed(const cm__job *job, int32_t chips);
+/* Memory use per chip with recomputation, on `chips` chips (0: weights are streamed through one chip). `one_chip` is
    the footprint of the whole step. */
-void cm__recomputed_use(const cm__recomputed *held, const cm_footprint *one_chip, int32_t chips, int64_t micro_batch,
-                  cm_memory_use *use);
+void cm__recomputed_use(const cm__recomputed *recomputed, const cm_footprint *one_chip, int32_t chips,
+                        int64_t micro_batch, cm_memory_use *use);
 cm_memory_use cm__job_use(const cm__job *job, int64_t batch);
-/* Gives nodes from `first` to before `end` the time of the piece they make up. */
+/* Spreads the time of one section, superstep or layer over its nodes, from `first` to before `end`. */
 void cm__run_spread(cm__run *run, int32_t first, int32_t end, double piece_s);
-/* Bytes of a number in the step's precision. */
+/* Bytes per number in the step's precision. */
 double cm__job_element(const cm__job *job);
 double cm__tensor_elements_at(const cm_graph *g, int32_t tensor, double batch);
 double cm__tensor_bytes_at(const cm_graph *g, int32_t tensor, double batch);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * style_plan.c - which parts of a parallel plan a device that is timed by its execution model takes.
+ * plan_options.c - which options of a parallel plan each execution model supports.
  *
- * Such a device runs a whole graph. Its compiler, not the user, decides how the graph is laid out on the chips of a
- * copy, when gradients are summed and where optimizer states are. Copies, and how their batch is cut, are the user's.
+ * Devices with an execution model run whole graphs. Their compiler, not the user, lays the graph out on the chips of a
+ * copy, schedules the sum of gradients and places optimizer states. The user chooses the number of copies and how their
+ * batch is divided.
  */
 #include "model/execution/execution.h"
 
@@ -33,7 +34,7 @@ static bool global_batch(const cm_plan *p) { return p->global_batch > 0; }
 static const struct {
     const char *option;
     bool (*is_set)(const cm_plan *plan);
-    unsigned styles; /* that take it, a bit each */
+    unsigned styles; /* bit mask of the execution models that support it */
 } fields[] = {
     {"-n", devices, ALL},
     {"--dp", dp, ALL},
@@ -70,6 +71,6 @@ void cm__plan_check_execution(cm__ctx *ctx, const cm_device *device, const cm_pl
     for (size_t i = 0; i <= last; i++)
         if (takes(device, i))
             all = cm__format(ctx, "%s%s%s", all, !i ? "" : i == last ? " and " : ", ", fields[i].option);
-    cm__fail(ctx, CM_ERR_UNSUPPORTED, "%s runs graphs as a whole and does not take %s; of a plan it takes %s",
+    cm__fail(ctx, CM_ERR_UNSUPPORTED, "%s runs graphs as a whole and does not support %s; its plan options are %s",
              device->info.id, fields[refused].option, all);
 }

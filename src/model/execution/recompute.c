@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* style_held.c - what fits a chip: a whole step, or one that computes each layer's results again backward. */
+/* recompute.c - the largest batch that fits a chip, for a whole step or with each layer recomputed in backward. */
 #include <math.h>
 #include "model/memory/footprint.h"
 #include "model/step/sparsity.h"
@@ -9,7 +9,7 @@ static void free_footprint(void *footprint) { cm_footprint_free(footprint); }
 
 static const cm_footprint *footprint(const cm__job *j)
 {
-    if (j->at_hand.footprint) return j->at_hand.footprint;
+    if (j->prepared.footprint) return j->prepared.footprint;
     const cm_memory_options o = {.runtime = CM_RUNTIME_NATIVE};
     cm_footprint           *f;
     cm_status               status = cm_footprint_new(j->g, j->device, &o, &f, j->ctx->diag);
@@ -28,7 +28,7 @@ cm_memory_use cm__job_use(const cm__job *j, int64_t batch)
     return use;
 }
 
-/* What fits, fits at every smaller size. */
+/* Bisection: a batch that fits also fits at every smaller size. */
 static int64_t largest(const cm__job *j, bool (*fits)(const cm__job *, int64_t, const void *), const void *user)
 {
     int64_t low = 0;
@@ -53,12 +53,12 @@ int64_t cm__job_largest(const cm__job *j)
     return largest(j, step_fits, footprint(j));
 }
 
-/* ---- computing again -------------------------------------------------------------------------------------------- */
+/* ---- recomputation ---------------------------------------------------------------------------------------------- */
 
 struct cm__recomputed {
-    double   bytes[CM_CATEGORIES]; /* of what does not depend on the batch size */
-    cm_poly  entry;      /* what enters layers, where there is a way back */
-    cm_poly *layers;     /* results of each */
+    double   bytes[CM_CATEGORIES]; /* of tensors that do not depend on the batch size */
+    cm_poly  entry;      /* activations between layers, if there is a backward pass */
+    cm_poly *layers;     /* per layer: bytes of its results */
     int32_t  n_layers;
 };
 
@@ -71,8 +71,8 @@ bool cm__is_parameter_cast(const cm_graph *g, const cm_node *n)
 
 bool cm__job_trains(const cm__job *j) { return trains(j->g); }
 
-/* Weights are in the precision of the products. Where a step has casts of them, the parameters themselves are masters
-   that stay with the optimizer's states. */
+/* Weights are stored in the precision of the products. If a step casts its parameters, the parameters are master
+   weights and are stored with the optimizer states. */
 static void sum_by_category(const cm_graph *g, double bytes[CM_CATEGORIES])
 {
     bool casts = false;
@@ -97,13 +97,14 @@ static cm_poly output_bytes(const cm_graph *g, const cm_node *n)
     return bytes;
 }
 
-/* Results of elementwise operators pass on as they come: what needs them again computes them again. */
+/* Results of elementwise operators are not stored; operators that need them again recompute them. */
 static bool passes(const cm_node *n)
 {
     return cm_node_class(n) == CM_CLASS_ELEMENTWISE || cm_node_class(n) == CM_CLASS_MOVEMENT;
 }
 
-/* Beside the repeated layers (embedding, logits, loss) an operator stands alone: such products are cut into pieces. */
+/* Outside the repeated layers (embedding, logits, loss) each operator is a layer of its own. Such products are
+   divided into slices. */
 const cm__recomputed *cm__recomputed_new(cm__ctx *ctx, const cm_graph *g)
 {
     cm__recomputed *h = cm__alloc(ctx, sizeof *h);
@@ -127,17 +128,17 @@ const cm__recomputed *cm__recomputed_new(cm__ctx *ctx, const cm_graph *g)
 }
 
 typedef struct holding {
-    const cm__recomputed *held;
+    const cm__recomputed *recomputed;
     int32_t         chips;
 } holding;
 
-/* Weights and gradients, where a pipeline of chips keeps them; none where they stream through. */
+/* Weights and gradients, if a pipeline of chips stores them; 0 if they are streamed. */
 static double kept_bytes(const cm__recomputed *h, int32_t chips)
 {
     return chips ? (h->bytes[CM_CATEGORY_WEIGHTS_BIASES] + h->bytes[CM_CATEGORY_GRADIENTS]) / chips : 0;
 }
 
-/* What enters every layer, and the results of the largest one. */
+/* The inputs of all layers, and the results of the largest one. */
 static double activation_bytes(const cm__recomputed *h, int64_t batch)
 {
     double layer_bytes = 0;
@@ -145,14 +146,14 @@ static double activation_bytes(const cm__recomputed *h, int64_t batch)
     return cm_poly_at(&h->entry, (double)batch) + layer_bytes;
 }
 
-/* As many micro-batches are under way as there are chips, each chip with its share of the layers of all of them. */
-static bool again_fits(const cm__job *j, int64_t batch, const void *user)
+/* As many micro-batches are in flight as there are chips. Each chip stores its share of the layers for all of them. */
+static bool fits_recomputed(const cm__job *j, int64_t batch, const void *user)
 {
     const holding *of = user;
-    return kept_bytes(of->held, of->chips) + activation_bytes(of->held, batch) <= j->near_bytes;
+    return kept_bytes(of->recomputed, of->chips) + activation_bytes(of->recomputed, batch) <= j->near_bytes;
 }
 
-/* A category that does not depend on the batch size counts where the profile places it. */
+/* A category that does not depend on the batch size counts in the memory where the profile places it. */
 static void add_levels(const cm__recomputed *h, const cm_device *device, double share, double on_chip_bytes,
                        cm_memory_use *use)
 {
@@ -183,8 +184,9 @@ void cm__recomputed_use(const cm__recomputed *h, const cm_footprint *one_chip, i
     add_levels(h, one_chip->device, share, kept_bytes(h, chips) + use->categories[CM_CATEGORY_INPUT_OUTPUT], use);
 }
 
-int64_t cm__job_largest_again(const cm__job *j, int32_t chips)
+int64_t cm__job_largest_recomputed(const cm__job *j, int32_t chips)
 {
-    holding of = {.held = j->at_hand.held ? j->at_hand.held : cm__recomputed_new(j->ctx, j->g), .chips = chips};
-    return largest(j, again_fits, &of);
+    const cm__recomputed *known = j->prepared.recomputed;
+    holding               of = {.recomputed = known ? known : cm__recomputed_new(j->ctx, j->g), .chips = chips};
+    return largest(j, fits_recomputed, &of);
 }

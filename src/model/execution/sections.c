@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * style_sections.c - parts of the graph laid out on the chip, one part after the other.
+ * sections.c - sections: parts of the graph are laid out on the chip, one part after the other.
  *
- * A section takes operators in order whose weights and one sample's results fit the chip; the cuts between sections are
- * those that make the step shortest. Samples flow through a section; it is filled and drained once. It takes no less
- * than what comes from and goes to off-chip memory.
- * A graph whose weights and one sample's results fit the chip, forward and backward, is one section: off the chip goes
- * what backward reads of forward, and comes back, and the update is made there. Of a graph in several sections every
- * operator's operands count, less what is fused (`memory`).
+ * A section is a run of operators whose weights and results for one sample fit the chip. The boundaries between
+ * sections minimise the step time. Samples are pipelined through a section, which is filled and drained once. A section
+ * takes at least the time of its off-chip traffic. If the weights and one sample's results of the whole graph, forward
+ * and backward, fit the chip, the graph is one section: activations that backward reads go off the chip and back, and
+ * the update is made there. With several sections, the operands of every operator count as traffic, less the fraction
+ * that is fused (`memory`).
  */
 #include <math.h>
 #include "model/execution/execution.h"
 
-#define SCORES_FORWARD  1 /* their softmax written, which backward reads */
-#define SCORES_BACKWARD 3 /* it is read; their gradient written, and read */
+#define SCORES_FORWARD  1 /* forward writes the softmax, which backward reads */
+#define SCORES_BACKWARD 3 /* backward reads it, and writes and reads its gradient */
 
 typedef struct section {
     double compute_s, far_bytes;
-    double crossing_bytes; /* that no fusing saves */
+    double crossing_bytes; /* traffic that fusion does not save */
 } section;
 
-/* Weights, and one sample's results; those of elementwise operators pass on as they come. */
-static double held_bytes(const cm__job *j, const cm_node *n)
+/* Weights, and one sample's results. Results of elementwise operators go directly to the next operator. */
+static double stored_bytes(const cm__job *j, const cm_node *n)
 {
     cm_class class = cm_node_class(n);
     double   bytes = 0;
@@ -37,17 +37,17 @@ static double held_bytes(const cm__job *j, const cm_node *n)
 
 static bool is_one_section(const cm__job *j)
 {
-    double held = 0;
-    for (int32_t i = 0; i < j->g->n_nodes && !j->alone; i++) {
+    double stored = 0;
+    for (int32_t i = 0; i < j->g->n_nodes && !j->single_operator; i++) {
         const cm_node *n = &j->g->nodes[i];
-        if (!n->view && n->phase != CM_UPDATE && !cm__is_parameter_cast(j->g, n)) held += held_bytes(j, n);
+        if (!n->view && n->phase != CM_UPDATE && !cm__is_parameter_cast(j->g, n)) stored += stored_bytes(j, n);
     }
-    return held <= j->near_bytes;
+    return stored <= j->near_bytes;
 }
 
-/* ---- what crosses the chip's edge ------------------------------------------------------------------------------- */
+/* ---- off-chip traffic ------------------------------------------------------------------------------------------- */
 
-/* Scores of attention: what the chip does not hold of one sample's, for every sample. */
+/* Attention scores: the part of each sample's scores that exceeds the chip, for all samples. */
 static double scores_bytes(const cm__job *j, const cm_node *n)
 {
     if (cm_node_class(n) != CM_CLASS_ATTENTION) return 0;
@@ -61,7 +61,7 @@ static double scores_bytes(const cm__job *j, const cm_node *n)
     return times * beyond * j->batch;
 }
 
-/* Results of forward that backward reads: each there and back once. */
+/* Activations that backward reads: each is written once and read once. */
 static double saved_bytes(const cm__job *j)
 {
     bool  *seen = cm__alloc_array(j->ctx, (size_t)j->g->n_tensors, sizeof *seen);
@@ -96,13 +96,13 @@ static double section_s(const cm__job *j, const section *s)
 
 static void run_one(const cm__job *j, cm__run *r)
 {
-    section all = {.crossing_bytes = j->alone ? 0 : saved_bytes(j)};
+    section all = {.crossing_bytes = j->single_operator ? 0 : saved_bytes(j)};
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view) continue;
         r->node_s[i] = cm__job_node_s(j, i, j->batch);
         all.compute_s += r->node_s[i];
-        if (n->phase == CM_UPDATE && !j->alone) all.crossing_bytes += traffic(j, n);
+        if (n->phase == CM_UPDATE && !j->single_operator) all.crossing_bytes += traffic(j, n);
     }
     r->pieces = 1;
     cm__run_spread(r, 0, j->g->n_nodes, section_s(j, &all));
@@ -110,11 +110,11 @@ static void run_one(const cm__job *j, cm__run *r)
 
 /* ---- several sections -------------------------------------------------------------------------------------------- */
 
-/* Sums over the nodes before one, for every node that takes room on the chip: the others stay in its section. */
+/* Prefix sums over the nodes that take room on the chip. A node that takes none belongs to the previous node. */
 typedef struct sums {
-    double  compute_s, far_bytes, held_bytes, crossing_bytes;
-    int32_t node;  /* the next one */
-    uint8_t phase; /* of the next one */
+    double  compute_s, far_bytes, stored_bytes, crossing_bytes;
+    int32_t node;  /* the next node */
+    uint8_t phase; /* phase of the next node */
 } sums;
 
 static int32_t sum_nodes(const cm__job *j, cm__run *r, sums *before)
@@ -123,12 +123,12 @@ static int32_t sum_nodes(const cm__job *j, cm__run *r, sums *before)
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view || cm__is_parameter_cast(j->g, n)) continue;
-        double held = held_bytes(j, n);
-        bool   joins = held == 0 && count && before[count - 1].phase == n->phase;
+        double stored = stored_bytes(j, n);
+        bool   joins = stored == 0 && count && before[count - 1].phase == n->phase;
         r->node_s[i] = cm__job_node_s(j, i, j->batch);
         sums all = {.compute_s = before[count].compute_s + r->node_s[i],
                     .far_bytes = before[count].far_bytes + traffic(j, n),
-                    .held_bytes = before[count].held_bytes + held,
+                    .stored_bytes = before[count].stored_bytes + stored,
                     .crossing_bytes = before[count].crossing_bytes + scores_bytes(j, n)};
         if (!joins) {
             before[count].node = i;
@@ -148,16 +148,16 @@ static double section_between(const cm__job *j, const sums *from, const sums *to
     return section_s(j, &s);
 }
 
-/* The chip holds it; what alone is larger than the chip passes through it. */
+/* True: the section fits the chip. A single operator larger than the chip passes through it in slices. */
 static bool fits(const cm__job *j, const sums *from, const sums *to)
 {
-    return to->held_bytes - from->held_bytes <= j->near_bytes || to[-1].held_bytes <= from->held_bytes;
+    return to->stored_bytes - from->stored_bytes <= j->near_bytes || to[-1].stored_bytes <= from->stored_bytes;
 }
 
-/* Times of all nodes before one: section_s() of a difference, without its divisions. */
+/* Prefix sums of times: the difference of two gives section_s() without its divisions. */
 typedef struct cut_times {
     double compute_s, edge_s;
-    double least_s; /* of the nodes before, cut at the best places */
+    double least_s; /* shortest time of the nodes before, over all section boundaries */
 } cut_times;
 
 static cut_times times_before(const cm__job *j, const sums *before)
@@ -167,8 +167,8 @@ static cut_times times_before(const cm__job *j, const sums *before)
                                                     before->crossing_bytes / j->edge_bytes_s)};
 }
 
-/* The cuts between sections that make the step shortest: a larger chip allows all cuts of a smaller one. first[i] is
-   where the last section before node i begins. */
+/* Finds the section boundaries that minimise the step time, by dynamic programming. A greedy choice could make a
+   larger chip slower. first[i] is the start of the last section before node i. */
 static void cut(const cm__job *j, const sums *before, int32_t count, int32_t *first)
 {
     cut_times *at = cm__alloc_array(j->ctx, (size_t)count + 1, sizeof *at);

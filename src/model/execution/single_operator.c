@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * style_alone.c - one operator that runs over and over, as benchmarks of operators do.
+ * single_operator.c - one operator run repeatedly, as operator benchmarks do.
  *
- * A model's share of peak has in it what lies between its operators: sections of unequal stages, exchanges, waiting. An
- * operator by itself has none of that. Where a profile knows rates of such benchmarks (`execution.operator`), a graph
- * of one operator is timed by them: no layout, no stream of weights, operands on the chip, in slices where they are
- * larger than it. Where that memory's bandwidth is not known, the style's own rule holds. Recurrent layers are not one
- * operator: every time step is a small product of its own.
+ * A model's fraction of peak includes losses between its operators: unequal stages of a section, exchanges, waiting. A
+ * single operator has none of these. If a profile has rates of operator benchmarks (`execution.operator`), they time a
+ * graph of one operator: without layout and weight streaming, with operands on the chip, or in slices if they are
+ * larger than it. If the bandwidth of that memory is unknown, the execution model's own rule applies. A recurrent layer
+ * does not count as one operator: every time step is a small product.
  */
 #include <math.h>
 #include "device/number.h"
 #include "model/time/roofline.h"
 #include "model/execution/execution.h"
 
-/* The node of a forward pass that has no other; NULL: it has. */
+/* The only node of a forward graph; NULL: it has several. */
 static const cm_node *only_node(const cm_graph *g)
 {
     const cm_node *only = NULL;
@@ -26,8 +26,8 @@ static const cm_node *only_node(const cm_graph *g)
     return only;
 }
 
-/* The fastest memory of the chip that holds the operands, or slices of them where the chip's memory is laid out by
-   hand; otherwise what the style has taken. */
+/* Uses the fastest memory of the chip that fits the operands, or slices of them if programs manage that memory.
+   Otherwise the execution model's memory stays. */
 static void near_memory(cm__job *j, const cm_node *n)
 {
     const cm_device *d = j->device;
@@ -41,19 +41,19 @@ static void near_memory(cm__job *j, const cm_node *n)
     }
 }
 
-void cm__job_find_alone(cm__job *j)
+void cm__job_use_operator_rates(cm__job *j)
 {
     const cm__execution *e = &j->device->execution;
     const cm_node       *only = e->operator_known ? only_node(j->g) : NULL;
     double               gemm = cm__value_or(e->operator_gemm, NAN);
     if (only) near_memory(j, only);
-    if (!only || isinf(j->near_bytes_s)) return; /* nobody says how fast its operands are read */
-    j->alone = true;
+    if (!only || isinf(j->near_bytes_s)) return; /* the bandwidth of its operands is unknown */
+    j->single_operator = true;
     j->operator_s = cm__value_or(e->operator_s, 0);
     j->section_s = j->layer_s = 0;
     cm__limits limits = cm__limits_of(j->device);
     double     peak = cm__precision_peak(&limits, cm_graph_precision(j->g), true);
     double     better = isnan(gemm) ? 1 : gemm / cm__value_or(e->efficiency[CM__EFFORT_GEMM], 1);
-    for (int i = 0; i < CM__EFFORTS; i++) /* others run on the units of products: as much better as these do */
+    for (int i = 0; i < CM__EFFORTS; i++) /* other classes run on the same units and speed up by the same factor */
         j->peak_flop_s[i] = fmin(peak, j->peak_flop_s[i] * better);
 }

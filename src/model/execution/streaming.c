@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * style_streaming.c - weights streamed through, layer by layer, past activations that stay on the chip.
+ * streaming.c - weight streaming: activations stay on the chip, weights are streamed in layer by layer.
  *
- * Forward, a layer's weights come in; backward, they come in again while its gradients go out; the update is made where
- * the weights are. A layer takes its arithmetic and, partly hidden behind it, the longer of its stream and its latency.
- * Where the activations of the whole batch do not fit, what enters layers is kept and the rest computed again; where
- * that does not fit either, micro-batches follow each other, each with its own stream.
+ * Forward streams a layer's weights in. Backward streams them in again while the gradients go out; the update runs
+ * where the weights are stored. A layer takes its arithmetic time plus the longer of its stream and its latency, part
+ * of which overlaps with the arithmetic. If the activations of the whole batch do not fit, only layer inputs are stored
+ * and the rest is recomputed. If these do not fit either, the batch is divided into micro-batches, each of which
+ * streams the weights again.
  */
 #include <math.h>
 #include "model/execution/execution.h"
@@ -41,11 +42,11 @@ static double gradients_out(const cm__job *j, const cm_node *n)
 
 static double layer_s(const cm__job *j, const layer *l)
 {
-    double stream = j->alone ? 0 : j->vector_scale * fmax(l->in_bytes, l->out_bytes) / j->far_bytes_s;
+    double stream = j->single_operator ? 0 : j->vector_scale * fmax(l->in_bytes, l->out_bytes) / j->far_bytes_s;
     return hypot(l->compute_s, l->weights ? fmax(stream, j->layer_s) : 0);
 }
 
-/* A block of the model is one layer; outside blocks, every node with weights begins one. */
+/* A repeated block of the model is one layer; outside blocks, every node with weights starts one. */
 static bool begins(const layer *l, const cm_node *n, bool weights)
 {
     if (n->phase != l->phase) return true;
@@ -54,9 +55,9 @@ static bool begins(const layer *l, const cm_node *n, bool weights)
 
 void cm__execution_streaming(const cm__job *j, cm__run *r)
 {
-    bool    whole = j->alone || (cm__job_trains(j) && cm__job_use(j, (int64_t)j->batch).fits);
+    bool    whole = j->single_operator || (cm__job_trains(j) && cm__job_use(j, (int64_t)j->batch).fits);
     bool    again = cm__job_trains(j) && !whole;
-    int64_t most = again ? cm__job_largest_again(j, 0) : whole ? (int64_t)j->batch : cm__job_largest(j);
+    int64_t most = again ? cm__job_largest_recomputed(j, 0) : whole ? (int64_t)j->batch : cm__job_largest(j);
     if (!most)
         cm__fail(j->ctx, CM_ERR_FIT,
                  "one sample's activations do not fit the on-chip memory of one %s; a shorter sequence would need less",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allocator.c - blocks in segments, and the free ones of each pool on shelves by size. */
+/* allocator.c - blocks in segments; the free blocks of each pool are kept in lists by size. */
 #include "model/memory/allocator.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #define SMALL_MOST MIB        /* kSmallSize */
 #define SMALL_SEGMENT (2 * MIB)
 #define LARGE_SEGMENT (20 * MIB)
-#define OWN_SEGMENT (10 * MIB) /* kMinLargeAlloc: from here on a segment each */
+#define OWN_SEGMENT (10 * MIB) /* kMinLargeAlloc: larger requests get a segment each */
 #define SEGMENT_UNIT (2 * MIB)
 
 enum { NOTHING = -2, NONE = -1 };
@@ -20,27 +20,28 @@ typedef struct block {
     bool    small, free;
 } block;
 
-typedef struct spare {
+typedef struct free_block {
     int64_t address;
     int32_t block;
-} spare;
+} free_block;
 
-/* Free blocks of one size: there are many blocks, but few sizes. The lowest address, which is taken first, is last. */
-typedef struct shelf {
-    int64_t size;
-    spare  *spares;
-    int32_t count, capacity;
-} shelf;
+/* Free blocks of one size: there are many blocks, but few sizes. The block at the lowest address is taken first and
+   is stored last. */
+typedef struct free_list {
+    int64_t     size;
+    free_block *free_blocks;
+    int32_t     count, capacity;
+} free_list;
 
 typedef struct pool {
-    shelf  *shelves; /* by size; none is empty */
-    int32_t count, capacity, made; /* beyond count: room of shelves that were emptied */
+    free_list *lists; /* sorted by size; none is empty */
+    int32_t    count, capacity, made; /* `made` counts lists including emptied ones, whose memory is reused */
 } pool;
 
 struct cm__allocator {
     cm__ctx *ctx;
     block   *blocks;
-    int32_t *unused; /* places in `blocks` that hold none */
+    int32_t *unused; /* free entries of `blocks` */
     pool     pools[2];
     int64_t  allocated, reserved, most_reserved, next_address;
     double   limit;
@@ -57,66 +58,66 @@ cm__allocator *cm__allocator_new(cm__ctx *ctx, double limit_bytes)
 
 /* ---- free blocks ------------------------------------------------------------------------------------------------ */
 
-/* The first shelf with blocks of at least this size. */
-static int32_t shelf_for(const pool *p, int64_t size)
+/* The first list with blocks of at least this size. */
+static int32_t list_for(const pool *p, int64_t size)
 {
     int32_t low = 0, high = p->count;
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
-        if (p->shelves[middle].size < size) low = middle + 1;
+        if (p->lists[middle].size < size) low = middle + 1;
         else high = middle;
     }
     return low;
 }
 
-static int32_t place_on(const shelf *s, int64_t address)
+static int32_t place_on(const free_list *s, int64_t address)
 {
     int32_t low = 0, high = s->count;
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
-        if (s->spares[middle].address > address) low = middle + 1;
+        if (s->free_blocks[middle].address > address) low = middle + 1;
         else high = middle;
     }
     return low;
 }
 
-static void add_shelf(cm__ctx *ctx, pool *p, int32_t at, int64_t size)
+static void add_list(cm__ctx *ctx, pool *p, int32_t at, int64_t size)
 {
-    p->shelves = cm__grow(ctx, p->shelves, p->made, &p->capacity, sizeof *p->shelves);
-    if (p->made == p->count) p->shelves[p->made++] = (shelf){0};
-    shelf new = p->shelves[p->count];
-    memmove(&p->shelves[at + 1], &p->shelves[at], (size_t)(p->count++ - at) * sizeof *p->shelves);
+    p->lists = cm__grow(ctx, p->lists, p->made, &p->capacity, sizeof *p->lists);
+    if (p->made == p->count) p->lists[p->made++] = (free_list){0};
+    free_list new = p->lists[p->count];
+    memmove(&p->lists[at + 1], &p->lists[at], (size_t)(p->count++ - at) * sizeof *p->lists);
     new.size = size;
-    p->shelves[at] = new;
+    p->lists[at] = new;
 }
 
-static void drop_shelf(pool *p, int32_t at)
+static void drop_list(pool *p, int32_t at)
 {
-    shelf old = p->shelves[at];
-    memmove(&p->shelves[at], &p->shelves[at + 1], (size_t)(--p->count - at) * sizeof *p->shelves);
-    p->shelves[p->count] = old;
+    free_list old = p->lists[at];
+    memmove(&p->lists[at], &p->lists[at + 1], (size_t)(--p->count - at) * sizeof *p->lists);
+    p->lists[p->count] = old;
 }
 
 static void put_free(cm__allocator *a, int32_t id)
 {
     block  *b = &a->blocks[id];
     pool   *p = &a->pools[b->small];
-    int32_t at = shelf_for(p, b->size);
-    if (at == p->count || p->shelves[at].size != b->size) add_shelf(a->ctx, p, at, b->size);
-    shelf  *s = &p->shelves[at];
+    int32_t at = list_for(p, b->size);
+    if (at == p->count || p->lists[at].size != b->size) add_list(a->ctx, p, at, b->size);
+    free_list  *s = &p->lists[at];
     int32_t place = place_on(s, b->address);
-    s->spares = cm__grow(a->ctx, s->spares, s->count, &s->capacity, sizeof *s->spares);
-    memmove(&s->spares[place + 1], &s->spares[place], (size_t)(s->count++ - place) * sizeof *s->spares);
-    s->spares[place] = (spare){b->address, id};
+    s->free_blocks = cm__grow(a->ctx, s->free_blocks, s->count, &s->capacity, sizeof *s->free_blocks);
+    memmove(&s->free_blocks[place + 1], &s->free_blocks[place], (size_t)(s->count++ - place) * sizeof *s->free_blocks);
+    s->free_blocks[place] = (free_block){b->address, id};
     b->free = true;
 }
 
 static int32_t take_at(cm__allocator *a, pool *p, int32_t at, int32_t place)
 {
-    shelf  *s = &p->shelves[at];
-    int32_t id = s->spares[place].block;
-    memmove(&s->spares[place], &s->spares[place + 1], (size_t)(--s->count - place) * sizeof *s->spares);
-    if (!s->count) drop_shelf(p, at);
+    free_list  *s = &p->lists[at];
+    int32_t id = s->free_blocks[place].block;
+    memmove(&s->free_blocks[place], &s->free_blocks[place + 1], (size_t)(--s->count - place) * sizeof *s->free_blocks);
+    if (!s->count) drop_list(p, at);
     a->blocks[id].free = false;
     return id;
 }
@@ -125,8 +126,8 @@ static void take_free(cm__allocator *a, int32_t id)
 {
     block  *b = &a->blocks[id];
     pool   *p = &a->pools[b->small];
-    int32_t at = shelf_for(p, b->size);
-    take_at(a, p, at, place_on(&p->shelves[at], b->address));
+    int32_t at = list_for(p, b->size);
+    take_at(a, p, at, place_on(&p->lists[at], b->address));
 }
 
 /* ---- blocks ----------------------------------------------------------------------------------------------------- */
@@ -149,7 +150,7 @@ static void forget_block(cm__allocator *a, int32_t id)
     a->unused[a->n_unused++] = id;
 }
 
-/* `id` swallows the block after it. */
+/* Merges the next block into block `id`. */
 static void join_next(cm__allocator *a, int32_t id)
 {
     int32_t gone = a->blocks[id].after;
@@ -179,14 +180,14 @@ static int64_t segment_size(int64_t size)
     return (size + SEGMENT_UNIT - 1) / SEGMENT_UNIT * SEGMENT_UNIT;
 }
 
-/* Give back every segment that is free as a whole. */
+/* Returns every completely free segment to the device. */
 static void release_cached(cm__allocator *a)
 {
     for (int small = 0; small < 2; small++) {
         pool *p = &a->pools[small];
         for (int32_t at = p->count - 1; at >= 0; at--)
-            for (int32_t place = p->shelves[at].count - 1; place >= 0; place--) {
-                const block *b = &a->blocks[p->shelves[at].spares[place].block];
+            for (int32_t place = p->lists[at].count - 1; place >= 0; place--) {
+                const block *b = &a->blocks[p->lists[at].free_blocks[place].block];
                 if (b->before != NONE || b->after != NONE) continue;
                 a->reserved -= b->size;
                 forget_block(a, take_at(a, p, at, place));
@@ -214,8 +215,8 @@ int32_t cm__allocator_take(cm__allocator *a, int64_t bytes)
     int64_t size = (bytes + UNIT - 1) / UNIT * UNIT;
     bool    small = size <= SMALL_MOST;
     pool   *p = &a->pools[small];
-    int32_t at = shelf_for(p, size);
-    int32_t id = at < p->count ? take_at(a, p, at, p->shelves[at].count - 1) : new_segment(a, size);
+    int32_t at = list_for(p, size);
+    int32_t id = at < p->count ? take_at(a, p, at, p->lists[at].count - 1) : new_segment(a, size);
     if (id == NONE) return NONE;
     int64_t rest = a->blocks[id].size - size;
     if (small ? rest >= UNIT : rest > SMALL_MOST) split(a, id, size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch.c - which batch size: among candidates that fit, the one that leaves least memory unused, by equation (5) of
- * Xie et al. 2024, or the smallest one whose throughput is close to the highest.
+ * batch.c - choose a batch size among the candidates that fit: by equation (5) of Xie et al. 2024, the one that leaves
+ * least memory unused; or the smallest one whose throughput is close to the highest.
  */
 #include "model/memory/batch.h"
 
@@ -9,8 +9,8 @@
 #include <string.h>
 #include "model/memory/footprint.h"
 
-#define NEARLY_FULL 0.6 /* below, fragments do not matter: the allocator gives back what it caches before it fails */
-#define CLOSE 0.98 /* of the highest throughput: a smaller batch size trains better and costs at most 2 % */
+#define NEARLY_FULL 0.6 /* below this, fragmentation does not matter: the allocator frees its cache before it fails */
+#define CLOSE 0.98 /* fraction of the highest throughput: a smaller batch trains better and costs at most 2 % */
 #define ONCHIP_WEIGHT 10 /* W of equation (5): "usually set to 10", Xie et al. 2024 section 5.1 */
 
 /* W (on-chip capacity - use)^2 + (off-chip capacity - use)^2 */
@@ -48,7 +48,7 @@ typedef struct choosing {
     const cm_batch_options *o;
     cm_batch_choice        *choice;
     cm_diag                *diag;
-    cm_status               status; /* of the first use that failed */
+    cm_status               status; /* of the first evaluation that failed */
 } choosing;
 
 static cm_memory_use use_at(choosing *c, int64_t batch)
@@ -58,7 +58,7 @@ static cm_memory_use use_at(choosing *c, int64_t batch)
     return use;
 }
 
-/* The largest whole number that fits; 0: not even 1. Memory grows with the batch. */
+/* The largest batch that fits; 0: not even 1. Memory grows with the batch. */
 static int64_t largest(choosing *c)
 {
     int64_t low = 0, high = 1;
@@ -74,7 +74,7 @@ static int64_t largest(choosing *c)
     return low;
 }
 
-/* Returns whether it fits. */
+/* Adds a candidate and returns whether it fits. */
 static bool add(choosing *c, int64_t batch)
 {
     cm_memory_use      use = use_at(c, batch);
@@ -125,7 +125,7 @@ static cm_batch_candidate *largest_below(cm_batch_choice *choice, int64_t below)
     return found;
 }
 
-/* Down from the largest that fits, as long as that costs next to nothing. NULL: no throughput is known. */
+/* Walks down from the largest candidate while throughput stays close to the highest. NULL: throughput is unknown. */
 static const cm_batch_candidate *by_throughput(choosing *c)
 {
     const cm_batch_candidate *best = NULL;

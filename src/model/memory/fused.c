@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory_fused.c - what runtimes with fused kernels store less than eager PyTorch.
+ * fused.c - activations that runtimes with fused kernels do not store.
  *
- * Megatron-LM's cross-entropy writes over one fp32 copy of the logits: less their largest, exponentials, probabilities,
- * gradient (tensor_parallel/cross_entropy.py). Its SwiGLU is one kernel, whose backward computes the activation again
- * (fusions/fused_bias_swiglu.py). A compiled model's
- * loss is eager PyTorch's.
+ * Megatron-LM's cross-entropy overwrites one fp32 copy of the logits: logits less their maximum, exponentials,
+ * probabilities, gradient (tensor_parallel/cross_entropy.py). Its SwiGLU is one kernel, whose backward recomputes the
+ * activation (fusions/fused_bias_swiglu.py). A compiled model's loss stores what eager PyTorch's does.
  */
 #include "graph/rule.h"
 #include "model/memory/footprint.h"
@@ -23,7 +22,7 @@ static bool same_bytes(const cm__piece *a, const cm__piece *b)
     return true;
 }
 
-/* `over` is written where `kept` is. */
+/* `over` reuses the memory of `kept`. */
 static void write_over(cm__piece *kept, cm__piece *over)
 {
     if (!over || over == kept || over->born < 0 || !same_bytes(kept, over)) return;
@@ -50,7 +49,7 @@ static bool is_gate(const cm_node *n)
     return n->op == CM_OP_SILU || n->op == CM_OP_GELU || n->op == CM_OP_SIGMOID;
 }
 
-/* The activation of a gated product is gone with forward. */
+/* The activation of a gated product is freed after forward. */
 static void drop_gate(cm_footprint *f, const int32_t *piece_of, int32_t product)
 {
     const cm_node *n = &f->step->nodes[product];

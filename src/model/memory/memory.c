@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory.c - a step's footprint on a device: made once, evaluated at any batch size.
+ * memory.c - a step's footprint on a device: built once, evaluated at any batch size.
  *
- * Lifetimes are the graph's, with what PyTorch does differently: gradients that meet are added in place. All sizes are
- * polynomials of the batch size, so that the peak is the largest of a few polynomials: those that no other one exceeds
- * in every coefficient.
+ * Lifetimes are the graph's, except where PyTorch differs: it accumulates gradients in place. All sizes are polynomials
+ * of the batch size. The peak is therefore the maximum of a few polynomials: those that no other one exceeds in every
+ * coefficient.
  */
 #include <math.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static const cm_category category_of_role[CM_ROLES] = {
     [CM_ROLE_PARAMETER_GRADIENT] = CM_CATEGORY_GRADIENTS, [CM_ROLE_STATE] = CM_CATEGORY_ALGORITHM,
 };
 
-/* ---- summits ---------------------------------------------------------------------------------------------------- */
+/* ---- peak candidates -------------------------------------------------------------------------------------------- */
 
 static bool above(const cm_poly *a, const cm_poly *b)
 {
@@ -93,8 +93,8 @@ static void gather_pieces(cm_footprint *f, int32_t *piece_of)
     }
 }
 
-/* The node that reads what an attention node leaves: its backward, if it is the last to compute it before; or
-   itself. */
+/* The last node that reads an attention node's scores: its backward, if the node is the last to compute them before
+   it; otherwise the node itself. */
 static int32_t reader_of_scores(const cm_graph *g, int32_t node)
 {
     int32_t forward = g->nodes[node].source >= 0 ? g->nodes[node].source : node;
@@ -106,7 +106,7 @@ static int32_t reader_of_scores(const cm_graph *g, int32_t node)
     return node;
 }
 
-/* Attention that is not one kernel stores its scores. */
+/* Unfused attention stores its scores. */
 static void add_scores(cm_footprint *f)
 {
     const cm_graph *g = f->step;
@@ -123,7 +123,7 @@ static void add_scores(cm_footprint *f)
 
 static bool same_poly(const cm_poly *a, const cm_poly *b) { return above(a, b) && above(b, a); }
 
-/* Autograd adds a gradient to one that came before in place, if nobody else holds that one. */
+/* Autograd adds a gradient to an earlier one in place, if nothing else references that one. */
 static void add_in_place(cm_footprint *f, int32_t *piece_of)
 {
     const cm_graph *g = f->step;
@@ -135,7 +135,7 @@ static void add_in_place(cm_footprint *f, int32_t *piece_of)
         if (f->pieces[in].born < 0 || !same_poly(&f->pieces[in].bytes, &f->pieces[out].bytes)) continue;
         f->pieces[in].dies = f->pieces[out].dies;
         f->pieces[in].category = f->pieces[out].category;
-        f->pieces[out].dies = f->pieces[out].born = -1; /* nothing of its own */
+        f->pieces[out].dies = f->pieces[out].born = -1; /* no memory of its own */
         f->pieces[out].bytes = (cm_poly){{0}};
         piece_of[cm__t(g, n->outputs[0])->storage] = in;
     }
@@ -175,7 +175,7 @@ static void sum_up(cm_footprint *f)
     }
 }
 
-/* ---- making one ------------------------------------------------------------------------------------------------- */
+/* ---- construction ----------------------------------------------------------------------------------------------- */
 
 static double reserve_of(const cm_device *device, cm_runtime runtime, const char *what)
 {
@@ -186,7 +186,7 @@ static double reserve_of(const cm_device *device, cm_runtime runtime, const char
 
 double cm__library_bytes(const cm_device *device, cm_runtime runtime) { return reserve_of(device, runtime, "library"); }
 
-/* What does not depend on the device. */
+/* Builds the parts that do not depend on the device. */
 static void find_pieces(cm_footprint *f)
 {
     int32_t *piece_of = cm__alloc_array(f->ctx, (size_t)f->step->n_tensors + 1, sizeof *piece_of);
@@ -212,7 +212,7 @@ static void take_pieces(cm_footprint *f, const cm_footprint *like)
     f->temporary = like->temporary;
     f->summits = like->summits;
     f->slack_bytes = like->slack_bytes;
-    if (f->library_bytes == like->library_bytes) f->rehearsals = like->rehearsals;
+    if (f->library_bytes == like->library_bytes) f->simulations = like->simulations;
 }
 
 cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const cm_memory_options *options,
@@ -257,7 +257,7 @@ void cm_footprint_free(cm_footprint *footprint)
 cm_plan    cm_footprint_plan(const cm_footprint *footprint) { return footprint->options.plan; }
 cm_runtime cm_footprint_runtime(const cm_footprint *footprint) { return footprint->options.runtime; }
 
-/* ---- evaluating ------------------------------------------------------------------------------------------------- */
+/* ---- evaluation ------------------------------------------------------------------------------------------------- */
 
 void cm_footprint_at(const cm_footprint *f, int64_t batch, cm_memory_use *use)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * placement.c - which memory holds what, by the device's policy.
+ * placement.c - which memory stores what, by the device's policy.
  *
- * A category lies where the profile places it. One that is streamed lies there too and passes through the memory
- * nearest to the cores, which needs room for the largest node's share of it twice: one in use, one on its way. Where
- * the graph is run in sections, samples pass through a section one after the other: on the chip is what one of them
- * needs there; what a section leaves behind goes off it. An operator whose operands exceed the chip is laid out in
- * tiles: it fills the chip and still fits.
+ * A category is stored where the profile places it. A streamed category is stored there, too, and passes through the
+ * memory nearest to the cores, which needs two buffers for the largest node's share of it: one in use, one being
+ * filled. If the graph runs in sections, samples pass through a section one after the other: the chip stores what one
+ * sample needs there, and results that leave a section go off the chip. An operator whose operands exceed the chip is
+ * laid out in tiles: it fills the chip and still fits.
  */
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static int32_t level_of(const cm_footprint *f, int32_t memory)
     return -1;
 }
 
-/* Memories that programs fill; a hardware cache holds copies. */
+/* Lists the memories that programs fill. A hardware cache only has copies. */
 static void list_levels(cm_footprint *f)
 {
     for (int32_t i = 0; i < cm_device_memories(f->device) && f->n_levels < CM_LEVELS_MAX; i++) {
@@ -37,7 +37,7 @@ static int32_t main_level(const cm_footprint *f)
     return f->n_levels - 1;
 }
 
-/* Parameters that a node reads, or gradients that it writes, twice. */
+/* Two buffers for the parameters that a node reads, or the gradients that it writes. */
 static double largest_share(const cm_footprint *f, cm_category c)
 {
     double most = 0;
@@ -59,7 +59,7 @@ static double largest_share(const cm_footprint *f, cm_category c)
     return 2 * most;
 }
 
-/* What one node reads and writes of one sample's activations, whatever the batch size. */
+/* Activations of one sample that a node reads and writes, independent of the batch size. */
 static cm_poly working_set(const cm_footprint *f, int32_t node)
 {
     const cm_node *n = &f->step->nodes[node];
@@ -112,7 +112,7 @@ void cm__place_categories(cm_footprint *f)
     for (int32_t l = 0; l < f->n_levels; l++) raise_summits(f, &f->levels[l], sections);
 }
 
-/* Where everything is in one memory, that is what the allocator holds, and the context. */
+/* If there is only one memory, its use is what the allocator reserves, plus the context. */
 void cm__place_use(const cm_footprint *f, int64_t batch, cm_memory_use *use)
 {
     use->n_levels = f->n_levels;
@@ -127,7 +127,7 @@ void cm__place_use(const cm_footprint *f, int64_t batch, cm_memory_use *use)
         if (all) used = use->reserved_bytes + use->context_bytes;
         use->levels[l] = (cm_level_use){level->memory, level->capacity_bytes, used};
         double usable = level->capacity_bytes * (all && f->caching ? 1 - CM__HEADROOM : 1);
-        double lacking = used - usable; /* NAN: capacity not known, taken as enough */
+        double lacking = used - usable; /* NAN: the capacity is unknown and assumed to be sufficient */
         if (lacking > 0) use->fits = false;
         if (lacking > use->shortfall_bytes) use->shortfall_bytes = lacking;
     }

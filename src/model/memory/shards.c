@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shards.c - what one device of a plan holds of each piece.
+ * shards.c - the part of each piece that one device of a parallel plan stores.
  *
- * Tensor parallel, after Megatron-LM: a product with a parameter splits its output's columns if its input is whole, and
- * gives a whole output if its input is split; attention and elementwise operators stay as split as what they read;
- * what is whole everywhere else (norms, dropouts, sums of residuals) is split too under sequence parallelism.
- * Pipeline: a stage has its share of the layers; the first one keeps the activations of as many micro-batches as there
- * are stages (more with interleaving), the last one has the loss. ZeRO: devices that have the same weights (replicas, and
- * those that share sequences) share states, gradients, weights.
+ * Tensor parallelism, after Megatron-LM: a product with a parameter splits its output by columns if its input is whole,
+ * and has a whole output if its input is split. Attention and elementwise operators keep the split of their inputs.
+ * Sequence parallelism also splits tensors that are otherwise whole (norms, dropouts, residual sums). Pipeline: a stage
+ * has its share of the layers. The first stage stores the activations of as many micro-batches as there are stages
+ * (more with interleaving); the last one has the loss. ZeRO: devices with the same weights (replicas, and
+ * context-parallel devices) share optimizer states, gradients, weights.
  */
 #include <string.h>
 #include "graph/rule.h"
@@ -16,24 +16,24 @@
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
-/* What one stage of a pipeline has: the first keeps activations of more micro-batches, the last has the loss. */
+/* One pipeline stage. The first stores activations of more micro-batches, the last has the loss. */
 typedef struct stage {
     const cm_footprint *f;
     const bool         *split;
     const int32_t      *part; /* per node */
     int32_t             parts;
     bool                first, last;
-    double              parameters; /* part of all of them */
+    double              parameters; /* this stage's fraction of all parameters */
 } stage;
 
-/* Of what belongs to a part of the model. */
+/* The fraction of a tensor in this part of the model that this stage stores. */
 static double part_here(const stage *s, int32_t part)
 {
     if (part == 0) return s->first;
     return part == s->parts - 1 ? s->last : 1.0 / s->f->options.plan.pp;
 }
 
-/* A weight that first and last part share is in both stages. */
+/* A weight that the first and the last part share is stored in both stages. */
 static double parameters_of(cm__ctx *ctx, const stage *s)
 {
     const cm_graph *g = s->f->step;
@@ -64,7 +64,7 @@ static stage stage_new(cm_footprint *f, const bool *split, bool first, bool last
 
 static bool is_activation(const cm__piece *x) { return x->category == CM_CATEGORY_INPUT_OUTPUT && x->born >= 0; }
 
-/* Micro-batches whose activations a stage keeps: the first one as many as there are stages, the last one its own. */
+/* Micro-batches whose activations a stage stores: the first stage as many as there are stages, the last stage one. */
 static double in_flight(const cm_plan *p, bool first)
 {
     double stages = p->pp, count = first ? stages : 1;
@@ -80,7 +80,8 @@ static double activation_share(const stage *s, const cm__piece *x)
     bool           kept = s->f->step->nodes[x->born].phase == CM_FORWARD && x->dies < s->f->n_nodes &&
                 s->f->step->nodes[x->dies].phase != CM_FORWARD;
     if (!kept) return p->pp > 1 && s->part[x->born] > 0 && s->part[x->born] < s->parts - 1 ? here * p->pp : here;
-    if (p->offload_activations) return 2.0 / s->parts * here; /* one layer's are used, one's come */
+    /* one layer's activations are in use, the next layer's are transferred */
+    if (p->offload_activations) return 2.0 / s->parts * here;
     return here * in_flight(p, s->first);
 }
 
@@ -94,13 +95,14 @@ static double share(const stage *s, const cm__piece *x)
     static const int8_t shared_from[CM_ROLES] = {
         [CM_ROLE_STATE] = 1, [CM_ROLE_PARAMETER_GRADIENT] = 2, [CM_ROLE_PARAMETER] = 3, [CM_ROLE_CAST] = 3};
     if (!shared_from[role]) return 1;
-    bool   expert = p->ep > 1 && cm__t(s->f->step, x->tensor)->rank == 3; /* a matrix for each */
+    bool   expert = p->ep > 1 && cm__t(s->f->step, x->tensor)->rank == 3; /* one matrix per expert */
     double experts = expert ? p->ep : 1;
     bool   shared = p->zero >= shared_from[role];
     return s->parameters / experts / p->tp / (shared ? cm__replicas(p) / experts : 1);
 }
 
-/* Gradients of earlier micro-batches are there before backward; Megatron-LM's buffer of them always is. */
+/* With accumulation, gradients of earlier micro-batches exist before backward; Megatron-LM's gradient buffer always
+   does. */
 static void keep_gradients(cm_footprint *f)
 {
     double copies = cm__gradient_copies(f->step, f->options.runtime);
@@ -112,8 +114,8 @@ static void keep_gradients(cm_footprint *f)
     }
 }
 
-/* Gradients are copied into buckets to be summed over devices, unless they are in a buffer already; gathered weights of
-   ZeRO 3 stand beside their shards. */
+/* Gradients are copied into buckets for the all-reduce, unless they are in a buffer already. ZeRO 3 stores gathered
+   weights in addition to their shards. */
 static void add_buckets(cm_footprint *f)
 {
     const cm_plan *p = &f->options.plan;
@@ -124,12 +126,13 @@ static void add_buckets(cm_footprint *f)
         if (x->category == CM_CATEGORY_GRADIENTS) gradients += x->bytes.c[0];
         if (x->category == CM_CATEGORY_WEIGHTS_BIASES && x->bytes.c[0] > largest) largest = x->bytes.c[0];
     }
-    double bytes = p->zero == 3 ? 2 * largest * replicas : p->zero ? 2.0 * 25 * 1024 * 1024 : gradients; /* DDP: 25 MiB */
+    /* DDP: 25 MiB */
+    double bytes = p->zero == 3 ? 2 * largest * replicas : p->zero ? 2.0 * 25 * 1024 * 1024 : gradients;
     if (replicas > 1 && f->n_pieces && !buffered)
         f->pieces[f->n_pieces++] = (cm__piece){cm__poly_const(bytes), 0, -1, f->n_nodes, CM_CATEGORY_EPHEMERAL};
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all pieces -------------------------------------------------------------------------------------------------- */
 
 static double peak_of(const cm_footprint *f, double batch)
 {
@@ -152,7 +155,7 @@ static void take_share(cm_footprint *f, const cm__piece *whole, const stage *s)
     for (int32_t i = 0; i < f->n_pieces; i++) f->pieces[i].bytes = cm__poly_scale(whole[i].bytes, share(s, &whole[i]));
 }
 
-/* The stage that needs most, of the first and the last one. */
+/* Uses the larger of the first and the last stage. */
 static void take_stage(cm_footprint *f, const bool *split)
 {
     const cm_plan *p = &f->options.plan;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * simulate.c - three steps, allocation by allocation: the first makes what outlives it, the third is like all that
- * follow. So is the second if it found every segment there: then it left them as it found them.
+ * simulate.c - simulate up to three steps, allocation by allocation.
+ *
+ * The first step allocates tensors that outlive it. The third is like all later ones. So is the second, if it reserved
+ * no new segment; then the simulation ends there.
  */
 #include "model/memory/simulate.h"
 
@@ -17,14 +19,15 @@ typedef struct simulation {
     cm__ctx            *ctx;
     cm__allocator      *allocator;
     double              batch;
-    int32_t            *block;     /* of each piece; -1: none */
-    int32_t            *first_born, *next_born; /* pieces by the node that makes them; n_nodes: before the step */
-    int32_t            *first_dead, *next_dead; /* by the node after which they go */
+    int32_t            *block;     /* per piece; -1: none */
+    /* lists of pieces by the node that makes them; n_nodes: before the step */
+    int32_t            *first_born, *next_born;
+    int32_t            *first_dead, *next_dead; /* lists by the last node that uses them */
     double              now[CM_CATEGORIES], lacking;
-    cm_memory_use      *use;       /* of the step under way; NULL: the first, which is like none */
+    cm_memory_use      *use;       /* use of the current step; NULL: the first step, which does not count */
 } simulation;
 
-/* ---- order ------------------------------------------------------------------------------------------------------ */
+/* ---- order of allocations --------------------------------------------------------------------------------------- */
 
 static int32_t *filled(cm__ctx *ctx, int32_t count)
 {
@@ -33,7 +36,7 @@ static int32_t *filled(cm__ctx *ctx, int32_t count)
     return list;
 }
 
-/* Lists of pieces by node, in the order of tensors. */
+/* Builds lists of pieces by node, in the order of tensors. */
 static void index_pieces(simulation *s)
 {
     const cm_footprint *f = s->f;
@@ -54,7 +57,7 @@ static void index_pieces(simulation *s)
     }
 }
 
-/* ---- allocating ------------------------------------------------------------------------------------------------- */
+/* ---- allocation ------------------------------------------------------------------------------------------------- */
 
 static int32_t take(simulation *s, double bytes, cm_category c)
 {
@@ -83,7 +86,7 @@ static void make_pieces(simulation *s, int32_t node)
 {
     for (int32_t p = s->first_born[node]; p >= 0; p = s->next_born[p]) {
         const cm__piece *x = &s->f->pieces[p];
-        if (s->block[p] != -1) continue; /* outlived the step before */
+        if (s->block[p] != -1) continue; /* outlived the previous step */
         s->block[p] = take(s, cm_poly_at(&x->bytes, s->batch), x->category);
     }
 }
@@ -105,30 +108,30 @@ static void run_node(simulation *s, int32_t node)
     drop_pieces(s, node);
 }
 
-/* One workspace each for the thread that runs forward and the one that runs backward. */
+/* One workspace each for the forward thread and the backward thread. */
 static void take_library(simulation *s)
 {
     for (int i = 0; i < 2; i++) take(s, s->f->library_bytes / 2, CM_CATEGORY_EPHEMERAL);
 }
 
-/* ---- without a limit -------------------------------------------------------------------------------------------- */
+/* ---- cache of simulations without a limit ----------------------------------------------------------------------- */
 
-#define REHEARSALS 40 /* at powers of two */
+#define SIMULATIONS_MOST 40 /* at powers of two */
 
-/* What an allocator holds that never had to give anything back is the same on every device with room for it. */
-typedef struct rehearsal {
+/* A cached simulation without a memory limit. Its result holds for every device with at least that much memory. */
+typedef struct cached_simulation {
     pthread_mutex_t lock;
-    cm_memory_use   use; /* peak_bytes 0: not simulated */
-} rehearsal;
+    cm_memory_use   use; /* peak_bytes 0: not simulated yet */
+} cached_simulation;
 
-typedef struct cm__rehearsals {
-    rehearsal at[REHEARSALS];
-    int       count; /* of those that have a lock */
-} cm__rehearsals;
+typedef struct cm__simulations {
+    cached_simulation at[SIMULATIONS_MOST];
+    int               count; /* entries with an initialised lock */
+} cm__simulations;
 
-static void release(void *rehearsals)
+static void release(void *simulations)
 {
-    cm__rehearsals *r = rehearsals;
+    cm__simulations *r = simulations;
     while (r->count) pthread_mutex_destroy(&r->at[--r->count].lock);
 }
 
@@ -139,18 +142,18 @@ bool cm__footprints_alike(const cm_footprint *a, const cm_footprint *b)
            memcmp(a->temporary, b->temporary, (size_t)a->n_nodes * sizeof *a->temporary) == 0;
 }
 
-void cm__footprint_rehearse(cm_footprint *f, const cm_footprint *other)
+void cm__footprint_share_simulations(cm_footprint *f, const cm_footprint *other)
 {
     if (!f->caching) return;
-    f->rehearsals = other ? other->rehearsals : NULL;
-    if (f->rehearsals || setjmp(f->ctx->trap)) return; /* without memory for them there are none */
-    cm__rehearsals *r = cm__alloc(f->ctx, sizeof *r);
+    f->simulations = other ? other->simulations : NULL;
+    if (f->simulations || setjmp(f->ctx->trap)) return; /* without memory there is no cache */
+    cm__simulations *r = cm__alloc(f->ctx, sizeof *r);
     cm__defer(f->ctx, release, r);
-    while (r->count < REHEARSALS && pthread_mutex_init(&r->at[r->count].lock, NULL) == 0) r->count++;
-    f->rehearsals = r;
+    while (r->count < SIMULATIONS_MOST && pthread_mutex_init(&r->at[r->count].lock, NULL) == 0) r->count++;
+    f->simulations = r;
 }
 
-/* ---- the public call -------------------------------------------------------------------------------------------- */
+/* ---- public function -------------------------------------------------------------------------------------------- */
 
 static double limit_of(const cm_footprint *f)
 {
@@ -174,7 +177,7 @@ static void run(simulation *s, cm_memory_use *use)
     }
 }
 
-/* Fills what an allocator with this limit holds at the peak; *lacking: what it had no room for. */
+/* Fills in the peak of an allocator with this limit. *lacking: bytes of the allocations that failed. */
 static cm_status simulate(const cm_footprint *f, int64_t batch, double limit, cm_memory_use *use, double *lacking,
                           cm_diag *diag)
 {
@@ -192,13 +195,13 @@ static cm_status simulate(const cm_footprint *f, int64_t batch, double limit, cm
     return CM_OK;
 }
 
-/* False: nobody keeps it, or it would do here only by giving back what it caches. *lacking: of what is in use at
-   once. */
-static bool recall(const cm_footprint *f, int64_t batch, cm_memory_use *use, double *lacking)
+/* Looks up the cached simulation. False: there is none, or this device would have to free cached segments, which
+   changes the result. *lacking: bytes by which the allocated peak exceeds the device. */
+static bool find_cached(const cm_footprint *f, int64_t batch, cm_memory_use *use, double *lacking)
 {
     int power = 63 - __builtin_clzll((unsigned long long)batch);
-    if (!f->rehearsals || batch != (int64_t)1 << power || power >= f->rehearsals->count) return false;
-    rehearsal *kept = &f->rehearsals->at[power];
+    if (!f->simulations || batch != (int64_t)1 << power || power >= f->simulations->count) return false;
+    cached_simulation *kept = &f->simulations->at[power];
     pthread_mutex_lock(&kept->lock);
     if (!(kept->use.peak_bytes > 0) && simulate(f, batch, INFINITY, &kept->use, lacking, NULL) != CM_OK)
         kept->use.peak_bytes = 0;
@@ -219,7 +222,7 @@ cm_status cm_footprint_simulate(const cm_footprint *f, int64_t batch, cm_memory_
     double lacking = 0;
     cm_footprint_at(f, batch, use);
     if (!f->caching || !use->n_levels) return CM_OK;
-    if (!recall(f, batch, use, &lacking)) {
+    if (!find_cached(f, batch, use, &lacking)) {
         cm_status status = simulate(f, batch, limit_of(f), use, &lacking, diag);
         if (status) return status;
     }
@@ -235,14 +238,14 @@ cm_status cm_footprint_simulate(const cm_footprint *f, int64_t batch, cm_memory_
 double cm__simulate_slack(const cm_footprint *f)
 {
     cm__allocator *a = cm__allocator_new(f->ctx, INFINITY);
-    double         asked = 0;
+    double         requested = 0;
     for (int32_t p = 0; p < f->n_pieces; p++) {
         const cm__piece *x = &f->pieces[p];
         double           bytes = x->bytes.c[0];
         bool kept = x->dies >= f->n_nodes && x->bytes.c[1] == 0 && x->bytes.c[2] == 0 && x->bytes.c[3] == 0;
         if (!kept || bytes <= 0) continue;
-        asked += bytes;
+        requested += bytes;
         cm__allocator_take(a, llround(bytes));
     }
-    return (double)cm__allocator_allocated(a) - asked;
+    return (double)cm__allocator_allocated(a) - requested;
 }

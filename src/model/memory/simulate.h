@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate.h - the allocations of a step, one after the other, through the allocator. */
+/* simulate.h - a step's allocations, run through the simulated allocator. */
 #ifndef CM_MODEL_SIMULATE_H
 #define CM_MODEL_SIMULATE_H
 
 #include "model/memory/footprint.h"
 
-/* Bytes that the allocator adds to what outlives a step (parameters, states) and to the gradients. */
+/* Bytes that the allocator's rounding adds to tensors that outlive a step (parameters, states) and to the gradients. */
 double cm__simulate_slack(const cm_footprint *f);
 
 #endif

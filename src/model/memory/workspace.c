@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace.c - what operators allocate while they run, besides their outputs. A row per operator that does. */
+/* workspace.c - memory that operators allocate while they run, besides their outputs: a table by operator. */
 #include "graph/rule.h"
 #include "model/memory/footprint.h"
 #include "model/memory/workspace.h"
@@ -16,19 +16,20 @@ static cm__temporary bytes_in(const cm_footprint *f, const cm_node *n, int32_t i
     return cm__has(n, input) ? (cm__temporary){.bytes = cm_tensor_bytes(cm__in(f->step, n, input))} : nothing;
 }
 
-/* Softmax's backward multiplies gradient and output first; that of its logarithm, in cross-entropy, does not. */
+/* Softmax's backward first multiplies gradient and output. The backward of log-softmax, in cross-entropy, does not. */
 static cm__temporary softmax_grad(const cm_footprint *f, const cm_node *n)
 {
     const cm_node *forward = n->source >= 0 ? &f->step->nodes[n->source] : NULL;
     return forward && forward->op == CM_OP_SOFTMAX ? bytes_in(f, n, 0) : nothing;
 }
 
-/* Multi-tensor Adam takes the square roots of all second moments at once. */
+/* Multi-tensor Adam computes the square roots of all second moments at once. */
 static cm__temporary update(const cm_footprint *f, const cm_node *n)
 {
     cm_poly sum = {{0}};
     bool    roots = f->step->optimizer == CM_OPTIMIZER_ADAM || f->step->optimizer == CM_OPTIMIZER_ADAMW;
-    if (!roots || f->options.runtime == CM_RUNTIME_MEGATRON) return nothing; /* Megatron's is one fused kernel */
+    /* Megatron-LM's optimizer is one fused kernel */
+    if (!roots || f->options.runtime == CM_RUNTIME_MEGATRON) return nothing;
     (void)n;
     for (int32_t p = 0; p < f->n_pieces; p++)
         if (cm__t(f->step, f->pieces[p].tensor)->role == CM_ROLE_STATE) sum = cm__poly_add(sum, f->pieces[p].bytes);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace_conv.c - what cuDNN's convolutions allocate while they run, with cudnn.benchmark on.
+ * workspace_conv.c - memory that cuDNN's convolutions allocate while they run, with cudnn.benchmark on.
  *
- * The fastest algorithm is taken, whatever it allocates. Which one that is follows the sizes. What each allocates was
- * measured on an H200 (cuDNN 9.19, 522 calls at 32 images, tools/confirm_batch.py --workspaces); most are met within
- * 1 %:
+ * cuDNN takes the fastest algorithm, however much it allocates. The sizes decide which one that is. The workspaces were
+ * measured on an H200 (cuDNN 9.19, 522 calls at 32 images, tools/confirm_batch.py --workspaces); most are predicted
+ * within 1 %:
  *
- *     layout     tensor cores want channels last: data that is not gets copies of input, output and filter;
- *                with fewer than 8 channels they are padded to 8
+ *     layout     tensor cores need channels last: other data needs copies of input, output and filter; with fewer than
+ *                8 channels they are padded to 8
  *     Winograd   backward of 3 x 3 filters in fp32: tiles of 6 x 6 for every 4 x 4 outputs, of input, output and filter
  *     FFT        forward in fp32, images that fill a power of two: two sets of spectra of input and filter
  *     FFT tiles  backward to the input in fp32: spectra of the filter and of one or two tiles of 32 x 32 of the images
@@ -37,7 +37,7 @@ static bool ones(const cm_node *n, cm__attr_key key)
     return true;
 }
 
-/* A transposed convolution is the gradient of one whose input is its output. */
+/* A transposed convolution is the gradient of a convolution whose input is its output. */
 static conv conv_of(const cm_graph *g, const cm_node *n)
 {
     bool             transposed = n->op == CM_OP_CONV_TRANSPOSE;
@@ -62,8 +62,9 @@ static cm__temporary of_images(const conv *c, double per_image, double fixed)
 
 static double spectrum(double side) { return side * (side / 2 + 1) * COMPLEX; }
 
-/* The filters' spectra have to pay: by as many outputs for each of them. Known: 32 images of 28 x 28 do (measured
-   call), 4 of 32 x 32 do not (U-Net's peak in fp32 at batch 4); the limit between is a guess. */
+/* The number of images from which an FFT pays off: the cost of the filters' spectra is spread over the outputs. It
+   does for 32 images of 28 x 28 (measured) and does not for 4 of 32 x 32 (U-Net's peak in fp32 at batch 4). The
+   limit in between is a guess. */
 static double images_that_pay(const conv *c, double side)
 {
     return FFT_BREAK_EVEN_OUTPUTS * spectrum(side) / spectrum(32) / (c->h * c->w) / (c->n.c[1] > 0 ? c->n.c[1] : 1);
@@ -106,7 +107,7 @@ static cm__temporary copies(const conv *c)
 
 static cm__temporary padded(const conv *c) { return of_images(c, 8 * c->h * c->w * c->element, 0); }
 
-/* ---- which one --------------------------------------------------------------------------------------------------- */
+/* ---- choice of the algorithm ------------------------------------------------------------------------------------- */
 
 static bool fills_power_of_two(const conv *c)
 {

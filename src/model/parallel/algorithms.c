@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * comm_algorithms.c - latency and volume of each way to do a collective operation among p devices.
+ * algorithms.c - latency and volume of each algorithm for a collective operation among p devices.
  *
- * Ring: p - 1 neighbours, each step a p-th of the buffer. Tree: ⌈log2 p⌉ levels up and down, pipelined, a device passes
- * on all it gets. Double tree: two trees on half the buffer each, every device a leaf of one, so that links are used
- * both ways. Direct: everybody exchanges with everybody over a switch. In the network: switches add up (SwarmX, SHARP),
- * a device sends once and gets once. Parameter server: all send to one and are answered.
+ *     ring              p - 1 neighbours, each step sends 1/p of the buffer
+ *     tree              ⌈log2 p⌉ levels up and down, pipelined; a device forwards all it receives
+ *     double tree       two trees with half of the buffer each; every device is a leaf of one: links are used both ways
+ *     direct            every pair of devices exchanges over a switch
+ *     in the network    switches do the reduction (SwarmX, SHARP); a device sends once and receives once
+ *     parameter server  all devices send to one, which answers
  */
 #include <math.h>
 #include "model/parallel/comm.h"
@@ -20,7 +22,7 @@ const char *const cm__algorithm_names[CM__ALGORITHMS] = {
     [CM__DIRECT] = "direct", [CM__IN_NETWORK] = "in-network", [CM__PARAMETER_SERVER] = "parameter server",
 };
 
-/* How steps and volume grow with p. */
+/* How the number of steps and the volume grow with p. */
 typedef enum growth { NONE, ONE, PART, RING_STEPS, LEVELS, ALL } growth;
 
 static double grown(growth g, double p)
@@ -30,7 +32,7 @@ static double grown(growth g, double p)
     return grows[g];
 }
 
-/* times * steps(p) latencies and times * volume(p) buffers; times 0: there is no such algorithm. */
+/* An algorithm takes times * steps(p) latencies and transfers times * volume(p) buffers; times 0: not supported. */
 static const struct {
     int8_t times;
     int8_t steps, volume;
@@ -63,8 +65,8 @@ double cm__bus_part(cm__operation operation, int32_t p)
 
 /* ---- compression ------------------------------------------------------------------------------------------------ */
 
-#define NUMBER_BITS 32.0   /* of a gradient as it is */
-#define POSITION_BITS 32.0 /* of the place of one that is sent alone */
+#define NUMBER_BITS 32.0   /* of an uncompressed gradient */
+#define POSITION_BITS 32.0 /* index of a gradient that is sent in sparse form */
 
 double cm__compressed_bytes(const cm__compression *c, double bytes, double bits)
 {
@@ -76,5 +78,5 @@ double cm__compressed_bytes(const cm__compression *c, double bytes, double bits)
 double cm__compression_time(const cm__compression *c, double bytes)
 {
     bool none = (c->bits <= 0 || c->bits >= NUMBER_BITS) && (c->fraction <= 0 || c->fraction >= 1);
-    return none || c->compute_bytes_s <= 0 ? 0 : 2 * bytes / c->compute_bytes_s; /* before and after */
+    return none || c->compute_bytes_s <= 0 ? 0 : 2 * bytes / c->compute_bytes_s; /* compress and decompress */
 }

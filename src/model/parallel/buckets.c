@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buckets.c - gradients summed while backward runs.
+ * buckets.c - gradient all-reduce in buckets while backward runs.
  *
- * A bucket takes gradients in the reverse order of the parameters until it is full. It is sent when the last of its
- * gradients is complete and the bucket before has been sent:
+ * A bucket takes gradients in the reverse order of the parameters until it is full. It is sent when its last gradient
+ * is complete and the previous bucket has been sent:
  *
  *     sent_k = max(sent_{k-1}, complete_k) + t(bytes_k)
  *
- * What is sent after backward's end, nothing hides. A table that logits share with the embedding is complete last.
+ * Communication after the end of backward is not overlapped. An embedding table that the logits share is complete last.
  */
 #include "model/parallel/buckets.h"
 
@@ -18,7 +18,7 @@
 
 static bool of_backward(const cm_node *n) { return n->phase == CM_BACKWARD || n->phase == CM_RECOMPUTE; }
 
-/* Per node: the part's backward time up to its end, as a fraction of all of it. */
+/* Per node: the part's backward time up to the node's end, as a fraction of the part's whole backward time. */
 static double *progress_of(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *d, const cm__timed *timed,
                            const int32_t *part, int32_t parts)
 {
@@ -60,7 +60,7 @@ void cm__gradients_find(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *d, 
     }
 }
 
-/* ---- sending them ----------------------------------------------------------------------------------------------- */
+/* ---- sending buckets -------------------------------------------------------------------------------------------- */
 
 static double backward_of(const cm__part *p) { return p->backward_s + p->backward_comm_s; }
 
@@ -69,7 +69,7 @@ cm__sent cm__buckets_send(const cm__parts *parts, int32_t stage_parts, double st
     cm__sent sent = {0};
     double   end = 0, bytes = 0, complete = 0, last = 0;
     for (int32_t i = 0; i < stage_parts; i++) end += stretch * backward_of(&parts->all[i]);
-    double before = end; /* what the parts up to `part` still have to do */
+    double before = end; /* backward time of the parts up to `part` that still have to run */
     for (int32_t i = 0, part = -1; i <= parts->n_gradients; i++) {
         const cm__gradient *g = i < parts->n_gradients ? &parts->gradients[i] : NULL;
         if (g && g->part >= stage_parts) continue;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets.h - gradients in the order in which backward completes them, and their sum behind it. */
+/* buckets.h - gradients in the order in which backward completes them, and their all-reduce overlapped with
+   backward. */
 #ifndef CM_MODEL_BUCKETS_H
 #define CM_MODEL_BUCKETS_H
 
@@ -12,18 +13,18 @@ typedef struct cm__channel {
     const cm_fabric *fabric;
     cm__operation    operation;
     cm__group        group;
-    double           part; /* of a bucket's bytes that is sent */
+    double           part; /* fraction of a bucket's bytes that is sent */
 } cm__channel;
 
 typedef struct cm__sent {
-    double time_s, after_s; /* all of it, and what is left when backward is done */
+    double time_s, after_s; /* total; the part after the end of backward */
 } cm__sent;
 
-/* Fills in parts->gradients; elements: per tensor, those that this device has of a parameter. */
+/* Fills in parts->gradients. elements: per tensor, the elements of a parameter that this device has. */
 void cm__gradients_find(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *d, const cm__timed *timed,
                         const int32_t *part, const double *elements, cm__parts *parts);
 
-/* The gradients of the first so many parts; backward takes `stretch` times what the device alone would. */
+/* Sends the gradients of the first `stage_parts` parts. Backward takes `stretch` times its device time. */
 cm__sent cm__buckets_send(const cm__parts *parts, int32_t stage_parts, double stretch, const cm__channel *channel);
 
 #endif

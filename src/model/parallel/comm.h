@@ -2,9 +2,9 @@
 /*
  * comm.h - the time of collective operations on the links of a machine.
  *
- * Every algorithm is a latency and a volume, t = steps α + passes n / w (α: one step between neighbours, w: bytes/s
- * of one device in one direction, n: bytes of the whole buffer); whichever is fastest at a size is taken, as libraries do.
- * Where a profile has measured rows of an operation, these stand for the formulas inside of a node.
+ * Every algorithm is a latency and a volume, t = steps α + passes n / w (α: latency of one step between neighbours, w:
+ * bytes/s of one device in one direction, n: bytes of the whole buffer). The fastest algorithm at each size is taken,
+ * as libraries do. If a profile has measured rows of an operation, they replace the formulas inside a node.
  */
 #ifndef CM_MODEL_COMM_H
 #define CM_MODEL_COMM_H
@@ -23,26 +23,26 @@ typedef enum cm__algorithm {
 extern const char *const cm__operation_names[CM__OPERATIONS]; /* as in profiles: "all-reduce" */
 extern const char *const cm__algorithm_names[CM__ALGORITHMS];
 
-/* Of one algorithm among p devices; NAN: it has no such operation. */
+/* Time of one algorithm among p devices; NAN: it does not support the operation. */
 double cm__algorithm_time(cm__algorithm algorithm, cm__operation operation, int32_t p, double bytes, double latency_s,
                           double bw_bytes_s);
-/* Bytes over time, times this, is what each link carries; as nccl-tests define it. */
+/* Bus bandwidth over algorithm bandwidth (bytes / time), as nccl-tests define it. */
 double cm__bus_part(cm__operation operation, int32_t p);
 
-/* Devices that communicate with each other: so many in all, so many of them in one node. All groups of the machine
-   communicate at once, and share what joins the nodes. */
+/* A group of communicating devices: `size` in all, `per_node` of them in one node. All groups of the machine
+   communicate at the same time and share the network between nodes. */
 typedef struct cm__group {
     int32_t size, per_node;
 } cm__group;
 
-/* Refuses so many devices where what joins them is not known. */
+/* Fails if the plan has more devices than a node and the network between nodes is unknown. */
 void cm__plan_needs(cm__ctx *ctx, const cm_fabric *fabric, int32_t devices);
-/* Refuses more devices than a named cluster has. */
+/* Fails if the plan has more devices than a named cluster. */
 void cm__plan_within(cm__ctx *ctx, const cm_fabric *fabric, int32_t devices);
 
 double cm__comm_time(const cm_fabric *fabric, cm__operation operation, cm__group group, double bytes);
 
-/* A row of data/shares.tsv: what is reached of links, where no profile tells. */
+/* A row of data/shares.tsv: the fraction of a link's bandwidth that is reached, for profiles that do not give one. */
 typedef struct cm__known_share {
     const char *id;
     double      value;
@@ -52,15 +52,15 @@ typedef struct cm__known_share {
 extern const cm__known_share cm__known_shares[];
 extern const int32_t         cm__n_known_shares;
 
-double cm__share_of(const char *id); /* of a row that is there */
+double cm__share_of(const char *id); /* the row must exist */
 
-/* Gradients before they are sent: in so many bits, or only so large a fraction of them, each with its position. */
+/* Gradient compression: each gradient in `bits` bits, or only a fraction of the gradients, each with its position. */
 typedef struct cm__compression {
-    double bits, fraction;   /* 0: as they are, all of them */
-    double compute_bytes_s;  /* at which a device compresses and restores; 0: at no cost */
+    double bits, fraction;   /* bits 0: uncompressed; fraction 0: all gradients */
+    double compute_bytes_s;  /* rate at which a device compresses and decompresses; 0: at no cost */
 } cm__compression;
 
-/* What is sent of `bytes` of fp32 numbers that are `bits` each otherwise, and the time that compressing takes. */
+/* Bytes sent for `bytes` of fp32 gradients that otherwise have `bits` bits each; and the time to compress them. */
 double cm__compressed_bytes(const cm__compression *c, double bytes, double bits);
 double cm__compression_time(const cm__compression *c, double bytes);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fabric.c - what joins devices: links inside of a node, a network between nodes; and collectives over both.
+ * fabric.c - the links inside a node and the network between nodes, and the time of collectives over both.
  *
- * Inside of a node the profile's measured rows tell the time: the least of their lines, and for counts of devices that
- * nobody measured the nearest count's, its latency by the steps of a ring. Without rows: the best algorithm over the
- * device's links. Across nodes an operation is hierarchical: latencies of both levels add up, volumes overlap, and the
- * node's network is shared by all groups that have members there.
+ * Inside a node, time comes from the profile's measured rows: the fastest line, and for device counts that were not
+ * measured the nearest count, with its latency scaled by the steps of a ring. Without rows, it is the best algorithm
+ * over the device's links. Across nodes an operation is hierarchical: latencies of both levels add up, volumes overlap,
+ * and all groups with members in a node share its network.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "device/device.h"
 #include "model/parallel/comm.h"
 
-/* A line of times inside of a node, as measured. */
+/* A measured line of times inside a node: latency and bandwidth. */
 typedef struct row {
     cm__operation operation;
     int32_t       devices;
@@ -24,11 +24,11 @@ typedef struct row {
 struct cm_fabric {
     cm__ctx             *ctx;
     row                 *rows;
-    int32_t              n_rows, cap_rows, node, most; /* node: devices in one; most: in all, 0: not limited */
+    int32_t              n_rows, cap_rows, node, most; /* node: devices per node; most: in all, 0: unlimited */
     double               link_bytes_s, link_step_s;
-    double               network_bytes_s, network_step_s; /* of a node; 0: none is known */
-    double               call_s;                              /* that a collective takes beside its steps */
-    double               link_part, network_part, pair_part; /* of bandwidths, that are reached */
+    double               network_bytes_s, network_step_s; /* per node; 0: unknown */
+    double               call_s;                              /* fixed time of a collective besides its steps */
+    double               link_part, network_part, pair_part; /* fractions of the bandwidths that are reached */
     bool                 in_network;
 };
 
@@ -49,7 +49,7 @@ static void take_shares(cm_fabric *f)
     f->pair_part = cm__share_of("pair-part");
 }
 
-/* ---- making one ------------------------------------------------------------------------------------------------- */
+/* ---- construction ----------------------------------------------------------------------------------------------- */
 
 static double known_or(const cm_number *n, double otherwise) { return n->known ? n->value : otherwise; }
 
@@ -99,7 +99,7 @@ static void take_cluster(cm_fabric *f, const cm_cluster *cluster)
         take_row(f, cm_cluster_collective(cluster, i));
 }
 
-/* "800Gb" is bits, "100GB" bytes, a second. */
+/* Parses a rate per second: "800Gb" is in bits, "100GB" in bytes. */
 static bool parse_rate(const char *text, size_t length, double *bytes_s)
 {
     static const struct {
@@ -130,14 +130,14 @@ static void read_description(cm_fabric *f, const char *text)
         if (node) f->node = (int32_t)count;
         if (!node && !net)
             cm__fail(f->ctx, CM_ERR_ARGUMENT,
-                     "cluster '%s': '%.*s' is neither node=N (devices in a node) nor net=RATE (of a node, such as "
-                     "800Gb or 100GB a second)",
+                     "cluster '%s': '%.*s' is neither node=N (devices per node) nor net=RATE (per node, such as "
+                     "800Gb or 100GB per second)",
                      text, (int)length, at);
         at += length;
     }
 }
 
-/* A built-in cluster of these devices, in nodes of as many as their links join. */
+/* A built-in cluster of these devices, with as many devices per node as their links connect. */
 static cm_cluster *cluster_of(const cm_fabric *f, const cm_device *device)
 {
     for (int32_t i = 0; i < cm_clusters(); i++) {
@@ -168,7 +168,8 @@ cm_status cm_fabric_new(const cm_device *device, const char *cluster, cm_fabric 
         double nodes = known_or(&cm_cluster_get_info(c)->nodes, 0);
         cm__defer(ctx, free_cluster, c);
         take_cluster(f, c);
-        if (cluster && nodes > 1) f->most = (int32_t)nodes * f->node; /* one: a kind of node, of which there are more */
+        /* a cluster of one node describes a kind of node, not a limit */
+        if (cluster && nodes > 1) f->most = (int32_t)nodes * f->node;
     }
     ctx->diag = NULL;
     *fabric = f;
@@ -184,9 +185,9 @@ int32_t cm_fabric_node(const cm_fabric *fabric) { return fabric->node; }
 int32_t cm_fabric_devices(const cm_fabric *fabric) { return fabric->most; }
 bool    cm_fabric_joins_nodes(const cm_fabric *fabric) { return fabric->network_bytes_s > 0; }
 
-/* ---- inside of a node ------------------------------------------------------------------------------------------- */
+/* ---- inside a node ---------------------------------------------------------------------------------------------- */
 
-/* The count of devices, of those measured, that is nearest to p; 0: the operation was not measured. */
+/* The measured device count that is nearest to p; 0: the operation was not measured. */
 static int32_t nearest_count(const cm_fabric *f, cm__operation operation, int32_t p)
 {
     int32_t best = 0;
@@ -223,7 +224,7 @@ static double by_links(const cm_fabric *f, cm__operation operation, int32_t p, d
 
 static double inside(const cm_fabric *f, cm__operation operation, int32_t p, double bytes)
 {
-    /* Half of an all-reduce; a pair's exchange, where only exchanges among all were measured. */
+    /* Operations whose measured rows replace missing ones. A reduce-scatter or an all-gather is half of an all-reduce. */
     static const cm__operation instead[CM__OPERATIONS] = {
         [CM__REDUCE_SCATTER] = CM__ALL_GATHER, [CM__ALL_GATHER] = CM__REDUCE_SCATTER,
         [CM__POINT_TO_POINT] = CM__ALL_GATHER, [CM__BROADCAST] = CM__ALL_GATHER,
@@ -231,7 +232,7 @@ static double inside(const cm_fabric *f, cm__operation operation, int32_t p, dou
     int32_t count = nearest_count(f, operation, p);
     if (count > 1) return by_rows(f, operation, count, p, bytes);
     count = nearest_count(f, instead[operation], p);
-    if (operation == CM__POINT_TO_POINT && count > 1) /* half of the gathered buffer goes each way */
+    if (operation == CM__POINT_TO_POINT && count > 1) /* a gather of two devices sends half of the buffer each way */
         return by_rows(f, CM__ALL_GATHER, nearest_count(f, CM__ALL_GATHER, 2), 2, 2 * bytes);
     if (count > 1) return by_rows(f, instead[operation], count, p, bytes);
     count = nearest_count(f, CM__ALL_REDUCE, p);
@@ -241,8 +242,8 @@ static double inside(const cm_fabric *f, cm__operation operation, int32_t p, dou
 
 /* ---- across nodes ----------------------------------------------------------------------------------------------- */
 
-/* A step for each node, and the volume of as many members as the group has: rings and trees of libraries pass all of
-   them, and what enters a node's members leaves it again. */
+/* One step per node, but the volume of all members: library rings and trees pass through every member, so the data
+   that enters a node leaves it again. */
 static double over_nodes(const cm_fabric *f, cm__algorithm a, cm__operation operation, int32_t nodes, int32_t members,
                          double bytes, double bytes_s)
 {
@@ -250,7 +251,6 @@ static double over_nodes(const cm_fabric *f, cm__algorithm a, cm__operation oper
            cm__algorithm_time(a, operation, members, bytes, 0, bytes_s);
 }
 
-/* The fastest algorithm. */
 static double between_nodes(const cm_fabric *f, cm__operation operation, int32_t nodes, int32_t members, double bytes,
                             double bytes_s)
 {
@@ -266,12 +266,12 @@ static double between_nodes(const cm_fabric *f, cm__operation operation, int32_t
 static double across(const cm_fabric *f, cm__operation operation, cm__group g, double bytes)
 {
     int32_t here = g.per_node < 1 ? 1 : g.per_node, nodes = (g.size + here - 1) / here;
-    double  groups = fmax(1, (double)f->node / here); /* that have members in one node */
+    double  groups = fmax(1, (double)f->node / here); /* groups with members in one node */
     double  network = f->network_bytes_s > 0 ? f->network_bytes_s : f->link_bytes_s;
     if (operation == CM__POINT_TO_POINT)
         return f->call_s + f->network_step_s + bytes / (network * f->pair_part / f->node);
     double outside = between_nodes(f, operation, nodes, g.size, bytes, network * f->network_part / groups);
-    if (operation == CM__ALL_TO_ALL) outside *= here; /* every member has its own to send out */
+    if (operation == CM__ALL_TO_ALL) outside *= here; /* every member sends separate data */
     if (here < 2) return f->call_s + outside;
     double latency = inside(f, operation, here, 0), volume = inside(f, operation, here, bytes) - latency;
     return latency + fmax(outside, volume);
@@ -311,14 +311,14 @@ double cm_fabric_time(const cm_fabric *f, const char *collective, int32_t device
     return o < CM__OPERATIONS ? cm__comm_time(f, (cm__operation)o, group, bytes) : NAN;
 }
 
-/* ---- devices that are asked for ---------------------------------------------------------------------------------- */
+/* ---- limits of a plan -------------------------------------------------------------------------------------------- */
 
 void cm__plan_needs(cm__ctx *ctx, const cm_fabric *fabric, int32_t devices)
 {
     int32_t node = cm_fabric_node(fabric);
     if (devices > node && !cm_fabric_joins_nodes(fabric))
         cm__fail(ctx, CM_ERR_ARGUMENT,
-                 "%d devices are more than the %d of a node, and what joins nodes is not known: give --cluster ID or "
+                 "%d devices exceed the %d of a node, and the network between nodes is unknown: give --cluster ID or "
                  "--cluster node=%d,net=800Gb",
                  devices, node, node);
 }
@@ -327,6 +327,6 @@ void cm__plan_within(cm__ctx *ctx, const cm_fabric *fabric, int32_t devices)
 {
     int32_t node = cm_fabric_node(fabric), most = cm_fabric_devices(fabric);
     if (most && devices > most)
-        cm__fail(ctx, CM_ERR_ARGUMENT, "%d devices are more than the %d of the cluster, in %d nodes of %d", devices,
+        cm__fail(ctx, CM_ERR_ARGUMENT, "%d devices exceed the %d of the cluster, which has %d nodes of %d", devices,
                  most, most / node, node);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * iteration.c - an iteration under a parallel plan.
+ * iteration.c - the time of one training iteration under a parallel plan.
  *
- *     T = M t_max + (Σ t_s - t_max) / v + exchanges + what of the gradients' sum nothing hides + update
+ *     T = M t_max + (Σ t_s - t_max) / v + exchanges + g + update
  *
- * 1F1B and GPipe alike: M micro-batches pass the slowest stage, and once the others (the bubble); v pieces per stage
- * shorten that. Stages exchange activations and their gradients, one each way per micro-batch and piece, and wait for
- * them. Devices are numbered as Megatron-LM does: tensor-parallel ones next to each other, then replicas, then stages.
- * PyTorch sums gradients in buckets while backward still runs; Megatron-LM when it is done. Ignored on purpose: stages'
- * different places in a node, and stragglers.
+ * g is the part of the gradient all-reduce that is not overlapped with backward. 1F1B and GPipe take the same time: M
+ * micro-batches pass the slowest stage, and one passes the others (the bubble); v model chunks per stage shorten the
+ * bubble. Stages exchange activations and their gradients, once each way per micro-batch and chunk, and wait for them.
+ * Devices are numbered as in Megatron-LM: tensor-parallel ones next to each other, then replicas, then stages. PyTorch
+ * sums gradients in buckets during backward, Megatron-LM after it. Not modelled: stages at different places in a node,
+ * and stragglers.
  */
 #include "model/parallel/iteration.h"
 
@@ -41,7 +42,7 @@ static double stage_time(const cm__parts *parts, const sums *s, int32_t accumula
     return fmax(s->device_s + each * s->parameters, s->host_s) + parts->batch_host_s;
 }
 
-/* Time of a stage that has parts [from, to). */
+/* Time of a stage with the parts [from, to). */
 static double time_between(const cm__parts *parts, const sums *before, int32_t from, int32_t to, int32_t accumulate)
 {
     const sums *a = &before[from], *b = &before[to];
@@ -51,8 +52,9 @@ static double time_between(const cm__parts *parts, const sums *before, int32_t f
     return stage_time(parts, &s, accumulate);
 }
 
-/* Layers dealt so that the slowest of so many stages is as fast as can be: least[s][j] is the slowest of s + 1 stages
-   that have the parts before j; the first stage also has what comes before the layers, the last what comes after. */
+/* Assigns layers to stages so that the slowest stage is as fast as possible. least[s][j] is the time of the slowest
+   of s + 1 stages with the parts before j. The first stage also has the part before the layers, the last one the
+   part after them. */
 static void balance(cm__ctx *ctx, const cm__parts *parts, int32_t stages, int32_t accumulate, int32_t *first)
 {
     int32_t  width = parts->count + 1, layers = parts->count - 2;
@@ -76,7 +78,8 @@ static void balance(cm__ctx *ctx, const cm__parts *parts, int32_t stages, int32_
     for (int32_t s = stages - 1, j = layers + 1; s > 0; s--) first[s] = j = cut[s * width + j];
 }
 
-/* The first part of each stage, stages + 1 of them: equal counts where the runtime deals so, else balanced. */
+/* The first part of each stage (stages + 1 entries): equal numbers of layers if the runtime divides so, otherwise
+   balanced. */
 static void deal(cm__ctx *ctx, const cm__parts *parts, int32_t stages, int32_t accumulate, bool equal, int32_t *first)
 {
     int32_t layers = parts->count - 2;
@@ -90,8 +93,8 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
     cm__stages st = {0};
     int32_t    layers = parts->count - 2, kept = 0, *first; /* kept: layers of the slowest stage */
     if (plan->pp > 1 && (int64_t)plan->pp * plan->interleave > layers)
-        cm__fail(ctx, CM_ERR_ARGUMENT, "%d layers are fewer than %d pipeline stages of %d pieces each: lower --pp",
-                 layers, plan->pp, plan->interleave);
+        cm__fail(ctx, CM_ERR_ARGUMENT,
+                 "%d layers are fewer than %d pipeline stages x %d model chunks: lower --pp", layers, plan->pp, plan->interleave);
     first = cm__alloc_array(ctx, (size_t)plan->pp + 1, sizeof *first);
     deal(ctx, parts, plan->pp, plan->accumulate, equal, first);
     for (int32_t s = 0; s < plan->pp; s++) {
@@ -116,7 +119,8 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
     st.first_parts = first[1];
     st.update_s = parts->updated > 0 ? parts->update_s * st.parameters / parts->updated : 0;
     st.update_host_s = parts->update_host_s;
-    st.offload_update_s = 2 * st.parameters * parts->gradient_bytes / parts->host_bytes_s; /* down, and weights up */
+    /* gradients to the host, weights back */
+    st.offload_update_s = 2 * st.parameters * parts->gradient_bytes / parts->host_bytes_s;
     st.offload_kept_s = 2 * kept * parts->kept_bytes / parts->host_bytes_s;
     st.offload_weights_s = 2 * st.parameters * parts->gradient_bytes / parts->host_bytes_s;
     return st;
@@ -124,20 +128,20 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
 
 /* ---- communication ---------------------------------------------------------------------------------------------- */
 
-/* Members of a group in one node, if its members are `apart` devices apart. */
+/* The group of `size` devices whose numbers are `apart` apart, and how many of them are in one node. */
 static cm__group spread_group(const cm_fabric *fabric, int32_t size, int32_t apart)
 {
     int32_t here = cm_fabric_node(fabric) / apart;
     return (cm__group){size, here < 1 ? 1 : here < size ? here : size};
 }
 
-/* Two stages' devices that belong together. */
+/* The sending and the receiving device of two neighbouring stages. */
 static cm__group pair_of(const cm_plan *p, const cm_fabric *fabric)
 {
     return (cm__group){2, p->devices <= cm_fabric_node(fabric) ? 2 : 1};
 }
 
-/* Each tensor-parallel device sends its part, and the parts are put together again on the other side. */
+/* Each tensor-parallel device sends its part of the activations; the receiving devices gather the parts. */
 static double exchange_time(const cm__stages *st, const cm_plan *p, const cm_fabric *fabric)
 {
     if (p->pp < 2) return 0;
@@ -146,7 +150,7 @@ static double exchange_time(const cm__stages *st, const cm_plan *p, const cm_fab
     return sent + cm__comm_time(fabric, CM__ALL_GATHER, spread_group(fabric, p->tp, 1), st->exchange_bytes);
 }
 
-/* Layers alike: what stands before them comes last, and at least one bucket does. */
+/* All layers are alike. The part before them is sent last, and at least one bucket is not overlapped. */
 static cm__sent send_alike(const cm__parts *parts, const cm__stages *st, const cm__channel *channel)
 {
     double bytes = st->parameters * parts->gradient_bytes, buckets = fmax(1, floor(bytes / CM__BUCKET_BYTES));
@@ -167,7 +171,7 @@ cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_p
     double    bytes = st->parameters * parts->gradient_bytes;
     double    host = p->pp > 1 ? parts->exchange_host_s : 0;
     cm__waits w = {.exchange_s = exchange_time(st, p, fabric) + host};
-    if (p->pp > 1 && parts->tied_parameters > 0) /* weights that first and last stage share */
+    if (p->pp > 1 && parts->tied_parameters > 0) /* weights that the first and the last stage share */
         w.tied_s = cm__comm_time(fabric, CM__ALL_REDUCE, pair_of(p, fabric),
                                  parts->tied_parameters * parts->gradient_bytes);
     if (cm__replicas(p) < 2) return w;
@@ -176,7 +180,7 @@ cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_p
     double          sent = cm__compressed_bytes(&c, bytes / parts->gradient_bytes * 4, parts->gradient_bytes * 8);
     w.compress_s = cm__compression_time(&c, bytes);
     w.reduce_s = cm__comm_time(fabric, CM__ALL_REDUCE, group, sent);
-    if (p->asynchronous) /* equation (4) of Xie et al. 2024: gradients to a server, and its weights back */
+    if (p->asynchronous) /* equation (4) of Xie et al. 2024: send gradients to a server, receive its weights */
         w.reduce_s = cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), sent) +
                      cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), bytes);
     w.scatter_s = cm__comm_time(fabric, CM__REDUCE_SCATTER, group, bytes);
@@ -189,10 +193,10 @@ cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_p
     return w;
 }
 
-/* ---- an iteration ----------------------------------------------------------------------------------------------- */
+/* ---- iteration -------------------------------------------------------------------------------------------------- */
 
-/* With ZeRO, what is summed is scattered, and new weights are gathered after the update; from 3 on weights come with
-   every pass, and only the last of them are waited for. */
+/* ZeRO reduce-scatters the gradients and gathers the new weights after the update. ZeRO 3 gathers weights in every
+   pass, and only the last gather is not overlapped. */
 static void add_gradients(cm__iteration *it, const cm__stages *st, const cm__waits *w, const cm_plan *p, bool late)
 {
     bool            behind = !late || p->overlap;
@@ -218,7 +222,7 @@ cm__iteration cm__iterate(const cm__stages *st, const cm__waits *w, const cm_pla
     add_gradients(&it, st, w, p, late);
     if (p->offload_optimizer) it.offload_s = st->offload_update_s / (p->zero ? cm__replicas(p) : 1);
     double moved = (p->offload_activations ? st->offload_kept_s : 0) + (p->offload_weights ? st->offload_weights_s : 0);
-    it.offload_s += count * fmax(0, moved - st->longest_s); /* beside computing */
+    it.offload_s += count * fmax(0, moved - st->longest_s); /* overlapped with compute */
     it.data_s += w->tied_s;
     it.update_s = fmax(it.update_s, st->update_host_s);
     it.step_s = it.compute_s + it.bubble_s + it.tensor_s + it.pipeline_s + it.data_s - it.hidden_s + it.update_s +

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts.c - the parts of a step on one of several devices: their time, parameters, boundaries. */
+/* layers.c - time, parameters and boundaries of each part of a step on one device of a plan. */
 #include "model/parallel/layers.h"
 
 #include <math.h>
@@ -34,11 +34,11 @@ static void add_time(cm__making *k, const cm__timed *timed)
         variance += pow(time * t->error, 2);
         if (t->how != CM_HOW_MEASURED) unmeasured += time * t->error;
     }
-    p->error = cm__step_doubt(p->device_s, variance, unmeasured);
+    p->error = cm__step_error(p->device_s, variance, unmeasured);
     for (int h = 0; h < CM_HOWS && p->device_s > 0; h++) p->share[h] /= p->device_s;
 }
 
-/* The host's time by launches, the update's apart. */
+/* Adds the host's time, divided by launches. The update's is separate. */
 static void add_host(cm__making *k)
 {
     double launches = 0;
@@ -60,8 +60,9 @@ static bool divides(const cm__making *k, const cm_node *n)
 /* Returns, per tensor, the elements of a parameter that this device has. */
 static const double *add_parameters(cm__making *k, cm__ctx *ctx)
 {
-    int32_t *owner = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *owner); /* its part + 1 */
-    double  *had = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *had);
+    /* index of the first part that reads it, plus 1 */
+    int32_t *owner = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *owner);
+    double  *on_device = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *on_device);
     for (int32_t i = 0; i < k->g->n_nodes; i++) {
         const cm_node *n = &k->g->nodes[i];
         for (int32_t j = 0; n->phase == CM_FORWARD && j < n->n_inputs; j++) {
@@ -72,16 +73,16 @@ static const double *add_parameters(cm__making *k, cm__ctx *ctx)
             if (k->m->calls->shards.ep > 1 && cm__is_expert(k->g, n)) here /= k->m->calls->shards.ep;
             if (!owner[parameter]) {
                 owner[parameter] = k->part[i] + 1;
-                k->parts->all[k->part[i]].parameters += had[parameter] = here;
+                k->parts->all[k->part[i]].parameters += on_device[parameter] = here;
                 k->parts->parameters += here;
                 k->parts->weight_bytes = (double)cm_dtype_size(cm__t(k->g, parameter)->dtype);
             } else if (owner[parameter] != k->part[i] + 1) k->parts->tied_parameters += here;
         }
     }
-    return had;
+    return on_device;
 }
 
-/* What is made in one part and read in a later one crosses all boundaries between. */
+/* A tensor made in one part and read in a later one crosses all boundaries between them. */
 static void add_boundaries(cm__making *k, cm__ctx *ctx)
 {
     const cm_graph *g = k->g;
@@ -108,7 +109,7 @@ static double scores_bytes(const cm__making *k, const cm_node *n)
     return cm__score_bytes(k->g, n) * k->batch * heads / tp * pairs;
 }
 
-/* Of the layer in the middle: what its forward nodes leave for nodes of backward. */
+/* Activations that the middle layer's forward stores for backward. */
 static void add_kept(cm__making *k)
 {
     const cm_graph   *g = k->g;
@@ -133,7 +134,7 @@ static void add_kept(cm__making *k)
     k->parts->kept_bytes += k->parts->scores_bytes;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------- */
+/* ---- all parts -------------------------------------------------------------------------------------------------- */
 
 static double parameter_tensors(const cm_graph *g)
 {
@@ -142,7 +143,7 @@ static double parameter_tensors(const cm_graph *g)
     return count;
 }
 
-/* One kernel for each parameter's gradients. */
+/* One kernel per parameter adds its gradients. */
 static double accumulate_time(const cm__making *k)
 {
     cm__call c = {.op = CM__CALL_ELEMENTWISE, .pass = CM__PASS_FORWARD, .variant = "add"};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parts_comm.c - communication inside of the parts of a step.
+ * layers_comm.c - communication inside the parts of a step.
  *
- * Tensor-parallel devices add up what products divided by rows give, and what flows back into products divided by
- * columns; an embedding divided by its vocabulary is added up, too. With sequence parallelism each sum is a
- * reduce-scatter, and a gather before the next product: as many bytes.
+ * Tensor-parallel devices sum the outputs of products divided by rows, the input gradients of products divided by
+ * columns, and the outputs of an embedding divided by vocabulary. With sequence parallelism each sum is a
+ * reduce-scatter, and an all-gather before the next product: the same number of bytes.
  */
 #include "graph/rule.h"
 #include "model/parallel/layers_making.h"
@@ -19,7 +19,7 @@ static double sum_time(const cm__making *k, double n)
     return cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, n) + cm__comm_time(k->fabric, CM__ALL_GATHER, group, n);
 }
 
-/* The tensor that casts and views were made of, one for each product that reads it. */
+/* Follows casts and views back to their source; each product that reads the source has a cast of its own. */
 static int32_t before_casts(const cm_graph *g, int32_t tensor)
 {
     for (int32_t from = cm__t(g, tensor)->producer; from >= 0; from = cm__t(g, tensor)->producer) {
@@ -30,8 +30,8 @@ static int32_t before_casts(const cm_graph *g, int32_t tensor)
     return tensor;
 }
 
-/* The tensor that devices add up after a node; -1: none. */
-static int32_t summed(const cm__making *k, const cm_node *n, bool *told)
+/* The tensor that devices sum after a node; -1: none. */
+static int32_t summed(const cm__making *k, const cm_node *n, bool *counted)
 {
     const bool    *split = k->m->calls->shards.split;
     const cm_node *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
@@ -42,12 +42,13 @@ static int32_t summed(const cm__making *k, const cm_node *n, bool *told)
         return division == CM__ROWS || table ? n->outputs[0] : -1;
     }
     int32_t read = before_casts(k->g, forward->inputs[0]);
-    if (!cm__is_input_gradient(n, forward) || division != CM__COLUMNS || told[read]) return -1;
-    told[read] = true; /* several products of one input: their gradients are added first */
+    if (!cm__is_input_gradient(n, forward) || division != CM__COLUMNS || counted[read]) return -1;
+    counted[read] = true; /* several products read one input: their gradients are added before the sum */
     return n->outputs[0];
 }
 
-/* Devices that share a vocabulary find the largest logit, the label's and the sum of exponentials, of each token. */
+/* Devices that share a vocabulary exchange, per token, the maximum logit, the label's logit and the sum of
+   exponentials. */
 static double loss_time(const cm__making *k, const cm_node *n)
 {
     const double each = 4; /* bytes */
@@ -58,11 +59,11 @@ static double loss_time(const cm__making *k, const cm_node *n)
 
 static void add_sums(cm__making *k, cm__ctx *ctx)
 {
-    double  last_bytes = -1, last_s = 0; /* most layers sum up as many bytes as the one before */
-    bool *told = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *told);
+    double  last_bytes = -1, last_s = 0; /* most layers sum as many bytes as the previous one */
+    bool *counted = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *counted);
     for (int32_t i = 0; i < k->g->n_nodes; i++) {
         const cm_node *n = &k->g->nodes[i];
-        int32_t        tensor = n->view || n->phase == CM_UPDATE ? -1 : summed(k, n, told);
+        int32_t        tensor = n->view || n->phase == CM_UPDATE ? -1 : summed(k, n, counted);
         cm__part      *part = &k->parts->all[k->part[i]];
         part->forward_comm_s += loss_time(k, n);
         if (tensor < 0) continue;
@@ -74,14 +75,15 @@ static void add_sums(cm__making *k, cm__ctx *ctx)
     }
 }
 
-/* Tokens go to the devices of their experts, and come back, in every pass. */
+/* Tokens are sent to the devices of their experts and back, in every pass. */
 static void add_routes(cm__making *k, cm__ctx *ctx)
 {
     const cm__shards *s = &k->m->calls->shards;
     int32_t           here = cm_fabric_node(k->fabric) / (s->tp > 1 ? s->tp : 1);
     cm__group         group = {s->ep, here < 1 ? 1 : here < s->ep ? here : s->ep};
     double           *route_s = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *route_s);
-    int32_t          *last = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *last); /* pass seen last, plus 1 */
+    /* phase of the last expert seen in each part, plus 1 */
+    int32_t          *last = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *last);
     for (int32_t i = 0; i < k->g->n_nodes; i++) {
         const cm_node *n = &k->g->nodes[i], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
         int32_t        at = k->part[i];
@@ -94,7 +96,7 @@ static void add_routes(cm__making *k, cm__ctx *ctx)
     }
 }
 
-/* Keys and values of all tokens come to each device that has some of the queries; their gradients go back. */
+/* Each context-parallel device gathers the keys and values of all tokens; their gradients are scattered back. */
 static void add_gathers(cm__making *k)
 {
     int32_t   tp = k->m->calls->shards.tp > 1 ? k->m->calls->shards.tp : 1, here = cm_fabric_node(k->fabric) / tp;

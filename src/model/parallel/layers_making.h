@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts_making.h - parts while they are made: what parts.c and parts_comm.c share. */
-#ifndef CM_MODEL_PARTS_MAKING_H
-#define CM_MODEL_PARTS_MAKING_H
+/* layers_making.h - state that layers.c and layers_comm.c share while they build the parts. */
+#ifndef CM_MODEL_LAYERS_MAKING_H
+#define CM_MODEL_LAYERS_MAKING_H
 
 #include "model/parallel/layers.h"
 
@@ -11,11 +11,11 @@ typedef struct cm__making {
     const cm_fabric      *fabric;
     cm__parts            *parts;
     int32_t              *part; /* per node */
-    double                batch; /* that a device has the tokens of: a fraction, where devices share a sequence */
+    double                batch; /* samples whose tokens this device has; a fraction with context parallelism */
     int32_t               cp;
 } cm__making;
 
-/* The time that devices of a part communicate: those that share its layers, its experts, its sequences. */
+/* Adds the communication of each part: tensor, expert and context parallel. */
 void cm__parts_communicate(cm__making *k, cm__ctx *ctx);
 
 #endif

@@ -6,8 +6,8 @@
 #include "device/number.h"
 #include "model/time/roofline.h"
 
-#define REACHED 0.9      /* of the memory's bandwidth, by kernels that do nothing but stream */
-#define LOWEST 0.4       /* clocks below this are not throttling but a fault */
+#define REACHED 0.9      /* fraction of the memory's bandwidth that pure streaming kernels reach */
+#define LOWEST 0.4       /* a lower clock would be a fault, not throttling */
 #define BYTE_EXPONENT 0.5
 
 cm__power cm__power_of(const cm_device *device)

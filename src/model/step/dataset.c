@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dataset.c - what a sample of a data set is: by name, by a folder's files, or by its numbers. */
+/* dataset.c - the bytes and work of one sample of a data set, given by name, as a folder of files, or by numbers. */
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 #define FILES_MOST 10000000
 #define DEPTH_MOST 16
 
-/* ---- the model's own inputs ------------------------------------------------------------------------------------- */
+/* ---- the model's inputs ----------------------------------------------------------------------------------------- */
 
 static bool is_input(const cm_tensor *t) { return t->role == CM_ROLE_INPUT && t->rank > 0 && t->dims[0].per_batch > 0; }
 
@@ -24,7 +24,7 @@ double cm__sample_bytes(const cm_graph *g)
     return bytes;
 }
 
-/* The longest input of whole numbers; 0: none. */
+/* Length of the longest integer input; 0: none. */
 static double sample_tokens(const cm_graph *g)
 {
     double most = 0;
@@ -36,7 +36,7 @@ static double sample_tokens(const cm_graph *g)
     return most;
 }
 
-/* ---- by name ---------------------------------------------------------------------------------------------------- */
+/* ---- named data sets -------------------------------------------------------------------------------------------- */
 
 static const cm__known_dataset *find(const char *name)
 {
@@ -55,14 +55,14 @@ static cm__dataset named(cm__ctx *ctx, const cm__known_dataset *known, const cm_
     d.tokens = sample_tokens(g);
     if (!(d.tokens > 0))
         cm__fail(ctx, CM_ERR_ARGUMENT,
-                 "the data set %s is tokens, and this model takes none; 'bytes=N,decode=S' tells of any other",
+                 "the data set %s has tokens, but this model takes none; describe another with 'bytes=N,decode=S'",
                  known->id);
     d.bytes *= d.tokens;
     d.samples /= d.tokens;
     return d;
 }
 
-/* ---- a folder's files ------------------------------------------------------------------------------------------- */
+/* ---- folders of files ------------------------------------------------------------------------------------------- */
 
 typedef struct folder {
     cm__ctx *ctx;
@@ -75,7 +75,7 @@ static bool is_jpeg(const char *name)
     return dot && (strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0);
 }
 
-/* True: it is a folder. Links are not followed: a folder may hold itself. */
+/* Returns true for a folder. Symbolic links are not followed: a folder could contain itself. */
 static bool add_entry(folder *f, const char *path, const char *name)
 {
     struct stat s;
@@ -83,7 +83,7 @@ static bool add_entry(folder *f, const char *path, const char *name)
     if (S_ISDIR(s.st_mode)) return true;
     if (!S_ISREG(s.st_mode)) return false;
     if (++f->files > FILES_MOST)
-        cm__fail(f->ctx, CM_ERR_LIMIT, "more than %d files; 'bytes=N,decode=S,samples=N' tells the same", FILES_MOST);
+        cm__fail(f->ctx, CM_ERR_LIMIT, "more than %d files; use 'bytes=N,decode=S,samples=N' instead", FILES_MOST);
     f->bytes += (double)s.st_size;
     if (is_jpeg(name)) f->image_bytes += (double)s.st_size;
     return false;
@@ -94,7 +94,7 @@ static void close_folder(void *open) { closedir(open); }
 static void walk(folder *f, const char *path, int depth)
 {
     DIR *open = opendir(path);
-    if (!open && depth) return; /* one that may not be read holds no samples of ours */
+    if (!open && depth) return; /* unreadable subfolders are skipped */
     if (!open) cm__fail(f->ctx, CM_ERR_IO, "cannot read the folder '%.200s': %s", path, strerror(errno));
     cm__defer(f->ctx, close_folder, open);
     for (struct dirent *e; (e = readdir(open));) {
@@ -104,7 +104,7 @@ static void walk(folder *f, const char *path, int depth)
     }
 }
 
-/* JPEGs are decoded; what decoding costs grows with their size. */
+/* JPEGs are decoded; the decoding time grows with their size. */
 static cm__dataset of_files(cm__ctx *ctx, const char *text, const char *path)
 {
     folder f = {.ctx = ctx};
@@ -115,7 +115,7 @@ static cm__dataset of_files(cm__ctx *ctx, const char *text, const char *path)
                          .images = images ? f.image_bytes / f.files / images->each : 0};
 }
 
-/* ---- by numbers ------------------------------------------------------------------------------------------------- */
+/* ---- data sets given by numbers --------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -155,11 +155,11 @@ static cm__dataset of_numbers(cm__ctx *ctx, const char *text, const char *at)
         *keys[key].value = quantity(ctx, keys[key].name, (cm__span){at + equals + 1, length - equals - 1});
         at += length + (at[length] == ',');
     }
-    if (isnan(d.bytes)) cm__fail(ctx, CM_ERR_ARGUMENT, "data set: bytes=N, of a sample in storage, is missing");
+    if (isnan(d.bytes)) cm__fail(ctx, CM_ERR_ARGUMENT, "data set: bytes=N, the stored size of a sample, is missing");
     return d;
 }
 
-/* ---- any -------------------------------------------------------------------------------------------------------- */
+/* ---- choice ----------------------------------------------------------------------------------------------------- */
 
 noreturn static void unknown(cm__ctx *ctx, const char *text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host.c - the host's timeline: operators dispatched forward, autograd nodes run backward, tensors updated. */
+/* host.c - the host's time per step: forward operators, autograd nodes, and parameter updates. */
 #include "model/step/host.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ double cm__host_number(const cm_device *device, const cm_device *reference, cm_r
     return h ? h->time_s.value : 0;
 }
 
-/* Kinds of operators that cost the host alike. */
+/* Kinds of operators with the same host cost. */
 enum { LINEAR, CONV, NORM, BATCH_NORM, ELEMENTWISE, VIEW, KINDS };
 static const char *const kind_names[KINDS] = {"linear", "conv", "norm", "batch_norm", "elementwise", "view"};
 static const uint8_t     kind_of_class[CM_CLASSES] = {
@@ -47,7 +47,7 @@ static void count_update(const cm_graph *g, const cm_node *n, counts *c)
     for (int32_t i = 0; i < n->n_inputs; i++) c->tensors += cm__t(g, n->inputs[i])->role == CM_ROLE_PARAMETER;
 }
 
-/* Backward nodes of one forward operator are one node of autograd. */
+/* All backward nodes of one forward operator are one autograd node. */
 static counts count(const cm_graph *g)
 {
     counts  c = {0};

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host.h - what the thread that feeds a device spends on a step. */
+/* host.h - the time that the thread which launches kernels spends on a step. */
 #ifndef CM_MODEL_HOST_H
 #define CM_MODEL_HOST_H
 
 #include "device/device.h"
 #include "graph/graph.h"
 
-/* Seconds per step; 0 where the profile (or the reference device's) says nothing of the runtime. */
+/* Seconds per step; 0 if neither the profile nor the reference device's has numbers for the runtime. */
 double cm__host_time(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *graph);
 
-/* The part of it that comes once per update, however many micro-batches there are. */
+/* The part that runs once per update, however many micro-batches there are. */
 double cm__host_update(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *graph);
 
-/* The same under torch-compile; `generated`: kernels that the compiler wrote. */
+/* The same under torch-compile. `generated`: number of kernels that the compiler generated. */
 double cm__host_time_compiled(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *graph,
                               double generated);
 
-/* A number of the profile's `host`, of the reference device's where it has none; 0: neither has. */
+/* A number of the profile's `host`, or of the reference device's if the profile has none; 0: neither has it. */
 double cm__host_number(const cm_device *device, const cm_device *reference, cm_runtime runtime, const char *what);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_compiled.c - the host's timeline where PyTorch's compiler wrote the code that launches.
+ * host_compiled.c - the host's time per step under torch.compile.
  *
- * Inductor's code is Python: for each kernel that it generated it allocates the result and calls a launcher; for
- * products, convolutions, attention and look-ups it calls the same operators as eager PyTorch, without autograd around
- * them: a product's two gradients cost two products. A launch costs what the profile says (torch-compile, `launch`) or,
- * where it says nothing, what an elementwise operator costs an eager host: both are a call from Python, an allocation
- * and a launch. The update is eager. Left out: guards, and checks of sizes, about 1 us for each tensor of the graph.
+ * Inductor generates Python code. For each generated kernel it allocates the result and calls a launcher. For products,
+ * convolutions, attention and look-ups it calls the same operators as eager PyTorch, without autograd: the two
+ * gradients of a product cost two products. The cost of a launch is in the profile (torch-compile, `launch`). A profile
+ * without it uses the host cost of an eager elementwise operator, which is also a call from Python, an allocation and a
+ * launch. The update runs eagerly. Not modelled: guards and size checks, about 1 us per tensor of the graph.
  */
 #include "model/step/host.h"
 
-/* What eager PyTorch spends on what is called as it is; convolutions have one call for both gradients. */
+/* Eager host cost of the operators that Inductor calls. Convolutions compute both gradients in one call. */
 static const struct {
     const char *forward, *backward;
     bool        at_once;

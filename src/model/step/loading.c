@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loading.c - the time to load a step's samples, and how much of it the device does not notice.
+ * loading.c - the time to load a step's samples, and how much of it overlaps with the step.
  *
  *     read = B bytes / storage      prepare = B seconds / workers      copy = B input bytes / host link
  *
- * Workers of a GPU's loader read, prepare and copy at once: the longest counts. Hosts of other accelerators read, and
- * then prepare (Xie et al. 2024, section 4.3.4). Either runs beside the step, which takes the longer of the two;
- * without workers the step waits. Workers make a batch each: an epoch begins with none, and the device waits until one
- * worker has made the first. Left out: caches of the system, shuffling, other users of the storage, augmentation beyond
- * a crop, and what preparing takes from the thread that launches kernels.
+ * A GPU's loader reads, prepares and copies at the same time: the longest counts. Hosts of other accelerators read
+ * first and then prepare (Xie et al. 2024, section 4.3.4). Loading overlaps with the step, and the longer of the two
+ * counts; without workers the step waits for it. Each worker makes a whole batch: at the start of an epoch the device
+ * waits until one worker has made the first. Not modelled: the page cache, shuffling, other users of the storage,
+ * augmentation beyond a crop, and CPU time that preparation takes from the thread that launches kernels.
  */
 #include "model/step/loading.h"
 
@@ -18,12 +18,12 @@
 #include "device/number.h"
 #include "model/step/step.h"
 
-#define LOADING_ERROR 0.3     /* of rates that were measured on another host, in logarithms */
-#define CORES_OTHERWISE 8     /* per device, of hosts of which nothing is known */
+#define LOADING_ERROR 0.3     /* log error of rates that were measured on another host */
+#define CORES_OTHERWISE 8     /* cores per device of an unknown host */
 
 /* ---- the host --------------------------------------------------------------------------------------------------- */
 
-/* One of the host's devices, which are joined by spaces, is the device or one of its bases. */
+/* True: the device, or one of its bases, is in the host's list of devices, which is separated by spaces. */
 static bool feeds(cm__ctx *ctx, const cm__known_host *host, const cm_device *device)
 {
     for (const char *at = host->devices; *at; at += *at == ' ') {
@@ -46,12 +46,12 @@ static const cm__known_host *host_named(cm__ctx *ctx, const char *id)
              meant ? meant : "", meant ? "'?" : "", known);
 }
 
-/* The named host, or the one that the device, or what it is based on, usually has; rates of the measured one where it
-   has none, by the clocks. */
+/* The named host, or the usual host of the device or of its base. Unknown rates are those of the measured host,
+   scaled by the clocks. */
 static cm__known_host host_of(cm__ctx *ctx, const cm_device *device, const char *id)
 {
     const cm_device_info *info = &device->info;
-    cm__known_host        host = {.id = info->id, .name = "a host of which nothing is known", .cores = CORES_OTHERWISE,
+    cm__known_host        host = {.id = info->id, .name = "an unknown host", .cores = CORES_OTHERWISE,
                                   .clock_hz = NAN, .read_bytes_s = NAN, .images_s = NAN, .tokens_s = NAN};
     for (int32_t i = 0; !id && i < cm__n_known_hosts; i++)
         if (feeds(ctx, &cm__known_hosts[i], device)) {
@@ -67,7 +67,7 @@ static cm__known_host host_of(cm__ctx *ctx, const cm_device *device, const char 
     return host;
 }
 
-/* What `bench` measured on the device's own host; NAN: it did not. */
+/* The rate that `bench` measured on the device's own host; NAN: not measured. */
 static double own_rate(const cm_device *d, const char *what)
 {
     for (int32_t i = 0; i < d->n_host; i++)
@@ -88,7 +88,7 @@ static void take_own_rates(const cm_device *d, cm__known_host *host)
     }
 }
 
-/* ---- a loader --------------------------------------------------------------------------------------------------- */
+/* ---- loader ----------------------------------------------------------------------------------------------------- */
 
 cm__loading cm__loading_of(cm__ctx *ctx, const cm_graph *g, const cm_device *device, const cm_loading_options *o)
 {
@@ -118,7 +118,7 @@ cm__loading cm__loading_of(cm__ctx *ctx, const cm_graph *g, const cm_device *dev
     };
 }
 
-/* ---- beside the step -------------------------------------------------------------------------------------------- */
+/* ---- overlap with the step -------------------------------------------------------------------------------------- */
 
 static double load_s(const cm__loading *l)
 {
@@ -132,7 +132,7 @@ static double joined(const cm__loading *l, double compute_s, double load)
     return l->waits ? compute_s + load : fmax(compute_s, load);
 }
 
-/* What an epoch waits for before its first step, over its steps: whole calls of as many as are made together. */
+/* The wait at the start of an epoch, divided by its steps. An epoch has whole calls of `together` steps. */
 static double begin_s(const cm__loading *l, double batch)
 {
     double at_once = batch * l->together;

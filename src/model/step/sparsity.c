@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparsity.c - which operators have pruned weights, and what a device makes of it. */
+/* sparsity.c - which operators have pruned weights, and how much work a device saves. */
 #include "model/step/sparsity.h"
 
 #include "device/number.h"

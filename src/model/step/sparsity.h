@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sparsity.h - pruned weights: which operators have them, and what a device leaves out.
+ * sparsity.h - pruned weights: which operators have them, and which work a device skips.
  *
- * Dense layers are pruned: products with weights, in the repeated blocks of a model that has such (embeddings and the
- * head stay whole). A device that skips zeros does that part of the arithmetic less, both ways, and sends that part of
- * the weights less. Matrix units for two of four run forward products at a multiple of their peak; backward, the
- * transposed weights are not of that pattern.
+ * Dense layers are pruned: products with weights, and in models with repeated blocks only inside the blocks (embeddings
+ * and the head are not pruned). A device that skips zeros saves that fraction of the arithmetic in both passes, and of
+ * the weight traffic. 2:4 sparse matrix units run forward products at a multiple of their peak. Backward is not faster:
+ * the transposed weights do not have the 2:4 pattern.
  */
 #ifndef CM_MODEL_SPARSITY_H
 #define CM_MODEL_SPARSITY_H
@@ -13,9 +13,9 @@
 #include "device/device.h"
 #include "graph/graph.h"
 
-/* The part of pruned operators' arithmetic and weights that the device does and sends; 1: all. */
+/* The fraction of pruned operators' arithmetic and weight traffic that remains; 1: all. */
 double cm__sparsity_kept(const cm_device *device, const cm_sparsity *sparsity);
-/* Times the peak of forward products; 1: as any. */
+/* Factor on the peak of forward products; 1: none. */
 double cm__sparsity_gain(const cm_device *device, const cm_sparsity *sparsity);
 bool   cm__is_pruned(const cm_graph *graph, const cm_node *node, bool has_blocks);
 bool   cm__has_blocks(const cm_graph *graph);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step.c - the time of a step, call by call: tables, calibration, clock, host, and how sure all that is. */
+/* step.c - the time of a step from its kernel calls: tables, calibration, clock, host, and the interval. */
 #include "model/step/step.h"
 
 #include <math.h>
@@ -8,12 +8,12 @@
 #include "model/step/host.h"
 #include "model/step/sparsity.h"
 
-#define COMMON_ERROR 0.04 /* that all calls of a step share: clocks, power, another version of a library */
-#define SHARED_PART 0.5   /* of the error of calls that were not measured: neighbours are wrong the same way */
-#define SPARSE_ERROR 0.2  /* of products of which only the peak is known to be higher */
-#define HOST_ERROR 0.13   /* of steps the host limits; the same step repeats within 10 to 30 % (docs/results/time.md) */
+#define COMMON_ERROR 0.04 /* relative error that all calls of a step share: clocks, power, another library version */
+#define SHARED_PART 0.5   /* fraction of the error of unmeasured calls that they share: neighbours have the same bias */
+#define SPARSE_ERROR 0.2  /* relative error of sparse products, for which only the peak is known */
+#define HOST_ERROR 0.13   /* log error of host-bound steps; the same step varies by 10 to 30 % (docs/results/time.md) */
 
-/* ---- what does not depend on the batch size --------------------------------------------------------------------- */
+/* ---- independent of the batch size ------------------------------------------------------------------------------ */
 
 const cm_device *cm__reference_of(cm__ctx *ctx, const cm_device *device)
 {
@@ -27,7 +27,7 @@ const cm_device *cm__reference_of(cm__ctx *ctx, const cm_device *device)
     return reference;
 }
 
-static const cm_device *shared_relative(cm__ctx *ctx, const cm_device *device, const cm__common *common)
+static const cm_device *shared_reference(cm__ctx *ctx, const cm_device *device, const cm__common *common)
 {
     const cm_device_info *info = cm_device_get_info(device);
     const cm_device      *first = common ? common->reference : NULL;
@@ -54,7 +54,7 @@ cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *
 
 static double scale_of(const cm_number *factor) { return factor->known ? factor->value : 1; }
 
-/* A chip of the same make draws as much for the same work; its own limit and memory count. */
+/* A chip of the same design has the same energy per FLOP; the power limit and the memory are the device's own. */
 static cm__power power_of(const cm_device *device, const cm_device *reference)
 {
     cm__power        own = cm__power_of(device);
@@ -70,7 +70,7 @@ static cm__power power_of(const cm_device *device, const cm_device *reference)
     return like;
 }
 
-/* Calls that only forward products with pruned weights make. */
+/* Marks the calls that only forward products with pruned weights make. */
 static const bool *sparse_calls(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *d)
 {
     bool *sparse = cm__alloc_array(ctx, (size_t)d->n_calls + 1, sizeof *sparse), blocks = cm__has_blocks(g);
@@ -86,7 +86,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
                                   const cm_predict_options *o, const cm__common *common)
 {
     cm_runtime       runtime = o->runtime;
-    const cm_device *reference = shared_relative(ctx, device, common);
+    const cm_device *reference = shared_reference(ctx, device, common);
     cm__limits       limits = cm__limits_of(device);
     bool             math = cm__attention_math(graph, device, runtime), same = common && common->calls->math == math;
     cm__dispatch    *calls =
@@ -120,9 +120,9 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
     return m;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------ */
+/* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
-/* Nobody measured it: what the dense product takes, on units that are faster. */
+/* Sparse products were not measured: scales the time of the dense product by the peak of the sparse units. */
 static void take_sparse(const cm__step_model *m, const cm__call *call, cm__timed *timed)
 {
     cm__limits faster = m->limits;
@@ -134,7 +134,7 @@ static void take_sparse(const cm__step_model *m, const cm__call *call, cm__timed
 
 void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed)
 {
-    /* What real steps have taught of this device. */
+    /* Factors from calibration with real steps. */
     const double scale[CM_ENGINES] = {[CM_ENGINE_MATRIX] = scale_of(&m->device->calibration.matrix),
                                       [CM_ENGINE_VECTOR] = scale_of(&m->device->calibration.vector)};
     for (int32_t i = 0; i < m->calls->n_calls; i++) {
@@ -162,7 +162,8 @@ double cm__step_throttle(const cm__step_model *m, double batch, double waits_s, 
 }
 
 typedef struct summing {
-    double time_s, variance, launches, unmeasured_s; /* the last: of calls not measured, times their errors */
+    /* unmeasured_s: sum of the absolute errors of calls that were not measured */
+    double time_s, variance, launches, unmeasured_s;
 } summing;
 
 static summing sum_calls(const cm__dispatch *d, const cm__timed *timed, double share[CM_HOWS])
@@ -181,7 +182,7 @@ static summing sum_calls(const cm__dispatch *d, const cm__timed *timed, double s
 
 /* ---- the step --------------------------------------------------------------------------------------------------- */
 
-/* A step ends when the later of two timelines does, each as uncertain as it is. */
+/* A step ends with the later of the device's and the host's timeline; each has its own error. */
 static void bracket(cm_prediction_info *i, double device_s, double device_error)
 {
     for (int side = 0; side < 2; side++) {
@@ -190,7 +191,7 @@ static void bracket(cm_prediction_info *i, double device_s, double device_error)
     }
 }
 
-double cm__step_doubt(double time_s, double variance, double unmeasured_s)
+double cm__step_error(double time_s, double variance, double unmeasured_s)
 {
     double spread = variance + pow(COMMON_ERROR * time_s, 2) + pow(SHARED_PART * unmeasured_s, 2);
     return sqrt(spread) / fmax(time_s, 1e-30);
@@ -225,7 +226,7 @@ void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_in
     i->device_time_s = sum.time_s;
     i->launches = sum.launches;
     i->step_time_s = fmax(device_s, i->host_time_s);
-    bracket(i, device_s, cm__step_doubt(sum.time_s, sum.variance, sum.unmeasured_s));
+    bracket(i, device_s, cm__step_error(sum.time_s, sum.variance, sum.unmeasured_s));
     cm__step_rates(&m->matrix_flop, m->peak_flop_s, i);
     for (int h = 0; h < CM_HOWS && sum.time_s > 0; h++) i->share[h] /= sum.time_s;
 }

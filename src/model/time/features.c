@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* features.c - features of calls, over their scales. */
+/* features.c - features of kernel calls, divided by their scales. */
 #include "model/time/features.h"
 
 #include <math.h>
 #include <string.h>
 
 #define DEFAULT_SCALE 3.0f
-#define OF_JOINED 20.0f /* over a scale that other elementwise kernels told, which hardly care */
-#define OF_A_KIND 5.0f /* between kinds of grouped convolutions, of heads */
+/* extra weight of alignment for concatenation; the common scale is fitted to kernels that hardly depend on it */
+#define OF_JOINED 20.0f
+#define OF_A_KIND 5.0f /* distance between kinds of grouped convolutions, and of grouped attention heads */
 
 static const cm__scales by_default = {.noise = 0.02, .alike = 0.1, .variant = 0.4, .dtype = 0.4, .pass = 0.4};
 
@@ -20,7 +21,8 @@ static const cm__scales table[CM__CALLS] = {
 
 const cm__scales *cm__scales_of(int op) { return table[op].noise > 0 ? &table[op] : &by_default; }
 
-/* The logarithm at powers of two, lines between them: a feature's axis may bend a little, and rows are many. */
+/* Approximates the logarithm: exact at powers of two, linear in between. There are many rows, and a small error of a
+   feature does not matter. */
 static float about_log(float x)
 {
     int32_t bits;
@@ -30,20 +32,20 @@ static float about_log(float x)
 
 /* ---- alignments ------------------------------------------------------------------------------------------------- */
 
-/* Halves of the powers of two in a size, up to the eight that vector loads want. */
+/* Half of the number of factors of 2 in a size, which is capped at 8, the width of vector loads. */
 static float alignment(int64_t size)
 {
     return size <= 0 ? 1.5f : 0.5f * (float)__builtin_ctzll((unsigned long long)size | 8);
 }
 
-/* Which sizes are read in vectors, counted from 1. */
+/* Which sizes are read with vector loads, counted from 1. */
 static const int8_t aligned[CM__CALLS][3] = {
     [CM__CALL_GEMM] = {2, 3, 4},      [CM__CALL_CONV] = {2, 3},   [CM__CALL_RNN] = {1, 3, 4},
     [CM__CALL_LAYER_NORM] = {2},      [CM__CALL_RMS_NORM] = {2},  [CM__CALL_SOFTMAX] = {2},
     [CM__CALL_CROSS_ENTROPY] = {2},   [CM__CALL_ELEMENTWISE] = {2},
 };
 
-/* Of what is joined the halves are read, in vectors by one kernel or one by one by another. */
+/* A concatenation is timed with two halves: vector loads need the half to be aligned. */
 static void alignments(const cm__call *c, float *out)
 {
     bool  joined = c->op == CM__CALL_ELEMENTWISE && strncmp(c->variant, "cat", 3) == 0;
@@ -54,7 +56,8 @@ static void alignments(const cm__call *c, float *out)
     }
 }
 
-/* Of a convolution's groups: one, as many as channels in (the second size), or others: three kinds of kernels. */
+/* Convolutions have three kinds of kernels: one group, as many groups as input channels (the second size), or
+   others. */
 static float kind_of_groups(const int64_t *sizes, int at)
 {
     return OF_A_KIND * (float)(sizes[at] <= 1 ? 0 : sizes[at] == sizes[1] ? 1 : 2);
@@ -62,12 +65,12 @@ static float kind_of_groups(const int64_t *sizes, int at)
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------ */
 
-/* Part of the cores' time that is used when so many tiles go over them in whole waves. */
+/* Utilisation of the cores if this many tiles run in whole waves. */
 static double waves(double tiles, double cores) { return tiles / (cores * ceil(tiles / cores)); }
 
 static double filled(double size, double tile) { return size / (tile * ceil(size / tile)); }
 
-/* A product in tiles of each of the sizes that libraries choose among: what part of the cores' work is of use. */
+/* Utilisation of the cores for each of the tile sizes that libraries choose among. */
 static void tiles_of_product(const cm__call *c, double cores, float *out)
 {
     static const double tiles[][2] = {{64, 64}, {128, 64}, {64, 128}, {128, 128}, {128, 256}, {256, 128}};
@@ -79,7 +82,7 @@ static void tiles_of_product(const cm__call *c, double cores, float *out)
     }
 }
 
-/* Attention goes over blocks of queries of each head. */
+/* Attention processes blocks of queries for each head. */
 static void blocks_of_attention(const cm__call *c, double cores, float *out)
 {
     static const double blocks[] = {64, 128, 192};
@@ -91,21 +94,21 @@ static void blocks_of_attention(const cm__call *c, double cores, float *out)
     out[5] = s[3] == s[4] ? 0 : OF_A_KIND;
 }
 
-/* What a normalisation or a sum goes over, or leaves: the sizes before and after the middle one are one to it. */
+/* The product of the sizes before and after the middle one, for normalisations and reductions. */
 static void outer_and_inner(const cm__call *c, double cores, float *out)
 {
     (void)cores;
     out[0] = about_log(fmaxf(1, (float)c->sizes[0] * (float)c->sizes[2]));
 }
 
-/* Sums along the last axis are another kernel than those along others. */
+/* Reductions along the last axis use other kernels than those along other axes. */
 static void sides_of_sum(const cm__call *c, double cores, float *out)
 {
     outer_and_inner(c, cores, out);
     out[1] = c->sizes[2] == 1 ? OF_A_KIND : 0;
 }
 
-/* Features of some operators only. */
+/* Additional features of some operators. */
 static const struct {
     int count;
     void (*make)(const cm__call *call, double cores, float *out);
@@ -116,7 +119,7 @@ static const struct {
     [CM__CALL_REDUCE] = {2, sides_of_sum},
 };
 
-/* ---- all of them ------------------------------------------------------------------------------------------------ */
+/* ---- all features ----------------------------------------------------------------------------------------------- */
 
 static int n_features(int op) { return cm__call_kinds[op].n_sizes + 5 + further[op].count; }
 

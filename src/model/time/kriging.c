@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kriging.c - interpolation between rows of tables. */
+/* kriging.c - interpolation between rows of kernel tables. */
 #include "model/time/kriging.h"
 
 #include <math.h>
@@ -7,12 +7,12 @@
 
 #define NEIGHBOURS 20
 #define SQRT3 1.7320508f
-#define LEAST 1e-7f /* of a variance that rounding may leave */
+#define LEAST 1e-7f /* lower bound of a variance after rounding */
 
 /* ---- neighbours ------------------------------------------------------------------------------------------------- */
 
 typedef struct neighbour {
-    float   squared; /* distance */
+    float   squared; /* squared distance */
     int32_t row;
     int32_t table;
 } neighbour;
@@ -29,7 +29,7 @@ static void keep(neighbours *n, neighbour found)
     n->of[at] = found;
 }
 
-/* Four features at a time (they are padded to that), and the last ones, which tell most rows apart, first. */
+/* Compares four features at a time (they are padded to four), the last ones first: they differ most between rows. */
 typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
 
 static inline float squared_distance(const float *a, const float *b, int count, float most)
@@ -43,7 +43,7 @@ static inline float squared_distance(const float *a, const float *b, int count, 
     return sum;
 }
 
-/* Squared, between rows of the same features in two tables. */
+/* Squared distance between two tables, in addition to that between features. */
 static float apart(const cm__scales *s, const cm__rows *a, const cm__rows *b)
 {
     double variant = a->variant != b->variant ? s->variant : 0, dtype = a->dtype != b->dtype ? s->dtype : 0,
@@ -54,7 +54,7 @@ static float apart(const cm__scales *s, const cm__rows *a, const cm__rows *b)
 static int differences(const cm__rows *a, const cm__rows *b)
 {
     int count = (a->variant != b->variant) + (a->dtype != b->dtype) + (a->pass != b->pass);
-    return count ? count : 1; /* two tables of one kind, of two runtimes */
+    return count ? count : 1; /* two tables of one kind from two runtimes */
 }
 
 static void find_in(neighbours *n, const cm__rows *tables, int32_t table, float offset, const float *features,
@@ -72,14 +72,14 @@ static void find_in(neighbours *n, const cm__rows *tables, int32_t table, float 
 
 /* ---- kriging ---------------------------------------------------------------------------------------------------- */
 
-/* Matern's covariance, once differentiable. */
+/* Matérn covariance, once differentiable. */
 static float covariance(float squared)
 {
     float q = SQRT3 * sqrtf(squared);
     return (1 + q) * expf(-q);
 }
 
-/* K = U^T U in place, K's upper part given and positive definite by its noise. */
+/* Cholesky factorisation K = U^T U in place. The upper part of K is given; the noise makes it positive definite. */
 static void factor(float k[NEIGHBOURS][NEIGHBOURS], int n)
 {
     for (int j = 0; j < n; j++) {
@@ -126,7 +126,8 @@ static void covariances(const neighbours *n, const cm__rows *tables, int count, 
     }
 }
 
-/* What the neighbours say, over their mean; solved with half of the factorisation, as only products of pairs count. */
+/* Ordinary kriging of the neighbours' values. Half of the factorisation is enough: only products of pairs are
+   needed. */
 static cm__kriged krige(const neighbours *n, const cm__rows *tables, int32_t home, int count, const cm__scales *s)
 {
     float k[NEIGHBOURS][NEIGHBOURS], ones[NEIGHBOURS], near[NEIGHBOURS], values[NEIGHBOURS];
@@ -142,8 +143,8 @@ static cm__kriged krige(const neighbours *n, const cm__rows *tables, int32_t hom
     solve(k, n->count, values);
     double mean = dot(ones, values, n->count) / dot(ones, ones, n->count);
     double value = mean + dot(near, values, n->count) - mean * dot(near, ones, n->count);
-    double told = dot(near, near, n->count);
-    return (cm__kriged){.value = value, .unknown = fmin(1, fmax(0, 1 + s->alike - told))};
+    double explained = dot(near, near, n->count);
+    return (cm__kriged){.value = value, .unknown = fmin(1, fmax(0, 1 + s->alike - explained))};
 }
 
 cm__kriged cm__krige(int op, const cm__rows *tables, int32_t n_tables, int32_t home, const float *features, int count,
@@ -154,7 +155,8 @@ cm__kriged cm__krige(int op, const cm__rows *tables, int32_t n_tables, int32_t h
     find_in(&n, tables, home, 0, features, count, without);
     neighbour at_home = n.count ? n.of[0] : (neighbour){.squared = INFINITY};
     for (int differing = 1; differing <= 3 && (differing == 1 || n.count < NEIGHBOURS); differing++)
-        for (int32_t i = 0; i < n_tables; i++) /* those that differ in one thing; others only where there are too few */
+        /* first tables that differ in one property; others only if there are too few neighbours */
+        for (int32_t i = 0; i < n_tables; i++)
             if (i != home && differences(&tables[i], &tables[home]) == differing)
                 find_in(&n, tables, i, apart(s, &tables[i], &tables[home]), features, count, -1);
     cm__kriged result = krige(&n, tables, home, count, s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memo.c - open hash tables of places in a list, each behind a lock, so that threads seldom wait for each other; where
- * there is no memory for one, it forgets.
+ * memo.c - a cache of call times: several hash tables with open addressing, each with its own lock, so that threads
+ * rarely wait for each other. Without memory for an entry, it is not cached.
  */
 #include "model/time/memo.h"
 
@@ -13,7 +13,7 @@ typedef struct entry {
     cm__memo_key key;
     uint64_t     hash;
     cm__call     call;
-    cm__memo_value     told;
+    cm__memo_value     value;
 } entry;
 
 #define PARTS 16
@@ -21,13 +21,13 @@ typedef struct entry {
 typedef struct part {
     pthread_mutex_t lock;
     entry          *entries;
-    uint32_t       *places; /* one more than an entry's; 0: free. Twice as many as there is room for entries */
-    size_t          count, room; /* a power of two */
+    uint32_t       *places; /* index of an entry plus 1; 0: free. There are twice as many slots as entries */
+    size_t          count, room; /* powers of two */
 } part;
 
 struct cm__memo {
     part parts[PARTS];
-    int  count; /* of those that have a lock */
+    int  count; /* tables with an initialised lock */
 };
 
 static void release(void *object)
@@ -45,13 +45,13 @@ cm__memo *cm__memo_new(cm__ctx *ctx)
     cm__memo *m = cm__alloc(ctx, sizeof *m);
     cm__defer(ctx, release, m);
     for (; m->count < PARTS; m->count++)
-        if (pthread_mutex_init(&m->parts[m->count].lock, NULL)) cm__fail(ctx, CM_ERR_MEMORY, "no lock to be had");
+        if (pthread_mutex_init(&m->parts[m->count].lock, NULL)) cm__fail(ctx, CM_ERR_MEMORY, "cannot create a lock");
     return m;
 }
 
 static part *part_of(cm__memo *m, uint64_t hash) { return &m->parts[hash >> 60]; }
 
-/* Texts are zeroed to their end, and sizes beyond a call's own are zero. */
+/* The key bytes are well defined: texts are padded with zeros, and unused sizes are zero. */
 static uint64_t hash_of(cm__memo_key key, const cm__call *call)
 {
     uint64_t hash = (uintptr_t)key.table ^ (uint64_t)((call->op * 8 + call->pass) * CM_RUNTIMES + key.runtime), word;
@@ -80,7 +80,7 @@ static bool same_key(cm__memo_key a, cm__memo_key b)
     return a.table == b.table && a.runtime == b.runtime && a.search == b.search && a.reference == b.reference;
 }
 
-/* Where an entry is, or would be. */
+/* The slot of an entry, or the free slot where it would go. */
 static uint32_t *place_of(const part *p, cm__memo_key key, const cm__call *call, uint64_t hash)
 {
     size_t most = 2 * p->room - 1, at = (size_t)hash & most;
@@ -91,14 +91,14 @@ static uint32_t *place_of(const part *p, cm__memo_key key, const cm__call *call,
     return &p->places[at];
 }
 
-bool cm__memo_find(cm__memo *m, cm__memo_key key, const cm__call *call, cm__memo_value *told)
+bool cm__memo_find(cm__memo *m, cm__memo_key key, const cm__call *call, cm__memo_value *value)
 {
     uint64_t hash = hash_of(key, call);
     part    *p = part_of(m, hash);
     uint32_t place = 0;
     pthread_mutex_lock(&p->lock);
     if (p->count) place = *place_of(p, key, call, hash);
-    if (place) *told = p->entries[place - 1].told;
+    if (place) *value = p->entries[place - 1].value;
     pthread_mutex_unlock(&p->lock);
     return place != 0;
 }
@@ -124,7 +124,7 @@ static bool make_room(part *p)
     return true;
 }
 
-void cm__memo_keep(cm__memo *m, cm__memo_key key, const cm__call *call, const cm__memo_value *told)
+void cm__memo_keep(cm__memo *m, cm__memo_key key, const cm__call *call, const cm__memo_value *value)
 {
     uint64_t hash = hash_of(key, call);
     part    *p = part_of(m, hash);
@@ -132,7 +132,7 @@ void cm__memo_keep(cm__memo *m, cm__memo_key key, const cm__call *call, const cm
     if (p->count < UINT32_MAX / 2 && make_room(p)) {
         uint32_t *place = place_of(p, key, call, hash);
         if (!*place) *place = (uint32_t)++p->count;
-        p->entries[*place - 1] = (entry){.key = key, .hash = hash, .call = *call, .told = *told};
+        p->entries[*place - 1] = (entry){.key = key, .hash = hash, .call = *call, .value = *value};
     }
     pthread_mutex_unlock(&p->lock);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* own_models.c - which of a device's fitted models, or of its kin's, tells of a call, and what it says. */
+/* operator_fits.c - choose the fitted operator model for a call: the device's own, or that of a device with the same
+   chip or family; and evaluate it. */
 #include "model/time/operator_fits.h"
 
 #include <math.h>
@@ -7,9 +8,9 @@
 #include "device/forms.h"
 
 #define PARAMETERS_MOST 64
-#define ERROR_LEAST 0.1 /* of timings by another library version and harness */
-/* Products for a weight's gradient, over a transposed left operand, beside others of their shape: geometric mean of 55
-   shapes in bf16 on an A100 PCIe (SimuMax, fwd and bwd_grad_w efficiencies). */
+#define ERROR_LEAST 0.1 /* lower bound: other library versions and timing methods */
+/* A weight-gradient product, which has a transposed left operand, over other products of the same shape: geometric
+   mean of 55 shapes in bf16 on an A100 PCIe (SimuMax, fwd and bwd_grad_w efficiencies). */
 #define TRANSPOSED_FACTOR 1.056
 
 typedef enum closeness { ITSELF, SAME_CHIP, SAME_FAMILY, UNRELATED } closeness;
@@ -17,20 +18,20 @@ typedef enum closeness { ITSELF, SAME_CHIP, SAME_FAMILY, UNRELATED } closeness;
 typedef struct model {
     const cm_fit   *fit;
     const cm__form *form;
-    closeness             of;
+    closeness       of;
 } model;
 
-struct cm__own_models {
+struct cm__operator_fits {
     cm__ctx         *ctx;
     const cm_device *device;
     cm__limits       limits;
-    bool             plain, megatron; /* what for */
-    bool             sought;          /* kin are there already */
+    bool             plain, megatron; /* which calls to predict */
+    bool             related_loaded;  /* the models of related devices */
     model           *models;
     int32_t          count, capacity;
 };
 
-static void take(cm__own_models *m, const cm_device *device, closeness of)
+static void take(cm__operator_fits *m, const cm_device *device, closeness of)
 {
     for (int32_t i = 0; i < cm_device_fits(device); i++) {
         const cm_fit   *fit = cm_device_fit(device, i);
@@ -41,31 +42,31 @@ static void take(cm__own_models *m, const cm_device *device, closeness of)
     }
 }
 
-cm__own_models *cm__own_models_new(cm__ctx *ctx, const cm_device *device, const cm__limits *limits, bool plain,
-                                   bool megatron)
+cm__operator_fits *cm__operator_fits_new(cm__ctx *ctx, const cm_device *device, const cm__limits *limits, bool plain,
+                                         bool megatron)
 {
-    cm__own_models *m = cm__alloc(ctx, sizeof *m);
-    *m = (cm__own_models){.ctx = ctx, .device = device, .limits = *limits, .plain = plain, .megatron = megatron};
+    cm__operator_fits *m = cm__alloc(ctx, sizeof *m);
+    *m = (cm__operator_fits){.ctx = ctx, .device = device, .limits = *limits, .plain = plain, .megatron = megatron};
     take(m, device, ITSELF);
     return m;
 }
 
-/* ---- kin -------------------------------------------------------------------------------------------------------- */
+/* ---- related devices -------------------------------------------------------------------------------------------- */
 
 static bool same_text(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
 
-static closeness closeness_to(const cm__own_models *m, const cm_device *other)
+static closeness closeness_to(const cm__operator_fits *m, const cm_device *other)
 {
     if (same_text(m->device->chip, other->chip)) return SAME_CHIP;
     bool family = m->megatron && same_text(cm__device_family(m->device), cm__device_family(other));
     return family ? SAME_FAMILY : UNRELATED;
 }
 
-static closeness closeness_by_id(const cm__own_models *m, const char *id)
+static closeness closeness_by_id(const cm__operator_fits *m, const char *id)
 {
     const cm_device *peer = cm__device_peer(m->device, id);
     cm_device       *other;
-    if (strcmp(m->device->info.id, id) == 0) return UNRELATED; /* its models were taken first */
+    if (strcmp(m->device->info.id, id) == 0) return UNRELATED; /* its own models are loaded already */
     if (peer) return closeness_to(m, peer);
     if (cm_device_load_brief(id, &other, NULL)) return UNRELATED;
     closeness of = closeness_to(m, other);
@@ -73,45 +74,45 @@ static closeness closeness_by_id(const cm__own_models *m, const char *id)
     return of;
 }
 
-static void seek_kin(cm__own_models *m)
+static void load_related(cm__operator_fits *m)
 {
-    m->sought = true;
+    m->related_loaded = true;
     for (int32_t i = 0; (m->megatron || m->device->chip) && cm_device_id(i); i++) {
-        closeness              of = closeness_by_id(m, cm_device_id(i));
+        closeness        of = closeness_by_id(m, cm_device_id(i));
         const cm_device *other = of == UNRELATED ? NULL : cm__device_beside(m->ctx, m->device, cm_device_id(i));
         if (other) take(m, other, of);
     }
 }
 
-/* ---- which model ------------------------------------------------------------------------------------------------ */
+/* ---- choice of a model ------------------------------------------------------------------------------------------ */
 
 #define NAMES 3
 
-/* Models that would tell of a call, best first. */
-typedef struct wanted {
+/* The operator models that can time a call, best first. */
+typedef struct candidates {
     const char *names[NAMES], *dtypes[2];
-    closeness         farthest;
-    bool        stream; /* one pass over the data, of any type */
-} wanted;
+    closeness   farthest;
+    bool        stream; /* one pass over the data, in any type */
+} candidates;
 
 static bool in_16_bits(const cm__call *c) { return strcmp(c->dtype, "bf16") == 0 || strcmp(c->dtype, "fp16") == 0; }
 
-/* A softmax with its scale and mask, an update of all parameters. */
+/* True: a softmax fused with scale and mask, or an update of all parameters. */
 static bool is_fused(const cm__call *c)
 {
     return (c->op == CM__CALL_SOFTMAX && c->variant[0]) || c->op == CM__CALL_OPTIMIZER;
 }
 
-/* Models of Megatron-LM's own kernels; nothing: those of plain fp32. */
-static wanted wanted_by_megatron(const cm__call *c)
+/* Models for Megatron-LM's own kernels; an empty result: use the rule for plain fp32. */
+static candidates candidates_for_megatron(const cm__call *c)
 {
-    if (is_fused(c)) return (wanted){.names = {"add"}, .dtypes = {""}, .farthest = SAME_FAMILY, .stream = true};
-    if (c->op != CM__CALL_GEMM || !in_16_bits(c)) return (wanted){0};
-    const char *other = strcmp(c->dtype, "fp16") == 0 ? "bf16" : "fp16"; /* timed alike */
-    return (wanted){.names = {"gemm"}, .dtypes = {c->dtype, other}, .farthest = SAME_FAMILY};
+    if (is_fused(c)) return (candidates){.names = {"add"}, .dtypes = {""}, .farthest = SAME_FAMILY, .stream = true};
+    if (c->op != CM__CALL_GEMM || !in_16_bits(c)) return (candidates){0};
+    const char *other = strcmp(c->dtype, "fp16") == 0 ? "bf16" : "fp16"; /* both types take the same time */
+    return (candidates){.names = {"gemm"}, .dtypes = {c->dtype, other}, .farthest = SAME_FAMILY};
 }
 
-static wanted wanted_in_fp32(const cm__call *c)
+static candidates candidates_in_fp32(const cm__call *c)
 {
     static const char *const linear[NAMES] = {"linear", "gemm", "bmm"}, *const norm[NAMES] = {"layernorm"},
                             *const batched[NAMES] = {"bmm", "linear", "gemm"}, *const softmax[NAMES] = {"softmax"},
@@ -122,13 +123,14 @@ static wanted wanted_in_fp32(const cm__call *c)
                                : c->op == CM__CALL_LAYER_NORM ? norm
                                                               : NULL;
     bool   grouped = c->op == CM__CALL_CONV && c->sizes[13] > 1;
-    wanted w = {.names = {c->op == CM__CALL_ELEMENTWISE ? c->variant : NULL}, .dtypes = {"fp32"}};
+    candidates w = {.names = {c->op == CM__CALL_ELEMENTWISE ? c->variant : NULL}, .dtypes = {"fp32"}};
     w.farthest = SAME_CHIP;
     if (found) memcpy(w.names, found, sizeof w.names);
-    return strcmp(c->dtype, "fp32") == 0 && !grouped ? w : (wanted){0};
+    return strcmp(c->dtype, "fp32") == 0 && !grouped ? w : (candidates){0};
 }
 
-/* Products and convolutions take their pass's model or, for want of it, forward's: the work is the same. */
+/* Products and convolutions use the model of their pass. Convolutions may fall back to the forward model: the work
+   is the same. */
 static int fitness(const model *m, const cm__call *c, bool stream)
 {
     static const char *const passes[CM__PASSES] = {[CM__PASS_FORWARD] = "forward", [CM__PASS_BACKWARD] = "backward",
@@ -143,8 +145,9 @@ static bool better(const model *a, const model *b)
     return a->fit->n != b->fit->n ? a->fit->n > b->fit->n : a->fit->mape < b->fit->mape;
 }
 
-/* Of the same kin the one fitted to most rows, then of the least error. */
-static const model *best_of(const cm__own_models *m, const cm__call *c, const char *name, const char *dtype, closeness of)
+/* Among equally related devices: the model fitted to most rows, then the one with the smallest error. */
+static const model *best_of(const cm__operator_fits *m, const cm__call *c, const char *name, const char *dtype,
+                            closeness of)
 {
     const model *best = NULL;
     int          found = 1;
@@ -160,11 +163,11 @@ static const model *best_of(const cm__own_models *m, const cm__call *c, const ch
     return best;
 }
 
-static const model *model_for(cm__own_models *m, const cm__call *c, const wanted *w)
+static const model *model_for(cm__operator_fits *m, const cm__call *c, const candidates *w)
 {
     for (int d = 0; d < 2 && w->dtypes[d]; d++)
         for (int of = ITSELF; of <= (int)w->farthest; of++) {
-            if (of > ITSELF && !m->sought) seek_kin(m);
+            if (of > ITSELF && !m->related_loaded) load_related(m);
             for (int k = 0; k < NAMES && w->names[k]; k++) {
                 const model *best = best_of(m, c, w->names[k], w->dtypes[d], (closeness)of);
                 if (best) return best;
@@ -173,9 +176,9 @@ static const model *model_for(cm__own_models *m, const cm__call *c, const wanted
     return NULL;
 }
 
-/* ---- what it says ----------------------------------------------------------------------------------------------- */
+/* ---- evaluation ------------------------------------------------------------------------------------------------- */
 
-/* A form's parameters, without the launch that its timings held. False: not those of the form. */
+/* Reads the parameters of a form, with its launch overhead set to 0. False: they do not match the form. */
 static bool read_parameters(const cm_fit *fit, const cm__form *form, double *p)
 {
     for (int r = 0, at = 0; r < form->n_rows; at += form->rows[r++].count) {
@@ -194,7 +197,7 @@ static cm__work work_of(const cm__call *c, bool stream)
     double   p[4];
     cm__work w = {.batch = 1, .k = 1};
     cm__call_work(c, &w.flop, &w.bytes);
-    if (stream) return w; /* bytes alone: what a type's width saves, its kernels gain */
+    if (stream) return w; /* bytes alone: narrower types are faster in proportion */
     if (cm__as_product(c, p)) w.batch = p[0], w.m = p[1], w.n = p[2], w.k = p[3];
     else if (c->op == CM__CALL_ELEMENTWISE) w.m = 1, w.n = (double)c->sizes[0] * (double)c->sizes[1];
     else w.m = (double)c->sizes[0], w.n = (double)c->sizes[1];
@@ -205,16 +208,16 @@ static cm__ceilings ceilings_of(const cm__limits *l, const cm__call *c)
 {
     cm_engine engine = cm__call_kinds[c->op].engine;
     return (cm__ceilings){.cores = l->cores,
-                          .peak_flop_s = l->peak[engine][cm__rate_there(l, engine, cm__call_rate(c))],
+                          .peak_flop_s = l->peak[engine][cm__rate_available(l, engine, cm__call_rate(c))],
                           .bandwidth_bytes_s = l->memory_bytes_s,
                           .cache_bytes = fmax(l->cache_bytes, 1 << 20)};
 }
 
-double cm__own_models_time(cm__own_models *m, const cm__call *c, double *error)
+double cm__operator_fits_time(cm__operator_fits *m, const cm__call *c, double *error)
 {
     double p[PARAMETERS_MOST];
-    wanted w = m->megatron ? wanted_by_megatron(c) : (wanted){0};
-    if (!w.names[0] && m->plain) w = wanted_in_fp32(c);
+    candidates w = m->megatron ? candidates_for_megatron(c) : (candidates){0};
+    if (!w.names[0] && m->plain) w = candidates_in_fp32(c);
     const model *found = w.names[0] ? model_for(m, c, &w) : NULL;
     if (!found || !read_parameters(found->fit, found->form, p)) return NAN;
     cm__ceilings ceilings = ceilings_of(&m->limits, c);

@@ -7,12 +7,13 @@
 #include "device/device.h"
 #include "device/number.h"
 
-#define TILE 128.0            /* rows and columns of a product that one core works on at a time */
-#define TILE_OF_REGISTERS 4.0 /* the same of processors: the shorter side of libraries (OpenBLAS 16 x 4, 8 x 4) */
-#define SHORTEST 1e-9         /* s; of calls of no work, whose logarithm is taken */
+#define TILE 128.0            /* rows and columns of a product that one core computes at a time */
+/* the same for CPUs: the shorter side of the libraries' register tiles (OpenBLAS 16 x 4, 8 x 4) */
+#define TILE_OF_REGISTERS 4.0
+#define SHORTEST 1e-9         /* s; lower bound for calls without work, whose logarithm is taken */
 #define SPLIT_K_LEAST 256.0   /* inner size below which libraries do not split a product further */
 
-/* Where a rate is not given, what stands for it. */
+/* The type whose peak replaces a missing one. */
 static const cm_rate instead[CM_RATES] = {
     [CM_RATE_FP64] = CM_RATE_FP32, [CM_RATE_FP32] = CM_RATE_TF32, [CM_RATE_TF32] = CM_RATE_FP32,
     [CM_RATE_BF16] = CM_RATE_FP16, [CM_RATE_FP16] = CM_RATE_BF16, [CM_RATE_FP8] = CM_RATE_BF16,
@@ -57,12 +58,12 @@ void cm__need_speed(cm__ctx *ctx, const cm_device *device)
         for (int r = 0; r < CM_RATES; r++) known |= l.peak[e][r] > 0;
     if (!known)
         cm__fail(ctx, CM_ERR_UNSUPPORTED,
-                 "%s: how fast it is is not known; 'centimani bench -o machine.json' measures that of a machine, and "
-                 "--device machine.json takes it",
+                 "%s: its speed is unknown; 'centimani bench -o machine.json' measures a machine, and --device "
+                 "machine.json uses the result",
                  device->info.id);
 }
 
-cm_rate cm__rate_there(const cm__limits *l, cm_engine engine, cm_rate rate)
+cm_rate cm__rate_available(const cm__limits *l, cm_engine engine, cm_rate rate)
 {
     for (int tries = 0; l->peak[engine][rate] <= 0 && tries < 3; tries++) rate = instead[rate];
     return rate;
@@ -70,7 +71,7 @@ cm_rate cm__rate_there(const cm__limits *l, cm_engine engine, cm_rate rate)
 
 static double peak_at(const cm__limits *l, cm_engine engine, cm_rate rate)
 {
-    return l->peak[engine][cm__rate_there(l, engine, rate)];
+    return l->peak[engine][cm__rate_available(l, engine, rate)];
 }
 
 static double peak_of(const cm__limits *l, const cm__call *c)
@@ -120,7 +121,8 @@ bool cm__as_product(const cm__call *c, double p[4])
     return product_of(c, flop, p);
 }
 
-/* How much longer than at full use: whole waves of tiles, the inner size split where they are too few. */
+/* Time over the time at full utilisation: tiles run in whole waves, and the inner size is split if there are too few
+   tiles. */
 static double idle_factor(const cm__limits *l, const double p[4])
 {
     double high = ceil(p[1] / l->tile), wide = ceil(p[2] / l->tile), most = floor(p[3] / SPLIT_K_LEAST);
@@ -151,5 +153,6 @@ double cm__roofline_of(const cm__limits *l, const cm__call *c, double flop, doub
     double traffic = l->memory_bytes_s > 0 ? bytes * ((1 - cached) / l->memory_bytes_s + cached / l->cache_bytes_s) : 0;
     double longer = fmax(fmax(compute, traffic), SHORTEST), shorter = fmin(compute, traffic);
     double ratio = shorter / longer, square = ratio * ratio;
-    return l->floor_s + longer * sqrt(sqrt(1 + square * square)); /* the corner is as sharp as in fits of operators */
+    /* the corner is as sharp as that of fitted operator models */
+    return l->floor_s + longer * sqrt(sqrt(1 + square * square));
 }

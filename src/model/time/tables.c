@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library.c - tables of calls, found by call; their rows made ready for kriging. */
+/* tables.c - look up kernel tables by call, and prepare their rows for kriging. */
 #include "model/time/tables.h"
 
 #include <math.h>
@@ -53,7 +53,7 @@ static void prepare_rows(const cm__library *l, const cm__kernel_table *t, cm__ro
     *rows = (cm__rows){.features = features, .values = values, .count = t->n_rows, .pass = t->pass};
 }
 
-/* Variants and types by the first table that has them. */
+/* A variant or type is identified by the index of the first table that has it. */
 static void prepare(cm__library *l, cm__family *f)
 {
     cm__rows *rows = cm__alloc_array(l->ctx, (size_t)f->count, sizeof *rows);
@@ -131,7 +131,7 @@ static bool replace(char *text, const char *of, const char *by)
     return true;
 }
 
-/* Of a reference device's kernels both 16-bit types tell the same: the table with more rows. */
+/* The reference device's bf16 and fp16 tables are interchangeable; use the one with more rows. */
 int32_t cm__library_own(const cm__library *l, const cm__call *c)
 {
     cm__call other = *c;
@@ -141,7 +141,7 @@ int32_t cm__library_own(const cm__library *l, const cm__call *c)
     return l->tables[instead]->n_rows > l->tables[own]->n_rows ? instead : own;
 }
 
-/* Types and variants that take about as long, where a call's own was never measured. */
+/* Types and variants of similar speed, for calls without a table of their own. */
 static const struct {
     const char *of, *instead;
 } stand_ins[] = {
@@ -193,7 +193,7 @@ int32_t cm__library_stand_in(const cm__library *l, const cm__call *c)
     return -1;
 }
 
-/* An elementwise kernel of any function that was measured with these types: traffic is what counts. */
+/* The table of any elementwise function with these types: traffic determines the time, not the function. */
 int32_t cm__library_any_function(const cm__library *l, const cm__call *c)
 {
     const cm__family *f = &l->families[CM__CALL_ELEMENTWISE][kind_of(CM__CALL_ELEMENTWISE, c->variant, c->dtype)];
@@ -204,7 +204,7 @@ int32_t cm__library_any_function(const cm__library *l, const cm__call *c)
     return -1;
 }
 
-/* ---- what tables say -------------------------------------------------------------------------------------------- */
+/* ---- times from tables ------------------------------------------------------------------------------------------ */
 
 int32_t cm__library_row(const cm__library *l, int32_t table, const cm__call *c)
 {
@@ -221,7 +221,7 @@ int32_t cm__library_row(const cm__library *l, int32_t table, const cm__call *c)
     return -1;
 }
 
-/* A call in another type than its table's has the neighbours of one in the table's, where that is the same work. */
+/* If the table has another type but the same work, the call is compared to the rows in the table's type. */
 static cm__call as_in_table(const cm__library *l, const cm__kernel_table *t, const cm__call *c)
 {
     cm__call other = *c;
@@ -252,20 +252,20 @@ static const cm__rows *rows_of(cm__library *l, int32_t table)
 cm__memo_value cm__library_neighbours(cm__library *l, int32_t table, const cm__call *given, cm__memo *memo)
 {
     const cm__kernel_table *t = l->tables[table];
-    cm__memo_value                told;
+    cm__memo_value                value;
     cm__call                call = *given, *c = &call;
     float                   features[CM__FEATURES];
     cm__memo_key            key = {t, l->runtime};
-    if (memo && cm__memo_find(memo, key, c, &told)) return told;
+    if (memo && cm__memo_find(memo, key, c, &value)) return value;
     if (memo && strcmp(call.dtype, t->dtype) != 0) call = as_in_table(l, t, given);
-    if (memo && cm__memo_find(memo, key, c, &told)) return told;
+    if (memo && cm__memo_find(memo, key, c, &value)) return value;
     rows_of(l, table);
     double     roofline = cm__features(c, &l->limits, features);
     cm__kriged k = krige(l, table, features, -1);
-    told.timed = (cm__timed){.time_s = exp(k.value) * roofline, .launches = t->launches[k.row]};
-    told.unknown = k.unknown;
-    if (memo) cm__memo_keep(memo, key, c, &told);
-    return told;
+    value.timed = (cm__timed){.time_s = exp(k.value) * roofline, .launches = t->launches[k.row]};
+    value.unknown = k.unknown;
+    if (memo) cm__memo_keep(memo, key, c, &value);
+    return value;
 }
 
 double cm__library_left_out(cm__library *l, int32_t table, int32_t row, cm__call *c)

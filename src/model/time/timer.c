@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timer.c - a call's time by rows, neighbours, a reference device's neighbours, operator models or the roofline. */
+/* timer.c - the time of a call, from table rows, neighbours, a reference device's tables, operator models or the
+   roofline. */
 #include "model/time/timer.h"
 
 #include <math.h>
@@ -14,14 +15,14 @@
 enum { OWN, BUILT_IN, REFERENCE, LIBRARIES };
 
 struct cm__timer {
-    cm__ctx        *ctx;
-    cm__limits      limits;
-    cm__library     libraries[LIBRARIES];
-    cm__own_models *own_models;           /* NULL: not asked */
-    cm__memo       *memo;                 /* NULL: none */
+    cm__ctx           *ctx;
+    cm__limits         limits;
+    cm__library        libraries[LIBRARIES];
+    cm__operator_fits *operator_fits; /* NULL: not used */
+    cm__memo          *memo;          /* NULL: none */
 };
 
-/* Tables hold times of the device they were measured on: a base of this one, or the device itself. */
+/* Tables have times of the device on which they were measured: the device itself, or its base. */
 static void open_tables(cm__timer *t, int at, cm__kernels kernels, const cm_device *measured, const cm_device *device,
                         cm_runtime runtime)
 {
@@ -41,15 +42,15 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
         cm__library_open(ctx, &t->libraries[REFERENCE], reference->built_in_kernels, reference, runtime, true);
     bool plain = reference && !t->libraries[OWN].count && !t->libraries[BUILT_IN].count;
     bool megatron = runtime == CM_RUNTIME_MEGATRON;
-    if (plain || megatron) t->own_models = cm__own_models_new(ctx, device, &t->limits, plain, megatron);
+    if (plain || megatron) t->operator_fits = cm__operator_fits_new(ctx, device, &t->limits, plain, megatron);
     return t;
 }
 
 void cm__timer_share(cm__timer *t, cm__memo *memo) { t->memo = memo; }
 
-/* What products lose against the roofline they lose everywhere; what other kernels take beyond it is the cores' work,
-   not the memory's, and goes with cores and clock. Time steps of recurrent layers wait for each other, each too small
-   for all cores: these go with the clock. */
+/* A product keeps its ratio to the roofline on every device. For other kernels, the time beyond the roofline is
+   spent in the cores: it scales with cores and clock. Time steps of recurrent layers run one after the other and are
+   too small for all cores: they scale with the clock only. */
 double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__call *c, double time_s)
 {
     double here = cm__roofline(to, c), there = cm__roofline(from, c);
@@ -60,7 +61,7 @@ double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__c
     return here + (time_s - there) * cores;
 }
 
-/* On the table's device. */
+/* The time on the table's device. */
 static cm__timed from_table(cm__timer *t, cm__library *l, int32_t table, const cm__call *c, bool same)
 {
     int32_t exact = same && !l->reference ? cm__library_row(l, table, c) : -1;
@@ -69,25 +70,26 @@ static cm__timed from_table(cm__timer *t, cm__library *l, int32_t table, const c
                            .launches = l->tables[table]->launches[exact],
                            .how = CM_HOW_MEASURED,
                            .error = ERROR_MEASURED};
-    cm__memo_value told = cm__library_neighbours(l, table, c, t->memo);
-    told.timed.how = l->reference ? CM_HOW_TRANSFERRED : CM_HOW_INTERPOLATED;
-    told.timed.error = fmax(ERROR_MEASURED, sqrt(told.unknown)); /* the neighbours' standard deviation */
-    if (told.timed.error > ERROR_ROOFLINE) told.timed.how = CM_HOW_ROOFLINE; /* which tells no less */
-    if (l->reference || !same) told.timed.error += ERROR_TRANSFERRED;
-    return told.timed;
+    cm__memo_value value = cm__library_neighbours(l, table, c, t->memo);
+    value.timed.how = l->reference ? CM_HOW_TRANSFERRED : CM_HOW_INTERPOLATED;
+    value.timed.error = fmax(ERROR_MEASURED, sqrt(value.unknown)); /* standard deviation of the interpolation */
+    if (value.timed.error > ERROR_ROOFLINE) value.timed.how = CM_HOW_ROOFLINE; /* the roofline is no less accurate */
+    if (l->reference || !same) value.timed.error += ERROR_TRANSFERRED;
+    return value.timed;
 }
 
-/* By operator models, where the device has no table of its own for such calls. */
-static bool by_own_models(cm__timer *t, const cm__call *c, cm__timed *timed)
+/* Uses operator models if the device has no table of its own for the call. */
+static bool by_operator_fits(cm__timer *t, const cm__call *c, cm__timed *timed)
 {
-    if (!t->own_models) return false;
+    if (!t->operator_fits) return false;
     if (cm__library_own(&t->libraries[OWN], c) >= 0 || cm__library_own(&t->libraries[BUILT_IN], c) >= 0) return false;
     *timed = (cm__timed){.launches = 1, .how = CM_HOW_INTERPOLATED};
-    timed->time_s = cm__own_models_time(t->own_models, c, &timed->error);
+    timed->time_s = cm__operator_fits_time(t->operator_fits, c, &timed->error);
     return timed->time_s > 0;
 }
 
-/* The library that tells most of a call, and what, on its own device; NULL: none does. */
+/* Returns the library with the best table for the call, and the time on that library's device; NULL: none has a
+   table. */
 static const cm__library *by_libraries(cm__timer *t, const cm__call *c, cm__timed *timed)
 {
     static int32_t (*const ways[])(const cm__library *, const cm__call *) = {
@@ -103,8 +105,8 @@ static const cm__library *by_libraries(cm__timer *t, const cm__call *c, cm__time
     return NULL;
 }
 
-/* The same, looked up once for all devices that share the memo: copies of a device with other limits, and devices that
-   have no tables of their own. */
+/* As by_libraries(), with one look-up for all devices that share the memo: copies of a device with other limits, and
+   devices without tables of their own. */
 static const cm__library *by_memo(cm__timer *t, const cm__call *c, cm__timed *timed)
 {
     const cm__library *first = t->libraries, *by;
@@ -122,7 +124,7 @@ static const cm__library *by_memo(cm__timer *t, const cm__call *c, cm__timed *ti
     return value.library < LIBRARIES ? &t->libraries[value.library] : NULL;
 }
 
-/* To a device that differs from the measured one in its limits: as uncertain as the time changes. */
+/* Transfers a time to a device whose limits differ from the measured one. The error grows with the change. */
 static void move(const cm__timer *t, const cm__library *by, const cm__call *c, cm__timed *timed)
 {
     double measured = timed->time_s;
@@ -134,7 +136,7 @@ static void move(const cm__timer *t, const cm__library *by, const cm__call *c, c
 static cm__timed time_of(cm__timer *t, const cm__call *c)
 {
     cm__timed timed;
-    if (by_own_models(t, c, &timed)) return timed;
+    if (by_operator_fits(t, c, &timed)) return timed;
     const cm__library *by = by_memo(t, c, &timed);
     if (by && by->reference) timed.time_s = cm__transferred(&t->limits, &by->limits, c, timed.time_s);
     if (by && by->moved) move(t, by, c, &timed);
@@ -143,8 +145,8 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
         .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = ERROR_ROOFLINE, .how = CM_HOW_ROOFLINE};
 }
 
-/* TF32 is allowed, not asked for: libraries run IEEE products where these are faster, as on devices whose matrix units
-   have no higher peak in TF32 than vector units in fp32. */
+/* TF32 is allowed, not required. Libraries run fp32 products if these are faster, for instance on devices whose
+   matrix units have no higher peak in TF32 than the vector units in fp32. */
 cm__timed cm__timer_time(cm__timer *t, const cm__call *given)
 {
     cm__call  call = cm__without_shape(given);

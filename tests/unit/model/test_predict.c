@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_predict.c - a step is its calls and the gaps between them, or the host where that takes longer. */
+/* test_predict.c - a step takes its calls plus the gaps between them, or the host's time if that is longer. */
 #include <math.h>
 #include "time_device.h"
 #include "graph/graph.h"
@@ -36,7 +36,7 @@ static cm_device *load(const char *id)
     return device;
 }
 
-/* What holds of every prediction. */
+/* Checks that hold for every prediction. */
 static void consistent(const cm_prediction *p, const cm_graph *step, int64_t batch)
 {
     const cm_prediction_info *i = cm_prediction_get_info(p);
@@ -68,7 +68,7 @@ static void consistent(const cm_prediction *p, const cm_graph *step, int64_t bat
     near(i->throughput_samples_s, (double)batch / i->step_time_s, 1e-12);
     assert_true(i->step_time_s >= i->device_time_s && i->step_time_s >= i->host_time_s);
     assert_true(i->interval_s[0] < i->step_time_s && i->step_time_s < i->interval_s[1] && i->interval_s[0] > 0);
-    assert_true(isnan(i->mfu) || (i->mfu > 0 && i->mfu < 1)); /* nobody gives a peak of every type */
+    assert_true(isnan(i->mfu) || (i->mfu > 0 && i->mfu < 1)); /* not every type has a known peak */
     assert_true(i->clock > 0.3 && i->clock <= 1);
 }
 
@@ -92,7 +92,7 @@ static void every_model_is_consistent(void **state)
     }
 }
 
-/* A device of no tables, no host and no relative: the sum of its rooflines. */
+/* A device without tables, host costs or reference device: the sum of its rooflines. */
 #define LONE_WITH(more) \
     "{\"schema\": 1, \"id\": \"lone\", \"name\": \"Lone\", \"vendor\": \"Acme\", \"class\": \"npu\", " \
     "\"style\": \"kernel-by-kernel\", \"modes\": [\"training\"], \"precisions\": [\"fp32\", \"bf16\"],\n" CEILINGS( \
@@ -115,13 +115,13 @@ static void nothing_measured(void **state)
     double flop = 0;
     for (cm_phase k = CM_FORWARD; k < CM_PHASES; k++) flop += cm_totals_matrix_flop(&t, k);
     near(i->mfu, flop / i->step_time_s / 1e14, 1e-9);
-    assert_true(i->device_time_s > 1e-6 * cm_prediction_ops(p)); /* each call takes a launch at least */
+    assert_true(i->device_time_s > 1e-6 * cm_prediction_ops(p)); /* each call takes at least a launch */
     cm_prediction_free(p);
     cm_graph_free(step);
     cm_device_free(device);
 }
 
-/* Gaps are between all kernels; a host that takes longer is the step. */
+/* There is a gap between all kernels. If the host takes longer, its time is the step time. */
 static void device_or_host(void **state)
 {
     (void)state;
@@ -141,7 +141,7 @@ static void device_or_host(void **state)
     cm_graph_free(step);
 }
 
-/* Units for two of four run forward products at twice the peak, and nothing else. */
+/* 2:4 sparse units run forward products at twice the peak, and nothing else. */
 static void two_of_four(void **state)
 {
     (void)state;
@@ -164,8 +164,8 @@ static void two_of_four(void **state)
     cm_graph_free(step);
 }
 
-/* A card of the same make as one whose power is known is held to its own limit: 350 W of the H100 PCIe, 700 W of the
-   H200. Of another make nothing is known. */
+/* A card with the same chip as one of known power has its own limit: 350 W for the H100 PCIe, 700 W for the H200.
+   For other chips the power is unknown. */
 static void power_of_the_same_make(void **state)
 {
     static const struct {
@@ -216,7 +216,7 @@ static void inference_is_forward_alone(void **state)
     cm_device_free(device);
 }
 
-/* One batch alone: it crosses the link, waits for the later of two ends, and its result crosses back. */
+/* Latency of one batch: input transfer, the later of the device's and the host's end, output transfer. */
 #define LINKED(step)                                                                                                   \
     TIME_DEVICE(",\n\"host_link\": {\"name\": \"l\", \"bandwidth\": " NUMBER("1e9", "B/s") "},\n\"host\": ["           \
                 HOST("step", step) "]")
@@ -238,7 +238,7 @@ static void latency_of_inference(void **state)
     cm_graph_free(step);
 }
 
-/* What no table has, as a file: one table for each kind of call. */
+/* Unmeasured calls as a case file: one table for each kind of call. */
 static void cases_to_measure(void **state)
 {
     (void)state;
@@ -255,7 +255,7 @@ static void cases_to_measure(void **state)
     cm_device_free(device);
 }
 
-/* The same question, the same answer. */
+/* Two predictions of the same step are equal. */
 static void the_same_twice(void **state)
 {
     (void)state;

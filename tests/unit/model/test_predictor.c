@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_predictor.c - many batch sizes: as cm_predict() at powers of two, between its neighbours elsewhere. */
+/* test_predictor.c - many batch sizes: equal to cm_predict() at powers of two, and between its neighbours elsewhere. */
 #include <math.h>
 #include "time_device.h"
 
@@ -56,7 +56,7 @@ static void powers_of_two_are_exact(void **unused)
     (void)unused;
     holds_on("nvidia-h200", "resnet18");
     holds_on("nvidia-a100-40g", "bert:layers=2,hidden=128,heads=2,seq=64,vocab=1000");
-    holds_on("habana-gaudi2", "resnet18"); /* by its style, at any batch size */
+    holds_on("habana-gaudi2", "resnet18"); /* with an execution model, at any batch size */
 }
 
 static void others_lie_between(void **unused)
@@ -72,10 +72,10 @@ static void others_lie_between(void **unused)
     for (int64_t batch = 65; batch < 128; batch += 7) {
         cm_prediction_info i = at(p, batch);
         assert_true(i.device_time_s >= last && i.device_time_s <= high.device_time_s);
-        assert_true(i.share[CM_HOW_MEASURED] == 0); /* nobody measured this one */
+        assert_true(i.share[CM_HOW_MEASURED] == 0); /* this size was not measured */
         last = i.device_time_s;
     }
-    assert_true(at(p, 64).step_time_s == low.step_time_s); /* asking between changes nothing */
+    assert_true(at(p, 64).step_time_s == low.step_time_s); /* a prediction in between changes nothing */
     cm_predictor_free(p);
     cm_device_free(device);
     cm_graph_free(step);

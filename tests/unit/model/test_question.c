@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_question.c - what a question means, and that memory, time and batch size of a step follow one rule. */
+/* test_question.c - defaults of a step, and that its memory, time and batch size are consistent. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,8 @@ static cm_step_options settled(const char *id, cm_step_options o)
     return o;
 }
 
-/* ---- what a question means ---------------------------------------------------------------------------------------- */
+/* ---- defaults
+   ----------------------------------------------------------------------------------------------------- */
 
 static void test_open_choices(void **state)
 {
@@ -40,7 +41,7 @@ static void test_open_choices(void **state)
     assert_int_equal(compiled.load.fuse, CM_FUSE_ALL);
 }
 
-/* Megatron-LM keeps 16-bit weights beside fp32 masters and has no autocast. */
+/* Megatron-LM stores 16-bit weights and fp32 master weights and has no autocast. */
 static void test_megatron(void **state)
 {
     (void)state;
@@ -105,7 +106,7 @@ static cm_memory_use memory(subject *s, int64_t batch)
     return use;
 }
 
-/* Also at batch sizes that are no power of two, where a predictor of many sizes interpolates. */
+/* Includes batch sizes that are not powers of two, which a predictor of many sizes interpolates. */
 static void test_time_is_the_prediction(void **state)
 {
     static const int64_t batches[] = {1, 24, 100, 128};
@@ -138,7 +139,7 @@ static void test_memory_is_the_allocators(void **state)
     drop(&s);
 }
 
-/* What a device does to make a batch fit is what it is timed with, and what is then used is there. */
+/* The step is timed with the same micro-batches and recomputation that make it fit, and that memory is available. */
 static void fits_as_it_runs(const char *model, const char *device, int64_t batch, bool recomputes)
 {
     subject            s = make(model, device, (cm_step_options){.layout = CM_LAYOUT_AUTO});
@@ -162,9 +163,10 @@ static void test_devices_that_divide_batches(void **state)
     (void)state;
     fits_as_it_runs("resnet50", "graphcore-bow", 64, false);   /* micro-batches on one chip */
     fits_as_it_runs("bert-large", "graphcore-bow", 64, true);  /* a pipeline of chips */
-    fits_as_it_runs("resnet50", "cerebras-cs3", 2048, true);   /* activations of the whole batch do not fit */
+    fits_as_it_runs("resnet50", "cerebras-cs3", 2048, true);   /* the activations of the whole batch do not fit */
     fits_as_it_runs("resnet50", "cerebras-cs3", 64, false);
-    fits_as_it_runs("gpt2-xl", "sambanova-sn30", 64, false);   /* logits exceed the chip: they are laid out in tiles */
+    /* the logits exceed the chip: they are laid out in tiles */
+    fits_as_it_runs("gpt2-xl", "sambanova-sn30", 64, false);
 }
 
 static void test_nothing_fits(void **state)
@@ -182,7 +184,7 @@ static void test_nothing_fits(void **state)
 
 /* ---- which batch size --------------------------------------------------------------------------------------------- */
 
-/* The smallest within 2 % of the highest throughput, and the same from both calls. */
+/* The smallest batch within 2 % of the highest throughput; both calls return the same. */
 static void check_usual_batch(const char *model, const char *device)
 {
     subject         s = make(model, device, (cm_step_options){.layout = CM_LAYOUT_AUTO});
@@ -212,7 +214,7 @@ static void test_usual_batch(void **state)
     check_usual_batch("gpt2", "sambanova-sn30");
 }
 
-/* A single operator of fixed sizes computes the same at any batch size. */
+/* A single operator of fixed sizes does the same work at any batch size. */
 static void test_batch_of_an_operator(void **state)
 {
     static const char *const devices[] = {"nvidia-h200", "sambanova-sn30", "graphcore-bow"};

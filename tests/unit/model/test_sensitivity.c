@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sensitivity.c - a step on a device that is better by a tenth in one thing. */
+/* test_sensitivity.c - a step on a device with one number improved by 10 %. */
 #include <math.h>
 #include "time_device.h"
 #include "model/time/roofline.h"
@@ -29,7 +29,7 @@ static cm_prediction *predict(const char *model, const cm_device *device, cm_run
     cm_prediction     *p;
     cm_train_options   train = {.precision = CM_PRECISION_BF16, .inference = true};
     cm_predict_options o = {.batch = 1, .runtime = runtime, .sensitivities = true};
-    cm_graph_free(step); /* of the prediction before */
+    cm_graph_free(step); /* of the previous prediction */
     assert_int_equal(cm_graph_load(model, NULL, &forward, NULL), CM_OK);
     assert_int_equal(cm_graph_train(forward, &train, &step, NULL), CM_OK);
     assert_int_equal(cm_predict(step, device, &o, &p, NULL), CM_OK);
@@ -44,7 +44,7 @@ static const cm_sensitivity *of(const cm_prediction *p, const char *what)
     return NULL;
 }
 
-/* A large product follows the peak; one with few columns follows the memory. */
+/* A large product depends on the peak; one with few columns depends on the memory bandwidth. */
 static void what_binds(void **state)
 {
     (void)state;
@@ -69,7 +69,7 @@ static void what_binds(void **state)
     cm_device_free(device);
 }
 
-/* A time from a table changes as its roofline does. */
+/* A time from a table scales with its roofline. */
 static void measured_calls(void **state)
 {
     (void)state;
@@ -82,7 +82,7 @@ static void measured_calls(void **state)
     cm_device_free(device);
 }
 
-/* Where the host is the step, nothing of the device helps. */
+/* In a host-bound step, no improvement of the device helps. */
 static void host_bound(void **state)
 {
     (void)state;
@@ -96,7 +96,7 @@ static void host_bound(void **state)
     cm_device_free(device);
 }
 
-/* Styles are predicted again; what is not asked for is not computed. */
+/* Execution models are predicted again. Sensitivities are computed only on request. */
 static void styles(void **state)
 {
     (void)state;

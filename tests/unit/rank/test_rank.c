@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rank.c - an order of devices: each as predicted alone, its numbers by their formulas, and who has no place. */
+/* test_rank.c - a ranking: each device as predicted alone, its numbers by their formulas, and devices without a
+   rank. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +32,7 @@ static void near(double got, double wanted) { assert_true(fabs(got - wanted) <= 
 
 /* ---- predictions ------------------------------------------------------------------------------------------------ */
 
-/* What is shared among devices changes nothing. */
+/* Sharing objects among devices does not change a prediction. */
 static void as_alone(const char *model, const cm_rank_entry *e)
 {
     cm_graph          *forward, *step;
@@ -66,7 +67,7 @@ static void test_each_as_alone(void **state)
     }
 }
 
-/* No batch size that fits is more than 2 % faster, and half of it is slower than that. */
+/* No batch size that fits is more than 2 % faster, and half of the chosen one is slower than that. */
 static void test_best_batch(void **state)
 {
     cm_ranking      *best = rank("resnet18", &(cm_rank_options){.devices = "nvidia-h200,nvidia-t4"});
@@ -185,7 +186,7 @@ static void test_baseline(void **state)
     cm_ranking          *r = rank("resnet50", &o);
     const cm_rank_entry *base = cm_ranking_get_info(r)->baseline, *e = of(r, "habana-gaudi2"),
                         *gpu = of(r, "nvidia-h200");
-    assert_int_equal(cm_ranking_entries(r), 2); /* the baseline is not ranked where nobody asked for it */
+    assert_int_equal(cm_ranking_entries(r), 2); /* the baseline is not ranked unless requested */
     near(e->relative, e->value / base->value);
     near(e->relative_interval[0], e->interval[0] / base->value);
     near(e->port_usd, 8000);
@@ -198,7 +199,7 @@ static void test_baseline(void **state)
     cm_ranking_free(r);
 }
 
-/* Conditions say who is ranked, not what the ranked are held beside. */
+/* Conditions select the ranked devices, not the baseline they are compared with. */
 static void test_baseline_left_out(void **state)
 {
     (void)state;
@@ -240,12 +241,12 @@ static void test_filters(void **state)
     r = rank("resnet18", &(cm_rank_options){.provider = "Xie", .price_basis = CM_BASIS_PAPER});
     for (int32_t i = 0; i < cm_ranking_entries(r); i++)
         assert_string_equal(cm_ranking_entry(r, i)->price->provider, "Xie et al. 2024");
-    near(of(r, "graphcore-bow")->price_hour, 1.21); /* section 6.2.1 of Xie et al. 2024, as the next */
+    near(of(r, "graphcore-bow")->price_hour, 1.21); /* section 6.2.1 of Xie et al. 2024, as is the next */
     near(of(r, "nvidia-a100-40g")->price_hour, 2.87);
     cm_ranking_free(r);
 }
 
-/* A device without a price of the basis asked for has no place by price, and the reason names the bases it has. */
+/* A device without a price of the requested basis has no rank by price; the reason names the bases it has. */
 static void test_price_basis(void **state)
 {
     static const char *const devices = "nvidia-h200,graphcore-bow,habana-gaudi2";
@@ -274,7 +275,7 @@ static void test_limits(void **state)
     cm_ranking *all = rank("resnet18", &(cm_rank_options){.goal = CM_GOAL_TIME, .samples = 1e8});
     double      hours = cm_ranking_entry(all, 5)->hours;
     int32_t     within = 6;
-    while (cm_ranking_entry(all, within)->hours <= hours) within++; /* two devices may take as long */
+    while (cm_ranking_entry(all, within)->hours <= hours) within++; /* two devices may take equally long */
     cm_ranking *few = rank("resnet18", &(cm_rank_options){.goal = CM_GOAL_TIME, .samples = 1e8, .max_hours = hours});
     assert_int_equal(cm_ranking_placed(few), within);
     const cm_rank_entry *over = cm_ranking_entry(few, within);

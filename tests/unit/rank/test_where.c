@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_where.c - conditions on devices: what is one, and what holds. */
+/* test_where.c - conditions on devices: which are valid, and when they are met. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ typedef struct fixture {
     cm_rank_entry entry;
 } fixture;
 
-/* The A100 of 80 GB: GPU of NVIDIA, 80 GiB, 400 W, 312 TFLOP/s in 16 bits (data/devices). */
+/* The A100 of 80 GB: an NVIDIA GPU, 80 GiB, 400 W, 312 TFLOP/s in 16 bits (data/devices). */
 static int begin(void **state)
 {
     static fixture f;
@@ -66,7 +66,7 @@ static void test_fails(void **state)
         assert_string_equal(fails(*state, texts[i][0], false), texts[i][1]);
 }
 
-/* Told only once there is a prediction; a number that is not known holds no condition. */
+/* Some fields need a prediction. An unknown number meets no condition. */
 static void test_predicted(void **state)
 {
     assert_string_equal(fails(*state, "hours<1", false), "");

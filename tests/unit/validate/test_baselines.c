@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_baselines.c - cases of rows, metrics, and the three baselines held against their own definitions. */
+/* test_baselines.c - cases of rows, metrics, and the three baselines compared with their definitions. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static int teardown(void **state)
 
 static void drop(void *json) { json_decref(json); }
 
-/* A row of JSON whose quotes are single ones, for reading's sake. */
+/* A row of JSON, with single quotes for readability. */
 static cm__case *case_of(const char *text)
 {
     char *quoted = cm__text_copy(ctx, text);
@@ -47,7 +47,7 @@ static cm__case *case_of(const char *text)
     return cm__case_new(store, set, row, NULL);
 }
 
-/* 2 m n k FLOP at 312 TFLOP/s, where a product this large is far from bound by memory. */
+/* 2 m n k FLOP at 312 TFLOP/s; a product this large is far from memory-bound. */
 static void test_roofline(void **state)
 {
     (void)state;
@@ -64,7 +64,7 @@ static void test_roofline(void **state)
     NEAR(e.step_s, 2 * 2 * 1048576 / 1.555e12); /* two bytes in, two out */
 }
 
-/* Emani et al. 2022, Table II measure BraggNN on an A100: its share of peak there is this device's. */
+/* Emani et al. 2022, Table II, measure BraggNN on an A100: its utilisation there is applied to this device. */
 static void test_utilisation(void **state)
 {
     (void)state;
@@ -78,7 +78,7 @@ static void test_utilisation(void **state)
     assert_false(cm__estimate_utilisation(c, &e));
 }
 
-/* One's own model does not count, and a device nobody has published a result of has no similar one. */
+/* The row's own model does not count, and a device without published results has no similar model. */
 static void test_similarity(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static double value_of(const char *text)
 
 #define REQUEST "'model': 'braggnn', 'device': 'groq-groqchip', 'mode': 'inference', 'batch': 1"
 
-/* Requests that wait for each other take their latency each: no less than twice the 10 us of Groq's link. */
+/* Requests sent one after the other each take the full latency: at least twice the 10 us of Groq's link. */
 static void test_one_at_a_time(void **state)
 {
     (void)state;
@@ -111,7 +111,7 @@ static void test_one_at_a_time(void **state)
 
 #define BASE "'model': 'resnet18', 'device': 'nvidia-h200', 'precision': 'amp-bf16', 'batch': 64"
 
-/* What a step of 64 images takes, said in several ways. */
+/* The time of a step of 64 images, expressed in several metrics. */
 static void test_metrics(void **state)
 {
     (void)state;
@@ -142,7 +142,7 @@ static void test_reasons(void **state)
     assert_string_equal(case_of("{'step_time_s': 1, 'reason': 'drawn'}")->reason, "drawn");
 }
 
-/* Four times the devices at four times the batch: no faster than four times as fast, and not much slower. */
+/* Four times the devices at four times the batch: at most four times as fast, and not much less. */
 static void test_plans(void **state)
 {
     (void)state;
@@ -164,8 +164,8 @@ static void test_plans(void **state)
     "{'model': 'gpt:layers=40,hidden=5120,heads=40,seq=1024,vocab=71', 'device': 'nvidia-a100-40g', 'devices': 8,"     \
     " 'recompute': 'full', 'batch': 8, 'throughput_samples_s': 1"
 
-/* 12.6 G parameters of 16 bytes are 201 GB: too many for a device of 40 GB, and 25 GB a device where eight share them.
-   Of 256 samples, 32 at once, what layers hand to each other alone takes 13 GB more. */
+/* 12.6 G parameters of 16 bytes are 201 GB: too large for a device of 40 GB, and 25 GB per device if eight share
+   them. With 32 of 256 samples at once, layer inputs alone take 13 GB more. */
 static void test_plans_that_fit(void **state)
 {
     (void)state;
@@ -175,7 +175,7 @@ static void test_plans_that_fit(void **state)
     assert_true(cm__case_fits(case_of(GPT_13B ", 'zero': 3, 'batch': 256, 'micro_batch': 8}")));
 }
 
-/* ResNet-50 is among what the parameters of IPUs were fitted to, ResNet-18 is not. */
+/* The parameters of IPUs were fitted to ResNet-50, but not to ResNet-18. */
 static void test_left_out(void **state)
 {
     (void)state;
@@ -200,7 +200,8 @@ static double step_of(const char *text)
 #define BRAGGNN(device, more)                                                                                          \
     "{'model': 'braggnn', 'device': '" device "', 'precision': 'fp16', 'batch': 512, 'step_time_s': 1" more "}"
 
-/* A row's loader: ten microseconds more a sample, waited for; what a call of the host costs, shared by its steps. */
+/* A row's loader adds ten microseconds per sample, which the step waits for. The cost of a host call is divided by
+   its steps. */
 static void test_loading(void **state)
 {
     (void)state;
@@ -214,7 +215,7 @@ static void test_loading(void **state)
     assert_true(fabs((one - all) / (one - two) - 0.9 / 0.5) < 1e-6);
 }
 
-/* A row may be of one device's share of a pipeline, and of a device that its set describes. */
+/* A row may measure one device's share of a pipeline, and use a device that its set describes. */
 static void test_shares_and_profiles(void **state)
 {
     (void)state;
@@ -247,7 +248,7 @@ static void bring(const char *id, const char *base, double peak)
                                   "sheet", "where", "page 1", "date", "2026-11"));
 }
 
-/* Machines of one name in two sets are two, each with the links of its own. */
+/* Machines of the same name in two sets are different; each has its own links. */
 static void test_profiles_of_two_sets(void **state)
 {
     (void)state;
@@ -260,7 +261,7 @@ static void test_profiles_of_two_sets(void **state)
     NEAR(value_of(HERE), fast);
 }
 
-/* What is wrong with a profile is every row's reason, with its name and the place in it. */
+/* An error in a profile is the reason of every row, with the profile's name and the position of the error. */
 static void refused(json_t *profile, const char *why)
 {
     json_object_set_new(set, "id", json_string("mine"));
@@ -288,7 +289,7 @@ static void test_hostile_profiles(void **state)
     assert_non_null(strstr(case_of(HERE)->reason, "no device 'here'"));
 }
 
-/* What is built in is no worse than what a user's file must be. */
+/* The built-in sets pass the checks for a user's file. */
 static void test_built_in_sets(void **state)
 {
     (void)state;

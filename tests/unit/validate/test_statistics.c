@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_statistics.c - errors, accuracy, choices and orders of rows small enough to work out by hand. */
+/* test_statistics.c - errors, accuracy, choices and orders of a few rows, computed by hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ static void test_errors(void **state)
     NEAR(s.bias, (0.1 - 0.5 - 0.1 + 8) / 4);
     NEAR(s.accuracy, (0.9 + 0.5 + 0.9 + 0) / 4);
     NEAR(s.worst, 8);
-    NEAR(s.median_factor, sqrt(100.0 / 90 * 2)); /* of 1.1, 1.11, 2 and 9 */
+    NEAR(s.median_factor, sqrt(100.0 / 90 * 2)); /* median of the factors 1.1, 1.11, 2 and 9 */
     assert_int_equal(s.within_two, 3);
     assert_true(isnan(cm__summarise(ctx, rows, 4, 0, "c").median_factor));
     assert_int_equal(s.intervals, 1);
@@ -49,7 +49,7 @@ static void test_errors(void **state)
     cm__ctx_free(ctx);
 }
 
-/* Measured 300, 200, 100; predicted 10, 30, 20: the second is chosen, and one pair of three comes out. */
+/* Measured 300, 200, 100; predicted 10, 30, 20: the second is chosen, and one pair of three is in order. */
 static void test_decisions(void **state)
 {
     (void)state;
@@ -81,7 +81,7 @@ static void test_orders_and_memory(void **state)
     rows[1].ran = false;
     rows[2].fits = 0;
     cm_validation_summary s = cm__summarise(ctx, rows, 3, 0, NULL);
-    assert_int_equal(s.n, 1); /* neither orders nor what fits has an error */
+    assert_int_equal(s.n, 1); /* neither an order nor a fits row has an error */
     assert_int_equal(s.pairs, 3);
     assert_int_equal(s.pairs_right, 2);
     assert_int_equal(s.missed_oom, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_validate.c - sets of results: what the papers print, and that no row is lost or judged on what was fitted. */
+/* test_validate.c - sets of results: the numbers in the papers; no row is lost or predicted from a fit that used it. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static const cm_validation *named(const cm_scoreboard *b, const char *set)
     return NULL;
 }
 
-/* The paper says that it met 19 of 24 itself. */
+/* The paper reports that its own method meets 19 of 24. */
 static void test_table5(void **state)
 {
     (void)state;
@@ -36,13 +36,13 @@ static void test_table5(void **state)
     assert_int_equal(cm_validation_summaries(v), 3);
     assert_string_equal(cm_validation_summary_of(v, 1)->predictor, "paper");
     assert_int_equal(cm_validation_summary_of(v, 1)->equal, 19);
-    assert_int_equal(cm_validation_summary_of(v, 2)->equal, 20); /* as the fit, made elsewhere, left it */
+    assert_int_equal(cm_validation_summary_of(v, 2)->equal, 20); /* the result of the fit, which was made elsewhere */
     assert_non_null(strstr(cm_validation_summary_of(v, 2)->what, "not a prediction"));
     assert_null(cm_validation_get_row(v, 24));
     cm_scoreboard_free(b);
 }
 
-/* Mean 4 %, worst 10 %: what is asked of the memory model on real steps. */
+/* Required of the memory model on real steps: mean error 4 %, maximum 10 %. */
 static void test_memory(void **state)
 {
     (void)state;
@@ -86,7 +86,7 @@ static void test_every_set(void **state)
     cm_scoreboard_free(b);
 }
 
-/* Nothing that a profile was fitted to is predicted by that profile. */
+/* No row is predicted with a profile that was fitted to its model. */
 static void test_left_out(void **state)
 {
     (void)state;
@@ -102,7 +102,7 @@ static void test_left_out(void **state)
     cm_scoreboard_free(b);
 }
 
-/* Rows that were fitted to are shown, and are in no sum. */
+/* Fitted rows are listed, but do not count in the summary. */
 static void test_fitted(void **state)
 {
     (void)state;
@@ -112,12 +112,12 @@ static void test_fitted(void **state)
     for (int32_t i = 0; i < cm_validation_rows(v); i++)
         fitted += cm_validation_get_row(v, i)->evidence == CM_EVIDENCE_FITTED;
     assert_int_equal(cm_validation_rows(v), 128);
-    assert_int_equal(fitted, 65); /* steps that the host bounds */
+    assert_int_equal(fitted, 65); /* host-bound steps */
     assert_int_equal(cm_validation_summary_of(v, 0)->n, 128 - 65);
     cm_scoreboard_free(b);
 }
 
-/* A set that brings its own machine: every row by that profile, and by every baseline. */
+/* A set with its own machine: every row is predicted with that profile, and by every baseline. */
 static void test_own_machine(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_calibrate.c - a device whose truth is known is found again from its steps. */
+/* test_calibrate.c - calibration recovers the parameters of a known device from its steps. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static double truth_s(const char *device_path, const run *r)
     return time;
 }
 
-/* The log that the true device would write; row `bad` takes five times as long. */
+/* Writes the log of the true device; row `bad` takes five times as long. */
 static void write_log(const char *truth, const run *runs, size_t count, int bad)
 {
     char   text[4096], path[512];
@@ -174,9 +174,9 @@ static void bad_logs_are_refused(void **state)
     (void)state;
     assert_refused("model,batch,precision\n", "no column 'step_time_s'");
     assert_refused(HEADER, "no steps under the header");
-    assert_refused(HEADER "resnet50,0,fp32,1\n", "line 2: batch is no whole number");
-    assert_refused(HEADER "resnet50,1,fp32,-1\n", "line 2: step_time_s is no time");
-    assert_refused(HEADER "resnet50,1,fp32,nan\n", "line 2: step_time_s is no time");
+    assert_refused(HEADER "resnet50,0,fp32,1\n", "line 2: batch is not a whole number");
+    assert_refused(HEADER "resnet50,1,fp32,-1\n", "line 2: step_time_s is not a time");
+    assert_refused(HEADER "resnet50,1,fp32,nan\n", "line 2: step_time_s is not a time");
     assert_refused(HEADER "resnet50,1,fp31,1\n", "line 2: ");
     assert_refused(HEADER ",1,fp32,1\n", "line 2: no model");
     assert_refused(HEADER "\nno-such-model,1,fp32,1\n", "line 3: ");

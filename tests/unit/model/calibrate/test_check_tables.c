@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_check_tables.c - how well rows of a table tell each other, group by group. */
+/* test_check_tables.c - leave-one-out errors of table rows, by group. */
 #include <math.h>
 #include "time_device.h"
 #include "model/time/roofline.h"
@@ -24,7 +24,7 @@ static cm_device *device_with(const char *format, double excess)
     return device_of(text);
 }
 
-/* Of two variants one group: rows at twice the roofline tell each other without error. */
+/* Two variants form one group. Rows at twice the roofline predict each other exactly. */
 static void rows_that_agree(void **state)
 {
     (void)state;
@@ -40,12 +40,13 @@ static void rows_that_agree(void **state)
     assert_string_equal(c->dtype, "bf16");
     assert_int_equal(c->n, 3);
     assert_true(c->mape < 1e-4 && fabs(c->bias) < 1e-4 && c->p90 < 1e-4);
-    assert_null(cm_fitting_profile(fitting)); /* a check makes none */
+    assert_null(cm_fitting_profile(fitting)); /* a check writes no profile */
     cm_device_free(d);
     cm_fitting_free(fitting);
 }
 
-/* One row at four times the roofline among rows at twice: it is told too short, by half at most, they too long. */
+/* One row at four times the roofline among rows at twice: its prediction is too short, by at most half; theirs are
+   too long. */
 static void rows_that_differ(void **state)
 {
     (void)state;
@@ -53,7 +54,7 @@ static void rows_that_differ(void **state)
     cm_device  *d = device_with(TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, ROWS3) ","
                                                     TABLE("gemm", "forward", "tn", "bf16", GEMM_DIMS, ROWS3))), 2);
     assert_int_equal(cm_fitting_check_tables(d, &fitting, NULL), CM_OK);
-    assert_int_equal(cm_fitting_classes(fitting), 1); /* variants together */
+    assert_int_equal(cm_fitting_classes(fitting), 1); /* both variants in one group */
     const cm_fit_class *c = cm_fitting_class(fitting, 0);
     assert_int_equal(c->n, 6);
     assert_true(c->mape > 0.5 / 6 && c->mape < 1);
@@ -76,7 +77,8 @@ static void no_tables(void **state)
     cm_device_free(d);
 }
 
-/* What is built in: every group of more than a few rows of each variant is told within a third, without much bias. */
+/* In the built-in tables, every group with more than a few rows per variant has a median error below a third and
+   little bias. */
 static void built_in(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_dispatch.c - which calls eager PyTorch makes for a step: whole lists, as its profiler shows them. */
+/* test_dispatch.c - the kernel calls of eager PyTorch for a step: complete lists, as its profiler shows them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static cm_graph *step_of(cm_graph *forward, cm_precision precision, bool inferen
     return step;
 }
 
-/* A model in the layer language, as eager PyTorch has it. */
+/* Parses a model in the layer language, with eager PyTorch's fusion. */
 static cm_graph *read(cm__ctx *ctx, const char *text)
 {
     cm_load_options o = {.fuse = CM_FUSE_EAGER};
@@ -69,7 +69,7 @@ static void same(const listed *got, const char *const *expected)
     fail_msg("%d calls, expected %d", got->count, count);
 }
 
-/* The calls of a step, in any order: how backward's are ordered is the graph's affair. */
+/* Compares the calls of a step in any order: the order of backward is up to the graph. */
 static void calls_by(cm_runtime runtime, const char *net, cm_precision precision, bool inference, cm_layout layout,
                      double batch, const char *const *expected)
 {
@@ -126,7 +126,7 @@ static void two_linear_layers(void **state)
           "gemm forward tn fp32 1,16,32,4", "optimizer update sgd fp32 3,682");
 }
 
-/* Operands are cast, the loss's back; gradients of parameters too. */
+/* Operands are cast, the loss is cast back, and so are the gradients of parameters. */
 static void autocast(void **state)
 {
     (void)state;
@@ -139,7 +139,7 @@ static void autocast(void **state)
           "optimizer update sgd fp32 2,330");
 }
 
-/* Dropout is for training: a layer's own, and attention's. */
+/* Dropout runs in training only: in layers and in attention. */
 static void dropout_is_for_training(void **state)
 {
     (void)state;
@@ -165,7 +165,7 @@ static void a_convolution_with_bias(void **state)
           "reduce forward mean fp32 2,64,4", "gemm forward nt-bias fp32 1,2,10,4");
 }
 
-/* A batch norm counts its batches while it trains. */
+/* A batch norm in training counts its batches. */
 static void a_batch_norm(void **state)
 {
     (void)state;
@@ -178,7 +178,7 @@ static void a_batch_norm(void **state)
     INFER("input x 4 8 8\nbn\n", FP32, NCHW, 2, "batch_norm forward nchw fp32 2,4,64");
 }
 
-/* What is joined lies in pieces as long as an image's channels, or as a pixel's. */
+/* Concatenated channels are contiguous over a whole image (channels first), or over one pixel (channels last). */
 static void joined_channels(void **state)
 {
     static const char net[] =
@@ -190,7 +190,7 @@ static void joined_channels(void **state)
           "conv forward nhwc fp32 2,3,6,8,8,1,1,1,1,0,0,1,1,1", "elementwise forward cat:nhwc fp32 128,10");
 }
 
-/* A number for each plane: one after the other, or between the pixels. */
+/* One value per plane: planes are contiguous, or interleaved by pixel. */
 static void a_spread_product(void **state)
 {
     static const char net[] = "input x 4 8 8\nas x\ngap\nas s\nmul x s\n";
@@ -208,7 +208,7 @@ static void pools(void **state)
 
 /* ---- compiled --------------------------------------------------------------------------------------------------- */
 
-/* Three functions in a row are one kernel: 64 numbers in, 64 out. Products are as they were. */
+/* Three elementwise functions in a row become one kernel: 64 numbers in, 64 out. Products are unchanged. */
 static void a_compiler_joins_functions(void **state)
 {
     (void)state;
@@ -218,8 +218,8 @@ static void a_compiler_joins_functions(void **state)
                    "gemm forward nt-bias fp32 1,4,10,16"));
 }
 
-/* A batch norm that trains sums its input, 2 x 8 x 16 numbers, before it is read again; backward it sums what its
-   gradient is made of: the activation's gradient and result are read for that beside its input. */
+/* A batch norm in training sums its input, 2 x 8 x 16 numbers, before it reads it again. Its backward sums the
+   operands of its gradient: it reads the activation's gradient and result besides its input. */
 static void a_compiled_batch_norm_sums_first(void **state)
 {
     (void)state;
@@ -267,7 +267,7 @@ static void channels_last_for_colour_in_16_bits(void **state)
     }
 }
 
-/* A generator's result is held against colour images; it reads none. */
+/* A generator's output is compared with colour images, but the generator has no image input. */
 static void targets_do_not_choose_the_layout(void **state)
 {
     (void)state;
@@ -311,7 +311,7 @@ static void release(model *m)
     cm_graph_free(m->forward);
 }
 
-/* How often calls that begin like this run in a step. */
+/* How often calls whose text starts with `beginning` run in a step. */
 static int runs_of(const model *m, double batch, const char *beginning)
 {
     int runs = 0;
@@ -338,7 +338,7 @@ static void resnet50(void **state)
     assert_int_equal(runs_of(&m, 8, "elementwise forward scale int64 1,1"), 53);
     assert_int_equal(runs_of(&m, 8, "elementwise forward relu bf16"), 49);
     assert_int_equal(runs_of(&m, 8, "elementwise forward relu_grad bf16"), 48);
-    /* the mean's gradient is spread in rows, the last block lies channels last */
+    /* the mean's gradient is broadcast over rows, because the last block is channels last */
     assert_int_equal(runs_of(&m, 8, "elementwise forward relu_grad:strided bf16"), 1);
     assert_int_equal(runs_of(&m, 8, "pool forward max:nhwc bf16 8,64,112,112,3,2,1"), 1);
     assert_int_equal(runs_of(&m, 8, "cross_entropy forward - fp32 8,1000"), 1);
@@ -348,7 +348,7 @@ static void resnet50(void **state)
     release(&m);
 }
 
-/* 12 layers of 4 linear layers, attention and 2 norms; 148 tensors of 124,439,808 parameters: logits share one. */
+/* 12 layers of 4 linear layers, attention and 2 norms; 148 tensors of 124,439,808 parameters: the logits share one. */
 static void gpt2(void **state)
 {
     (void)state;
@@ -381,7 +381,8 @@ static void gpt2_inference(void **state)
     release(&m);
 }
 
-/* Every node that is not a view makes a call; a few make one more, and a cross-entropy's softmax is in its loss. */
+/* Every node that is not a view makes one call. A few make one more, and the softmax of a cross-entropy is part of
+   its loss. */
 static void a_call_for_each_node(void **state)
 {
     (void)state;
@@ -391,7 +392,7 @@ static void a_call_for_each_node(void **state)
         nodes += !m.step->nodes[i].view;
         softmax += m.step->nodes[i].op == CM_OP_SOFTMAX_GRAD;
     }
-    assert_int_equal(m.d->n_of, nodes - softmax + 20); /* 20 batch norms count */
+    assert_int_equal(m.d->n_of, nodes - softmax + 20); /* 20 batch norms count their batches */
     int sum = 0;
     for (int32_t i = 0; i < m.d->n_calls; i++) sum += m.d->runs[i];
     assert_int_equal(sum, m.d->n_of);
@@ -400,7 +401,7 @@ static void a_call_for_each_node(void **state)
     release(&m);
 }
 
-/* Sizes are functions of the batch: dispatched once, they hold for every one. */
+/* Sizes are functions of the batch: one dispatch is valid for every batch size. */
 static void any_batch(void **state)
 {
     (void)state;
@@ -415,7 +416,7 @@ static void any_batch(void **state)
     release(&m);
 }
 
-/* ---- attention of which PyTorch runs the operators itself ------------------------------------------------------- */
+/* ---- attention that PyTorch runs as separate operators ----------------------------------------------------------- */
 
 static int32_t projected(cm_graph *g, int32_t x, const char *name)
 {
@@ -429,7 +430,7 @@ static int32_t two(cm_graph *g, int op, int32_t a, int32_t b)
     return cm__emit(g, op, NULL, (int32_t[]){a, b}, 2, NULL, 0);
 }
 
-/* scaled_dot_product_attention over [B, 2, 4, 8] with a trained mask, as it is exported. */
+/* scaled_dot_product_attention over [B, 2, 4, 8] with a trained mask, in exported form. */
 static cm_graph *attention_with_trained_mask(cm__ctx *ctx)
 {
     cm_graph *g = cm__graph_new(ctx, "test", "test");
@@ -462,10 +463,11 @@ static void attention_with_a_trained_mask(void **state)
         assert_int_equal(times(&got, low ? "fp32 6,4,4,8" : "tf32 6,4,4,8"), 1);
         assert_int_equal(times(&got, low ? "fp32 6,4,8,4" : "tf32 6,4,8,4"), 1);
         assert_int_equal(times(&got, "softmax forward - fp32 24,4"), 1);
-        assert_int_equal(times(&got, "copy fp32>bool 1,96"), 1); /* what is masked, whole rows of it, zeros there */
+        /* which elements are masked, fully masked rows, zeros for these */
+        assert_int_equal(times(&got, "copy fp32>bool 1,96"), 1);
         assert_int_equal(times(&got, "reduce forward sum fp32 24,4,1"), 1);
         assert_int_equal(times(&got, "where:col fp32 24,4"), 1);
-        assert_int_equal(times(&got, "copy fp32>bf16 1,96"), low); /* probabilities are returned as well */
+        assert_int_equal(times(&got, "copy fp32>bf16 1,96"), low); /* probabilities are returned, too */
         cm_graph_free(step);
         cm__ctx_free(ctx);
     }
@@ -482,7 +484,7 @@ static int32_t einsum(cm_graph *g, const char *equation, int32_t a, int32_t b)
     return cm__emit(g, CM_OP_EINSUM, NULL, (int32_t[]){a, b}, 2, &attr, 1);
 }
 
-/* torch.einsum makes stacks of products; heads that do not lie beside the batch are copied, in forward alone. */
+/* torch.einsum runs batched products. Heads that are not adjacent to the batch are copied, in forward only. */
 static void einstein_sums_are_stacks_of_products(void **state)
 {
     static listed got;
@@ -498,7 +500,7 @@ static void einstein_sums_are_stacks_of_products(void **state)
     list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER), 3, &got);
     assert_int_equal(times(&got, "gemm forward nn fp32 6,4,4,8"), 1); /* 3 samples, 2 heads */
     assert_int_equal(times(&got, "gemm forward nt fp32 6,4,8,4"), 1); /* gradient of q */
-    assert_int_equal(times(&got, "gemm forward tn fp32 6,8,4,4"), 1); /* gradient of k, turned */
+    assert_int_equal(times(&got, "gemm forward tn fp32 6,8,4,4"), 1); /* gradient of k, transposed */
     assert_int_equal(times(&got, "elementwise forward copy:"), 2);
     cm_graph_free(step);
     cm__ctx_free(ctx);
@@ -522,7 +524,7 @@ static void scores_of_pixels_are_planes(void **state)
 
 /* ---- recurrent layers ------------------------------------------------------------------------------------------- */
 
-/* One direction of one layer over [B, 5, in], as recorded: [B, 5, hidden]. */
+/* One direction of one layer over [B, 5, in], as captured: [B, 5, hidden]. */
 static int32_t cell(cm_graph *g, int32_t x, const char *weight, int64_t hidden, int64_t direction)
 {
     int64_t  in = cm__t(g, x)->dims[2].fixed;
@@ -587,8 +589,8 @@ static int32_t both_directions(cm_graph *g, int32_t x)
 
 static const struct {
     int32_t (*build)(cm_graph *, int32_t);
-    int         calls; /* in each direction of time */
-    const char *first; /* sizes of the first one */
+    int         calls; /* per direction of time */
+    const char *first; /* sizes of the first call */
     int         dropouts;
 } stacks[] = {
     {one_module, 1, "3,5,7,6,2,1", 0},         {two_modules, 2, "3,5,7,6,1,1", 1},
@@ -597,7 +599,7 @@ static const struct {
     {both_directions, 1, "3,5,7,6,3,2", 0},
 };
 
-/* cuDNN runs layers of one module in one call, which drops between them itself. */
+/* cuDNN runs the layers of one module in one call, which includes the dropout between them. */
 static void stacked_layers_are_one_call(void **state)
 {
     (void)state;
@@ -625,7 +627,7 @@ static void stacked_layers_are_one_call(void **state)
     }
 }
 
-/* Layers that are computed again are run one by one, forward too. */
+/* Recomputed layers run one by one, in forward too. */
 static void layers_computed_again_are_calls_of_their_own(void **state)
 {
     (void)state;
@@ -644,7 +646,7 @@ static void layers_computed_again_are_calls_of_their_own(void **state)
     cm__ctx_free(ctx);
 }
 
-/* What is computed again is computed as forward was. */
+/* Recomputation makes the same calls as forward. */
 static void recomputation_is_forward(void **state)
 {
     (void)state;

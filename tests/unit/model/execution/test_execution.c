@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_execution.c - the rules of the styles, on devices whose numbers make answers that can be written down. */
+/* test_execution.c - the rules of the execution models, on devices for which the results have closed formulas. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,10 +93,10 @@ static void a_kernel_takes_no_less_than_its_traffic(void **state)
 {
     (void)state;
     answer a = ask(KERNELS("0.5", "1e9"), "gemm:m=1024,n=1024,k=1024", 1, true);
-    assert_near(a.info.device_time_s, 3.0 * 1024 * 1024 * 2 / 1e9, 1e-6); /* three matrices of two bytes a number */
+    assert_near(a.info.device_time_s, 3.0 * 1024 * 1024 * 2 / 1e9, 1e-6); /* three matrices, two bytes per number */
 }
 
-/* Products so slow that their arithmetic alone counts. */
+/* Products are so slow that only their arithmetic counts. */
 static void engines_run_beside_each_other(void **state)
 {
     (void)state;
@@ -125,11 +125,11 @@ static void a_pipeline_is_filled_and_drained_once(void **state)
         answer five = ask(SECTIONS("1e12", "1e18", "5", "1e-9"), "resnet18", batch, false);
         assert_near(one.info.device_time_s, one.flop / 1e14, 1e-2);
         assert_near(five.info.device_time_s / one.info.device_time_s, ((double)batch + 4) / (double)batch, 1e-3);
-        assert_true(one.info.launches == 1); /* all of it fits the chip */
+        assert_true(one.info.launches == 1); /* the whole graph fits the chip */
     }
 }
 
-/* A hidden layer's results are read backward by the next product and by their own gradient; the chip is fast. */
+/* A hidden layer's results are read in backward by the next product and by their own gradient; the chip is fast. */
 static void what_backward_reads_leaves_the_chip_and_comes_back(void **state)
 {
     (void)state;
@@ -140,9 +140,9 @@ static void what_backward_reads_leaves_the_chip_and_comes_back(void **state)
             seconds[wide][twice] = ask(profile, wide ? "mlp:in=10,hidden=3000,out=10" : "mlp:in=10,hidden=1000,out=10",
                                        twice ? 2000 : 1000, false).info.device_time_s;
     double per_sample = (seconds[1][1] - seconds[1][0] - seconds[0][1] + seconds[0][0]) / 1000;
-    assert_near(per_sample, 2000 * 2 * 2 / 1e6, 1e-6); /* so many numbers of two bytes, there and back */
+    assert_near(per_sample, 2000 * 2 * 2 / 1e6, 1e-6); /* two bytes per number, written and read */
     answer inference = ask(profile, "mlp:in=10,hidden=1000,out=10", 1000, true);
-    assert_true(inference.info.device_time_s < 1e-6); /* nothing is kept */
+    assert_true(inference.info.device_time_s < 1e-6); /* nothing is stored */
 }
 
 static void sections_cost_their_change_and_their_traffic(void **state)
@@ -157,7 +157,7 @@ static void sections_cost_their_change_and_their_traffic(void **state)
     assert_near(slower.info.device_time_s, 2 * slow.info.device_time_s, 1e-6);
 }
 
-/* What a chip holds does not grow with the batch: samples follow each other. */
+/* The chip's memory does not grow with the batch: samples are pipelined. */
 static void one_section_runs_any_batch(void **state)
 {
     (void)state;
@@ -165,12 +165,12 @@ static void one_section_runs_any_batch(void **state)
     answer      few = ask(profile, "resnet18", 8, false), many = ask(profile, "resnet18", 512, false);
     assert_true(few.info.launches == 1 && many.info.launches == 1);
     assert_int_equal(many.info.micro_batch, 512);
-    answer parted = ask(SECTIONS("2e7", "1e9", "1", "1e-3"), "resnet18", 8, false); /* not even one sample stays */
+    answer parted = ask(SECTIONS("2e7", "1e9", "1", "1e-3"), "resnet18", 8, false); /* not even one sample fits */
     assert_true(parted.info.launches > 3);
 }
 
-/* What the chip holds of a sample's scores stays there; the rest of 4 heads x 512 x 512 numbers of two bytes is written
-   forward, read backward, and its gradient written and read. */
+/* The part of a sample's scores that fits stays on the chip. The rest of 4 heads x 512 x 512 numbers of two bytes is
+   written in forward and read in backward, and its gradient is written and read. */
 static void scores_that_do_not_fit_leave_the_chip(void **state)
 {
     (void)state;
@@ -192,7 +192,7 @@ static void supersteps_add_their_cycles(void **state)
 {
     (void)state;
     answer a = ask(BSP("1e12", "1", LINKS), "resnet18", 4, false);
-    answer b = ask(BSP("1e12", "1001", LINKS), "resnet18", 4, false); /* 1,000 cycles more at 1 GHz: 1 us */
+    answer b = ask(BSP("1e12", "1001", LINKS), "resnet18", 4, false); /* 1,000 more cycles at 1 GHz: 1 us */
     assert_near(a.info.device_time_s, a.flop / 1e14, 2e-2);
     assert_near(b.info.device_time_s - a.info.device_time_s, a.info.launches * 1e-6, 1e-3);
     assert_int_equal(a.info.devices, 1);
@@ -221,7 +221,8 @@ static void what_one_chip_does_not_hold_is_a_pipeline(void **state)
     int64_t micro = four.info.micro_batch;
     assert_int_equal(micro, eight.info.micro_batch);
     double chips = four.info.devices, m = ceil(4.0 / (double)micro), n = ceil(8.0 / (double)micro);
-    double stage = (eight.info.device_time_s - four.info.device_time_s) / (n - m); /* micro-batches times a stage */
+    /* number of micro-batches times the time of a stage */
+    double stage = (eight.info.device_time_s - four.info.device_time_s) / (n - m);
     assert_near(four.info.device_time_s, (m + chips - 1) * stage + four.info.phase_s[CM_UPDATE], 1e-6);
 }
 
@@ -233,10 +234,10 @@ static void what_no_pipeline_holds_is_refused(void **state)
     assert_non_null(strstr(alone.diag.reason, "does not fit the on-chip memory of 1 chip"));
     answer many = ask(BSP("1e4", "1000", LINKS), "resnet18", 4, false);
     assert_int_equal(many.status, CM_ERR_FIT);
-    assert_non_null(strstr(many.diag.reason, "64 chip, the most that its links join"));
+    assert_non_null(strstr(many.diag.reason, "64 chip, the most that its links connect"));
 }
 
-/* Asked for, four chips hold what one would: forward runs twice, and micro-batches flow through. */
+/* Four chips are requested for a model that fits one: forward runs twice, and micro-batches are pipelined. */
 static void pipelines_may_be_asked_for(void **state)
 {
     (void)state;
@@ -247,7 +248,7 @@ static void pipelines_may_be_asked_for(void **state)
     assert_int_equal(four.status, CM_OK);
     assert_int_equal(one.info.devices, 1);
     assert_int_equal(four.info.devices, 4);
-    assert_int_equal(four.info.micro_batch, 1); /* nothing is lost by small ones: the chips wait least */
+    assert_int_equal(four.info.micro_batch, 1); /* small micro-batches cost nothing here and have the shortest bubble */
     double once = one.info.phase_s[CM_FORWARD], micros = 64;
     assert_near(four.info.phase_s[CM_FORWARD], 2 * once * (micros + 3) / micros / 4, 1e-2);
     answer dear = ask_with(BSP("1e12", "1e6", LINKS), model, false,
@@ -261,7 +262,7 @@ static void pipelines_may_be_asked_for(void **state)
 #define LANES(lanes)                                                                                                   \
     CHIP("bsp-pipeline", "1e12", "1e18", EFFICIENCY("1") ", \"lanes\": " NUMBER(lanes, "1"), PLACED("SRAM") LINKS)
 
-/* Groups of four channels use a quarter of units that take sixteen; without groups they are used whatever the channels. */
+/* Groups of four channels use a quarter of units with sixteen lanes. Without groups all lanes are used. */
 static void narrow_groups_leave_units_idle(void **state)
 {
     (void)state;
@@ -281,8 +282,9 @@ static void narrow_groups_leave_units_idle(void **state)
     NUMBER("1e-9", "s") "}"
 #define HALF "\"efficiency\": {\"gemm\": " NUMBER("0.2", "1") ", \"conv\": " NUMBER("0.1", "1") "}"
 
-/* A product alone takes the benchmarks' share of 1e14, a convolution as much more than in a model; nothing is laid out,
-   streamed or exchanged, and operands that no chip holds are on it in slices. A model keeps its share. */
+/* A single product reaches the benchmarks' fraction of 1e14, and a convolution improves by the same factor over its
+   rate in a model. Nothing is laid out, streamed or exchanged, and operands larger than the chip are processed in
+   slices. A model keeps its own rate. */
 static void operators_alone_have_the_rates_of_benchmarks(void **state)
 {
     (void)state;
@@ -296,7 +298,8 @@ static void operators_alone_have_the_rates_of_benchmarks(void **state)
         answer conv = ask(styles[k], "conv:n=4,c=64,k=64,h=56,w=56,r=3,s=3,stride=1,pad=1", 1, true);
         assert_near(conv.info.device_time_s, conv.flop / 0.4e14, 1e-6);
         answer relu = ask(styles[k], "elementwise:op=relu,n=16x1024x1024", 1, true);
-        assert_near(relu.info.device_time_s, fmax(1e-9, elements * 4 / 0.5e18), 1e-6); /* read and written, two bytes */
+        /* read and written, two bytes each */
+        assert_near(relu.info.device_time_s, fmax(1e-9, elements * 4 / 0.5e18), 1e-6);
         answer model = ask(styles[k], "mlp:in=64,hidden=64x64,out=64", 1, true);
         assert_true(k == 2 || model.info.device_time_s > 1);
     }
@@ -309,7 +312,8 @@ static void cached_operands_are_read_from_the_cache(void **state)
                             ", \"placement\": {\"ephemeral\": \"DRAM\"}");
     answer      small = ask(chip, "elementwise:op=relu,n=100x1000", 1, true);
     answer      large = ask(chip, "elementwise:op=relu,n=1000x1000", 1, true);
-    assert_near(small.info.device_time_s, 1e-9, 1e-6); /* 400,000 bytes at 0.5e18 B/s: the least that one takes */
+    /* 400,000 bytes at 0.5e18 B/s: the minimum time of an operator counts */
+    assert_near(small.info.device_time_s, 1e-9, 1e-6);
     assert_near(large.info.device_time_s, 4e6 / 1e9, 1e-6);
 }
 
@@ -321,7 +325,7 @@ static void a_slow_link_bounds_the_step(void **state)
 {
     (void)state;
     answer a = ask(STREAMING("1e12", "1e8", ""), "resnet18", 1, false);
-    /* 11.69 million weights of two bytes in forward, in again and their gradients out backward */
+    /* 11.69 million weights of two bytes: in for forward, in again and gradients out for backward */
     assert_near(a.info.device_time_s, 2 * 2 * 11689512.0 / 1e8, 2e-2);
 }
 
@@ -336,8 +340,8 @@ static void a_fast_link_leaves_the_arithmetic(void **state)
     CHIP("weight-streaming", sram, rate, EFFICIENCY("1"),                                                              \
          PLACED("DRAM") ", \"sparsity\": {\"skipped\": " NUMBER("1", "1") "}")
 
-/* A chip that skips all zeros does a fifth of the arithmetic where four fifths are pruned, and sends a fifth of the
-   weights; one that skips none does it all. */
+/* With four fifths pruned, a chip that skips all zeros does a fifth of the arithmetic and streams a fifth of the
+   weights. One that skips none does all of it. */
 static void pruned_weights_are_skipped(void **state)
 {
     (void)state;
@@ -348,7 +352,8 @@ static void pruned_weights_are_skipped(void **state)
     assert_near(fast.info.device_time_s, 0.2 * fast.flop / 1e14, 2e-2);
     assert_true(fast.info.sparsity_used);
     answer slow = ask_pruned(SKIPPING("1e12", "1e8"), mlp, 1, false, most);
-    assert_near(slow.info.device_time_s, 0.2 * 2 * 2 * weights / 1e8, 2e-2); /* in, and in again as gradients go out */
+    /* in for forward; in for backward while gradients go out */
+    assert_near(slow.info.device_time_s, 0.2 * 2 * 2 * weights / 1e8, 2e-2);
     answer none = ask_pruned(STREAMING("1e12", "1e18", ""), mlp, 64, false, most);
     assert_near(none.info.device_time_s, none.flop / 1e14, 1e-2);
     assert_false(none.info.sparsity_used);
@@ -356,14 +361,14 @@ static void pruned_weights_are_skipped(void **state)
                      CM_ERR_ARGUMENT);
 }
 
-/* Embeddings, attention and the head of a model with repeated blocks stay as they are. */
+/* Embeddings, attention and the head of a model with repeated blocks are not pruned. */
 static void blocks_alone_are_pruned(void **state)
 {
     (void)state;
     const char *gpt = "gpt:layers=2,hidden=512,heads=8,seq=256,vocab=8192";
     answer      whole = ask(SKIPPING("1e12", "1e18"), gpt, 8, true);
     answer      pruned = ask_pruned(SKIPPING("1e12", "1e18"), gpt, 8, true, (cm_sparsity){.pruned = 0.9});
-    double      in_blocks = 2.0 * 8 * 256 * 2 * 12 * 512 * 512; /* of forward products: 12 hidden^2 weights a layer */
+    double      in_blocks = 2.0 * 8 * 256 * 2 * 12 * 512 * 512; /* forward products: 12 hidden^2 weights per layer */
     assert_near(whole.info.device_time_s - pruned.info.device_time_s, 0.9 * in_blocks / 1e14, 2e-2);
 }
 
@@ -382,12 +387,12 @@ static void activations_bound_the_micro_batch(void **state)
     answer      b = ask(STREAMING("1e12", "1e8", ""), model, 64, false);
     assert_true(a.info.micro_batch >= 1 && a.info.micro_batch < 64);
     assert_int_equal(b.info.micro_batch, 64);
-    double micros = ceil(64.0 / (double)a.info.micro_batch); /* each with its stream */
+    double micros = ceil(64.0 / (double)a.info.micro_batch); /* each micro-batch streams the weights */
     assert_near(a.info.launches / b.info.launches, micros, 1e-9);
     assert_int_equal(ask(STREAMING("1e4", "1e8", ""), model, 64, false).status, CM_ERR_FIT);
 }
 
-/* ---- what is told ----------------------------------------------------------------------------------------------- */
+/* ---- reported values -------------------------------------------------------------------------------------------- */
 
 static void the_error_of_the_fit_is_the_interval(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_allocator.c - what PyTorch's allocator reserves and counts for known sequences, by the rules of its source. */
+/* test_allocator.c - what PyTorch's allocator reserves and allocates for known sequences, by the rules of its
+   source. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,19 +27,19 @@ static int end(void **state)
     return 0;
 }
 
-/* bytes asked for -> bytes counted as allocated, bytes reserved */
+/* bytes requested -> bytes counted as allocated, bytes reserved */
 static void test_one_block(void **state)
 {
     static const struct {
-        int64_t asked, allocated, reserved;
+        int64_t requested, allocated, reserved;
     } rows[] = {
         {1, 512, 2 * MIB},                            /* the smallest block, in a small segment */
         {512, 512, 2 * MIB},
         {513, 1024, 2 * MIB},
-        {MIB, MIB, 2 * MIB},                          /* the largest that is small */
-        {MIB + 1, MIB + 512, 20 * MIB},               /* the smallest that is large */
+        {MIB, MIB, 2 * MIB},                          /* the largest small request */
+        {MIB + 1, MIB + 512, 20 * MIB},               /* the smallest large request */
         {10 * MIB - 512, 10 * MIB - 512, 20 * MIB},
-        {10 * MIB, 10 * MIB, 10 * MIB},               /* from here on a segment each */
+        {10 * MIB, 10 * MIB, 10 * MIB},               /* from here on one segment per request */
         {30720000, 30 * MIB, 30 * MIB},               /* 1600 x 4800 fp32: 0.7 MiB would remain, too little to split */
         {31 * MIB, 32 * MIB, 32 * MIB},               /* exactly 1 MiB would remain: not split */
         {31 * MIB - 512, 31 * MIB - 512, 32 * MIB},   /* more than that: split */
@@ -46,7 +47,7 @@ static void test_one_block(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         cm__allocator *a = cm__allocator_new(ctx, INFINITY);
-        int32_t        block = cm__allocator_take(a, rows[i].asked);
+        int32_t        block = cm__allocator_take(a, rows[i].requested);
         assert_int_equal(cm__allocator_size(a, block), rows[i].allocated);
         assert_int_equal(cm__allocator_allocated(a), rows[i].allocated);
         assert_int_equal(cm__allocator_reserved(a), rows[i].reserved);
@@ -66,7 +67,7 @@ static void test_nothing(void **state)
     assert_int_equal(cm__allocator_reserved(a), 0);
 }
 
-/* Three of 5 MiB share a segment of 20 MiB; free again they are one block. */
+/* Three blocks of 5 MiB share a segment of 20 MiB; when freed they merge into one block. */
 static void test_neighbours_join(void **state)
 {
     (void)state;
@@ -81,7 +82,8 @@ static void test_neighbours_join(void **state)
     assert_int_equal(cm__allocator_reserved(a), 20 * MIB);
 }
 
-/* A gap between two blocks in use is too small for more: a second segment, though there is as much free in all. */
+/* The free gap between two used blocks is too small: a second segment is needed, although enough bytes are free in
+   total. */
 static void test_fragments(void **state)
 {
     (void)state;
@@ -106,7 +108,7 @@ static void test_best_fit(void **state)
     assert_int_equal(cm__allocator_reserved(a), 60 * MIB);
 }
 
-/* Cached segments go back before an allocation fails. */
+/* Cached segments are returned before an allocation fails. */
 static void test_limit(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_batch.c - the batch size: equation (5) by hand, the largest that fits, candidates, nothing fits. */
+/* test_batch.c - the choice of a batch size: equation (5) by hand, the largest that fits, candidates, nothing fits. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +54,7 @@ static void test_any_is_the_largest(void **state)
     }
 }
 
-/* 10 (on-chip left)^2 + (off-chip left)^2 on a machine with both, and the smallest of it is chosen. */
+/* 10 (on-chip left)^2 + (off-chip left)^2 on a machine with both; the candidate with the minimum is chosen. */
 static void test_equation5(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static void test_nothing_fits(void **state)
     assert_int_equal(c.batch, 0);
     cm_footprint_at(s.footprint, 1, &use);
     assert_false(use.fits);
-    assert_true(use.shortfall_bytes > 174e9 * 16 - 160e9); /* weights, gradients and two states in fp32, at least */
+    assert_true(use.shortfall_bytes > 174e9 * 16 - 160e9); /* at least weights, gradients and two states in fp32 */
     drop(&s);
 }
 

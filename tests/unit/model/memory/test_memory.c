@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_memory.c - footprints against sums that can be written down, and the polynomials against the simulation. */
+/* test_memory.c - footprints against sums in closed form, and the polynomials against the simulation. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,7 +66,8 @@ static void near(double got, double expected, double tolerance)
     if (!(fabs(got - expected) <= tolerance)) fail_msg("%.0f, expected %.0f", got, expected);
 }
 
-/* One sample of a wide network: the update is the peak. Weights, gradients, two states and the square roots of one. */
+/* With one sample of a wide network the update is the peak: weights, gradients, two states and the square roots of
+   one. */
 static void test_adam_update(void **state)
 {
     (void)state;
@@ -77,7 +78,7 @@ static void test_adam_update(void **state)
     assert_true(use.categories[CM_CATEGORY_WEIGHTS_BIASES] == p);
     assert_true(use.categories[CM_CATEGORY_GRADIENTS] == p);
     assert_true(use.categories[CM_CATEGORY_ALGORITHM] == 2 * p);
-    near(use.categories[CM_CATEGORY_EPHEMERAL], p + 64 * MIB, 16 * MIB); /* and the allocator's rounding */
+    near(use.categories[CM_CATEGORY_EPHEMERAL], p + 64 * MIB, 16 * MIB); /* plus the allocator's rounding */
     cm_graph_free(step);
 }
 
@@ -96,7 +97,7 @@ static void test_categories_are_the_peak(void **state)
         }
 }
 
-/* The simulation adds what the allocator rounds up: a little, never less than nothing much. */
+/* The simulation adds the allocator's rounding: a little more, never noticeably less. */
 static void test_polynomials_follow_the_simulation(void **state)
 {
     static const char *const models[] = {"resnet50", "vgg16", "unet", "uno", "gpt2", "efficientnet-b0"};
@@ -112,11 +113,13 @@ static void test_polynomials_follow_the_simulation(void **state)
     }
 }
 
-/* Without a runtime's allocator, library and temporaries: the graph's own lifetimes, less what is added in place. */
+/* Without a runtime's allocator, library and temporaries: the graph's own lifetimes, less the gradients added in
+   place. */
 static void test_native_is_lifetimes(void **state)
 {
     (void)state;
-    cm_graph     *step = step_of("vgg16", CM_PRECISION_FP32, CM_OPTIMIZER_MOMENTUM); /* gradients never meet in it */
+    /* it has no gradients to add in place */
+    cm_graph     *step = step_of("vgg16", CM_PRECISION_FP32, CM_OPTIMIZER_MOMENTUM);
     cm_memory_use use = use_of(step, (cm_memory_options){.runtime = CM_RUNTIME_NATIVE}, 16, false);
     cm_totals     t;
     cm_graph_totals(step, 16, &t);
@@ -129,7 +132,7 @@ static cm_memory_options spread(cm_plan plan)
     return (cm_memory_options){.runtime = CM_RUNTIME_MEGATRON, .plan = plan};
 }
 
-/* ZeRO: eight devices share states, then gradients, then weights. Each update holds an eighth. */
+/* ZeRO: eight devices share states, then gradients, then weights. Each device updates an eighth. */
 static void test_zero(void **state)
 {
     (void)state;
@@ -144,7 +147,7 @@ static void test_zero(void **state)
     cm_graph_free(step);
 }
 
-/* Gradients of earlier micro-batches are there at the peak of activations. */
+/* Gradients of earlier micro-batches exist at the peak of activations. */
 static void test_accumulation(void **state)
 {
     (void)state;
@@ -157,7 +160,7 @@ static void test_accumulation(void **state)
     cm_graph_free(step);
 }
 
-/* Tensor and pipeline parallel devices hold their part of the weights; split activations shrink, others do not. */
+/* Tensor and pipeline parallel devices store their part of the weights. Split activations shrink, others do not. */
 static void test_tensor_and_pipeline(void **state)
 {
     (void)state;
@@ -168,8 +171,9 @@ static void test_tensor_and_pipeline(void **state)
     cm_memory_use stages = use_of(step, spread((cm_plan){.pp = 4}), 8, false);
     double        io = one.categories[CM_CATEGORY_INPUT_OUTPUT];
     near(four.categories[CM_CATEGORY_WEIGHTS_BIASES], one.categories[CM_CATEGORY_WEIGHTS_BIASES] / 4,
-         1024 * 8); /* position ids, 64 bits each, are not divided */
-    double table = 50257 * 768, layer = 12 * 768 * 768 + 13 * 768, positions = 1024 * 768; /* logits share the table */
+         1024 * 8); /* position ids of 64 bits are not divided */
+    /* the logits share the embedding table */
+    double table = 50257 * 768, layer = 12 * 768 * 768 + 13 * 768, positions = 1024 * 768;
     near(stages.categories[CM_CATEGORY_WEIGHTS_BIASES], 4 * (table + 3 * layer), 4 * positions + 1024 * 8 + 4 * 2 * 768);
     assert_true(four.categories[CM_CATEGORY_INPUT_OUTPUT] < 0.6 * io);
     assert_true(four.categories[CM_CATEGORY_INPUT_OUTPUT] > io / 4);
@@ -192,7 +196,7 @@ static void test_refusals(void **state)
     cm_graph_free(step);
 }
 
-/* The largest of what is alive, in order; the logits and their gradients at the loss. */
+/* The largest live tensors, in order; at the loss these are the logits and their gradients. */
 static void test_alive(void **state)
 {
     (void)state;

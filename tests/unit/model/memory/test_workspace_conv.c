@@ -43,7 +43,7 @@ static void near(double got, double mib)
     if (fabs(got / MIB - mib) > 0.01 * mib + 0.01) fail_msg("%.2f MiB, measured %.2f MiB", got / MIB, mib);
 }
 
-/* Measured, in MiB: forward, backward to the input, to the filters. */
+/* Measured, in MiB: forward, backward to the input, backward to the filters. */
 static void test_full_precision(void **state)
 {
     static const struct {
@@ -67,7 +67,7 @@ static void test_full_precision(void **state)
     cm_graph_free(g);
 }
 
-/* Few images: no FFT. */
+/* With few images no FFT is used. */
 static void test_small_batch(void **state)
 {
     (void)state;
@@ -78,7 +78,7 @@ static void test_small_batch(void **state)
     cm_graph_free(g);
 }
 
-/* On tensor cores with channels first: copies of input, output and filter. */
+/* Tensor cores with channels first need copies of input, output and filter. */
 static void test_copies(void **state)
 {
     (void)state;
@@ -88,7 +88,7 @@ static void test_copies(void **state)
     cm_graph_free(g);
 }
 
-/* Channels last, as colour images in 16 bits are given: three channels are padded to eight, no copies otherwise. */
+/* Colour images in 16 bits are channels last: three channels are padded to eight; there are no other copies. */
 static void test_channels_last(void **state)
 {
     (void)state;

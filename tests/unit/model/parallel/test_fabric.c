@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fabric.c - collectives by formula: algorithms, measured rows inside of a node, the network between nodes. */
+/* test_fabric.c - collectives by formula: algorithms, measured rows inside a node, the network between nodes. */
 #include <math.h>
 #include "time_device.h"
 #include "model/parallel/comm.h"
@@ -35,7 +35,7 @@ static void algorithms(void **state)
     assert_true(isnan(by(CM__TREE, CM__ALL_TO_ALL, 4)));
 }
 
-/* The ring is faster for large buffers, the tree for small ones: where they are equal is known. */
+/* The ring is faster for large buffers, the tree for small ones; the size at which both are equal has a formula. */
 static void crossover(void **state)
 {
     (void)state;
@@ -55,7 +55,7 @@ static void compression(void **state)
     is(cm__compressed_bytes(&none, BYTES, 32), BYTES);
     is(cm__compressed_bytes(&eight, BYTES, 32), BYTES / 4);
     is(cm__compressed_bytes(&none, BYTES, 16), BYTES / 2);
-    is(cm__compressed_bytes(&sparse, BYTES, 32), BYTES * 0.01 * 2); /* each with its position */
+    is(cm__compressed_bytes(&sparse, BYTES, 32), BYTES * 0.01 * 2); /* each gradient with its position */
     is(cm__compression_time(&eight, BYTES), 2 * BYTES / 1e12);
     assert_true(cm__compression_time(&none, BYTES) == 0);
 }
@@ -77,7 +77,7 @@ static cm_fabric *fabric_of(const cm_device *d, const char *cluster)
     return f;
 }
 
-/* Of two measured lines the lower one. */
+/* The faster of two measured lines counts. */
 static void rows_of_a_profile(void **state)
 {
     (void)state;
@@ -103,12 +103,13 @@ static void across_nodes(void **state)
     (void)state;
     cm_device *d = device_of(LINKED);
     cm_fabric *f = fabric_of(d, "node=8,net=800Gb");
-    double     large = 1e12; /* latencies do not count */
+    double     large = 1e12; /* latencies are negligible */
     double     alone = cm__comm_time(f, CM__ALL_REDUCE, (cm__group){4, 1}, large),
            all = cm__comm_time(f, CM__ALL_REDUCE, (cm__group){32, 8}, large);
     assert_true(cm_fabric_joins_nodes(f));
-    assert_true(fabs(alone / (2 * 3.0 / 4 * large / (1e11 * 0.91 / 8)) - 1) < 0.01); /* a group of eight */
-    assert_true(fabs(all / (2 * 31.0 / 32 * large / (1e11 * 0.91)) - 1) < 0.01);     /* a ring of all members */
+    /* one of eight groups that share the network */
+    assert_true(fabs(alone / (2 * 3.0 / 4 * large / (1e11 * 0.91 / 8)) - 1) < 0.01);
+    assert_true(fabs(all / (2 * 31.0 / 32 * large / (1e11 * 0.91)) - 1) < 0.01);     /* a ring over all members */
     cm_fabric_free(f);
     cm_device_free(d);
 }
@@ -146,7 +147,7 @@ static void refused(void **state)
     cm_device_free(d);
 }
 
-/* NCCL on 8 A100: single figures of AIConfigurator's table, which the profile's lines meet within a tenth. */
+/* NCCL on 8 A100: values of AIConfigurator's table, which the profile's lines fit within 10 %. */
 static void measured(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_iteration.c - schedules by formula, shards of calls, plans predicted and searched. */
+/* test_iteration.c - schedules by formula, divided calls, and plans that are predicted and searched. */
 #include <math.h>
 #include <string.h>
 #include "time_device.h"
@@ -34,7 +34,7 @@ static cm_graph *step_of(const char *spec, cm_recompute recompute)
 
 /* ---- schedules -------------------------------------------------------------------------------------------------- */
 
-/* p equal stages and M micro-batches take (M + p - 1) t; v pieces shorten the bubble v times. */
+/* p equal stages and M micro-batches take (M + p - 1) t; v chunks per stage shorten the bubble v times. */
 static void pipelines(void **state)
 {
     (void)state;
@@ -47,7 +47,7 @@ static void pipelines(void **state)
     is(cm__iterate(&st, &none, &plan, true).step_s, 8 * 3.0 + 3 * 3.0 / 3 + 0.5);
 }
 
-/* Late sums wait for backward; early ones hide behind it, but for what is sent after its end. */
+/* A late all-reduce runs after backward. An early one overlaps with it, except for the part sent after its end. */
 static void replicas(void **state)
 {
     (void)state;
@@ -60,8 +60,8 @@ static void replicas(void **state)
     plan.overlap = true;
     is(cm__iterate(&st, &w, &plan, true).step_s, 2 * 3 + 0.1 + 1);
     plan = (cm_plan){.tp = 1, .pp = 1, .dp = 4, .interleave = 1, .accumulate = 2, .zero = 1};
-    is(cm__iterate(&st, &w, &plan, true).step_s, 2 * 3 + 0.9 + 1.0 / 4);         /* each updates a quarter */
-    is(cm__iterate(&st, &w, &plan, false).step_s, 2 * 3 + 0.05 + 0.4 + 1.0 / 4); /* and gathers the others' */
+    is(cm__iterate(&st, &w, &plan, true).step_s, 2 * 3 + 0.9 + 1.0 / 4);         /* each device updates a quarter */
+    is(cm__iterate(&st, &w, &plan, false).step_s, 2 * 3 + 0.05 + 0.4 + 1.0 / 4); /* and gathers the other quarters */
     plan.zero = 3;
     double sums = 2 * (0.5 + 2 * 0.4);
     is(cm__iterate(&st, &w, &plan, true).data_s, sums);
@@ -87,14 +87,14 @@ static void buckets(void **state)
     is(sent.time_s, first + second + last);
     is(sent.after_s, last); /* the first part's gradients are complete when backward ends */
     gradients[3].done = 0.5;
-    is(cm__buckets_send(&parts, 3, 1, &channel).after_s, 0); /* half a second is enough */
-    is(cm__buckets_send(&parts, 3, 0, &channel).after_s, sent.time_s); /* nothing to hide behind */
-    is(cm__buckets_send(&parts, 2, 1, &channel).time_s, second + last); /* a first stage of two parts */
+    is(cm__buckets_send(&parts, 3, 1, &channel).after_s, 0); /* half a second is enough to overlap everything */
+    is(cm__buckets_send(&parts, 3, 0, &channel).after_s, sent.time_s); /* nothing to overlap with */
+    is(cm__buckets_send(&parts, 2, 1, &channel).time_s, second + last); /* a first stage with two parts */
     cm_fabric_free(f);
     cm_device_free(d);
 }
 
-/* The embedding's table, which logits share, is complete when all else is: its sum is waited for. */
+/* The embedding table, which the logits share, is complete last: its all-reduce does not overlap. */
 static void tied_last(void **state)
 {
     (void)state;
@@ -132,7 +132,7 @@ static void dealt(void **state)
     (void)state;
     cm__ctx *ctx = cm__ctx_new(&diag);
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-    /* first 1 s, six layers of 1 s, last 2 s: nine seconds are three a stage */
+    /* first part 1 s, six layers of 1 s, last part 2 s: nine seconds are three per stage */
     cm__part  all[8] = {{.forward_s = 1}, {.forward_s = 1}, {.forward_s = 1}, {.forward_s = 1},
                         {.forward_s = 1}, {.forward_s = 1}, {.forward_s = 1}, {.forward_s = 2}};
     cm__parts parts = {.all = all, .count = 8, .host_bytes_s = 1};
@@ -179,7 +179,7 @@ static void divided(void **state)
     cm__ctx_free(ctx);
 }
 
-/* Experts shared by replicas: as many FLOP on each, fewer parameters, and tokens that travel. */
+/* With expert parallelism a device has the same FLOP and fewer parameters, and tokens are exchanged. */
 static void experts(void **state)
 {
     (void)state;
@@ -206,7 +206,7 @@ static void experts(void **state)
     cm__ctx_free(ctx);
 }
 
-/* Attention as Megatron-LM runs it: two products forward, four backward, and forward again where it is recomputed. */
+/* Unfused attention of Megatron-LM: two products forward, four backward, and forward again if recomputed. */
 static void unfused(void **state)
 {
     (void)state;
@@ -240,7 +240,8 @@ static int32_t calls_of(const cm__dispatch *d, int op, int class, double *second
     return count;
 }
 
-/* Megatron-LM's loss: largest, exponentials, sum, probabilities; backward one pass; by classes where devices share them. */
+/* Megatron-LM's loss: maximum, exponentials, sum, probabilities; backward is one pass. Tensor parallelism divides
+   the classes. */
 static void written_loss(void **state)
 {
     (void)state;
@@ -262,7 +263,7 @@ static void written_loss(void **state)
     cm__ctx_free(ctx);
 }
 
-/* Scores of an attention that is not one kernel: 5 bytes for each pair of tokens, head and layer, unless recomputed. */
+/* Scores of unfused attention: 5 bytes per pair of tokens, head and layer, unless recomputed. */
 static void scores(void **state)
 {
     (void)state;
@@ -289,7 +290,8 @@ static void scores(void **state)
     cm_graph_free(forward);
     double layer = 5.0 * 16 * 8 * 512 * 512;
     assert_true(fabs(peak[0][0] - peak[1][0] - 4 * layer) < 0.02 * layer);
-    assert_true(peak[0][1] >= peak[1][1] && peak[0][1] - peak[1][1] < 1.02 * layer); /* at most of the one at work */
+    /* at most the scores of the current layer */
+    assert_true(peak[0][1] >= peak[1][1] && peak[0][1] - peak[1][1] < 1.02 * layer);
     cm_device_free(d);
 }
 
@@ -335,7 +337,7 @@ static void of_a_plan(void **state)
     assert_true(all.tensor_s > 0 && all.pipeline_s > 0 && all.data_s > 0 && all.bubble_s > 0);
     assert_true(all.interval_s[0] < all.step_time_s && all.step_time_s < all.interval_s[1]);
     is(all.throughput_samples_s, 16 / all.step_time_s);
-    /* twice the micro-batches: as much more as they take */
+    /* twice the micro-batches: the time grows by theirs */
     eight.global_batch = 32;
     cm_prediction_info more = predicted(step, d, f, eight);
     is(more.bubble_s, all.bubble_s);
@@ -385,7 +387,8 @@ static cm_search *searched(const cm_device *d, const cm_fabric *f, const cm_grap
     return s;
 }
 
-/* Without attention there is nothing to recompute selectively: such plans equal others, and are not listed again. */
+/* Without attention, selective recomputation has nothing to recompute: such plans equal others and are not listed
+   again. */
 static void every_plan_gains_something(void **state)
 {
     (void)state;
@@ -408,7 +411,7 @@ static void every_plan_gains_something(void **state)
     cm_device_free(d);
 }
 
-/* The same plans in the same order, however many threads look for them; each as predict has it. */
+/* The list of plans does not depend on the number of threads, and each plan is predicted as by cm_predict(). */
 static void best_plan(void **state)
 {
     (void)state;
@@ -440,7 +443,8 @@ static void best_plan(void **state)
     cm_device_free(d);
 }
 
-/* Two sums forward and two backward in a layer, which the host calls; a micro-batch that it prepares; a buffer. */
+/* The host launches two all-reduces forward and two backward per layer, prepares each micro-batch, and uses a
+   buffer. */
 static void megatron_host(void **state)
 {
     (void)state;
@@ -465,7 +469,7 @@ static void megatron_host(void **state)
     cm_device_free(d);
 }
 
-/* The closed form is what predict finds, for every plan of a small space that nothing is recomputed in. */
+/* The closed form equals the full prediction for every plan of a small space without recomputation. */
 typedef struct comparing {
     cm__model       *m;
     const cm_graph  *step;
@@ -515,7 +519,7 @@ static void goals(void **state)
     cm_search *s = searched(d, f, forward, 1, CM_PLAN_GOAL_DEVICES);
     assert_int_equal(cm_search_best(s, 0)->plan.devices, 1);
     cm_search_free(s);
-    s = searched(d, f, forward, 1, CM_PLAN_GOAL_COST); /* one device does not wait for others */
+    s = searched(d, f, forward, 1, CM_PLAN_GOAL_COST); /* a single device does not wait for others */
     assert_true(cm_search_best(s, 0)->communication_s == 0);
     cm_search_free(s);
     volatile bool     stop = true;

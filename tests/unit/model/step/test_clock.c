@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_clock.c - the clock falls as far as the power limit asks, and no call that waits for memory is slower for it. */
+/* test_clock.c - the clock falls as far as the power limit requires, and calls that wait for memory do not slow
+   down. */
 #include <math.h>
 #include "time_device.h"
 #include "model/step/clock.h"
@@ -39,7 +40,7 @@ static double watts(const cm__power *p, const cm__load *l, double clock)
     return cm__energy_at(p, l, clock, time) / time;
 }
 
-/* What a device of twice the bandwidth takes of the time of that product. */
+/* The roofline time of that product on a device with twice the bandwidth, as a fraction. */
 static double roofline_ratio(void)
 {
     cm_device *d = device_of(TIME_DEVICE(POWER));
@@ -56,11 +57,11 @@ static void no_limit_known(void **state)
     cm__power p = power_of(TIME_DEVICE(""));
     cm__load  l = load_of(&p, "gemm forward nn bf16 1,8192,8192,8192", 1e-3, 1);
     assert_true(cm__clock_of(&p, &l) == 1);
-    p = power_of(TIME_DEVICE(",\n\"power\": {\"tdp\": " NUMBER("500", "W") "}")); /* nobody says what work costs */
+    p = power_of(TIME_DEVICE(",\n\"power\": {\"tdp\": " NUMBER("500", "W") "}")); /* the energy per FLOP is unknown */
     assert_true(cm__clock_of(&p, &l) == 1);
 }
 
-/* 1.1e12 FLOP of 1e-11 J in 12 ms are 916 W; 400 are left besides idling. */
+/* 1.1e12 FLOP of 1e-11 J in 12 ms are 916 W; the limit leaves 400 W above idle. */
 #define PRODUCT "gemm forward nn bf16 1,8192,8192,8192"
 
 static void products_over_the_limit(void **state)
@@ -72,7 +73,7 @@ static void products_over_the_limit(void **state)
     assert_true(watts(&p, &l, 1) > 900);
     assert_true(clock > 0.4 && clock < 1);
     near(watts(&p, &l, clock), 500, 0.01);
-    /* arithmetic alone: watts go with the square of the clock */
+    /* arithmetic alone: power is proportional to the square of the clock */
     near(clock, sqrt(400 / (2 * pow(8192, 3) * 1e-11 / 0.012)), 0.03);
 }
 
@@ -84,7 +85,7 @@ static void products_within_the_limit(void **state)
     assert_true(cm__clock_of(&p, &l) == 1);
 }
 
-/* A host that takes longer than the device leaves it time to cool. */
+/* If the host is slower than the device, the device idles and stays below the limit. */
 static void a_slow_host_needs_no_throttling(void **state)
 {
     (void)state;
@@ -96,7 +97,7 @@ static void a_slow_host_needs_no_throttling(void **state)
 
 #define STREAM "elementwise forward relu fp32 1,1000000000"
 
-/* 8e9 bytes at nine tenths of 1e12 B/s: all of the time is memory's. */
+/* 8e9 bytes at nine tenths of 1e12 B/s: the memory takes all of the time. */
 static void streams_do_not_follow_the_clock(void **state)
 {
     (void)state;
@@ -104,13 +105,13 @@ static void streams_do_not_follow_the_clock(void **state)
     double    memory_s = 8e9 / 0.9e12;
     cm__load  l = load_of(&p, STREAM, memory_s, 1);
     near(cm__load_time(&l, 0.5), memory_s, 1e-5);
-    l = load_of(&p, STREAM, 2 * memory_s, 1); /* half of it is the cores' */
+    l = load_of(&p, STREAM, 2 * memory_s, 1); /* half of the time is spent in the cores */
     near(cm__load_time(&l, 0.5), 3 * memory_s, 1e-5);
-    l = load_of(&p, PRODUCT, 0.012, 1); /* 0.4 GB: 0.45 ms of the memory, behind the arithmetic */
+    l = load_of(&p, PRODUCT, 0.012, 1); /* 0.4 GB: 0.45 ms of memory traffic, overlapped with the arithmetic */
     near(cm__load_time(&l, 0.5), 0.024, 1e-5);
 }
 
-/* A throttled product on a device with more bandwidth is no slower: its arithmetic hid the memory before. */
+/* A throttled product is not slower on a device with more bandwidth: its arithmetic hid the memory traffic before. */
 static void bandwidth_does_not_slow_down(void **state)
 {
     (void)state;
@@ -123,7 +124,7 @@ static void bandwidth_does_not_slow_down(void **state)
     assert_true(cm__load_time(&l, cm__clock_of(&fast, &l)) <= before);
 }
 
-/* Energy is idling and work; vector arithmetic is in the bytes'. */
+/* Energy is idle power and work. The energy of vector arithmetic is included in that of the bytes. */
 static void energy(void **state)
 {
     (void)state;
@@ -138,7 +139,7 @@ static void energy(void **state)
     assert_true(cm__energy_at(&p, &l, 0.5, 0.03) < cm__energy_at(&p, &l, 1, 0.03));
 }
 
-/* However much a load would draw, the clock stays above the lowest there is. */
+/* However much power a load would draw, the clock does not fall below the minimum. */
 static void no_clock_of_nothing(void **state)
 {
     (void)state;

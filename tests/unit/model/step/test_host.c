@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_host.c - the host's time is counts times numbers: operators, nodes of autograd, tensors, steps. */
+/* test_host.c - the host's time is a sum of counts times costs: operators, autograd nodes, tensors, steps. */
 #include <math.h>
 #include "time_device.h"
 #include "import/import.h"
@@ -20,14 +20,14 @@ static cm_graph *step_of(const char *net, bool inference)
     return step;
 }
 
-/* How often something is counted: what a step takes if it alone takes a second. */
+/* How often an item is counted: the time of a step in which only this item costs a second. */
 static double times(const cm_graph *step, const char *what)
 {
     char text[4096];
     snprintf(text, sizeof text, TIME_DEVICE(",\n\"host\": [" HOST("%s", "1") "]"), what);
     cm_device *d = device_of(text);
     double     count = cm__host_time(d, NULL, CM_RUNTIME_TORCH_EAGER, step);
-    assert_true(cm__host_time(d, NULL, CM_RUNTIME_NATIVE, step) == 0); /* another runtime has a host of its own */
+    assert_true(cm__host_time(d, NULL, CM_RUNTIME_NATIVE, step) == 0); /* another runtime has separate host costs */
     cm_device_free(d);
     return count;
 }
@@ -38,7 +38,7 @@ static void counted(const cm_graph *step, const char *what, double expected)
     if (got != expected) fail_msg("%g x %s, expected %g", got, what, expected);
 }
 
-/* Two linear layers, a function and the loss; four tensors. */
+/* Two linear layers, an elementwise function and the loss; four tensors. */
 static void linear_layers(void **state)
 {
     (void)state;
@@ -48,17 +48,17 @@ static void linear_layers(void **state)
     counted(step, "forward-op:elementwise", 2);
     counted(step, "forward-op:view", 0);
     counted(step, "forward-op:conv", 0);
-    counted(step, "backward-op:linear", 2); /* the gradients of input, weight and bias are one node of autograd */
+    counted(step, "backward-op:linear", 2); /* the gradients of input, weight and bias are one autograd node */
     counted(step, "backward-op:elementwise", 2);
     counted(step, "update-op:sgd", 4);
     counted(step, "update-op:adam", 0);
-    counted(step, "gap", 0); /* the device's, not the host's */
+    counted(step, "gap", 0); /* part of the device's time, not of the host's */
     cm_graph_free(step);
 }
 
 #define COMPILED(what, time) "{\"runtime\": \"torch-compile\", \"what\": \"" what "\", \"time\": " NUMBER(time, "s") "}"
 
-/* Two products forward and three backward, each as an eager one's; ten kernels that a compiler wrote; four tensors. */
+/* Two products forward and three backward at eager cost; ten compiler-generated kernels; four tensors. */
 static void compiled(void **state)
 {
     (void)state;
@@ -105,8 +105,8 @@ static void inference(void **state)
     cm_graph_free(step);
 }
 
-/* A profile without numbers takes a relative's, one by one. */
-static void a_relative_stands_in(void **state)
+/* For each number that a profile lacks, the reference device's is used. */
+static void a_reference_device_fills_gaps(void **state)
 {
     (void)state;
     cm_device *own = device_of(TIME_DEVICE(",\n\"host\": [" HOST("step", "2e-3") "]")), *h200;
@@ -116,13 +116,13 @@ static void a_relative_stands_in(void **state)
     assert_true(cm__host_number(own, h200, CM_RUNTIME_TORCH_EAGER, "gap") == theirs);
     assert_true(cm__host_number(own, h200, CM_RUNTIME_TORCH_EAGER, "step") == 2e-3);
     assert_true(cm__host_number(own, NULL, CM_RUNTIME_TORCH_EAGER, "gap") == 0);
-    assert_true(cm__host_number(own, h200, CM_RUNTIME_MEGATRON, "gap") == theirs); /* made of eager PyTorch */
+    assert_true(cm__host_number(own, h200, CM_RUNTIME_MEGATRON, "gap") == theirs); /* taken from eager PyTorch */
     assert_true(cm__host_number(own, h200, CM_RUNTIME_MEGATRON, "step") == 2e-3);
     cm_device_free(h200);
     cm_device_free(own);
 }
 
-/* The sum of all, with numbers of the profile. */
+/* The sum of all items, with the numbers of the profile. */
 static void counts_times_numbers(void **state)
 {
     (void)state;
@@ -139,7 +139,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(linear_layers),        cmocka_unit_test(compiled), cmocka_unit_test(images),
-        cmocka_unit_test(inference),            cmocka_unit_test(a_relative_stands_in),
+        cmocka_unit_test(inference),            cmocka_unit_test(a_reference_device_fills_gaps),
         cmocka_unit_test(counts_times_numbers),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

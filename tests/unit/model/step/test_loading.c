@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_loading.c - what a sample is, how long a step's samples take, and what of it is noticed. */
+/* test_loading.c - the size of a sample, the time to load a step's samples, and how much of it delays the step. */
 #include <math.h>
 #include "time_device.h"
 #include "model/step/loading.h"
@@ -22,7 +22,7 @@ static void near(double got, double expected)
     if (!(fabs(got - expected) <= 1e-9 * fabs(expected))) fail_msg("%.12g, expected %.12g", got, expected);
 }
 
-/* An epoch's first batch, which one worker makes while the device waits, over the epoch's steps. */
+/* The wait for an epoch's first batch, which one worker makes, divided by the epoch's steps. */
 static double first(double batch, double sample_s, double samples) { return batch * sample_s / floor(samples / batch); }
 
 static cm_graph *forward_of(const char *model)
@@ -73,7 +73,7 @@ static void images(void **state)
     cm_graph_free(g);
 }
 
-/* Without workers the step waits, and one core prepares. */
+/* Without workers the step waits, and one core prepares the samples. */
 static void nobody_loads(void **state)
 {
     (void)state;
@@ -87,7 +87,7 @@ static void nobody_loads(void **state)
     cm_graph_free(g);
 }
 
-/* Three passes on one device: 30 samples are loaded, and the device waits for what takes longer than these. */
+/* Three passes on one device load 30 samples; the device waits if loading takes longer than the passes. */
 static void under_a_plan(void **state)
 {
     (void)state;
@@ -108,7 +108,8 @@ static void under_a_plan(void **state)
     cm_graph_free(g);
 }
 
-/* An epoch of 95 samples in batches of 10 has nine steps; begun in 18 ms, and with 5 steps a call one call of five. */
+/* An epoch of 95 samples in batches of 10 has nine steps. Its start takes 18 ms; with 5 steps per call it has one
+   call. */
 static void epochs(void **state)
 {
     (void)state;
@@ -149,7 +150,7 @@ static void tokens(void **state)
     cm_graph_free(g);
 }
 
-/* The model's own inputs, numbers, and a folder of files. */
+/* Samples from the model's inputs, from numbers, and from a folder of files. */
 static void other_samples(void **state)
 {
     (void)state;
@@ -183,7 +184,7 @@ static void other_samples(void **state)
     cm_graph_free(g);
 }
 
-/* A host that nobody measured decodes as the measured one does, by the clocks: 2.0 against 2.6 GHz, 14 cores. */
+/* An unmeasured host has the measured host's decoding rate, scaled by the clocks: 2.0 against 2.6 GHz, 14 cores. */
 static void another_host(void **state)
 {
     (void)state;

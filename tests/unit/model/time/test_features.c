@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_features.c - what of a call decides its neighbours. */
+/* test_features.c - the features of a call, which determine its neighbours. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,40 +28,40 @@ static void features_of_a_product(void **state)
     cm__call c = {.op = CM__CALL_GEMM, .variant = "nn", .dtype = "bf16", .sizes = {1, 64, 128, 256}};
     cm__call twice = c, odd = c;
     (void)state;
-    assert_int_equal(cm__n_features(c.op), 16); /* 4 sizes, 3 alignments, roofline, FLOP per byte, 6 of tiles: 15 */
+    assert_int_equal(cm__n_features(c.op), 16); /* 4 sizes, 3 alignments, roofline, FLOP per byte, 6 for tiles: 15 */
     twice.sizes[1] *= 2;
     odd.sizes[1] = 129;
     near(feature(&twice, 1) - feature(&c, 1), log(2), 1e-5);
     for (int at = 0; at < 4; at++)
         if (at != 1) assert_true(feature(&c, at) == feature(&twice, at));
-    assert_true(feature(&c, 4) == feature(&twice, 4)); /* 64 and 128 are both read eight at a time */
+    assert_true(feature(&c, 4) == feature(&twice, 4)); /* 64 and 128 both allow vector loads of eight */
     assert_true(feature(&odd, 4) < feature(&twice, 4));
     assert_true(feature(&c, 15) == 0);
 }
 
-/* Tiles of 128 x 128, the fourth size: 10 x 10 of them fill 100 cores, one more row of them needs a second wave. */
+/* Tiles of 128 x 128, the fourth tile size: 10 x 10 tiles fill 100 cores; one more row of tiles needs a second wave. */
 static void waves_of_tiles(void **state)
 {
     cm__call full = {.op = CM__CALL_GEMM, .variant = "nn", .dtype = "bf16", .sizes = {1, 1280, 1280, 64}}, over = full;
     (void)state;
     over.sizes[1] = 1408;
     near(feature(&full, 9 + 3), 0, 1e-6);
-    near(feature(&over, 9 + 3), log(110 / 200.), 0.06); /* lines between powers of two */
-    over.sizes[1] = 1281; /* as many tiles, most of a row of them empty */
+    near(feature(&over, 9 + 3), log(110 / 200.), 0.06); /* linear between powers of two */
+    over.sizes[1] = 1281; /* the same number of tiles, with the last row mostly empty */
     near(feature(&over, 9 + 3), log(110 / 200. * 1281 / 1408), 0.06);
 }
 
-/* Blocks of 128 queries: 25 heads of 512 fill 100 cores. */
+/* Blocks of 128 queries: 25 heads of 512 queries fill 100 cores. */
 static void blocks_of_attention(void **state)
 {
     cm__call c = {.op = CM__CALL_ATTENTION, .dtype = "bf16", .sizes = {1, 512, 512, 25, 25, 64, 1}}, shared = c;
     (void)state;
     near(feature(&c, 12 + 1), 0, 1e-6);
     shared.sizes[4] = 5;
-    assert_true(feature(&shared, 12 + 5) != feature(&c, 12 + 5)); /* heads that share keys have kernels of their own */
+    assert_true(feature(&shared, 12 + 5) != feature(&c, 12 + 5)); /* grouped-query attention has separate kernels */
 }
 
-/* As many groups as channels is another kernel than one group; other numbers of groups are a third. */
+/* As many groups as channels uses another kernel than one group; other numbers of groups use a third. */
 static void kinds_of_groups(void **state)
 {
     static const int64_t groups[] = {1, 64, 32, 16};
@@ -75,7 +75,6 @@ static void kinds_of_groups(void **state)
     assert_true(of[0] != of[1] && of[1] != of[2] && of[0] != of[2] && of[2] == of[3]);
 }
 
-/* Sizes of no sense: numbers all the same. */
 /* 232 channels are two parts of 116, which vectors of eight do not divide; a copy of 232 is read as one. */
 static void halves_of_what_is_joined(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kriging.c - interpolation between rows: exact on them, between their values, honest where there are none. */
+/* test_kriging.c - interpolation between rows: exact at rows, between their values, and uncertain far from them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,15 +11,15 @@
 #include "model/time/kriging.h"
 
 #define ROWS 20
-#define COUNT 4 /* features are padded to fours */
-#define OP CM__CALL_SOFTMAX /* the least noise of scales.def */
+#define COUNT 4 /* features are padded to a multiple of four */
+#define OP CM__CALL_SOFTMAX /* the operator with the smallest noise in scales.def */
 
 static void near(double got, double expected, double tolerance)
 {
     if (!(fabs(got - expected) <= tolerance)) fail_msg("%g, expected %g", got, expected);
 }
 
-/* One feature from 0 to 2, and what `field` makes of it. */
+/* Rows with one feature from 0 to 2 and the values of `field`. */
 static void line(double (*field)(double), float features[ROWS][COUNT], float *values)
 {
     memset(features, 0, ROWS * sizeof *features);
@@ -69,10 +69,10 @@ static void between_rows(void **state)
     }
     line(constant, features, values);
     for (double x = -3; x <= 5; x += 0.25)
-        near(at(features, values, ROWS, x, -1).value, 0.7, 1e-6); /* anywhere at all */
+        near(at(features, values, ROWS, x, -1).value, 0.7, 1e-6); /* at any position */
 }
 
-/* Far from all rows: their mean, by which nothing is known. */
+/* Far from all rows the prediction is their mean, with full variance. */
 static void far_off(void **state)
 {
     float features[ROWS][COUNT], values[ROWS];
@@ -100,7 +100,7 @@ static void one_row(void **state)
     near(r.nearest, 0.5, 1e-6);
 }
 
-/* Without its own row a value comes from the others: an outlier's is not seen. */
+/* A row that is left out does not influence its own prediction: an outlier is not reproduced. */
 static void left_out(void **state)
 {
     float features[ROWS][COUNT], values[ROWS];
@@ -111,10 +111,11 @@ static void left_out(void **state)
     assert_int_not_equal(r.row, 7);
     assert_true(r.nearest > 0);
     near(r.value, linear((double)features[7][0]), 0.05);
-    assert_true(at(features, values, ROWS, (double)features[7][0], -1).value > r.value + 5); /* with it, it is */
+    /* if it is not left out, it is */
+    assert_true(at(features, values, ROWS, (double)features[7][0], -1).value > r.value + 5);
 }
 
-/* Two rows of the same features cannot both be reproduced: their mean, and no breakdown. */
+/* Two rows with equal features cannot both be reproduced: the result is their mean, without numerical failure. */
 static void equal_rows(void **state)
 {
     (void)state;
@@ -124,8 +125,8 @@ static void equal_rows(void **state)
 
 /* ---- several tables --------------------------------------------------------------------------------------------- */
 
-/* Where a table has nothing near, another of the same operator tells, and less surely the more it differs. */
-static void other_tables_tell(void **state)
+/* If a table has no near row, another table of the same operator is used; the variance grows with their distance. */
+static void other_tables_are_used(void **state)
 {
     float    features[ROWS][COUNT], values[ROWS], far[1][COUNT] = {{50}}, value = 0, here[COUNT] = {1};
     cm__rows tables[] = {{.features = far[0], .values = &value, .count = 1},
@@ -136,12 +137,12 @@ static void other_tables_tell(void **state)
                with = cm__krige(OP, tables, 2, 0, here, COUNT, -1);
     assert_true(with.unknown < alone.unknown);
     assert_true(fabs(with.value - 0.7) < fabs(alone.value - 0.7));
-    assert_int_equal(with.row, 0); /* of its own table all the same */
+    assert_int_equal(with.row, 0); /* still reported for its own table */
     tables[1].dtype = 1;
     assert_true(cm__krige(OP, tables, 2, 0, here, COUNT, -1).unknown >= with.unknown);
 }
 
-/* The order in which tables stand is no matter. */
+/* The order of tables does not matter. */
 static void order_of_tables(void **state)
 {
     float    a[ROWS][COUNT], b[ROWS][COUNT], of_a[ROWS], of_b[ROWS], here[COUNT] = {0.77f};
@@ -162,7 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_reproduced), cmocka_unit_test(between_rows),      cmocka_unit_test(far_off),
         cmocka_unit_test(one_row),             cmocka_unit_test(left_out),          cmocka_unit_test(equal_rows),
-        cmocka_unit_test(other_tables_tell),   cmocka_unit_test(order_of_tables),
+        cmocka_unit_test(other_tables_are_used),   cmocka_unit_test(order_of_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_roofline.c - never faster than the ceilings, hardly slower where one of them alone counts. */
+/* test_roofline.c - never faster than the ceilings, and only slightly slower if one of them dominates. */
 #include <math.h>
 #include "time_device.h"
 #include "model/time/roofline.h"
@@ -43,18 +43,19 @@ static void ceilings_of_the_profile(void **state)
     assert_true(limits.peak[CM_ENGINE_MATRIX][CM_RATE_FP32] == 1e13); /* on the vector units */
 }
 
-/* 12800 x 12800 in tiles of 128 are 10,000, whole waves of 100 cores; arithmetic takes 26 times as long as traffic. */
+/* 12800 x 12800 in tiles of 128 are 10,000 tiles, whole waves of 100 cores; arithmetic takes 26 times as long as
+   traffic. */
 static void a_large_product_is_arithmetic(void **state)
 {
     (void)state;
     near(time_of("gemm forward nn bf16 1,12800,12800,12800"), 2 * pow(12800, 3) / 1e14, 0.001);
     near(time_of("gemm forward nn tf32 1,12800,12800,12800"), 2 * pow(12800, 3) / 5e13, 0.001);
     near(time_of("gemm forward nn fp16 1,12800,12800,12800"), 2 * pow(12800, 3) / 1e14,
-         0.001); /* as bf16: none given */
+         0.001); /* the bf16 peak: the profile gives none for this type */
     near(time_of("gemm forward nn fp32 1,12800,12800,12800"), 2 * pow(12800, 3) / 1e13, 0.001);
 }
 
-/* One row of tiles more than fills the cores takes a wave more. */
+/* One more row of tiles than fills the cores takes one more wave. */
 static void waves_are_whole(void **state)
 {
     (void)state;
@@ -63,7 +64,7 @@ static void waves_are_whole(void **state)
     near(more / full, 2, 0.05);
 }
 
-/* 32 columns are a quarter of a GPU's tile, and whole tiles of a processor's registers. */
+/* 32 columns are a quarter of a GPU's tile, and whole tiles of a CPU's registers. */
 static void processors_have_small_tiles(void **state)
 {
     (void)state;
@@ -121,8 +122,8 @@ static void never_below_the_ceilings(void **state)
         }
 }
 
-/* Twice the batch may fill cores that idled, but is never done sooner. Not asked of the inner size alone: once it is
-   long enough, libraries split it over cores that idled. */
+/* Twice the batch may fill idle cores, but never takes less time. The inner size alone is not tested: if it is long
+   enough, libraries split it over idle cores. */
 static void more_takes_longer(void **state)
 {
     (void)state;
@@ -139,7 +140,7 @@ static void more_takes_longer(void **state)
     }
 }
 
-/* A profile may hold rows of any sizes; what they do not make sense for is still a time. */
+/* A profile may have rows of any sizes; meaningless sizes still give a finite time. */
 static void sizes_of_no_sense(void **state)
 {
     static const int64_t odd[] = {0, 1, 1000000000000000};
@@ -161,7 +162,7 @@ static void products_of_a_convolution(void **state)
     (void)state;
     cm__call c = call_of("conv forward nhwc bf16 2,8,16,10,12,3,3,2,2,1,1,1,1,1");
     double   p[4];
-    assert_true(cm__as_product(&c, p)); /* 2 images of 5 x 6 places by 16 over 8 x 9 */
+    assert_true(cm__as_product(&c, p)); /* 2 images of 5 x 6 outputs by 16 over 8 x 9 */
     assert_true(p[0] == 1 && p[1] == 60 && p[2] == 16 && p[3] == 72);
     c.pass = CM__PASS_BWD_WEIGHT;
     assert_true(cm__as_product(&c, p));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_timer.c - measured before interpolated before transferred before the roofline. */
+/* test_timer.c - measured times take precedence over interpolated, these over transferred, these over the roofline. */
 #include <math.h>
 #include "time_device.h"
 #include "model/time/timer.h"
@@ -10,10 +10,10 @@
 static cm__ctx *ctx;
 static cm_diag  diag;
 
-static cm__timed time_on(const cm_device *device, const cm_device *relative, cm_runtime runtime, const char *text)
+static cm__timed time_on(const cm_device *device, const cm_device *reference, cm_runtime runtime, const char *text)
 {
     cm__call c = call_of(text);
-    return cm__timer_time(cm__timer_new(ctx, device, relative, runtime), &c);
+    return cm__timer_time(cm__timer_new(ctx, device, reference, runtime), &c);
 }
 
 static double roofline_of(const cm_device *device, const char *text)
@@ -61,7 +61,7 @@ TEST(a_neighbour_is_interpolated)
     cm_device_free(d);
 }
 
-/* One row's excess over the roofline holds for its neighbours. */
+/* The ratio of one row to the roofline applies to its neighbours. */
 TEST(in_proportion_to_the_roofline)
 {
     cm_device *d = device_of(
@@ -82,9 +82,9 @@ TEST(nothing_like_it_is_the_roofline)
         assert_true(t.time_s == roofline_of(d, texts[i]));
         assert_true(t.launches == 1);
     }
-    /* another runtime's tables tell nothing */
+    /* tables of another runtime are not used */
     assert_int_equal(time_on(d, NULL, CM_RUNTIME_NATIVE, "gemm forward nn bf16 1,4096,1024,1024").how, CM_HOW_ROOFLINE);
-    /* an empty table tells nothing */
+    /* an empty table is not used */
     cm_device *empty = device_of(TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, "[]"))));
     assert_int_equal(time_on(empty, NULL, CM_RUNTIME_TORCH_EAGER, "gemm forward nn bf16 1,4096,1024,1024").how,
                      CM_HOW_ROOFLINE);
@@ -92,8 +92,8 @@ TEST(nothing_like_it_is_the_roofline)
     cm_device_free(d);
 }
 
-/* The H200 measured it: on another device it takes as many times longer as the rooflines differ. */
-TEST(a_relative_is_transferred)
+/* A call measured on the H200 takes, on another device, as many times longer as its roofline. */
+TEST(a_reference_device_is_transferred)
 {
     cm_device              *d = device_of(TIME_DEVICE("")), *h200;
     const cm__kernel_table *table = NULL;
@@ -118,7 +118,8 @@ TEST(a_relative_is_transferred)
     cm_device_free(d);
 }
 
-/* Time steps wait for each other: what they take beyond the roofline goes with the clock, however many cores. */
+/* Time steps run one after the other: their time beyond the roofline scales with the clock, whatever the number of
+   cores. */
 TEST(what_time_steps_wait_goes_with_the_clock)
 {
     cm_device  *d = device_of(TIME_DEVICE(",\n\"clock_hz\": " NUMBER("1e9", "Hz"))), *h200;
@@ -134,7 +135,7 @@ TEST(what_time_steps_wait_goes_with_the_clock)
     cm_device_free(d);
 }
 
-/* Kernels that are no products: what they take beyond the roofline goes with cores and clock. */
+/* For kernels that are not products, the time beyond the roofline scales with cores and clock. */
 TEST(what_cores_add_goes_with_cores)
 {
     cm_device  *d = device_of(TIME_DEVICE(",\n\"clock_hz\": " NUMBER("1e9", "Hz"))), *h200;
@@ -152,7 +153,7 @@ TEST(what_cores_add_goes_with_cores)
     cm_device_free(d);
 }
 
-/* A device's own rows come before a relative's, another function's table after both. */
+/* A device's own rows take precedence over a reference device's. The table of another function comes last. */
 TEST(own_rows_come_first)
 {
     cm_device *h200, *d = device_of(TIME_DEVICE(KERNELS(TABLE("elementwise", "forward", "relu", "bf16",
@@ -164,14 +165,14 @@ TEST(own_rows_come_first)
     t = time_on(d, h200, CM_RUNTIME_TORCH_EAGER, "elementwise forward clip bf16 1,1000000");
     assert_int_not_equal(t.how, CM_HOW_MEASURED);
     t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER,
-                "elementwise forward tanh bf16 1,1000000"); /* no relative: relu stands for it */
+                "elementwise forward tanh bf16 1,1000000"); /* no reference device: relu's table is used */
     assert_int_equal(t.how, CM_HOW_INTERPOLATED);
     near(t.time_s, 7e-6, 1e-5);
     cm_device_free(h200);
     cm_device_free(d);
 }
 
-/* Rows of no sense in a profile: a time all the same. */
+/* Meaningless rows in a profile still give a time. */
 TEST(odd_rows)
 {
     cm_device  *d = device_of(TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS,
@@ -197,8 +198,8 @@ static void visit(void *user, const cm__kernel_table *table, const cm__call *cal
     near(predicted, measured, 1e-4);
 }
 
-/* Rows that are all twice the roofline tell each other exactly; a row alone in its table tells others, and is not
-   asked. */
+/* Rows that are all at twice the roofline predict each other exactly. A table's only row is used for others, but not
+   left out. */
 TEST(rows_left_out)
 {
     static const char *const texts[] = {"gemm forward nn bf16 1,1024,1024,1024",
@@ -221,7 +222,7 @@ TEST(rows_left_out)
 
 #define MAP_DIMS "[\"outer\", \"inner\"]"
 
-/* Contiguous numbers have no shape; what is spread over rows has one. */
+/* Contiguous elements have no shape; those broadcast over rows have one. */
 TEST(a_shape_that_does_not_matter)
 {
     cm_device *d = device_of(
@@ -237,12 +238,12 @@ TEST(a_shape_that_does_not_matter)
 
 #define NORM_DIMS "[\"rows\", \"cols\"]"
 
-/* A table in 16 bits with one small row, which took 50 times its roofline, and one in 32 bits with the very size, which
-   took twice its own: the latter tells most. */
+/* A 16-bit table has one small row at 50 times its roofline, a 32-bit table has a row of the exact size at twice its
+   own: the latter has most weight. */
 TEST(nearer_rows_in_another_width)
 {
     const char *narrow = "layer_norm forward - bf16 2,3", *wide = "layer_norm forward - fp32 16384,1024";
-    const char *asked = "layer_norm forward - bf16 16384,1024";
+    const char *call = "layer_norm forward - bf16 16384,1024";
     cm_device  *bare = device_of(TIME_DEVICE(""));
     char        text[8192];
     snprintf(text, sizeof text,
@@ -250,8 +251,8 @@ TEST(nearer_rows_in_another_width)
                                  TABLE("layer_norm", "forward", "", "fp32", NORM_DIMS, "[[16384, 1024, %.9g, 1]]"))),
              50 * roofline_of(bare, narrow), 2 * roofline_of(bare, wide));
     cm_device *d = device_of(text);
-    cm__timed  t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, asked);
-    double     excess = t.time_s / roofline_of(d, asked);
+    cm__timed  t = time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, call);
+    double     excess = t.time_s / roofline_of(d, call);
     assert_int_equal(t.how, CM_HOW_INTERPOLATED);
     if (!(excess > 1.9 && excess < 3)) fail_msg("%g times the roofline", excess);
     cm_device_free(d);
@@ -265,37 +266,37 @@ TEST(nearer_rows_in_another_width)
     "\"element_s\": 1e-30}, \"n\": 100, \"error\": {\"mape\": 0.2, \"bias\": 0, \"p90\": 0.3}, "                       \
     "\"kind\": \"fitted\", \"source\": \"sheet\", \"date\": \"2024\"}]"
 
-/* A model of the device's own is preferred to a relative's tables in plain fp32; its launch is the device's, not the
-   0.5 s that its timings held. */
-TEST(own_models_before_a_relative)
+/* In plain fp32 a device's own operator model takes precedence over a reference device's tables. The device's launch
+   overhead replaces the 0.5 s included in the model's timings. */
+TEST(operator_fits_before_a_reference_device)
 {
     cm_device *bare = device_of(TIME_DEVICE("")), *d = device_of(TIME_DEVICE(STREAM_FIT("relu")));
-    cm_device *relative = device_of(ROWS_DEVICE);
-    cm__timed  t = time_on(d, relative, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu fp32 1,67108864");
+    cm_device *reference = device_of(ROWS_DEVICE);
+    cm__timed  t = time_on(d, reference, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu fp32 1,67108864");
     assert_int_equal(t.how, CM_HOW_INTERPOLATED);
     near(t.time_s, 1e-6 + 2 * 67108864 * 4.0 / (0.5 * 1e12), 1e-6);
     near(t.error, 0.2, 1e-9);
-    t = time_on(d, relative, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu bf16 1,67108864");
+    t = time_on(d, reference, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu bf16 1,67108864");
     assert_int_not_equal(t.how, CM_HOW_INTERPOLATED);
-    t = time_on(bare, relative, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu fp32 1,67108864");
+    t = time_on(bare, reference, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu fp32 1,67108864");
     assert_int_not_equal(t.how, CM_HOW_INTERPOLATED);
-    cm_device_free(relative);
+    cm_device_free(reference);
     cm_device_free(d);
     cm_device_free(bare);
 }
 
-/* An update that Megatron-LM fuses is one stream, of any type; with PyTorch it is not. A relative is not needed. */
-TEST(own_models_for_megatron)
+/* Megatron-LM's fused update is one stream, of any type; PyTorch's is not. No reference device is needed. */
+TEST(operator_fits_for_megatron)
 {
-    const char *asked = "optimizer update adamw fp32 1,67108864";
+    const char *text = "optimizer update adamw fp32 1,67108864";
     cm_device  *d = device_of(TIME_DEVICE(STREAM_FIT("add")));
-    cm__call    c = call_of(asked);
+    cm__call    c = call_of(text);
     double      flop, bytes;
     cm__call_work(&c, &flop, &bytes);
-    cm__timed t = time_on(d, NULL, CM_RUNTIME_MEGATRON, asked);
+    cm__timed t = time_on(d, NULL, CM_RUNTIME_MEGATRON, text);
     assert_int_equal(t.how, CM_HOW_INTERPOLATED);
     near(t.time_s, 1e-6 + bytes / (0.5 * 1e12), 1e-6);
-    assert_int_equal(time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, asked).how, CM_HOW_ROOFLINE);
+    assert_int_equal(time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, text).how, CM_HOW_ROOFLINE);
     t = time_on(d, NULL, CM_RUNTIME_MEGATRON, "elementwise forward add fp32 1,67108864");
     assert_int_equal(t.how, CM_HOW_ROOFLINE);
     cm_device_free(d);
@@ -308,7 +309,7 @@ int main(void)
         cmocka_unit_test(a_neighbour_is_interpolated),
         cmocka_unit_test(in_proportion_to_the_roofline),
         cmocka_unit_test(nothing_like_it_is_the_roofline),
-        cmocka_unit_test(a_relative_is_transferred),
+        cmocka_unit_test(a_reference_device_is_transferred),
         cmocka_unit_test(what_time_steps_wait_goes_with_the_clock),
         cmocka_unit_test(own_rows_come_first),
         cmocka_unit_test(odd_rows),
@@ -316,8 +317,8 @@ int main(void)
         cmocka_unit_test(rows_left_out),
         cmocka_unit_test(a_shape_that_does_not_matter),
         cmocka_unit_test(nearer_rows_in_another_width),
-        cmocka_unit_test(own_models_before_a_relative),
-        cmocka_unit_test(own_models_for_megatron),
+        cmocka_unit_test(operator_fits_before_a_reference_device),
+        cmocka_unit_test(operator_fits_for_megatron),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
