@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine_hwloc.c - cores, caches and memory by hwloc. */
+/* machine_hwloc.c - cores, caches and memory from hwloc. */
 #include <hwloc.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ static void read_caches(hwloc_topology_t topology, int cores, cm__machine *m)
     }
 }
 
-/* Nodes of some virtual machines tell less memory than the machine has. */
+/* On some virtual machines the NUMA nodes report less memory than the machine has. */
 static double memory_of(hwloc_topology_t topology)
 {
     double nodes = (double)hwloc_get_root_obj(topology)->total_memory;

@@ -11,7 +11,8 @@ static bool is_weight(const cm_tensor *x)
     return x->rank == 2 && x->producer < 0 && (x->role == CM_ROLE_PARAMETER || x->role == CM_ROLE_BUFFER);
 }
 
-/* The weight behind an operand, and whether it is turned on the way: autocast casts the weight, not the view of it. */
+/* The weight of a product's operand, and whether it is transposed on the way: autocast casts the weight, not its
+   view. */
 static int32_t weight_of(const cm__trace *t, int32_t operand, int64_t *turned)
 {
     const cm_tensor *x = cm__t(t->g, operand);
@@ -55,7 +56,7 @@ void cm__aten_linear(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, linear_by(t, o, x, w, 1, cm__trace_in(t, o, 2)));
 }
 
-/* baddbmm(c, a, b): c is read by the product's own kernel unless its factor is zero. */
+/* baddbmm(c, a, b): the product's kernel reads c unless its factor is zero. */
 void cm__aten_baddbmm(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t inputs[] = {cm__trace_need(t, o, 1), cm__trace_need(t, o, 2)};
@@ -108,7 +109,7 @@ void cm__aten_pool(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, attrs, 5));
 }
 
-/* Windows of equal size where they divide the image; others are not known to the graph. */
+/* Adaptive pooling with windows of equal size; the graph has no operator for unequal windows. */
 void cm__aten_adaptive_pool(cm__trace *t, const cm__trace_op *o, int op)
 {
     const cm__trace_tensor *y = cm__trace_out(t, o, 0);
@@ -150,8 +151,8 @@ void cm__aten_layer_norm(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, count, &axis, 1));
 }
 
-/* Without scale, shift or running statistics the kernel reads nothing in their place. PyTorch runs instance
-   normalisation as one of batches, with a channel for every sample's channel. */
+/* If scale, shift or running statistics are absent, the kernel reads nothing in their place. PyTorch runs instance
+   normalisation as batch normalisation, with one channel per channel of each sample. */
 void cm__aten_batch_norm(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t inputs[5], x = cm__trace_need(t, o, 0);
@@ -176,7 +177,7 @@ void cm__aten_group_norm(cm__trace *t, const cm__trace_op *o, int op)
 
 /* ---- softmax and losses ----------------------------------------------------------------------------------------- */
 
-/* The loss that alone reads the logarithm of a softmax: both are one operator of ours. */
+/* If only the loss reads a log-softmax, both become one operator (cross-entropy). */
 static const cm__trace_op *loss_after(const cm__trace *t, const cm__trace_op *o)
 {
     const cm__trace_tensor *y = cm__trace_out(t, o, 0);
@@ -197,7 +198,7 @@ void cm__aten_softmax(cm__trace *t, const cm__trace_op *o, int op)
     else cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &axis, 1));
 }
 
-/* PyTorch counts none, mean, sum; ours mean, sum, none. */
+/* PyTorch's values are none, mean, sum; ours are mean, sum, none. */
 static cm__attr reduction_of(cm__trace *t, const cm__trace_op *o)
 {
     static const int8_t ours[] = {2, 0, 1};

@@ -174,7 +174,7 @@ static void merged_vectors_are_taken_apart(void **state)
     enum { LAYERS = 5 };
     find(merged_layers(LAYERS, false));
     assert_int_equal(parameters(), LAYERS * (4 * 4 + 4 + 4 + 4));
-    assert_true(warned(g, "taken apart"));
+    assert_true(warned(g, "separate again"));
     assert_string_equal(cm__t(g, cm__last(g)->inputs[1])->name, "node_4.bias");
 }
 
