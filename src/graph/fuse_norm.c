@@ -136,7 +136,7 @@ void cm__fuse_norm(cm__fuser *f, int32_t node)
     cm__rewrite(f, last, x >= 0 ? CM_OP_LAYER_NORM : CM_OP_RMS_NORM, inputs, count, &axis, 1);
 }
 
-/* Whether an operand is absent, or all of its elements are this number as far as they are known. */
+/* Whether an operand is absent, or all of its known elements are this number. */
 static bool may_be_all(const cm__fuser *f, const cm_node *n, int32_t input, double number)
 {
     if (!cm__has(n, input)) return true;
