@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_profile.c - what is built in is whole and sourced; bases are merged; bad files are refused. */
+/* test_profile.c - built-in profiles are complete and have sources; bases are merged; invalid files are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* A context for the rest of a test; failures are told. */
+/* A context for the rest of a test; a failure in it fails the test. */
 static cm_diag diag;
 #define TRY(ctx)                                                                                                       \
     cm__ctx *ctx = cm__ctx_new(&diag);                                                                                 \
@@ -51,11 +51,11 @@ static void ids_are_unique(void **state)
         assert_ptr_equal(cm__profile_find(CM__PROFILE_DEVICE, cm__embedded_devices[i].id), &cm__embedded_devices[i]);
     for (int32_t i = 0; i < cm__n_embedded_clusters; i++) {
         assert_ptr_equal(cm__profile_find(CM__PROFILE_CLUSTER, cm__embedded_clusters[i].id), &cm__embedded_clusters[i]);
-        assert_null(cm__profile_find(CM__PROFILE_DEVICE, cm__embedded_clusters[i].id)); /* one space of names */
+        assert_null(cm__profile_find(CM__PROFILE_DEVICE, cm__embedded_clusters[i].id)); /* one namespace */
     }
 }
 
-/* Independently of the schema: whatever looks like a quantity says unit, kind and a source that is there. */
+/* Independent of the schema: every quantity has a unit, a kind and an existing source. */
 static void sourced(void *sources, const json_t *number, const cm__step *path)
 {
     char        where[160];
@@ -94,7 +94,7 @@ static void merging_goes_member_by_member(void **state)
     cm__ctx_free(ctx);
 }
 
-/* Costs of hosts are told apart by runtime and kind. */
+/* Host costs are merged by runtime and kind. */
 static void costs_of_hosts_are_merged_one_by_one(void **state)
 {
     (void)state;
@@ -124,14 +124,14 @@ static void bases_lie_beside_the_file(void **state)
     cm__profile p = cm__profile_load(ctx, CM__PROFILE_DEVICE, file_named("leaf.json"), CM__PROFILE_FULL);
     assert_string_equal(json_string_value(json_object_get(p.tree, "id")), "leaf");
     assert_string_equal(json_string_value(json_object_get(p.tree, "vendor")), "Acme");
-    assert_null(json_object_get(p.tree, "abstract")); /* a family's member is no family */
+    assert_null(json_object_get(p.tree, "abstract")); /* a member of a family is not abstract */
     assert_null(json_object_get(p.tree, "notes"));
     const json_t *cores = json_object_get(p.tree, "cores");
     assert_true(json_number_value(json_object_get(cores, "value")) == 120);
     cm__ctx_free(ctx);
 }
 
-/* A file named as a built-in device may build on it. */
+/* A file with the name of a built-in device may be based on that device. */
 static void a_namesake_builds_on_what_is_built_in(void **state)
 {
     (void)state;

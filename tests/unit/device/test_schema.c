@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schema.c - each keyword accepts and refuses, with path and reason. */
+/* test_schema.c - each keyword accepts valid values and refuses others, with path and reason. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
