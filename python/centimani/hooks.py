@@ -279,14 +279,14 @@ def eager() -> Iterator[None]:
 def usual_data() -> Iterator[None]:
     """Make libraries that inspect the data take the path of usual training data: sequences that are not packed."""
     masks = sys.modules.get("transformers.masking_utils")
-    asked = getattr(masks, "find_packed_sequence_indices", None)
-    if asked is not None:
+    original = getattr(masks, "find_packed_sequence_indices", None)
+    if original is not None:
         masks.find_packed_sequence_indices = lambda *args, **kwargs: None
     try:
         yield
     finally:
-        if asked is not None:
-            masks.find_packed_sequence_indices = asked
+        if original is not None:
+            masks.find_packed_sequence_indices = original
 
 
 @contextmanager

@@ -100,7 +100,7 @@ def _dims(runs: Sequence[Recorder], solver: Solver, makers: Dict[int, OpRow]) ->
                 raise CaptureError(
                     f"{place}: dimension {axis} is {', '.join(map(str, sizes))} at batch "
                     f"{', '.join(str(p[0]) for p in solver.points[:len(sizes)])}: it does not grow linearly with the "
-                    "batch size, and the cost at other batch sizes cannot be told")
+                    "batch size, and the cost at other batch sizes is unknown")
             dims.append(size)
         table.append(dims)
     return table

@@ -41,8 +41,8 @@ static json_t *sources(const cm__machine *m)
     time_t    now = time(NULL);
     struct tm day;
     strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &day));
-    return json_pack("{s:{s:s, s:s, s:s}}", "system", "title", "what the operating system reports", "where", m->asked,
-                     "date", date);
+    return json_pack("{s:{s:s, s:s, s:s}}", "system", "title", "what the operating system reports", "where",
+                     m->interface, "date", date);
 }
 
 const json_t *cm__machine_profile(cm__ctx *ctx)

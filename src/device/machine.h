@@ -16,7 +16,7 @@ typedef struct cm__machine {
         double bytes; /* total of all caches of this level */
         bool   per_core;
     } caches[CM__CACHES_MAX]; /* level 1 first */
-    const char *asked; /* name of the interface that reported them */
+    const char *interface; /* that reported the values */
 } cm__machine;
 
 /* Implemented by machine_hwloc.c if hwloc is available, else by machine_sysfs.c. */

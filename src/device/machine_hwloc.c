@@ -42,7 +42,7 @@ void cm__machine_discover(cm__machine *m)
         copy_info(m->vendor, sizeof m->vendor, package, "CPUVendor");
         m->cores = cores > 0 ? cores : hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
         m->memory_bytes = memory_of(topology);
-        m->asked = "hwloc";
+        m->interface = "hwloc";
         read_caches(topology, (int)m->cores, m);
     }
     hwloc_topology_destroy(topology);

@@ -54,6 +54,6 @@ void cm__machine_discover(cm__machine *m)
     long cores = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     m->cores = cores > 0 ? (double)cores : 0;
     m->memory_bytes = pages > 0 && page > 0 ? (double)pages * (double)page : 0;
-    m->asked = "sysconf and /sys/devices/system/cpu";
+    m->interface = "sysconf and /sys/devices/system/cpu";
     for (int i = 0; i < INDICES_MAX; i++) read_cache(i, m);
 }

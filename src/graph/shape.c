@@ -132,11 +132,11 @@ void cm__shape_batch_norm(cm_graph *g, cm_node *n)
     cm__need_rank(g, x, 2);
     cm_dim channels = x->dims[1];
     for (int32_t i = 1; i < 5; i++) need_vector(g, n, i, channels);
-    int32_t asked = n->n_outputs;
+    int32_t requested = n->n_outputs;
     cm__shape_same(g, n);
     saved(g, n, 1, CM_FP32, 1, &channels); /* mean and inverse standard deviation of this batch */
     saved(g, n, 2, CM_FP32, 1, &channels);
-    for (int32_t i = 3; i < asked; i++) saved(g, n, i, CM_FP32, 1, &channels);
+    for (int32_t i = 3; i < requested; i++) saved(g, n, i, CM_FP32, 1, &channels);
 }
 
 /* Layer normalisation saves a mean and an inverse standard deviation per row, RMS normalisation only the latter. */

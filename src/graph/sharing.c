@@ -66,8 +66,8 @@ typedef struct place {
 typedef struct splitter {
     cm_graph *g;
     cm__uses  uses;
-    place    *before, *after; /* by matrix */
-    int32_t   group;          /* one vector in one kind of place */
+    place    *before, *after; /* per matrix: the last place near it */
+    int32_t   group;          /* current group: one vector read in one kind of place */
     int32_t   split, merged;
 } splitter;
 

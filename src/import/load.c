@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "import/import.h"
 
-#define ONNX_MAX ((int64_t)1 << 31)   /* protobuf's own limit on a message */
+#define ONNX_MAX ((int64_t)1 << 31)   /* protobuf's limit on a message */
 #define CONFIG_MAX ((int64_t)1 << 24) /* a config.json has a few kB */
 #define TRACE_MAX ((int64_t)1 << 28)  /* the step of a model of 175 billion parameters has about 20 MB */
 #define NAMES_MAX 256

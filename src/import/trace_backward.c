@@ -37,11 +37,11 @@ static cm_poly of_addmm(cm__trace *t, const cm__trace_op *o) { return product(t,
 static cm_poly of_convolution(cm__trace *t, const cm__trace_op *o)
 {
     const cm__trace_tensor *dy = at(t, o->in, o->n_in, 0), *x = at(t, o->in, o->n_in, 1), *w = at(t, o->in, o->n_in, 2);
-    double                  asked = (at(t, o->out, o->n_out, 0) != NULL) + (at(t, o->out, o->n_out, 1) != NULL);
+    double                  requested = (at(t, o->out, o->n_out, 0) != NULL) + (at(t, o->out, o->n_out, 1) != NULL);
     if (!dy || !x || !w || w->rank < 2) return cm__poly_const(0);
     bool    transposed = cm__trace_int(t, o, "transposed", 0) != 0;
     cm_poly positions = elements(transposed ? x : dy), window = cm__poly_product(w->dims + 1, w->rank - 1);
-    return cm__poly_scale(cm__poly_mul(positions, window), 2 * asked);
+    return cm__poly_scale(cm__poly_mul(positions, window), 2 * requested);
 }
 
 static cm_poly of_attention(cm__trace *t, const cm__trace_op *o)

@@ -13,29 +13,29 @@ static bool is_weight(const cm_tensor *x)
 
 /* The weight of a product's operand, and whether it is transposed on the way: autocast casts the weight, not its
    view. */
-static int32_t weight_of(const cm__trace *t, int32_t operand, int64_t *turned)
+static int32_t weight_of(const cm__trace *t, int32_t operand, int64_t *transposed)
 {
     const cm_tensor *x = cm__t(t->g, operand);
-    *turned = 0;
+    *transposed = 0;
     if (is_weight(x)) return operand;
     if (x->producer < 0 || x->rank != 2) return -1;
     const cm_node *n = &t->g->nodes[x->producer];
-    *turned = 1;
+    *transposed = 1;
     return n->op == CM_OP_TRANSPOSE && is_weight(cm__in(t->g, n, 0)) ? n->inputs[0] : -1;
 }
 
-static int32_t linear_by(cm__trace *t, const cm__trace_op *o, int32_t x, int32_t w, int64_t turned, int32_t bias)
+static int32_t linear_by(cm__trace *t, const cm__trace_op *o, int32_t x, int32_t w, int64_t transposed, int32_t bias)
 {
-    cm__attr trans_b = CM__INTS(CM_ATTR_TRANS_B, turned);
+    cm__attr trans_b = CM__INTS(CM_ATTR_TRANS_B, transposed);
     return cm__emit(t->g, CM_OP_GEMM, cm__trace_name(t, o), (int32_t[]){x, w, bias}, bias < 0 ? 2 : 3, &trans_b, 1);
 }
 
 void cm__aten_product(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t a = cm__trace_need(t, o, 0), b = cm__trace_need(t, o, 1);
-    int64_t turned;
-    int32_t w = weight_of(t, b, &turned);
-    cm__trace_made(t, o, 0, w >= 0 ? linear_by(t, o, a, w, turned, -1)
+    int64_t transposed;
+    int32_t w = weight_of(t, b, &transposed);
+    cm__trace_made(t, o, 0, w >= 0 ? linear_by(t, o, a, w, transposed, -1)
                                    : cm__emit(t->g, op, cm__trace_name(t, o), (int32_t[]){a, b}, 2, NULL, 0));
 }
 
@@ -44,9 +44,9 @@ void cm__aten_addmm(cm__trace *t, const cm__trace_op *o, int op)
 {
     (void)op;
     int32_t bias = cm__trace_need(t, o, 0), a = cm__trace_need(t, o, 1), b = cm__trace_need(t, o, 2);
-    int64_t turned;
-    int32_t w = weight_of(t, b, &turned);
-    cm__trace_made(t, o, 0, linear_by(t, o, a, w >= 0 ? w : b, w >= 0 ? turned : 0, bias));
+    int64_t transposed;
+    int32_t w = weight_of(t, b, &transposed);
+    cm__trace_made(t, o, 0, linear_by(t, o, a, w >= 0 ? w : b, w >= 0 ? transposed : 0, bias));
 }
 
 void cm__aten_linear(cm__trace *t, const cm__trace_op *o, int op)

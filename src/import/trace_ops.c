@@ -39,8 +39,8 @@ void cm__aten_binary(cm__trace *t, const cm__trace_op *o, int op)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strcmp(numbers[i].name, o->name) == 0) key = numbers[i].number;
     int32_t first = operand(t, o, 0, "self"), second = operand(t, o, 1, key);
-    bool    turned = strcmp(o->name, "rsub") == 0;
-    int32_t inputs[] = {turned ? second : first, turned ? first : second};
+    bool    reversed = strcmp(o->name, "rsub") == 0;
+    int32_t inputs[] = {reversed ? second : first, reversed ? first : second};
     cm__trace_made(t, o, 0, as_recorded(t, o, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, NULL, 0)));
 }
 

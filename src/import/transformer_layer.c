@@ -71,11 +71,11 @@ static heads qkv_apart(cm__builder *b, const cm__stack *s, const char *const nam
 static int32_t rotate(cm__builder *b, const cm__stack *s, const char *part, int32_t x)
 {
     int64_t d = s->t->head_dim, width = (int64_t)((double)d * s->t->rotary), half = width / 2;
-    int32_t turned = width < d ? cm__b_slice(b, part, "rotated", x, 3, 0, width) : x;
+    int32_t rotated = width < d ? cm__b_slice(b, part, "rotated", x, 3, 0, width) : x;
     int32_t passed = width < d ? cm__b_slice(b, part, "passed", x, 3, width, d) : -1;
-    int32_t straight = cm__b_binary(b, CM_OP_MUL, part, "cos", turned, s->cos);
-    int32_t low = cm__b_slice(b, part, "low", turned, 3, 0, half);
-    int32_t high = cm__b_slice(b, part, "high", turned, 3, half, width);
+    int32_t straight = cm__b_binary(b, CM_OP_MUL, part, "cos", rotated, s->cos);
+    int32_t low = cm__b_slice(b, part, "low", rotated, 3, 0, half);
+    int32_t high = cm__b_slice(b, part, "high", rotated, 3, half, width);
     high = cm__b_unary(b, CM_OP_NEG, part, "neg", high);
     cm__attr last = CM__INTS(CM_ATTR_AXIS, 3);
     int32_t  y = cm__emit(b->g, CM_OP_CONCAT, cm__b_name(b, part, "half"), (int32_t[]){high, low}, 2, &last, 1);

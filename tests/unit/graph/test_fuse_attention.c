@@ -17,13 +17,13 @@ static int32_t activation(const char *name, const char *shape)
 }
 
 static int32_t scaled(int32_t x) { return op(CM_OP_MUL, IN(x, number(0.4082482904638630))); } /* 1 / sqrt 6 */
-static int32_t turned(int32_t k) { return OP(TRANSPOSE, IN(k), INTS(PERM, 0, 1, 3, 2)); }
+static int32_t transposed(int32_t k) { return OP(TRANSPOSE, IN(k), INTS(PERM, 0, 1, 3, 2)); }
 static int32_t softmax(int32_t x) { return as("p", OP(SOFTMAX, IN(x), INTS(AXIS, -1))); }
 
 /* Q K^T over [B, 8, 10, 6], scaled. */
 static int32_t scores(void)
 {
-    return scaled(op(CM_OP_MATMUL, IN(activation("q", "B,8,10,6"), turned(activation("k", "B,8,10,6")))));
+    return scaled(op(CM_OP_MATMUL, IN(activation("q", "B,8,10,6"), transposed(activation("k", "B,8,10,6")))));
 }
 
 static int32_t times_v(int32_t p) { return as("y", op(CM_OP_MATMUL, IN(p, activation("v", "B,8,10,6")))); }
@@ -60,7 +60,7 @@ TEST(two_products_and_a_softmax)
 
 TEST(both_factors_scaled)
 {
-    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(turned(activation("k", "B,8,10,6")));
+    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(transposed(activation("k", "B,8,10,6")));
     fuse(times_v(softmax(op(CM_OP_MATMUL, IN(q, k)))), CM_FUSE_ALL);
     attention(3, 0);
 }
@@ -89,7 +89,7 @@ TEST(dropout_as_an_attribute)
 /* scaled_dot_product_attention with dropout, in a network with dropout of 0.1 elsewhere. */
 static double dropout_found(double ratio, bool as_exported)
 {
-    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(turned(activation("k", "B,8,10,6"))),
+    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(transposed(activation("k", "B,8,10,6"))),
             p = softmax(op(CM_OP_MATMUL, IN(q, k)));
     if (ratio > 0) p = op(CM_OP_DROPOUT, IN(p, number(ratio)));
     g->as_exported = as_exported;
@@ -125,7 +125,7 @@ static int32_t repeated(const char *name)
 
 TEST(grouped_queries)
 {
-    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(turned(repeated("k")));
+    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(transposed(repeated("k")));
     int32_t p = softmax(op(CM_OP_MATMUL, IN(q, k)));
     fuse(as("y", op(CM_OP_MATMUL, IN(p, repeated("v")))), CM_FUSE_EAGER);
     poly_is(attention(3, 0)->flop, 0, 2.0 * H * S * S * D * 2, 0); /* the same FLOP as without repetition */
@@ -141,13 +141,13 @@ TEST(casts_on_the_way)
 
 TEST(cross_attention)
 {
-    int32_t s = scaled(op(CM_OP_MATMUL, IN(activation("q", "B,8,10,6"), turned(activation("k", "B,8,12,6")))));
+    int32_t s = scaled(op(CM_OP_MATMUL, IN(activation("q", "B,8,10,6"), transposed(activation("k", "B,8,12,6")))));
     fuse(op(CM_OP_MATMUL, IN(softmax(s), activation("v", "B,8,12,6"))), CM_FUSE_ALL);
     attention(3, 0);
 }
 
 /* [B, S, H, d] transposed to [B, H, d, S] in one step. */
-TEST(keys_turned_in_one_go)
+TEST(keys_transposed_in_one_step)
 {
     int32_t k = OP(TRANSPOSE, IN(activation("rows", "B,10,8,6")), INTS(PERM, 0, 2, 3, 1));
     fuse(times_v(softmax(scaled(op(CM_OP_MATMUL, IN(activation("q", "B,8,10,6"), as("k", k)))))), CM_FUSE_ALL);
@@ -156,7 +156,7 @@ TEST(keys_turned_in_one_go)
 }
 
 /* If other nodes read the transposed keys, the transpose cannot be changed. */
-TEST(turned_keys_that_are_read_elsewhere_stay)
+TEST(transposed_keys_that_are_read_elsewhere_stay)
 {
     int32_t k = OP(TRANSPOSE, IN(activation("rows", "B,10,8,6")), INTS(PERM, 0, 2, 3, 1));
     cm__output(g, op(CM_OP_RELU, IN(k)));
@@ -256,7 +256,7 @@ TEST(a_trained_mask_marks_pytorchs_attention)
 {
     static const char *const inside[] = {"scaled q", "scaled k", "scores", "masked", "p", "dropped"};
     int32_t q = as("scaled q", scaled(activation("q", "B,8,10,6"))),
-            k = as("scaled k", scaled(turned(activation("k", "B,8,10,6"))));
+            k = as("scaled k", scaled(transposed(activation("k", "B,8,10,6"))));
     int32_t s = as("scores", op(CM_OP_MATMUL, IN(q, k))), masked = as("masked", op(CM_OP_ADD, IN(s, trained_mask())));
     int32_t p = as("dropped", op(CM_OP_DROPOUT, IN(softmax(masked), number(0.25))));
     assert_int_equal(attentions(times_v(p), CM_FUSE_EAGER), 0);
@@ -308,7 +308,7 @@ TEST(other_products_are_left_alone)
     assert_int_equal(attentions(op(CM_OP_MATMUL, IN(input("B,8,10,10"), p)), CM_FUSE_ALL), 0); /* V is first */
     start_over();
     int32_t k = activation("k", "B,1,10,6"); /* one head of keys */
-    int32_t s = op(CM_OP_MATMUL, IN(activation("q", "B,8,10,6"), turned(k)));
+    int32_t s = op(CM_OP_MATMUL, IN(activation("q", "B,8,10,6"), transposed(k)));
     assert_int_equal(attentions(times_v(softmax(s)), CM_FUSE_ALL), 0);
     start_over();
     assert_int_equal(attentions(times_v(op(CM_OP_SIGMOID, IN(scores()))), CM_FUSE_ALL), 0); /* no softmax */
@@ -322,7 +322,7 @@ TEST(eager_takes_what_pytorch_ran_as_one_kernel)
 {
     assert_int_equal(attentions(times_v(softmax(scores())), CM_FUSE_EAGER), 0); /* written by hand */
     start_over();
-    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(turned(activation("k", "B,8,10,6")));
+    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(transposed(activation("k", "B,8,10,6")));
     assert_int_equal(attentions(times_v(softmax(op(CM_OP_MATMUL, IN(q, k)))), CM_FUSE_EAGER), 1);
     start_over();
     int32_t p = softmax(scores());
@@ -344,8 +344,8 @@ int main(void)
         cmocka_unit_test(grouped_queries),
         cmocka_unit_test(casts_on_the_way),
         cmocka_unit_test(cross_attention),
-        cmocka_unit_test(keys_turned_in_one_go),
-        cmocka_unit_test(turned_keys_that_are_read_elsewhere_stay),
+        cmocka_unit_test(keys_transposed_in_one_step),
+        cmocka_unit_test(transposed_keys_that_are_read_elsewhere_stay),
         cmocka_unit_test(heads_folded_into_the_batch),
         cmocka_unit_test(a_mask_that_is_fed_is_kept),
         cmocka_unit_test(a_condition_that_is_fed_is_kept),

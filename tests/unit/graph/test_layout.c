@@ -24,7 +24,10 @@ static bool reshape_copies(int32_t x, const char *shape)
     return answer;
 }
 
-static int32_t turned(int32_t x, int64_t a, int64_t b, int64_t c) { return OP(TRANSPOSE, IN(x), INTS(PERM, a, b, c)); }
+static int32_t transposed(int32_t x, int64_t a, int64_t b, int64_t c)
+{
+    return OP(TRANSPOSE, IN(x), INTS(PERM, a, b, c));
+}
 
 TEST(what_lies_side_by_side_is_viewed)
 {
@@ -36,20 +39,20 @@ TEST(what_lies_side_by_side_is_viewed)
 
 TEST(joining_turned_dimensions_copies)
 {
-    assert_true(reshape_copies(turned(hidden("B,3,4"), 0, 2, 1), "-1,12"));
-    assert_true(reshape_copies(turned(hidden("B,3,4"), 1, 0, 2), "-1,4"));
+    assert_true(reshape_copies(transposed(hidden("B,3,4"), 0, 2, 1), "-1,12"));
+    assert_true(reshape_copies(transposed(hidden("B,3,4"), 1, 0, 2), "-1,4"));
 }
 
 TEST(splitting_turned_dimensions_does_not)
 {
-    assert_false(reshape_copies(turned(hidden("B,3,4"), 0, 2, 1), "0,2,2,3"));
-    assert_false(reshape_copies(turned(hidden("B,3,4"), 2, 0, 1), "4,3B")); /* B and 3 are still adjacent */
-    assert_false(reshape_copies(turned(hidden("B,1,4"), 0, 2, 1), "0,4"));  /* size 1: any position */
+    assert_false(reshape_copies(transposed(hidden("B,3,4"), 0, 2, 1), "0,2,2,3"));
+    assert_false(reshape_copies(transposed(hidden("B,3,4"), 2, 0, 1), "4,3B")); /* B and 3 are still adjacent */
+    assert_false(reshape_copies(transposed(hidden("B,1,4"), 0, 2, 1), "0,4"));  /* size 1: any position */
 }
 
 TEST(turning_back_undoes)
 {
-    int32_t x = turned(turned(hidden("B,3,4"), 0, 2, 1), 0, 2, 1);
+    int32_t x = transposed(transposed(hidden("B,3,4"), 0, 2, 1), 0, 2, 1);
     assert_false(reshape_copies(x, "-1,12"));
 }
 
@@ -110,7 +113,7 @@ TEST(joining_a_broadcast_copies_what_it_repeats)
 
 TEST(copies_count_into_memory)
 {
-    int32_t y = OP(RESHAPE, IN(turned(hidden("B,3,4"), 0, 2, 1)), INTS(SHAPE, -1, 12));
+    int32_t y = OP(RESHAPE, IN(transposed(hidden("B,3,4"), 0, 2, 1)), INTS(SHAPE, -1, 12));
     cm__output(g, y);
     cm__finish(g, CM_FUSE_NONE);
     poly_is(g->alive_bytes[g->n_nodes - 1], 0, 3 * 4 * 12, 0); /* x, tanh, the copy */

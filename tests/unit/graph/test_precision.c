@@ -210,14 +210,15 @@ TEST(products_of_constants_stay_fp32)
             position = OP(CAST, IN(leaf("position", CM_ROLE_CONSTANT, CM_INT64, "1,4")), INTS(TO, CM_FP32));
     int32_t angle = as("angle", op(CM_OP_MATMUL, IN(frequency, position)));
     int32_t q = as("q", op(CM_OP_GEMM, IN(x, weight("w", "8,8"))));
-    int32_t turned = as("turned", op(CM_OP_MUL, IN(q, OP(TRANSPOSE, IN(op(CM_OP_COS, IN(angle))), INTS(PERM, 1, 0)))));
-    train_in(CM_PRECISION_AMP_BF16, sum(as("out", op(CM_OP_GEMM, IN(turned, weight("v", "8,8"))))));
+    int32_t cosines = OP(TRANSPOSE, IN(op(CM_OP_COS, IN(angle))), INTS(PERM, 1, 0));
+    int32_t rotated = as("rotated", op(CM_OP_MUL, IN(q, cosines)));
+    train_in(CM_PRECISION_AMP_BF16, sum(as("out", op(CM_OP_GEMM, IN(rotated, weight("v", "8,8"))))));
     assert_int_equal(type_of("angle"), CM_FP32);
     assert_int_equal(type_of("q"), CM_BF16);
-    assert_int_equal(type_of("turned"), CM_FP32);
+    assert_int_equal(type_of("rotated"), CM_FP32);
     assert_int_equal(type_of("out"), CM_BF16);
-    assert_int_equal(casts(CM_FORWARD, CM_BF16), 2 + 2);  /* x, turned; w, v */
-    assert_int_equal(casts(CM_BACKWARD, CM_FP32), 1 + 2); /* of turned; gradients of w, v */
+    assert_int_equal(casts(CM_FORWARD, CM_BF16), 2 + 2);  /* x, rotated; w, v */
+    assert_int_equal(casts(CM_BACKWARD, CM_FP32), 1 + 2); /* of rotated; gradients of w, v */
     assert_int_equal(input_type(find_back("q", "GemmGradWeight"), 0), CM_BF16); /* back in q's type */
 }
 
@@ -474,11 +475,11 @@ TEST(constants_in_fp32_do_not_spread)
 {
     int32_t positions = OP(CAST, IN(leaf("positions", CM_ROLE_CONSTANT, CM_INT64, "8")), INTS(TO, CM_FP32));
     int32_t angles = as("angles", op(CM_OP_COS, IN(positions)));
-    int32_t h = as("turned", op(CM_OP_MUL, IN(op(CM_OP_GEMM, IN(input("B,8"), weight("w1", "8,8"))), angles)));
-    int32_t k = as("turned_too", op(CM_OP_MUL, IN(h, angles)));
+    int32_t h = as("rotated", op(CM_OP_MUL, IN(op(CM_OP_GEMM, IN(input("B,8"), weight("w1", "8,8"))), angles)));
+    int32_t k = as("rotated_too", op(CM_OP_MUL, IN(h, angles)));
     train_in(CM_PRECISION_BF16, sum(as("fc", op(CM_OP_GEMM, IN(k, weight("w2", "8,8"))))));
     assert_int_equal(type_of("angles"), CM_FP32);
-    assert_int_equal(type_of("turned"), CM_BF16);
+    assert_int_equal(type_of("rotated"), CM_BF16);
     assert_int_equal(type_of("fc"), CM_BF16);
     assert_int_equal(casts(CM_FORWARD, CM_BF16), 1); /* the angles, once */
 }

@@ -40,7 +40,7 @@ TEST(a_turned_matrix_makes_the_convolution_channels_last)
     lies(placed(false), y, 6 * 36, 1, 36, 6);
 }
 
-/* Heads keep their order; against a contiguous operand the first operand decides. */
+/* The result has the strides of the permuted heads; if the other operand is contiguous, the first operand's. */
 TEST(elementwise_results_lie_as_the_first_operand)
 {
     int32_t heads = permuted(op(CM_OP_TANH, IN(input("B,10,8,6"))), 0, 2, 1, 3);
