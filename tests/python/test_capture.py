@@ -314,7 +314,7 @@ class Types(unittest.TestCase):
                 return self.fc(x)
 
         t = centimani.capture(Only(), torch.zeros(2, 8), loss="mse")
-        self.assertTrue(any("bf16" in w and "fp32 alone" in w and "guess" in w for w in t.warnings))
+        self.assertTrue(any("bf16" in w and "fp32 alone" in w and "assume" in w for w in t.warnings))
         self.assertEqual(product_types(t, "--precision", "bf16"), ["bf16"])
 
     def test_another_path_in_another_type_is_said(self):

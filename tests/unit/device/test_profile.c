@@ -193,7 +193,7 @@ static const struct {
     {"{" IDENTITY("a") ", " MEMORY ", " SOURCES "}", CM_ERR_FORMAT, "", "lacks 'peak'"},
     {DEVICE("a", ",\n\"base\": \"nobody\""), CM_ERR_FORMAT, "line 5: base", "no base 'nobody'"},
     {DEVICE("a", ",\n\"base\": \"../../etc/passwd\""), CM_ERR_FORMAT, "line 5: base", "no base"},
-    {DEVICE("a", ",\n\"base\": \"bad\""), CM_ERR_FORMAT, "line 5: base", "circle"},
+    {DEVICE("a", ",\n\"base\": \"bad\""), CM_ERR_FORMAT, "line 5: base", "cycle"},
     {DEVICE("a", ",\n\"base\": 7"), CM_ERR_FORMAT, "line 5: base", "7, expected string"},
     {DEVICE("A B", ""), CM_ERR_FORMAT, "line 1: id", "does not match"},
 };
@@ -210,7 +210,7 @@ static void bad_profiles_are_refused_with_file_line_and_reason(void **state)
     }
 }
 
-static void a_circle_of_bases_is_refused_by_name(void **state)
+static void a_cycle_of_bases_is_refused_by_name(void **state)
 {
     (void)state;
     write_file("one.json", DEVICE("one", ",\n\"base\": \"two\""));
@@ -219,7 +219,7 @@ static void a_circle_of_bases_is_refused_by_name(void **state)
     assert_int_equal(load(file_named("one.json")), CM_ERR_FORMAT);
     assert_string_equal(diag.file, file_named("three.json"));
     assert_non_null(strstr(diag.place, "line 5: base"));
-    assert_non_null(strstr(diag.reason, "circle"));
+    assert_non_null(strstr(diag.reason, "cycle"));
     assert_non_null(strstr(diag.reason, "one.json -> "));
     assert_non_null(strstr(diag.reason, "three.json -> "));
 }
@@ -277,7 +277,7 @@ int main(void)
         cmocka_unit_test(bases_lie_beside_the_file),
         cmocka_unit_test(a_namesake_builds_on_what_is_built_in),
         cmocka_unit_test(bad_profiles_are_refused_with_file_line_and_reason),
-        cmocka_unit_test(a_circle_of_bases_is_refused_by_name),
+        cmocka_unit_test(a_cycle_of_bases_is_refused_by_name),
         cmocka_unit_test(bases_have_a_depth),
         cmocka_unit_test(deep_nesting_is_refused),
         cmocka_unit_test(only_regular_files_of_sensible_size),

@@ -78,7 +78,7 @@ static const struct {
     {"{\"id\":\"ab\",\"flag\":0}", "flag", "0, expected boolean"},
     {"{\"id\":\"ab\",\"named\":{}}", "named", "0 members, expected 1 or more"},
     {"{\"id\":\"ab\",\"named\":{\"a\":true}}", "named.a", "true, expected string"},
-    {"{\"id\":\"ab\",\"circle\":1}", "circle", "circle"},
+    {"{\"id\":\"ab\",\"circle\":1}", "circle", "cycle"},
     {"{\"id\":\"ab\",\"nowhere\":1}", "nowhere", "does not define"},
 };
 
