@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""backend.py - builds the wheel with nothing but Python: `pip install ./python` needs no network.
+"""backend.py - a build backend in pure Python: `pip install ./python` needs no network.
 
-libcentimani.so is taken from $CENTIMANI_LIBRARY or ../build/python, or built there with meson where that is installed.
-Without it the wheel still captures; questions then need CENTIMANI_LIBRARY.
+The wheel contains libcentimani.so from $CENTIMANI_LIBRARY or ../build/python, or builds it there if meson is
+installed. A wheel without the library can capture models; predictions then need CENTIMANI_LIBRARY.
 """
 import base64
 import hashlib

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Centimani: which accelerator to train a neural network on, how fast, at what cost, how sure."""
+"""Centimani: predicts on which accelerator to train a neural network, how fast, at what cost, and with what
+certainty."""
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
-# PyTorch is loaded only by what needs it.
+# PyTorch is imported only by the functions that need it.
 _WHERE = {
     "capture": "centimani.capturing", "Trace": "centimani.writer", "CaptureError": "centimani.trace",
     "watch": "centimani.watching",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""capturing.py - one training step of a PyTorch model recorded without a device: capture()."""
+"""capturing.py - capture(): record one training step of a PyTorch model without a device."""
 from __future__ import annotations
 
 import inspect
@@ -30,7 +30,7 @@ def _first_real(output: Any) -> torch.Tensor:
     for t in values:
         if isinstance(t, torch.Tensor) and t.is_floating_point():
             return t
-    raise CaptureError("the model returns no real numbers to take a loss of: pass loss=")
+    raise CaptureError("the model returns no real numbers, so there is no default loss: pass loss=")
 
 
 def _default_loss(y: torch.Tensor) -> str:
@@ -42,12 +42,12 @@ def _default_loss(y: torch.Tensor) -> str:
 
 
 def _made_target(recorder: Recorder, y: torch.Tensor, classes: bool) -> torch.Tensor:
-    """What a loader would have brought: class numbers, or as many real numbers as the output has."""
+    """A target as a data loader would give it: class indices, or as many real numbers as the output has."""
     shape = [n for i, n in enumerate(y.shape) if i != 1] if classes else list(y.shape)
     with recorder.suspended():
         target = torch.zeros(shape, dtype=torch.int64 if classes else torch.float32, device=y.device)
-        recorder.tensors.add(target, "input", "target", fresh=True)  # at an address that may have been another's
-    recorder.held = target  # or its address is given to another tensor
+        recorder.tensors.add(target, "input", "target", fresh=True)  # its address may have been another tensor's
+    recorder.target = target  # keeps the address from being reused
     return target
 
 
@@ -120,7 +120,7 @@ def _loss_of(loss: Loss, output: Any, target: Any, recorder: Recorder) -> torch.
 
 
 class Plan:
-    """What capture() was asked for."""
+    """The arguments of capture()."""
 
     def __init__(self, model: torch.nn.Module, inputs: Any, target: Any, loss: Loss, optimizer: Any, batch_dim: int,
                  seq_dim: Optional[int]):
@@ -146,7 +146,7 @@ class Plan:
             return [(b, None) for b in batches + [check]]
         if self.seq < 8:
             raise CaptureError(f"a sequence of {self.seq} is too short to see how sizes grow with it")
-        lengths = (self.seq - self.seq // 8, self.seq - self.seq // 4)  # a full slice of a table is no operator
+        lengths = (self.seq - self.seq // 8, self.seq - self.seq // 4)  # a full slice of a table is not an operator
         return [(b, s) for s in lengths for b in batches] + [(check, lengths[0])]
 
     def shape_at(self, t: torch.Tensor, point: Point) -> Tuple[int, ...]:
@@ -228,7 +228,7 @@ def _run(plan: Plan, world: Any, swapped: Swapped, point: Point, forward_only: b
 
 
 def _add_types(plan: Plan, world: Any, trace: Trace, own: Step, point: Point) -> None:
-    """What the tensors' types would be in the model's other type; a warning where that cannot be found out."""
+    """Add the tensors' types in the model's other type; warn if they cannot be determined."""
     other = retyped.other_type(plan.type)
     if other is None or own.recorder.autocast:
         return
@@ -238,11 +238,11 @@ def _add_types(plan: Plan, world: Any, trace: Trace, own: Step, point: Point) ->
         with Swapped(plan.model, world, other) as swapped:
             step = _run(plan, world, swapped, point, forward_only=True)
         retyped.add_types(trace.content, own, step, name)
-    except Exception as error:  # the model as it is was recorded
+    except Exception as error:  # the unconverted model is recorded already
         line = user_line(error)
         reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
         trace.content["warnings"].append(
-            f"predictions in {name} guess the types inside the model: it could not be run after model.to({other}) "
+            f"predictions in {name} assume the types inside the model: it did not run after model.to({other})  "
             f"({reason}{', at ' + line if line else ''})")
 
 
@@ -250,7 +250,7 @@ def _add_types(plan: Plan, world: Any, trace: Trace, own: Step, point: Point) ->
 
 
 def user_line(error: BaseException) -> str:
-    """The last line of the user's own code that led to the error."""
+    """The last line of the user's own code before the error."""
     own = (os.path.dirname(os.path.abspath(torch.__file__)), os.path.dirname(os.path.abspath(__file__)))
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not os.path.abspath(f.filename).startswith(own)]
     last = frames[-1] if frames else None
@@ -265,7 +265,7 @@ def _explain(error: BaseException, recorder: Optional[Recorder]) -> CaptureError
     if isinstance(error, CaptureError):
         return error
     op = recorder.failed if recorder else None
-    missing = re.search(r"Could not run '(aten::\w+)'", str(error))  # what a composite operator calls
+    missing = re.search(r"Could not run '(aten::\w+)'", str(error))  # the operator that a composite one calls
     op = missing.group(1) if missing else op
     short = op.split("::")[-1].split(".")[0] if op else ""
     kind = type(error).__name__
@@ -302,15 +302,15 @@ def _unwrap(model: torch.nn.Module, warnings: List[str]) -> torch.nn.Module:
 
 
 def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: Any = None,
-            precision: Optional[str] = None, batch_dim: int = 0, *, target: Any = None, seq_dim: Optional[int] = None, name: Optional[str] = None,
-            world: Any = None) -> Trace:
-    """Record one training step of `model` on fake tensors: no GPU, no memory.
+            precision: Optional[str] = None, batch_dim: int = 0, *, target: Any = None, seq_dim: Optional[int] = None,
+            name: Optional[str] = None, world: Any = None) -> Trace:
+    """Record one training step of `model` on fake tensors, which need no GPU and no memory.
 
     inputs: a tensor, a tuple of arguments or a dict of keyword arguments; only shapes and types matter.
     loss: a function of the output (and `target`), "cross-entropy", "mse", "bce"; None: the model's own, or by shape.
     optimizer: a torch optimizer of this model, a function of its parameters, or "sgd", "momentum", "adam", "adamw".
-    precision: the one to predict in unless another is asked for; the step itself is recorded as the model runs it.
-    seq_dim: the dimension of a sequence whose length may be changed later.
+    precision: the default precision of predictions; the step itself is recorded as the model runs it.
+    seq_dim: the dimension of a sequence whose length may be changed in predictions.
     """
     require_supported()
     if precision is not None and precision not in PRECISIONS:

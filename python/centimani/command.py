@@ -11,8 +11,8 @@ import time
 from typing import Any, Callable, Dict, List, Tuple
 
 HELP = """build() takes no argument and returns the model and its inputs, (model, inputs), or a dict of capture()'s
-arguments: model, inputs, loss, optimizer, target, batch_dim, seq_dim, name. It runs without memory: a model of any
-size can be built. Only the inputs' shapes and types matter."""
+arguments: model, inputs, loss, optimizer, target, batch_dim, seq_dim, name. It runs on fake tensors, so a model of
+any size can be built. Only the inputs' shapes and types matter."""
 
 
 def _load(spec: str) -> Tuple[Any, str]:
@@ -42,16 +42,16 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m centimani capture", epilog=HELP,
                                      description="Record one training step of a PyTorch model, without a device.")
     parser.add_argument("spec", metavar="FILE.py:build", help="a Python file and its function that builds the model")
-    parser.add_argument("-o", "--output", metavar="PATH", help="where to write (default: NAME.cmt.json)")
+    parser.add_argument("-o", "--output", metavar="PATH", help="the output file (default: NAME.cmt.json)")
     parser.add_argument("--optimizer", help="sgd, momentum, adam or adamw")
     parser.add_argument("--loss", help="cross-entropy, mse or bce")
     parser.add_argument("--seq-dim", type=int, metavar="N", help="dimension whose length may be changed with --seq")
-    parser.add_argument("--name", help="what the model is called")
+    parser.add_argument("--name", help="the name of the model")
     return parser
 
 
 def build_without_memory(build: Callable[[], Any], world: Any) -> Any:
-    """build() in a world without memory; where it asks for numbers as it builds, with memory."""
+    """Call build() on fake tensors; if it needs tensor contents, call it on real ones."""
     try:
         with world.inside():
             return build()
@@ -63,7 +63,7 @@ def build_without_memory(build: Callable[[], Any], world: Any) -> Any:
 
 
 def capture_file(spec: str, **given: Any) -> Any:
-    """What FILE.py:build builds, captured. `given`: capture()'s arguments, before those build() returns."""
+    """Capture the model that FILE.py:build returns. `given`: arguments of capture() that override those of build()."""
     from .capturing import capture
     from .worlds import new_world, require_supported
     require_supported()
@@ -81,7 +81,7 @@ def main(words: List[str]) -> int:
     try:
         from .trace import CaptureError
     except ImportError:
-        sys.stderr.write("centimani: capture needs PyTorch 1.13 or later, and there is none for this Python\n")
+        sys.stderr.write("centimani: capture needs PyTorch 1.13 or later, which is not installed for this Python\n")
         return 1
     try:
         trace = capture_file(options.spec, optimizer=options.optimizer, loss=options.loss, seq_dim=options.seq_dim,

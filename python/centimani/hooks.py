@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hooks.py - what is recorded above the dispatcher: modules' names, operators that PyTorch would take apart."""
+"""hooks.py - recording above the dispatcher: module names, and operators that PyTorch would decompose."""
 from __future__ import annotations
 
 import sys
@@ -13,16 +13,16 @@ from .trace import Recorder
 
 
 class Fused:
-    """An operator recorded as one: its inputs, what it matters of its attributes, and the shapes of its outputs."""
+    """An operator recorded as a whole: its inputs, its relevant attributes, and the shapes of its outputs."""
 
     def __init__(self, name: str, tensors: Sequence[Optional[torch.Tensor]], attrs: Dict[str, Any],
                  make: Callable[[], List[torch.Tensor]], extra: int = 0):
         self.name, self.tensors, self.attrs, self.make = name, list(tensors), attrs, make
-        self.extra = extra  # trailing outputs that carry no gradient
+        self.extra = extra  # trailing outputs without a gradient
 
 
 class _Recorded(torch.autograd.Function):
-    """Stands for a fused operator in a step of fake tensors: one entry forward, one backward."""
+    """Replaces a fused operator in a step of fake tensors: one entry in forward, one in backward."""
 
     @staticmethod
     def forward(ctx, recorder, fused, *tensors):
@@ -30,7 +30,7 @@ class _Recorded(torch.autograd.Function):
         with recorder.suspended():
             outputs = fused.make()
             ctx.recorder, ctx.fused, ctx.outputs = recorder, fused, len(outputs)
-            ctx.save_for_backward(*tensors)  # so that checkpointing sees what it has to compute again
+            ctx.save_for_backward(*tensors)  # so that checkpointing knows what to recompute
         recorder.record(fused.name, tensors, outputs, fused.attrs)
         ctx.extra = outputs[len(outputs) - fused.extra:] if fused.extra else []
         if ctx.extra:
@@ -79,7 +79,7 @@ def _attention(args, kwargs) -> Optional[Fused]:
 def _recurrent(name: str, states: int) -> Callable[..., Optional[Fused]]:
     def fused(args, kwargs) -> Optional[Fused]:
         if kwargs or len(args) != 9 or not isinstance(args[2], (list, tuple)):
-            return None  # packed sequences: their lengths are data
+            return None  # packed sequences: their lengths depend on data
         x, hidden, weights, has_biases, layers, dropout, train, bidirectional, batch_first = args
         hidden = list(hidden) if isinstance(hidden, (list, tuple)) else [hidden]
         if x.dim() != 3:
@@ -106,14 +106,15 @@ FUSED = {
 
 
 class FusedOperators(TorchFunctionMode):
-    """Catches calls by name before PyTorch takes them apart. `real`: they run as they are, unseen."""
+    """Intercept calls by name before PyTorch decomposes them. `real`: run them unchanged, without recording their
+    inside."""
 
     def __init__(self, recorder: Recorder, real: bool):
         super().__init__()
         self.recorder, self.real = recorder, real
 
     def backward(self, tensor, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-        """Tensor.backward, with this mode on: what is computed again inside is caught too."""
+        """Tensor.backward with this mode active, so that recomputation inside it is recorded too."""
         with FusedOperators(self.recorder, self.real):
             torch.autograd.backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
 
@@ -127,7 +128,7 @@ class FusedOperators(TorchFunctionMode):
 
 
 def _one(recorder: Recorder, real: bool, fused: Fused, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Record a fused operator: run it unseen, or put one in its place that has its shapes."""
+    """Record a fused operator: run it without recording its inside, or replace it by one with the same shapes."""
     if real:
         with recorder.suspended():
             result = func(*args, **kwargs)
@@ -141,7 +142,7 @@ def _one(recorder: Recorder, real: bool, fused: Fused, func: Callable[..., Any],
 
 @contextmanager
 def functions_within(recorder: Recorder, real: bool) -> Iterator[None]:
-    """The same where one of PyTorch's own functions calls another: modes are off there."""
+    """Intercept calls between PyTorch's own functions too: modes are off there."""
     saved = {n: getattr(torch.nn.functional, n) for n in FUSED if hasattr(torch.nn.functional, n)}
 
     def wrapped(name: str, func: Callable[..., Any]) -> Callable[..., Any]:
@@ -161,11 +162,11 @@ def functions_within(recorder: Recorder, real: bool) -> Iterator[None]:
 
 @contextmanager
 def backward_phase(recorder: Recorder) -> Iterator[None]:
-    """What runs inside torch.autograd.backward, which Tensor.backward calls, is backward."""
+    """Operators inside torch.autograd.backward, which Tensor.backward calls, belong to backward."""
     original = torch.autograd.backward
 
     def run(*args, **kwargs):
-        recorder.backwards += recorder.phase != "backward"  # newer versions call it again from inside
+        recorder.backwards += recorder.phase != "backward"  # newer versions call it recursively
         phase, recorder.phase = recorder.phase, "backward"
         scope, recorder.scope = recorder.scope, []
         try:
@@ -196,7 +197,8 @@ def _opaque_forward(recorder: Recorder, cls: type, forward: Callable[..., Any]) 
         inputs = [a for a in args if isinstance(a, torch.Tensor)]
         outputs = result if isinstance(result, (list, tuple)) else [result]
         recorder.record("python::" + cls.__name__, inputs, outputs, {})
-        recorder.warn(f"custom autograd function '{cls.__name__}' is opaque: counted by the bytes it reads and writes")
+        recorder.warn(f"custom autograd function '{cls.__name__}' is opaque: only the bytes that it reads and writes "
+                      "are counted")
         return result
 
     return run
@@ -204,7 +206,7 @@ def _opaque_forward(recorder: Recorder, cls: type, forward: Callable[..., Any]) 
 
 @contextmanager
 def opaque_functions(recorder: Recorder) -> Iterator[None]:
-    """A custom autograd function is one entry with its bytes: what its kernels do cannot be known."""
+    """Record a custom autograd function as one entry with its bytes, since its kernels are unknown."""
     saved = []
     for cls in _function_classes():
         forward = cls.__dict__.get("forward")
@@ -254,7 +256,7 @@ def module_names(recorder: Recorder, model: Optional[torch.nn.Module]) -> Iterat
 
 
 def autocast_kind() -> Optional[str]:
-    """The type autocast casts to now; None: it is off."""
+    """The type that autocast currently casts to; None: it is off."""
     if hasattr(torch, "get_autocast_dtype"):  # PyTorch 2.4
         kinds = [torch.get_autocast_dtype(d) for d in ("cuda", "cpu") if torch.is_autocast_enabled(d)]
     else:
@@ -265,7 +267,7 @@ def autocast_kind() -> Optional[str]:
 
 @contextmanager
 def eager() -> Iterator[None]:
-    """Compiled parts run as they were written."""
+    """Run compiled modules uncompiled."""
     with ExitStack() as stack:
         compiler = getattr(torch, "compiler", None)
         if hasattr(compiler, "set_stance"):
@@ -275,21 +277,21 @@ def eager() -> Iterator[None]:
 
 @contextmanager
 def usual_data() -> Iterator[None]:
-    """Libraries that look at the data to choose a path find what training data is: sequences that are not packed."""
+    """Make libraries that inspect the data take the path of usual training data: sequences that are not packed."""
     masks = sys.modules.get("transformers.masking_utils")
-    asked = getattr(masks, "find_packed_sequence_indices", None)
-    if asked is not None:
+    original = getattr(masks, "find_packed_sequence_indices", None)
+    if original is not None:
         masks.find_packed_sequence_indices = lambda *args, **kwargs: None
     try:
         yield
     finally:
-        if asked is not None:
-            masks.find_packed_sequence_indices = asked
+        if original is not None:
+            masks.find_packed_sequence_indices = original
 
 
 @contextmanager
 def recording(recorder: Recorder, model: Optional[torch.nn.Module], real: bool) -> Iterator[None]:
-    """Everything that must be in place around a step that is recorded."""
+    """Everything that must be active around a recorded step."""
     with ExitStack() as stack:
         stack.enter_context(eager())
         if not real:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""library.py - the questions, answered in this process by libcentimani.so through ctypes."""
+"""library.py - predictions and the other questions, answered in this process by libcentimani.so through ctypes."""
 from __future__ import annotations
 
 import ctypes
@@ -17,7 +17,7 @@ Model = Union[str, "os.PathLike[str]", Any]  # a name, a file, a description, a 
 
 
 class CentimaniError(RuntimeError):
-    """Why there is no answer: what, where, and how to mend it."""
+    """Raised if there is no answer: the reason, its place, and what to do."""
 
 
 # ---- the library -------------------------------------------------------------------------------------------------
@@ -69,14 +69,14 @@ def _text(library: ctypes.CDLL, pointer: ctypes.c_void_p) -> str:
 
 
 def answer(*words: str) -> Tuple[str, List[str]]:
-    """What the program prints for these words, and its notes. Raises CentimaniError where it fails."""
+    """The program's output for these arguments, and its notes. Raises CentimaniError if it fails."""
     library = _load()
     argv = (ctypes.c_char_p * max(len(words), 1))(*[os.fsencode(w) for w in words])
     result, notes = ctypes.c_void_p(), ctypes.c_void_p()
     status = library.cm_answer(len(words), argv, ctypes.byref(result), ctypes.byref(notes))
     text, said = _text(library, result), _text(library, notes)
     lines = [line[len("centimani: "):] if line.startswith("centimani: ") else line for line in said.splitlines()]
-    if status and not text:  # an answer such as "it fits nowhere" comes with a status of its own
+    if status and not text:  # an answer such as "it fits nowhere" has a nonzero status
         raise CentimaniError("\n".join(lines) or f"'{' '.join(words)}' failed")
     return text, lines
 
@@ -126,32 +126,33 @@ def _ask(command: str, model: Model, options: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def graph(model: Model, **options: Any) -> Graph:
-    """What one training step of a model computes. Options are the program's: batch=, seq=, precision= ..."""
+    """The operators, FLOP and bytes of one training step. Options are those of the program: batch=, seq=, precision=
+    ..."""
     return from_json(Graph, _ask("graph", model, options))
 
 
 def predict(model: Model, *devices: str, **options: Any) -> Table[Prediction]:
-    """How long one step takes on each device. Options are the program's: batch=, precision=, runtime= ..."""
+    """The time of one step on each device. Options are those of the program: batch=, precision=, runtime= ..."""
     if not devices:
         raise CentimaniError("predict needs a device: centimani.predict(model, \"nvidia-h200\", batch=64)")
     return Table([from_json(Prediction, _ask("predict", model, {**options, "device": d})) for d in devices])
 
 
 def memory(model: Model, *devices: str, **options: Any) -> Table[Memory]:
-    """Whether one step fits each device, and what fills it."""
+    """Whether one step fits into each device's memory, and what the memory is used for."""
     if not devices:
         raise CentimaniError("memory needs a device: centimani.memory(model, \"nvidia-h200\", batch=64)")
     return Table([from_json(Memory, _ask("memory", model, {**options, "device": d})) for d in devices])
 
 
 def rank(model: Model, **options: Any) -> Table[Ranked]:
-    """Which accelerator, best first, by the objective asked for."""
+    """Accelerators ranked by the given objective, best first."""
     result = _ask("rank", model, options)
     return Table([from_json(Ranked, {"model": result.get("model"), **row}) for row in result.get("ranking", [])])
 
 
 def plan(model: Model, device: str, **options: Any) -> Plan:
-    """How to spread a training over many devices."""
+    """Parallel plans for training on many devices."""
     return from_json(Plan, _ask("plan", model, {**options, "device": device}))
 
 
@@ -161,7 +162,7 @@ def models() -> List[Dict[str, Any]]:
 
 
 def devices() -> List[Dict[str, Any]]:
-    """The accelerators that are known."""
+    """The accelerators in the database."""
     return json.loads(answer("devices", "--json")[0])["devices"]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""optimizers.py - an optimizer's step as one entry a group, or operator by operator where it is not known."""
+"""optimizers.py - record an optimizer's step as one entry per group, or operator by operator if it is unknown."""
 from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional
@@ -8,7 +8,7 @@ import torch
 
 from .trace import Recorder
 
-# States as large as the parameter that each of PyTorch's own optimizers keeps, by its group's settings.
+# Number of states per parameter, each as large as the parameter, for PyTorch's optimizers by their group's settings.
 STATES: Dict[str, Callable[[Dict[str, Any]], int]] = {
     "SGD": lambda g: 1 if g.get("momentum") else 0,
     "Adam": lambda g: 3 if g.get("amsgrad") else 2,
@@ -24,7 +24,7 @@ NAMED: Dict[str, Callable[[List[torch.nn.Parameter]], Any]] = {
 
 
 def kind_of(name: str, group: Dict[str, Any]) -> Optional[str]:
-    """The optimizer in the predictor's words; None: it has no word for it."""
+    """The predictor's name of the optimizer; None: it has none."""
     if name == "SGD":
         return "momentum" if group.get("momentum") else "sgd"
     return {"Adam": "adam", "AdamW": "adamw"}.get(name)
@@ -38,7 +38,7 @@ def implementation(group: Dict[str, Any]) -> str:
 
 def record_groups(recorder: Recorder, optimizer: Any, row_of: Callable[[torch.Tensor], int],
                   trained: Callable[[torch.Tensor], bool]) -> bool:
-    """One entry a group; False: the optimizer is not PyTorch's own."""
+    """Record one entry per group; False: the optimizer is not PyTorch's own."""
     name = type(optimizer).__name__
     if name not in STATES or not type(optimizer).__module__.startswith("torch.optim"):
         return False
@@ -65,7 +65,7 @@ def _make(optimizer: Any, params: List[torch.nn.Parameter]) -> Any:
 
 
 def _step_on_fakes(recorder: Recorder, optimizer: Any, swapped: Any) -> None:
-    """Run an unknown optimizer's own step on the fake parameters."""
+    """Run an unknown optimizer's step on the fake parameters."""
     saved = [(g, g["params"]) for g in optimizer.param_groups]
     state = optimizer.state
     try:
@@ -73,7 +73,7 @@ def _step_on_fakes(recorder: Recorder, optimizer: Any, swapped: Any) -> None:
             group["params"] = [swapped.fake(p) for p in params]
         optimizer.state = type(state)(dict) if hasattr(state, "default_factory") else {}
         optimizer.step()
-    except Exception as error:  # the rest of the step is still worth having
+    except Exception as error:  # the rest of the step is still useful
         recorder.warn(f"optimizer {type(optimizer).__name__}: its step could not be recorded ({error})"[:300])
     finally:
         for group, params in saved:

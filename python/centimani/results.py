@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""results.py - answers as plain dataclasses, and as a table in a terminal or a notebook. Units are SI, in the names."""
+"""results.py - answers as dataclasses, and as tables in a terminal or a notebook. Units are SI, in the field names."""
 from __future__ import annotations
 
 import html
@@ -10,14 +10,14 @@ T = TypeVar("T")
 
 
 def from_json(kind: Type[T], answer: Dict[str, Any]) -> T:
-    """The fields that the dataclass has; all of the answer stays in `raw`."""
+    """Fill the fields that the dataclass has; `raw` keeps the whole answer."""
     names = {f.name for f in fields(kind)} - {"raw"}  # type: ignore[arg-type]
     return kind(**{k: v for k, v in answer.items() if k in names}, raw=answer)  # type: ignore[call-arg]
 
 
 @dataclass
 class Graph:
-    """What one training step computes."""
+    """The work of one training step."""
     model: str = ""
     source: str = ""
     batch: int = 0
@@ -37,7 +37,7 @@ class Graph:
 
 @dataclass
 class Prediction:
-    """How long one step takes on one device."""
+    """The time of one step on one device."""
     model: str = ""
     device: str = ""
     runtime: str = ""
@@ -60,7 +60,7 @@ class Prediction:
 
 @dataclass
 class Ranked(Prediction):
-    """One place of a ranking."""
+    """One entry of a ranking."""
     price_hour: Optional[float] = None
     price_basis: Optional[str] = None
     provider: Optional[str] = None
@@ -72,7 +72,7 @@ class Ranked(Prediction):
 
 @dataclass
 class Memory:
-    """Whether a step fits, and what fills the memory."""
+    """Whether a step fits, and what the memory is used for."""
     model: str = ""
     device: str = ""
     batch: int = 0
@@ -88,7 +88,7 @@ class Memory:
 
 @dataclass
 class Plan:
-    """How to spread a training over many devices, best first."""
+    """Parallel plans for training on many devices, best first."""
     model: str = ""
     device: str = ""
     best: List[Dict[str, Any]] = field(default_factory=list)
@@ -150,7 +150,7 @@ COLUMNS: Dict[type, Sequence[Column]] = {
 
 
 class Table(Generic[T]):
-    """A list of answers that shows itself as a table."""
+    """A list of answers that prints itself as a table."""
 
     def __init__(self, rows: Sequence[T]):
         self.rows: List[T] = list(rows)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""retyped.py - the types every tensor would have if the model were converted to another floating-point type.
+"""retyped.py - the types that all tensors would have if the model were converted to another floating-point type.
 
-`model.to(torch.bfloat16)` changes the parameters, the buffers and what is computed from them, but not what the model
+`model.to(torch.bfloat16)` changes parameters, buffers and everything computed from them, but not what the model
 casts to a fixed type. An fp32 step does not show the difference: PyTorch runs nothing for `x.float()` there. So the
-forward pass runs once more with the model converted, and its operators are aligned with the recorded ones. Casts that
-only the converted model runs are added to the trace, and each tensor gets its type in the converted model. A cast also
-makes a slice contiguous, so that a reshape after it needs no copy: the copy becomes aten::contiguous.
+forward pass runs once more with the converted model, and its operators are aligned with the recorded ones. Casts
+that only the converted model runs are added to the trace, and each tensor gets its type in the converted model. A
+cast also makes a slice contiguous, so that a reshape after it needs no copy: the copy becomes aten::contiguous.
 """
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ import torch
 from .trace import CaptureError, OpRow, Recorder
 
 CAST = "aten::_to_copy"
-ADDED = "aten::to.dtype"  # a cast that changes nothing in the types that were recorded
+ADDED = "aten::to.dtype"  # a cast that is a no-op in the recorded types
 COPY = "aten::clone"
-CONTIGUOUS = "aten::contiguous"  # a copy that is not needed where the cast before it runs
+CONTIGUOUS = "aten::contiguous"  # a copy that is omitted if the cast before it runs
 RESHAPES = ("aten::view", "aten::_unsafe_view", "aten::_reshape_alias")
 SIXTEEN = (torch.bfloat16, torch.float16)
 
 
 def own_type(tensors: Sequence[torch.Tensor]) -> torch.dtype:
-    """The floating-point type of most elements; fp32 where there are none."""
+    """The floating-point type of most elements; fp32 if there are none."""
     elements: Dict[torch.dtype, int] = {}
     for t in tensors:
         if t.is_floating_point():
@@ -37,12 +37,12 @@ def model_type(model: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> torch.
 
 
 def other_type(own: torch.dtype) -> Optional[torch.dtype]:
-    """The type to try beside a model's own; None: its type is neither fp32 nor of 16 bits."""
+    """The type to convert a model to; None: its own type is neither fp32 nor a 16-bit type."""
     return torch.bfloat16 if own == torch.float32 else torch.float32 if own in SIXTEEN else None
 
 
 def precision_name(own: torch.dtype) -> str:
-    """What `--precision` calls training in this type with PyTorch's present settings."""
+    """The `--precision` value for training in this type with PyTorch's current settings."""
     tf32 = own == torch.float32 and torch.backends.cuda.matmul.allow_tf32
     return "tf32" if tf32 else {torch.bfloat16: "bf16", torch.float16: "fp16"}.get(own, "fp32")
 
@@ -52,18 +52,18 @@ def _forward(run: Recorder) -> List[OpRow]:
 
 
 class Alignment:
-    """Two records of one forward pass, operator by operator. Rows are numbers of tensors in each record."""
+    """Two recordings of one forward pass, operator by operator. Rows are tensor indices in each recording."""
 
     def __init__(self, own: Recorder, other: Recorder):
         self.own, self.other = own, other
         self.mine: Dict[int, int] = {}    # row of `other` -> row of `own`, or of an added cast
         self.theirs: Dict[int, int] = {}  # row of `own` -> row of `other`
         self.base: Dict[int, int] = {}    # added row -> row of `own` that it casts
-        self.root: Dict[int, int] = {}    # result of a cast -> what it was first
+        self.root: Dict[int, int] = {}    # result of a cast -> the tensor before all casts
         self.added: List[Any] = []        # (index of the operator it precedes, name, source row, row, module)
-        self.skipped = -1                 # what the last cast made that only the recorded model runs
-        self.copies: List[int] = []       # operators: copies that only the recorded model runs
-        self.inputs: Dict[int, List[int]] = {}  # operator -> its inputs, where an added cast lies before it
+        self.skipped = -1                 # the output of the last cast that only the recorded model runs
+        self.copies: List[int] = []       # operators that are copies in the recorded model only
+        self.inputs: Dict[int, List[int]] = {}  # operator -> its inputs, if an added cast precedes it
         self.types: Dict[int, str] = {}
 
     def _bind(self, mine: int, theirs: int) -> None:
@@ -89,7 +89,7 @@ class Alignment:
                 len(a.outputs) == len(b.outputs) and all(map(self._same, a.inputs, b.inputs)))
 
     def _input(self, mine: int, theirs: int) -> int:
-        """The row that an operator reads: an added cast of the recorded one, where the converted model has it."""
+        """The row that an operator reads: the added cast of the recorded row, if the converted model has one."""
         known = self.mine.get(theirs, -1)
         if known < 0:
             self._bind(mine, theirs)
@@ -115,14 +115,14 @@ class Alignment:
         self._bind(row, b.outputs[0])
 
     def _add_copy(self, index: int, b: OpRow) -> bool:
-        """A copy that only the converted model runs, for it lacks the cast before."""
+        """A copy that only the converted model runs, because it has no cast before it."""
         if self.skipped < 0 or self._root(self.skipped) != self._root(self.mine.get(b.inputs[0], -1)):
             return False
         self._add(index, CONTIGUOUS, self.skipped, b)
         return True
 
     def _keep_copy(self, index: int, a: OpRow) -> bool:
-        """A copy that only the recorded model runs, for the converted one has a cast before."""
+        """A copy that only the recorded model runs, because the converted model has a cast before it."""
         cast = self.added[-1][3] if self.added else -1
         if cast < 0 or self.base[cast] != a.inputs[0]:
             return False
@@ -133,7 +133,7 @@ class Alignment:
         return True
 
     def _skip(self, a: OpRow) -> None:
-        """A cast that the converted model does not run: what it makes is what it reads."""
+        """A cast that the converted model does not run: its output is its input."""
         source = a.inputs[0]
         self.root[a.outputs[0]] = source
         self.skipped = a.outputs[0]
@@ -141,7 +141,7 @@ class Alignment:
             self.types[a.outputs[0]] = self.types[source]
 
     def run(self) -> bool:
-        """False: the converted model takes another path; `failed` says where."""
+        """False: the converted model takes another path, from `failed` on."""
         mine, theirs = _forward(self.own), _forward(self.other)
         for row, (a, b) in enumerate(zip(self.own.tensors.rows, self.other.tensors.rows)):
             if a.name and a.name == b.name and a.role != "activation":
@@ -198,7 +198,7 @@ def _write_casts(content: Dict[str, Any], alignment: Alignment) -> None:
 
 
 def add_types(content: Dict[str, Any], own: Any, other: Any, name: str) -> None:
-    """Write into a trace what `other`, the step of the converted model, shows. Both steps: recorder, loss, outputs."""
+    """Add the types in `other`, the step of the converted model, to a trace. Both steps: recorder, loss, outputs."""
     alignment = Alignment(own.recorder, other.recorder)
     if not alignment.run():
         a, b = alignment.failed

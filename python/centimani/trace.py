@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""trace.py - the recorder: every ATen operator of a step as PyTorch dispatches it, and the tensors between them."""
+"""trace.py - the recorder: every ATen operator that PyTorch dispatches in a step, and its tensors."""
 from __future__ import annotations
 
 import weakref
@@ -15,13 +15,13 @@ DTYPES = {
     "float8_e4m3fn": "fp8", "float8_e5m2": "fp8", "float8_e4m3fnuz": "fp8", "float8_e5m2fnuz": "fp8",
     "complex128": "complex64",
 }
-# Not work of the device: questions about a tensor, its metadata, notes to the profiler.
+# Not device work: queries of a tensor, its metadata, profiler annotations.
 SILENT = ("aten::is_same_size", "aten::_local_scalar_dense", "aten::sym_size", "aten::sym_stride", "aten::sym_numel",
           "aten::size", "aten::stride", "aten::is_contiguous", "aten::_has_compatible_shallow_copy_type",
           "aten::set_.source_Storage", "aten::record_stream")
 ALIASES = ("aten::detach", "aten::detach_", "aten::alias")
-LIFTED = ("aten::lift_fresh", "aten::lift_fresh_copy", "aten::lift")  # a number written in the program
-# What the outputs' own shapes say already.
+LIFTED = ("aten::lift_fresh", "aten::lift_fresh_copy", "aten::lift")  # a constant in the program
+# Attributes that the outputs' shapes already contain.
 SHAPED = ("view", "_unsafe_view", "reshape", "_reshape_alias", "expand", "as_strided", "new_empty_strided", "zeros",
           "ones", "empty", "full", "empty_strided", "new_zeros", "new_ones", "new_empty", "new_full", "randn", "rand",
           "slice_backward", "select_backward", "resize_")
@@ -29,7 +29,7 @@ SKIPPED_ATTRIBUTES = ("device", "layout", "pin_memory", "generator", "non_blocki
 
 
 class CaptureError(RuntimeError):
-    """Why a step could not be recorded: the operator or the line, and what to do about it."""
+    """Why a step could not be recorded: the operator or the line, and what to do."""
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -37,7 +37,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def storage_of(t: torch.Tensor) -> int:
-    """A number that two tensors share exactly when they share memory."""
+    """A number that is equal for two tensors exactly if they share memory."""
     try:
         return t.untyped_storage()._cdata if hasattr(t, "untyped_storage") else t._storage()._cdata
     except (NotImplementedError, RuntimeError):
@@ -57,7 +57,7 @@ def layout_name(t: torch.Tensor) -> str:
 
 
 class TensorRow:
-    """One tensor as it is at one moment: writing into it makes a new row over the same storage."""
+    """One tensor at one time: writing into it makes a new row with the same storage."""
 
     __slots__ = ("name", "shape", "dtype", "layout", "storage", "role")
 
@@ -76,7 +76,7 @@ class OpRow:
 
 
 class TensorTable:
-    """Rows by object, and where autograd hands back another object of the same memory, by memory and shape."""
+    """Rows by tensor object; if autograd returns another object for the same memory, by memory and shape."""
 
     def __init__(self) -> None:
         self.rows: List[TensorRow] = []
@@ -100,7 +100,7 @@ class TensorTable:
     def add(self, t: torch.Tensor, role: str, name: Optional[str] = None, fresh: bool = False,
             object_only: bool = False) -> int:
         address = storage_of(t)
-        if fresh or address not in self.by_memory:  # an address seen before was freed and given out again
+        if fresh or address not in self.by_memory:  # the memory at this address was freed and reused
             self.by_memory[address] = (self.storages, {})
             self.storages += 1
         number, views = self.by_memory[address]
@@ -121,7 +121,7 @@ def _flat(value: Any) -> Iterator[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A scalar attribute as JSON; None: it does not matter to cost."""
+    """A scalar attribute as JSON; None: it does not affect the cost."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, (int, float)):
@@ -148,7 +148,8 @@ def _arguments(func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Iterat
 
 
 class Recorder(TorchDispatchMode):
-    """Records what is dispatched while active. It holds no tensor: autograd copies a gradient that others hold."""
+    """Records dispatched operators. It keeps no reference to a tensor, since autograd copies gradients with other
+    references."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -177,10 +178,10 @@ class Recorder(TorchDispatchMode):
         return "recompute" if self.phase == "backward" and self.scope else self.phase
 
     def entered(self, module: torch.nn.Module, inputs: Sequence[Any]) -> None:
-        """A module is about to run on `inputs`, its positional arguments."""
+        """Called before a module runs on `inputs`, its positional arguments."""
 
     def leaf(self, t: torch.Tensor, role: str, name: str) -> int:
-        """A tensor that is there before the step; tied ones are the same row."""
+        """A tensor that exists before the step; tied tensors have the same row."""
         known = self.tensors.find(t)
         return known if known >= 0 else self.tensors.add(t, role, name)
 
@@ -261,7 +262,7 @@ class Recorder(TorchDispatchMode):
         has_result = any(isinstance(t, torch.Tensor) for t in _flat(result))
         if not has_result and not written:
             return
-        if name in ALIASES and self.phase != "forward":  # autograd wraps what it saved: the same tensor
+        if name in ALIASES and self.phase != "forward":  # autograd wraps a saved tensor: the same tensor
             row = inputs[0]
             self.tensors.by_object[id(result)] = (weakref.ref(result), row)
             return
@@ -270,7 +271,7 @@ class Recorder(TorchDispatchMode):
         self.ops.append(OpRow(full, self.current_phase(), inputs, outputs, attrs, self.scope[-1] if self.scope else ""))
 
     def record(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any], attrs: Dict[str, Any]) -> None:
-        """One entry for what PyTorch runs as many operators or does not show."""
+        """Record one entry for work that PyTorch runs as many operators or does not dispatch."""
         with self.suspended():
             ids = [self._read(t) for t in inputs]
             role = "activation" if self.current_phase() in ("forward", "recompute") else "gradient"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""watching.py - record one step of a loop that is already there: with centimani.watch() as w: ...one step..."""
+"""watching.py - record one step of an existing training loop: with centimani.watch() as w: ...one step..."""
 from __future__ import annotations
 
 import copy
@@ -19,17 +19,18 @@ from .writer import Trace, combine
 
 
 class WatchRecorder(Recorder):
-    """Parameters are known when they are first read: a trainable leaf is one.
+    """Finds parameters when they are first read: they are the trainable leaves.
 
-    What runs before the first module with parameters prepares data: a loader that joins samples, a copy to the device.
+    Operators before the first module with parameters prepare data, such as a loader that stacks samples or a copy to
+    the device.
     """
 
     def __init__(self, batch_dim: int = 0) -> None:
         super().__init__()
         self.parameters: Dict[int, torch.Tensor] = {}
         self.batch_dim = batch_dim
-        self.batch: Optional[int] = None   # of the first tensor that a module with parameters is given
-        self.prepared: Optional[int] = None  # operators before the first such module
+        self.batch: Optional[int] = None   # of the first tensor given to a module with parameters
+        self.prepared: Optional[int] = None  # number of operators before the first such module
 
     def entered(self, module: torch.nn.Module, inputs: Sequence[Any]) -> None:
         if self.batch is not None or self.silence or next(module.parameters(), None) is None:
@@ -51,7 +52,8 @@ class WatchRecorder(Recorder):
 
 
 class _Steps:
-    """Optimizers' steps, seen by the note that each writes for the profiler: recorded as one entry a group."""
+    """Records optimizer steps as one entry per group. It notices them by the profiler annotation that each step
+    writes."""
 
     def __init__(self, recorder: WatchRecorder):
         self.recorder, self.original = recorder, torch.autograd.profiler.record_function
@@ -100,11 +102,12 @@ def _mark_gradients(recorder: WatchRecorder) -> None:
 
 
 class watch:
-    """Records what runs inside the `with` block: one step of your own loop, on your own device and data.
+    """Record the operators inside the `with` block: one step of your own loop, on your own device and data.
 
-    model: names for its parameters (without it they are numbered).
-    batch: samples in the step; None: as many as the first tensor has that the model is given.
-    batch_dim: of the inputs. One real step shows one batch size: sizes that equal it are taken to grow with it.
+    model: gives the parameters their names (without it they are numbered).
+    batch: samples in the step; None: the size of the first tensor given to the model.
+    batch_dim: the batch dimension of the inputs. A real step shows one batch size only: dimensions that are
+    multiples of it are assumed to grow with it.
     """
 
     def __init__(self, model: Optional[torch.nn.Module] = None, batch: Optional[int] = None, batch_dim: int = 0,
@@ -135,7 +138,8 @@ class watch:
     @property
     def trace(self) -> Trace:
         if self._trace is None:
-            raise CaptureError("nothing was recorded: the step runs inside the `with` block, questions come after it")
+            raise CaptureError("nothing was recorded: run the step inside the `with` block, and ask for predictions "
+                               "after it")
         return self._trace
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> str:
@@ -153,7 +157,7 @@ class watch:
         return self._ask("graph", **options)
 
     def predict(self, *devices: str, **options: Any) -> Any:
-        """One prediction a device, as a table."""
+        """One prediction per device, as a table."""
         return self._ask("predict", *devices, **options)
 
     def memory(self, *devices: str, **options: Any) -> Any:
@@ -175,12 +179,12 @@ def _batch_of(w: watch) -> int:
             return read[0].shape[w.batch_dim]
     if not w.recorder.ops:
         raise CaptureError("nothing ran inside the `with` block: the whole step must run inside it")
-    raise CaptureError(f"the batch size is not known: no tensor with a dimension {w.batch_dim} was given to the model "
+    raise CaptureError(f"the batch size is unknown: no tensor with a dimension {w.batch_dim} was given to the model "
                        "inside the `with` block. Say it: centimani.watch(model, batch=32)")
 
 
 def _drop_preparation(recorder: WatchRecorder) -> None:
-    """What prepared the data is the host's work: its results are the step's inputs."""
+    """Remove operators that prepare data, which are host work: their results become the step's inputs."""
     rows, before = recorder.tensors.rows, recorder.ops[:recorder.prepared or 0]
     if any(i in recorder.parameters for op in before for i in op.inputs):
         return
@@ -193,7 +197,7 @@ def _drop_preparation(recorder: WatchRecorder) -> None:
 
 
 def _growing(recorder: WatchRecorder, batch: int) -> List[bool]:
-    """Which rows' first dimension grows with the batch: those computed from an input, a multiple of it long."""
+    """The rows whose first dimension grows with the batch: computed from an input, and a multiple of the batch long."""
     rows = recorder.tensors.rows
     weights = {r.shape for r in rows if r.role in ("parameter", "frozen")}
     weights |= {shape[::-1] for shape in weights}
@@ -208,7 +212,7 @@ def _growing(recorder: WatchRecorder, batch: int) -> List[bool]:
 
 
 def _scaled(recorder: WatchRecorder, batch: int, factor: int) -> Recorder:
-    """The recorded step as it would be at another batch size."""
+    """The recorded step at another batch size."""
     other = Recorder()
     other.ops, other.updates, other.warnings = recorder.ops, recorder.updates, recorder.warnings
     for row, grows in zip(recorder.tensors.rows, _growing(recorder, batch)):
@@ -220,7 +224,7 @@ def _scaled(recorder: WatchRecorder, batch: int, factor: int) -> Recorder:
 
 
 def _find_loss(recorder: Recorder) -> int:
-    """Backward begins with ones shaped like the loss."""
+    """Backward begins with ones of the loss's shape."""
     for op in recorder.ops:
         if op.phase == "backward" and op.op.startswith("aten::ones_like") and op.inputs:
             return op.inputs[0]
@@ -232,11 +236,11 @@ def _trace_of(w: watch) -> Trace:
     if not any(op.phase == "backward" for op in recorder.ops):
         recorder.warn("no backward ran inside the `with` block: only forward was recorded")
     if recorder.backwards > 1:
-        recorder.warn(f"{recorder.backwards} backward passes were recorded: the first is read")
+        recorder.warn(f"{recorder.backwards} backward passes were recorded: only the first is used")
     _mark_gradients(recorder)
     batch = _batch_of(w)
     _drop_preparation(recorder)
-    recorder.warn(f"one batch size was seen, {batch}: first dimensions that are multiples of it are taken to grow "
+    recorder.warn(f"one batch size was seen, {batch}: first dimensions that are multiples of it are assumed to grow "
                   "with it")
     loss = _find_loss(recorder)
     last = [op for op in recorder.ops if op.phase == "forward" and op.outputs]

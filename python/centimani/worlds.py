@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""worlds.py - where a step runs without device or memory: fake tensors, or the meta device of PyTorch 1.13."""
+"""worlds.py - environments to run a step without device or memory: fake tensors, or PyTorch 1.13's meta device."""
 from __future__ import annotations
 
 import logging
@@ -91,7 +91,7 @@ class MetaRecorder(Recorder):
 
 
 class _OnMeta(TorchFunctionMode):
-    """Whatever is made is made on the meta device."""
+    """Create all tensors on the meta device."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
@@ -129,7 +129,7 @@ class FakeWorld:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        quiet, self.log.disabled = self.log.disabled, True  # an error is said once, by capture()
+        quiet, self.log.disabled = self.log.disabled, True  # capture() reports the error
         try:
             with self.mode:
                 yield
@@ -157,14 +157,14 @@ def new_world() -> Any:
 
 
 def converted(t: torch.Tensor, dtype: Optional[torch.dtype]) -> torch.dtype:
-    """The type of `t` after t.to(dtype) as modules do it: only floating-point tensors change."""
+    """The type of `t` after t.to(dtype), as modules do it: only floating-point tensors change."""
     return dtype if dtype is not None and t.is_floating_point() else t.dtype
 
 
 class Swapped:
-    """A model's parameters and buffers replaced by fakes that share memory as the real ones do.
+    """Replaces a model's parameters and buffers by fakes that share memory like the real ones.
 
-    dtype: the fakes are as after model.to(dtype); None: of the types they have.
+    dtype: the fakes have the types after model.to(dtype); None: their present types.
     """
 
     def __init__(self, model: torch.nn.Module, world: Any, dtype: Optional[torch.dtype] = None):
@@ -204,7 +204,7 @@ class Swapped:
         return self
 
     def _replace_lists(self, attributes: Dict[str, Any]) -> None:
-        """Recurrent layers hold their weights in a list beside the parameters."""
+        """Recurrent layers keep references to their weights in a list."""
         for name, value in list(attributes.items()):
             if isinstance(value, list) and any(isinstance(t, torch.nn.Parameter) for t in value):
                 self.saved.append((attributes, name, value))

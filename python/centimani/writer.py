@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""writer.py - recorded steps as one trace: sizes become functions of the batch size and the sequence length."""
+"""writer.py - combine recorded steps into one trace: sizes become functions of batch size and sequence length."""
 from __future__ import annotations
 
 import json
@@ -16,7 +16,7 @@ Point = Tuple[int, Optional[int]]  # batch size, sequence length
 
 
 class Solver:
-    """A number seen at several batch sizes (and sequence lengths) as per_batch B + fixed [+ per_seq S + both B S]."""
+    """Fits per_batch B + fixed [+ per_seq S + both B S] to a number at several batch sizes (and sequence lengths)."""
 
     def __init__(self, points: Sequence[Point]):
         self.points = list(points)
@@ -62,7 +62,7 @@ def _where(op: OpRow) -> str:
 
 
 def _compare(runs: Sequence[Recorder], points: Sequence[Point]) -> None:
-    """Every run must have taken the same path."""
+    """All runs must have taken the same path."""
     first = runs[0]
     for run, point in zip(runs[1:], points[1:]):
         for a, b in zip(first.ops, run.ops):
@@ -100,7 +100,7 @@ def _dims(runs: Sequence[Recorder], solver: Solver, makers: Dict[int, OpRow]) ->
                 raise CaptureError(
                     f"{place}: dimension {axis} is {', '.join(map(str, sizes))} at batch "
                     f"{', '.join(str(p[0]) for p in solver.points[:len(sizes)])}: it does not grow linearly with the "
-                    "batch size, and the cost at other batch sizes cannot be told")
+                    "batch size, and the cost at other batch sizes is unknown")
             dims.append(size)
         table.append(dims)
     return table
@@ -148,7 +148,7 @@ def _op_rows(runs: Sequence[Recorder], solver: Solver) -> List[Dict[str, Any]]:
 
 
 class Trace:
-    """A recorded step. `save()` writes what `centimani` reads; the file appears whole or not at all."""
+    """A recorded step. `save()` writes the file for `centimani`, atomically."""
 
     def __init__(self, content: Dict[str, Any]):
         self.content = content

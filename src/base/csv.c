@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csv.c - comma-separated fields, quoted or not. */
+/* csv.c - read comma-separated fields, quoted or not. */
 #include "base/csv.h"
 
 #include "base/text.h"
@@ -25,7 +25,7 @@ static void bare_field(cm__csv *in, cm__span *field)
     *field = (cm__span){start, length && start[length - 1] == '\r' ? length - 1 : length};
 }
 
-/* The next field of a line; false: the line is over. */
+/* Read the next field of a line; false: the line has ended. */
 static bool next_field(cm__csv *in, bool *more, cm__span *field)
 {
     if (!*more) return false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * csv.h - rows of a table with a header line, whose columns may stand in any order among others.
+ * csv.h - rows of a table with a header line. Columns may be in any order, and other columns are ignored.
  *
  *     cm__csv in = cm__csv_open(ctx, text, size, names, FIELDS);
  *     if (!in.found[OP]) cm__fail(...);
- *     while (cm__csv_row(&in, fields)) ... fields[OP], empty where the column is missing; in.line
+ *     while (cm__csv_row(&in, fields)) ... fields[OP], empty if the column is missing; in.line
  */
 #ifndef CM_BASE_CSV_H
 #define CM_BASE_CSV_H
@@ -19,13 +19,13 @@ typedef struct cm__csv {
     const char *at, *end;
     int32_t     line, n_columns;
     int         n_names;
-    int8_t      columns[CM__CSV_COLUMNS]; /* the name of each column, -1: another one */
-    bool        found[CM__CSV_COLUMNS];   /* whether a name is among the columns */
+    int8_t      columns[CM__CSV_COLUMNS]; /* per column: the index of its name, -1: not in `names` */
+    bool        found[CM__CSV_COLUMNS];   /* per name: whether the header has it */
 } cm__csv;
 
-/* Reads the header. `names` are at most CM__CSV_COLUMNS. */
+/* Reads the header. There are at most CM__CSV_COLUMNS `names`. */
 cm__csv cm__csv_open(cm__ctx *ctx, const char *text, size_t size, const char *const *names, int n_names);
-/* The next row that is not blank; false: there is none. Quoted fields lose their quotes only. */
+/* The next row that is not blank; false: the end. Quotes around fields are removed; doubled quotes stay doubled. */
 bool cm__csv_row(cm__csv *in, cm__span *fields);
 
 #endif

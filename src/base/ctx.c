@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ctx.c - arena, cleanups and failure of one handle. */
+/* ctx.c - arena, cleanups and error exit of one handle. */
 #include "base/ctx.h"
 
 #include <stdio.h>
@@ -59,7 +59,7 @@ static chunk *chunk_new(cm__ctx *ctx, size_t need)
     chunk *c = size <= SIZE_MAX - sizeof *c ? cm__chunk_alloc(1, sizeof *c + size) : NULL;
     if (!c) cm__fail(ctx, CM_ERR_MEMORY, "out of memory (%zu bytes wanted)", need);
     c->size = size;
-    if (need > CHUNK_BYTES / 4 && ctx->chunks) { /* a large block must not hide the half-empty chunk */
+    if (need > CHUNK_BYTES / 4 && ctx->chunks) { /* keep the half-empty chunk current: a large block gets its own */
         c->next = ctx->chunks->next;
         ctx->chunks->next = c;
     } else {
@@ -75,7 +75,7 @@ void *cm__alloc(cm__ctx *ctx, size_t size)
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     chunk *c = ctx->chunks;
     if (!c || c->size - c->used < size) c = chunk_new(ctx, size);
-    void *p = c->bytes + c->used; /* as calloc() made it: nothing is given out twice */
+    void *p = c->bytes + c->used; /* zeroed by calloc(), and never reused */
     c->used += size;
     return p;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ctx.h - one context per handle: its arena, its cleanups, and the one way out when something fails.
+ * ctx.h - one context per handle: its arena, its cleanups and its error exit.
  *
- * Internal functions do not return a status. The first to detect an error calls cm__fail(), which fills the caller's
- * cm_diag and jumps back to the API call that made the context; that call frees the context and returns the status.
- * Whatever is not arena memory (a mapping, a JSON tree) is registered with cm__defer() and released with the context.
+ * Internal functions do not return a status. The function that detects an error calls cm__fail(), which fills the
+ * caller's cm_diag and jumps back to the API call that made the context. That call frees the context and returns the
+ * status. A resource that is not arena memory (a mapping, a JSON tree) is registered with cm__defer() and released with
+ * the context.
  *
  *     cm_status cm_thing_make(..., cm_diag *diag) {
  *         cm__ctx *ctx = cm__ctx_new(diag);
@@ -27,34 +28,34 @@ typedef struct cm__ctx {
     cm_status          status;
     const char        *file;  /* shown in errors; may be NULL */
     char               place[256]; /* shown in errors: "node 'Conv_3'" */
-    const char        *place_format, *place_names[2]; /* not NULL: the place, not written yet */
+    const char        *place_format, *place_names[2]; /* not NULL: the place, to be formatted on failure */
     struct cm__chunk  *chunks;
     struct cm__defer  *defers;
 } cm__ctx;
 
 cm__ctx  *cm__ctx_new(cm_diag *diag);
 void      cm__ctx_free(cm__ctx *ctx);
-cm_status cm__ctx_abandon(cm__ctx *ctx); /* free, and return what cm__fail() was given */
+cm_status cm__ctx_abandon(cm__ctx *ctx); /* frees the context; returns the status given to cm__fail() */
 
 void *cm__alloc(cm__ctx *ctx, size_t size); /* zeroed, aligned for any type, never NULL */
 void *cm__alloc_array(cm__ctx *ctx, size_t count, size_t size);
-/* Room for one more element in a growing array: returns `array` or its larger copy. */
+/* Make room for one more element in a growing array: returns `array` or its larger copy. */
 void *cm__grow(cm__ctx *ctx, void *array, int32_t count, int32_t *capacity, size_t size);
 char *cm__text_copy(cm__ctx *ctx, const char *text);
 char *cm__text_copy_n(cm__ctx *ctx, const char *text, size_t length);
 char *cm__format(cm__ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3), nonnull));
 void  cm__defer(cm__ctx *ctx, void (*release)(void *), void *object);
 
-/* Name the place errors are about ("node 'Conv_3'"); an empty string clears it. */
+/* Set the place that errors refer to ("node 'Conv_3'"); an empty string clears it. */
 void cm__place(cm__ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same of two names that outlive the place, each %s of the format: written only if something fails. */
+/* The same, from two names that must outlive the place, one for each %s of the format. Formatted only on failure. */
 void cm__place_names(cm__ctx *ctx, const char *format, const char *name, const char *of);
 noreturn void cm__fail(cm__ctx *ctx, cm_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* End as a public call did that failed; the diagnosis is already the callee's. CM_OK: nothing. */
+/* Fail with the status of a public call that failed; the diag is already filled. CM_OK: do nothing. */
 void cm__pass_on(cm__ctx *ctx, cm_status status);
 
-/* Fill a diag without a context; returns status. */
+/* Fill a diag without a context; returns `status`. */
 cm_status cm__diag_set(cm_diag *diag, cm_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Tests replace it to make the n-th allocation fail. */

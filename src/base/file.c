@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.c - mapping files; whatever is not a regular file of sensible size is refused. */
+/* file.c - map files into memory; refuse anything but regular files of a limited size. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static size_t size_of_regular(cm__ctx *ctx, int fd, int64_t limit, const char *r
     return (size_t)s.st_size;
 }
 
-/* O_NONBLOCK: opening a FIFO must not wait for its writer. */
+/* O_NONBLOCK: opening a FIFO must not wait for a writer. */
 cm__mapping *cm__file_map(cm__ctx *ctx, const char *path, int64_t limit, const char *remedy)
 {
     cm__mapping *m = cm__alloc(ctx, sizeof *m);

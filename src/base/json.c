@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.c - JSON texts as trees that their context owns. */
+/* json.c - parse JSON texts into trees that a context owns. */
 #include "base/json.h"
 
 static void drop(void *slot) { json_decref(*(json_t **)slot); }

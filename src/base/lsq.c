@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lsq.c - Levenberg and Marquardt's method: damped normal equations, solved by Cholesky's decomposition. */
+/* lsq.c - the Levenberg-Marquardt method: damped normal equations, solved by Cholesky decomposition. */
 #include "base/lsq.h"
 
 #include <math.h>
 #include <string.h>
 
-#define DIFFERENCE 1e-3   /* of the step for derivatives; models have kinks, so not smaller */
+#define DIFFERENCE 1e-3   /* step for finite differences; not smaller, since models have kinks */
 #define DAMPING_FIRST 1e-2
 #define DAMPING_MAX 1e8
-#define STEP_MAX 2.0      /* no parameter moves further at once: they are logarithms */
-#define IMPROVEMENT 1e-5  /* below this, relative, a few times over, it is done */
+#define STEP_MAX 2.0      /* largest change of a parameter per iteration; parameters are logarithms */
+#define IMPROVEMENT 1e-5  /* relative; stop after a few iterations that gain less */
 #define PATIENCE 3
 
 typedef struct work {
     const cm__lsq *q;
-    double        *r, *moved, *jacobian; /* jacobian: parameter by parameter */
+    double        *r, *moved, *jacobian; /* jacobian: one row per parameter */
     double         matrix[CM__LSQ_MAX][CM__LSQ_MAX], gradient[CM__LSQ_MAX], step[CM__LSQ_MAX];
 } work;
 
@@ -40,7 +40,7 @@ static void differentiate(work *w, double *x)
     }
 }
 
-/* Normal equations with each row weighted by its derivative of rho. */
+/* Normal equations, with each row weighted by rho's derivative. */
 static void assemble(work *w)
 {
     const cm__lsq *q = w->q;
@@ -56,7 +56,7 @@ static void assemble(work *w)
     }
 }
 
-/* (matrix + damping diagonal) step = -gradient; false: not positive definite. */
+/* Solve (matrix + damping diagonal) step = -gradient; false: not positive definite. */
 static bool solve(work *w, double damping)
 {
     double l[CM__LSQ_MAX][CM__LSQ_MAX];

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lsq.h - robust non-linear least squares: Levenberg and Marquardt's method on a soft-L1 loss.
+ * lsq.h - robust non-linear least squares: the Levenberg-Marquardt method on a soft-L1 loss.
  *
- * Minimises the sum over rows of s^2 rho((r/s)^2), rho(z) = 2 (sqrt(1 + z) - 1): quadratic for residuals well below
- * the scale s, linear above it, so that outliers pull but do not rule. Derivatives are differences.
+ * Minimises the sum over rows of s^2 rho((r/s)^2), rho(z) = 2 (sqrt(1 + z) - 1). The loss is quadratic for residuals
+ * well below the scale s and linear above it, which limits the influence of outliers. Derivatives are finite
+ * differences.
  */
 #ifndef CM_BASE_LSQ_H
 #define CM_BASE_LSQ_H
 
 #include "base/ctx.h"
 
-#define CM__LSQ_MAX 48 /* parameters at most */
+#define CM__LSQ_MAX 48 /* most parameters */
 
 /* Residuals of all rows at the point x. */
 typedef void cm__residuals(const double *x, double *r, void *data);
@@ -22,7 +23,7 @@ typedef struct cm__lsq {
     void          *data;
 } cm__lsq;
 
-/* Moves x to a (local) minimum; returns the mean loss there. */
+/* Moves x to a local minimum; returns the mean loss there. */
 double cm__lsq_solve(cm__ctx *ctx, const cm__lsq *problem, double *x);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* map.c - open addressing, linear probing, FNV-1a. */
+/* map.c - hash table: open addressing, linear probing, FNV-1a. */
 #include "base/map.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* map.h - names to numbers: an open-addressing hash table in an arena. Keys are not copied. */
+/* map.h - a hash table from names to integers, allocated in an arena. Keys are not copied. */
 #ifndef CM_BASE_MAP_H
 #define CM_BASE_MAP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status.c - statuses and diagnoses as text. */
+/* status.c - statuses and diagnostics as text. */
 #include <stdio.h>
 #include "centimani.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - parsing numbers, formatting units, finding the name that was meant. */
+/* text.c - parse numbers, format quantities, and suggest names for misspelt ones. */
 #include "base/text.h"
 
 #include <ctype.h>
@@ -126,8 +126,8 @@ static size_t edit_distance(const char *a, const char *b)
 const char *cm__nearest(const char *name, const char *const *names, size_t count)
 {
     const char *best = NULL;
-    size_t      length = strlen(name), best_distance = length / 3 + 2; /* a third of the letters may be wrong, */
-    if (best_distance > length) best_distance = length;                  /* but not all of them */
+    size_t      length = strlen(name), best_distance = length / 3 + 2; /* up to a third of the letters may differ, */
+    if (best_distance > length) best_distance = length;                  /* but not all letters */
     for (size_t i = 0; i < count; i++) {
         size_t d = edit_distance(name, names[i]);
         if (d < best_distance) {

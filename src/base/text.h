@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.h - numbers and names as people write and read them. Unit prefixes live here and nowhere else. */
+/* text.h - numbers and names in the form that people write. This is the only place that handles unit prefixes. */
 #ifndef CM_BASE_TEXT_H
 #define CM_BASE_TEXT_H
 
 #include "base/map.h"
 
-/* A whole number, nothing before or after it. False: not one, or out of range. */
+/* Parse an integer without leading or trailing characters. False: not an integer, or out of range. */
 bool cm__parse_int(cm__span text, int64_t *value);
 bool cm__parse_real(cm__span text, double *value);
 
-/* "4.09 G" (powers of 1000), "97.5 Mi" (powers of 1024); units are appended by the caller. Returns buf. */
-char *cm__si(char *buf, size_t size, double value); /* "- ": not known, or not finite; as the others */
+/* "4.09 G" (powers of 1000), "97.5 Mi" (powers of 1024); the caller appends the unit. Returns buf. */
+char *cm__si(char *buf, size_t size, double value); /* "- ": unknown or not finite; likewise below */
 char *cm__binary(char *buf, size_t size, double value);
-/* As cm__si(), and "2.20 u" for what is below one. */
+/* As cm__si(), with prefixes below one: "2.20 u". */
 char *cm__si_small(char *buf, size_t size, double value);
-/* Three digits for a table's cell: "1.57", "255", "125 k" from a hundred thousand on, "281 u" below a hundredth. */
+/* Three digits for a table cell: "1.57", "255", "125 k" from 100,000 on, "281 u" below 0.01. */
 char *cm__cell(char *buf, size_t size, double value);
 
 /* "25,557,032" */
 char *cm__grouped(char *buf, size_t size, int64_t value);
 
-/* Whether two ids are one: bert_large is bert-large is BERT-Large. */
+/* Whether two ids are equal up to case and separators: bert_large, bert-large, BERT-Large. */
 bool cm__same_name(const char *a, const char *b);
 
-/* The name nearest to `name` by edit distance if it is near enough to be meant; NULL otherwise. */
+/* The name nearest to `name` by edit distance, if it is near enough for a suggestion; NULL otherwise. */
 const char *cm__nearest(const char *name, const char *const *names, size_t count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* abilities.c - what a device can be asked for: precisions and runtimes, and the refusal of others. */
+/* abilities.c - the precisions and runtimes that a device supports; other requests fail. */
 #include <stdio.h>
 #include <string.h>
 #include "device/device.h"
@@ -13,8 +13,8 @@ static bool has_peak(const cm_device *d, cm_rate rate)
     return d->peaks[CM_ENGINE_MATRIX][rate].known || d->peaks[CM_ENGINE_VECTOR][rate].known;
 }
 
-/* Units for one 16-bit type have the same peak in the other. A device of which no peak is known is timed by its tables,
-   or refused as a whole. */
+/* Units for one 16-bit type have the same peak in the other. A device without any known peak is predicted from its
+   tables, or not at all. */
 static bool speed_known(const cm_device *d, cm_precision precision)
 {
     static const cm_rate rates[CM_PRECISIONS][2] = {
@@ -40,7 +40,7 @@ bool cm_device_supports_runtime(const cm_device *device, cm_runtime runtime)
     if (runtime <= CM_RUNTIME_DEFAULT || runtime >= CM_RUNTIMES) return false;
     for (int32_t i = 0; i < device->n_runtimes; i++)
         if (device->runtimes[i] == runtime) return true;
-    return !device->n_runtimes; /* a profile that does not say */
+    return !device->n_runtimes; /* the profile lists no runtimes */
 }
 
 cm_runtime cm_device_runtime(const cm_device *device)
@@ -56,7 +56,7 @@ typedef struct names {
     int         count;
 } names;
 
-/* "fp32, amp-fp16 or fp16". */
+/* A list as text: "fp32, amp-fp16 or fp16". */
 static const char *joined(const names *n, char *buf)
 {
     size_t used = 0;
@@ -84,7 +84,7 @@ static const char *supported_runtimes(const cm_device *d, char *buf)
     return joined(&n, buf);
 }
 
-/* Mixed precision computes in the 16-bit type that it is named after. */
+/* Mixed precision computes in the 16-bit type in its name. */
 static const char *type_of(cm_precision precision)
 {
     const char *name = cm_precision_name(precision);
@@ -100,7 +100,7 @@ cm_status cm_device_refusal(const cm_device *d, cm_precision precision, cm_runti
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "%s has no %s units: --precision %s", d->info.id,
                             type_of(precision), supported_precisions(d, buf));
     if (precision && !cm_device_supports(d, precision))
-        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "how fast %s is in %s is not known: --precision %s", d->info.id,
+        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "the speed of %s in %s is unknown: --precision %s", d->info.id,
                             type_of(precision), supported_precisions(d, buf));
     if (runtime && !cm_device_supports_runtime(d, runtime))
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "%s does not run %s: --runtime %s", d->info.id,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calls.c - names, FLOP and bytes of calls. */
+/* calls.c - names, FLOP and bytes of kernel calls. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static const struct {
     {"int64", 8, CM_RATE_FP32}, {"int32", 4, CM_RATE_FP32}, {"bool", 1, CM_RATE_FP32}, {"int16", 2, CM_RATE_FP32},
 };
 
-/* The type that the text begins with, up to its end, '+' or '>'. */
+/* The type at the start of the text, up to the end, '+' or '>'. */
 static int type_at(const char *text)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -48,7 +48,7 @@ static int type_at(const char *text)
     return 0;
 }
 
-/* One type, as most calls have: its name has four letters at most, and texts are zeroed to their end. */
+/* Fast path for a single type, the usual case: names have at most four letters, and texts are zero-padded. */
 static bool of_one_type(const cm__call *call) { return !call->dtype[4]; }
 
 double cm__call_element(const cm__call *call, int index)
@@ -113,7 +113,7 @@ static void work_conv3d(const cm__call *c, double *flop, double *bytes)
     *bytes = (n * in * product(s + 3, 3) + n * out * pixels + weights) * cm__call_element(c, 0);
 }
 
-/* Backward does five products for forward's two, and reads and writes twice as many operands. A causal mask halves. */
+/* Backward has five products, forward two, and twice as many operands. A causal mask halves the work. */
 static void work_attention(const cm__call *c, double *flop, double *bytes)
 {
     const int64_t *s = c->sizes;
@@ -124,7 +124,7 @@ static void work_attention(const cm__call *c, double *flop, double *bytes)
              cm__call_element(c, 0);
 }
 
-/* Statistics need a pass of their own over what is normalised; so do their gradients. */
+/* The statistics need an extra pass over the input; so do their gradients. */
 static void work_norm(const cm__call *c, double *flop, double *bytes)
 {
     double elements = product(c->sizes, c->op == CM__CALL_LAYER_NORM || c->op == CM__CALL_RMS_NORM ? 2 : 3);
@@ -133,7 +133,7 @@ static void work_norm(const cm__call *c, double *flop, double *bytes)
     *bytes = elements * ((backward ? 2 : 1) * (twice ? 2 : 1) * cm__call_element(c, 0) + cm__call_element(c, -1));
 }
 
-/* Under a causal mask only half is read; zeros are written for the rest. */
+/* Under a causal mask only half is read; the other half is written as zeros. */
 static void work_softmax(const cm__call *c, double *flop, double *bytes)
 {
     double elements = product(c->sizes, 2), reads = c->pass == CM__PASS_FORWARD ? 1 : 2;
@@ -142,7 +142,7 @@ static void work_softmax(const cm__call *c, double *flop, double *bytes)
     *bytes = elements * (reads * cm__call_element(c, 0) + cm__call_element(c, -1));
 }
 
-/* A softmax, then the loss of one column in each row; backward writes a zeroed gradient in between. */
+/* A softmax, then the loss of one column per row; backward writes a zeroed gradient in between. */
 static void work_cross_entropy(const cm__call *c, double *flop, double *bytes)
 {
     double elements = product(c->sizes, 2);
@@ -150,11 +150,11 @@ static void work_cross_entropy(const cm__call *c, double *flop, double *bytes)
     *bytes = elements * (c->pass == CM__PASS_FORWARD ? 2 : 4) * cm__call_element(c, 0);
 }
 
-/* Functions that read another number of operands than their types tell. */
+/* Functions that read another number of operands than their types indicate. */
 static const struct {
     const char *name;
     int         reads;
-    double      extra; /* bytes per element besides: masks */
+    double      extra; /* further bytes per element: masks */
 } functions[] = {
     {"fill", 0, 0},
     {"add", 2, 0},
@@ -210,7 +210,7 @@ static void work_pool(const cm__call *c, double *flop, double *bytes)
     double         planes = (double)s[0] * (double)s[1], in = planes * (double)s[2] * (double)s[3];
     double         out = planes * windows((double)s[2], (double)s[4], (double)s[5], (double)s[6], 1) *
                  windows((double)s[3], (double)s[4], (double)s[5], (double)s[6], 1);
-    double mask = strncmp(c->variant, "max", 3) == 0 ? 8 : 0; /* PyTorch keeps where the largest was, as int64 */
+    double mask = strncmp(c->variant, "max", 3) == 0 ? 8 : 0; /* PyTorch stores the index of each maximum as int64 */
     *flop = out * (double)s[4] * (double)s[4];
     *bytes = (in + out) * cm__call_element(c, 0) + out * mask;
 }
@@ -223,7 +223,7 @@ static void work_resize(const cm__call *c, double *flop, double *bytes)
     *bytes = (in + out) * cm__call_element(c, 0);
 }
 
-/* Forward reads the rows it needs; backward clears and writes the whole table's gradient. */
+/* Forward reads the rows it needs; backward zeroes and writes the gradient of the whole table. */
 static void work_embedding(const cm__call *c, double *flop, double *bytes)
 {
     double tokens = (double)c->sizes[0], vocab = (double)c->sizes[1], width = (double)c->sizes[2];
@@ -244,7 +244,7 @@ static void work_rnn(const cm__call *c, double *flop, double *bytes)
     *bytes = passes * (weights + activations) * cm__call_element(c, 0);
 }
 
-/* Parameters, gradients and states read; parameters and states written. */
+/* Reads parameters, gradients and states; writes parameters and states. */
 static void work_optimizer(const cm__call *c, double *flop, double *bytes)
 {
     double elements = (double)c->sizes[1];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calls.h - the calls by which a runtime gives a device work: their sizes, FLOP and bytes.
+ * calls.h - kernel calls (operator calls on a CPU): their sizes, FLOP and bytes.
  *
  * A call is an operator of calls.def, a pass, a variant (layout, function) and types; docs/profiles.md lists them.
- * Kernel tables hold calls with measured times; the predictor turns a graph into calls; the benchmarks run them.
+ * Kernel tables contain calls with measured times, the predictor converts a graph into calls, and the benchmarks run
+ * them.
  */
 #ifndef CM_DEVICE_CALLS_H
 #define CM_DEVICE_CALLS_H
@@ -27,7 +28,7 @@ typedef enum cm__pass {
 typedef struct cm__call {
     int16_t  op;    /* row of calls.def */
     int16_t  pass;  /* cm__pass */
-    char     variant[CM__CALL_TEXT]; /* "" where there is one only */
+    char     variant[CM__CALL_TEXT]; /* "" if there is only one */
     char     dtype[CM__CALL_TEXT];   /* "bf16", or operands and result: "bf16+fp32>fp32" */
     int64_t  sizes[CM__CALL_SIZES];
 } cm__call;
@@ -46,18 +47,18 @@ extern const char *const   cm__pass_names[CM__PASSES];
 int  cm__call_find(const char *name); /* row of calls.def; -1: none */
 int  cm__pass_find(const char *name); /* -1: none */
 
-/* Of one call: arithmetic, and what must cross the memory interface if nothing is in a cache. */
+/* FLOP of one call, and its memory traffic with cold caches. */
 void cm__call_work(const cm__call *call, double *flop, double *bytes);
 
-/* Bytes of an element of operand `index` (the last one given stands for those after it), or of the result: -1. */
+/* Bytes per element of operand `index` (the last type applies to all further operands), or of the result: -1. */
 double cm__call_element(const cm__call *call, int index);
 
-/* The type a call's arithmetic is done in. */
+/* The type in which a call computes. */
 cm_rate cm__call_rate(const cm__call *call);
 
-/* "gemm forward nt-bias bf16 1,8192,3072,768" into buf; returns buf. */
+/* Write "gemm forward nt-bias bf16 1,8192,3072,768" into buf; returns buf. */
 char *cm__call_text(const cm__call *call, char *buf, size_t size);
-/* Back; false: not such a text. */
+/* Parse such a text; false: it is invalid. */
 bool  cm__call_parse(const char *text, cm__call *call);
 
 #endif

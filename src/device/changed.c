@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* changed.c - copies of devices whose numbers may be changed. */
+/* changed.c - copies of devices with modified numbers. */
 #include "device/changed.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cluster.c - clusters: listing, loading, what is known of one; and checking a user's profile of either kind. */
+/* cluster.c - clusters: listing, loading and properties; and checking a user's device or cluster profile. */
 #include <stdlib.h>
 #include <string.h>
 #include "device/device.h"
@@ -8,7 +8,7 @@
 struct cm_cluster {
     cm__ctx        *ctx;
     const json_t   *tree;
-    char           *profile; /* made when asked for */
+    char           *profile; /* made on first use */
     cm_cluster_info info;
     cm__links       tiers;
     cm__collectives collectives;
@@ -55,7 +55,7 @@ cm_status cm_cluster_load(const char *name_or_path, cm_cluster **cluster, cm_dia
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     *cluster = read_cluster(ctx, cm__profile_load(ctx, CM__PROFILE_CLUSTER, name_or_path, CM__PROFILE_FULL).tree);
-    ctx->diag = NULL; /* the cluster outlives it */
+    ctx->diag = NULL; /* the cluster outlives the caller's diag */
     return CM_OK;
 }
 

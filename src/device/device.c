@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c - devices: listing, loading, and what is known of one. */
+/* device.c - devices: listing, loading and properties. */
 #include "device/device.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static cm_status load(const char *name, cm__profile_extent extent, cm_device **d
     else profile = cm__profile_load(ctx, CM__PROFILE_DEVICE, name, extent);
     refuse_family(ctx, profile.tree);
     *device = cm__device_read(ctx, &profile);
-    ctx->diag = NULL; /* the device outlives it */
+    ctx->diag = NULL; /* the device outlives the caller's diag */
     return CM_OK;
 }
 
@@ -159,8 +159,8 @@ cm_placement cm_device_placement(const cm_device *device, cm_category category)
     return (unsigned)category < CM_CATEGORIES ? device->placement[category] : (cm_placement){.memory = -1};
 }
 
-/* Weights that are streamed through are not kept: there the activations count. Where nobody says, it is the largest
-   memory of the device; a cache only if there is nothing else. */
+/* The memory of the weights or, if they are streamed, of the workspace. If the profile names none: the largest
+   memory, and a cache only if there is no other. */
 const cm_memory *cm_device_main_memory(const cm_device *device)
 {
     const cm_placement *weights = &device->placement[CM_CATEGORY_WEIGHTS_BIASES];
@@ -189,7 +189,7 @@ cm_number cm_device_reserve(const cm_device *device, cm_runtime runtime, const c
 
 /* ---- links, prices, fits ---------------------------------------------------------------------------------------- */
 
-/* "NUMBER_OF things, and the n-th of them": two functions per list. */
+/* Two functions per list: the number of its items, and the n-th item. */
 #define LIST(type, plural, singular, items, count)                                                                     \
     int32_t     cm_device_##plural(const cm_device *device) { return device->count; }                                  \
     const type *cm_device_##singular(const cm_device *device, int32_t index)                                           \

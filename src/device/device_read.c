@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_read.c - a checked profile as typed values. */
+/* device_read.c - read a checked profile into typed values. */
 #include <stdlib.h>
 #include <string.h>
 #include "device/device.h"
@@ -203,7 +203,7 @@ static void read_host(cm_device *d, const json_t *sources)
     }
 }
 
-/* A base as a device of its own. */
+/* Load a base as a separate device. */
 static const cm_device *read_base(const cm_device *d, int32_t at)
 {
     cm__profile base = {.tree = d->lineage.all[at].tree, .lineage = {.count = d->lineage.count - at}};
@@ -213,7 +213,7 @@ static const cm_device *read_base(const cm_device *d, int32_t at)
     return cm__device_read(d->ctx, &base);
 }
 
-/* Tables belong to the profile that brings them: profiles based on it may describe another device. */
+/* Tables belong to the profile that contains them: profiles based on it may describe another device. */
 static void read_kernels(cm_device *d)
 {
     d->kernels = cm__kernels_of(d->ctx, json_object_get(d->tree, "kernels"), &(cm__origin){0});

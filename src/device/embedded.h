@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embedded.h - data/devices, data/clusters and data/schema as tools/embed.py builds them into the program. */
+/* embedded.h - data/devices, data/clusters and data/schema, embedded into the program by tools/embed.py. */
 #ifndef CM_DEVICE_EMBEDDED_H
 #define CM_DEVICE_EMBEDDED_H
 
 #include "centimani.h"
 
-/* One JSON text; a device has a second one, of what a list of devices shows, without its origin. */
+/* One JSON text; a device has a second, shorter one with the values that device lists show, without sources. */
 typedef struct cm__embedded_profile {
     const char *id;
     bool        abstract;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.c - reads a user's profile; whatever is not a regular file of sensible size is refused. */
+/* file.c - read a user's profile; refuse anything but regular files of a limited size. */
 #include "device/file.h"
 
 #include <string.h>
 #include <sys/stat.h>
 #include "base/file.h"
 
-#define SIZE_MAX_BYTES ((int64_t)1 << 24) /* a profile has some kB */
+#define SIZE_MAX_BYTES ((int64_t)1 << 24) /* profiles have a few kB */
 #define NAME_MAX_BYTES 200
 
 cm__origin cm__file_read(cm__ctx *ctx, const char *path)

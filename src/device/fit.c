@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fit.c - fitting a form's parameters to timings of one operator.
+ * fit.c - fit a form's parameters to timings of one operator.
  *
- * Residuals are logarithms of predicted over measured, so that a microsecond counts as a second does. The error that
- * is reported and stored is that of FOLDS models, each on the rows it did not see.
+ * Residuals are log(predicted / measured), so that short and long times have the same weight. The reported and stored
+ * error is cross-validated: FOLDS models, each evaluated on rows it was not fitted to.
  */
 #include "device/fit.h"
 
@@ -13,7 +13,7 @@
 #include "base/lsq.h"
 
 #define FOLDS 4
-#define ROWS_FITTED_MAX 3000 /* more rows change nothing but the time it takes */
+#define ROWS_FITTED_MAX 3000 /* more rows cost time without improving the fit */
 #define TRIAL_ITERATIONS 12  /* of each starting point */
 #define ITERATIONS 60        /* of the best one */
 #define SCALE 0.1            /* residuals above a tenth count linearly */
@@ -34,7 +34,7 @@ static void residuals(const double *x, double *r, void *data)
     for (int32_t i = 0; i < q->n; i++) r[i] = log(q->form->time(p, &q->rows[i]->work, q->c) / q->rows[i]->time_s);
 }
 
-/* Rows in an order that is the same every time and unlike that of the file: by a hash of their number. */
+/* A fixed pseudo-random order of the rows: sorted by a hash of their index. */
 static uint32_t scrambled(uint32_t i)
 {
     i = (i ^ 61) ^ (i >> 16);
@@ -59,10 +59,10 @@ static const cm__timing **rows_of(cm__ctx *ctx, const cm__timings *t, int32_t gr
     return rows;
 }
 
-/* A few steps from each of several points; the best of them is where fitting begins. */
+/* Run a few iterations from each of several points; the best one becomes the starting point. */
 static void best_start(cm__ctx *ctx, const cm__lsq *q, const cm__form *form, double *x)
 {
-    static const double shifts[] = {0, -1.2, 1.2}; /* of the overheads and rates, as logarithms */
+    static const double shifts[] = {0, -1.2, 1.2}; /* of the overheads' and rates' logarithms */
     double              best = INFINITY, p[CM__LSQ_MAX], y[CM__LSQ_MAX] = {0};
     cm__form_first(form, p);
     cm__form_to_free(form, p, x);

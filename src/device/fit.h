@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fit.h - operator models from timings, and models held against timings. */
+/* fit.h - fit operator models to timings, and evaluate models on timings. */
 #ifndef CM_DEVICE_FIT_H
 #define CM_DEVICE_FIT_H
 
@@ -16,17 +16,17 @@ typedef struct cm__fit {
     cm__fit_error   error; /* cross-validated */
 } cm__fit;
 
-/* Fit one group's rows; its error is over rows left out in turn. */
+/* Fit one group's rows; the error is cross-validated. */
 void cm__fit_group(cm__ctx *ctx, const cm__timings *t, int32_t group, const cm__ceilings *c, cm__fit *fit);
 
-/* A model against one group's rows. */
+/* Evaluate a model on one group's rows. */
 cm__fit_error cm__fit_check(cm__ctx *ctx, const cm__timings *t, int32_t group, const cm__ceilings *c,
                             const cm__form *form, const double *p);
 
-/* Errors found elsewhere, as a fitting of which only the classes are known. */
+/* Errors computed elsewhere, as a fitting with classes only. */
 struct cm_fitting *cm__fitting_of(cm__ctx *ctx, const cm_fit_class *classes, int32_t count);
 
-/* What the rows themselves show to be possible, for devices of which nothing else is known. */
+/* Ceilings estimated from the rows themselves, for devices without a known profile. */
 cm__ceilings cm__ceilings_seen(const cm__timings *t, int32_t group);
 
 #endif

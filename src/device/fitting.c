@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fitting.c - a file of timings into fitted models, or beside the models of a profile.
+ * fitting.c - fit models to a file of timings, or compare the timings with the models of a profile.
  *
- * Rows are grouped by device, library, operator, pass and type. A group's ceilings come from the profile that is named,
- * from the profile that the rows' own device name is an alias of, or, where neither is there, from the best the rows
- * themselves show.
+ * Rows are grouped by device, library, operator, pass and type. The ceilings of a group come from the profile that the
+ * user names, else from the profile whose alias is the rows' device name, else from the best rates in the rows.
  */
 #include <jansson.h>
 #include <math.h>
@@ -16,9 +15,9 @@
 #include "device/device.h"
 #include "device/fit.h"
 
-#define ROWS_LEAST 24   /* of a group worth a model of its own */
+#define ROWS_LEAST 24   /* fewest rows of a group for a fit */
 #define FILE_MAX ((int64_t)1 << 30)
-#define DIGITS 5        /* of a parameter in a profile: far below what it is known to */
+#define DIGITS 5        /* of a parameter in a profile: far more than its accuracy */
 
 typedef struct model {
     cm_fit_class    class_;
@@ -93,7 +92,7 @@ static cm_device *open_device(cm__ctx *ctx, const char *name)
     cm_diag    diag;
     cm_status  status = cm_device_load(name, &d, &diag);
     if (status != CM_OK) {
-        ctx->file = *diag.file ? diag.file : NULL; /* the error is the profile's, not the table's */
+        ctx->file = *diag.file ? diag.file : NULL; /* the error concerns the profile, not the table */
         cm__place(ctx, "%s", diag.place);
         cm__fail(ctx, status, "%s", diag.reason);
     }
@@ -135,7 +134,7 @@ static void read_parameters(cm__ctx *ctx, const cm_fit *fit, const cm__form *for
     }
 }
 
-/* The profile's model for a group: of the same library if there is one, of any otherwise. */
+/* The profile's model for a group: of the same library if there is one, else of any library. */
 static const cm_fit *model_for(const cm_device *d, const cm__timing_group *g)
 {
     const cm_fit *found = NULL;
@@ -206,7 +205,7 @@ static json_t *fit_of(const model *m, const char *date)
 
 static void free_text(void *text) { free(text); }
 
-/* A file's name as JSON can hold it. */
+/* A file name, as a valid JSON string. */
 static const char *plain(cm__ctx *ctx, const char *file)
 {
     char *text = cm__text_copy(ctx, file);
@@ -269,7 +268,7 @@ static void run(cm_fitting *f, const char *path, const cm__timings *t, const cm_
     if (!f->n_models)
         cm__fail(f->ctx, CM_ERR_ARGUMENT, "no operator has %d rows or more; %d rows were left out%s%s", ROWS_LEAST,
                  t->skipped, t->skipped ? ", first " : "", t->skipped ? t->first_skipped : "");
-    if (o->check || !device || !one_device) return; /* a profile is of one device that is known */
+    if (o->check || !device || !one_device) return; /* a profile describes one known device */
     const char *base = cm_device_get_info(device)->id, *slash = strrchr(path, '/');
     f->id = cm__format(f->ctx, "my-%s", base);
     f->profile = write_profile(f, base, slash ? slash + 1 : path);

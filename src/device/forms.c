@@ -2,17 +2,17 @@
 /*
  * forms.c - the forms of operator time: tiles, attention, stream, rows.
  *
- * tiles      Matrix products and convolutions. The library picks, of a few tile shapes and splits of K, the fastest;
- *            tiles run in waves of S; a tile costs its FLOP at a fraction of a core's peak, a fill of the pipeline and
- *            a start; all cores load their operands through the shared cache. A last wave that is not full costs a
- *            full one, smoothed as far as the data say. Power slows cores the busier they are and the longer it lasts.
- * attention  Blocks of queries in waves over the cores, each passing over the keys; a causal mask halves the keys on
- *            average, but the last block has them all; a window leaves its own width and the block's.
- * stream     Elementwise: bytes at a fraction of the memory's bandwidth, faster what fits into the cache.
- * rows       Softmax and normalisation: a stream, and rows in waves over the cores; rows above 1,024 columns are
- *            worked on by a whole block, narrower ones by a warp (PyTorch's two kernels).
+ * tiles      Matrix products and convolutions. The library picks the fastest of a few tile shapes and splits of K.
+ *            Tiles run in waves of S. A tile costs its FLOP at a fraction of a core's peak, a pipeline fill and a
+ *            start. All cores load operands through the shared cache. A partial last wave costs a full one; a fitted
+ *            parameter smooths this step. The power limit slows cores as utilisation and duration grow.
+ * attention  Blocks of queries in waves over the cores; each block loops over the keys. A causal mask halves the keys
+ *            on average, but the last block has all of them. A window leaves its own width plus the block's.
+ * stream     Elementwise: bytes at a fraction of the memory bandwidth; faster if the data fits into the cache.
+ * rows       Softmax and normalisation: a stream, and rows in waves over the cores. A whole block processes a row of
+ *            more than 1,024 columns, a warp a narrower one (PyTorch's two kernels).
  *
- * In all of them computing and moving overlap: the p-norm of both (p: sharpness), plus a fixed overhead.
+ * In all forms compute and data movement overlap: the p-norm of both (p: sharpness), plus a fixed overhead.
  */
 #include "device/forms.h"
 
@@ -74,9 +74,9 @@ static double tiles_time(const double *p, const cm__work *w, const cm__ceilings 
             best = fmin(best, total);
         }
     }
-    double busy = fmin(1, w->flop / c->peak_flop_s / best); /* power: the busier the cores, the slower their clock */
+    double busy = fmin(1, w->flop / c->peak_flop_s / best); /* power: busier cores have a lower clock */
     best *= 1 + (1 / p[T_SUSTAINED] - 1) * busy * busy;
-    best *= 1 + (1 / p[T_HEATED] - 1) * best / (best + p[T_HEATING]); /* and the longer they are */
+    best *= 1 + (1 / p[T_HEATED] - 1) * best / (best + p[T_HEATING]); /* and so do cores that are busy for longer */
     return p[T_OVERHEAD] + p_norm(best, memory_s, p[T_SHARPNESS]);
 }
 
@@ -104,7 +104,7 @@ static double attention_time(const double *p, const cm__work *w, const cm__ceili
     while (w->width > width_up_to[width]) width++;
     for (int i = 0; i < QUERY_BLOCKS; i++) {
         double q = query_block[i], rate = core_flop_s * p[A_BLOCK + i] * p[A_WIDTH + width];
-        double key_s = 4 * q * w->width / rate + p[A_KEY] * q; /* of one key for a block: products, and softmax */
+        double key_s = 4 * q * w->width / rate + p[A_KEY] * q; /* one key: products, softmax */
         double blocks = w->batch * w->heads * ceil(w->queries / q),
                most = w->keys < w->queries ? fmin(w->keys + q, w->queries) : w->keys;
         double keys = w->causal ? fmin(most, (w->queries + q) / 2) : most;
@@ -135,11 +135,11 @@ static double stream_time(const double *p, const cm__work *w, const cm__ceilings
     return p[S_OVERHEAD] + p_norm(stream_memory_s(p, w, c), w->m * w->n * p[S_ELEMENT], p[S_SHARPNESS]);
 }
 
-#define WIDE_COLUMNS 1024 /* PyTorch's persistent softmax ends here */
+#define WIDE_COLUMNS 1024 /* limit of PyTorch's persistent softmax */
 enum { R_ROWS = STREAM_PARAMETERS, R_ROW = R_ROWS + 2, R_COLUMN = R_ROW + 2 };
 static const cm__parameter_row row_rows[] = {
     STREAM_ROWS,
-    {"rows_per_core", CM__POSITIVE, 2, {16, 2}}, /* at once: narrow rows, wide rows */
+    {"rows_per_core", CM__POSITIVE, 2, {16, 2}}, /* concurrent rows: narrow, wide */
     {"row_s", CM__POSITIVE, 2, {1e-6, 1e-6}},
     {"column_s", CM__POSITIVE, 2, {1e-9, 1e-9}},
 };

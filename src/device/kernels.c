@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels.c - tables of measured calls from JSON, and those that are built in. */
+/* kernels.c - tables of measured kernel calls, from JSON and built in. */
 #include <string.h>
 #include "base/text.h"
 #include "device/kernels.h"
@@ -46,7 +46,7 @@ static void check_dims(const reading *r)
 static const char *text_of(const reading *r, const char *key)
 {
     const char *text = cm__text_at(r->table, key);
-    return text ? text : ""; /* a variant where there is one only */
+    return text ? text : ""; /* no variant */
 }
 
 static void check_texts(const reading *r)
@@ -59,7 +59,7 @@ static void check_texts(const reading *r)
     }
 }
 
-/* A row's numbers into the places they are kept at. */
+/* Store the numbers of a row. */
 static void read_row(const reading *r, size_t index, int64_t *sizes, float *time_s, uint16_t *launches)
 {
     const json_t *rows = json_object_get(r->table, "rows"), *row = json_array_get(rows, index);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels.h - tables of measured calls, as profiles hold them (docs/profiles.md) and as they are built in. */
+/* kernels.h - tables of measured kernel calls, from profiles (docs/profiles.md) and built in. */
 #ifndef CM_DEVICE_KERNELS_H
 #define CM_DEVICE_KERNELS_H
 
@@ -7,14 +7,14 @@
 #include "device/calls.h"
 #include "device/locate.h"
 
-/* Calls of one runtime, operator, pass, variant and type. */
+/* Kernel calls of one runtime, operator, pass, variant and type. */
 typedef struct cm__kernel_table {
     const char    *runtime, *variant, *dtype, *kind, *source, *date;
     int16_t        op, pass;
     int32_t        n_rows;
-    const int64_t *sizes;   /* n_rows times as many as the operator has */
+    const int64_t *sizes;   /* n_rows times the operator's number of sizes */
     const float   *time_s;
-    const uint16_t *launches; /* kernels of one call */
+    const uint16_t *launches; /* kernels per call */
 } cm__kernel_table;
 
 typedef struct cm__kernels {
@@ -34,7 +34,7 @@ extern const int32_t              cm__n_embedded_kernels;
 
 cm__kernels cm__kernels_built_in(const char *device);
 
-/* The tables of a profile; what is wrong with one is refused by its place. */
+/* Read the tables of a profile; an invalid one fails with its location. */
 cm__kernels cm__kernels_of(cm__ctx *ctx, const json_t *array, const cm__origin *origin);
 
 #endif

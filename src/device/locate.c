@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* locate.c - finds a path in a JSON text by walking its tokens; the text was parsed before, so it is well formed. */
+/* locate.c - find a path in a JSON text by walking its tokens; the text was parsed before, so it is well-formed. */
 #include "device/locate.h"
 
 #include <stdio.h>
@@ -34,7 +34,7 @@ static bool take(cursor *c, char expected)
     return true;
 }
 
-/* A string's characters as they are written, between its quotes. */
+/* The raw characters of a string, between its quotes. */
 static bool take_string(cursor *c, const char **start, size_t *length)
 {
     if (!take(c, '"')) return false;
@@ -47,7 +47,7 @@ static bool take_string(cursor *c, const char **start, size_t *length)
     return take(c, '"');
 }
 
-/* Past one value of any kind; what is nested is counted, not recursed into. */
+/* Skip one value of any type; nesting is counted, without recursion. */
 static void skip_value(cursor *c)
 {
     const char *start;
@@ -77,7 +77,7 @@ static bool enter_member(cursor *c, const char *key)
         cursor here = *c;
         if (!take_string(c, &start, &length) || !take(c, ':')) return false;
         if (length == wanted && memcmp(start, key, length) == 0) {
-            c->line = here.line; /* the key's, should its value be on another */
+            c->line = here.line; /* the key's line, since the value may be on another */
             return true;
         }
         skip_value(c);
@@ -96,7 +96,7 @@ static bool enter_element(cursor *c, size_t index)
     return peek(c) != ']';
 }
 
-/* Walks to a path's end; false: `c` is left at the last step there is. */
+/* Walk to the end of a path; false: `c` is at the last step that exists. */
 static bool walk(cursor *c, const cm__step *path)
 {
     if (!path) return true;

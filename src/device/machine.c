@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine.c - `this-machine`: what the operating system says of it, as a profile like any other. */
+/* machine.c - the device `this-machine`: a profile made from what the operating system reports. */
 #include "device/machine.h"
 
 #include <time.h>
@@ -41,8 +41,8 @@ static json_t *sources(const cm__machine *m)
     time_t    now = time(NULL);
     struct tm day;
     strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &day));
-    return json_pack("{s:{s:s, s:s, s:s}}", "system", "title", "what the operating system reports", "where", m->asked,
-                     "date", date);
+    return json_pack("{s:{s:s, s:s, s:s}}", "system", "title", "what the operating system reports", "where",
+                     m->interface, "date", date);
 }
 
 const json_t *cm__machine_profile(cm__ctx *ctx)
@@ -51,10 +51,10 @@ const json_t *cm__machine_profile(cm__ctx *ctx)
     json_t    **tree = cm__json_slot(ctx);
     cm__machine_discover(&m);
     if (m.memory_bytes < 1 || m.cores < 1)
-        cm__fail(ctx, CM_ERR_UNSUPPORTED, "the system does not tell its cores and memory");
+        cm__fail(ctx, CM_ERR_UNSUPPORTED, "the operating system does not report its cores and memory");
     *tree = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:[s,s], s:s, s:o, s:s, s:{}, s:[s], s:[s,s,s], s:o, s:o, s:o}",
                       "schema", 1, "id", "this-machine", "name", *m.name ? m.name : "this machine", "vendor",
-                      *m.vendor ? m.vendor : "not told", "class", "cpu", "unit", "socket", "modes", "training",
+                      *m.vendor ? m.vendor : "unknown", "class", "cpu", "unit", "socket", "modes", "training",
                       "inference", "style", "kernel-by-kernel", "cores", number(m.cores, "1"), "core_name", "core",
                       "peak", "precisions", "fp32", "runtimes", "native", "torch-eager", "torch-compile", "memory",
                       levels(ctx, &m), "placement", placement(), "sources", sources(&m));

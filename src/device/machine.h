@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine.h - the machine the program runs on, as a profile. */
+/* machine.h - a profile of the machine on which the program runs. */
 #ifndef CM_DEVICE_MACHINE_H
 #define CM_DEVICE_MACHINE_H
 
@@ -8,21 +8,21 @@
 
 #define CM__CACHES_MAX 4
 
-/* What the operating system says. 0 or an empty text: nothing. */
+/* Values reported by the operating system. 0 or an empty text: unknown. */
 typedef struct cm__machine {
     char   name[128], vendor[64];
     double cores, memory_bytes;
     struct {
-        double bytes; /* of all such caches together */
+        double bytes; /* total of all caches of this level */
         bool   per_core;
     } caches[CM__CACHES_MAX]; /* level 1 first */
-    const char *asked; /* where the answers are from */
+    const char *interface; /* that reported the values */
 } cm__machine;
 
-/* One of two: machine_hwloc.c where hwloc is there, machine_sysfs.c otherwise. */
+/* Implemented by machine_hwloc.c if hwloc is available, else by machine_sysfs.c. */
 void cm__machine_discover(cm__machine *machine);
 
-/* Lives as long as the context. Peaks and bandwidths are not known: they are for benchmarks to find. */
+/* The profile lives as long as the context. Peaks and bandwidths are unknown: benchmarks measure them. */
 const json_t *cm__machine_profile(cm__ctx *ctx);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine_hwloc.c - cores, caches and memory by hwloc. */
+/* machine_hwloc.c - cores, caches and memory from hwloc. */
 #include <hwloc.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ static void read_caches(hwloc_topology_t topology, int cores, cm__machine *m)
     }
 }
 
-/* Nodes of some virtual machines tell less memory than the machine has. */
+/* On some virtual machines the NUMA nodes report less memory than the machine has. */
 static double memory_of(hwloc_topology_t topology)
 {
     double nodes = (double)hwloc_get_root_obj(topology)->total_memory;
@@ -42,7 +42,7 @@ void cm__machine_discover(cm__machine *m)
         copy_info(m->vendor, sizeof m->vendor, package, "CPUVendor");
         m->cores = cores > 0 ? cores : hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
         m->memory_bytes = memory_of(topology);
-        m->asked = "hwloc";
+        m->interface = "hwloc";
         read_caches(topology, (int)m->cores, m);
     }
     hwloc_topology_destroy(topology);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine_sysfs.c - cores, caches and memory by sysconf and /sys, where hwloc is not there. */
+/* machine_sysfs.c - cores, caches and memory from sysconf and /sys, for builds without hwloc. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 #define INDICES_MAX 10
 
-/* One line of a file about a cache of the first processor. */
+/* Read one line of a file about a cache of the first processor. */
 static bool read_line(int index, const char *name, char *line, int size)
 {
     char path[96];
@@ -18,7 +18,7 @@ static bool read_line(int index, const char *name, char *line, int size)
     return there;
 }
 
-/* "0-3,8" is five processors. */
+/* Count processors in a list: "0-3,8" is five. */
 static int count_processors(const char *list)
 {
     int count = 0, first, last, used;
@@ -32,7 +32,7 @@ static int count_processors(const char *list)
     return count > 0 ? count : 1;
 }
 
-/* All processors are taken to have the first one's caches. */
+/* Assumes that all processors have the same caches as the first. */
 static void read_cache(int index, cm__machine *m)
 {
     char   line[4096];
@@ -54,6 +54,6 @@ void cm__machine_discover(cm__machine *m)
     long cores = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     m->cores = cores > 0 ? (double)cores : 0;
     m->memory_bytes = pages > 0 && page > 0 ? (double)pages * (double)page : 0;
-    m->asked = "sysconf and /sys/devices/system/cpu";
+    m->interface = "sysconf and /sys/devices/system/cpu";
     for (int i = 0; i < INDICES_MAX; i++) read_cache(i, m);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* number.h - a profile's number where it is known. */
+/* number.h - a number of a profile, if it is known. */
 #ifndef CM_DEVICE_NUMBER_H
 #define CM_DEVICE_NUMBER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile.c - a profile by id or path: parsed, merged with its bases, and checked where it is not built in. */
+/* profile.c - load a profile by id or path: parse it, merge it with its bases, and check it unless it is built in. */
 #include "device/profile.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ const cm__embedded_profile *cm__profile_at(cm__profile_kind kind, int32_t index)
     return there ? &kinds[kind].rows[index] : NULL;
 }
 
-/* Families stand last. */
+/* Families come last. */
 int32_t cm__profiles(cm__profile_kind kind)
 {
     int32_t count = 0;
@@ -42,7 +42,7 @@ int32_t cm__profiles(cm__profile_kind kind)
 
 /* ---- trees ------------------------------------------------------------------------------------------------------ */
 
-/* An object that is merged member by member; numbers are replaced as a whole. */
+/* An object that is merged member by member; numbers with their source are replaced as a whole. */
 static bool is_group(const json_t *value) { return json_is_object(value) && !json_object_get(value, "value"); }
 
 static bool same_cost(const json_t *a, const json_t *b)
@@ -53,7 +53,7 @@ static bool same_cost(const json_t *a, const json_t *b)
     return true;
 }
 
-/* What hosts spend is known one by one: an entry replaces that of the same runtime and kind, others stay. */
+/* Host costs are merged by runtime and kind: an entry replaces the base's entry of both; other entries are kept. */
 static int merge_costs(json_t *tree, const char *key, json_t *over)
 {
     const json_t *base = json_object_get(tree, key);
@@ -104,7 +104,7 @@ typedef struct loader {
     cm__ctx           *ctx;
     cm__profile_kind   kind;
     cm__profile_extent extent;
-    const char        *chain[CM__BASES_MAX + 1]; /* from the profile asked for to the one being read */
+    const char        *chain[CM__BASES_MAX + 1]; /* from the requested profile to the one being read */
     int                n_chain;
     cm__lineage        lineage;
 } loader;
@@ -130,7 +130,7 @@ static json_t *load_embedded(loader *l, const cm__embedded_profile *row)
     return finish(l, row->id, &(cm__origin){0}, parse_embedded(l->ctx, row, l->extent));
 }
 
-/* A file beside a user's file goes before what is built in, unless it is that file itself. */
+/* A file in the user's folder has precedence over a built-in profile, unless it is the referring file itself. */
 static json_t *load_base(loader *l, const cm__origin *origin, const char *base)
 {
     const char                 *self = l->chain[l->n_chain - 1];
@@ -139,7 +139,7 @@ static json_t *load_base(loader *l, const cm__origin *origin, const char *base)
     if (file && row && strcmp(file, self) == 0) file = NULL;
     const char *name = file ? file : row ? row->id : base;
     for (int i = 0; i < l->n_chain; i++)
-        if (strcmp(l->chain[i], name) == 0) refuse_chain(l, origin, name, "bases go in a circle");
+        if (strcmp(l->chain[i], name) == 0) refuse_chain(l, origin, name, "bases form a cycle");
     if (l->n_chain > CM__BASES_MAX) refuse_chain(l, origin, name, "bases are nested too deep");
     if (file) return load_file(l, file);
     if (row) return load_embedded(l, row);
@@ -147,7 +147,7 @@ static json_t *load_base(loader *l, const cm__origin *origin, const char *base)
     cm__refuse(l->ctx, origin, &step, "no base '%.64s', neither built in nor beside this file", base);
 }
 
-/* Identity is a profile's own; everything else may come from its base. */
+/* A profile's identity is its own; everything else may come from its base. */
 static void forget_identity(json_t *base, const json_t *own)
 {
     static const char *const members[] = {"schema", "id", "aliases", "abstract", "base"};
@@ -177,11 +177,11 @@ static const json_t *copy_of(cm__ctx *ctx, const json_t *tree)
     return *copy;
 }
 
-/* The tree of a base that has tables is copied before the profiles that are based on it change it. */
+/* A base with tables is copied before the profiles based on it are merged into its tree. */
 static void note_ancestor(loader *l, int depth, cm__ancestor a, const json_t *tree)
 {
     const char *id = json_string_value(json_object_get(tree, "id"));
-    a.id = id ? cm__text_copy(l->ctx, id) : ""; /* of what is not checked yet */
+    a.id = id ? cm__text_copy(l->ctx, id) : ""; /* not checked yet */
     a.abstract = json_is_true(json_object_get(tree, "abstract"));
     if (a.built_in && cm__kernels_built_in(a.id).count) a.has_kernels = true;
     if (a.has_kernels && depth > 0) a.tree = copy_of(l->ctx, tree);
@@ -215,7 +215,7 @@ bool cm__is_path(const char *name)
     return strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".json") == 0);
 }
 
-/* "h100" is part of several ids: tell them; else tell the one it resembles. */
+/* If the name is part of several ids ("h100"), list them; else suggest the most similar id. */
 noreturn static void unknown(cm__ctx *ctx, cm__profile_kind kind, const char *name)
 {
     const char **ids = cm__alloc_array(ctx, (size_t)*kinds[kind].count + 1, sizeof *ids), *meant = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile_check.c - what a schema cannot say of a profile. */
+/* profile_check.c - checks of a profile that a schema cannot express. */
 #include <string.h>
 #include "base/text.h"
 #include "device/file.h"
@@ -36,7 +36,7 @@ static void check_assumption(const checked *c, const json_t *object, const cm__s
         cm__refuse(c->ctx, c->origin, path, "assumed, but no 'note' says why");
 }
 
-/* Every object with a source, whatever it is: a number, a price, a fit. */
+/* Every object with a source: a number, a price, a fit. */
 static void check_sources(const checked *c, const json_t *value, const cm__step *path)
 {
     const char *key;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schema.c - interprets a JSON Schema over a value: one row per keyword, the first violation is refused. */
+/* schema.c - check a value against a JSON Schema: one row per keyword; the first violation is an error. */
 #include "device/schema.h"
 
 #include <math.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 #include "base/text.h"
 
-#define DEPTH_MAX 64  /* schemas and profiles are a handful of levels deep */
-#define NAMES_MAX 128 /* members an object may be suggested */
-#define SHOWN_MAX 48  /* characters of a foreign value */
+#define DEPTH_MAX 64  /* schemas and profiles have a few levels */
+#define NAMES_MAX 128 /* most members considered for a suggestion */
+#define SHOWN_MAX 48  /* most characters of a user's value in a message */
 
 typedef struct checker {
     cm__ctx          *ctx;
@@ -17,7 +17,7 @@ typedef struct checker {
     const cm__origin *origin;
 } checker;
 
-/* A value, where it stands, and the schema it is held to. */
+/* A value, its location and its schema. */
 typedef struct subject {
     const checker  *checker;
     const json_t   *schema, *value;
@@ -88,7 +88,7 @@ static void check_type(const subject *s, const json_t *type)
     REFUSE(s, "%s, expected %s", shown(s, s->value), all);
 }
 
-/* 1 and 1.0 are one number. */
+/* 1 and 1.0 are equal. */
 static bool same(const json_t *a, const json_t *b)
 {
     if (json_is_number(a) && json_is_number(b)) return json_number_value(a) == json_number_value(b);
@@ -199,7 +199,7 @@ static void check_additional(const subject *s, const json_t *others)
     if (!json_object_get(s->schema, "properties") && json_is_object(s->value)) check_members(s, others);
 }
 
-/* In the order in which they are looked at: a misspelt member is told before the one that is lacking therefore. */
+/* In the order of checks: a misspelt member is reported before the missing one that it was meant to be. */
 static const struct {
     const char *name;
     void (*check)(const subject *s, const json_t *argument);
@@ -231,7 +231,7 @@ static const json_t *resolved(const subject *s)
         schema = local ? json_object_get(definitions, ref + sizeof prefix - 1) : NULL;
         if (!schema) REFUSE(s, "the schema refers to '%s', which it does not define", ref);
     }
-    REFUSE(s, "the schema's references go in a circle");
+    REFUSE(s, "the schema's references form a cycle");
 }
 
 static void check(const subject *s)

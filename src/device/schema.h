@@ -2,9 +2,8 @@
 /*
  * schema.h - checks a JSON value against a JSON Schema.
  *
- * The part of the language that data/schema uses: type, required, properties, additionalProperties, items, enum, const,
- * pattern, minimum, maximum, minLength, minProperties, and $ref to "#/definitions/NAME". What else a schema says is not
- * looked at.
+ * Supports the keywords that data/schema uses: type, required, properties, additionalProperties, items, enum, const,
+ * pattern, minimum, maximum, minLength, minProperties, and $ref to "#/definitions/NAME". Other keywords are ignored.
  */
 #ifndef CM_DEVICE_SCHEMA_H
 #define CM_DEVICE_SCHEMA_H
@@ -12,7 +11,7 @@
 #include <jansson.h>
 #include "device/locate.h"
 
-/* The first violation ends in cm__refuse(). */
+/* The first violation calls cm__refuse(). */
 void cm__schema_check(cm__ctx *ctx, const json_t *schema, const json_t *value, const cm__origin *origin);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timings.c - CSV rows into operators' work: what d0 to d6 mean for each operator. */
+/* timings.c - convert CSV rows into operators' work: the meaning of d0 to d6 for each operator. */
 #include "device/timings.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "base/text.h"
 
 #define TIME_MAX_S 1e5
-#define PAD_MAX 1e6 /* strides and pads in notes */
+#define PAD_MAX 1e6 /* limit of strides and pads in notes */
 
 /* ---- operators -------------------------------------------------------------------------------------------------- */
 
@@ -33,11 +33,12 @@ static void gemm_work(const row *r, cm__work *w)
     w->bytes = r->element * w->batch * (w->m * w->k + w->k * w->n + w->m * w->n);
 }
 
-/* A convolution as the product its pass is: pixels by filters, forward and by input; over pixels, by weight. */
+/* A convolution as a matrix product: pixels by filters in forward and input gradient; over pixels in the weight
+   gradient. */
 static void conv_as_product(const row *r, cm__work *w, double n, double c, double k, double in_pixels,
                             double out_pixels, double window)
 {
-    if (!(out_pixels >= 1)) { /* the window is larger than the image: nothing to do, and refused for that */
+    if (!(out_pixels >= 1)) { /* the window is larger than the image: no work, and refused later */
         *w = (cm__work){0};
         return;
     }
@@ -48,7 +49,7 @@ static void conv_as_product(const row *r, cm__work *w, double n, double c, doubl
     w->bytes = r->element * (n * c * in_pixels + n * k * out_pixels + k * c * window);
 }
 
-/* Where a window fits; 0: nowhere. */
+/* The number of positions of a window; 0: it does not fit. */
 static double positions(double size, double window, double pad, double stride)
 {
     return fmax(0, floor((size + 2 * pad - window) / stride) + 1);
@@ -110,7 +111,7 @@ static void binary_work(const row *r, cm__work *w) { elements(r, w, 2); }
 static const struct {
     const char *op, *form;
     void (*work)(const row *, cm__work *);
-    unsigned needed; /* bit i: di must be there */
+    unsigned needed; /* bit i: di is required */
 } operators[] = {
     {"gemm", "tiles", gemm_work, 0xe},
     {"linear", "tiles", gemm_work, 0xe},
@@ -180,7 +181,7 @@ static const char *pass_name(cm__span pass)
     return NULL;
 }
 
-/* "trtllm-1.3.0:flow" -> "trtllm": who ran it, where the note begins with a name and a version. */
+/* "trtllm-1.3.0:flow" -> "trtllm": the library, if the note begins with a name and a version. */
 static cm__span library_of(cm__span note)
 {
     size_t name = 0;

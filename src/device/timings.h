@@ -2,8 +2,8 @@
 /*
  * timings.h - tables of measured operator times.
  *
- * A CSV file with a header line naming, in any order, op, pass, dtype, d0 ... d6 and latency_ms; device, source and
- * note are optional. What the dimensions mean depends on the operator (the table in timings.c; docs/fitting.md).
+ * A CSV file with a header line that names, in any order, op, pass, dtype, d0 ... d6 and latency_ms; device, source and
+ * note are optional. The meaning of the dimensions depends on the operator (the table in timings.c; docs/fitting.md).
  */
 #ifndef CM_DEVICE_TIMINGS_H
 #define CM_DEVICE_TIMINGS_H
@@ -14,7 +14,7 @@
 #define CM__TIMING_DIMS 7
 
 typedef struct cm__timing {
-    int32_t         group;  /* rows of one group are timed alike */
+    int32_t         group;  /* index of its group */
     cm__work        work;
     double          time_s;
 } cm__timing;
@@ -30,7 +30,7 @@ typedef struct cm__timings {
     cm__timing       *rows;
     cm__timing_group *groups;
     int32_t           n_rows, n_groups, cap_rows, cap_groups;
-    int32_t           skipped; /* rows of operators or types there is no form for */
+    int32_t           skipped; /* rows of operators or types without a form */
     const char       *first_skipped;
 } cm__timings;
 

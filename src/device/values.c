@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* values.c - numbers with their origin, links, collectives and sources, read from a checked tree; names of enums. */
+/* values.c - read numbers with their origin, links, collectives and sources from a checked tree; names of enums. */
 #include "device/values.h"
 
 #include <math.h>

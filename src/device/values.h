@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* values.h - parts that devices and clusters share, from JSON to typed values. Texts stay in the tree. */
+/* values.h - values that devices and clusters share, from JSON to typed values. Texts stay in the tree. */
 #ifndef CM_DEVICE_VALUES_H
 #define CM_DEVICE_VALUES_H
 
@@ -22,8 +22,8 @@ typedef struct cm__sources {
     int32_t    count;
 } cm__sources;
 
-const char *cm__text_at(const json_t *object, const char *key); /* NULL: not there */
-/* Unknown where there is none. `sources` gives the date of a number without one of its own. */
+const char *cm__text_at(const json_t *object, const char *key); /* NULL: absent */
+/* Unknown if absent. `sources` gives the date of a number without its own date. */
 cm_number       cm__number_at(const json_t *object, const char *key, const json_t *sources);
 cm_link         cm__link_of(const json_t *link, const json_t *sources);
 cm__links       cm__links_of(cm__ctx *ctx, const json_t *array, const json_t *sources);
@@ -31,7 +31,7 @@ cm__collectives cm__collectives_of(cm__ctx *ctx, const json_t *array, const json
 cm__sources     cm__sources_of(cm__ctx *ctx, const json_t *sources);
 const cm_source *cm__source_find(const cm__sources *sources, const char *key);
 
-/* The index of a text among names; 0 where it is none of them. */
+/* The index of a text among names; 0 if it is not among them. */
 int cm__index_of(const char *text, const char *const *names, int count);
 
 extern const char *const cm__style_names[CM_STYLES], *const cm__rate_names[CM_RATES];

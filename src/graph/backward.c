@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * backward.c - the backward pass: who needs a gradient, in which order rules run, how gradients add up, and what is
- * computed again instead of kept.
+ * backward.c - the backward pass: which tensors need a gradient, the order in which gradient rules run, the summation
+ * of gradients, and recomputation.
  *
- * Recomputation: nodes of one group (a layer, or one attention) are emitted again, in order, the first time backward
- * reads something they made; what no later node reads of that is pruned afterwards.
+ * Recomputation: the nodes of one group (a layer, or one attention) are emitted again, in order, the first time
+ * backward reads one of their outputs. Recomputed tensors that no later node reads are pruned afterwards.
  */
 #include "graph/backward.h"
 #include "graph/train.h"
@@ -88,7 +88,7 @@ static void replay_node(cm__backward *b, int32_t index)
     for (int32_t o = 0; o < n->n_outputs; o++) {
         if (n->outputs[o] < 0) continue;
         cm__t(g, again->outputs[o])->role = cm__t(g, n->outputs[o])->role;
-        if (b->copy[n->outputs[o]] < 0) b->copy[n->outputs[o]] = again->outputs[o]; /* boundaries are kept */
+        if (b->copy[n->outputs[o]] < 0) b->copy[n->outputs[o]] = again->outputs[o]; /* group inputs stay */
     }
 }
 
@@ -110,14 +110,14 @@ int32_t cm__kept(cm__backward *b, int32_t tensor)
     return b->copy[tensor];
 }
 
-/* Whole layers; where the model has none, about sqrt(n) stretches of equal length. */
+/* One group per layer; in a model without layers, about sqrt(n) groups of consecutive nodes of equal size. */
 static void group_layers(cm__backward *b)
 {
-    int32_t last = b->forward_nodes - 1, found = -1, stretch = 1;
+    int32_t last = b->forward_nodes - 1, found = -1, size = 1;
     for (int32_t i = 0; i < last; i++)
         if ((b->group[i] = b->g->nodes[i].block) > found) found = b->group[i];
-    while (stretch * stretch < b->forward_nodes) stretch++;
-    for (int32_t i = 0; found < 0 && i < last; i++) b->group[i] = i / stretch;
+    while (size * size < b->forward_nodes) size++;
+    for (int32_t i = 0; found < 0 && i < last; i++) b->group[i] = i / size;
 }
 
 static bool is_free_product(const cm_graph *g, const cm_node *n)
@@ -126,7 +126,8 @@ static bool is_free_product(const cm_graph *g, const cm_node *n)
            cm__in(g, n, 1)->role == CM_ROLE_ACTIVATION;
 }
 
-/* Attention: one operator, or from one product of activations over softmax to the next. */
+/* A group is one attention operator, or the nodes from a product of two activations through softmax to the next
+   product. */
 static void group_attention(cm__backward *b)
 {
     for (int32_t i = 0; i < b->forward_nodes; i++) {
@@ -142,7 +143,8 @@ static void group_attention(cm__backward *b)
     }
 }
 
-/* What another group, or a node that is not recomputed, reads of a group is kept: it begins there. */
+/* Keep the tensors that another group, or a node that is not recomputed, reads: recomputation of that group starts
+   from them. */
 static void keep_boundaries(cm__backward *b)
 {
     for (int32_t i = 0; i < b->forward_nodes; i++)
@@ -152,7 +154,7 @@ static void keep_boundaries(cm__backward *b)
         }
 }
 
-/* The nodes of each group in order, as lists. */
+/* Link the nodes of each group into a list, in execution order. */
 static void link_groups(cm__backward *b)
 {
     int32_t most = 0;
@@ -169,7 +171,7 @@ static void link_groups(cm__backward *b)
     keep_boundaries(b);
 }
 
-/* As the model itself has it: parts it was recorded to compute again. */
+/* Groups as the model itself defines them: the segments it recomputed while it was recorded. */
 static bool group_segments(cm__backward *b)
 {
     bool any = false;
@@ -228,7 +230,7 @@ static cm__backward begin(cm_graph *g)
     return b;
 }
 
-/* The gradient of the loss is one; without a loss, whatever comes after gives each output's. */
+/* The gradient of the loss is one. Without a loss, each output's gradient is an input of the step. */
 static void seed(cm__backward *b, const int32_t *outputs, int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {

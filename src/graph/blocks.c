@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blocks.c - repeated layers by the names of parameters, and what to tell the user about the model as read. */
+/* blocks.c - repeated layers, found by the names of parameters; pipeline parts; and warnings about an imported
+   model. */
 #include "graph/roles.h"
 
 #include <string.h>
@@ -17,14 +18,14 @@ static size_t block_prefix(const char *name)
     return 0;
 }
 
-/* The name of a parameter the node reads that tells where in the model it is; NULL: none does. */
-static const char *telling_name(const cm_graph *g, const cm_node *n)
+/* The name of a parameter that the node reads and that contains its position in the model; NULL: there is none. */
+static const char *positional_name(const cm_graph *g, const cm_node *n)
 {
     for (int32_t i = 0; i < n->n_inputs; i++) {
         const cm_tensor *t = n->inputs[i] >= 0 ? cm__t(g, n->inputs[i]) : NULL;
         if (!t || t->role != CM_ROLE_PARAMETER || cm__name_is_invented(t->name)) continue;
         if (strncmp(t->name, n->name, strlen(n->name)) == 0 && !block_prefix(t->name))
-            continue; /* made from the node's name */
+            continue; /* derived from the node's name */
         return t->name;
     }
     return NULL;
@@ -36,7 +37,7 @@ void cm__find_blocks(cm_graph *g)
     int32_t current = -1;
     cm__map_init(&blocks, g->ctx);
     for (int32_t i = 0; i < g->n_nodes; i++) {
-        const char *name = telling_name(g, &g->nodes[i]);
+        const char *name = positional_name(g, &g->nodes[i]);
         cm__span    prefix = {name, name ? block_prefix(name) : 0};
         if (name) current = prefix.length ? cm__map_get(&blocks, prefix) : -1;
         if (prefix.length && current < 0) cm__map_put(&blocks, prefix, current = (int32_t)blocks.count);
@@ -50,13 +51,14 @@ typedef struct census {
     int32_t convolutions, biased, normalisations, transformer_signs, parameters;
 } census;
 
-/* Folding leaves no bias, or one that the exporter made up: a bias with a name of its own was the model's. */
+/* BatchNormalization folding leaves no bias, or one with an invented name. A bias with a real name is the model's
+   own. */
 static bool has_named_bias(const cm_graph *g, const cm_node *n)
 {
     return n->n_inputs > 2 && n->inputs[2] >= 0 && !cm__name_is_invented(cm__t(g, n->inputs[2])->name);
 }
 
-static census take_census(const cm_graph *g)
+static census count_features(const cm_graph *g)
 {
     census c = {0};
     for (int32_t i = 0; i < g->n_nodes; i++) {
@@ -74,7 +76,7 @@ static census take_census(const cm_graph *g)
 
 void cm__review(cm_graph *g)
 {
-    census c = take_census(g);
+    census c = count_features(g);
     bool   file = strcmp(g->source, "onnx") == 0;
     if (g->optimizer == CM_OPTIMIZER_DEFAULT)
         g->optimizer = c.convolutions && !c.transformer_signs ? CM_OPTIMIZER_MOMENTUM : CM_OPTIMIZER_ADAMW;
@@ -89,7 +91,7 @@ void cm__review(cm_graph *g)
         cm__warn(g, "no trainable parameter was found: the weights may be inputs of this graph");
 }
 
-/* ---- parts of a pipeline ------------------------------------------------------------------------------------------ */
+/* ---- parts of a pipeline ---------------------------------------------------------------------------------------- */
 
 static int32_t blocks_of(const cm_graph *g)
 {
@@ -108,7 +110,7 @@ static int32_t first_in_blocks(const cm_graph *g)
     return i;
 }
 
-/* Outside of the layers a node's forward node tells whether it stands before them. */
+/* Assign a node outside the layers by its forward node: before the first layer, or after the last. */
 static int32_t part_of(const cm_graph *g, int32_t node, int32_t first, int32_t blocks)
 {
     const cm_node *n = &g->nodes[node];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - a graph is sound: ids exist, nodes read what is already there, nothing is written twice. */
+/* check.c - check that a graph is valid: ids exist, nodes read only earlier outputs, no tensor is written twice. */
 #include "graph/graph.h"
 
 static void check_node(const cm_graph *g, int32_t i, bool *written)

@@ -14,9 +14,9 @@
 #include "graph/rule.h"
 #include "graph/rules.h"
 
-#define ATTENTION_BACKWARD 2.5 /* five products for forward's two: scores again, dV, dP, dQ, dK */
+#define ATTENTION_BACKWARD 2.5 /* five products, two in forward: scores again, dV, dP, dQ, dK */
 
-/* A broadcast view reads no more than what it is a view of. */
+/* Reading a broadcast view transfers no more bytes than the tensor it is a view of. */
 static cm_poly bytes_touched(const cm_graph *g, int32_t tensor)
 {
     const cm_tensor *t = cm__t(g, tensor), *base = cm__t(g, t->storage);
@@ -24,7 +24,7 @@ static cm_poly bytes_touched(const cm_graph *g, int32_t tensor)
     return cm__poly_larger(&own, &stored) ? stored : own;
 }
 
-#define REPEATS_LOOKED_FOR 64 /* x * x, x + x: not among thousands of inputs */
+#define REPEATS_LOOKED_FOR 64 /* x * x, x + x: repeats are close together; do not compare thousands of inputs */
 
 static bool seen_before(const cm_node *n, int32_t input)
 {
@@ -71,7 +71,7 @@ void cm__cost_pool(const cm_graph *g, cm_node *n)
     per_element(g, n, work);
 }
 
-/* The pooled input is kept by frameworks but only its shape is used. */
+/* Frameworks keep the pooled input, but the kernel reads only its shape. */
 void cm__cost_pool_grad(const cm_graph *g, cm_node *n)
 {
     n->flop = output_elements(g, n);
@@ -122,7 +122,7 @@ void cm__cost_qlinear(const cm_graph *g, cm_node *n)
     else product(g, n, y, x->dims[x->rank - 1]);
 }
 
-void cm__cost_einsum(const cm_graph *g, cm_node *n) { add_traffic(g, n); } /* the shape rule knows the FLOP */
+void cm__cost_einsum(const cm_graph *g, cm_node *n) { add_traffic(g, n); } /* the shape rule sets the FLOP */
 
 void cm__cost_attention(const cm_graph *g, cm_node *n)
 {
@@ -153,7 +153,7 @@ void cm__cost_rnn_grad(const cm_graph *g, cm_node *n) { as_forward(g, n, 2); }
 
 /* ---- update ----------------------------------------------------------------------------------------------------- */
 
-/* Arithmetic of PyTorch's update formulas, per parameter. */
+/* FLOP of PyTorch's update formulas, per parameter. */
 static const double update_flop[CM_OPTIMIZERS] = {
     [CM_OPTIMIZER_SGD] = 2, [CM_OPTIMIZER_MOMENTUM] = 4, [CM_OPTIMIZER_ADAM] = 14, [CM_OPTIMIZER_ADAMW] = 16,
 };
@@ -177,7 +177,7 @@ void cm__cost_all(cm_graph *g)
         if (n->op != CM_OP_EINSUM) n->flop = cm__poly_const(0);
         n->read_bytes = n->write_bytes = cm__poly_const(0);
         if (n->view) continue;
-        if (cm__ops[n->op].view) cm__cost_stream(g, n); /* a reshape that copies */
+        if (cm__ops[n->op].view) cm__cost_stream(g, n); /* this reshape copies */
         else cm__ops[n->op].cost(g, n);
     }
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* einsum.c - Einstein sums: the shape of their result, and the matrix products that they are. */
+/* einsum.c - Einstein sums: the shape of the result, and the equivalent matrix products. */
 #include "graph/einsum.h"
 
 #include "graph/rule.h"
 #include "graph/rules.h"
 
-/* One label of an equation: the dimension it stands for. Upper and lower case letters; "..." as labels 52 and up. */
+/* A label of an equation and the dimension it names. Letters are labels 0 to 51; dimensions under "..." are 52 and
+   up. */
 enum { LETTERS = 52, LABELS = LETTERS + CM__RANK_MAX };
 
 static int label_of(int64_t c)
@@ -17,14 +18,14 @@ static int label_of(int64_t c)
 
 typedef struct term {
     int     labels[LETTERS];
-    int32_t count, ellipsis; /* where "..." stands, -1: nowhere */
+    int32_t count, ellipsis; /* position of "...", -1: none */
 } term;
 
-/* An equation read against its inputs. */
+/* A parsed equation, matched with the shapes of its inputs. */
 typedef struct equation {
     cm_dim  sizes[LABELS];
     int     uses[LABELS];
-    int32_t spare; /* dimensions that "..." stands for */
+    int32_t spare; /* number of dimensions under "..." */
     term    first[2], result;
 } equation;
 
@@ -35,7 +36,7 @@ static bool follows(const cm__attr *eq, int32_t at, const char *text)
     return true;
 }
 
-/* Labels up to the next ',' or "->"; returns the position of what stopped it. */
+/* Parse labels up to the next ',' or "->"; returns the position of that separator. */
 static int32_t read_term(cm_graph *g, const cm__attr *eq, int32_t at, term *t)
 {
     *t = (term){.ellipsis = -1};

@@ -5,7 +5,7 @@
 
 #include "graph/graph.h"
 
-/* What a dimension of an operand is to the product. */
+/* The part that a dimension of an operand plays in the product. */
 typedef enum cm__einsum_side { CM__EINSUM_STACK, CM__EINSUM_OWN, CM__EINSUM_SUMMED } cm__einsum_side;
 
 typedef struct cm__einsum_product {
@@ -13,11 +13,9 @@ typedef struct cm__einsum_product {
     cm__einsum_side sides[2][CM__RANK_MAX]; /* of the dimensions of the two operands */
 } cm__einsum_product;
 
-/*
- * What is multiplied for the sum's result (`of` is 2), or for the gradient of input `of` (the result's gradient takes
- * that input's place). False where it is no single stack of products: other than two inputs, or a letter that one
- * operand alone has and the result lacks.
- */
+/* Describe the matrix product that computes the sum's result (`of` is 2) or the gradient of input `of` (the result's
+   gradient then replaces that input). Returns false where no single batched product does: the sum does not have two
+   inputs, or a letter is in one operand only and not in the result. */
 bool cm__einsum_as_product(cm_graph *g, const cm_node *n, int of, cm__einsum_product *product);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fold.c - contents that can be known without running the model: shapes, and what exporters compute from them.
+ * fold.c - constant folding: tensor contents known without running the model, such as shapes and what exporters compute
+ * from shapes.
  *
- * Integers are a B + b, so that Shape -> Gather -> Mul -> Concat -> Reshape chains keep the batch size symbolic. A rule
- * that cannot tell leaves the output unknown; only small tensors (CM__VALUE_MAX) are ever known.
+ * Integers have the form a B + b, so that Shape -> Gather -> Mul -> Concat -> Reshape chains keep the batch size
+ * symbolic. A rule that cannot compute its output leaves it unknown. Only small tensors (CM__VALUE_MAX) are folded.
  */
 #include "graph/rule.h"
 #include "graph/rules.h"
@@ -11,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Room for the contents of output `index` if all inputs are known and it is small; NULL otherwise. */
+/* Allocate the contents of output `index` if all inputs are known and it is small; NULL otherwise. */
 static cm__num *begin(cm_graph *g, const cm_node *n, int32_t index, int64_t *count)
 {
     for (int32_t i = 0; i < n->n_inputs; i++)
@@ -62,7 +63,7 @@ void cm__fold_cast(cm_graph *g, cm_node *n)
         else if (to_float) value[i].f = (double)v.i.fixed;
         else value[i].i = cm__fixed(to == CM_BOOL ? v.f != 0 : (int64_t)v.f);
         if (!from_float && to == CM_BOOL) {
-            if (v.i.per_batch && v.i.fixed < 0) return; /* zero for one batch size */
+            if (v.i.per_batch && v.i.fixed < 0) return; /* zero at one batch size, nonzero at others */
             value[i].i = cm__fixed(v.i.per_batch || v.i.fixed);
         }
     }
@@ -172,7 +173,7 @@ static bool int_binary(cm_graph *g, int op, cm_dim a, cm_dim b, cm_dim *out)
         if ((order = less(a, b)) < 0) return false;
         *out = (order == 1) == (op == CM_OP_MIN) ? a : b;
         return true;
-    case CM_OP_EQUAL: /* sizes that agree for no or one batch size are told apart */
+    case CM_OP_EQUAL: /* sizes that are equal at no batch size, or at one only, count as different */
         *out = cm__fixed(cm__dim_same(a, b));
         return true;
     case CM_OP_AND: *out = cm__fixed(a.fixed && b.fixed); return fixed;
@@ -215,7 +216,7 @@ void cm__fold_where(cm_graph *g, cm_node *n)
     finish(g, n, 0, value);
 }
 
-/* Products and sums of whole vectors: what exporters make of shapes. */
+/* Dot products and sums of whole vectors, which exporters compute from shapes. */
 void cm__fold_reduce(cm_graph *g, cm_node *n)
 {
     const cm_tensor *x = cm__in(g, n, 0);
@@ -243,7 +244,7 @@ void cm__fold_expand(cm_graph *g, cm_node *n)
     if (value) finish(g, n, 0, value);
 }
 
-/* Elements of a small tensor picked by a start and a stride per dimension of the result. */
+/* Pick elements of a small tensor by a start and a stride per dimension of the result. */
 static void pick(cm_graph *g, cm_node *n, int64_t first, const int64_t *stride)
 {
     int64_t          count;
@@ -281,7 +282,7 @@ void cm__fold_transpose(cm_graph *g, cm_node *n)
     pick(g, n, 0, stride);
 }
 
-/* Where a slice begins, clamped into the dimension as the shape rule does. */
+/* The first index of a slice, clamped to the dimension as in the shape rule. */
 static int64_t slice_first(int64_t start, int64_t size, int64_t step)
 {
     if (start < 0) start = start < -size ? 0 : start + size;
@@ -344,7 +345,7 @@ void cm__fold_gather(cm_graph *g, cm_node *n)
     finish(g, n, 0, value);
 }
 
-/* ---- made from nothing ------------------------------------------------------------------------------------------ */
+/* ---- generators ------------------------------------------------------------------------------------------------- */
 
 void cm__fold_constant_of_shape(cm_graph *g, cm_node *n)
 {

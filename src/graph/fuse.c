@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuse.c - what runtimes run as one operator, recognised where a file writes it out.
+ * fuse.c - replace written-out sequences of operators by the single operator that runtimes execute.
  *
- * In this order: exporters' noise (zero biases expanded from a scalar, casts and reshapes that change nothing, inactive
- * dropout, gates of recurrent weights put into another order), linear layers (MatMul by a parameter, then Add), GELU,
- * SiLU, layer, RMS and group normalisation, attention. A match rewrites its last node in place; what nobody reads
- * afterwards is pruned. For eager PyTorch only what it ran as one kernel is put together again:
- * scaled_dot_product_attention by the marks its export leaves (both factors scaled, a guard against NaN), not products
- * and softmax written by hand; not GELU with a cube by Pow, not RMS normalisation.
+ * In this order: exporters' no-ops (zero biases expanded from a scalar, casts and reshapes that change nothing,
+ * inactive dropout, recurrent weights whose gates are reordered), linear layers (MatMul by a parameter, then Add),
+ * GELU, SiLU, layer, RMS and group normalisation, attention. A match rewrites its last node in place; nodes whose
+ * outputs nobody reads any more are pruned.
+ *
+ * For eager PyTorch, only sequences that PyTorch ran as one kernel are fused. scaled_dot_product_attention is
+ * recognised by what its export adds (both factors scaled, a guard against NaN); products and softmax written by hand
+ * stay separate, and so do GELU with a cube by Pow and RMS normalisation.
  */
 #include "graph/fuse.h"
 
@@ -96,7 +98,7 @@ bool cm__rewrite(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int3
     g->block = old.block;
     g->segment = old.segment;
     cm__place_names(g->ctx, "node '%s' as %s", old.name, cm__ops[op].name);
-    cm_node fused = *cm__emit_node(g, op, old.name, inputs, n, attrs, n_attrs, 0); /* at the end, for its shape */
+    cm_node fused = *cm__emit_node(g, op, old.name, inputs, n, attrs, n_attrs, 0); /* last, for its shape */
     cm__place(g->ctx, "%s", "");
     g->block = block;
     g->segment = -1;
@@ -112,7 +114,7 @@ bool cm__rewrite(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int3
     return true;
 }
 
-/* Everyone who reads `from` reads `to` instead. */
+/* Make all readers of `from` read `to` instead. */
 static void replace(cm__fuser *f, int32_t from, int32_t to)
 {
     for (int32_t u = f->uses.first[from]; u < f->uses.first[from + 1]; u++) {
@@ -158,10 +160,10 @@ static void drop_noise(cm__fuser *f, int32_t node)
 {
     const cm_node *n = &f->g->nodes[node];
     if (n->n_inputs < 1 || n->inputs[0] < 0 || !changes_nothing(f, n)) return;
-    replace(f, n->outputs[0], n->inputs[0]); /* in a chain of noise inputs[0] is final already */
+    replace(f, n->outputs[0], n->inputs[0]); /* in a chain of no-ops, inputs[0] is final already */
 }
 
-/* Does what reads a tensor lead to a recurrent layer, over nothing but joining and reshaping? */
+/* Whether the readers of a tensor lead to a recurrent layer through concatenations and reshapes only. */
 static bool feeds_recurrence(const cm__fuser *f, int32_t tensor)
 {
     for (int step = 0; step < 4; step++) {
@@ -175,7 +177,7 @@ static bool feeds_recurrence(const cm__fuser *f, int32_t tensor)
     return false;
 }
 
-/* Exporters bring the gates of a recurrent layer's weight into ONNX's order: parts of one parameter, joined again. */
+/* Exporters reorder the gates of a recurrent weight for ONNX: slices of one parameter, concatenated again. */
 static void drop_regrouping(cm__fuser *f, int32_t node)
 {
     const cm_node *n = &f->g->nodes[node];
@@ -190,7 +192,7 @@ static void drop_regrouping(cm__fuser *f, int32_t node)
     replace(f, n->outputs[0], whole);
 }
 
-/* A bias that is a constant zero spread over the channels is none. */
+/* A bias that is a constant zero, expanded over the channels, is no bias. */
 static void drop_zero_bias(cm__fuser *f, int32_t node)
 {
     cm_node *n = &f->g->nodes[node];
@@ -212,10 +214,10 @@ static void drop_zero_bias(cm__fuser *f, int32_t node)
 
 /* ---- linear layers ---------------------------------------------------------------------------------------------- */
 
-/* The parameter behind a weight operand, and whether it is transposed on the way. */
+/* The parameter that a weight operand comes from, and whether it is transposed on the way. */
 static int32_t weight_of(const cm__fuser *f, int32_t tensor, bool *transposed)
 {
-    int32_t view = cm__made_by(f, tensor, CM_OP_TRANSPOSE); /* one that changes nothing is gone by now */
+    int32_t view = cm__made_by(f, tensor, CM_OP_TRANSPOSE); /* transposes that change nothing are already removed */
     *transposed = view >= 0 && cm__t(f->g, tensor)->rank == 2;
     int32_t w = *transposed ? f->g->nodes[view].inputs[0] : tensor;
     return cm__t(f->g, w)->role == CM_ROLE_PARAMETER && cm__t(f->g, w)->rank == 2 ? w : -1;
@@ -229,7 +231,7 @@ static void fuse_product(cm__fuser *f, int32_t node)
     if (w < 0 || (n->op == CM_OP_GEMM && !transposed)) return;
     int64_t  trans_b = transposed != (n->op == CM_OP_GEMM && cm__attr_int(n, CM_ATTR_TRANS_B, 0));
     int32_t  inputs[3] = {n->inputs[0], w, cm__has(n, 2) ? n->inputs[2] : -1};
-    /* MatMul by a parameter is a linear layer whose weight the exporter turned; Gemm says how it was. */
+    /* MatMul by a parameter is a linear layer whose weight the exporter transposed; a Gemm states the transposition. */
     cm__attr attrs[3] = {CM__INTS(CM_ATTR_TRANS_B, trans_b),
                          CM__INTS(CM_ATTR_TRANS_A, cm__attr_int(n, CM_ATTR_TRANS_A, 0)),
                          CM__INTS(CM_ATTR_STORED_TURNED, n->op == CM_OP_MATMUL && !transposed)};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuse_activation.c - GELU (by erf and by tanh) and SiLU written out. */
+/* fuse_activation.c - fuse written-out GELU (by erf and by tanh) and SiLU. */
 #include <math.h>
 #include "graph/fuse.h"
 
-#define GELU_DEPTH 6 /* operators from x to the erf or tanh, at most: tanh(c (x + c' x^3)) */
+#define GELU_DEPTH 6 /* most operators from x to the erf or tanh: tanh(c (x + c' x^3)) */
 
 static bool near(double a, double b) { return fabs(a - b) < 1e-3 * fabs(b); }
 static bool is_half(const cm__fuser *f, int32_t node) { return near(cm__scale_of(f, node), 0.5); }
 
-/* The tensor on the other side of the Mul at `node`: x itself or half of it. */
+/* The other operand of the Mul at `node`: x itself or half of it. */
 static int32_t factor_of(const cm__fuser *f, int32_t node, int32_t tensor)
 {
     int32_t other = cm__other_input(&f->g->nodes[node], tensor), made = other < 0 ? -1 : cm__t(f->g, other)->producer;
@@ -16,7 +16,7 @@ static int32_t factor_of(const cm__fuser *f, int32_t node, int32_t tensor)
     return scaled >= 0 && is_half(f, made) ? scaled : other;
 }
 
-/* From 1 + erf(...) to the end: times x, times one half, in either order. Returns the last node. */
+/* Follow 1 + erf(...) to the end: times x and times one half, in either order. Returns the last node. */
 static int32_t last_of_gelu(const cm__fuser *f, int32_t one_plus, int32_t inside, int32_t *x)
 {
     int32_t mul = cm__only_reader_op(f, one_plus, CM_OP_MUL);

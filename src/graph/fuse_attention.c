@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuse_attention.c - attention written as MatMul, scale, mask, Softmax, MatMul, as one operator.
+ * fuse_attention.c - fuse attention that is written as MatMul, scale, mask, Softmax, MatMul.
  *
- * Found from the Softmax: down over dropout and PyTorch's guard against rows of NaN to the product with V; up over the
- * scale and the mask to the product of Q and K. A mask that does not depend on the model's inputs is dropped: it is the
- * causal one if it compares positions or is a square of constants, and lets everything through otherwise. Left as they
- * are, since no runtime takes them for attention: a trained mask (relative positions), and products of three dimensions
- * without a scale (a non-local block). With a trained mask PyTorch's scaled_dot_product_attention runs these operators
- * itself, in fp32: they are marked.
+ * The match starts at the Softmax. It goes down through dropout and PyTorch's guard against rows of NaN to the product
+ * with V, and up through the scale and the mask to the product of Q and K. A mask that does not depend on the model's
+ * inputs is dropped: it is causal if it compares positions or is a square of constants; otherwise it masks nothing.
+ *
+ * Two cases stay unfused, because no runtime treats them as attention: a trained mask (relative positions), and
+ * products of three dimensions without a scale (a non-local block). With a trained mask PyTorch's
+ * scaled_dot_product_attention runs these operators itself, in fp32; they are marked.
  */
 #include "graph/fuse.h"
 
-#define CHAIN 8       /* operators from a product to the softmax or from Q, K to the product, at most */
-#define MASK_NODES 128 /* tensors looked through for where a mask comes from */
+#define CHAIN 8       /* most operators from a product to the softmax, or from Q, K to the product */
+#define MASK_NODES 128 /* most tensors visited to find where a mask comes from */
 
 typedef struct match {
     int32_t q, k, v, mask, last;
-    int32_t operand; /* of the first product: K turned */
-    int32_t turn;    /* Transpose that makes it straight from [B, S, H, d]; -1: K is there as it is */
+    int32_t operand; /* second operand of the first product: K transposed */
+    int32_t transpose; /* Transpose that makes it directly from [B, S, H, d]; -1: K itself is in the graph */
     bool    scaled, q_scaled, k_scaled, guarded, causal;
     double  dropout;
     int32_t passed[2 * CHAIN + 3], n_passed; /* nodes from Q and K to the last product */
@@ -25,7 +26,7 @@ typedef struct match {
 
 /* ---- down to V -------------------------------------------------------------------------------------------------- */
 
-/* Where(IsNaN(p), 0, p): a row that is masked throughout counts as zero. */
+/* Where(IsNaN(p), 0, p): a row that is masked completely counts as zero. */
 static int32_t past_nan_guard(const cm__fuser *f, int32_t p)
 {
     int32_t where = -1;
@@ -68,7 +69,7 @@ static bool find_v(const cm__fuser *f, int32_t p, match *m)
 
 /* ---- up to Q and K ---------------------------------------------------------------------------------------------- */
 
-/* The side of Add(scores, mask) or Where(condition, ., .) that leads to the product; the other one is the mask. */
+/* The input of Add(scores, mask) or Where(condition, ., .) that leads to the product; the other one is the mask. */
 static int32_t past_mask(const cm__fuser *f, const cm_node *n, match *m)
 {
     double  number;
@@ -83,7 +84,7 @@ static int32_t past_mask(const cm__fuser *f, const cm_node *n, match *m)
         scores = n->inputs[first ? 0 : 1];
         mask = n->inputs[first ? 1 : 0];
     }
-    if (scores >= 0 && m->mask >= 0) return -1; /* two masks: left alone */
+    if (scores >= 0 && m->mask >= 0) return -1; /* two masks: not fused */
     if (scores >= 0) m->mask = mask;
     return scores;
 }
@@ -92,7 +93,7 @@ static int32_t find_product(const cm__fuser *f, int32_t scores, match *m)
 {
     for (int step = 0; step < CHAIN; step++) {
         int32_t node = cm__t(f->g, scores)->producer, scaled;
-        if (node < 0 || cm__only_reader(f, scores) < 0) return -1; /* scores that others read must be there */
+        if (node < 0 || cm__only_reader(f, scores) < 0) return -1; /* scores that other nodes read must exist */
         const cm_node *n = &f->g->nodes[node];
         m->passed[m->n_passed++] = node;
         if (n->op == CM_OP_MATMUL) return node;
@@ -113,18 +114,18 @@ static int32_t past_scale(const cm__fuser *f, int32_t t, bool *found)
     return scaled >= 0 ? scaled : t;
 }
 
-static bool is_turned(const cm_tensor *k, const cm_tensor *turned)
+static bool is_transposed(const cm_tensor *k, const cm_tensor *transposed)
 {
-    bool fits = k->rank == turned->rank && k->rank >= 3;
-    for (int32_t i = 0; fits && i < k->rank - 2; i++) fits = cm__dim_same(k->dims[i], turned->dims[i]);
-    return fits && cm__dim_same(k->dims[k->rank - 1], turned->dims[k->rank - 2]) &&
-           cm__dim_same(k->dims[k->rank - 2], turned->dims[k->rank - 1]);
+    bool fits = k->rank == transposed->rank && k->rank >= 3;
+    for (int32_t i = 0; fits && i < k->rank - 2; i++) fits = cm__dim_same(k->dims[i], transposed->dims[i]);
+    return fits && cm__dim_same(k->dims[k->rank - 1], transposed->dims[k->rank - 2]) &&
+           cm__dim_same(k->dims[k->rank - 2], transposed->dims[k->rank - 1]);
 }
 
-/* [B, S, H, d] was turned to [B, H, d, S] in one go: turn it to [B, H, S, d] instead. */
-static void turn_less(cm__fuser *f, match *m)
+/* K was transposed from [B, S, H, d] to [B, H, d, S] in one step: transpose to [B, H, S, d] instead. */
+static void transpose_less(cm__fuser *f, match *m)
 {
-    const cm_node *n = &f->g->nodes[m->turn];
+    const cm_node *n = &f->g->nodes[m->transpose];
     int64_t       *perm = (int64_t *)cm__attr_find(n, CM_ATTR_PERM)->ints, third = perm[2];
     cm_dim        *dims = (cm_dim *)cm__t(f->g, n->outputs[0])->dims, size = dims[2];
     perm[2] = perm[3];
@@ -134,7 +135,7 @@ static void turn_less(cm__fuser *f, match *m)
     m->k = n->outputs[0];
 }
 
-static bool can_turn_less(const cm__fuser *f, int32_t node, int32_t operand)
+static bool can_transpose_less(const cm__fuser *f, int32_t node, int32_t operand)
 {
     const cm_node  *n = &f->g->nodes[node];
     const cm__attr *perm = cm__attr_find(n, CM_ATTR_PERM);
@@ -142,41 +143,42 @@ static bool can_turn_less(const cm__fuser *f, int32_t node, int32_t operand)
            cm__same_shape(cm__t(f->g, n->outputs[0]), cm__t(f->g, operand));
 }
 
-/* K behind the operand [.., d, S]: the nearest tensor shaped [.., S, d] over views and scales. */
+/* K for the operand [.., d, S]: the nearest tensor shaped [.., S, d] through views and scales. */
 static bool find_k(const cm__fuser *f, match *m)
 {
-    int32_t t = past_scale(f, m->operand, &m->k_scaled), first_turn = -1;
+    int32_t t = past_scale(f, m->operand, &m->k_scaled), first_transpose = -1;
     for (int step = 0; step < CHAIN; step++) {
         int32_t node = cm__t(f->g, t)->producer;
         if (node < 0) break;
         const cm_node *n = &f->g->nodes[node];
-        if (n->op == CM_OP_TRANSPOSE && first_turn < 0) first_turn = node;
+        if (n->op == CM_OP_TRANSPOSE && first_transpose < 0) first_transpose = node;
         if (n->op != CM_OP_TRANSPOSE && n->op != CM_OP_RESHAPE && cm__scaled_input(f, node) < 0) break;
         t = cm__scaled_input(f, node) >= 0 ? past_scale(f, t, &m->k_scaled) : n->inputs[0];
-        if (first_turn >= 0 && is_turned(cm__t(f->g, t), cm__t(f->g, m->operand))) {
+        if (first_transpose >= 0 && is_transposed(cm__t(f->g, t), cm__t(f->g, m->operand))) {
             m->k = t;
             return true;
         }
     }
-    if (first_turn >= 0 && can_turn_less(f, first_turn, m->operand)) m->turn = first_turn;
-    return m->turn >= 0;
+    if (first_transpose >= 0 && can_transpose_less(f, first_transpose, m->operand)) m->transpose = first_transpose;
+    return m->transpose >= 0;
 }
 
-/* What the operator's shape rule asks: the same heads and lengths throughout. */
+/* The operator's shape rule requires equal heads and lengths. */
 static bool fits(const cm__fuser *f, const match *m)
 {
-    const cm_tensor *q = cm__t(f->g, m->q), *turned = cm__t(f->g, m->operand), *v = cm__t(f->g, m->v);
+    const cm_tensor *q = cm__t(f->g, m->q), *transposed = cm__t(f->g, m->operand), *v = cm__t(f->g, m->v);
     int32_t          r = q->rank;
-    if ((r != 4 && !(r == 3 && (m->scaled || m->q_scaled || m->k_scaled))) || turned->rank != r || v->rank != r)
+    if ((r != 4 && !(r == 3 && (m->scaled || m->q_scaled || m->k_scaled))) || transposed->rank != r || v->rank != r)
         return false;
-    bool same = cm__dim_same(q->dims[r - 1], turned->dims[r - 2]) && cm__dim_same(turned->dims[r - 1], v->dims[r - 2]);
+    bool same = cm__dim_same(q->dims[r - 1], transposed->dims[r - 2]) &&
+                cm__dim_same(transposed->dims[r - 1], v->dims[r - 2]);
     for (int32_t i = 0; i < r - 2; i++)
-        same &= cm__dim_same(q->dims[i], turned->dims[i]) && cm__dim_same(q->dims[i], v->dims[i]);
+        same &= cm__dim_same(q->dims[i], transposed->dims[i]) && cm__dim_same(q->dims[i], v->dims[i]);
     return same;
 }
 
-/* [B, K, S, d] behind [B, K n, S, d], where each head of keys or values is repeated for n heads of queries: exporters
-   write out what the kernel does as it reads. The tensor itself: it is not repeated. */
+/* For grouped queries exporters repeat each head of keys or values for n heads of queries, which the kernel does
+   while it reads. Returns the tensor [B, K, S, d] before the repetition, or the tensor itself if it is not repeated. */
 static int32_t past_repeat(const cm__fuser *f, int32_t tensor)
 {
     int32_t          joined = cm__made_by(f, tensor, CM_OP_RESHAPE);
@@ -215,7 +217,8 @@ static bool in_queue(const int32_t *queue, int32_t count, int32_t tensor)
 
 typedef enum mask_kind { MASK_FIXED, MASK_FED, MASK_TRAINED, MASK_UNKNOWN } mask_kind;
 
-/* Look through where a mask comes from: nothing but positions, what the model is fed, or a parameter; or too much. */
+/* Find the origin of a mask: positions only, the model's inputs, or a parameter; or unknown after MASK_NODES
+   tensors. */
 static mask_kind trace_mask(const cm__fuser *f, int32_t tensor, bool *causal)
 {
     int32_t   queue[MASK_NODES] = {tensor}, count = 1;
@@ -230,7 +233,7 @@ static mask_kind trace_mask(const cm__fuser *f, int32_t tensor, bool *causal)
         }
         const cm_node *n = &f->g->nodes[t->producer];
         *causal |= compares_positions(n->op);
-        if (n->op == CM_OP_SHAPE || n->op == CM_OP_SIZE) continue; /* a shape is no data */
+        if (n->op == CM_OP_SHAPE || n->op == CM_OP_SIZE) continue; /* a shape depends on no data */
         for (int32_t k = 0; k < n->n_inputs; k++) {
             if (n->inputs[k] < 0) continue;
             if (in_queue(queue, count, n->inputs[k])) continue;
@@ -243,11 +246,12 @@ static mask_kind trace_mask(const cm__fuser *f, int32_t tensor, bool *causal)
 
 /* ---- the operator ----------------------------------------------------------------------------------------------- */
 
-/* scaled_dot_product_attention by the marks its export leaves: both factors scaled, a guard against NaN. */
-static bool is_pytorchs(const match *m) { return m->guarded || (m->q_scaled && m->k_scaled); }
+/* Whether this is an exported scaled_dot_product_attention: both factors are scaled, and there is a guard against
+   NaN. */
+static bool is_sdpa(const match *m) { return m->guarded || (m->q_scaled && m->k_scaled); }
 
-/* PyTorch exports the dropout inside scaled_dot_product_attention without saying that it trains, so optimizers take it
-   out; networks that drop at all drop there too, at the same rate. 0: this one does not. */
+/* PyTorch exports the dropout inside scaled_dot_product_attention in inference mode, so optimizers remove it. Assume
+   the rate of the model's other dropouts; 0: it has none. */
 static double dropout_elsewhere(const cm__fuser *f)
 {
     for (int32_t i = 0; i < f->g->n_nodes; i++) {
@@ -260,7 +264,7 @@ static double dropout_elsewhere(const cm__fuser *f)
     return 0;
 }
 
-/* A product's operand that is scaled is so inside. */
+/* If an operand of a product is scaled, the scale is part of the attention. */
 static void mark_scale(const cm__fuser *f, int32_t operand)
 {
     int32_t node = cm__t(f->g, operand)->producer;
@@ -285,20 +289,20 @@ static bool over_keys(const cm__fuser *f, const cm_node *n)
 void cm__fuse_attention(cm__fuser *f, int32_t node)
 {
     const cm_node *n = &f->g->nodes[node];
-    match          m = {.mask = -1, .turn = -1};
+    match          m = {.mask = -1, .transpose = -1};
     if (n->op != CM_OP_SOFTMAX || !over_keys(f, n) || !find_v(f, n->outputs[0], &m)) return;
     int32_t product = find_product(f, n->inputs[0], &m);
     if (product < 0) return;
     m.q = past_scale(f, f->g->nodes[product].inputs[0], &m.q_scaled);
     m.operand = f->g->nodes[product].inputs[1];
     if (!find_k(f, &m) || !fits(f, &m)) return;
-    if (f->eager && !is_pytorchs(&m)) return; /* written by hand */
+    if (f->eager && !is_sdpa(&m)) return; /* written by hand */
     mask_kind kind = m.mask < 0 ? MASK_FIXED : trace_mask(f, m.mask, &m.causal);
-    if (kind == MASK_TRAINED && is_pytorchs(&m)) mark_math(f, &m, node, product);
-    if (kind == MASK_TRAINED || kind == MASK_UNKNOWN) return; /* fused kernels give a mask no gradient */
-    if (m.turn >= 0) turn_less(f, &m);
-    if (m.dropout == 0 && is_pytorchs(&m) && !f->g->as_exported) m.dropout = dropout_elsewhere(f);
-    bool     pytorchs = is_pytorchs(&m) && cm__t(f->g, m.q)->rank == 4;
+    if (kind == MASK_TRAINED && is_sdpa(&m)) mark_math(f, &m, node, product);
+    if (kind == MASK_TRAINED || kind == MASK_UNKNOWN) return; /* fused kernels compute no gradient of a mask */
+    if (m.transpose >= 0) transpose_less(f, &m);
+    if (m.dropout == 0 && is_sdpa(&m) && !f->g->as_exported) m.dropout = dropout_elsewhere(f);
+    bool     pytorchs = is_sdpa(&m) && cm__t(f->g, m.q)->rank == 4;
     int32_t  inputs[4] = {m.q, pytorchs ? past_repeat(f, m.k) : m.k, pytorchs ? past_repeat(f, m.v) : m.v, m.mask};
     if (cm__t(f->g, inputs[1])->dims[1].fixed != cm__t(f->g, inputs[2])->dims[1].fixed) {
         inputs[1] = m.k;

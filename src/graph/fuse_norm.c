@@ -6,7 +6,7 @@
 #include "graph/fuse.h"
 #include "graph/roles.h"
 
-/* The mean over the last dimension alone: what a layer norm takes. */
+/* Whether a node is the mean over the last dimension only, as in layer normalisation. */
 static int32_t mean_over_last(const cm__fuser *f, int32_t tensor)
 {
     int32_t mean = cm__made_by(f, tensor, CM_OP_REDUCE_MEAN);
@@ -59,7 +59,7 @@ static int32_t quotient(const cm__fuser *f, int32_t node, int32_t d)
     return !inverted && f->g->nodes[last].inputs[0] != d ? -1 : last;
 }
 
-/* Whether a tensor is spread over an image's channels (its second dimension) and nothing else. */
+/* Whether a tensor varies along an image's channels (its second dimension) and no other dimension. */
 static bool is_per_channel(const cm_tensor *t, const cm_tensor *image)
 {
     int32_t channels = t->rank - image->rank + 1;
@@ -69,8 +69,8 @@ static bool is_per_channel(const cm_tensor *t, const cm_tensor *image)
     return true;
 }
 
-/* A parameter of one dimension; of an image's channels, seen through what gives it more of size 1, or what an exporter
-   made of both. -1 otherwise. */
+/* A one-dimensional parameter; for an image's channels also through views that add dimensions of size 1, or through
+   the exporter's computation on scale and shift. -1 otherwise. */
 static int32_t vector(const cm__fuser *f, int32_t tensor, const cm_tensor *image)
 {
     if (tensor < 0 || (image && !is_per_channel(cm__t(f->g, tensor), image))) return -1;
@@ -85,7 +85,7 @@ static int32_t vector(const cm__fuser *f, int32_t tensor, const cm_tensor *image
     return folded || (t->role == CM_ROLE_PARAMETER && t->rank == 1) ? tensor : -1;
 }
 
-/* A following Mul or Add by a vector parameter; moves `last` on and returns the parameter. */
+/* A following Mul or Add by a vector parameter; advances `last` to it and returns the parameter. */
 static int32_t affine(const cm__fuser *f, int32_t *last, int op, const cm_tensor *image)
 {
     int32_t t = f->g->nodes[*last].outputs[0], next = cm__only_reader(f, t);
@@ -99,7 +99,7 @@ static int32_t affine(const cm__fuser *f, int32_t *last, int op, const cm_tensor
     return parameter;
 }
 
-/* Written by hand, as Llama's and T5's: libraries compute it in fp32 whatever the model's type, and go back to that. */
+/* Written by hand, as in Llama and T5: libraries compute it in fp32 in any model and cast back to the model's type. */
 static void mark_wide(const cm__fuser *f, int32_t node, int32_t last)
 {
     int32_t add = cm__t(f->g, f->g->nodes[node].inputs[0])->producer, mean = -1;
@@ -126,7 +126,7 @@ void cm__fuse_norm(cm__fuser *f, int32_t node)
         return;
     }
     if (f->marks_only) return;
-    int32_t upcast = x < 0 ? cm__made_by(f, d, CM_OP_CAST) : -1; /* done by the kernel as it reads */
+    int32_t upcast = x < 0 ? cm__made_by(f, d, CM_OP_CAST) : -1; /* the kernel casts as it reads */
     if (upcast >= 0) inputs[0] = f->g->nodes[upcast].inputs[0];
     int32_t  scale = affine(f, &last, CM_OP_MUL, NULL),
              shift = scale >= 0 && x >= 0 ? affine(f, &last, CM_OP_ADD, NULL) : -1;
@@ -136,7 +136,7 @@ void cm__fuse_norm(cm__fuser *f, int32_t node)
     cm__rewrite(f, last, x >= 0 ? CM_OP_LAYER_NORM : CM_OP_RMS_NORM, inputs, count, &axis, 1);
 }
 
-/* Whether an operand is left out, or is this number throughout as far as its contents are known. */
+/* Whether an operand is absent, or all of its known elements are this number. */
 static bool may_be_all(const cm__fuser *f, const cm_node *n, int32_t input, double number)
 {
     if (!cm__has(n, input)) return true;
@@ -146,7 +146,7 @@ static bool may_be_all(const cm__fuser *f, const cm_node *n, int32_t input, doub
     return true;
 }
 
-/* Whether x is seen as groups of its channels and, normalised, as x again. */
+/* Whether x is reshaped to groups of its channels and, after normalisation, back. */
 static bool are_groups(const cm_tensor *x, const cm_tensor *groups, const cm_tensor *back)
 {
     if (x->rank < 2 || groups->rank != 3 || !cm__same_shape(x, back)) return false;
@@ -155,7 +155,7 @@ static bool are_groups(const cm_tensor *x, const cm_tensor *groups, const cm_ten
            channels.fixed > count.fixed && channels.fixed % count.fixed == 0;
 }
 
-/* The parameter itself, or one in the place of what an exporter made of it. */
+/* The parameter itself, or a new one in place of what an exporter computed from it. */
 static int32_t trained(cm__fuser *f, int32_t tensor, const char *norm, const char *name)
 {
     const cm_tensor t = *cm__t(f->g, tensor);
@@ -165,7 +165,7 @@ static int32_t trained(cm__fuser *f, int32_t tensor, const char *norm, const cha
     return cm__leaf(f->g, cm__format(f->g->ctx, "%s.%s", norm, name), CM_ROLE_PARAMETER, t.dtype, 1, &size);
 }
 
-/* The exporter's ones and zeros are no parameters of the model. */
+/* Constant ones and zeros that the exporter wrote are not parameters of the model. */
 static void forget_factors(cm__fuser *f, const cm_node *n, int32_t node)
 {
     for (int32_t i = 1; i < 3; i++)
@@ -173,7 +173,7 @@ static void forget_factors(cm__fuser *f, const cm_node *n, int32_t node)
             cm__t(f->g, n->inputs[i])->role = CM_ROLE_CONSTANT;
 }
 
-/* Channels are put into groups by a Reshape, normalised as an instance's by ones and zeros, and put back. */
+/* Group normalisation: a Reshape into groups, an instance normalisation by ones and zeros, a Reshape back. */
 void cm__fuse_group_norm(cm__fuser *f, int32_t node)
 {
     const cm_node n = f->g->nodes[node];

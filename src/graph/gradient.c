@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gradient.c - what each operator's backward computes and reads: the rules that ops.def names.
+ * gradient.c - the gradient rules that ops.def names: what each operator's backward computes and reads.
  *
- * A rule reads the gradient of the node's output, asks for the forward tensors it needs (which is what keeps them
- * alive until then) and gives each input that wants one its gradient. What is read follows PyTorch's autograd.
+ * A rule reads the gradient of the node's output, requests the forward tensors it needs (which keeps them in memory
+ * until then) and sets the gradient of each input that needs one. The tensors it reads are those that PyTorch's
+ * autograd saves.
  */
 #include "graph/backward.h"
 #include "graph/rules.h"
@@ -12,13 +13,13 @@ static int32_t dy_of(cm__backward *b, const cm_node *n) { return cm__gradient_of
 
 static int32_t kept_in(cm__backward *b, const cm_node *n, int32_t input) { return cm__kept(b, n->inputs[input]); }
 
-/* One kernel over the gradient and what was kept, as large as `input`. */
+/* One kernel over the gradient and the saved tensors, with an output as large as `input`. */
 static void elementwise(cm__backward *b, const cm_node *n, int32_t input, const int32_t *kept, int32_t n_kept)
 {
     int32_t inputs[8] = {dy_of(b, n)}, count = 1, like;
     for (int32_t i = 0; i < n_kept; i++) inputs[count++] = kept[i];
     cm_poly dy = cm_tensor_elements(cm__t(b->g, inputs[0])), x = cm_tensor_elements(cm__t(b->g, n->inputs[input]));
-    like = cm__poly_larger(&dy, &x) ? inputs[0] : n->inputs[input]; /* broadcast: computed wide, summed by give */
+    like = cm__poly_larger(&dy, &x) ? inputs[0] : n->inputs[input]; /* broadcast: reduced when given */
     cm__give(b, n, n->inputs[input], cm__back(b, n, CM_OP_ELEMENTWISE_GRAD, like, inputs, count));
 }
 
@@ -103,7 +104,7 @@ static void bias(cm__backward *b, const cm_node *n, int32_t input)
     if (input < n->n_inputs && cm__wants(b, n, input)) cm__give(b, n, n->inputs[input], dy_of(b, n));
 }
 
-/* 8-bit products take the incoming gradient in 8 bits too. */
+/* The incoming gradient of an 8-bit product is cast to 8 bits too. */
 static int32_t dy_in_type_of(cm__backward *b, const cm_node *n, int32_t input)
 {
     int32_t dy = dy_of(b, n);
@@ -150,7 +151,7 @@ void cm__gradient_conv(cm__backward *b, const cm_node *n)
     bias(b, n, 2);
 }
 
-/* Further outputs of a backward kernel, one per input that wants a gradient, in order. */
+/* Add outputs to a backward kernel, one per further input that needs a gradient, in order. */
 static void joint(cm__backward *b, const cm_node *n, int op, const int32_t *inputs, int32_t count, int32_t first,
                   int32_t last)
 {
@@ -192,7 +193,7 @@ void cm__gradient_rnn(cm__backward *b, const cm_node *n)
 
 /* ---- normalisation, softmax, reductions ------------------------------------------------------------------------- */
 
-/* Input, scale and the statistics are kept; the shift is not. */
+/* PyTorch saves the input, the scale and the statistics, not the shift. */
 void cm__gradient_norm(cm__backward *b, const cm_node *n)
 {
     int32_t inputs[8] = {dy_of(b, n), kept_in(b, n, 0)}, count = 2;
@@ -213,7 +214,7 @@ void cm__gradient_reduce(cm__backward *b, const cm_node *n)
     elementwise(b, n, 0, (int32_t[]){kept_in(b, n, 0), cm__kept(b, n->outputs[0])}, 2);
 }
 
-/* A sum spreads its gradient without copying; a mean divides it on the way. */
+/* The gradient of a sum is a broadcast view, without a copy; that of a mean is divided first. */
 void cm__gradient_reduce_linear(cm__backward *b, const cm_node *n)
 {
     int32_t dy = dy_of(b, n);
@@ -249,7 +250,7 @@ void cm__gradient_slice(cm__backward *b, const cm_node *n) { same_data(b, n, CM_
 void cm__gradient_resize(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_RESIZE_GRAD, 0); }
 void cm__gradient_pad(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_VIEW, 0); }
 
-/* Parts are joined again where every part has a gradient; zeros are written for those that have none. */
+/* Concatenate the outputs' gradients; outputs without a gradient contribute zeros. */
 void cm__gradient_split(cm__backward *b, const cm_node *n)
 {
     int32_t parts[CM__VALUE_MAX], count = 0;
@@ -277,7 +278,7 @@ void cm__gradient_gather(cm__backward *b, const cm_node *n)
     else cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_GATHER_GRAD, n->inputs[0], inputs, 2));
 }
 
-/* Scattered values: every float input gets a gradient of its own shape, gathered by the indices. */
+/* Scatter operators: each float input gets a gradient of its own shape, gathered by the indices. */
 void cm__gradient_scatter(cm__backward *b, const cm_node *n)
 {
     int32_t index = n->op == CM_OP_TOP_K ? n->outputs[1] : n->inputs[1];
@@ -296,7 +297,7 @@ void cm__gradient_loss(cm__backward *b, const cm_node *n)
     cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_LOSS_GRAD, n->inputs[0], inputs, 3));
 }
 
-/* Two kernels: the gradient of the likelihood, as large as the logits, and through the softmax's logarithm. */
+/* Two kernels: the gradient of the likelihood, as large as the logits, then that of the log-softmax. */
 void cm__gradient_cross_entropy(cm__backward *b, const cm_node *n)
 {
     int32_t likelihood = cm__back(b, n, CM_OP_LOSS_GRAD, n->inputs[0], (int32_t[]){dy_of(b, n), kept_in(b, n, 1)}, 2);

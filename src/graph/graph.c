@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.c - making and reading a graph: leaves, nodes, pruning, lifetimes, totals. */
+/* graph.c - build and query a graph: leaves, nodes, pruning, lifetimes, totals. */
 #include "graph/graph.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define EXTRA_OUTPUTS 8 /* what a shape rule may add to the outputs asked for: statistics, masks, scores */
+#define EXTRA_OUTPUTS 8 /* outputs that a shape rule may add: statistics, masks, scores */
 
 cm_graph *cm__graph_new(cm__ctx *ctx, const char *name, const char *source)
 {
@@ -234,7 +234,7 @@ static bool wanted(const cm_graph *g, const cm_node *n, const bool *needed)
     return n->phase == CM_UPDATE || (used && !known);
 }
 
-/* A tensor whose contents are known and whose node is gone is a constant from now on. */
+/* A tensor whose contents are known and whose node was removed becomes a constant. */
 static void make_constants(cm_graph *g, const cm_node *n)
 {
     for (int32_t o = 0; o < n->n_outputs; o++) {
@@ -277,14 +277,14 @@ void cm__prune(cm_graph *g)
 
 /* ---- lifetimes -------------------------------------------------------------------------------------------------- */
 
-/* A training loop holds its batch until the next one. */
+/* A training loop keeps its batch in memory until the next one. */
 static bool outlives_step(cm_role role)
 {
     return role == CM_ROLE_INPUT || role == CM_ROLE_PARAMETER || role == CM_ROLE_BUFFER || role == CM_ROLE_STATE ||
            role == CM_ROLE_CONSTANT;
 }
 
-/* Bytes alive while each node runs: what begins there or before and has not ended. */
+/* Bytes in memory while each node runs: the storages whose lifetime includes the node. */
 static void sum_alive(cm_graph *g)
 {
     cm_poly *alive = cm__alloc_array(g->ctx, (size_t)g->n_nodes + 2, sizeof *alive);
@@ -300,7 +300,7 @@ static void sum_alive(cm_graph *g)
     g->alive_bytes = alive;
 }
 
-/* A storage lives from the node that first writes it to the last node that touches it or a view of it. */
+/* A storage lives from the node that first writes it to the last node that reads or writes it or a view of it. */
 void cm__lifetimes(cm_graph *g)
 {
     for (int32_t t = 0; t < g->n_tensors; t++) g->tensors[t].born = g->tensors[t].dies = -1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * graph.h - the graph from the inside: how importers and passes build it.
+ * graph.h - the internal interface of a graph: how importers and passes build it.
  *
- * A graph is a list of nodes in execution order over a list of tensors; both are named by index. Every dimension is
- * per_batch * B + fixed. An importer makes leaves (inputs, parameters, constants) with cm__leaf() and nodes with
- * cm__emit(): the operator's shape rule (ops.def) makes the outputs, checks the inputs and fails by name if they do
- * not fit; contents that can be known (shapes, small constants) are computed on the way.
+ * A graph is a list of nodes in execution order and a list of tensors; both are referred to by index. Every dimension
+ * is per_batch * B + fixed. An importer makes leaves (inputs, parameters, constants) with cm__leaf() and nodes with
+ * cm__emit(). The operator's shape rule (ops.def) makes the outputs and fails with a message if the inputs do not fit.
+ * Contents that can be known (shapes, small constants) are computed at the same time.
  *
  *     int32_t x = cm__leaf(g, "x", CM_ROLE_INPUT, CM_FP32, 4, (cm_dim[]){{1,0},{0,3},{0,224},{0,224}});
  *     int32_t w = cm__parameter(g, "conv1.weight", 4, (int64_t[]){64, 3, 7, 7});
@@ -18,7 +18,7 @@
 #include "base/ctx.h"
 #include "base/map.h"
 
-struct cm__backward; /* the backward pass under way: train.c */
+struct cm__backward; /* the state of the backward pass: backward.h */
 
 /* ---- operators ------------------------------------------------------------------------------------------------- */
 
@@ -44,11 +44,11 @@ typedef struct cm__op {
     int8_t          min_inputs, max_inputs; /* max -1: any number */
     bool            view;                   /* changes shape and strides, moves no data */
     cm__cast_policy cast;
-    double          flop_per_element;       /* of the first output; elementwise and normalisation costs */
+    double          flop_per_element;       /* of the first output, without matrix products */
     void (*shape)(cm_graph *, cm_node *);   /* makes the outputs */
-    void (*fold)(cm_graph *, cm_node *);    /* computes known contents; NULL: never known */
+    void (*fold)(cm_graph *, cm_node *);    /* computes contents that are known; NULL: none are */
     void (*cost)(const cm_graph *, cm_node *);
-    void (*gradient)(struct cm__backward *, const cm_node *); /* NULL: no gradient flows through */
+    void (*gradient)(struct cm__backward *, const cm_node *); /* NULL: no gradient */
 } cm__op;
 
 extern const cm__op cm__ops[CM_OPS];
@@ -77,10 +77,10 @@ typedef struct cm__attr {
                 .ints = (int64_t[]){__VA_ARGS__}})
 #define CM__REAL(k, x) ((cm__attr){.key = (k), .real = (x)})
 
-const cm__attr *cm__attr_find(const cm_node *node, cm__attr_key key); /* NULL: not given */
+const cm__attr *cm__attr_find(const cm_node *node, cm__attr_key key); /* NULL: not set */
 int64_t         cm__attr_int(const cm_node *node, cm__attr_key key, int64_t otherwise);
 double          cm__attr_real(const cm_node *node, cm__attr_key key, double otherwise);
-void            cm__attr_add(cm__ctx *ctx, cm_node *node, cm__attr attr); /* copied */
+void            cm__attr_add(cm__ctx *ctx, cm_node *node, cm__attr attr); /* copies `attr` */
 
 /* ---- known contents --------------------------------------------------------------------------------------------- */
 
@@ -90,7 +90,7 @@ typedef union cm__num {
     double f;
 } cm__num;
 
-#define CM__VALUE_MAX 1024 /* larger contents are never kept */
+#define CM__VALUE_MAX 1024 /* contents of more elements are not kept */
 
 /* ---- the graph -------------------------------------------------------------------------------------------------- */
 
@@ -106,17 +106,17 @@ struct cm_graph {
     const char **warnings, **unsupported;
     int32_t     n_nodes, n_tensors, n_inputs, n_outputs, n_warnings, n_unsupported;
     int32_t     cap_nodes, cap_tensors, cap_inputs, cap_outputs, cap_warnings, cap_unsupported;
-    cm_poly    *alive_bytes; /* per node, from lifetimes */
+    cm_poly    *alive_bytes; /* per node, set by cm__lifetimes() */
     int32_t     nodes_read;
-    int32_t     block, segment; /* given to nodes as they are emitted; -1: none */
-    cm_phase    phase;       /* likewise */
-    int32_t     origin;      /* likewise: cm_node.source */
-    bool        own_loss;    /* the first output is the loss the model was recorded with */
-    bool        channels_last; /* convolutions were recorded with their channels last */
-    bool        typed;       /* tensors say what type they have in a model of 16 bits (cm_tensor.converted) */
-    bool        has_backward; /* backward was recorded too, and its matrix products are these FLOP: train.c compares */
+    int32_t     block, segment; /* assigned to nodes when they are emitted; -1: none */
+    cm_phase    phase;       /* assigned likewise */
+    int32_t     origin;      /* assigned likewise, to cm_node.source */
+    bool        own_loss;    /* the first output is the loss that the model was recorded with */
+    bool        channels_last; /* convolutions were recorded in channels-last memory format */
+    bool        typed;       /* tensors have recorded types for a 16-bit model (cm_tensor.converted) */
+    bool        has_backward; /* backward was recorded too, with this many matrix FLOP; train.c compares them */
     cm_poly     backward_flop;
-    bool        as_exported; /* from a file that no optimizer has been at: it still computes numbers of numbers */
+    bool        as_exported; /* from a file that no graph optimizer has processed: constants are not folded yet */
     bool        bare_operator; /* a single operator, not a model: no loss, no update by default */
     cm_optimizer optimizer;
     cm_precision precision;
@@ -128,26 +128,27 @@ cm_graph *cm__graph_new(cm__ctx *ctx, const char *name, const char *source);
 
 static inline cm_tensor *cm__t(const cm_graph *g, int32_t id) { return &g->tensors[id]; }
 
-/* Leaves. A parameter is fp32 and trainable; inputs are listed in g->inputs. Names are copied. */
-/* Room for so many times the nodes and tensors of another graph: growing lists leave their old room unused. */
+/* Reserve room for `times` the nodes and tensors of another graph: growing lists would leave their old room unused. */
 void cm__graph_reserve(cm_graph *g, const cm_graph *other, int32_t times);
+
+/* Leaves. A parameter is fp32 and trainable; inputs are listed in g->inputs. Names are copied. */
 int32_t cm__leaf(cm_graph *g, const char *name, cm_role role, cm_dtype dtype, int32_t rank, const cm_dim *dims);
 int32_t cm__parameter(cm_graph *g, const char *name, int32_t rank, const int64_t *dims);
 int32_t cm__constant_ints(cm_graph *g, const char *name, int32_t count, const int64_t *values); /* 1-D */
 int32_t cm__constant_scalar(cm_graph *g, const char *name, cm_dtype dtype, double value);       /* 0-D */
 
-/* A node with as many outputs as its shape rule makes; returns the first one's id (the rest follow it in
+/* Emit a node with as many outputs as its shape rule makes; returns the id of the first (the others follow it in
    g->nodes[last].outputs). Inputs of -1 are absent. Attributes and name are copied. */
 int32_t  cm__emit(cm_graph *g, int op, const char *name, const int32_t *inputs, int32_t n, const cm__attr *attrs,
                   int32_t n_attrs);
 cm_node *cm__last(cm_graph *g); /* the node just emitted */
-/* The same, asking for n_outputs outputs (Split, importers that know). */
+/* The same, with n_outputs outputs (Split, and importers that know the number). */
 cm_node *cm__emit_node(cm_graph *g, int op, const char *name, const int32_t *inputs, int32_t n, const cm__attr *attrs,
                        int32_t n_attrs, int32_t n_outputs);
-void cm__output(cm_graph *g, int32_t tensor); /* the model returns it */
+void cm__output(cm_graph *g, int32_t tensor); /* make the model return `tensor` */
 
-void cm__warn(cm_graph *g, const char *format, ...) __attribute__((format(printf, 2, 3))); /* same text once */
-void cm__not_supported(cm_graph *g, const char *what);                                      /* same text once */
+void cm__warn(cm_graph *g, const char *format, ...) __attribute__((format(printf, 2, 3))); /* each text once */
+void cm__not_supported(cm_graph *g, const char *what);                                      /* each text once */
 
 /* For shape rules: make output `index` of a node. Views share the storage of input 0. */
 void cm__set_output(cm_graph *g, cm_node *node, int32_t index, cm_dtype dtype, int32_t rank, const cm_dim *dims);
@@ -174,9 +175,9 @@ static inline cm_poly cm__poly_scale(cm_poly a, double factor)
     for (int i = 0; i < CM_POLY_TERMS; i++) a.c[i] *= factor;
     return a;
 }
-cm_poly cm__poly_mul(cm_poly a, cm_poly b); /* terms past B^3 are dropped: graphs with them are refused earlier */
+cm_poly cm__poly_mul(cm_poly a, cm_poly b); /* terms past B^3 are dropped: graphs with such terms are refused earlier */
 cm_poly cm__poly_product(const cm_dim *dims, int32_t count);
-bool    cm__poly_larger(const cm_poly *a, const cm_poly *b); /* at batch sizes beyond the first few */
+bool    cm__poly_larger(const cm_poly *a, const cm_poly *b); /* at large batch sizes */
 const char *cm__dims_text(const cm_graph *g, const cm_tensor *t); /* "[B, 3, 224, 224]" */
 
 /* ---- passes over a graph, in the order they run ----------------------------------------------------------------- */
@@ -186,14 +187,14 @@ void cm__mark_norms(cm_graph *g);            /* fuse.c: norms written out that P
 void cm__prune(cm_graph *g);                 /* graph.c: drop nodes that lead to no output */
 void cm__find_roles(cm_graph *g);            /* roles.c: parameters, buffers, constants of an imported file */
 void cm__find_blocks(cm_graph *g);           /* blocks.c: repeated layers, by the parameters' names */
-/* blocks.c: what a pipeline divides: all before the layers, each layer, all after them. */
+/* blocks.c: the parts that a pipeline distributes: all nodes before the layers, each layer, all nodes after them. */
 int32_t  cm__part_count(const cm_graph *g); /* at least 2 */
-int32_t *cm__part_map(cm__ctx *ctx, const cm_graph *g); /* per node: the part it belongs to */
-void cm__review(cm_graph *g);                /* roles.c: warnings about the model as read */
+int32_t *cm__part_map(cm__ctx *ctx, const cm_graph *g); /* per node: its part */
+void cm__review(cm_graph *g);                /* blocks.c: warnings about an imported model */
 void cm__layout(cm_graph *g);                /* layout.c: reshapes that copy */
 void cm__cost_all(cm_graph *g);              /* cost.c */
 void cm__lifetimes(cm_graph *g);             /* graph.c: born, dies, alive_bytes */
-void cm__check(const cm_graph *g);           /* check.c: fails if the graph is not sound */
-void cm__finish(cm_graph *g, cm_fuse what);  /* graph.c: all of these, after an importer */
+void cm__check(const cm_graph *g);           /* check.c: fails if the graph is not valid */
+void cm__finish(cm_graph *g, cm_fuse what);  /* graph.c: run after an importer: the passes above */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layout.c - which views share the memory of what they show, and which move data (strides.h tells). */
+/* layout.c - decide which views share memory with their input and which copy data (by strides.h). */
 #include "graph/strides.h"
 
 static void place(cm__strides *s, cm_graph *g, int32_t node)

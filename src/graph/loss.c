@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loss.c - the loss a training script would add to a model that has none.
+ * loss.c - the loss that a training script would add to a model that has none.
  *
- * By the shape of the first output of real numbers where the user does not say: one number per sample: squared error;
- * one channel of an image: binary cross-entropy; anything with several classes: cross-entropy over them, in fp32 as
- * PyTorch's users do. A model that already returns one number has its loss.
+ * If the user does not choose one, the shape of the first output of real numbers decides:
+ *   one number per sample: squared error;
+ *   one channel of an image: binary cross-entropy;
+ *   several classes: cross-entropy over them, in fp32, as is usual in PyTorch.
+ * A model that already returns one number has its loss.
  */
 #include "graph/rule.h"
 #include "graph/train.h"
@@ -24,7 +26,7 @@ static int32_t in_fp32(cm_graph *g, int32_t x)
     return cm__t(g, x)->dtype == CM_FP32 ? x : cm__emit(g, CM_OP_CAST, "loss.cast", &x, 1, &to, 1);
 }
 
-/* Each token is to tell the next one: the last has none. */
+/* In a causal model each token predicts the next one, so the last has no target. */
 static bool is_causal(const cm_graph *g)
 {
     for (int32_t i = 0; i < g->n_nodes; i++)
@@ -51,7 +53,7 @@ static int32_t as_rows(cm_graph *g, int32_t x)
     return node->outputs[0];
 }
 
-/* Class numbers: the shape of the logits without their class dimension. */
+/* Targets are class indices: the shape of the logits without the class dimension. */
 static int32_t labels_for(cm_graph *g, const cm_tensor *x)
 {
     cm_dim  dims[CM__RANK_MAX];
@@ -61,7 +63,7 @@ static int32_t labels_for(cm_graph *g, const cm_tensor *x)
     return cm__leaf(g, "labels", CM_ROLE_INPUT, CM_INT64, rank, dims);
 }
 
-/* The first output that holds real numbers; labels and indices cannot be trained towards. */
+/* The first output of real numbers; labels and indices have no gradient. */
 static int32_t trained_output(const cm_graph *g)
 {
     for (int32_t i = 0; i < g->n_outputs; i++)
@@ -73,11 +75,11 @@ int32_t cm__add_loss(cm_graph *step, cm_loss *loss)
 {
     int32_t y = trained_output(step);
     if (*loss == CM_LOSS_AUTO) *loss = choose(cm__t(step, y));
-    if (!cm__is_float(cm__t(step, y)->dtype)) cm__warn(step, "no output holds real numbers: nothing is trained");
+    if (!cm__is_float(cm__t(step, y)->dtype)) cm__warn(step, "no output is of real numbers: nothing is trained");
     if (*loss == CM_LOSS_NONE) return cm__t(step, y)->rank == 0 ? y : -1;
     if (!cm__is_float(cm__t(step, y)->dtype))
         cm__fail(step->ctx, CM_ERR_UNSUPPORTED,
-                 "no output holds real numbers to take a loss of ('%s' is the first); say --loss none",
+                 "no output is of real numbers, so there is no loss ('%s' is the first output); use --loss none",
                  cm__t(step, y)->name);
     if (*loss == CM_LOSS_CROSS_ENTROPY) {
         if (cm__t(step, y)->rank < 2)

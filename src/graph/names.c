@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c - the names of types, roles, phases, classes and options, and back. */
+/* names.c - the names of types, roles, phases, classes and options, and the values they name. */
 #include <stdio.h>
 #include <string.h>
 #include "base/text.h"

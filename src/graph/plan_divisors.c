@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_divisors.c - whether a plan divides a model: heads, tokens, experts. Megatron-LM refuses the same. */
+/* plan_divisors.c - whether a plan divides a model's heads, tokens and experts. Megatron-LM has the same conditions. */
 #include "graph/plan_counts.h"
 #include "graph/rule.h"
 #include "graph/split.h"
 
 #define DIVISORS_NAMED 12
 
-/* "1, 2, 4 and 8": what divides a number. */
+/* The divisors of a number as text: "1, 2, 4 and 8". */
 static const char *divisors_of(cm__ctx *ctx, int64_t number)
 {
     int64_t     found[DIVISORS_NAMED];
@@ -34,7 +34,7 @@ static void check_heads(cm__ctx *ctx, const cm_graph *g, const cm_node *n, int32
                  (long long)keys, divisors_of(ctx, keys));
 }
 
-/* Under a causal mask each device takes two parts, one from each end, so that all have as much to do. */
+/* Under a causal mask each device takes two parts, one from each end, so that all have the same work. */
 static void check_tokens(cm__ctx *ctx, const cm_graph *g, const cm_node *n, int32_t cp)
 {
     const cm_tensor *q = cm__in(g, n, 0);
@@ -56,7 +56,7 @@ static void check_experts(cm__ctx *ctx, const cm_graph *g, int32_t ep)
                  divisors_of(ctx, experts));
 }
 
-/* Convolutions and recurrent layers are on every device whole: devices that share nothing of them gain nothing. */
+/* Convolutions and recurrent layers are replicated, not divided: tensor parallelism does not speed them up. */
 static void check_products(cm__ctx *ctx, const cm_graph *g, int32_t tp)
 {
     double whole = 0, all = 0;

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * precision.c - a forward graph in the precision it will be trained in.
+ * precision.c - rewrite a forward graph in the precision it is trained in.
  *
- * fp32, tf32: as it is. bf16, fp16: the types that PyTorch gives after model.to(type) where a capture recorded them
- * (cm_graph.typed). Otherwise every real number in 16 bits, but for norms written by hand and what is computed of
- * constants alone; both are cast back before they meet 16-bit data, as PyTorch would refuse mixed products; a loss is
- * taken in fp32. amp-*: parameters
- * stay fp32 and autocast's rules hold (the autocast column of ops.def, after PyTorch's lists): products run in 16 bits
- * on cast copies, of a parameter once per step, of an activation once per use; sensitive operators run in fp32. What
- * is computed of constants alone (rotary embeddings' angles) is not lowered: models switch autocast off there. Nor are
- * parts of attention that PyTorch runs operator by operator: it computes them in fp32 and returns the type it was
- * given. Recurrent layers are lowered to fp16 always: that type is written into PyTorch's autocast of cuDNN's. fp8:
- * amp-bf16, or with master weights bf16, with the operands of products with parameters cast on to 8 bits.
+ * fp32, tf32: unchanged.
+ *
+ * bf16, fp16: the types that PyTorch gives after model.to(type), where a capture recorded them (cm_graph.typed).
+ * Otherwise all real numbers are in 16 bits, except norms written by hand and results computed from constants only.
+ * Both are cast back before they are combined with 16-bit data, since PyTorch refuses mixed products. A loss is
+ * computed in fp32.
+ *
+ * amp-*: parameters stay fp32 and autocast's rules apply (the autocast column of ops.def, after PyTorch's lists).
+ * Products run in 16 bits on cast copies: a parameter is cast once per step, an activation once per use. Sensitive
+ * operators run in fp32. Results computed from constants only (the angles of rotary embeddings) stay fp32: models
+ * disable autocast there. Attention that PyTorch runs operator by operator is computed in fp32 and returns the type of
+ * its inputs. Recurrent layers always run in fp16: PyTorch's autocast of cuDNN's layers has that type fixed.
+ *
+ * fp8: amp-bf16, or bf16 with master weights, with the operands of products with parameters cast further to 8 bits.
  */
 #include "graph/rule.h"
 #include "graph/train.h"
@@ -21,9 +25,9 @@ typedef struct lowering {
     const cm_graph *in;
     int32_t        *map;  /* tensor of `in` -> tensor of `out` */
     int32_t        *cast; /* tensor of `out` -> its 16-bit copy, for parameters */
-    int32_t        *wide; /* tensor of `in` -> its copy in fp32, where all else is in 16 bits */
-    int32_t        *narrow; /* tensor of `in` -> its copy in 16 bits, where it is fp32 */
-    bool           *data; /* per tensor of `in`: comes from a parameter or from what the model is fed */
+    int32_t        *wide; /* tensor of `in` -> its fp32 copy, in a 16-bit model */
+    int32_t        *narrow; /* tensor of `in` -> its 16-bit copy, if it is fp32 */
+    bool           *data; /* per tensor of `in`: depends on a parameter or on the model's inputs */
     cm_dtype        low;
     bool            autocast, eight_bit, inference;
 } lowering;
@@ -59,7 +63,7 @@ static int32_t as(lowering *l, int32_t tensor, cm_dtype dtype)
 static bool has_16_bits(cm_dtype dtype) { return dtype == CM_BF16 || dtype == CM_FP16; }
 static bool is_pure(const lowering *l) { return !l->autocast && l->low != CM_FP32; }
 
-/* The type that a tensor of a capture has after model.to(low); false: it does not say. */
+/* The type that a captured tensor has after model.to(low); false: it was not recorded. */
 static bool converted(const lowering *l, const cm_tensor *t, cm_dtype *dtype)
 {
     if (!is_pure(l) || !t->converted) return false;
@@ -75,7 +79,7 @@ static cm_dtype widest_input(const lowering *l, const int32_t *inputs, int32_t c
     return l->low;
 }
 
-/* Shapes are no data, whatever they are of. */
+/* A shape does not depend on data, even where the tensor does. */
 static bool reads_data(const lowering *l, const cm_node *n)
 {
     if (n->op == CM_OP_SHAPE || n->op == CM_OP_SIZE) return false;
@@ -103,7 +107,7 @@ static bool inside_attention(const lowering *l, int32_t tensor)
     return from >= 0 && cm__attr_int(&l->in->nodes[from], CM_ATTR_MATH, 0) == 1;
 }
 
-/* What comes from outside is in 16 bits, and is cast; a mask is added as it is. */
+/* Inputs from outside the attention are in 16 bits and are cast to fp32; a mask is added without a cast. */
 static void widen_attention(lowering *l, const cm_node *n, int32_t *inputs)
 {
     for (int32_t i = 0; i < n->n_inputs; i++) {
@@ -113,7 +117,7 @@ static void widen_attention(lowering *l, const cm_node *n, int32_t *inputs)
     }
 }
 
-/* 16 bits throughout, but for what is computed in fp32 nevertheless. */
+/* Whether a node of a 16-bit model computes in fp32. */
 static bool stays_wide(const lowering *l, const cm_node *n)
 {
     return !l->autocast && !l->in->typed && cm__attr_find(n, CM_ATTR_WIDE);
@@ -129,7 +133,7 @@ static void widen(lowering *l, const cm_node *n, int32_t *inputs)
     }
 }
 
-/* The operands of a product with a parameter in 8 bits. */
+/* Cast the operands of a product with a parameter to 8 bits. */
 static void narrow_product(lowering *l, const cm_node *n, int32_t *inputs)
 {
     bool product = l->eight_bit && cm_node_class(n) == CM_CLASS_GEMM && n->n_inputs >= 2 && inputs[1] >= 0;
@@ -144,8 +148,8 @@ static bool reads_low_data(const lowering *l, const cm_node *n, const int32_t *i
     return false;
 }
 
-/* Nothing says where the model casts back to 16 bits: what is computed of constants alone does before it meets data,
-   and whatever a product reads does. */
+/* It is not recorded where the model casts back to 16 bits. Assume: results computed from constants only are cast
+   before they are combined with data, and so are all operands of a product. */
 static void narrow(lowering *l, const cm_node *n, int32_t *inputs)
 {
     bool product = cm__ops[n->op].cast == CM__CAST_LOW;
@@ -164,7 +168,8 @@ static bool is_loss(int op)
     return op == CM_OP_CROSS_ENTROPY || op == CM_OP_NLL_LOSS || op == CM_OP_MSE_LOSS || op == CM_OP_BCE_LOSS;
 }
 
-/* Nor whether the model's own loss is taken in fp32: libraries do so, as does the loss of a model without one. */
+/* Nor is it recorded whether the model's own loss is in fp32. Assume so: libraries do this, as does the loss that we
+   add. */
 static void widen_loss(lowering *l, const cm_node *n, int32_t *inputs)
 {
     if (is_pure(l) && !l->in->typed && is_loss(n->op)) inputs[0] = as(l, inputs[0], CM_FP32);
@@ -195,11 +200,11 @@ static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
 static int32_t lower_leaf(lowering *l, int32_t tensor)
 {
     const cm_tensor *t = cm__t(l->in, tensor);
-    bool real = t->dtype == CM_FP32 || t->dtype == CM_FP16 || t->dtype == CM_BF16; /* however it was stored */
+    bool real = t->dtype == CM_FP32 || t->dtype == CM_FP16 || t->dtype == CM_BF16; /* whatever type the file stores */
     cm_dtype         dtype = !real ? t->dtype : l->autocast ? CM_FP32 : l->low;
     converted(l, t, &dtype);
     int32_t          leaf = cm__leaf(l->out, t->name, t->role, dtype, t->rank, t->dims);
-    if (t->role != CM_ROLE_PARAMETER) cm__t(l->out, leaf)->value = t->value; /* a parameter's change with every step */
+    if (t->role != CM_ROLE_PARAMETER) cm__t(l->out, leaf)->value = t->value; /* parameters change with every step */
     return leaf;
 }
 
@@ -223,7 +228,7 @@ static bool has_type(const cm_graph *g, const cm_node *n, cm_dtype dtype)
     return false;
 }
 
-/* A cast to 16 bits in the file is one to ours; what was 16 bits already stays as it is. */
+/* A cast to 16 bits in the file becomes a cast to our 16-bit type; a tensor that has 16 bits already keeps its type. */
 static cm_dtype result_type(const lowering *l, const cm_node *n, cm_dtype dtype)
 {
     if (dtype != CM_FP16 && dtype != CM_BF16) return dtype;
@@ -233,7 +238,7 @@ static cm_dtype result_type(const lowering *l, const cm_node *n, cm_dtype dtype)
 
 /* ---- casts of a capture ----------------------------------------------------------------------------------------- */
 
-#define CAST_CHAIN 16 /* operators between a cast to fp32 and the cast back, at most */
+#define CAST_CHAIN 16 /* most operators between a cast to fp32 and the cast back */
 
 static bool is_upcast(const lowering *l, const cm_node *n)
 {
@@ -255,7 +260,7 @@ static int32_t upcast_before(const lowering *l, int32_t tensor, int depth)
     return -1;
 }
 
-/* Under autocast a cast to fp32 is one; a cast back is to the type that was cast from, which may be fp32 itself. */
+/* Under autocast, a cast to fp32 stays; a cast back is to the type before that cast, which may be fp32 itself. */
 static cm_dtype cast_under_autocast(const lowering *l, const cm_node *n, int32_t x)
 {
     const cm_tensor *y = cm__t(l->in, n->outputs[0]);
@@ -270,13 +275,13 @@ static bool was_cast(const lowering *l, int32_t tensor)
     return from >= 0 && l->out->nodes[from].op == CM_OP_CAST;
 }
 
-/* Whether a node is not run in this precision: its result is what it reads. */
-static bool falls_away(const lowering *l, const cm_node *n, int32_t x)
+/* Whether a node is omitted in this precision, so that its result is its input. */
+static bool is_omitted(const lowering *l, const cm_node *n, int32_t x)
 {
     return (l->inference && n->op == CM_OP_DROPOUT) || (cm__attr_find(n, CM_ATTR_UNLESS_CAST) && was_cast(l, x));
 }
 
-/* A cast whose types are recorded; one that changes nothing is no kernel. False: the node is none. */
+/* Map a cast whose types are recorded; omit it if it changes nothing. False: the node is no such cast. */
 static bool lower_cast(lowering *l, const cm_node *n)
 {
     const cm_tensor *y = cm__t(l->in, n->outputs[0]);
@@ -298,7 +303,7 @@ static void lower_node(lowering *l, int32_t index)
     if (lower_cast(l, n)) return;
     int32_t       *inputs = cm__alloc_array(l->out->ctx, (size_t)n->n_inputs, sizeof *inputs);
     for (int32_t i = 0; i < n->n_inputs; i++) inputs[i] = mapped(l, n->inputs[i]);
-    if (n->n_inputs && falls_away(l, n, inputs[0])) {
+    if (n->n_inputs && is_omitted(l, n, inputs[0])) {
         l->map[n->outputs[0]] = inputs[0];
         return;
     }
@@ -333,7 +338,7 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
     bool     narrow = precision == CM_PRECISION_FP8 && master;
     lowering l = {.out = step, .in = forward, .low = modes[precision].low, .autocast = modes[precision].autocast && !narrow,
                   .eight_bit = precision == CM_PRECISION_FP8, .inference = inference};
-    size_t   casts = (size_t)forward->n_tensors * 4 + 16; /* leaves are numbered below this: at most two casts each */
+    size_t   casts = (size_t)forward->n_tensors * 4 + 16; /* leaves have smaller indices: at most two casts each */
     cm__graph_reserve(step, forward, inference ? 2 : 4); /* casts; and the way back, and the update */
     l.map = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.map);
     l.cast = cm__alloc_array(step->ctx, casts, sizeof *l.cast);
@@ -344,7 +349,7 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
     for (int32_t t = 0; t < forward->n_tensors; t++) l.map[t] = l.wide[t] = l.narrow[t] = -1;
     for (size_t t = 0; t < casts; t++) l.cast[t] = -1;
     for (int32_t i = 0; i < forward->n_inputs; i++) mapped(&l, forward->inputs[i]);
-    for (int32_t t = 0; t < forward->n_tensors; t++) /* parameters first: their numbers stay small */
+    for (int32_t t = 0; t < forward->n_tensors; t++) /* parameters first, so that their indices are small */
         if (forward->tensors[t].role == CM_ROLE_PARAMETER && forward->tensors[t].dies >= 0) mapped(&l, t);
     for (int32_t i = 0; i < forward->n_nodes; i++) lower_node(&l, i);
     cm__place(step->ctx, "%s", "");

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * roles.c - which tensors of a file are trained.
+ * roles.c - find which tensors of an ONNX file are trained.
  *
- * ONNX does not say. A tensor stored in the file (role buffer when it arrives here) is a parameter if some operator
- * reads it as its weight or bias, directly or through views, or if it is an operand of an elementwise operator and is
- * named like a parameter. Integers, scalars, statistics, masks and numbers the exporter made up are not trained.
+ * ONNX does not record it. A tensor stored in the file (role buffer at first) is a parameter in two cases: some
+ * operator reads it as its weight or bias, directly or through views; or it is an operand of an elementwise operator
+ * and is named like a parameter. Integers, scalars, statistics, masks and constants invented by the exporter are not
+ * trained.
  */
 #include "graph/roles.h"
 
 #include <string.h>
 
-#define LOOK_THROUGH_MAX 256 /* places looked at for one tensor */
+#define LOOK_THROUGH_MAX 256 /* most uses visited for one tensor */
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
@@ -79,7 +80,7 @@ static bool is_parameter_name(const char *name)
 
 /* ---- places ----------------------------------------------------------------------------------------------------- */
 
-/* Inputs of operators that are trained (weights) and kept (statistics): bit i for input i. */
+/* Inputs of operators that are trained (weights) and stored (statistics): bit i for input i. */
 static const struct {
     int16_t  op;
     uint16_t weights, statistics;
@@ -127,7 +128,8 @@ static bool feeds(const cm_graph *g, const cm__uses *uses, const cm_node *n, int
     return false;
 }
 
-/* Add, Sub, Mul, Div: a bias after a matrix product, the mean taken off an input, a mask before a softmax, or none. */
+/* Add, Sub, Mul, Div: a bias after a matrix product, a mean subtracted from an input, a mask before a softmax, or
+   none. */
 static cm__place_kind operand_kind(const cm_graph *g, const cm__uses *uses, const cm_node *n, int32_t slot)
 {
     int32_t other = n->inputs[n->n_inputs == 2 ? 1 - slot : 0];
@@ -159,7 +161,7 @@ cm__place_kind cm__place_of(const cm_graph *g, const cm__uses *uses, cm__use use
 typedef struct search {
     const cm_graph *g;
     const cm__uses *uses;
-    int32_t         left;  /* places that may still be looked at */
+    int32_t         left;  /* uses that may still be visited */
     bool            found[CM__PLACE_OPERAND + 1];
 } search;
 
@@ -182,7 +184,7 @@ static cm_role role_of(const cm_graph *g, const cm__uses *uses, int32_t tensor)
     if (t->rank == 0) return CM_ROLE_CONSTANT;
     if (t->dtype > CM_FP8) return t->value ? CM_ROLE_CONSTANT : CM_ROLE_BUFFER;
     look(&s, tensor, 0);
-    bool merged = s.found[CM__PLACE_STATISTICS] && s.found[CM__PLACE_WEIGHT]; /* taken apart in sharing.c */
+    bool merged = s.found[CM__PLACE_STATISTICS] && s.found[CM__PLACE_WEIGHT]; /* separated in sharing.c */
     if (merged) return CM_ROLE_PARAMETER;
     if (s.found[CM__PLACE_STATISTICS] || is_buffer_name(t->name)) return CM_ROLE_BUFFER;
     if (s.found[CM__PLACE_WEIGHT]) return CM_ROLE_PARAMETER;
@@ -192,7 +194,7 @@ static cm_role role_of(const cm_graph *g, const cm__uses *uses, int32_t tensor)
 
 void cm__find_roles(cm_graph *g)
 {
-    if (strcmp(g->source, "onnx") != 0) return; /* other importers say what they make */
+    if (strcmp(g->source, "onnx") != 0) return; /* other importers set the roles themselves */
     cm__uses uses = cm__uses_of(g);
     for (int32_t t = 0; t < g->n_tensors; t++)
         if (g->tensors[t].producer < 0 && g->tensors[t].role == CM_ROLE_BUFFER)

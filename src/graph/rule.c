@@ -126,7 +126,7 @@ static const uint8_t width[CM_DTYPES] = {
 cm_dtype cm__widest(const cm_graph *g, const cm_node *n, int32_t first, int32_t count)
 {
     int32_t best = -1;
-    for (int32_t pass = 0; pass < 2 && best < 0; pass++) /* tensors first; numbers only if there are no tensors */
+    for (int32_t pass = 0; pass < 2 && best < 0; pass++) /* tensors first; scalars only if there are no tensors */
         for (int32_t i = first; i < first + count; i++) {
             if (!cm__has(n, i) || (pass == 0 && cm__in(g, n, i)->rank == 0)) continue;
             if (best < 0 || width[cm__in(g, n, i)->dtype] > width[cm__in(g, n, best)->dtype]) best = i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule.h - what shape, fold and gradient rules share: inputs, lists of numbers, axes. */
+/* rule.h - helpers of the shape, fold and gradient rules: inputs, lists of numbers, axes. */
 #ifndef CM_GRAPH_RULE_H
 #define CM_GRAPH_RULE_H
 
@@ -17,11 +17,11 @@ static inline bool cm__is_float(cm_dtype d) { return d <= CM_FP8; }
 /* Elements of a tensor of fixed shape; -1: it depends on the batch size or is above CM__VALUE_MAX. */
 int64_t cm__small_count(const cm_tensor *t);
 
-/* Integers given as an attribute or, later opsets, as an input of known contents. -1: given neither way. */
+/* Integers given as an attribute or, in later opsets, as an input of known contents. -1: neither is given. */
 int32_t cm__int_list(cm_graph *g, const cm_node *n, cm__attr_key key, int32_t input, int64_t *out, int32_t max);
-/* The same where entries may depend on the batch size. */
+/* The same; entries may depend on the batch size. */
 int32_t cm__dim_list(cm_graph *g, const cm_node *n, int32_t input, cm_dim *out, int32_t max);
-/* Real numbers likewise. */
+/* The same for real numbers. */
 int32_t cm__real_list(cm_graph *g, const cm_node *n, cm__attr_key key, int32_t input, double *out, int32_t max);
 
 int32_t cm__copy_dims(const cm_tensor *t, cm_dim *dims); /* returns the rank */
@@ -30,13 +30,13 @@ cm_dim  cm__dims_product(cm_graph *g, const cm_dim *dims, int32_t count);
 int32_t cm__axis(cm_graph *g, int64_t axis, int32_t rank); /* negative axes count from the end */
 void    cm__need_rank(cm_graph *g, const cm_tensor *t, int32_t least);
 
-/* The shape two shapes broadcast to; fails naming both. Returns its rank. */
+/* The shape that two shapes broadcast to; fails with both in the message. Returns its rank. */
 int32_t cm__broadcast(cm_graph *g, int32_t rank_a, const cm_dim *a, int32_t rank_b, const cm_dim *b, cm_dim *out);
 
-/* The type a result has: the wider one; numbers of rank 0 do not widen tensors. */
+/* The type of a result: the wider operand's; scalars (rank 0) do not widen tensors. */
 cm_dtype cm__widest(const cm_graph *g, const cm_node *n, int32_t first, int32_t count);
 
-/* What Slice takes of each axis it names, from attributes or inputs. */
+/* Start, end and step of each axis that a Slice names, from attributes or inputs. */
 typedef struct cm__slices {
     int32_t count, axis[CM__RANK_MAX];
     cm_dim  start[CM__RANK_MAX], end[CM__RANK_MAX];

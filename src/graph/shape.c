@@ -11,7 +11,7 @@ static void like(cm_graph *g, cm_node *n, int32_t index, cm_dtype dtype, int32_t
     cm__set_output(g, n, index, dtype, t->rank, t->dims);
 }
 
-/* An output that exists only because backward reads it. */
+/* Add an output that exists only because backward reads it. */
 static void saved(cm_graph *g, cm_node *n, int32_t index, cm_dtype dtype, int32_t rank, const cm_dim *dims)
 {
     cm__set_output(g, n, index, dtype, rank, dims);
@@ -54,7 +54,7 @@ static int32_t broadcast_all(cm_graph *g, const cm_node *n, cm_dim *dims)
     return rank;
 }
 
-/* Before opset 7 a smaller second operand was lined up at `axis`, not at the last dimension. */
+/* Before opset 7 a smaller second operand was aligned at `axis`, not at the last dimension. */
 static bool legacy_broadcast(const cm_node *n) { return cm__attr_int(n, CM_ATTR_BROADCAST, 0) != 0; }
 
 void cm__shape_broadcast(cm_graph *g, cm_node *n)
@@ -97,7 +97,7 @@ void cm__shape_dropout(cm_graph *g, cm_node *n)
 {
     cm__shape_same(g, n);
     const cm_tensor *x = cm__in(g, n, 0);
-    saved(g, n, 1, CM_BOOL, x->rank, x->dims); /* which elements were kept */
+    saved(g, n, 1, CM_BOOL, x->rank, x->dims); /* the mask of kept elements */
 }
 
 void cm__shape_quantize(cm_graph *g, cm_node *n)
@@ -132,14 +132,14 @@ void cm__shape_batch_norm(cm_graph *g, cm_node *n)
     cm__need_rank(g, x, 2);
     cm_dim channels = x->dims[1];
     for (int32_t i = 1; i < 5; i++) need_vector(g, n, i, channels);
-    int32_t asked = n->n_outputs;
+    int32_t requested = n->n_outputs;
     cm__shape_same(g, n);
-    saved(g, n, 1, CM_FP32, 1, &channels); /* mean and inverse deviation of this batch */
+    saved(g, n, 1, CM_FP32, 1, &channels); /* mean and inverse standard deviation of this batch */
     saved(g, n, 2, CM_FP32, 1, &channels);
-    for (int32_t i = 3; i < asked; i++) saved(g, n, i, CM_FP32, 1, &channels);
+    for (int32_t i = 3; i < requested; i++) saved(g, n, i, CM_FP32, 1, &channels);
 }
 
-/* Layer and RMS normalisation keep one mean (not RMS) and one inverse deviation per row. */
+/* Layer normalisation saves a mean and an inverse standard deviation per row, RMS normalisation only the latter. */
 void cm__shape_layer_norm(cm_graph *g, cm_node *n)
 {
     const cm_tensor *x = cm__in(g, n, 0);
@@ -294,7 +294,7 @@ void cm__shape_nll_loss(cm_graph *g, cm_node *n)
     else cm__set_output(g, n, 0, x->dtype, 0, NULL);
 }
 
-/* Backward reads the logarithms of the probabilities: they are kept, as large as the input. */
+/* Backward reads the log-probabilities, which are as large as the input. */
 void cm__shape_cross_entropy(cm_graph *g, cm_node *n)
 {
     cm__shape_nll_loss(g, n);

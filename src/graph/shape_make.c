@@ -181,7 +181,7 @@ void cm__shape_size_of(cm_graph *g, cm_node *n) { cm__set_output(g, n, 0, CM_INT
 
 void cm__fold_size_of(cm_graph *g, cm_node *n)
 {
-    if (cm_tensor_elements(cm__in(g, n, 0)).c[2] != 0) return; /* B^2: not a size that is followed */
+    if (cm_tensor_elements(cm__in(g, n, 0)).c[2] != 0) return; /* B^2 is not representable */
     cm__num *value = cm__alloc(g->ctx, sizeof *value);
     value->i = cm__dims_product(g, cm__in(g, n, 0)->dims, cm__in(g, n, 0)->rank);
     cm__t(g, n->outputs[0])->value = value;
@@ -208,7 +208,7 @@ void cm__shape_window(cm_graph *g, cm_node *n)
 
 /* ---- recorded --------------------------------------------------------------------------------------------------- */
 
-/* Outputs as the attribute lists them. */
+/* Make the outputs that the attribute lists. */
 void cm__shape_recorded(cm_graph *g, cm_node *n)
 {
     const cm__attr *a = cm__attr_find(n, CM_ATTR_OUTPUTS);
@@ -218,7 +218,7 @@ void cm__shape_recorded(cm_graph *g, cm_node *n)
         int64_t dtype = a->ints[at], rank = a->ints[at + 1];
         at += 2;
         if (dtype < 0 || dtype >= CM_DTYPES || rank < 0 || rank > CM__RANK_MAX || at + 2 * rank > a->count)
-            cm__fail(g->ctx, CM_ERR_FORMAT, "outputs are not told");
+            cm__fail(g->ctx, CM_ERR_FORMAT, "the outputs' shapes are not given");
         for (int32_t i = 0; i < rank; i++, at += 2) dims[i] = (cm_dim){a->ints[at], a->ints[at + 1]};
         cm__set_output(g, n, index++, (cm_dtype)dtype, (int32_t)rank, dims);
     }

@@ -11,7 +11,7 @@ static void saved(cm_graph *g, cm_node *n, int32_t index, cm_dtype dtype, int32_
     cm__t(g, n->outputs[index])->role = CM_ROLE_SAVED;
 }
 
-/* 8-bit products are accumulated and written wider. */
+/* The result of an 8-bit product has a wider type. */
 static cm_dtype product_type(const cm_graph *g, const cm_node *n)
 {
     cm_dtype widest = cm__widest(g, n, 0, 2);
@@ -176,7 +176,7 @@ void cm__shape_attention(cm_graph *g, cm_node *n)
     cm_dtype dtype = cm__widest(g, n, 0, 3);
     if (q->rank == 4) cm__set_output(g, n, 0, dtype, 4, (cm_dim[]){dq[0], dq[1], dq[2], dv[3]});
     else cm__set_output(g, n, 0, dtype, 3, (cm_dim[]){dq[0], dq[2], wide});
-    saved(g, n, 1, CM_FP32, 3, scores); /* log-sum-exp of each row of scores; the matrix itself is never kept */
+    saved(g, n, 1, CM_FP32, 3, scores); /* log-sum-exp of each row of scores; the scores are not kept */
 }
 
 /* ---- recurrent layers ------------------------------------------------------------------------------------------- */
@@ -210,5 +210,5 @@ void cm__shape_rnn(cm_graph *g, cm_node *n)
         if (s < cells[cell].states || s + 1 < n->n_outputs)
             cm__set_output(g, n, s + 1, dtype, 3,
                            batch_first ? (cm_dim[]){batch, dirs, hidden} : (cm_dim[]){dirs, batch, hidden});
-    saved(g, n, 3, dtype, 4, reserve); /* gates and cell of each step, for backward */
+    saved(g, n, 3, dtype, 4, reserve); /* gates and cell state of each step, for backward */
 }

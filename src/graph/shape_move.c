@@ -7,7 +7,7 @@
 
 /* ---- reshapes --------------------------------------------------------------------------------------------------- */
 
-/* Take factors both sides have out of both, so that products stay small and at most linear in the batch size. */
+/* Cancel common factors of both sides, so that products stay small and at most linear in the batch size. */
 static void cancel(cm_dim *a, int32_t n_a, cm_dim *b, int32_t n_b)
 {
     for (int32_t i = 0; i < n_a; i++)
@@ -24,7 +24,7 @@ static void no_fit(cm_graph *g, const cm_tensor *x, const cm_dim *dims, int32_t 
     cm__fail(g->ctx, CM_ERR_FORMAT, "%s cannot take the shape %s", cm__dims_text(g, x), cm__dims_text(g, &target));
 }
 
-/* Resolve 0 (copy) and -1 (whatever is left) in `dims`. */
+/* Resolve 0 (copy the input's size) and -1 (the remaining size) in `dims`. */
 static void resolve(cm_graph *g, const cm_tensor *x, cm_dim *dims, int32_t rank, bool zero_is_zero)
 {
     cm_dim  from[CM__RANK_MAX], to[CM__RANK_MAX];
@@ -127,7 +127,7 @@ void cm__shape_expand(cm_graph *g, cm_node *n)
     const cm_tensor *x = cm__in(g, n, 0);
     cm_dim           shape[CM__RANK_MAX], dims[CM__RANK_MAX];
     int32_t          count = cm__dim_list(g, n, 1, shape, CM__RANK_MAX);
-    for (int32_t i = 0; i < count; i++) /* -1: as it is (PyTorch writes it) */
+    for (int32_t i = 0; i < count; i++) /* -1: keep the size (PyTorch writes it) */
         if (cm__dim_is(shape[i], -1)) shape[i] = cm__fixed(1);
     int32_t rank = cm__broadcast(g, x->rank, x->dims, count, shape, dims);
     cm__set_output(g, n, 0, x->dtype, rank, dims);

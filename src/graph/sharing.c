@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sharing.c - parameters that an exporter merged because they were equal are taken apart again.
+ * sharing.c - separate parameters that an exporter merged because they were equal.
  *
- * PyTorch's exporter stores equal small tensors once: in a newly made BERT, one vector of zeros is the bias of every
- * linear layer. Real sharing, as in ALBERT, shares the matrices too. So a vector read in several places stays one
- * parameter only among places next to which the same matrix is used, by different nodes; the others get their own.
+ * PyTorch's exporter stores equal small tensors once: in an untrained BERT, one vector of zeros is the bias of every
+ * linear layer. Models that really share parameters, like ALBERT, share the matrices too. So a vector that is read in
+ * several places stays one parameter only among places that are next to uses of the same matrix by different nodes.
+ * Each other place gets its own parameter.
  */
 #include "graph/roles.h"
 
 #include <string.h>
 
-#define STEPS_MAX 64  /* how far the next matrix may be */
-#define INPUTS_MAX 16 /* how many inputs of a node are looked at on the way */
+#define STEPS_MAX 64  /* most nodes between a vector and the next matrix */
+#define INPUTS_MAX 16 /* most inputs of a node that are followed */
 
 /* The nearest use of a matrix. */
 typedef struct matrix {
@@ -57,7 +58,7 @@ static matrix matrix_after(const cm_graph *g, const cm__uses *uses, int32_t node
     return (matrix){-1, -1};
 }
 
-/* The last place found that uses a matrix: in which group of places, the node that does, and the place's parameter. */
+/* The last place found that uses a matrix: its group of places, its node, and the parameter of the place. */
 typedef struct place {
     int32_t group, node, parameter;
 } place;
@@ -65,8 +66,8 @@ typedef struct place {
 typedef struct splitter {
     cm_graph *g;
     cm__uses  uses;
-    place    *before, *after; /* by matrix */
-    int32_t   group;          /* one vector in one kind of place */
+    place    *before, *after; /* per matrix: the last place near it */
+    int32_t   group;          /* current group: one vector read in one kind of place */
     int32_t   split, merged;
 } splitter;
 
@@ -114,7 +115,7 @@ static bool is_place(const splitter *s, cm__use use)
 /* Biases of linear layers are one kind of place, scales of normalisations another. */
 static int32_t kind_of(const splitter *s, cm__use use) { return s->g->nodes[use.node].op * 16 + (use.slot & 15); }
 
-#define KINDS_MAX 8 /* further ones count as the last */
+#define KINDS_MAX 8 /* further kinds count as the last */
 
 static int32_t kind_index(int32_t kinds[KINDS_MAX], int32_t *n, int32_t kind)
 {
@@ -125,7 +126,8 @@ static int32_t kind_index(int32_t kinds[KINDS_MAX], int32_t *n, int32_t kind)
     return (*n)++;
 }
 
-/* A fresh batch normalisation's variance equals its weight, its mean its bias: statistics get a buffer of their own. */
+/* In an untrained batch normalisation the variance equals the weight and the mean the bias: statistics get their own
+   buffer. */
 static void free_statistics(splitter *s, int32_t vector)
 {
     for (int32_t u = s->uses.first[vector]; u < s->uses.first[vector + 1]; u++) {
@@ -157,10 +159,11 @@ void cm__split_merged(cm_graph *g)
     int32_t  count = g->n_tensors;
     s.before = cm__alloc_array(g->ctx, (size_t)count, sizeof *s.before);
     s.after = cm__alloc_array(g->ctx, (size_t)count, sizeof *s.after);
-    s.group = 1; /* 0: no place yet */
+    s.group = 1; /* 0: no group */
     for (int32_t t = 0; t < count; t++)
         if (cm__t(g, t)->role == CM_ROLE_PARAMETER && cm__t(g, t)->rank == 1) split_vector(&s, t);
     if (s.split)
-        cm__warn(g, "%d parameters were merged with %d others in the export because they were equal: taken apart again",
-                 s.split, s.merged);
+        cm__warn(g,
+                 "%d parameters were merged with %d others in the export because they were equal; here they are "
+                 "separate again", s.split, s.merged);
 }

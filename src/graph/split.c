@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * split.c - which tensors and products of a graph tensor-parallel devices divide among them.
+ * split.c - which tensors and products of a graph are divided among tensor-parallel devices.
  *
- * As Megatron-LM does: a product with a parameter divides the columns of its output if its input is whole, and gives a
- * whole output if its input is divided. Attention and elementwise operators stay as divided as what they read.
+ * As in Megatron-LM, a product with a parameter divides the columns of its output if its input is not divided; if its
+ * input is divided, its output is not. The outputs of attention and elementwise operators are divided if their inputs
+ * are.
  */
 #include "graph/split.h"
 
@@ -32,7 +33,7 @@ static bool same_shape(const cm_tensor *a, const cm_tensor *b)
     return same;
 }
 
-/* A gradient is split as the forward tensor of its shape is. */
+/* A gradient is divided if the forward tensor of its shape is. */
 static bool gradient_split(const cm_graph *g, const cm_node *n, const cm_tensor *y, const bool *split)
 {
     const cm_node *forward = n->source >= 0 ? &g->nodes[n->source] : NULL;
@@ -41,9 +42,9 @@ static bool gradient_split(const cm_graph *g, const cm_node *n, const cm_tensor 
     return any_input_split(g, n, split);
 }
 
-#define CHAIN_MAX 4 /* casts and a softmax or sigmoid between a router's product and its choice */
+#define CHAIN_MAX 4 /* casts and a softmax or sigmoid between a router's product and its top-k */
 
-/* A router's product is whole on every device: each has to choose the same experts. */
+/* A router's product is not divided: every device must choose the same experts. */
 static bool is_router(const cm_graph *g, const cm_node *product)
 {
     int32_t at = (int32_t)(product - g->nodes), tensor = product->outputs[0];
@@ -82,14 +83,14 @@ void cm__find_split(const cm_graph *g, bool *split)
     }
 }
 
-/* The parameter that a node reads, itself or its copy in a narrower type; -1: none. */
+/* The parameter that a node reads, directly or as a copy in a narrower type; -1: none. */
 int32_t cm__parameter_read(const cm_graph *g, const cm_node *n, int32_t input)
 {
     const cm_tensor *t = cm__has(n, input) ? cm__in(g, n, input) : NULL;
     bool copied = n->op == CM_OP_CAST && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->role == CM_ROLE_CAST;
     if (!t || copied) return -1;
     int32_t id = n->inputs[input];
-    while (cm__t(g, id)->role == CM_ROLE_CAST && cm__t(g, id)->producer >= 0) /* fp8: of a 16-bit copy */
+    while (cm__t(g, id)->role == CM_ROLE_CAST && cm__t(g, id)->producer >= 0) /* fp8: cast from a 16-bit copy */
         id = g->nodes[cm__t(g, id)->producer].inputs[0];
     return cm__t(g, id)->role == CM_ROLE_PARAMETER ? id : -1;
 }

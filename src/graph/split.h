@@ -5,20 +5,20 @@
 
 #include "graph/graph.h"
 
-/* How a product with a parameter is divided: not, by columns of its result, by rows of the parameter. */
+/* How a product with a parameter is divided: not at all, by columns of its result, by rows of the parameter. */
 typedef enum cm__division { CM__WHOLE, CM__COLUMNS, CM__ROWS } cm__division;
 
-/* Per tensor: whether a device has only a part of it. */
+/* Per tensor: whether each device has only a part of it. */
 void         cm__find_split(const cm_graph *g, bool *split);
 cm__division cm__division_of(const cm_graph *g, const cm_node *forward, const bool *split);
 
 /* Whether a backward node of a product computes the gradient of its input, not that of the parameter. */
 bool cm__is_input_gradient(const cm_node *n, const cm_node *forward);
 
-/* The parameter that a node reads, itself or its copy in a narrower type; -1: none. */
+/* The parameter that a node reads, directly or as a copy in a narrower type; -1: none. */
 int32_t cm__parameter_read(const cm_graph *g, const cm_node *n, int32_t input);
 
-/* Whether a product is of experts: a parameter of one matrix for each. */
+/* Whether a product computes experts: its parameter has one matrix for each. */
 bool cm__is_expert(const cm_graph *g, const cm_node *forward);
 
 #endif

@@ -2,14 +2,14 @@
 /*
  * strides.c - strides of views.
  *
- * Transposing, slicing and broadcasting change strides only. A reshape can do so too unless what it joins does not lie
- * side by side in memory: then PyTorch copies.
+ * Transposing, slicing and broadcasting change strides only. A reshape does too, unless the dimensions it merges are
+ * not contiguous in memory: then PyTorch copies.
  */
 #include "graph/strides.h"
 
 #include <string.h>
 
-#define AT_BATCH 7 /* small, so that 2^53 elements fit; odd, so that it is no other size by chance */
+#define AT_BATCH 7 /* small, so that 2^53 elements fit; odd, so that no other size is likely to equal it */
 
 int64_t cm__strides_size(cm_dim d) { return d.per_batch * AT_BATCH + d.fixed; }
 
@@ -30,7 +30,7 @@ int64_t *cm__strides_rows(const cm__strides *s, const cm_tensor *t)
     return strides;
 }
 
-/* Images, then pixels, then channels. */
+/* Strides in channels-last order: images, then pixels, then channels. */
 int64_t *cm__strides_image(const cm__strides *s, const cm_tensor *t)
 {
     int64_t *strides = strides_new(s, 4), channels = cm__strides_size(t->dims[1]);
@@ -59,7 +59,7 @@ bool cm__strides_in_rows(cm__strides *s, int32_t tensor)
     return true;
 }
 
-/* c10's is_channels_last_strides_2d: sizes of one do not matter but for the last doubt, which is no. */
+/* As c10's is_channels_last_strides_2d: dimensions of size one are ignored, and the ambiguous case returns false. */
 bool cm__strides_channels_last(cm__strides *s, int32_t tensor)
 {
     static const int32_t order[] = {1, 3, 2, 0};
@@ -78,8 +78,8 @@ bool cm__strides_channels_last(cm__strides *s, int32_t tensor)
 
 /* ---- views ------------------------------------------------------------------------------------------------------ */
 
-/* Strides of `y` over the memory of `x`, dimension by dimension from the last, in runs that lie side by side; NULL: it
-   takes a copy. */
+/* Strides of `y` over the memory of `x`, from the last dimension to the first, in contiguous runs; NULL: it needs a
+   copy. */
 static int64_t *reshaped(const cm__strides *s, const cm_tensor *x, const int64_t *old, const cm_tensor *y)
 {
     int64_t *made = cm__strides_rows(s, y), run = 1, taken = 1, base = x->rank ? old[x->rank - 1] : 1;
@@ -144,13 +144,13 @@ static int64_t *sliced(const cm__strides *s, const cm_node *n, int32_t rank, con
     cm__slices slices;
     cm__slices_read(graph_of(s), n, &slices);
     for (int32_t i = 0; i < slices.count; i++) {
-        if (slices.step[i] < 0) return NULL; /* backwards: PyTorch has no negative strides */
+        if (slices.step[i] < 0) return NULL; /* reversed: PyTorch has no negative strides */
         if (slices.step[i] < CM__DIM_MAX && made[slices.axis[i]] < CM__DIM_MAX) made[slices.axis[i]] *= slices.step[i];
     }
     return made;
 }
 
-/* One slice of an axis, without it. */
+/* Select one index of an axis and remove the axis. */
 static int64_t *selected(const cm__strides *s, const cm_node *n, const cm_tensor *x, const int64_t *old)
 {
     int64_t *made = strides_new(s, x->rank), axis = cm__axis(graph_of(s), cm__attr_int(n, CM_ATTR_AXIS, 0), x->rank);
@@ -159,7 +159,7 @@ static int64_t *selected(const cm__strides *s, const cm_node *n, const cm_tensor
     return made;
 }
 
-/* A gradient seen as that of the view's input. */
+/* The gradient of a view, viewed with the shape of the view's input. */
 static int64_t *view_back(const cm__strides *s, const cm_node *n, const cm_tensor *dy, const int64_t *old,
                           const cm_tensor *y)
 {
@@ -167,7 +167,7 @@ static int64_t *view_back(const cm__strides *s, const cm_node *n, const cm_tenso
     const cm_node *forward = &s->g->nodes[n->source];
     switch (forward->op) {
     case CM_OP_TRANSPOSE: return transposed_back(s, forward, dy->rank, old);
-    case CM_OP_CONCAT: /* a part of what was joined */
+    case CM_OP_CONCAT: /* a slice of the concatenated tensor */
     case CM_OP_PAD: return kept(s, dy->rank, old);
     case CM_OP_REDUCE_SUM: return cm__strides_rows(s, y);
     default: return reshaped(s, dy, old, y);
@@ -219,7 +219,7 @@ cm__strides *cm__strides_new(cm__ctx *ctx, const cm_graph *g, bool channels_last
 
 /* ---- layout of images -------------------------------------------------------------------------------------------- */
 
-/* What the model reads, not what its results are held against. */
+/* Inputs of the model, without the targets of its loss. */
 static bool model_reads(const cm_graph *g, int32_t tensor)
 {
     for (int32_t i = 0; i < g->n_nodes; i++) {
@@ -231,7 +231,7 @@ static bool model_reads(const cm_graph *g, int32_t tensor)
     return false;
 }
 
-/* Colour images in 16 bits are given to convolutions with their channels last, as PyTorch's own advice is. */
+/* Assume that users give 16-bit colour images to convolutions in channels-last format, as PyTorch recommends. */
 bool cm__channels_last(const cm_graph *g)
 {
     if (g->channels_last) return true;

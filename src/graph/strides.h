@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strides.h - where the elements of each tensor lie.
+ * strides.h - the strides of each tensor.
  *
- * Strides are followed through a graph at one batch size; what is asked of them has the same answer at all others.
+ * Strides are computed at one batch size. The questions that they answer have the same answer at all batch sizes.
  */
 #ifndef CM_GRAPH_STRIDES_H
 #define CM_GRAPH_STRIDES_H
@@ -12,26 +12,26 @@
 typedef struct cm__strides {
     cm__ctx        *ctx;
     const cm_graph *g;
-    int64_t       **of;            /* per tensor; NULL: one row after the other */
-    bool           *copied;        /* per node: a view that takes a copy */
+    int64_t       **of;            /* per tensor; NULL: contiguous */
+    bool           *copied;        /* per node: a view that needs a copy */
 } cm__strides;
 
-/* channels_last: images, and weights of convolutions, are given so. */
+/* channels_last: images, and weights of convolutions, are in that memory format. */
 cm__strides *cm__strides_new(cm__ctx *ctx, const cm_graph *g, bool channels_last);
-void         cm__strides_place(cm__strides *s, int32_t node); /* its results; after those of all before it */
+void         cm__strides_place(cm__strides *s, int32_t node); /* of its outputs; call it in node order */
 
-int64_t        cm__strides_size(cm_dim d); /* at the batch size that strides are for */
+int64_t        cm__strides_size(cm_dim d); /* at the batch size of the strides */
 const int64_t *cm__strides_of(cm__strides *s, int32_t tensor);
-bool           cm__strides_in_rows(cm__strides *s, int32_t tensor);       /* no gaps, in the order of its sizes */
-bool           cm__strides_channels_last(cm__strides *s, int32_t tensor); /* an image, as PyTorch tells it */
+bool           cm__strides_in_rows(cm__strides *s, int32_t tensor);       /* contiguous: no gaps, dimensions in order */
+bool           cm__strides_channels_last(cm__strides *s, int32_t tensor); /* an image, by PyTorch's definition */
 
-/* strides_ops.c: what an operator writes; NULL: in rows. */
+/* strides_ops.c: the strides of an operator's output; NULL: contiguous. */
 int64_t *cm__strides_written(cm__strides *s, const cm_node *n, int32_t output);
-/* For it. */
+/* For strides_ops.c. */
 int64_t *cm__strides_rows(const cm__strides *s, const cm_tensor *t);
 int64_t *cm__strides_image(const cm__strides *s, const cm_tensor *t);
 
-/* Whether convolutions get images with their channels last if nobody says otherwise. */
+/* Whether convolutions get channels-last images if the user does not choose. */
 bool cm__channels_last(const cm_graph *g);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strides_ops.c - what operators write: PyTorch keeps the order of what is read where it can.
+ * strides_ops.c - strides of operators' outputs: PyTorch keeps the memory format of the inputs where it can.
  *
- * Elementwise operators write in the order of their operands (TensorIterator), convolutions with the channels last if
- * either image or weight is so, normalisation and pooling as they read. Products and row-wise operators write rows.
+ * Elementwise operators write in the order of their operands (TensorIterator). Convolutions write channels-last if
+ * image or weight is channels-last. Normalisation and pooling keep their input's order. Products and row-wise operators
+ * write contiguous rows.
  */
 #include "graph/strides.h"
 
@@ -23,7 +24,7 @@ static int64_t *image_if(cm__strides *s, bool channels_last, const cm_tensor *y)
 
 #define OPERANDS 4
 
-/* Operand strides as the result's dimensions see them; 0 where it is spread. */
+/* The strides of an operand in the dimensions of the result; 0 where it is broadcast. */
 typedef struct operands {
     int32_t count;
     int64_t stride[OPERANDS][CM__RANK_MAX];
@@ -42,7 +43,7 @@ static void add_operand(cm__strides *s, operands *o, const cm_tensor *y, int32_t
     o->count++;
 }
 
-/* Whether dimension a is to be outside dimension b: 1, 0 (nobody knows), -1. */
+/* Whether dimension a is outside dimension b: 1, 0 (undecided), -1. */
 static int outside(const operands *o, const cm_tensor *y, int32_t a, int32_t b)
 {
     for (int32_t i = 0; i < o->count; i++) {
@@ -54,7 +55,7 @@ static int outside(const operands *o, const cm_tensor *y, int32_t a, int32_t b)
     return 0;
 }
 
-/* The order of dimensions from the innermost: sorted as TensorIterator sorts them, which decides in doubt. */
+/* The order of dimensions from the innermost, by TensorIterator's sort; its order decides undecided pairs. */
 static void order_of(const operands *o, const cm_tensor *y, int32_t *order)
 {
     for (int32_t i = 0; i < y->rank; i++) order[i] = y->rank - 1 - i;
@@ -72,7 +73,8 @@ static void order_of(const operands *o, const cm_tensor *y, int32_t *order)
     }
 }
 
-/* PyTorch's gradients of thresholds look at the kept tensor first, all others at the incoming gradient. */
+/* PyTorch's gradients of threshold functions have the saved tensor as first operand, all others the incoming
+   gradient. */
 static bool kept_first(const cm_node *n, const cm_node *forward)
 {
     return n->op == CM_OP_ELEMENTWISE_GRAD && n->n_inputs == 2 &&
@@ -134,7 +136,7 @@ static int64_t *joined(cm__strides *s, const cm_node *n, int32_t output)
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
 
-/* Fused attention writes [B, S, heads, d], whatever its result is called. */
+/* Fused attention writes [B, S, heads, d] in memory, although its result is [B, heads, S, d]. */
 static int64_t *attended(cm__strides *s, const cm_node *n, int32_t output)
 {
     const cm_tensor *y = cm__t(s->g, n->outputs[output]);
@@ -145,7 +147,7 @@ static int64_t *attended(cm__strides *s, const cm_node *n, int32_t output)
     return made;
 }
 
-/* Gradients lie as what they are the gradients of. */
+/* Gradients have the strides of the tensors they belong to. */
 static int64_t *attended_back(cm__strides *s, const cm_node *n, int32_t output)
 {
     const cm_tensor *y = cm__t(s->g, n->outputs[output]);

@@ -28,7 +28,7 @@ static void add_training(cm_graph *step, const cm_train_options *o)
     int32_t *gradient =
         cm__backward_run(step, loss >= 0 ? &loss : step->outputs, loss >= 0 ? 1 : outputs, o->recompute);
     if (loss >= 0 && cm__t(step, loss)->producer >= 0 && loss != step->outputs[0])
-        cm__output(step, loss); /* beside what the model returned: the script still holds that */
+        cm__output(step, loss); /* in addition to the model's outputs, which the script still references */
     warn_untrained(step, gradient, tensors);
     for (int32_t t = 0; step->bare_operator && t < tensors; t++) /* one operator: the gradients are its result */
         if (gradient[t] >= 0 && cm__t(step, t)->producer < 0) cm__output(step, gradient[t]);
@@ -36,7 +36,8 @@ static void add_training(cm_graph *step, const cm_train_options *o)
     step->phase = CM_FORWARD;
 }
 
-/* A recorded backward that multiplies more or less than ours means that something was not followed: say so. */
+/* Warn if a recorded backward has other matrix FLOP than the derived one: then some operation was not recorded
+   correctly. */
 static void compare_backward(cm_graph *step, const cm_graph *forward)
 {
     const double batch = 64, tolerance = 0.005;
@@ -49,11 +50,11 @@ static void compare_backward(cm_graph *step, const cm_graph *forward)
     double difference = ours > theirs ? ours - theirs : theirs - ours;
     if (forward->has_backward && difference > tolerance * (ours > theirs ? ours : theirs))
         cm__warn(step,
-                 "backward as recorded has %.4g matrix FLOP at batch 64, as derived %.4g: times differ accordingly",
-                 theirs, ours);
+                 "the recorded backward has %.4g matrix FLOP at batch 64, the derived one %.4g: times are off by as "
+                 "much", theirs, ours);
 }
 
-/* Without backward nobody reads what is kept for it: frameworks do not write it. */
+/* Without backward nobody reads the tensors that are saved for it; frameworks do not write them. */
 static void drop_saved(cm_graph *g)
 {
     bool *read = cm__alloc_array(g->ctx, (size_t)g->n_tensors, sizeof *read);
@@ -88,7 +89,7 @@ cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *option
     if (o->inference) drop_saved(g);
     else add_training(g, o);
     cm__layout(g);
-    cm__cost_all(g); /* before pruning: a backward node's cost is its forward node's */
+    cm__cost_all(g); /* before pruning: the cost of a backward node is computed from its forward node */
     cm__prune(g);
     if (!o->inference) compare_backward(g, forward);
     cm__check(g);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* update.c - the optimizer: its state, and one multi-tensor update, after which gradients are freed. */
+/* update.c - the optimizer: its state and one multi-tensor update, after which gradients are freed. */
 #include "graph/train.h"
 
 static const int8_t states_per_parameter[CM_OPTIMIZERS] = {
     [CM_OPTIMIZER_SGD] = 0, [CM_OPTIMIZER_MOMENTUM] = 1, [CM_OPTIMIZER_ADAM] = 2, [CM_OPTIMIZER_ADAMW] = 2,
 };
 
-/* With master weights states are fp32, and a copy of the weights is one of them. */
+/* With master weights the state is fp32 and includes an fp32 copy of the weights. */
 void cm__add_update(cm_graph *step, const int32_t *gradient, int32_t tensors, cm_optimizer optimizer, bool master)
 {
     static const char *const state_names[] = {"state1", "state2", "master"};

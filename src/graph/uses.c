@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uses.c - who reads a tensor: counted, then filled. */
+/* uses.c - the readers of each tensor: counted first, then filled. */
 #include "graph/uses.h"
 
 cm__uses cm__uses_of(const cm_graph *g)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* builder.c - linear layers, norms, activations and their like, emitted as PyTorch runs them. */
+/* builder.c - linear layers, norms, activations and similar modules, emitted as the operators that PyTorch runs. */
 #include "import/builder.h"
 
 #include <stdio.h>
@@ -106,7 +106,7 @@ int32_t cm__b_conv1d(cm__builder *b, const char *part, int32_t x, int64_t in, in
     int32_t c = bias ? cm__b_parameter(b, part, "bias", 1, &out) : -1;
     const cm_tensor *from = cm__t(b->g, x);
     int64_t          length = from->rank == 3 ? from->dims[1].fixed : 0;
-    if (length) x = cm__b_reshape(b, part, "rows", x, 2, (int64_t[]){-1, in}); /* as GPT-2's own layer does it */
+    if (length) x = cm__b_reshape(b, part, "rows", x, 2, (int64_t[]){-1, in}); /* as in GPT-2's Conv1D */
     x = cm__emit(b->g, CM_OP_GEMM, cm__b_name(b, part, NULL), (int32_t[]){x, w, c}, bias ? 3 : 2, NULL, 0);
     return length ? cm__b_reshape(b, part, "positions", x, 3, (int64_t[]){-1, length, out}) : x;
 }
@@ -119,7 +119,7 @@ int32_t cm__b_layer_norm(cm__builder *b, const char *part, int32_t x, int64_t wi
     return cm__emit(b->g, CM_OP_LAYER_NORM, cm__b_name(b, part, NULL), (int32_t[]){x, w, c}, 3, &last, 1);
 }
 
-/* weight * (x * rsqrt(mean(x^2) + eps)); rsqrt is one kernel, for which Reciprocal stands as in captures. */
+/* weight * (x * rsqrt(mean(x^2) + eps)); Reciprocal represents rsqrt, which is one kernel, as in captures. */
 int32_t cm__b_rms_norm(cm__builder *b, const char *part, int32_t x, int64_t width)
 {
     int32_t  w = cm__b_parameter(b, part, "weight", 1, &width);
@@ -178,7 +178,7 @@ static int32_t quick_gelu(cm__builder *b, const char *part, int32_t x)
 int32_t cm__b_activation(cm__builder *b, const char *part, int32_t x, int64_t kind)
 {
     static const struct {
-        int     op; /* one kernel */
+        int     op; /* a single kernel */
         int32_t (*written_out)(cm__builder *, const char *, int32_t);
     } rows[CM__ACTS] = {
         [CM__ACT_GELU] = {CM_OP_GELU, NULL},       [CM__ACT_GELU_NEW] = {0, gelu_new},

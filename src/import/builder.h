@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * builder.h - the layers PyTorch users think in (linear, norm, embedding ...) as operators of a graph.
+ * builder.h - PyTorch's modules (linear, norm, embedding ...) as operators of a graph.
  *
- * Nodes and parameters are named "scope.part", as a module's children are. Every function returns the tensor it makes.
+ * Nodes and parameters are named "scope.part", like the children of a module. Every function returns its result tensor.
  */
 #ifndef CM_IMPORT_BUILDER_H
 #define CM_IMPORT_BUILDER_H
@@ -11,15 +11,15 @@
 
 #define CM__SCALARS_MAX 16
 
-/* Activations by Hugging Face's names. */
+/* Activations, by the names that Hugging Face uses. */
 enum { CM__ACT_GELU, CM__ACT_GELU_NEW, CM__ACT_GELU_FAST, CM__ACT_GELU_TANH, CM__ACT_QUICK_GELU, CM__ACT_RELU,
        CM__ACT_SILU, CM__ACT_TANH, CM__ACTS };
-extern const char *const cm__activation_names[]; /* NULL at the end */
+extern const char *const cm__activation_names[]; /* ends with NULL */
 
 typedef struct cm__builder {
     cm_graph *g;
     char      scope[128];
-    char      name[256]; /* the last one made by cm__b_name() */
+    char      name[256]; /* the result of the last cm__b_name() */
     struct { double value; int32_t tensor; } scalars[CM__SCALARS_MAX];
     int32_t   n_scalars;
 } cm__builder;
@@ -40,16 +40,16 @@ int32_t cm__b_transpose(cm__builder *b, const char *part, const char *suffix, in
 int32_t cm__b_slice(cm__builder *b, const char *part, const char *suffix, int32_t x, int64_t axis, int64_t start,
                     int64_t end);
 
-/* x[..., in] W^T + b, weight [out, in] as nn.Linear keeps it. */
+/* x[..., in] W^T + b, weight [out, in] as in nn.Linear. */
 int32_t cm__b_linear(cm__builder *b, const char *part, int32_t x, int64_t in, int64_t out, bool bias);
-/* The same with a weight that is there already; bias -1: none. */
+/* The same with an existing weight; bias -1: none. */
 int32_t cm__b_project(cm__builder *b, const char *part, int32_t x, int32_t weight, int32_t bias);
-/* x[..., in] W + b, weight [in, out] as GPT-2's Conv1D keeps it. */
+/* x[..., in] W + b, weight [in, out] as in GPT-2's Conv1D. */
 int32_t cm__b_conv1d(cm__builder *b, const char *part, int32_t x, int64_t in, int64_t out, bool bias);
 int32_t cm__b_layer_norm(cm__builder *b, const char *part, int32_t x, int64_t width);
-int32_t cm__b_rms_norm(cm__builder *b, const char *part, int32_t x, int64_t width); /* written out */
-int32_t cm__b_dropout(cm__builder *b, const char *part, int32_t x, double ratio);   /* x itself where ratio is 0 */
-/* CM__ACT_*: written out where the framework has no kernel of its own. */
+int32_t cm__b_rms_norm(cm__builder *b, const char *part, int32_t x, int64_t width); /* as separate operators */
+int32_t cm__b_dropout(cm__builder *b, const char *part, int32_t x, double ratio);   /* x itself if ratio is 0 */
+/* CM__ACT_*: separate operators where the framework has no single kernel. */
 int32_t cm__b_activation(cm__builder *b, const char *part, int32_t x, int64_t kind);
 
 #endif

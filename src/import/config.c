@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config.c - a Hugging Face config.json as a graph. */
+/* config.c - build a graph from a Hugging Face config.json. */
 #include "import/config.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static const char *kind_of(const json_t *value)
     return names[json_typeof(value)];
 }
 
-/* A value as it would stand in a description; NULL: the wrong kind. */
+/* A value as text, in the form that a description has; NULL: the wrong type. */
 static const char *value_text(cm__ctx *ctx, cm__field_kind kind, const json_t *value)
 {
     if (kind == CM__FIELD_COUNT && json_is_integer(value))
@@ -59,7 +59,7 @@ static void read_key(cm__ctx *ctx, const json_t *config, const cm__config_key *r
     const json_t    *value = json_object_get(config, row->key);
     const char      *text = row->otherwise;
     cm__place(ctx, "key '%s'", row->key);
-    if (value && json_is_null(value)) { /* None: no window, no inner width of its own ... */
+    if (value && json_is_null(value)) { /* None: no window, default inner width ... */
         if (field->kind == CM__FIELD_COUNT) memset((char *)t + field->offset, 0, sizeof(int64_t));
         return;
     }
@@ -115,7 +115,7 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* What the class named in "architectures" puts on top. Longer endings first. */
+/* The head that the class named in "architectures" adds. Longer name endings come first. */
 static const struct {
     const char *ending;
     int64_t     head;
@@ -148,7 +148,7 @@ static void read_head(cm__ctx *ctx, const json_t *config, cm__transformer *t)
     cm__place(ctx, "key 'architectures'");
     if (!json_is_string(first)) cm__fail(ctx, CM_ERR_FORMAT, "a list of class names is expected");
     int64_t head = head_of(ctx, json_string_value(first));
-    bool    masked = t->head == CM__HEAD_MLM; /* such families build their causal form on the same head */
+    bool    masked = t->head == CM__HEAD_MLM; /* these families use the same head for their causal form */
     t->head = masked && head == CM__HEAD_LM ? CM__HEAD_MLM : head;
 }
 
@@ -191,6 +191,6 @@ cm_graph *cm__import_config(cm__ctx *ctx, const char *name, const char *text, si
         cm__warn(g, "sequence length %lld assumed; the config allows up to %lld: --seq N", (long long)t.seq,
                  (long long)t.positions);
     if (json_is_true(json_object_get(config, "use_sliding_window")))
-        cm__warn(g, "use_sliding_window: the window of some layers is not modelled; their attention is taken as full");
+        cm__warn(g, "use_sliding_window: the window of some layers is not modelled; their attention counts as full");
     return g;
 }

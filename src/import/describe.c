@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* describe.c - one-line descriptions: reading them, and writing a transformer as one. */
+/* describe.c - parse one-line descriptions, and write a transformer as one. */
 #include "import/describe.h"
 
 #include <stdio.h>
@@ -185,7 +185,8 @@ static const cm__field *field_of(cm__description *d, cm__family family, cm__span
     unknown_key(d, key, keys, n);
 }
 
-/* A longer sequence than the network has learned positions for: it has as many as are asked for, as if trained so. */
+/* For a sequence longer than the learned positions: enlarge the position table, as if the model was trained that
+   way. */
 static int64_t grow_positions(const cm__description *d, cm__transformer *t)
 {
     cm__transformer whole = *t;
@@ -209,7 +210,7 @@ static cm_graph *describe_transformer(cm__description *d, cm__family family, con
     cm__transformer_complete(d->ctx, &t, d->seq);
     cm_graph *g = cm__transformer_build(d->ctx, &t, name, "description");
     if (learned)
-        cm__warn(g, "%lld learned positions instead of the model's %lld, for the sequence length asked for",
+        cm__warn(g, "%lld learned positions instead of the model's %lld, for the given sequence length",
                  (long long)t.positions, (long long)learned);
     return g;
 }
@@ -227,7 +228,7 @@ static bool differs(const cm__transformer *a, const cm__transformer *b, const cm
                                           : cm__field_int(a, field) != cm__field_int(b, field);
 }
 
-/* The sizes everybody asks for first, then whatever a reader of those alone would guess differently. */
+/* Write the main sizes first, then every field whose value does not follow from them. */
 const char *cm__transformer_text(cm__ctx *ctx, const cm__transformer *t)
 {
     static const char *const always[] = {"layers", "hidden", "heads", "seq", "vocab", "image", "patch"};

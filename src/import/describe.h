@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * describe.h - a one-line description being read: "kind:key=value,key=value".
+ * describe.h - the state of parsing a one-line description: "kind:key=value,key=value".
  *
- * A kind's builder takes its keys one by one, says where it has taken them all, and only then emits. What it took,
- * but for defaults, becomes the canonical description; what it did not take is refused.
+ * The builder of a kind takes its keys one by one, calls cm__take_end(), and only then emits nodes. The keys it took,
+ * except those with default values, form the canonical description. Keys that it did not take are refused.
  */
 #ifndef CM_IMPORT_DESCRIBE_H
 #define CM_IMPORT_DESCRIBE_H
@@ -25,26 +25,26 @@ typedef struct cm__description {
     int32_t     n_pairs;
     const char *taken[CM__PAIRS_MAX]; /* keys the builder knows */
     int32_t     n_taken;
-    int64_t     seq;                  /* asked for beside the description; 0: not */
+    int64_t     seq;                  /* given in addition to the description; 0: not given */
     bool        seq_taken;
-    const char *text;                 /* canonical, so far */
+    const char *text;                 /* canonical description so far */
 } cm__description;
 
-/* A whole number; CM__REQUIRED: no default. */
+/* An integer; CM__REQUIRED: no default. */
 int64_t cm__take_int(cm__description *d, const char *key, int64_t otherwise, int64_t min, int64_t max);
-/* The same where --seq applies. */
+/* The same, for the key that --seq replaces. */
 int64_t cm__take_seq(cm__description *d, const char *key, int64_t otherwise);
-/* A size that is the batch where it is not given. */
+/* A size; if it is not given, it is the batch size. */
 cm_dim cm__take_batch(cm__description *d, const char *key);
 double cm__take_ratio(cm__description *d, const char *key, double otherwise);
-/* One of names (NULL at the end); otherwise -1: required. */
+/* One of names (ends with NULL); otherwise -1: required. */
 int32_t cm__take_choice(cm__description *d, const char *key, const char *const *names, int32_t otherwise);
-/* "512x256"; returns how many, 0 where it is not given. */
+/* Sizes as "512x256"; returns their number, 0 if the key is not given. */
 int32_t cm__take_list(cm__description *d, const char *key, int64_t list[CM__LIST_MAX], int64_t max);
-/* All taken: refuse the rest. */
+/* End of the keys: refuse those that were not taken. */
 void cm__take_end(cm__description *d);
 
-/* Kinds that are not transformers (describe_ops.c). NULL: no such kind. */
+/* Builder of a kind that is not a transformer (describe_ops.c); NULL: no such kind. */
 typedef void cm__describe_fn(cm__description *d, cm_graph *g);
 typedef struct cm__plain_kind {
     const char      *kind;

@@ -34,7 +34,7 @@ typedef struct recurrence {
     int64_t gates, input, hidden, directions;
 } recurrence;
 
-/* x[S, B, input] -> [S, B, directions * hidden]. ONNX keeps both bias vectors in one: the same numbers as PyTorch's. */
+/* x[S, B, input] -> [S, B, directions * hidden]. ONNX has both bias vectors in one tensor, of the same total size. */
 static int32_t recurrent(cm__builder *b, const char *part, int32_t x, recurrence r)
 {
     int64_t  rows = r.gates * r.hidden, n = r.directions;
@@ -82,8 +82,8 @@ static void lstm(cm__description *d, cm_graph *g)
 
 /* ---- single operators -------------------------------------------------------------------------------------------- */
 
-/* What a layer before would have computed: it is given, and its gradient is wanted. */
-static int32_t given(cm_graph *g, const char *name, int32_t rank, const cm_dim *dims)
+/* An operand that the preceding layer would have computed: an activation, with a gradient. */
+static int32_t activation(cm_graph *g, const char *name, int32_t rank, const cm_dim *dims)
 {
     int32_t x = cm__leaf(g, name, CM_ROLE_INPUT, CM_FP32, rank, dims);
     cm__t(g, x)->role = CM_ROLE_ACTIVATION;
@@ -101,7 +101,7 @@ static void gemm(cm__description *d, cm_graph *g)
     cm_dim      dims[] = {cm__fixed(batch), m, cm__fixed(k)};
     int64_t     weight[] = {batch, k, n};
     cm__builder b = {.g = g};
-    int32_t     x = given(g, "input", one ? 2 : 3, one ? dims + 1 : dims);
+    int32_t     x = activation(g, "input", one ? 2 : 3, one ? dims + 1 : dims);
     int32_t     w = cm__parameter(g, "weight", one ? 2 : 3, one ? weight + 1 : weight);
     cm__output(g, cm__b_binary(&b, one ? CM_OP_GEMM : CM_OP_MATMUL, "gemm", NULL, x, w));
 }
@@ -121,7 +121,7 @@ static void conv(cm__description *d, cm_graph *g)
     if (h + 2 * pad < r || w + 2 * pad < s)
         cm__fail(d->ctx, CM_ERR_ARGUMENT, "r=%lld, s=%lld: the filter is larger than the padded input", (long long)r,
                  (long long)s);
-    int32_t  x = given(g, "input", 4, (cm_dim[]){n, cm__fixed(c), cm__fixed(h), cm__fixed(w)});
+    int32_t  x = activation(g, "input", 4, (cm_dim[]){n, cm__fixed(c), cm__fixed(h), cm__fixed(w)});
     int32_t  f = cm__parameter(g, "weight", 4, (int64_t[]){k, c / groups, r, s});
     cm__attr attrs[] = {CM__INTS(CM_ATTR_STRIDES, stride, stride), CM__INTS(CM_ATTR_PADS, pad, pad, pad, pad),
                         CM__INTS(CM_ATTR_GROUP, groups), CM__INTS(CM_ATTR_KERNEL_SHAPE, r, s)};
@@ -142,7 +142,7 @@ static void attention(cm__description *d, cm_graph *g)
                  (long long)kv_heads);
     cm_dim   q[] = {batch, cm__fixed(heads), cm__fixed(seq), cm__fixed(dim)};
     cm_dim   kv[] = {batch, cm__fixed(kv_heads), cm__fixed(seq), cm__fixed(dim)};
-    int32_t  in[] = {given(g, "q", 4, q), given(g, "k", 4, kv), given(g, "v", 4, kv)};
+    int32_t  in[] = {activation(g, "q", 4, q), activation(g, "k", 4, kv), activation(g, "v", 4, kv)};
     cm__attr mask = CM__INTS(CM_ATTR_CAUSAL, causal);
     cm__output(g, cm__emit(g, CM_OP_ATTENTION, "attention", in, 3, &mask, 1));
 }
@@ -152,7 +152,7 @@ static int32_t table_of_rows(cm__description *d, cm_graph *g, int64_t *cols)
     cm_dim rows = cm__take_batch(d, "rows");
     *cols = cm__take_int(d, "cols", CM__REQUIRED, 1, SIZE_MAX_GIVEN);
     cm__take_end(d);
-    return given(g, "input", 2, (cm_dim[]){rows, cm__fixed(*cols)});
+    return activation(g, "input", 2, (cm_dim[]){rows, cm__fixed(*cols)});
 }
 
 static void softmax(cm__description *d, cm_graph *g)
@@ -186,7 +186,8 @@ static void elementwise(cm__description *d, cm_graph *g)
     cm__take_end(d);
     for (int32_t i = 0; i < rank; i++) dims[i] = cm__fixed(sizes[i]);
     if (!rank) rank = 1;
-    int32_t in[2] = {given(g, "input", rank, dims), ops[which].operands == 2 ? given(g, "other", rank, dims) : -1};
+    int32_t in[2] = {activation(g, "input", rank, dims), -1};
+    if (ops[which].operands == 2) in[1] = activation(g, "other", rank, dims);
     cm__output(g, cm__emit(g, ops[which].op, names[which], in, ops[which].operands, NULL, 0));
 }
 
@@ -205,7 +206,7 @@ static void rnn(cm__description *d, cm_graph *g)
     r.hidden = hidden;
     r.directions = 1;
     cm__builder b = {.g = g};
-    int32_t     x = given(g, "input", 3, (cm_dim[]){cm__fixed(steps), batch, cm__fixed(input)});
+    int32_t     x = activation(g, "input", 3, (cm_dim[]){cm__fixed(steps), batch, cm__fixed(input)});
     cm__output(g, recurrent(&b, "rnn", x, r));
 }
 

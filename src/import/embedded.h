@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embedded.h - data/models as tools/embed.py builds it into the program. */
+/* embedded.h - the files of data/models, embedded into the program by tools/embed.py. */
 #ifndef CM_IMPORT_EMBEDDED_H
 #define CM_IMPORT_EMBEDDED_H
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * import.h - the ways into a graph. Each takes bytes or text, trusts none of it, and returns the forward graph in the
- * context it was given, or fails through that context (base/ctx.h). load.c chooses between them.
- */
+/* import.h - the importers. Each takes untrusted bytes or text and returns the forward graph, allocated in the given
+   context, or fails through that context (base/ctx.h). load.c chooses the importer. */
 #ifndef CM_IMPORT_IMPORT_H
 #define CM_IMPORT_IMPORT_H
 
 #include "graph/graph.h"
 
-/* ONNX: `bytes` must stay mapped only during the call; weights are never read. */
+/* ONNX: `bytes` must stay mapped only during the call; weights are not read. */
 cm_graph *cm__import_onnx(cm__ctx *ctx, const char *name, const uint8_t *bytes, size_t size, const cm_load_options *o);
 
 /* Hugging Face config.json. */
@@ -26,7 +24,7 @@ cm_graph *cm__import_description(cm__ctx *ctx, const char *text, const cm_load_o
 /* The layer language of data/models/ *.net. */
 cm_graph *cm__import_net(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o);
 
-/* A text file of data/models by name ("resnet50.net"), built into the program; NULL: none. */
+/* A text file of data/models by name ("resnet50.net"), embedded in the program; NULL: none. */
 const char *cm__data_file(const char *name, size_t *size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load.c - whatever names a model, as a forward graph: choose the way in, then the passes every graph goes through. */
+/* load.c - load a model by name, file or description: choose the importer, then run the passes common to all graphs. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "import/import.h"
 
-#define ONNX_MAX ((int64_t)1 << 31)   /* protobuf's own limit on a message */
+#define ONNX_MAX ((int64_t)1 << 31)   /* protobuf's limit on a message */
 #define CONFIG_MAX ((int64_t)1 << 24) /* a config.json has a few kB */
 #define TRACE_MAX ((int64_t)1 << 28)  /* the step of a model of 175 billion parameters has about 20 MB */
 #define NAMES_MAX 256
@@ -49,7 +49,7 @@ static cm_graph *load_file(cm__ctx *ctx, const char *path, const cm_load_options
     return g;
 }
 
-/* The file a path means: a directory's config.json; NULL: it means none. */
+/* The file that a path refers to, which for a directory is its config.json; NULL: none. */
 static const char *file_at(cm__ctx *ctx, const char *path)
 {
     struct stat s;
@@ -103,7 +103,7 @@ static cm_graph *load(cm__ctx *ctx, const char *spec, const cm_load_options *o)
     if (file) return load_file(ctx, file, o);
     if (info) return load_named(ctx, info, o);
     if (path) no_file(ctx, spec);
-    if (strchr(spec, ':')) return cm__import_description(ctx, spec, o); /* says which kinds there are */
+    if (strchr(spec, ':')) return cm__import_description(ctx, spec, o); /* fails with a list of kinds */
     unknown(ctx, spec);
 }
 
@@ -120,15 +120,15 @@ static cm_graph *load_and_finish(cm__ctx *ctx, const char *spec, const cm_load_o
     const cm_load_options       *o = options ? options : &defaults;
     cm_graph                    *g = load(ctx, spec, o);
     if ((unsigned)o->fuse >= CM_FUSES) cm__fail(ctx, CM_ERR_ARGUMENT, "an option is out of range");
-    bool as_run = strcmp(g->source, "trace") == 0 && o->fuse == CM_FUSE_EAGER; /* that is what was recorded */
+    bool as_run = strcmp(g->source, "trace") == 0 && o->fuse == CM_FUSE_EAGER; /* recorded as it ran */
     int32_t recorded = attentions(g);
     if (as_run && !g->typed) cm__mark_norms(g);
     cm__finish(g, as_run ? CM_FUSE_NONE : o->fuse);
-    if (attentions(g) != recorded) g->has_backward = false; /* fused, it computes its scores again */
+    if (attentions(g) != recorded) g->has_backward = false; /* fused attention recomputes its scores */
     return g;
 }
 
-/* A file that cannot be read leaves it open: loading it says what is wrong. */
+/* The precision stays undecided if the file cannot be read; loading the file reports the error. */
 cm_precision cm_model_precision(const char *spec)
 {
     cm__ctx     *ctx = spec && ends_with(spec, ".cmt.json") ? cm__ctx_new(NULL) : NULL;
@@ -152,6 +152,6 @@ cm_status cm_graph_load(const char *spec, const cm_load_options *options, cm_gra
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     *graph = load_and_finish(ctx, spec, options);
-    ctx->diag = NULL; /* the graph outlives it */
+    ctx->diag = NULL; /* the graph outlives the caller's diag */
     return CM_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* models.c - the named models: listing, finding, and the texts that some of them are defined by. */
+/* models.c - the named models: listing, finding, and their descriptions or layer texts. */
 #include <string.h>
 #include "base/text.h"
 #include "import/embedded.h"

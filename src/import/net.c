@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net.c - the layer language: runs a parsed text, statement by statement, into a forward graph. */
+/* net.c - the layer language: execute a parsed text, statement by statement, to build a forward graph. */
 #include "import/net.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ void cm__net_set_variable(cm__net *net, cm__span name, int64_t value)
     set(net, &net->frames[net->frame].variables, name, value);
 }
 
-/* Numbers every text knows. */
+/* Predefined variables. */
 static const struct {
     const char *name;
     int64_t     value;
@@ -101,7 +101,7 @@ static void push_scope(cm__net *net, cm__span label)
 
 static bool is_taken(const cm__net *net, const char *name) { return cm__map_get(&net->names, cm__span_of(name)) >= 0; }
 
-/* "relu_1", "relu_2" ... : the first that is not taken. */
+/* "relu_1", "relu_2" ... : the first unused name. */
 static const char *numbered_name(cm__net *net, const char *base)
 {
     int32_t uses = cm__map_get(&net->names, cm__span_of(base));
@@ -112,7 +112,7 @@ static const char *numbered_name(cm__net *net, const char *base)
     return name;
 }
 
-/* "layer1.0.conv1" by its label, or "layer1.0.relu", "layer1.0.relu_1" ... by its kind. */
+/* The node's name: "layer1.0.conv1" by its label, or "layer1.0.relu", "layer1.0.relu_1" ... by its layer. */
 static const char *node_name(cm__net *net, const cm__net_layer *layer)
 {
     bool        labelled = net->line->label.text != NULL;
@@ -127,7 +127,7 @@ static const char *node_name(cm__net *net, const cm__net_layer *layer)
 
 /* ---- layers and calls -------------------------------------------------------------------------------------------- */
 
-/* Leading words that name tensors; returns how many. */
+/* The number of leading words that name tensors. */
 static int32_t read_operands(cm__net *net, const cm__net_layer *layer, int32_t *tensors)
 {
     cm__span key, value;

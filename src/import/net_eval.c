@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_eval.c - the layer language: integer expressions, names with expressions in them, arguments. */
+/* net_eval.c - the layer language: integer expressions, names that contain expressions, arguments. */
 #include "import/net.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
-/* All return false where the result does not exist or does not fit. */
+/* All return false if the result does not exist or overflows. */
 static bool op_or(int64_t a, int64_t b, int64_t *r) { return *r = a || b, true; }
 static bool op_and(int64_t a, int64_t b, int64_t *r) { return *r = a && b, true; }
 static bool op_equal(int64_t a, int64_t b, int64_t *r) { return *r = a == b, true; }
@@ -23,17 +23,17 @@ static bool op_mul(int64_t a, int64_t b, int64_t *r) { return !__builtin_mul_ove
 static bool op_div(int64_t a, int64_t b, int64_t *r) { return b && !(a == INT64_MIN && b == -1) && (*r = a / b, true); }
 static bool op_mod(int64_t a, int64_t b, int64_t *r) { return b && !(a == INT64_MIN && b == -1) && (*r = a % b, true); }
 
-/* A name that begins with another stands before it. */
+/* Longer names come before names that they begin with. */
 static const struct operation {
     const char *name;
-    int         binds; /* higher binds tighter */
+    int         binds; /* precedence; higher binds tighter */
     bool (*apply)(int64_t, int64_t, int64_t *);
 } operations[] = {
     {"or", 1, op_or},     {"and", 2, op_and},  {"==", 3, op_equal}, {"!=", 3, op_differ}, {"<=", 3, op_at_most},
     {">=", 3, op_at_least}, {"<", 3, op_below}, {">", 3, op_above},  {"+", 4, op_add},     {"-", 4, op_sub},
     {"*", 5, op_mul},     {"/", 5, op_div},    {"%", 5, op_mod},
 };
-#define COMPARES 3 /* how tight comparisons bind: not takes one whole */
+#define COMPARES 3 /* precedence of comparisons: 'not' applies to a whole comparison */
 
 /* ---- expressions ------------------------------------------------------------------------------------------------- */
 
@@ -55,7 +55,7 @@ static bool is_word_character(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Letters and digits from here on: a number or a name. */
+/* The letters and digits at this position: a number or a name. */
 static cm__span peek_word(const cursor *c)
 {
     const char *p = c->at;
@@ -133,7 +133,7 @@ static int64_t apply(cursor *c, const struct operation *o, int64_t left, int64_t
     cm__fail(c->net->ctx, CM_ERR_LIMIT, "%lld %s %lld is past 2^63", (long long)left, o->name, (long long)right);
 }
 
-/* Precedence climbing: operations that bind at least as tight as `binds`. */
+/* Precedence climbing: operators with at least the precedence `binds`. */
 static int64_t expression(cursor *c, int binds)
 {
     if (++c->depth > CM__NET_DEPTH) {
@@ -273,7 +273,7 @@ static void set_default(cm__net *net, const char *owner, const cm__net_param *p,
     v->count = 1;
 }
 
-/* The parameter whose turn it is; one that takes all words left keeps its turn. */
+/* The next positional parameter; one that takes all remaining words stays the next. */
 static int32_t positional_index(cm__net *net, const char *owner, const cm__net_param *params, int32_t n, int32_t *turn,
                                 cm__span word)
 {

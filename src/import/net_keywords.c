@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_keywords.c - the layer language: every word that is not a layer, a row each, and what it does. */
+/* net_keywords.c - the layer language: one row per keyword (verbs that are not layers), and its function. */
 #include "import/net.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static int32_t run_title(cm__net *net, int32_t line)
 
 #define SOURCE_LENGTH 2000
 
-/* Several lines of it join. */
+/* The text of several source lines is joined. */
 static int32_t run_source(cm__net *net, int32_t line)
 {
     const char *before = net->g->citation ? net->g->citation : "";
@@ -26,7 +26,7 @@ static int32_t run_source(cm__net *net, int32_t line)
     return line + 1;
 }
 
-/* The one word of a line, as the value with that name; 0 stays for "not said". */
+/* The index of the line's only word among `names`; 0 means "not given". */
 static int choice(cm__net *net, const char *(*name_of)(int), int first, int count)
 {
     const char *names[16];
@@ -86,7 +86,7 @@ static int32_t run_output(cm__net *net, int32_t line)
 
 /* ---- keywords: sizes a user may choose --------------------------------------------------------------------------- */
 
-/* The next "name=value" of the user's list; false at its end. */
+/* The next "name=value" of the sizes that the user gave; false at the end. */
 static bool next_choice(cm__net *net, cm__span *list, cm__span *name, int64_t *value)
 {
     if (!list->length) return false;
@@ -104,7 +104,7 @@ static cm__span choices(const cm__net *net)
     return net->options && net->options->dims ? cm__span_of(net->options->dims) : (cm__span){"", 0};
 }
 
-/* free NAME VALUE: a number like one of let, unless the user gives another. */
+/* free NAME VALUE: a variable as by let, unless the user gives another value. */
 static int32_t run_free(cm__net *net, int32_t line)
 {
     const cm__net_line *l = net->line;
@@ -133,7 +133,7 @@ void cm__net_check_choices(cm__net *net)
     cm__span list = choices(net), name;
     int64_t  value;
     if (net->options && net->options->seq > 0 && !is_free(net, cm__span_of("seq")))
-        cm__warn(net->g, "this model has no sequence length: --seq %lld changes nothing", (long long)net->options->seq);
+        cm__warn(net->g, "this model has no sequence length: --seq %lld has no effect", (long long)net->options->seq);
     while (next_choice(net, &list, &name, &value))
         if (!is_free(net, name))
             cm__fail(net->ctx, CM_ERR_UNKNOWN, "the model has no free size '%s'", cm__net_show(net, name));
@@ -182,7 +182,7 @@ static cm__net_param *read_params(cm__net *net, const cm__net_line *l)
     return params;
 }
 
-/* def NAME PARAMETER... and block, whose calls are numbered. */
+/* def NAME PARAMETER... and block NAME PARAMETER...; calls of a block are numbered. */
 static int32_t run_def(cm__net *net, int32_t line)
 {
     const cm__net_line *l = net->line;
@@ -194,7 +194,7 @@ static int32_t run_def(cm__net *net, int32_t line)
     return l->end + 1;
 }
 
-/* repeat TIMES [COUNTER]: the counter begins at 0. */
+/* repeat TIMES [COUNTER]: the counter starts at 0. */
 static int32_t run_repeat(cm__net *net, int32_t line)
 {
     const cm__net_line *l = net->line;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * net_layers.c - the layer language: every layer, a row each, and the operators it emits, which are those PyTorch's
- * eager mode runs for the module of that name. Parameters get PyTorch's names: LABEL.weight, LABEL.bias ...
- */
+/* net_layers.c - the layer language: one row per layer, and the operators it emits. These are the operators that
+   PyTorch's eager mode runs for the module of that name. Parameters have PyTorch's names: LABEL.weight, LABEL.bias
+   ... */
 #include "import/net.h"
 
 #include <string.h>
@@ -30,7 +29,7 @@ static int32_t spatial_dims(const cm__net_call *c)
     return dims;
 }
 
-/* One number for all spatial dimensions, or one each. */
+/* One number for all spatial dimensions, or one for each. */
 static void spread(const cm__net_call *c, int index, int64_t out[CM__RANK_MAX])
 {
     const cm__net_value *v = &c->values[index];
@@ -41,7 +40,7 @@ static void spread(const cm__net_call *c, int index, int64_t out[CM__RANK_MAX])
     for (int32_t i = 0; i < dims; i++) out[i] = v->ints[v->count == 1 ? 0 : i];
 }
 
-/* Padding before all dimensions, then after them, as ONNX wants it. */
+/* Padding at the start of all dimensions, then at their ends, in ONNX's order. */
 static void spread_pads(const cm__net_call *c, int index, int64_t out[2 * CM__RANK_MAX])
 {
     int32_t dims = spatial_dims(c);
@@ -95,7 +94,7 @@ static int32_t emit_relu6(const cm__net_call *c)
     return emit(c, (int32_t[]){c->tensors[0], low, high}, 3, NULL, 0);
 }
 
-/* Rows of the batch are kept or dropped whole: one random number each, scaled to keep the mean, times the rows. */
+/* Stochastic depth: each sample is kept or dropped as a whole by one random number, scaled to keep the mean. */
 static int32_t emit_stochastic_depth(const cm__net_call *c)
 {
     cm_dim dims[CM__RANK_MAX];
@@ -161,7 +160,7 @@ static int32_t emit_bn(const cm__net_call *c)
     return emit(c, inputs, 5, (cm__attr[]){CM__REAL(CM_ATTR_EPSILON, c->values[0].real)}, 1);
 }
 
-/* Over the last `dims` dimensions. */
+/* Normalise over the last `dims` dimensions. */
 static int32_t emit_ln(const cm__net_call *c)
 {
     int64_t dims = one(c, 0), axis = input(c)->rank - dims, sizes[CM__RANK_MAX];
@@ -206,7 +205,7 @@ static int32_t emit_gap(const cm__net_call *c)
     return emit(c, c->tensors, 1, (cm__attr[]){ints(CM_ATTR_AXES, dims, axes), ints(CM_ATTR_KEEPDIMS, 1, &keep)}, 2);
 }
 
-/* Windows of equal size: where the output divides the input, an ordinary pool. */
+/* Adaptive pooling: if the output size divides the input size, an ordinary pool with windows of equal size. */
 static int32_t emit_adaptive(const cm__net_call *c)
 {
     int64_t out[CM__RANK_MAX], kernel[CM__RANK_MAX];
@@ -238,7 +237,7 @@ static int32_t emit_upsample(const cm__net_call *c)
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
-/* The batch dimension stays: 0 copies it. */
+/* The batch dimension is unchanged: 0 copies it. */
 static int32_t emit_reshape(const cm__net_call *c)
 {
     int64_t              shape[CM__RANK_MAX + 1] = {0};
@@ -265,7 +264,7 @@ static const char *rnn_name(const cm__net_call *c, const char *part, int64_t lay
     return cm__format(c->net->ctx, "%s.%s_l%lld", c->name, part, (long long)layer);
 }
 
-/* x[B, S, in] -> [B, S, directions * hidden]; both biases of PyTorch in one vector, as ONNX keeps them. */
+/* x[B, S, in] -> [B, S, directions * hidden]; PyTorch's two biases are one vector, as in ONNX. */
 static int32_t emit_rnn_layer(const cm__net_call *c, int32_t x, int64_t layer)
 {
     const cm_tensor *t = cm__t(c->g, x);
@@ -306,7 +305,7 @@ static int32_t emit_rnn(const cm__net_call *c)
 #define POOL_PARAMS NEED("kernel", LIST, 1), LIST("stride", 1, 1), LIST("pad", 0, 0), SWITCH("ceil", 0)
 #define RNN_PARAMS  NEED("hidden", INT, 1), INT("layers", 1, 1), SWITCH("bidirectional", 0)
 
-/* name, emitter, operator, tensors to be named (0: the current one, -1: any number), parameters in their order */
+/* name, emitter, operator, tensors to be named (0: the current one, -1: any number), parameters in order */
 const cm__net_layer cm__net_layers[] = {
     {"conv", emit_conv, CM_OP_CONV, 0, {CONV_PARAMS}},
     {"deconv", emit_conv, CM_OP_CONV_TRANSPOSE, 0, {CONV_PARAMS, LIST("output_pad", 0, 0)}},

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_parse.c - the layer language: text into lines, lines into words, and which end belongs to which opening. */
+/* net_parse.c - the layer language: split text into lines and words, and match each 'end' with its opening line. */
 #include "import/net.h"
 
 #include <string.h>
 #include "base/text.h"
 
-#define SHOWN 40 /* characters of a user's text in an error */
+#define SHOWN 40 /* most characters of the user's text in a message */
 
 void cm__net_point(cm__net *net, const char *at)
 {
@@ -55,7 +55,7 @@ static cm__span trim(cm__span s)
     return s;
 }
 
-/* Without a comment: a # at the start or after a blank, so that an address with a # in it is not cut. */
+/* A line without its comment. '#' starts one only at the start or after a blank, so that URLs may contain it. */
 static cm__span code_of(cm__span s)
 {
     for (size_t i = 0; i < s.length; i++)
@@ -63,7 +63,7 @@ static cm__span code_of(cm__span s)
     return s;
 }
 
-/* The first word of `rest`, which loses it. Blanks inside parentheses and braces do not end a word. */
+/* Take the first word off `rest`. Blanks inside parentheses and braces do not end a word. */
 static cm__span next_word(cm__net *net, cm__span *rest)
 {
     *rest = trim(*rest);
@@ -98,7 +98,7 @@ static void split_words(cm__net *net, cm__net_line *l)
     if (l->n_words) memcpy(l->words, words, (size_t)l->n_words * sizeof *words);
 }
 
-/* "... from x as y": takes the two off the end of the words, whichever stands last. */
+/* "... from x as y": take both off the end of the words, in either order. */
 static void take_names(cm__net *net, cm__net_line *l)
 {
     while (l->n_words >= 2) {
@@ -114,7 +114,7 @@ static void take_names(cm__net *net, cm__net_line *l)
     }
 }
 
-/* A line that only names or chooses a tensor has no verb. */
+/* A line that only names or selects a tensor has no verb. */
 static bool is_naming(cm__span verb) { return cm__span_is(verb, "from") || cm__span_is(verb, "as"); }
 
 static void parse_line(cm__net *net, cm__net_line *l)
@@ -176,7 +176,7 @@ static void close_part(cm__net *net, openings *open, int32_t line)
     if (!opening->otherwise) opening->otherwise = line;
 }
 
-static void turn_part(cm__net *net, openings *open, int32_t line)
+static void start_else(cm__net *net, openings *open, int32_t line)
 {
     cm__net_line *opening = open->depth ? &net->lines[open->line[open->depth - 1]] : NULL;
     if (!opening || !cm__span_is(opening->verb, "if") || opening->otherwise)
@@ -193,7 +193,7 @@ static void match_ends(cm__net *net)
         const cm__net_keyword *k = cm__net_keyword_find(net->line->verb);
         if (k && k->opens) open_part(net, &open, i);
         if (cm__span_is(net->line->verb, "end")) close_part(net, &open, i);
-        if (cm__span_is(net->line->verb, "else")) turn_part(net, &open, i);
+        if (cm__span_is(net->line->verb, "else")) start_else(net, &open, i);
     }
     if (!open.depth) return;
     net->line = &net->lines[open.line[open.depth - 1]];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * onnx.c - an ONNX file into a forward graph.
+ * onnx.c - import an ONNX file as a forward graph.
  *
- * The batch is a symbol. A file that names a free dimension has said which one it is. In a file with fixed dimensions,
- * axis 0 of the inputs is tried as the batch; where that does not work out (a constant of that size meets it
- * somewhere), the file is read again as it stands, with a warning.
+ * The batch size is symbolic. If the file names a free dimension, that one is the batch. If all dimensions are fixed,
+ * axis 0 of the inputs is tried as the batch. If that fails (a constant of that size is combined with it), the file is
+ * imported again with its fixed batch, with a warning.
  */
 #include "import/onnx_import.h"
 
@@ -13,11 +13,11 @@
 #define OPSET_OLDEST 7
 #define OPSET_NEWEST 23
 
-/* Bytes of the UTF-8 character at the beginning of a text; 0: there is none, or it is not to be shown. */
+/* The length of the UTF-8 character at the start of a text; 0: there is none, or it is not printable. */
 static size_t character(const unsigned char *s, size_t left)
 {
     if (*s < 0x80) return *s >= 0x20 && *s != 0x7f;
-    size_t size = *s >= 0xc2 && *s <= 0xdf ? 2 : *s >= 0xe1 && *s <= 0xec ? 3 : 0; /* planes that need no closer look */
+    size_t size = *s >= 0xc2 && *s <= 0xdf ? 2 : *s >= 0xe1 && *s <= 0xec ? 3 : 0; /* no surrogates */
     if (!size || size > left) return 0;
     for (size_t i = 1; i < size; i++)
         if ((s[i] & 0xc0) != 0x80) return 0;
@@ -64,12 +64,12 @@ static int64_t opset_of(const cm__onnx_model *model)
 static void warn_about_file(cm__onnx *im)
 {
     if (im->options && im->options->seq > 0 && !im->seq_taken)
-        cm__warn(im->g, "no input has a free sequence length: the file's own sizes hold, not --seq %lld",
+        cm__warn(im->g, "no input has a free sequence length: --seq %lld has no effect",
                  (long long)im->options->seq);
     if (im->opset > OPSET_NEWEST)
-        cm__warn(im->g, "opset %lld is newer than %d: read as if it were that", (long long)im->opset, OPSET_NEWEST);
+        cm__warn(im->g, "opset %lld is newer than %d: read as the latter", (long long)im->opset, OPSET_NEWEST);
     if (im->opset < OPSET_OLDEST)
-        cm__warn(im->g, "opset %lld is older than %d: read as if it were that", (long long)im->opset, OPSET_OLDEST);
+        cm__warn(im->g, "opset %lld is older than %d: read as the latter", (long long)im->opset, OPSET_OLDEST);
     if (im->biases.count)
         cm__warn(im->g, "%u matrix products had lost their bias in the export (it was zero): restored as parameters",
                  im->biases.count);
@@ -94,7 +94,8 @@ static bool same_shape(const cm__onnx *im, const cm_tensor *t, const cm__onnx_sh
     return true;
 }
 
-/* What the file says of its outputs must be what was computed: with the batch taken as free, proof that it may be. */
+/* The computed outputs must have the shapes that the file states. With a symbolic batch, this confirms the batch
+   dimension. */
 static void check_outputs(cm__onnx *im)
 {
     const cm__onnx_body *graph = im->model->graph;
@@ -104,9 +105,9 @@ static void check_outputs(cm__onnx *im)
         if (!type || !type->shape || same_shape(im, t, type->shape)) continue;
         const char *name = cm__onnx_text(im->ctx, graph->outputs.items[i].name);
         if (im->fixed_batch) cm__fail(im->ctx, CM_ERR_FORMAT, "output '%s' is %s", name, cm__dims_text(im->g, t));
-        cm__warn(im->g, "output '%s' comes to %s, which is not what the file says it is", name,
+        cm__warn(im->g, "the shape of output '%s' is computed as %s; the file states another", name,
                  cm__dims_text(im->g, t));
-        return; /* one says enough */
+        return; /* one warning is enough */
     }
 }
 
@@ -121,7 +122,7 @@ static void add_outputs(cm__onnx *im, const cm__onnx_scope *scope)
     }
 }
 
-/* Exporters write the root of attention's scale as an operator; optimizers make it a number. */
+/* Exporters write the square root of attention's scale as an operator; graph optimizers fold it. */
 static bool computes_roots(const cm_graph *g)
 {
     for (int32_t i = 0; i < g->n_nodes; i++)
@@ -148,13 +149,14 @@ static cm_graph *build(cm__onnx *im, const char *name)
     check_outputs(im);
     warn_about_file(im);
     im->g->as_exported = computes_roots(im->g);
-    cm__prune(im->g); /* what only computes shapes reads weights too, and must not have a say in what they are */
+    cm__prune(im->g); /* nodes that only compute shapes read weights too; they must not decide roles */
     cm__find_roles(im->g);
     cm__find_blocks(im->g);
     return im->g;
 }
 
-/* build(), but NULL where it fails: the caller has another way. Running out of memory stays a failure. */
+/* build(), but returns NULL if it fails, since the caller tries another way. Running out of memory is still a
+   failure. */
 static cm_graph *attempt(cm__onnx *im, const char *name)
 {
     cm__ctx *ctx = im->ctx;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onnx_attribute.c - ONNX attributes as the numbers that attrs.def asks for. */
+/* onnx_attribute.c - convert ONNX attributes to the numeric attributes of attrs.def. */
 #include "import/onnx_import.h"
 
 #include <string.h>
 
-/* Strings that operators tell apart, as numbers. */
+/* String values that operators distinguish, and their numbers. */
 static const struct {
     cm__attr_key key;
     const char  *text;
@@ -32,7 +32,7 @@ static const cm__onnx_attribute *by_name(const cm__onnx_attributes *list, cm__sp
     return NULL;
 }
 
-/* The attribute itself, or what the function's caller gave for it; NULL: neither it nor the function gives a value. */
+/* The attribute itself, or the argument of the function call it refers to; NULL: neither exists. */
 static const cm__onnx_attribute *resolved(const cm__onnx_scope *scope, const cm__onnx_attribute *a)
 {
     if (!a || !a->reference.length) return a;
@@ -65,7 +65,7 @@ cm__onnx_attributes cm__onnx_resolve(cm__onnx *im, const cm__onnx_scope *scope, 
     return list;
 }
 
-/* Files older than the `type` field say it by what is there. */
+/* In files older than the `type` field, the fields that are present determine the type. */
 static int64_t type_of(const cm__onnx_attribute *a)
 {
     if (a->type) return a->type;
@@ -103,7 +103,7 @@ static bool from_text(cm__onnx *im, cm__attr_key key, cm__span text, cm__attr *a
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i].key == key && cm__span_is(text, words[i].text))
             return *attr = one_int(im, key, words[i].number), true;
-    return false; /* a word that changes no shape and no cost */
+    return false; /* a string that affects neither shapes nor costs */
 }
 
 static bool convert(cm__onnx *im, cm__attr_key key, const cm__onnx_attribute *a, cm__attr *attr)
@@ -143,7 +143,7 @@ cm__attr *cm__onnx_attributes_of(cm__onnx *im, const cm__onnx_scope *scope, cons
         const cm__onnx_attribute *a = resolved(scope, &list->items[i]);
         if (key < 0 || !a || !convert(im, (cm__attr_key)key, a, &attrs[*n])) continue;
         ++*n;
-        if (key == CM_ATTR_VALUE && a->tensor) /* the fill says the element type too */
+        if (key == CM_ATTR_VALUE && a->tensor) /* the fill value also defines the element type */
             attrs[(*n)++] = one_int(im, CM_ATTR_DTYPE, (int64_t)cm__onnx_need_dtype(im, a->tensor->data_type));
     }
     return attrs;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * onnx_control.c - functions, branches and loops: their bodies run in place.
+ * onnx_control.c - functions, branches and loops: their bodies are inlined.
  *
- * A graph of one training step has no control flow. A branch on a known condition is that branch; on an unknown one,
- * the longer branch, with a warning. A loop is unrolled if its number of iterations is known.
+ * The graph of a training step has no control flow. A branch with a known condition becomes the branch taken; with an
+ * unknown condition it becomes the longer branch, with a warning. A loop is unrolled if its number of iterations is
+ * known.
  */
 #include "import/onnx_import.h"
 
@@ -53,7 +54,7 @@ static void bind_output(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_node
     if (index < node->outputs.count) cm__onnx_bind(im, scope, node->outputs.items[index], tensor);
 }
 
-/* The one integer a tensor is known to hold. */
+/* The value of a tensor that is known to be one integer. */
 static bool known(const cm_graph *g, int32_t tensor, int64_t *value)
 {
     const cm_tensor *t = tensor >= 0 ? cm__t(g, tensor) : NULL;
@@ -145,16 +146,16 @@ static void run_if(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_node *nod
 
 /* ---- loops ------------------------------------------------------------------------------------------------------ */
 
-/* A loop as it unrolls. */
+/* State of a loop while it is unrolled. */
 typedef struct loop {
     cm__onnx             *im;
-    cm__onnx_scope       *scope, *statics; /* statics: the body's initializers, made once */
+    cm__onnx_scope       *scope, *statics; /* statics: the body's initializers, emitted once */
     const cm__onnx_node  *node;
     cm__onnx_body        *body;
     const char           *name, *op;
-    int32_t               n_states, n_pieces; /* carried from one iteration to the next; collected from each */
+    int32_t               n_states, n_pieces; /* carried to the next iteration; collected from every iteration */
     int32_t              *states, **pieces;
-    int32_t               iterations, room; /* room: for pieces of so many iterations */
+    int32_t               iterations, room; /* room: iterations that `pieces` has space for */
 } loop;
 
 static void begin_loop(loop *l, int32_t n_states, int32_t body_controls)
@@ -197,7 +198,7 @@ static void end_iteration(loop *l, const cm__onnx_scope *inner, int32_t first_ou
     l->iterations++;
 }
 
-/* What each iteration left, side by side along a new axis. */
+/* Concatenate the values collected from the iterations along a new axis. */
 static int32_t stacked(loop *l, int32_t *pieces, int64_t axis)
 {
     cm_graph *g = l->im->g;

@@ -9,7 +9,7 @@
  *     onnx_attribute.c attributes
  *     onnx_node.c      one node
  *     onnx_control.c   functions, If, Loop, Scan: bodies run in place
- *     onnx_sequence.c  lists of tensors, taken apart as they are read
+ *     onnx_sequence.c  sequences of tensors, resolved during import
  */
 #ifndef CM_IMPORT_ONNX_IMPORT_H
 #define CM_IMPORT_ONNX_IMPORT_H
@@ -17,18 +17,18 @@
 #include "import/import.h"
 #include "import/onnx_wire.h"
 
-/* Names as one graph, branch, iteration or function call sees them. */
+/* The names visible in one graph, branch, iteration or function call. */
 typedef struct cm__onnx_scope {
     cm__map                      names; /* to tensors */
-    const struct cm__onnx_scope *outer; /* whose names are seen too; NULL: none */
-    const struct cm__onnx_scope *caller; /* who runs this body; NULL: the file's main graph */
-    const cm__onnx_function     *function; /* the function this is (part of) a call of; NULL: none */
+    const struct cm__onnx_scope *outer; /* its names are visible too; NULL: none */
+    const struct cm__onnx_scope *caller; /* the scope that runs this body; NULL: the file's main graph */
+    const cm__onnx_function     *function; /* the function whose call this scope belongs to; NULL: none */
     cm__onnx_attributes          arguments; /* of that call */
     const char                  *prefix; /* of node names: "loop/3/"; "" in the main graph */
     int32_t                      depth;
 } cm__onnx_scope;
 
-/* A list of tensors of known length. */
+/* A sequence of tensors of known length. */
 typedef struct cm__onnx_sequence {
     int32_t *items, count;
 } cm__onnx_sequence;
@@ -40,33 +40,33 @@ typedef struct cm__onnx {
     const cm_load_options *options;
     cm__map                ops, attributes, functions; /* names to rows of ops.def, attrs.def, and to functions */
     cm__map                weights; /* names of the main graph's initializers */
-    cm__span               batch_name;  /* the dimension that is the batch; empty: none is named */
-    int64_t                fixed_batch; /* the file's batch size, read as free; 0: the file's dimensions as they are */
+    cm__span               batch_name;  /* name of the batch dimension; empty: none is named */
+    int64_t                fixed_batch; /* the file's batch size, replaced by the symbol; 0: keep the file's sizes */
     int64_t                opset;
-    bool                   restore_bias; /* two-input Gemms have lost a zero bias */
-    cm__map                biases;       /* those restored, by name */
+    bool                   restore_bias; /* Gemms with two inputs lost a zero bias in the export */
+    cm__map                biases;       /* restored biases, by name */
     cm__onnx_sequence     *sequences;
     int32_t                n_sequences, cap_sequences;
     int32_t                inlined;      /* nodes run in bodies, and values passed to them */
-    bool                   seq_taken;    /* a dimension has the sequence length that was asked for */
-    int32_t                free_dims;    /* whose size was guessed */
-    int32_t                open_branches; /* taken without knowing the condition */
+    bool                   seq_taken;    /* some dimension was set to the given sequence length */
+    int32_t                free_dims;    /* number of dimensions with an assumed size */
+    int32_t                open_branches; /* branches taken although the condition is unknown */
     const char            *open_branch;  /* the first of them */
 } cm__onnx;
 
-/* A name of the file as text: what is not printable UTF-8 becomes '?'. */
+/* A name of the file as text, with '?' for everything that is not printable UTF-8. */
 char *cm__onnx_text(cm__ctx *ctx, cm__span span);
 
 static inline bool cm__onnx_standard(cm__span domain) { return !domain.length || cm__span_is(domain, "ai.onnx"); }
 
 /* onnx_input.c */
-bool cm__onnx_is_data(const cm__onnx *im, cm__span name); /* an input that is no initializer */
+bool cm__onnx_is_data(const cm__onnx *im, cm__span name); /* an input that is not an initializer */
 void cm__onnx_find_batch(cm__onnx *im);
-bool cm__onnx_common_batch(const cm__onnx *im, int64_t *batch); /* what axis 0 of all data inputs is */
+bool cm__onnx_common_batch(const cm__onnx *im, int64_t *batch); /* the common size of axis 0 of all data inputs */
 void cm__onnx_input(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_value *value);
 
 /* onnx_leaf.c */
-bool     cm__onnx_dtype(int64_t data_type, cm_dtype *dtype); /* false: there is no such type here */
+bool     cm__onnx_dtype(int64_t data_type, cm_dtype *dtype); /* false: the type is not supported */
 cm_dtype cm__onnx_need_dtype(cm__onnx *im, int64_t data_type);
 bool     cm__onnx_first(cm__onnx *im, const cm__onnx_tensor *t, cm__num *number); /* its first element */
 int32_t  cm__onnx_leaf(cm__onnx *im, const char *name, const cm__onnx_tensor *t, const cm__onnx_ints *dims);
@@ -82,26 +82,26 @@ const cm__onnx_attribute *cm__onnx_attribute_find(const cm__onnx_scope *scope, c
                                                   const char *name);
 int64_t             cm__onnx_attribute_int(const cm__onnx_scope *scope, const cm__onnx_node *node, const char *name,
                                            int64_t otherwise);
-/* A node's attributes with references to the function's arguments replaced by those. */
+/* A node's attributes, with references to the function's parameters replaced by the arguments. */
 cm__onnx_attributes cm__onnx_resolve(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_attributes *attributes);
 cm__attr *cm__onnx_attributes_of(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, int32_t *n);
 
 /* onnx_node.c */
-#define CM__ONNX_ABSENT (-2)   /* in scope.names: an optional input of a function that its caller left out */
+#define CM__ONNX_ABSENT (-2)   /* in scope.names: an optional input that the caller of a function omitted */
 #define CM__ONNX_SEQUENCE (-3) /* in scope.names, this and below: sequences 0, 1, 2 ... */
 const char *cm__onnx_node_name(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, int32_t index);
 void    cm__onnx_place(cm__onnx *im, const cm__onnx_node *node, int32_t index);
 void    cm__onnx_bind(cm__onnx *im, cm__onnx_scope *scope, cm__span name, int32_t tensor);
 int32_t cm__onnx_lookup(const cm__onnx_scope *scope, cm__span name); /* -1: not defined */
 int32_t cm__onnx_need(cm__onnx *im, const cm__onnx_scope *scope, cm__span name, const char *what);
-void    cm__onnx_spend(cm__onnx *im, int32_t count); /* fails where bodies come to too much */
+void    cm__onnx_spend(cm__onnx *im, int32_t count); /* fails if the inlined bodies become too large */
 void    cm__onnx_run(cm__onnx *im, cm__onnx_scope *scope, cm__onnx_body *body); /* all nodes of a body */
 
-/* onnx_control.c: true if the node was one of these and has been run. */
+/* onnx_control.c: run the node if it is one of these; returns whether it was. */
 bool cm__onnx_control(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_node *node, const char *name);
 void cm__onnx_index_functions(cm__onnx *im);
 
-/* onnx_sequence.c: likewise. */
+/* onnx_sequence.c: the same for operators on sequences. */
 bool cm__onnx_sequence_run(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_node *node, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onnx_input.c - shapes of a model's inputs: which dimension is the batch, and what the other free ones are. */
+/* onnx_input.c - shapes of a model's inputs: find the batch dimension and assume sizes for other free dimensions. */
 #include "import/onnx_import.h"
 #include "base/text.h"
 
@@ -11,7 +11,7 @@
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
 
-/* Whether a name has `word` in it, or is it if the word is one letter. */
+/* Whether a name contains `word`; a word of one letter must be the whole name. */
 static bool mentions(cm__span name, const char *word)
 {
     size_t length = strlen(word);
@@ -44,7 +44,7 @@ static const cm__onnx_shape *shape_of(const cm__onnx_value *value)
 
 /* ---- the batch -------------------------------------------------------------------------------------------------- */
 
-/* The first dimension name in the data inputs for which `fits` holds; first_axis: only at axis 0. */
+/* The first dimension name in the data inputs that satisfies `fits`; first_axis: only at axis 0. */
 static cm__span find_name(const cm__onnx *im, bool first_axis, bool (*fits)(cm__span))
 {
     for (int32_t i = 0; i < im->model->graph->inputs.count; i++) {
@@ -93,7 +93,7 @@ static cm__span trimmed(cm__span text)
     return text;
 }
 
-/* The value of `name` in "name=value,name=value"; 0: not there. */
+/* The value of `name` in "name=value,name=value"; 0: absent. */
 static int64_t given(cm__onnx *im, cm__span name)
 {
     const char *at = im->options && im->options->dims ? im->options->dims : "";
@@ -134,7 +134,7 @@ static cm_dim free_dim(cm__onnx *im, const cm__onnx_shape *shape, int32_t axis, 
     if (!value)
         cm__fail(im->ctx, CM_ERR_ARGUMENT, "dimension '%s' is not fixed: give it a value with --dim %s=N", text, text);
     if (im->free_dims++ < WARNINGS_MAX)
-        cm__warn(im->g, "dimension '%s' is not fixed in the file: %lld taken; %s--dim %s=N sets it", text,
+        cm__warn(im->g, "dimension '%s' is not fixed in the file: assumed %lld; %s--dim %s=N sets it", text,
                  (long long)value, sequence ? "--seq N or " : "", text);
     return cm__fixed(value);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onnx_leaf.c - element types, initializers and constants; contents are read only where they are few. */
+/* onnx_leaf.c - element types, initializers and constants; only small contents are read. */
 #include "import/onnx_import.h"
 
 #include <math.h>
 #include <string.h>
 
-#define REALS_MAX 16 /* scales, exponents, ratios; longer lists of reals are weights, which nobody reads */
+#define REALS_MAX 16 /* scales, exponents, ratios; longer lists of reals are weights, which are not read */
 
 typedef enum coding { NO_CODING, REAL, HALF, BRAIN, SIGNED, UNSIGNED, TRUTH } coding;
 
-/* By ONNX's number: our type, how an element is written, in how many bytes, and its typed field in TensorProto. */
+/* By ONNX's type number: our type, encoding and size of an element, and its typed field in TensorProto. */
 static const struct {
     int8_t   dtype;
     uint8_t  coding, width, field;
@@ -83,7 +83,7 @@ static cm__num number(uint64_t bits, int64_t data_type)
 
 static uint64_t raw_bits(cm__span raw, int32_t index, int width)
 {
-    uint64_t bits = 0; /* ONNX writes the lowest byte first */
+    uint64_t bits = 0; /* ONNX is little-endian */
     for (int i = 0; i < width; i++) bits |= (uint64_t)(uint8_t)raw.text[index * width + i] << (8 * i);
     return bits;
 }
@@ -128,7 +128,7 @@ int32_t cm__onnx_leaf(cm__onnx *im, const char *name, const cm__onnx_tensor *t, 
         cm__fail(im->ctx, CM_ERR_LIMIT, "'%s' has %d dimensions, at most %d are supported", name, dims->count,
                  CM__RANK_MAX);
     for (int32_t i = 0; i < dims->count; i++) d[i] = cm__fixed(dims->items[i]);
-    int32_t        id = cm__leaf(im->g, name, CM_ROLE_BUFFER, dtype, dims->count, d); /* until roles.c knows better */
+    int32_t        id = cm__leaf(im->g, name, CM_ROLE_BUFFER, dtype, dims->count, d); /* until roles.c decides */
     const cm__num *value = dims == &t->dims ? few_contents(im, t, cm__t(im->g, id)) : NULL;
     cm__t(im->g, id)->value = value;
     return id;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onnx_node.c - one node of a file into the graph: its operator, inputs, attributes and the names of its outputs. */
+/* onnx_node.c - import one node: its operator, inputs, attributes and output names. */
 #include "import/onnx_import.h"
 
 #include <string.h>
 
-#define INLINED_MAX 100000 /* nodes run in bodies of functions, branches and loops, and values passed to them */
+#define INLINED_MAX 100000 /* nodes inlined from functions, branches and loops, plus values passed to them */
 #define ATTRIBUTES_MAX 256
 
-/* Operators that cannot be read, and why. */
+/* Operators that are not supported, and the reason. */
 static const struct {
     const char *op, *why;
 } refused[] = {
@@ -22,10 +22,10 @@ static const struct {
     {"RegexFullMatch", "strings"},
 };
 
-/* Operators of other domains that mean the same as one of ours. */
+/* Operators of other domains with the same meaning as one of ours. */
 static const struct {
     const char *domain, *op, *ours;
-    int32_t     inputs; /* with no more than these */
+    int32_t     inputs; /* at most this many inputs */
 } foreign[] = {
     {"com.microsoft", "Gelu", "Gelu", 1},
     {"com.microsoft", "FastGelu", "Gelu", 1},
@@ -50,7 +50,7 @@ static char *put(char *at, char *end, cm__span text)
     return at;
 }
 
-/* As cm__place() would write it; it is written for every node, so without printf. */
+/* Same text as cm__place(), without printf, since it is written for every node. */
 void cm__onnx_place(cm__onnx *im, const cm__onnx_node *node, int32_t index)
 {
     char *at = im->ctx->place, *end = at + sizeof im->ctx->place - 1;
@@ -126,12 +126,12 @@ static int32_t *inputs_of(cm__onnx *im, const cm__onnx_scope *scope, const cm__o
     *n = 0;
     for (int32_t i = 0; i < node->inputs.count; i++) {
         inputs[i] = cm__onnx_need(im, scope, node->inputs.items[i], "input");
-        if (inputs[i] >= 0) *n = i + 1; /* absent ones at the end are not there */
+        if (inputs[i] >= 0) *n = i + 1; /* trailing absent inputs do not count */
     }
     return inputs;
 }
 
-/* PyTorch's exporter drops biases that are zero when it runs: those of every newly made GPT-2. */
+/* PyTorch's exporter drops biases that are zero during export: all biases of an untrained GPT-2. */
 static void restore_bias(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, int32_t *inputs,
                          int32_t *n)
 {
@@ -143,13 +143,13 @@ static void restore_bias(cm__onnx *im, const cm__onnx_scope *scope, const cm__on
     const char *end = strrchr(weight->name, '.');
     int         stem = end && strcmp(end, ".weight") == 0 ? (int)(end - weight->name) : (int)strlen(weight->name);
     const char *name = cm__format(im->ctx, "%.*s.bias", stem, weight->name);
-    int32_t     bias = cm__map_get(&im->biases, cm__span_of(name)); /* a weight that is shared shares its bias */
+    int32_t     bias = cm__map_get(&im->biases, cm__span_of(name)); /* a shared weight has a shared bias */
     if (bias < 0) bias = cm__leaf(im->g, name, CM_ROLE_BUFFER, weight->dtype, 1, &weight->dims[columns]);
     cm__map_put(&im->biases, cm__span_of(name), bias);
     inputs[(*n)++] = bias;
 }
 
-/* Upsample of opset 7 has its scales, a list of reals, as an attribute; later ones as their input 1. */
+/* In opset 7, Upsample has its scales, a list of reals, as an attribute; later as input 1. */
 static void scales_as_input(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, int32_t *inputs,
                             int32_t *n)
 {
@@ -157,10 +157,8 @@ static void scales_as_input(cm__onnx *im, const cm__onnx_scope *scope, const cm_
     if (*n == 1 && scales && scales->reals.count) inputs[(*n)++] = cm__onnx_reals(im, "scales", &scales->reals);
 }
 
-/*
- * A file exported with a fixed batch N may have N in the targets of its Reshapes. Where the batch is read as free, the
- * first target dimension that N divides is N times something there, and becomes B times it.
- */
+/* A file exported with a fixed batch N may contain N in the target shapes of its Reshapes. If the batch is symbolic,
+   the first target dimension that N divides becomes B times the quotient. */
 static void free_target(cm__onnx *im, int32_t *inputs, int32_t n)
 {
     if (!im->fixed_batch || n != 2 || inputs[0] < 0) return;
@@ -170,7 +168,7 @@ static void free_target(cm__onnx *im, int32_t *inputs, int32_t n)
     for (int32_t i = 0; i < count; i++) {
         cm_dim d = target->value[i].i;
         bool   copies_batch = cm__dim_is(d, 0) && i < x->rank && x->dims[i].per_batch;
-        if (d.per_batch || copies_batch || (i == 0 && d.fixed < 0)) return; /* free already */
+        if (d.per_batch || copies_batch || (i == 0 && d.fixed < 0)) return; /* symbolic already */
         if (first < 0 && d.fixed > 0 && d.fixed % im->fixed_batch == 0) first = i;
     }
     if (first < 0) return;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * onnx_order.c - the order in which nodes can run.
+ * onnx_order.c - sort nodes topologically.
  *
- * ONNX wants nodes sorted, and files nearly always are: the sort below then finds nothing to do. Names that branches
- * and loop bodies take from around them count as inputs of the node that holds them.
+ * ONNX requires sorted nodes, and nearly all files are sorted; then this sort changes nothing. Names of outer scopes
+ * that branches and loop bodies read count as inputs of the node that contains them.
  */
 #include "import/onnx_import.h"
 
-/* What the sort knows of one body. */
+/* The state of sorting one body. */
 typedef struct sorter {
     cm__onnx            *im;
     const cm__onnx_body *body;
@@ -29,7 +29,7 @@ static void index_writers(sorter *s)
     }
 }
 
-/* Names that bodies within a node define hide the outer ones. */
+/* Names defined in a node's bodies hide outer names. */
 typedef struct hidden {
     const cm__onnx_body *body;
     const struct hidden *outer;
@@ -62,7 +62,7 @@ static void add_need(sorter *s, const hidden *h, cm__span name)
     s->needs[s->n_needs++] = writer;
 }
 
-/* Depth is bounded by the decoder. */
+/* The decoder limits the recursion depth. */
 static void add_needs(sorter *s, const hidden *h, const cm__onnx_node *node)
 {
     for (int32_t i = 0; i < node->inputs.count; i++) add_need(s, h, node->inputs.items[i]);
@@ -89,7 +89,7 @@ static bool collect_needs(sorter *s)
     return sorted;
 }
 
-/* Depth first, with an own stack: a chain of 100,000 nodes must not be one of 100,000 calls. */
+/* Depth first with an explicit stack, so that a chain of 100,000 nodes does not overflow the call stack. */
 static void visit(sorter *s, int32_t start, int32_t *next, bool *done, int32_t *stack, int32_t *order, int32_t *count)
 {
     int32_t height = 0;
@@ -104,7 +104,7 @@ static void visit(sorter *s, int32_t start, int32_t *next, bool *done, int32_t *
         }
         int32_t needed = s->needs[next[i]++];
         if (done[needed]) continue;
-        if (next[needed] != s->needs_first[needed] || needed == i) { /* begun, not done: it is on the stack */
+        if (next[needed] != s->needs_first[needed] || needed == i) { /* visited, not finished: it is on the stack */
             cm__onnx_place(s->im, &s->body->nodes.items[needed], needed);
             cm__fail(s->im->ctx, CM_ERR_FORMAT, "needs its own output: the graph has a cycle");
         }

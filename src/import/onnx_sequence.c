@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * onnx_sequence.c - lists of tensors whose length is known: they are taken apart as they are read.
+ * onnx_sequence.c - sequences of tensors, resolved during import if their length is known.
  *
- * PyTorch's exporter writes torch.split and torch.chunk as SplitToSequence and SequenceAt. A graph has no lists, so a
- * list is a list of tensor ids here, under a name whose value is at most CM__ONNX_SEQUENCE; its operators run at once.
+ * PyTorch's exporter writes torch.split and torch.chunk as SplitToSequence and SequenceAt. A graph has no sequences, so
+ * the importer keeps each as a list of tensor ids. Its name maps to a value of at most CM__ONNX_SEQUENCE, and operators
+ * on it are evaluated immediately.
  */
 #include "graph/rule.h"
 #include "import/onnx_import.h"
@@ -52,7 +53,7 @@ static int32_t tensor_at(call *c, int32_t input)
     return cm__onnx_need(c->im, c->scope, c->node->inputs.items[input], "input");
 }
 
-/* A position counted from the end where negative, in a list of `count` (and one past it for insertion). */
+/* A position in a sequence of `count` (or one past it for insertion); a negative one counts from the end. */
 static int32_t position_at(call *c, int32_t input, int32_t count, int32_t otherwise)
 {
     if (!has_input(c, input)) return otherwise;
@@ -73,7 +74,7 @@ static int32_t emit_axis(call *c, int op, cm__attr_key key, int64_t axis, const 
 
 /* ---- operators -------------------------------------------------------------------------------------------------- */
 
-/* Sizes of the parts: one each, equal ones of a given size with a smaller last one, or a list. */
+/* Sizes of the parts: all 1; a given size, with a smaller last part; or a list. */
 static int32_t part_sizes(call *c, const cm_tensor *x, int32_t axis, int64_t *sizes)
 {
     cm_dim           whole = x->dims[axis];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * onnx_wire.c - protobuf's wire format into the structures of onnx_wire.h, by a table per message.
+ * onnx_wire.c - decode protobuf's wire format into the structures of onnx_wire.h, with one table per message.
  *
- * Where a message begins to repeat a field, what is left of it is walked once to count, so that lists have exactly the
- * size they need, and again to fill them. Skipping a field only moves a pointer: weights are never touched.
+ * At the first repeated field, the rest of the message is scanned once to count entries, so that lists are allocated
+ * with their exact size, and then decoded. Skipping a field only advances a pointer: weights are not read.
  */
 #include "import/onnx_wire.h"
 
@@ -23,7 +23,7 @@ typedef struct field {
 typedef struct message {
     const char *name;
     size_t      size;
-    bool        keeps_self; /* the structure starts with the span of the message */
+    bool        keeps_self; /* the structure begins with the span of the message */
     bool        is_graph;
     int32_t     count;
     field       fields[FIELDS_MAX];
@@ -63,7 +63,7 @@ static pb_istream_t stream_of(cm__span span)
     return pb_istream_from_buffer((const pb_byte_t *)span.text, span.length);
 }
 
-/* Numbers of one occurrence of a repeated field. */
+/* The numbers in one occurrence of a repeated field. */
 static int32_t packed_count(kind k, cm__span packed)
 {
     if (k == FLOATS) return (int32_t)(packed.length / 4);
@@ -232,7 +232,7 @@ static bool take_bits(pb_istream_t *s, pb_wire_type_t type, uint64_t *bits)
     return true;
 }
 
-/* How the numbers of TensorProto's typed fields lie in a packed field. */
+/* The encoding of TensorProto's typed fields in a packed field. */
 static pb_wire_type_t packed_type(uint32_t tag)
 {
     return tag == 4 ? PB_WT_32BIT : tag == 10 ? PB_WT_64BIT : PB_WT_VARINT;

@@ -2,8 +2,8 @@
 /*
  * onnx_wire.h - an ONNX file as structures that point into its bytes.
  *
- * Only what an importer needs of onnx.proto's messages is decoded. Strings and weights stay where they are: a span
- * costs nothing, whatever its length, and is valid as long as the file's bytes are.
+ * Only the fields that the importer needs are decoded. Strings and weights are not copied: a span refers to them and is
+ * valid as long as the file's bytes are.
  */
 #ifndef CM_IMPORT_ONNX_WIRE_H
 #define CM_IMPORT_ONNX_WIRE_H
@@ -11,9 +11,9 @@
 #include "base/ctx.h"
 #include "base/map.h"
 
-#define CM__ONNX_DEPTH_MAX 16 /* graphs inside graphs */
+#define CM__ONNX_DEPTH_MAX 16 /* nesting of graphs */
 
-/* Every list has this layout: items, then their count. */
+/* All lists have this layout: items, then their count. */
 #define CM__ONNX_LIST(type)                                                                                            \
     struct {                                                                                                           \
         type   *items;                                                                                                 \
@@ -31,14 +31,14 @@ enum {
     CM__ONNX_COMPLEX64, CM__ONNX_COMPLEX128, CM__ONNX_BFLOAT16, CM__ONNX_FLOAT8_FIRST, CM__ONNX_FLOAT8_LAST = 20
 };
 
-/* What an attribute holds (AttributeProto.AttributeType). */
+/* The type of an attribute's value (AttributeProto.AttributeType). */
 enum {
     CM__ONNX_ATTR_FLOAT = 1, CM__ONNX_ATTR_INT, CM__ONNX_ATTR_STRING, CM__ONNX_ATTR_TENSOR, CM__ONNX_ATTR_GRAPH,
     CM__ONNX_ATTR_FLOATS, CM__ONNX_ATTR_INTS, CM__ONNX_ATTR_STRINGS
 };
 
 typedef struct cm__onnx_tensor {
-    cm__span      self; /* the whole message: where typed contents are looked for */
+    cm__span      self; /* the whole message, to find typed contents later */
     cm__span      name, raw;
     cm__onnx_ints dims;
     int64_t       data_type, location; /* location 1: in another file */
@@ -50,7 +50,7 @@ typedef struct cm__onnx_sparse {
 } cm__onnx_sparse;
 
 typedef struct cm__onnx_attribute {
-    cm__span              name, reference, text; /* reference: the calling function's attribute to take */
+    cm__span              name, reference, text; /* reference: attribute of the enclosing function */
     int64_t               type, integer;
     float                 real;
     cm__onnx_tensor      *tensor;
@@ -69,7 +69,7 @@ typedef struct cm__onnx_node {
 } cm__onnx_node;
 
 typedef struct cm__onnx_dim {
-    cm__span self; /* empty: nothing is known of this dimension */
+    cm__span self; /* empty: the dimension is unknown */
     cm__span param;
     int64_t  value;
 } cm__onnx_dim;
@@ -100,7 +100,7 @@ typedef struct cm__onnx_body {
     CM__ONNX_LIST(cm__onnx_sparse) sparse_initializers;
     CM__ONNX_LIST(cm__onnx_value) inputs;
     CM__ONNX_LIST(cm__onnx_value) outputs;
-    int32_t *order; /* set by the importer: in which order the nodes can run */
+    int32_t *order; /* set by the importer: the execution order of the nodes */
 } cm__onnx_body;
 
 typedef struct cm__onnx_opset {
@@ -126,8 +126,8 @@ typedef struct cm__onnx_model {
 /* Fails through ctx if the bytes are not an ONNX model. */
 cm__onnx_model *cm__onnx_decode(cm__ctx *ctx, const uint8_t *bytes, size_t size);
 
-/* Numbers of the repeated field `tag` of a message, packed or not, as they lie in the file: varints as they are,
-   4- and 8-byte numbers as their bits. At most `max` are written; returns how many there are. */
+/* The numbers of the repeated field `tag` of a message, packed or not: varints as values, 4- and 8-byte numbers as
+   bits. Writes at most `max`; returns how many there are. */
 int32_t cm__onnx_numbers(cm__ctx *ctx, cm__span message, uint32_t tag, uint64_t *numbers, int32_t max);
 
 #endif

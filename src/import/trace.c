@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace.c - a recorded PyTorch step as a forward graph.
+ * trace.c - import a recorded PyTorch step as a forward graph.
  *
- * The forward operators are translated, each by its row of aten.def, into the operators every other importer emits, so
- * that precision, recomputation, optimizer and inference mean the same for a capture as for an ONNX file. What has no
- * row, or does not come out in the shape that was recorded, is opaque: counted by its bytes, and said so.
+ * The forward operators are translated, each by its row of aten.def, into the operators of the other importers. So
+ * precision, recomputation, optimizer and inference have the same meaning for a capture as for an ONNX file. An
+ * operator without a row, or whose result has another shape than recorded, is opaque: only its bytes are counted, with
+ * a warning.
  */
 #include "import/trace_rules.h"
 
 #include <string.h>
 #include "base/json.h"
 
-#define FORGOTTEN_MAX (4 * CM__TRACE_ARGUMENTS_MAX) /* tensors one rule can make */
+#define FORGOTTEN_MAX (4 * CM__TRACE_ARGUMENTS_MAX) /* tensors that one rule can make */
 
 /* ---- what rules use --------------------------------------------------------------------------------------------- */
 
@@ -20,7 +21,7 @@ const char *cm__trace_name(const cm__trace *t, const cm__trace_op *o)
     return *o->module ? cm__format(t->ctx, "%s.%s", o->module, o->name) : o->name;
 }
 
-/* The first type counts: some rules return one tensor for several. */
+/* The first recorded type is kept: some rules return one tensor for several outputs. */
 static int32_t convert(const cm__trace *t, const cm__trace_tensor *x)
 {
     cm_tensor *y = cm__t(t->g, x->here);
@@ -89,7 +90,7 @@ int32_t cm__trace_shape(cm__trace *t, int32_t rank, const cm_dim *dims)
 
 /* ---- outputs as recorded ----------------------------------------------------------------------------------------- */
 
-/* The outputs' types and shapes as the attribute that the operator's shape rule reads. */
+/* The recorded types and shapes of the outputs, as the attribute that the operator's shape rule reads. */
 static cm__attr recorded_outputs(cm__trace *t, const cm__trace_op *o)
 {
     int64_t *list = cm__alloc_array(t->ctx, (size_t)o->n_out * (2 + 2 * CM__RANK_MAX), sizeof *list);
@@ -138,7 +139,7 @@ static void index_rows(cm__map *index, cm__ctx *ctx)
         cm__map_put(index, (cm__span){rows[i].name, strlen(rows[i].name)}, (int32_t)i);
 }
 
-/* Nodes that a failed rule had emitted are gone; what they made is nobody's. */
+/* Remove the nodes that a failed rule emitted, and forget their outputs. */
 static void forget(cm_graph *g, int32_t nodes)
 {
     g->n_nodes = nodes;
@@ -149,7 +150,7 @@ static void forget(cm_graph *g, int32_t nodes)
     }
 }
 
-/* A rule, but false where it fails: the operator is opaque then. Running out of memory stays a failure. */
+/* Run a rule; returns false if it fails: then the operator is opaque. Running out of memory is still a failure. */
 static bool attempt(cm__trace *t, const cm__aten *row, const cm__trace_op *o)
 {
     cm__ctx *ctx = t->ctx;
@@ -170,7 +171,7 @@ static bool attempt(cm__trace *t, const cm__aten *row, const cm__trace_op *o)
     return done;
 }
 
-/* Opaque operators that something came of: others were pruned, and nobody need know of them. */
+/* Count opaque operators that survived pruning: only those affect the prediction. */
 static void list_opaque(cm__trace *t)
 {
     for (int32_t i = 0; i < t->n_opaque; i++) {
@@ -227,7 +228,7 @@ static void set_defaults(cm__trace *t)
     t->g->typed = t->typed;
 }
 
-static void tell(cm__trace *t, const cm_load_options *o, int32_t lost)
+static void warn(cm__trace *t, const cm_load_options *o, int32_t lost)
 {
     size_t        i;
     json_t       *text;
@@ -237,13 +238,13 @@ static void tell(cm__trace *t, const cm_load_options *o, int32_t lost)
         if (json_is_string(text) && i < 64) cm__warn(t->g, "%.400s", json_string_value(text));
     }
     if (lost)
-        cm__warn(t->g, "%d operators that backward computes again are not found in forward: --recompute full is near",
+        cm__warn(t->g, "%d recomputed operators were not found in forward; --recompute full is an approximation",
                  lost);
     if (opaque)
-        cm__warn(t->g, "%d kinds of operators are not known, '%s' among them: counted by the bytes they move", opaque,
+        cm__warn(t->g, "%d kinds of operators are unknown, such as '%s': only the bytes they move are counted", opaque,
                  t->g->unsupported[0]);
     if (o->seq > 0 && json_integer_value(json_object_get(t->root, "seq")) <= 0)
-        cm__warn(t->g, "the capture holds one sequence length, not --seq %lld: capture with seq_dim=",
+        cm__warn(t->g, "the capture has a fixed sequence length, --seq %lld has no effect: capture with seq_dim=",
                  (long long)o->seq);
 }
 
@@ -278,8 +279,8 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
     list_opaque(&t);
     cm__find_blocks(t.g);
     set_defaults(&t);
-    t.g->channels_last = 2 * t.channels_last > t.convolutions; /* one alone may get a transposed matrix */
-    cm__trace_yardstick(&t);
-    tell(&t, o, lost);
+    t.g->channels_last = 2 * t.channels_last > t.convolutions; /* one alone may have a transposed matrix as input */
+    cm__trace_backward_flop(&t);
+    warn(&t, o, lost);
     return t.g;
 }

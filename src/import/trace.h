@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace.h - a recorded training step (.cmt.json, docs/capture.md) while it is read.
+ * trace.h - a recorded training step (.cmt.json, docs/capture.md) during import.
  *
- * trace_read.c turns the file into these tables and checks every number in it; trace.c walks the forward operators;
- * aten.def names the rule for each, and trace_ops.c, trace_views.c and trace_layers.c hold the rules.
+ * trace_read.c reads the file into these tables and checks all numbers. trace.c walks the forward operators. aten.def
+ * names the rule for each; the rules are in trace_ops.c, trace_views.c and trace_layers.c.
  */
 #ifndef CM_IMPORT_TRACE_H
 #define CM_IMPORT_TRACE_H
@@ -12,30 +12,30 @@
 #include "graph/rule.h"
 #include "import/import.h"
 
-#define CM__TRACE_ARGUMENTS_MAX 4096 /* tensors one operator reads or writes */
+#define CM__TRACE_ARGUMENTS_MAX 4096 /* tensors that one operator reads or writes */
 
 typedef struct cm__trace_tensor {
     const char   *name;
     const cm_dim *dims;
     int32_t       rank, storage;
-    cm_dtype      own;   /* as it was recorded */
-    cm_dtype      dtype; /* with the model in fp32 */
-    cm_dtype      low;   /* with the model in 16 bits; read where cm__trace.typed */
+    cm_dtype      own;   /* as recorded */
+    cm_dtype      dtype; /* in an fp32 model */
+    cm_dtype      low;   /* in a 16-bit model; valid if cm__trace.typed */
     cm_role       role;
     bool          channels_last;
-    int32_t       here;            /* this tensor in the graph; -1: not made yet */
-    int32_t       readers, reader; /* forward operators that read it; the last one */
+    int32_t       here;            /* the graph's tensor; -1: not made yet */
+    int32_t       readers, reader; /* number of forward operators that read it; the last of them */
 } cm__trace_tensor;
 
 typedef struct cm__trace_op {
     const char    *full;  /* "aten::add.Tensor" */
-    const char    *name;  /* "add", without namespace, overload and the mark of writing in place */
+    const char    *name;  /* "add": without namespace, overload and in-place suffix */
     const char    *module;
     cm_phase       phase;
     const int32_t *in, *out; /* tensors of the trace; -1: none */
     int32_t        n_in, n_out;
     bool           in_place;
-    int32_t        segment;  /* computed again in backward together with others of this number; -1: not */
+    int32_t        segment;  /* recomputed in backward together with operators of the same number; -1: not */
     const json_t  *attrs; /* NULL: none */
 } cm__trace_op;
 
@@ -49,14 +49,14 @@ typedef struct cm__trace {
     int32_t           n_tensors, n_ops;
     int32_t           loss; /* -1: none */
     int32_t          *outputs, n_outputs;
-    int32_t           convolutions, channels_last; /* of all, those whose images have their channels last */
-    int32_t          *opaque, n_opaque, cap_opaque; /* operators that have no row or did not fit it */
-    cm_dtype          autocast; /* the type autocast cast to while it was recorded; CM_FP32: it did not */
-    cm_dtype          types;    /* of the model as it was recorded: CM_FP32, CM_BF16 or CM_FP16 */
-    bool              typed;    /* the types in a model of 16 bits are known */
+    int32_t           convolutions, channels_last; /* convolutions; those with channels-last images */
+    int32_t          *opaque, n_opaque, cap_opaque; /* operators without a row, or whose rule failed */
+    cm_dtype          autocast; /* the type that autocast cast to during recording; CM_FP32: autocast was off */
+    cm_dtype          types;    /* type of the recorded model: CM_FP32, CM_BF16 or CM_FP16 */
+    bool              typed;    /* the tensors' types in a 16-bit model are known */
 } cm__trace;
 
-/* One row of aten.def. The rule emits nodes and says with cm__trace_made() what its outputs are. */
+/* One row of aten.def. The rule emits nodes and reports its outputs with cm__trace_made(). */
 typedef struct cm__aten {
     const char *name;
     void (*rule)(cm__trace *t, const cm__trace_op *o, int op);
@@ -66,9 +66,9 @@ typedef struct cm__aten {
 /* ---- trace_read.c ----------------------------------------------------------------------------------------------- */
 
 void cm__trace_read(cm__trace *t, const char *text, size_t size, const cm_load_options *o);
-cm_precision cm__trace_precision(const json_t *root); /* to predict in unless another is asked for; default: none */
+cm_precision cm__trace_precision(const json_t *root); /* for predictions; default: not recorded */
 
-/* Attributes; a number that depends on the batch size is a cm_dim. */
+/* Attributes. A number that may depend on the batch size is a cm_dim. */
 bool    cm__trace_has(const cm__trace_op *o, const char *key);
 cm_dim  cm__trace_dim(cm__trace *t, const cm__trace_op *o, const char *key, int64_t otherwise);
 int64_t cm__trace_int(cm__trace *t, const cm__trace_op *o, const char *key, int64_t otherwise);
@@ -77,17 +77,17 @@ int32_t cm__trace_ints(cm__trace *t, const cm__trace_op *o, const char *key, int
 
 /* ---- trace.c ---------------------------------------------------------------------------------------------------- */
 
-int32_t     cm__trace_in(cm__trace *t, const cm__trace_op *o, int32_t index); /* -1: not given */
-int32_t     cm__trace_need(cm__trace *t, const cm__trace_op *o, int32_t index); /* fails where it is not given */
+int32_t     cm__trace_in(cm__trace *t, const cm__trace_op *o, int32_t index); /* -1: absent */
+int32_t     cm__trace_need(cm__trace *t, const cm__trace_op *o, int32_t index); /* fails if absent */
 const char *cm__trace_name(const cm__trace *t, const cm__trace_op *o);
 const cm__trace_tensor *cm__trace_out(const cm__trace *t, const cm__trace_op *o, int32_t index);
 void        cm__trace_made(cm__trace *t, const cm__trace_op *o, int32_t index, int32_t tensor);
 int32_t     cm__trace_shape(cm__trace *t, int32_t rank, const cm_dim *dims); /* a shape as a known tensor */
-void        cm__trace_recorded(cm__trace *t, const cm__trace_op *o, int op); /* outputs as they were recorded */
+void        cm__trace_recorded(cm__trace *t, const cm__trace_op *o, int op); /* outputs with their recorded shapes */
 
 /* ---- trace_backward.c ------------------------------------------------------------------------------------------- */
 
-void cm__trace_yardstick(cm__trace *t); /* the recorded backward's FLOP into the graph */
-int32_t cm__trace_segments(cm__trace *t); /* what was computed again; returns the operators that could not be placed */
+void cm__trace_backward_flop(cm__trace *t); /* sets the recorded backward's FLOP in the graph */
+int32_t cm__trace_segments(cm__trace *t); /* marks recomputed operators; returns how many were not found in forward */
 
 #endif

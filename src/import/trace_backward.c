@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace_backward.c - what the recorded backward multiplies: the yardstick for the one that follows from the rules.
+ * trace_backward.c - matrix FLOP of the recorded backward, to check the derived one; and recomputed operators.
  *
- * Backward is derived from the forward operators, for any precision; what was recorded says whether that is right. Both
- * count a multiply and an add as two FLOP, attention's backward as five products for forward's two (graph/cost.c).
+ * Backward is derived from the forward operators, in any precision. The recorded backward shows whether that is
+ * correct. Both count a multiply and an add as two FLOP, and attention's backward as five products for forward's two
+ * (graph/cost.c).
  */
 #include "import/trace_rules.h"
 
@@ -21,7 +22,7 @@ static cm_poly times(cm_poly rows, cm_dim inner, double factor)
     return cm__poly_scale(cm__poly_mul(rows, cm__poly_dim(inner)), factor);
 }
 
-/* Product number `first` and `first + 1` of the inputs, the inner size last of the first. */
+/* The product of inputs `first` and `first + 1`; the inner size is the last dimension of the first. */
 static cm_poly product(const cm__trace *t, const cm__trace_op *o, int32_t first)
 {
     const cm__trace_tensor *a = at(t, o->in, o->n_in, first), *y = at(t, o->out, o->n_out, 0);
@@ -32,15 +33,15 @@ static cm_poly product(const cm__trace *t, const cm__trace_op *o, int32_t first)
 static cm_poly of_mm(cm__trace *t, const cm__trace_op *o) { return product(t, o, 0); }
 static cm_poly of_addmm(cm__trace *t, const cm__trace_op *o) { return product(t, o, 1); }
 
-/* (dy, x, w) -> (dx, dw): as much as forward for each of the two that is asked for. */
+/* (dy, x, w) -> (dx, dw): the FLOP of forward for each of the two gradients that is requested. */
 static cm_poly of_convolution(cm__trace *t, const cm__trace_op *o)
 {
     const cm__trace_tensor *dy = at(t, o->in, o->n_in, 0), *x = at(t, o->in, o->n_in, 1), *w = at(t, o->in, o->n_in, 2);
-    double                  asked = (at(t, o->out, o->n_out, 0) != NULL) + (at(t, o->out, o->n_out, 1) != NULL);
+    double                  requested = (at(t, o->out, o->n_out, 0) != NULL) + (at(t, o->out, o->n_out, 1) != NULL);
     if (!dy || !x || !w || w->rank < 2) return cm__poly_const(0);
     bool    transposed = cm__trace_int(t, o, "transposed", 0) != 0;
     cm_poly positions = elements(transposed ? x : dy), window = cm__poly_product(w->dims + 1, w->rank - 1);
-    return cm__poly_scale(cm__poly_mul(positions, window), 2 * asked);
+    return cm__poly_scale(cm__poly_mul(positions, window), 2 * requested);
 }
 
 static cm_poly of_attention(cm__trace *t, const cm__trace_op *o)
@@ -66,7 +67,7 @@ static const struct {
     {"_scaled_dot_product_cudnn_attention_backward", of_attention},
 };
 
-/* Operators whose products are not seen: then there is no yardstick. */
+/* Operators whose products were not recorded: then the FLOP are unknown. */
 static bool hides_products(const cm__trace_op *o)
 {
     static const char *const hidden[] = {"lstm", "gru", "rnn_tanh", "rnn_relu", "_cudnn_rnn", "mkldnn_rnn_layer",
@@ -76,7 +77,7 @@ static bool hides_products(const cm__trace_op *o)
     return strncmp(o->full, "python::", 8) == 0;
 }
 
-void cm__trace_yardstick(cm__trace *t)
+void cm__trace_backward_flop(cm__trace *t)
 {
     cm_poly sum = cm__poly_const(0);
     int32_t passes = 0;
@@ -84,11 +85,11 @@ void cm__trace_yardstick(cm__trace *t)
         const cm__trace_op *o = &t->ops[i];
         if (hides_products(o)) return;
         if (o->phase != CM_BACKWARD) continue;
-        passes += strcmp(o->name, "ones_like") == 0; /* the gradient of the loss, with which one begins */
+        passes += strcmp(o->name, "ones_like") == 0; /* the gradient of the loss, at which backward begins */
         for (size_t k = 0; k < sizeof products / sizeof *products; k++)
             if (strcmp(products[k].name, o->name) == 0) sum = cm__poly_add(sum, products[k].flop(t, o));
     }
-    t->g->has_backward = passes <= 1 && (sum.c[0] != 0 || sum.c[1] != 0); /* more: gradients were accumulated */
+    t->g->has_backward = passes <= 1 && (sum.c[0] != 0 || sum.c[1] != 0); /* 2: accumulated gradients */
     t->g->backward_flop = sum;
 }
 
@@ -99,7 +100,7 @@ static bool same_call(const cm__trace_op *a, const cm__trace_op *b)
     return strcmp(a->full, b->full) == 0 && strcmp(a->module, b->module) == 0;
 }
 
-/* Operators computed again without others between them. */
+/* A run of consecutive recomputed operators. */
 static int32_t run_length(const cm__trace *t, int32_t first)
 {
     int32_t n = 0;
@@ -107,10 +108,10 @@ static int32_t run_length(const cm__trace *t, int32_t first)
     return n;
 }
 
-/* Casts that change nothing are written for forward alone. */
+/* Casts that change nothing are recorded in forward only. */
 static bool is_added_cast(const cm__trace_op *o) { return strcmp(o->full, "aten::to.dtype") == 0; }
 
-/* Operators of forward from `forward` on that are the `length` ones computed again; 0: they are others. */
+/* The number of forward operators from `forward` on that match the `length` recomputed ones; 0: no match. */
 static int32_t repeats(const cm__trace *t, int32_t again, int32_t length, int32_t forward)
 {
     int32_t at = forward, i = 0;
@@ -123,7 +124,7 @@ static int32_t repeats(const cm__trace *t, int32_t again, int32_t length, int32_
     return i == length ? at - forward : 0;
 }
 
-#define COMPARISONS_MAX 20000000 /* a hostile file must not take hours */
+#define COMPARISONS_MAX 20000000 /* limits the time for a malicious file */
 
 int32_t cm__trace_segments(cm__trace *t)
 {

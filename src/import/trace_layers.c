@@ -11,30 +11,31 @@ static bool is_weight(const cm_tensor *x)
     return x->rank == 2 && x->producer < 0 && (x->role == CM_ROLE_PARAMETER || x->role == CM_ROLE_BUFFER);
 }
 
-/* The weight behind an operand, and whether it is turned on the way: autocast casts the weight, not the view of it. */
-static int32_t weight_of(const cm__trace *t, int32_t operand, int64_t *turned)
+/* The weight of a product's operand, and whether it is transposed on the way: autocast casts the weight, not its
+   view. */
+static int32_t weight_of(const cm__trace *t, int32_t operand, int64_t *transposed)
 {
     const cm_tensor *x = cm__t(t->g, operand);
-    *turned = 0;
+    *transposed = 0;
     if (is_weight(x)) return operand;
     if (x->producer < 0 || x->rank != 2) return -1;
     const cm_node *n = &t->g->nodes[x->producer];
-    *turned = 1;
+    *transposed = 1;
     return n->op == CM_OP_TRANSPOSE && is_weight(cm__in(t->g, n, 0)) ? n->inputs[0] : -1;
 }
 
-static int32_t linear_by(cm__trace *t, const cm__trace_op *o, int32_t x, int32_t w, int64_t turned, int32_t bias)
+static int32_t linear_by(cm__trace *t, const cm__trace_op *o, int32_t x, int32_t w, int64_t transposed, int32_t bias)
 {
-    cm__attr trans_b = CM__INTS(CM_ATTR_TRANS_B, turned);
+    cm__attr trans_b = CM__INTS(CM_ATTR_TRANS_B, transposed);
     return cm__emit(t->g, CM_OP_GEMM, cm__trace_name(t, o), (int32_t[]){x, w, bias}, bias < 0 ? 2 : 3, &trans_b, 1);
 }
 
 void cm__aten_product(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t a = cm__trace_need(t, o, 0), b = cm__trace_need(t, o, 1);
-    int64_t turned;
-    int32_t w = weight_of(t, b, &turned);
-    cm__trace_made(t, o, 0, w >= 0 ? linear_by(t, o, a, w, turned, -1)
+    int64_t transposed;
+    int32_t w = weight_of(t, b, &transposed);
+    cm__trace_made(t, o, 0, w >= 0 ? linear_by(t, o, a, w, transposed, -1)
                                    : cm__emit(t->g, op, cm__trace_name(t, o), (int32_t[]){a, b}, 2, NULL, 0));
 }
 
@@ -43,9 +44,9 @@ void cm__aten_addmm(cm__trace *t, const cm__trace_op *o, int op)
 {
     (void)op;
     int32_t bias = cm__trace_need(t, o, 0), a = cm__trace_need(t, o, 1), b = cm__trace_need(t, o, 2);
-    int64_t turned;
-    int32_t w = weight_of(t, b, &turned);
-    cm__trace_made(t, o, 0, linear_by(t, o, a, w >= 0 ? w : b, w >= 0 ? turned : 0, bias));
+    int64_t transposed;
+    int32_t w = weight_of(t, b, &transposed);
+    cm__trace_made(t, o, 0, linear_by(t, o, a, w >= 0 ? w : b, w >= 0 ? transposed : 0, bias));
 }
 
 void cm__aten_linear(cm__trace *t, const cm__trace_op *o, int op)
@@ -55,7 +56,7 @@ void cm__aten_linear(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, linear_by(t, o, x, w, 1, cm__trace_in(t, o, 2)));
 }
 
-/* baddbmm(c, a, b): c is read by the product's own kernel unless its factor is zero. */
+/* baddbmm(c, a, b): the product's kernel reads c unless its factor is zero. */
 void cm__aten_baddbmm(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t inputs[] = {cm__trace_need(t, o, 1), cm__trace_need(t, o, 2)};
@@ -108,7 +109,7 @@ void cm__aten_pool(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, attrs, 5));
 }
 
-/* Windows of equal size where they divide the image; others are not known to the graph. */
+/* Adaptive pooling with windows of equal size; the graph has no operator for unequal windows. */
 void cm__aten_adaptive_pool(cm__trace *t, const cm__trace_op *o, int op)
 {
     const cm__trace_tensor *y = cm__trace_out(t, o, 0);
@@ -150,8 +151,8 @@ void cm__aten_layer_norm(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, count, &axis, 1));
 }
 
-/* Without scale, shift or running statistics the kernel reads nothing in their place. PyTorch runs instance
-   normalisation as one of batches, with a channel for every sample's channel. */
+/* If scale, shift or running statistics are absent, the kernel reads nothing in their place. PyTorch runs instance
+   normalisation as batch normalisation, with one channel per channel of each sample. */
 void cm__aten_batch_norm(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t inputs[5], x = cm__trace_need(t, o, 0);
@@ -176,7 +177,7 @@ void cm__aten_group_norm(cm__trace *t, const cm__trace_op *o, int op)
 
 /* ---- softmax and losses ----------------------------------------------------------------------------------------- */
 
-/* The loss that alone reads the logarithm of a softmax: both are one operator of ours. */
+/* If only the loss reads a log-softmax, both become one operator (cross-entropy). */
 static const cm__trace_op *loss_after(const cm__trace *t, const cm__trace_op *o)
 {
     const cm__trace_tensor *y = cm__trace_out(t, o, 0);
@@ -197,7 +198,7 @@ void cm__aten_softmax(cm__trace *t, const cm__trace_op *o, int op)
     else cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &axis, 1));
 }
 
-/* PyTorch counts none, mean, sum; ours mean, sum, none. */
+/* PyTorch's values are none, mean, sum; ours are mean, sum, none. */
 static cm__attr reduction_of(cm__trace *t, const cm__trace_op *o)
 {
     static const int8_t ours[] = {2, 0, 1};

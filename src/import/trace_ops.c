@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_ops.c - rules of aten.def for elementwise operators, reductions, copies, look-ups, new data. */
+/* trace_ops.c - rules of aten.def for elementwise operators, reductions, copies, look-ups, generators. */
 #include "import/trace_rules.h"
 
 #include <string.h>
 
 /* ---- elementwise ------------------------------------------------------------------------------------------------ */
 
-/* An operand, or the number that stands in its place. */
+/* An operand, or the number given instead of it. */
 static int32_t operand(cm__trace *t, const cm__trace_op *o, int32_t index, const char *key)
 {
     int32_t x = cm__trace_in(t, o, index);
@@ -15,7 +15,7 @@ static int32_t operand(cm__trace *t, const cm__trace_op *o, int32_t index, const
     return cm__constant_scalar(t->g, cm__format(t->ctx, "%.9g", value), CM_FP32, value);
 }
 
-/* Integers by a real number are real: the kernel widens them as it reads. */
+/* An integer tensor combined with a real number gives reals: the kernel widens it as it reads. */
 static int32_t as_recorded(cm__trace *t, const cm__trace_op *o, int32_t y)
 {
     cm_dtype want = cm__trace_out(t, o, 0)->dtype;
@@ -39,8 +39,8 @@ void cm__aten_binary(cm__trace *t, const cm__trace_op *o, int op)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strcmp(numbers[i].name, o->name) == 0) key = numbers[i].number;
     int32_t first = operand(t, o, 0, "self"), second = operand(t, o, 1, key);
-    bool    turned = strcmp(o->name, "rsub") == 0;
-    int32_t inputs[] = {turned ? second : first, turned ? first : second};
+    bool    reversed = strcmp(o->name, "rsub") == 0;
+    int32_t inputs[] = {reversed ? second : first, reversed ? first : second};
     cm__trace_made(t, o, 0, as_recorded(t, o, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, NULL, 0)));
 }
 
@@ -88,7 +88,7 @@ void cm__aten_argument(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, attrs, 2));
 }
 
-/* max and min: of two tensors, along a dimension (with places), or of all. */
+/* max and min: of two tensors, along a dimension (with indices), or of all elements. */
 void cm__aten_extreme(cm__trace *t, const cm__trace_op *o, int op)
 {
     bool largest = op == CM_OP_REDUCE_MAX;
@@ -128,7 +128,7 @@ static bool by_autocast(const cm__trace *t, cm_dtype from, cm_dtype to)
     return t->autocast != CM_FP32 && ((from == CM_FP32 && to == t->autocast) || (from == t->autocast && to == CM_FP32));
 }
 
-/* A cast that may change nothing in some precision: the precision pass leaves it out there. */
+/* A cast that may be a no-op in some precision, where the precision pass omits it. */
 void cm__aten_cast(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t                 x = cm__trace_need(t, o, 0);
@@ -138,7 +138,7 @@ void cm__aten_cast(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, same ? x : cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &to, 1));
 }
 
-/* A copy that makes a tensor contiguous, unless the cast before it runs and has done so. */
+/* A copy that makes a tensor contiguous, unless the cast before it runs, whose result is contiguous. */
 void cm__aten_contiguous(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t  x = cm__trace_need(t, o, 0);
@@ -146,7 +146,7 @@ void cm__aten_contiguous(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &after_cast, 1));
 }
 
-/* Casts that autocast made are left out: the precision pass makes them again, whatever precision is asked for. */
+/* Casts by autocast are omitted: the precision pass adds them for the precision of the prediction. */
 void cm__aten_to_copy(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t  x = cm__trace_need(t, o, 0);
@@ -156,7 +156,7 @@ void cm__aten_to_copy(cm__trace *t, const cm__trace_op *o, int op)
     else cm__aten_cast(t, o, op);
 }
 
-/* copy_(into, from): `into` holds the numbers of `from` afterwards. */
+/* copy_(into, from): `into` has the contents of `from` afterwards. */
 void cm__aten_copy_into(cm__trace *t, const cm__trace_op *o, int op)
 {
     const cm__trace_tensor *y = cm__trace_out(t, o, 0);
@@ -204,7 +204,7 @@ void cm__aten_stack(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, o->n_in, &along, 1));
 }
 
-/* PyTorch pads from the last dimension backwards: (left, right, top, bottom, ...). */
+/* PyTorch lists pads from the last dimension to the first: (left, right, top, bottom, ...). */
 void cm__aten_pad(cm__trace *t, const cm__trace_op *o, int op)
 {
     int64_t given[2 * CM__RANK_MAX], pads[2 * CM__RANK_MAX] = {0};
@@ -245,7 +245,7 @@ void cm__aten_embedding(cm__trace *t, const cm__trace_op *o, int op) { look_up(t
 void cm__aten_gather(cm__trace *t, const cm__trace_op *o, int op) { look_up(t, o, op, cm__trace_int(t, o, "dim", 0)); }
 void cm__aten_index_select(cm__trace *t, const cm__trace_op *o, int op) { cm__aten_gather(t, o, op); }
 
-/* (into, places ..., from): places in several dimensions count as one. */
+/* (into, indices ..., from): indices of several dimensions count as one. */
 void cm__aten_scatter(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t places = 1;
@@ -281,7 +281,7 @@ void cm__aten_fill(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &shape, 1, &dtype, 1));
 }
 
-/* Memory without contents: no kernel writes it. */
+/* Uninitialised memory: no kernel writes it. */
 void cm__aten_empty(cm__trace *t, const cm__trace_op *o, int op)
 {
     const cm__trace_tensor *y = cm__trace_out(t, o, 0);

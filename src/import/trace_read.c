@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_read.c - a trace as tables: every number, index and name of the file checked before it is used. */
+/* trace_read.c - read a trace into tables, and check every number, index and name before it is used. */
 #include "import/trace.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ static bool checked_add(int64_t *sum, int64_t factor, int64_t times)
     return !__builtin_mul_overflow(factor, times, &product) && !__builtin_add_overflow(*sum, product, sum);
 }
 
-/* [per batch, fixed] or [per batch, fixed, per sequence position, per both] at the sequence length asked for. */
+/* [per batch, fixed] or [per batch, fixed, per sequence position, per both], at the requested sequence length. */
 static cm_dim terms_of(cm__trace *t, const json_t *list)
 {
     int64_t v[4] = {0};
@@ -131,7 +131,7 @@ static void read_tensor(cm__trace *t, const json_t *row, int32_t index)
 
 static bool has_16_bits(cm_dtype dtype) { return dtype == CM_BF16 || dtype == CM_FP16; }
 
-/* The type of most parameters; of most inputs where there are none. */
+/* The type of most parameters, or of most inputs if there are none. */
 static cm_dtype types_of(const cm__trace *t)
 {
     static const cm_role roles[] = {CM_ROLE_PARAMETER, CM_ROLE_INPUT};
@@ -149,7 +149,8 @@ static cm_dtype types_of(const cm__trace *t)
     return CM_FP32;
 }
 
-/* A model that was recorded in 16 bits says what they are there; without a second record all of it widens to fp32. */
+/* In a model recorded in 16 bits, the recorded types are the 16-bit ones; without a second recording, fp32 replaces
+   them. */
 static void settle_types(cm__trace *t, const json_t *tensors)
 {
     bool second = json_is_string(json_object_get(t->root, "other_types"));
@@ -275,7 +276,7 @@ static void read_header(cm__trace *t, const cm_load_options *o)
                                                   : CM_BF16;
 }
 
-/* Of files that do not say the types of the model, only the precision that was wished for or that of autocast counts. */
+/* If a file does not record the types of the model, only the requested precision or autocast's type counts. */
 cm_precision cm__trace_precision(const json_t *root)
 {
     const char  *wanted = json_string_value(json_object_get(root, "wanted_precision"));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace_recurrent.c - a recorded recurrent layer as one of our operators per layer and direction.
+ * trace_recurrent.c - a recorded recurrent layer as one operator per layer and direction.
  *
- * PyTorch: (x, hidden states, weights), four weights a layer and direction with biases, two without; output
- * [batch, steps, directions * H] where batch_first, else [steps, batch, ...]. Ours: x, W[1, gates H, I],
- * R[1, gates H, H], bias. PyTorch's second bias takes a place of ours that it has no use for: an LSTM's peepholes,
- * the others' lengths.
+ * PyTorch's inputs: x, hidden states, weights; per layer and direction four weights with biases, two without. Its
+ * output is [batch, steps, directions * H] if batch_first, else [steps, batch, ...]. Our inputs: x, W[1, gates H, I],
+ * R[1, gates H, H], bias. PyTorch's second bias is passed as an input that PyTorch has no use for: an LSTM's peepholes,
+ * the other layers' lengths.
  */
 #include "import/trace_rules.h"
 
@@ -13,7 +13,7 @@ typedef struct layers {
     cm__trace          *t;
     const cm__trace_op *o;
     int                 op;
-    int32_t             at;       /* next weight among the inputs */
+    int32_t             at;       /* index of the next weight among the inputs */
     bool                biases, batch_first;
     int64_t             hidden;
     double              dropout;
@@ -31,7 +31,7 @@ static int32_t lifted(layers *l, int32_t weight)
     return cm__emit(l->t->g, CM_OP_RESHAPE, cm__t(l->t->g, weight)->name, inputs, 2, NULL, 0);
 }
 
-/* One direction of one layer: y[steps, 1, batch, H] brought into the shape of x, H wide. */
+/* One direction of one layer: y[steps, 1, batch, H], reshaped like x with width H. */
 static int32_t direction(layers *l, int32_t x, bool backwards)
 {
     cm_graph *g = l->t->g;
@@ -64,7 +64,7 @@ static int32_t layer(layers *l, int32_t x, bool both)
     return cm__emit(l->t->g, CM_OP_CONCAT, cm__trace_name(l->t, l->o), halves, 2, &axis, 1);
 }
 
-/* Final states [layers * directions, batch, H], from each [1, batch, H] (or [batch, 1, H]). */
+/* Final states [layers * directions, batch, H], concatenated from [1, batch, H] (or [batch, 1, H]) each. */
 static int32_t final_states(layers *l, const int32_t *each, const cm__trace_tensor *y)
 {
     cm_dim   one[] = {cm__fixed(1), y->dims[1], y->dims[2]};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_views.c - rules of aten.def for operators that change shape and strides and move nothing. */
+/* trace_views.c - rules of aten.def for operators that change shape and strides and move no data. */
 #include "import/trace_rules.h"
 
-/* The recorded shape says it all, whatever the operator was called. */
+/* The recorded shape is sufficient for all of these operators. */
 void cm__aten_reshape(cm__trace *t, const cm__trace_op *o, int op)
 {
     const cm__trace_tensor *y = cm__trace_out(t, o, 0);
@@ -37,7 +37,7 @@ void cm__aten_permute(cm__trace *t, const cm__trace_op *o, int op)
     permuted(t, o, op, order, n);
 }
 
-/* t and transpose: two dimensions change places. */
+/* t and transpose: exchange two dimensions. */
 void cm__aten_transpose(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t x = cm__trace_need(t, o, 0), rank = x < 0 ? 0 : cm__t(t->g, x)->rank;
@@ -54,7 +54,7 @@ void cm__aten_transpose(cm__trace *t, const cm__trace_op *o, int op)
     permuted(t, o, op, order, rank);
 }
 
-/* One slice along a dimension, which is gone afterwards. */
+/* Select one index of a dimension and remove the dimension. */
 void cm__aten_select(cm__trace *t, const cm__trace_op *o, int op)
 {
     cm__attr axis = CM__INTS(CM_ATTR_AXIS, cm__trace_int(t, o, "dim", 0));
@@ -64,7 +64,7 @@ void cm__aten_select(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, &axis, 1));
 }
 
-/* Whether an operator keeps the shape of its first input. */
+/* Whether an operator's output has the shape of its first input. */
 static bool keeps_shape(const cm__trace *t, const cm__trace_op *o)
 {
     const cm__trace_tensor *y = cm__trace_out(t, o, 0), *x = &t->tensors[o->in[0]];
@@ -73,7 +73,7 @@ static bool keeps_shape(const cm__trace *t, const cm__trace_op *o)
     return same;
 }
 
-/* A slice of everything is the tensor itself: PyTorch 2 records none, and nothing runs backward. */
+/* A slice of everything is the tensor itself: PyTorch 2 records nothing for it, and it has no backward. */
 void cm__aten_slice(cm__trace *t, const cm__trace_op *o, int op)
 {
     if (cm__trace_need(t, o, 0) >= 0 && keeps_shape(t, o)) {
@@ -108,7 +108,7 @@ void cm__aten_split(cm__trace *t, const cm__trace_op *o, int op)
     for (int32_t i = 0; i < o->n_out; i++) cm__trace_made(t, o, i, made[i]);
 }
 
-/* As many parts as the dimension is long, without it. */
+/* unbind: one output per index of the dimension, without the dimension. */
 void cm__aten_unbind(cm__trace *t, const cm__trace_op *o, int op)
 {
     const cm__trace_tensor *y = cm__trace_out(t, o, 0);

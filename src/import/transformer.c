@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transformer.c - the transformer struct: its fields by name, each family's defaults, and what follows from the rest.
+ * transformer.c - the transformer struct: its fields by name, each family's defaults, and derived fields.
  *
- * Defaults are those of Hugging Face's configuration classes, but for sizes that a description must give.
+ * Defaults are those of Hugging Face's configuration classes, except for sizes that a description must give.
  */
 #include "import/transformer.h"
 
 #include <string.h>
 #include "base/text.h"
 
-#define LAYERS_LIMIT 1000                  /* the deepest published, DeepNet, has that many */
-#define SIZE_LIMIT ((int64_t)1 << 20)      /* width of anything */
+#define LAYERS_LIMIT 1000                  /* the deepest published model, DeepNet, has as many */
+#define SIZE_LIMIT ((int64_t)1 << 20)      /* of any width */
 #define SEQ_LIMIT ((int64_t)1 << 24)       /* tokens */
 #define PARAMETER_LIMIT 1e18
 
@@ -31,7 +31,7 @@ static const char *const head_names[] = {
 #define CHOICE(field, names, who) {#field, offsetof(cm__transformer, field), CM__FIELD_CHOICE, 0, 0, names, who}
 #define RATIO(field, who) {#field, offsetof(cm__transformer, field), CM__FIELD_RATIO, 0, 1, NULL, who}
 
-/* In the order in which a description prints them. */
+/* In the order in which a description lists them. */
 const cm__field cm__fields[] = {
     COUNT(layers, 1, LAYERS_LIMIT, ANY),
     COUNT(decoder_layers, 1, LAYERS_LIMIT, BIT(T5)),
@@ -154,7 +154,8 @@ cm__transformer cm__transformer_defaults(cm__family family)
 
 /* ---- what follows ----------------------------------------------------------------------------------------------- */
 
-/* Gated networks keep 4 hidden's parameters with three matrices: 2/3 of 4 hidden, rounded up to 256 (LLaMA's rule). */
+/* A gated network has three matrices; 2/3 of 4 hidden, rounded up to 256, keeps the number of parameters (LLaMA's
+   rule). */
 static int64_t usual_ffn(const cm__transformer *t)
 {
     return t->gated && t->family != CM__T5 ? (8 * t->hidden / 3 + 255) / 256 * 256 : 4 * t->hidden;
@@ -163,7 +164,7 @@ static int64_t usual_ffn(const cm__transformer *t)
 void cm__transformer_derive(cm__transformer *t)
 {
     if (t->family == CM__VIT && t->patch > 0) {
-        t->seq = (t->image / t->patch) * (t->image / t->patch) + 1; /* and the class token */
+        t->seq = (t->image / t->patch) * (t->image / t->patch) + 1; /* plus the class token */
         t->positions = t->seq;
     }
     if (!t->head_dim) t->head_dim = t->hidden / t->heads;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transformer.h - every transformer we know as one plain struct, and the one builder that turns it into a graph.
+ * transformer.h - one struct for all supported transformers, and the builder that makes a graph of it.
  *
- * A config.json and a one-line description both fill the struct by its field table; cm__transformer_complete() works
- * out what was left open and refuses what cannot be; cm__transformer_build() emits the operators that Hugging Face's
- * PyTorch code runs, in its order, with its parameter names.
+ * A config.json and a one-line description both fill the struct through its field table. cm__transformer_complete()
+ * derives the fields that were not given and refuses contradictions. cm__transformer_build() emits the operators that
+ * Hugging Face's PyTorch code runs, in the same order and with the same parameter names.
  */
 #ifndef CM_IMPORT_TRANSFORMER_H
 #define CM_IMPORT_TRANSFORMER_H
@@ -20,25 +20,25 @@ enum { CM__NORM_LAYER, CM__NORM_RMS };
 enum { CM__POSITION_LEARNED, CM__POSITION_ROTARY, CM__POSITION_RELATIVE, CM__POSITION_NONE };
 enum { CM__HEAD_LM, CM__HEAD_MLM, CM__HEAD_CLASSIFIER, CM__HEAD_NONE };
 
-/* Whole numbers are int64_t whatever they mean, so that one table of offsets reaches them all. 0: not given. */
+/* All integers are int64_t, so that one table of offsets can address them. 0: not given. */
 typedef struct cm__transformer {
     cm__family family;
-    int64_t layers;         /* of the encoder where there are two stacks */
+    int64_t layers;         /* of the encoder if there are two stacks */
     int64_t decoder_layers;
     int64_t hidden, heads, kv_heads, head_dim, ffn;
-    int64_t vocab;          /* 0: bare layers, hidden states in and out */
+    int64_t vocab;          /* 0: layers only, from hidden states to hidden states */
     int64_t seq;
-    int64_t positions;      /* rows of a learned position table, without its offset */
+    int64_t positions;      /* rows of a learned position table, without the offset */
     int64_t types;          /* token types */
-    int64_t masked;         /* tokens of a sample that are predicted; 0: all */
-    int64_t embed;          /* width of the token embedding, projected where it is not `hidden` */
-    int64_t window;         /* attention looks back this far; 0: all the way */
-    int64_t buckets;        /* of relative positions */
+    int64_t masked;         /* tokens per sample that are predicted; 0: all */
+    int64_t embed;          /* width of the token embedding; projected if it is not `hidden` */
+    int64_t window;         /* tokens that attention looks back; 0: all */
+    int64_t buckets;        /* of T5's bucketed position distances */
     int64_t experts, top_k;
     int64_t image, patch, channels, labels;
     int64_t norm, activation, position, head;
     int64_t tied, gated, causal, pre_norm, parallel, qkv_bias, out_bias, mlp_bias;
-    double  rotary;         /* share of a head's dimensions that is rotated */
+    double  rotary;         /* fraction of a head's dimensions that is rotated */
     double  dropout, embed_dropout, attention_dropout;
 } cm__transformer;
 
@@ -50,8 +50,8 @@ typedef struct cm__field {
     const char        *key;
     size_t             offset;
     cm__field_kind     kind;
-    int64_t            min, max;  /* of a count */
-    const char *const *names;     /* of a choice, NULL at the end */
+    int64_t            min, max;  /* limits of a count */
+    const char *const *names;     /* values of a choice, ends with NULL */
     uint32_t           families;  /* bit per cm__family that reads it */
 } cm__field;
 
@@ -59,22 +59,23 @@ extern const cm__field cm__fields[];
 extern const int32_t   cm__n_fields;
 
 const cm__field *cm__field_find(cm__span key); /* NULL: none */
-/* Set a field from text ("12", "gelu", "0.1"); fails, naming the kind of value wanted, if it is not one. */
+/* Set a field from text ("12", "gelu", "0.1"); fails, with the expected kind of value in the message, if it is
+   invalid. */
 void    cm__field_set(cm__ctx *ctx, cm__transformer *t, const cm__field *field, cm__span value);
 int64_t cm__field_int(const cm__transformer *t, const cm__field *field);
 double  cm__field_ratio(const cm__transformer *t, const cm__field *field);
 
 /* ---- the struct's life ------------------------------------------------------------------------------------------ */
 
-/* What the family's own users mean when they say nothing; sizes that must be given are 0. */
+/* The family's defaults; sizes that must be given are 0. */
 cm__transformer cm__transformer_defaults(cm__family family);
-/* Fill what was left open (0) by what follows from the rest: ffn, kv_heads, head_dim, positions ... */
+/* Derive fields that were not given (0) from the others: ffn, kv_heads, head_dim, positions ... */
 void cm__transformer_derive(cm__transformer *t);
-/* Derive, and refuse what contradicts itself. `seq` > 0 replaces the sequence length. */
+/* Derive fields and refuse contradictions. `seq` > 0 replaces the sequence length. */
 void cm__transformer_complete(cm__ctx *ctx, cm__transformer *t, int64_t seq);
 /* The forward graph of a completed transformer. */
 cm_graph *cm__transformer_build(cm__ctx *ctx, const cm__transformer *t, const char *name, const char *source);
-/* "gpt:layers=48,..." that gives the same transformer (describe.c). */
+/* The description ("gpt:layers=48,...") of the same transformer (describe.c). */
 const char *cm__transformer_text(cm__ctx *ctx, const cm__transformer *t);
 
 #endif

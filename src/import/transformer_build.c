@@ -2,7 +2,7 @@
 /*
  * transformer_build.c - a whole transformer: embeddings, stacks of layers, head.
  *
- * Emits what Hugging Face's eager PyTorch code runs, operator by operator. Parameters carry its names.
+ * Emits the operators that Hugging Face's eager PyTorch code runs. Parameters have its names.
  */
 #include <math.h>
 #include "import/transformer_layer.h"
@@ -11,7 +11,7 @@ typedef struct model {
     cm__builder            b;
     const cm__transformer *t;
     const cm__outline     *o;
-    int32_t                tokens; /* embedding table, for heads that share it */
+    int32_t                tokens; /* embedding table, for heads that use it too */
     int32_t                next_block;
 } model;
 
@@ -39,7 +39,7 @@ static int32_t whole(model *m, const char *name, double value)
     return cm__constant_scalar(m->b.g, name, CM_INT64, value);
 }
 
-/* Padding gets no position: (cumsum(mask) * mask) and a shift. */
+/* Padding tokens have no position: (cumsum(mask) * mask) and an offset. */
 static int32_t count_positions(model *m, int32_t mask, int op, double shift)
 {
     cm__builder *b = &m->b;
@@ -52,7 +52,7 @@ static int32_t count_positions(model *m, int32_t mask, int op, double shift)
 static int32_t position_ids(model *m, int32_t ids)
 {
     cm__builder *b = &m->b;
-    if (m->o->ids == CM__IDS_FROM_MASK) { /* minus one for counting from 0, then plus the offset */
+    if (m->o->ids == CM__IDS_FROM_MASK) { /* minus one, to count from 0, plus the offset */
         int32_t mask = token_leaf(m, "attention_mask", CM_ROLE_INPUT, (cm_dim){1, 0});
         int32_t y = count_positions(m, mask, CM_OP_SUB, 1);
         int32_t rows = whole(m, "position_ids.rows", (double)m->o->offset);
@@ -174,7 +174,7 @@ static int32_t scores_leaf(model *m, const char *name, int64_t heads)
     return cm__leaf(m->b.g, name, CM_ROLE_BUFFER, CM_FP32, 4, dims);
 }
 
-/* 1 for tokens, 0 for padding -> 0 and a very small number, [B, 1, 1, S] */
+/* 1 for tokens, 0 for padding -> 0 and a large negative number, [B, 1, 1, S] */
 static int32_t padding_mask(model *m, const char *name)
 {
     cm__builder *b = &m->b;
@@ -185,7 +185,7 @@ static int32_t padding_mask(model *m, const char *name)
     return cm__b_binary(b, CM_OP_MUL, name, "lowest", y, cm__b_scalar(b, -3.4028235e38));
 }
 
-/* A table over buckets of distances, made once a stack and passed from layer to layer: [B, H, S, S]. */
+/* T5's position bias, a table over buckets of distances: computed once per stack, used by all layers: [B, H, S, S]. */
 static int32_t relative_bias(model *m, const char *part, int32_t mask)
 {
     cm__builder *b = &m->b;
@@ -245,7 +245,7 @@ static int32_t lm_head(model *m, int32_t x)
     return cm__b_project(&m->b, m->o->lm, x, vocabulary_weight(m, m->o->lm), -1);
 }
 
-/* Where the data says which tokens are masked, those alone go on: which of them they are makes no difference here. */
+/* If the data marks the masked tokens, only those reach the head. Which ones they are does not affect the cost. */
 static int32_t mlm_head(model *m, int32_t x)
 {
     const cm__transformer *t = m->t;
@@ -269,7 +269,7 @@ static int32_t pooled(model *m, int32_t x)
     return cm__b_unary(&m->b, CM_OP_TANH, m->o->pooler, "tanh", x);
 }
 
-/* Decoders score every token and keep the last; the others pool the first token. */
+/* Decoders classify every token and keep the last result; other families pool the first token. */
 static int32_t classifier_head(model *m, int32_t x)
 {
     const cm__transformer *t = m->t;
@@ -296,7 +296,7 @@ cm_graph *cm__transformer_build(cm__ctx *ctx, const cm__transformer *t, const ch
     int32_t x = t->family == CM__T5 ? encoder_decoder(&m) : single_stack(&m);
     cm__output(m.b.g, t->head == CM__HEAD_NONE ? x : heads[t->head](&m, x));
     if (t->head == CM__HEAD_NONE && m.o->pooler && (t->vocab || t->family == CM__VIT)) cm__output(m.b.g, pooled(&m, x));
-    if (t->head == CM__HEAD_NONE) m.b.g->loss = CM_LOSS_MSE; /* hidden states are no classes */
+    if (t->head == CM__HEAD_NONE) m.b.g->loss = CM_LOSS_MSE; /* hidden states are not classes */
     m.b.g->nodes_read = m.b.g->n_nodes;
     m.b.g->description = cm__transformer_text(ctx, t);
     return m.b.g;

@@ -67,15 +67,15 @@ static heads qkv_apart(cm__builder *b, const cm__stack *s, const char *const nam
 
 /* ---- rotary positions ------------------------------------------------------------------------------------------- */
 
-/* x cos + rotate_half(x) sin over the first `width` dimensions of a head; the others pass. */
+/* x cos + rotate_half(x) sin over the first `width` dimensions of a head; the other dimensions are unchanged. */
 static int32_t rotate(cm__builder *b, const cm__stack *s, const char *part, int32_t x)
 {
     int64_t d = s->t->head_dim, width = (int64_t)((double)d * s->t->rotary), half = width / 2;
-    int32_t turned = width < d ? cm__b_slice(b, part, "rotated", x, 3, 0, width) : x;
+    int32_t rotated = width < d ? cm__b_slice(b, part, "rotated", x, 3, 0, width) : x;
     int32_t passed = width < d ? cm__b_slice(b, part, "passed", x, 3, width, d) : -1;
-    int32_t straight = cm__b_binary(b, CM_OP_MUL, part, "cos", turned, s->cos);
-    int32_t low = cm__b_slice(b, part, "low", turned, 3, 0, half);
-    int32_t high = cm__b_slice(b, part, "high", turned, 3, half, width);
+    int32_t straight = cm__b_binary(b, CM_OP_MUL, part, "cos", rotated, s->cos);
+    int32_t low = cm__b_slice(b, part, "low", rotated, 3, 0, half);
+    int32_t high = cm__b_slice(b, part, "high", rotated, 3, half, width);
     high = cm__b_unary(b, CM_OP_NEG, part, "neg", high);
     cm__attr last = CM__INTS(CM_ATTR_AXIS, 3);
     int32_t  y = cm__emit(b->g, CM_OP_CONCAT, cm__b_name(b, part, "half"), (int32_t[]){high, low}, 2, &last, 1);
@@ -161,14 +161,12 @@ static int32_t feed_forward(cm__builder *b, const cm__stack *s, int32_t x)
 
 typedef struct routes {
     int32_t weights;  /* [BS, k, 1] */
-    int32_t experts;  /* [BS, k], which expert */
-    int32_t dispatch; /* [E, tokens per expert], which token */
+    int32_t experts;  /* [BS, k], index of the expert */
+    int32_t dispatch; /* [E, tokens per expert], index of the token */
 } routes;
 
-/*
- * A balanced load is assumed: every expert gets the same number of tokens, B S k / E rounded up. That is what the
- * router's auxiliary loss drives training towards, and the only load known before a run.
- */
+/* Assumes a balanced load: every expert gets the same number of tokens, B S k / E rounded up. The router's auxiliary
+   loss trains towards this load, and no other load is known before a run. */
 static routes route(cm__builder *b, const cm__transformer *t, int32_t tokens)
 {
     cm__attr last = CM__INTS(CM_ATTR_AXIS, -1);
@@ -201,7 +199,7 @@ static int32_t expert_product(cm__builder *b, const char *part, int32_t x, int64
     return cm__b_binary(b, CM_OP_MATMUL, part, NULL, x, w);
 }
 
-/* Tokens to their experts, three batched products, and back, weighted and summed. */
+/* Gather the tokens of each expert, run three batched products, then scatter back, weighted and summed. */
 static int32_t mixture(cm__builder *b, const cm__transformer *t, int32_t x)
 {
     int32_t tokens = cm__b_reshape(b, "tokens", NULL, x, 2, (int64_t[]){-1, t->hidden});

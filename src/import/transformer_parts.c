@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transformer_parts.c - what each family calls its parts, from the state dictionaries of Hugging Face transformers. */
+/* transformer_parts.c - the parameter names of each family, from the state dictionaries of Hugging Face
+   transformers. */
 #include "import/transformer_layer.h"
 
 #define LLAMA_PARTS                                                                                                    \

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz.h - what all fuzz targets do with the bytes they are given.
+ * fuzz.h - the entry point of fuzz targets that make a graph.
  *
- * A target names its importer and ends with FUZZ_TARGET(importer); this header makes libFuzzer's entry point of it.
- * Whatever an importer accepts must also survive the passes and the training step; whatever it refuses must come with
- * a reason.
+ * A target defines its importer and ends with FUZZ_TARGET(importer), which defines libFuzzer's entry point. A model that
+ * an importer accepts must also survive the passes and the training step. A refusal must have a reason.
  */
 #ifndef CM_TESTS_FUZZ_FUZZ_H
 #define CM_TESTS_FUZZ_FUZZ_H
@@ -55,7 +54,7 @@ static int fuzz_one(fuzz_import *import, const uint8_t *bytes, size_t size)
     return 0;
 }
 
-/* A copy that ends with a zero, for importers of text. */
+/* A zero-terminated copy, for importers of text. */
 static inline char *fuzz_text(cm__ctx *ctx, const uint8_t *bytes, size_t size)
 {
     return cm__text_copy_n(ctx, (const char *)bytes, size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_calls.c - tables of timed calls from arbitrary bytes; what is accepted can be written down and read again. */
+/* fuzz_calls.c - tables of timed calls from arbitrary bytes; an accepted call can be written and parsed again. */
 #include <math.h>
 #include <string.h>
 #include "model/calibrate/check.h"

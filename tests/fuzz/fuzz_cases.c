@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_cases.c - lists of calls to measure from arbitrary bytes; whatever is accepted has a name that reads back. */
+/* fuzz_cases.c - lists of calls to measure from arbitrary bytes; the name of an accepted call can be parsed again. */
 #include <string.h>
 #include "bench/bench.h"
 #include "reader.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_net.c - the layer language from arbitrary bytes, and the passes over what it makes. */
+/* fuzz_net.c - the layer language from arbitrary bytes, and the passes over the resulting graph. */
 #include "fuzz.h"
 
-#define NODES_MAX 10000 /* a short text may ask for 100,000: only slower, under sanitizers by far */
+#define NODES_MAX 10000 /* a short text may have 100,000: too slow under sanitizers */
 
 static cm_graph *net(cm__ctx *ctx, const uint8_t *bytes, size_t size)
 {

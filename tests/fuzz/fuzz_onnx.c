@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_onnx.c - ONNX models from arbitrary bytes, and the passes a loaded model goes through. */
+/* fuzz_onnx.c - ONNX models from arbitrary bytes, and the passes over a loaded model. */
 #include "fuzz.h"
 
 static cm_graph *onnx(cm__ctx *ctx, const uint8_t *bytes, size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_results.c - sets of results from arbitrary bytes; whatever is accepted has rows that measure something. */
+/* fuzz_results.c - sets of results from arbitrary bytes; every row of an accepted set has a measurement. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>

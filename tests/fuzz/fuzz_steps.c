@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_steps.c - logs of steps from arbitrary bytes; whatever is accepted is a step of something that took a time. */
+/* fuzz_steps.c - logs of steps from arbitrary bytes; an accepted step has a model and a positive time. */
 #include <math.h>
 #include "model/calibrate/log.h"
 #include "reader.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_timings.c - tables of timings from arbitrary bytes; whatever is accepted has work that takes a time. */
+/* fuzz_timings.c - tables of timings from arbitrary bytes; accepted rows have work with a positive time. */
 #include <math.h>
 #include "device/fit.h"
 #include "reader.h"

@@ -2,7 +2,7 @@
 /* fuzz_trace.c - recorded steps from arbitrary bytes. */
 #include "fuzz.h"
 
-#define NODES_MAX 10000 /* more is only slower, under sanitizers by far */
+#define NODES_MAX 10000 /* more nodes are too slow under sanitizers */
 
 static cm_graph *trace(cm__ctx *ctx, const uint8_t *bytes, size_t size)
 {

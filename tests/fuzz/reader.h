@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reader.h - what fuzz targets that make no graph do with the bytes they are given.
+ * reader.h - the entry point of fuzz targets that make no graph.
  *
- * A target reads them, aborts where it accepted what it should not have, and ends with FUZZ_READER(read); whatever is
- * refused must come with a reason. libFuzzer's bytes end where they end: no zero behind them.
+ * A target parses the bytes, aborts if it accepted an invalid value, and ends with FUZZ_READER(read). A refusal must
+ * have a reason. libFuzzer's bytes are not zero-terminated.
  */
 #ifndef CM_TESTS_FUZZ_READER_H
 #define CM_TESTS_FUZZ_READER_H

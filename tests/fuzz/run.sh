@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh - SECONDS PROGRAM: run one fuzz target on its seeds. What it finds is left beside the program as crash-*.
+# run.sh - SECONDS PROGRAM: run one fuzz target on its seeds. Crashing inputs are left beside the program as crash-*.
 seconds=$1
 program=$(realpath "$2")
 here=$(dirname "$(realpath "$0")")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench_support.py - what the tests of the benchmark share: cases, a processor, a device that is none, TAP."""
+"""bench_support.py - shared by the tests of the benchmark: cases, a CPU harness, a fake device, TAP output."""
 import collections
 import copy
 import json
@@ -21,7 +21,7 @@ except ImportError:
 
 from centimani.bench import backends, harness, profile, timers  # noqa: E402
 
-# Small enough for a second, odd enough to mix up rows and columns.
+# Small enough for a second, and with distinct sizes, so that swapped rows and columns are noticed.
 SMALL = {
     "gemm": [(1, 33, 17, 29), (3, 8, 9, 10)],
     "conv": [(2, 8, 12, 9, 11, 3, 3, 2, 1, 1, 1, 1, 1, 1), (2, 8, 8, 9, 9, 3, 3, 1, 1, 1, 1, 1, 1, 8)],
@@ -58,7 +58,7 @@ ADD = {"op": "elementwise", "pass": "forward", "variant": "add", "dtype": "fp32"
 
 
 class FakeDevice:
-    """Takes the place of CUDA and its profiler: logs what is launched with the time it takes at the present clock."""
+    """Replaces CUDA and its profiler: logs launched kernels with their time at the current clock."""
 
     def __init__(self, lose=0):
         self.log, self.lose, self.clock = [], lose, 2e9
@@ -104,7 +104,7 @@ class FakeDevice:
 
 
 def run(tests):
-    """All of them, as TAP; the status to end with."""
+    """Run all tests with TAP output; returns the exit status."""
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     print(f"1..{len(tests)}", flush=True)
     failed = 0

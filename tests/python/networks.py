@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""networks.py - networks written as their libraries write them, with PyTorch alone: for test_one_answer.py.
+"""networks.py - networks as their libraries implement them, using PyTorch only: for test_one_answer.py.
 
-The transformers follow Hugging Face transformers: norms upcast to fp32 and cast back to the type of their input, rotary
-angles are computed in fp32 and cast to the type of the hidden states, attention is scaled_dot_product_attention.
+The transformers follow Hugging Face transformers: norms upcast to fp32 and cast back to the type of their input,
+rotary angles are computed in fp32 and cast to the type of the hidden states, attention is
+scaled_dot_product_attention.
 """
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-if not hasattr(F, "scaled_dot_product_attention"):  # before PyTorch 2.0; the capture records the call and not its body
+if not hasattr(F, "scaled_dot_product_attention"):  # before PyTorch 2.0; only the call is recorded, not its body
     def _attend(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, enable_gqa=False):
         return torch.softmax(query @ key.transpose(-1, -2), -1) @ value
 

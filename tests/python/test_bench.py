@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_bench.py - PROGRAM: the benchmark of PyTorch calls, on the processor, as TAP."""
+"""test_bench.py - PROGRAM: tests of the benchmark of PyTorch calls, on the CPU, with TAP output."""
 import json
 import pathlib
 import signal
@@ -33,12 +33,12 @@ def grids_are_well_formed(_):
 
 
 def a_cut_leaves_every_call(_):
-    later = {"conv3d", "resize", "rms_norm", "group_norm", "rnn"}  # worth less
+    later = {"conv3d", "resize", "rms_norm", "group_norm", "rnn"}  # lower priority
     assert {case.op for case in grids.cases()[:1500]} >= set(CALLS) - later
 
 
 def time_is_shared(_):
-    """Two ops, one ten times as slow as the other and worth half the time: 10 of the fast for 1 of the slow."""
+    """Two ops with equal shares of the time, one ten times as slow: 10 cases of the fast one for 1 of the slow one."""
     listed = [cases.Case(op, "forward", "", "fp32", (n,)) for n in range(200) for op in ("slow", "fast")]
     line, done = order.ByShare(listed, {"slow": 1, "fast": 1}), []
     for _ in range(110):
@@ -51,11 +51,11 @@ def time_is_shared(_):
 
 
 def every_call_runs_and_is_right(_):
-    """Each pass and variant in fp32: none fails, and those with a reference agree with it."""
+    """Each pass and variant in fp32 runs, and agrees with the reference if it has one."""
     runner, made = on_processor()
     listed = [cases.Case(op, phase, variant, "fp32", sizes) for op, call in CALLS.items() if NEEDS.get(op, True)
               for phase in call.phases for variant in call.variants for sizes in SMALL[op]
-              if variant != "gelu_grad:strided"]  # PyTorch 1.13 on aarch64 returns what it never wrote
+              if variant != "gelu_grad:strided"]  # PyTorch 1.13 on aarch64 returns uninitialised memory
     runner.run(order.InOrder(listed))
     assert not runner.failed and not runner.skipped and not runner.wrong, runner.failed + runner.skipped + runner.wrong
     assert made.rows() == len(listed)
@@ -113,7 +113,7 @@ def other_kernels_run_before_each_repetition(_):
 def kernels_are_cut_by_markers(_):
     device, turn = FakeDevice(), []
 
-    def uneven():  # once in five a third kernel
+    def uneven():  # launches a third kernel once in five
         turn.append(0)
         device.launch(*[4e-6] * (3 if len(turn) % 5 == 0 else 2))
 
@@ -138,7 +138,7 @@ def long_calls_are_spread(_):
 
 
 def a_lower_clock_does_not_count(_):
-    """Of four visits to each of three calls, the first two to the first call run at half the clock."""
+    """Three calls are visited four times each; the first two visits of the first call run at half the clock."""
     device, turn = FakeDevice(), []
 
     def first():
@@ -161,7 +161,7 @@ def lost_kernels_give_no_times(_):
 
 
 def a_profile_is_valid(folder):
-    """What the command writes is what `centimani devices check` accepts, alone and on a base."""
+    """`centimani devices check` accepts the written profile, alone and with a base."""
     path = case_file(folder, [{**ADD, "rows": [[16, 16], [64, 64]]},
                               {"op": "cross_entropy", "pass": "forward", "dtype": "fp32", "rows": [[8, 16]]}])
     for name, more in (("alone", ()), ("based", ("--base", "nvidia-h200"))):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_bench_rotate.py - old operands take turns: how many copies, of what, and that nothing else changes, as TAP."""
+"""test_bench_rotate.py - rotation over copies of cold operands: their number, which operands, no other change; TAP."""
 import collections
 import json
 import pathlib
@@ -9,7 +9,7 @@ import sys
 from bench_support import ADD, NEEDS, SMALL, FakeDevice, bench, case_file, on_processor, run, torch
 
 from centimani.bench import cases, order, rotate, verify
-from centimani.bench.call import Old, Sizes, before_of
+from centimani.bench.call import Cold, Sizes, before_of
 from centimani.bench.calls import CALLS
 
 
@@ -20,7 +20,7 @@ def copies_make_twice_the_cache(_):
     assert rotate.copies(100 * mega, 128 * mega) == 3 and rotate.copies(1024, most=5) == 5
 
 
-OLD = {  # from what a training step wrote last: (op, pass, variant, dtype, sizes): operands
+COLD = {  # by when a training step last wrote them: (op, pass, variant, dtype, sizes): operands
     ("gemm", "forward", "nt", "fp32", (1, 8, 8, 8)): (1,), ("gemm", "forward", "nt-bias", "tf32", (1, 8, 8, 8)): (1,),
     ("gemm", "forward", "nt-bias", "bf16", (1, 8, 8, 8)): (), ("gemm", "forward", "nn-bias", "fp16", (1, 8, 8, 8)): (),
     ("gemm", "forward", "nn", "bf16", (1, 8, 8, 8)): (1,), ("gemm", "forward", "tn", "bf16", (1, 8, 8, 8)): (1,),
@@ -43,14 +43,14 @@ OLD = {  # from what a training step wrote last: (op, pass, variant, dtype, size
 }
 
 
-def what_is_old(_):
-    for words, operands in OLD.items():
+def what_is_cold(_):
+    for words, operands in COLD.items():
         call = CALLS[words[0]]
-        assert call.old(Sizes(call.dims, words[4]), cases.Case(*words)).operands == operands, words
+        assert call.cold(Sizes(call.dims, words[4]), cases.Case(*words)).operands == operands, words
     pool = CALLS["pool"]
     sizes = Sizes(pool.dims, (2, 4, 9, 9, 3, 2, 1))  # 5 x 5 results, each with an index of 8 bytes
-    assert pool.old(sizes, cases.Case("pool", "backward", "max:nchw", "fp32", ())).saved == 2 * 4 * 25 * 8
-    assert pool.old(sizes, cases.Case("pool", "backward", "avg:nchw", "fp32", ())) == Old()
+    assert pool.cold(sizes, cases.Case("pool", "backward", "max:nchw", "fp32", ())).saved == 2 * 4 * 25 * 8
+    assert pool.cold(sizes, cases.Case("pool", "backward", "avg:nchw", "fp32", ())) == Cold()
 
 
 def prepared(case, **options):
@@ -58,8 +58,8 @@ def prepared(case, **options):
     return runner._prepare(case, 1e12)
 
 
-def old_operands_take_turns(_):
-    """Each run has a weight of its own and the same input; the turns go round; the first alone is verified."""
+def cold_operands_take_turns(_):
+    """Each run has its own weight and the same input; runs are called in rotation; only the first is verified."""
     case, seen, checked = cases.Case("gemm", "forward", "nt", "fp32", (1, 8, 1000, 1000)), [], []
     build, error = CALLS["gemm"].build, verify.error
 
@@ -89,7 +89,7 @@ def old_operands_take_turns(_):
 
 
 def every_copy_gives_the_same(_):
-    """Of all calls with a reference; a call that writes in place has no copies."""
+    """For all calls with a reference; calls that write in place have no copies."""
     rotated = set()
     for op, call in CALLS.items():
         for phase, variant in ((p, v) for p in call.phases for v in call.variants):
@@ -113,7 +113,8 @@ def plain_attention(q, k, v, mask=None, dropout_p=0.0, is_causal=False):
 
 
 def attention_records_a_tape_a_copy(_):
-    """Also where PyTorch has no attention of its own; the gradient of queries, keys and values is that of the first."""
+    """Also in PyTorch versions without fused attention; gradients of queries, keys and values equal those of the
+    first copy."""
     kept = getattr(torch.nn.functional, "scaled_dot_product_attention", None)
     torch.nn.functional.scaled_dot_product_attention = plain_attention
     try:
@@ -129,12 +130,12 @@ def attention_records_a_tape_a_copy(_):
 
 
 def tapes_and_states_take_turns(_):
-    """Layers and optimizers are made again; no step of a copy is its first, which would make its states."""
+    """Layers and optimizers are made again; copies have done their first step, which creates the states."""
     layer = prepared(cases.Case("rnn", "backward", "lstm", "fp32", SMALL["rnn"][0]))
     assert len(layer.run.all_runs) == 16
     for _ in range(20):
         before_of(layer.run)()
-        assert len(layer.run()) == 1 + 4 * 2 * 2  # of the input, and of four tensors a layer and direction
+        assert len(layer.run()) == 1 + 4 * 2 * 2  # of the input, and of four tensors per layer and direction
     adam = prepared(cases.Case("optimizer", "update", "adam", "fp32", (7, 1000)))
     owners = {id(run.__self__): run.__self__ for run in adam.run.all_runs}
     assert len(owners) == 64 and all(len(owner.state) == 7 for owner in owners.values())
@@ -142,8 +143,8 @@ def tapes_and_states_take_turns(_):
     assert not isinstance(prepared(cases.Case("optimizer", "update", "sgd", "fp32", (7, 1000))).run, rotate.Turns)
 
 
-def tapes_are_a_round_old(_):
-    """Never the tape of the run that is next: it would have just been written."""
+def tapes_are_a_round_cold(_):
+    """A tape is never recorded right before its own run: it would still be in the cache."""
     log, runs = [], []
     for number in range(3):
         def run(number=number):
@@ -153,20 +154,20 @@ def tapes_are_a_round_old(_):
     turns = rotate.Turns(runs)
     for _ in range(4):
         turns.before()
-        turns.before()  # twice is once
+        turns.before()  # a second call has no effect
         turns()
     assert sorted(log[:3]) == [("record", 0), ("record", 1), ("record", 2)], log
     assert log[3:] == [("run", 0), ("record", 0), ("run", 1), ("record", 1), ("run", 2), ("record", 2), ("run", 0)], log
 
 
 def copies_count_as_memory(_):
-    """126 MB of copies of a weight of 4 MB: more than 60 % of 200 MB; without them it fits."""
+    """126 MB of copies of a 4 MB weight are more than 60 % of 200 MB; without the copies the case fits."""
     case = cases.Case("gemm", "forward", "nt", "fp32", (1, 8, 1000, 1000))
     for cold, rows in ((True, 0), (False, 1)):
         runner, made = on_processor(cold, free=lambda: 200e6)
         runner.run(order.InOrder([case]))
         assert made.rows() == rows and len(runner.skipped) == 1 - rows and not runner.failed, (cold, runner.skipped)
-    runner, _ = on_processor(free=lambda: 500e6)  # one fills a quarter of it
+    runner, _ = on_processor(free=lambda: 500e6)  # one case takes a quarter of it
     group, taken = runner._prepare_group(order.InOrder([case, case._replace(sizes=(1, 9, 1000, 1000))]))
     assert len(group) == taken == 1
 
@@ -188,7 +189,8 @@ def warm_operands_stay(folder):
 
 
 def the_timer_takes_turns(_):
-    """Four visits, each swept clean, of a warm-up and two calls over three copies: each copy is called four times."""
+    """Four visits, each after a sweep of the cache, of a warm-up and two calls over three copies: four calls per
+    copy."""
     device, called = FakeDevice(), collections.Counter()
 
     def numbered(number):
@@ -200,8 +202,8 @@ def the_timer_takes_turns(_):
     assert sum(name == "sweep" for name, _ in device.log) == 4
 
 
-TESTS = [copies_make_twice_the_cache, what_is_old, old_operands_take_turns, every_copy_gives_the_same,
-         attention_records_a_tape_a_copy, tapes_and_states_take_turns, tapes_are_a_round_old, copies_count_as_memory,
+TESTS = [copies_make_twice_the_cache, what_is_cold, cold_operands_take_turns, every_copy_gives_the_same,
+         attention_records_a_tape_a_copy, tapes_and_states_take_turns, tapes_are_a_round_cold, copies_count_as_memory,
          warm_operands_stay, the_timer_takes_turns]
 
 sys.exit(run(TESTS))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_capture.py - PROGRAM LIBRARY: captures of small models, what is refused and how, a watched step, and the
-program's reading of them. Needs PyTorch and jsonschema."""
+"""test_capture.py - PROGRAM LIBRARY: captures of small models, refusals and their messages, a watched step, and
+predictions from these files. Needs PyTorch and jsonschema."""
 import json
 import os
 import subprocess
@@ -62,7 +62,7 @@ class Doubled(torch.autograd.Function):
 
 
 class Around(nn.Module):
-    """A linear layer and whatever is done with its result."""
+    """A linear layer and a function of its result."""
 
     def __init__(self, what):
         super().__init__()
@@ -103,7 +103,7 @@ class Captures(unittest.TestCase):
         g = graph_of(t)
         self.assertEqual(g["params"], SMALL_PARAMETERS)
         self.assertEqual(g["unsupported"], [])
-        for batch in (1, 7, 64):  # two sizes were recorded: the third is computed
+        for batch in (1, 7, 64):  # two sizes were recorded; the third is extrapolated
             self.assertEqual(flop(t, batch), batch * (2 * 4 * 64 * 27 + 2 * 64 * 5))
 
     def test_a_trace_is_as_its_schema_says(self):
@@ -203,7 +203,7 @@ class Captures(unittest.TestCase):
         t = centimani.capture(Net(), torch.zeros(2, 8))
         self.assertIn("aten::gelu", t.operators("recompute"))
         nodes = graph_of(t, "--precision", "fp32", "--fuse", "eager")["training_nodes"]
-        self.assertEqual(nodes["recompute"], 3)  # linear layer, GELU, dropout: its mask and what the linear layer reads
+        self.assertEqual(nodes["recompute"], 3)  # linear layer, GELU, dropout: its mask and the linear layer's input
 
     def test_custom_functions_are_opaque(self):
         t = centimani.capture(Around(Doubled.apply), torch.zeros(2, 8), loss="mse")
@@ -258,7 +258,7 @@ class UpAndBack(nn.Module):
 
 
 def product_types(trace, *words):
-    """The types that matrix products write in a step, forward and backward."""
+    """The types of the outputs of matrix products in a step, forward and backward."""
     g = graph_of(trace, "--nodes", "--tensors", *words)
     types = {t["index"]: t["dtype"] for t in g["tensor_list"]}
     return sorted({types[n["outputs"][0]] for n in g["node_list"] if n["class"] == "gemm"})
@@ -314,7 +314,7 @@ class Types(unittest.TestCase):
                 return self.fc(x)
 
         t = centimani.capture(Only(), torch.zeros(2, 8), loss="mse")
-        self.assertTrue(any("bf16" in w and "fp32 alone" in w and "guess" in w for w in t.warnings))
+        self.assertTrue(any("bf16" in w and "fp32 alone" in w and "assume" in w for w in t.warnings))
         self.assertEqual(product_types(t, "--precision", "bf16"), ["bf16"])
 
     def test_another_path_in_another_type_is_said(self):
@@ -323,7 +323,7 @@ class Types(unittest.TestCase):
         self.assertTrue(any("aten::tanh" in w and "aten::relu" in w for w in t.warnings))
 
     def test_a_copy_that_the_cast_makes_needless(self):
-        """A cast of a slice is contiguous: the reshape after it copies in fp32 alone."""
+        """A cast of a slice makes it contiguous: the reshape after it copies in fp32 only."""
         t = centimani.capture(Around(lambda y: y[:, :4].float().reshape(-1)), torch.zeros(2, 8), loss="mse")
         self.assertEqual(t.warnings, [])
 
@@ -425,7 +425,7 @@ class Watched(unittest.TestCase):
         torch.optim.lr_scheduler.StepLR(optimizer, 1)  # wraps step()
         before = model.fc.weight.detach().clone()
         w = self.step(model, optimizer, 6)
-        self.assertFalse(torch.equal(before, model.fc.weight))  # it really trained
+        self.assertFalse(torch.equal(before, model.fc.weight))  # the step really trained
         self.assertEqual([u["kind"] for u in w.trace.content["updates"]], ["momentum"])
         if not LIBRARY:
             return
@@ -468,7 +468,7 @@ class Watched(unittest.TestCase):
                     F.cross_entropy(model(x), y).backward()
                     break
             self.assertEqual(w.trace.content["batch"], 6)
-            self.assertEqual(w.trace.operators()[0], "aten::convolution")  # joining samples is the host's work
+            self.assertEqual(w.trace.operators()[0], "aten::convolution")  # stacking samples is host work
             self.assertEqual(graph_of(w.trace, "--batch", "10")["forward_flop"], 10 * (2 * 4 * 64 * 27 + 2 * 64 * 5))
 
     def test_a_batch_size_that_cannot_be_seen_is_asked_for(self):
@@ -477,7 +477,7 @@ class Watched(unittest.TestCase):
             with centimani.watch():
                 (weight * 2).sum().backward()
         self.assertIn("watch(model, batch=32)", str(caught.exception))
-        with centimani.watch() as w:  # without modules: what is multiplied by the first parameter
+        with centimani.watch() as w:  # without modules: the operand of the first product with a parameter
             x = torch.stack([torch.randn(8) for _ in range(10)])
             (x @ weight).sum().backward()
         self.assertEqual(w.trace.content["batch"], 10)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_cases.py PROGRAM - what `predict --missing` writes is what the benchmarks of both languages read."""
+"""test_cases.py PROGRAM - both benchmarks (C and Python) accept the output of `predict --missing`."""
 import json
 import pathlib
 import subprocess
@@ -30,7 +30,7 @@ def main():
         missing = {entry["call"] for entry in json.loads(answer)["missing"]}
         for file in (path, listed):
             found, refused = cases.read(str(file), CALLS)
-            # The counter of batches is the one call of a type that PyTorch's benchmark does not time.
+            # PyTorch's benchmark times every call but the batch counter, whose type it lacks.
             assert all("int64" in reason for _, reason in refused), refused
             assert {cases.label(case) for case in found} == {
                 call.replace(" - ", " ") for call in missing if "int64" not in call}

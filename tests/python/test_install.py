@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_install.py - LIBRARY: install python/ into a new virtual environment with pip, as docs/capture.md says, and use it.
+"""test_install.py - LIBRARY: install python/ into a new virtual environment with pip, as in docs/capture.md, and use
+it.
 
-Nothing is downloaded: the environment sees Debian's PyTorch, and pip is told not to use an index.
+Nothing is downloaded: the environment sees Debian's PyTorch, and pip runs without an index.
 """
 import json
 import os
@@ -29,7 +30,7 @@ def run(*words, **options):
 
 
 def environment(**more):
-    """No variable that would let Python find the sources, or pip an index."""
+    """An environment without variables that lead Python to the sources or pip to an index."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PIP_", "PYTHON", "CENTIMANI_"))}
     return {**kept, "PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_CONFIG_FILE": os.devnull, **more}
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_one_answer.py - PROGRAM: a network gives one answer, whichever way it is brought and in every precision.
+"""test_one_answer.py - PROGRAM: predictions of a network do not depend on how it was imported, in any precision.
 
 Each network of networks.py is captured as an fp32 and as a bf16 model. Its device time must be within 2 % and its
-memory within 1 % of the same network by Hugging Face config.json or by name. Needs PyTorch.
+memory within 1 % of the same network from a Hugging Face config.json or by name. Needs PyTorch.
 """
 import json
 import os
@@ -71,7 +71,7 @@ class OneAnswer(unittest.TestCase):
                                            msg=f"{os.path.basename(name)}, {precision}, {key}")
 
     def captured(self, name, build, inputs):
-        """The network as an fp32 and as a bf16 model; both are predicted in their own types by default."""
+        """The network as an fp32 and as a bf16 model; by default both are predicted in their own types."""
         paths = []
         for dtype, precision in ((torch.float32, "fp32"), (torch.bfloat16, "bf16")):
             given = inputs.to(dtype) if inputs.is_floating_point() else inputs
@@ -102,7 +102,7 @@ class OneAnswer(unittest.TestCase):
         self.agree(("resnet50",), paths, "--batch", "32", "--optimizer", "momentum")
 
     def test_a_capture_without_types_is_guessed(self):
-        """Files that earlier versions wrote say nothing of casts that changed nothing."""
+        """Files of earlier versions do not record casts that were no-ops."""
         paths = self.captured("llama", CONFIGS["llama"][1], torch.zeros(2, SEQ, dtype=torch.int64))
         with open(paths[0]) as file:
             content = json.load(file)

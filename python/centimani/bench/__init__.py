@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench - time what eager PyTorch launches, call by call, and write it as kernel tables of a device profile."""
+"""bench - time the kernels of eager PyTorch, call by call, and write them as kernel tables of a device profile."""

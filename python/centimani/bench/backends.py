@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""backends.py - the devices PyTorch drives: whether one is there, how to wait for it, how to time on it."""
+"""backends.py - the devices that PyTorch supports: whether one is present, how to synchronise with it, how to time
+on it."""
 import importlib
 import os
 import platform
@@ -12,7 +13,7 @@ from .timers import KernelTimer, WallTimer
 
 
 def _module(name):
-    """torch.NAME where this PyTorch has it and sees a device."""
+    """torch.NAME if this PyTorch has it and sees a device."""
     module = getattr(torch, name, None)
     return module if module is not None and getattr(module, "is_available", lambda: False)() else None
 
@@ -26,7 +27,7 @@ def _plugin(name):
 
 def _cuda_precision(dtype):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # newer releases announce another spelling of the same switch
+        warnings.simplefilter("ignore")  # newer releases warn about another spelling of the same setting
         torch.backends.cuda.matmul.allow_tf32 = dtype == "tf32"
         torch.backends.cudnn.allow_tf32 = dtype == "tf32"
 
@@ -37,17 +38,17 @@ def _cuda_free():
 
 
 def _cuda_start(tries):
-    os.environ.setdefault("TEARDOWN_CUPTI", "0")  # to set CUPTI up again takes longer than a session
+    os.environ.setdefault("TEARDOWN_CUPTI", "0")  # setting CUPTI up again takes longer than a session
     torch.backends.cudnn.benchmark = tries > 0
     if hasattr(torch.backends.cudnn, "benchmark_limit"):
         torch.backends.cudnn.benchmark_limit = tries
-    # After each choice PyTorch gives all cached memory back, and the next operands are allocated anew.
+    # After each algorithm choice PyTorch frees all cached memory, and the next operands are allocated again.
     getattr(torch._C, "_cudnn_set_conv_benchmark_empty_cache", _nothing)(False)
     torch.cuda.init()
 
 
 def _cuda_tidy():
-    """cuDNN tries nothing that needs more work space than is free: let there be enough."""
+    """cuDNN skips algorithms whose workspace does not fit into free memory: make enough free."""
     free, total = torch.cuda.mem_get_info()
     if free < total / 2:
         torch.cuda.empty_cache()
@@ -101,7 +102,7 @@ def _nothing(*_):
 
 
 class Backend:
-    """One row of the table. `together`: calls between two waits where calls are only queued."""
+    """One row of the table. `together`: calls between two synchronisations on devices that queue calls."""
 
     def __init__(self, name, available, synchronize, timer=WallTimer, dtypes=("fp32", "bf16", "fp16"), together=10,
                  start=_nothing, precision=_nothing, free=lambda: 8 << 30, title=None, versions=lambda: [],

@@ -1,29 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""call.py - what a row of the table of calls holds, and the helpers the rows share."""
+"""call.py - one row of the table of calls, and helpers that the rows share."""
 import collections
 
 import torch
 
-# What of a call is cold in a training step. operands: their places; saved: bytes that its tape reads besides; held:
-# bytes that its tape keeps and nobody reads; most: copies that can be made in reasonable time.
-Old = collections.namedtuple("Old", "operands saved held most", defaults=((), 0, 0, 1 << 30))
+# The operands of a call that are not in the cache in a training step. operands: their indices; saved: further bytes
+# that its tape reads; unread: bytes that its tape keeps and the call does not read; most: limit on copies.
+Cold = collections.namedtuple("Cold", "operands saved unread most", defaults=((), 0, 0, 1 << 30))
 
 
-def nothing_old(s, case):
-    return Old()
+def nothing_cold(s, case):
+    return Cold()
 
 
 class Call:
-    """build(sizes, case, tensors) returns (operands, prepare); prepare(*operands) returns the function to be timed.
+    """build(sizes, case, tensors) returns (operands, prepare); prepare(*operands) returns the function to time.
 
-    The same prepare on double precision copies on the host gives what the result should be. `work` returns
-    (FLOP, elements of all operands and results together) of the sizes. `old` returns what a step finds cold: weights
-    were last touched in the pass before, saved activations long ago; only what the call before wrote is in the cache.
+    The same prepare on double precision copies on the host gives the reference result. `work` returns (FLOP,
+    elements of all operands and results together) for the sizes. `cold` returns the operands that a step finds cold:
+    weights were last used in the previous pass and saved activations long ago; only the output of the previous call
+    is in the cache.
     """
 
-    def __init__(self, dims, phases, variants, build, work, old=nothing_old, checked=True):
+    def __init__(self, dims, phases, variants, build, work, cold=nothing_cold, checked=True):
         self.dims, self.phases, self.variants = tuple(dims.split()), tuple(phases.split()), tuple(variants)
-        self.build, self.work, self.old, self.checked = build, work, old, checked
+        self.build, self.work, self.cold, self.checked = build, work, cold, checked
 
     def least(self, dim):
         return 0 if dim.startswith("pad") or dim == "causal" else 1
@@ -35,7 +36,7 @@ class Sizes:
 
 
 def straight(function):
-    """prepare of a call without a tape: the function on its operands, nothing recorded."""
+    """prepare of a call without a tape: run the function on its operands, without autograd."""
 
     def prepare(*operands):
         def run():
@@ -46,7 +47,7 @@ def straight(function):
 
 
 def taped(function, wanted):
-    """prepare of a backward call: record function once, then time what autograd runs for operands `wanted`.
+    """prepare of a backward call: run the function once with a tape, then time autograd for the operands `wanted`.
 
     The last operand is the gradient of the result.
     """
@@ -63,7 +64,7 @@ def taped(function, wanted):
 
 
 def freshly_taped(function, targets, gradient):
-    """What to time of a backward call that spoils or copies its tape: `before` records it anew, untimed."""
+    """The function to time for a backward call that changes or copies its tape: `before` records it again, untimed."""
     tape = []
 
     def run():
@@ -76,12 +77,12 @@ def freshly_taped(function, targets, gradient):
 
 
 def before_of(run):
-    """What has to be done, untimed, before a call can be made (again)."""
+    """The untimed preparation that a call needs before each run."""
     return getattr(run, "before", None) or (lambda: None)
 
 
 def recorded(function, wanted):
-    """prepare of a forward call as training runs it: with a tape, so that it keeps what backward needs."""
+    """prepare of a forward call in training: with a tape, so that it saves the tensors that backward needs."""
 
     def prepare(*operands):
         inputs = list(operands)
@@ -103,14 +104,14 @@ def either(phase, function, wanted, operands, gradient):
 
 
 def in_layout(tensor, variant):
-    """Channels last where the variant ends in nhwc."""
+    """In channels-last format if the variant ends in nhwc."""
     if not variant.endswith("nhwc"):
         return tensor
     return tensor.contiguous(memory_format=torch.channels_last if tensor.dim() == 4 else torch.channels_last_3d)
 
 
 def sides(area):
-    """The most square height and width of an area."""
+    """Height and width of an area, as square as possible."""
     height = int(area ** 0.5)
     while area % height:
         height -= 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""calls.py - the table of calls: sizes, passes, variants, work, and the function that builds one to be run."""
+"""calls.py - the table of calls: sizes, passes, variants, work, and the function that builds a call."""
 import torch
 
 from . import calls_layers, calls_matrix, calls_norm, calls_pointwise
@@ -10,7 +10,7 @@ CALLS = {**calls_matrix.CALLS, **calls_norm.CALLS, **calls_pointwise.CALLS, **ca
 
 
 class Tensors:
-    """Makes the operands of one case, on its device and in its type; what is made is what a check converts."""
+    """Makes the operands of one case on its device and in its type; the check converts the same operands."""
 
     def __init__(self, device, dtype):
         self.device, self.dtype = device, dtype
@@ -19,7 +19,7 @@ class Tensors:
         return torch.randn(shape, device=self.device, dtype=dtype or self.dtype)
 
     def uniform(self, *shape, dtype=None):
-        """From 0.5 to 1.5: safe for logarithms, roots and quotients, and never 0."""
+        """From 0.5 to 1.5: valid for logarithms, roots and quotients, and never 0."""
         return torch.rand(shape, device=self.device, dtype=dtype or self.dtype).add_(0.5)
 
     def integers(self, high, *shape):

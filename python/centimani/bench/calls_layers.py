@@ -3,12 +3,12 @@
 import torch
 from torch.nn import functional as F
 
-from .call import Call, Old, either, freshly_taped, in_layout, straight
+from .call import Call, Cold, either, freshly_taped, in_layout, straight
 from .cases import width_of
 
 
 def _image_call(function):
-    """A call on one image tensor; function(sizes, kind) returns what to run."""
+    """A call on one image tensor; function(sizes, kind) returns the function to run."""
 
     def build(s, case, t):
         run = function(s, case.variant.partition(":")[0])
@@ -37,14 +37,14 @@ def pool_work(s, case):
     return count * s.window * s.window // (s.stride * s.stride) + 1, 2 * count
 
 
-def pool_old(s, case):
-    """Backward reads where the largest were, 8 bytes each; an average needs nothing."""
+def pool_cold(s, case):
+    """Backward of a max pool reads the indices of the maxima, 8 bytes each; that of an average reads nothing saved."""
     if case.phase == "forward" or not case.variant.startswith("max"):
-        return Old()
+        return Cold()
     count = s.n * s.c
     for size in (s.h, s.w):
         count *= (size + 2 * s.pad - s.window) // s.stride + 1
-    return Old(saved=8 * count, held=count * width_of(case))
+    return Cold(saved=8 * count, unread=count * width_of(case))
 
 
 def resize_work(s, case):
@@ -60,8 +60,8 @@ def embedding(s, case, t):
         lambda grad, ids: torch.ops.aten.embedding_dense_backward(grad, ids, s.vocab, -1, False))
 
 
-def embedding_old(s, case):
-    return Old((1,))  # the table, or the indices
+def embedding_cold(s, case):
+    return Cold((1,))  # the table, or the indices
 
 
 def embedding_work(s, case):
@@ -91,7 +91,7 @@ def rnn(s, case, t):
     if s.directions > 2:
         raise ValueError("directions are 1 or 2")
 
-    def make():  # on the device: a copy would not have its weights in one piece, as cuDNN wants them
+    def make():  # on the device: a copy would not have contiguous weights, which cuDNN needs
         return CELLS[case.variant][0](s.input, s.hidden, s.layers, bidirectional=s.directions == 2, device=t.device,
                                       dtype=t.dtype).train()
     operands = [t.normal(s.seq, s.batch, s.input), Layer(make)]
@@ -120,9 +120,9 @@ def rnn_work(s, case):
     return passes * flop, passes * (weights + kept)
 
 
-def rnn_old(s, case):
+def rnn_cold(s, case):
     saved = _rnn_sums(s, case)[2] * width_of(case) if case.phase == "backward" else 0
-    return Old((1,), saved=saved, most=16)  # a layer takes a millisecond to make
+    return Cold((1,), saved=saved, most=16)  # it takes a millisecond to make a layer
 
 
 OPTIMIZERS = {
@@ -137,9 +137,9 @@ WHOLE = 64  # elements
 
 
 def tensor_sizes(tensors, elements):
-    """As in networks: half are vectors (biases, norms), the rest matrices of which every fourth is large.
+    """Sizes as in real networks: half are vectors (biases, norms), the rest matrices of which every fourth is large.
 
-    Sizes are whole vectors of a kernel's loads, but for one tensor with what is left over.
+    Sizes are multiples of a kernel's vector loads, except for one tensor with the remainder.
     """
     if elements < tensors:
         raise ValueError("fewer elements than tensors")
@@ -154,7 +154,7 @@ def tensor_sizes(tensors, elements):
 
 
 class Update:
-    """An optimizer over parameters, which its copies share; each has its own states."""
+    """An optimizer over parameters that its copies share; each copy has its own states."""
 
     def __init__(self, make, parameters, size_bytes):
         self.make, self.parameters, self.size_bytes = make, parameters, size_bytes
@@ -162,7 +162,7 @@ class Update:
 
     def another(self):
         copy = Update(self.make, self.parameters, self.size_bytes)
-        copy.step()  # the first makes the states
+        copy.step()  # the first step creates the states
         return copy
 
 
@@ -179,8 +179,8 @@ def optimizer(s, case, t):
 STATES_TO_MAKE = 2000  # tensors, a few microseconds each
 
 
-def optimizer_old(s, case):
-    return Old((0,), most=max(2, STATES_TO_MAKE // s.tensors))
+def optimizer_cold(s, case):
+    return Cold((0,), most=max(2, STATES_TO_MAKE // s.tensors))
 
 
 def optimizer_work(s, case):
@@ -196,11 +196,11 @@ def _kinds(*kinds):
 
 CALLS = {
     "pool": Call("n c h w window stride pad", BOTH, _kinds("max", "avg"), _image_call(_pool), pool_work,
-                 pool_old),
+                 pool_cold),
     "resize": Call("n c h w out_h out_w", BOTH, _kinds("nearest", "bilinear"), _image_call(_resize), resize_work),
-    "embedding": Call("tokens vocab width", BOTH, ("",), embedding, embedding_work, embedding_old),
-    "rnn": Call("batch seq input hidden layers directions", BOTH, CELLS, rnn, rnn_work, rnn_old,
+    "embedding": Call("tokens vocab width", BOTH, ("",), embedding, embedding_work, embedding_cold),
+    "rnn": Call("batch seq input hidden layers directions", BOTH, CELLS, rnn, rnn_work, rnn_cold,
                 checked=False),
-    "optimizer": Call("tensors elements", "update", OPTIMIZERS, optimizer, optimizer_work, optimizer_old,
+    "optimizer": Call("tensors elements", "update", OPTIMIZERS, optimizer, optimizer_work, optimizer_cold,
                       checked=False),
 }

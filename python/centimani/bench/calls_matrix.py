@@ -5,11 +5,11 @@ import inspect
 import torch
 from torch.nn import functional as F
 
-from .call import Call, Old, either, in_layout, straight
+from .call import Call, Cold, either, in_layout, straight
 from .cases import HALVES, width_of
 
 
-# Each as autograd calls it for a linear layer: forward nt, gradient of the input nn, of the weight tn.
+# Each variant as autograd calls it for a linear layer: forward nt, gradient of the input nn, of the weight tn.
 def _batched(a, b, *bias):
     return torch.baddbmm(bias[0], a, b) if bias else torch.bmm(a, b)
 
@@ -34,13 +34,14 @@ def gemm(s, case, t):
     return operands, straight(many if lead else one)
 
 
-def gemm_old(s, case):
-    """Operand 1: the weight, or for tn the saved input.
+def gemm_cold(s, case):
+    """Operand 1 is cold: the weight, or for tn the saved input.
 
-    The 16-bit weight of a forward pass was cast a moment ago, and both operands of attention's scores just written.
+    Exceptions: the 16-bit weight of a forward pass was just cast, and both operands of attention's scores were just
+    written.
     """
     forward = case.variant in ("nt", "nt-bias", "nn-bias")
-    return Old() if forward and (case.dtype in HALVES or s.batch > 1) else Old((1,))
+    return Cold() if forward and (case.dtype in HALVES or s.batch > 1) else Cold((1,))
 
 
 def gemm_work(s, case):
@@ -89,11 +90,12 @@ def conv_of(spatial):
     return build, work
 
 
-def conv_old(s, case):
-    """Forward the weight, unless it was just cast; of (gradient, input, weight) what the pass reads."""
+def conv_cold(s, case):
+    """Forward: the weight, unless it was just cast. Backward: those of (gradient, input, weight) that the pass
+    reads."""
     if case.phase == "forward":
-        return Old() if case.dtype in HALVES else Old((1,))
-    return Old((2,) if case.phase == "bwd_input" else (1,))
+        return Cold() if case.dtype in HALVES else Cold((1,))
+    return Cold((2,) if case.phase == "bwd_input" else (1,))
 
 
 def _expanded(tensor, heads):
@@ -103,7 +105,7 @@ def _expanded(tensor, heads):
 def attention(s, case, t):
     if not hasattr(F, "scaled_dot_product_attention"):
         raise ValueError("scaled_dot_product_attention needs PyTorch 2.0")
-    # Projections give [batch, tokens, heads, width]; attention reads a transposed view of it.
+    # Projections produce [batch, tokens, heads, width]; attention reads a transposed view of it.
     def operand(tokens, heads):
         return t.normal(s.batch, tokens, heads, s.width).transpose(1, 2)
     operands = [operand(s.q, s.heads), operand(s.kv, s.kv_heads), operand(s.kv, s.kv_heads)]
@@ -115,7 +117,7 @@ def attention(s, case, t):
     if s.kv_heads != s.heads:
         if "enable_gqa" in (inspect.getdoc(F.scaled_dot_product_attention) or "") and not masked:
             options["enable_gqa"] = True
-        else:  # the copies that widen keys and values are calls of their own
+        else:  # the copies that expand keys and values are separate calls
             operands[1:3] = [_expanded(tensor, s.heads) for tensor in operands[1:3]]
 
     def attend(*inputs):
@@ -127,14 +129,14 @@ def _mask(s, t):
     mask = t.flags(s.batch, 1, s.q, s.kv)
     if s.causal:
         mask &= mask.new_ones(s.q, s.kv).tril_()
-    mask[..., 0] = True  # a row that sees nothing has no softmax
+    mask[..., 0] = True  # the softmax of a fully masked row is undefined
     return mask
 
 
-def attention_old(s, case):
-    """Backward reads queries, keys, values, the result and the sums of the softmax, all of the forward pass."""
+def attention_cold(s, case):
+    """Backward reads queries, keys, values, the result and the softmax's sums, all saved in the forward pass."""
     rows = s.batch * s.heads * s.q
-    return Old((0, 1, 2), saved=rows * (s.width * width_of(case) + 4)) if case.phase == "backward" else Old()
+    return Cold((0, 1, 2), saved=rows * (s.width * width_of(case) + 4)) if case.phase == "backward" else Cold()
 
 
 def attention_work(s, case):
@@ -146,12 +148,12 @@ def attention_work(s, case):
 CONV_PASSES = "forward bwd_input bwd_weight"
 LAYOUTS = ("nchw", "nhwc")
 CALLS = {
-    "gemm": Call("batch m n k", "forward", GEMMS, gemm, gemm_work, gemm_old),
+    "gemm": Call("batch m n k", "forward", GEMMS, gemm, gemm_work, gemm_cold),
     "conv": Call("n c k h w r s stride_h stride_w pad_h pad_w dil_h dil_w groups", CONV_PASSES, LAYOUTS, *conv_of(2),
-                 conv_old),
+                 conv_cold),
     "conv3d": Call("n c k d h w t r s stride_d stride_h stride_w pad_d pad_h pad_w dil_d dil_h dil_w groups", CONV_PASSES,
-                   LAYOUTS, *conv_of(3), conv_old),
+                   LAYOUTS, *conv_of(3), conv_cold),
     "attention": Call("batch q kv heads kv_heads width causal", "forward backward",
                       ("", "dropout", "mask", "mask-dropout"), attention, attention_work,
-                      attention_old),
+                      attention_cold),
 }

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""calls_norm.py - the calls that normalise: batch_norm, layer_norm, rms_norm, group_norm, softmax, cross_entropy."""
+"""calls_norm.py - normalisation: batch_norm, layer_norm, rms_norm, group_norm, softmax, cross_entropy."""
 import torch
 from torch.nn import functional as F
 
-from .call import Call, Old, either, in_layout, sides, straight
+from .call import Call, Cold, either, in_layout, sides, straight
 from .cases import width_of
 
 
@@ -59,13 +59,13 @@ def softmax(s, case, t):
 
 
 def _planes(rows):
-    """Images of a square or nearly so, as many as up to 16 divide the rows into."""
+    """The shape of square or nearly square images, up to 16 of them, with as many pixels as rows."""
     images = next(count for count in (16, 8, 4, 2, 1) if rows % count == 0)
     return images, *sides(rows // images)
 
 
 def cross_entropy(s, case, t):
-    """Rows of scores, or (nchw) a plane of scores for each class, as segmentation has them."""
+    """Rows of logits, or (nchw) one plane of logits per class, as in segmentation."""
     if case.variant:
         images, *plane = _planes(s.rows)
         operands = [t.normal(images, s.cols, *plane), t.integers(s.cols, images, *plane)]
@@ -75,7 +75,7 @@ def cross_entropy(s, case, t):
 
 
 def _work(elements, forward, backward):
-    """Bound by memory: forward and backward say how often the elements are moved."""
+    """Memory-bound work: forward and backward give how often the elements are moved."""
 
     def work(s, case):
         count = elements(s)
@@ -92,33 +92,33 @@ def _image(s):
     return s.n * s.c * s.hw
 
 
-def _norm_old(elements, parameters):
-    """Backward the saved input, the weight and, on the tape, the statistics; forward the parameters."""
+def _norm_cold(elements, parameters):
+    """Backward: the saved input, the weight and, on the tape, the statistics. Forward: the parameters."""
 
-    def old(s, case):
+    def cold(s, case):
         if case.phase == "forward":
-            return Old(parameters)
-        return Old((0, 1), held=elements(s) * width_of(case))
-    return old
+            return Cold(parameters)
+        return Cold((0, 1), unread=elements(s) * width_of(case))
+    return cold
 
 
-def softmax_old(s, case):
-    return Old((1,)) if case.phase == "backward" else Old()
+def softmax_cold(s, case):
+    return Cold((1,)) if case.phase == "backward" else Cold()
 
 
-def cross_entropy_old(s, case):
-    """The tape keeps the logarithms of the probabilities."""
-    return Old((1,), saved=_matrix(s) * width_of(case)) if case.phase == "backward" else Old()
+def cross_entropy_cold(s, case):
+    """The tape keeps the log-probabilities."""
+    return Cold((1,), saved=_matrix(s) * width_of(case)) if case.phase == "backward" else Cold()
 
 
 BOTH = "forward backward"
 LAYOUTS = ("nchw", "nhwc")
 CALLS = {
-    "batch_norm": Call("n c hw", BOTH, LAYOUTS, batch_norm, _work(_image, 2, 3), _norm_old(_image, (1, 2, 3, 4))),
-    "layer_norm": Call("rows cols", BOTH, ("",), layer_norm, _work(_matrix, 2, 3), _norm_old(_matrix, (1, 2))),
-    "rms_norm": Call("rows cols", BOTH, ("",), rms_norm, _work(_matrix, 2, 3), _norm_old(_matrix, (1,))),
+    "batch_norm": Call("n c hw", BOTH, LAYOUTS, batch_norm, _work(_image, 2, 3), _norm_cold(_image, (1, 2, 3, 4))),
+    "layer_norm": Call("rows cols", BOTH, ("",), layer_norm, _work(_matrix, 2, 3), _norm_cold(_matrix, (1, 2))),
+    "rms_norm": Call("rows cols", BOTH, ("",), rms_norm, _work(_matrix, 2, 3), _norm_cold(_matrix, (1,))),
     "group_norm": Call("n c hw groups", BOTH, LAYOUTS, group_norm, _work(_image, 2, 3),
-                       _norm_old(_image, (1, 2))),
-    "softmax": Call("rows cols", BOTH, ("", "log"), softmax, _work(_matrix, 2, 3), softmax_old),
-    "cross_entropy": Call("rows cols", BOTH, ("", "nchw"), cross_entropy, _work(_matrix, 2, 3), cross_entropy_old),
+                       _norm_cold(_image, (1, 2))),
+    "softmax": Call("rows cols", BOTH, ("", "log"), softmax, _work(_matrix, 2, 3), softmax_cold),
+    "cross_entropy": Call("rows cols", BOTH, ("", "nchw"), cross_entropy, _work(_matrix, 2, 3), cross_entropy_cold),
 }

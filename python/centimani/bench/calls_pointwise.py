@@ -3,13 +3,13 @@
 import torch
 from torch.nn import functional as F
 
-from .call import Call, Old, sides, straight
+from .call import Call, Cold, sides, straight
 from .cases import split_dtype, width_of
 
 aten = torch.ops.aten
 
 
-# function: (operands, what runs). Operand 1 is [outer, inner]; operand 2 is shaped by the variant's second word.
+# function: (operands, function to run). Operand 1 is [outer, inner]; the variant's second word gives operand 2's shape.
 FUNCTIONS = {
     "copy": (1, None), "fill": (1, lambda x: x.fill_(0.5)),
     "add": (2, torch.add), "sub": (2, torch.sub), "mul": (2, torch.mul), "div": (2, torch.div),
@@ -43,7 +43,7 @@ def _dtypes(case):
 
 
 def _images(s):
-    """As many images as divide the rows, up to 64."""
+    """The number of images, up to 64, that divides the rows."""
     return next(count for count in (64, 32, 16, 8, 4, 2, 1) if s.outer % count == 0)
 
 
@@ -55,7 +55,7 @@ def _second(s, shape, t, dtype):
 
 
 def _with_result(function, result):
-    """The function with its result in another type than promotion gives: into a tensor of that type."""
+    """The function with an output tensor of the given type, if type promotion would give another."""
     if result is None:
         return function
 
@@ -105,7 +105,7 @@ def _where(s, shape, x, second, result, t):
 
 
 def _dropout(s, shape, x, second, result, t):
-    x.requires_grad_(True)  # with a tape, as in training, the mask is kept
+    x.requires_grad_(True)  # with a tape, as in training, the mask is saved
     return [x], lambda x: (lambda: F.dropout(x, 0.1, True))
 
 
@@ -114,7 +114,7 @@ def _dropout_grad(s, shape, x, second, result, t):
 
 
 def _cat_call(s, shape, x, second, result, t):
-    """The result is [outer, inner]; two halves of it are joined."""
+    """The result is [outer, inner]; the call concatenates two halves of it."""
     widths = [max(s.inner // 2, 1), max(s.inner - s.inner // 2, 1)]
     images = (_images(s), *sides(s.outer // _images(s)))
     parts = {":strided": lambda width: t.uniform(width, s.outer, dtype=x.dtype).t(),
@@ -128,17 +128,17 @@ def _cat_call(s, shape, x, second, result, t):
 SPECIAL = {"copy": _copy, "where": _where, "dropout": _dropout, "dropout_grad": _dropout_grad, "cat": _cat_call}
 
 
-LARGEST_WEIGHT = 1 << 22  # elements of what is taken for a weight when it is made shorter; activations are larger
+LARGEST_WEIGHT = 1 << 22  # elements; larger tensors that are cast to a shorter type are activations, not weights
 
 
-def elementwise_old(s, case):
-    """Of a backward function the second operand, which the forward pass saved; of a sum the part, one of many gradients
-    that were made at once; the weight that mixed precision makes a shorter copy of."""
+def elementwise_cold(s, case):
+    """Backward: the second operand, saved by the forward pass. A sum: the addend, one of many gradients made
+    together. A cast to a shorter type: the weight, if it is one."""
     name, _, shape = case.variant.partition(":")
     weight = case.dtype in ("fp32>bf16", "fp32>fp16") and s.outer * s.inner <= LARGEST_WEIGHT
     if (name, shape) == ("add", "part") or (case.variant == "copy" and weight):
-        return Old((0,))
-    return Old((1,)) if name.endswith("_grad") else Old()
+        return Cold((0,))
+    return Cold((1,)) if name.endswith("_grad") else Cold()
 
 
 def elementwise_work(s, case):
@@ -163,13 +163,13 @@ def reduce(s, case, t):
     return [t.uniform(s.outer, s.reduce, s.inner, dtype=first)], straight(run)
 
 
-SUMMED_LATER = 4 << 20  # bytes; what comes between is a few times as large, and a cache holds tens of megabytes
+SUMMED_LATER = 4 << 20  # bytes; a few times as much is written in between, and caches have tens of megabytes
 
 
-def reduce_old(s, case):
-    """Sums are gradients of what was spread: products come between making what is summed and summing it."""
+def reduce_cold(s, case):
+    """Sums are gradients of broadcast tensors: matrix products run between producing the operand and summing it."""
     large = s.outer * s.reduce * s.inner * width_of(case) >= SUMMED_LATER
-    return Old((0,)) if case.variant.startswith("sum") and large else Old()
+    return Cold((0,)) if case.variant.startswith("sum") and large else Cold()
 
 
 def reduce_work(s, case):
@@ -179,6 +179,6 @@ def reduce_work(s, case):
 
 CALLS = {
     "elementwise": Call("outer inner", "forward", _variants(), elementwise, elementwise_work,
-                        elementwise_old),
-    "reduce": Call("outer reduce inner", "forward", REDUCTIONS, reduce, reduce_work, reduce_old),
+                        elementwise_cold),
+    "reduce": Call("outer reduce inner", "forward", REDUCTIONS, reduce, reduce_work, reduce_cold),
 }

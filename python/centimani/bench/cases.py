@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cases.py - a case is one call with its sizes; read cases from a file or a line and refuse what no call can be."""
+"""cases.py - a case is one call with its sizes; read cases from a file or a line and refuse invalid ones."""
 import collections
 import json
 
@@ -11,7 +11,7 @@ LARGEST_SIZE = 2**40
 
 
 class BadCase(ValueError):
-    """What the user gave names no call; the text is one line for them."""
+    """The user's input does not describe a valid call; the text is a one-line message."""
 
 
 def split_dtype(text):
@@ -32,10 +32,10 @@ def label(case):
 
 
 def check(case, calls):
-    """Refuse a case that no row of the table of calls describes."""
+    """Refuse a case that matches no row of the table of calls."""
     call = calls.get(case.op)
     if call is None:
-        raise BadCase(f"unknown op '{case.op}'; there are: {', '.join(calls)}")
+        raise BadCase(f"unknown op '{case.op}'; known ops are: {', '.join(calls)}")
     if case.phase not in call.phases:
         raise BadCase(f"{case.op} has no pass '{case.phase}'; it has: {', '.join(call.phases)}")
     if case.variant not in call.variants:
@@ -54,7 +54,7 @@ def check(case, calls):
 
 
 def _of_table(table, where, calls, refused):
-    """The cases of one table; what names no call goes to `refused`, with the reason."""
+    """The cases of one table; invalid ones go to `refused`, with the reason."""
     if not isinstance(table, dict) or not isinstance(table.get("rows"), list):
         raise BadCase(f"{where} is no object with 'op', 'pass', 'dtype', 'dims' and 'rows'")
     key = (table.get("op"), table.get("pass"), table.get("variant", ""), table.get("dtype"))
@@ -83,9 +83,9 @@ def _of_missing(entry, where, calls, refused):
 
 
 def read(path, calls):
-    """The cases of a file, in its order, each once, and what in it names no call: (place, reason) each.
+    """The cases of a file, in order and without duplicates, and the invalid ones as (place, reason).
 
-    A file is {"schema": 1, "cases": [...]}, or what `centimani predict --missing --json` prints.
+    A file is {"schema": 1, "cases": [...]}, or the output of `centimani predict --missing --json`.
     """
     try:
         with open(path, encoding="utf-8") as file:
@@ -108,7 +108,7 @@ def read(path, calls):
 
 
 def parse(text, calls):
-    """'gemm forward nt bf16 1,4096,4096,1024' -> Case; the variant is left out, or '-', where there is none."""
+    """'gemm forward nt bf16 1,4096,4096,1024' -> Case; the variant is omitted, or '-', if there is none."""
     words = text.split()
     if len(words) == 4:
         words.insert(2, "")

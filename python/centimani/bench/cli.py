@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cli.py - python -m centimani bench: options, the order of work, and what is said at the end."""
+"""cli.py - python -m centimani bench: options, the sequence of steps, and the final report."""
 import argparse
 import collections
 import os
@@ -15,26 +15,26 @@ from .order import ByShare, InOrder
 
 def _options(words):
     parser = argparse.ArgumentParser(
-        prog="python -m centimani bench", description="Time what eager PyTorch launches, call by call, and write the "
+        prog="python -m centimani bench", description="Time the kernels of eager PyTorch, call by call, and write the "
         "kernel tables and host times of a device profile.")
     parser.add_argument("--device", default="cuda", help="cuda, cpu, hpu, xla, xpu or mps (default: cuda)")
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="stop measuring after this time")
     parser.add_argument("--cases", metavar="FILE", help="measure the cases of this file, in its order")
-    parser.add_argument("--dtypes", metavar="LIST", help="only these, as bf16,fp32")
-    parser.add_argument("--ops", metavar="LIST", help="only these, as gemm,conv; 'host' is the host times")
+    parser.add_argument("--dtypes", metavar="LIST", help="only these types, such as bf16,fp32")
+    parser.add_argument("--ops", metavar="LIST", help="only these ops, such as gemm,conv; 'host': host times")
     parser.add_argument("-o", "--output", metavar="FILE", default="profile.json",
                         help="the profile (default: profile.json)")
-    parser.add_argument("--base", metavar="ID", help="the profile that the tables are added to, as nvidia-h200")
-    parser.add_argument("--resume", action="store_true", help="go on with FILE: skip what it holds")
+    parser.add_argument("--base", metavar="ID", help="the profile that the tables extend, such as nvidia-h200")
+    parser.add_argument("--resume", action="store_true", help="continue FILE: skip the calls that it contains")
     parser.add_argument("--longest", type=float, default=0.2, metavar="SECONDS",
                         help="skip calls expected to last longer (default: 0.2)")
     parser.add_argument("--tries", type=int, default=10, metavar="N", help="kernels that cuDNN tries for a convolution "
                         "before it chooses (default: 10, as torch.backends.cudnn.benchmark does; 0: it does not try)")
-    parser.add_argument("--warm", action="store_true", help="every operand in the cache where it fits; otherwise old "
-                        "ones (weights, saved activations) are as cold as a training step finds them")
-    parser.add_argument("--list", action="store_true", help="count the cases by op and leave")
+    parser.add_argument("--warm", action="store_true", help="keep every operand in the cache if it fits; by default "
+                        "weights and saved activations are out of the cache, as in a training step")
+    parser.add_argument("--list", action="store_true", help="count the cases by op and exit")
     parser.add_argument("--case", metavar="TEXT",
-                        help="time one, as 'gemm forward nt bf16 1,4096,4096,1024', and print it")
+                        help="time one call, such as 'gemm forward nt bf16 1,4096,4096,1024', and print it")
     return parser.parse_args(words)
 
 
@@ -42,12 +42,12 @@ def _among(text, known, what):
     chosen = text.split(",") if text else list(known)
     for word in chosen:
         if word not in known:
-            raise BadCase(f"unknown {what} '{word}'; there are: {', '.join(known)}")
+            raise BadCase(f"unknown {what} '{word}'; known: {', '.join(known)}")
     return chosen
 
 
 def _cases(options, calls, dtypes):
-    """The cases to be measured, the ops asked for, and what the file asks for in vain."""
+    """The cases to measure, the selected ops, and the invalid cases of the file."""
     ops = _among(options.ops, [*calls, "host"], "op")
     wanted = _among(options.dtypes, dtypes, "dtype of this device")
     listed, refused = read(options.cases, calls) if options.cases else (grids.cases(), [])
@@ -67,7 +67,7 @@ def _list(cases):
 
 
 def _one(options, backend, calls):
-    """--case: one call, its time and what it makes of the device."""
+    """--case: one call, its time and its rates."""
     from .harness import Harness, work_of
     from .profile import Profile
     case = parse(options.case, calls)
@@ -86,7 +86,7 @@ def _one(options, backend, calls):
 
 
 def _report(harness, profile, total, host_failed):
-    """What was measured, what was not and why; the reasons grouped, the first case of each named."""
+    """Report what was measured and what was not; reasons are grouped, with the first case of each."""
     for what, found in (("skipped", harness.skipped), ("failed", harness.failed)):
         reasons = collections.defaultdict(list)
         for text, reason in found:
@@ -108,7 +108,7 @@ def _report(harness, profile, total, host_failed):
 
 
 def _host(backend, profile, ops):
-    """Host times: few, short, and worth more than any row. Returns why there are none."""
+    """Host times: few, quick to measure, and more valuable than any row. Returns the reason if there are none."""
     from . import host
     if "host" not in ops or not backend.queued or profile.host:
         return None
@@ -116,7 +116,7 @@ def _host(backend, profile, ops):
         profile.set_host(host.measure(backend))
         profile.write()
         return None
-    except Exception as error:  # the tables are measured all the same
+    except Exception as error:  # the tables are still measured
         return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
@@ -129,24 +129,24 @@ def _run(options, backend, command, cases, ops, refused):
     from .profile import Profile
     profile = Profile(options.output, backend, command, options.base, not options.warm)
     if os.path.exists(options.output) and not options.resume:
-        raise BadCase(f"{options.output} exists; --resume goes on with it, -o names another")
+        raise BadCase(f"{options.output} exists; --resume continues it, -o names another")
     if options.resume:
         profile.resume()
     waiting = [case for case in cases if not profile.holds(case)]
     deadline = time.monotonic() + options.budget if options.budget else None
-    profile.write()  # a folder that cannot be written is found now
+    profile.write()  # fails early if the folder is not writable
     signal.signal(signal.SIGTERM, _interrupt)
     backend.start()
-    host_failed = _host(backend, profile, ops)  # before any profiler is there to slow the host down
+    host_failed = _host(backend, profile, ops)  # before a profiler is active, which slows the host down
     harness, status = Harness(backend, profile, options.longest, deadline, not options.warm), 0
     harness.failed += refused
     try:
         harness.run(InOrder(waiting) if options.cases else ByShare(waiting, grids.TIME))
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted; what was measured is kept\n")
+        sys.stderr.write("interrupted; the measurements so far are kept\n")
         status = 130
     except RuntimeError as error:
-        sys.stderr.write(f"centimani bench: {str(error).splitlines()[0]}; --resume goes on\n")
+        sys.stderr.write(f"centimani bench: {str(error).splitlines()[0]}; --resume continues\n")
         status = 1
     profile.note(harness.timer.conditions())
     profile.write()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""grids.py - the built-in cases: dense where real networks live, most valuable first, all kinds of call interleaved."""
+"""grids.py - the built-in cases: dense at the sizes of real networks, most valuable first, all calls interleaved."""
 import hashlib
 import itertools
 
@@ -11,12 +11,12 @@ VECTOR_DTYPES = ("bf16", "fp32", "fp16")
 
 
 def _order(case):
-    """A place in line that has nothing to do with size, and is the same on every machine."""
+    """A position in the queue that does not depend on the size and is the same on every machine."""
     return hashlib.sha256(repr(tuple(case)).encode()).digest()
 
 
 def _thin(cases, keep):
-    """At most `keep` of the cases, spread evenly over them, each once."""
+    """At most `keep` of the cases, evenly spread, without duplicates."""
     return sorted(dict.fromkeys(cases), key=_order)[:keep]
 
 
@@ -43,7 +43,7 @@ def _gemms(dtype):
     yield 1, _linear((128, 256, 1024, 32768, 65536), blocks, dtype), 400
     yield 0, _linear((512, 2048, 8192), heads, dtype), 90
     stored = [(1, count, out, into) for count in (512, 1024, 4096, 8192) for out, into in blocks[:24]]
-    yield 1, _dims(stored, ("nn-bias",), "gemm", dtype), 40  # GPT-2 keeps its weights [in, out]
+    yield 1, _dims(stored, ("nn-bias",), "gemm", dtype), 40  # GPT-2 stores its weights as [in, out]
     yield 0, _linear((1, 16, 32, 64, 128, 256, 512), classes + fully, dtype), 150
     yield 1, _linear((1, 8, 77, 197, 1000, 3152, 12608, 50432), odd + blocks[:8], dtype), 140
     products = [Case("gemm", "forward", variant, dtype, sizes) for variant in ("nn", "nt", "tn")
@@ -67,7 +67,7 @@ def _convs(dtype):
             rows = list(_conv_rows(networks.CONVOLUTIONS, batches))
             for phase in CONV_PASSES:
                 yield tier, _dims(rows, (layout,), "conv", dtype, phase), int(250 * keep * share)
-    layout = {"bf16": "nhwc", "tf32": "nchw"}.get(dtype)  # as they are trained
+    layout = {"bf16": "nhwc", "tf32": "nchw"}.get(dtype)  # the layout that training uses
     for phase in CONV_PASSES if layout else ():
         rows = _conv_rows(networks_grouped.GROUPED, (32, 64, 128, 256))
         yield 0, _dims(rows, (layout,), "conv", dtype, phase), 180
@@ -94,7 +94,7 @@ def _matrices(most=2 ** 31):
 
 
 def _tokens_of_images():
-    """Swin and ConvNeXt: many rows of few columns."""
+    """Linear layers of Swin and ConvNeXt: many rows of few columns."""
     return [(int(r), c) for r in (1e4, 2.5e4, 5e4, 1e5, 2e5, 4e5, 1e6) for c in (96, 128, 192, 256, 384, 512, 768)]
 
 
@@ -119,7 +119,7 @@ def _norms(dtype):
 
 
 def _pairs(most):
-    """[outer, inner] of 1e3 to 1e9 elements, and odd ones that no vector width divides."""
+    """[outer, inner] of 1e3 to 1e9 elements, and odd sizes that no vector width divides."""
     pairs = [(2 ** (power // 2 + power % 2), 2 ** (power // 2)) for power in range(10, 31)]
     pairs += [(r, c) for r in (128, 512, 2048, 8192, 32768) for c in (768, 3072, 4096, 11008, 50257)]
     pairs += [(77, 197), (1000, 1001), (3, 333), (12608, 197)]
@@ -135,7 +135,7 @@ CASTS = ("fp32>bf16", "bf16>fp32", "fp32>fp16", "fp16>fp32")
 MIXED = ("bf16+fp32>fp32", "fp32+bf16>fp32", "fp16+fp32>fp32", "bf16+fp32>bf16")
 
 
-# Halves of rows (chunks, gates, rotary embeddings), and gates of channels that go over all pixels.
+# Halves of rows (chunks, gates, rotary embeddings), and gates per channel that are broadcast over all pixels.
 PARTS = [(outer, inner) for outer in (1000, 4096, 16384, 65536, 262144, 1000000)
          for inner in (16, 32, 64, 128, 256, 512, 1024)]
 PLANES = [(images * pixels, inner) for images in (32, 128) for pixels in (49, 196, 784, 3136)
@@ -193,7 +193,7 @@ def _updates(dtype):
     yield 0, _dims(rows, ("sgd", "momentum", "adam", "adamw"), "optimizer", dtype, "update"), 90
 
 
-# Which lists a type takes part in, and what share of each list's cases it gets.
+# The lists that a type takes part in, and the fraction of each list's cases that it gets.
 SHARES = (
     (_gemms, {"bf16": 0.65, "fp16": 0.2, "tf32": 0.3, "fp32": 0.2}),
     (_convs, {"bf16": 0.7, "fp16": 0.4, "tf32": 0.7, "fp32": 0.25}),
@@ -205,7 +205,7 @@ SHARES = (
 )
 
 
-# Of the time, by op, while there are cases of all of them: a convolution is tuned for as long as ten products take.
+# Fractions of the time, by op, while all ops have cases left. Tuning a convolution takes as long as ten products.
 TIME = {"gemm": 25, "conv": 32, "attention": 12, "elementwise": 6, "batch_norm": 4, "layer_norm": 3, "softmax": 3,
         "optimizer": 3, "reduce": 2, "pool": 2, "embedding": 2, "cross_entropy": 2, "conv3d": 2, "rms_norm": 1,
         "group_norm": 1, "resize": 1, "rnn": 1}
@@ -221,7 +221,7 @@ def _lists():
 
 
 def cases():
-    """All built-in cases; where the line is cut, every list keeps the same share of what is worth as much."""
+    """All built-in cases. Stopping early leaves the same fraction of every list, for lists of equal value."""
     placed = {}
     for tier, listed in _lists():
         for index, case in enumerate(listed):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""harness.py - run cases in groups: build and warm up, time, check a sample, store; no case stops the rest."""
+"""harness.py - run cases in groups: build and warm up, time, check a sample, store. A failing case does not stop
+others."""
 import collections
 import contextlib
 import sys
@@ -9,7 +10,7 @@ import torch
 
 from . import rotate, verify
 from .calls import CALLS, TORCH_DTYPES, Tensors
-from .call import Old, Sizes, before_of
+from .call import Cold, Sizes, before_of
 from .cases import HALVES, label, split_dtype
 
 Ready = collections.namedtuple("Ready", "case run repeats dtype copied_bytes")
@@ -17,25 +18,25 @@ Ready = collections.namedtuple("Ready", "case run repeats dtype copied_bytes")
 REPEAT_FOR_S, FEWEST, MOST = 0.012, 3, 20
 GROUP_CASES, GROUP_BUILD_S = 300, 10.0
 SHARE_OF_FREE = 0.6   # a case that needs more of the free memory is skipped
-ABOUT_TIMING_S = 0.02  # what a case takes in the session after it was built
+ABOUT_TIMING_S = 0.02  # timing a case in a session, after it was built
 TOO_LARGE = f"needs more than {SHARE_OF_FREE:.0%} of the free memory".replace("%", " %")
 GROUP_SHARE = 0.25    # of the free memory, for the operands of one group
 
 
 class Wrong(ValueError):
-    """The result is not what it should be."""
+    """The result is wrong."""
 
 
 class Skipped(ValueError):
-    """Too large or too long for this device: nothing is wrong with it."""
+    """Too large or too slow for this device; not an error."""
 
 
 class DeviceLost(RuntimeError):
-    """The device answers no more; what was measured before is kept."""
+    """The device does not respond any more; earlier measurements are kept."""
 
 
 def work_of(case):
-    """(FLOP, elements, bytes that an element of operands and result takes on average) of a case."""
+    """(FLOP, elements, average bytes per element of operands and result) of a case."""
     call = CALLS[case.op]
     flop, elements = call.work(Sizes(call.dims, case.sizes), case)
     operands, result = split_dtype(case.dtype)
@@ -44,13 +45,13 @@ def work_of(case):
 
 
 class Harness:
-    """Measures cases into a profile until the deadline; cold: with old operands out of the cache."""
+    """Measures cases into a profile until the deadline; cold: cold operands are not in the cache."""
 
     def __init__(self, backend, profile, longest_s, deadline=None, cold=True):
         self.cold = cold
         self.backend, self.profile, self.longest_s, self.deadline = backend, profile, longest_s, deadline
         self.device, self.timer, self.sampler = backend.device(), backend.timer(backend), verify.Sampler()
-        self.spent = collections.Counter()  # seconds by what they went into
+        self.spent = collections.Counter()  # seconds by activity
         self.failed, self.wrong, self.skipped, self.done, self.rates, self.said = [], [], [], 0, {}, 0.0
 
     @contextlib.contextmanager
@@ -65,7 +66,7 @@ class Harness:
         return self.deadline is not None and time.monotonic() > self.deadline
 
     def run(self, waiting):
-        """Measure all cases of a queue, or as many as the deadline lets; returns how many were reached."""
+        """Measure the cases of a queue until the deadline; returns how many were reached."""
         self.timer.wake(0.05)
         total, begin = len(waiting), time.monotonic()
         while waiting and not self.out_of_time():
@@ -80,7 +81,7 @@ class Harness:
         return self.done
 
     def _prepare_group(self, waiting):
-        """Build cases until they fill a session: their number, memory or the time it took to build them."""
+        """Build cases until a session is full, by their number, their memory or the time to build them."""
         self.backend.tidy()
         group, taken, used, free = [], 0, 0, self.backend.free()
         until = time.monotonic() + GROUP_BUILD_S
@@ -97,7 +98,7 @@ class Harness:
             except Exception as error:
                 if group and "out of memory" in str(error):
                     self.backend.release()
-                    break  # it may fit once this group is gone
+                    break  # it may fit after this group is freed
                 self._fail(case, error)
             waiting.pop(time.monotonic() - begin + ABOUT_TIMING_S)
             taken += 1
@@ -114,7 +115,7 @@ class Harness:
         return need
 
     def _rate(self, dtype):
-        """FLOP/s of a middling matrix product in a type, to know beforehand what takes too long."""
+        """FLOP/s of a medium matrix product in a type, to estimate which calls take too long."""
         if dtype not in self.rates:
             side = 4096 if self.backend.queued else 384
             a = torch.ones(side, side, device=self.device, dtype=TORCH_DTYPES[dtype])
@@ -137,7 +138,7 @@ class Harness:
         return max(time.perf_counter() - begin, 1e-7)
 
     def _prepare(self, case, spare_bytes):
-        """The case ready to be timed; copies of its old operands may take so many bytes."""
+        """Prepare a case for timing; copies of its cold operands may take this many bytes."""
         call, first = CALLS[case.op], split_dtype(case.dtype)[0][0]
         if first not in self.backend.dtypes:
             raise ValueError(f"{first} is not measured on {self.backend.name}")
@@ -145,7 +146,7 @@ class Harness:
         tensors = Tensors(self.device, TORCH_DTYPES[first])
         sizes = Sizes(call.dims, case.sizes)
         operands, prepare = call.build(sizes, case, tensors)
-        plan = rotate.Plan(call.old(sizes, case) if self.cold else Old(), operands, self.backend.cache())
+        plan = rotate.Plan(call.cold(sizes, case) if self.cold else Cold(), operands, self.backend.cache())
         if plan.more_bytes > spare_bytes:
             raise Skipped(TOO_LARGE)
         run = prepare(*operands)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""host.py - what the thread that feeds the device spends: per operator of each pass, per launch, per step."""
+"""host.py - host time of the thread that launches kernels: per operator of each pass, per launch, per step."""
 import statistics
 import time
 
@@ -7,18 +7,18 @@ import torch
 
 from .calls_layers import OPTIMIZERS
 
-LENGTH = 80  # operators in a chain: their launches stay well below what the queue holds
+LENGTH = 80  # operators in a chain: their launches fit easily into the queue
 ROUNDS = 15
 IMAGE, ROWS = (2, 8, 4, 4), (4, 16)
 
 
 def _times(x):
-    """A product with a tensor of its own, as gates and masks are."""
+    """A product with its own tensor, like gates and masks."""
     other = torch.randn(x.shape, device=x.device)
     return lambda y: y * other
 
 
-# kind: (shape, what makes one operator for it). Every operator of a chain has its own parameters, as in a network.
+# kind: (shape, function that makes one operator). Every operator of a chain has its own parameters, as in a network.
 KINDS = {
     "linear": (ROWS, lambda x: torch.nn.Linear(16, 16).to(x.device)),
     "conv": (IMAGE, lambda x: torch.nn.Conv2d(8, 8, 3, padding=1, bias=False).to(x.device)),
@@ -32,7 +32,7 @@ COMPUTING = [kind for kind in KINDS if kind != "view"]
 
 
 def _rounds(backend, one):
-    """Medians of what `one` returns over rounds, the device idle before each."""
+    """Medians of the results of `one` over several rounds; the device is idle before each."""
     found = []
     for _ in range(ROUNDS + 3):
         backend.synchronize()
@@ -41,7 +41,7 @@ def _rounds(backend, one):
 
 
 def _chain(backend, kind):
-    """Seconds per operator of a chain, forward with a tape and backward into fresh gradients."""
+    """Seconds per operator of a chain: forward with a tape, and backward into new gradients."""
     shape, make = KINDS[kind]
     x = torch.randn(shape, device=backend.device(), requires_grad=True)
     steps = [make(x) for _ in range(LENGTH)]
@@ -76,7 +76,7 @@ def _update(backend, name, tensors):
 
 
 def _updates(backend, few=20, many=220):
-    """By optimizer: (seconds per tensor, seconds once a step)."""
+    """By optimizer: (seconds per tensor, seconds per step)."""
     found = {}
     for name in OPTIMIZERS:
         short, long = _update(backend, name, few), _update(backend, name, many)
@@ -86,7 +86,7 @@ def _updates(backend, few=20, many=220):
 
 
 def _launch(backend):
-    """Of a kernel that does nothing, launched without a dispatcher in between, where PyTorch offers one."""
+    """Time to launch an empty kernel without a dispatcher, if PyTorch has such a function."""
     sleep = getattr(torch.cuda, "_sleep", None) if backend.name == "cuda" else None
     if sleep is None:
         return {}

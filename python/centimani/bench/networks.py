@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""networks.py - sizes of layers in published networks, the material of the built-in cases."""
+"""networks.py - sizes of layers in published networks, from which the built-in cases are made."""
 
 WIDTHS = (768, 1024, 1280, 1600, 2048, 2560, 4096, 5120, 8192)
 VOCABULARIES = (30522, 32000, 50257, 50304, 51200, 128256)

@@ -10,7 +10,7 @@ def _halved(size):
 
 
 def _rounded(channels):
-    """To a multiple of 8, and not more than a tenth below."""
+    """Round to a multiple of 8, to no less than nine tenths of the value."""
     found = max(8, int(channels + 4) // 8 * 8)
     return found + 8 if found < 0.9 * channels else found
 
@@ -63,7 +63,7 @@ RESNEXT = [(width << stage, width << stage, size, 3, stride, groups)
 
 
 def _shuffled(widths):
-    """Units of ShuffleNet v2: half of the channels go through; where the stage begins, all of them and two branches."""
+    """Units of ShuffleNet v2: half of the channels pass unchanged; at the start of a stage all are in two branches."""
     before = 24
     for stage, width in enumerate(widths):
         half, size = width // 2, 56 >> stage

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""order.py - which case is next: in the order given, or so that every kind of call gets its share of the time."""
+"""order.py - the order of cases: as given, or such that every kind of call gets its share of the time."""
 import collections
 
 
 class InOrder:
-    """The cases as they stand."""
+    """The cases in the given order."""
 
     def __init__(self, cases):
         self.cases = collections.deque(cases)
@@ -16,12 +16,12 @@ class InOrder:
         return self.cases[0]
 
     def pop(self, seconds):
-        """The case that peek showed is done and took this long."""
+        """Remove the case that peek returned; it took this long."""
         self.cases.popleft()
 
 
 class ByShare:
-    """Each op's cases in their order; next is the op that had least time for its share: none starves the others."""
+    """Each op's cases in order; next is the op with the least time relative to its share, so that none is starved."""
 
     def __init__(self, cases, shares):
         self.queues, self.shares, self.spent = {}, shares, collections.Counter()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""profile.py - the device profile that is written: kernel tables and host times, whole at every moment."""
+"""profile.py - the device profile to write: kernel tables and host times, complete after every write."""
 import datetime
 import json
 import os
@@ -21,7 +21,8 @@ def rounded(seconds):
 
 
 def identity(backend, base):
-    """Who the profile is of. Timings alone make no device: they add to a base, or are abstract."""
+    """The identity of the profile. Timings alone do not define a device: they extend a base, or the profile is
+    abstract."""
     name = backend.title()
     slug = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or backend.name
     found = {"id": f"{slug}-pytorch", "name": f"{name}, PyTorch"}
@@ -29,7 +30,7 @@ def identity(backend, base):
 
 
 class Profile:
-    """Rows by (op, pass, variant, dtype); write() replaces the file in one move."""
+    """Rows by (op, pass, variant, dtype); write() replaces the file atomically."""
 
     def __init__(self, path, backend, command, base=None, cold=True):
         today = datetime.date.today()
@@ -50,7 +51,7 @@ class Profile:
         return sum(len(rows) for rows in self.tables.values())
 
     def note(self, conditions):
-        """Add to the source under which conditions it was measured."""
+        """Add the measuring conditions to the source."""
         if conditions:
             self.sources[SOURCE]["title"] += f"; {conditions}"
 
@@ -60,7 +61,7 @@ class Profile:
                       "kind": "measured", "source": SOURCE}} for what, seconds in times.items()]
 
     def resume(self):
-        """Take over what the file already holds; nothing where there is no file."""
+        """Load the rows of an existing file; do nothing if there is none."""
         if not os.path.exists(self.path):
             return
         try:
@@ -69,7 +70,8 @@ class Profile:
             if old.get("id") != self.head["id"]:
                 raise BadCase(f"{self.path} is of {old.get('id')}, this device is {self.head['id']}; choose another -o")
             if old.get("kernels") and (COLD in old["sources"][SOURCE]["title"]) != self.cold:
-                raise BadCase(f"{self.path} was measured {'with' if self.cold else 'without'} --warm; go on likewise")
+                with_warm = "with" if self.cold else "without"
+                raise BadCase(f"{self.path} was measured {with_warm} --warm; continue it {with_warm} --warm")
             for table in old.get("kernels", []):
                 width = len(CALLS[table["op"]].dims)
                 for row in table["rows"]:
@@ -88,7 +90,7 @@ class Profile:
                 "rows": [[*sizes, *found] for sizes, found in sorted(rows.items())]}
 
     def text(self):
-        """One line a table, so that files can be compared and are not too long."""
+        """One line per table, so that files are short and can be compared."""
         def dump(value):
             return json.dumps(value, separators=(",", ":"))
         lines = [f'"{key}":{dump(value)}' for key, value in {"schema": 1, **self.head}.items()]

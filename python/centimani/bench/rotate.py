@@ -1,42 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rotate.py - operands as cold as a training step finds them: the same call over copies of what is old."""
+"""rotate.py - cold operands, as in a training step: run the same call over several copies of its cold operands."""
 import torch
 
-CACHE_BYTES = 64 << 20  # no less than the last cache of most devices; Backend.cache knows better where it can
+CACHE_BYTES = 64 << 20  # at least the last-level cache of most devices; Backend.cache has the real size if it is known
 MOST_COPIES = 64
 
 
 def size_of(operand):
-    """Bytes of a tensor, or of an object that says itself how many it holds."""
+    """Bytes of a tensor, or of an object that reports its own size."""
     return operand.numel() * operand.element_size() if torch.is_tensor(operand) else operand.size_bytes
 
 
 def copy_of(operand):
-    """Another with the same values and strides, gaps included; objects know how to make one."""
+    """A copy with the same values and strides, gaps included; other objects copy themselves."""
     if not torch.is_tensor(operand):
         return operand.another()
     return torch.empty_strided(operand.size(), operand.stride(), dtype=operand.dtype,
                                device=operand.device).copy_(operand.detach())
 
 
-def copies(old_bytes, cache_bytes=CACHE_BYTES, most=MOST_COPIES):
-    """How many copies of old operands make twice the cache; one where a single one exceeds it, or nothing is old."""
-    if not 0 < old_bytes <= cache_bytes:
+def copies(cold_bytes, cache_bytes=CACHE_BYTES, most=MOST_COPIES):
+    """The number of copies of cold operands that is twice the cache; one if one copy exceeds it, or nothing is cold."""
+    if not 0 < cold_bytes <= cache_bytes:
         return 1
-    return min(most, max(2, -(-2 * cache_bytes // old_bytes)))
+    return min(most, max(2, -(-2 * cache_bytes // cold_bytes)))
 
 
 class Plan:
-    """What a case rotates: how many copies, and the bytes of those after the first."""
+    """The copies that a case rotates over: their number, and the bytes of those after the first."""
 
-    def __init__(self, old, operands, cache_bytes):
-        self.operands = old.operands
-        each = old.saved + sum(size_of(operands[index]) for index in old.operands)
-        self.count = copies(each, cache_bytes, min(MOST_COPIES, old.most))
-        self.more_bytes = (self.count - 1) * (each + old.held)
+    def __init__(self, cold, operands, cache_bytes):
+        self.operands = cold.operands
+        each = cold.saved + sum(size_of(operands[index]) for index in cold.operands)
+        self.count = copies(each, cache_bytes, min(MOST_COPIES, cold.most))
+        self.more_bytes = (self.count - 1) * (each + cold.unread)
 
     def runs(self, run, operands, prepare):
-        """The run that there is and one for each further copy, to be called in turn."""
+        """The existing run and one for each further copy, to be called in turn."""
         runs = [run]
         for _ in range(self.count - 1):
             changed = {index: copy_of(operands[index]) for index in self.operands}
@@ -45,10 +45,10 @@ class Plan:
 
 
 class Turns:
-    """Runs called one after the other, round and round.
+    """Runs called in rotation.
 
-    A run whose tape has to be recorded anew is recorded right after it was called, a whole round before it is called
-    again: its tape is as old then as its operands.
+    A run that needs a new tape records it right after it was called, a whole round before the next call: then the
+    tape is as cold as the operands.
     """
 
     def __init__(self, runs):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timers.py - device time of prepared calls: the kernels' own durations (CUPTI), or the clock on the wall."""
+"""timers.py - device time of prepared calls: kernel durations from CUPTI, or wall-clock time."""
 import collections
 import itertools
 import random
@@ -15,11 +15,11 @@ Measured = collections.namedtuple("Measured", "seconds kernels")
 
 
 class SessionLost(RuntimeError):
-    """The profiler did not hand back what was launched; the calls of the session have no times."""
+    """The profiler lost events; the calls of the session have no times."""
 
 
 class WallTimer:
-    """Median time of a call between two waits; one kernel each, as nothing better is known."""
+    """Median time of a call between two synchronisations; counts one kernel per call, since the number is unknown."""
 
     def __init__(self, backend):
         self.backend = backend
@@ -37,7 +37,7 @@ class WallTimer:
     def _one(self, item):
         try:
             return Measured(statistics.median(self._sample(item) for _ in range(item.repeats)), 1)
-        except Exception as error:  # a call that fails is reported, whatever it raised
+        except Exception as error:  # a failing call is reported, whatever it raised
             return error
 
     def _sample(self, item):
@@ -56,7 +56,7 @@ NO_WORK = ("gpu_user_annotation", "cuda_sync", "cuda_profiler_range", "overhead"
 
 
 def _of_device(event):
-    """Whether a raw event is work of the device: a kernel, a copy, a fill (older releases list nothing else there)."""
+    """Whether a raw event is device work: a kernel, a copy, a fill (older releases list nothing else there)."""
     if "CPU" in str(event.device_type()):
         return False
     kind = event.activity_type() if hasattr(event, "activity_type") else None
@@ -70,12 +70,12 @@ def _times(event):
 
 
 class Session:
-    """Raw device events of a stretch of work, in the order they ran: (name, seconds)."""
+    """Raw device events of some work, in execution order: (name, seconds)."""
 
     def __enter__(self):
         self.profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA])
         self.profiler.start()
-        # Events as Python objects, tree and averages take seconds and nobody reads them.
+        # Event objects, tree and averages would take seconds, and nobody reads them.
         self.profiler.profiler._parse_kineto_results = lambda *_, **__: []
         return self
 
@@ -90,10 +90,9 @@ class Session:
 
 
 class Crowd:
-    """Kernels of other kinds over little data: a step seldom runs the same twice in a row, so that a call finds its
-    instructions no longer in the cores and its blocks spread otherwise than after itself. The data caches keep what
-    they have.
-    """
+    """Runs kernels of other kinds over little data between calls. A step seldom runs the same kernel twice in a row,
+    so a call usually finds its instructions evicted and its blocks distributed differently. The data caches are not
+    affected."""
 
     def __init__(self):
         self.rows = torch.ones(256, 1024, device="cuda")
@@ -110,15 +109,15 @@ class Crowd:
 
 
 class KernelTimer:
-    """The sum of the kernels' durations of a call. Calls are told apart by a marker kernel before each.
+    """Measures the sum of the kernel durations of a call. A marker kernel before each call separates the calls.
 
-    A device at its power limit lowers its clock, by a fifth and more, for milliseconds after. Tables hold times at the
-    full clock (the predictor knows what a step draws, and slows it down). So every call is visited several times in a
-    session, heavy calls among light ones, and visits at a lower clock do not count.
+    A device at its power limit lowers its clock, by a fifth and more, for the following milliseconds. Tables contain
+    times at the full clock (the predictor knows a step's power and applies the slowdown). So every call is visited
+    several times in a session, heavy calls among light ones, and visits at a lower clock are discarded.
     """
 
-    VISITS, NEAR, FULL = 4, 0.02, 0.9  # FULL: the clock that so many visits stay below
-    CYCLES = 100_000  # of the kernel that shows the clock
+    VISITS, NEAR, FULL = 4, 0.02, 0.9  # FULL: the quantile of the visits' clocks that counts as full clock
+    CYCLES = 100_000  # of the kernel that measures the clock
 
     def __init__(self, backend):
         self.backend, self.labels, self.clocks = backend, [], collections.defaultdict(list)
@@ -141,17 +140,17 @@ class KernelTimer:
         self.flag.fill_(1 + len(self.labels) % 7)
 
     def _probe(self):
-        """Runs for a number of cycles of the clock, whatever that is now."""
+        """Run a kernel for a fixed number of clock cycles."""
         getattr(torch.cuda, "_sleep", lambda _: None)(self.CYCLES)
 
     def _sweep(self):
-        """Read so much that nothing else is in the cache: small copies may all fit into it."""
+        """Read enough to evict everything from the cache: small copies may all fit into it."""
         if self.sweep is None:
             self.sweep = torch.zeros(2 * self.backend.cache(), dtype=torch.int8, device="cuda").view(torch.int32)
         self.sweep.amax()
 
     def wake(self, seconds):
-        """Keep the device busy for about so long: its clock is up then."""
+        """Keep the device busy for about this long, so that its clock rises."""
         begin = time.perf_counter()
         while time.perf_counter() - begin < seconds:
             self._probe()
@@ -188,7 +187,7 @@ class KernelTimer:
         before = before_of(item.run)
         if isinstance(item.run, Turns):
             self._sweep()
-        if item.repeats > self.VISITS:  # short enough to care what is in the cache; fresh operands are there now
+        if item.repeats > self.VISITS:  # short enough for the cache to matter; the newly made operands are in it
             before()
             item.run()
         self._mark((index, visit, "clock"))
@@ -220,12 +219,12 @@ class KernelTimer:
         return found
 
     def _clock(self, index, visit, found):
-        """Cycles a second during a visit, None where there is no probe."""
+        """Clock cycles per second during a visit, None without a probe."""
         seconds = sum(sum(kernels) for kernels in found.get((index, visit, "clock"), []))
         return self.CYCLES / seconds if seconds else None
 
     def _full_clocks(self, items, found):
-        """By type, the clock that the fastest visits of this session had."""
+        """By type, the clock of the fastest visits of this session."""
         clocks = collections.defaultdict(list)
         for index, visit in itertools.product(range(len(items)), range(self.VISITS)):
             clock = self._clock(index, visit, found)
@@ -236,7 +235,7 @@ class KernelTimer:
         return {dtype: sorted(all_of_it)[int(self.FULL * (len(all_of_it) - 1))] for dtype, all_of_it in clocks.items()}
 
     def _counted(self, index, full, found):
-        """The repetitions that count: of the visits at about the full clock, or of the two nearest to it."""
+        """The repetitions that count: those at about the full clock, or of the two visits nearest to it."""
         visits = [(abs((self._clock(index, visit, found) or full) / full - 1) if full else 0.0, visit)
                   for visit in range(self.VISITS)]
         near = [visit for off, visit in visits if off <= self.NEAR]
@@ -244,16 +243,16 @@ class KernelTimer:
         return [kernels for visit in chosen for kernels in found.get((index, visit, "call"), [])]
 
     def conditions(self):
-        """What the device's clock was while it was timed, as text; empty where nobody knows."""
-        def tell(dtype, clocks):
+        """The device's clock during the measurement, as text; empty if unknown."""
+        def summary(dtype, clocks):
             tenths = statistics.quantiles(clocks, n=10)
             return f"{dtype} {statistics.median(clocks) / 1e9:.2f} ({tenths[0] / 1e9:.2f} to {tenths[-1] / 1e9:.2f})"
-        told = [tell(dtype, clocks) for dtype, clocks in sorted(self.clocks.items()) if len(clocks) > 1]
-        return f"clock in GHz, 10 % to 90 %: {', '.join(told)}" if told else ""
+        texts = [summary(dtype, clocks) for dtype, clocks in sorted(self.clocks.items()) if len(clocks) > 1]
+        return f"clock in GHz, 10 % to 90 %: {', '.join(texts)}" if texts else ""
 
 
 def _mixed(items):
-    """An order of visits: long calls, which draw most, spread evenly among the short ones."""
+    """An order of visits that spreads long calls, which draw most power, evenly among the short ones."""
     shuffled = random.Random(len(items)).sample(range(len(items)), len(items))
     usual = statistics.median(item.repeats for item in items)
     heavy = [index for index in shuffled if items[index].repeats < usual]
@@ -263,7 +262,7 @@ def _mixed(items):
 
 
 def _usual(repetitions):
-    """Median over the repetitions that launched the usual number of kernels."""
+    """Median over the repetitions with the usual number of kernels."""
     counts = collections.Counter(len(kernels) for kernels in repetitions)
     if not counts or not counts.most_common(1)[0][0]:
         return ValueError("launched no kernel")

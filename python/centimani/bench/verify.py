@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""verify.py - hold a call's result against the same call in double precision on the host."""
+"""verify.py - compare a call's result with the same call in double precision on the host."""
 import torch
 
 from .cases import split_dtype
 
-# Largest accepted |result - reference| / |reference| (Euclidean norms). A wrong kernel is off by about 1, TF32 in place
+# Largest accepted |result - reference| / |reference| (Euclidean norms). A wrong kernel is off by about 1, TF32 instead
 # of fp32 by 3e-4.
 TOLERANCE = {"fp32": 1e-4, "tf32": 5e-3, "fp16": 1e-2, "bf16": 5e-2}
-MOST_FLOP, MOST_ELEMENTS = 5e8, 3e6  # a reference takes milliseconds up to here
+MOST_FLOP, MOST_ELEMENTS = 5e8, 3e6  # up to here a reference takes milliseconds
 EVERY = 40
-UNCHECKED = {"dropout", "mask-dropout"}  # random by intention
+UNCHECKED = {"dropout", "mask-dropout"}  # random by design
 
 
 class Sampler:
-    """Chooses what is checked: of each table the first small enough case and every 40th after it."""
+    """Chooses the cases to check: the first case of each table that is small enough, and every 40th after it."""
 
     def __init__(self):
         self.seen, self.checked = {}, 0

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_csv.c - columns in any order, quotes, blank lines, and what is refused. */
+/* test_csv.c - columns in any order, quotes, blank lines, and refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_file.c - files are mapped whole; what is not a regular file of sensible size is refused with a reason. */
+/* test_file.c - files are mapped completely; anything but a regular file of limited size is refused with a reason. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ static void a_file_is_its_bytes(void **state)
     cm__file_unmap(m);
     assert_null(m->bytes);
     assert_int_equal(m->size, 0);
-    cm__file_unmap(m); /* once is enough, twice is no harm */
+    cm__file_unmap(m); /* unmapping twice is harmless */
 }
 
 static int open_descriptors(void)

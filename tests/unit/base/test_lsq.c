@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_lsq.c - known parameters are found again, with noise and outliers too. */
+/* test_lsq.c - fits recover known parameters, also with noise and outliers. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ static void residuals(const double *p, double *r, void *data)
     for (int i = 0; i < ROWS; i++) r[i] = log(curve(p, s->x[i]) / s->t[i]);
 }
 
-/* Uniform in -1 to 1, the same every time. */
+/* Uniform in -1 to 1, from a fixed seed. */
 static double noise(uint32_t *seed)
 {
     *seed = *seed * 1664525u + 1013904223u;
@@ -85,7 +85,7 @@ static void exact_data_give_the_parameters(void **state)
     assert_true(furthest_from_known(x) < 1e-3);
 }
 
-/* A standard error of spread/sqrt(3 rows) per row, a few times that per parameter. */
+/* The standard error is spread/sqrt(3 rows) per row, and a few times that per parameter. */
 static void noise_and_outliers_move_them_little(void **state)
 {
     (void)state;
@@ -96,7 +96,7 @@ static void noise_and_outliers_move_them_little(void **state)
     assert_true(furthest_from_known(x) < 0.05);
 }
 
-/* The same outliers under a loss that is quadratic everywhere: a tenth of the rows rule. */
+/* The same outliers under a loss that is quadratic everywhere: a tenth of the rows dominates the fit. */
 static void the_scale_is_what_makes_it_robust(void **state)
 {
     (void)state;
@@ -118,7 +118,7 @@ static void far_starts_arrive_too(void **state)
     assert_true(furthest_from_known(x) < 1e-2);
 }
 
-/* Soft-L1 of a residual z in units of the scale s: 2 s^2 (sqrt(1 + z^2) - 1), the mean of which is returned. */
+/* Soft-L1 of a residual z in units of the scale s: 2 s^2 (sqrt(1 + z^2) - 1); the mean is returned. */
 static void the_loss_is_returned(void **state)
 {
     (void)state;
@@ -143,7 +143,7 @@ static void a_start_is_never_made_worse(void **state)
     assert_true(furthest_from_known(x) < 1e-9);
 }
 
-/* A parameter that changes nothing has no derivative: damping keeps the equations solvable. */
+/* A parameter without effect has no derivative: damping keeps the equations solvable. */
 static void first_alone(const double *p, double *r, void *data)
 {
     const samples *s = data;
@@ -160,7 +160,7 @@ static void idle_parameters_stay(void **state)
     assert_true(fabs(x[0] - 1.5) < 1e-3 && x[1] == 3 && x[2] == -3);
 }
 
-/* Not a number anywhere is no place to go. */
+/* A step to a point with NaN residuals is not taken. */
 static void cliff(const double *p, double *r, void *data)
 {
     (void)data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_text.c - numbers and names as people write and read them. */
+/* test_text.c - parsing and formatting of numbers and names. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static void no_whole_numbers(void **state)
     static const char *const bad[] = {"", " 1", "1 ", "1.0", "1e3", "0x10", "one", "-", "9223372036854775808", "1\n2"};
     int64_t n = 42;
     for (size_t i = 0; i < COUNT(bad); i++) assert_false(cm__parse_int(cm__span_of(bad[i]), &n));
-    assert_false(cm__parse_int((cm__span){"1\0002", 3}, &n)); /* a zero byte is not an end */
+    assert_false(cm__parse_int((cm__span){"1\0002", 3}, &n)); /* a zero byte does not end the text */
     assert_int_equal(n, 42);
 }
 
@@ -64,7 +64,7 @@ static void prefixes(void **state)
     assert_string_equal(cm__si(buf, sizeof buf, 999999), "1.00 M"); /* never "1000 k" */
     assert_string_equal(cm__si(buf, sizeof buf, 0.5), "0.50 ");
     assert_string_equal(cm__si(buf, sizeof buf, -25.5e6), "-25.5 M");
-    assert_string_equal(cm__si(buf, sizeof buf, 5e21), "5000 E"); /* the last prefix there is */
+    assert_string_equal(cm__si(buf, sizeof buf, 5e21), "5000 E"); /* the last prefix */
     assert_string_equal(cm__binary(buf, sizeof buf, 1024.0 * 1024 * 97.5), "97.5 Mi");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_calls.c - the vocabulary of calls: sizes, types, FLOP and bytes counted by hand, texts there and back. */
+/* test_calls.c - kernel calls: sizes, types, FLOP and bytes counted by hand, conversion to text and back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static void every_size_has_a_name(void **state)
 
 /* ---- work ------------------------------------------------------------------------------------------------------- */
 
-/* A convolution of 2 images, 8 to 16 channels, 10 x 12 pixels, window 3, stride 2, padding 1: 5 x 6 places. */
+/* A convolution of 2 images, 8 to 16 channels, 10 x 12 pixels, window 3, stride 2, padding 1: 5 x 6 outputs. */
 #define CONV_IN (2.0 * 8 * 10 * 12)
 #define CONV_OUT (2.0 * 16 * 5 * 6)
 
@@ -57,13 +57,13 @@ static const struct {
     {"softmax backward - fp32 3,5", 8.0 * 15, 4.0 * 15 * 3},
     {"elementwise forward relu fp32 1,100", 100, 4.0 * 100 * 2},
     {"elementwise forward add bf16 1,100", 100, 2.0 * 100 * 3},
-    {"elementwise forward add:row bf16 10,10", 100, 2.0 * 100 * 2}, /* what is spread costs nothing */
+    {"elementwise forward add:row bf16 10,10", 100, 2.0 * 100 * 2}, /* a broadcast operand costs nothing */
     {"elementwise forward fill fp32 1,100", 100, 4.0 * 100},
-    {"elementwise forward dropout bf16 1,100", 100, 100.0 * (2 + 2 + 1)}, /* and a mask of bytes */
+    {"elementwise forward dropout bf16 1,100", 100, 100.0 * (2 + 2 + 1)}, /* plus a mask of bytes */
     {"elementwise forward copy fp32>bf16 1,100", 100, 100.0 * (4 + 2)},
     {"elementwise forward add bf16+fp32>fp32 1,100", 100, 100.0 * (2 + 4 + 4)},
     {"reduce forward sum fp32 2,3,5", 30, 4.0 * (30 + 2 * 5)},
-    {"reduce forward sum:nchw fp32 2,3,5", 30, 4.0 * (30 + 3)}, /* the middle is kept */
+    {"reduce forward sum:nchw fp32 2,3,5", 30, 4.0 * (30 + 3)}, /* the middle dimension is kept */
     {"pool forward avg:nchw fp32 1,2,8,8,2,2,0", 2.0 * 16 * 4, 4.0 * 2 * (64 + 16)},
     {"pool forward max:nchw fp32 1,2,8,8,2,2,0", 2.0 * 16 * 4, 4.0 * 2 * (64 + 16) + 8.0 * 2 * 16},
     {"resize forward nearest:nchw fp32 1,2,4,4,8,8", 8.0 * 128, 4.0 * (32 + 128)},
@@ -73,7 +73,7 @@ static const struct {
     {"optimizer update momentum fp32 3,1000", 8.0 * 1000, 4.0 * 5 * 1000},
     {"optimizer update adamw fp32 3,1000", 14.0 * 1000, 4.0 * 7 * 1000},
     {"layer_norm forward - fp32 3,5", 8.0 * 15, 4.0 * 15 * 2},
-    {"batch_norm forward nchw fp32 2,3,5", 8.0 * 30, 4.0 * 30 * 3}, /* read for its statistics, then again */
+    {"batch_norm forward nchw fp32 2,3,5", 8.0 * 30, 4.0 * 30 * 3}, /* read twice: for the statistics first */
     {"batch_norm backward nchw fp32 2,3,5", 12.0 * 30, 4.0 * 30 * 5},
     {"rnn forward lstm fp32 2,3,4,5,1,1", 2.0 * 2 * 3 * (4 * 5 * (4 + 5)), 4.0 * (180 + 6 * (4 + 5 * 6))},
     {"cross_entropy forward - fp32 3,5", 8.0 * 15, 4.0 * 15 * 2},
@@ -100,7 +100,7 @@ static void types_of_operands_and_result(void **state)
     cm__call c = call("elementwise forward add bf16+fp64>fp32 1,8");
     assert_true(cm__call_element(&c, 0) == 2);
     assert_true(cm__call_element(&c, 1) == 8);
-    assert_true(cm__call_element(&c, 2) == 8); /* the last one stands for those after it */
+    assert_true(cm__call_element(&c, 2) == 8); /* the last type applies to all further operands */
     assert_true(cm__call_element(&c, -1) == 4);
     assert_int_equal(cm__call_rate(&c), CM_RATE_FP32);
     c = call("elementwise forward copy fp32>bf16 1,8");
@@ -130,7 +130,7 @@ static void a_text_is_the_call(void **state)
     cm__call c = call("gemm forward nt-bias bf16 1,8192,3072,768");
     char     text[64];
     assert_string_equal(cm__call_text(&c, text, sizeof text), "gemm forward nt-bias bf16 1,8192,3072,768");
-    assert_string_equal(cm__call_text(&c, text, 8), "gemm fo"); /* cut, never past its end */
+    assert_string_equal(cm__call_text(&c, text, 8), "gemm fo"); /* truncated, without overrun */
 }
 
 static void what_is_no_call(void **state)

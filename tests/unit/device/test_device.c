@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_device.c - typed values of devices and clusters, and finding them by name. */
+/* test_device.c - typed values of devices and clusters; finding them by name. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static cm_device *device(const char *name)
 static const char whole[] = DEVICE("a", ",\n\"best_16bit\": \"bf16\", \"unit\": \"card\", \"cores\": " NUMBER("108", "1")
     ",\n\"placement\": {\"weights_biases\": \"HBM\", \"gradients\": \"HBM\", \"streamed\": [\"gradients\"]}"
     ",\n\"launch\": {\"value\": 2e-6, \"unit\": \"s\", \"kind\": \"assumed\", \"source\": \"sheet\", \"date\": \"2026-01\", "
-    "\"note\": \"as its sister\"}, \"power\": {\"tdp\": " NUMBER("400", "W") "}"
+    "\"note\": \"same as the 40G\"}, \"power\": {\"tdp\": " NUMBER("400", "W") "}"
     ",\n\"host_link\": {\"name\": \"PCIe\", \"bandwidth\": " NUMBER("3.2e10", "B/s") "}"
     ",\n\"links\": [{\"name\": \"NVLink\", \"reach\": \"node\", \"devices\": 8, \"bandwidth\": " NUMBER("3e11", "B/s") "}]"
     ",\n\"prices\": [{\"provider\": \"x\", \"usd_hour\": 3, \"basis\": \"on-demand\", \"date\": \"2026\", \"source\": \"sheet\"},"
@@ -45,9 +45,9 @@ static void numbers_come_with_their_origin(void **state)
     assert_string_equal(launch.unit, "s");
     assert_string_equal(launch.kind, "assumed");
     assert_string_equal(launch.date, "2026-01");
-    assert_string_equal(launch.note, "as its sister");
+    assert_string_equal(launch.note, "same as the 40G");
     assert_true(cores.value == 108);
-    assert_string_equal(cores.date, "2024-05"); /* its source's */
+    assert_string_equal(cores.date, "2024-05"); /* of its source */
     assert_string_equal(cm_device_source(d, cores.source)->title, "data sheet");
     assert_null(cm_device_source(d, "nothing"));
     assert_false(cm_device_number(d, CM_TYPICAL_W).known);
@@ -77,7 +77,7 @@ static void words_are_typed(void **state)
     cm_device_free(d);
 }
 
-/* Autocast in the best 16-bit type where it is there, unless the profile says that nobody trains so. */
+/* The default is autocast in the best 16-bit type if there is one, unless the profile gives another usual precision. */
 static void the_usual_precision_is_autocast_or_what_the_profile_says(void **state)
 {
     (void)state;

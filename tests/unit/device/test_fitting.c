@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fitting.c - from a file of timings to a profile that is valid, and back beside the same timings. */
+/* test_fitting.c - fit a file of timings to a valid profile, and check that profile against the same timings. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 static cm_diag diag;
 static char    table[1 << 16];
 
-/* 5 us, and three operands at 1.5e12 B/s: an elementwise sum as it should be, a few percent to and fro. */
+/* 5 us, and three operands at 1.5e12 B/s: an ideal elementwise sum, with a few percent of noise. */
 static void append_sums(const char *device, const char *dtype, int rows, const char *note)
 {
     uint32_t seed = 3;
@@ -66,7 +66,7 @@ static void classes_are_told_apart(void **state)
     begin_table();
     append_sums(ALIAS, "fp32", ROWS, "");
     append_sums(ALIAS, "bf16", ROWS, "trtllm-1.0:x");
-    append_sums(ALIAS, "fp16", 23, ""); /* too few for a model */
+    append_sums(ALIAS, "fp16", 23, ""); /* too few rows for a model */
     cm_fitting *f = run(&(cm_fit_options){.device = "nvidia-a100-80g"});
     assert_int_equal(cm_fitting_classes(f), 2);
     const cm_fit_class *a = cm_fitting_class(f, 0), *b = cm_fitting_class(f, 1);
@@ -95,13 +95,13 @@ static void the_profile_is_valid(void **state)
     const cm_fit *fit = cm_device_fit(d, 0);
     assert_string_equal(fit->form, "stream");
     assert_true(fit->n == ROWS && fabs(fit->mape - cm_fitting_class(f, 0)->mape) < 1e-4);
-    assert_true(cm_device_peak_16bit(d).value == 312e12); /* its base's */
+    assert_true(cm_device_peak_16bit(d).value == 312e12); /* from its base */
     assert_string_equal(cm_device_source(d, fit->source)->where, "t.csv");
     cm_device_free(d);
     cm_fitting_free(f);
 }
 
-/* The rows' own device is one that is known by this name. */
+/* The rows' device name is an alias of a known device. */
 static void a_device_is_found_by_its_alias(void **state)
 {
     (void)state;
@@ -174,7 +174,7 @@ static void progress_is_told(void **state)
 
 /* ---- checking --------------------------------------------------------------------------------------------------- */
 
-/* A model's error on the rows it was fitted to is near the cross-validated one, and hardly above it. */
+/* A model's error on its own rows is near the cross-validated error, and hardly above it. */
 static void a_check_of_the_same_rows_shows_the_same_error(void **state)
 {
     (void)state;
@@ -194,7 +194,7 @@ static void a_check_of_the_same_rows_shows_the_same_error(void **state)
     cm_fitting_free(c);
 }
 
-/* Twice as slow as the model says: off by half, and all of it bias. */
+/* Measured twice as slow as predicted: 50 % error, all of it bias. */
 static void a_check_shows_what_changed(void **state)
 {
     (void)state;
@@ -263,7 +263,7 @@ static void bad_tables_name_file_and_line(void **state)
     assert_null(f);
 }
 
-/* Every profile that is written is one that can be read. */
+/* Every profile that is written can be loaded. */
 static void what_is_no_pass_does_not_get_into_a_profile(void **state)
 {
     (void)state;
@@ -277,7 +277,7 @@ static void what_is_no_pass_does_not_get_into_a_profile(void **state)
     cm_fitting_free(f);
 }
 
-/* Models of one device do not end up in the profile of another. */
+/* Models of one device do not get into the profile of another. */
 static void two_devices_are_not_one_profile(void **state)
 {
     (void)state;
@@ -302,7 +302,7 @@ static long until_failure;
 
 static void *failing_alloc(size_t count, size_t size) { return until_failure-- > 0 ? calloc(count, size) : NULL; }
 
-/* Whether a device is known does not depend on memory: a fit fails for want of it, or is the whole fit. */
+/* A fit that runs out of memory fails; a fit that succeeds is complete and has found the device. */
 static void every_allocation_may_fail(void **state)
 {
     (void)state;

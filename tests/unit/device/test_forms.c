@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_forms.c - what physics says of every form: not above the ceilings, more work never faster, an overhead. */
+/* test_forms.c - physical limits of every form: not above the ceilings, more work never faster, an overhead. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +69,7 @@ static double time_of(const char *form, const cm__work *w)
     return f->time(p, w, &ceilings);
 }
 
-/* The first place of a parameter among the numbers of its form. */
+/* The first index of a parameter among the values of its form. */
 static int place_of(const cm__form *form, const char *name)
 {
     int at = 0;
@@ -180,7 +180,7 @@ static void attention_respects_both_ceilings(void **state)
     }
 }
 
-/* What fits into the cache is faster than memory by its speed-up at most; what is far larger is not faster at all. */
+/* Data in the cache is faster by the cache's speed-up at most; data far larger than the cache is not faster. */
 static void streams_respect_the_bandwidth(void **state)
 {
     (void)state;
@@ -198,7 +198,7 @@ static void streams_respect_the_bandwidth(void **state)
     assert_true(time_of("rows", &huge) >= huge.bytes / ceilings.bandwidth_bytes_s);
 }
 
-/* Ceilings hold for whatever parameters fitting may come to. */
+/* No parameters that fitting may reach exceed the ceilings. */
 static void no_parameters_break_the_ceilings(void **state)
 {
     (void)state;
@@ -226,7 +226,7 @@ static void never_faster(const char *form, const cm__work *less, const cm__work 
                  less->m, less->n, less->k, more->batch, more->m, more->n, more->k);
 }
 
-/* Each dimension by itself: a little larger, or a lot. Attention's width has its own test. */
+/* Each dimension by itself, a little or much larger. The width of attention has its own test. */
 static void more_work_is_never_faster(void **state)
 {
     (void)state;
@@ -243,7 +243,8 @@ static void more_work_is_never_faster(void **state)
         }
 }
 
-/* Widths have an efficiency each (kernels are compiled for some); among widths of one it is monotone. */
+/* Each width has its own efficiency (kernels are compiled for some); among widths of equal efficiency time is
+   monotone. */
 static void wider_heads_are_never_faster(void **state)
 {
     (void)state;
@@ -267,7 +268,7 @@ static void causal_is_never_slower(void **state)
     }
 }
 
-/* Keys are as many as queries, or as the window where that is smaller; its blocks see no less than it and no more than all. */
+/* There are as many keys as queries, or as the window if smaller; a block reads between the window and all keys. */
 static void windows_are_never_slower(void **state)
 {
     (void)state;
@@ -284,7 +285,7 @@ static void windows_are_never_slower(void **state)
     }
 }
 
-/* One element costs the overhead and what one tile, block or row does. */
+/* One element costs the overhead plus one tile, block or row. */
 static void tiny_work_costs_the_overhead(void **state)
 {
     (void)state;
@@ -301,7 +302,7 @@ static void tiny_work_costs_the_overhead(void **state)
     }
 }
 
-/* One tile more than the cores hold at once begins another wave; without smoothing that is a whole one. */
+/* One tile more than fits into a wave starts another wave; without smoothing it costs a whole one. */
 static void waves_are_quantised(void **state)
 {
     (void)state;
@@ -323,7 +324,7 @@ static void waves_are_quantised(void **state)
     assert_true(fabs(t[2] / t[1] - 1) < 0.01);
 }
 
-/* Half the memory's speed: twice the time of a stream far larger than the cache. */
+/* With half the bandwidth, a stream far larger than the cache takes twice the time. */
 static void streams_scale_with_their_fraction(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kernels.c - kernel tables: what is read, what is refused and where, and what the built-in ones hold. */
+/* test_kernels.c - kernel tables: reading, refusals with their place, and the built-in tables. */
 #include "time_device.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -24,7 +24,7 @@ static void rows_as_written(void **state)
     assert_true(t->time_s[0] == 5e-6f);
     assert_true(t->time_s[1] == 0.25f);
     assert_int_equal(t->launches[1], 3);
-    assert_int_equal(d->built_in_kernels.count, 0); /* nobody measured it */
+    assert_int_equal(d->built_in_kernels.count, 0); /* it was not measured */
     cm_device_free(d);
 }
 
@@ -119,7 +119,7 @@ static void no_kernel_is_shorter_than_half_a_microsecond(const cm__kernel_table 
     assert_true(time_s > 0.5e-6);
 }
 
-/* Not asked of convolutions: Winograd's and FFT algorithms need fewer FLOP than are counted. */
+/* Not checked for convolutions: Winograd and FFT algorithms need fewer FLOP than are counted. */
 static void no_product_beats_the_peak(const cm__kernel_table *t, const cm__call *c, double time_s)
 {
     if (t->op != CM__CALL_GEMM) return;

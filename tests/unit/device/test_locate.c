@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_locate.c - paths as text, and the lines they are on. */
+/* test_locate.c - paths as text, and their lines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static void lines_of_keys_and_elements(void **state)
     assert_int_equal(line(NULL), 2);
     assert_int_equal(line(&memory), 3);
     assert_int_equal(line(&second), 5);
-    assert_int_equal(line(&name), 6); /* the key's, not the value's */
+    assert_int_equal(line(&name), 6); /* the key's line, not the value's */
     assert_int_equal(line(&bandwidth), 8);
     assert_int_equal(line(&value), 9);
     assert_int_equal(line(&last), 10);
@@ -53,7 +53,7 @@ static void paths_as_text(void **state)
     char buf[64], small[8];
     assert_string_equal(cm__path_text(&value, buf, sizeof buf), "memory[1].bandwidth.value");
     assert_string_equal(cm__path_text(NULL, buf, sizeof buf), "");
-    assert_string_equal(cm__path_text(&value, small, sizeof small), "memory["); /* cut, not overrun */
+    assert_string_equal(cm__path_text(&value, small, sizeof small), "memory["); /* truncated, without overrun */
 }
 
 static cm_status refuse(const cm__origin *origin, cm_diag *diag)

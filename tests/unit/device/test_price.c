@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_price.c - prices of different bases are never mixed, and every built-in price says what it is. */
+/* test_price.c - prices of different bases are not mixed, and every built-in price states its basis. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static void bases_are_not_mixed(void **state)
     assert_true(usd(d, CM_BASIS_MARKETPLACE, NULL) == 1);
     assert_true(usd(d, CM_BASIS_SUBSCRIPTION, NULL) == -1);
     assert_true(usd(d, CM_BASIS_PAPER, NULL) == 0.5);
-    assert_true(usd(d, CM_BASIS_ANY, NULL) == 1); /* nobody offers a paper's figure */
+    assert_true(usd(d, CM_BASIS_ANY, NULL) == 1); /* a figure of a paper is not an offer */
     assert_true(usd(d, CM_BASIS_ANY, "list") == 2);
     cm_device_free(d);
     d = device("b.json", only_paper);
@@ -65,7 +65,7 @@ static void names_are_read(void **state)
     assert_non_null(strstr(diag.reason, "'on-demand'"));
 }
 
-/* Third parties rent out their machines through these; a paper's authors rent out nothing. */
+/* Marketplaces rent out machines of third parties; a figure of a paper is not an offer. */
 static const struct {
     const char *provider, *basis;
 } known[] = {{"Vast.ai", "marketplace"}, {"Shadeform", "marketplace"}, {"Xie et al. 2024", "paper"}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_profile.c - what is built in is whole and sourced; bases are merged; bad files are refused. */
+/* test_profile.c - built-in profiles are complete and have sources; bases are merged; invalid files are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* A context for the rest of a test; failures are told. */
+/* A context for the rest of a test; a failure in it fails the test. */
 static cm_diag diag;
 #define TRY(ctx)                                                                                                       \
     cm__ctx *ctx = cm__ctx_new(&diag);                                                                                 \
@@ -51,11 +51,11 @@ static void ids_are_unique(void **state)
         assert_ptr_equal(cm__profile_find(CM__PROFILE_DEVICE, cm__embedded_devices[i].id), &cm__embedded_devices[i]);
     for (int32_t i = 0; i < cm__n_embedded_clusters; i++) {
         assert_ptr_equal(cm__profile_find(CM__PROFILE_CLUSTER, cm__embedded_clusters[i].id), &cm__embedded_clusters[i]);
-        assert_null(cm__profile_find(CM__PROFILE_DEVICE, cm__embedded_clusters[i].id)); /* one space of names */
+        assert_null(cm__profile_find(CM__PROFILE_DEVICE, cm__embedded_clusters[i].id)); /* one namespace */
     }
 }
 
-/* Independently of the schema: whatever looks like a quantity says unit, kind and a source that is there. */
+/* Independent of the schema: every quantity has a unit, a kind and an existing source. */
 static void sourced(void *sources, const json_t *number, const cm__step *path)
 {
     char        where[160];
@@ -94,7 +94,7 @@ static void merging_goes_member_by_member(void **state)
     cm__ctx_free(ctx);
 }
 
-/* Costs of hosts are told apart by runtime and kind. */
+/* Host costs are merged by runtime and kind. */
 static void costs_of_hosts_are_merged_one_by_one(void **state)
 {
     (void)state;
@@ -124,14 +124,14 @@ static void bases_lie_beside_the_file(void **state)
     cm__profile p = cm__profile_load(ctx, CM__PROFILE_DEVICE, file_named("leaf.json"), CM__PROFILE_FULL);
     assert_string_equal(json_string_value(json_object_get(p.tree, "id")), "leaf");
     assert_string_equal(json_string_value(json_object_get(p.tree, "vendor")), "Acme");
-    assert_null(json_object_get(p.tree, "abstract")); /* a family's member is no family */
+    assert_null(json_object_get(p.tree, "abstract")); /* a member of a family is not abstract */
     assert_null(json_object_get(p.tree, "notes"));
     const json_t *cores = json_object_get(p.tree, "cores");
     assert_true(json_number_value(json_object_get(cores, "value")) == 120);
     cm__ctx_free(ctx);
 }
 
-/* A file named as a built-in device may build on it. */
+/* A file with the name of a built-in device may be based on that device. */
 static void a_namesake_builds_on_what_is_built_in(void **state)
 {
     (void)state;
@@ -193,7 +193,7 @@ static const struct {
     {"{" IDENTITY("a") ", " MEMORY ", " SOURCES "}", CM_ERR_FORMAT, "", "lacks 'peak'"},
     {DEVICE("a", ",\n\"base\": \"nobody\""), CM_ERR_FORMAT, "line 5: base", "no base 'nobody'"},
     {DEVICE("a", ",\n\"base\": \"../../etc/passwd\""), CM_ERR_FORMAT, "line 5: base", "no base"},
-    {DEVICE("a", ",\n\"base\": \"bad\""), CM_ERR_FORMAT, "line 5: base", "circle"},
+    {DEVICE("a", ",\n\"base\": \"bad\""), CM_ERR_FORMAT, "line 5: base", "cycle"},
     {DEVICE("a", ",\n\"base\": 7"), CM_ERR_FORMAT, "line 5: base", "7, expected string"},
     {DEVICE("A B", ""), CM_ERR_FORMAT, "line 1: id", "does not match"},
 };
@@ -210,7 +210,7 @@ static void bad_profiles_are_refused_with_file_line_and_reason(void **state)
     }
 }
 
-static void a_circle_of_bases_is_refused_by_name(void **state)
+static void a_cycle_of_bases_is_refused_by_name(void **state)
 {
     (void)state;
     write_file("one.json", DEVICE("one", ",\n\"base\": \"two\""));
@@ -219,7 +219,7 @@ static void a_circle_of_bases_is_refused_by_name(void **state)
     assert_int_equal(load(file_named("one.json")), CM_ERR_FORMAT);
     assert_string_equal(diag.file, file_named("three.json"));
     assert_non_null(strstr(diag.place, "line 5: base"));
-    assert_non_null(strstr(diag.reason, "circle"));
+    assert_non_null(strstr(diag.reason, "cycle"));
     assert_non_null(strstr(diag.reason, "one.json -> "));
     assert_non_null(strstr(diag.reason, "three.json -> "));
 }
@@ -277,7 +277,7 @@ int main(void)
         cmocka_unit_test(bases_lie_beside_the_file),
         cmocka_unit_test(a_namesake_builds_on_what_is_built_in),
         cmocka_unit_test(bad_profiles_are_refused_with_file_line_and_reason),
-        cmocka_unit_test(a_circle_of_bases_is_refused_by_name),
+        cmocka_unit_test(a_cycle_of_bases_is_refused_by_name),
         cmocka_unit_test(bases_have_a_depth),
         cmocka_unit_test(deep_nesting_is_refused),
         cmocka_unit_test(only_regular_files_of_sensible_size),

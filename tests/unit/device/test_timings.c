@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_timings.c - the work of each operator by formula, and tables as people and spreadsheets write them. */
+/* test_timings.c - the work of each operator by formula, and tables in the forms that people and spreadsheets write. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static int stop(void **state)
     return 0;
 }
 
-/* Read from a block of exactly its size, so that a sanitizer sees a read past its end. */
+/* Read from a block of exactly its size, so that a sanitizer detects a read past the end. */
 static void read_text(const char *text, size_t size, cm__timings **t)
 {
     char *copy = malloc(size ? size : 1);
@@ -93,7 +93,7 @@ static void convolutions_forward(void **state)
     assert_true(w.bytes == 4 * (16 * 3 * in + 16 * 64 * out + 64 * 3 * window));
 }
 
-/* All passes have the same FLOP and touch the same three tensors; as products they differ. */
+/* All passes have the same FLOP and read or write the same three tensors; their matrix products differ. */
 static void convolutions_backward(void **state)
 {
     (void)state;
@@ -202,7 +202,7 @@ static void rows_are_grouped(void **state)
                                   "x,gemm,fwd,fp32,1,8,8,8,,,,1,a remark\n");
     assert_int_equal(t->n_rows, 9);
     assert_int_equal(t->n_groups, 1 + 5);
-    assert_int_equal(t->groups[0].rows, 4); /* a pass left out is forward; a remark is no library */
+    assert_int_equal(t->groups[0].rows, 4); /* an omitted pass is forward; a remark is not a library */
     assert_string_equal(t->groups[0].library, "");
     assert_string_equal(t->groups[0].pass, "forward");
     assert_string_equal(t->groups[5].library, "trtllm");
@@ -303,7 +303,7 @@ static void the_largest_sizes_stay_finite(void **state)
     }
 }
 
-/* A window larger than the padded image leaves nothing. */
+/* A window larger than the padded image has no output. */
 static void windows_larger_than_their_image_are_refused(void **state)
 {
     (void)state;
@@ -319,7 +319,7 @@ static void notes_are_hostile_too(void **state)
         row_refused(cm__format(ctx, "x,conv2d_full,fwd,fp32,1,8,8,16,16,3,3,1,%s", notes[i]), "line 2");
 }
 
-/* Numbers of a note end with the table: nothing behind it is read. */
+/* Numbers in a note end at the end of the table: nothing behind it is read. */
 static void a_note_may_end_the_file(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_backward.c - who needs a gradient, how gradients add up, and what is computed again instead of kept. */
+/* test_backward.c - which tensors need a gradient, summation of gradients, and recomputation. */
 #include "graph_builder.h"
 
 static int32_t linear(const char *name, int32_t x, int32_t w) { return as(name, op(CM_OP_GEMM, IN(x, w))); }
@@ -125,7 +125,7 @@ TEST(backward_runs_in_reverse)
     assert_int_equal(step->nodes[step->n_nodes - 1].phase, CM_UPDATE);
 }
 
-/* Without a loss every output is trained, by gradients that come from outside. */
+/* Without a loss every output is trained; its gradient is an input. */
 TEST(without_a_loss_outputs_are_given_gradients)
 {
     int32_t h = linear("h", input("B,4"), weight("w", "4,4"));
@@ -205,7 +205,7 @@ TEST(recomputed_nodes_belong_to_their_own_layer)
     }
 }
 
-/* Where a layer begins is kept, not computed again: of each layer the last product is not needed. */
+/* The input of a layer is kept, not recomputed. The last product of a layer is not needed again. */
 TEST(what_layers_pass_on_is_kept)
 {
     recompute(layers(true), CM_RECOMPUTE_FULL);
@@ -247,7 +247,7 @@ TEST(selective_recomputes_attention_written_out)
     recompute(sum(op(CM_OP_MATMUL, IN(p, linear("v", x, weight("wv", "4,4"))))), CM_RECOMPUTE_SELECTIVE);
     const cm_tensor *probabilities = cm__t(step, find_tensor(step, "Softmax"));
     assert_int_equal(step->nodes[probabilities->dies].phase, CM_FORWARD);
-    assert_true(matrix_flop(CM_RECOMPUTE) == 2.0 * 8 * 16 * 16 * 4); /* the scores; the product with V is not needed */
+    assert_true(matrix_flop(CM_RECOMPUTE) == 2.0 * 8 * 16 * 16 * 4); /* the scores, not the product with V */
 }
 
 int main(void)

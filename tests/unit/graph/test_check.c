@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_check.c - graphs that are not sound are refused, with the node's name. */
+/* test_check.c - invalid graphs are refused, with the node's name. */
 #include "graph_builder.h"
 
 static void two_nodes(void)

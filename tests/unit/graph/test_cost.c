@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cost.c - FLOP and bytes of nodes, as docs/model.md derives them. */
+/* test_cost.c - FLOP and bytes of nodes, by the formulas of docs/model.md. */
 #include "graph_builder.h"
 
 enum { FP32 = 4, BF16 = 2, INT64 = 8, BOOL = 1 }; /* bytes */
@@ -39,7 +39,7 @@ TEST(matmul_is_2mnk_per_matrix)
     enum { H = 8, M = 7, K = 4, N = 9 };
     costs(op(CM_OP_MATMUL, IN(input("B,8,7,4"), input("B,8,4,9"))), 2 * H * M * N * K, 0, FP32 * H * (M * K + K * N),
           FP32 * H * M * N);
-    const cm_node *n = costed(op(CM_OP_MATMUL, IN(input("B,4"), input("4,B")))); /* contrastive losses: every pair */
+    const cm_node *n = costed(op(CM_OP_MATMUL, IN(input("B,4"), input("4,B")))); /* contrastive losses: all pairs */
     poly_is(n->flop, 0, 0, 2 * K);
     poly_is(n->write_bytes, 0, 0, FP32);
 }
@@ -130,7 +130,7 @@ TEST(reductions_count_inputs)
     const cm_node *loss = costed(op(CM_OP_CROSS_ENTROPY, IN(input("B,10"), typed(CM_INT64, "B"))));
     poly_is(loss->flop, 0, k(CM_OP_CROSS_ENTROPY) * 10, 0);
     poly_is(loss->read_bytes, 0, FP32 * 10 + INT64, 0);
-    poly_is(loss->write_bytes, FP32, FP32 * 10, 0); /* the loss, and the logarithms of the probabilities */
+    poly_is(loss->write_bytes, FP32, FP32 * 10, 0); /* the loss and the log-probabilities */
 }
 
 TEST(pools_count_windows)
@@ -170,7 +170,7 @@ TEST(broadcast_views_read_their_base)
 {
     int32_t wide = op(CM_OP_EXPAND, IN(weight("w", "1,4"), known("9,4")));
     costs(op(CM_OP_ADD, IN(input("B,9,4"), wide)), 9 * 4, FP32 * 4, FP32 * 9 * 4, FP32 * 9 * 4);
-    int32_t narrow = OP(SLICE, IN(weight("v", "100,4")), INTS(STARTS, 0), INTS(ENDS, 9)); /* but of a slice the slice */
+    int32_t narrow = OP(SLICE, IN(weight("v", "100,4")), INTS(STARTS, 0), INTS(ENDS, 9)); /* of a slice: the slice */
     costs(op(CM_OP_ADD, IN(input("B,9,4"), narrow)), 9 * 4, FP32 * 9 * 4, FP32 * 9 * 4, FP32 * 9 * 4);
 }
 
@@ -188,7 +188,7 @@ TEST(einstein_sums_know_their_flop)
     poly_is(n->flop, 0, 2 * 2 * 3 * 5, 0);
     poly_is(n->read_bytes, FP32 * 3 * 5, FP32 * 2 * 3, 0);
     poly_is(n->write_bytes, 0, FP32 * 2 * 5, 0);
-    poly_is(costed(n->outputs[0])->flop, 0, 2 * 2 * 3 * 5, 0); /* counted twice, counted once */
+    poly_is(costed(n->outputs[0])->flop, 0, 2 * 2 * 3 * 5, 0); /* computing the cost twice gives the same */
 }
 
 /* ---- backward --------------------------------------------------------------------------------------------------- */
@@ -206,7 +206,7 @@ TEST(backward_of_products_repeats_forward_per_operand)
     h = as("up", OP(CONV_TRANSPOSE, IN(h, weight("w3", "5,2,2,2")), INTS(STRIDES, 2, 2)));
     h = as("fc", op(CM_OP_GEMM, IN(op(CM_OP_FLATTEN, IN(h)), weight("w4", "128,10"))));
     train(h);
-    assert_int_equal(count_type(step, "ConvGradInput"), 2); /* not of the first layer */
+    assert_int_equal(count_type(step, "ConvGradInput"), 2); /* not for the first layer */
     assert_int_equal(count_type(step, "ConvGradWeight"), 3);
     assert_true(flop_of("conv1", "ConvGradWeight") == 2 * (4 * 6 * 6) * (3 * 3 * 3));
     assert_true(flop_of("conv2", "ConvGradWeight") == 2 * (5 * 4 * 4) * (4 * 3 * 3));
@@ -244,7 +244,7 @@ TEST(backward_of_a_product_reads_gradient_and_operand)
     poly_is(n->write_bytes, FP32 * 9 * 4, 0, 0);
 }
 
-/* The input of a pool is kept, but only the gradient and the positions of the maxima are read. */
+/* The input of a pool is kept, but backward reads only the gradient and the indices of the maxima. */
 TEST(backward_of_pooling_does_not_read_its_input)
 {
     int32_t h = op(CM_OP_MUL, IN(input("B,3,8"), weight("w", "8")));

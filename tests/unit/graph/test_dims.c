@@ -82,7 +82,7 @@ TEST(polynomials_end_at_the_cube)
 {
     cm_poly square = {{0, 0, 1}}, cube = cm__poly_mul(square, (cm_poly){{1, 1}});
     assert_true(cube.c[2] == 1 && cube.c[3] == 1);
-    poly_is(cm__poly_mul(square, square), 0, 0, 0); /* B^4 is dropped: such tensors are refused when made */
+    poly_is(cm__poly_mul(square, square), 0, 0, 0); /* B^4 is dropped: such tensors are refused when they are made */
 }
 
 TEST(elements_and_bytes)

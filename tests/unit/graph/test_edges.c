@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_edges.c - near misses and odd shapes in src/graph that were once taken for something else. */
+/* test_edges.c - regression tests of src/graph: near matches and odd shapes that were once misread. */
 #include "graph_builder.h"
 #include "graph/train.h"
 
@@ -36,7 +36,7 @@ TEST(a_view_broadcast_over_the_batch_reads_its_base)
 }
 
 
-/* train: what only backward reads is not written in inference */
+/* train: tensors that only backward reads are not written in inference */
 TEST(inference_writes_no_positions_or_statistics)
 {
     int32_t h = as("pool", OP(MAX_POOL, IN(input("B,3,8")), INTS(KERNEL_SHAPE, 2), INTS(STRIDES, 2)));
@@ -84,7 +84,7 @@ TEST(top_k_refuses_more_than_there_are)
     REFUSES(FORMAT, "", op(CM_OP_TOP_K, IN(input("B,4"), KNOWN(5))));
 }
 
-/* fold: "a rule that cannot tell leaves the output unknown" */
+/* fold: a rule that cannot compute its output leaves it unknown */
 TEST(the_size_of_a_square_of_the_batch_is_not_known)
 {
     assert_false(is_known(op(CM_OP_SIZE, IN(input("B,B")))));

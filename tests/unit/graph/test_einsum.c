@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_einsum.c - Einstein sums: shapes of results, and the products that they are. */
+/* test_einsum.c - Einstein sums: shapes of results, and the equivalent matrix products. */
 #include "graph/einsum.h"
 #include "graph_builder.h"
 
@@ -38,9 +38,9 @@ TEST(einsum_with_dots)
     SHAPE_IS(einsum("...i,...i->...", IN(input("B,1,4"), input("B,6,4"))), "[B, 6]"); /* dots broadcast */
     SHAPE_IS(einsum("b...->...b", IN(input("B,3,4"))), "[3, 4, B]");
     SHAPE_IS(einsum("...", IN(input("B,3"))), "[B, 3]");
-    /* Dots of several ranks are aligned at their end; what is in no result is summed, as PyTorch does. */
+    /* Dots of several ranks are aligned at their end; dimensions missing in the result are summed, as in PyTorch. */
     SHAPE_IS(einsum("...ij,...jk->...ik", IN(input("B,8,2,3"), input("8,3,5"))), "[B, 8, 2, 5]");
-    SHAPE_IS(einsum("ij,jk->...ik", IN(input("B,3"), input("3,5"))), "[B, 5]"); /* dots of nothing */
+    SHAPE_IS(einsum("ij,jk->...ik", IN(input("B,3"), input("3,5"))), "[B, 5]"); /* dots without dimensions */
     SHAPE_IS(einsum("...ij->ij", IN(input("B,2,3"))), "[2, 3]");
 }
 
@@ -103,7 +103,7 @@ TEST(einsum_refuses)
 
 /* ---- as products ------------------------------------------------------------------------------------------------ */
 
-/* Sizes at batch 2 of what gives the result (2) or an input's gradient (0, 1). */
+/* Sizes, at batch 2, of the product for the result (2) or for an input's gradient (0, 1). */
 static void product_is(const char *equation, const char *a, const char *b, int of, double stack, double m, double n,
                        double k)
 {
@@ -125,7 +125,7 @@ TEST(einsum_is_a_stack_of_products)
     product_is("i,j->ij", "B", "3", 2, 1, 2, 3, 1);
     product_is("bij,bij->b", "B,3,5", "B,3,5", 2, 2, 1, 1, 15);
     product_is("...ij,...jk->...ik", "B,8,2,3", "B,8,3,5", 2, 2 * 8, 2, 5, 3);
-    product_is("...ij,...jk->...ik", "B,8,2,3", "8,3,5", 2, 8, 2 * 2, 5, 3); /* the batch is the first one's own */
+    product_is("...ij,...jk->...ik", "B,8,2,3", "8,3,5", 2, 8, 2 * 2, 5, 3); /* batch: first operand only */
     product_is("ii,ij->j", "3,3", "3,5", 2, 1, 1, 5, 3);
     product_is("ii,ij->j", "3,3", "3,5", 0, 1, 1, 3, 5); /* of the diagonal: dy by b */
 }
@@ -147,7 +147,7 @@ TEST(einsum_that_is_no_product)
     assert_false(cm__einsum_as_product(g, cm__last(g), 2, &p));
     einsum("ij,jk,kl->il", IN(input("B,3"), input("3,5"), input("5,7")));
     assert_false(cm__einsum_as_product(g, cm__last(g), 2, &p));
-    einsum("ij,jk->k", IN(input("B,3"), input("3,5"))); /* i is summed before */
+    einsum("ij,jk->k", IN(input("B,3"), input("3,5"))); /* i is summed first */
     assert_false(cm__einsum_as_product(g, cm__last(g), 2, &p));
 }
 

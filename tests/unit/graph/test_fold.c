@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fold.c - contents that are known without running the model, as functions of the batch size. */
+/* test_fold.c - constant folding, with values as functions of the batch size. */
 #include "graph_builder.h"
 
-/* A number of the batch size. */
+/* An integer that depends on the batch size. */
 static int32_t symbol(const char *text) { return OP(SQUEEZE, IN(known(text)), INTS(AXES, 0)); }
 
 static double real_of(int32_t tensor)
@@ -26,7 +26,7 @@ TEST(shape_gather_mul_concat_reshape)
     SHAPE_IS(op(CM_OP_RESHAPE, IN(x, all)), "[B, 6, 20]");
 }
 
-/* x.view(-1, x.shape[-1]) over B * S rows, through floats as old exporters do it */
+/* x.view(-1, x.shape[-1]) over B * S rows, through floats, as in old exporters */
 TEST(sizes_go_through_arithmetic)
 {
     int32_t x = input("B,8,12"), shape = op(CM_OP_SHAPE, IN(x));
@@ -136,7 +136,7 @@ TEST(integers_that_cannot_be_told_are_not_known)
     assert_false(is_known(op(CM_OP_POW, IN(symbol("10"), symbol("300")))));
     assert_false(is_known(op(CM_OP_ADD, IN(symbol("B"), typed(CM_INT64, "")))));
     assert_false(is_known(op(CM_OP_SIGN, IN(symbol("B-3")))));
-    assert_false(is_known(OP(CAST, IN(symbol("B")), INTS(TO, CM_FP32)))); /* a real does not depend on B */
+    assert_false(is_known(OP(CAST, IN(symbol("B")), INTS(TO, CM_FP32)))); /* a real cannot depend on B */
     assert_false(is_known(OP(CAST, IN(number(1e30)), INTS(TO, CM_INT64))));
     assert_false(
         is_known(op(CM_OP_DIV, IN(cm__constant_scalar(g, "n", CM_INT64, -9223372036854775808.0), symbol("-1")))));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fuse.c - exporters' noise is dropped, linear layers are put together, nothing that others read is lost. */
+/* test_fuse.c - exporters' no-ops are removed, linear layers are fused, and tensors with other readers are kept. */
 #include "graph_builder.h"
 
 static void fuse(int32_t y, cm_fuse what)
@@ -57,7 +57,7 @@ static int32_t rows(int32_t x, int64_t from, int64_t to)
     return OP(SLICE, IN(x), INTS(STARTS, from), INTS(ENDS, to), INTS(AXES, 0));
 }
 
-/* Blocks of 6 rows in ONNX's order of gates: input, output, forget, cell. */
+/* Blocks of 6 rows in ONNX's gate order: input, output, forget, cell. */
 static int32_t in_onnx_order(int32_t w)
 {
     cm__attr axis = INTS(AXIS, 0), first = INTS(AXES, 0);
@@ -115,7 +115,7 @@ TEST(active_dropout_stays)
     int32_t training = cm__constant_scalar(g, "training", CM_BOOL, 1);
     assert_int_equal(dropouts_left(op(CM_OP_DROPOUT, IN(hidden("B,4"), number(0.1), training))), 1);
     start_over();
-    assert_int_equal(dropouts_left(op(CM_OP_DROPOUT, IN(hidden("B,4")))), 1); /* 0.5 if not told */
+    assert_int_equal(dropouts_left(op(CM_OP_DROPOUT, IN(hidden("B,4")))), 1); /* the default is 0.5 */
 }
 
 /* ---- biases of zero --------------------------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ TEST(other_biases_stay)
     start_over();
     assert_int_equal(conv_inputs(weight("b", "4")), 3);
     start_over();
-    int32_t b = weight("b", "4"); /* trained from zero on */
+    int32_t b = weight("b", "4"); /* trained, starting from zero */
     cm__t(g, b)->value = cm__t(g, reals(4, (double[]){0, 0, 0, 0}))->value;
     assert_int_equal(conv_inputs(b), 3);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fuse_activation.c - GELU and SiLU written out, and what only looks like them. */
+/* test_fuse_activation.c - written-out GELU and SiLU, and similar patterns that are neither. */
 #include "graph_builder.h"
 
 static void fuse(int32_t y, cm_fuse what)
@@ -15,7 +15,7 @@ static int32_t hidden(void) { return as("h", op(CM_OP_TANH, IN(input("B,4")))); 
 
 static void is_one(const char *type)
 {
-    assert_int_equal(g->n_nodes, 2); /* h and it */
+    assert_int_equal(g->n_nodes, 2); /* h and the fused node */
     const cm_node *n = find_node(g, type);
     assert_int_equal(n->inputs[0], find_tensor(g, "h"));
     assert_int_equal(n->n_inputs, 1);
@@ -66,7 +66,7 @@ TEST(gelu_by_tanh)
     is_one("Gelu");
 }
 
-/* PyTorch writes the cube of its own GELU as products; Pow is a user's. */
+/* PyTorch exports the cube of its own GELU as products; Pow is a user's. */
 TEST(eager_leaves_gelu_written_by_hand)
 {
     int32_t x = hidden();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fuse_attention.c - attention written out as exporters and people write it, and what only looks like it. */
+/* test_fuse_attention.c - written-out attention of exporters and users, and similar patterns that are none. */
 #include "graph_builder.h"
 
 static void fuse(int32_t y, cm_fuse what)
@@ -17,13 +17,13 @@ static int32_t activation(const char *name, const char *shape)
 }
 
 static int32_t scaled(int32_t x) { return op(CM_OP_MUL, IN(x, number(0.4082482904638630))); } /* 1 / sqrt 6 */
-static int32_t turned(int32_t k) { return OP(TRANSPOSE, IN(k), INTS(PERM, 0, 1, 3, 2)); }
+static int32_t transposed(int32_t k) { return OP(TRANSPOSE, IN(k), INTS(PERM, 0, 1, 3, 2)); }
 static int32_t softmax(int32_t x) { return as("p", OP(SOFTMAX, IN(x), INTS(AXIS, -1))); }
 
 /* Q K^T over [B, 8, 10, 6], scaled. */
 static int32_t scores(void)
 {
-    return scaled(op(CM_OP_MATMUL, IN(activation("q", "B,8,10,6"), turned(activation("k", "B,8,10,6")))));
+    return scaled(op(CM_OP_MATMUL, IN(activation("q", "B,8,10,6"), transposed(activation("k", "B,8,10,6")))));
 }
 
 static int32_t times_v(int32_t p) { return as("y", op(CM_OP_MATMUL, IN(p, activation("v", "B,8,10,6")))); }
@@ -52,7 +52,7 @@ TEST(two_products_and_a_softmax)
 {
     fuse(times_v(softmax(scores())), CM_FUSE_ALL);
     const cm_node *n = attention(3, 0);
-    poly_is(n->flop, 0, 2.0 * H * S * S * D * 2, 0); /* that of the two products */
+    poly_is(n->flop, 0, 2.0 * H * S * S * D * 2, 0); /* of the two products */
     assert_string_equal(n->name, "y");
     assert_true(cm__attr_real(n, CM_ATTR_DROPOUT, 1) == 0);
     assert_int_equal(count_type(g, "Transpose"), 0);
@@ -60,7 +60,7 @@ TEST(two_products_and_a_softmax)
 
 TEST(both_factors_scaled)
 {
-    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(turned(activation("k", "B,8,10,6")));
+    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(transposed(activation("k", "B,8,10,6")));
     fuse(times_v(softmax(op(CM_OP_MATMUL, IN(q, k)))), CM_FUSE_ALL);
     attention(3, 0);
 }
@@ -86,10 +86,10 @@ TEST(dropout_as_an_attribute)
     assert_true(cm__attr_real(attention(3, 0), CM_ATTR_DROPOUT, 0) == 0.25);
 }
 
-/* scaled_dot_product_attention that drops at a rate, in a network that drops at 0.1 elsewhere. */
+/* scaled_dot_product_attention with dropout, in a network with dropout of 0.1 elsewhere. */
 static double dropout_found(double ratio, bool as_exported)
 {
-    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(turned(activation("k", "B,8,10,6"))),
+    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(transposed(activation("k", "B,8,10,6"))),
             p = softmax(op(CM_OP_MATMUL, IN(q, k)));
     if (ratio > 0) p = op(CM_OP_DROPOUT, IN(p, number(ratio)));
     g->as_exported = as_exported;
@@ -97,7 +97,7 @@ static double dropout_found(double ratio, bool as_exported)
     return cm__attr_real(attention(3, 0), CM_ATTR_DROPOUT, -1);
 }
 
-/* An export's Dropout in there does not say that it trains: optimizers take it out. */
+/* The exported Dropout inside attention is in inference mode, so optimizers remove it. */
 TEST(dropout_that_an_optimizer_took_out)
 {
     assert_true(dropout_found(0, false) == 0.1);
@@ -110,12 +110,12 @@ TEST(dropout_that_was_never_there)
     assert_true(dropout_found(0, true) == 0);
     start_over();
     assert_true(dropout_found(0.25, true) == 0.25);
-    start_over(); /* by hand: dropout says that it trains, and stays */
+    start_over(); /* written by hand: the dropout is in training mode, and stays */
     fuse(op(CM_OP_DROPOUT, IN(times_v(softmax(scores())), number(0.1))), CM_FUSE_ALL);
     assert_true(cm__attr_real(attention(3, 0), CM_ATTR_DROPOUT, -1) == 0);
 }
 
-/* [B, 2, 10, 6] -> [B, 8, 10, 6]: grouped queries as they are exported. */
+/* [B, 2, 10, 6] -> [B, 8, 10, 6]: grouped queries in an export. */
 static int32_t repeated(const char *name)
 {
     int32_t apart = op(CM_OP_UNSQUEEZE, IN(activation(name, "B,2,10,6"), KNOWN(2)));
@@ -125,10 +125,10 @@ static int32_t repeated(const char *name)
 
 TEST(grouped_queries)
 {
-    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(turned(repeated("k")));
+    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(transposed(repeated("k")));
     int32_t p = softmax(op(CM_OP_MATMUL, IN(q, k)));
     fuse(as("y", op(CM_OP_MATMUL, IN(p, repeated("v")))), CM_FUSE_EAGER);
-    poly_is(attention(3, 0)->flop, 0, 2.0 * H * S * S * D * 2, 0); /* as many as without repeating */
+    poly_is(attention(3, 0)->flop, 0, 2.0 * H * S * S * D * 2, 0); /* the same FLOP as without repetition */
     assert_int_equal(count_type(g, "Expand"), 0);
 }
 
@@ -141,13 +141,13 @@ TEST(casts_on_the_way)
 
 TEST(cross_attention)
 {
-    int32_t s = scaled(op(CM_OP_MATMUL, IN(activation("q", "B,8,10,6"), turned(activation("k", "B,8,12,6")))));
+    int32_t s = scaled(op(CM_OP_MATMUL, IN(activation("q", "B,8,10,6"), transposed(activation("k", "B,8,12,6")))));
     fuse(op(CM_OP_MATMUL, IN(softmax(s), activation("v", "B,8,12,6"))), CM_FUSE_ALL);
     attention(3, 0);
 }
 
-/* [B, S, H, d] turned to [B, H, d, S] in one go. */
-TEST(keys_turned_in_one_go)
+/* [B, S, H, d] transposed to [B, H, d, S] in one step. */
+TEST(keys_transposed_in_one_step)
 {
     int32_t k = OP(TRANSPOSE, IN(activation("rows", "B,10,8,6")), INTS(PERM, 0, 2, 3, 1));
     fuse(times_v(softmax(scaled(op(CM_OP_MATMUL, IN(activation("q", "B,8,10,6"), as("k", k)))))), CM_FUSE_ALL);
@@ -155,8 +155,8 @@ TEST(keys_turned_in_one_go)
     assert_string_equal(cm__dims_text(g, cm__t(g, n->inputs[1])), "[B, 8, 10, 6]");
 }
 
-/* Others read the keys as they were turned: they cannot be turned otherwise. */
-TEST(turned_keys_that_are_read_elsewhere_stay)
+/* If other nodes read the transposed keys, the transpose cannot be changed. */
+TEST(transposed_keys_that_are_read_elsewhere_stay)
 {
     int32_t k = OP(TRANSPOSE, IN(activation("rows", "B,10,8,6")), INTS(PERM, 0, 2, 3, 1));
     cm__output(g, op(CM_OP_RELU, IN(k)));
@@ -251,12 +251,12 @@ static int64_t mark_of(const char *name)
 
 static int32_t trained_mask(void) { return op(CM_OP_MUL, IN(weight("relative", "1,8,10,10"), number(2))); }
 
-/* Of PyTorch's own attention a trained mask leaves operators that it runs in fp32: everything from Q and K on. */
+/* With a trained mask PyTorch runs its attention operator by operator in fp32: all nodes from Q and K on. */
 TEST(a_trained_mask_marks_pytorchs_attention)
 {
     static const char *const inside[] = {"scaled q", "scaled k", "scores", "masked", "p", "dropped"};
     int32_t q = as("scaled q", scaled(activation("q", "B,8,10,6"))),
-            k = as("scaled k", scaled(turned(activation("k", "B,8,10,6"))));
+            k = as("scaled k", scaled(transposed(activation("k", "B,8,10,6"))));
     int32_t s = as("scores", op(CM_OP_MATMUL, IN(q, k))), masked = as("masked", op(CM_OP_ADD, IN(s, trained_mask())));
     int32_t p = as("dropped", op(CM_OP_DROPOUT, IN(softmax(masked), number(0.25))));
     assert_int_equal(attentions(times_v(p), CM_FUSE_EAGER), 0);
@@ -305,10 +305,10 @@ TEST(probabilities_that_are_read_elsewhere_stay)
 TEST(other_products_are_left_alone)
 {
     int32_t p = softmax(scores());
-    assert_int_equal(attentions(op(CM_OP_MATMUL, IN(input("B,8,10,10"), p)), CM_FUSE_ALL), 0); /* V first */
+    assert_int_equal(attentions(op(CM_OP_MATMUL, IN(input("B,8,10,10"), p)), CM_FUSE_ALL), 0); /* V is first */
     start_over();
     int32_t k = activation("k", "B,1,10,6"); /* one head of keys */
-    int32_t s = op(CM_OP_MATMUL, IN(activation("q", "B,8,10,6"), turned(k)));
+    int32_t s = op(CM_OP_MATMUL, IN(activation("q", "B,8,10,6"), transposed(k)));
     assert_int_equal(attentions(times_v(softmax(s)), CM_FUSE_ALL), 0);
     start_over();
     assert_int_equal(attentions(times_v(op(CM_OP_SIGMOID, IN(scores()))), CM_FUSE_ALL), 0); /* no softmax */
@@ -322,7 +322,7 @@ TEST(eager_takes_what_pytorch_ran_as_one_kernel)
 {
     assert_int_equal(attentions(times_v(softmax(scores())), CM_FUSE_EAGER), 0); /* written by hand */
     start_over();
-    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(turned(activation("k", "B,8,10,6")));
+    int32_t q = scaled(activation("q", "B,8,10,6")), k = scaled(transposed(activation("k", "B,8,10,6")));
     assert_int_equal(attentions(times_v(softmax(op(CM_OP_MATMUL, IN(q, k)))), CM_FUSE_EAGER), 1);
     start_over();
     int32_t p = softmax(scores());
@@ -344,8 +344,8 @@ int main(void)
         cmocka_unit_test(grouped_queries),
         cmocka_unit_test(casts_on_the_way),
         cmocka_unit_test(cross_attention),
-        cmocka_unit_test(keys_turned_in_one_go),
-        cmocka_unit_test(turned_keys_that_are_read_elsewhere_stay),
+        cmocka_unit_test(keys_transposed_in_one_step),
+        cmocka_unit_test(transposed_keys_that_are_read_elsewhere_stay),
         cmocka_unit_test(heads_folded_into_the_batch),
         cmocka_unit_test(a_mask_that_is_fed_is_kept),
         cmocka_unit_test(a_condition_that_is_fed_is_kept),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fuse_norm.c - normalisations written out, and what only looks like them. */
+/* test_fuse_norm.c - written-out normalisations, and similar patterns that are none. */
 #include "graph_builder.h"
 
 static void fuse(int32_t y, cm_fuse what)
@@ -22,7 +22,7 @@ static int32_t affine(int32_t x)
 
 static const cm_node *only(const char *type, int32_t inputs)
 {
-    assert_int_equal(g->n_nodes, 2); /* h and it */
+    assert_int_equal(g->n_nodes, 2); /* h and the fused node */
     const cm_node *n = find_node(g, type);
     assert_int_equal(n->n_inputs, inputs);
     assert_int_equal(n->inputs[0], find_tensor(g, "h"));
@@ -66,8 +66,7 @@ TEST(rms_norm_written_out)
     only("RMSNormalization", 2);
 }
 
-/* PyTorch exports its own as one operator or by another pattern; this one is a user's. */
-/* PyTorch's rsqrt is one operator; a cast to fp32 before it is done by the kernel as it reads. */
+/* RMS normalisation written by a user: rsqrt is one operator, and the kernel casts to fp32 as it reads. */
 TEST(rms_norm_by_rsqrt)
 {
     int32_t x = OP(CAST, IN(hidden()), INTS(TO, CM_FP32));
@@ -117,13 +116,13 @@ TEST(what_only_looks_like_a_norm_stays)
     assert_int_equal(norms(op(CM_OP_DIV, IN(d, root(op(CM_OP_POW, IN(d, number(3))))))), 0); /* cubes */
     start_over();
     d = centre(hidden());
-    assert_int_equal(norms(op(CM_OP_DIV, IN(root(square(d)), d))), 0); /* upside down */
+    assert_int_equal(norms(op(CM_OP_DIV, IN(root(square(d)), d))), 0); /* inverted */
     start_over();
     d = centre(hidden());
     assert_int_equal(norms(op(CM_OP_DIV, IN(input("B,7,4"), root(square(d))))), 0); /* another x over it */
     start_over();
     d = centre(hidden());
-    assert_int_equal(norms(op(CM_OP_MUL, IN(d, root(square(d))))), 0); /* times, not over */
+    assert_int_equal(norms(op(CM_OP_MUL, IN(d, root(square(d))))), 0); /* multiplied, not divided */
     start_over();
     d = centre(hidden());
     assert_int_equal(norms(op(CM_OP_DIV, IN(d, op(CM_OP_SQRT, IN(mean(square(d))))))), 0); /* no epsilon */
@@ -184,7 +183,7 @@ TEST(group_norm_as_exported)
     int32_t x = as("h", op(CM_OP_TANH, IN(input("B,6,5,5"))));
     int32_t scaled = op(CM_OP_MUL, IN(in_groups(x, 2), per_channel("scale")));
     fuse(op(CM_OP_ADD, IN(scaled, per_channel("shift"))), CM_FUSE_EAGER);
-    assert_int_equal(g->n_nodes, 2); /* h and it */
+    assert_int_equal(g->n_nodes, 2); /* h and the fused node */
     const cm_node *n = find_node(g, "GroupNormalization");
     assert_int_equal(n->n_inputs, 3);
     assert_int_equal(n->inputs[0], find_tensor(g, "h"));
@@ -193,7 +192,7 @@ TEST(group_norm_as_exported)
     assert_int_equal(cm__attr_int(n, CM_ATTR_NUM_GROUPS, 0), 2);
 }
 
-/* What the exporter multiplies and adds is ones and zeros; what was trained is more, and stays. */
+/* The exporter's scale and shift are ones and zeros; trained values are not, and stay. */
 TEST(an_instance_norm_of_trained_groups_stays)
 {
     int32_t x = op(CM_OP_TANH, IN(input("B,6,5,5"))), ones = weight("ones", "2"), zeros = weight("zeros", "2");
@@ -210,7 +209,7 @@ TEST(an_instance_norm_of_trained_groups_stays)
     assert_int_equal(cm__t(g, zeros)->role, CM_ROLE_CONSTANT);
 }
 
-/* Six columns beside six channels: a vector that is not seen as [6, 1, 1] belongs to the columns. */
+/* Six columns and six channels: a vector that is not viewed as [6, 1, 1] belongs to the columns. */
 TEST(a_scale_of_columns_is_none_of_a_group_norm)
 {
     int32_t x = op(CM_OP_TANH, IN(input("B,6,6,6"))), apart = shaped(x, 2, -1, 0, 3);
@@ -228,7 +227,7 @@ TEST(groups_that_cut_channels_stay)
     assert_int_equal(count_type(g, "GroupNormalization"), 0);
 }
 
-/* By default PyTorch's exporter folds the views into the parameters, and names what it gets itself. */
+/* By default PyTorch's exporter folds the views into the parameters and invents names for the results. */
 TEST(group_norm_with_folded_parameters)
 {
     int32_t x = op(CM_OP_TANH, IN(input("B,6,5,5")));

@@ -2,9 +2,9 @@
 /*
  * test_gradient.c - which inputs of an operator get a gradient, and which forward tensors its backward reads.
  *
- * Each operator stands between h = x * w and a sum. Neither reads h or the operator's result y on the way back, so that
- * what of h and y lives on into backward is what the operator's own rule keeps. What PyTorch's autograd saves is in its
- * tools/autograd/derivatives.yaml.
+ * Each operator is between h = x * w and a sum. The backward of neither reads h or the operator's result y. So if h or
+ * y stays in memory until backward, the operator's own rule keeps it. The tensors that PyTorch's autograd saves are
+ * listed in its tools/autograd/derivatives.yaml.
  */
 #include "graph_builder.h"
 
@@ -15,7 +15,7 @@ static int32_t hidden(const char *shape, const char *last)
 
 static void train_sum(int32_t y) { train(OP(REDUCE_SUM, IN(y), INTS(KEEPDIMS, 0))); }
 
-/* Train the sum of a node called "y"; returns the backward node of this type that it has. */
+/* Train the sum of a node called "y"; returns its backward node of this type. */
 static const cm_node *backward_of(int32_t y, const char *type)
 {
     train_sum(as("y", y));
@@ -63,9 +63,9 @@ TEST(one_operand)
 
 TEST(sums_pass_their_gradient_on)
 {
-    backward_of(op(CM_OP_ADD, IN(hidden("B,5,4", "4"), weight("b", "4"))), "SumTo"); /* the bias's */
+    backward_of(op(CM_OP_ADD, IN(hidden("B,5,4", "4"), weight("b", "4"))), "SumTo"); /* the bias gradient */
     keeps(false, false);
-    assert_int_equal(back_nodes("y"), 1); /* h gets the very same tensor */
+    assert_int_equal(back_nodes("y"), 1); /* h gets the same tensor */
     assert_string_equal(gradient_made_by("b"), "SumTo");
 }
 
@@ -159,7 +159,7 @@ TEST(dropout_reads_its_mask)
     assert_true(reads(n, find_node(step, "Dropout")->outputs[1]));
     assert_int_equal(mask->dtype, CM_BOOL);
     assert_int_equal(step->nodes[mask->dies].phase, CM_BACKWARD);
-    poly_is(n->read_bytes, 4, 1 * 4, 0); /* the number that the sum spreads, and a byte each */
+    poly_is(n->read_bytes, 4, 1 * 4, 0); /* the number that the sum broadcasts, and a byte per element */
 }
 
 TEST(casts_are_undone)
@@ -366,7 +366,7 @@ TEST(views_are_undone_by_views)
     y = OP(TRANSPOSE, IN(OP(UNSQUEEZE, IN(y), INTS(AXES, 0))), INTS(PERM, 1, 2, 0));
     y = OP(FLATTEN, IN(OP(SQUEEZE, IN(y), INTS(AXES, 2))), INTS(AXIS, 1));
     train_sum(op(CM_OP_RELU, IN(op(CM_OP_IDENTITY, IN(y)))));
-    assert_int_equal(count_type(step, "View"), 1 + 6); /* the sum's, and one for each */
+    assert_int_equal(count_type(step, "View"), 1 + 6); /* one of the sum, and one for each */
 }
 
 TEST(slices_write_zeros_around)
@@ -399,7 +399,7 @@ TEST(joined_tensors_get_views)
 {
     int32_t h = hidden("B,3", "3"), u = op(CM_OP_MUL, IN(input("B,4"), weight("v", "4")));
     train_sum(op(CM_OP_RELU, IN(as("y", OP(CONCAT, IN(h, u, input("B,2")), INTS(AXIS, 1))))));
-    assert_int_equal(back_nodes("y"), 2); /* what is fed gets none */
+    assert_int_equal(back_nodes("y"), 2); /* model inputs get none */
     assert_true(find_back("y", "View")->view);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_graph.c - leaves and nodes, who reads what, pruning, lifetimes and totals. */
+/* test_graph.c - leaves and nodes, readers of tensors, pruning, lifetimes and totals. */
 #include "graph_builder.h"
 #include "graph/uses.h"
 
@@ -18,7 +18,7 @@ TEST(leaves_are_what_they_are_said_to_be)
     assert_int_equal(cm__t(g, w)->role, CM_ROLE_PARAMETER);
     assert_int_equal(cm__t(g, w)->dtype, CM_FP32);
     SHAPE_IS(w, "[3, 4]");
-    assert_int_equal(g->n_inputs, 1); /* only what is fed */
+    assert_int_equal(g->n_inputs, 1); /* model inputs only */
     assert_int_equal(g->inputs[0], x);
 }
 
@@ -125,7 +125,7 @@ TEST(what_leads_nowhere_is_pruned)
     int32_t x = input("B,4"), dead = op(CM_OP_TANH, IN(x)), y = op(CM_OP_RELU, IN(x));
     op(CM_OP_SIGMOID, IN(dead));
     y = op(CM_OP_EXP, IN(y));
-    g->nodes[3].source = 2; /* one that goes */
+    g->nodes[3].source = 2; /* a node that is removed */
     cm__output(g, y);
     cm__prune(g);
     assert_int_equal(g->n_nodes, 2);
@@ -185,7 +185,7 @@ static void lives(const char *name, int32_t born, int32_t dies)
 TEST(storage_lives_from_first_write_to_last_read)
 {
     fan_out_over_views();
-    lives("x", -1, 6); /* the batch is held until the next one */
+    lives("x", -1, 6); /* the batch stays in memory until the next one */
     lives("w", -1, 6); /* parameters outlive the step */
     lives("h", 0, 3);
     lives("v", 0, 3);

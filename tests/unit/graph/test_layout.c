@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_layout.c - reshapes that only change strides, and those for which PyTorch has to copy. */
+/* test_layout.c - reshapes that only change strides, and reshapes for which PyTorch copies. */
 #include "graph_builder.h"
 
 static int32_t hidden(const char *shape) { return op(CM_OP_TANH, IN(input(shape))); }
 
-/* Does the last of these operators copy? Then it has memory, and costs, of its own. */
+/* Whether the last of these operators copies, and so has its own memory and costs. */
 static bool copies(int32_t y)
 {
     cm__output(g, y);
@@ -24,7 +24,10 @@ static bool reshape_copies(int32_t x, const char *shape)
     return answer;
 }
 
-static int32_t turned(int32_t x, int64_t a, int64_t b, int64_t c) { return OP(TRANSPOSE, IN(x), INTS(PERM, a, b, c)); }
+static int32_t transposed(int32_t x, int64_t a, int64_t b, int64_t c)
+{
+    return OP(TRANSPOSE, IN(x), INTS(PERM, a, b, c));
+}
 
 TEST(what_lies_side_by_side_is_viewed)
 {
@@ -36,20 +39,20 @@ TEST(what_lies_side_by_side_is_viewed)
 
 TEST(joining_turned_dimensions_copies)
 {
-    assert_true(reshape_copies(turned(hidden("B,3,4"), 0, 2, 1), "-1,12"));
-    assert_true(reshape_copies(turned(hidden("B,3,4"), 1, 0, 2), "-1,4"));
+    assert_true(reshape_copies(transposed(hidden("B,3,4"), 0, 2, 1), "-1,12"));
+    assert_true(reshape_copies(transposed(hidden("B,3,4"), 1, 0, 2), "-1,4"));
 }
 
 TEST(splitting_turned_dimensions_does_not)
 {
-    assert_false(reshape_copies(turned(hidden("B,3,4"), 0, 2, 1), "0,2,2,3"));
-    assert_false(reshape_copies(turned(hidden("B,3,4"), 2, 0, 1), "4,3B")); /* B and 3 are still neighbours */
-    assert_false(reshape_copies(turned(hidden("B,1,4"), 0, 2, 1), "0,4"));  /* a dimension of one has no place */
+    assert_false(reshape_copies(transposed(hidden("B,3,4"), 0, 2, 1), "0,2,2,3"));
+    assert_false(reshape_copies(transposed(hidden("B,3,4"), 2, 0, 1), "4,3B")); /* B and 3 are still adjacent */
+    assert_false(reshape_copies(transposed(hidden("B,1,4"), 0, 2, 1), "0,4"));  /* size 1: any position */
 }
 
 TEST(turning_back_undoes)
 {
-    int32_t x = turned(turned(hidden("B,3,4"), 0, 2, 1), 0, 2, 1);
+    int32_t x = transposed(transposed(hidden("B,3,4"), 0, 2, 1), 0, 2, 1);
     assert_false(reshape_copies(x, "-1,12"));
 }
 
@@ -68,9 +71,9 @@ TEST(heads_are_split_for_free_and_joined_by_a_copy)
 TEST(joining_over_a_gap_copies)
 {
     int32_t part = OP(SLICE, IN(hidden("B,10,6")), INTS(STARTS, 0), INTS(ENDS, 5), INTS(AXES, 1));
-    assert_false(reshape_copies(part, "0,30")); /* five rows of a sample lie together */
+    assert_false(reshape_copies(part, "0,30")); /* five rows of one sample are contiguous */
     part = OP(SLICE, IN(hidden("B,10,6")), INTS(STARTS, 0), INTS(ENDS, 5), INTS(AXES, 1));
-    assert_true(reshape_copies(part, "-1,6")); /* those of all samples do not */
+    assert_true(reshape_copies(part, "-1,6")); /* those of all samples are not */
     part = OUTPUTS(2, SPLIT, IN(hidden("B,10,6")), INTS(AXIS, 1))->outputs[1];
     assert_true(reshape_copies(part, "-1,6"));
     part = OP(GATHER, IN(hidden("B,10,6"), integer(0)), INTS(AXIS, 1));
@@ -84,7 +87,7 @@ TEST(every_other_element_is_no_neighbour)
     int32_t part = op(CM_OP_SLICE, IN(hidden("B,3,8"), KNOWN(0), KNOWN(8), KNOWN(2), KNOWN(2)));
     assert_false(reshape_copies(part, "0,0,2,2"));
     part = op(CM_OP_SLICE, IN(hidden("B,3,8"), KNOWN(0), KNOWN(8), KNOWN(2), KNOWN(2)));
-    assert_false(reshape_copies(part, "0,12")); /* 8 rows of every second: one step of 2 throughout */
+    assert_false(reshape_copies(part, "0,12")); /* 8 rows, every second one: a constant stride of 2 */
     part = op(CM_OP_SLICE, IN(hidden("B,3,8"), KNOWN(0), KNOWN(6), KNOWN(2), KNOWN(2)));
     assert_true(reshape_copies(part, "0,9"));
 }
@@ -104,13 +107,13 @@ TEST(joining_a_broadcast_copies_what_it_repeats)
     const cm_node *n = find_node(g, "Reshape");
     assert_false(n->view);
     poly_is(n->read_bytes, 4 * 8, 4 * 2 * 7 * 6,
-            0); /* the shape, a list of integers that is known, and the keys once */
+            0); /* the shape, a known list of integers, and the keys once */
     poly_is(n->write_bytes, 0, 4 * 8 * 7 * 6, 0);
 }
 
 TEST(copies_count_into_memory)
 {
-    int32_t y = OP(RESHAPE, IN(turned(hidden("B,3,4"), 0, 2, 1)), INTS(SHAPE, -1, 12));
+    int32_t y = OP(RESHAPE, IN(transposed(hidden("B,3,4"), 0, 2, 1)), INTS(SHAPE, -1, 12));
     cm__output(g, y);
     cm__finish(g, CM_FUSE_NONE);
     poly_is(g->alive_bytes[g->n_nodes - 1], 0, 3 * 4 * 12, 0); /* x, tanh, the copy */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_loss.c - the loss a model gets by the shape of its output, or by name. */
+/* test_loss.c - the loss of a model by the shape of its output, or by name. */
 #include "graph_builder.h"
 
 /* A trained tensor of some shape as the model's output. */
@@ -35,10 +35,10 @@ TEST(the_loss_goes_by_the_outputs_shape)
         assert_int_equal(count_type(step, cases[i].type), 1);
         assert_int_equal(cm_graph_loss(step), cases[i].loss);
         assert_string_equal(target_shape(), cases[i].target);
-        assert_int_equal(step->n_outputs, 2); /* what the model returns is still held */
+        assert_int_equal(step->n_outputs, 2); /* the model's output is still an output */
         assert_string_equal(cm__t(step, step->outputs[0])->name, "y");
         assert_int_equal(cm__t(step, step->outputs[1])->rank, 0);
-        assert_int_equal(cm__t(step, step->inputs[step->n_inputs - 1])->role, CM_ROLE_INPUT); /* targets are fed */
+        assert_int_equal(cm__t(step, step->inputs[step->n_inputs - 1])->role, CM_ROLE_INPUT); /* targets are inputs */
     }
 }
 

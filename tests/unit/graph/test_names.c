@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_names.c - every value of every enum has a name of its own; options are read back from theirs. */
+/* test_names.c - every enum value has its own name; options can be parsed from their names. */
 #include "graph_builder.h"
 
 #define NAMES_ARE_UNIQUE(type, name, count)                                                                            \
@@ -21,7 +21,7 @@ TEST(names_are_unique)
     NAMES_ARE_UNIQUE(cm_fuse, cm_fuse_name, CM_FUSES)
 }
 
-/* What is printed is read; what is not known is refused with what is, and leaves the value alone. */
+/* Printed names can be parsed. An unknown name is refused with a list of known ones, and the value is unchanged. */
 #define ROUND_TRIP(kind, count)                                                                                        \
     for (int i = 0; i < (count); i++) {                                                                                \
         cm_##kind value = (cm_##kind)((i + 1) % (count));                                                              \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ops.c - the operator table is whole, and attributes are found. */
+/* test_ops.c - the operator table is complete, and attributes are found. */
 #include "graph_builder.h"
 
 TEST(every_row_is_whole)
@@ -69,7 +69,7 @@ TEST(attributes_have_defaults)
     assert_int_equal(cm__attr_int(n, CM_ATTR_PADS, 7), 1);
     assert_true(cm__attr_real(n, CM_ATTR_ALPHA, 7) == 0.25);
     assert_true(cm__attr_real(n, CM_ATTR_SCALE, 7) == 7);
-    assert_true(cm__attr_real(n, CM_ATTR_EPSILON, 7) == 3); /* a whole number is a real too */
+    assert_true(cm__attr_real(n, CM_ATTR_EPSILON, 7) == 3); /* an integer is accepted as a real */
     assert_int_equal(cm__attr_find(n, CM_ATTR_PADS)->count, 3);
     assert_null(cm__attr_find(n, CM_ATTR_GROUP));
     assert_string_equal(cm_node_type(n), "Relu");

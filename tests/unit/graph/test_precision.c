@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_precision.c - the casts that a precision inserts, and what stays in fp32. */
+/* test_precision.c - the casts that a precision inserts, and the operators that stay in fp32. */
 #include "graph_builder.h"
 
 static void train_in(cm_precision precision, int32_t y)
@@ -12,7 +12,7 @@ static cm_dtype type_of(const char *name) { return cm__t(step, find_tensor(step,
 static cm_dtype input_type(const cm_node *n, int32_t slot) { return cm__t(step, n->inputs[slot])->dtype; }
 static cm_dtype output_type(const cm_node *n) { return cm__t(step, n->outputs[0])->dtype; }
 
-/* Casts in one phase, to one type. */
+/* The number of casts to one type in one phase. */
 static int32_t casts(cm_phase phase, cm_dtype to)
 {
     int32_t count = 0;
@@ -45,7 +45,7 @@ TEST(full_precisions_need_no_casts)
     }
 }
 
-/* A file tells what is in small parameters; it is cast anew each step all the same. */
+/* A file contains the values of small parameters; they are still cast in every step. */
 TEST(known_parameters_are_cast)
 {
     static const cm__num numbers[8];
@@ -87,7 +87,7 @@ TEST(autocast_runs_products_in_16_bits_and_norms_in_fp32)
         assert_int_equal(output_type(fc1), low);
         assert_int_equal(input_type(norm, 0), CM_FP32);
         assert_int_equal(output_type(norm), CM_FP32);
-        assert_int_equal(output_type(find_node(step, "Relu")), CM_FP32); /* as it is given */
+        assert_int_equal(output_type(find_node(step, "Relu")), CM_FP32); /* in the type of its input */
         assert_int_equal(output_type(find_node(step, "Softmax")), CM_FP32);
         assert_int_equal(type_of("w1"), CM_FP32);
         assert_int_equal(type_of("x"), CM_FP32);
@@ -184,7 +184,7 @@ TEST(numbers_integers_and_doubles_are_left_alone)
     cm__output(g, as("double", d));
     cm__output(g, op(CM_OP_GATHER, IN(h, leaf("ids", CM_ROLE_INPUT, CM_INT64, "B"))));
     train_with(-1, (cm_train_options){.precision = CM_PRECISION_AMP_BF16, .loss = CM_LOSS_NONE});
-    assert_int_equal(output_type(find_node(step, "Mul")), CM_BF16); /* a number does not widen a tensor */
+    assert_int_equal(output_type(find_node(step, "Mul")), CM_BF16); /* a scalar does not widen a tensor */
     assert_int_equal(input_type(find_node(step, "Pow"), 0), CM_FP32);
     assert_int_equal(cm__t(step, find_node(step, "Pow")->inputs[1])->producer, -1);
     assert_int_equal(type_of("double"), CM_FP64);
@@ -202,25 +202,27 @@ TEST(constants_are_cast_unless_they_are_one_number)
     assert_int_equal(input_type(find_node(step, "Gemm"), 2), CM_BF16);
 }
 
-/* Rotary embeddings: models compute the angles with autocast off, and what they turn is fp32 until the next product. */
+/* Rotary embeddings: models compute the angles with autocast off, and rotated tensors are fp32 until the next
+   product. */
 TEST(products_of_constants_stay_fp32)
 {
     int32_t x = input("B,4,8"), frequency = leaf("inv_freq", CM_ROLE_BUFFER, CM_FP32, "8,1"),
             position = OP(CAST, IN(leaf("position", CM_ROLE_CONSTANT, CM_INT64, "1,4")), INTS(TO, CM_FP32));
     int32_t angle = as("angle", op(CM_OP_MATMUL, IN(frequency, position)));
     int32_t q = as("q", op(CM_OP_GEMM, IN(x, weight("w", "8,8"))));
-    int32_t turned = as("turned", op(CM_OP_MUL, IN(q, OP(TRANSPOSE, IN(op(CM_OP_COS, IN(angle))), INTS(PERM, 1, 0)))));
-    train_in(CM_PRECISION_AMP_BF16, sum(as("out", op(CM_OP_GEMM, IN(turned, weight("v", "8,8"))))));
+    int32_t cosines = OP(TRANSPOSE, IN(op(CM_OP_COS, IN(angle))), INTS(PERM, 1, 0));
+    int32_t rotated = as("rotated", op(CM_OP_MUL, IN(q, cosines)));
+    train_in(CM_PRECISION_AMP_BF16, sum(as("out", op(CM_OP_GEMM, IN(rotated, weight("v", "8,8"))))));
     assert_int_equal(type_of("angle"), CM_FP32);
     assert_int_equal(type_of("q"), CM_BF16);
-    assert_int_equal(type_of("turned"), CM_FP32);
+    assert_int_equal(type_of("rotated"), CM_FP32);
     assert_int_equal(type_of("out"), CM_BF16);
-    assert_int_equal(casts(CM_FORWARD, CM_BF16), 2 + 2);  /* x, turned; w, v */
-    assert_int_equal(casts(CM_BACKWARD, CM_FP32), 1 + 2); /* of turned; gradients of w, v */
+    assert_int_equal(casts(CM_FORWARD, CM_BF16), 2 + 2);  /* x, rotated; w, v */
+    assert_int_equal(casts(CM_BACKWARD, CM_FP32), 1 + 2); /* of rotated; gradients of w, v */
     assert_int_equal(input_type(find_back("q", "GemmGradWeight"), 0), CM_BF16); /* back in q's type */
 }
 
-/* A shape of what the model is fed is no data; what it is fed is. */
+/* The shape of a model input does not count as data; the input does. */
 TEST(only_data_is_lowered)
 {
     int32_t x = input("B,8"), table = leaf("table", CM_ROLE_BUFFER, CM_FP32, "8,6");
@@ -232,7 +234,7 @@ TEST(only_data_is_lowered)
     assert_int_equal(type_of("fed"), CM_BF16);
 }
 
-/* Attention that runs operator by operator: what it is given is in 16 bits and is cast, its result is cast back. */
+/* Attention that runs operator by operator: its 16-bit inputs are cast to fp32, and its result is cast back. */
 static int32_t attention_in_fp32(void)
 {
     int32_t x = input("B,8,8"), q = as("q", op(CM_OP_GEMM, IN(x, weight("w", "8,8")))), bias = weight("bias", "8,8");
@@ -261,7 +263,7 @@ TEST(attention_run_as_operators_is_in_fp32)
         assert_int_equal(type_of("masked"), CM_FP32);
         assert_int_equal(type_of("p"), CM_FP32);
         assert_int_equal(output_type(find_node(step, "Relu")), cases[i].low);
-        assert_int_equal(input_type(find_node(step, "Add"), 1), cases[i].low); /* a mask is added as it is given */
+        assert_int_equal(input_type(find_node(step, "Add"), 1), cases[i].low); /* the mask is added without a cast */
         assert_int_equal(output_type(find_back("scores", "MatMulGrad")), CM_FP32);
         assert_int_equal(casts(CM_FORWARD, CM_BF16), cases[i].down);
         if (cases[i].up) assert_int_equal(casts(CM_FORWARD, CM_FP32), cases[i].up);
@@ -274,8 +276,8 @@ static int32_t marked(int32_t y, int64_t how)
     return y;
 }
 
-/* x over the root of its mean square, as Llama's norm: x is cast once, the result goes back. Autocast knows nothing of
-   it. */
+/* x divided by the root of its mean square, as in Llama's norm: x is cast once, and the result is cast back.
+   Autocast does not recognise it. */
 TEST(norms_written_by_hand_are_in_fp32)
 {
     static const struct {
@@ -300,7 +302,7 @@ TEST(norms_written_by_hand_are_in_fp32)
     }
 }
 
-/* PyTorch's autocast gives cuDNN's recurrent layers fp16, whatever it lowers to; others cast that again. */
+/* PyTorch's autocast runs cuDNN's recurrent layers in fp16 whatever its type; other layers cast the result again. */
 TEST(recurrent_layers_are_lowered_to_fp16)
 {
     static const struct {
@@ -336,7 +338,7 @@ TEST(sums_widen_on_the_way_out)
     assert_int_equal(output_type(find_node(step, "ReduceSum")), CM_BF16);
 }
 
-/* A file stored in 16 bits is trained in the precision asked for. */
+/* A file stored in 16 bits is trained in the requested precision. */
 TEST(however_it_was_stored)
 {
     static const struct {
@@ -384,7 +386,7 @@ TEST(fp8_takes_products_with_parameters_down)
     assert_int_equal(input_type(n, 1), CM_FP8);
     assert_int_equal(input_type(n, 2), CM_BF16);
     assert_int_equal(output_type(n), CM_BF16);
-    assert_int_equal(input_type(dx, 0), CM_FP8); /* the gradient too, cast once for both */
+    assert_int_equal(input_type(dx, 0), CM_FP8); /* the gradient is cast too, once for both */
     assert_int_equal(dx->inputs[0], dw->inputs[0]);
     assert_int_equal(output_type(dx), CM_BF16);
     assert_int_equal(output_type(dw), CM_BF16);
@@ -410,7 +412,7 @@ static int32_t in_16_bits(int32_t tensor, cm_dtype low)
 
 static int32_t cast_of(int32_t x, cm_dtype low) { return in_16_bits(OP(CAST, IN(x), INTS(TO, CM_FP32)), low); }
 
-/* A linear layer, y.float(), exp, .to(y.dtype), a linear layer: both casts change nothing in fp32. */
+/* A linear layer, y.float(), exp, .to(y.dtype), a linear layer: in fp32 both casts are no-ops. */
 static int32_t up_and_back(void)
 {
     int32_t x = in_16_bits(input("B,8"), CM_BF16), w1 = in_16_bits(weight("w1", "8,8"), CM_BF16),
@@ -426,10 +428,10 @@ TEST(recorded_casts_are_made_where_they_change_something)
     static const struct {
         cm_precision precision;
         cm_dtype     product;
-        int32_t      up, back; /* casts forward to fp32 and to 16 bits, those of autocast among them */
+        int32_t      up, back; /* casts in forward to fp32 and to 16 bits, including autocast's */
     } rows[] = {{CM_PRECISION_FP32, CM_FP32, 0, 0}, {CM_PRECISION_TF32, CM_FP32, 0, 0},
                 {CM_PRECISION_BF16, CM_BF16, 1, 1}, {CM_PRECISION_FP16, CM_FP16, 1, 1},
-                {CM_PRECISION_AMP_BF16, CM_BF16, 1, 1 + 1 + 2}}; /* x and both weights; back to what fc1 gave */
+                {CM_PRECISION_AMP_BF16, CM_BF16, 1, 1 + 1 + 2}}; /* x and both weights; back to fc1's type */
     for (size_t i = 0; i < COUNT(rows); i++) {
         start_over();
         train_in(rows[i].precision, op(CM_OP_RELU, IN(up_and_back())));
@@ -442,7 +444,7 @@ TEST(recorded_casts_are_made_where_they_change_something)
     }
 }
 
-/* One layer of a model in 16 bits that was kept in fp32 stays so. */
+/* In a 16-bit model, a layer that was kept in fp32 stays in fp32. */
 TEST(recorded_types_hold_for_each_parameter)
 {
     int32_t x = in_16_bits(input("B,8"), CM_BF16), w = in_16_bits(weight("w", "8,8"), CM_BF16);
@@ -468,16 +470,16 @@ TEST(a_copy_is_left_out_after_a_cast_that_runs)
 
 /* ---- types that nobody recorded --------------------------------------------------------------------------------- */
 
-/* Angles of constants are computed in fp32: PyTorch would refuse the product unless they were cast before. */
+/* Angles computed from constants are fp32 and are cast before the product, which PyTorch would otherwise refuse. */
 TEST(constants_in_fp32_do_not_spread)
 {
     int32_t positions = OP(CAST, IN(leaf("positions", CM_ROLE_CONSTANT, CM_INT64, "8")), INTS(TO, CM_FP32));
     int32_t angles = as("angles", op(CM_OP_COS, IN(positions)));
-    int32_t h = as("turned", op(CM_OP_MUL, IN(op(CM_OP_GEMM, IN(input("B,8"), weight("w1", "8,8"))), angles)));
-    int32_t k = as("turned_too", op(CM_OP_MUL, IN(h, angles)));
+    int32_t h = as("rotated", op(CM_OP_MUL, IN(op(CM_OP_GEMM, IN(input("B,8"), weight("w1", "8,8"))), angles)));
+    int32_t k = as("rotated_too", op(CM_OP_MUL, IN(h, angles)));
     train_in(CM_PRECISION_BF16, sum(as("fc", op(CM_OP_GEMM, IN(k, weight("w2", "8,8"))))));
     assert_int_equal(type_of("angles"), CM_FP32);
-    assert_int_equal(type_of("turned"), CM_BF16);
+    assert_int_equal(type_of("rotated"), CM_BF16);
     assert_int_equal(type_of("fc"), CM_BF16);
     assert_int_equal(casts(CM_FORWARD, CM_BF16), 1); /* the angles, once */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_roles.c - what is trained in a file, what exporters merged or dropped, blocks, and the review. */
+/* test_roles.c - trained tensors of a file, parameters that exporters merged or dropped, blocks, and warnings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* A tensor stored in the file: a buffer until roles are found. */
+/* A tensor stored in the file: a buffer until roles are assigned. */
 static int32_t stored(const char *name, int32_t rank, const int64_t *dims)
 {
     cm_dim d[4];
@@ -81,7 +81,7 @@ static void weights_are_trained_and_statistics_kept(void **state)
 {
     (void)state;
     int32_t x = cm__leaf(g, "x", CM_ROLE_INPUT, CM_FP32, 4, (cm_dim[]){{1, 0}, {0, 3}, {0, 8}, {0, 8}});
-    int32_t w = stored("val_7", 4, (int64_t[]){6, 3, 3, 3}); /* invented, but in a weight's place */
+    int32_t w = stored("val_7", 4, (int64_t[]){6, 3, 3, 3}); /* an invented name, but read as a weight */
     int32_t bn[4];
     for (int i = 0; i < 4; i++) bn[i] = stored((const char *[]){"g", "b", "m", "v"}[i], 1, (int64_t[]){6});
     int32_t y = emit2(CM_OP_CONV, "conv", x, w);
@@ -152,7 +152,7 @@ static void embeddings_are_trained_and_tied_once(void **state)
 
 /* ---- what exporters do ------------------------------------------------------------------------------------------ */
 
-/* `layers` times LayerNorm and a linear layer, all with the same two vectors; one matrix for all, or one each. */
+/* LayerNorm and a linear layer, `layers` times, all with the same two vectors; one matrix for all, or one each. */
 static int32_t merged_layers(int layers, bool one_matrix)
 {
     int32_t scale = stored("norm.weight", 1, (int64_t[]){4}), zero = stored("norm.bias", 1, (int64_t[]){4});
@@ -174,7 +174,7 @@ static void merged_vectors_are_taken_apart(void **state)
     enum { LAYERS = 5 };
     find(merged_layers(LAYERS, false));
     assert_int_equal(parameters(), LAYERS * (4 * 4 + 4 + 4 + 4));
-    assert_true(warned(g, "taken apart"));
+    assert_true(warned(g, "separate again"));
     assert_string_equal(cm__t(g, cm__last(g)->inputs[1])->name, "node_4.bias");
 }
 
@@ -182,7 +182,7 @@ static void shared_layers_stay_shared(void **state)
 {
     (void)state;
     find(merged_layers(5, true));
-    assert_int_equal(parameters(), 4 * 4 + 4 + 4 + 4); /* norm's and linear's bias differ, but each is one */
+    assert_int_equal(parameters(), 4 * 4 + 4 + 4 + 4); /* one bias of all norms, one of all linears */
 }
 
 static void read_file(bytes *file)
@@ -221,7 +221,7 @@ static void blocks_go_by_parameter_names(void **state)
     int32_t                  x = input(4);
     for (int i = 0; i < 5; i++) {
         x = emit2(CM_OP_MATMUL, "m", x, stored(names[i], 2, (int64_t[]){4, 4}));
-        x = cm__emit(g, CM_OP_RELU, "r", &x, 1, NULL, 0); /* belongs to what is before it */
+        x = cm__emit(g, CM_OP_RELU, "r", &x, 1, NULL, 0); /* belongs to the block before it */
     }
     find(x);
     for (int i = 0; i < 10; i++) assert_int_equal(g->nodes[i].block, blocks[i / 2]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rule.c - lists of numbers, axes, broadcasting, types and windows as rules read them. */
+/* test_rule.c - helpers of rules: lists of numbers, axes, broadcasting, types and windows. */
 #include "graph_builder.h"
 
 /* A node outside the graph, for the functions that only read it. */
@@ -125,7 +125,7 @@ TEST(numbers_do_not_widen_tensors)
 {
     assert_int_equal(widest(typed(CM_BF16, "2"), number(1)), CM_BF16);
     assert_int_equal(widest(number(1), typed(CM_FP16, "2")), CM_FP16);
-    assert_int_equal(widest(typed(CM_BF16, ""), number(1)), CM_FP32); /* two numbers: the wider */
+    assert_int_equal(widest(typed(CM_BF16, ""), number(1)), CM_FP32); /* two scalars: the wider */
 }
 
 TEST(ranks_are_asked_for)
@@ -161,7 +161,7 @@ TEST(windows_slide_as_onnx_says)
         {10, 3, 1, 1, 2, 0, 0, false, 10 + 2 - 3 + 1},
         {4, 3, 2, 1, 0, 0, 0, false, 1},
         {4, 3, 2, 1, 0, 0, 0, true, 2},  /* ceil((4 - 3) / 2) + 1 */
-        {3, 2, 2, 1, 1, 1, 0, true, 2},  /* the third window would begin in the padding */
+        {3, 2, 2, 1, 1, 1, 0, true, 2},  /* the third window would start in the padding */
         {7, 3, 2, 1, 0, 0, 2, false, 4}, /* SAME_UPPER: ceil(7 / 2) */
         {7, 3, 2, 1, 0, 0, 3, false, 4}, /* SAME_LOWER */
         {7, 3, 2, 1, 0, 0, 1, false, 3}, /* VALID: ceil((7 - 3 + 1) / 2) */
@@ -188,7 +188,7 @@ TEST(windows_need_a_number_per_dimension)
     REFUSES(FORMAT, "3 pads, expected 4", (cm__window_read(g, NODE(IN(0), INTS(PADS, 1, 1, 1)), 2, NULL, &w), 0));
     REFUSES(FORMAT, "1 strides, expected 2", (cm__window_read(g, NODE(IN(0), INTS(STRIDES, 2)), 2, NULL, &w), 0));
     REFUSES(UNSUPPORTED, "7 spatial dimensions", (cm__window_read(g, node_of(IN(0), NULL, 0), 7, NULL, &w), 0));
-    cm__window_read(g, NODE(IN(0), INTS(KERNEL_SHAPE, 9, 9)), 2, (int64_t[]){3, 5}, &w); /* the weight knows better */
+    cm__window_read(g, NODE(IN(0), INTS(KERNEL_SHAPE, 9, 9)), 2, (int64_t[]){3, 5}, &w); /* the weight's shape counts */
     assert_int_equal(w.kernel[1], 5);
     assert_int_equal(w.stride[1], 1);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sequence.c - the sequence length of every named model is what its description says, and what --seq asks for. */
+/* test_sequence.c - the sequence length of every named model, by its description and by --seq. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -236,7 +236,7 @@ TEST(losses_are_one_number_unless_told_otherwise)
 {
     int32_t x = input("B,10,7"), labels = typed(CM_INT64, "B,7");
     SHAPE_IS(op(CM_OP_CROSS_ENTROPY, IN(x, labels)), "[]");
-    SHAPE_IS(output(1), "[B, 10, 7]"); /* logarithms of the probabilities */
+    SHAPE_IS(output(1), "[B, 10, 7]"); /* log-probabilities */
     assert_int_equal(cm__t(g, output(1))->role, CM_ROLE_SAVED);
     SHAPE_IS(OP(CROSS_ENTROPY, IN(x, labels), INTS(REDUCTION, 2)), "[B, 7]");
     SHAPE_IS(op(CM_OP_NLL_LOSS, IN(x, labels)), "[]");

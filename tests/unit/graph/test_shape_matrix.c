@@ -46,7 +46,7 @@ TEST(types_of_products)
 {
     assert_int_equal(type_of(op(CM_OP_MATMUL, IN(typed(CM_FP16, "4,4"), typed(CM_FP16, "4,4")))), CM_FP16);
     assert_int_equal(type_of(op(CM_OP_GEMM, IN(typed(CM_FP8, "4,4"), typed(CM_FP8, "4,4")))),
-                     CM_BF16); /* written wider */
+                     CM_BF16); /* a wider output type */
     assert_int_equal(type_of(op(CM_OP_MATMUL_INTEGER, IN(typed(CM_INT8, "B,4"), typed(CM_INT8, "4,6")))), CM_INT32);
     int32_t s = number(1), z = cm__constant_scalar(g, "z", CM_UINT8, 0);
     int32_t y = op(CM_OP_QLINEAR_MATMUL, IN(typed(CM_UINT8, "B,4"), s, z, typed(CM_UINT8, "4,6"), s, z, s, z));
@@ -163,7 +163,7 @@ TEST(lstm_in_both_layouts)
     SHAPE_IS(output(0), "[7, 2, B, 3]");
     SHAPE_IS(output(1), "[2, B, 3]");
     SHAPE_IS(output(2), "[2, B, 3]");
-    SHAPE_IS(output(3), "[7, B, 2, 15]"); /* four gates and the cell, kept for backward */
+    SHAPE_IS(output(3), "[7, B, 2, 15]"); /* four gates and the cell, saved for backward */
     assert_int_equal(cm__t(g, output(3))->role, CM_ROLE_SAVED);
     OP(LSTM, IN(input("B,7,5"), w, r), INTS(LAYOUT, 1));
     SHAPE_IS(output(0), "[B, 7, 2, 3]");

@@ -12,7 +12,7 @@ static int32_t reshape(const char *from, const char *to) { return op(CM_OP_RESHA
 TEST(reshapes)
 {
     SHAPE_IS(reshape("B,3,4", "-1,12"), "[B, 12]");
-    SHAPE_IS(reshape("B,3,4", "0,-1"), "[B, 12]"); /* 0: as it was */
+    SHAPE_IS(reshape("B,3,4", "0,-1"), "[B, 12]"); /* 0: unchanged */
     SHAPE_IS(reshape("B,12", "0,3,4"), "[B, 3, 4]");
     SHAPE_IS(reshape("B,3,4", "3B,4"), "[3B, 4]");
     SHAPE_IS(reshape("2B+2,6", "2,-1"), "[2, 6B+6]");
@@ -186,7 +186,7 @@ TEST(gather)
     SHAPE_IS(y, "[B, 16]");
     assert_true(cm__last(g)->view);
     assert_int_equal(cm__t(g, y)->storage, cm__last(g)->inputs[0]);
-    OP(GATHER, IN(input("B,9,16"), typed(CM_INT64, "")), INTS(AXIS, 1)); /* which one is not known: copied */
+    OP(GATHER, IN(input("B,9,16"), typed(CM_INT64, "")), INTS(AXIS, 1)); /* the index is unknown: copied */
     assert_false(cm__last(g)->view);
     REFUSES(FORMAT, "axis 2", OP(GATHER, IN(input("B,9"), integer(0)), INTS(AXIS, 2)));
     REFUSES(FORMAT, "at least 1 dimensions", op(CM_OP_GATHER, IN(number(1), integer(0))));

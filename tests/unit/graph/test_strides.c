@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * test_strides.c - where results lie, as PyTorch prints Tensor.stride() for the same calls (batch size 7).
- */
+/* test_strides.c - strides of results, as PyTorch's Tensor.stride() gives them for the same calls (batch size 7). */
 #include "graph/strides.h"
 #include "graph_builder.h"
 
@@ -33,7 +31,7 @@ TEST(convolutions_keep_channels_last)
     assert_false(cm__strides_channels_last(placed(false), z));
 }
 
-/* ConvNeXt: rows of channels turned into an image make the next convolution one of channels last. */
+/* ConvNeXt: rows of channels transposed to an image give the next convolution a channels-last input. */
 TEST(a_turned_matrix_makes_the_convolution_channels_last)
 {
     int32_t x = permuted(op(CM_OP_TANH, IN(input("B,8,8,6"))), 0, 3, 1, 2);
@@ -42,7 +40,7 @@ TEST(a_turned_matrix_makes_the_convolution_channels_last)
     lies(placed(false), y, 6 * 36, 1, 36, 6);
 }
 
-/* Heads stay where they are; against what lies in rows the first operand decides. */
+/* The result has the strides of the permuted heads; if the other operand is contiguous, the first operand's. */
 TEST(elementwise_results_lie_as_the_first_operand)
 {
     int32_t heads = permuted(op(CM_OP_TANH, IN(input("B,10,8,6"))), 0, 2, 1, 3);
@@ -56,7 +54,7 @@ TEST(elementwise_results_lie_as_the_first_operand)
     lies(s, product, 480, 60, 6, 1);
 }
 
-/* A number for each plane, spread: nothing tells channels from pixels, so rows it is. */
+/* One number per plane, broadcast: channels and pixels cannot be distinguished, so the result is contiguous. */
 TEST(a_spread_mean_lies_in_rows)
 {
     int32_t x = op(CM_OP_CONV, IN(input("B,3,8,8"), weight("w", "6,3,3,3")));

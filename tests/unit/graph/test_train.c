@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_train.c - one training step as a whole: options and their defaults, inference, single operators, totals. */
+/* test_train.c - a whole training step: options and their defaults, inference, single operators, totals. */
 #include "graph_builder.h"
 
 static int32_t image_model(void)
@@ -157,11 +157,9 @@ TEST(a_single_operator_returns_its_gradients)
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
-/*
- * x [B, 4] -> h = x W -> a = relu(h) -> the mean of (a - target)^2, fp32 and plain gradient descent. The script holds
- * x, the target and a throughout, and the loss once there is one; the loss's own gradient is a number that is not
- * counted.
- */
+/* x [B, 4] -> h = x W -> a = relu(h) -> the mean of (a - target)^2, fp32 and plain gradient descent. The script
+   keeps x, the target and a in memory, and the loss once it is computed. The gradient of the loss is a scalar and
+   not counted. */
 TEST(memory_of_a_small_step)
 {
     enum { A = 4 * 4, W = 4 * 4 * 4, NUMBER = 4 };

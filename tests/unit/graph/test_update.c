@@ -13,7 +13,7 @@ static const cm_node *update_of(cm_optimizer optimizer, cm_precision precision)
     return find_node(step, "Update");
 }
 
-/* Numbers of state per parameter, and what PyTorch's formulas compute for each. */
+/* States per parameter, and FLOP per parameter in PyTorch's formulas. */
 static const struct {
     cm_optimizer optimizer;
     int          states, flop;
@@ -65,8 +65,8 @@ TEST(gradients_live_until_the_update)
     assert_int_equal(gradient->dies, step->n_nodes - 1);
 }
 
-/* The update runs with nothing but parameters, gradients and state alive, and what the script holds: x, y, the labels
-   and the loss. */
+/* During the update only parameters, gradients, state and the script's tensors are in memory: x, y, the labels and
+   the loss. */
 TEST(state_counts_into_memory)
 {
     for (size_t i = 0; i < COUNT(optimizers); i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_config.c - Hugging Face configurations: PyTorch's parameter counts to the last number, and refusals by key. */
+/* test_config.c - Hugging Face configurations: exact parameter counts of PyTorch, and refusals that name the key. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,7 @@ static int64_t length(const char *text, int64_t seq)
     "\"hidden_size\":4096,\"intermediate_size\":14336,\"num_hidden_layers\":32,\"num_attention_heads\":32,"            \
     "\"num_key_value_heads\":8,\"vocab_size\":32000,\"max_position_embeddings\":32768,"
 
-/* Each count is what sum(p.numel() for p in model.parameters()) gives for the published configuration. */
+/* Each count is the result of sum(p.numel() for p in model.parameters()) for the published configuration. */
 static const struct {
     const char *config;
     int64_t     parameters;
@@ -117,7 +117,7 @@ static void narrow_embeddings_are_projected(void **state)
                 == 50272 * e + 2050 * h + 2 * e * h + 24 * layer);
 }
 
-/* T5 v1.1: gated, untied, head dimension apart from hidden / heads. */
+/* T5 v1.1: gated, untied, with a head dimension that is not hidden / heads. */
 static void gated_t5(void **state)
 {
     (void)state;
@@ -147,13 +147,13 @@ static void sequences_are_the_models_longest_within_reason(void **state)
     (void)state;
     assert_int_equal(length(GPT2(768, 12, 12), 0), 1024);
     assert_int_equal(length(LLAMA(64, 128, 2, 4, 4, ""), 0), 2048);
-    assert_int_equal(length(LLAMA(64, 128, 2, 4, 4, ""), 16384), 16384); /* rotary positions have no end */
+    assert_int_equal(length(LLAMA(64, 128, 2, 4, 4, ""), 16384), 16384); /* rotary positions have no limit */
     assert_int_equal(length("{\"model_type\":\"t5\"}", 0), 512);
     assert_int_equal(length("{\"model_type\":\"roberta\",\"max_position_embeddings\":514}", 0), 512);
     assert_int_equal(length(GPT2(768, 12, 12), 128), 128);
 }
 
-/* A length that the config does not state is not taken silently. */
+/* A sequence length that the config does not state is assumed with a warning. */
 static void an_assumed_length_is_said(void **state)
 {
     (void)state;
@@ -185,7 +185,7 @@ static const struct {
     const char *config;
     int64_t     seq;
     cm_status   status;
-    const char *place, *reason; /* parts of what is said */
+    const char *place, *reason; /* parts of the message */
 } refused[] = {
     {"{", 0, CM_ERR_FORMAT, "line 1", "not JSON"},
     {"[]", 0, CM_ERR_FORMAT, "", "object"},

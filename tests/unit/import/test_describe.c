@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_describe.c - one-line descriptions: what they build, that they come back, what they refuse. */
+/* test_describe.c - one-line descriptions: the graphs they build, their canonical form, and refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -185,15 +185,15 @@ static void operators_by_formula(void **state)
 {
     (void)state;
     assert_true(matrix_flop("gemm:m=64,n=1760,k=1760", 1) == 2.0 * 64 * 1760 * 1760);
-    assert_true(matrix_flop("gemm:m=64,n=1760,k=1760", 8) == 2.0 * 64 * 1760 * 1760); /* sizes are literal */
-    assert_true(matrix_flop("gemm:n=1760,k=1760", 8) == 2.0 * 8 * 1760 * 1760);       /* m left out is the batch */
+    assert_true(matrix_flop("gemm:m=64,n=1760,k=1760", 8) == 2.0 * 64 * 1760 * 1760); /* sizes are as given */
+    assert_true(matrix_flop("gemm:n=1760,k=1760", 8) == 2.0 * 8 * 1760 * 1760);       /* an omitted m is the batch */
     assert_true(matrix_flop("gemm:m=64,n=32,k=16,batch=12", 1) == 2.0 * 12 * 64 * 32 * 16);
     assert_true(matrix_flop("conv:n=4,c=8,k=16,h=10,w=12,r=3,s=5,stride=2,pad=2,groups=4", 1) ==
                 2.0 * 4 * 16 * 6 * 6 * (8 / 4) * 3 * 5); /* (10+4-3)/2+1 by (12+4-5)/2+1 */
     assert_true(matrix_flop("attention:batch=2,seq=128,heads=8,kv_heads=2,dim=64", 1) == 4.0 * 2 * 8 * 128 * 128 * 64);
 }
 
-/* Weights get gradients, and so does what a layer before would have computed. */
+/* Weights get gradients, and so does the activation input. */
 static void operators_are_bare_and_their_input_wants_a_gradient(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_load.c - which way in a spec takes, and files that are none. */
+/* test_load.c - the importer chosen for a spec, and files of no known format. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,8 +74,8 @@ static void each_spec_takes_its_way(void **state)
         {"model/", "config", "config.json"},
         {"gpt2-xl", "named", "gpt2-xl"},
         {"GPT2_XL", "named", "gpt2-xl"},
-        {"resnet18", "named", "resnet18"}, /* though a directory is called so */
-        {"gpt2", "config", "gpt2"}, /* a file of that name is meant before the model */
+        {"resnet18", "named", "resnet18"}, /* although there is a directory of that name */
+        {"gpt2", "config", "gpt2"}, /* a file has precedence over the named model */
     };
     write_file("a.json", "{\"model_type\":\"gpt2\",\"n_layer\":1}");
     write_file("gpt2", "{\"model_type\":\"gpt2\",\"n_layer\":1}");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_models.c - the named models: all there, all with a source, found however they are written, all loading. */
+/* test_models.c - the named models: complete, with sources, found under all spellings, and loadable. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* What the project promises, and the parameters where somebody else has counted them. 0: nobody. */
+/* The models that the project promises, with independently published parameter counts. 0: none published. */
 static const struct {
     const char *id;
     int64_t     parameters;
@@ -109,7 +109,7 @@ static void a_models_description_gives_the_model(void **state)
     }
 }
 
-/* 12 h^2 + 13 h a layer, (V + S + 2) h around them: GPT-2's own arithmetic. */
+/* 12 h^2 + 13 h per layer, plus (V + S + 2) h: the GPT-2 paper's count. */
 static void gpt_sizes_by_formula(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_net.c - the layer language: the models it holds, what its words do, what it refuses. */
+/* test_net.c - the layer language: built-in models, keywords and layers, refusals. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,7 +72,7 @@ static int blocks(const cm_graph *g)
     int most = -1;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         int block = g->nodes[i].block;
-        assert_in_range(block + 1, 0, most + 2); /* they begin one after the other */
+        assert_in_range(block + 1, 0, most + 2); /* blocks start in order */
         if (block > most) most = block;
     }
     return most + 1;
@@ -134,7 +134,7 @@ static void models_are_exact(void **state)
     }
 }
 
-/* Operators as in the ONNX files PyTorch exports of the same modules, and torchvision's modules of the others. */
+/* Operators as in ONNX exports of the same PyTorch modules, or in torchvision's modules. */
 static const struct {
     const char *file, *type;
     int         count;
@@ -213,7 +213,7 @@ static void parameters_have_pytorchs_names(void **state)
     }
 }
 
-/* Multiplications and additions of one sample as torchvision's documentation gives them, in 10^9 with two digits. */
+/* Multiply-adds of one sample as in torchvision's documentation, in 10^9 with two digits. */
 static const struct {
     const char *file;
     double      billions;
@@ -303,7 +303,7 @@ static void layers_emit_their_operator(void **state)
     }
 }
 
-/* Pads stand as ONNX orders them: all beginnings, then all ends. */
+/* Pads are in ONNX's order: all beginnings, then all ends. */
 static void pads_are_in_onnx_order(void **state)
 {
     (void)state;
@@ -341,7 +341,7 @@ static void expressions_compute(void **state)
     }
 }
 
-/* What the program's words leave as the output's shape. */
+/* The output shape of a text. */
 static const struct {
     const char *text, *output;
 } programs[] = {
@@ -601,7 +601,7 @@ static void large_texts_are_refused(void **state)
     }
 }
 
-/* Cut anywhere, a model is read or refused with a reason. */
+/* A text truncated anywhere is either accepted or refused with a reason. */
 static void truncated_models_are_survived(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_onnx.c - whole small files: the batch, other free dimensions, control flow, functions, and what is refused. */
+/* test_onnx.c - small complete files: the batch, other free dimensions, control flow, functions, and refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 static cm_diag  diag;
 static cm__ctx *ctx;
 
-/* The graph of a file, which is freed; NULL: refused, see `diag`. The context lasts until the next one. */
+/* The graph of a file, which is freed; NULL: refused, see `diag`. The context lives until the next call. */
 static cm_graph *load_with(bytes *file, const cm_load_options *o)
 {
     cm__ctx_free(ctx);
@@ -232,10 +232,10 @@ static void shapes_are_computed(void **state)
     y_output(&graph);
     cm_graph *g = accepted(&graph);
     has_shape(g, output(g), "[B, 24]");
-    assert_int_equal(count_ops(g, CM_OP_SHAPE), 0); /* computed, not run */
+    assert_int_equal(count_ops(g, CM_OP_SHAPE), 0); /* folded */
 }
 
-/* A root of a number that is still to be computed: exporters leave that, optimizers do not. */
+/* The square root of a constant: exporters leave the operator, graph optimizers fold it. */
 static void a_file_as_exported_is_known(void **state)
 {
     (void)state;
@@ -250,7 +250,7 @@ static void a_file_as_exported_is_known(void **state)
         y_output(&graph);
         cm_graph *g = accepted(&graph);
         assert_int_equal(g->as_exported, computed);
-        assert_int_equal(count_ops(g, CM_OP_SQRT), 1); /* computed, not run */
+        assert_int_equal(count_ops(g, CM_OP_SQRT), 1); /* folded */
     }
 }
 
@@ -273,7 +273,7 @@ static void initializers_among_inputs_are_no_inputs(void **state)
 static bytes branch(const char *op)
 {
     bytes b = {0};
-    w_node(&b, op, "", "x", "inner", NULL); /* x is seen from outside */
+    w_node(&b, op, "", "x", "inner", NULL); /* x is a name of the outer scope */
     w_name(&b, 12, "inner");
     return b;
 }
@@ -366,7 +366,7 @@ static void a_scan_is_unrolled(void **state)
     has_shape(g, output(g), "[B, 5, 4]");
 }
 
-/* A function "double(a; axis)" that flattens at the axis its caller gives. */
+/* A function "double(a; axis)" that flattens at the axis given by its caller. */
 static bytes flattening_model(const char *calls)
 {
     bytes graph = {0}, attrs = {0}, f = {0};
@@ -489,7 +489,7 @@ static int allocations_left;
 
 static void *failing_alloc(size_t count, size_t size) { return allocations_left-- > 0 ? calloc(count, size) : NULL; }
 
-/* Also while the first of two attempts is under way: there is no second one then. */
+/* Also during the first of two attempts: then there is no second one. */
 static void every_allocation_may_fail(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_onnx_wire.c - decoding: spans, lists packed and not, and bytes that are not what they should be. */
+/* test_onnx_wire.c - decoding: spans, lists packed and not, and malformed bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 static cm_diag diag;
 
-/* The decoded model, or NULL with `diag` filled; *ctx is to be freed. */
+/* The decoded model, or NULL with `diag` filled; the caller frees *ctx. */
 static cm__onnx_model *decode(const bytes *b, cm__ctx **ctx)
 {
     *ctx = cm__ctx_new(&diag);
@@ -91,7 +91,7 @@ static void numbers_are_found_packed_and_not(void **state)
     w_free(&t);
 }
 
-/* A file cut anywhere is refused, or was cut at the end of a top-level field and still has its graph. */
+/* A truncated file is refused, unless it was cut at the end of a top-level field and still has its graph. */
 static void every_truncation_is_refused(void **state)
 {
     (void)state;
@@ -128,7 +128,7 @@ static void what_is_not_onnx_is_refused(void **state)
     refused(&huge, "not an ONNX model");
 }
 
-/* Puts the header of a nested field before what is written so far, which grows towards the front. */
+/* Prepend the header of a nested field to the bytes written so far; the buffer grows towards the front. */
 static uint8_t *wrapped(uint8_t *front, const uint8_t *end, int field)
 {
     bytes header = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_trace.c - recorded steps written by hand: what becomes of each kind of operator, and what is refused. */
+/* test_trace.c - recorded steps written by hand: the translation of each kind of operator, and refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ static void a_classifier_is_one_linear_layer_and_its_loss(void **state)
     cm_graph_totals(g, 7, &totals);
     assert_int_equal(totals.parameters, 5 * 3 + 5);
     assert_true(totals.flop[CM_FORWARD][CM_CLASS_GEMM] == 2.0 * 7 * 5 * 3);
-    assert_int_equal(cm__t(g, gemm->inputs[1])->role, CM_ROLE_PARAMETER); /* not a transposed view of it */
+    assert_int_equal(cm__t(g, gemm->inputs[1])->role, CM_ROLE_PARAMETER); /* not a transposed view */
     assert_int_equal(cm__attr_int(gemm, CM_ATTR_TRANS_B, 0), 1);
     assert_int_equal(gemm->n_inputs, 3);
     only(g, "SoftmaxCrossEntropyLoss");
@@ -104,7 +104,7 @@ static void its_step_begins_at_the_recorded_loss(void **state)
     cm_totals totals;
     cm_graph_totals(step, 7, &totals);
     assert_int_equal(step->optimizer, CM_OPTIMIZER_ADAM);
-    assert_int_equal(step->loss, CM_LOSS_NONE); /* it has its own */
+    assert_int_equal(step->loss, CM_LOSS_NONE); /* the model has its own */
     assert_true(totals.flop[CM_BACKWARD][CM_CLASS_GEMM] == 2.0 * 7 * 5 * 3); /* the input needs no gradient */
     assert_int_equal(totals.nodes[CM_UPDATE], 1);
     cm_graph_free(step);
@@ -115,7 +115,7 @@ static void its_step_begins_at_the_recorded_loss(void **state)
     cm_graph_free(g);
 }
 
-/* The recorded backward is held against the derived one: here by one product too few. */
+/* The recorded backward is compared with the derived one; here it lacks one product. */
 #define WITH_BACKWARD(ops)                                                                                             \
     TRACE("\"loss\":-1,\"outputs\":[4]",                                                                               \
           T("[[1,0],3]", "fp32", "input") "," T("[3,5]", "fp32", "parameter") "," T("[5,2]", "fp32", "parameter") ","  \
@@ -140,13 +140,13 @@ static void the_recorded_backward_is_a_yardstick(void **state)
         cm_graph *g = accepted(cases[i].text, 0);
         cm_graph *step = trained(g, (cm_train_options){.loss = CM_LOSS_MSE});
         assert_int_equal(step->n_warnings, cases[i].warnings);
-        if (cases[i].warnings) assert_non_null(strstr(step->warnings[0], "backward as recorded"));
+        if (cases[i].warnings) assert_non_null(strstr(step->warnings[0], "the recorded backward"));
         cm_graph_free(step);
         cm_graph_free(g);
     }
 }
 
-/* Of three layers the first two were recorded again in backward: they, and not the third, are computed again. */
+/* Two of three layers were recorded again in backward: those two are recomputed, the third is not. */
 static void checkpointed_layers_are_computed_again(void **state)
 {
     (void)state;
@@ -166,12 +166,12 @@ static void checkpointed_layers_are_computed_again(void **state)
     cm_graph *step = trained(g, (cm_train_options){.loss = CM_LOSS_MSE, .precision = CM_PRECISION_FP32});
     int32_t again = 0;
     for (int32_t i = 0; i < step->n_nodes; i++) again += step->nodes[i].phase == CM_RECOMPUTE;
-    assert_int_equal(again, 1); /* the product, which GELU's backward reads; what it made is kept for the next */
+    assert_int_equal(again, 1); /* the product, which GELU's backward reads; its output is kept for the next */
     cm_graph_free(step);
     cm_graph_free(g);
 }
 
-/* What autocast cast while it was recorded is cast by the precision pass, not twice; and not at all in fp32. */
+/* Casts recorded under autocast are made by the precision pass, once; and not at all in fp32. */
 static void casts_of_autocast_are_made_anew(void **state)
 {
     (void)state;
@@ -229,7 +229,7 @@ static void a_length_that_was_not_varied_stays(void **state)
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
-/* One operator from x[B, 4, 6, 6] (and what it reads besides) to a type of ours and an output. */
+/* One operator from x[B, 4, 6, 6] (and its other inputs) to one of our operators and an output. */
 static void operators_become_ours(void **state)
 {
     (void)state;
@@ -370,7 +370,7 @@ static void an_unknown_operator_is_counted_by_its_bytes(void **state)
     cm_graph_free(g);
 }
 
-/* Nothing comes of what it made: no reason to name it. */
+/* Its result is not used, so there is no warning about it. */
 static void an_unknown_operator_that_is_not_used_is_nothing(void **state)
 {
     (void)state;
@@ -383,7 +383,7 @@ static void an_unknown_operator_that_is_not_used_is_nothing(void **state)
     cm_graph_free(g);
 }
 
-/* The rule of a known operator does not give what was recorded: it is not trusted. */
+/* If the rule of a known operator gives another shape than recorded, the operator is opaque. */
 static void an_operator_of_another_shape_is_opaque(void **state)
 {
     (void)state;

@@ -69,7 +69,7 @@ static void assert_layer(cm__transformer t, int32_t block, const char *const *ty
 
 #define ATTEND "Attention", "Transpose", "Reshape", "Gemm"
 #define HEADS "Reshape", "Transpose"
-#define RMS "Pow", "ReduceMean", "Add", "Reciprocal", "Mul", "Mul" /* Reciprocal: rsqrt, one kernel of PyTorch's */
+#define RMS "Pow", "ReduceMean", "Add", "Reciprocal", "Mul", "Mul" /* Reciprocal: rsqrt, one kernel in PyTorch */
 #define ROTATE "Mul", "Slice", "Slice", "Neg", "Concat", "Mul", "Add"
 
 #define CONV1D "Reshape", "Gemm", "Reshape" /* GPT-2's own linear layer works on rows of tokens */
@@ -151,7 +151,7 @@ static void grouped_queries_save_projections(void **state)
     assert_true(all - matrix_flop(t, 1) == L * 2 * S * 2 * h * (h - h / 4));
 }
 
-/* Every token visits k of E experts; with S k divisible by E nothing is padded. */
+/* Every token is processed by k of E experts; if S k is divisible by E nothing is padded. */
 static void experts_work_on_their_share(void **state)
 {
     (void)state;
@@ -287,7 +287,7 @@ static void heads_give_their_shapes(void **state)
     }
 }
 
-/* Of BERT's tokens those alone that the data masks. */
+/* Only the tokens that the data masks reach BERT's head. */
 static void masked_tokens_alone_reach_the_vocabulary(void **state)
 {
     (void)state;
