@@ -15,7 +15,7 @@ _WHERE = {
     "CentimaniError": "centimani.library",
 }
 __all__ = list(_WHERE)
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:
