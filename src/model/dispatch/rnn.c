@@ -151,7 +151,8 @@ bool cm__inside_stack(const cm__dispatch *d, int32_t node)
 
 /* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
-/* Forward, the first layer makes the call; backward, the last one. Of two directions, the first one makes it. */
+/* One call runs the whole stack. In forward its first layer makes the call, in backward its last layer. In a
+   bidirectional layer the first direction makes it. */
 static bool makes_call(const cm__stacks *s, int32_t layer, bool backward)
 {
     return !is_second(s, layer) && (backward ? s->above : s->below)[layer] < 0;
