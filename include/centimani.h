@@ -370,6 +370,7 @@ typedef struct cm_link {
     cm_number   bw_bytes_s; /* in one direction; per device, or per node for the network of a cluster */
     cm_number   latency_s;
     int32_t     devices;    /* most devices in one domain of such links, 0: unknown */
+    bool        in_network_reduction; /* switches add up what devices send: a device sends once and receives once */
 } cm_link;
 
 typedef struct cm_collective {

@@ -5,6 +5,7 @@ usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, ea
        embed.py profiles OUT.c FOLDER/FILE.json...       devices/, clusters/ and schema/ as minified arrays
        embed.py results OUT.c FILE.json...               results/ as minified arrays
        embed.py loading OUT.c datasets.tsv hosts.tsv shares.tsv   datasets, hosts, and reached shares of link bandwidth
+       embed.py defaults OUT.c class-defaults.tsv        members of profiles that the class decides
        embed.py web OUT.c FILE...                        files of the web pages; chart.min.js becomes chart.js
        embed.py program OUT.S PROGRAM                    a program, to be embedded into the static one
        embed.py cuda OUT.c FILE.cu...                    sources that are compiled at run time
@@ -228,6 +229,14 @@ def embed_loading(out_path, paths):
             out.write(f"const int32_t cm__n_known_{name} = {len(rows)};\n\n")
 
 
+def embed_defaults(out_path, path):
+    with open(out_path, "w", encoding="utf-8") as out:
+        rows = list(table_rows(path, ["class", "member", "text", "kind", "source"]))
+        out.write("/* Made by tools/embed.py from data; do not edit. */\n#include \"device/defaults.h\"\n\n"
+                  f"const cm__class_default cm__class_defaults[] = {{\n{''.join(rows)}}};\n"
+                  f"const int32_t cm__n_class_defaults = {len(rows)};\n")
+
+
 TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=utf-8",
          ".json": "application/json", ".svg": "image/svg+xml"}
 
@@ -269,6 +278,7 @@ def main():
                 "profiles": lambda out, *rest: embed_profiles(out, rest),
                 "results": lambda out, *rest: embed_results(out, rest),
                 "loading": lambda out, *rest: embed_loading(out, rest),
+                "defaults": lambda out, *rest: embed_defaults(out, rest[0]),
                 "web": lambda out, *rest: embed_web(out, rest),
                 "program": lambda out, *rest: embed_program(out, rest[0]),
                 "cuda": lambda out, *rest: embed_cuda(out, rest),

@@ -45,8 +45,7 @@ bool cm_device_supports_runtime(const cm_device *device, cm_runtime runtime)
 
 cm_runtime cm_device_runtime(const cm_device *device)
 {
-    if (device->n_runtimes) return device->runtimes[0];
-    return strcmp(device->info.device_class, "gpu") == 0 ? CM_RUNTIME_TORCH_EAGER : CM_RUNTIME_NATIVE;
+    return device->n_runtimes ? device->runtimes[0] : device->usual_runtime;
 }
 
 /* ---- refusal ----------------------------------------------------------------------------------------------------- */

@@ -64,6 +64,9 @@ struct cm_device {
     bool            precisions[CM_PRECISIONS];
     cm_runtime      runtimes[CM_RUNTIMES]; /* the default first */
     int32_t         n_runtimes;            /* 0: not listed */
+    cm_runtime      usual_runtime;         /* if none is listed */
+    double          tile;                  /* rows and columns of a product that one core computes at a time */
+    const char     *reference;             /* id of the device whose kernel tables are transferred; NULL: none */
     cm_precision    best_16bit, usual_precision; /* usual: CM_PRECISION_DEFAULT if not given */
     cm_memory      *memories;
     cm_placement    placement[CM_CATEGORIES];

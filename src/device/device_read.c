@@ -2,6 +2,7 @@
 /* device_read.c - read a checked profile into typed values. */
 #include <stdlib.h>
 #include <string.h>
+#include "device/defaults.h"
 #include "device/device.h"
 
 static const char *const engine_names[CM_ENGINES] = {[CM_ENGINE_MATRIX] = "matrix", [CM_ENGINE_VECTOR] = "vector"};
@@ -37,6 +38,23 @@ static void read_runtimes(cm_device *d)
     for (size_t i = 0; i < json_array_size(array) && d->n_runtimes < CM_RUNTIMES; i++)
         if (!cm_runtime_parse(json_string_value(json_array_get(array, i)), &d->runtimes[d->n_runtimes], NULL))
             d->n_runtimes++;
+}
+
+static const char *text_or_default(const cm_device *d, const char *member)
+{
+    const char *own = cm__text_at(d->tree, member);
+    return own ? own : cm__default_of(d->info.device_class, member);
+}
+
+/* What the profile says, or else its class. */
+static void read_class_members(cm_device *d, const json_t *sources)
+{
+    cm_number   tile = cm__number_at(d->tree, "tile", sources);
+    const char *usual_tile = cm__default_of(d->info.device_class, "tile");
+    const char *reference = text_or_default(d, "reference");
+    d->tile = tile.known ? tile.value : strtod(usual_tile, NULL);
+    d->reference = reference && strcmp(reference, "none") ? reference : NULL;
+    cm_runtime_parse(cm__default_of(d->info.device_class, "runtime"), &d->usual_runtime, NULL);
 }
 
 static void read_info(cm_device *d)
@@ -292,6 +310,7 @@ cm_device *cm__device_read(cm__ctx *ctx, const cm__profile *profile)
     d->lineage = profile->lineage;
     read_info(d);
     read_runtimes(d);
+    read_class_members(d, sources);
     read_numbers(d, sources);
     read_memories(d, sources);
     read_placement(d);

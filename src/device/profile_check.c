@@ -103,8 +103,16 @@ static void check_complete(const checked *c)
         cm__refuse(c->ctx, c->origin, &(cm__step){NULL, "memory", 0}, "a device has at least one memory");
 }
 
+static void check_reference(const checked *c)
+{
+    const char *id = json_string_value(json_object_get(c->tree, "reference"));
+    if (id && strcmp(id, "none") && !cm__kernels_built_in(id).count)
+        cm__refuse(c->ctx, c->origin, &(cm__step){NULL, "reference", 0}, "no built-in kernel tables of '%.64s'", id);
+}
+
 static void check_device(const checked *c)
 {
+    check_reference(c);
     cm__kernels_of(c->ctx, json_object_get(c->tree, "kernels"), c->origin);
     bool abstract = json_is_true(json_object_get(c->tree, "abstract"));
     if (!abstract) check_complete(c);

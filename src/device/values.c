@@ -67,7 +67,8 @@ cm_link cm__link_of(const json_t *link, const json_t *sources)
                      .reach = (cm_reach)cm__index_of(cm__text_at(link, "reach"), cm__reach_names, CM_REACHES),
                      .bw_bytes_s = cm__number_at(link, "bandwidth", sources),
                      .latency_s = cm__number_at(link, "latency", sources),
-                     .devices = count_at(link, "devices")};
+                     .devices = count_at(link, "devices"),
+                     .in_network_reduction = json_is_true(json_object_get(link, "in_network_reduction"))};
 }
 
 cm__links cm__links_of(cm__ctx *ctx, const json_t *array, const json_t *sources)

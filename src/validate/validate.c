@@ -91,9 +91,10 @@ static void predict_row(const cm_validation *v, cm__case *c, const cm__metric *m
     }
 }
 
-static bool is_gpu(const cm__case *c)
+/* True: the device runs PyTorch by default, whose allocator is simulated. */
+static bool memory_is_simulated(const cm__case *c)
 {
-    return c->device && strcmp(cm_device_get_info(c->device)->device_class, "gpu") == 0;
+    return c->device && cm_device_runtime(c->device) != CM_RUNTIME_NATIVE;
 }
 
 /* True unless the other run of a ratio is predicted not to fit. It did run, so a prediction that it does not fit is
@@ -102,7 +103,7 @@ static bool rest_fits(const cm__case *c, const cm_validation *v)
 {
     const json_t *versus = json_object_get(c->run, "versus");
     cm__case     *other = versus ? cm__case_new(c->store, v->set, c->run, versus) : NULL;
-    return !other || !is_gpu(other) || cm__case_fits(other);
+    return !other || !memory_is_simulated(other) || cm__case_fits(other);
 }
 
 /* Compares whether a run was predicted to fit with whether it ran. Only GPUs are tested; other devices report an
@@ -113,7 +114,7 @@ static void check_memory(const cm_validation *v, cm__case *c, const cm__metric *
     r->fits = -1;
     r->ran = m->kind != CM__METRIC_FITS || r->measured > 0;
     if (m->kind > CM__METRIC_FITS || !checked[m->kind] || r->reason || !c->step) return;
-    if (is_gpu(c) || m->kind == CM__METRIC_FITS) r->fits = cm__case_fits(c);
+    if (memory_is_simulated(c) || m->kind == CM__METRIC_FITS) r->fits = cm__case_fits(c);
     if (!rest_fits(c, v)) r->fits = false;
 }
 

@@ -92,7 +92,7 @@ static void take_cluster(cm_fabric *f, const cm_cluster *cluster)
         double        *step_s = network ? &f->network_step_s : &f->link_step_s;
         *bytes_s = known_or(&l->bw_bytes_s, *bytes_s);
         *step_s = known_or(&l->latency_s, *step_s);
-        if (strstr(l->name, "SwarmX")) f->in_network = true;
+        f->in_network |= l->in_network_reduction;
     }
     bool measured = f->n_rows > 0;
     for (int32_t i = 0; i < cm_cluster_collectives(cluster) && !measured; i++)

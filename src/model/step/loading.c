@@ -103,7 +103,7 @@ cm__loading cm__loading_of(cm__ctx *ctx, const cm_graph *g, const cm_device *dev
     double        copy_s = link && link->bw_bytes_s.known ? cm__sample_bytes(g) / link->bw_bytes_s.value : 0;
     return (cm__loading){
         .on = true,
-        .in_turn = strcmp(device->info.device_class, "gpu") != 0,
+        .in_turn = cm_device_runtime(device) == CM_RUNTIME_NATIVE, /* PyTorch's loader overlaps them */
         .waits = o->workers < 0,
         .read_s = read_s,
         .prepare_s = prepare_s / workers,

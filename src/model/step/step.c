@@ -17,22 +17,16 @@
 
 const cm_device *cm__reference_of(cm__ctx *ctx, const cm_device *device)
 {
-    const cm_device_info *info = cm_device_get_info(device);
-    const cm_device      *reference = NULL;
-    for (int32_t i = 0; i < cm__n_embedded_kernels && !reference; i++) {
-        const char *id = cm__all_embedded_kernels[i].device;
-        if (cm__device_is(device, id) || strcmp(info->device_class, "gpu")) continue;
-        reference = cm__device_beside(ctx, device, id);
-    }
-    return reference;
+    const char *id = device->reference;
+    return id && !cm__device_is(device, id) ? cm__device_beside(ctx, device, id) : NULL;
 }
 
 static const cm_device *shared_reference(cm__ctx *ctx, const cm_device *device, const cm__common *common)
 {
-    const cm_device_info *info = cm_device_get_info(device);
-    const cm_device      *first = common ? common->reference : NULL;
-    bool                  other = first && !cm__device_is(device, cm_device_get_info(first)->id);
-    return other && strcmp(info->device_class, "gpu") == 0 ? first : cm__reference_of(ctx, device);
+    const cm_device *first = common ? common->reference : NULL;
+    const char      *id = first ? cm_device_get_info(first)->id : NULL;
+    bool             its = id && device->reference && strcmp(device->reference, id) == 0;
+    return its && !cm__device_is(device, id) ? first : cm__reference_of(ctx, device);
 }
 
 cm__common cm__common_of_one(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,

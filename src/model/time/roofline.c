@@ -7,9 +7,6 @@
 #include "device/device.h"
 #include "device/number.h"
 
-#define TILE 128.0            /* rows and columns of a product that one core computes at a time */
-/* the same for CPUs: the shorter side of the libraries' register tiles (OpenBLAS 16 x 4, 8 x 4) */
-#define TILE_OF_REGISTERS 4.0
 #define SHORTEST 1e-9         /* s; lower bound for calls without work, whose logarithm is taken */
 #define SPLIT_K_LEAST 256.0   /* inner size below which libraries do not split a product further */
 
@@ -35,9 +32,9 @@ cm__limits cm__limits_of(const cm_device *device)
 {
     cm__limits       l = {.cores = cm__value_or(cm_device_number(device, CM_CORES), 1),
                           .clock_hz = cm__value_or(cm_device_number(device, CM_CLOCK_HZ), 0),
-                          .floor_s = cm__value_or(cm_device_number(device, CM_LAUNCH_S), 0)};
+                          .floor_s = cm__value_or(cm_device_number(device, CM_LAUNCH_S), 0),
+                          .tile = device->tile};
     const cm_memory *main = cm_device_main_memory(device);
-    l.tile = strcmp(cm_device_get_info(device)->device_class, "cpu") == 0 ? TILE_OF_REGISTERS : TILE;
     read_peaks(device, &l);
     if (main) l.memory_bytes_s = cm__value_or(main->bw_bytes_s, 0);
     for (int32_t i = 0; i < cm_device_memories(device); i++) {

@@ -114,6 +114,32 @@ static void across_nodes(void **state)
     cm_device_free(d);
 }
 
+#define SWITCHED(name, more)                                                                                           \
+    "{\"schema\": 1, \"id\": \"c\", \"name\": \"C\", \"device\": \"timed\", \"devices_per_node\": " NUMBER("1", "1")      \
+    ", \"nodes\": " NUMBER("4", "1") ", \"tiers\": [{\"name\": \"" name "\", \"reach\": \"network\", \"bandwidth\": "         \
+    NUMBER("1e11", "B/s") more "}], " SOURCES "}"
+
+static double on_four(const cm_device *d, const char *cluster)
+{
+    write_file("c.json", cluster);
+    cm_fabric *f = fabric_of(d, file_named("c.json"));
+    double     time_s = cm_fabric_time(f, "all-reduce", 4, 1e12); /* latencies are negligible */
+    cm_fabric_free(f);
+    return time_s;
+}
+
+/* A ring of four moves the buffer 2 * 3 / 4 times, switches that add it up move it once. The name does not matter. */
+static void switches_that_add(void **state)
+{
+    (void)state;
+    cm_device *d = device_of(LINKED);
+    double     ring = on_four(d, SWITCHED("SwarmX", ""));
+    double     switched = on_four(d, SWITCHED("Quantum", ", \"in_network_reduction\": true"));
+    assert_true(fabs(ring / switched / 1.5 - 1) < 0.01);
+    is(on_four(d, SWITCHED("Quantum", ", \"in_network_reduction\": false")), ring);
+    cm_device_free(d);
+}
+
 /* 64,500,000 numbers on 16 A100, two DGX: 33.5 % of 300 GB/s (Emani et al. 2022, section V-D1). */
 static void two_nodes(void **state)
 {
@@ -171,6 +197,7 @@ int main(void)
         cmocka_unit_test(algorithms),   cmocka_unit_test(crossover), cmocka_unit_test(compression),
         cmocka_unit_test(rows_of_a_profile), cmocka_unit_test(across_nodes), cmocka_unit_test(refused),
         cmocka_unit_test(measured),          cmocka_unit_test(two_nodes),
+        cmocka_unit_test(switches_that_add),
     };
-    return cmocka_run_group_tests_name("comm", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("comm", tests, make_folder, remove_folder);
 }
