@@ -5,6 +5,7 @@ usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, ea
        embed.py profiles OUT.c FOLDER/FILE.json...       devices/, clusters/ and schema/ as minified arrays
        embed.py results OUT.c FILE.json...               results/ as minified arrays
        embed.py loading OUT.c datasets.tsv hosts.tsv shares.tsv   datasets, hosts, and reached shares of link bandwidth
+       embed.py scales OUT.c calls.def scales.json       scales of the interpolation, in the order of calls.def
        embed.py defaults OUT.c class-defaults.tsv        members of profiles that the class decides
        embed.py web OUT.c FILE...                        files of the web pages; chart.min.js becomes chart.js
        embed.py program OUT.S PROGRAM                    a program, to be embedded into the static one
@@ -187,6 +188,42 @@ def embed_kernels(out_path, calls_path, paths):
         out.write(f"    {{0}},\n}};\nconst int32_t cm__n_embedded_kernels = {len(devices)};\n")
 
 
+FEATURES = ["aligned_1", "aligned_2", "aligned_3", "roofline", "intensity"]  # after the sizes; some calls have more
+DISTANCES = ["noise", "alike", "variant", "dtype", "pass"]
+
+
+def braced(values, suffix=""):
+    return "{" + ", ".join(braced(v, suffix) if isinstance(v, list) else f"{float(v)!r}{suffix}" for v in values) + "}"
+
+
+def scales_row(path, call, sizes, row):
+    names = list(row["scales"])
+    if names[:len(sizes) + len(FEATURES)] != sizes + FEATURES:
+        sys.exit(f"{path}: {call}: scales are not of {', '.join(sizes + FEATURES)}")
+    return "    {" + ", ".join(f"{float(row[key])!r}" for key in DISTANCES) + f", {braced(row['scales'].values(), 'f')}}},\n"
+
+
+def embed_scales(out_path, calls_path, path):
+    with open(calls_path, encoding="utf-8") as file:
+        calls = {name: re.findall(r'"(\w+)"', sizes)
+                 for name, sizes in re.findall(r'^CALL\(\w+, "(\w+)", \w+, \w+,([^)]*)\)', file.read(), re.M)}
+    with open(path, encoding="utf-8") as file:
+        tree = json.load(file)
+    facts = {key: fact["value"] for key, fact in tree["features"].items()}
+    if set(tree["calls"]) != set(calls) or not set(facts["aligned"]) <= set(calls):
+        sys.exit(f"{path}: its calls are not those of calls.def")
+    aligned = [[sizes.index(name) + 1 for name in facts["aligned"].get(call, [])] or [0] for call, sizes in calls.items()]
+    with open(out_path, "w", encoding="utf-8") as out:
+        out.write("/* Made by tools/embed.py from data/scales.json; do not edit. */\n#include \"model/time/features.h\"\n\n"
+                  "const cm__scales cm__call_scales[CM__CALLS] = {\n")
+        out.writelines(scales_row(path, call, sizes, tree["calls"][call]) for call, sizes in calls.items())
+        out.write(f"}};\n\nconst cm__scales cm__default_scales = {{{', '.join(repr(float(tree['default'][key])) for key in DISTANCES)}, "
+                  "{0}};\n\nconst cm__feature_data cm__feature_facts = {\n"
+                  f"    {braced(facts['product_tiles'])},\n    {braced(facts['attention_blocks'])},\n"
+                  f"    {float(tree['default']['scale'])!r}f, {float(facts['kinds_apart'])!r}f, {float(facts['joined_factor'])!r}f,\n"
+                  f"    {{{', '.join('{' + ', '.join(map(str, row)) + '}' for row in aligned)}}},\n}};\n")
+
+
 def embed_results(out_path, paths):
     with open(out_path, "w", encoding="utf-8") as out:
         out.write("/* Made by tools/embed.py from data/results; do not edit. */\n#include \"validate/validate.h\"\n\n")
@@ -278,6 +315,7 @@ def main():
                 "profiles": lambda out, *rest: embed_profiles(out, rest),
                 "results": lambda out, *rest: embed_results(out, rest),
                 "loading": lambda out, *rest: embed_loading(out, rest),
+                "scales": lambda out, *rest: embed_scales(out, *rest),
                 "defaults": lambda out, *rest: embed_defaults(out, rest[0]),
                 "web": lambda out, *rest: embed_web(out, rest),
                 "program": lambda out, *rest: embed_program(out, rest[0]),

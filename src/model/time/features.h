@@ -3,7 +3,7 @@
  * features.h - properties of a call that determine how far its time is from the roofline: sizes, alignments, and how
  * well tiles fill the cores.
  *
- * scales.def has the length scale of each feature, and the distances between tables.
+ * data/scales.json has the length scale of each feature, the distances between tables, and the tiles.
  */
 #ifndef CM_MODEL_FEATURES_H
 #define CM_MODEL_FEATURES_H
@@ -20,9 +20,28 @@ typedef struct cm__scales {
     float  scales[CM__FEATURES];
 } cm__scales;
 
-const cm__scales *cm__scales_of(int op);
+#define CM__ALIGNED 3
+#define CM__PRODUCT_TILES 6
+#define CM__ATTENTION_BLOCKS 3
 
-/* The number of features, padded with zeros to a multiple of four. */
+/* What features are made of, besides sizes. */
+typedef struct cm__feature_data {
+    double product_tiles[CM__PRODUCT_TILES][2], attention_blocks[CM__ATTENTION_BLOCKS]; /* that libraries choose among */
+    float  default_scale;
+    float  kinds_apart;                     /* step of a feature that names a kind */
+    float  joined_factor;                   /* extra weight of alignment for concatenation */
+    int8_t aligned[CM__CALLS][CM__ALIGNED]; /* sizes that are read with vector loads, counted from 1 */
+} cm__feature_data;
+
+/* data/scales.json, by tools/embed.py */
+extern const cm__scales       cm__call_scales[CM__CALLS], cm__default_scales;
+extern const cm__feature_data cm__feature_facts;
+
+const cm__scales *cm__scales_of(int op); /* -1: those of a call without its own */
+
+/* The number of features. */
+int cm__n_features_unpadded(int op);
+/* The same, padded with zeros to a multiple of four. */
 int cm__n_features(int op);
 
 /* Fills in the scaled features of a call on a device with these limits. Returns the call's roofline time in seconds. */

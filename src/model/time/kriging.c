@@ -3,7 +3,6 @@
 #include "model/time/kriging.h"
 
 #include <math.h>
-#include "model/time/features.h"
 
 #define NEIGHBOURS 20
 #define SQRT3 1.7320508f
@@ -147,11 +146,10 @@ static cm__kriged krige(const neighbours *n, const cm__rows *tables, int32_t hom
     return (cm__kriged){.value = value, .unknown = fmin(1, fmax(0, 1 + s->alike - explained))};
 }
 
-cm__kriged cm__krige(int op, const cm__rows *tables, int32_t n_tables, int32_t home, const float *features, int count,
-                     int32_t without)
+cm__kriged cm__krige(const cm__scales *s, const cm__rows *tables, int32_t n_tables, int32_t home,
+                     const float *features, int count, int32_t without)
 {
-    const cm__scales *s = cm__scales_of(op);
-    neighbours        n = {.count = 0};
+    neighbours n = {.count = 0};
     find_in(&n, tables, home, 0, features, count, without);
     neighbour at_home = n.count ? n.of[0] : (neighbour){.squared = INFINITY};
     for (int differing = 1; differing <= 3 && (differing == 1 || n.count < NEIGHBOURS); differing++)

@@ -10,6 +10,7 @@
 #define CM_MODEL_KRIGING_H
 
 #include <stdint.h>
+#include "model/time/features.h"
 
 /* A table's rows as features and log ratios. */
 typedef struct cm__rows {
@@ -27,7 +28,7 @@ typedef struct cm__kriged {
 
 /* Predicts a call with these `count` features that belongs to table `home`. Row `without` of that table is left out
    (-1: none). There must be at least one other row. */
-cm__kriged cm__krige(int op, const cm__rows *tables, int32_t n_tables, int32_t home, const float *features, int count,
-                     int32_t without);
+cm__kriged cm__krige(const cm__scales *scales, const cm__rows *tables, int32_t n_tables, int32_t home,
+                     const float *features, int count, int32_t without);
 
 #endif

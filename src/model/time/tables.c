@@ -239,10 +239,10 @@ static cm__kriged krige(cm__library *l, int32_t table, const float *features, in
 {
     int         op = l->tables[table]->op;
     cm__family *f = family_of(l, l->tables[table]);
-    return cm__krige(op, f->rows, f->count, table - f->first, features, cm__n_features(op), without);
+    return cm__krige(cm__scales_of(op), f->rows, f->count, table - f->first, features, cm__n_features(op), without);
 }
 
-static const cm__rows *rows_of(cm__library *l, int32_t table)
+const cm__rows *cm__library_rows(cm__library *l, int32_t table)
 {
     cm__family *f = family_of(l, l->tables[table]);
     if (!f->rows) prepare(l, f);
@@ -259,7 +259,7 @@ cm__memo_value cm__library_neighbours(cm__library *l, int32_t table, const cm__c
     if (memo && cm__memo_find(memo, key, c, &value)) return value;
     if (memo && strcmp(call.dtype, t->dtype) != 0) call = as_in_table(l, t, given);
     if (memo && cm__memo_find(memo, key, c, &value)) return value;
-    rows_of(l, table);
+    cm__library_rows(l, table);
     double     roofline = cm__features(c, &l->limits, features);
     cm__kriged k = krige(l, table, features, -1);
     value.timed = (cm__timed){.time_s = exp(k.value) * roofline, .launches = t->launches[k.row]};
@@ -270,7 +270,7 @@ cm__memo_value cm__library_neighbours(cm__library *l, int32_t table, const cm__c
 
 double cm__library_left_out(cm__library *l, int32_t table, int32_t row, cm__call *c)
 {
-    const cm__rows *rows = rows_of(l, table);
+    const cm__rows *rows = cm__library_rows(l, table);
     *c = call_of_table(l->tables[table]);
     set_row(c, l->tables[table], row);
     cm__call   flat = cm__without_shape(c);

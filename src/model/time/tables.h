@@ -49,6 +49,9 @@ int32_t cm__library_any_function(const cm__library *library, const cm__call *cal
 /* The exact row of a call (cm__without_shape()); -1: none. */
 int32_t cm__library_row(const cm__library *library, int32_t table, const cm__call *call);
 
+/* The rows of a table with their features. */
+const cm__rows *cm__library_rows(cm__library *library, int32_t table);
+
 /* The time predicted from a call's neighbours, on the library's device. memo: NULL for none. */
 cm__memo_value cm__library_neighbours(cm__library *library, int32_t table, const cm__call *call, cm__memo *memo);
 

@@ -99,9 +99,20 @@ static void no_sizes(void **state)
     }
 }
 
+/* Every feature has a scale, and there is no scale without a feature. */
+static void every_feature_has_a_scale(void **state)
+{
+    (void)state;
+    for (int op = 0; op < CM__CALLS; op++)
+        for (int i = 0; i < CM__FEATURES; i++)
+            if ((cm__scales_of(op)->scales[i] > 0) != (i < cm__n_features_unpadded(op)))
+                fail_msg("%s: feature %d", cm__call_kinds[op].name, i);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_feature_has_a_scale),
         cmocka_unit_test(features_of_a_product), cmocka_unit_test(waves_of_tiles),
         cmocka_unit_test(blocks_of_attention),   cmocka_unit_test(kinds_of_groups),
         cmocka_unit_test(halves_of_what_is_joined), cmocka_unit_test(no_sizes),

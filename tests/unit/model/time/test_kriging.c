@@ -12,7 +12,7 @@
 
 #define ROWS 20
 #define COUNT 4 /* features are padded to a multiple of four */
-#define OP CM__CALL_SOFTMAX /* the operator with the smallest noise in scales.def */
+#define OP CM__CALL_SOFTMAX /* the operator with the smallest noise in data/scales.json */
 
 static void near(double got, double expected, double tolerance)
 {
@@ -37,7 +37,7 @@ static cm__kriged at(float features[][COUNT], const float *values, int32_t count
 {
     float    f[COUNT] = {(float)x};
     cm__rows table = {.features = &features[0][0], .values = values, .count = count};
-    return cm__krige(OP, &table, 1, 0, f, COUNT, without);
+    return cm__krige(cm__scales_of(OP), &table, 1, 0, f, COUNT, without);
 }
 
 static void rows_are_reproduced(void **state)
@@ -133,13 +133,13 @@ static void other_tables_are_used(void **state)
                          {.features = features[0], .values = values, .count = ROWS, .variant = 1}};
     (void)state;
     line(constant, features, values);
-    cm__kriged alone = cm__krige(OP, tables, 1, 0, here, COUNT, -1),
-               with = cm__krige(OP, tables, 2, 0, here, COUNT, -1);
+    cm__kriged alone = cm__krige(cm__scales_of(OP), tables, 1, 0, here, COUNT, -1),
+               with = cm__krige(cm__scales_of(OP), tables, 2, 0, here, COUNT, -1);
     assert_true(with.unknown < alone.unknown);
     assert_true(fabs(with.value - 0.7) < fabs(alone.value - 0.7));
     assert_int_equal(with.row, 0); /* still reported for its own table */
     tables[1].dtype = 1;
-    assert_true(cm__krige(OP, tables, 2, 0, here, COUNT, -1).unknown >= with.unknown);
+    assert_true(cm__krige(cm__scales_of(OP), tables, 2, 0, here, COUNT, -1).unknown >= with.unknown);
 }
 
 /* The order of tables does not matter. */
@@ -152,7 +152,7 @@ static void order_of_tables(void **state)
     cm__rows one = {.features = a[0], .values = of_a, .count = ROWS},
              two = {.features = b[0], .values = of_b, .count = ROWS, .pass = 1};
     cm__rows   in_order[] = {one, two}, turned[] = {two, one};
-    cm__kriged x = cm__krige(OP, in_order, 2, 0, here, COUNT, -1), y = cm__krige(OP, turned, 2, 1, here, COUNT, -1);
+    cm__kriged x = cm__krige(cm__scales_of(OP), in_order, 2, 0, here, COUNT, -1), y = cm__krige(cm__scales_of(OP), turned, 2, 1, here, COUNT, -1);
     near(x.value, y.value, 1e-4);
     near(x.unknown, y.unknown, 1e-4);
     assert_int_equal(x.row, y.row);

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""refit.py - run the programs that made fitted numbers again, and compare with the stored numbers.
+
+usage: refit.py CENTIMANI FIT_SCALES
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CENTIMANI, FIT_SCALES = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
+# The likelihood of a row, in which the stored and the fitted scales may differ: the maximum is flat.
+LIKELIHOOD_TOLERANCE = 0.1
+# The defaults, from which the fit starts, are worse by more than this: else the fit would prove nothing.
+LIKELIHOOD_GAIN = 0.5
+
+
+def run(*command):
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+
+
+def scales(call):
+    """Likelihood, distances and scales of a call by "stored", "default" and "fitted"."""
+    rows = re.findall(r"^(\w+) (\S+)\n  noise (\S+) alike (\S+) variant (\S+) dtype (\S+) pass (\S+) scales (.*)$",
+                      run(FIT_SCALES, call), re.M)
+    return {name: (float(likelihood), [float(x) for x in distances], [float(x) for x in values.split()])
+            for name, likelihood, *distances, values in rows}
+
+
+def scales_are_refitted(call):
+    found, row = scales(call), json.loads((ROOT / "data/scales.json").read_text())["calls"][call]
+    (stored, distances, values), (default, _, _), (fitted, refitted, _) = (found[name] for name in ("stored", "default", "fitted"))
+    assert distances == [row[key] for key in ("noise", "alike", "variant", "dtype", "pass")], distances
+    assert values == list(row["scales"].values()), values
+    assert abs(fitted - stored) <= LIKELIHOOD_TOLERANCE, f"likelihood {stored} stored, {fitted} fitted"
+    assert fitted - default >= LIKELIHOOD_GAIN, f"likelihood {default} of defaults, {fitted} fitted"
+    assert 0.5 < refitted[0] / distances[0] < 2, f"noise {distances[0]} stored, {refitted[0]} fitted"
+
+
+CHECKS = [("scales of rms_norm", lambda: scales_are_refitted("rms_norm")),
+          ("scales of cross_entropy", lambda: scales_are_refitted("cross_entropy"))]
+
+
+def main():
+    failed = 0
+    print(f"1..{len(CHECKS)}")
+    for number, (name, check) in enumerate(CHECKS, 1):
+        try:
+            check()
+            print(f"ok {number} {name}")
+        except (AssertionError, subprocess.CalledProcessError, KeyError) as error:
+            failed += 1
+            print(f"not ok {number} {name}: {error}")
+    sys.exit(bool(failed))
+
+
+main()
