@@ -3,6 +3,7 @@
 
 usage: refit.py CENTIMANI FIT_SCALES
 """
+import importlib.util
 import json
 import pathlib
 import re
@@ -15,6 +16,8 @@ CENTIMANI, FIT_SCALES = (str(pathlib.Path(path).resolve()) for path in sys.argv[
 LIKELIHOOD_TOLERANCE = 0.1
 # The defaults, from which the fit starts, are worse by more than this: else the fit would prove nothing.
 LIKELIHOOD_GAIN = 0.5
+# Relative difference of host times: the fit has two digits.
+HOST_TOLERANCE = 0.03
 
 
 def run(*command):
@@ -39,8 +42,29 @@ def scales_are_refitted(call):
     assert 0.5 < refitted[0] / distances[0] < 2, f"noise {distances[0]} stored, {refitted[0]} fitted"
 
 
+def program(name):
+    """A program of tools/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def host_times_are_refitted():
+    host = program("fit_host")
+    rows, stored = host.points(CENTIMANI), host.stored()
+    factor, fixed = host.fit(rows)
+    assert len(rows) >= 60, f"{len(rows)} host-bound rows"
+    fitted = {cost["what"]: cost["time"]["value"] * factor for cost in host.benchmark_profile()[1]}
+    fitted.update({"step": fixed, "gap": host.gap(CENTIMANI)[0]})
+    for what, value in stored.items():
+        assert abs(value / fitted[what] - 1) < HOST_TOLERANCE, f"{what}: {value} s stored, {fitted[what]:.4g} s fitted"
+    assert host.error(rows, (factor, fixed)) < host.left_out_error(rows) < 0.2
+
+
 CHECKS = [("scales of rms_norm", lambda: scales_are_refitted("rms_norm")),
-          ("scales of cross_entropy", lambda: scales_are_refitted("cross_entropy"))]
+          ("scales of cross_entropy", lambda: scales_are_refitted("cross_entropy")),
+          ("host times", host_times_are_refitted)]
 
 
 def main():
