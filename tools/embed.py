@@ -6,6 +6,7 @@ usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, ea
        embed.py results OUT.c FILE.json...               results/ as minified arrays
        embed.py loading OUT.c datasets.tsv hosts.tsv shares.tsv   datasets, hosts, and reached shares of link bandwidth
        embed.py scales OUT.c calls.def scales.json       scales of the interpolation, in the order of calls.def
+       embed.py rules OUT.c factors.tsv workspaces.tsv   numbers of the model as members of structs
        embed.py defaults OUT.c class-defaults.tsv        members of profiles that the class decides
        embed.py web OUT.c FILE...                        files of the web pages; chart.min.js becomes chart.js
        embed.py program OUT.S PROGRAM                    a program, to be embedded into the static one
@@ -266,6 +267,38 @@ def embed_loading(out_path, paths):
             out.write(f"const int32_t cm__n_known_{name} = {len(rows)};\n\n")
 
 
+KINDS = ("spec", "measured", "fitted", "published", "assumed")
+
+
+def rule_rows(path, columns):
+    """Rows of a table of rules as dicts; each has a value, a kind and a source."""
+    with open(path, encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if line.startswith("#") or not line.strip():
+                continue
+            row = dict(zip(columns, line.rstrip("\n").split("\t")))
+            if len(row) != len(columns) or not all(row.values()) or row["kind"] not in KINDS:
+                sys.exit(f"{path}:{number}: expected {', '.join(columns)}, none empty, kind one of {', '.join(KINDS)}")
+            yield row
+
+
+def members(rows):
+    return ", ".join(f".{row['rule']} = {float(row['value'])!r}" for row in rows)
+
+
+def embed_rules(out_path, factors, workspaces):
+    versions = {}
+    for row in rule_rows(workspaces, ["library", "version", "rule", "value", "kind", "source"]):
+        versions.setdefault(row["version"], []).append(row)
+    with open(out_path, "w", encoding="utf-8") as out:
+        out.write("/* Made by tools/embed.py from data; do not edit. */\n#include \"model/memory/workspace.h\"\n"
+                  "#include \"model/time/operator_fits.h\"\n\n"
+                  f"const cm__factors cm__time_factors = {{{members(rule_rows(factors, ['rule', 'value', 'kind', 'source']))}}};\n\n"
+                  "const cm__cudnn_rules cm__cudnn_versions[] = {\n")
+        out.writelines(f"    {{.version = {c_string(version)}, {members(rows)}}},\n" for version, rows in versions.items())
+        out.write("};\n")
+
+
 def embed_defaults(out_path, path):
     with open(out_path, "w", encoding="utf-8") as out:
         rows = list(table_rows(path, ["class", "member", "text", "kind", "source"]))
@@ -316,6 +349,7 @@ def main():
                 "results": lambda out, *rest: embed_results(out, rest),
                 "loading": lambda out, *rest: embed_loading(out, rest),
                 "scales": lambda out, *rest: embed_scales(out, *rest),
+                "rules": lambda out, *rest: embed_rules(out, *rest),
                 "defaults": lambda out, *rest: embed_defaults(out, rest[0]),
                 "web": lambda out, *rest: embed_web(out, rest),
                 "program": lambda out, *rest: embed_program(out, rest[0]),

@@ -5,6 +5,7 @@ usage: refit.py CENTIMANI FIT_SCALES
 """
 import importlib.util
 import json
+import math
 import pathlib
 import re
 import subprocess
@@ -62,9 +63,39 @@ def host_times_are_refitted():
     assert host.error(rows, (factor, fixed)) < host.left_out_error(rows) < 0.2
 
 
+def workspaces_are_refitted():
+    """With VGG-16's measured workspaces, which are in a unit test, the stored sizes are among the best."""
+    fit, lines = program("fit_workspaces"), [",".join(("mode", "n", "c", "k", "h", "w", "r", "s", "stride", "pad", "groups", "pass",
+                                                       "workspace_bytes"))]
+    text = (ROOT / "tests/unit/model/memory/test_workspace_conv.c").read_text()
+    for c, k, side, *measured in re.findall(r"\{(\d+), (\d+), (\d+), ([\d.]+), ([\d.]+), ([\d.]+)\}", text):
+        lines += [f"fp32,32,{c},{k},{side},{side},3,3,1,1,1,{name},{float(mib) * 2**20}" for name, mib in zip(fit.ALGORITHMS, measured)]
+    found, rules = list(fit.calls(lines)), fit.stored()
+    assert len(found) == 24 and sum(taken for _, taken, _ in found) == 20, f"{len(found)} rows"
+    for rule in fit.TRIED:
+        least, most, count = fit.best_range(found, rules, rule)
+        assert count == 0 and least <= rules[rule] <= most, f"{rule}: {count} wrong from {least} to {most}"
+    assert fit.wrong(found, {**rules, "winograd_product": 5000}) == 1  # 64 x 64 channels use Winograd
+    assert fit.wrong(found, {**rules, "fft_side_most": 32}) == 2      # images of 56 x 56 use FFT
+
+
+def transposed_factor():
+    """Two layers whose weight gradients take 1.1 and 1.2 times as long; products of another device and shape do not count."""
+    fit, stored = program("fit_transposed"), dict(line.split("\t")[:2] for line in (ROOT / "data/factors.tsv").read_text().splitlines()
+                                                   if not line.startswith("#"))
+    lines = ["device,op,pass,d0,d1,d2,d3,latency_ms", "a,gemm,fwd,1,10,20,30,2", "a,gemm,bwd_weight,1,20,30,10,2.2",
+             "a,gemm,fwd,1,11,20,30,3", "a,gemm,bwd_weight,1,20,30,11,3.6", "a,gemm,fwd,1,12,20,30,4", "b,gemm,bwd_weight,1,20,30,12,9",
+             "a,gemm,bwd_input,1,20,30,12,9"]
+    factor, layers = fit.factor(lines, "a")
+    assert layers == 2 and abs(factor - math.sqrt(1.1 * 1.2)) < 1e-12, f"{factor} of {layers} layers"
+    # of 61 layers, from SimuMax's published efficiencies (docs/results/numbers.md)
+    assert abs(float(stored["transposed_product"]) - 1.0557) < 0.001, stored["transposed_product"]
+
+
 CHECKS = [("scales of rms_norm", lambda: scales_are_refitted("rms_norm")),
           ("scales of cross_entropy", lambda: scales_are_refitted("cross_entropy")),
-          ("host times", host_times_are_refitted)]
+          ("host times", host_times_are_refitted), ("sizes of workspaces", workspaces_are_refitted),
+          ("factor of transposed products", transposed_factor)]
 
 
 def main():

@@ -11,6 +11,17 @@ typedef struct cm__temporary {
     double  least_batch; /* smaller batches use another algorithm, which allocates nothing */
 } cm__temporary;
 
+/* Sizes from which a version of cuDNN takes an algorithm that allocates memory: data/workspaces.tsv. */
+typedef struct cm__cudnn_rules {
+    const char *version;
+    double      winograd_channels, winograd_product;
+    double      fft_channels, fft_product, fft_side_most, fft_filled;
+    double      fft_tiles_channels, fft_tiles_side;
+    double      fft_outputs, padded_channels;
+} cm__cudnn_rules;
+
+extern const cm__cudnn_rules cm__cudnn_versions[];
+
 typedef enum cm__conv_pass { CM__CONV_FORWARD, CM__CONV_INPUT, CM__CONV_WEIGHT } cm__conv_pass;
 
 /* Workspace of one pass of a convolution, given its forward node. */

@@ -2,9 +2,9 @@
 /*
  * workspace_conv.c - memory that cuDNN's convolutions allocate while they run, with cudnn.benchmark on.
  *
- * cuDNN takes the fastest algorithm, however much it allocates. The sizes decide which one that is. The workspaces were
- * measured on an H200 (cuDNN 9.19, 522 calls at 32 images, tools/confirm_batch.py --workspaces); most are predicted
- * within 1 %:
+ * cuDNN takes the fastest algorithm, however much it allocates. The sizes decide which one that is
+ * (data/workspaces.tsv). The workspaces were measured on an H200 (cuDNN 9.19, 522 calls at 32 images,
+ * tools/confirm_batch.py --workspaces); most are predicted within 1 %:
  *
  *     layout     tensor cores need channels last: other data needs copies of input, output and filter; with fewer than
  *                8 channels they are padded to 8
@@ -18,7 +18,8 @@
 #include "model/memory/workspace.h"
 
 #define COMPLEX 8 /* bytes */
-#define FFT_BREAK_EVEN_OUTPUTS 16384
+
+static const cm__cudnn_rules *const rules = &cm__cudnn_versions[0];
 
 typedef struct conv {
     cm_poly n;
@@ -62,12 +63,10 @@ static cm__temporary of_images(const conv *c, double per_image, double fixed)
 
 static double spectrum(double side) { return side * (side / 2 + 1) * COMPLEX; }
 
-/* The number of images from which an FFT pays off: the cost of the filters' spectra is spread over the outputs. It
-   does for 32 images of 28 x 28 (measured) and does not for 4 of 32 x 32 (U-Net's peak in fp32 at batch 4). The
-   limit in between is a guess. */
+/* The number of images from which an FFT pays off: the cost of the filters' spectra is spread over the outputs. */
 static double images_that_pay(const conv *c, double side)
 {
-    return FFT_BREAK_EVEN_OUTPUTS * spectrum(side) / spectrum(32) / (c->h * c->w) / (c->n.c[1] > 0 ? c->n.c[1] : 1);
+    return rules->fft_outputs * spectrum(side) / spectrum(32) / (c->h * c->w) / (c->n.c[1] > 0 ? c->n.c[1] : 1);
 }
 
 static cm__temporary winograd(const conv *c)
@@ -105,31 +104,33 @@ static cm__temporary copies(const conv *c)
     return (cm__temporary){.bytes = cm__poly_add(cm__poly_add(c->x, c->y), c->filter)};
 }
 
-static cm__temporary padded(const conv *c) { return of_images(c, 8 * c->h * c->w * c->element, 0); }
+static cm__temporary padded(const conv *c) { return of_images(c, rules->padded_channels * c->h * c->w * c->element, 0); }
 
 /* ---- choice of the algorithm ------------------------------------------------------------------------------------- */
 
 static bool fills_power_of_two(const conv *c)
 {
     double side = power_of_two(c->h + 2);
-    return side <= 64 && c->h >= 0.8 * side && c->w == c->h;
+    return side <= rules->fft_side_most && c->h >= rules->fft_filled * side && c->w == c->h;
 }
 
 static cm__temporary full_precision(const conv *c, cm__conv_pass pass)
 {
-    bool small = c->c * c->k < 64 * 64 || c->c < 32 || c->k < 32, wide = c->c >= 128 && c->c * c->k >= 128 * 128;
-    bool narrow = c->c < 32 || c->k < 32 || (c->c <= 32 && c->k <= 32);
+    double fewer = fmin(c->c, c->k), more = fmax(c->c, c->k), product = c->c * c->k;
+    bool   small = product < rules->winograd_product || fewer < rules->winograd_channels;
+    bool   wide = c->c >= rules->fft_channels && product >= rules->fft_product;
+    bool   narrow = fewer < rules->fft_tiles_channels || more <= rules->fft_tiles_channels;
     if (c->r != 3 || c->s != 3 || !c->unit_stride || c->groups > 1) return nothing;
     if (pass == CM__CONV_WEIGHT) return small ? nothing : winograd(c);
     if (pass == CM__CONV_FORWARD) return wide && fills_power_of_two(c) ? fft(c) : nothing;
-    return c->h >= 28 && !narrow ? fft_tiles(c) : nothing;
+    return c->h >= rules->fft_tiles_side && !narrow ? fft_tiles(c) : nothing;
 }
 
 cm__temporary cm__workspace_conv(const cm_graph *g, const cm_node *forward, cm__conv_pass pass)
 {
     conv c = conv_of(g, forward);
     if (c.transposed && pass != CM__CONV_WEIGHT) pass = pass == CM__CONV_FORWARD ? CM__CONV_INPUT : CM__CONV_FORWARD;
-    bool sixteen = c.element < 4, few = c.c < 8;
+    bool sixteen = c.element < 4, few = c.c < rules->padded_channels;
     if (!sixteen && g->precision != CM_PRECISION_TF32) return full_precision(&c, pass);
     if (c.groups > 1 && c.groups == c.c) return nothing; /* depthwise: direct */
     if (cm__channels_last(g)) return few ? padded(&c) : nothing;

@@ -8,10 +8,6 @@
 #include "device/forms.h"
 
 #define PARAMETERS_MOST 64
-#define ERROR_LEAST 0.1 /* lower bound: other library versions and timing methods */
-/* A weight-gradient product, which has a transposed left operand, over other products of the same shape: geometric
-   mean of 55 shapes in bf16 on an A100 PCIe (SimuMax, fwd and bwd_grad_w efficiencies). */
-#define TRANSPOSED_FACTOR 1.056
 
 typedef enum closeness { ITSELF, SAME_CHIP, SAME_FAMILY, UNRELATED } closeness;
 
@@ -224,7 +220,8 @@ double cm__operator_fits_time(cm__operator_fits *m, const cm__call *c, double *e
     cm__work     work = work_of(c, w.stream);
     if (ceilings.peak_flop_s <= 0 || ceilings.bandwidth_bytes_s <= 0 || work.bytes <= 0) return NAN;
     double time_s = found->form->time(p, &work, &ceilings);
-    if (c->op == CM__CALL_GEMM && in_16_bits(c) && strcmp(c->variant, "tn") == 0) time_s *= TRANSPOSED_FACTOR;
-    *error = fmax(ERROR_LEAST, found->fit->mape);
+    if (c->op == CM__CALL_GEMM && in_16_bits(c) && strcmp(c->variant, "tn") == 0)
+        time_s *= cm__time_factors.transposed_product;
+    *error = fmax(cm__time_factors.least_fit_error, found->fit->mape);
     return isfinite(time_s) ? m->limits.floor_s + time_s : NAN;
 }

@@ -98,6 +98,17 @@ static void test_channels_last(void **state)
     cm_graph_free(g);
 }
 
+/* A rule that data/workspaces.tsv does not have would be 0. */
+static void test_rules_are_complete(void **state)
+{
+    const cm__cudnn_rules *r = &cm__cudnn_versions[0];
+    const double           all[] = {r->winograd_channels, r->winograd_product, r->fft_channels,   r->fft_product,
+                                    r->fft_side_most,     r->fft_filled,       r->fft_tiles_channels,
+                                    r->fft_tiles_side,    r->fft_outputs,      r->padded_channels};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) assert_true(all[i] > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +116,7 @@ int main(void)
         cmocka_unit_test(test_small_batch),
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_channels_last),
+        cmocka_unit_test(test_rules_are_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
