@@ -161,6 +161,13 @@ def call_rows(path):
         return re.findall(r'^CALL\([A-Z0-9_]+, "([a-z0-9_]+)"', file.read(), re.M)
 
 
+def call_sizes(path):
+    """Names of each call's sizes, by the call's name, in the order of calls.def."""
+    with open(path, encoding="utf-8") as file:
+        rows = re.findall(r'^CALL\([A-Z0-9_]+, "(\w+)"(.*?)^END', file.read(), re.M | re.S)
+    return {name: re.findall(r'SIZE\(\w+, \w+, "(\w+)"\)', sizes) for name, sizes in rows}
+
+
 def write_table(out, label, table, calls):
     """Write one table's arrays; return the initializer of its row."""
     sizes = [size for row in table["rows"] for size in row[:-2]]
@@ -205,9 +212,7 @@ def scales_row(path, call, sizes, row):
 
 
 def embed_scales(out_path, calls_path, path):
-    with open(calls_path, encoding="utf-8") as file:
-        calls = {name: re.findall(r'"(\w+)"', sizes)
-                 for name, sizes in re.findall(r'^CALL\(\w+, "(\w+)", \w+, \w+,([^)]*)\)', file.read(), re.M)}
+    calls = call_sizes(calls_path)
     with open(path, encoding="utf-8") as file:
         tree = json.load(file)
     facts = {key: fact["value"] for key, fact in tree["features"].items()}

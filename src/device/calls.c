@@ -80,7 +80,8 @@ static double product(const int64_t *sizes, int count)
 
 static void work_gemm(const cm__call *c, double *flop, double *bytes)
 {
-    double b = (double)c->sizes[0], m = (double)c->sizes[1], n = (double)c->sizes[2], k = (double)c->sizes[3];
+    double b = cm__size(c, CM__GEMM_BATCH), m = cm__size(c, CM__GEMM_M), n = cm__size(c, CM__GEMM_N),
+           k = cm__size(c, CM__GEMM_K);
     *flop = 2 * b * m * n * k;
     *bytes = b * (m * k + k * n + m * n) * cm__call_element(c, 0);
 }
@@ -91,36 +92,47 @@ static double windows(double size, double window, double stride, double pad, dou
     return steps < 0 ? 1 : floor(steps) + 1;
 }
 
+/* Places of a convolution's window along axis i. The arguments are the sizes of the first axis; those of the other axes
+   follow them. */
+static double windows_along(const cm__call *c, int i, int size, int window, int stride, int pad, int dilation)
+{
+    return windows(cm__size(c, size + i), cm__size(c, window + i), cm__size(c, stride + i), cm__size(c, pad + i),
+                   cm__size(c, dilation + i));
+}
+
 static void work_conv(const cm__call *c, double *flop, double *bytes)
 {
-    const int64_t *s = c->sizes;
-    double         n = (double)s[0], in = (double)s[1], out = (double)s[2], groups = s[13] ? (double)s[13] : 1;
-    double         pixels = windows((double)s[3], (double)s[5], (double)s[7], (double)s[9], (double)s[11]) *
-                    windows((double)s[4], (double)s[6], (double)s[8], (double)s[10], (double)s[12]);
-    double weights = out * in / groups * (double)s[5] * (double)s[6];
+    double n = cm__size(c, CM__CONV_N), in = cm__size(c, CM__CONV_C), out = cm__size(c, CM__CONV_K), pixels = 1;
+    double groups = c->sizes[CM__CONV_GROUPS] ? cm__size(c, CM__CONV_GROUPS) : 1;
+    for (int i = 0; i < 2; i++)
+        pixels *= windows_along(c, i, CM__CONV_H, CM__CONV_R, CM__CONV_STRIDE_H, CM__CONV_PAD_H, CM__CONV_DIL_H);
+    double weights = out * in / groups * cm__size(c, CM__CONV_R) * cm__size(c, CM__CONV_S);
     *flop = 2 * n * pixels * weights;
-    *bytes = (n * in * (double)s[3] * (double)s[4] + n * out * pixels + weights) * cm__call_element(c, 0);
+    *bytes = (n * in * cm__size(c, CM__CONV_H) * cm__size(c, CM__CONV_W) + n * out * pixels + weights) *
+             cm__call_element(c, 0);
 }
 
 static void work_conv3d(const cm__call *c, double *flop, double *bytes)
 {
-    const int64_t *s = c->sizes;
-    double n = (double)s[0], in = (double)s[1], out = (double)s[2], groups = s[18] ? (double)s[18] : 1, pixels = 1;
+    double n = cm__size(c, CM__CONV3D_N), in = cm__size(c, CM__CONV3D_C), out = cm__size(c, CM__CONV3D_K), pixels = 1;
+    double groups = c->sizes[CM__CONV3D_GROUPS] ? cm__size(c, CM__CONV3D_GROUPS) : 1;
     for (int i = 0; i < 3; i++)
-        pixels *= windows((double)s[3 + i], (double)s[6 + i], (double)s[9 + i], (double)s[12 + i], (double)s[15 + i]);
-    double weights = out * in / groups * product(s + 6, 3);
+        pixels *= windows_along(c, i, CM__CONV3D_D, CM__CONV3D_T, CM__CONV3D_STRIDE_D, CM__CONV3D_PAD_D,
+                                CM__CONV3D_DIL_D);
+    double weights = out * in / groups * product(c->sizes + CM__CONV3D_T, 3);
     *flop = 2 * n * pixels * weights;
-    *bytes = (n * in * product(s + 3, 3) + n * out * pixels + weights) * cm__call_element(c, 0);
+    *bytes = (n * in * product(c->sizes + CM__CONV3D_D, 3) + n * out * pixels + weights) * cm__call_element(c, 0);
 }
 
 /* Backward has five products, forward two, and twice as many operands. A causal mask halves the work. */
 static void work_attention(const cm__call *c, double *flop, double *bytes)
 {
-    const int64_t *s = c->sizes;
-    double         scores = (double)s[0] * (double)s[3] * (double)s[1] * (double)s[2], width = (double)s[5];
-    double         passes = c->pass == CM__PASS_FORWARD ? 1 : 2.5, streams = c->pass == CM__PASS_FORWARD ? 1 : 2;
-    *flop = 4 * scores * width * passes / (s[6] ? 2 : 1);
-    *bytes = 2 * streams * (double)s[0] * width * ((double)s[1] * (double)s[3] + (double)s[2] * (double)s[4]) *
+    double batch = cm__size(c, CM__ATTENTION_BATCH), queries = cm__size(c, CM__ATTENTION_Q),
+           keys = cm__size(c, CM__ATTENTION_KV), heads = cm__size(c, CM__ATTENTION_HEADS),
+           width = cm__size(c, CM__ATTENTION_WIDTH), scores = batch * heads * queries * keys;
+    double passes = c->pass == CM__PASS_FORWARD ? 1 : 2.5, streams = c->pass == CM__PASS_FORWARD ? 1 : 2;
+    *flop = 4 * scores * width * passes / (c->sizes[CM__ATTENTION_CAUSAL] ? 2 : 1);
+    *bytes = 2 * streams * batch * width * (queries * heads + keys * cm__size(c, CM__ATTENTION_KV_HEADS)) *
              cm__call_element(c, 0);
 }
 
@@ -199,26 +211,28 @@ static void work_reduce(const cm__call *c, double *flop, double *bytes)
 {
     double elements = product(c->sizes, 3);
     bool   channels = strchr(c->variant, ':') != NULL;
-    double kept = channels ? (double)c->sizes[1] : (double)c->sizes[0] * (double)c->sizes[2];
+    double kept = channels ? cm__size(c, CM__REDUCE_REDUCE)
+                           : cm__size(c, CM__REDUCE_OUTER) * cm__size(c, CM__REDUCE_INNER);
     *flop = elements;
     *bytes = elements * cm__call_element(c, 0) + kept * cm__call_element(c, -1);
 }
 
 static void work_pool(const cm__call *c, double *flop, double *bytes)
 {
-    const int64_t *s = c->sizes;
-    double         planes = (double)s[0] * (double)s[1], in = planes * (double)s[2] * (double)s[3];
-    double         out = planes * windows((double)s[2], (double)s[4], (double)s[5], (double)s[6], 1) *
-                 windows((double)s[3], (double)s[4], (double)s[5], (double)s[6], 1);
+    double window = cm__size(c, CM__POOL_WINDOW), stride = cm__size(c, CM__POOL_STRIDE),
+           pad = cm__size(c, CM__POOL_PAD);
+    double planes = cm__size(c, CM__POOL_N) * cm__size(c, CM__POOL_C), height = cm__size(c, CM__POOL_H),
+           width = cm__size(c, CM__POOL_W), in = planes * height * width,
+           out = planes * windows(height, window, stride, pad, 1) * windows(width, window, stride, pad, 1);
     double mask = strncmp(c->variant, "max", 3) == 0 ? 8 : 0; /* PyTorch stores the index of each maximum as int64 */
-    *flop = out * (double)s[4] * (double)s[4];
+    *flop = out * window * window;
     *bytes = (in + out) * cm__call_element(c, 0) + out * mask;
 }
 
 static void work_resize(const cm__call *c, double *flop, double *bytes)
 {
-    double planes = product(c->sizes, 2), in = planes * product(c->sizes + 2, 2),
-           out = planes * product(c->sizes + 4, 2);
+    double planes = product(c->sizes + CM__RESIZE_N, 2), in = planes * product(c->sizes + CM__RESIZE_H, 2),
+           out = planes * product(c->sizes + CM__RESIZE_OUT_H, 2);
     *flop = 8 * out;
     *bytes = (in + out) * cm__call_element(c, 0);
 }
@@ -226,7 +240,8 @@ static void work_resize(const cm__call *c, double *flop, double *bytes)
 /* Forward reads the rows it needs; backward zeroes and writes the gradient of the whole table. */
 static void work_embedding(const cm__call *c, double *flop, double *bytes)
 {
-    double tokens = (double)c->sizes[0], vocab = (double)c->sizes[1], width = (double)c->sizes[2];
+    double tokens = cm__size(c, CM__EMBEDDING_TOKENS), vocab = cm__size(c, CM__EMBEDDING_VOCAB),
+           width = cm__size(c, CM__EMBEDDING_WIDTH);
     *flop = c->pass == CM__PASS_FORWARD ? 0 : tokens * width;
     *bytes =
         (2 * tokens * width + (c->pass == CM__PASS_FORWARD ? 0 : vocab * width)) * cm__call_element(c, 0) + 8 * tokens;
@@ -234,31 +249,31 @@ static void work_embedding(const cm__call *c, double *flop, double *bytes)
 
 static void work_rnn(const cm__call *c, double *flop, double *bytes)
 {
-    const int64_t *s = c->sizes;
-    double         gates = strcmp(c->variant, "lstm") == 0 ? 4 : strcmp(c->variant, "gru") == 0 ? 3 : 1;
-    double         hidden = (double)s[3], layers = (double)s[4], ways = (double)s[5];
-    double         weights = ways * gates * hidden * ((double)s[2] + (layers - 1) * ways * hidden + layers * hidden);
-    double         passes = c->pass == CM__PASS_FORWARD ? 1 : 2;
-    double         activations = (double)s[0] * (double)s[1] * ((double)s[2] + layers * ways * hidden * (gates + 2));
-    *flop = 2 * passes * (double)s[0] * (double)s[1] * weights;
+    double gates = strcmp(c->variant, "lstm") == 0 ? 4 : strcmp(c->variant, "gru") == 0 ? 3 : 1;
+    double batch = cm__size(c, CM__RNN_BATCH), steps = cm__size(c, CM__RNN_SEQ), input = cm__size(c, CM__RNN_INPUT);
+    double hidden = cm__size(c, CM__RNN_HIDDEN), layers = cm__size(c, CM__RNN_LAYERS),
+           ways = cm__size(c, CM__RNN_DIRECTIONS);
+    double weights = ways * gates * hidden * (input + (layers - 1) * ways * hidden + layers * hidden);
+    double passes = c->pass == CM__PASS_FORWARD ? 1 : 2;
+    double activations = batch * steps * (input + layers * ways * hidden * (gates + 2));
+    *flop = 2 * passes * batch * steps * weights;
     *bytes = passes * (weights + activations) * cm__call_element(c, 0);
 }
 
 /* Reads parameters, gradients and states; writes parameters and states. */
 static void work_optimizer(const cm__call *c, double *flop, double *bytes)
 {
-    double elements = (double)c->sizes[1];
+    double elements = cm__size(c, CM__OPTIMIZER_ELEMENTS);
     double states = strncmp(c->variant, "adam", 4) == 0 ? 2 : strcmp(c->variant, "momentum") == 0 ? 1 : 0;
     *flop = elements * (2 + 6 * states);
     *bytes = elements * (3 + 2 * states) * cm__call_element(c, 0);
 }
 
 const cm__call_kind cm__call_kinds[CM__CALLS] = {
-#define COUNT_(...) (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *))
-#define CALL(id, name, engine, work, ...)                                                                              \
-    [CM__CALL_##id] = {name, CM_ENGINE_##engine, work_##work, {__VA_ARGS__}, COUNT_(__VA_ARGS__)},
+#define CALL(id, name, engine, work, split, tokens) [CM__CALL_##id] = {name, CM_ENGINE_##engine, work_##work, {
+#define SIZE(call, id, name) name,
+#define END(call) }, CM__##call##_SIZES},
 #include "device/calls.def"
-#undef CALL
 };
 
 void cm__call_work(const cm__call *call, double *flop, double *bytes)

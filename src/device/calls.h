@@ -14,15 +14,20 @@
 enum {
 #define CALL(id, ...) CM__CALL_##id,
 #include "device/calls.def"
-#undef CALL
     CM__CALLS
 };
+
+/* Per call: the index of each of its sizes, such as CM__GEMM_M, and their number, CM__GEMM_SIZES. */
+#define CALL(id, ...) enum { CM__##id##_NONE = -1,
+#define SIZE(call, id, name) CM__##call##_##id,
+#define END(call) CM__##call##_SIZES };
+#include "device/calls.def"
 
 typedef enum cm__pass {
     CM__PASS_FORWARD, CM__PASS_BACKWARD, CM__PASS_BWD_INPUT, CM__PASS_BWD_WEIGHT, CM__PASS_UPDATE, CM__PASSES
 } cm__pass;
 
-#define CM__CALL_SIZES 19
+#define CM__CALL_SIZES CM__CONV3D_SIZES /* of the call that has most */
 #define CM__CALL_TEXT 32
 
 typedef struct cm__call {
@@ -43,6 +48,8 @@ typedef struct cm__call_kind {
 
 extern const cm__call_kind cm__call_kinds[CM__CALLS];
 extern const char *const   cm__pass_names[CM__PASSES];
+
+static inline double cm__size(const cm__call *call, int at) { return (double)call->sizes[at]; }
 
 int  cm__call_find(const char *name); /* row of calls.def; -1: none */
 int  cm__pass_find(const char *name); /* -1: none */

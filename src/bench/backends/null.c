@@ -116,7 +116,8 @@ static cm_status null_prepare(void *state, const cm_call *request, const cm_case
     if (bytes > MEMORY_BYTES)
         return cm__diag_set(diag, CM_ERR_LIMIT, "needs %.1f GiB of memory, %.1f GiB are free", bytes / 1073741824,
                             MEMORY_BYTES / 1073741824);
-    bool unlucky = call.op == CM__CALL_GEMM && call.sizes[1] == 13 && call.sizes[2] == 13 && call.sizes[3] == 13;
+    bool unlucky = call.op == CM__CALL_GEMM && call.sizes[CM__GEMM_M] == 13 && call.sizes[CM__GEMM_N] == 13 &&
+                   call.sizes[CM__GEMM_K] == 13;
     double rate = cm__is_half(call.dtype) ? HALF_FLOP_S : FLOP_S;
     return make_case(OVERHEAD_S + fmax(flop / rate, bytes / BW_BYTES_S), unlucky, a_case, diag);
 }

@@ -134,8 +134,8 @@ static void add_traffic(fusing *f)
 static void emit_stream(cm__dispatch *d, int32_t node, cm_poly bytes)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", CM_FP32, false);
-    c.sizes[0] = cm__poly_const(1);
-    c.sizes[1] = cm__poly_scale(bytes, 1.0 / 8);
+    c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
+    c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_scale(bytes, 1.0 / 8);
     cm__dispatch_add(d, node, &c);
     d->generated++;
 }
@@ -151,9 +151,9 @@ static void emit_sums(const fusing *f, int32_t node, cm_poly summed)
     cm_poly          pixels = x->rank > 2 ? cm__poly_product(x->dims + 2, x->rank - 2) : cm__poly_const(1);
     const char      *sum = d->nhwc ? "sum" : "sum:nchw";
     cm__sized_call   c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, sum, x->dtype, false);
-    c.sizes[0] = d->nhwc ? cm__poly_const(1) : images;
-    c.sizes[1] = d->nhwc ? cm__poly_mul(images, pixels) : channels;
-    c.sizes[2] = d->nhwc ? channels : pixels;
+    c.sizes[CM__REDUCE_OUTER] = d->nhwc ? cm__poly_const(1) : images;
+    c.sizes[CM__REDUCE_REDUCE] = d->nhwc ? cm__poly_mul(images, pixels) : channels;
+    c.sizes[CM__REDUCE_INNER] = d->nhwc ? channels : pixels;
     cm__dispatch_add(d, node, &c);
     d->generated += SUM_KERNELS;
     if (cm_poly_at(&summed, 1) > 1.5 * cm_poly_at(&bytes, 1))

@@ -53,33 +53,33 @@ static cm_poly image_size(const shape *s, int32_t axis)
 
 static void plane_sizes(const shape *s, cm__sized_call *c)
 {
-    c->sizes[0] = cm__poly_dim(s->x->dims[0]);
-    c->sizes[1] = cm__poly_dim(s->x->dims[1]);
-    c->sizes[2] = cm__poly_dim(s->y->dims[1]);
+    c->sizes[CM__CONV_N] = cm__poly_dim(s->x->dims[0]);
+    c->sizes[CM__CONV_C] = cm__poly_dim(s->x->dims[1]);
+    c->sizes[CM__CONV_K] = cm__poly_dim(s->y->dims[1]);
     for (int axis = 0; axis < 2; axis++) {
         int32_t a = plane_axis(s, axis);
-        c->sizes[3 + axis] = a < 0 ? cm__poly_const(1) : image_size(s, a);
-        c->sizes[5 + axis] = cm__poly_const(a < 0 ? 1 : (double)s->window.kernel[a]);
-        c->sizes[7 + axis] = cm__poly_const(a < 0 ? 1 : (double)s->window.stride[a]);
-        c->sizes[9 + axis] = cm__poly_const(a < 0 ? 0 : (double)s->window.pad_begin[a]);
-        c->sizes[11 + axis] = cm__poly_const(a < 0 ? 1 : (double)s->window.dilation[a]);
+        c->sizes[CM__CONV_H + axis] = a < 0 ? cm__poly_const(1) : image_size(s, a);
+        c->sizes[CM__CONV_R + axis] = cm__poly_const(a < 0 ? 1 : (double)s->window.kernel[a]);
+        c->sizes[CM__CONV_STRIDE_H + axis] = cm__poly_const(a < 0 ? 1 : (double)s->window.stride[a]);
+        c->sizes[CM__CONV_PAD_H + axis] = cm__poly_const(a < 0 ? 0 : (double)s->window.pad_begin[a]);
+        c->sizes[CM__CONV_DIL_H + axis] = cm__poly_const(a < 0 ? 1 : (double)s->window.dilation[a]);
     }
-    c->sizes[13] = cm__poly_const((double)s->groups);
+    c->sizes[CM__CONV_GROUPS] = cm__poly_const((double)s->groups);
 }
 
 static void volume_sizes(const shape *s, cm__sized_call *c)
 {
-    c->sizes[0] = cm__poly_dim(s->x->dims[0]);
-    c->sizes[1] = cm__poly_dim(s->x->dims[1]);
-    c->sizes[2] = cm__poly_dim(s->y->dims[1]);
+    c->sizes[CM__CONV3D_N] = cm__poly_dim(s->x->dims[0]);
+    c->sizes[CM__CONV3D_C] = cm__poly_dim(s->x->dims[1]);
+    c->sizes[CM__CONV3D_K] = cm__poly_dim(s->y->dims[1]);
     for (int axis = 0; axis < 3; axis++) {
-        c->sizes[3 + axis] = image_size(s, axis);
-        c->sizes[6 + axis] = cm__poly_const((double)s->window.kernel[axis]);
-        c->sizes[9 + axis] = cm__poly_const((double)s->window.stride[axis]);
-        c->sizes[12 + axis] = cm__poly_const((double)s->window.pad_begin[axis]);
-        c->sizes[15 + axis] = cm__poly_const((double)s->window.dilation[axis]);
+        c->sizes[CM__CONV3D_D + axis] = image_size(s, axis);
+        c->sizes[CM__CONV3D_T + axis] = cm__poly_const((double)s->window.kernel[axis]);
+        c->sizes[CM__CONV3D_STRIDE_D + axis] = cm__poly_const((double)s->window.stride[axis]);
+        c->sizes[CM__CONV3D_PAD_D + axis] = cm__poly_const((double)s->window.pad_begin[axis]);
+        c->sizes[CM__CONV3D_DIL_D + axis] = cm__poly_const((double)s->window.dilation[axis]);
     }
-    c->sizes[18] = cm__poly_const((double)s->groups);
+    c->sizes[CM__CONV3D_GROUPS] = cm__poly_const((double)s->groups);
 }
 
 /* Channels are last if the image or the weight has them last. */

@@ -59,8 +59,7 @@ void cm__dispatch_add(cm__dispatch *d, int32_t node, const cm__sized_call *call)
 
 void cm__call_two(cm__dispatch *d, int32_t node, cm__sized_call c, cm_poly first, cm_poly second)
 {
-    c.sizes[0] = first;
-    c.sizes[1] = second;
+    memcpy(c.sizes, (cm_poly[]){first, second}, 2 * sizeof first);
     cm__dispatch_add(d, node, &c);
 }
 

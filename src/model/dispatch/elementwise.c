@@ -83,8 +83,8 @@ void cm__call_map(cm__dispatch *d, int32_t node, const char *function, int32_t a
     type_text(d, a, b, out, dtype, sizeof dtype);
     memset(c.dtype, 0, sizeof c.dtype);
     memcpy(c.dtype, dtype, strlen(dtype));
-    c.sizes[0] = outer;
-    c.sizes[1] = inner;
+    c.sizes[CM__ELEMENTWISE_OUTER] = outer;
+    c.sizes[CM__ELEMENTWISE_INNER] = inner;
     cm__dispatch_add(d, node, &c);
 }
 

@@ -35,7 +35,7 @@ static void inside_attention(cm__dispatch *d, int32_t node, const cm_tensor *x)
     cm__sized_call all = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", x->dtype, false),
                    choose = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "where:col", x->dtype, false);
     converted(d, node, x, cm_dtype_name(CM_BOOL));
-    all.sizes[2] = cm__poly_const(1);
+    all.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
     cm__call_two(d, node, all, rows, cols);
     cm__call_two(d, node, choose, rows, cols);
     if (sixteen_bits(d->g)) converted(d, node, x, sixteen_bits(d->g));
@@ -93,8 +93,8 @@ void cm__dispatch_loss(cm__dispatch *d, int32_t node)
     const cm_tensor *x = cm__in(d->g, n, 0);
     loss_kernels(d, node, n->op, false);
     cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "mean", x->dtype, false);
-    c.sizes[0] = c.sizes[2] = cm__poly_const(1);
-    c.sizes[1] = cm_tensor_elements(x);
+    c.sizes[CM__REDUCE_OUTER] = c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
+    c.sizes[CM__REDUCE_REDUCE] = cm_tensor_elements(x);
     cm__dispatch_add(d, node, &c);
 }
 

@@ -36,26 +36,26 @@ static void product(cm__dispatch *d, int32_t node, const scores *s, const char *
                     cm_poly k)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, s->dtype, true);
-    c.sizes[0] = s->batch;
-    c.sizes[1] = m;
-    c.sizes[2] = n;
-    c.sizes[3] = k;
+    c.sizes[CM__GEMM_BATCH] = s->batch;
+    c.sizes[CM__GEMM_M] = m;
+    c.sizes[CM__GEMM_N] = n;
+    c.sizes[CM__GEMM_K] = k;
     cm__dispatch_add(d, node, &c);
 }
 
 static void over(cm__dispatch *d, int32_t node, const scores *s, const char *function)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, s->dtype, false);
-    c.sizes[0] = cm__poly_const(1);
-    c.sizes[1] = cm__poly_mul(cm__poly_mul(s->batch, s->queries), s->keys);
+    c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
+    c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_mul(cm__poly_mul(s->batch, s->queries), s->keys);
     cm__dispatch_add(d, node, &c);
 }
 
 static void back_to_tokens(cm__dispatch *d, int32_t node, const scores *s)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy:part", s->dtype, false);
-    c.sizes[0] = s->queries;
-    c.sizes[1] = cm__poly_mul(s->batch, s->width);
+    c.sizes[CM__ELEMENTWISE_OUTER] = s->queries;
+    c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_mul(s->batch, s->width);
     cm__dispatch_add(d, node, &c);
 }
 
@@ -63,8 +63,8 @@ static void softmax(cm__dispatch *d, int32_t node, const scores *s, cm__pass pas
 {
     cm__sized_call c =
         cm__call_begin(d, CM__CALL_SOFTMAX, pass, !s->fused ? "" : s->causal ? "causal" : "mask", s->dtype, false);
-    c.sizes[0] = cm__poly_mul(s->batch, s->queries);
-    c.sizes[1] = s->keys;
+    c.sizes[CM__SOFTMAX_ROWS] = cm__poly_mul(s->batch, s->queries);
+    c.sizes[CM__SOFTMAX_COLS] = s->keys;
     cm__dispatch_add(d, node, &c);
 }
 

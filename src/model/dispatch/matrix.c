@@ -23,10 +23,11 @@ cm__sized_call cm__call_begin(const cm__dispatch *d, int op, cm__pass pass, cons
 
 /* ---- products --------------------------------------------------------------------------------------------------- */
 
-void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype, const cm_poly sizes[4])
+void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype,
+                      const cm_poly sizes[CM__GEMM_SIZES])
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, dtype, true);
-    memcpy(c.sizes, sizes, 4 * sizeof *sizes);
+    memcpy(c.sizes, sizes, CM__GEMM_SIZES * sizeof *sizes);
     cm__dispatch_add(d, node, &c);
 }
 
@@ -190,13 +191,13 @@ static void attend(cm__dispatch *d, int32_t node)
     cm__pass                 pass = n->phase == CM_BACKWARD ? CM__PASS_BACKWARD : CM__PASS_FORWARD;
     cm__sized_call c = cm__call_begin(d, CM__CALL_ATTENTION, pass,
                                       variants[cm__has(forward, 3)][dropout], q->dtype, true);
-    c.sizes[0] = q->rank == 4 ? cm__poly_dim(q->dims[0]) : cm__poly_product(q->dims, q->rank - 2);
-    c.sizes[1] = cm__poly_dim(q->dims[q->rank - 2]);
-    c.sizes[2] = cm__poly_dim(k->dims[k->rank - 2]);
-    c.sizes[3] = heads_of(q, q_heads);
-    c.sizes[4] = heads_of(k, cm__attr_int(forward, CM_ATTR_KV_NUM_HEADS, q_heads));
-    c.sizes[5] = cm__poly_scale(width_of(d, forward, q), 1 / split);
-    c.sizes[6] = cm__poly_const(cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0);
+    c.sizes[CM__ATTENTION_BATCH] = q->rank == 4 ? cm__poly_dim(q->dims[0]) : cm__poly_product(q->dims, q->rank - 2);
+    c.sizes[CM__ATTENTION_Q] = cm__poly_dim(q->dims[q->rank - 2]);
+    c.sizes[CM__ATTENTION_KV] = cm__poly_dim(k->dims[k->rank - 2]);
+    c.sizes[CM__ATTENTION_HEADS] = heads_of(q, q_heads);
+    c.sizes[CM__ATTENTION_KV_HEADS] = heads_of(k, cm__attr_int(forward, CM_ATTR_KV_NUM_HEADS, q_heads));
+    c.sizes[CM__ATTENTION_WIDTH] = cm__poly_scale(width_of(d, forward, q), 1 / split);
+    c.sizes[CM__ATTENTION_CAUSAL] = cm__poly_const(cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0);
     cm__dispatch_add(d, node, &c);
 }
 

@@ -38,7 +38,7 @@ static void sum_classes(cm__dispatch *d, int32_t node, const cm_tensor *x)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", x->dtype, false);
     int32_t        classes = x->rank > 1 ? 1 : 0;
-    c.sizes[2] = cm__poly_const(1);
+    c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
     cm__call_two(d, node, c,
                  cm__poly_mul(cm__poly_product(x->dims, classes),
                               cm__poly_product(x->dims + classes + 1, x->rank - classes - 1)),
@@ -71,8 +71,8 @@ static void pass_over(cm__dispatch *d, int32_t node, const char *function, const
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, CM_FP32, false);
     memset(c.dtype, 0, sizeof c.dtype);
     memcpy(c.dtype, dtype, strlen(dtype));
-    c.sizes[0] = cm__poly_const(1);
-    c.sizes[1] = elements;
+    c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
+    c.sizes[CM__ELEMENTWISE_INNER] = elements;
     cm__dispatch_add(d, node, &c);
 }
 
@@ -93,10 +93,10 @@ static void update(cm__dispatch *d, int32_t node)
     cm__sized_call norm = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", CM_FP32, false);
     cm__sized_call all = cm__call_begin(d, CM__CALL_OPTIMIZER, CM__PASS_UPDATE, cm_optimizer_name(d->g->optimizer),
                                         CM_FP32, false);
-    norm.sizes[0] = norm.sizes[2] = cm__poly_const(1);
-    norm.sizes[1] = elements;
-    all.sizes[0] = cm__poly_const(tensors);
-    all.sizes[1] = elements;
+    norm.sizes[CM__REDUCE_OUTER] = norm.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
+    norm.sizes[CM__REDUCE_REDUCE] = elements;
+    all.sizes[CM__OPTIMIZER_TENSORS] = cm__poly_const(tensors);
+    all.sizes[CM__OPTIMIZER_ELEMENTS] = elements;
     if (sixteen) pass_over(d, node, "copy", half ? "fp16>fp32" : "bf16>fp32", elements);
     if (half) pass_over(d, node, "scale", "fp32", elements);
     cm__dispatch_add(d, node, &norm);

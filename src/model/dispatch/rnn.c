@@ -172,11 +172,11 @@ void cm__dispatch_rnn(cm__dispatch *d, int32_t node)
     bool             batch_first = cm__attr_int(first, CM_ATTR_LAYOUT, 0) != 0, both = d->stacks->twin[layer] >= 0;
     cm__sized_call   c =
         cm__call_begin(d, CM__CALL_RNN, backward ? CM__PASS_BACKWARD : CM__PASS_FORWARD, variant, x->dtype, true);
-    c.sizes[0] = cm__poly_dim(x->dims[batch_first ? 0 : 1]);
-    c.sizes[1] = cm__poly_dim(x->dims[batch_first ? 1 : 0]);
-    c.sizes[2] = cm__poly_dim(x->dims[2]);
-    c.sizes[3] = cm__poly_dim(hidden_of(d->g, first));
-    c.sizes[4] = cm__poly_const(layers);
-    c.sizes[5] = both ? cm__poly_const(2) : cm__poly_dim(ways_of(d->g, first));
+    c.sizes[CM__RNN_BATCH] = cm__poly_dim(x->dims[batch_first ? 0 : 1]);
+    c.sizes[CM__RNN_SEQ] = cm__poly_dim(x->dims[batch_first ? 1 : 0]);
+    c.sizes[CM__RNN_INPUT] = cm__poly_dim(x->dims[2]);
+    c.sizes[CM__RNN_HIDDEN] = cm__poly_dim(hidden_of(d->g, first));
+    c.sizes[CM__RNN_LAYERS] = cm__poly_const(layers);
+    c.sizes[CM__RNN_DIRECTIONS] = both ? cm__poly_const(2) : cm__poly_dim(ways_of(d->g, first));
     cm__dispatch_add(d, node, &c);
 }

@@ -13,6 +13,9 @@ void cm__dispatch_count_batch(cm__dispatch *d, int32_t node)
     cm__call_two(d, node, c, cm__poly_const(1), cm__poly_const(1));
 }
 
+/* Group norms have the sizes of batch norms, and their groups. */
+_Static_assert((int)CM__BATCH_NORM_N == CM__GROUP_NORM_N && (int)CM__BATCH_NORM_C == CM__GROUP_NORM_C &&
+                   (int)CM__BATCH_NORM_HW == CM__GROUP_NORM_HW, "sizes of channel norms");
 static void channel_norm(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
     const cm_tensor *x = cm__in(d->g, forward, 0);
@@ -21,10 +24,11 @@ static void channel_norm(cm__dispatch *d, int32_t node, const cm_node *forward, 
     bool           last = cm__strides_channels_last(d->strides, forward->inputs[0]) && !instance;
     cm__sized_call c = cm__call_begin(d, grouped ? CM__CALL_GROUP_NORM : CM__CALL_BATCH_NORM, pass,
                                       last ? "nhwc" : "nchw", x->dtype, false);
-    c.sizes[0] = instance ? cm__poly_const(1) : images; /* an instance norm runs as a batch norm of one image */
-    c.sizes[1] = instance ? cm__poly_mul(images, channels) : channels;
-    c.sizes[2] = x->rank > 2 ? cm__poly_product(x->dims + 2, x->rank - 2) : cm__poly_const(1);
-    if (grouped) c.sizes[3] = cm__poly_const((double)cm__attr_int(forward, CM_ATTR_NUM_GROUPS, 1));
+    /* an instance norm runs as a batch norm of one image */
+    c.sizes[CM__BATCH_NORM_N] = instance ? cm__poly_const(1) : images;
+    c.sizes[CM__BATCH_NORM_C] = instance ? cm__poly_mul(images, channels) : channels;
+    c.sizes[CM__BATCH_NORM_HW] = x->rank > 2 ? cm__poly_product(x->dims + 2, x->rank - 2) : cm__poly_const(1);
+    if (grouped) c.sizes[CM__GROUP_NORM_GROUPS] = cm__poly_const((double)cm__attr_int(forward, CM_ATTR_NUM_GROUPS, 1));
     cm__dispatch_add(d, node, &c);
     if (forward->op == CM_OP_BATCH_NORM && pass == CM__PASS_FORWARD && d->trains) cm__dispatch_count_batch(d, node);
 }
@@ -53,9 +57,9 @@ static void reduction(cm__dispatch *d, int32_t node, const char *variant, cm_pol
 {
     const cm_node *n = cm__node(d, node);
     cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, variant, cm__in(d->g, n, 0)->dtype, false);
-    c.sizes[0] = outer;
-    c.sizes[1] = reduced;
-    c.sizes[2] = inner;
+    c.sizes[CM__REDUCE_OUTER] = outer;
+    c.sizes[CM__REDUCE_REDUCE] = reduced;
+    c.sizes[CM__REDUCE_INNER] = inner;
     cm__dispatch_add(d, node, &c);
 }
 
@@ -153,13 +157,13 @@ void cm__dispatch_pool(cm__dispatch *d, int32_t node)
     cm__window_read((cm_graph *)(uintptr_t)d->g, forward, x->rank - 2, NULL, &w);
     image_call(d, forward->inputs[0], forward->op == CM_OP_MAX_POOL ? "max" : "avg", variant, sizeof variant);
     cm__sized_call c = cm__call_begin(d, CM__CALL_POOL, cm__pass_of(n, forward), variant, x->dtype, false);
-    c.sizes[0] = cm__poly_dim(x->dims[0]);
-    c.sizes[1] = x->rank > 4 ? cm__poly_product(x->dims + 1, x->rank - 3) : cm__poly_dim(x->dims[1]);
-    c.sizes[2] = last_but(x, 1);
-    c.sizes[3] = last_but(x, 0);
-    c.sizes[4] = cm__poly_const((double)w.kernel[w.dims - 1]);
-    c.sizes[5] = cm__poly_const((double)w.stride[w.dims - 1]);
-    c.sizes[6] = cm__poly_const((double)w.pad_begin[w.dims - 1]);
+    c.sizes[CM__POOL_N] = cm__poly_dim(x->dims[0]);
+    c.sizes[CM__POOL_C] = x->rank > 4 ? cm__poly_product(x->dims + 1, x->rank - 3) : cm__poly_dim(x->dims[1]);
+    c.sizes[CM__POOL_H] = last_but(x, 1);
+    c.sizes[CM__POOL_W] = last_but(x, 0);
+    c.sizes[CM__POOL_WINDOW] = cm__poly_const((double)w.kernel[w.dims - 1]);
+    c.sizes[CM__POOL_STRIDE] = cm__poly_const((double)w.stride[w.dims - 1]);
+    c.sizes[CM__POOL_PAD] = cm__poly_const((double)w.pad_begin[w.dims - 1]);
     cm__dispatch_add(d, node, &c);
 }
 
@@ -175,12 +179,12 @@ void cm__dispatch_resize(cm__dispatch *d, int32_t node)
     image_call(d, forward->inputs[0], cm__attr_int(forward, CM_ATTR_MODE, 0) ? "bilinear" : "nearest", variant,
                sizeof variant);
     cm__sized_call c = cm__call_begin(d, CM__CALL_RESIZE, cm__pass_of(n, forward), variant, x->dtype, false);
-    c.sizes[0] = cm__poly_dim(x->dims[0]);
-    c.sizes[1] = cm__poly_dim(x->dims[1]);
-    c.sizes[2] = last_but(x, 1);
-    c.sizes[3] = last_but(x, 0);
-    c.sizes[4] = last_but(y, 1);
-    c.sizes[5] = last_but(y, 0);
+    c.sizes[CM__RESIZE_N] = cm__poly_dim(x->dims[0]);
+    c.sizes[CM__RESIZE_C] = cm__poly_dim(x->dims[1]);
+    c.sizes[CM__RESIZE_H] = last_but(x, 1);
+    c.sizes[CM__RESIZE_W] = last_but(x, 0);
+    c.sizes[CM__RESIZE_OUT_H] = last_but(y, 1);
+    c.sizes[CM__RESIZE_OUT_W] = last_but(y, 0);
     cm__dispatch_add(d, node, &c);
 }
 
@@ -196,9 +200,9 @@ void cm__dispatch_gather(cm__dispatch *d, int32_t node)
         return;
     }
     cm__sized_call c = cm__call_begin(d, CM__CALL_EMBEDDING, cm__pass_of(n, forward), "", table->dtype, false);
-    c.sizes[0] = cm_tensor_elements(index);
-    c.sizes[1] = cm__poly_dim(table->dims[0]);
-    c.sizes[2] = cm__poly_dim(table->dims[1]);
+    c.sizes[CM__EMBEDDING_TOKENS] = cm_tensor_elements(index);
+    c.sizes[CM__EMBEDDING_VOCAB] = cm__poly_dim(table->dims[0]);
+    c.sizes[CM__EMBEDDING_WIDTH] = cm__poly_dim(table->dims[1]);
     cm__dispatch_add(d, node, &c);
 }
 

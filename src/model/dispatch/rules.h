@@ -46,7 +46,8 @@ typedef struct cm__function {
 } cm__function;
 
 /* matrix.c: a matrix product; the sizes are batch, rows, columns, inner. */
-void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype, const cm_poly sizes[4]);
+void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype,
+                      const cm_poly sizes[CM__GEMM_SIZES]);
 
 /* walk.c: an elementwise kernel over operands with any strides; and copies of operands that need other strides. */
 void cm__call_walk(cm__dispatch *d, int32_t node, const cm__function *m);

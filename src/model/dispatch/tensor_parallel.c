@@ -83,18 +83,18 @@ static bool stored_nk(const cm_node *forward)
 static int divided_size(const cm_node *n, const cm_node *forward, cm__division division)
 {
     bool columns = division == CM__COLUMNS;
-    if (n->phase != CM_BACKWARD) return columns ? 2 : 3;
-    if (cm__is_input_gradient(n, forward)) return columns ? 3 : 2;
+    if (n->phase != CM_BACKWARD) return columns ? CM__GEMM_N : CM__GEMM_K;
+    if (cm__is_input_gradient(n, forward)) return columns ? CM__GEMM_K : CM__GEMM_N;
     bool n_first = n->op == CM_OP_GEMM_GRAD_WEIGHT && stored_nk(forward);
-    return columns == n_first ? 1 : 2;
+    return columns == n_first ? CM__GEMM_M : CM__GEMM_N;
 }
 
 /* A device has 1/ep of the experts, and each of these gets the tokens of ep times as many replicas. */
 static void divide_experts(const cm__dispatch *d, const cm_node *n, const cm_node *forward, cm__sized_call *c)
 {
     bool of_weight = n->phase == CM_BACKWARD && !cm__is_input_gradient(n, forward);
-    int  tokens = of_weight ? 3 : 1;
-    divide(c, 0, d->shards.ep);
+    int  tokens = of_weight ? CM__GEMM_K : CM__GEMM_M;
+    divide(c, CM__GEMM_BATCH, d->shards.ep);
     c->sizes[tokens] = cm__poly_scale(c->sizes[tokens], d->shards.ep);
 }
 
@@ -103,28 +103,24 @@ static void divide_product(const cm__dispatch *d, const cm_node *n, cm__sized_ca
     const cm_node *forward = cm__forward_of(d, n);
     cm__division   division = cm__division_of(d->g, forward, d->shards.split);
     if (division != CM__WHOLE) divide(c, divided_size(n, forward, division), d->shards.tp);
-    else if (touches_split(d, n)) divide(c, 0, d->shards.tp);
+    else if (touches_split(d, n)) divide(c, CM__GEMM_BATCH, d->shards.tp);
     if (d->shards.ep > 1 && cm__is_expert(d->g, forward)) divide_experts(d, n, forward, c);
 }
 
 static void divide_heads(const cm__dispatch *d, cm__sized_call *c)
 {
-    divide(c, 3, d->shards.tp);
-    divide(c, 4, d->shards.tp);
+    divide(c, CM__ATTENTION_HEADS, d->shards.tp);
+    divide(c, CM__ATTENTION_KV_HEADS, d->shards.tp);
     /* if there are fewer key heads than devices, devices store copies of the same head */
-    if (c->sizes[4].c[0] < 1) c->sizes[4] = cm__poly_const(1);
+    if (c->sizes[CM__ATTENTION_KV_HEADS].c[0] < 1) c->sizes[CM__ATTENTION_KV_HEADS] = cm__poly_const(1);
 }
 
 /* For each kind of call: the size that is divided if its tensors are split, and by sequence parallelism; -1: none. */
 static const struct {
     int8_t split, tokens;
 } sizes[CM__CALLS] = {
-    [CM__CALL_GEMM] = {-1, -1},       [CM__CALL_CONV] = {-1, -1},     [CM__CALL_CONV3D] = {-1, -1},
-    [CM__CALL_ATTENTION] = {-1, -1},  [CM__CALL_BATCH_NORM] = {1, 0}, [CM__CALL_LAYER_NORM] = {0, 0},
-    [CM__CALL_RMS_NORM] = {0, 0},     [CM__CALL_GROUP_NORM] = {1, 0}, [CM__CALL_SOFTMAX] = {0, 0},
-    [CM__CALL_CROSS_ENTROPY] = {1, 0}, [CM__CALL_ELEMENTWISE] = {1, 1}, [CM__CALL_REDUCE] = {2, 1},
-    [CM__CALL_POOL] = {1, 0},         [CM__CALL_RESIZE] = {1, 0},     [CM__CALL_EMBEDDING] = {1, -1},
-    [CM__CALL_RNN] = {-1, -1},        [CM__CALL_OPTIMIZER] = {1, 1},
+#define CALL(id, name, engine, work, split, tokens) [CM__CALL_##id] = {CM__##id##_##split, CM__##id##_##tokens},
+#include "device/calls.def"
 };
 
 /* The preferred size, or the largest one if the preferred size is smaller than the number of devices. */
@@ -160,14 +156,14 @@ static bool grows_with_batch(const cm__sized_call *c)
 static void divide_tokens(const cm__dispatch *d, const cm_node *n, cm__sized_call *c)
 {
     bool attention = cm_node_class(n) == CM_CLASS_ATTENTION;
-    if (c->op == CM__CALL_ATTENTION) divide(c, 1, d->shards.cp);
+    if (c->op == CM__CALL_ATTENTION) divide(c, CM__ATTENTION_Q, d->shards.cp);
     else if (!attention && grows_with_batch(c)) divide(c, tokens_of(c, d->shards.cp), d->shards.cp);
 }
 
 /* An update has at least one tensor of one element. */
 static void divide_update(const cm__dispatch *d, cm__sized_call *c)
 {
-    c->sizes[1].c[0] = fmax(1, c->sizes[1].c[0] * d->shards.update);
+    c->sizes[CM__OPTIMIZER_ELEMENTS].c[0] = fmax(1, c->sizes[CM__OPTIMIZER_ELEMENTS].c[0] * d->shards.update);
 }
 
 /* An embedding table, which is divided by rows of the vocabulary. */
@@ -183,7 +179,8 @@ static bool divide_cast(const cm__dispatch *d, const cm_node *n, cm__sized_call 
     const cm_node   *forward = cm__forward_of(d, n);
     const cm_tensor *x = forward->op == CM_OP_CAST ? cm__in(d->g, forward, 0) : NULL;
     if (!x || (x->role != CM_ROLE_PARAMETER && x->role != CM_ROLE_CAST)) return false;
-    if (x->rank > 1) divide(call, 1, (d->shards.tp > 1 ? d->shards.tp : 1) * (x->rank == 3 ? d->shards.ep : 1));
+    int32_t by = (d->shards.tp > 1 ? d->shards.tp : 1) * (x->rank == 3 ? d->shards.ep : 1);
+    if (x->rank > 1) divide(call, CM__ELEMENTWISE_INNER, by);
     return true;
 }
 
@@ -193,7 +190,8 @@ static void divide_layer(const cm__dispatch *d, const cm_node *n, cm__sized_call
     if (call->op == CM__CALL_ELEMENTWISE && divide_cast(d, n, call)) return;
     bool split = is_table(d, n) || touches_split(d, n);
     int  at = split ? sizes[call->op].split : d->shards.sequence ? sizes[call->op].tokens : -1;
-    if (call->op == CM__CALL_REDUCE && split && call->sizes[2].c[0] == 1) at = 1; /* a sum along the split dimension */
+    bool along = call->op == CM__CALL_REDUCE && call->sizes[CM__REDUCE_INNER].c[0] == 1; /* the split dimension */
+    if (split && along) at = CM__REDUCE_REDUCE;
     if (call->op == CM__CALL_GEMM) divide_product(d, n, call);
     else if (call->op == CM__CALL_ATTENTION) divide_heads(d, call);
     else if (at >= 0) divide(call, large_enough(call, at, d->shards.tp), d->shards.tp);

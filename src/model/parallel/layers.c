@@ -149,9 +149,9 @@ static double accumulate_time(const cm__making *k)
     cm__call c = {.op = CM__CALL_ELEMENTWISE, .pass = CM__PASS_FORWARD, .variant = "add"};
     bool     narrow = k->parts->gradient_bytes < 4;
     memcpy(c.dtype, narrow ? "bf16" : "fp32", 5);
-    c.sizes[0] = 1;
-    c.sizes[1] = (int64_t)k->parts->parameters;
-    if (c.sizes[1] <= 0) return 0;
+    c.sizes[CM__ELEMENTWISE_OUTER] = 1;
+    c.sizes[CM__ELEMENTWISE_INNER] = (int64_t)k->parts->parameters;
+    if (c.sizes[CM__ELEMENTWISE_INNER] <= 0) return 0;
     return cm__timer_time(k->m->timer, &c).time_s + parameter_tensors(k->g) * (k->m->limits.floor_s + k->m->gap_s);
 }
 

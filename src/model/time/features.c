@@ -38,11 +38,10 @@ static void alignments(const cm__call *c, float *out)
     }
 }
 
-/* Convolutions have three kinds of kernels: one group, as many groups as input channels (the second size), or
-   others. */
-static float kind_of_groups(const int64_t *sizes, int at)
+/* Convolutions have three kinds of kernels: one group, as many groups as input channels, or others. */
+static float kind_of_groups(int64_t groups, int64_t channels)
 {
-    return cm__feature_facts.kinds_apart * (float)(sizes[at] <= 1 ? 0 : sizes[at] == sizes[1] ? 1 : 2);
+    return cm__feature_facts.kinds_apart * (float)(groups <= 1 ? 0 : groups == channels ? 1 : 2);
 }
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------ */
@@ -56,7 +55,7 @@ static double filled(double size, double tile) { return size / (tile * ceil(size
 static void tiles_of_product(const cm__call *c, double cores, float *out)
 {
     const double(*tiles)[2] = cm__feature_facts.product_tiles;
-    double batch = (double)c->sizes[0], m = (double)c->sizes[1], n = (double)c->sizes[2];
+    double batch = cm__size(c, CM__GEMM_BATCH), m = cm__size(c, CM__GEMM_M), n = cm__size(c, CM__GEMM_N);
     for (int i = 0; i < CM__PRODUCT_TILES; i++) {
         double count = batch * ceil(m / tiles[i][0]) * ceil(n / tiles[i][1]);
         bool   some = count >= 1;
@@ -67,28 +66,30 @@ static void tiles_of_product(const cm__call *c, double cores, float *out)
 /* Attention processes blocks of queries for each head. */
 static void blocks_of_attention(const cm__call *c, double cores, float *out)
 {
-    const double       *blocks = cm__feature_facts.attention_blocks;
-    const int64_t      *s = c->sizes; /* batch, queries, keys, heads, heads of keys, width, causal */
-    double              queries = fmax(1, (double)s[1]), heads = fmax(1, (double)s[0] * (double)s[3]);
+    const double *blocks = cm__feature_facts.attention_blocks;
+    double        queries = fmax(1, cm__size(c, CM__ATTENTION_Q)),
+           heads = fmax(1, cm__size(c, CM__ATTENTION_BATCH) * cm__size(c, CM__ATTENTION_HEADS));
     for (int i = 0; i < CM__ATTENTION_BLOCKS; i++)
         *out++ = about_log((float)waves(heads * ceil(queries / blocks[i]), cores));
     *out++ = about_log((float)filled(queries, blocks[1])); /* the usual block */
-    *out++ = alignment(s[1]);
-    *out = s[3] == s[4] ? 0 : cm__feature_facts.kinds_apart;
+    *out++ = alignment(c->sizes[CM__ATTENTION_Q]);
+    *out = c->sizes[CM__ATTENTION_HEADS] == c->sizes[CM__ATTENTION_KV_HEADS] ? 0 : cm__feature_facts.kinds_apart;
 }
 
 /* The product of the sizes before and after the middle one, for normalisations and reductions. */
+_Static_assert((int)CM__BATCH_NORM_N == CM__REDUCE_OUTER && (int)CM__BATCH_NORM_HW == CM__REDUCE_INNER,
+               "sizes beside the middle one");
 static void outer_and_inner(const cm__call *c, double cores, float *out)
 {
     (void)cores;
-    out[0] = about_log(fmaxf(1, (float)c->sizes[0] * (float)c->sizes[2]));
+    out[0] = about_log(fmaxf(1, (float)c->sizes[CM__REDUCE_OUTER] * (float)c->sizes[CM__REDUCE_INNER]));
 }
 
 /* Reductions along the last axis use other kernels than those along other axes. */
 static void sides_of_sum(const cm__call *c, double cores, float *out)
 {
     outer_and_inner(c, cores, out);
-    out[1] = c->sizes[2] == 1 ? cm__feature_facts.kinds_apart : 0;
+    out[1] = c->sizes[CM__REDUCE_INNER] == 1 ? cm__feature_facts.kinds_apart : 0;
 }
 
 /* Additional features of some operators. */
@@ -116,7 +117,10 @@ double cm__features(const cm__call *c, const cm__limits *limits, float *f)
     const float *scales = cm__scales_of(c->op)->scales;
     double       flop, bytes;
     for (int i = 0; i < n; i++) f[i] = c->sizes[i] > 0 ? about_log((float)c->sizes[i]) : -1;
-    if (c->op == CM__CALL_CONV || c->op == CM__CALL_CONV3D) f[n - 1] = kind_of_groups(c->sizes, n - 1);
+    if (c->op == CM__CALL_CONV)
+        f[CM__CONV_GROUPS] = kind_of_groups(c->sizes[CM__CONV_GROUPS], c->sizes[CM__CONV_C]);
+    if (c->op == CM__CALL_CONV3D)
+        f[CM__CONV3D_GROUPS] = kind_of_groups(c->sizes[CM__CONV3D_GROUPS], c->sizes[CM__CONV3D_C]);
     alignments(c, f + n);
     cm__call_work(c, &flop, &bytes);
     double roofline_s = cm__roofline_of(limits, c, flop, bytes);

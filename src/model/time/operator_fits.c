@@ -113,12 +113,12 @@ static candidates candidates_in_fp32(const cm__call *c)
     static const char *const linear[NAMES] = {"linear", "gemm", "bmm"}, *const norm[NAMES] = {"layernorm"},
                             *const batched[NAMES] = {"bmm", "linear", "gemm"}, *const softmax[NAMES] = {"softmax"},
                             *const conv[NAMES] = {"conv2d", "conv2d_full"};
-    const char *const *found = c->op == CM__CALL_GEMM ? (c->sizes[0] > 1 ? batched : linear)
+    const char *const *found = c->op == CM__CALL_GEMM ? (c->sizes[CM__GEMM_BATCH] > 1 ? batched : linear)
                                : c->op == CM__CALL_CONV ? conv
                                : c->op == CM__CALL_SOFTMAX ? softmax
                                : c->op == CM__CALL_LAYER_NORM ? norm
                                                               : NULL;
-    bool   grouped = c->op == CM__CALL_CONV && c->sizes[13] > 1;
+    bool   grouped = c->op == CM__CALL_CONV && c->sizes[CM__CONV_GROUPS] > 1;
     candidates w = {.names = {c->op == CM__CALL_ELEMENTWISE ? c->variant : NULL}, .dtypes = {"fp32"}};
     w.farthest = SAME_CHIP;
     if (found) memcpy(w.names, found, sizeof w.names);
@@ -188,6 +188,8 @@ static bool read_parameters(const cm_fit *fit, const cm__form *form, double *p)
     return true;
 }
 
+/* Calls of rows: softmax and layer norm have the same sizes. */
+_Static_assert((int)CM__SOFTMAX_ROWS == CM__LAYER_NORM_ROWS && (int)CM__SOFTMAX_COLS == CM__LAYER_NORM_COLS, "rows");
 static cm__work work_of(const cm__call *c, bool stream)
 {
     double   p[4];
@@ -195,8 +197,9 @@ static cm__work work_of(const cm__call *c, bool stream)
     cm__call_work(c, &w.flop, &w.bytes);
     if (stream) return w; /* bytes alone: narrower types are faster in proportion */
     if (cm__as_product(c, p)) w.batch = p[0], w.m = p[1], w.n = p[2], w.k = p[3];
-    else if (c->op == CM__CALL_ELEMENTWISE) w.m = 1, w.n = (double)c->sizes[0] * (double)c->sizes[1];
-    else w.m = (double)c->sizes[0], w.n = (double)c->sizes[1];
+    else if (c->op == CM__CALL_ELEMENTWISE)
+        w.m = 1, w.n = cm__size(c, CM__ELEMENTWISE_OUTER) * cm__size(c, CM__ELEMENTWISE_INNER);
+    else w.m = cm__size(c, CM__SOFTMAX_ROWS), w.n = cm__size(c, CM__SOFTMAX_COLS);
     return w;
 }
 

@@ -89,9 +89,9 @@ double cm__precision_peak(const cm__limits *l, cm_precision precision, bool or_n
 
 static void conv_product(const cm__call *c, double flop, double p[4])
 {
-    const int64_t *s = c->sizes;
-    double         groups = s[13] > 0 ? (double)s[13] : 1;
-    double in = (double)s[1] / groups, out = (double)s[2] / groups, window = (double)s[5] * (double)s[6];
+    double groups = c->sizes[CM__CONV_GROUPS] > 0 ? cm__size(c, CM__CONV_GROUPS) : 1;
+    double in = cm__size(c, CM__CONV_C) / groups, out = cm__size(c, CM__CONV_K) / groups,
+           window = cm__size(c, CM__CONV_R) * cm__size(c, CM__CONV_S);
     double places = flop / (2 * groups * in * out * window);
     double forward[] = {groups, places, out, in * window}, by_weight[] = {groups, out, in * window, places},
            by_input[] = {groups, places, in, out * window};
@@ -105,7 +105,7 @@ static void conv_product(const cm__call *c, double flop, double p[4])
 static bool product_of(const cm__call *c, double flop, double p[4])
 {
     if (c->op == CM__CALL_GEMM)
-        for (int i = 0; i < 4; i++) p[i] = (double)c->sizes[i];
+        for (int i = 0; i < CM__GEMM_SIZES; i++) p[i] = cm__size(c, i);
     else if (c->op == CM__CALL_CONV) conv_product(c, flop, p);
     else return false;
     return true;

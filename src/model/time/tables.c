@@ -12,9 +12,10 @@ static bool shapeless(const cm__call *c) { return c->op == CM__CALL_ELEMENTWISE 
 
 static void drop_shape(cm__call *c)
 {
-    if (!shapeless(c) || c->sizes[0] <= 0 || c->sizes[1] > INT64_MAX / c->sizes[0]) return;
-    c->sizes[1] *= c->sizes[0];
-    c->sizes[0] = 1;
+    int64_t *outer = &c->sizes[CM__ELEMENTWISE_OUTER], *inner = &c->sizes[CM__ELEMENTWISE_INNER];
+    if (!shapeless(c) || *outer <= 0 || *inner > INT64_MAX / *outer) return;
+    *inner *= *outer;
+    *outer = 1;
 }
 
 cm__call cm__without_shape(const cm__call *c)
@@ -206,6 +207,13 @@ int32_t cm__library_any_function(const cm__library *l, const cm__call *c)
 
 /* ---- times from tables ------------------------------------------------------------------------------------------ */
 
+/* Whether a row of a table has as many elements as a call without shape. */
+static bool same_elements(const int64_t *row, const cm__call *c)
+{
+    int64_t outer = row[CM__ELEMENTWISE_OUTER], elements = c->sizes[CM__ELEMENTWISE_INNER];
+    return outer > 0 && elements / outer == row[CM__ELEMENTWISE_INNER] && elements % outer == 0;
+}
+
 int32_t cm__library_row(const cm__library *l, int32_t table, const cm__call *c)
 {
     const cm__kernel_table *t = l->tables[table];
@@ -213,8 +221,8 @@ int32_t cm__library_row(const cm__library *l, int32_t table, const cm__call *c)
     bool                    product = shapeless(c);
     for (int32_t i = 0; i < t->n_rows; i++) {
         const int64_t *sizes = t->sizes + (size_t)i * count;
-        if (product ? sizes[0] > 0 && c->sizes[1] / sizes[0] == sizes[1] && c->sizes[1] % sizes[0] == 0
-                    : sizes[count - 1] == c->sizes[count - 1] && sizes[0] == c->sizes[0] &&
+        if (product ? same_elements(sizes, c)
+                    : sizes[count - 1] == c->sizes[count - 1] && *sizes == *c->sizes &&
                           memcmp(sizes, c->sizes, count * sizeof *sizes) == 0)
             return i;
     }

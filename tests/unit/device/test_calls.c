@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_calls.c - kernel calls: sizes, types, FLOP and bytes counted by hand, conversion to text and back. */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,6 +30,28 @@ static void every_size_has_a_name(void **state)
     assert_int_equal(cm__call_find("gem"), -1);
     assert_int_equal(cm__pass_find("sideways"), -1);
     assert_int_equal(cm__pass_find("bwd_weight"), CM__PASS_BWD_WEIGHT);
+}
+
+/* calls.def gives each size an id and a name: the id is the name in capitals, and the index is the size's position. */
+static void the_index_of_a_size_is_its_name(void **state)
+{
+    static const struct {
+        int         call, index;
+        const char *id;
+    } sizes[] = {
+#define CALL(...)
+#define SIZE(call, id, name) {CM__CALL_##call, CM__##call##_##id, #id},
+#include "device/calls.def"
+    };
+    (void)state;
+    int count = 0;
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        char name[32] = "";
+        for (size_t k = 0; sizes[i].id[k]; k++) name[k] = (char)tolower((unsigned char)sizes[i].id[k]);
+        assert_string_equal(cm__call_kinds[sizes[i].call].sizes[sizes[i].index], name);
+    }
+    for (int i = 0; i < CM__CALLS; i++) count += cm__call_kinds[i].n_sizes;
+    assert_int_equal(count, COUNT(sizes));
 }
 
 /* ---- work ------------------------------------------------------------------------------------------------------- */
@@ -161,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_size_has_a_name),
+        cmocka_unit_test(the_index_of_a_size_is_its_name),
         cmocka_unit_test(work_by_hand),
         cmocka_unit_test(types_of_operands_and_result),
         cmocka_unit_test(a_text_is_the_call),
