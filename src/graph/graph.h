@@ -25,9 +25,11 @@ struct cm__backward; /* the state of the backward pass: backward.h */
 enum {
 #define OP(id, ...) CM_OP_##id,
 #include "graph/ops.def"
-#undef OP
     CM_OPS
 };
+
+/* For tables of one column of ops.def: the column's value, or what follows it if the row does not have the column. */
+#define CM__FIRST(first, ...) first
 
 /* How autocast treats an operator (precision.c). */
 typedef enum cm__cast_policy {
@@ -37,6 +39,20 @@ typedef enum cm__cast_policy {
     CM__CAST_WIDEN,
     CM__CAST_WIDEST
 } cm__cast_policy;
+
+/* How devices that share a layer divide an operator (split.c). Products, from `product` on, are divided if they read a
+   parameter. */
+typedef enum cm__shard_rule {
+    CM__SHARD_inputs,         /* as its inputs */
+    CM__SHARD_table,          /* a look-up: by rows of the table */
+    CM__SHARD_copy,           /* of a matrix: each device copies its own part */
+    CM__SHARD_choice,         /* not at all: every device must choose the same */
+    CM__SHARD_classes,        /* a loss: by classes */
+    CM__SHARD_product,        /* by columns or by rows of the parameter */
+    CM__SHARD_input_gradient, /* of a product; its parameter's; either, depending on its operands */
+    CM__SHARD_weight_gradient,
+    CM__SHARD_either_gradient
+} cm__shard_rule;
 
 typedef struct cm__op {
     const char     *name;
@@ -49,6 +65,10 @@ typedef struct cm__op {
     void (*fold)(cm_graph *, cm_node *);    /* computes contents that are known; NULL: none are */
     void (*cost)(const cm_graph *, cm_node *);
     void (*gradient)(struct cm__backward *, const cm_node *); /* NULL: no gradient */
+    uint16_t        weights, statistics, table; /* inputs that are trained, stored, tables: bit i for input i */
+    int8_t          matrix;                 /* the input whose weight identifies a layer; 0: none */
+    bool            operands, passes_weight, saved_first, gate;
+    cm__shard_rule  shard;
 } cm__op;
 
 extern const cm__op cm__ops[CM_OPS];

@@ -3,21 +3,34 @@
 #include "graph/graph.h"
 #include "graph/rules.h"
 
+/* Sets of inputs. */
+enum { IN0 = 1, IN1 = 1 << 1, IN2 = 1 << 2, IN3 = 1 << 3, IN4 = 1 << 4, IN5 = 1 << 5, IN6 = 1 << 6, IN7 = 1 << 7,
+       ALL = 0xffff };
+
 const cm__op cm__ops[CM_OPS] = {
-#define OP(id, name_, class_, min_, max_, view_, cast_, flop_, shape_, fold_, cost_, gradient_)                        \
+#define FOLD(rule) .fold = cm__fold_##rule,
+#define GRADIENT(rule) .gradient = cm__gradient_##rule,
+#define VIEW(rule) .view = true,
+#define SAVED_FIRST .saved_first = true,
+#define WEIGHTS(inputs) .weights = (inputs),
+#define STATISTICS(inputs) .statistics = (inputs),
+#define TABLE(inputs) .table = (inputs),
+#define OPERANDS .operands = true,
+#define PASSES_WEIGHT .passes_weight = true,
+#define MATRIX(input) .matrix = (input),
+#define GATE .gate = true,
+#define SHARD(rule) .shard = CM__SHARD_##rule,
+#define OP(id, name_, class_, min_, max_, cast_, flop_, shape_, cost_, columns)                                        \
     [CM_OP_##id] = {.name = name_,                                                                                     \
                     .op_class = CM_CLASS_##class_,                                                                     \
                     .min_inputs = min_,                                                                                \
                     .max_inputs = max_,                                                                                \
-                    .view = view_,                                                                                     \
                     .cast = CM__CAST_##cast_,                                                                          \
                     .flop_per_element = flop_,                                                                         \
                     .shape = cm__shape_##shape_,                                                                       \
-                    .fold = cm__fold_##fold_,                                                                          \
                     .cost = cm__cost_##cost_,                                                                          \
-                    .gradient = cm__gradient_##gradient_},
+                    columns},
 #include "graph/ops.def"
-#undef OP
 };
 
 const char *const cm__attr_names[CM_ATTRS] = {

@@ -80,28 +80,7 @@ static bool is_parameter_name(const char *name)
 
 /* ---- places ----------------------------------------------------------------------------------------------------- */
 
-/* Inputs of operators that are trained (weights) and stored (statistics): bit i for input i. */
-static const struct {
-    int16_t  op;
-    uint16_t weights, statistics;
-} slots[] = {
-    {CM_OP_CONV, 0x6, 0},       {CM_OP_CONV_TRANSPOSE, 0x6, 0}, {CM_OP_GEMM, 0x7, 0},
-    {CM_OP_MATMUL, 0x3, 0},     {CM_OP_EINSUM, 0xffff, 0},      {CM_OP_BATCH_NORM, 0x6, 0x18},
-    {CM_OP_LAYER_NORM, 0x6, 0}, {CM_OP_RMS_NORM, 0x2, 0},       {CM_OP_SIMPLIFIED_LAYER_NORM, 0x2, 0},
-    {CM_OP_GROUP_NORM, 0x6, 0}, {CM_OP_INSTANCE_NORM, 0x6, 0},  {CM_OP_PRELU, 0x2, 0},
-    {CM_OP_RNN, 0xe, 0x30},     {CM_OP_GRU, 0xe, 0x30},         {CM_OP_LSTM, 0x8e, 0x70},
-    {CM_OP_ROTARY_EMBEDDING, 0, 0xe},
-};
-
-bool cm__passes_weight(const cm_node *n)
-{
-    static const int16_t ops[] = {CM_OP_TRANSPOSE, CM_OP_RESHAPE, CM_OP_CAST, CM_OP_CAST_LIKE, CM_OP_IDENTITY,
-        CM_OP_UNSQUEEZE, CM_OP_SQUEEZE, CM_OP_FLATTEN, CM_OP_EXPAND, CM_OP_SLICE, CM_OP_SPLIT, CM_OP_CONCAT,
-        CM_OP_QUANTIZE_LINEAR, CM_OP_DEQUANTIZE_LINEAR};
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (ops[i] == n->op) return true;
-    return false;
-}
+bool cm__passes_weight(const cm_node *n) { return cm__ops[n->op].passes_weight; }
 
 int32_t cm__origin_of(const cm_graph *g, int32_t tensor)
 {
@@ -144,15 +123,12 @@ static cm__place_kind operand_kind(const cm_graph *g, const cm__uses *uses, cons
 cm__place_kind cm__place_of(const cm_graph *g, const cm__uses *uses, cm__use use)
 {
     const cm_node *n = &g->nodes[use.node];
-    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
-        if (slots[i].op != n->op || use.slot > 15) continue;
-        if (slots[i].weights >> use.slot & 1) return CM__PLACE_WEIGHT;
-        return slots[i].statistics >> use.slot & 1 ? CM__PLACE_STATISTICS : CM__PLACE_OTHER;
-    }
-    bool table = n->op == CM_OP_GATHER || n->op == CM_OP_GATHER_ND;
-    if (table && use.slot == 0 && cm__t(g, n->inputs[0])->rank == 2) return CM__PLACE_WEIGHT;
-    if (n->op == CM_OP_ADD || n->op == CM_OP_SUB || n->op == CM_OP_MUL || n->op == CM_OP_DIV || n->op == CM_OP_CONCAT)
-        return operand_kind(g, uses, n, use.slot);
+    const cm__op  *op = &cm__ops[n->op];
+    unsigned       slot = use.slot < 16 ? 1u << use.slot : 0;
+    if (op->weights & slot) return CM__PLACE_WEIGHT;
+    if (op->statistics & slot) return CM__PLACE_STATISTICS;
+    if (op->table & slot && cm__t(g, n->inputs[use.slot])->rank == 2) return CM__PLACE_WEIGHT;
+    if (op->operands) return operand_kind(g, uses, n, use.slot);
     return CM__PLACE_OTHER;
 }
 

@@ -41,7 +41,6 @@ CM__COST_RULES(X)
 #define X(name) void cm__gradient_##name(struct cm__backward *b, const cm_node *n);
 CM__GRADIENT_RULES(X)
 #undef X
-#define cm__fold_none NULL
 #define cm__gradient_none NULL
 
 #endif

@@ -21,12 +21,8 @@ typedef struct matrix {
 
 static matrix matrix_at(const cm_graph *g, int32_t node)
 {
-    static const struct {
-        int16_t op, input;
-    } kinds[] = {{CM_OP_CONV, 1}, {CM_OP_CONV_TRANSPOSE, 1}, {CM_OP_GEMM, 1}, {CM_OP_MATMUL, 1}};
-    int32_t weight = -1;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (kinds[i].op == g->nodes[node].op) weight = cm__origin_of(g, g->nodes[node].inputs[kinds[i].input]);
+    int32_t input = cm__ops[g->nodes[node].op].matrix;
+    int32_t weight = input ? cm__origin_of(g, g->nodes[node].inputs[input]) : -1;
     bool is = weight >= 0 && cm__t(g, weight)->role == CM_ROLE_PARAMETER && cm__t(g, weight)->rank >= 2;
     return (matrix){node, is ? weight : -1};
 }

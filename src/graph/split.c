@@ -51,15 +51,17 @@ static bool is_router(const cm_graph *g, const cm_node *product)
     for (int32_t i = at + 1; i < g->n_nodes && i <= at + CHAIN_MAX; i++) {
         const cm_node *n = &g->nodes[i];
         if (n->n_inputs < 1 || n->inputs[0] != tensor) return false;
-        if (n->op == CM_OP_TOP_K) return true;
+        if (cm__ops[n->op].shard == CM__SHARD_choice) return true;
         tensor = n->outputs[0];
     }
     return false;
 }
 
+static bool is_product(const cm_node *n) { return cm__ops[n->op].shard >= CM__SHARD_product; }
+
 static bool is_divided_product(const cm_graph *g, const cm_node *n)
 {
-    return cm_node_class(n) == CM_CLASS_GEMM && has_parameter(g, n) && !is_router(g, n);
+    return is_product(n) && has_parameter(g, n) && !is_router(g, n);
 }
 
 cm__division cm__division_of(const cm_graph *g, const cm_node *forward, const bool *split)
@@ -97,11 +99,13 @@ int32_t cm__parameter_read(const cm_graph *g, const cm_node *n, int32_t input)
 
 bool cm__is_input_gradient(const cm_node *n, const cm_node *forward)
 {
-    return n->op == CM_OP_GEMM_GRAD_INPUT || (n->op == CM_OP_MATMUL_GRAD && n->inputs[1] == forward->inputs[1]);
+    cm__shard_rule rule = cm__ops[n->op].shard;
+    return rule == CM__SHARD_input_gradient ||
+           (rule == CM__SHARD_either_gradient && n->inputs[1] == forward->inputs[1]);
 }
 
 bool cm__is_expert(const cm_graph *g, const cm_node *forward)
 {
-    const cm_tensor *w = cm_node_class(forward) == CM_CLASS_GEMM && cm__has(forward, 1) ? cm__in(g, forward, 1) : NULL;
+    const cm_tensor *w = is_product(forward) && cm__has(forward, 1) ? cm__in(g, forward, 1) : NULL;
     return w && w->rank == 3 && (w->role == CM_ROLE_PARAMETER || w->role == CM_ROLE_CAST);
 }

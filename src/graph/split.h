@@ -18,6 +18,9 @@ bool cm__is_input_gradient(const cm_node *n, const cm_node *forward);
 /* The parameter that a node reads, directly or as a copy in a narrower type; -1: none. */
 int32_t cm__parameter_read(const cm_graph *g, const cm_node *n, int32_t input);
 
+/* Whether a node looks up rows of a table, which is divided by its rows. */
+static inline bool cm__is_table(const cm_node *n) { return cm__ops[n->op].shard == CM__SHARD_table; }
+
 /* Whether a product computes experts: its parameter has one matrix for each. */
 bool cm__is_expert(const cm_graph *g, const cm_node *forward);
 

@@ -78,10 +78,23 @@ bool cm__strides_channels_last(cm__strides *s, int32_t tensor)
 
 /* ---- views ------------------------------------------------------------------------------------------------------ */
 
+/* A view `y` of `x`, whose strides are `old`. In VIEW_BACK the node is the forward node, and y and x are the gradients
+   of its input and output. */
+typedef struct view {
+    const cm_node   *node;
+    const cm_tensor *x, *y;
+    const int64_t   *old;
+} view;
+
+/* A rule of the columns VIEW and VIEW_BACK: the strides of y; NULL: it needs a copy. */
+typedef int64_t *view_rule(const cm__strides *s, const view *v);
+
 /* Strides of `y` over the memory of `x`, from the last dimension to the first, in contiguous runs; NULL: it needs a
    copy. */
-static int64_t *reshaped(const cm__strides *s, const cm_tensor *x, const int64_t *old, const cm_tensor *y)
+static int64_t *reshaped(const cm__strides *s, const view *v)
 {
+    const cm_tensor *x = v->x, *y = v->y;
+    const int64_t   *old = v->old;
     int64_t *made = cm__strides_rows(s, y), run = 1, taken = 1, base = x->rank ? old[x->rank - 1] : 1;
     int32_t  to = y->rank - 1;
     cm_poly  elements = cm_tensor_elements(x);
@@ -107,42 +120,45 @@ static int32_t from_axis(const cm_node *n, int32_t rank, int32_t i)
     return perm ? (int32_t)((perm->ints[i] + rank) % rank) : rank - 1 - i;
 }
 
-static int64_t *transposed(const cm__strides *s, const cm_node *n, int32_t rank, const int64_t *old)
+static int64_t *transposed(const cm__strides *s, const view *v)
 {
+    int32_t  rank = v->x->rank;
     int64_t *made = strides_new(s, rank);
-    for (int32_t i = 0; i < rank; i++) made[i] = old[from_axis(n, rank, i)];
+    for (int32_t i = 0; i < rank; i++) made[i] = v->old[from_axis(v->node, rank, i)];
     return made;
 }
 
-static int64_t *transposed_back(const cm__strides *s, const cm_node *forward, int32_t rank, const int64_t *old)
+static int64_t *transposed_back(const cm__strides *s, const view *v)
 {
+    int32_t  rank = v->x->rank;
     int64_t *made = strides_new(s, rank);
-    for (int32_t i = 0; i < rank; i++) made[from_axis(forward, rank, i)] = old[i];
+    for (int32_t i = 0; i < rank; i++) made[from_axis(v->node, rank, i)] = v->old[i];
     return made;
 }
 
-static int64_t *expanded(const cm__strides *s, const cm_tensor *x, const int64_t *old, const cm_tensor *y)
+static int64_t *expanded(const cm__strides *s, const view *v)
 {
-    int64_t *made = strides_new(s, y->rank);
+    const cm_tensor *x = v->x, *y = v->y;
+    int64_t         *made = strides_new(s, y->rank);
     for (int32_t i = 0; i < y->rank; i++) {
         int32_t own = i - (y->rank - x->rank);
-        made[i] = own < 0 || (cm__dim_is(x->dims[own], 1) && !cm__dim_is(y->dims[i], 1)) ? 0 : old[own];
+        made[i] = own < 0 || (cm__dim_is(x->dims[own], 1) && !cm__dim_is(y->dims[i], 1)) ? 0 : v->old[own];
     }
     return made;
 }
 
-static int64_t *kept(const cm__strides *s, int32_t rank, const int64_t *old)
+static int64_t *kept(const cm__strides *s, const view *v)
 {
-    int64_t *made = strides_new(s, rank);
-    if (rank) memcpy(made, old, (size_t)rank * sizeof *made);
+    int64_t *made = strides_new(s, v->x->rank);
+    if (v->x->rank) memcpy(made, v->old, (size_t)v->x->rank * sizeof *made);
     return made;
 }
 
-static int64_t *sliced(const cm__strides *s, const cm_node *n, int32_t rank, const int64_t *old)
+static int64_t *sliced(const cm__strides *s, const view *v)
 {
-    int64_t   *made = kept(s, rank, old);
+    int64_t   *made = kept(s, v);
     cm__slices slices;
-    cm__slices_read(graph_of(s), n, &slices);
+    cm__slices_read(graph_of(s), v->node, &slices);
     for (int32_t i = 0; i < slices.count; i++) {
         if (slices.step[i] < 0) return NULL; /* reversed: PyTorch has no negative strides */
         if (slices.step[i] < CM__DIM_MAX && made[slices.axis[i]] < CM__DIM_MAX) made[slices.axis[i]] *= slices.step[i];
@@ -151,43 +167,42 @@ static int64_t *sliced(const cm__strides *s, const cm_node *n, int32_t rank, con
 }
 
 /* Select one index of an axis and remove the axis. */
-static int64_t *selected(const cm__strides *s, const cm_node *n, const cm_tensor *x, const int64_t *old)
+static int64_t *selected(const cm__strides *s, const view *v)
 {
-    int64_t *made = strides_new(s, x->rank), axis = cm__axis(graph_of(s), cm__attr_int(n, CM_ATTR_AXIS, 0), x->rank);
-    for (int32_t i = 0, o = 0; i < x->rank; i++)
-        if (i != axis) made[o++] = old[i];
+    int32_t  rank = v->x->rank, axis = cm__axis(graph_of(s), cm__attr_int(v->node, CM_ATTR_AXIS, 0), rank);
+    int64_t *made = strides_new(s, rank);
+    for (int32_t i = 0, o = 0; i < rank; i++)
+        if (i != axis) made[o++] = v->old[i];
     return made;
 }
 
-/* The gradient of a view, viewed with the shape of the view's input. */
-static int64_t *view_back(const cm__strides *s, const cm_node *n, const cm_tensor *dy, const int64_t *old,
-                          const cm_tensor *y)
+static int64_t *whole(const cm__strides *s, const view *v) { return cm__strides_rows(s, v->y); }
+
+static view_rule *const back_rules[CM_OPS] = {
+#define VIEW_BACK(rule) rule,
+#define ROW(id, ...) [CM_OP_##id] = CM__FIRST(__VA_ARGS__ reshaped, 0),
+#include "graph/ops.def"
+};
+
+/* A view of a forward tensor; or the gradient of a view, viewed with the shape of the view's input. */
+static int64_t *viewed(const cm__strides *s, const view *v)
 {
-    if (n->source < 0) return cm__strides_rows(s, y);
-    const cm_node *forward = &s->g->nodes[n->source];
-    switch (forward->op) {
-    case CM_OP_TRANSPOSE: return transposed_back(s, forward, dy->rank, old);
-    case CM_OP_CONCAT: /* a slice of the concatenated tensor */
-    case CM_OP_PAD: return kept(s, dy->rank, old);
-    case CM_OP_REDUCE_SUM: return cm__strides_rows(s, y);
-    default: return reshaped(s, dy, old, y);
-    }
+    const cm_node *forward = v->node->source >= 0 ? &s->g->nodes[v->node->source] : NULL;
+    if (v->node->phase == CM_FORWARD) return reshaped(s, v);
+    return forward ? back_rules[forward->op](s, &(view){forward, v->x, v->y, v->old}) : whole(s, v);
 }
+
+static view_rule *const rules[CM_OPS] = {
+#define VIEW(rule) rule,
+#define MAY_VIEW(rule) rule,
+#define ROW(id, ...) [CM_OP_##id] = CM__FIRST(__VA_ARGS__ reshaped, 0),
+#include "graph/ops.def"
+};
 
 static int64_t *view_strides(cm__strides *s, const cm_node *n, int32_t output)
 {
-    const cm_tensor *x = cm__in(s->g, n, 0), *y = cm__t(s->g, output);
-    const int64_t   *old = cm__strides_of(s, n->inputs[0]);
-    switch (n->op) {
-    case CM_OP_TRANSPOSE: return transposed(s, n, x->rank, old);
-    case CM_OP_EXPAND: return expanded(s, x, old, y);
-    case CM_OP_SLICE: return sliced(s, n, x->rank, old);
-    case CM_OP_SPLIT:
-    case CM_OP_IDENTITY: return kept(s, x->rank, old);
-    case CM_OP_GATHER: return selected(s, n, x, old);
-    case CM_OP_VIEW: return n->phase == CM_FORWARD ? reshaped(s, x, old, y) : view_back(s, n, x, old, y);
-    default: return reshaped(s, x, old, y);
-    }
+    view v = {n, cm__in(s->g, n, 0), cm__t(s->g, output), cm__strides_of(s, n->inputs[0])};
+    return rules[n->op](s, &v);
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------------- */

@@ -22,18 +22,18 @@ static int64_t *image_if(cm__strides *s, bool channels_last, const cm_tensor *y)
 
 /* ---- elementwise ------------------------------------------------------------------------------------------------- */
 
-#define OPERANDS 4
+#define OPERANDS_MAX 4
 
 /* The strides of an operand in the dimensions of the result; 0 where it is broadcast. */
 typedef struct operands {
     int32_t count;
-    int64_t stride[OPERANDS][CM__RANK_MAX];
+    int64_t stride[OPERANDS_MAX][CM__RANK_MAX];
 } operands;
 
 static void add_operand(cm__strides *s, operands *o, const cm_tensor *y, int32_t tensor)
 {
     const cm_tensor *x = cm__t(s->g, tensor);
-    if (o->count == OPERANDS || x->rank > y->rank) return;
+    if (o->count == OPERANDS_MAX || x->rank > y->rank) return;
     const int64_t *old = cm__strides_of(s, tensor);
     for (int32_t i = 0; i < y->rank; i++) {
         int32_t own = i - (y->rank - x->rank);
@@ -77,8 +77,7 @@ static void order_of(const operands *o, const cm_tensor *y, int32_t *order)
    gradient. */
 static bool kept_first(const cm_node *n, const cm_node *forward)
 {
-    return n->op == CM_OP_ELEMENTWISE_GRAD && n->n_inputs == 2 &&
-           (forward->op == CM_OP_RELU || forward->op == CM_OP_LEAKY_RELU || forward->op == CM_OP_THRESHOLDED_RELU);
+    return n->op == CM_OP_ELEMENTWISE_GRAD && n->n_inputs == 2 && cm__ops[forward->op].saved_first;
 }
 
 static int64_t *like_operands(cm__strides *s, const cm_node *n, int32_t output)
@@ -112,19 +111,13 @@ static int64_t *convolved(cm__strides *s, const cm_node *n, int32_t output)
     const cm_node *forward = forward_of(s, n);
     bool           last = cm__strides_channels_last(s, forward->inputs[0]) ||
                 cm__strides_channels_last(s, forward->inputs[1]);
-    return n->op == CM_OP_CONV_GRAD_WEIGHT ? NULL : image_if(s, last, cm__t(s->g, n->outputs[output]));
+    return image_if(s, last, cm__t(s->g, n->outputs[output]));
 }
 
 static int64_t *like_image(cm__strides *s, const cm_node *n, int32_t output)
 {
     const cm_node *forward = forward_of(s, n);
     return output ? NULL : image_if(s, cm__strides_channels_last(s, forward->inputs[0]), cm__t(s->g, n->outputs[0]));
-}
-
-static int64_t *normalised(cm__strides *s, const cm_node *n, int32_t output)
-{
-    int op = forward_of(s, n)->op;
-    return op == CM_OP_BATCH_NORM || op == CM_OP_GROUP_NORM ? like_image(s, n, output) : NULL;
 }
 
 static int64_t *joined(cm__strides *s, const cm_node *n, int32_t output)
@@ -154,26 +147,20 @@ static int64_t *attended_back(cm__strides *s, const cm_node *n, int32_t output)
     return y->rank == 4 ? attended(s, &(cm_node){.outputs = &n->outputs[output]}, 0) : NULL;
 }
 
+static int64_t *as_forward(cm__strides *s, const cm_node *n, int32_t output);
+
 static rule *const rules[CM_OPS] = {
-    [CM_OP_CONV] = convolved,
-    [CM_OP_CONV_TRANSPOSE] = convolved,
-    [CM_OP_CONV_GRAD_INPUT] = convolved,
-    [CM_OP_CONV_GRAD_WEIGHT] = convolved,
-    [CM_OP_MAX_POOL] = like_image,
-    [CM_OP_AVERAGE_POOL] = like_image,
-    [CM_OP_GLOBAL_AVERAGE_POOL] = like_image,
-    [CM_OP_GLOBAL_MAX_POOL] = like_image,
-    [CM_OP_POOL_GRAD] = like_image,
-    [CM_OP_RESIZE] = like_image,
-    [CM_OP_UPSAMPLE] = like_image,
-    [CM_OP_RESIZE_GRAD] = like_image,
-    [CM_OP_BATCH_NORM] = normalised,
-    [CM_OP_GROUP_NORM] = normalised,
-    [CM_OP_NORM_GRAD] = normalised,
-    [CM_OP_CONCAT] = joined,
-    [CM_OP_ATTENTION] = attended,
-    [CM_OP_ATTENTION_GRAD] = attended_back,
+#define LAYOUT(name) name,
+#define ROW(id, ...) [CM_OP_##id] = CM__FIRST(__VA_ARGS__ NULL, 0),
+#include "graph/ops.def"
 };
+
+/* The gradient of a normalisation has the strides that the normalisation's rule gives. */
+static int64_t *as_forward(cm__strides *s, const cm_node *n, int32_t output)
+{
+    const cm_node *forward = forward_of(s, n);
+    return forward != n && rules[forward->op] ? rules[forward->op](s, n, output) : NULL;
+}
 
 int64_t *cm__strides_written(cm__strides *s, const cm_node *n, int32_t output)
 {

@@ -65,9 +65,7 @@ void cm__call_two(cm__dispatch *d, int32_t node, cm__sized_call c, cm_poly first
 
 void cm__dispatch_one(cm__dispatch *d, int32_t node)
 {
-    cm__dispatch_rule *rule = cm__dispatch_rules[d->g->nodes[node].op];
-    if (cm__inside_stack(d, node)) return;
-    (rule ? rule : cm__dispatch_map)(d, node);
+    if (!cm__inside_stack(d, node)) cm__dispatch_rules[d->g->nodes[node].op](d, node);
 }
 
 static void one_by_one(cm__dispatch *d)

@@ -69,7 +69,7 @@ void cm__call_at(const cm__sized_call *sized, double batch, cm__call *call);
 /* Adds a call for a node. The dispatch rules (rules.c) use it. */
 void cm__dispatch_add(cm__dispatch *d, int32_t node, const cm__sized_call *call);
 
-/* The rule of every operator; NULL: the rule for elementwise functions. */
+/* The rule of every operator. */
 typedef void cm__dispatch_rule(cm__dispatch *d, int32_t node);
 extern cm__dispatch_rule *const cm__dispatch_rules[CM_OPS];
 

@@ -4,61 +4,6 @@
 #include <string.h>
 #include "model/dispatch/rules.h"
 
-/* Forward functions, and the kernels that PyTorch's autograd runs for them. A function not listed costs as much as a
-   copy. */
-static const struct {
-    int         op;
-    const char *forward, *backward[5];
-} functions[] = {
-    {CM_OP_CAST, "copy", {"copy"}},
-    {CM_OP_CAST_LIKE, "copy", {"copy"}},
-    {CM_OP_ADD, "add", {"copy"}},
-    {CM_OP_SUB, "sub", {"neg"}},
-    {CM_OP_SUM, "add", {"copy"}},
-    {CM_OP_MEAN, "add", {"scale"}},
-    {CM_OP_MUL, "mul", {"mul"}},
-    {CM_OP_DIV, "div", {"div"}},
-    {CM_OP_POW, "pow", {"pow", "scale", "mul"}},
-    {CM_OP_MAX, "add", {"where"}},
-    {CM_OP_MIN, "add", {"where"}},
-    {CM_OP_WHERE, "where", {"where"}},
-    {CM_OP_RELU, "relu", {"relu_grad"}},
-    {CM_OP_LEAKY_RELU, "relu", {"relu_grad"}},
-    {CM_OP_THRESHOLDED_RELU, "relu", {"relu_grad"}},
-    {CM_OP_CLIP, "clip", {"relu_grad"}},
-    {CM_OP_ELU, "silu", {"silu_grad"}},
-    {CM_OP_CELU, "silu", {"silu_grad"}},
-    {CM_OP_SELU, "silu", {"silu_grad"}},
-    {CM_OP_MISH, "silu", {"silu_grad"}},
-    {CM_OP_GELU, "gelu", {"gelu_grad"}},
-    {CM_OP_SILU, "silu", {"silu_grad"}},
-    {CM_OP_SWISH, "silu", {"silu_grad"}},
-    {CM_OP_HARD_SWISH, "hardswish", {"hardswish_grad"}},
-    {CM_OP_HARD_SIGMOID, "clip", {"relu_grad"}},
-    {CM_OP_SIGMOID, "sigmoid", {"sigmoid_grad"}},
-    {CM_OP_TANH, "tanh", {"tanh_grad"}},
-    {CM_OP_EXP, "exp", {"mul"}},
-    {CM_OP_LOG, "log", {"div"}},
-    {CM_OP_SQRT, "sqrt", {"scale", "div"}},
-    {CM_OP_ERF, "erf", {"mul", "exp", "scale", "mul"}},
-    {CM_OP_NEG, "neg", {"neg"}},
-    {CM_OP_RECIPROCAL, "rsqrt", {"mul", "mul", "neg"}},
-    {CM_OP_DROPOUT, "dropout", {"dropout_grad"}},
-    {CM_OP_DROPOUT_GRAD, "dropout_grad", {NULL}},
-    {CM_OP_CONCAT, "cat", {"copy"}},
-    {CM_OP_CONSTANT_OF_SHAPE, "fill", {NULL}},
-    {CM_OP_REDUCE_MEAN, "copy", {"scale:strided"}},
-    {CM_OP_GLOBAL_AVERAGE_POOL, "copy", {"scale:strided"}},
-    {CM_OP_ROTARY_EMBEDDING, "mul", {"mul"}},
-};
-
-static int row_of(int op)
-{
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (functions[i].op == op) return (int)i;
-    return -1;
-}
-
 static cm_dtype type_of(const cm__dispatch *d, int32_t tensor) { return cm__t(d->g, tensor)->dtype; }
 
 static void type_text(const cm__dispatch *d, int32_t a, int32_t b, int32_t out, char *text, size_t size)
@@ -136,8 +81,7 @@ static void joined(cm__dispatch *d, int32_t node)
 void cm__dispatch_map(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
-    int            row = row_of(n->op);
-    const char    *function = row < 0 ? "copy" : functions[row].forward;
+    const char    *function = cm__forward_kernel(n->op, "copy"); /* a function not listed costs as much as a copy */
     int32_t        y = n->n_outputs ? n->outputs[0] : -1, a = cm__has(n, 0) ? n->inputs[0] : -1,
             b = n->n_inputs == 2 && cm__has(n, 1) ? n->inputs[1] : -1;
     if (y < 0) return;
@@ -151,7 +95,7 @@ void cm__dispatch_map(cm__dispatch *d, int32_t node)
     else if (is_one(cm__t(d->g, a)) || is_one(cm__t(d->g, b))) {
         m.a = is_one(cm__t(d->g, b)) ? a : b;
         m.b = -1;
-        if (row < 0 || n->op != CM_OP_POW) m.function = "scale";
+        if (n->op != CM_OP_POW) m.function = "scale";
     }
     if (n->op == CM_OP_DROPOUT) m.a = y, m.b = -1;
     cm__call_walk(d, node, &m);
@@ -177,12 +121,10 @@ static bool is_undone(const char *function) { return strchr(function, ':') != NU
 
 void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
 {
-    static const char *const unlisted[] = {"mul", NULL};
-    const cm_node           *n = cm__node(d, node), *forward = cm__forward_of(d, n);
-    int                      row = row_of(forward->op);
-    int32_t                  y = n->outputs[0], dy = n->inputs[0];
-    bool                     cast = type_of(d, y) != type_of(d, dy); /* computed in the gradient's type, then cast */
-    for (const char *const *f = row < 0 ? unlisted : functions[row].backward; *f; f++) {
+    const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    int32_t        y = n->outputs[0], dy = n->inputs[0];
+    bool           cast = type_of(d, y) != type_of(d, dy); /* computed in the gradient's type, then cast */
+    for (const char *const *f = cm__backward_kernels(forward->op); *f; f++) {
         bool    product = (forward->op == CM_OP_MUL || forward->op == CM_OP_DIV) && by_spread(d, n, y);
         cm__function m = {*f, dy, product ? n->inputs[1] : -1, !product && cm__has(n, 1) ? n->inputs[1] : -1, y,
                      cast ? dy : y};

@@ -49,8 +49,8 @@ void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
     int64_t          axis = cm__attr_int(forward, CM_ATTR_AXIS, -1);
     if (x->rank == 0) return;
     along(d, node,
-          cm__call_begin(d, CM__CALL_SOFTMAX, cm__pass_of(n, forward), forward->op == CM_OP_LOG_SOFTMAX ? "log" : "",
-                         x->dtype, false),
+          cm__call_begin(d, CM__CALL_SOFTMAX, cm__pass_of(n, forward), cm__forward_kernel(forward->op, ""), x->dtype,
+                         false),
           x, (int32_t)(axis < 0 ? axis + x->rank : axis));
     if (n == forward && cm__attr_find(n, CM_ATTR_MATH)) inside_attention(d, node, x);
 }
@@ -68,30 +68,18 @@ void cm__dispatch_cross_entropy(cm__dispatch *d, int32_t node)
     cross_entropy(d, node, cm__node(d, node), CM__PASS_FORWARD);
 }
 
-/* Kernels of PyTorch's loss functions before the mean, and of their gradients. */
-static const struct {
-    int         op;
-    const char *forward[5], *backward[6];
-} losses[] = {
-    {CM_OP_MSE_LOSS, {"mul"}, {"mul"}},
-    {CM_OP_NLL_LOSS, {"copy"}, {"fill"}},
-    {CM_OP_BCE_LOSS, {"scale", "mul", "sigmoid", "sub"}, {"scale:strided", "neg", "sigmoid_grad", "mul", "add"}},
-};
-
-static void loss_kernels(cm__dispatch *d, int32_t node, int op, bool backward)
+/* Kernels of PyTorch's loss functions before the mean, or of their gradients. */
+static void loss_kernels(cm__dispatch *d, int32_t node, const char *const *kernels)
 {
-    const cm_node *forward = cm__forward_of(d, cm__node(d, node));
-    int32_t        x = forward->inputs[0];
-    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
-        for (const char *const *f = backward ? losses[i].backward : losses[i].forward; losses[i].op == op && *f; f++)
-            cm__call_over(d, node, *f, x, -1, x);
+    int32_t x = cm__forward_of(d, cm__node(d, node))->inputs[0];
+    for (; *kernels; kernels++) cm__call_over(d, node, *kernels, x, -1, x);
 }
 
 void cm__dispatch_loss(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *x = cm__in(d->g, n, 0);
-    loss_kernels(d, node, n->op, false);
+    loss_kernels(d, node, cm__forward_kernels(n->op));
     cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "mean", x->dtype, false);
     c.sizes[CM__REDUCE_OUTER] = c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
     c.sizes[CM__REDUCE_REDUCE] = cm_tensor_elements(x);
@@ -102,5 +90,5 @@ void cm__dispatch_loss_grad(cm__dispatch *d, int32_t node)
 {
     const cm_node *forward = cm__forward_of(d, cm__node(d, node));
     if (forward->op == CM_OP_CROSS_ENTROPY) cross_entropy(d, node, forward, CM__PASS_BACKWARD);
-    else loss_kernels(d, node, forward->op, true);
+    else loss_kernels(d, node, cm__backward_kernels(forward->op));
 }

@@ -105,19 +105,14 @@ static void update(cm__dispatch *d, int32_t node)
     if (sixteen) pass_over(d, node, "copy", half ? "fp32>fp16" : "fp32>bf16", elements);
 }
 
-static const struct {
-    int                op;
-    cm__dispatch_rule *rule;
-} rules[] = {{CM_OP_DROPOUT, dropout},    {CM_OP_ADD, sum},
-                         {CM_OP_SLICE_GRAD, shift},          {CM_OP_UPDATE, update},
-             {CM_OP_CROSS_ENTROPY, loss},  {CM_OP_LOSS_GRAD, loss}};
+static cm__dispatch_rule *const rules[CM_OPS] = {
+#define MEGATRON(rule) rule,
+#define ROW(id, ...) [CM_OP_##id] = CM__FIRST(__VA_ARGS__ cm__dispatch_one, 0),
+#include "graph/ops.def"
+};
 
 void cm__dispatch_megatron(cm__dispatch *d)
 {
-    for (int32_t i = 0; i < d->g->n_nodes; i++) {
-        cm__dispatch_rule *rule = cm__dispatch_one;
-        for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
-            if (rules[r].op == d->g->nodes[i].op) rule = rules[r].rule;
-        if (!d->g->nodes[i].view) rule(d, i);
-    }
+    for (int32_t i = 0; i < d->g->n_nodes; i++)
+        if (!d->g->nodes[i].view) rules[d->g->nodes[i].op](d, i);
 }

@@ -168,7 +168,7 @@ void cm__dispatch_rnn(cm__dispatch *d, int32_t node)
     for (; d->stacks->below[layer] >= 0; layer = d->stacks->below[layer]) layers++;
     const cm_node   *first = cm__node(d, layer);
     const cm_tensor *x = cm__in(d->g, first, 0);
-    const char      *variant = first->op == CM_OP_LSTM ? "lstm" : first->op == CM_OP_GRU ? "gru" : "rnn";
+    const char      *variant = cm__forward_kernel(first->op, "rnn");
     bool             batch_first = cm__attr_int(first, CM_ATTR_LAYOUT, 0) != 0, both = d->stacks->twin[layer] >= 0;
     cm__sized_call   c =
         cm__call_begin(d, CM__CALL_RNN, backward ? CM__PASS_BACKWARD : CM__PASS_FORWARD, variant, x->dtype, true);

@@ -63,12 +63,7 @@ static void reduction(cm__dispatch *d, int32_t node, const char *variant, cm_pol
     cm__dispatch_add(d, node, &c);
 }
 
-static const char *reduction_name(int op)
-{
-    bool largest = op == CM_OP_REDUCE_MAX || op == CM_OP_REDUCE_MIN || op == CM_OP_ARG_MAX || op == CM_OP_ARG_MIN ||
-                   op == CM_OP_GLOBAL_MAX_POOL;
-    return largest ? "max" : op == CM_OP_REDUCE_MEAN || op == CM_OP_GLOBAL_AVERAGE_POOL ? "mean" : "sum";
-}
+static const char *reduction_name(int op) { return cm__forward_kernel(op, "sum"); }
 
 /* Reduces from the first to the last reduced axis. The call's sizes are the dimensions before, between and after. */
 void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
@@ -155,7 +150,7 @@ void cm__dispatch_pool(cm__dispatch *d, int32_t node)
     cm__window       w;
     char             variant[CM__CALL_TEXT];
     cm__window_read((cm_graph *)(uintptr_t)d->g, forward, x->rank - 2, NULL, &w);
-    image_call(d, forward->inputs[0], forward->op == CM_OP_MAX_POOL ? "max" : "avg", variant, sizeof variant);
+    image_call(d, forward->inputs[0], cm__forward_kernel(forward->op, "avg"), variant, sizeof variant);
     cm__sized_call c = cm__call_begin(d, CM__CALL_POOL, cm__pass_of(n, forward), variant, x->dtype, false);
     c.sizes[CM__POOL_N] = cm__poly_dim(x->dims[0]);
     c.sizes[CM__POOL_C] = x->rank > 4 ? cm__poly_product(x->dims + 1, x->rank - 3) : cm__poly_dim(x->dims[1]);

@@ -1,80 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules.c - the dispatch rule of each operator. */
+/* rules.c - the dispatch rule and the kernels of each operator, from its row of ops.def. */
 #include "model/dispatch/rules.h"
 
-static void none(cm__dispatch *d, int32_t node) { (void)d, (void)node; }
+void cm__dispatch_none(cm__dispatch *d, int32_t node) { (void)d, (void)node; }
 
-/* NULL: an elementwise function; elementwise.c has a table of those. */
 cm__dispatch_rule *const cm__dispatch_rules[CM_OPS] = {
-    [CM_OP_GEMM] = cm__dispatch_gemm,
-    [CM_OP_MATMUL] = cm__dispatch_matmul,
-    [CM_OP_MATMUL_INTEGER] = cm__dispatch_matmul,
-    [CM_OP_EINSUM] = cm__dispatch_einsum,
-    [CM_OP_EINSUM_GRAD] = cm__dispatch_einsum,
-    [CM_OP_GEMM_GRAD_INPUT] = cm__dispatch_gemm_grad,
-    [CM_OP_GEMM_GRAD_WEIGHT] = cm__dispatch_gemm_grad,
-    [CM_OP_MATMUL_GRAD] = cm__dispatch_matmul_grad,
-    [CM_OP_CONV] = cm__dispatch_conv,
-    [CM_OP_CONV_INTEGER] = cm__dispatch_conv,
-    [CM_OP_CONV_TRANSPOSE] = cm__dispatch_conv,
-    [CM_OP_CONV_GRAD_INPUT] = cm__dispatch_conv_grad,
-    [CM_OP_CONV_GRAD_WEIGHT] = cm__dispatch_conv_grad,
-    [CM_OP_ATTENTION] = cm__dispatch_attention,
-    [CM_OP_ATTENTION_GRAD] = cm__dispatch_attention,
-    [CM_OP_RNN] = cm__dispatch_rnn,
-    [CM_OP_GRU] = cm__dispatch_rnn,
-    [CM_OP_LSTM] = cm__dispatch_rnn,
-    [CM_OP_RNN_GRAD] = cm__dispatch_rnn,
-    [CM_OP_BATCH_NORM] = cm__dispatch_norm,
-    [CM_OP_LAYER_NORM] = cm__dispatch_norm,
-    [CM_OP_RMS_NORM] = cm__dispatch_norm,
-    [CM_OP_SIMPLIFIED_LAYER_NORM] = cm__dispatch_norm,
-    [CM_OP_GROUP_NORM] = cm__dispatch_norm,
-    [CM_OP_INSTANCE_NORM] = cm__dispatch_norm,
-    [CM_OP_NORM_GRAD] = cm__dispatch_norm,
-    [CM_OP_SOFTMAX] = cm__dispatch_softmax,
-    [CM_OP_LOG_SOFTMAX] = cm__dispatch_softmax,
-    [CM_OP_SOFTMAX_GRAD] = cm__dispatch_softmax,
-    [CM_OP_CROSS_ENTROPY] = cm__dispatch_cross_entropy,
-    [CM_OP_NLL_LOSS] = cm__dispatch_loss,
-    [CM_OP_MSE_LOSS] = cm__dispatch_loss,
-    [CM_OP_BCE_LOSS] = cm__dispatch_loss,
-    [CM_OP_LOSS_GRAD] = cm__dispatch_loss_grad,
-    [CM_OP_REDUCE_L1] = cm__dispatch_reduce,
-    [CM_OP_REDUCE_L2] = cm__dispatch_reduce,
-    [CM_OP_REDUCE_LOG_SUM] = cm__dispatch_reduce,
-    [CM_OP_REDUCE_LOG_SUM_EXP] = cm__dispatch_reduce,
-    [CM_OP_REDUCE_MAX] = cm__dispatch_reduce,
-    [CM_OP_REDUCE_MEAN] = cm__dispatch_reduce,
-    [CM_OP_REDUCE_MIN] = cm__dispatch_reduce,
-    [CM_OP_REDUCE_PROD] = cm__dispatch_reduce,
-    [CM_OP_REDUCE_SUM] = cm__dispatch_reduce,
-    [CM_OP_REDUCE_SUM_SQUARE] = cm__dispatch_reduce,
-    [CM_OP_ARG_MAX] = cm__dispatch_reduce,
-    [CM_OP_ARG_MIN] = cm__dispatch_reduce,
-    [CM_OP_GLOBAL_AVERAGE_POOL] = cm__dispatch_global_pool,
-    [CM_OP_GLOBAL_MAX_POOL] = cm__dispatch_global_pool,
-    [CM_OP_GLOBAL_LP_POOL] = cm__dispatch_global_pool,
-    [CM_OP_SUM_TO] = cm__dispatch_sum_to,
-    [CM_OP_MAX_POOL] = cm__dispatch_pool,
-    [CM_OP_AVERAGE_POOL] = cm__dispatch_pool,
-    [CM_OP_LP_POOL] = cm__dispatch_pool,
-    [CM_OP_POOL_GRAD] = cm__dispatch_pool,
-    [CM_OP_RESIZE] = cm__dispatch_resize,
-    [CM_OP_UPSAMPLE] = cm__dispatch_resize,
-    [CM_OP_RESIZE_GRAD] = cm__dispatch_resize,
-    [CM_OP_GATHER] = cm__dispatch_gather,
-    [CM_OP_GATHER_GRAD] = cm__dispatch_gather,
-    [CM_OP_UPDATE] = cm__dispatch_update,
-    [CM_OP_ELEMENTWISE_GRAD] = cm__dispatch_map_grad,
-    [CM_OP_SLICE_GRAD] = cm__dispatch_slice_grad,
-    [CM_OP_SHAPE] = none,
-    [CM_OP_SIZE] = none,
-    [CM_OP_VIEW] = cm__dispatch_copy,
-    [CM_OP_RESHAPE] = cm__dispatch_copy,
-    [CM_OP_FLATTEN] = cm__dispatch_copy,
-    [CM_OP_TRANSPOSE] = cm__dispatch_copy,
-    [CM_OP_EXPAND] = cm__dispatch_copy,
-    [CM_OP_SLICE] = cm__dispatch_copy,
-    [CM_OP_SPLIT] = cm__dispatch_copy,
+#define DISPATCH(rule) cm__dispatch_##rule,
+#define ROW(id, ...) [CM_OP_##id] = CM__FIRST(__VA_ARGS__ cm__dispatch_map, 0),
+#include "graph/ops.def"
 };
+
+static const struct {
+    int16_t     op;
+    const char *forward[5], *backward[6];
+} kernels[CM_OPS] = {
+#define FORWARD(...) .forward = {__VA_ARGS__},
+#define BACKWARD(...) .backward = {__VA_ARGS__},
+#define ROW(id, ...) [CM_OP_##id] = {.op = CM_OP_##id, __VA_ARGS__},
+#include "graph/ops.def"
+};
+
+const char *const *cm__forward_kernels(int op) { return kernels[op].forward; }
+
+const char *cm__forward_kernel(int op, const char *otherwise)
+{
+    return kernels[op].forward[0] ? kernels[op].forward[0] : otherwise;
+}
+
+const char *const *cm__backward_kernels(int op)
+{
+    static const char *const product[] = {"mul", NULL};
+    return kernels[op].backward[0] ? kernels[op].backward : product;
+}

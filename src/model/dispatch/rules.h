@@ -9,11 +9,16 @@
 #define CM__DISPATCH_RULES(X)                                                                                          \
     X(gemm) X(gemm_grad) X(matmul) X(matmul_grad) X(einsum) X(conv) X(conv_grad) X(attention) X(rnn) X(norm)           \
     X(softmax) X(cross_entropy) X(loss) X(loss_grad) X(reduce) X(global_pool) X(sum_to) X(pool) X(resize) X(gather)    \
-    X(update) X(math) X(map) X(map_grad) X(slice_grad) X(copy)
+    X(update) X(math) X(map) X(map_grad) X(slice_grad) X(copy) X(none)
 
 #define X(name) void cm__dispatch_##name(cm__dispatch *d, int32_t node);
 CM__DISPATCH_RULES(X)
 #undef X
+
+/* The kernels that an operator's row names, up to NULL: those of its rule, and those of its gradient. */
+const char *const *cm__forward_kernels(int op);
+const char *const *cm__backward_kernels(int op);
+const char        *cm__forward_kernel(int op, const char *otherwise); /* the first */
 
 static inline const cm_node *cm__node(const cm__dispatch *d, int32_t node) { return &d->g->nodes[node]; }
 

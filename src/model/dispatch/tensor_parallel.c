@@ -23,7 +23,7 @@ bool cm__plan_shares(const cm_plan *p)
 /* The fraction of a parameter that this device has. */
 static double part_of_parameter(const cm_graph *g, const cm__shards *s, const cm_node *n)
 {
-    bool divided = s->tp > 1 && (cm__division_of(g, n, s->split) != CM__WHOLE || n->op == CM_OP_GATHER);
+    bool divided = s->tp > 1 && (cm__division_of(g, n, s->split) != CM__WHOLE || cm__is_table(n));
     return 1.0 / ((divided ? s->tp : 1) * (s->ep > 1 && cm__is_expert(g, n) ? s->ep : 1));
 }
 
@@ -85,7 +85,7 @@ static int divided_size(const cm_node *n, const cm_node *forward, cm__division d
     bool columns = division == CM__COLUMNS;
     if (n->phase != CM_BACKWARD) return columns ? CM__GEMM_N : CM__GEMM_K;
     if (cm__is_input_gradient(n, forward)) return columns ? CM__GEMM_K : CM__GEMM_N;
-    bool n_first = n->op == CM_OP_GEMM_GRAD_WEIGHT && stored_nk(forward);
+    bool n_first = cm__ops[n->op].shard == CM__SHARD_weight_gradient && stored_nk(forward);
     return columns == n_first ? CM__GEMM_M : CM__GEMM_N;
 }
 
@@ -170,14 +170,14 @@ static void divide_update(const cm__dispatch *d, cm__sized_call *c)
 static bool is_table(const cm__dispatch *d, const cm_node *n)
 {
     const cm_node *forward = cm__forward_of(d, n);
-    return forward->op == CM_OP_GATHER && cm__parameter_read(d->g, forward, 0) >= 0;
+    return cm__is_table(forward) && cm__parameter_read(d->g, forward, 0) >= 0;
 }
 
 /* Casts of a matrix, and their gradients, cover only the device's own part of it. */
 static bool divide_cast(const cm__dispatch *d, const cm_node *n, cm__sized_call *call)
 {
     const cm_node   *forward = cm__forward_of(d, n);
-    const cm_tensor *x = forward->op == CM_OP_CAST ? cm__in(d->g, forward, 0) : NULL;
+    const cm_tensor *x = cm__ops[forward->op].shard == CM__SHARD_copy ? cm__in(d->g, forward, 0) : NULL;
     if (!x || (x->role != CM_ROLE_PARAMETER && x->role != CM_ROLE_CAST)) return false;
     int32_t by = (d->shards.tp > 1 ? d->shards.tp : 1) * (x->rank == 3 ? d->shards.ep : 1);
     if (x->rank > 1) divide(call, CM__ELEMENTWISE_INNER, by);

@@ -44,19 +44,14 @@ static void merge_logits(cm_footprint *f, const int32_t *piece_of, int32_t loss)
             write_over(kept, piece_at(f, piece_of, g->nodes[i].outputs[0]));
 }
 
-static bool is_gate(const cm_node *n)
-{
-    return n->op == CM_OP_SILU || n->op == CM_OP_GELU || n->op == CM_OP_SIGMOID;
-}
-
 /* The activation of a gated product is freed after forward. */
 static void drop_gate(cm_footprint *f, const int32_t *piece_of, int32_t product)
 {
     const cm_node *n = &f->step->nodes[product];
     for (int32_t k = 0; k < n->n_inputs; k++) {
         const cm_tensor *t = cm__has(n, k) ? cm__in(f->step, n, k) : NULL;
-        cm__piece       *x = t && t->producer >= 0 && is_gate(&f->step->nodes[t->producer]) ? piece_at(f, piece_of, n->inputs[k])
-                                                                                      : NULL;
+        bool             gate = t && t->producer >= 0 && cm__ops[f->step->nodes[t->producer].op].gate;
+        cm__piece       *x = gate ? piece_at(f, piece_of, n->inputs[k]) : NULL;
         if (x && x->born >= 0 && x->dies > product) x->dies = product;
     }
 }

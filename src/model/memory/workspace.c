@@ -56,22 +56,15 @@ static cm__temporary conv_weight(const cm_footprint *f, const cm_node *n)
     return cm__workspace_conv(f->step, forward_of(f, n), CM__CONV_WEIGHT);
 }
 
-static const struct {
-    int16_t op;
-    cm__temporary (*bytes)(const cm_footprint *f, const cm_node *n);
-} rows[] = {
-    {CM_OP_CONV, conv_forward},
-    {CM_OP_CONV_TRANSPOSE, conv_forward},
-    {CM_OP_CONV_GRAD_INPUT, conv_input},
-    {CM_OP_CONV_GRAD_WEIGHT, conv_weight},
-    {CM_OP_SOFTMAX_GRAD, softmax_grad},
-    {CM_OP_UPDATE, update},
+typedef cm__temporary rule(const cm_footprint *f, const cm_node *n);
+
+static rule *const rules[CM_OPS] = {
+#define WORKSPACE(name) name,
+#define ROW(id, ...) [CM_OP_##id] = CM__FIRST(__VA_ARGS__ NULL, 0),
+#include "graph/ops.def"
 };
 
 cm__temporary cm__workspace(const cm_footprint *f, const cm_node *n)
 {
-    if (!f->caching) return nothing;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].op == n->op) return rows[i].bytes(f, n);
-    return nothing;
+    return f->caching && rules[n->op] ? rules[n->op](f, n) : nothing;
 }

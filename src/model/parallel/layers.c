@@ -54,7 +54,7 @@ static void add_host(cm__making *k)
 static bool divides(const cm__making *k, const cm_node *n)
 {
     const cm__shards *s = &k->m->calls->shards;
-    return s->tp > 1 && (cm__division_of(k->g, n, s->split) != CM__WHOLE || n->op == CM_OP_GATHER);
+    return s->tp > 1 && (cm__division_of(k->g, n, s->split) != CM__WHOLE || cm__is_table(n));
 }
 
 /* Returns, per tensor, the elements of a parameter that this device has. */

@@ -37,7 +37,7 @@ static int32_t summed(const cm__making *k, const cm_node *n, bool *counted)
     const cm_node *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
     cm__division   division = cm__division_of(k->g, forward, split);
     if (n->phase != CM_BACKWARD) {
-        bool table = n->op == CM_OP_GATHER && cm__has(n, 0) && cm__in(k->g, n, 0)->role == CM_ROLE_PARAMETER &&
+        bool table = cm__is_table(n) && cm__has(n, 0) && cm__in(k->g, n, 0)->role == CM_ROLE_PARAMETER &&
                      cm__has(n, 1) && cm__in(k->g, n, 1)->dims && cm__in(k->g, n, 1)->dims[0].per_batch > 0;
         return division == CM__ROWS || table ? n->outputs[0] : -1;
     }
@@ -52,7 +52,7 @@ static int32_t summed(const cm__making *k, const cm_node *n, bool *counted)
 static double loss_time(const cm__making *k, const cm_node *n)
 {
     const double each = 4; /* bytes */
-    if (n->op != CM_OP_CROSS_ENTROPY || !k->m->calls->shards.split[n->inputs[0]]) return 0;
+    if (cm__ops[n->op].shard != CM__SHARD_classes || !k->m->calls->shards.split[n->inputs[0]]) return 0;
     cm_poly tokens = cm_tensor_elements(cm__in(k->g, n, 1));
     return 3 * sum_time(k, each * cm_poly_at(&tokens, k->batch));
 }
