@@ -32,6 +32,33 @@ TEST(views_compute_nothing)
         }
 }
 
+/* The inputs that a row's columns name are inputs of the operator, each in one column. */
+TEST(columns_name_inputs_of_the_row)
+{
+    int named = 0;
+    for (int i = 0; i < CM_OPS; i++) {
+        const cm__op *row = &cm__ops[i];
+        unsigned      own = row->max_inputs < 0 ? 0xffff : (1u << row->max_inputs) - 1;
+        assert_int_equal((row->weights | row->statistics | row->table) & ~own, 0);
+        assert_int_equal(row->weights & row->statistics, 0);
+        assert_int_equal((row->weights | row->statistics) & row->table, 0);
+        if (row->matrix) assert_true(row->weights >> row->matrix & 1);
+        if (row->passes_weight) assert_true(row->min_inputs >= 1);
+        named += row->weights != 0;
+    }
+    assert_true(named > 10); /* the columns are read */
+}
+
+/* Only operators with a gradient have columns about it, and only matrix products are divided as such. */
+TEST(columns_fit_their_operators)
+{
+    for (int i = 0; i < CM_OPS; i++) {
+        const cm__op *row = &cm__ops[i];
+        if (row->saved_first || row->gate || row->weights) assert_non_null(row->gradient);
+        assert_int_equal(row->shard >= CM__SHARD_product, row->op_class == CM_CLASS_GEMM);
+    }
+}
+
 /* PyTorch's lists of autocast: https://docs.pytorch.org/docs/stable/amp.html */
 TEST(autocast_follows_its_lists)
 {
@@ -82,6 +109,8 @@ int main(void)
         cmocka_unit_test(every_row_is_whole),
         cmocka_unit_test(names_are_unique),
         cmocka_unit_test(views_compute_nothing),
+        cmocka_unit_test(columns_name_inputs_of_the_row),
+        cmocka_unit_test(columns_fit_their_operators),
         cmocka_unit_test(autocast_follows_its_lists),
         cmocka_unit_test(attribute_names_are_unique),
         cmocka_unit_test(attributes_have_defaults),
