@@ -28,11 +28,19 @@
 #define SCALE_MOST 60.0
 #define HEAD 5 /* noise, alike, variant, type, pass */
 
-/* The tables of a call in one family, with unscaled features. */
+/* Rows in the order of their table. */
+typedef struct table {
+    float   *raw, *values; /* unscaled features, log ratios */
+    float   *scaled;       /* features over the scales that are tried */
+    float   *floats;       /* for cm__rows_arrange() */
+    int32_t *numbers;
+    cm__rows rows;         /* arranged */
+} table;
+
+/* The tables of a call in one family. */
 typedef struct family {
-    cm__rows *rows;
-    float   **scaled;
-    int32_t   count;
+    table  *tables;
+    int32_t count;
 } family;
 
 typedef struct fit {
@@ -75,11 +83,11 @@ static double bounded(int i, double value)
 static void scale_features(const fit *f, family *of, const cm__scales *s)
 {
     int padded = cm__n_features(f->op);
-    for (int32_t t = 0; t < of->count; t++)
-        for (int32_t r = 0; r < of->rows[t].count; r++)
+    for (table *t = of->tables; t < of->tables + of->count; t++)
+        for (int32_t r = 0; r < t->rows.count; r++)
             for (int i = 0; i < f->n; i++) {
                 size_t at = (size_t)r * (size_t)padded + (size_t)i;
-                of->scaled[t][at] = of->rows[t].features[at] / s->scales[i];
+                t->scaled[at] = t->raw[at] / s->scales[i];
             }
 }
 
@@ -90,13 +98,18 @@ static void predict_family(fit *f, family *of, const cm__scales *s)
     if (!tables) exit(2);
     scale_features(f, of, s);
     for (int32_t t = 0; t < of->count; t++) {
-        tables[t] = of->rows[t];
-        tables[t].features = of->scaled[t];
+        const table *from = &of->tables[t];
+        tables[t] = cm__rows_arrange(from->scaled, from->values, padded, (size_t)from->rows.count, from->floats,
+                                     from->numbers);
+        tables[t].variant = from->rows.variant;
+        tables[t].dtype = from->rows.dtype;
+        tables[t].pass = from->rows.pass;
     }
     for (int32_t t = 0; t < of->count; t++)
         for (int32_t r = t % f->every; r < tables[t].count; r += f->every) {
-            cm__kriged k = cm__krige(s, tables, of->count, t, tables[t].features + (size_t)r * (size_t)padded, padded, r);
-            f->residual[f->n_rows] = (double)tables[t].values[r] - k.value;
+            const float *features = of->tables[t].scaled + (size_t)r * (size_t)padded;
+            cm__kriged   k = cm__krige(s, tables, of->count, t, features, padded, r);
+            f->residual[f->n_rows] = (double)of->tables[t].values[r] - k.value;
             f->variance[f->n_rows++] = k.unknown + s->noise;
         }
     free(tables);
@@ -148,31 +161,46 @@ static double search(fit *f, cm__scales *s, int rounds)
 
 static void mark_varying(fit *f, const family *of, int padded)
 {
-    for (int32_t t = 0; t < of->count; t++)
-        for (int32_t r = 0; r < of->rows[t].count; r++)
+    for (const table *t = of->tables; t < of->tables + of->count; t++)
+        for (int32_t r = 0; r < t->rows.count; r++)
             for (int i = 0; i < f->n; i++)
-                f->varies[i] |= of->rows[t].features[(size_t)r * (size_t)padded + (size_t)i] != of->rows[0].features[i];
+                f->varies[i] |= t->raw[(size_t)r * (size_t)padded + (size_t)i] != of->tables[0].raw[i];
 }
 
-/* Copies a family's rows with features that are not divided by the stored scales. */
+static void *room(size_t count, size_t size)
+{
+    void *memory = calloc(count + 1, size);
+    if (!memory) exit(2);
+    return memory;
+}
+
+/* Copies a table's rows with features that are not divided by the stored scales. */
+static void take_table(const fit *f, const cm__rows *rows, const cm__scales *stored, table *t)
+{
+    int    padded = cm__n_features(f->op);
+    size_t width = (size_t)padded, count = (size_t)rows->count;
+    *t = (table){room(count * width, sizeof *t->raw), room(count, sizeof *t->values),
+                 room(count * width, sizeof *t->scaled), room(cm__rows_floats(count, padded), sizeof *t->floats),
+                 room(2 * count, sizeof *t->numbers), *rows};
+    for (size_t r = 0; r < count; r++) {
+        size_t number = (size_t)rows->number[r];
+        t->values[number] = rows->values[r];
+        for (int i = 0; i < f->n; i++)
+            t->raw[number * width + (size_t)i] = rows->features[r * width + (size_t)i] * stored->scales[i];
+    }
+}
+
+/* Copies the rows of a family. */
 static void take(fit *f, cm__library *l, int kind, const cm__scales *stored)
 {
     family           *of = &f->families[kind];
     const cm__family *from = &l->families[f->op][kind];
     int               padded = cm__n_features(f->op);
     of->count = from->count;
-    of->rows = calloc((size_t)of->count + 1, sizeof *of->rows);
-    of->scaled = calloc((size_t)of->count + 1, sizeof *of->scaled);
-    for (int32_t t = 0; of->rows && of->scaled && t < of->count; t++) {
-        of->rows[t] = *cm__library_rows(l, from->first + t);
-        size_t count = (size_t)of->rows[t].count * (size_t)padded;
-        float *raw = calloc(count + 1, sizeof *raw);
-        of->scaled[t] = calloc(count + 1, sizeof *raw);
-        if (!raw || !of->scaled[t]) exit(2);
-        for (size_t i = 0; i < count; i++)
-            raw[i] = of->rows[t].features[i] * (i % (size_t)padded < (size_t)f->n ? stored->scales[i % (size_t)padded] : 1);
-        of->rows[t].features = raw;
-        f->n_rows += of->rows[t].count;
+    of->tables = room((size_t)of->count, sizeof *of->tables);
+    for (int32_t t = 0; t < of->count; t++) {
+        take_table(f, cm__library_rows(l, from->first + t), stored, &of->tables[t]);
+        f->n_rows += of->tables[t].rows.count;
     }
     mark_varying(f, of, padded);
 }

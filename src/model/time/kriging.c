@@ -3,44 +3,11 @@
 #include "model/time/kriging.h"
 
 #include <math.h>
+#include <string.h>
+#include "model/time/four.h"
 
-#define NEIGHBOURS 20
 #define SQRT3 1.7320508f
 #define LEAST 1e-7f /* lower bound of a variance after rounding */
-
-/* ---- neighbours ------------------------------------------------------------------------------------------------- */
-
-typedef struct neighbour {
-    float   squared; /* squared distance */
-    int32_t row;
-    int32_t table;
-} neighbour;
-
-typedef struct neighbours {
-    neighbour of[NEIGHBOURS]; /* nearest first */
-    int       count;
-} neighbours;
-
-static void keep(neighbours *n, neighbour found)
-{
-    int at = n->count < NEIGHBOURS ? n->count++ : NEIGHBOURS - 1;
-    for (; at > 0 && n->of[at - 1].squared > found.squared; at--) n->of[at] = n->of[at - 1];
-    n->of[at] = found;
-}
-
-/* Compares four features at a time (they are padded to four), the last ones first: they differ most between rows. */
-typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
-
-static inline float squared_distance(const float *a, const float *b, int count, float most)
-{
-    float sum = 0;
-    for (int i = count - 4; i >= 0 && sum < most; i -= 4) {
-        four d = *(const four *)(a + i) - *(const four *)(b + i);
-        d *= d;
-        sum += (d[0] + d[1]) + (d[2] + d[3]);
-    }
-    return sum;
-}
 
 /* Squared distance between two tables, in addition to that between features. */
 static float apart(const cm__scales *s, const cm__rows *a, const cm__rows *b)
@@ -56,19 +23,6 @@ static int differences(const cm__rows *a, const cm__rows *b)
     return count ? count : 1; /* two tables of one kind from two runtimes */
 }
 
-static void find_in(neighbours *n, const cm__rows *tables, int32_t table, float offset, const float *features,
-                    int count, int32_t without)
-{
-    const float *rows = tables[table].features;
-    float        most = (n->count < NEIGHBOURS ? INFINITY : n->of[NEIGHBOURS - 1].squared) - offset;
-    for (int32_t row = 0; row < tables[table].count && most > 0; row++, rows += count) {
-        float d = squared_distance(features, rows, count, most);
-        if (d >= most || row == without) continue;
-        keep(n, (neighbour){.squared = d + offset, .row = row, .table = table});
-        if (n->count == NEIGHBOURS) most = n->of[NEIGHBOURS - 1].squared - offset;
-    }
-}
-
 /* ---- kriging ---------------------------------------------------------------------------------------------------- */
 
 /* Matérn covariance, once differentiable. */
@@ -78,23 +32,38 @@ static float covariance(float squared)
     return (1 + q) * expf(-q);
 }
 
-/* Cholesky factorisation K = U^T U in place. The upper part of K is given; the noise makes it positive definite. */
-static void factor(float k[NEIGHBOURS][NEIGHBOURS], int n)
+typedef float matrix[CM__NEIGHBOURS][CM__NEIGHBOURS];
+
+_Static_assert(CM__NEIGHBOURS % 4 == 0, "rows are processed four numbers at a time");
+
+/* row := row - factor * by, from the group of four numbers that contains `from` */
+static void subtract(float *row, float factor, const float *by, int from)
+{
+    for (int i = from & ~3; i < CM__NEIGHBOURS; i += 4) {
+        cm__four left = cm__four_at(row + i) - factor * cm__four_at(by + i);
+        memcpy(row + i, &left, sizeof left);
+    }
+}
+
+/* Cholesky factorisation K = U^T U in place. The upper part of K is given; the noise makes it positive definite. The
+   lower part is zero before and after. */
+static void factor(matrix k, int n)
 {
     for (int j = 0; j < n; j++) {
         float root = sqrtf(fmaxf(k[j][j], LEAST));
+        for (int i = j & ~3; i < j; i++) k[j][i] = 0;
         for (int i = j; i < n; i++) k[j][i] /= root;
-        for (int i = j + 1; i < n; i++)
-            for (int m = i; m < n; m++) k[i][m] -= k[j][i] * k[j][m];
+        for (int i = j + 1; i < n; i++) subtract(k[i], k[j][i], k[j], i);
     }
 }
 
 /* x := U^-T x */
-static void solve(float u[NEIGHBOURS][NEIGHBOURS], int n, float *x)
+static void solve(matrix u, int n, float *x)
 {
     for (int j = 0; j < n; j++) {
-        x[j] /= u[j][j];
-        for (int i = j + 1; i < n; i++) x[i] -= u[j][i] * x[j];
+        float solved = x[j] / u[j][j];
+        subtract(x, solved, u[j], j + 1);
+        x[j] = solved;
     }
 }
 
@@ -105,21 +74,42 @@ static double dot(const float *a, const float *b, int n)
     return sum;
 }
 
-static const float *features_of(const cm__rows *tables, const neighbour *n, int count)
+static const float *features_of(const cm__rows *tables, const cm__neighbour *n, int count)
 {
     return tables[n->table].features + (size_t)n->row * (size_t)count;
 }
 
-static void covariances(const neighbours *n, const cm__rows *tables, int count, const cm__scales *s,
-                        float k[NEIGHBOURS][NEIGHBOURS])
+/* Squared distances of neighbour i to neighbours 0 to i - 1, four of these at a time. of: each feature of all
+   neighbours. The order of the sum is that of cm__squared_distance(). */
+static void distances(float of[][CM__NEIGHBOURS], int count, int i, float *out)
 {
+    for (int j = 0; j < i; j += 4) {
+        cm__four sum = {0};
+        for (int f = count - 4; f >= 0; f -= 4) {
+            cm__four d[4];
+            for (int k = 0; k < 4; k++) {
+                d[k] = of[f + k][i] - cm__four_at(of[f + k] + j);
+                d[k] *= d[k];
+            }
+            sum += (d[0] + d[1]) + (d[2] + d[3]);
+        }
+        memcpy(out + j, &sum, sizeof sum);
+    }
+}
+
+static void covariances(const cm__neighbours *n, const cm__rows *tables, int count, const cm__scales *s, matrix k)
+{
+    float of[CM__FEATURES][CM__NEIGHBOURS] = {{0}}, squared[CM__NEIGHBOURS];
     for (int i = 0; i < n->count; i++) {
-        const neighbour *a = &n->of[i];
+        const float *features = features_of(tables, &n->of[i], count);
+        for (int f = 0; f < count; f++) of[f][i] = features[f];
+    }
+    for (int i = 0; i < n->count; i++) {
+        distances(of, count, i, squared);
         for (int j = 0; j < i; j++) {
-            const neighbour *b = &n->of[j];
-            float d = squared_distance(features_of(tables, a, count), features_of(tables, b, count), count, INFINITY);
-            k[j][i] = covariance(d + apart(s, &tables[a->table], &tables[b->table]));
-            if (a->table == b->table) k[j][i] += (float)s->alike;
+            int32_t a = n->of[i].table, b = n->of[j].table;
+            k[j][i] = a == b ? covariance(squared[j]) + (float)s->alike
+                             : covariance(squared[j] + apart(s, &tables[a], &tables[b]));
         }
         k[i][i] = (float)(1 + s->alike + s->noise);
     }
@@ -127,9 +117,10 @@ static void covariances(const neighbours *n, const cm__rows *tables, int count, 
 
 /* Ordinary kriging of the neighbours' values. Half of the factorisation is enough: only products of pairs are
    needed. */
-static cm__kriged krige(const neighbours *n, const cm__rows *tables, int32_t home, int count, const cm__scales *s)
+static cm__kriged krige(const cm__neighbours *n, const cm__rows *tables, int32_t home, int count, const cm__scales *s)
 {
-    float k[NEIGHBOURS][NEIGHBOURS], ones[NEIGHBOURS], near[NEIGHBOURS], values[NEIGHBOURS];
+    matrix k = {{0}};
+    float  ones[CM__NEIGHBOURS] = {0}, near[CM__NEIGHBOURS] = {0}, values[CM__NEIGHBOURS] = {0};
     covariances(n, tables, count, s, k);
     factor(k, n->count);
     for (int i = 0; i < n->count; i++) {
@@ -149,16 +140,16 @@ static cm__kriged krige(const neighbours *n, const cm__rows *tables, int32_t hom
 cm__kriged cm__krige(const cm__scales *s, const cm__rows *tables, int32_t n_tables, int32_t home,
                      const float *features, int count, int32_t without)
 {
-    neighbours n = {.count = 0};
-    find_in(&n, tables, home, 0, features, count, without);
-    neighbour at_home = n.count ? n.of[0] : (neighbour){.squared = INFINITY};
-    for (int differing = 1; differing <= 3 && (differing == 1 || n.count < NEIGHBOURS); differing++)
+    cm__neighbours n = {.count = 0};
+    cm__nearest_at_home(&n, tables, home, features, count, without);
+    cm__neighbour at_home = n.count ? n.of[0] : (cm__neighbour){.squared = INFINITY};
+    for (int differing = 1; differing <= 3 && (differing == 1 || n.count < CM__NEIGHBOURS); differing++)
         /* first tables that differ in one property; others only if there are too few neighbours */
         for (int32_t i = 0; i < n_tables; i++)
             if (i != home && differences(&tables[i], &tables[home]) == differing)
-                find_in(&n, tables, i, apart(s, &tables[i], &tables[home]), features, count, -1);
+                cm__nearest_beside(&n, tables, i, apart(s, &tables[i], &tables[home]), features, count);
     cm__kriged result = krige(&n, tables, home, count, s);
-    result.row = at_home.row;
+    result.row = at_home.number;
     result.nearest = sqrt((double)at_home.squared);
     return result;
 }

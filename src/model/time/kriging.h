@@ -9,15 +9,8 @@
 #ifndef CM_MODEL_KRIGING_H
 #define CM_MODEL_KRIGING_H
 
-#include <stdint.h>
 #include "model/time/features.h"
-
-/* A table's rows as features and log ratios. */
-typedef struct cm__rows {
-    const float *features, *values;
-    int32_t      count;
-    int32_t      variant, dtype, pass; /* indices, equal if the names are equal */
-} cm__rows;
+#include "model/time/nearest.h"
 
 typedef struct cm__kriged {
     double  value;   /* the predicted log ratio */

@@ -13,7 +13,7 @@ typedef struct entry {
     cm__memo_key key;
     uint64_t     hash;
     cm__call     call;
-    cm__memo_value     value;
+    cm__memo_value value;
 } entry;
 
 #define PARTS 16
@@ -26,8 +26,9 @@ typedef struct part {
 } part;
 
 struct cm__memo {
-    part parts[PARTS];
-    int  count; /* tables with an initialised lock */
+    part       parts[PARTS];
+    int        count; /* tables with an initialised lock */
+    cm__shelf *shelf;
 };
 
 static void release(void *object)
@@ -46,8 +47,11 @@ cm__memo *cm__memo_new(cm__ctx *ctx)
     cm__defer(ctx, release, m);
     for (; m->count < PARTS; m->count++)
         if (pthread_mutex_init(&m->parts[m->count].lock, NULL)) cm__fail(ctx, CM_ERR_MEMORY, "cannot create a lock");
+    m->shelf = cm__shelf_new(ctx);
     return m;
 }
+
+cm__shelf *cm__memo_shelf(cm__memo *m) { return m->shelf; }
 
 static part *part_of(cm__memo *m, uint64_t hash) { return &m->parts[hash >> 60]; }
 

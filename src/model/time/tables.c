@@ -1,72 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tables.c - look up kernel tables by call, and prepare their rows for kriging. */
+/* tables.c - look up kernel tables by call, and interpolate between their rows. */
 #include "model/time/tables.h"
 
 #include <math.h>
 #include <string.h>
 #include "model/time/features.h"
 
-/* ---- rows ------------------------------------------------------------------------------------------------------- */
-
-static bool shapeless(const cm__call *c) { return c->op == CM__CALL_ELEMENTWISE && !strchr(c->variant, ':'); }
-
-static void drop_shape(cm__call *c)
-{
-    int64_t *outer = &c->sizes[CM__ELEMENTWISE_OUTER], *inner = &c->sizes[CM__ELEMENTWISE_INNER];
-    if (!shapeless(c) || *outer <= 0 || *inner > INT64_MAX / *outer) return;
-    *inner *= *outer;
-    *outer = 1;
-}
-
 cm__call cm__without_shape(const cm__call *c)
 {
     cm__call call = *c;
-    drop_shape(&call);
+    cm__drop_shape(&call);
     return call;
-}
-
-static cm__call call_of_table(const cm__kernel_table *t)
-{
-    cm__call c = {.op = t->op, .pass = t->pass};
-    memcpy(c.variant, t->variant, strlen(t->variant));
-    memcpy(c.dtype, t->dtype, strlen(t->dtype));
-    return c;
-}
-
-static void set_row(cm__call *c, const cm__kernel_table *t, int32_t row)
-{
-    size_t count = (size_t)cm__call_kinds[t->op].n_sizes;
-    memcpy(c->sizes, t->sizes + (size_t)row * count, count * sizeof *c->sizes);
-}
-
-static void prepare_rows(const cm__library *l, const cm__kernel_table *t, cm__rows *rows)
-{
-    size_t n_features = (size_t)cm__n_features(t->op), count = (size_t)t->n_rows;
-    float *features = cm__alloc_array(l->ctx, count * n_features, sizeof *features),
-          *values = cm__alloc_array(l->ctx, count, sizeof *values);
-    cm__call c = call_of_table(t);
-    for (size_t i = 0; i < count; i++) {
-        set_row(&c, t, (int32_t)i);
-        drop_shape(&c);
-        double roofline = cm__features(&c, &l->limits, features + i * n_features);
-        values[i] = (float)log((double)t->time_s[i] / roofline);
-    }
-    *rows = (cm__rows){.features = features, .values = values, .count = t->n_rows, .pass = t->pass};
-}
-
-/* A variant or type is identified by the index of the first table that has it. */
-static void prepare(cm__library *l, cm__family *f)
-{
-    cm__rows *rows = cm__alloc_array(l->ctx, (size_t)f->count, sizeof *rows);
-    for (int32_t i = 0; i < f->count; i++) {
-        const cm__kernel_table *t = l->tables[f->first + i];
-        prepare_rows(l, t, &rows[i]);
-        for (int32_t j = i; j >= 0; j--) {
-            if (strcmp(l->tables[f->first + j]->variant, t->variant) == 0) rows[i].variant = j;
-            if (strcmp(l->tables[f->first + j]->dtype, t->dtype) == 0) rows[i].dtype = j;
-        }
-    }
-    f->rows = rows;
 }
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
@@ -218,7 +162,7 @@ int32_t cm__library_row(const cm__library *l, int32_t table, const cm__call *c)
 {
     const cm__kernel_table *t = l->tables[table];
     size_t                  count = (size_t)cm__call_kinds[c->op].n_sizes;
-    bool                    product = shapeless(c);
+    bool                    product = cm__shapeless(c);
     for (int32_t i = 0; i < t->n_rows; i++) {
         const int64_t *sizes = t->sizes + (size_t)i * count;
         if (product ? same_elements(sizes, c)
@@ -250,24 +194,27 @@ static cm__kriged krige(cm__library *l, int32_t table, const float *features, in
     return cm__krige(cm__scales_of(op), f->rows, f->count, table - f->first, features, cm__n_features(op), without);
 }
 
-const cm__rows *cm__library_rows(cm__library *l, int32_t table)
+static const cm__rows *rows_of(cm__library *l, int32_t table, cm__memo *memo)
 {
     cm__family *f = family_of(l, l->tables[table]);
-    if (!f->rows) prepare(l, f);
+    cm__tables  tables = {l->tables + f->first, f->count};
+    if (!f->rows) f->rows = cm__rows_of(l->ctx, memo ? cm__memo_shelf(memo) : NULL, tables, &l->limits);
     return &f->rows[table - f->first];
 }
+
+const cm__rows *cm__library_rows(cm__library *l, int32_t table) { return rows_of(l, table, NULL); }
 
 cm__memo_value cm__library_neighbours(cm__library *l, int32_t table, const cm__call *given, cm__memo *memo)
 {
     const cm__kernel_table *t = l->tables[table];
-    cm__memo_value                value;
+    cm__memo_value          value;
     cm__call                call = *given, *c = &call;
     float                   features[CM__FEATURES];
     cm__memo_key            key = {t, l->runtime};
     if (memo && cm__memo_find(memo, key, c, &value)) return value;
     if (memo && strcmp(call.dtype, t->dtype) != 0) call = as_in_table(l, t, given);
     if (memo && cm__memo_find(memo, key, c, &value)) return value;
-    cm__library_rows(l, table);
+    rows_of(l, table, memo);
     double     roofline = cm__features(c, &l->limits, features);
     cm__kriged k = krige(l, table, features, -1);
     value.timed = (cm__timed){.time_s = exp(k.value) * roofline, .launches = t->launches[k.row]};
@@ -279,9 +226,10 @@ cm__memo_value cm__library_neighbours(cm__library *l, int32_t table, const cm__c
 double cm__library_left_out(cm__library *l, int32_t table, int32_t row, cm__call *c)
 {
     const cm__rows *rows = cm__library_rows(l, table);
-    *c = call_of_table(l->tables[table]);
-    set_row(c, l->tables[table], row);
+    size_t          at = (size_t)rows->place[row];
+    *c = cm__call_of_table(l->tables[table]);
+    cm__set_row(c, l->tables[table], row);
     cm__call   flat = cm__without_shape(c);
-    cm__kriged k = krige(l, table, rows->features + (size_t)row * (size_t)cm__n_features(c->op), row);
+    cm__kriged k = krige(l, table, rows->features + at * (size_t)cm__n_features(c->op), row);
     return exp(k.value) * cm__roofline(&l->limits, &flat);
 }

@@ -12,14 +12,15 @@
 #include "model/time/kriging.h"
 #include "model/time/memo.h"
 #include "model/time/roofline.h"
+#include "model/time/rows.h"
 
 /* The tables of one operator, which complement each other. Two kinds are separate families: 16-bit and 32-bit
    products are different kernels, and so are contiguous and non-contiguous elementwise kernels. */
 #define CM__KINDS 2
 
 typedef struct cm__family {
-    int32_t   first, count;
-    cm__rows *rows; /* per table; NULL: not prepared yet */
+    int32_t         first, count;
+    const cm__rows *rows; /* per table; NULL: not prepared yet */
 } cm__family;
 
 typedef struct cm__library {

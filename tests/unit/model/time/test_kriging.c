@@ -33,10 +33,22 @@ static double linear(double x) { return 3 + 0.5 * x; }
 static double constant(double x) { return 0 * x + 0.7; }
 static double wavy(double x) { return sin(3 * x); }
 
+/* Memory of one table of at most ROWS rows. */
+typedef struct memory {
+    float   floats[ROWS * (COUNT + 1) + 2 * COUNT * ROWS];
+    int32_t numbers[2 * ROWS];
+} memory;
+
+static cm__rows arrange(memory *m, const float *features, const float *values, int32_t count)
+{
+    return cm__rows_arrange(features, values, COUNT, (size_t)count, m->floats, m->numbers);
+}
+
 static cm__kriged at(float features[][COUNT], const float *values, int32_t count, double x, int32_t without)
 {
     float    f[COUNT] = {(float)x};
-    cm__rows table = {.features = &features[0][0], .values = values, .count = count};
+    memory   m;
+    cm__rows table = arrange(&m, &features[0][0], values, count);
     return cm__krige(cm__scales_of(OP), &table, 1, 0, f, COUNT, without);
 }
 
@@ -129,10 +141,11 @@ static void equal_rows(void **state)
 static void other_tables_are_used(void **state)
 {
     float    features[ROWS][COUNT], values[ROWS], far[1][COUNT] = {{50}}, value = 0, here[COUNT] = {1};
-    cm__rows tables[] = {{.features = far[0], .values = &value, .count = 1},
-                         {.features = features[0], .values = values, .count = ROWS, .variant = 1}};
+    memory   m[2];
     (void)state;
     line(constant, features, values);
+    cm__rows tables[] = {arrange(&m[0], far[0], &value, 1), arrange(&m[1], features[0], values, ROWS)};
+    tables[1].variant = 1;
     cm__kriged alone = cm__krige(cm__scales_of(OP), tables, 1, 0, here, COUNT, -1),
                with = cm__krige(cm__scales_of(OP), tables, 2, 0, here, COUNT, -1);
     assert_true(with.unknown < alone.unknown);
@@ -146,13 +159,15 @@ static void other_tables_are_used(void **state)
 static void order_of_tables(void **state)
 {
     float    a[ROWS][COUNT], b[ROWS][COUNT], of_a[ROWS], of_b[ROWS], here[COUNT] = {0.77f};
+    memory   m[2];
     (void)state;
     line(linear, a, of_a);
     line(wavy, b, of_b);
-    cm__rows one = {.features = a[0], .values = of_a, .count = ROWS},
-             two = {.features = b[0], .values = of_b, .count = ROWS, .pass = 1};
+    cm__rows one = arrange(&m[0], a[0], of_a, ROWS), two = arrange(&m[1], b[0], of_b, ROWS);
+    two.pass = 1;
     cm__rows   in_order[] = {one, two}, turned[] = {two, one};
-    cm__kriged x = cm__krige(cm__scales_of(OP), in_order, 2, 0, here, COUNT, -1), y = cm__krige(cm__scales_of(OP), turned, 2, 1, here, COUNT, -1);
+    cm__kriged x = cm__krige(cm__scales_of(OP), in_order, 2, 0, here, COUNT, -1),
+               y = cm__krige(cm__scales_of(OP), turned, 2, 1, here, COUNT, -1);
     near(x.value, y.value, 1e-4);
     near(x.unknown, y.unknown, 1e-4);
     assert_int_equal(x.row, y.row);

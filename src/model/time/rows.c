@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows.c - prepare the rows of kernel tables for kriging. */
+#include "model/time/rows.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include "model/time/features.h"
+
+/* ---- calls of rows ---------------------------------------------------------------------------------------------- */
+
+bool cm__shapeless(const cm__call *c) { return c->op == CM__CALL_ELEMENTWISE && !strchr(c->variant, ':'); }
+
+void cm__drop_shape(cm__call *c)
+{
+    int64_t *outer = &c->sizes[CM__ELEMENTWISE_OUTER], *inner = &c->sizes[CM__ELEMENTWISE_INNER];
+    if (!cm__shapeless(c) || *outer <= 0 || *inner > INT64_MAX / *outer) return;
+    *inner *= *outer;
+    *outer = 1;
+}
+
+cm__call cm__call_of_table(const cm__kernel_table *t)
+{
+    cm__call c = {.op = t->op, .pass = t->pass};
+    memcpy(c.variant, t->variant, strlen(t->variant));
+    memcpy(c.dtype, t->dtype, strlen(t->dtype));
+    return c;
+}
+
+void cm__set_row(cm__call *c, const cm__kernel_table *t, int32_t row)
+{
+    size_t count = (size_t)cm__call_kinds[t->op].n_sizes;
+    memcpy(c->sizes, t->sizes + (size_t)row * count, count * sizeof *c->sizes);
+}
+
+/* ---- preparation ------------------------------------------------------------------------------------------------ */
+
+/* Parts of one block of memory that holds all rows of some tables. */
+typedef struct room {
+    cm__rows *rows;
+    float    *floats; /* sorted features, values and boxes of each table */
+    float    *plain;  /* features and values of one table in its own order */
+    int32_t  *numbers; /* number and place of each row */
+} room;
+
+static int width_of(cm__tables t) { return t.count ? cm__n_features(t.all[0]->op) : 0; }
+
+/* Returns the size of the block. block: NULL if it is not allocated yet. */
+static size_t lay_out(cm__tables t, char *block, room *out)
+{
+    size_t floats = 0, rows = 0, most = 0;
+    int    width = width_of(t);
+    for (int32_t i = 0; i < t.count; i++) {
+        size_t count = (size_t)t.all[i]->n_rows;
+        floats += cm__rows_floats(count, width);
+        rows += count;
+        if (count > most) most = count;
+    }
+    size_t at_floats = (size_t)t.count * sizeof *out->rows, at_plain = at_floats + floats * sizeof *out->floats;
+    size_t at_numbers = at_plain + most * ((size_t)width + 1) * sizeof *out->plain;
+    if (block)
+        *out = (room){(void *)block, (void *)(block + at_floats), (void *)(block + at_plain),
+                      (void *)(block + at_numbers)};
+    return at_numbers + 2 * rows * sizeof *out->numbers;
+}
+
+/* Features and log ratios in the order of the table. */
+static void describe(const cm__kernel_table *t, const cm__limits *limits, size_t width, float *features, float *values)
+{
+    cm__call c = cm__call_of_table(t);
+    for (int32_t i = 0; i < t->n_rows; i++, features += width) {
+        cm__set_row(&c, t, i);
+        cm__drop_shape(&c);
+        double roofline = cm__features(&c, limits, features);
+        values[i] = (float)log((double)t->time_s[i] / roofline);
+    }
+}
+
+static cm__rows prepare_table(const cm__kernel_table *t, const cm__limits *limits, int width, room *free)
+{
+    size_t count = (size_t)t->n_rows;
+    float *features = free->plain, *values = features + count * (size_t)width;
+    describe(t, limits, (size_t)width, features, values);
+    cm__rows rows = cm__rows_arrange(features, values, width, count, free->floats, free->numbers);
+    rows.pass = t->pass;
+    free->floats += cm__rows_floats(count, width);
+    free->numbers += 2 * count;
+    return rows;
+}
+
+/* A variant or type is identified by the index of the first table that has it. */
+static const cm__rows *prepare(cm__tables tables, const cm__limits *limits, void *block)
+{
+    room parts;
+    lay_out(tables, block, &parts);
+    cm__rows *rows = parts.rows;
+    for (int32_t i = 0; i < tables.count; i++) {
+        const cm__kernel_table *t = tables.all[i];
+        rows[i] = prepare_table(t, limits, width_of(tables), &parts);
+        for (int32_t j = i; j >= 0; j--) {
+            if (strcmp(tables.all[j]->variant, t->variant) == 0) rows[i].variant = j;
+            if (strcmp(tables.all[j]->dtype, t->dtype) == 0) rows[i].dtype = j;
+        }
+    }
+    return rows;
+}
+
+/* ---- shelf ------------------------------------------------------------------------------------------------------ */
+
+typedef struct prepared {
+    struct prepared        *next;
+    const cm__kernel_table *first; /* with the last one it identifies the tables, because a device's are in order */
+    const cm__kernel_table *last;
+    int32_t                 count;
+    cm__limits              limits;
+    const cm__rows         *rows; /* in the same block of memory */
+} prepared;
+
+/* One list per operator, so that threads rarely wait for each other. */
+typedef struct list {
+    pthread_mutex_t lock;
+    prepared       *first;
+} list;
+
+struct cm__shelf {
+    list lists[CM__CALLS];
+    int  count; /* lists with an initialised lock */
+};
+
+static void release(void *object)
+{
+    cm__shelf *s = object;
+    for (list *l = s->lists; l < s->lists + s->count; l++) {
+        pthread_mutex_destroy(&l->lock);
+        for (prepared *p = l->first, *next; p; p = next) {
+            next = p->next;
+            free(p);
+        }
+    }
+}
+
+cm__shelf *cm__shelf_new(cm__ctx *ctx)
+{
+    cm__shelf *s = cm__alloc(ctx, sizeof *s);
+    cm__defer(ctx, release, s);
+    for (; s->count < CM__CALLS; s->count++)
+        if (pthread_mutex_init(&s->lists[s->count].lock, NULL)) cm__fail(ctx, CM_ERR_MEMORY, "cannot create a lock");
+    return s;
+}
+
+static const prepared *find(const prepared *p, cm__tables t, const cm__limits *limits)
+{
+    for (; p; p = p->next)
+        if (p->first == t.all[0] && p->last == t.all[t.count - 1] && p->count == t.count &&
+            memcmp(&p->limits, limits, sizeof *limits) == 0)
+            break;
+    return p;
+}
+
+/* NULL: no memory. */
+static const prepared *add(list *l, cm__tables t, const cm__limits *limits)
+{
+    size_t    header = (sizeof(prepared) + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
+    prepared *p = malloc(header + lay_out(t, NULL, NULL));
+    if (!p) return NULL;
+    *p = (prepared){.next = l->first, .first = t.all[0], .last = t.all[t.count - 1], .count = t.count,
+                    .limits = *limits};
+    p->rows = prepare(t, limits, (char *)p + header);
+    return l->first = p;
+}
+
+const cm__rows *cm__rows_of(cm__ctx *ctx, cm__shelf *shelf, cm__tables tables, const cm__limits *limits)
+{
+    const prepared *p = NULL;
+    if (shelf && tables.count) {
+        list *l = &shelf->lists[tables.all[0]->op];
+        pthread_mutex_lock(&l->lock);
+        p = find(l->first, tables, limits);
+        if (!p) p = add(l, tables, limits);
+        pthread_mutex_unlock(&l->lock);
+    }
+    return p ? p->rows : prepare(tables, limits, cm__alloc(ctx, lay_out(tables, NULL, NULL)));
+}
