@@ -73,9 +73,9 @@ bool cm__poly_larger(const cm_poly *a, const cm_poly *b) { return cm_poly_at(a, 
 
 double cm_poly_at(const cm_poly *poly, double batch)
 {
-    double sum = 0;
-    for (int i = CM_POLY_TERMS - 1; i >= 0; i--) sum = sum * batch + poly->c[i];
-    return sum;
+    const double *c = poly->c;
+    _Static_assert(CM_POLY_TERMS == 4, "one factor for each term");
+    return ((c[3] * batch + c[2]) * batch + c[1]) * batch + c[0];
 }
 
 cm_poly cm_tensor_elements(const cm_tensor *tensor) { return cm__poly_product(tensor->dims, tensor->rank); }

@@ -67,6 +67,26 @@ static void list_ops(cm_prediction *p, const cm__dispatch *d, const cm__timed *t
 
 /* ---- the step on a device with an execution model --------------------------------------------------------------- */
 
+static bool trains(const cm_graph *g) { return g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD; }
+
+static void list_nodes(cm_prediction *p, const cm_graph *g, const cm__run *run)
+{
+    double batch = (double)p->info.batch;
+    p->ops = cm__alloc_array(p->ctx, (size_t)g->n_nodes, sizeof *p->ops);
+    for (int32_t k = 0; k < g->n_nodes; k++) {
+        const cm_node *n = &g->nodes[k];
+        if (!(run->node_s[k] > 0)) continue; /* a view, or fused into another node */
+        p->ops[p->n_ops++] = (cm_op_time){
+            .node = k,
+            .call = cm_node_type(n),
+            .time_s = run->node_s[k],
+            .launches = 1,
+            .how = run->how,
+            .flop = cm_poly_at(&n->flop, batch),
+            .bytes = cm_poly_at(&n->read_bytes, batch) + cm_poly_at(&n->write_bytes, batch)};
+    }
+}
+
 /* For devices that run graphs as a whole, and devices without kernel times: model/execution/execution.h. */
 static void predict_by_execution(cm_prediction *p, const cm_graph *g, const cm_device *device, double steps_per_call,
                                  const cm__prepared *prepared)
@@ -77,20 +97,9 @@ static void predict_by_execution(cm_prediction *p, const cm_graph *g, const cm_d
                                    .chips = i->plan.pp > 1 ? i->plan.pp : 0,
                                    .micro_batch = i->plan.accumulate > 1 ? i->plan.micro_batch : 0};
     cm__run             run = cm__execution_run(p->ctx, g, device, &request, prepared);
-    p->ops = cm__alloc_array(p->ctx, (size_t)g->n_nodes, sizeof *p->ops);
-    for (int32_t k = 0; k < g->n_nodes; k++) {
-        const cm_node *n = &g->nodes[k];
-        if (!(run.node_s[k] > 0)) continue; /* a view, or fused into another node */
-        p->ops[p->n_ops++] = (cm_op_time){
-            .node = k,
-            .call = cm_node_type(n),
-            .time_s = run.node_s[k],
-            .launches = 1,
-            .how = run.how,
-            .flop = cm_poly_at(&n->flop, (double)i->batch),
-            .bytes = cm_poly_at(&n->read_bytes, (double)i->batch) + cm_poly_at(&n->write_bytes, (double)i->batch)};
-        i->phase_s[n->phase] += run.node_s[k];
-    }
+    if (!prepared->no_operators || !trains(g)) list_nodes(p, g, &run);
+    for (int32_t k = 0; k < g->n_nodes; k++)
+        if (run.node_s[k] > 0) i->phase_s[g->nodes[k].phase] += run.node_s[k];
     i->layout = cm__channels_last(g) ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
     i->launches = run.pieces;
     i->devices = run.devices;
@@ -122,8 +131,6 @@ static double output_bytes(const cm_graph *g, double batch)
     for (int32_t i = 0; i < g->n_outputs; i++) bytes += cm__tensor_bytes_at(g, g->outputs[i], batch);
     return bytes;
 }
-
-static bool trains(const cm_graph *g) { return g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD; }
 
 /* Latency of a single batch, with no launches queued ahead. The last kernel starts when the host has launched it;
    the first one waits for its own launch only. */

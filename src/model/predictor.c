@@ -90,8 +90,10 @@ cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, co
     if (!p->options.runtime) p->options.runtime = cm_device_runtime(device);
     p->by_execution = cm__execution_applies(device, p->options.runtime);
     p->loading = cm__loading_of(ctx, step, device, &p->options.loading);
-    if (p->by_execution) p->prepared = cm__execution_prepare(ctx, step, device, footprint);
-    else {
+    if (p->by_execution) {
+        p->prepared = cm__execution_prepare(ctx, step, device, footprint);
+        p->prepared.no_operators = true;
+    } else {
         p->model = cm__step_model_new(ctx, step, device, &p->options, common);
         p->timed = cm__alloc_array(ctx, (size_t)p->model.calls->n_calls, sizeof *p->timed);
     }

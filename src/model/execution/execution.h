@@ -26,6 +26,7 @@ const cm__recomputed *cm__recomputed_new(cm__ctx *ctx, const cm_graph *graph);
 typedef struct cm__prepared {
     const cm_footprint   *footprint; /* on one chip */
     const cm__recomputed *recomputed;
+    bool                  no_operators; /* operators are not listed, except for the latency of inference */
 } cm__prepared;
 
 /* The input of a rule. */

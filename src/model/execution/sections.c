@@ -172,15 +172,18 @@ static cut_times times_before(const cm__job *j, const sums *before)
 static void cut(const cm__job *j, const sums *before, int32_t count, int32_t *first)
 {
     cut_times *at = cm__alloc_array(j->ctx, (size_t)count + 1, sizeof *at);
+    int32_t    low = 0; /* the longest section before node `to` starts here; it never moves back */
     for (int32_t to = 1; to <= count; to++) {
-        at[to] = times_before(j, &before[to]);
-        at[to].least_s = INFINITY;
-        for (int32_t from = to - 1; from >= 0 && before[from].phase == before[to - 1].phase; from--) {
-            if (!fits(j, &before[from], &before[to])) break;
-            double compute_s = at[to].compute_s - at[from].compute_s, edge_s = at[to].edge_s - at[from].edge_s;
+        if (before[low].phase != before[to - 1].phase) low = to - 1;
+        while (!fits(j, &before[low], &before[to])) low++;
+        cut_times end = times_before(j, &before[to]);
+        end.least_s = INFINITY;
+        for (int32_t from = to - 1; from >= low; from--) {
+            double compute_s = end.compute_s - at[from].compute_s, edge_s = end.edge_s - at[from].edge_s;
             double time = at[from].least_s + j->section_s + (compute_s > edge_s ? compute_s : edge_s);
-            if (time < at[to].least_s) at[to].least_s = time, first[to] = from;
+            if (time < end.least_s) end.least_s = time, first[to] = from;
         }
+        at[to] = end;
     }
 }
 
