@@ -43,7 +43,8 @@ static void add_summit(cm__ctx *ctx, cm__summits *s, cm__summit new)
     if (s->higher < s->count && hides(&s->list[s->higher], &new)) return;
     for (s->higher = 0; s->higher < s->count; s->higher++)
         if (hides(&s->list[s->higher], &new)) return;
-    for (int32_t i = 0; i < s->count; i++)
+    while (kept < s->count && !hides(&new, &s->list[kept])) kept++; /* usually all */
+    for (int32_t i = kept + 1; i < s->count; i++)
         if (!hides(&new, &s->list[i])) s->list[kept++] = s->list[i];
     s->count = kept;
     s->list = cm__grow(ctx, s->list, s->count, &s->capacity, sizeof *s->list);
