@@ -539,6 +539,10 @@ typedef struct cm_plan {
     cm_recompute recompute;
 } cm_plan;
 
+/* The smallest number of samples per replica and update that the plan divides into equal micro-batches; other numbers
+   must be multiples of it. 1 if the plan sets batch sizes. */
+int64_t cm_plan_least_batch(const cm_plan *plan);
+
 typedef struct cm_memory_options {
     cm_runtime runtime;
     cm_plan    plan;

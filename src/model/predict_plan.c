@@ -26,20 +26,27 @@ static double host_error(const cm__stages *st, const cm_plan *plan)
     return st->stretch > 1 ? each * plan->accumulate * st->host_s : 0;
 }
 
-/* Samples per replica and pass: the replica's samples per update over the accumulation steps. */
-static int64_t at_once(cm__ctx *ctx, const cm_plan *p, int64_t batch)
+int64_t cm_plan_least_batch(const cm_plan *p)
 {
-    if (p->micro_batch) return p->micro_batch;
+    return p->micro_batch || p->global_batch || p->accumulate < 1 ? 1 : p->accumulate;
+}
+
+cm_status cm__plan_at_once(const cm_plan *p, int64_t batch, int64_t *at_once, cm_diag *diag)
+{
+    *at_once = p->micro_batch;
+    if (p->micro_batch) return CM_OK;
     if (p->global_batch % p->dp)
-        cm__fail(ctx, CM_ERR_ARGUMENT, "a global batch of %lld cannot be divided equally among %d replicas",
-                 (long long)p->global_batch, p->dp);
+        return cm__diag_set(diag, CM_ERR_ARGUMENT, "a global batch of %lld cannot be divided equally among %d replicas",
+                            (long long)p->global_batch, p->dp);
     int64_t samples = p->global_batch ? p->global_batch / p->dp : batch;
     if (samples % p->accumulate)
-        cm__fail(ctx, CM_ERR_ARGUMENT,
-                 "%lld samples per replica cannot be divided into %d micro-batches: --batch is the number of samples "
-                 "per replica and update, which --accumulate divides; --micro-batch is the number in one pass",
-                 (long long)samples, p->accumulate);
-    return samples / p->accumulate;
+        return cm__diag_set(diag, CM_ERR_ARGUMENT,
+                            "%lld samples per replica cannot be divided into %d micro-batches: --batch is the number "
+                            "of samples per replica and update, which --accumulate divides; --micro-batch is the "
+                            "number in one pass",
+                            (long long)samples, p->accumulate);
+    *at_once = samples / p->accumulate;
+    return CM_OK;
 }
 
 /* Fails if the plan needs a link of unknown bandwidth; its time would be infinite. */
@@ -56,7 +63,8 @@ void cm__plan_settle(cm__ctx *ctx, const cm_predict_options *o, cm_prediction_in
     cm_plan *plan = &i->plan;
     *plan = o->plan;
     cm__plan_fill(ctx, plan);
-    plan->micro_batch = at_once(ctx, plan, o->batch ? o->batch : 1);
+    int64_t batch = o->batch ? o->batch : cm_plan_least_batch(plan);
+    cm__pass_on(ctx, cm__plan_at_once(plan, batch, &plan->micro_batch, ctx->diag));
     int64_t whole = plan->micro_batch * plan->accumulate * plan->dp;
     if (plan->global_batch && plan->global_batch != whole)
         cm__fail(ctx, CM_ERR_ARGUMENT,

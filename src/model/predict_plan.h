@@ -7,6 +7,10 @@
 
 bool cm__has_plan(const cm_plan *plan);
 
+/* Samples that a replica runs at once, out of `batch` samples per update. The plan's counts must be filled in. Fails if
+   they cannot be divided equally. */
+cm_status cm__plan_at_once(const cm_plan *plan, int64_t batch, int64_t *at_once, cm_diag *diag);
+
 /* Fills in every count of the options' plan, and the batch of one iteration. */
 void cm__plan_settle(cm__ctx *ctx, const cm_predict_options *options, cm_prediction_info *info);
 

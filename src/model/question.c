@@ -21,23 +21,17 @@ struct cm_step {
     cm__ctx         *ctx;
     const cm_device *device;
     cm_step_options  options;   /* with all defaults filled in */
+    cm_plan          plan;      /* with all counts filled in */
     cm_graph        *loaded[2]; /* forward and step graphs, if this step owns them */
     cm__shared_step  shared;
     cm_footprint    *footprint;
     cm__prepared     prepared;  /* for devices that divide batches */
     bool             divides;   /* the device divides batches itself */
     cm_predictor    *predictor; /* created on first use */
-    cm_memory_use    one;       /* one sample on a device that divides batches; devices 0: not computed yet */
+    cm_memory_use    one;       /* the smallest batch on a device that divides batches; devices 0: not computed yet */
 };
 
 /* ---- construction ------------------------------------------------------------------------------------------------ */
-
-int64_t cm__plan_at_once(const cm_plan *p, int64_t batch)
-{
-    if (p->micro_batch) return p->micro_batch;
-    int64_t samples = p->global_batch ? p->global_batch / p->dp : batch;
-    return samples > p->accumulate ? samples / p->accumulate : 1;
-}
 
 static bool divides_batches(const cm_device *device, cm_runtime runtime)
 {
@@ -66,10 +60,10 @@ static void make_footprint(cm_step *s)
 /* Fails if the plan uses options that the device's execution model lacks, or more devices than a named cluster has. */
 static void check_plan(cm_step *s)
 {
-    cm_plan plan = s->options.plan;
-    if (cm__execution_applies(s->device, s->options.runtime)) cm__plan_check_execution(s->ctx, s->device, &plan);
-    cm__plan_fill(s->ctx, &plan);
-    if (s->options.fabric) cm__plan_within(s->ctx, s->options.fabric, plan.devices);
+    s->plan = s->options.plan;
+    if (cm__execution_applies(s->device, s->options.runtime)) cm__plan_check_execution(s->ctx, s->device, &s->plan);
+    cm__plan_fill(s->ctx, &s->plan);
+    if (s->options.fabric) cm__plan_within(s->ctx, s->options.fabric, s->plan.devices);
 }
 
 /* Builds the graphs that are not in `shared`. */
@@ -171,32 +165,25 @@ static cm_status divided_use(const cm_step *s, int64_t batch, cm_memory_use *use
     return CM_OK;
 }
 
-/* Samples of one replica in a step on a device that divides batches. */
-static int64_t replica_batch(const cm_step *s, int64_t batch)
-{
-    const cm_plan *p = &s->options.plan;
-    int32_t        dp = p->dp > 0 ? p->dp : 1;
-    if (p->micro_batch) return p->micro_batch * (p->accumulate > 0 ? p->accumulate : 1);
-    return p->global_batch ? p->global_batch / dp : batch;
-}
-
 /* exact: simulate the allocator even if the memory is far from full. */
 static cm_status memory_at(const cm_step *s, int64_t batch, bool exact, cm_memory_use *use, cm_diag *diag)
 {
-    if (s->divides) return divided_use(s, replica_batch(s, batch), use, diag);
-    cm_plan   plan = cm_footprint_plan(s->footprint);
-    int64_t   at_once = cm__plan_at_once(&plan, batch);
-    cm_status status = exact ? cm_footprint_simulate(s->footprint, at_once, use, diag)
-                             : cm__footprint_use(s->footprint, at_once, use, diag);
+    const cm_plan *plan = &s->plan;
+    int64_t        at_once;
+    cm_status      status = cm__plan_at_once(plan, batch, &at_once, diag);
+    if (status) return status;
+    if (s->divides) return divided_use(s, at_once * plan->accumulate, use, diag);
+    status = exact ? cm_footprint_simulate(s->footprint, at_once, use, diag)
+                   : cm__footprint_use(s->footprint, at_once, use, diag);
     use->micro_batch = at_once;
-    use->devices = plan.tp * plan.cp * plan.pp;
+    use->devices = plan->tp * plan->cp * plan->pp;
     return status;
 }
 
 cm_status cm_step_memory(cm_step *s, int64_t batch, cm_memory_use *use, cm_diag *diag)
 {
     if (!s || !use || batch < 0) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given");
-    return memory_at(s, batch ? batch : 1, true, use, diag);
+    return memory_at(s, batch ? batch : cm_plan_least_batch(&s->options.plan), true, use, diag);
 }
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
@@ -212,7 +199,7 @@ static cm_predict_options predict_options(const cm_step *s, int64_t batch)
 cm_status cm_step_predict(cm_step *s, int64_t batch, bool sensitivities, cm_prediction **prediction, cm_diag *diag)
 {
     if (!s || !prediction) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given");
-    cm_predict_options o = predict_options(s, batch ? batch : 1);
+    cm_predict_options o = predict_options(s, batch ? batch : cm_plan_least_batch(&s->options.plan));
     o.sensitivities = sensitivities;
     return cm__predict_in(s->shared.graph, s->device, &o, &s->prepared, prediction, diag);
 }
@@ -250,12 +237,13 @@ static double throughput(void *user, int64_t batch)
     return info.throughput_samples_s;
 }
 
-/* On a device that divides batches, any batch fits if one sample does. */
+/* On a device that divides batches, any batch fits if the smallest one does. */
 static cm_status quick_use(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag)
 {
     cm_step *s = user;
     if (!s->divides) return memory_at(s, batch, false, use, diag);
-    cm_status status = s->one.devices ? CM_OK : memory_at(s, 1, false, &s->one, diag);
+    int64_t   least = cm_plan_least_batch(&s->options.plan);
+    cm_status status = s->one.devices ? CM_OK : memory_at(s, least, false, &s->one, diag);
     *use = s->one;
     return status;
 }
@@ -280,7 +268,7 @@ static cm__batch_rule rule_of(cm_step *s)
     bool    whole = cm_device_get_info(s->device)->style != CM_STYLE_KERNELS;
     int64_t most = whole ? DIVIDED_MOST : CM__BATCH_MOST;
     if (!depends_on_batch(s->shared.graph)) most = 1;
-    return (cm__batch_rule){.device = s->device, .most = most, .user = s};
+    return (cm__batch_rule){.device = s->device, .most = most, .least = cm_plan_least_batch(&s->options.plan), .user = s};
 }
 
 cm_status cm_step_choose_batch(cm_step *s, const cm_batch_options *options, cm_batch_choice *choice, cm_diag *diag)

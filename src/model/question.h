@@ -20,8 +20,4 @@ typedef struct cm__shared_step {
 cm_status cm__step_new_in(const cm__shared_step *shared, const cm_device *device, const cm_step_options *options,
                           cm_step **step, cm_diag *diag);
 
-/* Samples that one device of a plan runs at once, out of `batch` samples of a replica. The plan's counts must be
-   filled in. */
-int64_t cm__plan_at_once(const cm_plan *plan, int64_t batch);
-
 #endif

@@ -58,17 +58,17 @@ static cm_memory_use use_at(choosing *c, int64_t batch)
     return use;
 }
 
-/* The largest batch that fits; 0: not even 1. Memory grows with the batch. */
+/* The largest batch that fits, as a multiple of the smallest one; 0: not even that. Memory grows with the batch. */
 static int64_t largest(choosing *c)
 {
-    int64_t low = 0, high = 1;
-    while (high <= c->rule->most && use_at(c, high).fits) {
+    int64_t low = 0, high = 1, least = c->rule->least;
+    while (high <= c->rule->most && use_at(c, high * least).fits) {
         low = high;
         high *= 2;
     }
     while (high - low > 1 && high <= c->rule->most) {
         int64_t middle = low + (high - low) / 2;
-        if (use_at(c, middle).fits) low = middle;
+        if (use_at(c, middle * least).fits) low = middle;
         else high = middle;
     }
     return low;
@@ -87,18 +87,19 @@ static bool add(choosing *c, int64_t batch)
 static void evaluate_candidates(choosing *c)
 {
     int32_t own = cm_device_batches(c->rule->device);
+    int64_t least = c->rule->least;
     if (c->o->any) {
         int64_t most = largest(c);
-        for (int64_t b = 1; b < most && b <= c->rule->most; b *= 2) add(c, b);
-        if (most) add(c, most);
-        if (most < c->rule->most) add(c, most + 1);
+        for (int64_t b = 1; b < most && b <= c->rule->most; b *= 2) add(c, b * least);
+        if (most) add(c, most * least);
+        if (most < c->rule->most) add(c, (most + 1) * least);
     } else if (c->o->candidates) {
         for (int32_t i = 0; i < c->o->n_candidates; i++) add(c, c->o->candidates[i]);
     } else if (own && c->rule->most > 1) {
-        for (int32_t i = 0; i < own; i++) add(c, cm_device_batch(c->rule->device, i));
+        for (int32_t i = 0; i < own; i++) add(c, cm_device_batch(c->rule->device, i) * least);
     } else {
         int64_t b = 1;
-        while (b <= c->rule->most && add(c, b)) b *= 2; /* larger ones do not fit either */
+        while (b <= c->rule->most && add(c, b * least)) b *= 2; /* larger ones do not fit either */
     }
 }
 
@@ -176,7 +177,8 @@ cm_status cm_batch_choose(const cm_footprint *f, const cm_batch_options *options
 {
     static const cm_batch_options defaults = {0};
     const cm_batch_options       *o = options ? options : &defaults;
-    const cm__batch_rule rule = {.device = f->device, .most = CM__BATCH_MOST, .use = footprint_use, .user = (void *)f};
+    const cm__batch_rule rule = {.device = f->device, .most = CM__BATCH_MOST, .least = 1, .use = footprint_use,
+                                 .user = (void *)f};
     cm_status            status = cm__batch_choose(&rule, o, choice, diag);
     if (!status) cm__batch_throughputs(o, choice);
     return status;

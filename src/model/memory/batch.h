@@ -10,7 +10,8 @@
 /* Input of the choice. */
 typedef struct cm__batch_rule {
     const cm_device *device;
-    int64_t          most; /* largest power of two to try; 1: the step does not depend on the batch size */
+    int64_t          most;  /* largest power of two to try; 1: the step does not depend on the batch size */
+    int64_t          least; /* smallest batch; all others are multiples of it */
     /* Fills in the memory use at a batch size, and whether it fits. */
     cm_status (*use)(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag);
     void            *user;

@@ -51,7 +51,7 @@ static bool applies(const cm__memory_report *r, const knob *k, int64_t to)
     const cm__memory_request *a = &r->asked;
     if (k->turn == turn_recompute) return to > (int64_t)a->graph.train.recompute && !a->graph.train.inference;
     if (k->turn == turn_accumulate)
-        return to <= r->batch && !a->options.plan.micro_batch && a->options.plan.accumulate <= 1;
+        return r->batch % to == 0 && !a->options.plan.micro_batch && a->options.plan.accumulate <= 1;
     bool alone = r->plan.devices == 1 && cm_device_get_info(r->device)->style == CM_STYLE_KERNELS;
     if (k->turn == turn_zero || k->turn == turn_tensors) return alone;
     bool half = a->graph.train.precision >= CM_PRECISION_BF16;
@@ -124,12 +124,15 @@ static void begin(cm__memory_report *r)
     r->plan = cm_footprint_plan(r->footprint);
 }
 
-/* Peak memory of batch sizes 1, 2, 4 ... up to the first that does not fit or that the device divides into
-   micro-batches; larger ones use no more memory. */
+/* The smallest batch that the plan divides into equal micro-batches. */
+static int64_t least_batch(const cm__memory_report *r) { return cm_plan_least_batch(&r->asked.options.plan); }
+
+/* Peak memory of 1, 2, 4 ... times the smallest batch, up to the first that does not fit or that the device divides
+   into micro-batches; larger ones use no more memory. */
 static void curve(cm__memory_report *r)
 {
     cm_memory_use use;
-    for (int64_t b = 1; r->n_curve < CM__CURVE_POINTS; b *= 2) {
+    for (int64_t b = least_batch(r); r->n_curve < CM__CURVE_POINTS; b *= 2) {
         cm__pass_on(r->ctx, cm_step_memory(r->on_device, b, &use, r->ctx->diag));
         r->curve[r->n_curve++] = (cm__curve_point){b, use.peak_bytes, use.fits};
         bool divided = cm_device_get_info(r->device)->style != CM_STYLE_KERNELS && use.micro_batch < b;
@@ -169,7 +172,7 @@ cm_status cm__memory_report_new(const cm__memory_request *asked, cm__memory_repo
     cm_status          status = begin_report(asked, &r, diag);
     if (status) return status;
     if (setjmp(r->ctx->trap)) return cm__ctx_abandon(r->ctx);
-    r->batch = asked->graph.batch ? asked->graph.batch : 1;
+    r->batch = asked->graph.batch ? asked->graph.batch : least_batch(r);
     memory_at(r);
     curve(r);
     r->ctx->diag = NULL;
@@ -187,7 +190,7 @@ cm_status cm__batch_report_new(const cm__memory_request *asked, cm__memory_repor
                           .candidates = asked->n_candidates ? asked->candidates : NULL};
     cm__pass_on(r->ctx, cm_step_choose_batch(r->on_device, &o, &r->choice, diag));
     int32_t n = r->choice.n_candidates;
-    r->batch = r->choice.batch ? r->choice.batch : n ? r->choice.candidates[0].batch : 1;
+    r->batch = r->choice.batch ? r->choice.batch : n ? r->choice.candidates[0].batch : least_batch(r);
     memory_at(r);
     r->ctx->diag = NULL;
     *report = r;

@@ -45,13 +45,13 @@ static void make_step(cm__predict_report *r)
     a->options.plan = o.plan;
 }
 
-/* The requested batch size, or the default; 1 if not even one sample fits. */
+/* The requested batch size, or the default; the smallest one if nothing fits. */
 static void find_batch(cm__predict_report *r)
 {
     int64_t *batch = &r->asked.options.batch;
     if (!*batch && !given_batch(&r->asked.options.plan))
         cm__pass_on(r->ctx, cm_step_usual_batch(r->step, batch, r->ctx->diag));
-    if (!*batch) *batch = 1;
+    if (!*batch) *batch = cm_plan_least_batch(&r->asked.options.plan);
     r->asked.graph.batch = *batch;
     cm__pass_on(r->ctx, cm_step_memory(r->step, *batch, &r->use, r->ctx->diag));
     r->peak_bytes = r->use.peak_bytes;
