@@ -6,7 +6,7 @@
 
 int main(int argc, char **argv)
 {
-    cm_rank_options options = {.goal = CM_GOAL_PRICE, .devices = argc > 2 ? argv[2] : NULL};
+    cm_rank_options options = {.objective = CM_OBJECTIVE_PRICE, .devices = argc > 2 ? argv[2] : NULL};
     cm_ranking     *ranking;
     cm_diag         diag = {0};
     char            text[1200];
