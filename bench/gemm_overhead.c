@@ -59,7 +59,7 @@ static double harness_s(const char *name)
         fprintf(stderr, "%s\n", diag.reason);
         return NAN;
     }
-    double time_s = cm_bench_result_at(bench, 0)->time_s;
+    double time_s = cm_bench_get_result(bench, 0)->time_s;
     cm_bench_free(bench);
     return time_s;
 }

@@ -28,10 +28,16 @@ NAMES(recompute, CM_RECOMPUTES)
 NAMES(attention, CM_ATTENTIONS)
 NAMES(fuse, CM_FUSES)
 NAMES(layout, CM_LAYOUTS)
-NAMES(goal, CM_GOALS)
-NAMES(plan_goal, CM_PLAN_GOALS)
-NAMES(objective, CM_OBJECTIVES)
 NAMES(basis, CM_BASES)
+
+#define OBJECTIVES(of, CHOICE)                                                                                         \
+    static const char *objective_##of##_at(int i)                                                                      \
+    {                                                                                                                  \
+        return i < cm_choice_objectives(CHOICE) ? cm_objective_name(cm_choice_objective(CHOICE, i)) : NULL;            \
+    }
+OBJECTIVES(batch, CM_CHOICE_BATCH)
+OBJECTIVES(device, CM_CHOICE_DEVICE)
+OBJECTIVES(plan, CM_CHOICE_PLAN)
 
 #define WORDS(name, ...)                                                                                               \
     static const char *name##_at(int i)                                                                                \
@@ -82,8 +88,9 @@ static const struct {
     {"--precision", precision_at, FOR_ALL}, {"--optimizer", optimizer_at, FOR_ALL}, {"--loss", loss_at, FOR_ALL},
     {"--recompute", recompute_at, FOR_ALL}, {"--attention", attention_at, FOR_ALL}, {"--mode", mode_at, FOR_ALL},
     {"--runtime", runtime_at, FOR_ALL},
-    {"--objective", goal_at, FOR_RANKING}, {"--objective", plan_goal_at, FOR_PLAN},
-    {"--objective", objective_at, FOR_BATCH}, {"--price-basis", basis_at, FOR_ALL}, {"--layout", layout_at, FOR_ALL},
+    {"--objective", objective_device_at, FOR_RANKING}, {"--objective", objective_plan_at, FOR_PLAN},
+    {"--objective", objective_batch_at, FOR_BATCH}, {"--price-basis", basis_at, FOR_ALL},
+    {"--layout", layout_at, FOR_ALL},
     {"--fuse", fuse_at, FOR_ALL},          {"--host-io", on_off_at, FOR_ALL},
     {"--schedule", schedule_at, FOR_ALL},
     {"--backend", backend_at, FOR_ALL},    {"--suite", suite_at, FOR_ALL},          {"--zero", zero_at, FOR_ALL},

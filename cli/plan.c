@@ -62,7 +62,7 @@ int run_plan(settings *s)
     s->plan.options.global_batch = s->memory.options.plan.global_batch;
     cm_status status = search(s, &report, &diag);
     if (status) return say_failed(status, &diag);
-    bool fits = cm_search_found(report->search) > 0, speaks = cm_search_get_info(report->search)->speaks;
+    bool fits = cm_search_plans(report->search) > 0, speaks = cm_search_get_info(report->search)->speaks;
     if (speaks) say_warnings(report->forward);
     if (speaks) status = cm__plan_report_print(report, format_of(s), results(), &diag);
     cm__plan_report_free(report);

@@ -149,10 +149,20 @@ STORE_NAMED(attention)
 STORE_NAMED(fuse)
 STORE_NAMED(runtime)
 STORE_NAMED(layout)
-STORE_NAMED(objective)
-STORE_NAMED(goal)
 STORE_NAMED(basis)
-STORE_NAMED(plan_goal)
+
+#define STORE_OBJECTIVE(of, CHOICE)                                                                                    \
+    bool store_objective_##of(const option *o, settings *s, void *field, const char *value)                            \
+    {                                                                                                                  \
+        (void)s;                                                                                                       \
+        cm_diag diag;                                                                                                  \
+        if (cm_objective_parse(value, CHOICE, field, &diag) == CM_OK) return true;                                     \
+        say("option %s: %s", o->name, diag.reason);                                                                    \
+        return false;                                                                                                  \
+    }
+STORE_OBJECTIVE(batch, CM_CHOICE_BATCH)
+STORE_OBJECTIVE(device, CM_CHOICE_DEVICE)
+STORE_OBJECTIVE(plan, CM_CHOICE_PLAN)
 
 bool store_no_fuse(const option *o, settings *s, void *field, const char *value)
 {

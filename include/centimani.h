@@ -122,34 +122,9 @@ typedef enum cm_class {
 
 typedef struct cm_graph cm_graph;
 
-typedef struct cm_tensor {
-    const char   *name;
-    const cm_dim *dims;
-    int32_t       rank;
-    cm_dtype      dtype;
-    cm_role       role;
-    int32_t       producer; /* node that writes it, -1: none */
-    int32_t       storage;  /* tensor whose memory it uses: itself, or the base of a view */
-    int32_t       born;     /* node that first writes its storage, -1: allocated before the step */
-    int32_t       dies;     /* last node that needs its storage, node count: it outlives the step */
-    const union cm__num *value; /* internal: constant contents, in dimension order */
-    int32_t       converted; /* internal: 1 + its type after model.to(a 16-bit type); 0: follows its operands */
-} cm_tensor;
-
-typedef struct cm_node {
-    const char    *name;
-    const int32_t *inputs;  /* tensor ids; -1 where an optional input is absent */
-    const int32_t *outputs;
-    int32_t        n_inputs, n_outputs;
-    int16_t        op;      /* row of the operator table */
-    uint8_t        phase;   /* cm_phase */
-    bool           view;    /* changes shape and strides only; moves no data */
-    int32_t        source;  /* forward node of a backward or recompute node, -1: none */
-    int32_t        block;   /* index of the repeated layer that contains it, -1: none */
-    int32_t        segment; /* activation-checkpointing segment of the model that contains it, -1: none */
-    cm_poly        flop, read_bytes, write_bytes;
-    const struct cm__attr *attrs; /* internal */
-} cm_node;
+/* Parts of a graph; see "reading a graph" below. A tensor or node is referred to by its index in the graph. */
+typedef struct cm_tensor cm_tensor;
+typedef struct cm_node   cm_node;
 
 /* Which groups of operators in a file are fused into one operator. */
 typedef enum cm_fuse {
@@ -220,8 +195,8 @@ const cm_tensor *cm_graph_tensor(const cm_graph *graph, int32_t tensor);
 int32_t          cm_graph_nodes_read(const cm_graph *graph);  /* nodes in the file before folding and fusion */
 int32_t          cm_graph_warnings(const cm_graph *graph);
 const char      *cm_graph_warning(const cm_graph *graph, int32_t index);
-int32_t          cm_graph_unsupported(const cm_graph *graph); /* operators whose cost or gradient is unknown */
-const char      *cm_graph_unsupported_name(const cm_graph *graph, int32_t index);
+int32_t          cm_graph_unsupported_ops(const cm_graph *graph); /* operators whose cost or gradient is unknown */
+const char      *cm_graph_unsupported_op(const cm_graph *graph, int32_t index);
 cm_optimizer     cm_graph_optimizer(const cm_graph *graph);   /* of a step; of a forward graph: the default */
 cm_precision     cm_graph_precision(const cm_graph *graph);
 /* The precision that a captured PyTorch step was recorded in; CM_PRECISION_DEFAULT: the model does not set one. */
@@ -229,10 +204,33 @@ cm_precision     cm_model_precision(const char *spec);
 cm_loss          cm_graph_loss(const cm_graph *graph);
 int64_t          cm_graph_seq(const cm_graph *graph);         /* tokens per sample; 0: the inputs are not tokens */
 
+const char *cm_tensor_name(const cm_tensor *tensor);
+cm_dtype    cm_tensor_dtype(const cm_tensor *tensor);
+cm_role     cm_tensor_role(const cm_tensor *tensor);
+int32_t     cm_tensor_dims(const cm_tensor *tensor); /* number of dimensions */
+cm_dim      cm_tensor_dim(const cm_tensor *tensor, int32_t index);
 cm_poly     cm_tensor_elements(const cm_tensor *tensor);
 cm_poly     cm_tensor_bytes(const cm_tensor *tensor);
+int32_t     cm_tensor_producer(const cm_tensor *tensor); /* node that writes it, -1: none */
+int32_t     cm_tensor_storage(const cm_tensor *tensor);  /* tensor whose memory it uses: itself, or a view's base */
+int32_t     cm_tensor_born(const cm_tensor *tensor);     /* node that first writes its storage, -1: before the step */
+int32_t     cm_tensor_dies(const cm_tensor *tensor);     /* last node that needs it, node count: outlives the step */
+
+const char *cm_node_name(const cm_node *node);
 const char *cm_node_type(const cm_node *node); /* the ONNX name if there is one: "Conv", "Attention" */
 cm_class    cm_node_class(const cm_node *node);
+cm_phase    cm_node_phase(const cm_node *node);
+int32_t     cm_node_inputs(const cm_node *node);
+int32_t     cm_node_input(const cm_node *node, int32_t index);  /* a tensor, -1: an optional input that is absent */
+int32_t     cm_node_outputs(const cm_node *node);
+int32_t     cm_node_output(const cm_node *node, int32_t index); /* a tensor, -1: an optional output that is absent */
+bool        cm_node_is_view(const cm_node *node); /* changes shape and strides only; moves no data */
+int32_t     cm_node_source(const cm_node *node);  /* forward node of a backward or recompute node, -1: none */
+int32_t     cm_node_block(const cm_node *node);   /* index of the repeated layer that contains it, -1: none */
+int32_t     cm_node_segment(const cm_node *node); /* activation-checkpointing segment that contains it, -1: none */
+cm_poly     cm_node_flop(const cm_node *node);
+cm_poly     cm_node_read_bytes(const cm_node *node);
+cm_poly     cm_node_write_bytes(const cm_node *node);
 
 /* Totals of a graph at one batch size. A multiply-add counts as two FLOP. */
 typedef struct cm_totals {
@@ -293,6 +291,36 @@ typedef enum cm_how { CM_HOW_MEASURED, CM_HOW_INTERPOLATED, CM_HOW_TRANSFERRED, 
 const char *cm_how_name(cm_how how);
 const char *cm_runtime_name(cm_runtime runtime);
 cm_status   cm_runtime_parse(const char *name, cm_runtime *runtime, cm_diag *diag);
+
+/* ---- objectives -------------------------------------------------------------------------------------------------- */
+
+/* The quantity that a choice makes best. */
+typedef enum cm_objective {
+    CM_OBJECTIVE_THROUGHPUT, /* samples per second and device; the smallest batch size within 2 % of the highest */
+    CM_OBJECTIVE_MEMORY,     /* least unused memory: equation (5) of Xie et al. 2024 */
+    CM_OBJECTIVE_PRICE,      /* samples per dollar */
+    CM_OBJECTIVE_COST,       /* dollars of the whole job or training; a ranking includes porting */
+    CM_OBJECTIVE_ENERGY,     /* joules per sample */
+    CM_OBJECTIVE_TIME,       /* hours of the whole job */
+    CM_OBJECTIVE_DEVICES,    /* fewest devices */
+    CM_OBJECTIVES
+} cm_objective;
+
+/* What is chosen. Each choice has its own list of objectives. */
+typedef enum cm_choice {
+    CM_CHOICE_BATCH,  /* cm_batch_choose(): throughput (memory if it is unknown), memory */
+    CM_CHOICE_DEVICE, /* cm_rank(): throughput, price, energy, time, cost */
+    CM_CHOICE_PLAN,   /* cm_search_run(): throughput, cost, energy, devices */
+    CM_CHOICES
+} cm_choice;
+
+const char *cm_objective_name(cm_objective objective);
+bool        cm_objective_is_less(cm_objective objective); /* true: less is better */
+bool        cm_objective_applies(cm_objective objective, cm_choice choice);
+cm_status   cm_objective_parse(const char *name, cm_choice choice, cm_objective *objective, cm_diag *diag);
+/* The objectives of a choice. The first is the default. */
+int32_t      cm_choice_objectives(cm_choice choice);
+cm_objective cm_choice_objective(cm_choice choice, int32_t index);
 
 /* ---- devices and clusters --------------------------------------------------------------------------------------- */
 
@@ -459,7 +487,8 @@ const cm_price       *cm_device_price(const cm_device *device, int32_t index);
 /* The lowest price of a basis among providers whose name contains `provider` (NULL: all); NULL: no such price. */
 const cm_price       *cm_device_cheapest(const cm_device *device, cm_basis basis, const char *provider);
 bool                  cm_device_has_alias(const cm_device *device, const char *name); /* a name used in timing files */
-bool                  cm_device_runs(const cm_device *device, const char *operator_name); /* false: not supported */
+/* false: the profile lists the operator as not supported. The name is that of cm_node_type(). */
+bool                  cm_device_runs(const cm_device *device, const char *operator_name);
 int32_t               cm_device_batches(const cm_device *device);    /* allowed batch sizes; 0: any */
 int64_t               cm_device_batch(const cm_device *device, int32_t index);
 int32_t               cm_device_fits(const cm_device *device);
@@ -595,12 +624,6 @@ int32_t cm_footprint_alive(const cm_footprint *footprint, int64_t batch, int32_t
 cm_plan    cm_footprint_plan(const cm_footprint *footprint);    /* with every count filled in */
 cm_runtime cm_footprint_runtime(const cm_footprint *footprint);
 
-typedef enum cm_objective {
-    CM_OBJECTIVE_THROUGHPUT, /* smallest batch size within 2 % of the highest throughput; memory if that is unknown */
-    CM_OBJECTIVE_MEMORY,     /* least unused memory: equation (5) of Xie et al. 2024 */
-    CM_OBJECTIVES
-} cm_objective;
-
 /* Options of cm_batch_choose(). */
 typedef struct cm_batch_options {
     cm_objective   objective;
@@ -630,9 +653,6 @@ typedef struct cm_batch_choice {
 /* Choose one of the candidates that fit by options->objective; docs/model.md derives equation (5). */
 cm_status cm_batch_choose(const cm_footprint *footprint, const cm_batch_options *options, cm_batch_choice *choice,
                           cm_diag *diag);
-
-const char *cm_objective_name(cm_objective objective);
-cm_status   cm_objective_parse(const char *name, cm_objective *objective, cm_diag *diag);
 
 /* ---- fitting operator models to timings -------------------------------------------------------------------------- */
 
@@ -764,7 +784,7 @@ int32_t                   cm_prediction_ops(const cm_prediction *prediction);
 const cm_op_time         *cm_prediction_op(const cm_prediction *prediction, int32_t index);
 /* Distinct kernel calls that the device's tables do not contain, longest first. time_s and launches are totals over the
    step. */
-int32_t                   cm_prediction_missing(const cm_prediction *prediction);
+int32_t                   cm_prediction_missing_calls(const cm_prediction *prediction);
 const cm_op_time         *cm_prediction_missing_call(const cm_prediction *prediction, int32_t index);
 /* The same calls as a JSON case file for cm_bench_run(); NULL: out of memory. The prediction owns the text. */
 const char               *cm_prediction_cases(cm_prediction *prediction);
@@ -831,26 +851,15 @@ cm_status   cm_layout_parse(const char *name, cm_layout *layout, cm_diag *diag);
 
 /* ---- searching parallel plans ------------------------------------------------------------------------------------ */
 
-typedef enum cm_plan_goal {
-    CM_PLAN_GOAL_THROUGHPUT,
-    CM_PLAN_GOAL_COST,
-    CM_PLAN_GOAL_ENERGY,
-    CM_PLAN_GOAL_DEVICES,
-    CM_PLAN_GOALS
-} cm_plan_goal;
-
-const char *cm_plan_goal_name(cm_plan_goal goal);
-cm_status   cm_plan_goal_parse(const char *name, cm_plan_goal *goal, cm_diag *diag);
-
 typedef struct cm_search_progress {
     uint64_t done, total; /* plans */
     double   best_step_s; /* NAN: no plan so far fits */
 } cm_search_progress;
 
 typedef struct cm_search_options {
-    int32_t          devices;      /* goals other than throughput may use fewer: any divisor */
+    int32_t          devices;      /* objectives other than throughput may use fewer: any divisor */
     int64_t          global_batch; /* samples per update */
-    cm_plan_goal     goal;
+    cm_objective     objective;
     double           tokens, within_s; /* tokens and longest time of the whole training; 0: no limit */
     cm_basis         price_basis;
     cm_runtime       runtime;
@@ -888,25 +897,10 @@ cm_status             cm_search_run(const cm_graph *forward, const cm_device *de
                                     cm_search **search, cm_diag *diag);
 void                  cm_search_free(cm_search *search);
 const cm_search_info *cm_search_get_info(const cm_search *search);
-int32_t               cm_search_found(const cm_search *search); /* 0: none; see cm_search_info.reason */
-const cm_found       *cm_search_best(const cm_search *search, int32_t index);
+int32_t               cm_search_plans(const cm_search *search); /* 0: none; see cm_search_info.reason */
+const cm_found       *cm_search_plan(const cm_search *search, int32_t index);
 
 /* ---- ranking accelerators ---------------------------------------------------------------------------------------- */
-
-/* The quantity to rank by. All but throughput need a price, a power or a job. */
-typedef enum cm_goal {
-    CM_GOAL_THROUGHPUT, /* samples per second and device */
-    CM_GOAL_PRICE,      /* samples per dollar */
-    CM_GOAL_ENERGY,     /* joules per sample */
-    CM_GOAL_TIME,       /* hours of the whole job */
-    CM_GOAL_COST,       /* dollars of the whole job, including porting */
-    CM_GOALS
-} cm_goal;
-
-const char *cm_goal_name(cm_goal goal);
-const char *cm_goal_unit(cm_goal goal);   /* of cm_rank_entry.value */
-bool        cm_goal_is_less(cm_goal goal); /* true: less is better */
-cm_status   cm_goal_parse(const char *name, cm_goal *goal, cm_diag *diag);
 
 /* A price that replaces the known prices of a device. */
 typedef struct cm_rank_price {
@@ -922,7 +916,7 @@ typedef struct cm_rank_options {
     cm_layout            layout;
     cm_loading_options   loading; /* a dataset of known size also gives the samples of an epoch */
     int64_t              batch; /* 0: for each device the smallest within 2 % of its highest throughput */
-    cm_goal              goal;
+    cm_objective         objective;
     const char          *devices;  /* comma-separated ids or profile files; NULL or "all": all built-in devices that
                                       support the step */
     const char          *baseline; /* device that the others are compared with and ported from */
@@ -941,7 +935,7 @@ typedef struct cm_rank_options {
 /* Whether a device is ranked, and otherwise why not. */
 typedef enum cm_rank_state {
     CM_RANK_PLACED,
-    CM_RANK_NO_VALUE, /* the goal needs a number that is unknown for this device */
+    CM_RANK_NO_VALUE, /* the objective needs a number that is unknown for this device */
     CM_RANK_OVER,     /* exceeds max_hours or max_usd, or its predicted numbers do not meet `where` */
     CM_RANK_NO_FIT,   /* not even one sample fits */
     CM_RANK_CANNOT    /* the device does not support the step */
@@ -961,7 +955,7 @@ typedef struct cm_rank_entry {
     double             power_w;       /* of all prediction.devices; typical power if known, otherwise the limit */
     double             samples_per_usd, energy_j_per_sample;
     double             hours, usd, kwh; /* of the job; usd without porting */
-    double             value, interval[2]; /* in cm_goal_unit() */
+    double             value, interval[2]; /* in cm_ranking_unit() */
     double             relative, relative_interval[2]; /* improvement over the baseline: above 1 is better than the
                                                           baseline; NAN: no baseline */
     bool               tied_with_next; /* the intervals of this device and the next overlap */
@@ -974,11 +968,11 @@ typedef struct cm_rank_entry {
 
 typedef struct cm_ranking_info {
     const char *model;
-    cm_goal     goal;
+    cm_objective objective;
     double      job_samples;      /* NAN: no job was given */
     double      tokens_per_sample; /* 0: samples are not sequences of tokens */
     const char *job;              /* the job in words; NULL: none */
-    bool        job_assumed;      /* the goal needs a job and none was given, so a default is used */
+    bool        job_assumed;      /* the objective needs a job and none was given, so a default is used */
     int32_t     left_out;         /* devices excluded by `vendor` or `where` */
     const cm_rank_entry *baseline; /* NULL: none */
 } cm_ranking_info;
@@ -991,6 +985,7 @@ void                   cm_ranking_free(cm_ranking *ranking);
 const cm_ranking_info *cm_ranking_get_info(const cm_ranking *ranking);
 int32_t                cm_ranking_entries(const cm_ranking *ranking);
 const cm_rank_entry   *cm_ranking_entry(const cm_ranking *ranking, int32_t index);
+const char            *cm_ranking_unit(const cm_ranking *ranking);   /* of cm_rank_entry.value: "samples/USD" */
 int32_t                cm_ranking_placed(const cm_ranking *ranking); /* number of ranked entries; they come first */
 const cm_graph        *cm_ranking_graph(const cm_ranking *ranking, int32_t index); /* the step of an entry */
 
@@ -1093,7 +1088,7 @@ cm_validation_info           cm_validation_get_info(const cm_validation *validat
 int32_t                      cm_validation_rows(const cm_validation *validation);
 const cm_validation_row     *cm_validation_get_row(const cm_validation *validation, int32_t index);
 int32_t                      cm_validation_summaries(const cm_validation *validation);
-const cm_validation_summary *cm_validation_summary_of(const cm_validation *validation, int32_t index);
+const cm_validation_summary *cm_validation_get_summary(const cm_validation *validation, int32_t index);
 /* The same summaries by device: all predictors on the first device, then all on the next. */
 int32_t                      cm_validation_device_summaries(const cm_validation *validation);
 const cm_validation_summary *cm_validation_device_summary(const cm_validation *validation, int32_t index);
@@ -1177,11 +1172,11 @@ void                    cm_bench_free(cm_bench *bench);
 const cm_bench_machine *cm_bench_get_machine(const cm_bench *bench);
 bool                    cm_bench_speaks(const cm_bench *bench); /* true: this MPI rank prints the result */
 int32_t                 cm_bench_results(const cm_bench *bench);
-const cm_bench_result  *cm_bench_result_at(const cm_bench *bench, int32_t index);
+const cm_bench_result  *cm_bench_get_result(const cm_bench *bench, int32_t index);
 int32_t                 cm_bench_rows(const cm_bench *bench);
-const cm_bench_row     *cm_bench_row_at(const cm_bench *bench, int32_t index);
+const cm_bench_row     *cm_bench_get_row(const cm_bench *bench, int32_t index);
 int32_t                 cm_bench_ceilings(const cm_bench *bench);
-const cm_bench_ceiling *cm_bench_ceiling_at(const cm_bench *bench, int32_t index);
+const cm_bench_ceiling *cm_bench_get_ceiling(const cm_bench *bench, int32_t index);
 int64_t                 cm_bench_wrong(const cm_bench *bench);      /* values that failed verification */
 int32_t                 cm_bench_unmeasured(const cm_bench *bench); /* cases not run because of budget_s */
 const char             *cm_bench_profile(cm_bench *bench);          /* JSON; NULL: out of memory */

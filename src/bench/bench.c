@@ -153,21 +153,21 @@ bool cm_bench_speaks(const cm_bench *b) { return !b->fabric || b->fabric->rank(b
 
 int32_t cm_bench_results(const cm_bench *b) { return b->n_cases; }
 
-const cm_bench_result *cm_bench_result_at(const cm_bench *b, int32_t i)
+const cm_bench_result *cm_bench_get_result(const cm_bench *b, int32_t i)
 {
     return i >= 0 && i < b->n_cases ? &b->results[i] : NULL;
 }
 
 int32_t cm_bench_rows(const cm_bench *b) { return b->n_rows; }
 
-const cm_bench_row *cm_bench_row_at(const cm_bench *b, int32_t i)
+const cm_bench_row *cm_bench_get_row(const cm_bench *b, int32_t i)
 {
     return i >= 0 && i < b->n_rows ? &b->rows[i] : NULL;
 }
 
 int32_t cm_bench_ceilings(const cm_bench *b) { return b->n_ceilings; }
 
-const cm_bench_ceiling *cm_bench_ceiling_at(const cm_bench *b, int32_t i)
+const cm_bench_ceiling *cm_bench_get_ceiling(const cm_bench *b, int32_t i)
 {
     return i >= 0 && i < b->n_ceilings ? &b->ceilings[i] : NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* abilities.c - the precisions and runtimes that a device supports; other requests fail. */
+/* abilities.c - the precisions, runtimes and operators that a device supports; other requests fail. */
 #include <stdio.h>
 #include <string.h>
 #include "device/device.h"
@@ -46,6 +46,16 @@ bool cm_device_supports_runtime(const cm_device *device, cm_runtime runtime)
 cm_runtime cm_device_runtime(const cm_device *device)
 {
     return device->n_runtimes ? device->runtimes[0] : device->usual_runtime;
+}
+
+/* ---- operators --------------------------------------------------------------------------------------------------- */
+
+bool cm_device_runs(const cm_device *device, const char *operator_name)
+{
+    const json_t *list = json_object_get(json_object_get(device->tree, "operators"), "unsupported");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_array_get(list, i)), operator_name) == 0) return false;
+    return true;
 }
 
 /* ---- refusal ----------------------------------------------------------------------------------------------------- */

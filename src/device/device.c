@@ -211,14 +211,6 @@ bool cm_device_has_alias(const cm_device *device, const char *name)
     return false;
 }
 
-bool cm_device_runs(const cm_device *device, const char *operator_name)
-{
-    const json_t *list = json_object_get(json_object_get(device->tree, "operators"), "unsupported");
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (strcmp(json_string_value(json_array_get(list, i)), operator_name) == 0) return false;
-    return true;
-}
-
 int32_t cm_device_batches(const cm_device *device) { return device->n_batches; }
 
 int64_t cm_device_batch(const cm_device *device, int32_t index)

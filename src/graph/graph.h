@@ -114,6 +114,35 @@ typedef union cm__num {
 
 /* ---- the graph -------------------------------------------------------------------------------------------------- */
 
+struct cm_tensor {
+    const char   *name;
+    const cm_dim *dims;
+    int32_t       rank;
+    cm_dtype      dtype;
+    cm_role       role;
+    int32_t       producer; /* node that writes it, -1: none */
+    int32_t       storage;  /* tensor whose memory it uses: itself, or the base of a view */
+    int32_t       born;     /* node that first writes its storage, -1: allocated before the step */
+    int32_t       dies;     /* last node that needs its storage, node count: it outlives the step */
+    const cm__num *value;    /* known contents, in dimension order; NULL: unknown */
+    int32_t       converted; /* 1 + its type after model.to(a 16-bit type); 0: follows its operands */
+};
+
+struct cm_node {
+    const char    *name;
+    const int32_t *inputs;  /* tensor ids; -1 where an optional input is absent */
+    const int32_t *outputs;
+    int32_t        n_inputs, n_outputs;
+    int16_t        op;      /* row of the operator table */
+    uint8_t        phase;   /* cm_phase */
+    bool           view;    /* changes shape and strides only; moves no data */
+    int32_t        source;  /* forward node of a backward or recompute node, -1: none */
+    int32_t        block;   /* index of the repeated layer that contains it, -1: none */
+    int32_t        segment; /* activation-checkpointing segment of the model that contains it, -1: none */
+    cm_poly        flop, read_bytes, write_bytes;
+    const cm__attr *attrs;  /* ends with key CM_ATTRS */
+};
+
 #define CM__RANK_MAX 16
 #define CM__DIM_MAX ((int64_t)1 << 40)
 

@@ -47,7 +47,6 @@ static const char *const recomputes[CM_RECOMPUTES] = {
 };
 static const char *const attentions[CM_ATTENTIONS] = {"auto", "flash", "math"};
 
-static const char *const objectives[CM_OBJECTIVES] = {"throughput", "memory"};
 static const char *const runtimes[CM_RUNTIMES] = {
     [CM_RUNTIME_DEFAULT] = "default", [CM_RUNTIME_TORCH_EAGER] = "torch-eager",
     [CM_RUNTIME_TORCH_COMPILE] = "torch-compile", [CM_RUNTIME_MEGATRON] = "megatron", [CM_RUNTIME_NATIVE] = "native",
@@ -73,7 +72,6 @@ const char *cm_how_name(cm_how how)
     return hows[how];
 }
 const char *cm_runtime_name(cm_runtime runtime) { return runtimes[runtime]; }
-const char *cm_objective_name(cm_objective objective) { return objectives[objective]; }
 
 static cm_status parse(const char *what, const char *name, const char *const *names, int count, int *value,
                        cm_diag *diag)
@@ -109,4 +107,3 @@ PARSER(attention, attentions, CM_ATTENTIONS)
 PARSER(fuse, fuses, CM_FUSES)
 PARSER(runtime, runtimes, CM_RUNTIMES)
 PARSER(layout, layouts, CM_LAYOUTS)
-PARSER(objective, objectives, CM_OBJECTIVES)

@@ -58,5 +58,3 @@ double cm__attr_real(const cm_node *node, cm__attr_key key, double otherwise)
     return !a ? otherwise : a->count > 0 ? (double)a->ints[0] : a->real;
 }
 
-const char *cm_node_type(const cm_node *node) { return cm__ops[node->op].name; }
-cm_class    cm_node_class(const cm_node *node) { return cm__ops[node->op].op_class; }

@@ -80,14 +80,14 @@ static bool is_parameter_name(const char *name)
 
 /* ---- places ----------------------------------------------------------------------------------------------------- */
 
-bool cm__passes_weight(const cm_node *n) { return cm__ops[n->op].passes_weight; }
+static bool passes_weight(const cm_node *n) { return cm__ops[n->op].passes_weight; }
 
 int32_t cm__origin_of(const cm_graph *g, int32_t tensor)
 {
     for (int steps = 0; tensor >= 0 && steps < 16; steps++) {
         int32_t producer = cm__t(g, tensor)->producer;
         if (producer < 0) return cm__t(g, tensor)->role == CM_ROLE_INPUT ? -1 : tensor;
-        if (!cm__passes_weight(&g->nodes[producer])) return -1;
+        if (!passes_weight(&g->nodes[producer])) return -1;
         tensor = g->nodes[producer].inputs[0];
     }
     return -1;
@@ -148,7 +148,7 @@ static void look(search *s, int32_t tensor, int depth)
         cm__use        use = s->uses->list[u];
         const cm_node *n = &s->g->nodes[use.node];
         s->found[cm__place_of(s->g, s->uses, use)] = true;
-        bool on = cm__passes_weight(n) && (use.slot == 0 || n->op == CM_OP_CONCAT) && depth < 8;
+        bool on = passes_weight(n) && (use.slot == 0 || n->op == CM_OP_CONCAT) && depth < 8;
         for (int32_t o = 0; on && o < n->n_outputs; o++) look(s, n->outputs[o], depth + 1);
     }
 }

@@ -14,7 +14,6 @@ typedef enum cm__place_kind {
 } cm__place_kind;
 
 cm__place_kind cm__place_of(const cm_graph *g, const cm__uses *uses, cm__use use);
-bool cm__passes_weight(const cm_node *n); /* returns its input in another shape or type */
 
 /* The tensor of the file that `tensor` is, through changes of shape and type; -1: it is computed. */
 int32_t cm__origin_of(const cm_graph *g, int32_t tensor);

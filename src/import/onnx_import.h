@@ -66,10 +66,8 @@ bool cm__onnx_common_batch(const cm__onnx *im, int64_t *batch); /* the common si
 void cm__onnx_input(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_value *value);
 
 /* onnx_leaf.c */
-bool     cm__onnx_dtype(int64_t data_type, cm_dtype *dtype); /* false: the type is not supported */
 cm_dtype cm__onnx_need_dtype(cm__onnx *im, int64_t data_type);
 bool     cm__onnx_first(cm__onnx *im, const cm__onnx_tensor *t, cm__num *number); /* its first element */
-int32_t  cm__onnx_leaf(cm__onnx *im, const char *name, const cm__onnx_tensor *t, const cm__onnx_ints *dims);
 int32_t  cm__onnx_reals(cm__onnx *im, const char *name, const cm__onnx_floats *values);
 int32_t  cm__onnx_constant(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, const char *name);
 void     cm__onnx_initializers(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_body *body);
@@ -89,7 +87,6 @@ cm__attr *cm__onnx_attributes_of(cm__onnx *im, const cm__onnx_scope *scope, cons
 /* onnx_node.c */
 #define CM__ONNX_ABSENT (-2)   /* in scope.names: an optional input that the caller of a function omitted */
 #define CM__ONNX_SEQUENCE (-3) /* in scope.names, this and below: sequences 0, 1, 2 ... */
-const char *cm__onnx_node_name(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, int32_t index);
 void    cm__onnx_place(cm__onnx *im, const cm__onnx_node *node, int32_t index);
 void    cm__onnx_bind(cm__onnx *im, cm__onnx_scope *scope, cm__span name, int32_t tensor);
 int32_t cm__onnx_lookup(const cm__onnx_scope *scope, cm__span name); /* -1: not defined */

@@ -26,7 +26,7 @@ static const struct {
     [CM__ONNX_FLOAT8_FIRST] = {CM_FP8}, {CM_FP8}, {CM_FP8}, {CM_FP8},
 };
 
-bool cm__onnx_dtype(int64_t data_type, cm_dtype *dtype)
+static bool dtype_of(int64_t data_type, cm_dtype *dtype)
 {
     if (data_type < 1 || data_type >= (int64_t)(sizeof types / sizeof *types) || types[data_type].dtype < 0)
         return false;
@@ -38,7 +38,7 @@ cm_dtype cm__onnx_need_dtype(cm__onnx *im, int64_t data_type)
 {
     cm_dtype dtype;
     if (data_type == CM__ONNX_STRING) cm__fail(im->ctx, CM_ERR_UNSUPPORTED, "strings are not supported");
-    if (!cm__onnx_dtype(data_type, &dtype))
+    if (!dtype_of(data_type, &dtype))
         cm__fail(im->ctx, CM_ERR_UNSUPPORTED, "element type %lld of ONNX is not supported", (long long)data_type);
     return dtype;
 }
@@ -120,7 +120,7 @@ bool cm__onnx_first(cm__onnx *im, const cm__onnx_tensor *t, cm__num *first)
 
 /* ---- leaves ----------------------------------------------------------------------------------------------------- */
 
-int32_t cm__onnx_leaf(cm__onnx *im, const char *name, const cm__onnx_tensor *t, const cm__onnx_ints *dims)
+static int32_t leaf_of(cm__onnx *im, const char *name, const cm__onnx_tensor *t, const cm__onnx_ints *dims)
 {
     cm_dim   d[CM__RANK_MAX];
     cm_dtype dtype = cm__onnx_need_dtype(im, t->data_type);
@@ -148,7 +148,7 @@ int32_t cm__onnx_constant(cm__onnx *im, const cm__onnx_scope *scope, const cm__o
 {
     const cm__onnx_attribute *a;
     if ((a = cm__onnx_attribute_find(scope, node, "value")) && a->tensor)
-        return cm__onnx_leaf(im, name, a->tensor, &a->tensor->dims);
+        return leaf_of(im, name, a->tensor, &a->tensor->dims);
     if ((a = cm__onnx_attribute_find(scope, node, "value_ints"))) {
         int32_t id = cm__constant_ints(im->g, name, a->integers.count, a->integers.items);
         if (a->integers.count > CM__VALUE_MAX) cm__t(im->g, id)->value = NULL;
@@ -170,7 +170,7 @@ static void add_initializer(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_
     const char *name = cm__onnx_text(im->ctx, t->name);
     cm__place(im->ctx, "initializer '%s'", name);
     if (cm__map_get(&scope->names, t->name) >= 0) cm__fail(im->ctx, CM_ERR_FORMAT, "defined twice");
-    cm__map_put(&scope->names, t->name, cm__onnx_leaf(im, name, t, dims));
+    cm__map_put(&scope->names, t->name, leaf_of(im, name, t, dims));
 }
 
 void cm__onnx_initializers(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_body *body)

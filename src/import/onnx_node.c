@@ -35,7 +35,7 @@ static const struct {
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
-const char *cm__onnx_node_name(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, int32_t index)
+static const char *name_of(cm__onnx *im, const cm__onnx_scope *scope, const cm__onnx_node *node, int32_t index)
 {
     const char *name = cm__onnx_text(im->ctx, node->name.length ? node->name : node->op);
     if (node->name.length && !*scope->prefix) return name;
@@ -212,7 +212,7 @@ static void emit(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_node *node,
 
 static void run_node(cm__onnx *im, cm__onnx_scope *scope, const cm__onnx_node *node, int32_t index)
 {
-    const char *name = cm__onnx_node_name(im, scope, node, index);
+    const char *name = name_of(im, scope, node, index);
     cm__onnx_place(im, node, index);
     if (node->attributes.count > ATTRIBUTES_MAX)
         cm__fail(im->ctx, CM_ERR_LIMIT, "more than %d attributes", ATTRIBUTES_MAX);

@@ -66,6 +66,16 @@ static void check_plan(cm_step *s)
     if (s->options.fabric) cm__plan_within(s->ctx, s->options.fabric, s->plan.devices);
 }
 
+static void check_operators(cm_step *s)
+{
+    for (int32_t i = 0; i < s->shared.graph->n_nodes; i++) {
+        const cm_node *n = &s->shared.graph->nodes[i];
+        if (!cm_device_runs(s->device, cm_node_type(n)))
+            cm__fail(s->ctx, CM_ERR_UNSUPPORTED, "%s does not run %s (node '%s'): choose another device or model",
+                     cm_device_get_info(s->device)->id, cm_node_type(n), n->name);
+    }
+}
+
 /* Builds the graphs that are not in `shared`. */
 static cm_status make_step(const char *model, const cm__shared_step *shared, const cm_device *device,
                            const cm_step_options *options, cm_step **step, cm_diag *diag)
@@ -85,6 +95,7 @@ static cm_status make_step(const char *model, const cm__shared_step *shared, con
         s->shared.graph = s->loaded[1];
     }
     s->divides = divides_batches(device, options->runtime);
+    check_operators(s);
     check_plan(s);
     make_footprint(s);
     ctx->diag = NULL;

@@ -24,7 +24,7 @@ static bool before(const cm__scored *a, const cm__scored *b)
     return a->score != b->score ? a->score < b->score : a->index < b->index;
 }
 
-void cm__best_add(cm__best *best, const cm__scored *new)
+static void add(cm__best *best, const cm__scored *new)
 {
     int32_t at = best->count;
     if (at == CM__KEPT && !before(new, &best->list[at - 1])) return;
@@ -41,7 +41,7 @@ static void take_less(double *least, double value)
 
 void cm__best_merge(cm__best *best, const cm__best *other)
 {
-    for (int32_t i = 0; i < other->count; i++) cm__best_add(best, &other->list[i]);
+    for (int32_t i = 0; i < other->count; i++) add(best, &other->list[i]);
     best->evaluated += other->evaluated;
     best->feasible += other->feasible;
     best->too_slow += other->too_slow;
@@ -195,7 +195,7 @@ static void try_plan(const cm__model *m, const place_memory *h, const cm__stages
     best->feasible++;
     if (best->count == CM__KEPT && !before(&new, &best->list[CM__KEPT - 1])) return;
     new.plan = *p;
-    cm__best_add(best, &new);
+    add(best, &new);
 }
 
 void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm__score *score, void *user,
@@ -210,7 +210,7 @@ void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm_
     if (m->whole) { /* predicted in full later: an execution model has its own rules for time and memory */
         best->evaluated++;
         best->feasible++;
-        cm__best_add(best, &(cm__scored){.score = -(double)p.dp + 1.0 / (double)p.micro_batch, .step_s = NAN,
+        add(best, &(cm__scored){.score = -(double)p.dp + 1.0 / (double)p.micro_batch, .step_s = NAN,
                                          .index = index, .plan = p});
         return;
     }

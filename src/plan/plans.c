@@ -26,25 +26,6 @@ struct cm_search {
     int32_t        n_found;
 };
 
-/* ---- names ------------------------------------------------------------------------------------------------------ */
-
-static const char *const goals[CM_PLAN_GOALS] = {
-    [CM_PLAN_GOAL_THROUGHPUT] = "throughput", [CM_PLAN_GOAL_COST] = "cost", [CM_PLAN_GOAL_ENERGY] = "energy",
-    [CM_PLAN_GOAL_DEVICES] = "devices"};
-
-const char *cm_plan_goal_name(cm_plan_goal goal) { return goals[goal]; }
-
-cm_status cm_plan_goal_parse(const char *name, cm_plan_goal *goal, cm_diag *diag)
-{
-    for (int i = 0; i < CM_PLAN_GOALS; i++)
-        if (strcmp(name, goals[i]) == 0) {
-            *goal = (cm_plan_goal)i;
-            return CM_OK;
-        }
-    return cm__diag_set(diag, CM_ERR_UNKNOWN, "unknown objective '%s'; there are throughput, cost, energy and devices",
-                        name);
-}
-
 /* ---- the search ------------------------------------------------------------------------------------------------- */
 
 typedef struct searching {
@@ -80,12 +61,12 @@ static void find_prices(searching *s)
     s->usd_s = price ? price->usd_hour / 3600 : NAN;
     s->watts = power.known ? power.value : tdp.known ? tdp.value : NAN;
     s->iterations = s->o->tokens > 0 ? s->o->tokens / ((double)s->o->global_batch * (double)s->m->tokens) : 1;
-    if (s->o->goal == CM_PLAN_GOAL_COST && isnan(s->usd_s))
+    if (s->o->objective == CM_OBJECTIVE_COST && isnan(s->usd_s))
         cm__fail(s->ctx, CM_ERR_UNSUPPORTED,
                  "the device has no known %s price: 'centimani devices show %s' lists its prices, and --price-basis "
                  "names the basis to use; or search for another objective",
                  cm_basis_name(s->o->price_basis), cm_device_get_info(s->device)->id);
-    if (s->o->goal == CM_PLAN_GOAL_ENERGY && isnan(s->watts))
+    if (s->o->objective == CM_OBJECTIVE_ENERGY && isnan(s->watts))
         cm__fail(s->ctx, CM_ERR_UNSUPPORTED, "the device's power is unknown: search for another objective");
 }
 
@@ -94,8 +75,8 @@ static double score(void *user, const cm_plan *p, double step_s)
 {
     const searching *s = user;
     if (s->o->within_s > 0 && step_s * s->iterations > s->o->within_s) return INFINITY;
-    if (s->o->goal == CM_PLAN_GOAL_THROUGHPUT) return step_s;
-    return s->o->goal == CM_PLAN_GOAL_DEVICES ? p->devices + step_s / (1 + step_s) : step_s * p->devices;
+    if (s->o->objective == CM_OBJECTIVE_THROUGHPUT) return step_s;
+    return s->o->objective == CM_OBJECTIVE_DEVICES ? p->devices + step_s / (1 + step_s) : step_s * p->devices;
 }
 
 /* ---- places ----------------------------------------------------------------------------------------------------- */
@@ -109,7 +90,7 @@ static void add_place(void *user, const cm_plan *plan)
 
 static void enumerate(searching *s)
 {
-    int32_t least = s->o->goal == CM_PLAN_GOAL_THROUGHPUT ? s->o->devices : 1;
+    int32_t least = s->o->objective == CM_OBJECTIVE_THROUGHPUT ? s->o->devices : 1;
     for (int32_t n = least; n <= s->o->devices; n++)
         if (s->o->devices % n == 0) cm__space(s->m, n, s->o->global_batch, add_place, s);
     s->first = cm__alloc_array(s->ctx, (size_t)s->n_places + 1, sizeof *s->first);
@@ -172,7 +153,7 @@ static void work(searching *s, bool speaks)
 {
     cm__best *mine = calloc(1, sizeof *mine);
     double    last = now();
-    bool      plain = s->o->goal == CM_PLAN_GOAL_THROUGHPUT && s->o->within_s <= 0;
+    bool      plain = s->o->objective == CM_OBJECTIVE_THROUGHPUT && s->o->within_s <= 0;
     bool      late = stopped(s); /* time ran out while layers were timed: only the timed ones count */
     for (int i; mine && (late || !stopped(s)) && (i = atomic_fetch_add(&s->next, 1)) < s->n_places;) {
         if (s->places[i].cost >= 0) cm__evaluate(s->m, &s->places[i], s->first[i], plain ? NULL : score, s, mine);
@@ -351,6 +332,8 @@ cm_status cm_search_run(const cm_graph *forward, const cm_device *device, const 
         return cm__diag_set(diag, CM_ERR_ARGUMENT, "no model, device, fabric, options or result given");
     if (options->devices < 1 || options->global_batch < 1)
         return cm__diag_set(diag, CM_ERR_ARGUMENT, "a search needs a number of devices and a global batch");
+    if (!cm_objective_applies(options->objective, CM_CHOICE_PLAN))
+        return cm__diag_set(diag, CM_ERR_ARGUMENT, "plans are not searched by this objective");
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
@@ -370,9 +353,9 @@ void cm_search_free(cm_search *search)
 }
 
 const cm_search_info *cm_search_get_info(const cm_search *search) { return &search->info; }
-int32_t               cm_search_found(const cm_search *search) { return search->n_found; }
+int32_t               cm_search_plans(const cm_search *search) { return search->n_found; }
 
-const cm_found *cm_search_best(const cm_search *search, int32_t index)
+const cm_found *cm_search_plan(const cm_search *search, int32_t index)
 {
     return index >= 0 && index < search->n_found ? &search->found[index] : NULL;
 }

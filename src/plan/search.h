@@ -85,7 +85,6 @@ typedef double cm__score(void *user, const cm_plan *plan, double step_s);
 void     cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm__score *score, void *user,
                       cm__best *best);
 uint64_t cm__plans_at(const cm__model *m, const cm_plan *plan); /* number of plans at a place */
-void     cm__best_add(cm__best *best, const cm__scored *new);
 void     cm__best_merge(cm__best *best, const cm__best *other);
 
 #endif

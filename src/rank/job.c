@@ -15,36 +15,14 @@
 #include "rank/rank.h"
 
 #define HOUR 3600.0
-#define ASSUMED_SAMPLES 1e6 /* for goals that need a number of samples, if the user gives none */
+#define ASSUMED_SAMPLES 1e6 /* for objectives that need a number of samples, if the user gives none */
 
-static const struct {
-    const char *name, *unit;
-    bool        less;
-} goals[CM_GOALS] = {
-    [CM_GOAL_THROUGHPUT] = {"throughput", "samples/s per device", false},
-    [CM_GOAL_PRICE] = {"price", "samples/USD", false},
-    [CM_GOAL_ENERGY] = {"energy", "J/sample", true},  [CM_GOAL_TIME] = {"time", "h", true},
-    [CM_GOAL_COST] = {"cost", "USD", true},
+static const char *const units[CM_OBJECTIVES] = {
+    [CM_OBJECTIVE_THROUGHPUT] = "samples/s per device", [CM_OBJECTIVE_PRICE] = "samples/USD",
+    [CM_OBJECTIVE_ENERGY] = "J/sample", [CM_OBJECTIVE_TIME] = "h", [CM_OBJECTIVE_COST] = "USD",
 };
 
-const char *cm_goal_name(cm_goal goal) { return goals[goal].name; }
-const char *cm_goal_unit(cm_goal goal) { return goals[goal].unit; }
-bool        cm_goal_is_less(cm_goal goal) { return goals[goal].less; }
-
-cm_status cm_goal_parse(const char *name, cm_goal *goal, cm_diag *diag)
-{
-    const char *names[CM_GOALS];
-    for (int i = 0; i < CM_GOALS; i++) {
-        names[i] = goals[i].name;
-        if (strcmp(name, names[i]) != 0) continue;
-        *goal = (cm_goal)i;
-        return CM_OK;
-    }
-    const char *meant = cm__nearest(name, names, CM_GOALS);
-    return cm__diag_set(diag, CM_ERR_UNKNOWN,
-                        "unknown objective '%.64s'%s%s%s; known: throughput, price, energy, time, cost", name,
-                        meant ? ", did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
-}
+const char *cm_ranking_unit(const cm_ranking *ranking) { return units[ranking->info.objective]; }
 
 /* ---- the job ---------------------------------------------------------------------------------------------------- */
 
@@ -72,7 +50,8 @@ void cm__rank_read_job(cm_ranking *r)
     if (o->tokens > 0 && !(r->info.tokens_per_sample > 0))
         cm__fail(r->ctx, CM_ERR_ARGUMENT, "this model takes no tokens; give --samples N instead");
     if (o->tokens > 0) each = o->tokens / r->info.tokens_per_sample;
-    bool needed = o->goal == CM_GOAL_TIME || o->goal == CM_GOAL_COST || o->max_hours > 0 || o->max_usd > 0;
+    bool whole = o->objective == CM_OBJECTIVE_TIME || o->objective == CM_OBJECTIVE_COST;
+    bool needed = whole || o->max_hours > 0 || o->max_usd > 0;
     if (!(each > 0) && (needed || o->epochs > 0)) {
         each = ASSUMED_SAMPLES;
         r->info.job_assumed = true;
@@ -92,17 +71,17 @@ static double power_of(const cm_device *device)
     return typical.known ? typical.value : cm__value_or(limit, NAN);
 }
 
-/* The goal's value at a step time. */
+/* The objective's value at a step time. */
 static double value_at(const cm_ranking *r, const cm_rank_entry *e, double step_s)
 {
     double samples_s = (double)e->prediction.batch / step_s;
     double once_h = cm__value_or(cm_device_number(e->device, CM_COMPILE_S), 0) / HOUR;
     double hours = r->info.job_samples / samples_s / HOUR + once_h;
-    switch (r->options.goal) {
-    case CM_GOAL_PRICE: return samples_s * HOUR / e->price_hour;
-    case CM_GOAL_ENERGY: return e->power_w / samples_s;
-    case CM_GOAL_TIME: return hours;
-    case CM_GOAL_COST: return hours * e->price_hour + e->port_usd;
+    switch (r->options.objective) {
+    case CM_OBJECTIVE_PRICE: return samples_s * HOUR / e->price_hour;
+    case CM_OBJECTIVE_ENERGY: return e->power_w / samples_s;
+    case CM_OBJECTIVE_TIME: return hours;
+    case CM_OBJECTIVE_COST: return hours * e->price_hour + e->port_usd;
     default: return samples_s / e->prediction.devices;
     }
 }
@@ -142,7 +121,7 @@ void cm__rank_relate(const cm_ranking *r, cm__rank_device *d, const cm_rank_entr
 {
     cm_rank_entry *e = &d->entry;
     if (!e->fits || !base->fits) return;
-    bool less = goals[r->options.goal].less;
+    bool less = cm_objective_is_less(r->options.objective);
     e->relative = less ? base->value / e->value : e->value / base->value;
     for (int k = 0; k < 2; k++)
         e->relative_interval[k] = less ? base->value / e->interval[1 - k] : e->interval[k] / base->value;

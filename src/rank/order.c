@@ -17,7 +17,7 @@ void cm__rank_settle_state(const cm_ranking *r, cm__rank_device *d)
         e->state = CM_RANK_NO_VALUE;
         bool timed = isfinite(e->prediction.throughput_samples_s);
         if (!timed) snprintf(d->reason, sizeof d->reason, "its profile predicts no time for this model");
-        else if (o->goal == CM_GOAL_ENERGY) snprintf(d->reason, sizeof d->reason, "its power is unknown");
+        else if (o->objective == CM_OBJECTIVE_ENERGY) snprintf(d->reason, sizeof d->reason, "its power is unknown");
         else cm__rank_explain_price(r, d);
     } else if (late || dear || failed) {
         e->state = CM_RANK_OVER;
@@ -65,7 +65,7 @@ void cm__rank_sort(cm_ranking *r)
     r->order = cm__alloc_array(r->ctx, (size_t)r->n_devices + 1, sizeof *r->order);
     for (int32_t i = 0; i < r->n_devices; i++)
         if (!r->devices[i].unlisted) r->order[r->n_entries++] = &r->devices[i];
-    less_is_better = cm_goal_is_less(r->options.goal);
+    less_is_better = cm_objective_is_less(r->options.objective);
     if (r->n_entries) qsort(r->order, (size_t)r->n_entries, sizeof *r->order, by_value);
     while (r->n_placed < r->n_entries && r->order[r->n_placed]->entry.state == CM_RANK_PLACED) r->n_placed++;
     for (int32_t i = 0; i < r->n_placed; i++) {

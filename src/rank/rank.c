@@ -86,9 +86,10 @@ cm_status cm_rank(const char *model, const cm_rank_options *options, cm_ranking 
     cm_ranking *r = cm__alloc(ctx, sizeof *r);
     r->ctx = ctx;
     if (options) r->options = *options;
-    if ((unsigned)r->options.goal >= CM_GOALS) cm__fail(ctx, CM_ERR_ARGUMENT, "no such objective");
+    if (!cm_objective_applies(r->options.objective, CM_CHOICE_DEVICE))
+        cm__fail(ctx, CM_ERR_ARGUMENT, "devices are not ranked by this objective");
     r->info.model = cm__text_copy(ctx, model);
-    r->info.goal = r->options.goal;
+    r->info.objective = r->options.objective;
     run(r);
     ctx->diag = NULL;
     *ranking = r;

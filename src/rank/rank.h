@@ -89,7 +89,7 @@ noreturn void cm__rank_pass_on(cm_ranking *r, cm_status status, const cm_diag *d
 void cm__rank_evaluate(const cm_ranking *r, cm__rank_device *d);
 /* remedy.c: how to make the step fit, for each device with this step's graph that it does not fit. */
 void cm__rank_find_remedies(void *ranking, int32_t step);
-/* job.c: the whole job, its numbers for each device, and the goal's value. */
+/* job.c: the whole job, its numbers for each device, and the objective's value. */
 void cm__rank_read_job(cm_ranking *r);
 void cm__rank_value(const cm_ranking *r, cm__rank_device *d);
 void cm__rank_relate(const cm_ranking *r, cm__rank_device *d, const cm_rank_entry *baseline);

@@ -354,8 +354,6 @@ cm_status cm__page_report_new(const char *model, const cm_rank_options *asked, c
 void      cm__page_report_free(cm__page_report *report);
 cm_status cm__page_report_print(const cm__page_report *report, FILE *out, cm_diag *diag); /* HTML */
 
-cm__roof  cm__roof_of(const cm_device *device, cm_precision precision);
-
 /* An output format. NULL: the format does not support that report. Failures call cm__fail(). */
 typedef struct cm__renderer {
     const char *name;

@@ -20,9 +20,10 @@ static char *dim_text(cm__ctx *ctx, cm_dim dim)
 
 const char *cm__shape_text(cm__ctx *ctx, const cm_tensor *tensor)
 {
-    if (tensor->rank == 0) return "scalar";
-    const char *text = dim_text(ctx, tensor->dims[0]);
-    for (int32_t i = 1; i < tensor->rank; i++) text = cm__format(ctx, "%sx%s", text, dim_text(ctx, tensor->dims[i]));
+    if (cm_tensor_dims(tensor) == 0) return "scalar";
+    const char *text = dim_text(ctx, cm_tensor_dim(tensor, 0));
+    for (int32_t i = 1; i < cm_tensor_dims(tensor); i++)
+        text = cm__format(ctx, "%sx%s", text, dim_text(ctx, cm_tensor_dim(tensor, i)));
     return text;
 }
 
@@ -49,8 +50,9 @@ const char *cm__division_text(cm__ctx *ctx, int64_t batch, int64_t micro_batch, 
 
 const char *cm__node_shape(cm__ctx *ctx, const cm_graph *graph, const cm_node *node)
 {
-    for (int32_t i = 0; i < node->n_outputs; i++)
-        if (node->outputs[i] >= 0) return cm__shape_text(ctx, cm_graph_tensor(graph, node->outputs[i]));
+    for (int32_t i = 0; i < cm_node_outputs(node); i++)
+        if (cm_node_output(node, i) >= 0)
+            return cm__shape_text(ctx, cm_graph_tensor(graph, cm_node_output(node, i)));
     return "-";
 }
 

@@ -258,7 +258,7 @@ cm_validation_info cm_validation_get_info(const cm_validation *v) { return v->in
         return index >= 0 && index < v->count ? &v->items[index] : NULL;                                               \
     }
 LIST(cm_validation_row, rows, get_row, rows, n_rows)
-LIST(cm_validation_summary, summaries, summary_of, summaries, n_summaries)
+LIST(cm_validation_summary, summaries, get_summary, summaries, n_summaries)
 LIST(cm_validation_summary, device_summaries, device_summary, by_device, n_by_device)
 
 int32_t cm_validation_notes(const cm_validation *v)

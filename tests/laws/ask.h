@@ -3,6 +3,7 @@
 #ifndef CM_TESTS_LAWS_ASK_H
 #define CM_TESTS_LAWS_ASK_H
 
+#include "graph/graph.h"
 #include "laws.h"
 
 typedef struct law_question {

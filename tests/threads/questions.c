@@ -181,8 +181,8 @@ static bool ask_plans(const shared *s, int threads, FILE *to)
                                  .train = {.precision = CM_PRECISION_AMP_BF16}};
     if (cm_search_run(s->forward, s->device, &options, &search, NULL)) return false;
     fprintf(to, "%" PRIu64 "\n", cm_search_get_info(search)->feasible);
-    for (int32_t i = 0; i < cm_search_found(search); i++) {
-        const cm_found *f = cm_search_best(search, i);
+    for (int32_t i = 0; i < cm_search_plans(search); i++) {
+        const cm_found *f = cm_search_plan(search, i);
         fprintf(to, "%a %a %a %a %a %d\n", f->step_time_s, f->mfu, f->peak_bytes, f->communication_s, f->bubble_s,
                 f->pareto);
     }

@@ -243,6 +243,5 @@ void cm__allocator_free(cm__allocator *a, int32_t id)
 
 int64_t cm__allocator_size(const cm__allocator *a, int32_t id) { return id < 0 ? 0 : a->blocks[id].size; }
 int64_t cm__allocator_allocated(const cm__allocator *a) { return a->allocated; }
-int64_t cm__allocator_reserved(const cm__allocator *a) { return a->reserved; }
 int64_t cm__allocator_most_reserved(const cm__allocator *a) { return a->most_reserved; }
 int64_t cm__allocator_ever_reserved(const cm__allocator *a) { return a->next_address; }

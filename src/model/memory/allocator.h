@@ -24,7 +24,6 @@ void    cm__allocator_free(cm__allocator *a, int32_t block);
 
 int64_t cm__allocator_size(const cm__allocator *a, int32_t block); /* bytes that count as allocated */
 int64_t cm__allocator_allocated(const cm__allocator *a);
-int64_t cm__allocator_reserved(const cm__allocator *a);
 int64_t cm__allocator_most_reserved(const cm__allocator *a);
 int64_t cm__allocator_ever_reserved(const cm__allocator *a); /* including segments returned to the device */
 

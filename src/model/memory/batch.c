@@ -144,7 +144,8 @@ static const cm_batch_candidate *by_throughput(choosing *c)
 cm_status cm__batch_choose(const cm__batch_rule *rule, const cm_batch_options *o, cm_batch_choice *choice,
                            cm_diag *diag)
 {
-    if ((unsigned)o->objective >= CM_OBJECTIVES) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no such objective");
+    if (!cm_objective_applies(o->objective, CM_CHOICE_BATCH))
+        return cm__diag_set(diag, CM_ERR_ARGUMENT, "batch sizes are not chosen by this objective");
     if (o->n_candidates > CM_CANDIDATES_MAX)
         return cm__diag_set(diag, CM_ERR_LIMIT, "%d candidates, more than %d", o->n_candidates, CM_CANDIDATES_MAX);
     memset(choice, 0, sizeof *choice);

@@ -75,8 +75,3 @@ double cm__clock_of(const cm__power *p, const cm__load *l)
     }
     return low;
 }
-
-double cm__energy_at(const cm__power *p, const cm__load *l, double clock, double step_s)
-{
-    return p->idle_w * step_s + l->flop_j * clock + l->byte_j * pow(clock, BYTE_EXPONENT);
-}

@@ -41,7 +41,5 @@ double cm__load_time(const cm__load *load, double clock);
 
 /* Clock under the power limit over full clock, at most 1. */
 double cm__clock_of(const cm__power *power, const cm__load *load);
-/* Energy of a step at that clock, in joules. */
-double cm__energy_at(const cm__power *power, const cm__load *load, double clock, double step_s);
 
 #endif

@@ -10,9 +10,9 @@ static void nodes(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
         const cm_node *n = cm_graph_node(r->step, i);
         cm__node_cost  cost = cm__node_cost_at(n, r->asked.batch);
         fprintf(out, "%d,", i);
-        cm__csv_text(out, cm__printable(ctx, n->name), ',');
-        fprintf(out, "%s,%s,%s,", cm_node_type(n), cm_phase_name(n->phase), cm_class_name(cm_node_class(n)));
-        if (n->block >= 0) fprintf(out, "%d", n->block);
+        cm__csv_text(out, cm__printable(ctx, cm_node_name(n)), ',');
+        fprintf(out, "%s,%s,%s,", cm_node_type(n), cm_phase_name(cm_node_phase(n)), cm_class_name(cm_node_class(n)));
+        if (cm_node_block(n) >= 0) fprintf(out, "%d", cm_node_block(n));
         putc(',', out);
         cm__csv_text(out, cm__node_shape(ctx, r->step, n), ',');
         cm__csv_number(out, cost.flop, ',');
@@ -30,10 +30,11 @@ static void tensors(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
         const cm_tensor *t = cm_graph_tensor(r->step, i);
         cm_poly          bytes = cm_tensor_bytes(t);
         fprintf(out, "%d,", i);
-        cm__csv_text(out, cm__printable(ctx, t->name), ',');
-        fprintf(out, "%s,%s,%s,", cm_role_name(t->role), cm_dtype_name(t->dtype), cm__shape_text(ctx, t));
+        cm__csv_text(out, cm__printable(ctx, cm_tensor_name(t)), ',');
+        fprintf(out, "%s,%s,%s,", cm_role_name(cm_tensor_role(t)), cm_dtype_name(cm_tensor_dtype(t)),
+                cm__shape_text(ctx, t));
         cm__csv_number(out, cm_poly_at(&bytes, (double)r->asked.batch), ',');
-        fprintf(out, "%d,%d,%d\n", t->storage, t->born, t->dies);
+        fprintf(out, "%d,%d,%d\n", cm_tensor_storage(t), cm_tensor_born(t), cm_tensor_dies(t));
     }
 }
 

@@ -17,7 +17,7 @@ static void row(cm__ctx *ctx, const cm_validation *v, const cm_validation_row *r
     cm__csv_text(out, r->metric, ',');
     cm__csv_text(out, r->unit, ',');
     cm__csv_text(out, cm_evidence_name(r->evidence), ',');
-    cm__csv_text(out, cm_validation_summary_of(v, p)->predictor, ',');
+    cm__csv_text(out, cm_validation_get_summary(v, p)->predictor, ',');
     cm__csv_number(out, r->measured, ',');
     cm__csv_number(out, r->predicted[p], ',');
     cm__csv_number(out, r->kind == CM_ROW_FIGURE ? r->predicted[p] / r->measured - 1 : NAN, ',');

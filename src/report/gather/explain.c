@@ -37,7 +37,7 @@ static void gather(cm__explain_report *r, int side, double samples)
         const cm_node    *n = cm_graph_node(p->graph->step, t->node);
         r->ops = cm__grow(r->ctx, r->ops, r->n_ops, &r->cap_ops, sizeof *r->ops);
         cm__explain_op *op = &r->ops[r->n_ops++];
-        *op = (cm__explain_op){.name = n->name, .type = cm_node_type(n), .phase = (cm_phase)n->phase,
+        *op = (cm__explain_op){.name = cm_node_name(n), .type = cm_node_type(n), .phase = cm_node_phase(n),
                                .op_class = cm_node_class(n)};
         op->on[side] = (cm__explain_side){.time_s = t->time_s * scale, .flop = t->flop * scale,
                                           .bytes = t->bytes * scale, .how = t->how};
@@ -72,7 +72,7 @@ static const cm_rate rate_of[CM_PRECISIONS] = {
     [CM_PRECISION_FP16] = CM_RATE_FP16,     [CM_PRECISION_FP8] = CM_RATE_FP8,
 };
 
-cm__roof cm__roof_of(const cm_device *device, cm_precision precision)
+static cm__roof roof_of(const cm_device *device, cm_precision precision)
 {
     cm_number        peak = cm_device_peak(device, CM_ENGINE_MATRIX, rate_of[precision]);
     const cm_memory *memory = cm_device_main_memory(device);
@@ -95,7 +95,7 @@ static void place_on_roof(cm__explain_side *s, const cm__roof *roof)
 static void place_all(cm__explain_report *r)
 {
     for (int side = 0; side < 2 && r->sides[side]; side++) {
-        r->roofs[side] = cm__roof_of(r->sides[side]->device, cm_graph_precision(r->sides[side]->graph->step));
+        r->roofs[side] = roof_of(r->sides[side]->device, cm_graph_precision(r->sides[side]->graph->step));
         for (int32_t i = 0; i < r->n_ops; i++) {
             cm__explain_side *s = &r->ops[i].on[side];
             place_on_roof(s, &r->roofs[side]);

@@ -7,9 +7,9 @@
 
 cm__node_cost cm__node_cost_at(const cm_node *node, int64_t batch)
 {
-    cm__node_cost cost = {.flop = cm_poly_at(&node->flop, (double)batch),
-                          .read_bytes = cm_poly_at(&node->read_bytes, (double)batch),
-                          .write_bytes = cm_poly_at(&node->write_bytes, (double)batch)};
+    cm_poly       flop = cm_node_flop(node), read = cm_node_read_bytes(node), written = cm_node_write_bytes(node);
+    cm__node_cost cost = {.flop = cm_poly_at(&flop, (double)batch), .read_bytes = cm_poly_at(&read, (double)batch),
+                          .write_bytes = cm_poly_at(&written, (double)batch)};
     double        moved = cost.read_bytes + cost.write_bytes;
     cost.intensity = moved > 0 ? cost.flop / moved : NAN;
     return cost;
@@ -55,7 +55,8 @@ static void find_top(cm__graph_report *r)
 {
     double flop[CM__TOP_NODES + 1];
     for (int32_t i = 0; i < cm_graph_nodes(r->step); i++) {
-        double  f = cm_poly_at(&cm_graph_node(r->step, i)->flop, (double)r->asked.batch);
+        cm_poly poly = cm_node_flop(cm_graph_node(r->step, i));
+        double  f = cm_poly_at(&poly, (double)r->asked.batch);
         int32_t at = r->n_top;
         if (f <= 0) continue;
         while (at > 0 && flop[at - 1] < f) at--;
@@ -69,10 +70,9 @@ static void find_top(cm__graph_report *r)
     }
 }
 
-static void mark(bool *used, const int32_t *tensors, int32_t count)
+static void mark(bool *used, int32_t tensor)
 {
-    for (int32_t i = 0; i < count; i++)
-        if (tensors[i] >= 0) used[tensors[i]] = true;
+    if (tensor >= 0) used[tensor] = true;
 }
 
 /* Folding and pruning leave unused tensors in the graph. */
@@ -81,8 +81,8 @@ static void find_used(cm__graph_report *r)
     r->used = cm__alloc_array(r->ctx, (size_t)cm_graph_tensors(r->step) + 1, sizeof *r->used);
     for (int32_t i = 0; i < cm_graph_nodes(r->step); i++) {
         const cm_node *n = cm_graph_node(r->step, i);
-        mark(r->used, n->inputs, n->n_inputs);
-        mark(r->used, n->outputs, n->n_outputs);
+        for (int32_t k = 0; k < cm_node_inputs(n); k++) mark(r->used, cm_node_input(n, k));
+        for (int32_t k = 0; k < cm_node_outputs(n); k++) mark(r->used, cm_node_output(n, k));
     }
 }
 
@@ -107,12 +107,12 @@ static void fill(cm__graph_report *r)
     r->forward_flop = cm_totals_matrix_flop(&r->totals, CM_FORWARD);
     for (cm_phase p = CM_FORWARD; p < CM_PHASES; p++) r->training_flop += cm_totals_matrix_flop(&r->totals, p);
     int32_t peak = r->totals.peak_node;
-    if (peak >= 0 && peak < cm_graph_nodes(r->step)) r->peak_op = cm_graph_node(r->step, peak)->name;
+    if (peak >= 0 && peak < cm_graph_nodes(r->step)) r->peak_op = cm_node_name(cm_graph_node(r->step, peak));
     count_ops(r);
     find_top(r);
     find_used(r);
     gather(r, &r->warnings, &r->n_warnings, cm_graph_warnings, cm_graph_warning);
-    gather(r, &r->unsupported, &r->n_unsupported, cm_graph_unsupported, cm_graph_unsupported_name);
+    gather(r, &r->unsupported, &r->n_unsupported, cm_graph_unsupported_ops, cm_graph_unsupported_op);
 }
 
 static void free_graph(void *graph) { cm_graph_free(graph); }

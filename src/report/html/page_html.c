@@ -105,7 +105,7 @@ static void head(cm__ctx *ctx, FILE *out, const cm__page_report *p)
     const cm_ranking_info *i = cm_ranking_get_info(p->ranking);
     fprintf(out, " on</h1><p class=\"soft\">By %s, each device at its best batch size%s. Prices: %s. Predicted by "
                  "centimani %s; every number has a 90 %% interval and sources.</p>\n",
-            cm_goal_name(i->goal),
+            cm_objective_name(i->objective),
             i->tokens_per_sample > 0 ? cm__format(ctx, ", sequence length %.0f", i->tokens_per_sample) : "",
             cm_basis_name(p->asked->price_basis), CM_VERSION);
     warnings(ctx, out, cm_ranking_graph(p->ranking, 0));
@@ -127,7 +127,7 @@ static void answer(cm__ctx *ctx, FILE *out, const cm__page_report *p)
     }
     fputs("<p class=\"answer\">", out);
     cm__html_text(ctx, out, cm__format(ctx, "%s: %s %s%s.", cm_device_get_info(best->device)->name,
-                                       cm__page_number(ctx, best->value), cm_goal_unit(i->goal),
+                                       cm__page_number(ctx, best->value), cm_ranking_unit(p->ranking),
                                        i->job ? cm__format(ctx, " for %s", i->job) : ""));
     if (close)
         fprintf(out, " Too close to call: the intervals of %d other devices overlap that of this one.", close);

@@ -70,7 +70,7 @@ static void summary_table(const cm_validation *v, FILE *out)
 {
     fprintf(out, "<table><tr><th>predictor%s", sum_heads);
     for (int32_t p = 0; p < cm_validation_summaries(v); p++) {
-        const cm_validation_summary *s = cm_validation_summary_of(v, p);
+        const cm_validation_summary *s = cm_validation_get_summary(v, p);
         fputs("<tr>", out);
         words(out, s->predictor);
         sums(out, s);
@@ -118,7 +118,7 @@ static void one_set(cm__ctx *ctx, const cm_validation *v, FILE *out)
           "<th>predicted", out);
     for (int32_t p = 0; p < cm_validation_summaries(v); p++) {
         fputs("<th>", out);
-        text(out, cm_validation_summary_of(v, p)->predictor);
+        text(out, cm_validation_get_summary(v, p)->predictor);
         fputs(" error %", out);
     }
     fputs("<th>evidence<th>why\n", out);
@@ -142,7 +142,7 @@ void cm__validate_html(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
         const cm_validation *v = cm_scoreboard_set(b, i);
         const char          *id = cm_validation_get_info(v).set;
         fprintf(out, "<tr><td class=w><a href=\"#%s\">%s</a>", id, id);
-        sums(out, cm_validation_summary_of(v, 0));
+        sums(out, cm_validation_get_summary(v, 0));
     }
     fputs("</table>\n", out);
     for (int32_t i = 0; i < cm_scoreboard_sets(b); i++) one_set(ctx, cm_scoreboard_set(b, i), out);

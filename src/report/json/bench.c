@@ -56,7 +56,7 @@ static void rows(cm__ctx *ctx, json_t *answer, const cm_bench *b)
 {
     json_t *all = cm__json_set(ctx, answer, "rows", json_array());
     for (int32_t i = 0; i < cm_bench_rows(b); i++) {
-        const cm_bench_row *r = cm_bench_row_at(b, i);
+        const cm_bench_row *r = cm_bench_get_row(b, i);
         json_t             *o = cm__json_append(ctx, all, json_object());
         cm__json_set(ctx, o, "suite", cm__json_text(ctx, r->suite));
         cm__json_set(ctx, o, "label", cm__json_text(ctx, r->label));
@@ -70,7 +70,7 @@ static void ceilings(cm__ctx *ctx, json_t *answer, const cm_bench *b)
 {
     json_t *all = cm__json_set(ctx, answer, "ceilings", json_array());
     for (int32_t i = 0; i < cm_bench_ceilings(b); i++) {
-        const cm_bench_ceiling *c = cm_bench_ceiling_at(b, i);
+        const cm_bench_ceiling *c = cm_bench_get_ceiling(b, i);
         json_t                 *o = cm__json_append(ctx, all, json_object());
         cm__json_set(ctx, o, "what", cm__json_text(ctx, c->what));
         cm__json_set(ctx, o, "name", cm__json_text(ctx, c->name));
@@ -90,7 +90,7 @@ void cm__bench_json(cm__ctx *ctx, const cm__bench_report *report, FILE *out)
     cm__json_set(ctx, answer, "unmeasured", json_integer(cm_bench_unmeasured(b)));
     json_t *results = cm__json_set(ctx, answer, "results", json_array());
     for (int32_t i = 0; i < cm_bench_results(b); i++)
-        result(ctx, cm__json_append(ctx, results, json_object()), cm_bench_result_at(b, i));
+        result(ctx, cm__json_append(ctx, results, json_object()), cm_bench_get_result(b, i));
     rows(ctx, answer, b);
     ceilings(ctx, answer, b);
     const char *profile = report->asked->list ? NULL : cm_bench_profile(b);

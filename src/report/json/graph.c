@@ -60,20 +60,21 @@ static void texts(cm__ctx *ctx, json_t *o, const char *key, const char *const *l
 }
 
 /* Coefficients of 1, B, B^2 ... up to the last one that is not 0. */
-static void poly(cm__ctx *ctx, json_t *o, const char *key, const cm_poly *p)
+static void poly(cm__ctx *ctx, json_t *o, const char *key, cm_poly p)
 {
     json_t *array = cm__json_set(ctx, o, key, json_array());
     int     terms = CM_POLY_TERMS;
-    while (terms > 1 && p->c[terms - 1] == 0) terms--;
-    for (int i = 0; i < terms; i++) cm__json_append(ctx, array, cm__json_number(p->c[i]));
+    while (terms > 1 && p.c[terms - 1] == 0) terms--;
+    for (int i = 0; i < terms; i++) cm__json_append(ctx, array, cm__json_number(p.c[i]));
 }
 
 static json_t *index_or_null(int32_t index) { return index >= 0 ? json_integer(index) : json_null(); }
 
-static void ids(cm__ctx *ctx, json_t *o, const char *key, const int32_t *list, int32_t count)
+static void ids(cm__ctx *ctx, json_t *o, const char *key, const cm_node *n, int32_t count,
+                int32_t (*id)(const cm_node *, int32_t))
 {
     json_t *array = cm__json_set(ctx, o, key, json_array());
-    for (int32_t i = 0; i < count; i++) cm__json_append(ctx, array, index_or_null(list[i]));
+    for (int32_t i = 0; i < count; i++) cm__json_append(ctx, array, index_or_null(id(n, i)));
 }
 
 static void node(cm__ctx *ctx, json_t *o, const cm__graph_report *r, int32_t index)
@@ -81,30 +82,32 @@ static void node(cm__ctx *ctx, json_t *o, const cm__graph_report *r, int32_t ind
     const cm_node *n = cm_graph_node(r->step, index);
     cm__node_cost  cost = cm__node_cost_at(n, r->asked.batch);
     cm__json_set(ctx, o, "index", json_integer(index));
-    cm__json_set(ctx, o, "name", cm__json_text(ctx, n->name));
+    cm__json_set(ctx, o, "name", cm__json_text(ctx, cm_node_name(n)));
     cm__json_set(ctx, o, "type", json_string(cm_node_type(n)));
-    cm__json_set(ctx, o, "phase", json_string(cm_phase_name(n->phase)));
+    cm__json_set(ctx, o, "phase", json_string(cm_phase_name(cm_node_phase(n))));
     cm__json_set(ctx, o, "class", json_string(cm_class_name(cm_node_class(n))));
-    cm__json_set(ctx, o, "view", json_boolean(n->view));
-    cm__json_set(ctx, o, "source", index_or_null(n->source));
-    cm__json_set(ctx, o, "block", index_or_null(n->block));
-    ids(ctx, o, "inputs", n->inputs, n->n_inputs);
-    ids(ctx, o, "outputs", n->outputs, n->n_outputs);
+    cm__json_set(ctx, o, "view", json_boolean(cm_node_is_view(n)));
+    cm__json_set(ctx, o, "source", index_or_null(cm_node_source(n)));
+    cm__json_set(ctx, o, "block", index_or_null(cm_node_block(n)));
+    ids(ctx, o, "inputs", n, cm_node_inputs(n), cm_node_input);
+    ids(ctx, o, "outputs", n, cm_node_outputs(n), cm_node_output);
     cm__json_set(ctx, o, "shape", cm__json_text(ctx, cm__node_shape(ctx, r->step, n)));
     cm__json_set(ctx, o, "flop", cm__json_number(cost.flop));
     cm__json_set(ctx, o, "read_bytes", cm__json_number(cost.read_bytes));
     cm__json_set(ctx, o, "write_bytes", cm__json_number(cost.write_bytes));
     cm__json_set(ctx, o, "flop_per_byte", cm__json_number(cost.intensity));
-    poly(ctx, o, "flop_of_batch", &n->flop);
-    poly(ctx, o, "read_bytes_of_batch", &n->read_bytes);
-    poly(ctx, o, "write_bytes_of_batch", &n->write_bytes);
+    poly(ctx, o, "flop_of_batch", cm_node_flop(n));
+    poly(ctx, o, "read_bytes_of_batch", cm_node_read_bytes(n));
+    poly(ctx, o, "write_bytes_of_batch", cm_node_write_bytes(n));
 }
 
 static void sizes(cm__ctx *ctx, json_t *o, const cm_tensor *t, double batch)
 {
     json_t *array = cm__json_set(ctx, o, "dims", json_array());
-    for (int32_t i = 0; i < t->rank; i++)
-        cm__json_append(ctx, array, cm__json_number((double)t->dims[i].per_batch * batch + (double)t->dims[i].fixed));
+    for (int32_t i = 0; i < cm_tensor_dims(t); i++) {
+        cm_dim dim = cm_tensor_dim(t, i);
+        cm__json_append(ctx, array, cm__json_number((double)dim.per_batch * batch + (double)dim.fixed));
+    }
 }
 
 static void tensor(cm__ctx *ctx, json_t *o, const cm__graph_report *r, int32_t index)
@@ -112,17 +115,17 @@ static void tensor(cm__ctx *ctx, json_t *o, const cm__graph_report *r, int32_t i
     const cm_tensor *t = cm_graph_tensor(r->step, index);
     cm_poly          bytes = cm_tensor_bytes(t);
     cm__json_set(ctx, o, "index", json_integer(index));
-    cm__json_set(ctx, o, "name", cm__json_text(ctx, t->name));
-    cm__json_set(ctx, o, "role", json_string(cm_role_name(t->role)));
-    cm__json_set(ctx, o, "dtype", json_string(cm_dtype_name(t->dtype)));
+    cm__json_set(ctx, o, "name", cm__json_text(ctx, cm_tensor_name(t)));
+    cm__json_set(ctx, o, "role", json_string(cm_role_name(cm_tensor_role(t))));
+    cm__json_set(ctx, o, "dtype", json_string(cm_dtype_name(cm_tensor_dtype(t))));
     cm__json_set(ctx, o, "shape", cm__json_text(ctx, cm__shape_text(ctx, t)));
     sizes(ctx, o, t, (double)r->asked.batch);
     cm__json_set(ctx, o, "bytes", cm__json_number(cm_poly_at(&bytes, (double)r->asked.batch)));
-    poly(ctx, o, "bytes_of_batch", &bytes);
-    cm__json_set(ctx, o, "producer", index_or_null(t->producer));
-    cm__json_set(ctx, o, "storage", index_or_null(t->storage));
-    cm__json_set(ctx, o, "born", json_integer(t->born));
-    cm__json_set(ctx, o, "dies", json_integer(t->dies));
+    poly(ctx, o, "bytes_of_batch", bytes);
+    cm__json_set(ctx, o, "producer", index_or_null(cm_tensor_producer(t)));
+    cm__json_set(ctx, o, "storage", index_or_null(cm_tensor_storage(t)));
+    cm__json_set(ctx, o, "born", json_integer(cm_tensor_born(t)));
+    cm__json_set(ctx, o, "dies", json_integer(cm_tensor_dies(t)));
 }
 
 static void lists(cm__ctx *ctx, json_t *o, const cm__graph_report *r)

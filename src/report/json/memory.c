@@ -50,9 +50,9 @@ static void use_of(cm__ctx *ctx, json_t *o, const cm__memory_report *r)
     cm__json_set(ctx, o, "micro_batch", json_integer(u->micro_batch));
     cm__json_set(ctx, o, "devices", json_integer(u->devices));
     cm__json_set(ctx, o, "recomputes", json_boolean(u->recomputes));
-    cm__json_set(ctx, o, "peak_op", cm__json_text(ctx, peak ? peak->name : NULL));
+    cm__json_set(ctx, o, "peak_op", cm__json_text(ctx, peak ? cm_node_name(peak) : NULL));
     cm__json_set(ctx, o, "peak_op_type", cm__json_text(ctx, peak ? cm_node_type(peak) : NULL));
-    cm__json_set(ctx, o, "peak_op_phase", cm__json_text(ctx, peak ? cm_phase_name((cm_phase)peak->phase) : NULL));
+    cm__json_set(ctx, o, "peak_op_phase", cm__json_text(ctx, peak ? cm_phase_name(cm_node_phase(peak)) : NULL));
     cm__json_set(ctx, o, "reserved_bytes", cm__json_number(u->reserved_bytes));
     cm__json_set(ctx, o, "context_bytes", cm__json_number(u->context_bytes));
     cm__json_set(ctx, o, "shortfall_bytes", cm__json_number(u->shortfall_bytes));
@@ -73,7 +73,7 @@ static void details(cm__ctx *ctx, json_t *o, const cm__memory_report *r)
     json_t *largest = cm__json_set(ctx, o, "largest", json_array());
     for (int32_t i = 0; i < r->n_alive; i++) {
         json_t *t = cm__json_append(ctx, largest, json_object());
-        cm__json_set(ctx, t, "name", cm__json_text(ctx, cm_graph_tensor(r->step, r->alive[i].tensor)->name));
+        cm__json_set(ctx, t, "name", cm__json_text(ctx, cm_tensor_name(cm_graph_tensor(r->step, r->alive[i].tensor))));
         cm__json_set(ctx, t, "category", json_string(cm_category_name(r->alive[i].category)));
         cm__json_set(ctx, t, "bytes", cm__json_number(r->alive[i].bytes));
     }

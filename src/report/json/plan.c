@@ -30,7 +30,7 @@ void cm__plan_json(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     cm__json_set(ctx, o, "cluster", cm__json_text(ctx, r->asked.cluster));
     cm__json_set(ctx, o, "devices", json_integer(a->devices));
     cm__json_set(ctx, o, "global_batch", json_integer(a->global_batch));
-    cm__json_set(ctx, o, "objective", json_string(cm_plan_goal_name(a->goal)));
+    cm__json_set(ctx, o, "objective", json_string(cm_objective_name(a->objective)));
     cm__json_set(ctx, o, "runtime", json_string(cm_runtime_name(a->runtime)));
     cm__json_set(ctx, o, "precision", json_string(cm_precision_name(a->train.precision)));
     if (a->tokens > 0) cm__json_set(ctx, o, "tokens", cm__json_number(a->tokens));
@@ -42,8 +42,8 @@ void cm__plan_json(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     cm__json_set(ctx, o, "price_hour", price ? cm__json_number(price->usd_hour) : json_null()); /* of one device */
     cm__json_set(ctx, o, "provider", cm__json_text(ctx, price ? price->provider : NULL));
     json_t *best = cm__json_set(ctx, o, "best", json_array());
-    for (int32_t k = 0; k < cm_search_found(r->search); k++) {
-        const cm_found *f = cm_search_best(r->search, k);
+    for (int32_t k = 0; k < cm_search_plans(r->search); k++) {
+        const cm_found *f = cm_search_plan(r->search, k);
         if (!r->asked.pareto || f->pareto) found(ctx, cm__json_append(ctx, best, json_object()), f, seq);
     }
     cm__json_set(ctx, o, "evaluated", json_integer((json_int_t)i->evaluated));

@@ -120,9 +120,9 @@ void cm__json_sensitivities(cm__ctx *ctx, json_t *o, const cm_prediction *predic
 static void op(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_op_time *t)
 {
     const cm_node *n = cm_graph_node(r->graph->step, t->node);
-    cm__json_set(ctx, o, "name", cm__json_text(ctx, n->name));
+    cm__json_set(ctx, o, "name", cm__json_text(ctx, cm_node_name(n)));
     cm__json_set(ctx, o, "type", json_string(cm_node_type(n)));
-    cm__json_set(ctx, o, "phase", json_string(cm_phase_name((cm_phase)n->phase)));
+    cm__json_set(ctx, o, "phase", json_string(cm_phase_name(cm_node_phase(n))));
     cm__json_set(ctx, o, "call", json_string(t->call));
     cm__json_set(ctx, o, "time_s", cm__json_number(t->time_s));
     cm__json_set(ctx, o, "flop", cm__json_number(t->flop));
@@ -150,7 +150,7 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     }
     if (r->asked.list_missing) {
         json_t *list = cm__json_set(ctx, answer, "missing", json_array());
-        for (int32_t k = 0; k < cm_prediction_missing(r->prediction); k++) {
+        for (int32_t k = 0; k < cm_prediction_missing_calls(r->prediction); k++) {
             const cm_op_time *m = cm_prediction_missing_call(r->prediction, k);
             json_t           *o = cm__json_append(ctx, list, json_object());
             cm__json_set(ctx, o, "call", json_string(m->call));

@@ -94,9 +94,9 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__rank_report *r)
     const cm_rank_options *a = r->asked;
     const cm_ranking_info *i = cm_ranking_get_info(r->ranking);
     cm__json_set(ctx, o, "model", text_or_null(ctx, r->model));
-    cm__json_set(ctx, o, "objective", json_string(cm_goal_name(i->goal)));
-    cm__json_set(ctx, o, "unit", json_string(cm_goal_unit(i->goal)));
-    cm__json_set(ctx, o, "less_is_better", json_boolean(cm_goal_is_less(i->goal)));
+    cm__json_set(ctx, o, "objective", json_string(cm_objective_name(i->objective)));
+    cm__json_set(ctx, o, "unit", json_string(cm_ranking_unit(r->ranking)));
+    cm__json_set(ctx, o, "less_is_better", json_boolean(cm_objective_is_less(i->objective)));
     cm__json_set(ctx, o, "mode", json_string(a->train.inference ? "inference" : "training"));
     cm__json_set(ctx, o, "asked_batch", a->batch ? json_integer(a->batch) : json_string("auto"));
     cm__json_set(ctx, o, "asked_precision", a->train.precision ? json_string(cm_precision_name(a->train.precision))

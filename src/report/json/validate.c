@@ -27,7 +27,7 @@ static void row(cm__ctx *ctx, json_t *o, const cm_validation *v, const cm_valida
     PUT("fits", r->fits < 0 ? json_null() : json_boolean(r->fits));
     json_t *baselines = PUT("baselines", json_object());
     for (int32_t p = 1; p < cm_validation_summaries(v); p++)
-        cm__json_set(ctx, baselines, cm_validation_summary_of(v, p)->predictor, cm__json_number(r->predicted[p]));
+        cm__json_set(ctx, baselines, cm_validation_get_summary(v, p)->predictor, cm__json_number(r->predicted[p]));
 }
 
 static void summary(cm__ctx *ctx, json_t *o, const cm_validation_summary *s)
@@ -71,7 +71,7 @@ static void one_set(cm__ctx *ctx, json_t *o, const cm_validation *v)
         row(ctx, cm__json_append(ctx, rows, json_object()), v, cm_validation_get_row(v, i));
     json_t *summaries = PUT("summaries", json_array());
     for (int32_t p = 0; p < cm_validation_summaries(v); p++)
-        summary(ctx, cm__json_append(ctx, summaries, json_object()), cm_validation_summary_of(v, p));
+        summary(ctx, cm__json_append(ctx, summaries, json_object()), cm_validation_get_summary(v, p));
     json_t *devices = PUT("devices", json_array());
     for (int32_t i = 0; i < cm_validation_device_summaries(v); i++)
         if (cm_validation_device_summary(v, i)->n)

@@ -24,7 +24,7 @@ static double ceiling(const cm_bench *b, const char *what, const char *name)
 {
     double best = NAN;
     for (int32_t i = 0; i < cm_bench_ceilings(b); i++) {
-        const cm_bench_ceiling *c = cm_bench_ceiling_at(b, i);
+        const cm_bench_ceiling *c = cm_bench_get_ceiling(b, i);
         if (strcmp(c->what, what) == 0 && (!name || strcmp(c->name, name) == 0)) best = c->value;
     }
     return best; /* the last of several memories is the main memory */
@@ -43,10 +43,10 @@ typedef struct sum {
 
 static sum sum_from(const cm_bench *b, int32_t at)
 {
-    sum s = {.first = cm_bench_row_at(b, at), .next = at};
-    for (const cm_bench_row *row; (row = cm_bench_row_at(b, s.next)) != NULL; s.next++) {
+    sum s = {.first = cm_bench_get_row(b, at), .next = at};
+    for (const cm_bench_row *row; (row = cm_bench_get_row(b, s.next)) != NULL; s.next++) {
         if (strcmp(row->suite, s.first->suite) || strcmp(row->label, s.first->label)) break;
-        const cm_bench_result *r = cm_bench_result_at(b, row->result);
+        const cm_bench_result *r = cm_bench_get_result(b, row->result);
         s.time_s += row->times * r->time_s;
         s.flop += row->times * r->flop;
         s.bytes += row->times * r->bytes;
@@ -88,8 +88,8 @@ static void print_skipped(cm__ctx *ctx, const cm_bench *b, const char *suite, FI
     const char *last = NULL;
     int32_t     count = 0, shown = 0;
     for (int32_t i = 0; i < cm_bench_rows(b); i++) {
-        const cm_bench_row    *row = cm_bench_row_at(b, i);
-        const cm_bench_result *r = cm_bench_result_at(b, row->result);
+        const cm_bench_row    *row = cm_bench_get_row(b, i);
+        const cm_bench_result *r = cm_bench_get_result(b, row->result);
         if (strcmp(row->suite, suite) || !r->skipped) continue;
         count++;
         if (shown >= 8 || (last && strcmp(last, row->label) == 0 && strcmp(last, r->op))) continue;
@@ -124,7 +124,7 @@ static const cm__column set_columns[] = {
 static double probe_rate(const cm_bench *b, const char *op, int64_t bytes)
 {
     for (int32_t i = 0; i < cm_bench_results(b); i++) {
-        const cm_bench_result *r = cm_bench_result_at(b, i);
+        const cm_bench_result *r = cm_bench_get_result(b, i);
         if (r->n_dims == 1 && r->dims[0] == bytes && strcmp(r->op, op) == 0 && !*r->pass) return r->work / r->time_s;
     }
     return NAN;
@@ -151,7 +151,7 @@ static void print_roofline(cm__ctx *ctx, const cm_bench *b, FILE *out)
 {
     cm__table table = cm__table_new(ctx, out, ceiling_columns, COUNT(ceiling_columns), false);
     for (int32_t i = 0; i < cm_bench_ceilings(b); i++) {
-        const cm_bench_ceiling *c = cm_bench_ceiling_at(b, i);
+        const cm_bench_ceiling *c = cm_bench_get_ceiling(b, i);
         const char             *cells[] = {c->what, c->name, cm__bench_si(ctx, c->value, c->unit)};
         cm__table_row(&table, cells);
     }
@@ -170,8 +170,8 @@ static void print_collectives(cm__ctx *ctx, const cm_bench *b, FILE *out)
 {
     cm__table table = cm__table_new(ctx, out, rank_columns, COUNT(rank_columns), false);
     for (int32_t i = 0; i < cm_bench_rows(b); i++) {
-        const cm_bench_row    *row = cm_bench_row_at(b, i);
-        const cm_bench_result *r = cm_bench_result_at(b, row->result);
+        const cm_bench_row    *row = cm_bench_get_row(b, i);
+        const cm_bench_result *r = cm_bench_get_result(b, row->result);
         if (strcmp(row->suite, "collectives") || r->skipped) continue;
         double      rate = r->work / r->time_s;
         const char *cells[] = {row->label,
@@ -194,8 +194,8 @@ static void print_rates(cm__ctx *ctx, const cm_bench *b, const char *suite, FILE
 {
     cm__table table = cm__table_new(ctx, out, rate_columns, COUNT(rate_columns), false);
     for (int32_t i = 0; i < cm_bench_rows(b); i++) {
-        const cm_bench_row    *row = cm_bench_row_at(b, i);
-        const cm_bench_result *r = cm_bench_result_at(b, row->result);
+        const cm_bench_row    *row = cm_bench_get_row(b, i);
+        const cm_bench_result *r = cm_bench_get_result(b, row->result);
         if (strcmp(row->suite, suite) || r->skipped) continue;
         const char *cells[] = {row->label, r->n_dims ? cm__cell_binary(ctx, (double)r->dims[0]) : "-",
                                cm__bench_si(ctx, r->work / r->time_s, r->work_unit), cm__bench_percent(ctx, r->spread),
@@ -228,14 +228,14 @@ static const struct {
 static bool has_rows(const cm_bench *b, const char *suite)
 {
     for (int32_t i = 0; i < cm_bench_rows(b); i++)
-        if (strcmp(cm_bench_row_at(b, i)->suite, suite) == 0) return true;
+        if (strcmp(cm_bench_get_row(b, i)->suite, suite) == 0) return true;
     return false;
 }
 
 static void print_list(cm__ctx *ctx, const cm_bench *b, FILE *out)
 {
     for (int32_t i = 0; i < cm_bench_results(b); i++)
-        fprintf(out, "%s\n", cm__printable(ctx, cm_bench_result_at(b, i)->name));
+        fprintf(out, "%s\n", cm__printable(ctx, cm_bench_get_result(b, i)->name));
 }
 
 void cm__bench_text(cm__ctx *ctx, const cm__bench_report *report, FILE *out)
@@ -261,8 +261,8 @@ void cm__bench_text(cm__ctx *ctx, const cm__bench_report *report, FILE *out)
         print_skipped(ctx, b, sections[i].suite, out);
     }
     for (int32_t i = 0; i < cm_bench_results(b); i++) {
-        measured += cm_bench_result_at(b, i)->time_s > 0;
-        before += cm_bench_result_at(b, i)->resumed;
+        measured += cm_bench_get_result(b, i)->time_s > 0;
+        before += cm_bench_get_result(b, i)->resumed;
     }
     fprintf(out, "\n%d cases measured%s, %d without a time, %lld wrong results.\n", measured,
             before ? cm__format(ctx, " (%d by an earlier run)", before) : "", cm_bench_results(b) - measured,

@@ -17,8 +17,8 @@ void cm__bench_calls(cm__ctx *ctx, const cm_bench *b, const char *suite, FILE *o
 {
     cm__table table = cm__table_new(ctx, out, call_columns, COUNT(call_columns), false);
     for (int32_t i = 0; i < cm_bench_rows(b); i++) {
-        const cm_bench_row    *row = cm_bench_row_at(b, i);
-        const cm_bench_result *r = cm_bench_result_at(b, row->result);
+        const cm_bench_row    *row = cm_bench_get_row(b, i);
+        const cm_bench_result *r = cm_bench_get_result(b, row->result);
         if (strcmp(row->suite, suite) || r->skipped) continue;
         const char *cells[] = {cm__printable(ctx, r->name),      cm__bench_si(ctx, r->time_s, ""),
                                cm__bench_si(ctx, r->flop / r->time_s, ""), cm__bench_si(ctx, r->bytes / r->time_s, ""),
@@ -43,12 +43,12 @@ typedef struct extent {
 
 static extent extent_of(const cm_bench *b, int32_t first, bool *fresh)
 {
-    const cm_bench_result *like = cm_bench_result_at(b, cm_bench_row_at(b, first)->result);
+    const cm_bench_result *like = cm_bench_get_result(b, cm_bench_get_row(b, first)->result);
     extent                 e = {0, INFINITY, 0, 0, 0};
     *fresh = true;
     for (int32_t i = 0; i < cm_bench_rows(b); i++) {
-        const cm_bench_row    *row = cm_bench_row_at(b, i);
-        const cm_bench_result *r = cm_bench_result_at(b, row->result);
+        const cm_bench_row    *row = cm_bench_get_row(b, i);
+        const cm_bench_result *r = cm_bench_get_result(b, row->result);
         if (strcmp(row->suite, "sweep") || r->skipped || !(r->time_s > 0)) continue;
         if (strcmp(r->op, like->op) || strcmp(r->pass, like->pass) || strcmp(r->dtype, like->dtype)) continue;
         if (i < first) *fresh = false;
@@ -65,8 +65,8 @@ void cm__bench_sweep(cm__ctx *ctx, const cm_bench *b, FILE *out)
 {
     cm__table table = cm__table_new(ctx, out, sweep_columns, COUNT(sweep_columns), false);
     for (int32_t i = 0; i < cm_bench_rows(b); i++) {
-        const cm_bench_row    *row = cm_bench_row_at(b, i);
-        const cm_bench_result *r = cm_bench_result_at(b, row->result);
+        const cm_bench_row    *row = cm_bench_get_row(b, i);
+        const cm_bench_result *r = cm_bench_get_result(b, row->result);
         bool                   fresh;
         if (strcmp(row->suite, "sweep") || r->skipped || !(r->time_s > 0)) continue;
         extent e = extent_of(b, i, &fresh);

@@ -150,9 +150,9 @@ static void node_row(const cm__table *table, const cm__graph_report *r, int32_t 
     cm__ctx       *ctx = table->ctx;
     const cm_node *n = cm_graph_node(r->step, index);
     cm__node_cost  cost = cm__node_cost_at(n, r->asked.batch);
-    const char    *cells[] = {cm__printable(ctx, n->name),
+    const char    *cells[] = {cm__printable(ctx, cm_node_name(n)),
                               cm_node_type(n),
-                              cm_phase_name(n->phase),
+                              cm_phase_name(cm_node_phase(n)),
                               cm__node_shape(ctx, r->step, n),
                               cm__cell_si(ctx, cost.flop),
                               cm__cell_si(ctx, cost.read_bytes + cost.write_bytes),
@@ -192,9 +192,10 @@ static void all_tensors(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
         const cm_tensor *t = cm_graph_tensor(r->step, i);
         cm_poly          poly = cm_tensor_bytes(t);
         double           bytes = cm_poly_at(&poly, (double)r->asked.batch);
-        const char      *cells[] = {cm__printable(ctx, t->name), cm_role_name(t->role), cm_dtype_name(t->dtype),
+        const char      *cells[] = {cm__printable(ctx, cm_tensor_name(t)), cm_role_name(cm_tensor_role(t)),
+                                    cm_dtype_name(cm_tensor_dtype(t)),
                                     cm__shape_text(ctx, t), cm__cell_si(ctx, bytes),
-                                    position(ctx, r, t->born), position(ctx, r, t->dies)};
+                                    position(ctx, r, cm_tensor_born(t)), position(ctx, r, cm_tensor_dies(t))};
         cm__table_row(&table, cells);
     }
     cm__table_print(&table);

@@ -56,7 +56,7 @@ static void heading(cm__ctx *ctx, const cm__memory_report *r, const char *comman
     if (u->peak_node < 0) return;
     const cm_node *n = cm_graph_node(r->step, u->peak_node);
     note(ctx, out, "peak", cm__format(ctx, "%s, at %s '%s' (%s)", bytes(ctx, u->peak_bytes), cm_node_type(n),
-                                      cm__printable(ctx, n->name), cm_phase_name((cm_phase)n->phase)));
+                                      cm__printable(ctx, cm_node_name(n)), cm_phase_name(cm_node_phase(n))));
     if (u->context_bytes > 0)
         note(ctx, out, "reserved", cm__format(ctx, "%s by the allocator in total, and %s by driver and framework",
                                                bytes(ctx, u->reserved_bytes), bytes(ctx, u->context_bytes)));
@@ -99,7 +99,7 @@ static void largest(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
     for (int32_t i = 0; i < r->n_alive; i++) {
         const cm_tensor *t = cm_graph_tensor(r->step, r->alive[i].tensor);
-        const char      *cells[] = {cm__printable(ctx, t->name), cm__category_words(r->alive[i].category),
+        const char      *cells[] = {cm__printable(ctx, cm_tensor_name(t)), cm__category_words(r->alive[i].category),
                                     cm__shape_text(ctx, t), cm__cell_binary(ctx, r->alive[i].bytes)};
         cm__table_row(&table, cells);
     }

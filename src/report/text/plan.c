@@ -46,8 +46,8 @@ static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
                                          {"MFU", "%", false}, {"waits", "%", false},
                                          {"memory", "B", false}};
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
-    for (int32_t i = 0; i < cm_search_found(r->search); i++) {
-        const cm_found *f = cm_search_best(r->search, i);
+    for (int32_t i = 0; i < cm_search_plans(r->search); i++) {
+        const cm_found *f = cm_search_plan(r->search, i);
         const cm_plan  *p = &f->plan;
         if (r->asked.pareto && !f->pareto) continue;
         const char *cells[] = {cm__cell_count(ctx, p->devices),
@@ -71,7 +71,7 @@ static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
 
 static void print_job(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
 {
-    const cm_found *f = cm_search_best(r->search, 0);
+    const cm_found *f = cm_search_plan(r->search, 0);
     char            buf[32];
     if (r->asked.options.tokens <= 0) return;
     fprintf(out, "\nThe best plan trains on %s tokens in %s", cm__si(buf, sizeof buf, r->asked.options.tokens),
@@ -92,12 +92,12 @@ void cm__plan_text(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     fprintf(out, "# centimani %s, parallel plans for %s\n", CM_VERSION, cm__printable(ctx, r->asked.graph.model));
     fprintf(out, "# %d x %s, global batch %lld%s, %s, %s, best by %s\n", a->devices,
             cm_device_get_info(r->device)->name, (long long)a->global_batch, cm__seq_text(ctx, r->forward),
-            cm_precision_name(a->train.precision), cm_runtime_name(a->runtime), cm_plan_goal_name(a->goal));
+            cm_precision_name(a->train.precision), cm_runtime_name(a->runtime), cm_objective_name(a->objective));
     fprintf(out, "# %llu plans evaluated in %ss on %d thread%s", (unsigned long long)i->evaluated,
             cm__si_small(buf, sizeof buf, i->setup_s + i->search_time_s), i->threads, i->threads > 1 ? "s" : "");
     if (i->ranks > 1) fprintf(out, " in each of %d ranks", i->ranks);
     fprintf(out, ", %llu fit%s\n\n", (unsigned long long)i->feasible, i->stopped ? "; search stopped early" : "");
-    if (!cm_search_found(r->search)) {
+    if (!cm_search_plans(r->search)) {
         fprintf(out, "No plan found: %s.\n", i->reason);
         return;
     }

@@ -50,7 +50,7 @@ static void print_list(cm__ctx *ctx, const cm__predict_report *r, FILE *out, boo
     static const cm__column columns[] = {
         {"time", "s", false}, {"estimated by", NULL, false}, {"kernel call", NULL, false}, {"node", NULL, true}};
     cm__table table = cm__table_new(ctx, out, columns, missing ? 3 : 4, true);
-    int32_t   count = missing ? cm_prediction_missing(r->prediction) : cm_prediction_ops(r->prediction);
+    int32_t   count = missing ? cm_prediction_missing_calls(r->prediction) : cm_prediction_ops(r->prediction);
     char      buf[32];
     if (!count) {
         fputs(missing ? "no kernel calls to measure: all are in the tables, or the device runs whole graphs\n"
@@ -61,9 +61,10 @@ static void print_list(cm__ctx *ctx, const cm__predict_report *r, FILE *out, boo
     for (int32_t i = 0; i < count; i++) {
         const cm_op_time *op =
             missing ? cm_prediction_missing_call(r->prediction, i) : cm_prediction_op(r->prediction, i);
+        const char *name = missing ? NULL : cm_node_name(cm_graph_node(r->graph->step, op->node));
         const char *cells[] = {cm__format(ctx, "%s", cm__si_small(buf, sizeof buf, op->time_s)), cm_how_name(op->how),
                                op->call,
-                               missing ? NULL : cm__printable(ctx, cm_graph_node(r->graph->step, op->node)->name)};
+                               name ? cm__printable(ctx, name) : NULL};
         cm__table_row(&table, cells);
     }
     cm__table_print(&table);

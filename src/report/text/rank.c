@@ -24,10 +24,12 @@ static void print_unplaced(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
 
 /* ---- the conclusion --------------------------------------------------------------------------------------------- */
 
-static const char *amount(cm__ctx *ctx, cm_goal goal, const cm_rank_entry *e)
+static const char *amount(cm__ctx *ctx, cm_objective objective, const cm_rank_entry *e)
 {
-    static const char *const units[CM_GOALS] = {"samples/s per device", "samples per USD", "J/sample", "h", "USD"};
-    return cm__format(ctx, "%s %s", cm__rank_number(ctx, e->value), units[goal]);
+    static const char *const units[CM_OBJECTIVES] = {
+        [CM_OBJECTIVE_THROUGHPUT] = "samples/s per device", [CM_OBJECTIVE_PRICE] = "samples per USD",
+        [CM_OBJECTIVE_ENERGY] = "J/sample", [CM_OBJECTIVE_TIME] = "h", [CM_OBJECTIVE_COST] = "USD"};
+    return cm__format(ctx, "%s %s", cm__rank_number(ctx, e->value), units[objective]);
 }
 
 static void print_answer(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
@@ -39,7 +41,7 @@ static void print_answer(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
         fputs("\nno device could be ranked; the lists above give the reasons\n", out);
         return;
     }
-    const char *text = cm__format(ctx, "%s, %s", cm_device_get_info(best->device)->id, amount(ctx, i->goal, best));
+    const char *text = cm__format(ctx, "%s, %s", cm_device_get_info(best->device)->id, amount(ctx, i->objective, best));
     fputc('\n', out);
     cm__print_note(ctx, out, "", "best", 11, text);
     const char *ties = "", *pareto = "";
@@ -78,8 +80,8 @@ static void print_head(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
     const cm_rank_options *a = r->asked;
     const char *model = cm__printable(ctx, r->model), *between = strlen(model) > NAME_MOST ? "\n# " : " ";
     fprintf(out, "# centimani %s, which accelerator to %s%s%s%son, by %s%s\n", CM_VERSION,
-            a->train.inference ? "run" : "train", between, model, between, cm_goal_name(i->goal),
-            i->goal == CM_GOAL_THROUGHPUT ? " per device" : "");
+            a->train.inference ? "run" : "train", between, model, between, cm_objective_name(i->objective),
+            i->objective == CM_OBJECTIVE_THROUGHPUT ? " per device" : "");
     const char *batch = a->batch ? cm__format(ctx, "batch %lld", (long long)a->batch)
                                  : "best batch size of each device";
     fprintf(out, "# %s, %s\n", batch,

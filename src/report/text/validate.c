@@ -65,14 +65,14 @@ static const char *inside(const cm_validation_row *r)
 
 static bool of_time(const cm_validation *v)
 {
-    return cm_validation_summaries(v) > 1 && strcmp(cm_validation_summary_of(v, 1)->predictor, "roofline") == 0;
+    return cm_validation_summaries(v) > 1 && strcmp(cm_validation_get_summary(v, 1)->predictor, "roofline") == 0;
 }
 
 /* Baselines have short names because their columns are narrow. */
 static const char *heading(const cm_validation *v, int32_t p)
 {
     static const char *const baselines[] = {"centimani", "roof", "util", "similar"};
-    return of_time(v) ? baselines[p] : cm_validation_summary_of(v, p)->predictor;
+    return of_time(v) ? baselines[p] : cm_validation_get_summary(v, p)->predictor;
 }
 
 static void rows(cm__ctx *ctx, const cm_validation *v, FILE *out)
@@ -154,7 +154,7 @@ static void sums_of_counts(cm__ctx *ctx, const cm_validation *v, bool by_device,
     int32_t          n = by_device ? cm_validation_device_summaries(v) : shown(v);
     for (int32_t i = 0; i < n; i += by_device ? cm_validation_summaries(v) : 1) {
         const cm_validation_summary *s =
-            by_device ? cm_validation_device_summary(v, i) : cm_validation_summary_of(v, i);
+            by_device ? cm_validation_device_summary(v, i) : cm_validation_get_summary(v, i);
         const char *cells[] = {by_device ? s->device : s->predictor, cm__cell_count(ctx, s->n),
                                cm__cell_count(ctx, s->equal), cm__cell_count(ctx, s->within_two), factor(ctx, s),
                                percent(ctx, s->mape), percent(ctx, s->bias)};
@@ -169,7 +169,7 @@ static void summaries(cm__ctx *ctx, const cm_validation *v, FILE *out)
     static const cm__column columns[] = {{"predictor"}, {"equal", "1"}, SUM_COLUMNS};
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     for (int32_t p = 0; p < shown(v); p++) {
-        const cm_validation_summary *s = cm_validation_summary_of(v, p);
+        const cm_validation_summary *s = cm_validation_get_summary(v, p);
         const char *cells[] = {s->predictor, cm__cell_count(ctx, s->equal), SUM_CELLS(ctx, s)};
         cm__table_row(&table, cells);
     }
@@ -181,11 +181,11 @@ static void decisions(cm__ctx *ctx, const cm_validation *v, FILE *out)
 {
     static const cm__column columns[] = {{"predictor"}, {"choices", "1"}, {"best", "%"}, {"regret", "%"}, {"tau", "1"},
                                          {"stated orders", "1"}, {"false oom", "1"}, {"missed oom", "1"}};
-    const cm_validation_summary *own = cm_validation_summary_of(v, 0);
+    const cm_validation_summary *own = cm_validation_get_summary(v, 0);
     if (!own->decisions && !own->pairs && !own->false_oom && !own->missed_oom) return;
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     for (int32_t p = 0; p < shown(v); p++) {
-        const cm_validation_summary *s = cm_validation_summary_of(v, p);
+        const cm_validation_summary *s = cm_validation_get_summary(v, p);
         const char *cells[] = {s->predictor, cm__cell_count(ctx, s->decisions), percent(ctx, s->top1),
                                percent(ctx, s->regret), tau(ctx, s->tau), share(ctx, s->pairs_right, s->pairs),
                                p ? "-" : cm__cell_count(ctx, s->false_oom),
@@ -201,7 +201,7 @@ static void devices(cm__ctx *ctx, const cm_validation *v, FILE *out)
 {
     static const cm__column columns[] = {{"device"}, SUM_COLUMNS};
     int32_t                 step = cm_validation_summaries(v);
-    if (cm_validation_device_summaries(v) < 2 * step || !cm_validation_summary_of(v, 0)->n) return;
+    if (cm_validation_device_summaries(v) < 2 * step || !cm_validation_get_summary(v, 0)->n) return;
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     for (int32_t i = 0; i < cm_validation_device_summaries(v); i += step) {
         const cm_validation_summary *s = cm_validation_device_summary(v, i);
@@ -228,7 +228,7 @@ static void one_set(cm__ctx *ctx, const cm_validation *v, FILE *out)
     else devices(ctx, v, out);
     putc('\n', out);
     for (int32_t p = 0; p < shown(v); p++) {
-        const cm_validation_summary *s = cm_validation_summary_of(v, p);
+        const cm_validation_summary *s = cm_validation_get_summary(v, p);
         cm__print_note(ctx, out, "", s->predictor, 12, s->what);
     }
     unpredicted(ctx, v, out);
@@ -252,7 +252,7 @@ static int32_t count_of(const cm_validation *v, cm_evidence evidence, bool predi
 
 static const char *baseline(cm__ctx *ctx, const cm_validation *v, int32_t p)
 {
-    return of_time(v) ? percent(ctx, cm_validation_summary_of(v, p)->accuracy) : "";
+    return of_time(v) ? percent(ctx, cm_validation_get_summary(v, p)->accuracy) : "";
 }
 
 static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
@@ -263,7 +263,7 @@ static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
     for (int32_t i = 0; i < cm_scoreboard_sets(b); i++) {
         const cm_validation         *v = cm_scoreboard_set(b, i);
-        const cm_validation_summary *s = cm_validation_summary_of(v, 0);
+        const cm_validation_summary *s = cm_validation_get_summary(v, 0);
         int32_t scored = count_of(v, CM_EVIDENCE_UNSEEN, true) + count_of(v, CM_EVIDENCE_LEFT_OUT, true);
         const char *cells[] = {cm_validation_get_info(v).set, cm__cell_count(ctx, cm_validation_rows(v)),
                                cm__cell_count(ctx, scored), is_count(v) ? factor(ctx, s) : percent(ctx, s->mape),

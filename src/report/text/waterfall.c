@@ -54,7 +54,7 @@ cm__call_sums cm__sum_calls(cm__ctx *ctx, const cm__predict_report *r, bool shor
     for (int32_t i = 0; i < cm_prediction_ops(r->prediction); i++) {
         const cm_op_time *op = cm_prediction_op(r->prediction, i);
         name_of(op->call, short_names, name, sizeof name);
-        cm__call_sum *s = sum_of(ctx, &all, name, cm_graph_node(r->graph->step, op->node)->phase);
+        cm__call_sum *s = sum_of(ctx, &all, name, cm_node_phase(cm_graph_node(r->graph->step, op->node)));
         s->time_s += op->time_s;
         s->flop += op->flop;
         s->bytes += op->bytes;

@@ -25,7 +25,7 @@ static cm_bench *bench(cm_bench_options options)
 static const cm_bench_result *named(const cm_bench *b, const char *name)
 {
     for (int32_t i = 0; i < cm_bench_results(b); i++)
-        if (strcmp(cm_bench_result_at(b, i)->name, name) == 0) return cm_bench_result_at(b, i);
+        if (strcmp(cm_bench_get_result(b, i)->name, name) == 0) return cm_bench_get_result(b, i);
     fail_msg("no case '%s'", name);
     return NULL;
 }
@@ -39,7 +39,7 @@ static double paper_flop(const cm_bench *b, const char *label)
 {
     double sum = 0;
     for (int32_t i = 0; i < cm_bench_rows(b); i++)
-        if (strcmp(cm_bench_row_at(b, i)->label, label) == 0) sum += cm_bench_row_at(b, i)->paper_flop;
+        if (strcmp(cm_bench_get_row(b, i)->label, label) == 0) sum += cm_bench_get_row(b, i)->paper_flop;
     return sum;
 }
 
@@ -79,8 +79,8 @@ static void a_layers_calls_add_up_to_it(void **state)
     (void)state;
     cm_bench *b = bench((cm_bench_options){.suites = "primitives"});
     for (int32_t i = 0; i < cm_bench_rows(b); i++) {
-        const cm_bench_row    *row = cm_bench_row_at(b, i);
-        const cm_bench_result *r = cm_bench_result_at(b, row->result);
+        const cm_bench_row    *row = cm_bench_get_row(b, i);
+        const cm_bench_result *r = cm_bench_get_result(b, row->result);
         bool matrix = strcmp(r->op, "gemm") == 0;
         if (strcmp(row->label, "gpt2xl_b8_bw fp32") == 0 && matrix) flop += row->times * r->flop;
     }
@@ -100,7 +100,7 @@ static void scale_divides_the_batch(void **state)
 static double ceiling(const cm_bench *b, const char *what, const char *name)
 {
     for (int32_t i = 0; i < cm_bench_ceilings(b); i++) {
-        const cm_bench_ceiling *c = cm_bench_ceiling_at(b, i);
+        const cm_bench_ceiling *c = cm_bench_get_ceiling(b, i);
         if (!strcmp(c->what, what) && !strcmp(c->name, name)) return c->value;
     }
     return NAN;
@@ -183,8 +183,8 @@ static void what_does_not_fit_is_skipped(void **state)
     write_text(path,
                "{\"schema\": 1, \"missing\": [{\"call\": \"gemm forward nn fp32 1,100000,100000,64\"}]}"); /* 40 GB */
     cm_bench *b = bench((cm_bench_options){.cases = path});
-    assert_non_null(cm_bench_result_at(b, 0)->skipped);
-    assert_non_null(strstr(cm_bench_result_at(b, 0)->skipped, "16.0 GiB are free"));
+    assert_non_null(cm_bench_get_result(b, 0)->skipped);
+    assert_non_null(strstr(cm_bench_get_result(b, 0)->skipped, "16.0 GiB are free"));
     assert_int_equal(cm_bench_wrong(b), 0);
     cm_bench_free(b);
     unlink(path);
@@ -284,7 +284,7 @@ static void the_processors_results_are_right(void **state)
             bench((cm_bench_options){.backend = "cpu", .cases = path, .budget_s = 40, .threads = 2, .cold = cold});
         assert_int_equal(cm_bench_results(b), (int)(sizeof calls / sizeof *calls));
         for (int32_t i = 0; i < cm_bench_results(b); i++)
-            if (cm_bench_result_at(b, i)->wrong) fail_msg("%s is wrong", cm_bench_result_at(b, i)->name);
+            if (cm_bench_get_result(b, i)->wrong) fail_msg("%s is wrong", cm_bench_get_result(b, i)->name);
         assert_true(named(b, "softmax forward - fp32 33,97")->time_s > 0);
         cm_bench_free(b);
     }
@@ -298,7 +298,7 @@ static void the_processors_functions_are_right(void **state)
                                            .budget_s = 20});
     assert_true(cm_bench_results(b) > 15);
     for (int32_t i = 0; i < cm_bench_results(b); i++)
-        if (cm_bench_result_at(b, i)->wrong) fail_msg("%s is wrong", cm_bench_result_at(b, i)->name);
+        if (cm_bench_get_result(b, i)->wrong) fail_msg("%s is wrong", cm_bench_get_result(b, i)->name);
     cm_bench_free(b);
 }
 

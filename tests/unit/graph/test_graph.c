@@ -100,8 +100,8 @@ TEST(texts_are_remembered_once)
     cm__not_supported(g, "this");
     assert_int_equal(cm_graph_warnings(g), 2);
     assert_string_equal(cm_graph_warning(g, 0), "2 of a kind");
-    assert_int_equal(cm_graph_unsupported(g), 1);
-    assert_string_equal(cm_graph_unsupported_name(g, 0), "this");
+    assert_int_equal(cm_graph_unsupported_ops(g), 1);
+    assert_string_equal(cm_graph_unsupported_op(g, 0), "this");
 }
 
 TEST(uses_list_every_reader_in_order)

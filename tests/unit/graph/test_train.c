@@ -61,7 +61,7 @@ TEST(the_step_stands_alone)
     assert_string_equal(cm_graph_description(step), "a description");
     assert_true(step->description != g->description);
     assert_string_equal(cm_graph_warning(step, 0), "a warning");
-    assert_string_equal(cm_graph_unsupported_name(step, 0), "an operator");
+    assert_string_equal(cm_graph_unsupported_op(step, 0), "an operator");
     assert_int_equal(cm_graph_nodes_read(step), 77);
     assert_true(step->ctx != g->ctx);
     cm__check(step);

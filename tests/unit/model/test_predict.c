@@ -53,7 +53,7 @@ static void consistent(const cm_prediction *p, const cm_graph *step, int64_t bat
         ops += op->time_s;
         launches += op->launches;
     }
-    for (int32_t k = 0; k < cm_prediction_missing(p); k++) {
+    for (int32_t k = 0; k < cm_prediction_missing_calls(p); k++) {
         const cm_op_time *m = cm_prediction_missing_call(p, k);
         assert_int_not_equal(m->how, CM_HOW_MEASURED);
         if (k) assert_true(m->time_s <= cm_prediction_missing_call(p, k - 1)->time_s);

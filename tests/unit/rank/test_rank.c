@@ -116,9 +116,9 @@ static bool beats(const cm_rank_entry *a, const cm_rank_entry *b)
     return pace >= 0 && money >= 0 && (pace > 0 || money > 0);
 }
 
-static void check_order(cm_goal goal)
+static void check_order(cm_objective objective)
 {
-    cm_ranking *r = rank("resnet50", &(cm_rank_options){.goal = goal, .samples = 1e6});
+    cm_ranking *r = rank("resnet50", &(cm_rank_options){.objective = objective, .samples = 1e6});
     int32_t     placed = cm_ranking_placed(r);
     assert_true(placed > 10);
     for (int32_t i = 0; i < placed; i++) {
@@ -128,7 +128,7 @@ static void check_order(cm_goal goal)
         for (int32_t k = 0; k < placed; k++) dominated = dominated || beats(cm_ranking_entry(r, k), e);
         assert_int_equal(e->pareto, !dominated);
         if (!next) continue;
-        assert_true(cm_goal_is_less(goal) ? e->value <= next->value : e->value >= next->value);
+        assert_true(cm_objective_is_less(objective) ? e->value <= next->value : e->value >= next->value);
         bool overlap = e->interval[0] <= next->interval[1] && next->interval[0] <= e->interval[1];
         assert_int_equal(e->tied_with_next, overlap);
     }
@@ -138,7 +138,8 @@ static void check_order(cm_goal goal)
 static void test_order(void **state)
 {
     (void)state;
-    for (cm_goal goal = 0; goal < CM_GOALS; goal++) check_order(goal);
+    for (int32_t i = 0; i < cm_choice_objectives(CM_CHOICE_DEVICE); i++)
+        check_order(cm_choice_objective(CM_CHOICE_DEVICE, i));
 }
 
 /* ---- the job ---------------------------------------------------------------------------------------------------- */
@@ -148,7 +149,7 @@ static void test_job(void **state)
     (void)state;
     cm_rank_price   prices[] = {{"nvidia-h200", 10}};
     cm_rank_options o = {.devices = "nvidia-h200,nvidia-a100-40g", .samples = 1281167, .epochs = 90,
-                         .goal = CM_GOAL_COST, .prices = prices, .n_prices = 1};
+                         .objective = CM_OBJECTIVE_COST, .prices = prices, .n_prices = 1};
     cm_ranking     *r = rank("resnet50", &o);
     near(cm_ranking_get_info(r)->job_samples, 90.0 * 1281167);
     const cm_rank_entry *e = of(r, "nvidia-h200");
@@ -251,7 +252,7 @@ static void test_price_basis(void **state)
 {
     static const char *const devices = "nvidia-h200,graphcore-bow,habana-gaudi2";
     (void)state;
-    cm_ranking *r = rank("resnet18", &(cm_rank_options){.devices = devices, .goal = CM_GOAL_PRICE});
+    cm_ranking *r = rank("resnet18", &(cm_rank_options){.devices = devices, .objective = CM_OBJECTIVE_PRICE});
     assert_int_equal(cm_ranking_placed(r), 1);
     assert_string_equal(of(r, "nvidia-h200")->price->basis, "on-demand");
     assert_int_equal(of(r, "graphcore-bow")->state, CM_RANK_NO_VALUE);
@@ -260,11 +261,13 @@ static void test_price_basis(void **state)
     assert_non_null(strstr(of(r, "habana-gaudi2")->reason, "--price-basis marketplace"));
     double list = of(r, "nvidia-h200")->price_hour;
     cm_ranking_free(r);
-    r = rank("resnet18", &(cm_rank_options){.devices = devices, .goal = CM_GOAL_PRICE, .price_basis = CM_BASIS_SPOT});
+    r = rank("resnet18", &(cm_rank_options){.devices = devices, .objective = CM_OBJECTIVE_PRICE,
+                                            .price_basis = CM_BASIS_SPOT});
     assert_string_equal(of(r, "nvidia-h200")->price->basis, "spot");
     assert_true(of(r, "nvidia-h200")->price_hour < list);
     cm_ranking_free(r);
-    r = rank("resnet18", &(cm_rank_options){.devices = devices, .goal = CM_GOAL_PRICE, .price_basis = CM_BASIS_ANY});
+    r = rank("resnet18", &(cm_rank_options){.devices = devices, .objective = CM_OBJECTIVE_PRICE,
+                                            .price_basis = CM_BASIS_ANY});
     assert_int_equal(cm_ranking_placed(r), 3);
     cm_ranking_free(r);
 }
@@ -272,11 +275,12 @@ static void test_price_basis(void **state)
 static void test_limits(void **state)
 {
     (void)state;
-    cm_ranking *all = rank("resnet18", &(cm_rank_options){.goal = CM_GOAL_TIME, .samples = 1e8});
+    cm_ranking *all = rank("resnet18", &(cm_rank_options){.objective = CM_OBJECTIVE_TIME, .samples = 1e8});
     double      hours = cm_ranking_entry(all, 5)->hours;
     int32_t     within = 6;
     while (cm_ranking_entry(all, within)->hours <= hours) within++; /* two devices may take equally long */
-    cm_ranking *few = rank("resnet18", &(cm_rank_options){.goal = CM_GOAL_TIME, .samples = 1e8, .max_hours = hours});
+    cm_ranking *few = rank("resnet18", &(cm_rank_options){.objective = CM_OBJECTIVE_TIME, .samples = 1e8,
+                                                          .max_hours = hours});
     assert_int_equal(cm_ranking_placed(few), within);
     const cm_rank_entry *over = cm_ranking_entry(few, within);
     assert_int_equal(over->state, CM_RANK_OVER);
@@ -319,10 +323,10 @@ static void test_refused(void **state)
     refused(&(cm_rank_options){.vendor = "Acme"}, CM_ERR_UNKNOWN, "Graphcore");
     refused(&(cm_rank_options){.provider = "Acme"}, CM_ERR_UNKNOWN, "RunPod");
     refused(&(cm_rank_options){.port_hours = 1, .port_usd_hour = 1}, CM_ERR_ARGUMENT, "baseline");
-    refused(&(cm_rank_options){.goal = CM_GOALS}, CM_ERR_ARGUMENT, "objective");
-    cm_goal goal;
+    refused(&(cm_rank_options){.objective = CM_OBJECTIVE_MEMORY}, CM_ERR_ARGUMENT, "objective");
+    cm_objective objective;
     cm_diag diag = {0};
-    assert_int_equal(cm_goal_parse("prize", &goal, &diag), CM_ERR_UNKNOWN);
+    assert_int_equal(cm_objective_parse("prize", CM_CHOICE_DEVICE, &objective, &diag), CM_ERR_UNKNOWN);
     assert_non_null(strstr(diag.reason, "'price'"));
     cm_ranking *r;
     assert_int_equal(cm_rank("resnet5", NULL, &r, &diag), CM_ERR_UNKNOWN);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "graph/graph.h"
 #include "report/report.h"
 
 static void clean_text_stays(void **state)

@@ -34,10 +34,10 @@ static void test_table5(void **state)
     assert_null(cm_scoreboard_set(b, 1));
     assert_int_equal(cm_validation_rows(v), 24);
     assert_int_equal(cm_validation_summaries(v), 3);
-    assert_string_equal(cm_validation_summary_of(v, 1)->predictor, "paper");
-    assert_int_equal(cm_validation_summary_of(v, 1)->equal, 19);
-    assert_int_equal(cm_validation_summary_of(v, 2)->equal, 20); /* the result of the fit, which was made elsewhere */
-    assert_non_null(strstr(cm_validation_summary_of(v, 2)->what, "not a prediction"));
+    assert_string_equal(cm_validation_get_summary(v, 1)->predictor, "paper");
+    assert_int_equal(cm_validation_get_summary(v, 1)->equal, 19);
+    assert_int_equal(cm_validation_get_summary(v, 2)->equal, 20); /* the result of the fit, which was made elsewhere */
+    assert_non_null(strstr(cm_validation_get_summary(v, 2)->what, "not a prediction"));
     assert_null(cm_validation_get_row(v, 24));
     cm_scoreboard_free(b);
 }
@@ -47,7 +47,7 @@ static void test_memory(void **state)
 {
     (void)state;
     cm_scoreboard               *b = run("h200-memory");
-    const cm_validation_summary *s = cm_validation_summary_of(cm_scoreboard_set(b, 0), 0);
+    const cm_validation_summary *s = cm_validation_get_summary(cm_scoreboard_set(b, 0), 0);
     assert_int_equal(s->n, 51);
     assert_true(s->mape <= 0.04);
     assert_true(s->worst <= 0.10);
@@ -113,7 +113,7 @@ static void test_fitted(void **state)
         fitted += cm_validation_get_row(v, i)->evidence == CM_EVIDENCE_FITTED;
     assert_int_equal(cm_validation_rows(v), 128);
     assert_int_equal(fitted, 65); /* host-bound steps */
-    assert_int_equal(cm_validation_summary_of(v, 0)->n, 128 - 65);
+    assert_int_equal(cm_validation_get_summary(v, 0)->n, 128 - 65);
     cm_scoreboard_free(b);
 }
 
@@ -129,7 +129,7 @@ static void test_own_machine(void **state)
         for (int32_t p = 0; p < cm_validation_summaries(v); p++) assert_true(r->predicted[p] > 0);
     }
     for (int32_t p = 1; p < cm_validation_summaries(v); p++) {
-        const cm_validation_summary *s = cm_validation_summary_of(v, p);
+        const cm_validation_summary *s = cm_validation_get_summary(v, p);
         assert_true(s->own_accuracy > s->shared_accuracy);
     }
     cm_scoreboard_free(b);

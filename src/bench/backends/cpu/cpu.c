@@ -102,7 +102,7 @@ static void cpu_describe(void *state, cm_bench_device *d)
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-const cm__cpu_op *cm__cpu_find(const cm__cpu *cpu, const cm_call *call)
+static const cm__cpu_op *find(const cm__cpu *cpu, const cm_call *call)
 {
     for (int t = 0; cm__cpu_tables[t]; t++)
         for (const cm__cpu_op *op = cm__cpu_tables[t]; op->op; op++)
@@ -110,7 +110,7 @@ const cm__cpu_op *cm__cpu_find(const cm__cpu *cpu, const cm_call *call)
     return NULL;
 }
 
-static bool cpu_supports(void *state, const cm_call *call) { return cm__cpu_find(state, call) != NULL; }
+static bool cpu_supports(void *state, const cm_call *call) { return find(state, call) != NULL; }
 
 static const cm_call_kind *cpu_calls(void *state, int32_t *count)
 {
@@ -171,7 +171,7 @@ static cm_status cpu_prepare(void *state, const cm_call *call, const cm_case_opt
                              cm_diag *diag)
 {
     cm__cpu          *cpu = state;
-    const cm__cpu_op *op = cm__cpu_find(cpu, call);
+    const cm__cpu_op *op = find(cpu, call);
     if (!op) return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "no kernel and no installed library supports this call");
     cm__cpu_case *c = calloc(1, sizeof *c);
     handle       *h = calloc(1, sizeof *h);

@@ -74,8 +74,6 @@ extern const cm__cpu_op *const cm__cpu_tables[]; /* NULL-terminated; each table 
 extern const cm__cpu_op cm__cpu_ops_matrix[], cm__cpu_ops_rows[], cm__cpu_ops_elements[], cm__cpu_ops_tables[],
     cm__cpu_ops_reduce[];
 
-const cm__cpu_op *cm__cpu_find(const cm__cpu *cpu, const cm_call *call); /* NULL: not supported */
-
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 double    cm__free_bytes(void); /* memory available without swapping, within the limit of the control group */
@@ -119,7 +117,6 @@ double  cm__probe_work(const cm__cpu_probe *p);
 void    cm__lookup_table(cm__cpu_probe *p); /* fills in sorted energies, and cross sections that are linear in energy */
 void    cm__lookup_once(cm__cpu_probe *p);
 int64_t cm__lookup_check(cm__cpu_probe *p);
-int64_t cm__lookup_rows(int64_t bytes);
 
 #define CM__LOOKUPS 65536 /* per repetition */
 

@@ -17,7 +17,7 @@ static uint64_t scramble(uint64_t x)
 
 static double uniform(uint64_t x) { return (double)(scramble(x) >> 11) / 9007199254740992.0; }
 
-int64_t cm__lookup_rows(int64_t bytes) { return bytes / (COLUMNS * (int64_t)sizeof(double)); }
+static int64_t rows_of(int64_t bytes) { return bytes / (COLUMNS * (int64_t)sizeof(double)); }
 
 static double energy_of(int64_t lookup) { return uniform(0x5eedu + (uint64_t)lookup); }
 
@@ -25,7 +25,7 @@ static double energy_of(int64_t lookup) { return uniform(0x5eedu + (uint64_t)loo
 void cm__lookup_table(cm__cpu_probe *p)
 {
     double *table = (double *)p->buffer;
-    int64_t rows = cm__lookup_rows(p->request.bytes);
+    int64_t rows = rows_of(p->request.bytes);
     for (int64_t i = 0; i < rows; i++)
         for (int k = 0; k < COLUMNS; k++) {
             double u = uniform((uint64_t)(i * COLUMNS + k));
@@ -56,7 +56,7 @@ static void look_up(void *arg, int64_t first, int64_t last)
 {
     cm__cpu_probe *p = arg;
     const double  *table = (const double *)p->buffer;
-    int64_t        rows = cm__lookup_rows(p->request.bytes);
+    int64_t        rows = rows_of(p->request.bytes);
     for (int64_t i = first; i < last; i++) {
         double energy = energy_of(i);
         p->results[i] = interpolate(table + bisect(table, rows, energy) * COLUMNS, energy);
@@ -68,7 +68,7 @@ void cm__lookup_once(cm__cpu_probe *p) { cm__pool_run(p->cpu->pool, look_up, p, 
 int64_t cm__lookup_check(cm__cpu_probe *p)
 {
     const double *table = (const double *)p->buffer;
-    int64_t       rows = cm__lookup_rows(p->request.bytes), wrong = 0;
+    int64_t       rows = rows_of(p->request.bytes), wrong = 0;
     for (int64_t i = 0; i < CM__LOOKUPS; i++) {
         double  energy = energy_of(i);
         int64_t row = (int64_t)(energy * (double)rows);

@@ -6,7 +6,7 @@
 #include "bench/backends/cpu/kernels.h"
 #include "bench/backends/cpu/math.h"
 
-bool cm__takes_rows(const cm__cpu *cpu, const cm_call *call)
+static bool takes_rows(const cm__cpu *cpu, const cm_call *call)
 {
     (void)cpu;
     return !*call->variant && strcmp(call->dtype, "fp32") == 0 && call->dims[0] > 0 && call->dims[1] > 0;
@@ -30,7 +30,7 @@ static bool takes_softmax(const cm__cpu *cpu, const cm_call *call)
 {
     cm_call plain = *call;
     if (is_log(call)) plain.variant = "";
-    return cm__takes_rows(cpu, &plain);
+    return takes_rows(cpu, &plain);
 }
 
 enum { X, Y };
@@ -201,15 +201,15 @@ const cm__cpu_op cm__cpu_ops_rows[] = {
     {"softmax", "forward", takes_softmax, operands_softmax, NULL, NULL, run_softmax, check_softmax, 1},
     {"softmax", "backward", takes_softmax, operands_softmax_backward, NULL, NULL, run_softmax_backward,
      check_softmax_backward, 1},
-    {"cross_entropy", "forward", cm__takes_rows, operands_cross_entropy, NULL, NULL, run_cross_entropy,
+    {"cross_entropy", "forward", takes_rows, operands_cross_entropy, NULL, NULL, run_cross_entropy,
      check_cross_entropy, 2},
-    {"cross_entropy", "backward", cm__takes_rows, operands_cross_entropy, NULL, NULL, run_cross_entropy_backward,
+    {"cross_entropy", "backward", takes_rows, operands_cross_entropy, NULL, NULL, run_cross_entropy_backward,
      check_cross_entropy_backward, 1},
-    {"layer_norm", "forward", cm__takes_rows, cm__operands_norm, NULL, NULL, cm__run_norm, cm__check_norm, 1},
-    {"layer_norm", "backward", cm__takes_rows, cm__operands_norm, NULL, NULL, cm__run_norm_backward,
+    {"layer_norm", "forward", takes_rows, cm__operands_norm, NULL, NULL, cm__run_norm, cm__check_norm, 1},
+    {"layer_norm", "backward", takes_rows, cm__operands_norm, NULL, NULL, cm__run_norm_backward,
      cm__check_norm_backward, 2},
-    {"rms_norm", "forward", cm__takes_rows, cm__operands_norm, NULL, NULL, cm__run_norm, cm__check_norm, 1},
-    {"rms_norm", "backward", cm__takes_rows, cm__operands_norm, NULL, NULL, cm__run_norm_backward,
+    {"rms_norm", "forward", takes_rows, cm__operands_norm, NULL, NULL, cm__run_norm, cm__check_norm, 1},
+    {"rms_norm", "backward", takes_rows, cm__operands_norm, NULL, NULL, cm__run_norm_backward,
      cm__check_norm_backward, 2},
     {0},
 };

@@ -10,7 +10,6 @@
 /* Returns the number of wrong results in one row. */
 typedef int64_t cm__row_check(const void *arg, int64_t row, int64_t columns);
 
-bool    cm__takes_rows(const cm__cpu *cpu, const cm_call *call);
 int64_t cm__check_rows(const cm_call *call, cm__row_check *check, const void *arg); /* checks a sample of rows */
 
 /* Layer and root-mean-square norms. */

@@ -147,7 +147,6 @@ cu_address cm__cuda_address(const cm__cuda_case *c, int operand, int64_t copy);
 int        cm__cuda_vector(const cm__cuda_case *c, int64_t length); /* elements per load for rows of this length */
 void       cm__cuda_place(cm__cuda_case *c);     /* allocates and fills all operands */
 void       cm__cuda_refill(cm__cuda_case *c);
-void       cm__cuda_refill_one(cm__cuda_case *c, int operand);
 
 cm__launch *cm__cuda_add_launch(cm__cuda_case *c, cu_function function, int64_t grid_x, int64_t grid_y, int block);
 void        cm__cuda_arg_operand(cm__launch *launch, int operand);
@@ -195,7 +194,6 @@ cm_status           cm__cuda_verify(void *a_case, int64_t *wrong, cm_diag *diag)
 int32_t             cm__cuda_kernels(void *a_case);
 const char         *cm__cuda_algorithm(void *a_case);
 void                cm__cuda_release(void *a_case);
-bool                cm__cuda_sense(void *state, cm_sense *sense);
 void                cm__cuda_list_kinds(cm__cuda *cu);
 const cm__cuda_op  *cm__cuda_find(const cm_call *call); /* NULL: none */
 void                cm__cuda_make_probe(cm__cuda_case *c, const cm_probe_request *request, double *work);

@@ -249,7 +249,7 @@ static void describe(void *state, cm_bench_device *device)
     device->caches[1].bytes = cu->l2_bytes;
 }
 
-bool cm__cuda_sense(void *state, cm_sense *sense)
+static bool sense_clocks(void *state, cm_sense *sense)
 {
     cm__cuda          *cu = state;
     unsigned           value = 0;
@@ -282,5 +282,5 @@ const cm_backend cm__backend_cuda = {
     .kernels = cm__cuda_kernels,
     .algorithm = cm__cuda_algorithm,
     .release = cm__cuda_release,
-    .sense = cm__cuda_sense,
+    .sense = sense_clocks,
 };

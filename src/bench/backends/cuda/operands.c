@@ -115,7 +115,7 @@ static void fill_copy(cm__cuda_case *c, cm__operand *o, cu_address at)
     }
 }
 
-void cm__cuda_refill_one(cm__cuda_case *c, int operand)
+static void refill_one(cm__cuda_case *c, int operand)
 {
     int64_t copies = c->operands[operand].shared ? 1 : c->copies;
     for (int64_t copy = 0; copy < copies; copy++)
@@ -124,7 +124,7 @@ void cm__cuda_refill_one(cm__cuda_case *c, int operand)
 
 void cm__cuda_refill(cm__cuda_case *c)
 {
-    for (int i = 0; i < c->n_operands; i++) cm__cuda_refill_one(c, i);
+    for (int i = 0; i < c->n_operands; i++) refill_one(c, i);
     cm__cuda_need(c->ctx, c->cu, c->cu->driver.cuStreamSynchronize(c->cu->stream), "filling the operands");
 }
 
