@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_plan_counts.c - open counts of a plan are filled in, and contradictions are refused. */
+#include "graph/plan_counts.h"
+#include "graph_builder.h"
+
+static cm_plan filled(cm_plan p)
+{
+    cm__plan_fill(ctx, &p);
+    return p;
+}
+
+TEST(counts_default_to_one)
+{
+    cm_plan p = filled((cm_plan){0});
+    assert_true(p.devices == 1 && p.tp == 1 && p.pp == 1 && p.dp == 1 && p.cp == 1 && p.ep == 1);
+    assert_true(p.interleave == 1 && p.accumulate == 1 && p.zero == 0);
+}
+
+TEST(replicas_use_the_other_devices)
+{
+    cm_plan p = filled((cm_plan){.devices = 24, .tp = 2, .pp = 3});
+    assert_int_equal(p.dp, 4);
+    assert_int_equal(filled((cm_plan){.tp = 2, .cp = 2, .dp = 4}).devices, 16);
+    assert_int_equal(cm__replicas(&p), 4);
+    p = filled((cm_plan){.cp = 2, .dp = 4}); /* context-parallel devices have the same weights */
+    assert_int_equal(cm__replicas(&p), 8);
+}
+
+/* global batch = micro-batch x accumulation x replicas */
+TEST(accumulation_follows_from_the_batches)
+{
+    assert_int_equal(filled((cm_plan){.dp = 4, .micro_batch = 2, .global_batch = 64}).accumulate, 8);
+    assert_int_equal(filled((cm_plan){.dp = 64, .micro_batch = 2, .global_batch = 64}).accumulate, 1);
+    assert_int_equal(filled((cm_plan){.accumulate = 3}).accumulate, 3);
+}
+
+TEST(contradictions)
+{
+    REFUSES(ARGUMENT, "tp 2 x pp 1 x dp 4 are not the 9 devices", filled((cm_plan){.devices = 9, .tp = 2}));
+    REFUSES(ARGUMENT, "tp 2 x cp 2 x pp 1 x dp 2 are not the 6",
+            filled((cm_plan){.devices = 6, .tp = 2, .cp = 2, .dp = 2}));
+    REFUSES(ARGUMENT, "are not the 2 devices", filled((cm_plan){.devices = 2, .tp = 4}));
+    REFUSES(ARGUMENT, "6 replicas cannot share experts in groups of 4", filled((cm_plan){.dp = 6, .ep = 4}));
+    REFUSES(ARGUMENT, "out of range", filled((cm_plan){.tp = -1}));
+    REFUSES(ARGUMENT, "out of range", filled((cm_plan){.zero = 4}));
+    REFUSES(ARGUMENT, "out of range", filled((cm_plan){.global_batch = -8}));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_default_to_one), cmocka_unit_test(replicas_use_the_other_devices),
+        cmocka_unit_test(accumulation_follows_from_the_batches), cmocka_unit_test(contradictions)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

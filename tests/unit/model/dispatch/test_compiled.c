@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_compiled.c - kernels that torch.compile generates. */
+#include "dispatch_calls.h"
+
+/* Three elementwise functions in a row become one kernel: 64 numbers in, 64 out. Products are unchanged. */
+static void a_compiler_joins_functions(void **state)
+{
+    (void)state;
+    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 32\nlinear 16\nrelu\nsigmoid\ntanh\nlinear 10\n", CM_PRECISION_FP32,
+             true, CM_LAYOUT_AUTO, 4,
+             CALLS("gemm forward nt-bias fp32 1,4,16,32", "elementwise forward copy fp32 1,64",
+                   "gemm forward nt-bias fp32 1,4,10,16"));
+}
+
+/* A batch norm in training sums its input, 2 x 8 x 16 numbers, before it reads it again. Its backward sums the
+   operands of its gradient: it reads the activation's gradient and result besides its input. */
+static void a_compiled_batch_norm_sums_first(void **state)
+{
+    (void)state;
+    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 8 4 4\nbn\nrelu\nflatten\nlinear 4\n", CM_PRECISION_FP32, true,
+             CM_LAYOUT_AUTO, 2, CALLS("elementwise forward copy fp32 1,272", "gemm forward nt-bias fp32 1,2,4,128"));
+    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 8 4 4\nconv 8 1 bias=off\nbn\nrelu\nflatten\nlinear 4\n",
+             CM_PRECISION_FP32, false, CM_LAYOUT_AUTO, 2,
+             CALLS("conv forward nchw fp32 2,8,8,4,4,1,1,1,1,0,0,1,1,1", "reduce forward sum:nchw fp32 2,8,16",
+                   "elementwise forward scale int64 1,1",
+                   "elementwise forward copy fp32 1,280", /* 256 in and out; 4 x 8 parameters and means, 2 x 8 saved */
+                   "gemm forward nt-bias fp32 1,2,4,128", "elementwise forward copy fp32 1,11",
+                   "elementwise forward copy fp32 1,7", "elementwise forward copy fp32 1,14",
+                   "gemm forward nn fp32 1,2,128,4", "gemm forward tn fp32 1,4,128,2",
+                   "reduce forward sum:nchw fp32 2,8,16",
+                   "elementwise forward copy fp32 1,268", /* for the sums: 2 x 256, and 3 x 8 */
+                   "elementwise forward copy fp32 1,532", /* 3 x 256 in, 256 out, 3 x 8 in, 2 x 8 out */
+                   "conv bwd_weight nchw fp32 2,8,8,4,4,1,1,1,1,0,0,1,1,1", "optimizer update sgd fp32 5,596"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_compiler_joins_functions),
+                                       cmocka_unit_test(a_compiled_batch_norm_sums_first)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

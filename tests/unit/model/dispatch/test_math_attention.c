@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_math_attention.c - attention that PyTorch runs as separate operators. */
+#include "dispatch_calls.h"
+
+/* scaled_dot_product_attention over [B, 2, 4, 8] with a trained mask, in exported form. */
+static cm_graph *attention_with_trained_mask(cm__ctx *ctx)
+{
+    cm_graph *g = cm__graph_new(ctx, "test", "test");
+    cm_dim    dims[] = {{1, 0}, {0, 2}, {0, 4}, {0, 8}};
+    cm__attr  perm = CM__INTS(CM_ATTR_PERM, 0, 1, 3, 2);
+    int32_t   x = cm__leaf(g, "x", CM_ROLE_INPUT, CM_FP32, 4, dims), root = cm__constant_scalar(g, "r", CM_FP32, 0.6);
+    int32_t   q = projected(g, x, "q"), k = projected(g, x, "k"), v = projected(g, x, "v"),
+            mask = cm__parameter(g, "mask", 4, (int64_t[]){1, 2, 4, 4});
+    k = cm__emit(g, CM_OP_TRANSPOSE, NULL, &k, 1, &perm, 1);
+    int32_t s = two(g, CM_OP_MATMUL, two(g, CM_OP_MUL, q, root), two(g, CM_OP_MUL, k, root));
+    s = two(g, CM_OP_ADD, s, mask);
+    cm__output(g, two(g, CM_OP_MATMUL, cm__emit(g, CM_OP_SOFTMAX, NULL, &s, 1, NULL, 0), v));
+    cm__finish(g, CM_FUSE_EAGER);
+    return g;
+}
+
+static void attention_with_a_trained_mask(void **state)
+{
+    (void)state;
+    static listed got;
+    for (int low = 0; low < 2; low++) {
+        cm__ctx *ctx = cm__ctx_new(&diag);
+        if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+        cm_precision precision = low ? CM_PRECISION_AMP_BF16 : CM_PRECISION_TF32;
+        cm_graph    *step = step_of(attention_with_trained_mask(ctx), precision, true);
+        list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER), 3, &got);
+        assert_int_equal(times(&got, "copy bf16>fp32 1,192"), low ? 3 : 0);     /* Q, K, V */
+        assert_int_equal(times(&got, "copy fp32>bf16 1,192"), low ? 3 + 1 : 0); /* x for each of them; the result */
+        assert_int_equal(times(&got, "copy fp32>bf16 1,32"), low);              /* the mask */
+        assert_int_equal(times(&got, low ? "fp32 6,4,4,8" : "tf32 6,4,4,8"), 1);
+        assert_int_equal(times(&got, low ? "fp32 6,4,8,4" : "tf32 6,4,8,4"), 1);
+        assert_int_equal(times(&got, "softmax forward - fp32 24,4"), 1);
+        /* which elements are masked, fully masked rows, zeros for these */
+        assert_int_equal(times(&got, "copy fp32>bool 1,96"), 1);
+        assert_int_equal(times(&got, "reduce forward sum fp32 24,4,1"), 1);
+        assert_int_equal(times(&got, "where:col fp32 24,4"), 1);
+        assert_int_equal(times(&got, "copy fp32>bf16 1,96"), low); /* probabilities are returned, too */
+        cm_graph_free(step);
+        cm__ctx_free(ctx);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(attention_with_a_trained_mask)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

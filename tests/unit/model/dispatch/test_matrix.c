@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_matrix.c - products: linear layers and their gradients. */
+#include "dispatch_calls.h"
+
+#define LINEAR "input x 32\nlinear 10\n"
+
+static void a_linear_layer(void **state)
+{
+    (void)state;
+    TRAIN(LINEAR, FP32, AUTO, 4, "gemm forward nt-bias fp32 1,4,10,32", "cross_entropy forward - fp32 4,10",
+          "cross_entropy backward - fp32 4,10", "gemm forward tn fp32 1,10,32,4", "reduce forward sum fp32 1,4,10",
+          "optimizer update sgd fp32 2,330");
+    TRAIN(LINEAR, TF32, AUTO, 4, "gemm forward nt-bias tf32 1,4,10,32", "cross_entropy forward - fp32 4,10",
+          "cross_entropy backward - fp32 4,10", "gemm forward tn tf32 1,10,32,4", "reduce forward sum fp32 1,4,10",
+          "optimizer update sgd fp32 2,330");
+    INFER(LINEAR, FP32, AUTO, 4, "gemm forward nt-bias fp32 1,4,10,32");
+}
+
+/* The second layer's input has a gradient. */
+static void two_linear_layers(void **state)
+{
+    (void)state;
+    TRAIN("input x 32\nlinear 16 bias=off\nrelu\ndropout 0.5\nlinear 10\n", FP32, AUTO, 4,
+          "gemm forward nt fp32 1,4,16,32", "elementwise forward relu fp32 1,64",
+          "elementwise forward dropout fp32 1,64", "gemm forward nt-bias fp32 1,4,10,16",
+          "cross_entropy forward - fp32 4,10", "cross_entropy backward - fp32 4,10", "gemm forward nn fp32 1,4,16,10",
+          "gemm forward tn fp32 1,10,16,4", "reduce forward sum fp32 1,4,10",
+          "elementwise forward dropout_grad fp32 1,64", "elementwise forward relu_grad fp32 1,64",
+          "gemm forward tn fp32 1,16,32,4", "optimizer update sgd fp32 3,682");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_linear_layer),
+                                       cmocka_unit_test(two_linear_layers)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

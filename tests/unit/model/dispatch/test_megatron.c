@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_megatron.c - Megatron-LM's kernel calls: unfused attention and the loss that devices share. */
+#include "plan_case.h"
+
+/* Unfused attention of Megatron-LM: two products forward, four backward, and forward again if recomputed. */
+static void unfused(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph     *step = step_of(GPT, CM_RECOMPUTE_FULL);
+    cm__dispatch *d = cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON);
+    int32_t       products = 0, softmaxes[CM__PASSES] = {0};
+    for (int32_t i = 0; i < d->n_of; i++) {
+        const cm_node        *n = &step->nodes[d->node[i]];
+        const cm__sized_call *c = &d->calls[d->of[i]];
+        products += cm_node_class(n) == CM_CLASS_ATTENTION && c->op == CM__CALL_GEMM;
+        if (c->op == CM__CALL_SOFTMAX) softmaxes[c->pass]++;
+        assert_int_not_equal(c->op, CM__CALL_ATTENTION);
+    }
+    assert_int_equal(products, 4 * (2 + 2 + 4));
+    assert_int_equal(softmaxes[CM__PASS_FORWARD], 4 * 2);
+    assert_int_equal(softmaxes[CM__PASS_BACKWARD], 4);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
+static int32_t calls_of(const cm__dispatch *d, int op, int class, double *second)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < d->n_of; i++) {
+        if (d->g->nodes[d->node[i]].op != op || d->calls[d->of[i]].op != class) continue;
+        *second = cm_poly_at(&d->calls[d->of[i]].sizes[1], 2);
+        count++;
+    }
+    return count;
+}
+
+/* Megatron-LM's loss: maximum, exponentials, sum, probabilities; backward is one pass. Tensor parallelism divides
+   the classes. */
+static void written_loss(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph *step = step_of(GPT, CM_RECOMPUTE_NONE);
+    for (int tp = 1; tp <= 4; tp *= 4) {
+        cm_plan       plan = {.tp = tp, .ep = 1};
+        cm__dispatch *d = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON, &plan, true);
+        double        elements, classes;
+        assert_int_equal(calls_of(d, CM_OP_CROSS_ENTROPY, CM__CALL_ELEMENTWISE, &elements), 3);
+        is(elements, 2 * 127 * 1024.0 / tp); /* the last token of a sample has no label */
+        assert_int_equal(calls_of(d, CM_OP_CROSS_ENTROPY, CM__CALL_REDUCE, &classes), 2);
+        is(classes, 1024.0 / tp);
+        assert_int_equal(calls_of(d, CM_OP_LOSS_GRAD, CM__CALL_ELEMENTWISE, &elements), 1);
+        assert_int_equal(calls_of(d, CM_OP_CROSS_ENTROPY, CM__CALL_CROSS_ENTROPY, &elements), 0);
+    }
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unfused),
+        cmocka_unit_test(written_loss),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_bsp.c - supersteps, micro-batches and pipelines of chips. */
+#include "chip_device.h"
+
+static void supersteps_add_their_cycles(void **state)
+{
+    (void)state;
+    answer a = ask(BSP("1e12", "1", LINKS), "resnet18", 4, false);
+    answer b = ask(BSP("1e12", "1001", LINKS), "resnet18", 4, false); /* 1,000 more cycles at 1 GHz: 1 us */
+    assert_near(a.info.device_time_s, a.flop / 1e14, 2e-2);
+    assert_near(b.info.device_time_s - a.info.device_time_s, a.info.launches * 1e-6, 1e-3);
+    assert_int_equal(a.info.devices, 1);
+    assert_int_equal(a.info.micro_batch, 4);
+}
+
+static void micro_batches_are_what_fits(void **state)
+{
+    (void)state;
+    answer all = ask(BSP("1e12", "1000", LINKS), "resnet18", 64, false);
+    answer some = ask(BSP("3e8", "1000", LINKS), "resnet18", 64, false);
+    assert_int_equal(some.info.devices, 1);
+    assert_true(some.info.micro_batch > 1 && some.info.micro_batch < 64);
+    double micros = ceil(64.0 / (double)some.info.micro_batch);
+    assert_near(some.info.launches / all.info.launches, micros, 2e-2);
+}
+
+static void what_one_chip_does_not_hold_is_a_pipeline(void **state)
+{
+    (void)state;
+    const char *small = BSP("3e7", "1000", LINKS), *model = "bert:layers=8,hidden=512,heads=8,seq=32,vocab=1000";
+    answer four = ask(small, model, 4, false), eight = ask(small, model, 8, false);
+    assert_int_equal(four.status, CM_OK);
+    assert_true(four.info.devices > 1);
+    assert_int_equal(four.info.devices, eight.info.devices);
+    int64_t micro = four.info.micro_batch;
+    assert_int_equal(micro, eight.info.micro_batch);
+    double chips = four.info.devices, m = ceil(4.0 / (double)micro), n = ceil(8.0 / (double)micro);
+    /* number of micro-batches times the time of a stage */
+    double stage = (eight.info.device_time_s - four.info.device_time_s) / (n - m);
+    assert_near(four.info.device_time_s, (m + chips - 1) * stage + four.info.phase_s[CM_UPDATE], 1e-6);
+}
+
+static void what_no_pipeline_holds_is_refused(void **state)
+{
+    (void)state;
+    answer alone = ask(BSP("1e6", "1000", ""), "resnet18", 4, false);
+    assert_int_equal(alone.status, CM_ERR_FIT);
+    assert_non_null(strstr(alone.diag.reason, "does not fit the on-chip memory of 1 chip"));
+    answer many = ask(BSP("1e4", "1000", LINKS), "resnet18", 4, false);
+    assert_int_equal(many.status, CM_ERR_FIT);
+    assert_non_null(strstr(many.diag.reason, "64 chip, the most that its links connect"));
+}
+
+/* Four chips are requested for a model that fits one: forward runs twice, and micro-batches are pipelined. */
+static void pipelines_may_be_asked_for(void **state)
+{
+    (void)state;
+    const char *model = "bert:layers=8,hidden=512,heads=8,seq=32,vocab=1000";
+    answer      one = ask(BSP("1e12", "1e-9", LINKS), model, 64, false);
+    answer      four = ask_with(BSP("1e12", "1e-9", LINKS), model, false,
+                                (cm_predict_options){.batch = 64, .plan = {.pp = 4}});
+    assert_int_equal(four.status, CM_OK);
+    assert_int_equal(one.info.devices, 1);
+    assert_int_equal(four.info.devices, 4);
+    assert_int_equal(four.info.micro_batch, 1); /* small micro-batches cost nothing here and have the shortest bubble */
+    double once = one.info.phase_s[CM_FORWARD], micros = 64;
+    assert_near(four.info.phase_s[CM_FORWARD], 2 * once * (micros + 3) / micros / 4, 1e-2);
+    answer dear = ask_with(BSP("1e12", "1e6", LINKS), model, false,
+                           (cm_predict_options){.batch = 64, .plan = {.pp = 4}});
+    assert_true(dear.info.micro_batch > 1); /* a millisecond per operator and micro-batch */
+    answer tensor = ask_with(BSP("1e12", "1", LINKS), model, false,
+                             (cm_predict_options){.batch = 64, .plan = {.pp = 2, .tp = 2}});
+    assert_int_equal(tensor.status, CM_ERR_UNSUPPORTED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(supersteps_add_their_cycles),
+        cmocka_unit_test(micro_batches_are_what_fits),
+        cmocka_unit_test(what_one_chip_does_not_hold_is_a_pipeline),
+        cmocka_unit_test(what_no_pipeline_holds_is_refused),
+        cmocka_unit_test(pipelines_may_be_asked_for),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_sections.c - sections of a graph: filling, section changes, and tensors that leave the chip. */
+#include "chip_device.h"
+
+static void a_pipeline_is_filled_and_drained_once(void **state)
+{
+    (void)state;
+    for (int64_t batch = 1; batch <= 16; batch *= 4) {
+        answer one = ask(SECTIONS("1e12", "1e18", "1", "1e-9"), "resnet18", batch, false);
+        answer five = ask(SECTIONS("1e12", "1e18", "5", "1e-9"), "resnet18", batch, false);
+        assert_near(one.info.device_time_s, one.flop / 1e14, 1e-2);
+        assert_near(five.info.device_time_s / one.info.device_time_s, ((double)batch + 4) / (double)batch, 1e-3);
+        assert_true(one.info.launches == 1); /* the whole graph fits the chip */
+    }
+}
+
+/* A hidden layer's results are read in backward by the next product and by their own gradient; the chip is fast. */
+static void what_backward_reads_leaves_the_chip_and_comes_back(void **state)
+{
+    (void)state;
+    const char *profile = SECTIONS("1e12", "1e6", "1", "1e-9");
+    double      seconds[2][2];
+    for (int wide = 0; wide < 2; wide++)
+        for (int twice = 0; twice < 2; twice++)
+            seconds[wide][twice] = ask(profile, wide ? "mlp:in=10,hidden=3000,out=10" : "mlp:in=10,hidden=1000,out=10",
+                                       twice ? 2000 : 1000, false).info.device_time_s;
+    double per_sample = (seconds[1][1] - seconds[1][0] - seconds[0][1] + seconds[0][0]) / 1000;
+    assert_near(per_sample, 2000 * 2 * 2 / 1e6, 1e-6); /* two bytes per number, written and read */
+    answer inference = ask(profile, "mlp:in=10,hidden=1000,out=10", 1000, true);
+    assert_true(inference.info.device_time_s < 1e-6); /* nothing is stored */
+}
+
+static void sections_cost_their_change_and_their_traffic(void **state)
+{
+    (void)state;
+    answer a = ask(SECTIONS("2e7", "1e18", "1", "1e-3"), "resnet18", 4, false);
+    answer b = ask(SECTIONS("2e7", "1e18", "1", "2e-3"), "resnet18", 4, false);
+    assert_true(a.info.launches >= 3); /* forward, backward, update */
+    assert_near(b.info.device_time_s - a.info.device_time_s, a.info.launches * 1e-3, 1e-6);
+    answer slow = ask(SECTIONS("2e7", "1e8", "1", "1e-9"), "resnet18", 4, false);
+    answer slower = ask(SECTIONS("2e7", "5e7", "1", "1e-9"), "resnet18", 4, false);
+    assert_near(slower.info.device_time_s, 2 * slow.info.device_time_s, 1e-6);
+}
+
+/* The chip's memory does not grow with the batch: samples are pipelined. */
+static void one_section_runs_any_batch(void **state)
+{
+    (void)state;
+    const char *profile = SECTIONS("3e8", "1e9", "1", "1e-3");
+    answer      few = ask(profile, "resnet18", 8, false), many = ask(profile, "resnet18", 512, false);
+    assert_true(few.info.launches == 1 && many.info.launches == 1);
+    assert_int_equal(many.info.micro_batch, 512);
+    answer parted = ask(SECTIONS("2e7", "1e9", "1", "1e-3"), "resnet18", 8, false); /* not even one sample fits */
+    assert_true(parted.info.launches > 3);
+}
+
+/* The part of a sample's scores that fits stays on the chip. The rest of 4 heads x 512 x 512 numbers of two bytes is
+   written in forward and read in backward, and its gradient is written and read. */
+static void scores_that_do_not_fit_leave_the_chip(void **state)
+{
+    (void)state;
+    const char *model = "gpt:layers=1,hidden=256,heads=4,seq=512,vocab=50000";
+    answer      narrow = ask(SECTIONS("1e6", "1e9", "1", "1e-9"), model, 3, false);
+    answer      wide = ask(SECTIONS("2.2e6", "1e9", "1", "1e-9"), model, 3, false);
+    assert_near(narrow.info.device_time_s - wide.info.device_time_s, 3 * 4 * (4 * 512 * 512 * 2 - 1e6) / 1e9, 1e-3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pipeline_is_filled_and_drained_once),
+        cmocka_unit_test(what_backward_reads_leaves_the_chip_and_comes_back),
+        cmocka_unit_test(sections_cost_their_change_and_their_traffic),
+        cmocka_unit_test(one_section_runs_any_batch),
+        cmocka_unit_test(scores_that_do_not_fit_leave_the_chip),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

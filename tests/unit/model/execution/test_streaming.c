@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_streaming.c - weights streamed layer by layer, pruned weights, and micro-batches. */
+#include "chip_device.h"
+
+static void a_slow_link_bounds_the_step(void **state)
+{
+    (void)state;
+    answer a = ask(STREAMING("1e12", "1e8", ""), "resnet18", 1, false);
+    /* 11.69 million weights of two bytes: in for forward, in again and gradients out for backward */
+    assert_near(a.info.device_time_s, 2 * 2 * 11689512.0 / 1e8, 2e-2);
+}
+
+static void a_fast_link_leaves_the_arithmetic(void **state)
+{
+    (void)state;
+    answer a = ask(STREAMING("1e12", "1e18", ""), "resnet18", 64, false);
+    assert_near(a.info.device_time_s, a.flop / 1e14, 1e-2);
+}
+
+#define SKIPPING(sram, rate)                                                                                           \
+    CHIP("weight-streaming", sram, rate, EFFICIENCY("1"),                                                              \
+         PLACED("DRAM") ", \"sparsity\": {\"skipped\": " NUMBER("1", "1") "}")
+
+/* With four fifths pruned, a chip that skips all zeros does a fifth of the arithmetic and streams a fifth of the
+   weights. One that skips none does all of it. */
+static void pruned_weights_are_skipped(void **state)
+{
+    (void)state;
+    const cm_sparsity most = {.pruned = 0.8};
+    const char       *mlp = "mlp:in=4000,hidden=3000x2000,out=1000";
+    const double      weights = 4000.0 * 3000 + 3000 * 2000 + 2000 * 1000;
+    answer            fast = ask_pruned(SKIPPING("1e12", "1e18"), mlp, 64, false, most);
+    assert_near(fast.info.device_time_s, 0.2 * fast.flop / 1e14, 2e-2);
+    assert_true(fast.info.sparsity_used);
+    answer slow = ask_pruned(SKIPPING("1e12", "1e8"), mlp, 1, false, most);
+    /* in for forward; in for backward while gradients go out */
+    assert_near(slow.info.device_time_s, 0.2 * 2 * 2 * weights / 1e8, 2e-2);
+    answer none = ask_pruned(STREAMING("1e12", "1e18", ""), mlp, 64, false, most);
+    assert_near(none.info.device_time_s, none.flop / 1e14, 1e-2);
+    assert_false(none.info.sparsity_used);
+    assert_int_equal(ask_pruned(STREAMING("1e12", "1e18", ""), "resnet18", 1, true, (cm_sparsity){.pruned = 1}).status,
+                     CM_ERR_ARGUMENT);
+}
+
+/* Embeddings, attention and the head of a model with repeated blocks are not pruned. */
+static void blocks_alone_are_pruned(void **state)
+{
+    (void)state;
+    const char *gpt = "gpt:layers=2,hidden=512,heads=8,seq=256,vocab=8192";
+    answer      whole = ask(SKIPPING("1e12", "1e18"), gpt, 8, true);
+    answer      pruned = ask_pruned(SKIPPING("1e12", "1e18"), gpt, 8, true, (cm_sparsity){.pruned = 0.9});
+    double      in_blocks = 2.0 * 8 * 256 * 2 * 12 * 512 * 512; /* forward products: 12 hidden^2 weights per layer */
+    assert_near(whole.info.device_time_s - pruned.info.device_time_s, 0.9 * in_blocks / 1e14, 2e-2);
+}
+
+static void layers_have_a_latency(void **state)
+{
+    (void)state;
+    answer a = ask(STREAMING("1e12", "1e18", ", \"layer_latency\": " NUMBER("1", "s")), "resnet18", 1, false);
+    assert_near(a.info.device_time_s, a.info.launches, 1e-3);
+}
+
+static void activations_bound_the_micro_batch(void **state)
+{
+    (void)state;
+    const char *model = "bert:layers=8,hidden=512,heads=8,seq=128,vocab=1000";
+    answer      a = ask(STREAMING("1e8", "1e8", ""), model, 64, false);
+    answer      b = ask(STREAMING("1e12", "1e8", ""), model, 64, false);
+    assert_true(a.info.micro_batch >= 1 && a.info.micro_batch < 64);
+    assert_int_equal(b.info.micro_batch, 64);
+    double micros = ceil(64.0 / (double)a.info.micro_batch); /* each micro-batch streams the weights */
+    assert_near(a.info.launches / b.info.launches, micros, 1e-9);
+    assert_int_equal(ask(STREAMING("1e4", "1e8", ""), model, 64, false).status, CM_ERR_FIT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slow_link_bounds_the_step),
+        cmocka_unit_test(a_fast_link_leaves_the_arithmetic),
+        cmocka_unit_test(pruned_weights_are_skipped),
+        cmocka_unit_test(blocks_alone_are_pruned),
+        cmocka_unit_test(layers_have_a_latency),
+        cmocka_unit_test(activations_bound_the_micro_batch),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

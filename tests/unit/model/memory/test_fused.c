@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fused.c - activations that Megatron-LM's fused kernels do not store: copies of the logits, gate activations. */
+#include "memory_case.h"
+
+static double peak(const char *model, cm_runtime runtime, int64_t batch)
+{
+    cm_graph        *forward, *step;
+    cm_train_options o = {.precision = CM_PRECISION_BF16, .optimizer = CM_OPTIMIZER_SGD, .master = true,
+                          .attention = CM_ATTENTION_FLASH};
+    assert_int_equal(cm_graph_load(model, NULL, &forward, NULL), CM_OK);
+    assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
+    cm_memory_use use = use_of(step, (cm_memory_options){.runtime = runtime}, batch, false);
+    cm_graph_free(step);
+    cm_graph_free(forward);
+    return use.categories[CM_CATEGORY_INPUT_OUTPUT];
+}
+
+/* The peak is at the loss of a model with a large vocabulary. Eager PyTorch stores several copies of the logits there;
+   Megatron-LM overwrites one fp32 copy. The last of 128 tokens has no label. */
+static void test_logits(void **state)
+{
+    (void)state;
+    const char *wide = "gpt:layers=1,hidden=64,heads=2,seq=128,vocab=60000";
+    const char *narrow = "gpt:layers=1,hidden=64,heads=2,seq=128,vocab=30000";
+    double      logits = 8.0 * 127 * 30000;
+    double      fused = peak(wide, CM_RUNTIME_MEGATRON, 8) - peak(narrow, CM_RUNTIME_MEGATRON, 8);
+    double      eager = peak(wide, CM_RUNTIME_TORCH_EAGER, 8) - peak(narrow, CM_RUNTIME_TORCH_EAGER, 8);
+    near(fused / logits, 4 + 2 + 2 * 128.0 / 127, 1e-3); /* its 16-bit cast, and the gradient of all 128 tokens */
+    assert_true(eager > fused + 4 * logits);             /* at least one more fp32 copy */
+}
+
+/* SwiGLU's activation, one number of two bytes per token and hidden unit of every layer, is not kept for backward. */
+static void test_gates(void **state)
+{
+    (void)state;
+    const char *many = "llama:layers=9,hidden=64,heads=2,kv_heads=2,ffn=4096,seq=64,vocab=64";
+    const char *few = "llama:layers=5,hidden=64,heads=2,kv_heads=2,ffn=4096,seq=64,vocab=64";
+    double      gate = 4 * 2.0 * 8 * 64 * 4096; /* of four layers */
+    double      fused = peak(many, CM_RUNTIME_MEGATRON, 8) - peak(few, CM_RUNTIME_MEGATRON, 8);
+    double      eager = peak(many, CM_RUNTIME_TORCH_EAGER, 8) - peak(few, CM_RUNTIME_TORCH_EAGER, 8);
+    assert_true(eager - fused > 0.95 * gate && eager - fused < 1.05 * gate);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_logits), cmocka_unit_test(test_gates)};
+    return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_shards.c - what one device of a plan stores: ZeRO, accumulation, tensor and pipeline parallelism. */
+#include "memory_case.h"
+
+/* ZeRO: eight devices share states, then gradients, then weights. Each device updates an eighth. */
+static void test_zero(void **state)
+{
+    (void)state;
+    cm_graph *step = step_of("uno", CM_PRECISION_FP32, CM_OPTIMIZER_ADAM);
+    double    p = parameter_bytes(step);
+    for (int zero = 0; zero <= 3; zero++) {
+        cm_memory_use use = use_of(step, spread((cm_plan){.dp = 8, .zero = zero, .accumulate = 2}), 1, false);
+        near(use.categories[CM_CATEGORY_ALGORITHM], 2 * p / (zero >= 1 ? 8 : 1), 1);
+        near(use.categories[CM_CATEGORY_GRADIENTS], p / (zero >= 2 ? 8 : 1), 1);
+        near(use.categories[CM_CATEGORY_WEIGHTS_BIASES], p / (zero >= 3 ? 8 : 1), 1);
+    }
+    cm_graph_free(step);
+}
+
+/* Gradients of earlier micro-batches exist at the peak of activations. */
+static void test_accumulation(void **state)
+{
+    (void)state;
+    cm_graph     *step = step_of("resnet50", CM_PRECISION_AMP_BF16, CM_OPTIMIZER_MOMENTUM);
+    double        p = parameter_bytes(step);
+    cm_memory_use once = use_of(step, (cm_memory_options){0}, 64, false);
+    cm_memory_use many = use_of(step, (cm_memory_options){.plan = {.accumulate = 4}}, 64, false);
+    assert_true(once.categories[CM_CATEGORY_GRADIENTS] < 0.5 * p);
+    near(many.categories[CM_CATEGORY_GRADIENTS], p, 1);
+    cm_graph_free(step);
+}
+
+/* Tensor and pipeline parallel devices store their part of the weights. Split activations shrink, others do not. */
+static void test_tensor_and_pipeline(void **state)
+{
+    (void)state;
+    cm_graph     *step = step_of("gpt2", CM_PRECISION_AMP_BF16, CM_OPTIMIZER_ADAMW);
+    cm_memory_use one = use_of(step, spread((cm_plan){0}), 8, false);
+    cm_memory_use four = use_of(step, spread((cm_plan){.tp = 4}), 8, false);
+    cm_memory_use sequence = use_of(step, spread((cm_plan){.tp = 4, .sequence_parallel = true}), 8, false);
+    cm_memory_use stages = use_of(step, spread((cm_plan){.pp = 4}), 8, false);
+    double        io = one.categories[CM_CATEGORY_INPUT_OUTPUT];
+    near(four.categories[CM_CATEGORY_WEIGHTS_BIASES], one.categories[CM_CATEGORY_WEIGHTS_BIASES] / 4,
+         1024 * 8); /* position ids of 64 bits are not divided */
+    /* the logits share the embedding table */
+    double table = 50257 * 768, layer = 12 * 768 * 768 + 13 * 768, positions = 1024 * 768;
+    near(stages.categories[CM_CATEGORY_WEIGHTS_BIASES], 4 * (table + 3 * layer),
+         4 * positions + 1024 * 8 + 4 * 2 * 768);
+    assert_true(four.categories[CM_CATEGORY_INPUT_OUTPUT] < 0.6 * io);
+    assert_true(four.categories[CM_CATEGORY_INPUT_OUTPUT] > io / 4);
+    assert_true(sequence.categories[CM_CATEGORY_INPUT_OUTPUT] < four.categories[CM_CATEGORY_INPUT_OUTPUT]);
+    cm_graph_free(step);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_zero),
+        cmocka_unit_test(test_accumulation),
+        cmocka_unit_test(test_tensor_and_pipeline),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_workspace.c - memory that nodes allocate while they run, besides their outputs, by operator and runtime. */
+#include "memory_case.h"
+#include "model/memory/footprint.h"
+
+/* The bytes of the first node of this type at a batch size. */
+static double temporary(const char *model, cm_optimizer optimizer, cm_runtime runtime, const char *type, double batch)
+{
+    cm_graph         *step = step_of(model, CM_PRECISION_FP32, optimizer);
+    cm_footprint     *f;
+    cm_memory_options o = {.runtime = runtime};
+    double            bytes = NAN;
+    assert_int_equal(cm_footprint_new(step, h200, &o, &f, NULL), CM_OK);
+    for (int32_t i = 0; isnan(bytes) && i < step->n_nodes; i++) {
+        if (strcmp(cm_node_type(&step->nodes[i]), type) != 0) continue;
+        cm__temporary t = cm__workspace(f, &step->nodes[i]);
+        bytes = cm__temporary_at(&t, batch);
+    }
+    if (isnan(bytes)) fail_msg("no node of type %s", type);
+    cm_footprint_free(f);
+    cm_graph_free(step);
+    return bytes;
+}
+
+#define MLP "mlp:in=100,hidden=50,out=10"
+#define WEIGHTS (100.0 * 50 + 50 + 50 * 10 + 10)
+
+/* Multi-tensor Adam computes the square roots of all second moments at once: four bytes per weight. SGD does not, and
+   neither does Megatron-LM's fused kernel. */
+static void test_update(void **state)
+{
+    (void)state;
+    near(temporary(MLP, CM_OPTIMIZER_ADAMW, CM_RUNTIME_TORCH_EAGER, "Update", 4), 4 * WEIGHTS, 1e-6);
+    near(temporary(MLP, CM_OPTIMIZER_ADAM, CM_RUNTIME_TORCH_EAGER, "Update", 64), 4 * WEIGHTS, 1e-6);
+    assert_true(temporary(MLP, CM_OPTIMIZER_SGD, CM_RUNTIME_TORCH_EAGER, "Update", 4) == 0);
+    assert_true(temporary(MLP, CM_OPTIMIZER_ADAMW, CM_RUNTIME_MEGATRON, "Update", 4) == 0);
+}
+
+/* Products need none, and runtimes without PyTorch's allocator report none. */
+static void test_none(void **state)
+{
+    (void)state;
+    assert_true(temporary(MLP, CM_OPTIMIZER_ADAMW, CM_RUNTIME_TORCH_EAGER, "Gemm", 4) == 0);
+    assert_true(temporary(MLP, CM_OPTIMIZER_ADAMW, CM_RUNTIME_NATIVE, "Update", 4) == 0);
+}
+
+/* A temporary exists only from its least batch size on. */
+static void test_least_batch(void **state)
+{
+    (void)state;
+    cm__temporary t = {.bytes = {{10, 2}}, .least_batch = 8};
+    assert_true(cm__temporary_at(&t, 7) == 0);
+    assert_true(cm__temporary_at(&t, 8) == 26);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_update), cmocka_unit_test(test_none),
+                                       cmocka_unit_test(test_least_batch)};
+    return cmocka_run_group_tests(tests, begin, end);
+}

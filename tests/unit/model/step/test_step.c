@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_step.c - the errors of a sum of calls, rates, model FLOP, calibration factors, and sparse products. */
+#include <math.h>
+#include "time_device.h"
+#include "model/step/step.h"
+
+static cm_diag diag;
+
+static void near(double got, double expected, double fraction)
+{
+    if (!(fabs(got / expected - 1) <= fraction)) fail_msg("%.9g, expected %.9g", got, expected);
+}
+
+/* Independent errors add as squares; all calls share 4 %, unmeasured calls half of their summed error. */
+static void test_error(void **state)
+{
+    (void)state;
+    near(cm__step_error(2, 0, 0), 0.04, 1e-12);
+    near(cm__step_error(1, 0.3 * 0.3, 0), sqrt(0.09 + 0.0016), 1e-12);
+    near(cm__step_error(1, 0, 0.2), sqrt(0.0016 + 0.01), 1e-12);
+    assert_true(cm__step_error(100, 1, 1) < cm__step_error(10, 1, 1));
+    assert_true(cm__step_error(0, 0, 0) == 0);
+}
+
+static void test_rates(void **state)
+{
+    (void)state;
+    cm_poly            flop = {{0, 1e9}}; /* 1 GFLOP per sample */
+    cm_prediction_info i = {.batch = 8, .step_time_s = 0.5, .devices = 2};
+    cm__step_rates(&flop, 1e11, &i);
+    near(i.throughput_samples_s, 16, 1e-12);
+    near(i.mfu, 8e9 / 0.5 / 1e11 / 2, 1e-12);
+    cm__step_rates(&flop, 0, &i);
+    assert_true(isnan(i.mfu)); /* the peak is unknown */
+    i.step_time_s = 0;
+    cm__step_rates(&flop, 1e11, &i);
+    assert_true(i.throughput_samples_s == 0 && isnan(i.mfu));
+}
+
+static cm_graph *step_of(const char *model, cm_recompute recompute)
+{
+    cm_graph        *forward, *step;
+    cm_train_options train = {.precision = CM_PRECISION_BF16, .optimizer = CM_OPTIMIZER_SGD, .recompute = recompute};
+    assert_int_equal(cm_graph_load(model, NULL, &forward, NULL), CM_OK);
+    assert_int_equal(cm_graph_train(forward, &train, &step, NULL), CM_OK);
+    cm_graph_free(forward);
+    return step;
+}
+
+#define GPT "gpt:layers=2,hidden=64,heads=2,seq=32,vocab=100"
+
+/* Three times the forward products, and recomputation does not count: model FLOP utilisation by its definition. */
+static void test_matrix_flop(void **state)
+{
+    (void)state;
+    cm_graph *plain = step_of(GPT, CM_RECOMPUTE_NONE), *again = step_of(GPT, CM_RECOMPUTE_FULL);
+    cm_poly   a = cm__matrix_flop(plain), b = cm__matrix_flop(again);
+    near(a.c[1], b.c[1], 1e-12);
+    /* 12 h^2 per layer and the head h V, two FLOP per weight and token, forward and twice backward; attention has
+       2 products of T^2 h forward and 5 backward */
+    double weights = 2 * 12.0 * 64 * 64 + 64 * 100, scores = 2 * 2.0 * 32 * 32 * 64;
+    near(a.c[1], 6 * 32 * weights + scores * (2 + 5), 0.02);
+    cm_graph_free(plain);
+    cm_graph_free(again);
+}
+
+static cm_prediction_info finished(const char *profile, const cm_graph *step)
+{
+    cm_device *d = device_of(profile);
+    cm__ctx   *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_predict_options o = {.runtime = CM_RUNTIME_TORCH_EAGER, .sparsity = {.pruned = 0.5, .structured = true}};
+    cm__step_model     m = cm__step_model_new(ctx, step, d, &o, NULL);
+    cm__timed         *timed = cm__alloc_array(ctx, (size_t)m.calls->n_calls + 1, sizeof *timed);
+    cm_prediction_info i = {.batch = 64, .devices = 1};
+    cm__step_time(&m, 64, timed);
+    cm__step_finish(&m, timed, &i);
+    cm__ctx_free(ctx);
+    cm_device_free(d);
+    return i;
+}
+
+/* Calibration factors scale the times of products and of other kernels; both together scale all. */
+static void test_calibrated(void **state)
+{
+    (void)state;
+    cm_graph          *step = step_of(GPT, CM_RECOMPUTE_NONE);
+    cm_prediction_info one = finished(TIME_DEVICE(""), step);
+    cm_prediction_info both = finished(TIME_DEVICE(",\n\"calibration\": {\"matrix\": " NUMBER("2", "1") ", \"vector\": "
+                                                   NUMBER("2", "1") "}"), step);
+    cm_prediction_info matrix = finished(TIME_DEVICE(",\n\"calibration\": {\"matrix\": " NUMBER("2", "1") "}"), step);
+    near(both.device_time_s, 2 * one.device_time_s, 1e-9);
+    assert_true(matrix.device_time_s > one.device_time_s && matrix.device_time_s < both.device_time_s);
+    double sum = 0;
+    for (int h = 0; h < CM_HOWS; h++) sum += one.share[h];
+    near(sum, 1, 1e-12);
+    assert_true(one.interval_s[0] < one.step_time_s && one.step_time_s < one.interval_s[1]);
+    cm_graph_free(step);
+}
+
+/* 2:4 units at twice the peak speed up forward products in the layers: by at most their share of the step. */
+static void test_sparse(void **state)
+{
+    (void)state;
+    cm_graph          *step = step_of("gpt:layers=2,hidden=2048,heads=16,seq=512,vocab=1000", CM_RECOMPUTE_NONE);
+    cm_prediction_info dense = finished(TIME_DEVICE(""), step);
+    cm_prediction_info sparse = finished(TIME_DEVICE(",\n\"sparsity\": {\"structured\": " NUMBER("2", "1") "}"), step);
+    double             forward = 64 * 512 * 2.0 * 2 * 12 * 2048 * 2048 / 1e14; /* at the peak of 1e14 FLOP/s */
+    assert_true(sparse.device_time_s < dense.device_time_s - 0.4 * forward);
+    assert_true(sparse.device_time_s > dense.device_time_s - 0.7 * forward);
+    cm_graph_free(step);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_error), cmocka_unit_test(test_rates),
+                                       cmocka_unit_test(test_matrix_flop), cmocka_unit_test(test_calibrated),
+                                       cmocka_unit_test(test_sparse)};
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

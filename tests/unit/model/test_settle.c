@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_settle.c - open options get a value, settled options stay, and settling twice changes nothing. */
+#include "time_device.h"
+
+static cm_step_options settled(const cm_device *d, cm_step_options o)
+{
+    cm_diag diag = {0};
+    if (cm_step_settle(NULL, d, &o, &diag)) fail_msg("%s", diag.reason);
+    return o;
+}
+
+static void test_twice(void **state)
+{
+    static const char *const ids[] = {"nvidia-h200", "graphcore-bow", "cerebras-cs2", "sambanova-sn30",
+                                      "habana-gaudi2"};
+    (void)state;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        cm_device *d;
+        assert_int_equal(cm_device_load(ids[i], &d, NULL), CM_OK);
+        for (int r = CM_RUNTIME_DEFAULT; r < CM_RUNTIMES; r++) {
+            if (r && !cm_device_supports_runtime(d, (cm_runtime)r)) continue;
+            cm_step_options once = settled(d, (cm_step_options){.runtime = (cm_runtime)r}), twice = settled(d, once);
+            assert_memory_equal(&once, &twice, sizeof once);
+            assert_true(once.runtime && once.train.precision);
+            assert_true(cm_device_supports(d, once.train.precision));
+            assert_true(!r || once.runtime == (cm_runtime)r);
+        }
+        cm_device_free(d);
+    }
+}
+
+/* The user's own choices are kept, except that Megatron-LM has no autocast. */
+static void test_kept(void **state)
+{
+    (void)state;
+    cm_device      *d = device_of(TIME_DEVICE(""));
+    cm_step_options o = settled(d, (cm_step_options){.load = {.fuse = CM_FUSE_NONE, .seq = 77},
+                                                     .train = {.precision = CM_PRECISION_FP32,
+                                                               .optimizer = CM_OPTIMIZER_SGD}});
+    assert_true(o.load.fuse == CM_FUSE_NONE && o.load.seq == 77 && o.train.precision == CM_PRECISION_FP32);
+    assert_int_equal(o.train.optimizer, CM_OPTIMIZER_SGD);
+    assert_false(o.train.master);
+    o = settled(d, (cm_step_options){.runtime = CM_RUNTIME_MEGATRON, .train = {.precision = CM_PRECISION_FP32}});
+    assert_true(o.train.master && o.train.precision == CM_PRECISION_FP32 && o.load.fuse == CM_FUSE_ALL);
+    /* the stronger of the two recompute options applies */
+    o = settled(d, (cm_step_options){.plan = {.recompute = CM_RECOMPUTE_SELECTIVE},
+                                     .train = {.recompute = CM_RECOMPUTE_FULL}});
+    assert_true(o.plan.recompute == CM_RECOMPUTE_FULL && o.train.recompute == CM_RECOMPUTE_FULL);
+    cm_device_free(d);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    cm_device      *d = device_of(TIME_DEVICE(",\n\"runtimes\": [\"native\"]"));
+    cm_step_options o = {.train = {.precision = CM_PRECISION_FP8}}, r = {.runtime = CM_RUNTIME_MEGATRON};
+    cm_diag         diag = {0};
+    assert_int_equal(cm_step_settle(NULL, d, &o, &diag), CM_ERR_UNSUPPORTED);
+    assert_int_equal(cm_step_settle(NULL, d, &r, &diag), CM_ERR_UNSUPPORTED);
+    assert_int_equal(cm_step_settle(NULL, NULL, &o, &diag), CM_ERR_ARGUMENT);
+    assert_int_equal(cm_step_settle(NULL, d, NULL, &diag), CM_ERR_ARGUMENT);
+    cm_device_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_twice), cmocka_unit_test(test_kept),
+                                       cmocka_unit_test(test_refusals)};
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_operator_fits.c - calls timed by a profile's operator models: which model applies, and its ceilings. */
+#include <math.h>
+#include "time_device.h"
+#include "model/time/operator_fits.h"
+
+/* A stream at half of the memory bandwidth (1e12 B/s); caches and elements cost nothing. */
+#define STREAM(op, dtype, overhead, fraction, n, mape)                                                                 \
+    "{\"op\": \"" op "\", \"pass\": \"forward\", \"dtype\": \"" dtype "\", \"runtime\": \"native\", "                  \
+    "\"form\": \"stream\", \"parameters\": {\"overhead_s\": " overhead ", \"memory_fraction\": " fraction ", "        \
+    "\"cache_speedup\": 1, \"cache_share\": 1, \"element_s\": 1e-30, \"sharpness\": 4}, \"n\": " n ", "                \
+    "\"error\": {\"mape\": " mape ", \"bias\": 0, \"p90\": 0.2}, \"kind\": \"fitted\", \"source\": \"sheet\", "        \
+    "\"date\": \"2026-11\"}"
+#define FITTED(fits) TIME_DEVICE(",\n\"fits\": [" fits "]")
+
+static cm_diag diag;
+
+static double seconds(const char *profile, const char *text, bool plain, bool megatron, double *error)
+{
+    cm_device *d = device_of(profile);
+    cm__limits limits = cm__limits_of(d);
+    cm__ctx   *ctx = cm__ctx_new(&diag);
+    cm__call   c = call_of(text);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    double s = cm__operator_fits_time(cm__operator_fits_new(ctx, d, &limits, plain, megatron), &c, error);
+    if (!isnan(s)) s -= limits.floor_s;
+    cm__ctx_free(ctx);
+    cm_device_free(d);
+    return s;
+}
+
+#define ADD "elementwise forward add fp32 1,1000000000" /* 12e9 bytes */
+
+/* The device's launch overhead replaces the one in the model; the error is at least 10 %. */
+static void test_stream(void **state)
+{
+    (void)state;
+    double error, s = seconds(FITTED(STREAM("add", "fp32", "5e-6", "0.5", "20", "0.03")), ADD, true, false, &error);
+    assert_true(fabs(s / (12e9 / 0.5e12) - 1) < 1e-3);
+    assert_true(error == 0.1);
+    double slow = seconds(FITTED(STREAM("add", "fp32", "1", "0.5", "20", "0.3")), ADD, true, false, &error);
+    assert_true(fabs(slow / s - 1) < 1e-9 && error == 0.3);
+}
+
+/* Plain models time fp32 calls of their operator only; without `plain` or a model there is no time. */
+static void test_applies(void **state)
+{
+    (void)state;
+    const char *profile = FITTED(STREAM("add", "fp32", "5e-6", "0.5", "20", "0.03"));
+    double      error;
+    assert_true(isnan(seconds(profile, ADD, false, false, &error)));
+    assert_true(isnan(seconds(profile, "elementwise forward add bf16 1,1000", true, false, &error)));
+    assert_true(isnan(seconds(profile, "elementwise forward mul fp32 1,1000", true, false, &error)));
+    assert_true(isnan(seconds(profile, "softmax forward - fp32 10,10", true, false, &error)));
+    assert_true(isnan(seconds(TIME_DEVICE(""), ADD, true, false, &error)));
+}
+
+/* The model fitted to most rows is used, then the one with the smallest error. */
+static void test_best(void **state)
+{
+    (void)state;
+    double error, few, many;
+    few = seconds(FITTED(STREAM("add", "fp32", "1e-6", "0.5", "20", "0.2")), ADD, true, false, &error);
+    many = seconds(FITTED(STREAM("add", "fp32", "1e-6", "0.5", "20", "0.2") ","
+                          STREAM("add", "fp32", "1e-6", "0.25", "30", "0.4")), ADD, true, false, &error);
+    assert_true(fabs(many / few - 2) < 1e-3 && error == 0.4);
+}
+
+/* Megatron-LM's update of all parameters is a stream in any type, timed by the model of a sum. */
+static void test_fused(void **state)
+{
+    (void)state;
+    const char *profile = FITTED(STREAM("add", "fp16", "5e-6", "0.5", "20", "0.03"));
+    double      error, s = seconds(profile, "optimizer update adam fp32 1,1000000000", false, true, &error);
+    assert_true(fabs(s / (7 * 4e9 / 0.5e12) - 1) < 1e-3); /* weight, gradient, two moments read; three written */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_stream), cmocka_unit_test(test_applies),
+                                       cmocka_unit_test(test_best), cmocka_unit_test(test_fused)};
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

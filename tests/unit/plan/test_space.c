@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_space.c - the places of a plan search: all of them, each once, in a fixed order. */
+#include "plan_case.h"
+#include "plan/search.h"
+
+typedef struct visited {
+    cm_plan plans[2000];
+    int32_t count;
+} visited;
+
+static void note(void *user, const cm_plan *plan)
+{
+    visited *v = user;
+    assert_in_range(v->count, 0, 1999);
+    v->plans[v->count++] = *plan;
+}
+
+static int32_t divisors(int64_t n)
+{
+    int32_t count = 0;
+    for (int64_t d = 1; d <= n; d++) count += n % d == 0;
+    return count;
+}
+
+/* Devices that run whole graphs: dp divides devices and batch, and the micro-batch divides a replica's samples. */
+static void whole_graphs(void **state)
+{
+    (void)state;
+    static visited v;
+    cm__model      m = {.whole = true};
+    v.count = 0;
+    cm__space(&m, 8, 12, note, &v);
+    assert_int_equal(v.count, divisors(12) + divisors(6) + divisors(3)); /* 1, 2 and 4 copies; 8 do not divide 12 */
+    for (int32_t i = 0; i < v.count; i++) {
+        const cm_plan *p = &v.plans[i];
+        assert_int_equal(p->dp * p->micro_batch * p->accumulate, 12);
+        assert_true(p->tp == 1 && p->pp == 1 && p->cp == 1);
+    }
+}
+
+/* Every place multiplies out to all devices and to the global batch, its sizes divide heads, tokens and layers, and no
+   place is listed twice. */
+static void products(void **state)
+{
+    (void)state;
+    static visited v, again;
+    cm__ctx       *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_device *d = a100();
+    cm_fabric *f = fabric_of(d);
+    cm_graph  *step = step_of(GPT, CM_RECOMPUTE_NONE);
+    cm__model *m = cm__model_new(ctx, step, d, f, CM_RUNTIME_MEGATRON);
+    assert_int_equal(m->layers, 4);
+    assert_int_equal(m->heads, 8);
+    assert_int_equal(m->tokens, 128);
+    v.count = again.count = 0;
+    cm__space(m, 8, 16, note, &v);
+    cm__space(m, 8, 16, note, &again);
+    assert_true(v.count > 100 && v.count == again.count);
+    assert_memory_equal(v.plans, again.plans, (size_t)v.count * sizeof *v.plans);
+    bool three = false;
+    for (int32_t i = 0; i < v.count; i++) {
+        const cm_plan *p = &v.plans[i];
+        assert_int_equal(p->tp * p->cp * p->pp * p->dp, 8);
+        assert_int_equal(p->micro_batch * p->accumulate * p->dp, 16);
+        assert_true(8 % p->tp == 0 && 128 % p->cp == 0 && 4 % p->pp == 0 && p->ep == 1);
+        if (p->sequence_parallel) assert_true(p->tp > 1);
+        for (int32_t k = 0; k < i; k++) assert_memory_not_equal(p, &v.plans[k], sizeof *p);
+        three |= p->tp == 2 && p->pp == 2 && p->dp == 2 && p->recompute == CM_RECOMPUTE_FULL;
+    }
+    assert_true(three);
+    v.count = 0;
+    cm__space(m, 7, 16, note, &v); /* 7 divides neither heads, tokens, layers nor the batch */
+    assert_int_equal(v.count, 0);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+    cm_fabric_free(f);
+    cm_device_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(whole_graphs), cmocka_unit_test(products)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

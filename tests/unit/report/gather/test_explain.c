@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_explain.c - operators on two devices: sums, order, and the roofline. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "report/report.h"
+
+static cm_diag diag;
+
+static cm__explain_report *made(const char *versus)
+{
+    cm__predict_request asked = {.graph = {.model = "resnet18"}, .device = "nvidia-h200", .options = {.batch = 64}};
+    cm__explain_report *r;
+    if (cm__explain_report_new(&asked, versus, &r, &diag)) fail_msg("%s", diag.reason);
+    return r;
+}
+
+/* Operators and kinds both add up to the device's time; memory-bound and compute-bound ones make up the whole. */
+static void test_sums(void **state)
+{
+    (void)state;
+    cm__explain_report *r = made("nvidia-a100-80g");
+    for (int side = 0; side < 2; side++) {
+        double device_s = cm_prediction_get_info(r->sides[side]->prediction)->device_time_s, ops = 0, kinds = 0;
+        for (int32_t i = 0; i < r->n_ops; i++) ops += r->ops[i].on[side].time_s;
+        for (int32_t i = 0; i < r->n_kinds; i++) kinds += r->kinds[i].time_s[side];
+        assert_true(fabs(ops / device_s - 1) < 1e-9 && fabs(kinds / device_s - 1) < 1e-9);
+        assert_true(fabs((r->memory_s[side] + r->compute_s[side]) / device_s - 1) < 1e-9);
+    }
+    cm__explain_report_free(r);
+}
+
+/* Largest difference first. An operator's time at the ceiling is the longer of arithmetic and traffic. */
+static void test_order(void **state)
+{
+    (void)state;
+    cm__explain_report *r = made("nvidia-a100-80g");
+    assert_true(r->roofs[0].peak_flop_s > r->roofs[1].peak_flop_s);
+    for (int32_t i = 0; i < r->n_ops; i++) {
+        const cm__explain_side *s = &r->ops[i].on[0];
+        double arithmetic = s->flop / r->roofs[0].peak_flop_s, traffic = s->bytes / r->roofs[0].bw_bytes_s;
+        if (i) assert_true(fabs(r->ops[i].weight) <= fabs(r->ops[i - 1].weight));
+        if (s->time_s > 0 && s->bytes > 0) {
+            assert_true(fabs(s->of_ceiling * s->time_s - fmax(arithmetic, traffic)) <= 1e-9 * s->time_s);
+            assert_int_equal(s->memory_bound, !(arithmetic > traffic));
+        }
+    }
+    cm__explain_report_free(r);
+}
+
+static void test_alone(void **state)
+{
+    (void)state;
+    cm__explain_report *r = made(NULL);
+    assert_null(r->versus);
+    assert_null(r->sides[1]);
+    assert_non_null(r->bottleneck);
+    for (int32_t i = 1; i < r->n_ops; i++) assert_true(r->ops[i].on[0].time_s <= r->ops[i - 1].on[0].time_s);
+    cm__explain_report_free(r);
+    cm__explain_report_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums), cmocka_unit_test(test_order),
+                                       cmocka_unit_test(test_alone)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
