@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_split.c - which products tensor-parallel devices divide: columns, then rows, as in Megatron-LM. */
+#include "graph/split.h"
+#include "graph_builder.h"
+
+static bool split[256];
+
+static void find(void)
+{
+    memset(split, 0, sizeof split);
+    assert_in_range(g->n_tensors, 0, 255);
+    cm__find_split(g, split);
+}
+
+static cm__division division(int32_t tensor)
+{
+    return cm__division_of(g, &g->nodes[cm__t(g, tensor)->producer], split);
+}
+
+/* An MLP: the first product divides its columns, the activation keeps that, the second divides rows and is whole. */
+TEST(columns_then_rows)
+{
+    int32_t x = input("B,4"), up = op(CM_OP_MATMUL, IN(x, weight("up", "4,16"))), act = op(CM_OP_GELU, IN(up));
+    int32_t down = op(CM_OP_MATMUL, IN(act, weight("down", "16,4"))), sum = op(CM_OP_ADD, IN(down, x));
+    find();
+    assert_int_equal(division(up), CM__COLUMNS);
+    assert_int_equal(division(down), CM__ROWS);
+    assert_true(split[up] && split[act]);
+    assert_false(split[x] || split[down] || split[sum]);
+}
+
+/* Products of two activations are not divided by this rule, nor is a router: all devices choose the same experts. */
+TEST(whole_products)
+{
+    int32_t x = input("B,4,4"), scores = op(CM_OP_MATMUL, IN(x, x));
+    find();
+    assert_int_equal(division(scores), CM__WHOLE);
+    start_over();
+    int32_t logits = op(CM_OP_MATMUL, IN(input("B,4"), weight("router", "4,8"))), p = op(CM_OP_SOFTMAX, IN(logits));
+    OUTPUTS(2, TOP_K, IN(p, KNOWN(2)), INTS(AXIS, -1));
+    find();
+    assert_int_equal(division(logits), CM__WHOLE);
+    assert_false(split[logits]);
+}
+
+/* One matrix per expert; and the parameter behind a product. */
+TEST(experts_and_parameters)
+{
+    int32_t x = input("8,B,4"), w = weight("experts", "8,4,16"), y = op(CM_OP_MATMUL, IN(x, w));
+    const cm_node *n = &g->nodes[cm__t(g, y)->producer];
+    assert_true(cm__is_expert(g, n));
+    assert_int_equal(cm__parameter_read(g, n, 1), w);
+    assert_int_equal(cm__parameter_read(g, n, 0), -1);
+    int32_t        z = op(CM_OP_MATMUL, IN(y, weight("shared", "16,4")));
+    assert_false(cm__is_expert(g, &g->nodes[cm__t(g, z)->producer]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(columns_then_rows), cmocka_unit_test(whole_products),
+                                       cmocka_unit_test(experts_and_parameters)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
