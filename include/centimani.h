@@ -399,6 +399,7 @@ typedef struct cm_link {
     cm_number   latency_s;
     int32_t     devices;    /* most devices in one domain of such links, 0: unknown */
     bool        in_network_reduction; /* switches add up what devices send: a device sends once and receives once */
+    bool        mesh;       /* one link to each other device of the domain: two devices use one of them; else a switch */
 } cm_link;
 
 typedef struct cm_collective {

@@ -5,6 +5,7 @@
 
 #include "device/kernels.h"
 #include "device/profile.h"
+#include "device/surface.h"
 #include "device/values.h"
 
 /* Host time that a runtime needs for one kind of work. */
@@ -67,6 +68,7 @@ struct cm_device {
     cm_runtime      usual_runtime;         /* if none is listed */
     double          tile;                  /* rows and columns of a product that one core computes at a time */
     const char     *reference;             /* id of the device whose kernel tables are transferred; NULL: none */
+    cm_layout       layout; /* of images if the user does not choose; CM_LAYOUT_AUTO: by model */
     cm_precision    best_16bit, usual_precision; /* usual: CM_PRECISION_DEFAULT if not given */
     cm_memory      *memories;
     cm_placement    placement[CM_CATEGORIES];
@@ -76,6 +78,7 @@ struct cm_device {
     cm_price       *prices;
     int64_t        *batches;
     cm_fit         *fits;
+    cm__surfaces    surfaces;
     int32_t         n_memories, n_prices, n_batches, n_fits;
     cm__kernels     kernels, built_in_kernels; /* of the profile or its bases; of the nearest built-in base */
     const cm_device *kernels_of, *built_in_kernels_of; /* the measured devices; NULL: this one */

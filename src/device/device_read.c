@@ -75,6 +75,8 @@ static void read_info(cm_device *d)
     d->chip = cm__text_at(t, "chip");
     for (int p = CM_PRECISION_FP32; p < CM_PRECISIONS; p++)
         d->precisions[p] = lists(json_object_get(t, "precisions"), precision_names[p]);
+    const char *layout = cm__text_at(t, "layout");
+    if (layout) d->layout = strcmp(layout, "nchw") == 0 ? CM_LAYOUT_NCHW : CM_LAYOUT_NHWC;
     d->best_16bit = (cm_precision)cm__index_of(cm__text_at(t, "best_16bit"), precision_names, CM_PRECISIONS);
     d->usual_precision = (cm_precision)cm__index_of(cm__text_at(t, "usual_precision"), precision_names, CM_PRECISIONS);
 }
@@ -318,6 +320,7 @@ cm_device *cm__device_read(cm__ctx *ctx, const cm__profile *profile)
     read_prices(d);
     read_batches(d);
     read_fits(d);
+    d->surfaces = cm__surfaces_of(d->ctx, json_object_get(d->tree, "surfaces"));
     read_host(d, sources);
     read_reserve(d, sources);
     read_execution(d, sources);

@@ -63,12 +63,14 @@ static int32_t count_at(const json_t *object, const char *key)
 
 cm_link cm__link_of(const json_t *link, const json_t *sources)
 {
+    const char *topology = cm__text_at(link, "topology");
     return (cm_link){.name = cm__text_at(link, "name"),
                      .reach = (cm_reach)cm__index_of(cm__text_at(link, "reach"), cm__reach_names, CM_REACHES),
                      .bw_bytes_s = cm__number_at(link, "bandwidth", sources),
                      .latency_s = cm__number_at(link, "latency", sources),
                      .devices = count_at(link, "devices"),
-                     .in_network_reduction = json_is_true(json_object_get(link, "in_network_reduction"))};
+                     .in_network_reduction = json_is_true(json_object_get(link, "in_network_reduction")),
+                     .mesh = topology && strcmp(topology, "mesh") == 0};
 }
 
 cm__links cm__links_of(cm__ctx *ctx, const json_t *array, const json_t *sources)

@@ -3,10 +3,12 @@
  * settle.c - fill in every option that the user left open, for all commands.
  *
  * The runtime is the device's usual one. The precision is that of a captured model, or the one in which most models are
- * trained on the device. Eager PyTorch runs one kernel per operator that the user wrote; other runtimes fuse.
- * Megatron-LM's mixed precision uses 16-bit weights with fp32 master weights, without autocast.
+ * trained on the device. Images have the layout that PyTorch uses on the device. Eager PyTorch runs one kernel per
+ * operator that the user wrote; other runtimes fuse. Megatron-LM's mixed precision uses 16-bit weights with fp32 master
+ * weights, without autocast.
  */
 #include "base/ctx.h"
+#include "device/device.h"
 
 static const cm_precision without_autocast[CM_PRECISIONS] = {[CM_PRECISION_AMP_BF16] = CM_PRECISION_BF16,
                                                              [CM_PRECISION_AMP_FP16] = CM_PRECISION_FP16};
@@ -30,6 +32,7 @@ cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_opt
     cm_status status = cm_device_refusal(device, o->train.precision, o->runtime, diag);
     if (status) return status;
     if (!o->runtime) o->runtime = cm_device_runtime(device);
+    if (!o->layout) o->layout = device->layout;
     if (!o->train.precision) o->train.precision = cm_device_usual_precision(device);
     if (o->runtime == CM_RUNTIME_TORCH_EAGER && o->load.fuse == CM_FUSE_ALL) o->load.fuse = CM_FUSE_EAGER;
     if (o->runtime == CM_RUNTIME_MEGATRON) settle_megatron(&o->train);

@@ -6,7 +6,7 @@
 static bool same_settings(const cm_step_options *a, const cm_step_options *b)
 {
     return a->runtime == b->runtime && a->load.fuse == b->load.fuse && a->train.precision == b->train.precision &&
-           a->train.master == b->train.master;
+           a->train.master == b->train.master && a->layout == b->layout;
 }
 
 /* A device that cannot run the requested step gets a reason and no step. */
@@ -81,7 +81,7 @@ static void make_common(cm__rank_step *s, const cm_ranking *r)
         s->ctx = NULL;
         return;
     }
-    s->common = cm__common_new(s->ctx, s->step, s->first, r->options.layout, s->options.runtime, r->memo);
+    s->common = cm__common_new(s->ctx, s->step, s->first, s->options.layout, s->options.runtime, r->memo);
 }
 
 cm__rank_step *cm__rank_owner(cm__rank_step *s) { return s->graph_of ? s->graph_of : s; }

@@ -4,7 +4,8 @@
  *
  * Inside a node, time comes from the profile's measured rows: the fastest line, and for device counts that were not
  * measured the nearest count, with its latency scaled by the steps of a ring. Without rows, it is the best algorithm
- * over the device's links. Across nodes an operation is hierarchical: latencies of both levels add up, volumes overlap,
+ * over the device's links. In a mesh, where every device has a link to each other one, p devices use p - 1 of their
+ * links; behind a switch, all. Across nodes an operation is hierarchical: latencies of both levels add up, volumes overlap,
  * and all groups with members in a node share its network.
  */
 #include <math.h>
@@ -26,6 +27,7 @@ struct cm_fabric {
     row                 *rows;
     int32_t              n_rows, cap_rows, node, most; /* node: devices per node; most: in all, 0: unlimited */
     double               link_bytes_s, link_step_s;
+    int32_t              mesh; /* devices of a mesh; 0: links lead to a switch */
     double               network_bytes_s, network_step_s; /* per node; 0: unknown */
     double               call_s;                              /* fixed time of a collective besides its steps */
     double               link_part, network_part, pair_part; /* fractions of the bandwidths that are reached */
@@ -73,6 +75,7 @@ static void take_device(cm_fabric *f, const cm_device *device)
         f->link_bytes_s = fmax(f->link_bytes_s, known_or(&l->bw_bytes_s, 0));
         f->link_step_s = known_or(&l->latency_s, f->link_step_s);
         if (l->devices > f->node) f->node = l->devices;
+        if (l->mesh && l->devices > 1) f->mesh = l->devices;
     }
     const cm_link *host = cm_device_host_link(device);
     if (f->link_bytes_s <= 0 && host) f->link_bytes_s = known_or(&host->bw_bytes_s, 0); /* through the host */
@@ -187,6 +190,12 @@ bool    cm_fabric_joins_nodes(const cm_fabric *fabric) { return fabric->network_
 
 /* ---- inside a node ---------------------------------------------------------------------------------------------- */
 
+/* Links of a mesh that p devices use, over those that `of` devices use; 1 behind a switch. */
+static double links_used(const cm_fabric *f, int32_t p, int32_t of)
+{
+    return f->mesh ? (double)((p < f->mesh ? p : f->mesh) - 1) / ((of < f->mesh ? of : f->mesh) - 1) : 1;
+}
+
 /* The measured device count that is nearest to p; 0: the operation was not measured. */
 static int32_t nearest_count(const cm_fabric *f, cm__operation operation, int32_t p)
 {
@@ -205,7 +214,8 @@ static double by_rows(const cm_fabric *f, cm__operation operation, int32_t count
         if (r->operation != operation || r->devices != count) continue;
         double latency = r->latency_s;
         if (steps != 1) latency = fmax(0, latency - f->call_s) * steps + fmin(latency, f->call_s);
-        best = fmin(best, latency + cm__bus_part(operation, p) * bytes / r->bw_bytes_s);
+        double bytes_s = r->bw_bytes_s * links_used(f, p, count);
+        best = fmin(best, latency + cm__bus_part(operation, p) * bytes / bytes_s);
     }
     return best;
 }
@@ -216,7 +226,7 @@ static double by_links(const cm_fabric *f, cm__operation operation, int32_t p, d
     for (int a = 0; a < CM__ALGORITHMS; a++) {
         if (a == CM__IN_NETWORK && !f->in_network) continue;
         double t = cm__algorithm_time((cm__algorithm)a, operation, p, bytes, f->link_step_s,
-                                      f->link_bytes_s * f->link_part);
+                                      f->link_bytes_s * f->link_part * links_used(f, p, f->mesh));
         if (t < best) best = t;
     }
     return f->call_s + best;
@@ -229,6 +239,7 @@ static double inside(const cm_fabric *f, cm__operation operation, int32_t p, dou
         [CM__REDUCE_SCATTER] = CM__ALL_GATHER, [CM__ALL_GATHER] = CM__REDUCE_SCATTER,
         [CM__POINT_TO_POINT] = CM__ALL_GATHER, [CM__BROADCAST] = CM__ALL_GATHER,
         [CM__ALL_TO_ALL] = CM__ALL_TO_ALL,     [CM__ALL_REDUCE] = CM__ALL_REDUCE};
+    if (f->mesh && operation == CM__POINT_TO_POINT) p = 2; /* over the one link between both */
     int32_t count = nearest_count(f, operation, p);
     if (count > 1) return by_rows(f, operation, count, p, bytes);
     count = nearest_count(f, instead[operation], p);

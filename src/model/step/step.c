@@ -29,10 +29,13 @@ static const cm_device *shared_reference(cm__ctx *ctx, const cm_device *device, 
     return its && !cm__device_is(device, id) ? first : cm__reference_of(ctx, device);
 }
 
+/* The layout in which the runtime keeps images on the device. */
+static cm_layout layout_on(const cm_device *device, cm_layout layout) { return layout ? layout : device->layout; }
+
 cm__common cm__common_of_one(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
                              cm_runtime runtime, cm__memo *memo)
 {
-    return (cm__common){.calls = cm__dispatch_new(ctx, graph, layout, runtime),
+    return (cm__common){.calls = cm__dispatch_new(ctx, graph, layout_on(device, layout), runtime),
                         .memo = memo,
                         .reference = cm__reference_of(ctx, device)};
 }
@@ -41,7 +44,7 @@ cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *
                           cm_runtime runtime, cm__memo *memo)
 {
     const char *id = cm__n_embedded_kernels ? cm__all_embedded_kernels[0].device : NULL;
-    return (cm__common){.calls = cm__dispatch_new(ctx, graph, layout, runtime),
+    return (cm__common){.calls = cm__dispatch_new(ctx, graph, layout_on(first, layout), runtime),
                         .memo = memo,
                         .reference = id ? cm__device_beside(ctx, first, id) : NULL};
 }
@@ -84,7 +87,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
     cm__limits       limits = cm__limits_of(device);
     bool             math = cm__attention_math(graph, device, runtime), same = common && common->calls->math == math;
     cm__dispatch    *calls =
-        same ? common->calls : cm__dispatch_shard(ctx, graph, o->layout, runtime, &o->plan, math);
+        same ? common->calls : cm__dispatch_shard(ctx, graph, layout_on(device, o->layout), runtime, &o->plan, math);
     double           gain = cm__sparsity_gain(device, &o->sparsity);
     double           gap = cm__host_number(device, reference, runtime, "gap");
     double           host_s = runtime == CM_RUNTIME_TORCH_COMPILE

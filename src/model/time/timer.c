@@ -7,6 +7,7 @@
 #include <string.h>
 #include "model/time/tables.h"
 #include "model/time/operator_fits.h"
+#include "model/time/surfaces.h"
 
 #define ERROR_MEASURED 0.02
 #define ERROR_TRANSFERRED 0.15
@@ -16,6 +17,7 @@ enum { OWN, BUILT_IN, REFERENCE, LIBRARIES };
 
 struct cm__timer {
     cm__ctx           *ctx;
+    const cm_device   *device;
     cm__limits         limits;
     cm__library        libraries[LIBRARIES];
     cm__operator_fits *operator_fits; /* NULL: not used */
@@ -35,6 +37,7 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
 {
     cm__timer *t = cm__alloc(ctx, sizeof *t);
     t->ctx = ctx;
+    t->device = device;
     t->limits = cm__limits_of(device);
     open_tables(t, OWN, device->kernels, device->kernels_of, device, runtime);
     open_tables(t, BUILT_IN, device->built_in_kernels, device->built_in_kernels_of, device, runtime);
@@ -78,13 +81,14 @@ static cm__timed from_table(cm__timer *t, cm__library *l, int32_t table, const c
     return value.timed;
 }
 
-/* Uses operator models if the device has no table of its own for the call. */
-static bool by_operator_fits(cm__timer *t, const cm__call *c, cm__timed *timed)
+/* Uses operator models or surfaces if the device has no table of its own for the call. */
+static bool by_fits(cm__timer *t, const cm__call *c, cm__timed *timed)
 {
-    if (!t->operator_fits) return false;
+    if (!t->operator_fits && !t->device->surfaces.count) return false;
     if (cm__library_own(&t->libraries[OWN], c) >= 0 || cm__library_own(&t->libraries[BUILT_IN], c) >= 0) return false;
-    *timed = (cm__timed){.launches = 1, .how = CM_HOW_INTERPOLATED};
-    timed->time_s = cm__operator_fits_time(t->operator_fits, c, &timed->error);
+    *timed = (cm__timed){.launches = 1, .how = CM_HOW_INTERPOLATED, .time_s = NAN};
+    if (t->operator_fits) timed->time_s = cm__operator_fits_time(t->operator_fits, c, &timed->error);
+    if (!(timed->time_s > 0)) timed->time_s = cm__surface_time(t->device, &t->limits, c, &timed->error);
     return timed->time_s > 0;
 }
 
@@ -136,7 +140,7 @@ static void move(const cm__timer *t, const cm__library *by, const cm__call *c, c
 static cm__timed time_of(cm__timer *t, const cm__call *c)
 {
     cm__timed timed;
-    if (by_operator_fits(t, c, &timed)) return timed;
+    if (by_fits(t, c, &timed)) return timed;
     const cm__library *by = by_memo(t, c, &timed);
     if (by && by->reference) timed.time_s = cm__transferred(&t->limits, &by->limits, c, timed.time_s);
     if (by && by->moved) move(t, by, c, &timed);

@@ -160,6 +160,59 @@ static void two_nodes(void **state)
     cm_device_free(d);
 }
 
+#define IN_MESH(rows)                                                                                                  \
+    TIME_DEVICE(",\n\"links\": [{\"name\": \"link\", \"reach\": \"node\", \"bandwidth\": " NUMBER("7e11", "B/s")       \
+                ", \"topology\": \"mesh\", \"devices\": 8}],\n\"collectives\": [" rows "]")
+
+/* In a mesh p devices use p - 1 of their seven links; a pair uses one, of any number of devices. */
+static void mesh(void **state)
+{
+    (void)state;
+    double     large = 1e13, part = 0.74; /* latencies are negligible; link-part of shares.tsv */
+    cm_device *d = device_of(IN_MESH(""));
+    cm_fabric *f = fabric_of(d, NULL);
+    for (int32_t p = 2; p <= 8; p++) {
+        double expected = 2 * (p - 1.0) / p * large / (1e11 * (p - 1) * part);
+        assert_true(fabs(cm_fabric_time(f, "all-reduce", p, large) / expected - 1) < 1e-6);
+        assert_true(fabs(cm_fabric_time(f, "point-to-point", p, large) / (large / (1e11 * part)) - 1) < 1e-6);
+    }
+    cm_fabric_free(f);
+    cm_device_free(d);
+}
+
+/* Measured on two devices only: more devices use more links. */
+static void mesh_with_rows(void **state)
+{
+    (void)state;
+    cm_device *d = device_of(IN_MESH(ROW("all-reduce", "2", "1e-5", "5e10")));
+    cm_fabric *f = fabric_of(d, NULL);
+    assert_true(fabs(cm_fabric_time(f, "all-reduce", 2, 1e13) / (1e13 / 5e10) - 1) < 1e-6);
+    assert_true(fabs(cm_fabric_time(f, "all-reduce", 4, 1e13) / (1.5 * 1e13 / 15e10) - 1) < 1e-6);
+    cm_fabric_free(f);
+    cm_device_free(d);
+}
+
+/* 4 GiB on two and on eight MI300X: 47.7 and 312.9 GB/s of bus bandwidth (stas00/ml-engineering); an MI325X has the
+   same links. */
+static void mi300x_nodes(void **state)
+{
+    (void)state;
+    static const char *const ids[] = {"amd-mi300x", "amd-mi325x"};
+    static const int32_t     counts[] = {2, 8};
+    static const double      bus[] = {47.671e9, 312.912e9};
+    for (int i = 0; i < 4; i++) {
+        cm_device *d;
+        double     bytes = 4294967296.0;
+        if (cm_device_load(ids[i / 2], &d, &diag)) fail_msg("%s", diag.reason);
+        cm_fabric *f = fabric_of(d, NULL);
+        double     time_s = cm_fabric_time(f, "all-reduce", counts[i % 2], bytes);
+        double     got = cm_collective_bus_part("all-reduce", counts[i % 2]) * bytes / time_s;
+        if (!(fabs(got / bus[i % 2] - 1) < 0.1)) fail_msg("%s, %d: %g B/s", ids[i / 2], counts[i % 2], got);
+        cm_fabric_free(f);
+        cm_device_free(d);
+    }
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -197,7 +250,8 @@ int main(void)
         cmocka_unit_test(algorithms),   cmocka_unit_test(crossover), cmocka_unit_test(compression),
         cmocka_unit_test(rows_of_a_profile), cmocka_unit_test(across_nodes), cmocka_unit_test(refused),
         cmocka_unit_test(measured),          cmocka_unit_test(two_nodes),
-        cmocka_unit_test(switches_that_add),
+        cmocka_unit_test(switches_that_add), cmocka_unit_test(mesh), cmocka_unit_test(mesh_with_rows),
+        cmocka_unit_test(mi300x_nodes),
     };
     return cmocka_run_group_tests_name("comm", tests, make_folder, remove_folder);
 }

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* surface.c - read fitted surfaces from a profile. */
+#include "device/surface.h"
+
+#include <stdbool.h>
+
+static const double *numbers(cm__ctx *ctx, const json_t *array, size_t count, const char *op, const char *what)
+{
+    double *values = cm__alloc_array(ctx, count, sizeof *values);
+    if (json_array_size(array) != count)
+        cm__fail(ctx, CM_ERR_FORMAT, "surface '%s': %zu numbers in '%s', expected %zu", op, json_array_size(array), what,
+                 count);
+    for (size_t i = 0; i < count; i++) values[i] = json_number_value(json_array_get(array, i));
+    return values;
+}
+
+static void read_widths(cm__ctx *ctx, const json_t *array, cm__surface *s)
+{
+    bool good = json_array_size(array) == CM__SURFACE_LAYERS + 1;
+    for (int i = 0; good && i <= CM__SURFACE_LAYERS; i++) {
+        double width = json_number_value(json_array_get(array, (size_t)i));
+        good = width >= 1 && width <= CM__SURFACE_WIDTH;
+        s->widths[i] = good ? (int32_t)width : 0;
+    }
+    if (!good || s->widths[CM__SURFACE_LAYERS] != 1)
+        cm__fail(ctx, CM_ERR_FORMAT, "surface '%s': 'widths' must be %d numbers from 1 to %d, the last one 1", s->op,
+                 CM__SURFACE_LAYERS + 1, CM__SURFACE_WIDTH);
+}
+
+static cm__surface surface_of(cm__ctx *ctx, const char *op, const json_t *value)
+{
+    const json_t *times = json_object_get(value, "times");
+    cm__surface   s = {.op = op, .times = times ? json_number_value(times) : 1,
+                       .cores = json_number_value(json_object_get(value, "cores")),
+                       .mape = json_number_value(json_object_get(json_object_get(value, "error"), "mape"))};
+    size_t        count = 0;
+    read_widths(ctx, json_object_get(value, "widths"), &s);
+    for (int i = 0; i < CM__SURFACE_LAYERS; i++) count += (size_t)((s.widths[i] + 1) * s.widths[i + 1]);
+    s.low = numbers(ctx, json_object_get(value, "low"), (size_t)s.widths[0], op, "low");
+    s.high = numbers(ctx, json_object_get(value, "high"), (size_t)s.widths[0], op, "high");
+    s.weights = numbers(ctx, json_object_get(value, "weights"), count, op, "weights");
+    return s;
+}
+
+cm__surfaces cm__surfaces_of(cm__ctx *ctx, const json_t *object)
+{
+    cm__surfaces found = {.all = cm__alloc_array(ctx, json_object_size(object), sizeof *found.all)};
+    const char  *op;
+    json_t      *value;
+    json_object_foreach((json_t *)(uintptr_t)object, op, value)
+        if (json_object_get(value, "weights")) found.all[found.count++] = surface_of(ctx, op, value);
+    return found;
+}

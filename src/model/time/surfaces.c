@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* surfaces.c - features of products and convolutions, and the networks over them. tools/fit_surfaces.py has the same
+   features in the same order. */
+#include "model/time/surfaces.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ERROR_LEAST 0.1   /* other library versions and ways of timing */
+#define ERROR_OUTSIDE 0.1 /* for each factor e beyond the fitted range, up to ERROR_MOST */
+#define ERROR_MOST 0.5
+/* as in operator_fits.c: a weight-gradient product over others, where no such product was fitted */
+#define TRANSPOSED_FACTOR 1.056
+
+/* ---- features --------------------------------------------------------------------------------------------------- */
+
+typedef struct features {
+    double value[CM__SURFACE_WIDTH];
+    int    count;
+    double flop, elements;
+    int    is_transposed; /* index of the feature for products with a transposed left operand; 0: none */
+} features;
+
+static void put(features *f, double value) { f->value[f->count++] = value; }
+
+static double aligned(int64_t size, int64_t most)
+{
+    int64_t part = size & -size;
+    return log((double)(part <= 0 || part > most ? most : part));
+}
+
+static double filled(double size, double tile) { return log(size / (tile * ceil(size / tile))); }
+
+static bool is(const cm__call *c, const char *dtype) { return strcmp(c->dtype, dtype) == 0; }
+
+static void put_all(features *f, const double *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) put(f, values[i]);
+}
+#define PUT(f, ...) put_all(f, (double[]){__VA_ARGS__}, sizeof(double[]){__VA_ARGS__} / sizeof(double))
+
+static void of_product(const cm__call *c, const cm__surface *s, features *f)
+{
+    const int64_t *z = c->sizes;
+    double         b = (double)z[0], m = (double)z[1], n = (double)z[2], k = (double)z[3];
+    if (b >= s->times) b = ceil(b / s->times);
+    else m = ceil(m / s->times);
+    double tiles[3], size = 64;
+    for (int i = 0; i < 3; i++, size *= 2) tiles[i] = b * ceil(m / size) * ceil(n / size);
+    f->flop = 2 * b * m * n * k, f->elements = b * (m * k + k * n + m * n);
+    PUT(f, log(b), log(m), log(n), log(k), log(f->flop), log(f->elements), log(f->flop / f->elements), filled(m, 16),
+        filled(m, 64), filled(m, 256), filled(n, 64), filled(n, 256), aligned((int64_t)m, 8), aligned(z[2], 8),
+        aligned(z[2], 128), aligned(z[3], 8), aligned(z[3], 256), log(tiles[1] / s->cores));
+    for (int i = 0; i < 3; i++) put(f, filled(tiles[i], s->cores));
+    PUT(f, b > 1, is(c, "fp32"), is(c, "fp16"), is(c, "fp8"), strncmp(c->variant, "nn", 2) == 0);
+    f->is_transposed = f->count;
+    PUT(f, strncmp(c->variant, "tn", 2) == 0, log(s->cores));
+}
+
+typedef struct conv {
+    double images, in, out, groups, pixels, places, taps; /* channels of a group; pixels in and out of all images */
+    double window[2], image_out, depth, image_depth;
+    bool   plain; /* a 3 x 3 window with stride 1 */
+} conv;
+
+/* Sizes: n, c, k, then image, window, stride, padding and dilation along each axis, then groups. */
+static conv conv_of(const cm__call *c, double times)
+{
+    int            axes = c->op == CM__CALL_CONV3D ? 3 : 2;
+    const int64_t *z = c->sizes, *image = z + 3, *window = image + axes, *stride = window + axes, *pad = stride + axes,
+                  *dilation = pad + axes;
+    conv v = {.images = ceil((double)z[0] / times), .groups = fmax(1, (double)z[3 + 5 * axes]), .taps = 1,
+              .image_out = 1, .plain = stride[axes - 1] == 1 && stride[axes - 2] == 1 && dilation[axes - 1] == 1};
+    v.in = (double)z[1] / v.groups, v.out = (double)z[2] / v.groups, v.pixels = v.images;
+    for (int i = 0; i < axes; i++) {
+        double reach = (double)(image[i] + 2 * pad[i] - dilation[i] * (window[i] - 1) - 1);
+        v.pixels *= (double)image[i];
+        v.taps *= (double)window[i];
+        v.image_out *= fmax(1, floor(reach / fmax(1, (double)stride[i])) + 1);
+        if (i >= axes - 2) v.window[i - axes + 2] = (double)window[i], v.plain &= window[i] == 3;
+    }
+    v.places = v.images * v.image_out;
+    if (axes == 3) v.depth = log((double)window[0]), v.image_depth = log((double)image[0]);
+    return v;
+}
+
+static void of_conv(const cm__call *c, const cm__surface *s, features *f)
+{
+    conv           v = conv_of(c, s->times);
+    const int64_t *z = c->sizes, *after = z + (c->op == CM__CALL_CONV3D ? 12 : 9); /* paddings, then dilations */
+    int            axes = c->op == CM__CALL_CONV3D ? 3 : 2;
+    double         in = v.in * v.taps, forward[] = {v.places, v.out, in}, by_weight[] = {in, v.out, v.places};
+    double         by_input[] = {v.pixels, v.in, v.out * v.taps};
+    bool           weight = c->pass == CM__PASS_BWD_WEIGHT, input = c->pass == CM__PASS_BWD_INPUT;
+    const double  *p = weight ? by_weight : input ? by_input : forward;
+    double         tiles = v.groups * ceil(p[0] / 128) * ceil(p[1] / 128);
+    f->flop = 2 * v.groups * in * v.out * v.places;
+    f->elements = v.groups * (v.pixels * v.in + v.places * v.out + v.out * in);
+    PUT(f, log(v.images), log(v.places), log(v.image_out), log(v.in), log(v.out), log(v.taps),
+        log(v.window[0] / v.window[1]), log(v.pixels / v.places), log(v.groups), v.groups > 1,
+        v.groups > 1 && v.in <= 1, v.taps <= 1, v.groups <= 1 && v.plain, log((double)after[2 * axes - 1]),
+        log(1 + (double)after[axes - 1]), log(f->flop), log(f->elements), log(f->flop / f->elements), log(p[0]),
+        log(p[1]), log(p[2]), filled(p[1], 64), filled(p[1], 128), filled(p[1], 256), log(tiles / s->cores),
+        filled(tiles, s->cores), aligned(z[1], 8), aligned(z[2], 8), aligned((int64_t)(v.pixels / v.images), 8), v.depth,
+        v.image_depth, input, weight, is(c, "fp32"), is(c, "bf16"), strncmp(c->variant, "nhwc", 4) == 0);
+}
+
+/* ---- the network ------------------------------------------------------------------------------------------------ */
+
+/* Cuts features to the fitted range. Returns how far the farthest was outside. */
+static double cut(const cm__surface *s, features *f)
+{
+    double outside = 0;
+    for (int i = 0; i < f->count; i++) {
+        double inside = fmin(fmax(f->value[i], s->low[i]), s->high[i]);
+        outside = fmax(outside, fabs(f->value[i] - inside));
+        f->value[i] = inside;
+    }
+    return outside;
+}
+
+static double network(const cm__surface *s, const double *in)
+{
+    double        layers[2][CM__SURFACE_WIDTH];
+    const double *w = s->weights, *from = in;
+    for (int l = 0; l < CM__SURFACE_LAYERS; l++) {
+        int     n = s->widths[l], units = s->widths[l + 1];
+        double *to = layers[l % 2];
+        for (int u = 0; u < units; u++) {
+            double sum = w[n * units + u];
+            for (int i = 0; i < n; i++) sum += w[u * n + i] * from[i];
+            to[u] = l < CM__SURFACE_LAYERS - 1 ? tanh(sum) : sum;
+        }
+        w += (n + 1) * units;
+        from = to;
+    }
+    return from[0];
+}
+
+static const struct {
+    int op;
+    void (*make)(const cm__call *call, const cm__surface *surface, features *f);
+} kinds[] = {{CM__CALL_GEMM, of_product}, {CM__CALL_CONV, of_conv}, {CM__CALL_CONV3D, of_conv}};
+
+static bool has_type(const cm__call *c)
+{
+    static const char *const types[] = {"fp32", "bf16", "fp16", "fp8"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (is(c, types[i])) return c->op == CM__CALL_GEMM || i < 3;
+    return false;
+}
+
+/* Of arithmetic and traffic, without cache and tiles: the surface has these. */
+static double plain_roofline(const cm__limits *l, const cm__call *c, double *compute)
+{
+    double flop, bytes, peak = l->peak[CM_ENGINE_MATRIX][cm__rate_available(l, CM_ENGINE_MATRIX, cm__call_rate(c))];
+    cm__call_work(c, &flop, &bytes);
+    if (peak <= 0 || l->memory_bytes_s <= 0) return NAN;
+    double square = flop / peak * (flop / peak), traffic = bytes / l->memory_bytes_s;
+    *compute = flop / peak;
+    return l->floor_s + sqrt(sqrt(square * square + traffic * traffic * traffic * traffic));
+}
+
+static double time_on(const cm__surface *s, const cm__limits *limits, const cm__call *c, int kind, double *error)
+{
+    features f = {.count = 0};
+    double   compute = 0, least = plain_roofline(limits, c, &compute);
+    for (int i = 0; i < cm__call_kinds[c->op].n_sizes; i++)
+        if (c->sizes[i] < (i < 3 ? 1 : 0)) return NAN;
+    kinds[kind].make(c, s, &f);
+    if (f.count != s->widths[0]) return NAN;
+    double outside = cut(s, &f), time_s = least * exp(network(s, f.value));
+    bool   unfitted = f.is_transposed && s->high[f.is_transposed] <= 0 && strncmp(c->variant, "tn", 2) == 0;
+    *error = fmax(ERROR_LEAST, s->mape) + fmin(ERROR_MOST, ERROR_OUTSIDE * outside);
+    return fmax(unfitted ? time_s * TRANSPOSED_FACTOR : time_s, compute);
+}
+
+/* Libraries of these devices compute TF32 as fp32 unless told otherwise. */
+double cm__surface_time(const cm_device *device, const cm__limits *limits, const cm__call *given, double *error)
+{
+    cm__call c = *given;
+    if (!device->surfaces.count) return NAN;
+    if (is(&c, "tf32")) memcpy(c.dtype, "fp32", 5);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds && has_type(&c); k++)
+        for (int32_t i = 0; kinds[k].op == c.op && i < device->surfaces.count; i++)
+            if (strcmp(device->surfaces.all[i].op, cm__call_kinds[c.op].name) == 0)
+                return time_on(&device->surfaces.all[i], limits, &c, (int)k, error);
+    return NAN;
+}
