@@ -55,7 +55,8 @@ def in_waves(tiles, cores):
     return math.log(tiles / (cores * math.ceil(tiles / cores)))
 
 
-def product_features(s, dtype, variant, cores):
+# by_block: 1 if fp8 operands are scaled by block, 0 if as a whole or by row, 0.5 if that is not told
+def product_features(s, dtype, variant, cores, by_block):
     b, m, n, k = s
     tiles = [b * math.ceil(m / t) * math.ceil(n / t) for t in (64, 128, 256)]
     flop, size = 2 * b * m * n * k, b * (m * k + k * n + m * n)
@@ -63,7 +64,7 @@ def product_features(s, dtype, variant, cores):
             filled(m, 16), filled(m, 64), filled(m, 256), filled(n, 64), filled(n, 256), aligned(m, 8), aligned(n, 8),
             aligned(n, 128), aligned(k, 8), aligned(k, 256), math.log(tiles[1] / cores), in_waves(tiles[0], cores),
             in_waves(tiles[1], cores), in_waves(tiles[2], cores), b > 1, dtype == "fp32", dtype == "fp16", dtype == "fp8",
-            variant == "nn", variant == "tn", math.log(cores)]
+            variant == "nn", variant == "tn", math.log(cores), by_block]
 
 
 def conv_features(s, dtype, by, channels_last, cores):
@@ -92,10 +93,10 @@ def roofline(chip, dtype, flop, size):
 
 # ---- rows: features, log(time / roofline), key of the shape, weight, label --------------------------------------------
 
-def product(chip, s, dtype, variant, time_s, label, weight=1.0):
+def product(chip, s, dtype, variant, time_s, label, weight=1.0, by_block=False):
     b, m, n, k = s
     base = roofline(chip, dtype, 2 * b * m * n * k, b * (m * k + k * n + m * n))
-    return (product_features(s, dtype, variant, CHIPS[chip][1]), math.log(time_s / base), s, weight, label)
+    return (product_features(s, dtype, variant, CHIPS[chip][1], by_block), math.log(time_s / base), s, weight, label)
 
 
 def aiter_products(folder, chips):
@@ -103,7 +104,12 @@ def aiter_products(folder, chips):
         if r["device"] in chips and r["dtype"] in BYTES and math.isfinite(float(r["latency_ms"])):
             s = tuple(int(r[f"d{i}"] or 1) for i in range(4))
             variant = "nt" if r["op"] == "gemm" else "nn"
-            yield product(r["device"], s, r["dtype"], variant, float(r["latency_ms"]) / 1e3, f"aiter {r['device']} {r['dtype']}")
+            by_block = "blockscale" in r["note"] or "mxscale" in r["note"]
+            label = f"aiter {r['device']} {r['dtype']}{' by block' * by_block}"
+            time_s = float(r["latency_ms"]) / 1e3
+            yield product(r["device"], s, r["dtype"], variant, time_s, label, by_block=by_block)
+            if r["dtype"] == "fp8" and variant == "nt":
+                yield product(r["device"], s, r["dtype"], variant, time_s, label + ", scaling not told", by_block=0.5)
 
 
 def xla_products(folder, chips):

@@ -8,8 +8,8 @@ static const double *numbers(cm__ctx *ctx, const json_t *array, size_t count, co
 {
     double *values = cm__alloc_array(ctx, count, sizeof *values);
     if (json_array_size(array) != count)
-        cm__fail(ctx, CM_ERR_FORMAT, "surface '%s': %zu numbers in '%s', expected %zu", op, json_array_size(array), what,
-                 count);
+        cm__fail(ctx, CM_ERR_FORMAT, "surface '%s': %zu numbers in '%s', expected %zu", op, json_array_size(array),
+                 what, count);
     for (size_t i = 0; i < count; i++) values[i] = json_number_value(json_array_get(array, i));
     return values;
 }

@@ -5,8 +5,8 @@
  * Inside a node, time comes from the profile's measured rows: the fastest line, and for device counts that were not
  * measured the nearest count, with its latency scaled by the steps of a ring. Without rows, it is the best algorithm
  * over the device's links. In a mesh, where every device has a link to each other one, p devices use p - 1 of their
- * links; behind a switch, all. Across nodes an operation is hierarchical: latencies of both levels add up, volumes overlap,
- * and all groups with members in a node share its network.
+ * links; behind a switch, all. Across nodes an operation is hierarchical: latencies of both levels add up, volumes
+ * overlap, and all groups with members in a node share its network.
  */
 #include <math.h>
 #include <stdlib.h>

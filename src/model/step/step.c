@@ -114,6 +114,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .stretches = cm__alloc_array(ctx, (size_t)calls->n_calls + 1, sizeof *m.stretches),
     };
     if (common) cm__timer_share(m.timer, common->memo);
+    cm__timer_trains(m.timer, graph->n_nodes && graph->nodes[graph->n_nodes - 1].phase != CM_FORWARD);
     return m;
 }
 

@@ -11,6 +11,7 @@
 #define ERROR_MOST 0.5
 /* as in operator_fits.c: a weight-gradient product over others, where no such product was fitted */
 #define TRANSPOSED_FACTOR 1.056
+#define SCALING_NOT_TOLD 0.5 /* between 0: a scale for all or for each row, and 1: a scale for each block */
 
 /* ---- features --------------------------------------------------------------------------------------------------- */
 
@@ -39,7 +40,8 @@ static void put_all(features *f, const double *values, size_t count)
 }
 #define PUT(f, ...) put_all(f, (double[]){__VA_ARGS__}, sizeof(double[]){__VA_ARGS__} / sizeof(double))
 
-static void of_product(const cm__call *c, const cm__surface *s, features *f)
+/* Training scales fp8 operands as a whole or by row, inference of linear layers as the model was made. */
+static void of_product(const cm__call *c, const cm__surface *s, bool trains, features *f)
 {
     const int64_t *z = c->sizes;
     double         b = (double)z[0], m = (double)z[1], n = (double)z[2], k = (double)z[3];
@@ -54,7 +56,8 @@ static void of_product(const cm__call *c, const cm__surface *s, features *f)
     for (int i = 0; i < 3; i++) put(f, filled(tiles[i], s->cores));
     PUT(f, b > 1, is(c, "fp32"), is(c, "fp16"), is(c, "fp8"), strncmp(c->variant, "nn", 2) == 0);
     f->is_transposed = f->count;
-    PUT(f, strncmp(c->variant, "tn", 2) == 0, log(s->cores));
+    PUT(f, strncmp(c->variant, "tn", 2) == 0, log(s->cores),
+        !trains && is(c, "fp8") && strncmp(c->variant, "nt", 2) == 0 ? SCALING_NOT_TOLD : 0);
 }
 
 typedef struct conv {
@@ -84,8 +87,9 @@ static conv conv_of(const cm__call *c, double times)
     return v;
 }
 
-static void of_conv(const cm__call *c, const cm__surface *s, features *f)
+static void of_conv(const cm__call *c, const cm__surface *s, bool trains, features *f)
 {
+    (void)trains;
     conv           v = conv_of(c, s->times);
     const int64_t *z = c->sizes, *after = z + (c->op == CM__CALL_CONV3D ? 12 : 9); /* paddings, then dilations */
     int            axes = c->op == CM__CALL_CONV3D ? 3 : 2;
@@ -101,8 +105,8 @@ static void of_conv(const cm__call *c, const cm__surface *s, features *f)
         v.groups > 1 && v.in <= 1, v.taps <= 1, v.groups <= 1 && v.plain, log((double)after[2 * axes - 1]),
         log(1 + (double)after[axes - 1]), log(f->flop), log(f->elements), log(f->flop / f->elements), log(p[0]),
         log(p[1]), log(p[2]), filled(p[1], 64), filled(p[1], 128), filled(p[1], 256), log(tiles / s->cores),
-        filled(tiles, s->cores), aligned(z[1], 8), aligned(z[2], 8), aligned((int64_t)(v.pixels / v.images), 8), v.depth,
-        v.image_depth, input, weight, is(c, "fp32"), is(c, "bf16"), strncmp(c->variant, "nhwc", 4) == 0);
+        filled(tiles, s->cores), aligned(z[1], 8), aligned(z[2], 8), aligned((int64_t)(v.pixels / v.images), 8),
+        v.depth, v.image_depth, input, weight, is(c, "fp32"), is(c, "bf16"), strncmp(c->variant, "nhwc", 4) == 0);
 }
 
 /* ---- the network ------------------------------------------------------------------------------------------------ */
@@ -139,7 +143,7 @@ static double network(const cm__surface *s, const double *in)
 
 static const struct {
     int op;
-    void (*make)(const cm__call *call, const cm__surface *surface, features *f);
+    void (*make)(const cm__call *call, const cm__surface *surface, bool trains, features *f);
 } kinds[] = {{CM__CALL_GEMM, of_product}, {CM__CALL_CONV, of_conv}, {CM__CALL_CONV3D, of_conv}};
 
 static bool has_type(const cm__call *c)
@@ -161,14 +165,16 @@ static double plain_roofline(const cm__limits *l, const cm__call *c, double *com
     return l->floor_s + sqrt(sqrt(square * square + traffic * traffic * traffic * traffic));
 }
 
-static double time_on(const cm__surface *s, const cm__limits *limits, const cm__call *c, int kind, double *error)
+static double time_on(const cm__surface *s, const cm__limits *limits, const cm__call *c, int kind, bool trains,
+                      double *error)
 {
     features f = {.count = 0};
     double   compute = 0, least = plain_roofline(limits, c, &compute);
     for (int i = 0; i < cm__call_kinds[c->op].n_sizes; i++)
         if (c->sizes[i] < (i < 3 ? 1 : 0)) return NAN;
-    kinds[kind].make(c, s, &f);
-    if (f.count != s->widths[0]) return NAN;
+    kinds[kind].make(c, s, trains, &f);
+    if (f.count < s->widths[0]) return NAN;
+    f.count = s->widths[0]; /* older surfaces lack the last features */
     double outside = cut(s, &f), time_s = least * exp(network(s, f.value));
     bool   unfitted = f.is_transposed && s->high[f.is_transposed] <= 0 && strncmp(c->variant, "tn", 2) == 0;
     *error = fmax(ERROR_LEAST, s->mape) + fmin(ERROR_MOST, ERROR_OUTSIDE * outside);
@@ -176,7 +182,8 @@ static double time_on(const cm__surface *s, const cm__limits *limits, const cm__
 }
 
 /* Libraries of these devices compute TF32 as fp32 unless told otherwise. */
-double cm__surface_time(const cm_device *device, const cm__limits *limits, const cm__call *given, double *error)
+double cm__surface_time(const cm_device *device, const cm__limits *limits, const cm__call *given, bool trains,
+                        double *error)
 {
     cm__call c = *given;
     if (!device->surfaces.count) return NAN;
@@ -184,6 +191,6 @@ double cm__surface_time(const cm_device *device, const cm__limits *limits, const
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds && has_type(&c); k++)
         for (int32_t i = 0; kinds[k].op == c.op && i < device->surfaces.count; i++)
             if (strcmp(device->surfaces.all[i].op, cm__call_kinds[c.op].name) == 0)
-                return time_on(&device->surfaces.all[i], limits, &c, (int)k, error);
+                return time_on(&device->surfaces.all[i], limits, &c, (int)k, trains, error);
     return NAN;
 }

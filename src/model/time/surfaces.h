@@ -13,6 +13,7 @@
 #include "model/time/roofline.h"
 
 /* Seconds; NAN: the device has no surface for the call. *error: expected relative error. */
-double cm__surface_time(const cm_device *device, const cm__limits *limits, const cm__call *call, double *error);
+double cm__surface_time(const cm_device *device, const cm__limits *limits, const cm__call *call, bool trains,
+                        double *error);
 
 #endif

@@ -19,6 +19,7 @@ struct cm__timer {
     cm__ctx           *ctx;
     const cm_device   *device;
     cm__limits         limits;
+    bool               trains;
     cm__library        libraries[LIBRARIES];
     cm__operator_fits *operator_fits; /* NULL: not used */
     cm__memo          *memo;          /* NULL: none */
@@ -50,6 +51,7 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
 }
 
 void cm__timer_share(cm__timer *t, cm__memo *memo) { t->memo = memo; }
+void cm__timer_trains(cm__timer *t, bool trains) { t->trains = trains; }
 
 /* A product keeps its ratio to the roofline on every device. For other kernels, the time beyond the roofline is
    spent in the cores: it scales with cores and clock. Time steps of recurrent layers run one after the other and are
@@ -88,7 +90,7 @@ static bool by_fits(cm__timer *t, const cm__call *c, cm__timed *timed)
     if (cm__library_own(&t->libraries[OWN], c) >= 0 || cm__library_own(&t->libraries[BUILT_IN], c) >= 0) return false;
     *timed = (cm__timed){.launches = 1, .how = CM_HOW_INTERPOLATED, .time_s = NAN};
     if (t->operator_fits) timed->time_s = cm__operator_fits_time(t->operator_fits, c, &timed->error);
-    if (!(timed->time_s > 0)) timed->time_s = cm__surface_time(t->device, &t->limits, c, &timed->error);
+    if (!(timed->time_s > 0)) timed->time_s = cm__surface_time(t->device, &t->limits, c, t->trains, &timed->error);
     return timed->time_s > 0;
 }
 

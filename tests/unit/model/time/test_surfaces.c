@@ -24,8 +24,9 @@ static void list(char *text, size_t size, int count, int at, double value, doubl
 static const char *surface(double times)
 {
     static char text[8192];
-    snprintf(text, sizeof text, ",\n\"surfaces\": {\"gemm\": " OPERATORS "\"times\": %g, \"widths\": [%d, 1, 1, 1], \"low\": [",
-             times, FEATURES);
+    snprintf(text, sizeof text,
+             ",\n\"surfaces\": {\"gemm\": " OPERATORS "\"times\": %g, \"widths\": [%d, 1, 1, 1], \"low\": [", times,
+             FEATURES);
     list(text, sizeof text, FEATURES, -1, 0, -100);
     strcat(text, "], \"high\": [");
     list(text, sizeof text, FEATURES, LOG_K, log(4096), 100);
@@ -49,7 +50,7 @@ static double time_of(const cm_device *d, const char *text, double *error)
 {
     cm__limits l = cm__limits_of(d);
     cm__call   c = call_of(text);
-    return cm__surface_time(d, &l, &c, error);
+    return cm__surface_time(d, &l, &c, true, error);
 }
 
 static void near(double got, double expected, double fraction)
@@ -91,7 +92,8 @@ static void after_tables(void **state)
     cm_device *d = device_with(more);
     cm__ctx   *ctx = cm__ctx_new(&diag);
     cm__timer *t = cm__timer_new(ctx, d, NULL, CM_RUNTIME_TORCH_EAGER);
-    cm__call   table = call_of("gemm forward nn bf16 1,512,256,1024"), none = call_of("gemm forward nt bf16 1,512,256,1024");
+    cm__call   table = call_of("gemm forward nn bf16 1,512,256,1024");
+    cm__call   none = call_of("gemm forward nt bf16 1,512,256,1024");
     assert_true(cm__timer_time(t, &table).time_s == (double)5e-5f);
     near(cm__timer_time(t, &none).time_s, least(512, 256, 1024) * ratio(1024), 1e-5);
     cm__ctx_free(ctx);
@@ -102,10 +104,10 @@ static void refused(void **state)
 {
     (void)state;
     static char  text[16384];
-    const char  *wrong[] = {", \"surfaces\": {\"gemm\": " OPERATORS "\"widths\": [1, 1, 1, 1], \"low\": [0], \"high\": [1], "
-                            "\"weights\": [1, 2, 3, 4, 5]}}",
-                            ", \"surfaces\": {\"gemm\": " OPERATORS "\"widths\": [1, 1, 1], \"low\": [0], \"high\": [1], "
-                            "\"weights\": [1, 2, 3, 4]}}",
+    const char  *wrong[] = {", \"surfaces\": {\"gemm\": " OPERATORS "\"widths\": [1, 1, 1, 1], \"low\": [0], "
+                            "\"high\": [1], \"weights\": [1, 2, 3, 4, 5]}}",
+                            ", \"surfaces\": {\"gemm\": " OPERATORS "\"widths\": [1, 1, 1], \"low\": [0], "
+                            "\"high\": [1], \"weights\": [1, 2, 3, 4]}}",
                             ", \"surfaces\": {\"softmax\": {}}"};
     static const char *const reasons[] = {"'weights'", "'widths'", "unknown member 'softmax'"};
     for (size_t i = 0; i < 3; i++) {
