@@ -297,7 +297,7 @@ def embed_rules(out_path, factors, workspaces):
         versions.setdefault(row["version"], []).append(row)
     with open(out_path, "w", encoding="utf-8") as out:
         out.write("/* Made by tools/embed.py from data; do not edit. */\n#include \"model/memory/workspace.h\"\n"
-                  "#include \"model/time/operator_fits.h\"\n\n"
+                  "#include \"model/time/factors.h\"\n\n"
                   f"const cm__factors cm__time_factors = {{{members(rule_rows(factors, ['rule', 'value', 'kind', 'source']))}}};\n\n"
                   "const cm__cudnn_rules cm__cudnn_versions[] = {\n")
         out.writelines(f"    {{.version = {c_string(version)}, {members(rows)}}},\n" for version, rows in versions.items())

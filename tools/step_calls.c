@@ -8,7 +8,7 @@
  *     step	MODEL	DEVICE	BATCH	HOST_S	GAP_S
  *
  * and one line per distinct call: number of runs, seconds, relative error, how it was estimated, kernels, FLOP, bytes,
- * and the call. tools/census.py builds and runs it.
+ * the call, the kind of its correction, and the device's factor for that kind. tools/census.py builds and runs it.
  */
 #include <setjmp.h>
 #include <stdio.h>
@@ -16,8 +16,16 @@
 #include <string.h>
 #include "centimani.h"
 #include "model/step/step.h"
+#include "model/time/corrections.h"
 
 enum { MODEL, DEVICE, BATCH, PRECISION, LAYOUT, OPTIMIZER, MODE, FIELDS };
+
+static const char *const kinds[CM__CORRECTIONS + 1] = {
+#define CORRECTION(id, name) name,
+#include "device/corrections.def"
+#undef CORRECTION
+    "none",
+};
 
 static bool split(char *line, char *fields[FIELDS])
 {
@@ -42,10 +50,12 @@ static void print_calls(const cm__step_model *m, double batch, const cm__timed *
         cm__call call;
         char     text[256];
         double   flop, bytes;
+        bool     known;
         cm__call_at(&m->calls->calls[i], batch, &call);
         cm__call_work(&call, &flop, &bytes);
-        printf("%d\t%.6g\t%.4g\t%d\t%g\t%.6g\t%.6g\t%s\n", m->calls->runs[i], timed[i].time_s, timed[i].error,
-               (int)timed[i].how, timed[i].launches, flop, bytes, cm__call_text(&call, text, sizeof text));
+        printf("%d\t%.6g\t%.4g\t%d\t%g\t%.6g\t%.6g\t%s\t%s\t%g\n", m->calls->runs[i], timed[i].time_s, timed[i].error,
+               (int)timed[i].how, timed[i].launches, flop, bytes, cm__call_text(&call, text, sizeof text),
+               kinds[cm__correction_of(&call)], cm__correction_factor(m->device, &call, &known));
     }
 }
 

@@ -3,7 +3,7 @@
 """throttle_check.py BUILD [TIMES.csv]
 
 Summarizes what tools/throttle_h200.py measured: how the time of each operator follows multiprocessors and clock, and how
-far the transfer rule (cm__transferred() in src/model/time/timer.c) is from the measured times. BUILD is a build folder; the
+far the transfer rule (cm__transferred() in src/model/time/transfer.c) is from the measured times. BUILD is a build folder; the
 program that applies the rule is compiled into it (needs a C compiler and pkg-config). The rule is applied twice: with
 the memory bandwidth of the whole device, and with the bandwidth that the copy of 2 GiB reached at the setting.
 """
@@ -77,9 +77,9 @@ def transferred(build, campaign, settings, of_memory):
 
     of_memory gives a setting's factor of memory bandwidth.
     """
-    program = pathlib.Path(build) / "throttle_transfer"
+    program = pathlib.Path(build) / "transfer_calls"
     libraries = subprocess.run(["pkg-config", "--libs", "jansson", "hwloc"], capture_output=True, text=True, check=True)
-    subprocess.run(["cc", "-std=c11", "-O1", f"-I{HERE}/include", f"-I{HERE}/src", f"{HERE}/tools/throttle_transfer.c",
+    subprocess.run(["cc", "-std=c11", "-O1", f"-I{HERE}/include", f"-I{HERE}/src", f"{HERE}/tools/transfer_calls.c",
                     f"{build}/src/libcentimani.a", *libraries.stdout.split(), "-lm", "-lpthread", "-o", program], check=True)
     asked, lines = [], []
     for key, rows in campaign.rows.items():
@@ -87,7 +87,7 @@ def transferred(build, campaign, settings, of_memory):
             full, row = rows[FULL], rows[setting]
             cores, clock = row.sms / full.sms, row.clock / full.clock
             asked.append((key, setting))
-            lines.append(f"{call_text(key)}\t{full.time_s} {cores} {clock} {of_memory(setting)} {cores * clock}\n")
+            lines.append(f"{call_text(key)}\t{full.time_s} {full.kernels} {cores} {clock} {of_memory(setting)} {cores * clock}\n")
     done = subprocess.run([program, DEVICE], input="".join(lines), capture_output=True, text=True, check=True)
     return {name: tuple(map(float, line.split())) for name, line in zip(asked, done.stdout.splitlines(), strict=True)}
 

@@ -47,6 +47,13 @@ typedef struct cm__calibration {
     cm_number matrix, vector, host;
 } cm__calibration;
 
+typedef enum cm__correction {
+#define CORRECTION(id, name) CM__CORRECT_##id,
+#include "device/corrections.def"
+#undef CORRECTION
+    CM__CORRECTIONS
+} cm__correction;
+
 /* Built-in devices that were loaded together. */
 typedef struct cm__peers {
     cm_device **devices;
@@ -87,6 +94,7 @@ struct cm_device {
     int32_t         n_host, n_reserve;
     cm__execution   execution;
     cm__calibration calibration;
+    cm_number       corrections[CM__CORRECTIONS]; /* factors on times transferred from a reference device */
     cm_number       sparse_skipped;    /* fraction of the arithmetic of pruned weights that is skipped */
     cm_number       sparse_structured; /* factor on the peak if two of four weights are pruned */
     cm__sources     sources;

@@ -291,6 +291,17 @@ static void read_calibration(cm_device *d, const json_t *sources)
                                        .host = cm__number_at(c, "host", sources)};
 }
 
+static void read_corrections(cm_device *d, const json_t *sources)
+{
+    static const char *const names[CM__CORRECTIONS] = {
+#define CORRECTION(id, name) name,
+#include "device/corrections.def"
+#undef CORRECTION
+    };
+    const json_t *t = json_object_get(d->tree, "transfer");
+    for (int i = 0; t && i < CM__CORRECTIONS; i++) d->corrections[i] = cm__number_at(t, names[i], sources);
+}
+
 static void read_sparsity(cm_device *d, const json_t *sources)
 {
     const json_t *s = json_object_get(d->tree, "sparsity");
@@ -325,6 +336,7 @@ cm_device *cm__device_read(cm__ctx *ctx, const cm__profile *profile)
     read_reserve(d, sources);
     read_execution(d, sources);
     read_calibration(d, sources);
+    read_corrections(d, sources);
     read_sparsity(d, sources);
     read_kernels(d);
     d->sources = cm__sources_of(ctx, sources);

@@ -38,6 +38,7 @@ static cm__timed between(const cm__timed *low, const cm__timed *high, double par
     t.time_s = low->time_s > 0 && high->time_s > 0 ? low->time_s * pow(high->time_s / low->time_s, part)
                                                    : low->time_s + part * (high->time_s - low->time_s);
     t.error = fmax(low->error, high->error);
+    t.shared = fmax(low->shared, high->shared);
     t.how = low->how > high->how ? low->how : high->how;
     if (t.how == CM_HOW_MEASURED) t.how = CM_HOW_INTERPOLATED;
     return t;

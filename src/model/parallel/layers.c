@@ -17,7 +17,7 @@ static void add_time(cm__making *k, const cm__timed *timed)
 {
     const cm__dispatch *d = k->m->calls;
     cm__parts          *p = k->parts;
-    double              variance = 0, unmeasured = 0;
+    cm__errors          errors = {0};
     for (int32_t i = 0; i < d->n_of; i++) {
         const cm__timed *t = &timed[d->of[i]];
         int              phase = k->g->nodes[d->node[i]].phase;
@@ -31,10 +31,9 @@ static void add_time(cm__making *k, const cm__timed *timed)
         }
         p->device_s += time;
         p->share[t->how] += time;
-        variance += pow(time * t->error, 2);
-        if (t->how != CM_HOW_MEASURED) unmeasured += time * t->error;
+        cm__errors_add(&errors, time, t);
     }
-    p->error = cm__step_error(p->device_s, variance, unmeasured);
+    p->error = cm__step_error(p->device_s, &errors);
     for (int h = 0; h < CM_HOWS && p->device_s > 0; h++) p->share[h] /= p->device_s;
 }
 

@@ -7,11 +7,9 @@
 #include "model/dispatch/attention.h"
 #include "model/step/host.h"
 #include "model/step/sparsity.h"
+#include "model/time/factors.h"
+#include "model/time/transfer.h"
 
-#define COMMON_ERROR 0.04 /* relative error that all calls of a step share: clocks, power, another library version */
-#define SHARED_PART 0.5   /* fraction of the error of unmeasured calls that they share: neighbours have the same bias */
-#define SPARSE_ERROR 0.2  /* relative error of sparse products, for which only the peak is known */
-#define HOST_ERROR 0.13   /* log error of host-bound steps; the same step varies by 10 to 30 % (docs/results/time.md) */
 
 /* ---- independent of the batch size ------------------------------------------------------------------------------ */
 
@@ -125,9 +123,9 @@ static void take_sparse(const cm__step_model *m, const cm__call *call, cm__timed
 {
     cm__limits faster = m->limits;
     for (int r = 0; r < CM_RATES; r++) faster.peak[CM_ENGINE_MATRIX][r] *= m->gain;
-    timed->time_s = cm__transferred(&faster, &m->limits, call, timed->time_s);
+    timed->time_s = cm__transferred(&faster, &m->limits, call, timed->time_s, timed->launches);
     if (timed->how < CM_HOW_TRANSFERRED) timed->how = CM_HOW_TRANSFERRED;
-    timed->error += SPARSE_ERROR;
+    timed->error += cm__time_factors.sparse_error;
 }
 
 void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed)
@@ -160,9 +158,16 @@ double cm__step_throttle(const cm__step_model *m, double batch, double waits_s, 
 }
 
 typedef struct summing {
-    /* unmeasured_s: sum of the absolute errors of calls that were not measured */
-    double time_s, variance, launches, unmeasured_s;
+    double     time_s, launches;
+    cm__errors errors;
 } summing;
+
+void cm__errors_add(cm__errors *e, double time_s, const cm__timed *t)
+{
+    double part = t->how == CM_HOW_MEASURED ? 0 : cm__time_factors.neighbours_shared;
+    e->variance += pow(time_s * t->error, 2);
+    e->shared_s += time_s * (t->shared + part * t->error);
+}
 
 static summing sum_calls(const cm__dispatch *d, const cm__timed *timed, double share[CM_HOWS])
 {
@@ -170,9 +175,8 @@ static summing sum_calls(const cm__dispatch *d, const cm__timed *timed, double s
     for (int32_t i = 0; i < d->n_calls; i++) {
         double time = timed[i].time_s * d->runs[i];
         sum.time_s += time;
-        sum.variance += pow(time * timed[i].error, 2);
+        cm__errors_add(&sum.errors, time, &timed[i]);
         sum.launches += timed[i].launches * d->runs[i];
-        if (timed[i].how != CM_HOW_MEASURED) sum.unmeasured_s += time * timed[i].error;
         share[timed[i].how] += time;
     }
     return sum;
@@ -185,13 +189,13 @@ static void bracket(cm_prediction_info *i, double device_s, double device_error)
 {
     for (int side = 0; side < 2; side++) {
         double z = side ? CM__SIGMAS_OF_90_PERCENT : -CM__SIGMAS_OF_90_PERCENT;
-        i->interval_s[side] = fmax(device_s * exp(z * device_error), i->host_time_s * exp(z * HOST_ERROR));
+        i->interval_s[side] = fmax(device_s * exp(z * device_error), i->host_time_s * exp(z * cm__time_factors.host_error));
     }
 }
 
-double cm__step_error(double time_s, double variance, double unmeasured_s)
+double cm__step_error(double time_s, const cm__errors *e)
 {
-    double spread = variance + pow(COMMON_ERROR * time_s, 2) + pow(SHARED_PART * unmeasured_s, 2);
+    double spread = e->variance + pow(cm__time_factors.common_error * time_s, 2) + pow(e->shared_s, 2);
     return sqrt(spread) / fmax(time_s, 1e-30);
 }
 
@@ -224,7 +228,7 @@ void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_in
     i->device_time_s = sum.time_s;
     i->launches = sum.launches;
     i->step_time_s = fmax(device_s, i->host_time_s);
-    bracket(i, device_s, cm__step_error(sum.time_s, sum.variance, sum.unmeasured_s));
+    bracket(i, device_s, cm__step_error(sum.time_s, &sum.errors));
     cm__step_rates(&m->matrix_flop, m->peak_flop_s, i);
     for (int h = 0; h < CM_HOWS && sum.time_s > 0; h++) i->share[h] /= sum.time_s;
 }

@@ -56,8 +56,13 @@ void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed);
 double cm__step_throttle(const cm__step_model *m, double batch, double waits_s, cm__timed *timed);
 /* Fills in the prediction from call times, which it scales to the clock under the power limit. */
 void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_info *info);
-/* Relative error of a sum of calls, from their variance and the summed absolute errors of unmeasured calls. */
-double cm__step_error(double time_s, double variance, double unmeasured_s);
+/* Errors of a sum of calls: of those that are independent, the variance; of those that calls share, the sum. */
+typedef struct cm__errors {
+    double variance, shared_s;
+} cm__errors;
+void   cm__errors_add(cm__errors *errors, double time_s, const cm__timed *timed);
+/* Relative error of a sum of calls. */
+double cm__step_error(double time_s, const cm__errors *errors);
 /* Matrix FLOP of the model, without recomputation. */
 cm_poly cm__matrix_flop(const cm_graph *graph);
 /* Fills in throughput and utilisation for info->step_time_s. */

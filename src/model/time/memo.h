@@ -14,7 +14,8 @@
 
 typedef struct cm__timed {
     double time_s, launches;
-    double error; /* expected relative error */
+    double error;  /* expected relative error that other calls do not share */
+    double shared; /* expected relative error that all calls from another device's tables share */
     cm_how how;
 } cm__timed;
 

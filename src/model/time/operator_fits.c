@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 #include "device/forms.h"
+#include "model/time/factors.h"
 
 #define PARAMETERS_MOST 64
 

@@ -15,13 +15,6 @@
 #include "device/device.h"
 #include "model/time/roofline.h"
 
-/* data/factors.tsv */
-typedef struct cm__factors {
-    double transposed_product, least_fit_error;
-} cm__factors;
-
-extern const cm__factors cm__time_factors;
-
 typedef struct cm__operator_fits cm__operator_fits;
 
 /* plain, megatron: which calls to predict. The device must outlive the models. */

@@ -90,6 +90,15 @@ static cm__rows prepare_table(const cm__kernel_table *t, const cm__limits *limit
     return rows;
 }
 
+bool cm__alike_in_16_bits(int op) { return op != CM__CALL_BATCH_NORM; }
+
+static bool in_16_bits(const char *dtype) { return strcmp(dtype, "bf16") == 0 || strcmp(dtype, "fp16") == 0; }
+
+static bool same_type(int op, const char *a, const char *b)
+{
+    return strcmp(a, b) == 0 || (in_16_bits(a) && in_16_bits(b) && cm__alike_in_16_bits(op));
+}
+
 /* A variant or type is identified by the index of the first table that has it. */
 static const cm__rows *prepare(cm__tables tables, const cm__limits *limits, void *block)
 {
@@ -101,7 +110,7 @@ static const cm__rows *prepare(cm__tables tables, const cm__limits *limits, void
         rows[i] = prepare_table(t, limits, width_of(tables), &parts);
         for (int32_t j = i; j >= 0; j--) {
             if (strcmp(tables.all[j]->variant, t->variant) == 0) rows[i].variant = j;
-            if (strcmp(tables.all[j]->dtype, t->dtype) == 0) rows[i].dtype = j;
+            if (same_type(t->op, tables.all[j]->dtype, t->dtype)) rows[i].dtype = j;
         }
     }
     return rows;

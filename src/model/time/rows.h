@@ -32,4 +32,7 @@ cm__shelf *cm__shelf_new(cm__ctx *ctx); /* lives as long as the context */
 /* The rows of each table. shelf: NULL for none; then the rows belong to the context. */
 const cm__rows *cm__rows_of(cm__ctx *ctx, cm__shelf *shelf, cm__tables tables, const cm__limits *limits);
 
+/* Kernels differ between bf16 and fp16 in batch norms only: PyTorch takes cuDNN's in fp16 and its own in bf16. */
+bool cm__alike_in_16_bits(int op);
+
 #endif

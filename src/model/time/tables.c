@@ -76,12 +76,13 @@ static bool replace(char *text, const char *of, const char *by)
     return true;
 }
 
-/* The reference device's bf16 and fp16 tables are interchangeable; use the one with more rows. */
+/* Uses the larger of the reference device's bf16 and fp16 tables, if they are alike. */
 int32_t cm__library_own(const cm__library *l, const cm__call *c)
 {
     cm__call other = *c;
     int32_t  own = table_in(l, c), instead = -1;
-    if (l->reference && replace(other.dtype, "fp16", "bf16")) instead = table_in(l, &other);
+    bool alike = l->reference && cm__alike_in_16_bits(c->op);
+    if (alike && replace(other.dtype, "fp16", "bf16")) instead = table_in(l, &other);
     if (instead < 0 || own < 0) return own < 0 ? instead : own;
     return l->tables[instead]->n_rows > l->tables[own]->n_rows ? instead : own;
 }

@@ -5,13 +5,12 @@
 
 #include <math.h>
 #include <string.h>
+#include "model/time/corrections.h"
+#include "model/time/factors.h"
 #include "model/time/tables.h"
 #include "model/time/operator_fits.h"
 #include "model/time/surfaces.h"
-
-#define ERROR_MEASURED 0.02
-#define ERROR_TRANSFERRED 0.15
-#define ERROR_ROOFLINE 0.5
+#include "model/time/transfer.h"
 
 enum { OWN, BUILT_IN, REFERENCE, LIBRARIES };
 
@@ -53,19 +52,6 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
 void cm__timer_share(cm__timer *t, cm__memo *memo) { t->memo = memo; }
 void cm__timer_trains(cm__timer *t, bool trains) { t->trains = trains; }
 
-/* A product keeps its ratio to the roofline on every device. For other kernels, the time beyond the roofline is
-   spent in the cores: it scales with cores and clock. Time steps of recurrent layers run one after the other and are
-   too small for all cores: they scale with the clock only. */
-double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__call *c, double time_s)
-{
-    double here = cm__roofline(to, c), there = cm__roofline(from, c);
-    double clocks = to->clock_hz > 0 ? from->clock_hz / to->clock_hz : 0;
-    double cores = to->cores * to->clock_hz > 0 ? from->cores * from->clock_hz / (to->cores * to->clock_hz) : 0;
-    if (c->op == CM__CALL_RNN && time_s > there && clocks > 0) return here + (time_s - there) * clocks;
-    if (cm__call_kinds[c->op].engine == CM_ENGINE_MATRIX || time_s <= there || cores <= 0) return time_s * here / there;
-    return here + (time_s - there) * cores;
-}
-
 /* The time on the table's device. */
 static cm__timed from_table(cm__timer *t, cm__library *l, int32_t table, const cm__call *c, bool same)
 {
@@ -74,12 +60,12 @@ static cm__timed from_table(cm__timer *t, cm__library *l, int32_t table, const c
         return (cm__timed){.time_s = (double)l->tables[table]->time_s[exact],
                            .launches = l->tables[table]->launches[exact],
                            .how = CM_HOW_MEASURED,
-                           .error = ERROR_MEASURED};
+                           .error = cm__time_factors.measured_error};
     cm__memo_value value = cm__library_neighbours(l, table, c, t->memo);
     value.timed.how = l->reference ? CM_HOW_TRANSFERRED : CM_HOW_INTERPOLATED;
-    value.timed.error = fmax(ERROR_MEASURED, sqrt(value.unknown)); /* standard deviation of the interpolation */
-    if (value.timed.error > ERROR_ROOFLINE) value.timed.how = CM_HOW_ROOFLINE; /* the roofline is no less accurate */
-    if (l->reference || !same) value.timed.error += ERROR_TRANSFERRED;
+    value.timed.error = fmax(cm__time_factors.measured_error, sqrt(value.unknown)); /* of the interpolation */
+    if (value.timed.error > cm__time_factors.roofline_error) value.timed.how = CM_HOW_ROOFLINE; /* it is as accurate */
+    if (!same) value.timed.error += cm__time_factors.stand_in_error;
     return value.timed;
 }
 
@@ -134,9 +120,18 @@ static const cm__library *by_memo(cm__timer *t, const cm__call *c, cm__timed *ti
 static void move(const cm__timer *t, const cm__library *by, const cm__call *c, cm__timed *timed)
 {
     double measured = timed->time_s;
-    timed->time_s = cm__transferred(&t->limits, &by->limits, c, measured);
-    timed->error += ERROR_TRANSFERRED * fmin(1, fabs(log2(timed->time_s / measured)));
+    timed->time_s = cm__transferred(&t->limits, &by->limits, c, measured, timed->launches);
+    timed->shared = cm__time_factors.transfer_error * fmin(1, fabs(log2(timed->time_s / measured)));
     if (timed->how < CM_HOW_TRANSFERRED) timed->how = CM_HOW_TRANSFERRED;
+}
+
+/* Transfers a time from the reference device, and corrects it as results of the device suggest. */
+static void take_from_reference(const cm__timer *t, const cm__library *by, const cm__call *c, cm__timed *timed)
+{
+    bool   corrected;
+    double factor = cm__correction_factor(t->device, c, &corrected);
+    timed->time_s = factor * cm__transferred(&t->limits, &by->limits, c, timed->time_s, timed->launches);
+    timed->shared = corrected ? cm__time_factors.corrected_error : cm__time_factors.transfer_error;
 }
 
 static cm__timed time_of(cm__timer *t, const cm__call *c)
@@ -144,11 +139,11 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
     cm__timed timed;
     if (by_fits(t, c, &timed)) return timed;
     const cm__library *by = by_memo(t, c, &timed);
-    if (by && by->reference) timed.time_s = cm__transferred(&t->limits, &by->limits, c, timed.time_s);
+    if (by && by->reference) take_from_reference(t, by, c, &timed);
     if (by && by->moved) move(t, by, c, &timed);
     if (by) return timed;
     return (cm__timed){
-        .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = ERROR_ROOFLINE, .how = CM_HOW_ROOFLINE};
+        .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = cm__time_factors.roofline_error, .how = CM_HOW_ROOFLINE};
 }
 
 /* TF32 is allowed, not required. Libraries run fp32 products if these are faster, for instance on devices whose

@@ -24,9 +24,6 @@ void       cm__timer_share(cm__timer *timer, cm__memo *memo);
 void       cm__timer_trains(cm__timer *timer, bool trains);
 cm__timed  cm__timer_time(cm__timer *timer, const cm__call *call);
 
-/* The time, on a device with limits `to`, of a call that takes `time_s` on one with limits `from`. */
-double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__call *call, double time_s);
-
 /* Visits each row of the device's own tables with its measured time and its prediction from the other rows. */
 typedef void cm__left_out(void *user, const cm__kernel_table *table, const cm__call *call, double measured,
                           double predicted);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * corrections.h - factors on transferred times, by kind of call, that were fitted to results of the device.
+ */
+#ifndef CM_MODEL_CORRECTIONS_H
+#define CM_MODEL_CORRECTIONS_H
+
+#include "device/calls.h"
+#include "device/device.h"
+
+/* The kind of a call; CM__CORRECTIONS: it is not corrected. */
+cm__correction cm__correction_of(const cm__call *call);
+/* The factor of the call's kind; 1: the device has none. *known: whether it has one. */
+double         cm__correction_factor(const cm_device *device, const cm__call *call, bool *known);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* factors.h - numbers of the time model that belong to no device (data/factors.tsv). */
+#ifndef CM_MODEL_FACTORS_H
+#define CM_MODEL_FACTORS_H
+
+typedef struct cm__factors {
+    double transposed_product, least_fit_error;
+    double reached_bandwidth, reached_peak, reached_peak_attention, kernel_latency_s; /* transfer.c */
+    /* relative errors: of measured calls, of calls timed by another variant or type, of the roofline */
+    double measured_error, stand_in_error, roofline_error;
+    double transfer_error, corrected_error; /* of another device's times, without and with corrections */
+    double common_error, neighbours_shared, sparse_error, host_error; /* of a step: step.c */
+} cm__factors;
+
+extern const cm__factors cm__time_factors;
+
+#endif

@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""fit_transfer.py steps BUILD DEVICE STEPS.csv CAPTURES [--write]
+   fit_transfer.py calls BUILD OPERATORS.csv.gz [--write]
+
+Fits the factors by which times transferred from the reference device are corrected (`transfer` in a profile).
+
+steps: from training steps of captured networks, in a table with columns model, layout, batch and step_ms, as timm
+publishes them. CAPTURES is a folder of files MODEL.cmt.json. One factor per kind of call (src/device/corrections.def)
+minimises the squared log error of the steps, with Huber weights and a prior of 1 on every factor. Each family of
+networks is also predicted by a fit without it.
+
+calls: from times of the same products and attentions on several GPUs, among them the reference device, by the same
+program (AIConfigurator's tables: columns device, op, dtype, d0 to d4, latency_ms). A factor is the median of measured
+over transferred ratios to the reference device. Each half of the calls is also predicted by the other half.
+
+--write puts the factors into the profiles in data/devices. Needs numpy.
+"""
+import argparse
+import collections
+import csv
+import gzip
+import json
+import math
+import pathlib
+import re
+import statistics
+import subprocess
+
+import numpy
+
+import census
+
+HERE = pathlib.Path(__file__).resolve().parent.parent
+REFERENCE = "nvidia-h200"
+PRIOR, NOISE, HUBER = 0.25, 0.08, 0.15  # standard deviations of log factors and log steps; where weights decrease
+SHORTEST = 20e-6                        # s; shorter calls measure launch latencies
+LEAST_SHARE = 0.01                      # of the time of all steps: kinds below it are not fitted
+DEVICES = {"A100-SXM4-80GB": "nvidia-a100", "L40S": "nvidia-l40s", "RTXPRO6000-Server": "nvidia-rtx-pro-6000",
+           "B200-SXM-180GB": "nvidia-b200", "H100-SXM-80GB": "nvidia-h100", "H200-SXM-141GB": REFERENCE}
+KINDS = {"gemm": "gemm", "attention_causal": "attention"}
+# PyTorch 1.12, which timm's steps were measured with, has no fused attention: their factor is not the device's
+NOT_FROM_STEPS = ("attention", "none")
+ALIKE = {"nvidia-a100": "nvidia-a100-80g"}  # a device that stands for an abstract profile
+
+
+# ---- profiles --------------------------------------------------------------------------------------------------------
+
+def write(profile, factors, source):
+    """Replace the profile's factors, and add their source."""
+    path = HERE / f"data/devices/{profile}.json"
+    text = path.read_text()
+    lines = ",\n".join(f'    "{kind}": {{"value": {value:.3g}, "unit": "1", "kind": "fitted", "source": "{source[0]}"}}'
+                       for kind, value in factors.items())
+    text = re.sub(r'  "transfer": \{\n.*?\n  \},\n', "", text, flags=re.S)
+    if f'"{source[0]}": {{' not in text:
+        entry = json.dumps(source[1], indent=2).replace("\n", "\n    ")
+        text = text.replace('  "sources": {\n', f'  "sources": {{\n    "{source[0]}": {entry},\n', 1)
+    text = text.replace('  "sources": {\n', f'  "transfer": {{\n{lines}\n  }},\n  "sources": {{\n', 1)
+    json.loads(text)
+    path.write_text(text)
+    print(f"{path.name}: {len(factors)} factors")
+
+
+# ---- steps -----------------------------------------------------------------------------------------------------------
+
+class Steps:
+    """Measured steps, and the time of each kind of call in them without correction."""
+
+    def __init__(self, build, device, rows, captures):
+        lines = "".join(f"{captures}/{r['model']}.cmt.json\t{device}\t{r['batch']}\tamp-fp16\t{r['layout']}\tauto\ttraining\n"
+                        for r in rows)
+        answer = subprocess.run([census.built(build)], input=lines, capture_output=True, text=True)
+        self.kinds, self.times, self.rest = [], [], []
+        for line in answer.stdout.splitlines():
+            self._add(line.split("\t"))
+        self.measured = numpy.array([float(r["step_ms"]) / 1e3 for r in rows])
+        self.families = numpy.array([re.sub(r"\d*$", "", r["model"].split("_")[0]) for r in rows])
+        self.layouts = numpy.array([r["layout"] for r in rows])
+        self.kinds = sorted({kind for times in self.times for kind in times})
+        self.matrix = numpy.array([[times.get(kind, 0) for kind in self.kinds] for times in self.times])
+        share = (self.matrix / self.matrix.sum(1, keepdims=True)).mean(0)
+        self.kinds = [kind for kind, part in zip(self.kinds, share) if part >= LEAST_SHARE and kind not in NOT_FROM_STEPS]
+        self.rest = numpy.array(self.rest) + [sum(t for k, t in times.items() if k not in self.kinds) for times in self.times]
+        self.matrix = numpy.array([[times.get(kind, 0) for kind in self.kinds] for times in self.times])
+
+    def _add(self, fields):
+        if fields[0] == "step":
+            self.gap = float(fields[5])
+            self.times.append(collections.Counter())
+            self.rest.append(0)
+        elif fields[0] == "failed":
+            raise SystemExit("\t".join(fields))
+        else:
+            runs, seconds, kernels = int(fields[0]), float(fields[1]), float(fields[4])
+            self.times[-1][fields[8]] += runs * seconds / float(fields[9])
+            self.rest[-1] += runs * kernels * self.gap
+
+    def predicted(self, logs):
+        return self.matrix @ numpy.exp(logs) + self.rest
+
+    def fit(self, chosen):
+        logs = numpy.zeros(len(self.kinds))
+        for _ in range(60):
+            parts = self.matrix * numpy.exp(logs)
+            whole = parts.sum(1) + self.rest
+            slope, off = (parts / whole[:, None])[chosen], numpy.log(self.measured / whole)[chosen]
+            weight = 1 / numpy.maximum(1, abs(off) / HUBER)
+            left = slope.T @ (slope * weight[:, None]) / NOISE**2 + numpy.eye(len(logs)) / PRIOR**2
+            logs += 0.7 * numpy.linalg.solve(left, slope.T @ (off * weight) / NOISE**2 - logs / PRIOR**2)
+        return logs
+
+    def left_out(self):
+        predicted = numpy.zeros(len(self.measured))
+        for family in sorted(set(self.families)):
+            own = self.families == family
+            predicted[own] = self.predicted(self.fit(~own))[own]
+        return predicted
+
+    def report(self, name, predicted):
+        error = predicted / self.measured - 1
+        for layout in sorted(set(self.layouts)):
+            own = error[self.layouts == layout]
+            print(f"{name:18} {layout}: {len(own)} steps, mean error {abs(own).mean():.1%}, median "
+                  f"{numpy.median(abs(own)):.1%}, bias {own.mean():+.1%}, log deviation "
+                  f"{numpy.log(1 + own).std():.2f}")
+
+
+def fit_steps(given):
+    captures = pathlib.Path(given.captures)
+    with open(given.steps, encoding="utf-8") as file:
+        rows = [r for r in csv.DictReader(file) if (captures / f"{r['model']}.cmt.json").exists()]
+    steps = Steps(given.build, given.device, rows, captures)
+    logs = steps.fit(numpy.ones(len(rows), bool))
+    steps.report("transferred", steps.predicted(numpy.zeros(len(logs))))
+    steps.report("fitted", steps.predicted(logs))
+    steps.report("family left out", steps.left_out())
+    factors = {kind: math.exp(value) for kind, value in zip(steps.kinds, logs)}
+    for kind, value in factors.items():
+        print(f"{kind:20} {value:.3g}")
+    if given.write:
+        write(given.device, factors, ("timm-steps", {
+            "title": f"Training steps of {len(rows)} networks of timm in AMP, PyTorch 1.12, both layouts",
+            "where": "huggingface/pytorch-image-models, results; fitted by tools/fit_transfer.py steps", "date": "2022"}))
+
+
+# ---- calls -----------------------------------------------------------------------------------------------------------
+
+def call_text(row):
+    d = [row[f"d{i}"] for i in range(5)]
+    if row["op"] == "gemm":
+        return f"gemm forward nt bf16 {','.join(d[:4])}"
+    batch, tokens, heads, kv_heads, width = d
+    return f"attention forward - bf16 {batch},{tokens},{tokens},{heads},{kv_heads},{width},1"
+
+
+def read_calls(path):
+    """By kind and call: seconds on each device."""
+    times = collections.defaultdict(dict)
+    with gzip.open(path, "rt") as file:
+        for row in csv.DictReader(file):
+            if row["dtype"] == "bf16" and row["device"] in DEVICES and row["op"] in KINDS:
+                times[KINDS[row["op"]], call_text(row)][DEVICES[row["device"]]] = float(row["latency_ms"]) / 1e3
+    return times
+
+
+def transferred(build, device, calls):
+    program = pathlib.Path(build) / "transfer_calls"
+    libraries = subprocess.run(["pkg-config", "--libs", "jansson", "hwloc"], capture_output=True, text=True, check=True)
+    subprocess.run(["cc", "-std=c11", "-O1", f"-I{HERE}/include", f"-I{HERE}/src", f"{HERE}/tools/transfer_calls.c",
+                    f"{build}/src/libcentimani.a", *libraries.stdout.split(), "-lm", "-lpthread", "-o", program], check=True)
+    lines = "".join(f"{text}\t{seconds} 1 1 1 1 1\n" for text, seconds in calls)
+    done = subprocess.run([program, REFERENCE, ALIKE.get(device, device)], input=lines, capture_output=True, text=True,
+                          check=True)
+    return [float(line.split()[2]) for line in done.stdout.splitlines()]
+
+
+def fit_calls(given):
+    times = read_calls(given.operators)
+    for device in sorted(set(DEVICES.values()) - {REFERENCE}):
+        factors = {}
+        for kind in ("gemm", "attention"):
+            calls = [(text, t[REFERENCE], t[device]) for (k, text), t in sorted(times.items())
+                     if k == kind and REFERENCE in t and device in t and t[REFERENCE] >= SHORTEST]
+            made = transferred(given.build, device, [c[:2] for c in calls])
+            ratios = [math.log(measured / predicted) for (_, _, measured), predicted in zip(calls, made, strict=True)]
+            halves = [statistics.median(ratios[i::2]) for i in (0, 1)]
+            left = [abs(math.expm1(halves[1 - i % 2] - r)) for i, r in enumerate(ratios)]
+            factors[kind] = math.exp(statistics.median(ratios))
+            print(f"{device:20} {kind:10} {len(calls):5} calls, factor {factors[kind]:.3f}; median error transferred "
+                  f"{statistics.median(abs(math.expm1(-r)) for r in ratios):.1%}, other half fitted {statistics.median(left):.1%}")
+        if given.write:
+            write(device, factors, ("aiconfigurator-ops", {
+                "title": "Products and attention in bf16 on several GPUs, relative to an H200",
+                "where": "ai-dynamo/aiconfigurator, systems/data; fitted by tools/fit_transfer.py calls", "date": "2026"}))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    ways = parser.add_subparsers(dest="way", required=True)
+    steps, calls = ways.add_parser("steps"), ways.add_parser("calls")
+    for way, words in ((steps, ("build", "device", "steps", "captures")), (calls, ("build", "operators"))):
+        for word in words:
+            way.add_argument(word)
+        way.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    (fit_steps if given.way == "steps" else fit_calls)(given)
+
+
+if __name__ == "__main__":
+    main()
