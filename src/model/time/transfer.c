@@ -29,7 +29,7 @@ static double memory_time(const cm__limits *l, const cm__call *c)
 /* Time of the products at the highest rate that kernels reach. */
 static double product_time(const cm__limits *l, const cm__call *c)
 {
-    bool   matrix = cm__call_kinds[c->op].engine == CM_ENGINE_MATRIX && c->op != CM__CALL_RNN;
+    bool   matrix = cm__call_kinds[c->op].engine == CM_ENGINE_MATRIX;
     double reached = c->op == CM__CALL_ATTENTION ? cm__time_factors.reached_peak_attention : cm__time_factors.reached_peak;
     return matrix ? cm__product_time(l, c) / reached : 0;
 }
