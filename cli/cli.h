@@ -25,6 +25,7 @@ typedef struct settings {
     cm__plan_request  plan;       /* device counts and batch sizes of plan, predict and scale are in memory.options */
     cm__scale_request scale;
     const char       *device, *versus, *cluster, *output, *set, *from;
+    bool              leave_device_out;
     cm_rank_options   rank;
     cm_rank_price     prices[PRICES_MAX]; /* --price, rank.n_prices of them */
     char              price_names[PRICES_MAX][64];

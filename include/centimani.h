@@ -1063,7 +1063,7 @@ typedef struct cm_validation_summary {
     const char *predictor, *what;
     const char *device;               /* NULL: all */
     int32_t     n, equal;
-    double      mape, accuracy, bias, p90, worst; /* accuracy: 1 - |error|, no less than 0, on average */
+    double      mape, median, accuracy, bias, p90, worst; /* accuracy: 1 - |error|, no less than 0, on average */
     double      median_factor;        /* median of max(predicted/measured, measured/predicted); NAN: not computed */
     int32_t     within_two;           /* rows within a factor of two */
     int32_t     shared;               /* rows that the first predictor also predicts; on these: */
@@ -1080,7 +1080,10 @@ typedef struct cm_validation cm_validation; /* one set; owned by its scoreboard 
 typedef struct cm_scoreboard cm_scoreboard;
 
 /* Compare predictions with a set of published results, given by name or file; NULL or "all": every built-in set. */
-cm_status            cm_scoreboard_run(const char *set, cm_scoreboard **scoreboard, cm_diag *diag);
+/* leave_device_out: predict every device as if it had no results of its own: without corrections, fitted operator models
+   and surfaces, and with parameters that are fitted to other devices of its family. */
+cm_status            cm_scoreboard_run(const char *set, bool leave_device_out, cm_scoreboard **scoreboard, cm_diag *diag);
+bool                 cm_scoreboard_leaves_out(const cm_scoreboard *scoreboard); /* as given */
 void                 cm_scoreboard_free(cm_scoreboard *scoreboard);
 int32_t              cm_scoreboard_sets(const cm_scoreboard *scoreboard);
 const cm_validation *cm_scoreboard_set(const cm_scoreboard *scoreboard, int32_t index);

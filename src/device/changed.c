@@ -21,6 +21,15 @@ cm_device *cm__device_copy(cm__ctx *ctx, const cm_device *device)
     return d;
 }
 
+cm_device *cm__device_without_results(cm__ctx *ctx, const cm_device *device)
+{
+    cm_device *copy = cm__device_copy(ctx, device);
+    memset(copy->corrections, 0, sizeof copy->corrections);
+    copy->n_fits = copy->surfaces.count = 0;
+    copy->chip = NULL; /* other cards with its chip count as the same device */
+    return copy;
+}
+
 void cm__number_scale(cm_number *number, double factor)
 {
     if (number->known) number->value *= factor;

@@ -9,6 +9,9 @@
    tables remain those of the measured device. */
 cm_device *cm__device_copy(cm__ctx *ctx, const cm_device *device);
 
+/* A copy without what was fitted to results of the device: corrections, operator models, surfaces. */
+cm_device *cm__device_without_results(cm__ctx *ctx, const cm_device *device);
+
 /* Multiply a number; an unknown number stays unknown. */
 void cm__number_scale(cm_number *number, double factor);
 

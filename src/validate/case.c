@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "model/question.h"
 #include "validate/validate.h"
+#include "device/changed.h"
 
 #define LEFT_OUT "left-out-styles"
 
@@ -126,16 +127,38 @@ static const cm_device *built_in(cm__case *c, const char *name)
     return device;
 }
 
+/* The device as if it had no results of its own. NULL: c->reason says why there is no such prediction. */
+static const cm_device *device_left_out(cm__case *c, const char *name)
+{
+    cm__ctx         *ctx = c->store->ctx;
+    const cm_device *device = built_in(c, name);
+    if (!device) return NULL;
+    const json_t *family = json_object_get(families(c->store), cm__family_of(c->store, name));
+    const json_t *others = json_object_get(json_object_get(family, "without_device"), name);
+    if (others) return device_without(c, name, others);
+    if (cm_device_runtime(device) == CM_RUNTIME_NATIVE)
+        c->reason = "no parameters are fitted to other devices of its family alone";
+    if (device->kernels.count || device->built_in_kernels.count)
+        c->reason = "its kernel tables are those that others are transferred from";
+    if (c->reason) return NULL;
+    cm_device *copy = cm__device_without_results(ctx, device);
+    cm__store_keep(c->store, c->device_key, copy);
+    return copy;
+}
+
 static void load_device(cm__case *c)
 {
     const char   *name = cm__text_of(c->run, "device");
-    const json_t *own = profile_in_set(c), *without = own ? NULL : left_out_parameters(c, name);
+    bool          of_family = !profile_in_set(c) && !c->store->leave_device_out;
+    const json_t *own = profile_in_set(c), *without = of_family ? left_out_parameters(c, name) : NULL;
     c->left_out = without ? cm__group_of(c->run) : NULL;
-    c->device_key = cm__format(c->store->ctx, "device %s%s%s", machine_of(c), without ? " without " : "",
+    c->device_key = cm__format(c->store->ctx, "device %s%s%s", machine_of(c),
+                               without ? " without " : c->store->leave_device_out ? " without its results" : "",
                                without ? c->left_out : "");
     c->device = cm__store_find(c->store, c->device_key);
     if (c->device) return;
     if (own) c->device = device_of(c, name, own);
+    else if (c->store->leave_device_out) c->device = device_left_out(c, name);
     else c->device = without ? device_without(c, name, without) : built_in(c, name);
     if (!c->device && !own && json_object_get(c->set, "profiles"))
         c->reason = cm__format(c->store->ctx, "%s, and none of the set's own", c->reason);
@@ -177,7 +200,7 @@ static cm_status read_options(cm__case *c, cm_step_options *o, cm_diag *diag)
     cm_train_options *train = &o->train;
     const char *precision = cm__text_of(c->run, "precision"), *optimizer = cm__text_of(c->run, "optimizer"),
                *runtime = cm__text_of(c->run, "runtime"), *mode = cm__text_of(c->run, "mode"),
-               *recompute = cm__text_of(c->run, "recompute");
+               *recompute = cm__text_of(c->run, "recompute"), *layout = cm__text_of(c->run, "layout");
     cm_status   status = CM_OK;
     o->load.seq = (int64_t)cm__number_of(c->run, "seq", 0);
     if (!precision) precision = cm__text_of(c->set, "precision");
@@ -185,9 +208,11 @@ static cm_status read_options(cm__case *c, cm_step_options *o, cm_diag *diag)
     if (!status && optimizer) status = cm_optimizer_parse(optimizer, &train->optimizer, diag);
     if (!status && recompute) status = cm_recompute_parse(recompute, &train->recompute, diag);
     if (!status && runtime) status = cm_runtime_parse(runtime, &o->runtime, diag);
+    if (!status && layout) status = cm_layout_parse(layout, &o->layout, diag);
     train->inference = mode && strcmp(mode, "inference") == 0;
     if (!status) status = cm_step_settle(cm__text_of(c->run, "model"), c->device, o, diag);
     c->runtime = o->runtime;
+    c->layout = o->layout;
     return status;
 }
 
@@ -221,7 +246,7 @@ static void load_step(cm__case *c)
 
 cm_status cm__case_step(const cm__case *c, const cm_plan *plan, cm_step **step, cm_diag *diag)
 {
-    const cm_step_options o = {.runtime = c->runtime, .plan = plan ? *plan : (cm_plan){0}};
+    const cm_step_options o = {.runtime = c->runtime, .layout = c->layout, .plan = plan ? *plan : (cm_plan){0}};
     return cm__step_new_in(&(cm__shared_step){.graph = c->step}, c->device, &o, step, diag);
 }
 

@@ -13,8 +13,8 @@ static const cm_prediction_info *predicted(cm__case *c, const cm_predict_options
     const char    *fed = cm__format(ctx, "%s %s %lld %d", o->loading.dataset ? o->loading.dataset : "",
                                     o->loading.host ? o->loading.host : "", (long long)o->loading.workers,
                                     o->steps_per_call);
-    const char    *how = cm__format(ctx, "%lld %d %g fed %s plan %d %d %d %d %d %d %d %lld %s", (long long)o->batch,
-                                    (int)c->runtime, o->sparsity.pruned, fed, p->dp, p->tp, p->pp, p->zero,
+    const char    *how = cm__format(ctx, "%lld %d %d %g fed %s plan %d %d %d %d %d %d %d %lld %s", (long long)o->batch,
+                                    (int)c->runtime, (int)c->layout, o->sparsity.pruned, fed, p->dp, p->tp, p->pp, p->zero,
                                     p->interleave, p->sequence_parallel, p->accumulate, (long long)p->micro_batch,
                                     o->fabric ? cm__cluster_of(c) : "");
     const char    *key = cm__format(ctx, "time %s %s %s", c->device_key, c->graph_key, how);
@@ -45,6 +45,7 @@ static cm_loading_options loading_of(const cm__case *c)
 static cm_predict_options options_of(const cm__case *c)
 {
     return (cm_predict_options){.runtime = c->runtime,
+                                .layout = c->layout,
                                 .sparsity = {.pruned = cm__number_of(c->run, "pruned", 0)},
                                 .loading = loading_of(c),
                                 .steps_per_call = (int32_t)cm__number_of(c->run, "steps_per_call", 1)};

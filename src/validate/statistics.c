@@ -96,6 +96,7 @@ static void add_errors(cm__ctx *ctx, cm_validation_summary *s, const cm_validati
     s->bias = s->n ? signed_sum / s->n : NAN;
     s->accuracy = s->n ? accuracy / s->n : NAN;
     s->worst = s->n ? errors[s->n - 1] : NAN;
+    s->median = s->n ? errors[s->n / 2] : NAN;
     s->p90 = s->n ? errors[(int32_t)(0.9 * (s->n - 1) + 0.5)] : NAN;
 }
 

@@ -36,6 +36,7 @@ struct cm_scoreboard {
     cm__ctx        *ctx;
     cm_validation **sets;
     int32_t         n_sets;
+    bool            leaves_out; /* results of the predicted device are not used */
 };
 
 /* Some embedded files are not sets: they have no rows. */
@@ -138,7 +139,7 @@ static void run_row(cm__store *store, cm_validation *v, const json_t *row)
                              .setting = setting_text(c), .measured = cm__measured_of(m, row), .kind = kinds[m->kind],
                              .compare = cm__text_of(row, "compare"), .better = m->better,
                              .note = evidence_note(c, row)};
-    if (c->left_out) r->evidence = CM_EVIDENCE_LEFT_OUT;
+    if (c->left_out || store->leave_device_out) r->evidence = CM_EVIDENCE_LEFT_OUT;
     if (cm__text_of(row, "fitted")) r->evidence = CM_EVIDENCE_FITTED;
     predict_row(v, c, m, r);
     check_memory(v, c, m, r);
@@ -215,7 +216,7 @@ static noreturn void refuse(cm__store *store, const char *set)
     cm__fail(store->ctx, CM_ERR_UNKNOWN, "no set of results '%.64s'; there are %s", set, known);
 }
 
-cm_status cm_scoreboard_run(const char *set, cm_scoreboard **scoreboard, cm_diag *diag)
+cm_status cm_scoreboard_run(const char *set, bool leave_device_out, cm_scoreboard **scoreboard, cm_diag *diag)
 {
     if (!scoreboard) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no result pointer given");
     cm__ctx *ctx = cm__ctx_new(diag);
@@ -225,6 +226,7 @@ cm_status cm_scoreboard_run(const char *set, cm_scoreboard **scoreboard, cm_diag
     cm__store     *store = cm__store_new(ctx);
     bool           all = !set || strcmp(set, "all") == 0;
     b->ctx = ctx;
+    b->leaves_out = store->leave_device_out = leave_device_out;
     b->sets = cm__alloc_array(ctx, (size_t)cm__n_embedded_sets, sizeof *b->sets);
     if (set && cm__is_path(set)) b->sets[b->n_sets++] = run_set(store, cm__set_read(store, set));
     for (int32_t i = 0; i < cm__n_embedded_sets; i++)
@@ -241,6 +243,7 @@ void cm_scoreboard_free(cm_scoreboard *scoreboard)
     if (scoreboard) cm__ctx_free(scoreboard->ctx);
 }
 
+bool    cm_scoreboard_leaves_out(const cm_scoreboard *b) { return b->leaves_out; }
 int32_t cm_scoreboard_sets(const cm_scoreboard *b) { return b->n_sets; }
 
 const cm_validation *cm_scoreboard_set(const cm_scoreboard *b, int32_t index)

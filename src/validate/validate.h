@@ -32,6 +32,7 @@ typedef struct cm__store {
     const struct cm__benchmark *benchmarks;
     int32_t                   n_benchmarks;
     bool                      benchmarks_read;
+    bool                      leave_device_out; /* use no result of the predicted device */
 } cm__store;
 
 cm__store    *cm__store_new(cm__ctx *ctx);
@@ -57,6 +58,7 @@ typedef struct cm__case {
     const cm_graph  *step;
     const char      *device_key, *graph_key; /* keys in the store */
     cm_runtime       runtime;
+    cm_layout        layout;
     int64_t          batch;       /* samples per step over all devices; of one device's share if per_device */
     int32_t          devices, accumulate;
     bool             per_device;

@@ -39,6 +39,7 @@ static void summary(cm__ctx *ctx, json_t *o, const cm_validation_summary *s)
     PUT("equal", json_integer(s->equal));
     PUT("mape", cm__json_number(s->mape));
     PUT("accuracy", cm__json_number(s->accuracy));
+    PUT("median", cm__json_number(s->median));
     PUT("bias", cm__json_number(s->bias));
     PUT("p90", cm__json_number(s->p90));
     PUT("worst", cm__json_number(s->worst));
@@ -49,6 +50,7 @@ static void summary(cm__ctx *ctx, json_t *o, const cm_validation_summary *s)
     PUT("own_accuracy", cm__json_number(s->own_accuracy));
     PUT("inside", json_integer(s->inside));
     PUT("intervals", json_integer(s->intervals));
+    PUT("coverage", cm__json_number(s->intervals ? (double)s->inside / s->intervals : NAN));
     PUT("decisions", json_integer(s->decisions));
     PUT("top1", cm__json_number(s->top1));
     PUT("regret", cm__json_number(s->regret));

@@ -285,8 +285,29 @@ static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
           "--set NAME lists the rows of a set and why some have no prediction; see also docs/accuracy.md\n", out);
 }
 
+/* One line per device and set. */
+static void left_out(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
+{
+    static const cm__column columns[] = {{"device"}, {"set"}, {"rows", "1"}, {"error", "%"}, {"median", "%"},
+                                         {"bias", "%"}, {"p90", "%"}, {"in 90 %", "1"}};
+    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    for (int32_t k = 0; k < cm_scoreboard_sets(b); k++) {
+        const cm_validation *v = cm_scoreboard_set(b, k);
+        for (int32_t i = 0; i < cm_validation_device_summaries(v); i += cm_validation_summaries(v)) {
+            const cm_validation_summary *s = cm_validation_device_summary(v, i);
+            const char *cells[] = {s->device, cm_validation_get_info(v).set, cm__cell_count(ctx, s->n),
+                                   percent(ctx, s->mape), percent(ctx, s->median), percent(ctx, s->bias),
+                                   percent(ctx, s->p90), share(ctx, s->inside, s->intervals)};
+            if (s->n) cm__table_row(&table, cells);
+        }
+    }
+    fprintf(out, "# centimani %s, each device predicted without any result of its own\n\n", CM_VERSION);
+    cm__table_print(&table);
+}
+
 void cm__validate_text(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
 {
-    if (cm_scoreboard_sets(b) == 1) one_set(ctx, cm_scoreboard_set(b, 0), out);
+    if (cm_scoreboard_leaves_out(b)) left_out(ctx, b, out);
+    else if (cm_scoreboard_sets(b) == 1) one_set(ctx, cm_scoreboard_set(b, 0), out);
     else scoreboard(ctx, b, out);
 }

@@ -13,7 +13,7 @@ static cm_scoreboard *run(const char *set)
 {
     cm_scoreboard *b;
     cm_diag        diag = {0};
-    if (cm_scoreboard_run(set, &b, &diag) != CM_OK) fail_msg("%s", diag.reason);
+    if (cm_scoreboard_run(set, false, &b, &diag) != CM_OK) fail_msg("%s", diag.reason);
     return b;
 }
 
@@ -140,11 +140,11 @@ static void test_unknown(void **state)
     (void)state;
     cm_scoreboard *b = NULL;
     cm_diag        diag = {0};
-    assert_int_equal(cm_scoreboard_run("table9", &b, &diag), CM_ERR_UNKNOWN);
+    assert_int_equal(cm_scoreboard_run("table9", false, &b, &diag), CM_ERR_UNKNOWN);
     assert_non_null(strstr(diag.reason, "centimani-table5"));
     assert_null(strstr(diag.reason, "left-out-styles"));
     assert_null(b);
-    assert_int_equal(cm_scoreboard_run("all", NULL, &diag), CM_ERR_ARGUMENT);
+    assert_int_equal(cm_scoreboard_run("all", false, NULL, &diag), CM_ERR_ARGUMENT);
     cm_scoreboard_free(NULL);
     assert_string_equal(cm_evidence_name(CM_EVIDENCE_LEFT_OUT), "left out");
     assert_null(cm_evidence_name(CM_EVIDENCES));
