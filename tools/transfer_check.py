@@ -89,6 +89,8 @@ def read(folder, shortest):
     for path in sorted(pathlib.Path(folder).glob("ops_*.csv.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as file:
             for row in csv.DictReader(file):
+                if "d0" not in row:  # a table of another form
+                    break
                 call = call_of(row)
                 if call and float(row["latency_ms"]) >= shortest:
                     key = (row["source"], row["op"], row["pass"], row["dtype"])
