@@ -135,6 +135,35 @@ static void test_own_machine(void **state)
     cm_scoreboard_free(b);
 }
 
+static const cm_validation_row *row_on(const cm_validation *v, const char *device)
+{
+    for (int32_t i = 0; i < cm_validation_rows(v); i++)
+        if (strcmp(cm_validation_get_row(v, i)->device, device) == 0) return cm_validation_get_row(v, i);
+    return NULL;
+}
+
+/* Without its results, a GPU loses its corrections, and the device of the tables has no prediction. */
+static void test_device_left_out(void **state)
+{
+    (void)state;
+    cm_scoreboard *with = run("published-gpus"), *without, *reference;
+    cm_diag        diag = {0};
+    assert_int_equal(cm_scoreboard_run("published-gpus", true, &without, &diag), CM_OK);
+    assert_int_equal(cm_scoreboard_run("h200-fresh", true, &reference, &diag), CM_OK);
+    assert_false(cm_scoreboard_leaves_out(with));
+    assert_true(cm_scoreboard_leaves_out(without));
+    const cm_validation_row *own = row_on(cm_scoreboard_set(with, 0), "nvidia-rtx3090"),
+                            *left = row_on(cm_scoreboard_set(without, 0), "nvidia-rtx3090");
+    assert_true(own->predicted[0] > 0 && left->predicted[0] > 0);
+    assert_true(own->predicted[0] != left->predicted[0]); /* its profile has corrections */
+    assert_int_equal(left->evidence, CM_EVIDENCE_LEFT_OUT);
+    assert_int_equal(cm_validation_get_summary(cm_scoreboard_set(reference, 0), 0)->n, 0);
+    assert_non_null(strstr(cm_validation_get_row(cm_scoreboard_set(reference, 0), 0)->reason, "kernel tables"));
+    cm_scoreboard_free(with);
+    cm_scoreboard_free(without);
+    cm_scoreboard_free(reference);
+}
+
 static void test_unknown(void **state)
 {
     (void)state;
@@ -155,7 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table5),   cmocka_unit_test(test_memory), cmocka_unit_test(test_every_set),
         cmocka_unit_test(test_left_out), cmocka_unit_test(test_fitted), cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_own_machine),
+        cmocka_unit_test(test_own_machine), cmocka_unit_test(test_device_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
