@@ -129,18 +129,11 @@ static double idle_factor(const cm__limits *l, const double p[4])
     return waves / fmax(filled, 0.25);
 }
 
-static double compute_time(const cm__limits *l, const cm__call *c, double flop)
+double cm__product_time(const cm__limits *l, const cm__call *c, double flop)
 {
     double p[4], peak = peak_of(l, c), compute = peak > 0 ? flop / peak : 0;
     if (product_of(c, flop, p) && p[1] >= 1 && p[2] >= 1) compute *= idle_factor(l, p);
     return compute;
-}
-
-double cm__product_time(const cm__limits *l, const cm__call *c)
-{
-    double flop, bytes;
-    cm__call_work(c, &flop, &bytes);
-    return compute_time(l, c, flop);
 }
 
 double cm__beyond_cache(double cache_bytes, double bytes)
@@ -158,7 +151,7 @@ double cm__roofline(const cm__limits *l, const cm__call *c)
 
 double cm__roofline_of(const cm__limits *l, const cm__call *c, double flop, double bytes)
 {
-    double compute = compute_time(l, c, flop);
+    double compute = cm__product_time(l, c, flop);
     double cached = 1 - cm__beyond_cache(l->cache_bytes, bytes);
     double traffic = l->memory_bytes_s > 0 ? bytes * ((1 - cached) / l->memory_bytes_s + cached / l->cache_bytes_s) : 0;
     double longer = fmax(fmax(compute, traffic), SHORTEST), shorter = fmin(compute, traffic);

@@ -25,8 +25,8 @@ double     cm__roofline(const cm__limits *limits, const cm__call *call);
 /* The roofline time of a call with this work. */
 double     cm__roofline_of(const cm__limits *limits, const cm__call *call, double flop, double bytes);
 
-/* The time of the call's arithmetic on the matrix units, in whole waves of tiles. */
-double     cm__product_time(const cm__limits *limits, const cm__call *call);
+/* The time of the call's arithmetic, for products in whole waves of tiles. */
+double     cm__product_time(const cm__limits *limits, const cm__call *call, double flop);
 
 /* The bytes, out of `bytes`, that do not fit the cache. */
 double     cm__beyond_cache(double cache_bytes, double bytes);

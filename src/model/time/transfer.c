@@ -18,20 +18,18 @@ static double joined(const parts *p)
 }
 
 /* Time of the traffic that the cache does not hold. */
-static double memory_time(const cm__limits *l, const cm__call *c)
+static double memory_time(const cm__limits *l, double bytes)
 {
-    double flop, bytes;
-    cm__call_work(c, &flop, &bytes);
-    bytes *= cm__beyond_cache(l->cache_bytes, bytes);
-    return l->memory_bytes_s > 0 ? bytes / (cm__time_factors.reached_bandwidth * l->memory_bytes_s) : 0;
+    double beyond = bytes * cm__beyond_cache(l->cache_bytes, bytes);
+    return l->memory_bytes_s > 0 ? beyond / (cm__time_factors.reached_bandwidth * l->memory_bytes_s) : 0;
 }
 
 /* Time of the products at the highest rate that kernels reach. */
-static double product_time(const cm__limits *l, const cm__call *c)
+static double product_time(const cm__limits *l, const cm__call *c, double flop)
 {
-    bool   matrix = cm__call_kinds[c->op].engine == CM_ENGINE_MATRIX;
+    if (cm__call_kinds[c->op].engine != CM_ENGINE_MATRIX) return 0;
     double reached = c->op == CM__CALL_ATTENTION ? cm__time_factors.reached_peak_attention : cm__time_factors.reached_peak;
-    return matrix ? cm__product_time(l, c) / reached : 0;
+    return cm__product_time(l, c, flop) / reached;
 }
 
 /* How many cores a call keeps busy: batch norms of channels-first images give each channel to one core; time steps of
@@ -43,26 +41,33 @@ static double cores_used(const cm__limits *l, const cm__call *c)
     return by_channel ? fmin(l->cores, cm__size(c, CM__BATCH_NORM_C)) : l->cores;
 }
 
-static parts parts_of(const cm__limits *l, const cm__call *c, double time_s, double kernels)
+/* The parts of a known time, of which memory and products would take `at_most`. */
+static parts parts_of(const parts *at_most, double time_s, double kernels)
 {
-    parts  p = {.memory_s = fmin(memory_time(l, c), time_s), .product_s = fmin(product_time(l, c), time_s)};
+    parts  p = {.memory_s = fmin(at_most->memory_s, time_s), .product_s = fmin(at_most->product_s, time_s)};
     double others = sqrt(fmax(0, squared(time_s) - squared(p.memory_s) - squared(p.product_s)));
     p.latency_s = fmin(others, kernels * cm__time_factors.kernel_latency_s);
     p.cores_s = others - p.latency_s;
     return p;
 }
 
+static parts ceilings_of(const cm__limits *l, const cm__call *c, double flop, double bytes)
+{
+    return (parts){.memory_s = memory_time(l, bytes), .product_s = product_time(l, c, flop)};
+}
+
 double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__call *c, double time_s, double kernels)
 {
-    parts  there = parts_of(from, c, time_s, kernels), here = there;
-    double product[2] = {product_time(from, c), product_time(to, c)};
-    double memory[2] = {memory_time(from, c), memory_time(to, c)};
+    double flop, bytes;
+    cm__call_work(c, &flop, &bytes);
+    parts  from_ceilings = ceilings_of(from, c, flop, bytes), to_ceilings = ceilings_of(to, c, flop, bytes);
+    parts  there = parts_of(&from_ceilings, time_s, kernels), here = to_ceilings;
     double clocks = to->clock_hz > 0 ? from->clock_hz / to->clock_hz : 1;
     double cores = to->cores > 0 ? cores_used(from, c) / cores_used(to, c) : 1;
-    here.memory_s = memory[0] > 0 ? there.memory_s * memory[1] / memory[0] : memory[1];
-    here.product_s = product[0] > 0 ? there.product_s * product[1] / product[0] : product[1];
-    here.cores_s *= cores * clocks;
-    here.latency_s *= clocks;
+    if (from_ceilings.memory_s > 0) here.memory_s *= there.memory_s / from_ceilings.memory_s;
+    if (from_ceilings.product_s > 0) here.product_s *= there.product_s / from_ceilings.product_s;
+    here.cores_s = there.cores_s * cores * clocks;
+    here.latency_s = there.latency_s * clocks;
     /* the parts of a known time that is shorter than the roofline would add up to more than it */
     return joined(&here) * time_s / fmax(joined(&there), 1e-12);
 }
