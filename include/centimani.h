@@ -362,7 +362,7 @@ typedef struct cm_device_info {
 
 typedef enum cm_quantity {
     CM_CORES, CM_CLOCK_HZ, CM_ONCHIP_WEIGHT, CM_LAUNCH_S, CM_COMPILE_S, CM_TDP_W, CM_TYPICAL_W, CM_IDLE_W,
-    CM_BYTE_J, CM_QUANTITIES
+    CM_BYTE_J, CM_ACTIVE_W, CM_POWER_EXPONENT, CM_POWER_FLOOR, CM_POWER_HELD, CM_QUANTITIES
 } cm_quantity;
 
 typedef enum cm_engine { CM_ENGINE_MATRIX, CM_ENGINE_VECTOR, CM_ENGINES } cm_engine;
@@ -745,6 +745,8 @@ typedef struct cm_prediction_info {
     bool       recomputes;                 /* the device recomputes activations in backward so that the step fits */
     double     launches;                   /* kernels, sections, supersteps or layers per step (execution model) */
     double     clock;                      /* fraction of the full clock that the power limit allows */
+    double     power_w, idle_w;            /* average over the step; while the device waits; of all devices. NAN:
+                                              unknown */
     double     phase_s[CM_PHASES];
     double     compute_s;                  /* step time without data loading */
     double     load_s, overlapped_s;       /* loading the samples of a step; the part overlapped with computing */
@@ -953,7 +955,8 @@ typedef struct cm_rank_entry {
     double             peak_bytes;
     double             price_hour;    /* of all prediction.devices */
     const cm_price    *price;         /* NULL: given in options->prices (price_hour is known), or none */
-    double             power_w;       /* of all prediction.devices; typical power if known, otherwise the limit */
+    double             power_w;       /* of all prediction.devices; average of the step, else typical, else
+                                         the limit */
     double             samples_per_usd, energy_j_per_sample;
     double             hours, usd, kwh; /* of the job; usd without porting */
     double             value, interval[2]; /* in cm_ranking_unit() */

@@ -23,6 +23,10 @@ static const struct {
     [CM_TYPICAL_W] = {"power", "typical"},
     [CM_IDLE_W] = {"power", "idle"},
     [CM_BYTE_J] = {"power", "per_byte"},
+    [CM_ACTIVE_W] = {"power", "active"},
+    [CM_POWER_EXPONENT] = {"power", "exponent"},
+    [CM_POWER_FLOOR] = {"power", "floor"},
+    [CM_POWER_HELD] = {"power", "held"},
 };
 
 static bool lists(const json_t *array, const char *text)

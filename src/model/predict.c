@@ -209,6 +209,8 @@ cm_prediction_info cm__prediction_begin(const cm_device *device, const cm_predic
                                 .sparsity = o->sparsity,
                                 .sparsity_used = used,
                                 .latency_s = NAN,
+                                .power_w = NAN,
+                                .idle_w = NAN,
                                 .compile_s = cm__value_or(device->numbers[CM_COMPILE_S], NAN),
                                 .plan = {.cp = 1}};
 }

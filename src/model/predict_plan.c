@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "graph/rule.h"
+#include "model/step/loading.h"
 
 bool cm__has_plan(const cm_plan *p)
 {
@@ -85,7 +86,7 @@ static void fill_info(cm_prediction_info *i, const cm__step_model *m, const cm__
     double         count = plan->accumulate, launches = 0;
     for (int32_t k = 0; k < parts->count; k++) launches += parts->all[k].launches;
     i->layout = m->calls->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
-    i->clock = parts->clock;
+    i->clock = parts->throttled.clock;
     i->launches = count * launches / plan->pp;
     i->step_time_s = it->step_s;
     i->device_time_s = count * st->busy_s + it->update_s;
@@ -103,6 +104,7 @@ static void fill_info(cm_prediction_info *i, const cm__step_model *m, const cm__
     i->throughput_samples_s = it->step_s > 0 ? (double)i->batch / it->step_s : 0;
     double flop = cm_poly_at(&m->matrix_flop, (double)i->micro_batch) * count * plan->dp;
     i->mfu = m->peak_flop_s > 0 ? flop / it->step_s / m->peak_flop_s / plan->devices : NAN;
+    cm__step_power(m, count * parts->throttled.dynamic_j / plan->pp, i);
 }
 
 cm__step_model cm__predict_plan(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
@@ -168,6 +170,9 @@ void cm__add_replicas(const cm_graph *step, const cm_fabric *fabric, cm_predicti
     i->step_time_s += waits;
     for (int side = 0; side < 2; side++) i->interval_s[side] += waits;
     i->mfu *= (i->step_time_s - waits) / i->step_time_s;
+    cm__power_dilute(i, (i->step_time_s - waits) / i->step_time_s);
+    i->power_w *= i->plan.dp;
+    i->idle_w *= i->plan.dp;
     i->batch *= i->plan.dp;
     i->devices *= i->plan.dp;
     i->plan.devices = i->devices;

@@ -237,7 +237,7 @@ static bool predict(searching *s, const cm_graph *step, const cm__scored *scored
                     .bubble_s = i->bubble_s,
                     .training_s = i->step_time_s * s->iterations,
                     .cost_usd = busy_s * s->usd_s,
-                    .energy_j = busy_s * s->watts};
+                    .energy_j = isnan(i->power_w) ? busy_s * s->watts : i->step_time_s * s->iterations * i->power_w};
     bool fits = s->m->whole && i->style != CM_STYLE_KERNELS ? i->devices <= s->o->devices : use.fits;
     f->plan.devices = i->devices;
     return fits;

@@ -4,7 +4,8 @@
  *
  *     hours            = samples / throughput / 3600, plus compile time before the first step
  *     dollars          = hours * price of all devices that one copy of the model needs
- *     energy           = power * step time; power is the profile's typical value or, as an upper bound, the limit
+ *     energy           = power * step time; power is the step's average, else the profile's typical value or, as an
+ *                        upper bound, the limit
  *     porting pays     after  cost of porting / (dollars per sample of the baseline - of the device)  samples
  *     break-even price = price of the baseline * throughput of the device / of the baseline
  */
@@ -65,10 +66,11 @@ void cm__rank_read_job(cm_ranking *r)
 
 /* ---- numbers of a device ---------------------------------------------------------------------------------------- */
 
-static double power_of(const cm_device *device)
+static double power_of(const cm_device *device, const cm_prediction_info *p)
 {
     cm_number typical = cm_device_number(device, CM_TYPICAL_W), limit = cm_device_number(device, CM_TDP_W);
-    return typical.known ? typical.value : cm__value_or(limit, NAN);
+    if (!isnan(p->power_w)) return p->power_w;
+    return p->devices * (typical.known ? typical.value : cm__value_or(limit, NAN));
 }
 
 /* The objective's value at a step time. */
@@ -93,7 +95,7 @@ void cm__rank_value(const cm_ranking *r, cm__rank_device *d)
     if (!e->fits) return;
     double once_h = cm__value_or(cm_device_number(d->device, CM_COMPILE_S), 0) / HOUR;
     e->price_hour *= p->devices;
-    e->power_w = power_of(d->device) * p->devices;
+    e->power_w = power_of(d->device, p);
     e->samples_per_usd = p->throughput_samples_s * HOUR / e->price_hour;
     e->energy_j_per_sample = e->power_w / p->throughput_samples_s;
     e->hours = r->info.job_samples / p->throughput_samples_s / HOUR + once_h;

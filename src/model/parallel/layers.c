@@ -170,7 +170,7 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     k.part = cm__part_map(ctx, m->graph);
     cm__parts_communicate(&k, ctx);
     cm__step_time(m, micro_batch, timed);
-    parts.clock = cm__step_throttle(m, micro_batch, communication(&parts), timed);
+    parts.throttled = cm__step_throttle(m, micro_batch, communication(&parts), timed);
     add_time(&k, timed);
     add_host(&k);
     cm__gradients_find(ctx, m->graph, m->calls, timed, k.part, add_parameters(&k, ctx), &parts);

@@ -7,8 +7,9 @@
 #include "model/time/roofline.h"
 
 #define REACHED 0.9      /* fraction of the memory's bandwidth that pure streaming kernels reach */
-#define LOWEST 0.4       /* a lower clock would be a fault, not throttling */
-#define BYTE_EXPONENT 0.5
+#define LOWEST 0.15      /* a lower clock would be a fault, not throttling */
+#define EXPONENT 1       /* of the energy per FLOP in the clock, if the profile has none */
+#define BYTES_SHARE 0.5  /* exponent of the energy per byte over that of the energy per FLOP */
 
 cm__power cm__power_of(const cm_device *device)
 {
@@ -16,10 +17,14 @@ cm__power cm__power_of(const cm_device *device)
     cm__power        p = {.limit_w = cm__value_or(cm_device_number(device, CM_TDP_W), 0),
                           .idle_w = cm__value_or(cm_device_number(device, CM_IDLE_W), 0),
                           .byte_j = cm__value_or(cm_device_number(device, CM_BYTE_J), 0),
+                          .active_w = cm__value_or(cm_device_number(device, CM_ACTIVE_W), 0),
+                          .exponent = cm__value_or(cm_device_number(device, CM_POWER_EXPONENT), EXPONENT),
+                          .floor = cm__value_or(cm_device_number(device, CM_POWER_FLOOR), 0),
                           .memory_bytes_s = memory ? cm__value_or(memory->bw_bytes_s, 0) : 0,
                           .cache_bytes = cm__limits_of(device).cache_bytes};
     for (int r = 0; r < CM_RATES; r++) p.flop_j[r] = cm__value_or(cm_device_flop_energy(device, (cm_rate)r), 0);
-    if (p.byte_j <= 0) p.limit_w = 0;
+    p.held_w = p.limit_w * cm__value_or(cm_device_number(device, CM_POWER_HELD), 1);
+    if (p.byte_j <= 0) p.limit_w = p.held_w = 0;
     return p;
 }
 
@@ -58,19 +63,27 @@ void cm__load_add(cm__load *l, const cm__power *p, const cm__call *call, double 
     if (cm__call_kinds[call->op].engine == CM_ENGINE_MATRIX) l->flop_j += runs * flop * p->flop_j[cm__call_rate(call)];
 }
 
+/* The voltage falls with the clock, down to its minimum. */
+double cm__dynamic_energy(const cm__power *p, const cm__load *l, double clock)
+{
+    double above = fmax(clock, p->floor), busy_s = cm__load_time(l, clock) - l->waits_s;
+    double active_j = p->active_w * clock * busy_s;
+    return (l->flop_j + active_j) * pow(above, p->exponent) + l->byte_j * pow(above, BYTES_SHARE * p->exponent);
+}
+
 static double power_at(const cm__power *p, const cm__load *l, double clock)
 {
     double time = fmax(cm__load_time(l, clock), l->least_s);
-    return p->idle_w + (l->flop_j * clock + l->byte_j * pow(clock, BYTE_EXPONENT)) / time;
+    return p->idle_w + cm__dynamic_energy(p, l, clock) / time;
 }
 
 double cm__clock_of(const cm__power *p, const cm__load *l)
 {
     double low = LOWEST, high = 1;
-    if (p->limit_w <= 0 || cm__load_time(l, 1) <= 0 || power_at(p, l, 1) <= p->limit_w) return 1;
+    if (p->limit_w <= 0 || cm__load_time(l, 1) <= 0 || power_at(p, l, 1) <= p->held_w) return 1;
     for (int i = 0; i < 30; i++) {
         double middle = (low + high) / 2;
-        if (power_at(p, l, middle) > p->limit_w) high = middle;
+        if (power_at(p, l, middle) > p->held_w) high = middle;
         else low = middle;
     }
     return low;

@@ -140,6 +140,8 @@ static double begin_s(const cm__loading *l, double batch)
     return (l->begin_s + at_once * l->first_s) / (fmax(1, floor(l->samples / at_once)) * l->together);
 }
 
+void cm__power_dilute(cm_prediction_info *i, double busy) { i->power_w = i->idle_w + (i->power_w - i->idle_w) * busy; }
+
 void cm__loading_add(const cm__loading *l, cm_prediction_info *i)
 {
     i->compute_s = i->step_time_s;
@@ -156,6 +158,7 @@ void cm__loading_add(const cm__loading *l, cm_prediction_info *i)
     double slower = i->step_time_s > 0 ? i->compute_s / i->step_time_s : 1;
     i->throughput_samples_s *= slower;
     i->mfu *= slower;
+    cm__power_dilute(i, slower);
     i->loading = (cm_loading_info){.dataset = l->dataset,
                                    .host = l->host,
                                    .workers = l->workers,

@@ -57,6 +57,8 @@ typedef struct cm__loading {
 
 cm__loading cm__loading_of(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_loading_options *o);
 /* Adds loading to the prediction of a step without it. */
+/* Averages the power over a longer step, of which the device idles the rest. */
+void        cm__power_dilute(cm_prediction_info *info, double busy);
 void        cm__loading_add(const cm__loading *loading, cm_prediction_info *info);
 
 #endif

@@ -59,7 +59,10 @@ static cm__power power_of(const cm_device *device, const cm_device *reference)
     if (own.limit_w > 0 || !reference || !limit.known || !memory) return own;
     if (!make || !its || strcmp(make, its)) return own;
     cm__power like = cm__power_of(reference);
-    if (like.limit_w > 0) like.limit_w = limit.value;
+    if (like.limit_w > 0) {
+        like.held_w *= limit.value / like.limit_w;
+        like.limit_w = limit.value;
+    }
     if (memory->bw_bytes_s.known) like.memory_bytes_s = memory->bw_bytes_s.value;
     like.cache_bytes = own.cache_bytes;
     return like;
@@ -142,19 +145,26 @@ void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed)
     }
 }
 
-double cm__step_throttle(const cm__step_model *m, double batch, double waits_s, cm__timed *timed)
+cm__throttled cm__step_throttle(const cm__step_model *m, double batch, double waits_s, cm__timed *timed)
 {
     const cm__dispatch *d = m->calls;
     cm__load            load = {.least_s = m->host_s, .waits_s = waits_s, .calls = m->stretches};
     cm__call            call;
-    if (m->power.limit_w <= 0) return 1;
+    if (m->power.limit_w <= 0) return (cm__throttled){.clock = 1, .dynamic_j = NAN};
     for (int32_t i = 0; i < d->n_calls; i++) {
         cm__call_at(&d->calls[i], batch, &call);
         cm__load_add(&load, &m->power, &call, timed[i].time_s, d->runs[i]);
     }
     double clock = cm__clock_of(&m->power, &load);
     for (int32_t i = 0; clock < 1 && i < d->n_calls; i++) timed[i].time_s = cm__stretched(&load.calls[i], clock);
-    return clock;
+    return (cm__throttled){.clock = clock, .dynamic_j = cm__dynamic_energy(&m->power, &load, clock)};
+}
+
+void cm__step_power(const cm__step_model *m, double dynamic_j, cm_prediction_info *i)
+{
+    double each = m->power.idle_w + (i->step_time_s > 0 ? dynamic_j / i->step_time_s : 0);
+    i->power_w = isnan(dynamic_j) ? NAN : i->devices * fmin(each, m->power.limit_w);
+    i->idle_w = isnan(dynamic_j) ? NAN : i->devices * m->power.idle_w;
 }
 
 typedef struct summing {
@@ -222,7 +232,8 @@ void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_in
     memset(i->share, 0, sizeof i->share);
     i->layout = m->calls->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
     i->host_time_s = m->host_s;
-    i->clock = cm__step_throttle(m, (double)i->batch, 0, timed);
+    cm__throttled throttled = cm__step_throttle(m, (double)i->batch, 0, timed);
+    i->clock = throttled.clock;
     summing sum = sum_calls(m->calls, timed, i->share);
     double  device_s = sum.time_s + sum.launches * m->gap_s;
     i->device_time_s = sum.time_s;
@@ -230,5 +241,6 @@ void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_in
     i->step_time_s = fmax(device_s, i->host_time_s);
     bracket(i, device_s, cm__step_error(sum.time_s, &sum.errors));
     cm__step_rates(&m->matrix_flop, m->peak_flop_s, i);
+    cm__step_power(m, throttled.dynamic_j, i);
     for (int h = 0; h < CM_HOWS && sum.time_s > 0; h++) i->share[h] /= sum.time_s;
 }

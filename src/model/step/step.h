@@ -51,11 +51,17 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
 
 /* The time of each call at the full clock. */
 void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed);
-/* Scales the times to the clock under the power limit, and returns that clock as a fraction of the full one.
-   waits_s: time in which the device waits for others and draws idle power. */
-double cm__step_throttle(const cm__step_model *m, double batch, double waits_s, cm__timed *timed);
+typedef struct cm__throttled {
+    double clock;     /* as a fraction of the full clock */
+    double dynamic_j; /* energy beyond that of the idle device; NAN: unknown */
+} cm__throttled;
+/* Scales the times to the clock under the power limit. waits_s: time in which the device waits for others and draws
+   idle power. */
+cm__throttled cm__step_throttle(const cm__step_model *m, double batch, double waits_s, cm__timed *timed);
 /* Fills in the prediction from call times, which it scales to the clock under the power limit. */
 void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_info *info);
+/* Fills in the average power of info->devices, each of which uses dynamic_j beyond its idle power in a step. */
+void cm__step_power(const cm__step_model *m, double dynamic_j, cm_prediction_info *info);
 /* Errors of a sum of calls: of those that are independent, the variance; of those that calls share, the sum. */
 typedef struct cm__errors {
     double variance, shared_s;

@@ -62,6 +62,7 @@ void cm__json_times(cm__ctx *ctx, json_t *o, const cm_prediction_info *i, double
     cm__json_set(ctx, o, "mfu", cm__json_number(i->mfu));
     cm__json_set(ctx, o, "kernels", cm__json_number(i->launches));
     cm__json_set(ctx, o, "clock", cm__json_number(i->clock));
+    cm__json_set(ctx, o, "average_power_w", cm__json_number(i->power_w));
     cm__json_set(ctx, o, "peak_bytes", cm__json_number(peak_bytes));
     cm__json_set(ctx, o, "fits", json_boolean(fits));
     json_t *stages = cm__json_set(ctx, o, "stages", json_object());

@@ -70,7 +70,7 @@ static void entry(cm__ctx *ctx, json_t *o, const cm_rank_entry *e, int32_t place
 {
     static const cm_prediction_info unknown = {.step_time_s = NAN, .device_time_s = NAN, .host_time_s = NAN,
                                                .throughput_samples_s = NAN, .interval_s = {NAN, NAN}, .mfu = NAN,
-                                               .launches = NAN, .clock = NAN};
+                                               .launches = NAN, .clock = NAN, .power_w = NAN};
     const cm_prediction_info       *p = e->fits ? &e->prediction : &unknown;
     cm__json_set(ctx, o, "rank", place ? json_integer(place) : json_null());
     identity(ctx, o, e);

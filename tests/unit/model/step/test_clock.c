@@ -38,7 +38,7 @@ static cm__load load_of(const cm__power *p, const char *text, double time_s, dou
 static double watts(const cm__power *p, const cm__load *l, double clock)
 {
     double time = fmax(cm__load_time(l, clock), l->least_s);
-    return p->idle_w + (l->flop_j * clock + l->byte_j * sqrt(clock)) / time;
+    return p->idle_w + cm__dynamic_energy(p, l, clock) / time;
 }
 
 /* The roofline time of that product on a device with twice the bandwidth, as a fraction. */
@@ -144,8 +144,66 @@ static void no_clock_of_nothing(void **state)
     (void)state;
     cm__power p = power_of(TIME_DEVICE(POWER));
     cm__load  l = load_of(&p, PRODUCT, 1e-5, 1), empty = {0};
-    assert_true(cm__clock_of(&p, &l) >= 0.4);
+    assert_true(cm__clock_of(&p, &l) >= 0.1);
     assert_true(cm__clock_of(&p, &empty) == 1);
+}
+
+#define FULL_POWER                                                                                                     \
+    ",\n\"power\": {\"tdp\": " NUMBER("500", "W") ", \"idle\": " NUMBER("100", "W") ", \"active\": "                    \
+    NUMBER("50", "W") ",\n\"per_flop\": {\"bf16\": " JOULES("1e-11", "J/FLOP") "}, \"per_byte\": "                      \
+    JOULES("2e-10", "J/B") ",\n\"exponent\": " NUMBER("2", "1") ", \"floor\": " NUMBER("0.8", "1") ", \"held\": "       \
+    NUMBER("0.9", "1") "}"
+
+/* Power over idle is proportional to clock * voltage^2. Below the floor the voltage is constant: 0.8^2. */
+static void the_voltage_has_a_minimum(void **state)
+{
+    (void)state;
+    cm__power p = power_of(TIME_DEVICE(FULL_POWER));
+    cm__load  l = load_of(&p, PRODUCT, 0.1, 1);
+    double    work = watts(&p, &l, 1) - 100;
+    near(work, 50 + (2 * pow(8192, 3) * 1e-11 + 3 * 8192.0 * 8192 * 2 * 2e-10) / 0.1, 1e-3);
+    near(watts(&p, &l, 0.9) - 100, work * pow(0.9, 3), 0.01); /* the bytes' part is small */
+    near(watts(&p, &l, 0.4) - 100, work * 0.4 * 0.64, 0.01);
+    near((watts(&p, &l, 0.6) - 100) / (watts(&p, &l, 0.3) - 100), 2, 0.01);
+}
+
+/* A device that waits for its host draws idle power and what its kernels need, averaged over the step. */
+static void a_slow_host_leaves_idle_power(void **state)
+{
+    (void)state;
+    cm__power p = power_of(TIME_DEVICE(FULL_POWER));
+    cm__load  l = load_of(&p, STREAM, 0.01, 1);
+    double    busy = watts(&p, &l, 1) - 100;
+    l.least_s = 100 * 0.01;
+    near(watts(&p, &l, 1) - 100, busy / 100, 1e-9);
+    assert_true(watts(&p, &l, 1) < 103);
+    l.least_s = 0;
+    l.waits_s = 0.09; /* nor does it draw active power while it waits for other devices */
+    near(watts(&p, &l, 1) - 100, busy / 10, 1e-9);
+}
+
+/* Products, streams and mixes under limits from 150 to 1200 W: power stays within the limit, more power never makes a
+   step slower, and a throttled step holds the share of the limit that the profile states. */
+static void power_and_speed_follow_the_limit(void **state)
+{
+    (void)state;
+    static const double times[] = {0.003, 0.012, 0.05};
+    cm__power           p = power_of(TIME_DEVICE(FULL_POWER));
+    int                 throttled = 0;
+    for (size_t k = 0; k < 3; k++) {
+        cm__load l = load_of(&p, k == 2 ? STREAM : PRODUCT, times[k], 1);
+        double   before = INFINITY;
+        for (p.limit_w = 150; p.limit_w <= 1200; p.limit_w += 25) {
+            p.held_w = 0.9 * p.limit_w;
+            double clock = cm__clock_of(&p, &l), time = cm__load_time(&l, clock), power = watts(&p, &l, clock);
+            if (clock > 0.16) assert_true(power <= p.limit_w);
+            if (clock > 0.16 && clock < 1) near(power, p.held_w, 1e-3);
+            assert_true(time <= before * (1 + 1e-12));
+            throttled += clock < 1;
+            before = time;
+        }
+    }
+    assert_true(throttled > 20 && throttled < 3 * 43);
 }
 
 int main(void)
@@ -156,6 +214,8 @@ int main(void)
         cmocka_unit_test(streams_do_not_follow_the_clock), cmocka_unit_test(bandwidth_does_not_slow_down),
         cmocka_unit_test(energy),
         cmocka_unit_test(no_clock_of_nothing),
+        cmocka_unit_test(the_voltage_has_a_minimum), cmocka_unit_test(a_slow_host_leaves_idle_power),
+        cmocka_unit_test(power_and_speed_follow_the_limit),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
