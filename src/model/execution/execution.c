@@ -43,13 +43,25 @@ static const cm_memory *memory_of(const cm_device *d, cm_category category)
     return at >= 0 ? &d->memories[at] : cm_device_main_memory(d);
 }
 
-static void read_rates(cm__job *j, cm_precision precision)
+double cm__job_rate(const cm__job *j, double share)
+{
+    cm__limits limits = cm__limits_of(j->device);
+    double     peak = cm__precision_peak(&limits, cm_graph_precision(j->g), true);
+    double     peak16 = fmax(cm__precision_peak(&limits, CM_PRECISION_BF16, false),
+                             cm__precision_peak(&limits, CM_PRECISION_FP16, false));
+    bool       fed = j->device->info.style == CM_STYLE_KERNELS && peak > 0 && peak16 > 0 && share > 0 && share < 1;
+    return fed ? 1 / (1 / peak + (1 / share - 1) / peak16) : peak * share;
+}
+
+double cm__job_share(const cm__job *j, cm__effort effort)
 {
     const cm__execution *e = &j->device->execution;
-    cm__limits           limits = cm__limits_of(j->device);
-    double               peak = cm__precision_peak(&limits, precision, true);
-    double               gemm = cm__value_or(e->efficiency[CM__EFFORT_GEMM], 1);
-    for (int i = 0; i < CM__EFFORTS; i++) j->peak_flop_s[i] = peak * cm__value_or(e->efficiency[i], gemm);
+    return cm__value_or(e->efficiency[effort], cm__value_or(e->efficiency[CM__EFFORT_GEMM], 1));
+}
+
+static void read_rates(cm__job *j)
+{
+    for (int i = 0; i < CM__EFFORTS; i++) j->peak_flop_s[i] = cm__job_rate(j, cm__job_share(j, (cm__effort)i));
 }
 
 static void read_memories(cm__job *j)
@@ -81,7 +93,7 @@ static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *devic
                               .vector_scale = cm__value_or(device->calibration.vector, 1),
                               .kept = cm__sparsity_kept(device, sparsity),
                               .has_blocks = cm__has_blocks(step)};
-    read_rates(&j, cm_graph_precision(step));
+    read_rates(&j);
     read_memories(&j);
     cm__job_use_operator_rates(&j);
     if (!(j.peak_flop_s[CM__EFFORT_GEMM] > 0))

@@ -10,7 +10,6 @@
  */
 #include <math.h>
 #include "device/number.h"
-#include "model/time/roofline.h"
 #include "model/execution/execution.h"
 
 /* The only node of a forward graph; NULL: it has several. */
@@ -51,9 +50,7 @@ void cm__job_use_operator_rates(cm__job *j)
     j->single_operator = true;
     j->operator_s = cm__value_or(e->operator_s, 0);
     j->section_s = j->layer_s = 0;
-    cm__limits limits = cm__limits_of(j->device);
-    double     peak = cm__precision_peak(&limits, cm_graph_precision(j->g), true);
-    double     better = isnan(gemm) ? 1 : gemm / cm__value_or(e->efficiency[CM__EFFORT_GEMM], 1);
+    double better = isnan(gemm) ? 1 : gemm / cm__value_or(e->efficiency[CM__EFFORT_GEMM], 1);
     for (int i = 0; i < CM__EFFORTS; i++) /* other classes run on the same units and speed up by the same factor */
-        j->peak_flop_s[i] = fmin(peak, j->peak_flop_s[i] * better);
+        j->peak_flop_s[i] = cm__job_rate(j, fmin(1, cm__job_share(j, (cm__effort)i) * better));
 }
