@@ -12,13 +12,13 @@
 #include "device/number.h"
 #include "model/execution/execution.h"
 
-/* The only node of a forward graph; NULL: it has several. */
+/* The only node of a forward graph except casts of its operands; NULL: it has several. */
 static const cm_node *only_node(const cm_graph *g)
 {
     const cm_node *only = NULL;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
-        if (n->view || n->phase != CM_FORWARD || cm__is_parameter_cast(g, n)) continue;
+        if (n->view || n->phase != CM_FORWARD || n->op == CM_OP_CAST) continue;
         if (only || cm_node_class(n) == CM_CLASS_RNN) return NULL;
         only = n;
     }
