@@ -5,9 +5,9 @@
 bool loading_makes_sense(settings *s)
 {
     cm_loading_options *l = &s->predict.options.loading;
-    bool                useless = (l->workers || l->host) && !l->dataset && !l->on && !s->no_loading;
-    if (s->no_loading) *l = (cm_loading_options){0};
-    if (useless) say("--workers and --host need --dataset NAME or --host-io on: nothing is loaded otherwise");
+    bool                useless = l->workers && !l->dataset && !l->on && !s->no_loading;
+    if (s->no_loading) *l = (cm_loading_options){.host = l->host}; /* it still launches the kernels */
+    if (useless) say("--workers needs --dataset NAME or --host-io on: nothing is loaded otherwise");
     return !useless;
 }
 

@@ -243,9 +243,9 @@ def embed_results(out_path, paths):
 
 
 LOADING = {"datasets": ["id", "kind", "items", "each", "title", "source"],
-           "hosts": ["id", "devices", "cores", "clock_hz", "read_bytes_s", "images_s", "tokens_s", "name", "source"],
+           "hosts": ["id", "devices", "cores", "clock_hz", "boost_hz", "read_bytes_s", "images_s", "tokens_s", "name", "source"],
            "shares": ["id", "value", "source"]}
-NUMBERS = {"value", "items", "each", "cores", "clock_hz", "read_bytes_s", "images_s", "tokens_s"}
+NUMBERS = {"value", "items", "each", "cores", "clock_hz", "boost_hz", "read_bytes_s", "images_s", "tokens_s"}
 
 
 def table_rows(path, columns):

@@ -12,6 +12,7 @@
 typedef struct cm__host_cost {
     const char *runtime, *what;
     cm_number   time_s;
+    const char *host; /* on which it was timed, a row of data/hosts.tsv; NULL: the device's own, or not stated */
 } cm__host_cost;
 
 /* Device memory that a runtime reserves, independent of the model. */

@@ -222,8 +222,8 @@ static void read_host(cm_device *d, const json_t *sources)
     d->host = cm__alloc_array(d->ctx, (size_t)d->n_host, sizeof *d->host);
     for (int32_t i = 0; i < d->n_host; i++) {
         const json_t *h = json_array_get(array, (size_t)i);
-        d->host[i] =
-            (cm__host_cost){cm__text_at(h, "runtime"), cm__text_at(h, "what"), cm__number_at(h, "time", sources)};
+        d->host[i] = (cm__host_cost){cm__text_at(h, "runtime"), cm__text_at(h, "what"),
+                                     cm__number_at(h, "time", sources), cm__text_at(h, "host")};
     }
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "graph/rule.h"
 #include "model/step/loading.h"
+#include "model/time/factors.h"
 
 bool cm__has_plan(const cm_plan *p)
 {
@@ -20,11 +21,10 @@ static double communication_error(const cm__iteration *it)
     return each * (it->tensor_s + it->pipeline_s + it->data_s - it->hidden_s);
 }
 
-/* Relative error of a step that waits for its host. */
+/* Error of a step that waits for its host, in seconds. Host times of several processes on one host were not measured. */
 static double host_error(const cm__stages *st, const cm_plan *plan)
 {
-    const double each = 0.25; /* another host than the one that was timed, with other software */
-    return st->stretch > 1 ? each * plan->accumulate * st->host_s : 0;
+    return st->stretch > 1 ? cm__time_factors.unmeasured_host_error * plan->accumulate * st->host_s : 0;
 }
 
 int64_t cm_plan_least_batch(const cm_plan *p)

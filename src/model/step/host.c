@@ -2,8 +2,11 @@
 /* host.c - the host's time per step: forward operators, autograd nodes, and parameter updates. */
 #include "model/step/host.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "model/step/loading.h"
+#include "model/time/factors.h"
 
 static const cm__host_cost *find(const cm_device *device, cm_runtime runtime, const char *what)
 {
@@ -20,6 +23,20 @@ double cm__host_number(const cm_device *device, const cm_device *reference, cm_r
     if (!h) h = find(device, made_of, what);
     if (!h) h = find(reference, made_of, what);
     return h ? h->time_s.value : 0;
+}
+
+/* Entries of one runtime were timed on one host. torch.compile and Megatron-LM are mostly eager PyTorch. */
+cm__hosting cm__hosting_of(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime,
+                           const char *id)
+{
+    cm_runtime           eager = runtime == CM_RUNTIME_TORCH_COMPILE ? CM_RUNTIME_TORCH_EAGER : runtime;
+    const cm__host_cost *own = find(device, eager, "step"), *h = own;
+    if (!h && eager == CM_RUNTIME_MEGATRON) h = own = find(device, CM_RUNTIME_TORCH_EAGER, "step");
+    if (!h) h = find(reference, eager == CM_RUNTIME_MEGATRON ? CM_RUNTIME_TORCH_EAGER : eager, "step");
+    double slower = h && h->host ? cm__host_of(ctx, NULL, h->host).boost_hz / cm__host_of(ctx, device, id).boost_hz : 1;
+    if (isnan(slower)) slower = 1;
+    bool measured = own && slower == 1 && runtime != CM_RUNTIME_MEGATRON;
+    return (cm__hosting){slower, measured ? cm__time_factors.host_error : cm__time_factors.unmeasured_host_error};
 }
 
 /* Kinds of operators with the same host cost. */
@@ -40,6 +57,7 @@ static int kind_of(const cm_graph *g, const cm_node *n)
 
 typedef struct counts {
     double forward[KINDS], backward[KINDS], tensors;
+    bool   trains;
 } counts;
 
 static void count_update(const cm_graph *g, const cm_node *n, counts *c)
@@ -55,6 +73,7 @@ static counts count(const cm_graph *g)
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         bool           backward = n->phase == CM_BACKWARD;
+        c.trains |= n->phase != CM_FORWARD;
         if (n->phase == CM_UPDATE) count_update(g, n, &c);
         else if (!backward) c.forward[kind_of(g, n)]++;
         else if (n->source < 0 || n->source != last) c.backward[kind_of(g, n)]++;
@@ -84,7 +103,8 @@ double cm__host_time(const cm_device *device, const cm_device *reference, cm_run
     double sum = update_time(device, reference, runtime, g, c.tensors);
     for (int k = 0; k < KINDS; k++) {
         snprintf(what, sizeof what, "forward-op:%s", kind_names[k]);
-        sum += c.forward[k] * cm__host_number(device, reference, runtime, what);
+        sum += c.forward[k] * cm__host_number(device, reference, runtime, what) *
+               (c.trains ? 1 : cm__time_factors.inference_host);
         snprintf(what, sizeof what, "backward-op:%s", kind_names[k]);
         sum += c.backward[k] * cm__host_number(device, reference, runtime, what);
     }

@@ -19,4 +19,14 @@ double cm__host_time_compiled(cm__ctx *ctx, const cm_device *device, const cm_de
 /* A number of the profile's `host`, or of the reference device's if the profile has none; 0: neither has it. */
 double cm__host_number(const cm_device *device, const cm_device *reference, cm_runtime runtime, const char *what);
 
+/* How the device's host compares with the host on which the profile's host times were measured. */
+typedef struct cm__hosting {
+    double slower; /* factor of host times; 1: the same host, or one of them is unknown */
+    double error;  /* log error of host times */
+} cm__hosting;
+
+/* `id`: the host that the user names; NULL: the usual host of the device. */
+cm__hosting cm__hosting_of(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime,
+                           const char *id);
+
 #endif

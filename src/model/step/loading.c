@@ -14,58 +14,12 @@
 
 #include <math.h>
 #include <string.h>
-#include "base/text.h"
 #include "device/number.h"
 #include "model/step/step.h"
 
 #define LOADING_ERROR 0.3     /* log error of rates that were measured on another host */
-#define CORES_OTHERWISE 8     /* cores per device of an unknown host */
 
 /* ---- the host --------------------------------------------------------------------------------------------------- */
-
-/* True: the device, or one of its bases, is in the host's list of devices, which is separated by spaces. */
-static bool feeds(cm__ctx *ctx, const cm__known_host *host, const cm_device *device)
-{
-    for (const char *at = host->devices; *at; at += *at == ' ') {
-        size_t length = strcspn(at, " ");
-        if (cm__device_is(device, cm__text_copy_n(ctx, at, length))) return true;
-        at += length;
-    }
-    return false;
-}
-
-static const cm__known_host *host_named(cm__ctx *ctx, const char *id)
-{
-    const char **ids = cm__alloc_array(ctx, (size_t)cm__n_known_hosts, sizeof *ids), *known = "";
-    for (int32_t i = 0; i < cm__n_known_hosts; i++) {
-        if (cm__same_name(id, cm__known_hosts[i].id)) return &cm__known_hosts[i];
-        known = cm__format(ctx, "%s%s%s", known, i ? ", " : "", ids[i] = cm__known_hosts[i].id);
-    }
-    const char *meant = cm__nearest(id, ids, (size_t)cm__n_known_hosts);
-    cm__fail(ctx, CM_ERR_UNKNOWN, "no host '%.64s'%s%s%s; there are %s", id, meant ? ", did you mean '" : "",
-             meant ? meant : "", meant ? "'?" : "", known);
-}
-
-/* The named host, or the usual host of the device or of its base. Unknown rates are those of the measured host,
-   scaled by the clocks. */
-static cm__known_host host_of(cm__ctx *ctx, const cm_device *device, const char *id)
-{
-    const cm_device_info *info = &device->info;
-    cm__known_host        host = {.id = info->id, .name = "an unknown host", .cores = CORES_OTHERWISE,
-                                  .clock_hz = NAN, .read_bytes_s = NAN, .images_s = NAN, .tokens_s = NAN};
-    for (int32_t i = 0; !id && i < cm__n_known_hosts; i++)
-        if (feeds(ctx, &cm__known_hosts[i], device)) {
-            host = cm__known_hosts[i];
-            break;
-        }
-    if (id) host = *host_named(ctx, id);
-    const cm__known_host *measured = &cm__known_hosts[0];
-    double                clocks = host.clock_hz > 0 ? host.clock_hz / measured->clock_hz : 1;
-    if (isnan(host.read_bytes_s)) host.read_bytes_s = measured->read_bytes_s;
-    if (isnan(host.images_s)) host.images_s = measured->images_s * clocks;
-    if (isnan(host.tokens_s)) host.tokens_s = measured->tokens_s * clocks;
-    return host;
-}
 
 /* The rate that `bench` measured on the device's own host; NAN: not measured. */
 static double own_rate(const cm_device *d, const char *what)
@@ -94,7 +48,7 @@ cm__loading cm__loading_of(cm__ctx *ctx, const cm_graph *g, const cm_device *dev
 {
     if (!o->on && !o->dataset) return (cm__loading){.on = false};
     cm__dataset    data = cm__dataset_of(ctx, o->dataset, g);
-    cm__known_host host = host_of(ctx, device, o->host);
+    cm__known_host host = cm__host_of(ctx, device, o->host);
     if (!o->host) take_own_rates(device, &host);
     double        workers = o->workers > 0 ? (double)o->workers : o->workers < 0 ? 1 : fmax(1, host.cores);
     const cm_link *link = device->host_link;

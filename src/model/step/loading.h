@@ -21,13 +21,17 @@ typedef struct cm__known_dataset {
 /* A row of data/hosts.tsv; NAN: unknown. */
 typedef struct cm__known_host {
     const char *id, *devices;
-    double      cores, clock_hz, read_bytes_s, images_s, tokens_s;
+    double      cores, clock_hz, boost_hz, read_bytes_s, images_s, tokens_s;
     const char *name, *source;
 } cm__known_host;
 
 extern const cm__known_dataset cm__known_datasets[];
 extern const cm__known_host    cm__known_hosts[];
 extern const int32_t           cm__n_known_datasets, cm__n_known_hosts;
+
+/* The named host, or the usual host of the device (id NULL) or of its base, with all rates filled in. device may be NULL
+   if a host is named. */
+cm__known_host cm__host_of(cm__ctx *ctx, const cm_device *device, const char *id);
 
 /* Host-independent cost of one sample: its bytes in storage, and images, tokens or core seconds to prepare. */
 typedef struct cm__dataset {

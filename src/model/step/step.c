@@ -94,6 +94,8 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
     double           host_s = runtime == CM_RUNTIME_TORCH_COMPILE
                                   ? cm__host_time_compiled(ctx, device, reference, graph, calls->generated)
                                   : cm__host_time(device, reference, runtime, graph);
+    cm__hosting    hosting = cm__hosting_of(ctx, device, reference, runtime, o->loading.host);
+    double         slower = hosting.slower * scale_of(&device->calibration.host);
     cm__step_model m = {
         .graph = graph,
         .device = device,
@@ -105,11 +107,12 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .power = power_of(device, reference),
         .runtime = runtime,
         .matrix_flop = cm__matrix_flop(graph),
-        .host_s = host_s * scale_of(&device->calibration.host),
-        .host_update_s = cm__host_update(device, reference, runtime, graph) * scale_of(&device->calibration.host),
-        .host_exchange_s = cm__host_number(device, reference, runtime, "exchange"),
-        .host_batch_s = cm__host_number(device, reference, runtime, "batch"),
-        .host_collective_s = cm__host_number(device, reference, runtime, "collective"),
+        .host_s = host_s * slower,
+        .host_error = hosting.error,
+        .host_update_s = cm__host_update(device, reference, runtime, graph) * slower,
+        .host_exchange_s = cm__host_number(device, reference, runtime, "exchange") * hosting.slower,
+        .host_batch_s = cm__host_number(device, reference, runtime, "batch") * hosting.slower,
+        .host_collective_s = cm__host_number(device, reference, runtime, "collective") * hosting.slower,
         .gap_s = gap > 0 ? gap : cm__host_number(device, reference, CM_RUNTIME_TORCH_EAGER, "gap"),
         .peak_flop_s = cm__precision_peak(&limits, cm_graph_precision(graph), false),
         .stretches = cm__alloc_array(ctx, (size_t)calls->n_calls + 1, sizeof *m.stretches),
@@ -195,11 +198,11 @@ static summing sum_calls(const cm__dispatch *d, const cm__timed *timed, double s
 /* ---- the step --------------------------------------------------------------------------------------------------- */
 
 /* A step ends with the later of the device's and the host's timeline; each has its own error. */
-static void bracket(cm_prediction_info *i, double device_s, double device_error)
+static void bracket(cm_prediction_info *i, double device_s, double device_error, double host_error)
 {
     for (int side = 0; side < 2; side++) {
         double z = side ? CM__SIGMAS_OF_90_PERCENT : -CM__SIGMAS_OF_90_PERCENT;
-        i->interval_s[side] = fmax(device_s * exp(z * device_error), i->host_time_s * exp(z * cm__time_factors.host_error));
+        i->interval_s[side] = fmax(device_s * exp(z * device_error), i->host_time_s * exp(z * host_error));
     }
 }
 
@@ -239,7 +242,7 @@ void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_in
     i->device_time_s = sum.time_s;
     i->launches = sum.launches;
     i->step_time_s = fmax(device_s, i->host_time_s);
-    bracket(i, device_s, cm__step_error(sum.time_s, &sum.errors));
+    bracket(i, device_s, cm__step_error(sum.time_s, &sum.errors), m->host_error);
     cm__step_rates(&m->matrix_flop, m->peak_flop_s, i);
     cm__step_power(m, throttled.dynamic_j, i);
     for (int h = 0; h < CM_HOWS && sum.time_s > 0; h++) i->share[h] /= sum.time_s;

@@ -21,6 +21,7 @@ typedef struct cm__step_model {
     cm_runtime       runtime;
     cm_poly          matrix_flop;
     double           host_s, host_update_s, gap_s, peak_flop_s;
+    double           host_error; /* log error of host times */
     /* per exchange between stages, per micro-batch, per collective call */
     double           host_exchange_s, host_batch_s, host_collective_s;
     const bool      *sparse;  /* per call: it runs on 2:4 sparse units; NULL: none does */

@@ -9,7 +9,9 @@ typedef struct cm__factors {
     /* relative errors: of measured calls, of calls timed by another variant or type, of the roofline */
     double measured_error, stand_in_error, roofline_error;
     double transfer_error, corrected_error; /* of another device's times, without and with corrections */
-    double common_error, neighbours_shared, sparse_error, host_error; /* of a step: step.c */
+    double common_error, neighbours_shared, sparse_error; /* of a step: step.c */
+    double inference_host; /* host time of a forward operator without autograd, over that with it */
+    double host_error, unmeasured_host_error; /* log errors of host times: of the measured host, of another */
 } cm__factors;
 
 extern const cm__factors cm__time_factors;

@@ -4,6 +4,7 @@
 #include "time_device.h"
 #include "import/import.h"
 #include "model/step/host.h"
+#include "model/time/factors.h"
 
 static cm_diag diag;
 
@@ -98,10 +99,11 @@ static void inference(void **state)
 {
     (void)state;
     cm_graph *step = step_of("input x 32\nlinear 16\nrelu\nlinear 10\n", true);
-    counted(step, "forward-op:linear", 2);
-    counted(step, "forward-op:elementwise", 1);
+    counted(step, "forward-op:linear", 2 * cm__time_factors.inference_host); /* no autograd */
+    counted(step, "forward-op:elementwise", cm__time_factors.inference_host);
     counted(step, "backward-op:linear", 0);
     counted(step, "update-op:sgd", 0);
+    counted(step, "step", 1);
     cm_graph_free(step);
 }
 
@@ -118,6 +120,38 @@ static void a_reference_device_fills_gaps(void **state)
     assert_true(cm__host_number(own, NULL, CM_RUNTIME_TORCH_EAGER, "gap") == 0);
     assert_true(cm__host_number(own, h200, CM_RUNTIME_MEGATRON, "gap") == theirs); /* taken from eager PyTorch */
     assert_true(cm__host_number(own, h200, CM_RUNTIME_MEGATRON, "step") == 2e-3);
+    cm_device_free(h200);
+    cm_device_free(own);
+}
+
+static cm__hosting hosting(const cm_device *d, const cm_device *reference, cm_runtime runtime, const char *id)
+{
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm__hosting h = cm__hosting_of(ctx, d, reference, runtime, id);
+    cm__ctx_free(ctx);
+    return h;
+}
+
+/* Times that were measured on one host are scaled to another by the clocks, and are less certain there. */
+static void another_host_has_another_clock(void **state)
+{
+    (void)state;
+    const double measured = cm__time_factors.host_error, other = cm__time_factors.unmeasured_host_error;
+    cm_device   *own = device_of(TIME_DEVICE(",\n\"host\": [" HOST("step", "2e-3") "]")), *h200, *a100;
+    assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
+    assert_int_equal(cm_device_load("nvidia-a100-40g", &a100, NULL), CM_OK);
+    cm__hosting there = hosting(h200, NULL, CM_RUNTIME_TORCH_EAGER, NULL);
+    assert_true(there.slower == 1 && there.error == measured && measured < other);
+    cm__hosting here = hosting(a100, h200, CM_RUNTIME_TORCH_EAGER, NULL);
+    assert_true(fabs(here.slower - 4.0 / 3.4) < 1e-12 && here.error == other); /* Xeon 8570 and EPYC 7742 */
+    assert_true(hosting(a100, h200, CM_RUNTIME_TORCH_COMPILE, NULL).slower == here.slower);
+    assert_true(hosting(h200, NULL, CM_RUNTIME_TORCH_EAGER, "dgx-a100").slower == here.slower);
+    assert_true(hosting(a100, h200, CM_RUNTIME_TORCH_EAGER, "hgx-h200").slower == 1);
+    cm__hosting bench = hosting(own, h200, CM_RUNTIME_TORCH_EAGER, "dgx-a100"); /* timed on the user's own host */
+    assert_true(bench.slower == 1 && bench.error == measured);
+    assert_true(hosting(a100, h200, CM_RUNTIME_MEGATRON, NULL).slower == 1); /* the source does not name its host */
+    cm_device_free(a100);
     cm_device_free(h200);
     cm_device_free(own);
 }
@@ -140,6 +174,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(linear_layers),        cmocka_unit_test(compiled), cmocka_unit_test(images),
         cmocka_unit_test(inference),            cmocka_unit_test(a_reference_device_fills_gaps),
+        cmocka_unit_test(another_host_has_another_clock),
         cmocka_unit_test(counts_times_numbers),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
