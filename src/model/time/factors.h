@@ -8,7 +8,8 @@ typedef struct cm__factors {
     double reached_bandwidth, reached_peak, reached_peak_attention, kernel_latency_s; /* transfer.c */
     /* relative errors: of measured calls, of calls timed by another variant or type, of the roofline */
     double measured_error, stand_in_error, roofline_error;
-    double transfer_error, corrected_error; /* of another device's times, without and with corrections */
+    /* of another device's times, without and with corrections, if they differ by a factor of two; part of it at least */
+    double transfer_error, corrected_error, least_transfer;
     double common_error, neighbours_shared, sparse_error; /* of a step: step.c */
     double inference_host; /* host time of a forward operator without autograd, over that with it */
     double host_error, unmeasured_host_error; /* log errors of host times: of the measured host, of another */

@@ -116,7 +116,13 @@ static const cm__library *by_memo(cm__timer *t, const cm__call *c, cm__timed *ti
     return value.library < LIBRARIES ? &t->libraries[value.library] : NULL;
 }
 
-/* Transfers a time to a device whose limits differ from the measured one. The error grows with the change. */
+/* How much of the error of a transfer applies: it grows with the change of the time, from a least part to all of it. */
+static double part_of_error(double here_s, double there_s)
+{
+    return fmin(1, fmax(cm__time_factors.least_transfer, fabs(log2(here_s / there_s))));
+}
+
+/* Transfers a time to a device whose limits differ from the measured one. */
 static void move(const cm__timer *t, const cm__library *by, const cm__call *c, cm__timed *timed)
 {
     double measured = timed->time_s;
@@ -130,8 +136,10 @@ static void take_from_reference(const cm__timer *t, const cm__library *by, const
 {
     bool   corrected;
     double factor = cm__correction_factor(t->device, c, &corrected);
-    timed->time_s = factor * cm__transferred(&t->limits, &by->limits, c, timed->time_s, timed->launches);
+    double there_s = timed->time_s, moved_s = cm__transferred(&t->limits, &by->limits, c, there_s, timed->launches);
+    timed->time_s = factor * moved_s;
     timed->shared = corrected ? cm__time_factors.corrected_error : cm__time_factors.transfer_error;
+    timed->shared *= part_of_error(moved_s, there_s);
 }
 
 static cm__timed time_of(cm__timer *t, const cm__call *c)
