@@ -11,15 +11,32 @@ static void near(double got, double expected, double fraction)
     if (!(fabs(got / expected - 1) <= fraction)) fail_msg("%.9g, expected %.9g", got, expected);
 }
 
-/* Independent errors add as squares; all calls share 4 %, unmeasured calls half of their summed error. */
+/* Independent errors add as squares, shared ones as they are; all calls share 4 %. */
 static void test_error(void **state)
 {
     (void)state;
-    near(cm__step_error(2, 0, 0), 0.04, 1e-12);
-    near(cm__step_error(1, 0.3 * 0.3, 0), sqrt(0.09 + 0.0016), 1e-12);
-    near(cm__step_error(1, 0, 0.2), sqrt(0.0016 + 0.01), 1e-12);
-    assert_true(cm__step_error(100, 1, 1) < cm__step_error(10, 1, 1));
-    assert_true(cm__step_error(0, 0, 0) == 0);
+    near(cm__step_error(2, &(cm__errors){0}), 0.04, 1e-12);
+    near(cm__step_error(1, &(cm__errors){.variance = 0.3 * 0.3}), sqrt(0.09 + 0.0016), 1e-12);
+    near(cm__step_error(1, &(cm__errors){.shared_s = 0.1}), sqrt(0.0016 + 0.01), 1e-12);
+    cm__errors same = {1, 1};
+    assert_true(cm__step_error(100, &same) < cm__step_error(10, &same));
+    assert_true(cm__step_error(0, &(cm__errors){0}) == 0);
+}
+
+/* Calls that were not measured share half of their error, and all of the error of a transfer. */
+static void test_errors_of_calls(void **state)
+{
+    (void)state;
+    cm__errors e = {0};
+    cm__errors_add(&e, 2, &(cm__timed){.how = CM_HOW_MEASURED, .error = 0.1});
+    near(e.variance, 0.04, 1e-12);
+    assert_true(e.shared_s == 0);
+    cm__errors_add(&e, 3, &(cm__timed){.how = CM_HOW_INTERPOLATED, .error = 0.2});
+    near(e.variance, 0.04 + 0.36, 1e-12);
+    near(e.shared_s, 0.3, 1e-12);
+    cm__errors_add(&e, 10, &(cm__timed){.how = CM_HOW_TRANSFERRED, .error = 0, .shared = 0.15});
+    near(e.variance, 0.4, 1e-12);
+    near(e.shared_s, 0.3 + 1.5, 1e-12);
 }
 
 static void test_rates(void **state)
@@ -113,7 +130,8 @@ static void test_sparse(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_error), cmocka_unit_test(test_rates),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_error), cmocka_unit_test(test_errors_of_calls),
+                                       cmocka_unit_test(test_rates),
                                        cmocka_unit_test(test_matrix_flop), cmocka_unit_test(test_calibrated),
                                        cmocka_unit_test(test_sparse)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_corrections.c - the kind of each call, and a profile's factor on its transferred time: once, and no other. */
+#include <math.h>
+#include "time_device.h"
+#include "model/time/corrections.h"
+#include "model/time/timer.h"
+
+static void near(double got, double expected, double fraction)
+{
+    if (!(fabs(got / expected - 1) <= fraction)) fail_msg("%g, expected %g", got, expected);
+}
+
+/* A convolution of `c` channels in `groups`. */
+#define CONV(layout, dtype, c, groups) "conv forward " layout " " dtype " 8," c "," c ",14,14,3,3,1,1,1,1,1,1," groups
+#define CONV3D(layout, c, groups) \
+    "conv3d forward " layout " bf16 2," c "," c ",8,14,14,3,3,3,1,1,1,1,1,1,1,1,1," groups
+
+static const struct {
+    const char    *call;
+    cm__correction kind;
+} kinds[] = {
+    {"gemm forward nn bf16 1,64,64,64", CM__CORRECT_GEMM},
+    {"gemm bwd_weight tn fp16 1,64,64,64", CM__CORRECT_GEMM},
+    {"gemm forward nn bf16+bf16>fp32 1,64,64,64", CM__CORRECT_GEMM},
+    {"gemm forward nn fp32 1,64,64,64", CM__CORRECTIONS},
+    {"gemm forward nn tf32 1,64,64,64", CM__CORRECTIONS},
+    {"gemm forward nn fp8 1,64,64,64", CM__CORRECTIONS},
+    {"attention forward - bf16 1,64,64,8,8,64,1", CM__CORRECT_ATTENTION},
+    {"attention forward - fp32 1,64,64,8,8,64,1", CM__CORRECTIONS},
+    {CONV("nchw", "bf16", "64", "1"), CM__CORRECT_CONV_NCHW},
+    {CONV("nhwc", "bf16", "64", "1"), CM__CORRECT_CONV_NHWC},
+    {CONV("nhwc", "fp32", "64", "1"), CM__CORRECTIONS},
+    {CONV("nhwc", "tf32", "64", "64"), CM__CORRECTIONS},
+    {CONV("nchw", "fp16", "64", "64"), CM__CORRECT_DEPTHWISE_NCHW},
+    {CONV("nhwc", "fp16", "64", "64"), CM__CORRECT_DEPTHWISE_NHWC},
+    {CONV("nhwc", "fp16", "1", "1"), CM__CORRECT_CONV_NHWC}, /* one channel is not depthwise */
+    {CONV("nchw", "bf16", "64", "16"), CM__CORRECT_GROUPED_NCHW},
+    {CONV("nchw", "bf16", "96", "4"), CM__CORRECT_GROUPED_NCHW},
+    {CONV("nhwc", "bf16", "64", "16"), CM__CORRECT_GROUPED_NHWC}, /* 4 channels per group */
+    {CONV("nhwc", "bf16", "64", "8"), CM__CORRECT_GROUPED_NHWC},
+    {CONV("nhwc", "bf16", "64", "4"), CM__CORRECT_GROUPED_NHWC},
+    {CONV("nhwc", "bf16", "64", "2"), CM__CORRECT_GROUPED_NHWC},
+    {CONV("nhwc", "bf16", "64", "32"), CM__CORRECT_WIDE_NHWC}, /* 2 */
+    {CONV("nhwc", "bf16", "96", "4"), CM__CORRECT_WIDE_NHWC},  /* 24 */
+    {CONV("nhwc", "bf16", "128", "2"), CM__CORRECT_WIDE_NHWC}, /* 64 */
+    {CONV3D("nchw", "64", "1"), CM__CORRECT_CONV_NCHW},
+    {CONV3D("nhwc", "64", "64"), CM__CORRECT_DEPTHWISE_NHWC},
+    {CONV3D("nhwc", "64", "8"), CM__CORRECT_GROUPED_NHWC},
+    {"batch_norm forward nchw fp32 8,64,196", CM__CORRECT_BATCH_NORM_NCHW},
+    {"batch_norm backward nhwc bf16 8,64,196", CM__CORRECT_BATCH_NORM_NHWC},
+    {"elementwise forward relu fp32 1,1000", CM__CORRECT_ELEMENTWISE},
+    {"softmax forward - fp32 64,64", CM__CORRECT_OTHER},
+    {"layer_norm backward - bf16 64,64", CM__CORRECT_OTHER},
+    {"pool forward max bf16 8,64,14,14,4,2,0", CM__CORRECT_OTHER},
+    {"optimizer update adamw fp32 1,1000", CM__CORRECT_OTHER},
+    {"rnn forward lstm bf16 8,16,64,64,1,1", CM__CORRECTIONS},
+};
+
+static void kinds_of_calls(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        cm__call c = call_of(kinds[i].call);
+        if (cm__correction_of(&c) != kinds[i].kind)
+            fail_msg("%s: kind %d, expected %d", kinds[i].call, (int)cm__correction_of(&c), (int)kinds[i].kind);
+    }
+}
+
+/* ---- profiles ---------------------------------------------------------------------------------------------------- */
+
+#define GEMM "gemm forward nn bf16 1,4096,4096,4096"
+#define FACTOR(name, value) "\"" name "\": " NUMBER(value, "1")
+#define ON_3090(factors)                                                                                               \
+    "{\"schema\": 1, \"id\": \"mine\", \"base\": \"nvidia-rtx3090\", \"name\": \"mine\", " SOURCES                     \
+    ", \"transfer\": {" factors "}}"
+
+static double factor_of(const cm_device *d, const char *text, bool *known)
+{
+    cm__call c = call_of(text);
+    return cm__correction_factor(d, &c, known);
+}
+
+static void no_factor_is_one(void **state)
+{
+    bool       known = true;
+    cm_device *d = device_of(TIME_DEVICE(""));
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        assert_true(factor_of(d, kinds[i].call, &known) == 1);
+        assert_false(known);
+    }
+    cm_device_free(d);
+    d = device_of(TIME_DEVICE(",\n\"transfer\": {" FACTOR("gemm", "1.5") "}"));
+    assert_true(factor_of(d, GEMM, &known) == 1.5 && known);
+    assert_true(factor_of(d, "gemm forward nn fp32 1,64,64,64", &known) == 1 && !known);
+    assert_true(factor_of(d, "softmax forward - fp32 64,64", &known) == 1 && !known);
+    cm_device_free(d);
+}
+
+/* Each name in a profile is the kind of that name. */
+static void names_of_kinds(void **state)
+{
+    static const char *const names[] = {
+#define CORRECTION(id, name) name,
+#include "device/corrections.def"
+#undef CORRECTION
+    };
+    (void)state;
+    for (int kind = 0; kind < CM__CORRECTIONS; kind++) {
+        char text[4096];
+        snprintf(text, sizeof text, TIME_DEVICE(",\n\"transfer\": {" FACTOR("%s", "3") "}"), names[kind]);
+        cm_device *d = device_of(text);
+        for (int k = 0; k < CM__CORRECTIONS; k++) assert_int_equal(d->corrections[k].known, k == kind);
+        cm_device_free(d);
+    }
+    cm_device *d;
+    cm_diag    diag;
+    write_file("timed.json", TIME_DEVICE(",\n\"transfer\": {" FACTOR("gem", "3") "}"));
+    assert_int_equal(cm_device_load(file_named("timed.json"), &d, &diag), CM_ERR_FORMAT);
+    assert_non_null(strstr(diag.reason, "gem"));
+}
+
+/* ---- times ------------------------------------------------------------------------------------------------------- */
+
+/* The device time of a model that is one transferred product. */
+static double product_time(const char *profile, cm_precision precision)
+{
+    cm_device         *device = device_of(profile);
+    cm_graph          *forward, *step;
+    cm_prediction     *p;
+    cm_predict_options predict = {.batch = 1};
+    cm_train_options   train = {.precision = precision, .inference = true};
+    cm_load_options    load = {.fuse = CM_FUSE_EAGER};
+    assert_int_equal(cm_graph_load("gemm:m=4096,n=4096,k=4096", &load, &forward, NULL), CM_OK);
+    assert_int_equal(cm_graph_train(forward, &train, &step, NULL), CM_OK);
+    assert_int_equal(cm_predict(step, device, &predict, &p, NULL), CM_OK);
+    assert_int_equal(cm_prediction_ops(p), 1);
+    assert_int_equal(cm_prediction_op(p, 0)->how, CM_HOW_TRANSFERRED);
+    double time_s = cm_prediction_get_info(p)->device_time_s;
+    cm_prediction_free(p);
+    cm_graph_free(step);
+    cm_graph_free(forward);
+    cm_device_free(device);
+    return time_s;
+}
+
+static void a_step_of_one_product(void **state)
+{
+    double once = product_time(ON_3090(FACTOR("gemm", "1")), CM_PRECISION_BF16);
+    (void)state;
+    near(product_time(ON_3090(FACTOR("gemm", "2")), CM_PRECISION_BF16), 2 * once, 1e-9);
+    near(product_time(ON_3090(FACTOR("gemm", "0.25")), CM_PRECISION_BF16), 0.25 * once, 1e-9);
+    near(product_time(ON_3090(FACTOR("gemm", "1") ", " FACTOR("elementwise", "9")), CM_PRECISION_BF16), once, 1e-12);
+    double tf32 = product_time(ON_3090(FACTOR("gemm", "1")), CM_PRECISION_TF32);
+    near(product_time(ON_3090(FACTOR("gemm", "5")), CM_PRECISION_TF32), tf32, 1e-12);
+}
+
+/* A factor is no part of a measured time, and all kinds of calls with a factor share a smaller error. */
+static void only_what_is_transferred(void **state)
+{
+    cm_diag    diag = {0};
+    cm__ctx   *ctx = cm__ctx_new(&diag);
+    cm_device *h200, *plain = device_of(TIME_DEVICE(""));
+    cm_device *d = device_of(TIME_DEVICE(",\n\"transfer\": {" FACTOR("gemm", "3") "}" KERNELS(
+        TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, "[[1, 4096, 4096, 4096, 5e-3, 1]]"))));
+    cm_device *other = device_of(TIME_DEVICE(",\n\"transfer\": {" FACTOR("gemm", "3") "}"));
+    cm__call   c = call_of(GEMM);
+    (void)state;
+    assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm__timed measured = cm__timer_time(cm__timer_new(ctx, d, h200, CM_RUNTIME_TORCH_EAGER), &c);
+    cm__timed once = cm__timer_time(cm__timer_new(ctx, plain, h200, CM_RUNTIME_TORCH_EAGER), &c);
+    cm__timed thrice = cm__timer_time(cm__timer_new(ctx, other, h200, CM_RUNTIME_TORCH_EAGER), &c);
+    assert_int_equal(measured.how, CM_HOW_MEASURED);
+    near(measured.time_s, 5e-3, 1e-6);
+    near(thrice.time_s, 3 * once.time_s, 1e-12);
+    assert_true(thrice.shared < once.shared);
+    cm_device *all[] = {h200, plain, d, other};
+    for (int i = 0; i < 4; i++) cm_device_free(all[i]);
+    cm__ctx_free(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kinds_of_calls), cmocka_unit_test(no_factor_is_one),
+        cmocka_unit_test(names_of_kinds), cmocka_unit_test(a_step_of_one_product),
+        cmocka_unit_test(only_what_is_transferred),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
