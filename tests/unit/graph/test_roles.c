@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_roles.c - trained tensors of a file, parameters that exporters merged or dropped, blocks, and warnings. */
+/* test_roles.c - trained tensors of a file, parameters that exporters dropped, blocks, and warnings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -152,39 +152,6 @@ static void embeddings_are_trained_and_tied_once(void **state)
 
 /* ---- what exporters do ------------------------------------------------------------------------------------------ */
 
-/* LayerNorm and a linear layer, `layers` times, all with the same two vectors; one matrix for all, or one each. */
-static int32_t merged_layers(int layers, bool one_matrix)
-{
-    int32_t scale = stored("norm.weight", 1, (int64_t[]){4}), zero = stored("norm.bias", 1, (int64_t[]){4});
-    int32_t x = input(4), w = -1;
-    for (int i = 0; i < layers; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "node_%d", i);
-        if (w < 0 || !one_matrix) w = stored(cm__format(ctx, "val_%d", i), 2, (int64_t[]){4, 4});
-        x = emit3(CM_OP_LAYER_NORM, cm__format(ctx, "norm_%d", i), x, scale, zero);
-        x = emit2(CM_OP_MATMUL, cm__format(ctx, "product_%d", i), x, w);
-        x = emit2(CM_OP_ADD, name, x, zero);
-    }
-    return x;
-}
-
-static void merged_vectors_are_taken_apart(void **state)
-{
-    (void)state;
-    enum { LAYERS = 5 };
-    find(merged_layers(LAYERS, false));
-    assert_int_equal(parameters(), LAYERS * (4 * 4 + 4 + 4 + 4));
-    assert_true(warned(g, "separate again"));
-    assert_string_equal(cm__t(g, cm__last(g)->inputs[1])->name, "node_4.bias");
-}
-
-static void shared_layers_stay_shared(void **state)
-{
-    (void)state;
-    find(merged_layers(5, true));
-    assert_int_equal(parameters(), 4 * 4 + 4 + 4 + 4); /* one bias of all norms, one of all linears */
-}
-
 static void read_file(bytes *file)
 {
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
@@ -257,8 +224,6 @@ int main(void)
         TEST(operands_go_by_their_names),
         TEST(mean_and_mask_are_not_trained),
         TEST(embeddings_are_trained_and_tied_once),
-        TEST(merged_vectors_are_taken_apart),
-        TEST(shared_layers_stay_shared),
         TEST(dropped_biases_come_back),
         TEST(blocks_go_by_parameter_names),
         TEST(review_asks_for_normalisation),
