@@ -35,65 +35,12 @@ static void near_to(double got, double want)
     if (!(fabs(got - want) <= 1e-6 * fabs(want))) fail_msg("%.9g is not %.9g", got, want);
 }
 
-static double paper_flop(const cm_bench *b, const char *label)
-{
-    double sum = 0;
-    for (int32_t i = 0; i < cm_bench_rows(b); i++)
-        if (strcmp(cm_bench_get_row(b, i)->label, label) == 0) sum += cm_bench_get_row(b, i)->paper_flop;
-    return sum;
-}
-
 /* Time of a product on the null device: 1 us plus 2 m n k FLOP at 1e12 FLOP/s. */
 static void null_times_are_the_formula(void **state)
 {
     (void)state;
     cm_bench *b = bench((cm_bench_options){.suites = "primitives", .only = "gemm forward nn fp32 1,2560,2560,2560"});
     near_to(named(b, "gemm forward nn fp32 1,2560,2560,2560")->time_s, 1e-6 + 2 * 2560.0 * 2560 * 2560 / 1e12);
-    cm_bench_free(b);
-}
-
-/* FLOP of Tables VI to IX by the formulas of Section IV, computed by hand. */
-static void papers_flop(void **state)
-{
-    (void)state;
-    cm_bench *b = bench((cm_bench_options){.suites = "primitives"});
-    near_to(paper_flop(b, "gemm_k1 fp32"), 2.0 * 64 * 1760 * 1760);
-    near_to(paper_flop(b, "gemm_k3 fp32"), 2.0 * 1760 * 128 * 1760);
-    near_to(paper_flop(b, "conv_k1_fw fp32"), 2.0 * 4 * 4 * 32 * 32 * 3 * 3 * 131072);
-    near_to(paper_flop(b, "conv_k2_fw fp32"), 2.0 * 13 * 13 * 256 * 128 * 3 * 3 * 4096);
-    near_to(paper_flop(b, "conv_k4_fw fp32"), 2.0 * 123 * 123 * 128 * 32 * 5 * 5 * 1024);
-    near_to(paper_flop(b, "conv_k3_bw fp32"), 2 * 2.0 * 53 * 53 * 1024 * 16 * 3 * 3 * 256);
-    near_to(paper_flop(b, "conv_k3_fw bf16"), 2 * 2.0 * 53 * 53 * 1024 * 16 * 3 * 3 * 256); /* twice the batch */
-    near_to(paper_flop(b, "relu_k2_fw fp32"), 14.0 * 14 * 128 * 16384);
-    near_to(paper_flop(b, "rnn_k1_fw fp32"), 2.0 * 4 * 50 * 256 * 256 * 64 + 2.0 * 4 * 50 * 256 * 64);
-    /* One layer of hidden size 1600: 12 h^2 weights and the scores of 1024 tokens. */
-    near_to(paper_flop(b, "gpt2xl_b8_fw fp32"), 8 * 1024 * (24.0 * 1600 * 1600 + 4.0 * 1024 * 1600));
-    near_to(paper_flop(b, "gpt2xl_b64_bw bf16"), 2 * 64 * 1024 * (24.0 * 1600 * 1600 + 4.0 * 1024 * 1600));
-    cm_bench_free(b);
-}
-
-/* FLOP of the matrix products among a layer's rows, counted by their calls. */
-static void a_layers_calls_add_up_to_it(void **state)
-{
-    double flop = 0;
-    (void)state;
-    cm_bench *b = bench((cm_bench_options){.suites = "primitives"});
-    for (int32_t i = 0; i < cm_bench_rows(b); i++) {
-        const cm_bench_row    *row = cm_bench_get_row(b, i);
-        const cm_bench_result *r = cm_bench_get_result(b, row->result);
-        bool matrix = strcmp(r->op, "gemm") == 0;
-        if (strcmp(row->label, "gpt2xl_b8_bw fp32") == 0 && matrix) flop += row->times * r->flop;
-    }
-    near_to(flop, 2 * 8 * 1024 * 24.0 * 1600 * 1600);
-    cm_bench_free(b);
-}
-
-static void scale_divides_the_batch(void **state)
-{
-    (void)state;
-    cm_bench *b = bench((cm_bench_options){.suites = "primitives", .scale = 16});
-    near_to(paper_flop(b, "relu_k2_fw fp32"), 14.0 * 14 * 128 * 1024);
-    near_to(paper_flop(b, "gemm_k4 fp32"), 2 * pow(2560, 3));
     cm_bench_free(b);
 }
 
@@ -306,9 +253,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(null_times_are_the_formula),
-        cmocka_unit_test(papers_flop),
-        cmocka_unit_test(a_layers_calls_add_up_to_it),
-        cmocka_unit_test(scale_divides_the_batch),
         cmocka_unit_test(ceilings_are_the_null_devices),
         cmocka_unit_test(bus_bandwidth),
         cmocka_unit_test(a_wrong_result_is_no_time),
