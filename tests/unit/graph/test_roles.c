@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <stdio.h>
 #include <string.h>
 #include "import/import.h"
 #include "onnx_writer.h"
@@ -45,11 +44,6 @@ static int32_t input(int64_t columns)
 static int32_t emit2(int op, const char *name, int32_t a, int32_t b)
 {
     return cm__emit(g, op, name, (int32_t[]){a, b}, 2, NULL, 0);
-}
-
-static int32_t emit3(int op, const char *name, int32_t a, int32_t b, int32_t c)
-{
-    return cm__emit(g, op, name, (int32_t[]){a, b, c}, 3, NULL, 0);
 }
 
 static void find(int32_t output)

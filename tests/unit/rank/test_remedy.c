@@ -21,7 +21,7 @@ static const char *reason_of(double states, double working, double capacity, cm_
 /* Inference has nothing to recompute. */
 TEST(devices_that_share_the_states)
 {
-    cm__rank_step step = {0};
+    cm__rank_step step = {.graph_of = NULL};
     r->options.train.inference = true;
     /* 100 / 2 + 1 > 30, 100 / 4 + 1 <= 30 */
     assert_string_equal(reason_of(100, 1, 30, &step),
@@ -34,7 +34,7 @@ TEST(devices_that_share_the_states)
 /* No number of devices shares activations; more than 64 devices are not suggested. */
 TEST(layers_must_be_split)
 {
-    cm__rank_step step = {0};
+    cm__rank_step step = {.graph_of = NULL};
     r->options.train.inference = true;
     assert_string_equal(reason_of(10, 40, 30, &step), "batch 1 needs 50.0 GiB, the device has 30.0 GiB; its layers must "
                                                       "be split over devices (--tp, --pp)");
@@ -43,7 +43,7 @@ TEST(layers_must_be_split)
 
 TEST(a_smaller_batch)
 {
-    cm__rank_step step = {0};
+    cm__rank_step step = {.graph_of = NULL};
     r->options.train.inference = true;
     r->options.batch = 64;
     const char *reason = reason_of(100, 1, 30, &step);
@@ -54,7 +54,7 @@ TEST(a_smaller_batch)
 /* The bytes fit, but the allocator's blocks do not. */
 TEST(fragmentation)
 {
-    cm__rank_step step = {0};
+    cm__rank_step step = {.graph_of = NULL};
     r->options.train.inference = true;
     assert_non_null(strstr(reason_of(20, 9, 30, &step), "needs 29.0 GiB plus fragmentation, the device has 30.0 GiB"));
 }
@@ -64,7 +64,7 @@ TEST(fragmentation)
 /* Only devices of this step's graph that lack memory and have no reason yet. */
 TEST(others_are_left_alone)
 {
-    cm__rank_step   steps[3] = {{0}, {0}, {.graph_of = &steps[0]}};
+    cm__rank_step   steps[3] = {[2] = {.graph_of = &steps[0]}};
     cm__rank_device lacking = {.states_bytes = 100 * GIB, .capacity_bytes = 60 * GIB, .entry = {.state = CM_RANK_NO_FIT}};
     cm__rank_device d[6];
     for (int i = 0; i < 6; i++) d[i] = lacking;
