@@ -59,8 +59,9 @@ TEST(only_what_matches)
     b->options.only = "* fp32 1,64,*";
     assert_true(add(GEMM, "one", 1));
     assert_true(add("gemm forward nn fp32 1,65,32,16", "two", 1)); /* it could run, but is not wanted */
+    assert_true(add(GEMM, "three", 1));
     assert_int_equal(b->n_cases, 1);
-    assert_int_equal(b->n_rows, 1);
+    assert_int_equal(b->n_rows, 2);
 }
 
 TEST(names_of_probes)

@@ -94,6 +94,19 @@ TEST(one_matrix_has_one_bias)
     assert_int_equal(g->n_warnings, 0);
 }
 
+/* Two vectors after one use of a matrix are two parameters. */
+TEST(two_places_of_one_product)
+{
+    int32_t zero = weight("zero", "4"), a = weight("a", "4,4"), x = input("B,4");
+    x = named(CM_OP_MATMUL, "product", IN(x, a));
+    x = named(CM_OP_ADD, "one", IN(x, zero));
+    cm__output(g, named(CM_OP_ADD, "two", IN(named(CM_OP_RELU, "relu", IN(x)), zero)));
+    cm__split_merged(g);
+    assert_int_equal(read_by("one", 1), zero);
+    assert_int_not_equal(read_by("two", 1), zero);
+    assert_int_equal(parameters(), 16 + 4 + 4);
+}
+
 /* A matrix is recognised through a change of its shape. */
 TEST(a_turned_matrix_is_the_same_matrix)
 {
@@ -143,6 +156,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merged_vectors_are_taken_apart), cmocka_unit_test(shared_layers_stay_shared),
         cmocka_unit_test(the_first_place_keeps_the_vector), cmocka_unit_test(one_matrix_has_one_bias),
+        cmocka_unit_test(two_places_of_one_product),
         cmocka_unit_test(a_turned_matrix_is_the_same_matrix), cmocka_unit_test(statistics_get_their_own_buffer),
         cmocka_unit_test(nothing_to_separate),
     };

@@ -145,6 +145,9 @@ TEST(a_shelf_prepares_once)
     assert_ptr_not_equal(cm__rows_of(ctx, shelf, (cm__tables){all, 3}, &faster), first);
     assert_ptr_not_equal(cm__rows_of(ctx, shelf, (cm__tables){all, 2}, &limits), first);
     assert_ptr_not_equal(cm__rows_of(ctx, shelf, (cm__tables){all + 1, 2}, &limits), first);
+    const cm__kernel_table *ends[] = {&t[0], &t[2]};
+    assert_ptr_not_equal(cm__rows_of(ctx, shelf, (cm__tables){ends, 2}, &limits),
+                         cm__rows_of(ctx, shelf, (cm__tables){all, 2}, &limits));
     assert_ptr_equal(cm__rows_of(ctx, shelf, (cm__tables){all, 3}, &limits), first);
     const cm__rows *alone = cm__rows_of(ctx, NULL, (cm__tables){all, 3}, &limits);
     assert_ptr_not_equal(alone, first);

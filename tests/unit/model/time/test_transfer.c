@@ -80,6 +80,14 @@ static void a_good_product_follows_the_peak(void **state)
     }
 }
 
+/* A time below both the traffic's (0.45 ms) and the arithmetic's: each explains all of it, so both count the same. */
+static void faster_than_both_bounds(void **state)
+{
+    (void)state;
+    near(with(PRODUCT, 1e-4, 1, PEAK_BF16, 2), 1e-4 * sqrt((0.25 + 1) / 2), 1e-9);
+    near(with(PRODUCT, 1e-4, 1, BANDWIDTH, 2), 1e-4 * sqrt((0.25 + 1) / 2), 1e-9);
+}
+
 /* Four times as long as at 0.7 of the peak: 15 parts of 16 of its square do not follow the peak. */
 static void a_poor_product_does_not(void **state)
 {
@@ -266,6 +274,7 @@ int main(void)
         cmocka_unit_test(a_stream_follows_the_bandwidth),
         cmocka_unit_test(a_cache_takes_traffic),
         cmocka_unit_test(a_good_product_follows_the_peak),
+        cmocka_unit_test(faster_than_both_bounds),
         cmocka_unit_test(a_poor_product_does_not),
         cmocka_unit_test(attention_follows_the_peak),
         cmocka_unit_test(a_tiny_kernel_follows_the_clock),
