@@ -10,7 +10,7 @@ static void is(double got, double expected)
 }
 
 /* 360,000 samples at 100 samples/s on a device of 500 W that takes an hour to compile and costs 3 USD per hour. */
-static cm_rank_entry valued(cm_objective objective, double price_hour)
+static cm_rank_entry drawing(double power_w, cm_objective objective, double price_hour)
 {
     cm_device      *device = device_of(TIME_DEVICE(",\n\"compile\": " NUMBER("3600", "s") ", \"power\": {\"tdp\": "
                                                    NUMBER("500", "W") "}"));
@@ -18,12 +18,15 @@ static cm_rank_entry valued(cm_objective objective, double price_hour)
     cm__rank_device d = {.device = device,
                          .entry = {.device = device, .fits = true, .price_hour = price_hour, .port_usd = 7,
                                    .prediction = {.batch = 50, .step_time_s = 0.5, .throughput_samples_s = 100,
-                                                  .interval_s = {0.4, 0.6}, .devices = 1}}};
+                                                  .interval_s = {0.4, 0.6}, .devices = 1, .power_w = power_w}}};
     cm__rank_value(&r, &d);
     cm_device_free(device);
     d.entry.device = NULL;
     return d.entry;
 }
+
+/* The step's average power is not known: the limit is used. */
+static cm_rank_entry valued(cm_objective objective, double price_hour) { return drawing(NAN, objective, price_hour); }
 
 static void test_values(void **state)
 {
@@ -37,6 +40,9 @@ static void test_values(void **state)
     is(e.value, 100);
     is(e.interval[0], 50 / 0.6);
     is(e.interval[1], 50 / 0.4);
+    e = drawing(300, CM_OBJECTIVE_THROUGHPUT, 3); /* average power of the step */
+    is(e.kwh, 2 * 0.3);
+    is(e.energy_j_per_sample, 3);
     is(valued(CM_OBJECTIVE_PRICE, 3).value, 120000);
     is(valued(CM_OBJECTIVE_ENERGY, 3).value, 5);
     e = valued(CM_OBJECTIVE_TIME, 3);

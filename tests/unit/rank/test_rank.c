@@ -156,9 +156,11 @@ static void test_job(void **state)
     near(e->hours, 90.0 * 1281167 / e->prediction.throughput_samples_s / HOUR);
     near(e->usd, 10 * e->hours);
     near(e->value, e->usd);
-    near(e->kwh, 700 * e->hours / 1000); /* its power limit, data/devices/nvidia-h200.json */
+    assert_true(e->power_w > 105 && e->power_w <= 700); /* between its idle power and its limit */
+    near(e->power_w, e->prediction.power_w);
+    near(e->kwh, e->power_w * e->hours / 1000);
     near(e->samples_per_usd, e->prediction.throughput_samples_s * HOUR / 10);
-    near(e->energy_j_per_sample, 700 / e->prediction.throughput_samples_s);
+    near(e->energy_j_per_sample, e->power_w / e->prediction.throughput_samples_s);
     near(e->interval[1], 10 * 90.0 * 1281167 / (double)e->prediction.batch * e->prediction.interval_s[1] / HOUR);
     assert_null(e->price);
     cm_ranking_free(r);
