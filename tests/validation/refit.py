@@ -92,10 +92,26 @@ def transposed_factor():
     assert abs(float(stored["transposed_product"]) - 1.0557) < 0.001, stored["transposed_product"]
 
 
+def stored_factors():
+    rows = (line.split("\t") for line in (ROOT / "data/factors.tsv").read_text().splitlines() if not line.startswith("#"))
+    return {row[0]: float(row[1]) for row in rows}
+
+
+def transfer_factors():
+    """From the times of an H200 on parts of its multiprocessors, which are in the tree."""
+    fit, stored = program("fit_factors"), stored_factors()
+    fitted = fit.fit()
+    for name, tolerance in (("reached_bandwidth", 0.01), ("measured_error", 0.005)):
+        assert abs(fitted[name] - stored[name]) <= tolerance, f"{name}: {stored[name]} stored, {fitted[name]:.3g} fitted"
+    best, own, none = (fit.latency_error(s, fitted["reached_bandwidth"])
+                       for s in (fitted["kernel_latency_s"], stored["kernel_latency_s"], 0))
+    assert own - best < 0.02 < 0.1 < none - best, f"log errors {best:.3f} fitted, {own:.3f} stored, {none:.3f} without latency"
+
+
 CHECKS = [("scales of rms_norm", lambda: scales_are_refitted("rms_norm")),
           ("scales of cross_entropy", lambda: scales_are_refitted("cross_entropy")),
           ("host times", host_times_are_refitted), ("sizes of workspaces", workspaces_are_refitted),
-          ("factor of transposed products", transposed_factor)]
+          ("factor of transposed products", transposed_factor), ("factors of the transfer rule", transfer_factors)]
 
 
 def main():
