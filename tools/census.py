@@ -15,19 +15,11 @@ import math
 import pathlib
 import subprocess
 
+import internal
+
 HERE = pathlib.Path(__file__).resolve().parent.parent
 KNOWN = 0.03  # relative error of a call that was measured
 GRID = 2      # sizes are alike if they differ by less than a factor of 2 ** (1 / GRID)
-
-
-def built(build):
-    """Compile step_calls.c with the library in the build folder."""
-    program = pathlib.Path(build) / "step_calls"
-    libraries = subprocess.run(["pkg-config", "--libs", "jansson", "hwloc"], capture_output=True, text=True, check=True)
-    subprocess.run(["cc", "-std=c11", "-O1", f"-I{HERE}/include", f"-I{HERE}/src", f"{HERE}/tools/step_calls.c",
-                    f"{build}/src/libcentimani.a", *libraries.stdout.split(), "-lprotobuf-nanopb", "-lm", "-lpthread",
-                    "-o", program], check=True)
-    return program
 
 
 def listed(program, steps):
@@ -112,7 +104,7 @@ def main():
     parser.add_argument("--longest", type=float, default=0.05)
     given = parser.parse_args()
     census = Census()
-    for _, calls in listed(built(given.build), pathlib.Path(given.steps).read_text()):
+    for _, calls in listed(internal.built(given.build, "step_calls"), pathlib.Path(given.steps).read_text()):
         census.add(calls)
     chosen = census.cases(given.most, given.longest)
     pathlib.Path(given.o).write_text(json.dumps(written(chosen, size_names())) + "\n")

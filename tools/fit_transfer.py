@@ -29,7 +29,7 @@ import subprocess
 
 import numpy
 
-import census
+import internal
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 REFERENCE = "nvidia-h200"
@@ -70,7 +70,7 @@ class Steps:
     def __init__(self, build, device, rows, captures):
         lines = "".join(f"{captures}/{r['model']}.cmt.json\t{device}\t{r['batch']}\tamp-fp16\t{r['layout']}\tauto\ttraining\n"
                         for r in rows)
-        answer = subprocess.run([census.built(build)], input=lines, capture_output=True, text=True)
+        answer = subprocess.run([internal.built(build, "step_calls")], input=lines, capture_output=True, text=True)
         self.kinds, self.times, self.rest = [], [], []
         for line in answer.stdout.splitlines():
             self._add(line.split("\t"))
@@ -165,10 +165,7 @@ def read_calls(path):
 
 
 def transferred(build, device, calls):
-    program = pathlib.Path(build) / "transfer_calls"
-    libraries = subprocess.run(["pkg-config", "--libs", "jansson", "hwloc"], capture_output=True, text=True, check=True)
-    subprocess.run(["cc", "-std=c11", "-O1", f"-I{HERE}/include", f"-I{HERE}/src", f"{HERE}/tools/transfer_calls.c",
-                    f"{build}/src/libcentimani.a", *libraries.stdout.split(), "-lm", "-lpthread", "-o", program], check=True)
+    program = internal.built(build, "transfer_calls")
     lines = "".join(f"{text}\t{seconds} 1 1 1 1 1\n" for text, seconds in calls)
     done = subprocess.run([program, REFERENCE, ALIKE.get(device, device)], input=lines, capture_output=True, text=True,
                           check=True)

@@ -16,6 +16,8 @@ import statistics
 import subprocess
 import sys
 
+import internal
+
 HERE = pathlib.Path(__file__).resolve().parent.parent
 DEVICE, L2_BYTES = "nvidia-h200", 50 * 2**20
 FULL, SHARES = ("100", "0"), ("75", "50", "33", "25", "12")
@@ -77,10 +79,7 @@ def transferred(build, campaign, settings, of_memory):
 
     of_memory gives a setting's factor of memory bandwidth.
     """
-    program = pathlib.Path(build) / "transfer_calls"
-    libraries = subprocess.run(["pkg-config", "--libs", "jansson", "hwloc"], capture_output=True, text=True, check=True)
-    subprocess.run(["cc", "-std=c11", "-O1", f"-I{HERE}/include", f"-I{HERE}/src", f"{HERE}/tools/transfer_calls.c",
-                    f"{build}/src/libcentimani.a", *libraries.stdout.split(), "-lm", "-lpthread", "-o", program], check=True)
+    program = internal.built(build, "transfer_calls")
     asked, lines = [], []
     for key, rows in campaign.rows.items():
         for setting in settings:

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "bench/bench.h"
+#include "refuses.h"
 
 static cm_diag   diag;
 static cm_bench *b;
@@ -58,19 +59,7 @@ static inline void begin_ranks(void)
     }                                                                                                                  \
     static void name##_body(void)
 
-/* `expression` must fail with this status and a reason that contains this text. */
-#define REFUSES(status_, reason_, expression)                                                                          \
-    do {                                                                                                               \
-        jmp_buf outer;                                                                                                 \
-        memcpy(&outer, &b->ctx->trap, sizeof outer);                                                                   \
-        if (setjmp(b->ctx->trap) == 0) {                                                                               \
-            expression;                                                                                                \
-            fail_msg("not refused: %s", #expression);                                                                  \
-        }                                                                                                              \
-        memcpy(&b->ctx->trap, &outer, sizeof outer);                                                                   \
-        assert_int_equal(b->ctx->status, CM_ERR_##status_);                                                            \
-        if (!strstr(diag.reason, reason_)) fail_msg("refused with '%s'", diag.reason);                                 \
-    } while (0)
+#define REFUSES(status_, reason_, expression) REFUSES_IN(b->ctx, status_, reason_, expression)
 
 static inline cm__call call_of(const char *text)
 {

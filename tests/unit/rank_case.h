@@ -6,6 +6,7 @@
 #include <math.h>
 #include "time_device.h"
 #include "rank/rank.h"
+#include "refuses.h"
 
 static cm_diag     diag;
 static cm_ranking *r;
@@ -29,19 +30,7 @@ static inline void begin(void)
     }                                                                                                                  \
     static void name##_body(void)
 
-/* `expression` must fail with this status and a reason that contains this text. */
-#define REFUSES(status_, reason_, expression)                                                                          \
-    do {                                                                                                               \
-        jmp_buf outer;                                                                                                 \
-        memcpy(&outer, &r->ctx->trap, sizeof outer);                                                                   \
-        if (setjmp(r->ctx->trap) == 0) {                                                                               \
-            expression;                                                                                                \
-            fail_msg("not refused: %s", #expression);                                                                  \
-        }                                                                                                              \
-        memcpy(&r->ctx->trap, &outer, sizeof outer);                                                                   \
-        assert_int_equal(r->ctx->status, CM_ERR_##status_);                                                            \
-        if (!strstr(diag.reason, reason_)) fail_msg("refused with '%s'", diag.reason);                                 \
-    } while (0)
+#define REFUSES(status_, reason_, expression) REFUSES_IN(r->ctx, status_, reason_, expression)
 
 /* The devices that take part. */
 static inline void list_devices(const char *devices)
