@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cases.py - one case: a network of a source, built for a batch size, and its training step."""
+import torch
+import torch.nn.functional as F
+
+import generated
+import written
+import zoo
+
+OPTIMIZERS = {"momentum": lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9), "adam": lambda p: torch.optim.Adam(p, lr=1e-4),
+              "adamw": lambda p: torch.optim.AdamW(p, lr=1e-4), "sgd": lambda p: torch.optim.SGD(p, lr=1e-3)}
+
+
+def built(name):
+    """The module, the function that makes its inputs, and the loss of "source:network"."""
+    source, _, network = name.partition(":")
+    if source == "generated":
+        family, _, seed = network.rpartition("-")
+        return generated.network(family, seed)
+    if source == "written":
+        return written.NETWORKS[network]()
+    return getattr(zoo, source)(network)
+
+
+def target_of(loss, output):
+    """A target as a data loader gives it, or None for a model with its own loss."""
+    if loss == "own":
+        return None
+    if loss in ("mse", "bce"):
+        return torch.zeros(output, dtype=torch.float32)
+    classes = 1 if len(output) in (2, 4, 5) or loss == "channels" else -1
+    shape = [n for i, n in enumerate(output) if i != classes % len(output)]
+    return torch.zeros(shape, dtype=torch.int64)
+
+
+def loss_function(loss):
+    """The loss as people write it, a function of output and target."""
+    if loss == "own":
+        return lambda output: output.loss
+    if loss == "mse":
+        return F.mse_loss
+    if loss == "bce":
+        return F.binary_cross_entropy_with_logits
+    return classified
+
+
+def classified(output, target):
+    if isinstance(output, dict):
+        output = output["out"]
+    if output.dim() == 3 and target.shape == output.shape[:2]:
+        return F.cross_entropy(output.flatten(0, 1), target.flatten())
+    return F.cross_entropy(output, target)
+
+
+def as_arguments(inputs):
+    """Positional and keyword arguments."""
+    if isinstance(inputs, dict):
+        return (), inputs
+    return (inputs if isinstance(inputs, tuple) else (inputs,)), {}
+
+
+def shape_of(model, inputs):
+    """Shape of the output: without computing it, unless the model looks at values."""
+    arguments, keywords = as_arguments(inputs)
+    from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
+            output = model(*arguments, **keywords)
+    except DataDependentOutputException:
+        with torch.no_grad():
+            output = model(*arguments, **keywords)
+    output = output["out"] if isinstance(output, dict) and "out" in output else output
+    return tuple(output.shape) if isinstance(output, torch.Tensor) else None
+
+
+def default_loss(loss, shape):
+    """U-Nets have one output for a mask and several for classes."""
+    return loss or ("bce" if shape[1] == 1 else "channels")

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""measure.py - run the training steps of a list on this machine's GPU.
+
+    python3 tools/first_sight/measure.py LIST.tsv -o MEASURED.jsonl [--budget SECONDS] [--only WORD]
+
+LIST.tsv is written by predict.py; only its columns case, precision, layout, batch and optimizer are read. Per case:
+median time of a step, kernel time (sum, and union over streams), peak of allocated and reserved memory, and the kernel
+time of each operator by pass and shapes. Lines are appended, so that a run can be continued.
+"""
+import argparse
+import csv
+import gc
+import json
+import os
+import statistics
+import sys
+import time
+import traceback
+
+import torch
+
+import cases
+
+WARM, MOST_STEPS, MOST_SECONDS = 4, 20, 0.35
+
+
+def highest_index(model, inputs):
+    """Indices go into the smallest table of the model, or without a table into the first input's rows."""
+    tables = [m.num_embeddings for m in model.modules() if isinstance(m, torch.nn.Embedding)]
+    if tables:
+        return min((n for n in tables if n > 64), default=min(tables))
+    first = cases.as_arguments(inputs)[0]
+    return first[0].shape[0] * first[0].shape[1] if first and first[0].dim() > 1 else 1
+
+
+def moved(name, value, dtype, layout, highest):
+    """A tensor on the GPU with random numbers, in the model's type. Labels may be any class, so they stay 0."""
+    value = value.cuda()
+    if value.dtype == torch.int64 and name != "labels":
+        value = torch.randint_like(value, highest)
+    if value.is_floating_point():
+        value = torch.randn_like(value).to(dtype)
+        if layout == "nhwc" and value.dim() == 4:
+            value = value.contiguous(memory_format=torch.channels_last)
+    return value
+
+
+def every(inputs, change):
+    if isinstance(inputs, dict):
+        return {k: change(k, v) for k, v in inputs.items()}
+    return tuple(change("", v) for v in inputs) if isinstance(inputs, tuple) else change("", inputs)
+
+
+def prepared(row):
+    """A function that runs one step of the case."""
+    half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(row["precision"], torch.float32)
+    amp = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}.get(row["precision"])
+    allow = row["precision"] == "tf32"
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allow
+    torch.manual_seed(0)
+    with torch.device("cuda"):
+        model, make, loss = cases.built(row["case"])
+    model = model.train().cuda().to(half) if half != torch.float32 else model.train().cuda()
+    if row["layout"] == "nhwc":
+        model = model.to(memory_format=torch.channels_last)
+    raw = make(int(row["batch"]))
+    highest = highest_index(model, raw)
+    inputs = every(raw, lambda k, v: moved(k, v, half, row["layout"], highest))
+    arguments, keywords = cases.as_arguments(inputs)
+    optimizer = cases.OPTIMIZERS[row["optimizer"]](model.parameters())
+    with torch.no_grad(), torch.autocast("cuda", amp or torch.bfloat16, enabled=amp is not None):
+        output = model(*arguments, **keywords)
+    output = output["out"] if isinstance(output, dict) and "out" in output else output
+    target = None
+    if loss != "own":
+        loss = cases.default_loss(loss, output.shape)
+        target = cases.target_of(loss, tuple(output.shape)).cuda()
+    del output
+    criterion = cases.loss_function(loss)
+
+    def step():
+        with torch.autocast("cuda", amp or torch.bfloat16, enabled=amp is not None):
+            y = model(*arguments, **keywords)
+            value = criterion(y) if target is None else criterion(y, target)
+        value.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+    return step
+
+
+def timed(step):
+    """Median seconds of a step, and how many were run."""
+    for _ in range(WARM):
+        step()
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    begin = time.perf_counter()
+    step()
+    torch.cuda.synchronize()
+    once = time.perf_counter() - begin
+    count = max(3, min(MOST_STEPS, int(MOST_SECONDS / max(once, 1e-3))))
+    times = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        for _ in range(count):
+            step()
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - begin) / count)
+    return statistics.median(times), count
+
+
+def pass_of(event):
+    while event is not None:
+        if event.name.startswith("autograd::engine"):
+            return "backward"
+        if event.name.startswith("Optimizer."):
+            return "update"
+        event = event.cpu_parent
+    return "forward"
+
+
+def profiled(step):
+    """Kernel time by sum and union, number of kernels, and the kernel time of each operator."""
+    kinds = torch.profiler.ProfilerActivity
+    with torch.profiler.profile(activities=[kinds.CPU, kinds.CUDA], record_shapes=True) as profile:
+        step()
+        torch.cuda.synchronize()
+    events, spans, table = profile.events(), [], {}
+    for e in events:
+        if e.device_type == torch.autograd.DeviceType.CUDA and not getattr(e, "is_user_annotation", False):
+            spans.append((e.time_range.start, e.time_range.end))
+        elif e.kernels:
+            shapes = [list(s) for s in (e.input_shapes or []) if s]
+            key = (pass_of(e), e.name, json.dumps(shapes, separators=(",", ":")))
+            row = table.setdefault(key, [0, 0.0, {}])
+            row[0] += 1
+            for k in e.kernels:
+                row[1] += k.duration
+                row[2][k.name[:80]] = row[2].get(k.name[:80], 0) + k.duration
+    union, last = 0.0, -1.0
+    for begin, end in sorted(spans):
+        union += max(0.0, end - max(begin, last))
+        last = max(last, end)
+    ops = [[*key, n, round(us, 2), sorted(((round(t, 2), k) for k, t in names.items()), reverse=True)[:3]]
+           for key, (n, us, names) in table.items()]
+    return {"busy_s": sum(b - a for a, b in spans) / 1e6, "union_s": union / 1e6, "kernels": len(spans),
+            "ops": sorted(ops, key=lambda o: -o[4])}
+
+
+def one(row):
+    step = prepared(row)
+    seconds, steps = timed(step)
+    result = {"case": row["case"], "precision": row["precision"], "layout": row["layout"], "batch": int(row["batch"]),
+              "optimizer": row["optimizer"], "step_s": seconds, "steps": steps, "peak_allocated": torch.cuda.max_memory_allocated(),
+              "peak_reserved": torch.cuda.max_memory_reserved()}
+    result.update(profiled(step))
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("list")
+    parser.add_argument("-o", "--output", required=True)
+    parser.add_argument("--budget", type=float, default=1e9)
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    torch.backends.cudnn.benchmark = True
+    done = set()
+    if os.path.exists(args.output):
+        done = {(r["case"], r["precision"], r["batch"]) for r in map(json.loads, open(args.output))}
+    begin = time.perf_counter()
+    with open(args.list) as lines, open(args.output, "a") as out:
+        for row in csv.DictReader((l for l in lines if not l.startswith("#")), delimiter="\t"):
+            if args.only not in row["case"] or (row["case"], row["precision"], int(row["batch"])) in done:
+                continue
+            if time.perf_counter() - begin > args.budget:
+                print("budget spent before", row["case"], flush=True)
+                break
+            start = time.perf_counter()
+            try:
+                result = one(row)
+            except Exception as error:  # noqa: BLE001 - one broken network must not end the campaign
+                result = {"case": row["case"], "precision": row["precision"], "batch": int(row["batch"]), "error": repr(error)[:300]}
+                traceback.print_exc(limit=-3, file=sys.stderr)
+            out.write(json.dumps(result) + "\n")
+            out.flush()
+            print(f"{time.perf_counter() - begin:6.0f} s {row['case']} {row['precision']} {row['batch']}: "
+                  f"{result.get('error') or format(result['step_s'] * 1e3, '.2f') + ' ms'} ({time.perf_counter() - start:.1f} s)", flush=True)
+            gc.collect()
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+
+
+if __name__ == "__main__":
+    main()

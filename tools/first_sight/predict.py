@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""predict.py - capture networks without a GPU, choose their batch sizes, and write predictions before measuring.
+
+    PYTHONPATH=python python3 tools/first_sight/predict.py capture NAMES.txt FOLDER [--part N/M]
+    python3 tools/first_sight/predict.py list NAMES.txt FOLDER PROGRAM -o LIST.tsv [--device ID] [--seed N]
+
+NAMES.txt has one "source:network" per line. `capture` writes FOLDER/NAME.cmt.json, or NAME.failed with the reason.
+`list` draws a precision, a layout and an aimed kernel time for each network from the seed, takes the power of two as
+batch size whose predicted kernel time comes nearest, and writes the case with everything predicted for it.
+"""
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+COLUMNS = ["case", "precision", "layout", "batch", "optimizer", "device_s", "step_s", "low_s", "high_s", "peak_bytes", "host_s"]
+AIMS = [0.004, 0.02, 0.06, 0.15]  # seconds of kernels: host-bound steps and device-bound ones
+IMAGES = ("timm:", "torchvision:", "generated:cnn-", "generated:unet-")  # networks that people run with channels last
+PRECISIONS = ["fp32", "tf32", "amp-bf16", "amp-bf16", "amp-bf16", "amp-fp16"]
+
+
+def file_of(folder, name, ending=".cmt.json"):
+    return os.path.join(folder, name.replace(":", "_").replace("/", "_") + ending)
+
+
+def names_in(path):
+    return [line.strip() for line in open(path) if line.strip() and not line.startswith("#")]
+
+
+def capture_one(name, path):
+    import centimani
+    import cases
+    model, make, loss = cases.built(name)
+    inputs = make(2)
+    target = None
+    if loss != "own":
+        shape = cases.shape_of(model.train(), inputs)
+        loss = cases.default_loss(loss, shape)
+        target = cases.target_of(loss, shape)
+    trace = centimani.capture(model.train(), inputs, loss=cases.loss_function(loss), target=target,
+                              optimizer=optimizer_of(name))
+    trace.save(path)
+
+
+def optimizer_of(name):
+    if name.startswith(("timm", "torchvision", "generated:cnn")):
+        return "momentum"
+    return "adam" if name.startswith(("generated:unet", "generated:fno", "generated:graph", "written")) else "adamw"
+
+
+def capture(args):
+    part, parts = map(int, args.part.split("/"))
+    for name in names_in(args.names)[part::parts]:
+        path, failed = file_of(args.folder, name), file_of(args.folder, name, ".failed")
+        if os.path.exists(path) or os.path.exists(failed):
+            continue
+        try:
+            capture_one(name, path)
+            print("captured", name, flush=True)
+        except Exception as error:  # noqa: BLE001 - a network that cannot be captured is a result
+            with open(failed, "w") as out:
+                out.write(f"{type(error).__name__}: {error}\n")
+            print("failed", name, repr(error)[:300], flush=True)
+
+
+def asked(program, path, device, batch, precision, layout, optimizer):
+    words = [program, "predict", path, "--device", device, "--batch", str(batch), "--precision", precision, "--layout", layout,
+             "--optimizer", optimizer, "--json"]
+    answer = subprocess.run(words, capture_output=True, text=True, check=False)
+    return json.loads(answer.stdout) if answer.returncode == 0 else None
+
+
+def row_of(args, name, seed):
+    r = random.Random(f"{seed} {name}")
+    precision, aim = r.choice(PRECISIONS), r.choice(AIMS)
+    image = name.startswith(IMAGES) and ":video." not in name
+    layout = "nhwc" if image and precision.startswith("amp") and r.random() < 0.7 else "nchw"
+    best, path, optimizer = None, file_of(args.folder, name), optimizer_of(name)
+    for power in range(1, 13):
+        p = asked(args.program, path, args.device, 2 ** power, precision, layout, optimizer)
+        if p is None or p["peak_bytes"] > 100e9:
+            break
+        if best is None or abs(p["device_time_s"] - aim) < abs(best[1]["device_time_s"] - aim):
+            best = (2 ** power, p)
+        if p["device_time_s"] > aim:
+            break
+    if best is None:
+        return None
+    batch, p = best
+    low, high = p["interval_s"]
+    return [name, precision, layout, batch, optimizer, *(f"{v:.6g}" for v in (p["device_time_s"], p["step_time_s"], low, high)),
+            int(p["peak_bytes"]), f"{p['host_time_s']:.6g}"]
+
+
+def write_list(args):
+    names = names_in(args.names)
+    ready = [n for n in names if os.path.exists(file_of(args.folder, n))]
+    random.Random(args.seed).shuffle(ready)  # a campaign that ends early has measured some of every kind
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        rows = list(pool.map(lambda n: row_of(args, n, args.seed), ready))
+    with open(args.output, "w") as out:
+        print("\t".join(COLUMNS), file=out)
+        for name, row in zip(ready, rows):
+            print("\t".join(map(str, row)) if row else f"# {name}: no prediction", file=out)
+        for name in sorted(set(names) - set(ready)):
+            reason = file_of(args.folder, name, ".failed")
+            print(f"# {name}: not captured: {open(reason).readline().strip() if os.path.exists(reason) else '?'}", file=out)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    sub = parser.add_subparsers(dest="what", required=True)
+    one = sub.add_parser("capture")
+    one.add_argument("names")
+    one.add_argument("folder")
+    one.add_argument("--part", default="0/1")
+    two = sub.add_parser("list")
+    for word in ("names", "folder", "program"):
+        two.add_argument(word)
+    two.add_argument("-o", "--output", required=True)
+    two.add_argument("--device", default="nvidia-h200")
+    two.add_argument("--seed", default="1")
+    args = parser.parse_args()
+    return capture(args) if args.what == "capture" else write_list(args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""zoo.py - networks of public libraries: timm, torchvision and Hugging Face transformers, without their weights.
+
+Each function returns a module, a function of the batch size that makes the inputs, and the name of the loss.
+"""
+import torch
+
+
+def timm(name):
+    import timm as library
+    model = library.create_model(name)
+    size = model.default_cfg["input_size"]
+    return model, lambda b: torch.zeros(b, *size), "cross-entropy"
+
+
+def torchvision(name):
+    import torchvision as library
+    kinds = {"segmentation": ((3, 256, 256), {"weights_backbone": None, "num_classes": 21}), "video": ((3, 16, 112, 112), {})}
+    kind, _, short = name.rpartition(".")
+    size, arguments = kinds.get(kind, ((3, 224, 224), {}))
+    make = getattr(getattr(library.models, kind) if kind else library.models, short)
+    return make(weights=None, **arguments), lambda b: torch.zeros(b, *size), "cross-entropy"
+
+
+def ids(b, n):
+    return torch.zeros(b, n, dtype=torch.int64)
+
+
+def language(seq, vocab_of="vocab_size"):
+    return lambda config: (lambda b: {"input_ids": ids(b, seq), "labels": ids(b, seq)})
+
+
+def classified(seq):
+    return lambda config: (lambda b: {"input_ids": ids(b, seq), "labels": torch.zeros(b, dtype=torch.int64)})
+
+
+def seen(channels, size):
+    return lambda config: (lambda b: {"pixel_values": torch.zeros(b, channels, size, size), "labels": torch.zeros(b, dtype=torch.int64)})
+
+
+def pairs(source, target):
+    return lambda config: (lambda b: {"input_ids": ids(b, source), "labels": ids(b, target)})
+
+
+SMALL = {"hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 2048, "vocab_size": 32000}
+GROUPED = {**SMALL, "num_key_value_heads": 4}
+# Name: configuration, model, what the configuration says, inputs.
+TRANSFORMERS = {
+    "llama": ("LlamaConfig", "LlamaForCausalLM", GROUPED, language(1024)),
+    "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", GROUPED, language(512)),
+    "qwen3": ("Qwen3Config", "Qwen3ForCausalLM", {**GROUPED, "head_dim": 64}, language(1024)),
+    "gemma2": ("Gemma2Config", "Gemma2ForCausalLM", {**GROUPED, "head_dim": 64}, language(512)),
+    "phi3": ("Phi3Config", "Phi3ForCausalLM", {**GROUPED, "pad_token_id": 0}, language(1024)),
+    "opt": ("OPTConfig", "OPTForCausalLM", {"hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12, "ffn_dim": 3072, "word_embed_proj_dim": 768}, language(512)),
+    "gpt-neox": ("GPTNeoXConfig", "GPTNeoXForCausalLM", SMALL, language(512)),
+    "bloom": ("BloomConfig", "BloomForCausalLM", {"hidden_size": 768, "n_layer": 6, "n_head": 12, "vocab_size": 50000}, language(512)),
+    "mpt": ("MptConfig", "MptForCausalLM", {"d_model": 768, "n_layers": 6, "n_heads": 12, "vocab_size": 50368}, language(1024)),
+    "bert": ("BertConfig", "BertForSequenceClassification", {}, classified(128)),
+    "roberta": ("RobertaConfig", "RobertaForMaskedLM", {}, language(256)),
+    "distilbert": ("DistilBertConfig", "DistilBertForSequenceClassification", {}, classified(256)),
+    "albert": ("AlbertConfig", "AlbertForSequenceClassification", {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072}, classified(128)),
+    "electra": ("ElectraConfig", "ElectraForSequenceClassification", {}, classified(128)),
+    "mobilebert": ("MobileBertConfig", "MobileBertForSequenceClassification", {"num_hidden_layers": 12}, classified(128)),
+    "deberta": ("DebertaV2Config", "DebertaV2ForSequenceClassification", {"hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 3072, "vocab_size": 32000, "relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 256}, classified(128)),
+    "modernbert": ("ModernBertConfig", "ModernBertForMaskedLM", {"num_hidden_layers": 8}, language(512)),
+    "t5": ("T5Config", "T5ForConditionalGeneration", {"d_model": 512, "num_layers": 6, "decoder_start_token_id": 0}, pairs(256, 64)),
+    "bart": ("BartConfig", "BartForConditionalGeneration", {"d_model": 768, "encoder_layers": 4, "decoder_layers": 4, "encoder_ffn_dim": 3072, "decoder_ffn_dim": 3072, "encoder_attention_heads": 12, "decoder_attention_heads": 12, "vocab_size": 50265}, pairs(256, 128)),
+    "vit": ("ViTConfig", "ViTForImageClassification", {"num_hidden_layers": 6}, seen(3, 224)),
+    "beit": ("BeitConfig", "BeitForImageClassification", {"num_hidden_layers": 6, "use_relative_position_bias": True}, seen(3, 224)),
+    "dinov2": ("Dinov2Config", "Dinov2ForImageClassification", {"num_hidden_layers": 6}, seen(3, 224)),
+    "convnext": ("ConvNextConfig", "ConvNextForImageClassification", {}, seen(3, 224)),
+    "swinv2": ("Swinv2Config", "Swinv2ForImageClassification", {"image_size": 256, "window_size": 8}, seen(3, 256)),
+    "segformer": ("SegformerConfig", "SegformerForImageClassification", {}, seen(3, 256)),
+    "poolformer": ("PoolFormerConfig", "PoolFormerForImageClassification", {}, seen(3, 224)),
+    "regnet": ("RegNetConfig", "RegNetForImageClassification", {}, seen(3, 224)),
+    "mobilevit": ("MobileViTConfig", "MobileViTForImageClassification", {}, seen(3, 256)),
+    "wav2vec2": ("Wav2Vec2Config", "Wav2Vec2ForSequenceClassification", {"num_hidden_layers": 6, "mask_time_prob": 0.0, "layerdrop": 0.0}, lambda c: (lambda b: {"input_values": torch.zeros(b, 16000), "labels": torch.zeros(b, dtype=torch.int64)})),
+    "whisper": ("WhisperConfig", "WhisperForConditionalGeneration", {"d_model": 512, "encoder_layers": 6, "decoder_layers": 6, "encoder_attention_heads": 8, "decoder_attention_heads": 8, "encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048}, lambda c: (lambda b: {"input_features": torch.zeros(b, 80, 3000), "labels": ids(b, 64)})),
+    "timeseries": ("PatchTSTConfig", "PatchTSTForPrediction", {"num_input_channels": 7, "context_length": 336, "patch_length": 16, "prediction_length": 96}, lambda c: (lambda b: {"past_values": torch.zeros(b, 336, 7), "future_values": torch.zeros(b, 96, 7)})),
+}
+
+
+def transformers(name):
+    import transformers as library
+    kind, model, said, inputs = TRANSFORMERS[name]
+    config = getattr(library, kind)(**said)
+    config.use_cache = False
+    return getattr(library, model)(config), inputs(config), "own"
