@@ -12,11 +12,12 @@ def batch_norm(s, case, t):
     # Mixed precision keeps the parameters and statistics of batch norm in fp32.
     def vector():
         return t.uniform(s.c, dtype=torch.float32)
-    operands = [in_layout(t.normal(*shape), case.variant), vector(), vector(), vector(), vector()]
+    image, grad = ("nhwc", "nchw") if case.variant == "mixed" else (case.variant, case.variant)
+    operands = [in_layout(t.normal(*shape), image), vector(), vector(), vector(), vector()]
 
     def normalise(x, weight, bias, mean, variance):
         return torch.batch_norm(x, weight, bias, mean, variance, True, 0.1, 1e-5, True)
-    return either(case.phase, normalise, (0, 1, 2), operands, lambda: in_layout(t.normal(*shape), case.variant))
+    return either(case.phase, normalise, (0, 1, 2), operands, lambda: in_layout(t.normal(*shape), grad))
 
 
 def layer_norm(s, case, t):
@@ -114,7 +115,7 @@ def cross_entropy_cold(s, case):
 BOTH = "forward backward"
 LAYOUTS = ("nchw", "nhwc")
 CALLS = {
-    "batch_norm": Call("n c hw", BOTH, LAYOUTS, batch_norm, _work(_image, 2, 3), _norm_cold(_image, (1, 2, 3, 4))),
+    "batch_norm": Call("n c hw", BOTH, (*LAYOUTS, "mixed"), batch_norm, _work(_image, 2, 3), _norm_cold(_image, (1, 2, 3, 4))),
     "layer_norm": Call("rows cols", BOTH, ("",), layer_norm, _work(_matrix, 2, 3), _norm_cold(_matrix, (1, 2))),
     "rms_norm": Call("rows cols", BOTH, ("",), rms_norm, _work(_matrix, 2, 3), _norm_cold(_matrix, (1,))),
     "group_norm": Call("n c hw groups", BOTH, LAYOUTS, group_norm, _work(_image, 2, 3),

@@ -16,14 +16,27 @@ void cm__dispatch_count_batch(cm__dispatch *d, int32_t node)
 /* Group norms have the sizes of batch norms, and their groups. */
 _Static_assert((int)CM__BATCH_NORM_N == CM__GROUP_NORM_N && (int)CM__BATCH_NORM_C == CM__GROUP_NORM_C &&
                    (int)CM__BATCH_NORM_HW == CM__GROUP_NORM_HW, "sizes of channel norms");
+/* The layout a channel norm runs in; it copies what it reads if that is laid out otherwise. Group and instance norms run
+   on contiguous planes. Only PyTorch's own kernels, which it uses in bf16, read a gradient that is laid out otherwise
+   than the input. */
+static const char *norm_layout(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
+{
+    bool    batch = forward->op == CM_OP_BATCH_NORM;
+    bool    last = batch && cm__strides_channels_last(d->strides, forward->inputs[0]);
+    int32_t read = cm__node(d, node)->inputs[0];
+    bool    own_kernels = batch && cm__in(d->g, forward, 0)->dtype == CM_BF16;
+    if (own_kernels && pass == CM__PASS_BACKWARD && !cm__is_image(d, read, last)) return "mixed";
+    cm__call_as_image(d, node, read, last);
+    return last ? "nhwc" : "nchw";
+}
+
 static void channel_norm(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
     const cm_tensor *x = cm__in(d->g, forward, 0);
     bool             grouped = forward->op == CM_OP_GROUP_NORM, instance = forward->op == CM_OP_INSTANCE_NORM;
     cm_poly images = cm__poly_dim(x->dims[0]), channels = x->rank > 1 ? cm__poly_dim(x->dims[1]) : cm__poly_const(1);
-    bool           last = cm__strides_channels_last(d->strides, forward->inputs[0]) && !instance;
     cm__sized_call c = cm__call_begin(d, grouped ? CM__CALL_GROUP_NORM : CM__CALL_BATCH_NORM, pass,
-                                      last ? "nhwc" : "nchw", x->dtype, false);
+                                      norm_layout(d, node, forward, pass), x->dtype, false);
     /* an instance norm runs as a batch norm of one image */
     c.sizes[CM__BATCH_NORM_N] = instance ? cm__poly_const(1) : images;
     c.sizes[CM__BATCH_NORM_C] = instance ? cm__poly_mul(images, channels) : channels;

@@ -58,6 +58,8 @@ void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dty
 void cm__call_walk(cm__dispatch *d, int32_t node, const cm__function *m);
 void cm__call_copied(cm__dispatch *d, int32_t node, int32_t tensor, const int64_t *as);
 void cm__call_in_rows(cm__dispatch *d, int32_t node, int32_t tensor);
+/* Whether a tensor is dense in the order that an image kernel works in, and a copy of one that is not. */
+bool cm__is_image(const cm__dispatch *d, int32_t tensor, bool channels_last);
 void cm__call_as_image(cm__dispatch *d, int32_t node, int32_t tensor, bool channels_last);
 
 /* An elementwise kernel over all elements of `out`, contiguous. */

@@ -148,16 +148,23 @@ void cm__call_in_rows(cm__dispatch *d, int32_t node, int32_t tensor)
     cm__call_copied(d, node, tensor, cm__strides_rows(d->strides, cm__t(d->g, tensor)));
 }
 
-/* Convolutions need dense images in the memory order that their kernel works in. */
-void cm__call_as_image(cm__dispatch *d, int32_t node, int32_t tensor, bool channels_last)
+static const int64_t *image_strides(const cm__dispatch *d, int32_t tensor, bool channels_last)
 {
     const cm_tensor *t = cm__t(d->g, tensor);
-    const int64_t   *own = cm__strides_of(d->strides, tensor),
-                  *as = channels_last && t->rank == 4 ? cm__strides_image(d->strides, t)
-                                                      : cm__strides_rows(d->strides, t);
+    return channels_last && t->rank == 4 ? cm__strides_image(d->strides, t) : cm__strides_rows(d->strides, t);
+}
+
+bool cm__is_image(const cm__dispatch *d, int32_t tensor, bool channels_last)
+{
+    const cm_tensor *t = cm__t(d->g, tensor);
+    const int64_t   *own = cm__strides_of(d->strides, tensor), *as = image_strides(d, tensor, channels_last);
     for (int32_t i = 0; i < t->rank; i++)
-        if (own[i] != as[i] && cm__strides_size(t->dims[i]) > 1) {
-            cm__call_copied(d, node, tensor, as);
-            return;
-        }
+        if (own[i] != as[i] && cm__strides_size(t->dims[i]) > 1) return false;
+    return true;
+}
+
+void cm__call_as_image(cm__dispatch *d, int32_t node, int32_t tensor, bool channels_last)
+{
+    if (!cm__is_image(d, tensor, channels_last))
+        cm__call_copied(d, node, tensor, image_strides(d, tensor, channels_last));
 }
