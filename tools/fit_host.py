@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """fit_host.py - fit the host times of eager PyTorch in data/devices/nvidia-h200.json to host-bound training steps.
 
@@ -6,13 +6,15 @@
     tools/fit_host.py --write BUILD/centimani  also write the host times of the profile
 
 The benchmark of PyTorch times chains of tiny operators on an idle device; data/kernels/nvidia-h200.torch-eager.json has
-these times. In training steps the host takes longer. The rows of data/results/h200-steps.json that the host bounds give
-two numbers:
+these times. In training steps the host takes longer, and not by the same factor for all kinds of operators. The fit
+takes two sets of host-bound steps: rows of data/results/h200-steps.json, and networks at first sight, whose numbers of
+operators are in docs/results/first-sight/host-bound.tsv. The times of the kinds are the least squares of relative errors
 
-    step = factor * (benchmark times of the step's operators, autograd nodes and tensors) + fixed
+    step = fixed + sum of time(kind) number(kind) + launch extra,      all times >= 0
 
-by least squares of relative errors. The fixed time becomes `step`. `gap` is the median over the steps of
-tests/validation/steps.csv that the device bounds: (time of the step - time of its kernels) / number of kernels.
+where `extra` are kernels beyond the third of each call. A weak pull towards the benchmark's times times their common
+factor decides where the steps do not. Steps that are more than 25 % off count less. `gap` is the median over the steps
+of tests/validation/steps.csv that the device bounds: (time of the step - time of its kernels) / number of kernels.
 """
 import argparse
 import csv
@@ -23,22 +25,32 @@ import statistics
 import subprocess
 import tempfile
 
+import numpy
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROWS = ROOT / "data/results/h200-steps.json"
 TIMES = ROOT / "data/kernels/nvidia-h200.torch-eager.json"
+SEEN = ROOT / "docs/results/first-sight/host-bound.tsv"
 PARTS = ROOT / "tests/validation/steps.csv"
 PROFILE = ROOT / "data/devices/nvidia-h200.json"
 BOUND = "bound by the host"
-TINY = 1e-9  # s; a profile cannot say 0
+TINY = 1e-9         # s; a profile cannot say 0
+COMMON = 2.8        # factor of the benchmark's times in steps, to which the fit is pulled
+PULL = 0.1          # weight of that pull, against 1 of a step
+FAR = 0.25          # relative error from which a step counts less
+ROUNDS, STEPS = 6, 30000
 
 
-def benchmark_profile():
-    """A profile of the H200 with the host times of the benchmark, and no fixed time of a step."""
+# ---- steps and the numbers of their operators --------------------------------------------------------------------
+
+
+def benchmark_times():
+    """Benchmark time of each kind; `step` and `launch` have none of their own."""
     with TIMES.open(encoding="utf-8") as file:
-        tree = json.load(file)
-    host = [cost for cost in tree["host"] if ":" in cost["what"]]
-    host.append({"runtime": "torch-eager", "what": "step", "time": {**host[0]["time"], "value": TINY}})
-    return {"schema": 1, "id": "host-benchmark", "base": "nvidia-h200", "host": host, "sources": tree["sources"]}, host
+        host = json.load(file)["host"]
+    times = {cost["what"]: cost["time"]["value"] for cost in host if ":" in cost["what"]}
+    times = {what: value for what, value in times.items() if not what.endswith(":binary") and not what.startswith("step:")}
+    return {**times, "launch": next(c["time"]["value"] for c in host if c["what"] == "launch"), "step": 2e-4}
 
 
 def predicted(program, profile, row):
@@ -50,34 +62,88 @@ def predicted(program, profile, row):
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
-def points(program):
-    """(model, benchmark time, measured time) of each host-bound row."""
+def unit_profile(folder, what, times):
+    """A profile in which only one kind of operator takes time, 1 ms."""
+    host = [{"runtime": "torch-eager", "what": kind, "time": {"value": 1e-3 if kind == what else TINY * 1e-3, "unit": "s",
+                                                              "kind": "measured", "source": "bench"}} for kind in times]
+    path = pathlib.Path(folder) / f"{what.replace(':', '-')}.json"
+    with TIMES.open(encoding="utf-8") as file:
+        sources = json.load(file)["sources"]
+    path.write_text(json.dumps({"schema": 1, "id": "host-unit", "base": "nvidia-h200", "host": host, "sources": sources}),
+                    encoding="utf-8")
+    return path
+
+
+def named_steps(program, times):
+    """(model, step time, number of each kind) of the host-bound rows of named models."""
     with ROWS.open(encoding="utf-8") as file:
         rows = [row for row in json.load(file)["rows"] if BOUND in row.get("fitted", "")]
+    steps = [(row["model"], row["step_time_s"], {}) for row in rows]
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "host-benchmark.json"
-        path.write_text(json.dumps(benchmark_profile()[0]), encoding="utf-8")
-        return [(row["model"], predicted(program, path, row)["host_time_s"], row["step_time_s"]) for row in rows]
+        for what in times:
+            path = unit_profile(folder, what, times)
+            for row, (_, _, counts) in zip(rows, steps):
+                if not what.startswith("update-op") or what.endswith(":" + row["optimizer"]):
+                    counts[what] = round(predicted(program, path, row)["host_time_s"] * 1e3)
+    return steps
 
 
-def fit(rows):
-    """Factor and fixed time by least squares of (factor x + fixed) / y - 1."""
-    s = [sum(x**i / y**j for _, x, y in rows) for i, j in ((2, 2), (1, 2), (0, 2), (1, 1), (0, 1))]
-    determinant = s[0] * s[2] - s[1] * s[1]
-    return (s[3] * s[2] - s[4] * s[1]) / determinant, (s[0] * s[4] - s[1] * s[3]) / determinant
+def seen_steps():
+    """The same of networks at first sight."""
+    with SEEN.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader((line for line in file if not line.startswith("#")), delimiter="\t"))
+    return [(row["case"], float(row["step_s"]),
+             {**{k: int(v) for k, v in row.items() if "-op:" in k}, f"update-op:{row['optimizer']}": int(row["tensors"]),
+              "launch": int(row["extra"]), "step": 1}) for row in rows]
 
 
-def error(rows, parameters):
-    return sum(abs((parameters[0] * x + parameters[1]) / y - 1) for _, x, y in rows) / len(rows)
+def points(program):
+    times = benchmark_times()
+    return named_steps(program, times), seen_steps()
 
 
-def left_out_error(rows):
-    """Mean error with each model left out of the fit in turn."""
-    total = 0
-    for model in {row[0] for row in rows}:
-        out = [row for row in rows if row[0] == model]
-        total += error(out, fit([row for row in rows if row[0] != model])) * len(out)
-    return total / len(rows)
+# ---- the fit -----------------------------------------------------------------------------------------------------
+
+
+def not_negative(matrix, target):
+    """Least squares with unknowns >= 0, by projected gradients."""
+    square, product = matrix.T @ matrix, matrix.T @ target
+    rate = 1 / numpy.linalg.norm(square, 2)
+    x = numpy.maximum(numpy.linalg.lstsq(matrix, target, rcond=None)[0], 0)
+    for _ in range(STEPS):
+        x = numpy.maximum(x - rate * (square @ x - product), 0)
+    return x
+
+
+def fit(steps):
+    """Time of each kind."""
+    times = benchmark_times()
+    scale = numpy.array([COMMON * value for value in times.values()])
+    taken = numpy.array([[counts.get(kind, 0) for kind in times] for _, _, counts in steps]) * scale
+    relative = taken / numpy.array([step for _, step, _ in steps])[:, None]
+    weight = numpy.ones(len(steps))
+    for _ in range(ROUNDS):
+        root = numpy.sqrt(weight)
+        x = not_negative(numpy.vstack([relative * root[:, None], PULL * numpy.eye(len(times))]),
+                         numpy.concatenate([root, PULL * numpy.ones(len(times))]))
+        weight = 1 / numpy.maximum(1, abs(relative @ x - 1) / FAR)
+    return dict(zip(times, x * scale))
+
+
+def errors(steps, times):
+    """log(predicted / measured)."""
+    return [float(numpy.log(sum(times[k] * n for k, n in counts.items()) / step)) for _, step, counts in steps]
+
+
+def left_out_errors(steps, groups=10):
+    """The same, each group of networks left out of the fit in turn."""
+    names = sorted({name for name, _, _ in steps})
+    found = []
+    for group in range(groups):
+        out = set(names[group::groups])
+        times = fit([s for s in steps if s[0] not in out])
+        found += errors([s for s in steps if s[0] in out], times)
+    return found
 
 
 def gap(program):
@@ -96,14 +162,17 @@ def stored():
         return {cost["what"]: cost["time"]["value"] for cost in json.load(file)["host"] if cost["runtime"] == "torch-eager"}
 
 
-def write(factor, fixed, between):
+def write(new):
     text = PROFILE.read_text(encoding="utf-8")
-    new = {cost["what"]: cost["time"]["value"] * factor for cost in benchmark_profile()[1]}
-    new.update({"step": fixed, "gap": between})
     for what in stored():
-        if what in new:
-            text = re.sub(rf'("torch-eager", "what": "{what}", "time": {{"value": )[^,]+', rf"\g<1>{new[what]:.4g}", text)
+        text = re.sub(rf'("torch-eager", "what": "{what}", "time": {{"value": )[^,]+', rf"\g<1>{max(new[what], TINY):.4g}", text)
     PROFILE.write_text(text, encoding="utf-8")
+
+
+def described(name, found):
+    found = numpy.array(found)
+    return f"{name}: {len(found)} steps, mean error {numpy.mean(abs(numpy.expm1(found))):.3f}, median {numpy.expm1(numpy.median(found)):+.3f}, " \
+           f"deviation of the logarithm {numpy.sqrt(numpy.mean(found ** 2)):.3f}"
 
 
 def main():
@@ -111,14 +180,17 @@ def main():
     parser.add_argument("--write", action="store_true")
     parser.add_argument("program")
     given = parser.parse_args()
-    rows = points(given.program)
-    factor, fixed = fit(rows)
-    print(f"{len(rows)} rows: factor {factor:.4f}, fixed {fixed:.4g} s, mean error {error(rows, (factor, fixed)):.4f}, "
-          f"with each model left out {left_out_error(rows):.4f}")
+    named, seen = points(given.program)
+    times = fit(named + seen)
+    print(described("named models", errors(named, times)))
+    print(described("networks at first sight", errors(seen, times)))
+    print(described("all, each tenth of the networks left out", left_out_errors(named + seen)))
     between, steps = gap(given.program)
     print(f"{steps} steps: gap {between:.3g} s")
+    for what, value in times.items():
+        print(f"{what:24s} {value * 1e6:8.2f} us")
     if given.write:
-        write(factor, fixed, between)
+        write({**times, "gap": between})
 
 
 if __name__ == "__main__":

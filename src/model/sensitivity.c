@@ -66,7 +66,11 @@ static void faster_cache(cm_device *d)
 static void more_power(cm_device *d) { cm__number_scale(&d->numbers[CM_TDP_W], CM__BETTER); }
 static void shorter_launch(cm_device *d) { cm__number_scale(&d->numbers[CM_LAUNCH_S], 1 / CM__BETTER); }
 static void shorter_gaps(cm__step_model *m) { m->gap_s /= CM__BETTER; }
-static void faster_host(cm__step_model *m) { m->host_s /= CM__BETTER; }
+static void faster_host(cm__step_model *m)
+{
+    m->host_s /= CM__BETTER;
+    m->host_launch_s /= CM__BETTER;
+}
 
 /* Either function may be NULL. */
 static const struct {

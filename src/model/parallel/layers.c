@@ -38,14 +38,14 @@ static void add_time(cm__making *k, const cm__timed *timed)
 }
 
 /* Adds the host's time, divided by launches. The update's is separate. */
-static void add_host(cm__making *k)
+static void add_host(cm__making *k, const cm__timed *timed)
 {
-    double launches = 0;
+    double launches = 0, host_s = cm__step_host(k->m, timed);
     k->parts->update_host_s = k->m->host_update_s;
     for (int32_t i = 0; i < k->parts->count; i++) launches += k->parts->all[i].launches;
     for (int32_t i = 0; i < k->parts->count && launches > 0; i++)
         k->parts->all[i].host_s +=
-            fmax(0, k->m->host_s - k->parts->update_host_s) * k->parts->all[i].launches / launches;
+            fmax(0, host_s - k->parts->update_host_s) * k->parts->all[i].launches / launches;
 }
 
 /* ---- parameters, boundaries ------------------------------------------------------------------------------------- */
@@ -172,7 +172,7 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     cm__step_time(m, micro_batch, timed);
     parts.throttled = cm__step_throttle(m, micro_batch, communication(&parts), timed);
     add_time(&k, timed);
-    add_host(&k);
+    add_host(&k, timed);
     cm__gradients_find(ctx, m->graph, m->calls, timed, k.part, add_parameters(&k, ctx), &parts);
     parts.gradient_bytes = parts.weight_bytes * cm__gradient_copies(m->graph, m->runtime);
     parts.updated = parts.parameters * (m->calls->shards.split ? m->calls->shards.updated : 1);

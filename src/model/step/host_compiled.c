@@ -10,6 +10,8 @@
  */
 #include "model/step/host.h"
 
+#include "model/time/factors.h"
+
 /* Eager host cost of the operators that Inductor calls. Convolutions compute both gradients in one call. */
 static const struct {
     const char *forward, *backward;
@@ -40,7 +42,7 @@ static double called_s(const cm_device *device, const cm_device *reference, cons
         if (what && !n->view && !again && n->phase != CM_UPDATE) sum += eager(device, reference, what);
         last = backward ? n->source : -1;
     }
-    return sum;
+    return sum * cm__time_factors.inference_host; /* no autograd */
 }
 
 static double update_s(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *g)

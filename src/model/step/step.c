@@ -108,6 +108,9 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .runtime = runtime,
         .matrix_flop = cm__matrix_flop(graph),
         .host_s = host_s * slower,
+        .host_launch_s = runtime == CM_RUNTIME_TORCH_EAGER
+                             ? cm__host_number(device, reference, runtime, "launch") * slower
+                             : 0,
         .host_error = hosting.error,
         .host_update_s = cm__host_update(device, reference, runtime, graph) * slower,
         .host_exchange_s = cm__host_number(device, reference, runtime, "exchange") * hosting.slower,
@@ -148,10 +151,22 @@ void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed)
     }
 }
 
+/* The host times of operators contain this many launches. */
+#define LAUNCHES_OF_AN_OPERATOR 3
+
+double cm__step_host(const cm__step_model *m, const cm__timed *timed)
+{
+    double more = 0;
+    for (int32_t i = 0; m->host_launch_s > 0 && i < m->calls->n_calls; i++)
+        if (m->calls->calls[i].op != CM__CALL_OPTIMIZER)
+            more += m->calls->runs[i] * fmax(0, timed[i].launches - LAUNCHES_OF_AN_OPERATOR);
+    return m->host_s + more * m->host_launch_s;
+}
+
 cm__throttled cm__step_throttle(const cm__step_model *m, double batch, double waits_s, cm__timed *timed)
 {
     const cm__dispatch *d = m->calls;
-    cm__load            load = {.least_s = m->host_s, .waits_s = waits_s, .calls = m->stretches};
+    cm__load            load = {.least_s = cm__step_host(m, timed), .waits_s = waits_s, .calls = m->stretches};
     cm__call            call;
     if (m->power.limit_w <= 0) return (cm__throttled){.clock = 1, .dynamic_j = NAN};
     for (int32_t i = 0; i < d->n_calls; i++) {
@@ -234,7 +249,7 @@ void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_in
 {
     memset(i->share, 0, sizeof i->share);
     i->layout = m->calls->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
-    i->host_time_s = m->host_s;
+    i->host_time_s = cm__step_host(m, timed);
     cm__throttled throttled = cm__step_throttle(m, (double)i->batch, 0, timed);
     i->clock = throttled.clock;
     summing sum = sum_calls(m->calls, timed, i->share);

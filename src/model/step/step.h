@@ -21,6 +21,7 @@ typedef struct cm__step_model {
     cm_runtime       runtime;
     cm_poly          matrix_flop;
     double           host_s, host_update_s, gap_s, peak_flop_s;
+    double           host_launch_s; /* of a kernel that a call launches beyond the first few (step.c) */
     double           host_error; /* log error of host times */
     /* per exchange between stages, per micro-batch, per collective call */
     double           host_exchange_s, host_batch_s, host_collective_s;
@@ -59,6 +60,8 @@ typedef struct cm__throttled {
 /* Scales the times to the clock under the power limit. waits_s: time in which the device waits for others and draws
    idle power. */
 cm__throttled cm__step_throttle(const cm__step_model *m, double batch, double waits_s, cm__timed *timed);
+/* The host's time of a step whose calls launch as many kernels as `timed` says. */
+double cm__step_host(const cm__step_model *m, const cm__timed *timed);
 /* Fills in the prediction from call times, which it scales to the clock under the power limit. */
 void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_info *info);
 /* Fills in the average power of info->devices, each of which uses dynamic_j beyond its idle power in a step. */
