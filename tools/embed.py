@@ -216,13 +216,14 @@ def embed_scales(out_path, calls_path, path):
     with open(path, encoding="utf-8") as file:
         tree = json.load(file)
     facts = {key: fact["value"] for key, fact in tree["features"].items()}
-    if set(tree["calls"]) != set(calls) or not set(facts["aligned"]) <= set(calls):
+    if not set(tree["calls"]) | set(facts["aligned"]) <= set(calls):
         sys.exit(f"{path}: its calls are not those of calls.def")
     aligned = [[sizes.index(name) + 1 for name in facts["aligned"].get(call, [])] or [0] for call, sizes in calls.items()]
     with open(out_path, "w", encoding="utf-8") as out:
         out.write("/* Made by tools/embed.py from data/scales.json; do not edit. */\n#include \"model/time/features.h\"\n\n"
                   "const cm__scales cm__call_scales[CM__CALLS] = {\n")
-        out.writelines(scales_row(path, call, sizes, tree["calls"][call]) for call, sizes in calls.items())
+        out.writelines(scales_row(path, call, sizes, tree["calls"][call]) if call in tree["calls"] else "    {0},\n"
+                       for call, sizes in calls.items())  # 0: the default's
         out.write(f"}};\n\nconst cm__scales cm__default_scales = {{{', '.join(repr(float(tree['default'][key])) for key in DISTANCES)}, "
                   "{0}};\n\nconst cm__feature_data cm__feature_facts = {\n"
                   f"    {braced(facts['product_tiles'])},\n    {braced(facts['attention_blocks'])},\n"

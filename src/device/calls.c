@@ -35,6 +35,7 @@ static const struct {
     {"fp32", 4, CM_RATE_FP32},  {"tf32", 4, CM_RATE_TF32},  {"bf16", 2, CM_RATE_BF16}, {"fp16", 2, CM_RATE_FP16},
     {"fp64", 8, CM_RATE_FP64},  {"fp8", 1, CM_RATE_FP8},    {"int8", 1, CM_RATE_INT8}, {"uint8", 1, CM_RATE_INT8},
     {"int64", 8, CM_RATE_FP32}, {"int32", 4, CM_RATE_FP32}, {"bool", 1, CM_RATE_FP32}, {"int16", 2, CM_RATE_FP32},
+    {"complex64", 8, CM_RATE_FP32},
 };
 
 /* The type at the start of the text, up to the end, '+' or '>'. */
@@ -78,11 +79,12 @@ static double product(const int64_t *sizes, int count)
     return p;
 }
 
+/* A product of complex numbers is four products of real ones. */
 static void work_gemm(const cm__call *c, double *flop, double *bytes)
 {
     double b = cm__size(c, CM__GEMM_BATCH), m = cm__size(c, CM__GEMM_M), n = cm__size(c, CM__GEMM_N),
            k = cm__size(c, CM__GEMM_K);
-    *flop = 2 * b * m * n * k;
+    *flop = 2 * b * m * n * k * (strcmp(c->dtype, "complex64") ? 1 : 4);
     *bytes = b * (m * k + k * n + m * n) * cm__call_element(c, 0);
 }
 
@@ -184,6 +186,9 @@ static const struct {
     {"sigmoid_grad", 2, 0},
     {"tanh_grad", 2, 0},
     {"hardswish_grad", 2, 0},
+    {"addcmul", 3, 0},
+    {"glu", 2, 0},
+    {"glu_grad", 4, 0}, /* three times as many elements as the result's halves are read, and twice as many written */
 };
 
 static void work_elementwise(const cm__call *c, double *flop, double *bytes)
@@ -207,12 +212,14 @@ static void work_elementwise(const cm__call *c, double *flop, double *bytes)
     for (int i = 0; i < reads; i++) *bytes += elements * cm__call_element(c, i);
 }
 
+/* Cumulative sums and products write as many elements as they read. */
 static void work_reduce(const cm__call *c, double *flop, double *bytes)
 {
     double elements = product(c->sizes, 3);
-    bool   channels = strchr(c->variant, ':') != NULL;
-    double kept = channels ? cm__size(c, CM__REDUCE_REDUCE)
-                           : cm__size(c, CM__REDUCE_OUTER) * cm__size(c, CM__REDUCE_INNER);
+    bool   channels = strchr(c->variant, ':') != NULL, cumulative = strncmp(c->variant, "cum", 3) == 0;
+    double kept = cumulative ? elements
+                  : channels ? cm__size(c, CM__REDUCE_REDUCE)
+                             : cm__size(c, CM__REDUCE_OUTER) * cm__size(c, CM__REDUCE_INNER);
     *flop = elements;
     *bytes = elements * cm__call_element(c, 0) + kept * cm__call_element(c, -1);
 }
@@ -225,7 +232,8 @@ static void work_pool(const cm__call *c, double *flop, double *bytes)
            width = cm__size(c, CM__POOL_W), in = planes * height * width,
            out = planes * windows(height, window, stride, pad, 1) * windows(width, window, stride, pad, 1);
     double mask = strncmp(c->variant, "max", 3) == 0 ? 8 : 0; /* PyTorch stores the index of each maximum as int64 */
-    *flop = out * window * window;
+    if (strncmp(c->variant, "im2col", 6) == 0) out *= window * window; /* every window becomes a column */
+    *flop = mask || strncmp(c->variant, "avg", 3) == 0 ? out * window * window : out;
     *bytes = (in + out) * cm__call_element(c, 0) + out * mask;
 }
 
@@ -233,8 +241,41 @@ static void work_resize(const cm__call *c, double *flop, double *bytes)
 {
     double planes = product(c->sizes + CM__RESIZE_N, 2), in = planes * product(c->sizes + CM__RESIZE_H, 2),
            out = planes * product(c->sizes + CM__RESIZE_OUT_H, 2);
+    double sampled = strncmp(c->variant, "sample", 6) ? 0 : 2 * out / fmax(1, cm__size(c, CM__RESIZE_C)); /* places */
+    *flop = 8 * out;
+    *bytes = (in + out + sampled) * cm__call_element(c, 0);
+}
+
+static void work_resize3d(const cm__call *c, double *flop, double *bytes)
+{
+    double planes = product(c->sizes + CM__RESIZE3D_N, 2), in = planes * product(c->sizes + CM__RESIZE3D_D, 3),
+           out = planes * product(c->sizes + CM__RESIZE3D_OUT_D, 3);
     *flop = 8 * out;
     *bytes = (in + out) * cm__call_element(c, 0);
+}
+
+/* A value and its place, 8 bytes, are written for each that is chosen. */
+static void work_sort(const cm__call *c, double *flop, double *bytes)
+{
+    double rows = cm__size(c, CM__SORT_ROWS), cols = cm__size(c, CM__SORT_COLS);
+    *flop = rows * cols * fmax(1, ceil(log2(fmax(1, cols))));
+    *bytes = rows * cols * cm__call_element(c, 0) + rows * cm__size(c, CM__SORT_K) * (cm__call_element(c, 0) + 8);
+}
+
+/* 5 N log2 N for N complex points, half of that for real ones. A kernel transforms along one dimension and reads and
+   writes all points; it holds FFT_ROW points in a core's own memory. A transform to real numbers first copies its
+   operand, which it overwrites. */
+#define FFT_ROW 4096.0
+static void work_fft(const cm__call *c, double *flop, double *bytes)
+{
+    bool   real = strcmp(c->variant, "c2c") != 0, copies = strcmp(c->variant, "c2r") == 0;
+    double n1 = cm__size(c, CM__FFT_N1), others = cm__size(c, CM__FFT_BATCH) * product(c->sizes + CM__FFT_N2, 2),
+           points = n1 * others, spectrum = real ? (floor(n1 / 2) + 1) * others : points, passes = 0;
+    for (int i = CM__FFT_N1; i <= CM__FFT_N3; i++)
+        if (c->sizes[i] > 1) passes += ceil(log(cm__size(c, i)) / log(FFT_ROW));
+    double ends = real ? points / 2 + spectrum : 2 * points; /* the first pass, in complex points */
+    *flop = (real ? 2.5 : 5) * points * log2(fmax(2, product(c->sizes + CM__FFT_N1, 3)));
+    *bytes = (ends + 2 * spectrum * (fmax(passes, 1) - 1 + copies)) * 2 * cm__call_element(c, 0);
 }
 
 /* Forward reads the rows it needs; backward zeroes and writes the gradient of the whole table. */
@@ -242,9 +283,10 @@ static void work_embedding(const cm__call *c, double *flop, double *bytes)
 {
     double tokens = cm__size(c, CM__EMBEDDING_TOKENS), vocab = cm__size(c, CM__EMBEDDING_VOCAB),
            width = cm__size(c, CM__EMBEDDING_WIDTH);
+    double indices = strcmp(c->variant, "gather") ? tokens : tokens * width; /* one for each row, or each element */
     *flop = c->pass == CM__PASS_FORWARD ? 0 : tokens * width;
     *bytes =
-        (2 * tokens * width + (c->pass == CM__PASS_FORWARD ? 0 : vocab * width)) * cm__call_element(c, 0) + 8 * tokens;
+        (2 * tokens * width + (c->pass == CM__PASS_FORWARD ? 0 : vocab * width)) * cm__call_element(c, 0) + 8 * indices;
 }
 
 static void work_rnn(const cm__call *c, double *flop, double *bytes)

@@ -30,6 +30,7 @@ SMALL = {
     "batch_norm": [(4, 8, 49)], "layer_norm": [(33, 64)], "rms_norm": [(33, 64)], "group_norm": [(4, 8, 49, 4)],
     "softmax": [(33, 65)], "cross_entropy": [(33, 65)], "elementwise": [(33, 64)], "reduce": [(7, 8, 9), (1, 1000, 1)],
     "pool": [(2, 4, 9, 9, 3, 2, 1)], "resize": [(2, 4, 5, 5, 10, 10)], "embedding": [(32, 100, 16)],
+    "resize3d": [(2, 4, 3, 4, 5, 4, 6, 7)], "sort": [(33, 65, 7)], "fft": [(3, 12, 1, 1), (2, 8, 6, 4)],
     "rnn": [(2, 5, 8, 8, 2, 2)], "optimizer": [(7, 1000)],
 }
 NEEDS = {"attention": hasattr(torch.nn.functional, "scaled_dot_product_attention"),

@@ -33,7 +33,7 @@ def grids_are_well_formed(_):
 
 
 def a_cut_leaves_every_call(_):
-    later = {"conv3d", "resize", "rms_norm", "group_norm", "rnn"}  # lower priority
+    later = {"conv3d", "resize", "resize3d", "rms_norm", "group_norm", "rnn", "sort", "fft"}  # lower priority
     assert {case.op for case in grids.cases()[:1500]} >= set(CALLS) - later
 
 

@@ -2,11 +2,13 @@
 """calls.py - the table of calls: sizes, passes, variants, work, and the function that builds a call."""
 import torch
 
-from . import calls_layers, calls_matrix, calls_norm, calls_pointwise
+from . import calls_images, calls_layers, calls_lookup, calls_matrix, calls_norm, calls_pointwise
 
-TORCH_DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+TORCH_DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16,
+                "complex64": torch.complex64}
 
-CALLS = {**calls_matrix.CALLS, **calls_norm.CALLS, **calls_pointwise.CALLS, **calls_layers.CALLS}
+CALLS = {**calls_matrix.CALLS, **calls_norm.CALLS, **calls_pointwise.CALLS, **calls_images.CALLS,
+         **calls_lookup.CALLS, **calls_layers.CALLS}
 
 
 class Tensors:

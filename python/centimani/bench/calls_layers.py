@@ -1,72 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""calls_layers.py - pooling, resizing, embedding, recurrent layers and the optimizer's update."""
+"""calls_layers.py - recurrent layers and the optimizer's update."""
 import torch
-from torch.nn import functional as F
 
-from .call import Call, Cold, either, freshly_taped, in_layout, straight
+from .call import Call, Cold, freshly_taped
 from .cases import width_of
-
-
-def _image_call(function):
-    """A call on one image tensor; function(sizes, kind) returns the function to run."""
-
-    def build(s, case, t):
-        run = function(s, case.variant.partition(":")[0])
-        x = in_layout(t.normal(s.n, s.c, s.h, s.w), case.variant)
-
-        def gradient():
-            with torch.no_grad():
-                shape = run(x[:1, :1]).shape
-            return in_layout(t.normal(s.n, s.c, *shape[2:]), case.variant)
-        return either(case.phase, run, (0,), [x], gradient)
-    return build
-
-
-def _pool(s, kind):
-    pool = F.max_pool2d if kind == "max" else F.avg_pool2d
-    return lambda x: pool(x, s.window, s.stride, s.pad)
-
-
-def _resize(s, kind):
-    options = {"align_corners": False} if kind == "bilinear" else {}
-    return lambda x: F.interpolate(x, (s.out_h, s.out_w), mode=kind, **options)
-
-
-def pool_work(s, case):
-    count = s.n * s.c * s.h * s.w
-    return count * s.window * s.window // (s.stride * s.stride) + 1, 2 * count
-
-
-def pool_cold(s, case):
-    """Backward of a max pool reads the indices of the maxima, 8 bytes each; that of an average reads nothing saved."""
-    if case.phase == "forward" or not case.variant.startswith("max"):
-        return Cold()
-    count = s.n * s.c
-    for size in (s.h, s.w):
-        count *= (size + 2 * s.pad - s.window) // s.stride + 1
-    return Cold(saved=8 * count, unread=count * width_of(case))
-
-
-def resize_work(s, case):
-    count = s.n * s.c * (s.h * s.w + s.out_h * s.out_w)
-    return count, count
-
-
-def embedding(s, case, t):
-    ids = t.integers(s.vocab, s.tokens)
-    if case.phase == "forward":
-        return [ids, t.normal(s.vocab, s.width)], straight(lambda ids, table: F.embedding(ids, table))
-    return [t.normal(s.tokens, s.width), ids], straight(
-        lambda grad, ids: torch.ops.aten.embedding_dense_backward(grad, ids, s.vocab, -1, False))
-
-
-def embedding_cold(s, case):
-    return Cold((1,))  # the table, or the indices
-
-
-def embedding_work(s, case):
-    table = s.vocab * s.width if case.phase == "backward" else 0
-    return s.tokens * s.width, 2 * s.tokens * s.width + table + s.tokens
 
 
 CELLS = {"lstm": (torch.nn.LSTM, 4), "gru": (torch.nn.GRU, 3), "rnn": (torch.nn.RNN, 1)}
@@ -190,15 +127,7 @@ def optimizer_work(s, case):
 BOTH = "forward backward"
 
 
-def _kinds(*kinds):
-    return [f"{kind}:{layout}" for kind in kinds for layout in ("nchw", "nhwc")]
-
-
 CALLS = {
-    "pool": Call("n c h w window stride pad", BOTH, _kinds("max", "avg"), _image_call(_pool), pool_work,
-                 pool_cold),
-    "resize": Call("n c h w out_h out_w", BOTH, _kinds("nearest", "bilinear"), _image_call(_resize), resize_work),
-    "embedding": Call("tokens vocab width", BOTH, ("",), embedding, embedding_work, embedding_cold),
     "rnn": Call("batch seq input hidden layers directions", BOTH, CELLS, rnn, rnn_work, rnn_cold,
                 checked=False),
     "optimizer": Call("tensors elements", "update", OPTIMIZERS, optimizer, optimizer_work, optimizer_cold,

@@ -31,6 +31,9 @@ def layer_norm(s, case, t):
 def rms_norm(s, case, t):
     if not hasattr(F, "rms_norm"):
         raise ValueError("rms_norm needs PyTorch 2.4")
+    if case.variant == "weight":  # of a weight, by row
+        return either(case.phase, lambda v, g: torch._weight_norm(v, g, 0), (0, 1),
+                      [t.normal(s.rows, s.cols), t.uniform(s.rows, 1)], lambda: t.normal(s.rows, s.cols))
     operands = [t.normal(s.rows, s.cols), t.uniform(s.cols)]
 
     def normalise(x, weight):
@@ -117,7 +120,7 @@ LAYOUTS = ("nchw", "nhwc")
 CALLS = {
     "batch_norm": Call("n c hw", BOTH, (*LAYOUTS, "mixed"), batch_norm, _work(_image, 2, 3), _norm_cold(_image, (1, 2, 3, 4))),
     "layer_norm": Call("rows cols", BOTH, ("",), layer_norm, _work(_matrix, 2, 3), _norm_cold(_matrix, (1, 2))),
-    "rms_norm": Call("rows cols", BOTH, ("",), rms_norm, _work(_matrix, 2, 3), _norm_cold(_matrix, (1,))),
+    "rms_norm": Call("rows cols", BOTH, ("", "weight"), rms_norm, _work(_matrix, 2, 3), _norm_cold(_matrix, (1,))),
     "group_norm": Call("n c hw groups", BOTH, LAYOUTS, group_norm, _work(_image, 2, 3),
                        _norm_cold(_image, (1, 2))),
     "softmax": Call("rows cols", BOTH, ("", "log"), softmax, _work(_matrix, 2, 3), softmax_cold),

@@ -19,6 +19,8 @@ FUNCTIONS = {
     "log": (1, torch.log), "sqrt": (1, torch.sqrt), "rsqrt": (1, torch.rsqrt), "erf": (1, torch.erf),
     "neg": (1, torch.neg), "scale": (1, lambda x: x * 0.125), "clip": (1, lambda x: torch.clamp(x, 0.6, 1.4)),
     "hardswish": (1, F.hardswish), "dropout": (1, None), "cat": (1, None),
+    "roll": (1, lambda x: torch.roll(x, x.shape[-1] // 2, -1)), "flip": (1, lambda x: torch.flip(x, (-1,))),
+    "addcmul": (3, None), "glu": (2, None), "glu_grad": (3, None),
     "relu_grad": (2, lambda g, x: aten.threshold_backward(g, x, 0)),
     "gelu_grad": (2, lambda g, x: aten.gelu_backward(g, x)),
     "gelu_tanh_grad": (2, lambda g, x: aten.gelu_backward(g, x, approximate="tanh")),
@@ -32,7 +34,7 @@ OF_IMAGES = ["cat:nhwc"]  # rows are pixels, columns channels
 def _variants():
     return OF_IMAGES + [
         name + shape for name, (operands, _) in FUNCTIONS.items() for shape in SHAPES
-        if shape in ("", ":strided", ":part") or name == "pow" or (operands == 2 and not name.endswith("_grad"))]
+        if shape in ("", ":strided", ":part") or name == "pow" or (operands == 2 and not name.endswith(("_grad", "glu")))]
 
 
 def _dtypes(case):
@@ -125,7 +127,21 @@ def _cat_call(s, shape, x, second, result, t):
     return [part(width) for width in widths], straight(lambda *parts: torch.cat(parts, axis))
 
 
-SPECIAL = {"copy": _copy, "where": _where, "dropout": _dropout, "dropout_grad": _dropout_grad, "cat": _cat_call}
+def _addcmul(s, shape, x, second, result, t):
+    return [x, *(t.uniform(s.outer, s.inner, dtype=x.dtype) for _ in range(2))], straight(torch.addcmul)
+
+
+def _glu(s, shape, x, second, result, t):
+    """The result is [outer, inner]; the operand has twice as many columns."""
+    return [torch.cat((x, x), -1) if not shape else torch.cat((x.t(), x.t())).t()], straight(lambda x: F.glu(x, -1))
+
+
+def _glu_grad(s, shape, x, second, result, t):
+    return [x, t.uniform(s.outer, 2 * s.inner, dtype=x.dtype)], straight(lambda g, x: aten.glu_backward(g, x, -1))
+
+
+SPECIAL = {"copy": _copy, "where": _where, "dropout": _dropout, "dropout_grad": _dropout_grad, "cat": _cat_call,
+           "addcmul": _addcmul, "glu": _glu, "glu_grad": _glu_grad}
 
 
 LARGEST_WEIGHT = 1 << 22  # elements; larger tensors that are cast to a shorter type are activations, not weights
@@ -144,13 +160,16 @@ def elementwise_cold(s, case):
 def elementwise_work(s, case):
     name, _, shape = case.variant.partition(":")
     count = s.outer * s.inner
-    moved = {"fill": 1, "cat": 2, "where": 4, "dropout_grad": 3}.get(name, 1 + FUNCTIONS[name][0])
+    moved = {"fill": 1, "cat": 2, "where": 4, "dropout_grad": 3, "glu_grad": 5}.get(name, 1 + FUNCTIONS[name][0])
     return count, count * moved - (count if shape in ("row", "col", "plane") else 0)
 
 
 REDUCTIONS = {
     "sum": lambda x, **to: torch.sum(x, 1, **to), "mean": lambda x, **to: torch.mean(x, 1, **to),
     "max": lambda x, **to: torch.amax(x, 1), "sum:nchw": lambda x, **to: torch.sum(x, (0, 2), **to),
+    "argmax": lambda x, **to: torch.argmax(x, 1), "var": lambda x, **to: torch.var(x, 1),
+    "norm": lambda x, **to: torch.linalg.vector_norm(x, dim=1, **to), "prod": lambda x, **to: torch.prod(x, 1, **to),
+    "cumsum": lambda x, **to: torch.cumsum(x, 1, **to), "cumprod": lambda x, **to: torch.cumprod(x, 1, **to),
 }
 
 
@@ -174,7 +193,7 @@ def reduce_cold(s, case):
 
 def reduce_work(s, case):
     count = s.outer * s.reduce * s.inner
-    return count, count
+    return count, 2 * count if case.variant.startswith("cum") else count
 
 
 CALLS = {

@@ -5,7 +5,7 @@ import json
 
 Case = collections.namedtuple("Case", "op phase variant dtype sizes")  # phase: the profile's `pass`, a Python keyword
 
-DTYPES = ("fp32", "tf32", "bf16", "fp16")
+DTYPES = ("fp32", "tf32", "bf16", "fp16", "complex64")
 HALVES = ("bf16", "fp16")
 LARGEST_SIZE = 2**40
 
@@ -23,7 +23,8 @@ def split_dtype(text):
 
 def width_of(case):
     """Bytes of an element of the first operand."""
-    return 2 if split_dtype(case.dtype)[0][0] in HALVES else 4
+    first = split_dtype(case.dtype)[0][0]
+    return {"complex64": 8}.get(first, 2 if first in HALVES else 4)
 
 
 def label(case):

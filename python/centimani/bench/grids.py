@@ -155,6 +155,9 @@ def _pointwise(dtype):
             if 1000 <= o * r * i <= 2 ** 29]
     yield 0, _dims(rows, ("sum", "mean", "sum:nchw"), "reduce", dtype), 70
     yield 1, _dims(rows, ("max",), "reduce", dtype), 15
+    yield 1, _dims(rows, ("cumsum", "norm", "var"), "reduce", dtype), 12
+    sorted_rows = [(rows, cols, k) for rows in (1, 64, 4096) for cols in (64, 1000, 16384) for k in (1, 8, 64)]
+    yield 1, _dims(sorted_rows, ("topk",), "sort", dtype), 8
 
 
 def _casts():
@@ -185,6 +188,25 @@ def _layers(dtype):
         yield 1, _dims(cells, ("lstm", "gru", "rnn"), "rnn", dtype, phase), 12
         yield 1, _dims(long_cells, ("lstm",), "rnn", dtype, phase), 24
     yield 0, _dims(pools, ("avg:nhwc",), "pool", dtype, "backward"), 12
+    yield from _rarer_layers(dtype)
+
+
+def _rarer_layers(dtype):
+    lines = [(n, c, 1, w, 1, 2 * w) for n in (8, 64) for c in (32, 192) for w in (64, 256, 1024)]
+    volumes = [(n, c, d, d, d, 2 * d, 2 * d, 2 * d) for n in (1, 4) for c in (32, 128) for d in (8, 16, 32)]
+    windows = [(n, c, h, h, 3, 1, 1) for n in (8, 64) for c in (64, 192) for h in (14, 28, 56)]
+    looked_up = [(tokens, vocab, width) for tokens in (2401, 38416) for vocab in (169, 729) for width in (4, 12, 32)]
+    for phase in ("forward", "backward"):
+        yield 1, _dims(lines, ("linear1d:nchw", "nearest1d:nchw"), "resize", dtype, phase), 8
+        yield 1, _dims(volumes, ("nearest:nchw", "trilinear:nchw"), "resize3d", dtype, phase), 8
+        yield 1, _dims(windows, ("im2col:nchw",), "pool", dtype, phase), 6
+        yield 1, _dims(looked_up, ("index", "select", "gather"), "embedding", dtype, phase), 9
+
+
+def _transforms(dtype):
+    rows = [(batch, n1, n2, 1) for batch in (16, 256, 4096) for n1 in (64, 128, 256, 1024) for n2 in (1, 64, 128, 256)
+            if batch * n1 * n2 <= 2 ** 27]
+    yield 1, _dims(rows, ("r2c", "c2r", "c2c"), "fft", dtype), 45
 
 
 def _updates(dtype):
@@ -202,13 +224,14 @@ SHARES = (
     (_pointwise, {"bf16": 0.65, "fp32": 0.65, "fp16": 0.25}),
     (_layers, {"bf16": 1.0, "fp32": 1.0, "fp16": 0.3}),
     (_updates, {"fp32": 1.0, "bf16": 0.3}),
+    (_transforms, {"fp32": 1.0}),
 )
 
 
 # Fractions of the time, by op, while all ops have cases left. Tuning a convolution takes as long as ten products.
 TIME = {"gemm": 25, "conv": 32, "attention": 12, "elementwise": 6, "batch_norm": 4, "layer_norm": 3, "softmax": 3,
         "optimizer": 3, "reduce": 2, "pool": 2, "embedding": 2, "cross_entropy": 2, "conv3d": 2, "rms_norm": 1,
-        "group_norm": 1, "resize": 1, "rnn": 1}
+        "group_norm": 1, "resize": 1, "rnn": 1, "resize3d": 1, "sort": 1, "fft": 1}
 
 
 def _lists():

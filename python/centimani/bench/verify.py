@@ -6,7 +6,7 @@ from .cases import split_dtype
 
 # Largest accepted |result - reference| / |reference| (Euclidean norms). A wrong kernel is off by about 1, TF32 instead
 # of fp32 by 3e-4.
-TOLERANCE = {"fp32": 1e-4, "tf32": 5e-3, "fp16": 1e-2, "bf16": 5e-2}
+TOLERANCE = {"fp32": 1e-4, "tf32": 5e-3, "fp16": 1e-2, "bf16": 5e-2, "complex64": 1e-4}
 MOST_FLOP, MOST_ELEMENTS = 5e8, 3e6  # up to here a reference takes milliseconds
 EVERY = 40
 UNCHECKED = {"dropout", "mask-dropout"}  # random by design
@@ -33,12 +33,15 @@ def _double(operand):
     if not torch.is_tensor(operand):
         return operand
     host = operand.detach().cpu()
+    if host.is_complex():
+        return host.to(torch.complex128)
     return host.double() if host.is_floating_point() else host
 
 
 def _flat(result):
     parts = result if isinstance(result, (tuple, list)) else [result]
-    return [part.detach().cpu().double() for part in parts if torch.is_tensor(part)]
+    parts = [part.detach().cpu() for part in parts if torch.is_tensor(part)]
+    return [torch.view_as_real(part.resolve_conj()).double() if part.is_complex() else part.double() for part in parts]
 
 
 def error(result, operands, prepare):

@@ -90,6 +90,23 @@ static const struct {
     {"pool forward avg:nchw fp32 1,2,8,8,2,2,0", 2.0 * 16 * 4, 4.0 * 2 * (64 + 16)},
     {"pool forward max:nchw fp32 1,2,8,8,2,2,0", 2.0 * 16 * 4, 4.0 * 2 * (64 + 16) + 8.0 * 2 * 16},
     {"resize forward nearest:nchw fp32 1,2,4,4,8,8", 8.0 * 128, 4.0 * (32 + 128)},
+    {"resize forward sample:nchw fp32 3,2,4,4,8,8", 8.0 * 384, 4.0 * (96 + 384 + 3 * 64 * 2)}, /* and two coordinates */
+    {"resize3d forward trilinear:nchw fp32 1,2,2,3,4,4,6,8", 8.0 * 384, 4.0 * (48 + 384)},
+    {"pool forward im2col:nchw fp32 1,2,8,8,3,1,1", 2.0 * 64 * 9, 4.0 * 2 * (64 + 64 * 9)},
+    {"reduce forward cumsum fp32 2,3,5", 30, 4.0 * (30 + 30)},
+    {"sort forward topk bf16 4,16,3", 64 * 4.0, 2.0 * 64 + 4 * 3 * (2 + 8)},
+    /* 8 real points are 5 complex ones; 2.5 N log2 N FLOP. To real numbers: after a copy of the operand. */
+    {"fft forward r2c fp32 3,8,1,1", 3 * 2.5 * 8 * 3, 3 * (8 * 4.0 + 5 * 8.0)},
+    {"fft forward c2r fp32 3,8,1,1", 3 * 2.5 * 8 * 3, 3 * (5 * 8.0 + 8 * 4.0 + 2 * 5 * 8.0)},
+    {"fft forward c2c fp32 3,8,1,1", 3 * 5.0 * 8 * 3, 3 * 2 * 8 * 8.0},
+    /* rows, then the columns of the spectrum */
+    {"fft forward r2c fp32 3,8,4,1", 3 * 2.5 * 32 * 5, 3 * (32 * 4.0 + 20 * 8.0 + 2 * 20 * 8.0)},
+    {"gemm forward nn complex64 1,2,3,4", 8.0 * 24, 8.0 * (8 + 12 + 6)},
+    {"elementwise forward copy complex64 1,10", 10, 2 * 80},
+    {"elementwise forward glu fp32 2,5", 10, 4.0 * 30},
+    {"elementwise forward glu_grad fp32 2,5", 10, 4.0 * 50},
+    {"elementwise forward addcmul bf16 2,5", 10, 2.0 * 40},
+    {"embedding forward gather fp32 10,100,4", 0, 4.0 * 2 * 40 + 8 * 40},
     {"embedding forward - fp32 10,100,4", 0, 4.0 * 2 * 40 + 8 * 10},
     {"embedding backward - fp32 10,100,4", 40, 4.0 * (2 * 40 + 400) + 8 * 10},
     {"optimizer update sgd fp32 3,1000", 2.0 * 1000, 4.0 * 3 * 1000},
