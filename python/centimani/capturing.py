@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 from . import hooks, optimizers, retyped
 from .trace import CaptureError, Recorder
 from .worlds import Swapped, converted, new_world, require_supported
-from .writer import Point, Trace, combine
+from .writer import PathError, Point, Trace, combine, compare, same_path
 
 Loss = Union[None, str, Callable[..., torch.Tensor]]
 LOSSES = ("cross-entropy", "mse", "bce")
@@ -138,8 +138,8 @@ class Plan:
             raise CaptureError(f"the first input has no dimension {seq_dim}: pass another seq_dim=")
         self.seq = int(lead.shape[seq_dim]) if seq_dim is not None else None
 
-    def points(self) -> List[Point]:
-        first = max(self.batch, 2)
+    def points(self, times: int = 1) -> List[Point]:
+        first = max(self.batch, 2) * times
         batches = [first, first + 1]
         check = 2 * first + 3
         if self.seq is None:
@@ -156,6 +156,17 @@ class Plan:
         if self.seq_dim is not None and t.dim() > self.seq_dim and shape[self.seq_dim] == self.seq:
             shape[self.seq_dim] = point[1]
         return tuple(shape)
+
+
+    def contents_at(self, t: torch.Tensor, point: Point) -> Optional[torch.Tensor]:
+        """Integers and truth values as they were given, repeated along the batch and the sequence."""
+        if t.is_floating_point() or t.is_complex() or t.device.type == "meta" or t.layout != torch.strided:
+            return None
+        contents = t.detach().cpu()
+        for dim, size in enumerate(self.shape_at(t, point)):
+            if size != contents.shape[dim]:
+                contents = contents.index_select(dim, torch.arange(size) % contents.shape[dim])
+        return contents.clone()
 
 
 def _call(model: torch.nn.Module, inputs: Any) -> Any:
@@ -180,6 +191,9 @@ def _inputs_at(plan: Plan, world: Any, recorder: Recorder, point: Point, dtype: 
         fake = world.empty(t, plan.shape_at(t, point), converted(t, dtype))
         recorder.leaf(fake, "input", f"input{count[0]}")
         count[0] += 1
+        contents = plan.contents_at(t, point)
+        if contents is not None:
+            world.values.give(fake, contents)
         return fake
 
     names = list(plan.inputs) if isinstance(plan.inputs, dict) else []
@@ -227,6 +241,32 @@ def _run(plan: Plan, world: Any, swapped: Swapped, point: Point, forward_only: b
     return step
 
 
+LARGER = (1, 4, 16)  # batch sizes to try, in multiples of the given one
+
+
+def _steps(plan: Plan, world: Any, swapped: Swapped) -> Tuple[List[Step], List[Point]]:
+    """One step at each size, all on the same path.
+
+    A first step may fill caches that later ones read: then it is repeated. A model whose path depends on the batch
+    size is recorded on the path of larger batches.
+    """
+    failed: Optional[PathError] = None
+    for times in LARGER:
+        points = plan.points(times)
+        steps = [_run(plan, world, swapped, p, forward_only=i == len(points) - 1) for i, p in enumerate(points)]
+        if not same_path(steps[0].recorder, steps[1].recorder):
+            steps[0] = _run(plan, world, swapped, points[0], forward_only=False)
+        try:
+            compare([s.recorder for s in steps], points)
+        except PathError as error:
+            failed = failed or error
+            continue
+        if failed:
+            steps[0].recorder.warn(f"{failed}. Its path at batch {points[0][0]} and more was recorded")
+        return steps, points
+    raise CaptureError(f"{failed}. Its control flow depends on the size; capture the path you train") from failed
+
+
 def _add_types(plan: Plan, world: Any, trace: Trace, own: Step, point: Point) -> None:
     """Add the tensors' types in the model's other type; warn if they cannot be determined."""
     other = retyped.other_type(plan.type)
@@ -237,6 +277,8 @@ def _add_types(plan: Plan, world: Any, trace: Trace, own: Step, point: Point) ->
     try:
         with Swapped(plan.model, world, other) as swapped:
             step = _run(plan, world, swapped, point, forward_only=True)
+            if not retyped.aligned(own, step):  # the first run may have filled caches
+                step = _run(plan, world, swapped, point, forward_only=True)
         retyped.add_types(trace.content, own, step, name)
     except Exception as error:  # the unconverted model is recorded already
         line = user_line(error)
@@ -320,15 +362,12 @@ def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: A
     if world is None:
         world = new_world()
     plan = Plan(model, inputs, target, loss, optimizer, batch_dim, seq_dim)
-    steps: List[Step] = []
-    points = plan.points()
     active: List[Recorder] = []
     make = world.recorder
     world.recorder = lambda: active.append(make()) or active[-1]
     try:
         with _gradients_kept(model), Swapped(model, world) as swapped:
-            for i, point in enumerate(points):
-                steps.append(_run(plan, world, swapped, point, forward_only=i == len(points) - 1))
+            steps, points = _steps(plan, world, swapped)
         trace = combine([s.recorder for s in steps], points, name or type(model).__name__,
                         sum(p.numel() for p in model.parameters()), steps[0].loss, steps[0].outputs,
                         world.name)

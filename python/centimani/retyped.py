@@ -197,6 +197,11 @@ def _write_casts(content: Dict[str, Any], alignment: Alignment) -> None:
     content["ops"] = forward + rest
 
 
+def aligned(own: Any, other: Any) -> bool:
+    """Whether both steps ran the same operators, apart from casts."""
+    return Alignment(own.recorder, other.recorder).run()
+
+
 def add_types(content: Dict[str, Any], own: Any, other: Any, name: str) -> None:
     """Add the types in `other`, the step of the converted model, to a trace. Both steps: recorder, loss, outputs."""
     alignment = Alignment(own.recorder, other.recorder)

@@ -8,6 +8,9 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+from .values import LIFTED, Values
 
 DTYPES = {
     "float32": "fp32", "float64": "fp64", "float16": "fp16", "bfloat16": "bf16", "int64": "int64", "int32": "int32",
@@ -20,7 +23,6 @@ SILENT = ("aten::is_same_size", "aten::_local_scalar_dense", "aten::sym_size", "
           "aten::size", "aten::stride", "aten::is_contiguous", "aten::_has_compatible_shallow_copy_type",
           "aten::set_.source_Storage", "aten::record_stream")
 ALIASES = ("aten::detach", "aten::detach_", "aten::alias")
-LIFTED = ("aten::lift_fresh", "aten::lift_fresh_copy", "aten::lift")  # a constant in the program
 # Attributes that the outputs' shapes already contain.
 SHAPED = ("view", "_unsafe_view", "reshape", "_reshape_alias", "expand", "as_strided", "new_empty_strided", "zeros",
           "ones", "empty", "full", "empty_strided", "new_zeros", "new_ones", "new_empty", "new_full", "randn", "rand",
@@ -159,6 +161,7 @@ class Recorder(TorchDispatchMode):
         self.scope: List[str] = []
         self.silence = self.backwards = 0
         self.failed: Optional[str] = None
+        self.values: Optional[Values] = None  # None: the step runs on real data
 
     # ---- state -------------------------------------------------------------------------------------------------
 
@@ -194,16 +197,33 @@ class Recorder(TorchDispatchMode):
         try:
             result = self.run(func, args, kwargs)
         except Exception:
-            if self.failed is None:
-                self.failed = str(func._schema.name) if hasattr(func, "_schema") else str(func)
-            raise
+            result = self.known(func, args, kwargs)
+            if result is None:
+                if self.failed is None:
+                    self.failed = str(func._schema.name) if hasattr(func, "_schema") else str(func)
+                raise
         if hasattr(func, "_schema"):
             with self.suspended():
                 self.record_call(func, args, kwargs, result)
+                if self.values is not None:
+                    self.values.follow(func, args, kwargs, result)
         return result
 
     def run(self, func, args, kwargs):
         return func(*args, **kwargs)
+
+    def known(self, func, args, kwargs):
+        """The result of an operator that needs the contents of its operands; None: they are unknown."""
+        if self.values is None or not hasattr(func, "_schema"):
+            return None
+        with self.suspended():
+            answer = self.values.answer(func, args, kwargs)
+            reason = self.values.reason(args) if answer is not None else None
+            if reason:
+                self.warn(reason)
+            device = next((t.device for t in _flat(args) if isinstance(t, torch.Tensor)), None)
+            return tree_map(lambda x: torch.empty(tuple(x.shape), dtype=x.dtype, device=device)
+                            if isinstance(x, torch.Tensor) else x, answer)
 
     def _read(self, t: Any) -> int:
         if not isinstance(t, torch.Tensor):

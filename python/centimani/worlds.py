@@ -2,7 +2,9 @@
 """worlds.py - environments to run a step without device or memory: fake tensors, or PyTorch 1.13's meta device."""
 from __future__ import annotations
 
+import copy
 import logging
+from collections import OrderedDict
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
@@ -10,6 +12,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from .trace import CaptureError, Recorder, storage_of
+from .values import Values
 
 OLDEST = (1, 13)
 FACTORIES = ("empty", "zeros", "ones", "full", "rand", "randn", "randint", "arange", "linspace", "tensor", "eye",
@@ -104,8 +107,13 @@ class _OnMeta(TorchFunctionMode):
 class MetaWorld:
     name, device = "meta", "meta"
 
+    def __init__(self) -> None:
+        self.values = Values()
+
     def recorder(self) -> Recorder:
-        return MetaRecorder()
+        recorder = MetaRecorder()
+        recorder.values = self.values
+        return recorder
 
     @contextmanager
     def inside(self) -> Iterator[None]:
@@ -123,9 +131,12 @@ class FakeWorld:
         from torch._subclasses.fake_tensor import FakeTensorMode
         self.mode = FakeTensorMode(allow_non_fake_inputs=True)
         self.log = logging.getLogger("torch._subclasses.fake_tensor")
+        self.values = Values()
 
     def recorder(self) -> Recorder:
-        return Recorder()
+        recorder = Recorder()
+        recorder.values = self.values
+        return recorder
 
     @contextmanager
     def inside(self) -> Iterator[None]:
@@ -161,6 +172,23 @@ def converted(t: torch.Tensor, dtype: Optional[torch.dtype]) -> torch.dtype:
     return dtype if dtype is not None and t.is_floating_point() else t.dtype
 
 
+class Attributes:
+    """The attributes of a model's modules, to undo what forward stores there: caches would keep fake tensors."""
+
+    def __init__(self, model: torch.nn.Module):
+        self.attributes = [(m.__dict__, dict(m.__dict__)) for m in model.modules()]
+        self.containers = [(c, copy.copy(c)) for table, _ in self.attributes for c in table.values()
+                           if type(c) in (dict, list, set, OrderedDict)]
+
+    def restore(self) -> None:
+        for table, saved in self.attributes:
+            table.clear()
+            table.update(saved)
+        for container, saved in self.containers:
+            container.clear()
+            (container.extend if isinstance(container, list) else container.update)(saved)
+
+
 class Swapped:
     """Replaces a model's parameters and buffers by fakes that share memory like the real ones.
 
@@ -189,7 +217,7 @@ class Swapped:
         table[name] = self.fakes[key]
 
     def __enter__(self) -> "Swapped":
-        self.keep = []
+        self.keep, self.attributes = [], Attributes(self.model)
         for module in self.model.modules():
             for name, t in list(module._parameters.items()):
                 if t is not None:
@@ -213,3 +241,4 @@ class Swapped:
     def __exit__(self, *exc: Any) -> None:
         for table, name, t in reversed(self.saved):
             table[name] = t
+        self.attributes.restore()

@@ -61,21 +61,34 @@ def _where(op: OpRow) -> str:
     return f"{op.op}" + (f" in module '{op.module}'" if op.module else "")
 
 
-def _compare(runs: Sequence[Recorder], points: Sequence[Point]) -> None:
+class PathError(CaptureError):
+    """Runs at different sizes took different paths."""
+
+
+def same_path(a: Recorder, b: Recorder) -> bool:
+    return _difference(a, b) is None and (len(a.ops) == len(b.ops) or getattr(b, "forward_only", False))
+
+
+def _difference(first: Recorder, run: Recorder) -> Optional[Tuple[OpRow, OpRow]]:
+    for a, b in zip(first.ops, run.ops):
+        if a.op != b.op or a.inputs != b.inputs or a.outputs != b.outputs:
+            return a, b
+    return None
+
+
+def compare(runs: Sequence[Recorder], points: Sequence[Point]) -> None:
     """All runs must have taken the same path."""
     first = runs[0]
     for run, point in zip(runs[1:], points[1:]):
-        for a, b in zip(first.ops, run.ops):
-            if a.op != b.op or a.inputs != b.inputs or a.outputs != b.outputs:
-                raise CaptureError(
-                    f"the model takes another path at batch {point[0]}"
-                    + (f", sequence {point[1]}" if point[1] else "")
-                    + f": {_where(b)} where {_where(a)} ran at batch {points[0][0]}. Its control flow depends on the "
-                    "size; capture the path you train")
+        different = _difference(first, run)
+        if different:
+            raise PathError(f"the model takes another path at batch {point[0]}"
+                            + (f", sequence {point[1]}" if point[1] else "")
+                            + f": {_where(different[1])} where {_where(different[0])} ran at batch {points[0][0]}")
         shorter = len(run.ops) < len(first.ops) and not getattr(run, "forward_only", False)
         if shorter or len(run.ops) > len(first.ops):
-            raise CaptureError(f"the model runs {len(run.ops)} operators at batch {point[0]} and {len(first.ops)} at "
-                               f"batch {points[0][0]}")
+            raise PathError(f"the model runs {len(run.ops)} operators at batch {point[0]} and {len(first.ops)} at "
+                            f"batch {points[0][0]}")
 
 
 def _maker_of(first: Recorder) -> Dict[int, OpRow]:
@@ -194,7 +207,7 @@ def combine(runs: Sequence[Recorder], points: Sequence[Point], name: str, parame
             outputs: Sequence[int], how: str) -> Trace:
     """`points`: batch size (and sequence length) of each run."""
     first, solver = runs[0], Solver(points)
-    _compare(runs, points)
+    compare(runs, points)
     dims = _dims(runs, solver, _maker_of(first))
     autocast = first.autocast
     return Trace({

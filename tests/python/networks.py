@@ -205,3 +205,65 @@ def resnet50():
             inputs = 256 << stage
     return nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True),
                          nn.MaxPool2d(3, 2, 1), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
+
+
+# ---- networks that branch ----------------------------------------------------------------------------------------
+
+
+class LayerDrop(nn.Module):
+    """Skips layers at random, as BART, OPT, Whisper and wav2vec2 do."""
+
+    def __init__(self, layers, probability):
+        super().__init__()
+        self.layers, self.probability = nn.ModuleList(nn.Linear(8, 8) for _ in range(layers)), probability
+
+    def forward(self, x):
+        for layer in self.layers:
+            chance = torch.rand([])
+            if self.training and chance < self.probability:
+                continue
+            x = layer(x)
+        return x
+
+
+class ChecksMask(nn.Module):
+    """Compares its mask with a causal one, as nn.Transformer does."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+
+    def forward(self, x):
+        n = x.shape[1]
+        mask = torch.full((n, n), float("-inf"), device=x.device).triu(1)
+        causal = torch.triu(torch.full((n, n), float("-inf"), device=x.device), diagonal=1)
+        scores = self.fc(x) @ x.transpose(1, 2)
+        return scores.relu() if bool((mask == causal).all()) else scores.tanh()
+
+
+class CachesTable(nn.Module):
+    """Computes a table in its first forward, as BEiT does with its relative positions."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc, self.tables = nn.Linear(8, 8), {}
+
+    def forward(self, x):
+        if x.shape[1] not in self.tables:
+            self.tables[x.shape[1]] = torch.arange(x.shape[1], device=x.device).float().cos()
+        self.last = self.fc(x) * self.tables[x.shape[1]]
+        return self.last
+
+
+class LabelledOnly(nn.Module):
+    """Takes the loss of the samples with a label, as DeBERTa does."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 4)
+
+    def forward(self, x, labels):
+        chosen = (labels >= 0).nonzero()
+        y = self.fc(x)
+        y = torch.gather(y, 0, chosen.expand(chosen.shape[0], y.shape[1]))
+        return {"loss": F.cross_entropy(y, torch.gather(labels, 0, chosen.view(-1))), "logits": y}

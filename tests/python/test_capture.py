@@ -354,9 +354,6 @@ class Refusals(unittest.TestCase):
     def test_sizes_that_are_not_linear(self):
         self.refused(lambda y: (y @ y.t()).reshape(-1), "does not grow linearly", "aten::", "16, 25, 121")
 
-    def test_paths_that_depend_on_the_size(self):
-        self.refused(lambda y: y.relu() if y.shape[0] == 4 else y, "another path")
-
     def test_unknown_words(self):
         for arguments in ({"loss": "hinge"}, {"optimizer": "lion"}, {"precision": "fp3"}):
             with self.assertRaises(centimani.CaptureError) as caught:

@@ -44,9 +44,15 @@ def loss_function(loss):
     return classified
 
 
+def main_output(output):
+    """The tensor of the loss: the first of a tuple with auxiliary classifiers, or the one named "out"."""
+    if isinstance(output, dict) and "out" in output:
+        return output["out"]
+    return output[0] if isinstance(output, tuple) else output
+
+
 def classified(output, target):
-    if isinstance(output, dict):
-        output = output["out"]
+    output = main_output(output)
     if output.dim() == 3 and target.shape == output.shape[:2]:
         return F.cross_entropy(output.flatten(0, 1), target.flatten())
     return F.cross_entropy(output, target)
@@ -69,7 +75,7 @@ def shape_of(model, inputs):
     except DataDependentOutputException:
         with torch.no_grad():
             output = model(*arguments, **keywords)
-    output = output["out"] if isinstance(output, dict) and "out" in output else output
+    output = main_output(output)
     return tuple(output.shape) if isinstance(output, torch.Tensor) else None
 
 

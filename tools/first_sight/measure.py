@@ -70,7 +70,7 @@ def prepared(row):
     optimizer = cases.OPTIMIZERS[row["optimizer"]](model.parameters())
     with torch.no_grad(), torch.autocast("cuda", amp or torch.bfloat16, enabled=amp is not None):
         output = model(*arguments, **keywords)
-    output = output["out"] if isinstance(output, dict) and "out" in output else output
+    output = cases.main_output(output)
     target = None
     if loss != "own":
         loss = cases.default_loss(loss, output.shape)

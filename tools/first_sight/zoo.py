@@ -18,6 +18,8 @@ def torchvision(name):
     kinds = {"segmentation": ((3, 256, 256), {"weights_backbone": None, "num_classes": 21}), "video": ((3, 16, 112, 112), {})}
     kind, _, short = name.rpartition(".")
     size, arguments = kinds.get(kind, ((3, 224, 224), {}))
+    if short.startswith("mvit"):  # its table of positions has this size
+        size = (3, 16, 224, 224)
     make = getattr(getattr(library.models, kind) if kind else library.models, short)
     return make(weights=None, **arguments), lambda b: torch.zeros(b, *size), "cross-entropy"
 

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_paths.py - captures of models that branch: on constants, on random numbers, on integers among their inputs, on
+caches and on the batch size. Needs PyTorch."""
+import os
+import subprocess
+import sys
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(ROOT, "python"), os.path.dirname(os.path.abspath(__file__))]
+
+try:
+    import torch
+    from torch import nn
+except ImportError as missing:
+    sys.exit(f"{missing} (Debian: python3-torch)")
+
+import centimani  # noqa: E402
+import networks  # noqa: E402
+
+
+class Around(nn.Module):
+    """A linear layer and a function of its result."""
+
+    def __init__(self, what):
+        super().__init__()
+        self.fc, self.what = nn.Linear(8, 8), what
+
+    def forward(self, x):
+        return self.what(self.fc(x))
+
+
+def captured(what, batch=4):
+    model = what if isinstance(what, nn.Module) else Around(what)
+    return centimani.capture(model, torch.zeros(batch, 8), loss="mse")
+
+
+class RandomBranches(unittest.TestCase):
+    def products(self, probability):
+        trace = captured(nn.Sequential(nn.Linear(8, 8, bias=False), networks.LayerDrop(5, probability)).train())
+        return trace.operators("forward").count("aten::addmm"), trace.warnings
+
+    def test_layers_are_rarely_dropped(self):
+        count, warnings = self.products(0.1)
+        self.assertEqual(count, 5)
+        self.assertEqual(len(warnings), 1)
+        self.assertIn("random number", warnings[0])
+        self.assertIn("90 %", warnings[0])
+
+    def test_layers_that_are_never_dropped_need_no_warning(self):
+        self.assertEqual(self.products(0.0), (5, []))
+
+    def test_the_likelier_path_may_drop_them(self):
+        count, warnings = self.products(0.75)
+        self.assertEqual(count, 0)
+        self.assertIn("75 %", warnings[0])
+
+    def test_a_random_number_itself_has_no_known_probability(self):
+        trace = captured(lambda y: y.relu() if torch.rand(1).item() < 0.9 else y.tanh())
+        self.assertIn("aten::relu", trace.operators("forward"))
+        self.assertTrue(any("random number" in w and "%" not in w for w in trace.warnings))
+
+    def test_many_random_numbers_are_unknown(self):
+        with self.assertRaises(centimani.CaptureError):
+            captured(lambda y: y.relu() if (torch.rand(100) < 0.1).any() else y)
+
+
+class Constants(unittest.TestCase):
+    def test_a_mask_is_compared(self):
+        trace = centimani.capture(networks.ChecksMask(), torch.zeros(2, 6, 8), loss="mse")
+        self.assertIn("aten::relu", trace.operators("forward"))
+        self.assertEqual(trace.warnings, [])
+
+    def test_what_is_written_in_place(self):
+        def branch(y):
+            counts = torch.zeros(4, device=y.device)
+            counts[1:3].add_(2)  # through a view
+            return y.relu() if counts.sum() == 4 else y.tanh()
+        self.assertIn("aten::relu", captured(branch).operators("forward"))
+
+    def test_data_written_into_a_constant_is_unknown(self):
+        def branch(y):
+            sums = torch.zeros(2, device=y.device)
+            sums[:1].copy_(y.detach().sum().reshape(1))
+            return y.relu() if sums.sum() > 0 else y
+        with self.assertRaises(centimani.CaptureError) as caught:
+            captured(branch)
+        self.assertIn("depends on the data", str(caught.exception))
+
+
+class Inputs(unittest.TestCase):
+    def loss_rows(self, labels):
+        inputs = {"x": torch.zeros(4, 8), "labels": torch.tensor(labels)}
+        trace = centimani.capture(networks.LabelledOnly(), inputs, loss=lambda output: output["loss"])
+        op = next(o for o in trace.content["ops"] if o["op"] == "aten::nll_loss_forward")
+        return trace.content["tensors"][op["in"][0]]["dims"], trace.warnings
+
+    def test_integers_are_repeated_along_the_batch(self):
+        dims, warnings = self.loss_rows([0, 0, 0, 0])
+        self.assertEqual(dims, [[1, 0], 4])
+        self.assertTrue(any("values of the inputs" in w for w in warnings))
+
+    def test_a_shape_that_is_not_linear_in_the_batch_is_refused(self):
+        with self.assertRaises(centimani.CaptureError) as caught:
+            self.loss_rows([0, -1, 0, -1])
+        self.assertIn("does not grow linearly", str(caught.exception))
+
+
+class Sizes(unittest.TestCase):
+    def test_caches_are_filled_first(self):
+        model = networks.CachesTable()
+        trace = captured(model)
+        self.assertNotIn("aten::cos", trace.operators("forward"))
+        self.assertEqual(trace.warnings, [])
+
+    def test_caches_are_left_as_they_were(self):
+        model = networks.CachesTable()
+        captured(model)
+        self.assertEqual(model.tables, {})
+        self.assertFalse(hasattr(model, "last"))
+        self.assertEqual(float(model(torch.zeros(2, 8)).detach().sum()), float(model.last.detach().sum()))
+
+    def test_the_path_of_larger_batches(self):
+        trace = captured(lambda y: y.relu() if y.shape[0] == 4 else y.tanh())
+        self.assertIn("aten::tanh", trace.operators("forward"))
+        self.assertNotIn("aten::relu", trace.operators("forward"))
+        self.assertTrue(any("another path at batch 5" in w and "batch 16 and more" in w for w in trace.warnings))
+
+    def test_a_path_that_alternates_is_refused(self):
+        with self.assertRaises(centimani.CaptureError) as caught:
+            captured(lambda y: y.relu() if y.shape[0] % 2 else y)
+        self.assertIn("another path", str(caught.exception))
+
+
+if __name__ == "__main__":
+    failed = not unittest.main(argv=sys.argv[:1], exit=False).result.wasSuccessful()
+    for other in filter(None, os.environ.pop("CENTIMANI_PYTHONS", "").split(os.pathsep)):  # with other PyTorch versions
+        failed |= subprocess.call([other, *sys.argv]) != 0
+    sys.exit(failed)
