@@ -38,7 +38,7 @@ def make_files(folder, count):
     os.makedirs(os.path.join(folder, "class"))
     for n in range(count):
         path = os.path.join(folder, "class", f"{n}.jpg")
-        image_of(random).save(path, quality=75)
+        image_of(random).save(path, quality=90)
         sizes.append(os.path.getsize(path))
     return sum(sizes) / count
 

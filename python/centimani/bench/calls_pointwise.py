@@ -27,14 +27,18 @@ FUNCTIONS = {
     "silu_grad": (2, aten.silu_backward), "sigmoid_grad": (2, aten.sigmoid_backward),
     "tanh_grad": (2, aten.tanh_backward), "hardswish_grad": (2, aten.hardswish_backward), "dropout_grad": (2, None),
 }
-SHAPES = ("", ":row", ":col", ":strided", ":part", ":plane")
+SHAPES = ("", ":row", ":col", ":strided", ":turned", ":part", ":plane")
 OF_IMAGES = ["cat:nhwc"]  # rows are pixels, columns channels
+
+
+NOT_TURNED = ("glu", "glu_grad", "addcmul", "cat", "roll", "flip")
 
 
 def _variants():
     return OF_IMAGES + [
         name + shape for name, (operands, _) in FUNCTIONS.items() for shape in SHAPES
-        if shape in ("", ":strided", ":part") or name == "pow" or (operands == 2 and not name.endswith(("_grad", "glu")))]
+        if not (shape == ":turned" and name in NOT_TURNED) and (
+            shape in ("", ":strided", ":turned", ":part") or name == "pow" or (operands == 2 and not name.endswith(("_grad", "glu"))))]
 
 
 def _dtypes(case):
@@ -52,8 +56,24 @@ def _images(s):
 def _second(s, shape, t, dtype):
     if shape == ":plane":
         return t.uniform(_images(s), 1, s.inner, dtype=dtype)
+    if shape == ":turned":
+        return t.uniform(_blocks(s), s.outer, s.inner // _blocks(s), dtype=dtype)
     extents = {":row": (s.inner,), ":col": (s.outer, 1)}.get(shape, (s.outer, s.inner))
     return t.uniform(*extents, dtype=dtype)
+
+
+LONGEST_COLUMN = 512
+
+
+def _blocks(s):
+    """How many blocks of [outer, at most LONGEST_COLUMN] the elements make."""
+    return next(count for count in range(-(-s.inner // LONGEST_COLUMN), s.inner + 1) if s.inner % count == 0)
+
+
+def _turned(s, t, dtype):
+    """Blocks of [outer, columns], each transposed in memory."""
+    blocks = _blocks(s)
+    return t.uniform(blocks, s.inner // blocks, s.outer, dtype=dtype).transpose(1, 2)
 
 
 def _with_result(function, result):
@@ -78,6 +98,8 @@ def elementwise(s, case, t):
     first, second, result = _dtypes(case)
     strided = shape == ":strided"
     x = t.uniform(s.inner, s.outer, dtype=first).t() if strided else t.uniform(s.outer, s.inner, dtype=first)
+    if shape == ":turned":
+        x = _turned(s, t, first)
     if shape == ":part":
         x = t.uniform(s.outer, 2 * s.inner, dtype=first)[:, :s.inner]
     if shape == ":plane":
@@ -103,7 +125,7 @@ def _copy(s, shape, x, second, result, t):
 
 
 def _where(s, shape, x, second, result, t):
-    return [t.flags(s.outer, s.inner), x, _second(s, shape, t, second)], straight(torch.where)
+    return [t.flags(*x.shape), x, _second(s, shape, t, second)], straight(torch.where)
 
 
 def _dropout(s, shape, x, second, result, t):
@@ -112,7 +134,7 @@ def _dropout(s, shape, x, second, result, t):
 
 
 def _dropout_grad(s, shape, x, second, result, t):
-    return [x, t.flags(s.outer, s.inner)], straight(lambda g, mask: aten.native_dropout_backward(g, mask, 1 / 0.9))
+    return [x, t.flags(*x.shape)], straight(lambda g, mask: aten.native_dropout_backward(g, mask, 1 / 0.9))
 
 
 def _cat_call(s, shape, x, second, result, t):

@@ -69,6 +69,16 @@ def _times(event):
     return event.start_us() * 1000, event.duration_us() * 1e-6
 
 
+def _uncovered(found):
+    """(name, seconds) of each event, without the time in which an earlier one still runs on another stream: cuDNN runs
+    recurrent layers and grouped convolutions on several streams, and a step takes as long as the device is busy."""
+    last = 0
+    for start, seconds, name in found:
+        end = start + seconds * 1e9
+        yield name, max(0.0, end - max(start, last)) * 1e-9
+        last = max(last, end)
+
+
 class Session:
     """Raw device events of some work, in execution order: (name, seconds)."""
 
@@ -85,7 +95,7 @@ class Session:
         raw = self.profiler.profiler.kineto_results.events()
         found = [(*_times(event), event.name()) for event in raw if _of_device(event)]
         found.sort(key=lambda row: row[0])
-        self.events = [(name, seconds) for _, seconds, name in found]
+        self.events = list(_uncovered(found))
         self.profiler = None
 
 
@@ -109,7 +119,7 @@ class Crowd:
 
 
 class KernelTimer:
-    """Measures the sum of the kernel durations of a call. A marker kernel before each call separates the calls.
+    """Measures how long the kernels of a call keep the device busy. A marker kernel before each call separates the calls.
 
     A device at its power limit lowers its clock, by a fifth and more, for the following milliseconds. Tables contain
     times at the full clock (the predictor knows a step's power and applies the slowdown). So every call is visited

@@ -8,9 +8,11 @@
  *     ""                one contiguous run: the fast kernel
  *     :row :col :plane  an operand is broadcast along rows, columns or planes
  *     :part             operands have contiguous rows with gaps between them
- *     :strided          an operand is not contiguous within rows
+ *     :turned           an operand is transposed within blocks that fit into a cache: as many matrices of columns
+ *     :strided          an operand is not contiguous within rows in another way
  */
 #include <stdio.h>
+#include <string.h>
 #include "model/dispatch/rules.h"
 
 #define READ 3
@@ -99,8 +101,40 @@ static bool same_strides(const walk *w, int32_t operand)
     return true;
 }
 
+/* The operand whose neighbours in a row lie apart; -1: none, or several. */
+static int32_t apart_in_rows(const walk *w)
+{
+    int32_t found = -1;
+    for (int32_t k = 0; k < w->operands; k++) {
+        if (w->dims == 0 || w->read[k][0] <= 1) continue;
+        if (found >= 0) return -1;
+        found = k;
+    }
+    return found;
+}
+
+/* Elements between neighbours in a row, or dimensions outside of it. */
+static bool is_between(const walk *w, int32_t operand, int32_t dim)
+{
+    return w->read[operand][dim] > 0 && w->read[operand][dim] < w->read[operand][0];
+}
+
+#define BLOCK_MOST (1 << 21) /* elements of a transposed block that stay in the cache until all of a line is read */
+
+/* A transposition of blocks: the elements between neighbours in a row are other rows of the same block. */
+static bool is_turned(const walk *w)
+{
+    int32_t k = apart_in_rows(w);
+    int64_t between = 1;
+    if (k < 0 || w->result[0] != 1 || is_broadcast(w, k)) return false;
+    for (int32_t i = 1; i < w->dims; i++)
+        if (is_between(w, k, i)) between *= w->size[i];
+    return between == w->read[k][0] && between * w->size[0] <= BLOCK_MOST;
+}
+
 static const char *form_of(const walk *w)
 {
+    if (is_turned(w)) return ":turned";
     bool    side_by_side = w->dims == 0 || w->result[0] == 1, apart = false;
     int32_t broadcast = -1;
     for (int32_t k = 0; k < w->operands; k++) {
@@ -114,6 +148,17 @@ static const char *form_of(const walk *w)
     return w->read[broadcast][0] == 0 ? ":col" : w->dims == 2 ? ":row" : ":plane";
 }
 
+/* Rows of a block, and all elements of a row in all blocks. */
+static void turned_sizes(const walk *w, cm_poly *rows, cm_poly *columns)
+{
+    int32_t k = apart_in_rows(w);
+    *rows = *columns = cm__poly_const(1);
+    for (int32_t i = 0; i < w->dims; i++) {
+        cm_poly *into = is_between(w, k, i) ? rows : columns;
+        *into = cm__poly_mul(*into, w->elements[i]);
+    }
+}
+
 static void call(cm__dispatch *d, int32_t node, const cm__function *m, const walk *w)
 {
     char        variant[CM__CALL_TEXT];
@@ -124,6 +169,7 @@ static void call(cm__dispatch *d, int32_t node, const cm__function *m, const wal
         inner = cm__poly_mul(inner, outer);
         outer = cm__poly_const(1);
     }
+    if (strcmp(form, ":turned") == 0) turned_sizes(w, &outer, &inner);
     snprintf(variant, sizeof variant, "%s%s", m->function, form);
     cm__call_map(d, node, variant, m->a, m->b, m->type, outer, inner);
 }
