@@ -25,6 +25,8 @@ LOOKUPS = {  # variant: (forward, backward)
          lambda s: lambda grad, ids: aten.embedding_dense_backward(grad, ids, s.vocab, -1, False)),
     "index": (lambda ids, table: table[ids],
               _accumulated(lambda zeros, ids, grad: zeros.index_put_((ids,), grad, accumulate=True))),
+    "index:col": (lambda ids, table: table[:, ids],
+                  lambda s: lambda grad, ids: aten.index_put_(grad.new_zeros(s.width, s.vocab), [None, ids], grad, True)),
     "select": (lambda ids, table: torch.index_select(table, 0, ids),
                _accumulated(lambda zeros, ids, grad: zeros.index_add_(0, ids, grad))),
     "gather": (lambda ids, table: torch.gather(table, 0, ids),
@@ -36,9 +38,13 @@ def embedding(s, case, t):
     forward, backward = LOOKUPS[case.variant]
     one_each = case.variant == "gather"  # an index for each element, not for each row
     ids = t.integers(s.vocab, s.tokens, s.width) if one_each else t.integers(s.vocab, s.tokens)
+    columns = case.variant == "index:col"  # the table is [width, vocab]
+
+    def rows(count):
+        return t.normal(s.width, count) if columns else t.normal(count, s.width)
     if case.phase == "forward":
-        return [ids, t.normal(s.vocab, s.width)], straight(forward)
-    return [t.normal(s.tokens, s.width), ids], straight(backward(s))
+        return [ids, rows(s.vocab)], straight(forward)
+    return [rows(s.tokens), ids], straight(backward(s))
 
 
 def embedding_cold(s, case):

@@ -109,11 +109,11 @@ def attention(s, case, t):
     def operand(tokens, heads):
         return t.normal(s.batch, tokens, heads, s.width).transpose(1, 2)
     operands = [operand(s.q, s.heads), operand(s.kv, s.kv_heads), operand(s.kv, s.kv_heads)]
-    masked = case.variant.startswith("mask")
+    masked = case.variant.startswith(("mask", "bias"))
     options = {"dropout_p": 0.1 if case.variant.endswith("dropout") else 0.0,
                "is_causal": bool(s.causal) and not masked}
     if masked:
-        operands.append(_mask(s, t))
+        operands.append(t.normal(s.batch, s.heads, s.q, s.kv) if case.variant.startswith("bias") else _mask(s, t))
     if s.kv_heads != s.heads:
         if "enable_gqa" in (inspect.getdoc(F.scaled_dot_product_attention) or "") and not masked:
             options["enable_gqa"] = True
@@ -122,7 +122,8 @@ def attention(s, case, t):
 
     def attend(*inputs):
         return F.scaled_dot_product_attention(*inputs, **options)
-    return either(case.phase, attend, (0, 1, 2), operands, lambda: operand(s.q, s.heads))
+    wanted = (0, 1, 2, 3) if case.variant.startswith("bias") else (0, 1, 2)  # a trained bias of the scores
+    return either(case.phase, attend, wanted, operands, lambda: operand(s.q, s.heads))
 
 
 def _mask(s, t):
@@ -154,6 +155,6 @@ CALLS = {
     "conv3d": Call("n c k d h w t r s stride_d stride_h stride_w pad_d pad_h pad_w dil_d dil_h dil_w groups", CONV_PASSES,
                    LAYOUTS, *conv_of(3), conv_cold),
     "attention": Call("batch q kv heads kv_heads width causal", "forward backward",
-                      ("", "dropout", "mask", "mask-dropout"), attention, attention_work,
+                      ("", "dropout", "mask", "mask-dropout", "bias", "bias-dropout"), attention, attention_work,
                       attention_cold),
 }
