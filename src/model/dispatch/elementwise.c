@@ -119,12 +119,19 @@ static bool by_spread(const cm__dispatch *d, const cm_node *n, int32_t result)
 /* The gradient of a mean, broadcast over the averaged elements. Its name includes the variant. */
 static bool is_undone(const char *function) { return strchr(function, ':') != NULL; }
 
+/* The gradient of a divisor, -dy ((x / y) / y), has more kernels than that of the dividend. */
+static const char *const *kernels_of(const cm_node *n, const cm_node *forward)
+{
+    static const char *const of_divisor[] = {"div", "div", "neg", "mul", NULL};
+    return forward->op == CM_OP_DIV && n->n_inputs == 3 ? of_divisor : cm__backward_kernels(forward->op);
+}
+
 void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     int32_t        y = n->outputs[0], dy = n->inputs[0];
     bool           cast = type_of(d, y) != type_of(d, dy); /* computed in the gradient's type, then cast */
-    for (const char *const *f = cm__backward_kernels(forward->op); *f; f++) {
+    for (const char *const *f = kernels_of(n, forward); *f; f++) {
         bool    product = (forward->op == CM_OP_MUL || forward->op == CM_OP_DIV) && by_spread(d, n, y);
         cm__function m = {*f, dy, product ? n->inputs[1] : -1, !product && cm__has(n, 1) ? n->inputs[1] : -1, y,
                      cast ? dy : y};
