@@ -16,6 +16,7 @@
 #include <string.h>
 #include "device/number.h"
 #include "model/step/step.h"
+#include "model/time/factors.h"
 
 #define LOADING_ERROR 0.3     /* log error of rates that were measured on another host */
 
@@ -44,6 +45,14 @@ static void take_own_rates(const cm_device *d, cm__known_host *host)
 
 /* ---- loader ----------------------------------------------------------------------------------------------------- */
 
+/* PyTorch users decode with Pillow and transform with torchvision, in workers that hand batches over or, without
+   workers, in the training process. The rates of hosts are those of libturbojpeg. */
+static double image_factor(bool pytorch, bool workers)
+{
+    if (!pytorch) return 1;
+    return workers ? cm__time_factors.torchvision_worker : cm__time_factors.torchvision_alone;
+}
+
 cm__loading cm__loading_of(cm__ctx *ctx, const cm_graph *g, const cm_device *device, const cm_loading_options *o)
 {
     if (!o->on && !o->dataset) return (cm__loading){.on = false};
@@ -52,12 +61,14 @@ cm__loading cm__loading_of(cm__ctx *ctx, const cm_graph *g, const cm_device *dev
     if (!o->host) take_own_rates(device, &host);
     double        workers = o->workers > 0 ? (double)o->workers : o->workers < 0 ? 1 : fmax(1, host.cores);
     const cm_link *link = device->host_link;
-    double        prepare_s = data.prepare_s + data.images / host.images_s + data.tokens / host.tokens_s;
+    bool          pytorch = cm_device_runtime(device) != CM_RUNTIME_NATIVE;
+    double        images = data.images * image_factor(pytorch, o->workers >= 0);
+    double        prepare_s = data.prepare_s + images / host.images_s + data.tokens / host.tokens_s;
     double        read_s = data.bytes / host.read_bytes_s;
     double        copy_s = link && link->bw_bytes_s.known ? cm__sample_bytes(g) / link->bw_bytes_s.value : 0;
     return (cm__loading){
         .on = true,
-        .in_turn = cm_device_runtime(device) == CM_RUNTIME_NATIVE, /* PyTorch's loader overlaps them */
+        .in_turn = !pytorch, /* PyTorch's loader overlaps them */
         .waits = o->workers < 0,
         .read_s = read_s,
         .prepare_s = prepare_s / workers,

@@ -12,6 +12,8 @@ typedef struct cm__factors {
     double transfer_error, corrected_error, least_transfer;
     double common_error, neighbours_shared, sparse_error; /* of a step: step.c */
     double inference_host; /* host time of a forward operator without autograd, over that with it */
+    /* time of a core per image: torchvision in a DataLoader's worker, and in the training process, over libturbojpeg */
+    double torchvision_worker, torchvision_alone;
     double host_error, unmeasured_host_error; /* log errors of host times: of the measured host, of another */
 } cm__factors;
 
