@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define CHUNK_BYTES ((size_t)1 << 16)
+#define FIRST_BYTES ((size_t)1 << 13) /* of the first chunk: many contexts need little memory */
 #define ALIGN 16u
 
 typedef struct cm__chunk {
@@ -55,7 +56,8 @@ cm_status cm__ctx_abandon(cm__ctx *ctx)
 
 static chunk *chunk_new(cm__ctx *ctx, size_t need)
 {
-    size_t size = need > CHUNK_BYTES / 4 ? need : CHUNK_BYTES;
+    size_t usual = ctx->chunks || need > FIRST_BYTES ? CHUNK_BYTES : FIRST_BYTES;
+    size_t size = need > CHUNK_BYTES / 4 ? need : usual;
     chunk *c = size <= SIZE_MAX - sizeof *c ? cm__chunk_alloc(1, sizeof *c + size) : NULL;
     if (!c) cm__fail(ctx, CM_ERR_MEMORY, "out of memory (%zu bytes wanted)", need);
     c->size = size;
@@ -109,12 +111,15 @@ char *cm__text_copy(cm__ctx *ctx, const char *text) { return cm__text_copy_n(ctx
 
 char *cm__format(cm__ctx *ctx, const char *format, ...)
 {
+    char    usual[256]; /* longer texts are formatted twice */
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int   length = vsnprintf(NULL, 0, format, args);
-    char *text = cm__alloc(ctx, (size_t)(length > 0 ? length : 0) + 1);
-    vsnprintf(text, (size_t)(length > 0 ? length : 0) + 1, format, again);
+    int    written = vsnprintf(usual, sizeof usual, format, args);
+    size_t length = written > 0 ? (size_t)written : 0;
+    char  *text = cm__alloc(ctx, length + 1);
+    if (length < sizeof usual) memcpy(text, usual, length);
+    else vsnprintf(text, length + 1, format, again);
     va_end(again);
     va_end(args);
     return text;
@@ -143,11 +148,26 @@ void cm__place_names(cm__ctx *ctx, const char *format, const char *name, const c
     ctx->place_names[1] = of;
 }
 
+void cm__place_numbers(cm__ctx *ctx, const char *format, int first, int second)
+{
+    ctx->place_format = format;
+    ctx->place_names[0] = NULL;
+    ctx->place_numbers[0] = first;
+    ctx->place_numbers[1] = second;
+}
+
+static void format_place(cm__ctx *ctx)
+{
+    const char *format = ctx->place_format;
+    if (format && ctx->place_names[0]) cm__place(ctx, format, ctx->place_names[0], ctx->place_names[1]);
+    else if (format) cm__place(ctx, format, ctx->place_numbers[0], ctx->place_numbers[1]);
+}
+
 void cm__fail(cm__ctx *ctx, cm_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    if (ctx->place_format) cm__place(ctx, ctx->place_format, ctx->place_names[0], ctx->place_names[1]);
+    format_place(ctx);
     if (ctx->diag) {
         snprintf(ctx->diag->file, sizeof ctx->diag->file, "%s", ctx->file ? ctx->file : "");
         snprintf(ctx->diag->place, sizeof ctx->diag->place, "%s", ctx->place);

@@ -29,6 +29,7 @@ typedef struct cm__ctx {
     const char        *file;  /* shown in errors; may be NULL */
     char               place[256]; /* shown in errors: "node 'Conv_3'" */
     const char        *place_format, *place_names[2]; /* not NULL: the place, to be formatted on failure */
+    int                place_numbers[2];              /* instead of names, if the first name is NULL */
     struct cm__chunk  *chunks;
     struct cm__defer  *defers;
 } cm__ctx;
@@ -50,6 +51,8 @@ void  cm__defer(cm__ctx *ctx, void (*release)(void *), void *object);
 void cm__place(cm__ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same, from two names that must outlive the place, one for each %s of the format. Formatted only on failure. */
 void cm__place_names(cm__ctx *ctx, const char *format, const char *name, const char *of);
+/* The same from two numbers, for formats with one or two %d. */
+void cm__place_numbers(cm__ctx *ctx, const char *format, int first, int second);
 noreturn void cm__fail(cm__ctx *ctx, cm_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Fail with the status of a public call that failed; the diag is already filled. CM_OK: do nothing. */

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,17 @@ char *cm__grouped(char *buf, size_t size, int64_t value)
 }
 
 static int letter(char c) { return c == '_' ? '-' : tolower((unsigned char)c); }
+
+void cm__join(char *buf, size_t size, const char *first, ...)
+{
+    va_list texts;
+    size_t  used = 0;
+    va_start(texts, first);
+    for (const char *t = first; t; t = va_arg(texts, const char *))
+        while (*t && used + 1 < size) buf[used++] = *t++;
+    va_end(texts);
+    if (size) buf[used] = 0;
+}
 
 bool cm__same_name(const char *a, const char *b)
 {

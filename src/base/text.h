@@ -17,6 +17,9 @@ char *cm__si_small(char *buf, size_t size, double value);
 /* Three digits for a table cell: "1.57", "255", "125 k" from 100,000 on, "281 u" below 0.01. */
 char *cm__cell(char *buf, size_t size, double value);
 
+/* Writes texts one after the other; the last argument is NULL. What does not fit is cut off. */
+void cm__join(char *buf, size_t size, const char *first, ...) __attribute__((sentinel));
+
 /* "25,557,032" */
 char *cm__grouped(char *buf, size_t size, int64_t value);
 

@@ -3,6 +3,7 @@
 #include "import/builder.h"
 
 #include <stdio.h>
+#include "base/text.h"
 
 const char *const cm__activation_names[] = {
     [CM__ACT_GELU] = "gelu",           [CM__ACT_GELU_NEW] = "gelu_new",     [CM__ACT_GELU_FAST] = "gelu_fast",
@@ -22,8 +23,8 @@ void cm__b_scope(cm__builder *b, const char *format, ...)
 
 const char *cm__b_name(cm__builder *b, const char *part, const char *suffix)
 {
-    snprintf(b->name, sizeof b->name, "%s%s%s%s%s", b->scope, *b->scope && *part ? "." : "", part,
-             suffix && (*b->scope || *part) ? "." : "", suffix ? suffix : "");
+    cm__join(b->name, sizeof b->name, b->scope, *b->scope && *part ? "." : "", part,
+             suffix && (*b->scope || *part) ? "." : "", suffix ? suffix : "", NULL);
     return b->name;
 }
 

@@ -12,8 +12,8 @@ void cm__net_point(cm__net *net, const char *at)
     const cm__net_line *l = net->line;
     if (!l) cm__place(net->ctx, "%s", net->place);
     else if (at && at >= l->text.text && at <= l->text.text + l->text.length)
-        cm__place(net->ctx, "line %d, column %d", l->number, (int)(at - l->text.text) + 1);
-    else cm__place(net->ctx, "line %d", l->number);
+        cm__place_numbers(net->ctx, "line %d, column %d", l->number, (int)(at - l->text.text) + 1);
+    else cm__place_numbers(net->ctx, "line %d", l->number, 0);
 }
 
 const char *cm__net_show(cm__net *net, cm__span text)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* elementwise.c - kernel calls of elementwise functions, casts, copies, and of their gradients. */
-#include <stdio.h>
 #include <string.h>
+#include "base/text.h"
 #include "model/dispatch/rules.h"
 
 static cm_dtype type_of(const cm__dispatch *d, int32_t tensor) { return cm__t(d->g, tensor)->dtype; }
@@ -15,9 +15,10 @@ static void type_text(const cm__dispatch *d, int32_t a, int32_t b, int32_t out, 
         first = second;
         second = wider;
     }
-    if (first == result && second == result) snprintf(text, size, "%s", cm_dtype_name(result));
-    else if (first == second) snprintf(text, size, "%s>%s", cm_dtype_name(first), cm_dtype_name(result));
-    else snprintf(text, size, "%s+%s>%s", cm_dtype_name(first), cm_dtype_name(second), cm_dtype_name(result));
+    const char *from = cm_dtype_name(first), *too = cm_dtype_name(second), *to = cm_dtype_name(result);
+    if (first == result && second == result) cm__join(text, size, to, NULL);
+    else if (first == second) cm__join(text, size, from, ">", to, NULL);
+    else cm__join(text, size, from, "+", too, ">", to, NULL);
 }
 
 void cm__call_map(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out, cm_poly outer,

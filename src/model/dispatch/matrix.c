@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* matrix.c - kernel calls of matrix products and fused attention, as PyTorch makes them. */
-#include <stdio.h>
 #include <string.h>
+#include "base/text.h"
 #include "model/dispatch/rules.h"
 
 const cm_node *cm__forward_of(const cm__dispatch *d, const cm_node *n)
@@ -16,8 +16,8 @@ cm__sized_call cm__call_begin(const cm__dispatch *d, int op, cm__pass pass, cons
     memset(&c, 0, sizeof c); /* calls are compared byte by byte */
     c.op = (int16_t)op;
     c.pass = (int16_t)pass;
-    snprintf(c.variant, sizeof c.variant, "%s", variant);
-    snprintf(c.dtype, sizeof c.dtype, "%s", matrix && dtype == CM_FP32 && d->tf32 ? "tf32" : cm_dtype_name(dtype));
+    cm__join(c.variant, sizeof c.variant, variant, NULL);
+    cm__join(c.dtype, sizeof c.dtype, matrix && dtype == CM_FP32 && d->tf32 ? "tf32" : cm_dtype_name(dtype), NULL);
     return c;
 }
 
@@ -77,7 +77,7 @@ void cm__dispatch_gemm(cm__dispatch *d, int32_t node)
     linear           l = linear_of(d, n);
     char             variant[16];
     bool             apart = l.bias && x->rank > 2 && !cm__strides_in_rows(d->strides, n->inputs[0]);
-    snprintf(variant, sizeof variant, "%s%s", l.stored_nk ? "nt" : "nn", l.bias && !apart ? "-bias" : "");
+    cm__join(variant, sizeof variant, l.stored_nk ? "nt" : "nn", l.bias && !apart ? "-bias" : "", NULL);
     as_matrix(d, node, n->inputs[0]);
     cm__call_product(d, node, variant, x->dtype, (cm_poly[]){cm__poly_const(1), l.m, l.n, l.k});
     if (apart) cm__call_map(d, node, "add:row", n->outputs[0], -1, n->outputs[0], l.m, l.n);

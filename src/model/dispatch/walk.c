@@ -11,8 +11,8 @@
  *     :turned           an operand is transposed within blocks that fit into a cache: as many matrices of columns
  *     :strided          an operand is not contiguous within rows in another way
  */
-#include <stdio.h>
 #include <string.h>
+#include "base/text.h"
 #include "model/dispatch/rules.h"
 
 #define READ 3
@@ -170,7 +170,7 @@ static void call(cm__dispatch *d, int32_t node, const cm__function *m, const wal
         outer = cm__poly_const(1);
     }
     if (strcmp(form, ":turned") == 0) turned_sizes(w, &outer, &inner);
-    snprintf(variant, sizeof variant, "%s%s", m->function, form);
+    cm__join(variant, sizeof variant, m->function, form, NULL);
     cm__call_map(d, node, variant, m->a, m->b, m->type, outer, inner);
 }
 

@@ -55,6 +55,35 @@ static void failing_tells_where_and_why(void **state)
     assert_int_equal(released, 1);
 }
 
+/* The place is formatted when it is needed; a later place replaces it. */
+static void places_of_numbers(void **state)
+{
+    (void)state;
+    for (int columns = 0; columns < 2; columns++) {
+        cm_diag  diag;
+        cm__ctx *ctx = cm__ctx_new(&diag);
+        if (!setjmp(ctx->trap)) {
+            cm__place_names(ctx, "node '%s' (%s)", "Conv_3", "Conv");
+            cm__place_numbers(ctx, columns ? "line %d, column %d" : "line %d", 12, 34);
+            cm__fail(ctx, CM_ERR_FORMAT, "no");
+        }
+        cm__ctx_abandon(ctx);
+        assert_string_equal(diag.place, columns ? "line 12, column 34" : "line 12");
+    }
+}
+
+static void texts_of_any_length(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(NULL);
+    for (int length = 250; length < 260; length++) { /* around the size of the first attempt */
+        char *text = cm__format(ctx, "%0*d", length, 7);
+        assert_int_equal(strlen(text), length);
+        assert_int_equal(text[length - 1], '7');
+    }
+    cm__ctx_free(ctx);
+}
+
 static cm_status try_alloc(size_t count, size_t size)
 {
     cm__ctx *ctx = cm__ctx_new(NULL);
@@ -102,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_and_aligned), cmocka_unit_test(growing_keeps_what_was_there),
         cmocka_unit_test(failing_tells_where_and_why), cmocka_unit_test(impossible_sizes_are_refused),
+        cmocka_unit_test(places_of_numbers), cmocka_unit_test(texts_of_any_length),
         cmocka_unit_test(a_long_place_is_cut_not_spilled), cmocka_unit_test(every_status_has_a_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

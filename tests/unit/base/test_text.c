@@ -132,6 +132,19 @@ static void spellings_of_one_name(void **state)
     assert_false(cm__same_name("bert-large", "bert"));
 }
 
+static void joined_texts(void **state)
+{
+    char buf[8] = "xxxxxxx";
+    (void)state;
+    cm__join(buf, sizeof buf, "bf16", ">", "fp32", NULL); /* one letter too many */
+    assert_string_equal(buf, "bf16>fp");
+    cm__join(buf, sizeof buf, "", "a", "", NULL);
+    assert_string_equal(buf, "a");
+    assert_int_equal(buf[2], '1'); /* nothing behind the end is written */
+    cm__join(buf, 1, "a", NULL);
+    assert_string_equal(buf, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,7 +152,7 @@ int main(void)
         cmocka_unit_test(a_span_ends_before_its_text), cmocka_unit_test(real_numbers),
         cmocka_unit_test(prefixes), cmocka_unit_test(thousands), cmocka_unit_test(names_that_were_meant),
         cmocka_unit_test(below_one), cmocka_unit_test(spellings_of_one_name),
-        cmocka_unit_test(cells_have_three_digits),
+        cmocka_unit_test(cells_have_three_digits), cmocka_unit_test(joined_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
