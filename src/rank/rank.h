@@ -2,9 +2,9 @@
 /*
  * rank.h - one model on many devices.
  *
- * Devices with the same precision and runtime share one graph of the step (cm__rank_step), and the device-independent
- * parts of its calls and its memory. Devices are then predicted in several threads. The result for a device does not
- * depend on the others.
+ * Devices with the same precision and runtime share one graph of the step (cm__rank_step) and the device-independent
+ * parts of its memory; with the same layout of images also its calls. Devices are then predicted in several threads.
+ * The result for a device does not depend on the others.
  */
 #ifndef CM_RANK_RANK_H
 #define CM_RANK_RANK_H
@@ -20,6 +20,7 @@ typedef struct cm__rank_step {
     double        library_bytes;
     cm_graph     *forward; /* may belong to another step */
     struct cm__rank_step *graph_of; /* an earlier step with the same graph; NULL: none */
+    struct cm__rank_step *calls_of; /* an earlier step with the same graph and layout of images; NULL: none */
     cm__ctx      *ctx;     /* context of the members below; NULL: not created */
     cm_graph     *step;
     cm_footprint *like;

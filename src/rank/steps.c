@@ -3,10 +3,10 @@
 #include <string.h>
 #include "rank/rank.h"
 
-static bool same_settings(const cm_step_options *a, const cm_step_options *b)
+static bool same_graph(const cm_step_options *a, const cm_step_options *b)
 {
     return a->runtime == b->runtime && a->load.fuse == b->load.fuse && a->train.precision == b->train.precision &&
-           a->train.master == b->train.master && a->layout == b->layout;
+           a->train.master == b->train.master;
 }
 
 /* A device that cannot run the requested step gets a reason and no step. */
@@ -21,8 +21,8 @@ static cm__rank_step *step_for(cm_ranking *r, cm__rank_device *d)
     cm__rank_step *graph_of = NULL;
     for (int32_t i = 0; i < r->n_steps; i++) {
         cm__rank_step *s = &r->steps[i];
-        if (!same_settings(&s->options, &settled)) continue;
-        if (s->library_bytes == library) return s;
+        if (!same_graph(&s->options, &settled)) continue;
+        if (s->library_bytes == library && s->options.layout == settled.layout) return s;
         if (!graph_of) graph_of = s;
     }
     r->steps[r->n_steps] = (cm__rank_step){.options = settled, .library_bytes = library, .first = d->device,
@@ -89,7 +89,7 @@ cm__rank_step *cm__rank_owner(cm__rank_step *s) { return s->graph_of ? s->graph_
 /* Native runtimes use execution models, not kernel calls. */
 const cm__common *cm__rank_common(const cm_ranking *r, cm__rank_step *s)
 {
-    s = cm__rank_owner(s);
+    if (s->calls_of) s = s->calls_of;
     if (s->options.runtime == CM_RUNTIME_NATIVE || !s->has_lock) return NULL;
     pthread_mutex_lock(&s->lock);
     if (!s->common.calls) make_common(s, r);
@@ -103,7 +103,6 @@ void cm__rank_make_step(void *user, int32_t index)
     cm__rank_step    *s = &r->steps[index];
     if (s->graph_of || s->status) return;
     s->status = cm_graph_train(s->forward, &s->options.train, &s->step, &s->diag);
-    s->has_lock = !s->status && pthread_mutex_init(&s->lock, NULL) == 0;
 }
 
 static void make_footprint(cm__rank_step *s, const cm_footprint *like)
@@ -148,13 +147,24 @@ void cm__rank_share_forward(cm_ranking *r)
     }
 }
 
+static bool in_nhwc(const cm__rank_step *s) { return cm__in_nhwc(s->step, s->options.layout); }
+
+/* The first step with the same graph in the same layout of images; NULL: none before this one. */
+static cm__rank_step *calls_of(const cm_ranking *r, cm__rank_step *s)
+{
+    for (cm__rank_step *other = r->steps; other < s; other++)
+        if (other->step == s->step && in_nhwc(other) == in_nhwc(s)) return other;
+    return NULL;
+}
+
 void cm__rank_share_graphs(cm_ranking *r)
 {
     for (int32_t i = 0; i < r->n_steps; i++) {
-        cm__rank_step *s = &r->steps[i];
-        if (!s->graph_of) continue;
-        s->step = s->graph_of->step;
-        s->status = s->graph_of->status;
-        s->diag = s->graph_of->diag;
+        cm__rank_step *s = &r->steps[i], *owner = cm__rank_owner(s);
+        s->step = owner->step;
+        s->status = owner->status;
+        s->diag = owner->diag;
+        if (!s->status) s->calls_of = calls_of(r, s);
+        s->has_lock = !s->status && !s->calls_of && pthread_mutex_init(&s->lock, NULL) == 0;
     }
 }

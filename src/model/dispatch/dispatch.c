@@ -74,6 +74,11 @@ static void one_by_one(cm__dispatch *d)
         if (!d->g->nodes[i].view || d->strides->copied[i]) cm__dispatch_one(d, i);
 }
 
+bool cm__in_nhwc(const cm_graph *g, cm_layout layout)
+{
+    return layout == CM_LAYOUT_AUTO ? cm__channels_last(g) : layout == CM_LAYOUT_NHWC;
+}
+
 cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime)
 {
     return cm__dispatch_shard(ctx, g, layout, runtime, &(cm_plan){.tp = 1, .ep = 1, .cp = 1},
@@ -88,7 +93,7 @@ cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layo
     cm__dispatch *d = cm__alloc(ctx, sizeof *d);
     d->ctx = ctx;
     d->g = g;
-    d->nhwc = layout == CM_LAYOUT_AUTO ? cm__channels_last(g) : layout == CM_LAYOUT_NHWC;
+    d->nhwc = cm__in_nhwc(g, layout);
     d->tf32 = g->precision == CM_PRECISION_TF32;
     d->strides = cm__strides_new(ctx, g, d->nhwc);
     for (int32_t i = 0; i < g->n_nodes; i++) cm__strides_place(d->strides, i);
@@ -107,8 +112,9 @@ void cm__call_at(const cm__sized_call *sized, double batch, cm__call *call)
     call->pass = sized->pass;
     memcpy(call->variant, sized->variant, sizeof call->variant);
     memcpy(call->dtype, sized->dtype, sizeof call->dtype);
-    for (int i = 0; i < CM__CALL_SIZES; i++) {
-        double size = i < cm__call_kinds[sized->op].n_sizes ? cm_poly_at(&sized->sizes[i], batch) : 0;
+    memset(call->sizes, 0, sizeof call->sizes);
+    for (int i = 0; i < cm__call_kinds[sized->op].n_sizes; i++) {
+        double size = cm_poly_at(&sized->sizes[i], batch);
         call->sizes[i] = size > 0 && size < 9e18 ? (int64_t)(size + 0.5) : 0;
     }
 }

@@ -72,12 +72,32 @@ TEST(calls_are_prepared_once)
     assert_null(cm__rank_common(r, step_of("graphcore-bow")));
 }
 
+/* The layout of images changes calls, not the graph. A model without images has the same calls in both layouts. */
+TEST(layouts_share_the_graph)
+{
+    make_steps("resnet18", "nvidia-a100-40g,amd-mi300x");
+    cm__rank_step *a = step_of("nvidia-a100-40g"), *b = step_of("amd-mi300x");
+    assert_ptr_not_equal(a, b);
+    assert_ptr_equal(a->step, b->step);
+    assert_ptr_not_equal(cm__rank_common(r, a), cm__rank_common(r, b));
+}
+
+TEST(layouts_share_calls_without_images)
+{
+    make_steps(MODEL, "nvidia-a100-40g,amd-mi300x");
+    cm__rank_step *a = step_of("nvidia-a100-40g"), *b = step_of("amd-mi300x");
+    assert_ptr_not_equal(a, b);
+    assert_non_null(cm__rank_common(r, a));
+    assert_ptr_equal(cm__rank_common(r, a), cm__rank_common(r, b));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_step_for_equal_settings),      cmocka_unit_test(another_precision_is_another_step),
         cmocka_unit_test(another_library_shares_the_graph), cmocka_unit_test(a_device_that_cannot),
         cmocka_unit_test(no_such_model),                    cmocka_unit_test(calls_are_prepared_once),
+        cmocka_unit_test(layouts_share_the_graph),          cmocka_unit_test(layouts_share_calls_without_images),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
