@@ -147,11 +147,11 @@ static double latency_of(const cm_prediction *p, const cm_graph *g, const cm_dev
 /* ---- prediction ------------------------------------------------------------------------------------------------- */
 
 static void predict_by_calls(cm_prediction *p, const cm_graph *step, const cm_device *device,
-                             const cm_predict_options *o, const cm__loading *loading)
+                             const cm_predict_options *o, const cm__loading *loading, const cm__common *given)
 {
     cm_predict_options settled = *o;
     settled.runtime = p->info.runtime;
-    cm__common common = cm__common_of_one(p->ctx, step, device, o->layout, settled.runtime, cm__memo_new(p->ctx));
+    cm__common common = given ? *given : cm__common_of_one(p->ctx, step, device, o->layout, settled.runtime);
     cm__step_model m = cm__step_model_new(p->ctx, step, device, &settled, &common);
     size_t         count = (size_t)m.calls->n_calls;
     cm__timed     *timed = cm__alloc_array(p->ctx, count, sizeof *timed);
@@ -216,7 +216,7 @@ cm_prediction_info cm__prediction_begin(const cm_device *device, const cm_predic
 }
 
 static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o,
-                    const cm__prepared *prepared)
+                    const cm__prepared *prepared, const cm__common *common)
 {
     cm__need_speed(p->ctx, device);
     cm__loading loading = cm__loading_of(p->ctx, step, device, &o->loading);
@@ -229,7 +229,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
         return;
     }
     if (!whole) {
-        predict_by_calls(p, step, device, o, &loading);
+        predict_by_calls(p, step, device, o, &loading, common);
         return;
     }
     predict_by_execution(p, step, device, loading.together, prepared);
@@ -241,11 +241,12 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
 cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
                      cm_prediction **prediction, cm_diag *diag)
 {
-    return cm__predict_in(step, device, options, &(cm__prepared){0}, prediction, diag);
+    return cm__predict_in(step, device, options, &(cm__prepared){0}, NULL, prediction, diag);
 }
 
 cm_status cm__predict_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
-                         const cm__prepared *prepared, cm_prediction **prediction, cm_diag *diag)
+                         const cm__prepared *prepared, const cm__common *common, cm_prediction **prediction,
+                         cm_diag *diag)
 {
     static const cm_predict_options defaults = {0};
     if (!step || !device || !prediction) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no graph, device or result given");
@@ -257,7 +258,7 @@ cm_status cm__predict_in(const cm_graph *step, const cm_device *device, const cm
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     cm_prediction *p = cm__alloc(ctx, sizeof *p);
     p->ctx = ctx;
-    predict(p, step, device, options ? options : &defaults, prepared);
+    predict(p, step, device, options ? options : &defaults, prepared, common);
     ctx->diag = NULL;
     *prediction = p;
     return CM_OK;

@@ -63,7 +63,7 @@ static cm_status by_execution(const cm_predictor *p, int64_t batch, cm_predictio
     cm_predict_options o = p->options;
     cm_prediction     *prediction;
     o.batch = batch;
-    cm_status status = cm__predict_in(p->graph, p->device, &o, &p->prepared, &prediction, diag);
+    cm_status status = cm__predict_in(p->graph, p->device, &o, &p->prepared, NULL, &prediction, diag);
     if (status) return status;
     *info = *cm_prediction_get_info(prediction);
     cm_prediction_free(prediction);

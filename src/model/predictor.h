@@ -6,9 +6,10 @@
 #include "model/step/step.h"
 #include "model/execution/execution.h"
 
-/* As cm_predict(), with parts that the caller has computed already. */
+/* As cm_predict(), with parts that the caller has computed already. common NULL: none. */
 cm_status cm__predict_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
-                         const cm__prepared *prepared, cm_prediction **prediction, cm_diag *diag);
+                         const cm__prepared *prepared, const cm__common *common, cm_prediction **prediction,
+                         cm_diag *diag);
 
 /* The fields of a prediction that are known before timing. */
 cm_prediction_info cm__prediction_begin(const cm_device *device, const cm_predict_options *options, int64_t batch);

@@ -24,6 +24,7 @@ struct cm_step {
     cm_plan          plan;      /* with all counts filled in */
     cm_graph        *loaded[2]; /* forward and step graphs, if this step owns them */
     cm__shared_step  shared;
+    cm__common       common;    /* what shared.common points to, if this step owns it */
     cm_footprint    *footprint;
     cm__prepared     prepared;  /* for devices that divide batches */
     bool             divides;   /* the device divides batches itself */
@@ -207,12 +208,22 @@ static cm_predict_options predict_options(const cm_step *s, int64_t batch)
                                 .fabric = o->fabric};
 }
 
+/* The calls of the step and the times found so far, made on first use; NULL: there are none with an execution model.
+   If there is no memory for them, each prediction makes its own and reports the failure. */
+static const cm__common *common_of(cm_step *s)
+{
+    bool by_calls = !cm__execution_applies(s->device, s->options.runtime) && !cm__has_plan(&s->options.plan);
+    if (s->shared.common || !by_calls || setjmp(s->ctx->trap)) return s->shared.common;
+    s->common = cm__common_of_one(s->ctx, s->shared.graph, s->device, s->options.layout, s->options.runtime);
+    return s->shared.common = &s->common;
+}
+
 cm_status cm_step_predict(cm_step *s, int64_t batch, bool sensitivities, cm_prediction **prediction, cm_diag *diag)
 {
     if (!s || !prediction) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given");
     cm_predict_options o = predict_options(s, batch ? batch : cm_plan_least_batch(&s->options.plan));
     o.sensitivities = sensitivities;
-    return cm__predict_in(s->shared.graph, s->device, &o, &s->prepared, prediction, diag);
+    return cm__predict_in(s->shared.graph, s->device, &o, &s->prepared, common_of(s), prediction, diag);
 }
 
 static cm_status time_of_plan(cm_step *s, int64_t batch, cm_prediction_info *info, cm_diag *diag)
@@ -233,8 +244,7 @@ cm_status cm_step_time(cm_step *s, int64_t batch, cm_prediction_info *info, cm_d
     cm_predict_options o = predict_options(s, batch);
     cm_status          status = CM_OK;
     if (!s->predictor)
-        status = cm__predictor_new_in(s->shared.graph, s->device, &o, s->shared.common, s->footprint, &s->predictor,
-                                      diag);
+        status = cm__predictor_new_in(s->shared.graph, s->device, &o, common_of(s), s->footprint, &s->predictor, diag);
     return status ? status : cm__predictor_exactly(s->predictor, batch, info, diag);
 }
 

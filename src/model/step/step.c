@@ -31,10 +31,10 @@ static const cm_device *shared_reference(cm__ctx *ctx, const cm_device *device, 
 static cm_layout layout_on(const cm_device *device, cm_layout layout) { return layout ? layout : device->layout; }
 
 cm__common cm__common_of_one(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
-                             cm_runtime runtime, cm__memo *memo)
+                             cm_runtime runtime)
 {
     return (cm__common){.calls = cm__dispatch_new(ctx, graph, layout_on(device, layout), runtime),
-                        .memo = memo,
+                        .memo = cm__memo_new(ctx),
                         .reference = cm__reference_of(ctx, device)};
 }
 

@@ -40,9 +40,9 @@ typedef struct cm__common {
     cm__memo        *memo;
 } cm__common;
 
-/* As cm__common_new(), for one device and copies of it with other limits. */
+/* As cm__common_new(), for one device and copies of it with other limits, with a memo of its own. */
 cm__common cm__common_of_one(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, cm_layout layout,
-                             cm_runtime runtime, cm__memo *memo);
+                             cm_runtime runtime);
 cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_layout layout,
                           cm_runtime runtime, cm__memo *memo);
 
