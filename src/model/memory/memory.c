@@ -27,9 +27,8 @@ static const cm_category category_of_role[CM_ROLES] = {
 
 static bool above(const cm_poly *a, const cm_poly *b)
 {
-    for (int i = 0; i < CM_POLY_TERMS; i++)
-        if (a->c[i] < b->c[i]) return false;
-    return true;
+    _Static_assert(CM_POLY_TERMS == 4, "one comparison for each term");
+    return a->c[0] >= b->c[0] && a->c[1] >= b->c[1] && a->c[2] >= b->c[2] && a->c[3] >= b->c[3];
 }
 
 static bool hides(const cm__summit *a, const cm__summit *b)
@@ -37,17 +36,22 @@ static bool hides(const cm__summit *a, const cm__summit *b)
     return above(&a->bytes, &b->bytes) && a->least_batch <= b->least_batch;
 }
 
+/* The newest summits are compared first: they are of the nodes just before. */
 static void add_summit(cm__ctx *ctx, cm__summits *s, cm__summit new)
 {
     int32_t kept = 0;
     if (s->higher < s->count && hides(&s->list[s->higher], &new)) return;
-    for (s->higher = 0; s->higher < s->count; s->higher++)
-        if (hides(&s->list[s->higher], &new)) return;
+    for (int32_t i = s->count - 1; i >= 0; i--)
+        if (hides(&s->list[i], &new)) {
+            s->higher = i;
+            return;
+        }
     while (kept < s->count && !hides(&new, &s->list[kept])) kept++; /* usually all */
     for (int32_t i = kept + 1; i < s->count; i++)
         if (!hides(&new, &s->list[i])) s->list[kept++] = s->list[i];
     s->count = kept;
     s->list = cm__grow(ctx, s->list, s->count, &s->capacity, sizeof *s->list);
+    s->higher = s->count;
     s->list[s->count++] = new;
 }
 

@@ -55,7 +55,7 @@ cm__shelf *cm__memo_shelf(cm__memo *m) { return m->shelf; }
 
 static part *part_of(cm__memo *m, uint64_t hash) { return &m->parts[hash >> 60]; }
 
-/* The key bytes are well defined: texts are padded with zeros, and unused sizes are zero. */
+/* The key bytes are well defined: texts are padded with zeros. */
 static uint64_t hash_of(cm__memo_key key, const cm__call *call)
 {
     uint64_t hash = (uintptr_t)key.table ^ (uint64_t)((call->op * 8 + call->pass) * CM_RUNTIMES + key.runtime), word;
@@ -66,7 +66,7 @@ static uint64_t hash_of(cm__memo_key key, const cm__call *call)
             memcpy(&word, texts[t] + i, sizeof word);
             hash = (hash ^ word) * 0xff51afd7ed558ccdu;
         }
-    for (int i = 0; i < CM__CALL_SIZES; i++) {
+    for (int i = 0; i < cm__call_kinds[call->op].n_sizes; i++) {
         hash = (hash ^ (uint64_t)call->sizes[i]) * 0xff51afd7ed558ccdu;
         hash ^= hash >> 32;
     }
@@ -75,7 +75,8 @@ static uint64_t hash_of(cm__memo_key key, const cm__call *call)
 
 static bool same_call(const cm__call *a, const cm__call *b)
 {
-    return a->op == b->op && a->pass == b->pass && memcmp(a->sizes, b->sizes, sizeof a->sizes) == 0 &&
+    size_t sizes = (size_t)cm__call_kinds[a->op].n_sizes * sizeof *a->sizes;
+    return a->op == b->op && a->pass == b->pass && memcmp(a->sizes, b->sizes, sizes) == 0 &&
            memcmp(a->variant, b->variant, sizeof a->variant) == 0 && memcmp(a->dtype, b->dtype, sizeof a->dtype) == 0;
 }
 
