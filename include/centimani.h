@@ -453,7 +453,7 @@ const char *cm_device_id(int32_t index); /* NULL: no such index */
  * ".json"), or as "this-machine". A profile that is not built in is validated completely.
  */
 cm_status cm_device_load(const char *name_or_path, cm_device **device, cm_diag *diag);
-/* Load only identity, peaks, memories, power and prices: faster, for lists. Sources of built-in devices are omitted. */
+/* The same as cm_device_load(); callers of earlier versions used it for lists. */
 cm_status cm_device_load_brief(const char *name_or_path, cm_device **device, cm_diag *diag);
 void      cm_device_free(cm_device *device);
 

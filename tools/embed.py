@@ -13,18 +13,14 @@ usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, ea
        embed.py cuda OUT.c FILE.cu...                    sources that are compiled at run time
        embed.py kernels OUT.c calls.def FILE.json...     kernel tables as arrays of numbers, by their base device
 """
+import itertools
 import json
 import os
 import re
 import sys
 
 COLUMNS = ["id", "family", "title", "definition", "source"]
-# Members of a profile that the list of devices needs.
-BRIEF = ["id", "name", "aliases", "vendor", "abstract", "base", "class", "style", "chip", "modes", "peak", "precisions", "runtimes",
-         "best_16bit", "memory",
-         "placement", "power", "prices"]
 PASSES = ["forward", "backward", "bwd_input", "bwd_weight", "update"]
-ORIGIN = ["unit", "kind", "source", "note"]
 
 
 def c_string(text):
@@ -112,32 +108,16 @@ def read_json(path):
 
 
 def minified(tree):
-    return json.dumps(tree, separators=(",", ":")).encode("ascii") if tree else None
-
-
-def without_origin(value):
-    if isinstance(value, list):
-        return [without_origin(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {k: without_origin(v) for k, v in value.items() if k not in ORIGIN}
-
-
-def brief(kind, tree):
-    return without_origin({k: v for k, v in tree.items() if k in BRIEF}) if kind == "devices" else None
+    return json.dumps(tree, separators=(",", ":")).encode("ascii")
 
 
 def write_profiles(out, kind, trees):
     """Sort families last, so that device indices have no gaps."""
     rows = []
     for name, tree in sorted(trees.items(), key=lambda item: (item[1].get("abstract", False) is True, item[0])):
-        cells = []
-        for suffix, part in (("text", tree), ("brief", brief(kind, tree))):
-            data, array = minified(part), f"{kind}_{suffix}_{len(rows)}"
-            if data:
-                write_array(out, array, data)
-            cells += [array if data else "0", str(len(data or ""))]
-        rows.append([c_string(name), str(int(tree.get("abstract", False) is True))] + cells)
+        data, array = minified(tree), f"{kind}_text_{len(rows)}"
+        write_array(out, array, data)
+        rows.append([c_string(name), str(int(tree.get("abstract", False) is True)), array, str(len(data))])
     out.write(f"\nconst cm__embedded_profile cm__embedded_{kind}[] = {{\n")
     for row in rows:
         out.write("    {" + ", ".join(row) + "},\n")
@@ -168,14 +148,14 @@ def call_sizes(path):
     return {name: re.findall(r'SIZE\(\w+, \w+, "(\w+)"\)', sizes) for name, sizes in rows}
 
 
-def write_table(out, label, table, calls):
+def write_table(out, label, table, number, calls):
     """Write one table's arrays; return the initializer of its row."""
     sizes = [size for row in table["rows"] for size in row[:-2]]
     for kind, name, values in (("int64_t", "sizes", sizes), ("float", "times", [repr(float(row[-2])) + "f" for row in table["rows"]]),
                                ("uint16_t", "launches", [int(row[-1]) for row in table["rows"]])):
         out.write(f"static const {kind} {label}_{name}[] = {{{','.join(map(str, values))}}};\n")
     texts = ", ".join(c_string(table.get(key, "")) for key in ("runtime", "variant", "dtype", "kind", "source", "date"))
-    return f"    {{{texts}, {calls.index(table['op'])}, {PASSES.index(table['pass'])}, {len(table['rows'])}, " \
+    return f"    {{{texts}, {calls.index(table['op'])}, {PASSES.index(table['pass'])}, {len(table['rows'])}, {number}, " \
            f"{label}_sizes, {label}_times, {label}_launches}},\n"
 
 
@@ -187,8 +167,9 @@ def embed_kernels(out_path, calls_path, paths):
         devices.setdefault(tree["base"], []).extend(table for table in tree["kernels"] if table["rows"])
     with open(out_path, "w", encoding="utf-8") as out:
         out.write("/* Made by tools/embed.py from data/kernels; do not edit. */\n#include \"device/kernels.h\"\n\n")
+        numbers = itertools.count(1)
         for d, tables in enumerate(devices.values()):
-            rows = [write_table(out, f"d{d}_{index}", table, calls) for index, table in enumerate(tables)]
+            rows = [write_table(out, f"d{d}_{index}", table, next(numbers), calls) for index, table in enumerate(tables)]
             out.write(f"static const cm__kernel_table tables_{d}[] = {{\n{''.join(rows)}}};\n")
         out.write("\nconst cm__embedded_kernels cm__all_embedded_kernels[] = {\n")
         for d, (device, tables) in enumerate(devices.items()):

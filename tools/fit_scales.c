@@ -184,9 +184,10 @@ static void take_table(const fit *f, const cm__rows *rows, const cm__scales *sto
                  room(2 * count, sizeof *t->numbers), *rows};
     for (size_t r = 0; r < count; r++) {
         size_t number = (size_t)rows->number[r];
+        float *raw = t->raw + number * width;
         t->values[number] = rows->values[r];
-        for (int i = 0; i < f->n; i++)
-            t->raw[number * width + (size_t)i] = rows->features[r * width + (size_t)i] * stored->scales[i];
+        cm__row_features(rows, (int32_t)r, padded, raw, 1);
+        for (int i = 0; i < f->n; i++) raw[i] *= stored->scales[i];
     }
 }
 

@@ -52,9 +52,8 @@ cm_runtime cm_device_runtime(const cm_device *device)
 
 bool cm_device_runs(const cm_device *device, const char *operator_name)
 {
-    const json_t *list = json_object_get(json_object_get(device->tree, "operators"), "unsupported");
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (strcmp(json_string_value(json_array_get(list, i)), operator_name) == 0) return false;
+    for (int32_t i = 0; i < device->n_unsupported; i++)
+        if (strcmp(device->unsupported[i], operator_name) == 0) return false;
     return true;
 }
 

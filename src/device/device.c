@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
+#include "device/compiled.h"
 #include "device/machine.h"
 
 #define THIS_MACHINE "this-machine"
@@ -25,17 +26,23 @@ static void refuse_family(cm__ctx *ctx, const json_t *tree)
         cm__fail(ctx, CM_ERR_ARGUMENT, "'%.64s' is a family of devices, not a device", cm__text_at(tree, "id"));
 }
 
-static cm_status load(const char *name, cm__profile_extent extent, cm_device **device, cm_diag *diag)
+static cm_device *read_profile(cm__ctx *ctx, const char *name)
+{
+    cm__profile profile = {0};
+    if (cm__same_name(name, THIS_MACHINE)) profile.tree = cm__machine_profile(ctx);
+    else profile = cm__profile_load(ctx, CM__PROFILE_DEVICE, name, CM__PROFILE_FULL);
+    refuse_family(ctx, profile.tree);
+    return cm__device_read(ctx, &profile);
+}
+
+cm_status cm_device_load(const char *name, cm_device **device, cm_diag *diag)
 {
     if (!name || !device) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no device given");
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    cm__profile profile = {0};
-    if (cm__same_name(name, THIS_MACHINE)) profile.tree = cm__machine_profile(ctx);
-    else profile = cm__profile_load(ctx, CM__PROFILE_DEVICE, name, extent);
-    refuse_family(ctx, profile.tree);
-    *device = cm__device_read(ctx, &profile);
+    const cm_device *compiled = cm__compiled_find(name);
+    *device = compiled ? cm__compiled_load(ctx, compiled) : read_profile(ctx, name);
     ctx->diag = NULL; /* the device outlives the caller's diag */
     return CM_OK;
 }
@@ -53,14 +60,9 @@ cm_status cm__device_parse(const char *text, size_t size, cm_device **device, cm
     return CM_OK;
 }
 
-cm_status cm_device_load(const char *name_or_path, cm_device **device, cm_diag *diag)
-{
-    return load(name_or_path, CM__PROFILE_FULL, device, diag);
-}
-
 cm_status cm_device_load_brief(const char *name_or_path, cm_device **device, cm_diag *diag)
 {
-    return load(name_or_path, CM__PROFILE_BRIEF, device, diag);
+    return cm_device_load(name_or_path, device, diag);
 }
 
 void cm_device_free(cm_device *device)
@@ -205,9 +207,8 @@ const cm_link *cm_device_host_link(const cm_device *device) { return device->hos
 
 bool cm_device_has_alias(const cm_device *device, const char *name)
 {
-    const json_t *list = json_object_get(device->tree, "aliases");
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (strcmp(json_string_value(json_array_get(list, i)), name) == 0) return true;
+    for (int32_t i = 0; i < device->n_aliases; i++)
+        if (strcmp(device->aliases[i], name) == 0) return true;
     return false;
 }
 
@@ -223,8 +224,25 @@ const cm_source *cm_device_source(const cm_device *device, const char *key)
     return cm__source_find(&device->sources, key);
 }
 
+static char *profile_text(const json_t *tree) { return json_dumps(tree, JSON_COMPACT | JSON_REAL_PRECISION(17)); }
+
+/* Parses the profile of a built-in device, which is loaded without it. NULL: no memory. */
+static char *built_in_profile(const char *id)
+{
+    cm__ctx *ctx = cm__ctx_new(NULL);
+    if (!ctx) return NULL;
+    if (setjmp(ctx->trap)) {
+        cm__ctx_free(ctx);
+        return NULL;
+    }
+    char *text = profile_text(cm__profile_load(ctx, CM__PROFILE_DEVICE, id, CM__PROFILE_FULL).tree);
+    cm__ctx_free(ctx);
+    return text;
+}
+
 const char *cm_device_profile(cm_device *device)
 {
-    if (!device->profile) device->profile = json_dumps(device->tree, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    if (!device->profile)
+        device->profile = device->tree ? profile_text(device->tree) : built_in_profile(device->info.id);
     return device->profile;
 }

@@ -64,7 +64,7 @@ typedef struct cm__peers {
 struct cm_device {
     cm__ctx        *ctx;
     const cm__peers *peers; /* must outlive everything derived from the device; NULL: none */
-    const json_t   *tree;
+    const json_t   *tree;  /* NULL: of a built-in device, whose profile is not parsed */
     cm__lineage     lineage;
     char           *profile; /* made on first use */
     cm_device_info  info;
@@ -83,11 +83,12 @@ struct cm_device {
     cm_link        *host_link;
     cm__links       links;
     cm__collectives collectives;
+    const char    **aliases, **unsupported; /* other names; operators that the device does not run */
     cm_price       *prices;
     int64_t        *batches;
     cm_fit         *fits;
     cm__surfaces    surfaces;
-    int32_t         n_memories, n_prices, n_batches, n_fits;
+    int32_t         n_aliases, n_unsupported, n_memories, n_prices, n_batches, n_fits;
     cm__kernels     kernels, built_in_kernels; /* of the profile or its bases; of the nearest built-in base */
     const cm_device *kernels_of, *built_in_kernels_of; /* the measured devices; NULL: this one */
     cm__host_cost  *host;
@@ -109,6 +110,8 @@ const cm_device *cm__device_beside(cm__ctx *ctx, const cm_device *device, const 
 /* A device whose profile is not a file; cm_device_free() frees it. */
 cm_status cm__device_parse(const char *text, size_t size, cm_device **device, cm_diag *diag);
 
+/* A device without values, whose profile text the context frees. */
+cm_device *cm__device_new(cm__ctx *ctx);
 /* Read the typed values of a checked profile, which must outlive them. */
 cm_device *cm__device_read(cm__ctx *ctx, const cm__profile *profile);
 

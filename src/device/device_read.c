@@ -159,6 +159,21 @@ static void read_prices(cm_device *d)
     }
 }
 
+static const char **words_of(cm__ctx *ctx, const json_t *array, int32_t *count)
+{
+    *count = (int32_t)json_array_size(array);
+    const char **words = cm__alloc_array(ctx, (size_t)*count, sizeof *words);
+    for (int32_t i = 0; i < *count; i++) words[i] = json_string_value(json_array_get(array, (size_t)i));
+    return words;
+}
+
+static void read_words(cm_device *d)
+{
+    const json_t *operators = json_object_get(d->tree, "operators");
+    d->aliases = words_of(d->ctx, json_object_get(d->tree, "aliases"), &d->n_aliases);
+    d->unsupported = words_of(d->ctx, json_object_get(operators, "unsupported"), &d->n_unsupported);
+}
+
 static void read_batches(cm_device *d)
 {
     const json_t *array = json_object_get(d->tree, "batch_candidates");
@@ -317,15 +332,22 @@ static void read_sparsity(cm_device *d, const json_t *sources)
 
 static void release(void *device) { free(((cm_device *)device)->profile); }
 
+cm_device *cm__device_new(cm__ctx *ctx)
+{
+    cm_device *d = cm__alloc(ctx, sizeof *d);
+    cm__defer(ctx, release, d);
+    d->ctx = ctx;
+    return d;
+}
+
 cm_device *cm__device_read(cm__ctx *ctx, const cm__profile *profile)
 {
     const json_t *tree = profile->tree, *sources = json_object_get(tree, "sources");
-    cm_device    *d = cm__alloc(ctx, sizeof *d);
-    cm__defer(ctx, release, d);
-    d->ctx = ctx;
+    cm_device    *d = cm__device_new(ctx);
     d->tree = tree;
     d->lineage = profile->lineage;
     read_info(d);
+    read_words(d);
     read_runtimes(d);
     read_class_members(d, sources);
     read_numbers(d, sources);

@@ -5,14 +5,12 @@
 
 #include "centimani.h"
 
-/* One JSON text; a device has a second, shorter one with the values that device lists show, without sources. */
+/* One JSON text. */
 typedef struct cm__embedded_profile {
     const char *id;
     bool        abstract;
     const char *text;
     size_t      text_size;
-    const char *brief; /* NULL: none */
-    size_t      brief_size;
 } cm__embedded_profile;
 
 extern const cm__embedded_profile cm__embedded_devices[], cm__embedded_clusters[], cm__embedded_schemas[];

@@ -240,7 +240,7 @@ static const cm_device *device_of(cm__ctx *ctx, const cm_fit_options *o, const c
     if (o->device) return open_device(ctx, o->device);
     for (int32_t i = 0; *g->device && i < cm_devices(); i++) {
         cm_device *d;
-        cm_status  status = cm_device_load_brief(cm_device_id(i), &d, NULL);
+        cm_status  status = cm_device_load(cm_device_id(i), &d, NULL);
         if (status != CM_OK) cm__fail(ctx, status, "%s: %s", cm_device_id(i), cm_status_text(status));
         bool is = cm_device_has_alias(d, g->device);
         cm_device_free(d);

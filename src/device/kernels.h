@@ -12,6 +12,7 @@ typedef struct cm__kernel_table {
     const char    *runtime, *variant, *dtype, *kind, *source, *date;
     int16_t        op, pass;
     int32_t        n_rows;
+    int32_t        built_in; /* number of a built-in table, from 1; 0: the table is read from a profile */
     const int64_t *sizes;   /* n_rows times the operator's number of sizes */
     const float   *time_s;
     const uint16_t *launches; /* kernels per call */

@@ -91,11 +91,9 @@ static json_t *parse(cm__ctx *ctx, const cm__origin *origin, size_t flags)
     return cm__json_read(ctx, origin->text, origin->size, flags);
 }
 
-static json_t *parse_embedded(cm__ctx *ctx, const cm__embedded_profile *row, cm__profile_extent extent)
+static json_t *parse_embedded(cm__ctx *ctx, const cm__embedded_profile *row)
 {
-    cm__origin whole = {.text = row->text, .size = row->text_size};
-    cm__origin brief = {.text = row->brief, .size = row->brief_size};
-    return parse(ctx, extent == CM__PROFILE_BRIEF && row->brief ? &brief : &whole, 0);
+    return parse(ctx, &(cm__origin){.text = row->text, .size = row->text_size}, 0);
 }
 
 /* ---- bases ------------------------------------------------------------------------------------------------------ */
@@ -127,7 +125,7 @@ static json_t *load_file(loader *l, const char *path)
 
 static json_t *load_embedded(loader *l, const cm__embedded_profile *row)
 {
-    return finish(l, row->id, &(cm__origin){0}, parse_embedded(l->ctx, row, l->extent));
+    return finish(l, row->id, &(cm__origin){0}, parse_embedded(l->ctx, row));
 }
 
 /* A file in the user's folder has precedence over a built-in profile, unless it is the referring file itself. */
@@ -159,7 +157,7 @@ const json_t *cm__schema_named(cm__ctx *ctx, const char *id)
 {
     for (int32_t i = 0; i < cm__n_embedded_schemas; i++)
         if (strcmp(cm__embedded_schemas[i].id, id) == 0)
-            return parse_embedded(ctx, &cm__embedded_schemas[i], CM__PROFILE_FULL);
+            return parse_embedded(ctx, &cm__embedded_schemas[i]);
     cm__fail(ctx, CM_ERR_UNSUPPORTED, "this program is built without %s", id);
 }
 

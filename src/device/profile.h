@@ -15,7 +15,6 @@ typedef enum cm__profile_kind { CM__PROFILE_DEVICE, CM__PROFILE_CLUSTER, CM__PRO
 
 typedef enum cm__profile_extent {
     CM__PROFILE_FULL,
-    CM__PROFILE_BRIEF,   /* a built-in device, with only the values that lists show */
     CM__PROFILE_CHECKED, /* check built-in profiles too */
 } cm__profile_extent;
 

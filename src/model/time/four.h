@@ -3,6 +3,7 @@
 #ifndef CM_MODEL_FOUR_H
 #define CM_MODEL_FOUR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -25,15 +26,11 @@ static inline cm__four cm__four_least(cm__four a, cm__four b) { return cm__four_
 static inline cm__four cm__four_most(cm__four a, cm__four b) { return cm__four_choose(a > b, a, b); }
 static inline float    cm__four_sum(cm__four a) { return (a[0] + a[1]) + (a[2] + a[3]); }
 
-/* Compares the last features first: they differ most between rows. Stops when the sum exceeds `most`. */
-static inline float cm__squared_distance(const float *a, const float *b, int count, float most)
+static inline bool cm__four_any(cm__four_mask mask)
 {
-    float sum = 0;
-    for (int i = count - 4; i >= 0 && sum <= most; i -= 4) {
-        cm__four d = cm__four_at(a + i) - cm__four_at(b + i);
-        sum += cm__four_sum(d * d);
-    }
-    return sum;
+    int64_t halves[2];
+    memcpy(halves, &mask, sizeof halves);
+    return (halves[0] | halves[1]) != 0;
 }
 
 #endif

@@ -32,86 +32,86 @@ static float covariance(float squared)
     return (1 + q) * expf(-q);
 }
 
-typedef float matrix[CM__NEIGHBOURS][CM__NEIGHBOURS];
-
 _Static_assert(CM__NEIGHBOURS % 4 == 0, "rows are processed four numbers at a time");
 
-/* row := row - factor * by, from the group of four numbers that contains `from` */
-static void subtract(float *row, float factor, const float *by, int from)
+/* The equations of kriging: a row for each neighbour, with its covariances to the neighbours, and behind them the
+   columns for which the equations are solved. */
+enum { ONES = CM__NEIGHBOURS, NEAR, VALUES, COLUMNS = CM__NEIGHBOURS + 4 };
+typedef float equations[CM__NEIGHBOURS][COLUMNS];
+
+static inline void put(float *to, cm__four x) { memcpy(to, &x, sizeof x); }
+
+/* Columns from `column` to column + 3 of row i, less their projections on the rows before. */
+static inline cm__four reduced(equations k, int i, int column)
 {
-    for (int i = from & ~3; i < CM__NEIGHBOURS; i += 4) {
-        cm__four left = cm__four_at(row + i) - factor * cm__four_at(by + i);
-        memcpy(row + i, &left, sizeof left);
+    cm__four left = cm__four_at(&k[i][column]);
+    for (int j = 0; j < i; j++) left -= k[j][i] * cm__four_at(&k[j][column]);
+    return left;
+}
+
+/* Cholesky factorisation K = U^T U of the covariances in place, and x := U^-T x for the columns behind them. The upper
+   part of K is given; the noise makes it positive definite. */
+static void reduce(equations k, int n)
+{
+    for (int i = 0; i < n; i++) {
+        int      group = i & ~3;
+        cm__four left = reduced(k, i, group);
+        float    root = sqrtf(fmaxf(left[i & 3], LEAST)), pivot = left[i & 3] / root;
+        put(&k[i][group], left / root);
+        for (int at = group + 4; at < n; at += 4) put(&k[i][at], reduced(k, i, at) / root);
+        put(&k[i][ONES], reduced(k, i, ONES) / pivot);
     }
 }
 
-/* Cholesky factorisation K = U^T U in place. The upper part of K is given; the noise makes it positive definite. The
-   lower part is zero before and after. */
-static void factor(matrix k, int n)
-{
-    for (int j = 0; j < n; j++) {
-        float root = sqrtf(fmaxf(k[j][j], LEAST));
-        for (int i = j & ~3; i < j; i++) k[j][i] = 0;
-        for (int i = j; i < n; i++) k[j][i] /= root;
-        for (int i = j + 1; i < n; i++) subtract(k[i], k[j][i], k[j], i);
-    }
-}
-
-/* x := U^-T x */
-static void solve(matrix u, int n, float *x)
-{
-    for (int j = 0; j < n; j++) {
-        float solved = x[j] / u[j][j];
-        subtract(x, solved, u[j], j + 1);
-        x[j] = solved;
-    }
-}
-
-static double dot(const float *a, const float *b, int n)
+static double dot(equations k, int a, int b, int n)
 {
     double sum = 0;
-    for (int i = 0; i < n; i++) sum += (double)a[i] * (double)b[i];
+    for (int i = 0; i < n; i++) sum += (double)k[i][a] * (double)k[i][b];
     return sum;
 }
 
-static const float *features_of(const cm__rows *tables, const cm__neighbour *n, int count)
-{
-    return tables[n->table].features + (size_t)n->row * (size_t)count;
-}
-
 /* Squared distances of neighbour i to neighbours 0 to i - 1, four of these at a time. of: each feature of all
-   neighbours. The order of the sum is that of cm__squared_distance(). */
+   neighbours. The order of the sum is that of nearest.c. */
 static void distances(float of[][CM__NEIGHBOURS], int count, int i, float *out)
 {
     for (int j = 0; j < i; j += 4) {
         cm__four sum = {0};
         for (int f = count - 4; f >= 0; f -= 4) {
-            cm__four d[4];
-            for (int k = 0; k < 4; k++) {
-                d[k] = of[f + k][i] - cm__four_at(of[f + k] + j);
-                d[k] *= d[k];
-            }
-            sum += (d[0] + d[1]) + (d[2] + d[3]);
+            cm__four a = of[f][i] - cm__four_at(of[f] + j), b = of[f + 1][i] - cm__four_at(of[f + 1] + j),
+                     c = of[f + 2][i] - cm__four_at(of[f + 2] + j), d = of[f + 3][i] - cm__four_at(of[f + 3] + j);
+            sum += (a * a + b * b) + (c * c + d * d);
         }
-        memcpy(out + j, &sum, sizeof sum);
+        put(out + j, sum);
     }
 }
 
-static void covariances(const cm__neighbours *n, const cm__rows *tables, int count, const cm__scales *s, matrix k)
+/* Neighbours of one table often follow each other, so that the distance between two tables is used again. */
+static void covariances_of(const cm__neighbours *n, const cm__rows *tables, const cm__scales *s, int i,
+                           const float *squared, equations k)
 {
-    float of[CM__FEATURES][CM__NEIGHBOURS] = {{0}}, squared[CM__NEIGHBOURS];
-    for (int i = 0; i < n->count; i++) {
-        const float *features = features_of(tables, &n->of[i], count);
-        for (int f = 0; f < count; f++) of[f][i] = features[f];
+    int32_t a = n->of[i].table, last = a;
+    float   between = 0, alike = (float)s->alike, shared = alike;
+    for (int j = 0; j < i; j++) {
+        int32_t b = n->of[j].table;
+        if (b != last) {
+            between = a == b ? 0 : apart(s, &tables[a], &tables[b]);
+            shared = a == b ? alike : 0;
+            last = b;
+        }
+        k[j][i] = covariance(squared[j] + between) + shared;
     }
+    k[i][i] = (float)(1 + s->alike + s->noise);
+}
+
+static void covariances(const cm__neighbours *n, const cm__rows *tables, int count, const cm__scales *s, equations k)
+{
+    float of[CM__FEATURES][CM__NEIGHBOURS], squared[CM__NEIGHBOURS];
+    memset(of, 0, (size_t)count * sizeof *of);
+    for (int i = 0; i < n->count; i++)
+        cm__row_features(&tables[n->of[i].table], n->of[i].row, count, &of[0][i], CM__NEIGHBOURS);
     for (int i = 0; i < n->count; i++) {
         distances(of, count, i, squared);
-        for (int j = 0; j < i; j++) {
-            int32_t a = n->of[i].table, b = n->of[j].table;
-            k[j][i] = a == b ? covariance(squared[j]) + (float)s->alike
-                             : covariance(squared[j] + apart(s, &tables[a], &tables[b]));
-        }
-        k[i][i] = (float)(1 + s->alike + s->noise);
+        covariances_of(n, tables, s, i, squared, k);
     }
 }
 
@@ -119,21 +119,17 @@ static void covariances(const cm__neighbours *n, const cm__rows *tables, int cou
    needed. */
 static cm__kriged krige(const cm__neighbours *n, const cm__rows *tables, int32_t home, int count, const cm__scales *s)
 {
-    matrix k = {{0}};
-    float  ones[CM__NEIGHBOURS] = {0}, near[CM__NEIGHBOURS] = {0}, values[CM__NEIGHBOURS] = {0};
+    equations k = {{0}};
     covariances(n, tables, count, s, k);
-    factor(k, n->count);
     for (int i = 0; i < n->count; i++) {
-        ones[i] = 1;
-        near[i] = covariance(n->of[i].squared) + (n->of[i].table == home ? (float)s->alike : 0);
-        values[i] = tables[n->of[i].table].values[n->of[i].row];
+        k[i][ONES] = 1;
+        k[i][NEAR] = covariance(n->of[i].squared) + (n->of[i].table == home ? (float)s->alike : 0);
+        k[i][VALUES] = tables[n->of[i].table].values[n->of[i].row];
     }
-    solve(k, n->count, ones);
-    solve(k, n->count, near);
-    solve(k, n->count, values);
-    double mean = dot(ones, values, n->count) / dot(ones, ones, n->count);
-    double value = mean + dot(near, values, n->count) - mean * dot(near, ones, n->count);
-    double explained = dot(near, near, n->count);
+    reduce(k, n->count);
+    double mean = dot(k, ONES, VALUES, n->count) / dot(k, ONES, ONES, n->count);
+    double value = mean + dot(k, NEAR, VALUES, n->count) - mean * dot(k, NEAR, ONES, n->count);
+    double explained = dot(k, NEAR, NEAR, n->count);
     return (cm__kriged){.value = value, .unknown = fmin(1, fmax(0, 1 + s->alike - explained))};
 }
 

@@ -65,7 +65,7 @@ static closeness closeness_by_id(const cm__operator_fits *m, const char *id)
     cm_device       *other;
     if (strcmp(m->device->info.id, id) == 0) return UNRELATED; /* its own models are loaded already */
     if (peer) return closeness_to(m, peer);
-    if (cm_device_load_brief(id, &other, NULL)) return UNRELATED;
+    if (cm_device_load(id, &other, NULL)) return UNRELATED;
     closeness of = closeness_to(m, other);
     cm_device_free(other);
     return of;

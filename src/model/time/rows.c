@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include "model/time/arranged.h"
 #include "model/time/features.h"
 
 /* ---- calls of rows ---------------------------------------------------------------------------------------------- */
@@ -47,13 +48,20 @@ typedef struct room {
 
 static int width_of(cm__tables t) { return t.count ? cm__n_features(t.all[0]->op) : 0; }
 
+/* The rows of a built-in table, prepared for these limits when the program was built; NULL: none. */
+static const cm__rows *arranged(const cm__kernel_table *t, const cm__limits *limits)
+{
+    const cm__arranged *a = t->built_in > 0 && t->built_in <= cm__n_arranged ? &cm__all_arranged[t->built_in - 1] : NULL;
+    return a && memcmp(a->limits, limits, sizeof *limits) == 0 ? &a->rows : NULL;
+}
+
 /* Returns the size of the block. block: NULL if it is not allocated yet. */
-static size_t lay_out(cm__tables t, char *block, room *out)
+static size_t lay_out(cm__tables t, const cm__limits *limits, char *block, room *out)
 {
     size_t floats = 0, rows = 0, most = 0;
     int    width = width_of(t);
     for (int32_t i = 0; i < t.count; i++) {
-        size_t count = (size_t)t.all[i]->n_rows;
+        size_t count = arranged(t.all[i], limits) ? 0 : (size_t)t.all[i]->n_rows;
         floats += cm__rows_floats(count, width);
         rows += count;
         if (count > most) most = count;
@@ -103,11 +111,12 @@ static bool same_type(int op, const char *a, const char *b)
 static const cm__rows *prepare(cm__tables tables, const cm__limits *limits, void *block)
 {
     room parts;
-    lay_out(tables, block, &parts);
+    lay_out(tables, limits, block, &parts);
     cm__rows *rows = parts.rows;
     for (int32_t i = 0; i < tables.count; i++) {
         const cm__kernel_table *t = tables.all[i];
-        rows[i] = prepare_table(t, limits, width_of(tables), &parts);
+        const cm__rows         *ready = arranged(t, limits);
+        rows[i] = ready ? *ready : prepare_table(t, limits, width_of(tables), &parts);
         for (int32_t j = i; j >= 0; j--) {
             if (strcmp(tables.all[j]->variant, t->variant) == 0) rows[i].variant = j;
             if (same_type(t->op, tables.all[j]->dtype, t->dtype)) rows[i].dtype = j;
@@ -172,7 +181,7 @@ static const prepared *find(const prepared *p, cm__tables t, const cm__limits *l
 static const prepared *add(list *l, cm__tables t, const cm__limits *limits)
 {
     size_t    header = (sizeof(prepared) + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
-    prepared *p = malloc(header + lay_out(t, NULL, NULL));
+    prepared *p = malloc(header + lay_out(t, limits, NULL, NULL));
     if (!p) return NULL;
     *p = (prepared){.next = l->first, .first = t.all[0], .last = t.all[t.count - 1], .count = t.count,
                     .limits = *limits};
@@ -190,5 +199,5 @@ const cm__rows *cm__rows_of(cm__ctx *ctx, cm__shelf *shelf, cm__tables tables, c
         if (!p) p = add(l, tables, limits);
         pthread_mutex_unlock(&l->lock);
     }
-    return p ? p->rows : prepare(tables, limits, cm__alloc(ctx, lay_out(tables, NULL, NULL)));
+    return p ? p->rows : prepare(tables, limits, cm__alloc(ctx, lay_out(tables, limits, NULL, NULL)));
 }

@@ -9,7 +9,7 @@
 #define CM_MODEL_ROWS_H
 
 #include "device/kernels.h"
-#include "model/time/nearest.h"
+#include "model/time/blocks.h"
 #include "model/time/roofline.h"
 
 /* The tables of one operator and kind. */

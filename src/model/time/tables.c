@@ -62,6 +62,7 @@ static bool is_table(const cm__kernel_table *t, const cm__call *c)
 
 static int32_t table_in(const cm__library *l, const cm__call *c)
 {
+    if (!l->count) return -1;
     const cm__family *f = &l->families[c->op][kind_of(c->op, c->variant, c->dtype)];
     for (int32_t i = f->first; i < f->first + f->count; i++)
         if (is_table(l->tables[i], c)) return i;
@@ -79,10 +80,11 @@ static bool replace(char *text, const char *of, const char *by)
 /* Uses the larger of the reference device's bf16 and fp16 tables, if they are alike. */
 int32_t cm__library_own(const cm__library *l, const cm__call *c)
 {
+    int32_t own = table_in(l, c);
+    if (!l->reference || !cm__alike_in_16_bits(c->op) || strcmp(c->dtype, "fp16")) return own;
     cm__call other = *c;
-    int32_t  own = table_in(l, c), instead = -1;
-    bool alike = l->reference && cm__alike_in_16_bits(c->op);
-    if (alike && replace(other.dtype, "fp16", "bf16")) instead = table_in(l, &other);
+    replace(other.dtype, "fp16", "bf16");
+    int32_t instead = table_in(l, &other);
     if (instead < 0 || own < 0) return own < 0 ? instead : own;
     return l->tables[instead]->n_rows > l->tables[own]->n_rows ? instead : own;
 }
@@ -227,10 +229,11 @@ cm__memo_value cm__library_neighbours(cm__library *l, int32_t table, const cm__c
 double cm__library_left_out(cm__library *l, int32_t table, int32_t row, cm__call *c)
 {
     const cm__rows *rows = cm__library_rows(l, table);
-    size_t          at = (size_t)rows->place[row];
+    float           features[CM__FEATURES];
     *c = cm__call_of_table(l->tables[table]);
     cm__set_row(c, l->tables[table], row);
     cm__call   flat = cm__without_shape(c);
-    cm__kriged k = krige(l, table, rows->features + at * (size_t)cm__n_features(c->op), row);
+    cm__row_features(rows, rows->place[row], cm__n_features(c->op), features, 1);
+    cm__kriged k = krige(l, table, features, row);
     return exp(k.value) * cm__roofline(&l->limits, &flat);
 }

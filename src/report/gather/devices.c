@@ -71,7 +71,7 @@ static void list_devices(cm__devices_report *r)
     r->devices = cm__alloc_array(r->ctx, (size_t)count + 1, sizeof *r->devices);
     for (int32_t i = 0; i < count; i++) {
         cm_device **device = device_slot(r->ctx);
-        require(r->ctx, cm_device_load_brief(cm_device_id(i), device, &diag), &diag);
+        require(r->ctx, cm_device_load(cm_device_id(i), device, &diag), &diag);
         r->devices[r->n_devices++] = device_row(*device);
     }
     qsort(r->devices, (size_t)count, sizeof *r->devices, by_vendor);

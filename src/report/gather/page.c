@@ -37,7 +37,7 @@ static void find_profiles(cm__page_report *p)
         size_t      length = strcspn(at, ",");
         const char *name = cm__text_copy_n(p->ctx, at, length);
         cm_device  *device;
-        if (strchr(name, '.') && cm_device_load_brief(name, &device, NULL) == CM_OK) {
+        if (strchr(name, '.') && cm_device_load(name, &device, NULL) == CM_OK) {
             const char *id = cm__text_copy(p->ctx, cm_device_get_info(device)->id);
             p->profiles[p->n_profiles].id = id;
             p->profiles[p->n_profiles++].path = name;

@@ -2,11 +2,20 @@
 /* test_rows.c - rows of kernel tables as features and log ratios, and the shelf that keeps them. */
 #include <math.h>
 #include "time_device.h"
+#include "device/device.h"
+#include "model/time/arranged.h"
 #include "model/time/features.h"
 #include "model/time/rows.h"
 
 static cm_diag  diag;
 static cm__ctx *ctx;
+
+static cm_device *built_in(const char *id)
+{
+    cm_device *device;
+    if (cm_device_load(id, &device, &diag)) fail_msg("%s", diag.reason);
+    return device;
+}
 
 #define TEST(name)                                                                                                     \
     static void name##_body(void);                                                                                     \
@@ -91,14 +100,15 @@ TEST(values_are_log_ratios)
     const cm__rows         *rows = cm__rows_of(ctx, NULL, (cm__tables){all, 1}, &limits);
     assert_int_equal(rows->count, 3);
     for (int32_t i = 0; i < 3; i++) {
-        float    features[CM__FEATURES];
+        float    features[CM__FEATURES], stored[CM__FEATURES];
         cm__call c = cm__call_of_table(&t);
         cm__set_row(&c, &t, i);
         int    width = cm__n_features(c.op), at = place_of(rows, i);
         double ratio = (double)seconds[i] / cm__roofline(&limits, &c);
         cm__features(&c, &limits, features);
         assert_true(fabs(exp((double)rows->values[at]) / ratio - 1) < 1e-5);
-        assert_memory_equal(rows->features + at * width, features, (size_t)width * sizeof *features);
+        cm__row_features(rows, at, width, stored, 1);
+        assert_memory_equal(stored, features, (size_t)width * sizeof *features);
     }
 }
 
@@ -127,6 +137,40 @@ TEST(types_of_batch_norms)
     assert_true(r[0].dtype != r[1].dtype);
     assert_false(cm__alike_in_16_bits(CM__CALL_BATCH_NORM));
     assert_true(cm__alike_in_16_bits(CM__CALL_GEMM));
+}
+
+/* Rows that were prepared when the program was built are those that are computed at run time. */
+TEST(built_in_rows_are_ready)
+{
+    const cm__embedded_kernels *h200 = &cm__all_embedded_kernels[0];
+    cm_device                  *device = built_in(h200->device);
+    cm__limits                  own = cm__limits_of(device);
+    for (int32_t i = 0; i < h200->count; i++) {
+        cm__kernel_table        copy = h200->tables[i];
+        const cm__kernel_table *table = &h200->tables[i], *unprepared = &copy;
+        copy.built_in = 0;
+        const cm__rows *ready = cm__rows_of(ctx, NULL, (cm__tables){&table, 1}, &own);
+        const cm__rows *computed = cm__rows_of(ctx, NULL, (cm__tables){&unprepared, 1}, &own);
+        size_t          count = (size_t)ready->count;
+        int             width = cm__n_features(table->op);
+        assert_ptr_equal(ready->features, cm__all_arranged[table->built_in - 1].rows.features);
+        assert_int_equal(ready->count, computed->count);
+        assert_int_equal(ready->pass, computed->pass);
+        assert_memory_equal(ready->features, computed->features, cm__features_floats(count, width) * sizeof(float));
+        assert_memory_equal(ready->boxes, computed->boxes, cm__boxes_floats(count, width) * sizeof(float));
+        assert_memory_equal(ready->values, computed->values, count * sizeof(float));
+        assert_memory_equal(ready->number, computed->number, count * sizeof(int32_t));
+        assert_memory_equal(ready->place, computed->place, count * sizeof(int32_t));
+    }
+    cm_device_free(device);
+}
+
+/* For other limits than the measured device's, rows are computed. */
+TEST(other_limits_need_other_rows)
+{
+    const cm__kernel_table *table = &cm__all_embedded_kernels[0].tables[0];
+    const cm__rows         *rows = cm__rows_of(ctx, NULL, (cm__tables){&table, 1}, &limits);
+    assert_ptr_not_equal(rows->features, cm__all_arranged[table->built_in - 1].rows.features);
 }
 
 /* ---- shelf ------------------------------------------------------------------------------------------------------- */
@@ -183,6 +227,8 @@ int main(void)
         cmocka_unit_test(values_are_log_ratios),
         cmocka_unit_test(what_tables_have_in_common),
         cmocka_unit_test(types_of_batch_norms),
+        cmocka_unit_test(built_in_rows_are_ready),
+        cmocka_unit_test(other_limits_need_other_rows),
         cmocka_unit_test(a_shelf_prepares_once),
         cmocka_unit_test(a_shelf_outlives_other_contexts),
         cmocka_unit_test(no_tables),

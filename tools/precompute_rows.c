@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * precompute_rows.c - prepare the rows of the built-in kernel tables for the search of neighbours.
+ *
+ * The binary file has all floats, then all integers, in the byte order of this machine. The assembly file includes both
+ * parts into the program, and the C file says where the rows of each table are.
+ */
+#include "precompute.h"
+
+#include <stdlib.h>
+#include "model/time/arranged.h"
+#include "model/time/features.h"
+#include "model/time/rows.h"
+
+typedef struct output {
+    FILE    *text, *floats;
+    int32_t *numbers;
+    size_t   n_floats, n_numbers;
+} output;
+
+static void put_floats(output *o, const float *from, size_t count)
+{
+    if (fwrite(from, sizeof *from, count, o->floats) != count) stop("cannot write");
+    o->n_floats += count;
+}
+
+static void put_numbers(output *o, const int32_t *from, size_t count)
+{
+    o->numbers = realloc(o->numbers, (o->n_numbers + count) * sizeof *o->numbers);
+    if (!o->numbers) stop("no memory");
+    for (size_t i = 0; i < count; i++) o->numbers[o->n_numbers++] = from[i];
+}
+
+static void put_rows(output *o, int32_t device, const cm__rows *r, int width)
+{
+    size_t rows = (size_t)r->count, features = cm__features_floats(rows, width), boxes = cm__boxes_floats(rows, width);
+    fprintf(o->text, "    {&limits[%d], {.features = cm__arranged_floats + %zu, .values = cm__arranged_floats + %zu,\n", device,
+            o->n_floats, o->n_floats + features);
+    fprintf(o->text, "      .boxes = cm__arranged_floats + %zu, .number = cm__arranged_numbers + %zu,\n",
+            o->n_floats + features + rows, o->n_numbers);
+    fprintf(o->text, "      .place = cm__arranged_numbers + %zu, .count = %d, .pass = %d}},\n", o->n_numbers + rows, r->count,
+            r->pass);
+    put_floats(o, r->features, features);
+    put_floats(o, r->values, rows);
+    put_floats(o, r->boxes, boxes);
+    put_numbers(o, r->number, rows);
+    put_numbers(o, r->place, rows);
+}
+
+/* Exact: %a writes all bits. The limits are doubles only. */
+static void put_limits(output *o)
+{
+    fprintf(o->text, "static const cm__limits limits[] = {\n");
+    for (int32_t d = 0; d < cm__n_embedded_kernels; d++) {
+        cm_device *device = load_device(cm__all_embedded_kernels[d].device);
+        cm__limits l = cm__limits_of(device);
+        fprintf(o->text, "    {{");
+        for (int e = 0; e < CM_ENGINES; e++) {
+            fprintf(o->text, "{");
+            for (int r = 0; r < CM_RATES; r++) fprintf(o->text, "%a, ", l.peak[e][r]);
+            fprintf(o->text, "}, ");
+        }
+        fprintf(o->text, "}, %a, %a, %a, %a, %a, %a, %a},\n", l.memory_bytes_s, l.cache_bytes_s, l.cache_bytes, l.cores,
+                l.clock_hz, l.floor_s, l.tile);
+        cm_device_free(device);
+    }
+    fprintf(o->text, "};\n\n");
+}
+
+static void put_device(output *o, cm__ctx *ctx, int32_t d)
+{
+    const cm__embedded_kernels *kernels = &cm__all_embedded_kernels[d];
+    cm_device                  *device = load_device(kernels->device);
+    cm__limits                  limits = cm__limits_of(device);
+    for (int32_t i = 0; i < kernels->count; i++) {
+        const cm__kernel_table *table = &kernels->tables[i];
+        put_rows(o, d, cm__rows_of(ctx, NULL, (cm__tables){&table, 1}, &limits), cm__n_features(table->op));
+    }
+    cm_device_free(device);
+}
+
+static void put_assembly(const char *path, const char *binary, const output *o)
+{
+    FILE  *file = open_file(path);
+    size_t floats = o->n_floats * sizeof(float), numbers = o->n_numbers * sizeof(int32_t);
+    fprintf(file, ".section .rodata\n.globl cm__arranged_floats, cm__arranged_numbers\n"
+                  ".hidden cm__arranged_floats, cm__arranged_numbers\n.balign 64\n");
+    fprintf(file, "cm__arranged_floats:\n.incbin \"%s\", 0, %zu\n.balign 64\n", binary, floats);
+    fprintf(file, "cm__arranged_numbers:\n.incbin \"%s\", %zu, %zu\n", binary, floats, numbers);
+    fprintf(file, ".section .note.GNU-stack,\"\",%%progbits\n");
+    if (fclose(file)) stop(path);
+}
+
+void precompute_rows(const char *text, const char *assembly, const char *binary)
+{
+    cm_diag  diag = {0};
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    output   o = {.text = open_file(text), .floats = open_file(binary)};
+    if (!ctx || setjmp(ctx->trap)) stop(diag.reason);
+    fprintf(o.text, "/* Made by tools/precompute_rows.c; do not edit. */\n#include \"model/time/arranged.h\"\n\n");
+    put_limits(&o);
+    fprintf(o.text, "const cm__arranged cm__all_arranged[] = {\n");
+    for (int32_t d = 0; d < cm__n_embedded_kernels; d++) put_device(&o, ctx, d);
+    fprintf(o.text, "};\nconst int32_t cm__n_arranged = sizeof cm__all_arranged / sizeof *cm__all_arranged;\n");
+    if (fwrite(o.numbers, sizeof *o.numbers, o.n_numbers, o.floats) != o.n_numbers) stop("cannot write");
+    if (fclose(o.text) || fclose(o.floats)) stop("cannot write");
+    put_assembly(assembly, binary, &o);
+    free(o.numbers);
+    cm__ctx_free(ctx);
+}
