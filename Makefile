@@ -47,12 +47,13 @@ golden: build            ## rewrite the expected output in tests/cli, the README
 accuracy: build          ## rewrite docs/accuracy.md: predictions compared with all published and measured results
 	python3 tools/accuracy.py build/centimani docs/accuracy.md
 
-bench: build             ## time imports (also Python's onnx.load), memory, steps, plans and rankings (CENTIMANI_MODELS: folder of .onnx files)
+bench: build             ## time imports (also Python's onnx.load), memory, steps, plans, rankings and commands (CENTIMANI_MODELS: folder of .onnx files)
 	build/bench/import_speed
 	build/bench/memory_speed
 	build/bench/predict_speed
 	build/bench/plan_speed
 	build/bench/rank_speed
+	build/bench/start_speed build/centimani
 
 fuzz: test-packages      ## fuzz every importer for FUZZ_SECONDS each
 	@CC=clang tools/build.sh build-clang -Dfuzz=true $(SANITIZE) -Doptimization=1
