@@ -336,17 +336,37 @@ def left_out(program):
     for without, usual in zip(*answers):
         if without["predicted"] is not None and usual["predicted"] is not None and without["error"] is not None:
             by_device.setdefault(without["device"], []).append((without, usual))
-    rows = []
+    way, rows, by_way = ways(), [], {}
     for device, pairs in sorted(by_device.items()):
-        errors = [abs(w["error"]) for w, _ in pairs]
-        held = [w["interval"][0] <= w["measured"] <= w["interval"][1] for w, _ in pairs if w["interval"][0] is not None]
-        rows.append([device, len(pairs), percent(mean(errors)), percent(sorted(errors)[len(errors) // 2]),
-                     percent(mean(w["error"] for w, _ in pairs)), f"{sum(held)}/{len(held)}" if held else "–",
-                     percent(mean(abs(u["error"]) for _, u in pairs))])
-    return ("## Each device left out\n\n`centimani validate --leave-device-out`: every device predicted as if it had no results of its own, without "
-            "corrections, fitted operator models and surfaces. The last column is the error of the usual prediction on the same rows. "
-            "Machines other than GPUs appear where parameters were fitted without them.\n\n"
-            + table(["device", "rows", "error %, left out", "median %", "bias %", "in 90 %", "error %, with its results"], rows))
+        name = way.get(device, "kernels of another GPU" if device.split("-")[0] in ("nvidia", "amd") else "its own benchmarks")
+        by_way.setdefault(name, []).extend(pairs)
+        rows.append([device, name, *first_sight(pairs)])
+    heads = ["rows", "error %, left out", "median %", "bias %", "in 90 %", "interval, median", "error %, with its results"]
+    return ("## Each device left out\n\n`centimani validate --leave-device-out`: every device predicted as if it had no results of its own. GPUs have no "
+            "corrections, fitted operator models and surfaces. Machines other than GPUs take their parameters from other devices of their maker, "
+            "from other makers' devices of the same execution model, or from first guesses, and their interval from the errors that the "
+            "same way makes on other devices (`tools/fit_left_out.py`). The interval column is the median factor from the prediction to either end. "
+            "The last column is the error of the usual prediction on the same rows.\n\n"
+            + table(["device", "predicted from", *heads], rows) + "\n"
+            + table(["predicted from", *heads], [[name, *first_sight(pairs)] for name, pairs in sorted(by_way.items())]))
+
+
+def ways():
+    """Where a device takes its parameters from without its own results: {device: words}."""
+    families = json.loads(fit_styles.LEFT_OUT.read_text())["families"].values()
+    return {device: block["error"]["note"].split(";")[0].removeprefix("from ")
+            for family in families for device, block in family.get("without_device", {}).items()}
+
+
+def first_sight(pairs):
+    """Errors and intervals of predictions without the device's results, then the usual error."""
+    errors = [abs(w["error"]) for w, _ in pairs]
+    known = [w for w, _ in pairs if w["interval"][0] is not None and w["interval"][0] > 0]
+    held = sum(w["interval"][0] <= w["measured"] <= w["interval"][1] for w in known)
+    widths = sorted(math.sqrt(w["interval"][1] / w["interval"][0]) for w in known)
+    return [len(pairs), percent(mean(errors)), percent(sorted(errors)[len(errors) // 2]), percent(mean(w["error"] for w, _ in pairs)),
+            f"{held}/{len(known)}" if known else "–", f"×{widths[len(widths) // 2]:.2f}" if widths else "–",
+            percent(mean(abs(u["error"]) for _, u in pairs))]
 
 
 def page(sets, program):

@@ -408,21 +408,32 @@ def based_on(profile):
 def write_left_out(without, without_row):
     """The parameters for validation: for each fitted model, those fitted without it; and the same for each row."""
     tree = json.loads(LEFT_OUT.read_text()) if LEFT_OUT.exists() else {"families": {}}
-    by_row = tree.get("by_row", {}) | without_row
+    tree["by_row"] = tree.get("by_row", {}) | without_row
     transferred = {p: f for p, (f, *_) in TRANSFERRED.items() if f in without}
     for profile, family in {**{f: f for f in without}, **transferred}.items():
-        tree["families"][profile] = {"devices": based_on(profile), "without": {
+        known = tree["families"].get(profile, {})
+        tree["families"][profile] = known | {"devices": based_on(profile), "without": {
             group: execution(transferred_to(profile, parameters) if profile in transferred else parameters)
             for group, parameters in without[family].items()}}
+    write_tree(tree)
+
+
+def write_tree(tree):
+    """Write left-out-styles.json, a line for each fit."""
     families = []
     for name, family in tree["families"].items():
-        groups = ",\n".join(f"   {json.dumps(g)}: {json.dumps(e)}" for g, e in family["without"].items())
-        families.append(f'  {json.dumps(name)}: {{"devices": {json.dumps(family["devices"])}, "without": {{\n{groups}}}}}')
+        members = [f'"devices": {json.dumps(family["devices"])}']
+        for key in ("without", "without_device"):
+            if key in family:
+                fits = ",\n".join(f"   {json.dumps(g)}: {json.dumps(e)}" for g, e in family[key].items())
+                members.append(f'"{key}": {{\n{fits}}}')
+        families.append(f"  {json.dumps(name)}: {{{', '.join(members)}}}")
     rows = []
-    for name, family in by_row.items():
+    for name, family in tree["by_row"].items():
         lines = ",\n".join(f"   {json.dumps(r)}: {json.dumps(p)}" for r, p in family.items())
         rows.append(f'  {json.dumps(name)}: {{\n{lines}}}')
     title = ("Parameters of `execution` fitted without one model each, by tools/fit_styles.py: what validation predicts that model with; "
+             "without_device: the same without any row of one device, by tools/fit_left_out.py; "
              "by_row: the same without one row each, for docs/accuracy.md")
     head = json.dumps({"schema": 1, "id": LEFT_OUT.stem, "title": title})[:-1]
     LEFT_OUT.write_text(head + ', "families": {\n' + ",\n".join(families) + '},\n "by_row": {\n' + ",\n".join(rows) + "}}\n")

@@ -4,8 +4,9 @@
 
 budgets.csv has a row per set: the largest mean error, the smallest accuracy, the smallest number of device pairs in the
 order that their source states, and the largest median factor of batch sizes. If two sets contain the same measurement,
-both must predict it. A change that makes a set worse fails this test; a change that makes it better should lower the
-budget (tools/accuracy.py --budgets). LIMIT_S: the most CPU seconds for all sets.
+both must predict it. Predictions without any result of the device must exist for every machine, and 85 to 95 % of the
+rows must be inside their intervals. A change that makes a set worse fails this test; a change that makes it better
+should lower the budget (tools/accuracy.py --budgets). LIMIT_S: the most CPU seconds for all sets.
 """
 import csv
 import json
@@ -16,6 +17,7 @@ import subprocess
 import sys
 
 BUDGETS = pathlib.Path(__file__).parent / "budgets.csv"
+CALIBRATION = pathlib.Path(__file__).parent.parent.parent / "data" / "results" / "calibration-styles.json"
 
 
 def faults(one, budget):
@@ -54,6 +56,20 @@ def standings(sets):
                 yield f"{value} samples/s of {device} is predicted in {', '.join(sorted(judges))}, but not in {name}"
 
 
+def devices_left_out(program):
+    """Faults of predictions without the device's own results: machines without such a fit, and the share of rows inside the
+    90 % interval, which must be 85 to 95 %."""
+    done = subprocess.run([program, "validate", "--set", "all", "--leave-device-out", "--json"], capture_output=True, text=True, check=True)
+    rows = [row for one in json.loads(done.stdout)["sets"] for row in one["rows"]]
+    fitted = {row["device"] for one in [json.loads(CALIBRATION.read_text())] for row in one["rows"] if "left_out" not in row}
+    yield from sorted({f"{row['device']} has results, but no fit without them" for row in rows
+                       if row["device"] in fitted and "no parameters are fitted" in (row["reason"] or "")})
+    known = [row for row in rows if row["predicted"] is not None and row["interval"][0] is not None]
+    inside = sum(row["interval"][0] <= row["measured"] <= row["interval"][1] for row in known) / len(known)
+    if not 0.85 <= inside <= 0.95:
+        yield f"{inside:.1%} of {len(known)} rows are inside the 90 % interval"
+
+
 def main():
     program, *limit = sys.argv[1:]
     done = subprocess.run([program, "validate", "--set", "all", "--json"], capture_output=True, text=True, check=True)
@@ -65,6 +81,7 @@ def main():
                 [f"has no line in {BUDGETS.name}"] if one["summaries"][0]["n"] else []) for name, one in sets.items()]
     results += [(name, ["no such set"]) for name in budgets if name not in sets]
     results.append(("one figure, one standing", list(standings(sets.values()))))
+    results.append(("devices left out", list(devices_left_out(program))))
     slow = limit and took > float(limit[0])
     results.append((f"all sets in {limit[0] if limit else 'any'} s", [f"took {took:.1f} s"] if slow else []))
     print(f"1..{len(results)}")
