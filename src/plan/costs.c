@@ -43,13 +43,6 @@ static void find_bytes(cm__model *m)
     m->state_bytes = states / numbers;
 }
 
-static double reserve(const cm__model *m, const char *what)
-{
-    cm_number n = cm_device_reserve(m->device, m->runtime, what);
-    if (!n.known) n = cm_device_reserve(m->device, CM_RUNTIME_TORCH_EAGER, what);
-    return n.known ? n.value : 0;
-}
-
 cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_fabric *fabric,
                          cm_runtime runtime)
 {
@@ -58,8 +51,8 @@ cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *de
     *m = (cm__model){.ctx = ctx, .device = device, .fabric = fabric, .step = step, .runtime = runtime};
     if (!main || !main->capacity_bytes.known)
         cm__fail(ctx, CM_ERR_UNSUPPORTED, "the device's memory capacity is unknown, so no plan can be checked to fit");
-    m->reserve_bytes = reserve(m, "library");
-    m->capacity_bytes = main->capacity_bytes.value * (1 - CM__HEADROOM) - reserve(m, "context");
+    m->reserve_bytes = cm__library_bytes(device, runtime);
+    m->capacity_bytes = main->capacity_bytes.value * (1 - CM__HEADROOM) - cm__context_bytes(device, runtime, step);
     m->whole = cm__execution_applies(device, runtime);
     m->part = cm__part_map(ctx, step);
     find_shape(m);

@@ -63,6 +63,9 @@ struct cm_footprint {
 /* memory.c: bytes of the libraries' permanent workspaces under a runtime. */
 double cm__library_bytes(const cm_device *device, cm_runtime runtime);
 
+/* memory.c: bytes of driver and framework outside the runtime's allocator. Convolutions load further libraries. */
+double cm__context_bytes(const cm_device *device, cm_runtime runtime, const cm_graph *step);
+
 /* memory.c: as cm_footprint_new(). Reuses the device-independent parts of `like`, a footprint of the same step under
    the same runtime and plan, which must outlive the new one. NULL: nothing to reuse. */
 cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step, const cm_device *device,

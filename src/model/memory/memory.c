@@ -191,6 +191,13 @@ static double reserve_of(const cm_device *device, cm_runtime runtime, const char
 
 double cm__library_bytes(const cm_device *device, cm_runtime runtime) { return reserve_of(device, runtime, "library"); }
 
+double cm__context_bytes(const cm_device *device, cm_runtime runtime, const cm_graph *step)
+{
+    bool convolves = false;
+    for (int32_t i = 0; i < step->n_nodes && !convolves; i++) convolves = cm_node_class(&step->nodes[i]) == CM_CLASS_CONV;
+    return reserve_of(device, runtime, "context") + (convolves ? reserve_of(device, runtime, "convolutions") : 0);
+}
+
 /* Builds the parts that do not depend on the device. */
 static void find_pieces(cm_footprint *f)
 {
@@ -245,7 +252,7 @@ cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step,
     f->caching = f->options.runtime != CM_RUNTIME_NATIVE;
     f->math = cm__attention_math(step, device, f->options.runtime);
     f->library_bytes = cm__library_bytes(device, f->options.runtime);
-    f->context_bytes = reserve_of(device, f->options.runtime, "context");
+    f->context_bytes = cm__context_bytes(device, f->options.runtime, step);
     if (shares_pieces(f, like)) take_pieces(f, like);
     else find_pieces(f);
     cm__place_categories(f);
