@@ -962,7 +962,8 @@ typedef struct cm_rank_entry {
     double             value, interval[2]; /* in cm_ranking_unit() */
     double             relative, relative_interval[2]; /* improvement over the baseline: above 1 is better than the
                                                           baseline; NAN: no baseline */
-    bool               tied_with_next; /* the intervals of this device and the next overlap */
+    bool               tied_with_next; /* 1 is inside the 90 % interval of the ratio to the next device */
+    bool               tied_with_best; /* the same of the ratio to the first device; false for that one */
     bool               pareto;        /* no ranked device is both faster and cheaper */
     double             port_usd;      /* cost of porting; 0: none needed */
     double             break_even_samples, break_even_hours; /* when porting has paid for itself, in samples and in

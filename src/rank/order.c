@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/text.h"
+#include "model/time/factors.h"
 #include "rank/rank.h"
 
 void cm__rank_settle_state(const cm_ranking *r, cm__rank_device *d)
@@ -42,9 +44,27 @@ static int by_value(const void *left, const void *right)
     return strcmp(cm_device_get_info(a->device)->id, cm_device_get_info(b->device)->id);
 }
 
-static bool overlap(const cm_rank_entry *a, const cm_rank_entry *b)
+/* Log error of the value in the direction of another value. */
+static double error_toward(const cm_rank_entry *e, double other)
 {
-    return a->interval[0] <= b->interval[1] && b->interval[0] <= a->interval[1];
+    double end = e->interval[other < e->value ? 0 : 1];
+    return fabs(log(end / e->value)) / CM__SIGMAS_OF_90_PERCENT;
+}
+
+/* Devices of one maker and class are predicted from the same tables or parameters and share a part of their errors. */
+static double correlation(const cm_rank_entry *a, const cm_rank_entry *b)
+{
+    const cm_device_info *x = cm_device_get_info(a->device), *y = cm_device_get_info(b->device);
+    bool                  same = x->vendor && y->vendor && cm__same_name(x->vendor, y->vendor);
+    return same && strcmp(x->device_class, y->device_class) == 0 ? cm__time_factors.maker_correlation : 0;
+}
+
+/* True: 1 is inside the 90 % interval of the ratio of both values. An unknown error is too large. */
+static bool too_close(const cm_rank_entry *a, const cm_rank_entry *b)
+{
+    double x = error_toward(a, b->value), y = error_toward(b, a->value);
+    double error = sqrt(x * x + y * y - 2 * correlation(a, b) * x * y);
+    return !(fabs(log(a->value / b->value)) > CM__SIGMAS_OF_90_PERCENT * error);
 }
 
 /* True: no other device has both a shorter time and a lower cost per sample. */
@@ -70,7 +90,8 @@ void cm__rank_sort(cm_ranking *r)
     while (r->n_placed < r->n_entries && r->order[r->n_placed]->entry.state == CM_RANK_PLACED) r->n_placed++;
     for (int32_t i = 0; i < r->n_placed; i++) {
         cm_rank_entry *e = &r->order[i]->entry;
-        e->tied_with_next = i + 1 < r->n_placed && overlap(e, &r->order[i + 1]->entry);
+        e->tied_with_next = i + 1 < r->n_placed && too_close(e, &r->order[i + 1]->entry);
+        e->tied_with_best = i > 0 && too_close(&r->order[0]->entry, e);
         e->pareto = undominated(r, e);
     }
 }

@@ -121,16 +121,14 @@ static void answer(cm__ctx *ctx, FILE *out, const cm__page_report *p)
         return;
     }
     int32_t close = 0;
-    for (int32_t k = 1; k < cm_ranking_placed(p->ranking); k++) {
-        const cm_rank_entry *e = cm_ranking_entry(p->ranking, k);
-        close += e->interval[0] <= best->interval[1] && best->interval[0] <= e->interval[1];
-    }
+    for (int32_t k = 1; k < cm_ranking_placed(p->ranking); k++)
+        close += cm_ranking_entry(p->ranking, k)->tied_with_best;
     fputs("<p class=\"answer\">", out);
     cm__html_text(ctx, out, cm__format(ctx, "%s: %s %s%s.", cm_device_get_info(best->device)->name,
                                        cm__page_number(ctx, best->value), cm_ranking_unit(p->ranking),
                                        i->job ? cm__format(ctx, " for %s", i->job) : ""));
     if (close)
-        fprintf(out, " Too close to call: the intervals of %d other devices overlap that of this one.", close);
+        fprintf(out, " Too close to call: %d other devices may be better (90 %% interval).", close);
     fputs("</p></header><main id=\"main\">\n", out);
 }
 
@@ -148,7 +146,7 @@ static json_t *data_of(cm__ctx *ctx, const cm__page_report *p)
 static void figures(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 {
     figure(ctx, out, "ranking", "Ranking", "The best 24 devices. Whiskers: 90 % intervals; arrows: the interval "
-           "extends beyond the figure. Paler bars: overlaps the interval of a neighbour, too close to call.", true);
+           "extends beyond the figure. Paler bars: too close to call with a neighbour.", true);
     cm__page_ranking(ctx, out, p);
     all_sources(ctx, out, p);
     end_figure(out);

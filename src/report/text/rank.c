@@ -45,9 +45,9 @@ static void print_answer(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
     fputc('\n', out);
     cm__print_note(ctx, out, "", "best", 11, text);
     const char *ties = "", *pareto = "";
-    for (int32_t k = 1; k < placed && cm_ranking_entry(r->ranking, k)->interval[0] <= best->interval[1] &&
-                        best->interval[0] <= cm_ranking_entry(r->ranking, k)->interval[1]; k++)
-        ties = cm__format(ctx, "%s%s%s", ties, *ties ? ", " : "",
+    for (int32_t k = 1; k < placed; k++)
+        if (cm_ranking_entry(r->ranking, k)->tied_with_best)
+            ties = cm__format(ctx, "%s%s%s", ties, *ties ? ", " : "",
                           cm_device_get_info(cm_ranking_entry(r->ranking, k)->device)->id);
     if (*ties) cm__print_note(ctx, out, "", "too close", 11, cm__format(ctx, "to call between it and %s", ties));
     for (int32_t k = 0; k < placed; k++)
@@ -107,7 +107,7 @@ void cm__rank_text(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
     print_head(ctx, r, out);
     if (cm_ranking_placed(r->ranking)) {
         cm__rank_tables(ctx, r, out);
-        fputs("~ interval overlaps that of the next device: too close to call   * no device is faster and cheaper\n",
+        fputs("~ too close to call: the next may be better (90 % interval)   * no device is faster and cheaper\n",
               out);
     }
     if (!r->brief) print_unplaced(ctx, r, out);

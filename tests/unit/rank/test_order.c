@@ -66,6 +66,24 @@ static void test_sorted(void **state)
     cm__ctx_free(ctx);
 }
 
+/* Two devices of one maker share a part of their errors, so that a ratio of 1.25 decides between intervals of the same factor;
+   between makers it does not. */
+static void test_too_close(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(NULL);
+    if (setjmp(ctx->trap)) fail();
+    for (int other = 0; other < 2; other++) {
+        cm__rank_device all[] = {device_at(other ? 0 : 1, 100, 80, 125, 100, 10), device_at(2, 125, 100, 156.25, 125, 12)};
+        cm_ranking      r = {.ctx = ctx, .devices = all, .n_devices = 2, .options = {.objective = CM_OBJECTIVE_PRICE}};
+        cm__rank_sort(&r);
+        assert_int_equal(r.order[0]->entry.tied_with_next, other);
+        assert_int_equal(r.order[1]->entry.tied_with_best, other);
+        assert_false(r.order[0]->entry.tied_with_best);
+    }
+    cm__ctx_free(ctx);
+}
+
 static cm_rank_state state_of(cm_rank_options o, cm__rank_device d, const char *reason)
 {
     cm_ranking r = {.options = o};
@@ -98,6 +116,7 @@ static void test_limits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sorted), cmocka_unit_test(test_limits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sorted),
+        cmocka_unit_test(test_too_close), cmocka_unit_test(test_limits)};
     return cmocka_run_group_tests(tests, begin, end);
 }
