@@ -195,7 +195,7 @@ static void find_needs(cm__backward *b)
     for (int32_t t = 0; t < b->forward_tensors; t++) {
         const cm_tensor *x = cm__t(g, t);
         bool differentiable_leaf = x->role == CM_ROLE_PARAMETER || (x->producer < 0 && x->role == CM_ROLE_ACTIVATION);
-        b->needs[t] = differentiable_leaf && cm__is_float(x->dtype);
+        b->needs[t] = differentiable_leaf && cm__has_gradient(x->dtype);
     }
     for (int32_t i = 0; i < b->forward_nodes; i++) {
         const cm_node *n = &g->nodes[i];
@@ -204,7 +204,7 @@ static void find_needs(cm__backward *b)
         for (int32_t o = 0; any && cm__ops[n->op].gradient && o < n->n_outputs; o++)
             if (n->outputs[o] >= 0) {
                 const cm_tensor *y = cm__t(g, n->outputs[o]);
-                b->needs[n->outputs[o]] = cm__is_float(y->dtype) && y->role != CM_ROLE_SAVED;
+                b->needs[n->outputs[o]] = cm__has_gradient(y->dtype) && y->role != CM_ROLE_SAVED;
             }
     }
 }

@@ -24,6 +24,10 @@ int32_t cm__kept(cm__backward *b, int32_t tensor);
 /* A backward node with one output shaped like `like`; returns the output. */
 int32_t cm__back(cm__backward *b, const cm_node *n, int op, int32_t like, const int32_t *inputs, int32_t count);
 
+/* A backward node with one output per input from `first` to `last` that needs a gradient, which it is given. */
+void cm__back_joint(cm__backward *b, const cm_node *n, int op, const int32_t *inputs, int32_t count, int32_t first,
+                    int32_t last);
+
 /* Set the gradient of a forward tensor, or add to it. Reduces broadcast dimensions and casts to the tensor's type
    first. */
 void cm__give(cm__backward *b, const cm_node *n, int32_t tensor, int32_t gradient);

@@ -14,6 +14,8 @@
 #include "graph/rule.h"
 #include "graph/rules.h"
 
+#include <math.h>
+
 #define ATTENTION_BACKWARD 2.5 /* five products, two in forward: scores again, dV, dP, dQ, dK */
 
 /* Reading a broadcast view transfers no more bytes than the tensor it is a view of. */
@@ -87,11 +89,36 @@ void cm__cost_gather(const cm_graph *g, cm_node *n)
     n->write_bytes = cm_tensor_bytes(y);
 }
 
+/* 5 N log2 N for N complex points, half of that for real ones. The gradient of a transform of real numbers transforms
+   complex ones. */
+void cm__cost_fft(const cm_graph *g, cm_node *n)
+{
+    const cm_node   *forward = n->source >= 0 && n->phase == CM_BACKWARD ? &g->nodes[n->source] : n;
+    const cm_tensor *x = cm__in(g, forward, 0), *y = cm__t(g, forward->outputs[0]), *whole = cm__is_float(x->dtype) ? x : y;
+    const cm__attr  *axes = cm__attr_find(forward, CM_ATTR_AXES);
+    double           points = 1;
+    bool             complex_points = x->dtype == y->dtype || (forward != n && cm__is_float(x->dtype));
+    for (int32_t i = 0; axes && i < axes->count; i++)
+        points *= (double)whole->dims[axes->ints[i] < 0 ? axes->ints[i] + whole->rank : axes->ints[i]].fixed;
+    n->flop = cm__poly_scale(cm_tensor_elements(whole), (complex_points ? 5 : 2.5) * log2(fmax(2, points)));
+    add_traffic(g, n);
+}
+
+/* Only the part is read and written; nothing is if it is in place already. */
+void cm__cost_written(const cm_graph *g, cm_node *n)
+{
+    if (cm__attr_int(n, CM_ATTR_IN_PLACE, 0)) return;
+    add_read(g, n, n->inputs[1]);
+    n->write_bytes = cm_tensor_bytes(cm__in(g, n, 1));
+}
+
 /* ---- matrix products -------------------------------------------------------------------------------------------- */
 
+/* A product of complex numbers is four products of real ones. */
 static void product(const cm_graph *g, cm_node *n, const cm_tensor *rows, cm_dim inner)
 {
-    n->flop = cm__poly_scale(cm__poly_mul(cm_tensor_elements(rows), cm__poly_dim(inner)), 2);
+    double flop = rows->dtype == CM_COMPLEX64 ? 8 : 2;
+    n->flop = cm__poly_scale(cm__poly_mul(cm_tensor_elements(rows), cm__poly_dim(inner)), flop);
     add_traffic(g, n);
 }
 

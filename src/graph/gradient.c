@@ -151,9 +151,8 @@ void cm__gradient_conv(cm__backward *b, const cm_node *n)
     bias(b, n, 2);
 }
 
-/* Add outputs to a backward kernel, one per further input that needs a gradient, in order. */
-static void joint(cm__backward *b, const cm_node *n, int op, const int32_t *inputs, int32_t count, int32_t first,
-                  int32_t last)
+void cm__back_joint(cm__backward *b, const cm_node *n, int op, const int32_t *inputs, int32_t count, int32_t first,
+                    int32_t last)
 {
     int32_t wanted[8], n_wanted = 0;
     for (int32_t i = first; i <= last; i++)
@@ -170,13 +169,30 @@ static void joint(cm__backward *b, const cm_node *n, int op, const int32_t *inpu
     for (int32_t i = 0; i < n_wanted; i++) cm__give(b, n, wanted[i], gradients[i]);
 }
 
+/* The kernel that computes the gradients of queries, keys and values also writes that of all scores, to which a trained
+   mask was added. */
+static void bias_of_scores(cm__backward *b, const cm_node *n, int32_t kernel)
+{
+    const cm_tensor *q = cm__in(b->g, n, 0), *k = cm__in(b->g, n, 1);
+    if (kernel == b->g->n_nodes || q->rank != 4 || k->rank != 4) return;
+    cm_node *node = &b->g->nodes[kernel];
+    int32_t  at = node->n_outputs;
+    cm_dim   scores[] = {q->dims[0], q->dims[1], q->dims[2], k->dims[2]};
+    cm__set_output(b->g, node, at, q->dtype, 4, scores);
+    int32_t gradient = node->outputs[at];
+    cm__t(b->g, gradient)->role = CM_ROLE_GRADIENT;
+    cm__give(b, n, n->inputs[3], gradient);
+}
+
 void cm__gradient_attention(cm__backward *b, const cm_node *n)
 {
     int32_t inputs[7] = {dy_of(b, n), kept_in(b, n, 0), kept_in(b, n, 1), kept_in(b, n, 2),
                          cm__kept(b, n->outputs[0]), cm__kept(b, n->outputs[1])};
     int32_t count = 6;
     if (cm__has(n, 3)) inputs[count++] = kept_in(b, n, 3);
-    joint(b, n, CM_OP_ATTENTION_GRAD, inputs, count, 0, 2);
+    int32_t kernel = b->g->n_nodes;
+    cm__back_joint(b, n, CM_OP_ATTENTION_GRAD, inputs, count, 0, 2);
+    if (cm__wants(b, n, 3)) bias_of_scores(b, n, kernel);
 }
 
 void cm__gradient_rnn(cm__backward *b, const cm_node *n)
@@ -188,7 +204,7 @@ void cm__gradient_rnn(cm__backward *b, const cm_node *n)
         if (cm__has(n, i)) inputs[count++] = kept_in(b, n, i);
     inputs[count++] = cm__kept(b, n->outputs[0]);
     inputs[count++] = cm__kept(b, n->outputs[3]);
-    joint(b, n, CM_OP_RNN_GRAD, inputs, count, 0, 7);
+    cm__back_joint(b, n, CM_OP_RNN_GRAD, inputs, count, 0, 7);
 }
 
 /* ---- normalisation, softmax, reductions ------------------------------------------------------------------------- */
@@ -200,7 +216,7 @@ void cm__gradient_norm(cm__backward *b, const cm_node *n)
     if (cm__has(n, 1)) inputs[count++] = kept_in(b, n, 1);
     for (int32_t o = 1; o < n->n_outputs && o < 3; o++)
         if (n->outputs[o] >= 0) inputs[count++] = cm__kept(b, n->outputs[o]);
-    joint(b, n, CM_OP_NORM_GRAD, inputs, count, 0, 2);
+    cm__back_joint(b, n, CM_OP_NORM_GRAD, inputs, count, 0, 2);
 }
 
 void cm__gradient_softmax(cm__backward *b, const cm_node *n)
@@ -278,14 +294,17 @@ void cm__gradient_gather(cm__backward *b, const cm_node *n)
     else cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_GATHER_GRAD, n->inputs[0], inputs, 2));
 }
 
-/* Scatter operators: each float input gets a gradient of its own shape, gathered by the indices. */
+/* Scatter operators: each float input gets a gradient of its own shape, gathered by the indices. The gradient of what
+   is added to is that of the sum. */
 void cm__gradient_scatter(cm__backward *b, const cm_node *n)
 {
     int32_t index = n->op == CM_OP_TOP_K ? n->outputs[1] : n->inputs[1];
     for (int32_t i = 0; i < n->n_inputs; i++) {
         if (!cm__wants(b, n, i)) continue;
         int32_t inputs[] = {dy_of(b, n), cm__kept(b, index)};
-        cm__give(b, n, n->inputs[i], cm__back(b, n, CM_OP_GATHER_GRAD, n->inputs[i], inputs, 2));
+        bool    adds = n->op != CM_OP_TOP_K && i == 0 && cm__attr_int(n, CM_ATTR_REDUCTION, 0) == CM__ADDS;
+        cm__give(b, n, n->inputs[i],
+                 adds ? inputs[0] : cm__back(b, n, CM_OP_GATHER_GRAD, n->inputs[i], inputs, 2));
     }
 }
 

@@ -12,7 +12,16 @@ static inline const cm_tensor *cm__in(const cm_graph *g, const cm_node *n, int32
     return cm__t(g, n->inputs[input]);
 }
 
+/* Values of CM_ATTR_MODE: how an image of another size is made. Smooth: with antialiasing. */
+enum {
+    CM__MODE_NEAREST, CM__MODE_LINEAR, CM__MODE_CUBIC, CM__MODE_LINEAR_SMOOTH, CM__MODE_CUBIC_SMOOTH, CM__MODE_REFLECT,
+    CM__MODE_REPLICATE, CM__MODE_AVERAGE, CM__MODE_MAX, CM__MODE_SAMPLE, CM__MODES
+};
+
+#define CM__ADDS 1 /* of a scatter, CM_ATTR_REDUCTION: it adds to what is there */
+
 static inline bool cm__is_float(cm_dtype d) { return d <= CM_FP8; }
+static inline bool cm__has_gradient(cm_dtype d) { return cm__is_float(d) || d == CM_COMPLEX64; }
 
 /* Elements of a tensor of fixed shape; -1: it depends on the batch size or is above CM__VALUE_MAX. */
 int64_t cm__small_count(const cm_tensor *t);

@@ -224,3 +224,20 @@ void cm__shape_recorded(cm_graph *g, cm_node *n)
     }
     if (!index) cm__fail(g->ctx, CM_ERR_FORMAT, "an opaque operator without outputs");
 }
+
+/* As recorded, in the type of the first input. */
+void cm__shape_recorded_like(cm_graph *g, cm_node *n)
+{
+    cm_dtype dtype = cm__in(g, n, 0)->dtype;
+    cm__shape_recorded(g, n);
+    cm__t(g, n->outputs[0])->dtype = dtype;
+}
+
+/* The whole after a part of it was written, in the same memory. Uninitialised memory begins with the first write. */
+void cm__shape_written(cm_graph *g, cm_node *n)
+{
+    const cm_tensor *whole = cm__in(g, n, 0);
+    int32_t          storage = whole->producer < 0 ? -1 : whole->storage;
+    cm__set_output(g, n, 0, whole->dtype, whole->rank, whole->dims);
+    if (storage >= 0) cm__t(g, n->outputs[0])->storage = storage;
+}

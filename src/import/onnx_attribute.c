@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onnx_attribute.c - convert ONNX attributes to the numeric attributes of attrs.def. */
+#include "graph/rule.h"
 #include "import/onnx_import.h"
 
 #include <string.h>
@@ -14,8 +15,8 @@ static const struct {
     {CM_ATTR_AUTO_PAD, "SAME_UPPER", 2},   {CM_ATTR_AUTO_PAD, "SAME_LOWER", 3},
     {CM_ATTR_DIRECTION, "forward", 0},     {CM_ATTR_DIRECTION, "reverse", 1},
     {CM_ATTR_DIRECTION, "bidirectional", 2},
-    {CM_ATTR_MODE, "nearest", 0},          {CM_ATTR_MODE, "linear", 1}, /* of Resize and Upsample */
-    {CM_ATTR_MODE, "bilinear", 1},         {CM_ATTR_MODE, "cubic", 1},
+    {CM_ATTR_MODE, "nearest", CM__MODE_NEAREST}, {CM_ATTR_MODE, "linear", CM__MODE_LINEAR}, /* of Resize, Upsample */
+    {CM_ATTR_MODE, "bilinear", CM__MODE_LINEAR}, {CM_ATTR_MODE, "cubic", CM__MODE_CUBIC},
     {CM_ATTR_REDUCTION, "mean", 0},        {CM_ATTR_REDUCTION, "sum", 1},
     {CM_ATTR_REDUCTION, "none", 2},
     {CM_ATTR_TO, "FLOAT", CM_FP32},        {CM_ATTR_TO, "FLOAT16", CM_FP16}, /* Cast before opset 6 */

@@ -14,6 +14,8 @@
 
 #define FORGOTTEN_MAX (4 * CM__TRACE_ARGUMENTS_MAX) /* tensors that one rule can make */
 
+#define RECORDED_ATTRIBUTES 8
+
 /* ---- what rules use --------------------------------------------------------------------------------------------- */
 
 const char *cm__trace_name(const cm__trace *t, const cm__trace_op *o)
@@ -108,15 +110,16 @@ static cm__attr recorded_outputs(cm__trace *t, const cm__trace_op *o)
     return (cm__attr){.key = CM_ATTR_OUTPUTS, .count = n, .ints = list};
 }
 
-void cm__trace_recorded(cm__trace *t, const cm__trace_op *o, int op)
+void cm__trace_recorded(cm__trace *t, const cm__trace_op *o, int op, const cm__attr *further, int32_t n_further)
 {
     int32_t *inputs = cm__alloc_array(t->ctx, (size_t)o->n_in + 1, sizeof *inputs), n = 0, made = 0;
     for (int32_t i = 0; i < o->n_out; i++) made += o->out[i] >= 0;
     if (!made) return;
     for (int32_t i = 0; i < o->n_in; i++)
         if (o->in[i] >= 0) inputs[n++] = here(t, o->in[i]);
-    cm__attr outputs = recorded_outputs(t, o);
-    const cm_node *node = cm__emit_node(t->g, op, cm__trace_name(t, o), inputs, n, &outputs, 1, made);
+    cm__attr attrs[RECORDED_ATTRIBUTES] = {recorded_outputs(t, o)};
+    for (int32_t i = 0; i < n_further && i + 1 < RECORDED_ATTRIBUTES; i++) attrs[i + 1] = further[i];
+    const cm_node *node = cm__emit_node(t->g, op, cm__trace_name(t, o), inputs, n, attrs, 1 + n_further, made);
     for (int32_t i = 0, k = 0; i < o->n_out; i++) {
         if (o->out[i] < 0) continue;
         t->tensors[o->out[i]].here = node->outputs[k++];
@@ -185,15 +188,47 @@ static void list_opaque(cm__trace *t)
     }
 }
 
+/* The tensor of which a tensor is a view; -1: it is no view. */
+static int32_t viewed(const cm_graph *g, int32_t tensor)
+{
+    int32_t at = tensor;
+    for (;;) {
+        int32_t producer = cm__t(g, at)->producer;
+        if (producer < 0 || !g->nodes[producer].view) return at == tensor ? -1 : at;
+        if (g->nodes[producer].op == CM_OP_DETACH) return -1; /* not followed by gradients */
+        at = g->nodes[producer].inputs[0];
+    }
+}
+
+/* An operator wrote into a view. Later operators that read the tensor of which it is a view read what was written. */
+static void write_back(cm__trace *t, const cm__trace_op *o)
+{
+    if (o->n_in < 1 || o->n_out < 1 || o->in[0] < 0 || o->out[0] < 0) return;
+    int32_t into = t->tensors[o->in[0]].here, part = t->tensors[o->out[0]].here;
+    int32_t whole = into < 0 ? -1 : viewed(t->g, into);
+    if (whole < 0 || part < 0 || part == into || !cm__has_gradient(cm__t(t->g, whole)->dtype)) return;
+    bool     copies = strcmp(o->name, "copy") == 0; /* its kernel writes into the part */
+    int32_t  producer = cm__t(t->g, part)->producer, from = part;
+    cm__attr there = CM__INTS(CM_ATTR_IN_PLACE, !copies);
+    bool     copied = copies && producer >= 0 && (t->g->nodes[producer].op == CM_OP_COPY || t->g->nodes[producer].op == CM_OP_CAST);
+    if (copied) from = t->g->nodes[producer].inputs[0];
+    int32_t written = cm__emit(t->g, CM_OP_SLICE_WRITE, cm__trace_name(t, o), (int32_t[]){whole, from}, 2, &there, 1);
+    for (int32_t i = 0; i < t->n_tensors; i++)
+        if (t->tensors[i].here == whole) t->tensors[i].here = written;
+}
+
 static void translate(cm__trace *t, const cm__map *index, const cm__trace_op *o)
 {
     bool    aten = strncmp(o->full, "aten::", 6) == 0;
     int32_t row = aten ? cm__map_get(index, (cm__span){o->name, strlen(o->name)}) : -1;
     cm__place(t->ctx, "operator '%.100s'", cm__trace_name(t, o));
-    if (row >= 0 && attempt(t, &rows[row], o)) return;
+    if (row >= 0 && attempt(t, &rows[row], o)) {
+        if (o->in_place) write_back(t, o);
+        return;
+    }
     t->opaque = cm__grow(t->ctx, t->opaque, t->n_opaque, &t->cap_opaque, sizeof *t->opaque);
     t->opaque[t->n_opaque++] = (int32_t)(o - t->ops);
-    cm__trace_recorded(t, o, CM_OP_OPAQUE);
+    cm__trace_recorded(t, o, CM_OP_OPAQUE, NULL, 0);
 }
 
 /* ---- the graph -------------------------------------------------------------------------------------------------- */

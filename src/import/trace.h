@@ -83,7 +83,8 @@ const char *cm__trace_name(const cm__trace *t, const cm__trace_op *o);
 const cm__trace_tensor *cm__trace_out(const cm__trace *t, const cm__trace_op *o, int32_t index);
 void        cm__trace_made(cm__trace *t, const cm__trace_op *o, int32_t index, int32_t tensor);
 int32_t     cm__trace_shape(cm__trace *t, int32_t rank, const cm_dim *dims); /* a shape as a known tensor */
-void        cm__trace_recorded(cm__trace *t, const cm__trace_op *o, int op); /* outputs with their recorded shapes */
+/* Outputs with their recorded shapes; `further` attributes, at most 7. */
+void        cm__trace_recorded(cm__trace *t, const cm__trace_op *o, int op, const cm__attr *further, int32_t n_further);
 
 /* ---- trace_backward.c ------------------------------------------------------------------------------------------- */
 

@@ -27,7 +27,7 @@ static cm_poly product(const cm__trace *t, const cm__trace_op *o, int32_t first)
 {
     const cm__trace_tensor *a = at(t, o->in, o->n_in, first), *y = at(t, o->out, o->n_out, 0);
     if (!a || !y || a->rank < 1) return cm__poly_const(0);
-    return times(elements(y), a->dims[a->rank - 1], 2);
+    return times(elements(y), a->dims[a->rank - 1], a->dtype == CM_COMPLEX64 ? 8 : 2);
 }
 
 static cm_poly of_mm(cm__trace *t, const cm__trace_op *o) { return product(t, o, 0); }

@@ -68,9 +68,8 @@ void cm__aten_baddbmm(cm__trace *t, const cm__trace_op *o, int op)
 
 /* ---- windows ---------------------------------------------------------------------------------------------------- */
 
-/* One number for all dimensions, or one for each. */
-static cm__attr per_dimension(cm__trace *t, const cm__trace_op *o, const char *key, cm__attr_key to, int32_t dims,
-                              int64_t otherwise, int copies)
+cm__attr cm__trace_per_dimension(cm__trace *t, const cm__trace_op *o, const char *key, cm__attr_key to, int32_t dims,
+                                 int64_t otherwise, int copies)
 {
     int64_t  given[CM__RANK_MAX], *all = cm__alloc_array(t->ctx, (size_t)(dims * copies), sizeof *all);
     int32_t  n = cm__trace_ints(t, o, key, given, CM__RANK_MAX);
@@ -87,11 +86,11 @@ void cm__aten_convolution(cm__trace *t, const cm__trace_op *o, int op)
     t->convolutions++;
     t->channels_last += t->tensors[o->in[0]].channels_last;
     if (dims < 1 || dims > CM__SPATIAL_MAX) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "%d spatial dimensions", dims);
-    cm__attr attrs[] = {per_dimension(t, o, "stride", CM_ATTR_STRIDES, dims, 1, 1),
-                        per_dimension(t, o, "padding", CM_ATTR_PADS, dims, 0, 2),
-                        per_dimension(t, o, "dilation", CM_ATTR_DILATIONS, dims, 1, 1),
+    cm__attr attrs[] = {cm__trace_per_dimension(t, o, "stride", CM_ATTR_STRIDES, dims, 1, 1),
+                        cm__trace_per_dimension(t, o, "padding", CM_ATTR_PADS, dims, 0, 2),
+                        cm__trace_per_dimension(t, o, "dilation", CM_ATTR_DILATIONS, dims, 1, 1),
                         CM__INTS(CM_ATTR_GROUP, cm__trace_int(t, o, "groups", 1)),
-                        per_dimension(t, o, "output_padding", CM_ATTR_OUTPUT_PADDING, dims, 0, 1)};
+                        cm__trace_per_dimension(t, o, "output_padding", CM_ATTR_OUTPUT_PADDING, dims, 0, 1)};
     cm__trace_made(t, o, 0, cm__emit(t->g, transposed ? CM_OP_CONV_TRANSPOSE : op, cm__trace_name(t, o), inputs,
                                      inputs[2] < 0 ? 2 : 3, attrs, transposed ? 5 : 4));
 }
@@ -101,15 +100,23 @@ void cm__aten_pool(cm__trace *t, const cm__trace_op *o, int op)
     int64_t  probe[CM__RANK_MAX];
     int32_t  x = cm__trace_need(t, o, 0), dims = strstr(o->name, "3d") ? 3 : 2;
     bool     own_stride = cm__trace_ints(t, o, "stride", probe, CM__RANK_MAX) > 0;
-    cm__attr attrs[] = {per_dimension(t, o, "kernel_size", CM_ATTR_KERNEL_SHAPE, dims, 1, 1),
-                        per_dimension(t, o, own_stride ? "stride" : "kernel_size", CM_ATTR_STRIDES, dims, 1, 1),
-                        per_dimension(t, o, "padding", CM_ATTR_PADS, dims, 0, 2),
-                        per_dimension(t, o, "dilation", CM_ATTR_DILATIONS, dims, 1, 1),
+    cm__attr attrs[] = {cm__trace_per_dimension(t, o, "kernel_size", CM_ATTR_KERNEL_SHAPE, dims, 1, 1),
+                        cm__trace_per_dimension(t, o, own_stride ? "stride" : "kernel_size", CM_ATTR_STRIDES, dims, 1, 1),
+                        cm__trace_per_dimension(t, o, "padding", CM_ATTR_PADS, dims, 0, 2),
+                        cm__trace_per_dimension(t, o, "dilation", CM_ATTR_DILATIONS, dims, 1, 1),
                         CM__INTS(CM_ATTR_CEIL_MODE, cm__trace_int(t, o, "ceil_mode", 0))};
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, attrs, 5));
 }
 
-/* Adaptive pooling with windows of equal size; the graph has no operator for unequal windows. */
+static bool equal_windows(const cm_tensor *from, const cm__trace_tensor *y)
+{
+    bool equal = true;
+    for (int32_t i = 2; equal && i < y->rank; i++)
+        equal = y->dims[i].fixed > 0 && from->dims[i].fixed % y->dims[i].fixed == 0;
+    return equal;
+}
+
+/* Adaptive pooling with windows of equal size is a pool. */
 void cm__aten_adaptive_pool(cm__trace *t, const cm__trace_op *o, int op)
 {
     const cm__trace_tensor *y = cm__trace_out(t, o, 0);
@@ -118,11 +125,12 @@ void cm__aten_adaptive_pool(cm__trace *t, const cm__trace_op *o, int op)
     int64_t                 kernel[CM__SPATIAL_MAX];
     if (dims < 1 || dims > CM__SPATIAL_MAX || from->rank != y->rank)
         cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "%d spatial dimensions", dims);
-    for (int32_t i = 0; i < dims; i++) {
-        int64_t in = from->dims[i + 2].fixed, out = y->dims[i + 2].fixed;
-        if (out < 1 || in % out) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "windows of unequal size");
-        kernel[i] = in / out;
+    if (!equal_windows(from, y)) {
+        cm__attr mode = CM__INTS(CM_ATTR_MODE, op == CM_OP_MAX_POOL ? CM__MODE_MAX : CM__MODE_AVERAGE);
+        cm__trace_recorded(t, o, CM_OP_RESAMPLE, &mode, 1);
+        return;
     }
+    for (int32_t i = 0; i < dims; i++) kernel[i] = from->dims[i + 2].fixed / y->dims[i + 2].fixed;
     cm__attr attrs[] = {{.key = CM_ATTR_KERNEL_SHAPE, .count = dims, .ints = kernel},
                         {.key = CM_ATTR_STRIDES, .count = dims, .ints = kernel}};
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, attrs, 2));
@@ -199,12 +207,12 @@ void cm__aten_softmax(cm__trace *t, const cm__trace_op *o, int op)
 }
 
 /* PyTorch's values are none, mean, sum; ours are mean, sum, none. */
-static cm__attr reduction_of(cm__trace *t, const cm__trace_op *o)
+static int64_t reduction_of(cm__trace *t, const cm__trace_op *o)
 {
     static const int8_t ours[] = {2, 0, 1};
     int64_t             kind = cm__trace_int(t, o, "reduction", 1);
     if (kind < 0 || kind > 2) cm__fail(t->ctx, CM_ERR_FORMAT, "reduction %lld", (long long)kind);
-    return CM__INTS(CM_ATTR_REDUCTION, ours[kind]);
+    return ours[kind];
 }
 
 static bool after_log_softmax(const cm__trace *t, const cm__trace_op *o)
@@ -217,7 +225,7 @@ static bool after_log_softmax(const cm__trace *t, const cm__trace_op *o)
 void cm__aten_nll_loss(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t  inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1), cm__trace_in(t, o, 2)};
-    cm__attr reduction = reduction_of(t, o);
+    cm__attr reduction = CM__INTS(CM_ATTR_REDUCTION, reduction_of(t, o));
     bool     whole = after_log_softmax(t, o);
     cm__trace_made(t, o, 0, cm__emit(t->g, whole ? CM_OP_CROSS_ENTROPY : op, cm__trace_name(t, o), inputs,
                                      inputs[2] < 0 ? 2 : 3, &reduction, 1));
@@ -226,6 +234,6 @@ void cm__aten_nll_loss(cm__trace *t, const cm__trace_op *o, int op)
 void cm__aten_loss(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t  inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1)};
-    cm__attr reduction = reduction_of(t, o);
+    cm__attr reduction = CM__INTS(CM_ATTR_REDUCTION, reduction_of(t, o));
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, &reduction, 1));
 }

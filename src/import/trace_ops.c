@@ -160,16 +160,12 @@ void cm__aten_to_copy(cm__trace *t, const cm__trace_op *o, int op)
 void cm__aten_copy_into(cm__trace *t, const cm__trace_op *o, int op)
 {
     const cm__trace_tensor *y = cm__trace_out(t, o, 0);
-    int32_t                 x = cm__trace_in(t, o, 1), into = cm__trace_need(t, o, 0);
-    if (x < 0 || into < 0) cm__fail(t->ctx, CM_ERR_FORMAT, "copy_ without two tensors");
+    int32_t                 x = cm__trace_in(t, o, 1);
+    if (x < 0 || cm__trace_need(t, o, 0) < 0) cm__fail(t->ctx, CM_ERR_FORMAT, "copy_ without two tensors");
     int32_t wide[] = {x, cm__trace_shape(t, y->rank, y->dims)};
     cm__attr to = CM__INTS(CM_ATTR_TO, y->dtype);
     bool     same_type = cm__t(t->g, x)->dtype == y->dtype;
     int32_t  spread = cm__emit(t->g, CM_OP_EXPAND, cm__trace_name(t, o), wide, 2, NULL, 0);
-    int32_t  producer = cm__t(t->g, into)->producer;
-    if (producer >= 0 && t->g->nodes[producer].view && t->g->nodes[producer].op != CM_OP_IDENTITY)
-        cm__warn(t->g, "%.100s writes into part of a tensor: no gradient is followed through it",
-                 cm__trace_name(t, o));
     cm__trace_made(t, o, 0,
                    cm__emit(t->g, same_type ? op : CM_OP_CAST, cm__trace_name(t, o), &spread, 1, &to, !same_type));
 }
@@ -252,22 +248,19 @@ void cm__aten_scatter(cm__trace *t, const cm__trace_op *o, int op)
     while (places + 1 < o->n_in && o->in[places] < 0) places++;
     int32_t inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, places), cm__trace_need(t, o, o->n_in - 1)};
     if (places + 1 >= o->n_in) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "a number is scattered");
-    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 3, NULL, 0));
+    bool     adds = strstr(o->name, "_add") || cm__trace_int(t, o, "accumulate", 0);
+    cm__attr attrs[] = {CM__INTS(CM_ATTR_REDUCTION, adds ? CM__ADDS : 0), CM__INTS(CM_ATTR_AXIS, cm__trace_int(t, o, "dim", 0))};
+    cm__trace_made(t, o, 0,
+                   cm__emit(t->g, op, cm__trace_name(t, o), inputs, 3, attrs, cm__trace_has(o, "dim") ? 2 : 1));
 }
 
-void cm__aten_recorded(cm__trace *t, const cm__trace_op *o, int op) { cm__trace_recorded(t, o, op); }
-
-void cm__aten_upsample(cm__trace *t, const cm__trace_op *o, int op)
-{
-    const cm__trace_tensor *y = cm__trace_out(t, o, 0);
-    int32_t                 inputs[] = {cm__trace_need(t, o, 0), -1, -1, cm__trace_shape(t, y->rank, y->dims)};
-    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 4, NULL, 0));
-}
+void cm__aten_recorded(cm__trace *t, const cm__trace_op *o, int op) { cm__trace_recorded(t, o, op, NULL, 0); }
 
 void cm__aten_pixel_shuffle(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t  x = cm__trace_need(t, o, 0);
-    cm__attr block = CM__INTS(CM_ATTR_BLOCKSIZE, cm__trace_int(t, o, "upscale_factor", 1));
+    const char *factor = op == CM_OP_DEPTH_TO_SPACE ? "upscale_factor" : "downscale_factor";
+    cm__attr block = CM__INTS(CM_ATTR_BLOCKSIZE, cm__trace_int(t, o, factor, 1));
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &block, 1));
 }
 

@@ -98,7 +98,7 @@ void cm__dispatch_map(cm__dispatch *d, int32_t node)
         m.b = -1;
         if (n->op != CM_OP_POW) m.function = "scale";
     }
-    if (n->op == CM_OP_DROPOUT) m.a = y, m.b = -1;
+    if (n->op == CM_OP_DROPOUT || n->op == CM_OP_CONSTANT_OF_SHAPE) m.a = y, m.b = -1; /* of the result's type */
     cm__call_walk(d, node, &m);
 }
 
@@ -153,6 +153,15 @@ void cm__dispatch_copy(cm__dispatch *d, int32_t node)
     if (!n->n_outputs || n->outputs[0] < 0) return;
     if (cm__has(n, 0)) cm__call_copied(d, node, n->inputs[0], cm__strides_rows(d->strides, cm__in(d->g, n, 0)));
     else cm__call_over(d, node, "copy", n->outputs[0], -1, n->outputs[0]);
+}
+
+/* One kernel for each dimension that is rolled. */
+void cm__dispatch_roll(cm__dispatch *d, int32_t node)
+{
+    const cm_node  *n = cm__node(d, node);
+    const cm__attr *axes = cm__attr_find(n, CM_ATTR_AXES);
+    for (int32_t i = 0; i < (axes && axes->count > 1 ? axes->count : 1); i++)
+        cm__call_over(d, node, "roll", n->inputs[0], -1, n->outputs[0]);
 }
 
 /* Fills with zeros, then copies the gradient into the slice. */

@@ -180,9 +180,21 @@ static cm_poly width_of(const cm__dispatch *d, const cm_node *forward, const cm_
     return cm__poly_scale(both, 0.5);
 }
 
+/* 0: no mask; 1: a mask; 2: a mask that is trained, so that backward also writes the gradient of the scores. */
+static int mask_of(const cm__dispatch *d, const cm_node *forward)
+{
+    if (!cm__has(forward, 3)) return 0;
+    for (int32_t i = 0; i < d->g->n_nodes; i++) {
+        const cm_node *n = &d->g->nodes[i];
+        if (n->op == CM_OP_ATTENTION_GRAD && n->source >= 0 && &d->g->nodes[n->source] == forward)
+            return n->n_outputs > 3 ? 2 : 1;
+    }
+    return 1;
+}
+
 static void attend(cm__dispatch *d, int32_t node)
 {
-    static const char *const variants[2][2] = {{"", "dropout"}, {"mask", "mask-dropout"}};
+    static const char *const variants[3][2] = {{"", "dropout"}, {"mask", "mask-dropout"}, {"bias", "bias-dropout"}};
     const cm_node           *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     const cm_tensor         *q = cm__in(d->g, forward, 0), *k = cm__in(d->g, forward, 1);
     int64_t                  q_heads = cm__attr_int(forward, CM_ATTR_Q_NUM_HEADS, 1);
@@ -190,7 +202,7 @@ static void attend(cm__dispatch *d, int32_t node)
     bool                     dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains;
     cm__pass                 pass = n->phase == CM_BACKWARD ? CM__PASS_BACKWARD : CM__PASS_FORWARD;
     cm__sized_call c = cm__call_begin(d, CM__CALL_ATTENTION, pass,
-                                      variants[cm__has(forward, 3)][dropout], q->dtype, true);
+                                      variants[mask_of(d, forward)][dropout], q->dtype, true);
     c.sizes[CM__ATTENTION_BATCH] = q->rank == 4 ? cm__poly_dim(q->dims[0]) : cm__poly_product(q->dims, q->rank - 2);
     c.sizes[CM__ATTENTION_Q] = cm__poly_dim(q->dims[q->rank - 2]);
     c.sizes[CM__ATTENTION_KV] = cm__poly_dim(k->dims[k->rank - 2]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c - kernel calls of normalisation, reductions, pooling, look-ups and updates. */
+/* rows.c - kernel calls of normalisation, reductions and updates. */
 #include <stdio.h>
 #include <string.h>
 #include "model/dispatch/rules.h"
@@ -56,6 +56,16 @@ static void row_norm(cm__dispatch *d, int32_t node, const cm_node *forward, cm__
               cm__poly_product(x->dims + first, x->rank - first));
 }
 
+/* Rows are the slices of the dimension that has one norm each. */
+void cm__dispatch_weight_norm(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    const cm_tensor *v = cm__in(d->g, forward, 0), *norms = cm__in(d->g, forward, 1);
+    cm_poly          rows = cm_tensor_elements(norms), elements = cm_tensor_elements(v);
+    cm__call_two(d, node, cm__call_begin(d, CM__CALL_RMS_NORM, cm__pass_of(n, forward), "weight", v->dtype, false), rows,
+                 cm__poly_const(rows.c[0] > 0 ? elements.c[0] / rows.c[0] : 1));
+}
+
 void cm__dispatch_norm(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
@@ -79,7 +89,7 @@ static void reduction(cm__dispatch *d, int32_t node, const char *variant, cm_pol
 static const char *reduction_name(int op) { return cm__forward_kernel(op, "sum"); }
 
 /* Reduces from the first to the last reduced axis. The call's sizes are the dimensions before, between and after. */
-void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
+static void reduce_as(cm__dispatch *d, int32_t node, const char *name)
 {
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *x = cm__in(d->g, n, 0);
@@ -96,12 +106,43 @@ void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
     if (count <= 0 || last < first) first = 0, last = x->rank - 1;
     /* mean over a plane, channels last */
     if (first == 2 && last == 3 && cm__strides_channels_last(d->strides, n->inputs[0]))
-        reduction(d, node, reduction_name(n->op), cm__poly_dim(x->dims[0]), cm__poly_product(x->dims + 2, 2),
+        reduction(d, node, name, cm__poly_dim(x->dims[0]), cm__poly_product(x->dims + 2, 2),
                   cm__poly_dim(x->dims[1]));
     else
-        reduction(d, node, reduction_name(n->op), cm__poly_product(x->dims, first),
+        reduction(d, node, name, cm__poly_product(x->dims, first),
                   cm__poly_product(x->dims + first, last - first + 1),
                   cm__poly_product(x->dims + last + 1, x->rank - last - 1));
+}
+
+void cm__dispatch_reduce(cm__dispatch *d, int32_t node) { reduce_as(d, node, reduction_name(cm__node(d, node)->op)); }
+
+/* The largest is subtracted first, so that no exponential overflows. */
+void cm__dispatch_log_sum_exp(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    reduce_as(d, node, "max");
+    cm__call_over(d, node, "sub", n->inputs[0], -1, n->inputs[0]);
+    cm__call_over(d, node, "exp", n->inputs[0], -1, n->inputs[0]);
+    reduce_as(d, node, "sum");
+}
+
+/* Sums or products of all elements up to each. Backward sums from the other end, between two reversals; that of a
+   product multiplies before and divides after. */
+void cm__dispatch_cumulative(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    const cm_tensor *x = cm__in(d->g, n, 0);
+    int64_t          axis = 0;
+    bool             back = n != forward, product = back && forward->op == CM_OP_CUM_PROD;
+    if (!x->rank) return;
+    cm__int_list((cm_graph *)(uintptr_t)d->g, forward, CM_ATTR_AXIS, 1, &axis, 1);
+    int32_t at = (int32_t)(axis < 0 ? axis + x->rank : axis) % x->rank;
+    if (product) cm__call_over(d, node, "mul", n->inputs[0], -1, n->outputs[0]);
+    if (back) cm__call_over(d, node, "flip", n->inputs[0], -1, n->outputs[0]);
+    reduction(d, node, back ? "cumsum" : cm__forward_kernel(forward->op, "cumsum"), cm__poly_product(x->dims, at),
+              cm__poly_dim(x->dims[at]), cm__poly_product(x->dims + at + 1, x->rank - at - 1));
+    if (back) cm__call_over(d, node, "flip", n->inputs[0], -1, n->outputs[0]);
+    if (product) cm__call_over(d, node, "div", n->inputs[0], -1, n->outputs[0]);
 }
 
 void cm__dispatch_global_pool(cm__dispatch *d, int32_t node)
@@ -144,75 +185,7 @@ void cm__dispatch_sum_to(cm__dispatch *d, int32_t node)
     }
 }
 
-/* ---- pooling, resizing ------------------------------------------------------------------------------------------ */
-
-static void image_call(const cm__dispatch *d, int32_t image, const char *kind, char *variant, size_t size)
-{
-    snprintf(variant, size, "%s:%s", kind, cm__strides_channels_last(d->strides, image) ? "nhwc" : "nchw");
-}
-
-static cm_poly last_but(const cm_tensor *t, int32_t back)
-{
-    return t->rank > 2 + back ? cm__poly_dim(t->dims[t->rank - 1 - back]) : cm__poly_const(1);
-}
-
-void cm__dispatch_pool(cm__dispatch *d, int32_t node)
-{
-    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
-    const cm_tensor *x = cm__in(d->g, forward, 0);
-    cm__window       w;
-    char             variant[CM__CALL_TEXT];
-    cm__window_read((cm_graph *)(uintptr_t)d->g, forward, x->rank - 2, NULL, &w);
-    image_call(d, forward->inputs[0], cm__forward_kernel(forward->op, "avg"), variant, sizeof variant);
-    cm__sized_call c = cm__call_begin(d, CM__CALL_POOL, cm__pass_of(n, forward), variant, x->dtype, false);
-    c.sizes[CM__POOL_N] = cm__poly_dim(x->dims[0]);
-    c.sizes[CM__POOL_C] = x->rank > 4 ? cm__poly_product(x->dims + 1, x->rank - 3) : cm__poly_dim(x->dims[1]);
-    c.sizes[CM__POOL_H] = last_but(x, 1);
-    c.sizes[CM__POOL_W] = last_but(x, 0);
-    c.sizes[CM__POOL_WINDOW] = cm__poly_const((double)w.kernel[w.dims - 1]);
-    c.sizes[CM__POOL_STRIDE] = cm__poly_const((double)w.stride[w.dims - 1]);
-    c.sizes[CM__POOL_PAD] = cm__poly_const((double)w.pad_begin[w.dims - 1]);
-    cm__dispatch_add(d, node, &c);
-}
-
-void cm__dispatch_resize(cm__dispatch *d, int32_t node)
-{
-    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
-    const cm_tensor *x = cm__in(d->g, forward, 0), *y = cm__t(d->g, forward->outputs[0]);
-    char             variant[CM__CALL_TEXT];
-    if (x->rank < 3) {
-        cm__dispatch_copy(d, node);
-        return;
-    }
-    image_call(d, forward->inputs[0], cm__attr_int(forward, CM_ATTR_MODE, 0) ? "bilinear" : "nearest", variant,
-               sizeof variant);
-    cm__sized_call c = cm__call_begin(d, CM__CALL_RESIZE, cm__pass_of(n, forward), variant, x->dtype, false);
-    c.sizes[CM__RESIZE_N] = cm__poly_dim(x->dims[0]);
-    c.sizes[CM__RESIZE_C] = cm__poly_dim(x->dims[1]);
-    c.sizes[CM__RESIZE_H] = last_but(x, 1);
-    c.sizes[CM__RESIZE_W] = last_but(x, 0);
-    c.sizes[CM__RESIZE_OUT_H] = last_but(y, 1);
-    c.sizes[CM__RESIZE_OUT_W] = last_but(y, 0);
-    cm__dispatch_add(d, node, &c);
-}
-
-/* ---- look-ups, updates ------------------------------------------------------------------------------------------ */
-
-void cm__dispatch_gather(cm__dispatch *d, int32_t node)
-{
-    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
-    const cm_tensor *table = cm__in(d->g, forward, 0), *index = cm__in(d->g, forward, 1);
-    bool rows = forward->op == CM_OP_GATHER && table->rank == 2 && cm__attr_int(forward, CM_ATTR_AXIS, 0) == 0;
-    if (!rows) {
-        cm__dispatch_copy(d, node);
-        return;
-    }
-    cm__sized_call c = cm__call_begin(d, CM__CALL_EMBEDDING, cm__pass_of(n, forward), "", table->dtype, false);
-    c.sizes[CM__EMBEDDING_TOKENS] = cm_tensor_elements(index);
-    c.sizes[CM__EMBEDDING_VOCAB] = cm__poly_dim(table->dims[0]);
-    c.sizes[CM__EMBEDDING_WIDTH] = cm__poly_dim(table->dims[1]);
-    cm__dispatch_add(d, node, &c);
-}
+/* ---- updates ----------------------------------------------------------------------------------------------------- */
 
 void cm__dispatch_update(cm__dispatch *d, int32_t node)
 {

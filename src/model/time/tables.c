@@ -126,6 +126,22 @@ static const struct {
     {"sqrt", "exp"},
     {"exp", "tanh"},
     {"silu", "sigmoid"},
+    {"bias", "mask"},
+    {"bias-dropout", "mask-dropout"},
+    {"argmax", "max"},
+    {"argmax", "sum"},
+    {"var", "mean"},
+    {"norm", "sum"},
+    {"prod", "sum"},
+    {"cumprod", "cumsum"},
+    {"roll", "copy"},
+    {"flip", "copy"},
+    {"select", ""},
+    {"nearest1d:nchw", "nearest:nchw"},
+    {"bicubic:nchw", "bilinear:nchw"},
+    {"bicubic:nhwc", "bilinear:nhwc"},
+    {"bilinear-aa:nchw", "bilinear:nchw"},
+    {"bilinear-aa:nhwc", "bilinear:nhwc"},
 };
 
 int32_t cm__library_stand_in(const cm__library *l, const cm__call *c)

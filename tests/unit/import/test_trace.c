@@ -457,6 +457,36 @@ static void bad_files_are_refused(void **state)
     }
 }
 
+/* y = zeros; y[:, :4] = x w; sum(y): the weight has a gradient, and so has a bias that is added to a part in place. */
+static void what_is_written_into_a_part_is_read_from_the_whole(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted(
+        TRACE("\"loss\":9,\"outputs\":[9]",
+              T("[4]", "fp32", "parameter") "," T("[6]", "fp32", "parameter") "," T("[[1,0],4]", "fp32", "input") ","
+              X("[[1,0],4]") "," X("[[1,0],6]") "," X("[[1,0],4]") "," X("[[1,0],4]") "," X("[6]") "," X("[6]") ","
+              X("[]"),
+              OP("aten::mul.Tensor", "[2,0]", "[3]") "," OP("aten::zeros", "[]", "[4]") ","
+              OPA("aten::slice.Tensor", "[4]", "[5]", "\"dim\":1,\"start\":0,\"end\":4") ","
+              OP("aten::copy_", "[5,3]", "[6]") "," OPA("aten::select.int", "[4]", "[7]", "\"dim\":0,\"index\":0") ","
+              OP("aten::add_.Tensor", "[7,1]", "[8]") "," OP("aten::sum", "[4]", "[9]")),
+        0);
+    assert_int_equal(count_of(g, "SliceWrite"), 2);
+    assert_int_equal(g->n_warnings, 0);
+    cm_graph *step = trained(g, (cm_train_options){.precision = CM_PRECISION_FP32, .optimizer = CM_OPTIMIZER_SGD});
+    assert_int_equal(step->n_warnings, 0); /* all parameters get a gradient */
+    assert_int_equal(count_of(step, "SliceWriteGrad"), 2);
+    const cm_node *update = only(step, "Update");
+    assert_int_equal(update->n_inputs, 4); /* two parameters and their gradients */
+    for (int32_t i = 0; i < step->n_nodes; i++) { /* the sum in place writes nothing more */
+        const cm_node *n = &step->nodes[i];
+        if (strcmp(cm_node_type(n), "SliceWrite") == 0 && cm__attr_int(n, CM_ATTR_IN_PLACE, 0))
+            assert_true(n->write_bytes.c[0] == 0 && n->write_bytes.c[1] == 0);
+    }
+    cm_graph_free(step);
+    cm_graph_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -474,6 +504,7 @@ int main(void)
         cmocka_unit_test(an_unknown_operator_is_counted_by_its_bytes),
         cmocka_unit_test(an_unknown_operator_that_is_not_used_is_nothing),
         cmocka_unit_test(an_operator_of_another_shape_is_opaque),
+        cmocka_unit_test(what_is_written_into_a_part_is_read_from_the_whole),
         cmocka_unit_test(bad_files_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

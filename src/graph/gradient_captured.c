@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gradient_captured.c - gradient rules of operators that only captures have: what PyTorch's autograd computes. */
+#include "graph/backward.h"
+#include "graph/rules.h"
+
+static int32_t dy_of(cm__backward *b, const cm_node *n) { return cm__gradient_of_output(b, n, 0); }
+
+static void like_input(cm__backward *b, const cm_node *n, int op, const int32_t *inputs, int32_t count)
+{
+    cm__give(b, n, n->inputs[0], cm__back(b, n, op, n->inputs[0], inputs, count));
+}
+
+/* A pool of maxima keeps their places. */
+void cm__gradient_resample(cm__backward *b, const cm_node *n)
+{
+    int32_t inputs[2] = {dy_of(b, n)}, count = 1;
+    if (n->n_outputs > 1 && n->outputs[1] >= 0) inputs[count++] = cm__kept(b, n->outputs[1]);
+    like_input(b, n, n->op == CM_OP_RESAMPLE ? CM_OP_RESAMPLE_GRAD : CM_OP_COLUMNS_GRAD, inputs, count);
+}
+
+void cm__gradient_grid_sample(cm__backward *b, const cm_node *n)
+{
+    int32_t inputs[] = {dy_of(b, n), cm__kept(b, n->inputs[0]), cm__kept(b, n->inputs[1])};
+    cm__back_joint(b, n, CM_OP_GRID_SAMPLE_GRAD, inputs, 3, 0, 1);
+}
+
+void cm__gradient_unfold(cm__backward *b, const cm_node *n)
+{
+    like_input(b, n, CM_OP_UNFOLD_GRAD, (int32_t[]){dy_of(b, n)}, 1);
+}
+
+/* A transform is linear: its gradient is a transform, which reads nothing that forward computed. */
+void cm__gradient_fft(cm__backward *b, const cm_node *n)
+{
+    like_input(b, n, CM_OP_FFT_GRAD, (int32_t[]){dy_of(b, n)}, 1);
+}
+
+/* The gradient of the whole is copied; the part's is a copy of its part. In the whole's, the part becomes zero. */
+void cm__gradient_written(cm__backward *b, const cm_node *n)
+{
+    int32_t          whole = cm__back(b, n, CM_OP_SLICE_WRITE_GRAD, n->inputs[0], (int32_t[]){dy_of(b, n)}, 1);
+    cm_node         *node = cm__last(b->g);
+    const cm_tensor *like = cm__t(b->g, n->inputs[1]);
+    cm__set_output(b->g, node, 1, like->dtype, like->rank, like->dims);
+    int32_t part = node->outputs[1];
+    cm__t(b->g, part)->role = CM_ROLE_GRADIENT;
+    if (cm__wants(b, n, 1)) cm__give(b, n, n->inputs[1], part);
+    if (cm__wants(b, n, 0)) cm__give(b, n, n->inputs[0], whole);
+}
+
+/* The operator itself, in the other direction. */
+void cm__gradient_again(cm__backward *b, const cm_node *n)
+{
+    int32_t n_attrs = 0, dy = dy_of(b, n);
+    while (n->attrs[n_attrs].key < CM_ATTRS) n_attrs++;
+    int32_t gradient = cm__emit(b->g, n->op, n->name, &dy, 1, n->attrs, n_attrs);
+    cm__t(b->g, gradient)->role = CM_ROLE_GRADIENT;
+    cm__give(b, n, n->inputs[0], gradient);
+}
+
+/* x + a b: the gradient itself, and its products with b and a. */
+void cm__gradient_add_product(cm__backward *b, const cm_node *n)
+{
+    int32_t dy = dy_of(b, n);
+    if (cm__wants(b, n, 0)) cm__give(b, n, n->inputs[0], dy);
+    for (int32_t i = 1; i < 3; i++) {
+        if (!cm__wants(b, n, i)) continue;
+        int32_t inputs[] = {dy, cm__kept(b, n->inputs[3 - i])};
+        cm__give(b, n, n->inputs[i], cm__back(b, n, CM_OP_ELEMENTWISE_GRAD, n->outputs[0], inputs, 2));
+    }
+}
+
+void cm__gradient_weight_norm(cm__backward *b, const cm_node *n)
+{
+    int32_t norms = n->n_outputs > 1 && n->outputs[1] >= 0 ? n->outputs[1] : n->inputs[1];
+    int32_t inputs[] = {dy_of(b, n), cm__kept(b, n->inputs[0]), cm__kept(b, n->inputs[1]), cm__kept(b, norms)};
+    cm__back_joint(b, n, CM_OP_WEIGHT_NORM_GRAD, inputs, 4, 0, 1);
+}
+
+/* Sums from the other end; those of a product read its operand and result. */
+void cm__gradient_cumulative(cm__backward *b, const cm_node *n)
+{
+    int32_t inputs[3] = {dy_of(b, n)}, count = 1;
+    if (n->op == CM_OP_CUM_PROD) {
+        inputs[count++] = cm__kept(b, n->inputs[0]);
+        inputs[count++] = cm__kept(b, n->outputs[0]);
+    }
+    like_input(b, n, CM_OP_CUMULATIVE_GRAD, inputs, count);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* images.c - kernel calls of pooling, resizing, padding and sampling, and of windows as columns. */
+#include <stdio.h>
+#include "model/dispatch/rules.h"
+
+static void image_call(const cm__dispatch *d, int32_t image, const char *kind, char *variant, size_t size)
+{
+    snprintf(variant, size, "%s:%s", kind, cm__strides_channels_last(d->strides, image) ? "nhwc" : "nchw");
+}
+
+static cm_poly last_but(const cm_tensor *t, int32_t back)
+{
+    return t->rank > 2 + back ? cm__poly_dim(t->dims[t->rank - 1 - back]) : cm__poly_const(1);
+}
+
+static void pool_call(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_tensor *x, const cm__window *w)
+{
+    c.sizes[CM__POOL_N] = cm__poly_dim(x->dims[0]);
+    c.sizes[CM__POOL_C] = x->rank > 4 ? cm__poly_product(x->dims + 1, x->rank - 3) : cm__poly_dim(x->dims[1]);
+    c.sizes[CM__POOL_H] = last_but(x, 1);
+    c.sizes[CM__POOL_W] = last_but(x, 0);
+    c.sizes[CM__POOL_WINDOW] = cm__poly_const((double)w->kernel[w->dims - 1]);
+    c.sizes[CM__POOL_STRIDE] = cm__poly_const((double)w->stride[w->dims - 1]);
+    c.sizes[CM__POOL_PAD] = cm__poly_const((double)w->pad_begin[w->dims - 1]);
+    cm__dispatch_add(d, node, &c);
+}
+
+void cm__dispatch_pool(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    const cm_tensor *x = cm__in(d->g, forward, 0);
+    cm__window       w;
+    char             variant[CM__CALL_TEXT];
+    cm__window_read((cm_graph *)(uintptr_t)d->g, forward, x->rank - 2, NULL, &w);
+    image_call(d, forward->inputs[0], cm__forward_kernel(forward->op, "avg"), variant, sizeof variant);
+    pool_call(d, node, cm__call_begin(d, CM__CALL_POOL, cm__pass_of(n, forward), variant, x->dtype, false), x, &w);
+}
+
+/* Windows as columns; the sum of columns into an image is the gradient of that. */
+void cm__dispatch_columns(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    bool             sums = forward->op == CM_OP_COLUMNS_TO_IMAGE;
+    const cm_tensor *image = sums ? cm__t(d->g, forward->outputs[0]) : cm__in(d->g, forward, 0);
+    cm__window       w;
+    if (image->rank != 4) {
+        cm__dispatch_copy(d, node);
+        return;
+    }
+    cm__window_read((cm_graph *)(uintptr_t)d->g, forward, 2, NULL, &w);
+    cm__pass pass = (n == forward) == sums ? CM__PASS_BACKWARD : CM__PASS_FORWARD;
+    pool_call(d, node, cm__call_begin(d, CM__CALL_POOL, pass, "im2col:nchw", image->dtype, false), image, &w);
+}
+
+/* Kernels of PyTorch by mode, for one, two and three dimensions. Those that do not exist have the next simpler one. */
+static const char *const kinds[CM__MODES][3] = {
+    [CM__MODE_NEAREST] = {"nearest1d", "nearest", "nearest"},
+    [CM__MODE_LINEAR] = {"linear1d", "bilinear", "trilinear"},
+    [CM__MODE_CUBIC] = {"linear1d", "bicubic", "trilinear"},
+    [CM__MODE_LINEAR_SMOOTH] = {"linear1d", "bilinear-aa", "trilinear"},
+    [CM__MODE_CUBIC_SMOOTH] = {"linear1d", "bicubic-aa", "trilinear"},
+    [CM__MODE_REFLECT] = {"reflect", "reflect", "reflect"},
+    [CM__MODE_REPLICATE] = {"replicate", "replicate", "replicate"},
+    [CM__MODE_AVERAGE] = {"adaptive-avg", "adaptive-avg", "adaptive-avg"},
+    [CM__MODE_MAX] = {"adaptive-max", "adaptive-max", "adaptive-max"},
+    [CM__MODE_SAMPLE] = {"sample", "sample", "sample"},
+};
+
+static const char *kind_of(const cm_node *forward, int32_t dims)
+{
+    int64_t mode = cm__attr_int(forward, CM_ATTR_MODE, CM__MODE_NEAREST);
+    if (forward->op == CM_OP_GRID_SAMPLE) mode = CM__MODE_SAMPLE;
+    if (mode < 0 || mode >= CM__MODES) mode = CM__MODE_NEAREST;
+    return kinds[mode][dims - 1];
+}
+
+static void volumes(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_tensor *x, const cm_tensor *y)
+{
+    c.sizes[CM__RESIZE3D_N] = cm__poly_dim(x->dims[0]);
+    c.sizes[CM__RESIZE3D_C] = cm__poly_dim(x->dims[1]);
+    for (int32_t i = 0; i < 3; i++) {
+        c.sizes[CM__RESIZE3D_D + i] = cm__poly_dim(x->dims[2 + i]);
+        c.sizes[CM__RESIZE3D_OUT_D + i] = cm__poly_dim(y->dims[2 + i]);
+    }
+    cm__dispatch_add(d, node, &c);
+}
+
+/* From the size of x to that of y. */
+void cm__dispatch_resize(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    const cm_tensor *x = cm__in(d->g, forward, 0), *y = cm__t(d->g, forward->outputs[0]);
+    char             variant[CM__CALL_TEXT];
+    if (x->rank < 3 || x->rank > 5) {
+        cm__dispatch_copy(d, node);
+        return;
+    }
+    image_call(d, forward->inputs[0], kind_of(forward, x->rank - 2), variant, sizeof variant);
+    bool           volume = x->rank == 5;
+    cm__sized_call c = cm__call_begin(d, volume ? CM__CALL_RESIZE3D : CM__CALL_RESIZE, cm__pass_of(n, forward), variant,
+                                      x->dtype, false);
+    if (volume) {
+        volumes(d, node, c, x, y);
+        return;
+    }
+    c.sizes[CM__RESIZE_N] = cm__poly_dim(x->dims[0]);
+    c.sizes[CM__RESIZE_C] = cm__poly_dim(x->dims[1]);
+    c.sizes[CM__RESIZE_H] = last_but(x, 1);
+    c.sizes[CM__RESIZE_W] = last_but(x, 0);
+    c.sizes[CM__RESIZE_OUT_H] = last_but(y, 1);
+    c.sizes[CM__RESIZE_OUT_W] = last_but(y, 0);
+    cm__dispatch_add(d, node, &c);
+}
+
+/* The gradient of overlapping windows: zeros, to which every window is added. */
+void cm__dispatch_unfold_grad(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
+    cm__call_map(d, node, "copy:strided", n->inputs[0], -1, n->inputs[0], cm__poly_const(1),
+                 cm_tensor_elements(cm__in(d->g, n, 0)));
+}

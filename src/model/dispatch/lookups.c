@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lookups.c - kernel calls of look-ups by index, scatters, sorting, and writes into a part of a tensor. */
+#include "model/dispatch/rules.h"
+
+static cm_poly others(const cm_tensor *t, int32_t axis)
+{
+    return cm__poly_mul(cm__poly_product(t->dims, axis), cm__poly_product(t->dims + axis + 1, t->rank - axis - 1));
+}
+
+static int32_t axis_of(const cm_node *forward, int32_t rank)
+{
+    int64_t given = cm__attr_int(forward, CM_ATTR_AXIS, 0), axis = given < 0 ? given + rank : given;
+    return axis < 0 || axis >= rank ? 0 : (int32_t)axis;
+}
+
+/* The dimension of the table that the index selects from: the dimensions before and after it are those of the
+   result. */
+static int32_t indexed_axis(const cm_tensor *table, const cm_tensor *index, const cm_tensor *y)
+{
+    for (int32_t axis = 0; axis < table->rank && y->rank == table->rank - 1 + index->rank; axis++) {
+        bool same = true;
+        for (int32_t i = 0; same && i < table->rank; i++)
+            if (i != axis) same = cm__dim_same(table->dims[i], y->dims[i < axis ? i : i - 1 + index->rank]);
+        if (same) return axis;
+    }
+    return 0;
+}
+
+static void look_up(cm__dispatch *d, int32_t node, cm__pass pass, const char *variant, const cm_tensor *table,
+                    cm_poly tokens, int32_t axis)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_EMBEDDING, pass, variant, table->dtype, false);
+    c.sizes[CM__EMBEDDING_TOKENS] = tokens;
+    c.sizes[CM__EMBEDDING_VOCAB] = cm__poly_dim(table->dims[axis]);
+    c.sizes[CM__EMBEDDING_WIDTH] = others(table, axis);
+    cm__dispatch_add(d, node, &c);
+}
+
+/* The elements with the highest values along an axis; backward writes their gradients into zeros. */
+static void chosen(cm__dispatch *d, int32_t node, const cm_node *forward)
+{
+    const cm_tensor *x = cm__in(d->g, forward, 0), *y = cm__t(d->g, forward->outputs[0]);
+    int64_t          given = cm__attr_int(forward, CM_ATTR_AXIS, -1);
+    int32_t          axis = (int32_t)(given < 0 ? given + x->rank : given);
+    if (cm__node(d, node) != forward) {
+        look_up(d, node, CM__PASS_BACKWARD, "gather", x, cm__poly_dim(y->dims[axis]), axis);
+        return;
+    }
+    bool           all = cm__dim_same(x->dims[axis], y->dims[axis]);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_SORT, CM__PASS_FORWARD, all ? "sort" : "topk", x->dtype, false);
+    c.sizes[CM__SORT_ROWS] = others(x, axis);
+    c.sizes[CM__SORT_COLS] = cm__poly_dim(x->dims[axis]);
+    c.sizes[CM__SORT_K] = cm__poly_dim(y->dims[axis]);
+    cm__dispatch_add(d, node, &c);
+}
+
+void cm__dispatch_sort(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    if (cm__in(d->g, n, 0)->rank) chosen(d, node, cm__forward_of(d, n));
+}
+
+/* Rows of a table, slices of a tensor along an axis, or one element for each index. */
+static void gathered(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
+{
+    const cm_tensor *table = cm__in(d->g, forward, 0), *index = cm__in(d->g, forward, 1);
+    int32_t          axis = axis_of(forward, table->rank);
+    if (forward->op == CM_OP_GATHER_ELEMENTS)
+        look_up(d, node, pass, "gather", table, index->rank > axis ? cm__poly_dim(index->dims[axis]) : cm__poly_const(1),
+                axis);
+    else if (forward->op == CM_OP_INDEX) {
+        axis = indexed_axis(table, index, cm__t(d->g, forward->outputs[0]));
+        look_up(d, node, pass, axis ? "index:col" : "index", table, cm_tensor_elements(index), axis);
+    }
+    else look_up(d, node, pass, table->rank == 2 && axis == 0 ? "" : "select", table, cm_tensor_elements(index), axis);
+}
+
+static bool is_scatter(const cm_node *n)
+{
+    return n->op == CM_OP_SCATTER || n->op == CM_OP_SCATTER_ELEMENTS || n->op == CM_OP_SCATTER_ND;
+}
+
+/* One index for each row if a dimension is given, otherwise for each place; or one for each element. */
+static const char *scatter_kind(const cm_node *n)
+{
+    return n->op != CM_OP_SCATTER_ND ? "gather" : cm__attr_find(n, CM_ATTR_AXIS) ? "select" : "index";
+}
+
+/* The gradient of what was scattered is looked up in that of the result. */
+static void scattered_back(cm__dispatch *d, int32_t node, const cm_node *forward)
+{
+    const cm_node   *n = cm__node(d, node);
+    const cm_tensor *whole = cm__in(d->g, n, 0), *y = cm__t(d->g, n->outputs[0]);
+    int32_t          axis = axis_of(forward, whole->rank);
+    if (y->rank > axis && whole->rank && !cm__dim_same(y->dims[axis], whole->dims[axis]))
+        look_up(d, node, CM__PASS_FORWARD, scatter_kind(forward), whole, cm__poly_dim(y->dims[axis]), axis);
+    else cm__call_over(d, node, "copy", n->inputs[0], -1, n->outputs[0]);
+}
+
+void cm__dispatch_gather(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    bool           known = forward->n_inputs > 1 && cm__has(forward, 1) && cm__in(d->g, forward, 0)->rank &&
+                 (forward->op == CM_OP_GATHER || forward->op == CM_OP_GATHER_ELEMENTS || forward->op == CM_OP_INDEX);
+    if (forward->op == CM_OP_TOP_K && cm__in(d->g, forward, 0)->rank) chosen(d, node, forward);
+    else if (is_scatter(forward)) scattered_back(d, node, forward);
+    else if (known) gathered(d, node, forward, cm__pass_of(n, forward));
+    else cm__call_over(d, node, "copy", n->outputs[0], -1, n->outputs[0]);
+}
+
+/* Elements or rows are added at the places of an index: the kernels of the gradient of a look-up. Or they are written
+   there, after a copy of the rest. */
+void cm__dispatch_scatter(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node);
+    const cm_tensor *into = cm__in(d->g, n, 0), *from = cm__in(d->g, n, 2);
+    int32_t          axis = axis_of(n, into->rank);
+    if (!into->rank || from->rank <= axis || cm__attr_int(n, CM_ATTR_REDUCTION, 0) != CM__ADDS) {
+        cm__call_over(d, node, "copy", n->inputs[0], -1, n->outputs[0]);
+        cm__call_over(d, node, "copy", n->inputs[2], -1, n->inputs[2]);
+        return;
+    }
+    look_up(d, node, CM__PASS_BACKWARD, scatter_kind(n), into, cm__poly_dim(from->dims[axis]), axis);
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------------------ */
+
+/* A copy between a tensor of its own and a part with the strides of the whole. */
+static void part_copy(cm__dispatch *d, int32_t node, int32_t part, int32_t whole)
+{
+    const cm_tensor *p = cm__t(d->g, part), *w = cm__t(d->g, whole);
+    if (p->rank == w->rank) cm__call_copied(d, node, part, cm__strides_rows(d->strides, w));
+    else
+        cm__call_map(d, node, "copy:part", part, -1, part, cm__poly_product(p->dims, p->rank ? p->rank - 1 : 0),
+                     p->rank ? cm__poly_dim(p->dims[p->rank - 1]) : cm__poly_const(1));
+}
+
+void cm__dispatch_written(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    if (!cm__attr_int(n, CM_ATTR_IN_PLACE, 0)) part_copy(d, node, n->inputs[1], n->outputs[0]);
+}
+
+void cm__dispatch_written_grad(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    cm__call_over(d, node, "copy", n->inputs[0], -1, n->outputs[0]);
+    part_copy(d, node, n->outputs[1], n->outputs[0]);
+}

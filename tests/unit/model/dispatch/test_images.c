@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_images.c - which of PyTorch's kernels resize, pad, pool and sample images, lines and volumes. */
+#include "trace_calls.h"
+
+static void each_mode_has_its_kernel(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *kind;
+    } cases[] = {{"upsample_nearest2d", "nearest"}, {"upsample_bilinear2d", "bilinear"}, {"upsample_bicubic2d", "bicubic"},
+                 {"_upsample_bilinear2d_aa", "bilinear-aa"}, {"_upsample_bicubic2d_aa", "bicubic-aa"},
+                 {"_upsample_nearest_exact2d", "nearest"}, {"reflection_pad2d", "reflect"},
+                 {"replication_pad2d", "replicate"}, {"_adaptive_avg_pool2d", "adaptive-avg"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char trace[2048], forward[96], backward[96];
+        snprintf(trace, sizeof trace, ONE("aten::%s", "[[1,0],6,5,4]", "[4]", "[[1,0],6,7,8]", ""), cases[i].name);
+        snprintf(forward, sizeof forward, "resize forward %s:nchw fp32 2,6,5,4,7,8", cases[i].kind);
+        snprintf(backward, sizeof backward, "resize backward %s:nchw fp32 2,6,5,4,7,8", cases[i].kind);
+        MAKES(trace, FP32, 2, forward, backward);
+    }
+}
+
+static void lines_and_volumes_have_their_own(void **state)
+{
+    (void)state;
+    MAKES(ONE("aten::upsample_linear1d", "[[1,0],6,10]", "[10]", "[[1,0],6,20]", ""), FP32, 2,
+          "resize forward linear1d:nchw fp32 2,6,1,10,1,20", "resize backward linear1d:nchw fp32 2,6,1,10,1,20");
+    MAKES(ONE("aten::upsample_nearest1d", "[[1,0],6,10]", "[10]", "[[1,0],6,20]", ""), FP32, 2,
+          "resize forward nearest1d:nchw fp32 2,6,1,10,1,20", "resize backward nearest1d:nchw fp32 2,6,1,10,1,20");
+    MAKES(ONE("aten::upsample_trilinear3d", "[[1,0],6,3,4,5]", "[5]", "[[1,0],6,6,8,10]", ""), FP32, 2,
+          "resize3d forward trilinear:nchw fp32 2,6,3,4,5,6,8,10",
+          "resize3d backward trilinear:nchw fp32 2,6,3,4,5,6,8,10");
+    MAKES(ONE("aten::upsample_nearest3d", "[[1,0],6,3,4,5]", "[5]", "[[1,0],6,6,8,10]", ""), FP32, 2,
+          "resize3d forward nearest:nchw fp32 2,6,3,4,5,6,8,10", "resize3d backward nearest:nchw fp32 2,6,3,4,5,6,8,10");
+}
+
+/* Windows of equal size are a pool; 5 pixels to 3 have windows of 2 and 3. */
+static void adaptive_pools(void **state)
+{
+    (void)state;
+    MAKES(ONE("aten::_adaptive_avg_pool2d", "[[1,0],6,6,6]", "[6]", "[[1,0],6,3,3]", ""), FP32, 2,
+          "pool forward avg:nchw fp32 2,6,6,6,2,2,0", "pool backward avg:nchw fp32 2,6,6,6,2,2,0");
+    MAKES(ONE("aten::_adaptive_avg_pool2d", "[[1,0],6,5,5]", "[5]", "[[1,0],6,3,3]", ""), FP32, 2,
+          "resize forward adaptive-avg:nchw fp32 2,6,5,5,3,3", "resize backward adaptive-avg:nchw fp32 2,6,5,5,3,3");
+    MAKES(CAPTURE("[[1,0],6,5,5]", "[5]", "4", X("[[1,0],6,3,3]") "," TENSOR("[[1,0],6,3,3]", "int64", "activation"),
+                  STEP("aten::adaptive_max_pool2d", "[2]", "[4,5]", "")),
+          FP32, 2, "resize forward adaptive-max:nchw fp32 2,6,5,5,3,3",
+          "resize backward adaptive-max:nchw fp32 2,6,5,5,3,3");
+}
+
+/* Each kernel is the other's gradient. 8 x 8 pixels in windows of 3 with stride 2 and padding 1: 16 places. */
+static void windows_and_columns(void **state)
+{
+    (void)state;
+#define WINDOW "\"kernel_size\":[3,3],\"stride\":[2,2],\"padding\":[1,1],\"dilation\":[1,1]"
+    MAKES(ONE("aten::im2col", "[[1,0],6,8,8]", "[8]", "[[1,0],54,16]", WINDOW), FP32, 2,
+          "pool forward im2col:nchw fp32 2,6,8,8,3,2,1", "pool backward im2col:nchw fp32 2,6,8,8,3,2,1");
+    MAKES(ONE("aten::col2im", "[[1,0],54,16]", "[16]", "[[1,0],6,8,8]", WINDOW), FP32, 2,
+          "pool backward im2col:nchw fp32 2,6,8,8,3,2,1", "pool forward im2col:nchw fp32 2,6,8,8,3,2,1");
+}
+
+static void sampled_and_unfolded(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],6,5,4]", "[4]", "5",
+                  TENSOR("[[1,0],7,8,2]", "fp32", "input") "," X("[[1,0],6,7,8]"),
+                  STEP("aten::grid_sampler_2d", "[2,4]", "[5]", "")),
+          FP32, 2, "resize forward sample:nchw fp32 2,6,5,4,7,8", "resize backward sample:nchw fp32 2,6,5,4,7,8");
+    /* windows of 4 at each second of 10 places, as a view; backward fills with zeros and adds 4 windows */
+    MAKES(ONE("aten::unfold", "[[1,0],10]", "[10]", "[[1,0],4,4]", "\"dimension\":1,\"size\":4,\"step\":2"), FP32, 2,
+          "elementwise forward fill fp32 1,20", "elementwise forward copy:strided fp32 1,32");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_mode_has_its_kernel), cmocka_unit_test(lines_and_volumes_have_their_own),
+        cmocka_unit_test(adaptive_pools),           cmocka_unit_test(windows_and_columns),
+        cmocka_unit_test(sampled_and_unfolded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

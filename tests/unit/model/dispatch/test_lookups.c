@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_lookups.c - look-ups by index, scatters, sorting, writes into a part, and their gradients. */
+#include "trace_calls.h"
+
+#define INDEX(dims) TENSOR(dims, "int64", "input")
+
+static void rows_and_columns(void **state)
+{
+    (void)state;
+    /* relative positions: 9 look-ups in a table [5, 4] */
+    MAKES(CAPTURE("[5,4]", "[4]", "5", INDEX("[9]") "," X("[9,4]"), STEP("aten::index.Tensor", "[2,4]", "[5]", "")), FP32,
+          2, "embedding forward index fp32 9,5,4", "embedding backward index fp32 9,5,4");
+    /* [heads, places] by [3, 3] */
+    MAKES(CAPTURE("[4,5]", "[5]", "5", INDEX("[3,3]") "," X("[4,3,3]"),
+                  STEP("aten::index.Tensor", "[2,-1,4]", "[5]", "")),
+          FP32, 2, "embedding forward index:col fp32 9,5,4", "embedding backward index:col fp32 9,5,4");
+    MAKES(CAPTURE("[[1,0],5,4]", "[4]", "5", INDEX("[9]") "," X("[[1,0],9,4]"),
+                  STEP("aten::index_select", "[2,4]", "[5]", "\"dim\":1")),
+          FP32, 2, "embedding forward select fp32 9,5,8", "embedding backward select fp32 9,5,8");
+    MAKES(CAPTURE("[[1,0],5,4]", "[4]", "5", INDEX("[[1,0],9,4]") "," X("[[1,0],9,4]"),
+                  STEP("aten::gather", "[2,4]", "[5]", "\"dim\":1")),
+          FP32, 2, "embedding forward gather fp32 9,5,8", "embedding backward gather fp32 9,5,8");
+}
+
+/* The messages of 9 edges are added to 5 nodes; the gradient of a message is that of its node. */
+static void added_to_nodes(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[9,4]", "[4]", "6", INDEX("[9]") "," X("[5,4]") "," X("[5,4]"),
+                  STEP("aten::zeros", "[]", "[5]", "") "," STEP("aten::index_add_", "[5,4,2]", "[6]", "\"dim\":0")),
+          FP32, 2, "embedding backward select fp32 9,5,4", "embedding forward select fp32 9,5,4");
+    MAKES(CAPTURE("[9,4]", "[4]", "6", INDEX("[9,4]") "," X("[5,4]") "," X("[5,4]"),
+                  STEP("aten::zeros", "[]", "[5]", "") "," STEP("aten::scatter_add_", "[5,4,2]", "[6]", "\"dim\":0")),
+          FP32, 2, "embedding backward gather fp32 9,5,4", "embedding forward gather fp32 9,5,4");
+}
+
+static void sorted(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],8]", "[8]", "4", X("[[1,0],3]") "," TENSOR("[[1,0],3]", "int64", "activation"),
+                  STEP("aten::topk", "[2]", "[4,5]", "\"k\":3,\"dim\":-1")),
+          FP32, 2, "sort forward topk fp32 2,8,3", "embedding backward gather fp32 3,8,2");
+    MAKES(CAPTURE("[[1,0],8]", "[8]", "4", X("[[1,0],8]") "," TENSOR("[[1,0],8]", "int64", "activation"),
+                  STEP("aten::sort", "[2]", "[4,5]", "\"dim\":-1")),
+          FP32, 2, "sort forward sort fp32 2,8,8");
+}
+
+/* y[:, :4] = x: the gradient of y is copied, and its first 4 columns again. */
+static void written_into_a_part(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],4]", "[4]", "4", X("[[1,0],6]") "," X("[[1,0],4]") "," X("[[1,0],4]"),
+                  STEP("aten::zeros", "[]", "[4]", "") ","
+                  STEP("aten::slice.Tensor", "[4]", "[5]", "\"dim\":1,\"start\":0,\"end\":4") ","
+                  STEP("aten::copy_", "[5,2]", "[6]", "")),
+          FP32, 2, "elementwise forward fill fp32 1,12", "elementwise forward copy:part fp32 2,4",
+          "elementwise forward copy:part fp32 2,4", "elementwise forward copy fp32 1,12");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_and_columns), cmocka_unit_test(added_to_nodes),
+                                       cmocka_unit_test(sorted), cmocka_unit_test(written_into_a_part)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
