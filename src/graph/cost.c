@@ -94,7 +94,8 @@ void cm__cost_gather(const cm_graph *g, cm_node *n)
 void cm__cost_fft(const cm_graph *g, cm_node *n)
 {
     const cm_node   *forward = n->source >= 0 && n->phase == CM_BACKWARD ? &g->nodes[n->source] : n;
-    const cm_tensor *x = cm__in(g, forward, 0), *y = cm__t(g, forward->outputs[0]), *whole = cm__is_float(x->dtype) ? x : y;
+    const cm_tensor *x = cm__in(g, forward, 0), *y = cm__t(g, forward->outputs[0]),
+                    *whole = cm__is_float(x->dtype) ? x : y;
     const cm__attr  *axes = cm__attr_find(forward, CM_ATTR_AXES);
     double           points = 1;
     bool             complex_points = x->dtype == y->dtype || (forward != n && cm__is_float(x->dtype));

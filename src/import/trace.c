@@ -210,8 +210,8 @@ static void write_back(cm__trace *t, const cm__trace_op *o)
     bool     copies = strcmp(o->name, "copy") == 0; /* its kernel writes into the part */
     int32_t  producer = cm__t(t->g, part)->producer, from = part;
     cm__attr there = CM__INTS(CM_ATTR_IN_PLACE, !copies);
-    bool     copied = copies && producer >= 0 && (t->g->nodes[producer].op == CM_OP_COPY || t->g->nodes[producer].op == CM_OP_CAST);
-    if (copied) from = t->g->nodes[producer].inputs[0];
+    int      made_by = copies && producer >= 0 ? t->g->nodes[producer].op : CM_OP_SLICE_WRITE;
+    if (made_by == CM_OP_COPY || made_by == CM_OP_CAST) from = t->g->nodes[producer].inputs[0];
     int32_t written = cm__emit(t->g, CM_OP_SLICE_WRITE, cm__trace_name(t, o), (int32_t[]){whole, from}, 2, &there, 1);
     for (int32_t i = 0; i < t->n_tensors; i++)
         if (t->tensors[i].here == whole) t->tensors[i].here = written;

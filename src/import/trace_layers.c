@@ -101,7 +101,8 @@ void cm__aten_pool(cm__trace *t, const cm__trace_op *o, int op)
     int32_t  x = cm__trace_need(t, o, 0), dims = strstr(o->name, "3d") ? 3 : 2;
     bool     own_stride = cm__trace_ints(t, o, "stride", probe, CM__RANK_MAX) > 0;
     cm__attr attrs[] = {cm__trace_per_dimension(t, o, "kernel_size", CM_ATTR_KERNEL_SHAPE, dims, 1, 1),
-                        cm__trace_per_dimension(t, o, own_stride ? "stride" : "kernel_size", CM_ATTR_STRIDES, dims, 1, 1),
+                        cm__trace_per_dimension(t, o, own_stride ? "stride" : "kernel_size", CM_ATTR_STRIDES, dims, 1,
+                                                1),
                         cm__trace_per_dimension(t, o, "padding", CM_ATTR_PADS, dims, 0, 2),
                         cm__trace_per_dimension(t, o, "dilation", CM_ATTR_DILATIONS, dims, 1, 1),
                         CM__INTS(CM_ATTR_CEIL_MODE, cm__trace_int(t, o, "ceil_mode", 0))};

@@ -249,7 +249,8 @@ void cm__aten_scatter(cm__trace *t, const cm__trace_op *o, int op)
     int32_t inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, places), cm__trace_need(t, o, o->n_in - 1)};
     if (places + 1 >= o->n_in) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "a number is scattered");
     bool     adds = strstr(o->name, "_add") || cm__trace_int(t, o, "accumulate", 0);
-    cm__attr attrs[] = {CM__INTS(CM_ATTR_REDUCTION, adds ? CM__ADDS : 0), CM__INTS(CM_ATTR_AXIS, cm__trace_int(t, o, "dim", 0))};
+    cm__attr attrs[] = {CM__INTS(CM_ATTR_REDUCTION, adds ? CM__ADDS : 0),
+                        CM__INTS(CM_ATTR_AXIS, cm__trace_int(t, o, "dim", 0))};
     cm__trace_made(t, o, 0,
                    cm__emit(t->g, op, cm__trace_name(t, o), inputs, 3, attrs, cm__trace_has(o, "dim") ? 2 : 1));
 }

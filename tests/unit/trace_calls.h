@@ -18,8 +18,8 @@
 #define STEP(name, in, out, attrs) "{\"op\":\"" name "\",\"in\":" in ",\"out\":" out ",\"attrs\":{" attrs "}}"
 /* Tensors 0: w, 1: x, 2: x * w, 3: the sum; then those of the test, the last of which is summed. */
 #define CAPTURE(x, w, last, tensors, steps)                                                                            \
-    "{\"schema\":1,\"kind\":\"trace\",\"name\":\"small\",\"loss\":3,\"outputs\":[3],\"tensors\":["                      \
-    TENSOR(w, "fp32", "parameter") "," TENSOR(x, "fp32", "input") "," X(x) "," X("[]") "," tensors "],\"ops\":["        \
+    "{\"schema\":1,\"kind\":\"trace\",\"name\":\"small\",\"loss\":3,\"outputs\":[3],\"tensors\":["                     \
+    TENSOR(w, "fp32", "parameter") "," TENSOR(x, "fp32", "input") "," X(x) "," X("[]") "," tensors "],\"ops\":["       \
     STEP("aten::mul.Tensor", "[1,0]", "[2]", "") "," steps "," STEP("aten::sum", "[" last "]", "[3]", "") "]}"
 #define ONE(name, x, w, y, attrs) CAPTURE(x, w, "4", X(y), STEP(name, "[2]", "[4]", attrs))
 

@@ -38,7 +38,8 @@ def _variants():
     return OF_IMAGES + [
         name + shape for name, (operands, _) in FUNCTIONS.items() for shape in SHAPES
         if not (shape == ":turned" and name in NOT_TURNED) and (
-            shape in ("", ":strided", ":turned", ":part") or name == "pow" or (operands == 2 and not name.endswith(("_grad", "glu"))))]
+            shape in ("", ":strided", ":turned", ":part") or name == "pow"
+            or (operands == 2 and not name.endswith(("_grad", "glu"))))]
 
 
 def _dtypes(case):

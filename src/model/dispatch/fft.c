@@ -27,12 +27,13 @@ static void transform(cm__dispatch *d, int32_t node, const char *kind, const cm_
 
 static void complex_call(cm__dispatch *d, int32_t node, const char *variant, cm_poly outer, cm_poly inner)
 {
-    cm__call_two(d, node, cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, variant, CM_COMPLEX64, false), outer,
-                 inner);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, variant, CM_COMPLEX64, false);
+    cm__call_two(d, node, c, outer, inner);
 }
 
 /* The gradient of real numbers: half a spectrum is copied into zeros, and all of it is transformed. */
-static void spectrum_back(cm__dispatch *d, int32_t node, const cm_tensor *x, const cm_tensor *half, const cm__attr *axes)
+static void spectrum_back(cm__dispatch *d, int32_t node, const cm_tensor *x, const cm_tensor *half,
+                          const cm__attr *axes)
 {
     int32_t last = axis_at(axes, axes->count - 1, half->rank);
     complex_call(d, node, "fill", cm__poly_const(1), cm_tensor_elements(x));

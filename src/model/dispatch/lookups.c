@@ -66,8 +66,8 @@ static void gathered(cm__dispatch *d, int32_t node, const cm_node *forward, cm__
     const cm_tensor *table = cm__in(d->g, forward, 0), *index = cm__in(d->g, forward, 1);
     int32_t          axis = axis_of(forward, table->rank);
     if (forward->op == CM_OP_GATHER_ELEMENTS)
-        look_up(d, node, pass, "gather", table, index->rank > axis ? cm__poly_dim(index->dims[axis]) : cm__poly_const(1),
-                axis);
+        look_up(d, node, pass, "gather", table,
+                index->rank > axis ? cm__poly_dim(index->dims[axis]) : cm__poly_const(1), axis);
     else if (forward->op == CM_OP_INDEX) {
         axis = indexed_axis(table, index, cm__t(d->g, forward->outputs[0]));
         look_up(d, node, pass, axis ? "index:col" : "index", table, cm_tensor_elements(index), axis);

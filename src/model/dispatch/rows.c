@@ -62,8 +62,8 @@ void cm__dispatch_weight_norm(cm__dispatch *d, int32_t node)
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     const cm_tensor *v = cm__in(d->g, forward, 0), *norms = cm__in(d->g, forward, 1);
     cm_poly          rows = cm_tensor_elements(norms), elements = cm_tensor_elements(v);
-    cm__call_two(d, node, cm__call_begin(d, CM__CALL_RMS_NORM, cm__pass_of(n, forward), "weight", v->dtype, false), rows,
-                 cm__poly_const(rows.c[0] > 0 ? elements.c[0] / rows.c[0] : 1));
+    cm__sized_call   c = cm__call_begin(d, CM__CALL_RMS_NORM, cm__pass_of(n, forward), "weight", v->dtype, false);
+    cm__call_two(d, node, c, rows, cm__poly_const(rows.c[0] > 0 ? elements.c[0] / rows.c[0] : 1));
 }
 
 void cm__dispatch_norm(cm__dispatch *d, int32_t node)

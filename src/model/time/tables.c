@@ -152,6 +152,7 @@ int32_t cm__library_stand_in(const cm__library *l, const cm__call *c)
             !replace(other.dtype, stand_ins[i].of, stand_ins[i].instead))
             continue;
         int32_t table = table_in(l, &other);
+        if (table < 0 && replace(other.dtype, "fp16", "bf16")) table = table_in(l, &other); /* of both */
         if (table >= 0) return table;
     }
     return -1;

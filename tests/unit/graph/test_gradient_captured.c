@@ -31,8 +31,8 @@ TEST(linear_ones_keep_nothing)
     static const struct {
         int         op;
         const char *back;
-    } cases[] = {{CM_OP_RESAMPLE, "ResampleGrad"}, {CM_OP_IM2COL, "ColumnsGrad"}, {CM_OP_COLUMNS_TO_IMAGE, "ColumnsGrad"},
-                 {CM_OP_UNFOLD, "UnfoldGrad"}};
+    } cases[] = {{CM_OP_RESAMPLE, "ResampleGrad"}, {CM_OP_IM2COL, "ColumnsGrad"},
+                 {CM_OP_COLUMNS_TO_IMAGE, "ColumnsGrad"}, {CM_OP_UNFOLD, "UnfoldGrad"}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         start_over();
         const cm_node *n = backward_of(recorded(cases[i].op, hidden("B,4", "4"), CM_FP32, 6, NULL),

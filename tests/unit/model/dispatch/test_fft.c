@@ -12,7 +12,8 @@ static void there_and_back(void **state)
                   STEP("aten::_fft_r2c", "[2]", "[4]", "\"dim\":[2,3],\"normalization\":0,\"onesided\":1") ","
                   STEP("aten::_fft_c2r", "[4]", "[5]", "\"dim\":[2,3],\"normalization\":2,\"last_dim_size\":6")),
           FP32, 2, "fft forward r2c fp32 6,6,8,1", "fft forward r2c fp32 6,6,8,1", "fft forward c2r fp32 6,6,8,1",
-          "fft forward c2c fp32 6,6,8,1", "elementwise forward scale fp32 1,288", "elementwise forward scale complex64 1,192",
+          "fft forward c2c fp32 6,6,8,1", "elementwise forward scale fp32 1,288",
+          "elementwise forward scale complex64 1,192",
           "elementwise forward scale:part complex64 48,4", "elementwise forward fill complex64 1,288",
           "elementwise forward copy:part complex64 48,4");
 }

@@ -7,7 +7,8 @@ static void each_mode_has_its_kernel(void **state)
     (void)state;
     static const struct {
         const char *name, *kind;
-    } cases[] = {{"upsample_nearest2d", "nearest"}, {"upsample_bilinear2d", "bilinear"}, {"upsample_bicubic2d", "bicubic"},
+    } cases[] = {{"upsample_nearest2d", "nearest"}, {"upsample_bilinear2d", "bilinear"},
+                 {"upsample_bicubic2d", "bicubic"},
                  {"_upsample_bilinear2d_aa", "bilinear-aa"}, {"_upsample_bicubic2d_aa", "bicubic-aa"},
                  {"_upsample_nearest_exact2d", "nearest"}, {"reflection_pad2d", "reflect"},
                  {"replication_pad2d", "replicate"}, {"_adaptive_avg_pool2d", "adaptive-avg"}};
@@ -31,7 +32,8 @@ static void lines_and_volumes_have_their_own(void **state)
           "resize3d forward trilinear:nchw fp32 2,6,3,4,5,6,8,10",
           "resize3d backward trilinear:nchw fp32 2,6,3,4,5,6,8,10");
     MAKES(ONE("aten::upsample_nearest3d", "[[1,0],6,3,4,5]", "[5]", "[[1,0],6,6,8,10]", ""), FP32, 2,
-          "resize3d forward nearest:nchw fp32 2,6,3,4,5,6,8,10", "resize3d backward nearest:nchw fp32 2,6,3,4,5,6,8,10");
+          "resize3d forward nearest:nchw fp32 2,6,3,4,5,6,8,10",
+          "resize3d backward nearest:nchw fp32 2,6,3,4,5,6,8,10");
 }
 
 /* Windows of equal size are a pool; 5 pixels to 3 have windows of 2 and 3. */

@@ -8,8 +8,8 @@ static void rows_and_columns(void **state)
 {
     (void)state;
     /* relative positions: 9 look-ups in a table [5, 4] */
-    MAKES(CAPTURE("[5,4]", "[4]", "5", INDEX("[9]") "," X("[9,4]"), STEP("aten::index.Tensor", "[2,4]", "[5]", "")), FP32,
-          2, "embedding forward index fp32 9,5,4", "embedding backward index fp32 9,5,4");
+    MAKES(CAPTURE("[5,4]", "[4]", "5", INDEX("[9]") "," X("[9,4]"), STEP("aten::index.Tensor", "[2,4]", "[5]", "")),
+          FP32, 2, "embedding forward index fp32 9,5,4", "embedding backward index fp32 9,5,4");
     /* [heads, places] by [3, 3] */
     MAKES(CAPTURE("[4,5]", "[5]", "5", INDEX("[3,3]") "," X("[4,3,3]"),
                   STEP("aten::index.Tensor", "[2,-1,4]", "[5]", "")),

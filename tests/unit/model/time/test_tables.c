@@ -63,6 +63,7 @@ static void test_stand_ins(void **state)
     static const struct {
         const char *call, *table;
     } rows[] = {{"gemm forward nn fp16 1,2,3,4", "nn bf16"}, {"gemm forward tt bf16 1,2,3,4", "nn bf16"},
+                {"gemm forward tt fp16 1,2,3,4", "nn bf16"}, /* both */
                 {"gemm forward nt-bias fp32 1,2,3,4", "nt fp32"}, {"elementwise forward sub fp32 1,9", "add fp32"},
                 {"elementwise forward add:part fp32 1,9", "add:strided fp32"},
                 {"elementwise forward tanh fp32 1,9", "none"},    {"softmax forward - fp32 1,9", "none"}};
