@@ -2,7 +2,9 @@
 /*
  * attention.c - which attention implementation a runtime uses.
  *
- * PyTorch runs one fused kernel unless the user asks for "math". Megatron-LM chooses among three:
+ * PyTorch runs one fused kernel unless the user asks for "math", or none fits: its flash kernel takes 16-bit operands
+ * only, and its memory-efficient one takes as many heads of keys as of queries only (sdp_utils.cpp). Megatron-LM chooses
+ * among three:
  *
  *     one kernel of Transformer Engine   on devices with fp8 units, which it was made for
  *     one kernel, FlashAttention         on devices with bf16 units (since Ampere, CDNA), for more keys than
@@ -32,9 +34,26 @@ static bool has_units(const cm_device *device, cm_rate rate)
     return device && cm_device_peak(device, CM_ENGINE_MATRIX, rate).known;
 }
 
+bool cm__attention_grouped(const cm_graph *g, const cm_node *n)
+{
+    const cm_tensor *q = cm__in(g, n, 0), *k = cm__in(g, n, 1);
+    return q->rank == 4 && k->rank == 4 && !cm__dim_same(q->dims[1], k->dims[1]);
+}
+
+/* Grouped-query attention in fp32, which no fused kernel of PyTorch takes. */
+static bool has_wide_groups(const cm_graph *g)
+{
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (n->op == CM_OP_ATTENTION && cm__in(g, n, 0)->dtype == CM_FP32 && cm__attention_grouped(g, n)) return true;
+    }
+    return false;
+}
+
 bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime runtime)
 {
     if (g->attention != CM_ATTENTION_AUTO) return g->attention == CM_ATTENTION_MATH;
+    if (runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE) return has_wide_groups(g);
     if (runtime != CM_RUNTIME_MEGATRON) return false;
     if (g->precision == CM_PRECISION_FP32 || g->precision == CM_PRECISION_TF32) return true;
     if (has_units(device, CM_RATE_FP8)) return false;

@@ -10,6 +10,9 @@
    docs/plans.md. */
 bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime runtime);
 
+/* True: there are fewer heads of keys and values than of queries. */
+bool cm__attention_grouped(const cm_graph *g, const cm_node *attention);
+
 /* Bytes per score that unfused attention stores from forward to backward. */
 double cm__score_bytes(const cm_graph *g, const cm_node *attention);
 

@@ -111,6 +111,21 @@ static int32_t reader_of_scores(const cm_graph *g, int32_t node)
     return node;
 }
 
+/* PyTorch repeats grouped keys and values for each head of queries, and its products save the copies, not the
+   originals. */
+static cm_poly repeated(const cm_graph *g, const cm_node *n)
+{
+    cm_poly          extra = {{0}};
+    const cm_tensor *q = cm__in(g, n, 0);
+    for (int32_t i = 1; i < 3 && cm__attention_grouped(g, n); i++) {
+        const cm_tensor *x = cm__in(g, n, i);
+        cm_poly all = cm__poly_mul(cm__poly_product(q->dims, 2), cm__poly_product(x->dims + 2, 2));
+        extra = cm__poly_add(extra, cm__poly_scale(all, (double)cm_dtype_size(x->dtype)));
+        extra = cm__poly_add(extra, cm__poly_scale(cm_tensor_bytes(x), -1));
+    }
+    return extra;
+}
+
 /* Unfused attention stores its scores. */
 static void add_scores(cm_footprint *f)
 {
@@ -121,8 +136,10 @@ static void add_scores(cm_footprint *f)
         const cm_tensor *q = cm__t(g, n->inputs[0]), *k = cm__t(g, n->inputs[1]);
         if (q->rank != 4 || k->rank != 4) continue;
         cm_poly pairs = cm__poly_mul(cm__poly_product(q->dims, 3), cm__poly_dim(k->dims[2]));
-        f->pieces[f->n_pieces++] = (cm__piece){cm__poly_scale(pairs, cm__score_bytes(g, n)), n->outputs[0], i, reader_of_scores(g, i),
-                                               CM_CATEGORY_INPUT_OUTPUT};
+        cm_poly bytes = cm__poly_scale(pairs, cm__score_bytes(g, n));
+        if (f->options.runtime != CM_RUNTIME_MEGATRON) bytes = cm__poly_add(bytes, repeated(g, n));
+        f->pieces[f->n_pieces++] =
+            (cm__piece){bytes, n->outputs[0], i, reader_of_scores(g, i), CM_CATEGORY_INPUT_OUTPUT};
     }
 }
 

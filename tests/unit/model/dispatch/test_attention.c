@@ -64,11 +64,67 @@ static void choice(void **state)
     cm_device_free(v100);
 }
 
+/* No fused kernel of PyTorch takes fp32 operands with fewer heads of keys than of queries. */
+static void groups_in_fp32(void **state)
+{
+    (void)state;
+    static const struct {
+        const char  *heads;
+        cm_precision precision;
+        bool         math;
+    } cases[] = {{"kv_heads=2", CM_PRECISION_FP32, true},
+                 {"kv_heads=2", CM_PRECISION_TF32, true},
+                 {"kv_heads=2", CM_PRECISION_BF16, false},
+                 {"kv_heads=2", CM_PRECISION_AMP_BF16, false},
+                 {"kv_heads=4", CM_PRECISION_FP32, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[96];
+        snprintf(text, sizeof text, "llama:layers=1,hidden=64,heads=4,%s,seq=32,vocab=64,ffn=64", cases[i].heads);
+        cm_graph *forward = loaded(text), *step;
+        if (cm_graph_train(forward, &(cm_train_options){.precision = cases[i].precision}, &step, &diag))
+            fail_msg("%s", diag.reason);
+        assert_int_equal(cm__attention_math(step, NULL, CM_RUNTIME_TORCH_EAGER), cases[i].math);
+        cm_graph_free(step);
+        cm_graph_free(forward);
+    }
+}
+
+/* Peak of a step whose loss needs more memory than its attention, in fp32. */
+static double peak_of(const char *text, cm_attention attention)
+{
+    cm_device       *d;
+    cm_graph        *forward = loaded(text), *step;
+    cm_footprint    *f;
+    cm_memory_use    use;
+    cm_train_options train = {.precision = CM_PRECISION_FP32, .optimizer = CM_OPTIMIZER_SGD, .attention = attention};
+    if (cm_device_load("nvidia-h200", &d, &diag)) fail_msg("%s", diag.reason);
+    if (cm_graph_train(forward, &train, &step, &diag)) fail_msg("%s", diag.reason);
+    if (cm_footprint_new(step, d, NULL, &f, &diag)) fail_msg("%s", diag.reason);
+    cm_footprint_at(f, 64, &use);
+    cm_footprint_free(f);
+    cm_graph_free(step);
+    cm_graph_free(forward);
+    cm_device_free(d);
+    return use.peak_bytes;
+}
+
+/* PyTorch repeats the keys and values of a group for each of its queries, and saves the copies. */
+static void repeated_groups(void **state)
+{
+    (void)state;
+    const char *text = "llama:layers=4,hidden=1024,heads=8,kv_heads=2,ffn=256,seq=64,vocab=16384";
+    double      scores = 4.0 * 64 * 8 * 64 * 64, repeated = 2 * 4.0 * 64 * (8 - 2) * 64 * 128;
+    double      difference = peak_of(text, CM_ATTENTION_MATH) - peak_of(text, CM_ATTENTION_FLASH);
+    assert_true(fabs(difference - 4 * (scores + repeated)) < 0.02 * difference);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scores),
         cmocka_unit_test(choice),
+        cmocka_unit_test(groups_in_fp32),
+        cmocka_unit_test(repeated_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
