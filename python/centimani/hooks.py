@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 import torch
 from torch.overrides import TorchFunctionMode
 
+from .functions import custom_functions
 from .trace import Recorder
 
 
@@ -181,45 +182,6 @@ def backward_phase(recorder: Recorder) -> Iterator[None]:
         torch.autograd.backward = original
 
 
-# ---- functions of the user's own ---------------------------------------------------------------------------------
-
-
-def _function_classes(root: type = torch.autograd.Function) -> List[type]:
-    return [c for sub in root.__subclasses__() for c in [sub] + _function_classes(sub)]
-
-
-def _opaque_forward(recorder: Recorder, cls: type, forward: Callable[..., Any]) -> Callable[..., Any]:
-    def run(*args, **kwargs):
-        if recorder.silence:
-            return forward(*args, **kwargs)
-        with recorder.suspended():
-            result = forward(*args, **kwargs)
-        inputs = [a for a in args if isinstance(a, torch.Tensor)]
-        outputs = result if isinstance(result, (list, tuple)) else [result]
-        recorder.record("python::" + cls.__name__, inputs, outputs, {})
-        recorder.warn(f"custom autograd function '{cls.__name__}' is opaque: only the bytes that it reads and writes "
-                      "are counted")
-        return result
-
-    return run
-
-
-@contextmanager
-def opaque_functions(recorder: Recorder) -> Iterator[None]:
-    """Record a custom autograd function as one entry with its bytes, since its kernels are unknown."""
-    saved = []
-    for cls in _function_classes():
-        forward = cls.__dict__.get("forward")
-        if isinstance(forward, staticmethod) and not cls.__module__.startswith(("torch.", "centimani.")):
-            saved.append((cls, forward))
-            cls.forward = staticmethod(_opaque_forward(recorder, cls, forward.__func__))
-    try:
-        yield
-    finally:
-        for cls, forward in saved:
-            cls.forward = forward
-
-
 # ---- where in the model ------------------------------------------------------------------------------------------
 
 
@@ -297,7 +259,7 @@ def recording(recorder: Recorder, model: Optional[torch.nn.Module], real: bool) 
         if not real:
             stack.enter_context(usual_data())
         stack.enter_context(module_names(recorder, model))
-        stack.enter_context(opaque_functions(recorder))
+        stack.enter_context(custom_functions(recorder))
         stack.enter_context(backward_phase(recorder))
         stack.enter_context(functions_within(recorder, real))
         stack.enter_context(FusedOperators(recorder, real))

@@ -192,8 +192,11 @@ def _write_casts(content: Dict[str, Any], alignment: Alignment) -> None:
         row = tensors[source]
         tensors.append({k: row[k] for k in ("dims", "dtype", "storage", "layout") if k in row})
     for index, name, source, row, module in reversed(alignment.added):
-        cast = {"op": name, "in": [source], "out": [row]}
-        forward.insert(index, {**cast, "module": module} if module else cast)
+        cast = {"op": name, "in": [source], "out": [row], **({"module": module} if module else {})}
+        functions = [o.get("function") for o in forward[max(index - 1, 0):index + 1]]
+        if len(functions) == 2 and functions[0] is not None and functions[0] == functions[1]:
+            cast["function"] = functions[0]
+        forward.insert(index, cast)
     content["ops"] = forward + rest
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -61,20 +61,23 @@ def layout_name(t: torch.Tensor) -> str:
 class TensorRow:
     """One tensor at one time: writing into it makes a new row with the same storage."""
 
-    __slots__ = ("name", "shape", "dtype", "layout", "storage", "role")
+    __slots__ = ("name", "shape", "dtype", "layout", "storage", "role", "until")
 
     def __init__(self, t: torch.Tensor, storage: int, role: str, name: Optional[str] = None):
         self.name, self.role, self.storage = name, role, storage
+        self.until = -1  # the tensor made last before the program released this one in forward; -1: not then
         self.shape: Tuple[int, ...] = tuple(int(n) for n in t.shape)
         self.dtype, self.layout = dtype_name(t.dtype), layout_name(t)
 
 
 class OpRow:
-    __slots__ = ("op", "phase", "inputs", "outputs", "attrs", "module")
+    __slots__ = ("op", "phase", "inputs", "outputs", "attrs", "module", "function")
 
-    def __init__(self, op: str, phase: str, inputs: List[int], outputs: List[int], attrs: Dict[str, Any], module: str):
+    def __init__(self, op: str, phase: str, inputs: List[int], outputs: List[int], attrs: Dict[str, Any], module: str,
+                 function: Optional[int] = None):
         self.op, self.phase, self.inputs, self.outputs = op, phase, inputs, outputs
         self.attrs, self.module = attrs, module
+        self.function = function  # the call of a custom autograd function that ran it
 
 
 class TensorTable:
@@ -85,6 +88,7 @@ class TensorTable:
         self.by_object: Dict[int, Tuple[Any, int]] = {}
         self.by_memory: Dict[int, Tuple[int, Dict[tuple, int]]] = {}  # address -> storage number, {view: row}
         self.storages = 0
+        self.released: Callable[[int], None] = lambda row: None
 
     @staticmethod
     def _view(t: torch.Tensor) -> tuple:
@@ -108,7 +112,7 @@ class TensorTable:
         number, views = self.by_memory[address]
         row = len(self.rows)
         self.rows.append(TensorRow(t, number, role, name))
-        self.by_object[id(t)] = (weakref.ref(t), row)
+        self.by_object[id(t)] = (weakref.ref(t, lambda _: self.released(row)), row)
         if not object_only:
             views[self._view(t)] = row
         return row
@@ -156,8 +160,12 @@ class Recorder(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.tensors, self.ops, self.warnings = TensorTable(), [], []  # type: ignore[var-annotated]
+        self.tensors.released = self.released
         self.phase, self.autocast = "forward", None  # type: ignore[var-annotated]
         self.updates: List[Dict[str, Any]] = []
+        self.functions: List[Dict[str, Any]] = []  # calls of custom autograd functions
+        self.function: Optional[int] = None        # the call that runs now
+        self.called: Tuple[Optional[int], Dict[int, int]] = (None, {})  # the last call (functions.py)
         self.scope: List[str] = []
         self.silence = self.backwards = 0
         self.failed: Optional[str] = None
@@ -179,6 +187,17 @@ class Recorder(TorchDispatchMode):
 
     def current_phase(self) -> str:
         return "recompute" if self.phase == "backward" and self.scope else self.phase
+
+    def rows_of(self, tensors: Sequence[Any]) -> List[int]:
+        """Rows of tensors, -1 for anything else."""
+        with self.suspended():
+            return [self._read(t) for t in tensors]
+
+    def released(self, row: int) -> None:
+        """Neither the program nor autograd references a tensor any more."""
+        made = [i for i in self.ops[-1].outputs if i >= 0] if self.ops else []
+        if self.phase == "forward" and made:
+            self.tensors.rows[row].until = made[0]
 
     def entered(self, module: torch.nn.Module, inputs: Sequence[Any]) -> None:
         """Called before a module runs on `inputs`, its positional arguments."""
@@ -288,7 +307,11 @@ class Recorder(TorchDispatchMode):
             return
         full = f"{name}.{schema.overload_name}" if schema.overload_name else name
         outputs = self._outputs(name, result, read, written)
-        self.ops.append(OpRow(full, self.current_phase(), inputs, outputs, attrs, self.scope[-1] if self.scope else ""))
+        self._append(full, inputs, outputs, attrs)
+
+    def _append(self, name: str, inputs: List[int], outputs: List[int], attrs: Dict[str, Any]) -> None:
+        self.ops.append(OpRow(name, self.current_phase(), inputs, outputs, attrs, self.scope[-1] if self.scope else "",
+                              self.function))
 
     def record(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any], attrs: Dict[str, Any]) -> None:
         """Record one entry for work that PyTorch runs as many operators or does not dispatch."""
@@ -297,4 +320,4 @@ class Recorder(TorchDispatchMode):
             role = "activation" if self.current_phase() in ("forward", "recompute") else "gradient"
             made = [self.tensors.add(t, role, fresh=True) if isinstance(t, torch.Tensor) else -1 for t in outputs]
         plain = {k: p for k, p in ((k, _plain(v)) for k, v in attrs.items()) if p is not None}
-        self.ops.append(OpRow(name, self.current_phase(), ids, made, plain, self.scope[-1] if self.scope else ""))
+        self._append(name, ids, made, plain)

@@ -140,6 +140,8 @@ def _tensor_rows(first: Recorder, dims: List[List[Any]]) -> List[Dict[str, Any]]
             entry["name"] = row.name
         if row.layout != "contiguous":
             entry["layout"] = row.layout
+        if row.until >= 0 and row.role == "activation":
+            entry["until"] = row.until
         rows.append(entry)
     return rows
 
@@ -156,8 +158,14 @@ def _op_rows(runs: Sequence[Recorder], solver: Solver) -> List[Dict[str, Any]]:
             entry["attrs"] = attrs
         if op.module:
             entry["module"] = op.module
+        if op.function is not None:
+            entry["function"] = op.function
         rows.append(entry)
     return rows
+
+
+def _function_rows(first: Recorder) -> List[Dict[str, Any]]:
+    return [{k: call[k] for k in ("name", "in", "out", "given", "gradients") if k in call} for call in first.functions]
 
 
 class Trace:
@@ -214,6 +222,6 @@ def combine(runs: Sequence[Recorder], points: Sequence[Point], name: str, parame
         "schema": SCHEMA, "kind": "trace", "name": name, "torch": torch.__version__, "recorded_on": how,
         "batch": points[0][0], "seq": points[0][1], "precision": f"amp-{autocast}" if autocast else "fp32",
         "autocast": autocast, "parameters": parameters, "loss": loss, "outputs": list(outputs),
-        "warnings": list(first.warnings), "updates": first.updates,
+        "warnings": list(first.warnings), "updates": first.updates, "functions": _function_rows(first),
         "tensors": _tensor_rows(first, dims), "ops": _op_rows(runs, solver),
     })

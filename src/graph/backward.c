@@ -7,6 +7,7 @@
  * backward reads one of their outputs. Recomputed tensors that no later node reads are pruned afterwards.
  */
 #include "graph/backward.h"
+#include "graph/function.h"
 #include "graph/train.h"
 
 bool cm__wants(const cm__backward *b, const cm_node *n, int32_t input)
@@ -206,6 +207,7 @@ static void find_needs(cm__backward *b)
                 const cm_tensor *y = cm__t(g, n->outputs[o]);
                 b->needs[n->outputs[o]] = cm__has_gradient(y->dtype) && y->role != CM_ROLE_SAVED;
             }
+        cm__function_needs(b, i);
     }
 }
 
@@ -251,7 +253,8 @@ int32_t *cm__backward_run(cm_graph *g, const int32_t *outputs, int32_t count, cm
     g->phase = CM_BACKWARD;
     for (int32_t i = b.forward_nodes - 1; i >= 0; i--) {
         const cm_node *n = &g->nodes[i];
-        if (!cm__ops[n->op].gradient || !reached(&b, n)) continue;
+        cm__function_backward(&b, i);
+        if (cm__in_function(g, n) || !cm__ops[n->op].gradient || !reached(&b, n)) continue;
         g->origin = i;
         g->block = n->block;
         cm__place_names(g->ctx, "backward of node '%s' (%s)", n->name, cm_node_type(n));

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "graph/function.h"
 
 #define EXTRA_OUTPUTS 8 /* outputs that a shape rule may add: statistics, masks, scores */
 
@@ -13,7 +14,7 @@ cm_graph *cm__graph_new(cm__ctx *ctx, const char *name, const char *source)
     g->ctx = ctx;
     g->name = cm__text_copy(ctx, name);
     g->source = source;
-    g->block = g->segment = g->origin = -1;
+    g->block = g->segment = g->function = g->origin = -1;
     return g;
 }
 
@@ -67,7 +68,8 @@ static int32_t tensor_new(cm_graph *g, const char *name, cm_role role, cm_dtype 
     if (rank) memcpy(copy, dims, (size_t)rank * sizeof *copy);
     int32_t id = g->n_tensors++;
     g->tensors[id] = (cm_tensor){.name = name, .dims = copy, .rank = rank, .dtype = dtype, .role = role,
-                                 .producer = -1, .storage = id, .born = -1, .dies = -1};
+                                 .producer = -1, .storage = id, .born = -1, .dies = -1,
+                                 .until = -1};
     return id;
 }
 
@@ -162,6 +164,7 @@ cm_node *cm__emit_node(cm_graph *g, int op, const char *name, const int32_t *inp
     *node = (cm_node){.name = cm__text_copy(g->ctx, name ? name : row->name), .inputs = ins, .outputs = outs,
                       .n_inputs = n, .n_outputs = n_outputs, .op = (int16_t)op, .phase = (uint8_t)g->phase,
                       .view = row->view, .source = g->origin, .block = g->block, .segment = g->segment,
+                      .function = g->function,
                       .attrs = copy_attrs(g->ctx, attrs, n_attrs)};
     g->n_nodes++;
     row->shape(g, node);
@@ -259,6 +262,7 @@ void cm__prune(cm_graph *g)
     bool *needed = cm__alloc_array(g->ctx, (size_t)g->n_tensors, sizeof *needed);
     bool *keep = cm__alloc_array(g->ctx, (size_t)g->n_nodes, sizeof *keep);
     for (int32_t i = 0; i < g->n_outputs; i++) needed[g->outputs[i]] = true;
+    cm__functions_need(g, needed);
     for (int32_t i = g->n_nodes - 1; i >= 0; i--) {
         const cm_node *n = &g->nodes[i];
         keep[i] = wanted(g, n, needed);
@@ -300,7 +304,23 @@ static void sum_alive(cm_graph *g)
     g->alive_bytes = alive;
 }
 
-/* A storage lives from the node that first writes it to the last node that reads or writes it or a view of it. */
+void cm__hold(cm_graph *g, int32_t tensor, int32_t until)
+{
+    cm_tensor *t = cm__t(g, tensor);
+    if (t->until < 0 || cm__t(g, until)->producer > cm__t(g, t->until)->producer) t->until = until;
+}
+
+static void keep_variables(cm_graph *g)
+{
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        cm_tensor *base = cm__t(g, g->tensors[t].storage);
+        int32_t    last = g->tensors[t].until < 0 ? -1 : cm__t(g, g->tensors[t].until)->producer;
+        if (base->born >= 0 && last > base->dies) base->dies = last;
+    }
+}
+
+/* A storage lives from the node that first writes it to the last node that reads or writes it or a view of it, or
+   until the program releases it. */
 void cm__lifetimes(cm_graph *g)
 {
     for (int32_t t = 0; t < g->n_tensors; t++) g->tensors[t].born = g->tensors[t].dies = -1;
@@ -315,6 +335,7 @@ void cm__lifetimes(cm_graph *g)
             base->dies = i;
         }
     }
+    keep_variables(g);
     for (int32_t i = 0; i < g->n_outputs; i++) cm__t(g, cm__t(g, g->outputs[i])->storage)->dies = g->n_nodes;
     for (int32_t t = 0; t < g->n_tensors; t++) {
         if (outlives_step(g->tensors[t].role)) g->tensors[t].dies = g->n_nodes;

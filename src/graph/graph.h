@@ -19,6 +19,7 @@
 #include "base/map.h"
 
 struct cm__backward; /* the state of the backward pass: backward.h */
+struct cm__function; /* a custom autograd function: function.h */
 
 /* ---- operators ------------------------------------------------------------------------------------------------- */
 
@@ -125,6 +126,7 @@ struct cm_tensor {
     int32_t       born;     /* node that first writes its storage, -1: allocated before the step */
     int32_t       dies;     /* last node that needs its storage, node count: it outlives the step */
     const cm__num *value;    /* known contents, in dimension order; NULL: unknown */
+    int32_t       until;    /* stored at least until this tensor is made: a program's variable; -1: none is known */
     int32_t       converted; /* 1 + its type after model.to(a 16-bit type); 0: follows its operands */
 };
 
@@ -138,6 +140,7 @@ struct cm_node {
     bool           view;    /* changes shape and strides only; moves no data */
     int32_t        source;  /* forward node of a backward or recompute node, -1: none */
     int32_t        block;   /* index of the repeated layer that contains it, -1: none */
+    int32_t        function; /* the call of a custom autograd function that contains it, -1: none */
     int32_t        segment; /* activation-checkpointing segment of the model that contains it, -1: none */
     cm_poly        flop, read_bytes, write_bytes;
     const cm__attr *attrs;  /* ends with key CM_ATTRS */
@@ -155,9 +158,11 @@ struct cm_graph {
     const char **warnings, **unsupported;
     int32_t     n_nodes, n_tensors, n_inputs, n_outputs, n_warnings, n_unsupported;
     int32_t     cap_nodes, cap_tensors, cap_inputs, cap_outputs, cap_warnings, cap_unsupported;
+    const struct cm__function *functions; /* NULL in a step, which contains their backward */
+    int32_t     n_functions;
     cm_poly    *alive_bytes; /* per node, set by cm__lifetimes() */
     int32_t     nodes_read;
-    int32_t     block, segment; /* assigned to nodes when they are emitted; -1: none */
+    int32_t     block, segment, function; /* assigned to nodes when they are emitted; -1: none */
     cm_phase    phase;       /* assigned likewise */
     int32_t     origin;      /* assigned likewise, to cm_node.source */
     bool        own_loss;    /* the first output is the loss that the model was recorded with */
@@ -195,6 +200,7 @@ cm_node *cm__last(cm_graph *g); /* the node just emitted */
 cm_node *cm__emit_node(cm_graph *g, int op, const char *name, const int32_t *inputs, int32_t n, const cm__attr *attrs,
                        int32_t n_attrs, int32_t n_outputs);
 void cm__output(cm_graph *g, int32_t tensor); /* make the model return `tensor` */
+void cm__hold(cm_graph *g, int32_t tensor, int32_t until); /* store `tensor` at least until `until` is made */
 
 void cm__warn(cm_graph *g, const char *format, ...) __attribute__((format(printf, 2, 3))); /* each text once */
 void cm__not_supported(cm_graph *g, const char *what);                                      /* each text once */

@@ -17,6 +17,7 @@
  *
  * fp8: amp-bf16, or bf16 with master weights, with the operands of products with parameters cast further to 8 bits.
  */
+#include "graph/function.h"
 #include "graph/rule.h"
 #include "graph/train.h"
 
@@ -292,15 +293,34 @@ static bool lower_cast(lowering *l, const cm_node *n)
     else converted(l, y, &want);
     l->out->block = n->block;
     l->out->segment = n->segment;
+    l->out->function = n->function;
     bool same = cm__t(l->out, x)->dtype == want;
     l->map[n->outputs[0]] = same ? x : cast(l, x, want, CM_ROLE_ACTIVATION);
+    return true;
+}
+
+/* PyTorch's cross-entropy passes the type of its input on to log-softmax. So autocast leaves 16-bit logits to it, and
+   casts its result: the likelihood is in fp32. False: the node is no such loss. */
+static bool lower_cross_entropy(lowering *l, const cm_node *n)
+{
+    int32_t x = n->op == CM_OP_CROSS_ENTROPY && l->autocast ? mapped(l, n->inputs[0]) : -1;
+    if (x < 0 || !has_16_bits(cm__t(l->out, x)->dtype)) return false;
+    cm__attr axis = CM__INTS(CM_ATTR_AXIS, cm__t(l->out, x)->rank > 1 ? 1 : 0);
+    int32_t  inputs[3];
+    l->out->block = n->block;
+    l->out->segment = n->segment;
+    l->out->function = n->function;
+    inputs[0] = as(l, cm__emit(l->out, CM_OP_LOG_SOFTMAX, n->name, &x, 1, &axis, 1), CM_FP32);
+    for (int32_t i = 1; i < n->n_inputs; i++) inputs[i] = mapped(l, n->inputs[i]);
+    l->map[n->outputs[0]] =
+        cm__emit(l->out, CM_OP_NLL_LOSS, n->name, inputs, n->n_inputs, n->attrs, count_attrs(n));
     return true;
 }
 
 static void lower_node(lowering *l, int32_t index)
 {
     const cm_node *n = &l->in->nodes[index];
-    if (lower_cast(l, n)) return;
+    if (lower_cast(l, n) || lower_cross_entropy(l, n)) return;
     int32_t       *inputs = cm__alloc_array(l->out->ctx, (size_t)n->n_inputs, sizeof *inputs);
     for (int32_t i = 0; i < n->n_inputs; i++) inputs[i] = mapped(l, n->inputs[i]);
     if (n->n_inputs && is_omitted(l, n, inputs[0])) {
@@ -310,6 +330,7 @@ static void lower_node(lowering *l, int32_t index)
     cm__place_names(l->out->ctx, "node '%s' (%s)", n->name, cm_node_type(n));
     l->out->block = n->block;
     l->out->segment = n->segment;
+    l->out->function = n->function;
     apply_policy(l, n, inputs);
     const cm_node *low =
         cm__emit_node(l->out, n->op, n->name, inputs, n->n_inputs, n->attrs, count_attrs(n), n->n_outputs);
@@ -333,6 +354,14 @@ static void copy_texts(cm_graph *step, const cm_graph *forward)
     step->nodes_read = forward->nodes_read;
 }
 
+static void hold(lowering *l)
+{
+    for (int32_t t = 0; t < l->in->n_tensors; t++) {
+        int32_t until = cm__t(l->in, t)->until;
+        if (until >= 0 && l->map[t] >= 0 && l->map[until] >= 0) cm__hold(l->out, l->map[t], l->map[until]);
+    }
+}
+
 void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, bool inference, bool master)
 {
     bool     narrow = precision == CM_PRECISION_FP8 && master;
@@ -353,7 +382,12 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
         if (forward->tensors[t].role == CM_ROLE_PARAMETER && forward->tensors[t].dies >= 0) mapped(&l, t);
     for (int32_t i = 0; i < forward->n_nodes; i++) lower_node(&l, i);
     cm__place(step->ctx, "%s", "");
-    step->block = step->segment = -1;
+    hold(&l);
+    step->block = step->segment = step->function = -1;
+    if (!inference) {
+        step->functions = cm__functions_mapped(step->ctx, forward, l.map);
+        step->n_functions = forward->n_functions;
+    }
     bool without_loss = inference && forward->own_loss && forward->n_outputs > 1;
     for (int32_t i = without_loss; i < forward->n_outputs; i++) cm__output(step, mapped(&l, forward->outputs[i]));
     copy_texts(step, forward);

@@ -29,6 +29,8 @@ static void add_training(cm_graph *step, const cm_train_options *o)
         cm__backward_run(step, loss >= 0 ? &loss : step->outputs, loss >= 0 ? 1 : outputs, o->recompute);
     if (loss >= 0 && cm__t(step, loss)->producer >= 0 && loss != step->outputs[0])
         cm__output(step, loss); /* in addition to the model's outputs, which the script still references */
+    step->functions = NULL; /* their tensors belong to the forward graph */
+    step->n_functions = 0;
     warn_untrained(step, gradient, tensors);
     for (int32_t t = 0; step->bare_operator && t < tensors; t++) /* one operator: the gradients are its result */
         if (gradient[t] >= 0 && cm__t(step, t)->producer < 0) cm__output(step, gradient[t]);

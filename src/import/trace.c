@@ -37,7 +37,7 @@ static int32_t leaf(cm__trace *t, cm__trace_tensor *x, cm_role role)
     return convert(t, x);
 }
 
-static int32_t here(cm__trace *t, int32_t tensor)
+int32_t cm__trace_here(cm__trace *t, int32_t tensor)
 {
     cm__trace_tensor *x = &t->tensors[tensor];
     if (x->here >= 0) return x->here;
@@ -47,7 +47,7 @@ static int32_t here(cm__trace *t, int32_t tensor)
 
 int32_t cm__trace_in(cm__trace *t, const cm__trace_op *o, int32_t index)
 {
-    return index < o->n_in && o->in[index] >= 0 ? here(t, o->in[index]) : -1;
+    return index < o->n_in && o->in[index] >= 0 ? cm__trace_here(t, o->in[index]) : -1;
 }
 
 int32_t cm__trace_need(cm__trace *t, const cm__trace_op *o, int32_t index)
@@ -116,7 +116,7 @@ void cm__trace_recorded(cm__trace *t, const cm__trace_op *o, int op, const cm__a
     for (int32_t i = 0; i < o->n_out; i++) made += o->out[i] >= 0;
     if (!made) return;
     for (int32_t i = 0; i < o->n_in; i++)
-        if (o->in[i] >= 0) inputs[n++] = here(t, o->in[i]);
+        if (o->in[i] >= 0) inputs[n++] = cm__trace_here(t, o->in[i]);
     cm__attr attrs[RECORDED_ATTRIBUTES] = {recorded_outputs(t, o)};
     for (int32_t i = 0; i < n_further && i + 1 < RECORDED_ATTRIBUTES; i++) attrs[i + 1] = further[i];
     const cm_node *node = cm__emit_node(t->g, op, cm__trace_name(t, o), inputs, n, attrs, 1 + n_further, made);
@@ -217,7 +217,7 @@ static void write_back(cm__trace *t, const cm__trace_op *o)
         if (t->tensors[i].here == whole) t->tensors[i].here = written;
 }
 
-static void translate(cm__trace *t, const cm__map *index, const cm__trace_op *o)
+void cm__trace_translate(cm__trace *t, const cm__map *index, const cm__trace_op *o)
 {
     bool    aten = strncmp(o->full, "aten::", 6) == 0;
     int32_t row = aten ? cm__map_get(index, (cm__span){o->name, strlen(o->name)}) : -1;
@@ -251,6 +251,16 @@ static void add_output(cm__trace *t, int32_t tensor)
     for (int32_t i = 0; i < t->g->n_outputs; i++)
         if (t->g->outputs[i] == id) return;
     if (id >= 0) cm__output(t->g, id);
+}
+
+/* Variables of the program that outlive the last use of their tensor. */
+static void hold_variables(cm__trace *t)
+{
+    for (int32_t i = 0; i < t->n_tensors; i++) {
+        const cm__trace_tensor *x = &t->tensors[i];
+        int32_t                 until = x->until >= 0 ? t->tensors[x->until].here : -1;
+        if (x->here >= 0 && until >= 0) cm__hold(t->g, x->here, until);
+    }
 }
 
 static void set_defaults(cm__trace *t)
@@ -302,10 +312,13 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
         if (t.ops[i].phase != CM_FORWARD) continue;
         t.g->nodes_read++;
         t.g->segment = t.ops[i].segment;
-        translate(&t, &index, &t.ops[i]);
+        t.g->function = t.ops[i].function;
+        cm__trace_translate(&t, &index, &t.ops[i]);
     }
     cm__place(ctx, "%s", "");
-    t.g->segment = -1;
+    hold_variables(&t);
+    t.g->segment = t.g->function = -1;
+    cm__trace_functions(&t, &index);
     t.g->own_loss = t.loss >= 0 && t.tensors[t.loss].here >= 0;
     add_output(&t, t.loss);
     for (int32_t i = 0; i < t.n_outputs; i++) add_output(&t, t.outputs[i]);

@@ -23,6 +23,7 @@ typedef struct cm__trace_tensor {
     cm_dtype      low;   /* in a 16-bit model; valid if cm__trace.typed */
     cm_role       role;
     bool          channels_last;
+    int32_t       until;           /* made last before forward released this one; -1: not released in forward */
     int32_t       here;            /* the graph's tensor; -1: not made yet */
     int32_t       readers, reader; /* number of forward operators that read it; the last of them */
 } cm__trace_tensor;
@@ -35,6 +36,7 @@ typedef struct cm__trace_op {
     const int32_t *in, *out; /* tensors of the trace; -1: none */
     int32_t        n_in, n_out;
     bool           in_place;
+    int32_t        function; /* the call of a custom autograd function that ran it; -1: none */
     int32_t        segment;  /* recomputed in backward together with operators of the same number; -1: not */
     const json_t  *attrs; /* NULL: none */
 } cm__trace_op;
@@ -65,6 +67,7 @@ typedef struct cm__aten {
 
 /* ---- trace_read.c ----------------------------------------------------------------------------------------------- */
 
+int32_t *cm__trace_indices(cm__trace *t, const json_t *object, const char *key, int32_t *count); /* of tensors */
 void cm__trace_read(cm__trace *t, const char *text, size_t size, const cm_load_options *o);
 cm_precision cm__trace_precision(const json_t *root); /* for predictions; default: not recorded */
 
@@ -85,6 +88,14 @@ void        cm__trace_made(cm__trace *t, const cm__trace_op *o, int32_t index, i
 int32_t     cm__trace_shape(cm__trace *t, int32_t rank, const cm_dim *dims); /* a shape as a known tensor */
 /* Outputs with their recorded shapes; `further` attributes, at most 7. */
 void        cm__trace_recorded(cm__trace *t, const cm__trace_op *o, int op, const cm__attr *further, int32_t n_further);
+
+/* Translate one operator by its row; without one it is opaque. rows: indices of aten.def by name. */
+void    cm__trace_translate(cm__trace *t, const cm__map *rows, const cm__trace_op *o);
+int32_t cm__trace_here(cm__trace *t, int32_t tensor); /* the graph's tensor for a tensor of the trace, made if needed */
+
+/* ---- trace_functions.c ------------------------------------------------------------------------------------------ */
+
+void cm__trace_functions(cm__trace *t, const cm__map *rows); /* custom autograd functions: sets cm_graph.functions */
 
 /* ---- trace_backward.c ------------------------------------------------------------------------------------------- */
 

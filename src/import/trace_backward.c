@@ -104,7 +104,7 @@ static bool same_call(const cm__trace_op *a, const cm__trace_op *b)
 static int32_t run_length(const cm__trace *t, int32_t first)
 {
     int32_t n = 0;
-    while (first + n < t->n_ops && t->ops[first + n].phase == CM_RECOMPUTE) n++;
+    while (first + n < t->n_ops && t->ops[first + n].phase == CM_RECOMPUTE && t->ops[first + n].function < 0) n++;
     return n;
 }
 

@@ -74,7 +74,7 @@ static int32_t index_of(cm__trace *t, const json_t *value)
     return (int32_t)i;
 }
 
-static int32_t *indices_at(cm__trace *t, const json_t *object, const char *key, int32_t *count)
+int32_t *cm__trace_indices(cm__trace *t, const json_t *object, const char *key, int32_t *count)
 {
     const json_t *list = array_at(t, object, key, CM__TRACE_ARGUMENTS_MAX);
     int32_t      *indices = cm__alloc_array(t->ctx, json_array_size(list), sizeof *indices);
@@ -124,7 +124,8 @@ static void read_tensor(cm__trace *t, const json_t *row, int32_t index)
         .name = name ? name : cm__format(t->ctx, "t%d", index), .dims = own, .rank = rank,
         .channels_last = layout && strcmp(layout, "channels_last") == 0,
         .own = dtype_of(t, json_object_get(row, "dtype")), .role = role_of(t, json_object_get(row, "role")),
-        .storage = (int32_t)(whole_at(row, "storage", 0) & INT32_MAX), .here = -1, .reader = -1};
+        .storage = (int32_t)(whole_at(row, "storage", 0) & INT32_MAX), .here = -1, .reader = -1, .until = -1};
+    if (json_object_get(row, "until")) t->tensors[index].until = index_of(t, json_object_get(row, "until"));
 }
 
 /* ---- types ------------------------------------------------------------------------------------------------------ */
@@ -198,8 +199,10 @@ static void read_op(cm__trace *t, const json_t *row, int32_t index)
     o->module = text_of(t, json_object_get(row, "module"), "");
     o->phase = phase_of(t, json_object_get(row, "phase"));
     o->segment = -1;
-    o->in = indices_at(t, row, "in", &o->n_in);
-    o->out = indices_at(t, row, "out", &o->n_out);
+    int64_t function = whole_at(row, "function", -1);
+    o->function = function >= 0 && function < INT32_MAX ? (int32_t)function : -1;
+    o->in = cm__trace_indices(t, row, "in", &o->n_in);
+    o->out = cm__trace_indices(t, row, "out", &o->n_out);
     o->attrs = json_object_get(row, "attrs");
     if (o->attrs && !json_is_object(o->attrs)) cm__fail(t->ctx, CM_ERR_FORMAT, "'attrs' is not an object");
     if (o->phase != CM_FORWARD) return;
@@ -303,5 +306,5 @@ void cm__trace_read(cm__trace *t, const char *text, size_t size, const cm_load_o
     cm__place(t->ctx, "%s", "");
     const json_t *loss = json_object_get(t->root, "loss");
     t->loss = loss ? index_of(t, loss) : -1;
-    t->outputs = indices_at(t, t->root, "outputs", &t->n_outputs);
+    t->outputs = cm__trace_indices(t, t->root, "outputs", &t->n_outputs);
 }

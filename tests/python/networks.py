@@ -267,3 +267,44 @@ class LabelledOnly(nn.Module):
         y = self.fc(x)
         y = torch.gather(y, 0, chosen.expand(chosen.shape[0], y.shape[1]))
         return {"loss": F.cross_entropy(y, torch.gather(labels, 0, chosen.view(-1))), "logits": y}
+
+
+# ---- custom autograd functions -----------------------------------------------------------------------------------
+
+
+def gelu_forward(x):
+    return x * 0.5 * (1.0 + torch.tanh(0.79788456 * x * (1 + 0.044715 * x * x)))
+
+
+def gelu_backward(g, x):
+    tanh = torch.tanh(0.79788456 * x * (1 + 0.044715 * x * x))
+    slope = 0.5 * x * ((1 - tanh * tanh) * (0.79788456 + 0.1070322243 * x * x)) + 0.5 * (1 + tanh)
+    return slope * g
+
+
+class GeLUFunction(torch.autograd.Function):
+    """As in Bloom: nothing of forward but its input is saved."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return gelu_forward(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, = ctx.saved_tensors
+        return gelu_backward(gradient, x)
+
+
+class LinearFunction(torch.autograd.Function):
+    """A product with a bias, and gradients for all three."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight)
+        return x.mm(weight.t()) + bias
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, weight = ctx.saved_tensors
+        return gradient.mm(weight), gradient.t().mm(x), gradient.sum(0)

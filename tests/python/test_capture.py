@@ -51,16 +51,6 @@ class Tied(nn.Module):
         return self.head(self.embed(ids))
 
 
-class Doubled(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    def backward(ctx, dy):
-        return dy * 2
-
-
 class Around(nn.Module):
     """A linear layer and a function of its result."""
 
@@ -204,12 +194,6 @@ class Captures(unittest.TestCase):
         self.assertIn("aten::gelu", t.operators("recompute"))
         nodes = graph_of(t, "--precision", "fp32", "--fuse", "eager")["training_nodes"]
         self.assertEqual(nodes["recompute"], 3)  # linear layer, GELU, dropout: its mask and the linear layer's input
-
-    def test_custom_functions_are_opaque(self):
-        t = centimani.capture(Around(Doubled.apply), torch.zeros(2, 8), loss="mse")
-        self.assertIn("python::Doubled", t.operators("forward"))
-        self.assertTrue(any("Doubled" in w and "opaque" in w for w in t.warnings))
-        self.assertIn("python::Doubled", graph_of(t)["unsupported"])
 
     def test_an_unknown_optimizer_is_recorded_by_its_operators(self):
         class Sign(torch.optim.Optimizer):

@@ -86,6 +86,16 @@ void cm__dispatch_loss(cm__dispatch *d, int32_t node)
     cm__dispatch_add(d, node, &c);
 }
 
+/* The likelihood reads one number per label. */
+void cm__dispatch_nll_loss(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "mean", cm__in(d->g, n, 0)->dtype, false);
+    c.sizes[CM__REDUCE_OUTER] = c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
+    c.sizes[CM__REDUCE_REDUCE] = cm_tensor_elements(cm__in(d->g, n, 1));
+    cm__dispatch_add(d, node, &c);
+}
+
 void cm__dispatch_loss_grad(cm__dispatch *d, int32_t node)
 {
     const cm_node *forward = cm__forward_of(d, cm__node(d, node));

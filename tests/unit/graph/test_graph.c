@@ -195,6 +195,20 @@ TEST(storage_lives_from_first_write_to_last_read)
     lives("y", 5, 6); /* returned */
 }
 
+/* A variable of the program keeps a storage, also through a view, and the last of several counts. */
+TEST(variables_keep_storage)
+{
+    fan_out_over_views();
+    cm__hold(g, find_tensor(g, "v"), find_tensor(g, "c"));
+    cm__hold(g, find_tensor(g, "v"), find_tensor(g, "y"));
+    cm__hold(g, find_tensor(g, "v"), find_tensor(g, "a"));
+    cm__hold(g, find_tensor(g, "a"), find_tensor(g, "c"));
+    cm__lifetimes(g);
+    lives("h", 0, 5);
+    lives("v", 0, 5);
+    lives("a", 2, 5); /* read after its variable ended */
+}
+
 TEST(alive_bytes_are_summed)
 {
     enum { A = 4 * 4, W = 4 * 4 * 4 }; /* one activation per sample, the weight */
@@ -284,6 +298,7 @@ int main(void)
         cmocka_unit_test(sources_move_with_their_nodes),
         cmocka_unit_test(what_is_known_is_not_computed),
         cmocka_unit_test(storage_lives_from_first_write_to_last_read),
+        cmocka_unit_test(variables_keep_storage),
         cmocka_unit_test(alive_bytes_are_summed),
         cmocka_unit_test(constants_take_no_memory),
         cmocka_unit_test(unread_outputs_live_while_their_node_runs),

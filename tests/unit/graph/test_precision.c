@@ -373,6 +373,44 @@ TEST(a_loss_is_in_fp32_in_every_precision)
     }
 }
 
+/* PyTorch's cross-entropy of 16-bit logits under autocast: log-softmax in 16 bits, the likelihood in fp32. */
+TEST(a_recorded_loss_of_16_bit_logits_is_cast_after_log_softmax)
+{
+    int32_t labels = cm__leaf(g, "labels", CM_ROLE_INPUT, CM_INT64, 1, (cm_dim[]){{1, 0}});
+    int32_t y = op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,10")));
+    train_in(CM_PRECISION_AMP_BF16, op(CM_OP_CROSS_ENTROPY, IN(y, labels)));
+    const cm_node *log = find_node(step, "LogSoftmax"), *likelihood = find_node(step, "NegativeLogLikelihoodLoss");
+    assert_int_equal(output_type(log), CM_BF16);
+    assert_int_equal(cm__attr_int(log, CM_ATTR_AXIS, -1), 1);
+    assert_int_equal(input_type(likelihood, 0), CM_FP32);
+    assert_int_equal(output_type(likelihood), CM_FP32);
+    assert_int_equal(output_type(find_node(step, "LossGrad")), CM_FP32);
+    assert_int_equal(input_type(find_node(step, "SoftmaxGrad"), 0), CM_BF16);
+    assert_int_equal(count_type(step, "SoftmaxCrossEntropyLoss"), 0);
+}
+
+TEST(a_recorded_loss_of_fp32_logits_is_one_operator)
+{
+    int32_t labels = cm__leaf(g, "labels", CM_ROLE_INPUT, CM_INT64, 1, (cm_dim[]){{1, 0}});
+    int32_t y = op(CM_OP_EXP, IN(op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,10")))));
+    train_in(CM_PRECISION_AMP_BF16, op(CM_OP_CROSS_ENTROPY, IN(y, labels)));
+    assert_int_equal(count_type(step, "SoftmaxCrossEntropyLoss"), 1);
+    assert_int_equal(count_type(step, "LogSoftmax"), 0);
+}
+
+TEST(variables_are_stored_in_every_precision)
+{
+    for (int p = CM_PRECISION_FP32; p < CM_PRECISIONS; p++) {
+        start_over();
+        int32_t h = as("h", op(CM_OP_NEG, IN(op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,8"))))));
+        int32_t a = as("a", op(CM_OP_NEG, IN(h))), b = as("b", op(CM_OP_NEG, IN(a)));
+        cm__hold(g, h, b);
+        train_in((cm_precision)p, sum(b));
+        assert_int_equal(cm__t(step, find_tensor(step, "h"))->dies, cm__t(step, find_tensor(step, "b"))->producer);
+        assert_int_equal(cm__t(step, find_tensor(step, "a"))->dies, cm__t(step, find_tensor(step, "b"))->producer);
+    }
+}
+
 /* ---- eight bits ------------------------------------------------------------------------------------------------- */
 
 TEST(fp8_takes_products_with_parameters_down)
@@ -516,6 +554,9 @@ int main(void)
         cmocka_unit_test(sums_widen_on_the_way_out),
         cmocka_unit_test(however_it_was_stored),
         cmocka_unit_test(a_loss_is_in_fp32_in_every_precision),
+        cmocka_unit_test(a_recorded_loss_of_16_bit_logits_is_cast_after_log_softmax),
+        cmocka_unit_test(a_recorded_loss_of_fp32_logits_is_one_operator),
+        cmocka_unit_test(variables_are_stored_in_every_precision),
         cmocka_unit_test(fp8_takes_products_with_parameters_down),
         cmocka_unit_test(fp8_leaves_other_products_in_16_bits),
         cmocka_unit_test(recorded_casts_are_made_where_they_change_something),

@@ -62,6 +62,54 @@ static cm_graph *trained(const cm_graph *forward, cm_train_options options)
     return step;
 }
 
+/* ---- custom autograd functions ------------------------------------------------------------------------------------ */
+
+/*
+ * y = sin(tanh(x W)) by a function, its sum as loss. Backward: ones (6), expanded (7), given to the function, which
+ * multiplies it by its saved input h (3) and negates it (9).
+ */
+#define FUNCTION(functions, more)                                                                                      \
+    TRACE("\"loss\":5,\"outputs\":[5],\"functions\":[" functions "]",                                                    \
+          "{\"dims\":[3,3],\"dtype\":\"fp32\",\"storage\":0,\"role\":\"parameter\",\"name\":\"w\"},"                   \
+          T("[[1,0],3]", "fp32", "input") "," X("[[1,0],3]") "," X("[[1,0],3]") "," X("[[1,0],3]") "," X("[]") ","     \
+          T("[]", "fp32", "gradient") "," T("[[1,0],3]", "fp32", "gradient") "," T("[[1,0],3]", "fp32", "gradient")    \
+          "," T("[[1,0],3]", "fp32", "gradient"),                                                                      \
+          OP("aten::mm", "[1,0]", "[2]") ",{\"op\":\"aten::tanh\",\"in\":[2],\"out\":[3],\"function\":0},"               \
+          "{\"op\":\"aten::sin\",\"in\":[3],\"out\":[4],\"function\":0}," OP("aten::sum", "[4]", "[5]") ","              \
+          "{\"op\":\"aten::ones_like\",\"in\":[5],\"out\":[6],\"phase\":\"backward\"},"                                \
+          "{\"op\":\"aten::expand\",\"in\":[6],\"out\":[7],\"phase\":\"backward\"},"                                   \
+          "{\"op\":\"aten::mul.Tensor\",\"in\":[7,2],\"out\":[8],\"phase\":\"backward\",\"function\":0},"              \
+          "{\"op\":\"" more "\",\"in\":[8],\"out\":[9],\"phase\":\"backward\",\"function\":0}")
+#define CALL "{\"name\":\"F\",\"in\":[2],\"out\":[4],\"given\":[7],\"gradients\":[9]}"
+
+static void a_functions_backward_is_as_recorded(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *functions, *last;
+        int32_t     products, derived;
+        const char *unknown;
+    } cases[] = {
+        {CALL, "aten::neg", 1, 0, NULL},
+        {CALL, "mine::neg", 1, 0, "mine::neg"},                               /* an unknown operator in backward */
+        {"{\"name\":\"F\",\"in\":[2],\"out\":[4]}", "aten::neg", 0, 2, NULL}, /* backward did not run */
+        {"", "aten::neg", 0, 2, NULL},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char text[4096];
+        snprintf(text, sizeof text, FUNCTION("%s", "%s"), cases[i].functions, cases[i].last);
+        cm_graph *g = accepted(text, 0), *step = trained(g, (cm_train_options){.precision = CM_PRECISION_FP32});
+        assert_int_equal(count_of(g, "Mul"), 0); /* forward has none */
+        assert_int_equal(count_of(step, "Mul"), cases[i].products);
+        assert_int_equal(count_of(step, "ElementwiseGrad"), cases[i].derived);
+        only(step, "GemmGradWeight");
+        assert_int_equal(g->n_unsupported, cases[i].unknown != NULL);
+        if (cases[i].unknown) assert_string_equal(g->unsupported[0], cases[i].unknown);
+        cm_graph_free(step);
+        cm_graph_free(g);
+    }
+}
+
 /* ---- a classifier ------------------------------------------------------------------------------------------------ */
 
 /* x[B, 3] by W^T of [5, 3] plus b, ReLU, cross-entropy against labels [B]; as PyTorch dispatches it. */
@@ -94,6 +142,24 @@ static void a_classifier_is_one_linear_layer_and_its_loss(void **state)
     assert_int_equal(g->nodes_read, 6);
     assert_int_equal(g->n_warnings, 0);
     cm_graph_free(g);
+}
+
+/* The result of the linear layer is released after the loss; the ReLU's is not released in forward. */
+static void variables_keep_tensors(void **state)
+{
+    (void)state;
+    for (int held = 0; held < 2; held++) {
+        cm_graph *g = accepted(
+            TRACE("\"loss\":3,\"outputs\":[3]",
+                  T("[[1,0],3]", "fp32", "input") ","
+                  "{\"dims\":[[1,0],3],\"dtype\":\"fp32\",\"storage\":1,\"until\":3}," X("[[1,0],3]") "," X("[]"),
+                  OP("aten::neg", "[0]", "[1]") "," OP("aten::neg", "[1]", "[2]") "," OP("aten::sum", "[2]", "[3]")),
+            0);
+        if (!held) cm__t(g, g->nodes[0].outputs[0])->until = -1;
+        cm__lifetimes(g);
+        assert_int_equal(cm__t(g, g->nodes[0].outputs[0])->dies, held ? 2 : 1);
+        cm_graph_free(g);
+    }
 }
 
 static void its_step_begins_at_the_recorded_loss(void **state)
@@ -432,6 +498,8 @@ static void bad_files_are_refused(void **state)
          CM_ERR_LIMIT,
          "tensor 0", "17 entries"},
         {TRACE("\"outputs\":[0]", "{\"dims\":[1],\"dtype\":\"fp99\"}", ""), CM_ERR_FORMAT, "tensor 0", "'fp99'"},
+        {TRACE("\"outputs\":[0]", "{\"dims\":[1],\"dtype\":\"fp32\",\"until\":1}", ""), CM_ERR_FORMAT, "tensor 0",
+         "no tensor 1"},
         {TRACE("\"outputs\":[0]", T("[1]", "fp32", "king"), ""), CM_ERR_FORMAT, "tensor 0", "'king'"},
         {TRACE("\"outputs\":[0],\"seq\":4611686018427387904", "{\"dims\":[[1,1,8,8]],\"dtype\":\"fp32\"}", ""),
          CM_ERR_LIMIT,
@@ -447,6 +515,10 @@ static void bad_files_are_refused(void **state)
         {TRACE("\"outputs\":[0]", T("[1]", "fp32", "input"),
                "{\"op\":\"aten::relu\",\"in\":[],\"out\":[],\"attrs\":3}"), CM_ERR_FORMAT, "operator 0", "'attrs'"},
         {TRACE("\"outputs\":[]", T("[1]", "fp32", "input"), ""), CM_ERR_FORMAT, "", "no output"},
+        {TRACE("\"outputs\":[0],\"functions\":[7]", T("[1]", "fp32", "input"), ""), CM_ERR_FORMAT, "function 0",
+         "not an object"},
+        {TRACE("\"outputs\":[0],\"functions\":[{\"in\":[],\"out\":[9],\"given\":[],\"gradients\":[]}]",
+               T("[1]", "fp32", "input"), ""), CM_ERR_FORMAT, "function 0", "no tensor 9"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         cm_graph *g = NULL;
@@ -491,6 +563,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_classifier_is_one_linear_layer_and_its_loss),
+        cmocka_unit_test(a_functions_backward_is_as_recorded),
+        cmocka_unit_test(variables_keep_tensors),
         cmocka_unit_test(its_step_begins_at_the_recorded_loss),
         cmocka_unit_test(the_recorded_backward_is_a_yardstick),
         cmocka_unit_test(checkpointed_layers_are_computed_again),

@@ -16,8 +16,28 @@ static void scores_of_pixels_are_planes(void **state)
     cm__ctx_free(ctx);
 }
 
+/* A recorded cross-entropy of 16-bit logits: log-softmax, a cast, and a likelihood that reads one number per label. */
+static void autocast_casts_after_log_softmax(void **state)
+{
+    (void)state;
+    static listed got;
+    cm__ctx      *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *g = read(ctx, "input x 8\nlinear 10\n");
+    int32_t   labels = cm__leaf(g, "labels", CM_ROLE_INPUT, CM_INT64, 1, (cm_dim[]){{1, 0}});
+    g->outputs[0] = cm__emit(g, CM_OP_CROSS_ENTROPY, "loss", (int32_t[]){g->outputs[0], labels}, 2, NULL, 0);
+    cm_graph *step = step_of(g, CM_PRECISION_AMP_BF16, false);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER), 4, &got);
+    assert_int_equal(times(&got, "softmax forward log bf16 4,10"), 1);
+    assert_int_equal(times(&got, "reduce forward mean fp32 1,4,1"), 1);
+    assert_int_equal(times(&got, "softmax backward log bf16 4,10"), 1);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(scores_of_pixels_are_planes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(scores_of_pixels_are_planes),
+                                       cmocka_unit_test(autocast_casts_after_log_softmax)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

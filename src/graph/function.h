@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* function.h - custom autograd functions of a recorded model, whose backward is recorded and not derived. */
+#ifndef CM_GRAPH_FUNCTION_H
+#define CM_GRAPH_FUNCTION_H
+
+#include "graph/backward.h"
+
+#define CM__OF_OUTPUT(k) (-2 - (k)) /* in cm__function.leaf: the gradient of output k */
+
+/* One call. Its nodes are consecutive; cm_node.function is its index in cm_graph.functions. */
+typedef struct cm__function {
+    const cm_graph *backward;           /* the operators of its backward */
+    const int32_t  *inputs, *outputs;   /* tensors of the model; -1: not a tensor */
+    const int32_t  *gradients;          /* per input: tensor of `backward`; -1: none */
+    const int32_t  *leaf;               /* per tensor of `backward`: tensor of the model, CM__OF_OUTPUT(k), or -1 */
+    int32_t         n_inputs, n_outputs;
+} cm__function;
+
+/* The same functions with their tensors mapped to those of another graph. */
+const cm__function *cm__functions_mapped(cm__ctx *ctx, const cm_graph *from, const int32_t *map);
+
+/* Mark the tensors that the functions' backward reads. */
+void cm__functions_need(const cm_graph *g, bool *needed);
+
+/* Whether a node belongs to a function: its gradient rule is not used. */
+bool cm__in_function(const cm_graph *g, const cm_node *n);
+
+/* Outputs of functions need gradients if an input does. Called after the function's last node was visited. */
+void cm__function_needs(cm__backward *b, int32_t node);
+
+/* Emit the backward of the function that ends at this node, if a gradient reached it. */
+void cm__function_backward(cm__backward *b, int32_t node);
+
+#endif
