@@ -300,10 +300,11 @@ static bool lower_cast(lowering *l, const cm_node *n)
 }
 
 /* PyTorch's cross-entropy passes the type of its input on to log-softmax. So autocast leaves 16-bit logits to it, and
-   casts its result: the likelihood is in fp32. False: the node is no such loss. */
+   casts its result: the likelihood is in fp32. Without recorded types the model may have cast the logits itself. False:
+   the node is no such loss. */
 static bool lower_cross_entropy(lowering *l, const cm_node *n)
 {
-    int32_t x = n->op == CM_OP_CROSS_ENTROPY && l->autocast ? mapped(l, n->inputs[0]) : -1;
+    int32_t x = n->op == CM_OP_CROSS_ENTROPY && l->autocast && l->in->typed ? mapped(l, n->inputs[0]) : -1;
     if (x < 0 || !has_16_bits(cm__t(l->out, x)->dtype)) return false;
     cm__attr axis = CM__INTS(CM_ATTR_AXIS, cm__t(l->out, x)->rank > 1 ? 1 : 0);
     int32_t  inputs[3];

@@ -26,6 +26,7 @@ static void autocast_casts_after_log_softmax(void **state)
     cm_graph *g = read(ctx, "input x 8\nlinear 10\n");
     int32_t   labels = cm__leaf(g, "labels", CM_ROLE_INPUT, CM_INT64, 1, (cm_dim[]){{1, 0}});
     g->outputs[0] = cm__emit(g, CM_OP_CROSS_ENTROPY, "loss", (int32_t[]){g->outputs[0], labels}, 2, NULL, 0);
+    g->typed = true;
     cm_graph *step = step_of(g, CM_PRECISION_AMP_BF16, false);
     list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER), 4, &got);
     assert_int_equal(times(&got, "softmax forward log bf16 4,10"), 1);
