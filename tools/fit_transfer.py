@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""fit_transfer.py steps BUILD DEVICE STEPS.csv CAPTURES [--write]
+"""fit_transfer.py steps BUILD DEVICE STEPS.csv CAPTURES [--write] [--families]
    fit_transfer.py calls BUILD OPERATORS.csv.gz [--write]
 
 Fits the factors by which times transferred from the reference device are corrected (`transfer` in a profile).
 
 steps: from training steps of captured networks, in a table with columns model, layout, batch and step_ms, as timm
 publishes them. CAPTURES is a folder of files MODEL.cmt.json. One factor per kind of call (src/device/corrections.def)
-minimises the squared log error of the steps, with Huber weights and a prior of 1 on every factor. Each family of
-networks is also predicted by a fit without it.
+minimises the squared log error of the steps, with weights that fall for outliers and a prior of 1 on every factor. Each
+family of networks is also predicted by a fit without it. Attention is timed as separate products and softmax: PyTorch
+1.12, which timm's steps were measured with, has no fused attention.
 
 calls: from times of the same products and attentions on several GPUs, among them the reference device, by the same
 program (AIConfigurator's tables: columns device, op, dtype, d0 to d4, latency_ms). A factor is the median of measured
@@ -26,6 +27,7 @@ import pathlib
 import re
 import statistics
 import subprocess
+import tempfile
 
 import numpy
 
@@ -33,13 +35,14 @@ import internal
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 REFERENCE = "nvidia-h200"
-PRIOR, NOISE, HUBER = 0.25, 0.08, 0.15  # standard deviations of log factors and log steps; where weights decrease
+PRIOR, NOISE, OUTLIER = 0.3, 0.08, 0.15  # standard deviations of log factors and log steps; where weights decrease
+# Kinds that only stream: their time is the bandwidth's, which the transfer rule knows.
+STREAMS = {"elementwise": 0.05, "batch_norm:nchw": 0.1, "batch_norm:nhwc": 0.1}
 SHORTEST = 20e-6                        # s; shorter calls measure launch latencies
-LEAST_SHARE = 0.01                      # of the time of all steps: kinds below it are not fitted
+LEAST_SHARE = 0.001                     # of the time of all steps: kinds below it are not fitted
 DEVICES = {"A100-SXM4-80GB": "nvidia-a100", "L40S": "nvidia-l40s", "RTXPRO6000-Server": "nvidia-rtx-pro-6000",
            "B200-SXM-180GB": "nvidia-b200", "H100-SXM-80GB": "nvidia-h100", "H200-SXM-141GB": REFERENCE}
 KINDS = {"gemm": "gemm", "attention_causal": "attention"}
-# PyTorch 1.12, which timm's steps were measured with, has no fused attention: their factor is not the device's
 NOT_FROM_STEPS = ("attention", "none")
 ALIKE = {"nvidia-a100": "nvidia-a100-80g"}  # a device that stands for an abstract profile
 
@@ -64,13 +67,25 @@ def write(profile, factors, source):
 
 # ---- steps -----------------------------------------------------------------------------------------------------------
 
+def uncorrected(device, folder):
+    """A profile of the device whose factors are all 1."""
+    kinds = re.findall(r'^CORRECTION\(\w+, "([^"]+)"\)', (HERE / "src/device/corrections.def").read_text(), flags=re.M)
+    one = {"value": 1, "unit": "1", "kind": "assumed", "source": "fit", "note": "no correction"}
+    path = pathlib.Path(folder) / "uncorrected.json"
+    path.write_text(json.dumps({"schema": 1, "id": "uncorrected", "base": device, "transfer": {kind: one for kind in kinds},
+                                "sources": {"fit": {"title": "fit", "where": "tools/fit_transfer.py", "date": "2026"}}}))
+    return path
+
+
 class Steps:
     """Measured steps, and the time of each kind of call in them without correction."""
 
     def __init__(self, build, device, rows, captures):
-        lines = "".join(f"{captures}/{r['model']}.cmt.json\t{device}\t{r['batch']}\tamp-fp16\t{r['layout']}\tauto\ttraining\n"
-                        for r in rows)
-        answer = subprocess.run([internal.built(build, "step_calls")], input=lines, capture_output=True, text=True)
+        with tempfile.TemporaryDirectory() as folder:
+            profile = uncorrected(device, folder)
+            lines = "".join(f"{captures}/{r['model']}.cmt.json\t{profile}\t{r['batch']}\tamp-fp16\t{r['layout']}\tauto\t"
+                            "training\tmath\n" for r in rows)
+            answer = subprocess.run([internal.built(build, "step_calls")], input=lines, capture_output=True, text=True)
         self.kinds, self.times, self.rest = [], [], []
         for line in answer.stdout.splitlines():
             self._add(line.split("\t"))
@@ -93,7 +108,7 @@ class Steps:
             raise SystemExit("\t".join(fields))
         else:
             runs, seconds, kernels = int(fields[0]), float(fields[1]), float(fields[4])
-            self.times[-1][fields[8]] += runs * seconds / float(fields[9])
+            self.times[-1][fields[8]] += runs * seconds
             self.rest[-1] += runs * kernels * self.gap
 
     def predicted(self, logs):
@@ -101,13 +116,14 @@ class Steps:
 
     def fit(self, chosen):
         logs = numpy.zeros(len(self.kinds))
-        for _ in range(60):
+        prior = numpy.array([STREAMS.get(kind, PRIOR) for kind in self.kinds])
+        for _ in range(80):
             parts = self.matrix * numpy.exp(logs)
             whole = parts.sum(1) + self.rest
             slope, off = (parts / whole[:, None])[chosen], numpy.log(self.measured / whole)[chosen]
-            weight = 1 / numpy.maximum(1, abs(off) / HUBER)
-            left = slope.T @ (slope * weight[:, None]) / NOISE**2 + numpy.eye(len(logs)) / PRIOR**2
-            logs += 0.7 * numpy.linalg.solve(left, slope.T @ (off * weight) / NOISE**2 - logs / PRIOR**2)
+            weight = 1 / numpy.maximum(1, abs(off) / OUTLIER)**2
+            left = slope.T @ (slope * weight[:, None]) / NOISE**2 + numpy.diag(1 / prior**2)
+            logs += 0.7 * numpy.linalg.solve(left, slope.T @ (off * weight) / NOISE**2 - logs / prior**2)
         return logs
 
     def left_out(self):
@@ -126,6 +142,14 @@ class Steps:
                   f"{numpy.log(1 + own).std():.2f}")
 
 
+    def report_families(self, predicted):
+        error = predicted / self.measured - 1
+        for layout in sorted(set(self.layouts)):
+            for family in sorted(set(self.families[self.layouts == layout])):
+                own = error[(self.layouts == layout) & (self.families == family)]
+                print(f"  {layout} {family:14} {len(own):3} steps, mean error {abs(own).mean():.1%}, bias {own.mean():+.1%}")
+
+
 def fit_steps(given):
     captures = pathlib.Path(given.captures)
     with open(given.steps, encoding="utf-8") as file:
@@ -134,7 +158,10 @@ def fit_steps(given):
     logs = steps.fit(numpy.ones(len(rows), bool))
     steps.report("transferred", steps.predicted(numpy.zeros(len(logs))))
     steps.report("fitted", steps.predicted(logs))
-    steps.report("family left out", steps.left_out())
+    left_out = steps.left_out()
+    steps.report("family left out", left_out)
+    if given.families:
+        steps.report_families(left_out)
     factors = {kind: math.exp(value) for kind, value in zip(steps.kinds, logs)}
     for kind, value in factors.items():
         print(f"{kind:20} {value:.3g}")
@@ -200,6 +227,7 @@ def main():
         for word in words:
             way.add_argument(word)
         way.add_argument("--write", action="store_true")
+    steps.add_argument("--families", action="store_true", help="also the error of each family")
     given = parser.parse_args()
     (fit_steps if given.way == "steps" else fit_calls)(given)
 

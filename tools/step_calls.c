@@ -3,7 +3,7 @@
  * step_calls.c - list the kernel calls of steps, with the time and error of each on a device.
  *
  * step_calls reads lines of tab-separated fields: model, device, batch size, precision, layout, optimizer (auto: the
- * usual one) and mode (training or inference). For each line it prints
+ * usual one), mode (training or inference) and attention (auto, flash or math). For each line it prints
  *
  *     step	MODEL	DEVICE	BATCH	HOST_S	GAP_S
  *
@@ -18,7 +18,7 @@
 #include "model/step/step.h"
 #include "model/time/corrections.h"
 
-enum { MODEL, DEVICE, BATCH, PRECISION, LAYOUT, OPTIMIZER, MODE, FIELDS };
+enum { MODEL, DEVICE, BATCH, PRECISION, LAYOUT, OPTIMIZER, MODE, ATTENTION, FIELDS };
 
 static const char *const kinds[CM__CORRECTIONS + 1] = {
 #define CORRECTION(id, name) name,
@@ -40,6 +40,7 @@ static cm_status options_of(char *const f[FIELDS], cm_step_options *o, cm_diag *
     cm_status status = cm_precision_parse(f[PRECISION], &o->train.precision, diag);
     if (!status) status = cm_layout_parse(f[LAYOUT], &o->layout, diag);
     if (!status && strcmp(f[OPTIMIZER], "auto")) status = cm_optimizer_parse(f[OPTIMIZER], &o->train.optimizer, diag);
+    if (!status) status = cm_attention_parse(f[ATTENTION], &o->train.attention, diag);
     o->train.inference = strcmp(f[MODE], "inference") == 0;
     return status;
 }

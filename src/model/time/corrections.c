@@ -2,21 +2,47 @@
 /* corrections.c - choose the kind of a call for correction factors. */
 #include "model/time/corrections.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool in_16_bits(const cm__call *c) { return strncmp(c->dtype, "bf16", 4) == 0 || strncmp(c->dtype, "fp16", 4) == 0; }
 static bool last(const cm__call *c) { return strcmp(c->variant, "nhwc") == 0; }
 
-/* Libraries have their own kernels for a few numbers of channels per group in channels-last images. */
-static bool is_narrow(int64_t width) { return width == 4 || width == 8 || width == 16 || width == 32; }
+#define THIN 300.0       /* FLOP per byte; kernels of fewer wait for memory on every GPU */
+#define ALIGNED 8        /* channels of 16 bits that one load of a matrix unit's kernel reads */
+#define IMAGE_CHANNELS 4 /* libraries pad images of so few channels */
+#define NARROW 16        /* channels per group */
+#define BLOCK 128        /* channels of a block of depthwise kernels */
+#define MANY_GROUPS 8
 
-static cm__correction of_conv(const cm__call *c, int64_t channels, int64_t groups)
+/* Libraries have their own kernels for a few numbers of channels per group in channels-last images, if there are enough
+   groups to fill a block of channels. */
+static cm__correction of_groups_last(int64_t width, int64_t groups)
 {
-    if (groups <= 1) return last(c) ? CM__CORRECT_CONV_NHWC : CM__CORRECT_CONV_NCHW;
-    if (groups == channels) return last(c) ? CM__CORRECT_DEPTHWISE_NHWC : CM__CORRECT_DEPTHWISE_NCHW;
-    if (!last(c)) return CM__CORRECT_GROUPED_NCHW;
-    return is_narrow(channels / groups) ? CM__CORRECT_GROUPED_NHWC : CM__CORRECT_WIDE_NHWC;
+    bool own = width == 4 || width == 8 || width == 16 || width == 32 || width == 64;
+    if (!own || groups < MANY_GROUPS) return CM__CORRECT_DENSE_NHWC;
+    return width <= NARROW ? CM__CORRECT_GROUPED_NHWC : CM__CORRECT_WIDE_NHWC;
 }
+
+static cm__correction of_whole_last(const cm__call *c, int64_t in, int64_t out)
+{
+    double flop, bytes;
+    cm__call_work(c, &flop, &bytes);
+    if ((in > IMAGE_CHANNELS && in % ALIGNED) || out % ALIGNED) return CM__CORRECT_CONV_ODD_NHWC;
+    return flop < THIN * bytes ? CM__CORRECT_CONV_THIN_NHWC : CM__CORRECT_CONV_NHWC;
+}
+
+static cm__correction of_conv(const cm__call *c, int64_t in, int64_t out, int64_t groups)
+{
+    bool forward = c->pass == CM__PASS_FORWARD;
+    if (groups <= 1) return last(c) ? of_whole_last(c, in, out) : CM__CORRECT_CONV_NCHW;
+    if (groups == in && !last(c)) return CM__CORRECT_DEPTHWISE_NCHW;
+    if (groups == in) return forward ? CM__CORRECT_DEPTHWISE_NHWC : CM__CORRECT_DEPTHWISE_BACK_NHWC;
+    if (last(c)) return of_groups_last(in / groups, groups);
+    return in / groups <= NARROW ? CM__CORRECT_GROUPED_NCHW : CM__CORRECT_WIDE_NCHW;
+}
+
+static bool strided(const cm__call *c) { return strstr(c->variant, ":strided") || strstr(c->variant, ":part"); }
 
 cm__correction cm__correction_of(const cm__call *c)
 {
@@ -24,18 +50,37 @@ cm__correction cm__correction_of(const cm__call *c)
     switch (c->op) {
     case CM__CALL_GEMM: return CM__CORRECT_GEMM;
     case CM__CALL_ATTENTION: return CM__CORRECT_ATTENTION;
-    case CM__CALL_CONV: return of_conv(c, c->sizes[CM__CONV_C], c->sizes[CM__CONV_GROUPS]);
-    case CM__CALL_CONV3D: return of_conv(c, c->sizes[CM__CONV3D_C], c->sizes[CM__CONV3D_GROUPS]);
+    case CM__CALL_CONV: return of_conv(c, c->sizes[CM__CONV_C], c->sizes[CM__CONV_K], c->sizes[CM__CONV_GROUPS]);
+    case CM__CALL_CONV3D: return of_conv(c, c->sizes[CM__CONV3D_C], c->sizes[CM__CONV3D_K], c->sizes[CM__CONV3D_GROUPS]);
     case CM__CALL_BATCH_NORM: return last(c) ? CM__CORRECT_BATCH_NORM_NHWC : CM__CORRECT_BATCH_NORM_NCHW;
-    case CM__CALL_ELEMENTWISE: return CM__CORRECT_ELEMENTWISE;
+    case CM__CALL_ELEMENTWISE: return strided(c) ? CM__CORRECT_STRIDED : CM__CORRECT_ELEMENTWISE;
+    case CM__CALL_POOL: return CM__CORRECT_POOL;
     case CM__CALL_RNN: return CM__CORRECTIONS;
     default: return CM__CORRECT_OTHER;
     }
+}
+
+/* What a kind's time depends on beside the transferred time: blocks of channels that are not full take as long as full
+   ones. */
+static double of_shape(cm__correction kind, const cm__call *c)
+{
+    if (kind != CM__CORRECT_DEPTHWISE_BACK_NHWC) return 1;
+    double channels = cm__size(c, c->op == CM__CALL_CONV ? (int)CM__CONV_C : (int)CM__CONV3D_C);
+    return ceil(channels / BLOCK) * BLOCK / channels;
 }
 
 double cm__correction_factor(const cm_device *device, const cm__call *call, bool *known)
 {
     cm__correction kind = cm__correction_of(call);
     *known = kind < CM__CORRECTIONS && device->corrections[kind].known;
-    return *known ? device->corrections[kind].value : 1;
+    return *known ? device->corrections[kind].value * of_shape(kind, call) : 1;
+}
+
+bool cm__corrected_as(const cm_device *device, const cm__call *call, cm__call *other)
+{
+    cm__correction kind = cm__correction_of(call);
+    if (kind != CM__CORRECT_DENSE_NHWC || !device->corrections[kind].known) return false;
+    *other = *call;
+    other->sizes[call->op == CM__CALL_CONV ? (int)CM__CONV_GROUPS : (int)CM__CONV3D_GROUPS] = 1;
+    return true;
 }

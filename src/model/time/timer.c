@@ -132,10 +132,13 @@ static void move(const cm__timer *t, const cm__library *by, const cm__call *c, c
 }
 
 /* Transfers a time from the reference device, and corrects it as results of the device suggest. */
-static void take_from_reference(const cm__timer *t, const cm__library *by, const cm__call *c, cm__timed *timed)
+static void take_from_reference(cm__timer *t, const cm__library *by, const cm__call *c, cm__timed *timed)
 {
-    bool   corrected;
-    double factor = cm__correction_factor(t->device, c, &corrected);
+    bool      corrected;
+    double    factor = cm__correction_factor(t->device, c, &corrected);
+    cm__call  other;
+    cm__timed instead;
+    if (cm__corrected_as(t->device, c, &other) && by_memo(t, &other, &instead) == by) *timed = instead, c = &other;
     double there_s = timed->time_s, moved_s = cm__transferred(&t->limits, &by->limits, c, there_s, timed->launches);
     timed->time_s = factor * moved_s;
     timed->shared = corrected ? cm__time_factors.corrected_error : cm__time_factors.transfer_error;

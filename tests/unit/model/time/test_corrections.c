@@ -12,6 +12,8 @@ static void near(double got, double expected, double fraction)
 
 /* A convolution of `c` channels in `groups`. */
 #define CONV(layout, dtype, c, groups) "conv forward " layout " " dtype " 8," c "," c ",14,14,3,3,1,1,1,1,1,1," groups
+#define CONV_TO(c, k, size) "conv forward nhwc fp16 8," c "," k "," size "," size ",1,1,1,1,0,0,1,1,1"
+#define DEPTHWISE(pass, c) "conv " pass " nhwc fp16 8," c "," c ",14,14,3,3,1,1,1,1,1,1," c
 #define CONV3D(layout, c, groups) \
     "conv3d forward " layout " bf16 2," c "," c ",8,14,14,3,3,3,1,1,1,1,1,1,1,1,1," groups
 
@@ -28,30 +30,45 @@ static const struct {
     {"attention forward - bf16 1,64,64,8,8,64,1", CM__CORRECT_ATTENTION},
     {"attention forward - fp32 1,64,64,8,8,64,1", CM__CORRECTIONS},
     {CONV("nchw", "bf16", "64", "1"), CM__CORRECT_CONV_NCHW},
-    {CONV("nhwc", "bf16", "64", "1"), CM__CORRECT_CONV_NHWC},
+    {CONV("nhwc", "bf16", "256", "1"), CM__CORRECT_CONV_NHWC},
+    {CONV("nhwc", "bf16", "64", "1"), CM__CORRECT_CONV_THIN_NHWC}, /* 263 FLOP per byte */
+    {CONV_TO("64", "64", "56"), CM__CORRECT_CONV_THIN_NHWC},
+    {CONV_TO("1024", "1024", "56"), CM__CORRECT_CONV_NHWC},
+    {CONV_TO("3", "64", "56"), CM__CORRECT_CONV_THIN_NHWC}, /* an image is padded */
+    {CONV_TO("12", "64", "56"), CM__CORRECT_CONV_ODD_NHWC},
+    {CONV_TO("64", "65", "56"), CM__CORRECT_CONV_ODD_NHWC},
+    {CONV("nchw", "bf16", "65", "1"), CM__CORRECT_CONV_NCHW},
     {CONV("nhwc", "fp32", "64", "1"), CM__CORRECTIONS},
     {CONV("nhwc", "tf32", "64", "64"), CM__CORRECTIONS},
     {CONV("nchw", "fp16", "64", "64"), CM__CORRECT_DEPTHWISE_NCHW},
     {CONV("nhwc", "fp16", "64", "64"), CM__CORRECT_DEPTHWISE_NHWC},
-    {CONV("nhwc", "fp16", "1", "1"), CM__CORRECT_CONV_NHWC}, /* one channel is not depthwise */
-    {CONV("nchw", "bf16", "64", "16"), CM__CORRECT_GROUPED_NCHW},
-    {CONV("nchw", "bf16", "96", "4"), CM__CORRECT_GROUPED_NCHW},
+    {DEPTHWISE("bwd_input", "64"), CM__CORRECT_DEPTHWISE_BACK_NHWC},
+    {DEPTHWISE("bwd_weight", "65"), CM__CORRECT_DEPTHWISE_BACK_NHWC},
+    {CONV("nhwc", "fp16", "1", "1"), CM__CORRECT_CONV_ODD_NHWC}, /* one channel is not depthwise */
+    {CONV("nchw", "bf16", "64", "4"), CM__CORRECT_GROUPED_NCHW},
+    {CONV("nchw", "bf16", "96", "4"), CM__CORRECT_WIDE_NCHW},
     {CONV("nhwc", "bf16", "64", "16"), CM__CORRECT_GROUPED_NHWC}, /* 4 channels per group */
     {CONV("nhwc", "bf16", "64", "8"), CM__CORRECT_GROUPED_NHWC},
-    {CONV("nhwc", "bf16", "64", "4"), CM__CORRECT_GROUPED_NHWC},
-    {CONV("nhwc", "bf16", "64", "2"), CM__CORRECT_GROUPED_NHWC},
-    {CONV("nhwc", "bf16", "64", "32"), CM__CORRECT_WIDE_NHWC}, /* 2 */
-    {CONV("nhwc", "bf16", "96", "4"), CM__CORRECT_WIDE_NHWC},  /* 24 */
-    {CONV("nhwc", "bf16", "128", "2"), CM__CORRECT_WIDE_NHWC}, /* 64 */
+    {CONV("nhwc", "bf16", "128", "8"), CM__CORRECT_GROUPED_NHWC},
+    {CONV("nhwc", "bf16", "256", "8"), CM__CORRECT_WIDE_NHWC},
+    {CONV("nhwc", "bf16", "512", "8"), CM__CORRECT_WIDE_NHWC},
+    {CONV("nhwc", "bf16", "112", "7"), CM__CORRECT_DENSE_NHWC},   /* too few groups */
+    {CONV("nhwc", "bf16", "64", "32"), CM__CORRECT_DENSE_NHWC},   /* 2 */
+    {CONV("nhwc", "bf16", "240", "10"), CM__CORRECT_DENSE_NHWC},  /* 24 */
+    {CONV("nhwc", "bf16", "1024", "8"), CM__CORRECT_DENSE_NHWC},  /* 128 */
     {CONV3D("nchw", "64", "1"), CM__CORRECT_CONV_NCHW},
     {CONV3D("nhwc", "64", "64"), CM__CORRECT_DEPTHWISE_NHWC},
     {CONV3D("nhwc", "64", "8"), CM__CORRECT_GROUPED_NHWC},
+    {CONV3D("nhwc", "66", "1"), CM__CORRECT_CONV_ODD_NHWC},
     {"batch_norm forward nchw fp32 8,64,196", CM__CORRECT_BATCH_NORM_NCHW},
     {"batch_norm backward nhwc bf16 8,64,196", CM__CORRECT_BATCH_NORM_NHWC},
     {"elementwise forward relu fp32 1,1000", CM__CORRECT_ELEMENTWISE},
+    {"elementwise forward add:row fp32 10,100", CM__CORRECT_ELEMENTWISE},
+    {"elementwise forward add:strided fp16 10,100", CM__CORRECT_STRIDED},
+    {"elementwise forward copy:part fp16 10,100", CM__CORRECT_STRIDED},
     {"softmax forward - fp32 64,64", CM__CORRECT_OTHER},
     {"layer_norm backward - bf16 64,64", CM__CORRECT_OTHER},
-    {"pool forward max bf16 8,64,14,14,4,2,0", CM__CORRECT_OTHER},
+    {"pool forward max bf16 8,64,14,14,4,2,0", CM__CORRECT_POOL},
     {"optimizer update adamw fp32 1,1000", CM__CORRECT_OTHER},
     {"rnn forward lstm bf16 8,16,64,64,1,1", CM__CORRECTIONS},
 };
@@ -94,6 +111,27 @@ static void no_factor_is_one(void **state)
     assert_true(factor_of(d, GEMM, &known) == 1.5 && known);
     assert_true(factor_of(d, "gemm forward nn fp32 1,64,64,64", &known) == 1 && !known);
     assert_true(factor_of(d, "softmax forward - fp32 64,64", &known) == 1 && !known);
+    cm_device_free(d);
+}
+
+/* The blocks of 128 channels of a depthwise kernel count as full; forward and other kinds have no blocks. */
+static void blocks_of_channels(void **state)
+{
+    static const struct {
+        const char *call;
+        double      factor;
+    } cases[] = {
+        {DEPTHWISE("bwd_input", "32"), 2 * 4}, {DEPTHWISE("bwd_weight", "128"), 2}, {DEPTHWISE("bwd_weight", "192"), 2 * 256. / 192},
+        {DEPTHWISE("bwd_input", "1152"), 2},   {DEPTHWISE("forward", "32"), 3},
+    };
+    bool       known;
+    cm_device *d = device_of(
+        TIME_DEVICE(",\n\"transfer\": {" FACTOR("depthwise-backward:nhwc", "2") ", " FACTOR("depthwise:nhwc", "3") "}"));
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        near(factor_of(d, cases[i].call, &known), cases[i].factor, 1e-12);
+        assert_true(known);
+    }
     cm_device_free(d);
 }
 
@@ -180,10 +218,39 @@ static void only_what_is_transferred(void **state)
     cm__ctx_free(ctx);
 }
 
+static double time_on(const char *profile, const char *call)
+{
+    cm_diag    diag = {0};
+    cm__ctx   *ctx = cm__ctx_new(&diag);
+    cm_device *h200, *d = device_of(profile);
+    cm__call   c = call_of(call);
+    assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    double time_s = cm__timer_time(cm__timer_new(ctx, d, h200, CM_RUNTIME_TORCH_EAGER), &c).time_s;
+    cm__ctx_free(ctx);
+    cm_device_free(h200);
+    cm_device_free(d);
+    return time_s;
+}
+
+/* Where a library has no kernel for the groups, the factor refers to the convolution without groups. */
+static void groups_without_a_kernel(void **state)
+{
+    static const char *const profile = TIME_DEVICE(",\n\"transfer\": {" FACTOR("grouped-dense:nhwc", "3") "}");
+    double dense = time_on(TIME_DEVICE(""), CONV("nhwc", "fp16", "240", "1"));
+    (void)state;
+    near(time_on(profile, CONV("nhwc", "fp16", "240", "10")), 3 * dense, 1e-9);
+    near(time_on(profile, CONV("nhwc", "fp16", "240", "5")), 3 * dense, 1e-9);
+    near(time_on(profile, CONV("nhwc", "fp16", "240", "1")), dense, 1e-12);
+    near(time_on(profile, CONV("nhwc", "fp16", "128", "8")), time_on(TIME_DEVICE(""), CONV("nhwc", "fp16", "128", "8")), 1e-12);
+    assert_true(time_on(TIME_DEVICE(""), CONV("nhwc", "fp16", "240", "10")) != dense); /* without a factor */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_of_calls), cmocka_unit_test(no_factor_is_one),
+        cmocka_unit_test(blocks_of_channels), cmocka_unit_test(groups_without_a_kernel),
         cmocka_unit_test(names_of_kinds), cmocka_unit_test(a_step_of_one_product),
         cmocka_unit_test(only_what_is_transferred),
     };
