@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""kernelbench.py capture PROBLEMS CAPTURES [--commit ID]...
+   kernelbench.py score BINARY KERNELBENCH.csv.gz PROBLEMS CAPTURES [--rows] [--level N]
+
+Compares predictions with KernelBench's times of single operators (level 1), eager PyTorch.
+
+capture: records each problem of PROBLEMS/COMMIT/level1/*.py (KernelBench's sources as they were timed) with the inputs as
+parameters, so that no size depends on a batch size, into CAPTURES/HASH.cmt.json. Needs PyTorch and PYTHONPATH=python. A
+problem that takes more than a minute is left out.
+
+score: the forward pass in training mode, fp32; convolutions in TF32 where the GPU has it, as PyTorch's defaults are. The
+measured time is between two CUDA events around one call: the device's time, or the host's for the operators if that is
+longer, and what the events take. The host's time per step is not in it.
+"""
+import argparse
+import collections
+import concurrent.futures
+import csv
+import glob
+import gzip
+import hashlib
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent.parent
+EVENTS = 10e-6  # s: two events and a launch; problems of one small operator on A100 take 8 to 15 us more than its host time
+DEVICES = {"A10": "nvidia-a10", "A100-40GB": "nvidia-a100-40g", "A100-80GB": "nvidia-a100-80g", "A10G": "nvidia-a10g",
+           "B200": "nvidia-b200", "H100-PCIe": "nvidia-h100-pcie", "H100-SXM": "nvidia-h100", "H200": "nvidia-h200",
+           "L4": "nvidia-l4", "L40S": "nvidia-l40s", "MI250-GCD": "amd-mi250", "RTX-3090-Ti": "nvidia-rtx3090ti",
+           "RTX-A6000": "nvidia-a6000", "T4": "nvidia-t4"}
+NO_TF32 = ("T4", "MI250-GCD")
+NOISY = ("RTX-3090-Ti",)  # the shortest of its repeats is used
+
+
+def digest(path):
+    return hashlib.sha1(path.read_bytes()).hexdigest()[:12]
+
+
+# ---- captures --------------------------------------------------------------------------------------------------------
+
+def record(path, out):
+    """Capture one problem; its inputs are parameters of a module around it."""
+    import torch
+    import centimani
+
+    class Held(torch.nn.Module):
+        def __init__(self, model, inputs):
+            super().__init__()
+            self.model, self.given = model, inputs
+            self.anchor = torch.nn.Parameter(torch.zeros(1))  # so that every problem has a gradient
+            for i, x in enumerate(inputs):
+                if isinstance(x, torch.Tensor) and x.is_floating_point():
+                    self.register_parameter(f"in{i}", torch.nn.Parameter(x))
+                elif isinstance(x, torch.Tensor):
+                    self.register_buffer(f"in{i}", x)
+
+        def forward(self, _):
+            return self.model(*[getattr(self, f"in{i}", x) for i, x in enumerate(self.given)])
+
+    problem = {"__name__": "problem", "__file__": str(path)}
+    with torch.device("meta"):
+        exec(compile(path.read_text(), str(path), "exec"), problem)
+        held = Held(problem["Model"](*problem["get_init_inputs"]()), problem["get_inputs"]())
+    trace = centimani.capture(held, (torch.zeros(2, 1),), loss=lambda y: y.float().sum() + held.anchor.sum())
+    trace.save(out)
+
+
+def capture(given):
+    os.makedirs(given.captures, exist_ok=True)
+    for path in sorted(p for c in given.commit or ["*"] for p in glob.glob(f"{given.problems}/{c}/level1/*.py")):
+        out = f"{given.captures}/{digest(pathlib.Path(path))}.cmt.json"
+        if os.path.exists(out):
+            continue
+        try:
+            done = subprocess.run([sys.executable, __file__, "record", path, out], timeout=60, capture_output=True, text=True)
+            if done.returncode:
+                print(f"{path}: {done.stderr.strip().splitlines()[-1][:120]}")
+        except subprocess.TimeoutExpired:
+            print(f"{path}: more than a minute")
+
+
+# ---- scores ----------------------------------------------------------------------------------------------------------
+
+def measured(given):
+    """Seconds by device and capture: of each, the problem and all runs."""
+    times = collections.defaultdict(list)
+    with gzip.open(given.table, "rt") as file:
+        for r in csv.DictReader(file):
+            source = pathlib.Path(given.problems) / r["src_commit"] / f"level{given.level}" / f"{r['problem']}.py"
+            if r["level"] != given.level or r["mode"] != "eager" or r["device"] not in DEVICES or not source.exists():
+                continue
+            found = f"{given.captures}/{digest(source)}.cmt.json"
+            if os.path.exists(found):
+                column = "min_ms" if r["device"] in NOISY else "mean_ms"
+                times[r["device"], found, r["problem"]].append(float(r[column]) / 1e3)
+    return {key: statistics.median(runs) for key, runs in times.items()}
+
+
+def predict(binary, model, device, precision):
+    done = subprocess.run([binary, "predict", model, "--device", device, "--precision", precision, "--mode", "inference",
+                           "--batch", "2", "--json"], capture_output=True, text=True)
+    if not done.stdout.startswith("{"):
+        raise SystemExit(f"{model} on {device}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def host_of_step(binary, device):
+    """The host's time per step on a device: its part of the host time of a single product."""
+    profile = json.loads((HERE / "data/devices/nvidia-h200.json").read_text())
+    times = {h["what"]: h["time"]["value"] for h in profile["host"] if h["runtime"] == "torch-eager"}
+    factors = dict(line.split("\t")[:2] for line in (HERE / "data/factors.tsv").read_text().splitlines() if "\t" in line)
+    product = times["forward-op:linear"] * float(factors["inference_host"])
+    whole = predict(binary, "gemm:m=8,n=8,k=8", device, "fp32")["host_time_s"]
+    return whole * times["step"] / (times["step"] + product)
+
+
+def report(device, rows):
+    def median(values):
+        return f"{statistics.median(values):.1%}" if values else "-"
+
+    parts = [[error for error, bound, *_ in rows if bound == part] for part in ("device", "host")]
+    all_of = [row[0] for row in rows]
+    print(f"{device:12} {len(rows):3} problems, median error {median([abs(e) for e in all_of]):>6}, bias {median(all_of):>6}; "
+          f"device-bound {len(parts[0]):3}: {median([abs(e) for e in parts[0]]):>6}, bias {median(parts[0]):>6}; "
+          f"host-bound {len(parts[1]):2}: {median([abs(e) for e in parts[1]]):>6}, bias {median(parts[1]):>6}")
+
+
+def scored(given, step_s, item):
+    (device, model, problem), seconds = item
+    precision = "tf32" if "conv" in problem and device not in NO_TF32 else "fp32"
+    answer = predict(given.binary, model, DEVICES[device], precision)
+    host = answer["host_time_s"] - step_s[device]
+    made = max(answer["device_time_s"], host) + EVENTS
+    return device, (made / seconds - 1, "host" if host > answer["device_time_s"] else "device", problem, made, seconds)
+
+
+def score(given):
+    times, errors = sorted(measured(given).items()), collections.defaultdict(list)
+    step_s = {device: host_of_step(given.binary, DEVICES[device]) for device in sorted({key[0] for key, _ in times})}
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for device, row in pool.map(lambda item: scored(given, step_s, item), times):
+            errors[device].append(row)
+    for device, rows in errors.items():
+        report(device, rows)
+        for error, bound, problem, made, seconds in sorted(rows) if given.rows else ():
+            print(f"    {error:+7.0%} {bound:6} predicted {made * 1e3:9.3f} ms, measured {seconds * 1e3:9.3f}  {problem}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    ways = parser.add_subparsers(dest="way", required=True)
+    words = {"capture": ("problems", "captures"), "record": ("path", "out"),
+             "score": ("binary", "table", "problems", "captures")}
+    made = {way: ways.add_parser(way) for way in words}
+    for way, names in words.items():
+        for name in names:
+            made[way].add_argument(name)
+    made["capture"].add_argument("--commit", action="append")
+    made["score"].add_argument("--rows", action="store_true")
+    made["score"].add_argument("--level", default="1")
+    given = parser.parse_args()
+    if given.way == "record":
+        record(pathlib.Path(given.path), given.out)
+    else:
+        {"capture": capture, "score": score}[given.way](given)
+
+
+if __name__ == "__main__":
+    main()
