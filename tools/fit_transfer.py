@@ -50,11 +50,14 @@ ALIKE = {"nvidia-a100": "nvidia-a100-80g"}  # a device that stands for an abstra
 # ---- profiles --------------------------------------------------------------------------------------------------------
 
 def write(profile, factors, source):
-    """Replace the profile's factors, and add their source."""
+    """Replace the profile's factors of this source, and add the source."""
     path = HERE / f"data/devices/{profile}.json"
     text = path.read_text()
-    lines = ",\n".join(f'    "{kind}": {{"value": {value:.3g}, "unit": "1", "kind": "fitted", "source": "{source[0]}"}}'
-                       for kind, value in factors.items())
+    made = {kind: {"value": float(f"{value:.3g}"), "unit": "1", "kind": "fitted", "source": source[0]}
+            for kind, value in factors.items()}
+    others = {kind: number for kind, number in json.loads(text).get("transfer", {}).items()
+              if number["source"] != source[0] and kind not in made}
+    lines = ",\n".join(f'    "{kind}": {json.dumps(number)}' for kind, number in (made | others).items())
     text = re.sub(r'  "transfer": \{\n.*?\n  \},\n', "", text, flags=re.S)
     if f'"{source[0]}": {{' not in text:
         entry = json.dumps(source[1], indent=2).replace("\n", "\n    ")

@@ -28,7 +28,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
-EVENTS = 10e-6  # s: two events and a launch; problems of one small operator on A100 take 8 to 15 us more than its host time
+EVENTS = 16e-6  # s: two events and a launch; median over 12 devices of measured times less their operators' host time (-10 to 39)
 DEVICES = {"A10": "nvidia-a10", "A100-40GB": "nvidia-a100-40g", "A100-80GB": "nvidia-a100-80g", "A10G": "nvidia-a10g",
            "B200": "nvidia-b200", "H100-PCIe": "nvidia-h100-pcie", "H100-SXM": "nvidia-h100", "H200": "nvidia-h200",
            "L4": "nvidia-l4", "L40S": "nvidia-l40s", "MI250-GCD": "amd-mi250", "RTX-3090-Ti": "nvidia-rtx3090ti",
@@ -62,6 +62,7 @@ def record(path, out):
         def forward(self, _):
             return self.model(*[getattr(self, f"in{i}", x) for i, x in enumerate(self.given)])
 
+    torch.rand_mix = lambda *sizes, **_: torch.rand(*sizes)  # some versions of the harness draw their inputs so
     problem = {"__name__": "problem", "__file__": str(path)}
     with torch.device("meta"):
         exec(compile(path.read_text(), str(path), "exec"), problem)

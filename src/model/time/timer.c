@@ -11,6 +11,7 @@
 #include "model/time/operator_fits.h"
 #include "model/time/surfaces.h"
 #include "model/time/transfer.h"
+#include "model/time/untabled.h"
 
 enum { OWN, BUILT_IN, REFERENCE, LIBRARIES };
 
@@ -145,7 +146,7 @@ static void take_from_reference(cm__timer *t, const cm__library *by, const cm__c
     timed->shared *= part_of_error(moved_s, there_s);
 }
 
-static cm__timed time_of(cm__timer *t, const cm__call *c)
+static cm__timed by_tables(cm__timer *t, const cm__call *c)
 {
     cm__timed timed;
     if (by_fits(t, c, &timed)) return timed;
@@ -155,6 +156,21 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
     if (by) return timed;
     return (cm__timed){
         .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = cm__time_factors.roofline_error, .how = CM_HOW_ROOFLINE};
+}
+
+/* GPUs have tables, of their own or of a reference device. */
+static bool is_gpu(const cm__timer *t) { return t->libraries[BUILT_IN].count || t->libraries[REFERENCE].count; }
+
+static cm__timed time_of(cm__timer *t, const cm__call *c)
+{
+    if (!is_gpu(t)) return by_tables(t, c);
+    if (cm__is_vector_product(c) && t->limits.memory_bytes_s > 0)
+        return (cm__timed){.time_s = cm__vector_product_time(&t->limits, c), .launches = 1,
+                           .error = cm__time_factors.stand_in_error, .how = CM_HOW_TRANSFERRED};
+    cm__timed timed = by_tables(t, c);
+    if (timed.how >= CM_HOW_TRANSFERRED) timed.time_s *= cm__far_factor(c);
+    if (timed.how != CM_HOW_MEASURED) timed.time_s = fmax(timed.time_s, cm__least_time(&t->limits, c));
+    return timed;
 }
 
 /* TF32 is allowed, not required. Libraries run fp32 products if these are faster, for instance on devices whose

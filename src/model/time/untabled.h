@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * untabled.h - calls whose time follows from how the kernel works, where tables and operator models do not reach.
+ */
+#ifndef CM_MODEL_UNTABLED_H
+#define CM_MODEL_UNTABLED_H
+
+#include "model/time/roofline.h"
+
+/* Whether the call is a product of a matrix and a vector in 32 bits. Operator models and tables have none. */
+bool   cm__is_vector_product(const cm__call *call);
+/* Its time: it reads the matrix once. */
+double cm__vector_product_time(const cm__limits *limits, const cm__call *call);
+/* The time below which no GPU computes the call; 0: not known. One block computes a row of a layer norm; softmax reads
+   long rows three times. */
+double cm__least_time(const cm__limits *limits, const cm__call *call);
+/* Time of a call on another GPU over what the reference device's rows suggest; 1: as they suggest. */
+double cm__far_factor(const cm__call *call);
+
+#endif
