@@ -70,11 +70,16 @@ static cm__timed from_table(cm__timer *t, cm__library *l, int32_t table, const c
     return value.timed;
 }
 
+static bool has_own_table(const cm__timer *t, const cm__call *c)
+{
+    return cm__library_own(&t->libraries[OWN], c) >= 0 || cm__library_own(&t->libraries[BUILT_IN], c) >= 0;
+}
+
 /* Uses operator models or surfaces if the device has no table of its own for the call. */
 static bool by_fits(cm__timer *t, const cm__call *c, cm__timed *timed)
 {
     if (!t->operator_fits && !t->device->surfaces.count) return false;
-    if (cm__library_own(&t->libraries[OWN], c) >= 0 || cm__library_own(&t->libraries[BUILT_IN], c) >= 0) return false;
+    if (has_own_table(t, c)) return false;
     *timed = (cm__timed){.launches = 1, .how = CM_HOW_INTERPOLATED, .time_s = NAN};
     if (t->operator_fits) timed->time_s = cm__operator_fits_time(t->operator_fits, c, &timed->error);
     if (!(timed->time_s > 0)) timed->time_s = cm__surface_time(t->device, &t->limits, c, t->trains, &timed->error);
@@ -163,13 +168,14 @@ static bool is_gpu(const cm__timer *t) { return t->libraries[BUILT_IN].count || 
 
 static cm__timed time_of(cm__timer *t, const cm__call *c)
 {
-    if (!is_gpu(t)) return by_tables(t, c);
-    if (cm__is_vector_product(c) && t->limits.memory_bytes_s > 0)
+    cm__timed timed = by_tables(t, c);
+    if (!is_gpu(t) || timed.how == CM_HOW_MEASURED) return timed;
+    bool far = timed.how == CM_HOW_ROOFLINE || !has_own_table(t, c);
+    if (far && cm__is_vector_product(c) && t->limits.memory_bytes_s > 0)
         return (cm__timed){.time_s = cm__vector_product_time(&t->limits, c), .launches = 1,
                            .error = cm__time_factors.stand_in_error, .how = CM_HOW_TRANSFERRED};
-    cm__timed timed = by_tables(t, c);
     if (timed.how >= CM_HOW_TRANSFERRED) timed.time_s *= cm__far_factor(c);
-    if (timed.how != CM_HOW_MEASURED) timed.time_s = fmax(timed.time_s, cm__least_time(&t->limits, c));
+    timed.time_s = fmax(timed.time_s, cm__least_time(&t->limits, c));
     return timed;
 }
 
