@@ -19,6 +19,7 @@ static int run(settings *s, const char *name, maker *make, printer *print)
     cm_status status = make(&s->memory, &report, &diag);
     if (status) return say_failed(status, &diag);
     say_warnings(report->step);
+    if (report->unsure) say("warning: %s", report->unsure);
     bool fits = report->use.fits;
     status = print(report, format_of(s), results(), &diag);
     cm__memory_report_free(report);

@@ -46,6 +46,7 @@ int run_predict(settings *s)
     if (status) return say_failed(status, &diag);
     for (int32_t i = 0; i < report->graph->n_warnings; i++) say("warning: %s", report->graph->warnings[i]);
     if (report->doubt) say("warning: %s", report->doubt);
+    if (report->unsure) say("warning: %s", report->unsure);
     status = cm__predict_report_print(report, format_of(s), beside_output(s), &diag);
     int code = status ? say_failed(status, &diag) : s->output ? save_cases(s, report->prediction) : EXIT_DONE;
     if (!code && !report->fits) code = EXIT_NOTHING_FITS;

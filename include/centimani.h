@@ -167,13 +167,25 @@ typedef enum cm_recompute {
 typedef enum cm_attention { CM_ATTENTION_AUTO, CM_ATTENTION_FLASH, CM_ATTENTION_MATH, CM_ATTENTIONS } cm_attention;
 
 /* Options of cm_graph_train(). */
+/* How the cross-entropy of a language model's logits is computed (docs/model.md has the memory of each). */
+typedef enum cm_loss_kernel {
+    CM_LOSS_KERNEL_AUTO,    /* as the runtime does: plain in PyTorch, which may be fused in fact */
+    CM_LOSS_KERNEL_PLAIN,   /* cross_entropy() of fp32 logits: three more copies of the logits */
+    CM_LOSS_KERNEL_FUSED,   /* one kernel each way, or a compiled loss function: logits and their gradient */
+    CM_LOSS_KERNEL_CHUNKED, /* the last product and the loss, a part of the tokens at a time */
+    CM_LOSS_KERNELS
+} cm_loss_kernel;
+
 typedef struct cm_train_options {
     cm_precision precision; /* default: amp-bf16 */
     cm_optimizer optimizer; /* default: momentum for convolutional networks, adamw otherwise */
     cm_loss      loss;
     cm_recompute recompute;
+    bool         keep_products; /* selective recomputation keeps attention and every second product, as PyTorch's by
+                                   operator; false: it recomputes attention alone, as Megatron-LM's */
     cm_attention attention;
-    bool         master;    /* with bf16, fp16 or fp8: keep fp32 master weights and states, as Megatron-LM does */
+    cm_loss_kernel loss_kernel;
+    bool         master;    /* 16-bit weights beside fp32 master weights and states; no autocast: Megatron-LM, FSDP */
     bool         inference; /* forward pass only: no loss, no backward, no update */
 } cm_train_options;
 
@@ -262,6 +274,7 @@ const char *cm_optimizer_name(cm_optimizer optimizer);
 const char *cm_loss_name(cm_loss loss);
 const char *cm_recompute_name(cm_recompute recompute);
 const char *cm_attention_name(cm_attention attention);
+const char *cm_loss_kernel_name(cm_loss_kernel kernel);
 const char *cm_fuse_name(cm_fuse fuse);
 
 /* Find a value by its name. An unknown name gives CM_ERR_UNKNOWN; the diagnosis lists the valid names. */
@@ -270,6 +283,7 @@ cm_status cm_optimizer_parse(const char *name, cm_optimizer *optimizer, cm_diag 
 cm_status cm_loss_parse(const char *name, cm_loss *loss, cm_diag *diag);
 cm_status cm_recompute_parse(const char *name, cm_recompute *recompute, cm_diag *diag);
 cm_status cm_attention_parse(const char *name, cm_attention *attention, cm_diag *diag);
+cm_status cm_loss_kernel_parse(const char *name, cm_loss_kernel *kernel, cm_diag *diag);
 cm_status cm_fuse_parse(const char *name, cm_fuse *fuse, cm_diag *diag);
 
 /* ---- runtimes ---------------------------------------------------------------------------------------------------- */
@@ -594,7 +608,9 @@ typedef struct cm_memory_use {
     double       context_bytes;             /* driver and framework, in addition; 0: unknown */
     cm_level_use levels[CM_LEVELS_MAX];     /* memories managed by the program, nearest to the cores first */
     int32_t      n_levels;
-    bool         fits;
+    bool         fits;                      /* false: it does not fit, whichever usual loss the script has */
+    bool         sure;                      /* false: it fits with a fused loss, and not with PyTorch's plain one */
+    double       least_bytes;               /* peak_bytes; if it is not sure: the peak with a fused loss */
     double       shortfall_bytes;           /* largest shortfall of any level; 0: it fits */
     int64_t      micro_batch;               /* samples on one device at a time; the numbers above are for these */
     int32_t      devices;                   /* that hold one copy of the model */
@@ -637,7 +653,7 @@ typedef struct cm_batch_options {
 
 typedef struct cm_batch_candidate {
     int64_t batch;
-    bool    fits;
+    bool    fits, sure;           /* as in cm_memory_use */
     double  objective;            /* value of equation (5) in bytes^2, smaller is better; NAN: does not fit */
     double  throughput_samples_s; /* NAN: unknown */
     double  peak_bytes;

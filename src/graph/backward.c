@@ -3,8 +3,8 @@
  * backward.c - the backward pass: which tensors need a gradient, the order in which gradient rules run, the summation
  * of gradients, and recomputation.
  *
- * Recomputation: the nodes of one group (a layer, or one attention) are emitted again, in order, the first time
- * backward reads one of their outputs. Recomputed tensors that no later node reads are pruned afterwards.
+ * Recomputation: the nodes of one group (recompute_groups.c) are emitted again, in order, the first time backward reads
+ * one of their outputs. Recomputed tensors that no later node reads are pruned afterwards.
  */
 #include "graph/backward.h"
 #include "graph/function.h"
@@ -111,83 +111,6 @@ int32_t cm__kept(cm__backward *b, int32_t tensor)
     return b->copy[tensor];
 }
 
-/* One group per layer; in a model without layers, about sqrt(n) groups of consecutive nodes of equal size. */
-static void group_layers(cm__backward *b)
-{
-    int32_t last = b->forward_nodes - 1, found = -1, size = 1;
-    for (int32_t i = 0; i < last; i++)
-        if ((b->group[i] = b->g->nodes[i].block) > found) found = b->group[i];
-    while (size * size < b->forward_nodes) size++;
-    for (int32_t i = 0; found < 0 && i < last; i++) b->group[i] = i / size;
-}
-
-static bool is_free_product(const cm_graph *g, const cm_node *n)
-{
-    return n->op == CM_OP_MATMUL && cm__in(g, n, 0)->producer >= 0 && cm__in(g, n, 1)->producer >= 0 &&
-           cm__in(g, n, 1)->role == CM_ROLE_ACTIVATION;
-}
-
-/* A group is one attention operator, or the nodes from a product of two activations through softmax to the next
-   product. */
-static void group_attention(cm__backward *b)
-{
-    for (int32_t i = 0; i < b->forward_nodes; i++) {
-        const cm_node *n = &b->g->nodes[i];
-        cm_class       c = cm_node_class(n);
-        int32_t        from = cm__has(n, 0) ? cm__in(b->g, n, 0)->producer : -1, open = from >= 0 ? b->group[from] : -1;
-        bool           inside = open >= 0 && !(b->g->nodes[from].op == CM_OP_MATMUL && from != open);
-        if (n->op == CM_OP_ATTENTION) b->group[i] = i;
-        else if (is_free_product(b->g, n)) b->group[i] = inside ? open : i;
-        else if (inside && b->g->nodes[from].op != CM_OP_ATTENTION &&
-                 (c == CM_CLASS_ELEMENTWISE || c == CM_CLASS_REDUCTION || n->view))
-            b->group[i] = open;
-    }
-}
-
-/* Keep the tensors that another group, or a node that is not recomputed, reads: recomputation of that group starts
-   from them. */
-static void keep_boundaries(cm__backward *b)
-{
-    for (int32_t i = 0; i < b->forward_nodes; i++)
-        for (int32_t k = 0; k < b->g->nodes[i].n_inputs; k++) {
-            int32_t t = b->g->nodes[i].inputs[k], from = t < 0 ? -1 : cm__t(b->g, t)->producer;
-            if (from >= 0 && b->group[from] >= 0 && b->group[from] != b->group[i]) b->copy[t] = t;
-        }
-}
-
-/* Link the nodes of each group into a list, in execution order. */
-static void link_groups(cm__backward *b)
-{
-    int32_t most = 0;
-    for (int32_t i = 0; i < b->forward_nodes; i++)
-        if (b->group[i] > most) most = b->group[i];
-    b->first_of_group = cm__alloc_array(b->g->ctx, (size_t)most + 1, sizeof *b->first_of_group);
-    b->next_in_group = cm__alloc_array(b->g->ctx, (size_t)b->forward_nodes, sizeof *b->next_in_group);
-    for (int32_t i = 0; i <= most; i++) b->first_of_group[i] = -1;
-    for (int32_t i = b->forward_nodes - 1; i >= 0; i--) {
-        if (b->group[i] < 0) continue;
-        b->next_in_group[i] = b->first_of_group[b->group[i]];
-        b->first_of_group[b->group[i]] = i;
-    }
-    keep_boundaries(b);
-}
-
-/* Groups as the model itself defines them: the segments it recomputed while it was recorded. */
-static bool group_segments(cm__backward *b)
-{
-    bool any = false;
-    for (int32_t i = 0; i < b->forward_nodes; i++) any |= (b->group[i] = b->g->nodes[i].segment) >= 0;
-    return any;
-}
-
-static void group_nodes(cm__backward *b, cm_recompute recompute)
-{
-    bool own = recompute == CM_RECOMPUTE_NONE && group_segments(b);
-    if (recompute == CM_RECOMPUTE_FULL) group_layers(b);
-    if (recompute == CM_RECOMPUTE_SELECTIVE) group_attention(b);
-    if (recompute != CM_RECOMPUTE_NONE || own) link_groups(b);
-}
-
 /* ---- the pass --------------------------------------------------------------------------------------------------- */
 
 static void find_needs(cm__backward *b)
@@ -244,11 +167,12 @@ static void seed(cm__backward *b, const int32_t *outputs, int32_t count)
     }
 }
 
-int32_t *cm__backward_run(cm_graph *g, const int32_t *outputs, int32_t count, cm_recompute recompute)
+int32_t *cm__backward_run(cm_graph *g, const int32_t *outputs, int32_t count, cm_recompute recompute,
+                          bool keep_products)
 {
     cm__backward b = begin(g);
     find_needs(&b);
-    group_nodes(&b, recompute);
+    cm__group_nodes(&b, recompute, keep_products);
     seed(&b, outputs, count);
     g->phase = CM_BACKWARD;
     for (int32_t i = b.forward_nodes - 1; i >= 0; i--) {

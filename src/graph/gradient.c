@@ -324,6 +324,12 @@ void cm__gradient_cross_entropy(cm__backward *b, const cm_node *n)
     cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_SOFTMAX_GRAD, n->inputs[0], inputs, 2));
 }
 
+void cm__gradient_fused_cross_entropy(cm__backward *b, const cm_node *n)
+{
+    int32_t inputs[] = {kept_in(b, n, 0), kept_in(b, n, 1), cm__kept(b, n->outputs[1])};
+    cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_LOSS_GRAD, n->inputs[0], inputs, 3));
+}
+
 void cm__gradient_unsupported(cm__backward *b, const cm_node *n)
 {
     cm__not_supported(b->g, cm__format(b->g->ctx, "gradient of %s", cm_node_type(n)));

@@ -127,6 +127,7 @@ struct cm_tensor {
     int32_t       dies;     /* last node that needs its storage, node count: it outlives the step */
     const cm__num *value;    /* known contents, in dimension order; NULL: unknown */
     int32_t       until;    /* stored at least until this tensor is made: a program's variable; -1: none is known */
+    bool          master;    /* fp32 master weights of a 16-bit parameter, with role CM_ROLE_STATE */
     int32_t       converted; /* 1 + its type after model.to(a 16-bit type); 0: follows its operands */
 };
 
@@ -176,6 +177,9 @@ struct cm_graph {
     cm_precision precision;
     cm_loss     loss;
     cm_attention attention;
+    cm_loss_kernel loss_kernel;
+    bool        keeps_products; /* selective recomputation keeps products (cm_train_options) */
+    bool        master;      /* 16-bit parameters have fp32 master weights among the optimizer states */
 };
 
 cm_graph *cm__graph_new(cm__ctx *ctx, const char *name, const char *source);
@@ -243,6 +247,7 @@ void cm__prune(cm_graph *g);                 /* graph.c: drop nodes that lead to
 void cm__find_roles(cm_graph *g);            /* roles.c: parameters, buffers, constants of an imported file */
 void cm__find_blocks(cm_graph *g);           /* blocks.c: repeated layers, by the parameters' names */
 /* blocks.c: the parts that a pipeline distributes: all nodes before the layers, each layer, all nodes after them. */
+void     cm__hold_products(cm_graph *g); /* recompute_groups.c: stores kept outputs until their layer is recomputed */
 int32_t  cm__part_count(const cm_graph *g); /* at least 2 */
 int32_t *cm__part_map(cm__ctx *ctx, const cm_graph *g); /* per node: its part */
 void cm__review(cm_graph *g);                /* blocks.c: warnings about an imported model */

@@ -71,6 +71,16 @@ static int32_t trained_output(const cm_graph *g)
     return g->outputs[0];
 }
 
+/* A fused kernel reads the logits in their own type; the script shifts the labels, not the logits. */
+static int32_t cross_entropy(cm_graph *g, int32_t y)
+{
+    bool    fused = g->loss_kernel == CM_LOSS_KERNEL_FUSED || g->loss_kernel == CM_LOSS_KERNEL_CHUNKED;
+    int32_t rows = as_rows(g, fused ? y : in_fp32(g, all_but_last(g, y)));
+    fused &= cm__t(g, rows)->rank == 2; /* not the classes of pixels */
+    return cm__emit(g, fused ? CM_OP_FUSED_CROSS_ENTROPY : CM_OP_CROSS_ENTROPY, "loss",
+                    (int32_t[]){fused ? rows : in_fp32(g, rows), labels_for(g, cm__t(g, rows))}, 2, NULL, 0);
+}
+
 int32_t cm__add_loss(cm_graph *step, cm_loss *loss)
 {
     int32_t y = trained_output(step);
@@ -85,9 +95,7 @@ int32_t cm__add_loss(cm_graph *step, cm_loss *loss)
         if (cm__t(step, y)->rank < 2)
             cm__fail(step->ctx, CM_ERR_ARGUMENT, "cross-entropy needs classes; the output is %s",
                      cm__dims_text(step, cm__t(step, y)));
-        int32_t rows = as_rows(step, in_fp32(step, all_but_last(step, y)));
-        return cm__emit(step, CM_OP_CROSS_ENTROPY, "loss", (int32_t[]){rows, labels_for(step, cm__t(step, rows))}, 2,
-                        NULL, 0);
+        return cross_entropy(step, y);
     }
     int32_t          x = in_fp32(step, y);
     const cm_tensor *t = cm__t(step, x);

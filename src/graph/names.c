@@ -46,6 +46,7 @@ static const char *const recomputes[CM_RECOMPUTES] = {
     [CM_RECOMPUTE_NONE] = "none", [CM_RECOMPUTE_SELECTIVE] = "selective", [CM_RECOMPUTE_FULL] = "full",
 };
 static const char *const attentions[CM_ATTENTIONS] = {"auto", "flash", "math"};
+static const char *const loss_kernels[CM_LOSS_KERNELS] = {"auto", "plain", "fused", "chunked"};
 
 static const char *const runtimes[CM_RUNTIMES] = {
     [CM_RUNTIME_DEFAULT] = "default", [CM_RUNTIME_TORCH_EAGER] = "torch-eager",
@@ -64,6 +65,7 @@ const char *cm_optimizer_name(cm_optimizer optimizer) { return optimizers[optimi
 const char *cm_loss_name(cm_loss loss) { return losses[loss]; }
 const char *cm_recompute_name(cm_recompute recompute) { return recomputes[recompute]; }
 const char *cm_attention_name(cm_attention attention) { return attentions[attention]; }
+const char *cm_loss_kernel_name(cm_loss_kernel kernel) { return loss_kernels[kernel]; }
 const char *cm_fuse_name(cm_fuse fuse) { return fuses[fuse]; }
 const char *cm_layout_name(cm_layout layout) { return layouts[layout]; }
 const char *cm_how_name(cm_how how)
@@ -104,6 +106,7 @@ PARSER(optimizer, optimizers, CM_OPTIMIZERS)
 PARSER(loss, losses, CM_LOSSES)
 PARSER(recompute, recomputes, CM_RECOMPUTES)
 PARSER(attention, attentions, CM_ATTENTIONS)
+PARSER(loss_kernel, loss_kernels, CM_LOSS_KERNELS)
 PARSER(fuse, fuses, CM_FUSES)
 PARSER(runtime, runtimes, CM_RUNTIMES)
 PARSER(layout, layouts, CM_LAYOUTS)

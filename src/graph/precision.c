@@ -365,9 +365,8 @@ static void hold(lowering *l)
 
 void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, bool inference, bool master)
 {
-    bool     narrow = precision == CM_PRECISION_FP8 && master;
-    lowering l = {.out = step, .in = forward, .low = modes[precision].low, .autocast = modes[precision].autocast && !narrow,
-                  .eight_bit = precision == CM_PRECISION_FP8, .inference = inference};
+    lowering l = {.out = step, .in = forward, .low = modes[precision].low,
+                  .autocast = modes[precision].autocast && !master, .eight_bit = precision == CM_PRECISION_FP8, .inference = inference};
     size_t   casts = (size_t)forward->n_tensors * 4 + 16; /* leaves have smaller indices: at most two casts each */
     cm__graph_reserve(step, forward, inference ? 2 : 4); /* casts; and the way back, and the update */
     l.map = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.map);

@@ -294,6 +294,15 @@ void cm__shape_nll_loss(cm_graph *g, cm_node *n)
     else cm__set_output(g, n, 0, x->dtype, 0, NULL);
 }
 
+/* Backward reads the input again, and the logarithm of each row's sum of exponentials. */
+void cm__shape_fused_cross_entropy(cm_graph *g, cm_node *n)
+{
+    const cm_tensor *x = cm__in(g, n, 0);
+    cm__need_rank(g, x, 2);
+    cm__set_output(g, n, 0, CM_FP32, 0, NULL);
+    saved(g, n, 1, CM_FP32, 1, x->dims);
+}
+
 /* Backward reads the log-probabilities, which are as large as the input. */
 void cm__shape_cross_entropy(cm_graph *g, cm_node *n)
 {

@@ -8,6 +8,9 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->optimizer = o->optimizer ? o->optimizer : forward->optimizer;
     step->loss = o->loss ? o->loss : forward->bare_operator ? CM_LOSS_NONE : forward->loss;
     step->attention = o->attention;
+    step->loss_kernel = o->loss_kernel;
+    step->keeps_products = o->recompute == CM_RECOMPUTE_SELECTIVE && o->keep_products && !o->inference;
+    step->master = o->master && !o->inference;
     step->bare_operator = forward->bare_operator;
     step->own_loss = forward->own_loss && !o->inference;
     step->channels_last = forward->channels_last;
@@ -21,17 +24,28 @@ static void warn_untrained(cm_graph *step, const int32_t *gradient, int32_t tens
         cm__warn(step, "%d parameters get no gradient: the loss is taken of the first output only", untrained);
 }
 
+static bool has_fused_loss(const cm_graph *g)
+{
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].op == CM_OP_FUSED_CROSS_ENTROPY) return true;
+    return false;
+}
+
 static void add_training(cm_graph *step, const cm_train_options *o)
 {
     int32_t  outputs = step->n_outputs, loss = cm__add_loss(step, &step->loss);
     int32_t  tensors = step->n_tensors;
     int32_t *gradient =
-        cm__backward_run(step, loss >= 0 ? &loss : step->outputs, loss >= 0 ? 1 : outputs, o->recompute);
+        cm__backward_run(step, loss >= 0 ? &loss : step->outputs, loss >= 0 ? 1 : outputs, o->recompute,
+                         o->keep_products);
     if (loss >= 0 && cm__t(step, loss)->producer >= 0 && loss != step->outputs[0])
         cm__output(step, loss); /* in addition to the model's outputs, which the script still references */
     step->functions = NULL; /* their tensors belong to the forward graph */
     step->n_functions = 0;
     warn_untrained(step, gradient, tensors);
+    if (o->loss_kernel > CM_LOSS_KERNEL_PLAIN && !has_fused_loss(step))
+        cm__warn(step, "the loss is not a cross-entropy of rows that this program adds: --loss-kernel %s has no effect",
+                 cm_loss_kernel_name(o->loss_kernel));
     for (int32_t t = 0; step->bare_operator && t < tensors; t++) /* one operator: the gradients are its result */
         if (gradient[t] >= 0 && cm__t(step, t)->producer < 0) cm__output(step, gradient[t]);
     if (!step->bare_operator) cm__add_update(step, gradient, tensors, step->optimizer, o->master);
@@ -83,7 +97,7 @@ cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *option
     const cm_train_options *o = options ? options : &defaults;
     if ((unsigned)o->precision >= CM_PRECISIONS || (unsigned)o->optimizer >= CM_OPTIMIZERS ||
         (unsigned)o->loss >= CM_LOSSES || (unsigned)o->recompute >= CM_RECOMPUTES ||
-        (unsigned)o->attention >= CM_ATTENTIONS)
+        (unsigned)o->attention >= CM_ATTENTIONS || (unsigned)o->loss_kernel >= CM_LOSS_KERNELS)
         cm__fail(ctx, CM_ERR_ARGUMENT, "an option is out of range");
     cm_graph *g = cm__graph_new(ctx, forward->name, forward->source);
     choose_options(g, forward, o);

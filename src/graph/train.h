@@ -12,7 +12,12 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
 int32_t cm__add_loss(cm_graph *step, cm_loss *loss);
 
 /* backward.c: gradients of `outputs`; returns, per tensor of the forward graph, its gradient or -1. */
-int32_t *cm__backward_run(cm_graph *step, const int32_t *outputs, int32_t count, cm_recompute recompute);
+int32_t *cm__backward_run(cm_graph *step, const int32_t *outputs, int32_t count, cm_recompute recompute,
+                          bool keep_products);
+
+/* recompute_groups.c: the nodes whose outputs selective recomputation keeps if it keeps products. group: per node, its
+   layer; -1: none. */
+bool *cm__kept_products(cm__ctx *ctx, const cm_graph *g, const int32_t *group, int32_t nodes);
 
 /* update.c: optimizer state and one multi-tensor update of every parameter that has a gradient. */
 void cm__add_update(cm_graph *step, const int32_t *gradient, int32_t tensors, cm_optimizer optimizer, bool master);

@@ -18,10 +18,12 @@ void cm__add_update(cm_graph *step, const int32_t *gradient, int32_t tensors, cm
         inputs[count++] = gradient[t];
         cm__t(step, gradient[t])->role = CM_ROLE_PARAMETER_GRADIENT;
         bool beside = master && (p->dtype == CM_FP16 || p->dtype == CM_BF16);
-        for (int32_t s = 0; s < 3; s++)
-            if (s < 2 ? s < states_per_parameter[optimizer] : beside)
-                inputs[count++] = cm__leaf(step, cm__format(step->ctx, "%s.%s", p->name, state_names[s]),
-                                           CM_ROLE_STATE, beside ? CM_FP32 : p->dtype, p->rank, p->dims);
+        for (int32_t s = 0; s < 3; s++) {
+            if (!(s < 2 ? s < states_per_parameter[optimizer] : beside)) continue;
+            inputs[count] = cm__leaf(step, cm__format(step->ctx, "%s.%s", p->name, state_names[s]), CM_ROLE_STATE,
+                                     beside ? CM_FP32 : p->dtype, p->rank, p->dims);
+            cm__t(step, inputs[count++])->master = s == 2;
+        }
     }
     if (count == 0) return;
     step->phase = CM_UPDATE;

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "model/lean.h"
 #include "model/memory/batch.h"
 #include "model/parallel/iteration.h"
 #include "model/predict_plan.h"
@@ -29,6 +30,7 @@ struct cm_step {
     cm__prepared     prepared;  /* for devices that divide batches */
     bool             divides;   /* the device divides batches itself */
     cm_predictor    *predictor; /* created on first use */
+    cm__lean         lean;
     cm_memory_use    one;       /* the smallest batch on a device that divides batches; devices 0: not computed yet */
 };
 
@@ -45,6 +47,7 @@ static void free_parts(void *step)
 {
     cm_step *s = step;
     cm_predictor_free(s->predictor);
+    cm__lean_free(&s->lean);
     cm_footprint_free(s->footprint);
     for (int i = 0; i < 2; i++) cm_graph_free(s->loaded[i]);
 }
@@ -178,7 +181,7 @@ static cm_status divided_use(const cm_step *s, int64_t batch, cm_memory_use *use
 }
 
 /* exact: simulate the allocator even if the memory is far from full. */
-static cm_status memory_at(const cm_step *s, int64_t batch, bool exact, cm_memory_use *use, cm_diag *diag)
+static cm_status memory_at(cm_step *s, int64_t batch, bool exact, cm_memory_use *use, cm_diag *diag)
 {
     const cm_plan *plan = &s->plan;
     int64_t        at_once;
@@ -187,6 +190,8 @@ static cm_status memory_at(const cm_step *s, int64_t batch, bool exact, cm_memor
     if (s->divides) return divided_use(s, at_once * plan->accumulate, use, diag);
     status = exact ? cm_footprint_simulate(s->footprint, at_once, use, diag)
                    : cm__footprint_use(s->footprint, at_once, use, diag);
+    if (!status && !use->fits)
+        status = cm__lean_use(&s->lean, s->shared.forward, s->footprint, &s->options, at_once, use, diag);
     use->micro_batch = at_once;
     use->devices = plan->tp * plan->cp * plan->pp;
     return status;

@@ -3,6 +3,7 @@
    assumed to be alike: each has the mean time. */
 #include <math.h>
 #include "graph/rule.h"
+#include "graph/train.h"
 #include "model/memory/footprint.h"
 #include "model/dispatch/tensor_parallel.h"
 #include "model/execution/execution.h"
@@ -43,6 +44,13 @@ static void find_bytes(cm__model *m)
     m->state_bytes = states / numbers;
 }
 
+static void find_kept(cm__model *m)
+{
+    int32_t *block = cm__alloc_array(m->ctx, (size_t)m->step->n_nodes + 1, sizeof *block);
+    for (int32_t i = 0; i < m->step->n_nodes; i++) block[i] = m->step->nodes[i].block;
+    m->keeps = cm__kept_products(m->ctx, m->step, block, m->step->n_nodes);
+}
+
 cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_fabric *fabric,
                          cm_runtime runtime)
 {
@@ -55,6 +63,8 @@ cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *de
     m->capacity_bytes = main->capacity_bytes.value * (1 - CM__HEADROOM) - cm__context_bytes(device, runtime, step);
     m->whole = cm__execution_applies(device, runtime);
     m->part = cm__part_map(ctx, step);
+    m->units = cm__units_of(ctx, step);
+    if (runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE) find_kept(m);
     find_shape(m);
     find_bytes(m);
     return m;
@@ -75,15 +85,32 @@ static void add_part(cm__part *sum, const cm__part *p, double weight)
     sum->forward_launches += weight * p->forward_launches;
 }
 
-/* Forward time of attention, which selective recomputation repeats. */
-static double attention_time(const cm__model *m, const cm__step_model *s, const cm__timed *timed)
+/* Forward time that selective recomputation repeats. */
+static double repeated_time(const cm__model *m, const cm__step_model *s, const cm__timed *timed)
 {
     double sum = 0;
     for (int32_t i = 0; i < s->calls->n_of; i++) {
-        const cm_node *n = &m->step->nodes[s->calls->node[i]];
-        if (n->phase == CM_FORWARD && cm_node_class(n) == CM_CLASS_ATTENTION) sum += timed[s->calls->of[i]].time_s;
+        int32_t        at = s->calls->node[i];
+        const cm_node *n = &m->step->nodes[at];
+        bool           again = m->keeps ? n->block >= 0 && !m->keeps[at] : cm_node_class(n) == CM_CLASS_ATTENTION;
+        if (n->phase == CM_FORWARD && again) sum += timed[s->calls->of[i]].time_s;
     }
     return m->layers > 0 ? sum / m->layers : 0;
+}
+
+/* Bytes of a layer that selective recomputation keeps. */
+static double selective_bytes(const cm__model *m, const cm__step_model *s, const cm__cost *c)
+{
+    double sum = c->boundary_bytes;
+    if (!m->keeps) return c->kept_bytes - c->parts.scores_bytes;
+    for (int32_t i = 0; i < m->step->n_nodes; i++) {
+        int32_t y = m->keeps[i] && m->part[i] == c->parts.count / 2 ? m->step->nodes[i].outputs[0] : -1;
+        if (y < 0) continue;
+        cm_poly bytes = cm_tensor_bytes(cm__t(m->step, y));
+        bool    shared = c->tp > 1 && (s->calls->shards.split[y] || c->sequence);
+        sum += cm_poly_at(&bytes, c->samples) / (shared ? c->tp : 1);
+    }
+    return fmin(sum, c->kept_bytes);
 }
 
 static void add_memory(const cm__model *m, const cm__step_model *s, cm__cost *c)
@@ -104,8 +131,8 @@ static void add_memory(const cm__model *m, const cm__step_model *s, cm__cost *c)
     }
     c->last_bytes += largest;
     c->kept_bytes = c->parts.kept_bytes;
-    c->attention_bytes = c->parts.scores_bytes;
     c->boundary_bytes = c->layer.boundary_bytes / (c->sequence ? c->tp : 1);
+    c->selective_bytes = selective_bytes(m, s, c);
 }
 
 static cm__step_model *step_for(cm__model *m, const cm_plan *plan)
@@ -140,7 +167,7 @@ int32_t cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int3
     add_part(&c.first, &c.parts.all[0], 1);
     add_part(&c.last, &c.parts.all[c.parts.count - 1], 1);
     for (int32_t i = 1; i < c.parts.count - 1; i++) add_part(&c.layer, &c.parts.all[i], 1.0 / m->layers);
-    c.attention_s = attention_time(m, s, timed);
+    c.again_s = repeated_time(m, s, timed);
     add_memory(m, s, &c);
     m->costs = cm__grow(m->ctx, m->costs, m->n_costs, &m->cap_costs, sizeof *m->costs);
     m->costs[m->n_costs] = c;

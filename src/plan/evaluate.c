@@ -67,7 +67,7 @@ static cm__part layer_of(const cm__cost *c, cm_recompute recompute)
         p.backward_s += p.forward_s;
         p.backward_comm_s += p.forward_comm_s;
         if (p.launches > 0) p.host_s *= 1 + p.forward_launches / p.launches;
-    } else if (recompute == CM_RECOMPUTE_SELECTIVE) p.backward_s += c->attention_s;
+    } else if (recompute == CM_RECOMPUTE_SELECTIVE) p.backward_s += c->again_s;
     return p;
 }
 
@@ -124,7 +124,7 @@ typedef struct place_memory {
 static place_memory memory_at(const cm__model *m, const cm__cost *c, const cm_plan *p, const cm__stages *st)
 {
     double kept = p->recompute == CM_RECOMPUTE_FULL        ? c->boundary_bytes
-                  : p->recompute == CM_RECOMPUTE_SELECTIVE ? c->kept_bytes - c->attention_bytes
+                  : p->recompute == CM_RECOMPUTE_SELECTIVE ? c->selective_bytes
                                                            : c->kept_bytes;
     return (place_memory){.kept = kept, .whole = c->kept_bytes, .layers = (double)m->layers / p->pp,
                           .parameters = st->parameters, .last_bytes = c->last_bytes};
@@ -138,15 +138,24 @@ static double in_flight(const cm_plan *p)
     return fmin(count, most);
 }
 
+/* Buffers beside gradients and weights, as in shards.c. */
+static double buckets_of(const cm__model *m, const cm_plan *p, double gradients)
+{
+    if (cm__replicas(p) < 2 || (m->buffered && p->zero < 3)) return 0;
+    if (p->zero < 2) return p->zero ? BUCKETS_BYTES : gradients;
+    return ((p->zero == 3 ? m->units.gathered_bytes : 0) + 2 * m->units.gradient_bytes) / p->tp;
+}
+
 static double peak_of(const cm__model *m, const place_memory *h, const cm_plan *p)
 {
     double replicas = cm__replicas(p);
     double states = p->offload_optimizer ? 0 : m->state_bytes / (p->zero >= 1 ? replicas : 1);
-    double gradients = m->gradient_bytes / (p->zero >= 2 ? replicas : 1);
-    double weights = m->weight_bytes / (p->zero >= 3 ? replicas : 1);
+    bool   fsdp = m->step->master && !m->buffered && p->zero >= 2; /* shards of fp32 weights and gradients */
+    double gradients = m->gradient_bytes * (fsdp ? 2 : 1) / (p->zero >= 2 ? replicas : 1);
+    double weights = fsdp && p->zero == 3 ? 0 : m->weight_bytes / (p->zero >= 3 ? replicas : 1);
     /* one layer's weights are in use, the next layer's are transferred */
     if (p->offload_weights) weights *= fmin(1, 2 / h->layers);
-    double buckets = replicas < 2 || m->buffered ? 0 : p->zero ? BUCKETS_BYTES : m->gradient_bytes * h->parameters;
+    double buckets = buckets_of(m, p, m->gradient_bytes * h->parameters);
     double layers = p->offload_activations ? fmin(2, h->layers) : h->layers;
     double kept = h->kept * layers, most = in_flight(p);
     double first = kept * (p->offload_activations ? 1 : most) + h->whole;
@@ -198,15 +207,29 @@ static void try_plan(const cm__model *m, const place_memory *h, const cm__stages
     add(best, &new);
 }
 
+/* What all choices of a place share, for one step. */
+typedef struct at_place {
+    const cm__model *m;
+    cm__stages       st;
+    cm__waits        w;
+    place_memory     h;
+} at_place;
+
+static at_place place_of(const cm__model *m, int32_t cost, const cm_plan *p)
+{
+    const cm__cost *c = &m->costs[cost];
+    at_place        at = {.m = m, .st = stages_of(m, c, p)};
+    at.w = cm__waits_new(&c->parts, &at.st, p, m->fabric);
+    at.h = memory_at(m, c, p, &at.st);
+    return at;
+}
+
 void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm__score *score, void *user,
                   cm__best *best)
 {
-    cm_plan         p = place->plan;
-    const cm__cost *c = &m->costs[place->cost];
-    cm__stages      st = stages_of(m, c, &p);
-    cm__waits       w = cm__waits_new(&c->parts, &st, &p, m->fabric);
-    place_memory    h = memory_at(m, c, &p, &st);
-    unsigned        early = overlaps(m, &p);
+    cm_plan  p = place->plan;
+    at_place own = place_of(m, place->cost, &p), sharded = m->sharded ? place_of(m->sharded, place->sharded, &p) : own;
+    unsigned early = overlaps(m, &p);
     if (m->whole) { /* predicted in full later: an execution model has its own rules for time and memory */
         best->evaluated++;
         best->feasible++;
@@ -218,13 +241,15 @@ void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm_
         if (v == 0 ? p.pp == 1 : !pieces_fit(m, &p, v)) continue;
         p.gpipe = v == 0;
         p.interleave = v ? v : 1;
-        for (p.zero = 0; p.zero < (cm__replicas(&p) > 1 ? 4 : 1); p.zero++)
+        for (p.zero = 0; p.zero < (cm__replicas(&p) > 1 ? 4 : 1); p.zero++) {
+            const at_place *at = p.zero >= 2 ? &sharded : &own;
             for (unsigned choice = 0; choice < 8 * early; choice++) {
                 p.offload_optimizer = choice & 1;
                 p.offload_activations = choice & 2;
                 p.offload_weights = choice & 4;
                 p.overlap = choice & 8;
-                try_plan(m, &h, &st, &w, &p, index++, score, user, best);
+                try_plan(at->m, &at->h, &at->st, &at->w, &p, index++, score, user, best);
             }
+        }
     }
 }

@@ -85,7 +85,7 @@ static void add_place(void *user, const cm_plan *plan)
 {
     searching *s = user;
     s->places = cm__grow(s->ctx, s->places, s->n_places, &s->cap_places, sizeof *s->places);
-    s->places[s->n_places++] = (cm__spot){*plan, -1};
+    s->places[s->n_places++] = (cm__spot){*plan, -1, -1};
 }
 
 static void enumerate(searching *s)
@@ -104,11 +104,12 @@ static void enumerate(searching *s)
 }
 
 /* True: not even one layer fits. Activations grow with the samples, so testing one sample is enough. */
-static bool too_large(searching *s, const cm_plan *p)
+static bool too_large(cm__model *m, const cm_plan *p)
 {
-    if (s->m->whole) return false;
-    int32_t one = cm__cost_at(s->m, p, 1, 1); /* may reallocate the costs */
-    return s->m->costs[one].kept_bytes * (double)p->micro_batch / p->cp > s->m->capacity_bytes;
+    if (m->whole) return false;
+    int32_t one = cm__cost_at(m, p, 1, 1); /* may reallocate the costs */
+    bool    here = m->costs[one].kept_bytes * (double)p->micro_batch / p->cp > m->capacity_bytes;
+    return here && (!m->sharded || too_large(m->sharded, p));
 }
 
 /* Each rank times and evaluates the places of every n-th combination of micro-batch and device count. */
@@ -123,7 +124,9 @@ static void time_places(searching *s)
         if (!same) key++;
         last = *p;
         if (key % shares != share) continue;
-        s->places[i].cost = too_large(s, p) ? CM__TOO_LARGE : cm__cost_at(s->m, p, p->micro_batch, p->cp);
+        bool none = too_large(s->m, p);
+        s->places[i].cost = none ? CM__TOO_LARGE : cm__cost_at(s->m, p, p->micro_batch, p->cp);
+        if (s->m->sharded && !none) s->places[i].sharded = cm__cost_at(s->m->sharded, p, p->micro_batch, p->cp);
     }
 }
 
@@ -202,26 +205,42 @@ static void gather(searching *s)
 
 static void free_graph(void *graph) { cm_graph_free(graph); }
 
-static cm_graph *step_with(searching *s, cm_graph **steps, cm_recompute recompute)
+/* Steps with and without master weights, by recomputation; NULL: not needed yet. */
+typedef struct graphs {
+    cm_graph *of[2][CM_RECOMPUTES];
+} graphs;
+
+/* The options that `predict` uses for a plan: ZeRO 2 and 3 may have other weights than other plans. */
+static cm_train_options train_for(const searching *s, const cm_plan *plan, cm_runtime runtime)
 {
-    cm_train_options train = s->o->train;
-    train.recompute = recompute;
-    if (!steps[recompute]) {
-        cm__pass_on(s->ctx, cm_graph_train(s->forward, &train, &steps[recompute], s->ctx->diag));
-        cm__defer(s->ctx, free_graph, steps[recompute]);
+    cm_step_options o = {.train = s->o->train, .runtime = runtime, .plan = *plan};
+    o.train.recompute = CM_RECOMPUTE_NONE;
+    cm__pass_on(s->ctx, cm_step_settle(NULL, s->device, &o, s->ctx->diag));
+    return o.train;
+}
+
+static cm_graph *step_with(searching *s, graphs *steps, const cm_train_options *train)
+{
+    cm_graph **step = &steps->of[train->master][train->recompute];
+    if (!*step) {
+        cm__pass_on(s->ctx, cm_graph_train(s->forward, train, step, s->ctx->diag));
+        cm__defer(s->ctx, free_graph, *step);
     }
-    return steps[recompute];
+    return *step;
 }
 
 /* Predicts the plan as `predict` does; false: by the exact memory model it does not fit. */
-static bool predict(searching *s, const cm_graph *step, const cm__scored *scored, cm_found *f)
+static bool predict(searching *s, graphs *steps, const cm__scored *scored, cm_found *f)
 {
-    cm_plan               plan = scored->plan;
-    const cm_step_options options = {.train = s->o->train, .runtime = s->m->runtime, .plan = plan, .fabric = s->o->fabric};
+    cm_plan                plan = scored->plan;
+    const cm_train_options train = train_for(s, &plan, s->m->runtime);
+    const cm_graph        *step = step_with(s, steps, &train);
+    const cm_step_options options = {.train = train, .runtime = s->m->runtime, .plan = plan, .fabric = s->o->fabric};
     cm_prediction_info    info, *i = &info;
     cm_memory_use         use;
     cm_step              *on_device;
-    cm__pass_on(s->ctx, cm__step_new_in(&(cm__shared_step){.graph = step}, s->device, &options, &on_device, s->ctx->diag));
+    const cm__shared_step shared = {.forward = s->forward, .graph = step};
+    cm__pass_on(s->ctx, cm__step_new_in(&shared, s->device, &options, &on_device, s->ctx->diag));
     cm_status status = cm_step_memory(on_device, plan.micro_batch, &use, s->ctx->diag);
     if (!status) status = cm_step_time(on_device, plan.micro_batch, &info, s->ctx->diag);
     cm_step_free(on_device);
@@ -238,7 +257,7 @@ static bool predict(searching *s, const cm_graph *step, const cm__scored *scored
                     .training_s = i->step_time_s * s->iterations,
                     .cost_usd = busy_s * s->usd_s,
                     .energy_j = isnan(i->power_w) ? busy_s * s->watts : i->step_time_s * s->iterations * i->power_w};
-    bool fits = s->m->whole && i->style != CM_STYLE_KERNELS ? i->devices <= s->o->devices : use.fits;
+    bool fits = s->m->whole && i->style != CM_STYLE_KERNELS ? i->devices <= s->o->devices : use.fits && use.sure;
     f->plan.devices = i->devices;
     return fits;
 }
@@ -258,11 +277,11 @@ static bool gains_nothing(const cm_search *search, const cm_found *f)
 
 static void take_best(searching *s, cm_search *search)
 {
-    cm_graph *steps[CM_RECOMPUTES] = {0};
+    graphs steps = {0};
     search->found = cm__alloc_array(s->ctx, SHOWN, sizeof *search->found);
     for (int32_t i = 0; i < s->best.count && search->n_found < SHOWN; i++) {
         cm_found f;
-        if (!predict(s, step_with(s, steps, s->best.list[i].plan.recompute), &s->best.list[i], &f)) continue;
+        if (!predict(s, &steps, &s->best.list[i], &f)) continue;
         if (gains_nothing(search, &f)) continue;
         int32_t at = search->n_found++;
         for (; at > 0 && better(s, &f, &search->found[at - 1]); at--) search->found[at] = search->found[at - 1];
@@ -303,11 +322,15 @@ static void close_ranks(void *ranks) { cm__ranks_close(ranks); }
 static void run(cm_search *search, const cm_graph *forward, const cm_device *device, const cm_search_options *o)
 {
     searching s = {.ctx = search->ctx, .o = o, .forward = forward, .device = device, .ranks = cm__ranks_open()};
-    cm_graph *steps[CM_RECOMPUTES] = {0};
+    graphs    steps = {0};
     double    began = now();
     if (s.ranks) cm__defer(s.ctx, close_ranks, s.ranks);
     cm_runtime runtime = o->runtime ? o->runtime : cm_device_runtime(device);
-    s.m = cm__model_new(s.ctx, step_with(&s, steps, CM_RECOMPUTE_NONE), device, o->fabric, runtime);
+    cm_train_options plain = train_for(&s, &(cm_plan){0}, runtime);
+    cm_train_options sharded = train_for(&s, &(cm_plan){.zero = 3}, runtime);
+    s.m = cm__model_new(s.ctx, step_with(&s, &steps, &plain), device, o->fabric, runtime);
+    if (sharded.master != plain.master)
+        s.m->sharded = cm__model_new(s.ctx, step_with(&s, &steps, &sharded), device, o->fabric, runtime);
     find_prices(&s);
     enumerate(&s);
     time_places(&s);

@@ -10,6 +10,7 @@
 #define CM_PLAN_SEARCH_H
 
 #include <stdatomic.h>
+#include "model/memory/footprint.h"
 #include "model/parallel/iteration.h"
 
 /* Costs of one model's layers on `tp` devices, at one micro-batch. */
@@ -19,14 +20,15 @@ typedef struct cm__cost {
     double   samples; /* samples of a micro-batch that one device has; a fraction with context parallelism */
     int32_t  cp, ep;
     cm__part first, layer, last;
-    double   attention_s, attention_comm_s;                /* per layer, forward */
-    /* activations per layer: all, attention's, the layer's input */
-    double   kept_bytes, attention_bytes, boundary_bytes;
+    double   again_s; /* forward time per layer that selective recomputation repeats */
+    /* activations per layer: all, those that selective recomputation keeps, the layer's input */
+    double   kept_bytes, selective_bytes, boundary_bytes;
     double   last_bytes;                                   /* working memory of the last part */
     cm__parts parts;
 } cm__cost;
 
 typedef struct cm__model {
+    struct cm__model *sharded; /* for ZeRO 2 and 3, if their step is another one; NULL: it is the same */
     cm__ctx         *ctx;
     const cm_device *device;
     const cm_fabric *fabric;
@@ -37,6 +39,8 @@ typedef struct cm__model {
     int64_t          tokens; /* per sample; 1: not a sequence */
     double           weight_bytes, gradient_bytes, state_bytes; /* per parameter */
     double           capacity_bytes, reserve_bytes;
+    cm__units        units;    /* of ZeRO 2 and 3 */
+    const bool      *keeps;    /* per node: selective recomputation keeps its outputs; NULL: it repeats attention */
     bool             buffered; /* gradients are added to a buffer, which is sent directly */
     cm__cost        *costs;
     int32_t          n_costs, cap_costs;
@@ -49,6 +53,7 @@ typedef struct cm__model {
 typedef struct cm__spot {
     cm_plan plan; /* the choices of the place are filled in */
     int32_t cost; /* -1: another rank evaluates it, CM__TOO_LARGE: no plan here can fit */
+    int32_t sharded; /* index into the costs of model->sharded */
 } cm__spot;
 
 #define CM__TOO_LARGE (-2)

@@ -131,6 +131,7 @@ typedef struct cm__predict_report {
     double               peak_bytes;
     bool                 fits;
     const char          *doubt;      /* why the prediction is doubtful: the device does not support it; NULL: fine */
+    const char          *unsure;     /* why it may not fit, although `fits` is true; NULL: it surely fits or does not */
 } cm__predict_report;
 
 /* Options for cm_step_new() from those of a request. */
@@ -176,7 +177,7 @@ typedef struct cm__scale_point {
     double             efficiency; /* throughput per device relative to the first point */
     double             lost[3];    /* fractions of a step: communication, bubble, host; the rest is computing */
     double             peak_bytes; /* of one device */
-    bool               fits;
+    bool               fits, sure; /* as in cm_memory_use */
 } cm__scale_point;
 
 typedef struct cm__scale_report {
@@ -236,6 +237,7 @@ typedef struct cm__memory_report {
     cm_plan            plan;
     int64_t            batch, at_once; /* samples per step; samples on a device at a time */
     cm_memory_use      use;
+    const char        *unsure;    /* as in cm__predict_report */
     cm_alive           alive[CM__ALIVE_SHOWN];
     cm__curve_point    curve[CM__CURVE_POINTS];
     cm__remedy         remedies[CM__REMEDIES];
@@ -473,6 +475,8 @@ const char *cm__shape_text(cm__ctx *ctx, const cm_tensor *tensor);
 const char *cm__node_shape(cm__ctx *ctx, const cm_graph *graph, const cm_node *node);
 /* Replace control characters and bytes that are not UTF-8 by '?': in place, or in a copy. */
 char       *cm__make_printable(char *text);
+const char *cm__fits_word(bool fits, bool sure);                       /* yes, unsure, no */
+const char *cm__unsure(cm__ctx *ctx, const cm_memory_use *use); /* why it may not fit; NULL: it surely fits or not */
 const char *cm__printable(cm__ctx *ctx, const char *text);
 /* Print "# label       text" with the prefix "# ", wrapped at 100 characters; nothing if `text` is NULL or empty. */
 void cm__print_note(cm__ctx *ctx, FILE *out, const char *prefix, const char *label, int label_width, const char *text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* words.c - texts that several renderers print: shapes, categories of memory, wrapped notes, printable names. */
 #include <string.h>
+#include "base/text.h"
 #include "report/report.h"
 
 #define LINE_WIDTH 100
@@ -113,3 +114,16 @@ void cm__print_note(cm__ctx *ctx, FILE *out, const char *prefix, const char *lab
 }
 
 const char *cm__printable(cm__ctx *ctx, const char *text) { return cm__make_printable(cm__text_copy(ctx, text)); }
+
+const char *cm__fits_word(bool fits, bool sure) { return !fits ? "no" : sure ? "yes" : "unsure"; }
+
+const char *cm__unsure(cm__ctx *ctx, const cm_memory_use *u)
+{
+    char peak[32], least[32];
+    if (!u->fits || u->sure) return NULL;
+    cm__binary(peak, sizeof peak, u->peak_bytes);
+    return cm__format(ctx,
+                      "it may not fit: the peak is %sB with PyTorch's plain cross-entropy and %sB with a fused one; "
+                      "--loss-kernel says which one the script has",
+                      peak, cm__binary(least, sizeof least, u->least_bytes));
+}

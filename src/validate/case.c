@@ -210,19 +210,31 @@ static cm_status read_options(cm__case *c, cm_step_options *o, cm_diag *diag)
     if (!status && runtime) status = cm_runtime_parse(runtime, &o->runtime, diag);
     if (!status && layout) status = cm_layout_parse(layout, &o->layout, diag);
     train->inference = mode && strcmp(mode, "inference") == 0;
+    o->plan.zero = (int32_t)cm__number_of(c->run, "zero", 0);
     if (!status) status = cm_step_settle(cm__text_of(c->run, "model"), c->device, o, diag);
     c->runtime = o->runtime;
     c->layout = o->layout;
     return status;
 }
 
+static cm_status load_forward(cm__case *c, const cm_load_options *load, cm_diag *diag)
+{
+    const char *model = cm__text_of(c->run, "model");
+    const char *key = cm__format(c->store->ctx, "forward %s %lld %d", model, (long long)load->seq, (int)load->fuse);
+    cm_graph   *forward;
+    c->forward = cm__store_find(c->store, key);
+    cm_status status = c->forward ? CM_OK : cm_graph_load(model, load, &forward, diag);
+    if (status || c->forward) return status;
+    cm__defer(c->store->ctx, free_graph, forward);
+    cm__store_keep(c->store, key, forward);
+    c->forward = forward;
+    return CM_OK;
+}
+
 static cm_status make_step(cm__case *c, const cm_step_options *o, cm_diag *diag)
 {
-    cm_graph *forward, *step;
-    cm_status status = cm_graph_load(cm__text_of(c->run, "model"), &o->load, &forward, diag);
-    if (status) return status;
-    status = cm_graph_train(forward, &o->train, &step, diag);
-    cm_graph_free(forward);
+    cm_graph *step;
+    cm_status status = cm_graph_train(c->forward, &o->train, &step, diag);
     if (status) return status;
     cm__defer(c->store->ctx, free_graph, step);
     cm__store_keep(c->store, c->graph_key, step);
@@ -236,18 +248,22 @@ static void load_step(cm__case *c)
     const cm_train_options *train = &o.train;
     cm_diag                 diag = {0};
     cm_status               status = read_options(c, &o, &diag);
-    c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %d %d %d %d %d", cm__text_of(c->run, "model"),
+    c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %d %d %d %d %d %d", cm__text_of(c->run, "model"),
                               (long long)o.load.seq, (int)o.load.fuse, (int)train->precision, (int)train->optimizer,
-                              (int)train->recompute, (int)train->inference, (int)train->master);
+                              (int)train->recompute, (int)train->inference, (int)train->master,
+                              (int)train->keep_products);
     c->step = cm__store_find(c->store, c->graph_key);
+    c->train = o.train;
+    if (!status) status = load_forward(c, &o.load, &diag);
     if (!status && !c->step) status = make_step(c, &o, &diag);
     cm__case_give_up(c, status, &diag);
 }
 
 cm_status cm__case_step(const cm__case *c, const cm_plan *plan, cm_step **step, cm_diag *diag)
 {
-    const cm_step_options o = {.runtime = c->runtime, .layout = c->layout, .plan = plan ? *plan : (cm_plan){0}};
-    return cm__step_new_in(&(cm__shared_step){.graph = c->step}, c->device, &o, step, diag);
+    const cm_step_options o = {.train = c->train, .runtime = c->runtime, .layout = c->layout,
+                               .plan = plan ? *plan : (cm_plan){0}};
+    return cm__step_new_in(&(cm__shared_step){.forward = c->forward, .graph = c->step}, c->device, &o, step, diag);
 }
 
 /* The batch that 'predict' chooses without --batch; 1 if nothing fits. */

@@ -55,7 +55,8 @@ typedef struct cm__case {
     cm__store       *store;
     const json_t    *set, *run;   /* run: the row, with the members of this run */
     const cm_device *device;
-    const cm_graph  *step;
+    const cm_graph  *forward, *step;
+    cm_train_options train;       /* with every default replaced */
     const char      *device_key, *graph_key; /* keys in the store */
     cm_runtime       runtime;
     cm_layout        layout;

@@ -45,12 +45,25 @@ const cm_device *law_device(const char *id)
     return d ? d->device : NULL;
 }
 
+static bool is_pytorch(cm_runtime runtime)
+{
+    return runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE;
+}
+
+/* Master weights: Megatron-LM's, and FSDP's with mixed precision. */
+static bool has_master(const law_question *q)
+{
+    bool mixed = q->precision == CM_PRECISION_AMP_BF16 || q->precision == CM_PRECISION_AMP_FP16;
+    return q->runtime == CM_RUNTIME_MEGATRON || (is_pytorch(q->runtime) && q->plan.zero >= 2 && mixed);
+}
+
 static bool make_step(const law_question *q, struct kept_step *s)
 {
     bool             native = q->runtime == CM_RUNTIME_NATIVE || q->runtime == CM_RUNTIME_MEGATRON;
     cm_load_options  load = {.seq = q->seq, .fuse = native ? CM_FUSE_ALL : CM_FUSE_EAGER};
     cm_train_options train = {.precision = q->precision, .recompute = q->recompute, .inference = q->inference,
-                              .master = q->runtime == CM_RUNTIME_MEGATRON};
+                              .keep_products = is_pytorch(q->runtime), .loss_kernel = q->loss_kernel,
+                              .master = has_master(q)};
     if (cm_graph_load(q->model, &load, &s->forward, &diag)) return false;
     if (cm_graph_train(s->forward, &train, &s->step, &diag) == CM_OK) return true;
     cm_graph_free(s->forward);
@@ -61,8 +74,8 @@ static bool make_step(const law_question *q, struct kept_step *s)
 const cm_graph *law_step(const law_question *q)
 {
     char key[256];
-    snprintf(key, sizeof key, "%s|%lld|%d|%d|%d|%d", q->model, (long long)q->seq, q->precision, q->recompute,
-             q->runtime, q->inference);
+    snprintf(key, sizeof key, "%s|%lld|%d|%d|%d|%d|%d|%d", q->model, (long long)q->seq, q->precision, q->recompute,
+             q->runtime, q->inference, has_master(q), q->loss_kernel);
     for (int i = 0; i < STEPS_KEPT; i++)
         if (steps[i].step && strcmp(steps[i].key, key) == 0) return steps[i].step;
     struct kept_step *s = &steps[oldest];

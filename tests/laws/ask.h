@@ -15,6 +15,7 @@ typedef struct law_question {
     int64_t      batch;     /* per replica and pass; 0: 1 */
     cm_plan      plan;      /* zeroed: one device */
     bool         inference;
+    cm_loss_kernel loss_kernel;
 } law_question;
 
 /* The step and the device of a question, cached until another question replaces them; NULL: refused. Laws do not

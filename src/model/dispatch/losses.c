@@ -68,6 +68,21 @@ void cm__dispatch_cross_entropy(cm__dispatch *d, int32_t node)
     cross_entropy(d, node, cm__node(d, node), CM__PASS_FORWARD);
 }
 
+/* Forward reads the logits once, as a sum of each row does. Backward reads them again and writes their gradient. */
+void cm__dispatch_fused_cross_entropy(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    int32_t          logits = forward->inputs[0];
+    const cm_tensor *x = cm__t(d->g, logits);
+    if (n != forward) {
+        cm__call_over(d, node, "exp", logits, -1, logits);
+        return;
+    }
+    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", x->dtype, false);
+    c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
+    cm__call_two(d, node, c, cm__poly_dim(x->dims[0]), cm__poly_dim(x->dims[1]));
+}
+
 /* Kernels of PyTorch's loss functions before the mean, or of their gradients. */
 static void loss_kernels(cm__dispatch *d, int32_t node, const char *const *kernels)
 {
@@ -100,5 +115,6 @@ void cm__dispatch_loss_grad(cm__dispatch *d, int32_t node)
 {
     const cm_node *forward = cm__forward_of(d, cm__node(d, node));
     if (forward->op == CM_OP_CROSS_ENTROPY) cross_entropy(d, node, forward, CM__PASS_BACKWARD);
+    else if (forward->op == CM_OP_FUSED_CROSS_ENTROPY) cm__dispatch_fused_cross_entropy(d, node);
     else loss_kernels(d, node, cm__backward_kernels(forward->op));
 }

@@ -197,7 +197,7 @@ void cm__dispatch_update(cm__dispatch *d, int32_t node)
         const cm_tensor *t = cm__in(d->g, n, i);
         if (t->role != CM_ROLE_PARAMETER) continue;
         elements = cm__poly_add(elements, cm_tensor_elements(t));
-        dtype = t->dtype;
+        dtype = d->g->master ? CM_FP32 : t->dtype;
         tensors++;
     }
     cm__call_two(d, node,

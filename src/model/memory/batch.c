@@ -58,17 +58,23 @@ static cm_memory_use use_at(choosing *c, int64_t batch)
     return use;
 }
 
+static bool fits_at(choosing *c, int64_t batch, bool surely)
+{
+    cm_memory_use use = use_at(c, batch);
+    return use.fits && (use.sure || !surely);
+}
+
 /* The largest batch that fits, as a multiple of the smallest one; 0: not even that. Memory grows with the batch. */
-static int64_t largest(choosing *c)
+static int64_t largest(choosing *c, bool surely)
 {
     int64_t low = 0, high = 1, least = c->rule->least;
-    while (high <= c->rule->most && use_at(c, high * least).fits) {
+    while (high <= c->rule->most && fits_at(c, high * least, surely)) {
         low = high;
         high *= 2;
     }
     while (high - low > 1 && high <= c->rule->most) {
         int64_t middle = low + (high - low) / 2;
-        if (use_at(c, middle * least).fits) low = middle;
+        if (fits_at(c, middle * least, surely)) low = middle;
         else high = middle;
     }
     return low;
@@ -78,7 +84,7 @@ static int64_t largest(choosing *c)
 static bool add(choosing *c, int64_t batch)
 {
     cm_memory_use      use = use_at(c, batch);
-    cm_batch_candidate new = {batch, use.fits, NAN, NAN, use.peak_bytes};
+    cm_batch_candidate new = {batch, use.fits, use.sure, NAN, NAN, use.peak_bytes};
     if (use.fits) new.objective = equation5(c->rule->device, &use);
     if (c->choice->n_candidates < CM_CANDIDATES_MAX) c->choice->candidates[c->choice->n_candidates++] = new;
     return use.fits;
@@ -89,9 +95,10 @@ static void evaluate_candidates(choosing *c)
     int32_t own = cm_device_batches(c->rule->device);
     int64_t least = c->rule->least;
     if (c->o->any) {
-        int64_t most = largest(c);
-        for (int64_t b = 1; b < most && b <= c->rule->most; b *= 2) add(c, b * least);
-        if (most) add(c, most * least);
+        int64_t surely = largest(c, true), most = fits_at(c, (surely + 1) * least, false) ? largest(c, false) : surely;
+        for (int64_t b = 1; b < surely && b <= c->rule->most; b *= 2) add(c, b * least);
+        if (surely) add(c, surely * least);
+        if (most > surely) add(c, most * least);
         if (most < c->rule->most) add(c, (most + 1) * least);
     } else if (c->o->candidates) {
         for (int32_t i = 0; i < c->o->n_candidates; i++) add(c, c->o->candidates[i]);
@@ -105,23 +112,31 @@ static void evaluate_candidates(choosing *c)
 
 /* ---- the choice -------------------------------------------------------------------------------------------------- */
 
+/* A candidate that fits only with a fused loss is chosen if no other one fits. */
+static bool can_choose(const cm_batch_choice *choice, const cm_batch_candidate *one)
+{
+    bool any = false;
+    for (int32_t i = 0; i < choice->n_candidates; i++) any |= choice->candidates[i].fits && choice->candidates[i].sure;
+    return one->fits && (one->sure || !any);
+}
+
 static const cm_batch_candidate *by_memory(const cm_batch_choice *choice)
 {
     const cm_batch_candidate *best = NULL;
     for (int32_t i = 0; i < choice->n_candidates; i++) {
         const cm_batch_candidate *one = &choice->candidates[i];
-        if (one->fits && (!best || one->objective < best->objective)) best = one;
+        if (can_choose(choice, one) && (!best || one->objective < best->objective)) best = one;
     }
     return best;
 }
 
-/* The largest candidate that fits and is smaller than `below`; NULL: none. */
+/* The largest candidate that can be chosen and is smaller than `below`; NULL: none. */
 static cm_batch_candidate *largest_below(cm_batch_choice *choice, int64_t below)
 {
     cm_batch_candidate *found = NULL;
     for (int32_t i = 0; i < choice->n_candidates; i++) {
         cm_batch_candidate *one = &choice->candidates[i];
-        if (one->fits && one->batch < below && (!found || one->batch > found->batch)) found = one;
+        if (can_choose(choice, one) && one->batch < below && (!found || one->batch > found->batch)) found = one;
     }
     return found;
 }

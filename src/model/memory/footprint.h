@@ -80,6 +80,13 @@ bool cm__footprints_alike(const cm_footprint *a, const cm_footprint *b);
 /* fused.c: removes pieces that fused kernels do not store. piece_of: per tensor, -1: none. */
 void cm__fused_pieces(cm_footprint *f, const int32_t *piece_of);
 
+/* units.c: bytes of whole weights and whole gradients that sharded training stores beside its shards, before tensor
+   parallelism divides them. */
+typedef struct cm__units {
+    double gathered_bytes, gradient_bytes;
+} cm__units;
+cm__units cm__units_of(cm__ctx *ctx, const cm_graph *g);
+
 /* shards.c: reduces pieces to the part that one device of the plan stores. */
 void cm__shard(cm_footprint *f);
 

@@ -5,7 +5,12 @@
  * Megatron-LM's cross-entropy overwrites one fp32 copy of the logits: logits less their maximum, exponentials,
  * probabilities, gradient (tensor_parallel/cross_entropy.py). Its SwiGLU is one kernel, whose backward recomputes the
  * activation (fusions/fused_bias_swiglu.py). A compiled model's loss stores what eager PyTorch's does.
+ *
+ * A chunked loss computes the logits of some tokens at a time and their gradient at once. Liger's
+ * (ops/fused_linear_cross_entropy.py) divides the tokens by words / width, so that a chunk of logits is as large as the
+ * activations that they are computed from.
  */
+#include <math.h>
 #include "graph/rule.h"
 #include "model/memory/footprint.h"
 
@@ -56,8 +61,33 @@ static void drop_gate(cm_footprint *f, const int32_t *piece_of, int32_t product)
     }
 }
 
+static void divide(cm__piece *x, double by, int32_t last)
+{
+    if (!x || x->born < 0) return;
+    x->bytes = cm__poly_scale(x->bytes, 1 / by);
+    if (x->dies > last) x->dies = last;
+}
+
+static void divide_logits(cm_footprint *f, const int32_t *piece_of, int32_t loss)
+{
+    const cm_graph  *g = f->step;
+    const cm_tensor *logits = cm__in(g, &g->nodes[loss], 0), *base = cm__t(g, logits->storage);
+    const cm_node   *product = base->producer >= 0 ? &g->nodes[base->producer] : NULL;
+    const cm_tensor *x = product && cm_node_class(product) == CM_CLASS_GEMM ? cm__in(g, product, 0) : NULL;
+    if (!x || x->rank < 1 || x->dims[x->rank - 1].fixed < 1) return;
+    double chunks = ceil((double)logits->dims[1].fixed / (double)x->dims[x->rank - 1].fixed);
+    for (int32_t i = loss + 1; i < g->n_nodes && chunks > 1; i++) {
+        if (g->nodes[i].source != loss || g->nodes[i].phase != CM_BACKWARD) continue;
+        divide(piece_at(f, piece_of, g->nodes[i].outputs[0]), chunks, g->n_nodes);
+        divide(piece_at(f, piece_of, g->nodes[loss].inputs[0]), chunks, i);
+        return;
+    }
+}
+
 void cm__fused_pieces(cm_footprint *f, const int32_t *piece_of)
 {
+    for (int32_t i = 0; i < f->n_nodes && f->step->loss_kernel == CM_LOSS_KERNEL_CHUNKED; i++)
+        if (f->step->nodes[i].op == CM_OP_FUSED_CROSS_ENTROPY) divide_logits(f, piece_of, i);
     for (int32_t i = 0; i < f->n_nodes && f->options.runtime == CM_RUNTIME_MEGATRON; i++) {
         const cm_node *n = &f->step->nodes[i];
         if (n->op == CM_OP_CROSS_ENTROPY && n->phase == CM_FORWARD) merge_logits(f, piece_of, i);

@@ -87,14 +87,15 @@ static bool is_stored(const cm_graph *g, int32_t t)
 static void gather_pieces(cm_footprint *f, int32_t *piece_of)
 {
     const cm_graph *g = f->step;
-    f->pieces = cm__alloc_array(f->ctx, (size_t)g->n_tensors + (size_t)g->n_nodes + 1, sizeof *f->pieces);
+    f->pieces = cm__alloc_array(f->ctx, (size_t)g->n_tensors + (size_t)g->n_nodes + 2, sizeof *f->pieces);
     for (int32_t t = 0; t < g->n_tensors; t++) {
         const cm_tensor *x = cm__t(g, t);
         piece_of[t] = -1;
         if (!is_stored(g, t)) continue;
         piece_of[t] = f->n_pieces;
-        f->pieces[f->n_pieces++] =
-            (cm__piece){cm_tensor_bytes(x), t, x->born, x->dies, category_of_role[x->role]};
+        bool weights = x->master && f->options.runtime != CM_RUNTIME_MEGATRON; /* FSDP: the parameters themselves */
+        f->pieces[f->n_pieces++] = (cm__piece){cm_tensor_bytes(x), t, x->born, x->dies,
+                                               weights ? CM_CATEGORY_WEIGHTS_BIASES : category_of_role[x->role]};
     }
 }
 

@@ -116,7 +116,8 @@ void cm__place_categories(cm_footprint *f)
 void cm__place_use(const cm_footprint *f, int64_t batch, cm_memory_use *use)
 {
     use->n_levels = f->n_levels;
-    use->fits = true;
+    use->fits = use->sure = true;
+    use->least_bytes = use->peak_bytes;
     use->shortfall_bytes = 0;
     for (int32_t l = 0; l < f->n_levels; l++) {
         const cm__level *level = &f->levels[l];

@@ -8,6 +8,9 @@
  * has its share of the layers. The first stage stores the activations of as many micro-batches as there are stages
  * (more with interleaving); the last one has the loss. ZeRO: devices with the same weights (replicas, and
  * context-parallel devices) share optimizer states, gradients, weights.
+ *
+ * FSDP's mixed precision: a device stores its shards of fp32 weights and fp32 gradients. 16-bit weights exist while
+ * they are gathered: from forward to backward (ZeRO 2, SHARD_GRAD_OP), or a unit at a time (ZeRO 3, FULL_SHARD).
  */
 #include <string.h>
 #include "graph/rule.h"
@@ -85,6 +88,24 @@ static double activation_share(const stage *s, const cm__piece *x)
     return here * in_flight(p, s->first);
 }
 
+/* The first ZeRO stage that shards tensors of a role; 0: none does. */
+static const int8_t shared_from[CM_ROLES] = {
+    [CM_ROLE_STATE] = 1, [CM_ROLE_PARAMETER_GRADIENT] = 2, [CM_ROLE_PARAMETER] = 3, [CM_ROLE_CAST] = 3};
+
+static bool is_fsdp(const cm_footprint *f)
+{
+    return f->step->master && f->options.runtime != CM_RUNTIME_MEGATRON && f->options.plan.zero >= 2;
+}
+
+/* FSDP: bytes of a sharded tensor over those of the 16-bit one in the graph. */
+static double fsdp_factor(const cm_footprint *f, cm_role role)
+{
+    if (!is_fsdp(f)) return 1;
+    if (role == CM_ROLE_PARAMETER_GRADIENT) return 2; /* fp32 */
+    bool gathered = role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST;
+    return gathered && f->options.plan.zero == 3 ? 0 : 1;
+}
+
 static double share(const stage *s, const cm__piece *x)
 {
     const cm_plan *p = &s->f->options.plan;
@@ -92,13 +113,11 @@ static double share(const stage *s, const cm__piece *x)
     if (is_activation(x)) return activation_share(s, x);
     if (role == CM_ROLE_STATE && p->offload_optimizer) return 0;
     if ((role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) && p->offload_weights) return 2.0 / s->parts / p->tp;
-    static const int8_t shared_from[CM_ROLES] = {
-        [CM_ROLE_STATE] = 1, [CM_ROLE_PARAMETER_GRADIENT] = 2, [CM_ROLE_PARAMETER] = 3, [CM_ROLE_CAST] = 3};
     if (!shared_from[role]) return 1;
     bool   expert = p->ep > 1 && cm__t(s->f->step, x->tensor)->rank == 3; /* one matrix per expert */
-    double experts = expert ? p->ep : 1;
+    double experts = expert ? p->ep : 1, here = fsdp_factor(s->f, role) * s->parameters / experts / p->tp;
     bool   shared = p->zero >= shared_from[role];
-    return s->parameters / experts / p->tp / (shared ? cm__replicas(p) / experts : 1);
+    return here / (shared ? cm__replicas(p) / experts : 1);
 }
 
 /* With accumulation, gradients of earlier micro-batches exist before backward; Megatron-LM's gradient buffer always
@@ -114,22 +133,50 @@ static void keep_gradients(cm_footprint *f)
     }
 }
 
-/* Gradients are copied into buckets for the all-reduce, unless they are in a buffer already. ZeRO 3 stores gathered
-   weights in addition to their shards. */
+/* The last node before the update. */
+static int32_t last_of_backward(const cm_graph *g)
+{
+    int32_t last = g->n_nodes - 1;
+    while (last > 0 && g->nodes[last].phase == CM_UPDATE) last--;
+    return last;
+}
+
+static int32_t first_gradient(const cm_footprint *f)
+{
+    int32_t first = last_of_backward(f->step);
+    for (int32_t i = 0; i < f->n_pieces; i++) {
+        bool gradient = cm__t(f->step, f->pieces[i].tensor)->role == CM_ROLE_PARAMETER_GRADIENT;
+        int32_t born = cm__t(f->step, f->pieces[i].tensor)->born;
+        if (gradient && born >= 0 && born < first) first = born;
+    }
+    return first;
+}
+
+static void add_buffer(cm_footprint *f, double bytes, int32_t born, int32_t dies)
+{
+    if (bytes > 0)
+        f->pieces[f->n_pieces++] = (cm__piece){cm__poly_const(bytes), 0, born, dies, CM_CATEGORY_EPHEMERAL};
+}
+
+/* Data parallelism without ZeRO, and ZeRO 1, copy gradients into buckets for the all-reduce, unless they are in a
+   buffer already. ZeRO 2 and 3 have the whole gradients of a unit until they are scattered, from a copy in one piece,
+   and ZeRO 3 the gathered weights of two units. */
 static void add_buckets(cm_footprint *f)
 {
     const cm_plan *p = &f->options.plan;
-    double         gradients = 0, largest = 0, replicas = cm__replicas(p);
+    double         gradients = 0;
     bool           buffered = f->options.runtime == CM_RUNTIME_MEGATRON && p->zero < 3;
-    for (int32_t i = 0; i < f->n_pieces; i++) {
-        const cm__piece *x = &f->pieces[i];
-        if (x->category == CM_CATEGORY_GRADIENTS) gradients += x->bytes.c[0];
-        if (x->category == CM_CATEGORY_WEIGHTS_BIASES && x->bytes.c[0] > largest) largest = x->bytes.c[0];
+    for (int32_t i = 0; i < f->n_pieces; i++)
+        if (f->pieces[i].category == CM_CATEGORY_GRADIENTS) gradients += f->pieces[i].bytes.c[0];
+    if (cm__replicas(p) < 2 || !f->n_pieces || buffered) return;
+    if (p->zero < 2) {
+        add_buffer(f, p->zero ? 2.0 * 25 * 1024 * 1024 : gradients, -1, f->n_nodes); /* DDP: 25 MiB */
+        return;
     }
-    /* DDP: 25 MiB */
-    double bytes = p->zero == 3 ? 2 * largest * replicas : p->zero ? 2.0 * 25 * 1024 * 1024 : gradients;
-    if (replicas > 1 && f->n_pieces && !buffered)
-        f->pieces[f->n_pieces++] = (cm__piece){cm__poly_const(bytes), 0, -1, f->n_nodes, CM_CATEGORY_EPHEMERAL};
+    cm__units units = cm__units_of(f->ctx, f->step);
+    int32_t   first = first_gradient(f), last = last_of_backward(f->step);
+    if (p->zero == 3) add_buffer(f, units.gathered_bytes / p->tp, 0, last);
+    add_buffer(f, 2 * units.gradient_bytes / p->tp, first, last);
 }
 
 /* ---- all pieces -------------------------------------------------------------------------------------------------- */

@@ -31,8 +31,10 @@ static cm__temporary update(const cm_footprint *f, const cm_node *n)
     /* Megatron-LM's optimizer is one fused kernel */
     if (!roots || f->options.runtime == CM_RUNTIME_MEGATRON) return nothing;
     (void)n;
-    for (int32_t p = 0; p < f->n_pieces; p++)
-        if (cm__t(f->step, f->pieces[p].tensor)->role == CM_ROLE_STATE) sum = cm__poly_add(sum, f->pieces[p].bytes);
+    for (int32_t p = 0; p < f->n_pieces; p++) {
+        const cm_tensor *t = cm__t(f->step, f->pieces[p].tensor);
+        if (t->role == CM_ROLE_STATE && !t->master) sum = cm__poly_add(sum, f->pieces[p].bytes);
+    }
     return (cm__temporary){.bytes = cm__poly_scale(sum, 0.5)};
 }
 

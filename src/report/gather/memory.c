@@ -26,11 +26,13 @@ static void turn_tensors(cm__memory_request *a, int64_t to)
 {
     a->options.plan = (cm_plan){.devices = (int32_t)to, .tp = (int32_t)to};
 }
+static void turn_loss(cm__memory_request *a, int64_t to) { a->graph.train.loss_kernel = (cm_loss_kernel)to; }
 static void turn_precision(cm__memory_request *a, int64_t to) { a->graph.train.precision = (cm_precision)to; }
 
 static const knob knobs[] = {
     {"recompute", "activations are recomputed in backward", turn_recompute, CM_RECOMPUTE_SELECTIVE,
      CM_RECOMPUTE_FULL, 0},
+    {"loss-kernel", "a script with such a cross-entropy", turn_loss, CM_LOSS_KERNEL_FUSED, CM_LOSS_KERNEL_CHUNKED, 0},
     {"accumulate", "several smaller passes per update, each with its own kernel launches", turn_accumulate, 2,
      1 << 20, 2},
     {"precision", "fewer bits: check that training still converges", turn_precision, CM_PRECISION_AMP_BF16,
@@ -42,6 +44,7 @@ static const knob knobs[] = {
 static const char *value_text(cm__ctx *ctx, const knob *k, int64_t to)
 {
     if (k->turn == turn_recompute) return cm_recompute_name((cm_recompute)to);
+    if (k->turn == turn_loss) return cm_loss_kernel_name((cm_loss_kernel)to);
     if (k->turn == turn_precision) return cm_precision_name((cm_precision)to);
     return cm__format(ctx, "%lld", (long long)to);
 }
@@ -50,6 +53,9 @@ static bool applies(const cm__memory_report *r, const knob *k, int64_t to)
 {
     const cm__memory_request *a = &r->asked;
     if (k->turn == turn_recompute) return to > (int64_t)a->graph.train.recompute && !a->graph.train.inference;
+    if (k->turn == turn_loss)
+        return to > (int64_t)a->graph.train.loss_kernel && cm_graph_loss(r->step) == CM_LOSS_CROSS_ENTROPY &&
+               cm_graph_seq(r->step) > 0;
     if (k->turn == turn_accumulate)
         return r->batch % to == 0 && !a->options.plan.micro_batch && a->options.plan.accumulate <= 1;
     bool alone = r->plan.devices == 1 && cm_device_get_info(r->device)->style == CM_STYLE_KERNELS;
@@ -84,7 +90,7 @@ static bool try_knob(cm__memory_report *r, const knob *k, int64_t to)
     if (cm_step_new_from(r->forward, r->device, &o, &variant, NULL)) return false; /* e.g. heads not divisible by tp */
     cm__defer(r->ctx, free_step, variant);
     cm__pass_on(r->ctx, cm_step_memory(variant, r->batch, &use, r->ctx->diag));
-    if (!use.fits) return false;
+    if (!use.fits || !use.sure) return false;
     double more = matrix_work(cm_step_graph(variant), r->batch) / matrix_work(r->step, r->batch) - 1;
     const char *cost = k->cost;
     if (k->turn == turn_recompute) cost = cm__format(r->ctx, "%s: %.0f %% more FLOP", k->cost, 100 * more);
@@ -144,6 +150,7 @@ static void memory_at(cm__memory_report *r)
 {
     cm__pass_on(r->ctx, cm_step_memory(r->on_device, r->batch, &r->use, r->ctx->diag));
     r->at_once = r->use.micro_batch;
+    r->unsure = cm__unsure(r->ctx, &r->use);
     if (r->use.peak_node >= 0)
         r->n_alive = cm_footprint_alive(r->footprint, r->at_once, r->use.peak_node, r->alive, CM__ALIVE_SHOWN);
     if (!r->use.fits) find_remedies(r);

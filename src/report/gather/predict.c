@@ -56,6 +56,7 @@ static void find_batch(cm__predict_report *r)
     cm__pass_on(r->ctx, cm_step_memory(r->step, *batch, &r->use, r->ctx->diag));
     r->peak_bytes = r->use.peak_bytes;
     r->fits = r->use.fits;
+    r->unsure = cm__unsure(r->ctx, &r->use);
 }
 
 static const char *doubt_about(const cm__predict_report *r)

@@ -45,6 +45,7 @@ cm_status cm__scale_point_at(const cm_step *like, const cm_device *device, const
     if (status) return status;
     p->peak_bytes = use.peak_bytes;
     p->fits = use.fits;
+    p->sure = use.sure;
     find_losses(p);
     if (!first) first = p;
     p->efficiency = p->info.throughput_samples_s / n / (first->info.throughput_samples_s / first->n);

@@ -47,6 +47,10 @@ static void use_of(cm__ctx *ctx, json_t *o, const cm__memory_report *r)
     const cm_node       *peak = u->peak_node >= 0 ? cm_graph_node(r->step, u->peak_node) : NULL;
     cm__json_set(ctx, o, "peak_bytes", cm__json_number(u->peak_bytes));
     cm__json_set(ctx, o, "fits", json_boolean(u->fits));
+    cm__json_set(ctx, o, "sure", json_boolean(u->sure));
+    json_t *interval = cm__json_set(ctx, o, "interval_bytes", json_array());
+    cm__json_append(ctx, interval, cm__json_number(u->least_bytes));
+    cm__json_append(ctx, interval, cm__json_number(u->peak_bytes));
     cm__json_set(ctx, o, "micro_batch", json_integer(u->micro_batch));
     cm__json_set(ctx, o, "devices", json_integer(u->devices));
     cm__json_set(ctx, o, "recomputes", json_boolean(u->recomputes));
@@ -103,6 +107,7 @@ void cm__memory_json(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
         cm__json_set(ctx, p, "fits", json_boolean(r->curve[i].fits));
     }
     cm__json_warnings(ctx, answer, r->step);
+    if (r->unsure) cm__json_append(ctx, json_object_get(answer, "warnings"), json_string(r->unsure));
     cm__json_print(ctx, answer, out);
 }
 
@@ -118,6 +123,7 @@ void cm__batch_json(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
         json_t                   *o = cm__json_append(ctx, candidates, json_object());
         cm__json_set(ctx, o, "batch", json_integer(c->batch));
         cm__json_set(ctx, o, "fits", json_boolean(c->fits));
+        cm__json_set(ctx, o, "sure", json_boolean(c->sure));
         cm__json_set(ctx, o, "objective", cm__json_number(c->objective));
         cm__json_set(ctx, o, "throughput_samples_s", cm__json_number(c->throughput_samples_s));
         cm__json_set(ctx, o, "peak_bytes", cm__json_number(c->peak_bytes));

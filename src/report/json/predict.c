@@ -138,6 +138,7 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     json_t                   *answer = cm__json_answer(ctx, "predict");
     echo(ctx, answer, r, i);
     cm__json_times(ctx, answer, i, r->peak_bytes, r->fits);
+    cm__json_set(ctx, answer, "sure", json_boolean(r->use.sure));
     cm__json_sequence(ctx, answer, cm_graph_seq(r->graph->step), i->throughput_samples_s);
     if (!isnan(i->latency_s)) cm__json_set(ctx, answer, "latency_s", cm__json_number(i->latency_s));
     cm__json_set(ctx, answer, "compile_s", cm__json_number(i->compile_s));
@@ -163,5 +164,6 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     for (int32_t k = 0; k < r->graph->n_warnings; k++)
         cm__json_append(ctx, warnings, cm__json_text(ctx, r->graph->warnings[k]));
     if (r->doubt) cm__json_append(ctx, warnings, json_string(r->doubt));
+    if (r->unsure) cm__json_append(ctx, warnings, json_string(r->unsure));
     cm__json_print(ctx, answer, out);
 }

@@ -136,14 +136,14 @@ static void remedies(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     }
     putc('\n', out);
     if (r->n_remedies) cm__table_print(&table);
-    else fputs("No single change of recompute, accumulate, precision, zero or tp makes it fit.\n", out);
+    else fputs("No single change of recompute, loss-kernel, accumulate, precision, zero or tp makes it fit.\n", out);
 }
 
 static void verdict(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 {
     const cm_memory_use *u = &r->use;
     if (!u->n_levels) fputs("\nThe profile of this device lists no memory.\n", out);
-    else if (u->fits) fprintf(out, "\nIt fits.\n");
+    else if (u->fits) fprintf(out, "\n%s\n", r->unsure ? "It may fit, and it may not." : "It fits.");
     else {
         const cm_level_use *worst = &u->levels[0];
         for (int32_t i = 1; i < u->n_levels; i++)
@@ -179,7 +179,7 @@ static void candidates(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
         const char *chosen = c->batch == r->choice.batch ? "<- chosen" : "";
         const char *cells[] = {cm__cell_count(ctx, c->batch),
                                cm__cell_binary(ctx, c->peak_bytes),
-                               c->fits ? "yes" : "no",
+                               cm__fits_word(c->fits, c->sure),
                                isnan(c->objective) ? "-" : cm__format(ctx, "%.3e", c->objective),
                                cm__cell_si(ctx, c->throughput_samples_s),
                                seq > 0 ? cm__cell_si(ctx, seq * c->throughput_samples_s) : chosen, chosen};

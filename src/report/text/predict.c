@@ -194,7 +194,7 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     if (i->host_time_s > 0)
         fprintf(out, "%-*s%s to launch them\n", LABEL_WIDTH, "host", cm__seconds(ctx, i->host_time_s));
     fprintf(out, "%-*s%sB at the peak%s\n", LABEL_WIDTH, "memory", cm__binary(buf, sizeof buf, r->peak_bytes),
-            r->fits ? "" : ": does not fit");
+            !r->fits ? ": does not fit" : r->unsure ? ": may not fit" : "");
     if (!i->plan.devices)
         cm__print_note(ctx, out, "", "fits", LABEL_WIDTH,
                        cm__division_text(ctx, i->batch, i->micro_batch, i->devices, i->recomputes));

@@ -34,7 +34,7 @@ void cm__scale_text(cm__ctx *ctx, const cm__scale_report *r, FILE *out)
                                           cm__cell_percent(ctx, p->lost[1], 1),
                                           cm__cell_percent(ctx, p->lost[2], 1),
                                           cm__cell_binary(ctx, p->peak_bytes),
-                                          p->fits ? "yes" : "no",
+                                          cm__fits_word(p->fits, p->sure),
                                           cm__cell_si(ctx, seq * p->info.throughput_samples_s)};
         cm__table_row(&table, cells);
     }

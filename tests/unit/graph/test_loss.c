@@ -55,6 +55,31 @@ TEST(the_loss_goes_by_its_name)
     assert_string_equal(target_shape(), "[B, 8, 8]");
 }
 
+/* A fused kernel reads the logits of all positions in their own type; backward is one kernel. */
+TEST(a_fused_loss_is_one_kernel_each_way)
+{
+    int32_t y = as("y", op(CM_OP_MUL, IN(input("B,7,50"), weight("w", "1"))));
+    train_with(y, (cm_train_options){.precision = CM_PRECISION_BF16, .loss_kernel = CM_LOSS_KERNEL_FUSED});
+    assert_int_equal(count_type(step, "FusedCrossEntropy"), 1);
+    assert_int_equal(count_type(step, "SoftmaxCrossEntropyLoss"), 0);
+    assert_int_equal(count_type(step, "LossGrad"), 1);
+    assert_int_equal(count_type(step, "SoftmaxGrad"), 0);
+    const cm_node *loss = &step->nodes[cm__t(step, step->outputs[1])->producer];
+    assert_int_equal(cm__t(step, loss->inputs[0])->dtype, CM_BF16);
+    assert_string_equal(target_shape(), "[7B]");
+    assert_int_equal(cm__t(step, step->outputs[1])->dtype, CM_FP32);
+}
+
+/* There is no fused kernel for planes of pixels, and the user is told that the option has no effect. */
+TEST(a_fused_loss_is_for_rows)
+{
+    int32_t y = op(CM_OP_MUL, IN(input("B,21,8,9"), weight("w", "1")));
+    train_with(y, (cm_train_options){.precision = CM_PRECISION_FP32, .loss_kernel = CM_LOSS_KERNEL_CHUNKED});
+    assert_int_equal(count_type(step, "SoftmaxCrossEntropyLoss"), 1);
+    assert_int_equal(cm_graph_warnings(step), 1);
+    assert_non_null(strstr(cm_graph_warning(step, 0), "--loss-kernel chunked has no effect"));
+}
+
 TEST(none_adds_nothing)
 {
     train_output("B,10", CM_LOSS_NONE);
@@ -127,6 +152,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_loss_goes_by_the_outputs_shape),
         cmocka_unit_test(the_loss_goes_by_its_name),
+        cmocka_unit_test(a_fused_loss_is_one_kernel_each_way),
+        cmocka_unit_test(a_fused_loss_is_for_rows),
         cmocka_unit_test(none_adds_nothing),
         cmocka_unit_test(a_model_that_returns_one_number_has_its_loss),
         cmocka_unit_test(labels_among_the_outputs_are_passed_over),

@@ -49,6 +49,29 @@ static void test_kept(void **state)
     cm_device_free(d);
 }
 
+/* FSDP's mixed precision has 16-bit weights beside fp32 shards. DDP and ZeRO 1 have autocast, and a pure 16-bit model
+   has no master weights. */
+static void test_sharding(void **state)
+{
+    (void)state;
+    cm_device *d;
+    assert_int_equal(cm_device_load("nvidia-h200", &d, NULL), CM_OK);
+    for (int zero = 0; zero <= 3; zero++) {
+        cm_step_options mixed = settled(d, (cm_step_options){.plan = {.dp = 8, .zero = zero}});
+        cm_step_options pure = settled(d, (cm_step_options){.plan = {.dp = 8, .zero = zero},
+                                                            .train = {.precision = CM_PRECISION_BF16}});
+        assert_int_equal(mixed.train.master, zero >= 2);
+        assert_int_equal(mixed.train.precision, CM_PRECISION_AMP_BF16);
+        assert_false(pure.train.master);
+        assert_true(mixed.train.keep_products);
+    }
+    cm_step_options megatron = settled(d, (cm_step_options){.runtime = CM_RUNTIME_MEGATRON});
+    assert_false(megatron.train.keep_products);
+    megatron.train.loss_kernel = CM_LOSS_KERNEL_FUSED;
+    assert_int_equal(cm_step_settle(NULL, d, &megatron, NULL), CM_ERR_UNSUPPORTED);
+    cm_device_free(d);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -65,6 +88,7 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_twice), cmocka_unit_test(test_kept),
+                                       cmocka_unit_test(test_sharding),
                                        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -43,6 +43,22 @@ static void what_steers_a_terminal_goes(void **state)
     }
 }
 
+static void doubt_about_memory(void **state)
+{
+    (void)state;
+    cm__ctx      *ctx = cm__ctx_new(NULL);
+    cm_memory_use use = {.fits = true, .sure = true, .peak_bytes = 3.0 * (1 << 30), .least_bytes = 1.0 * (1 << 30)};
+    assert_null(cm__unsure(ctx, &use));
+    use.sure = false;
+    assert_non_null(strstr(cm__unsure(ctx, &use), "3.00 GiB with PyTorch's plain cross-entropy and 1.00 GiB with"));
+    use.fits = false;
+    assert_null(cm__unsure(ctx, &use));
+    assert_string_equal(cm__fits_word(true, true), "yes");
+    assert_string_equal(cm__fits_word(true, false), "unsure");
+    assert_string_equal(cm__fits_word(false, true), "no");
+    cm__ctx_free(ctx);
+}
+
 static void shapes_in_the_batch_size(void **state)
 {
     (void)state;
@@ -69,6 +85,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clean_text_stays), cmocka_unit_test(what_steers_a_terminal_goes),
+        cmocka_unit_test(doubt_about_memory),
         cmocka_unit_test(shapes_in_the_batch_size), cmocka_unit_test(costs_at_a_batch_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fused.c - activations that Megatron-LM's fused kernels do not store: copies of the logits, gate activations. */
+/* test_fused.c - activations that fused kernels do not store: copies of the logits, gate activations. */
 #include "memory_case.h"
 
-static double peak(const char *model, cm_runtime runtime, int64_t batch)
+static double peak_with(const char *model, cm_runtime runtime, int64_t batch, cm_loss_kernel kernel)
 {
     cm_graph        *forward, *step;
     cm_train_options o = {.precision = CM_PRECISION_BF16, .optimizer = CM_OPTIMIZER_SGD, .master = true,
-                          .attention = CM_ATTENTION_FLASH};
+                          .attention = CM_ATTENTION_FLASH, .loss_kernel = kernel};
     assert_int_equal(cm_graph_load(model, NULL, &forward, NULL), CM_OK);
     assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
     cm_memory_use use = use_of(step, (cm_memory_options){.runtime = runtime}, batch, false);
     cm_graph_free(step);
     cm_graph_free(forward);
     return use.categories[CM_CATEGORY_INPUT_OUTPUT];
+}
+
+static double peak(const char *model, cm_runtime runtime, int64_t batch)
+{
+    return peak_with(model, runtime, batch, CM_LOSS_KERNEL_AUTO);
 }
 
 /* The peak is at the loss of a model with a large vocabulary. Eager PyTorch stores several copies of the logits there;
@@ -29,6 +34,22 @@ static void test_logits(void **state)
     assert_true(eager > fused + 4 * logits);             /* at least one more fp32 copy */
 }
 
+/* PyTorch's plain loss has 3.5 fp32 copies of the logits, a fused one 1: 16-bit logits and their gradient. There are as
+   many chunks as 60,000 words are times 64 hidden units: 938. */
+static void test_loss_kernels(void **state)
+{
+    (void)state;
+    const char *wide = "gpt:layers=1,hidden=64,heads=2,seq=128,vocab=60000";
+    const char *narrow = "gpt:layers=1,hidden=64,heads=2,seq=128,vocab=30000";
+    double      logits = 4.0 * 8 * 128 * 30000, difference[CM_LOSS_KERNELS];
+    for (int k = CM_LOSS_KERNEL_PLAIN; k < CM_LOSS_KERNELS; k++)
+        difference[k] = peak_with(wide, CM_RUNTIME_TORCH_EAGER, 8, (cm_loss_kernel)k) -
+                        peak_with(narrow, CM_RUNTIME_TORCH_EAGER, 8, (cm_loss_kernel)k);
+    near(difference[CM_LOSS_KERNEL_PLAIN] / logits, 0.5 + 3 * 127.0 / 128, 1e-3); /* the last token has no label */
+    near(difference[CM_LOSS_KERNEL_FUSED] / logits, 1, 1e-3);
+    near(difference[CM_LOSS_KERNEL_CHUNKED] / logits, 0, 0.05); /* gradients of the tied table */
+}
+
 /* SwiGLU's activation, one number of two bytes per token and hidden unit of every layer, is not kept for backward. */
 static void test_gates(void **state)
 {
@@ -43,6 +64,7 @@ static void test_gates(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_logits), cmocka_unit_test(test_gates)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_logits), cmocka_unit_test(test_gates),
+                                       cmocka_unit_test(test_loss_kernels)};
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -17,6 +17,29 @@ static void test_zero(void **state)
     cm_graph_free(step);
 }
 
+/* FSDP's mixed precision: fp32 shards of weights, gradients and states. ZeRO 2 also keeps whole 16-bit weights. */
+static void test_fsdp(void **state)
+{
+    (void)state;
+    cm_graph        *forward, *step;
+    cm_train_options o = {.precision = CM_PRECISION_AMP_BF16, .optimizer = CM_OPTIMIZER_ADAMW, .master = true};
+    assert_int_equal(cm_graph_load("llama:layers=4,hidden=256,heads=4,ffn=512,vocab=1000,seq=64", NULL, &forward, NULL),
+                     CM_OK);
+    assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
+    double p = parameter_bytes(step); /* in fp32 */
+    for (int zero = 2; zero <= 3; zero++) {
+        cm_memory_options options = {.runtime = CM_RUNTIME_TORCH_EAGER,
+                                     .plan = {.dp = 8, .zero = zero, .accumulate = 2, .micro_batch = 1}};
+        cm_memory_use     use = use_of(step, options, 1, false);
+        near(use.categories[CM_CATEGORY_ALGORITHM], 2 * p / 8, 1);
+        near(use.categories[CM_CATEGORY_GRADIENTS], p / 8, 1);
+        double positions = 64 * 64 * 4; /* angles of the rotary embedding, a buffer */
+        near(use.categories[CM_CATEGORY_WEIGHTS_BIASES], p / 8 + (zero == 2 ? p / 2 : 0), positions);
+    }
+    cm_graph_free(step);
+    cm_graph_free(forward);
+}
+
 /* Gradients of earlier micro-batches exist at the peak of activations. */
 static void test_accumulation(void **state)
 {
@@ -56,6 +79,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zero),
+        cmocka_unit_test(test_fsdp),
         cmocka_unit_test(test_accumulation),
         cmocka_unit_test(test_tensor_and_pipeline),
     };

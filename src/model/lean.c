@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lean.c - whether a step that does not fit with the usual loss fits with one that stores less. */
+#include "model/lean.h"
+
+/* True: the options leave open which cross-entropy the script has, and the model's logits are large. */
+static bool leaves_loss_open(const cm_graph *step, const cm_step_options *o)
+{
+    bool pytorch = o->runtime == CM_RUNTIME_TORCH_EAGER || o->runtime == CM_RUNTIME_TORCH_COMPILE;
+    return pytorch && !o->train.inference && o->train.loss_kernel == CM_LOSS_KERNEL_AUTO && !step->own_loss &&
+           step->loss == CM_LOSS_CROSS_ENTROPY && cm_graph_seq(step) > 0;
+}
+
+static cm_status build(cm__lean *lean, const cm_graph *forward, const cm_footprint *f, const cm_step_options *o,
+                       cm_diag *diag)
+{
+    cm_train_options train = o->train;
+    train.loss_kernel = CM_LOSS_KERNEL_FUSED;
+    cm_status status = cm_graph_train(forward, &train, &lean->graph, diag);
+    return status ? status : cm_footprint_new(lean->graph, f->device, &f->options, &lean->footprint, diag);
+}
+
+cm_status cm__lean_use(cm__lean *lean, const cm_graph *forward, const cm_footprint *footprint,
+                       const cm_step_options *options, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    cm_memory_use least;
+    if (!forward || !leaves_loss_open(footprint->step, options)) return CM_OK;
+    cm_status status = lean->footprint ? CM_OK : build(lean, forward, footprint, options, diag);
+    if (!status) status = cm_footprint_simulate(lean->footprint, batch, &least, diag);
+    if (status || !least.fits) return status;
+    use->fits = true;
+    use->sure = false;
+    use->shortfall_bytes = 0;
+    use->least_bytes = least.peak_bytes;
+    return CM_OK;
+}
+
+void cm__lean_free(cm__lean *lean)
+{
+    cm_footprint_free(lean->footprint);
+    cm_graph_free(lean->graph);
+}

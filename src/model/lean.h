@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lean.h - whether a step that does not fit with the usual loss fits with one that stores less.
+ *
+ * Nobody has to say which cross-entropy a script has. PyTorch's plain one is the default here. A fused one stores 2.5
+ * times the fp32 logits less, and many scripts have one. A step that fits with a fused loss only is not refused, and
+ * not called sure.
+ */
+#ifndef CM_MODEL_LEAN_H
+#define CM_MODEL_LEAN_H
+
+#include "model/memory/footprint.h"
+
+/* The step with a fused loss, built when it is needed first. All zero: not needed yet. */
+typedef struct cm__lean {
+    cm_graph     *graph;
+    cm_footprint *footprint;
+} cm__lean;
+
+/* Asks again for a step that does not fit. If the options leave the loss open and it fits with a fused one, use->fits
+   becomes true and use->sure false; the other numbers stay. `forward`: the step's forward graph; NULL: unknown, nothing
+   changes. `batch` is the micro-batch of one device. */
+cm_status cm__lean_use(cm__lean *lean, const cm_graph *forward, const cm_footprint *footprint,
+                       const cm_step_options *options, int64_t batch, cm_memory_use *use, cm_diag *diag);
+void      cm__lean_free(cm__lean *lean);
+
+#endif

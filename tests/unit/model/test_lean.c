@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_lean.c - a step that fits with a fused loss only is neither refused nor called sure. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "centimani.h"
+
+#define LAYERS "llama:layers=2,hidden=1024,heads=16,ffn=2816,vocab=128256,seq=4096"
+
+static cm_device *device;
+
+static int begin(void **state)
+{
+    (void)state;
+    return cm_device_load("nvidia-rtx3090", &device, NULL); /* 24 GiB */
+}
+
+static int end(void **state)
+{
+    (void)state;
+    cm_device_free(device);
+    return 0;
+}
+
+static cm_step *step_of(const char *model, cm_loss_kernel kernel, cm_runtime runtime)
+{
+    cm_step_options o = {.train = {.precision = CM_PRECISION_AMP_BF16, .loss_kernel = kernel}, .runtime = runtime};
+    cm_step        *step;
+    assert_int_equal(cm_step_new(model, device, &o, &step, NULL), CM_OK);
+    return step;
+}
+
+static cm_memory_use use_of(const char *model, cm_loss_kernel kernel, int64_t batch)
+{
+    cm_step      *step = step_of(model, kernel, CM_RUNTIME_TORCH_EAGER);
+    cm_memory_use use;
+    assert_int_equal(cm_step_memory(step, batch, &use, NULL), CM_OK);
+    cm_step_free(step);
+    return use;
+}
+
+/* 12,288 tokens have fp32 logits of 6.3 GB: 3.5 times that do not fit, once that does. */
+static void test_verdict(void **state)
+{
+    (void)state;
+    cm_memory_use one = use_of(LAYERS, CM_LOSS_KERNEL_AUTO, 1), open = use_of(LAYERS, CM_LOSS_KERNEL_AUTO, 3);
+    cm_memory_use plain = use_of(LAYERS, CM_LOSS_KERNEL_PLAIN, 3), fused = use_of(LAYERS, CM_LOSS_KERNEL_FUSED, 3);
+    cm_memory_use many = use_of(LAYERS, CM_LOSS_KERNEL_AUTO, 64);
+    assert_true(one.fits && one.sure && one.least_bytes == one.peak_bytes);
+    assert_true(open.fits && !open.sure && open.shortfall_bytes == 0);
+    assert_true(!plain.fits && plain.sure && fused.fits && fused.sure);
+    assert_true(open.peak_bytes == plain.peak_bytes && open.least_bytes == fused.peak_bytes);
+    assert_true(!many.fits && many.sure && many.shortfall_bytes > 0);
+}
+
+/* Nothing is open if there are no logits, or if the runtime has its own loss. */
+static void test_nothing_open(void **state)
+{
+    (void)state;
+    cm_memory_use use = use_of("resnet50", CM_LOSS_KERNEL_AUTO, 1024);
+    assert_true(!use.fits && use.sure);
+    cm_step *step = step_of(LAYERS, CM_LOSS_KERNEL_AUTO, CM_RUNTIME_MEGATRON);
+    assert_int_equal(cm_step_memory(step, 64, &use, NULL), CM_OK);
+    assert_true(!use.fits && use.sure);
+    cm_step_free(step);
+}
+
+/* The chosen batch size surely fits, although larger ones may. */
+static void test_choice(void **state)
+{
+    (void)state;
+    cm_step         *step = step_of(LAYERS, CM_LOSS_KERNEL_AUTO, CM_RUNTIME_TORCH_EAGER);
+    cm_batch_options o = {.objective = CM_OBJECTIVE_MEMORY, .any = true};
+    cm_batch_choice  choice;
+    int32_t          unsure = 0;
+    assert_int_equal(cm_step_choose_batch(step, &o, &choice, NULL), CM_OK);
+    for (int32_t i = 0; i < choice.n_candidates; i++) {
+        const cm_batch_candidate *c = &choice.candidates[i];
+        unsure += c->fits && !c->sure;
+        if (c->batch == choice.batch) assert_true(c->fits && c->sure);
+        if (c->fits && !c->sure) assert_true(c->batch > choice.batch);
+    }
+    assert_int_equal(unsure, 1); /* the largest of them is listed */
+    assert_false(choice.candidates[choice.n_candidates - 1].fits);
+    cm_step_free(step);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdict), cmocka_unit_test(test_nothing_open),
+                                       cmocka_unit_test(test_choice)};
+    return cmocka_run_group_tests(tests, begin, end);
+}
