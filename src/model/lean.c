@@ -10,6 +10,13 @@ static bool leaves_loss_open(const cm_graph *step, const cm_step_options *o)
            step->loss == CM_LOSS_CROSS_ENTROPY && cm_graph_seq(step) > 0;
 }
 
+/* A fused loss saves fewer than four copies of the logits in fp32: a step that lacks more does not fit with it. */
+static bool may_help(const cm_graph *step, int64_t batch, const cm_memory_use *use)
+{
+    cm_poly logits = cm_tensor_elements(cm__t(step, step->outputs[0]));
+    return use->shortfall_bytes <= 4 * sizeof(float) * cm_poly_at(&logits, (double)batch);
+}
+
 static cm_status build(cm__lean *lean, const cm_graph *forward, const cm_footprint *f, const cm_step_options *o,
                        cm_diag *diag)
 {
@@ -24,6 +31,7 @@ cm_status cm__lean_use(cm__lean *lean, const cm_graph *forward, const cm_footpri
 {
     cm_memory_use least;
     if (!forward || !leaves_loss_open(footprint->step, options)) return CM_OK;
+    if (!may_help(footprint->step, batch, use)) return CM_OK;
     cm_status status = lean->footprint ? CM_OK : build(lean, forward, footprint, options, diag);
     if (!status) status = cm_footprint_simulate(lean->footprint, batch, &least, diag);
     if (status || !least.fits) return status;

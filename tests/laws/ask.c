@@ -53,7 +53,8 @@ static bool is_pytorch(cm_runtime runtime)
 /* Master weights: Megatron-LM's, and FSDP's with mixed precision. */
 static bool has_master(const law_question *q)
 {
-    bool mixed = q->precision == CM_PRECISION_AMP_BF16 || q->precision == CM_PRECISION_AMP_FP16;
+    bool mixed = q->precision == CM_PRECISION_AMP_BF16 || q->precision == CM_PRECISION_AMP_FP16 ||
+                 q->precision == CM_PRECISION_FP8;
     return q->runtime == CM_RUNTIME_MEGATRON || (is_pytorch(q->runtime) && q->plan.zero >= 2 && mixed);
 }
 

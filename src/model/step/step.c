@@ -151,15 +151,25 @@ void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed)
     }
 }
 
-/* The host times of operators contain this many launches. */
-#define LAUNCHES_OF_AN_OPERATOR 3
+#define LAUNCHES_OF_AN_OPERATOR 3 /* the host times of operators contain them */
+#define USUAL_BATCH 32
+
+/* Kernels of a call. Recurrent layers launch some per time step, whatever the batch size; the tables have the few batch
+   sizes at which cuDNN runs a layer as one kernel, and these must not decide for their neighbours. */
+static double launches_of(const cm__step_model *m, int32_t i, const cm__timed *timed)
+{
+    cm__call call;
+    if (m->calls->calls[i].op != CM__CALL_RNN) return timed[i].launches;
+    cm__call_at(&m->calls->calls[i], USUAL_BATCH, &call);
+    return cm__timer_time(m->timer, &call).launches;
+}
 
 double cm__step_host(const cm__step_model *m, const cm__timed *timed)
 {
     double more = 0;
     for (int32_t i = 0; m->host_launch_s > 0 && i < m->calls->n_calls; i++)
         if (m->calls->calls[i].op != CM__CALL_OPTIMIZER)
-            more += m->calls->runs[i] * fmax(0, timed[i].launches - LAUNCHES_OF_AN_OPERATOR);
+            more += m->calls->runs[i] * fmax(0, launches_of(m, i, timed) - LAUNCHES_OF_AN_OPERATOR);
     return m->host_s + more * m->host_launch_s;
 }
 
