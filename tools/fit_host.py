@@ -8,12 +8,13 @@
 The benchmark of PyTorch times chains of tiny operators on an idle device; data/kernels/nvidia-h200.torch-eager.json has
 these times. In training steps the host takes longer, and not by the same factor for all kinds of operators. The fit
 takes two sets of host-bound steps: rows of data/results/h200-steps.json, and networks at first sight, whose numbers of
-operators are in docs/results/first-sight/host-bound.tsv. The times of the kinds are the least squares of relative errors
+operators are in docs/results/first-sight/host-bound.tsv. Each kind of operator has a factor of its benchmark times, the
+same in forward and backward, because training steps have as many of one as of the other. The factors are the least
+squares of relative errors of
 
-    step = fixed + sum of time(kind) number(kind) + launch extra,      all times >= 0
+    step = fixed + sum of factor(kind) time(kind) number(kind) + launch extra,      all factors >= 0
 
-where `extra` are kernels beyond the third of each call. A weak pull towards the benchmark's times times their common
-factor decides where the steps do not. Steps that are more than 25 % off count less. `gap` is the median over the steps
+where `extra` are kernels beyond the third of each call. A weak pull towards a common factor decides where the steps do not. Steps that are more than 25 % off count less. `gap` is the median over the steps
 of tests/validation/steps.csv that the device bounds: (time of the step - time of its kernels) / number of kernels.
 """
 import argparse
@@ -115,19 +116,26 @@ def not_negative(matrix, target):
     return x
 
 
+def factor_of(what):
+    """The name of the factor of an entry: forward and backward of a kind have one."""
+    return what.partition(":")[2] if what.startswith(("forward-op", "backward-op")) else what
+
+
 def fit(steps):
     """Time of each kind."""
-    times = benchmark_times()
-    scale = numpy.array([COMMON * value for value in times.values()])
-    taken = numpy.array([[counts.get(kind, 0) for kind in times] for _, _, counts in steps]) * scale
-    relative = taken / numpy.array([step for _, step, _ in steps])[:, None]
+    times = {what: COMMON * value for what, value in benchmark_times().items()}
+    names = sorted({factor_of(what) for what in times})
+    taken = numpy.zeros((len(steps), len(names)))
+    for row, (_, step, counts) in enumerate(steps):
+        for what, count in counts.items():
+            taken[row, names.index(factor_of(what))] += count * times[what] / step
     weight = numpy.ones(len(steps))
     for _ in range(ROUNDS):
         root = numpy.sqrt(weight)
-        x = not_negative(numpy.vstack([relative * root[:, None], PULL * numpy.eye(len(times))]),
-                         numpy.concatenate([root, PULL * numpy.ones(len(times))]))
-        weight = 1 / numpy.maximum(1, abs(relative @ x - 1) / FAR)
-    return dict(zip(times, x * scale))
+        x = not_negative(numpy.vstack([taken * root[:, None], PULL * numpy.eye(len(names))]),
+                         numpy.concatenate([root, PULL * numpy.ones(len(names))]))
+        weight = 1 / numpy.maximum(1, abs(taken @ x - 1) / FAR)
+    return {what: value * x[names.index(factor_of(what))] for what, value in times.items()}
 
 
 def errors(steps, times):
