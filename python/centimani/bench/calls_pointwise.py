@@ -112,6 +112,8 @@ def elementwise(s, case, t):
     if name == "pow" and shape in (":row", ":col"):
         count, function = 2, torch.pow
     operands = [x] + ([_second(s, shape, t, second)] if count == 2 else [])
+    if shape == ":turned" and name.endswith("_grad"):
+        operands.reverse()  # the saved tensor; PyTorch 1.13 computes wrong numbers on a CPU if the gradient is transposed
     return operands, straight(_with_result(function, result))
 
 
