@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """fit_host.py - fit the host times of eager PyTorch in data/devices/nvidia-h200.json to host-bound training steps.
 
@@ -20,13 +20,12 @@ of tests/validation/steps.csv that the device bounds: (time of the step - time o
 import argparse
 import csv
 import json
+import math
 import pathlib
 import re
 import statistics
 import subprocess
 import tempfile
-
-import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROWS = ROOT / "data/results/h200-steps.json"
@@ -39,7 +38,7 @@ TINY = 1e-9         # s; a profile cannot say 0
 COMMON = 2.8        # factor of the benchmark's times in steps, to which the fit is pulled
 PULL = 0.1          # weight of that pull, against 1 of a step
 FAR = 0.25          # relative error from which a step counts less
-ROUNDS, STEPS = 6, 30000
+ROUNDS, SWEEPS = 6, 2000
 
 
 # ---- steps and the numbers of their operators --------------------------------------------------------------------
@@ -106,13 +105,20 @@ def points(program):
 # ---- the fit -----------------------------------------------------------------------------------------------------
 
 
-def not_negative(matrix, target):
-    """Least squares with unknowns >= 0, by projected gradients."""
-    square, product = matrix.T @ matrix, matrix.T @ target
-    rate = 1 / numpy.linalg.norm(square, 2)
-    x = numpy.maximum(numpy.linalg.lstsq(matrix, target, rcond=None)[0], 0)
-    for _ in range(STEPS):
-        x = numpy.maximum(x - rate * (square @ x - product), 0)
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b))
+
+
+def not_negative(rows, weights):
+    """The x >= 0 with the least weighted squares of (row x - 1) and PULL (x - 1), one unknown after the other."""
+    count = len(rows[0])
+    square = [[sum(w * r[i] * r[k] for r, w in zip(rows, weights)) + PULL ** 2 * (i == k) for k in range(count)]
+              for i in range(count)]
+    product = [sum(w * r[i] for r, w in zip(rows, weights)) + PULL ** 2 for i in range(count)]
+    x = [1.0] * count
+    for _ in range(SWEEPS):
+        for i in range(count):
+            x[i] = max(0.0, x[i] + (product[i] - dot(square[i], x)) / square[i][i])
     return x
 
 
@@ -125,22 +131,20 @@ def fit(steps):
     """Time of each kind."""
     times = {what: COMMON * value for what, value in benchmark_times().items()}
     names = sorted({factor_of(what) for what in times})
-    taken = numpy.zeros((len(steps), len(names)))
-    for row, (_, step, counts) in enumerate(steps):
+    taken = [[0.0] * len(names) for _ in steps]
+    for row, (_, step, counts) in zip(taken, steps):
         for what, count in counts.items():
-            taken[row, names.index(factor_of(what))] += count * times[what] / step
-    weight = numpy.ones(len(steps))
+            row[names.index(factor_of(what))] += count * times[what] / step
+    weights = [1.0] * len(steps)
     for _ in range(ROUNDS):
-        root = numpy.sqrt(weight)
-        x = not_negative(numpy.vstack([taken * root[:, None], PULL * numpy.eye(len(names))]),
-                         numpy.concatenate([root, PULL * numpy.ones(len(names))]))
-        weight = 1 / numpy.maximum(1, abs(taken @ x - 1) / FAR)
+        x = not_negative(taken, weights)
+        weights = [1 / max(1, abs(dot(row, x) - 1) / FAR) for row in taken]
     return {what: value * x[names.index(factor_of(what))] for what, value in times.items()}
 
 
 def errors(steps, times):
     """log(predicted / measured)."""
-    return [float(numpy.log(sum(times[k] * n for k, n in counts.items()) / step)) for _, step, counts in steps]
+    return [math.log(sum(times[k] * n for k, n in counts.items()) / step) for _, step, counts in steps]
 
 
 def left_out_errors(steps, groups=10):
@@ -178,9 +182,9 @@ def write(new):
 
 
 def described(name, found):
-    found = numpy.array(found)
-    return f"{name}: {len(found)} steps, mean error {numpy.mean(abs(numpy.expm1(found))):.3f}, median {numpy.expm1(numpy.median(found)):+.3f}, " \
-           f"deviation of the logarithm {numpy.sqrt(numpy.mean(found ** 2)):.3f}"
+    mean, median = statistics.mean(abs(math.expm1(e)) for e in found), math.expm1(statistics.median(found))
+    return f"{name}: {len(found)} steps, mean error {mean:.3f}, median {median:+.3f}, " \
+           f"deviation of the logarithm {math.sqrt(statistics.mean(e * e for e in found)):.3f}"
 
 
 def main():

@@ -87,7 +87,7 @@ static void replay_node(cm__backward *b, int32_t index)
     g->block = n->block;
     const cm_node *again = cm__emit_node(g, n->op, n->name, inputs, n->n_inputs, n->attrs, n_attrs, n->n_outputs);
     for (int32_t o = 0; o < n->n_outputs; o++) {
-        if (n->outputs[o] < 0) continue;
+        if (n->outputs[o] < 0 || again->outputs[o] < 0) continue;
         cm__t(g, again->outputs[o])->role = cm__t(g, n->outputs[o])->role;
         if (b->copy[n->outputs[o]] < 0) b->copy[n->outputs[o]] = again->outputs[o]; /* group inputs stay */
     }

@@ -27,13 +27,17 @@ TEST(every_text_is_a_call)
     }
 }
 
+/* Calls that only PyTorch's benchmark runs: the backends of this program have no kernels for them. */
+static const bool only_pytorch[CM__CALLS] = {[CM__CALL_CONV3D] = true, [CM__CALL_RESIZE3D] = true,
+                                             [CM__CALL_SORT] = true, [CM__CALL_FFT] = true};
+
 TEST(every_operator)
 {
     bool seen[CM__CALLS] = {false};
     cm__suite_sweep(b);
     for (int32_t i = 0; i < b->n_cases; i++) seen[b->cases[i].call.op] = true;
     for (int op = 0; op < CM__CALLS; op++)
-        if (!seen[op] && op != CM__CALL_CONV3D) fail_msg("no %s", cm__call_kinds[op].name);
+        if (!seen[op] && !only_pytorch[op]) fail_msg("no %s", cm__call_kinds[op].name);
 }
 
 /* The budget may end anywhere: the first tenth has most operators already, and both types. */

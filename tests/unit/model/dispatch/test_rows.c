@@ -10,6 +10,7 @@ static void a_batch_norm(void **state)
           "conv forward nhwc fp32 2,3,4,8,8,3,3,2,2,1,1,1,1,1", "batch_norm forward nhwc fp32 2,4,16",
           "elementwise forward scale int64 1,1", "reduce forward mean fp32 2,16,4", "cross_entropy forward - fp32 2,4",
           "cross_entropy backward - fp32 2,4", "elementwise forward scale:strided fp32 1,128",
+          "elementwise forward copy:turned fp32 16,8", /* the mean's gradient has channels first: 2 blocks of 16 x 4 */
           "batch_norm backward nhwc fp32 2,4,16", "conv bwd_weight nhwc fp32 2,3,4,8,8,3,3,2,2,1,1,1,1,1",
           "optimizer update sgd fp32 3,116");
     INFER("input x 4 8 8\nbn\n", FP32, NCHW, 2, "batch_norm forward nchw fp32 2,4,64");
