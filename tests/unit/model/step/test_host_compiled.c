@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_host_compiled.c - the host's time under torch.compile: launches of generated kernels, calls of library
    operators, and the update. */
+#include <math.h>
 #include "time_device.h"
 #include "import/import.h"
 #include "model/step/host.h"
 
 #define COMPILED(what, time) "{\"runtime\": \"torch-compile\", \"what\": \"" what "\", \"time\": " NUMBER(time, "s") "}"
+
+#define WITHOUT_AUTOGRAD 0.84 /* data/factors.tsv, inference_host */
 
 static cm_diag diag;
 
@@ -37,7 +40,7 @@ static double seconds(const char *host, const cm_graph *step, double generated)
 
 static void is(double got, double expected)
 {
-    if (got != expected) fail_msg("%g, expected %g", got, expected);
+    if (!(fabs(got - expected) < 1e-12)) fail_msg("%g, expected %g", got, expected);
 }
 
 /* Two linear layers: 2 products forward; backward 1 + 2, as the first input has no gradient. Biases and activations are
@@ -48,7 +51,7 @@ static void test_counts(void **state)
     cm_graph *step = step_of("input x 32\nlinear 16\nrelu\nlinear 10\n");
     is(seconds(COMPILED("launch", "1"), step, 7), 7);
     is(seconds(COMPILED("step", "1"), step, 7), 1);
-    is(seconds(HOST("forward-op:linear", "1"), step, 0), 2 + 3);
+    is(seconds(HOST("forward-op:linear", "1"), step, 0), (2 + 3) * WITHOUT_AUTOGRAD);
     is(seconds(HOST("update-op:sgd", "1"), step, 0), 4);
     is(seconds(HOST("update-op:adam", "1"), step, 0), 0);
     is(seconds(HOST("backward-op:linear", "1"), step, 0), 0); /* no autograd */
@@ -72,8 +75,8 @@ static void test_convolutions(void **state)
 {
     (void)state;
     cm_graph *step = step_of("input x 3 8 8\nconv 4 3 bias=off\nrelu\nconv 4 3 bias=off\n");
-    is(seconds(HOST("forward-op:conv", "1"), step, 0), 2);
-    is(seconds(HOST("backward-op:conv", "1"), step, 0), 2);
+    is(seconds(HOST("forward-op:conv", "1"), step, 0), 2 * WITHOUT_AUTOGRAD);
+    is(seconds(HOST("backward-op:conv", "1"), step, 0), 2 * WITHOUT_AUTOGRAD);
     cm_graph_free(step);
 }
 
