@@ -137,6 +137,14 @@ def long_calls_are_spread(_):
     assert all(1 <= sum(index < 10 for index in found[start:start + 8]) <= 3 for start in range(0, 40, 8)), found
 
 
+def kernels_that_overlap_count_once(_):
+    """Starts in nanoseconds: b begins while a runs and ends 4 ns after it, c within b, d later."""
+    events = [(0, 10e-9, "a"), (4, 10e-9, "b"), (5, 3e-9, "c"), (20, 5e-9, "d")]
+    counted = dict(timers._uncovered(events))
+    for name, seconds in (("a", 10e-9), ("b", 4e-9), ("c", 0), ("d", 5e-9)):
+        assert abs(counted[name] - seconds) < 1e-15, counted
+
+
 def a_lower_clock_does_not_count(_):
     """Three calls are visited four times each; the first two visits of the first call run at half the clock."""
     device, turn = FakeDevice(), []
@@ -301,7 +309,7 @@ def unknown_words_give_one_line(_):
 TESTS = [grids_are_well_formed, a_cut_leaves_every_call, time_is_shared, every_call_runs_and_is_right,
          types_of_operands_and_result, a_wrong_result_has_no_time, not_a_number_is_wrong, optimizer_sizes_add_up,
          long_calls_are_spread,
-         other_kernels_run_before_each_repetition, kernels_are_cut_by_markers, a_lower_clock_does_not_count,
+         other_kernels_run_before_each_repetition, kernels_are_cut_by_markers, kernels_that_overlap_count_once, a_lower_clock_does_not_count,
          lost_kernels_give_no_times, a_profile_is_valid,
          resume_after_a_kill_loses_nothing, a_terminated_run_keeps_what_it_has, a_failing_case_stops_nothing,
          too_large_is_skipped, a_budget_ends_the_run, bad_case_files_give_one_line,

@@ -16,6 +16,43 @@ static void a_batch_norm(void **state)
     INFER("input x 4 8 8\nbn\n", FP32, NCHW, 2, "batch_norm forward nchw fp32 2,4,64");
 }
 
+/* In bf16 PyTorch's own kernels read the mean's gradient as it is. */
+static void a_batch_norm_with_another_layout(void **state)
+{
+    (void)state;
+    static listed got;
+    cm__ctx      *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *step = step_of(read(ctx, "input x 3 8 8\nconv 4 3 stride=2 pad=1 bias=off\nbn\ngap\nflatten\n"),
+                             CM_PRECISION_BF16, false);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_NHWC, CM_RUNTIME_TORCH_EAGER), 2, &got);
+    assert_int_equal(times(&got, "batch_norm forward nhwc bf16 2,4,16"), 1);
+    assert_int_equal(times(&got, "batch_norm backward mixed bf16 2,4,16"), 1);
+    assert_int_equal(times(&got, "copy:turned"), 0);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
+/* PyTorch's group norm runs on contiguous planes: it copies 2 images of 8 channels, 64 pixels each. */
+static void a_group_norm(void **state)
+{
+    (void)state;
+    static listed got;
+    cm__ctx      *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    for (int last = 0; last < 2; last++) {
+        cm_graph *g = read(ctx, "input x 4 8 8\nconv 8 3 pad=1 bias=off\n");
+        cm__attr  groups = CM__INTS(CM_ATTR_NUM_GROUPS, 2);
+        g->outputs[0] = cm__emit(g, CM_OP_GROUP_NORM, "norm", (int32_t[]){g->outputs[0]}, 1, &groups, 1);
+        cm_graph *step = step_of(g, CM_PRECISION_FP32, true);
+        list(cm__dispatch_new(ctx, step, last ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW, CM_RUNTIME_TORCH_EAGER), 2, &got);
+        assert_int_equal(times(&got, "group_norm forward nchw fp32 2,8,64,2"), 1);
+        assert_int_equal(times(&got, "elementwise forward copy:turned fp32 8,128"), last);
+        cm_graph_free(step);
+    }
+    cm__ctx_free(ctx);
+}
+
 static void pools(void **state)
 {
     (void)state;
@@ -58,6 +95,7 @@ static void weights_of_given_length(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_batch_norm),
+                                       cmocka_unit_test(a_batch_norm_with_another_layout), cmocka_unit_test(a_group_norm),
                                        cmocka_unit_test(pools), cmocka_unit_test(cumulative),
                                        cmocka_unit_test(logarithm_of_a_sum), cmocka_unit_test(weights_of_given_length)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_step.c - the errors of a sum of calls, rates, model FLOP, calibration factors, and sparse products. */
 #include <math.h>
+#include "model/step/step.h" /* before time_device.h: operators have a column TABLE */
 #include "time_device.h"
-#include "model/step/step.h"
 
 static cm_diag diag;
 
@@ -97,6 +97,27 @@ static cm_prediction_info finished(const char *profile, const cm_graph *step)
     return i;
 }
 
+#define LAUNCHING                                                                                                      \
+    TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, "[[1, 64, 64, 64, 1e-5, %d]]"))              \
+                ",\n\"host\": [" HOST("step", "0.5") "," HOST("launch", "1") "]")
+
+/* A product of five kernels: the host times of operators contain three launches, each further one costs 1 s. */
+static void test_launches(void **state)
+{
+    (void)state;
+    cm_graph *forward, *step;
+    cm_train_options o = {.precision = CM_PRECISION_BF16, .inference = true};
+    assert_int_equal(cm_graph_load("gemm:m=64,n=64,k=64", NULL, &forward, NULL), CM_OK);
+    assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
+    for (int kernels = 3; kernels <= 5; kernels++) {
+        char text[4096];
+        snprintf(text, sizeof text, LAUNCHING, kernels);
+        near(finished(text, step).host_time_s, 0.5 + (kernels - 3), 1e-4); /* and an operator of the reference device */
+    }
+    cm_graph_free(step);
+    cm_graph_free(forward);
+}
+
 /* Calibration factors scale the times of products and of other kernels; both together scale all. */
 static void test_calibrated(void **state)
 {
@@ -132,7 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_error), cmocka_unit_test(test_errors_of_calls),
                                        cmocka_unit_test(test_rates),
-                                       cmocka_unit_test(test_matrix_flop), cmocka_unit_test(test_calibrated),
+                                       cmocka_unit_test(test_matrix_flop), cmocka_unit_test(test_launches), cmocka_unit_test(test_calibrated),
                                        cmocka_unit_test(test_sparse)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
