@@ -10,7 +10,7 @@ static void like_input(cm__backward *b, const cm_node *n, int op, const int32_t 
     cm__give(b, n, n->inputs[0], cm__back(b, n, op, n->inputs[0], inputs, count));
 }
 
-/* A pool of maxima keeps their places. */
+/* A max pool saves the indices of its maxima, and its gradient reads them. */
 void cm__gradient_resample(cm__backward *b, const cm_node *n)
 {
     int32_t inputs[2] = {dy_of(b, n)}, count = 1;

@@ -151,7 +151,6 @@ void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed)
     }
 }
 
-#define LAUNCHES_OF_AN_OPERATOR 3 /* the host times of operators contain them */
 #define USUAL_BATCH 32
 
 /* Kernels of a call. Recurrent layers launch some per time step, whatever the batch size; the tables have the few batch
@@ -169,7 +168,7 @@ double cm__step_host(const cm__step_model *m, const cm__timed *timed)
     double more = 0;
     for (int32_t i = 0; m->host_launch_s > 0 && i < m->calls->n_calls; i++)
         if (m->calls->calls[i].op != CM__CALL_OPTIMIZER)
-            more += m->calls->runs[i] * fmax(0, launches_of(m, i, timed) - LAUNCHES_OF_AN_OPERATOR);
+            more += m->calls->runs[i] * fmax(0, launches_of(m, i, timed) - cm__time_factors.operator_launches);
     return m->host_s + more * m->host_launch_s;
 }
 

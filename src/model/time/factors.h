@@ -15,6 +15,7 @@ typedef struct cm__factors {
     double inference_host; /* host time of a forward operator without autograd, over that with it */
     /* time of a core per image: torchvision in a DataLoader's worker, and in the training process, over libturbojpeg */
     double torchvision_worker, torchvision_alone;
+    double operator_launches; /* kernel launches that the host time of an operator contains */
     double host_error, unmeasured_host_error; /* log errors of host times: of the measured host, of another */
     double maker_correlation; /* of the errors of two devices of one maker and class: rank/order.c */
 } cm__factors;

@@ -74,7 +74,7 @@ static void resnet50(void **state)
     assert_int_equal(runs_of(&m, 8, "elementwise forward scale int64 1,1"), 53);
     assert_int_equal(runs_of(&m, 8, "elementwise forward relu bf16"), 49);
     assert_int_equal(runs_of(&m, 8, "elementwise forward relu_grad bf16"), 48);
-    /* the mean's gradient has channels first, the last block channels last */
+    /* the gradient of the mean is stored channels first, the activation that relu saved channels last */
     assert_int_equal(runs_of(&m, 8, "elementwise forward relu_grad:turned bf16"), 1);
     assert_int_equal(runs_of(&m, 8, "pool forward max:nhwc bf16 8,64,112,112,3,2,1"), 1);
     assert_int_equal(runs_of(&m, 8, "cross_entropy forward - fp32 8,1000"), 1);
