@@ -6,6 +6,7 @@ usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, ea
        embed.py results OUT.c FILE.json...               results/ as minified arrays
        embed.py loading OUT.c datasets.tsv hosts.tsv shares.tsv   datasets, hosts, and reached shares of link bandwidth
        embed.py scales OUT.c calls.def scales.json       scales of the interpolation, in the order of calls.def
+       embed.py trends OUT.c calls.def trends.json       networks of the trends, in the order of calls.def
        embed.py rules OUT.c factors.tsv workspaces.tsv   numbers of the model as members of structs
        embed.py defaults OUT.c class-defaults.tsv        members of profiles that the class decides
        embed.py web OUT.c FILE...                        files of the web pages; chart.min.js becomes chart.js
@@ -178,7 +179,7 @@ def embed_kernels(out_path, calls_path, paths):
 
 
 FEATURES = ["aligned_1", "aligned_2", "aligned_3", "roofline", "intensity"]  # after the sizes; some calls have more
-DISTANCES = ["noise", "alike", "variant", "dtype", "pass"]
+DISTANCES = ["noise", "alike", "variant", "dtype", "pass", "spread"]
 
 
 def braced(values, suffix=""):
@@ -189,7 +190,7 @@ def scales_row(path, call, sizes, row):
     names = list(row["scales"])
     if names[:len(sizes) + len(FEATURES)] != sizes + FEATURES:
         sys.exit(f"{path}: {call}: scales are not of {', '.join(sizes + FEATURES)}")
-    return "    {" + ", ".join(f"{float(row[key])!r}" for key in DISTANCES) + f", {braced(row['scales'].values(), 'f')}}},\n"
+    return "    {" + ", ".join(f"{float(row.get(key, 1))!r}" for key in DISTANCES) + f", {braced(row['scales'].values(), 'f')}}},\n"
 
 
 def embed_scales(out_path, calls_path, path):
@@ -205,11 +206,32 @@ def embed_scales(out_path, calls_path, path):
                   "const cm__scales cm__call_scales[CM__CALLS] = {\n")
         out.writelines(scales_row(path, call, sizes, tree["calls"][call]) if call in tree["calls"] else "    {0},\n"
                        for call, sizes in calls.items())  # 0: the default's
-        out.write(f"}};\n\nconst cm__scales cm__default_scales = {{{', '.join(repr(float(tree['default'][key])) for key in DISTANCES)}, "
+        out.write(f"}};\n\nconst cm__scales cm__default_scales = {{{', '.join(repr(float(tree['default'].get(key, 1))) for key in DISTANCES)}, "
                   "{0}};\n\nconst cm__feature_data cm__feature_facts = {\n"
                   f"    {braced(facts['product_tiles'])},\n    {braced(facts['attention_blocks'])},\n"
                   f"    {float(tree['default']['scale'])!r}f, {float(facts['kinds_apart'])!r}f, {float(facts['joined_factor'])!r}f,\n"
                   f"    {{{', '.join('{' + ', '.join(map(str, row)) + '}' for row in aligned)}}},\n}};\n")
+
+
+def flat(tree):
+    return [x for part in tree for x in flat(part)] if isinstance(tree, list) else [tree]
+
+
+def embed_trends(out_path, calls_path, path):
+    calls = call_sizes(calls_path)
+    with open(path, encoding="utf-8") as file:
+        tree = json.load(file)["calls"]
+    if not set(tree) <= set(calls):
+        sys.exit(f"{path}: its calls are not those of calls.def")
+    with open(out_path, "w", encoding="utf-8") as out:
+        out.write("/* Made by tools/embed.py from data/trends.json; do not edit. */\n#include \"model/time/trend.h\"\n\n")
+        for call, row in tree.items():
+            out.write(f"static const char *const {call}_words[] = {{{', '.join(map(c_string, row['words']))}}};\n"
+                      f"static const float {call}_weights[] = {braced(flat(row['networks']), 'f')};\n")
+        out.write("\nconst cm__trend_nets cm__trends[CM__CALLS] = {\n")
+        out.writelines(f"    {{{tree[call]['inputs']}, {len(tree[call]['words'])}, {len(tree[call]['networks'])}, {call}_words, "
+                       f"{call}_weights}},\n" if call in tree else "    {0},\n" for call in calls)
+        out.write("};\n")
 
 
 def embed_results(out_path, paths):
@@ -336,6 +358,7 @@ def main():
                 "results": lambda out, *rest: embed_results(out, rest),
                 "loading": lambda out, *rest: embed_loading(out, rest),
                 "scales": lambda out, *rest: embed_scales(out, *rest),
+                "trends": lambda out, *rest: embed_trends(out, *rest),
                 "rules": lambda out, *rest: embed_rules(out, *rest),
                 "defaults": lambda out, *rest: embed_defaults(out, rest[0]),
                 "web": lambda out, *rest: embed_web(out, rest),

@@ -13,14 +13,15 @@ static int32_t axis_of(const cm_node *forward, int32_t rank)
     return axis < 0 || axis >= rank ? 0 : (int32_t)axis;
 }
 
-/* The dimension of the table that the index selects from: the dimensions before and after it are those of the
-   result. */
+/* The dimension of the table that the index selects from: the result has the dimensions before it, those of the index,
+   and the dimensions after it. */
 static int32_t indexed_axis(const cm_tensor *table, const cm_tensor *index, const cm_tensor *y)
 {
     for (int32_t axis = 0; axis < table->rank && y->rank == table->rank - 1 + index->rank; axis++) {
         bool same = true;
         for (int32_t i = 0; same && i < table->rank; i++)
             if (i != axis) same = cm__dim_same(table->dims[i], y->dims[i < axis ? i : i - 1 + index->rank]);
+        for (int32_t i = 0; same && i < index->rank; i++) same = cm__dim_same(index->dims[i], y->dims[axis + i]);
         if (same) return axis;
     }
     return 0;

@@ -111,11 +111,10 @@ int cm__n_features(int op) { return (cm__n_features_unpadded(op) + 3) / 4 * 4; }
 
 _Static_assert(CM__CALL_SIZES + 5 + 6 <= CM__FEATURES, "features of the largest call");
 
-double cm__features(const cm__call *c, const cm__limits *limits, float *f)
+double cm__unscaled_features(const cm__call *c, const cm__limits *limits, float *f)
 {
-    int          n = cm__call_kinds[c->op].n_sizes, count = cm__n_features_unpadded(c->op);
-    const float *scales = cm__scales_of(c->op)->scales;
-    double       flop, bytes;
+    int    n = cm__call_kinds[c->op].n_sizes;
+    double flop, bytes;
     for (int i = 0; i < n; i++) f[i] = c->sizes[i] > 0 ? about_log((float)c->sizes[i]) : -1;
     if (c->op == CM__CALL_CONV)
         f[CM__CONV_GROUPS] = kind_of_groups(c->sizes[CM__CONV_GROUPS], c->sizes[CM__CONV_C]);
@@ -127,6 +126,14 @@ double cm__features(const cm__call *c, const cm__limits *limits, float *f)
     f[n + 3] = about_log((float)roofline_s);
     f[n + 4] = about_log((float)(fmax(flop, 1) / fmax(bytes, 1)));
     if (further[c->op].make) further[c->op].make(c, fmax(1, limits->cores), f + n + 5);
+    return roofline_s;
+}
+
+double cm__features(const cm__call *c, const cm__limits *limits, float *f)
+{
+    int          count = cm__n_features_unpadded(c->op);
+    const float *scales = cm__scales_of(c->op)->scales;
+    double       roofline_s = cm__unscaled_features(c, limits, f);
     for (int i = 0; i < count; i++) f[i] /= scales[i] > 0 ? scales[i] : cm__feature_facts.default_scale;
     for (; count % 4; count++) f[count] = 0;
     return roofline_s;

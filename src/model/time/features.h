@@ -17,6 +17,7 @@ typedef struct cm__scales {
     double noise;                /* variance of a measured log ratio */
     double alike;                /* variance shared by all rows of a table */
     double variant, dtype, pass; /* distance between tables that differ in it */
+    double spread;               /* variance of a log ratio around its trend, where no row is near */
     float  scales[CM__FEATURES];
 } cm__scales;
 
@@ -43,6 +44,10 @@ const cm__scales *cm__scales_of(int op); /* -1: those of a call without its own 
 int cm__n_features_unpadded(int op);
 /* The same, padded with zeros to a multiple of four. */
 int cm__n_features(int op);
+
+/* Fills in the features of a call on a device with these limits, not divided by their scales. Returns the call's roofline
+   time in seconds. */
+double cm__unscaled_features(const cm__call *call, const cm__limits *limits, float *features);
 
 /* Fills in the scaled features of a call on a device with these limits. Returns the call's roofline time in seconds. */
 double cm__features(const cm__call *call, const cm__limits *limits, float *features);

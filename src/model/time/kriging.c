@@ -130,7 +130,7 @@ static cm__kriged krige(const cm__neighbours *n, const cm__rows *tables, int32_t
     double mean = dot(k, ONES, VALUES, n->count) / dot(k, ONES, ONES, n->count);
     double value = mean + dot(k, NEAR, VALUES, n->count) - mean * dot(k, NEAR, ONES, n->count);
     double explained = dot(k, NEAR, NEAR, n->count);
-    return (cm__kriged){.value = value, .unknown = fmin(1, fmax(0, 1 + s->alike - explained))};
+    return (cm__kriged){.value = value, .unknown = s->spread * fmin(1, fmax(0, 1 + s->alike - explained))};
 }
 
 cm__kriged cm__krige(const cm__scales *s, const cm__rows *tables, int32_t n_tables, int32_t home,

@@ -2,7 +2,7 @@
 /*
  * kriging.h - predict a call from measured calls with similar features: ordinary kriging over the nearest table rows.
  *
- * The interpolated value is the logarithm of time over roofline time, which changes slowly (features.h). A call's own
+ * The interpolated value is the logarithm of time over roofline time, less its trend (trend.h), which changes slowly. A call's own
  * table has most weight. Tables of the same operator in other variants, types and passes contribute at an added
  * distance.
  */
@@ -14,7 +14,7 @@
 
 typedef struct cm__kriged {
     double  value;   /* the predicted log ratio */
-    double  unknown; /* its variance, without measurement noise; 1: no row is near */
+    double  unknown; /* its variance, without measurement noise; the call's spread: no row is near */
     double  nearest; /* distance to the nearest row of the call's own table, in scales */
     int32_t row;     /* index of that row */
 } cm__kriged;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "model/time/arranged.h"
 #include "model/time/features.h"
+#include "model/time/trend.h"
 
 /* ---- calls of rows ---------------------------------------------------------------------------------------------- */
 
@@ -74,7 +75,7 @@ static size_t lay_out(cm__tables t, const cm__limits *limits, char *block, room 
     return at_numbers + 2 * rows * sizeof *out->numbers;
 }
 
-/* Features and log ratios in the order of the table. */
+/* Features, and log ratios less their trend, in the order of the table. */
 static void describe(const cm__kernel_table *t, const cm__limits *limits, size_t width, float *features, float *values)
 {
     cm__call c = cm__call_of_table(t);
@@ -82,7 +83,7 @@ static void describe(const cm__kernel_table *t, const cm__limits *limits, size_t
         cm__set_row(&c, t, i);
         cm__drop_shape(&c);
         double roofline = cm__features(&c, limits, features);
-        values[i] = (float)log((double)t->time_s[i] / roofline);
+        values[i] = (float)log((double)t->time_s[i] / roofline) - cm__trend(t, &c, limits);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "model/time/features.h"
+#include "model/time/trend.h"
 
 cm__call cm__without_shape(const cm__call *c)
 {
@@ -237,7 +238,8 @@ cm__memo_value cm__library_neighbours(cm__library *l, int32_t table, const cm__c
     rows_of(l, table, memo);
     double     roofline = cm__features(c, &l->limits, features);
     cm__kriged k = krige(l, table, features, -1);
-    value.timed = (cm__timed){.time_s = exp(k.value) * roofline, .launches = t->launches[k.row]};
+    double     trend = (double)cm__trend(t, c, &l->limits);
+    value.timed = (cm__timed){.time_s = exp(k.value + trend) * roofline, .launches = t->launches[k.row]};
     value.unknown = k.unknown;
     if (memo) cm__memo_keep(memo, key, c, &value);
     return value;
@@ -252,5 +254,5 @@ double cm__library_left_out(cm__library *l, int32_t table, int32_t row, cm__call
     cm__call   flat = cm__without_shape(c);
     cm__row_features(rows, rows->place[row], cm__n_features(c->op), features, 1);
     cm__kriged k = krige(l, table, features, row);
-    return exp(k.value) * cm__roofline(&l->limits, &flat);
+    return exp(k.value + (double)cm__trend(l->tables[table], &flat, &l->limits)) * cm__roofline(&l->limits, &flat);
 }

@@ -14,6 +14,10 @@ static void rows_and_columns(void **state)
     MAKES(CAPTURE("[4,5]", "[5]", "5", INDEX("[3,3]") "," X("[4,3,3]"),
                   STEP("aten::index.Tensor", "[2,-1,4]", "[5]", "")),
           FP32, 2, "embedding forward index:col fp32 9,5,4", "embedding backward index:col fp32 9,5,4");
+    /* as many places as positions: the last dimension of the result is not that of the table */
+    MAKES(CAPTURE("[4,5]", "[5]", "5", INDEX("[5,5]") "," X("[4,5,5]"),
+                  STEP("aten::index.Tensor", "[2,-1,4]", "[5]", "")),
+          FP32, 2, "embedding forward index:col fp32 25,5,4", "embedding backward index:col fp32 25,5,4");
     MAKES(CAPTURE("[[1,0],5,4]", "[4]", "5", INDEX("[9]") "," X("[[1,0],9,4]"),
                   STEP("aten::index_select", "[2,4]", "[5]", "\"dim\":1")),
           FP32, 2, "embedding forward select fp32 9,5,8", "embedding backward select fp32 9,5,8");

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trend.c - evaluate the networks of a trend. */
+#include "model/time/trend.h"
+
+#include <math.h>
+#include <string.h>
+#include "model/time/features.h"
+#include "model/time/four.h"
+
+#define PRODUCT_SIZES 4
+#define LAYER(inputs) ((inputs) * CM__TREND_HIDDEN)
+
+_Static_assert(CM__FEATURES + PRODUCT_SIZES <= CM__TREND_INPUTS, "features of the largest call");
+_Static_assert(CM__TREND_HIDDEN % 4 == 0, "units are computed four at a time");
+
+static int product_logs(const cm__call *c, float *out)
+{
+    double sizes[PRODUCT_SIZES];
+    if (!cm__as_product(c, sizes)) return 0;
+    for (int i = 0; i < PRODUCT_SIZES; i++) out[i] = logf(fmaxf(1e-3f, (float)sizes[i]));
+    return PRODUCT_SIZES;
+}
+
+static bool has_word(const cm__call *c, const char *word)
+{
+    return strcmp(c->dtype, word) == 0 || strcmp(c->variant, word) == 0 || strcmp(cm__pass_names[c->pass], word) == 0;
+}
+
+int cm__trend_inputs(const cm__call *c, const cm__limits *limits, const cm__trend_nets *nets, float *inputs)
+{
+    int n = cm__n_features_unpadded(c->op);
+    cm__unscaled_features(c, limits, inputs);
+    n += product_logs(c, inputs + n);
+    for (int i = 0; nets && i < nets->n_words; i++) inputs[n++] = has_word(c, nets->words[i]);
+    return n;
+}
+
+/* units += inputs times weights. */
+static void add_layer(const float *inputs, int count, const float *weights, float *units)
+{
+    for (int i = 0; i < count; i++, weights += CM__TREND_HIDDEN)
+        for (int u = 0; u < CM__TREND_HIDDEN; u += 4) {
+            cm__four sum = cm__four_at(units + u) + inputs[i] * cm__four_at(weights + u);
+            memcpy(units + u, &sum, sizeof sum);
+        }
+}
+
+static void rectify(float *units)
+{
+    for (int u = 0; u < CM__TREND_HIDDEN; u++) units[u] = fmaxf(0, units[u]);
+}
+
+static float result_of(const float *inputs, int count, const float *w)
+{
+    const float *second = w + LAYER(count), *biases = second + LAYER(CM__TREND_HIDDEN),
+                *last = biases + LAYER(2);
+    float first_units[CM__TREND_HIDDEN], units[CM__TREND_HIDDEN], sum = last[CM__TREND_HIDDEN];
+    memcpy(first_units, biases, sizeof first_units);
+    memcpy(units, biases + CM__TREND_HIDDEN, sizeof units);
+    add_layer(inputs, count, w, first_units);
+    rectify(first_units);
+    add_layer(first_units, CM__TREND_HIDDEN, second, units);
+    rectify(units);
+    for (int u = 0; u < CM__TREND_HIDDEN; u++) sum += units[u] * last[u];
+    return sum;
+}
+
+static size_t n_weights(int inputs) { return (size_t)(LAYER(inputs) + LAYER(CM__TREND_HIDDEN) + LAYER(2) + LAYER(1) + 1); }
+
+/* A call may be looked up in the table of another type or variant. */
+float cm__trend(const cm__kernel_table *t, const cm__call *c, const cm__limits *limits)
+{
+    const cm__trend_nets *nets = &cm__trends[t->op];
+    float                 inputs[CM__TREND_INPUTS], sum = 0;
+    if (!nets->count || !t->built_in || strcmp(t->runtime, cm_runtime_name(CM_RUNTIME_TORCH_EAGER)) != 0) return 0;
+    cm__call call = *c;
+    memset(call.dtype, 0, sizeof call.dtype);
+    memcpy(call.dtype, t->dtype, strlen(t->dtype));
+    memset(call.variant, 0, sizeof call.variant);
+    memcpy(call.variant, t->variant, strlen(t->variant));
+    int count = cm__trend_inputs(&call, limits, nets, inputs);
+    if (count != nets->n_inputs) return 0;
+    for (int i = 0; i < nets->count; i++) sum += result_of(inputs, count, nets->weights + (size_t)i * n_weights(count));
+    return sum / (float)nets->count;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trend.h - the expected logarithm of time over roofline time of a call on the device whose tables are built in.
+ *
+ * A trend is the mean of small neural networks, fitted to the rows of all tables of a call by tools/fit_trends.py
+ * (data/trends.json). Where rows are near, they determine the time; far from all rows the trend does.
+ */
+#ifndef CM_MODEL_TREND_H
+#define CM_MODEL_TREND_H
+
+#include "device/kernels.h"
+#include "model/time/roofline.h"
+
+#define CM__TREND_INPUTS 64 /* maximum */
+#define CM__TREND_HIDDEN 48 /* units of each of two hidden layers */
+
+/* Inputs of a network: the unscaled features of the call, the logarithms of the sizes of the product that it computes,
+   and for each word 1 if it is the call's type, pass or variant. weights: of each network in turn, for each input and
+   then for each unit of the first layer those of the next layer's units, then the biases of both layers, then the
+   weights of the result and its bias. */
+typedef struct cm__trend_nets {
+    int32_t            n_inputs, n_words, count; /* count: of networks; 0: no trend */
+    const char *const *words;
+    const float       *weights;
+} cm__trend_nets;
+
+extern const cm__trend_nets cm__trends[CM__CALLS]; /* data/trends.json, by tools/embed.py */
+
+/* Fills in the inputs; returns their number. Words: NULL for none. */
+int cm__trend_inputs(const cm__call *call, const cm__limits *limits, const cm__trend_nets *nets, float *inputs);
+
+/* The trend of a call that is looked up in `table`; 0 for calls and tables without one. */
+float cm__trend(const cm__kernel_table *table, const cm__call *call, const cm__limits *limits);
+
+#endif

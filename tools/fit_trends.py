@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""fit_trends.py BUILD CALL... - fit the trends of calls (data/trends.json) to the H200's built-in kernel tables.
+
+A trend is the mean of NETWORKS small networks with two hidden layers. It is fitted to log(time / roofline time) of all rows
+of a call, with Huber's loss, so that single slow kernels do not bend it. Before the fit, the program prints the error of
+networks that were fitted to four fifths of the sizes on the others: sizes are left out in all passes and types at once.
+Needs PyTorch; the seed makes the result the same on one machine.
+"""
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import zlib
+
+import torch
+
+torch.set_num_threads(1)
+
+import internal
+
+PATH = pathlib.Path(__file__).resolve().parent.parent / "data/trends.json"
+HIDDEN, NETWORKS, BATCH, PASSES, LEAST_STEPS, RATE, DECAY, HUBER, FOLDS = 48, 3, 256, 60, 1500, 4e-3, 1e-3, 0.3, 5
+
+
+def rows_of(build, call):
+    """Words of each row's table, values, inputs without words, and the fold of its sizes."""
+    answer = subprocess.run([internal.built(build, "trend_rows"), call], capture_output=True, text=True, check=True)
+    rows = [line.split("\t") for line in answer.stdout.splitlines()]
+    sizes = len(rows[0]) - 4
+    folds = torch.tensor([zlib.crc32("\t".join(r[4:4 + min(14, sizes)]).encode()) % FOLDS for r in rows])
+    return [r[:3] for r in rows], torch.tensor([float(r[3]) for r in rows]), \
+        torch.tensor([[float(x) for x in r[4:]] for r in rows]), folds
+
+
+def with_words(tables, inputs, words):
+    return torch.cat([inputs, torch.tensor([[float(w in table) for w in words] for table in tables])], 1)
+
+
+def fitted(inputs, values, seed):
+    torch.manual_seed(seed)
+    mean, deviation = inputs.mean(0), inputs.std(0)
+    deviation[deviation < 1e-6] = 1
+    network = torch.nn.Sequential(torch.nn.Linear(inputs.shape[1], HIDDEN), torch.nn.ReLU(), torch.nn.Linear(HIDDEN, HIDDEN),
+                                  torch.nn.ReLU(), torch.nn.Linear(HIDDEN, 1))
+    x, steps = (inputs - mean) / deviation, max(LEAST_STEPS, PASSES * len(values) // BATCH)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=DECAY)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=steps + 1)
+    for _ in range(steps):
+        chosen = torch.randint(0, len(values), (BATCH,))
+        loss = torch.nn.functional.huber_loss(network(x[chosen])[:, 0], values[chosen], delta=HUBER)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    with torch.no_grad():  # the first layer takes inputs as they are
+        network[0].weight /= deviation
+        network[0].bias -= network[0].weight @ mean
+    return network
+
+
+def trend(networks, inputs):
+    with torch.no_grad():
+        return sum(n(inputs)[:, 0] for n in networks) / len(networks)
+
+
+def left_out(inputs, values, folds):
+    """Errors of the first two folds, predicted from the others."""
+    errors = []
+    for fold in range(2):
+        networks = [fitted(inputs[folds != fold], values[folds != fold], seed) for seed in range(NETWORKS)]
+        errors += (trend(networks, inputs[folds == fold]) - values[folds == fold]).abs().tolist()
+    return errors
+
+
+def weights_of(network):
+    """In the order of src/model/time/trend.h, with four digits."""
+    first, second, last = network[0], network[2], network[4]
+    parts = [first.weight.T.flatten(), second.weight.T.flatten(), first.bias, second.bias, last.weight[0], last.bias]
+    return [float(f"{x:.4g}") for x in torch.cat(parts).tolist()]
+
+
+def main():
+    build, *calls = sys.argv[1:]
+    tree = json.loads(PATH.read_text())
+    for call in calls:
+        tables, values, plain, folds = rows_of(build, call)
+        words = sorted({w for table in tables for w in table if w != "-"})
+        inputs = with_words(tables, plain, words)
+        errors = left_out(inputs, values, folds)
+        networks = [fitted(inputs, values, seed) for seed in range(NETWORKS)]
+        print(f"{call}: {len(values)} rows, spread {values.std():.2f}; left out: mean error {statistics.mean(errors):.3f}, "
+              f"median {statistics.median(errors):.3f}; fitted {(trend(networks, inputs) - values).abs().mean():.3f}")
+        tree["calls"][call] = {"inputs": inputs.shape[1], "words": words, "networks": [weights_of(n) for n in networks]}
+    PATH.write_text(json.dumps(tree).replace('{"inputs"', '\n{"inputs"').replace("]]", "]]\n").replace("], [", "],\n[") + "\n")
+
+
+if __name__ == "__main__":
+    main()
