@@ -5,7 +5,7 @@
  * fit_scales CALL [ROUNDS [ROWS]] predicts each row from the others and prints, for the stored scales, for the defaults
  * and for scales fitted from the defaults, the likelihood: the mean over rows of the log density
  *
- *     -1/2 (log v + r^2 / v)      r: error of the predicted log ratio; v = unknown + noise, its predicted variance
+ *     -1/2 (log v + r^2 / v)      r: error of the predicted log ratio; v = unknown + spread noise, its predicted variance
  *
  * Each round changes one parameter after the other by a factor and keeps what raises the likelihood; after a round
  * without a change the factor becomes its square root. A scale whose feature is the same in all rows keeps its value.
@@ -17,6 +17,7 @@
 #include <string.h>
 #include "model/time/features.h"
 #include "model/time/tables.h"
+#include "model/time/trend.h"
 
 #define DEVICE "nvidia-h200"
 #define ROUNDS 24
@@ -26,7 +27,7 @@
 #define LEAST 1e-4 /* of a variance or distance */
 #define SCALE_LEAST 0.1
 #define SCALE_MOST 60.0
-#define HEAD 5 /* noise, alike, variant, type, pass */
+#define HEAD 6 /* noise, alike, variant, type, pass, spread */
 
 /* Rows in the order of their table. */
 typedef struct table {
@@ -53,7 +54,7 @@ typedef struct fit {
 
 static double *parameter(cm__scales *s, float *scales, int i, double *copy)
 {
-    double *head[HEAD] = {&s->noise, &s->alike, &s->variant, &s->dtype, &s->pass};
+    double *head[HEAD] = {&s->noise, &s->alike, &s->variant, &s->dtype, &s->pass, &s->spread};
     if (i < HEAD) return head[i];
     *copy = (double)scales[i - HEAD];
     return copy;
@@ -110,7 +111,7 @@ static void predict_family(fit *f, family *of, const cm__scales *s)
             const float *features = of->tables[t].scaled + (size_t)r * (size_t)padded;
             cm__kriged   k = cm__krige(s, tables, of->count, t, features, padded, r);
             f->residual[f->n_rows] = (double)of->tables[t].values[r] - k.value;
-            f->variance[f->n_rows++] = k.unknown + s->noise;
+            f->variance[f->n_rows++] = k.unknown + s->spread * s->noise;
         }
     free(tables);
 }
@@ -144,13 +145,20 @@ static bool improve(fit *f, cm__scales *s, int i, double factor, double *best)
     return false;
 }
 
+/* Calls without a trend keep the spread 1. */
+static bool is_free(const fit *f, int i)
+{
+    if (i == HEAD - 1) return cm__trends[f->op].count > 0;
+    return i < HEAD || f->varies[i - HEAD];
+}
+
 static double search(fit *f, cm__scales *s, int rounds)
 {
     double best = likelihood(f, s), factor = FIRST_FACTOR;
     for (int round = 0; round < rounds; round++) {
         bool changed = false;
         for (int i = 0; i < HEAD + f->n; i++)
-            if (i < HEAD || f->varies[i - HEAD]) changed |= improve(f, s, i, factor, &best);
+            if (is_free(f, i)) changed |= improve(f, s, i, factor, &best);
         if (!changed) factor = sqrt(factor);
         fprintf(stderr, "round %d: likelihood %.4f\n", round + 1, best);
     }
@@ -211,7 +219,7 @@ static void print(const char *title, const fit *f, cm__scales s, double likeliho
     printf("%s %.4f\n  noise %.3g alike %.3g variant %.3g dtype %.3g pass %.3g scales", title, likelihood, s.noise, s.alike,
            s.variant, s.dtype, s.pass);
     for (int i = 0; i < f->n; i++) printf(" %.3g", (double)s.scales[i]);
-    printf("\n  %d rows\n", f->n_rows);
+    printf("\n  spread %.3g, %d rows\n", s.spread, f->n_rows);
 }
 
 static int op_named(const char *name)
