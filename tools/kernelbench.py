@@ -11,7 +11,9 @@ problem that takes more than a minute is left out.
 
 score: the forward pass in training mode, fp32; convolutions in TF32 where the GPU has it, as PyTorch's defaults are. The
 measured time is between two CUDA events around one call: the device's time, or the host's for the operators if that is
-longer, and what the events take. The host's time per step is not in it.
+longer, and what the events take. The host's time per step is not in it. Hosts of one kind of GPU differ by a factor of five
+between runs. Each error is therefore given twice: with the host that the program assumes, and with the speed of the run's
+host, which is solved from the run's other problems.
 """
 import argparse
 import collections
@@ -28,10 +30,14 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
-EVENTS = 16e-6  # s: two events and a launch; median over 12 devices of measured times less their operators' host time (-10 to 39)
+EVENTS = 6e-6  # s: two events; median over 12 devices of measured times less their operators' host time (-26 to 26)
+# s: the same where the run's host is known, at the speed of the H200's host; median over 12 devices of the intercept over
+# the slope of measured times against the operators' host time (7 to 48)
+EVENTS_OF_RUN = 30e-6
+LEAST_SPEED_ROWS = 5  # problems bound by the host from which a run's host is solved
 DEVICES = {"A10": "nvidia-a10", "A100-40GB": "nvidia-a100-40g", "A100-80GB": "nvidia-a100-80g", "A10G": "nvidia-a10g",
            "B200": "nvidia-b200", "H100-PCIe": "nvidia-h100-pcie", "H100-SXM": "nvidia-h100", "H200": "nvidia-h200",
-           "L4": "nvidia-l4", "L40S": "nvidia-l40s", "MI250-GCD": "amd-mi250", "RTX-3090-Ti": "nvidia-rtx3090ti",
+           "L4": "nvidia-l4", "L40S": "nvidia-l40s", "MI250-GCD": "amd-mi210", "RTX-3090-Ti": "nvidia-rtx3090ti",
            "RTX-A6000": "nvidia-a6000", "T4": "nvidia-t4"}
 NO_TF32 = ("T4", "MI250-GCD")
 NOISY = ("RTX-3090-Ti",)  # the shortest of its repeats is used
@@ -88,7 +94,7 @@ def capture(given):
 # ---- scores ----------------------------------------------------------------------------------------------------------
 
 def measured(given):
-    """Seconds by device and capture: of each, the problem and all runs."""
+    """Seconds by device, run (a host), capture and problem; the median of repeats."""
     times = collections.defaultdict(list)
     with gzip.open(given.table, "rt") as file:
         for r in csv.DictReader(file):
@@ -98,7 +104,8 @@ def measured(given):
             found = f"{given.captures}/{digest(source)}.cmt.json"
             if os.path.exists(found):
                 column = "min_ms" if r["device"] in NOISY else "mean_ms"
-                times[r["device"], found, r["problem"]].append(float(r[column]) / 1e3)
+                run = f"{r['run']} {r['l2']} {r['date'][:10]}"
+                times[r["device"], run, found, r["problem"]].append(float(r[column]) / 1e3)
     return {key: statistics.median(runs) for key, runs in times.items()}
 
 
@@ -120,24 +127,46 @@ def host_of_step(binary, device):
     return whole * times["step"] / (times["step"] + product)
 
 
-def report(device, rows):
-    def median(values):
-        return f"{statistics.median(values):.1%}" if values else "-"
+Row = collections.namedtuple("Row", "problem run device_s host_s measured_s speed")
 
-    parts = [[error for error, bound, *_ in rows if bound == part] for part in ("device", "host")]
-    all_of = [row[0] for row in rows]
-    print(f"{device:12} {len(rows):3} problems, median error {median([abs(e) for e in all_of]):>6}, bias {median(all_of):>6}; "
-          f"device-bound {len(parts[0]):3}: {median([abs(e) for e in parts[0]]):>6}, bias {median(parts[0]):>6}; "
-          f"host-bound {len(parts[1]):2}: {median([abs(e) for e in parts[1]]):>6}, bias {median(parts[1]):>6}")
+
+def bound(row):
+    return "host" if row.host_s > row.device_s else "device"
+
+
+def with_default(row):
+    return max(row.device_s, row.host_s) + EVENTS
+
+
+def with_run(row):
+    return max(row.device_s, row.speed * row.host_s) + row.speed * EVENTS_OF_RUN
+
+
+def speeds(rows):
+    """Each row with the time of its run's host over that of the program's, solved from the run's other problems."""
+    for row in rows:
+        others = [r.measured_s / (r.host_s + EVENTS_OF_RUN) for r in rows
+                  if r.run == row.run and r.problem != row.problem and bound(r) == "host"]
+        yield row._replace(speed=statistics.median(others) if len(others) >= LEAST_SPEED_ROWS else 1)
+
+
+def report(device, rows):
+    def figures(made, part):
+        errors = [made(r) / r.measured_s - 1 for r in rows if part in ("all", bound(r))]
+        if not errors:
+            return "   -      -  "
+        return f"{statistics.median(map(abs, errors)):6.1%} {statistics.median(errors):+6.1%}"
+
+    columns = [figures(made, part) for made, part in ((with_default, "all"), (with_run, "all"), (with_run, "device"),
+                                                      (with_run, "host"))]
+    print(f"{device:12} {len(rows):3} | " + " | ".join(columns) + f" | {statistics.median(r.speed for r in rows):.2f}")
 
 
 def scored(given, step_s, item):
-    (device, model, problem), seconds = item
+    (device, run, model, problem), seconds = item
     precision = "tf32" if "conv" in problem and device not in NO_TF32 else "fp32"
     answer = predict(given.binary, model, DEVICES[device], precision)
-    host = answer["host_time_s"] - step_s[device]
-    made = max(answer["device_time_s"], host) + EVENTS
-    return device, (made / seconds - 1, "host" if host > answer["device_time_s"] else "device", problem, made, seconds)
+    return device, Row(problem, run, answer["device_time_s"], answer["host_time_s"] - step_s[device], seconds, 1)
 
 
 def score(given):
@@ -146,10 +175,14 @@ def score(given):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for device, row in pool.map(lambda item: scored(given, step_s, item), times):
             errors[device].append(row)
+    print("median error and bias: with the program's host | with the run's host | of these bound by the device | by the host "
+          "| time of the run's host over the program's")
     for device, rows in errors.items():
+        rows = list(speeds(rows))
         report(device, rows)
-        for error, bound, problem, made, seconds in sorted(rows) if given.rows else ():
-            print(f"    {error:+7.0%} {bound:6} predicted {made * 1e3:9.3f} ms, measured {seconds * 1e3:9.3f}  {problem}")
+        for row in sorted(rows, key=lambda r: with_run(r) / r.measured_s) if given.rows else ():
+            print(f"    {with_run(row) / row.measured_s - 1:+7.0%} {bound(row):6} predicted {with_run(row) * 1e3:9.3f} ms, measured "
+                  f"{row.measured_s * 1e3:9.3f}  {row.problem} ({row.run})")
 
 
 def main():
