@@ -6,7 +6,7 @@
 typedef struct cm__factors {
     double transposed_product, least_fit_error;
     double reached_bandwidth, reached_peak, reached_peak_attention, kernel_latency_s; /* transfer.c */
-    double norm_cycles, far_volume; /* untabled.c */
+    double norm_cycles, group_norm_cycles, volume_share, volume_share_plain; /* untabled.c */
     /* relative errors: of measured calls, of calls timed by another variant or type, of the roofline */
     double measured_error, stand_in_error, roofline_error;
     /* of another device's times, without and with corrections, if they differ by a factor of two; part of it at least */

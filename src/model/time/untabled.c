@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* untabled.c - products with a vector, norms of few long rows, convolutions of volumes in 32 bits. */
+/* untabled.c - products with a vector, norms of few long rows or groups, convolutions of volumes in 32 bits. */
 #include "model/time/untabled.h"
 
 #include <math.h>
@@ -31,15 +31,43 @@ static double softmax_time(const cm__limits *l, const cm__call *c)
     return SOFTMAX_PASSES * row * rows / (cm__time_factors.reached_bandwidth * l->memory_bytes_s);
 }
 
+/* One block computes the sums of a group, number after number, and a second kernel normalises. Where the cache holds the
+   image, the tables tell the time. */
+static double group_norm_time(const cm__limits *l, const cm__call *c)
+{
+    double image = cm__size(c, CM__GROUP_NORM_N) * cm__size(c, CM__GROUP_NORM_C) * cm__size(c, CM__GROUP_NORM_HW);
+    double row = cm__size(c, CM__GROUP_NORM_C) * cm__size(c, CM__GROUP_NORM_HW) / cm__size(c, CM__GROUP_NORM_GROUPS);
+    double pass_s = image * cm__call_element(c, 0) / (cm__time_factors.reached_bandwidth * l->memory_bytes_s);
+    if (image * cm__call_element(c, 0) <= l->cache_bytes) return 0;
+    return fmax(pass_s, row * cm__time_factors.group_norm_cycles / l->clock_hz) + 2 * pass_s;
+}
+
 double cm__least_time(const cm__limits *l, const cm__call *c)
 {
-    if (c->pass != CM__PASS_FORWARD) return 0;
+    if (c->pass != CM__PASS_FORWARD || l->memory_bytes_s <= 0) return 0;
     if (c->op == CM__CALL_SOFTMAX) return softmax_time(l, c);
-    if (c->op != CM__CALL_LAYER_NORM || l->clock_hz <= 0) return 0;
+    if (l->clock_hz <= 0) return 0;
+    if (c->op == CM__CALL_GROUP_NORM) return group_norm_time(l, c);
+    if (c->op != CM__CALL_LAYER_NORM) return 0;
     return cm__size(c, CM__LAYER_NORM_COLS) * cm__time_factors.norm_cycles / l->clock_hz;
 }
 
-double cm__far_factor(const cm__call *c)
+#define FILLED 64.0        /* channels up to which kernels of volumes waste most of their tiles */
+#define LARGEST_SHARE 0.5  /* of the peak that wide ones reach */
+
+static double channels_of_group(const cm__call *c)
 {
-    return c->op == CM__CALL_CONV3D && in_32_bits(c) ? cm__time_factors.far_volume : 1;
+    return fmin(cm__size(c, CM__CONV3D_C), cm__size(c, CM__CONV3D_K)) / cm__size(c, CM__CONV3D_GROUPS);
+}
+
+double cm__volume_time(const cm__limits *l, const cm__call *c)
+{
+    double flop, bytes, share = cm__time_factors.volume_share;
+    if (c->op != CM__CALL_CONV3D || !in_32_bits(c)) return 0;
+    double peak = l->peak[CM_ENGINE_MATRIX][cm__call_rate(c)], plain = l->peak[CM_ENGINE_VECTOR][CM_RATE_FP32];
+    if (peak <= plain) peak = plain, share = cm__time_factors.volume_share_plain; /* no units for this type */
+    if (peak <= 0) return 0;
+    cm__call_work(c, &flop, &bytes);
+    share = fmin(LARGEST_SHARE, share * fmax(1, channels_of_group(c) / FILLED)) / cm__size(c, CM__CONV3D_GROUPS);
+    return l->floor_s + flop / (share * peak);
 }

@@ -11,10 +11,10 @@
 bool   cm__is_vector_product(const cm__call *call);
 /* Its time: it reads the matrix once. */
 double cm__vector_product_time(const cm__limits *limits, const cm__call *call);
-/* The time below which no GPU computes the call; 0: not known. One block computes a row of a layer norm; softmax reads
-   long rows three times. */
+/* The time below which no GPU computes the call; 0: not known. One block computes a row of a layer norm, or the sums of a
+   group; softmax reads long rows three times. */
 double cm__least_time(const cm__limits *limits, const cm__call *call);
-/* Time of a call on another GPU over what the reference device's rows suggest; 1: as they suggest. */
-double cm__far_factor(const cm__call *call);
+/* The time of a convolution of volumes in 32 bits on another GPU than the tables': a share of its peak; 0: another call. */
+double cm__volume_time(const cm__limits *limits, const cm__call *call);
 
 #endif

@@ -187,6 +187,22 @@ static void a_brief_device_says_the_same(void **state)
     assert_null(cm_device_id(cm_devices()));
 }
 
+/* A product of a type without an energy would draw no power, and the clock would not fall. */
+static void energies_are_known_for_all_types_of_products(void **state)
+{
+    static const cm_rate trained[] = {CM_RATE_FP32, CM_RATE_TF32, CM_RATE_BF16, CM_RATE_FP16, CM_RATE_FP8, CM_RATE_FP4};
+    (void)state;
+    for (int32_t i = 0; i < cm_devices(); i++) {
+        cm_device *d = device(cm_device_id(i));
+        bool       any = false;
+        for (size_t r = 0; r < sizeof trained / sizeof *trained; r++) any |= cm_device_flop_energy(d, trained[r]).known;
+        for (size_t r = 0; any && r < sizeof trained / sizeof *trained; r++)
+            if (cm_device_peak(d, CM_ENGINE_MATRIX, trained[r]).known && !cm_device_flop_energy(d, trained[r]).known)
+                fail_msg("%s has no energy of type %d", cm_device_id(i), (int)trained[r]);
+        cm_device_free(d);
+    }
+}
+
 /* ALCF: 560 nodes of four A100. */
 static void clusters_name_devices(void **state)
 {
@@ -241,6 +257,7 @@ int main(void)
         cmocka_unit_test(names_are_not_particular),
         cmocka_unit_test(unknown_names_come_with_a_suggestion),
         cmocka_unit_test(a_brief_device_says_the_same),
+        cmocka_unit_test(energies_are_known_for_all_types_of_products),
         cmocka_unit_test(clusters_name_devices),
         cmocka_unit_test(this_machine_is_discovered),
         cmocka_unit_test(checks_tell_what_was_found),
