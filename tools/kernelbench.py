@@ -130,7 +130,8 @@ def host_of_step(binary, device):
     return whole * times["step"] / (times["step"] + product)
 
 
-Row = collections.namedtuple("Row", "problem run device_s host_s measured_s speed")
+# way: how most of the device's time was estimated; interval: of a step bound by the device, over its prediction, or None
+Row = collections.namedtuple("Row", "problem run device_s host_s measured_s speed way interval")
 
 
 def bound(row):
@@ -158,6 +159,14 @@ def speeds(rows):
         yield row._replace(speed=speed_of(others) if len(others) >= LEAST_SPEED_ROWS else 1)
 
 
+def coverage(name, rows):
+    """Prints how many measured times are inside the 90 % interval, and the median factor to its ends, if the device is the bound."""
+    inside = [r.interval[0] <= r.measured_s / with_run(r) <= r.interval[1] for r in rows if r.interval]
+    widths = [math.sqrt(r.interval[1] / r.interval[0]) for r in rows if r.interval]
+    if inside:
+        print(f"{name:12} {sum(inside):4} of {len(inside):4} inside ({sum(inside) / len(inside):4.0%}), x{statistics.median(widths):.2f}")
+
+
 def report(device, rows):
     def figures(made, part):
         errors = [made(r) / r.measured_s - 1 for r in rows if part in ("all", bound(r))]
@@ -175,7 +184,10 @@ def scored(given, step_s, item):
     precision = "tf32" if "conv" in problem and device not in NO_TF32 else "fp32"
     answer = predict(given.binary, model, DEVICES[device], precision)
     device_s = answer["device_time_s"] + (answer["kernels"] + 1) * GAP
-    return device, Row(problem, run, device_s, answer["host_time_s"] - step_s[device], seconds, 1)
+    alone = answer["device_time_s"] > answer["host_time_s"]
+    interval = [bound_s / answer["step_time_s"] for bound_s in answer["interval_s"]] if alone else None
+    way = max(answer["share"], key=answer["share"].get)
+    return device, Row(problem, run, device_s, answer["host_time_s"] - step_s[device], seconds, 1, way, interval)
 
 
 def score(given):
@@ -186,12 +198,18 @@ def score(given):
             errors[device].append(row)
     print("median error and bias: with the program's host | with the run's host | of these bound by the device | by the host "
           "| time of the run's host over the program's")
-    for device, rows in errors.items():
-        rows = list(speeds(rows))
+    solved = {device: list(speeds(rows)) for device, rows in errors.items()}
+    for device, rows in solved.items():
         report(device, rows)
         for row in sorted(rows, key=lambda r: with_run(r) / r.measured_s) if given.rows else ():
             print(f"    {with_run(row) / row.measured_s - 1:+7.0%} {bound(row):6} predicted {with_run(row) * 1e3:9.3f} ms, measured "
                   f"{row.measured_s * 1e3:9.3f}  {row.problem} ({row.run})")
+    for device, rows in solved.items():
+        coverage(device, rows)
+    everything = [row for rows in solved.values() for row in rows]
+    for way in sorted({row.way for row in everything}):
+        coverage(way, [row for row in everything if row.way == way])
+
 
 
 def main():
