@@ -15,7 +15,8 @@
  * disable autocast there. Attention that PyTorch runs operator by operator is computed in fp32 and returns the type of
  * its inputs. Recurrent layers always run in fp16: PyTorch's autocast of cuDNN's layers has that type fixed.
  *
- * fp8: amp-bf16, or bf16 with master weights, with the operands of products with parameters cast further to 8 bits.
+ * fp8: amp-bf16, or bf16 with master weights, with the operands of products with parameters cast further to 8 bits. The
+ * last product of several, which computes logits, stays in 16 bits: Transformer Engine's users and torchao leave it out.
  */
 #include "graph/function.h"
 #include "graph/rule.h"
@@ -29,6 +30,7 @@ typedef struct lowering {
     int32_t        *wide; /* tensor of `in` -> its fp32 copy, in a 16-bit model */
     int32_t        *narrow; /* tensor of `in` -> its 16-bit copy, if it is fp32 */
     bool           *data; /* per tensor of `in`: depends on a parameter or on the model's inputs */
+    const cm_node  *head; /* of `in`: the product that stays in 16 bits in an 8-bit model; NULL: none */
     cm_dtype        low;
     bool            autocast, eight_bit, inference;
 } lowering;
@@ -134,10 +136,26 @@ static void widen(lowering *l, const cm_node *n, int32_t *inputs)
     }
 }
 
+static bool by_parameter(const cm_graph *g, const cm_node *n)
+{
+    if (cm_node_class(n) != CM_CLASS_GEMM || n->n_inputs < 2 || n->inputs[1] < 0) return false;
+    return cm__t(g, n->inputs[1])->role == CM_ROLE_PARAMETER;
+}
+
+/* The last of several products with parameters. */
+static const cm_node *find_head(const cm_graph *g)
+{
+    const cm_node *last = NULL;
+    int32_t        count = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (by_parameter(g, &g->nodes[i])) last = &g->nodes[i], count++;
+    return count > 1 ? last : NULL;
+}
+
 /* Cast the operands of a product with a parameter to 8 bits. */
 static void narrow_product(lowering *l, const cm_node *n, int32_t *inputs)
 {
-    bool product = l->eight_bit && cm_node_class(n) == CM_CLASS_GEMM && n->n_inputs >= 2 && inputs[1] >= 0;
+    bool product = l->eight_bit && cm_node_class(n) == CM_CLASS_GEMM && n->n_inputs >= 2 && inputs[1] >= 0 && n != l->head;
     if (!product || cm__t(l->out, inputs[1])->role != (l->autocast ? CM_ROLE_CAST : CM_ROLE_PARAMETER)) return;
     for (int32_t i = 0; i < 2; i++) inputs[i] = cast(l, inputs[i], CM_FP8, i ? CM_ROLE_CAST : CM_ROLE_ACTIVATION);
 }
@@ -375,6 +393,7 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
     l.wide = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.wide);
     l.narrow = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.narrow);
     find_data(&l);
+    if (l.eight_bit) l.head = find_head(forward);
     for (int32_t t = 0; t < forward->n_tensors; t++) l.map[t] = l.wide[t] = l.narrow[t] = -1;
     for (size_t t = 0; t < casts; t++) l.cast[t] = -1;
     for (int32_t i = 0; i < forward->n_inputs; i++) mapped(&l, forward->inputs[i]);

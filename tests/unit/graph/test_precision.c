@@ -438,6 +438,18 @@ TEST(fp8_takes_products_with_parameters_down)
     assert_int_equal(type_of("w"), CM_FP32);
 }
 
+/* Two layers and logits: the logits' product is the one that libraries leave out. */
+TEST(fp8_leaves_the_last_of_several_products_in_16_bits)
+{
+    int32_t h = as("fc", op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,6"))));
+    train_in(CM_PRECISION_FP8, sum(as("head", op(CM_OP_GEMM, IN(h, weight("v", "6,4"))))));
+    const cm_node *dx = find_back("head", "GemmGradInput");
+    assert_int_equal(casts(CM_FORWARD, CM_FP8), 2); /* both operands of the first */
+    assert_int_equal(cm__t(step, find_tensor(step, "head"))->dtype, CM_BF16);
+    assert_int_equal(input_type(dx, 0), CM_BF16);
+    assert_int_equal(input_type(find_back("fc", "GemmGradWeight"), 0), CM_FP8);
+}
+
 TEST(fp8_leaves_other_products_in_16_bits)
 {
     int32_t h = op(CM_OP_CONV, IN(input("B,3,8,8"), weight("w", "4,3,3,3")));
@@ -564,6 +576,7 @@ int main(void)
         cmocka_unit_test(a_recorded_loss_of_fp32_logits_is_one_operator),
         cmocka_unit_test(variables_are_stored_in_every_precision),
         cmocka_unit_test(fp8_takes_products_with_parameters_down),
+        cmocka_unit_test(fp8_leaves_the_last_of_several_products_in_16_bits),
         cmocka_unit_test(fp8_leaves_other_products_in_16_bits),
         cmocka_unit_test(recorded_casts_are_made_where_they_change_something),
         cmocka_unit_test(recorded_types_hold_for_each_parameter),
