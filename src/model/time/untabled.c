@@ -60,14 +60,23 @@ static double channels_of_group(const cm__call *c)
     return fmin(cm__size(c, CM__CONV3D_C), cm__size(c, CM__CONV3D_K)) / cm__size(c, CM__CONV3D_GROUPS);
 }
 
+/* FLOP/s of such a convolution, before its channels count: of the units for TF32, if the device has them. fp32 kernels are
+   no faster, though the vector units' peak may be close. */
+static double volume_rate(const cm__limits *l, const cm__call *c)
+{
+    double plain = cm__time_factors.volume_share_plain * l->peak[CM_ENGINE_VECTOR][CM_RATE_FP32];
+    double tf32 = cm__time_factors.volume_share * l->peak[CM_ENGINE_MATRIX][CM_RATE_TF32];
+    if (tf32 <= 0) return plain;
+    return cm__call_rate(c) == CM_RATE_FP32 && plain > 0 ? fmin(plain, tf32) : tf32;
+}
+
 double cm__volume_time(const cm__limits *l, const cm__call *c)
 {
-    double flop, bytes, share = cm__time_factors.volume_share;
+    double flop, bytes;
     if (c->op != CM__CALL_CONV3D || !in_32_bits(c)) return 0;
-    double peak = l->peak[CM_ENGINE_MATRIX][cm__call_rate(c)], plain = l->peak[CM_ENGINE_VECTOR][CM_RATE_FP32];
-    if (peak <= plain) peak = plain, share = cm__time_factors.volume_share_plain; /* no units for this type */
-    if (peak <= 0) return 0;
+    double rate = volume_rate(l, c), most = LARGEST_SHARE / cm__time_factors.volume_share;
+    if (rate <= 0) return 0;
     cm__call_work(c, &flop, &bytes);
-    share = fmin(LARGEST_SHARE, share * fmax(1, channels_of_group(c) / FILLED)) / cm__size(c, CM__CONV3D_GROUPS);
-    return l->floor_s + flop / (share * peak);
+    rate *= fmin(most, fmax(1, channels_of_group(c) / FILLED)) / cm__size(c, CM__CONV3D_GROUPS);
+    return l->floor_s + flop / rate;
 }
