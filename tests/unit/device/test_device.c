@@ -158,7 +158,7 @@ static void unknown_names_come_with_a_suggestion(void **state)
     assert_int_equal(cm_device_load("nvidia-a100-80gb", &d, &diag), CM_ERR_UNKNOWN);
     assert_non_null(strstr(diag.reason, "did you mean 'nvidia-a100-80g'"));
     assert_int_equal(cm_device_load("H100", &d, &diag), CM_ERR_UNKNOWN);
-    assert_non_null(strstr(diag.reason, "'nvidia-h100', 'nvidia-h100-pcie'"));
+    assert_non_null(strstr(diag.reason, "'nvidia-h100', 'nvidia-h100-96g', 'nvidia-h100-pcie'"));
     assert_int_equal(cm_device_load("", &d, &diag), CM_ERR_UNKNOWN);
     assert_int_equal(cm_device_load("nvidia-gpu", &d, &diag), CM_ERR_ARGUMENT);
     assert_non_null(strstr(diag.reason, "family"));
