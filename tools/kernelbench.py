@@ -211,7 +211,6 @@ def score(given):
         coverage(way, [row for row in everything if row.way == way])
 
 
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     ways = parser.add_subparsers(dest="way", required=True)
