@@ -24,12 +24,13 @@ from centimani.bench import backends, harness, profile, timers  # noqa: E402
 # Small enough for a second, and with distinct sizes, so that swapped rows and columns are noticed.
 SMALL = {
     "gemm": [(1, 33, 17, 29), (3, 8, 9, 10)],
-    "conv": [(2, 8, 12, 9, 11, 3, 3, 2, 1, 1, 1, 1, 1, 1), (2, 8, 8, 9, 9, 3, 3, 1, 1, 1, 1, 1, 1, 8)],
+    "conv": [(2, 8, 12, 9, 11, 3, 3, 2, 1, 1, 1, 1, 1, 1), (2, 8, 8, 9, 9, 3, 3, 1, 1, 1, 1, 1, 1, 8),
+             (2, 8, 12, 1, 16, 1, 3, 1, 2, 0, 1, 1, 1, 1)],
     "conv3d": [(1, 4, 4, 6, 7, 8, 3, 3, 3, 1, 2, 1, 1, 0, 1, 1, 1, 2, 1)],
     "attention": [(2, 16, 16, 4, 4, 8, 0), (2, 16, 16, 4, 2, 8, 1)],
     "batch_norm": [(4, 8, 49)], "layer_norm": [(33, 64)], "rms_norm": [(33, 64)], "group_norm": [(4, 8, 49, 4)],
     "softmax": [(33, 65)], "cross_entropy": [(33, 65)], "elementwise": [(33, 64)], "reduce": [(7, 8, 9), (1, 1000, 1)],
-    "pool": [(2, 4, 9, 9, 3, 2, 1)], "resize": [(2, 4, 5, 5, 10, 10)], "embedding": [(32, 100, 16)],
+    "pool": [(2, 4, 9, 9, 3, 2, 1), (2, 4, 1, 16, 4, 2, 1)], "resize": [(2, 4, 5, 5, 10, 10)], "embedding": [(32, 100, 16)],
     "resize3d": [(2, 4, 3, 4, 5, 4, 6, 7)], "sort": [(33, 65, 7)], "fft": [(3, 12, 1, 1), (2, 8, 6, 4)],
     "rnn": [(2, 5, 8, 8, 2, 2)], "optimizer": [(7, 1000)],
 }

@@ -51,6 +51,8 @@ def what_is_cold(_):
     sizes = Sizes(pool.dims, (2, 4, 9, 9, 3, 2, 1))  # 5 x 5 results, each with an index of 8 bytes
     assert pool.cold(sizes, cases.Case("pool", "backward", "max:nchw", "fp32", ())).saved == 2 * 4 * 25 * 8
     assert pool.cold(sizes, cases.Case("pool", "backward", "avg:nchw", "fp32", ())) == Cold()
+    sizes = Sizes(pool.dims, (2, 4, 1, 16, 4, 2, 1))  # one dimension: 8 results
+    assert pool.cold(sizes, cases.Case("pool", "backward", "max:nchw", "fp32", ())).saved == 2 * 4 * 8 * 8
 
 
 def prepared(case, **options):

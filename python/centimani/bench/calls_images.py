@@ -25,11 +25,20 @@ def _image_call(function, shape):
     return build
 
 
+def _windows(s):
+    """(window, stride, padding), each of height and width. PyTorch runs a pool over one dimension as one over images of
+    height 1, whose windows have height 1 too."""
+    if s.h == 1:
+        return (1, s.window), (1, s.stride), (0, s.pad)
+    return (s.window,) * 2, (s.stride,) * 2, (s.pad,) * 2
+
+
 def _pool(s, kind):
+    window, stride, pad = _windows(s)
     if kind == "im2col":
-        return lambda x: F.unfold(x, s.window, padding=s.pad, stride=s.stride)
+        return lambda x: F.unfold(x, window, padding=pad, stride=stride)
     pool = F.max_pool2d if kind == "max" else F.avg_pool2d
-    return lambda x: pool(x, s.window, s.stride, s.pad)
+    return lambda x: pool(x, window, stride, pad)
 
 
 def _flat(s, kind):
@@ -79,7 +88,8 @@ def _resize3d(s, kind):
 
 def pool_work(s, case):
     count = s.n * s.c * s.h * s.w
-    windows = s.window * s.window // (s.stride * s.stride) + 1
+    (high, wide), (down, across), _ = _windows(s)
+    windows = high * wide // (down * across) + 1
     return count * windows, count * (1 + windows) if case.variant.startswith("im2col") else 2 * count
 
 
@@ -88,8 +98,8 @@ def pool_cold(s, case):
     if case.phase == "forward" or not case.variant.startswith("max"):
         return Cold()
     count = s.n * s.c
-    for size in (s.h, s.w):
-        count *= (size + 2 * s.pad - s.window) // s.stride + 1
+    for size, window, stride, pad in zip((s.h, s.w), *_windows(s)):
+        count *= (size + 2 * pad - window) // stride + 1
     return Cold(saved=8 * count, unread=count * width_of(case))
 
 
