@@ -74,6 +74,8 @@ def _attention(args, kwargs) -> Optional[Fused]:
         return [torch.empty((b, s, h, v.shape[-1]), dtype=q.dtype, device=q.device).transpose(1, 2)]
 
     attrs = {"dropout_p": given.get("dropout_p", 0.0), "is_causal": given.get("is_causal", False)}
+    if mask is not None and mask.dim() and mask.stride(-1) != 1:  # no fused kernel takes it
+        attrs["mask_stride"] = mask.stride(-1)
     return Fused("aten::scaled_dot_product_attention", [q, k, v, mask], attrs, make)
 
 

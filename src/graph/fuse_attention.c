@@ -290,7 +290,8 @@ void cm__fuse_attention(cm__fuser *f, int32_t node)
 {
     const cm_node *n = &f->g->nodes[node];
     match          m = {.mask = -1, .transpose = -1};
-    if (n->op != CM_OP_SOFTMAX || !over_keys(f, n) || !find_v(f, n->outputs[0], &m)) return;
+    if (n->op != CM_OP_SOFTMAX || cm__attr_find(n, CM_ATTR_MATH)) return; /* known to stay unfused */
+    if (!over_keys(f, n) || !find_v(f, n->outputs[0], &m)) return;
     int32_t product = find_product(f, n->inputs[0], &m);
     if (product < 0) return;
     m.q = past_scale(f, f->g->nodes[product].inputs[0], &m.q_scaled);

@@ -48,7 +48,8 @@ static cm_poly of_attention(cm__trace *t, const cm__trace_op *o)
 {
     const cm__trace_tensor *dy = at(t, o->in, o->n_in, 0), *q = at(t, o->in, o->n_in, 1), *k = at(t, o->in, o->n_in, 2);
     if (!dy || !q || !k || k->rank < 2) return cm__poly_const(0);
-    return times(cm__poly_add(elements(q), elements(dy)), k->dims[k->rank - 2], 2 * 2.5);
+    double products = cm__trace_unfused(t, o, 4) ? 2 : 2.5; /* a fused kernel computes the scores again */
+    return times(cm__poly_add(elements(q), elements(dy)), k->dims[k->rank - 2], 2 * products);
 }
 
 static const struct {

@@ -139,13 +139,47 @@ void cm__aten_adaptive_pool(cm__trace *t, const cm__trace_op *o, int op)
 
 /* ---- attention -------------------------------------------------------------------------------------------------- */
 
+bool cm__trace_unfused(cm__trace *t, const cm__trace_op *o, int32_t mask)
+{
+    if (mask >= o->n_in || o->in[mask] < 0) return false;
+    const cm__trace_tensor *m = &t->tensors[o->in[mask]];
+    bool turned = m->channels_last && m->rank == 4; /* older recordings have the format, but not the stride */
+    return m->rank > 0 && !cm__dim_is(m->dims[m->rank - 1], 1) && cm__trace_int(t, o, "mask_stride", turned ? 0 : 1) != 1;
+}
+
+/* One of them; the first attribute is the mark. */
+static int32_t inside(cm__trace *t, const cm__trace_op *o, int op, int32_t a, int32_t b, const cm__attr *attrs)
+{
+    const cm__attr only = CM__INTS(CM_ATTR_MATH, 1);
+    return cm__emit(t->g, op, cm__trace_name(t, o), (int32_t[]){a, b}, b < 0 ? 1 : 2, attrs ? attrs : &only,
+                    attrs ? 2 : 1);
+}
+
+/* The operators that PyTorch runs where no fused kernel takes the mask; they are marked, since they run in fp32. */
+static int32_t composed(cm__trace *t, const cm__trace_op *o, const int32_t *in)
+{
+    double         dropout = cm__trace_real(o, "dropout_p", 0);
+    const cm__attr mark = CM__INTS(CM_ATTR_MATH, 1), result = CM__INTS(CM_ATTR_MATH, 2),
+                   perm = CM__INTS(CM_ATTR_PERM, 0, 1, 3, 2),
+                   rows[] = {mark, CM__INTS(CM_ATTR_AXIS, -1)}, ratio[] = {mark, CM__REAL(CM_ATTR_RATIO, dropout)};
+    int32_t        root = cm__constant_scalar(t->g, "scale", CM_FP32, 0.5);
+    int32_t        keys = cm__emit(t->g, CM_OP_TRANSPOSE, cm__trace_name(t, o), &in[1], 1, &perm, 1);
+    int32_t        q = inside(t, o, CM_OP_MUL, in[0], root, NULL), k = inside(t, o, CM_OP_MUL, keys, root, NULL);
+    int32_t        p = inside(t, o, CM_OP_ADD, inside(t, o, CM_OP_MATMUL, q, k, NULL), in[3], NULL);
+    p = inside(t, o, CM_OP_SOFTMAX, p, -1, rows);
+    if (dropout > 0) p = inside(t, o, CM_OP_DROPOUT, p, -1, ratio);
+    return cm__emit(t->g, CM_OP_MATMUL, cm__trace_name(t, o), (int32_t[]){p, in[2]}, 2, &result, 1);
+}
+
 void cm__aten_attention(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t  inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1), cm__trace_need(t, o, 2),
                          cm__trace_in(t, o, 3)};
     cm__attr attrs[] = {CM__INTS(CM_ATTR_CAUSAL, cm__trace_int(t, o, "is_causal", 0)),
                         CM__REAL(CM_ATTR_DROPOUT, cm__trace_real(o, "dropout_p", 0))};
-    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, inputs[3] < 0 ? 3 : 4, attrs, 2));
+    bool     apart = cm__t(t->g, inputs[0])->rank == 4 && cm__trace_unfused(t, o, 3);
+    cm__trace_made(t, o, 0, apart ? composed(t, o, inputs)
+                                  : cm__emit(t->g, op, cm__trace_name(t, o), inputs, inputs[3] < 0 ? 3 : 4, attrs, 2));
 }
 
 /* ---- normalisation ---------------------------------------------------------------------------------------------- */

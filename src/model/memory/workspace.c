@@ -16,6 +16,16 @@ static cm__temporary bytes_in(const cm_footprint *f, const cm_node *n, int32_t i
     return cm__has(n, input) ? (cm__temporary){.bytes = cm_tensor_bytes(cm__in(f->step, n, input))} : nothing;
 }
 
+/* Inside PyTorch's unfused attention: the probabilities before rows that are masked completely become zero, and a byte
+   for each score that is minus infinity. */
+static cm__temporary softmax(const cm_footprint *f, const cm_node *n)
+{
+    const cm_tensor *x = cm__in(f->step, n, 0);
+    cm_poly          scores = cm_tensor_elements(x);
+    if (!cm__attr_find(n, CM_ATTR_MATH)) return nothing;
+    return (cm__temporary){.bytes = cm__poly_scale(scores, (double)cm_dtype_size(x->dtype) + 1)};
+}
+
 /* Softmax's backward first multiplies gradient and output. The backward of log-softmax, in cross-entropy, does not. */
 static cm__temporary softmax_grad(const cm_footprint *f, const cm_node *n)
 {

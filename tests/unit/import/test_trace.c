@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-#include "graph/graph.h"
+#include "graph/rule.h"
 #include "import/import.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -357,6 +357,35 @@ static void operators_become_ours(void **state)
     }
 }
 
+/* PyTorch's fused kernels need a mask that is contiguous along keys. Otherwise two products and a softmax run, in fp32:
+   backward then has four products, a fused kernel five. */
+static void a_mask_that_is_turned_stays_unfused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *layout, *attrs;
+        bool        fused;
+    } cases[] = {{"contiguous", "\"dropout_p\":0.1", true},
+                 {"channels_last", "\"dropout_p\":0.1", false},
+                 {"strided", "\"dropout_p\":0.1,\"mask_stride\":4", false},
+                 {"strided", "\"dropout_p\":0.1", true}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char text[2048];
+        snprintf(text, sizeof text,
+                 TRACE("\"loss\":-1,\"outputs\":[2]", T("[[1,0],4,6,8]", "fp32", "input") ","
+                       "{\"dims\":[1,4,6,6],\"dtype\":\"fp32\",\"storage\":0,\"role\":\"parameter\",\"layout\":\"%s\"},"
+                       X("[[1,0],4,6,8]"), OPA("aten::scaled_dot_product_attention", "[0,0,0,1]", "[2]", "%s")),
+                 cases[i].layout, cases[i].attrs);
+        cm_graph *g = accepted(text, 0), *step = trained(g, (cm_train_options){.precision = CM_PRECISION_AMP_BF16});
+        assert_int_equal(count_of(g, "Attention"), cases[i].fused);
+        assert_int_equal(count_of(g, "MatMul"), cases[i].fused ? 0 : 2);
+        assert_int_equal(count_of(g, "Dropout"), !cases[i].fused);
+        if (!cases[i].fused) assert_int_equal(cm__in(step, only(step, "Softmax"), 0)->dtype, CM_FP32);
+        cm_graph_free(step);
+        cm_graph_free(g);
+    }
+}
+
 static void channels_last_is_remembered(void **state)
 {
     (void)state;
@@ -572,6 +601,7 @@ int main(void)
         cmocka_unit_test(lengths_are_set_on_reading),
         cmocka_unit_test(a_length_that_was_not_varied_stays),
         cmocka_unit_test(operators_become_ours),
+        cmocka_unit_test(a_mask_that_is_turned_stays_unfused),
         cmocka_unit_test(channels_last_is_remembered),
         cmocka_unit_test(parts_are_one_split),
         cmocka_unit_test(a_recurrent_layer_is_one_operator),
