@@ -587,9 +587,12 @@ typedef struct cm_plan {
    must be multiples of it. 1 if the plan sets batch sizes. */
 int64_t cm_plan_least_batch(const cm_plan *plan);
 
+typedef enum cm_layout { CM_LAYOUT_AUTO, CM_LAYOUT_NCHW, CM_LAYOUT_NHWC, CM_LAYOUTS } cm_layout; /* of images */
+
 typedef struct cm_memory_options {
     cm_runtime runtime;
     cm_plan    plan;
+    cm_layout  layout; /* auto: channels last for colour images in 16-bit types */
 } cm_memory_options;
 
 typedef struct cm_level_use {
@@ -706,8 +709,6 @@ const char         *cm_fitting_profile(const cm_fitting *fitting); /* JSON; NULL
 int32_t             cm_fitting_skipped(const cm_fitting *fitting, const char **first); /* rows without a model */
 
 /* ---- time of a step ---------------------------------------------------------------------------------------------- */
-
-typedef enum cm_layout { CM_LAYOUT_AUTO, CM_LAYOUT_NCHW, CM_LAYOUT_NHWC, CM_LAYOUTS } cm_layout; /* of images */
 
 /* Data loading. Zeroed: the samples are already on the device. */
 typedef struct cm_loading_options {

@@ -54,7 +54,8 @@ static void free_parts(void *step)
 
 static void make_footprint(cm_step *s)
 {
-    cm_memory_options memory = {.runtime = s->options.runtime, .plan = s->options.plan};
+    cm_memory_options memory = {.runtime = s->options.runtime, .plan = s->options.plan,
+                                .layout = s->options.layout};
     if (s->divides) memory.plan = (cm_plan){0};
     cm__pass_on(s->ctx, cm__footprint_new_like(s->shared.like, s->shared.graph, s->device, &memory, &s->footprint,
                                                s->ctx->diag));

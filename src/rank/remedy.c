@@ -16,7 +16,7 @@
 static void make_again(cm__rank_step *s, const cm_device *device)
 {
     cm_train_options  train = s->options.train;
-    cm_memory_options memory = {.runtime = s->options.runtime};
+    cm_memory_options memory = {.runtime = s->options.runtime, .layout = s->options.layout};
     train.recompute = CM_RECOMPUTE_FULL;
     if (s->again || cm_graph_train(s->forward, &train, &s->again, NULL) != CM_OK) return;
     if (cm_footprint_new(s->again, device, &memory, &s->again_like, NULL) != CM_OK) s->again_like = NULL;
@@ -25,7 +25,7 @@ static void make_again(cm__rank_step *s, const cm_device *device)
 static bool recomputed_fits(const cm_ranking *r, const cm__rank_device *d, double *peak_bytes)
 {
     cm__rank_step    *s = cm__rank_owner(d->step);
-    cm_memory_options memory = {.runtime = s->options.runtime};
+    cm_memory_options memory = {.runtime = s->options.runtime, .layout = s->options.layout};
     cm_footprint     *footprint;
     cm_memory_use     use;
     make_again(s, d->device);

@@ -107,7 +107,7 @@ void cm__rank_make_step(void *user, int32_t index)
 
 static void make_footprint(cm__rank_step *s, const cm_footprint *like)
 {
-    const cm_memory_options memory = {.runtime = s->options.runtime};
+    const cm_memory_options memory = {.runtime = s->options.runtime, .layout = s->options.layout};
     if (!s->status) s->status = cm__footprint_new_like(like, s->step, s->first, &memory, &s->like, &s->diag);
 }
 

@@ -6,6 +6,7 @@
 #ifndef CM_MODEL_FOOTPRINT_H
 #define CM_MODEL_FOOTPRINT_H
 
+#include "graph/strides.h"
 #include "model/memory/workspace.h"
 
 /* One allocation on one device. */
@@ -57,6 +58,7 @@ struct cm_footprint {
     double            slack_bytes; /* bytes that the allocator's rounding adds to pieces that outlive the step */
     bool              math;        /* attention is not fused: its scores are stored */
     bool              caching;     /* the runtime uses PyTorch's allocator */
+    cm__strides            *strides;     /* of the step's tensors; NULL unless caching */
     struct cm__simulations *simulations; /* shared by footprints with the same allocations; NULL: none */
 };
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "model/memory/allocator.h"
 #include "model/dispatch/attention.h"
+#include "model/dispatch/dispatch.h"
 #include "model/memory/footprint.h"
 #include "graph/plan_counts.h"
 #include "model/dispatch/tensor_parallel.h"
@@ -220,6 +221,8 @@ double cm__context_bytes(const cm_device *device, cm_runtime runtime, const cm_g
 static void find_pieces(cm_footprint *f)
 {
     int32_t *piece_of = cm__alloc_array(f->ctx, (size_t)f->step->n_tensors + 1, sizeof *piece_of);
+    if (f->caching) f->strides = cm__strides_new(f->ctx, f->step, cm__in_nhwc(f->step, f->options.layout));
+    for (int32_t i = 0; f->caching && i < f->n_nodes; i++) cm__strides_place(f->strides, i);
     gather_pieces(f, piece_of);
     add_in_place(f, piece_of);
     cm__fused_pieces(f, piece_of);
@@ -236,6 +239,7 @@ static bool shares_pieces(const cm_footprint *f, const cm_footprint *like)
 
 static void take_pieces(cm_footprint *f, const cm_footprint *like)
 {
+    f->strides = like->strides;
     f->pieces = like->pieces;
     f->n_pieces = like->n_pieces;
     f->alive = like->alive;

@@ -53,20 +53,28 @@ static const cm_node *forward_of(const cm_footprint *f, const cm_node *n)
     return n->source >= 0 && n->phase == CM_BACKWARD ? &f->step->nodes[n->source] : n;
 }
 
-static cm__temporary conv_forward(const cm_footprint *f, const cm_node *n)
+/* Bytes of the copy that a kernel for channels-last images makes of a tensor in another order. */
+static cm_poly turned(const cm_footprint *f, int32_t tensor)
 {
-    return cm__workspace_conv(f->step, n, CM__CONV_FORWARD);
+    bool last = tensor < 0 || cm__strides_channels_last(f->strides, tensor);
+    return last ? (cm_poly){{0}} : cm_tensor_bytes(cm__t(f->step, tensor));
 }
 
-static cm__temporary conv_input(const cm_footprint *f, const cm_node *n)
+/* A convolution runs in channels-last format if its image or its filter has it, and copies what has not. */
+static cm__temporary convolution(const cm_footprint *f, const cm_node *n, cm__conv_pass pass)
 {
-    return cm__workspace_conv(f->step, forward_of(f, n), CM__CONV_INPUT);
+    const cm_node *forward = forward_of(f, n);
+    bool           last = cm__strides_channels_last(f->strides, forward->inputs[0]) ||
+                cm__strides_channels_last(f->strides, forward->inputs[1]);
+    cm__temporary  t = cm__workspace_conv(f->step, forward, pass, last);
+    for (int32_t i = 0; last && i < 2; i++)
+        if (n->inputs[i] != forward->inputs[1]) t.bytes = cm__poly_add(t.bytes, turned(f, n->inputs[i]));
+    return t;
 }
 
-static cm__temporary conv_weight(const cm_footprint *f, const cm_node *n)
-{
-    return cm__workspace_conv(f->step, forward_of(f, n), CM__CONV_WEIGHT);
-}
+static cm__temporary conv_forward(const cm_footprint *f, const cm_node *n) { return convolution(f, n, CM__CONV_FORWARD); }
+static cm__temporary conv_input(const cm_footprint *f, const cm_node *n) { return convolution(f, n, CM__CONV_INPUT); }
+static cm__temporary conv_weight(const cm_footprint *f, const cm_node *n) { return convolution(f, n, CM__CONV_WEIGHT); }
 
 typedef cm__temporary rule(const cm_footprint *f, const cm_node *n);
 

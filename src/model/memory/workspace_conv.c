@@ -14,7 +14,6 @@
  */
 #include <math.h>
 #include "graph/rule.h"
-#include "graph/strides.h"
 #include "model/memory/workspace.h"
 
 #define COMPLEX 8 /* bytes */
@@ -126,13 +125,13 @@ static cm__temporary full_precision(const conv *c, cm__conv_pass pass)
     return c->h >= rules->fft_tiles_side && !narrow ? fft_tiles(c) : nothing;
 }
 
-cm__temporary cm__workspace_conv(const cm_graph *g, const cm_node *forward, cm__conv_pass pass)
+cm__temporary cm__workspace_conv(const cm_graph *g, const cm_node *forward, cm__conv_pass pass, bool channels_last)
 {
     conv c = conv_of(g, forward);
     if (c.transposed && pass != CM__CONV_WEIGHT) pass = pass == CM__CONV_FORWARD ? CM__CONV_INPUT : CM__CONV_FORWARD;
     bool sixteen = c.element < 4, few = c.c < rules->padded_channels;
     if (!sixteen && g->precision != CM_PRECISION_TF32) return full_precision(&c, pass);
     if (c.groups > 1 && c.groups == c.c) return nothing; /* depthwise: direct */
-    if (cm__channels_last(g)) return few ? padded(&c) : nothing;
+    if (channels_last) return few ? padded(&c) : nothing;
     return few ? nothing : copies(&c);
 }

@@ -77,7 +77,7 @@ static double matrix_work(const cm_graph *step, int64_t batch)
 static cm_step_options options_of(const cm__memory_request *a)
 {
     return (cm_step_options){.load = a->graph.load, .train = a->graph.train, .runtime = a->options.runtime,
-                             .plan = a->options.plan};
+                             .layout = a->options.layout, .plan = a->options.plan};
 }
 
 static bool try_knob(cm__memory_report *r, const knob *k, int64_t to)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "graph/rule.h"
+#include "graph/strides.h"
 #include "model/memory/footprint.h"
 
 #define MIB (1024.0 * 1024)
@@ -34,7 +34,7 @@ static const cm_node *conv(const cm_graph *g, int64_t channels, int64_t filters,
 
 static double workspace(const cm_graph *g, const cm_node *n, cm__conv_pass pass, double batch)
 {
-    cm__temporary t = cm__workspace_conv(g, n, pass);
+    cm__temporary t = cm__workspace_conv(g, n, pass, cm__channels_last(g));
     return cm__temporary_at(&t, batch);
 }
 
