@@ -143,10 +143,13 @@ void cm__gradient_einsum(cm__backward *b, const cm_node *n)
     }
 }
 
+/* PyTorch saves the image also if only the image needs a gradient. */
 void cm__gradient_conv(cm__backward *b, const cm_node *n)
 {
-    int32_t dy = dy_of(b, n);
+    int32_t dy = dy_of(b, n), image = kept_in(b, n, 0);
     product(b, n, CM_OP_CONV_GRAD_INPUT, 0, dy, 1);
+    if (!cm__wants(b, n, 1) && cm__last(b->g)->op == CM_OP_CONV_GRAD_INPUT)
+        cm__hold(b->g, image, cm__last(b->g)->outputs[0]);
     product(b, n, CM_OP_CONV_GRAD_WEIGHT, 1, dy, 0);
     bias(b, n, 2);
 }
@@ -294,6 +297,9 @@ void cm__gradient_gather(cm__backward *b, const cm_node *n)
     else cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_GATHER_GRAD, n->inputs[0], inputs, 2));
 }
 
+/* PyTorch's index_add and index_copy, which have a dimension, save what they add or copy, only for its shape. */
+static bool saves_source(const cm_node *n) { return n->op == CM_OP_SCATTER_ND && cm__attr_find(n, CM_ATTR_AXIS); }
+
 /* Scatter operators: each float input gets a gradient of its own shape, gathered by the indices. The gradient of what
    is added to is that of the sum. */
 void cm__gradient_scatter(cm__backward *b, const cm_node *n)
@@ -303,8 +309,9 @@ void cm__gradient_scatter(cm__backward *b, const cm_node *n)
         if (!cm__wants(b, n, i)) continue;
         int32_t inputs[] = {dy_of(b, n), cm__kept(b, index)};
         bool    adds = n->op != CM_OP_TOP_K && i == 0 && cm__attr_int(n, CM_ATTR_REDUCTION, 0) == CM__ADDS;
-        cm__give(b, n, n->inputs[i],
-                 adds ? inputs[0] : cm__back(b, n, CM_OP_GATHER_GRAD, n->inputs[i], inputs, 2));
+        int32_t made = adds ? inputs[0] : cm__back(b, n, CM_OP_GATHER_GRAD, n->inputs[i], inputs, 2);
+        if (i == 2 && saves_source(n)) cm__hold(b->g, n->inputs[i], made);
+        cm__give(b, n, n->inputs[i], made);
     }
 }
 

@@ -183,8 +183,8 @@ void cm__shape_attention(cm_graph *g, cm_node *n)
 
 static const struct {
     int16_t op;
-    int8_t  gates, states;
-} cells[] = {{CM_OP_RNN, 1, 1}, {CM_OP_GRU, 3, 1}, {CM_OP_LSTM, 4, 2}};
+    int8_t  gates, states, kept; /* kept: values of each element of the state that cuDNN stores for backward */
+} cells[] = {{CM_OP_RNN, 1, 1, 2}, {CM_OP_GRU, 3, 1, 6}, {CM_OP_LSTM, 4, 2, 5}};
 
 /* x[S, B, I], W[D, gates*H, I], R[D, gates*H, H] -> Y[S, D, B, H], Y_h[D, B, H], Y_c; layout 1 puts B first. */
 void cm__shape_rnn(cm_graph *g, cm_node *n)
@@ -203,12 +203,12 @@ void cm__shape_rnn(cm_graph *g, cm_node *n)
         cm__fail(g->ctx, CM_ERR_FORMAT, "weights %s and %s do not fit %s", cm__dims_text(g, w), cm__dims_text(g, r),
                  cm__dims_text(g, x));
     cm_dtype dtype = cm__widest(g, n, 0, 3);
-    cm_dim   reserve[4] = {seq, batch, dirs, cm__dim_mul(g, hidden, cm__fixed(cells[cell].gates + 1))};
+    cm_dim   reserve[4] = {seq, batch, dirs, cm__dim_mul(g, hidden, cm__fixed(cells[cell].kept))};
     cm__set_output(g, n, 0, dtype, 4,
                    batch_first ? (cm_dim[]){batch, seq, dirs, hidden} : (cm_dim[]){seq, dirs, batch, hidden});
     for (int32_t s = 0; s < 2; s++)
         if (s < cells[cell].states || s + 1 < n->n_outputs)
             cm__set_output(g, n, s + 1, dtype, 3,
                            batch_first ? (cm_dim[]){batch, dirs, hidden} : (cm_dim[]){dirs, batch, hidden});
-    saved(g, n, 3, dtype, 4, reserve); /* gates and cell state of each step, for backward */
+    saved(g, n, 3, dtype, 4, reserve); /* for backward */
 }

@@ -59,6 +59,20 @@ bool cm__strides_in_rows(cm__strides *s, int32_t tensor)
     return true;
 }
 
+bool cm__strides_joined(cm__strides *s, int32_t tensor, int32_t inner)
+{
+    const cm_tensor *t = cm__t(s->g, tensor);
+    const int64_t   *strides = cm__strides_of(s, tensor);
+    int64_t          next = -1; /* stride required of the next outer dimension */
+    for (int32_t i = t->rank - 1 - inner; i >= 0; i--) {
+        int64_t size = cm__strides_size(t->dims[i]);
+        if (size == 1) continue;
+        if (next >= 0 && strides[i] != next) return false;
+        next = strides[i] * size;
+    }
+    return true;
+}
+
 /* As c10's is_channels_last_strides_2d: dimensions of size one are ignored, and the ambiguous case returns false. */
 bool cm__strides_channels_last(cm__strides *s, int32_t tensor)
 {

@@ -23,6 +23,8 @@ void         cm__strides_place(cm__strides *s, int32_t node); /* of its outputs;
 int64_t        cm__strides_size(cm_dim d); /* at the batch size of the strides */
 const int64_t *cm__strides_of(cm__strides *s, int32_t tensor);
 bool           cm__strides_in_rows(cm__strides *s, int32_t tensor);       /* contiguous: no gaps, dimensions in order */
+/* All dimensions but the last `inner` ones can be viewed as one. */
+bool           cm__strides_joined(cm__strides *s, int32_t tensor, int32_t inner);
 bool           cm__strides_channels_last(cm__strides *s, int32_t tensor); /* an image, by PyTorch's definition */
 
 /* strides_ops.c: the strides of an operator's output; NULL: contiguous. */

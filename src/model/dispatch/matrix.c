@@ -48,25 +48,10 @@ static linear linear_of(const cm__dispatch *d, const cm_node *n)
                     .bias = cm__has(n, 2)};
 }
 
-/* True: all dimensions but `inner` can be viewed as one. */
-static bool leading_join(const cm__dispatch *d, int32_t tensor, int32_t inner)
-{
-    const cm_tensor *t = cm__t(d->g, tensor);
-    const int64_t   *strides = cm__strides_of(d->strides, tensor);
-    int64_t          next = -1; /* stride required of the next outer dimension */
-    for (int32_t i = t->rank - 1 - inner; i >= 0; i--) {
-        int64_t size = cm__strides_size(t->dims[i]);
-        if (size == 1) continue;
-        if (next >= 0 && strides[i] != next) return false;
-        next = strides[i] * size;
-    }
-    return true;
-}
-
 /* A linear layer copies its input if the strides do not allow viewing it as one matrix. */
 static void as_matrix(cm__dispatch *d, int32_t node, int32_t tensor)
 {
-    if (cm__t(d->g, tensor)->rank > 2 && !leading_join(d, tensor, 1)) cm__call_in_rows(d, node, tensor);
+    if (cm__t(d->g, tensor)->rank > 2 && !cm__strides_joined(d->strides, tensor, 1)) cm__call_in_rows(d, node, tensor);
 }
 
 /* PyTorch adds the bias within the product only if the input is contiguous rows. */
@@ -102,7 +87,7 @@ static bool stacks(const cm__dispatch *d, int32_t tensor)
     const cm_tensor *t = cm__t(d->g, tensor);
     const int64_t   *strides = cm__strides_of(d->strides, tensor);
     if (t->rank < 3) return true;
-    return leading_join(d, tensor, 2) && (strides[t->rank - 1] == 1 || strides[t->rank - 2] == 1);
+    return cm__strides_joined(d->strides, tensor, 2) && (strides[t->rank - 1] == 1 || strides[t->rank - 2] == 1);
 }
 
 /* True: the matrix is read through a transposed view. */

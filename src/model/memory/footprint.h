@@ -82,6 +82,9 @@ bool cm__footprints_alike(const cm_footprint *a, const cm_footprint *b);
 /* fused.c: removes pieces that fused kernels do not store. piece_of: per tensor, -1: none. */
 void cm__fused_pieces(cm_footprint *f, const int32_t *piece_of);
 
+/* copies.c: adds the copies that linear layers make of their inputs. */
+void cm__copied_inputs(cm_footprint *f, const int32_t *piece_of);
+
 /* units.c: bytes of whole weights and whole gradients that sharded training stores beside its shards, before tensor
    parallelism divides them. */
 typedef struct cm__units {

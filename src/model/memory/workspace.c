@@ -72,6 +72,13 @@ static cm__temporary convolution(const cm_footprint *f, const cm_node *n, cm__co
     return t;
 }
 
+/* The gradient of a power is one expression, grad * (e * x^(e-1)): both inner results exist until its end. */
+static cm__temporary elementwise_grad(const cm_footprint *f, const cm_node *n)
+{
+    if (forward_of(f, n)->op != CM_OP_POW || n->outputs[0] < 0) return nothing;
+    return (cm__temporary){.bytes = cm__poly_scale(cm_tensor_bytes(cm__t(f->step, n->outputs[0])), 2)};
+}
+
 static cm__temporary conv_forward(const cm_footprint *f, const cm_node *n) { return convolution(f, n, CM__CONV_FORWARD); }
 static cm__temporary conv_input(const cm_footprint *f, const cm_node *n) { return convolution(f, n, CM__CONV_INPUT); }
 static cm__temporary conv_weight(const cm_footprint *f, const cm_node *n) { return convolution(f, n, CM__CONV_WEIGHT); }

@@ -162,6 +162,42 @@ static void variables_keep_tensors(void **state)
     }
 }
 
+/* index_add saves what it adds, index_put does not. */
+static void index_add_saves_its_source(void **state)
+{
+    (void)state;
+    static const char *const ops[] = {OPA("aten::index_add", "[0,3,2]", "[4]", "\"dim\":0"),
+                                      OPA("aten::index_put", "[0,3,2]", "[4]", "\"accumulate\":1")};
+    for (size_t i = 0; i < COUNT(ops); i++) {
+        char text[2048];
+        snprintf(text, sizeof text,
+                 TRACE("\"loss\":5,\"outputs\":[5]", T("[4,3]", "fp32", "buffer") "," T("[[1,0],3]", "fp32", "parameter") ","
+                       X("[[1,0],3]") "," T("[[1,0]]", "int64", "input") "," X("[4,3]") "," X("[]"),
+                       OP("aten::neg", "[1]", "[2]") ",%s," OP("aten::sum", "[4]", "[5]")), ops[i]);
+        cm_graph      *g = accepted(text, 0), *step = trained(g, (cm_train_options){.precision = CM_PRECISION_FP32});
+        const cm_node *added = only(step, "ScatterND"), *gradient = only(step, "GatherGrad");
+        int32_t        dies = cm__t(step, added->inputs[2])->dies;
+        assert_int_equal(dies, (i == 0 ? gradient : added) - step->nodes);
+        cm_graph_free(step);
+        cm_graph_free(g);
+    }
+}
+
+/* A blur has a fixed filter, so that backward does not read its image; PyTorch saves it nevertheless. */
+static void a_fixed_filter_saves_its_image(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted(TRACE("\"loss\":4,\"outputs\":[4]", T("[[1,0],3,6,6]", "fp32", "parameter") ","
+                                 T("[3,3,1,1]", "fp32", "buffer") "," X("[[1,0],3,6,6]") "," X("[[1,0],3,6,6]") "," X("[]"),
+                                 OP("aten::neg", "[0]", "[2]") "," OP("aten::convolution", "[2,1,-1]", "[3]") ","
+                                 OP("aten::sum", "[3]", "[4]")), 0);
+    cm_graph      *step = trained(g, (cm_train_options){.precision = CM_PRECISION_FP32});
+    const cm_node *conv = only(step, "Conv"), *gradient = only(step, "ConvGradInput");
+    assert_int_equal(cm__t(step, conv->inputs[0])->dies, gradient - step->nodes);
+    cm_graph_free(step);
+    cm_graph_free(g);
+}
+
 static void its_step_begins_at_the_recorded_loss(void **state)
 {
     (void)state;
@@ -594,6 +630,8 @@ int main(void)
         cmocka_unit_test(a_classifier_is_one_linear_layer_and_its_loss),
         cmocka_unit_test(a_functions_backward_is_as_recorded),
         cmocka_unit_test(variables_keep_tensors),
+        cmocka_unit_test(index_add_saves_its_source),
+        cmocka_unit_test(a_fixed_filter_saves_its_image),
         cmocka_unit_test(its_step_begins_at_the_recorded_loss),
         cmocka_unit_test(the_recorded_backward_is_a_yardstick),
         cmocka_unit_test(checkpointed_layers_are_computed_again),

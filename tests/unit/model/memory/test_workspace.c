@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_workspace.c - memory that nodes allocate while they run, besides their outputs, by operator and runtime. */
 #include "memory_case.h"
+#include "import/import.h"
 #include "model/memory/footprint.h"
 
 /* The bytes of the first node of this type at a batch size. */
@@ -56,6 +57,30 @@ static void test_least_batch(void **state)
     assert_true(cm__temporary_at(&t, 8) == 26);
 }
 
+/* (x w)^2, elementwise, over B x 8. */
+static cm_graph *squared(void)
+{
+    cm__ctx *ctx = cm__ctx_new(NULL);
+    if (!ctx || setjmp(ctx->trap)) fail_msg("no graph");
+    cm_graph *g = cm__graph_new(ctx, "test", "test"), *step;
+    cm_dim    dims[] = {{1, 0}, {0, 8}};
+    int32_t   x = cm__leaf(g, "x", CM_ROLE_INPUT, CM_FP32, 2, dims), w = cm__parameter(g, "w", 1, (int64_t[]){8});
+    int32_t   y = cm__emit(g, CM_OP_MUL, "mul", (int32_t[]){x, w}, 2, NULL, 0);
+    int32_t   two = cm__constant_scalar(g, "two", CM_FP32, 2);
+    cm__output(g, cm__emit(g, CM_OP_POW, "pow", (int32_t[]){y, two}, 2, NULL, 0));
+    cm__finish(g, CM_FUSE_EAGER);
+    assert_int_equal(cm_graph_train(g, &(cm_train_options){.precision = CM_PRECISION_FP32, .loss = CM_LOSS_MSE}, &step, NULL), CM_OK);
+    cm__ctx_free(ctx);
+    return step;
+}
+
+/* The gradient of a square is computed with two more tensors of its size. */
+static void test_power(void **state)
+{
+    (void)state;
+    near(first(squared(), (cm_memory_options){0}, "ElementwiseGrad", 4), 2 * 4.0 * 4 * 8, 1e-6);
+}
+
 /* The layout of images decides which copies a convolution in 16 bits makes: of three colours padded to eight if
    channels are last, of image, result and filter otherwise. */
 static void test_layout(void **state)
@@ -77,7 +102,7 @@ static void test_layout(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_update), cmocka_unit_test(test_none),
-                                       cmocka_unit_test(test_layout),
+                                       cmocka_unit_test(test_layout), cmocka_unit_test(test_power),
                                        cmocka_unit_test(test_least_batch)};
     return cmocka_run_group_tests(tests, begin, end);
 }
