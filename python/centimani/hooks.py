@@ -79,6 +79,18 @@ def _attention(args, kwargs) -> Optional[Fused]:
     return Fused("aten::scaled_dot_product_attention", [q, k, v, mask], attrs, make)
 
 
+def _linear(args, kwargs) -> Optional[Fused]:
+    """A linear layer of an input that is not contiguous: whether it is copied before or after its cast depends on the
+    precision of the prediction, so the layer is recorded as a whole."""
+    given = {**dict(zip(("input", "weight", "bias"), args)), **kwargs}
+    x, weight = given["input"], given["weight"]
+    if x.dim() < 3 or x.is_contiguous() or weight.dim() != 2:
+        return None
+    dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(autocast_kind() or "", x.dtype)
+    return Fused("aten::linear", [x, weight, given.get("bias")], {},
+                 lambda: [x.new_empty(tuple(x.shape[:-1]) + (weight.shape[0],), dtype=dtype)])
+
+
 def _recurrent(name: str, states: int) -> Callable[..., Optional[Fused]]:
     def fused(args, kwargs) -> Optional[Fused]:
         if kwargs or len(args) != 9 or not isinstance(args[2], (list, tuple)):
@@ -102,7 +114,7 @@ def _recurrent(name: str, states: int) -> Callable[..., Optional[Fused]]:
 
 
 FUSED = {
-    "dropout": _dropout, "dropout_": _dropout, "scaled_dot_product_attention": _attention,
+    "dropout": _dropout, "dropout_": _dropout, "linear": _linear, "scaled_dot_product_attention": _attention,
     "lstm": _recurrent("lstm", 2), "gru": _recurrent("gru", 1), "rnn_tanh": _recurrent("rnn_tanh", 1),
     "rnn_relu": _recurrent("rnn_relu", 1),
 }
@@ -184,6 +196,22 @@ def backward_phase(recorder: Recorder) -> Iterator[None]:
         torch.autograd.backward = original
 
 
+@contextmanager
+def apart_from_autograd(recorder: Recorder) -> Iterator[None]:
+    """Let autograd save other tensor objects of the same memory, so that a tensor is released when the program releases
+    it: with autocast, autograd saves a copy in another type. PyTorch 1.13 cannot unpack saved numbers this way."""
+    if not hasattr(torch, "compile"):
+        yield
+        return
+
+    def kept(t: torch.Tensor) -> torch.Tensor:
+        with recorder.suspended():
+            return t.detach()
+
+    with torch.autograd.graph.saved_tensors_hooks(kept, lambda t: t):
+        yield
+
+
 # ---- where in the model ------------------------------------------------------------------------------------------
 
 
@@ -260,6 +288,7 @@ def recording(recorder: Recorder, model: Optional[torch.nn.Module], real: bool) 
         stack.enter_context(eager())
         if not real:
             stack.enter_context(usual_data())
+            stack.enter_context(apart_from_autograd(recorder))
         stack.enter_context(module_names(recorder, model))
         stack.enter_context(custom_functions(recorder))
         stack.enter_context(backward_phase(recorder))

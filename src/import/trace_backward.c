@@ -44,6 +44,15 @@ static cm_poly of_convolution(cm__trace *t, const cm__trace_op *o)
     return cm__poly_scale(cm__poly_mul(positions, window), 2 * requested);
 }
 
+/* (dy, x, w, bias) -> (dx, dw, ...): a product for each of the two gradients that is requested. */
+static cm_poly of_linear(cm__trace *t, const cm__trace_op *o)
+{
+    const cm__trace_tensor *dy = at(t, o->in, o->n_in, 0), *w = at(t, o->in, o->n_in, 2);
+    double                  requested = (at(t, o->out, o->n_out, 0) != NULL) + (at(t, o->out, o->n_out, 1) != NULL);
+    if (!dy || !w || w->rank != 2) return cm__poly_const(0);
+    return times(elements(dy), w->dims[1], 2 * requested);
+}
+
 static cm_poly of_attention(cm__trace *t, const cm__trace_op *o)
 {
     const cm__trace_tensor *dy = at(t, o->in, o->n_in, 0), *q = at(t, o->in, o->n_in, 1), *k = at(t, o->in, o->n_in, 2);
@@ -60,6 +69,7 @@ static const struct {
     {"bmm", of_mm},
     {"addmm", of_addmm},
     {"baddbmm", of_addmm},
+    {"linear_backward", of_linear},
     {"convolution_backward", of_convolution},
     {"scaled_dot_product_attention_backward", of_attention},
     {"_scaled_dot_product_flash_attention_backward", of_attention},

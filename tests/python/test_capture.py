@@ -179,6 +179,20 @@ class Captures(unittest.TestCase):
                          t.operators("forward").count("aten::scaled_dot_product_attention"), 4)
         self.assertNotIn("aten::bernoulli_.float", t.operators())
 
+    def test_a_linear_layer_of_a_turned_input_is_one_operator(self):
+        class Turned(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.mix, self.head = nn.Linear(6, 5), nn.Linear(8, 3)
+
+            def forward(self, x):
+                return self.head(self.mix(x.transpose(1, 2)).transpose(1, 2))
+
+        t = centimani.capture(Turned(), torch.zeros(2, 6, 8), loss="mse")
+        self.assertEqual(t.operators("forward").count("aten::linear"), 2)
+        self.assertEqual(t.operators("backward").count("aten::linear_backward"), 2)
+        self.assertEqual(graph_of(t, "--precision", "fp32", "--batch", "2")["warnings"], [])  # as many FLOP in backward
+
     def test_checkpointed_layers_are_computed_again(self):
         from torch.utils.checkpoint import checkpoint
 

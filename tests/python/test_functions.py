@@ -204,8 +204,10 @@ class Variables(unittest.TestCase):
         self.assertEqual(self.until(held), "aten::neg")
         self.assertEqual(self.until(lambda y: (((y + 1) + 2) * 3).neg()), "aten::add.Tensor")
 
-    def test_saved_tensors_are_not_released(self):
-        self.assertIsNone(self.until(lambda y: (y + 1).cos()))
+    def test_autograd_holds_no_variable(self):
+        """Whether it saves a tensor or a copy in another type depends on the precision."""
+        released = "aten::cos" if hasattr(torch, "compile") else None  # PyTorch 1.13: not known
+        self.assertEqual(self.until(lambda y: ((y + 1).cos() * 3).neg()), released)
 
     def test_the_program_keeps_it_too(self):
         def held(y):
