@@ -45,7 +45,8 @@ def by_part(x, dtype):
     """A scale per 128 elements of a row; the scales of one block of columns are contiguous."""
     rows, cols = x.shape
     scale = scale_for(x.view(rows, cols // BLOCK, BLOCK).abs().amax(2), dtype)
-    return quantized(x.view(rows, -1, BLOCK), scale[..., None], dtype).view(rows, cols), (1 / scale).t().contiguous().t()
+    eight = quantized(x.view(rows, -1, BLOCK), scale[..., None], dtype).view(rows, cols)
+    return eight, (1 / scale).t().contiguous().t()
 
 
 def by_square(x, dtype):
@@ -235,7 +236,8 @@ def measure(width, recipe, compiled, tokens=(4, 2048), device="cuda", repeats=12
     kernels = _kernels(step) if torch.cuda.is_available() else {}
     return {"width": width, "recipe": recipe, "compiled": compiled, "tokens": list(tokens), "layers": len(model),
             "seconds": statistics.median(seconds), "spread": [min(seconds), max(seconds)], "first_steps_s": ready,
-            "device_seconds": sum(row[0] for row in kernels.values()), **memory, "kernels": dict(list(kernels.items())[:40])}
+            "device_seconds": sum(row[0] for row in kernels.values()), **memory,
+            "kernels": dict(list(kernels.items())[:40])}
 
 
 def right(width=256, recipe="tensor", device="cpu"):

@@ -102,12 +102,11 @@ def _names(run):
 
 def picks(run, until):
     """Which kernel PyTorch picks on its own, for every kind of attention and size of head."""
-    heads = ((8, 8, 32), (8, 8, 64), (8, 8, 80), (8, 8, 96), (8, 8, 128), (8, 8, 160), (8, 8, 192), (8, 8, 256), (8, 8, 40),
-             (8, 8, 36), (8, 2, 64), (8, 2, 128), (8, 8, 512))
+    heads = [(8, 8, width) for width in (32, 64, 80, 96, 128, 160, 192, 256, 40, 36)] + [(8, 2, 64), (8, 2, 128), (8, 8, 512)]
     kinds = ("", "dropout", "mask", "fixed", "bias", "mask-dropout")
     rows = [(kind, dtype, phase, (2, length, length, *head, causal)) for length in (1024, 77, 4096) for kind in kinds
-            for dtype in ("bf16", "fp32", "fp16") for head in heads for causal in (0, 1) for phase in ("forward", "backward")
-            if length == 1024 or (dtype == "bf16" and head[2] in (64, 128))]
+            for dtype in ("bf16", "fp32", "fp16") for head in heads for causal in (0, 1)
+            for phase in ("forward", "backward") if length == 1024 or (dtype == "bf16" and head[2] in (64, 128))]
     for kind, dtype, phase, sizes in rows:
         if time.monotonic() > until or not run.cuda:
             return
@@ -115,7 +114,8 @@ def picks(run, until):
 
         def look(case=case):
             call = CALLS["attention"]
-            operands, prepare = call.build(Sizes(call.dims, case.sizes), case, Tensors("cuda", TORCH_DTYPES[case.dtype]))
+            tensors = Tensors("cuda", TORCH_DTYPES[case.dtype])
+            operands, prepare = call.build(Sizes(call.dims, case.sizes), case, tensors)
             names = _names(prepare(*operands))
             return {"kernel": kernel_of(names), "names": [name[:120] for name in names]}
         run.found.setdefault("picks", [])
@@ -133,7 +133,7 @@ def blocks(run, until):
     rows = [(width, recipe, True) for width in sizes[:4] for recipe in ("bf16", "tensor", "row")]
     rows += [(width, recipe, False) for width in sizes[:4] for recipe in ("bf16", "tensor", "delayed")]
     rows += [(width, recipe, True) for width in sizes[:4] for recipe in ("delayed", "row-weights", "block")]
-    rows += [(width, recipe, compiled) for width in sizes[4:] for compiled in (True, False) for recipe in ("bf16", "tensor")]
+    rows += [(width, recipe, way) for width in sizes[4:] for way in (True, False) for recipe in ("bf16", "tensor")]
     for width, recipe, compiled in rows:
         if time.monotonic() > until:
             return

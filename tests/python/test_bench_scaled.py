@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_bench_scaled.py - calls that only a GPU runs: PyTorch's own checks of layouts and types accept their operands."""
+"""test_bench_scaled.py - calls that only a GPU runs: PyTorch's checks of layouts and types accept their operands."""
 import pathlib
 import sys
 import types

@@ -9,8 +9,8 @@ TORCH_DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bflo
 if hasattr(torch, "float8_e4m3fn"):
     TORCH_DTYPES["fp8"] = torch.float8_e4m3fn
 
-CALLS = {**calls_matrix.CALLS, **calls_attention.CALLS, **calls_norm.CALLS, **calls_pointwise.CALLS, **calls_images.CALLS,
-         **calls_lookup.CALLS, **calls_layers.CALLS}
+CALLS = {**calls_matrix.CALLS, **calls_attention.CALLS, **calls_norm.CALLS, **calls_pointwise.CALLS,
+         **calls_images.CALLS, **calls_lookup.CALLS, **calls_layers.CALLS}
 
 
 class Tensors:
