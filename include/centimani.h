@@ -162,9 +162,12 @@ typedef enum cm_recompute {
     CM_RECOMPUTE_NONE, CM_RECOMPUTE_SELECTIVE, CM_RECOMPUTE_FULL, CM_RECOMPUTES
 } cm_recompute;
 
-/* flash: one kernel that does not store the scores (FlashAttention, cuDNN, Transformer Engine). math: separate matrix
-   products and softmax. auto: the one that the runtime chooses on the device. */
-typedef enum cm_attention { CM_ATTENTION_AUTO, CM_ATTENTION_FLASH, CM_ATTENTION_MATH, CM_ATTENTIONS } cm_attention;
+/* flash: one kernel that does not store the scores (FlashAttention, Transformer Engine). math: separate matrix products
+   and softmax. efficient, cudnn: PyTorch's memory-efficient kernel, cuDNN's. auto: the one that the runtime chooses on
+   the device. */
+typedef enum cm_attention {
+    CM_ATTENTION_AUTO, CM_ATTENTION_FLASH, CM_ATTENTION_MATH, CM_ATTENTION_EFFICIENT, CM_ATTENTION_CUDNN, CM_ATTENTIONS
+} cm_attention;
 
 /* Options of cm_graph_train(). */
 /* How the cross-entropy of a language model's logits is computed (docs/model.md has the memory of each). */
@@ -184,6 +187,7 @@ typedef struct cm_train_options {
     bool         keep_products; /* selective recomputation keeps attention and every second product, as PyTorch's by
                                    operator; false: it recomputes attention alone, as Megatron-LM's */
     cm_attention attention;
+    int32_t      software;  /* year of the runtime's release, which decides the attention kernel; 0: today's */
     cm_loss_kernel loss_kernel;
     bool         master;    /* 16-bit weights beside fp32 master weights and states; no autocast: Megatron-LM, FSDP */
     bool         inference; /* forward pass only: no loss, no backward, no update */

@@ -177,6 +177,7 @@ struct cm_graph {
     cm_precision precision;
     cm_loss     loss;
     cm_attention attention;
+    int32_t     software;    /* year of the runtime's release; 0: today's */
     cm_loss_kernel loss_kernel;
     bool        keeps_products; /* selective recomputation keeps products (cm_train_options) */
     bool        master;      /* 16-bit parameters have fp32 master weights among the optimizer states */

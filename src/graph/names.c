@@ -45,7 +45,7 @@ static const char *const losses[CM_LOSSES] = {
 static const char *const recomputes[CM_RECOMPUTES] = {
     [CM_RECOMPUTE_NONE] = "none", [CM_RECOMPUTE_SELECTIVE] = "selective", [CM_RECOMPUTE_FULL] = "full",
 };
-static const char *const attentions[CM_ATTENTIONS] = {"auto", "flash", "math"};
+static const char *const attentions[CM_ATTENTIONS] = {"auto", "flash", "math", "efficient", "cudnn"};
 static const char *const loss_kernels[CM_LOSS_KERNELS] = {"auto", "plain", "fused", "chunked"};
 
 static const char *const runtimes[CM_RUNTIMES] = {

@@ -8,6 +8,7 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->optimizer = o->optimizer ? o->optimizer : forward->optimizer;
     step->loss = o->loss ? o->loss : forward->bare_operator ? CM_LOSS_NONE : forward->loss;
     step->attention = o->attention;
+    step->software = o->software;
     step->loss_kernel = o->loss_kernel;
     step->keeps_products = o->recompute == CM_RECOMPUTE_SELECTIVE && o->keep_products && !o->inference;
     step->master = o->master && !o->inference;

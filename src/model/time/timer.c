@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "model/time/attention_kernels.h"
 #include "model/time/corrections.h"
 #include "model/time/factors.h"
 #include "model/time/tables.h"
@@ -180,15 +181,33 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
     return timed;
 }
 
+static bool has_table(const cm__timer *t, const cm__call *c)
+{
+    return has_own_table(t, c) || cm__library_own(&t->libraries[REFERENCE], c) >= 0;
+}
+
+/* A kernel of attention that no table has takes longer by a factor than the one that the runtime chooses. */
+static cm__timed with_kernel(cm__timer *t, const cm__call *c)
+{
+    cm__call usual;
+    double   factor;
+    if (!cm__attention_named(c, &usual, &factor) || has_table(t, c)) return time_of(t, c);
+    cm__timed timed = time_of(t, &usual);
+    timed.time_s *= factor;
+    timed.error += cm__time_factors.stand_in_error;
+    if (timed.how == CM_HOW_MEASURED) timed.how = CM_HOW_INTERPOLATED;
+    return timed;
+}
+
 /* TF32 is allowed, not required. Libraries run fp32 products if these are faster, for instance on devices whose
    matrix units have no higher peak in TF32 than the vector units in fp32. */
 cm__timed cm__timer_time(cm__timer *t, const cm__call *given)
 {
     cm__call  call = cm__without_shape(given);
-    cm__timed timed = time_of(t, &call);
+    cm__timed timed = with_kernel(t, &call);
     if (timed.how < CM_HOW_TRANSFERRED || strcmp(call.dtype, "tf32")) return timed;
     memcpy(call.dtype, "fp32", 5);
-    cm__timed plain = time_of(t, &call);
+    cm__timed plain = with_kernel(t, &call);
     return plain.time_s < timed.time_s ? plain : timed;
 }
 
