@@ -295,7 +295,10 @@ cm_status cm_fuse_parse(const char *name, cm_fuse *fuse, cm_diag *diag);
 /* The software that runs a step. It decides which kernels run and how much host time each launch costs. */
 typedef enum cm_runtime {
     CM_RUNTIME_DEFAULT, /* torch-eager on devices that PyTorch drives kernel by kernel, native on others */
-    CM_RUNTIME_TORCH_EAGER, CM_RUNTIME_TORCH_COMPILE, CM_RUNTIME_MEGATRON, CM_RUNTIME_NATIVE, CM_RUNTIMES
+    CM_RUNTIME_TORCH_EAGER, CM_RUNTIME_TORCH_COMPILE, CM_RUNTIME_MEGATRON, CM_RUNTIME_NATIVE,
+    CM_RUNTIME_TUNED, /* what vendors submit to MLPerf: fused norms and updates, CUDA graphs, tuned convolutions */
+    CM_RUNTIME_USUAL, /* a question, not an answer: torch-compile where it exists, otherwise the default */
+    CM_RUNTIMES
 } cm_runtime;
 
 /* How the time of a kernel call was estimated, most reliable first:

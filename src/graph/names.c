@@ -51,6 +51,7 @@ static const char *const loss_kernels[CM_LOSS_KERNELS] = {"auto", "plain", "fuse
 static const char *const runtimes[CM_RUNTIMES] = {
     [CM_RUNTIME_DEFAULT] = "default", [CM_RUNTIME_TORCH_EAGER] = "torch-eager",
     [CM_RUNTIME_TORCH_COMPILE] = "torch-compile", [CM_RUNTIME_MEGATRON] = "megatron", [CM_RUNTIME_NATIVE] = "native",
+    [CM_RUNTIME_TUNED] = "tuned", [CM_RUNTIME_USUAL] = "usual",
 };
 static const char *const layouts[CM_LAYOUTS] = {"auto", "nchw", "nhwc"};
 static const char *const fuses[CM_FUSES] = {[CM_FUSE_ALL] = "all", [CM_FUSE_EAGER] = "eager", [CM_FUSE_NONE] = "none"};

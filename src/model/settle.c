@@ -2,7 +2,7 @@
 /*
  * settle.c - fill in every option that the user left open, for all commands.
  *
- * The runtime is the device's usual one. The precision is that of a captured model, or the one in which most models are
+ * The runtime is the device's default one. The precision is that of a captured model, or the one in which most models are
  * trained on the device. Images have the layout that PyTorch uses on the device. Eager PyTorch runs one kernel per
  * operator that the user wrote; other runtimes fuse. Megatron-LM's mixed precision uses 16-bit weights with fp32 master
  * weights, without autocast. So does PyTorch's FSDP (ZeRO 2 and 3): MixedPrecision(param_dtype) casts the shards of
@@ -27,7 +27,15 @@ static bool has_autocast(cm_precision p)
 
 static bool is_pytorch(cm_runtime runtime)
 {
-    return runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE;
+    return runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE || runtime == CM_RUNTIME_TUNED;
+}
+
+/* What most users of the device run today. */
+static cm_runtime usual_runtime(const cm_device *device)
+{
+    bool compiles = cm_device_runtime(device) == CM_RUNTIME_TORCH_EAGER &&
+                    cm_device_supports_runtime(device, CM_RUNTIME_TORCH_COMPILE);
+    return compiles ? CM_RUNTIME_TORCH_COMPILE : cm_device_runtime(device);
 }
 
 static void settle_sharding(cm_step_options *o)
@@ -46,12 +54,13 @@ cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_opt
 {
     if (!device || !o) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no device or no options given");
     if (!o->train.precision && model) o->train.precision = cm_model_precision(model);
+    if (o->runtime == CM_RUNTIME_USUAL) o->runtime = usual_runtime(device);
     cm_status status = cm_device_refusal(device, o->train.precision, o->runtime, diag);
     if (status) return status;
     if (!o->runtime) o->runtime = cm_device_runtime(device);
     if (o->train.loss_kernel && o->runtime == CM_RUNTIME_MEGATRON)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "Megatron-LM has its own loss: omit --loss-kernel");
-    if (!o->layout) o->layout = device->layout;
+    if (!o->layout) o->layout = o->runtime == CM_RUNTIME_TUNED ? CM_LAYOUT_NHWC : device->layout;
     if (!o->train.precision) o->train.precision = cm_device_usual_precision(device);
     if (o->runtime == CM_RUNTIME_TORCH_EAGER && o->load.fuse == CM_FUSE_ALL) o->load.fuse = CM_FUSE_EAGER;
     if (o->runtime == CM_RUNTIME_MEGATRON) settle_megatron(&o->train);

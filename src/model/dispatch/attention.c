@@ -54,7 +54,7 @@ static bool has_wide_groups(const cm_graph *g)
 
 static bool is_pytorch(cm_runtime runtime)
 {
-    return runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE;
+    return runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE || runtime == CM_RUNTIME_TUNED;
 }
 
 bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime runtime)
@@ -69,10 +69,12 @@ bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime r
 
 const char *cm__attention_kernel(const cm_graph *g, cm_runtime runtime)
 {
-    static const char *const names[CM_ATTENTIONS] = {[CM_ATTENTION_EFFICIENT] = "efficient", [CM_ATTENTION_CUDNN] = "cudnn"};
-    if (names[g->attention]) return names[g->attention];
-    bool first = g->software && g->software < FLASH_2_SINCE;
-    return first && (is_pytorch(runtime) || runtime == CM_RUNTIME_MEGATRON) ? "flash1" : "";
+    static const char *const names[CM_ATTENTIONS] = {
+        [CM_ATTENTION_FLASH] = "flash", [CM_ATTENTION_EFFICIENT] = "efficient", [CM_ATTENTION_CUDNN] = "cudnn"};
+    bool old = g->software && g->software < FLASH_2_SINCE;
+    if (names[g->attention] && is_pytorch(runtime) && !(old && g->attention == CM_ATTENTION_FLASH))
+        return names[g->attention];
+    return old && (is_pytorch(runtime) || runtime == CM_RUNTIME_MEGATRON) ? "flash1" : "";
 }
 
 /* The stored bytes are the probabilities; with dropout also its mask, and its output, which the next product's

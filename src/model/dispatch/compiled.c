@@ -2,12 +2,12 @@
 /*
  * compiled.c - kernel calls of a compiler that fuses neighbouring elementwise and row-wise operators.
  *
- * Products, convolutions, attention, look-ups and the update stay separate calls. All other operators are fused: an
+ * Products, convolutions, attention, look-ups, casts to 8 bits and the update stay separate calls. All other operators are fused: an
  * operator joins the kernel of one of its producers if both are in the same pass and have the same size. A fused kernel
  * reads its external inputs once and writes its external outputs once. A batch norm in training needs sums over its
  * input before it can normalise (in backward: over all operands of its gradient). These sums are separate kernels,
  * timed as column sums, and their operands are read a second time. As in eager PyTorch, a batch norm also counts its
- * batches.
+ * batches. In the stacks that vendors tune (`tuned`) the convolution before a batch norm sums its own results.
  */
 #include <string.h>
 #include "model/dispatch/rules.h"
@@ -23,11 +23,11 @@ typedef struct fusing {
     cm_poly      *summed;  /* per kernel with such a node: bytes that the sums read */
 } fusing;
 
-static bool is_fusible(const cm_node *n)
+static bool is_fusible(const cm__dispatch *d, const cm_node *n)
 {
     static const bool classes[CM_CLASSES] = {
         [CM_CLASS_NORM] = true, [CM_CLASS_ELEMENTWISE] = true, [CM_CLASS_REDUCTION] = true, [CM_CLASS_MOVEMENT] = true};
-    return classes[cm_node_class(n)] && !n->view && n->n_outputs > 0 && n->outputs[0] >= 0;
+    return classes[cm_node_class(n)] && !n->view && n->n_outputs > 0 && n->outputs[0] >= 0 && !cm__is_scaled_cast(d, n);
 }
 
 static int32_t stored(const fusing *f, int32_t tensor) { return cm__t(f->d->g, tensor)->storage; }
@@ -71,7 +71,7 @@ static void fuse(fusing *f)
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         f->kernel[i] = f->norm[i] = -1;
-        if (!is_fusible(n) || cm__inside_stack(f->d, i)) continue;
+        if (!is_fusible(f->d, n) || cm__inside_stack(f->d, i)) continue;
         int32_t joined = kernel_to_join(f, n);
         f->kernel[i] = joined >= 0 ? joined : i;
         if (needs_sums(f, n)) f->norm[f->kernel[i]] = i;
@@ -161,9 +161,17 @@ static void emit_sums(const fusing *f, int32_t node, cm_poly summed)
     if (cm__node(d, node) == forward) cm__dispatch_count_batch(d, node), d->generated++;
 }
 
+/* The convolution before a batch norm makes the sums of the forward pass. */
+static bool sums_made(const fusing *f, const cm_node *norm)
+{
+    if (f->d->runtime != CM_RUNTIME_TUNED || norm->phase == CM_BACKWARD) return false;
+    int32_t from = cm__t(f->d->g, stored(f, norm->inputs[0]))->producer;
+    return from >= 0 && cm_node_class(&f->d->g->nodes[from]) == CM_CLASS_CONV;
+}
+
 static void emit(const fusing *f, int32_t kernel)
 {
-    if (f->norm[kernel] >= 0) emit_sums(f, f->norm[kernel], f->summed[kernel]);
+    if (f->norm[kernel] >= 0 && !sums_made(f, cm__node(f->d, f->norm[kernel]))) emit_sums(f, f->norm[kernel], f->summed[kernel]);
     emit_stream(f->d, kernel, f->bytes[kernel]);
 }
 

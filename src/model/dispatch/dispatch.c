@@ -65,7 +65,9 @@ void cm__call_two(cm__dispatch *d, int32_t node, cm__sized_call c, cm_poly first
 
 void cm__dispatch_one(cm__dispatch *d, int32_t node)
 {
-    if (!cm__inside_stack(d, node)) cm__dispatch_rules[d->g->nodes[node].op](d, node);
+    if (cm__inside_stack(d, node)) return;
+    if (cm__is_scaled_cast(d, cm__node(d, node))) cm__dispatch_scaled_cast(d, node);
+    else cm__dispatch_rules[d->g->nodes[node].op](d, node);
 }
 
 static void one_by_one(cm__dispatch *d)
@@ -89,6 +91,7 @@ cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layo
                                  const cm_plan *plan, bool math)
 {
     static void (*const walks[CM_RUNTIMES])(cm__dispatch *) = {[CM_RUNTIME_TORCH_COMPILE] = cm__dispatch_fused,
+                                                               [CM_RUNTIME_TUNED] = cm__dispatch_fused,
                                                                [CM_RUNTIME_MEGATRON] = cm__dispatch_megatron};
     cm__dispatch *d = cm__alloc(ctx, sizeof *d);
     d->ctx = ctx;

@@ -24,9 +24,16 @@ cm__sized_call cm__call_begin(const cm__dispatch *d, int op, cm__pass pass, cons
 
 /* ---- products --------------------------------------------------------------------------------------------------- */
 
+/* 8-bit products have one form; those of gradients do not keep sums in the short registers of Hopper's units. */
+static const char *eight_bit(const cm__dispatch *d, int32_t node)
+{
+    return cm__node(d, node)->phase == CM_BACKWARD ? "nt-exact" : "nt";
+}
+
 void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype,
                       const cm_poly sizes[CM__GEMM_SIZES])
 {
+    if (dtype == CM_FP8) variant = eight_bit(d, node);
     cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, dtype, true);
     memcpy(c.sizes, sizes, CM__GEMM_SIZES * sizeof *sizes);
     cm__dispatch_add(d, node, &c);

@@ -52,6 +52,10 @@ typedef struct cm__function {
     int32_t     a, b, beside, out, type;
 } cm__function;
 
+/* scaled.c: a cast to 8 bits. */
+bool cm__is_scaled_cast(const cm__dispatch *d, const cm_node *n);
+void cm__dispatch_scaled_cast(cm__dispatch *d, int32_t node);
+
 /* matrix.c: a matrix product; the sizes are batch, rows, columns, inner. */
 void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype,
                       const cm_poly sizes[CM__GEMM_SIZES]);

@@ -8,6 +8,8 @@ typedef struct cm__factors {
     double reached_bandwidth, reached_peak, reached_peak_attention, kernel_latency_s; /* transfer.c */
     double norm_cycles, group_norm_cycles, volume_share, volume_share_plain; /* untabled.c */
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */
+    double tuned_volume; /* time of convolutions of volumes under the runtime tuned: timer.c */
+    double scaled_cast_bytes, joined_cast_bytes; /* dispatch/scaled.c */
     double flash1_narrow, flash1_wide, efficient_forward, efficient_backward, cudnn_forward, cudnn_backward;
     /* relative errors: of measured calls, of calls timed by another variant or type, of the roofline */
     double measured_error, stand_in_error, roofline_error;

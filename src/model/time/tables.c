@@ -38,7 +38,8 @@ static void take_tables(cm__library *l, cm__kernels kernels, int op, int kind, c
 void cm__library_open(cm__ctx *ctx, cm__library *l, cm__kernels kernels, const cm_device *of, cm_runtime runtime,
                       bool reference)
 {
-    bool eager_too = runtime == CM_RUNTIME_TORCH_COMPILE || runtime == CM_RUNTIME_MEGATRON;
+    bool eager_too = runtime == CM_RUNTIME_TORCH_COMPILE || runtime == CM_RUNTIME_MEGATRON ||
+                     runtime == CM_RUNTIME_TUNED;
     *l = (cm__library){.ctx = ctx, .limits = cm__limits_of(of), .runtime = runtime, .reference = reference};
     l->tables = cm__alloc_array(ctx, (size_t)kernels.count, sizeof *l->tables);
     for (int place = 0; kernels.count && place < CM__CALLS * CM__KINDS; place++) {
@@ -97,6 +98,7 @@ static const struct {
     {"fp16", "bf16"},
     {"fp8", "bf16"},
     {"tt", "nn"},
+    {"nt-exact", "nt"},
     {"nn-bias", "nt-bias"},
     {"nt-bias", "nt"},
     {"mask", ""},
