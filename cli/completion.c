@@ -22,7 +22,7 @@ static const char *cluster_at(int i) { return i < cm_clusters() ? cm_cluster_id(
     static const char *kind##_at(int i) { return i < KINDS ? cm_##kind##_name((cm_##kind)i) : NULL; }
 NAMES_AFTER_DEFAULT(precision, CM_PRECISIONS)
 NAMES_AFTER_DEFAULT(optimizer, CM_OPTIMIZERS)
-NAMES_AFTER_DEFAULT(runtime, CM_RUNTIMES)
+NAMES_AFTER_DEFAULT(runtime, CM_RUNTIMES + 1)
 NAMES(loss, CM_LOSSES)
 NAMES(recompute, CM_RECOMPUTES)
 NAMES(attention, CM_ATTENTIONS)

@@ -297,8 +297,8 @@ typedef enum cm_runtime {
     CM_RUNTIME_DEFAULT, /* torch-eager on devices that PyTorch drives kernel by kernel, native on others */
     CM_RUNTIME_TORCH_EAGER, CM_RUNTIME_TORCH_COMPILE, CM_RUNTIME_MEGATRON, CM_RUNTIME_NATIVE,
     CM_RUNTIME_TUNED, /* what vendors submit to MLPerf: fused norms and updates, CUDA graphs, tuned convolutions */
-    CM_RUNTIME_USUAL, /* a question, not an answer: torch-compile where it exists, otherwise the default */
-    CM_RUNTIMES
+    CM_RUNTIMES,
+    CM_RUNTIME_USUAL = CM_RUNTIMES /* in questions only: torch-compile where the default is PyTorch, else the default */
 } cm_runtime;
 
 /* How the time of a kernel call was estimated, most reliable first:

@@ -119,6 +119,8 @@ cm_device *cm__device_read(cm__ctx *ctx, const cm__profile *profile);
 
 /* Whether a built-in profile is the device's own or one of its bases. */
 bool        cm__device_is(const cm_device *device, const char *built_in_id);
+/* The runtime that answers a question: the default or usual one if the question is about it. */
+cm_runtime  cm__runtime_on(const cm_device *device, cm_runtime asked);
 /* The nearest built-in family that the device belongs to ("nvidia-hopper"); NULL: none. */
 const char *cm__device_family(const cm_device *device);
 

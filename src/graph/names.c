@@ -48,7 +48,7 @@ static const char *const recomputes[CM_RECOMPUTES] = {
 static const char *const attentions[CM_ATTENTIONS] = {"auto", "flash", "math", "efficient", "cudnn"};
 static const char *const loss_kernels[CM_LOSS_KERNELS] = {"auto", "plain", "fused", "chunked"};
 
-static const char *const runtimes[CM_RUNTIMES] = {
+static const char *const runtimes[CM_RUNTIMES + 1] = {
     [CM_RUNTIME_DEFAULT] = "default", [CM_RUNTIME_TORCH_EAGER] = "torch-eager",
     [CM_RUNTIME_TORCH_COMPILE] = "torch-compile", [CM_RUNTIME_MEGATRON] = "megatron", [CM_RUNTIME_NATIVE] = "native",
     [CM_RUNTIME_TUNED] = "tuned", [CM_RUNTIME_USUAL] = "usual",
@@ -109,5 +109,5 @@ PARSER(recompute, recomputes, CM_RECOMPUTES)
 PARSER(attention, attentions, CM_ATTENTIONS)
 PARSER(loss_kernel, loss_kernels, CM_LOSS_KERNELS)
 PARSER(fuse, fuses, CM_FUSES)
-PARSER(runtime, runtimes, CM_RUNTIMES)
+PARSER(runtime, runtimes, CM_RUNTIMES + 1)
 PARSER(layout, layouts, CM_LAYOUTS)

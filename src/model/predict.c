@@ -202,7 +202,7 @@ cm_prediction_info cm__prediction_begin(const cm_device *device, const cm_predic
 {
     bool used = cm__sparsity_kept(device, &o->sparsity) < 1 || cm__sparsity_gain(device, &o->sparsity) > 1;
     return (cm_prediction_info){.batch = batch,
-                                .runtime = o->runtime ? o->runtime : cm_device_runtime(device),
+                                .runtime = cm__runtime_on(device, o->runtime),
                                 .style = cm_device_get_info(device)->style,
                                 .devices = 1,
                                 .micro_batch = batch,

@@ -30,14 +30,6 @@ static bool is_pytorch(cm_runtime runtime)
     return runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE || runtime == CM_RUNTIME_TUNED;
 }
 
-/* What most users of the device run today. */
-static cm_runtime usual_runtime(const cm_device *device)
-{
-    bool compiles = cm_device_runtime(device) == CM_RUNTIME_TORCH_EAGER &&
-                    cm_device_supports_runtime(device, CM_RUNTIME_TORCH_COMPILE);
-    return compiles ? CM_RUNTIME_TORCH_COMPILE : cm_device_runtime(device);
-}
-
 static void settle_sharding(cm_step_options *o)
 {
     if (is_pytorch(o->runtime) && o->plan.zero >= 2 && has_autocast(o->train.precision)) o->train.master = true;
@@ -54,10 +46,10 @@ cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_opt
 {
     if (!device || !o) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no device or no options given");
     if (!o->train.precision && model) o->train.precision = cm_model_precision(model);
-    if (o->runtime == CM_RUNTIME_USUAL) o->runtime = usual_runtime(device);
+    if (o->runtime == CM_RUNTIME_USUAL) o->runtime = cm__runtime_on(device, o->runtime);
     cm_status status = cm_device_refusal(device, o->train.precision, o->runtime, diag);
     if (status) return status;
-    if (!o->runtime) o->runtime = cm_device_runtime(device);
+    o->runtime = cm__runtime_on(device, o->runtime);
     if (o->train.loss_kernel && o->runtime == CM_RUNTIME_MEGATRON)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "Megatron-LM has its own loss: omit --loss-kernel");
     if (!o->layout) o->layout = o->runtime == CM_RUNTIME_TUNED ? CM_LAYOUT_NHWC : device->layout;

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 #include "model/memory/allocator.h"
+#include "device/device.h"
 #include "model/dispatch/attention.h"
 #include "model/dispatch/dispatch.h"
 #include "model/memory/footprint.h"
@@ -269,7 +270,7 @@ cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step,
     f->device = device;
     f->n_nodes = step->n_nodes;
     if (options) f->options = *options;
-    if (!f->options.runtime) f->options.runtime = cm_device_runtime(device);
+    f->options.runtime = cm__runtime_on(device, f->options.runtime);
     cm__plan_fill(ctx, &f->options.plan);
     cm__plan_check(ctx, step, &f->options.plan);
     f->caching = f->options.runtime != CM_RUNTIME_NATIVE;

@@ -2,44 +2,39 @@
 /* attention_kernels.c - time of an attention kernel relative to the one that PyTorch chooses today. */
 #include "model/time/attention_kernels.h"
 
-#include <math.h>
 #include <string.h>
 #include "model/time/factors.h"
 
-#define NARROW 64 /* width of heads for which flash1_narrow was fitted */
-#define WIDE 128
-
-typedef double factor_rule(const cm__call *c);
-
-/* The first FlashAttention splits the keys among the warps of a block, which exchange sums through shared memory: the
-   wider the heads, the more. */
-static double flash1(const cm__call *c)
+/* PyTorch chooses cuDNN's kernel on these, and FlashAttention 2 on older ones. */
+static bool takes_cudnn(const cm_device *device)
 {
-    double width = fmin(WIDE, fmax(NARROW, cm__size(c, CM__ATTENTION_WIDTH)));
-    double place = log2(width / NARROW) / log2((double)WIDE / NARROW);
-    return cm__time_factors.flash1_narrow * pow(cm__time_factors.flash1_wide / cm__time_factors.flash1_narrow, place);
+    const char *family = cm__device_family(device);
+    return family && (strcmp(family, "nvidia-hopper") == 0 || strcmp(family, "nvidia-blackwell") == 0);
 }
 
-static double efficient(const cm__call *c)
+typedef double factor_rule(bool forward, bool cudnn);
+
+static double flash(bool forward, bool cudnn)
 {
-    bool forward = c->pass == CM__PASS_FORWARD;
-    return forward ? cm__time_factors.efficient_forward : cm__time_factors.efficient_backward;
+    if (!cudnn) return 1;
+    return forward ? cm__time_factors.flash_forward : cm__time_factors.flash_backward;
 }
 
-static double cudnn(const cm__call *c)
+static double flash1(bool forward, bool cudnn) { return cm__time_factors.flash1 * flash(forward, cudnn); }
+
+static double efficient(bool forward, bool cudnn)
 {
-    return c->pass == CM__PASS_FORWARD ? cm__time_factors.cudnn_forward : cm__time_factors.cudnn_backward;
+    return (forward ? cm__time_factors.efficient_forward : cm__time_factors.efficient_backward) * flash(forward, cudnn);
 }
 
-/* PyTorch chooses FlashAttention itself, except on the devices whose tables have it apart. */
-static double flash(const cm__call *c) { return (void)c, 1; }
+static double cudnn_itself(bool forward, bool cudnn) { return (void)forward, (void)cudnn, 1; }
 
 static const struct {
     const char  *name;
     factor_rule *rule;
-} kernels[] = {{"flash1", flash1}, {"flash", flash}, {"efficient", efficient}, {"cudnn", cudnn}};
+} kernels[] = {{"flash1", flash1}, {"flash", flash}, {"efficient", efficient}, {"cudnn", cudnn_itself}};
 
-bool cm__attention_named(const cm__call *call, cm__call *usual, double *factor)
+bool cm__attention_named(const cm_device *device, const cm__call *call, cm__call *usual, double *factor)
 {
     for (size_t i = 0; call->op == CM__CALL_ATTENTION && i < sizeof kernels / sizeof *kernels; i++) {
         size_t      length = strlen(kernels[i].name);
@@ -48,7 +43,7 @@ bool cm__attention_named(const cm__call *call, cm__call *usual, double *factor)
         *usual = *call;
         memset(usual->variant, 0, sizeof usual->variant);
         if (*rest) memcpy(usual->variant, rest + 1, strlen(rest + 1));
-        *factor = kernels[i].rule(call);
+        *factor = kernels[i].rule(call->pass == CM__PASS_FORWARD, takes_cudnn(device));
         return true;
     }
     return false;

@@ -10,7 +10,7 @@ typedef struct cm__factors {
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */
     double tuned_volume; /* time of convolutions of volumes under the runtime tuned: timer.c */
     double scaled_cast_bytes, joined_cast_bytes; /* dispatch/scaled.c */
-    double flash1_narrow, flash1_wide, efficient_forward, efficient_backward, cudnn_forward, cudnn_backward;
+    double flash1, flash_forward, flash_backward, efficient_forward, efficient_backward;
     /* relative errors: of measured calls, of calls timed by another variant or type, of the roofline */
     double measured_error, stand_in_error, roofline_error;
     /* of another device's times, without and with corrections, if they differ by a factor of two; part of it at least */

@@ -16,9 +16,19 @@ cm__call cm__without_shape(const cm__call *c)
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
 
+/* The family of an attention kernel that the user may name: kernels have nothing in common but their sizes. */
+static int kernel_kind(const char *variant)
+{
+    static const char *const names[] = {"flash", "efficient"};
+    for (int i = 0; i < 2; i++)
+        if (strncmp(variant, names[i], strlen(names[i])) == 0) return CM__KINDS - 2 + i;
+    return 0;
+}
+
 static int kind_of(int op, const char *variant, const char *dtype)
 {
     static const char *const halves[] = {"bf16", "fp16", "fp8"};
+    if (op == CM__CALL_ATTENTION && kernel_kind(variant)) return kernel_kind(variant);
     if (op == CM__CALL_ELEMENTWISE) return strchr(variant, ':') != NULL;
     for (size_t i = 0; cm__call_kinds[op].engine == CM_ENGINE_MATRIX && i < sizeof halves / sizeof *halves; i++)
         if (strcmp(dtype, halves[i]) == 0) return 1;

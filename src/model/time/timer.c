@@ -188,7 +188,7 @@ static cm__timed with_kernel(cm__timer *t, const cm__call *c)
 {
     cm__call usual;
     double   factor;
-    if (!cm__attention_named(c, &usual, &factor) || has_own_table(t, c)) return time_of(t, c);
+    if (!cm__attention_named(t->device, c, &usual, &factor) || has_own_table(t, c)) return time_of(t, c);
     cm__timed timed = time_of(t, &usual);
     timed.time_s *= factor;
     timed.error += cm__time_factors.stand_in_error;
