@@ -27,6 +27,7 @@ typedef struct cm__summits {
     cm__summit *list;
     int32_t     count, capacity;
     int32_t     higher; /* the entry that last exceeded another one: likely to exceed the next, too */
+    cm_poly     most, least; /* bounds of the coefficients of all entries */
 } cm__summits;
 
 /* A memory that programs fill, and the categories placed there. */

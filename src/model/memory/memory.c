@@ -39,19 +39,42 @@ static bool hides(const cm__summit *a, const cm__summit *b)
 }
 
 /* The newest summits are compared first: they are of the nodes just before. */
-static void add_summit(cm__ctx *ctx, cm__summits *s, cm__summit new)
+static bool is_hidden(cm__summits *s, const cm__summit *new)
+{
+    if (s->higher < s->count && hides(&s->list[s->higher], new)) return true;
+    if (!above(&s->most, &new->bytes)) return false;
+    for (int32_t i = s->count - 1; i >= 0; i--)
+        if (hides(&s->list[i], new)) {
+            s->higher = i;
+            return true;
+        }
+    return false;
+}
+
+static void drop_hidden(cm__summits *s, const cm__summit *new)
 {
     int32_t kept = 0;
-    if (s->higher < s->count && hides(&s->list[s->higher], &new)) return;
-    for (int32_t i = s->count - 1; i >= 0; i--)
-        if (hides(&s->list[i], &new)) {
-            s->higher = i;
-            return;
-        }
-    while (kept < s->count && !hides(&new, &s->list[kept])) kept++; /* usually all */
+    if (!above(&new->bytes, &s->least)) return;
+    while (kept < s->count && !hides(new, &s->list[kept])) kept++; /* usually all */
     for (int32_t i = kept + 1; i < s->count; i++)
-        if (!hides(&new, &s->list[i])) s->list[kept++] = s->list[i];
+        if (!hides(new, &s->list[i])) s->list[kept++] = s->list[i];
     s->count = kept;
+}
+
+static void widen_bounds(cm__summits *s, const cm_poly *new)
+{
+    if (!s->count) s->most = s->least = *new;
+    for (int i = 0; i < CM_POLY_TERMS; i++) {
+        if (new->c[i] > s->most.c[i]) s->most.c[i] = new->c[i];
+        if (new->c[i] < s->least.c[i]) s->least.c[i] = new->c[i];
+    }
+}
+
+static void add_summit(cm__ctx *ctx, cm__summits *s, cm__summit new)
+{
+    if (is_hidden(s, &new)) return;
+    drop_hidden(s, &new);
+    widen_bounds(s, &new.bytes);
     s->list = cm__grow(ctx, s->list, s->count, &s->capacity, sizeof *s->list);
     s->higher = s->count;
     s->list[s->count++] = new;
@@ -236,7 +259,8 @@ static void find_pieces(cm_footprint *f)
 
 static bool shares_pieces(const cm_footprint *f, const cm_footprint *like)
 {
-    return like && like->step == f->step && like->math == f->math && memcmp(&like->options, &f->options, sizeof f->options) == 0;
+    return like && like->step == f->step && like->math == f->math && like->options.runtime == f->options.runtime &&
+           cm__plan_same(&like->options.plan, &f->options.plan);
 }
 
 static void take_pieces(cm_footprint *f, const cm_footprint *like)

@@ -117,11 +117,21 @@ static void take_library(simulation *s)
 /* ---- cache of simulations without a limit ----------------------------------------------------------------------- */
 
 #define SIMULATIONS_MOST 40 /* at powers of two */
+#define LIMITS_MOST 16      /* memory sizes of devices that are nearly full, at one batch size */
+
+/* A simulation on devices that have to free cached segments. */
+typedef struct limited_simulation {
+    double  limit, lacking;
+    double  peak_bytes, reserved_bytes, categories[CM_CATEGORIES]; /* if nothing is lacking */
+    int32_t peak_node;
+} limited_simulation;
 
 /* A cached simulation without a memory limit. Its result holds for every device with at least that much memory. */
 typedef struct cached_simulation {
-    pthread_mutex_t lock;
-    cm_memory_use   use; /* peak_bytes 0: not simulated yet */
+    pthread_mutex_t    lock;
+    cm_memory_use      use; /* peak_bytes 0: not simulated yet */
+    limited_simulation limited[LIMITS_MOST];
+    int                n_limited;
 } cached_simulation;
 
 typedef struct cm__simulations {
@@ -195,13 +205,18 @@ static cm_status simulate(const cm_footprint *f, int64_t batch, double limit, cm
     return CM_OK;
 }
 
-/* Looks up the cached simulation. False: there is none, or this device would have to free cached segments, which
-   changes the result. *lacking: bytes by which the allocated peak exceeds the device. */
-static bool find_cached(const cm_footprint *f, int64_t batch, cm_memory_use *use, double *lacking)
+static cached_simulation *cache_at(const cm_footprint *f, int64_t batch)
 {
     int power = 63 - __builtin_clzll((unsigned long long)batch);
-    if (!f->simulations || batch != (int64_t)1 << power || power >= f->simulations->count) return false;
-    cached_simulation *kept = &f->simulations->at[power];
+    if (!f->simulations || batch != (int64_t)1 << power || power >= f->simulations->count) return NULL;
+    return &f->simulations->at[power];
+}
+
+/* Looks up the simulation without a limit. False: there is none, or this device would have to free cached segments,
+   which changes the result. *lacking: bytes by which the allocated peak exceeds the device. */
+static bool find_unlimited(const cm_footprint *f, cached_simulation *kept, int64_t batch, cm_memory_use *use,
+                           double *lacking)
+{
     pthread_mutex_lock(&kept->lock);
     if (!(kept->use.peak_bytes > 0) && simulate(f, batch, INFINITY, &kept->use, lacking, NULL) != CM_OK)
         kept->use.peak_bytes = 0;
@@ -217,15 +232,52 @@ static bool find_cached(const cm_footprint *f, int64_t batch, cm_memory_use *use
     return true;
 }
 
+static bool find_limited(cached_simulation *kept, double limit, cm_memory_use *use, double *lacking)
+{
+    int i = 0;
+    pthread_mutex_lock(&kept->lock);
+    while (i < kept->n_limited && kept->limited[i].limit != limit) i++;
+    bool               found = i < kept->n_limited;
+    limited_simulation one = kept->limited[found ? i : 0];
+    pthread_mutex_unlock(&kept->lock);
+    if (!found) return false;
+    *lacking = one.lacking;
+    if (one.lacking > 0) return true;
+    use->peak_bytes = one.peak_bytes;
+    use->peak_node = one.peak_node;
+    use->reserved_bytes = one.reserved_bytes;
+    memcpy(use->categories, one.categories, sizeof use->categories);
+    return true;
+}
+
+/* Threads that simulate the same limit at the same time keep equal results. */
+static void keep_limited(cached_simulation *kept, double limit, const cm_memory_use *use, double lacking)
+{
+    limited_simulation one = {.limit = limit, .lacking = lacking, .peak_bytes = use->peak_bytes,
+                              .reserved_bytes = use->reserved_bytes, .peak_node = use->peak_node};
+    memcpy(one.categories, use->categories, sizeof one.categories);
+    pthread_mutex_lock(&kept->lock);
+    if (kept->n_limited < LIMITS_MOST) kept->limited[kept->n_limited++] = one;
+    pthread_mutex_unlock(&kept->lock);
+}
+
+static cm_status simulate_on(const cm_footprint *f, int64_t batch, cm_memory_use *use, double *lacking, cm_diag *diag)
+{
+    cached_simulation *kept = cache_at(f, batch);
+    double             limit = limit_of(f);
+    if (kept && (find_unlimited(f, kept, batch, use, lacking) || find_limited(kept, limit, use, lacking))) return CM_OK;
+    cm_status status = simulate(f, batch, limit, use, lacking, diag);
+    if (kept && !status) keep_limited(kept, limit, use, *lacking);
+    return status;
+}
+
 cm_status cm_footprint_simulate(const cm_footprint *f, int64_t batch, cm_memory_use *use, cm_diag *diag)
 {
     double lacking = 0;
     cm_footprint_at(f, batch, use);
     if (!f->caching || !use->n_levels) return CM_OK;
-    if (!find_cached(f, batch, use, &lacking)) {
-        cm_status status = simulate(f, batch, limit_of(f), use, &lacking, diag);
-        if (status) return status;
-    }
+    cm_status status = simulate_on(f, batch, use, &lacking, diag);
+    if (status) return status;
     bool lacked = lacking > 0 && use->fits;
     cm__place_use(f, batch, use);
     if (lacked && use->fits) { /* the polynomials fit, the allocator's blocks do not */
