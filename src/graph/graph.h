@@ -181,6 +181,7 @@ struct cm_graph {
     cm_loss_kernel loss_kernel;
     bool        keeps_products; /* selective recomputation keeps products (cm_train_options) */
     bool        master;      /* 16-bit parameters have fp32 master weights among the optimizer states */
+    const cm_graph *retyped_of; /* the same step in another 16-bit type; NULL: none (retype.h) */
 };
 
 cm_graph *cm__graph_new(cm__ctx *ctx, const char *name, const char *source);

@@ -20,6 +20,7 @@ typedef struct cm__rank_step {
     double        library_bytes;
     cm_graph     *forward; /* may belong to another step */
     struct cm__rank_step *graph_of; /* an earlier step with the same graph; NULL: none */
+    struct cm__rank_step *retype_of; /* an earlier step with the same graph in another 16-bit type; NULL: none */
     struct cm__rank_step *calls_of; /* an earlier step with the same graph and layout of images; NULL: none */
     cm__ctx      *ctx;     /* context of the members below; NULL: not created */
     cm_graph     *step;

@@ -21,13 +21,14 @@ typedef struct cm__summit {
     cm_poly bytes;
     int32_t node;
     double  least_batch; /* the node does not need this memory at smaller batch sizes */
+    double  most_fixed;  /* largest bytes.c[0] of this entry and those before it in the list */
+    double  least_grown; /* smallest bytes.c[1] of the same entries */
 } cm__summit;
 
 typedef struct cm__summits {
     cm__summit *list;
     int32_t     count, capacity;
     int32_t     higher; /* the entry that last exceeded another one: likely to exceed the next, too */
-    cm_poly     most, least; /* bounds of the coefficients of all entries */
 } cm__summits;
 
 /* A memory that programs fill, and the categories placed there. */

@@ -38,12 +38,12 @@ static bool hides(const cm__summit *a, const cm__summit *b)
     return above(&a->bytes, &b->bytes) && a->least_batch <= b->least_batch;
 }
 
-/* The newest summits are compared first: they are of the nodes just before. */
+/* The newest summits are compared first: they are of the nodes just before. In backward, gradients add to the bytes that
+   do not depend on the batch size, and activations are freed: then the search ends soon. */
 static bool is_hidden(cm__summits *s, const cm__summit *new)
 {
     if (s->higher < s->count && hides(&s->list[s->higher], new)) return true;
-    if (!above(&s->most, &new->bytes)) return false;
-    for (int32_t i = s->count - 1; i >= 0; i--)
+    for (int32_t i = s->count - 1; i >= 0 && s->list[i].most_fixed >= new->bytes.c[0]; i--)
         if (hides(&s->list[i], new)) {
             s->higher = i;
             return true;
@@ -51,39 +51,37 @@ static bool is_hidden(cm__summits *s, const cm__summit *new)
     return false;
 }
 
-static void drop_hidden(cm__summits *s, const cm__summit *new)
+static void append(cm__summits *s, cm__summit new)
 {
-    int32_t kept = 0;
-    if (!above(&new->bytes, &s->least)) return;
-    while (kept < s->count && !hides(new, &s->list[kept])) kept++; /* usually all */
-    for (int32_t i = kept + 1; i < s->count; i++)
-        if (!hides(new, &s->list[i])) s->list[kept++] = s->list[i];
-    s->count = kept;
+    const cm__summit *last = s->count ? &s->list[s->count - 1] : &new;
+    new.most_fixed = s->count ? fmax(last->most_fixed, new.bytes.c[0]) : new.bytes.c[0];
+    new.least_grown = s->count ? fmin(last->least_grown, new.bytes.c[1]) : new.bytes.c[1];
+    s->list[s->count++] = new;
 }
 
-static void widen_bounds(cm__summits *s, const cm_poly *new)
+static void drop_hidden(cm__summits *s, const cm__summit *new)
 {
-    if (!s->count) s->most = s->least = *new;
-    for (int i = 0; i < CM_POLY_TERMS; i++) {
-        if (new->c[i] > s->most.c[i]) s->most.c[i] = new->c[i];
-        if (new->c[i] < s->least.c[i]) s->least.c[i] = new->c[i];
-    }
+    int32_t first = s->count, end = s->count;
+    while (first > 0 && s->list[first - 1].least_grown <= new->bytes.c[1]) first--;
+    while (first < end && !hides(new, &s->list[first])) first++;
+    s->count = first;
+    for (int32_t i = first + 1; i < end; i++)
+        if (!hides(new, &s->list[i])) append(s, s->list[i]);
 }
 
 static void add_summit(cm__ctx *ctx, cm__summits *s, cm__summit new)
 {
     if (is_hidden(s, &new)) return;
     drop_hidden(s, &new);
-    widen_bounds(s, &new.bytes);
     s->list = cm__grow(ctx, s->list, s->count, &s->capacity, sizeof *s->list);
     s->higher = s->count;
-    s->list[s->count++] = new;
+    append(s, new);
 }
 
 void cm__summit_add(cm__ctx *ctx, cm__summits *s, cm_poly bytes, const cm__temporary *temporary, int32_t node)
 {
-    add_summit(ctx, s, (cm__summit){cm__poly_add(bytes, temporary->bytes), node, temporary->least_batch});
-    if (temporary->least_batch > 0) add_summit(ctx, s, (cm__summit){bytes, node, 0});
+    add_summit(ctx, s, (cm__summit){.bytes = cm__poly_add(bytes, temporary->bytes), .node = node, .least_batch = temporary->least_batch});
+    if (temporary->least_batch > 0) add_summit(ctx, s, (cm__summit){.bytes = bytes, .node = node});
 }
 
 const cm__summit *cm__summit_at(const cm__summits *s, double batch, double *bytes)
@@ -257,9 +255,15 @@ static void find_pieces(cm_footprint *f)
     f->slack_bytes = f->caching ? cm__simulate_slack(f) : 0;
 }
 
+/* The same step, or one with tensors of the same sizes. */
+static bool same_sizes(const cm_graph *a, const cm_graph *b, cm_runtime runtime)
+{
+    return a == b || (a == b->retyped_of && cm__gradient_copies(a, runtime) == cm__gradient_copies(b, runtime));
+}
+
 static bool shares_pieces(const cm_footprint *f, const cm_footprint *like)
 {
-    return like && like->step == f->step && like->math == f->math && like->options.runtime == f->options.runtime &&
+    return like && same_sizes(like->step, f->step, f->options.runtime) && like->math == f->math && like->options.runtime == f->options.runtime &&
            cm__plan_same(&like->options.plan, &f->options.plan);
 }
 
