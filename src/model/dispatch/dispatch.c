@@ -6,6 +6,7 @@
 #include "model/dispatch/attention.h"
 #include "model/dispatch/rules.h"
 #include "model/dispatch/tensor_parallel.h"
+#include "model/dispatch/works.h"
 
 static uint64_t hash_of(const void *data, size_t size)
 {
@@ -106,6 +107,7 @@ cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layo
     d->math = math;
     if (cm__plan_shares(plan)) d->shards = cm__shards_new(ctx, g, plan);
     (walks[runtime] ? walks[runtime] : one_by_one)(d);
+    d->works = cm__works_new(ctx);
     return d;
 }
 

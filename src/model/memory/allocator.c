@@ -196,6 +196,12 @@ static int64_t segment_size(int64_t size)
     return (size + SEGMENT_UNIT - 1) / SEGMENT_UNIT * SEGMENT_UNIT;
 }
 
+int64_t cm__allocator_alone(int64_t bytes)
+{
+    int64_t size = (bytes + UNIT - 1) / UNIT * UNIT, whole = segment_size(size);
+    return size >= LARGE_SEGMENT && whole - size <= SMALL_MOST ? whole : 0;
+}
+
 /* Returns every completely free segment to the device. */
 static void release_cached(cm__allocator *a)
 {

@@ -276,7 +276,7 @@ static void take_pieces(cm_footprint *f, const cm_footprint *like)
     f->temporary = like->temporary;
     f->summits = like->summits;
     f->slack_bytes = like->slack_bytes;
-    if (f->library_bytes == like->library_bytes) f->simulations = like->simulations;
+    if (cm__same_library(f, like)) f->simulations = like->simulations;
 }
 
 cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const cm_memory_options *options,
