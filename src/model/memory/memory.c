@@ -80,7 +80,8 @@ static void add_summit(cm__ctx *ctx, cm__summits *s, cm__summit new)
 
 void cm__summit_add(cm__ctx *ctx, cm__summits *s, cm_poly bytes, const cm__temporary *temporary, int32_t node)
 {
-    add_summit(ctx, s, (cm__summit){.bytes = cm__poly_add(bytes, temporary->bytes), .node = node, .least_batch = temporary->least_batch});
+    add_summit(ctx, s, (cm__summit){.bytes = cm__poly_add(bytes, temporary->bytes), .node = node,
+                                    .least_batch = temporary->least_batch});
     if (temporary->least_batch > 0) add_summit(ctx, s, (cm__summit){.bytes = bytes, .node = node});
 }
 
@@ -263,8 +264,8 @@ static bool same_sizes(const cm_graph *a, const cm_graph *b, cm_runtime runtime)
 
 static bool shares_pieces(const cm_footprint *f, const cm_footprint *like)
 {
-    return like && same_sizes(like->step, f->step, f->options.runtime) && like->math == f->math && like->options.runtime == f->options.runtime &&
-           cm__plan_same(&like->options.plan, &f->options.plan);
+    return like && same_sizes(like->step, f->step, f->options.runtime) && like->math == f->math &&
+           like->options.runtime == f->options.runtime && cm__plan_same(&like->options.plan, &f->options.plan);
 }
 
 static void take_pieces(cm_footprint *f, const cm_footprint *like)

@@ -22,7 +22,8 @@ static void work_at_powers_of_two(void **state)
     (void)state;
     cm__ctx *ctx = cm__ctx_new(&diag);
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-    cm_graph     *step = step_of(read(ctx, "input x 3 8 8\nconv 4 3\nrelu\nflatten\nlinear 10\n"), CM_PRECISION_FP32, false);
+    const char   *net = "input x 3 8 8\nconv 4 3\nrelu\nflatten\nlinear 10\n";
+    cm_graph     *step = step_of(read(ctx, net), CM_PRECISION_FP32, false);
     cm__dispatch *d = cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER);
     assert_true(d->n_calls > 5);
     for (double batch = 1; batch <= 4096; batch *= 2) check(d, batch);
