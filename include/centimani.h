@@ -1054,9 +1054,12 @@ typedef struct cm_validation_info {
 
 /* Evidence class: how independent a validation row is from the data that profiles were fitted to. */
 typedef enum cm_evidence {
-    CM_EVIDENCE_UNSEEN,   /* independent: no profile was fitted to this row, nor to its model on its device */
-    CM_EVIDENCE_LEFT_OUT, /* leave-one-out: predicted by a profile that was fitted without this row's model */
-    CM_EVIDENCE_FITTED,   /* a profile was fitted to this row; it is shown but not counted in the errors */
+    CM_EVIDENCE_NOT_FITTED,  /* no profile was fitted to this row, nor to its model on its device */
+    CM_EVIDENCE_LEFT_OUT,    /* leave-one-out: predicted by a profile that was fitted without this row's model */
+    CM_EVIDENCE_FIRST_SIGHT, /* predicted before anybody compared the result with a prediction */
+    CM_EVIDENCE_SIBLING,     /* uses a number that was solved from another row of its source; not counted */
+    CM_EVIDENCE_LOOKUP,      /* its own kernel shapes are in the device's tables; not counted */
+    CM_EVIDENCE_FITTED,      /* a profile was fitted to this row; not counted */
     CM_EVIDENCES
 } cm_evidence;
 
@@ -1075,6 +1078,8 @@ typedef struct cm_validation_row {
     const double *predicted;   /* by each predictor, in the order of the summaries; NAN: no prediction */
     double        interval[2]; /* 90 % interval of the measured value; NAN: none */
     const char   *reason;      /* why the first predictor has no prediction; NULL: it has one */
+    bool          refused;     /* it ran, and the first predictor says that it cannot or does not know how: counted as
+                                  an error of 100 % */
     const char   *compare;     /* rows with the same text form one choice among devices; NULL: none */
     const char   *note;        /* on its evidence: what was fitted to it, which model was left out, or why the source
                                   is doubtful */
@@ -1085,12 +1090,15 @@ typedef struct cm_validation_row {
     bool          ran;         /* false: out of memory */
 } cm_validation_row;
 
-/* Errors of one predictor on the rows that it predicts, without fitted rows. The first predictor is Centimani. Errors
-   are fractions. */
+/* Errors of one predictor on the rows that it predicts. The first predictor is Centimani; its refusals of rows that ran
+   count as errors of 100 %. Only rows of the first three evidence classes count; if a set has none, all but its fitted
+   rows do. Errors are fractions. */
 typedef struct cm_validation_summary {
     const char *predictor, *what;
     const char *device;               /* NULL: all */
     int32_t     n, equal;
+    int32_t     refused;              /* of n: rows that ran and are refused */
+    bool        headline;             /* false: rows of other evidence classes, for want of rows that may count */
     double      mape, median, accuracy, bias, p90, worst; /* accuracy: 1 - |error|, no less than 0, on average */
     double      median_factor;        /* median of max(predicted/measured, measured/predicted); NAN: not computed */
     int32_t     within_two;           /* rows within a factor of two */

@@ -213,6 +213,19 @@ bool cm__estimate_step(cm__case *c, cm__estimate *e)
     return true;
 }
 
+/* Baselines know the step on the device. The host is the same for all: its feeding, and the loading of the row's data
+   set. */
+void cm__case_add_host(cm__case *c, cm__estimate *e)
+{
+    double replicas = cm__number_of(c->run, "replicas", c->per_device ? 1 : c->devices);
+    feed(c, e, replicas);
+    if (!cm__text_of(c->run, "dataset") || is_spread(c)) return;
+    const char               *before = c->reason;
+    const cm_prediction_info *i = on_one(c, c->batch);
+    c->reason = before;
+    if (i) e->step_s = fmax(e->step_s, i->load_s);
+}
+
 /* Tests one device's part of the row's plan, at the samples it runs at once. */
 bool cm__case_fits(cm__case *c)
 {
