@@ -41,7 +41,7 @@ test: test-packages playwright ## build with gcc, clang and the sanitizers, and 
 golden: build            ## rewrite the expected output in tests/cli, the README, docs/ and the notebook with the program's current output
 	python3 tests/cli/run.py --rewrite build/centimani tests/cli
 	python3 tests/readme.py --rewrite build/centimani README.md \
-	    $(addprefix docs/,tutorial.md commands.md rank.md plans.md loading.md styles.md descriptions.md)
+	    $(addprefix docs/,tutorial.md commands.md rank.md plans.md loading.md styles.md descriptions.md papers.md)
 	python3 tests/python/test_notebook.py --rewrite build/python/libcentimani.so examples/choose_a_device.ipynb
 
 accuracy: build          ## rewrite docs/accuracy.md: predictions compared with all published and measured results

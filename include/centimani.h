@@ -324,12 +324,13 @@ typedef enum cm_objective {
     CM_OBJECTIVE_ENERGY,     /* joules per sample */
     CM_OBJECTIVE_TIME,       /* hours of the whole job */
     CM_OBJECTIVE_DEVICES,    /* fewest devices */
+    CM_OBJECTIVE_KNEE,       /* the smallest batch size with at least half of the highest throughput */
     CM_OBJECTIVES
 } cm_objective;
 
 /* What is chosen. Each choice has its own list of objectives. */
 typedef enum cm_choice {
-    CM_CHOICE_BATCH,  /* cm_batch_choose(): throughput (memory if it is unknown), memory */
+    CM_CHOICE_BATCH,  /* cm_batch_choose(): throughput, memory, knee (memory if throughput is unknown) */
     CM_CHOICE_DEVICE, /* cm_rank(): throughput, price, energy, time, cost */
     CM_CHOICE_PLAN,   /* cm_search_run(): throughput, cost, energy, devices */
     CM_CHOICES

@@ -36,6 +36,8 @@ typedef struct cm__execution {
     cm_number fill;                    /* samples in a full pipeline */
     cm_number engines;                 /* that run concurrently: 2, one for products and one for the rest */
     cm_number lanes;                   /* input channels that the matrix units process together */
+    cm_number interval_s;              /* least time between samples of one copy whose layers are all on the chip */
+    cm_number copies;                  /* of such a model on one chip, at most */
     bool      operator_known;          /* rates of single operators, for benchmarks */
     cm_number operator_gemm;           /* fraction of the matrix peak */
     cm_number operator_memory;         /* fraction of the on-chip bandwidth */

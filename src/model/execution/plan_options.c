@@ -2,9 +2,10 @@
 /*
  * plan_options.c - which options of a parallel plan each execution model supports.
  *
- * Devices with an execution model run whole graphs. Their compiler, not the user, lays the graph out on the chips of a
- * copy, schedules the sum of gradients and places optimizer states. The user chooses the number of copies and how their
- * batch is divided.
+ * Devices with an execution model run whole graphs. The user chooses the number of copies, how their batch is divided,
+ * and how gradients are exchanged (equation (4) of Xie et al. 2024). IPUs and RDUs lay one copy out over several chips
+ * (--pp); HPUs, TPUs and Trainium divide layers and operators as GPUs do. A wafer streams all layers through itself: its
+ * software knows data parallelism only. Compilers place optimizer states; the user does not.
  */
 #include "model/execution/execution.h"
 
@@ -41,18 +42,18 @@ static const struct {
     {"--micro-batch", micro_batch, ALL},
     {"--accumulate", accumulate, ALL},
     {"--global-batch", global_batch, ALL},
-    {"--pp", pp, ONLY(CM_STYLE_BSP)},
-    {"--tp", tp, NONE},
+    {"--pp", pp, ONLY(CM_STYLE_BSP) | ONLY(CM_STYLE_SECTIONS) | ONLY(CM_STYLE_KERNELS)},
+    {"--tp", tp, ONLY(CM_STYLE_KERNELS)},
     {"--cp", cp, NONE},
     {"--ep", ep, NONE},
     {"--zero", zero, ONLY(CM_STYLE_KERNELS)},
     {"--zero on one device", zero_alone, NONE},
-    {"--interleave", interleave, NONE},
-    {"--sequence-parallel", sequence_parallel, NONE},
-    {"--schedule gpipe", gpipe, NONE},
-    {"--async", asynchronous, NONE},
-    {"--compress", compress, NONE},
-    {"--overlap", overlap, NONE},
+    {"--interleave", interleave, ONLY(CM_STYLE_KERNELS)},
+    {"--sequence-parallel", sequence_parallel, ONLY(CM_STYLE_KERNELS)},
+    {"--schedule gpipe", gpipe, ONLY(CM_STYLE_KERNELS)},
+    {"--async", asynchronous, ALL},
+    {"--compress", compress, ALL},
+    {"--overlap", overlap, ALL},
     {"--offload", offload, NONE},
 };
 #define FIELDS (sizeof fields / sizeof *fields)

@@ -56,8 +56,7 @@ static bool divides(const cm__making *k, const cm_node *n)
     return s->tp > 1 && (cm__division_of(k->g, n, s->split) != CM__WHOLE || cm__is_table(n));
 }
 
-/* Returns, per tensor, the elements of a parameter that this device has. */
-static const double *add_parameters(cm__making *k, cm__ctx *ctx)
+const double *cm__parts_add_parameters(cm__making *k, cm__ctx *ctx)
 {
     /* index of the first part that reads it, plus 1 */
     int32_t *owner = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *owner);
@@ -82,7 +81,7 @@ static const double *add_parameters(cm__making *k, cm__ctx *ctx)
 }
 
 /* A tensor made in one part and read in a later one crosses all boundaries between them. */
-static void add_boundaries(cm__making *k, cm__ctx *ctx)
+void cm__parts_add_boundaries(cm__making *k, cm__ctx *ctx)
 {
     const cm_graph *g = k->g;
     int32_t        *last = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *last);
@@ -173,10 +172,10 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     parts.throttled = cm__step_throttle(m, micro_batch, communication(&parts), timed);
     add_time(&k, timed);
     add_host(&k, timed);
-    cm__gradients_find(ctx, m->graph, m->calls, timed, k.part, add_parameters(&k, ctx), &parts);
+    cm__gradients_find(ctx, m->graph, m->calls, timed, k.part, cm__parts_add_parameters(&k, ctx), &parts);
     parts.gradient_bytes = parts.weight_bytes * cm__gradient_copies(m->graph, m->runtime);
     parts.updated = parts.parameters * (m->calls->shards.split ? m->calls->shards.updated : 1);
-    add_boundaries(&k, ctx);
+    cm__parts_add_boundaries(&k, ctx);
     add_kept(&k);
     parts.exchange_host_s = m->host_exchange_s;
     parts.batch_host_s = m->host_batch_s;

@@ -193,9 +193,11 @@ void cm__batch_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     heading(ctx, r, "batch size", out);
     candidates(ctx, r, out);
     levels(ctx, r, out);
+    static const char *const reasons[CM_OBJECTIVES] = {
+        [CM_OBJECTIVE_THROUGHPUT] = "the smallest within 2 % of the highest throughput",
+        [CM_OBJECTIVE_MEMORY] = "it leaves the least memory unused (equation (5))",
+        [CM_OBJECTIVE_KNEE] = "the smallest with at least half of the highest throughput"};
     if (r->choice.batch)
-        fprintf(out, "\nBatch size %lld: %s.\n", (long long)r->choice.batch,
-                r->asked.objective == CM_OBJECTIVE_MEMORY ? "it leaves the least memory unused (equation (5))"
-                                                          : "the smallest within 2 % of the highest throughput");
+        fprintf(out, "\nBatch size %lld: %s.\n", (long long)r->choice.batch, reasons[r->asked.objective]);
     else verdict(ctx, r, out);
 }
