@@ -2,8 +2,8 @@
 /*
  * execution_plan.c - tensor and pipeline parallelism on HPUs, TPUs and Trainium.
  *
- * The execution model gives the time of every operator on one device. A tensor-parallel device runs 1/tp of the operators
- * that Megatron-LM divides; the others it runs whole, or by tokens with sequence parallelism. Sums of partial results,
+ * The execution model gives the time of every operator on one device. A tensor-parallel device runs 1/tp of the
+ * operators that Megatron-LM divides; the others it runs whole, or by tokens with sequence parallelism. Sums of partial results,
  * stages, bubbles and the exchange of gradients are those of GPUs (layers_comm.c, iteration.c). Operators are taken to
  * reach the same share of peak at 1/tp of their size.
  */
@@ -67,7 +67,8 @@ cm__iteration cm__execution_iterate(cm__ctx *ctx, const cm_graph *step, const cm
     cm__dispatch   calls = {.ctx = ctx, .g = step, .shards = cm__shards_new(ctx, step, plan)};
     cm__step_model m = {.graph = step, .device = device, .calls = &calls, .runtime = CM_RUNTIME_NATIVE};
     cm__parts      parts = {.count = cm__part_count(step)};
-    cm__making     k = {.m = &m, .g = step, .fabric = fabric, .parts = &parts, .batch = (double)plan->micro_batch, .cp = 1};
+    double         samples = (double)plan->micro_batch;
+    cm__making     k = {.m = &m, .g = step, .fabric = fabric, .parts = &parts, .batch = samples, .cp = 1};
     parts.all = cm__alloc_array(ctx, (size_t)parts.count, sizeof *parts.all);
     k.part = cm__part_map(ctx, step);
     cm__parts_communicate(&k, ctx);

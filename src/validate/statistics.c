@@ -5,8 +5,9 @@
  * An error is predicted / measured - 1. Accuracy is defined as in Xie et al. 2024, one minus the absolute error (their
  * 93.1 % is an "average error of 6.9 %"), but never negative. A mean error is not meaningful for values that differ by
  * factors, such as batch sizes. These use the median factor and the number within a factor of two. Rows that a profile
- * was fitted to are not counted, neither are look-ups and siblings unless a set has nothing else. Rows of one comparison (`compare`) are one decision among devices: which device is
- * best, the cost of the choice, and Kendall's tau.
+ * was fitted to are not counted, neither are look-ups and siblings unless a set has nothing else. Rows of one
+ * comparison (`compare`) are one decision among devices: which device is best, the cost of the choice, and Kendall's
+ * tau.
  */
 #include <math.h>
 #include <stdlib.h>

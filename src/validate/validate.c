@@ -156,8 +156,8 @@ static const char *evidence_note(const cm__case *c, const json_t *row)
     return text ? text : note ? note : c->left_out;
 }
 
-/* A row of a run that is not described well enough, or that a fit excluded, has a reason of its own: that is no refusal.
-   Neither is a device that has no prediction without its own results. */
+/* A row of a run that is not described well enough, or that a fit excluded, has a reason of its own: that is no
+   refusal. Neither is a device that has no prediction without its own results. */
 static bool is_refused(const cm__case *c, const json_t *row, const cm_validation_row *r)
 {
     bool stated = cm__text_of(row, "reason") || cm__text_of(row, "left_out");

@@ -4,8 +4,8 @@
  *
  * Devices with an execution model run whole graphs. The user chooses the number of copies, how their batch is divided,
  * and how gradients are exchanged (equation (4) of Xie et al. 2024). IPUs and RDUs lay one copy out over several chips
- * (--pp); HPUs, TPUs and Trainium divide layers and operators as GPUs do. A wafer streams all layers through itself: its
- * software knows data parallelism only. Compilers place optimizer states; the user does not.
+ * (--pp); HPUs, TPUs and Trainium divide layers and operators as GPUs do. A wafer streams all layers through itself:
+ * its software knows data parallelism only. Compilers place optimizer states; the user does not.
  */
 #include "model/execution/execution.h"
 

@@ -3,13 +3,13 @@
  * resident.c - pipelined execution: every layer has its own region of the chip, forward and backward, for good.
  *
  * Samples follow each other through the regions. Regions are sized by their layers' arithmetic, so that a sample takes
- * the same time in each: its arithmetic on the whole chip, but at least `sample_interval`, which small layers do not fall
- * below. Copies of a small model run side by side and divide the batch. With B samples, c copies and d layers,
+ * the same time in each: its arithmetic on the whole chip, but at least `sample_interval`, which small layers do not
+ * fall below. Copies of a small model run side by side and divide the batch. With B samples, c copies and d layers,
  *
  *     t = (B / c + d - 1) max(sample_interval, c arithmetic of a sample)
  *
- * The last d - 1 turns fill and drain the pipeline: weights change between batches. Weights, gradients, optimizer states
- * and the activations of d / 2 samples must fit the chip: of d samples in flight, each has half of its activations on
+ * The last d - 1 turns fill and drain the pipeline: weights change between batches. Weights, gradients, optimizer
+ * states and the activations of d / 2 samples must fit the chip: of d samples in flight, each has half of its activations on
  * average. docs/styles.md compares this with the published results.
  */
 #include <math.h>

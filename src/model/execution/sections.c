@@ -3,12 +3,12 @@
  * sections.c - sections: parts of the graph are laid out on the chip, one part after the other.
  *
  * A section is a run of operators whose weights and results for one sample fit the chip. The boundaries between
- * sections minimise the step time. Samples are pipelined through a section, which is filled and drained once. A section
- * takes at least the time of its off-chip traffic. If the weights and one sample's results of the whole graph, forward
- * and backward, fit the chip, the graph is one section: activations that backward reads go off the chip and back. So do
- * weights, gradients and optimizer states in the update, unless they fit the chip as well. Several chips may run one
- * copy: they have the units and memories of all, and exchange the activations at the cuts between them. With several sections, the operands of every operator count as traffic, less the fraction
- * that is fused (`memory`).
+ * sections minimise the step time. Samples are pipelined through a section, which is filled and drained once. A
+ * section takes at least the time of its off-chip traffic. If the weights and one sample's results of the whole graph,
+ * forward and backward, fit the chip, the graph is one section: activations that backward reads go off the chip and
+ * back. So do weights, gradients and optimizer states in the update, unless they fit the chip as well. Several chips
+ * may run one copy: they have the units and memories of all, and exchange the activations at the cuts between them.
+ * With several sections, the operands of every operator count as traffic, less the fraction that is fused (`memory`).
  */
 #include <math.h>
 #include "model/execution/execution.h"

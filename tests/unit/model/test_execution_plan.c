@@ -7,7 +7,7 @@
          ", \"placement\": {\"ephemeral\": \"DRAM\"}, \"links\": [{\"name\": \"link\", \"reach\": \"node\", "             \
          "\"bandwidth\": " NUMBER(rate, "B/s") ", \"devices\": 64}]")
 
-static const char gpt[] = "gpt:layers=8,hidden=512,heads=8,seq=256,vocab=1024";
+static const char gpt[] = "gpt:layers=8,hidden=1024,heads=8,seq=1024,vocab=1024";
 
 static double step_of(const char *profile, cm_plan plan)
 {
@@ -41,8 +41,8 @@ static void tensor_parallel_devices_halve_the_products(void **state)
     double one = step_of(LINKED("1e18"), (cm_plan){0}), two = step_of(LINKED("1e18"), (cm_plan){.devices = 2, .tp = 2});
     double slow = step_of(LINKED("1e9"), (cm_plan){.devices = 2, .tp = 2});
     assert_near(two, one / 2, 5e-2);
-    /* per layer two sums in forward and two in backward, of 8 x 256 x 512 numbers of two bytes, each sent once */
-    assert_true(slow - two > 8 * 4 * 8.0 * 256 * 512 * 2 / 1e9 * 0.9);
+    /* per layer two sums in forward and two in backward, of 8 x 1,024 x 1,024 numbers of two bytes, each sent once */
+    assert_true(slow - two > 8 * 4 * 8.0 * 1024 * 1024 * 2 / 1e9);
 }
 
 /* Two stages with eight micro-batches take (8 + 1) / 8 of half the time, if stages are equal. */
@@ -66,8 +66,9 @@ static void gradients_are_compressed_and_sent_late(void **state)
     assert_true(all > alone);
     assert_true(step_of(LINKED("1e8"), small) < all);
     assert_near(step_of(LINKED("1e18"), late), alone, 1e-6);
-    double sent = 2 * 2 * (8.0 * 12 * 512 * 512 + 1024 * 512) / 1e8; /* gradients there, weights back */
-    assert_near(step_of(LINKED("1e8"), late), sent, 5e-2);
+    /* gradients there, weights back; links reach at least half of their bandwidth */
+    double sent = 2 * 2 * 8.0 * 12 * 1024 * 1024 / 1e8, waits = step_of(LINKED("1e8"), late);
+    assert_true(waits > sent && waits < 2 * sent);
 }
 
 int main(void)

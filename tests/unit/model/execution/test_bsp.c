@@ -93,28 +93,24 @@ static void what_a_given_pipeline_does_not_hold_is_spilled(void **state)
     assert_true(faster.info.device_time_s < none.info.device_time_s);
 }
 
-/* Momentum of 12 million weights: the largest micro-batch leaves no room for it, half of it does. */
+/* The largest micro-batch of ResNet-50 leaves no room for momentum. Moving it there and back over 20 GB/s would take
+   longer than this whole step. */
 static void smaller_micro_batches_keep_optimizer_states_on_the_chip(void **state)
 {
     (void)state;
-    cm_diag    diag = {0};
-    cm_device *bow;
-    cm_graph  *forward, *step;
-    cm_train_options o = {.precision = CM_PRECISION_FP16, .optimizer = CM_OPTIMIZER_MOMENTUM};
+    cm_diag          diag = {0};
+    cm_device       *bow;
+    cm_graph        *forward, *step;
+    cm_prediction   *answer;
+    cm_train_options o = {.precision = CM_PRECISION_AMP_FP16, .optimizer = CM_OPTIMIZER_MOMENTUM};
     assert_int_equal(cm_device_load("graphcore-bow", &bow, &diag), CM_OK);
     assert_int_equal(cm_graph_load("resnet50", NULL, &forward, NULL), CM_OK);
     assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
-    double seconds[2];
-    for (int i = 0; i < 2; i++) {
-        /* chosen by the rule, and all 16 samples at once: 205 MB of states move over DRAM of 20 GB/s */
-        cm_predict_options p = {.batch = 16, .plan = i ? (cm_plan){.micro_batch = 16, .accumulate = 2} : (cm_plan){0}};
-        cm_prediction     *answer;
-        assert_int_equal(cm_predict(step, bow, &p, &answer, &diag), CM_OK);
-        seconds[i] = cm_prediction_get_info(answer)->step_time_s;
-        if (!i) assert_true(cm_prediction_get_info(answer)->micro_batch < 16);
-        cm_prediction_free(answer);
-    }
-    assert_true(seconds[0] < seconds[1] / 2); /* of 32 samples; with the states beside them 16 take less than half */
+    assert_int_equal(cm_predict(step, bow, &(cm_predict_options){.batch = 16}, &answer, &diag), CM_OK);
+    const cm_prediction_info *i = cm_prediction_get_info(answer);
+    assert_true(i->micro_batch < 16);
+    assert_true(i->step_time_s < 2 * 4 * 25557032.0 / 2e10); /* four bytes for each weight */
+    cm_prediction_free(answer);
     cm_graph_free(step);
     cm_graph_free(forward);
     cm_device_free(bow);
