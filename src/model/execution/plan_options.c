@@ -21,6 +21,8 @@ static bool zero(const cm_plan *p) { return p->zero > 0; }
 static bool zero_alone(const cm_plan *p) { return p->zero > 0 && p->dp <= 1 && p->devices <= 1; }
 static bool interleave(const cm_plan *p) { return p->interleave > 1; }
 static bool sequence_parallel(const cm_plan *p) { return p->sequence_parallel; }
+static bool interleave_alone(const cm_plan *p) { return p->interleave > 1 && p->pp <= 1; }
+static bool sequence_alone(const cm_plan *p) { return p->sequence_parallel && p->tp <= 1; }
 static bool gpipe(const cm_plan *p) { return p->gpipe; }
 static bool asynchronous(const cm_plan *p) { return p->asynchronous; }
 static bool compress(const cm_plan *p) { return p->gradient_bits > 0 || p->gradient_part > 0; }
@@ -49,11 +51,13 @@ static const struct {
     {"--zero", zero, ONLY(CM_STYLE_KERNELS)},
     {"--zero on one device", zero_alone, NONE},
     {"--interleave", interleave, ONLY(CM_STYLE_KERNELS)},
+    {"--interleave without --pp", interleave_alone, NONE},
     {"--sequence-parallel", sequence_parallel, ONLY(CM_STYLE_KERNELS)},
-    {"--schedule gpipe", gpipe, ONLY(CM_STYLE_KERNELS)},
+    {"--sequence-parallel without --tp", sequence_alone, NONE},
+    {"--schedule gpipe", gpipe, NONE},
     {"--async", asynchronous, ALL},
     {"--compress", compress, ALL},
-    {"--overlap", overlap, ALL},
+    {"--overlap", overlap, ALL & ~ONLY(CM_STYLE_KERNELS)}, /* which overlap it anyway */
     {"--offload", offload, NONE},
 };
 #define FIELDS (sizeof fields / sizeof *fields)
