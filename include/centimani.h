@@ -1047,6 +1047,50 @@ const cm_calibration_change *cm_calibration_get_change(const cm_calibration *cal
 const cm_device             *cm_calibration_device(const cm_calibration *calibration);  /* calibrated */
 const char                  *cm_calibration_profile(const cm_calibration *calibration); /* JSON */
 
+/* ---- traces of torch.profiler ----------------------------------------------------------------------------------- */
+
+/* A trace of training steps on a GPU. Times are per step. Unknown numbers are NAN. */
+typedef struct cm_timeline_info {
+    const char *device;        /* as the trace names it; NULL: not recorded */
+    int32_t     steps;
+    double      step_time_s;
+    double      device_time_s; /* at least one kernel runs */
+    double      overlapped_s;  /* sum of all kernels beyond device_time_s: kernels that run at the same time */
+    double      loading_s;     /* the device is idle and the host waits for its data loader */
+    double      kernels, peak_bytes;
+    int64_t     events, unreadable; /* unreadable: events that were skipped */
+    bool        shapes;        /* recorded with record_shapes=True */
+} cm_timeline_info;
+
+/* Kernels of one call in one phase, per step. */
+typedef struct cm_timeline_call {
+    const char *call; /* as in cm_op_time; NULL: no call is known for the operator */
+    const char *what; /* "gemm"; without a call, the operator or kind: "aten::cat", "communication" */
+    cm_phase    phase;
+    double      time_s, runs, kernels;
+} cm_timeline_call;
+
+typedef struct cm_timeline cm_timeline;
+
+/* Read a Chrome trace, plain or compressed by gzip. */
+cm_status               cm_timeline_read(const char *path, cm_timeline **timeline, cm_diag *diag);
+void                    cm_timeline_free(cm_timeline *timeline);
+const cm_timeline_info *cm_timeline_get_info(const cm_timeline *timeline);
+int32_t                 cm_timeline_calls(const cm_timeline *timeline); /* the longest first */
+const cm_timeline_call *cm_timeline_get_call(const cm_timeline *timeline, int32_t index);
+/* The calls as kernel tables of a profile (JSON); NULL: out of memory. base: id of the device that the profile extends;
+   NULL: none. The timeline owns the text. */
+const char             *cm_timeline_profile(cm_timeline *timeline, const char *base, int32_t *rows, int32_t *tables);
+
+typedef struct cm_merge_counts {
+    int32_t added, replaced, tables; /* rows, rows, tables of the result */
+} cm_merge_counts;
+
+/* Join the kernel tables of profiles. A call that several have keeps the time of the last one. The caller frees the
+   text. */
+cm_status cm_tables_merge(const char *const *paths, int32_t count, char **profile, cm_merge_counts *counts,
+                          cm_diag *diag);
+
 /* ---- validation against published results ------------------------------------------------------------------------ */
 
 typedef struct cm_validation_info {

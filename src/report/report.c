@@ -18,7 +18,9 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .plan = cm__plan_text,
                          .scale = cm__scale_text,
                          .explain = cm__explain_text,
-                         .rank = cm__rank_text},
+                         .rank = cm__rank_text,
+                         .compare = cm__compare_text,
+                         .trace_fit = cm__trace_fit_text},
     [CM__FORMAT_JSON] = {.name = "json",
                          .graph = cm__graph_json,
                          .models = cm__models_json,
@@ -34,7 +36,9 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .plan = cm__plan_json,
                          .scale = cm__scale_json,
                          .explain = cm__explain_json,
-                         .rank = cm__rank_json},
+                         .rank = cm__rank_json,
+                         .compare = cm__compare_json,
+                         .trace_fit = cm__trace_fit_json},
     [CM__FORMAT_CSV] = {.name = "csv",
                         .graph = cm__graph_csv,
                         .models = cm__models_csv,
@@ -137,4 +141,15 @@ cm_status cm__explain_report_print(const cm__explain_report *report, cm__output_
                                    cm_diag *diag)
 {
     PRINT(cm__renderers[format].explain(ctx, report, out));
+}
+
+cm_status cm__compare_report_print(const cm__compare_report *report, cm__output_format format, FILE *out,
+                                   cm_diag *diag)
+{
+    PRINT(cm__renderers[format].compare(ctx, report, out));
+}
+
+cm_status cm__trace_fit_print(const cm__trace_fit_report *report, cm__output_format format, FILE *out, cm_diag *diag)
+{
+    PRINT(cm__renderers[format].trace_fit(ctx, report, out));
 }

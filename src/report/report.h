@@ -311,6 +311,43 @@ cm_status cm__explain_report_new(const cm__predict_request *asked, const char *v
                                  cm_diag *diag);
 void      cm__explain_report_free(cm__explain_report *report);
 
+/* `compare`: a profiler trace beside the prediction of the same step. */
+typedef struct cm__difference {
+    const char *what;  /* "conv", "idle: the host launches too slowly" */
+    cm_phase    phase; /* CM_PHASES: of the whole step */
+    double      measured_s, predicted_s;
+} cm__difference;
+
+/* One kernel call on both sides. */
+typedef struct cm__compared_call {
+    const char *call;
+    cm_phase    phase;
+    double      measured_s, predicted_s, measured_runs, predicted_runs; /* totals of a step */
+    cm_how      how; /* of the prediction; CM_HOWS: not predicted */
+} cm__compared_call;
+
+typedef struct cm__compare_report {
+    cm__ctx                *ctx;
+    const char             *trace;
+    cm__predict_report     *predicted; /* owned, like the timeline */
+    cm_timeline            *timeline;
+    cm__difference         *differences; /* the largest first; they add up to the whole difference */
+    cm__compared_call      *calls;
+    int32_t                 n_differences, cap_differences, n_calls, cap_calls;
+    double                  matched_s; /* measured time of calls that the prediction has too */
+} cm__compare_report;
+
+cm_status cm__compare_report_new(const char *trace, const cm__predict_request *asked, cm__compare_report **report,
+                                 cm_diag *diag);
+void      cm__compare_report_free(cm__compare_report *report);
+
+/* `fit --trace`. */
+typedef struct cm__trace_fit_report {
+    const char  *path, *device;
+    cm_timeline *timeline;
+    int32_t      rows, tables;
+} cm__trace_fit_report;
+
 /* Details of one device: operators, memory, and throughput at other batch sizes and on more devices. */
 typedef struct cm__batch_point {
     int64_t batch;
@@ -374,6 +411,8 @@ typedef struct cm__renderer {
     void (*scale)(cm__ctx *ctx, const cm__scale_report *report, FILE *out);
     void (*explain)(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
     void (*rank)(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
+    void (*compare)(cm__ctx *ctx, const cm__compare_report *report, FILE *out);
+    void (*trace_fit)(cm__ctx *ctx, const cm__trace_fit_report *report, FILE *out);
 } cm__renderer;
 
 typedef enum cm__output_format {
@@ -400,6 +439,9 @@ cm_status cm__scale_report_print(const cm__scale_report *report, cm__output_form
 cm_status cm__explain_report_print(const cm__explain_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
 cm_status cm__rank_report_print(const cm__rank_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__compare_report_print(const cm__compare_report *report, cm__output_format format, FILE *out,
+                                   cm_diag *diag);
+cm_status cm__trace_fit_print(const cm__trace_fit_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__version_print(cm__output_format format, FILE *out, cm_diag *diag);
 
 /* ---- shared by the renderers ------------------------------------------------------------------------------------ */
@@ -451,6 +493,10 @@ void cm__explain_csv(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
 void cm__rank_text(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 void cm__rank_json(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 void cm__rank_csv(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
+void cm__compare_text(cm__ctx *ctx, const cm__compare_report *report, FILE *out);
+void cm__compare_json(cm__ctx *ctx, const cm__compare_report *report, FILE *out);
+void cm__trace_fit_text(cm__ctx *ctx, const cm__trace_fit_report *report, FILE *out);
+void cm__trace_fit_json(cm__ctx *ctx, const cm__trace_fit_report *report, FILE *out);
 void cm__version_text(cm__ctx *ctx, FILE *out);
 void cm__version_json(cm__ctx *ctx, FILE *out);
 
