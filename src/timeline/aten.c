@@ -62,6 +62,11 @@ static cm__traced_tensor tensor_of(const json_t *dims, const json_t *strides, co
     return t;
 }
 
+cm__traced_tensor cm__traced_listed(const cm__traced_op *a, size_t index)
+{
+    return tensor_of(json_array_get(a->listed, index), json_array_get(a->listed_strides, index), "float");
+}
+
 static void read_arguments(cm__traced_op *a, const json_t *args)
 {
     const json_t *dims = json_object_get(args, "Input Dims"), *strides = json_object_get(args, "Input Strides"),
@@ -71,6 +76,8 @@ static void read_arguments(cm__traced_op *a, const json_t *args)
                              json_string_value(json_array_get(types, i)));
     a->numbers = json_object_get(args, "Concrete Inputs");
     const json_t *list = json_array_get(dims, 0);
+    a->listed = list;
+    a->listed_strides = json_array_get(strides, 0);
     for (size_t i = 0; json_is_array(json_array_get(list, 0)) && i < json_array_size(list); i++) {
         const json_t *shape = json_array_get(list, i);
         double        elements = 1;

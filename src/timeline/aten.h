@@ -31,8 +31,8 @@ typedef struct cm__op_kind {
     cm__call       calls[CM__TRACED_CALLS]; /* convolution_backward makes two: of the input, of the weight */
     int32_t        n_calls;               /* 0: no call is known for it */
     bool           known;                 /* the operator is in the table */
-    bool           extra;                 /* its kernels belong to the call of another operator: not a run of its own */
     double         tensors, elements;     /* of the first list of tensors: what an optimizer updates */
+    bool           gradient;              /* of one parameter: tensors is 1 */
     bool           scales;                /* _foreach_mul_: the momentum of an optimizer */
 } cm__op_kind;
 
@@ -42,6 +42,7 @@ typedef struct cm__traced_op {
     cm__op_kind    *kind;
     cm__traced_tensor in[CM__TRACED_ARGS];
     const json_t   *numbers; /* "Concrete Inputs" */
+    const json_t   *listed, *listed_strides; /* shapes and strides of the first argument, if it is a list of tensors */
     const char     *function; /* from the table */
 } cm__traced_op;
 
@@ -53,6 +54,8 @@ cm__call *cm__traced_call(cm__traced_op *a, int op, cm__pass pass, const char *v
 int64_t   cm__traced_product(const int64_t *dims, int32_t count);
 int64_t   cm__traced_elements(const cm__traced_tensor *t);
 bool      cm__traced_channels_last(const cm__traced_tensor *t);
+/* A tensor of the first argument, a list; its type is not recorded. rank -1: none. */
+cm__traced_tensor cm__traced_listed(const cm__traced_op *a, size_t index);
 /* A number of the operator's arguments, or number `index` of a list; `otherwise`: not recorded. */
 int64_t   cm__traced_number(const cm__traced_op *a, size_t argument, size_t index, int64_t otherwise);
 bool      cm__traced_true(const cm__traced_op *a, size_t argument, size_t index, bool otherwise);
@@ -63,6 +66,6 @@ typedef void cm__traced_rule(cm__traced_op *a);
 cm__traced_rule cm__traced_gemm, cm__traced_conv, cm__traced_conv_transpose, cm__traced_conv_backward, cm__traced_attention,
     cm__traced_rnn, cm__traced_layer_norm, cm__traced_channel_norm, cm__traced_group_norm, cm__traced_softmax, cm__traced_nll,
     cm__traced_pool, cm__traced_embedding, cm__traced_reduce, cm__traced_map, cm__traced_copy, cm__traced_fill, cm__traced_cat,
-    cm__traced_foreach;
+    cm__traced_foreach, cm__traced_gradient;
 
 #endif

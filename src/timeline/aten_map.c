@@ -244,5 +244,35 @@ void cm__traced_fill(cm__traced_op *a)
     c->sizes[CM__ELEMENTWISE_INNER] = cm__traced_elements(y);
 }
 
-/* The shapes of a list are not kept, only its elements: concatenation is not converted into a call. */
-void cm__traced_cat(cm__traced_op *a) { (void)a; }
+/* ---- concatenation ---------------------------------------------------------------------------------------------- */
+
+/* True: the tensor is contiguous rows, or channels last if `channels`. */
+static bool laid_out(const cm__traced_tensor *t, bool channels)
+{
+    cm__traced_tensor rows = *t;
+    in_rows(&rows);
+    if (channels) return cm__traced_channels_last(t);
+    for (int32_t i = 0; i < t->rank; i++)
+        if (t->dims[i] > 1 && t->strides[i] != rows.strides[i]) return false;
+    return true;
+}
+
+/* cat(tensors, dim). The trace does not have their type; the kernel's name has its width (rows.c). */
+void cm__traced_cat(cm__traced_op *a)
+{
+    cm__traced_tensor first = cm__traced_listed(a, 0), t = first;
+    int64_t           dim = cm__traced_number(a, 1, 0, 0), joined = 0;
+    bool              channels = true, rows = true;
+    if (dim < 0) dim += first.rank;
+    if (first.rank < 1 || dim < 0 || dim >= first.rank) return;
+    for (size_t i = 0; t.rank == first.rank; t = cm__traced_listed(a, ++i)) {
+        joined += t.dims[dim];
+        channels = channels && dim == 1 && laid_out(&t, true);
+        rows = rows && laid_out(&t, false);
+    }
+    const char *variant = channels ? "cat:nhwc" : rows ? "cat" : "cat:part";
+    cm__call   *c = cm__traced_call(a, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, variant, "");
+    int64_t     after = cm__traced_product(first.dims + dim + 1, (int32_t)(first.rank - dim - 1));
+    c->sizes[CM__ELEMENTWISE_OUTER] = channels ? first.dims[0] * after : cm__traced_product(first.dims, (int32_t)dim);
+    c->sizes[CM__ELEMENTWISE_INNER] = channels ? joined : joined * after;
+}

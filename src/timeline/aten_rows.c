@@ -48,32 +48,31 @@ void cm__traced_group_norm(cm__traced_op *a)
     for (size_t i = 0; i < 4; i++) c->sizes[(size_t)CM__GROUP_NORM_N + i] = cm__traced_number(a, at + i, 0, 0);
 }
 
-/* forward(x, dim, ...), backward(dy, y, dim, type). A logarithm of softmax is nearly always that of a loss. */
+/* forward(x, dim, ...), backward(dy, y, dim, type). */
 void cm__traced_softmax(cm__traced_op *a)
 {
-    bool                   back = pass_of(a) == CM__PASS_BACKWARD, loss = says(a, "log");
+    bool                     back = pass_of(a) == CM__PASS_BACKWARD;
     const cm__traced_tensor *x = &a->in[0];
     if (x->rank < 1) return;
     int64_t dim = cm__traced_number(a, back ? 2 : 1, 0, -1);
     if (dim < 0) dim += x->rank;
     if (dim < 0 || dim >= x->rank) return;
-    const char *planes = loss && dim < x->rank - 1 ? "nchw" : "";
-    cm__call   *c = cm__traced_call(a, loss ? CM__CALL_CROSS_ENTROPY : CM__CALL_SOFTMAX, pass_of(a), planes, x->type);
-    int64_t     cols = x->dims[dim];
+    cm__call *c = cm__traced_call(a, CM__CALL_SOFTMAX, pass_of(a), says(a, "log") ? "log" : "", x->type);
+    int64_t   cols = x->dims[dim];
     c->sizes[CM__SOFTMAX_ROWS] = cols > 0 ? cm__traced_elements(x) / cols : 0;
     c->sizes[CM__SOFTMAX_COLS] = cols;
 }
 
-/* forward(x, target, ...), backward(dy, x, target, ...): part of the loss that the softmax counts. */
+/* forward(x, target, ...), backward(dy, x, target, ...). With the softmax before it this is a cross-entropy, whose
+   kernels tables.c adds up. */
 void cm__traced_nll(cm__traced_op *a)
 {
-    bool                   back = pass_of(a) == CM__PASS_BACKWARD;
+    bool                     back = pass_of(a) == CM__PASS_BACKWARD;
     const cm__traced_tensor *x = &a->in[back];
     if (x->rank < 2) return;
     cm__call *c = cm__traced_call(a, CM__CALL_CROSS_ENTROPY, pass_of(a), x->rank > 2 ? "nchw" : "", x->type);
     c->sizes[CM__CROSS_ENTROPY_COLS] = x->dims[1];
     c->sizes[CM__CROSS_ENTROPY_ROWS] = x->dims[1] > 0 ? cm__traced_elements(x) / x->dims[1] : 0;
-    a->kind->extra = true;
 }
 
 /* forward(x, size, stride, padding, ...), backward(dy, x, size, stride, padding, ...). */
@@ -139,3 +138,12 @@ void cm__traced_reduce(cm__traced_op *a)
 
 /* Kernels over lists of tensors; those of a step's update are one call, which timeline.c makes. */
 void cm__traced_foreach(cm__traced_op *a) { a->kind->scales = strcmp(a->kind->name, "aten::_foreach_mul_") == 0; }
+
+/* AccumulateGrad(gradient): runs once for each parameter. PyTorch does not record lists of more than 30 tensors. */
+void cm__traced_gradient(cm__traced_op *a)
+{
+    if (a->in[0].rank < 0) return;
+    a->kind->gradient = true;
+    a->kind->tensors = 1;
+    a->kind->elements = (double)cm__traced_elements(&a->in[0]);
+}

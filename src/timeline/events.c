@@ -93,7 +93,7 @@ static void add_op(cm__events *e, const json_t *event, const char *name)
     if (json_object_get(args, "Input Dims")) e->shapes = true;
     e->ops = cm__grow(e->ctx, e->ops, e->n_ops, &e->cap_ops, sizeof *e->ops);
     e->ops[e->n_ops++] = (cm__host_op){begin, begin + fmax(0, number(event, "dur")), number(event, "tid"),
-                                       kind_of(e, name, args)};
+                                       kind_of(e, name, args), false};
 }
 
 static void add_annotation(cm__events *e, const json_t *event, const char *name)

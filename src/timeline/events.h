@@ -11,6 +11,7 @@
 typedef struct cm__host_op {
     double  begin_us, end_us, thread;
     int32_t what; /* index of cm__events.kinds */
+    bool    wraps; /* an operator of the same name runs inside it, after autocast's casts */
 } cm__host_op;
 
 /* A call of the driver that starts a kernel or a copy. */

@@ -48,14 +48,33 @@ static int32_t owner_of(const cm__events *e, const int32_t *stack, int32_t depth
     int32_t innermost = depth ? stack[depth - 1] : -1;
     for (int32_t i = 0; i < depth; i++) {
         const cm__op_kind *k = e->kinds[e->ops[stack[i]].what];
-        if (!k->known || k->scope != CM__TRACED_WHOLE) continue;
+        if (!k->known || k->scope != CM__TRACED_WHOLE || e->ops[stack[i]].wraps) continue;
         bool bias = strcmp(k->name, "aten::convolution_backward") == 0 &&
                     strcmp(e->kinds[e->ops[innermost].what]->name, "aten::sum") == 0; /* summed by a call of its own */
         return bias ? innermost : stack[i];
     }
     for (int32_t i = depth - 1; i >= 0; i--)
-        if (e->kinds[e->ops[stack[i]].what]->known) return stack[i];
+        if (e->kinds[e->ops[stack[i]].what]->known && !e->ops[stack[i]].wraps) return stack[i];
     return innermost;
+}
+
+static void push(const cm__events *e, int32_t *stack, int32_t *depth, int32_t op)
+{
+    const cm__host_op *o = &e->ops[op];
+    while (*depth && (e->ops[stack[*depth - 1]].thread != o->thread || e->ops[stack[*depth - 1]].end_us <= o->begin_us))
+        (*depth)--;
+    if (*depth < DEPTH_MAX) stack[(*depth)++] = op;
+}
+
+static void find_wrappers(cm__events *e)
+{
+    int32_t stack[DEPTH_MAX], depth = 0;
+    for (int32_t i = 0; i < e->n_ops; i++) {
+        push(e, stack, &depth, i);
+        const char *name = e->kinds[e->ops[i].what]->name;
+        for (int32_t k = 0; k + 1 < depth; k++)
+            if (e->kinds[e->ops[stack[k]].what]->name == name) e->ops[stack[k]].wraps = true;
+    }
 }
 
 static void find_owners(cm__events *e)
@@ -67,8 +86,7 @@ static void find_owners(cm__events *e)
             const cm__host_op *op = &e->ops[next];
             if (op->thread > l->thread || (op->thread == l->thread && op->begin_us > l->begin_us)) break;
             if (op->thread < l->thread) continue;
-            while (depth && e->ops[stack[depth - 1]].end_us <= op->begin_us) depth--;
-            if (depth < DEPTH_MAX) stack[depth++] = next;
+            push(e, stack, &depth, next);
         }
         while (depth && (e->ops[stack[depth - 1]].thread != l->thread || e->ops[stack[depth - 1]].end_us < l->begin_us))
             depth--;
@@ -99,7 +117,8 @@ static void find_launch(cm__events *e, cm__kernel *k)
     const cm__launch *l = e->n_launches ? bsearch(&key, e->launches, (size_t)e->n_launches, sizeof key, by_correlation) : NULL;
     k->launch_us = l ? l->begin_us : NAN;
     k->op = l ? l->op : -1;
-    double at = l ? l->begin_us : k->begin_us;
+    /* a kernel without a launch was launched before the profiler began to record */
+    double at = l ? l->begin_us : e->n_launches ? -1 : k->begin_us;
     k->step = e->n_spans[CM__SPAN_STEP] ? cm__span_at(e, CM__SPAN_STEP, 0, at, true) : 0;
 }
 
@@ -109,6 +128,7 @@ void cm__timeline_join(cm__events *e)
     sort(e->launches, e->n_launches, sizeof *e->launches, by_thread_launch);
     for (int kind = 0; kind < CM__SPANS; kind++)
         sort(e->spans[kind], e->n_spans[kind], sizeof **e->spans, by_begin);
+    find_wrappers(e);
     find_owners(e);
     sort(e->launches, e->n_launches, sizeof *e->launches, by_correlation);
     for (int32_t i = 0; i < e->n_kernels; i++) find_launch(e, &e->kernels[i]);

@@ -30,6 +30,23 @@ static bool same_table(const cm__call *a, const cm__call *b)
     return a->op == b->op && a->pass == b->pass && !strcmp(a->variant, b->variant) && !strcmp(a->dtype, b->dtype);
 }
 
+/* A cross-entropy is the logarithm of a softmax and then a choice: the trace has both, a table has their sum. */
+static void add_softmax(entry *entries, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        entry *loss = &entries[i];
+        if (loss->call.op != CM__CALL_CROSS_ENTROPY) continue;
+        for (int32_t k = 0; k < count; k++) {
+            const cm__call *c = &entries[k].call;
+            bool same = c->op == CM__CALL_SOFTMAX && c->pass == loss->call.pass && strcmp(c->variant, "log") == 0 &&
+                        strcmp(c->dtype, loss->call.dtype) == 0 && memcmp(c->sizes, loss->call.sizes, 2 * sizeof *c->sizes) == 0;
+            if (!same) continue;
+            loss->time_s += entries[k].time_s / entries[k].runs * loss->runs;
+            loss->kernels += entries[k].kernels / entries[k].runs * loss->runs;
+        }
+    }
+}
+
 /* The calls that ran, sorted, each of them once. */
 static int32_t gather(const struct cm_timeline *t, entry *entries)
 {
@@ -48,6 +65,7 @@ static int32_t gather(const struct cm_timeline *t, entry *entries)
         entries[n - 1].runs += entries[i].runs;
         entries[n - 1].kernels += entries[i].kernels;
     }
+    add_softmax(entries, n);
     return n;
 }
 

@@ -21,6 +21,7 @@ struct cm_timeline {
     cm__traced      *rows;
     cm_timeline_call *calls;
     int32_t          n_rows, cap_rows;
+    int8_t          *parts; /* of the kernels of one operator: which of its calls (rows.c) */
     char            *profile;
 };
 

@@ -40,7 +40,8 @@ static cm__compared_call *call_of(gathering *g, const char *call, cm_phase phase
     return &r->calls[r->n_calls++];
 }
 
-/* The kind of a call: its operator; of a convolution also the pass; copies and fills apart from other functions. */
+/* The kind of a call: its operator; of a convolution also the pass; copies and fills apart from other functions. A cross-entropy may be
+   recorded as one call or as several. */
 static const char *kind_of(cm__ctx *ctx, const char *call)
 {
     static const char map[] = "elementwise forward ", conv[] = "conv";
@@ -49,6 +50,7 @@ static const char *kind_of(cm__ctx *ctx, const char *call)
         bool        moves = strncmp(function, "copy", 4) == 0 || strncmp(function, "fill", 4) == 0;
         return moves ? "copies, casts and fills" : "elementwise";
     }
+    if (strncmp(call, "cross_entropy", 13) == 0 || strstr(call, "ward log ")) return "softmax and choice of the loss";
     size_t length = strcspn(call, " ");
     if (strncmp(call, conv, sizeof conv - 1) == 0) length += 1 + strcspn(call + length + 1, " ");
     return cm__text_copy_n(ctx, call, length);
