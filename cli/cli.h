@@ -24,7 +24,7 @@ typedef struct settings {
     cm__predict_request predict;
     cm__plan_request  plan;       /* device counts and batch sizes of plan, predict and scale are in memory.options */
     cm__scale_request scale;
-    const char       *device, *versus, *cluster, *output, *set, *from, *trace;
+    const char       *device, *versus, *cluster, *output, *set, *from, *trace, *snapshot;
     bool              leave_device_out;
     cm_rank_options   rank;
     cm_rank_price     prices[PRICES_MAX]; /* --price, rank.n_prices of them */
@@ -117,6 +117,7 @@ void say_warnings(const cm_graph *graph);
 /* Write a text to a file, which is replaced atomically; to a device or a pipe; or, for "-", to results(). EXIT_FAILED:
    it could not be written, and a message was printed. */
 int  save_text(const char *path, const char *text);
+int  save_bytes(const char *path, const char *bytes, size_t size); /* the same without a line end */
 /* Flush standard output. Return `status`, or print a message and return EXIT_FAILED if the output could not be
    written. */
 int  finish_output(int status);

@@ -144,7 +144,7 @@ static char *print(cm__ctx *ctx, json_t *profile)
         first = false;
         print_member(out, key, value);
     }
-    fputs("}\n", out);
+    fputs("}", out);
     if (fclose(out) != 0) cm__fail(ctx, CM_ERR_MEMORY, "out of memory for the result");
     return result;
 }

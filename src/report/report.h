@@ -439,6 +439,9 @@ cm_status cm__scale_report_print(const cm__scale_report *report, cm__output_form
 cm_status cm__explain_report_print(const cm__explain_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
 cm_status cm__rank_report_print(const cm__rank_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+/* The step as a Chrome trace; the tensors of the step as a memory snapshot of PyTorch (a pickle). */
+cm_status cm__predict_report_trace(const cm__predict_report *report, FILE *out, cm_diag *diag);
+cm_status cm__predict_report_snapshot(const cm__predict_report *report, FILE *out, cm_diag *diag);
 cm_status cm__compare_report_print(const cm__compare_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
 cm_status cm__trace_fit_print(const cm__trace_fit_report *report, cm__output_format format, FILE *out, cm_diag *diag);

@@ -155,7 +155,7 @@ char *cm__timeline_tables(const struct cm_timeline *t, const char *base, int32_t
             fputs(i ? ",\n" : "\n", out);
             i += print_table(out, entries + i, count - i, date);
         }
-        fputs("\n]}\n", out);
+        fputs("\n]}", out);
         if (fclose(out) != 0) free(text), text = NULL;
     }
     free(entries);
