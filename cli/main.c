@@ -79,6 +79,8 @@ const command commands[] = {
      FOR_REPORT, 1, 1, run_report},
     {"serve", "", "Serve an interactive page on this machine: choose models, devices and prices", NULL, FOR_SERVE, 0,
      0, run_serve},
+    {"mcp", "", "Serve the commands as tools for language models: Model Context Protocol over stdin and stdout", NULL,
+     FOR_MCP, 0, 0, run_mcp},
     {"bench", "", "Measure this machine and write a profile for the other commands", bench_details, FOR_BENCH, 0, 0,
      run_bench},
     {"calibrate", "", "Correct a device's profile with measured training steps", calibrate_details, FOR_CALIBRATE, 0,

@@ -93,7 +93,9 @@ static void put_calls(writer *w, const cm__predict_report *r, double repeats)
     }
     double idle = i->compute_s - sum - (i->tensor_s + i->data_s - i->hidden_s);
     bool   waits = i->host_time_s > 0.98 * i->compute_s;
-    clock  c = {.launch_s = launches > 0 ? i->host_time_s / launches : 0, .gap_s = waits || idle < 0 ? 0 : idle / (count * repeats)};
+    double last = count ? cm_prediction_op(r->prediction, count - 1)->time_s : 0; /* runs when its launch is over */
+    double host = waits ? fmax(0, i->compute_s - last) : i->host_time_s;
+    clock  c = {.launch_s = launches > 0 ? host / launches : 0, .gap_s = waits || idle < 0 ? 0 : idle / (count * repeats)};
     for (int32_t round = 0; round < (int32_t)repeats; round++)
         for (int32_t k = 0; k < count; k++) {
             const cm_op_time *op = cm_prediction_op(r->prediction, k);
