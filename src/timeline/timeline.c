@@ -123,14 +123,15 @@ static void read(struct cm_timeline *t, const cm__bytes *bytes)
     list_calls(t);
 }
 
-cm_status cm__timeline_read(const cm__bytes *bytes, cm_timeline **timeline, cm_diag *diag)
+cm_status cm__timeline_read(const cm__bytes *bytes, const char *path, cm_timeline **timeline, cm_diag *diag)
 {
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     cm_timeline *t = cm__alloc(ctx, sizeof *t);
+    cm__bytes    from = bytes ? *bytes : cm__trace_file(ctx, cm__text_copy(ctx, path));
     t->ctx = ctx;
-    read(t, bytes);
+    read(t, &from);
     ctx->diag = NULL;
     *timeline = t;
     return CM_OK;
@@ -139,16 +140,7 @@ cm_status cm__timeline_read(const cm__bytes *bytes, cm_timeline **timeline, cm_d
 cm_status cm_timeline_read(const char *path, cm_timeline **timeline, cm_diag *diag)
 {
     if (!path || !timeline) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no file or result given");
-    cm__ctx *ctx = cm__ctx_new(diag);
-    if (!ctx) return CM_ERR_MEMORY;
-    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    cm_timeline *t = cm__alloc(ctx, sizeof *t);
-    t->ctx = ctx;
-    cm__bytes bytes = cm__trace_file(ctx, cm__text_copy(ctx, path));
-    read(t, &bytes);
-    ctx->diag = NULL;
-    *timeline = t;
-    return CM_OK;
+    return cm__timeline_read(NULL, path, timeline, diag);
 }
 
 void cm_timeline_free(cm_timeline *t)

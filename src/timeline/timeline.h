@@ -33,6 +33,7 @@ int32_t cm__span_at(const cm__events *events, cm__span_kind kind, double thread,
 /* timeline_rows.c */
 void cm__timeline_rows(struct cm_timeline *t);
 
-cm_status cm__timeline_read(const cm__bytes *bytes, struct cm_timeline **timeline, cm_diag *diag);
+/* bytes NULL: those of the file. */
+cm_status cm__timeline_read(const cm__bytes *bytes, const char *path, struct cm_timeline **timeline, cm_diag *diag);
 
 #endif

@@ -40,7 +40,7 @@ static void timeline(cm__ctx *ctx, const uint8_t *bytes, size_t size)
     memory       from = {bytes, size};
     cm__bytes    source = {read_memory, &from};
     cm_timeline *t;
-    cm__pass_on(ctx, cm__timeline_read(&source, &t, ctx->diag));
+    cm__pass_on(ctx, cm__timeline_read(&source, NULL, &t, ctx->diag));
     check(t);
     cm_timeline_free(t);
 }

@@ -49,7 +49,7 @@ __attribute__((unused)) static cm_timeline *timeline_of(const char *text)
     cm__bytes    bytes = {read_text, &source};
     cm_diag      diag = {0};
     cm_timeline *t = NULL;
-    if (cm__timeline_read(&bytes, &t, &diag)) fail_msg("%s", diag.reason);
+    if (cm__timeline_read(&bytes, NULL, &t, &diag)) fail_msg("%s", diag.reason);
     return t;
 }
 

@@ -99,7 +99,7 @@ static void without_kernels(void **state)
     cm__bytes    bytes = {read_text, &source};
     cm_diag      diag = {0};
     cm_timeline *t;
-    assert_int_equal(cm__timeline_read(&bytes, &t, &diag), CM_ERR_FORMAT);
+    assert_int_equal(cm__timeline_read(&bytes, NULL, &t, &diag), CM_ERR_FORMAT);
     assert_non_null(strstr(diag.reason, "no kernels"));
     cm_timeline_free(NULL);
 }
