@@ -106,6 +106,7 @@ void cm__tables_merge(cm__ctx *ctx, json_t *into, const json_t *from, cm_merge_c
 
 static json_t *read(cm__ctx *ctx, const char *path)
 {
+    ctx->file = path;
     cm__mapping *file = cm__file_map(ctx, path, FILE_MOST, "");
     json_t      *profile = cm__json_read(ctx, (const char *)file->bytes, file->size, 0);
     const json_t *tables = json_object_get(profile, "kernels");
