@@ -79,6 +79,40 @@ static bool is_update(const cm__predict_report *r, const cm_op_time *op)
     return cm_node_phase(cm_graph_node(r->graph->step, op->node)) == CM_UPDATE;
 }
 
+/* When the last kernel ends. */
+static double end_of(const cm__predict_report *r, clock c, double repeats)
+{
+    int32_t count = cm_prediction_ops(r->prediction);
+    for (int32_t round = 0; round < (int32_t)repeats; round++)
+        for (int32_t k = 0; k < count; k++) {
+            const cm_op_time *op = cm_prediction_op(r->prediction, k);
+            if (is_update(r, op) && round + 1 < (int32_t)repeats) continue;
+            c.host_s += c.launch_s * fmax(op->launches, 1);
+            c.device_s = fmax(c.host_s, c.device_s + c.gap_s) + op->time_s;
+        }
+    return c.device_s;
+}
+
+/* The predicted step is the longer of host and device; with equal times for all launches the device would also wait
+   within the step. Shorten launches and gaps until the last kernel ends with the step. */
+static void fit_clock(const cm__predict_report *r, clock *c, double repeats, double end_s)
+{
+    clock  full = *c;
+    double low = 0, high = 1;
+    if (end_of(r, full, repeats) <= end_s) return;
+    for (int i = 0; i < 40; i++) {
+        double part = (low + high) / 2;
+        *c = full;
+        c->launch_s *= part;
+        c->gap_s *= part;
+        if (end_of(r, *c, repeats) > end_s) high = part;
+        else low = part;
+    }
+    *c = full;
+    c->launch_s *= low;
+    c->gap_s *= low;
+}
+
 static void put_calls(writer *w, const cm__predict_report *r, double repeats)
 {
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
@@ -96,6 +130,7 @@ static void put_calls(writer *w, const cm__predict_report *r, double repeats)
     double last = count ? cm_prediction_op(r->prediction, count - 1)->time_s : 0; /* runs when its launch is over */
     double host = waits ? fmax(0, i->compute_s - last) : i->host_time_s;
     clock  c = {.launch_s = launches > 0 ? host / launches : 0, .gap_s = waits || idle < 0 ? 0 : idle / (count * repeats)};
+    fit_clock(r, &c, repeats, i->compute_s);
     for (int32_t round = 0; round < (int32_t)repeats; round++)
         for (int32_t k = 0; k < count; k++) {
             const cm_op_time *op = cm_prediction_op(r->prediction, k);

@@ -45,12 +45,12 @@ static void lengths_and_order(void **state)
 static void live_bytes_reach_the_peak(void **state)
 {
     (void)state;
-    cm__predict_request asked = {.graph = {.model = "resnet18"}, .device = "nvidia-h200", .options = {.batch = 8}};
+    cm__predict_request asked = {.graph = {.model = "resnet18"}, .device = "nvidia-h200", .options = {.batch = 256}};
     cm__predict_report *r;
     cm_diag             diag = {0};
     if (cm__predict_report_new(&asked, &r, &diag)) fail_msg("%s", diag.reason);
     cm__ctx *ctx = cm__ctx_new(NULL);
-    double  *live = cm__live_bytes(ctx, r->graph->step, 8), most = 0;
+    double  *live = cm__live_bytes(ctx, r->graph->step, 256), most = 0;
     for (int32_t i = 0; i < cm_graph_nodes(r->graph->step); i++) most = fmax(most, live[i]);
     assert_true(most > 0 && most <= r->peak_bytes);
     assert_true(most > 0.8 * r->peak_bytes); /* the rest is workspace and rounding */
