@@ -176,6 +176,28 @@ typedef enum cm_loss_kernel {
     CM_LOSS_KERNELS
 } cm_loss_kernel;
 
+/* How frozen weights of matrix products are stored (docs/fine-tuning.md). */
+typedef enum cm_quantize {
+    CM_QUANTIZE_NONE, CM_QUANTIZE_NF4, CM_QUANTIZE_NF4_DQ, CM_QUANTIZE_INT8, CM_QUANTIZE_GPTQ4, CM_QUANTIZES
+} cm_quantize;
+
+/* Fine-tuning: which parameters are not trained, how they are stored, and which adapters are trained beside them. All
+   zero: everything is trained. */
+typedef struct cm_tuning {
+    int32_t     rank;     /* of the adapters of LoRA; 0: none. With adapters all other parameters are frozen */
+    double      alpha;    /* 0: twice the rank */
+    double      dropout;  /* before the adapters */
+    bool        wide;     /* adapters in fp32, with casts around them, where the other weights have 16 bits */
+    char        targets[128]; /* "qkv", "attention", "all-linear", or names joined by '+'; empty: qkv */
+    cm_quantize quantize; /* weights of the layers' matrix products: frozen, and stored so */
+    const char *freeze;   /* patterns of parameter names, separated by commas; NULL: none */
+} cm_tuning;
+
+/* Read "r=16,alpha=32,targets=qkv,dropout=0.05,dtype=fp32" into `tuning`; r must be given. */
+cm_status cm_lora_parse(const char *text, cm_tuning *tuning, cm_diag *diag);
+const char *cm_quantize_name(cm_quantize quantize);
+cm_status   cm_quantize_parse(const char *name, cm_quantize *quantize, cm_diag *diag);
+
 typedef struct cm_train_options {
     cm_precision precision; /* default: amp-bf16 */
     cm_optimizer optimizer; /* default: momentum for convolutional networks, adamw otherwise */
@@ -187,6 +209,7 @@ typedef struct cm_train_options {
     cm_loss_kernel loss_kernel;
     bool         master;    /* 16-bit weights beside fp32 master weights and states; no autocast: Megatron-LM, FSDP */
     bool         inference; /* forward pass only: no loss, no backward, no update */
+    cm_tuning    tuning;
 } cm_train_options;
 
 /* Make the graph of one training step of `forward`: casts, forward, loss, backward and update. */
