@@ -188,12 +188,13 @@ typedef struct cm_tuning {
     double      alpha;    /* 0: twice the rank */
     double      dropout;  /* before the adapters */
     bool        wide;     /* adapters in fp32, with casts around them, where the other weights have 16 bits */
+    bool        wide_rest; /* frozen weights that are not quantised in fp32: prepare_model_for_kbit_training() of PEFT */
     char        targets[128]; /* "qkv", "attention", "all-linear", or names joined by '+'; empty: qkv */
     cm_quantize quantize; /* weights of the layers' matrix products: frozen, and stored so */
     const char *freeze;   /* patterns of parameter names, separated by commas; NULL: none */
 } cm_tuning;
 
-/* Read "r=16,alpha=32,targets=qkv,dropout=0.05,dtype=fp32" into `tuning`; r must be given. */
+/* Read "r=16,alpha=32,targets=qkv,dropout=0.05,dtype=fp32,rest=fp32" into `tuning`; r must be given. */
 cm_status cm_lora_parse(const char *text, cm_tuning *tuning, cm_diag *diag);
 const char *cm_quantize_name(cm_quantize quantize);
 cm_status   cm_quantize_parse(const char *name, cm_quantize *quantize, cm_diag *diag);

@@ -7,7 +7,8 @@
  *
  * LoRA (arXiv:2106.09685) as the PEFT library runs it: y = W x + (alpha / r) B A dropout(x), with A [r, in] and
  * B [out, r]. Frozen weights are stored in 16 bits, as the models are loaded; adapters follow the precision: fp32 under
- * autocast, 16 bits without. dtype=fp32 stores them in fp32 without autocast too, and casts around them.
+ * autocast, 16 bits without. dtype=fp32 stores them in fp32 without autocast too, and casts around them. rest=fp32 stores
+ * the frozen weights that are not quantised (norms, embeddings, head) in fp32.
  */
 #include "graph/tune.h"
 
@@ -31,7 +32,7 @@ static int32_t copy_leaf(cm__tune *t, int32_t tensor)
     y->converted = x->converted;
     y->frozen = t->frozen[tensor];
     bool loaded_narrow = t->o->rank > 0 || t->o->quantize;
-    if (y->frozen && loaded_narrow) y->stored = CM__STORED_NARROW;
+    if (y->frozen && loaded_narrow) y->stored = t->o->wide_rest ? CM__STORED_WIDE : CM__STORED_NARROW;
     return leaf;
 }
 
@@ -182,10 +183,10 @@ static bool set_lora(cm_tuning *t, cm__span key, cm__span value)
     }
     if (cm__span_is(key, "alpha")) return cm__parse_real(value, &t->alpha) && t->alpha > 0;
     if (cm__span_is(key, "dropout")) return cm__parse_real(value, &t->dropout) && t->dropout >= 0 && t->dropout < 1;
-    if (cm__span_is(key, "dtype")) {
-        t->wide = cm__span_is(value, "fp32");
-        return t->wide || cm__span_is(value, "auto");
-    }
+    bool wide = cm__span_is(value, "fp32");
+    if (cm__span_is(key, "dtype")) t->wide = wide;
+    if (cm__span_is(key, "rest")) t->wide_rest = wide;
+    if (cm__span_is(key, "dtype") || cm__span_is(key, "rest")) return wide || cm__span_is(value, "auto");
     if (!cm__span_is(key, "targets") || !value.length || value.length >= sizeof t->targets) return false;
     memcpy(t->targets, value.text, value.length);
     t->targets[value.length] = '\0';
@@ -200,7 +201,7 @@ cm_status cm_lora_parse(const char *text, cm_tuning *tuning, cm_diag *diag)
         cm__span key = {p, equals}, value = {p + equals + 1, equals < length ? length - equals - 1 : 0};
         if (equals >= length || !set_lora(&t, key, value))
             return cm__diag_set(diag, CM_ERR_ARGUMENT, "'%.*s' is none of r=N, alpha=X, targets=NAMES, dropout=X, "
-                                "dtype=auto|fp32", (int)(length > 64 ? 64 : length), p);
+                                "dtype=auto|fp32, rest=auto|fp32", (int)(length > 64 ? 64 : length), p);
         p += length + (p[length] == ',');
     }
     if (t.rank <= 0) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no rank given: r=16");
