@@ -641,6 +641,14 @@ typedef struct cm_memory_use {
     bool         recomputes;                /* the device recomputes activations in backward so that the step fits */
 } cm_memory_use;
 
+/* How likely it is that a step fits, and the 90 % interval of its peak. */
+typedef struct cm_chance {
+    double probability, interval_bytes[2];
+} cm_chance;
+
+/* `devices`: of the plan. A capacity that is unknown counts as sufficient. */
+cm_chance cm_memory_chance(const cm_memory_use *use, int32_t devices);
+
 /* Memory of a step on a device under a plan, for any batch size. Graph and device must outlive it. */
 typedef struct cm_footprint cm_footprint;
 

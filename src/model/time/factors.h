@@ -17,6 +17,7 @@ typedef struct cm__factors {
     double torchvision_worker, torchvision_alone;
     double operator_launches; /* kernel launches that the host time of an operator contains */
     double host_error, unmeasured_host_error; /* log errors of host times: of the measured host, of another */
+    double memory_error, sharded_memory_error; /* log errors of the peak of memory: chance.c */
     double maker_correlation; /* of the errors of two devices of one maker and class: rank/order.c */
 } cm__factors;
 
