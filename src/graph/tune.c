@@ -31,8 +31,7 @@ static int32_t copy_leaf(cm__tune *t, int32_t tensor)
     y->value = x->value;
     y->converted = x->converted;
     y->frozen = t->frozen[tensor];
-    bool loaded_narrow = t->o->rank > 0 || t->o->quantize;
-    if (y->frozen && loaded_narrow) y->stored = t->o->wide_rest ? CM__STORED_WIDE : CM__STORED_NARROW;
+    if (y->frozen && (t->o->rank > 0 || t->o->quantize)) y->stored = t->o->wide_rest ? CM__STORED_WIDE : CM__STORED_NARROW;
     return leaf;
 }
 
@@ -164,6 +163,7 @@ const cm_graph *cm__tuned(cm__ctx *ctx, const cm_graph *forward, const cm_tuning
     t.quantised = cm__alloc_array(ctx, (size_t)forward->n_tensors + 1, sizeof *t.quantised);
     t.frozen = cm__alloc_array(ctx, (size_t)forward->n_tensors + 1, sizeof *t.frozen);
     for (int32_t i = 0; i < forward->n_tensors; i++) t.map[i] = -1;
+    t.out->loaded_narrow = (tuning->rank > 0 || tuning->quantize) && !tuning->wide_rest;
     cm__graph_reserve(t.out, forward, 3);
     cm__tune_choose(&t);
     copy_all(&t);
