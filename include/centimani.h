@@ -188,7 +188,7 @@ typedef struct cm_tuning {
     double      alpha;    /* 0: twice the rank */
     double      dropout;  /* before the adapters */
     bool        wide;     /* adapters in fp32, with casts around them, where the other weights have 16 bits */
-    bool        wide_rest; /* frozen weights that are not quantised in fp32: prepare_model_for_kbit_training() of PEFT */
+    bool        wide_rest; /* norms, embeddings and head in fp32: prepare_model_for_kbit_training() of PEFT */
     char        targets[128]; /* "qkv", "attention", "all-linear", or names joined by '+'; empty: qkv */
     cm_quantize quantize; /* weights of the layers' matrix products: frozen, and stored so */
     const char *freeze;   /* patterns of parameter names, separated by commas; NULL: none */

@@ -8,7 +8,7 @@
  * LoRA (arXiv:2106.09685) as the PEFT library runs it: y = W x + (alpha / r) B A dropout(x), with A [r, in] and
  * B [out, r]. Frozen weights are stored in 16 bits, as the models are loaded; adapters follow the precision: fp32 under
  * autocast, 16 bits without. dtype=fp32 stores them in fp32 without autocast too, and casts around them. rest=fp32 stores
- * the frozen weights that are not quantised (norms, embeddings, head) in fp32.
+ * the other frozen weights (norms, embeddings, head) in fp32.
  */
 #include "graph/tune.h"
 
@@ -31,7 +31,8 @@ static int32_t copy_leaf(cm__tune *t, int32_t tensor)
     y->value = x->value;
     y->converted = x->converted;
     y->frozen = t->frozen[tensor];
-    if (y->frozen && (t->o->rank > 0 || t->o->quantize)) y->stored = t->o->wide_rest ? CM__STORED_WIDE : CM__STORED_NARROW;
+    if (y->frozen && (t->o->rank > 0 || t->o->quantize)) 
+        y->stored = t->o->wide_rest && !t->inner[tensor] ? CM__STORED_WIDE : CM__STORED_NARROW;
     return leaf;
 }
 
@@ -161,6 +162,7 @@ const cm_graph *cm__tuned(cm__ctx *ctx, const cm_graph *forward, const cm_tuning
     t.map = cm__alloc_array(ctx, (size_t)forward->n_tensors + 1, sizeof *t.map);
     t.adapted = cm__alloc_array(ctx, (size_t)forward->n_nodes + 1, sizeof *t.adapted);
     t.quantised = cm__alloc_array(ctx, (size_t)forward->n_tensors + 1, sizeof *t.quantised);
+    t.inner = cm__alloc_array(ctx, (size_t)forward->n_tensors + 1, sizeof *t.inner);
     t.frozen = cm__alloc_array(ctx, (size_t)forward->n_tensors + 1, sizeof *t.frozen);
     for (int32_t i = 0; i < forward->n_tensors; i++) t.map[i] = -1;
     t.out->loaded_narrow = (tuning->rank > 0 || tuning->quantize) && !tuning->wide_rest;

@@ -13,10 +13,11 @@ typedef struct cm__tune {
     int32_t         *map;       /* tensor of `in` -> tensor of `out`; -1: not copied yet */
     bool            *adapted;   /* per node of `in`: an adapter runs beside it */
     bool            *quantised; /* per tensor of `in`: a parameter that is stored in few bits */
+    bool            *inner;     /* per tensor of `in`: a matrix of the layers' products */
     bool            *frozen;    /* per tensor of `in`: a parameter that is not trained */
 } cm__tune;
 
-/* tune_targets.c: fill in `adapted`, `quantised` and `frozen`. Fails if an option names nothing in the model. */
+/* tune_targets.c: fill in `adapted`, `inner`, `quantised` and `frozen`. Fails if an option names nothing in the model. */
 void cm__tune_choose(cm__tune *t);
 /* The parameter that is the matrix of a product, possibly through views; -1: the node is no such product. */
 int32_t cm__tune_matrix(const cm_graph *g, const cm_node *n);

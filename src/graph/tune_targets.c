@@ -141,6 +141,7 @@ void cm__tune_choose(cm__tune *t)
         bool    named = is_target(t->o, cm__t(g, weight)->name) || is_target(t->o, g->nodes[i].name);
         t->adapted[i] = t->o->rank > 0 && matrix && named;
         adapters += t->adapted[i];
+        t->inner[weight] = true;
         t->quantised[weight] |= t->o->quantize != CM_QUANTIZE_NONE;
     }
     if (t->o->rank > 0 && !adapters)

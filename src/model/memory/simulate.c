@@ -99,11 +99,15 @@ static void drop_pieces(simulation *s, int32_t node)
     }
 }
 
-/* An update has a temporary tensor for each parameter, all at once (PyTorch's foreach). Returns their number. */
+/* An update has a temporary tensor for each parameter, all at once (PyTorch's foreach): they need not be in one piece.
+   Returns the number of blocks. */
 static int32_t take_for_update(simulation *s, const cm_node *n, double bytes, int32_t *blocks)
 {
     double  all = 0;
     int32_t count = 0;
+    blocks[0] = cm__allocator_take(s->allocator, llround(bytes));
+    s->now[CM_CATEGORY_EPHEMERAL] += (double)cm__allocator_size(s->allocator, blocks[0]);
+    if (blocks[0] != -1) return 1;
     for (int pass = 0; pass < 2; pass++)
         for (int32_t i = 0; i < n->n_inputs; i++) {
             const cm_tensor *x = cm__t(s->f->step, n->inputs[i]);
