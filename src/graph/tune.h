@@ -19,8 +19,6 @@ typedef struct cm__tune {
 
 /* tune_targets.c: fill in `adapted`, `inner`, `quantised` and `frozen`. Fails if an option names nothing in the model. */
 void cm__tune_choose(cm__tune *t);
-/* The parameter that is the matrix of a product, possibly through views; -1: the node is no such product. */
-int32_t cm__tune_matrix(const cm_graph *g, const cm_node *n);
 
 /* tune_quantize.c: the packed weight and its scales, as leaves named after it; and the node that unpacks it. */
 int32_t cm__tune_pack(cm__tune *t, const cm_tensor *weight);

@@ -11,7 +11,8 @@
 #include "base/text.h"
 #include "graph/rule.h"
 
-int32_t cm__tune_matrix(const cm_graph *g, const cm_node *n)
+/* The parameter that is the matrix of a product, possibly through views; -1: the node is no such product. */
+static int32_t matrix_of(const cm_graph *g, const cm_node *n)
 {
     bool product = n->op == CM_OP_GEMM || n->op == CM_OP_MATMUL || n->op == CM_OP_EINSUM;
     if (!product || !cm__has(n, 1) || cm__attr_int(n, CM_ATTR_TRANS_A, 0)) return -1;
@@ -107,7 +108,7 @@ static bool *inner_products(const cm__tune *t)
     int32_t         last = -1;
     for (int32_t i = 0; i < g->n_nodes; i++) layers |= g->nodes[i].block >= 0;
     for (int32_t i = 0; i < g->n_nodes; i++) {
-        inner[i] = cm__tune_matrix(g, &g->nodes[i]) >= 0 && (!layers || g->nodes[i].block >= 0);
+        inner[i] = matrix_of(g, &g->nodes[i]) >= 0 && (!layers || g->nodes[i].block >= 0);
         if (inner[i]) last = i;
     }
     if (!layers && last >= 0) inner[last] = false;
@@ -136,7 +137,7 @@ void cm__tune_choose(cm__tune *t)
     int32_t         adapters = 0;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         if (!inner[i]) continue;
-        int32_t weight = cm__tune_matrix(g, &g->nodes[i]);
+        int32_t weight = matrix_of(g, &g->nodes[i]);
         bool    matrix = cm__t(g, weight)->rank == 2 && g->nodes[i].op != CM_OP_EINSUM;
         bool    named = is_target(t->o, cm__t(g, weight)->name) || is_target(t->o, g->nodes[i].name);
         t->adapted[i] = t->o->rank > 0 && matrix && named;
