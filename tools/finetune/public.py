@@ -4,7 +4,8 @@
 
 Prints, per source and per model family, the mean error of the step time and of the memory, and how often the answer
 "fits" is right: a run out of memory that is called so counts for recall, a run that finished and is called too large
-against precision. No parameter of the program was fitted to these rows, so every family is left out.
+against precision. No time or memory of the program was fitted to these rows, but some options of the mapping below were
+chosen after looking at their readings (docs/results/fine-tuning.md), so only the first figures there are first sight.
 
 Used are rows whose length in tokens is known. Not used: adapters other than LoRA, networks that are no transformer of
 tokens (FLUX), hybrids with state-space layers, and lengths that vary without their mean (times of ms-swift, litgpt, peft).
