@@ -56,6 +56,8 @@ const command commands[] = {
      model_details, FOR_GRAPH, 1, 1, run_graph},
     {"memory", "MODEL", "Predict the memory of a training step by category and level, and what makes it fit",
      model_details, FOR_MEMORY, 1, 1, run_memory},
+    {"fits", "MODEL", "Say whether a training step fits into a device's memory, how likely, and what would make it fit",
+     model_details, FOR_FITS, 1, 1, run_fits},
     {"batch", "MODEL", "Choose the batch size to train with on a device", model_details, FOR_BATCH, 1, 1, run_batch},
     {"validate", "", "Compare predictions with published results", NULL, FOR_VALIDATE, 0, 0, run_validate},
     {"models", "[list | show ID]", "List the named models, or show one with its definition and source", NULL,

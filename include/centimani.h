@@ -179,6 +179,29 @@ typedef enum cm_loss_kernel {
     CM_LOSS_KERNELS
 } cm_loss_kernel;
 
+/* How frozen weights of matrix products are stored (docs/fine-tuning.md). */
+typedef enum cm_quantize {
+    CM_QUANTIZE_NONE, CM_QUANTIZE_NF4, CM_QUANTIZE_NF4_DQ, CM_QUANTIZE_INT8, CM_QUANTIZE_GPTQ4, CM_QUANTIZES
+} cm_quantize;
+
+/* Fine-tuning: which parameters are not trained, how they are stored, and which adapters are trained beside them. All
+   zero: everything is trained. */
+typedef struct cm_tuning {
+    int32_t     rank;     /* of the adapters of LoRA; 0: none. With adapters all other parameters are frozen */
+    double      alpha;    /* 0: twice the rank */
+    double      dropout;  /* before the adapters */
+    bool        wide;     /* adapters in fp32, with casts around them, where the other weights have 16 bits */
+    bool        wide_rest; /* norms, embeddings and head in fp32: prepare_model_for_kbit_training() of PEFT */
+    char        targets[128]; /* "qkv", "attention", "all-linear", or names joined by '+'; empty: qkv */
+    cm_quantize quantize; /* weights of the layers' matrix products: frozen, and stored so */
+    const char *freeze;   /* patterns of parameter names, separated by commas; NULL: none */
+} cm_tuning;
+
+/* Read "r=16,alpha=32,targets=qkv,dropout=0.05,dtype=fp32,rest=fp32" into `tuning`; r must be given. */
+cm_status cm_lora_parse(const char *text, cm_tuning *tuning, cm_diag *diag);
+const char *cm_quantize_name(cm_quantize quantize);
+cm_status   cm_quantize_parse(const char *name, cm_quantize *quantize, cm_diag *diag);
+
 typedef struct cm_train_options {
     cm_precision precision; /* default: amp-bf16 */
     cm_optimizer optimizer; /* default: momentum for convolutional networks, adamw otherwise */
@@ -191,6 +214,7 @@ typedef struct cm_train_options {
     cm_loss_kernel loss_kernel;
     bool         master;    /* 16-bit weights beside fp32 master weights and states; no autocast: Megatron-LM, FSDP */
     bool         inference; /* forward pass only: no loss, no backward, no update */
+    cm_tuning    tuning;
 } cm_train_options;
 
 /* Make the graph of one training step of `forward`: casts, forward, loss, backward and update. */
@@ -627,6 +651,14 @@ typedef struct cm_memory_use {
     int32_t      devices;                   /* that hold one copy of the model */
     bool         recomputes;                /* the device recomputes activations in backward so that the step fits */
 } cm_memory_use;
+
+/* How likely it is that a step fits, and the 90 % interval of its peak. */
+typedef struct cm_chance {
+    double probability, interval_bytes[2];
+} cm_chance;
+
+/* `devices`: of the plan. A capacity that is unknown counts as sufficient. */
+cm_chance cm_memory_chance(const cm_memory_use *use, int32_t devices);
 
 /* Memory of a step on a device under a plan, for any batch size. Graph and device must outlive it. */
 typedef struct cm_footprint cm_footprint;

@@ -13,6 +13,7 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .predict = cm__predict_text,
                          .memory = cm__memory_text,
                          .batch = cm__batch_text,
+                         .fits = cm__fits_text,
                          .validate = cm__validate_text,
                          .bench = cm__bench_text,
                          .plan = cm__plan_text,
@@ -31,6 +32,7 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .predict = cm__predict_json,
                          .memory = cm__memory_json,
                          .batch = cm__batch_json,
+                         .fits = cm__fits_json,
                          .validate = cm__validate_json,
                          .bench = cm__bench_json,
                          .plan = cm__plan_json,
@@ -47,6 +49,7 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                         .predict = cm__predict_csv,
                         .memory = cm__memory_csv,
                         .batch = cm__batch_csv,
+                        .fits = cm__fits_csv,
                         .validate = cm__validate_csv,
                         .plan = cm__plan_csv,
                         .scale = cm__scale_csv,
@@ -115,6 +118,11 @@ cm_status cm__memory_report_print(const cm__memory_report *report, cm__output_fo
 cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag)
 {
     PRINT(cm__renderers[format].batch(ctx, report, out));
+}
+
+cm_status cm__fits_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag)
+{
+    PRINT(cm__renderers[format].fits(ctx, report, out));
 }
 
 cm_status cm__scoreboard_print(const cm_scoreboard *scoreboard, cm__output_format format, FILE *out, cm_diag *diag)

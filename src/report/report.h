@@ -214,6 +214,7 @@ typedef struct cm__memory_request {
 typedef struct cm__remedy {
     const char *option, *value;
     double      peak_bytes;
+    double      step_time_s; /* NAN: unknown */
     const char *cost;
 } cm__remedy;
 
@@ -225,7 +226,9 @@ typedef struct cm__curve_point {
 
 #define CM__ALIVE_SHOWN 8
 #define CM__CURVE_POINTS 24
-#define CM__REMEDIES 8
+#define CM__REMEDIES 12
+#define CM__SURE 0.9          /* probability from which the answer is "yes"; "no" below 1 minus it */
+#define CM__BATCH_TRIED 65536 /* largest micro-batch that `fits` tries */
 
 typedef struct cm__memory_report {
     cm__ctx           *ctx;
@@ -245,9 +248,14 @@ typedef struct cm__memory_report {
     cm_batch_choice    choice;         /* of `batch` */
     double             interval_s[2];  /* 90 % interval of the step time at `batch`; valid if `timed` */
     bool               timed;          /* the step time was predicted */
+    double             step_time_s;    /* NAN: it was not */
+    cm_chance          chance;
+    int64_t            largest;        /* `fits`: the largest micro-batch that fits; 0: none does */
 } cm__memory_report;
 
 cm_status cm__memory_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag);
+/* The same with the largest micro-batch and with the time of each remedy. */
+cm_status cm__fits_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag);
 cm_status cm__batch_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag);
 void      cm__memory_report_free(cm__memory_report *report);
 
@@ -405,6 +413,7 @@ typedef struct cm__renderer {
     void (*predict)(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
     void (*memory)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
     void (*batch)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
+    void (*fits)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
     void (*validate)(cm__ctx *ctx, const cm_scoreboard *scoreboard, FILE *out);
     void (*bench)(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
     void (*plan)(cm__ctx *ctx, const cm__plan_report *report, FILE *out);
@@ -431,6 +440,7 @@ cm_status cm__predict_report_print(const cm__predict_report *report, cm__output_
                                    cm_diag *diag);
 cm_status cm__memory_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__fits_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__scoreboard_print(const cm_scoreboard *scoreboard, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__bench_report_print(const cm__bench_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__plan_report_print(const cm__plan_report *report, cm__output_format format, FILE *out, cm_diag *diag);
@@ -472,6 +482,10 @@ const char *cm__bottleneck(cm__ctx *ctx, const cm__predict_report *report);
 /* How a device that divides batches itself makes a step fit: micro-batches, several devices, recomputation; NULL: none
    of these was necessary. */
 const char *cm__division_text(cm__ctx *ctx, int64_t batch, int64_t micro_batch, int32_t devices, bool recomputes);
+const char *cm__fits_answer(const cm__memory_report *report); /* yes, no or unsure */
+void cm__fits_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
+void cm__fits_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
+void cm__fits_csv(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__memory_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__memory_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__memory_csv(cm__ctx *ctx, const cm__memory_report *report, FILE *out);

@@ -99,12 +99,36 @@ static void drop_pieces(simulation *s, int32_t node)
     }
 }
 
+/* An update has a temporary tensor for each parameter, all at once (PyTorch's foreach): they need not be in one piece.
+   Returns the number of blocks. */
+static int32_t take_for_update(simulation *s, const cm_node *n, double bytes, int32_t *blocks)
+{
+    double  all = 0;
+    int32_t count = 0;
+    blocks[0] = cm__allocator_take(s->allocator, llround(bytes));
+    s->now[CM_CATEGORY_EPHEMERAL] += (double)cm__allocator_size(s->allocator, blocks[0]);
+    if (blocks[0] != -1) return 1;
+    for (int pass = 0; pass < 2; pass++)
+        for (int32_t i = 0; i < n->n_inputs; i++) {
+            const cm_tensor *x = cm__t(s->f->step, n->inputs[i]);
+            double           elements = x->role == CM_ROLE_PARAMETER ? cm_tensor_elements(x).c[0] : 0;
+            if (!pass) all += elements;
+            else if (elements > 0) blocks[count++] = take(s, bytes * elements / all, CM_CATEGORY_EPHEMERAL);
+        }
+    return count;
+}
+
 static void run_node(simulation *s, int32_t node)
 {
+    const cm_node *n = &s->f->step->nodes[node];
+    double         bytes = cm__temporary_at(&s->f->temporary[node], s->batch);
+    bool           update = n->op == CM_OP_UPDATE;
+    int32_t        one, count = 1, *blocks = update ? cm__alloc_array(s->ctx, (size_t)n->n_inputs + 1, sizeof one) : &one;
     make_pieces(s, node);
-    int32_t temporary = take(s, cm__temporary_at(&s->f->temporary[node], s->batch), CM_CATEGORY_EPHEMERAL);
+    if (update) count = take_for_update(s, n, bytes, blocks);
+    else one = take(s, bytes, CM_CATEGORY_EPHEMERAL);
     note_peak(s, node);
-    give(s, temporary, CM_CATEGORY_EPHEMERAL);
+    for (int32_t i = 0; i < count; i++) give(s, blocks[i], CM_CATEGORY_EPHEMERAL);
     drop_pieces(s, node);
 }
 

@@ -69,7 +69,11 @@ const double *cm__parts_add_parameters(cm__making *k, cm__ctx *ctx)
             cm_poly elements = cm_tensor_elements(cm__t(k->g, parameter));
             double  here = elements.c[0] / (divides(k, n) ? k->m->calls->shards.tp : 1);
             if (k->m->calls->shards.ep > 1 && cm__is_expert(k->g, n)) here /= k->m->calls->shards.ep;
-            if (!owner[parameter]) {
+            if (cm__t(k->g, parameter)->frozen) {
+                double bytes = here * (double)cm_dtype_size(cm__t(k->g, parameter)->dtype);
+                if (owner[parameter] != k->part[i] + 1) k->parts->all[k->part[i]].frozen_bytes += bytes;
+                owner[parameter] = k->part[i] + 1;
+            } else if (!owner[parameter]) {
                 owner[parameter] = k->part[i] + 1;
                 k->parts->all[k->part[i]].parameters += on_device[parameter] = here;
                 k->parts->parameters += here;
@@ -137,7 +141,8 @@ static void add_kept(cm__making *k)
 static double parameter_tensors(const cm_graph *g)
 {
     double count = 0;
-    for (int32_t t = 0; t < g->n_tensors; t++) count += cm__t(g, t)->role == CM_ROLE_PARAMETER;
+    for (int32_t t = 0; t < g->n_tensors; t++) 
+        count += cm__t(g, t)->role == CM_ROLE_PARAMETER && !cm__t(g, t)->frozen;
     return count;
 }
 

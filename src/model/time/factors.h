@@ -16,11 +16,13 @@ typedef struct cm__factors {
     /* of another device's times, without and with corrections, if they differ by a factor of two; part of it at least */
     double transfer_error, corrected_error, least_transfer;
     double common_error, neighbours_shared, sparse_error; /* of a step: step.c */
+    double recompute_host; /* host time of a recomputed operator over that of a forward operator, in eager PyTorch */
     double inference_host; /* host time of a forward operator without autograd, over that with it */
     /* time of a core per image: torchvision in a DataLoader's worker, and in the training process, over libturbojpeg */
     double torchvision_worker, torchvision_alone;
     double operator_launches; /* kernel launches that the host time of an operator contains */
     double host_error, unmeasured_host_error; /* log errors of host times: of the measured host, of another */
+    double memory_error, sharded_memory_error; /* log errors of the peak of memory: chance.c */
     double maker_correlation; /* of the errors of two devices of one maker and class: rank/order.c */
 } cm__factors;
 
