@@ -48,10 +48,6 @@ static const char *const recomputes[CM_RECOMPUTES] = {
 static const char *const attentions[CM_ATTENTIONS] = {"auto", "flash", "math"};
 static const char *const loss_kernels[CM_LOSS_KERNELS] = {"auto", "plain", "fused", "chunked"};
 
-static const char *const runtimes[CM_RUNTIMES] = {
-    [CM_RUNTIME_DEFAULT] = "default", [CM_RUNTIME_TORCH_EAGER] = "torch-eager",
-    [CM_RUNTIME_TORCH_COMPILE] = "torch-compile", [CM_RUNTIME_MEGATRON] = "megatron", [CM_RUNTIME_NATIVE] = "native",
-};
 static const char *const layouts[CM_LAYOUTS] = {"auto", "nchw", "nhwc"};
 static const char *const fuses[CM_FUSES] = {[CM_FUSE_ALL] = "all", [CM_FUSE_EAGER] = "eager", [CM_FUSE_NONE] = "none"};
 
@@ -73,7 +69,6 @@ const char *cm_how_name(cm_how how)
     static const char *const hows[CM_HOWS] = {"measured", "interpolated", "transferred", "roofline"};
     return hows[how];
 }
-const char *cm_runtime_name(cm_runtime runtime) { return runtimes[runtime]; }
 
 static cm_status parse(const char *what, const char *name, const char *const *names, int count, int *value,
                        cm_diag *diag)
@@ -108,5 +103,4 @@ PARSER(recompute, recomputes, CM_RECOMPUTES)
 PARSER(attention, attentions, CM_ATTENTIONS)
 PARSER(loss_kernel, loss_kernels, CM_LOSS_KERNELS)
 PARSER(fuse, fuses, CM_FUSES)
-PARSER(runtime, runtimes, CM_RUNTIMES)
 PARSER(layout, layouts, CM_LAYOUTS)

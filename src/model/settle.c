@@ -27,7 +27,8 @@ static bool has_autocast(cm_precision p)
 
 static bool is_pytorch(cm_runtime runtime)
 {
-    return runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE;
+    cm_runtime base = cm_runtime_base(runtime);
+    return base == CM_RUNTIME_TORCH_EAGER || base == CM_RUNTIME_TORCH_COMPILE;
 }
 
 static void settle_sharding(cm_step_options *o)
@@ -53,7 +54,7 @@ cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_opt
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "Megatron-LM has its own loss: omit --loss-kernel");
     if (!o->layout) o->layout = device->layout;
     if (!o->train.precision) o->train.precision = cm_device_usual_precision(device);
-    if (o->runtime == CM_RUNTIME_TORCH_EAGER && o->load.fuse == CM_FUSE_ALL) o->load.fuse = CM_FUSE_EAGER;
+    if (cm_runtime_base(o->runtime) == CM_RUNTIME_TORCH_EAGER && o->load.fuse == CM_FUSE_ALL) o->load.fuse = CM_FUSE_EAGER;
     if (o->runtime == CM_RUNTIME_MEGATRON) settle_megatron(&o->train);
     settle_sharding(o);
     settle_recompute(o);

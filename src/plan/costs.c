@@ -64,7 +64,8 @@ cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *de
     m->whole = cm__execution_applies(device, runtime);
     m->part = cm__part_map(ctx, step);
     m->units = cm__units_of(ctx, step);
-    if (runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE) find_kept(m);
+    cm_runtime base = cm_runtime_base(runtime);
+    if (base == CM_RUNTIME_TORCH_EAGER || base == CM_RUNTIME_TORCH_COMPILE) find_kept(m);
     find_shape(m);
     find_bytes(m);
     return m;

@@ -53,7 +53,8 @@ static bool has_wide_groups(const cm_graph *g)
 bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime runtime)
 {
     if (g->attention != CM_ATTENTION_AUTO) return g->attention == CM_ATTENTION_MATH;
-    if (runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE) return has_wide_groups(g);
+    cm_runtime base = cm_runtime_base(runtime);
+    if (base == CM_RUNTIME_TORCH_EAGER || base == CM_RUNTIME_TORCH_COMPILE) return has_wide_groups(g);
     if (runtime != CM_RUNTIME_MEGATRON) return false;
     if (g->precision == CM_PRECISION_FP32 || g->precision == CM_PRECISION_TF32) return true;
     if (has_units(device, CM_RATE_FP8)) return false;

@@ -91,6 +91,7 @@ cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layo
     static void (*const walks[CM_RUNTIMES])(cm__dispatch *) = {[CM_RUNTIME_TORCH_COMPILE] = cm__dispatch_fused,
                                                                [CM_RUNTIME_MEGATRON] = cm__dispatch_megatron};
     cm__dispatch *d = cm__alloc(ctx, sizeof *d);
+    runtime = cm_runtime_base(runtime);
     d->ctx = ctx;
     d->g = g;
     d->nhwc = cm__in_nhwc(g, layout);

@@ -54,6 +54,15 @@ static double update_s(cm__ctx *ctx, const cm_device *device, const cm_device *r
     return tensors * eager(device, reference, cm__format(ctx, "update-op:%s", cm_optimizer_name(g->optimizer)));
 }
 
+/* Python, guards, and the start of a graph. Optimizers stay outside of torch.compile's graphs. */
+double cm__host_time_graphs(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *g,
+                            cm_runtime base)
+{
+    double step = cm__host_number(device, reference, base, "step");
+    if (step <= 0) step = eager(device, reference, "step");
+    return base == CM_RUNTIME_TORCH_COMPILE ? step + update_s(ctx, device, reference, g) : step;
+}
+
 double cm__host_time_compiled(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *g,
                               double generated)
 {
