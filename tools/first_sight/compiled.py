@@ -179,6 +179,7 @@ def settings(mode):
     functorch.force_non_lazy_backward_lowering = True  # backward is compiled with forward, without the device
     inductor.fx_graph_cache = functorch.enable_autograd_cache = False  # or nothing would be recorded
     inductor.compile_threads = AUTOTUNE_THREADS if mode.startswith("max") else 1
+    os.environ.update(DISABLE_CUPTI_LAZY_REINIT="1", TEARDOWN_CUPTI="0")  # torch.compile sets them for CUDA graphs
     torch.backends.cudnn.benchmark = True
     torch.set_num_threads(1)
 
@@ -205,9 +206,9 @@ def compiled_part(device, case, mode, result):
 
 
 def one(device, row, result):
+    settings(row["mode"])
     if device.name == "cuda":
         torch.zeros(1, device="cuda")  # a context takes a second and no time of kernels
-    settings(row["mode"])
     device.take()
     case = measure.Case(row, device.name)
     if row["mode"] == "default":
