@@ -302,12 +302,16 @@ class Run:
         return None
 
 
-def preload():
-    """Import what the processes need before they are forked. Nothing here may touch the GPU."""
-    for name in ("torchvision", "timm", "transformers", "torch._inductor.compile_fx", "torch._inductor.lowering",
-                 "torch._inductor.codegen.triton", "torch._inductor.select_algorithm", "torch._dynamo.backends.inductor"):
-        with contextlib.suppress(Exception):
-            __import__(name)
+def preload(device):
+    """Import what the processes need before they are forked. Counting GPUs here would forbid them to use one."""
+    from unittest import mock
+    with mock.patch.object(torch.cuda, "is_available", lambda: device == "cuda"):
+        for name in ("torchvision", "timm", "transformers", "torch._inductor.compile_fx", "torch._inductor.codegen.triton",
+                     "torch._inductor.select_algorithm"):
+            with contextlib.suppress(ImportError):
+                __import__(name)
+    if torch.cuda.is_initialized():
+        raise SystemExit("an import initialised CUDA: the processes could not use it")
 
 
 def main():
@@ -322,7 +326,7 @@ def main():
     args = parser.parse_args()
     rows = rows_of(args.list, args.output, args.only)
     run = Run(args, rows)
-    preload()
+    preload(args.device)
     print(f"{run.spent():6.0f} s {len(rows)} rows, {args.workers} processes", flush=True)
     run.all()
 

@@ -139,14 +139,22 @@ def _process(options, number, lock_path, deadline):
     os._exit(0)
 
 
+def _preload(device):
+    """Import the compiler once, before processes are forked. Counting GPUs here would forbid them to use one."""
+    from unittest import mock
+    import torch
+    with mock.patch.object(torch.cuda, "is_available", lambda: device == "cuda"):
+        for name in ("torch._inductor.compile_fx", "torch._inductor.codegen.triton", "torch._inductor.select_algorithm"):
+            __import__(name)
+
+
 def main(words):
     options = _options(words)
     folder = tempfile.mkdtemp()
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(folder, "inductor")
     os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "triton")
     deadline = time.monotonic() + options.budget
-    for name in ("torch._inductor.compile_fx", "torch._inductor.codegen.triton", "torch._inductor.select_algorithm"):
-        __import__(name)  # once, before the processes are forked; nothing here may touch the device
+    _preload(options.device)
     context = multiprocessing.get_context("fork")
     processes = [context.Process(target=_process, args=(options, n, os.path.join(folder, "lock"), deadline))
                  for n in range(options.workers)]
