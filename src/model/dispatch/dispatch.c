@@ -4,7 +4,7 @@
 
 #include <string.h>
 #include "model/dispatch/attention.h"
-#include "model/dispatch/rules.h"
+#include "model/dispatch/fusing.h"
 #include "model/dispatch/tensor_parallel.h"
 
 static uint64_t hash_of(const void *data, size_t size)
@@ -94,7 +94,7 @@ cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layo
     runtime = cm_runtime_base(runtime);
     d->ctx = ctx;
     d->g = g;
-    d->nhwc = cm__in_nhwc(g, layout);
+    d->nhwc = cm__in_nhwc(g, layout) || (runtime == CM_RUNTIME_TORCH_COMPILE && cm__compiler_prefers_nhwc(g));
     d->tf32 = g->precision == CM_PRECISION_TF32;
     d->strides = cm__strides_new(ctx, g, d->nhwc);
     for (int32_t i = 0; i < g->n_nodes; i++) cm__strides_place(d->strides, i);

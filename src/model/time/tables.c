@@ -116,6 +116,8 @@ static const struct {
     {"rsqrt", "sqrt"},
     {"log", "exp"},
     {"cat", "copy"},
+    {"fused", "copy"},
+    {"column_sum", "copy"},
     {"where", "add"},
     {"hardswish_grad", "silu_grad"},
     {"gelu_tanh_grad", "gelu_grad"},
