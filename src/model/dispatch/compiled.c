@@ -16,7 +16,7 @@
 
 static int32_t stored(const cm__fusing *f, int32_t tensor) { return cm__t(f->d->g, tensor)->storage; }
 
-/* Marks the tensors that are read outside the kernel that makes them. */
+/* Marks the tensors that are read outside the kernel that makes them, and those that a library reads in backward. */
 static void find_outside(cm__fusing *f)
 {
     const cm_graph *g = f->d->g;
@@ -26,6 +26,7 @@ static void find_outside(cm__fusing *f)
             int32_t base = n->inputs[k] < 0 ? -1 : stored(f, n->inputs[k]);
             int32_t from = base < 0 ? -1 : cm__t(g, base)->producer;
             if (from >= 0 && (f->kernel[from] < 0 || f->kernel[from] != f->kernel[i])) f->outside[base] = true;
+            if (base >= 0 && n->phase == CM_BACKWARD && f->kernel[i] < 0) f->library[base] = true;
         }
     }
     for (int32_t i = 0; i < g->n_outputs; i++) f->outside[stored(f, g->outputs[i])] = true;
@@ -100,6 +101,21 @@ static void emit_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     if (first) cm__dispatch_count_batch(d, node), d->generated++;
 }
 
+/* Activations that are not stored (model/memory/recomputed.c) and that the sums and the kernel after them read: they are
+   computed again once, by a kernel of their own. */
+static void emit_recomputed(cm__fusing *f, int32_t node)
+{
+    const cm_node *n = cm__node(f->d, node);
+    for (int32_t k = 0; k < n->n_inputs; k++) {
+        int32_t        base = n->inputs[k] < 0 ? -1 : stored(f, n->inputs[k]);
+        int32_t        from = base < 0 ? -1 : cm__t(f->d->g, base)->producer;
+        const cm_node *made = from < 0 || f->kernel[from] < 0 ? NULL : cm__node(f->d, from);
+        if (!made || made->phase != CM_FORWARD || f->library[base] || f->again[base]) continue;
+        f->again[base] = true;
+        emit_stream(f->d, node, "fused", cm__poly_scale(read_of(f->d->g, n->inputs[k]), 2));
+    }
+}
+
 /* The gradients of a row-wise norm's weights: column sums over its input and its gradient. */
 static void emit_weight_sums(const cm__fusing *f, int32_t node)
 {
@@ -110,8 +126,10 @@ static void emit_weight_sums(const cm__fusing *f, int32_t node)
     emit_small(d, node);
 }
 
-static void emit(const cm__fusing *f, int32_t kernel)
+static void emit(cm__fusing *f, int32_t kernel)
 {
+    bool twice = f->norm[kernel] >= 0 && cm__node(f->d, kernel)->phase == CM_BACKWARD;
+    for (int32_t i = twice ? kernel : -1; i >= 0; i = f->next[i]) emit_recomputed(f, i);
     if (f->norm[kernel] >= 0) emit_sums(f, f->norm[kernel], f->summed[kernel]);
     emit_stream(f->d, kernel, f->columns[kernel] ? "column_sum" : "fused", f->bytes[kernel]);
     if (f->columns[kernel]) emit_small(f->d, kernel);

@@ -192,6 +192,8 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
                       .columns = cm__alloc_array(ctx, nodes, sizeof *f->columns),
                       .norm = cm__alloc_array(ctx, nodes, sizeof *f->norm),
                       .outside = cm__alloc_array(ctx, tensors, sizeof *f->outside),
+                      .library = cm__alloc_array(ctx, tensors, sizeof *f->library),
+                      .again = cm__alloc_array(ctx, tensors, sizeof *f->again),
                       .reader = cm__alloc_array(ctx, tensors, sizeof *f->reader),
                       .bytes = cm__alloc_array(ctx, nodes, sizeof *f->bytes),
                       .summed = cm__alloc_array(ctx, nodes, sizeof *f->summed)};

@@ -18,12 +18,14 @@ typedef struct cm__fusing {
     bool         *columns; /* per kernel: adds up columns */
     int32_t      *norm;    /* per kernel: the first node that needs sums before it; -1: none */
     bool         *outside; /* per tensor (by storage): read by a node outside its kernel */
+    bool         *library; /* per tensor (by storage): read by a library call of backward */
+    bool         *again;   /* per tensor (by storage): computed again in backward */
     int32_t      *reader;  /* per tensor (by storage): last kernel that was found to read it, plus one */
     cm_poly      *bytes;   /* per kernel: bytes read and written */
     cm_poly      *summed;  /* per kernel with `norm`: bytes that the sums read */
 } cm__fusing;
 
-/* Decides kernel, next and what follows from them; `outside`, `reader`, `bytes` and `summed` are empty. */
+/* Decides kernel, next and what follows from them; the members from `outside` on are empty. */
 cm__fusing *cm__fusing_new(cm__dispatch *dispatch);
 
 /* Whether the compiler generates code for a node at all, instead of calling a library. */

@@ -5,11 +5,14 @@
  * PyTorch's min-cut partitioner stores as few bytes between forward and backward as it can, where recomputing is free: in
  * kernels that backward runs anyway. An activation is therefore not stored if it is the result of an elementwise operator
  * or a norm, if only generated kernels of backward read it (a library call would need it in memory), and if what it is
- * computed from is stored anyway, or is smaller. Results of softmax, reductions and dropout are stored.
+ * computed from is stored anyway; a number in 16 bits is stored instead of its copy in 32. Results of softmax, reductions and dropout are stored.
  */
 #include "graph/rule.h"
 #include "model/dispatch/fusing.h"
 #include "model/memory/footprint.h"
+
+#define DEEPEST 6  /* operators that are computed again for one activation */
+#define SMALL 0.05 /* statistics and weights beside an activation */
 
 typedef struct readers {
     bool    *library; /* per tensor (by storage): a library call of backward reads it */
@@ -47,13 +50,28 @@ static bool is_recomputable(const cm_graph *g, const cm_node *n)
 
 static bool is_stored(const cm__piece *x, int32_t until) { return !x || x->born < 0 || x->dies >= until; }
 
-/* Bytes of a node's inputs that would have to be stored longer to compute it again. */
-static double missing_bytes(cm_footprint *f, const int32_t *piece_of, const cm_node *n, int32_t until)
+/* The node that can compute a tensor again; NULL: none. */
+static const cm_node *source_of(const cm_footprint *f, int32_t tensor, int depth)
+{
+    int32_t        from = tensor < 0 ? -1 : cm__t(f->step, cm__t(f->step, tensor)->storage)->producer;
+    const cm_node *n = from < 0 ? NULL : &f->step->nodes[from];
+    return n && depth < DEEPEST && is_recomputable(f->step, n) ? n : NULL;
+}
+
+/* Bytes that would have to be stored longer to compute a node again, directly or from what its inputs come from. If
+   `keep`, they are stored longer. */
+static double missing_bytes(cm_footprint *f, const int32_t *piece_of, const cm_node *n, int32_t until, int depth, bool keep)
 {
     double sum = 0;
     for (int32_t k = 0; k < n->n_inputs; k++) {
-        const cm__piece *x = piece_at(f, piece_of, n->inputs[k]);
-        if (!is_stored(x, until)) sum += cm_poly_at(&x->bytes, 1);
+        cm__piece *x = piece_at(f, piece_of, n->inputs[k]);
+        if (is_stored(x, until)) continue;
+        const cm_node *source = source_of(f, n->inputs[k], depth);
+        double         own = cm_poly_at(&x->bytes, 1);
+        double         behind = source ? missing_bytes(f, piece_of, source, until, depth + 1, false) : own;
+        if (keep && behind < own) missing_bytes(f, piece_of, source, until, depth + 1, true);
+        else if (keep) x->dies = until;
+        sum += behind < own ? behind : own;
     }
     return sum;
 }
@@ -65,11 +83,9 @@ static void forget(cm_footprint *f, const int32_t *piece_of, const readers *r, i
     int32_t        base = cm__t(f->step, n->outputs[0])->storage, last = r->forward[base] > node ? r->forward[base] : node;
     if (!y || y->born != node || y->dies >= f->n_nodes || y->dies <= last || r->library[base]) return;
     if (f->step->nodes[y->dies].phase != CM_BACKWARD) return;
-    if (missing_bytes(f, piece_of, n, y->dies) >= cm_poly_at(&y->bytes, 1)) return;
-    for (int32_t k = 0; k < n->n_inputs; k++) {
-        cm__piece *x = piece_at(f, piece_of, n->inputs[k]);
-        if (!is_stored(x, y->dies)) x->dies = y->dies;
-    }
+    double allowed = cm_poly_at(&y->bytes, 1) * (n->op == CM_OP_CAST ? 1 : SMALL);
+    if (missing_bytes(f, piece_of, n, y->dies, 0, false) >= allowed) return;
+    missing_bytes(f, piece_of, n, y->dies, 0, true);
     y->dies = last;
 }
 
