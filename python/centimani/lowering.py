@@ -156,3 +156,34 @@ def groups(step: Callable[[Callable[..., Any]], None], model: Callable[..., Any]
             mock.patch.object(functorch, "enable_autograd_cache", False):
         step(torch.compile(model, backend=lambda graph, inputs: compile_fx(graph, inputs, inner_compile=inner)))
     return found
+
+
+@contextlib.contextmanager
+def _faked(model: torch.nn.Module, mode: Any) -> Iterator[None]:
+    """The model's parameters and buffers are fake inside the block."""
+    kept = [(module, dict(module._parameters), dict(module._buffers)) for module in model.modules()]
+    for module, parameters, buffers in kept:
+        module._parameters.update({k: torch.nn.Parameter(mode.from_tensor(p.detach()), requires_grad=p.requires_grad)
+                                   for k, p in parameters.items() if p is not None})
+        module._buffers.update({k: mode.from_tensor(b) for k, b in buffers.items() if b is not None})
+    try:
+        yield
+    finally:
+        for module, parameters, buffers in kept:
+            module._parameters.update(parameters)
+            module._buffers.update(buffers)
+
+
+def compiled(model: torch.nn.Module, inputs: Any, result: Callable[[Any], torch.Tensor]) -> List[Dict[str, Any]]:
+    """groups() of a model and its example inputs. result(output) is the number, or the tensor to add up, for backward."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    given = tree_map(lambda v: mode.from_tensor(v.cpu()) if isinstance(v, torch.Tensor) else v, inputs)
+    arguments = given if isinstance(given, tuple) else () if isinstance(given, dict) else (given,)
+    keywords = given if isinstance(given, dict) else {}
+
+    def step(forward: Callable[..., Any]) -> None:
+        value = result(forward(*arguments, **keywords))
+        (value if value.dim() == 0 else value.float().sum()).backward()
+    with _faked(model, mode), mode:
+        return groups(step, model)

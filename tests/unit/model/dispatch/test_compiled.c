@@ -8,7 +8,7 @@ static void a_compiler_joins_functions(void **state)
     (void)state;
     calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 32\nlinear 16\nrelu\nsigmoid\ntanh\nlinear 10\n", CM_PRECISION_FP32,
              true, CM_LAYOUT_AUTO, 4,
-             CALLS("gemm forward nt-bias fp32 1,4,16,32", "elementwise forward copy fp32 1,64",
+             CALLS("gemm forward nt-bias fp32 1,4,16,32", "elementwise forward fused fp32 1,64",
                    "gemm forward nt-bias fp32 1,4,10,16"));
 }
 
@@ -18,7 +18,7 @@ static void a_compiled_batch_norm_sums_first(void **state)
 {
     (void)state;
     calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 8 4 4\nbn\nrelu\nflatten\nlinear 4\n", CM_PRECISION_FP32, true,
-             CM_LAYOUT_AUTO, 2, CALLS("elementwise forward copy fp32 1,272", "gemm forward nt-bias fp32 1,2,4,128"));
+             CM_LAYOUT_AUTO, 2, CALLS("elementwise forward fused fp32 1,272", "gemm forward nt-bias fp32 1,2,4,128"));
     calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 8 4 4\nconv 8 1 bias=off\nbn\nrelu\nflatten\nlinear 4\n",
              CM_PRECISION_FP32, false, CM_LAYOUT_AUTO, 2,
              CALLS("conv forward nchw fp32 2,8,8,4,4,1,1,1,1,0,0,1,1,1", "reduce forward sum:nchw fp32 2,8,16",
