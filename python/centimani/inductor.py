@@ -27,13 +27,21 @@ def _number(graph, value):
     return int(hint(value))
 
 
+def _place(access):
+    """An access's index as text; an indirect access has none."""
+    try:
+        return str(access.index)
+    except (AttributeError, NotImplementedError):
+        return str(access)
+
+
 def _operand(graph, name, accesses, points):
     """[type, bytes that the kernel touches, elements of the buffer] of one buffer."""
     elements = _number(graph, graph.get_numel(name))
     dtype = graph.get_dtype(name)
     touched = elements
     if elements > points:  # a part of the buffer: each access with an index of its own touches `points` numbers
-        touched = min(elements, points * max(1, len({str(getattr(d, "index", d)) for d in accesses.get(name, [])})))
+        touched = min(elements, points * max(1, len({_place(d) for d in accesses.get(name, [])})))
     return [str(dtype).removeprefix("torch."), touched * dtype.itemsize, elements]
 
 

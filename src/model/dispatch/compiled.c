@@ -111,6 +111,8 @@ static void emit_recomputed(cm__fusing *f, int32_t node)
         int32_t        from = base < 0 ? -1 : cm__t(f->d->g, base)->producer;
         const cm_node *made = from < 0 || f->kernel[from] < 0 ? NULL : cm__node(f->d, from);
         if (!made || made->phase != CM_FORWARD || f->library[base] || f->again[base]) continue;
+        cm_poly elements = cm_tensor_elements(cm__t(f->d->g, base));
+        if (memcmp(&elements, &f->size[f->kernel[node]], sizeof elements) != 0) continue; /* statistics are stored */
         f->again[base] = true;
         emit_stream(f->d, node, "fused", cm__poly_scale(read_of(f->d->g, n->inputs[k]), 2));
     }

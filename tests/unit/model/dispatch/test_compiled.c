@@ -2,6 +2,8 @@
 /* test_compiled.c - kernels that torch.compile generates. */
 #include "dispatch_calls.h"
 
+#define SMALL "elementwise forward fused fp32 1,2048" /* a sum of partial sums */
+
 /* Three elementwise functions in a row become one kernel: 64 numbers in, 64 out. Products are unchanged. */
 static void a_compiler_joins_functions(void **state)
 {
@@ -21,15 +23,16 @@ static void a_compiled_batch_norm_sums_first(void **state)
              CM_LAYOUT_AUTO, 2, CALLS("elementwise forward fused fp32 1,272", "gemm forward nt-bias fp32 1,2,4,128"));
     calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 8 4 4\nconv 8 1 bias=off\nbn\nrelu\nflatten\nlinear 4\n",
              CM_PRECISION_FP32, false, CM_LAYOUT_AUTO, 2,
-             CALLS("conv forward nchw fp32 2,8,8,4,4,1,1,1,1,0,0,1,1,1", "reduce forward sum:nchw fp32 2,8,16",
-                   "elementwise forward scale int64 1,1",
-                   "elementwise forward copy fp32 1,280", /* 256 in and out; 4 x 8 parameters and means, 2 x 8 saved */
-                   "gemm forward nt-bias fp32 1,2,4,128", "elementwise forward copy fp32 1,11",
-                   "elementwise forward copy fp32 1,7", "elementwise forward copy fp32 1,14",
+             CALLS("conv forward nchw fp32 2,8,8,4,4,1,1,1,1,0,0,1,1,1",
+                   "elementwise forward column_sum fp32 1,144", /* 256 numbers, and 4 x 8 parameters and means */
+                   SMALL, "elementwise forward scale int64 1,1",
+                   "elementwise forward fused fp32 1,280", /* 256 in and out; 4 x 8 parameters and means, 2 x 8 saved */
+                   "gemm forward nt-bias fp32 1,2,4,128", "elementwise forward fused fp32 1,11",
+                   "elementwise forward fused fp32 1,7", "elementwise forward fused fp32 1,12",
                    "gemm forward nn fp32 1,2,128,4", "gemm forward tn fp32 1,4,128,2",
-                   "reduce forward sum:nchw fp32 2,8,16",
-                   "elementwise forward copy fp32 1,268", /* for the sums: 2 x 256, and 3 x 8 */
-                   "elementwise forward copy fp32 1,532", /* 3 x 256 in, 256 out, 3 x 8 in, 2 x 8 out */
+                   "elementwise forward column_sum fp32 1,6", SMALL, /* the bias: 8 numbers in, 4 out */
+                   "elementwise forward column_sum fp32 1,396", SMALL, SMALL, /* 3 x 256 numbers, and 3 x 8 */
+                   "elementwise forward fused fp32 1,532", /* 3 x 256 in, 256 out, 3 x 8 in, 2 x 8 out */
                    "conv bwd_weight nchw fp32 2,8,8,4,4,1,1,1,1,0,0,1,1,1", "optimizer update sgd fp32 5,596"));
 }
 
