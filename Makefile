@@ -3,7 +3,7 @@ PREFIX        ?= /usr/local
 FUZZ_SECONDS  ?= 600
 # Optional folder of .onnx files for additional validation and timing cases.
 export CENTIMANI_MODELS ?= $(abspath $(wildcard ../shared/models/onnx))
-RUN_PACKAGES   = gcc libc6-dev meson ninja-build pkg-config python3 libnanopb-dev libjansson-dev libsmartcols-dev libhwloc-dev \
+RUN_PACKAGES   = gcc libc6-dev meson ninja-build pkg-config python3 libnanopb-dev libjansson-dev zlib1g-dev libsmartcols-dev libhwloc-dev \
                  libmicrohttpd-dev libjs-chart.js
 # Without libopenblas0-openmp, python3-torch would install a single-threaded BLAS.
 TEST_PACKAGES  = $(RUN_PACKAGES) python3-onnx python3-torch python3-jsonschema python3-venv clang libclang-rt-14-dev \
@@ -11,6 +11,7 @@ TEST_PACKAGES  = $(RUN_PACKAGES) python3-onnx python3-torch python3-jsonschema p
 # Debian's node and npm, unless another vendor's are installed, because the packages conflict.
 WEB_PACKAGES   = chromium $(foreach program,node npm,$(if $(shell command -v $(program) 2>&1),,$(program:node=nodejs)))
 # The latest versions of playwright-core need a newer node than Debian's 18.
+MCP_CLIENT     = @modelcontextprotocol/sdk@1.32.2
 PLAYWRIGHT     = playwright-core@1.58.0
 SANITIZE       = -Db_sanitize=address,undefined -Db_lundef=false
 SANITIZE_RACES = -Db_sanitize=thread -Db_lundef=false
@@ -18,7 +19,7 @@ SANITIZE_RACES = -Db_sanitize=thread -Db_lundef=false
 UNWARNED       = -Dwarning_level=0 -Dwerror=false
 
 .PHONY: run build test browser golden accuracy bench fuzz static deb install clean help packages test-packages \
-        web-packages playwright
+        web-packages playwright mcp mcp-client
 .DEFAULT_GOAL := build
 
 run: build               ## install missing packages, build, and run an example
@@ -31,7 +32,7 @@ run: build               ## install missing packages, build, and run an example
 build: packages          ## build build/centimani
 	@CC=gcc tools/build.sh build
 
-test: test-packages playwright ## build with gcc, clang and the sanitizers, and run every test
+test: test-packages playwright mcp-client ## build with gcc, clang and the sanitizers, and run every test
 	@CC=gcc tools/build.sh build
 	@CC=gcc tools/build.sh build-asan -Dunit=true $(SANITIZE) -Doptimization=1 $(UNWARNED)
 	@CC=clang tools/build.sh build-clang -Dfuzz=true $(SANITIZE) -Doptimization=1
@@ -41,7 +42,7 @@ test: test-packages playwright ## build with gcc, clang and the sanitizers, and 
 golden: build            ## rewrite the expected output in tests/cli, the README, docs/ and the notebook with the program's current output
 	python3 tests/cli/run.py --rewrite build/centimani tests/cli
 	python3 tests/readme.py --rewrite build/centimani README.md \
-	    $(addprefix docs/,tutorial.md commands.md rank.md plans.md loading.md styles.md descriptions.md)
+	    $(addprefix docs/,tutorial.md commands.md rank.md plans.md loading.md styles.md descriptions.md papers.md)
 	python3 tests/python/test_notebook.py --rewrite build/python/libcentimani.so examples/choose_a_device.ipynb
 
 accuracy: build          ## rewrite docs/accuracy.md: predictions compared with all published and measured results
@@ -61,6 +62,9 @@ fuzz: test-packages      ## fuzz every importer for FUZZ_SECONDS each
 
 browser: build playwright ## test the HTML report and the web page in Chromium
 	NODE_PATH=build/browser/node_modules node tests/browser/browser.js build/centimani docs/images
+
+mcp: build mcp-client    ## test the tools for language models with the protocol's own client
+	NODE_PATH=build/mcp/node_modules node tests/mcp/client.js build/centimani
 
 static: packages         ## build build-static/centimani: one program with all its data and no shared libraries
 	@CC=gcc TARGET=centimani tools/build.sh build-static -Dstatic=true -Dbuildtype=release
@@ -93,3 +97,7 @@ web-packages:
 playwright: web-packages
 	@[ -d build/browser/node_modules/playwright-core ] || \
 	    npm install --loglevel=error --no-fund --no-audit --prefix build/browser $(PLAYWRIGHT)
+
+mcp-client: web-packages
+	@[ -d build/mcp/node_modules/@modelcontextprotocol ] || \
+	    npm install --loglevel=error --no-fund --no-audit --prefix build/mcp $(MCP_CLIENT)

@@ -10,7 +10,7 @@
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOTHING_FITS = 3 };
 
-#define OPERANDS_MAX 2
+#define OPERANDS_MAX 16
 #define PRICES_MAX 32
 #define HOSTS_MAX 16
 #define PORT 8377 /* default port of serve */
@@ -24,7 +24,7 @@ typedef struct settings {
     cm__predict_request predict;
     cm__plan_request  plan;       /* device counts and batch sizes of plan, predict and scale are in memory.options */
     cm__scale_request scale;
-    const char       *device, *versus, *cluster, *output, *set, *from;
+    const char       *device, *versus, *cluster, *output, *set, *from, *trace, *snapshot;
     bool              leave_device_out;
     cm_rank_options   rank;
     cm_rank_price     prices[PRICES_MAX]; /* --price, rank.n_prices of them */
@@ -40,11 +40,11 @@ typedef struct settings {
 /* Which commands take an option. */
 enum {
     FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_PREDICT = 64,
-    FOR_MEMORY = 128, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_BENCH = 1024, FOR_CALIBRATE = 2048,
+    FOR_MEMORY = 128, FOR_FITS = 1 << 22, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_BENCH = 1024, FOR_CALIBRATE = 2048,
     FOR_RANK = 4096, FOR_EXPLAIN = 8192, FOR_REPORT = 16384, FOR_SERVE = 32768, FOR_COMPLETION = 65536,
-    FOR_PLAN = 1 << 20, FOR_SCALE = 1 << 21, FOR_RANKING = FOR_RANK | FOR_REPORT,
-    FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_BATCH | FOR_PLAN | FOR_SCALE | FOR_EXPLAIN,
-    FOR_PLANNED = FOR_PREDICT | FOR_MEMORY | FOR_BATCH | FOR_SCALE, FOR_ALL = ~0
+    FOR_COMPARE = 1 << 17, FOR_MERGE = 1 << 18, FOR_MCP = 1 << 19, FOR_PLAN = 1 << 20, FOR_SCALE = 1 << 21, FOR_RANKING = FOR_RANK | FOR_REPORT,
+    FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_PLAN | FOR_SCALE | FOR_EXPLAIN,
+    FOR_PLANNED = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_SCALE, FOR_ALL = ~0
 };
 
 typedef struct command {
@@ -82,8 +82,12 @@ int  run_models(settings *s);
 int  run_devices(settings *s);
 int  run_fit(settings *s);
 int  run_calibrate(settings *s);
+int  run_compare(settings *s);
+int  run_merge(settings *s);
+int  run_mcp(settings *s);
 int  run_predict(settings *s);
 int  run_memory(settings *s);
+int  run_fits(settings *s);
 int  run_batch(settings *s);
 int  run_plan(settings *s);
 int  run_scale(settings *s);
@@ -115,6 +119,7 @@ void say_warnings(const cm_graph *graph);
 /* Write a text to a file, which is replaced atomically; to a device or a pipe; or, for "-", to results(). EXIT_FAILED:
    it could not be written, and a message was printed. */
 int  save_text(const char *path, const char *text);
+int  save_bytes(const char *path, const char *bytes, size_t size); /* the same without a line end */
 /* Flush standard output. Return `status`, or print a message and return EXIT_FAILED if the output could not be
    written. */
 int  finish_output(int status);

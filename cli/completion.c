@@ -22,11 +22,12 @@ static const char *cluster_at(int i) { return i < cm_clusters() ? cm_cluster_id(
     static const char *kind##_at(int i) { return i < KINDS ? cm_##kind##_name((cm_##kind)i) : NULL; }
 NAMES_AFTER_DEFAULT(precision, CM_PRECISIONS)
 NAMES_AFTER_DEFAULT(optimizer, CM_OPTIMIZERS)
-NAMES_AFTER_DEFAULT(runtime, CM_RUNTIMES)
+NAMES_AFTER_DEFAULT(runtime, CM_RUNTIMES + 1)
 NAMES(loss, CM_LOSSES)
 NAMES(recompute, CM_RECOMPUTES)
 NAMES(attention, CM_ATTENTIONS)
 NAMES(loss_kernel, CM_LOSS_KERNELS)
+NAMES(quantize, CM_QUANTIZES)
 NAMES(fuse, CM_FUSES)
 NAMES(layout, CM_LAYOUTS)
 NAMES(basis, CM_BASES)
@@ -88,7 +89,7 @@ static const struct {
     {"--baseline", device_at, FOR_ALL},    {"--cluster", cluster_at, FOR_ALL},      {"--for", model_at, FOR_ALL},
     {"--precision", precision_at, FOR_ALL}, {"--optimizer", optimizer_at, FOR_ALL}, {"--loss", loss_at, FOR_ALL},
     {"--recompute", recompute_at, FOR_ALL}, {"--attention", attention_at, FOR_ALL},
-    {"--loss-kernel", loss_kernel_at, FOR_ALL}, {"--mode", mode_at, FOR_ALL},
+    {"--loss-kernel", loss_kernel_at, FOR_ALL}, {"--quantize", quantize_at, FOR_ALL}, {"--mode", mode_at, FOR_ALL},
     {"--runtime", runtime_at, FOR_ALL},
     {"--objective", objective_device_at, FOR_RANKING}, {"--objective", objective_plan_at, FOR_PLAN},
     {"--objective", objective_batch_at, FOR_BATCH}, {"--price-basis", basis_at, FOR_ALL},

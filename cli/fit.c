@@ -33,8 +33,29 @@ static cm_status check_device(const settings *s, cm_fitting **fitting, cm_diag *
     return status;
 }
 
+/* Kernel tables from a profiler trace. */
+static int fit_trace(const settings *s)
+{
+    cm__trace_fit_report r = {.path = s->trace, .device = s->device};
+    cm_diag              diag = {0};
+    cm_status            status = cm_timeline_read(s->trace, &r.timeline, &diag);
+    if (status) return say_failed(status, &diag);
+    const char *profile = cm_timeline_profile(r.timeline, s->device, &r.rows, &r.tables);
+    status = cm__trace_fit_print(&r, format_of(s), beside_output(s), &diag);
+    int code = status ? say_failed(status, &diag) : EXIT_DONE;
+    if (!code && !profile) say("%s: out of memory", s->trace);
+    if (!code && s->output) code = profile ? save_text(s->output, profile) : EXIT_FAILED;
+    cm_timeline_free(r.timeline);
+    return code;
+}
+
 int run_fit(settings *s)
 {
+    if (s->trace && (s->n_operands || s->check || s->calls || s->csv)) {
+        say("fit: --trace FILE goes with --device, -o and --json only");
+        return EXIT_USAGE;
+    }
+    if (s->trace) return fit_trace(s);
     if (!s->n_operands && !s->check) {
         say("fit needs TIMINGS.csv; usage: centimani fit TIMINGS.csv [options]");
         return EXIT_USAGE;

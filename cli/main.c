@@ -46,11 +46,18 @@ static const char calibrate_details[] =
     "LOG.csv has a header line with the columns model, batch, precision and step_time_s; seq, runtime and\n"
     "optimizer are optional. docs/calibrating.md describes what is fitted.";
 
+static const char compare_details[] =
+    "TRACE is a Chrome trace of torch.profiler, plain or compressed by gzip, of steps with the same batch\n"
+    "size and precision. Record it with record_shapes=True; docs/traces.md shows how. MODEL is a model as\n"
+    "for 'predict'; a capture of the same network (docs/capture.md) fits best.";
+
 const command commands[] = {
     {"graph", "MODEL", "Show one training step of a model: operators, FLOP, bytes, lifetimes of tensors",
      model_details, FOR_GRAPH, 1, 1, run_graph},
     {"memory", "MODEL", "Predict the memory of a training step by category and level, and what makes it fit",
      model_details, FOR_MEMORY, 1, 1, run_memory},
+    {"fits", "MODEL", "Say whether a training step fits into a device's memory, how likely, and what would make it fit",
+     model_details, FOR_FITS, 1, 1, run_fits},
     {"batch", "MODEL", "Choose the batch size to train with on a device", model_details, FOR_BATCH, 1, 1, run_batch},
     {"validate", "", "Compare predictions with published results", NULL, FOR_VALIDATE, 0, 0, run_validate},
     {"models", "[list | show ID]", "List the named models, or show one with its definition and source", NULL,
@@ -74,10 +81,16 @@ const command commands[] = {
      FOR_REPORT, 1, 1, run_report},
     {"serve", "", "Serve an interactive page on this machine: choose models, devices and prices", NULL, FOR_SERVE, 0,
      0, run_serve},
+    {"mcp", "", "Serve the commands as tools for language models: Model Context Protocol over stdin and stdout", NULL,
+     FOR_MCP, 0, 0, run_mcp},
     {"bench", "", "Measure this machine and write a profile for the other commands", bench_details, FOR_BENCH, 0, 0,
      run_bench},
     {"calibrate", "", "Correct a device's profile with measured training steps", calibrate_details, FOR_CALIBRATE, 0,
      0, run_calibrate},
+    {"compare", "TRACE MODEL", "Compare a torch.profiler trace with the prediction: where the time differs, and why",
+     compare_details, FOR_COMPARE, 2, 2, run_compare},
+    {"merge", "TABLES.json NEW.json...", "Join kernel tables of profiles; a call that several have keeps the last time",
+     NULL, FOR_MERGE, 2, OPERANDS_MAX, run_merge},
     {"completion", "bash|zsh", "Print a shell script that completes commands, options, models and devices", NULL,
      FOR_COMPLETION, 1, 1, run_completion},
     {"version", "", "Print the version", NULL, FOR_VERSION, 0, 0, run_version},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c - `centimani memory` and `centimani batch`: predict memory, choose a batch size. */
+/* memory.c - `centimani memory`, `fits` and `batch`: predict memory, decide, choose a batch size. */
 #include "cli.h"
 
 typedef cm_status maker(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag);
@@ -26,5 +26,6 @@ static int run(settings *s, const char *name, maker *make, printer *print)
     return status ? say_failed(status, &diag) : fits ? EXIT_DONE : EXIT_NOTHING_FITS;
 }
 
+int run_fits(settings *s) { return run(s, "fits", cm__fits_report_new, cm__fits_report_print); }
 int run_memory(settings *s) { return run(s, "memory", cm__memory_report_new, cm__memory_report_print); }
 int run_batch(settings *s) { return run(s, "batch", cm__batch_report_new, cm__batch_report_print); }

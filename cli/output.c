@@ -54,9 +54,14 @@ static int say_unwritable(const char *path)
     return EXIT_FAILED;
 }
 
-static bool write_and_close(FILE *file, const char *text)
+typedef struct content {
+    const char *bytes;
+    size_t      size;
+} content;
+
+static bool write_and_close(FILE *file, content c)
 {
-    bool written = file && fprintf(file, "%s\n", text) > 0 && fflush(file) == 0;
+    bool written = file && fwrite(c.bytes, 1, c.size, file) == c.size && fflush(file) == 0;
     int  write_error = errno; /* fclose() may change it */
     bool closed = file && fclose(file) == 0;
     if (file && !written) errno = write_error;
@@ -64,15 +69,15 @@ static bool write_and_close(FILE *file, const char *text)
 }
 
 /* Devices and pipes cannot be replaced by another file. */
-static int write_in_place(const char *path, const char *text)
+static int write_in_place(const char *path, content c)
 {
     int descriptor = open(path, O_WRONLY | O_CLOEXEC);
-    if (write_and_close(descriptor < 0 ? NULL : fdopen(descriptor, "w"), text) || errno == EPIPE) return EXIT_DONE;
+    if (write_and_close(descriptor < 0 ? NULL : fdopen(descriptor, "w"), c) || errno == EPIPE) return EXIT_DONE;
     return say_unwritable(path);
 }
 
 /* Replace a file atomically: write a temporary file in the same folder and rename it. The mode is kept. */
-static int replace_file(const char *path, const char *text, const struct stat *old)
+static int replace_file(const char *path, content c, const struct stat *old)
 {
     char temporary[PATH_MAX];
     if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= (int)sizeof temporary) {
@@ -83,7 +88,7 @@ static int replace_file(const char *path, const char *text, const struct stat *o
     mode_t mask = umask(0);
     umask(mask);
     bool ready = descriptor >= 0 && fchmod(descriptor, old ? old->st_mode & 07777 : 0666 & ~mask) == 0;
-    bool written = write_and_close(descriptor < 0 ? NULL : fdopen(descriptor, "w"), text);
+    bool written = write_and_close(descriptor < 0 ? NULL : fdopen(descriptor, "w"), c);
     if (ready && written && rename(temporary, path) == 0) return EXIT_DONE;
     int code = say_unwritable(path);
     if (descriptor >= 0) unlink(temporary);
@@ -91,26 +96,27 @@ static int replace_file(const char *path, const char *text, const struct stat *o
 }
 
 /* Keep a symbolic link; replace or create its target. */
-static int save_through_link(const char *path, const char *text)
+static int save_through_link(const char *path, content c)
 {
     char   target[PATH_MAX], whole[PATH_MAX], *slash;
     struct stat old;
-    if (realpath(path, target) && stat(target, &old) == 0) return replace_file(target, text, &old);
+    if (realpath(path, target) && stat(target, &old) == 0) return replace_file(target, c, &old);
     ssize_t length = readlink(path, target, sizeof target - 1); /* the target does not exist yet */
     if (length < 0) return say_unwritable(path);
     target[length] = '\0';
     slash = strrchr(path, '/');
     int folder = target[0] == '/' || !slash ? 0 : (int)(slash - path) + 1;
     if (snprintf(whole, sizeof whole, "%.*s%s", folder, path, target) >= (int)sizeof whole) errno = ENAMETOOLONG;
-    else return replace_file(whole, text, NULL);
+    else return replace_file(whole, c, NULL);
     return say_unwritable(path);
 }
 
-int save_text(const char *path, const char *text)
+int save_bytes(const char *path, const char *bytes, size_t size)
 {
     struct stat here, there;
+    content     c = {bytes, size};
     if (strcmp(path, "-") == 0) {
-        fprintf(results(), "%s\n", text);
+        fwrite(bytes, 1, size, results());
         return EXIT_DONE;
     }
     bool exists = stat(path, &there) == 0;
@@ -118,9 +124,22 @@ int save_text(const char *path, const char *text)
         errno = EISDIR;
         return say_unwritable(path);
     }
-    if (exists && !S_ISREG(there.st_mode)) return write_in_place(path, text);
-    if (lstat(path, &here) == 0 && S_ISLNK(here.st_mode)) return save_through_link(path, text);
-    return replace_file(path, text, exists ? &there : NULL);
+    if (exists && !S_ISREG(there.st_mode)) return write_in_place(path, c);
+    if (lstat(path, &here) == 0 && S_ISLNK(here.st_mode)) return save_through_link(path, c);
+    return replace_file(path, c, exists ? &there : NULL);
+}
+
+int save_text(const char *path, const char *text)
+{
+    char *line;
+    int   size = asprintf(&line, "%s\n", text);
+    if (size < 0) {
+        say("%s: out of memory", path);
+        return EXIT_FAILED;
+    }
+    int code = save_bytes(path, line, (size_t)size);
+    free(line);
+    return code;
 }
 
 int finish_output(int status)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict.c - `centimani predict MODEL --device ID`: predict the time of a step. */
+#include <stdlib.h>
 #include "cli.h"
 
 bool loading_makes_sense(settings *s)
@@ -26,6 +27,28 @@ static int save_cases(const settings *s, cm_prediction *prediction)
     return EXIT_FAILED;
 }
 
+/* Write the report in the format of a viewer. */
+static int save_view(const char *path, const cm__predict_report *report,
+                     cm_status (*print)(const cm__predict_report *, FILE *, cm_diag *))
+{
+    char     *text = NULL;
+    size_t    size = 0;
+    cm_diag   diag = {0};
+    FILE     *out = open_memstream(&text, &size);
+    cm_status status = out ? print(report, out, &diag) : CM_ERR_MEMORY;
+    if (out && fclose(out) != 0) status = CM_ERR_MEMORY;
+    int code = status ? say_failed(status, &diag) : save_bytes(path, text, size);
+    free(text);
+    return code;
+}
+
+static int save_views(const settings *s, const cm__predict_report *report)
+{
+    int code = s->trace ? save_view(s->trace, report, cm__predict_report_trace) : EXIT_DONE;
+    if (!code && s->snapshot) code = save_view(s->snapshot, report, cm__predict_report_snapshot);
+    return code;
+}
+
 int run_predict(settings *s)
 {
     cm__predict_report *report;
@@ -49,6 +72,7 @@ int run_predict(settings *s)
     if (report->unsure) say("warning: %s", report->unsure);
     status = cm__predict_report_print(report, format_of(s), beside_output(s), &diag);
     int code = status ? say_failed(status, &diag) : s->output ? save_cases(s, report->prediction) : EXIT_DONE;
+    if (!code) code = save_views(s, report);
     if (!code && !report->fits) code = EXIT_NOTHING_FITS;
     cm__predict_report_free(report);
     return code;

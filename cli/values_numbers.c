@@ -7,6 +7,8 @@
 
 #define NUMBER_MAX 1000000000 /* a larger batch size or sequence length is a typing error */
 #define COUNT_MAX 1000000
+#define FIRST_YEAR 2012
+#define LAST_YEAR 2100
 #define WORKERS_MAX 100000
 
 /* ---- whole numbers ----------------------------------------------------------------------------------------------- */
@@ -47,6 +49,15 @@ bool store_count(const option *o, settings *s, void *field, const char *value)
     int64_t n;
     (void)s;
     if (!read_whole(o, cm__span_of(value), 1, COUNT_MAX, &n)) return false;
+    *(int32_t *)field = (int32_t)n;
+    return true;
+}
+
+bool store_year(const option *o, settings *s, void *field, const char *value)
+{
+    int64_t n;
+    (void)s;
+    if (!read_whole(o, cm__span_of(value), FIRST_YEAR, LAST_YEAR, &n)) return false;
     *(int32_t *)field = (int32_t)n;
     return true;
 }

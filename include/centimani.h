@@ -162,9 +162,12 @@ typedef enum cm_recompute {
     CM_RECOMPUTE_NONE, CM_RECOMPUTE_SELECTIVE, CM_RECOMPUTE_FULL, CM_RECOMPUTES
 } cm_recompute;
 
-/* flash: one kernel that does not store the scores (FlashAttention, cuDNN, Transformer Engine). math: separate matrix
-   products and softmax. auto: the one that the runtime chooses on the device. */
-typedef enum cm_attention { CM_ATTENTION_AUTO, CM_ATTENTION_FLASH, CM_ATTENTION_MATH, CM_ATTENTIONS } cm_attention;
+/* flash: one kernel that does not store the scores (FlashAttention, Transformer Engine). math: separate matrix products
+   and softmax. efficient, cudnn: PyTorch's memory-efficient kernel, cuDNN's. auto: the one that the runtime chooses on
+   the device. */
+typedef enum cm_attention {
+    CM_ATTENTION_AUTO, CM_ATTENTION_FLASH, CM_ATTENTION_MATH, CM_ATTENTION_EFFICIENT, CM_ATTENTION_CUDNN, CM_ATTENTIONS
+} cm_attention;
 
 /* Options of cm_graph_train(). */
 /* How the cross-entropy of a language model's logits is computed (docs/model.md has the memory of each). */
@@ -176,6 +179,29 @@ typedef enum cm_loss_kernel {
     CM_LOSS_KERNELS
 } cm_loss_kernel;
 
+/* How frozen weights of matrix products are stored (docs/fine-tuning.md). */
+typedef enum cm_quantize {
+    CM_QUANTIZE_NONE, CM_QUANTIZE_NF4, CM_QUANTIZE_NF4_DQ, CM_QUANTIZE_INT8, CM_QUANTIZE_GPTQ4, CM_QUANTIZES
+} cm_quantize;
+
+/* Fine-tuning: which parameters are not trained, how they are stored, and which adapters are trained beside them. All
+   zero: everything is trained. */
+typedef struct cm_tuning {
+    int32_t     rank;     /* of the adapters of LoRA; 0: none. With adapters all other parameters are frozen */
+    double      alpha;    /* 0: twice the rank */
+    double      dropout;  /* before the adapters */
+    bool        wide;     /* adapters in fp32, with casts around them, where the other weights have 16 bits */
+    bool        wide_rest; /* norms, embeddings and head in fp32: prepare_model_for_kbit_training() of PEFT */
+    char        targets[128]; /* "qkv", "attention", "all-linear", or names joined by '+'; empty: qkv */
+    cm_quantize quantize; /* weights of the layers' matrix products: frozen, and stored so */
+    const char *freeze;   /* patterns of parameter names, separated by commas; NULL: none */
+} cm_tuning;
+
+/* Read "r=16,alpha=32,targets=qkv,dropout=0.05,dtype=fp32,rest=fp32" into `tuning`; r must be given. */
+cm_status cm_lora_parse(const char *text, cm_tuning *tuning, cm_diag *diag);
+const char *cm_quantize_name(cm_quantize quantize);
+cm_status   cm_quantize_parse(const char *name, cm_quantize *quantize, cm_diag *diag);
+
 typedef struct cm_train_options {
     cm_precision precision; /* default: amp-bf16 */
     cm_optimizer optimizer; /* default: momentum for convolutional networks, adamw otherwise */
@@ -184,9 +210,11 @@ typedef struct cm_train_options {
     bool         keep_products; /* selective recomputation keeps attention and every second product, as PyTorch's by
                                    operator; false: it recomputes attention alone, as Megatron-LM's */
     cm_attention attention;
+    int32_t      software;  /* year of the runtime's release, which decides the attention kernel; 0: today's */
     cm_loss_kernel loss_kernel;
     bool         master;    /* 16-bit weights beside fp32 master weights and states; no autocast: Megatron-LM, FSDP */
     bool         inference; /* forward pass only: no loss, no backward, no update */
+    cm_tuning    tuning;
 } cm_train_options;
 
 /* Make the graph of one training step of `forward`: casts, forward, loss, backward and update. */
@@ -292,8 +320,11 @@ cm_status cm_fuse_parse(const char *name, cm_fuse *fuse, cm_diag *diag);
 typedef enum cm_runtime {
     CM_RUNTIME_DEFAULT, /* torch-eager on devices that PyTorch drives kernel by kernel, native on others */
     CM_RUNTIME_TORCH_EAGER, CM_RUNTIME_TORCH_COMPILE, CM_RUNTIME_MEGATRON, CM_RUNTIME_NATIVE,
+    CM_RUNTIME_TUNED, /* what vendors submit to MLPerf: fused norms and updates, CUDA graphs, tuned convolutions */
     /* modes of the first two: the step replayed from CUDA graphs, and with kernels chosen by trying them */
-    CM_RUNTIME_EAGER_GRAPHS, CM_RUNTIME_COMPILE_GRAPHS, CM_RUNTIME_COMPILE_TUNED, CM_RUNTIMES
+    CM_RUNTIME_EAGER_GRAPHS, CM_RUNTIME_COMPILE_GRAPHS, CM_RUNTIME_COMPILE_TUNED,
+    CM_RUNTIMES,
+    CM_RUNTIME_USUAL = CM_RUNTIMES /* in questions only: torch-compile where the default is PyTorch, else the default */
 } cm_runtime;
 
 /* How the time of a kernel call was estimated, most reliable first:
@@ -323,12 +354,13 @@ typedef enum cm_objective {
     CM_OBJECTIVE_ENERGY,     /* joules per sample */
     CM_OBJECTIVE_TIME,       /* hours of the whole job */
     CM_OBJECTIVE_DEVICES,    /* fewest devices */
+    CM_OBJECTIVE_KNEE,       /* the smallest batch size with at least half of the highest throughput */
     CM_OBJECTIVES
 } cm_objective;
 
 /* What is chosen. Each choice has its own list of objectives. */
 typedef enum cm_choice {
-    CM_CHOICE_BATCH,  /* cm_batch_choose(): throughput (memory if it is unknown), memory */
+    CM_CHOICE_BATCH,  /* cm_batch_choose(): throughput, memory, knee (memory if throughput is unknown) */
     CM_CHOICE_DEVICE, /* cm_rank(): throughput, price, energy, time, cost */
     CM_CHOICE_PLAN,   /* cm_search_run(): throughput, cost, energy, devices */
     CM_CHOICES
@@ -625,6 +657,14 @@ typedef struct cm_memory_use {
     int32_t      devices;                   /* that hold one copy of the model */
     bool         recomputes;                /* the device recomputes activations in backward so that the step fits */
 } cm_memory_use;
+
+/* How likely it is that a step fits, and the 90 % interval of its peak. */
+typedef struct cm_chance {
+    double probability, interval_bytes[2];
+} cm_chance;
+
+/* `devices`: of the plan. A capacity that is unknown counts as sufficient. */
+cm_chance cm_memory_chance(const cm_memory_use *use, int32_t devices);
 
 /* Memory of a step on a device under a plan, for any batch size. Graph and device must outlive it. */
 typedef struct cm_footprint cm_footprint;
@@ -1045,6 +1085,50 @@ const cm_calibration_change *cm_calibration_get_change(const cm_calibration *cal
 const cm_device             *cm_calibration_device(const cm_calibration *calibration);  /* calibrated */
 const char                  *cm_calibration_profile(const cm_calibration *calibration); /* JSON */
 
+/* ---- traces of torch.profiler ----------------------------------------------------------------------------------- */
+
+/* A trace of training steps on a GPU. Times are per step. Unknown numbers are NAN. */
+typedef struct cm_timeline_info {
+    const char *device;        /* as the trace names it; NULL: not recorded */
+    int32_t     steps;
+    double      step_time_s;
+    double      device_time_s; /* at least one kernel runs */
+    double      overlapped_s;  /* sum of all kernels beyond device_time_s: kernels that run at the same time */
+    double      loading_s;     /* the device is idle and the host waits for its data loader */
+    double      kernels, peak_bytes;
+    int64_t     events, unreadable; /* unreadable: events that were skipped */
+    bool        shapes;        /* recorded with record_shapes=True */
+} cm_timeline_info;
+
+/* Kernels of one call in one phase, per step. */
+typedef struct cm_timeline_call {
+    const char *call; /* as in cm_op_time; NULL: no call is known for the operator */
+    const char *what; /* "gemm"; without a call, the operator or kind: "aten::cat", "communication" */
+    cm_phase    phase;
+    double      time_s, runs, kernels;
+} cm_timeline_call;
+
+typedef struct cm_timeline cm_timeline;
+
+/* Read a Chrome trace, plain or compressed by gzip. */
+cm_status               cm_timeline_read(const char *path, cm_timeline **timeline, cm_diag *diag);
+void                    cm_timeline_free(cm_timeline *timeline);
+const cm_timeline_info *cm_timeline_get_info(const cm_timeline *timeline);
+int32_t                 cm_timeline_calls(const cm_timeline *timeline); /* the longest first */
+const cm_timeline_call *cm_timeline_get_call(const cm_timeline *timeline, int32_t index);
+/* The calls as kernel tables of a profile (JSON); NULL: out of memory. base: id of the device that the profile extends;
+   NULL: none. The timeline owns the text. */
+const char             *cm_timeline_profile(cm_timeline *timeline, const char *base, int32_t *rows, int32_t *tables);
+
+typedef struct cm_merge_counts {
+    int32_t added, replaced, tables; /* rows, rows, tables of the result */
+} cm_merge_counts;
+
+/* Join the kernel tables of profiles. A call that several have keeps the time of the last one. The caller frees the
+   text. */
+cm_status cm_tables_merge(const char *const *paths, int32_t count, char **profile, cm_merge_counts *counts,
+                          cm_diag *diag);
+
 /* ---- validation against published results ------------------------------------------------------------------------ */
 
 typedef struct cm_validation_info {
@@ -1053,9 +1137,12 @@ typedef struct cm_validation_info {
 
 /* Evidence class: how independent a validation row is from the data that profiles were fitted to. */
 typedef enum cm_evidence {
-    CM_EVIDENCE_UNSEEN,   /* independent: no profile was fitted to this row, nor to its model on its device */
-    CM_EVIDENCE_LEFT_OUT, /* leave-one-out: predicted by a profile that was fitted without this row's model */
-    CM_EVIDENCE_FITTED,   /* a profile was fitted to this row; it is shown but not counted in the errors */
+    CM_EVIDENCE_NOT_FITTED,  /* no profile was fitted to this row, nor to its model on its device */
+    CM_EVIDENCE_LEFT_OUT,    /* leave-one-out: predicted by a profile that was fitted without this row's model */
+    CM_EVIDENCE_FIRST_SIGHT, /* predicted before anybody compared the result with a prediction */
+    CM_EVIDENCE_SIBLING,     /* uses a number that was solved from another row of its source; not counted */
+    CM_EVIDENCE_LOOKUP,      /* its own kernel shapes are in the device's tables; not counted */
+    CM_EVIDENCE_FITTED,      /* a profile was fitted to this row; not counted */
     CM_EVIDENCES
 } cm_evidence;
 
@@ -1074,6 +1161,8 @@ typedef struct cm_validation_row {
     const double *predicted;   /* by each predictor, in the order of the summaries; NAN: no prediction */
     double        interval[2]; /* 90 % interval of the measured value; NAN: none */
     const char   *reason;      /* why the first predictor has no prediction; NULL: it has one */
+    bool          refused;     /* it ran, and the first predictor says that it cannot or does not know how: counted as
+                                  an error of 100 % */
     const char   *compare;     /* rows with the same text form one choice among devices; NULL: none */
     const char   *note;        /* on its evidence: what was fitted to it, which model was left out, or why the source
                                   is doubtful */
@@ -1084,12 +1173,15 @@ typedef struct cm_validation_row {
     bool          ran;         /* false: out of memory */
 } cm_validation_row;
 
-/* Errors of one predictor on the rows that it predicts, without fitted rows. The first predictor is Centimani. Errors
-   are fractions. */
+/* Errors of one predictor on the rows that it predicts. The first predictor is Centimani; its refusals of rows that ran
+   count as errors of 100 %. Only rows of the first three evidence classes count; if a set has none, all but its fitted
+   rows do. Errors are fractions. */
 typedef struct cm_validation_summary {
     const char *predictor, *what;
     const char *device;               /* NULL: all */
     int32_t     n, equal;
+    int32_t     refused;              /* of n: rows that ran and are refused */
+    bool        headline;             /* false: rows of other evidence classes, for want of rows that may count */
     double      mape, median, accuracy, bias, p90, worst; /* accuracy: 1 - |error|, no less than 0, on average */
     double      median_factor;        /* median of max(predicted/measured, measured/predicted); NAN: not computed */
     int32_t     within_two;           /* rows within a factor of two */

@@ -22,10 +22,11 @@ layer src/plan   'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.(h|def)|device/[a-
 layer src/validate 'centimani\.h|base/[a-z_]+\.h|graph/[a-z_]+\.h|device/[a-z_]+\.h|model/(question|time/roofline)\.h|validate/[a-z_]+\.h'
 layer src/bench  'centimani(_backend)?\.h|base/[a-z_]+\.h|device/[a-z_]+\.(h|def)|model/dispatch/dispatch\.h|bench/[a-z_/]+\.(h|def)'
 layer src/rank   'centimani\.h|base/[a-z_]+\.h|device/[a-z_]+\.h|model/[a-z_/]+\.h|rank/[a-z_]+\.h'
+layer src/timeline 'centimani\.h|base/[a-z_]+\.h|device/[a-z_]+\.(h|def)|timeline/[a-z_]+\.(h|def)'
 layer src/serve  'base/[a-z_]+\.h|report/html/html\.h|serve/[a-z_]+\.h'
 layer src/report 'centimani\.h|base/[a-z_]+\.h|report/[a-z_/]+\.h'
 layer src/bench/backends/cuda 'centimani_backend\.h|base/[a-z_]+\.h|bench/backends/cuda/[a-z_]+\.h'
-layer cli        'centimani\.h|base/text\.h|report/report\.h|serve/serve\.h|cli\.h|answer\.h|values\.h|options\.def'
+layer cli        'centimani\.h|base/text\.h|report/report\.h|serve/serve\.h|cli\.h|answer\.h|mcp\.h|values\.h|options\.def'
 # Subfolders of one layer must not include each other in a cycle.
 python3 tools/include_rooms.py src/model src/bench src/report || failed=1
 exit $failed

@@ -3,7 +3,8 @@
 """readme.py - [--rewrite] PROGRAM PAGE ...: run the commands in the pages' indented blocks and compare their output.
 
 A line '$ centimani ...' is followed by its output, which is compared (--rewrite: replaced). In a block without such
-lines, every line 'centimani ...' must exit with status 0. A block below '<!-- not run: REASON -->' is skipped.
+lines, every line 'centimani ...' must exit with status 0. A block below '<!-- not run: REASON -->' is skipped. On a
+page with '<!-- commands in tables are run -->', every `centimani ...` in a table must exit with status 0, too.
 """
 import os
 import pathlib
@@ -15,6 +16,8 @@ import tempfile
 BLOCK = re.compile(r"^    .*\n(?:    .*\n|\n(?=\n*    ))*", re.MULTILINE)
 EXAMPLE = re.compile(r"^(?=    \$ )", re.MULTILINE)
 NOT_RUN = re.compile(r"<!-- not run: \S.* -->\n+\Z")
+TABLES_RUN = "<!-- commands in tables are run -->"
+IN_TABLE = re.compile(r"`(centimani [^`]*)`")
 COMPARED = "    $ centimani "
 STATUS_ONLY = "    centimani "
 
@@ -32,6 +35,9 @@ class Page:
         self.program, self.folder, self.path, self.failed, self.ran = program, folder, path, [], 0
         self.old = path.read_text()
         self.new = BLOCK.sub(self.block, self.old)
+        for line in self.old.splitlines() if TABLES_RUN in self.old else []:
+            for command in IN_TABLE.findall(line) if line.startswith("|") else []:
+                self.call(command)
 
     def call(self, command):
         answer = run(self.program, self.folder, command)

@@ -29,7 +29,10 @@ and are used for its other rows. Rows that cannot be predicted are listed with t
 
 **Judged** rows are validation rows: no parameter of any profile was fitted to them. Machines other than GPUs have few parameters, which are fitted to
 published end-to-end results (docs/styles.md). If such a fit used a row's model on that family of devices, the row is predicted with a profile fitted *without
-that model* (`data/results/left-out-styles.json`) and is called *left out*. *Fitted* rows are shown but not counted.
+that model* (`data/results/left-out-styles.json`) and is called *left out*. Rows that no fit used are *not fitted*; their errors were known while rules were
+written, so they are weaker evidence than *first sight*, of which these sets have none (README.md, docs/results/first-sight.md). *Sibling* rows use a number
+that was solved from another row of their source, *look-up* rows have their own kernel shapes in the table, *fitted* rows were fitted. These three are shown
+but not counted. **A refusal** of something that ran counts as an error of 100 %.
 
 **Error** is predicted / measured - 1 of the row's metric. **Accuracy** is 1 - |error|, at least 0, as in Xie et al. 2024 (their 93.1 % corresponds to an
 average error of 6.9 %). Batch sizes differ by factors; for them the page shows the **median factor** between predicted and measured, in either direction,
@@ -67,8 +70,17 @@ def table(heads, rows):
     return "\n".join(lines + ["| " + " | ".join(str(c).replace("|", "/") for c in row) + " |" for row in rows]) + "\n"
 
 
+COUNTED = ("not fitted", "left out", "first sight")
+CLASSES = (*COUNTED, "sibling", "look-up", "fitted")
+
+
 def judged(row):
-    return row["evidence"] != "fitted" and row["predicted"] is not None
+    return row["evidence"] in COUNTED and (row["predicted"] is not None or row["refused"])
+
+
+def error(row):
+    """A refusal of what ran is an error of 100 %."""
+    return -1.0 if row["refused"] else row["error"]
 
 
 def mean(values):
@@ -77,7 +89,7 @@ def mean(values):
 
 
 def accuracy(row):
-    return max(0.0, 1 - abs(row["error"]))
+    return max(0.0, 1 - abs(error(row)))
 
 
 def own(one):
@@ -105,12 +117,13 @@ def scoreboard(sets):
     rows = []
     for one in sets:
         s, r = own(one), one["rows"]
-        rows.append([f"[{one['set']}](#{one['set']})", len(r), sum(map(judged, r)), sum(x["evidence"] == "fitted" for x in r),
-                     sum(x["reason"] is not None and x["evidence"] != "fitted" for x in r),
+        other = sum(x["evidence"] not in COUNTED and x["predicted"] is not None for x in r)
+        rows.append([f"[{one['set']}](#{one['set']})", len(r), sum(map(judged, r)) if s["headline"] else f"({s['n']})", s["refused"], other,
+                     sum(x["reason"] is not None and not x["refused"] for x in r),
                      *([factor(s), f"{s['within_two']}/{s['n']} within ×2", "", "", ""] if of_counts(one) else
                        [percent(s[k]) for k in ("mape", "accuracy", "bias", "p90", "worst")]),
                      f"{s['inside']}/{s['intervals']}" if s["intervals"] else "–"])
-    return "## All sets\n\n" + table(["set", "rows", "judged", "fitted", "not predicted", "error %", "accuracy %", "bias %", "p90 %",
+    return "## All sets\n\nA set in whose column *judged* stands a number in brackets has no rows that may count; its figures are those of its look-ups.\n\n" + table(["set", "rows", "judged", "refused", "not counted", "not predicted", "error %", "accuracy %", "bias %", "p90 %",
                                       "worst %", "in 90 %"], rows)
 
 
@@ -142,8 +155,8 @@ def decisions(sets):
 
 def not_met(sets):
     """Orders stated by a source that the predictions get wrong, and the reason if it is known."""
-    rows = [[one["set"], row["where"], f"{row['predicted']:.0f} of {row['measured']:.0f}", row["note"] or ""]
-            for one in sets for row in one["rows"] if "order" in row["metric"] and judged(row) and row["predicted"] < row["measured"]]
+    rows = [[one["set"], row["where"], f"{row['predicted'] or 0:.0f} of {row['measured']:.0f}", row["reason"] or row["note"] or ""]
+            for one in sets for row in one["rows"] if "order" in row["metric"] and judged(row) and (row["predicted"] or 0) < row["measured"]]
     return "### Wrong orders\n\n" + table(["set", "where", "pairs right", "reason, if known"], rows)
 
 
@@ -177,11 +190,37 @@ def times(sets):
                 yield row
 
 
+def classes(sets):
+    """Rows with a figure by evidence class, over all sets of times; a measurement that is in two sets counts once."""
+    groups, seen, refused = {}, set(), 0
+    for one in filter(of_time, sets):
+        for row in one["rows"]:
+            key = figure_of(row)
+            if row["unit"] in ("pairs", "") or key in seen or (row["predicted"] is None and not row["refused"]):
+                continue
+            seen.add(key)
+            groups.setdefault(row["evidence"], []).append(row)
+            refused += row["refused"]
+    rows = [[name, "yes" if name in COUNTED else "no", len(r), sum(x["refused"] for x in r), percent(mean(abs(error(x)) for x in r)),
+             percent(sorted(abs(error(x)) for x in r)[len(r) // 2]), percent(mean(map(accuracy, r))), *held(r)]
+            for name in CLASSES if (r := groups.get(name))]
+    every = [x for name in COUNTED for x in groups.get(name, [])]
+    rows.append(["**counted**", "", len(every), sum(x["refused"] for x in every), percent(mean(map(abs, map(error, every)))),
+                 percent(sorted(abs(error(x)) for x in every)[len(every) // 2]), percent(mean(map(accuracy, every))), *held(every)])
+    return ("## By evidence class\n\nTimes, throughputs, ratios and efficiencies of all sets together, each measurement once.\n\n" +
+            table(["evidence", "counted", "rows", "refused", "error %", "median %", "accuracy %", "in 90 %", "share %"], rows))
+
+
+def held(rows):
+    known = [row for row in rows if row["interval"][0] is not None]
+    return [f"{sum(map(inside, known))}/{len(known)}" if known else "–", percent(mean(map(inside, known)))]
+
+
 def by_device(sets):
     pools = {}
     for row in times(sets):
         pools.setdefault(row["device"], []).append(row)
-    rows = [[device, len(r), percent(mean(abs(x["error"]) for x in r)), percent(mean(map(accuracy, r))), percent(mean(x["error"] for x in r)),
+    rows = [[device, len(r), percent(mean(abs(error(x)) for x in r)), percent(mean(map(accuracy, r))), percent(mean(error(x) for x in r)),
              sum(inside(x) for x in r if x["interval"][0] is not None), sum(x["interval"][0] is not None for x in r)]
             for device, r in sorted(pools.items())]
     return "## By device\n\nTimes and throughputs of all sets together.\n\n" + table(
@@ -216,7 +255,7 @@ def row_left_out(sets, program, rows):
         bench = fit_styles.Bench(program, folder)
         for row in rows:
             found[id(row)] = accuracy(row)
-            if row["evidence"] != "left out":
+            if row["evidence"] != "left out" or row["refused"]:
                 continue
             run = raw[id(row)]
             family = next(f for f in left_out["families"].values() if row["device"] in f["devices"])
@@ -261,28 +300,29 @@ def versus_paper(share):
 
 def several(sets):
     """Rows with more than one device: throughputs and scaling efficiencies."""
-    rows = [row for one in filter(of_time, sets) for row in one["rows"] if row["devices"] > 1 and judged(row) and row["error"] is not None]
-    waiting = sum(row["devices"] > 1 and row["reason"] is not None for one in filter(of_time, sets) for row in one["rows"])
+    rows = [row for one in filter(of_time, sets) for row in one["rows"] if row["devices"] > 1 and judged(row) and error(row) is not None]
+    waiting = sum(row["devices"] > 1 and row["reason"] is not None and not row["refused"] for one in filter(of_time, sets) for row in one["rows"])
     text = f"## Several devices\n\n{waiting} rows of several devices have no prediction (*Not predicted*). "
     if not rows:
         return text + "None has one yet.\n"
     groups = {}
     for row in rows:
         groups.setdefault(row["metric"], []).append(row)
-    table_rows = [[metric, len(r), percent(mean(abs(x["error"]) for x in r)), percent(mean(map(accuracy, r))), percent(mean(x["error"] for x in r))]
-                  for metric, r in groups.items()]
+    table_rows = [[metric, len(r), sum(x["refused"] for x in r), percent(mean(abs(error(x)) for x in r)), percent(mean(map(accuracy, r))),
+                   percent(mean(error(x) for x in r))] for metric, r in groups.items()]
     every = percent(mean(map(accuracy, rows)))
     return (text + f"The others: {every} % accuracy over {len(rows)} rows (the paper: 90.4 % over twelve throughputs of U-Net that it plots).\n\n" +
-            table(["metric", "rows", "error %", "accuracy %", "bias %"], table_rows))
+            table(["metric", "rows", "refused", "error %", "accuracy %", "bias %"], table_rows))
 
 
 def weak(sets):
-    rows = [(abs(row["error"]), one["set"], row) for one in filter(of_time, sets) for row in one["rows"] if judged(row) and row["error"] is not None]
+    rows = [(abs(error(row)), one["set"], row) for one in filter(of_time, sets) for row in one["rows"]
+            if judged(row) and error(row) is not None and row["unit"] not in ("pairs", "")]
     rows.sort(key=lambda item: -item[0])
     return "## Weak spots\n\nThe thirty rows with the largest errors.\n\n" + table(
         ["set", "where", "model", "device", "measured", "predicted", "error %"],
-        [[name, row["where"], short(row["model"]), row["device"], f"{figure(row['measured'])} {row['unit']}", figure(row["predicted"]),
-          percent(row["error"])] for _, name, row in rows[:30]])
+        [[name, row["where"], short(row["model"]), row["device"], f"{figure(row['measured'])} {row['unit']}", "refused" if row["refused"] else figure(row["predicted"]),
+          percent(error(row))] for _, name, row in rows[:30]])
 
 
 def reasons(sets):
@@ -292,7 +332,14 @@ def reasons(sets):
             if row["reason"]:
                 counts.setdefault(row["reason"], []).append(one["set"])
     rows = [[reason, len(names), ", ".join(sorted(set(names)))] for reason, names in sorted(counts.items(), key=lambda i: -len(i[1]))]
-    return "## Not predicted\n\n" + table(["reason", "rows", "sets"], rows)
+    return "## Not predicted\n\nRefusals of runs that a source describes, and runs that no source describes well enough.\n\n" + table(["reason", "rows", "sets"], rows) + excluded()
+
+
+def excluded():
+    """Rows that a fit excluded only after their error was known."""
+    rows = [row for row in json.loads(fit_styles.ROWS.read_text())["rows"] if "excluded_after" in row]
+    return ("\n### Excluded after their error was known\n\nThese rows are in no fit. They were excluded only after somebody had seen how far off they were.\n\n" +
+            table(["model", "device", "reason", "what was known"], [[short(row["model"]), row["device"], row["left_out"], row["excluded_after"]] for row in rows]))
 
 
 def off(row, counts):
@@ -318,7 +365,7 @@ def one_set(one):
     text += "".join(f"- {note}\n" for note in one["notes"]) + ("\n" if one["notes"] else "")
     rows = []
     for row in one["rows"]:
-        seen = row["evidence"] + (", in" if inside(row) else ", out" if row["interval"][0] is not None else "")
+        seen = row["evidence"] + (", refused" if row["refused"] else "") + (", in" if inside(row) else ", out" if row["interval"][0] is not None else "")
         rows.append([row["where"], short(row["model"]), f"{row['devices']} {row['device']}" if row["devices"] > 1 else row["device"],
                      row["setting"], f"{figure(row['measured'])} {row['unit']}", figure(row["predicted"]), *off(row, counts), seen,
                      row["reason"] or ""])
@@ -370,7 +417,7 @@ def first_sight(pairs):
 
 
 def page(sets, program):
-    parts = [HEAD, left_out(program), scoreboard(sets), beside(sets), decisions(sets), not_met(sets), memory(sets), six_models(sets, program), several(sets), by_device(sets), weak(sets), reasons(sets),
+    parts = [HEAD, classes(sets), left_out(program), scoreboard(sets), beside(sets), decisions(sets), not_met(sets), memory(sets), six_models(sets, program), several(sets), by_device(sets), weak(sets), reasons(sets),
              "## Every set\n", *map(one_set, sets)]
     return "\n".join(parts)
 

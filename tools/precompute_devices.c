@@ -259,6 +259,8 @@ static void put_execution(FILE *out, const cm__execution *x)
     NUMBER(fill);
     NUMBER(engines);
     NUMBER(lanes);
+    NUMBER(interval_s);
+    NUMBER(copies);
     INTEGER(operator_known);
     NUMBER(operator_gemm);
     NUMBER(operator_memory);

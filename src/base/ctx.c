@@ -109,6 +109,15 @@ char *cm__text_copy_n(cm__ctx *ctx, const char *text, size_t length)
 
 char *cm__text_copy(cm__ctx *ctx, const char *text) { return cm__text_copy_n(ctx, text, strlen(text)); }
 
+char *cm__text_join(cm__ctx *ctx, const char *first, const char *second)
+{
+    size_t length = strlen(first), more = strlen(second);
+    char  *text = cm__alloc(ctx, length + more + 1);
+    memcpy(text, first, length);
+    memcpy(text + length, second, more);
+    return text;
+}
+
 char *cm__format(cm__ctx *ctx, const char *format, ...)
 {
     char    usual[256]; /* longer texts are formatted twice */

@@ -12,14 +12,14 @@ static const struct {
     [CM_OBJECTIVE_THROUGHPUT] = {"throughput", false}, [CM_OBJECTIVE_MEMORY] = {"memory", true},
     [CM_OBJECTIVE_PRICE] = {"price", false},           [CM_OBJECTIVE_COST] = {"cost", true},
     [CM_OBJECTIVE_ENERGY] = {"energy", true},          [CM_OBJECTIVE_TIME] = {"time", true},
-    [CM_OBJECTIVE_DEVICES] = {"devices", true},
+    [CM_OBJECTIVE_DEVICES] = {"devices", true},        [CM_OBJECTIVE_KNEE] = {"knee", false},
 };
 
 static const struct {
     int32_t      count;
     cm_objective list[CM_OBJECTIVES];
 } choices[CM_CHOICES] = {
-    [CM_CHOICE_BATCH] = {2, {CM_OBJECTIVE_THROUGHPUT, CM_OBJECTIVE_MEMORY}},
+    [CM_CHOICE_BATCH] = {3, {CM_OBJECTIVE_THROUGHPUT, CM_OBJECTIVE_MEMORY, CM_OBJECTIVE_KNEE}},
     [CM_CHOICE_DEVICE] = {5, {CM_OBJECTIVE_THROUGHPUT, CM_OBJECTIVE_PRICE, CM_OBJECTIVE_ENERGY, CM_OBJECTIVE_TIME,
                               CM_OBJECTIVE_COST}},
     [CM_CHOICE_PLAN] = {4, {CM_OBJECTIVE_THROUGHPUT, CM_OBJECTIVE_COST, CM_OBJECTIVE_ENERGY, CM_OBJECTIVE_DEVICES}},

@@ -49,6 +49,18 @@ cm_runtime cm_device_runtime(const cm_device *device)
     return device->n_runtimes ? device->runtimes[0] : device->usual_runtime;
 }
 
+static bool compiles(const cm_device *device)
+{
+    return cm_device_runtime(device) == CM_RUNTIME_TORCH_EAGER &&
+           cm_device_supports_runtime(device, CM_RUNTIME_TORCH_COMPILE);
+}
+
+cm_runtime cm__runtime_on(const cm_device *device, cm_runtime asked)
+{
+    if (asked == CM_RUNTIME_USUAL && compiles(device)) return CM_RUNTIME_TORCH_COMPILE;
+    return asked == CM_RUNTIME_DEFAULT || asked == CM_RUNTIME_USUAL ? cm_device_runtime(device) : asked;
+}
+
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
 bool cm_device_runs(const cm_device *device, const char *operator_name)

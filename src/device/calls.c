@@ -28,15 +28,27 @@ int cm__call_find(const char *name)
 /* ---- types ------------------------------------------------------------------------------------------------------ */
 
 static const struct {
-    const char *name;
-    double      bytes;
-    cm_rate     rate;
+    char    name[12]; /* filled up with zeros */
+    double  bytes;
+    cm_rate rate;
 } types[] = {
     {"fp32", 4, CM_RATE_FP32},  {"tf32", 4, CM_RATE_TF32},  {"bf16", 2, CM_RATE_BF16}, {"fp16", 2, CM_RATE_FP16},
     {"fp64", 8, CM_RATE_FP64},  {"fp8", 1, CM_RATE_FP8},    {"int8", 1, CM_RATE_INT8}, {"uint8", 1, CM_RATE_INT8},
     {"int64", 8, CM_RATE_FP32}, {"int32", 4, CM_RATE_FP32}, {"bool", 1, CM_RATE_FP32}, {"int16", 2, CM_RATE_FP32},
     {"complex64", 8, CM_RATE_FP32},
 };
+
+/* The names of up to four letters are compared as one number. */
+static int short_type(const char *text)
+{
+    uint32_t word, name;
+    memcpy(&word, text, sizeof word);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        memcpy(&name, types[i].name, sizeof name);
+        if (name == word && !types[i].name[4]) return (int)i;
+    }
+    return 0;
+}
 
 /* The type at the start of the text, up to the end, '+' or '>'. */
 static int type_at(const char *text)
@@ -50,11 +62,11 @@ static int type_at(const char *text)
 }
 
 /* Fast path for a single type, the usual case: names have at most four letters, and texts are zero-padded. */
-static bool of_one_type(const cm__call *call) { return !call->dtype[4]; }
+static bool of_one_type(const char *dtype) { return !dtype[4]; }
 
 double cm__call_element(const cm__call *call, int index)
 {
-    if (of_one_type(call)) return types[type_at(call->dtype)].bytes;
+    if (of_one_type(call->dtype)) return types[short_type(call->dtype)].bytes;
     const char *at = call->dtype, *result = strchr(at, '>');
     if (index < 0) return types[type_at(result ? result + 1 : at)].bytes;
     for (const char *next = strchr(at, '+'); index > 0 && next && (!result || next < result); index--) {
@@ -64,11 +76,14 @@ double cm__call_element(const cm__call *call, int index)
     return types[type_at(at)].bytes;
 }
 
-cm_rate cm__call_rate(const cm__call *call)
+cm_rate cm__type_rate(const char dtype[CM__CALL_TEXT])
 {
-    const char *result = of_one_type(call) ? NULL : strchr(call->dtype, '>');
-    return types[type_at(result ? result + 1 : call->dtype)].rate;
+    if (of_one_type(dtype)) return types[short_type(dtype)].rate;
+    const char *result = strchr(dtype, '>');
+    return types[type_at(result ? result + 1 : dtype)].rate;
 }
+
+cm_rate cm__call_rate(const cm__call *call) { return cm__type_rate(call->dtype); }
 
 /* ---- work ------------------------------------------------------------------------------------------------------- */
 

@@ -62,6 +62,7 @@ double cm__call_element(const cm__call *call, int index);
 
 /* The type in which a call computes. */
 cm_rate cm__call_rate(const cm__call *call);
+cm_rate cm__type_rate(const char dtype[CM__CALL_TEXT]); /* the same, from the types alone */
 
 /* Write "gemm forward nt-bias bf16 1,8192,3072,768" into buf; returns buf. */
 char *cm__call_text(const cm__call *call, char *buf, size_t size);

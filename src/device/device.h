@@ -36,6 +36,8 @@ typedef struct cm__execution {
     cm_number fill;                    /* samples in a full pipeline */
     cm_number engines;                 /* that run concurrently: 2, one for products and one for the rest */
     cm_number lanes;                   /* input channels that the matrix units process together */
+    cm_number interval_s;              /* least time between samples of one copy whose layers are all on the chip */
+    cm_number copies;                  /* of such a model on one chip, at most */
     bool      operator_known;          /* rates of single operators, for benchmarks */
     cm_number operator_gemm;           /* fraction of the matrix peak */
     cm_number operator_memory;         /* fraction of the on-chip bandwidth */
@@ -119,6 +121,8 @@ cm_device *cm__device_read(cm__ctx *ctx, const cm__profile *profile);
 
 /* Whether a built-in profile is the device's own or one of its bases. */
 bool        cm__device_is(const cm_device *device, const char *built_in_id);
+/* The runtime that answers a question: the default or usual one if the question is about it. */
+cm_runtime  cm__runtime_on(const cm_device *device, cm_runtime asked);
 /* The nearest built-in family that the device belongs to ("nvidia-hopper"); NULL: none. */
 const char *cm__device_family(const cm_device *device);
 

@@ -89,6 +89,7 @@ static void replay_node(cm__backward *b, int32_t index)
     for (int32_t o = 0; o < n->n_outputs; o++) {
         if (n->outputs[o] < 0 || again->outputs[o] < 0) continue;
         cm__t(g, again->outputs[o])->role = cm__t(g, n->outputs[o])->role;
+        cm__t(g, again->outputs[o])->dtype = cm__t(g, n->outputs[o])->dtype;
         if (b->copy[n->outputs[o]] < 0) b->copy[n->outputs[o]] = again->outputs[o]; /* group inputs stay */
     }
 }
@@ -103,9 +104,33 @@ static void replay(cm__backward *b, int32_t group)
     b->g->block = block;
 }
 
+/* A quantised weight is never kept in 16 bits: each product that reads it unpacks it again. */
+static bool is_unpacked(const cm__backward *b, int32_t tensor)
+{
+    int32_t from = cm__t(b->g, tensor)->producer;
+    while (from >= 0 && b->g->nodes[from].view) from = cm__t(b->g, b->g->nodes[from].inputs[0])->producer;
+    return from >= 0 && b->g->nodes[from].op == CM_OP_UNPACK;
+}
+
+static int32_t unpack_again(cm__backward *b, int32_t tensor)
+{
+    cm_graph      *g = b->g;
+    const cm_node *n = &g->nodes[cm__t(g, tensor)->producer];
+    int32_t       *inputs = cm__alloc_array(g->ctx, (size_t)n->n_inputs, sizeof *inputs), n_attrs = 0;
+    for (int32_t i = 0; i < n->n_inputs; i++) inputs[i] = n->inputs[i];
+    if (n->op != CM_OP_UNPACK) inputs[0] = unpack_again(b, inputs[0]);
+    n = &g->nodes[cm__t(g, tensor)->producer];
+    while (n->attrs[n_attrs].key < CM_ATTRS) n_attrs++;
+    int32_t again = cm__emit_node(g, n->op, n->name, inputs, n->n_inputs, n->attrs, n_attrs, n->n_outputs)->outputs[0];
+    cm__t(g, again)->role = cm__t(g, tensor)->role;
+    cm__t(g, again)->dtype = cm__t(g, tensor)->dtype;
+    return again;
+}
+
 int32_t cm__kept(cm__backward *b, int32_t tensor)
 {
     int32_t producer = cm__t(b->g, tensor)->producer;
+    if (is_unpacked(b, tensor)) return unpack_again(b, tensor);
     if (tensor >= b->forward_tensors || producer < 0 || b->group[producer] < 0) return tensor;
     if (b->copy[tensor] < 0) replay(b, b->group[producer]);
     return b->copy[tensor];
@@ -118,7 +143,7 @@ static void find_needs(cm__backward *b)
     cm_graph *g = b->g;
     for (int32_t t = 0; t < b->forward_tensors; t++) {
         const cm_tensor *x = cm__t(g, t);
-        bool differentiable_leaf = x->role == CM_ROLE_PARAMETER || (x->producer < 0 && x->role == CM_ROLE_ACTIVATION);
+        bool differentiable_leaf = (x->role == CM_ROLE_PARAMETER && !x->frozen) || (x->producer < 0 && x->role == CM_ROLE_ACTIVATION);
         b->needs[t] = differentiable_leaf && cm__has_gradient(x->dtype);
     }
     for (int32_t i = 0; i < b->forward_nodes; i++) {

@@ -22,7 +22,9 @@
 static cm_poly bytes_touched(const cm_graph *g, int32_t tensor)
 {
     const cm_tensor *t = cm__t(g, tensor), *base = cm__t(g, t->storage);
-    cm_poly          own = cm_tensor_bytes(t), stored = cm_tensor_bytes(base);
+    cm_poly          own = cm_tensor_bytes(t);
+    if (base == t) return own;
+    cm_poly stored = cm_tensor_bytes(base);
     return cm__poly_larger(&own, &stored) ? stored : own;
 }
 

@@ -56,11 +56,20 @@ cm_poly cm__poly_mul(cm_poly a, cm_poly b)
     return p;
 }
 
+/* Most dimensions do not depend on B, and at most one does: a product of degree 1 needs two terms only. */
 cm_poly cm__poly_product(const cm_dim *dims, int32_t count)
 {
-    cm_poly p = cm__poly_const(1);
-    int     degree = 0; /* most dimensions do not depend on B */
-    for (int32_t i = 0; i < count; i++) { /* times a B + b */
+    double  constant = 1, linear = 0;
+    int32_t first = 0;
+    int     degree = 0;
+    for (; first < count && (degree == 0 || dims[first].per_batch == 0); first++) {
+        double b = (double)dims[first].fixed;
+        linear *= b;
+        if (dims[first].per_batch != 0) linear = constant * (double)dims[first].per_batch, degree = 1;
+        constant *= b;
+    }
+    cm_poly p = {{constant, linear}};
+    for (int32_t i = first; i < count; i++) { /* times a B + b */
         double a = (double)dims[i].per_batch, b = (double)dims[i].fixed;
         if (a != 0 && degree < CM_POLY_TERMS - 1) degree++;
         for (int k = degree; k > 0; k--) p.c[k] = p.c[k] * b + p.c[k - 1] * a;

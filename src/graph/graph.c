@@ -297,8 +297,9 @@ static void sum_alive(cm_graph *g)
         bool             unused = x->dies < 0 || (x->producer >= 0 && x->born < 0);
         if (x->storage != t || unused || x->role == CM_ROLE_CONSTANT) continue;
         int32_t begin = x->born < 0 ? 0 : x->born, end = x->dies < g->n_nodes ? x->dies + 1 : g->n_nodes;
-        alive[begin] = cm__poly_add(alive[begin], cm_tensor_bytes(x));
-        alive[end] = cm__poly_add(alive[end], cm__poly_scale(cm_tensor_bytes(x), -1));
+        cm_poly bytes = cm_tensor_bytes(x);
+        alive[begin] = cm__poly_add(alive[begin], bytes);
+        alive[end] = cm__poly_add(alive[end], cm__poly_scale(bytes, -1));
     }
     for (int32_t i = 1; i < g->n_nodes; i++) alive[i] = cm__poly_add(alive[i], alive[i - 1]);
     g->alive_bytes = alive;

@@ -115,6 +115,9 @@ typedef union cm__num {
 
 /* ---- the graph -------------------------------------------------------------------------------------------------- */
 
+/* The type in which a parameter is stored: as the precision says, in 16 bits (if it has any) or in fp32. */
+typedef enum cm__stored { CM__STORED_AS_PRECISION, CM__STORED_NARROW, CM__STORED_WIDE } cm__stored;
+
 struct cm_tensor {
     const char   *name;
     const cm_dim *dims;
@@ -128,6 +131,8 @@ struct cm_tensor {
     const cm__num *value;    /* known contents, in dimension order; NULL: unknown */
     int32_t       until;    /* stored at least until this tensor is made: a program's variable; -1: none is known */
     bool          master;    /* fp32 master weights of a 16-bit parameter, with role CM_ROLE_STATE */
+    bool          frozen;    /* a parameter that is not trained */
+    cm__stored    stored;    /* a parameter's type, if the precision does not decide it */
     int32_t       converted; /* 1 + its type after model.to(a 16-bit type); 0: follows its operands */
 };
 
@@ -168,6 +173,7 @@ struct cm_graph {
     int32_t     origin;      /* assigned likewise, to cm_node.source */
     bool        own_loss;    /* the first output is the loss that the model was recorded with */
     bool        channels_last; /* convolutions were recorded in channels-last memory format */
+    bool        loaded_narrow; /* weights were loaded in 16 bits: under autocast too, norms cast their results back */
     bool        typed;       /* tensors have recorded types for a 16-bit model (cm_tensor.converted) */
     bool        has_backward; /* backward was recorded too, with this many matrix FLOP; train.c compares them */
     cm_poly     backward_flop;
@@ -177,9 +183,11 @@ struct cm_graph {
     cm_precision precision;
     cm_loss     loss;
     cm_attention attention;
+    int32_t     software;    /* year of the runtime's release; 0: today's */
     cm_loss_kernel loss_kernel;
     bool        keeps_products; /* selective recomputation keeps products (cm_train_options) */
     bool        master;      /* 16-bit parameters have fp32 master weights among the optimizer states */
+    const cm_graph *retyped_of; /* the same step in another 16-bit type; NULL: none (retype.h) */
 };
 
 cm_graph *cm__graph_new(cm__ctx *ctx, const char *name, const char *source);

@@ -45,8 +45,10 @@ static const char *const losses[CM_LOSSES] = {
 static const char *const recomputes[CM_RECOMPUTES] = {
     [CM_RECOMPUTE_NONE] = "none", [CM_RECOMPUTE_SELECTIVE] = "selective", [CM_RECOMPUTE_FULL] = "full",
 };
-static const char *const attentions[CM_ATTENTIONS] = {"auto", "flash", "math"};
+static const char *const attentions[CM_ATTENTIONS] = {"auto", "flash", "math", "efficient", "cudnn"};
 static const char *const loss_kernels[CM_LOSS_KERNELS] = {"auto", "plain", "fused", "chunked"};
+
+static const char *const quantizes[CM_QUANTIZES] = {"none", "nf4", "nf4-dq", "int8", "gptq4"};
 
 static const char *const layouts[CM_LAYOUTS] = {"auto", "nchw", "nhwc"};
 static const char *const fuses[CM_FUSES] = {[CM_FUSE_ALL] = "all", [CM_FUSE_EAGER] = "eager", [CM_FUSE_NONE] = "none"};
@@ -62,6 +64,7 @@ const char *cm_loss_name(cm_loss loss) { return losses[loss]; }
 const char *cm_recompute_name(cm_recompute recompute) { return recomputes[recompute]; }
 const char *cm_attention_name(cm_attention attention) { return attentions[attention]; }
 const char *cm_loss_kernel_name(cm_loss_kernel kernel) { return loss_kernels[kernel]; }
+const char *cm_quantize_name(cm_quantize quantize) { return quantizes[quantize]; }
 const char *cm_fuse_name(cm_fuse fuse) { return fuses[fuse]; }
 const char *cm_layout_name(cm_layout layout) { return layouts[layout]; }
 const char *cm_how_name(cm_how how)
@@ -102,5 +105,6 @@ PARSER(loss, losses, CM_LOSSES)
 PARSER(recompute, recomputes, CM_RECOMPUTES)
 PARSER(attention, attentions, CM_ATTENTIONS)
 PARSER(loss_kernel, loss_kernels, CM_LOSS_KERNELS)
+PARSER(quantize, quantizes, CM_QUANTIZES)
 PARSER(fuse, fuses, CM_FUSES)
 PARSER(layout, layouts, CM_LAYOUTS)

@@ -29,3 +29,19 @@ void cm__plan_fill(cm__ctx *ctx, cm_plan *p)
     if (p->global_batch && p->micro_batch)
         p->accumulate = at_least_one((int32_t)(p->global_batch / p->micro_batch / p->dp));
 }
+
+static bool same_counts(const cm_plan *a, const cm_plan *b)
+{
+    return a->devices == b->devices && a->tp == b->tp && a->pp == b->pp && a->dp == b->dp && a->zero == b->zero &&
+           a->interleave == b->interleave && a->ep == b->ep && a->cp == b->cp && a->micro_batch == b->micro_batch &&
+           a->global_batch == b->global_batch && a->accumulate == b->accumulate;
+}
+
+bool cm__plan_same(const cm_plan *a, const cm_plan *b)
+{
+    return same_counts(a, b) && a->sequence_parallel == b->sequence_parallel && a->gpipe == b->gpipe &&
+           a->asynchronous == b->asynchronous && a->gradient_bits == b->gradient_bits &&
+           a->gradient_part == b->gradient_part && a->overlap == b->overlap &&
+           a->offload_optimizer == b->offload_optimizer && a->offload_activations == b->offload_activations &&
+           a->offload_weights == b->offload_weights && a->recompute == b->recompute;
+}

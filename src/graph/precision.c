@@ -58,7 +58,8 @@ static int32_t as(lowering *l, int32_t tensor, cm_dtype dtype)
     const cm_tensor *t = cm__t(l->out, tensor);
     bool             number = t->rank == 0 && t->role == CM_ROLE_CONSTANT;
     if (!cm__is_float(t->dtype) || t->dtype == CM_FP64 || t->dtype == dtype || number) return tensor;
-    if (t->role != CM_ROLE_PARAMETER) return cast(l, tensor, dtype, CM_ROLE_ACTIVATION);
+    /* autocast keeps the copy of a parameter only if it has a gradient */
+    if (t->role != CM_ROLE_PARAMETER || t->frozen) return cast(l, tensor, dtype, CM_ROLE_ACTIVATION);
     if (l->cast[tensor] < 0) l->cast[tensor] = cast(l, tensor, dtype, CM_ROLE_CAST);
     return l->cast[tensor];
 }
@@ -123,7 +124,7 @@ static void widen_attention(lowering *l, const cm_node *n, int32_t *inputs)
 /* Whether a node of a 16-bit model computes in fp32. */
 static bool stays_wide(const lowering *l, const cm_node *n)
 {
-    return !l->autocast && !l->in->typed && cm__attr_find(n, CM_ATTR_WIDE);
+    return (!l->autocast || l->in->loaded_narrow) && !l->in->typed && cm__attr_find(n, CM_ATTR_WIDE);
 }
 
 static void widen(lowering *l, const cm_node *n, int32_t *inputs)
@@ -220,10 +221,13 @@ static int32_t lower_leaf(lowering *l, int32_t tensor)
 {
     const cm_tensor *t = cm__t(l->in, tensor);
     bool real = t->dtype == CM_FP32 || t->dtype == CM_FP16 || t->dtype == CM_BF16; /* whatever type the file stores */
-    cm_dtype         dtype = !real ? t->dtype : l->autocast ? CM_FP32 : l->low;
+    bool wide = l->autocast && (!l->in->loaded_narrow || t->role == CM_ROLE_PARAMETER || t->role == CM_ROLE_INPUT);
+    cm_dtype         dtype = !real ? t->dtype : wide ? CM_FP32 : l->low;
     converted(l, t, &dtype);
+    if (real && t->stored) dtype = t->stored == CM__STORED_WIDE ? CM_FP32 : l->low;
     int32_t          leaf = cm__leaf(l->out, t->name, t->role, dtype, t->rank, t->dims);
     if (t->role != CM_ROLE_PARAMETER) cm__t(l->out, leaf)->value = t->value; /* parameters change with every step */
+    cm__t(l->out, leaf)->frozen = t->frozen;
     return leaf;
 }
 

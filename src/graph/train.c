@@ -8,6 +8,7 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->optimizer = o->optimizer ? o->optimizer : forward->optimizer;
     step->loss = o->loss ? o->loss : forward->bare_operator ? CM_LOSS_NONE : forward->loss;
     step->attention = o->attention;
+    step->software = o->software;
     step->loss_kernel = o->loss_kernel;
     step->keeps_products = o->recompute == CM_RECOMPUTE_SELECTIVE && o->keep_products && !o->inference;
     step->master = o->master && !o->inference;
@@ -19,7 +20,8 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
 static void warn_untrained(cm_graph *step, const int32_t *gradient, int32_t tensors)
 {
     int32_t untrained = 0;
-    for (int32_t t = 0; t < tensors; t++) untrained += cm__t(step, t)->role == CM_ROLE_PARAMETER && gradient[t] < 0;
+    for (int32_t t = 0; t < tensors; t++) 
+        untrained += cm__t(step, t)->role == CM_ROLE_PARAMETER && !cm__t(step, t)->frozen && gradient[t] < 0;
     if (untrained)
         cm__warn(step, "%d parameters get no gradient: the loss is taken of the first output only", untrained);
 }
@@ -97,8 +99,10 @@ cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *option
     const cm_train_options *o = options ? options : &defaults;
     if ((unsigned)o->precision >= CM_PRECISIONS || (unsigned)o->optimizer >= CM_OPTIMIZERS ||
         (unsigned)o->loss >= CM_LOSSES || (unsigned)o->recompute >= CM_RECOMPUTES ||
-        (unsigned)o->attention >= CM_ATTENTIONS || (unsigned)o->loss_kernel >= CM_LOSS_KERNELS)
+        (unsigned)o->attention >= CM_ATTENTIONS || (unsigned)o->loss_kernel >= CM_LOSS_KERNELS ||
+        (unsigned)o->tuning.quantize >= CM_QUANTIZES)
         cm__fail(ctx, CM_ERR_ARGUMENT, "an option is out of range");
+    forward = cm__tuned(ctx, forward, &o->tuning);
     cm_graph *g = cm__graph_new(ctx, forward->name, forward->source);
     choose_options(g, forward, o);
     cm__lower(g, forward, g->precision, o->inference, o->master);

@@ -5,6 +5,9 @@
 
 #include "graph/graph.h"
 
+/* tune.c: the forward graph with frozen and quantised weights and with adapters; `forward` itself if nothing is set. */
+const cm_graph *cm__tuned(cm__ctx *ctx, const cm_graph *forward, const cm_tuning *tuning);
+
 /* precision.c: copy `forward` into `step` in the given precision, with the casts this needs. */
 void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, bool inference, bool master);
 

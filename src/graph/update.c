@@ -9,7 +9,7 @@ static const int8_t states_per_parameter[CM_OPTIMIZERS] = {
 /* With master weights the state is fp32 and includes an fp32 copy of the weights. */
 void cm__add_update(cm_graph *step, const int32_t *gradient, int32_t tensors, cm_optimizer optimizer, bool master)
 {
-    static const char *const state_names[] = {"state1", "state2", "master"};
+    static const char *const state_names[] = {".state1", ".state2", ".master"};
     int32_t *inputs = cm__alloc_array(step->ctx, (size_t)tensors * 5 + 1, sizeof *inputs), count = 0;
     for (int32_t t = 0; t < tensors; t++) {
         const cm_tensor *p = cm__t(step, t);
@@ -20,7 +20,7 @@ void cm__add_update(cm_graph *step, const int32_t *gradient, int32_t tensors, cm
         bool beside = master && (p->dtype == CM_FP16 || p->dtype == CM_BF16);
         for (int32_t s = 0; s < 3; s++) {
             if (!(s < 2 ? s < states_per_parameter[optimizer] : beside)) continue;
-            inputs[count] = cm__leaf(step, cm__format(step->ctx, "%s.%s", p->name, state_names[s]), CM_ROLE_STATE,
+            inputs[count] = cm__leaf(step, cm__text_join(step->ctx, p->name, state_names[s]), CM_ROLE_STATE,
                                      beside ? CM_FP32 : p->dtype, p->rank, p->dims);
             cm__t(step, inputs[count++])->master = s == 2;
         }

@@ -171,6 +171,43 @@ static void layernorm(cm__description *d, cm_graph *g)
     cm__output(g, cm__b_layer_norm(&b, "layernorm", x, cols));
 }
 
+/* n x c images of h x w, which the preceding layer would have computed. */
+static int32_t images(cm__description *d, cm_graph *g, int64_t *c, int64_t *h, int64_t *w)
+{
+    cm_dim n = cm__take_batch(d, "n");
+    *c = cm__take_int(d, "c", CM__REQUIRED, 1, WIDTH_MAX);
+    *h = cm__take_int(d, "h", CM__REQUIRED, 1, WIDTH_MAX);
+    *w = cm__take_int(d, "w", CM__REQUIRED, 1, WIDTH_MAX);
+    return activation(g, "input", 4, (cm_dim[]){n, cm__fixed(*c), cm__fixed(*h), cm__fixed(*w)});
+}
+
+static void batchnorm(cm__description *d, cm_graph *g)
+{
+    int64_t     c, h, w;
+    cm__builder b = {.g = g};
+    int32_t     x = images(d, g, &c, &h, &w);
+    cm__take_end(d);
+    int32_t in[] = {x, cm__b_parameter(&b, "batchnorm", "weight", 1, &c), cm__b_parameter(&b, "batchnorm", "bias", 1, &c),
+                    cm__leaf(g, "running_mean", CM_ROLE_BUFFER, CM_FP32, 1, (cm_dim[]){cm__fixed(c)}),
+                    cm__leaf(g, "running_var", CM_ROLE_BUFFER, CM_FP32, 1, (cm_dim[]){cm__fixed(c)})};
+    cm__output(g, cm__emit(g, CM_OP_BATCH_NORM, "batchnorm", in, 5, NULL, 0));
+}
+
+static void maxpool(cm__description *d, cm_graph *g)
+{
+    int64_t c, h, w;
+    int32_t x = images(d, g, &c, &h, &w);
+    int64_t r = cm__take_int(d, "r", 2, 1, WIDTH_MAX), s = cm__take_int(d, "s", r, 1, WIDTH_MAX);
+    int64_t stride = cm__take_int(d, "stride", r, 1, WIDTH_MAX), pad = cm__take_int(d, "pad", 0, 0, WIDTH_MAX);
+    cm__take_end(d);
+    if (h + 2 * pad < r || w + 2 * pad < s || pad >= r || pad >= s)
+        cm__fail(d->ctx, CM_ERR_ARGUMENT, "r=%lld, s=%lld: the window must fit the padded input and be larger than pad",
+                 (long long)r, (long long)s);
+    cm__attr attrs[] = {CM__INTS(CM_ATTR_KERNEL_SHAPE, r, s), CM__INTS(CM_ATTR_STRIDES, stride, stride),
+                        CM__INTS(CM_ATTR_PADS, pad, pad, pad, pad)};
+    cm__output(g, cm__emit(g, CM_OP_MAX_POOL, "maxpool", &x, 1, attrs, 3));
+}
+
 static void elementwise(cm__description *d, cm_graph *g)
 {
     static const char *const names[] = {"relu", "gelu", "silu", "tanh", "sigmoid", "exp", "sqrt", "neg", "dropout",
@@ -218,6 +255,8 @@ const cm__plain_kind cm__plain_kinds[] = {
     {"attention", attention, true},
     {"softmax", softmax, true},
     {"layernorm", layernorm, true},
+    {"batchnorm", batchnorm, true},
+    {"maxpool", maxpool, true},
     {"elementwise", elementwise, true},
     {"rnn", rnn, true},
 };

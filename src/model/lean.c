@@ -18,14 +18,55 @@ static bool may_help(const cm_graph *step, int64_t batch, const cm_memory_use *u
     return use->shortfall_bytes <= 4 * sizeof(float) * cm_poly_at(&logits, (double)batch);
 }
 
-static cm_status build(cm__lean *lean, const cm_graph *forward, const cm_footprint *f, const cm_step_options *o,
-                       cm_diag *diag)
+/* ---- the step with a fused loss --------------------------------------------------------------------------------- */
+
+bool cm__lean_graph_init(cm__lean_graph *lean)
+{
+    *lean = (cm__lean_graph){.graph = NULL};
+    return pthread_mutex_init(&lean->lock, NULL) == 0;
+}
+
+void cm__lean_graph_free(cm__lean_graph *lean)
+{
+    cm_footprint_free(lean->like);
+    cm_graph_free(lean->graph);
+    pthread_mutex_destroy(&lean->lock);
+}
+
+static cm_status make_graph(const cm_graph *forward, const cm_step_options *o, cm_graph **graph, cm_diag *diag)
 {
     cm_train_options train = o->train;
     train.loss_kernel = CM_LOSS_KERNEL_FUSED;
-    cm_status status = cm_graph_train(forward, &train, &lean->graph, diag);
-    return status ? status : cm_footprint_new(lean->graph, f->device, &f->options, &lean->footprint, diag);
+    return cm_graph_train(forward, &train, graph, diag);
 }
+
+/* Makes what is still missing of the shared graph; the next device tries again what failed. */
+static cm_status make_shared(cm__lean_graph *lean, const cm_graph *forward, const cm_footprint *f,
+                             const cm_step_options *o, cm_diag *diag)
+{
+    pthread_mutex_lock(&lean->lock);
+    cm_status status = lean->graph ? CM_OK : make_graph(forward, o, &lean->graph, diag);
+    if (!status && !lean->like) {
+        status = cm_footprint_new(lean->graph, f->device, &f->options, &lean->like, diag);
+        if (!status) cm__footprint_share_simulations(lean->like, NULL);
+    }
+    pthread_mutex_unlock(&lean->lock);
+    return status;
+}
+
+static cm_status build(cm__lean *lean, const cm_graph *forward, const cm_footprint *f, const cm_step_options *o,
+                       cm_diag *diag)
+{
+    cm__lean_graph *shared = lean->shared;
+    cm_status       status = shared        ? make_shared(shared, forward, f, o, diag)
+                             : lean->graph ? CM_OK
+                                           : make_graph(forward, o, &lean->graph, diag);
+    if (status) return status;
+    const cm_graph *graph = shared ? shared->graph : lean->graph;
+    return cm__footprint_new_like(shared ? shared->like : NULL, graph, f->device, &f->options, &lean->footprint, diag);
+}
+
+/* ---- the question ----------------------------------------------------------------------------------------------- */
 
 cm_status cm__lean_use(cm__lean *lean, const cm_graph *forward, const cm_footprint *footprint,
                        const cm_step_options *options, int64_t batch, cm_memory_use *use, cm_diag *diag)

@@ -9,13 +9,25 @@
 #ifndef CM_MODEL_LEAN_H
 #define CM_MODEL_LEAN_H
 
+#include <pthread.h>
 #include "model/memory/footprint.h"
 
-/* The step with a fused loss, built when it is needed first. All zero: not needed yet. */
+/* The graph of the step with a fused loss, for steps on several devices. It is built when one of them needs it. */
+typedef struct cm__lean_graph {
+    pthread_mutex_t lock;
+    cm_graph       *graph; /* NULL: not needed yet */
+    cm_footprint   *like;  /* on the first device that needs it */
+} cm__lean_graph;
+
+/* The step with a fused loss on one device. All zero but `shared`: not needed yet. */
 typedef struct cm__lean {
-    cm_graph     *graph;
-    cm_footprint *footprint;
+    cm__lean_graph *shared; /* NULL: this step has a graph of its own */
+    cm_graph       *graph;  /* its own */
+    cm_footprint   *footprint;
 } cm__lean;
+
+bool cm__lean_graph_init(cm__lean_graph *lean); /* false: there is no lock */
+void cm__lean_graph_free(cm__lean_graph *lean);
 
 /* Asks again for a step that does not fit. If the options leave the loss open and it fits with a fused one, use->fits
    becomes true and use->sure false; the other numbers stay. `forward`: the step's forward graph; NULL: unknown, nothing

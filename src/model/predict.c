@@ -5,6 +5,7 @@
 #include <string.h>
 #include "device/number.h"
 #include "model/missing.h"
+#include "model/execution_plan.h"
 #include "model/predict_plan.h"
 #include "model/predictor.h"
 #include "model/sensitivity.h"
@@ -177,6 +178,41 @@ static void load_replica(cm_prediction *p, const cm__loading *loading)
     p->info.loading.epoch_samples = loading->on ? loading->samples : NAN;
 }
 
+/* Layers or operators of one copy are divided over devices: the time of the undivided micro-batch comes first. */
+static void predict_divided(cm_prediction *p, const cm_graph *g, const cm_device *device, const cm_predict_options *o,
+                            double steps_per_call)
+{
+    cm_prediction_info   *i = &p->info;
+    const cm_plan        *plan = &i->plan;
+    const cm__run_request request = {.batch = plan->micro_batch, .sparsity = i->sparsity};
+    cm__run               run = cm__execution_run(p->ctx, g, device, &request, &(cm__prepared){0});
+    cm__iteration         it = cm__execution_iterate(p->ctx, g, device, &run, plan, o->fabric);
+    cm__limits            limits = cm__limits_of(device);
+    double                count = plan->accumulate, divided = count / ((double)plan->tp * plan->pp);
+    list_nodes(p, g, &run);
+    for (int32_t k = 0; k < g->n_nodes; k++)
+        if (run.node_s[k] > 0) i->phase_s[g->nodes[k].phase] += run.node_s[k] * divided;
+    i->phase_s[CM_UPDATE] = it.update_s;
+    i->launches = run.pieces * count / plan->pp;
+    i->host_time_s = run.host_s / steps_per_call;
+    i->device_time_s = it.compute_s + it.update_s;
+    i->step_time_s = it.step_s + i->host_time_s;
+    i->tensor_s = it.tensor_s;
+    i->pipeline_s = it.pipeline_s;
+    i->data_s = it.data_s;
+    i->hidden_s = it.hidden_s;
+    i->bubble_s = it.bubble_s;
+    i->clock = 1;
+    i->share[run.how] = 1;
+    for (int side = 0; side < 2; side++)
+        i->interval_s[side] = i->step_time_s * exp((side ? 1 : -1) * CM__SIGMAS_OF_90_PERCENT * run.error);
+    cm_poly matrix_flop = cm__matrix_flop(g);
+    double  flop = cm_poly_at(&matrix_flop, (double)plan->micro_batch) * count * plan->dp;
+    double  peak = cm__precision_peak(&limits, cm_graph_precision(g), false);
+    i->mfu = peak > 0 ? flop / i->step_time_s / peak / plan->devices : NAN;
+    i->throughput_samples_s = (double)i->batch / i->step_time_s;
+}
+
 static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_device *device,
                             const cm_predict_options *o, const cm__loading *loading)
 {
@@ -184,7 +220,10 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
     cm__timed     *timed;
     cm__plan_settle(p->ctx, o, &p->info);
     cm__plan_check(p->ctx, step, plan);
-    if (cm__execution_applies(device, p->info.runtime)) {
+    bool whole = cm__execution_applies(device, p->info.runtime);
+    if (whole && p->info.style == CM_STYLE_KERNELS && (plan->tp > 1 || plan->pp > 1)) {
+        predict_divided(p, step, device, o, loading->together);
+    } else if (whole) {
         p->info.batch = plan->micro_batch * plan->accumulate;
         predict_by_execution(p, step, device, loading->together, &(cm__prepared){0});
         cm__add_replicas(step, o->fabric, &p->info);
@@ -202,7 +241,7 @@ cm_prediction_info cm__prediction_begin(const cm_device *device, const cm_predic
 {
     bool used = cm__sparsity_kept(device, &o->sparsity) < 1 || cm__sparsity_gain(device, &o->sparsity) > 1;
     return (cm_prediction_info){.batch = batch,
-                                .runtime = o->runtime ? o->runtime : cm_device_runtime(device),
+                                .runtime = cm__runtime_on(device, o->runtime),
                                 .style = cm_device_get_info(device)->style,
                                 .devices = 1,
                                 .micro_batch = batch,

@@ -155,16 +155,42 @@ static void share_states(const cm_graph *step, const cm_fabric *fabric, cm__grou
     for (int side = 0; side < 2; side++) i->interval_s[side] -= saved_s;
 }
 
+static double gradient_bits(const cm_graph *step)
+{
+    for (int32_t t = 0; t < step->n_tensors; t++)
+        if (cm__t(step, t)->role == CM_ROLE_PARAMETER_GRADIENT) return 8.0 * (double)cm_dtype_size(cm__t(step, t)->dtype);
+    return 32;
+}
+
+/* Equation (4) of Xie et al. 2024: an all-reduce of the gradients, or each copy sends them to a server and receives
+   weights. Compressed gradients are smaller. Copies that do not wait for each other compute the next step meanwhile
+   (section 4.3.4): the longer of both decides. */
+static void exchange_gradients(const cm_graph *step, const cm_fabric *fabric, cm__group group, double bytes,
+                               cm_prediction_info *i)
+{
+    const cm_plan  *p = &i->plan;
+    double          bits = gradient_bits(step), behind = 1 - 1.0 / cm__part_count(step);
+    cm__compression c = {.bits = p->gradient_bits, .fraction = p->gradient_part};
+    double          sent = cm__compressed_bytes(&c, bytes * 32 / bits, bits);
+    cm__group       pair = {2, group.per_node > 1 ? 2 : 1};
+    i->data_s = cm__comm_time(fabric, CM__ALL_REDUCE, group, sent);
+    if (p->asynchronous) {
+        i->data_s = cm__comm_time(fabric, CM__POINT_TO_POINT, pair, sent) +
+                    cm__comm_time(fabric, CM__POINT_TO_POINT, pair, bytes);
+        i->hidden_s = fmin(i->data_s, i->step_time_s);
+    } else if (i->style == CM_STYLE_KERNELS || p->overlap)
+        i->hidden_s = fmin(i->data_s * behind, i->phase_s[CM_BACKWARD] / p->accumulate);
+}
+
 /* Each copy takes as many devices as it needs, and these sum the gradients of their parts: at the end, or during
    backward if operators run one by one. */
 void cm__add_replicas(const cm_graph *step, const cm_fabric *fabric, cm_prediction_info *i)
 {
+    const cm_plan *plan = &i->plan;
     double    bytes = gradient_bytes(step) / i->devices;
     int32_t   here = fabric ? cm_fabric_node(fabric) / i->devices : 1;
     cm__group group = {i->plan.dp, here < 1 ? 1 : here < i->plan.dp ? here : i->plan.dp};
-    i->data_s = i->plan.dp > 1 ? cm__comm_time(fabric, CM__ALL_REDUCE, group, bytes) : 0;
-    if (i->style == CM_STYLE_KERNELS)
-        i->hidden_s = fmin(i->data_s * (1 - 1.0 / cm__part_count(step)), i->phase_s[CM_BACKWARD] / i->plan.accumulate);
+    if (plan->dp > 1) exchange_gradients(step, fabric, group, bytes, i);
     if (i->plan.zero > 0 && i->plan.dp > 1) share_states(step, fabric, group, bytes, i);
     double waits = i->data_s - i->hidden_s;
     i->step_time_s += waits;

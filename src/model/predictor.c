@@ -88,7 +88,7 @@ cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, co
     cm_predictor *p = cm__alloc(ctx, sizeof *p);
     *p = (cm_predictor){.ctx = ctx, .graph = step, .device = device};
     if (options) p->options = *options;
-    if (!p->options.runtime) p->options.runtime = cm_device_runtime(device);
+    p->options.runtime = cm__runtime_on(device, p->options.runtime);
     p->by_execution = cm__execution_applies(device, p->options.runtime);
     p->loading = cm__loading_of(ctx, step, device, &p->options.loading);
     if (p->by_execution) {

@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <string.h>
-#include "model/lean.h"
 #include "model/memory/batch.h"
 #include "model/parallel/iteration.h"
 #include "model/predict_plan.h"
@@ -73,7 +72,7 @@ static void check_plan(cm_step *s)
 
 static void check_operators(cm_step *s)
 {
-    for (int32_t i = 0; i < s->shared.graph->n_nodes; i++) {
+    for (int32_t i = 0; s->device->n_unsupported && i < s->shared.graph->n_nodes; i++) {
         const cm_node *n = &s->shared.graph->nodes[i];
         if (!cm_device_runs(s->device, cm_node_type(n)))
             cm__fail(s->ctx, CM_ERR_UNSUPPORTED, "%s does not run %s (node '%s'): choose another device or model",
@@ -89,7 +88,7 @@ static cm_status make_step(const char *model, const cm__shared_step *shared, con
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     cm_step *s = cm__alloc(ctx, sizeof *s);
-    *s = (cm_step){.ctx = ctx, .device = device, .options = *options, .shared = *shared};
+    *s = (cm_step){.ctx = ctx, .device = device, .options = *options, .shared = *shared, .lean.shared = shared->lean};
     cm__defer(ctx, free_parts, s);
     if (!s->shared.forward && !s->shared.graph) {
         cm__pass_on(ctx, cm_graph_load(model, &options->load, &s->loaded[0], diag));
@@ -181,17 +180,22 @@ static cm_status divided_use(const cm_step *s, int64_t batch, cm_memory_use *use
     return CM_OK;
 }
 
-/* exact: simulate the allocator even if the memory is far from full. */
-static cm_status memory_at(cm_step *s, int64_t batch, bool exact, cm_memory_use *use, cm_diag *diag)
+typedef enum asking {
+    SURELY, /* whether it fits with the usual loss */
+    QUICKLY,
+    EXACTLY /* simulate the allocator even if the memory is far from full */
+} asking;
+
+static cm_status memory_at(cm_step *s, int64_t batch, asking how, cm_memory_use *use, cm_diag *diag)
 {
     const cm_plan *plan = &s->plan;
     int64_t        at_once;
     cm_status      status = cm__plan_at_once(plan, batch, &at_once, diag);
     if (status) return status;
     if (s->divides) return divided_use(s, at_once * plan->accumulate, use, diag);
-    status = exact ? cm_footprint_simulate(s->footprint, at_once, use, diag)
-                   : cm__footprint_use(s->footprint, at_once, use, diag);
-    if (!status && !use->fits)
+    status = how == EXACTLY ? cm_footprint_simulate(s->footprint, at_once, use, diag)
+                            : cm__footprint_use(s->footprint, at_once, use, diag);
+    if (!status && !use->fits && how != SURELY)
         status = cm__lean_use(&s->lean, s->shared.forward, s->footprint, &s->options, at_once, use, diag);
     use->micro_batch = at_once;
     use->devices = plan->tp * plan->cp * plan->pp;
@@ -201,7 +205,7 @@ static cm_status memory_at(cm_step *s, int64_t batch, bool exact, cm_memory_use 
 cm_status cm_step_memory(cm_step *s, int64_t batch, cm_memory_use *use, cm_diag *diag)
 {
     if (!s || !use || batch < 0) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given");
-    return memory_at(s, batch ? batch : cm_plan_least_batch(&s->options.plan), true, use, diag);
+    return memory_at(s, batch ? batch : cm_plan_least_batch(&s->options.plan), EXACTLY, use, diag);
 }
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
@@ -265,19 +269,28 @@ static double throughput(void *user, int64_t batch)
 }
 
 /* On a device that divides batches, any batch fits if the smallest one does. */
-static cm_status quick_use(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag)
+static cm_status use_at(cm_step *s, int64_t batch, asking how, cm_memory_use *use, cm_diag *diag)
 {
-    cm_step *s = user;
-    if (!s->divides) return memory_at(s, batch, false, use, diag);
+    if (!s->divides) return memory_at(s, batch, how, use, diag);
     int64_t   least = cm_plan_least_batch(&s->options.plan);
-    cm_status status = s->one.devices ? CM_OK : memory_at(s, least, false, &s->one, diag);
+    cm_status status = s->one.devices ? CM_OK : memory_at(s, least, how, &s->one, diag);
     *use = s->one;
     return status;
 }
 
+static cm_status sure_use(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    return use_at(user, batch, SURELY, use, diag);
+}
+
+static cm_status quick_use(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    return use_at(user, batch, QUICKLY, use, diag);
+}
+
 static cm_status exact_use(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag)
 {
-    return memory_at(user, batch, true, use, diag);
+    return memory_at(user, batch, EXACTLY, use, diag);
 }
 
 /* A single operator of fixed sizes does the same work at every batch size. */
@@ -311,7 +324,8 @@ cm_status cm_step_choose_batch(cm_step *s, const cm_batch_options *options, cm_b
     return status;
 }
 
-/* A plan uses the whole memory: its purpose is to make a large step fit. */
+/* A plan uses the whole memory: its purpose is to make a large step fit. Batches that fit with a fused loss only matter
+   if no other one fits. */
 cm_status cm_step_usual_batch(cm_step *s, int64_t *batch, cm_diag *diag)
 {
     if (!s || !batch) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given");
@@ -320,8 +334,10 @@ cm_status cm_step_usual_batch(cm_step *s, int64_t *batch, cm_diag *diag)
                           .throughput = planned ? NULL : throughput, .user = s};
     cm_batch_choice  choice;
     cm__batch_rule   rule = rule_of(s);
-    rule.use = quick_use;
+    rule.use = sure_use;
     cm_status status = cm__batch_choose(&rule, &o, &choice, diag);
+    rule.use = quick_use;
+    if (!status && !choice.batch) status = cm__batch_choose(&rule, &o, &choice, diag);
     if (!status) *batch = choice.batch;
     return status;
 }

@@ -5,6 +5,8 @@
 #ifndef CM_MODEL_QUESTION_H
 #define CM_MODEL_QUESTION_H
 
+#include "graph/retype.h"
+#include "model/lean.h"
 #include "model/memory/footprint.h"
 #include "model/predictor.h"
 
@@ -14,6 +16,7 @@ typedef struct cm__shared_step {
     const cm_graph     *forward, *graph;
     const cm__common   *common; /* NULL: nothing is shared */
     const cm_footprint *like;   /* NULL: nothing is shared */
+    cm__lean_graph     *lean;   /* NULL: nothing is shared */
 } cm__shared_step;
 
 /* As cm_step_new(), with existing graphs. All defaults of the options must be filled in. */

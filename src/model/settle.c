@@ -2,7 +2,7 @@
 /*
  * settle.c - fill in every option that the user left open, for all commands.
  *
- * The runtime is the device's usual one. The precision is that of a captured model, or the one in which most models are
+ * The runtime is the device's default one. The precision is that of a captured model, or the one in which most models are
  * trained on the device. Images have the layout that PyTorch uses on the device. Eager PyTorch runs one kernel per
  * operator that the user wrote; other runtimes fuse. Megatron-LM's mixed precision uses 16-bit weights with fp32 master
  * weights, without autocast. So does PyTorch's FSDP (ZeRO 2 and 3): MixedPrecision(param_dtype) casts the shards of
@@ -10,6 +10,7 @@
  */
 #include "base/ctx.h"
 #include "device/device.h"
+#include "graph/runtimes.h"
 
 static const cm_precision without_autocast[CM_PRECISIONS] = {[CM_PRECISION_AMP_BF16] = CM_PRECISION_BF16,
                                                              [CM_PRECISION_AMP_FP16] = CM_PRECISION_FP16};
@@ -25,34 +26,29 @@ static bool has_autocast(cm_precision p)
     return p == CM_PRECISION_AMP_BF16 || p == CM_PRECISION_AMP_FP16 || p == CM_PRECISION_FP8;
 }
 
-static bool is_pytorch(cm_runtime runtime)
-{
-    cm_runtime base = cm_runtime_base(runtime);
-    return base == CM_RUNTIME_TORCH_EAGER || base == CM_RUNTIME_TORCH_COMPILE;
-}
-
 static void settle_sharding(cm_step_options *o)
 {
-    if (is_pytorch(o->runtime) && o->plan.zero >= 2 && has_autocast(o->train.precision)) o->train.master = true;
+    if (cm__is_pytorch(o->runtime) && o->plan.zero >= 2 && has_autocast(o->train.precision)) o->train.master = true;
 }
 
 static void settle_recompute(cm_step_options *o)
 {
     if (o->plan.recompute > o->train.recompute) o->train.recompute = o->plan.recompute;
     o->plan.recompute = o->train.recompute;
-    o->train.keep_products = is_pytorch(o->runtime);
+    o->train.keep_products = cm__is_pytorch(o->runtime);
 }
 
 cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_options *o, cm_diag *diag)
 {
     if (!device || !o) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no device or no options given");
     if (!o->train.precision && model) o->train.precision = cm_model_precision(model);
+    if (o->runtime == CM_RUNTIME_USUAL) o->runtime = cm__runtime_on(device, o->runtime);
     cm_status status = cm_device_refusal(device, o->train.precision, o->runtime, diag);
     if (status) return status;
-    if (!o->runtime) o->runtime = cm_device_runtime(device);
+    o->runtime = cm__runtime_on(device, o->runtime);
     if (o->train.loss_kernel && o->runtime == CM_RUNTIME_MEGATRON)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "Megatron-LM has its own loss: omit --loss-kernel");
-    if (!o->layout) o->layout = device->layout;
+    if (!o->layout) o->layout = o->runtime == CM_RUNTIME_TUNED ? CM_LAYOUT_NHWC : device->layout;
     if (!o->train.precision) o->train.precision = cm_device_usual_precision(device);
     if (cm_runtime_base(o->runtime) == CM_RUNTIME_TORCH_EAGER && o->load.fuse == CM_FUSE_ALL) o->load.fuse = CM_FUSE_EAGER;
     if (o->runtime == CM_RUNTIME_MEGATRON) settle_megatron(&o->train);

@@ -3,6 +3,7 @@
    assumed to be alike: each has the mean time. */
 #include <math.h>
 #include "graph/rule.h"
+#include "graph/runtimes.h"
 #include "graph/train.h"
 #include "model/memory/footprint.h"
 #include "model/dispatch/tensor_parallel.h"
@@ -34,8 +35,9 @@ static void find_bytes(cm__model *m)
                                : x->role == CM_ROLE_PARAMETER_GRADIENT                 ? &gradients
                                : x->role == CM_ROLE_STATE                              ? &states
                                                                                        : NULL;
-        if (x->role == CM_ROLE_PARAMETER) numbers += cm_tensor_elements(x).c[0];
-        if (sum && x->storage == t) *sum += cm_tensor_bytes(x).c[0];
+        if (x->role == CM_ROLE_PARAMETER && !x->frozen) numbers += cm_tensor_elements(x).c[0];
+        bool trained = !x->frozen && !(x->producer >= 0 && m->step->nodes[x->producer].op == CM_OP_UNPACK);
+        if (sum && x->storage == t && trained) *sum += cm_tensor_bytes(x).c[0];
     }
     if (numbers <= 0) cm__fail(m->ctx, CM_ERR_ARGUMENT, "the model has no parameters to train");
     m->weight_bytes = weights / numbers;
@@ -64,8 +66,7 @@ cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *de
     m->whole = cm__execution_applies(device, runtime);
     m->part = cm__part_map(ctx, step);
     m->units = cm__units_of(ctx, step);
-    cm_runtime base = cm_runtime_base(runtime);
-    if (base == CM_RUNTIME_TORCH_EAGER || base == CM_RUNTIME_TORCH_COMPILE) find_kept(m);
+    if (cm__is_pytorch(runtime)) find_kept(m);
     find_shape(m);
     find_bytes(m);
     return m;
@@ -81,6 +82,7 @@ static void add_part(cm__part *sum, const cm__part *p, double weight)
     sum->backward_comm_s += weight * p->backward_comm_s;
     sum->host_s += weight * p->host_s;
     sum->parameters += weight * p->parameters;
+    sum->frozen_bytes += weight * p->frozen_bytes;
     sum->boundary_bytes += weight * p->boundary_bytes;
     sum->launches += weight * p->launches;
     sum->forward_launches += weight * p->forward_launches;

@@ -106,9 +106,10 @@ static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan
                      .stretch = head_s > 0 ? fmax(1, head_host_s / head_s) : 1,
                      .parts = (int32_t)(each + 0.5) + (one ? 2 : 1)};
     st.parameters = numbers + fmax(c->first.parameters + (one ? c->last.parameters : 0), c->last.parameters + tied);
+    st.frozen_bytes = each * layer.frozen_bytes + c->first.frozen_bytes + (one ? c->last.frozen_bytes : 0);
     st.update_s = c->parts.updated > 0 ? c->parts.update_s * st.parameters / c->parts.updated : 0;
     st.offload_update_s = 2 * st.parameters * c->parts.gradient_bytes / c->parts.host_bytes_s;
-    st.offload_weights_s = st.offload_update_s;
+    st.offload_weights_s = st.offload_update_s + 2 * st.frozen_bytes / c->parts.host_bytes_s;
     st.offload_kept_s = 2 * each * c->kept_bytes / c->parts.host_bytes_s;
     return st;
 }
@@ -118,7 +119,7 @@ static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan
 /* Memory terms that all choices at a place share. */
 typedef struct place_memory {
     double kept, whole;     /* bytes per layer: stored from forward to backward; while the layer runs */
-    double layers, parameters, last_bytes;
+    double layers, parameters, last_bytes, frozen_bytes;
 } place_memory;
 
 static place_memory memory_at(const cm__model *m, const cm__cost *c, const cm_plan *p, const cm__stages *st)
@@ -127,7 +128,8 @@ static place_memory memory_at(const cm__model *m, const cm__cost *c, const cm_pl
                   : p->recompute == CM_RECOMPUTE_SELECTIVE ? c->selective_bytes
                                                            : c->kept_bytes;
     return (place_memory){.kept = kept, .whole = c->kept_bytes, .layers = (double)m->layers / p->pp,
-                          .parameters = st->parameters, .last_bytes = c->last_bytes};
+                          .parameters = st->parameters, .last_bytes = c->last_bytes,
+                          .frozen_bytes = st->frozen_bytes};
 }
 
 static double in_flight(const cm_plan *p)
@@ -153,14 +155,15 @@ static double peak_of(const cm__model *m, const place_memory *h, const cm_plan *
     bool   fsdp = m->step->master && !m->buffered && p->zero >= 2; /* shards of fp32 weights and gradients */
     double gradients = m->gradient_bytes * (fsdp ? 2 : 1) / (p->zero >= 2 ? replicas : 1);
     double weights = fsdp && p->zero == 3 ? 0 : m->weight_bytes / (p->zero >= 3 ? replicas : 1);
+    double frozen = h->frozen_bytes / (p->zero >= 3 ? replicas : 1);
     /* one layer's weights are in use, the next layer's are transferred */
-    if (p->offload_weights) weights *= fmin(1, 2 / h->layers);
+    if (p->offload_weights) weights *= fmin(1, 2 / h->layers), frozen *= fmin(1, 2 / h->layers);
     double buckets = buckets_of(m, p, m->gradient_bytes * h->parameters);
     double layers = p->offload_activations ? fmin(2, h->layers) : h->layers;
     double kept = h->kept * layers, most = in_flight(p);
     double first = kept * (p->offload_activations ? 1 : most) + h->whole;
     double last = kept * (p->gpipe && !p->offload_activations ? most : 1) + fmax(h->whole, h->last_bytes);
-    return m->reserve_bytes + h->parameters * (weights + gradients + states) + buckets +
+    return m->reserve_bytes + h->parameters * (weights + gradients + states) + frozen + buckets +
            (p->pp == 1 ? kept + fmax(h->whole, h->last_bytes) : fmax(first, last));
 }
 

@@ -325,7 +325,7 @@ static void run(cm_search *search, const cm_graph *forward, const cm_device *dev
     graphs    steps = {0};
     double    began = now();
     if (s.ranks) cm__defer(s.ctx, close_ranks, s.ranks);
-    cm_runtime runtime = o->runtime ? o->runtime : cm_device_runtime(device);
+    cm_runtime runtime = cm__runtime_on(device, o->runtime);
     cm_train_options plain = train_for(&s, &(cm_plan){0}, runtime);
     cm_train_options sharded = train_for(&s, &(cm_plan){.zero = 3}, runtime);
     s.m = cm__model_new(s.ctx, step_with(&s, &steps, &plain), device, o->fabric, runtime);

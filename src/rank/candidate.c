@@ -52,8 +52,9 @@ void cm__rank_evaluate(const cm_ranking *r, cm__rank_device *d)
 {
     cm_step *step = NULL;
     if (!d->status) {
+        cm__rank_step  *owner = cm__rank_owner(d->step);
         cm__shared_step shared = {.forward = d->step->forward, .graph = d->step->step, .like = d->step->like,
-                                  .common = cm__rank_common(r, d->step)};
+                                  .common = cm__rank_common(r, d->step), .lean = owner->has_lean ? &owner->lean : NULL};
         d->status = cm__step_new_in(&shared, d->device, &d->step->options, &step, &d->diag);
     }
     if (!d->status) d->status = evaluate(r, d, step);

@@ -20,13 +20,15 @@ typedef struct cm__rank_step {
     double        library_bytes;
     cm_graph     *forward; /* may belong to another step */
     struct cm__rank_step *graph_of; /* an earlier step with the same graph; NULL: none */
+    struct cm__rank_step *retype_of; /* an earlier step with the same graph in another 16-bit type; NULL: none */
     struct cm__rank_step *calls_of; /* an earlier step with the same graph and layout of images; NULL: none */
     cm__ctx      *ctx;     /* context of the members below; NULL: not created */
     cm_graph     *step;
     cm_footprint *like;
     cm__common    common;  /* created on first use, under the lock */
     pthread_mutex_t lock;
-    bool          has_lock;
+    bool          has_lock, has_lean;
+    cm__lean_graph lean;   /* the step with a fused loss; only of the step that owns the graph */
     cm_device    *first;   /* the first device that needs it */
     cm_graph     *again;   /* the step with recomputation; NULL: not needed yet */
     cm_footprint *again_like;

@@ -57,6 +57,7 @@ void cm__rank_free_steps(void *ranking)
         cm_footprint_free(s->like);
         if (s->ctx) cm__ctx_free(s->ctx);
         if (s->has_lock) pthread_mutex_destroy(&s->lock);
+        if (s->has_lean) cm__lean_graph_free(&s->lean);
         if (!s->graph_of) cm_graph_free(s->step);
         if (loader(r, s) == s) cm_graph_free(s->forward);
         cm_footprint_free(s->again_like);
@@ -101,7 +102,7 @@ void cm__rank_make_step(void *user, int32_t index)
 {
     const cm_ranking *r = user;
     cm__rank_step    *s = &r->steps[index];
-    if (s->graph_of || s->status) return;
+    if (s->graph_of || s->retype_of || s->status) return;
     s->status = cm_graph_train(s->forward, &s->options.train, &s->step, &s->diag);
 }
 
@@ -114,7 +115,7 @@ static void make_footprint(cm__rank_step *s, const cm_footprint *like)
 void cm__rank_make_footprint(void *user, int32_t index)
 {
     cm__rank_step *s = &((const cm_ranking *)user)->steps[index];
-    if (!s->graph_of) make_footprint(s, NULL);
+    if (!s->graph_of && !s->retype_of) make_footprint(s, NULL);
 }
 
 /* A step with types of equal size has the same footprint. */
@@ -131,10 +132,25 @@ void cm__rank_share_footprints(cm_ranking *r)
 {
     for (int32_t i = 0; i < r->n_steps; i++) {
         cm__rank_step *s = &r->steps[i];
+        if (s->retype_of) make_footprint(s, s->retype_of->like);
         if (s->graph_of) make_footprint(s, s->graph_of->like);
         if (s->status) cm__rank_pass_on(r, s->status, &s->diag);
         cm__footprint_share_simulations(s->like, alike(r, i));
     }
+}
+
+/* The first step whose graph differs from that of this one only in the 16-bit type; NULL: none before this one. */
+static cm__rank_step *retype_of(const cm_ranking *r, const cm__rank_step *s)
+{
+    for (cm__rank_step *other = r->steps; other < s && !s->graph_of; other++) {
+        cm_step_options o = s->options;
+        o.train.precision = other->options.train.precision;
+        bool own = !other->graph_of && !other->retype_of;
+        if (own && same_graph(&o, &other->options) &&
+            cm__can_retype(s->forward, o.train.precision, s->options.train.precision))
+            return other;
+    }
+    return NULL;
 }
 
 void cm__rank_share_forward(cm_ranking *r)
@@ -144,6 +160,7 @@ void cm__rank_share_forward(cm_ranking *r)
         s->forward = first->forward;
         s->status = first->status;
         s->diag = first->diag;
+        if (!s->status) s->retype_of = retype_of(r, s);
     }
 }
 
@@ -157,14 +174,23 @@ static cm__rank_step *calls_of(const cm_ranking *r, cm__rank_step *s)
     return NULL;
 }
 
+static void retype(cm__rank_step *s)
+{
+    s->status = s->retype_of->status;
+    s->diag = s->retype_of->diag;
+    if (!s->status) s->status = cm__graph_retype(s->retype_of->step, s->options.train.precision, &s->step, &s->diag);
+}
+
 void cm__rank_share_graphs(cm_ranking *r)
 {
     for (int32_t i = 0; i < r->n_steps; i++) {
         cm__rank_step *s = &r->steps[i], *owner = cm__rank_owner(s);
+        if (s->retype_of) retype(s);
         s->step = owner->step;
         s->status = owner->status;
         s->diag = owner->diag;
         if (!s->status) s->calls_of = calls_of(r, s);
+        if (s == owner) s->has_lean = cm__lean_graph_init(&s->lean);
         s->has_lock = !s->status && !s->calls_of && pthread_mutex_init(&s->lock, NULL) == 0;
     }
 }

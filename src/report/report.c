@@ -13,12 +13,15 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .predict = cm__predict_text,
                          .memory = cm__memory_text,
                          .batch = cm__batch_text,
+                         .fits = cm__fits_text,
                          .validate = cm__validate_text,
                          .bench = cm__bench_text,
                          .plan = cm__plan_text,
                          .scale = cm__scale_text,
                          .explain = cm__explain_text,
-                         .rank = cm__rank_text},
+                         .rank = cm__rank_text,
+                         .compare = cm__compare_text,
+                         .trace_fit = cm__trace_fit_text},
     [CM__FORMAT_JSON] = {.name = "json",
                          .graph = cm__graph_json,
                          .models = cm__models_json,
@@ -29,12 +32,15 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .predict = cm__predict_json,
                          .memory = cm__memory_json,
                          .batch = cm__batch_json,
+                         .fits = cm__fits_json,
                          .validate = cm__validate_json,
                          .bench = cm__bench_json,
                          .plan = cm__plan_json,
                          .scale = cm__scale_json,
                          .explain = cm__explain_json,
-                         .rank = cm__rank_json},
+                         .rank = cm__rank_json,
+                         .compare = cm__compare_json,
+                         .trace_fit = cm__trace_fit_json},
     [CM__FORMAT_CSV] = {.name = "csv",
                         .graph = cm__graph_csv,
                         .models = cm__models_csv,
@@ -43,6 +49,7 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                         .predict = cm__predict_csv,
                         .memory = cm__memory_csv,
                         .batch = cm__batch_csv,
+                        .fits = cm__fits_csv,
                         .validate = cm__validate_csv,
                         .plan = cm__plan_csv,
                         .scale = cm__scale_csv,
@@ -113,6 +120,11 @@ cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_for
     PRINT(cm__renderers[format].batch(ctx, report, out));
 }
 
+cm_status cm__fits_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag)
+{
+    PRINT(cm__renderers[format].fits(ctx, report, out));
+}
+
 cm_status cm__scoreboard_print(const cm_scoreboard *scoreboard, cm__output_format format, FILE *out, cm_diag *diag)
 {
     PRINT(cm__renderers[format].validate(ctx, scoreboard, out));
@@ -137,4 +149,15 @@ cm_status cm__explain_report_print(const cm__explain_report *report, cm__output_
                                    cm_diag *diag)
 {
     PRINT(cm__renderers[format].explain(ctx, report, out));
+}
+
+cm_status cm__compare_report_print(const cm__compare_report *report, cm__output_format format, FILE *out,
+                                   cm_diag *diag)
+{
+    PRINT(cm__renderers[format].compare(ctx, report, out));
+}
+
+cm_status cm__trace_fit_print(const cm__trace_fit_report *report, cm__output_format format, FILE *out, cm_diag *diag)
+{
+    PRINT(cm__renderers[format].trace_fit(ctx, report, out));
 }

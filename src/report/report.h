@@ -214,6 +214,7 @@ typedef struct cm__memory_request {
 typedef struct cm__remedy {
     const char *option, *value;
     double      peak_bytes;
+    double      step_time_s; /* NAN: unknown */
     const char *cost;
 } cm__remedy;
 
@@ -225,7 +226,9 @@ typedef struct cm__curve_point {
 
 #define CM__ALIVE_SHOWN 8
 #define CM__CURVE_POINTS 24
-#define CM__REMEDIES 8
+#define CM__REMEDIES 12
+#define CM__SURE 0.9          /* probability from which the answer is "yes"; "no" below 1 minus it */
+#define CM__BATCH_TRIED 65536 /* largest micro-batch that `fits` tries */
 
 typedef struct cm__memory_report {
     cm__ctx           *ctx;
@@ -245,9 +248,14 @@ typedef struct cm__memory_report {
     cm_batch_choice    choice;         /* of `batch` */
     double             interval_s[2];  /* 90 % interval of the step time at `batch`; valid if `timed` */
     bool               timed;          /* the step time was predicted */
+    double             step_time_s;    /* NAN: it was not */
+    cm_chance          chance;
+    int64_t            largest;        /* `fits`: the largest micro-batch that fits; 0: none does */
 } cm__memory_report;
 
 cm_status cm__memory_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag);
+/* The same with the largest micro-batch and with the time of each remedy. */
+cm_status cm__fits_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag);
 cm_status cm__batch_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag);
 void      cm__memory_report_free(cm__memory_report *report);
 
@@ -311,6 +319,43 @@ cm_status cm__explain_report_new(const cm__predict_request *asked, const char *v
                                  cm_diag *diag);
 void      cm__explain_report_free(cm__explain_report *report);
 
+/* `compare`: a profiler trace beside the prediction of the same step. */
+typedef struct cm__difference {
+    const char *what;  /* "conv", "idle: the host launches too slowly" */
+    cm_phase    phase; /* CM_PHASES: of the whole step */
+    double      measured_s, predicted_s;
+} cm__difference;
+
+/* One kernel call on both sides. */
+typedef struct cm__compared_call {
+    const char *call;
+    cm_phase    phase;
+    double      measured_s, predicted_s, measured_runs, predicted_runs; /* totals of a step */
+    cm_how      how; /* of the prediction; CM_HOWS: not predicted */
+} cm__compared_call;
+
+typedef struct cm__compare_report {
+    cm__ctx                *ctx;
+    const char             *trace;
+    cm__predict_report     *predicted; /* owned, like the timeline */
+    cm_timeline            *timeline;
+    cm__difference         *differences; /* the largest first; they add up to the whole difference */
+    cm__compared_call      *calls;
+    int32_t                 n_differences, cap_differences, n_calls, cap_calls;
+    double                  matched_s; /* measured time of calls that the prediction has too */
+} cm__compare_report;
+
+cm_status cm__compare_report_new(const char *trace, const cm__predict_request *asked, cm__compare_report **report,
+                                 cm_diag *diag);
+void      cm__compare_report_free(cm__compare_report *report);
+
+/* `fit --trace`. */
+typedef struct cm__trace_fit_report {
+    const char  *path, *device;
+    cm_timeline *timeline;
+    int32_t      rows, tables;
+} cm__trace_fit_report;
+
 /* Details of one device: operators, memory, and throughput at other batch sizes and on more devices. */
 typedef struct cm__batch_point {
     int64_t batch;
@@ -368,12 +413,15 @@ typedef struct cm__renderer {
     void (*predict)(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
     void (*memory)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
     void (*batch)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
+    void (*fits)(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
     void (*validate)(cm__ctx *ctx, const cm_scoreboard *scoreboard, FILE *out);
     void (*bench)(cm__ctx *ctx, const cm__bench_report *report, FILE *out);
     void (*plan)(cm__ctx *ctx, const cm__plan_report *report, FILE *out);
     void (*scale)(cm__ctx *ctx, const cm__scale_report *report, FILE *out);
     void (*explain)(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
     void (*rank)(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
+    void (*compare)(cm__ctx *ctx, const cm__compare_report *report, FILE *out);
+    void (*trace_fit)(cm__ctx *ctx, const cm__trace_fit_report *report, FILE *out);
 } cm__renderer;
 
 typedef enum cm__output_format {
@@ -392,6 +440,7 @@ cm_status cm__predict_report_print(const cm__predict_report *report, cm__output_
                                    cm_diag *diag);
 cm_status cm__memory_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__batch_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__fits_report_print(const cm__memory_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__scoreboard_print(const cm_scoreboard *scoreboard, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__bench_report_print(const cm__bench_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__plan_report_print(const cm__plan_report *report, cm__output_format format, FILE *out, cm_diag *diag);
@@ -400,6 +449,12 @@ cm_status cm__scale_report_print(const cm__scale_report *report, cm__output_form
 cm_status cm__explain_report_print(const cm__explain_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
 cm_status cm__rank_report_print(const cm__rank_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+/* The step as a Chrome trace; the tensors of the step as a memory snapshot of PyTorch (a pickle). */
+cm_status cm__predict_report_trace(const cm__predict_report *report, FILE *out, cm_diag *diag);
+cm_status cm__predict_report_snapshot(const cm__predict_report *report, FILE *out, cm_diag *diag);
+cm_status cm__compare_report_print(const cm__compare_report *report, cm__output_format format, FILE *out,
+                                   cm_diag *diag);
+cm_status cm__trace_fit_print(const cm__trace_fit_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__version_print(cm__output_format format, FILE *out, cm_diag *diag);
 
 /* ---- shared by the renderers ------------------------------------------------------------------------------------ */
@@ -427,6 +482,10 @@ const char *cm__bottleneck(cm__ctx *ctx, const cm__predict_report *report);
 /* How a device that divides batches itself makes a step fit: micro-batches, several devices, recomputation; NULL: none
    of these was necessary. */
 const char *cm__division_text(cm__ctx *ctx, int64_t batch, int64_t micro_batch, int32_t devices, bool recomputes);
+const char *cm__fits_answer(const cm__memory_report *report); /* yes, no or unsure */
+void cm__fits_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
+void cm__fits_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
+void cm__fits_csv(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__memory_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__memory_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__memory_csv(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
@@ -451,6 +510,10 @@ void cm__explain_csv(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
 void cm__rank_text(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 void cm__rank_json(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 void cm__rank_csv(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
+void cm__compare_text(cm__ctx *ctx, const cm__compare_report *report, FILE *out);
+void cm__compare_json(cm__ctx *ctx, const cm__compare_report *report, FILE *out);
+void cm__trace_fit_text(cm__ctx *ctx, const cm__trace_fit_report *report, FILE *out);
+void cm__trace_fit_json(cm__ctx *ctx, const cm__trace_fit_report *report, FILE *out);
 void cm__version_text(cm__ctx *ctx, FILE *out);
 void cm__version_json(cm__ctx *ctx, FILE *out);
 

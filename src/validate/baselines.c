@@ -23,11 +23,12 @@
 /* ---- roofline --------------------------------------------------------------------------------------------------- */
 
 /* Assumes linear scaling over several devices. */
-static bool scaled(const cm__case *c, double step_s, cm__estimate *e)
+static bool scaled(cm__case *c, double step_s, cm__estimate *e)
 {
     double devices = c->per_device ? 1 : c->devices, share_s = step_s / devices;
     *e = (cm__estimate){.step_s = share_s, .device_s = share_s, .samples = (double)c->batch, .devices = devices,
                         .interval_s = {NAN, NAN}, .latency_s = NAN};
+    cm__case_add_host(c, e);
     return step_s > 0 && isfinite(step_s);
 }
 

@@ -308,8 +308,8 @@ cm__case *cm__case_new(cm__store *store, const json_t *set, const json_t *row, c
     if (!c->reason) c->reason = exclusion_of(c);
     c->devices = (int32_t)cm__number_of(c->run, "devices", 1);
     c->accumulate = (int32_t)cm__number_of(c->run, "accumulate", 1);
-    c->per_device = json_is_true(json_object_get(set, "per_device"));
-    if (json_is_true(json_object_get(c->run, "per_device"))) c->per_device = true;
+    const json_t *of_row = json_object_get(c->run, "per_device");
+    c->per_device = json_is_true(of_row ? of_row : json_object_get(set, "per_device"));
     if (c->reason) return c;
     bool named = cm__text_of(c->run, "model") && cm__text_of(c->run, "device");
     if (named) load_device(c);

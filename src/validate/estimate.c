@@ -51,11 +51,16 @@ static cm_predict_options options_of(const cm__case *c)
                                 .steps_per_call = (int32_t)cm__number_of(c->run, "steps_per_call", 1)};
 }
 
-/* One copy of the model: on one device, on as many as it needs, or on a pipeline of the row's length. */
-static const cm_prediction_info *on_one(cm__case *c, int64_t batch)
+/* One copy of the model: on one device, on as many as it needs, or on a pipeline of the row's length. `times`: its
+   micro-batches of `batch` samples. */
+static const cm_prediction_info *on_one(cm__case *c, int64_t batch, double times)
 {
     cm_predict_options o = options_of(c);
     o.batch = batch;
+    if (times > 1) {
+        o.plan.micro_batch = batch;
+        o.plan.accumulate = (int32_t)(times + 0.5);
+    }
     o.plan.pp = c->per_device ? (int32_t)cm__number_of(c->run, "pp", 0) : 0;
     if (o.plan.pp > 1) o.fabric = cm__case_fabric(c);
     return predicted(c, &o);
@@ -106,6 +111,12 @@ static bool is_divisible(cm__case *c)
     return false;
 }
 
+/* IPUs take the row's micro-batch as it is; without one they may choose another. */
+static bool takes_micro_batch(const cm__case *c)
+{
+    return cm_device_get_info(c->device)->style == CM_STYLE_BSP && json_object_get(c->run, "micro_batch");
+}
+
 static bool answer(cm__estimate *e, const cm_prediction_info *i, double samples)
 {
     if (!i) return false;
@@ -142,7 +153,7 @@ static int32_t copies_of(cm__case *c)
     }
     if (split > 1) return (int32_t)(c->devices / split);
     if (stated > 0) return (int32_t)stated;
-    const cm_prediction_info *one = cm_device_get_info(c->device)->style == CM_STYLE_BSP ? on_one(c, 1) : NULL;
+    const cm_prediction_info *one = cm_device_get_info(c->device)->style == CM_STYLE_BSP ? on_one(c, 1, 1) : NULL;
     if (c->reason) return 0;
     if (one && one->devices > c->devices) {
         c->reason = cm__format(c->store->ctx, "a copy of the model is expected to take %d devices", one->devices);
@@ -168,10 +179,11 @@ static bool is_spread(const cm__case *c)
 /* The parallel plan of the row. */
 static cm_plan plan_of(cm__case *c)
 {
-    bool    gpu = cm_device_get_info(c->device)->style == CM_STYLE_KERNELS;
-    int32_t copies = copies_of(c);
+    cm_style style = cm_device_get_info(c->device)->style;
+    bool     takes = style == CM_STYLE_KERNELS || style == CM_STYLE_BSP; /* others choose their own micro-batches */
+    int32_t  copies = copies_of(c);
     if (c->reason) return (cm_plan){0};
-    double times = gpu ? micro_batches(c) : 1; /* other devices choose their own micro-batches */
+    double times = takes ? micro_batches(c) : 1;
     return (cm_plan){.dp = copies,
                      .tp = (int32_t)cm__number_of(c->run, "tp", 1),
                      .pp = pipeline_of(c, copies),
@@ -194,23 +206,56 @@ static bool estimate_plan(cm__case *c, cm__estimate *e)
     return true;
 }
 
-bool cm__estimate_step(cm__case *c, cm__estimate *e)
+/* A row may measure the first epoch of so many samples: the compilation of the graph is part of it. */
+static void compile(const cm__case *c, cm__estimate *e)
+{
+    double samples = cm__number_of(c->run, "first_epoch", 0);
+    double compile_s = samples > 0 ? cm_device_number(c->device, CM_COMPILE_S).value : 0;
+    double each_s = samples > 0 ? compile_s * e->samples / samples : 0;
+    e->step_s += each_s;
+    for (int side = 0; side < 2; side++) e->interval_s[side] += each_s;
+}
+
+static bool estimate(cm__case *c, cm__estimate *e)
 {
     if (c->reason || !is_divisible(c)) return false;
     if (is_spread(c)) return estimate_plan(c, e);
     double                    times = micro_batches(c);
     int64_t                   batch = (int64_t)((double)c->batch / times + 0.5);
-    const cm_prediction_info *i = on_one(c, batch);
+    double                    stated = takes_micro_batch(c) ? times : 1;
+    const cm_prediction_info *i = on_one(c, batch, stated);
     if (i && c->per_device && i->devices > 1) {
         batch *= i->devices;
-        i = on_one(c, batch);
+        i = on_one(c, batch, 1);
+        stated = 1;
     }
-    if (!answer(e, i, (double)batch)) return false;
-    if (times > 1) accumulate(c, e, i, times);
+    if (!answer(e, i, (double)batch * stated)) return false;
+    if (times > stated) accumulate(c, e, i, times);
     if (!c->per_device) share(e);
     feed(c, e, 1);
     if (cm__text_of(c->run, "phase")) one_pass(e, i, cm__text_of(c->run, "phase"));
     return true;
+}
+
+bool cm__estimate_step(cm__case *c, cm__estimate *e)
+{
+    if (!estimate(c, e)) return false;
+    compile(c, e);
+    return true;
+}
+
+/* Baselines know the step on the device. The host is the same for all: its feeding, and the loading of the row's data
+   set. */
+void cm__case_add_host(cm__case *c, cm__estimate *e)
+{
+    double replicas = cm__number_of(c->run, "replicas", c->per_device ? 1 : c->devices);
+    feed(c, e, replicas);
+    compile(c, e);
+    if (!cm__text_of(c->run, "dataset") || is_spread(c)) return;
+    const char               *before = c->reason;
+    const cm_prediction_info *i = on_one(c, c->batch, 1);
+    c->reason = before;
+    if (i) e->step_s = fmax(e->step_s, i->load_s);
 }
 
 /* Tests one device's part of the row's plan, at the samples it runs at once. */

@@ -4,21 +4,24 @@
 #include <string.h>
 #include "validate/validate.h"
 
-static double predict_batch(cm__case *c)
+static double chosen_by(cm__case *c, cm_objective objective)
 {
-    const cm_batch_options by_memory = {.objective = CM_OBJECTIVE_MEMORY};
+    const cm_batch_options by_objective = {.objective = objective};
     cm_step               *step;
     cm_batch_choice        choice = {0};
     cm_diag                diag = {0};
     cm_status              status = cm__case_step(c, NULL, &step, &diag);
     if (!status) {
-        status = cm_step_choose_batch(step, &by_memory, &choice, &diag);
+        status = cm_step_choose_batch(step, &by_objective, &choice, &diag);
         cm_step_free(step);
     }
     cm__case_give_up(c, status, &diag);
     if (!status && !choice.batch) c->reason = "predicted not to fit at any batch size";
     return choice.batch ? (double)choice.batch : NAN;
 }
+
+static double predict_batch(cm__case *c) { return chosen_by(c, CM_OBJECTIVE_MEMORY); }
+static double predict_knee(cm__case *c) { return chosen_by(c, CM_OBJECTIVE_KNEE); }
 
 static double peak_of(cm__case *c, bool exact)
 {
@@ -52,6 +55,7 @@ static const struct {
     cm__own_predictor *predict;
 } predictors[] = {
     {"batch", predict_batch},
+    {"knee", predict_knee},
     {"lifetimes", predict_lifetimes},
     {"memory", predict_memory},
     {"polynomials", predict_polynomials},

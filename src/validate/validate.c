@@ -74,19 +74,20 @@ static const json_t *own_predictors(const cm_validation *v) { return json_object
 static void predict_row(const cm_validation *v, cm__case *c, const cm__metric *m, cm_validation_row *r)
 {
     double     *predicted = cm__alloc_array(c->store->ctx, (size_t)v->n_summaries + 1, sizeof *predicted);
-    const char *refused = c->reason;
+    const char *refused = c->reason, *not_modelled = cm__text_of(c->run, "not_modelled");
     r->predicted = predicted;
     for (int32_t p = 0; p < v->n_summaries; p++) {
         cm__answer         a = {NAN, {NAN, NAN}};
         const json_t      *own = json_array_get(own_predictors(v), (size_t)p);
         cm__own_predictor *by = own ? cm__own_predictor_named(cm__text_of(own, "name")) : NULL;
         if (by && !refused) a.value = by(c);
-        if (!own && m->value && !refused) a = m->value(c, estimators[p].estimate);
+        if (!own && m->value && !refused && (p || !not_modelled)) a = m->value(c, estimators[p].estimate);
         predicted[p] = a.value;
         if (p == 0) {
             r->interval[0] = a.interval[0];
             r->interval[1] = a.interval[1];
-            r->reason = isnan(a.value) ? c->reason ? c->reason : "no predictor has an answer" : NULL;
+            if (isnan(a.value))
+                r->reason = not_modelled ? not_modelled : c->reason ? c->reason : "no predictor has an answer";
         }
         c->reason = refused;
     }
@@ -119,10 +120,48 @@ static void check_memory(const cm_validation *v, cm__case *c, const cm__metric *
     if (!rest_fits(c, v)) r->fits = false;
 }
 
+/* Members of a row, or of the whole set, that lower its evidence class. The text says why. The last one that is given
+   decides. */
+static const struct {
+    const char *member;
+    cm_evidence evidence;
+} declared[] = {
+    {"first_sight", CM_EVIDENCE_FIRST_SIGHT},
+    {"lookup", CM_EVIDENCE_LOOKUP},
+    {"sibling", CM_EVIDENCE_SIBLING},
+    {"fitted", CM_EVIDENCE_FITTED},
+};
+#define DECLARED (sizeof declared / sizeof *declared)
+
+static const char *declared_text(const cm__case *c, const json_t *row, size_t i)
+{
+    const char *own = cm__text_of(row, declared[i].member);
+    return own ? own : cm__text_of(c->set, declared[i].member);
+}
+
+static cm_evidence evidence_of(const cm__case *c, const json_t *row)
+{
+    bool        left_out = c->left_out || c->store->leave_device_out;
+    cm_evidence evidence = left_out ? CM_EVIDENCE_LEFT_OUT : CM_EVIDENCE_NOT_FITTED;
+    for (size_t i = 0; i < DECLARED; i++)
+        if (declared_text(c, row, i)) evidence = declared[i].evidence;
+    return evidence;
+}
+
 static const char *evidence_note(const cm__case *c, const json_t *row)
 {
-    const char *fitted = cm__text_of(row, "fitted"), *note = cm__text_of(row, "note");
-    return fitted ? fitted : note ? note : c->left_out;
+    const char *note = cm__text_of(row, "note"), *text = NULL;
+    for (size_t i = 0; i < DECLARED; i++)
+        if (declared_text(c, row, i)) text = declared_text(c, row, i);
+    return text ? text : note ? note : c->left_out;
+}
+
+/* A row of a run that is not described well enough, or that a fit excluded, has a reason of its own: that is no
+   refusal. Neither is a device that has no prediction without its own results. */
+static bool is_refused(const cm__case *c, const json_t *row, const cm_validation_row *r)
+{
+    bool stated = cm__text_of(row, "reason") || cm__text_of(row, "left_out");
+    return r->reason && !stated && c->device && !c->store->leave_device_out;
 }
 
 static void run_row(cm__store *store, cm_validation *v, const json_t *row)
@@ -139,9 +178,9 @@ static void run_row(cm__store *store, cm_validation *v, const json_t *row)
                              .setting = setting_text(c), .measured = cm__measured_of(m, row), .kind = kinds[m->kind],
                              .compare = cm__text_of(row, "compare"), .better = m->better,
                              .note = evidence_note(c, row)};
-    if (c->left_out || store->leave_device_out) r->evidence = CM_EVIDENCE_LEFT_OUT;
-    if (cm__text_of(row, "fitted")) r->evidence = CM_EVIDENCE_FITTED;
+    r->evidence = evidence_of(c, row);
     predict_row(v, c, m, r);
+    r->refused = is_refused(c, row, r);
     check_memory(v, c, m, r);
 }
 
@@ -277,6 +316,8 @@ const char *cm_validation_note(const cm_validation *v, int32_t index)
 const char *cm_evidence_name(cm_evidence evidence)
 {
     static const char *const names[CM_EVIDENCES] = {
-        [CM_EVIDENCE_UNSEEN] = "unseen", [CM_EVIDENCE_LEFT_OUT] = "left out", [CM_EVIDENCE_FITTED] = "fitted"};
+        [CM_EVIDENCE_NOT_FITTED] = "not fitted", [CM_EVIDENCE_LEFT_OUT] = "left out",
+        [CM_EVIDENCE_FIRST_SIGHT] = "first sight", [CM_EVIDENCE_SIBLING] = "sibling",
+        [CM_EVIDENCE_LOOKUP] = "look-up", [CM_EVIDENCE_FITTED] = "fitted"};
     return (unsigned)evidence < CM_EVIDENCES ? names[evidence] : NULL;
 }

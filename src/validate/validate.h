@@ -98,6 +98,8 @@ typedef struct cm__estimate {
 typedef bool cm__estimator(cm__case *c, cm__estimate *e);
 cm__estimator cm__estimate_step, cm__estimate_roofline, cm__estimate_utilisation, cm__estimate_similarity;
 
+/* Adds what the row's host takes to a baseline's step: see 'feeding' and 'dataset' in docs/adding-results.md. */
+void   cm__case_add_host(cm__case *c, cm__estimate *e);
 double cm__case_flop(const cm__case *c); /* matrix FLOP of one step */
 double cm__case_peak(const cm__case *c); /* FLOP/s of one device in the step's precision; NAN: unknown */
 bool   cm__case_fits(cm__case *c);

@@ -33,6 +33,16 @@ def faults(one, budget):
             yield "a row without its place in the source"
 
 
+def solved_numbers(name):
+    """Rows that use a number solved from a row of their source, but that are neither fitted nor siblings."""
+    rows = json.loads((CALIBRATION.parent / f"{name}.json").read_text())["rows"]
+    for row in rows:
+        used = json.dumps(row)
+        solved = '"feeding"' in used or "decode=" in used or "begin=" in used
+        if solved and not {"fitted", "sibling", "reason", "not_modelled"} & set(row):
+            yield f"{row['where']}: uses a number that was solved from another row, and is no sibling"
+
+
 def per_device(row):
     """A row's throughput per device in samples/s, as a key; None: the row has no throughput."""
     length = re.search(r"\bs(\d+)$", row["setting"])
@@ -81,6 +91,7 @@ def main():
                 [f"has no line in {BUDGETS.name}"] if one["summaries"][0]["n"] else []) for name, one in sets.items()]
     results += [(name, ["no such set"]) for name in budgets if name not in sets]
     results.append(("one figure, one standing", list(standings(sets.values()))))
+    results.append(("solved numbers", [fault for name in sets for fault in solved_numbers(name)]))
     results.append(("devices left out", list(devices_left_out(program))))
     slow = limit and took > float(limit[0])
     results.append((f"all sets in {limit[0] if limit else 'any'} s", [f"took {took:.1f} s"] if slow else []))

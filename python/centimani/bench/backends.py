@@ -118,7 +118,7 @@ class Backend:
 
 BACKENDS = {row.name: row for row in (
     Backend("cuda", lambda: _module("cuda"), lambda: torch.cuda.synchronize(), timer=KernelTimer,
-            dtypes=("bf16", "fp16", "tf32", "fp32"), start=_cuda_start, precision=_cuda_precision, free=_cuda_free,
+            dtypes=("bf16", "fp16", "tf32", "fp32", "fp8"), start=_cuda_start, precision=_cuda_precision, free=_cuda_free,
             title=_cuda_name, versions=_cuda_versions, release=lambda: torch.cuda.empty_cache(),
             tidy=_cuda_tidy, cache=_cuda_cache),
     Backend("cpu", lambda: True, _nothing, dtypes=("fp32", "bf16"), together=1, free=_host_free, title=_host_name,

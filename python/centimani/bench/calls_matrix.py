@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""calls_matrix.py - the calls that multiply matrices: gemm, conv, conv3d, attention."""
-import inspect
-
+"""calls_matrix.py - the calls that multiply matrices: gemm, conv, conv3d."""
 import torch
 from torch.nn import functional as F
 
-from .call import Call, Cold, either, in_layout, straight
-from .cases import HALVES, width_of
+from . import calls_scaled
+from .call import Call, Cold, in_layout, straight
+from .cases import HALVES
 
 
 # Each variant as autograd calls it for a linear layer: forward nt, gradient of the input nn, of the weight tn.
@@ -26,6 +25,8 @@ GEMMS = {  # variant: (shape of a, shape of b, one product, many products)
 
 
 def gemm(s, case, t):
+    if case.dtype == "fp8" or case.variant in calls_scaled.VARIANTS:
+        return calls_scaled.build(s, case, t)
     shape_a, shape_b, one, many = GEMMS[case.variant]
     lead = (s.batch,) if s.batch > 1 else ()
     operands = [t.normal(*lead, *shape_a(s)), t.normal(*lead, *shape_b(s))]
@@ -37,11 +38,11 @@ def gemm(s, case, t):
 def gemm_cold(s, case):
     """Operand 1 is cold: the weight, or for tn the saved input.
 
-    Exceptions: the 16-bit weight of a forward pass was just cast, and both operands of attention's scores were just
-    written.
+    Exceptions: 8-bit operands and the 16-bit weight of a forward pass were just cast, and both operands of attention's
+    scores were just written.
     """
-    forward = case.variant in ("nt", "nt-bias", "nn-bias")
-    return Cold() if forward and (case.dtype in HALVES or s.batch > 1) else Cold((1,))
+    forward = case.variant in ("nt", "nt-bias", "nn-bias", "nt-grouped", "nt-loop")
+    return Cold() if case.dtype == "fp8" or forward and (case.dtype in HALVES or s.batch > 1) else Cold((1,))
 
 
 def gemm_work(s, case):
@@ -98,63 +99,12 @@ def conv_cold(s, case):
     return Cold((2,) if case.phase == "bwd_input" else (1,))
 
 
-def _expanded(tensor, heads):
-    return tensor.repeat_interleave(heads // tensor.shape[1], 1)
-
-
-def attention(s, case, t):
-    if not hasattr(F, "scaled_dot_product_attention"):
-        raise ValueError("scaled_dot_product_attention needs PyTorch 2.0")
-    # Projections produce [batch, tokens, heads, width]; attention reads a transposed view of it.
-    def operand(tokens, heads):
-        return t.normal(s.batch, tokens, heads, s.width).transpose(1, 2)
-    operands = [operand(s.q, s.heads), operand(s.kv, s.kv_heads), operand(s.kv, s.kv_heads)]
-    masked = case.variant.startswith(("mask", "bias"))
-    options = {"dropout_p": 0.1 if case.variant.endswith("dropout") else 0.0,
-               "is_causal": bool(s.causal) and not masked}
-    if masked:
-        operands.append(t.normal(s.batch, s.heads, s.q, s.kv) if case.variant.startswith("bias") else _mask(s, t))
-    if s.kv_heads != s.heads:
-        if "enable_gqa" in (inspect.getdoc(F.scaled_dot_product_attention) or "") and not masked:
-            options["enable_gqa"] = True
-        else:  # the copies that expand keys and values are separate calls
-            operands[1:3] = [_expanded(tensor, s.heads) for tensor in operands[1:3]]
-
-    def attend(*inputs):
-        return F.scaled_dot_product_attention(*inputs, **options)
-    wanted = (0, 1, 2, 3) if case.variant.startswith("bias") else (0, 1, 2)  # a trained bias of the scores
-    return either(case.phase, attend, wanted, operands, lambda: operand(s.q, s.heads))
-
-
-def _mask(s, t):
-    mask = t.flags(s.batch, 1, s.q, s.kv)
-    if s.causal:
-        mask &= mask.new_ones(s.q, s.kv).tril_()
-    mask[..., 0] = True  # the softmax of a fully masked row is undefined
-    return mask
-
-
-def attention_cold(s, case):
-    """Backward reads queries, keys, values, the result and the softmax's sums, all saved in the forward pass."""
-    rows = s.batch * s.heads * s.q
-    return Cold((0, 1, 2), saved=rows * (s.width * width_of(case) + 4)) if case.phase == "backward" else Cold()
-
-
-def attention_work(s, case):
-    flop = 4 * s.batch * s.heads * s.q * s.kv * s.width / (2 if s.causal else 1)
-    elements = s.batch * s.width * (2 * s.q * s.heads + 2 * s.kv * s.kv_heads)
-    return (flop, elements) if case.phase == "forward" else (2.5 * flop, 2 * elements)
-
-
 CONV_PASSES = "forward bwd_input bwd_weight"
 LAYOUTS = ("nchw", "nhwc")
 CALLS = {
-    "gemm": Call("batch m n k", "forward", GEMMS, gemm, gemm_work, gemm_cold),
+    "gemm": Call("batch m n k", "forward", [*GEMMS, *calls_scaled.VARIANTS], gemm, gemm_work, gemm_cold),
     "conv": Call("n c k h w r s stride_h stride_w pad_h pad_w dil_h dil_w groups", CONV_PASSES, LAYOUTS, *conv_of(2),
                  conv_cold),
     "conv3d": Call("n c k d h w t r s stride_d stride_h stride_w pad_d pad_h pad_w dil_d dil_h dil_w groups", CONV_PASSES,
                    LAYOUTS, *conv_of(3), conv_cold),
-    "attention": Call("batch q kv heads kv_heads width causal", "forward backward",
-                      ("", "dropout", "mask", "mask-dropout", "bias", "bias-dropout"), attention, attention_work,
-                      attention_cold),
 }

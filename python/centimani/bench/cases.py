@@ -5,7 +5,7 @@ import json
 
 Case = collections.namedtuple("Case", "op phase variant dtype sizes")  # phase: the profile's `pass`, a Python keyword
 
-DTYPES = ("fp32", "tf32", "bf16", "fp16", "complex64")
+DTYPES = ("fp32", "tf32", "bf16", "fp16", "complex64", "fp8")
 HALVES = ("bf16", "fp16")
 LARGEST_SIZE = 2**40
 
@@ -24,7 +24,7 @@ def split_dtype(text):
 def width_of(case):
     """Bytes of an element of the first operand."""
     first = split_dtype(case.dtype)[0][0]
-    return {"complex64": 8}.get(first, 2 if first in HALVES else 4)
+    return {"complex64": 8, "fp8": 1}.get(first, 2 if first in HALVES else 4)
 
 
 def label(case):

@@ -40,7 +40,7 @@ def work_of(case):
     call = CALLS[case.op]
     flop, elements = call.work(Sizes(call.dims, case.sizes), case)
     operands, result = split_dtype(case.dtype)
-    widths = [2 if name in HALVES else 4 for name in operands + [result]]
+    widths = [{"fp8": 1}.get(name, 2 if name in HALVES else 4) for name in operands + [result]]
     return flop, elements, sum(widths) / len(widths)
 
 
@@ -116,6 +116,7 @@ class Harness:
 
     def _rate(self, dtype):
         """FLOP/s of a medium matrix product in a type, to estimate which calls take too long."""
+        dtype = "bf16" if dtype == "fp8" else dtype
         if dtype not in self.rates:
             side = 4096 if self.backend.queued else 384
             a = torch.ones(side, side, device=self.device, dtype=TORCH_DTYPES[dtype])

@@ -63,7 +63,7 @@ static void check(cm_calibration *c, const cm__step_time *s, cm_status status)
 
 static cm_runtime runtime_of(const cm_calibration *c, const cm__step_time *s)
 {
-    return s->runtime ? s->runtime : cm_device_runtime(c->device);
+    return cm__runtime_on(c->device, s->runtime);
 }
 
 static bool same_graph(const cm_calibration *c, const cm__step_time *a, const cm__step_time *b)

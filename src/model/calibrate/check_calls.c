@@ -79,7 +79,7 @@ cm_status cm_fitting_check_calls(const cm_device *device, const char *path, cm_r
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    *fitting = check(ctx, device, path, runtime ? runtime : cm_device_runtime(device));
+    *fitting = check(ctx, device, path, cm__runtime_on(device, runtime));
     ctx->diag = NULL;
     return CM_OK;
 }

@@ -3,21 +3,24 @@
  * attention.c - which attention implementation a runtime uses.
  *
  * PyTorch runs one fused kernel unless the user asks for "math", or none fits: its flash kernel takes 16-bit operands
- * only, and its memory-efficient one takes as many heads of keys as of queries only (sdp_utils.cpp). Megatron-LM chooses
- * among three:
+ * only, and its memory-efficient one takes as many heads of keys as of queries only (sdp_utils.cpp). PyTorch has fused
+ * attention since 2.0 of March 2023, and FlashAttention 2 since 2.2 of January 2024. Megatron-LM chooses among three:
  *
  *     one kernel of Transformer Engine   on devices with fp8 units, which it was made for
  *     one kernel, FlashAttention         on devices with bf16 units (since Ampere, CDNA), for more keys than
  *     products and a fused softmax       support: Megatron-LM's own kernel takes 4,096 (fused_softmax.py, 2022)
  *
- * Fused attention needs operands of at most 16 bits. The recompute setting does not change the choice; otherwise
+ * and the first of them in every release from 2023 on that the user names. Fused attention needs operands of at most 16 bits. The recompute setting does not change the choice; otherwise
  * turning recomputation on could increase memory.
  */
 #include "model/dispatch/attention.h"
 
 #include "graph/rule.h"
+#include "graph/runtimes.h"
 
 #define FUSED_SOFTMAX_KEYS 4096
+#define FUSED_SINCE 2023  /* PyTorch 2.0; FlashAttention in Megatron-LM */
+#define FLASH_2_SINCE 2024 /* PyTorch 2.2 */
 
 static int64_t most_keys(const cm_graph *g)
 {
@@ -53,12 +56,21 @@ static bool has_wide_groups(const cm_graph *g)
 bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime runtime)
 {
     if (g->attention != CM_ATTENTION_AUTO) return g->attention == CM_ATTENTION_MATH;
-    cm_runtime base = cm_runtime_base(runtime);
-    if (base == CM_RUNTIME_TORCH_EAGER || base == CM_RUNTIME_TORCH_COMPILE) return has_wide_groups(g);
+    if (cm__is_pytorch(runtime)) return has_wide_groups(g) || (g->software && g->software < FUSED_SINCE);
     if (runtime != CM_RUNTIME_MEGATRON) return false;
     if (g->precision == CM_PRECISION_FP32 || g->precision == CM_PRECISION_TF32) return true;
-    if (has_units(device, CM_RATE_FP8)) return false;
+    if (has_units(device, CM_RATE_FP8) || g->software >= FUSED_SINCE) return false;
     return !has_units(device, CM_RATE_BF16) || most_keys(g) <= FUSED_SOFTMAX_KEYS;
+}
+
+const char *cm__attention_kernel(const cm_graph *g, cm_runtime runtime)
+{
+    static const char *const names[CM_ATTENTIONS] = {
+        [CM_ATTENTION_FLASH] = "flash", [CM_ATTENTION_EFFICIENT] = "efficient", [CM_ATTENTION_CUDNN] = "cudnn"};
+    bool old = g->software && g->software < FLASH_2_SINCE;
+    if (names[g->attention] && cm__is_pytorch(runtime) && !(old && g->attention == CM_ATTENTION_FLASH))
+        return names[g->attention];
+    return old && (cm__is_pytorch(runtime) || runtime == CM_RUNTIME_MEGATRON) ? "flash1" : "";
 }
 
 /* The stored bytes are the probabilities; with dropout also its mask, and its output, which the next product's

@@ -10,6 +10,10 @@
    docs/plans.md. */
 bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime runtime);
 
+/* The kernel's name in the variant of a call, if it is another than the one that the runtime chooses today; otherwise
+   "". */
+const char *cm__attention_kernel(const cm_graph *g, cm_runtime runtime);
+
 /* True: there are fewer heads of keys and values than of queries. */
 bool cm__attention_grouped(const cm_graph *g, const cm_node *attention);
 

@@ -2,11 +2,13 @@
 /*
  * compiled.c - kernel calls of a compiler that fuses neighbouring elementwise and row-wise operators.
  *
- * Products, convolutions, attention, look-ups, complex numbers and the update stay separate calls. All other operators
- * are fused (fusing.c). A fused kernel reads each of its external inputs once and writes its external outputs once. A
- * batch norm in training needs sums over its input before it can normalise (in backward: over all operands of its
- * gradient). These sums are separate kernels, and their operands are read a second time. A sum over columns is two
- * kernels: partial sums, and their sum. As in eager PyTorch, a batch norm also counts its batches.
+ * Products, convolutions, attention, look-ups, complex numbers, casts to 8 bits and the update stay separate calls. All
+ * other operators are fused (fusing.c). A fused kernel reads each of its external inputs once and writes its external
+ * outputs once. A batch norm in training needs sums over its input before it can normalise (in backward: over all
+ * operands of its gradient). These sums are separate kernels, and their operands are read a second time. A sum over
+ * columns is two kernels: partial sums, and their sum. As in eager PyTorch, a batch norm also counts its batches. In the
+ * stacks that vendors tune (`tuned`) the convolution before a batch norm sums its own results, a library makes the sums
+ * of backward, a norm's kernel also makes the gradients of its weights, and nothing is computed again in backward.
  */
 #include "model/dispatch/fusing.h"
 
@@ -128,6 +130,46 @@ static void emit_weight_sums(const cm__fusing *f, int32_t node)
     emit_small(d, node);
 }
 
+/* ---- stacks that vendors tune ------------------------------------------------------------------------------------ */
+
+static bool is_tuned(const cm__fusing *f) { return f->d->runtime == CM_RUNTIME_TUNED; }
+
+/* The convolution before a batch norm makes the sums of the forward pass. */
+static bool sums_made(const cm__fusing *f, const cm_node *norm)
+{
+    if (!is_tuned(f) || norm->phase == CM_BACKWARD) return false;
+    int32_t from = cm__t(f->d->g, stored(f, norm->inputs[0]))->producer;
+    return from >= 0 && cm_node_class(&f->d->g->nodes[from]) == CM_CLASS_CONV;
+}
+
+/* A library's sum over columns of the input, and a kernel that reads the other operands. */
+static void emit_library_sums(const cm__fusing *f, int32_t node, cm_poly summed)
+{
+    cm__dispatch    *d = f->d;
+    const cm_node   *forward = cm__forward_of(d, cm__node(d, node));
+    const cm_tensor *x = cm__in(d->g, forward, 0);
+    cm_poly          images = cm__poly_dim(x->dims[0]), bytes = cm_tensor_bytes(x);
+    cm_poly          channels = x->rank > 1 ? cm__poly_dim(x->dims[1]) : cm__poly_const(1);
+    cm_poly          pixels = x->rank > 2 ? cm__poly_product(x->dims + 2, x->rank - 2) : cm__poly_const(1);
+    cm__sized_call   c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, d->nhwc ? "sum" : "sum:nchw", x->dtype, false);
+    c.sizes[CM__REDUCE_OUTER] = d->nhwc ? cm__poly_const(1) : images;
+    c.sizes[CM__REDUCE_REDUCE] = d->nhwc ? cm__poly_mul(images, pixels) : channels;
+    c.sizes[CM__REDUCE_INNER] = d->nhwc ? channels : pixels;
+    cm__dispatch_add(d, node, &c);
+    if (cm_poly_at(&summed, 1) > 1.5 * cm_poly_at(&bytes, 1))
+        emit_stream(d, node, "fused", cm__poly_add(summed, cm__poly_scale(bytes, -1)));
+    if (cm__node(d, node) == forward) cm__dispatch_count_batch(d, node);
+}
+
+static void emit_tuned(cm__fusing *f, int32_t kernel)
+{
+    int32_t norm = f->norm[kernel];
+    if (norm >= 0 && !sums_made(f, cm__node(f->d, norm))) emit_library_sums(f, norm, f->summed[kernel]);
+    emit_stream(f->d, kernel, "fused", f->bytes[kernel]);
+}
+
+/* ---- all kernels ------------------------------------------------------------------------------------------------- */
+
 static void emit(cm__fusing *f, int32_t kernel)
 {
     bool twice = f->norm[kernel] >= 0 && cm__node(f->d, kernel)->phase == CM_BACKWARD;
@@ -146,7 +188,7 @@ void cm__dispatch_fused(cm__dispatch *d)
     find_outside(f);
     add_traffic(f);
     for (int32_t i = 0; i < g->n_nodes; i++) {
-        if (f->kernel[i] == i) emit(f, i);
+        if (f->kernel[i] == i) (is_tuned(f) ? emit_tuned : emit)(f, i);
         else if (f->kernel[i] < 0 && !g->nodes[i].view) cm__dispatch_one(d, i);
     }
 }

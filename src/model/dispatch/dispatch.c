@@ -6,6 +6,7 @@
 #include "model/dispatch/attention.h"
 #include "model/dispatch/fusing.h"
 #include "model/dispatch/tensor_parallel.h"
+#include "model/dispatch/works.h"
 
 static uint64_t hash_of(const void *data, size_t size)
 {
@@ -65,7 +66,9 @@ void cm__call_two(cm__dispatch *d, int32_t node, cm__sized_call c, cm_poly first
 
 void cm__dispatch_one(cm__dispatch *d, int32_t node)
 {
-    if (!cm__inside_stack(d, node)) cm__dispatch_rules[d->g->nodes[node].op](d, node);
+    if (cm__inside_stack(d, node)) return;
+    if (cm__is_scaled_cast(d->g, cm__node(d, node))) cm__dispatch_scaled_cast(d, node);
+    else cm__dispatch_rules[d->g->nodes[node].op](d, node);
 }
 
 static void one_by_one(cm__dispatch *d)
@@ -89,6 +92,7 @@ cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layo
                                  const cm_plan *plan, bool math)
 {
     static void (*const walks[CM_RUNTIMES])(cm__dispatch *) = {[CM_RUNTIME_TORCH_COMPILE] = cm__dispatch_fused,
+                                                               [CM_RUNTIME_TUNED] = cm__dispatch_fused,
                                                                [CM_RUNTIME_MEGATRON] = cm__dispatch_megatron};
     cm__dispatch *d = cm__alloc(ctx, sizeof *d);
     runtime = cm_runtime_base(runtime);
@@ -104,6 +108,7 @@ cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layo
     d->math = math;
     if (cm__plan_shares(plan)) d->shards = cm__shards_new(ctx, g, plan);
     (walks[runtime] ? walks[runtime] : one_by_one)(d);
+    d->works = cm__works_new(ctx);
     return d;
 }
 

@@ -48,6 +48,7 @@ typedef struct cm__dispatch {
     int32_t        *slots;
     uint32_t        n_slots;
     int32_t         cap_hashes;
+    struct cm__works *works; /* FLOP and bytes of the calls (works.h) */
 } cm__dispatch;
 
 /* Whether images are channels last: as the layout says or, if it is open, as the graph is. */

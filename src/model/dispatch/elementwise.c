@@ -164,6 +164,13 @@ void cm__dispatch_roll(cm__dispatch *d, int32_t node)
         cm__call_over(d, node, "roll", n->inputs[0], -1, n->outputs[0]);
 }
 
+/* One kernel reads the packed weights and writes them in 16 bits. */
+void cm__dispatch_unpack(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    cm__call_over(d, node, "copy", n->inputs[0], -1, n->outputs[0]);
+}
+
 /* Fills with zeros, then copies the gradient into the slice. */
 void cm__dispatch_slice_grad(cm__dispatch *d, int32_t node)
 {

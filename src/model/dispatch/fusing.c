@@ -17,7 +17,7 @@ bool cm__fusible(const cm_graph *g, const cm_node *n)
 {
     static const bool classes[CM_CLASSES] = {
         [CM_CLASS_NORM] = true, [CM_CLASS_ELEMENTWISE] = true, [CM_CLASS_REDUCTION] = true, [CM_CLASS_MOVEMENT] = true};
-    if (!classes[cm_node_class(n)] || n->view || n->n_outputs < 1 || n->outputs[0] < 0) return false;
+    if (!classes[cm_node_class(n)] || n->view || n->n_outputs < 1 || n->outputs[0] < 0 || cm__is_scaled_cast(g, n)) return false;
     for (int32_t k = 0; k < n->n_inputs; k++)
         if (n->inputs[k] >= 0 && cm__t(g, n->inputs[k])->dtype == CM_COMPLEX64) return false;
     return cm__t(g, n->outputs[0])->dtype != CM_COMPLEX64;

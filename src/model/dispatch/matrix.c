@@ -2,6 +2,7 @@
 /* matrix.c - kernel calls of matrix products and fused attention, as PyTorch makes them. */
 #include <string.h>
 #include "base/text.h"
+#include "model/dispatch/attention.h"
 #include "model/dispatch/rules.h"
 
 const cm_node *cm__forward_of(const cm__dispatch *d, const cm_node *n)
@@ -23,9 +24,16 @@ cm__sized_call cm__call_begin(const cm__dispatch *d, int op, cm__pass pass, cons
 
 /* ---- products --------------------------------------------------------------------------------------------------- */
 
+/* 8-bit products have one form; those of gradients do not keep sums in the short registers of Hopper's units. */
+static const char *eight_bit(const cm__dispatch *d, int32_t node)
+{
+    return cm__node(d, node)->phase == CM_BACKWARD ? "nt-exact" : "nt";
+}
+
 void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype,
                       const cm_poly sizes[CM__GEMM_SIZES])
 {
+    if (dtype == CM_FP8) variant = eight_bit(d, node);
     cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, dtype, true);
     memcpy(c.sizes, sizes, CM__GEMM_SIZES * sizeof *sizes);
     cm__dispatch_add(d, node, &c);
@@ -177,17 +185,25 @@ static int mask_of(const cm__dispatch *d, const cm_node *forward)
     return 1;
 }
 
-static void attend(cm__dispatch *d, int32_t node)
+/* KERNEL-MASK-dropout, without what does not apply. */
+static void attention_variant(const cm__dispatch *d, const cm_node *forward, char text[CM__CALL_TEXT])
 {
     static const char *const variants[3][2] = {{"", "dropout"}, {"mask", "mask-dropout"}, {"bias", "bias-dropout"}};
-    const cm_node           *n = cm__node(d, node), *forward = cm__forward_of(d, n);
-    const cm_tensor         *q = cm__in(d->g, forward, 0), *k = cm__in(d->g, forward, 1);
-    int64_t                  q_heads = cm__attr_int(forward, CM_ATTR_Q_NUM_HEADS, 1);
-    double                   split = q->rank == 4 ? 1 : (double)q_heads;
-    bool                     dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains;
-    cm__pass                 pass = n->phase == CM_BACKWARD ? CM__PASS_BACKWARD : CM__PASS_FORWARD;
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ATTENTION, pass,
-                                      variants[mask_of(d, forward)][dropout], q->dtype, true);
+    bool        dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains;
+    const char *kernel = cm__attention_kernel(d->g, d->runtime), *kind = variants[mask_of(d, forward)][dropout];
+    cm__join(text, CM__CALL_TEXT, kernel, *kernel && *kind ? "-" : "", kind, NULL);
+}
+
+static void attend(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    const cm_tensor *q = cm__in(d->g, forward, 0), *k = cm__in(d->g, forward, 1);
+    int64_t          q_heads = cm__attr_int(forward, CM_ATTR_Q_NUM_HEADS, 1);
+    double           split = q->rank == 4 ? 1 : (double)q_heads;
+    cm__pass         pass = n->phase == CM_BACKWARD ? CM__PASS_BACKWARD : CM__PASS_FORWARD;
+    char             variant[CM__CALL_TEXT];
+    attention_variant(d, forward, variant);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ATTENTION, pass, variant, q->dtype, true);
     c.sizes[CM__ATTENTION_BATCH] = q->rank == 4 ? cm__poly_dim(q->dims[0]) : cm__poly_product(q->dims, q->rank - 2);
     c.sizes[CM__ATTENTION_Q] = cm__poly_dim(q->dims[q->rank - 2]);
     c.sizes[CM__ATTENTION_KV] = cm__poly_dim(k->dims[k->rank - 2]);

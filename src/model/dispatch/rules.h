@@ -11,7 +11,7 @@
     X(softmax) X(cross_entropy) X(loss) X(nll_loss) X(loss_grad) X(reduce) X(global_pool) X(sum_to) X(pool) X(resize)  \
     X(gather) X(update) X(math) X(map) X(map_grad) X(slice_grad) X(copy) X(none) X(columns) X(unfold_grad) X(sort)     \
     X(scatter) X(written) X(written_grad) X(fft) X(weight_norm) X(log_sum_exp) X(cumulative) X(roll)                   \
-    X(fused_cross_entropy)
+    X(fused_cross_entropy) X(unpack)
 
 #define X(name) void cm__dispatch_##name(cm__dispatch *d, int32_t node);
 CM__DISPATCH_RULES(X)
@@ -51,6 +51,10 @@ typedef struct cm__function {
     const char *function;
     int32_t     a, b, beside, out, type;
 } cm__function;
+
+/* scaled.c: a cast to 8 bits. */
+bool cm__is_scaled_cast(const cm_graph *g, const cm_node *n);
+void cm__dispatch_scaled_cast(cm__dispatch *d, int32_t node);
 
 /* matrix.c: a matrix product; the sizes are batch, rows, columns, inner. */
 void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype,

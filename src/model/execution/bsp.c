@@ -4,8 +4,10 @@
  *
  * A replica is one chip if a step of one sample fits it. Otherwise it is a pipeline of the fewest chips, a power of
  * two, that the step fits. Chips of a pipeline store each layer's input and recompute the rest in backward, as
- * Graphcore's do. The micro-batch is the largest that fits. Every operator is a superstep: its own time, plus a fixed
- * cost of synchronisation and exchange.
+ * Graphcore's do. If weights and gradients do not fit the requested chips, or the most that links connect, the rest is
+ * spilled: copied from and to the streaming memory in every micro-batch. The micro-batch is the best of the largest
+ * that fits and its halves: a smaller one shortens a pipeline's bubble, and may leave room for the optimizer states.
+ * Every operator is a superstep: its own time, plus a fixed cost of synchronisation and exchange.
  */
 #include <math.h>
 #include "model/execution/execution.h"
@@ -31,6 +33,7 @@ static void find_replica(const cm__job *j, cm__run *r)
         r->devices *= 2;
         r->micro_batch = cm__job_largest_recomputed(j, r->devices);
     }
+    if (!r->micro_batch) r->micro_batch = cm__job_largest_spilled(j, r->devices);
     if (!r->micro_batch)
         cm__fail(j->ctx, CM_ERR_FIT,
                  "one sample's step does not fit the on-chip memory of %d %s%s; a shorter sequence or a smaller "
@@ -41,17 +44,37 @@ static void find_replica(const cm__job *j, cm__run *r)
 
 /* ---- time ------------------------------------------------------------------------------------------------------- */
 
-/* Time to move optimizer states to the chip and back, if they are stored off the chip; 0: they fit on the chip. */
-static double states_s(const cm__job *j, const cm__run *r)
+/* The streaming memory, where optimizer states are stored; NULL: they are on the chip. */
+static const cm_memory *streaming_memory(const cm__job *j)
 {
     int32_t          at = j->device->placement[CM_CATEGORY_ALGORITHM].memory;
     const cm_memory *m = at >= 0 ? &j->device->memories[at] : NULL;
+    return m && m->place != CM_PLACE_ON_CHIP && m->bw_bytes_s.known ? m : NULL;
+}
+
+/* Time to move optimizer states to the chip and back, if they are stored off the chip; 0: they fit on the chip beside
+   a micro-batch of `size` samples. */
+static double states_s(const cm__job *j, const cm__run *r, double size)
+{
+    const cm_memory *m = streaming_memory(j);
     double           bytes = 0;
-    if (!m || m->place == CM_PLACE_ON_CHIP || !m->bw_bytes_s.known) return 0;
+    if (!m) return 0;
     for (int32_t i = 0; i < j->g->n_tensors; i++)
         if (j->g->tensors[i].role == CM_ROLE_STATE) bytes += cm__tensor_bytes_at(j->g, i, 1);
-    bool beside = r->devices == 1 && cm__job_use(j, r->micro_batch).peak_bytes <= j->near_bytes;
+    bool beside = r->devices == 1 && cm__job_use(j, (int64_t)size).peak_bytes <= j->near_bytes;
     return beside ? 0 : j->vector_scale * 2 * bytes / m->bw_bytes_s.value / r->devices;
+}
+
+/* Time of a step in which chips read and write what is spilled. Weights are read in forward and in backward, sums of
+   gradients are read and written: for every micro-batch, or once if all micro-batches pass a part of the layers before
+   the next part is loaded (phased execution). Then the inputs of layers are written and read. */
+static double spill_s(const cm__job *j, const cm__run *r, double micros, double size)
+{
+    const cm_memory *m = streaming_memory(j);
+    double           spilled = m && r->devices > 1 ? cm__job_spilled_bytes(j, r->devices, (int64_t)size) : 0;
+    if (!(spilled > 0)) return 0;
+    double inputs = cm__job_layer_input_bytes(j, (int64_t)size) / r->devices;
+    return j->vector_scale * 2 * fmin(micros * spilled, spilled + micros * inputs) / m->bw_bytes_s.value;
 }
 
 /* An elementwise operator by itself needs no exchange. */
@@ -72,45 +95,66 @@ static double node_s(const cm__job *j, const cm__run *r, int32_t i, double size)
     return runs_of(r, n) * (cm__job_node_s(j, i, size) + supersteps(j, n) * j->superstep_s);
 }
 
-static double micro_batches_s(const cm__job *j, const cm__run *r, double micros)
+/* Time of one micro-batch on all chips, without the update. */
+static double micro_batch_s(const cm__job *j, const cm__run *r, double size)
 {
-    double sum = 0, size = ceil(j->batch / micros);
+    double sum = 0;
     for (int32_t i = 0; i < j->g->n_nodes; i++)
         if (!j->g->nodes[i].view && j->g->nodes[i].phase != CM_UPDATE) sum += node_s(j, r, i, size);
-    return passes(r, micros) * sum;
+    return sum;
 }
 
-/* The largest micro-batch has the fewest supersteps, but the longest pipeline bubble: try its halves, too. */
+static double updates_s(const cm__job *j, const cm__run *r)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < j->g->n_nodes; i++)
+        if (!j->g->nodes[i].view && j->g->nodes[i].phase == CM_UPDATE) sum += node_s(j, r, i, 1);
+    return sum / r->devices;
+}
+
+static double step_s(const cm__job *j, const cm__run *r, double micros)
+{
+    double size = ceil(j->batch / micros);
+    return passes(r, micros) * micro_batch_s(j, r, size) + spill_s(j, r, micros, size) +
+           fmax(updates_s(j, r), states_s(j, r, size));
+}
+
+/* True: smaller micro-batches than the largest may be faster. Without a pipeline, only if the optimizer states then
+   stay on the chip. */
+static bool may_divide(const cm__job *j, const cm__run *r, double micros)
+{
+    return r->devices > 1 || states_s(j, r, ceil(j->batch / micros)) > 0;
+}
+
 static double micro_batches(const cm__job *j, const cm__run *r)
 {
     double micros = ceil(j->batch / (double)r->micro_batch), least = INFINITY, best = micros;
     if (j->micro_batch > 0) return fmax(micros, ceil(j->batch / (double)j->micro_batch));
-    if (r->devices == 1) return micros;
+    if (j->single_operator || !may_divide(j, r, micros)) return micros;
     for (; micros <= j->batch; micros *= 2) {
-        double s = micro_batches_s(j, r, micros);
-        if (s >= least) break;
-        least = s;
-        best = micros;
+        double s = step_s(j, r, micros);
+        if (s >= least && (r->devices > 1 || states_s(j, r, ceil(j->batch / micros)) <= 0)) break;
+        if (s < least) best = micros;
+        least = fmin(least, s);
     }
     return best;
 }
 
 void cm__execution_bsp(const cm__job *j, cm__run *r)
 {
-    double updates_s = 0;
     find_replica(j, r);
-    double states = states_s(j, r), micros = micro_batches(j, r), size = ceil(j->batch / micros), chips = r->devices;
+    double micros = micro_batches(j, r), size = ceil(j->batch / micros);
+    double update = updates_s(j, r), states = states_s(j, r, size), spilled = spill_s(j, r, micros, size);
+    double turns = passes(r, micros), slower = 1 + spilled / (turns * micro_batch_s(j, r, size));
+    double later = states > update && update > 0 ? states / update : 1;
     r->micro_batch = (int64_t)size;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view) continue;
-        bool   update = n->phase == CM_UPDATE;
-        double node = node_s(j, r, i, size);
-        if (update) updates_s += node;
-        r->pieces += update ? 1 : runs_of(r, n) * micros;
-        r->node_s[i] = node * (update ? 1 / chips : passes(r, micros));
+        bool   updates = n->phase == CM_UPDATE;
+        double node = node_s(j, r, i, updates ? 1 : size);
+        r->pieces += updates ? 1 : runs_of(r, n) * micros;
+        r->node_s[i] = node * (updates ? later / r->devices : slower * turns);
     }
-    for (int32_t i = 0; i < j->g->n_nodes && states > updates_s / chips; i++)
-        if (j->g->nodes[i].phase == CM_UPDATE) r->node_s[i] *= states / (updates_s / chips);
-    r->device_s = micro_batches_s(j, r, micros) + fmax(updates_s / chips, states);
+    r->device_s = step_s(j, r, micros);
 }

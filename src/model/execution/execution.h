@@ -89,6 +89,7 @@ cm__prepared cm__execution_prepare(cm__ctx *ctx, const cm_graph *step, const cm_
 
 typedef void cm__execution_rule(const cm__job *job, cm__run *run);
 cm__execution_rule cm__execution_kernels, cm__execution_sections, cm__execution_bsp, cm__execution_streaming;
+cm__execution_rule cm__execution_resident; /* resident.c: of streaming devices whose profile has `sample_interval` */
 
 /* Time of one node at a batch size: the longer of arithmetic and traffic; 0 for views. */
 double cm__job_node_s(const cm__job *job, int32_t node, double batch);
@@ -110,8 +111,15 @@ int64_t cm__job_largest(const cm__job *job);
 /* The same if only each layer's input is stored and the rest is recomputed in backward. The weights are divided over
    a pipeline of `chips` chips; chips 0: weights are streamed through one chip. */
 int64_t       cm__job_largest_recomputed(const cm__job *job, int32_t chips);
-/* Memory use per chip with recomputation, on `chips` chips (0: weights are streamed through one chip). `one_chip` is
-   the footprint of the whole step. */
+/* Bytes of weights and gradients per chip that do not fit the chip beside the activations of a micro-batch, and are
+   copied from and to the streaming memory instead; 0: all fit. */
+double        cm__job_spilled_bytes(const cm__job *job, int32_t chips, int64_t micro_batch);
+/* Bytes of the inputs of all layers of a micro-batch. */
+double        cm__job_layer_input_bytes(const cm__job *job, int64_t micro_batch);
+/* The largest micro-batch if weights and gradients may be spilled; 0: the activations of one sample do not fit. */
+int64_t       cm__job_largest_spilled(const cm__job *job, int32_t chips);
+/* Memory use per chip with recomputation, on `chips` chips (0: weights are streamed through one chip), with what is
+   spilled in the memory of the optimizer states. `one_chip` is the footprint of the whole step. */
 void cm__recomputed_use(const cm__recomputed *recomputed, const cm_footprint *one_chip, int32_t chips,
                         int64_t micro_batch, cm_memory_use *use);
 cm_memory_use cm__job_use(const cm__job *job, int64_t batch);

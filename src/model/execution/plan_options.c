@@ -2,9 +2,10 @@
 /*
  * plan_options.c - which options of a parallel plan each execution model supports.
  *
- * Devices with an execution model run whole graphs. Their compiler, not the user, lays the graph out on the chips of a
- * copy, schedules the sum of gradients and places optimizer states. The user chooses the number of copies and how their
- * batch is divided.
+ * Devices with an execution model run whole graphs. The user chooses the number of copies, how their batch is divided,
+ * and how gradients are exchanged (equation (4) of Xie et al. 2024). IPUs and RDUs lay one copy out over several chips
+ * (--pp); HPUs, TPUs and Trainium divide layers and operators as GPUs do. A wafer streams all layers through itself:
+ * its software knows data parallelism only. Compilers place optimizer states; the user does not.
  */
 #include "model/execution/execution.h"
 
@@ -20,6 +21,8 @@ static bool zero(const cm_plan *p) { return p->zero > 0; }
 static bool zero_alone(const cm_plan *p) { return p->zero > 0 && p->dp <= 1 && p->devices <= 1; }
 static bool interleave(const cm_plan *p) { return p->interleave > 1; }
 static bool sequence_parallel(const cm_plan *p) { return p->sequence_parallel; }
+static bool interleave_alone(const cm_plan *p) { return p->interleave > 1 && p->pp <= 1; }
+static bool sequence_alone(const cm_plan *p) { return p->sequence_parallel && p->tp <= 1; }
 static bool gpipe(const cm_plan *p) { return p->gpipe; }
 static bool asynchronous(const cm_plan *p) { return p->asynchronous; }
 static bool compress(const cm_plan *p) { return p->gradient_bits > 0 || p->gradient_part > 0; }
@@ -41,18 +44,20 @@ static const struct {
     {"--micro-batch", micro_batch, ALL},
     {"--accumulate", accumulate, ALL},
     {"--global-batch", global_batch, ALL},
-    {"--pp", pp, ONLY(CM_STYLE_BSP)},
-    {"--tp", tp, NONE},
+    {"--pp", pp, ONLY(CM_STYLE_BSP) | ONLY(CM_STYLE_SECTIONS) | ONLY(CM_STYLE_KERNELS)},
+    {"--tp", tp, ONLY(CM_STYLE_KERNELS)},
     {"--cp", cp, NONE},
     {"--ep", ep, NONE},
     {"--zero", zero, ONLY(CM_STYLE_KERNELS)},
     {"--zero on one device", zero_alone, NONE},
-    {"--interleave", interleave, NONE},
-    {"--sequence-parallel", sequence_parallel, NONE},
+    {"--interleave", interleave, ONLY(CM_STYLE_KERNELS)},
+    {"--interleave without --pp", interleave_alone, NONE},
+    {"--sequence-parallel", sequence_parallel, ONLY(CM_STYLE_KERNELS)},
+    {"--sequence-parallel without --tp", sequence_alone, NONE},
     {"--schedule gpipe", gpipe, NONE},
-    {"--async", asynchronous, NONE},
-    {"--compress", compress, NONE},
-    {"--overlap", overlap, NONE},
+    {"--async", asynchronous, ALL},
+    {"--compress", compress, ALL},
+    {"--overlap", overlap, ALL & ~ONLY(CM_STYLE_KERNELS)}, /* which overlap it anyway */
     {"--offload", offload, NONE},
 };
 #define FIELDS (sizeof fields / sizeof *fields)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recompute.c - the largest batch that fits a chip, for a whole step or with each layer recomputed in backward. */
 #include <math.h>
+#include "device/number.h"
 #include "model/memory/footprint.h"
 #include "model/step/sparsity.h"
 #include "model/execution/execution.h"
@@ -153,17 +154,34 @@ static bool fits_recomputed(const cm__job *j, int64_t batch, const void *user)
     return kept_bytes(of->recomputed, of->chips) + activation_bytes(of->recomputed, batch) <= j->near_bytes;
 }
 
+/* What weights and gradients exceed the chip by, if they may leave it; at most all of them. */
+static double spilled_bytes(double kept, double activations, double near_bytes)
+{
+    return fmin(kept, fmax(0, kept + activations - near_bytes));
+}
+
+static double on_chip_capacity(const cm_memory_use *use, const cm_device *device)
+{
+    for (int32_t l = 0; l < use->n_levels; l++)
+        if (cm_device_memory(device, use->levels[l].memory)->place == CM_PLACE_ON_CHIP)
+            return use->levels[l].capacity_bytes;
+    return INFINITY;
+}
+
 /* A category that does not depend on the batch size counts in the memory where the profile places it. */
-static void add_levels(const cm__recomputed *h, const cm_device *device, double share, double on_chip_bytes,
+static void add_levels(const cm__recomputed *h, const cm_device *device, double share, double kept,
                        cm_memory_use *use)
 {
+    double activations = use->categories[CM_CATEGORY_INPUT_OUTPUT];
+    double spilled = spilled_bytes(kept, activations, on_chip_capacity(use, device));
     use->shortfall_bytes = 0;
     for (int32_t l = 0; l < use->n_levels; l++) {
         cm_level_use *level = &use->levels[l];
         bool          on_chip = cm_device_memory(device, level->memory)->place == CM_PLACE_ON_CHIP;
-        level->used_bytes = on_chip ? on_chip_bytes : 0;
+        level->used_bytes = on_chip ? kept + activations - spilled : 0;
         for (cm_category c = 0; c < CM_CATEGORIES && !on_chip; c++)
             if (cm_device_placement(device, c).memory == level->memory) level->used_bytes += share * h->bytes[c];
+        if (cm_device_placement(device, CM_CATEGORY_ALGORITHM).memory == level->memory) level->used_bytes += spilled;
         use->shortfall_bytes = fmax(use->shortfall_bytes, level->used_bytes - level->capacity_bytes);
     }
     use->fits = !(use->shortfall_bytes > 0);
@@ -181,12 +199,46 @@ void cm__recomputed_use(const cm__recomputed *h, const cm_footprint *one_chip, i
         use->peak_bytes += use->categories[c];
     }
     use->reserved_bytes = use->peak_bytes;
-    add_levels(h, one_chip->device, share, kept_bytes(h, chips) + use->categories[CM_CATEGORY_INPUT_OUTPUT], use);
+    add_levels(h, one_chip->device, share, kept_bytes(h, chips), use);
+}
+
+static const cm__recomputed *recomputed_of(const cm__job *j)
+{
+    return j->prepared.recomputed ? j->prepared.recomputed : cm__recomputed_new(j->ctx, j->g);
 }
 
 int64_t cm__job_largest_recomputed(const cm__job *j, int32_t chips)
 {
-    const cm__recomputed *known = j->prepared.recomputed;
-    holding               of = {.recomputed = known ? known : cm__recomputed_new(j->ctx, j->g), .chips = chips};
-    return largest(j, fits_recomputed, &of);
+    return largest(j, fits_recomputed, &(holding){.recomputed = recomputed_of(j), .chips = chips});
+}
+
+/* ---- spilling ---------------------------------------------------------------------------------------------------- */
+
+double cm__job_spilled_bytes(const cm__job *j, int32_t chips, int64_t micro_batch)
+{
+    const cm__recomputed *h = recomputed_of(j);
+    return spilled_bytes(kept_bytes(h, chips), activation_bytes(h, micro_batch), j->near_bytes);
+}
+
+double cm__job_layer_input_bytes(const cm__job *j, int64_t micro_batch)
+{
+    return cm_poly_at(&recomputed_of(j)->entry, (double)micro_batch);
+}
+
+static bool fits_spilled(const cm__job *j, int64_t batch, const void *user)
+{
+    const holding *of = user;
+    return activation_bytes(of->recomputed, batch) <= j->near_bytes;
+}
+
+/* The spilled part is stored beside the optimizer states. */
+int64_t cm__job_largest_spilled(const cm__job *j, int32_t chips)
+{
+    const cm__recomputed *h = recomputed_of(j);
+    int32_t               at = j->device->placement[CM_CATEGORY_ALGORITHM].memory;
+    const cm_memory      *far = at >= 0 ? &j->device->memories[at] : NULL;
+    bool   streams = far && far->place != CM_PLACE_ON_CHIP && far->bw_bytes_s.known;
+    double need = kept_bytes(h, chips) + h->bytes[CM_CATEGORY_ALGORITHM] / chips;
+    if (!streams || need > cm__value_or(far->capacity_bytes, INFINITY)) return 0;
+    return largest(j, fits_spilled, &(holding){.recomputed = h, .chips = chips});
 }

@@ -3,11 +3,12 @@
  * sections.c - sections: parts of the graph are laid out on the chip, one part after the other.
  *
  * A section is a run of operators whose weights and results for one sample fit the chip. The boundaries between
- * sections minimise the step time. Samples are pipelined through a section, which is filled and drained once. A section
- * takes at least the time of its off-chip traffic. If the weights and one sample's results of the whole graph, forward
- * and backward, fit the chip, the graph is one section: activations that backward reads go off the chip and back, and
- * the update is made there. With several sections, the operands of every operator count as traffic, less the fraction
- * that is fused (`memory`).
+ * sections minimise the step time. Samples are pipelined through a section, which is filled and drained once. A
+ * section takes at least the time of its off-chip traffic. If the weights and one sample's results of the whole graph,
+ * forward and backward, fit the chip, the graph is one section: activations that backward reads go off the chip and
+ * back. So do weights, gradients and optimizer states in the update, unless they fit the chip as well. Several chips
+ * may run one copy: they have the units and memories of all, and exchange the activations at the cuts between them.
+ * With several sections, the operands of every operator count as traffic, less the fraction that is fused (`memory`).
  */
 #include <math.h>
 #include "model/execution/execution.h"
@@ -35,14 +36,28 @@ static double stored_bytes(const cm__job *j, const cm_node *n)
     return bytes;
 }
 
-static bool is_one_section(const cm__job *j)
+/* Weights and one sample's results of the whole graph. */
+static double whole_bytes(const cm__job *j)
 {
     double stored = 0;
     for (int32_t i = 0; i < j->g->n_nodes && !j->single_operator; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (!n->view && n->phase != CM_UPDATE && !cm__is_parameter_cast(j->g, n)) stored += stored_bytes(j, n);
     }
-    return stored <= j->near_bytes;
+    return stored;
+}
+
+static bool is_one_section(const cm__job *j) { return whole_bytes(j) <= j->near_bytes; }
+
+/* True: the update needs no traffic off the chip. */
+static bool updates_on_chip(const cm__job *j)
+{
+    double bytes = whole_bytes(j);
+    for (int32_t i = 0; i < j->g->n_tensors; i++) {
+        cm_role role = j->g->tensors[i].role;
+        if (role == CM_ROLE_STATE || role == CM_ROLE_PARAMETER_GRADIENT) bytes += cm__tensor_bytes_at(j->g, i, 1);
+    }
+    return bytes <= j->near_bytes;
 }
 
 /* ---- off-chip traffic ------------------------------------------------------------------------------------------- */
@@ -97,12 +112,13 @@ static double section_s(const cm__job *j, const section *s)
 static void run_one(const cm__job *j, cm__run *r)
 {
     section all = {.crossing_bytes = j->single_operator ? 0 : saved_bytes(j)};
+    bool    inside = j->single_operator || updates_on_chip(j);
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view) continue;
         r->node_s[i] = cm__job_node_s(j, i, j->batch);
         all.compute_s += r->node_s[i];
-        if (n->phase == CM_UPDATE && !j->single_operator) all.crossing_bytes += traffic(j, n);
+        if (n->phase == CM_UPDATE && !inside) all.crossing_bytes += traffic(j, n);
     }
     r->pieces = 1;
     cm__run_spread(r, 0, j->g->n_nodes, section_s(j, &all));
@@ -187,7 +203,7 @@ static void cut(const cm__job *j, const sums *before, int32_t count, int32_t *fi
     }
 }
 
-void cm__execution_sections(const cm__job *j, cm__run *r)
+static void run_sections(const cm__job *j, cm__run *r)
 {
     if (is_one_section(j)) {
         run_one(j, r);
@@ -200,4 +216,60 @@ void cm__execution_sections(const cm__job *j, cm__run *r)
     for (int32_t to = count; to > 0; to = first[to], r->pieces++)
         cm__run_spread(r, before[first[to]].node, before[to].node,
                        section_between(j, &before[first[to]], &before[to]));
+}
+
+/* ---- several chips ----------------------------------------------------------------------------------------------- */
+
+/* The largest result that one of the chips sends to the next: those that exist where a chip's share of the forward time
+   ends. */
+static double boundary_bytes(const cm__job *j, const cm__run *r)
+{
+    double all_s = 0, before_s = 0, most = 0;
+    for (int32_t i = 0; i < j->g->n_nodes; i++) all_s += j->g->nodes[i].phase == CM_FORWARD ? r->node_s[i] : 0;
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        const cm_node *n = &j->g->nodes[i];
+        if (n->phase != CM_FORWARD || n->view || n->n_outputs < 1 || n->outputs[0] < 0) continue;
+        double chip = floor(before_s / all_s * j->chips);
+        before_s += r->node_s[i];
+        if (floor(before_s / all_s * j->chips) > chip && before_s < all_s)
+            most = fmax(most, cm__tensor_bytes_at(j->g, n->outputs[0], j->batch));
+    }
+    return most;
+}
+
+/* Samples stream from chip to chip while others are computed: the slower of both decides. */
+static void exchange(const cm__job *j, cm__run *r)
+{
+    const cm_link *link = j->device->links.count ? &j->device->links.items[0] : NULL;
+    double         passes = cm__job_trains(j) ? 2 : 1, compute_s = r->device_s;
+    if (!link || !link->bw_bytes_s.known)
+        cm__fail(j->ctx, CM_ERR_UNSUPPORTED, "the bandwidth between %s is unknown", j->device->info.id);
+    double sent_s = passes * boundary_bytes(j, r) / link->bw_bytes_s.value;
+    r->devices = j->chips;
+    if (!(sent_s > compute_s)) return;
+    r->device_s = 0;
+    cm__run_spread(r, 0, j->g->n_nodes, sent_s);
+}
+
+/* One copy on several chips has the units and memories of all. */
+static cm__job joined(const cm__job *j)
+{
+    cm__job all = *j;
+    for (int i = 0; i < CM__EFFORTS; i++) all.peak_flop_s[i] *= j->chips;
+    all.near_bytes *= j->chips;
+    all.near_bytes_s *= j->chips;
+    all.far_bytes_s *= j->chips;
+    all.edge_bytes_s *= j->chips;
+    return all;
+}
+
+void cm__execution_sections(const cm__job *j, cm__run *r)
+{
+    if (j->chips < 2) {
+        run_sections(j, r);
+        return;
+    }
+    cm__job all = joined(j);
+    run_sections(&all, r);
+    exchange(j, r);
 }

@@ -55,6 +55,10 @@ static bool begins(const layer *l, const cm_node *n, bool weights)
 
 void cm__execution_streaming(const cm__job *j, cm__run *r)
 {
+    if (j->device->execution.interval_s.known && !j->single_operator) {
+        cm__execution_resident(j, r);
+        return;
+    }
     bool    whole = j->single_operator || (cm__job_trains(j) && cm__job_use(j, (int64_t)j->batch).fits);
     bool    again = cm__job_trains(j) && !whole;
     int64_t most = again ? cm__job_largest_recomputed(j, 0) : whole ? (int64_t)j->batch : cm__job_largest(j);

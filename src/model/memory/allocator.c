@@ -28,14 +28,15 @@ typedef struct free_block {
 /* Free blocks of one size: there are many blocks, but few sizes. The block at the lowest address is taken first and
    is stored last. */
 typedef struct free_list {
-    int64_t     size;
     free_block *free_blocks;
     int32_t     count, capacity;
 } free_list;
 
 typedef struct pool {
-    free_list *lists; /* sorted by size; none is empty */
-    int32_t    count, capacity, made; /* `made` counts lists including emptied ones, whose memory is reused */
+    int64_t   *sizes; /* of the lists that are not empty, in ascending order */
+    int32_t   *at;    /* their indices in `lists`; behind them, those of the emptied ones */
+    free_list *lists;
+    int32_t    count, made, cap_sizes, cap_at, cap_lists;
 } pool;
 
 struct cm__allocator {
@@ -64,7 +65,7 @@ static int32_t list_for(const pool *p, int64_t size)
     int32_t low = 0, high = p->count;
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
-        if (p->lists[middle].size < size) low = middle + 1;
+        if (p->sizes[middle] < size) low = middle + 1;
         else high = middle;
     }
     return low;
@@ -81,21 +82,32 @@ static int32_t place_on(const free_list *s, int64_t address)
     return low;
 }
 
+static void make_list(cm__ctx *ctx, pool *p)
+{
+    p->sizes = cm__grow(ctx, p->sizes, p->made, &p->cap_sizes, sizeof *p->sizes);
+    p->at = cm__grow(ctx, p->at, p->made, &p->cap_at, sizeof *p->at);
+    p->lists = cm__grow(ctx, p->lists, p->made, &p->cap_lists, sizeof *p->lists);
+    p->lists[p->made] = (free_list){0};
+    p->at[p->made] = p->made;
+    p->made++;
+}
+
+/* Takes an emptied list, or makes one. */
 static void add_list(cm__ctx *ctx, pool *p, int32_t at, int64_t size)
 {
-    p->lists = cm__grow(ctx, p->lists, p->made, &p->capacity, sizeof *p->lists);
-    if (p->made == p->count) p->lists[p->made++] = (free_list){0};
-    free_list new = p->lists[p->count];
-    memmove(&p->lists[at + 1], &p->lists[at], (size_t)(p->count++ - at) * sizeof *p->lists);
-    new.size = size;
-    p->lists[at] = new;
+    if (p->made == p->count) make_list(ctx, p);
+    int32_t list = p->at[p->count];
+    for (int32_t i = p->count++; i > at; i--) p->sizes[i] = p->sizes[i - 1], p->at[i] = p->at[i - 1];
+    p->sizes[at] = size;
+    p->at[at] = list;
 }
 
 static void drop_list(pool *p, int32_t at)
 {
-    free_list old = p->lists[at];
-    memmove(&p->lists[at], &p->lists[at + 1], (size_t)(--p->count - at) * sizeof *p->lists);
-    p->lists[p->count] = old;
+    int32_t list = p->at[at];
+    p->count--;
+    for (int32_t i = at; i < p->count; i++) p->sizes[i] = p->sizes[i + 1], p->at[i] = p->at[i + 1];
+    p->at[p->count] = list;
 }
 
 static void put_free(cm__allocator *a, int32_t id)
@@ -103,20 +115,22 @@ static void put_free(cm__allocator *a, int32_t id)
     block  *b = &a->blocks[id];
     pool   *p = &a->pools[b->small];
     int32_t at = list_for(p, b->size);
-    if (at == p->count || p->lists[at].size != b->size) add_list(a->ctx, p, at, b->size);
-    free_list  *s = &p->lists[at];
-    int32_t place = place_on(s, b->address);
-    s->free_blocks = cm__grow(a->ctx, s->free_blocks, s->count, &s->capacity, sizeof *s->free_blocks);
-    memmove(&s->free_blocks[place + 1], &s->free_blocks[place], (size_t)(s->count++ - place) * sizeof *s->free_blocks);
+    if (at == p->count || p->sizes[at] != b->size) add_list(a->ctx, p, at, b->size);
+    free_list *s = &p->lists[p->at[at]];
+    int32_t    place = place_on(s, b->address);
+    if (s->count == s->capacity)
+        s->free_blocks = cm__grow(a->ctx, s->free_blocks, s->count, &s->capacity, sizeof *s->free_blocks);
+    for (int32_t i = s->count++; i > place; i--) s->free_blocks[i] = s->free_blocks[i - 1];
     s->free_blocks[place] = (free_block){b->address, id};
     b->free = true;
 }
 
 static int32_t take_at(cm__allocator *a, pool *p, int32_t at, int32_t place)
 {
-    free_list  *s = &p->lists[at];
-    int32_t id = s->free_blocks[place].block;
-    memmove(&s->free_blocks[place], &s->free_blocks[place + 1], (size_t)(--s->count - place) * sizeof *s->free_blocks);
+    free_list *s = &p->lists[p->at[at]];
+    int32_t    id = s->free_blocks[place].block;
+    s->count--;
+    for (int32_t i = place; i < s->count; i++) s->free_blocks[i] = s->free_blocks[i + 1];
     if (!s->count) drop_list(p, at);
     a->blocks[id].free = false;
     return id;
@@ -127,7 +141,7 @@ static void take_free(cm__allocator *a, int32_t id)
     block  *b = &a->blocks[id];
     pool   *p = &a->pools[b->small];
     int32_t at = list_for(p, b->size);
-    take_at(a, p, at, place_on(&p->lists[at], b->address));
+    take_at(a, p, at, place_on(&p->lists[p->at[at]], b->address));
 }
 
 /* ---- blocks ----------------------------------------------------------------------------------------------------- */
@@ -137,7 +151,8 @@ static int32_t new_block(cm__allocator *a, block contents)
     int32_t id;
     if (a->n_unused) id = a->unused[--a->n_unused];
     else {
-        a->blocks = cm__grow(a->ctx, a->blocks, a->n_blocks, &a->cap_blocks, sizeof *a->blocks);
+        if (a->n_blocks == a->cap_blocks)
+            a->blocks = cm__grow(a->ctx, a->blocks, a->n_blocks, &a->cap_blocks, sizeof *a->blocks);
         id = a->n_blocks++;
     }
     a->blocks[id] = contents;
@@ -146,7 +161,8 @@ static int32_t new_block(cm__allocator *a, block contents)
 
 static void forget_block(cm__allocator *a, int32_t id)
 {
-    a->unused = cm__grow(a->ctx, a->unused, a->n_unused, &a->cap_unused, sizeof *a->unused);
+    if (a->n_unused == a->cap_unused)
+        a->unused = cm__grow(a->ctx, a->unused, a->n_unused, &a->cap_unused, sizeof *a->unused);
     a->unused[a->n_unused++] = id;
 }
 
@@ -180,14 +196,20 @@ static int64_t segment_size(int64_t size)
     return (size + SEGMENT_UNIT - 1) / SEGMENT_UNIT * SEGMENT_UNIT;
 }
 
+int64_t cm__allocator_alone(int64_t bytes)
+{
+    int64_t size = (bytes + UNIT - 1) / UNIT * UNIT, whole = segment_size(size);
+    return size >= LARGE_SEGMENT && whole - size <= SMALL_MOST ? whole : 0;
+}
+
 /* Returns every completely free segment to the device. */
 static void release_cached(cm__allocator *a)
 {
     for (int small = 0; small < 2; small++) {
         pool *p = &a->pools[small];
         for (int32_t at = p->count - 1; at >= 0; at--)
-            for (int32_t place = p->lists[at].count - 1; place >= 0; place--) {
-                const block *b = &a->blocks[p->lists[at].free_blocks[place].block];
+            for (int32_t list = p->at[at], place = p->lists[list].count - 1; place >= 0; place--) {
+                const block *b = &a->blocks[p->lists[list].free_blocks[place].block];
                 if (b->before != NONE || b->after != NONE) continue;
                 a->reserved -= b->size;
                 forget_block(a, take_at(a, p, at, place));
@@ -216,7 +238,7 @@ int32_t cm__allocator_take(cm__allocator *a, int64_t bytes)
     bool    small = size <= SMALL_MOST;
     pool   *p = &a->pools[small];
     int32_t at = list_for(p, size);
-    int32_t id = at < p->count ? take_at(a, p, at, p->lists[at].count - 1) : new_segment(a, size);
+    int32_t id = at < p->count ? take_at(a, p, at, p->lists[p->at[at]].count - 1) : new_segment(a, size);
     if (id == NONE) return NONE;
     int64_t rest = a->blocks[id].size - size;
     if (small ? rest >= UNIT : rest > SMALL_MOST) split(a, id, size);

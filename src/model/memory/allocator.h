@@ -22,6 +22,10 @@ cm__allocator *cm__allocator_new(cm__ctx *ctx, double limit_bytes);
 int32_t cm__allocator_take(cm__allocator *a, int64_t bytes);
 void    cm__allocator_free(cm__allocator *a, int32_t block);
 
+/* The segment of a block that is larger than any free block at the start of a step, if nothing else can be in it;
+   0: there may be. Such a block does not change where others are. */
+int64_t cm__allocator_alone(int64_t bytes);
+
 int64_t cm__allocator_size(const cm__allocator *a, int32_t block); /* bytes that count as allocated */
 int64_t cm__allocator_allocated(const cm__allocator *a);
 int64_t cm__allocator_most_reserved(const cm__allocator *a);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * batch.c - choose a batch size among the candidates that fit: by equation (5) of Xie et al. 2024, the one that leaves
- * least memory unused; or the smallest one whose throughput is close to the highest.
+ * least memory unused; the smallest one whose throughput is close to the highest; or the smallest one that reaches half
+ * of it (the knee).
  */
 #include "model/memory/batch.h"
 
@@ -11,6 +12,7 @@
 
 #define NEARLY_FULL 0.6 /* below this, fragmentation does not matter: the allocator frees its cache before it fails */
 #define CLOSE 0.98 /* fraction of the highest throughput: a smaller batch trains better and costs at most 2 % */
+#define HALF 0.5   /* fraction of the highest throughput at the knee: twice the batch brings less than twice as much */
 #define ONCHIP_WEIGHT 10 /* W of equation (5): "usually set to 10", Xie et al. 2024 section 5.1 */
 
 /* W (on-chip capacity - use)^2 + (off-chip capacity - use)^2 */
@@ -141,15 +143,16 @@ static cm_batch_candidate *largest_below(cm_batch_choice *choice, int64_t below)
     return found;
 }
 
-/* Walks down from the largest candidate while throughput stays close to the highest. NULL: throughput is unknown. */
-static const cm_batch_candidate *by_throughput(choosing *c)
+/* Walks down from the largest candidate while throughput stays above a fraction of the highest. NULL: throughput is
+   unknown. */
+static const cm_batch_candidate *by_throughput(choosing *c, double fraction)
 {
     const cm_batch_candidate *best = NULL;
     cm_batch_candidate       *one = largest_below(c->choice, INT64_MAX);
     double                    most = 0;
     for (; one; one = largest_below(c->choice, one->batch)) {
         one->throughput_samples_s = c->o->throughput(c->o->user, one->batch);
-        if (!(one->throughput_samples_s > 0) || one->throughput_samples_s < CLOSE * most) break;
+        if (!(one->throughput_samples_s > 0) || one->throughput_samples_s < fraction * most) break;
         most = fmax(most, one->throughput_samples_s);
         best = one;
     }
@@ -168,7 +171,8 @@ cm_status cm__batch_choose(const cm__batch_rule *rule, const cm_batch_options *o
     evaluate_candidates(&c);
     if (c.status) return c.status;
     const cm_batch_candidate *best = NULL;
-    if (o->objective == CM_OBJECTIVE_THROUGHPUT && o->throughput) best = by_throughput(&c);
+    if (o->objective == CM_OBJECTIVE_THROUGHPUT && o->throughput) best = by_throughput(&c, CLOSE);
+    if (o->objective == CM_OBJECTIVE_KNEE && o->throughput) best = by_throughput(&c, HALF);
     if (!best) best = by_memory(choice);
     choice->batch = best ? best->batch : 0;
     return CM_OK;

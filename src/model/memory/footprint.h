@@ -21,6 +21,8 @@ typedef struct cm__summit {
     cm_poly bytes;
     int32_t node;
     double  least_batch; /* the node does not need this memory at smaller batch sizes */
+    double  most_fixed;  /* largest bytes.c[0] of this entry and those before it in the list */
+    double  least_grown; /* smallest bytes.c[1] of the same entries */
 } cm__summit;
 
 typedef struct cm__summits {
@@ -76,6 +78,8 @@ cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step,
 /* simulate.c: caches simulations without a memory limit for all footprints with the same allocations. `other` (may
    be NULL): a footprint with such a cache and the same allocations; it must outlive this one. */
 void cm__footprint_share_simulations(cm_footprint *footprint, const cm_footprint *other);
+/* True: library workspaces leave the other allocations of both steps where they are, or are equal. */
+bool cm__same_library(const cm_footprint *a, const cm_footprint *b);
 /* True: both steps allocate the same sizes in the same order. */
 bool cm__footprints_alike(const cm_footprint *a, const cm_footprint *b);
 

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 #include "model/memory/allocator.h"
+#include "device/device.h"
 #include "model/dispatch/attention.h"
 #include "model/dispatch/dispatch.h"
 #include "model/memory/footprint.h"
@@ -37,29 +38,51 @@ static bool hides(const cm__summit *a, const cm__summit *b)
     return above(&a->bytes, &b->bytes) && a->least_batch <= b->least_batch;
 }
 
-/* The newest summits are compared first: they are of the nodes just before. */
+/* The newest summits are compared first: they are of the nodes just before. In backward, gradients add to the bytes that
+   do not depend on the batch size, and activations are freed: then the search ends soon. */
+static bool is_hidden(cm__summits *s, const cm__summit *new)
+{
+    if (s->higher < s->count && hides(&s->list[s->higher], new)) return true;
+    for (int32_t i = s->count - 1; i >= 0 && s->list[i].most_fixed >= new->bytes.c[0]; i--)
+        if (hides(&s->list[i], new)) {
+            s->higher = i;
+            return true;
+        }
+    return false;
+}
+
+static void append(cm__summits *s, cm__summit new)
+{
+    const cm__summit *last = s->count ? &s->list[s->count - 1] : &new;
+    new.most_fixed = s->count ? fmax(last->most_fixed, new.bytes.c[0]) : new.bytes.c[0];
+    new.least_grown = s->count ? fmin(last->least_grown, new.bytes.c[1]) : new.bytes.c[1];
+    s->list[s->count++] = new;
+}
+
+static void drop_hidden(cm__summits *s, const cm__summit *new)
+{
+    int32_t first = s->count, end = s->count;
+    while (first > 0 && s->list[first - 1].least_grown <= new->bytes.c[1]) first--;
+    while (first < end && !hides(new, &s->list[first])) first++;
+    s->count = first;
+    for (int32_t i = first + 1; i < end; i++)
+        if (!hides(new, &s->list[i])) append(s, s->list[i]);
+}
+
 static void add_summit(cm__ctx *ctx, cm__summits *s, cm__summit new)
 {
-    int32_t kept = 0;
-    if (s->higher < s->count && hides(&s->list[s->higher], &new)) return;
-    for (int32_t i = s->count - 1; i >= 0; i--)
-        if (hides(&s->list[i], &new)) {
-            s->higher = i;
-            return;
-        }
-    while (kept < s->count && !hides(&new, &s->list[kept])) kept++; /* usually all */
-    for (int32_t i = kept + 1; i < s->count; i++)
-        if (!hides(&new, &s->list[i])) s->list[kept++] = s->list[i];
-    s->count = kept;
+    if (is_hidden(s, &new)) return;
+    drop_hidden(s, &new);
     s->list = cm__grow(ctx, s->list, s->count, &s->capacity, sizeof *s->list);
     s->higher = s->count;
-    s->list[s->count++] = new;
+    append(s, new);
 }
 
 void cm__summit_add(cm__ctx *ctx, cm__summits *s, cm_poly bytes, const cm__temporary *temporary, int32_t node)
 {
-    add_summit(ctx, s, (cm__summit){cm__poly_add(bytes, temporary->bytes), node, temporary->least_batch});
-    if (temporary->least_batch > 0) add_summit(ctx, s, (cm__summit){bytes, node, 0});
+    add_summit(ctx, s, (cm__summit){.bytes = cm__poly_add(bytes, temporary->bytes), .node = node,
+                                    .least_batch = temporary->least_batch});
+    if (temporary->least_batch > 0) add_summit(ctx, s, (cm__summit){.bytes = bytes, .node = node});
 }
 
 const cm__summit *cm__summit_at(const cm__summits *s, double batch, double *bytes)
@@ -234,9 +257,16 @@ static void find_pieces(cm_footprint *f)
     f->slack_bytes = f->caching ? cm__simulate_slack(f) : 0;
 }
 
+/* The same step, or one with tensors of the same sizes. */
+static bool same_sizes(const cm_graph *a, const cm_graph *b, cm_runtime runtime)
+{
+    return a == b || (a == b->retyped_of && cm__gradient_copies(a, runtime) == cm__gradient_copies(b, runtime));
+}
+
 static bool shares_pieces(const cm_footprint *f, const cm_footprint *like)
 {
-    return like && like->step == f->step && like->math == f->math && memcmp(&like->options, &f->options, sizeof f->options) == 0;
+    return like && same_sizes(like->step, f->step, f->options.runtime) && like->math == f->math &&
+           like->options.runtime == f->options.runtime && cm__plan_same(&like->options.plan, &f->options.plan);
 }
 
 static void take_pieces(cm_footprint *f, const cm_footprint *like)
@@ -248,7 +278,7 @@ static void take_pieces(cm_footprint *f, const cm_footprint *like)
     f->temporary = like->temporary;
     f->summits = like->summits;
     f->slack_bytes = like->slack_bytes;
-    if (f->library_bytes == like->library_bytes) f->simulations = like->simulations;
+    if (cm__same_library(f, like)) f->simulations = like->simulations;
 }
 
 cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const cm_memory_options *options,
@@ -270,7 +300,7 @@ cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step,
     f->device = device;
     f->n_nodes = step->n_nodes;
     if (options) f->options = *options;
-    if (!f->options.runtime) f->options.runtime = cm_device_runtime(device);
+    f->options.runtime = cm__runtime_on(device, f->options.runtime);
     cm__plan_fill(ctx, &f->options.plan);
     cm__plan_check(ctx, step, &f->options.plan);
     f->caching = f->options.runtime != CM_RUNTIME_NATIVE;

@@ -78,12 +78,13 @@ static void raise_summits(cm_footprint *f, cm__level *level, bool sections)
 {
     static const cm__temporary none = {.least_batch = 0};
     bool on_chip = cm_device_memory(f->device, level->memory)->place == CM_PLACE_ON_CHIP;
-    bool everything = level->extra.c[0] == 0;
-    for (cm_category c = 0; c < CM_CATEGORIES; c++) everything = everything && level->holds[c];
-    if (everything && !(sections && on_chip)) {
-        level->summits = f->summits;
-        return;
+    bool everything = level->extra.c[0] == 0, nothing = everything;
+    for (cm_category c = 0; c < CM_CATEGORIES; c++) {
+        everything = everything && level->holds[c];
+        nothing = nothing && !level->holds[c];
     }
+    if (everything && !(sections && on_chip)) level->summits = f->summits;
+    if ((everything || nothing) && !(sections && on_chip)) return;
     for (int32_t i = 0; i < f->n_nodes; i++) {
         cm_poly sum = level->extra;
         bool    section = sections && on_chip && f->step->nodes[i].phase != CM_UPDATE;

@@ -98,9 +98,10 @@ static bool is_fsdp(const cm_footprint *f)
 }
 
 /* FSDP: bytes of a sharded tensor over those of the 16-bit one in the graph. */
-static double fsdp_factor(const cm_footprint *f, cm_role role)
+static double fsdp_factor(const cm_footprint *f, const cm_tensor *x)
 {
-    if (!is_fsdp(f)) return 1;
+    cm_role role = x->role;
+    if (!is_fsdp(f) || x->frozen) return 1;
     if (role == CM_ROLE_PARAMETER_GRADIENT) return 2; /* fp32 */
     bool gathered = role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST;
     return gathered && f->options.plan.zero == 3 ? 0 : 1;
@@ -115,7 +116,7 @@ static double share(const stage *s, const cm__piece *x)
     if ((role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) && p->offload_weights) return 2.0 / s->parts / p->tp;
     if (!shared_from[role]) return 1;
     bool   expert = p->ep > 1 && cm__t(s->f->step, x->tensor)->rank == 3; /* one matrix per expert */
-    double experts = expert ? p->ep : 1, here = fsdp_factor(s->f, role) * s->parameters / experts / p->tp;
+    double experts = expert ? p->ep : 1, here = fsdp_factor(s->f, cm__t(s->f->step, x->tensor)) * s->parameters / experts / p->tp;
     bool   shared = p->zero >= shared_from[role];
     return here / (shared ? cm__replicas(p) / experts : 1);
 }

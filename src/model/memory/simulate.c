@@ -18,7 +18,7 @@ typedef struct simulation {
     const cm_footprint *f;
     cm__ctx            *ctx;
     cm__allocator      *allocator;
-    double              batch;
+    double              batch, library_bytes;
     int32_t            *block;     /* per piece; -1: none */
     /* lists of pieces by the node that makes them; n_nodes: before the step */
     int32_t            *first_born, *next_born;
@@ -99,29 +99,64 @@ static void drop_pieces(simulation *s, int32_t node)
     }
 }
 
+/* An update has a temporary tensor for each parameter, all at once (PyTorch's foreach): they need not be in one piece.
+   Returns the number of blocks. */
+static int32_t take_for_update(simulation *s, const cm_node *n, double bytes, int32_t *blocks)
+{
+    double  all = 0;
+    int32_t count = 0;
+    blocks[0] = cm__allocator_take(s->allocator, llround(bytes));
+    s->now[CM_CATEGORY_EPHEMERAL] += (double)cm__allocator_size(s->allocator, blocks[0]);
+    if (blocks[0] != -1) return 1;
+    for (int pass = 0; pass < 2; pass++)
+        for (int32_t i = 0; i < n->n_inputs; i++) {
+            const cm_tensor *x = cm__t(s->f->step, n->inputs[i]);
+            double           elements = x->role == CM_ROLE_PARAMETER ? cm_tensor_elements(x).c[0] : 0;
+            if (!pass) all += elements;
+            else if (elements > 0) blocks[count++] = take(s, bytes * elements / all, CM_CATEGORY_EPHEMERAL);
+        }
+    return count;
+}
+
 static void run_node(simulation *s, int32_t node)
 {
+    const cm_node *n = &s->f->step->nodes[node];
+    double         bytes = cm__temporary_at(&s->f->temporary[node], s->batch);
+    bool           update = n->op == CM_OP_UPDATE;
+    int32_t        one, count = 1, *blocks = update ? cm__alloc_array(s->ctx, (size_t)n->n_inputs + 1, sizeof one) : &one;
     make_pieces(s, node);
-    int32_t temporary = take(s, cm__temporary_at(&s->f->temporary[node], s->batch), CM_CATEGORY_EPHEMERAL);
+    if (update) count = take_for_update(s, n, bytes, blocks);
+    else one = take(s, bytes, CM_CATEGORY_EPHEMERAL);
     note_peak(s, node);
-    give(s, temporary, CM_CATEGORY_EPHEMERAL);
+    for (int32_t i = 0; i < count; i++) give(s, blocks[i], CM_CATEGORY_EPHEMERAL);
     drop_pieces(s, node);
 }
 
 /* One workspace each for the forward thread and the backward thread. */
 static void take_library(simulation *s)
 {
-    for (int i = 0; i < 2; i++) take(s, s->f->library_bytes / 2, CM_CATEGORY_EPHEMERAL);
+    for (int i = 0; i < 2; i++) take(s, s->library_bytes / 2, CM_CATEGORY_EPHEMERAL);
 }
 
 /* ---- cache of simulations without a limit ----------------------------------------------------------------------- */
 
 #define SIMULATIONS_MOST 40 /* at powers of two */
+#define LIMITS_MOST 16      /* memory sizes of devices that are nearly full, at one batch size */
 
-/* A cached simulation without a memory limit. Its result holds for every device with at least that much memory. */
+/* A simulation on devices that have to free cached segments. */
+typedef struct limited_simulation {
+    double  limit, library_bytes, lacking;
+    double  peak_bytes, reserved_bytes, categories[CM_CATEGORIES]; /* if nothing is lacking */
+    int32_t peak_node;
+} limited_simulation;
+
+/* A cached simulation without a memory limit. Its result holds for every device with at least that much memory. It is
+   without library workspaces if these have segments of their own (beside()). */
 typedef struct cached_simulation {
-    pthread_mutex_t lock;
-    cm_memory_use   use; /* peak_bytes 0: not simulated yet */
+    pthread_mutex_t    lock;
+    cm_memory_use      use; /* peak_bytes 0: not simulated yet */
+    limited_simulation limited[LIMITS_MOST];
+    int                n_limited;
 } cached_simulation;
 
 typedef struct cm__simulations {
@@ -135,9 +170,18 @@ static void release(void *simulations)
     while (r->count) pthread_mutex_destroy(&r->at[--r->count].lock);
 }
 
+/* Bytes of library workspaces that do not change the other allocations; 0: they may. */
+static double beside(const cm_footprint *f) { return 2 * (double)cm__allocator_alone(llround(f->library_bytes / 2)); }
+
+bool cm__same_library(const cm_footprint *a, const cm_footprint *b)
+{
+    double of_a = beside(a) > 0 ? 0 : a->library_bytes, of_b = beside(b) > 0 ? 0 : b->library_bytes;
+    return of_a == of_b;
+}
+
 bool cm__footprints_alike(const cm_footprint *a, const cm_footprint *b)
 {
-    return a->library_bytes == b->library_bytes && a->n_nodes == b->n_nodes && a->n_pieces == b->n_pieces &&
+    return cm__same_library(a, b) && a->n_nodes == b->n_nodes && a->n_pieces == b->n_pieces &&
            memcmp(a->pieces, b->pieces, (size_t)a->n_pieces * sizeof *a->pieces) == 0 &&
            memcmp(a->temporary, b->temporary, (size_t)a->n_nodes * sizeof *a->temporary) == 0;
 }
@@ -178,13 +222,13 @@ static void run(simulation *s, cm_memory_use *use)
 }
 
 /* Fills in the peak of an allocator with this limit. *lacking: bytes of the allocations that failed. */
-static cm_status simulate(const cm_footprint *f, int64_t batch, double limit, cm_memory_use *use, double *lacking,
-                          cm_diag *diag)
+static cm_status simulate(const cm_footprint *f, int64_t batch, double limit, double library_bytes, cm_memory_use *use,
+                          double *lacking, cm_diag *diag)
 {
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    simulation    s = {.f = f, .ctx = ctx, .batch = (double)batch};
+    simulation    s = {.f = f, .ctx = ctx, .batch = (double)batch, .library_bytes = library_bytes};
     cm_memory_use exact = *use;
     s.allocator = cm__allocator_new(ctx, limit);
     run(&s, &exact);
@@ -195,26 +239,78 @@ static cm_status simulate(const cm_footprint *f, int64_t batch, double limit, cm
     return CM_OK;
 }
 
-/* Looks up the cached simulation. False: there is none, or this device would have to free cached segments, which
-   changes the result. *lacking: bytes by which the allocated peak exceeds the device. */
-static bool find_cached(const cm_footprint *f, int64_t batch, cm_memory_use *use, double *lacking)
+static cached_simulation *cache_at(const cm_footprint *f, int64_t batch)
 {
     int power = 63 - __builtin_clzll((unsigned long long)batch);
-    if (!f->simulations || batch != (int64_t)1 << power || power >= f->simulations->count) return false;
-    cached_simulation *kept = &f->simulations->at[power];
+    if (!f->simulations || batch != (int64_t)1 << power || power >= f->simulations->count) return NULL;
+    return &f->simulations->at[power];
+}
+
+/* Looks up the simulation without a limit. False: there is none, or this device would have to free cached segments,
+   which changes the result. *lacking: bytes by which the allocated peak exceeds the device. */
+static bool find_unlimited(const cm_footprint *f, cached_simulation *kept, int64_t batch, cm_memory_use *use,
+                           double *lacking)
+{
+    double library = beside(f), inside = library > 0 ? 0 : f->library_bytes;
     pthread_mutex_lock(&kept->lock);
-    if (!(kept->use.peak_bytes > 0) && simulate(f, batch, INFINITY, &kept->use, lacking, NULL) != CM_OK)
+    if (!(kept->use.peak_bytes > 0) && simulate(f, batch, INFINITY, inside, &kept->use, lacking, NULL) != CM_OK)
         kept->use.peak_bytes = 0;
     cm_memory_use found = kept->use;
     pthread_mutex_unlock(&kept->lock);
-    *lacking = fmax(0, found.peak_bytes - limit_of(f));
+    if (!(found.peak_bytes > 0)) return false;
+    *lacking = fmax(0, found.peak_bytes + library - limit_of(f));
     if (*lacking > 0) return true;
-    if (!(found.peak_bytes > 0) || found.reserved_bytes > limit_of(f)) return false;
-    use->peak_bytes = found.peak_bytes;
+    if (found.reserved_bytes + library > limit_of(f)) return false;
+    use->peak_bytes = found.peak_bytes + library;
     use->peak_node = found.peak_node;
-    use->reserved_bytes = found.reserved_bytes;
+    use->reserved_bytes = found.reserved_bytes + library;
     memcpy(use->categories, found.categories, sizeof use->categories);
+    use->categories[CM_CATEGORY_EPHEMERAL] += library;
     return true;
+}
+
+static bool find_limited(const cm_footprint *f, cached_simulation *kept, double limit, cm_memory_use *use,
+                         double *lacking)
+{
+    int i = 0;
+    pthread_mutex_lock(&kept->lock);
+    while (i < kept->n_limited &&
+           (kept->limited[i].limit != limit || kept->limited[i].library_bytes != f->library_bytes)) i++;
+    bool               found = i < kept->n_limited;
+    limited_simulation one = kept->limited[found ? i : 0];
+    pthread_mutex_unlock(&kept->lock);
+    if (!found) return false;
+    *lacking = one.lacking;
+    if (one.lacking > 0) return true;
+    use->peak_bytes = one.peak_bytes;
+    use->peak_node = one.peak_node;
+    use->reserved_bytes = one.reserved_bytes;
+    memcpy(use->categories, one.categories, sizeof use->categories);
+    return true;
+}
+
+/* Threads that simulate the same limit at the same time keep equal results. */
+static void keep_limited(const cm_footprint *f, cached_simulation *kept, double limit, const cm_memory_use *use,
+                         double lacking)
+{
+    limited_simulation one = {.limit = limit, .library_bytes = f->library_bytes, .lacking = lacking,
+                              .peak_bytes = use->peak_bytes,
+                              .reserved_bytes = use->reserved_bytes, .peak_node = use->peak_node};
+    memcpy(one.categories, use->categories, sizeof one.categories);
+    pthread_mutex_lock(&kept->lock);
+    if (kept->n_limited < LIMITS_MOST) kept->limited[kept->n_limited++] = one;
+    pthread_mutex_unlock(&kept->lock);
+}
+
+static cm_status simulate_on(const cm_footprint *f, int64_t batch, cm_memory_use *use, double *lacking, cm_diag *diag)
+{
+    cached_simulation *kept = cache_at(f, batch);
+    double             limit = limit_of(f);
+    if (kept && (find_unlimited(f, kept, batch, use, lacking) || find_limited(f, kept, limit, use, lacking)))
+        return CM_OK;
+    cm_status status = simulate(f, batch, limit, f->library_bytes, use, lacking, diag);
+    if (kept && !status) keep_limited(f, kept, limit, use, *lacking);
+    return status;
 }
 
 cm_status cm_footprint_simulate(const cm_footprint *f, int64_t batch, cm_memory_use *use, cm_diag *diag)
@@ -222,10 +318,8 @@ cm_status cm_footprint_simulate(const cm_footprint *f, int64_t batch, cm_memory_
     double lacking = 0;
     cm_footprint_at(f, batch, use);
     if (!f->caching || !use->n_levels) return CM_OK;
-    if (!find_cached(f, batch, use, &lacking)) {
-        cm_status status = simulate(f, batch, limit_of(f), use, &lacking, diag);
-        if (status) return status;
-    }
+    cm_status status = simulate_on(f, batch, use, &lacking, diag);
+    if (status) return status;
     bool lacked = lacking > 0 && use->fits;
     cm__place_use(f, batch, use);
     if (lacked && use->fits) { /* the polynomials fit, the allocator's blocks do not */

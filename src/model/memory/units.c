@@ -16,14 +16,17 @@ static double bytes_of(const cm_graph *g, int32_t parameter) { return cm_tensor_
 /* The largest weight and the next one are units of their own. */
 static cm__units units_of_weights(const cm_graph *g)
 {
-    double most = 0;
-    for (int32_t t = 0; t < g->n_tensors; t++)
-        if (cm__t(g, t)->role == CM_ROLE_PARAMETER && bytes_of(g, t) > most) most = bytes_of(g, t);
-    return (cm__units){.gathered_bytes = 2 * most, .gradient_bytes = most};
+    double most = 0, trained = 0;
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        double bytes = cm__t(g, t)->role == CM_ROLE_PARAMETER ? bytes_of(g, t) : 0;
+        if (bytes > most) most = bytes;
+        if (bytes > trained && !cm__t(g, t)->frozen) trained = bytes;
+    }
+    return (cm__units){.gathered_bytes = 2 * most, .gradient_bytes = trained};
 }
 
-/* Bytes of the parameters that each part reads. */
-static double *part_bytes(cm__ctx *ctx, const cm_graph *g)
+/* Bytes of the parameters that each part reads; only of those that are trained if `trained`. */
+static double *part_bytes(cm__ctx *ctx, const cm_graph *g, bool trained)
 {
     const int32_t *part = cm__part_map(ctx, g);
     double        *bytes = cm__alloc_array(ctx, (size_t)cm__part_count(g) + 1, sizeof *bytes);
@@ -32,6 +35,7 @@ static double *part_bytes(cm__ctx *ctx, const cm_graph *g)
         for (int32_t k = 0; g->nodes[i].phase == CM_FORWARD && k < g->nodes[i].n_inputs; k++) {
             int32_t parameter = cm__parameter_read(g, &g->nodes[i], k);
             if (parameter < 0 || reader[parameter] == part[i] + 1) continue;
+            if (trained && cm__t(g, parameter)->frozen) continue;
             reader[parameter] = part[i] + 1;
             bytes[part[i]] += bytes_of(g, parameter);
         }
@@ -43,11 +47,11 @@ cm__units cm__units_of(cm__ctx *ctx, const cm_graph *g)
     int32_t   count = cm__part_count(g);
     cm__units u = {0};
     if (count < 3) return units_of_weights(g);
-    const double *bytes = part_bytes(ctx, g);
+    const double *bytes = part_bytes(ctx, g, false), *trained = part_bytes(ctx, g, true);
     for (int32_t i = 0; i < count; i++) {
         double two = bytes[i] + bytes[i + 1]; /* the list has one more entry, which is 0 */
         if (two > u.gathered_bytes) u.gathered_bytes = two;
-        if (bytes[i] > u.gradient_bytes) u.gradient_bytes = bytes[i];
+        if (trained[i] > u.gradient_bytes) u.gradient_bytes = trained[i];
     }
     return u;
 }

@@ -23,7 +23,7 @@ static double device_time(const cm__part *p)
 }
 
 typedef struct sums {
-    double device_s, host_s, comm_s, backward_s, parameters;
+    double device_s, host_s, comm_s, backward_s, parameters, frozen_bytes;
 } sums;
 
 static void add(sums *s, const cm__part *p)
@@ -33,6 +33,7 @@ static void add(sums *s, const cm__part *p)
     s->comm_s += p->forward_comm_s + p->backward_comm_s;
     s->backward_s += p->backward_s + p->backward_comm_s;
     s->parameters += p->parameters;
+    s->frozen_bytes += p->frozen_bytes;
 }
 
 static double stage_time(const cm__parts *parts, const sums *s, int32_t accumulate)
@@ -105,6 +106,7 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
         st.sum_s += time;
         st.sum_comm_s += sum.comm_s;
         st.parameters = fmax(st.parameters, sum.parameters);
+        st.frozen_bytes = fmax(st.frozen_bytes, sum.frozen_bytes);
         st.exchange_bytes = s ? fmax(st.exchange_bytes, parts->all[first[s] - 1].boundary_bytes) : 0;
         st.host_s = fmax(st.host_s, sum.host_s);
         if (s == 0) st.stretch = sum.device_s > 0 ? fmax(1, sum.host_s / sum.device_s) : 1;
@@ -122,7 +124,7 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
     /* gradients to the host, weights back */
     st.offload_update_s = 2 * st.parameters * parts->gradient_bytes / parts->host_bytes_s;
     st.offload_kept_s = 2 * kept * parts->kept_bytes / parts->host_bytes_s;
-    st.offload_weights_s = 2 * st.parameters * parts->gradient_bytes / parts->host_bytes_s;
+    st.offload_weights_s = 2 * (st.parameters * parts->gradient_bytes + st.frozen_bytes) / parts->host_bytes_s;
     return st;
 }
 
@@ -184,7 +186,7 @@ cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_p
         w.reduce_s = cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), sent) +
                      cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), bytes);
     w.scatter_s = cm__comm_time(fabric, CM__REDUCE_SCATTER, group, bytes);
-    w.gather_s = cm__comm_time(fabric, CM__ALL_GATHER, group, st->parameters * parts->weight_bytes);
+    w.gather_s = cm__comm_time(fabric, CM__ALL_GATHER, group, st->parameters * parts->weight_bytes + st->frozen_bytes);
     cm__channel all = {fabric, CM__ALL_REDUCE, group, bytes > 0 ? sent / bytes : 1},
                 shares = {fabric, CM__REDUCE_SCATTER, group, 1};
     w.reduced = p->asynchronous ? (cm__sent){w.reduce_s, fmax(0, w.reduce_s - st->stretch * st->backward_s)}

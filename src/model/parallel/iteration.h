@@ -17,6 +17,7 @@ typedef struct cm__stages {
     double backward_s, busy_s;
     double sum_comm_s, longest_comm_s; /* tensor-parallel communication within sum_s and longest_s */
     double parameters, host_s;         /* of the stage with most parameters */
+    double frozen_bytes;               /* of the stage with most: of parameters that are not trained */
     double exchange_bytes;             /* per device, between two stages, one way; 0: no pipeline */
     double update_s, update_host_s;    /* time to update the stage's parameters without ZeRO */
     double offload_update_s;           /* time to move gradients to the host and weights back */

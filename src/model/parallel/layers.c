@@ -56,8 +56,7 @@ static bool divides(const cm__making *k, const cm_node *n)
     return s->tp > 1 && (cm__division_of(k->g, n, s->split) != CM__WHOLE || cm__is_table(n));
 }
 
-/* Returns, per tensor, the elements of a parameter that this device has. */
-static const double *add_parameters(cm__making *k, cm__ctx *ctx)
+const double *cm__parts_add_parameters(cm__making *k, cm__ctx *ctx)
 {
     /* index of the first part that reads it, plus 1 */
     int32_t *owner = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *owner);
@@ -70,7 +69,11 @@ static const double *add_parameters(cm__making *k, cm__ctx *ctx)
             cm_poly elements = cm_tensor_elements(cm__t(k->g, parameter));
             double  here = elements.c[0] / (divides(k, n) ? k->m->calls->shards.tp : 1);
             if (k->m->calls->shards.ep > 1 && cm__is_expert(k->g, n)) here /= k->m->calls->shards.ep;
-            if (!owner[parameter]) {
+            if (cm__t(k->g, parameter)->frozen) {
+                double bytes = here * (double)cm_dtype_size(cm__t(k->g, parameter)->dtype);
+                if (owner[parameter] != k->part[i] + 1) k->parts->all[k->part[i]].frozen_bytes += bytes;
+                owner[parameter] = k->part[i] + 1;
+            } else if (!owner[parameter]) {
                 owner[parameter] = k->part[i] + 1;
                 k->parts->all[k->part[i]].parameters += on_device[parameter] = here;
                 k->parts->parameters += here;
@@ -82,7 +85,7 @@ static const double *add_parameters(cm__making *k, cm__ctx *ctx)
 }
 
 /* A tensor made in one part and read in a later one crosses all boundaries between them. */
-static void add_boundaries(cm__making *k, cm__ctx *ctx)
+void cm__parts_add_boundaries(cm__making *k, cm__ctx *ctx)
 {
     const cm_graph *g = k->g;
     int32_t        *last = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *last);
@@ -138,7 +141,8 @@ static void add_kept(cm__making *k)
 static double parameter_tensors(const cm_graph *g)
 {
     double count = 0;
-    for (int32_t t = 0; t < g->n_tensors; t++) count += cm__t(g, t)->role == CM_ROLE_PARAMETER;
+    for (int32_t t = 0; t < g->n_tensors; t++) 
+        count += cm__t(g, t)->role == CM_ROLE_PARAMETER && !cm__t(g, t)->frozen;
     return count;
 }
 
@@ -173,10 +177,10 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     parts.throttled = cm__step_throttle(m, micro_batch, communication(&parts), timed);
     add_time(&k, timed);
     add_host(&k, timed);
-    cm__gradients_find(ctx, m->graph, m->calls, timed, k.part, add_parameters(&k, ctx), &parts);
+    cm__gradients_find(ctx, m->graph, m->calls, timed, k.part, cm__parts_add_parameters(&k, ctx), &parts);
     parts.gradient_bytes = parts.weight_bytes * cm__gradient_copies(m->graph, m->runtime);
     parts.updated = parts.parameters * (m->calls->shards.split ? m->calls->shards.updated : 1);
-    add_boundaries(&k, ctx);
+    cm__parts_add_boundaries(&k, ctx);
     add_kept(&k);
     parts.exchange_host_s = m->host_exchange_s;
     parts.batch_host_s = m->host_batch_s;

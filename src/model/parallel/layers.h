@@ -14,7 +14,8 @@ typedef struct cm__part {
     double forward_s, backward_s;           /* device time without communication */
     double forward_comm_s, backward_comm_s; /* tensor-parallel communication, which the device waits for */
     double host_s;                          /* time to launch all kernels */
-    double parameters;                      /* on this device */
+    double parameters;                      /* trained, on this device */
+    double frozen_bytes;                    /* of parameters that are not trained, likewise */
     double boundary_bytes;                  /* activations that the next part reads */
     double launches, forward_launches;
 } cm__part;

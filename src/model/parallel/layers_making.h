@@ -15,6 +15,10 @@ typedef struct cm__making {
     int32_t               cp;
 } cm__making;
 
+/* Adds the parameters of each part. Returns, per tensor, the elements of a parameter that this device has. */
+const double *cm__parts_add_parameters(cm__making *k, cm__ctx *ctx);
+/* Adds the activations that each part sends to the next. */
+void cm__parts_add_boundaries(cm__making *k, cm__ctx *ctx);
 /* Adds the communication of each part: tensor, expert and context parallel. */
 void cm__parts_communicate(cm__making *k, cm__ctx *ctx);
 

@@ -31,12 +31,12 @@ cm__power cm__power_of(const cm_device *device)
 static double fourth_root(double x) { return sqrt(sqrt(x)); }
 static double fourth_power(double x) { return x * x * x * x; }
 
-static cm__stretch stretch_of(const cm__power *p, const cm__call *call, double bytes, double time_s, double runs)
+static cm__stretch stretch_of(const cm__power *p, int op, double bytes, double time_s, double runs)
 {
     double      left = cm__beyond_cache(p->cache_bytes, bytes);
     double      memory_s = p->memory_bytes_s > 0 ? bytes * left / (REACHED * p->memory_bytes_s) : 0;
     cm__stretch s = {.memory_s = fmin(memory_s, time_s), .runs = runs,
-                     .beside = cm__call_kinds[call->op].engine == CM_ENGINE_MATRIX};
+                     .beside = cm__call_kinds[op].engine == CM_ENGINE_MATRIX};
     s.clocked_s = s.beside ? fourth_root(fourth_power(time_s) - fourth_power(s.memory_s)) : time_s - s.memory_s;
     return s;
 }
@@ -54,13 +54,11 @@ double cm__load_time(const cm__load *l, double clock)
     return sum;
 }
 
-void cm__load_add(cm__load *l, const cm__power *p, const cm__call *call, double time_s, double runs)
+void cm__load_add(cm__load *l, const cm__power *p, int op, cm_rate rate, cm__workload work, double time_s, double runs)
 {
-    double flop, bytes;
-    cm__call_work(call, &flop, &bytes);
-    l->calls[l->count++] = stretch_of(p, call, bytes, time_s, runs);
-    l->byte_j += runs * bytes * p->byte_j;
-    if (cm__call_kinds[call->op].engine == CM_ENGINE_MATRIX) l->flop_j += runs * flop * p->flop_j[cm__call_rate(call)];
+    l->calls[l->count++] = stretch_of(p, op, work.bytes, time_s, runs);
+    l->byte_j += runs * work.bytes * p->byte_j;
+    if (cm__call_kinds[op].engine == CM_ENGINE_MATRIX) l->flop_j += runs * work.flop * p->flop_j[rate];
 }
 
 /* The voltage falls with the clock, down to its minimum. */

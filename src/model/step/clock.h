@@ -12,7 +12,7 @@
 #ifndef CM_MODEL_CLOCK_H
 #define CM_MODEL_CLOCK_H
 
-#include "device/calls.h"
+#include "model/dispatch/works.h"
 
 /* A call's time at the full clock: the memory's part, and the part that scales with the clock. */
 typedef struct cm__stretch {
@@ -38,7 +38,9 @@ typedef struct cm__power {
 
 cm__power cm__power_of(const cm_device *device);
 
-void   cm__load_add(cm__load *load, const cm__power *power, const cm__call *call, double time_s, double runs);
+/* Adds a call of kind `op` with this work; rate: type of its products. */
+void   cm__load_add(cm__load *load, const cm__power *power, int op, cm_rate rate, cm__workload work, double time_s,
+                    double runs);
 /* The time of one run of a call, and of the whole load, at a fraction of the full clock. */
 double cm__stretched(const cm__stretch *call, double clock);
 double cm__load_time(const cm__load *load, double clock);

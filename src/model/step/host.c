@@ -56,7 +56,7 @@ static int kind_of(const cm_graph *g, const cm_node *n)
 }
 
 typedef struct counts {
-    double forward[KINDS], backward[KINDS], tensors;
+    double forward[KINDS], again[KINDS], backward[KINDS], tensors; /* again: recomputed */
     bool   trains;
 } counts;
 
@@ -75,7 +75,7 @@ static counts count(const cm_graph *g)
         bool           backward = n->phase == CM_BACKWARD;
         c.trains |= n->phase != CM_FORWARD;
         if (n->phase == CM_UPDATE) count_update(g, n, &c);
-        else if (!backward) c.forward[kind_of(g, n)]++;
+        else if (!backward) (n->phase == CM_RECOMPUTE ? c.again : c.forward)[kind_of(g, n)]++;
         else if (n->source < 0 || n->source != last) c.backward[kind_of(g, n)]++;
         last = backward ? n->source : -1;
     }
@@ -103,8 +103,9 @@ double cm__host_time(const cm_device *device, const cm_device *reference, cm_run
     double sum = update_time(device, reference, runtime, g, c.tensors);
     for (int k = 0; k < KINDS; k++) {
         snprintf(what, sizeof what, "forward-op:%s", kind_names[k]);
-        sum += c.forward[k] * cm__host_number(device, reference, runtime, what) *
-               (c.trains ? 1 : cm__time_factors.inference_host);
+        double one = cm__host_number(device, reference, runtime, what);
+        sum += c.forward[k] * one * (c.trains ? 1 : cm__time_factors.inference_host);
+        sum += c.again[k] * one * (runtime == CM_RUNTIME_TORCH_EAGER ? cm__time_factors.recompute_host : 1);
         snprintf(what, sizeof what, "backward-op:%s", kind_names[k]);
         sum += c.backward[k] * cm__host_number(device, reference, runtime, what);
     }

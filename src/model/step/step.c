@@ -178,11 +178,12 @@ cm__throttled cm__step_throttle(const cm__step_model *m, double batch, double wa
 {
     const cm__dispatch *d = m->calls;
     cm__load            load = {.least_s = cm__step_host(m, timed), .waits_s = waits_s, .calls = m->stretches};
-    cm__call            call;
     if (m->power.limit_w <= 0) return (cm__throttled){.clock = 1, .dynamic_j = NAN};
+    const cm__workload *works = cm__works_at(d, batch);
     for (int32_t i = 0; i < d->n_calls; i++) {
-        cm__call_at(&d->calls[i], batch, &call);
-        cm__load_add(&load, &m->power, &call, timed[i].time_s, d->runs[i]);
+        const cm__sized_call *c = &d->calls[i];
+        cm__load_add(&load, &m->power, c->op, cm__type_rate(c->dtype), works ? works[i] : cm__workload_of(c, batch),
+                     timed[i].time_s, d->runs[i]);
     }
     double clock = cm__clock_of(&m->power, &load);
     for (int32_t i = 0; clock < 1 && i < d->n_calls; i++) timed[i].time_s = cm__stretched(&load.calls[i], clock);

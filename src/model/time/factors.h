@@ -7,16 +7,22 @@ typedef struct cm__factors {
     double transposed_product, least_fit_error;
     double reached_bandwidth, reached_peak, reached_peak_attention, kernel_latency_s; /* transfer.c */
     double norm_cycles, group_norm_cycles, volume_share, volume_share_plain; /* untabled.c */
+    /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */
+    double tuned_volume; /* time of convolutions of volumes under the runtime tuned: timer.c */
+    double scaled_cast_bytes, joined_cast_bytes; /* dispatch/scaled.c */
+    double flash1, flash_forward, flash_backward, efficient_forward, efficient_backward;
     /* relative errors: of measured calls, of calls timed by another variant or type, of the roofline */
     double measured_error, stand_in_error, roofline_error;
     /* of another device's times, without and with corrections, if they differ by a factor of two; part of it at least */
     double transfer_error, corrected_error, least_transfer;
     double common_error, neighbours_shared, sparse_error; /* of a step: step.c */
+    double recompute_host; /* host time of a recomputed operator over that of a forward operator, in eager PyTorch */
     double inference_host; /* host time of a forward operator without autograd, over that with it */
     /* time of a core per image: torchvision in a DataLoader's worker, and in the training process, over libturbojpeg */
     double torchvision_worker, torchvision_alone;
     double operator_launches; /* kernel launches that the host time of an operator contains */
     double host_error, unmeasured_host_error; /* log errors of host times: of the measured host, of another */
+    double memory_error, sharded_memory_error; /* log errors of the peak of memory: chance.c */
     double maker_correlation; /* of the errors of two devices of one maker and class: rank/order.c */
 } cm__factors;
 

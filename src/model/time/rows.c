@@ -118,10 +118,9 @@ static const cm__rows *prepare(cm__tables tables, const cm__limits *limits, void
         const cm__kernel_table *t = tables.all[i];
         const cm__rows         *ready = arranged(t, limits);
         rows[i] = ready ? *ready : prepare_table(t, limits, width_of(tables), &parts);
-        for (int32_t j = i; j >= 0; j--) {
-            if (strcmp(tables.all[j]->variant, t->variant) == 0) rows[i].variant = j;
-            if (same_type(t->op, tables.all[j]->dtype, t->dtype)) rows[i].dtype = j;
-        }
+        rows[i].variant = rows[i].dtype = 0;
+        while (strcmp(tables.all[rows[i].variant]->variant, t->variant)) rows[i].variant++;
+        while (!same_type(t->op, tables.all[rows[i].dtype]->dtype, t->dtype)) rows[i].dtype++;
     }
     return rows;
 }

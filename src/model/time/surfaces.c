@@ -185,12 +185,13 @@ static double time_on(const cm__surface *s, const cm__limits *limits, const cm__
 double cm__surface_time(const cm_device *device, const cm__limits *limits, const cm__call *given, bool trains,
                         double *error)
 {
+    size_t k = 0;
+    while (k < sizeof kinds / sizeof *kinds && kinds[k].op != given->op) k++;
+    if (!device->surfaces.count || k == sizeof kinds / sizeof *kinds) return NAN;
     cm__call c = *given;
-    if (!device->surfaces.count) return NAN;
     if (is(&c, "tf32")) memcpy(c.dtype, "fp32", 5);
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds && has_type(&c); k++)
-        for (int32_t i = 0; kinds[k].op == c.op && i < device->surfaces.count; i++)
-            if (strcmp(device->surfaces.all[i].op, cm__call_kinds[c.op].name) == 0)
-                return time_on(&device->surfaces.all[i], limits, &c, (int)k, trains, error);
+    for (int32_t i = 0; i < device->surfaces.count && has_type(&c); i++)
+        if (strcmp(device->surfaces.all[i].op, cm__call_kinds[c.op].name) == 0)
+            return time_on(&device->surfaces.all[i], limits, &c, (int)k, trains, error);
     return NAN;
 }

@@ -16,39 +16,67 @@ cm__call cm__without_shape(const cm__call *c)
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
 
+/* The family of an attention kernel that the user may name: kernels have nothing in common but their sizes. */
+static int kernel_kind(const char *variant)
+{
+    static const char *const names[] = {"flash", "efficient"};
+    for (int i = 0; i < 2; i++)
+        if (strncmp(variant, names[i], strlen(names[i])) == 0) return CM__KINDS - 2 + i;
+    return 0;
+}
+
 static int kind_of(int op, const char *variant, const char *dtype)
 {
     static const char *const halves[] = {"bf16", "fp16", "fp8"};
+    if (op == CM__CALL_ATTENTION && kernel_kind(variant)) return kernel_kind(variant);
     if (op == CM__CALL_ELEMENTWISE) return strchr(variant, ':') != NULL;
     for (size_t i = 0; cm__call_kinds[op].engine == CM_ENGINE_MATRIX && i < sizeof halves / sizeof *halves; i++)
         if (strcmp(dtype, halves[i]) == 0) return 1;
     return 0;
 }
 
-static void take_tables(cm__library *l, cm__kernels kernels, int op, int kind, cm_runtime runtime)
+#define PLACES (CM__CALLS * CM__KINDS)
+
+/* The family of a table of this runtime, an index; -1: it is of another runtime. */
+static int family_for(const cm__kernel_table *t, const char *runtime)
+{
+    return strcmp(t->runtime, runtime) ? -1 : t->op * CM__KINDS + kind_of(t->op, t->variant, t->dtype);
+}
+
+/* Counts the tables of each family, or appends them to their families, in their order. */
+static void count_tables(cm__kernels kernels, const char *runtime, int32_t count[PLACES])
 {
     for (int32_t i = 0; i < kernels.count; i++) {
-        const cm__kernel_table *t = &kernels.tables[i];
-        if (t->op == op && kind_of(op, t->variant, t->dtype) == kind &&
-            strcmp(t->runtime, cm_runtime_name(runtime)) == 0)
-            l->tables[l->count++] = t;
+        int place = family_for(&kernels.tables[i], runtime);
+        if (place >= 0) count[place]++;
+    }
+}
+
+static void take_tables(cm__library *l, cm__kernels kernels, const char *runtime)
+{
+    for (int32_t i = 0; i < kernels.count; i++) {
+        int         place = family_for(&kernels.tables[i], runtime);
+        cm__family *f = place < 0 ? NULL : &l->families[0][0] + place;
+        if (f) l->tables[f->first + f->count++] = &kernels.tables[i];
     }
 }
 
 void cm__library_open(cm__ctx *ctx, cm__library *l, cm__kernels kernels, const cm_device *of, cm_runtime runtime,
                       bool reference)
 {
-    bool eager_too = runtime == CM_RUNTIME_TORCH_COMPILE || runtime == CM_RUNTIME_MEGATRON;
+    cm_runtime  base = cm_runtime_base(runtime);
+    const char *names[] = {cm_runtime_name(base), cm_runtime_name(CM_RUNTIME_TORCH_EAGER)};
+    bool        eager_too = base == CM_RUNTIME_TORCH_COMPILE || base == CM_RUNTIME_MEGATRON || base == CM_RUNTIME_TUNED;
+    int         runtimes = eager_too ? 2 : 1;
+    int32_t     count[PLACES] = {0};
     *l = (cm__library){.ctx = ctx, .limits = cm__limits_of(of), .runtime = runtime, .reference = reference};
     l->tables = cm__alloc_array(ctx, (size_t)kernels.count, sizeof *l->tables);
-    for (int place = 0; kernels.count && place < CM__CALLS * CM__KINDS; place++) {
-        int         op = place / CM__KINDS, kind = place % CM__KINDS;
-        cm__family *f = &l->families[op][kind];
-        f->first = l->count;
-        take_tables(l, kernels, op, kind, runtime);
-        if (eager_too) take_tables(l, kernels, op, kind, CM_RUNTIME_TORCH_EAGER);
-        f->count = l->count - f->first;
+    for (int r = 0; r < runtimes; r++) count_tables(kernels, names[r], count);
+    for (int place = 0; kernels.count && place < PLACES; place++) {
+        (&l->families[0][0] + place)->first = l->count;
+        l->count += count[place];
     }
+    for (int r = 0; r < runtimes; r++) take_tables(l, kernels, names[r]);
 }
 
 static cm__family *family_of(cm__library *l, const cm__kernel_table *t)
@@ -97,6 +125,7 @@ static const struct {
     {"fp16", "bf16"},
     {"fp8", "bf16"},
     {"tt", "nn"},
+    {"nt-exact", "nt"},
     {"nn-bias", "nt-bias"},
     {"nt-bias", "nt"},
     {"mask", ""},

@@ -14,9 +14,10 @@
 #include "model/time/roofline.h"
 #include "model/time/rows.h"
 
-/* The tables of one operator, which complement each other. Two kinds are separate families: 16-bit and 32-bit
-   products are different kernels, and so are contiguous and non-contiguous elementwise kernels. */
-#define CM__KINDS 2
+/* The tables of one operator, which complement each other. Kinds are separate families: 16-bit and 32-bit products are
+   different kernels, so are contiguous and non-contiguous elementwise kernels, and attention kernels that a user may
+   name. */
+#define CM__KINDS 4
 
 typedef struct cm__family {
     int32_t         first, count;

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "model/time/attention_kernels.h"
 #include "model/time/corrections.h"
 #include "model/time/factors.h"
 #include "model/time/tables.h"
@@ -19,7 +20,7 @@ struct cm__timer {
     cm__ctx           *ctx;
     const cm_device   *device;
     cm__limits         limits;
-    bool               trains;
+    bool               trains, tuned;
     cm__library        libraries[LIBRARIES];
     cm__operator_fits *operator_fits; /* NULL: not used */
     cm__memo          *memo;          /* NULL: none */
@@ -40,6 +41,7 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
     t->ctx = ctx;
     t->device = device;
     t->limits = cm__limits_of(device);
+    t->tuned = runtime == CM_RUNTIME_TUNED;
     open_tables(t, OWN, device->kernels, device->kernels_of, device, runtime);
     open_tables(t, BUILT_IN, device->built_in_kernels, device->built_in_kernels_of, device, runtime);
     if (reference)
@@ -180,15 +182,36 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
     return timed;
 }
 
+/* A kernel of attention that no table of the device has takes longer by a factor than the one that the runtime
+   chooses. */
+static cm__timed with_kernel(cm__timer *t, const cm__call *c)
+{
+    cm__call usual;
+    double   factor;
+    if (!cm__attention_named(t->device, c, &usual, &factor) || has_own_table(t, c)) return time_of(t, c);
+    cm__timed timed = time_of(t, &usual);
+    timed.time_s *= factor;
+    timed.error += cm__time_factors.stand_in_error;
+    if (timed.how == CM_HOW_MEASURED) timed.how = CM_HOW_INTERPOLATED;
+    return timed;
+}
+
+/* Vendors have kernels for convolutions of volumes that PyTorch does not have. */
+static double tuned_factor(const cm__timer *t, const cm__call *c)
+{
+    return t->tuned && c->op == CM__CALL_CONV3D ? cm__time_factors.tuned_volume : 1;
+}
+
 /* TF32 is allowed, not required. Libraries run fp32 products if these are faster, for instance on devices whose
    matrix units have no higher peak in TF32 than the vector units in fp32. */
 cm__timed cm__timer_time(cm__timer *t, const cm__call *given)
 {
     cm__call  call = cm__without_shape(given);
-    cm__timed timed = time_of(t, &call);
+    cm__timed timed = with_kernel(t, &call);
+    timed.time_s *= tuned_factor(t, &call);
     if (timed.how < CM_HOW_TRANSFERRED || strcmp(call.dtype, "tf32")) return timed;
     memcpy(call.dtype, "fp32", 5);
-    cm__timed plain = time_of(t, &call);
+    cm__timed plain = with_kernel(t, &call);
     return plain.time_s < timed.time_s ? plain : timed;
 }
 

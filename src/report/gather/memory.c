@@ -27,6 +27,17 @@ static void turn_tensors(cm__memory_request *a, int64_t to)
     a->options.plan = (cm_plan){.devices = (int32_t)to, .tp = (int32_t)to};
 }
 static void turn_loss(cm__memory_request *a, int64_t to) { a->graph.train.loss_kernel = (cm_loss_kernel)to; }
+static void turn_optimizer(cm__memory_request *a, int64_t to)
+{
+    (void)to;
+    a->options.plan.offload_optimizer = true;
+}
+static void turn_lora(cm__memory_request *a, int64_t to)
+{
+    a->graph.train.tuning.rank = (int32_t)to;
+    memcpy(a->graph.train.tuning.targets, "all-linear", sizeof "all-linear");
+}
+static void turn_quantize(cm__memory_request *a, int64_t to) { a->graph.train.tuning.quantize = (cm_quantize)to; }
 static void turn_precision(cm__memory_request *a, int64_t to) { a->graph.train.precision = (cm_precision)to; }
 
 static const knob knobs[] = {
@@ -37,6 +48,9 @@ static const knob knobs[] = {
      1 << 20, 2},
     {"precision", "fewer bits: check that training still converges", turn_precision, CM_PRECISION_AMP_BF16,
      CM_PRECISION_FP16, 0},
+    {"offload", "optimizer states go to the host's memory and back in every step", turn_optimizer, 1, 1, 0},
+    {"lora", "only adapters are trained", turn_lora, 16, 16, 0},
+    {"quantize", "frozen weights lose precision", turn_quantize, CM_QUANTIZE_NF4, CM_QUANTIZE_NF4, 0},
     {"zero", "8 devices that shard states, gradients or weights and exchange them every step", turn_zero, 1, 3, 0},
     {"tp", "that many devices, which exchange activations in every layer", turn_tensors, 2, 16, 0},
 };
@@ -46,6 +60,9 @@ static const char *value_text(cm__ctx *ctx, const knob *k, int64_t to)
     if (k->turn == turn_recompute) return cm_recompute_name((cm_recompute)to);
     if (k->turn == turn_loss) return cm_loss_kernel_name((cm_loss_kernel)to);
     if (k->turn == turn_precision) return cm_precision_name((cm_precision)to);
+    if (k->turn == turn_optimizer) return "optimizer";
+    if (k->turn == turn_lora) return cm__format(ctx, "r=%lld,targets=all-linear", (long long)to);
+    if (k->turn == turn_quantize) return cm_quantize_name((cm_quantize)to);
     return cm__format(ctx, "%lld", (long long)to);
 }
 
@@ -58,6 +75,11 @@ static bool applies(const cm__memory_report *r, const knob *k, int64_t to)
                cm_graph_seq(r->step) > 0;
     if (k->turn == turn_accumulate)
         return r->batch % to == 0 && !a->options.plan.micro_batch && a->options.plan.accumulate <= 1;
+    const cm_train_options *t = &a->graph.train;
+    bool kernels = cm_device_get_info(r->device)->style == CM_STYLE_KERNELS;
+    if (k->turn == turn_optimizer) return kernels && !a->options.plan.offload_optimizer && !t->inference && !t->tuning.rank;
+    if (k->turn == turn_lora) return kernels && !t->tuning.rank && !t->inference && cm_graph_seq(r->step) > 0;
+    if (k->turn == turn_quantize) return kernels && !t->tuning.quantize && (t->tuning.rank || t->inference);
     bool alone = r->plan.devices == 1 && cm_device_get_info(r->device)->style == CM_STYLE_KERNELS;
     if (k->turn == turn_zero || k->turn == turn_tensors) return alone;
     bool half = a->graph.train.precision >= CM_PRECISION_BF16;
@@ -94,7 +116,9 @@ static bool try_knob(cm__memory_report *r, const knob *k, int64_t to)
     double more = matrix_work(cm_step_graph(variant), r->batch) / matrix_work(r->step, r->batch) - 1;
     const char *cost = k->cost;
     if (k->turn == turn_recompute) cost = cm__format(r->ctx, "%s: %.0f %% more FLOP", k->cost, 100 * more);
-    r->remedies[r->n_remedies++] = (cm__remedy){k->name, value_text(r->ctx, k, to), use.peak_bytes, cost};
+    cm_prediction_info info;
+    double time_s = cm_step_time(variant, r->batch, &info, NULL) == CM_OK ? info.step_time_s : NAN;
+    r->remedies[r->n_remedies++] = (cm__remedy){k->name, value_text(r->ctx, k, to), use.peak_bytes, time_s, cost};
     return true;
 }
 
@@ -156,6 +180,8 @@ static void memory_at(cm__memory_report *r)
     if (!r->use.fits) find_remedies(r);
     cm_prediction_info info;
     r->timed = cm_step_time(r->on_device, r->batch, &info, NULL) == CM_OK;
+    r->step_time_s = r->timed ? info.step_time_s : NAN;
+    r->chance = cm_memory_chance(&r->use, r->plan.devices);
     for (int side = 0; r->timed && side < 2; side++) r->interval_s[side] = info.interval_s[side];
 }
 
@@ -199,6 +225,60 @@ cm_status cm__batch_report_new(const cm__memory_request *asked, cm__memory_repor
     int32_t n = r->choice.n_candidates;
     r->batch = r->choice.batch ? r->choice.batch : n ? r->choice.candidates[0].batch : least_batch(r);
     memory_at(r);
+    r->ctx->diag = NULL;
+    *report = r;
+    return CM_OK;
+}
+
+/* ---- fits ------------------------------------------------------------------------------------------------------- */
+
+/* The largest micro-batch that surely fits: doubled until one does not, then halved into. */
+static int64_t largest_micro_batch(cm__memory_report *r)
+{
+    cm__memory_request asked = r->asked;
+    cm_step           *free_batch;
+    cm_memory_use      use = {0};
+    asked.options.plan.micro_batch = asked.options.plan.global_batch = 0;
+    asked.options.plan.accumulate = 1;
+    cm_step_options o = options_of(&asked);
+    if (cm_step_new_from(r->forward, r->device, &o, &free_batch, NULL)) return r->use.fits ? r->at_once : 0;
+    cm__defer(r->ctx, free_step, free_batch);
+    int64_t low = 0, high = 1;
+    while (high <= CM__BATCH_TRIED && cm_step_memory(free_batch, high, &use, NULL) == CM_OK && use.fits && use.sure) {
+        low = high;
+        high *= 2;
+    }
+    while (high - low > 1 && high <= CM__BATCH_TRIED) {
+        int64_t middle = low + (high - low) / 2;
+        bool    fits = cm_step_memory(free_batch, middle, &use, NULL) == CM_OK && use.fits && use.sure;
+        *(fits ? &low : &high) = middle;
+    }
+    return low;
+}
+
+/* By the time of a step; remedies whose time is unknown come last. */
+static void order_remedies(cm__memory_report *r)
+{
+    for (int32_t i = 1; i < r->n_remedies; i++)
+        for (int32_t k = i; k > 0; k--) {
+            cm__remedy *a = &r->remedies[k - 1], *b = &r->remedies[k], last = *a;
+            if (!(b->step_time_s < a->step_time_s || (isnan(a->step_time_s) && !isnan(b->step_time_s)))) break;
+            *a = *b;
+            *b = last;
+        }
+}
+
+cm_status cm__fits_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag)
+{
+    cm__memory_report *r;
+    cm_status          status = begin_report(asked, &r, diag);
+    if (status) return status;
+    if (setjmp(r->ctx->trap)) return cm__ctx_abandon(r->ctx);
+    r->batch = asked->graph.batch ? asked->graph.batch : least_batch(r);
+    memory_at(r);
+    r->largest = largest_micro_batch(r);
+    if (r->use.fits && r->chance.probability < CM__SURE) find_remedies(r);
+    order_remedies(r);
     r->ctx->diag = NULL;
     *report = r;
     return CM_OK;

@@ -88,7 +88,7 @@ static void summary_table(const cm_validation *v, FILE *out)
 static void row(const cm_validation *v, const cm_validation_row *r, FILE *out)
 {
     bool outside = r->measured < r->interval[0] || r->measured > r->interval[1];
-    fprintf(out, "<tr%s>", r->evidence == CM_EVIDENCE_FITTED ? " class=fitted" : "");
+    fprintf(out, "<tr%s>", r->evidence > CM_EVIDENCE_FIRST_SIGHT ? " class=fitted" : "");
     words(out, r->where);
     words(out, r->model);
     words(out, r->device);
@@ -134,8 +134,8 @@ static void one_set(cm__ctx *ctx, const cm_validation *v, FILE *out)
 void cm__validate_html(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
 {
     fputs(head, out);
-    fprintf(out, "<p>centimani %s. Errors are predicted / measured &minus; 1. Rows that a profile was fitted to are "
-                 "grey and not counted. If a profile was fitted to other rows of a model, its rows are predicted by a "
+    fprintf(out, "<p>centimani %s. Errors are predicted / measured &minus; 1. Rows that a profile was fitted to, look-ups "
+                 "and siblings are grey and not counted; a refusal of what ran counts as 100 %%. If a profile was fitted to other rows of a model, its rows are predicted by a "
                  "profile fitted without that model.\n", CM_VERSION);
     fprintf(out, "<table><tr><th>set%s", sum_heads);
     for (int32_t i = 0; i < cm_scoreboard_sets(b); i++) {

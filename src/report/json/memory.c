@@ -87,6 +87,7 @@ static void details(cm__ctx *ctx, json_t *o, const cm__memory_report *r)
         cm__json_set(ctx, k, "option", cm__json_text(ctx, r->remedies[i].option));
         cm__json_set(ctx, k, "value", cm__json_text(ctx, r->remedies[i].value));
         cm__json_set(ctx, k, "peak_bytes", cm__json_number(r->remedies[i].peak_bytes));
+        cm__json_set(ctx, k, "step_time_s", cm__json_number(r->remedies[i].step_time_s));
         cm__json_set(ctx, k, "cost", cm__json_text(ctx, r->remedies[i].cost));
     }
 }
@@ -106,6 +107,27 @@ void cm__memory_json(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
         cm__json_set(ctx, p, "peak_bytes", cm__json_number(r->curve[i].peak_bytes));
         cm__json_set(ctx, p, "fits", json_boolean(r->curve[i].fits));
     }
+    cm__json_warnings(ctx, answer, r->step);
+    if (r->unsure) cm__json_append(ctx, json_object_get(answer, "warnings"), json_string(r->unsure));
+    cm__json_print(ctx, answer, out);
+}
+
+/* interval_bytes and fits are those of the chance. */
+void cm__fits_json(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
+{
+    json_t *answer = cm__json_answer(ctx, "fits");
+    echo(ctx, answer, r);
+    cm__json_set(ctx, answer, "batch", json_integer(r->batch));
+    plan(ctx, answer, r);
+    use_of(ctx, answer, r);
+    json_t *interval = json_object_get(answer, "interval_bytes");
+    for (size_t side = 0; side < 2; side++)
+        json_array_set_new(interval, side, cm__json_number(r->chance.interval_bytes[side]));
+    cm__json_set(ctx, answer, "answer", json_string(cm__fits_answer(r)));
+    cm__json_set(ctx, answer, "probability", cm__json_number(r->chance.probability));
+    cm__json_set(ctx, answer, "step_time_s", cm__json_number(r->step_time_s));
+    cm__json_set(ctx, answer, "largest_micro_batch", json_integer(r->largest));
+    details(ctx, answer, r);
     cm__json_warnings(ctx, answer, r->step);
     if (r->unsure) cm__json_append(ctx, json_object_get(answer, "warnings"), json_string(r->unsure));
     cm__json_print(ctx, answer, out);

@@ -24,6 +24,7 @@ static void row(cm__ctx *ctx, json_t *o, const cm_validation *v, const cm_valida
     json_t *interval = PUT("interval", json_array());
     for (int side = 0; side < 2; side++) cm__json_append(ctx, interval, cm__json_number(r->interval[side]));
     PUT("reason", cm__json_text(ctx, r->reason));
+    PUT("refused", json_boolean(r->refused));
     PUT("fits", r->fits < 0 ? json_null() : json_boolean(r->fits));
     json_t *baselines = PUT("baselines", json_object());
     for (int32_t p = 1; p < cm_validation_summaries(v); p++)
@@ -37,6 +38,8 @@ static void summary(cm__ctx *ctx, json_t *o, const cm_validation_summary *s)
     else PUT("what", cm__json_text(ctx, s->what));
     PUT("n", json_integer(s->n));
     PUT("equal", json_integer(s->equal));
+    PUT("refused", json_integer(s->refused));
+    PUT("headline", json_boolean(s->headline));
     PUT("mape", cm__json_number(s->mape));
     PUT("accuracy", cm__json_number(s->accuracy));
     PUT("median", cm__json_number(s->median));

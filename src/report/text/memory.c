@@ -165,6 +165,39 @@ void cm__memory_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     verdict(ctx, r, out);
 }
 
+/* ---- fits ------------------------------------------------------------------------------------------------------- */
+
+const char *cm__fits_answer(const cm__memory_report *r)
+{
+    double p = r->chance.probability;
+    return p >= CM__SURE ? "yes" : p <= 1 - CM__SURE ? "no" : "unsure";
+}
+
+static void ways_to_fit(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
+{
+    static const cm__column columns[] = {{"would fit with"}, {"peak", "B"}, {"step", "s"}, {"cost"}};
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    for (int32_t i = 0; i < r->n_remedies; i++) {
+        const cm__remedy *k = &r->remedies[i];
+        const char       *cells[] = {cm__format(ctx, "--%s %s", k->option, k->value), cm__cell_binary(ctx, k->peak_bytes),
+                                     isnan(k->step_time_s) ? "-" : cm__cell_si(ctx, k->step_time_s), k->cost};
+        cm__table_row(&table, cells);
+    }
+    putc('\n', out);
+    if (r->n_remedies) cm__table_print(&table);
+    else fputs("No single change makes it fit.\n", out);
+}
+
+void cm__fits_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
+{
+    heading(ctx, r, "fits", out);
+    fprintf(out, "%s: it fits with a probability of %.0f %%.\n", cm__fits_answer(r), 100 * r->chance.probability);
+    fprintf(out, "Peak %s, 90 %% interval %s to %s; largest micro-batch that fits: %lld.\n", bytes(ctx, r->use.peak_bytes),
+            bytes(ctx, r->chance.interval_bytes[0]), bytes(ctx, r->chance.interval_bytes[1]), (long long)r->largest);
+    levels(ctx, r, out);
+    if (r->chance.probability < CM__SURE) ways_to_fit(ctx, r, out);
+}
+
 /* ---- choice of a batch size ------------------------------------------------------------------------------------- */
 
 static void candidates(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
@@ -193,9 +226,11 @@ void cm__batch_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     heading(ctx, r, "batch size", out);
     candidates(ctx, r, out);
     levels(ctx, r, out);
+    static const char *const reasons[CM_OBJECTIVES] = {
+        [CM_OBJECTIVE_THROUGHPUT] = "the smallest within 2 % of the highest throughput",
+        [CM_OBJECTIVE_MEMORY] = "it leaves the least memory unused (equation (5))",
+        [CM_OBJECTIVE_KNEE] = "the smallest with at least half of the highest throughput"};
     if (r->choice.batch)
-        fprintf(out, "\nBatch size %lld: %s.\n", (long long)r->choice.batch,
-                r->asked.objective == CM_OBJECTIVE_MEMORY ? "it leaves the least memory unused (equation (5))"
-                                                          : "the smallest within 2 % of the highest throughput");
+        fprintf(out, "\nBatch size %lld: %s.\n", (long long)r->choice.batch, reasons[r->asked.objective]);
     else verdict(ctx, r, out);
 }

@@ -58,7 +58,8 @@ static const char *device_cell(cm__ctx *ctx, const cm_validation_row *r)
 
 static const char *inside(const cm_validation_row *r)
 {
-    if (r->evidence == CM_EVIDENCE_FITTED) return "fitted";
+    if (r->evidence > CM_EVIDENCE_FIRST_SIGHT) return cm_evidence_name(r->evidence);
+    if (r->refused) return "refused";
     if (isnan(r->interval[0]) || isnan(r->interval[1])) return "";
     return r->measured >= r->interval[0] && r->measured <= r->interval[1] ? "in" : "out";
 }
@@ -240,14 +241,31 @@ static void one_set(cm__ctx *ctx, const cm_validation *v, FILE *out)
 
 /* ---- all sets --------------------------------------------------------------------------------------------------- */
 
-static int32_t count_of(const cm_validation *v, cm_evidence evidence, bool predicted)
+/* Rows that may enter a headline figure: refusals count, with an error of 100 %. */
+static int32_t scored(const cm_validation *v)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < cm_validation_rows(v); i++) {
         const cm_validation_row *r = cm_validation_get_row(v, i);
-        n += r->evidence == evidence && !r->reason == predicted;
+        n += r->evidence <= CM_EVIDENCE_FIRST_SIGHT && (!r->reason || r->refused);
     }
     return n;
+}
+
+/* Rows of each evidence class that have a prediction, and the refused ones, over all sets. */
+static void classes(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
+{
+    int32_t     n[CM_EVIDENCES] = {0}, refused = 0;
+    const char *text = "";
+    for (int32_t k = 0; k < cm_scoreboard_sets(b); k++)
+        for (int32_t i = 0; i < cm_validation_rows(cm_scoreboard_set(b, k)); i++) {
+            const cm_validation_row *r = cm_validation_get_row(cm_scoreboard_set(b, k), i);
+            n[r->evidence] += !r->reason;
+            refused += r->refused;
+        }
+    for (int c = 0; c < CM_EVIDENCES; c++)
+        text = cm__format(ctx, "%s%s%d %s", text, c ? ", " : "", n[c], cm_evidence_name((cm_evidence)c));
+    fprintf(out, "\nclasses   %s; %d refused\n", text, refused);
 }
 
 static const char *baseline(cm__ctx *ctx, const cm_validation *v, int32_t p)
@@ -264,9 +282,8 @@ static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
     for (int32_t i = 0; i < cm_scoreboard_sets(b); i++) {
         const cm_validation         *v = cm_scoreboard_set(b, i);
         const cm_validation_summary *s = cm_validation_get_summary(v, 0);
-        int32_t scored = count_of(v, CM_EVIDENCE_UNSEEN, true) + count_of(v, CM_EVIDENCE_LEFT_OUT, true);
         const char *cells[] = {cm_validation_get_info(v).set, cm__cell_count(ctx, cm_validation_rows(v)),
-                               cm__cell_count(ctx, scored), is_count(v) ? factor(ctx, s) : percent(ctx, s->mape),
+                               cm__cell_count(ctx, scored(v)), is_count(v) ? factor(ctx, s) : percent(ctx, s->mape),
                                is_count(v) ? share(ctx, s->within_two, s->n) : percent(ctx, s->accuracy),
                                baseline(ctx, v, 1), baseline(ctx, v, 2), baseline(ctx, v, 3),
                                share(ctx, s->inside, s->intervals), percent(ctx, s->top1), tau(ctx, s->tau),
@@ -275,7 +292,8 @@ static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
     }
     fprintf(out, "# centimani %s, predictions compared with published results\n\n", CM_VERSION);
     cm__table_print(&table);
-    fputs("\nscored    rows that no profile was fitted to, or predicted by a profile fitted without their model\n"
+    classes(ctx, b, out);
+    fputs("scored    rows of the classes not fitted, left out and first sight; a refusal of what ran is 100 % off\n"
           "error     mean of |predicted / measured - 1|; accuracy: mean of 1 - |error|, at least 0 per row\n"
           "xN        batch sizes: median factor between predicted and measured, and rows within a factor of 2\n"
           "roof ...  accuracy of three baselines: roofline, utilisation of an A100, the most similar model\n"

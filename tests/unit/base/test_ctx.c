@@ -117,6 +117,15 @@ static void a_long_place_is_cut_not_spilled(void **state)
     assert_int_equal(strlen(diag.reason), sizeof diag.reason - 1);
 }
 
+static void joined_texts(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(NULL);
+    assert_string_equal(cm__text_join(ctx, "layer.weight", ".state1"), "layer.weight.state1");
+    assert_string_equal(cm__text_join(ctx, "", ""), "");
+    cm__ctx_free(ctx);
+}
+
 static void every_status_has_a_text(void **state)
 {
     (void)state;
@@ -133,6 +142,7 @@ int main(void)
         cmocka_unit_test(failing_tells_where_and_why), cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(places_of_numbers), cmocka_unit_test(texts_of_any_length),
         cmocka_unit_test(a_long_place_is_cut_not_spilled), cmocka_unit_test(every_status_has_a_text),
+        cmocka_unit_test(joined_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,7 @@ static const struct {
     {"energy", CM_OBJECTIVE_ENERGY, {false, true, true}, true},
     {"time", CM_OBJECTIVE_TIME, {false, true, false}, true},
     {"devices", CM_OBJECTIVE_DEVICES, {false, false, true}, true},
+    {"knee", CM_OBJECTIVE_KNEE, {true, false, false}, false},
 };
 #define ROWS (sizeof rows / sizeof *rows)
 

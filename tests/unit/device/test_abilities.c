@@ -19,6 +19,19 @@ static void test_precisions(void **state)
     cm_device_free(d);
 }
 
+/* Asked for the usual runtime, a GPU's users compile; other devices have their default. */
+static void test_usual(void **state)
+{
+    (void)state;
+    cm_device *gpu = device_of(TIME_DEVICE("")), *other = device_of(TIME_DEVICE(",\n\"runtimes\": [\"native\"]"));
+    assert_int_equal(cm__runtime_on(gpu, CM_RUNTIME_USUAL), CM_RUNTIME_TORCH_COMPILE);
+    assert_int_equal(cm__runtime_on(gpu, CM_RUNTIME_DEFAULT), CM_RUNTIME_TORCH_EAGER);
+    assert_int_equal(cm__runtime_on(gpu, CM_RUNTIME_MEGATRON), CM_RUNTIME_MEGATRON);
+    assert_int_equal(cm__runtime_on(other, CM_RUNTIME_USUAL), CM_RUNTIME_NATIVE);
+    cm_device_free(gpu);
+    cm_device_free(other);
+}
+
 /* A profile without a list of runtimes allows all; a GPU's default is eager PyTorch. */
 static void test_runtimes(void **state)
 {
@@ -56,7 +69,7 @@ static void test_operators(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_precisions), cmocka_unit_test(test_runtimes),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_precisions), cmocka_unit_test(test_runtimes), cmocka_unit_test(test_usual),
                                        cmocka_unit_test(test_operators)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

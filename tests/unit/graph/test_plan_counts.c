@@ -34,6 +34,25 @@ TEST(accumulation_follows_from_the_batches)
     assert_int_equal(filled((cm_plan){.accumulate = 3}).accumulate, 3);
 }
 
+/* The padding between the members has arbitrary bytes; every member counts. */
+TEST(equal_members_are_equal_plans)
+{
+    cm_plan a, b;
+    memset(&a, 0x55, sizeof a);
+    memset(&b, 0xaa, sizeof b);
+    a = filled((cm_plan){.tp = 2, .dp = 4, .zero = 1});
+    b = filled((cm_plan){.tp = 2, .dp = 4, .zero = 1});
+    assert_true(cm__plan_same(&a, &b));
+    b.zero = 2;
+    assert_false(cm__plan_same(&a, &b));
+    b = a, b.recompute = CM_RECOMPUTE_FULL;
+    assert_false(cm__plan_same(&a, &b));
+    b = a, b.offload_weights = true;
+    assert_false(cm__plan_same(&a, &b));
+    b = a, b.gradient_bits = 8;
+    assert_false(cm__plan_same(&a, &b));
+}
+
 TEST(contradictions)
 {
     REFUSES(ARGUMENT, "tp 2 x pp 1 x dp 4 are not the 9 devices", filled((cm_plan){.devices = 9, .tp = 2}));
@@ -50,6 +69,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_default_to_one), cmocka_unit_test(replicas_use_the_other_devices),
-        cmocka_unit_test(accumulation_follows_from_the_batches), cmocka_unit_test(contradictions)};
+        cmocka_unit_test(accumulation_follows_from_the_batches),
+        cmocka_unit_test(equal_members_are_equal_plans), cmocka_unit_test(contradictions)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

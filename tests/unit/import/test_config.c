@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 #include "graph/graph.h"
@@ -234,6 +235,43 @@ static void bad_configurations_are_refused_by_key(void **state)
     }
 }
 
+/* Llama's keys under another name: read with a warning. Parameters of transformers' Phi-3 mini and, but for the norms of
+   queries and keys, of Qwen3 4B (9,216 numbers). */
+static void test_unknown_types_read_by_their_keys(void **state)
+{
+    (void)state;
+    static const char phi3[] =
+        "{\"model_type\": \"phi3\", \"architectures\": [\"Phi3ForCausalLM\"], \"hidden_size\": 3072, "
+        "\"num_hidden_layers\": 32, \"num_attention_heads\": 32, \"num_key_value_heads\": 32, "
+        "\"intermediate_size\": 8192, \"vocab_size\": 32064, \"rms_norm_eps\": 1e-5, \"tie_word_embeddings\": false}";
+    static const char qwen3[] =
+        "{\"model_type\": \"qwen3\", \"architectures\": [\"Qwen3ForCausalLM\"], \"hidden_size\": 2560, "
+        "\"num_hidden_layers\": 36, \"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"head_dim\": 128, "
+        "\"intermediate_size\": 9728, \"vocab_size\": 151936, \"rms_norm_eps\": 1e-6, \"tie_word_embeddings\": true}";
+    assert_int_equal(parameters(phi3), 3821079552);
+    assert_int_equal(parameters(qwen3), 4022468096 - 9216);
+    cm_graph *g = accepted(phi3, 128);
+    assert_int_equal(g->n_warnings, 1);
+    assert_non_null(strstr(g->warnings[0], "'phi3' is not known: read as a Llama"));
+    cm_graph_free(g);
+}
+
+/* Experts and latent attention are not Llama's layer: refused rather than read wrongly. */
+static void test_foreign_layers_are_refused(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"n_routed_experts", "num_local_experts", "kv_lora_rank"};
+    for (size_t i = 0; i < COUNT(keys); i++) {
+        char      text[512];
+        cm_graph *g;
+        cm_diag   diag;
+        snprintf(text, sizeof text,
+                 "{\"model_type\": \"new\", \"hidden_size\": 64, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, "
+                 "\"intermediate_size\": 128, \"vocab_size\": 100, \"rms_norm_eps\": 1e-5, \"%s\": 8}", keys[i]);
+        assert_int_equal(import(text, 0, &g, &diag), CM_ERR_UNSUPPORTED);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +281,8 @@ int main(void)
         cmocka_unit_test(biases_and_labels_follow_their_keys),
         cmocka_unit_test(sequences_are_the_models_longest_within_reason),
         cmocka_unit_test(an_assumed_length_is_said), cmocka_unit_test(a_shorter_sequence_keeps_the_parameters),
+        cmocka_unit_test(test_unknown_types_read_by_their_keys),
+        cmocka_unit_test(test_foreign_layers_are_refused),
         cmocka_unit_test(bad_configurations_are_refused_by_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

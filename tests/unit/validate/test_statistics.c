@@ -49,6 +49,54 @@ static void test_errors(void **state)
     cm__ctx_free(ctx);
 }
 
+/* Rows of classes that are no evidence for other models do not count, unless a set has no others. */
+static void test_evidence(void **state)
+{
+    (void)state;
+    cm__ctx          *ctx = cm__ctx_new(NULL);
+    cm_validation_row rows[] = {row("a", 100, one, NULL), row("b", 200, two, NULL), row("a", 100, far, NULL)};
+    rows[1].evidence = CM_EVIDENCE_SIBLING;
+    rows[2].evidence = CM_EVIDENCE_LOOKUP;
+    cm_validation_summary s = cm__summarise(ctx, rows, 3, 0, NULL), rest = cm__summarise(ctx, rows + 1, 2, 0, NULL);
+    assert_true(s.headline);
+    assert_int_equal(s.n, 1);
+    NEAR(s.mape, 0.1);
+    assert_false(rest.headline);
+    assert_int_equal(rest.n, 2);
+    NEAR(rest.mape, (0.5 + 8) / 2);
+    rows[0].evidence = CM_EVIDENCE_FIRST_SIGHT;
+    assert_int_equal(cm__summarise(ctx, rows, 3, 0, NULL).n, 1);
+    cm__ctx_free(ctx);
+}
+
+/* A refusal of what ran is an error of 100 % and never the choice; other predictors are not charged with it. */
+static void test_refusals(void **state)
+{
+    (void)state;
+    static const double none[] = {NAN, 80}, order[] = {NAN};
+    cm__ctx            *ctx = cm__ctx_new(NULL);
+    cm_validation_row   rows[] = {row("a", 100, one, "x"), row("b", 200, none, "x"), row("c", 4, order, NULL)};
+    rows[1].reason = rows[2].reason = "does not fit";
+    rows[2].kind = CM_ROW_ORDER;
+    cm_validation_summary s = cm__summarise(ctx, rows, 2, 0, NULL);
+    assert_int_equal(s.n, 1); /* a row whose run is not described is not counted */
+    rows[1].refused = rows[2].refused = true;
+    s = cm__summarise(ctx, rows, 3, 0, NULL);
+    assert_int_equal(s.n, 2);
+    assert_int_equal(s.refused, 1);
+    NEAR(s.mape, (0.1 + 1) / 2);
+    NEAR(s.accuracy, 0.9 / 2);
+    assert_int_equal(s.pairs, 4);
+    assert_int_equal(s.pairs_right, 0);
+    NEAR(s.top1, 0); /* the refused device is the better one */
+    NEAR(s.regret, 0.5);
+    cm_validation_summary other = cm__summarise(ctx, rows, 2, 1, NULL);
+    assert_int_equal(other.refused, 0);
+    NEAR(other.shared_accuracy, (0.9 + 0.4) / 2);
+    NEAR(other.own_accuracy, 0.9 / 2);
+    cm__ctx_free(ctx);
+}
+
 /* Measured 300, 200, 100; predicted 10, 30, 20: the second is chosen, and one pair of three is in order. */
 static void test_decisions(void **state)
 {
@@ -94,6 +142,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_evidence),
+        cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_decisions),
         cmocka_unit_test(test_orders_and_memory),
     };

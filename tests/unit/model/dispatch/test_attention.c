@@ -64,6 +64,38 @@ static void choice(void **state)
     cm_device_free(v100);
 }
 
+/* PyTorch has no fused attention before 2023 and FlashAttention 2 from 2024 on; Megatron-LM fuses from 2023 on. */
+static void age(void **state)
+{
+    static const struct {
+        int32_t     software;
+        cm_runtime  runtime;
+        bool        math;
+        const char *kernel;
+    } cases[] = {{0, CM_RUNTIME_TORCH_EAGER, false, ""},       {2022, CM_RUNTIME_TORCH_EAGER, true, "flash1"},
+                 {2023, CM_RUNTIME_TORCH_EAGER, false, "flash1"}, {2024, CM_RUNTIME_TORCH_COMPILE, false, ""},
+                 {2022, CM_RUNTIME_MEGATRON, true, "flash1"},  {2023, CM_RUNTIME_MEGATRON, false, "flash1"},
+                 {2023, CM_RUNTIME_NATIVE, false, ""}};
+    cm_device *a100_ = a100();
+    cm_graph  *g = step_of("gpt:layers=1,hidden=64,heads=2,seq=2048,vocab=64", CM_RECOMPUTE_NONE);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        g->software = cases[i].software;
+        if (cm__attention_math(g, a100_, cases[i].runtime) != cases[i].math) fail_msg("case %zu: math", i);
+        assert_string_equal(cm__attention_kernel(g, cases[i].runtime), cases[i].kernel);
+    }
+    g->software = 2023;
+    g->attention = CM_ATTENTION_EFFICIENT;
+    assert_string_equal(cm__attention_kernel(g, CM_RUNTIME_TORCH_EAGER), "efficient");
+    g->attention = CM_ATTENTION_FLASH;
+    assert_string_equal(cm__attention_kernel(g, CM_RUNTIME_TORCH_EAGER), "flash1");
+    g->software = 0;
+    assert_string_equal(cm__attention_kernel(g, CM_RUNTIME_TORCH_EAGER), "flash");
+    assert_false(cm__attention_math(g, a100_, CM_RUNTIME_TORCH_EAGER));
+    cm_graph_free(g);
+    cm_device_free(a100_);
+}
+
 /* No fused kernel of PyTorch takes fp32 operands with fewer heads of keys than of queries. */
 static void groups_in_fp32(void **state)
 {
@@ -123,6 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scores),
         cmocka_unit_test(choice),
+        cmocka_unit_test(age),
         cmocka_unit_test(groups_in_fp32),
         cmocka_unit_test(repeated_groups),
     };

@@ -36,9 +36,49 @@ static void a_compiled_batch_norm_sums_first(void **state)
                    "conv bwd_weight nchw fp32 2,8,8,4,4,1,1,1,1,0,0,1,1,1", "optimizer update sgd fp32 5,596"));
 }
 
+/* The convolution makes the sums of the forward pass; those of backward stay, as a library's sums. A compiler has kernels
+   for all four, and counts the batches of both norms. */
+static void a_tuned_batch_norm_is_summed_before(void **state)
+{
+    static listed got;
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *step = step_of(read(ctx, "input x 8 4 4\nconv 8 1 bias=off\nbn\nrelu\nbn\nflatten\nlinear 4\n"),
+                             CM_PRECISION_FP32, false);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_COMPILE), 2, &got);
+    assert_int_equal(times(&got, "reduce forward sum:nchw fp32 2,8,16"), 0);
+    assert_int_equal(times(&got, "elementwise forward scale int64 1,1"), 2);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TUNED), 2, &got);
+    assert_int_equal(times(&got, "reduce forward sum:nchw fp32 2,8,16"), 3); /* the second norm follows no convolution */
+    assert_int_equal(times(&got, "elementwise forward scale int64 1,1"), 1);
+    assert_int_equal(times(&got, SMALL), 0);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
+/* A compiler has two kernels for the gradients of a layer norm's weights, from its input and its gradient: 4 x 16 numbers
+   each. A vendor's kernel of the norm makes them. */
+static void a_tuned_norm_makes_the_gradients_of_its_weights(void **state)
+{
+    static listed got;
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *step = step_of(read(ctx, "input x 32\nlinear 16\nln\nlinear 4\n"), CM_PRECISION_FP32, false);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_COMPILE), 4, &got);
+    assert_int_equal(times(&got, "elementwise forward column_sum fp32 1,64"), 1);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TUNED), 4, &got);
+    assert_int_equal(times(&got, "elementwise forward column_sum fp32 1,64"), 0);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_compiler_joins_functions),
-                                       cmocka_unit_test(a_compiled_batch_norm_sums_first)};
+                                       cmocka_unit_test(a_compiled_batch_norm_sums_first),
+                                       cmocka_unit_test(a_tuned_batch_norm_is_summed_before),
+                                       cmocka_unit_test(a_tuned_norm_makes_the_gradients_of_its_weights)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

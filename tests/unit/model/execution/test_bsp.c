@@ -73,9 +73,54 @@ static void pipelines_may_be_asked_for(void **state)
     assert_int_equal(tensor.status, CM_ERR_UNSUPPORTED);
 }
 
+#define SLOW_DRAM(sram, rate)                                                                                          \
+    CHIP("bsp-pipeline", sram, rate, EFFICIENCY("1") ", \"superstep\": " NUMBER("1", "1"), PLACED("SRAM") LINKS)
+
+/* Two chips that do not hold the weights and gradients copy the rest from and to DRAM, at least once per step. */
+static void what_a_given_pipeline_does_not_hold_is_spilled(void **state)
+{
+    (void)state;
+    const char        *model = "bert:layers=8,hidden=1024,heads=8,seq=32,vocab=1000";
+    cm_predict_options two = {.batch = 4, .plan.pp = 2};
+    answer             room = ask_with(SLOW_DRAM("1e12", "1e10"), model, false, two);
+    answer             none = ask_with(SLOW_DRAM("5e7", "1e10"), model, false, two);
+    answer             faster = ask_with(SLOW_DRAM("5e7", "1e12"), model, false, two);
+    assert_int_equal(none.status, CM_OK);
+    assert_int_equal(none.info.devices, 2);
+    /* 8 layers of 12 hidden^2 weights, and as many gradients, of two bytes each, on two chips of 50 MB */
+    double beyond = 2 * 2 * 8.0 * 12 * 1024 * 1024 / 2 - 5e7;
+    assert_true(none.info.device_time_s - room.info.device_time_s >= 2 * beyond / 1e10);
+    assert_true(faster.info.device_time_s < none.info.device_time_s);
+}
+
+/* The largest micro-batch of ResNet-50 leaves no room for momentum. Moving it there and back over 20 GB/s would take
+   longer than this whole step. */
+static void smaller_micro_batches_keep_optimizer_states_on_the_chip(void **state)
+{
+    (void)state;
+    cm_diag          diag = {0};
+    cm_device       *bow;
+    cm_graph        *forward, *step;
+    cm_prediction   *answer;
+    cm_train_options o = {.precision = CM_PRECISION_AMP_FP16, .optimizer = CM_OPTIMIZER_MOMENTUM};
+    assert_int_equal(cm_device_load("graphcore-bow", &bow, &diag), CM_OK);
+    assert_int_equal(cm_graph_load("resnet50", NULL, &forward, NULL), CM_OK);
+    assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
+    assert_int_equal(cm_predict(step, bow, &(cm_predict_options){.batch = 16}, &answer, &diag), CM_OK);
+    const cm_prediction_info *i = cm_prediction_get_info(answer);
+    assert_true(i->micro_batch < 16);
+    assert_true(i->step_time_s < 2 * 4 * 25557032.0 / 2e10); /* four bytes for each weight */
+    cm_prediction_free(answer);
+    cm_graph_free(step);
+    cm_graph_free(forward);
+    cm_device_free(bow);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_given_pipeline_does_not_hold_is_spilled),
+        cmocka_unit_test(smaller_micro_batches_keep_optimizer_states_on_the_chip),
         cmocka_unit_test(supersteps_add_their_cycles),
         cmocka_unit_test(micro_batches_are_what_fits),
         cmocka_unit_test(what_one_chip_does_not_hold_is_a_pipeline),

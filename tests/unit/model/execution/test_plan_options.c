@@ -42,21 +42,36 @@ static void test_copies(void **state)
         assert_null(refusal(profiles[i], (cm_plan){.devices = 8, .dp = 8, .micro_batch = 2, .accumulate = 4}));
         assert_null(refusal(profiles[i], (cm_plan){.tp = 1, .pp = 1, .cp = 1, .ep = 1, .interleave = 1,
                                                    .global_batch = 8}));
-        refuses(profiles[i], (cm_plan){.tp = 2}, "--tp");
-        refuses(profiles[i], (cm_plan){.pp = 2}, "--pp");
+        assert_null(refusal(profiles[i], (cm_plan){.devices = 8, .dp = 8, .asynchronous = true, .gradient_bits = 8}));
         refuses(profiles[i], (cm_plan){.cp = 2}, "--cp");
         refuses(profiles[i], (cm_plan){.ep = 2}, "--ep");
-        refuses(profiles[i], (cm_plan){.interleave = 2}, "--interleave");
-        refuses(profiles[i], (cm_plan){.sequence_parallel = true}, "--sequence-parallel");
-        refuses(profiles[i], (cm_plan){.gpipe = true}, "--schedule gpipe");
-        refuses(profiles[i], (cm_plan){.asynchronous = true}, "--async");
-        refuses(profiles[i], (cm_plan){.gradient_bits = 8}, "--compress");
-        refuses(profiles[i], (cm_plan){.overlap = true}, "--overlap");
         refuses(profiles[i], (cm_plan){.offload_weights = true}, "--offload");
     }
 }
 
-/* ZeRO only on devices that run kernel by kernel, and only over several; pipelines only on bulk-synchronous chips. */
+/* Layers are divided as on GPUs only where operators run one by one; a wafer divides nothing. */
+static void test_division(void **state)
+{
+    (void)state;
+    const cm_plan plans[] = {{.tp = 2}, {.interleave = 2, .pp = 2}, {.sequence_parallel = true, .tp = 2}};
+    const char   *names[] = {"--tp", "--interleave", "--tp"};
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        assert_null(refusal(KERNELS("0.5", "1e12"), plans[i]));
+        refuses(SECTIONS("1e9", "1e12", "1", "1e-6"), plans[i], names[i]);
+        assert_non_null(refusal(STREAMING("1e9", "1e12", ""), plans[i]));
+    }
+    refuses(KERNELS("0.5", "1e12"), (cm_plan){.interleave = 2}, "--interleave without --pp");
+    refuses(KERNELS("0.5", "1e12"), (cm_plan){.sequence_parallel = true}, "--sequence-parallel without --tp");
+    refuses(KERNELS("0.5", "1e12"), (cm_plan){.pp = 2, .gpipe = true}, "--schedule gpipe");
+    /* gradients are summed during backward where operators run one by one, at its end elsewhere */
+    refuses(KERNELS("0.5", "1e12"), (cm_plan){.devices = 8, .dp = 8, .overlap = true}, "--overlap");
+    assert_null(refusal(SECTIONS("1e9", "1e12", "1", "1e-6"), (cm_plan){.devices = 8, .dp = 8, .overlap = true}));
+    assert_null(refusal(KERNELS("0.5", "1e12"), (cm_plan){.pp = 2}));
+    assert_null(refusal(SECTIONS("1e9", "1e12", "1", "1e-6"), (cm_plan){.pp = 2}));
+    refuses(STREAMING("1e9", "1e12", ""), (cm_plan){.pp = 2}, "--pp");
+}
+
+/* ZeRO only on devices that run kernel by kernel, and only over several. */
 static void test_exceptions(void **state)
 {
     (void)state;
@@ -67,12 +82,14 @@ static void test_exceptions(void **state)
     assert_null(refusal(bsp, (cm_plan){.pp = 4}));
     refuses(bsp, (cm_plan){.pp = 4, .tp = 2}, "--tp");
     const char *reason = refusal(bsp, (cm_plan){.tp = 2});
-    const char *list = "its plan options are -n, --dp, --micro-batch, --accumulate, --global-batch and --pp";
+    const char *list = "its plan options are -n, --dp, --micro-batch, --accumulate, --global-batch, --pp, --async, "
+                       "--compress and --overlap";
     assert_non_null(strstr(reason, list));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies), cmocka_unit_test(test_exceptions)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies), cmocka_unit_test(test_division),
+                                       cmocka_unit_test(test_exceptions)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -65,9 +65,42 @@ static void scores_that_do_not_fit_leave_the_chip(void **state)
     assert_near(narrow.info.device_time_s - wide.info.device_time_s, 3 * 4 * (4 * 512 * 512 * 2 - 1e6) / 1e9, 1e-3);
 }
 
+#define TWO_CHIPS(rate, link)                                                                                          \
+    CHIP("dataflow-sections", "1e9", rate, EFFICIENCY("1") ", \"section_overhead\": " NUMBER("1e-9", "s"),            \
+         PLACED("DRAM") ", \"links\": [{\"name\": \"link\", \"reach\": \"node\", \"bandwidth\": " NUMBER(link, "B/s")  \
+         ", \"devices\": 8}]")
+
+/* One copy on two chips computes twice as fast, unless the link between them is slower than that. */
+static void two_chips_run_one_copy(void **state)
+{
+    (void)state;
+    const char        *mlp = "mlp:in=1000,hidden=1000x1000x1000,out=1000";
+    cm_predict_options one = {.batch = 4096}, two = {.batch = 4096, .plan.pp = 2};
+    answer alone = ask_with(TWO_CHIPS("1e18", "1e18"), mlp, false, one);
+    answer both = ask_with(TWO_CHIPS("1e18", "1e18"), mlp, false, two);
+    answer far = ask_with(TWO_CHIPS("1e18", "1e9"), mlp, false, two);
+    assert_int_equal(both.info.devices, 2);
+    assert_near(both.info.device_time_s, alone.info.device_time_s / 2, 1e-3);
+    /* 4,096 samples of 1,000 numbers of two bytes, there and back */
+    assert_near(far.info.device_time_s, 2 * 4096 * 1000 * 2 / 1e9, 1e-3);
+}
+
+/* The update of a model that fits the chip with its gradients takes no traffic off the chip. */
+static void a_small_model_is_updated_on_the_chip(void **state)
+{
+    (void)state;
+    const char *mlp = "mlp:in=1000,hidden=1000x1000x1000,out=1000"; /* 4 million weights of two bytes */
+    answer      inside = ask(SECTIONS("1e8", "1e9", "1", "1e-9"), mlp, 1, false);
+    answer      outside = ask(SECTIONS("2.5e7", "1e9", "1", "1e-9"), mlp, 1, false);
+    assert_true(inside.info.device_time_s < 1e-4);
+    assert_true(outside.info.device_time_s > 2 * 4e6 / 1e9); /* at least all weights once, at 1 GB/s */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_chips_run_one_copy),
+        cmocka_unit_test(a_small_model_is_updated_on_the_chip),
         cmocka_unit_test(a_pipeline_is_filled_and_drained_once),
         cmocka_unit_test(what_backward_reads_leaves_the_chip_and_comes_back),
         cmocka_unit_test(sections_cost_their_change_and_their_traffic),

@@ -141,6 +141,31 @@ static void test_many(void **state)
     assert_int_equal(cm__allocator_most_reserved(a) % (2 * MIB), 0);
 }
 
+/* A block with a segment of its own adds that segment and changes nothing else. */
+static void test_alone(void **state)
+{
+    (void)state;
+    int64_t large[] = {20 * MIB, 32 * MIB, 33 * MIB + 1, 100 * MIB};
+    assert_int_equal(cm__allocator_alone(0), 0);
+    assert_int_equal(cm__allocator_alone(8 * MIB), 0);  /* shares a segment of 20 MiB */
+    assert_int_equal(cm__allocator_alone(12 * MIB), 0); /* may be put into the rest of such a segment */
+    assert_int_equal(cm__allocator_alone(32 * MIB + 1), 0); /* the rest of its segment is used */
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        int64_t whole = cm__allocator_alone(large[i]);
+        if (!whole) continue;
+        cm__allocator *with = cm__allocator_new(ctx, INFINITY), *without = cm__allocator_new(ctx, INFINITY);
+        for (int k = 0; k < 100; k++) {
+            int64_t bytes = (int64_t)(k * 7919 % 31) * MIB / 3 + 1000;
+            if (k == 20) cm__allocator_take(with, large[i]);
+            int32_t a = cm__allocator_take(with, bytes), b = cm__allocator_take(without, bytes);
+            assert_int_equal(cm__allocator_size(with, a), cm__allocator_size(without, b));
+            if (k > 30 && k % 3) cm__allocator_free(with, a), cm__allocator_free(without, b);
+        }
+        assert_int_equal(cm__allocator_allocated(with), cm__allocator_allocated(without) + whole);
+        assert_int_equal(cm__allocator_most_reserved(with), cm__allocator_most_reserved(without) + whole);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +176,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_best_fit, begin, end),
         cmocka_unit_test_setup_teardown(test_limit, begin, end),
         cmocka_unit_test_setup_teardown(test_many, begin, end),
+        cmocka_unit_test_setup_teardown(test_alone, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

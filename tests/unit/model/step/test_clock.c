@@ -30,7 +30,9 @@ static cm__load load_of(const cm__power *p, const char *text, double time_s, dou
     static cm__stretch room;
     cm__call c = call_of(text);
     cm__load l = {.calls = &room};
-    cm__load_add(&l, p, &c, time_s, runs);
+    cm__workload work;
+    cm__call_work(&c, &work.flop, &work.bytes);
+    cm__load_add(&l, p, c.op, cm__call_rate(&c), work, time_s, runs);
     return l;
 }
 

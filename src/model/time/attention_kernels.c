@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attention_kernels.c - time of an attention kernel relative to the one that PyTorch chooses today. */
+#include "model/time/attention_kernels.h"
+
+#include <string.h>
+#include "model/time/factors.h"
+
+/* PyTorch chooses cuDNN's kernel on these, and FlashAttention 2 on older ones. */
+static bool takes_cudnn(const cm_device *device)
+{
+    const char *family = cm__device_family(device);
+    return family && (strcmp(family, "nvidia-hopper") == 0 || strcmp(family, "nvidia-blackwell") == 0);
+}
+
+typedef double factor_rule(bool forward, bool cudnn);
+
+static double flash(bool forward, bool cudnn)
+{
+    if (!cudnn) return 1;
+    return forward ? cm__time_factors.flash_forward : cm__time_factors.flash_backward;
+}
+
+static double flash1(bool forward, bool cudnn) { return cm__time_factors.flash1 * flash(forward, cudnn); }
+
+static double efficient(bool forward, bool cudnn)
+{
+    return (forward ? cm__time_factors.efficient_forward : cm__time_factors.efficient_backward) * flash(forward, cudnn);
+}
+
+static double cudnn_itself(bool forward, bool cudnn) { return (void)forward, (void)cudnn, 1; }
+
+static const struct {
+    const char  *name;
+    factor_rule *rule;
+} kernels[] = {{"flash1", flash1}, {"flash", flash}, {"efficient", efficient}, {"cudnn", cudnn_itself}};
+
+bool cm__attention_named(const cm_device *device, const cm__call *call, cm__call *usual, double *factor)
+{
+    for (size_t i = 0; call->op == CM__CALL_ATTENTION && i < sizeof kernels / sizeof *kernels; i++) {
+        size_t      length = strlen(kernels[i].name);
+        const char *rest = call->variant + length;
+        if (strncmp(call->variant, kernels[i].name, length) != 0 || (*rest && *rest != '-')) continue;
+        *usual = *call;
+        memset(usual->variant, 0, sizeof usual->variant);
+        if (*rest) memcpy(usual->variant, rest + 1, strlen(rest + 1));
+        *factor = kernels[i].rule(call->pass == CM__PASS_FORWARD, takes_cudnn(device));
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_tune_quantize.c - bytes of quantised weights, and how often they are unpacked. */
+#include "graph_builder.h"
+
+enum { N = 256, K = 128 };
+
+static void tune(cm_quantize quantize, cm_recompute recompute)
+{
+    start_over();
+    int32_t x = as("hidden", op(CM_OP_GEMM, IN(input("B,256"), weight("layers.0.q_proj.weight", "256,128"))));
+    g->nodes[g->n_nodes - 1].block = 0;
+    x = op(CM_OP_RELU, IN(x));
+    g->nodes[g->n_nodes - 1].block = 0;
+    x = op(CM_OP_GEMM, IN(x, weight("layers.0.up.weight", "128,128")));
+    g->nodes[g->n_nodes - 1].block = 0;
+    x = op(CM_OP_GEMM, IN(x, weight("head.weight", "128,4")));
+    train_with(x, (cm_train_options){.precision = CM_PRECISION_BF16, .recompute = recompute,
+                                     .tuning = {.rank = 2, .quantize = quantize}});
+}
+
+static double bytes_named(const char *prefix)
+{
+    double sum = 0;
+    for (int32_t t = 0; t < step->n_tensors; t++)
+        if (step->tensors[t].role == CM_ROLE_PARAMETER && !strncmp(step->tensors[t].name, prefix, strlen(prefix)) &&
+            step->tensors[t].frozen)
+            sum += cm_tensor_bytes(&step->tensors[t]).c[0];
+    return sum;
+}
+
+/* 32,768 weights: codes, scales, and what the format has besides. */
+TEST(bytes_of_the_formats)
+{
+    static const double expected[CM_QUANTIZES] = {
+        [CM_QUANTIZE_NONE] = 2.0 * N * K,
+        [CM_QUANTIZE_NF4] = N * K / 2 + 4 * (N * K / 64),
+        [CM_QUANTIZE_NF4_DQ] = N * K / 2 + N * K / 64 + 4 * (N * K / 64 / 256),
+        [CM_QUANTIZE_INT8] = N * K + 4 * N,
+        [CM_QUANTIZE_GPTQ4] = N * K / 2 + 2 * (N * K / 128) + N * K / 128 / 2 + 4 * K,
+    };
+    for (cm_quantize q = 0; q < CM_QUANTIZES; q++) {
+        tune(q, CM_RECOMPUTE_NONE);
+        assert_true(bytes_named("layers.0.q_proj.weight") == expected[q]);
+        assert_true(bytes_named("head.weight") == 2 * 128 * 4); /* the head is not quantised */
+    }
+}
+
+/* In forward each weight once; in backward only the second, whose input needs a gradient. */
+TEST(unpacked_before_every_product)
+{
+    tune(CM_QUANTIZE_NF4, CM_RECOMPUTE_NONE);
+    assert_int_equal(count_type(step, "Unpack"), 2 + 1);
+    tune(CM_QUANTIZE_NONE, CM_RECOMPUTE_NONE);
+    assert_int_equal(count_type(step, "Unpack"), 0);
+}
+
+TEST(unpacked_weights_are_not_kept)
+{
+    tune(CM_QUANTIZE_NF4, CM_RECOMPUTE_NONE);
+    for (int32_t i = 0; i < step->n_nodes; i++) {
+        const cm_node *n = &step->nodes[i];
+        if (n->op != CM_OP_UNPACK) continue;
+        const cm_tensor *w = cm__t(step, n->outputs[0]);
+        assert_int_equal(w->dtype, CM_BF16);
+        assert_int_equal(w->dies, i + 1); /* the product that follows */
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_of_the_formats),
+        cmocka_unit_test(unpacked_before_every_product),
+        cmocka_unit_test(unpacked_weights_are_not_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

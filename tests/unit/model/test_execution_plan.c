@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_execution_plan.c - tensor and pipeline parallelism on a device that runs whole graphs operator by operator. */
+#include "chip_device.h"
+
+#define LINKED(rate)                                                                                                   \
+    CHIP("kernel-by-kernel", "1e3", "1e18", EFFICIENCY("1"),                                                            \
+         ", \"placement\": {\"ephemeral\": \"DRAM\"}, \"links\": [{\"name\": \"link\", \"reach\": \"node\", "             \
+         "\"bandwidth\": " NUMBER(rate, "B/s") ", \"devices\": 64}]")
+
+static const char gpt[] = "gpt:layers=8,hidden=1024,heads=8,seq=1024,vocab=1024";
+
+static double step_of(const char *profile, cm_plan plan)
+{
+    cm_diag          diag = {0};
+    cm_device       *device;
+    cm_graph        *forward, *step;
+    cm_fabric       *fabric;
+    cm_prediction   *prediction;
+    cm_train_options o = {.precision = CM_PRECISION_BF16, .optimizer = CM_OPTIMIZER_SGD};
+    write_file("chip.json", profile);
+    assert_int_equal(cm_device_load(file_named("chip.json"), &device, &diag), CM_OK);
+    assert_int_equal(cm_graph_load(gpt, NULL, &forward, NULL), CM_OK);
+    assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
+    assert_int_equal(cm_fabric_new(device, NULL, &fabric, &diag), CM_OK);
+    cm_predict_options p = {.batch = 8, .plan = plan, .fabric = fabric, .runtime = CM_RUNTIME_NATIVE};
+    if (cm_predict(step, device, &p, &prediction, &diag)) fail_msg("%s", diag.reason);
+    double seconds = cm_prediction_get_info(prediction)->step_time_s;
+    cm_prediction_free(prediction);
+    cm_fabric_free(fabric);
+    cm_graph_free(step);
+    cm_graph_free(forward);
+    cm_device_free(device);
+    return seconds;
+}
+
+/* With links that take no time, two devices that divide operators take half as long, but for operators that Megatron-LM
+   does not divide; memory is too fast for these to count here. */
+static void tensor_parallel_devices_halve_the_products(void **state)
+{
+    (void)state;
+    double one = step_of(LINKED("1e18"), (cm_plan){0}), two = step_of(LINKED("1e18"), (cm_plan){.devices = 2, .tp = 2});
+    double slow = step_of(LINKED("1e9"), (cm_plan){.devices = 2, .tp = 2});
+    assert_near(two, one / 2, 5e-2);
+    /* per layer two sums in forward and two in backward, of 8 x 1,024 x 1,024 numbers of two bytes, each sent once */
+    assert_true(slow - two > 8 * 4 * 8.0 * 1024 * 1024 * 2 / 1e9);
+}
+
+/* Two stages with eight micro-batches take (8 + 1) / 8 of half the time, if stages are equal. */
+static void pipeline_stages_have_a_bubble(void **state)
+{
+    (void)state;
+    double one = step_of(LINKED("1e18"), (cm_plan){.micro_batch = 1, .accumulate = 8});
+    double two = step_of(LINKED("1e18"), (cm_plan){.devices = 2, .pp = 2, .micro_batch = 1, .accumulate = 8});
+    assert_true(two > one / 2 * 9 / 8 * 0.98);
+    assert_true(two < one / 2 * 9 / 8 * 1.25); /* the head makes the last stage longer */
+}
+
+/* Equation (4): gradients in 8 bits take less time, and replicas that do not wait take the longer of both stages. */
+static void gradients_are_compressed_and_sent_late(void **state)
+{
+    (void)state;
+    cm_plan dp = {.devices = 8, .dp = 8}, small = dp, late = dp;
+    small.gradient_bits = 8;
+    late.asynchronous = true;
+    double alone = step_of(LINKED("1e8"), (cm_plan){0}), all = step_of(LINKED("1e8"), dp);
+    assert_true(all > alone);
+    assert_true(step_of(LINKED("1e8"), small) < all);
+    assert_near(step_of(LINKED("1e18"), late), alone, 1e-6);
+    /* gradients there, weights back; links reach at least half of their bandwidth */
+    double sent = 2 * 2 * 8.0 * 12 * 1024 * 1024 / 1e8, waits = step_of(LINKED("1e8"), late);
+    assert_true(waits > sent && waits < 2 * sent);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tensor_parallel_devices_halve_the_products),
+        cmocka_unit_test(pipeline_stages_have_a_bubble),
+        cmocka_unit_test(gradients_are_compressed_and_sent_late),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

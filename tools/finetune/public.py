@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""public.py - score predictions on public fine-tuning runs: public.py build/centimani finetune.csv.gz [-o ROWS.csv]
+
+Prints, per source and per model family, the mean error of the step time and of the memory, and how often the answer
+"fits" is right: a run out of memory that is called so counts for recall, a run that finished and is called too large
+against precision. No time or memory of the program was fitted to these rows, but some options of the mapping below were
+chosen after looking at their readings (docs/results/fine-tuning.md), so only the first figures there are first sight.
+
+Used are rows whose length in tokens is known. Not used: adapters other than LoRA, networks that are no transformer of
+tokens (FLUX), hybrids with state-space layers, and lengths that vary without their mean (times of ms-swift, litgpt, peft).
+"""
+import argparse
+import csv
+import gzip
+import json
+import statistics
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+# Sizes from the models' public config.json files.
+MISTRAL = "mistral:layers=32,hidden=4096,heads=32,kv_heads=8,ffn=14336,vocab=32000"
+MIXTRAL = "mixtral:layers=32,hidden=4096,heads=32,kv_heads=8,ffn=14336,vocab=32000,experts=8,top_k=2"
+QWEN = "qwen2:kv_heads={heads},layers={layers},hidden={hidden},heads={heads},ffn={ffn},vocab={vocab}"
+MODELS = {
+    "mistralai/Mistral-7B-v0.1": MISTRAL, "TheBloke/Mistral-7B-v0.1-GPTQ": MISTRAL,
+    "mistralai/Mixtral-8x7B-Instruct-v0.1": MIXTRAL, "TheBloke/Mixtral-8x7B-Instruct-v0.1-GPTQ": MIXTRAL,
+    "ibm/PowerLM-3b": "llama:layers=40,hidden=2304,heads=36,ffn=9216,vocab=49152,tied=1",
+    "bigcode/gpt_bigcode-santacoder": "gpt:layers=24,hidden=2048,heads=16,kv_heads=1,ffn=8192,vocab=49280,positions=2048",
+    "ibm-granite/granite-3.0-3b-a800m-instruct":
+        "mixtral:layers=32,hidden=1536,heads=24,kv_heads=8,ffn=512,vocab=49155,tied=1,experts=40,top_k=8",
+    "Llama-2-7b-hf": "llama:layers=32,hidden=4096,heads=32,ffn=11008,vocab=32000",
+    "meta-llama/Llama-3.2-3B": "llama:layers=28,hidden=3072,heads=24,kv_heads=8,ffn=8192,vocab=128256,tied=1",
+    "phi-1_5": "neox:layers=24,hidden=2048,heads=32,ffn=8192,vocab=51200,rotary=0.5",
+    "chatglm3-6b": "qwen2:layers=28,hidden=4096,heads=32,kv_heads=2,ffn=13696,vocab=65024",
+    "yi-34b-chat": "llama:layers=60,hidden=7168,heads=56,kv_heads=8,ffn=20480,vocab=64000",
+    "qwen-1_8b-chat": QWEN.format(layers=24, hidden=2048, heads=16, ffn=5504, vocab=151936),
+    "qwen-7b-chat": QWEN.format(layers=32, hidden=4096, heads=32, ffn=11008, vocab=151936),
+    "qwen-14b-chat": QWEN.format(layers=40, hidden=5120, heads=40, ffn=13696, vocab=152064),
+    "Qwen-14B": QWEN.format(layers=40, hidden=5120, heads=40, ffn=13696, vocab=152064),
+    "qwen-72b-chat": QWEN.format(layers=80, hidden=8192, heads=64, ffn=24576, vocab=152064),
+}
+DEVICES = {"A100-80GB": "nvidia-a100-80g", "A100-SXM4-80GB": "nvidia-a100-80g", "A100-SXM4-40GB": "nvidia-a100-40g",
+           "L40S": "nvidia-l40s"}
+QUANTIZED = {"none": None, "nf4": "nf4", "nf4-dq": "nf4-dq", "gptq-int4": "gptq4", "bnb-int4": "nf4", "gptq-int8": "int8"}
+METHODS = ("full", "lora", "qlora", "gptq_lora")
+
+
+def targets_of(row):
+    words = row["target_modules"].split()
+    if not words or set(words) <= {"q_proj", "k_proj", "v_proj", "c_attn", "query_key_value", "q", "v"}:
+        return "q_proj+v_proj+q+v" if set(words) == {"q_proj", "v_proj"} else "qkv"
+    return "attention" if set(words) <= {"q_proj", "k_proj", "v_proj", "o_proj", "c_attn"} else "all-linear"
+
+
+def precision_of(row):
+    """Under FSDP with autocast, accelerate stores trained weights in fp32 (its readings are twice those without)."""
+    kind, sharded, tuned = row["precision"], int(row["n_devices"]) > 1, row["method"] != "full"
+    low = "fp16" if "fp16" in kind else "bf16"
+    trainer = tuned and row["source"].endswith(("Qwen", "ms-swift")) # bf16=True: autocast around 16-bit weights
+    return f"amp-{low}" if "4-bit" in kind or "int4" in kind or trainer or ((sharded or tuned) and "autocast" in kind) else low
+
+
+def adapter_of(row):
+    """PEFT makes adapters fp32 unless told otherwise (autocast_adapter_dtype), which shows without autocast only; and
+    prepare_model_for_kbit_training(), which the plain script calls, makes what is not quantised fp32."""
+    wide = ",dtype=fp32" if precision_of(row) in ("bf16", "fp16") and not row["source"].endswith("litgpt") else ""
+    prepared = row["method"] == "qlora" and "framework_config=none" in row["notes"]
+    # adapters under FSDP and autocast: readings grow by 3.0 GiB per 4,096 tokens of Mistral 7B, which are layer inputs
+    # in fp32; without FSDP, and with everything trained, they grow by 2.0 GiB
+    prepared |= int(row["n_devices"]) > 1 and precision_of(row).startswith("amp")
+    return wide + (",rest=fp32" if prepared else "")
+
+
+def length_of(row):
+    """Tokens of a sample as the network sees it; None: unknown."""
+    if row["packing"] in ("padded", "padding_free", "padding_free+multipack") and row["mean_tokens_per_sample"]:
+        return round(float(row["mean_tokens_per_sample"]))
+    return int(row["seq_len"]) if row["seq_len"] else None
+
+
+def loss_of(kernels):
+    """The Triton loss writes the gradient over the logits, and the trainer drops the model's outputs before backward:
+    readings are those of the loss in chunks, to 2 %."""
+    return ["--loss-kernel", "chunked"] if "liger" in kernels or "triton loss" in kernels else []
+
+
+def words_of(row):
+    """The options of a row; None: it is not used."""
+    seq, devices = length_of(row), int(row["n_devices"])
+    known = row["model"] in MODELS and row["device"] in DEVICES and row["method"] in METHODS and seq
+    if not known or "device_map" in row["parallel"]:
+        return None
+    words = ["--device", DEVICES[row["device"]], "--seq", str(seq), "--precision", precision_of(row), "--optimizer", "adamw"]
+    if row["method"] != "full":
+        dropout = f",dropout={row['lora_dropout']}" if row["lora_dropout"] not in ("", "0.0") else ""
+        words += ["--lora", f"r={row['lora_r'] or 8},targets={targets_of(row)}{dropout}{adapter_of(row)}"]
+    if QUANTIZED[row["base_quant"]]:
+        words += ["--quantize", QUANTIZED[row["base_quant"]]]
+    words += ["--recompute", "full"] if row["grad_ckpt"] == "1" else []
+    words += loss_of(row["kernels"])
+    batch = int(row["batch_per_device"])
+    if devices == 1:
+        return words + ["--batch", str(batch)]
+    ep = row["parallel"].split("ep=")[1] if "ep=" in row["parallel"] else ""
+    return words + ["-n", str(devices), "--dp", str(devices), "--zero", "3", "--micro-batch", str(batch)] + \
+        (["--ep", ep] if ep and ep != "1" else [])
+
+
+def asked(program, command, row, words):
+    run = subprocess.run([program, command, MODELS[row["model"]], *words, "--json"], capture_output=True, text=True,
+                         check=False)
+    return json.loads(run.stdout) if run.stdout.startswith("{") else {"error": run.stderr.strip()[-200:]}
+
+
+def timed(row):
+    """Whether a row's time is of known lengths, and its seconds per micro-batch over all devices."""
+    varied = row["source"].endswith(("ms-swift", "litgpt", "peft"))
+    return float(row["iter_time_s"]) if row["iter_time_s"] and not varied else None
+
+
+def memory_of(row):
+    """Measured bytes, and which of ours they are. The peak of samples of unequal lengths belongs to the longest, which is
+    not told."""
+    if row["packing"] not in ("packed", "fixed") and row["source"].endswith("fms-acceleration"):
+        return None, None
+    if row["mem_peak_alloc_GiB"] and not row["source"].endswith("peft"):
+        return float(row["mem_peak_alloc_GiB"]) * 2 ** 30, "peak_bytes"
+    if row["mem_reserved_GiB"] and row["source"].endswith(("Qwen", "ms-swift")):
+        return float(row["mem_reserved_GiB"]) * 2 ** 30, "reserved_bytes"
+    return None, None
+
+
+def scored(program, row):
+    words = words_of(row)
+    if words is None:
+        return None
+    memory = asked(program, "memory", row, words)
+    out = {"source": row["source"].split("/")[1], "model": row["model"].split("/")[-1], "method": row["method"],
+           "n": row["n_devices"], "batch": row["batch_per_device"], "kernels": row["kernels"], "status": row["status"],
+           "seq": length_of(row), "packing": row["packing"], "error": memory.get("error", "")}
+    if "error" in memory:
+        return out
+    out["fits"] = memory["fits"]
+    measured, which = memory_of(row)
+    if row["status"] == "ok" and measured:
+        ours = memory[which] + (memory["context_bytes"] if which == "reserved_bytes" else 0)
+        out.update(precision=precision_of(row), memory=ours / 2 ** 30, memory_measured=measured / 2 ** 30, memory_error=ours / measured - 1)
+    if row["status"] == "ok" and timed(row):
+        step = asked(program, "predict", row, words)
+        if "step_time_s" in step:
+            low, high = step["interval_s"]
+            out.update(time=step["step_time_s"], time_measured=timed(row), time_error=step["step_time_s"] / timed(row) - 1,
+                       inside=low <= timed(row) <= high)
+    return out
+
+
+def mean(values):
+    return f"{100 * sum(map(abs, values)) / len(values):6.1f}% {100 * statistics.median(map(abs, values)):6.1f}% " \
+           f"{100 * sum(values) / len(values):+6.1f}%" if values else "      -       -       -"
+
+
+def table(rows, key):
+    print(f"{key:38} {'n':>4}   time: mean, median, bias    n  memory: mean, median, bias")
+    for name in sorted({r[key] for r in rows}) + ["all"]:
+        some = [r for r in rows if name in ("all", r[key])]
+        times = [r["time_error"] for r in some if "time_error" in r]
+        sizes = [r["memory_error"] for r in some if "memory_error" in r]
+        print(f"{name:38} {len(times):4}  {mean(times)}  {len(sizes):4}  {mean(sizes)}")
+
+
+def decisions(rows):
+    known = [r for r in rows if "fits" in r]
+    out = [r for r in known if r["status"] == "oom"]
+    called = [r for r in known if not r["fits"]]
+    right = [r for r in out if not r["fits"]]
+    precision, recall = len(right) / max(1, len(called)), len(right) / max(1, len(out))
+    print(f"out of memory: {len(known)} runs, {len(out)} of them out; called out {len(called)}, rightly {len(right)}: "
+          f"precision {precision:.3f}, recall {recall:.3f}")
+    inside = [r["inside"] for r in rows if "inside" in r]
+    print(f"inside the 90 % interval of time: {100 * sum(inside) / max(1, len(inside)):.0f} %")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("rows")
+    parser.add_argument("-o", "--out")
+    parser.add_argument("--every", type=int, default=1, help="use every Nth row")
+    a = parser.parse_args()
+    with gzip.open(a.rows, "rt", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))[:: a.every]
+    with ThreadPoolExecutor(2) as pool:
+        done = [r for r in pool.map(lambda row: scored(a.program, row), rows) if r]
+    for key in ("source", "model", "method", "kernels"):
+        table(done, key)
+    decisions(done)
+    failed = {r["error"] for r in done if r["error"]}
+    print(f"{len(done)} of {len(rows)} rows used; refused: {sorted(failed) or 'none'}")
+    if a.out:
+        with open(a.out, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, sorted({k for r in done for k in r}))
+            writer.writeheader()
+            writer.writerows(done)
+
+
+if __name__ == "__main__":
+    main()
