@@ -92,6 +92,17 @@ static void sides_of_sum(const cm__call *c, double cores, float *out)
     out[1] = c->sizes[CM__REDUCE_INNER] == 1 ? cm__feature_facts.kinds_apart : 0;
 }
 
+/* Kernels of resizing run a thread for each place of the smaller or of the larger image, for all images. */
+static void growth_of_image(const cm__call *c, double cores, float *out)
+{
+    float before = (float)c->sizes[CM__RESIZE_H] * (float)c->sizes[CM__RESIZE_W],
+          after = (float)c->sizes[CM__RESIZE_OUT_H] * (float)c->sizes[CM__RESIZE_OUT_W];
+    (void)cores;
+    out[0] = about_log(fmaxf(1, after)) - about_log(fmaxf(1, before));
+    out[1] = about_log(fmaxf(1, (float)c->sizes[CM__RESIZE_N] * (float)c->sizes[CM__RESIZE_C]));
+    out[2] = about_log(fmaxf(1, after));
+}
+
 /* Additional features of some operators. */
 static const struct {
     int count;
@@ -101,6 +112,7 @@ static const struct {
     [CM__CALL_ATTENTION] = {CM__ATTENTION_BLOCKS + 3, blocks_of_attention},
     [CM__CALL_BATCH_NORM] = {1, outer_and_inner},
     [CM__CALL_REDUCE] = {2, sides_of_sum},
+    [CM__CALL_RESIZE] = {3, growth_of_image},
 };
 
 /* ---- all features ----------------------------------------------------------------------------------------------- */
