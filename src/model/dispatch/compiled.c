@@ -151,7 +151,8 @@ static void emit_library_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     cm_poly          images = cm__poly_dim(x->dims[0]), bytes = cm_tensor_bytes(x);
     cm_poly          channels = x->rank > 1 ? cm__poly_dim(x->dims[1]) : cm__poly_const(1);
     cm_poly          pixels = x->rank > 2 ? cm__poly_product(x->dims + 2, x->rank - 2) : cm__poly_const(1);
-    cm__sized_call   c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, d->nhwc ? "sum" : "sum:nchw", x->dtype, false);
+    const char      *sum = d->nhwc ? "sum" : "sum:nchw";
+    cm__sized_call   c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, sum, x->dtype, false);
     c.sizes[CM__REDUCE_OUTER] = d->nhwc ? cm__poly_const(1) : images;
     c.sizes[CM__REDUCE_REDUCE] = d->nhwc ? cm__poly_mul(images, pixels) : channels;
     c.sizes[CM__REDUCE_INNER] = d->nhwc ? channels : pixels;
