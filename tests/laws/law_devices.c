@@ -98,6 +98,10 @@ void law_copy_is_its_base(law_run *run)
 
 static bool positive(double x) { return isfinite(x) && x > 0; }
 
+/* MFU counts all scores of attention, as papers do, and kernels skip those that a causal mask removes: of the GPT here 4.3 %
+   of the FLOP. A chip that is predicted at its ceilings alone (GroqChip) reaches 1.03. */
+#define MASKED 1.045
+
 static void check_numbers(law_run *run, const cm_prediction_info *i, const char *model, const char *id, cm_precision p)
 {
     bool numbers = positive(i->step_time_s) && positive(i->interval_s[0]) && positive(i->interval_s[1]) &&
@@ -105,7 +109,8 @@ static void check_numbers(law_run *run, const cm_prediction_info *i, const char 
                    i->interval_s[0] <= i->step_time_s && i->step_time_s <= i->interval_s[1];
     law_case(run, numbers, "%s of %lld on %s in %s: %g s, %g to %g", model, (long long)i->batch, id,
              cm_precision_name(p), i->step_time_s, i->interval_s[0], i->interval_s[1]);
-    law_case(run, isnan(i->mfu) || (i->mfu >= 0 && i->mfu <= 1), "%s of %lld on %s in %s: MFU %g", model,
+    double most = strncmp(model, "gpt:", 4) == 0 ? MASKED : 1;
+    law_case(run, isnan(i->mfu) || (i->mfu >= 0 && i->mfu <= most), "%s of %lld on %s in %s: MFU %g", model,
              (long long)i->batch, id, cm_precision_name(p), i->mfu);
 }
 
