@@ -150,9 +150,29 @@ STORE_NAMED(loss_kernel)
 STORE_NAMED(lora)
 STORE_NAMED(quantize)
 STORE_NAMED(fuse)
-STORE_NAMED(runtime)
 STORE_NAMED(layout)
 STORE_NAMED(basis)
+
+/* --cuda-graphs is a mode of the runtime, whichever of the two options comes first. */
+bool store_graphs(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s, (void)value;
+    cm_diag diag;
+    if (cm_runtime_with_graphs(field, &diag) == CM_OK) return true;
+    say("option %s: %s", o->name, diag.reason);
+    return false;
+}
+
+bool store_runtime(const option *o, settings *s, void *field, const char *value)
+{
+    cm_diag    diag;
+    cm_runtime before = *(cm_runtime *)field;
+    if (cm_runtime_parse(value, field, &diag) != CM_OK) {
+        say("option %s: %s", o->name, diag.reason);
+        return false;
+    }
+    return before != CM_RUNTIME_EAGER_GRAPHS || store_graphs(o, s, field, NULL);
+}
 
 #define STORE_OBJECTIVE(of, CHOICE)                                                                                    \
     bool store_objective_##of(const option *o, settings *s, void *field, const char *value)                            \

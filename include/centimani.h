@@ -321,6 +321,8 @@ typedef enum cm_runtime {
     CM_RUNTIME_DEFAULT, /* torch-eager on devices that PyTorch drives kernel by kernel, native on others */
     CM_RUNTIME_TORCH_EAGER, CM_RUNTIME_TORCH_COMPILE, CM_RUNTIME_MEGATRON, CM_RUNTIME_NATIVE,
     CM_RUNTIME_TUNED, /* what vendors submit to MLPerf: fused norms and updates, CUDA graphs, tuned convolutions */
+    /* modes of the first two: the step replayed from CUDA graphs, and with kernels chosen by trying them */
+    CM_RUNTIME_EAGER_GRAPHS, CM_RUNTIME_COMPILE_GRAPHS, CM_RUNTIME_COMPILE_TUNED,
     CM_RUNTIMES,
     CM_RUNTIME_USUAL = CM_RUNTIMES /* in questions only: torch-compile where the default is PyTorch, else the default */
 } cm_runtime;
@@ -336,6 +338,10 @@ typedef enum cm_how { CM_HOW_MEASURED, CM_HOW_INTERPOLATED, CM_HOW_TRANSFERRED, 
 const char *cm_how_name(cm_how how);
 const char *cm_runtime_name(cm_runtime runtime);
 cm_status   cm_runtime_parse(const char *name, cm_runtime *runtime, cm_diag *diag);
+/* The runtime without its mode, which decides how kernels are launched and chosen but not which operators they are of. */
+cm_runtime  cm_runtime_base(cm_runtime runtime);
+/* The mode of a runtime that replays CUDA graphs. CM_ERR_UNSUPPORTED: the runtime has no such mode. */
+cm_status   cm_runtime_with_graphs(cm_runtime *runtime, cm_diag *diag);
 
 /* ---- objectives -------------------------------------------------------------------------------------------------- */
 

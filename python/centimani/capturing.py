@@ -343,9 +343,19 @@ def _unwrap(model: torch.nn.Module, warnings: List[str]) -> torch.nn.Module:
             return model
 
 
+def _compiled(model: torch.nn.Module, inputs: Any, warnings: List[str]) -> List[Dict[str, Any]]:
+    """What torch.compile would generate; none, with a warning, where this PyTorch does not tell."""
+    from . import lowering
+    try:
+        return lowering.compiled(model, inputs, lambda y: _first_real(y) if _own_loss(y) is None else _own_loss(y))
+    except Exception as error:  # noqa: BLE001 - the step itself is captured
+        warnings.append(f"torch.compile's kernels are not recorded: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
+        return []
+
+
 def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: Any = None,
             precision: Optional[str] = None, batch_dim: int = 0, *, target: Any = None, seq_dim: Optional[int] = None,
-            name: Optional[str] = None, world: Any = None) -> Trace:
+            name: Optional[str] = None, world: Any = None, compile: bool = False) -> Trace:
     """Record one training step of `model` on fake tensors, which need no GPU and no memory.
 
     inputs: a tensor, a tuple of arguments or a dict of keyword arguments; only shapes and types matter.
@@ -353,6 +363,7 @@ def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: A
     optimizer: a torch optimizer of this model, a function of its parameters, or "sgd", "momentum", "adam", "adamw".
     precision: the default precision of predictions; the step itself is recorded as the model runs it.
     seq_dim: the dimension of a sequence whose length may be changed in predictions.
+    compile: also record the kernels that torch.compile would generate (docs/capture.md).
     """
     require_supported()
     if precision is not None and precision not in PRECISIONS:
@@ -385,6 +396,8 @@ def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: A
         trace.content["precision"] = trace.content["types"] = retyped.precision_name(plan.type)
     if precision is not None:
         trace.content["wanted_precision"] = precision
+    if compile:
+        trace.content["compiled"] = _compiled(model, inputs, warnings)
     trace.content["warnings"] = warnings + trace.content["warnings"]
     return trace
 

@@ -38,6 +38,7 @@ bool cm_device_supports(const cm_device *device, cm_precision precision)
 bool cm_device_supports_runtime(const cm_device *device, cm_runtime runtime)
 {
     if (runtime <= CM_RUNTIME_DEFAULT || runtime >= CM_RUNTIMES) return false;
+    runtime = cm_runtime_base(runtime);
     for (int32_t i = 0; i < device->n_runtimes; i++)
         if (device->runtimes[i] == runtime) return true;
     return !device->n_runtimes; /* the profile lists no runtimes */
@@ -100,7 +101,8 @@ static const char *supported_runtimes(const cm_device *d, char *buf)
 {
     names n = {.count = 0};
     for (int r = CM_RUNTIME_TORCH_EAGER; r < CM_RUNTIMES; r++)
-        if (cm_device_supports_runtime(d, (cm_runtime)r)) n.all[n.count++] = cm_runtime_name((cm_runtime)r);
+        if (cm_runtime_base((cm_runtime)r) == (cm_runtime)r && cm_device_supports_runtime(d, (cm_runtime)r))
+            n.all[n.count++] = cm_runtime_name((cm_runtime)r);
     return joined(&n, buf);
 }
 

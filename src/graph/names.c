@@ -50,11 +50,6 @@ static const char *const loss_kernels[CM_LOSS_KERNELS] = {"auto", "plain", "fuse
 
 static const char *const quantizes[CM_QUANTIZES] = {"none", "nf4", "nf4-dq", "int8", "gptq4"};
 
-static const char *const runtimes[CM_RUNTIMES + 1] = {
-    [CM_RUNTIME_DEFAULT] = "default", [CM_RUNTIME_TORCH_EAGER] = "torch-eager",
-    [CM_RUNTIME_TORCH_COMPILE] = "torch-compile", [CM_RUNTIME_MEGATRON] = "megatron", [CM_RUNTIME_NATIVE] = "native",
-    [CM_RUNTIME_TUNED] = "tuned", [CM_RUNTIME_USUAL] = "usual",
-};
 static const char *const layouts[CM_LAYOUTS] = {"auto", "nchw", "nhwc"};
 static const char *const fuses[CM_FUSES] = {[CM_FUSE_ALL] = "all", [CM_FUSE_EAGER] = "eager", [CM_FUSE_NONE] = "none"};
 
@@ -77,7 +72,6 @@ const char *cm_how_name(cm_how how)
     static const char *const hows[CM_HOWS] = {"measured", "interpolated", "transferred", "roofline"};
     return hows[how];
 }
-const char *cm_runtime_name(cm_runtime runtime) { return runtimes[runtime]; }
 
 static cm_status parse(const char *what, const char *name, const char *const *names, int count, int *value,
                        cm_diag *diag)
@@ -113,5 +107,4 @@ PARSER(attention, attentions, CM_ATTENTIONS)
 PARSER(loss_kernel, loss_kernels, CM_LOSS_KERNELS)
 PARSER(quantize, quantizes, CM_QUANTIZES)
 PARSER(fuse, fuses, CM_FUSES)
-PARSER(runtime, runtimes, CM_RUNTIMES + 1)
 PARSER(layout, layouts, CM_LAYOUTS)

@@ -5,7 +5,8 @@
 /* True: the options leave open which cross-entropy the script has, and the model's logits are large. */
 static bool leaves_loss_open(const cm_graph *step, const cm_step_options *o)
 {
-    bool pytorch = o->runtime == CM_RUNTIME_TORCH_EAGER || o->runtime == CM_RUNTIME_TORCH_COMPILE;
+    cm_runtime base = cm_runtime_base(o->runtime);
+    bool       pytorch = base == CM_RUNTIME_TORCH_EAGER || base == CM_RUNTIME_TORCH_COMPILE;
     return pytorch && !o->train.inference && o->train.loss_kernel == CM_LOSS_KERNEL_AUTO && !step->own_loss &&
            step->loss == CM_LOSS_CROSS_ENTROPY && cm_graph_seq(step) > 0;
 }

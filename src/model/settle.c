@@ -10,6 +10,7 @@
  */
 #include "base/ctx.h"
 #include "device/device.h"
+#include "graph/runtimes.h"
 
 static const cm_precision without_autocast[CM_PRECISIONS] = {[CM_PRECISION_AMP_BF16] = CM_PRECISION_BF16,
                                                              [CM_PRECISION_AMP_FP16] = CM_PRECISION_FP16};
@@ -25,21 +26,16 @@ static bool has_autocast(cm_precision p)
     return p == CM_PRECISION_AMP_BF16 || p == CM_PRECISION_AMP_FP16 || p == CM_PRECISION_FP8;
 }
 
-static bool is_pytorch(cm_runtime runtime)
-{
-    return runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE || runtime == CM_RUNTIME_TUNED;
-}
-
 static void settle_sharding(cm_step_options *o)
 {
-    if (is_pytorch(o->runtime) && o->plan.zero >= 2 && has_autocast(o->train.precision)) o->train.master = true;
+    if (cm__is_pytorch(o->runtime) && o->plan.zero >= 2 && has_autocast(o->train.precision)) o->train.master = true;
 }
 
 static void settle_recompute(cm_step_options *o)
 {
     if (o->plan.recompute > o->train.recompute) o->train.recompute = o->plan.recompute;
     o->plan.recompute = o->train.recompute;
-    o->train.keep_products = is_pytorch(o->runtime);
+    o->train.keep_products = cm__is_pytorch(o->runtime);
 }
 
 cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_options *o, cm_diag *diag)
@@ -54,7 +50,7 @@ cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_opt
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "Megatron-LM has its own loss: omit --loss-kernel");
     if (!o->layout) o->layout = o->runtime == CM_RUNTIME_TUNED ? CM_LAYOUT_NHWC : device->layout;
     if (!o->train.precision) o->train.precision = cm_device_usual_precision(device);
-    if (o->runtime == CM_RUNTIME_TORCH_EAGER && o->load.fuse == CM_FUSE_ALL) o->load.fuse = CM_FUSE_EAGER;
+    if (cm_runtime_base(o->runtime) == CM_RUNTIME_TORCH_EAGER && o->load.fuse == CM_FUSE_ALL) o->load.fuse = CM_FUSE_EAGER;
     if (o->runtime == CM_RUNTIME_MEGATRON) settle_megatron(&o->train);
     settle_sharding(o);
     settle_recompute(o);

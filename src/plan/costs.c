@@ -3,6 +3,7 @@
    assumed to be alike: each has the mean time. */
 #include <math.h>
 #include "graph/rule.h"
+#include "graph/runtimes.h"
 #include "graph/train.h"
 #include "model/memory/footprint.h"
 #include "model/dispatch/tensor_parallel.h"
@@ -65,8 +66,7 @@ cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *de
     m->whole = cm__execution_applies(device, runtime);
     m->part = cm__part_map(ctx, step);
     m->units = cm__units_of(ctx, step);
-    bool pytorch = runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE || runtime == CM_RUNTIME_TUNED;
-    if (pytorch) find_kept(m);
+    if (cm__is_pytorch(runtime)) find_kept(m);
     find_shape(m);
     find_bytes(m);
     return m;

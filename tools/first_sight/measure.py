@@ -33,9 +33,9 @@ def highest_index(model, inputs):
     return first[0].shape[0] * first[0].shape[1] if first and first[0].dim() > 1 else 1
 
 
-def moved(name, value, dtype, layout, highest):
-    """A tensor on the GPU with random numbers, in the model's type. Labels may be any class, so they stay 0."""
-    value = value.cuda()
+def moved(name, value, dtype, layout, highest, device):
+    """A tensor on the device with random numbers, in the model's type. Labels may be any class, so they stay 0."""
+    value = value.to(device)
     if value.dtype == torch.int64 and name != "labels":
         value = torch.randint_like(value, highest)
     if value.is_floating_point():
@@ -51,41 +51,51 @@ def every(inputs, change):
     return tuple(change("", v) for v in inputs) if isinstance(inputs, tuple) else change("", inputs)
 
 
-def prepared(row):
-    """A function that runs one step of the case."""
-    half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(row["precision"], torch.float32)
-    amp = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}.get(row["precision"])
-    allow = row["precision"] == "tf32"
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allow
-    torch.manual_seed(0)
-    with torch.device("cuda"):
-        model, make, loss = cases.built(row["case"])
-    model = model.train().cuda().to(half) if half != torch.float32 else model.train().cuda()
-    if row["layout"] == "nhwc":
-        model = model.to(memory_format=torch.channels_last)
-    raw = make(int(row["batch"]))
-    highest = highest_index(model, raw)
-    inputs = every(raw, lambda k, v: moved(k, v, half, row["layout"], highest))
-    arguments, keywords = cases.as_arguments(inputs)
-    optimizer = cases.OPTIMIZERS[row["optimizer"]](model.parameters())
-    with torch.no_grad(), torch.autocast("cuda", amp or torch.bfloat16, enabled=amp is not None):
-        output = model(*arguments, **keywords)
-    output = cases.main_output(output)
-    target = None
-    if loss != "own":
-        loss = cases.default_loss(loss, output.shape)
-        target = cases.target_of(loss, tuple(output.shape)).cuda()
-    del output
-    criterion = cases.loss_function(loss)
+class Case:
+    """The model of a row on a device, its inputs and its target, and the functions that run one step of it."""
 
-    def step():
-        with torch.autocast("cuda", amp or torch.bfloat16, enabled=amp is not None):
-            y = model(*arguments, **keywords)
-            value = criterion(y) if target is None else criterion(y, target)
-        value.backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-    return step
+    def __init__(self, row, device="cuda"):
+        half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(row["precision"], torch.float32)
+        amp = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}.get(row["precision"])
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = row["precision"] == "tf32"
+        self.autocast = lambda: torch.autocast(device, amp or torch.bfloat16, enabled=amp is not None)
+        torch.manual_seed(0)
+        with torch.device(device):
+            model, make, loss = cases.built(row["case"])
+        model = model.train().to(device).to(half) if half != torch.float32 else model.train().to(device)
+        self.model = model.to(memory_format=torch.channels_last) if row["layout"] == "nhwc" else model
+        raw = make(int(row["batch"]))
+        highest = highest_index(model, raw)
+        inputs = every(raw, lambda k, v: moved(k, v, half, row["layout"], highest, device))
+        self.arguments, self.keywords = cases.as_arguments(inputs)
+        self.optimizer = cases.OPTIMIZERS[row["optimizer"]](model.parameters())
+        self.target = None
+        if loss != "own":
+            shape = self.output_shape()
+            loss = cases.default_loss(loss, shape)
+            self.target = cases.target_of(loss, shape).to(device)
+        self.criterion = cases.loss_function(loss)
+
+    def output_shape(self):
+        with torch.no_grad(), self.autocast():
+            return tuple(cases.main_output(self.model(*self.arguments, **self.keywords)).shape)
+
+    def step_of(self, forward):
+        """One training step with this function as the model: the model itself, or a compiled one."""
+        def step():
+            with self.autocast():
+                y = forward(*self.arguments, **self.keywords)
+                value = self.criterion(y) if self.target is None else self.criterion(y, self.target)
+            value.backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad(set_to_none=True)
+        return step
+
+
+def prepared(row):
+    """A function that runs one eager step of the case."""
+    case = Case(row)
+    return case.step_of(case.model)
 
 
 def timed(step):

@@ -7,8 +7,15 @@
 NAMES.txt has one "source:network" per line. `capture` writes FOLDER/NAME.cmt.json, or NAME.failed with the reason.
 `list` draws a precision, a layout and an aimed kernel time for each network from the seed, takes the power of two as
 batch size whose predicted kernel time comes nearest, and writes the case with everything predicted for it.
+
+    python3 tools/first_sight/predict.py compiled NAMES.txt FOLDER PROGRAM -o LIST.tsv [--seed N]
+    python3 tools/first_sight/predict.py again LIST.tsv FOLDER PROGRAM -o NEW.tsv
+
+`compiled` writes a list for compiled.py: each network under torch.compile in mode `default`, some with CUDA
+graphs instead, with the prediction of the eager step beside it. `again` predicts the rows of such a list anew.
 """
 import argparse
+import csv
 import json
 import os
 import random
@@ -16,6 +23,9 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+ASKED = ["case", "mode", "precision", "layout", "batch", "optimizer"]
+COMPILED = [*ASKED, "device_s", "step_s", "low_s", "high_s", "peak_bytes", "host_s", "eager_device_s", "eager_step_s", "eager_peak_bytes"]
+COMPILED_AIMS = [0.003, 0.01, 0.03]  # small, so that processes share the GPU's memory and timing is quick
 COLUMNS = ["case", "precision", "layout", "batch", "optimizer", "device_s", "step_s", "low_s", "high_s", "peak_bytes", "host_s"]
 AIMS = [0.004, 0.02, 0.06, 0.15]  # seconds of kernels: host-bound steps and device-bound ones
 IMAGES = ("timm:", "torchvision:", "generated:cnn-", "generated:unet-")  # networks that people run with channels last
@@ -66,30 +76,36 @@ def capture(args):
             print("failed", name, repr(error)[:300], flush=True)
 
 
-def asked(program, path, device, batch, precision, layout, optimizer):
+def asked(program, path, device, batch, precision, layout, optimizer, runtime="torch-eager"):
     words = [program, "predict", path, "--device", device, "--batch", str(batch), "--precision", precision, "--layout", layout,
-             "--optimizer", optimizer, "--json"]
+             "--optimizer", optimizer, "--runtime", runtime, "--json"]
     answer = subprocess.run(words, capture_output=True, text=True, check=False)
     return json.loads(answer.stdout) if answer.returncode == 0 else None
 
 
-def row_of(args, name, seed):
+def chosen(args, name, seed, aims, most_bytes):
+    """Precision, layout, batch size and prediction of a network's eager step; None without one."""
     r = random.Random(f"{seed} {name}")
-    precision, aim = r.choice(PRECISIONS), r.choice(AIMS)
+    precision, aim = r.choice(PRECISIONS), r.choice(aims)
     image = name.startswith(IMAGES) and ":video." not in name
     layout = "nhwc" if image and precision.startswith("amp") and r.random() < 0.7 else "nchw"
     best, path, optimizer = None, file_of(args.folder, name), optimizer_of(name)
     for power in range(1, 13):
         p = asked(args.program, path, args.device, 2 ** power, precision, layout, optimizer)
-        if p is None or p["peak_bytes"] > 100e9:
+        if p is None or p["peak_bytes"] > most_bytes:
             break
         if best is None or abs(p["device_time_s"] - aim) < abs(best[1]["device_time_s"] - aim):
             best = (2 ** power, p)
         if p["device_time_s"] > aim:
             break
-    if best is None:
+    return (precision, layout, optimizer, *best) if best else None
+
+
+def row_of(args, name, seed):
+    found = chosen(args, name, seed, AIMS, 100e9)
+    if found is None:
         return None
-    batch, p = best
+    precision, layout, optimizer, batch, p = found
     low, high = p["interval_s"]
     return [name, precision, layout, batch, optimizer, *(f"{v:.6g}" for v in (p["device_time_s"], p["step_time_s"], low, high)),
             int(p["peak_bytes"]), f"{p['host_time_s']:.6g}"]
@@ -110,6 +126,49 @@ def write_list(args):
             print(f"# {name}: not captured: {open(reason).readline().strip() if os.path.exists(reason) else '?'}", file=out)
 
 
+def compiled_row(args, row):
+    """The columns of COMPILED for the columns of ASKED."""
+    path, batch = file_of(args.folder, row["case"]), int(row["batch"])
+    question = (args.program, path, args.device, batch, row["precision"], row["layout"], row["optimizer"])
+    mode = "" if row["mode"] == "default" else ":" + row["mode"]
+    p, e = asked(*question, "torch-compile" + mode), asked(*question)
+    if p is None or e is None:
+        return None
+    times = (p["device_time_s"], p["step_time_s"], *p["interval_s"])
+    return [*(str(row[k]) for k in ASKED), *(f"{v:.6g}" for v in times), str(int(p["peak_bytes"])), f"{p['host_time_s']:.6g}",
+            f"{e['device_time_s']:.6g}", f"{e['step_time_s']:.6g}", str(int(e["peak_bytes"]))]
+
+
+def modes_of(number):
+    """One in eight with CUDA graphs, the others in the default mode: compiling a network takes 30 to 140 s of a core."""
+    return ["reduce-overhead" if number % 8 == 1 else "default"]
+
+
+def compiled_cases(args):
+    names = [n for n in names_in(args.names) if os.path.exists(file_of(args.folder, n))]
+    random.Random(args.seed).shuffle(names)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = list(pool.map(lambda n: chosen(args, n, args.seed, COMPILED_AIMS, 40e9), names))
+    rows = [dict(zip(ASKED, (name, mode, f[0], f[1], f[3], f[2]))) for number, (name, f) in enumerate(zip(names, found)) if f
+            for mode in modes_of(number)]
+    return sorted(rows, key=lambda r: os.path.getsize(file_of(args.folder, r["case"])))  # small networks compile fast
+
+
+def listed_cases(args):
+    with open(args.names) as lines:
+        return list(csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t"))
+
+
+def write_compiled(args):
+    rows = listed_cases(args) if args.what == "again" else compiled_cases(args)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = list(pool.map(lambda r: compiled_row(args, r), rows))
+    with open(args.output, "w") as out:
+        print("\t".join(COMPILED), file=out)
+        for row, values in zip(rows, found):
+            print("\t".join(values) if values else f"# {row['case']} {row['mode']}: no prediction", file=out)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     sub = parser.add_subparsers(dest="what", required=True)
@@ -117,14 +176,15 @@ def main():
     one.add_argument("names")
     one.add_argument("folder")
     one.add_argument("--part", default="0/1")
-    two = sub.add_parser("list")
-    for word in ("names", "folder", "program"):
-        two.add_argument(word)
-    two.add_argument("-o", "--output", required=True)
-    two.add_argument("--device", default="nvidia-h200")
-    two.add_argument("--seed", default="1")
+    for what in ("list", "compiled", "again"):
+        two = sub.add_parser(what)
+        for word in ("names", "folder", "program"):
+            two.add_argument(word)
+        two.add_argument("-o", "--output", required=True)
+        two.add_argument("--device", default="nvidia-h200")
+        two.add_argument("--seed", default="1")
     args = parser.parse_args()
-    return capture(args) if args.what == "capture" else write_list(args)
+    return {"capture": capture, "list": write_list}.get(args.what, write_compiled)(args)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,8 @@ def _options(words):
     parser.add_argument("--list", action="store_true", help="count the cases by op and exit")
     parser.add_argument("--case", metavar="TEXT",
                         help="time one call, such as 'gemm forward nt bf16 1,4096,4096,1024', and print it")
+    parser.add_argument("--suite", choices=("calls", "compiled"), default="calls", help="compiled: kernels that "
+                        "torch.compile generates, with options of their own ('--suite compiled --help')")
     return parser.parse_args(words)
 
 
@@ -154,7 +156,22 @@ def _run(options, backend, command, cases, ops, refused):
     return status or (1 if harness.wrong else 0)
 
 
+def _without_suite(words):
+    """The suite that --suite names, and the other words."""
+    if "--suite" not in words[:-1]:
+        return "calls", words
+    at = words.index("--suite")
+    return words[at + 1], words[:at] + words[at + 2:]
+
+
 def main(words):
+    suite, words = _without_suite(words)
+    if suite == "compiled":
+        from . import fused
+        return fused.main(words)
+    if suite != "calls":
+        sys.stderr.write(f"centimani bench: unknown suite '{suite}'; known: calls, compiled\n")
+        return 2
     options = _options(words)
     try:
         try:

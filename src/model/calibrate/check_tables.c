@@ -67,6 +67,7 @@ static cm_fitting *check(cm__ctx *ctx, const cm_device *device)
     cm_fit_class *classes = NULL;
     int32_t       count = 0, capacity = 0;
     for (cm_runtime r = CM_RUNTIME_TORCH_EAGER; r < CM_RUNTIMES; r++) {
+        if (cm_runtime_base(r) != r) continue; /* a mode has the tables of its runtime */
         noted n = {.all = {.ctx = ctx}, .runtime = cm_runtime_name(r)};
         cm__timer_cross_validate(cm__timer_new(ctx, device, NULL, r), note, &n);
         for (int32_t i = 0; i < n.all.count; i++) {

@@ -16,6 +16,7 @@
 #include "model/dispatch/attention.h"
 
 #include "graph/rule.h"
+#include "graph/runtimes.h"
 
 #define FUSED_SOFTMAX_KEYS 4096
 #define FUSED_SINCE 2023  /* PyTorch 2.0; FlashAttention in Megatron-LM */
@@ -52,15 +53,10 @@ static bool has_wide_groups(const cm_graph *g)
     return false;
 }
 
-static bool is_pytorch(cm_runtime runtime)
-{
-    return runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE || runtime == CM_RUNTIME_TUNED;
-}
-
 bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime runtime)
 {
     if (g->attention != CM_ATTENTION_AUTO) return g->attention == CM_ATTENTION_MATH;
-    if (is_pytorch(runtime)) return has_wide_groups(g) || (g->software && g->software < FUSED_SINCE);
+    if (cm__is_pytorch(runtime)) return has_wide_groups(g) || (g->software && g->software < FUSED_SINCE);
     if (runtime != CM_RUNTIME_MEGATRON) return false;
     if (g->precision == CM_PRECISION_FP32 || g->precision == CM_PRECISION_TF32) return true;
     if (has_units(device, CM_RATE_FP8) || g->software >= FUSED_SINCE) return false;
@@ -72,9 +68,9 @@ const char *cm__attention_kernel(const cm_graph *g, cm_runtime runtime)
     static const char *const names[CM_ATTENTIONS] = {
         [CM_ATTENTION_FLASH] = "flash", [CM_ATTENTION_EFFICIENT] = "efficient", [CM_ATTENTION_CUDNN] = "cudnn"};
     bool old = g->software && g->software < FLASH_2_SINCE;
-    if (names[g->attention] && is_pytorch(runtime) && !(old && g->attention == CM_ATTENTION_FLASH))
+    if (names[g->attention] && cm__is_pytorch(runtime) && !(old && g->attention == CM_ATTENTION_FLASH))
         return names[g->attention];
-    return old && (is_pytorch(runtime) || runtime == CM_RUNTIME_MEGATRON) ? "flash1" : "";
+    return old && (cm__is_pytorch(runtime) || runtime == CM_RUNTIME_MEGATRON) ? "flash1" : "";
 }
 
 /* The stored bytes are the probabilities; with dropout also its mask, and its output, which the next product's

@@ -2,84 +2,24 @@
 /*
  * compiled.c - kernel calls of a compiler that fuses neighbouring elementwise and row-wise operators.
  *
- * Products, convolutions, attention, look-ups, casts to 8 bits and the update stay separate calls. All other operators are fused: an
- * operator joins the kernel of one of its producers if both are in the same pass and have the same size. A fused kernel
- * reads its external inputs once and writes its external outputs once. A batch norm in training needs sums over its
- * input before it can normalise (in backward: over all operands of its gradient). These sums are separate kernels,
- * timed as column sums, and their operands are read a second time. As in eager PyTorch, a batch norm also counts its
- * batches. In the stacks that vendors tune (`tuned`) the convolution before a batch norm sums its own results.
+ * Products, convolutions, attention, look-ups, complex numbers, casts to 8 bits and the update stay separate calls. All
+ * other operators are fused (fusing.c). A fused kernel reads each of its external inputs once and writes its external
+ * outputs once. A batch norm in training needs sums over its input before it can normalise (in backward: over all
+ * operands of its gradient). These sums are separate kernels, and their operands are read a second time. A sum over
+ * columns is two kernels: partial sums, and their sum. As in eager PyTorch, a batch norm also counts its batches. In the
+ * stacks that vendors tune (`tuned`) the convolution before a batch norm sums its own results, a library makes the sums
+ * of backward, a norm's kernel also makes the gradients of its weights, and nothing is computed again in backward.
  */
+#include "model/dispatch/fusing.h"
+
 #include <string.h>
-#include "model/dispatch/rules.h"
 
-#define SUM_KERNELS 2 /* a sum over long columns: partial sums, then their sum */
+#define SMALL_BYTES 16384 /* what a kernel over partial sums moves: its time is that of a launch */
 
-typedef struct fusing {
-    cm__dispatch *d;
-    int32_t      *kernel;  /* per node: first node of the kernel it was fused into; -1: none */
-    bool         *outside; /* per tensor (by storage): read by a node outside its kernel */
-    cm_poly      *bytes;   /* per kernel: bytes read and written */
-    int32_t      *norm;    /* per kernel: the first node that needs sums; -1: none */
-    cm_poly      *summed;  /* per kernel with such a node: bytes that the sums read */
-} fusing;
+static int32_t stored(const cm__fusing *f, int32_t tensor) { return cm__t(f->d->g, tensor)->storage; }
 
-static bool is_fusible(const cm__dispatch *d, const cm_node *n)
-{
-    static const bool classes[CM_CLASSES] = {
-        [CM_CLASS_NORM] = true, [CM_CLASS_ELEMENTWISE] = true, [CM_CLASS_REDUCTION] = true, [CM_CLASS_MOVEMENT] = true};
-    return classes[cm_node_class(n)] && !n->view && n->n_outputs > 0 && n->outputs[0] >= 0 && !cm__is_scaled_cast(d, n);
-}
-
-static int32_t stored(const fusing *f, int32_t tensor) { return cm__t(f->d->g, tensor)->storage; }
-
-static cm_poly size_of(const fusing *f, const cm_node *n)
-{
-    return cm_tensor_elements(cm__t(f->d->g, n->n_inputs && n->inputs[0] >= 0 && cm_node_class(n) == CM_CLASS_REDUCTION
-                                                 ? n->inputs[0]
-                                                 : n->outputs[0]));
-}
-
-static bool same_size(cm_poly a, cm_poly b) { return memcmp(&a, &b, sizeof a) == 0; }
-
-/* A batch norm that computes its statistics from the batch. */
-static bool needs_sums(const fusing *f, const cm_node *n)
-{
-    return f->d->trains && cm__forward_of(f->d, n)->op == CM_OP_BATCH_NORM && cm__has(n, 0);
-}
-
-/* Returns the kernel of the last producer that this node can be fused into. Operators before the sums would be
-   computed twice: for the sums, and again after them. That pays off only in backward, where they are gradients of
-   activations. */
-static int32_t kernel_to_join(const fusing *f, const cm_node *n)
-{
-    int32_t best = -1;
-    if (needs_sums(f, n) && n->phase != CM_BACKWARD) return -1;
-    for (int32_t i = 0; i < n->n_inputs; i++) {
-        int32_t from = n->inputs[i] < 0 ? -1 : cm__t(f->d->g, stored(f, n->inputs[i]))->producer;
-        if (from < 0 || f->kernel[from] < 0) continue;
-        const cm_node *p = &f->d->g->nodes[from];
-        bool           sums_twice = needs_sums(f, n) && f->norm[f->kernel[from]] >= 0;
-        if (p->phase == n->phase && !sums_twice && same_size(size_of(f, p), size_of(f, n)) && f->kernel[from] > best)
-            best = f->kernel[from];
-    }
-    return best;
-}
-
-static void fuse(fusing *f)
-{
-    const cm_graph *g = f->d->g;
-    for (int32_t i = 0; i < g->n_nodes; i++) {
-        const cm_node *n = &g->nodes[i];
-        f->kernel[i] = f->norm[i] = -1;
-        if (!is_fusible(f->d, n) || cm__inside_stack(f->d, i)) continue;
-        int32_t joined = kernel_to_join(f, n);
-        f->kernel[i] = joined >= 0 ? joined : i;
-        if (needs_sums(f, n)) f->norm[f->kernel[i]] = i;
-    }
-}
-
-/* Marks the tensors that are read outside the kernel that makes them. */
-static void find_outside(fusing *f)
+/* Marks the tensors that are read outside the kernel that makes them, and those that a library reads in backward. */
+static void find_outside(cm__fusing *f)
 {
     const cm_graph *g = f->d->g;
     for (int32_t i = 0; i < g->n_nodes; i++) {
@@ -88,26 +28,36 @@ static void find_outside(fusing *f)
             int32_t base = n->inputs[k] < 0 ? -1 : stored(f, n->inputs[k]);
             int32_t from = base < 0 ? -1 : cm__t(g, base)->producer;
             if (from >= 0 && (f->kernel[from] < 0 || f->kernel[from] != f->kernel[i])) f->outside[base] = true;
+            if (base >= 0 && n->phase == CM_BACKWARD && f->kernel[i] < 0) f->library[base] = true;
         }
     }
     for (int32_t i = 0; i < g->n_outputs; i++) f->outside[stored(f, g->outputs[i])] = true;
 }
 
-/* Bytes that a node reads from outside its kernel. */
-static cm_poly bytes_read(const fusing *f, int32_t node)
+/* A view may be part of a tensor, or repeat it: the smaller of the two is read. */
+static cm_poly read_of(const cm_graph *g, int32_t tensor)
+{
+    cm_poly view = cm_tensor_bytes(cm__t(g, tensor)), base = cm_tensor_bytes(cm__t(g, cm__t(g, tensor)->storage));
+    return cm_poly_at(&view, 1) < cm_poly_at(&base, 1) ? view : base;
+}
+
+/* Bytes that a node reads from outside its kernel and that no earlier node of the kernel has read. */
+static cm_poly bytes_read(cm__fusing *f, int32_t node)
 {
     const cm_node *n = cm__node(f->d, node);
     cm_poly        bytes = cm__poly_const(0);
     for (int32_t k = 0; k < n->n_inputs; k++) {
         if (n->inputs[k] < 0) continue;
-        int32_t from = cm__t(f->d->g, stored(f, n->inputs[k]))->producer;
-        if (from < 0 || f->kernel[from] != f->kernel[node])
-            bytes = cm__poly_add(bytes, cm_tensor_bytes(cm__t(f->d->g, n->inputs[k])));
+        int32_t base = stored(f, n->inputs[k]), from = cm__t(f->d->g, base)->producer;
+        if (f->reader[base] == f->kernel[node] + 1) continue;
+        if (from >= 0 && f->kernel[from] == f->kernel[node]) continue;
+        f->reader[base] = f->kernel[node] + 1;
+        bytes = cm__poly_add(bytes, read_of(f->d->g, n->inputs[k]));
     }
     return bytes;
 }
 
-static cm_poly bytes_written(const fusing *f, int32_t node)
+static cm_poly bytes_written(const cm__fusing *f, int32_t node)
 {
     const cm_node *n = cm__node(f->d, node);
     cm_poly        bytes = cm__poly_const(0);
@@ -117,31 +67,83 @@ static cm_poly bytes_written(const fusing *f, int32_t node)
     return bytes;
 }
 
-static void add_traffic(fusing *f)
+/* Kernel by kernel, so that each counts a tensor once. */
+static void add_traffic(cm__fusing *f)
 {
-    for (int32_t i = 0; i < f->d->g->n_nodes; i++) {
-        int32_t kernel = f->kernel[i];
-        if (kernel < 0) continue;
-        cm_poly in = bytes_read(f, i);
-        f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(in, bytes_written(f, i)));
-        if (i <= f->norm[kernel]) f->summed[kernel] = cm__poly_add(f->summed[kernel], in);
-    }
+    for (int32_t kernel = 0; kernel < f->d->g->n_nodes; kernel++)
+        for (int32_t i = f->kernel[kernel] == kernel ? kernel : -1; i >= 0; i = f->next[i]) {
+            cm_poly in = bytes_read(f, i);
+            f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(in, bytes_written(f, i)));
+            if (i <= f->norm[kernel]) f->summed[kernel] = cm__poly_add(f->summed[kernel], in);
+        }
 }
 
 /* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
-/* One elementwise copy that moves this many bytes, half of them read and half written. */
-static void emit_stream(cm__dispatch *d, int32_t node, cm_poly bytes)
+/* One generated kernel that moves this many bytes, counted as a copy of numbers of 4 bytes. */
+static void emit_stream(cm__dispatch *d, int32_t node, const char *variant, cm_poly bytes)
 {
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", CM_FP32, false);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, variant, CM_FP32, false);
     c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
     c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_scale(bytes, 1.0 / 8);
     cm__dispatch_add(d, node, &c);
     d->generated++;
 }
 
-/* The channel sums of the normalised tensor. Other operands of the sums are timed as a stream. */
-static void emit_sums(const fusing *f, int32_t node, cm_poly summed)
+static void emit_small(cm__dispatch *d, int32_t node) { emit_stream(d, node, "fused", cm__poly_const(SMALL_BYTES)); }
+
+/* The sums of a batch norm. Backward has two of them: of the gradient, and of its product with the input. */
+static void emit_sums(const cm__fusing *f, int32_t node, cm_poly summed)
+{
+    cm__dispatch  *d = f->d;
+    const cm_node *forward = cm__forward_of(d, cm__node(d, node));
+    bool           first = cm__node(d, node) == forward;
+    emit_stream(d, node, "column_sum", summed);
+    for (int i = first; i < 2; i++) emit_small(d, node);
+    if (first) cm__dispatch_count_batch(d, node), d->generated++;
+}
+
+/* Activations that are not stored (model/memory/recomputed.c) and that the sums and the kernel after them read: they are
+   computed again once, by a kernel of their own. */
+static void emit_recomputed(cm__fusing *f, int32_t node)
+{
+    const cm_node *n = cm__node(f->d, node);
+    for (int32_t k = 0; k < n->n_inputs; k++) {
+        int32_t        base = n->inputs[k] < 0 ? -1 : stored(f, n->inputs[k]);
+        int32_t        from = base < 0 ? -1 : cm__t(f->d->g, base)->producer;
+        const cm_node *made = from < 0 || f->kernel[from] < 0 ? NULL : cm__node(f->d, from);
+        if (!made || made->phase != CM_FORWARD || f->library[base] || f->again[base]) continue;
+        cm_poly elements = cm_tensor_elements(cm__t(f->d->g, base));
+        if (memcmp(&elements, &f->size[f->kernel[node]], sizeof elements) != 0) continue; /* statistics are stored */
+        f->again[base] = true;
+        emit_stream(f->d, node, "fused", cm__poly_scale(read_of(f->d->g, n->inputs[k]), 2));
+    }
+}
+
+/* The gradients of a row-wise norm's weights: column sums over its input and its gradient. */
+static void emit_weight_sums(const cm__fusing *f, int32_t node)
+{
+    cm__dispatch    *d = f->d;
+    const cm_node   *forward = cm__forward_of(d, cm__node(d, node));
+    const cm_tensor *x = cm__in(d->g, forward, 0);
+    emit_stream(d, node, "column_sum", cm__poly_scale(cm_tensor_bytes(x), 2));
+    emit_small(d, node);
+}
+
+/* ---- stacks that vendors tune ------------------------------------------------------------------------------------ */
+
+static bool is_tuned(const cm__fusing *f) { return f->d->runtime == CM_RUNTIME_TUNED; }
+
+/* The convolution before a batch norm makes the sums of the forward pass. */
+static bool sums_made(const cm__fusing *f, const cm_node *norm)
+{
+    if (!is_tuned(f) || norm->phase == CM_BACKWARD) return false;
+    int32_t from = cm__t(f->d->g, stored(f, norm->inputs[0]))->producer;
+    return from >= 0 && cm_node_class(&f->d->g->nodes[from]) == CM_CLASS_CONV;
+}
+
+/* A library's sum over columns of the input, and a kernel that reads the other operands. */
+static void emit_library_sums(const cm__fusing *f, int32_t node, cm_poly summed)
 {
     cm__dispatch    *d = f->d;
     const cm_node   *forward = cm__forward_of(d, cm__node(d, node));
@@ -155,41 +157,39 @@ static void emit_sums(const fusing *f, int32_t node, cm_poly summed)
     c.sizes[CM__REDUCE_REDUCE] = d->nhwc ? cm__poly_mul(images, pixels) : channels;
     c.sizes[CM__REDUCE_INNER] = d->nhwc ? channels : pixels;
     cm__dispatch_add(d, node, &c);
-    d->generated += SUM_KERNELS;
     if (cm_poly_at(&summed, 1) > 1.5 * cm_poly_at(&bytes, 1))
-        emit_stream(d, node, cm__poly_add(summed, cm__poly_scale(bytes, -1)));
-    if (cm__node(d, node) == forward) cm__dispatch_count_batch(d, node), d->generated++;
+        emit_stream(d, node, "fused", cm__poly_add(summed, cm__poly_scale(bytes, -1)));
+    if (cm__node(d, node) == forward) cm__dispatch_count_batch(d, node);
 }
 
-/* The convolution before a batch norm makes the sums of the forward pass. */
-static bool sums_made(const fusing *f, const cm_node *norm)
+static void emit_tuned(cm__fusing *f, int32_t kernel)
 {
-    if (f->d->runtime != CM_RUNTIME_TUNED || norm->phase == CM_BACKWARD) return false;
-    int32_t from = cm__t(f->d->g, stored(f, norm->inputs[0]))->producer;
-    return from >= 0 && cm_node_class(&f->d->g->nodes[from]) == CM_CLASS_CONV;
+    int32_t norm = f->norm[kernel];
+    if (norm >= 0 && !sums_made(f, cm__node(f->d, norm))) emit_library_sums(f, norm, f->summed[kernel]);
+    emit_stream(f->d, kernel, "fused", f->bytes[kernel]);
 }
 
-static void emit(const fusing *f, int32_t kernel)
+/* ---- all kernels ------------------------------------------------------------------------------------------------- */
+
+static void emit(cm__fusing *f, int32_t kernel)
 {
-    if (f->norm[kernel] >= 0 && !sums_made(f, cm__node(f->d, f->norm[kernel]))) emit_sums(f, f->norm[kernel], f->summed[kernel]);
-    emit_stream(f->d, kernel, f->bytes[kernel]);
+    bool twice = f->norm[kernel] >= 0 && cm__node(f->d, kernel)->phase == CM_BACKWARD;
+    for (int32_t i = twice ? kernel : -1; i >= 0; i = f->next[i]) emit_recomputed(f, i);
+    if (f->norm[kernel] >= 0) emit_sums(f, f->norm[kernel], f->summed[kernel]);
+    emit_stream(f->d, kernel, f->columns[kernel] ? "column_sum" : "fused", f->bytes[kernel]);
+    if (f->columns[kernel]) emit_small(f->d, kernel);
+    for (int32_t i = kernel; i >= 0; i = f->next[i])
+        if (cm__fusing_has_weight_sums(f, i)) emit_weight_sums(f, i);
 }
 
 void cm__dispatch_fused(cm__dispatch *d)
 {
     const cm_graph *g = d->g;
-    size_t          nodes = (size_t)g->n_nodes + 1;
-    fusing          f = {.d = d,
-                         .kernel = cm__alloc_array(d->ctx, nodes, sizeof *f.kernel),
-                         .outside = cm__alloc_array(d->ctx, (size_t)g->n_tensors + 1, sizeof *f.outside),
-                         .bytes = cm__alloc_array(d->ctx, nodes, sizeof *f.bytes),
-                         .norm = cm__alloc_array(d->ctx, nodes, sizeof *f.norm),
-                         .summed = cm__alloc_array(d->ctx, nodes, sizeof *f.summed)};
-    fuse(&f);
-    find_outside(&f);
-    add_traffic(&f);
+    cm__fusing     *f = cm__fusing_new(d);
+    find_outside(f);
+    add_traffic(f);
     for (int32_t i = 0; i < g->n_nodes; i++) {
-        if (f.kernel[i] == i) emit(&f, i);
-        else if (f.kernel[i] < 0 && !g->nodes[i].view) cm__dispatch_one(d, i);
+        if (f->kernel[i] == i) (is_tuned(f) ? emit_tuned : emit)(f, i);
+        else if (f->kernel[i] < 0 && !g->nodes[i].view) cm__dispatch_one(d, i);
     }
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 #include "model/dispatch/attention.h"
-#include "model/dispatch/rules.h"
+#include "model/dispatch/fusing.h"
 #include "model/dispatch/tensor_parallel.h"
 #include "model/dispatch/works.h"
 
@@ -67,7 +67,7 @@ void cm__call_two(cm__dispatch *d, int32_t node, cm__sized_call c, cm_poly first
 void cm__dispatch_one(cm__dispatch *d, int32_t node)
 {
     if (cm__inside_stack(d, node)) return;
-    if (cm__is_scaled_cast(d, cm__node(d, node))) cm__dispatch_scaled_cast(d, node);
+    if (cm__is_scaled_cast(d->g, cm__node(d, node))) cm__dispatch_scaled_cast(d, node);
     else cm__dispatch_rules[d->g->nodes[node].op](d, node);
 }
 
@@ -95,9 +95,10 @@ cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layo
                                                                [CM_RUNTIME_TUNED] = cm__dispatch_fused,
                                                                [CM_RUNTIME_MEGATRON] = cm__dispatch_megatron};
     cm__dispatch *d = cm__alloc(ctx, sizeof *d);
+    runtime = cm_runtime_base(runtime);
     d->ctx = ctx;
     d->g = g;
-    d->nhwc = cm__in_nhwc(g, layout);
+    d->nhwc = cm__in_nhwc(g, layout) || (runtime == CM_RUNTIME_TORCH_COMPILE && cm__compiler_prefers_nhwc(g));
     d->tf32 = g->precision == CM_PRECISION_TF32;
     d->strides = cm__strides_new(ctx, g, d->nhwc);
     for (int32_t i = 0; i < g->n_nodes; i++) cm__strides_place(d->strides, i);

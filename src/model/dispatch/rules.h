@@ -53,7 +53,7 @@ typedef struct cm__function {
 } cm__function;
 
 /* scaled.c: a cast to 8 bits. */
-bool cm__is_scaled_cast(const cm__dispatch *d, const cm_node *n);
+bool cm__is_scaled_cast(const cm_graph *g, const cm_node *n);
 void cm__dispatch_scaled_cast(cm__dispatch *d, int32_t node);
 
 /* matrix.c: a matrix product; the sizes are batch, rows, columns, inner. */

@@ -14,9 +14,9 @@
 
 #define KERNELS_PER_USE 3 /* two of them find the largest value */
 
-bool cm__is_scaled_cast(const cm__dispatch *d, const cm_node *n)
+bool cm__is_scaled_cast(const cm_graph *g, const cm_node *n)
 {
-    return n->op == CM_OP_CAST && n->outputs[0] >= 0 && cm__t(d->g, n->outputs[0])->dtype == CM_FP8;
+    return n->op == CM_OP_CAST && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->dtype == CM_FP8;
 }
 
 /* Bytes read and written for each element. */

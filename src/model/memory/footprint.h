@@ -89,6 +89,9 @@ void cm__fused_pieces(cm_footprint *f, const int32_t *piece_of);
 /* copies.c: adds the copies that linear layers make of their inputs. */
 void cm__copied_inputs(cm_footprint *f, const int32_t *piece_of);
 
+/* recomputed.c: shortens the lives of pieces that a compiler recomputes in backward. */
+void cm__recomputed_pieces(cm_footprint *f, const int32_t *piece_of);
+
 /* units.c: bytes of whole weights and whole gradients that sharded training stores beside its shards, before tensor
    parallelism divides them. */
 typedef struct cm__units {

@@ -250,6 +250,7 @@ static void find_pieces(cm_footprint *f)
     add_in_place(f, piece_of);
     cm__fused_pieces(f, piece_of);
     if (f->caching) cm__copied_inputs(f, piece_of);
+    cm__recomputed_pieces(f, piece_of);
     if (f->math) add_scores(f);
     cm__shard(f);
     sum_up(f);

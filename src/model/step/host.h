@@ -15,6 +15,9 @@ double cm__host_update(const cm_device *device, const cm_device *reference, cm_r
 /* The same under torch-compile. `generated`: number of kernels that the compiler generated. */
 double cm__host_time_compiled(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *graph,
                               double generated);
+/* The same of a runtime that replays CUDA graphs. */
+double cm__host_time_graphs(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *graph,
+                            cm_runtime base);
 
 /* A number of the profile's `host`, or of the reference device's if the profile has none; 0: neither has it. */
 double cm__host_number(const cm_device *device, const cm_device *reference, cm_runtime runtime, const char *what);

@@ -3,12 +3,15 @@
  * host_compiled.c - the host's time per step under torch.compile.
  *
  * Inductor generates Python code. For each generated kernel it allocates the result and calls a launcher. For products,
- * convolutions, attention and look-ups it calls the same operators as eager PyTorch, without autograd: the two
- * gradients of a product cost two products. The cost of a launch is in the profile (torch-compile, `launch`). A profile
- * without it uses the host cost of an eager elementwise operator, which is also a call from Python, an allocation and a
- * launch. The update runs eagerly. Not modelled: guards and size checks, about 1 us per tensor of the graph.
+ * convolutions, attention, look-ups and complex numbers it allocates the result and calls the same operators as eager
+ * PyTorch, without autograd: the two gradients of a product cost two products. The cost of a launch is in the profile
+ * (torch-compile, `launch`). A profile without it uses the host cost of an eager elementwise operator, which is also a
+ * call from Python, an allocation and a launch. `step` has the guards, the wrappers of both graphs and the loss. The
+ * update runs eagerly.
  */
 #include "model/step/host.h"
+
+#include "model/dispatch/fusing.h"
 
 #include "model/time/factors.h"
 
@@ -29,7 +32,15 @@ static double eager(const cm_device *device, const cm_device *reference, const c
     return cm__host_number(device, reference, CM_RUNTIME_TORCH_EAGER, what);
 }
 
-static double called_s(const cm_device *device, const cm_device *reference, const cm_graph *g)
+static bool is_complex(const cm_graph *g, const cm_node *n)
+{
+    for (int32_t k = 0; k < n->n_inputs; k++)
+        if (n->inputs[k] >= 0 && cm__t(g, n->inputs[k])->dtype == CM_COMPLEX64) return true;
+    return n->n_outputs && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->dtype == CM_COMPLEX64;
+}
+
+/* Time of the operators themselves; counts them. */
+static double called_s(const cm_device *device, const cm_device *reference, const cm_graph *g, double *calls)
 {
     double  sum = 0;
     int32_t last = -1;
@@ -38,11 +49,15 @@ static double called_s(const cm_device *device, const cm_device *reference, cons
         bool           backward = n->phase == CM_BACKWARD;
         cm_class       class = cm_node_class(n);
         const char    *what = backward ? called[class].backward : called[class].forward;
+        if (!what && !cm__fusible(g, n) && is_complex(g, n)) what = "forward-op:elementwise";
         bool           again = backward && n->source >= 0 && n->source == last && called[class].at_once;
-        if (what && !n->view && !again && n->phase != CM_UPDATE) sum += eager(device, reference, what);
+        if (what && !n->view && !again && n->phase != CM_UPDATE) {
+            sum += eager(device, reference, what) * cm__time_factors.inference_host; /* no autograd */
+            *calls += 1;
+        }
         last = backward ? n->source : -1;
     }
-    return sum * cm__time_factors.inference_host; /* no autograd */
+    return sum;
 }
 
 static double update_s(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *g)
@@ -54,6 +69,15 @@ static double update_s(cm__ctx *ctx, const cm_device *device, const cm_device *r
     return tensors * eager(device, reference, cm__format(ctx, "update-op:%s", cm_optimizer_name(g->optimizer)));
 }
 
+/* Python, guards, and the start of a graph. Optimizers stay outside of torch.compile's graphs. */
+double cm__host_time_graphs(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *g,
+                            cm_runtime base)
+{
+    double step = cm__host_number(device, reference, base, "step");
+    if (step <= 0) step = eager(device, reference, "step");
+    return base == CM_RUNTIME_TORCH_COMPILE ? step + update_s(ctx, device, reference, g) : step;
+}
+
 double cm__host_time_compiled(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *g,
                               double generated)
 {
@@ -61,5 +85,6 @@ double cm__host_time_compiled(cm__ctx *ctx, const cm_device *device, const cm_de
     double step = cm__host_number(device, reference, CM_RUNTIME_TORCH_COMPILE, "step");
     if (launch <= 0) launch = eager(device, reference, "forward-op:elementwise");
     if (step <= 0) step = eager(device, reference, "step");
-    return step + generated * launch + called_s(device, reference, g) + update_s(ctx, device, reference, g);
+    double calls = 0, operators = called_s(device, reference, g, &calls);
+    return step + (generated + calls) * launch + operators + update_s(ctx, device, reference, g);
 }

@@ -83,7 +83,8 @@ static const bool *sparse_calls(cm__ctx *ctx, const cm_graph *g, const cm__dispa
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,
                                   const cm_predict_options *o, const cm__common *common)
 {
-    cm_runtime       runtime = o->runtime;
+    cm_runtime       runtime = cm_runtime_base(o->runtime);
+    bool             graphs = runtime != o->runtime;
     const cm_device *reference = shared_reference(ctx, device, common);
     cm__limits       limits = cm__limits_of(device);
     bool             math = cm__attention_math(graph, device, runtime), same = common && common->calls->math == math;
@@ -91,7 +92,8 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         same ? common->calls : cm__dispatch_shard(ctx, graph, layout_on(device, o->layout), runtime, &o->plan, math);
     double           gain = cm__sparsity_gain(device, &o->sparsity);
     double           gap = cm__host_number(device, reference, runtime, "gap");
-    double           host_s = runtime == CM_RUNTIME_TORCH_COMPILE
+    double           host_s = graphs ? cm__host_time_graphs(ctx, device, reference, graph, runtime)
+                              : runtime == CM_RUNTIME_TORCH_COMPILE
                                   ? cm__host_time_compiled(ctx, device, reference, graph, calls->generated)
                                   : cm__host_time(device, reference, runtime, graph);
     cm__hosting    hosting = cm__hosting_of(ctx, device, reference, runtime, o->loading.host);
@@ -108,11 +110,11 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .runtime = runtime,
         .matrix_flop = cm__matrix_flop(graph),
         .host_s = host_s * slower,
-        .host_launch_s = runtime == CM_RUNTIME_TORCH_EAGER
+        .host_launch_s = runtime == CM_RUNTIME_TORCH_EAGER && !graphs
                              ? cm__host_number(device, reference, runtime, "launch") * slower
                              : 0,
         .host_error = hosting.error,
-        .host_update_s = cm__host_update(device, reference, runtime, graph) * slower,
+        .host_update_s = graphs ? 0 : cm__host_update(device, reference, runtime, graph) * slower,
         .host_exchange_s = cm__host_number(device, reference, runtime, "exchange") * hosting.slower,
         .host_batch_s = cm__host_number(device, reference, runtime, "batch") * hosting.slower,
         .host_collective_s = cm__host_number(device, reference, runtime, "collective") * hosting.slower,

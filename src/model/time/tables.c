@@ -64,9 +64,9 @@ static void take_tables(cm__library *l, cm__kernels kernels, const char *runtime
 void cm__library_open(cm__ctx *ctx, cm__library *l, cm__kernels kernels, const cm_device *of, cm_runtime runtime,
                       bool reference)
 {
-    const char *names[] = {cm_runtime_name(runtime), cm_runtime_name(CM_RUNTIME_TORCH_EAGER)};
-    bool        eager_too = runtime == CM_RUNTIME_TORCH_COMPILE || runtime == CM_RUNTIME_MEGATRON ||
-                     runtime == CM_RUNTIME_TUNED;
+    cm_runtime  base = cm_runtime_base(runtime);
+    const char *names[] = {cm_runtime_name(base), cm_runtime_name(CM_RUNTIME_TORCH_EAGER)};
+    bool        eager_too = base == CM_RUNTIME_TORCH_COMPILE || base == CM_RUNTIME_MEGATRON || base == CM_RUNTIME_TUNED;
     int         runtimes = eager_too ? 2 : 1;
     int32_t     count[PLACES] = {0};
     *l = (cm__library){.ctx = ctx, .limits = cm__limits_of(of), .runtime = runtime, .reference = reference};
@@ -145,6 +145,8 @@ static const struct {
     {"rsqrt", "sqrt"},
     {"log", "exp"},
     {"cat", "copy"},
+    {"fused", "copy"},
+    {"column_sum", "copy"},
     {"where", "add"},
     {"hardswish_grad", "silu_grad"},
     {"gelu_tanh_grad", "gelu_grad"},

@@ -2,13 +2,15 @@
 /* test_compiled.c - kernels that torch.compile generates. */
 #include "dispatch_calls.h"
 
+#define SMALL "elementwise forward fused fp32 1,2048" /* a sum of partial sums */
+
 /* Three elementwise functions in a row become one kernel: 64 numbers in, 64 out. Products are unchanged. */
 static void a_compiler_joins_functions(void **state)
 {
     (void)state;
     calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 32\nlinear 16\nrelu\nsigmoid\ntanh\nlinear 10\n", CM_PRECISION_FP32,
              true, CM_LAYOUT_AUTO, 4,
-             CALLS("gemm forward nt-bias fp32 1,4,16,32", "elementwise forward copy fp32 1,64",
+             CALLS("gemm forward nt-bias fp32 1,4,16,32", "elementwise forward fused fp32 1,64",
                    "gemm forward nt-bias fp32 1,4,10,16"));
 }
 
@@ -18,22 +20,24 @@ static void a_compiled_batch_norm_sums_first(void **state)
 {
     (void)state;
     calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 8 4 4\nbn\nrelu\nflatten\nlinear 4\n", CM_PRECISION_FP32, true,
-             CM_LAYOUT_AUTO, 2, CALLS("elementwise forward copy fp32 1,272", "gemm forward nt-bias fp32 1,2,4,128"));
+             CM_LAYOUT_AUTO, 2, CALLS("elementwise forward fused fp32 1,272", "gemm forward nt-bias fp32 1,2,4,128"));
     calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 8 4 4\nconv 8 1 bias=off\nbn\nrelu\nflatten\nlinear 4\n",
              CM_PRECISION_FP32, false, CM_LAYOUT_AUTO, 2,
-             CALLS("conv forward nchw fp32 2,8,8,4,4,1,1,1,1,0,0,1,1,1", "reduce forward sum:nchw fp32 2,8,16",
-                   "elementwise forward scale int64 1,1",
-                   "elementwise forward copy fp32 1,280", /* 256 in and out; 4 x 8 parameters and means, 2 x 8 saved */
-                   "gemm forward nt-bias fp32 1,2,4,128", "elementwise forward copy fp32 1,11",
-                   "elementwise forward copy fp32 1,7", "elementwise forward copy fp32 1,14",
+             CALLS("conv forward nchw fp32 2,8,8,4,4,1,1,1,1,0,0,1,1,1",
+                   "elementwise forward column_sum fp32 1,144", /* 256 numbers, and 4 x 8 parameters and means */
+                   SMALL, "elementwise forward scale int64 1,1",
+                   "elementwise forward fused fp32 1,280", /* 256 in and out; 4 x 8 parameters and means, 2 x 8 saved */
+                   "gemm forward nt-bias fp32 1,2,4,128", "elementwise forward fused fp32 1,11",
+                   "elementwise forward fused fp32 1,7", "elementwise forward fused fp32 1,12",
                    "gemm forward nn fp32 1,2,128,4", "gemm forward tn fp32 1,4,128,2",
-                   "reduce forward sum:nchw fp32 2,8,16",
-                   "elementwise forward copy fp32 1,268", /* for the sums: 2 x 256, and 3 x 8 */
-                   "elementwise forward copy fp32 1,532", /* 3 x 256 in, 256 out, 3 x 8 in, 2 x 8 out */
+                   "elementwise forward column_sum fp32 1,6", SMALL, /* the bias: 8 numbers in, 4 out */
+                   "elementwise forward column_sum fp32 1,396", SMALL, SMALL, /* 3 x 256 numbers, and 3 x 8 */
+                   "elementwise forward fused fp32 1,532", /* 3 x 256 in, 256 out, 3 x 8 in, 2 x 8 out */
                    "conv bwd_weight nchw fp32 2,8,8,4,4,1,1,1,1,0,0,1,1,1", "optimizer update sgd fp32 5,596"));
 }
 
-/* The convolution makes the sums of the forward pass; those of backward stay. */
+/* The convolution makes the sums of the forward pass; those of backward stay, as a library's sums. A compiler has kernels
+   for all four, and counts the batches of both norms. */
 static void a_tuned_batch_norm_is_summed_before(void **state)
 {
     static listed got;
@@ -43,9 +47,29 @@ static void a_tuned_batch_norm_is_summed_before(void **state)
     cm_graph *step = step_of(read(ctx, "input x 8 4 4\nconv 8 1 bias=off\nbn\nrelu\nbn\nflatten\nlinear 4\n"),
                              CM_PRECISION_FP32, false);
     list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_COMPILE), 2, &got);
-    assert_int_equal(times(&got, "reduce forward sum:nchw fp32 2,8,16"), 4);
+    assert_int_equal(times(&got, "reduce forward sum:nchw fp32 2,8,16"), 0);
+    assert_int_equal(times(&got, "elementwise forward scale int64 1,1"), 2);
     list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TUNED), 2, &got);
     assert_int_equal(times(&got, "reduce forward sum:nchw fp32 2,8,16"), 3); /* the second norm follows no convolution */
+    assert_int_equal(times(&got, "elementwise forward scale int64 1,1"), 1);
+    assert_int_equal(times(&got, SMALL), 0);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
+/* A compiler has two kernels for the gradients of a layer norm's weights, from its input and its gradient: 4 x 16 numbers
+   each. A vendor's kernel of the norm makes them. */
+static void a_tuned_norm_makes_the_gradients_of_its_weights(void **state)
+{
+    static listed got;
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *step = step_of(read(ctx, "input x 32\nlinear 16\nln\nlinear 4\n"), CM_PRECISION_FP32, false);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_COMPILE), 4, &got);
+    assert_int_equal(times(&got, "elementwise forward column_sum fp32 1,64"), 1);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TUNED), 4, &got);
+    assert_int_equal(times(&got, "elementwise forward column_sum fp32 1,64"), 0);
     cm_graph_free(step);
     cm__ctx_free(ctx);
 }
@@ -54,6 +78,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_compiler_joins_functions),
                                        cmocka_unit_test(a_compiled_batch_norm_sums_first),
-                                       cmocka_unit_test(a_tuned_batch_norm_is_summed_before)};
+                                       cmocka_unit_test(a_tuned_batch_norm_is_summed_before),
+                                       cmocka_unit_test(a_tuned_norm_makes_the_gradients_of_its_weights)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

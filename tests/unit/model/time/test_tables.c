@@ -57,6 +57,17 @@ static void test_own(void **state)
     library.reference = false;
 }
 
+/* Modes of PyTorch, and what is made of it, have the tables of eager PyTorch; other runtimes do not. */
+static void test_runtimes(void **state)
+{
+    (void)state;
+    for (int r = CM_RUNTIME_TORCH_EAGER; r < CM_RUNTIMES; r++) {
+        cm__library of;
+        cm__library_open(ctx, &of, device->kernels, device, (cm_runtime)r, false);
+        if (of.count != (r == CM_RUNTIME_NATIVE ? 0 : 4)) fail_msg("%s: %d", cm_runtime_name((cm_runtime)r), (int)of.count);
+    }
+}
+
 /* fp16 runs as fast as bf16, a product with bias as one without, sub as add. */
 static void test_stand_ins(void **state)
 {
@@ -120,7 +131,7 @@ static void test_neighbours(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_own), cmocka_unit_test(test_stand_ins),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_own), cmocka_unit_test(test_runtimes), cmocka_unit_test(test_stand_ins),
                                        cmocka_unit_test(test_rows), cmocka_unit_test(test_neighbours)};
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fusing.c - which operators of a step a fusing compiler makes one kernel of: the rules of PyTorch's Inductor.
+ *
+ * An operator joins the kernels of all its producers that are in the same pass, iterate over the same elements, and are
+ * not needed by something else that must run before the operator. The last condition is checked by levels: a kernel has
+ * the level at which its first operator could run, each library call or other kernel in between raises the level by one,
+ * and operators join only kernels of the level that they need. A reduction of rows may be followed by operators on its
+ * result and again on whole rows, as norms are written. Sums over columns join their producers, but not a kernel that
+ * reduces rows.
+ */
+#include "model/dispatch/fusing.h"
+
+#include <string.h>
+
+bool cm__fusible(const cm_graph *g, const cm_node *n)
+{
+    static const bool classes[CM_CLASSES] = {
+        [CM_CLASS_NORM] = true, [CM_CLASS_ELEMENTWISE] = true, [CM_CLASS_REDUCTION] = true, [CM_CLASS_MOVEMENT] = true};
+    if (!classes[cm_node_class(n)] || n->view || n->n_outputs < 1 || n->outputs[0] < 0 || cm__is_scaled_cast(g, n)) return false;
+    for (int32_t k = 0; k < n->n_inputs; k++)
+        if (n->inputs[k] >= 0 && cm__t(g, n->inputs[k])->dtype == CM_COMPLEX64) return false;
+    return cm__t(g, n->outputs[0])->dtype != CM_COMPLEX64;
+}
+
+static bool reduces(const cm_node *n)
+{
+    return cm_node_class(n) == CM_CLASS_REDUCTION && n->n_inputs > 0 && n->inputs[0] >= 0;
+}
+
+static cm_poly size_of(const cm_graph *g, const cm_node *n)
+{
+    return cm_tensor_elements(cm__t(g, reduces(n) ? n->inputs[0] : n->outputs[0]));
+}
+
+static bool same_size(cm_poly a, cm_poly b) { return memcmp(&a, &b, sizeof a) == 0; }
+
+static bool same_dim(cm_dim a, cm_dim b) { return memcmp(&a, &b, sizeof a) == 0; }
+
+/* The last dimension is kept: whole rows are added up. Softmax keeps all of them. */
+static bool adds_columns(const cm_graph *g, const cm_node *n)
+{
+    if (!reduces(n)) return false;
+    const cm_tensor *x = cm__t(g, n->inputs[0]), *y = cm__t(g, n->outputs[0]);
+    if (same_size(cm_tensor_elements(x), cm_tensor_elements(y))) return false;
+    return x->rank && y->rank && same_dim(x->dims[x->rank - 1], y->dims[y->rank - 1]);
+}
+
+static bool reduces_rows(const cm__fusing *f, const cm_node *n)
+{
+    bool batch_norm = cm__forward_of(f->d, n)->op == CM_OP_BATCH_NORM;
+    return (reduces(n) && !adds_columns(f->d->g, n)) || (cm_node_class(n) == CM_CLASS_NORM && !batch_norm);
+}
+
+/* A batch norm that computes its statistics from the batch. */
+static bool needs_sums(const cm__fusing *f, const cm_node *n)
+{
+    return f->d->trains && cm__forward_of(f->d, n)->op == CM_OP_BATCH_NORM && cm__has(n, 0);
+}
+
+bool cm__fusing_has_weight_sums(const cm__fusing *f, int32_t node)
+{
+    const cm_node *n = cm__node(f->d, node), *forward = cm__forward_of(f->d, n);
+    bool           weights = forward->n_inputs > 1 && forward->inputs[1] >= 0 &&
+                   cm__t(f->d->g, forward->inputs[1])->role == CM_ROLE_PARAMETER;
+    return n->phase == CM_BACKWARD && cm_node_class(forward) == CM_CLASS_NORM && forward->op != CM_OP_BATCH_NORM && weights;
+}
+
+/* ---- joining ---------------------------------------------------------------------------------------------------- */
+
+static int32_t producer_of(const cm__fusing *f, const cm_node *n, int32_t k)
+{
+    const cm_graph *g = f->d->g;
+    return n->inputs[k] < 0 ? -1 : cm__t(g, cm__t(g, n->inputs[k])->storage)->producer;
+}
+
+/* Operators before the sums of a batch norm would be computed twice: for the sums, and again after them. That pays off
+   only in backward, where they are gradients of activations. */
+static bool suits(const cm__fusing *f, int32_t kernel, const cm_node *n)
+{
+    cm_poly size = size_of(f->d->g, n);
+    if (f->d->g->nodes[kernel].phase != n->phase) return false;
+    if (needs_sums(f, n) && (n->phase != CM_BACKWARD || f->norm[kernel] >= 0)) return false;
+    if (adds_columns(f->d->g, n) ? f->by_row[kernel] : reduces_rows(f, n) && f->columns[kernel]) return false;
+    return same_size(f->size[kernel], size) || (f->by_row[kernel] && same_size(f->rows[kernel], size));
+}
+
+/* The suitable kernel of the highest level among the producers; -1: none. */
+static int32_t candidate(const cm__fusing *f, const cm_node *n)
+{
+    int32_t best = -1;
+    for (int32_t k = 0; k < n->n_inputs; k++) {
+        int32_t from = producer_of(f, n, k), kernel = from < 0 ? -1 : f->kernel[from];
+        if (kernel >= 0 && suits(f, kernel, n) && (best < 0 || f->level[kernel] > f->level[best])) best = kernel;
+    }
+    return best;
+}
+
+/* The level that a node needs if it joins this kernel and the others of its level; kernel -1: if it joins none. */
+static int32_t level_needed(const cm__fusing *f, const cm_node *n, int32_t kernel)
+{
+    int32_t needed = 0;
+    for (int32_t k = 0; k < n->n_inputs; k++) {
+        int32_t from = producer_of(f, n, k), other = from < 0 ? -1 : f->kernel[from];
+        if (from < 0) continue;
+        bool    joins = kernel >= 0 && other >= 0 && f->level[other] == f->level[kernel] && suits(f, other, n);
+        int32_t after = f->level[other >= 0 ? other : from] + !joins;
+        if (after > needed) needed = after;
+    }
+    return needed;
+}
+
+static void append(cm__fusing *f, int32_t kernel, int32_t first)
+{
+    int32_t last = kernel;
+    while (f->next[last] >= 0) last = f->next[last];
+    f->next[last] = first;
+}
+
+/* All of `other` becomes part of `kernel`. */
+static void merge(cm__fusing *f, int32_t kernel, int32_t other)
+{
+    for (int32_t i = other; i >= 0; i = f->next[i]) f->kernel[i] = kernel;
+    append(f, kernel, other);
+    f->by_row[kernel] |= f->by_row[other];
+    f->columns[kernel] |= f->columns[other];
+    if (f->by_row[other]) f->rows[kernel] = f->rows[other];
+    if (f->norm[other] >= 0) f->norm[kernel] = f->norm[other];
+}
+
+static bool mergeable(const cm__fusing *f, int32_t a, int32_t b)
+{
+    bool rows = f->by_row[a] || f->by_row[b], columns = f->columns[a] || f->columns[b];
+    return a != b && f->level[a] == f->level[b] && same_size(f->size[a], f->size[b]) && !(rows && columns) &&
+           (f->norm[a] < 0 || f->norm[b] < 0);
+}
+
+/* Merges the kernels of all producers that suit; returns the first of them. */
+static int32_t merge_producers(cm__fusing *f, const cm_node *n, int32_t kernel)
+{
+    for (int32_t k = 0; k < n->n_inputs; k++) {
+        int32_t from = producer_of(f, n, k), other = from < 0 ? -1 : f->kernel[from];
+        if (other < 0 || !suits(f, other, n) || !mergeable(f, kernel, other)) continue;
+        int32_t first = kernel < other ? kernel : other, second = kernel < other ? other : kernel;
+        merge(f, first, second);
+        kernel = first;
+    }
+    return kernel;
+}
+
+static void place(cm__fusing *f, int32_t node)
+{
+    const cm_node *n = cm__node(f->d, node);
+    int32_t        kernel = candidate(f, n);
+    if (kernel >= 0 && level_needed(f, n, kernel) <= f->level[kernel]) {
+        kernel = merge_producers(f, n, kernel);
+        append(f, kernel, node);
+    } else {
+        kernel = node;
+        f->level[node] = level_needed(f, n, -1);
+        f->size[node] = size_of(f->d->g, n);
+    }
+    f->kernel[node] = kernel;
+    if (reduces_rows(f, n)) f->by_row[kernel] = true, f->rows[kernel] = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
+    if (adds_columns(f->d->g, n)) f->columns[kernel] = true;
+    if (needs_sums(f, n)) f->norm[kernel] = node;
+}
+
+/* A library call needs no level of its own: what reads its result does. */
+static int32_t level_of_call(const cm__fusing *f, const cm_node *n)
+{
+    int32_t level = 0;
+    for (int32_t k = 0; k < n->n_inputs; k++) {
+        int32_t from = producer_of(f, n, k), kernel = from < 0 ? -1 : f->kernel[from];
+        if (from >= 0 && f->level[kernel >= 0 ? kernel : from] > level) level = f->level[kernel >= 0 ? kernel : from];
+    }
+    return level;
+}
+
+cm__fusing *cm__fusing_new(cm__dispatch *d)
+{
+    cm__ctx        *ctx = d->ctx;
+    const cm_graph *g = d->g;
+    size_t          nodes = (size_t)g->n_nodes + 1, tensors = (size_t)g->n_tensors + 1;
+    cm__fusing     *f = cm__alloc(ctx, sizeof *f);
+    *f = (cm__fusing){.d = d, .kernel = cm__alloc_array(ctx, nodes, sizeof *f->kernel),
+                      .next = cm__alloc_array(ctx, nodes, sizeof *f->next),
+                      .level = cm__alloc_array(ctx, nodes, sizeof *f->level),
+                      .size = cm__alloc_array(ctx, nodes, sizeof *f->size),
+                      .rows = cm__alloc_array(ctx, nodes, sizeof *f->rows),
+                      .by_row = cm__alloc_array(ctx, nodes, sizeof *f->by_row),
+                      .columns = cm__alloc_array(ctx, nodes, sizeof *f->columns),
+                      .norm = cm__alloc_array(ctx, nodes, sizeof *f->norm),
+                      .outside = cm__alloc_array(ctx, tensors, sizeof *f->outside),
+                      .library = cm__alloc_array(ctx, tensors, sizeof *f->library),
+                      .again = cm__alloc_array(ctx, tensors, sizeof *f->again),
+                      .reader = cm__alloc_array(ctx, tensors, sizeof *f->reader),
+                      .bytes = cm__alloc_array(ctx, nodes, sizeof *f->bytes),
+                      .summed = cm__alloc_array(ctx, nodes, sizeof *f->summed)};
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        f->kernel[i] = f->norm[i] = f->next[i] = -1;
+        if (cm__fusible(g, &g->nodes[i]) && !cm__inside_stack(d, i)) place(f, i);
+        else f->level[i] = level_of_call(f, &g->nodes[i]);
+    }
+    return f;
+}
+
+/* ---- layout ----------------------------------------------------------------------------------------------------- */
+
+typedef enum filter { GROUPED, SMALL, NARROWING, USUAL, FILTERS } filter;
+
+/* torch/_inductor/graph.py: in several channels per group; at most 64 channels; halving the channels; others. */
+static filter filter_of(const cm_graph *g, const cm_node *n, const cm_tensor *w)
+{
+    int64_t out = w->dims[0].fixed, in = w->dims[1].fixed;
+    if (cm__in(g, n, 0)->dims[1].fixed != in && in > 1) return GROUPED;
+    if (out <= 64 && in <= 64) return SMALL;
+    return 2 * out <= in && w->dims[2].fixed > 1 ? NARROWING : USUAL;
+}
+
+/* FLOP of a forward convolution, but for a factor that all have. */
+static double work_of(const cm_graph *g, const cm_node *n, const cm_tensor *w)
+{
+    cm_poly out = cm_tensor_elements(cm__t(g, n->outputs[0]));
+    return cm_poly_at(&out, 1) * (double)(w->dims[1].fixed * w->dims[2].fixed * w->dims[3].fixed);
+}
+
+/* Training: the layout stays if a filter is grouped or narrowing, or if all are small. Inference: it changes if that pays
+   on average, by the times over those of the other layout that Inductor's authors measured. */
+bool cm__compiler_prefers_nhwc(const cm_graph *g)
+{
+    static const double factors[FILTERS] = {[GROUPED] = 1.358, [SMALL] = 0.783, [NARROWING] = 0.725, [USUAL] = 0.823};
+    double              before = 0, after = 0;
+    int32_t             counts[FILTERS] = {0};
+    bool                trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node   *n = &g->nodes[i];
+        const cm_tensor *w = n->phase == CM_FORWARD && n->op == CM_OP_CONV && cm__has(n, 1) ? cm__in(g, n, 1) : NULL;
+        if (!w) continue;
+        if (w->rank != 4 || cm__in(g, n, 0)->rank != 4) return false;
+        filter kind = filter_of(g, n, w);
+        counts[kind]++;
+        before += work_of(g, n, w);
+        after += work_of(g, n, w) * factors[kind];
+    }
+    if (!trains) return before > 0 && after <= before;
+    return !counts[GROUPED] && !counts[NARROWING] && counts[USUAL];
+}

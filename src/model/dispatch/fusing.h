@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fusing.h - which operators of a step a fusing compiler (PyTorch's Inductor) makes one kernel of.
+ */
+#ifndef CM_MODEL_DISPATCH_FUSING_H
+#define CM_MODEL_DISPATCH_FUSING_H
+
+#include "model/dispatch/rules.h"
+
+typedef struct cm__fusing {
+    cm__dispatch *d;
+    int32_t      *kernel;  /* per node: first node of the kernel it was fused into; -1: none */
+    int32_t      *next;    /* per node: the next node of its kernel; -1: none */
+    int32_t      *level;   /* per kernel or other node: how many others must run before, one after the other */
+    cm_poly      *size;    /* per kernel: elements of the largest operand */
+    cm_poly      *rows;    /* per kernel with a reduction of rows: elements of its result */
+    bool         *by_row;  /* per kernel: reduces rows */
+    bool         *columns; /* per kernel: adds up columns */
+    int32_t      *norm;    /* per kernel: the first node that needs sums before it; -1: none */
+    bool         *outside; /* per tensor (by storage): read by a node outside its kernel */
+    bool         *library; /* per tensor (by storage): read by a library call of backward */
+    bool         *again;   /* per tensor (by storage): computed again in backward */
+    int32_t      *reader;  /* per tensor (by storage): last kernel that was found to read it, plus one */
+    cm_poly      *bytes;   /* per kernel: bytes read and written */
+    cm_poly      *summed;  /* per kernel with `norm`: bytes that the sums read */
+} cm__fusing;
+
+/* Decides kernel, next and what follows from them; the members from `outside` on are empty. */
+cm__fusing *cm__fusing_new(cm__dispatch *dispatch);
+
+/* Whether the compiler generates code for a node at all, instead of calling a library. */
+bool cm__fusible(const cm_graph *graph, const cm_node *node);
+
+/* The gradient of a norm over rows that has weights: their gradients are sums over columns, in kernels of their own. */
+bool cm__fusing_has_weight_sums(const cm__fusing *fusing, int32_t node);
+
+/* Whether the compiler changes the images of a step to channels-last, whatever their layout was. */
+bool cm__compiler_prefers_nhwc(const cm_graph *graph);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * recomputed.c - activations that torch.compile computes again in backward instead of storing them.
+ *
+ * PyTorch's min-cut partitioner stores as few bytes between forward and backward as it can, where recomputing is free: in
+ * kernels that backward runs anyway. An activation is therefore not stored if it is the result of an elementwise operator
+ * or a norm, if only generated kernels of backward read it (a library call would need it in memory), and if what it is
+ * computed from is stored anyway; a number in 16 bits is stored instead of its copy in 32. Results of softmax, reductions and dropout are stored.
+ */
+#include "graph/rule.h"
+#include "model/dispatch/fusing.h"
+#include "model/memory/footprint.h"
+
+#define DEEPEST 6  /* operators that are computed again for one activation */
+#define SMALL 0.05 /* statistics and weights beside an activation */
+
+typedef struct readers {
+    bool    *library; /* per tensor (by storage): a library call of backward reads it */
+    int32_t *forward; /* per tensor (by storage): the last node of forward that reads it */
+} readers;
+
+static cm__piece *piece_at(cm_footprint *f, const int32_t *piece_of, int32_t tensor)
+{
+    int32_t at = tensor >= 0 ? piece_of[cm__t(f->step, tensor)->storage] : -1;
+    return at >= 0 ? &f->pieces[at] : NULL;
+}
+
+static readers readers_of(const cm_footprint *f)
+{
+    const cm_graph *g = f->step;
+    readers         r = {.library = cm__alloc_array(f->ctx, (size_t)g->n_tensors + 1, sizeof *r.library),
+                         .forward = cm__alloc_array(f->ctx, (size_t)g->n_tensors + 1, sizeof *r.forward)};
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        for (int32_t k = 0; k < n->n_inputs; k++) {
+            int32_t base = n->inputs[k] < 0 ? -1 : cm__t(g, n->inputs[k])->storage;
+            if (base < 0) continue;
+            if (n->phase == CM_FORWARD) r.forward[base] = i;
+            else if (!n->view && !cm__fusible(g, n)) r.library[base] = true;
+        }
+    }
+    return r;
+}
+
+static bool is_recomputable(const cm_graph *g, const cm_node *n)
+{
+    bool cheap = cm_node_class(n) == CM_CLASS_NORM || cm_node_class(n) == CM_CLASS_ELEMENTWISE;
+    return n->phase == CM_FORWARD && cheap && n->op != CM_OP_DROPOUT && cm__fusible(g, n);
+}
+
+static bool is_stored(const cm__piece *x, int32_t until) { return !x || x->born < 0 || x->dies >= until; }
+
+/* The node that can compute a tensor again; NULL: none. */
+static const cm_node *source_of(const cm_footprint *f, int32_t tensor, int depth)
+{
+    int32_t        from = tensor < 0 ? -1 : cm__t(f->step, cm__t(f->step, tensor)->storage)->producer;
+    const cm_node *n = from < 0 ? NULL : &f->step->nodes[from];
+    return n && depth < DEEPEST && is_recomputable(f->step, n) ? n : NULL;
+}
+
+/* Bytes that would have to be stored longer to compute a node again, directly or from what its inputs come from. If
+   `keep`, they are stored longer. */
+static double missing_bytes(cm_footprint *f, const int32_t *piece_of, const cm_node *n, int32_t until, int depth, bool keep)
+{
+    double sum = 0;
+    for (int32_t k = 0; k < n->n_inputs; k++) {
+        cm__piece *x = piece_at(f, piece_of, n->inputs[k]);
+        if (is_stored(x, until)) continue;
+        const cm_node *source = source_of(f, n->inputs[k], depth);
+        double         own = cm_poly_at(&x->bytes, 1);
+        double         behind = source ? missing_bytes(f, piece_of, source, until, depth + 1, false) : own;
+        if (keep && behind < own) missing_bytes(f, piece_of, source, until, depth + 1, true);
+        else if (keep) x->dies = until;
+        sum += behind < own ? behind : own;
+    }
+    return sum;
+}
+
+static void forget(cm_footprint *f, const int32_t *piece_of, const readers *r, int32_t node)
+{
+    const cm_node *n = &f->step->nodes[node];
+    cm__piece     *y = piece_at(f, piece_of, n->outputs[0]);
+    int32_t        base = cm__t(f->step, n->outputs[0])->storage, last = r->forward[base] > node ? r->forward[base] : node;
+    if (!y || y->born != node || y->dies >= f->n_nodes || y->dies <= last || r->library[base]) return;
+    if (f->step->nodes[y->dies].phase != CM_BACKWARD) return;
+    double allowed = cm_poly_at(&y->bytes, 1) * (n->op == CM_OP_CAST ? 1 : SMALL);
+    if (missing_bytes(f, piece_of, n, y->dies, 0, false) >= allowed) return;
+    missing_bytes(f, piece_of, n, y->dies, 0, true);
+    y->dies = last;
+}
+
+/* From the last node to the first: what a recomputed activation is computed from may be recomputed itself. */
+void cm__recomputed_pieces(cm_footprint *f, const int32_t *piece_of)
+{
+    if (cm_runtime_base(f->options.runtime) != CM_RUNTIME_TORCH_COMPILE) return;
+    readers r = readers_of(f);
+    for (int32_t i = f->n_nodes - 1; i >= 0; i--)
+        if (is_recomputable(f->step, &f->step->nodes[i])) forget(f, piece_of, &r, i);
+}

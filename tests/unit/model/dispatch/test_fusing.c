@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fusing.c - which operators a compiler makes one kernel of. A fused kernel of n elements moves 8 n bytes. */
+#include "dispatch_calls.h"
+#include "model/dispatch/fusing.h"
+
+#define COMPILED(net, batch, ...)                                                                                      \
+    calls_by(CM_RUNTIME_TORCH_COMPILE, net, CM_PRECISION_FP32, true, CM_LAYOUT_AUTO, batch, CALLS(__VA_ARGS__))
+
+/* A residual sum cannot be part of the kernel that makes its first operand: a product that reads it lies between. It
+   reads 2 x 128 numbers and writes 128. */
+static void a_library_call_separates_kernels(void **state)
+{
+    (void)state;
+    COMPILED("input x 32\nlinear 32\nrelu as a\nlinear 32\nadd . a\nrelu\nlinear 10\n", 4,
+             "gemm forward nt-bias fp32 1,4,32,32", "elementwise forward fused fp32 1,128",
+             "gemm forward nt-bias fp32 1,4,32,32", "elementwise forward fused fp32 1,192",
+             "gemm forward nt-bias fp32 1,4,10,32");
+}
+
+/* Without the call between, all of it is one kernel, which reads its operand once: 128 numbers in, 128 out. */
+static void branches_are_one_kernel(void **state)
+{
+    (void)state;
+    COMPILED("input x 32\nlinear 32 as y\nrelu as a\ntanh from y\nadd . a\nmul . y\nlinear 10\n", 4,
+             "gemm forward nt-bias fp32 1,4,32,32", "elementwise forward fused fp32 1,128",
+             "gemm forward nt-bias fp32 1,4,10,32");
+}
+
+static bool trains_in_nhwc(const char *net)
+{
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_load_options load = {.fuse = CM_FUSE_ALL};
+    cm_graph       *forward = cm__import_net(ctx, "test", net, strlen(net), &load);
+    cm__finish(forward, CM_FUSE_ALL);
+    cm_graph *step = step_of(forward, CM_PRECISION_FP32, false);
+    bool      nhwc = cm__compiler_prefers_nhwc(step);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+    return nhwc;
+}
+
+/* 128 channels: Inductor makes the images of a training step channels-last. With at most 64 it does not, nor with a filter
+   that halves them or with groups of several channels; depthwise ones are no obstacle. */
+static void training_becomes_channels_last(void **state)
+{
+    (void)state;
+    assert_true(trains_in_nhwc("input x 64 4 4\nconv 128 1\nflatten\nlinear 4\n"));
+    assert_false(trains_in_nhwc("input x 64 4 4\nconv 64 1\nflatten\nlinear 4\n"));
+    assert_false(trains_in_nhwc("input x 128 4 4\nconv 128 1\nconv 64 3 pad=1\nflatten\nlinear 4\n"));
+    assert_true(trains_in_nhwc("input x 128 4 4\nconv 128 1\nconv 128 3 pad=1 groups=128\nflatten\nlinear 4\n"));
+    assert_false(trains_in_nhwc("input x 128 4 4\nconv 128 1\nconv 128 1 groups=2\nflatten\nlinear 4\n"));
+}
+
+/* Inference: only groups of several channels are faster in channels-first. */
+static void convolutions_become_channels_last(void **state)
+{
+    (void)state;
+    COMPILED("input x 64 4 4\nconv 64 1 bias=off\n", 2, "conv forward nhwc fp32 2,64,64,4,4,1,1,1,1,0,0,1,1,1");
+    COMPILED("input x 128 4 4\nconv 64 3 pad=1 bias=off\n", 2, "conv forward nhwc fp32 2,128,64,4,4,3,3,1,1,1,1,1,1,1");
+    COMPILED("input x 128 4 4\nconv 128 1 groups=2 bias=off\n", 2,
+             "conv forward nchw fp32 2,128,128,4,4,1,1,1,1,0,0,1,1,2");
+    COMPILED("input x 128 4 4\nconv 128 3 pad=1 groups=128 bias=off\n", 2, /* depthwise */
+             "conv forward nhwc fp32 2,128,128,4,4,3,3,1,1,1,1,1,1,128");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_library_call_separates_kernels),
+                                       cmocka_unit_test(branches_are_one_kernel),
+                                       cmocka_unit_test(training_becomes_channels_last),
+                                       cmocka_unit_test(convolutions_become_channels_last)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
