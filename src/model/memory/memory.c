@@ -266,6 +266,7 @@ static bool same_sizes(const cm_graph *a, const cm_graph *b, cm_runtime runtime)
 static bool shares_pieces(const cm_footprint *f, const cm_footprint *like)
 {
     return like && same_sizes(like->step, f->step, f->options.runtime) && like->math == f->math &&
+           cm__in_nhwc(like->step, like->options.layout) == cm__in_nhwc(f->step, f->options.layout) &&
            like->options.runtime == f->options.runtime && cm__plan_same(&like->options.plan, &f->options.plan);
 }
 

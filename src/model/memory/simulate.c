@@ -118,6 +118,16 @@ static int32_t take_for_update(simulation *s, const cm_node *n, double bytes, in
     return count;
 }
 
+/* A convolution without room for its workspace runs another algorithm, which needs none: PyTorch skips algorithms whose
+   workspace it cannot allocate. */
+static int32_t take_for_node(simulation *s, const cm_node *n, double bytes)
+{
+    if (cm_node_class(n) != CM_CLASS_CONV) return take(s, bytes, CM_CATEGORY_EPHEMERAL);
+    int32_t block = cm__allocator_take(s->allocator, llround(bytes));
+    s->now[CM_CATEGORY_EPHEMERAL] += (double)cm__allocator_size(s->allocator, block);
+    return block;
+}
+
 static void run_node(simulation *s, int32_t node)
 {
     const cm_node *n = &s->f->step->nodes[node];
@@ -126,7 +136,7 @@ static void run_node(simulation *s, int32_t node)
     int32_t        one, count = 1, *blocks = update ? cm__alloc_array(s->ctx, (size_t)n->n_inputs + 1, sizeof one) : &one;
     make_pieces(s, node);
     if (update) count = take_for_update(s, n, bytes, blocks);
-    else one = take(s, bytes, CM_CATEGORY_EPHEMERAL);
+    else one = take_for_node(s, n, bytes);
     note_peak(s, node);
     for (int32_t i = 0; i < count; i++) give(s, blocks[i], CM_CATEGORY_EPHEMERAL);
     drop_pieces(s, node);
