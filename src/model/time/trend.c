@@ -35,11 +35,11 @@ int cm__trend_inputs(const cm__call *c, const cm__limits *limits, const cm__tren
     return n;
 }
 
-/* units += inputs times weights. */
+/* units += inputs times weights. Words that do not apply and half of the units are 0. */
 static void add_layer(const float *inputs, int count, const float *weights, float *units)
 {
     for (int i = 0; i < count; i++, weights += CM__TREND_HIDDEN)
-        for (int u = 0; u < CM__TREND_HIDDEN; u += 4) {
+        for (int u = 0; u < CM__TREND_HIDDEN && inputs[i] != 0; u += 4) {
             cm__four sum = cm__four_at(units + u) + inputs[i] * cm__four_at(weights + u);
             memcpy(units + u, &sum, sizeof sum);
         }
