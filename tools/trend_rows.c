@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * trend_rows.c - the rows to which tools/fit_trends.py fits a trend: trend_rows CALL prints one line per row of the H200's
- * built-in tables of PyTorch: type, variant, pass, the logarithm of time over roofline time, and the inputs of a trend
- * without its words.
+ * built-in tables of PyTorch: type, variant, pass, the logarithm of time over roofline time, and the numeric
+ * inputs of a trend. The inputs that name type, variant and pass are left out: fit_trends.py adds them.
  */
 #include <math.h>
 #include <setjmp.h>

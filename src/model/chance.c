@@ -8,9 +8,8 @@
  */
 #include <math.h>
 #include "base/ctx.h"
+#include "model/step/step.h"
 #include "model/time/factors.h"
-
-#define SIGMAS_OF_90_PERCENT 1.6449
 
 static double below(double sigmas) { return 0.5 * erfc(-sigmas / sqrt(2)); }
 
@@ -37,7 +36,7 @@ static double chance_of(const cm_memory_use *u, double least, double error)
 cm_chance cm_memory_chance(const cm_memory_use *use, int32_t devices)
 {
     double    error = devices > 1 ? cm__time_factors.sharded_memory_error : cm__time_factors.memory_error;
-    double    wide = exp(SIGMAS_OF_90_PERCENT * error);
+    double    wide = exp(CM__SIGMAS_OF_90_PERCENT * error);
     cm_chance c = {chance_of(use, use->peak_bytes, error), {use->least_bytes / wide, use->peak_bytes * wide}};
     if (!use->sure) c.probability = 0.5 * (c.probability + chance_of(use, use->least_bytes, error));
     return c;

@@ -17,8 +17,8 @@ static struct times times_of(const law_question *q)
     return t;
 }
 
-/* Device and link time of a step, and the time of its casts. A step or pass that the host bounds also waits for the
-   launches of casts. */
+/* Returns the time in which device and links work on a step, and stores the time of its casts. If launching kernels takes
+   longer than running them, the launches of casts are not counted. */
 static double busy_s(const law_question *q, double *casts_s)
 {
     cm_prediction            *p = law_predict(q);

@@ -2,7 +2,7 @@
 /* test_tune.c - the adapters of LoRA, their types, and the option that asks for them. */
 #include "graph_builder.h"
 
-/* Two layers of one product, and a head. */
+/* A model of two layers, each with one matrix product, and an output layer. */
 static int32_t network(void)
 {
     int32_t x = op(CM_OP_GEMM, IN(input("B,8"), weight("layers.0.q_proj.weight", "8,8")));
