@@ -248,6 +248,28 @@ def module_names(recorder: Recorder, model: Optional[torch.nn.Module]) -> Iterat
         second.remove()
 
 
+@contextmanager
+def plain_regions(recorder: Recorder) -> Iterator[None]:
+    """Count the regions where the model switches autocast off, such as `with torch.autocast("cuda", enabled=False)`: they
+    stay in fp32 when the step is predicted under autocast."""
+    kind = torch.autocast
+    enter, leave = kind.__enter__, kind.__exit__
+
+    def entered(self):
+        recorder.plain += not self._enabled
+        return enter(self)
+
+    def left(self, *error):
+        recorder.plain -= not self._enabled
+        return leave(self, *error)
+
+    kind.__enter__, kind.__exit__ = entered, left  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        kind.__enter__, kind.__exit__ = enter, leave  # type: ignore[method-assign]
+
+
 def autocast_kind() -> Optional[str]:
     """The type that autocast currently casts to; None: it is off."""
     if hasattr(torch, "get_autocast_dtype"):  # PyTorch 2.4
@@ -291,6 +313,7 @@ def recording(recorder: Recorder, model: Optional[torch.nn.Module], real: bool) 
             stack.enter_context(usual_data())
             stack.enter_context(apart_from_autograd(recorder))
         stack.enter_context(module_names(recorder, model))
+        stack.enter_context(plain_regions(recorder))
         stack.enter_context(custom_functions(recorder))
         stack.enter_context(backward_phase(recorder))
         stack.enter_context(functions_within(recorder, real))

@@ -71,13 +71,14 @@ class TensorRow:
 
 
 class OpRow:
-    __slots__ = ("op", "phase", "inputs", "outputs", "attrs", "module", "function")
+    __slots__ = ("op", "phase", "inputs", "outputs", "attrs", "module", "function", "plain")
 
     def __init__(self, op: str, phase: str, inputs: List[int], outputs: List[int], attrs: Dict[str, Any], module: str,
-                 function: Optional[int] = None):
+                 function: Optional[int] = None, plain: bool = False):
         self.op, self.phase, self.inputs, self.outputs = op, phase, inputs, outputs
         self.attrs, self.module = attrs, module
         self.function = function  # the call of a custom autograd function that ran it
+        self.plain = plain        # the model switched autocast off
 
 
 class TensorTable:
@@ -167,7 +168,7 @@ class Recorder(TorchDispatchMode):
         self.function: Optional[int] = None        # the call that runs now
         self.called: Tuple[Optional[int], Dict[int, int]] = (None, {})  # the last call (functions.py)
         self.scope: List[str] = []
-        self.silence = self.backwards = 0
+        self.silence = self.backwards = self.plain = 0
         self.failed: Optional[str] = None
         self.values: Optional[Values] = None  # None: the step runs on real data
 
@@ -311,7 +312,7 @@ class Recorder(TorchDispatchMode):
 
     def _append(self, name: str, inputs: List[int], outputs: List[int], attrs: Dict[str, Any]) -> None:
         self.ops.append(OpRow(name, self.current_phase(), inputs, outputs, attrs, self.scope[-1] if self.scope else "",
-                              self.function))
+                              self.function, self.plain > 0))
 
     def record(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any], attrs: Dict[str, Any]) -> None:
         """Record one entry for work that PyTorch runs as many operators or does not dispatch."""

@@ -160,6 +160,8 @@ def _op_rows(runs: Sequence[Recorder], solver: Solver) -> List[Dict[str, Any]]:
             entry["module"] = op.module
         if op.function is not None:
             entry["function"] = op.function
+        if op.plain:
+            entry["autocast"] = 0
         rows.append(entry)
     return rows
 

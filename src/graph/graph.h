@@ -145,6 +145,7 @@ struct cm_node {
     int16_t        op;      /* row of the operator table */
     uint8_t        phase;   /* cm_phase */
     bool           view;    /* changes shape and strides only; moves no data */
+    bool           plain;   /* the model switches autocast off for it */
     int32_t        source;  /* forward node of a backward or recompute node, -1: none */
     int32_t        block;   /* index of the repeated layer that contains it, -1: none */
     int32_t        function; /* the call of a custom autograd function that contains it, -1: none */
@@ -170,6 +171,7 @@ struct cm_graph {
     cm_poly    *alive_bytes; /* per node, set by cm__lifetimes() */
     int32_t     nodes_read;
     int32_t     block, segment, function; /* assigned to nodes when they are emitted; -1: none */
+    bool        plain;       /* assigned likewise */
     cm_phase    phase;       /* assigned likewise */
     int32_t     origin;      /* assigned likewise, to cm_node.source */
     bool        own_loss;    /* the first output is the loss that the model was recorded with */

@@ -204,7 +204,7 @@ static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
     if (stays_wide(l, n)) widen(l, n, inputs);
     else narrow(l, n, inputs);
     widen_loss(l, n, inputs);
-    cm__cast_policy policy = l->autocast ? cm__ops[n->op].cast : CM__CAST_KEEP;
+    cm__cast_policy policy = l->autocast && !n->plain ? cm__ops[n->op].cast : CM__CAST_KEEP;
     if (policy == CM__CAST_LOW && !reads_data(l, n)) return;
     if (!l->autocast) narrow_product(l, n, inputs);
     if (policy == CM__CAST_KEEP || policy == CM__CAST_WIDEN) return;
@@ -270,7 +270,7 @@ static cm_dtype result_type(const lowering *l, const cm_node *n, cm_dtype dtype)
 
 /* ---- casts of a capture ----------------------------------------------------------------------------------------- */
 
-#define CAST_CHAIN 16 /* most operators between a cast to fp32 and the cast back */
+#define CAST_CHAIN 32 /* most operators between a cast to fp32 and the cast back */
 
 static bool is_upcast(const lowering *l, const cm_node *n)
 {
@@ -286,7 +286,7 @@ static int32_t upcast_before(const lowering *l, int32_t tensor, int depth)
     const cm_node *n = &l->in->nodes[at];
     if (is_upcast(l, n)) return at;
     for (int32_t i = 0; i < n->n_inputs && i < 2; i++) {
-        int32_t found = upcast_before(l, n->inputs[i], i ? 2 : depth - 1);
+        int32_t found = upcast_before(l, n->inputs[i], i ? depth / 2 : depth - 1);
         if (found >= 0) return found;
     }
     return -1;

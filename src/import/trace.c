@@ -313,11 +313,13 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
         t.g->nodes_read++;
         t.g->segment = t.ops[i].segment;
         t.g->function = t.ops[i].function;
+        t.g->plain = t.ops[i].plain;
         cm__trace_translate(&t, &index, &t.ops[i]);
     }
     cm__place(ctx, "%s", "");
     hold_variables(&t);
     t.g->segment = t.g->function = -1;
+    t.g->plain = false;
     cm__trace_functions(&t, &index);
     t.g->own_loss = t.loss >= 0 && t.tensors[t.loss].here >= 0;
     add_output(&t, t.loss);

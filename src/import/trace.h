@@ -37,6 +37,7 @@ typedef struct cm__trace_op {
     int32_t        n_in, n_out;
     bool           in_place;
     int32_t        function; /* the call of a custom autograd function that ran it; -1: none */
+    bool           plain;    /* the model switched autocast off */
     int32_t        segment;  /* recomputed in backward together with operators of the same number; -1: not */
     const json_t  *attrs; /* NULL: none */
 } cm__trace_op;

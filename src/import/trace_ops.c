@@ -267,10 +267,13 @@ void cm__aten_pixel_shuffle(cm__trace *t, const cm__trace_op *o, int op)
 
 /* ---- made from nothing ------------------------------------------------------------------------------------------ */
 
-/* Reports a tensor; without a type of its own it has that of the operator's first input. */
+/* Reports a tensor; without a type of its own it has that of the operator's first input. PyTorch 1.13 passes a type in
+   any case, so one that changes with the model's is not its own. */
 static void made_like(cm__trace *t, const cm__trace_op *o, int32_t tensor)
 {
-    int32_t model = o->n_in && !cm__trace_has(o, "dtype") ? cm__trace_in(t, o, 0) : -1;
+    const cm__trace_tensor *y = cm__trace_out(t, o, 0);
+    bool                    follows = t->typed && y->low != y->dtype;
+    int32_t model = o->n_in && (follows || !cm__trace_has(o, "dtype")) ? cm__trace_in(t, o, 0) : -1;
     if (model >= 0) cm__t(t->g, tensor)->like = 1 + model;
     cm__trace_made(t, o, 0, tensor);
 }

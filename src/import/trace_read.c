@@ -201,6 +201,7 @@ static void read_op(cm__trace *t, const json_t *row, int32_t index)
     o->segment = -1;
     int64_t function = whole_at(row, "function", -1);
     o->function = function >= 0 && function < INT32_MAX ? (int32_t)function : -1;
+    o->plain = whole_at(row, "autocast", 1) == 0;
     o->in = cm__trace_indices(t, row, "in", &o->n_in);
     o->out = cm__trace_indices(t, row, "out", &o->n_out);
     o->attrs = json_object_get(row, "attrs");

@@ -74,6 +74,15 @@ def graph_of(trace, *words):
     return json.loads(done.stdout)
 
 
+def calls_of(trace, *words):
+    """Kernel calls of the forward pass on an H200 under autocast, by operator."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = trace.save(os.path.join(folder, "t.cmt.json"))
+        done = subprocess.run([PROGRAM, "predict", path, "--device", "nvidia-h200", "--precision", "amp-bf16", "--ops",
+                               "--json", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True)
+    return [(op["type"], op["call"]) for op in json.loads(done.stdout)["ops"] if op["phase"] == "forward"]
+
+
 def flop(trace, batch):
     return graph_of(trace, "--batch", str(batch))["forward_flop"]
 
@@ -170,6 +179,41 @@ class Captures(unittest.TestCase):
 
             t = centimani.capture(Net(), torch.zeros(2, 10, 8), loss="mse")
             self.assertEqual(t.operators("forward").count("aten::linear"), expected)
+
+    def test_a_tensor_made_like_another_has_its_type_under_autocast(self):
+        """Drop path multiplies by a random tensor that new_empty made."""
+        t = centimani.capture(Around(lambda y: y * y.new_empty((y.shape[0], 1)).bernoulli_(0.5)), torch.zeros(4, 8),
+                              loss="mse")
+        (call,) = [c for kind, c in calls_of(t, "--batch", "4") if kind == "Mul"]
+        self.assertEqual(call.split(" ")[3], "bf16")
+
+    def test_regions_without_autocast_stay_in_fp32(self):
+        def product(y):
+            return y.float() @ y.float().t()
+
+        def outside(y):
+            with torch.autocast("cpu", enabled=False):
+                return product(y)
+
+        for what, expected in ((product, "bf16"), (outside, "fp32")):
+            t = centimani.capture(Around(what), torch.zeros(4, 8), loss="mse")
+            (call,) = [c for kind, c in calls_of(t, "--batch", "4") if kind == "MatMul"]
+            self.assertEqual(call.split(" ")[3], expected)
+
+    def test_a_cast_back_to_a_parameters_type_is_to_fp32_under_autocast(self):
+        """As rotary embeddings with trained frequencies do: the cast to fp32 is behind a product's second operand."""
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc, self.frequencies = nn.Linear(8, 8), nn.Parameter(torch.ones(8))
+
+            def forward(self, x):
+                kind, wide = self.frequencies.dtype, self.frequencies.float()
+                return self.fc(x) * torch.sin(torch.ones(1, 1) @ wide[None]).to(kind)
+
+        t = centimani.capture(Net(), torch.zeros(4, 8), loss="mse")
+        (call,) = [c for kind, c in calls_of(t, "--batch", "4") if kind == "Mul"]
+        self.assertEqual(call.split(" ")[3], "bf16+fp32>fp32")
 
     def test_final_states_are_trained_through(self):
         class Net(nn.Module):
