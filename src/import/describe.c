@@ -14,7 +14,9 @@
 static const char *const family_kinds[CM__FAMILIES] = {
     [CM__GPT2] = "gpt", [CM__BERT] = "bert", [CM__ROBERTA] = "roberta", [CM__DISTILBERT] = "distilbert",
     [CM__T5] = "t5", [CM__OPT] = "opt", [CM__NEOX] = "neox", [CM__LLAMA] = "llama", [CM__MISTRAL] = "mistral",
-    [CM__QWEN2] = "qwen2", [CM__MIXTRAL] = "mixtral", [CM__VIT] = "vit",
+    [CM__QWEN2] = "qwen2", [CM__MIXTRAL] = "mixtral", [CM__VIT] = "vit", [CM__QWEN3] = "qwen3", [CM__GEMMA] = "gemma",
+    [CM__DEEPSEEK] = "deepseek", [CM__GPT_OSS] = "gpt-oss", [CM__PHI] = "phi", [CM__PHI3] = "phi3",
+    [CM__DINOV2] = "dinov2", [CM__WHISPER] = "whisper", [CM__CLIP] = "clip",
 };
 
 static int shown(cm__span s) { return (int)(s.length > SHOWN ? SHOWN : s.length); }
@@ -192,7 +194,8 @@ static int64_t grow_positions(const cm__description *d, cm__transformer *t)
     cm__transformer whole = *t;
     if (!t->heads) return 0; /* refused later */
     cm__transformer_derive(&whole);
-    if (whole.position != CM__POSITION_LEARNED || t->family == CM__VIT || d->seq <= whole.positions) return 0;
+    bool image = t->family == CM__VIT || t->family == CM__DINOV2;
+    if (whole.position != CM__POSITION_LEARNED || image || d->seq <= whole.positions) return 0;
     t->positions = d->seq;
     return whole.positions;
 }
