@@ -189,6 +189,10 @@ cm_graph *cm__import_config(cm__ctx *ctx, const char *name, const char *text, si
     if (type->positions_offset && t.positions <= 0)
         cm__fail(ctx, CM_ERR_ARGUMENT, "max_position_embeddings leaves no position");
     if (t.positions && type->seq_max) t.seq = t.positions < type->seq_max ? t.positions : type->seq_max;
+    const cm__field *past = cm__field_find(cm__span_of("past"));
+    if (o && o->past && !(past->families >> type->family & 1))
+        cm__fail(ctx, CM_ERR_UNSUPPORTED, "generation is modelled for decoders that store keys and values only");
+    t.past = o ? o->past : 0;
     cm__transformer_complete(ctx, &t, o ? o->seq : 0);
     cm__place(ctx, "%s", "");
     cm_graph *g = cm__transformer_build(ctx, &t, name, "config");

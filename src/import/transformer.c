@@ -46,6 +46,7 @@ const cm__field cm__fields[] = {
     COUNT(head_dim, 1, SIZE_LIMIT, BIT(T5) | GQA),
     COUNT(ffn, 1, 16 * SIZE_LIMIT, ANY),
     COUNT(seq, 1, SEQ_LIMIT, TEXT),
+    COUNT(past, 0, SEQ_LIMIT, GQA | BIT(NEOX) | BIT(OPT) | BIT(DEEPSEEK)),
     COUNT(vocab, 0, (int64_t)1 << 31, TEXT),
     COUNT(positions, 1, SEQ_LIMIT, LEARNED),
     COUNT(types, 0, SIZE_LIMIT, BIT(BERT) | BIT(ROBERTA)),

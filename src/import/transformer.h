@@ -29,6 +29,7 @@ typedef struct cm__transformer {
     int64_t hidden, heads, kv_heads, head_dim, ffn;
     int64_t vocab;          /* 0: layers only, from hidden states to hidden states */
     int64_t seq;
+    int64_t past;           /* tokens before these whose keys and values are inputs: a step of generation */
     int64_t positions;      /* rows of a learned position table, without the offset */
     int64_t types;          /* token types */
     int64_t masked;         /* tokens per sample that are predicted; 0: all */

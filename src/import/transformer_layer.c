@@ -118,6 +118,16 @@ static int32_t out_of_heads(cm__builder *b, const cm__stack *s, const char *part
     return s->parts->linear(b, out, y, inner, s->t->hidden, s->t->out_bias);
 }
 
+/* A step of generation appends to the stored keys or values. */
+static int32_t after_past(cm__builder *b, const cm__stack *s, const char *part, int32_t x)
+{
+    const cm_tensor *t = cm__t(b->g, x);
+    cm_dim           dims[] = {t->dims[0], t->dims[1], cm__fixed(s->t->past), t->dims[3]};
+    int32_t          past = cm__leaf(b->g, cm__b_name(b, part, NULL), CM_ROLE_BUFFER, CM_FP32, 4, dims);
+    cm__attr         tokens = CM__INTS(CM_ATTR_AXIS, 2);
+    return cm__emit(b->g, CM_OP_CONCAT, cm__b_name(b, part, "append"), (int32_t[]){past, x}, 2, &tokens, 1);
+}
+
 static int32_t self_attention(cm__builder *b, const cm__stack *s, int32_t x)
 {
     const cm__parts *p = s->parts;
@@ -132,8 +142,12 @@ static int32_t self_attention(cm__builder *b, const cm__stack *s, int32_t x)
         h.q = cm__rotate(b, s, p->q, h.q);
         h.k = cm__rotate(b, s, p->k, h.k);
     }
+    if (s->t->past) {
+        h.k = after_past(b, s, "past_keys", h.k);
+        h.v = after_past(b, s, "past_values", h.v);
+    }
     int32_t y = p->scores_written ? attend_written(b, s, p->attention, h, s->bias)
-                                  : attend_over(b, s, p->attention, h, s->causal);
+                                  : attend_over(b, s, p->attention, h, s->causal && !s->t->past);
     y = out_of_heads(b, s, p->attention, p->out, y);
     return p->no_out_dropout ? y : cm__b_dropout(b, "attention_dropout", y, s->t->dropout);
 }
