@@ -10,7 +10,7 @@ static const int8_t states_per_parameter[CM_OPTIMIZERS] = {
 #define LEAST_8BIT 4096 /* elements: smaller parameters have states in 32 bits (bitsandbytes: min_8bit_size) */
 #define BLOCK_8BIT 256  /* numbers that share an fp32 scale (bitsandbytes 0.44 and later; 2,048 before) */
 
-bool cm__optimizer_8bit(cm_optimizer o)
+static bool is_8bit(cm_optimizer o)
 {
     return o == CM_OPTIMIZER_ADAMW_8BIT || o == CM_OPTIMIZER_PAGED_ADAMW_8BIT;
 }
@@ -31,7 +31,7 @@ static int32_t narrow_state(cm_graph *step, const cm_tensor *p, const char *name
 /* bitsandbytes keeps states in 32 bits whatever the weights' type, unless they have 8. */
 static int32_t state_of(cm_graph *step, const cm_tensor *p, const char *name, cm_optimizer optimizer, bool beside)
 {
-    bool narrow = cm__optimizer_8bit(optimizer) && cm_tensor_elements(p).c[0] >= LEAST_8BIT;
+    bool narrow = is_8bit(optimizer) && cm_tensor_elements(p).c[0] >= LEAST_8BIT;
     bool wide = beside || optimizer >= CM_OPTIMIZER_ADAMW_8BIT;
     if (narrow) return narrow_state(step, p, name);
     return cm__leaf(step, cm__text_join(step->ctx, p->name, name), CM_ROLE_STATE, wide ? CM_FP32 : p->dtype, p->rank,

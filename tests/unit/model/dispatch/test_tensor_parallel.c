@@ -34,7 +34,8 @@ static void imbalanced(void **state)
     cm_plan       even = {.tp = 1, .ep = 4}, uneven = {.tp = 1, .ep = 4, .expert_imbalance = 1.5};
     cm__dispatch *a = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON, &even, true);
     cm__dispatch *b = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON, &uneven, true);
-    double        experts = 2 * 3.0 * 3 * 2 * (64 * 2) * 64 * 128; /* layers, products, passes, FLOP, tokens, sizes */
+    double        routed = 2 * 64 * 2; /* two samples of 64 tokens, two experts each */
+    double        experts = 2 * 3.0 * 3 * 2 * routed * 64 * 128; /* layers, products, passes, FLOP, tokens, sizes */
     is(flop_of(b) - flop_of(a), 0.5 * experts);
     cm_graph_free(step);
     cm__ctx_free(ctx);
