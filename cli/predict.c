@@ -57,6 +57,10 @@ int run_predict(settings *s)
         say("predict needs --device ID; 'centimani devices' lists them");
         return EXIT_USAGE;
     }
+    if (!s->predict.prompt != !s->predict.generate) {
+        say("generation needs both --prompt N and --generate N");
+        return EXIT_USAGE;
+    }
     if (!loading_makes_sense(s) || !output_makes_sense(s)) return EXIT_USAGE;
     s->predict.graph = s->graph;
     s->predict.graph.model = s->operands[0];

@@ -137,6 +137,7 @@ typedef enum cm_fuse {
 /* Options of cm_graph_load(). */
 typedef struct cm_load_options {
     int64_t     seq;     /* sequence length; 0: the model's default */
+    int64_t     past;    /* tokens before these whose keys and values are stored: one step of generation; 0: none */
     cm_fuse     fuse;
     const char *dims;    /* free dimensions of a file: "height=320,width=320"; NULL: usual sizes, with a warning */
 } cm_load_options;
@@ -153,7 +154,8 @@ typedef enum cm_precision {
     CM_PRECISION_BF16, CM_PRECISION_FP16, CM_PRECISION_FP8, CM_PRECISIONS
 } cm_precision;
 typedef enum cm_optimizer {
-    CM_OPTIMIZER_DEFAULT, CM_OPTIMIZER_SGD, CM_OPTIMIZER_MOMENTUM, CM_OPTIMIZER_ADAM, CM_OPTIMIZER_ADAMW, CM_OPTIMIZERS
+    CM_OPTIMIZER_DEFAULT, CM_OPTIMIZER_SGD, CM_OPTIMIZER_MOMENTUM, CM_OPTIMIZER_ADAM, CM_OPTIMIZER_ADAMW,
+    CM_OPTIMIZER_ADAMW_8BIT, CM_OPTIMIZER_PAGED_ADAMW, CM_OPTIMIZER_PAGED_ADAMW_8BIT, CM_OPTIMIZERS
 } cm_optimizer;
 typedef enum cm_loss {
     CM_LOSS_AUTO, CM_LOSS_CROSS_ENTROPY, CM_LOSS_MSE, CM_LOSS_BCE, CM_LOSS_NONE, CM_LOSSES
@@ -191,13 +193,14 @@ typedef struct cm_tuning {
     double      alpha;    /* 0: twice the rank */
     double      dropout;  /* before the adapters */
     bool        wide;     /* adapters in fp32, with casts around them, where the other weights have 16 bits */
+    bool        joined;   /* FSDP shards adapters with their layer; false: each by itself, as PEFT wraps them */
     bool        wide_rest; /* norms, embeddings and head in fp32: prepare_model_for_kbit_training() of PEFT */
     char        targets[128]; /* "qkv", "attention", "all-linear", or names joined by '+'; empty: qkv */
     cm_quantize quantize; /* weights of the layers' matrix products: frozen, and stored so */
     const char *freeze;   /* patterns of parameter names, separated by commas; NULL: none */
 } cm_tuning;
 
-/* Read "r=16,alpha=32,targets=qkv,dropout=0.05,dtype=fp32,rest=fp32" into `tuning`; r must be given. */
+/* Read "r=16,alpha=32,targets=qkv,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer" into `tuning`; r must be given. */
 cm_status cm_lora_parse(const char *text, cm_tuning *tuning, cm_diag *diag);
 const char *cm_quantize_name(cm_quantize quantize);
 cm_status   cm_quantize_parse(const char *name, cm_quantize *quantize, cm_diag *diag);
@@ -609,6 +612,7 @@ typedef struct cm_plan {
     int32_t      zero;       /* ZeRO stage: shard 0 nothing, 1 optimizer states, 2 also gradients, 3 also weights */
     int32_t      interleave; /* virtual stages (model chunks) per pipeline stage */
     int32_t      ep;         /* expert-parallel size: replicas that divide the experts among them */
+    double       expert_imbalance; /* tokens of the fullest expert-parallel device over the mean; 0: 1, balanced */
     int32_t      cp;         /* context-parallel size: devices that divide the tokens of a sequence */
     bool         sequence_parallel; /* tensor-parallel devices divide the tokens of norms and dropouts */
     bool         gpipe;      /* pipeline schedule: GPipe (all forward, then all backward); false: 1F1B */

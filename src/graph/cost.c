@@ -186,6 +186,7 @@ void cm__cost_rnn_grad(const cm_graph *g, cm_node *n) { as_forward(g, n, 2); }
 /* FLOP of PyTorch's update formulas, per parameter. */
 static const double update_flop[CM_OPTIMIZERS] = {
     [CM_OPTIMIZER_SGD] = 2, [CM_OPTIMIZER_MOMENTUM] = 4, [CM_OPTIMIZER_ADAM] = 14, [CM_OPTIMIZER_ADAMW] = 16,
+    [CM_OPTIMIZER_ADAMW_8BIT] = 24, [CM_OPTIMIZER_PAGED_ADAMW] = 16, [CM_OPTIMIZER_PAGED_ADAMW_8BIT] = 24,
 };
 
 void cm__cost_update(const cm_graph *g, cm_node *n)

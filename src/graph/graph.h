@@ -176,6 +176,7 @@ struct cm_graph {
     int32_t     origin;      /* assigned likewise, to cm_node.source */
     bool        own_loss;    /* the first output is the loss that the model was recorded with */
     bool        channels_last; /* convolutions were recorded in channels-last memory format */
+    bool    tuned, joined_adapters; /* some parameters are frozen; FSDP shards adapters with their layer */
     bool        loaded_narrow; /* weights were loaded in 16 bits: under autocast too, norms cast their results back */
     bool        typed;       /* tensors have recorded types for a 16-bit model (cm_tensor.converted) */
     bool        has_backward; /* backward was recorded too, with this many matrix FLOP; train.c compares them */

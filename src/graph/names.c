@@ -37,6 +37,8 @@ static const char *const precisions[CM_PRECISIONS] = {
 static const char *const optimizers[CM_OPTIMIZERS] = {
     [CM_OPTIMIZER_DEFAULT] = "default", [CM_OPTIMIZER_SGD] = "sgd",     [CM_OPTIMIZER_MOMENTUM] = "momentum",
     [CM_OPTIMIZER_ADAM] = "adam",       [CM_OPTIMIZER_ADAMW] = "adamw",
+    [CM_OPTIMIZER_ADAMW_8BIT] = "adamw-8bit", [CM_OPTIMIZER_PAGED_ADAMW] = "paged-adamw",
+    [CM_OPTIMIZER_PAGED_ADAMW_8BIT] = "paged-adamw-8bit",
 };
 static const char *const losses[CM_LOSSES] = {
     [CM_LOSS_AUTO] = "auto", [CM_LOSS_CROSS_ENTROPY] = "cross-entropy", [CM_LOSS_MSE] = "mse",

@@ -57,6 +57,21 @@ static bool is_router(const cm_graph *g, const cm_node *product)
     return false;
 }
 
+/* The narrow products of latent attention: a norm over the whole result follows. Megatron-LM computes them on every
+   device, since a norm over a divided dimension would need a sum over devices. Norms of heads come after a reshape. */
+static bool feeds_norm(const cm_graph *g, const cm_node *product)
+{
+    int32_t at = (int32_t)(product - g->nodes), tensor = product->outputs[0];
+    for (int32_t i = at + 1; i < g->n_nodes && i <= at + CHAIN_MAX; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (n->n_inputs < 1 || n->inputs[0] != tensor) return false;
+        if (n->op == CM_OP_POW || cm__ops[n->op].op_class == CM_CLASS_NORM) return true;
+        if (n->op != CM_OP_CAST && n->op != CM_OP_SPLIT) return false;
+        tensor = n->outputs[0];
+    }
+    return false;
+}
+
 static bool is_product(const cm_node *n) { return cm__ops[n->op].shard >= CM__SHARD_product; }
 
 static bool is_divided_product(const cm_graph *g, const cm_node *n)
@@ -67,7 +82,8 @@ static bool is_divided_product(const cm_graph *g, const cm_node *n)
 cm__division cm__division_of(const cm_graph *g, const cm_node *forward, const bool *split)
 {
     if (!is_divided_product(g, forward)) return CM__WHOLE;
-    return any_input_split(g, forward, split) ? CM__ROWS : CM__COLUMNS;
+    if (any_input_split(g, forward, split)) return CM__ROWS;
+    return feeds_norm(g, forward) ? CM__WHOLE : CM__COLUMNS;
 }
 
 void cm__find_split(const cm_graph *g, bool *split)
@@ -79,8 +95,8 @@ void cm__find_split(const cm_graph *g, bool *split)
         for (int32_t o = 0; o < n->n_outputs; o++) {
             if (n->outputs[o] < 0) continue;
             const cm_tensor *y = cm__t(g, n->outputs[o]);
-            split[n->outputs[o]] =
-                n->phase == CM_BACKWARD ? gradient_split(g, n, y, split) : product ? !inputs : inputs;
+            bool forward = product ? !inputs && !feeds_norm(g, n) : inputs;
+            split[n->outputs[o]] = n->phase == CM_BACKWARD ? gradient_split(g, n, y, split) : forward;
         }
     }
 }

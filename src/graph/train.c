@@ -15,6 +15,8 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->bare_operator = forward->bare_operator;
     step->own_loss = forward->own_loss && !o->inference;
     step->channels_last = forward->channels_last;
+    step->tuned = forward->tuned;
+    step->joined_adapters = forward->joined_adapters;
 }
 
 static void warn_untrained(cm_graph *step, const int32_t *gradient, int32_t tensors)

@@ -24,5 +24,8 @@ bool *cm__kept_products(cm__ctx *ctx, const cm_graph *g, const int32_t *group, i
 
 /* update.c: optimizer state and one multi-tensor update of every parameter that has a gradient. */
 void cm__add_update(cm_graph *step, const int32_t *gradient, int32_t tensors, cm_optimizer optimizer, bool master);
+/* Paged optimizers of bitsandbytes: states in memory that moves to the host when the device is short of it, which
+   PyTorch does not count as allocated. */
+bool cm__optimizer_paged(cm_optimizer o);
 
 #endif

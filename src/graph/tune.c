@@ -170,6 +170,8 @@ const cm_graph *cm__tuned(cm__ctx *ctx, const cm_graph *forward, const cm_tuning
     t.frozen = cm__alloc_array(ctx, (size_t)forward->n_tensors + 1, sizeof *t.frozen);
     for (int32_t i = 0; i < forward->n_tensors; i++) t.map[i] = -1;
     t.out->loaded_narrow = (tuning->rank > 0 || tuning->quantize) && !tuning->wide_rest;
+    t.out->tuned = tuning->rank > 0;
+    t.out->joined_adapters = tuning->joined;
     cm__graph_reserve(t.out, forward, 3);
     cm__tune_choose(&t);
     copy_all(&t);
@@ -190,6 +192,10 @@ static bool set_lora(cm_tuning *t, cm__span key, cm__span value)
     if (cm__span_is(key, "alpha")) return cm__parse_real(value, &t->alpha) && t->alpha > 0;
     if (cm__span_is(key, "dropout")) return cm__parse_real(value, &t->dropout) && t->dropout >= 0 && t->dropout < 1;
     bool wide = cm__span_is(value, "fp32");
+    if (cm__span_is(key, "fsdp")) {
+        t->joined = cm__span_is(value, "layer");
+        return t->joined || cm__span_is(value, "adapter");
+    }
     if (cm__span_is(key, "dtype")) t->wide = wide;
     if (cm__span_is(key, "rest")) t->wide_rest = wide;
     if (cm__span_is(key, "dtype") || cm__span_is(key, "rest")) return wide || cm__span_is(value, "auto");

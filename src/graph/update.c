@@ -4,7 +4,39 @@
 
 static const int8_t states_per_parameter[CM_OPTIMIZERS] = {
     [CM_OPTIMIZER_SGD] = 0, [CM_OPTIMIZER_MOMENTUM] = 1, [CM_OPTIMIZER_ADAM] = 2, [CM_OPTIMIZER_ADAMW] = 2,
+    [CM_OPTIMIZER_ADAMW_8BIT] = 2, [CM_OPTIMIZER_PAGED_ADAMW] = 2, [CM_OPTIMIZER_PAGED_ADAMW_8BIT] = 2,
 };
+
+#define LEAST_8BIT 4096 /* elements: smaller parameters have states in 32 bits (bitsandbytes: min_8bit_size) */
+#define BLOCK_8BIT 256  /* numbers that share an fp32 scale (bitsandbytes 0.44 and later; 2,048 before) */
+
+static bool is_8bit(cm_optimizer o)
+{
+    return o == CM_OPTIMIZER_ADAMW_8BIT || o == CM_OPTIMIZER_PAGED_ADAMW_8BIT;
+}
+
+bool cm__optimizer_paged(cm_optimizer o)
+{
+    return o == CM_OPTIMIZER_PAGED_ADAMW || o == CM_OPTIMIZER_PAGED_ADAMW_8BIT;
+}
+
+/* A state in 8 bits, with its scales behind it. */
+static int32_t narrow_state(cm_graph *step, const cm_tensor *p, const char *name)
+{
+    int64_t elements = (int64_t)cm_tensor_elements(p).c[0];
+    cm_dim  size = cm__fixed(elements + 4 * ((elements + BLOCK_8BIT - 1) / BLOCK_8BIT));
+    return cm__leaf(step, cm__text_join(step->ctx, p->name, name), CM_ROLE_STATE, CM_UINT8, 1, &size);
+}
+
+/* bitsandbytes keeps states in 32 bits whatever the weights' type, unless they have 8. */
+static int32_t state_of(cm_graph *step, const cm_tensor *p, const char *name, cm_optimizer optimizer, bool beside)
+{
+    bool narrow = is_8bit(optimizer) && cm_tensor_elements(p).c[0] >= LEAST_8BIT;
+    bool wide = beside || optimizer >= CM_OPTIMIZER_ADAMW_8BIT;
+    if (narrow) return narrow_state(step, p, name);
+    return cm__leaf(step, cm__text_join(step->ctx, p->name, name), CM_ROLE_STATE, wide ? CM_FP32 : p->dtype, p->rank,
+                    p->dims);
+}
 
 /* With master weights the state is fp32 and includes an fp32 copy of the weights. */
 void cm__add_update(cm_graph *step, const int32_t *gradient, int32_t tensors, cm_optimizer optimizer, bool master)
@@ -20,9 +52,9 @@ void cm__add_update(cm_graph *step, const int32_t *gradient, int32_t tensors, cm
         bool beside = master && (p->dtype == CM_FP16 || p->dtype == CM_BF16);
         for (int32_t s = 0; s < 3; s++) {
             if (!(s < 2 ? s < states_per_parameter[optimizer] : beside)) continue;
-            inputs[count] = cm__leaf(step, cm__text_join(step->ctx, p->name, state_names[s]), CM_ROLE_STATE,
-                                     beside ? CM_FP32 : p->dtype, p->rank, p->dims);
+            inputs[count] = state_of(step, p, state_names[s], s < 2 ? optimizer : CM_OPTIMIZER_ADAMW, beside);
             cm__t(step, inputs[count++])->master = s == 2;
+            p = cm__t(step, t); /* leaves may have moved */
         }
     }
     if (count == 0) return;

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "import/import.h"
 
-#define TYPES_MAX 32 /* room for names of cm__config_types */
+#define TYPES_MAX 64 /* room for names of cm__config_types */
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------- */
 
@@ -154,29 +154,6 @@ static void read_head(cm__ctx *ctx, const json_t *config, cm__transformer *t)
 
 /* ---- the whole -------------------------------------------------------------------------------------------------- */
 
-static const cm__config_type *type_named(const char *name)
-{
-    const cm__config_type *type = cm__config_types;
-    while (strcmp(type->model_type, name) != 0) type++;
-    return type;
-}
-
-/* Most decoders since 2023 have Llama's layer, and its keys: RMS norms, rotary positions, a gated network. Experts,
-   latent attention and other layers have keys of their own, which are not read. */
-static bool reads_like_llama(const json_t *config)
-{
-    static const char *const needed[] = {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
-                                         "vocab_size", "rms_norm_eps"};
-    static const char *const foreign[] = {"num_experts", "num_local_experts", "n_routed_experts", "kv_lora_rank",
-                                          "ssm_cfg", "mamba_d_state", "is_encoder_decoder"};
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        if (!json_is_number(json_object_get(config, needed[i]))) return false;
-    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-        if (json_is_integer(json_object_get(config, foreign[i])) || json_is_true(json_object_get(config, foreign[i])))
-            return false;
-    return true;
-}
-
 static const cm__config_type *type_of(cm__ctx *ctx, const json_t *config)
 {
     const char *name = text_at(ctx, config, "model_type"), *names[TYPES_MAX], *all = "";
@@ -186,7 +163,8 @@ static const cm__config_type *type_of(cm__ctx *ctx, const json_t *config)
         names[i] = cm__config_types[i].model_type;
         all = cm__format(ctx, "%s%s%s", all, i ? ", " : "", names[i]);
     }
-    if (reads_like_llama(config)) return type_named("llama");
+    const cm__config_type *like = cm__config_guess(config);
+    if (like) return like;
     const char *near = cm__nearest(name, names, (size_t)cm__n_config_types);
     cm__place(ctx, "key 'model_type'");
     cm__fail(ctx, CM_ERR_UNSUPPORTED, "'%.64s' is not supported%s%s%s; supported: %s", name,
@@ -195,12 +173,15 @@ static const cm__config_type *type_of(cm__ctx *ctx, const json_t *config)
 
 cm_graph *cm__import_config(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o)
 {
-    const json_t          *config = parse(ctx, text, size);
+    const json_t          *whole = parse(ctx, text, size), *config = cm__config_language(whole);
     const cm__config_type *type = type_of(ctx, config);
     cm__transformer        t = cm__transformer_defaults(type->family);
-    for (const cm__config_key *row = type->keys; row->key; row++) read_key(ctx, config, row, &t);
+    bool                   guessed = strcmp(text_at(ctx, config, "model_type"), type->model_type) != 0;
+    const char            *guesses = guessed ? cm__config_guess_read(ctx, config, &t) : "";
+    for (const cm__config_key *row = type->keys; row->key && !guessed; row++) read_key(ctx, config, row, &t);
     if (type->family == CM__T5) read_projection(ctx, config, &t);
-    else read_labels(ctx, config, &t);
+    else if (!guessed) read_labels(ctx, config, &t);
+    cm__config_finish(ctx, config, &t);
     refuse_settings(ctx, config);
     read_head(ctx, config, &t);
     cm__place(ctx, "model_type '%s'", type->model_type);
@@ -208,16 +189,22 @@ cm_graph *cm__import_config(cm__ctx *ctx, const char *name, const char *text, si
     if (type->positions_offset && t.positions <= 0)
         cm__fail(ctx, CM_ERR_ARGUMENT, "max_position_embeddings leaves no position");
     if (t.positions && type->seq_max) t.seq = t.positions < type->seq_max ? t.positions : type->seq_max;
+    const cm__field *past = cm__field_find(cm__span_of("past"));
+    if (o && o->past && !(past->families >> type->family & 1))
+        cm__fail(ctx, CM_ERR_UNSUPPORTED, "generation is modelled for decoders that store keys and values only");
+    t.past = o ? o->past : 0;
     cm__transformer_complete(ctx, &t, o ? o->seq : 0);
     cm__place(ctx, "%s", "");
     cm_graph *g = cm__transformer_build(ctx, &t, name, "config");
     if (!(o && o->seq) && type->seq_max && t.positions > t.seq)
         cm__warn(g, "sequence length %lld assumed; the config allows up to %lld: --seq N", (long long)t.seq,
                  (long long)t.positions);
-    const char *named = text_at(ctx, config, "model_type");
-    if (strcmp(named, type->model_type) != 0)
-        cm__warn(g, "model_type '%.64s' is not known: read as a Llama by its keys (RMS norms, rotary positions, gated "
-                 "network); norms of queries and keys, windows and scales of its own are not modelled", named);
+    if (guessed) cm__warn(g, "model_type '%.64s' is not known: %s", text_at(ctx, config, "model_type"), guesses);
+    if (t.mtp)
+        cm__warn(g, "with the config's %lld module(s) that predict further tokens; Hugging Face's code leaves them out",
+                 (long long)t.mtp);
+    if (config != whole)
+        cm__warn(g, "only the language model (text_config) is read, without the image or sound encoder");
     if (json_is_true(json_object_get(config, "use_sliding_window")))
         cm__warn(g, "use_sliding_window: the window of some layers is not modelled; their attention counts as full");
     return g;

@@ -3,6 +3,7 @@
 #ifndef CM_IMPORT_CONFIG_H
 #define CM_IMPORT_CONFIG_H
 
+#include "base/json.h"
 #include "import/transformer.h"
 
 typedef struct cm__config_key {
@@ -21,5 +22,17 @@ typedef struct cm__config_type {
 
 extern const cm__config_type cm__config_types[];
 extern const int32_t         cm__n_config_types;
+
+/* ---- config_guess.c ---------------------------------------------------------------------------------------------- */
+
+/* The object that describes the language model: "text_config" of a model that also reads images or sound. */
+const json_t *cm__config_language(const json_t *config);
+/* The closest family of a model_type that is not known, by its keys; NULL: it is no transformer of tokens, or sizes are
+   missing. */
+const cm__config_type *cm__config_guess(const json_t *config);
+/* Read the keys of such a model, under any of their usual names. Returns what was assumed, for a warning. */
+const char *cm__config_guess_read(cm__ctx *ctx, const json_t *config, cm__transformer *t);
+/* Fields that follow from several keys: shared experts, windows by layer, the towers of CLIP. */
+void cm__config_finish(cm__ctx *ctx, const json_t *config, cm__transformer *t);
 
 #endif

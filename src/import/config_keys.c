@@ -149,6 +149,120 @@ static const cm__config_key vit[] = {
     {"qkv_bias", "qkv_bias", "1"},
     END};
 
+static const cm__config_key qwen3[] = {
+    LLAMA_KEYS,
+    {"num_key_value_heads", "kv_heads", "32"},
+    {"intermediate_size", "ffn", "22016"},
+    {"vocab_size", "vocab", "151936"},
+    {"max_position_embeddings", "positions", "32768"},
+    {"attention_bias", "qkv_bias", "0"},
+    {"attention_bias", "out_bias", "0"},
+    END};
+
+#define EXPERT_KEYS                                                                                                    \
+    {"intermediate_size", "ffn", NULL}, {"moe_intermediate_size", "expert_ffn", NULL},                                 \
+    {"num_local_experts", "experts", NULL}, {"num_experts", "experts", NULL}, {"num_experts_per_tok", "top_k", NULL},  \
+    {"vocab_size", "vocab", "151936"}, {"max_position_embeddings", "positions", "32768"}
+
+static const cm__config_key qwen3_moe[] = {
+    {"", "experts", "128"}, {"", "top_k", "8"}, {"", "expert_ffn", "768"}, {"", "ffn", "6144"}, LLAMA_KEYS, EXPERT_KEYS,
+    {"num_key_value_heads", "kv_heads", "4"},
+    {"attention_bias", "qkv_bias", "0"},
+    {"attention_bias", "out_bias", "0"},
+    END};
+
+static const cm__config_key qwen2_moe[] = {
+    {"", "experts", "60"}, {"", "top_k", "4"}, {"", "expert_ffn", "1408"}, {"", "ffn", "5632"}, {"", "qk_norm", "0"},
+    {"", "shared_gate", "1"}, {"", "qkv_bias", "1"}, LLAMA_KEYS, EXPERT_KEYS,
+    {"num_key_value_heads", "kv_heads", "16"},
+    {"shared_expert_intermediate_size", "shared_ffn", "5632"},
+    {"qkv_bias", "qkv_bias", NULL},
+    END};
+
+static const cm__config_key granitemoe[] = {
+    {"", "qk_norm", "0"}, {"", "experts", "8"}, {"", "top_k", "2"}, {"", "ffn", "11008"}, LLAMA_KEYS, EXPERT_KEYS,
+    {"vocab_size", "vocab", "32000"},
+    {"num_key_value_heads", "kv_heads", NULL},
+    END};
+
+#define GEMMA_KEYS                                                                                                     \
+    {"num_hidden_layers", "layers", "26"}, {"hidden_size", "hidden", "2304"}, {"num_attention_heads", "heads", "8"},   \
+    {"head_dim", "head_dim", "256"}, {"hidden_activation", "activation", NULL},                                        \
+    {"attention_dropout", "attention_dropout", "0"}, COMMON, {"num_key_value_heads", "kv_heads", "4"},                 \
+    {"intermediate_size", "ffn", "9216"}, {"attention_bias", "qkv_bias", "0"}, {"attention_bias", "out_bias", "0"},    \
+    {"max_position_embeddings", "positions", "8192"}
+
+static const cm__config_key gemma[] = {
+    {"", "qk_norm", "0"}, {"", "sandwich", "0"}, GEMMA_KEYS, {"vocab_size", "vocab", "256000"}, END};
+
+static const cm__config_key gemma2[] = {
+    {"", "qk_norm", "0"}, {"", "softcap", "1"}, {"", "full_every", "2"}, GEMMA_KEYS,
+    {"sliding_window", "window", "4096"}, {"vocab_size", "vocab", "256000"}, END};
+
+static const cm__config_key gemma3[] = {
+    {"", "full_every", "6"}, GEMMA_KEYS, {"sliding_window", "window", "4096"},
+    {"sliding_window_pattern", "full_every", NULL}, {"_sliding_window_pattern", "full_every", NULL},
+    {"vocab_size", "vocab", "262208"}, END};
+
+#define LATENT_KEYS                                                                                                    \
+    {"hidden_act", "activation", "silu"}, {"attention_dropout", "attention_dropout", "0"}, COMMON,                     \
+    {"kv_lora_rank", "kv_rank", "512"}, {"q_lora_rank", "q_rank", "1536"}, {"qk_nope_head_dim", "nope_dim", "128"},    \
+    {"qk_rope_head_dim", "rope_dim", "64"}, {"v_head_dim", "v_dim", "128"}, {"n_routed_experts", "experts", NULL},     \
+    {"num_experts_per_tok", "top_k", NULL}, {"moe_intermediate_size", "expert_ffn", NULL},                             \
+    {"first_k_dense_replace", "dense_layers", NULL}, {"attention_bias", "qkv_bias", "0"},                              \
+    {"attention_bias", "out_bias", "0"}
+
+static const cm__config_key deepseek_v2[] = {
+    {"num_hidden_layers", "layers", "32"}, {"hidden_size", "hidden", "4096"}, {"num_attention_heads", "heads", "32"},
+    {"intermediate_size", "ffn", "11008"}, {"vocab_size", "vocab", "102400"}, {"", "experts", "64"}, {"", "top_k", "6"},
+    {"", "expert_ffn", "1407"}, {"max_position_embeddings", "positions", "2048"}, LATENT_KEYS, END};
+
+static const cm__config_key deepseek_v3[] = {
+    {"num_hidden_layers", "layers", "61"}, {"hidden_size", "hidden", "7168"}, {"num_attention_heads", "heads", "128"},
+    {"intermediate_size", "ffn", "18432"}, {"vocab_size", "vocab", "129280"}, {"", "experts", "256"},
+    {"", "top_k", "8"}, {"", "expert_ffn", "2048"}, {"", "dense_layers", "3"},
+    {"max_position_embeddings", "positions", "4096"}, LATENT_KEYS, END};
+
+static const cm__config_key gpt_oss[] = {
+    {"num_hidden_layers", "layers", "36"}, {"hidden_size", "hidden", "2880"}, {"num_attention_heads", "heads", "64"},
+    {"num_key_value_heads", "kv_heads", "8"}, {"head_dim", "head_dim", "64"}, {"intermediate_size", "ffn", "2880"},
+    {"hidden_act", "activation", "silu"}, {"vocab_size", "vocab", "201088"}, {"num_local_experts", "experts", "128"},
+    {"num_experts_per_tok", "top_k", "4"}, {"sliding_window", "window", "128"},
+    {"attention_dropout", "attention_dropout", "0"}, {"attention_bias", "qkv_bias", "1"},
+    {"attention_bias", "out_bias", "1"}, {"max_position_embeddings", "positions", "131072"}, COMMON, END};
+
+static const cm__config_key phi[] = {
+    {"num_hidden_layers", "layers", "24"}, {"hidden_size", "hidden", "2048"}, {"num_attention_heads", "heads", "32"},
+    {"num_key_value_heads", "kv_heads", NULL}, {"intermediate_size", "ffn", "8192"}, {"vocab_size", "vocab", "51200"},
+    {"hidden_act", "activation", "gelu_new"}, {"partial_rotary_factor", "rotary", "0.5"},
+    {"resid_pdrop", "dropout", "0"}, {"embd_pdrop", "embed_dropout", "0"},
+    {"attention_dropout", "attention_dropout", "0"}, {"max_position_embeddings", "positions", "2048"}, COMMON, END};
+
+static const cm__config_key phi3[] = {
+    LLAMA_KEYS,
+    {"num_key_value_heads", "kv_heads", NULL}, {"intermediate_size", "ffn", "8192"}, {"vocab_size", "vocab", "32064"},
+    {"partial_rotary_factor", "rotary", NULL}, {"sliding_window", "window", NULL},
+    {"resid_pdrop", "dropout", "0"}, {"embd_pdrop", "embed_dropout", "0"},
+    {"max_position_embeddings", "positions", "4096"}, END};
+
+static const cm__config_key dinov2[] = {
+    {"num_hidden_layers", "layers", "12"}, {"hidden_size", "hidden", "768"}, {"num_attention_heads", "heads", "12"},
+    {"hidden_act", "activation", "gelu"}, {"hidden_dropout_prob", "dropout", "0"},
+    {"attention_probs_dropout_prob", "attention_dropout", "0"}, {"image_size", "image", "224"},
+    {"patch_size", "patch", "14"}, {"num_channels", "channels", "3"}, {"qkv_bias", "qkv_bias", "1"},
+    {"use_swiglu_ffn", "gated", "0"}, END};
+
+static const cm__config_key whisper[] = {
+    {"encoder_layers", "layers", "4"}, {"decoder_layers", "decoder_layers", "4"}, {"d_model", "hidden", "384"},
+    {"encoder_attention_heads", "heads", "6"}, {"encoder_ffn_dim", "ffn", "1536"}, {"vocab_size", "vocab", "51865"},
+    {"num_mel_bins", "channels", "80"}, {"max_source_positions", "frames", "1500"},
+    {"max_target_positions", "positions", "448"}, {"activation_function", "activation", "gelu"},
+    {"dropout", "dropout", "0"}, {"attention_dropout", "attention_dropout", "0"}, COMMON, END};
+
+static const cm__config_key clip[] = {
+    {"", "layers", "12"}, {"", "hidden", "768"}, {"", "heads", "12"}, {"", "ffn", "3072"},
+    {"projection_dim", "projection", "512"}, {"", "positions", "77"}, END};
+
 const cm__config_type cm__config_types[] = {
     {"gpt2", CM__GPT2, gpt2, 2048, 0},          {"bert", CM__BERT, bert, 512, 0},
     {"roberta", CM__ROBERTA, roberta, 512, 2},  {"distilbert", CM__DISTILBERT, distilbert, 512, 0},
@@ -156,5 +270,13 @@ const cm__config_type cm__config_types[] = {
     {"gpt_neox", CM__NEOX, neox, 2048, 0},      {"llama", CM__LLAMA, llama, 2048, 0},
     {"mistral", CM__MISTRAL, mistral, 2048, 0}, {"qwen2", CM__QWEN2, qwen2, 2048, 0},
     {"mixtral", CM__MIXTRAL, mixtral, 2048, 0}, {"vit", CM__VIT, vit, 0, 0},
+    {"qwen3", CM__QWEN3, qwen3, 2048, 0},       {"qwen3_moe", CM__QWEN3, qwen3_moe, 2048, 0},
+    {"qwen2_moe", CM__QWEN3, qwen2_moe, 2048, 0}, {"granitemoe", CM__QWEN3, granitemoe, 2048, 0},
+    {"gemma", CM__GEMMA, gemma, 2048, 0},       {"gemma2", CM__GEMMA, gemma2, 2048, 0},
+    {"gemma3_text", CM__GEMMA, gemma3, 2048, 0}, {"deepseek_v2", CM__DEEPSEEK, deepseek_v2, 2048, 0},
+    {"deepseek_v3", CM__DEEPSEEK, deepseek_v3, 2048, 0}, {"gpt_oss", CM__GPT_OSS, gpt_oss, 2048, 0},
+    {"phi", CM__PHI, phi, 2048, 0},             {"phi3", CM__PHI3, phi3, 2048, 0},
+    {"dinov2", CM__DINOV2, dinov2, 0, 0},       {"whisper", CM__WHISPER, whisper, 448, 0},
+    {"clip", CM__CLIP, clip, 0, 0},
 };
 const int32_t cm__n_config_types = sizeof cm__config_types / sizeof *cm__config_types;

@@ -26,6 +26,7 @@ typedef struct cm__description {
     const char *taken[CM__PAIRS_MAX]; /* keys the builder knows */
     int32_t     n_taken;
     int64_t     seq;                  /* given in addition to the description; 0: not given */
+    int64_t     past;                 /* likewise */
     bool        seq_taken;
     const char *text;                 /* canonical description so far */
 } cm__description;

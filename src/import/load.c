@@ -98,6 +98,10 @@ static cm_graph *load(cm__ctx *ctx, const char *spec, const cm_load_options *o)
     struct stat          s;
     const char          *file = file_at(ctx, spec);
     const cm_model_info *info = cm_model_find(spec);
+    bool net = info && cm__data_file(info->definition, &(size_t){0});
+    bool config = file && ends_with(file, ".json") && !ends_with(file, ".cmt.json");
+    if (o->past && !cm__is_description(spec) && (net || (!info && !config)))
+        cm__fail(ctx, CM_ERR_UNSUPPORTED, "generation needs a named transformer, a description or a config.json");
     bool path = strchr(spec, '/') || ends_with(spec, ".onnx") || ends_with(spec, ".json") || !stat(spec, &s);
     if (cm__is_description(spec)) return cm__import_description(ctx, spec, o);
     if (file) return load_file(ctx, file, o);

@@ -149,6 +149,13 @@ extern const int32_t         cm__net_n_layers;
 extern const cm__net_keyword cm__net_keywords[];
 extern const int32_t         cm__net_n_keywords;
 
+/* Layers of net_tokens.c. */
+int32_t cm__net_emit_attention(const cm__net_call *c);
+int32_t cm__net_emit_slice(const cm__net_call *c);
+int32_t cm__net_emit_shift(const cm__net_call *c);
+int32_t cm__net_emit_plus(const cm__net_call *c);
+int32_t cm__net_emit_embed(const cm__net_call *c);
+
 const cm__net_keyword *cm__net_keyword_find(cm__span name); /* NULL: none */
 const cm__net_layer   *cm__net_layer_find(cm__span name);
 

@@ -64,13 +64,15 @@ static int32_t run_input(cm__net *net, int32_t line)
     cm_dim              dims[CM__RANK_MAX] = {{1, 0}};
     if (!l->n_words) cm__fail(net->ctx, CM_ERR_FORMAT, "input takes a name and sizes, such as: input x 3 224 224");
     cm__span name = cm__net_expand(net, l->words[0]);
-    cm__net_bind(net, "input", &size, 1, 1, &v);
+    bool tokens = cm__span_is(l->verb, "tokens");
+    if (tokens && l->n_words == 1) v.count = 0; /* one number per sample */
+    else cm__net_bind(net, "input", &size, 1, 1, &v);
     if (v.count >= CM__RANK_MAX) cm__fail(net->ctx, CM_ERR_LIMIT, "more than %d sizes", CM__RANK_MAX - 1);
     for (int32_t i = 0; i < v.count; i++) dims[i + 1] = cm__fixed(v.ints[i]);
     const char *text = cm__text_copy_n(net->ctx, name.text, name.length);
     if (!cm__map_put(&net->names, cm__span_of(text), 0))
         cm__fail(net->ctx, CM_ERR_FORMAT, "'%s' is used already", text);
-    net->current = cm__leaf(net->g, text, CM_ROLE_INPUT, CM_FP32, v.count + 1, dims);
+    net->current = cm__leaf(net->g, text, CM_ROLE_INPUT, tokens ? CM_INT64 : CM_FP32, v.count + 1, dims);
     cm__net_name_tensor(net, l->words[0], net->current);
     return line + 1;
 }
@@ -230,6 +232,7 @@ const cm__net_keyword cm__net_keywords[] = {
     {"optimizer", CM__NET_WORDED, false, run_optimizer},
     {"loss", CM__NET_WORDED, false, run_loss},
     {"input", CM__NET_WORDED, false, run_input},
+    {"tokens", CM__NET_WORDED, false, run_input},
     {"output", CM__NET_WORDED, false, run_output},
     {"free", CM__NET_WORDED, false, run_free},
     {"let", CM__NET_RAW, false, run_let},

@@ -168,6 +168,7 @@ static int32_t emit_ln(const cm__net_call *c)
         cm__fail(c->net->ctx, CM_ERR_FORMAT, "ln over %lld dimensions of %s", (long long)dims,
                  cm__dims_text(c->g, input(c)));
     for (int64_t i = 0; i < dims; i++) sizes[i] = size_at(c, (int32_t)(axis + i));
+    if (!one(c, 1)) return emit(c, c->tensors, 1, (cm__attr[]){ints(CM_ATTR_AXIS, 1, &axis)}, 1);
     int32_t weight = parameter(c, "weight", (int32_t)dims, sizes), bias = parameter(c, "bias", (int32_t)dims, sizes);
     return emit(c, (int32_t[]){c->tensors[0], weight, bias}, 3, (cm__attr[]){ints(CM_ATTR_AXIS, 1, &axis)}, 1);
 }
@@ -311,7 +312,7 @@ const cm__net_layer cm__net_layers[] = {
     {"deconv", emit_conv, CM_OP_CONV_TRANSPOSE, 0, {CONV_PARAMS, LIST("output_pad", 0, 0)}},
     {"linear", emit_linear, CM_OP_GEMM, 0, {NEED("out", INT, 1), SWITCH("bias", 1)}},
     {"bn", emit_bn, CM_OP_BATCH_NORM, 0, {REAL("eps", 1e-5)}},
-    {"ln", emit_ln, CM_OP_LAYER_NORM, 0, {INT("dims", 1, 1)}},
+    {"ln", emit_ln, CM_OP_LAYER_NORM, 0, {INT("dims", 1, 1), SWITCH("affine", 1)}},
     {"gn", emit_gn, CM_OP_GROUP_NORM, 0, {NEED("groups", INT, 1)}},
     {"relu", emit_plain, CM_OP_RELU, 0, {{0}}},
     {"relu6", emit_relu6, CM_OP_CLIP, 0, {{0}}},
@@ -338,6 +339,11 @@ const cm__net_layer cm__net_layers[] = {
     {"mul", emit_plain, CM_OP_MUL, 2, {{0}}},
     {"matmul", emit_plain, CM_OP_MATMUL, 2, {{0}}},
     {"concat", emit_axis, CM_OP_CONCAT, -1, {INT("axis", 1, -CM__RANK_MAX)}},
+    {"attention", cm__net_emit_attention, CM_OP_ATTENTION, 3, {NEED("heads", INT, 1), SWITCH("causal", 0)}},
+    {"slice", cm__net_emit_slice, CM_OP_SLICE, 0, {NEED("axis", INT, 1), NEED("start", INT, 0), NEED("end", INT, 1)}},
+    {"shift", cm__net_emit_shift, CM_OP_ADD, 0, {{0}}},
+    {"plus", cm__net_emit_plus, CM_OP_ADD, 0, {NEED("value", INT, 0)}},
+    {"embed", cm__net_emit_embed, CM_OP_GATHER, 0, {NEED("rows", INT, 1), NEED("width", INT, 1)}},
     {"lstm", emit_rnn, CM_OP_LSTM, 0, {RNN_PARAMS}},
     {"gru", emit_rnn, CM_OP_GRU, 0, {RNN_PARAMS}},
 };

@@ -22,10 +22,15 @@ static const char *const head_names[] = {
 
 #define BIT(family) (1u << CM__##family)
 #define ANY ((1u << CM__FAMILIES) - 1)
-#define TEXT (ANY & ~BIT(VIT))
-#define GQA (BIT(GPT2) | BIT(LLAMA) | BIT(MISTRAL) | BIT(QWEN2) | BIT(MIXTRAL))
-#define GATED (BIT(LLAMA) | BIT(MISTRAL) | BIT(QWEN2) | BIT(MIXTRAL))
-#define LEARNED (BIT(GPT2) | BIT(BERT) | BIT(ROBERTA) | BIT(DISTILBERT) | BIT(OPT))
+#define IMAGE (BIT(VIT) | BIT(DINOV2))
+#define PAIR (BIT(T5) | BIT(WHISPER))
+#define TEXT (ANY & ~IMAGE)
+#define MOE (BIT(MIXTRAL) | BIT(QWEN3) | BIT(DEEPSEEK) | BIT(GPT_OSS))
+#define GATED (BIT(LLAMA) | BIT(MISTRAL) | BIT(QWEN2) | BIT(GEMMA) | BIT(PHI3) | MOE)
+#define GQA (BIT(GPT2) | BIT(PHI) | (GATED & ~BIT(DEEPSEEK)))
+#define WINDOWED (GATED & ~(BIT(LLAMA) | BIT(DEEPSEEK)))
+#define LEARNED (BIT(GPT2) | BIT(BERT) | BIT(ROBERTA) | BIT(DISTILBERT) | BIT(OPT) | BIT(WHISPER) | BIT(CLIP))
+#define LABELLED (ANY & ~(PAIR | BIT(CLIP)))
 #define COUNT(field, from, to, who) {#field, offsetof(cm__transformer, field), CM__FIELD_COUNT, from, to, NULL, who}
 #define FLAG(field, who) {#field, offsetof(cm__transformer, field), CM__FIELD_FLAG, 0, 1, NULL, who}
 #define CHOICE(field, names, who) {#field, offsetof(cm__transformer, field), CM__FIELD_CHOICE, 0, 0, names, who}
@@ -34,38 +39,60 @@ static const char *const head_names[] = {
 /* In the order in which a description lists them. */
 const cm__field cm__fields[] = {
     COUNT(layers, 1, LAYERS_LIMIT, ANY),
-    COUNT(decoder_layers, 1, LAYERS_LIMIT, BIT(T5)),
+    COUNT(decoder_layers, 1, LAYERS_LIMIT, PAIR),
     COUNT(hidden, 1, SIZE_LIMIT, ANY),
     COUNT(heads, 1, SIZE_LIMIT, ANY),
     COUNT(kv_heads, 1, SIZE_LIMIT, GQA),
     COUNT(head_dim, 1, SIZE_LIMIT, BIT(T5) | GQA),
     COUNT(ffn, 1, 16 * SIZE_LIMIT, ANY),
     COUNT(seq, 1, SEQ_LIMIT, TEXT),
+    COUNT(past, 0, SEQ_LIMIT, GQA | BIT(NEOX) | BIT(OPT) | BIT(DEEPSEEK)),
     COUNT(vocab, 0, (int64_t)1 << 31, TEXT),
     COUNT(positions, 1, SEQ_LIMIT, LEARNED),
     COUNT(types, 0, SIZE_LIMIT, BIT(BERT) | BIT(ROBERTA)),
     COUNT(masked, 0, SEQ_LIMIT, BIT(BERT) | BIT(ROBERTA) | BIT(DISTILBERT)),
     COUNT(embed, 1, SIZE_LIMIT, BIT(OPT)),
-    COUNT(window, 0, SEQ_LIMIT, BIT(MISTRAL) | BIT(MIXTRAL) | BIT(QWEN2)),
+    COUNT(window, 0, SEQ_LIMIT, WINDOWED),
+    COUNT(full_every, 0, LAYERS_LIMIT, WINDOWED),
     COUNT(buckets, 1, SIZE_LIMIT, BIT(T5)),
-    COUNT(experts, 1, 4096, BIT(MIXTRAL)),
-    COUNT(top_k, 1, 4096, BIT(MIXTRAL)),
-    COUNT(image, 1, 1 << 16, BIT(VIT)),
-    COUNT(patch, 1, 1 << 16, BIT(VIT)),
-    COUNT(channels, 1, SIZE_LIMIT, BIT(VIT)),
-    COUNT(labels, 1, SIZE_LIMIT, ANY & ~BIT(T5)),
+    COUNT(experts, 0, 4096, MOE),
+    COUNT(top_k, 0, 4096, MOE),
+    COUNT(expert_ffn, 0, SIZE_LIMIT, MOE),
+    COUNT(shared_ffn, 0, SIZE_LIMIT, MOE),
+    COUNT(dense_layers, 0, LAYERS_LIMIT, MOE),
+    COUNT(q_rank, 0, SIZE_LIMIT, BIT(DEEPSEEK)),
+    COUNT(kv_rank, 1, SIZE_LIMIT, BIT(DEEPSEEK)),
+    COUNT(nope_dim, 1, SIZE_LIMIT, BIT(DEEPSEEK)),
+    COUNT(rope_dim, 2, SIZE_LIMIT, BIT(DEEPSEEK)),
+    COUNT(v_dim, 1, SIZE_LIMIT, BIT(DEEPSEEK)),
+    COUNT(mtp, 0, 16, BIT(DEEPSEEK)),
+    COUNT(frames, 1, SEQ_LIMIT, BIT(WHISPER)),
+    COUNT(text_layers, 1, LAYERS_LIMIT, BIT(CLIP)),
+    COUNT(text_hidden, 1, SIZE_LIMIT, BIT(CLIP)),
+    COUNT(text_heads, 1, SIZE_LIMIT, BIT(CLIP)),
+    COUNT(text_ffn, 0, 16 * SIZE_LIMIT, BIT(CLIP)),
+    COUNT(projection, 1, SIZE_LIMIT, BIT(CLIP)),
+    COUNT(image, 1, 1 << 16, IMAGE | BIT(CLIP)),
+    COUNT(patch, 1, 1 << 16, IMAGE | BIT(CLIP)),
+    COUNT(channels, 1, SIZE_LIMIT, IMAGE | BIT(CLIP) | BIT(WHISPER)),
+    COUNT(labels, 1, SIZE_LIMIT, LABELLED),
     CHOICE(head, head_names, ANY),
     CHOICE(norm, norm_names, BIT(GPT2)),
     CHOICE(activation, cm__activation_names, ANY),
     FLAG(tied, TEXT),
-    FLAG(gated, BIT(T5)),
-    FLAG(causal, ANY & ~BIT(T5)),
+    FLAG(qk_norm, GATED),
+    FLAG(sandwich, GATED),
+    FLAG(scaled, BIT(GEMMA)),
+    FLAG(softcap, BIT(GEMMA)),
+    FLAG(shared_gate, MOE),
+    FLAG(gated, BIT(T5) | BIT(DINOV2)),
+    FLAG(causal, LABELLED),
     FLAG(pre_norm, BIT(OPT)),
-    FLAG(parallel, BIT(NEOX)),
-    FLAG(qkv_bias, ANY & ~BIT(T5)),
-    FLAG(out_bias, ANY & ~BIT(T5)),
-    FLAG(mlp_bias, ANY & ~(BIT(T5) | BIT(MIXTRAL))),
-    RATIO(rotary, BIT(NEOX) | GATED),
+    FLAG(parallel, BIT(NEOX) | BIT(PHI)),
+    FLAG(qkv_bias, LABELLED),
+    FLAG(out_bias, LABELLED),
+    FLAG(mlp_bias, LABELLED & ~BIT(MIXTRAL)),
+    RATIO(rotary, BIT(NEOX) | BIT(PHI) | (GATED & ~BIT(DEEPSEEK))),
     RATIO(dropout, ANY),
     RATIO(embed_dropout, ANY),
     RATIO(attention_dropout, ANY),
@@ -121,9 +148,10 @@ void cm__field_set(cm__ctx *ctx, cm__transformer *t, const cm__field *field, cm_
 #define BIASES .qkv_bias = 1, .out_bias = 1, .mlp_bias = 1
 #define DROPOUTS .dropout = 0.1, .embed_dropout = 0.1, .attention_dropout = 0.1
 #define MASKED .head = CM__HEAD_MLM, .tied = 1, .activation = CM__ACT_GELU, .seq = 512, .labels = 2, BIASES, DROPOUTS
-#define LLAMA_LIKE                                                                                                     \
-    DECODER, .norm = CM__NORM_RMS, .activation = CM__ACT_SILU, .gated = 1, .position = CM__POSITION_ROTARY,            \
-    .rotary = 1, .seq = 2048, .labels = 2
+#define GATED_DECODER(act)                                                                                             \
+    DECODER, .norm = CM__NORM_RMS, .activation = act, .gated = 1, .position = CM__POSITION_ROTARY, .rotary = 1,        \
+    .seq = 2048, .labels = 2
+#define LLAMA_LIKE GATED_DECODER(CM__ACT_SILU)
 
 static const cm__transformer defaults[CM__FAMILIES] = {
     [CM__GPT2] = {DECODER, BIASES, DROPOUTS, .vocab = 50257, .seq = 1024, .activation = CM__ACT_GELU_NEW, .tied = 1,
@@ -143,6 +171,21 @@ static const cm__transformer defaults[CM__FAMILIES] = {
     [CM__MIXTRAL] = {LLAMA_LIKE, .vocab = 32000, .experts = 8, .top_k = 2},
     [CM__VIT] = {.head = CM__HEAD_CLASSIFIER, .pre_norm = 1, BIASES, .activation = CM__ACT_GELU, .image = 224,
                  .patch = 16, .channels = 3, .labels = 1000},
+    [CM__QWEN3] = {LLAMA_LIKE, .vocab = 151936, .qk_norm = 1},
+    [CM__GEMMA] = {GATED_DECODER(CM__ACT_GELU_TANH), .vocab = 262144, .tied = 1, .qk_norm = 1, .sandwich = 1,
+                   .scaled = 1},
+    [CM__DEEPSEEK] = {LLAMA_LIKE, .vocab = 129280, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128},
+    [CM__GPT_OSS] = {LLAMA_LIKE, BIASES, .vocab = 201088, .experts = 32, .top_k = 4, .window = 128, .full_every = 2},
+    [CM__PHI] = {DECODER, BIASES, .vocab = 51200, .seq = 2048, .activation = CM__ACT_GELU_NEW, .rotary = 0.5,
+                 .position = CM__POSITION_ROTARY, .parallel = 1, .labels = 2},
+    [CM__PHI3] = {LLAMA_LIKE, .vocab = 32064},
+    [CM__DINOV2] = {.head = CM__HEAD_NONE, .pre_norm = 1, BIASES, .activation = CM__ACT_GELU, .image = 224,
+                    .patch = 14, .channels = 3, .labels = 1000},
+    [CM__WHISPER] = {.head = CM__HEAD_LM, .pre_norm = 1, BIASES, .vocab = 51865, .seq = 448, .tied = 1,
+                     .activation = CM__ACT_GELU, .frames = 1500, .channels = 80},
+    [CM__CLIP] = {.head = CM__HEAD_NONE, .pre_norm = 1, BIASES, .vocab = 49408, .seq = 77, .image = 224, .patch = 32,
+                  .channels = 3, .activation = CM__ACT_QUICK_GELU, .text_layers = 12, .text_hidden = 512,
+                  .text_heads = 8, .projection = 512},
 };
 
 cm__transformer cm__transformer_defaults(cm__family family)
@@ -163,16 +206,25 @@ static int64_t usual_ffn(const cm__transformer *t)
 
 void cm__transformer_derive(cm__transformer *t)
 {
-    if (t->family == CM__VIT && t->patch > 0) {
+    if ((t->family == CM__VIT || t->family == CM__DINOV2) && t->patch > 0) {
         t->seq = (t->image / t->patch) * (t->image / t->patch) + 1; /* plus the class token */
         t->positions = t->seq;
     }
+    if (t->kv_rank) t->head_dim = t->nope_dim + t->rope_dim;
     if (!t->head_dim) t->head_dim = t->hidden / t->heads;
+    if (!t->v_dim) t->v_dim = t->head_dim;
     if (!t->kv_heads) t->kv_heads = t->heads;
     if (!t->ffn) t->ffn = usual_ffn(t);
     if (!t->embed) t->embed = t->hidden;
     if (!t->positions) t->positions = t->seq;
-    if (t->family == CM__T5 && !t->decoder_layers) t->decoder_layers = t->layers;
+    if (t->experts && !t->expert_ffn) t->expert_ffn = t->ffn;
+    if (t->family == CM__CLIP && !t->text_ffn) t->text_ffn = 4 * t->text_hidden;
+    if ((t->family == CM__T5 || t->family == CM__WHISPER) && !t->decoder_layers) t->decoder_layers = t->layers;
+}
+
+int64_t cm__rotated_width(const cm__transformer *t)
+{
+    return t->kv_rank ? t->rope_dim : (int64_t)((double)t->head_dim * t->rotary);
 }
 
 static void check_widths(cm__ctx *ctx, const cm__transformer *t, bool own_head_dim)
@@ -186,7 +238,7 @@ static void check_widths(cm__ctx *ctx, const cm__transformer *t, bool own_head_d
     if (t->top_k > t->experts)
         cm__fail(ctx, CM_ERR_ARGUMENT, "top_k %lld is more than %lld experts", (long long)t->top_k,
                  (long long)t->experts);
-    int64_t rotated = (int64_t)((double)t->head_dim * t->rotary);
+    int64_t rotated = cm__rotated_width(t);
     if (t->position == CM__POSITION_ROTARY && (rotated < 2 || rotated % 2))
         cm__fail(ctx, CM_ERR_ARGUMENT, "%lld rotated dimensions of a head: an even number, 2 or more, is needed",
                  (long long)rotated);
@@ -217,11 +269,13 @@ static void set_length(cm__ctx *ctx, cm__transformer *t, int64_t seq)
 static void check_head(cm__ctx *ctx, const cm__transformer *t)
 {
     bool        masked = t->family == CM__BERT || t->family == CM__ROBERTA || t->family == CM__DISTILBERT;
-    bool        image = t->family == CM__VIT, bare = !t->vocab && !image, pair = t->family == CM__T5;
+    bool        image = t->family == CM__VIT || t->family == CM__DINOV2, towers = t->family == CM__CLIP;
+    bool        bare = !t->vocab && !image, pair = t->family == CM__T5 || t->family == CM__WHISPER;
     const char *wrong = NULL;
     if (t->head == CM__HEAD_MLM && !masked) wrong = "head mlm fits bert, roberta and distilbert only";
     if (t->head == CM__HEAD_LM && (masked || image)) wrong = "head lm does not fit here: use mlm, classifier or none";
     if (t->head == CM__HEAD_CLASSIFIER && pair) wrong = "head classifier does not fit t5: use lm or none";
+    if (t->head != CM__HEAD_NONE && towers) wrong = "clip compares its two towers and has no other head: use none";
     if (bare && t->head != CM__HEAD_NONE) wrong = "vocab 0 means bare layers: head none is needed";
     if (bare && pair) wrong = "vocab 0 (bare layers) does not fit t5";
     if (wrong) cm__fail(ctx, CM_ERR_UNSUPPORTED, "%s", wrong);
@@ -230,7 +284,8 @@ static void check_head(cm__ctx *ctx, const cm__transformer *t)
 static void check_size(cm__ctx *ctx, const cm__transformer *t)
 {
     double width = (double)t->hidden, inner = (double)(t->heads) * (double)t->head_dim;
-    double layer = 8 * width * inner + 3 * width * (double)t->ffn * (double)(t->experts ? t->experts : 1);
+    double expert = t->experts ? (double)t->expert_ffn * (double)t->experts : 0;
+    double layer = 8 * width * inner + 3 * width * ((double)t->ffn + expert);
     double total = layer * (double)(t->layers + t->decoder_layers) + 2 * width * (double)t->vocab;
     if (!(total < PARAMETER_LIMIT) || inner > (double)(SIZE_LIMIT * 16))
         cm__fail(ctx, CM_ERR_LIMIT, "the model would have about %.0e parameters", total);
@@ -245,7 +300,7 @@ void cm__transformer_complete(cm__ctx *ctx, cm__transformer *t, int64_t seq)
     bool own_head_dim = t->head_dim != 0;
     cm__transformer_derive(t);
     check_widths(ctx, t, own_head_dim);
-    if (t->family == CM__VIT) check_image(ctx, t, seq);
+    if (t->family == CM__VIT || t->family == CM__DINOV2) check_image(ctx, t, seq);
     else set_length(ctx, t, seq);
     check_head(ctx, t);
     check_size(ctx, t);

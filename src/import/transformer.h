@@ -13,7 +13,8 @@
 
 typedef enum cm__family {
     CM__GPT2, CM__BERT, CM__ROBERTA, CM__DISTILBERT, CM__T5, CM__OPT, CM__NEOX, CM__LLAMA, CM__MISTRAL, CM__QWEN2,
-    CM__MIXTRAL, CM__VIT, CM__FAMILIES
+    CM__MIXTRAL, CM__VIT, CM__QWEN3, CM__GEMMA, CM__DEEPSEEK, CM__GPT_OSS, CM__PHI, CM__PHI3, CM__DINOV2, CM__WHISPER,
+    CM__CLIP, CM__FAMILIES
 } cm__family;
 
 enum { CM__NORM_LAYER, CM__NORM_RMS };
@@ -28,15 +29,30 @@ typedef struct cm__transformer {
     int64_t hidden, heads, kv_heads, head_dim, ffn;
     int64_t vocab;          /* 0: layers only, from hidden states to hidden states */
     int64_t seq;
+    int64_t past;           /* tokens before these whose keys and values are inputs: a step of generation */
     int64_t positions;      /* rows of a learned position table, without the offset */
     int64_t types;          /* token types */
     int64_t masked;         /* tokens per sample that are predicted; 0: all */
     int64_t embed;          /* width of the token embedding; projected if it is not `hidden` */
     int64_t window;         /* tokens that attention looks back; 0: all */
     int64_t buckets;        /* of T5's bucketed position distances */
+    int64_t full_every;     /* every Nth layer attends to all tokens despite the window; 0: none does */
     int64_t experts, top_k;
+    int64_t expert_ffn;     /* inner width of one routed expert */
+    int64_t shared_ffn;     /* inner width of the experts that see every token, together; 0: none */
+    int64_t dense_layers;   /* first layers, which have no experts */
+    int64_t q_rank, kv_rank, nope_dim, rope_dim; /* latent attention: ranks; parts of a head without, with positions */
+    int64_t v_dim;          /* of a head's values; otherwise head_dim */
+    int64_t mtp;            /* modules that predict further tokens */
+    int64_t frames;         /* length of the encoder's sequence, where it is not `seq` */
+    int64_t text_layers, text_hidden, text_heads, text_ffn, projection; /* the second tower of CLIP */
     int64_t image, patch, channels, labels;
     int64_t norm, activation, position, head;
+    int64_t qk_norm;        /* RMS norms of queries and keys, over a head */
+    int64_t sandwich;       /* norms also after attention and feed-forward network */
+    int64_t scaled;         /* embeddings are multiplied by sqrt(hidden) */
+    int64_t softcap;        /* logits pass through c tanh(x / c) */
+    int64_t shared_gate;    /* a sigmoid gate weighs the shared experts */
     int64_t tied, gated, causal, pre_norm, parallel, qkv_bias, out_bias, mlp_bias;
     double  rotary;         /* fraction of a head's dimensions that is rotated */
     double  dropout, embed_dropout, attention_dropout;
@@ -71,6 +87,8 @@ double  cm__field_ratio(const cm__transformer *t, const cm__field *field);
 cm__transformer cm__transformer_defaults(cm__family family);
 /* Derive fields that were not given (0) from the others: ffn, kv_heads, head_dim, positions ... */
 void cm__transformer_derive(cm__transformer *t);
+/* Dimensions of a head that rotary positions turn. */
+int64_t cm__rotated_width(const cm__transformer *t);
 /* Derive fields and refuse contradictions. `seq` > 0 replaces the sequence length. */
 void cm__transformer_complete(cm__ctx *ctx, cm__transformer *t, int64_t seq);
 /* The forward graph of a completed transformer. */

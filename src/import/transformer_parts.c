@@ -23,6 +23,15 @@
     .down = at ".DenseReluDense.wo",                                                                                   \
     .act = at ".DenseReluDense.act", .norm2 = at ".layer_norm"
 
+#define SPEECH_LAYER                                                                                                   \
+    .attention = "self_attn", .q = "self_attn.q_proj", .k = "self_attn.k_proj", .v = "self_attn.v_proj",               \
+    .out = "self_attn.out_proj", .norm1 = "self_attn_layer_norm", .up = "fc1", .act = "activation_fn", .down = "fc2",  \
+    .norm2 = "final_layer_norm", .linear = cm__b_linear, .scales_query = true, .no_key_bias = true
+#define CLIP_LAYER                                                                                                     \
+    .attention = "self_attn", .q = "self_attn.q_proj", .k = "self_attn.k_proj", .v = "self_attn.v_proj",               \
+    .out = "self_attn.out_proj", .norm1 = "layer_norm1", .up = "mlp.fc1", .act = "mlp.activation_fn",                  \
+    .down = "mlp.fc2", .norm2 = "layer_norm2", .linear = cm__b_linear
+
 const cm__outline cm__outlines[CM__FAMILIES] = {
     [CM__GPT2] = {.parts = {.layer = "transformer.h.%d", .attention = "attn", .q = "attn.q", .k = "attn.k",
                             .v = "attn.v", .qkv = "attn.c_attn", .out = "attn.c_proj", .norm1 = "ln_1",
@@ -75,14 +84,53 @@ const cm__outline cm__outlines[CM__FAMILIES] = {
     [CM__LLAMA] = {.parts = {LLAMA_PARTS, LLAMA_MLP}, LLAMA_OUTLINE},
     [CM__MISTRAL] = {.parts = {LLAMA_PARTS, LLAMA_MLP}, LLAMA_OUTLINE},
     [CM__QWEN2] = {.parts = {LLAMA_PARTS, LLAMA_MLP}, LLAMA_OUTLINE},
-    [CM__MIXTRAL] = {.parts = {LLAMA_PARTS, .gate = "block_sparse_moe"}, LLAMA_OUTLINE},
+    [CM__MIXTRAL] = {.parts = {LLAMA_PARTS, LLAMA_MLP, .experts = "block_sparse_moe"}, LLAMA_OUTLINE},
     [CM__VIT] = {.parts = {.layer = "vit.encoder.layer.%d", .attention = "attention.attention",
                            .q = "attention.attention.query", .k = "attention.attention.key",
                            .v = "attention.attention.value", .out = "attention.output.dense",
                            .norm1 = "layernorm_before", .up = "intermediate.dense", .act = "intermediate.act",
                            .down = "output.dense", .norm2 = "layernorm_after", .linear = cm__b_linear},
-                 .final_norm = "vit.layernorm", .pooler = "vit.pooler.dense", .classifier = "classifier"},
+                 .image = "vit.embeddings", .final_norm = "vit.layernorm", .pooler = "vit.pooler.dense",
+                 .classifier = "classifier"},
+    [CM__QWEN3] = {.parts = {LLAMA_PARTS, LLAMA_MLP, .experts = "mlp"}, LLAMA_OUTLINE},
+    [CM__GEMMA] = {.parts = {LLAMA_PARTS, LLAMA_MLP, .after1 = "post_attention_layernorm",
+                             .before2 = "pre_feedforward_layernorm", .after2 = "post_feedforward_layernorm"},
+                   LLAMA_OUTLINE},
+    [CM__DEEPSEEK] = {.parts = {LLAMA_PARTS, LLAMA_MLP, .experts = "mlp"}, LLAMA_OUTLINE},
+    [CM__GPT_OSS] = {.parts = {LLAMA_PARTS, LLAMA_MLP, .experts = "mlp"}, LLAMA_OUTLINE},
+    [CM__PHI] = {.parts = {.layer = "model.layers.%d", .attention = "self_attn", .q = "self_attn.q_proj",
+                           .k = "self_attn.k_proj", .v = "self_attn.v_proj", .out = "self_attn.dense",
+                           .norm1 = "input_layernorm", .up = "mlp.fc1", .act = "mlp.activation_fn", .down = "mlp.fc2",
+                           .linear = cm__b_linear},
+                 .tokens = "model.embed_tokens", .final_norm = "model.final_layernorm", .lm = "lm_head",
+                 .lm_bias = true, .classifier = "score"},
+    [CM__PHI3] = {.parts = {LLAMA_PARTS, .qkv = "self_attn.qkv_proj", .fused = CM__QKV_SPLIT_FIRST,
+                            .gate = "mlp.gate_up_proj", .up = "mlp.gate_up_proj", .down = "mlp.down_proj",
+                            .act = "mlp.activation_fn", .gate_in_up = true},
+                  LLAMA_OUTLINE},
+    [CM__DINOV2] = {.parts = {.layer = "encoder.layer.%d", .attention = "attention.attention",
+                              .q = "attention.attention.query", .k = "attention.attention.key",
+                              .v = "attention.attention.value", .out = "attention.output.dense", .norm1 = "norm1",
+                              .gate = "mlp.weights_in", .up = "mlp.weights_in", .ungated = "mlp.fc1",
+                              .act = "mlp.activation", .down = "mlp.fc2", .norm2 = "norm2", .linear = cm__b_linear,
+                              .gate_in_up = true, .scale1 = "layer_scale1", .scale2 = "layer_scale2"},
+                    .image = "embeddings", .final_norm = "layernorm", .classifier = "classifier"},
+    [CM__WHISPER] = {.parts = {.layer = "model.encoder.layers.%d", SPEECH_LAYER},
+                     .tokens = "model.decoder.embed_tokens", .positions = "model.decoder.embed_positions",
+                     .final_norm = "model.encoder.layer_norm", .lm = "proj_out"},
+    [CM__CLIP] = {.parts = {.layer = "vision_model.encoder.layers.%d", CLIP_LAYER},
+                  .image = "vision_model.embeddings", .tokens = "text_model.embeddings.token_embedding",
+                  .positions = "text_model.embeddings.position_embedding",
+                  .final_norm = "text_model.final_layer_norm"},
 };
+
+const cm__parts cm__whisper_decoder = {
+    .layer = "model.decoder.layers.%d", SPEECH_LAYER, .cross = "encoder_attn", .cross_q = "encoder_attn.q_proj",
+    .cross_k = "encoder_attn.k_proj", .cross_v = "encoder_attn.v_proj", .cross_out = "encoder_attn.out_proj",
+    .cross_norm = "encoder_attn_layer_norm"};
+
+const cm__parts cm__clip_text = {.layer = "text_model.encoder.layers.%d", CLIP_LAYER};
+
 
 const cm__parts cm__t5_decoder = {
     .layer = "decoder.block.%d", T5_ATTENTION, T5_MLP("layer.2"), .cross = "layer.1.EncDecAttention",

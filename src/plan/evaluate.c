@@ -81,6 +81,7 @@ static double stage_time(const cm__cost *c, double device_s, double host_s, doub
 static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan *p)
 {
     cm__part layer = layer_of(c, p->recompute);
+    layer.host_s += cm__part_shard_host(&c->parts, &layer, p);
     double   each = (double)m->layers / p->pp, inner = each * device_time(&layer), host = each * layer.host_s;
     double   numbers = each * layer.parameters, first_s = device_time(&c->first), last_s = device_time(&c->last);
     int32_t  count = p->accumulate;

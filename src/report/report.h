@@ -117,7 +117,16 @@ typedef struct cm__predict_request {
     const char        *device, *cluster; /* cluster NULL: the default of cm_fabric_new() */
     cm_predict_options options;
     bool               list_ops, list_missing;
+    int32_t            prompt, generate; /* tokens of a prompt and of its answer; 0: no generation */
 } cm__predict_request;
+
+/* Generation of text after a prompt, for the whole batch. */
+typedef struct cm__generation {
+    double prefill_s, decode_s;    /* the pass over the prompt; all new tokens */
+    double token_s[2];             /* the first and the last new token */
+    double tokens_s;               /* new tokens per second over both phases */
+    double cache_bytes, peak_bytes; /* keys and values at the end; the whole */
+} cm__generation;
 
 typedef struct cm__predict_report {
     cm__ctx             *ctx;
@@ -130,6 +139,7 @@ typedef struct cm__predict_report {
     cm_memory_use        use;
     double               peak_bytes;
     bool                 fits;
+    cm__generation       generation; /* if it was asked for */
     const char          *doubt;      /* why the prediction is doubtful: the device does not support it; NULL: fine */
     const char          *unsure;     /* why it may not fit, although `fits` is true; NULL: it surely fits or does not */
 } cm__predict_report;
@@ -137,6 +147,9 @@ typedef struct cm__predict_report {
 /* Options for cm_step_new() from those of a request. */
 cm_step_options cm__step_options_of(const cm__graph_request *graph, const cm_predict_options *options,
                                     const cm_fabric *fabric);
+
+/* Add the times and the memory of generation to a report of the pass over the prompt. */
+void cm__generation_add(cm__predict_report *r);
 
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag);
 void      cm__predict_report_free(cm__predict_report *report);

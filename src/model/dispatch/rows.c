@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows.c - kernel calls of normalisation, reductions and updates. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "model/dispatch/rules.h"
@@ -199,9 +200,37 @@ void cm__dispatch_sum_to(cm__dispatch *d, int32_t node)
 
 /* ---- updates ----------------------------------------------------------------------------------------------------- */
 
+/* bitsandbytes: a kernel for each parameter reads weight, gradient and both states, and writes all but the gradient.
+   Timed as x + a b, which reads three and writes one, over as many elements as give the same bytes. */
+static void update_each(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    double         moved = 0;
+    int32_t        last = -1;
+    for (int32_t i = 0; i <= n->n_inputs; i++) {
+        bool done = i == n->n_inputs || cm__in(d->g, n, i)->role == CM_ROLE_PARAMETER;
+        if (done && last >= 0) {
+            const cm_tensor *p = cm__in(d->g, n, last);
+            cm__sized_call   c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "addcmul", p->dtype, false);
+            c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
+            c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_const(ceil(moved / (4 * (double)cm_dtype_size(p->dtype))));
+            cm__dispatch_add(d, node, &c);
+        }
+        if (i == n->n_inputs) return;
+        const cm_tensor *t = cm__in(d->g, n, i);
+        double bytes = cm_tensor_bytes(t).c[0];
+        if (done) last = i, moved = 0;
+        moved += t->role == CM_ROLE_PARAMETER || t->role == CM_ROLE_STATE ? 2 * bytes : bytes;
+    }
+}
+
 void cm__dispatch_update(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
+    if (d->g->optimizer >= CM_OPTIMIZER_ADAMW_8BIT) {
+        update_each(d, node);
+        return;
+    }
     cm_poly        elements = cm__poly_const(0);
     int32_t        tensors = 0;
     cm_dtype       dtype = CM_FP32;

@@ -48,7 +48,8 @@ static double parameters_here(cm__ctx *ctx, const cm_graph *g, const cm__shards 
 cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *p)
 {
     bool      *split = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *split);
-    cm__shards s = {.tp = p->tp, .ep = p->ep, .cp = p->cp > 1 ? p->cp : 1, .split = split,
+    cm__shards s = {.tp = p->tp, .ep = p->ep, .split = split,
+                    .imbalance = p->expert_imbalance > 1 ? p->expert_imbalance : 1, .cp = p->cp > 1 ? p->cp : 1,
                     .sequence = p->sequence_parallel && p->tp > 1};
     if (p->tp > 1) cm__find_split(g, split);
     s.updated = 1.0 / ((p->pp > 1 ? p->pp : 1) * (p->zero ? cm__replicas(p) : 1));
@@ -89,13 +90,14 @@ static int divided_size(const cm_node *n, const cm_node *forward, cm__division d
     return columns == n_first ? CM__GEMM_M : CM__GEMM_N;
 }
 
-/* A device has 1/ep of the experts, and each of these gets the tokens of ep times as many replicas. */
+/* A device has 1/ep of the experts, and each of these gets the tokens of ep times as many replicas. All wait for the
+   device with the most tokens. */
 static void divide_experts(const cm__dispatch *d, const cm_node *n, const cm_node *forward, cm__sized_call *c)
 {
     bool of_weight = n->phase == CM_BACKWARD && !cm__is_input_gradient(n, forward);
     int  tokens = of_weight ? CM__GEMM_K : CM__GEMM_M;
     divide(c, CM__GEMM_BATCH, d->shards.ep);
-    c->sizes[tokens] = cm__poly_scale(c->sizes[tokens], d->shards.ep);
+    c->sizes[tokens] = cm__poly_scale(c->sizes[tokens], d->shards.ep * d->shards.imbalance);
 }
 
 static void divide_product(const cm__dispatch *d, const cm_node *n, cm__sized_call *c)

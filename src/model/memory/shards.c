@@ -14,6 +14,7 @@
  */
 #include <string.h>
 #include "graph/rule.h"
+#include "graph/train.h"
 #include "model/memory/footprint.h"
 #include "model/dispatch/tensor_parallel.h"
 
@@ -112,7 +113,7 @@ static double share(const stage *s, const cm__piece *x)
     const cm_plan *p = &s->f->options.plan;
     cm_role        role = cm__t(s->f->step, x->tensor)->role;
     if (is_activation(x)) return activation_share(s, x);
-    if (role == CM_ROLE_STATE && p->offload_optimizer) return 0;
+    if (role == CM_ROLE_STATE && (p->offload_optimizer || cm__optimizer_paged(s->f->step->optimizer))) return 0;
     if ((role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) && p->offload_weights) return 2.0 / s->parts / p->tp;
     if (!shared_from[role]) return 1;
     bool   expert = p->ep > 1 && cm__t(s->f->step, x->tensor)->rank == 3; /* one matrix per expert */
@@ -222,7 +223,8 @@ void cm__shard(cm_footprint *f)
 {
     const cm_plan *p = &f->options.plan;
     if (p->accumulate > 1 || f->options.runtime == CM_RUNTIME_MEGATRON) keep_gradients(f);
-    if (p->devices == 1 && !p->offload_optimizer && !p->offload_activations && !p->offload_weights) return;
+    bool moved = p->offload_optimizer || p->offload_activations || p->offload_weights;
+    if (p->devices == 1 && !moved && !cm__optimizer_paged(f->step->optimizer)) return;
     bool *split = cm__alloc_array(f->ctx, (size_t)f->step->n_tensors + 1, sizeof *split);
     if (p->tp > 1) cm__find_split(f->step, split);
     take_stage(f, split);

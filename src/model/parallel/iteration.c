@@ -26,10 +26,11 @@ typedef struct sums {
     double device_s, host_s, comm_s, backward_s, parameters, frozen_bytes;
 } sums;
 
-static void add(sums *s, const cm__part *p)
+/* plan NULL: to balance stages, which FSDP does not change. */
+static void add(sums *s, const cm__parts *parts, const cm__part *p, const cm_plan *plan)
 {
     s->device_s += device_time(p);
-    s->host_s += p->host_s;
+    s->host_s += p->host_s + (plan ? cm__part_shard_host(parts, p, plan) : 0);
     s->comm_s += p->forward_comm_s + p->backward_comm_s;
     s->backward_s += p->backward_s + p->backward_comm_s;
     s->parameters += p->parameters;
@@ -64,7 +65,7 @@ static void balance(cm__ctx *ctx, const cm__parts *parts, int32_t stages, int32_
     int32_t *cut = cm__alloc_array(ctx, (size_t)stages * (size_t)width, sizeof *cut);
     for (int32_t i = 0; i < parts->count; i++) {
         before[i + 1] = before[i];
-        add(&before[i + 1], &parts->all[i]);
+        add(&before[i + 1], parts, &parts->all[i], NULL);
     }
     for (int32_t s = 0; s < stages; s++)
         for (int32_t j = 2 + s; j <= layers + 1; j++) {
@@ -100,7 +101,7 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
     deal(ctx, parts, plan->pp, plan->accumulate, equal, first);
     for (int32_t s = 0; s < plan->pp; s++) {
         sums sum = {0};
-        for (int32_t i = first[s]; i < first[s + 1]; i++) add(&sum, &parts->all[i]);
+        for (int32_t i = first[s]; i < first[s + 1]; i++) add(&sum, parts, &parts->all[i], plan);
         if (s == plan->pp - 1 && plan->pp > 1) sum.parameters += parts->tied_parameters;
         double time = stage_time(parts, &sum, plan->accumulate);
         st.sum_s += time;

@@ -61,6 +61,7 @@ const double *cm__parts_add_parameters(cm__making *k, cm__ctx *ctx)
     /* index of the first part that reads it, plus 1 */
     int32_t *owner = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *owner);
     double  *on_device = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *on_device);
+    double   alone = k->g->tuned && !k->g->joined_adapters; /* trained modules among frozen ones: one unit each */
     for (int32_t i = 0; i < k->g->n_nodes; i++) {
         const cm_node *n = &k->g->nodes[i];
         for (int32_t j = 0; n->phase == CM_FORWARD && j < n->n_inputs; j++) {
@@ -76,6 +77,7 @@ const double *cm__parts_add_parameters(cm__making *k, cm__ctx *ctx)
             } else if (!owner[parameter]) {
                 owner[parameter] = k->part[i] + 1;
                 k->parts->all[k->part[i]].parameters += on_device[parameter] = here;
+                k->parts->all[k->part[i]].units += alone;
                 k->parts->parameters += here;
                 k->parts->weight_bytes = (double)cm_dtype_size(cm__t(k->g, parameter)->dtype);
             } else if (owner[parameter] != k->part[i] + 1) k->parts->tied_parameters += here;
@@ -184,6 +186,8 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     add_kept(&k);
     parts.exchange_host_s = m->host_exchange_s;
     parts.batch_host_s = m->host_batch_s;
+    parts.unit_host_s = m->host_unit_s;
+    for (int32_t i = 0; i < parts.count - 1; i++) parts.all[i].units += 1; /* each layer, and what is around them */
     parts.buffered = m->runtime == CM_RUNTIME_MEGATRON;
     parts.compress_bytes_s = cm__limits_of(m->device).memory_bytes_s;
     parts.accumulate_s = accumulate_time(&k);

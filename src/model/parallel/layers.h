@@ -18,6 +18,7 @@ typedef struct cm__part {
     double frozen_bytes;                    /* of parameters that are not trained, likewise */
     double boundary_bytes;                  /* activations that the next part reads */
     double launches, forward_launches;
+    double units;                           /* modules that FSDP gathers by themselves */
 } cm__part;
 
 /* The gradient of one parameter: complete when the fraction `done` of its part's backward has run. */
@@ -34,6 +35,7 @@ typedef struct cm__parts {
     double    update_s, update_host_s; /* of `updated` parameters; of all */
     double    updated;
     double    batch_host_s;            /* host time per micro-batch before its layers, during which the device waits */
+    double    unit_host_s;             /* host time per micro-batch of a module that FSDP gathers */
     double    accumulate_s;            /* to add all gradients to those of earlier micro-batches */
     bool      buffered;                /* gradients go to a buffer even without accumulation */
     double    parameters;
@@ -52,5 +54,11 @@ typedef struct cm__parts {
    time of each call of m->calls. */
 cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch, int32_t cp,
                         cm__timed *timed);
+
+/* Host time of gathering a part's weights and scattering its gradients under FSDP. */
+static inline double cm__part_shard_host(const cm__parts *parts, const cm__part *p, const cm_plan *plan)
+{
+    return plan->zero == 3 && plan->dp * plan->cp > 1 ? p->units * parts->unit_host_s : 0;
+}
 
 #endif

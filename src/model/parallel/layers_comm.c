@@ -89,7 +89,8 @@ static void add_routes(cm__making *k, cm__ctx *ctx)
         int32_t        at = k->part[i];
         if (!cm__is_expert(k->g, forward) || last[at] == n->phase + 1) continue;
         cm_poly bytes = cm_tensor_bytes(cm__in(k->g, forward, 0));
-        if (!last[at]) route_s[at] = 2 * cm__comm_time(k->fabric, CM__ALL_TO_ALL, group, cm_poly_at(&bytes, k->batch));
+        double sent = cm_poly_at(&bytes, k->batch) * s->imbalance; /* the fullest device receives most */
+        if (!last[at]) route_s[at] = 2 * cm__comm_time(k->fabric, CM__ALL_TO_ALL, group, sent);
         last[at] = n->phase + 1;
         cm__part *part = &k->parts->all[at];
         *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) += route_s[at];

@@ -87,6 +87,8 @@ static double update_time(const cm_device *device, const cm_device *reference, c
 {
     char what[64];
     snprintf(what, sizeof what, "update-op:%s", cm_optimizer_name(g->optimizer));
+    /* bitsandbytes calls a kernel for each parameter: an operator call */
+    if (g->optimizer >= CM_OPTIMIZER_ADAMW_8BIT) snprintf(what, sizeof what, "forward-op:elementwise");
     return cm__host_number(device, reference, runtime, "step") +
            tensors * cm__host_number(device, reference, runtime, what);
 }

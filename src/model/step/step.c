@@ -116,6 +116,8 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .host_error = hosting.error,
         .host_update_s = graphs ? 0 : cm__host_update(device, reference, runtime, graph) * slower,
         .host_exchange_s = cm__host_number(device, reference, runtime, "exchange") * hosting.slower,
+        .host_unit_s = runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE
+                           ? cm__time_factors.fsdp_unit_host * hosting.slower : 0,
         .host_batch_s = cm__host_number(device, reference, runtime, "batch") * hosting.slower,
         .host_collective_s = cm__host_number(device, reference, runtime, "collective") * hosting.slower,
         .gap_s = gap > 0 ? gap : cm__host_number(device, reference, CM_RUNTIME_TORCH_EAGER, "gap"),

@@ -78,6 +78,10 @@ cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_r
     cm__predict_report *r = cm__alloc(ctx, sizeof *r);
     r->ctx = ctx;
     r->asked = *asked;
+    if (asked->generate) {
+        r->asked.graph.load.seq = asked->prompt;
+        r->asked.graph.train.inference = true;
+    }
     cm__pass_on(ctx, cm_device_load(asked->device, &r->device, diag));
     cm__defer(ctx, free_device, r->device);
     find_fabric(r);
@@ -89,6 +93,7 @@ cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_r
     cm__pass_on(ctx, cm_step_predict(r->step, r->asked.options.batch, alone, &r->prediction, diag));
     cm__defer(ctx, free_prediction, r->prediction);
     r->doubt = doubt_about(r);
+    if (asked->generate) cm__generation_add(r);
     ctx->diag = NULL;
     *report = r;
     return CM_OK;

@@ -132,6 +132,20 @@ static void op(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_op
     cm__json_set(ctx, o, "how", json_string(cm_how_name(t->how)));
 }
 
+static void generation(cm__ctx *ctx, json_t *o, const cm__predict_report *r)
+{
+    const cm__generation *g = &r->generation;
+    cm__json_set(ctx, o, "prompt", json_integer(r->asked.prompt));
+    cm__json_set(ctx, o, "generate", json_integer(r->asked.generate));
+    cm__json_set(ctx, o, "prefill_s", cm__json_number(g->prefill_s));
+    cm__json_set(ctx, o, "decode_s", cm__json_number(g->decode_s));
+    cm__json_set(ctx, o, "total_s", cm__json_number(g->prefill_s + g->decode_s));
+    cm__json_set(ctx, o, "first_token_s", cm__json_number(g->token_s[0]));
+    cm__json_set(ctx, o, "last_token_s", cm__json_number(g->token_s[1]));
+    cm__json_set(ctx, o, "tokens_s", cm__json_number(g->tokens_s));
+    cm__json_set(ctx, o, "cache_bytes", cm__json_number(g->cache_bytes));
+}
+
 void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 {
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
@@ -141,6 +155,7 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     cm__json_set(ctx, answer, "sure", json_boolean(r->use.sure));
     cm__json_sequence(ctx, answer, cm_graph_seq(r->graph->step), i->throughput_samples_s);
     if (!isnan(i->latency_s)) cm__json_set(ctx, answer, "latency_s", cm__json_number(i->latency_s));
+    if (r->asked.generate) generation(ctx, cm__json_set(ctx, answer, "generation", json_object()), r);
     cm__json_set(ctx, answer, "compile_s", cm__json_number(i->compile_s));
     loading(ctx, answer, i);
     cm__json_sensitivities(ctx, answer, r->prediction);

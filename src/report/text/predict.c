@@ -158,6 +158,18 @@ static const char *trimmed(char *text)
     return text;
 }
 
+static void print_generation(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
+{
+    const cm__generation *g = &r->generation;
+    char                  buf[32];
+    fprintf(out, "%-*s%s for the prompt of %d tokens (the step above), then %d tokens in %s: %s for the first, ",
+            LABEL_WIDTH, "generation", cm__seconds(ctx, g->prefill_s), r->asked.prompt, r->asked.generate,
+            cm__seconds(ctx, g->decode_s), cm__seconds(ctx, g->token_s[0]));
+    fprintf(out, "%s for the last; %.4g new tokens/s\n", cm__seconds(ctx, g->token_s[1]), g->tokens_s);
+    fprintf(out, "%-*s%sB of keys and values at the end\n", LABEL_WIDTH, "cache",
+            cm__binary(buf, sizeof buf, g->cache_bytes));
+}
+
 static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 {
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
@@ -193,6 +205,7 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     if (i->plan.devices) print_plan(&i->plan, out);
     if (i->host_time_s > 0)
         fprintf(out, "%-*s%s to launch them\n", LABEL_WIDTH, "host", cm__seconds(ctx, i->host_time_s));
+    if (r->asked.generate) print_generation(ctx, r, out);
     fprintf(out, "%-*s%sB at the peak%s\n", LABEL_WIDTH, "memory", cm__binary(buf, sizeof buf, r->peak_bytes),
             !r->fits ? ": does not fit" : r->unsure ? ": may not fit" : "");
     if (!i->plan.devices)

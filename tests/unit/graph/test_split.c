@@ -43,6 +43,23 @@ TEST(whole_products)
     assert_false(split[logits]);
 }
 
+/* Latent attention: the narrow product before a norm is whole, the wide one after it is divided. A product that ends a
+   branch stays divided by rows when a norm follows (Gemma 2). */
+TEST(products_before_norms)
+{
+    int32_t x = input("B,4"), down = op(CM_OP_MATMUL, IN(x, weight("a", "4,8")));
+    int32_t normed = op(CM_OP_LAYER_NORM, IN(down, weight("g", "8")));
+    int32_t up = op(CM_OP_MATMUL, IN(normed, weight("b", "8,16")));
+    int32_t out = op(CM_OP_MATMUL, IN(up, weight("c", "16,4")));
+    op(CM_OP_LAYER_NORM, IN(out, weight("h", "4")));
+    find();
+    assert_int_equal(division(down), CM__WHOLE);
+    assert_int_equal(division(up), CM__COLUMNS);
+    assert_int_equal(division(out), CM__ROWS);
+    assert_false(split[down] || split[normed] || split[out]);
+    assert_true(split[up]);
+}
+
 /* One matrix per expert; and the parameter behind a product. */
 TEST(experts_and_parameters)
 {
@@ -58,6 +75,7 @@ TEST(experts_and_parameters)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(columns_then_rows), cmocka_unit_test(whole_products),
+                                       cmocka_unit_test(products_before_norms),
                                        cmocka_unit_test(experts_and_parameters)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,7 +77,9 @@ TEST(nothing_set_changes_nothing)
 TEST(option_is_read)
 {
     cm_tuning t = {.quantize = CM_QUANTIZE_NF4};
-    assert_int_equal(cm_lora_parse("r=16,alpha=32,targets=q_proj+v_proj,dropout=0.05,dtype=fp32,rest=fp32", &t, NULL), CM_OK);
+    static const char all[] = "r=16,alpha=32,targets=q_proj+v_proj,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer";
+    assert_int_equal(cm_lora_parse(all, &t, NULL), CM_OK);
+    assert_true(t.joined);
     assert_int_equal(t.rank, 16);
     assert_true(t.alpha == 32 && t.dropout == 0.05 && t.wide && t.wide_rest);
     assert_string_equal(t.targets, "q_proj+v_proj");

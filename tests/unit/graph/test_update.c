@@ -50,6 +50,19 @@ TEST(state_is_like_its_parameter)
     assert_int_equal(cm__t(step, find_tensor(step, "w.state1"))->dtype, CM_BF16);
 }
 
+/* bitsandbytes: a byte per number and an fp32 scale per 256 from 4,096 numbers on, 32 bits below; paged states keep 32
+   bits beside weights of 16. */
+TEST(states_of_8_bits)
+{
+    start_over();
+    int32_t y = op(CM_OP_GEMM, IN(input("B,64"), weight("w", "64,80"), weight("b", "80")));
+    train_with(y, (cm_train_options){.precision = CM_PRECISION_BF16, .optimizer = CM_OPTIMIZER_ADAMW_8BIT});
+    assert_true(cm_tensor_bytes(cm__t(step, find_tensor(step, "w.state1"))).c[0] == 64 * 80 + 4 * 20);
+    assert_true(cm_tensor_bytes(cm__t(step, find_tensor(step, "b.state2"))).c[0] == 4 * 80);
+    train_with(y, (cm_train_options){.precision = CM_PRECISION_BF16, .optimizer = CM_OPTIMIZER_PAGED_ADAMW});
+    assert_true(cm_tensor_bytes(cm__t(step, find_tensor(step, "w.state1"))).c[0] == 4 * 64 * 80);
+}
+
 TEST(half_parameters_move_half_the_bytes)
 {
     const cm_node *n = update_of(CM_OPTIMIZER_ADAM, CM_PRECISION_BF16);
@@ -86,6 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(state_flop_and_bytes),
         cmocka_unit_test(state_is_like_its_parameter),
+        cmocka_unit_test(states_of_8_bits),
         cmocka_unit_test(half_parameters_move_half_the_bytes),
         cmocka_unit_test(gradients_live_until_the_update),
         cmocka_unit_test(state_counts_into_memory),

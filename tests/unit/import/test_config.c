@@ -97,6 +97,34 @@ static const struct {
     {"{\"model_type\":\"gpt_neox\",\"architectures\":[\"GPTNeoXForCausalLM\"],\"hidden_size\":768,"
      "\"num_hidden_layers\":12,\"num_attention_heads\":12,\"intermediate_size\":3072,\"vocab_size\":50304}", 162322944},
     {"{\"model_type\":\"vit\",\"architectures\":[\"ViTForImageClassification\"],\"num_labels\":1000}", 86567656},
+    /* not counted: sinks of gpt-oss, the sines of Whisper, the mask token of DINOv2: no product reads them */
+    {"{\"model_type\":\"deepseek_v2\",\"architectures\":[\"DeepseekV2ForCausalLM\"],\"hidden_size\":2048,"
+     "\"intermediate_size\":10944,\"moe_intermediate_size\":1408,\"num_hidden_layers\":27,"
+     "\"num_attention_heads\":16,\"n_shared_experts\":2,\"n_routed_experts\":64,\"q_lora_rank\":null,"
+     "\"num_experts_per_tok\":6,\"first_k_dense_replace\":1,\"vocab_size\":102400}", 15706484224},
+    {"{\"model_type\":\"deepseek_v3\",\"n_shared_experts\":1}", 671026404352},
+    {"{\"model_type\":\"gpt_oss\",\"num_hidden_layers\":24,\"num_local_experts\":32}", 20914757184 - 24 * 64},
+    {"{\"model_type\":\"phi\",\"hidden_size\":2560,\"intermediate_size\":10240,\"num_hidden_layers\":32,"
+     "\"partial_rotary_factor\":0.4}", 2779683840},
+    {"{\"model_type\":\"phi3\",\"architectures\":[\"Phi3ForCausalLM\"],\"hidden_size\":3072}", 3821079552},
+    {"{\"model_type\":\"whisper\",\"architectures\":[\"WhisperForConditionalGeneration\"],\"d_model\":768,"
+     "\"encoder_layers\":12,\"decoder_layers\":12,\"encoder_attention_heads\":12,\"encoder_ffn_dim\":3072}", 241734912 - 1500 * 768},
+    {"{\"model_type\":\"clip\",\"architectures\":[\"CLIPModel\"]}", 151277313},
+    {"{\"model_type\":\"clip\",\"projection_dim\":768,\"vision_config\":{\"hidden_size\":1024,"
+     "\"num_hidden_layers\":24,\"num_attention_heads\":16,\"intermediate_size\":4096,\"patch_size\":14},"
+     "\"text_config\":{\"hidden_size\":768,\"num_attention_heads\":12,\"intermediate_size\":3072}}", 427616513},
+    {"{\"model_type\":\"dinov2\",\"architectures\":[\"Dinov2Model\"]}", 85725696 - 768},
+    {"{\"model_type\":\"dinov2\",\"architectures\":[\"Dinov2ForImageClassification\"],\"num_labels\":1000}", 87262696 - 768},
+    {"{\"model_type\":\"gemma\",\"hidden_size\":3072,\"intermediate_size\":24576,\"num_hidden_layers\":28,"
+     "\"num_attention_heads\":16,\"num_key_value_heads\":16}", 8537680896},
+    {"{\"model_type\":\"gemma2\",\"hidden_size\":3584,\"intermediate_size\":14336,\"num_hidden_layers\":42,"
+     "\"num_attention_heads\":16,\"num_key_value_heads\":8}", 9241705984},
+    {"{\"model_type\":\"gemma3_text\",\"hidden_size\":2560,\"intermediate_size\":10240,\"num_hidden_layers\":34}", 3880263168},
+    {"{\"model_type\":\"qwen3\",\"intermediate_size\":12288,\"num_hidden_layers\":36,\"num_key_value_heads\":8,"
+     "\"head_dim\":128}", 8190735360},
+    {"{\"model_type\":\"qwen3_moe\",\"hidden_size\":2048,\"num_hidden_layers\":48,\"head_dim\":128}", 30532122624},
+    {"{\"model_type\":\"qwen2_moe\",\"hidden_size\":2048,\"num_hidden_layers\":24,\"num_attention_heads\":16}", 14315784192},
+    {"{\"model_type\":\"granitemoe\"}", 37039116288},
 };
 
 static void counts_are_pytorchs(void **state)
@@ -235,41 +263,89 @@ static void bad_configurations_are_refused_by_key(void **state)
     }
 }
 
-/* Llama's keys under another name: read with a warning. Parameters of transformers' Phi-3 mini and, but for the norms of
-   queries and keys, of Qwen3 4B (9,216 numbers). */
+/* A family that is not known is read by its keys, with a warning of what was assumed. Counts are transformers'; the
+   difference is what the nearest family does not have: norms of whole queries and keys (OLMo 2, two of 4,096 in each of
+   32 layers), biases of norms (Cohere has none: it is one norm short per layer). */
 static void test_unknown_types_read_by_their_keys(void **state)
 {
     (void)state;
-    static const char phi3[] =
-        "{\"model_type\": \"phi3\", \"architectures\": [\"Phi3ForCausalLM\"], \"hidden_size\": 3072, "
+    static const char smol[] =
+        "{\"model_type\": \"smollm3\", \"architectures\": [\"SmolLM3ForCausalLM\"], \"hidden_size\": 2048, "
+        "\"num_hidden_layers\": 36, \"num_attention_heads\": 16, \"num_key_value_heads\": 4, "
+        "\"intermediate_size\": 11008, \"vocab_size\": 128256, \"rms_norm_eps\": 1e-6, "
+        "\"tie_word_embeddings\": true, \"no_rope_layer_interval\": 4}";
+    static const char olmo2[] =
+        "{\"model_type\": \"olmo2\", \"architectures\": [\"Olmo2ForCausalLM\"], \"hidden_size\": 4096, "
         "\"num_hidden_layers\": 32, \"num_attention_heads\": 32, \"num_key_value_heads\": 32, "
-        "\"intermediate_size\": 8192, \"vocab_size\": 32064, \"rms_norm_eps\": 1e-5, \"tie_word_embeddings\": false}";
-    static const char qwen3[] =
-        "{\"model_type\": \"qwen3\", \"architectures\": [\"Qwen3ForCausalLM\"], \"hidden_size\": 2560, "
-        "\"num_hidden_layers\": 36, \"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"head_dim\": 128, "
-        "\"intermediate_size\": 9728, \"vocab_size\": 151936, \"rms_norm_eps\": 1e-6, \"tie_word_embeddings\": true}";
-    assert_int_equal(parameters(phi3), 3821079552);
-    assert_int_equal(parameters(qwen3), 4022468096 - 9216);
-    cm_graph *g = accepted(phi3, 128);
+        "\"intermediate_size\": 11008, \"vocab_size\": 50304, \"rms_norm_eps\": 1e-5}";
+    assert_int_equal(parameters(smol), 3075098624);
+    assert_int_equal(parameters(olmo2), 6888624128 - 32 * 2 * 4096);
+    cm_graph *g = accepted(smol, 128);
     assert_int_equal(g->n_warnings, 1);
-    assert_non_null(strstr(g->warnings[0], "'phi3' is not known: read as a Llama"));
+    assert_non_null(strstr(g->warnings[0], "'smollm3' is not known: read as a Llama"));
+    assert_non_null(strstr(g->warnings[0], "not read: no_rope_layer_interval"));
     cm_graph_free(g);
 }
 
-/* Experts and latent attention are not Llama's layer: refused rather than read wrongly. */
+/* Names of the same size in other configurations: n_embd, d_model; experts and latent attention have families. */
+static void test_unknown_types_have_other_names_of_keys(void **state)
+{
+    (void)state;
+    static const struct { const char *rest, *family; int64_t parameters; } rows[] = {
+        {"\"n_embd\": 64, \"n_layer\": 2, \"n_head\": 4, \"n_inner\": 128, \"n_positions\": 32", "a GPT-2",
+         100 * 64 + 32 * 64 + 2 * (4 * 64 * 64 + 4 * 64 + 2 * 64 * 128 + 128 + 64 + 4 * 64) + 2 * 64},
+        {"\"d_model\": 64, \"n_layers\": 2, \"n_heads\": 4, \"d_ff\": 128, \"rms_norm_eps\": 1e-5, "
+         "\"num_experts\": 4, \"moe_top_k\": 2", "experts",
+         2 * 100 * 64 + 2 * (4 * 64 * 64 + 4 * 64 + 4 * 3 * 64 * 128 + 2 * 64) + 64},
+        {"\"hidden_size\": 64, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, \"intermediate_size\": 128, "
+         "\"rms_norm_eps\": 1e-5, \"kv_lora_rank\": 16, \"qk_nope_head_dim\": 8, \"qk_rope_head_dim\": 4, "
+         "\"v_head_dim\": 8", "latent attention",
+         2 * 100 * 64 + 2 * (64 * 48 + 64 * 20 + 16 + 16 * 64 + 32 * 64 + 3 * 64 * 128 + 2 * 64) + 64},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char text[512];
+        snprintf(text, sizeof text, "{\"model_type\": \"new\", \"vocab_size\": 100, %s}", rows[i].rest);
+        cm_graph *g = accepted(text, 16);
+        assert_non_null(strstr(g->warnings[0], rows[i].family));
+        assert_int_equal(parameters(text), rows[i].parameters);
+        cm_graph_free(g);
+    }
+}
+
+/* States of their own, or a second stack: no family reads them. */
 static void test_foreign_layers_are_refused(void **state)
 {
     (void)state;
-    static const char *const keys[] = {"n_routed_experts", "num_local_experts", "kv_lora_rank"};
+    static const char *const keys[] = {"is_encoder_decoder\": true", "mamba_d_state\": 16", "state_size\": 16"};
     for (size_t i = 0; i < COUNT(keys); i++) {
         char      text[512];
         cm_graph *g;
         cm_diag   diag;
         snprintf(text, sizeof text,
                  "{\"model_type\": \"new\", \"hidden_size\": 64, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, "
-                 "\"intermediate_size\": 128, \"vocab_size\": 100, \"rms_norm_eps\": 1e-5, \"%s\": 8}", keys[i]);
+                 "\"intermediate_size\": 128, \"vocab_size\": 100, \"rms_norm_eps\": 1e-5, \"%s}", keys[i]);
         assert_int_equal(import(text, 0, &g, &diag), CM_ERR_UNSUPPORTED);
     }
+}
+
+/* The language model inside a model of images and text, with the layers that see all tokens. */
+static void test_nested_configurations(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"model_type\": \"gemma3\", \"architectures\": [\"Gemma3ForConditionalGeneration\"], \"vision_config\": {}, "
+        "\"text_config\": {\"model_type\": \"gemma3_text\", \"num_hidden_layers\": 4, \"sliding_window\": 8, "
+        "\"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\", \"full_attention\"]}}";
+    cm_graph *g = accepted(text, 64);
+    int32_t   windows = 0, layers = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        layers += g->nodes[i].op == CM_OP_ATTENTION;
+        windows += g->nodes[i].op == CM_OP_ATTENTION && cm__attr_int(&g->nodes[i], CM_ATTR_WINDOW, 0) == 8;
+    }
+    assert_int_equal(layers, 4);
+    assert_int_equal(windows, 2);
+    assert_non_null(strstr(g->warnings[g->n_warnings - 1], "text_config"));
+    cm_graph_free(g);
 }
 
 int main(void)
@@ -282,6 +358,8 @@ int main(void)
         cmocka_unit_test(sequences_are_the_models_longest_within_reason),
         cmocka_unit_test(an_assumed_length_is_said), cmocka_unit_test(a_shorter_sequence_keeps_the_parameters),
         cmocka_unit_test(test_unknown_types_read_by_their_keys),
+        cmocka_unit_test(test_unknown_types_have_other_names_of_keys),
+        cmocka_unit_test(test_nested_configurations),
         cmocka_unit_test(test_foreign_layers_are_refused),
         cmocka_unit_test(bad_configurations_are_refused_by_key),
     };

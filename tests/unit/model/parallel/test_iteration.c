@@ -51,12 +51,31 @@ static void dealt(void **state)
     cm__ctx_free(ctx);
 }
 
+/* FSDP gathers each layer by itself: the host takes a time for each, and bounds a stage with little work. */
+static void gathered(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm__part  all[3] = {{.forward_s = 1, .host_s = 0.5, .units = 1}, {.forward_s = 1, .host_s = 0.5, .units = 9},
+                        {.host_s = 0.5}};
+    cm__parts parts = {.all = all, .count = 3, .host_bytes_s = 1, .unit_host_s = 0.25};
+    cm_plan   plan = {.tp = 1, .pp = 1, .cp = 1, .dp = 2, .interleave = 1, .accumulate = 1, .zero = 2};
+    is(cm__stages_new(ctx, &parts, &plan, true).longest_s, 2);
+    plan.zero = 3;
+    is(cm__stages_new(ctx, &parts, &plan, true).longest_s, 3 * 0.5 + 10 * 0.25);
+    plan.dp = 1;
+    is(cm__stages_new(ctx, &parts, &plan, true).longest_s, 2); /* nothing is sharded */
+    cm__ctx_free(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipelines),
         cmocka_unit_test(replicas),
         cmocka_unit_test(dealt),
+        cmocka_unit_test(gathered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transformer_parts.h - the parts of a layer that have files of their own: latent attention, experts. */
+#ifndef CM_IMPORT_TRANSFORMER_PARTS_H
+#define CM_IMPORT_TRANSFORMER_PARTS_H
+
+#include "import/transformer_layer.h"
+
+/* Queries [B, H, S, d], keys [B, K, S, d], values [B, K, S, v]. */
+typedef struct cm__heads {
+    int32_t q, k, v;
+} cm__heads;
+
+/* [B, S, count * dim] -> [B, count, S, dim] */
+int32_t cm__into_heads(cm__builder *b, const char *part, int32_t x, int64_t count, int64_t dim);
+/* x cos + rotate_half(x) sin over the first rotated dimensions of a head; the others are unchanged. */
+int32_t cm__rotate(cm__builder *b, const cm__stack *s, const char *part, int32_t x);
+/* Multi-head latent attention up to its queries, keys and values, positions included. */
+cm__heads cm__latent(cm__builder *b, const cm__stack *s, int32_t x);
+/* Router, routed experts and shared experts of a layer. */
+int32_t cm__mixture(cm__builder *b, const cm__transformer *t, int32_t x);
+
+#endif
