@@ -18,7 +18,7 @@ SANITIZE_RACES = -Db_sanitize=thread -Db_lundef=false
 # gcc warns about code that its sanitizers insert, so warnings are errors in the other two builds only.
 UNWARNED       = -Dwarning_level=0 -Dwerror=false
 
-.PHONY: run build test browser golden accuracy bench fuzz static deb install clean help packages test-packages \
+.PHONY: run build test browser golden accuracy bench fuzz static wheel deb install clean help packages test-packages \
         web-packages playwright mcp mcp-client
 .DEFAULT_GOAL := build
 
@@ -70,6 +70,10 @@ static: packages         ## build build-static/centimani: one program with all i
 	@CC=gcc TARGET=centimani tools/build.sh build-static -Dstatic=true -Dbuildtype=release
 	@ls -l build-static/centimani
 
+wheel: packages          ## build and test Python wheels for x86-64 and aarch64 in build-wheel/ (needs Debian's archive)
+	@tools/packages.sh python3-venv binutils
+	@tools/wheel.sh build-wheel
+
 deb: packages            ## build a Debian package in build-deb/
 	@tools/packages.sh binutils
 	@CC=gcc tools/build.sh build-deb --prefix=/usr --libdir=lib -Dbuildtype=release
@@ -80,7 +84,7 @@ install: build           ## install program, library, header, man page and compl
 	meson install -C build --quiet
 
 clean:                   ## remove all build folders
-	rm -rf build build-asan build-clang build-tsan build-static build-deb
+	rm -rf build build-asan build-clang build-tsan build-static build-deb build-wheel* build-libraries* build-root* build-sources
 
 help:                    ## print this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18

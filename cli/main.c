@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
+#include "answer.h"
 #include "base/text.h"
 #include "cli.h"
 
@@ -138,7 +139,7 @@ int run_words(int argc, char **argv)
     return EXIT_DONE;
 }
 
-int main(int argc, char **argv)
+int cm_main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "C.UTF-8");
     mallopt(M_MMAP_THRESHOLD, KEPT_BYTES); /* returned memory is cleared by the kernel each time it is taken again */
@@ -150,3 +151,5 @@ int main(int argc, char **argv)
     }
     return finish_output(run_words(argc, argv));
 }
+
+int main(int argc, char **argv) { return cm_main(argc, argv); }

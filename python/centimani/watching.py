@@ -148,10 +148,10 @@ class watch:
     # ---- questions -----------------------------------------------------------------------------------------------
 
     def _ask(self, question: str, *args: Any, **kwargs: Any) -> Any:
-        from . import library
+        from . import questions
         with tempfile.TemporaryDirectory() as folder:
             path = self.save(os.path.join(folder, "watched.cmt.json"))
-            return getattr(library, question)(path, *args, **kwargs)
+            return getattr(questions, question)(path, *args, **kwargs)
 
     def graph(self, **options: Any) -> Any:
         return self._ask("graph", **options)
