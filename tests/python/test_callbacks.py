@@ -20,6 +20,18 @@ import torch
 
 import centimani
 
+if REAL and torch.__version__.startswith("1.13") and sys.version_info >= (3, 11):
+    # Python 3.11 refuses dataclasses of torch.distributed 1.13, which Lightning imports: unhashable defaults.
+    import dataclasses
+    original = dataclasses._process_class
+
+    def hashable(cls, *rest):
+        made = original(cls, *rest)
+        if made.__hash__ is None and made.__module__.startswith("torch.distributed"):
+            made.__hash__ = object.__hash__
+        return made
+    dataclasses._process_class = hashable
+
 BATCH, WIDTH, STEPS = 6, 32, 4
 
 
