@@ -80,7 +80,7 @@ site: build playwright    ## compile to WebAssembly, write the page without a se
 	@tools/packages.sh emscripten
 	@tools/site.sh build-site
 	NODE_PATH=build/browser/node_modules node tests/browser/site.js build/centimani build-site
-	NODE_PATH=build/browser/node_modules CENTIMANI_SITE=build-site CENTIMANI_PROGRAM=build/centimani \
+	CENTIMANI_MODELS= NODE_PATH=build/browser/node_modules CENTIMANI_SITE=build-site CENTIMANI_PROGRAM=build/centimani \
 	    node tests/browser/browser.js tests/browser/site_program.js
 
 callbacks: build          ## test the callbacks with Hugging Face's Trainer and Lightning themselves, on Debian's PyTorch 1.13 (from PyPI)
