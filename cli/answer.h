@@ -17,4 +17,7 @@
 int  cm_answer(int argc, const char *const *argv, char **result, char **notes);
 void cm_answer_free(char *text);
 
+/* The program's main(), on the process's own streams; argv[argc] is NULL. Returns the exit status. */
+int  cm_main(int argc, char **argv);
+
 #endif

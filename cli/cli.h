@@ -42,7 +42,7 @@ enum {
     FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_PREDICT = 64,
     FOR_MEMORY = 128, FOR_FITS = 1 << 22, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_BENCH = 1024, FOR_CALIBRATE = 2048,
     FOR_RANK = 4096, FOR_EXPLAIN = 8192, FOR_REPORT = 16384, FOR_SERVE = 32768, FOR_COMPLETION = 65536,
-    FOR_COMPARE = 1 << 17, FOR_MERGE = 1 << 18, FOR_MCP = 1 << 19, FOR_PLAN = 1 << 20, FOR_SCALE = 1 << 21, FOR_RANKING = FOR_RANK | FOR_REPORT,
+    FOR_COMPARE = 1 << 17, FOR_MERGE = 1 << 18, FOR_MCP = 1 << 19, FOR_PLAN = 1 << 20, FOR_SCALE = 1 << 21, FOR_RESULTS = 1 << 23, FOR_RANKING = FOR_RANK | FOR_REPORT,
     FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_PLAN | FOR_SCALE | FOR_EXPLAIN,
     FOR_PLANNED = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_SCALE, FOR_ALL = ~0
 };
@@ -94,6 +94,7 @@ int  run_scale(settings *s);
 int  run_validate(settings *s);
 int  run_bench(settings *s);
 int  run_rank(settings *s);
+int  run_results(settings *s);
 int  run_report(settings *s);
 int  run_serve(settings *s);
 int  run_completion(settings *s);

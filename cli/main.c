@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
+#include "answer.h"
 #include "base/text.h"
 #include "cli.h"
 
@@ -51,6 +52,9 @@ static const char compare_details[] =
     "size and precision. Record it with record_shapes=True; docs/traces.md shows how. MODEL is a model as\n"
     "for 'predict'; a capture of the same network (docs/capture.md) fits best.";
 
+static const char results_details[] =
+    "FILE is a set of results with evidence for its rows. docs/contributing-results.md describes the format.";
+
 const command commands[] = {
     {"graph", "MODEL", "Show one training step of a model: operators, FLOP, bytes, lifetimes of tensors",
      model_details, FOR_GRAPH, 1, 1, run_graph},
@@ -60,6 +64,8 @@ const command commands[] = {
      model_details, FOR_FITS, 1, 1, run_fits},
     {"batch", "MODEL", "Choose the batch size to train with on a device", model_details, FOR_BATCH, 1, 1, run_batch},
     {"validate", "", "Compare predictions with published results", NULL, FOR_VALIDATE, 0, 0, run_validate},
+    {"results", "add FILE", "Check measured results of your own and add them to a set",
+     results_details, FOR_RESULTS, 2, 2, run_results},
     {"models", "[list | show ID]", "List the named models, or show one with its definition and source", NULL,
      FOR_MODELS, 0, 2, run_models},
     {"devices", "[list | show ID | check FILE]",
@@ -138,7 +144,7 @@ int run_words(int argc, char **argv)
     return EXIT_DONE;
 }
 
-int main(int argc, char **argv)
+int cm_main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "C.UTF-8");
     mallopt(M_MMAP_THRESHOLD, KEPT_BYTES); /* returned memory is cleared by the kernel each time it is taken again */
@@ -150,3 +156,5 @@ int main(int argc, char **argv)
     }
     return finish_output(run_words(argc, argv));
 }
+
+int main(int argc, char **argv) { return cm_main(argc, argv); }

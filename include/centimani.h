@@ -1205,6 +1205,10 @@ typedef struct cm_scoreboard cm_scoreboard;
 /* Compare predictions with a set of published results, given by name or file; NULL or "all": every built-in set. */
 /* leave_device_out: predict every device as if it had no results of its own: without corrections, fitted operator models
    and surfaces, and with parameters that are fitted to other devices of its family. */
+/* Check measured results of others, a file like those in data/results with evidence for its rows, and add them to the
+   set in the file `into`; NULL, or a file that does not exist: a new set. `joined` is the set as JSON, which the caller
+   frees; `rows` may be NULL. */
+cm_status            cm_results_add(const char *path, const char *into, char **joined, int32_t *rows, cm_diag *diag);
 cm_status            cm_scoreboard_run(const char *set, bool leave_device_out, cm_scoreboard **scoreboard, cm_diag *diag);
 bool                 cm_scoreboard_leaves_out(const cm_scoreboard *scoreboard); /* as given */
 void                 cm_scoreboard_free(cm_scoreboard *scoreboard);

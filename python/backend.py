@@ -3,10 +3,15 @@
 
 The wheel contains libcentimani.so from $CENTIMANI_LIBRARY or ../build/python, or builds it there if meson is
 installed. A wheel without the library can capture models; predictions then need CENTIMANI_LIBRARY.
+
+`python3 backend.py LIBRARY FOLDER` writes the wheel of a self-contained library (`make wheel`), tagged by the library's
+architecture and the oldest glibc that it loads with.
 """
 import base64
 import hashlib
 import os
+import re
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -82,21 +87,37 @@ def _read(path):
         return file.read()
 
 
-def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    library = _built_library()
-    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-    tag = f"py3-none-{platform}" if library else "py3-none-any"
+MACHINES = {62: "x86_64", 183: "aarch64"}  # e_machine of ELF
+OLDEST_GLIBC = 17                           # manylinux_2_17 is the oldest tag of this form
+
+
+def portable_tag(library):
+    """The wheel tag of a library that needs glibc alone: architecture and the newest version of glibc it refers to."""
+    machine = MACHINES[struct.unpack_from("<H", library, 18)[0]]
+    versions = [int(minor) for minor in re.findall(rb"\x00GLIBC_2\.(\d+)(?=[.\x00])", library)]
+    return f"py3-none-manylinux_2_{max(versions + [OLDEST_GLIBC])}_{machine}"
+
+
+def _write_wheel(folder, tag, library):
     info = f"{NAME}-{_version()}.dist-info"
     wheel = f"{NAME}-{_version()}-{tag}.whl"
-    archive = _Archive(os.path.join(wheel_directory, wheel))
+    archive = _Archive(os.path.join(folder, wheel))
     for name, path in _sources():
         archive.add(name, _read(path))
     if library:
-        archive.add(f"{NAME}/libcentimani.so", _read(library), 0o755)
+        archive.add(f"{NAME}/libcentimani.so", library, 0o755)
     archive.add(f"{info}/METADATA", _metadata().encode())
     archive.add(f"{info}/WHEEL", _wheel(tag, library is None).encode())
+    archive.add(f"{info}/entry_points.txt", b"[console_scripts]\ncentimani = centimani.console:main\n")
     archive.close(info)
     return wheel
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    library = _built_library()
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    return _write_wheel(wheel_directory, f"py3-none-{platform}" if library else "py3-none-any",
+                        _read(library) if library else None)
 
 
 def build_sdist(sdist_directory, config_settings=None):
@@ -105,3 +126,8 @@ def build_sdist(sdist_directory, config_settings=None):
 
 def get_requires_for_build_wheel(config_settings=None):
     return []
+
+
+if __name__ == "__main__":
+    LIBRARY = _read(sys.argv[1])
+    print(os.path.join(sys.argv[2], _write_wheel(sys.argv[2], portable_tag(LIBRARY), LIBRARY)))

@@ -79,15 +79,20 @@ static void put_device(output *o, cm__ctx *ctx, int32_t d)
     cm_device_free(device);
 }
 
+static void put_part(FILE *file, const char *name, const char *binary, size_t from, size_t size)
+{
+    fprintf(file, ".globl %s\n.hidden %s\n.type %s, @object\n.p2align 6\n%s:\n", name, name, name, name);
+    fprintf(file, ".incbin \"%s\", %zu, %zu\n.size %s, %zu\n", binary, from, size, name, size);
+}
+
 static void put_assembly(const char *path, const char *binary, const output *o)
 {
     FILE  *file = open_file(path);
     size_t floats = o->n_floats * sizeof(float), numbers = o->n_numbers * sizeof(int32_t);
-    fprintf(file, ".section .rodata\n.globl cm__arranged_floats, cm__arranged_numbers\n"
-                  ".hidden cm__arranged_floats, cm__arranged_numbers\n.balign 64\n");
-    fprintf(file, "cm__arranged_floats:\n.incbin \"%s\", 0, %zu\n.balign 64\n", binary, floats);
-    fprintf(file, "cm__arranged_numbers:\n.incbin \"%s\", %zu, %zu\n", binary, floats, numbers);
-    fprintf(file, ".section .note.GNU-stack,\"\",%%progbits\n");
+    fprintf(file, "#ifdef __wasm__\n.section .rodata.arranged,\"\",@\n#else\n"
+                  ".section .note.GNU-stack,\"\",%%progbits\n.section .rodata\n#endif\n");
+    put_part(file, "cm__arranged_floats", binary, 0, floats);
+    put_part(file, "cm__arranged_numbers", binary, floats, numbers);
     if (fclose(file)) stop(path);
 }
 

@@ -10,8 +10,9 @@ from typing import Any
 _WHERE = {
     "capture": "centimani.capturing", "Trace": "centimani.writer", "CaptureError": "centimani.trace",
     "watch": "centimani.watching",
-    **dict.fromkeys(("graph", "predict", "rank", "memory", "plan", "models", "devices", "version", "answer"),
-                    "centimani.library"),
+    **dict.fromkeys(("graph", "predict", "memory", "fits", "batch", "rank", "scale", "plan", "explain"),
+                    "centimani.questions"),
+    **dict.fromkeys(("models", "devices", "version", "answer"), "centimani.library"),
     "CentimaniError": "centimani.library",
 }
 __all__ = list(_WHERE)

@@ -9,9 +9,11 @@ import os
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from .results import Graph, Memory, Plan, Prediction, Ranked, Table, from_json
+from .results import Ranked, Table, from_json
+
+T = TypeVar("T")
 
 Model = Union[str, "os.PathLike[str]", Any]  # a name, a file, a description, a Trace or a watch
 
@@ -37,7 +39,7 @@ def _candidates() -> Iterator[str]:
 _library: Optional[ctypes.CDLL] = None
 
 
-def _load() -> ctypes.CDLL:
+def load() -> ctypes.CDLL:
     global _library
     if _library is not None:
         return _library
@@ -54,6 +56,7 @@ def _load() -> ctypes.CDLL:
                                       ctypes.POINTER(ctypes.c_void_p)]
         library.cm_answer_free.argtypes = [ctypes.c_void_p]
         library.cm_answer_free.restype = None
+        library.cm_main.argtypes = [ctypes.c_int, ctypes.POINTER(ctypes.c_char_p)]
         _library = library
         return library
     raise CentimaniError("libcentimani.so was not found" + (": " + "; ".join(reasons) if reasons else "")
@@ -70,7 +73,7 @@ def _text(library: ctypes.CDLL, pointer: ctypes.c_void_p) -> str:
 
 def answer(*words: str) -> Tuple[str, List[str]]:
     """The program's output for these arguments, and its notes. Raises CentimaniError if it fails."""
-    library = _load()
+    library = load()
     argv = (ctypes.c_char_p * max(len(words), 1))(*[os.fsencode(w) for w in words])
     result, notes = ctypes.c_void_p(), ctypes.c_void_p()
     status = library.cm_answer(len(words), argv, ctypes.byref(result), ctypes.byref(notes))
@@ -97,22 +100,26 @@ def _spec(model: Model) -> Iterator[str]:
         yield trace.save(os.path.join(folder, "model.cmt.json"))
 
 
-def _words(options: Dict[str, Any]) -> List[str]:
-    words: List[str] = []
-    for key, value in options.items():
-        name = "--" + key.replace("_", "-")
-        if value is True:
-            words.append(name)
-        elif isinstance(value, dict):
-            words += [w for k, v in value.items() for w in (name, f"{k}={v}")]
-        elif isinstance(value, (list, tuple)):
-            words += [name, ",".join(map(str, value))]
-        elif value is not None and value is not False:
-            words += [name, str(value)]
-    return words
+def _item(key: str, value: Any) -> List[str]:
+    """One option of the program with its value. A mapping repeats the option; that of --lora is one list."""
+    name = key if key.startswith("-") else "--" + key.replace("_", "-")
+    if value is True:
+        return [name, "on"] if name == "--host-io" else [name]
+    if value is None or value is False:
+        return [name, "off"] if value is False and name == "--host-io" else []
+    if isinstance(value, Mapping):
+        pairs = [f"{k}={v}" for k, v in value.items()]
+        return [name, ",".join(pairs)] if name == "--lora" else [w for pair in pairs for w in (name, pair)]
+    if isinstance(value, (list, tuple)):
+        return [name, ",".join(map(str, value))]
+    return [name, str(value)]
 
 
-def _ask(command: str, model: Model, options: Dict[str, Any]) -> Dict[str, Any]:
+def _words(options: Mapping[str, Any]) -> List[str]:
+    return [word for key, value in options.items() for word in _item(key, value)]
+
+
+def ask(command: str, model: Model, options: Mapping[str, Any]) -> Dict[str, Any]:
     with _spec(model) as spec:
         text, notes = answer(command, spec, "--json", *_words(options))
     try:
@@ -125,35 +132,21 @@ def _ask(command: str, model: Model, options: Dict[str, Any]) -> Dict[str, Any]:
     return result
 
 
-def graph(model: Model, **options: Any) -> Graph:
-    """The operators, FLOP and bytes of one training step. Options are those of the program: batch=, seq=, precision=
-    ..."""
-    return from_json(Graph, _ask("graph", model, options))
+def one(kind: Type[T], command: str, model: Model, device: Sequence[str], options: Mapping[str, Any]) -> T:
+    """One answer, as an object of `kind`."""
+    return from_json(kind, ask(command, model, {**options, **({"device": device[0]} if device else {})}))
 
 
-def predict(model: Model, *devices: str, **options: Any) -> Table[Prediction]:
-    """The time of one step on each device. Options are those of the program: batch=, precision=, runtime= ..."""
+def per_device(kind: Type[T], command: str, model: Model, devices: Sequence[str], options: Mapping[str, Any]) -> Table[T]:
+    """One answer per device."""
     if not devices:
-        raise CentimaniError("predict needs a device: centimani.predict(model, \"nvidia-h200\", batch=64)")
-    return Table([from_json(Prediction, _ask("predict", model, {**options, "device": d})) for d in devices])
+        raise CentimaniError(f"{command} needs a device: centimani.{command}(model, \"nvidia-h200\", batch=64)")
+    return Table([one(kind, command, model, (d,), options) for d in devices])
 
 
-def memory(model: Model, *devices: str, **options: Any) -> Table[Memory]:
-    """Whether one step fits into each device's memory, and what the memory is used for."""
-    if not devices:
-        raise CentimaniError("memory needs a device: centimani.memory(model, \"nvidia-h200\", batch=64)")
-    return Table([from_json(Memory, _ask("memory", model, {**options, "device": d})) for d in devices])
-
-
-def rank(model: Model, **options: Any) -> Table[Ranked]:
-    """Accelerators ranked by the given objective, best first."""
-    result = _ask("rank", model, options)
+def ranking(command: str, model: Model, options: Mapping[str, Any]) -> Table[Ranked]:
+    result = ask(command, model, options)
     return Table([from_json(Ranked, {"model": result.get("model"), **row}) for row in result.get("ranking", [])])
-
-
-def plan(model: Model, device: str, **options: Any) -> Plan:
-    """Parallel plans for training on many devices."""
-    return from_json(Plan, _ask("plan", model, {**options, "device": device}))
 
 
 def models() -> List[Dict[str, Any]]:

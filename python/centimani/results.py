@@ -15,8 +15,18 @@ def from_json(kind: Type[T], answer: Dict[str, Any]) -> T:
     return kind(**{k: v for k, v in answer.items() if k in names}, raw=answer)  # type: ignore[call-arg]
 
 
+class Shown:
+    """Shows an answer as a table of one row in a terminal's print() and in a notebook."""
+
+    def __str__(self) -> str:
+        return str(Table([self]))
+
+    def _repr_html_(self) -> str:
+        return Table([self])._repr_html_()
+
+
 @dataclass
-class Graph:
+class Graph(Shown):
     """The work of one training step."""
     model: str = ""
     source: str = ""
@@ -36,7 +46,7 @@ class Graph:
 
 
 @dataclass
-class Prediction:
+class Prediction(Shown):
     """The time of one step on one device."""
     model: str = ""
     device: str = ""
@@ -71,7 +81,7 @@ class Ranked(Prediction):
 
 
 @dataclass
-class Memory:
+class Memory(Shown):
     """Whether a step fits, and what the memory is used for."""
     model: str = ""
     device: str = ""
@@ -87,8 +97,78 @@ class Memory:
 
 
 @dataclass
-class Plan:
+class Fit(Memory):
+    """Whether a step fits. True in a condition if it does, so that a test can say: assert centimani.fits(...)."""
+    answer: str = ""
+    probability: float = 0.0
+    interval_bytes: Tuple[float, float] = (0.0, 0.0)
+    largest_micro_batch: Optional[int] = None
+    shortfall_bytes: float = 0.0
+    remedies: List[Dict[str, Any]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.fits)
+
+    def __repr__(self) -> str:
+        """The reason that a failed assertion prints."""
+        level = self.levels[0] if self.levels else {}
+        said = (f"{self.model}, batch {self.batch}, {self.precision}, on {self.device}: {self.answer or yes_no(self.fits)}, "
+                f"needs {bytes_text(level.get('used_bytes', self.peak_bytes))} of {bytes_text(level.get('capacity_bytes'))}, "
+                f"fits with a probability of {100 * self.probability:.0f} %")
+        most = self.largest_micro_batch
+        return said + ("" if self.fits or not most else f"; largest micro-batch that fits: {most}")
+
+
+@dataclass
+class Batch(Shown):
+    """The batch size to train with on a device, and the sizes it was chosen from."""
+    model: str = ""
+    device: str = ""
+    batch: int = 0
+    objective: str = ""
+    precision: str = ""
+    candidates: List[Dict[str, Any]] = field(default_factory=list)
+    peak_bytes: float = 0.0
+    fits: Optional[bool] = None
+    warnings: List[str] = field(default_factory=list)
+    raw: Dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass
+class Explanation(Prediction):
+    """Where the time of a step goes."""
+    bottleneck: str = ""
+    ops: List[Dict[str, Any]] = field(default_factory=list, repr=False)
+    sensitivity: List[Dict[str, Any]] = field(default_factory=list, repr=False)
+
+
+class Listed:
+    """Shows one of its members, a list, as a table."""
+    _list = ""
+
+    def __str__(self) -> str:
+        return str(Table([Row(row) for row in getattr(self, self._list)], LISTS[type(self)]))
+
+    def _repr_html_(self) -> str:
+        return Table([Row(row) for row in getattr(self, self._list)], LISTS[type(self)])._repr_html_()
+
+
+@dataclass
+class Scale(Listed):
+    """How training scales over several devices."""
+    _list = "points"
+    model: str = ""
+    device: str = ""
+    mode: str = ""
+    points: List[Dict[str, Any]] = field(default_factory=list)
+    warnings: List[str] = field(default_factory=list)
+    raw: Dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass
+class Plan(Listed):
     """Parallel plans for training on many devices, best first."""
+    _list = "best"
     model: str = ""
     device: str = ""
     best: List[Dict[str, Any]] = field(default_factory=list)
@@ -147,13 +227,38 @@ COLUMNS: Dict[type, Sequence[Column]] = {
              ("needs", lambda r: bytes_text(r.peak_bytes)),
              ("fits", lambda r: yes_no(r.fits)), ("most at", lambda r: r.peak_op or "-")),
 }
+COLUMNS[Fit] = tuple(COLUMNS[Memory][:-1]) + (
+    ("probability", lambda r: f"{100 * r.probability:.0f} %"),
+    ("largest micro-batch", lambda r: "-" if r.largest_micro_batch is None else str(r.largest_micro_batch)))
+COLUMNS[Explanation] = tuple(COLUMNS[Prediction]) + (("limited by", lambda r: r.bottleneck),)
+COLUMNS[Batch] = (("device", lambda r: r.device), ("batch", lambda r: str(r.batch)), ("objective", lambda r: r.objective),
+                  ("needs", lambda r: bytes_text(r.peak_bytes)), ("fits", lambda r: yes_no(r.fits)))
+
+
+class Row:
+    """An entry of a list in an answer, with its members as attributes."""
+
+    def __init__(self, members: Dict[str, Any]):
+        self.__dict__.update(members)
+
+
+LISTS: Dict[type, Sequence[Column]] = {
+    Scale: (("devices", lambda r: str(r.n)), ("step", lambda r: seconds(r.step_time_s)),
+            ("samples/s", lambda r: number(r.throughput_samples_s)),
+            ("efficiency", lambda r: f"{100 * r.efficiency:.0f} %"), ("fits", lambda r: yes_no(r.fits))),
+    Plan: (("tp", lambda r: str(r.tp)), ("pp", lambda r: str(r.pp)), ("dp", lambda r: str(r.dp)),
+           ("zero", lambda r: str(r.zero)), ("micro-batch", lambda r: str(r.micro_batch)),
+           ("recompute", lambda r: r.recompute), ("step", lambda r: seconds(r.step_time_s)),
+           ("samples/s", lambda r: number(r.throughput_samples_s)), ("memory", lambda r: bytes_text(r.peak_bytes))),
+}
 
 
 class Table(Generic[T]):
     """A list of answers that prints itself as a table."""
 
-    def __init__(self, rows: Sequence[T]):
+    def __init__(self, rows: Sequence[T], columns: Optional[Sequence[Column]] = None):
         self.rows: List[T] = list(rows)
+        self.columns = columns
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -167,7 +272,7 @@ class Table(Generic[T]):
     def _cells(self) -> List[List[str]]:
         if not self.rows:
             return []
-        columns = COLUMNS[type(self.rows[0])]
+        columns = self.columns or COLUMNS[type(self.rows[0])]
         return [[title for title, _ in columns]] + [[show(r) for _, show in columns] for r in self.rows]
 
     def __str__(self) -> str:

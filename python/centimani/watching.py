@@ -66,7 +66,11 @@ class _Steps:
                 self.depth = recorder.silence
                 if str(self.name).startswith("Optimizer.step#"):
                     frame = sys._getframe(1).f_locals
-                    _begin_update(recorder, frame.get("self", frame.get("obj")))
+                    optimizer, words = frame.get("self", frame.get("obj")), frame.get("kwargs")
+                    if isinstance(words, dict) and words.get("closure") is not None:
+                        words["closure"] = _before_update(recorder, optimizer, words["closure"])
+                    else:
+                        _begin_update(recorder, optimizer)
                 return super().__enter__()
 
             def __exit__(self, *exc):
@@ -80,6 +84,15 @@ class _Steps:
 
     def __exit__(self, *exc: Any) -> None:
         torch.autograd.profiler.record_function = self.original
+
+
+def _before_update(recorder: WatchRecorder, optimizer: Any, closure: Any) -> Any:
+    """A closure that runs forward and backward inside step(), as Lightning's does: the update begins after it."""
+    def run() -> Any:
+        result = closure()
+        _begin_update(recorder, optimizer)
+        return result
+    return run
 
 
 def _begin_update(recorder: WatchRecorder, optimizer: Any) -> None:
@@ -117,6 +130,7 @@ class watch:
         self.name = name or (type(model).__name__ if model is not None else "watched")
         self.recorder = WatchRecorder(batch_dim)
         self.stack = ExitStack()
+        self.seen_batch: Optional[int] = None  # samples of the recorded step
         self._trace: Optional[Trace] = None
 
     def __enter__(self) -> "watch":
@@ -145,13 +159,33 @@ class watch:
     def save(self, path: Union[str, "os.PathLike[str]"]) -> str:
         return self.trace.save(path)
 
+    # ---- loops of others: see callbacks.py -----------------------------------------------------------------------
+
+    @staticmethod
+    def huggingface(*devices: str, **options: Any) -> Any:
+        """A callback for transformers.Trainer that watches one step and predicts it on other devices."""
+        from .callbacks import huggingface
+        return huggingface(*devices, **options)
+
+    @staticmethod
+    def lightning(*devices: str, **options: Any) -> Any:
+        """A callback for Lightning's Trainer that watches one step and predicts it on other devices."""
+        from .callbacks import lightning
+        return lightning(*devices, **options)
+
+    @staticmethod
+    def loop(batches: Any, model: Optional[torch.nn.Module] = None, *devices: str, **options: Any) -> Any:
+        """Iterate over the batches of a loader, and watch one of the steps."""
+        from .callbacks import loop
+        return loop(batches, model, *devices, **options)
+
     # ---- questions -----------------------------------------------------------------------------------------------
 
     def _ask(self, question: str, *args: Any, **kwargs: Any) -> Any:
-        from . import library
+        from . import questions
         with tempfile.TemporaryDirectory() as folder:
             path = self.save(os.path.join(folder, "watched.cmt.json"))
-            return getattr(library, question)(path, *args, **kwargs)
+            return getattr(questions, question)(path, *args, **kwargs)
 
     def graph(self, **options: Any) -> Any:
         return self._ask("graph", **options)
@@ -238,7 +272,7 @@ def _trace_of(w: watch) -> Trace:
     if recorder.backwards > 1:
         recorder.warn(f"{recorder.backwards} backward passes were recorded: only the first is used")
     _mark_gradients(recorder)
-    batch = _batch_of(w)
+    batch = w.seen_batch = _batch_of(w)
     _drop_preparation(recorder)
     recorder.warn(f"one batch size was seen, {batch}: first dimensions that are multiples of it are assumed to grow "
                   "with it")

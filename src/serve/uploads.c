@@ -101,7 +101,7 @@ static bool clean_name(const char *from, char *to)
 static bool make_id(char id[CM__UPLOAD_ID])
 {
     uint8_t bytes[(CM__UPLOAD_ID - 1) / 2];
-    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return false;
+    if (getentropy(bytes, sizeof bytes)) return false;
     for (size_t i = 0; i < sizeof bytes; i++) snprintf(id + 2 * i, 3, "%02x", bytes[i]);
     return true;
 }

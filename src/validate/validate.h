@@ -47,6 +47,9 @@ const json_t *cm__set_read(cm__store *store, const char *path);
 struct cm__origin;
 /* Checks a set against the format in docs/adding-results.md; calls cm__refuse() on an error. */
 void cm__set_check(cm__ctx *ctx, const json_t *set, const struct cm__origin *origin);
+/* Add the rows of a contribution, read from `path`, to a set; calls cm__refuse() if evidence is missing or a row is
+   there already. */
+void cm__results_join(cm__ctx *ctx, json_t *into, const json_t *set, const struct cm__origin *origin, const char *path);
 
 /* ---- cases ------------------------------------------------------------------------------------------------------ */
 

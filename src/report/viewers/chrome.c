@@ -33,19 +33,24 @@ static void name(writer *w, int pid, int tid, const char *what, const char *text
                      cm__printable(w->ctx, text)));
 }
 
-/* A slice; args is consumed. Times are in seconds, those of the format in microseconds. */
+/* Microseconds, the format's unit, in whole nanoseconds. Viewers drop a slice that begins before the last one ended, so
+   the end of a slice and the beginning of the next must be rounded alike. */
+static double microseconds(double time_s) { return round(1e9 * time_s) / 1e3; }
+
+/* A slice; args is consumed. Times are in seconds. */
 static void slice(writer *w, int pid, int tid, const char *category, const char *text, double begin_s, double time_s,
                   json_t *args)
 {
+    double begin = microseconds(begin_s), time = round(1e3 * (microseconds(begin_s + time_s) - begin)) / 1e3;
     put(w, json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:o}", "ph", "X", "cat", category, "name",
-                     cm__printable(w->ctx, text), "pid", pid, "tid", tid, "ts", 1e6 * begin_s, "dur", 1e6 * time_s, "args",
+                     cm__printable(w->ctx, text), "pid", pid, "tid", tid, "ts", begin, "dur", time, "args",
                      args ? args : json_object()));
 }
 
 static void counter(writer *w, double at_s, double bytes)
 {
     put(w, json_pack("{s:s, s:s, s:i, s:i, s:f, s:{s:f}}", "ph", "C", "name", "device memory (bytes)", "pid", DEVICE,
-                     "tid", 0, "ts", 1e6 * at_s, "args", "allocated", bytes));
+                     "tid", 0, "ts", microseconds(at_s), "args", "allocated", bytes));
 }
 
 /* ---- call by call ----------------------------------------------------------------------------------------------- */

@@ -1,0 +1,501 @@
+# SPDX-License-Identifier: Apache-2.0
+"""questions.py - the program's questions as functions. Made by tools/python_options.py from cli/options.def; do not
+edit."""
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional, Sequence, Union
+
+from .library import Model, one, per_device, ranking
+from .results import Batch, Explanation, Fit, Graph, Memory, Plan, Prediction, Ranked, Scale, Table
+
+
+def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = None,
+          dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
+          loss: Optional[str] = None, recompute: Optional[str] = None, loss_kernel: Optional[str] = None,
+          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+          freeze: Optional[Union[str, Sequence[str]]] = None, mode: Optional[str] = None, fuse: Optional[str] = None,
+          no_fuse: Optional[bool] = None, nodes: Optional[bool] = None, tensors: Optional[bool] = None) -> Graph:
+    """Show one training step of a model: operators, FLOP, bytes, lifetimes of tensors.
+
+    batch: samples per step (default 1: costs per sample)
+    seq: sequence length (default: that of the model)
+    dim: size of a free dimension of a model file; may be repeated
+    precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
+    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
+    recompute: activations to recompute in backward: none (default), selective or full
+    loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
+    mode: training (default) or inference: forward pass only, no loss
+    fuse: fuse operators of a file into one: all (default), eager (as eager PyTorch does) or none
+    no_fuse: the same as --fuse none
+    nodes: list every node of the step with its cost
+    tensors: list every tensor of the step with its lifetime
+    """
+    return one(Graph, "graph", model, (), {"--batch": batch, "--seq": seq, "--dim": dim, "--precision": precision,
+        "--optimizer": optimizer, "--loss": loss, "--recompute": recompute, "--loss-kernel": loss_kernel,
+        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--mode": mode, "--fuse": fuse,
+        "--no-fuse": no_fuse, "--nodes": nodes, "--tensors": tensors})
+
+
+def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None, seq: Optional[int] = None,
+            dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
+            loss: Optional[str] = None, recompute: Optional[str] = None, loss_kernel: Optional[str] = None,
+            lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+            freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+            software: Optional[int] = None, mode: Optional[str] = None, fuse: Optional[str] = None,
+            n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+            zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+            micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+            cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
+            schedule: Optional[str] = None, overlap: Optional[bool] = None, async_: Optional[bool] = None,
+            compress: Optional[Union[float, str]] = None, offload: Optional[Union[str, Sequence[str]]] = None,
+            runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
+            sparsity: Optional[Union[float, str]] = None, dataset: Optional[str] = None,
+            workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
+            steps_per_call: Optional[int] = None, ops: Optional[bool] = None, missing: Optional[bool] = None,
+            trace: Optional[str] = None, snapshot: Optional[str] = None) -> Table[Prediction]:
+    """Predict the time of one training step on a device, and where the time goes.
+
+    batch: samples per step (default auto: the smallest within 2 % of the highest throughput, as 'batch' chooses)
+    seq: sequence length (default: that of the model)
+    dim: size of a free dimension of a model file; may be repeated
+    precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
+    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
+    recompute: activations to recompute in backward: none (default), selective or full
+    loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
+    attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
+    software: year of the runtime's release, which decides the attention kernel (default: today's)
+    mode: training (default) or inference: forward pass only, no loss
+    fuse: fuse operators of a file into one: all (default), eager (as eager PyTorch does) or none
+    n: number of devices; data parallel unless --tp, --pp or --cp is given
+    tp: tensor-parallel size
+    pp: pipeline stages
+    dp: data-parallel replicas
+    zero: ZeRO stage: shard nothing, optimizer states, also gradients, also weights over the replicas
+    interleave: virtual stages (model chunks) per pipeline stage
+    sequence_parallel: tensor-parallel devices also divide norms and dropouts by tokens
+    micro_batch: samples on a device at a time
+    global_batch: samples per update over all devices
+    accumulate: micro-batches per update
+    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node)
+    cp: context-parallel size: devices that divide a sequence's tokens
+    ep: expert-parallel size: replicas that divide the experts
+    schedule: pipeline schedule: 1f1b (default) or gpipe
+    overlap: overlap the gradient all-reduce with backward even if the runtime does not
+    async_: replicas send gradients to a parameter server and do not wait for each other
+    compress: compress gradients: bits of each one (8), or the fraction of them that is sent (0.01)
+    offload: store in host memory: optimizer, activations, weights (comma-separated)
+    runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned or usual
+        (default: torch-eager on GPUs)
+    cuda_graphs: replay the step's kernels from CUDA graphs, without the host's launches (torch-eager and
+        torch-compile)
+    layout: memory layout of images: auto (default: nhwc for colour images in 16-bit types), nchw or nhwc
+    sparsity: pruned fraction of dense layers' weights, unstructured (0.8) or two of every four (2:4)
+    dataset: dataset to load samples from: imagenet, openwebtext, files:FOLDER or bytes=N,decode=S,samples=N
+    workers: loader processes (default: the host's cores per device; 0: the step waits for its samples)
+    host: host that launches the kernels and loads the data (default: the device's usual one); see docs/loading.md
+    host_io: data loading (default: off unless a dataset is named; on: the bytes of the model's inputs)
+    steps_per_call: steps per host call, on devices that run whole graphs (default 1)
+    ops: list every kernel call with its time
+    missing: list kernel calls that are not in the device's tables; with -o as a file for 'bench --cases'
+    trace: also write the step as a timeline for Perfetto (ui.perfetto.dev) or chrome://tracing
+    snapshot: also write the step's allocations as a memory snapshot for PyTorch's memory_viz
+    """
+    return per_device(Prediction, "predict", model, devices, {"--batch": batch, "--seq": seq, "--dim": dim,
+        "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
+        "--loss-kernel": loss_kernel, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--fuse": fuse, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
+        "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule, "--overlap": overlap, "--async": async_,
+        "--compress": compress, "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs,
+        "--layout": layout, "--sparsity": sparsity, "--dataset": dataset, "--workers": workers, "--host": host,
+        "--host-io": host_io, "--steps-per-call": steps_per_call, "--ops": ops, "--missing": missing,
+        "--trace": trace, "--snapshot": snapshot})
+
+
+def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Optional[int] = None,
+           dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
+           loss: Optional[str] = None, recompute: Optional[str] = None, loss_kernel: Optional[str] = None,
+           lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+           freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+           software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
+           n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+           zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+           micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+           cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
+           offload: Optional[Union[str, Sequence[str]]] = None, layout: Optional[str] = None) -> Table[Memory]:
+    """Predict the memory of a training step by category and level, and what makes it fit.
+
+    batch: samples per step (default 1: costs per sample)
+    seq: sequence length (default: that of the model)
+    dim: size of a free dimension of a model file; may be repeated
+    precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
+    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
+    recompute: activations to recompute in backward: none (default), selective or full
+    loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
+    attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
+    software: year of the runtime's release, which decides the attention kernel (default: today's)
+    mode: training (default) or inference: forward pass only, no loss
+    runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
+    n: number of devices; data parallel unless --tp, --pp or --cp is given
+    tp: tensor-parallel size
+    pp: pipeline stages
+    dp: data-parallel replicas
+    zero: ZeRO stage: shard nothing, optimizer states, also gradients, also weights over the replicas
+    interleave: virtual stages (model chunks) per pipeline stage
+    sequence_parallel: tensor-parallel devices also divide norms and dropouts by tokens
+    micro_batch: samples on a device at a time
+    global_batch: samples per update over all devices
+    accumulate: micro-batches per update
+    cp: context-parallel size: devices that divide a sequence's tokens
+    ep: expert-parallel size: replicas that divide the experts
+    schedule: pipeline schedule: 1f1b (default) or gpipe
+    offload: store in host memory: optimizer, activations, weights (comma-separated)
+    layout: memory layout of images: auto (default: nhwc for colour images in 16-bit types), nchw or nhwc
+    """
+    return per_device(Memory, "memory", model, devices, {"--batch": batch, "--seq": seq, "--dim": dim,
+        "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
+        "--loss-kernel": loss_kernel, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
+        "--ep": ep, "--schedule": schedule, "--offload": offload, "--layout": layout})
+
+
+def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
+         dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
+         loss: Optional[str] = None, recompute: Optional[str] = None, loss_kernel: Optional[str] = None,
+         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+         software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
+         n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+         zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+         micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+         cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
+         offload: Optional[Union[str, Sequence[str]]] = None, layout: Optional[str] = None) -> Fit:
+    """Say whether a training step fits into a device's memory, how likely, and what would make it fit.
+
+    batch: samples per step (default 1: costs per sample)
+    seq: sequence length (default: that of the model)
+    dim: size of a free dimension of a model file; may be repeated
+    precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
+    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
+    recompute: activations to recompute in backward: none (default), selective or full
+    loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
+    attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
+    software: year of the runtime's release, which decides the attention kernel (default: today's)
+    mode: training (default) or inference: forward pass only, no loss
+    runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
+    n: number of devices; data parallel unless --tp, --pp or --cp is given
+    tp: tensor-parallel size
+    pp: pipeline stages
+    dp: data-parallel replicas
+    zero: ZeRO stage: shard nothing, optimizer states, also gradients, also weights over the replicas
+    interleave: virtual stages (model chunks) per pipeline stage
+    sequence_parallel: tensor-parallel devices also divide norms and dropouts by tokens
+    micro_batch: samples on a device at a time
+    global_batch: samples per update over all devices
+    accumulate: micro-batches per update
+    cp: context-parallel size: devices that divide a sequence's tokens
+    ep: expert-parallel size: replicas that divide the experts
+    schedule: pipeline schedule: 1f1b (default) or gpipe
+    offload: store in host memory: optimizer, activations, weights (comma-separated)
+    layout: memory layout of images: auto (default: nhwc for colour images in 16-bit types), nchw or nhwc
+    """
+    return one(Fit, "fits", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim, "--precision": precision,
+        "--optimizer": optimizer, "--loss": loss, "--recompute": recompute, "--loss-kernel": loss_kernel,
+        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
+        "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
+        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
+        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
+        "--offload": offload, "--layout": layout})
+
+
+def batch(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,
+          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
+          recompute: Optional[str] = None, loss_kernel: Optional[str] = None,
+          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
+          n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+          zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+          micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+          cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
+          offload: Optional[Union[str, Sequence[str]]] = None, objective: Optional[str] = None,
+          candidates: Optional[Sequence[int]] = None, any: Optional[bool] = None,
+          layout: Optional[str] = None) -> Batch:
+    """Choose the batch size to train with on a device.
+
+    seq: sequence length (default: that of the model)
+    dim: size of a free dimension of a model file; may be repeated
+    precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
+    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
+    recompute: activations to recompute in backward: none (default), selective or full
+    loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
+    attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
+    software: year of the runtime's release, which decides the attention kernel (default: today's)
+    mode: training (default) or inference: forward pass only, no loss
+    runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
+    n: number of devices; data parallel unless --tp, --pp or --cp is given
+    tp: tensor-parallel size
+    pp: pipeline stages
+    dp: data-parallel replicas
+    zero: ZeRO stage: shard nothing, optimizer states, also gradients, also weights over the replicas
+    interleave: virtual stages (model chunks) per pipeline stage
+    sequence_parallel: tensor-parallel devices also divide norms and dropouts by tokens
+    micro_batch: samples on a device at a time
+    global_batch: samples per update over all devices
+    accumulate: micro-batches per update
+    cp: context-parallel size: devices that divide a sequence's tokens
+    ep: expert-parallel size: replicas that divide the experts
+    schedule: pipeline schedule: 1f1b (default) or gpipe
+    offload: store in host memory: optimizer, activations, weights (comma-separated)
+    objective: throughput (default: the smallest batch size within 2 % of the highest), memory (equation (5)) or knee
+        (the smallest with half of the highest throughput)
+    candidates: batch sizes to choose from (default: those that the device allows, or powers of two)
+    any: consider every whole number
+    layout: memory layout of images: auto (default: nhwc for colour images in 16-bit types), nchw or nhwc
+    """
+    return one(Batch, "batch", model, (device,), {"--seq": seq, "--dim": dim, "--precision": precision,
+        "--optimizer": optimizer, "--loss": loss, "--recompute": recompute, "--loss-kernel": loss_kernel,
+        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
+        "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
+        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
+        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
+        "--offload": offload, "--objective": objective, "--candidates": candidates, "--any": any, "--layout": layout})
+
+
+def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,
+         precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
+         recompute: Optional[str] = None, loss_kernel: Optional[str] = None,
+         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+         software: Optional[int] = None, mode: Optional[str] = None, dataset: Optional[str] = None,
+         workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
+         objective: Optional[str] = None, devices: Optional[Union[str, Sequence[str]]] = None,
+         batch: Optional[Union[int, str]] = None, runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None,
+         layout: Optional[str] = None, samples: Optional[Union[float, str]] = None,
+         tokens: Optional[Union[float, str]] = None, epochs: Optional[float] = None,
+         max_hours: Optional[float] = None, max_usd: Optional[float] = None, vendor: Optional[str] = None,
+         provider: Optional[str] = None, where: Optional[Union[str, Sequence[str]]] = None,
+         price_basis: Optional[str] = None, price: Optional[Mapping[str, float]] = None,
+         baseline: Optional[str] = None, port_hours: Optional[float] = None,
+         rate: Optional[float] = None) -> Table[Ranked]:
+    """Rank all accelerators for a model: speed, hours and cost of the job, with 90 % intervals.
+
+    seq: sequence length (default: that of the model)
+    dim: size of a free dimension of a model file; may be repeated
+    precision: fp32, tf32, amp-bf16, amp-fp16, bf16, fp16 or fp8 (default: the usual one on each device)
+    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
+    recompute: activations to recompute in backward: none (default), selective or full
+    loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
+    attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
+    software: year of the runtime's release, which decides the attention kernel (default: today's)
+    mode: training (default) or inference: forward pass only, no loss
+    dataset: dataset to load samples from: imagenet, openwebtext, files:FOLDER or bytes=N,decode=S,samples=N
+    workers: loader processes (default: the host's cores per device; 0: the step waits for its samples)
+    host: host that launches the kernels and loads the data (default: the device's usual one); see docs/loading.md
+    host_io: data loading (default: off unless a dataset is named; on: the bytes of the model's inputs)
+    objective: throughput (default), price, energy, time or cost
+    devices: only these devices: ids or files of profiles (default: all)
+    batch: samples per step (default auto: for each device the smallest within 2 % of its highest throughput)
+    runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned or usual
+        (default: torch-eager on GPUs)
+    cuda_graphs: replay the step's kernels from CUDA graphs, without the host's launches (torch-eager and
+        torch-compile)
+    layout: memory layout of images: auto (default), nchw or nhwc
+    samples: size of the job: samples per epoch
+    tokens: size of the job in tokens, such as 300B
+    epochs: epochs of the job (default 1)
+    max_hours: only devices that finish the job in this time
+    max_usd: only devices that finish the job for this cost
+    vendor: only devices of this vendor
+    provider: only devices that this provider offers, at its prices
+    where: only devices that meet all conditions: price<3, memory>80GB, class=gpu, mfu>30%, hours<24 ...
+    price_basis: prices to use: on-demand (default), spot, marketplace, subscription, paper or any (the lowest)
+    price: price of a device per hour, instead of the known prices; may be repeated
+    baseline: device to compare the others with
+    port_hours: engineering hours to port the model from the baseline
+    rate: cost of one engineering hour
+    """
+    return ranking("rank", model, {"--seq": seq, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
+        "--loss": loss, "--recompute": recompute, "--loss-kernel": loss_kernel, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io, "--objective": objective,
+        "--devices": devices, "--batch": batch, "--runtime": runtime, "--cuda-graphs": cuda_graphs,
+        "--layout": layout, "--samples": samples, "--tokens": tokens, "--epochs": epochs, "--max-hours": max_hours,
+        "--max-usd": max_usd, "--vendor": vendor, "--provider": provider, "--where": where,
+        "--price-basis": price_basis, "--price": price, "--baseline": baseline, "--port-hours": port_hours,
+        "--rate": rate})
+
+
+def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
+          dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
+          loss: Optional[str] = None, recompute: Optional[str] = None, loss_kernel: Optional[str] = None,
+          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
+          n: Optional[Sequence[int]] = None, tp: Optional[int] = None, pp: Optional[int] = None,
+          dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
+          sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
+          global_batch: Optional[int] = None, accumulate: Optional[int] = None, cluster: Optional[str] = None,
+          cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
+          overlap: Optional[bool] = None, async_: Optional[bool] = None, compress: Optional[Union[float, str]] = None,
+          offload: Optional[Union[str, Sequence[str]]] = None) -> Scale:
+    """Predict how training scales over several devices, and where efficiency is lost.
+
+    batch: samples per replica (default 1); see also --global-batch
+    seq: sequence length (default: that of the model)
+    dim: size of a free dimension of a model file; may be repeated
+    precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
+    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
+    recompute: activations to recompute in backward: none (default), selective or full
+    loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
+    attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
+    software: year of the runtime's release, which decides the attention kernel (default: today's)
+    mode: training (default) or inference: forward pass only, no loss
+    runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
+    n: numbers of devices; efficiency is relative to the first one
+    tp: tensor-parallel size
+    pp: pipeline stages
+    dp: data-parallel replicas
+    zero: ZeRO stage: shard nothing, optimizer states, also gradients, also weights over the replicas
+    interleave: virtual stages (model chunks) per pipeline stage
+    sequence_parallel: tensor-parallel devices also divide norms and dropouts by tokens
+    micro_batch: samples on a device at a time
+    global_batch: samples per update over all devices
+    accumulate: micro-batches per update
+    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node)
+    cp: context-parallel size: devices that divide a sequence's tokens
+    ep: expert-parallel size: replicas that divide the experts
+    schedule: pipeline schedule: 1f1b (default) or gpipe
+    overlap: overlap the gradient all-reduce with backward even if the runtime does not
+    async_: replicas send gradients to a parameter server and do not wait for each other
+    compress: compress gradients: bits of each one (8), or the fraction of them that is sent (0.01)
+    offload: store in host memory: optimizer, activations, weights (comma-separated)
+    """
+    return one(Scale, "scale", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim,
+        "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
+        "--loss-kernel": loss_kernel, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
+        "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule, "--overlap": overlap, "--async": async_,
+        "--compress": compress, "--offload": offload})
+
+
+def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,
+         precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
+         loss_kernel: Optional[str] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+         runtime: Optional[str] = None, n: Optional[int] = None, global_batch: Optional[int] = None,
+         cluster: Optional[str] = None, objective: Optional[str] = None, tokens: Optional[Union[float, str]] = None,
+         within: Optional[Union[float, str]] = None, pareto: Optional[bool] = None, threads: Optional[int] = None,
+         price_basis: Optional[str] = None) -> Plan:
+    """Find the best parallel plan for a number of devices and a global batch.
+
+    seq: sequence length (default: that of the model)
+    dim: size of a free dimension of a model file; may be repeated
+    precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
+    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
+    loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
+    attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
+    software: year of the runtime's release, which decides the attention kernel (default: today's)
+    mode: training (default) or inference: forward pass only, no loss
+    runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
+    n: number of devices; data parallel unless --tp, --pp or --cp is given
+    global_batch: samples per update over all devices
+    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node)
+    objective: throughput (default), cost, energy or devices
+    tokens: tokens of the whole training, such as 300B
+    within: longest time of the whole training: 24h, 30d
+    pareto: only plans that no other plan beats in both time and memory
+    threads: threads of the search (default: one per core)
+    price_basis: price to use: on-demand (default), spot, marketplace, subscription, paper or any (the lowest)
+    """
+    return one(Plan, "plan", model, (device,), {"--seq": seq, "--dim": dim, "--precision": precision,
+        "--optimizer": optimizer, "--loss": loss, "--loss-kernel": loss_kernel, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--runtime": runtime, "-n": n, "--global-batch": global_batch, "--cluster": cluster, "--objective": objective,
+        "--tokens": tokens, "--within": within, "--pareto": pareto, "--threads": threads,
+        "--price-basis": price_basis})
+
+
+def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = None, seq: Optional[int] = None,
+            dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
+            loss: Optional[str] = None, recompute: Optional[str] = None, loss_kernel: Optional[str] = None,
+            lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+            freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+            software: Optional[int] = None, mode: Optional[str] = None, fuse: Optional[str] = None,
+            runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
+            dataset: Optional[str] = None, workers: Optional[int] = None, host: Optional[str] = None,
+            host_io: Optional[Union[bool, str]] = None, versus: Optional[str] = None,
+            full: Optional[bool] = None) -> Explanation:
+    """Explain where the time of a step goes: operators on the roofline, or beside another device.
+
+    batch: samples per step (default auto: the smallest within 2 % of the highest throughput, as 'batch' chooses)
+    seq: sequence length (default: that of the model)
+    dim: size of a free dimension of a model file; may be repeated
+    precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
+    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
+    recompute: activations to recompute in backward: none (default), selective or full
+    loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
+    attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
+    software: year of the runtime's release, which decides the attention kernel (default: today's)
+    mode: training (default) or inference: forward pass only, no loss
+    fuse: fuse operators of a file into one: all (default), eager (as eager PyTorch does) or none
+    runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned or usual
+        (default: torch-eager on GPUs)
+    cuda_graphs: replay the step's kernels from CUDA graphs, without the host's launches (torch-eager and
+        torch-compile)
+    layout: memory layout of images: auto (default: nhwc for colour images in 16-bit types), nchw or nhwc
+    dataset: dataset to load samples from: imagenet, openwebtext, files:FOLDER or bytes=N,decode=S,samples=N
+    workers: loader processes (default: the host's cores per device; 0: the step waits for its samples)
+    host: host that launches the kernels and loads the data (default: the device's usual one); see docs/loading.md
+    host_io: data loading (default: off unless a dataset is named; on: the bytes of the model's inputs)
+    versus: compare with another device
+    full: add memory, batch sizes and sources, as the HTML pages show them; needs --json
+    """
+    return one(Explanation, "explain", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim,
+        "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
+        "--loss-kernel": loss_kernel, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--fuse": fuse, "--runtime": runtime,
+        "--cuda-graphs": cuda_graphs, "--layout": layout, "--dataset": dataset, "--workers": workers, "--host": host,
+        "--host-io": host_io, "--versus": versus, "--full": full})

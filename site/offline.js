@@ -1,0 +1,48 @@
+// offline.js - replaces the server of the page: fetch() of an address that begins with /api/ is answered by the WebAssembly module
+// in worker.js. All other requests go where they went. The page itself is the one that `centimani serve` serves.
+'use strict';
+(() => {
+  const network = window.fetch.bind(window);
+  const waiting = new Map();
+  const LIMIT_MS = 60000;
+  let worker = null, asked = 0;
+
+  // A file that the module cannot read may stop it: it is started anew, and the questions that it had are refused.
+  function stop(reason) {
+    worker.terminate();
+    worker = null;
+    for (const { resolve, timer } of waiting.values()) {
+      clearTimeout(timer);
+      resolve({ status: 422, type: 'application/json', text: JSON.stringify({ schema: 1, error: reason }) });
+    }
+    waiting.clear();
+  }
+
+  function start() {
+    worker = new Worker('worker.js');
+    worker.onerror = event => { event.preventDefault(); stop(`it could not be read (${event.message || 'out of memory'})`); };
+    worker.onmessage = ({ data }) => {
+      const one = waiting.get(data.id);
+      waiting.delete(data.id);
+      if (one) { clearTimeout(one.timer); one.resolve(data); }
+    };
+  }
+
+  function ask(path, query, file) {
+    if (!worker) start();
+    return new Promise(resolve => {
+      const id = ++asked;
+      waiting.set(id, { resolve, timer: setTimeout(() => stop('it took too long'), LIMIT_MS) });
+      worker.postMessage({ id, path, query, file });
+    });
+  }
+
+  window.fetch = async (address, init = {}) => {
+    const url = new URL(address instanceof Request ? address.url : address, location.href);
+    if (!url.pathname.startsWith('/api/')) return network(address, init);
+    const aborted = new Promise((_, reject) => init.signal?.addEventListener('abort', () => reject(new DOMException('aborted', 'AbortError'))));
+    const reply = await Promise.race([ask(url.pathname, [...url.searchParams], init.body ?? null), aborted]);
+    return new Response(reply.text, { status: reply.status, headers: { 'Content-Type': reply.type } });
+  };
+  start();
+})();
