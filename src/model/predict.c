@@ -226,7 +226,7 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
     } else if (whole) {
         p->info.batch = plan->micro_batch * plan->accumulate;
         predict_by_execution(p, step, device, loading->together, &(cm__prepared){0});
-        cm__add_replicas(step, o->fabric, &p->info);
+        cm__add_replicas(step, device, o->fabric, &p->info);
     } else {
         cm__step_model m = cm__predict_plan(p->ctx, step, device, o, &p->info, &timed);
         list_ops(p, m.calls, timed);
