@@ -763,7 +763,7 @@ int32_t             cm_fitting_skipped(const cm_fitting *fitting, const char **f
 /* Data loading. Zeroed: the samples are already on the device. */
 typedef struct cm_loading_options {
     bool        on;      /* load samples even if no dataset is named: the bytes of the model's inputs */
-    const char *dataset; /* "imagenet", "openwebtext", "files:FOLDER", "bytes=N,decode=S,samples=N,begin=S";
+    const char *dataset; /* "imagenet", "openwebtext", "files:FOLDER", "bytes=N,decode=S,samples=N,begin=S,rate=N,turn=S";
                             docs/loading.md */
     const char *host;    /* an id in data/hosts.tsv; NULL: from the device's profile, or the usual host of its class */
     int64_t     workers; /* loader processes, one core each; 0: the host's cores per device; -1: none, the step waits

@@ -147,7 +147,9 @@ class Bench:
         return str(path)
 
     def ask(self, row, profile, batch):
-        words = [self.program, "predict", row["model"], "--device", profile, "--batch", str(batch), "--json"]
+        words = [self.program, "predict", row["model"], "--device", profile, "--json"]
+        micro = row.get("micro_batch")  # the row states the size of the micro-batches
+        words += ["--micro-batch", str(micro), "--accumulate", str(batch // micro)] if micro else ["--batch", str(batch)]
         for key in ("seq", "precision", "recompute", "mode", "pp"):
             if key in row:
                 words += ["--" + key, str(row[key])]
@@ -161,10 +163,6 @@ class Bench:
 
     def predicted(self, row, parameters):
         profile = self.profile(row["device"], parameters)
-        if "micro_batch" in row:  # the row states the size of the micro-batches
-            answer = self.ask(row, profile, row["micro_batch"])
-            once = answer["phases"]["update"] + answer["host_time_s"]
-            return row["batch"] / (row["batch"] / row["micro_batch"] * (answer["step_time_s"] - once) + once)
         answer = self.ask(row, profile, row["batch"])
         if answer["devices"] > 1:
             answer = self.ask(row, profile, row["batch"] * answer["devices"])
@@ -319,7 +317,7 @@ def insert(profile, block):
     path = ROOT / f"data/devices/{profile}.json"
     text = path.read_text()
     there = json.loads(text).get("execution", {})  # entries written by hand: from the device's own benchmarks, about its units
-    for key in ("lanes", "operator", "step_overhead"):
+    for key in ("lanes", "overlap", "segmented_softmax", "operator", "step_overhead"):
         if key in there and key not in block:
             block = {"efficiency": block["efficiency"], key: there[key]} | block
     block["efficiency"] |= given_by_hand(profile)

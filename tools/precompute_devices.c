@@ -258,6 +258,8 @@ static void put_execution(FILE *out, const cm__execution *x)
     NUMBER(superstep);
     NUMBER(fill);
     NUMBER(engines);
+    NUMBER(overlap);
+    NUMBER(segmented);
     NUMBER(lanes);
     NUMBER(interval_s);
     NUMBER(copies);

@@ -170,8 +170,11 @@ const Charts = (() => {
   function roofline(id, detail) {
     const ops = detail.ops.filter(o => o.flop > 0 && o.bytes > 0 && o.time_s > 0);
     const xs = ops.map(o => o.flop_per_byte), low = Math.min(1, ...xs), high = Math.max(2000, ...xs);
-    const peak = detail.peak_flop_s, bw = detail.bw_bytes_s, knee = peak / bw;
-    const roof = [low, knee, high].sort((a, b) => a - b).map(x => ({ x, y: Math.min(peak, bw * x) }));
+    const peak = detail.peak_flop_s, bw = detail.bw_bytes_s;
+    const line = (at, name) => ({ label: name, showLine: true, pointRadius: 0, borderColor: colour('text'), borderWidth: at === bw ? 2 : 1,
+      data: [low, peak / at, high].sort((a, b) => a - b).map(x => ({ x, y: Math.min(peak, at * x), roof: name })) });
+    const roofs = (detail.roofs && detail.roofs.length ? detail.roofs : [{ bw_bytes_s: bw, name: 'roofline' }]).map(l => line(l.bw_bytes_s, l.name));
+    const roof = roofs[0].data;
     const byPhase = ['forward', 'backward', 'recompute', 'update'].map((phase, i) => ({
       label: phase, backgroundColor: palette(i), pointRadius: ops.map(() => 3),
       data: ops.filter(o => o.phase === phase).map(o => ({ x: o.flop_per_byte, y: o.flop / o.time_s, name: o.name, t: o.time_s })),
@@ -179,9 +182,9 @@ const Charts = (() => {
     byPhase.forEach(s => { s.pointRadius = s.data.map(p => 3 + 14 * Math.sqrt(p.t / detail.step_time_s)); });
     draw(id, {
       type: 'scatter',
-      data: { datasets: [{ label: 'roofline', data: roof, showLine: true, pointRadius: 0, borderColor: colour('text'), borderWidth: 2 }, ...byPhase] },
+      data: { datasets: [...roofs, ...byPhase] },
       options: { scales: { x: log('FLOP per byte of memory traffic', [low, high]), y: log('FLOP/s', [peak, ...roof.map(p => p.y), ...ops.map(o => o.flop / o.time_s)]) },
-        plugins: tip(c => c.raw.name ? c.raw.name + ': ' + short(c.raw.y, 'FLOP/s') + ', ' + short(c.raw.t * 1e3, 'ms') : 'ceiling ' + short(c.raw.y, 'FLOP/s')) },
+        plugins: tip(c => c.raw.name ? c.raw.name + ': ' + short(c.raw.y, 'FLOP/s') + ', ' + short(c.raw.t * 1e3, 'ms') : c.raw.roof + ': ' + short(c.raw.y, 'FLOP/s')) },
     });
   }
 

@@ -81,8 +81,10 @@ extern const char *const cm__collective_names[CM_COLLECTIVE_OPS];
    support the call. */
 bool cm__add_call(cm_bench *b, const char *suite, const char *label, const cm__call *call, int32_t times,
                    double paper_flop);
-/* The same for a call that the user requested: an unsupported one is added and marked as skipped. */
-void cm__add_requested_call(cm_bench *b, const char *suite, const char *label, const cm__call *call, int32_t times);
+/* The same for a call that must not be dropped silently, as one that the user requested: an unsupported one is added
+   and marked as skipped. */
+void cm__add_requested_call(cm_bench *b, const char *suite, const char *label, const cm__call *call, int32_t times,
+                            double paper_flop);
 void cm__add_probe(cm_bench *b, const char *suite, const char *label, cm_probe_request request);
 void cm__add_host_test(cm_bench *b, const char *suite, const cm__host_test *test);
 void cm__add_collective(cm_bench *b, const char *suite, const char *label, cm_collective_op op, int64_t bytes);

@@ -95,10 +95,11 @@ bool cm__add_call(cm_bench *b, const char *suite, const char *label, const cm__c
     return true;
 }
 
-void cm__add_requested_call(cm_bench *b, const char *suite, const char *label, const cm__call *call, int32_t times)
+void cm__add_requested_call(cm_bench *b, const char *suite, const char *label, const cm__call *call, int32_t times,
+                            double paper_flop)
 {
-    if (cm__add_call(b, suite, label, call, times, NAN)) return;
-    int32_t at = add_call(b, suite, label, call, times, NAN);
+    if (cm__add_call(b, suite, label, call, times, paper_flop)) return;
+    int32_t at = add_call(b, suite, label, call, times, paper_flop);
     if (at >= 0) b->results[at].skipped = cm__format(b->ctx, "the backend '%s' cannot run it", b->backend->name);
 }
 

@@ -2,6 +2,7 @@
 /* cases.c - read the calls to measure from a file: {"schema": 1, "cases": [{op, pass, variant, dtype, dims, rows}]},
    or the output of `predict --missing --json`. */
 #include <jansson.h>
+#include <math.h>
 #include <string.h>
 #include "base/file.h"
 #include "bench/bench.h"
@@ -101,7 +102,7 @@ void cm__cases_parse(cm__ctx *ctx, const char *text, size_t size, void (*take)(v
 
 static void take_call(void *user, const cm__call *call)
 {
-    cm__add_requested_call(user, "cases", cm__call_kinds[call->op].name, call, 1);
+    cm__add_requested_call(user, "cases", cm__call_kinds[call->op].name, call, 1, NAN);
 }
 
 void cm__add_cases_of_file(cm_bench *b, const char *path)

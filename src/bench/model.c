@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c - add the kernel calls of one training step of a model, the same calls that `predict` sums up. */
+#include <math.h>
 #include "bench/bench.h"
 #include "model/dispatch/dispatch.h"
 
@@ -37,6 +38,6 @@ void cm__add_calls_of_model(cm_bench *b)
     for (int32_t i = 0; i < d->n_calls; i++) {
         cm__call call;
         cm__call_at(&d->calls[i], batch, &call);
-        cm__add_requested_call(b, "model", cm__call_kinds[call.op].name, &call, d->runs[i]);
+        cm__add_requested_call(b, "model", cm__call_kinds[call.op].name, &call, d->runs[i], NAN);
     }
 }

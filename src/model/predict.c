@@ -166,12 +166,13 @@ static void predict_by_calls(cm_prediction *p, const cm_graph *step, const cm_de
     if (o->sensitivities) p->sensitivities = cm__call_sensitivities(p->ctx, &m, full, &common, loading, &p->info);
 }
 
-/* Each replica has its own host, which loads its samples. */
+/* Each replica has its own host, which loads its samples, unless one process feeds all of them. */
 static void load_replica(cm_prediction *p, const cm__loading *loading)
 {
     int64_t     whole = p->info.batch;
     cm__loading own = *loading;
     own.samples /= p->info.plan.dp;
+    own.copies = p->info.plan.dp;
     p->info.batch = whole / p->info.plan.dp;
     cm__loading_add(&own, &p->info);
     p->info.batch = whole;
@@ -226,7 +227,7 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
     } else if (whole) {
         p->info.batch = plan->micro_batch * plan->accumulate;
         predict_by_execution(p, step, device, loading->together, &(cm__prepared){0});
-        cm__add_replicas(step, o->fabric, &p->info);
+        cm__add_replicas(step, device, o->fabric, &p->info);
     } else {
         cm__step_model m = cm__predict_plan(p->ctx, step, device, o, &p->info, &timed);
         list_ops(p, m.calls, timed);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "device/number.h"
 #include "graph/rule.h"
 #include "model/step/loading.h"
 #include "model/time/factors.h"
@@ -162,11 +163,14 @@ static double gradient_bits(const cm_graph *step)
     return 32;
 }
 
+/* What of an all-reduce goes on behind backward: all of it, the part inside a node, or nothing. */
+typedef enum cm__behind { NOTHING_BEHIND, NODE_BEHIND, ALL_BEHIND } cm__behind;
+
 /* Equation (4) of Xie et al. 2024: an all-reduce of the gradients, or each copy sends them to a server and receives
    weights. Compressed gradients are smaller. Copies that do not wait for each other compute the next step meanwhile
    (section 4.3.4): the longer of both decides. */
 static void exchange_gradients(const cm_graph *step, const cm_fabric *fabric, cm__group group, double bytes,
-                               cm_prediction_info *i)
+                               cm__behind part, cm_prediction_info *i)
 {
     const cm_plan  *p = &i->plan;
     double          bits = gradient_bits(step), behind = 1 - 1.0 / cm__part_count(step);
@@ -178,19 +182,25 @@ static void exchange_gradients(const cm_graph *step, const cm_fabric *fabric, cm
         i->data_s = cm__comm_time(fabric, CM__POINT_TO_POINT, pair, sent) +
                     cm__comm_time(fabric, CM__POINT_TO_POINT, pair, bytes);
         i->hidden_s = fmin(i->data_s, i->step_time_s);
-    } else if (i->style == CM_STYLE_KERNELS || p->overlap)
-        i->hidden_s = fmin(i->data_s * behind, i->phase_s[CM_BACKWARD] / p->accumulate);
+    } else if (part != NOTHING_BEHIND) {
+        cm__group node = {group.per_node, group.per_node};
+        double    early_s = part == ALL_BEHIND ? i->data_s : cm__comm_time(fabric, CM__ALL_REDUCE, node, sent);
+        i->hidden_s = fmin(fmin(early_s, i->data_s) * behind, i->phase_s[CM_BACKWARD] / p->accumulate);
+    }
 }
 
 /* Each copy takes as many devices as it needs, and these sum the gradients of their parts: at the end, or during
    backward if operators run one by one. */
-void cm__add_replicas(const cm_graph *step, const cm_fabric *fabric, cm_prediction_info *i)
+void cm__add_replicas(const cm_graph *step, const cm_device *device, const cm_fabric *fabric, cm_prediction_info *i)
 {
     const cm_plan *plan = &i->plan;
     double    bytes = gradient_bytes(step) / i->devices;
     int32_t   here = fabric ? cm_fabric_node(fabric) / i->devices : 1;
     cm__group group = {i->plan.dp, here < 1 ? 1 : here < i->plan.dp ? here : i->plan.dp};
-    if (plan->dp > 1) exchange_gradients(step, fabric, group, bytes, i);
+    cm__behind part = i->style == CM_STYLE_KERNELS || plan->overlap             ? ALL_BEHIND
+                      : cm__value_or(device->execution.overlap, 0) > 0 ? NODE_BEHIND
+                                                                        : NOTHING_BEHIND;
+    if (plan->dp > 1) exchange_gradients(step, fabric, group, bytes, part, i);
     if (i->plan.zero > 0 && i->plan.dp > 1) share_states(step, fabric, group, bytes, i);
     double waits = i->data_s - i->hidden_s;
     i->step_time_s += waits;

@@ -20,6 +20,6 @@ cm__step_model cm__predict_plan(cm__ctx *ctx, const cm_graph *step, const cm_dev
                                 const cm_predict_options *options, cm_prediction_info *info, cm__timed **timed);
 
 /* Adds the communication of several copies of a step that runs as a whole; `info` is the prediction of one copy. */
-void cm__add_replicas(const cm_graph *step, const cm_fabric *fabric, cm_prediction_info *info);
+void cm__add_replicas(const cm_graph *step, const cm_device *device, const cm_fabric *fabric, cm_prediction_info *info);
 
 #endif

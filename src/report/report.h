@@ -294,6 +294,8 @@ typedef struct cm__explain_side {
     double of_ceiling;   /* roofline time divided by the time; NAN: no time */
     bool   memory_bound;
     cm_how how;          /* of its longest kernel call */
+    int32_t level;            /* of cm__roof: the nearest memory with room for its bytes; -1: no bandwidth is known */
+    double  attainable_flop_s; /* under the roof of that level; NAN: unknown */
 } cm__explain_side;
 
 typedef struct cm__explain_op {
@@ -311,9 +313,19 @@ typedef struct cm__explain_kind {
     double      time_s[2], best_s[2]; /* best: at the roofline */
 } cm__explain_kind;
 
+/* The roof of one memory level. `ridge_flop_byte`: the intensity from which on arithmetic decides. */
+typedef struct cm__roof_level {
+    const char *name;
+    double      capacity_bytes, bw_bytes_s, ridge_flop_byte; /* capacity NAN: unknown */
+} cm__roof_level;
+
+#define CM__ROOF_LEVELS 6
+
 typedef struct cm__roof {
-    double      peak_flop_s, bw_bytes_s; /* NAN: unknown */
-    const char *memory;
+    double         peak_flop_s, bw_bytes_s; /* NAN: unknown */
+    const char    *memory;
+    cm__roof_level levels[CM__ROOF_LEVELS]; /* with a known bandwidth, nearest to the cores first */
+    int32_t        n_levels;
 } cm__roof;
 
 typedef struct cm__explain_report {

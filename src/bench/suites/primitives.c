@@ -62,8 +62,8 @@ static void add_gemms(const precision *p)
     char label[64];
     for (int i = 0; i < COUNT(gemms); i++) {
         cm__call call = cm__call_of("gemm forward nn %s 1,%d,%d,%d", p->dtype, gemms[i].m, gemms[i].n, gemms[i].k);
-        cm__add_call(p->b, "primitives", label_of(p, label, sizeof label, "gemm", i + 1, ""), &call, 1,
-                      2.0 * gemms[i].m * gemms[i].n * gemms[i].k);
+        cm__add_requested_call(p->b, "primitives", label_of(p, label, sizeof label, "gemm", i + 1, ""), &call, 1,
+                               2.0 * gemms[i].m * gemms[i].n * gemms[i].k);
     }
 }
 

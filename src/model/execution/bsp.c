@@ -77,10 +77,13 @@ static double spill_s(const cm__job *j, const cm__run *r, double micros, double 
     return j->vector_scale * 2 * fmin(micros * spilled, spilled + micros * inputs) / m->bw_bytes_s.value;
 }
 
-/* An elementwise operator by itself needs no exchange. */
+/* Supersteps of an operator. A normalisation exchanges partial sums and the statistics before it can scale, a reduction
+   exchanges its partial results. An elementwise operator by itself needs no exchange. */
 static double supersteps(const cm__job *j, const cm_node *n)
 {
-    return j->single_operator && cm_node_class(n) == CM_CLASS_ELEMENTWISE ? 0 : 1;
+    static const double more[CM_CLASSES] = {[CM_CLASS_NORM] = 2, [CM_CLASS_REDUCTION] = 1};
+    if (j->single_operator && cm_node_class(n) == CM_CLASS_ELEMENTWISE) return 0;
+    return 1 + more[cm_node_class(n)];
 }
 
 /* Stage times per step of a pipeline, over its chips; with one chip, the number of micro-batches. */
@@ -153,7 +156,7 @@ void cm__execution_bsp(const cm__job *j, cm__run *r)
         if (n->view) continue;
         bool   updates = n->phase == CM_UPDATE;
         double node = node_s(j, r, i, updates ? 1 : size);
-        r->pieces += updates ? 1 : runs_of(r, n) * micros;
+        r->pieces += fmax(1, supersteps(j, n)) * (updates ? 1 : runs_of(r, n) * micros);
         r->node_s[i] = node * (updates ? later / r->devices : slower * turns);
     }
     r->device_s = step_s(j, r, micros);

@@ -125,6 +125,13 @@ void cm__recomputed_use(const cm__recomputed *recomputed, const cm_footprint *on
 cm_memory_use cm__job_use(const cm__job *job, int64_t batch);
 /* Spreads the time of one section, superstep or layer over its nodes, from `first` to before `end`. */
 void cm__run_spread(cm__run *run, int32_t first, int32_t end, double piece_s);
+/* section_traffic.c: bytes between a chip and its memory, at the job's batch size. */
+typedef struct cm__section_traffic {
+    double *node;                   /* of each node, wherever the cuts are */
+    double *cut_read, *cut_written; /* of a cut before each node, by the section after it and before it */
+} cm__section_traffic;
+cm__section_traffic cm__section_traffic_new(const cm__job *job);
+double              cm__job_operand_bytes(const cm__job *job, const cm_node *node); /* all operands of a node */
 /* Bytes per number in the step's precision. */
 double cm__job_element(const cm__job *job);
 double cm__tensor_elements_at(const cm_graph *g, int32_t tensor, double batch);

@@ -8,17 +8,15 @@
  * forward and backward, fit the chip, the graph is one section: activations that backward reads go off the chip and
  * back. So do weights, gradients and optimizer states in the update, unless they fit the chip as well. Several chips
  * may run one copy: they have the units and memories of all, and exchange the activations at the cuts between them.
- * With several sections, the operands of every operator count as traffic, less the fraction that is fused (`memory`).
+ * With several sections, section_traffic.c counts what leaves the chip; `memory` is the share of the bandwidth reached.
  */
 #include <math.h>
 #include "model/execution/execution.h"
 
-#define SCORES_FORWARD  1 /* forward writes the softmax, which backward reads */
-#define SCORES_BACKWARD 3 /* backward reads it, and writes and reads its gradient */
-
 typedef struct section {
-    double compute_s, far_bytes;
-    double crossing_bytes; /* traffic that fusion does not save */
+    double compute_s;
+    double far_bytes;      /* at the share of the bandwidth that sections reach */
+    double crossing_bytes; /* at the full bandwidth: of a graph that is one section */
 } section;
 
 /* Weights, and one sample's results. Results of elementwise operators go directly to the next operator. */
@@ -62,20 +60,6 @@ static bool updates_on_chip(const cm__job *j)
 
 /* ---- off-chip traffic ------------------------------------------------------------------------------------------- */
 
-/* Attention scores: the part of each sample's scores that exceeds the chip, for all samples. */
-static double scores_bytes(const cm__job *j, const cm_node *n)
-{
-    if (cm_node_class(n) != CM_CLASS_ATTENTION) return 0;
-    const cm_node *forward = n->phase == CM_FORWARD ? n : &j->g->nodes[n->source];
-    if (forward->n_inputs < 2 || forward->inputs[0] < 0 || forward->inputs[1] < 0) return 0;
-    const cm_tensor *q = cm__t(j->g, forward->inputs[0]), *k = cm__t(j->g, forward->inputs[1]);
-    double           keys = (double)k->dims[k->rank - 2].fixed, width = (double)q->dims[q->rank - 1].fixed;
-    double           rows = cm__tensor_elements_at(j->g, forward->inputs[0], 1) / width;
-    double           beyond = fmax(0, rows * keys * cm__job_element(j) - j->near_bytes);
-    double           times = n->phase == CM_FORWARD ? cm__job_trains(j) * SCORES_FORWARD : SCORES_BACKWARD;
-    return times * beyond * j->batch;
-}
-
 /* Activations that backward reads: each is written once and read once. */
 static double saved_bytes(const cm__job *j)
 {
@@ -93,11 +77,6 @@ static double saved_bytes(const cm__job *j)
         }
     }
     return bytes;
-}
-
-static double traffic(const cm__job *j, const cm_node *n)
-{
-    return cm_poly_at(&n->read_bytes, j->batch) + cm_poly_at(&n->write_bytes, j->batch);
 }
 
 /* ---- time ------------------------------------------------------------------------------------------------------- */
@@ -118,7 +97,7 @@ static void run_one(const cm__job *j, cm__run *r)
         if (n->view) continue;
         r->node_s[i] = cm__job_node_s(j, i, j->batch);
         all.compute_s += r->node_s[i];
-        if (n->phase == CM_UPDATE && !inside) all.crossing_bytes += traffic(j, n);
+        if (n->phase == CM_UPDATE && !inside) all.crossing_bytes += cm__job_operand_bytes(j, n);
     }
     r->pieces = 1;
     cm__run_spread(r, 0, j->g->n_nodes, section_s(j, &all));
@@ -128,7 +107,8 @@ static void run_one(const cm__job *j, cm__run *r)
 
 /* Prefix sums over the nodes that take room on the chip. A node that takes none belongs to the previous node. */
 typedef struct sums {
-    double  compute_s, far_bytes, stored_bytes, crossing_bytes;
+    double  compute_s, far_bytes, stored_bytes;
+    double  read_bytes, written_bytes; /* of a section that begins, and of one that ends here */
     int32_t node;  /* the next node */
     uint8_t phase; /* phase of the next node */
 } sums;
@@ -136,6 +116,7 @@ typedef struct sums {
 static int32_t sum_nodes(const cm__job *j, cm__run *r, sums *before)
 {
     int32_t count = 0;
+    cm__section_traffic p = cm__section_traffic_new(j);
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view || cm__is_parameter_cast(j->g, n)) continue;
@@ -143,11 +124,12 @@ static int32_t sum_nodes(const cm__job *j, cm__run *r, sums *before)
         bool   joins = stored == 0 && count && before[count - 1].phase == n->phase;
         r->node_s[i] = cm__job_node_s(j, i, j->batch);
         sums all = {.compute_s = before[count].compute_s + r->node_s[i],
-                    .far_bytes = before[count].far_bytes + traffic(j, n),
-                    .stored_bytes = before[count].stored_bytes + stored,
-                    .crossing_bytes = before[count].crossing_bytes + scores_bytes(j, n)};
+                    .far_bytes = before[count].far_bytes + p.node[i],
+                    .stored_bytes = before[count].stored_bytes + stored};
         if (!joins) {
             before[count].node = i;
+            before[count].read_bytes = p.cut_read[i];
+            before[count].written_bytes = p.cut_written[i];
             before[count++].phase = n->phase;
         }
         before[count] = all;
@@ -159,8 +141,7 @@ static int32_t sum_nodes(const cm__job *j, cm__run *r, sums *before)
 static double section_between(const cm__job *j, const sums *from, const sums *to)
 {
     section s = {.compute_s = to->compute_s - from->compute_s,
-                 .far_bytes = to->far_bytes - from->far_bytes,
-                 .crossing_bytes = to->crossing_bytes - from->crossing_bytes};
+                 .far_bytes = to->far_bytes - from->far_bytes + from->read_bytes + to->written_bytes};
     return section_s(j, &s);
 }
 
@@ -173,14 +154,16 @@ static bool fits(const cm__job *j, const sums *from, const sums *to)
 /* Prefix sums of times: the difference of two gives section_s() without its divisions. */
 typedef struct cut_times {
     double compute_s, edge_s;
+    double read_s, written_s;
     double least_s; /* shortest time of the nodes before, over all section boundaries */
 } cut_times;
 
 static cut_times times_before(const cm__job *j, const sums *before)
 {
     return (cut_times){.compute_s = (j->batch + j->fill - 1) * before->compute_s / j->batch,
-                       .edge_s = j->vector_scale * (before->far_bytes / j->far_bytes_s +
-                                                    before->crossing_bytes / j->edge_bytes_s)};
+                       .edge_s = j->vector_scale * before->far_bytes / j->far_bytes_s,
+                       .read_s = j->vector_scale * before->read_bytes / j->far_bytes_s,
+                       .written_s = j->vector_scale * before->written_bytes / j->far_bytes_s};
 }
 
 /* Finds the section boundaries that minimise the step time, by dynamic programming. A greedy choice could make a
@@ -195,7 +178,7 @@ static void cut(const cm__job *j, const sums *before, int32_t count, int32_t *fi
         cut_times end = times_before(j, &before[to]);
         end.least_s = INFINITY;
         for (int32_t from = to - 1; from >= low; from--) {
-            double compute_s = end.compute_s - at[from].compute_s, edge_s = end.edge_s - at[from].edge_s;
+            double compute_s = end.compute_s - at[from].compute_s, edge_s = end.edge_s - at[from].edge_s + at[from].read_s + end.written_s;
             double time = at[from].least_s + j->section_s + (compute_s > edge_s ? compute_s : edge_s);
             if (time < end.least_s) end.least_s = time, first[to] = from;
         }

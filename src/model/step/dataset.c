@@ -142,7 +142,8 @@ static cm__dataset of_numbers(cm__ctx *ctx, const char *text, const char *at)
     const struct {
         const char *name;
         double     *value;
-    } keys[] = {{"bytes", &d.bytes}, {"decode", &d.prepare_s}, {"samples", &d.samples}, {"begin", &d.begin_s}};
+    } keys[] = {{"bytes", &d.bytes}, {"decode", &d.prepare_s}, {"samples", &d.samples}, {"begin", &d.begin_s},
+              {"rate", &d.rate}, {"turn", &d.turn_s}};
     const size_t n_keys = sizeof keys / sizeof *keys;
     while (*at) {
         size_t length = strcspn(at, ","), equals = strcspn(at, "=");
@@ -150,11 +151,12 @@ static cm__dataset of_numbers(cm__ctx *ctx, const char *text, const char *at)
         while (key < n_keys && (equals >= length || !cm__span_is((cm__span){at, equals}, keys[key].name))) key++;
         if (key == n_keys)
             cm__fail(ctx, CM_ERR_ARGUMENT,
-                     "data set: '%.*s' is none of bytes=N, decode=SECONDS, samples=N and begin=SECONDS", (int)length,
-                     at);
+                     "data set: '%.*s' is none of bytes=N, decode=SECONDS, samples=N, begin=SECONDS, rate=N and "
+                     "turn=SECONDS", (int)length, at);
         *keys[key].value = quantity(ctx, keys[key].name, (cm__span){at + equals + 1, length - equals - 1});
         at += length + (at[length] == ',');
     }
+    if (isnan(d.bytes) && (d.rate > 0 || d.turn_s > 0)) d.bytes = 0; /* what the host does is known, whatever it reads */
     if (isnan(d.bytes)) cm__fail(ctx, CM_ERR_ARGUMENT, "data set: bytes=N, the stored size of a sample, is missing");
     return d;
 }
@@ -179,8 +181,9 @@ cm__dataset cm__dataset_of(cm__ctx *ctx, const char *text, const cm_graph *g)
     const cm__known_dataset *known = find(text);
     const char              *rest = strncmp(text, "files:", 6) == 0 ? text + 6 : text;
     if (known) return named(ctx, known, g);
-    if (strncmp(rest, "bytes=", 6) == 0 || strncmp(rest, "decode=", 7) == 0 || strncmp(rest, "samples=", 8) == 0)
-        return of_numbers(ctx, text, rest);
+    static const char *const keys[] = {"bytes=", "decode=", "samples=", "rate=", "turn="};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strncmp(rest, keys[i], strlen(keys[i])) == 0) return of_numbers(ctx, text, rest);
     if (rest != text && *rest) return of_files(ctx, text, rest);
     unknown(ctx, text);
 }

@@ -74,6 +74,8 @@ cm__loading cm__loading_of(cm__ctx *ctx, const cm_graph *g, const cm_device *dev
         .prepare_s = prepare_s / workers,
         .copy_s = copy_s,
         .begin_s = data.begin_s,
+        .shared_s = data.rate > 0 ? 1 / data.rate : 0,
+        .turn_s = data.turn_s,
         .first_s = o->workers < 0 ? 0 : read_s + prepare_s + copy_s,
         .together = 1,
         .samples = data.samples,
@@ -113,12 +115,14 @@ void cm__loading_add(const cm__loading *l, cm_prediction_info *i)
     i->loading = (cm_loading_info){.epoch_samples = NAN};
     if (!l->on) return;
     double batch = (double)i->batch, steady_s = batch * load_s(l), begin = begin_s(l, batch);
-    i->load_s = steady_s + begin;
-    i->step_time_s = joined(l, i->compute_s, steady_s) + begin;
+    double copies = fmax(1, l->copies), fed_s = copies * batch * l->shared_s, turns_s = copies * l->turn_s;
+    i->load_s = fmax(steady_s, fed_s) + turns_s + begin;
+    i->step_time_s = joined(l, i->compute_s, fmax(steady_s, fed_s)) + turns_s + begin;
     i->overlapped_s = i->compute_s + i->load_s - i->step_time_s;
     for (int side = 0; side < 2; side++) {
         double factor = exp((side ? CM__SIGMAS_OF_90_PERCENT : -CM__SIGMAS_OF_90_PERCENT) * LOADING_ERROR);
-        i->interval_s[side] = joined(l, i->interval_s[side], steady_s * factor) + begin * factor;
+        double loaded_s = joined(l, i->interval_s[side], fmax(steady_s * factor, fed_s));
+        i->interval_s[side] = loaded_s + turns_s + begin * factor;
     }
     double slower = i->step_time_s > 0 ? i->compute_s / i->step_time_s : 1;
     i->throughput_samples_s *= slower;

@@ -38,6 +38,7 @@ typedef struct cm__dataset {
     const char *name;
     double      bytes, images, tokens, prepare_s;
     double      begin_s; /* time to start the workers, once per epoch */
+    double      rate, turn_s; /* one process supplies all copies: samples/s at most, 0: no limit; time per copy and step */
     double      samples; /* NAN: unknown */
 } cm__dataset;
 
@@ -52,6 +53,8 @@ typedef struct cm__loading {
     bool        waits;   /* the step waits for its samples */
     double      read_s, prepare_s, copy_s; /* per sample */
     double      begin_s; /* once per epoch, before its first sample */
+    double      shared_s, turn_s; /* of one process that feeds all copies: per sample of any; per copy and step */
+    double      copies;  /* that it feeds; 0: one */
     double      first_s; /* per sample of an epoch's first batch, which one worker makes while the device waits */
     double      together; /* steps per host call, whose samples are loaded together */
     double      samples; /* per epoch; NAN: unknown */

@@ -72,15 +72,41 @@ static const cm_rate rate_of[CM_PRECISIONS] = {
     [CM_PRECISION_FP16] = CM_RATE_FP16,     [CM_PRECISION_FP8] = CM_RATE_FP8,
 };
 
+/* A cache-aware roofline: every memory of the device with a known bandwidth has a roof. */
+static void add_levels(const cm_device *device, cm__roof *roof)
+{
+    for (int32_t i = 0; i < cm_device_memories(device) && roof->n_levels < CM__ROOF_LEVELS; i++) {
+        const cm_memory *m = cm_device_memory(device, i);
+        if (!m->bw_bytes_s.known || m->place == CM_PLACE_HOST) continue;
+        roof->levels[roof->n_levels++] = (cm__roof_level){
+            .name = m->name,
+            .capacity_bytes = m->capacity_bytes.known ? m->capacity_bytes.value : NAN,
+            .bw_bytes_s = m->bw_bytes_s.value,
+            .ridge_flop_byte = roof->peak_flop_s / m->bw_bytes_s.value};
+    }
+}
+
 static cm__roof roof_of(const cm_device *device, cm_precision precision)
 {
     cm_number        peak = cm_device_peak(device, CM_ENGINE_MATRIX, rate_of[precision]);
     const cm_memory *memory = cm_device_main_memory(device);
     if (!peak.known) peak = cm_device_peak(device, CM_ENGINE_VECTOR, rate_of[precision]);
     if (!peak.known) peak = cm_device_peak_16bit(device);
-    return (cm__roof){.peak_flop_s = peak.known ? peak.value : NAN,
-                      .bw_bytes_s = memory && memory->bw_bytes_s.known ? memory->bw_bytes_s.value : NAN,
-                      .memory = memory ? memory->name : NULL};
+    cm__roof roof = {.peak_flop_s = peak.known ? peak.value : NAN,
+                     .bw_bytes_s = memory && memory->bw_bytes_s.known ? memory->bw_bytes_s.value : NAN,
+                     .memory = memory ? memory->name : NULL};
+    add_levels(device, &roof);
+    return roof;
+}
+
+/* The nearest memory that has room for all bytes that an operator reads and writes, and the rate under its roof. */
+static void place_on_level(cm__explain_side *s, const cm__roof *roof)
+{
+    int32_t at = 0;
+    while (at + 1 < roof->n_levels && s->bytes > roof->levels[at].capacity_bytes) at++;
+    s->level = roof->n_levels ? at : -1;
+    s->attainable_flop_s = s->level < 0 || !(s->bytes > 0) ? NAN
+                           : fmin(roof->peak_flop_s, s->flop / s->bytes * roof->levels[at].bw_bytes_s);
 }
 
 /* An operator is memory-bound if its traffic takes longer at its ceiling than its arithmetic. */
@@ -99,6 +125,7 @@ static void place_all(cm__explain_report *r)
         for (int32_t i = 0; i < r->n_ops; i++) {
             cm__explain_side *s = &r->ops[i].on[side];
             place_on_roof(s, &r->roofs[side]);
+            place_on_level(s, &r->roofs[side]);
             if (s->memory_bound) r->memory_s[side] += s->time_s;
             else r->compute_s[side] += s->time_s;
         }

@@ -37,6 +37,7 @@ static void operators(cm__ctx *ctx, json_t *o, const cm__explain_report *r)
         cm__json_set(ctx, e, "bound", json_string(op->on[0].memory_bound ? "memory" : "compute"));
         cm__json_set(ctx, e, "of_ceiling", cm__json_number(op->on[0].of_ceiling));
         cm__json_set(ctx, e, "how", json_string(cm_how_name(op->on[0].how)));
+        cm__json_level(ctx, e, &r->roofs[0], &op->on[0]);
     }
     for (int32_t i = 0; i < r->n_kinds; i++) {
         json_t *e = cm__json_append(ctx, kinds, json_object());
@@ -92,6 +93,7 @@ void cm__detail_json_fill(cm__ctx *ctx, json_t *o, const cm__detail *d)
     cm__json_set(ctx, o, "bottleneck", cm__json_text(ctx, d->explain->bottleneck));
     cm__json_set(ctx, o, "peak_flop_s", cm__json_number(d->explain->roofs[0].peak_flop_s));
     cm__json_set(ctx, o, "bw_bytes_s", cm__json_number(d->explain->roofs[0].bw_bytes_s));
+    cm__json_roofs(ctx, o, &d->explain->roofs[0]);
     operators(ctx, o, d->explain);
     memory(ctx, cm__json_set(ctx, o, "memory", json_object()), d);
     curve(ctx, cm__json_set(ctx, o, "curve", json_array()), d);

@@ -4,6 +4,24 @@
 #include "report/json/json.h"
 #include "report/report.h"
 
+void cm__json_roofs(cm__ctx *ctx, json_t *o, const cm__roof *roof)
+{
+    json_t *roofs = cm__json_set(ctx, o, "roofs", json_array());
+    for (int32_t i = 0; i < roof->n_levels; i++) {
+        json_t *level = cm__json_append(ctx, roofs, json_object());
+        cm__json_set(ctx, level, "name", cm__json_text(ctx, roof->levels[i].name));
+        cm__json_set(ctx, level, "capacity_bytes", cm__json_number(roof->levels[i].capacity_bytes));
+        cm__json_set(ctx, level, "bw_bytes_s", cm__json_number(roof->levels[i].bw_bytes_s));
+        cm__json_set(ctx, level, "ridge_flop_byte", cm__json_number(roof->levels[i].ridge_flop_byte));
+    }
+}
+
+void cm__json_level(cm__ctx *ctx, json_t *o, const cm__roof *roof, const cm__explain_side *s)
+{
+    cm__json_set(ctx, o, "level", s->level < 0 ? json_null() : cm__json_text(ctx, roof->levels[s->level].name));
+    cm__json_set(ctx, o, "attainable_flop_s", cm__json_number(s->attainable_flop_s));
+}
+
 static void side(cm__ctx *ctx, json_t *o, const cm__explain_side *s)
 {
     cm__json_set(ctx, o, "time_s", cm__json_number(s->time_s));
@@ -27,6 +45,7 @@ static void device(cm__ctx *ctx, json_t *o, const cm__explain_report *r, int whi
     cm__json_sequence(ctx, o, cm_graph_seq(p->graph->step), i->throughput_samples_s);
     cm__json_set(ctx, o, "peak_flop_s", cm__json_number(r->roofs[which].peak_flop_s));
     cm__json_set(ctx, o, "bw_bytes_s", cm__json_number(r->roofs[which].bw_bytes_s));
+    cm__json_roofs(ctx, o, &r->roofs[which]);
     cm__json_set(ctx, o, "memory_bound_s", cm__json_number(r->memory_s[which]));
     cm__json_set(ctx, o, "compute_bound_s", cm__json_number(r->compute_s[which]));
 }
@@ -47,6 +66,7 @@ void cm__explain_json(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
         cm__json_set(ctx, o, "type", json_string(op->type));
         cm__json_set(ctx, o, "phase", json_string(cm_phase_name(op->phase)));
         side(ctx, o, &op->on[0]);
+        cm__json_level(ctx, o, &r->roofs[0], &op->on[0]);
         if (!r->sides[1]) continue;
         side(ctx, cm__json_set(ctx, o, "versus", json_object()), &op->on[1]);
         cm__json_set(ctx, o, "difference_s", cm__json_number(op->on[1].time_s - op->on[0].time_s));

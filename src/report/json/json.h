@@ -32,6 +32,11 @@ void cm__json_plan(cm__ctx *ctx, json_t *object, const cm_plan *plan);
 void cm__json_times(cm__ctx *ctx, json_t *object, const cm_prediction_info *info, double peak_bytes, bool fits);
 /* "sensitivity": improvements of the device that would shorten the step. */
 void cm__json_sensitivities(cm__ctx *ctx, json_t *object, const cm_prediction *prediction);
+/* "roofs": the roofs of a cache-aware roofline; "level" and "attainable_flop_s" of an operator under them. */
+struct cm__roof;
+struct cm__explain_side;
+void cm__json_roofs(cm__ctx *ctx, json_t *object, const struct cm__roof *roof);
+void cm__json_level(cm__ctx *ctx, json_t *object, const struct cm__roof *roof, const struct cm__explain_side *side);
 /* Add the fields of a ranking. */
 struct cm__rank_report;
 void cm__rank_json_fill(cm__ctx *ctx, json_t *object, const struct cm__rank_report *report);

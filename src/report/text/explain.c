@@ -78,6 +78,19 @@ static void print_step(cm__ctx *ctx, const cm__explain_report *r, int side, FILE
             cm__si(peak, sizeof peak, r->roofs[side].peak_flop_s), cm__si(bw, sizeof bw, r->roofs[side].bw_bytes_s));
 }
 
+/* One roof per memory level. */
+static void print_roofs(cm__ctx *ctx, const cm__explain_report *r, int side, FILE *out)
+{
+    const cm__roof *roof = &r->roofs[side];
+    for (int32_t i = 0; i < roof->n_levels; i++) {
+        const cm__roof_level *m = &roof->levels[i];
+        char                  room[32], bw[32];
+        fprintf(out, "  roof of %-20s %sB, %sB/s: compute-bound from %s FLOP/B\n", cm__printable(ctx, m->name),
+                cm__binary(room, sizeof room, m->capacity_bytes), cm__si(bw, sizeof bw, m->bw_bytes_s),
+                cm__cell_ratio(ctx, m->ridge_flop_byte));
+    }
+}
+
 void cm__explain_text(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
 {
     const cm__predict_report *p = r->sides[0];
@@ -86,7 +99,10 @@ void cm__explain_text(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
     if (r->sides[1]) fprintf(out, ", versus %s", device_id(r, 1));
     fprintf(out, "\n# times for %.0f samples%s; of ceiling: roofline time as a percentage of the time\n\n", r->samples,
             cm__seq_text(ctx, p->graph->step));
-    for (int side = 0; side < 2 && r->sides[side]; side++) print_step(ctx, r, side, out);
+    for (int side = 0; side < 2 && r->sides[side]; side++) {
+        print_step(ctx, r, side, out);
+        print_roofs(ctx, r, side, out);
+    }
     fputc('\n', out);
     print_kinds(ctx, r, out);
     fputc('\n', out);

@@ -45,12 +45,12 @@ TEST(what_cannot_run)
     cm__call c = call_of("gemm forward nn fp64 1,64,32,16");
     assert_false(add("gemm forward nn fp64 1,64,32,16", "a product", 1));
     assert_int_equal(b->n_cases + b->n_rows, 0);
-    cm__add_requested_call(b, "cases", "gemm", &c, 2);
+    cm__add_requested_call(b, "cases", "gemm", &c, 2, NAN);
     assert_int_equal(b->n_cases, 1);
     assert_int_equal(b->rows[0].times, 2);
     assert_string_equal(b->results[0].skipped, "the backend 'null' cannot run it");
     c = call_of(GEMM);
-    cm__add_requested_call(b, "cases", "gemm", &c, 2);
+    cm__add_requested_call(b, "cases", "gemm", &c, 2, NAN);
     assert_null(b->results[1].skipped);
 }
 

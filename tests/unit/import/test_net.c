@@ -102,6 +102,8 @@ static const struct {
     {"vgg16.net", 138365992, CM_OPTIMIZER_MOMENTUM, CM_LOSS_CROSS_ENTROPY, 5, "[B, 1000]"},
     {"unet.net", 7763041, CM_OPTIMIZER_ADAM, CM_LOSS_BCE, 5 + 4, "[B, 1, 256, 256]"},
     {"uno.net", 19274001, CM_OPTIMIZER_ADAM, CM_LOSS_MSE, 4 * 3, "[B, 1]"},
+    {"frnn.net", 4 * 200 * (14 + 200 + 2) + 4 * 200 * (200 + 200 + 2) + 201, CM_OPTIMIZER_ADAM, CM_LOSS_MSE, 0,
+     "[B, 128, 1]"},
     {"braggnn.net", 45394, CM_OPTIMIZER_ADAM, CM_LOSS_MSE, 0, "[B, 2]"},
     {"efficientnet-b0.net", 5288548, CM_OPTIMIZER_MOMENTUM, CM_LOSS_CROSS_ENTROPY, 1 + 2 + 2 + 3 + 3 + 4 + 1,
      "[B, 1000]"},

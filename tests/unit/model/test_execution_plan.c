@@ -71,12 +71,31 @@ static void gradients_are_compressed_and_sent_late(void **state)
     assert_true(waits > sent && waits < 2 * sent);
 }
 
+#define COPIES(overlap, rate)                                                                                          \
+    CHIP("dataflow-sections", "1e12", "1e18", EFFICIENCY("1") overlap,                                                  \
+         PLACED("DRAM") ", \"links\": [{\"name\": \"link\", \"reach\": \"node\", \"bandwidth\": " NUMBER(rate, "B/s")   \
+         ", \"devices\": 64}]")
+#define OVERLAP ", \"overlap\": " NUMBER("1", "1")
+
+/* If the profile says that gradients are summed beside backward, a sum that takes less than backward costs only its last
+   part; without it, all of it. */
+static void gradients_are_summed_beside_backward(void **state)
+{
+    (void)state;
+    cm_plan dp = {.devices = 8, .dp = 8};
+    double  alone = step_of(COPIES("", "1e11"), (cm_plan){0});
+    double  after = step_of(COPIES("", "1e11"), dp) - alone, beside = step_of(COPIES(OVERLAP, "1e11"), dp) - alone;
+    assert_true(after > 0 && after < alone / 2);
+    assert_true(beside > 0 && beside < after / 4); /* one of eight layers and the rest of the model */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensor_parallel_devices_halve_the_products),
         cmocka_unit_test(pipeline_stages_have_a_bubble),
         cmocka_unit_test(gradients_are_compressed_and_sent_late),
+        cmocka_unit_test(gradients_are_summed_beside_backward),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -78,12 +78,35 @@ TEST(types_of_the_device)
     for (int32_t i = 0; i < b->n_cases; i++) assert_string_equal(b->results[i].dtype, "fp32");
 }
 
+static bool all_but_products(void *state, const cm_call *call)
+{
+    return strcmp(call->op, "gemm") != 0 && cm__backend_null.supports(state, call);
+}
+
+/* Without a library of products, the four of Table VI are listed in each type with the reason why they have no time. */
+TEST(products_are_refused_by_name)
+{
+    static cm_backend without;
+    int               refused = 0;
+    without = cm__backend_null;
+    without.supports = all_but_products;
+    b->backend = &without;
+    cm__suite_primitives(b);
+    for (int32_t i = 0; i < b->n_rows; i++) {
+        const char *why = b->results[b->rows[i].result].skipped;
+        assert_int_equal(strncmp(b->rows[i].label, "gemm_k", 6) == 0, why != NULL);
+        refused += why != NULL;
+    }
+    assert_int_equal(refused, 4 * 2);
+    near(paper_flop("gemm_k1 fp32"), 2.0 * 64 * 1760 * 1760);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(papers_flop),            cmocka_unit_test(a_layers_calls_add_up_to_it),
         cmocka_unit_test(scale_divides_the_batch), cmocka_unit_test(calls_of_a_convolution),
-        cmocka_unit_test(types_of_the_device),
+        cmocka_unit_test(types_of_the_device),    cmocka_unit_test(products_are_refused_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

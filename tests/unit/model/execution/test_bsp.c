@@ -13,6 +13,15 @@ static void supersteps_add_their_cycles(void **state)
     assert_int_equal(a.info.micro_batch, 4);
 }
 
+/* A normalisation sums, exchanges statistics and scales: three supersteps. An elementwise operator is one. */
+static void norms_are_three_supersteps(void **state)
+{
+    (void)state;
+    answer norm = ask(BSP("1e12", "1000", LINKS), "layernorm:rows=64,cols=64", 1, true);
+    answer relu = ask(BSP("1e12", "1000", LINKS), "elementwise:op=relu,n=4096", 1, true);
+    assert_true(norm.info.launches == 3 && relu.info.launches == 1);
+}
+
 static void micro_batches_are_what_fits(void **state)
 {
     (void)state;
@@ -122,6 +131,7 @@ int main(void)
         cmocka_unit_test(what_a_given_pipeline_does_not_hold_is_spilled),
         cmocka_unit_test(smaller_micro_batches_keep_optimizer_states_on_the_chip),
         cmocka_unit_test(supersteps_add_their_cycles),
+        cmocka_unit_test(norms_are_three_supersteps),
         cmocka_unit_test(micro_batches_are_what_fits),
         cmocka_unit_test(what_one_chip_does_not_hold_is_a_pipeline),
         cmocka_unit_test(what_no_pipeline_holds_is_refused),

@@ -35,6 +35,8 @@ static void test_numbers(void **state)
     cm_graph   *g = forward_of("resnet18");
     cm__dataset d = dataset("bytes=110k,decode=2ms,samples=1.2M,begin=3s", g, NULL);
     assert_true(d.bytes == 110e3 && d.prepare_s == 2e-3 && d.samples == 1.2e6 && d.begin_s == 3);
+    d = dataset("rate=7k,turn=660us", g, NULL);
+    assert_true(d.bytes == 0 && d.rate == 7e3 && d.turn_s == 660e-6);
     d = dataset("bytes=4KiB", g, NULL);
     assert_true(d.bytes == 4096 && d.prepare_s == 0 && isnan(d.samples));
     dataset("decode=2ms", g, "bytes=N, the stored size of a sample, is missing");

@@ -140,6 +140,21 @@ static void epochs(void **state)
     cm_graph_free(g);
 }
 
+/* One process that supplies 100 samples/s and takes 5 ms for each turn: ten samples take 0.1 s and 5 ms. */
+static void one_process_feeds_all(void **state)
+{
+    (void)state;
+    cm_graph          *g = forward_of("resnet18");
+    cm_device         *device = device_of(OF_CLASS("gpu"));
+    cm_prediction_info i = predicted(g, device, (cm_loading_options){.dataset = "rate=100,turn=5ms"});
+    assert_true(i.compute_s < 0.1);
+    near(i.step_time_s, 0.1 + 5e-3);
+    i = predicted(g, device, (cm_loading_options){.dataset = "turn=5ms"});
+    near(i.step_time_s, fmax(i.compute_s, 10 * IMAGE_BYTES / 1e9) + 5e-3);
+    cm_device_free(device);
+    cm_graph_free(g);
+}
+
 static void tokens(void **state)
 {
     (void)state;
@@ -233,6 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(images),        cmocka_unit_test(nobody_loads),
                                        cmocka_unit_test(tokens),        cmocka_unit_test(other_samples),
                                        cmocka_unit_test(another_host),  cmocka_unit_test(refusals),
-                                       cmocka_unit_test(under_a_plan), cmocka_unit_test(epochs)};
+                                       cmocka_unit_test(under_a_plan), cmocka_unit_test(epochs),
+                                       cmocka_unit_test(one_process_feeds_all)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -52,6 +52,29 @@ static void test_order(void **state)
     cm__explain_report_free(r);
 }
 
+/* One roof per memory. An operator is under the roof of the nearest memory that holds all that it reads and writes. */
+static void test_levels(void **state)
+{
+    (void)state;
+    cm__explain_report *r = made(NULL);
+    const cm__roof     *roof = &r->roofs[0];
+    assert_true(roof->n_levels >= 2); /* a cache and HBM */
+    for (int32_t i = 0; i < roof->n_levels; i++) {
+        assert_true(fabs(roof->levels[i].ridge_flop_byte * roof->levels[i].bw_bytes_s / roof->peak_flop_s - 1) < 1e-9);
+        if (i) assert_true(roof->levels[i].bw_bytes_s < roof->levels[i - 1].bw_bytes_s);
+    }
+    for (int32_t i = 0; i < r->n_ops; i++) {
+        const cm__explain_side *s = &r->ops[i].on[0];
+        assert_in_range(s->level, 0, roof->n_levels - 1);
+        if (s->level) assert_true(s->bytes > roof->levels[s->level - 1].capacity_bytes);
+        if (s->level + 1 < roof->n_levels) assert_true(s->bytes <= roof->levels[s->level].capacity_bytes);
+        double slope = s->intensity * roof->levels[s->level].bw_bytes_s;
+        if (s->bytes > 0)
+            assert_true(fabs(s->attainable_flop_s - fmin(slope, roof->peak_flop_s)) <= 1e-9 * roof->peak_flop_s);
+    }
+    cm__explain_report_free(r);
+}
+
 static void test_alone(void **state)
 {
     (void)state;
@@ -67,6 +90,6 @@ static void test_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums), cmocka_unit_test(test_order),
-                                       cmocka_unit_test(test_alone)};
+                                       cmocka_unit_test(test_levels), cmocka_unit_test(test_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

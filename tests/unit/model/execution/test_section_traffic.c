@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_section_traffic.c - bytes that leave a chip on which a graph is laid out in several sections. */
+#include "chip_device.h"
+
+#define SLOW_MEMORY "1e9" /* B/s: traffic decides */
+
+/* Time of a step beyond that of another, with 1 GB/s to the memory: GB. */
+static double more_bytes(const char *profile, const char *model, const char *other, int64_t batch)
+{
+    return 1e9 * (ask(profile, model, batch, false).info.device_time_s -
+                  ask(profile, other, batch, false).info.device_time_s);
+}
+
+/* One section per phase: hidden results are written for backward and read once, at two bytes a number. */
+static void only_what_backward_reads_grows_with_the_batch(void **state)
+{
+    (void)state;
+    const char *wide = "mlp:in=10,hidden=3000,out=10", *narrow = "mlp:in=10,hidden=2900,out=10";
+    const char *profile = SECTIONS("2e5", SLOW_MEMORY, "1", "1e-9"); /* weights: 120 kB, used in two phases */
+    assert_true(ask(profile, wide, 1000, false).info.launches == 3);
+    double per_sample = (more_bytes(profile, wide, narrow, 2000) - more_bytes(profile, wide, narrow, 1000)) / 1000;
+    assert_near(per_sample, 100 * 2 * 2, 1e-3);
+}
+
+/* Results that a later section reads are written and read at the cut. Four layers of 4 MB do not fit together: hidden
+   results of 1,000 numbers cross every cut in backward, where nothing else needs their gradients. */
+static void cuts_cost_what_crosses_them(void **state)
+{
+    (void)state;
+    const char *model = "mlp:in=1000,hidden=1000x1000x1000,out=1000";
+    answer      large = ask(SECTIONS("1e7", SLOW_MEMORY, "1", "1e-9"), model, 1000, false);
+    answer      small = ask(SECTIONS("2.1e6", SLOW_MEMORY, "1", "1e-9"), model, 1000, false);
+    assert_true(small.info.launches > large.info.launches);
+    /* at each of three more cuts a gradient of 1,000 x 1,000 numbers of two bytes is written and read */
+    assert_true(small.info.device_time_s - large.info.device_time_s > 3 * 2 * 2e6 / 1e9 * 0.99);
+}
+
+/* The softmax of a sample's scores is written in forward and read in backward: twice as many heads, twice the bytes. */
+static void scores_are_stored_for_backward(void **state)
+{
+    (void)state;
+    const char *four = "gpt:layers=1,hidden=256,heads=4,seq=512,vocab=50000";
+    const char *eight = "gpt:layers=1,hidden=256,heads=8,seq=512,vocab=50000";
+    double      scores = 4.0 * 512 * 512 * 2;
+    assert_near(more_bytes(SECTIONS("2e7", SLOW_MEMORY, "1", "1e-9"), eight, four, 3), 3 * 2 * scores, 2e-2);
+    /* on a chip that holds one megabyte, the rest of their gradient is written and read as well */
+    assert_near(more_bytes(SECTIONS("1e6", SLOW_MEMORY, "1", "1e-9"), eight, four, 3), 3 * 4 * scores, 2e-2);
+}
+
+#define SEGMENTS(tokens)                                                                                               \
+    CHIP("dataflow-sections", "1e6", SLOW_MEMORY, EFFICIENCY("1") ", \"section_overhead\": " NUMBER("1e-9", "s")       \
+         ", \"segmented_softmax\": " NUMBER(tokens, "1"), PLACED("DRAM"))
+
+/* A softmax in segments leaves its gradient on the chip: only the softmax itself is written and read. */
+static void segments_keep_the_gradient_of_scores(void **state)
+{
+    (void)state;
+    const char *four = "gpt:layers=1,hidden=256,heads=4,seq=512,vocab=50000";
+    const char *eight = "gpt:layers=1,hidden=256,heads=8,seq=512,vocab=50000";
+    double      scores = 4.0 * 512 * 512 * 2;
+    assert_near(more_bytes(SEGMENTS("512"), eight, four, 3), 3 * 2 * scores, 2e-2);
+    assert_near(more_bytes(SEGMENTS("513"), eight, four, 3), 3 * 4 * scores, 2e-2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_what_backward_reads_grows_with_the_batch),
+        cmocka_unit_test(cuts_cost_what_crosses_them),
+        cmocka_unit_test(scores_are_stored_for_backward),
+        cmocka_unit_test(segments_keep_the_gradient_of_scores),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
