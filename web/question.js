@@ -1,0 +1,80 @@
+// question.js - the question and the view: form, URL and the query for the server. The URL contains both, so that every view can be linked.
+'use strict';
+const Question = (() => {
+  const fields = ['model', 'data', 'unit', 'epochs', 'within', 'budget', 'objective', 'max_devices', 'clusters', 'precision', 'batch', 'seq', 'optimizer', 'lora',
+    'quantize', 'recompute', 'price_basis', 'price', 'where', 'baseline'];
+  const bar = ['model', 'data', 'unit', 'epochs', 'within', 'budget'];
+  const defaults = { unit: 'samples' };
+  const views = ['open', 'compare', 'all']; // members of the view: opened candidate, compared candidates, whether all rows are shown
+  const examples = [
+    ['ResNet-50 on ImageNet', { model: 'resnet50', data: '1281167', epochs: '90', within: '24h' }],
+    ['Llama 3 8B, LoRA fine-tune', { model: 'llama3-8b', data: '100M', unit: 'tokens', lora: 'r=16', seq: '2048', budget: '50' }],
+    ['Llama 3 8B, full fine-tune', { model: 'llama3-8b', data: '100M', unit: 'tokens', seq: '2048' }],
+  ];
+  const boxes = () => [...document.querySelectorAll('#devices input')];
+  let asked = ''; // devices of the URL, until the boxes are there
+
+  function read() {
+    const q = {};
+    for (const f of fields) if ($(f).value.trim() && $(f).value.trim() !== defaults[f]) q[f] = $(f).value.trim();
+    const all = boxes(), chosen = all.filter(box => box.checked);
+    if (chosen.length && chosen.length < all.length) q.devices = chosen.map(box => box.value).join(',');
+    if (!all.length && asked) q.devices = asked;
+    return q;
+  }
+  function write(q) {
+    for (const f of fields) $(f).value = q[f] ?? defaults[f] ?? '';
+    asked = q.devices || '';
+    const devices = (q.devices || '').split(',').filter(Boolean);
+    boxes().forEach(box => { box.checked = !devices.length || devices.includes(box.value); });
+    summarize();
+  }
+  // What the closed parts of the form contain.
+  function summarize() {
+    const q = read(), set = fields.filter(f => !bar.includes(f) && q[f]);
+    $('more-set').textContent = set.length ? set.map(f => f.replace('_', ' ') + ' ' + q[f]).join(', ') : '';
+    $('devices-set').textContent = q.devices && boxes().length ? q.devices.split(',').length + ' of ' + boxes().length : 'all';
+  }
+
+  // The list of devices, each with its box.
+  function offer(devices) {
+    const chosen = asked.split(',').filter(Boolean);
+    $('devices').replaceChildren(...devices.map(d =>
+      make('li', {}, make('label', {}, make('input', { type: 'checkbox', value: d.id, checked: !chosen.length || chosen.includes(d.id) }), d.name))));
+    summarize();
+  }
+
+  function fromUrl() {
+    const query = new URLSearchParams(location.search), q = {}, view = {};
+    for (const f of [...fields, 'devices']) if (query.get(f)) q[f] = query.get(f);
+    for (const v of views) if (query.get(v)) view[v] = query.get(v);
+    return [q, view];
+  }
+  const toUrl = (q, view) => '?' + new URLSearchParams([...Object.entries(q), ...Object.entries(view).filter(([, value]) => value)]);
+
+  // ---- the query for the server
+
+  // What the limits leave open: with a deadline the cheapest candidate, with only a budget the fastest one.
+  const objective = q => q.objective || (q.budget && !q.within ? 'time' : 'cost');
+  const hoursOf = { min: 1 / 60, m: 1 / 60, h: 1, d: 24, w: 168 };
+  function hours(text) {
+    const [, number, unit] = /^([\d.]+)\s*([a-z]*)$/i.exec(text.trim()) || [], factor = hoursOf[(unit || 'h').toLowerCase().replace(/(ours?|ays?|eeks?|in(utes?)?)$/, '')];
+    if (!(number > 0) || !factor) throw new Error(`The deadline “${text}” is not a time such as 90min, 24h or 3d.`);
+    return number * factor;
+  }
+  function dollars(text) {
+    const number = Number(text.replace(/usd|\$|,|\s/gi, '').replace(/k$/i, 'e3'));
+    if (!(number > 0)) throw new Error(`The budget “${text}” is not a number of US dollars such as 500.`);
+    return number;
+  }
+  const count = text => text.replace(/[,\s_]/g, '');
+  function query(q) {
+    const { data, unit, within, budget, ...rest } = q;
+    return { ...rest, objective: objective(q), [unit || 'samples']: data && count(data),
+      max_hours: within && String(hours(within)), max_usd: budget && String(dollars(budget)) };
+  }
+  // What a single candidate is predicted with, besides its own plan.
+  const shared = q => Object.fromEntries(['model', 'seq', 'optimizer', 'lora', 'quantize', 'recompute'].map(name => [name, q[name]]));
+
+  return { examples, read, write, offer, summarize, fromUrl, toUrl, objective, hours, dollars, query, shared };
+})();
