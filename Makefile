@@ -13,6 +13,8 @@ WEB_PACKAGES   = chromium $(foreach program,node npm,$(if $(shell command -v $(p
 # The latest versions of playwright-core need a newer node than Debian's 18.
 MCP_CLIENT     = @modelcontextprotocol/sdk@1.32.2
 PLAYWRIGHT     = playwright-core@1.58.0
+# Checks pages for accessibility.
+AXE            = axe-core@4.10.3
 SANITIZE       = -Db_sanitize=address,undefined -Db_lundef=false
 SANITIZE_RACES = -Db_sanitize=thread -Db_lundef=false
 # gcc warns about code that its sanitizers insert, so warnings are errors in the other two builds only.
@@ -95,8 +97,8 @@ web-packages:
 	@tools/packages.sh $(WEB_PACKAGES)
 
 playwright: web-packages
-	@[ -d build/browser/node_modules/playwright-core ] || \
-	    npm install --loglevel=error --no-fund --no-audit --prefix build/browser $(PLAYWRIGHT)
+	@[ -d build/browser/node_modules/axe-core -a -d build/browser/node_modules/playwright-core ] || \
+	    npm install --loglevel=error --no-fund --no-audit --prefix build/browser $(PLAYWRIGHT) $(AXE)
 
 mcp-client: web-packages
 	@[ -d build/mcp/node_modules/@modelcontextprotocol ] || \

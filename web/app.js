@@ -5,18 +5,24 @@
 
   // ---- states: waiting, problem, answer
 
+  // An answer to an earlier question is dimmed and does not react.
+  function age(on) {
+    $('results').classList.toggle('old', on);
+    $('results').inert = on;
+  }
   function wait(on) {
     clearTimeout(waiting);
     $('results').setAttribute('aria-busy', String(on));
-    $('results').classList.toggle('old', on);
+    age(on);
     $('progress').hidden = !on;
     if (on) waiting = setTimeout(() => { $('said').textContent = 'Computing …'; }, 400);
   }
   function fail(problem) {
     wait(false);
-    $('results').classList.add('old'); // what is shown answers an earlier question
+    age(true);
     $('said').textContent = '';
     $('problem-text').textContent = problem.message + (rank ? ' The answer below is that of the previous question.' : '');
+    $('undo').hidden = !rank;
     $('problem').hidden = false;
   }
   function settle(text) {
@@ -47,13 +53,13 @@
     Figures.intervals('c-intervals', rank, { limit: l.onIntervals, choose: toggle });
     Figures.pareto('c-pareto', rank, { limit: l.onPareto, choose: toggle });
     const opened = rank && view.open && details.get(view.open), pair = compared();
-    if (opened) Detail.draw(opened);
+    if (opened) Detail.draw(opened, siblings(Candidates.find(rank, view.open)), toggle);
     if (pair) showCompared(pair);
   }
   function showRanking() {
     const l = limits(shownQuestion), any = Figures.placed(rank).length > 0;
     $('results').hidden = false;
-    $('sentence').replaceChildren(...Candidates.sentence(rank, rank.model.startsWith('upload:') ? uploaded.get(rank.model) : null));
+    $('sentence').replaceChildren(...Candidates.sentence(rank));
     $('confidence').replaceChildren(...Candidates.confidence(rank, l, toggle), ...rank.warnings.map(text => make('span', { className: 'warning' }, ' Warning: ' + text + '.')));
     $('facts').replaceChildren(...Candidates.facts(rank));
     Detail.close();
@@ -79,6 +85,7 @@
     showCompare(focus);
   }
 
+  const siblings = e => (rank.max_devices ? rank.ranking.filter(other => Format.samePlace(other, e)) : []);
   async function detailOf(e) {
     const id = Format.key(e);
     if (!details.has(id)) details.set(id, await Api.ask('/api/device', Detail.query(e, shownQuestion)));
@@ -92,7 +99,7 @@
     if (focus) { tr.querySelector('.open').focus({ preventScroll: true }); tr.scrollIntoView({ block: 'start', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' }); }
     try {
       const d = await detailOf(e);
-      if (turn === asked && view.open === id && panel.isConnected) Detail.fill(panel, e, d);
+      if (turn === asked && view.open === id && panel.isConnected) Detail.fill(panel, e, d, siblings(e), toggle);
     } catch (problem) {
       panel.replaceChildren(make('p', { className: 'problem', role: 'alert' }, problem.message));
     }
@@ -148,6 +155,7 @@
       details = new Map();
       settle(`${Figures.placed(rank).length} candidates in ${Math.round(took)} ms.`);
       remember(push);
+      if (q.model.startsWith('upload:')) Question.nameFile(rank.model.replace(/^\.\//, ''), q.model); // a link has only the id
       document.title = `${$('model').value}: where to train it`;
       showRanking();
       showView();
@@ -166,14 +174,12 @@
     } else ask(false, kept);
   }
 
-  const uploaded = new Map(); // names of uploaded files
   async function upload(file) {
     wait(true);
     $('said').textContent = `Reading ${file.name} …`;
     try {
       const answer = await Api.ask('/api/upload', { name: file.name }, file);
-      uploaded.set(answer.model, answer.name);
-      $('model').value = answer.model;
+      Question.nameFile(answer.name, answer.model);
       await ask();
       $('said').textContent = `${answer.name}: ${Format.short(answer.params)} parameters.` + (answer.warnings?.length ? ' ' + answer.warnings.join(' ') : '');
     } catch (problem) { fail(new Error(`${file.name}: ${problem.message}`)); }
@@ -195,6 +201,7 @@
   $('ask').addEventListener('submit', event => { event.preventDefault(); ask(); });
   $('ask').addEventListener('change', event => { Question.summarize(); if (rank && event.target.id !== 'file') ask(); });
   $('retry').addEventListener('click', () => ask(false, view));
+  $('undo').addEventListener('click', () => { asked++; Question.write(shownQuestion); settle('The previous question.'); });
   $('all').addEventListener('click', () => { view = { ...view, all: '1' }; remember(true); showRanking(); showView(); });
   $('compare-end').addEventListener('click', () => { view = { ...view, compare: '' }; remember(true); showView(); });
   for (const what of ['report', 'json', 'csv']) $('get-' + what).addEventListener('click', () => download(what));

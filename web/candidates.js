@@ -9,14 +9,14 @@ const Candidates = (() => {
   const words = { high: 'High confidence', medium: 'Medium confidence', low: 'Low confidence' };
   const ratio = range => (range && range[0] > 0 ? range[1] / range[0] : Infinity);
   const level = e => (ratio(e.interval_s) <= 1.35 ? 'high' : ratio(e.interval_s) <= 2.2 ? 'medium' : 'low');
-  const closeTo = (rank, best) => Figures.placed(rank).filter(e => e !== best && e.interval[0] <= best.interval[1] && e.interval[1] >= best.interval[0]);
+  const closeTo = (rank, best) => Figures.best(rank).filter(e => e !== best && e.interval[0] <= best.interval[1] && e.interval[1] >= best.interval[0]);
   const strong = text => make('strong', {}, text);
-  const modelName = rank => (rank.model.startsWith('upload:') || rank.model.startsWith('./') ? 'your model' : rank.model.length > 40 ? rank.model.split(':')[0] : rank.model);
+  const modelName = rank => (rank.model.startsWith('./') ? rank.model.slice(2) : rank.model.length > 40 ? 'the ' + rank.model.split(':')[0] + ' model' : rank.model);
 
-  function sentence(rank, model) {
+  function sentence(rank) {
     const best = rank.ranking.find(e => e.rank === 1), job = rank.job?.text;
     if (!best) return ['No candidate meets the question.'];
-    const head = [Format.count(best) > 1 ? Format.count(best) + ' × ' : '', strong(best.name), ' trains ', model || modelName(rank)];
+    const many = Format.count(best) > 1, head = [strong(Format.title(best)), rank.max_devices && best.provider ? ` at ${best.provider}` : '', many ? ' train ' : ' trains ', modelName(rank)];
     if (rank.objective === 'throughput' || rank.objective === 'price' || rank.objective === 'energy' || !isKnown(Format.seconds(best)))
       return [...head, ' at ', strong(short(best.value) + ' ' + rank.unit), '.'];
     return [...head, ' in ', strong(duration(Format.seconds(best))), ...(isKnown(Format.dollars(best)) ? [' for ', strong(usd(Format.dollars(best)))] : []),
@@ -43,7 +43,7 @@ const Candidates = (() => {
   }
   // Nothing meets the limits: what the nearest candidates need.
   function relax(rank, limits) {
-    if (rank.relax?.length) return [rank.relax.map(r => r.text ?? r).join(' ')];
+    if (rank.relax?.length) return rank.relax.map(r => r.text.replace(/[^.]$/, '$&.') + ' ');
     const able = rank.ranking.filter(e => e.state === 'excluded' && isKnown(Format.seconds(e)));
     if (!able.length) return ['The list below gives the reason for each device.'];
     const fastest = able.reduce((a, b) => (Format.seconds(b) < Format.seconds(a) ? b : a));
@@ -57,7 +57,7 @@ const Candidates = (() => {
     if (!e) return [];
     const plan = Format.plan(e);
     return terms([['Energy', Format.energy(Format.joules(e))], ['CO₂', Format.mass(Format.carbon(e))],
-      ['Price', isKnown(e.price_hour) ? usd(e.price_hour) + '/h, ' + [e.provider, e.price_basis].filter(Boolean).join(', ') : '–'], ['Memory', Format.bytes(e.peak_bytes)],
+      ['Price', isKnown(e.price_hour) ? Format.place(e) : '–'], ['Memory', Format.bytes(e.peak_bytes)],
       ['Step', `${duration(e.step_time_s)}, batch ${e.batch}`], ['Precision', e.precision], ['Plan', plan]]);
   }
 
@@ -104,12 +104,14 @@ const Candidates = (() => {
   }
 
   function table(rank, view, on) {
-    const placed = Figures.placed(rank), all = view.all || placed.findIndex(e => Format.key(e) === view.open) >= FIRST_ROWS, rows = all ? placed : placed.slice(0, FIRST_ROWS);
+    const placed = Figures.placed(rank), first = Figures.best(rank).slice(0, FIRST_ROWS), wanted = [view.open, ...(view.compare || '').split('|')];
+    const rows = view.all ? placed : placed.filter(e => first.includes(e) || wanted.includes(Format.key(e)));
     const m = Figures.measure(rank), at = scaleOf(rows, m);
     $('candidates').hidden = !placed.length;
     $('candidates').replaceChildren(make('caption', { className: 'hidden' }, 'Candidates, best first'), make('thead', {}, heads(rank, m, rows)),
       make('tbody', {}, ...rows.flatMap(e => row(e, rank, m, at, on))));
-    $('candidates-about').textContent = placed.length ? `${placed.length} candidates by ${rank.objective}. Open one for its plan, memory, time of a step and why. Tick two to compare them.` : '';
+    $('candidates-about').textContent = placed.length ? (rank.max_devices ? `${placed.length} candidates on up to ${rank.max_devices} devices, by ${rank.objective}; of each place the best number of devices first.` :
+      `${placed.length} candidates by ${rank.objective}.`) + ' Open one for its plan, memory, time of a step and why. Tick two to compare them.' : '';
     $('all').hidden = rows.length === placed.length;
     $('all').textContent = `Show all ${placed.length}`;
     leftOut(rank);
@@ -119,10 +121,9 @@ const Candidates = (() => {
     $('left-out').hidden = !out.length;
     $('left-out').open = !Figures.placed(rank).length;
     $('left-out').querySelector('summary').textContent = `${out.length} without a place, and why`;
-    const reason = e => (e.reason || e.state).replace(e.device, 'it').split(';')[0], groups = new Map();
+    const reason = e => ({ excluded: 'beyond the deadline or the budget', 'does-not-fit': 'does not fit into memory' }[e.state] || (e.reason || e.state).replace(e.device, 'it').split(';')[0]), groups = new Map();
     for (const e of out.sort((a, b) => (b.state === 'excluded') - (a.state === 'excluded'))) groups.set(reason(e), [...groups.get(reason(e)) || [], e]);
-    $('left-out').querySelector('ul').replaceChildren(...[...groups].map(([why, list]) => make('li', {}, list.length > 1 ? make('strong', {}, why) : Format.title(list[0]),
-      list.length > 1 ? ': ' + list.map(Format.title).join(', ') : ': ' + why)));
+    $('left-out').querySelector('ul').replaceChildren(...[...groups].map(([why, list]) => make('li', {}, make('strong', {}, why), ': ' + [...new Set(list.map(Format.title))].join(', '))));
   }
   const find = (rank, id) => rank.ranking.find(e => Format.isPlaced(e) && Format.key(e) === id);
 

@@ -22,7 +22,7 @@ const Compare = (() => {
   ];
   function fill(pair, details) {
     const body = rows.map(([name, text, number]) => [name, ...pair.map((e, i) => text(e, details[i])), number ? times(number(pair[0]), number(pair[1])) : '']);
-    fillTable($('t-compare'), [[''], [Format.title(pair[0])], [Format.title(pair[1])], ['first / second', '']], body.filter(row => row[1] !== '–' || row[2] !== '–'));
+    fillTable($('t-compare'), [['Quantity'], [Format.title(pair[0])], [Format.title(pair[1])], ['first / second', '']], body.filter(row => row[1] !== '–' || row[2] !== '–'));
     Figures.versus('c-versus', details);
   }
   return { fill };

@@ -2,7 +2,7 @@
 'use strict';
 const Detail = (() => {
   const { short, duration, percent, bytes } = Format;
-  const figures = ['memory', 'waterfall', 'roofline', 'timeline', 'scaling', 'batches'].map(name => 'd-' + name);
+  const figures = ['memory', 'waterfall', 'roofline', 'timeline', 'scaling', 'counts', 'batches'].map(name => 'd-' + name);
 
   const ways = { measured: 'looked up in measurements of this device', interpolated: 'interpolated between measurements of this device',
     transferred: 'transferred from measurements of other devices', roofline: 'from peak rates' };
@@ -13,8 +13,8 @@ const Detail = (() => {
   function planTerms(e, d) {
     const p = e.plan || {};
     return terms([['Devices', String(Format.count(e))], ...Format.kinds.map(([name, words]) => [words + '-parallel', p[name] > 1 ? String(p[name]) : '']), ['ZeRO stage', p.zero ? String(p.zero) : ''],
-      ['Batch', String(d.batch)], ['Micro-batch', p.micro_batch || (e.micro_batch && e.micro_batch !== e.batch) ? String(p.micro_batch ?? e.micro_batch) : ''],
-      ['Recomputation', p.recompute && p.recompute !== 'none' ? p.recompute : ''], ['Precision', d.precision], ['Runtime', d.runtime], ['Cluster', e.cluster], ['Offered by', Format.place(e)],
+      ['Batch', String(d.batch)], ['Micro-batch', p.micro_batch || (e.micro_batch && e.micro_batch !== e.batch) ? String(p.micro_batch ?? e.micro_batch) + (p.accumulate > 1 ? ` × ${p.accumulate}` : '') : ''],
+      ['Recomputation', p.recompute && p.recompute !== 'none' ? p.recompute : ''], ['Precision', d.precision], ['Runtime', d.runtime], ['Cluster', Format.site(e)], ['Offered by', Format.place(e)],
       ['Price of', e.price?.date], ['MFU', percent(d.mfu)], ['Throughput', short(d.throughput_samples_s, 'samples/s') + (d.tokens_s ? ', ' + short(d.tokens_s, 'tokens/s') : '')]]);
   }
 
@@ -45,7 +45,7 @@ const Detail = (() => {
         make('ul', { className: 'sources' }, ...d.sources.map(s => make('li', {}, [s.title, s.where, s.date].filter(Boolean).join('. '))))));
   }
 
-  function fill(panel, e, d) {
+  function fill(panel, e, d, siblings, choose) {
     const room = Math.max(...d.memory.levels.map(l => l.capacity_bytes || 0));
     const scales = d.scaling.length > 1;
     panel.replaceChildren(...[
@@ -54,30 +54,29 @@ const Detail = (() => {
       figure('waterfall', 'One step by operator type', 'Each part starts where the previous one ends.'),
       figure('timeline', 'Timeline of a step', d.timeline.about, 'whole'),
       figure('roofline', 'Roofline', 'Each mark is an operator; its area is its share of the step.'),
-      scales && figure('scaling', 'On more devices', (d.plan ? 'The same global batch on more devices.' : 'Data parallel, the same batch per device.') + ' Dashed: linear scaling.' +
+      siblings.length > 1 && figure('counts', 'The job on more devices', 'Time and cost by the number of devices of this place, each with its best plan. Click a point to open it.'),
+      siblings.length < 2 && scales && figure('scaling', 'On more devices', (d.plan ? 'The same global batch on more devices.' : 'Data parallel, the same batch per device.') + ' Dashed: linear scaling.' +
         (d.scaling_ends ? ` The curve ends: ${d.scaling_ends}.` : '')),
-      d.curve.length > 1 && figure('batches', 'Batch size', 'Up to the largest that fits into memory.'),
-      tables(d, scales)].filter(Boolean));
-    draw(d);
+      !e.plan && d.curve.length > 1 && figure('batches', 'Batch size', 'Up to the largest that fits into memory.'),
+      tables(d, scales && siblings.length < 2)].filter(Boolean));
+    draw(d, siblings, choose);
   }
-  function draw(d) {
+  function draw(d, siblings, choose) {
     Figures.memory('d-memory', [d]);
     Figures.waterfall('d-waterfall', d);
     Figures.roofline('d-roofline', d);
     Figures.timeline('d-timeline', d);
-    if (d.scaling.length > 1) Figures.scaling('d-scaling', [d]);
+    if (siblings.length > 1) Figures.counts('d-counts', siblings, { choose });
+    else if (d.scaling.length > 1) Figures.scaling('d-scaling', [d]);
     if (d.curve.length > 1) Figures.batches('d-batches', [d]);
   }
 
   // The query of one candidate: the shared part of the question and the candidate's own plan.
   function query(e, q) {
-    const p = Format.count(e) > 1 ? e.plan || {} : {};
-    return { ...Question.shared(q), device: e.device, precision: e.precision, batch: p.dp ? '' : String(e.batch), ...planQuery(e, p) };
-  }
-  function planQuery(e, p) {
-    const number = name => (p[name] ? String(p[name]) : '');
-    return p.dp ? { n: String(e.n), tp: number('tp'), pp: number('pp'), dp: number('dp'), cp: number('cp'), ep: number('ep'), zero: number('zero'), micro_batch: number('micro_batch'),
-      global_batch: String(e.batch), recompute: p.recompute, cluster: e.cluster } : {};
+    const p = e.plan, number = name => (p?.[name] ? String(p[name]) : '');
+    const plan = p && { n: Format.count(e) > 1 ? String(Format.count(e)) : '', ...Object.fromEntries([...Format.kinds.map(([name]) => name), 'zero', 'micro_batch', 'global_batch'].map(name => [name, number(name)])),
+      recompute: p.recompute, cluster: Format.count(e) > 1 ? e.cluster : '' };
+    return { ...Question.shared(q), device: e.device, precision: e.precision, batch: p ? '' : String(e.batch), ...plan };
   }
   const close = () => Charts.drop(figures);
   return { fill, draw, query, close };

@@ -43,16 +43,20 @@ const Format = (() => {
   const joules = e => e.job?.energy_j ?? (isKnown(e.kwh) ? e.kwh * 3.6e6 : null);
   const carbon = e => e.job?.co2_kg ?? null;
   const timeSpan = e => e.job?.interval_s ?? (isKnown(e.hours) && e.step_time_s ? e.interval_s.map(s => s / e.step_time_s * e.hours * 3600) : null);
-  const costSpan = e => (isKnown(dollars(e)) && timeSpan(e) ? timeSpan(e).map(s => s / seconds(e) * dollars(e)) : null);
+  const costSpan = e => e.job?.cost_interval_usd ?? (isKnown(dollars(e)) && timeSpan(e) ? timeSpan(e).map(s => s / seconds(e) * dollars(e)) : null);
   const isPlaced = e => e.rank !== null && e.rank !== undefined;
+  // A cluster that describes the nodes of an offer, "node=8,net=400Gb", has no name that a person knows.
+  const site = e => (e.cluster && !e.cluster.includes('=') ? e.cluster : null);
   // Names a candidate in the page's address.
-  const key = e => [e.device, count(e), e.cluster, e.provider, e.price_basis].map(part => part ?? '').join('~').replace(/~+$/, '');
+  const key = e => [e.device, count(e), e.provider, e.instance ?? site(e), e.price_basis].map(part => part ?? '').join('~').replace(/~+$/, '');
   const title = e => (count(e) > 1 ? count(e) + ' × ' : '') + e.name;
-  const brief = e => (count(e) > 1 ? count(e) + '×' : '') + e.device;
+  const brief = e => (count(e) > 1 ? count(e) + ' × ' : '') + e.device;
+  const seller = e => [e.instance, e.provider].filter(Boolean).join(', ') || site(e);
   function place(e) {
-    const where = [e.cluster, e.provider, e.price_basis && e.price_basis !== 'on-demand' ? e.price_basis : null].filter(Boolean).join(', ');
-    return [where, isKnown(e.price_hour) ? usd(e.price_hour) + '/h' : 'no price known'].filter(Boolean).join(' at ');
+    const basis = e.price_basis && e.price_basis !== 'on-demand' ? e.price_basis : null;
+    return [[seller(e), basis].filter(Boolean).join(', '), isKnown(e.price_hour) ? usd(e.price_hour) + '/h' : 'no price known'].filter(Boolean).join(' at ');
   }
+  const samePlace = (a, b) => a.device === b.device && a.provider === b.provider && a.instance === b.instance && site(a) === site(b) && a.price_basis === b.price_basis;
   const kinds = [['tp', 'tensor'], ['pp', 'pipeline'], ['dp', 'data'], ['cp', 'context'], ['ep', 'expert']];
   function plan(e) {
     const p = e.plan || {}, sizes = kinds.filter(([name]) => p[name] > 1).map(([name, words]) => words + '-parallel ' + p[name]);
@@ -60,5 +64,5 @@ const Format = (() => {
   }
 
   return { isKnown, short, duration, usd, bytes, percent, energy, mass, span, count, seconds, dollars, joules, carbon, timeSpan, costSpan, isPlaced,
-    key, title, brief, place, plan, kinds };
+    key, title, brief, site, seller, place, samePlace, plan, kinds };
 })();

@@ -3,20 +3,22 @@
 const Question = (() => {
   const fields = ['model', 'data', 'unit', 'epochs', 'within', 'budget', 'objective', 'max_devices', 'clusters', 'precision', 'batch', 'seq', 'optimizer', 'lora',
     'quantize', 'recompute', 'price_basis', 'price', 'where', 'baseline'];
-  const bar = ['model', 'data', 'unit', 'epochs', 'within', 'budget'];
+  const bar = ['model', 'data', 'unit', 'epochs', 'within', 'budget', 'max_devices'];
   const defaults = { unit: 'samples' };
   const views = ['open', 'compare', 'all']; // members of the view: opened candidate, compared candidates, whether all rows are shown
   const examples = [
     ['ResNet-50 on ImageNet', { model: 'resnet50', data: '1281167', epochs: '90', within: '24h' }],
     ['Llama 3 8B, LoRA fine-tune', { model: 'llama3-8b', data: '100M', unit: 'tokens', lora: 'r=16', seq: '2048', budget: '50' }],
-    ['Llama 3 8B, full fine-tune', { model: 'llama3-8b', data: '100M', unit: 'tokens', seq: '2048' }],
+    ['Llama 3 8B, full fine-tune on up to 8', { model: 'llama3-8b', data: '100M', unit: 'tokens', seq: '2048', max_devices: '8' }],
   ];
   const boxes = () => [...document.querySelectorAll('#devices input')];
   let asked = ''; // devices of the URL, until the boxes are there
+  const files = new Map(); // name of an uploaded file -> model id; the form shows the name, the query has the id
 
   function read() {
     const q = {};
     for (const f of fields) if ($(f).value.trim() && $(f).value.trim() !== defaults[f]) q[f] = $(f).value.trim();
+    if (files.has(q.model)) q.model = files.get(q.model);
     const all = boxes(), chosen = all.filter(box => box.checked);
     if (chosen.length && chosen.length < all.length) q.devices = chosen.map(box => box.value).join(',');
     if (!all.length && asked) q.devices = asked;
@@ -24,6 +26,7 @@ const Question = (() => {
   }
   function write(q) {
     for (const f of fields) $(f).value = q[f] ?? defaults[f] ?? '';
+    for (const [name, id] of files) if (id === q.model) $('model').value = name;
     asked = q.devices || '';
     const devices = (q.devices || '').split(',').filter(Boolean);
     boxes().forEach(box => { box.checked = !devices.length || devices.includes(box.value); });
@@ -36,6 +39,10 @@ const Question = (() => {
     $('devices-set').textContent = q.devices && boxes().length ? q.devices.split(',').length + ' of ' + boxes().length : 'all';
   }
 
+  function nameFile(name, id) {
+    files.set(name, id);
+    $('model').value = name;
+  }
   // The list of devices, each with its box.
   function offer(devices) {
     const chosen = asked.split(',').filter(Boolean);
@@ -70,11 +77,13 @@ const Question = (() => {
   const count = text => text.replace(/[,\s_]/g, '');
   function query(q) {
     const { data, unit, within, budget, ...rest } = q;
-    return { ...rest, objective: objective(q), [unit || 'samples']: data && count(data),
-      max_hours: within && String(hours(within)), max_usd: budget && String(dollars(budget)) };
+    const limits = { hours: within && hours(within), usd: budget && dollars(budget) };
+    const asked = q.max_devices ? { within: limits.hours && limits.hours + 'h', budget: limits.usd && String(limits.usd) } :
+      { max_hours: limits.hours && String(limits.hours), max_usd: limits.usd && String(limits.usd) };
+    return { ...rest, ...asked, objective: objective(q), [unit || 'samples']: data && count(data) };
   }
   // What a single candidate is predicted with, besides its own plan.
   const shared = q => Object.fromEntries(['model', 'seq', 'optimizer', 'lora', 'quantize', 'recompute'].map(name => [name, q[name]]));
 
-  return { examples, read, write, offer, summarize, fromUrl, toUrl, objective, hours, dollars, query, shared };
+  return { examples, read, write, nameFile, offer, summarize, fromUrl, toUrl, objective, hours, dollars, query, shared };
 })();

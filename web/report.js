@@ -4,18 +4,18 @@
   const data = JSON.parse(document.getElementById('data').textContent);
   document.documentElement.classList.remove('no-script');
   function all() {
-    Charts.ranking('c-ranking', data.rank);
-    Charts.price('c-price', data.rank);
-    Charts.pareto('c-pareto', data.rank);
+    Figures.intervals('c-ranking', data.rank);
+    Figures.pareto('c-pareto', data.rank);
     if (data.details.length) {
-      Charts.memory('c-memory', data.details);
-      Charts.levels('c-levels', data.details);
-      Charts.batches('c-batch', data.details);
-      Charts.scaling('c-scaling', data.details);
+      Figures.memory('c-memory', data.details);
+      Figures.levels('c-levels', data.details);
+      Figures.batches('c-batch', data.details);
+      Figures.scaling('c-scaling', data.details);
     }
     data.details.forEach((d, i) => {
-      Charts.roofline('c-roof-' + i, d);
-      Charts.waterfall('c-fall-' + i, d);
+      Figures.waterfall('c-fall-' + i, d);
+      Figures.timeline('c-time-' + i, d);
+      Figures.roofline('c-roof-' + i, d);
     });
   }
   all();

@@ -366,6 +366,28 @@ typedef struct cm__batch_point {
 #define CM__BATCH_POINTS 16
 #define CM__SCALE_POINTS 8
 
+/* What one track of a timeline does: a slice is a run of calls of one phase. */
+typedef struct cm__lane_slice {
+    const char *name;  /* type of the operator with the longest call */
+    const char *phase; /* "forward", ..., "communication", "launch" */
+    double      begin_s, time_s, longest_s;
+    int32_t     count; /* calls */
+} cm__lane_slice;
+
+typedef struct cm__lane {
+    const char     *name;
+    cm__lane_slice *slices;
+    int32_t         n_slices, cap_slices;
+} cm__lane;
+
+#define CM__LANES_MOST 9
+typedef struct cm__lanes {
+    cm__lane    lanes[CM__LANES_MOST];
+    int32_t     n_lanes;
+    double      end_s;
+    const char *about;
+} cm__lanes;
+
 typedef struct cm__detail {
     cm__ctx            *ctx;
     cm__explain_report *explain; /* owned; one device */
@@ -373,6 +395,7 @@ typedef struct cm__detail {
     cm__batch_point     curve[CM__BATCH_POINTS];
     cm__scale_point     scaling[CM__SCALE_POINTS]; /* data parallel, with the same batch size per replica */
     const char         *scaling_ends;              /* why there are no more points; NULL: the array is full */
+    cm__lanes           lanes; /* timeline of the step */
     const cm_source    *sources[16];
     int32_t             n_curve, n_scaling, n_sources;
 } cm__detail;

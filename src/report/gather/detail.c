@@ -2,7 +2,7 @@
 /* detail.c - collect everything that the HTML pages show about one device. */
 #include <math.h>
 #include <string.h>
-#include "report/report.h"
+#include "report/viewers/viewers.h"
 
 #define BATCH_MOST 4096
 
@@ -81,6 +81,7 @@ cm_status cm__detail_new(const cm__predict_request *asked, cm__detail **detail, 
     d->use = d->explain->sides[0]->use;
     find_curve(d);
     find_scaling(d);
+    cm__lanes_of(ctx, d->explain->sides[0], &d->lanes);
     find_sources(d);
     ctx->diag = NULL;
     *detail = d;

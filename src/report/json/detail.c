@@ -3,7 +3,6 @@
 #include <math.h>
 #include "report/detail.h"
 #include "report/json/json.h"
-#include "report/viewers/viewers.h"
 
 #define OPS_MOST 400 /* longest operators; a page draws no more */
 
@@ -77,19 +76,17 @@ static void scaling(cm__ctx *ctx, json_t *o, const cm__detail *d)
     cm__json_set(ctx, o, "scaling_ends", cm__json_text(ctx, d->scaling_ends));
 }
 
-static void timeline(cm__ctx *ctx, json_t *o, const cm__predict_report *p)
+static void timeline(cm__ctx *ctx, json_t *o, const cm__lanes *t)
 {
-    cm__lanes lanes;
-    cm__lanes_of(ctx, p, &lanes);
-    cm__json_set(ctx, o, "end_s", cm__json_number(lanes.end_s));
-    cm__json_set(ctx, o, "about", cm__json_text(ctx, lanes.about));
+    cm__json_set(ctx, o, "end_s", cm__json_number(t->end_s));
+    cm__json_set(ctx, o, "about", cm__json_text(ctx, t->about));
     json_t *list = cm__json_set(ctx, o, "lanes", json_array());
-    for (int32_t i = 0; i < lanes.n_lanes; i++) {
+    for (int32_t i = 0; i < t->n_lanes; i++) {
         json_t *lane = cm__json_append(ctx, list, json_object());
-        cm__json_set(ctx, lane, "name", cm__json_text(ctx, lanes.lanes[i].name));
+        cm__json_set(ctx, lane, "name", cm__json_text(ctx, t->lanes[i].name));
         json_t *slices = cm__json_set(ctx, lane, "slices", json_array());
-        for (int32_t k = 0; k < lanes.lanes[i].n_slices; k++) {
-            const cm__lane_slice *s = &lanes.lanes[i].slices[k];
+        for (int32_t k = 0; k < t->lanes[i].n_slices; k++) {
+            const cm__lane_slice *s = &t->lanes[i].slices[k];
             json_t               *e = cm__json_append(ctx, slices, json_object());
             cm__json_set(ctx, e, "name", cm__json_text(ctx, s->name));
             cm__json_set(ctx, e, "phase", json_string(s->phase));
@@ -122,7 +119,7 @@ void cm__detail_json_fill(cm__ctx *ctx, json_t *o, const cm__detail *d)
     memory(ctx, cm__json_set(ctx, o, "memory", json_object()), d);
     curve(ctx, cm__json_set(ctx, o, "curve", json_array()), d);
     scaling(ctx, o, d);
-    timeline(ctx, cm__json_set(ctx, o, "timeline", json_object()), p);
+    timeline(ctx, cm__json_set(ctx, o, "timeline", json_object()), &d->lanes);
     json_t *sources = cm__json_set(ctx, o, "sources", json_array());
     for (int32_t k = 0; k < d->n_sources; k++) {
         json_t *s = cm__json_append(ctx, sources, json_object());

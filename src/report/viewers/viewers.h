@@ -28,28 +28,6 @@ typedef void cm__visit_launch(void *user, const cm__launch *launch);
    the last one. */
 void cm__step_schedule(const cm__predict_report *report, int32_t repeats, cm__visit_launch *visit, void *user);
 
-/* What one track of a timeline does: a slice is a run of calls of one phase. */
-typedef struct cm__lane_slice {
-    const char *name;  /* type of the operator with the longest call */
-    const char *phase; /* "forward", ..., "communication", "launch" */
-    double      begin_s, time_s, longest_s;
-    int32_t     count; /* calls */
-} cm__lane_slice;
-
-typedef struct cm__lane {
-    const char     *name;
-    cm__lane_slice *slices;
-    int32_t         n_slices, cap_slices;
-} cm__lane;
-
-#define CM__LANES_MOST 9
-typedef struct cm__lanes {
-    cm__lane    lanes[CM__LANES_MOST];
-    int32_t     n_lanes;
-    double      end_s;
-    const char *about;
-} cm__lanes;
-
 /* The timeline of a step for the HTML pages: a few hundred slices, in the arena of ctx. */
 void cm__lanes_of(cm__ctx *ctx, const cm__predict_report *report, cm__lanes *lanes);
 
