@@ -34,6 +34,7 @@ typedef struct cm__model {
     const cm_fabric *fabric;
     const cm_graph  *step; /* without recomputation */
     cm_runtime       runtime;
+    bool             usual; /* only plans in common use (space.c) */
     bool             whole; /* the device runs whole graphs: only the number of replicas can be chosen */
     int32_t          layers, heads, experts; /* experts 0: none */
     int64_t          tokens; /* per sample; 1: not a sequence */
@@ -83,6 +84,44 @@ int32_t    cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, i
 /* space.c: gives every place to `visit`, in a fixed order. */
 typedef void cm__visit(void *user, const cm_plan *plan);
 void         cm__space(const cm__model *m, int32_t devices, int64_t global_batch, cm__visit *visit, void *user);
+
+/* found.c */
+/* The layer costs of a model on a device, for the options of a search. */
+cm__model *cm__model_for(cm__ctx *ctx, const cm_graph *forward, const cm_device *device, const cm_search_options *o);
+
+/* What full predictions of plans share. Zero `steps`; usd_s, watts: per device, NAN: unknown. */
+typedef struct cm__finding {
+    cm__ctx                 *ctx;
+    const cm_search_options *o;
+    const cm_graph          *forward;
+    const cm_device         *device;
+    const cm__model         *m;
+    double                   iterations, usd_s, watts;
+    cm_graph                *steps[2][CM_RECOMPUTES]; /* by master weights and recomputation; NULL: not needed yet */
+} cm__finding;
+
+typedef struct cm__outcome {
+    cm_found           found;
+    cm_prediction_info info;
+    cm_memory_use      use;
+} cm__outcome;
+
+/* Predicts a plan as `predict` does; false: by the exact memory model it does not fit. */
+bool cm__find_plan(cm__finding *finding, const cm_plan *plan, cm__outcome *out);
+
+/* counts.c */
+/* The best plan for a number of devices. */
+typedef struct cm__count {
+    int32_t     devices;
+    bool        fits;
+    const char *reason; /* why no plan fits; NULL: one fits */
+    cm__outcome best;
+} cm__count;
+
+/* Searches the plans in common use (space.c) for each number of devices; all counts share the times of the layers.
+   options->devices and ->objective are ignored. Fails like cm_search_run(). */
+void cm__search_counts(cm__ctx *ctx, const cm_graph *forward, const cm_device *device, const cm_search_options *options,
+                       cm__count *counts, int32_t n_counts);
 
 /* evaluate.c */
 typedef double cm__score(void *user, const cm_plan *plan, double step_s);
