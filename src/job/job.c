@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 #include "base/text.h"
+#include "device/profile.h"
 #include "rank/parallel.h"
 
 /* ---- models ----------------------------------------------------------------------------------------------------- */
@@ -31,6 +32,17 @@ static void load_models(cm_job *j)
     }
 }
 
+/* Devices use profiles of other devices of their kind. Sharing the loaded ones avoids loading them again. */
+static void introduce(cm_job *j)
+{
+    j->peers.devices = cm__alloc_array(j->ctx, (size_t)j->n_devices + 1, sizeof *j->peers.devices);
+    for (int32_t i = 0; i < j->n_devices; i++) {
+        const char *id = cm_device_get_info(j->devices[i])->id;
+        if (cm__profile_find(CM__PROFILE_DEVICE, id)) j->peers.devices[j->peers.count++] = j->devices[i];
+        j->devices[i]->peers = &j->peers;
+    }
+}
+
 /* ---- searches --------------------------------------------------------------------------------------------------- */
 
 typedef struct working {
@@ -51,7 +63,7 @@ static void search(cm_job *j, cm__job_search *s)
     }
     cm_search_options o = {.global_batch = j->info.global_batch, .runtime = s->options.runtime, .fabric = s->fabric,
                            .train = s->options.train};
-    cm__search_counts(s->ctx, s->forward, s->device, &o, s->counts, s->n_counts);
+    cm__search_counts(s->ctx, s->forward, s->device, &o, j->shared, s->counts, s->n_counts);
     s->ctx->diag = NULL;
 }
 
@@ -75,6 +87,8 @@ static void run(cm_job *j)
     j->info.region_source = grid.source;
     cm__defer(j->ctx, cm__job_free_sites, j);
     cm__job_list_sites(j);
+    introduce(j);
+    j->shared = cm__plan_shared_new(j->ctx);
     load_models(j);
     cm__job_read_size(j);
     cm__parallel(j->options.rank.threads, j->n_searches, work, &w);

@@ -64,6 +64,8 @@ struct cm_job {
     cm_job_options  options;
     cm_job_info     info;
     cm__offers      offers;
+    cm__plan_shared *shared;
+    cm__peers       peers;
     cm_device     **devices;
     int32_t         n_devices, cap_devices;
     cm__job_search *searches;

@@ -11,6 +11,7 @@
 
 #define TRIED 8 /* plans predicted in full on devices that run whole graphs, whose plans have no estimate */
 #define TRIED_NATIVE 3 /* the same where execution rules decide the time, and kernel by kernel only estimates it */
+#define TRIED_KERNELS 2 /* estimates are within a few percent of predictions */
 
 typedef struct counting {
     cm__ctx   *ctx;
@@ -52,13 +53,29 @@ static const char *reason_of(const counting *c, int32_t devices, int64_t global_
                       cm__binary(least, sizeof least, c->best.least_bytes));
 }
 
+/* True: a plan that needs no more memory has been found not to fit: the same one with a smaller micro-batch, or one of
+   the same kind with a smaller estimate. */
+static bool hopeless(const counting *c, const bool *failed, int32_t at)
+{
+    const cm__scored *x = &c->best.list[at];
+    for (int32_t i = 0; i < at; i++) {
+        const cm__scored *f = &c->best.list[i];
+        bool              same = f->plan.recompute == x->plan.recompute && f->plan.zero == x->plan.zero;
+        if (failed[i] && same && f->peak_bytes <= x->peak_bytes) return true;
+    }
+    return false;
+}
+
 /* Predicts the plans in the order of their estimates until one fits; those without estimates, several. */
 static void predict_best(counting *c, cm__finding *finding, cm__count *count)
 {
-    int32_t enough = c->m->whole ? TRIED : c->native ? TRIED_NATIVE : 1;
+    int32_t enough = c->m->whole ? TRIED : c->native ? TRIED_NATIVE : TRIED_KERNELS;
+    bool    failed[CM__KEPT] = {false};
     for (int32_t i = 0, fitting = 0; i < c->best.count && fitting < enough; i++) {
         cm__outcome out;
-        if (!cm__find_plan(finding, &c->best.list[i].plan, &out)) continue;
+        if (!c->m->whole && hopeless(c, failed, i)) continue;
+        failed[i] = !cm__find_plan(finding, &c->best.list[i].plan, &out);
+        if (failed[i]) continue;
         fitting++;
         if (!count->fits || out.found.step_time_s < count->best.found.step_time_s) count->best = out;
         count->fits = true;
@@ -66,9 +83,9 @@ static void predict_best(counting *c, cm__finding *finding, cm__count *count)
 }
 
 void cm__search_counts(cm__ctx *ctx, const cm_graph *forward, const cm_device *device, const cm_search_options *options,
-                       cm__count *counts, int32_t n_counts)
+                       cm__plan_shared *shared, cm__count *counts, int32_t n_counts)
 {
-    counting          c = {.ctx = ctx, .m = cm__model_for(ctx, forward, device, options)};
+    counting          c = {.ctx = ctx, .m = cm__model_for(ctx, forward, device, options, shared)};
     cm_search_options o = *options;
     cm__finding       finding = {.ctx = ctx, .o = &o, .forward = forward, .device = device, .m = c.m,
                                  .iterations = 1, .usd_s = NAN, .watts = NAN};

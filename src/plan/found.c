@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* found.c - predict one plan in full, exactly as `predict` does when it is given that plan. */
 #include <math.h>
+#include "model/execution/execution.h"
 #include "model/question.h"
 #include "plan/search.h"
 
@@ -16,30 +17,36 @@ static cm_train_options train_for(cm__ctx *ctx, const cm_device *device, const c
     return o.train;
 }
 
-static cm_graph *step_of(cm__ctx *ctx, const cm_graph *forward, const cm_train_options *train)
+static const cm_graph *step_of(cm__ctx *ctx, const cm_graph *forward, const cm_train_options *train, cm__plan_shared *shared)
 {
-    cm_graph *step;
+    const cm_graph *found = shared ? cm__shared_graph(shared, forward, train) : NULL;
+    cm_graph       *step;
+    if (found) return found;
     cm__pass_on(ctx, cm_graph_train(forward, train, &step, ctx->diag));
     cm__defer(ctx, free_graph, step);
     return step;
 }
 
-cm__model *cm__model_for(cm__ctx *ctx, const cm_graph *forward, const cm_device *device, const cm_search_options *o)
+cm__model *cm__model_for(cm__ctx *ctx, const cm_graph *forward, const cm_device *device, const cm_search_options *o,
+                         cm__plan_shared *shared)
 {
     cm_runtime       runtime = cm__runtime_on(device, o->runtime);
     cm_train_options plain = train_for(ctx, device, &o->train, &(cm_plan){0}, runtime);
     cm_train_options sharded = train_for(ctx, device, &o->train, &(cm_plan){.zero = 3}, runtime);
-    cm__model       *m = cm__model_new(ctx, step_of(ctx, forward, &plain), device, o->fabric, runtime);
-    if (sharded.master != plain.master)
-        m->sharded = cm__model_new(ctx, step_of(ctx, forward, &sharded), device, o->fabric, runtime);
+    cm__model       *m = cm__model_new(ctx, step_of(ctx, forward, &plain, shared), device, o->fabric, runtime);
+    m->shared = shared;
+    if (sharded.master != plain.master) {
+        m->sharded = cm__model_new(ctx, step_of(ctx, forward, &sharded, shared), device, o->fabric, runtime);
+        m->sharded->shared = shared;
+    }
     return m;
 }
 
 /* The step of a plan; plans with the same weights and recomputation share one. */
 static const cm_graph *step_with(cm__finding *f, const cm_train_options *train)
 {
-    cm_graph **step = &f->steps[train->master][train->recompute];
-    if (!*step) *step = step_of(f->ctx, f->forward, train);
+    const cm_graph **step = &f->steps[train->master][train->recompute];
+    if (!*step) *step = step_of(f->ctx, f->forward, train, f->m->shared);
     return *step;
 }
 
@@ -59,12 +66,24 @@ static cm_found found_of(const cm__finding *f, const cm_prediction_info *i, cons
                                                     : i->step_time_s * f->iterations * i->power_w};
 }
 
+/* What other devices use for the same plan, unless the device has execution rules of its own. */
+static cm__shared_step shared_for(const cm__finding *f, const cm_graph *step, const cm_plan *plan)
+{
+    cm__plan_shared *all = f->m->shared;
+    cm__shared_step  shared = {.forward = f->forward, .graph = step};
+    if (!all || cm__execution_applies(f->device, f->m->runtime)) return shared;
+    shared.common = cm__shared_common(all, step, f->device, f->m->runtime, plan);
+    shared.lean = cm__shared_lean(all, step);
+    shared.like = cm__shared_memory(all, step, f->device, f->m->runtime, plan);
+    return shared;
+}
+
 bool cm__find_plan(cm__finding *f, const cm_plan *plan, cm__outcome *out)
 {
     const cm_train_options train = train_for(f->ctx, f->device, &f->o->train, plan, f->m->runtime);
     const cm_graph        *step = step_with(f, &train);
     const cm_step_options options = {.train = train, .runtime = f->m->runtime, .plan = *plan, .fabric = f->o->fabric};
-    const cm__shared_step shared = {.forward = f->forward, .graph = step};
+    const cm__shared_step shared = shared_for(f, step, plan);
     cm_step              *on_device;
     cm__pass_on(f->ctx, cm__step_new_in(&shared, f->device, &options, &on_device, f->ctx->diag));
     cm_status status = cm_step_memory(on_device, plan->micro_batch, &out->use, f->ctx->diag);
