@@ -27,6 +27,7 @@ typedef struct settings {
     const char       *device, *versus, *cluster, *output, *set, *from, *trace, *snapshot;
     bool              leave_device_out;
     cm_rank_options   rank;
+    cm_job_options    job;        /* rank --max-devices; run_rank() copies rank into it */
     cm_rank_price     prices[PRICES_MAX]; /* --price, rank.n_prices of them */
     char              price_names[PRICES_MAX][64];
     cm_bench_options  bench;

@@ -271,6 +271,14 @@ typedef struct cm__rank_report {
     bool                   brief; /* omit the lists of devices that are not ranked */
 } cm__rank_report;
 
+/* `rank --max-devices`: a whole job. */
+typedef struct cm__job_report {
+    const cm_job_options *asked;
+    const cm_job         *job;
+} cm__job_report;
+
+const char *cm__job_unit(cm_objective objective); /* of an entry's value */
+
 /* Price basis of an entry: a name of cm_basis, "given" for --price, or "-" without a price. */
 const char *cm__rank_basis(const cm_rank_entry *entry);
 
@@ -443,6 +451,7 @@ typedef struct cm__renderer {
     void (*scale)(cm__ctx *ctx, const cm__scale_report *report, FILE *out);
     void (*explain)(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
     void (*rank)(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
+    void (*job)(cm__ctx *ctx, const cm__job_report *report, FILE *out);
     void (*compare)(cm__ctx *ctx, const cm__compare_report *report, FILE *out);
     void (*trace_fit)(cm__ctx *ctx, const cm__trace_fit_report *report, FILE *out);
 } cm__renderer;
@@ -471,6 +480,7 @@ cm_status cm__collective_report(const cm__scale_request *asked, cm__output_forma
 cm_status cm__scale_report_print(const cm__scale_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__explain_report_print(const cm__explain_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
+cm_status cm__job_report_print(const cm__job_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__rank_report_print(const cm__rank_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 /* The step as a Chrome trace; the tensors of the step as a memory snapshot of PyTorch (a pickle). */
 cm_status cm__predict_report_trace(const cm__predict_report *report, FILE *out, cm_diag *diag);
@@ -533,6 +543,9 @@ void cm__explain_csv(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
 void cm__rank_text(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 void cm__rank_json(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 void cm__rank_csv(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
+void cm__job_text(cm__ctx *ctx, const cm__job_report *report, FILE *out);
+void cm__job_json(cm__ctx *ctx, const cm__job_report *report, FILE *out);
+void cm__job_csv(cm__ctx *ctx, const cm__job_report *report, FILE *out);
 void cm__compare_text(cm__ctx *ctx, const cm__compare_report *report, FILE *out);
 void cm__compare_json(cm__ctx *ctx, const cm__compare_report *report, FILE *out);
 void cm__trace_fit_text(cm__ctx *ctx, const cm__trace_fit_report *report, FILE *out);

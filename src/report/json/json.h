@@ -32,6 +32,8 @@ void cm__json_plan(cm__ctx *ctx, json_t *object, const cm_plan *plan);
 void cm__json_times(cm__ctx *ctx, json_t *object, const cm_prediction_info *info, double peak_bytes, bool fits);
 /* "sensitivity": improvements of the device that would shorten the step. */
 void cm__json_sensitivities(cm__ctx *ctx, json_t *object, const cm_prediction *prediction);
+/* Add the fields of one device of a ranking. place 0: it is not ranked; seq: tokens per sample, 0: none. */
+void cm__rank_json_entry(cm__ctx *ctx, json_t *object, const cm_rank_entry *entry, int32_t place, double seq);
 /* Add the fields of a ranking. */
 struct cm__rank_report;
 void cm__rank_json_fill(cm__ctx *ctx, json_t *object, const struct cm__rank_report *report);
