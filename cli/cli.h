@@ -77,6 +77,7 @@ bool           parse_options(const command *c, settings *s, int argc, char **arg
 const command *find_command(const char *name);
 bool           loading_makes_sense(settings *s); /* false: loading options without a dataset */
 bool           settle_ranking(settings *s);      /* rank.c: copy the options that rank and report share */
+bool           job_makes_sense(const settings *s); /* rank.c: whether the options of a whole job and of single devices are mixed */
 
 int  run_graph(settings *s);
 int  run_models(settings *s);

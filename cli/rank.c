@@ -41,7 +41,7 @@ static int run_job(settings *s)
 }
 
 /* Options of a whole job need --max-devices; those of single devices exclude it. */
-static bool job_makes_sense(const settings *s)
+bool job_makes_sense(const settings *s)
 {
     const cm_job_options *j = &s->job;
     bool                  other = j->clusters || j->within_s > 0 || j->budget_usd > 0 || j->global_batch || j->region;

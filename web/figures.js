@@ -3,6 +3,7 @@
 const Figures = (() => {
   const { colour, palette, faint, axis, log, doubling, labelAxis, isNarrow, inLines, thin, legend, noLegend, tip, draw, fitHeight } = Charts;
   const { short, duration, usd, span } = Format;
+  const nameOf = d => (d.plan ? d.plan.devices + ' × ' : '') + d.device;
   const gib = bytes => bytes / 2 ** 30;
   const phases = ['forward', 'backward', 'recompute', 'update'];
   const categories = { input_output: 'activations', weights_biases: 'weights', gradients: 'gradients', algorithm: 'optimizer state', ephemeral: 'workspace' };
@@ -81,7 +82,7 @@ const Figures = (() => {
     fitHeight(id, details.length, 34, 2);
     draw(id, {
       type: 'bar',
-      data: { labels: details.map(d => d.device), datasets: [
+      data: { labels: details.map(nameOf), datasets: [
         ...Object.keys(categories).map((k, i) => ({ label: categories[k], data: details.map(d => gib(d.memory.categories[k])), backgroundColor: palette(i), ...thin, borderRadius: 0 })),
         { label: 'free', data: details.map(d => gib(Math.max(0, capacity(d) - d.peak_bytes))), backgroundColor: faint(palette(7), .2), ...thin, borderRadius: 0 }] },
       options: { indexAxis: 'y', scales: { x: axis('GiB', { stacked: true, beginAtZero: true }), y: labelAxis(narrow, { stacked: true, display: details.length > 1 }) },
@@ -91,7 +92,7 @@ const Figures = (() => {
 
   function levels(id, details) {
     const narrow = isNarrow(id);
-    const rows = details.flatMap(d => d.memory.levels.filter(l => l.capacity_bytes).map(l => ({ ...l, label: inLines(narrow, d.device, l.name) })));
+    const rows = details.flatMap(d => d.memory.levels.filter(l => l.capacity_bytes).map(l => ({ ...l, label: inLines(narrow, nameOf(d), l.name) })));
     fitHeight(id, rows.length, 28, 2);
     draw(id, {
       type: 'bar',
@@ -145,7 +146,7 @@ const Figures = (() => {
     const fit = details.flatMap(d => d.curve.filter(p => p.fits));
     draw(id, {
       type: 'line',
-      data: { datasets: details.map((d, i) => ({ label: d.device, borderColor: palette(i), backgroundColor: palette(i),
+      data: { datasets: details.map((d, i) => ({ label: nameOf(d), borderColor: palette(i), backgroundColor: palette(i),
         data: d.curve.filter(p => p.fits).map(p => ({ x: p.batch, y: p.throughput_samples_s })), pointRadius: 3, tension: 0 })) },
       options: { scales: { x: doubling('batch size', fit.map(p => p.batch)), y: log('samples/s', fit.map(p => p.throughput_samples_s)) },
         plugins: { ...(details.length < 2 && noLegend), ...tip(c => c.dataset.label + ', batch ' + c.raw.x + ': ' + short(c.raw.y, 'samples/s')) } },
@@ -159,11 +160,11 @@ const Figures = (() => {
     draw(id, {
       type: 'line',
       data: { datasets: details.flatMap((d, i) => [
-        line(d, i, d.device, p => p.throughput_samples_s),
+        line(d, i, nameOf(d), p => p.throughput_samples_s),
         line(d, i, '', p => p.throughput_samples_s / p.efficiency, { pointRadius: 0, borderDash: [5, 4], borderWidth: 1 })]) },
       options: { scales: { x: doubling('devices', all.map(p => p.devices)), y: log('samples/s', all.map(p => p.throughput_samples_s / Math.min(1, p.efficiency))) },
         plugins: { legend: { ...legend({ filter: l => l.text }), display: details.length > 1 },
-          tooltip: { filter: c => c.dataset.label, callbacks: { label: c => c.raw.x + ' × ' + c.dataset.label + ': ' + short(c.raw.y, 'samples/s') +
+          tooltip: { filter: c => c.dataset.label, callbacks: { label: c => c.dataset.label + ', ' + c.raw.x + ' devices: ' + short(c.raw.y, 'samples/s') +
             ', efficiency ' + short(100 * c.raw.efficiency) + ' %' } } } },
     });
   }

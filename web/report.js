@@ -9,7 +9,7 @@
     if (data.details.length) {
       Figures.memory('c-memory', data.details);
       Figures.levels('c-levels', data.details);
-      Figures.batches('c-batch', data.details);
+      if (data.details[0].curve.length) Figures.batches('c-batch', data.details);
       Figures.scaling('c-scaling', data.details);
     }
     data.details.forEach((d, i) => {

@@ -420,7 +420,9 @@ typedef struct cm__page_report {
     cm__ctx               *ctx;
     const char            *model;
     const cm_rank_options *asked;
-    cm_ranking            *ranking; /* owned, like the details */
+    const cm_job_options  *job_asked; /* NULL: single devices */
+    cm_ranking            *ranking;   /* owned, like the job and the details; NULL: a job */
+    cm_job                *job;
     cm__detail            *details[CM__PAGE_DETAILS];
     int32_t                n_details, n_profiles;
     struct {
@@ -428,7 +430,15 @@ typedef struct cm__page_report {
     } profiles[CM__PAGE_PROFILES]; /* devices that were given as profile files */
 } cm__page_report;
 
-cm_status cm__page_report_new(const char *model, const cm_rank_options *asked, cm__page_report **report, cm_diag *diag);
+/* `job`: rank numbers of devices, plans and places for a whole job; NULL: rank single devices as `asked`. */
+cm_status cm__page_report_new(const char *model, const cm_rank_options *asked, const cm_job_options *job,
+                              cm__page_report **report, cm_diag *diag);
+/* The ranking of either kind. */
+int32_t              cm__page_entries(const cm__page_report *report);
+int32_t              cm__page_placed(const cm__page_report *report);
+const cm_rank_entry *cm__page_entry(const cm__page_report *report, int32_t index);
+const cm_job_entry  *cm__page_job_entry(const cm__page_report *report, int32_t index); /* NULL: single devices */
+const cm_graph      *cm__page_graph(const cm__page_report *report);
 void      cm__page_report_free(cm__page_report *report);
 cm_status cm__page_report_print(const cm__page_report *report, FILE *out, cm_diag *diag); /* HTML */
 

@@ -87,7 +87,8 @@ typedef struct api_call {
 static const char *const ranking_options[] = {
     "objective", "precision", "batch", "devices", "samples", "tokens", "epochs", "max_hours", "max_usd", "vendor",
     "provider", "price_basis", "where", "baseline", "port_hours", "rate", "seq", "optimizer", "runtime", "mode",
-    "recompute", "price", "lora", "quantize", NULL};
+    "recompute", "price", "lora", "quantize", "max_devices", "clusters", "within", "budget", "global_batch", "carbon",
+    NULL};
 static const char *const device_options[] = {
     "device", "precision", "batch", "seq", "optimizer", "runtime", "mode", "recompute", "lora", "quantize", "n", "tp",
     "pp", "dp", "cp", "ep", "zero", "micro_batch", "global_batch", "cluster", NULL};

@@ -11,7 +11,9 @@ static void free_fabric(void *fabric) { cm_fabric_free(fabric); }
 
 static void find_curve(cm__detail *d)
 {
-    cm_step *step = d->explain->sides[0]->step;
+    cm_step       *step = d->explain->sides[0]->step;
+    const cm_plan *plan = &d->explain->sides[0]->asked.options.plan;
+    if (plan->micro_batch || plan->global_batch) return; /* the plan has the batch sizes */
     for (int64_t b = 1; b <= BATCH_MOST && d->n_curve < CM__BATCH_POINTS; b *= 2) {
         cm_memory_use      use;
         cm_prediction_info i;

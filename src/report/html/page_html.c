@@ -80,24 +80,33 @@ static const struct {
      "device divides the batch.", cm__page_memory, true},
     {"levels", "Memory by level", "Used part of each memory that the program manages. Above 100 %: the device recomputes activations instead "
      "of storing them.", cm__page_levels, true},
-    {"scaling", "On more devices", "Data parallel, each replica with the batch size of the ranking, as far as the interconnect is known. "
-     "Dashed: linear scaling.", cm__page_scaling, true},
+    {"scaling", "On more devices", "Data parallel, as far as the interconnect is known: each replica with the batch size of the ranking, or "
+     "the same global batch if the ranking has plans. Dashed: linear scaling.", cm__page_scaling, true},
     {"batch", "Batch size", "Throughput at batch sizes up to the first that does not fit into memory.", cm__page_batch, true},
 };
 #define SECTIONS (sizeof sections / sizeof *sections)
+
+/* Plans fix the batch size, so a job has no curve over batch sizes. */
+static bool has_section(const cm__page_report *p, size_t i)
+{
+    if (sections[i].of_details && !p->n_details) return false;
+    return sections[i].table != cm__page_batch || !p->job;
+}
 
 static const char *device_section(cm__ctx *ctx, int32_t index) { return cm__format(ctx, "device-%d", index); }
 
 static const char *device_title(cm__ctx *ctx, const cm__detail *d)
 {
-    return cm__format(ctx, "One step on %s", cm_device_get_info(d->explain->sides[0]->device)->name);
+    int32_t devices = cm_prediction_get_info(d->explain->sides[0]->prediction)->plan.devices;
+    return cm__format(ctx, "One step on %s%s", devices > 1 ? cm__format(ctx, "%d x ", devices) : "",
+                      cm_device_get_info(d->explain->sides[0]->device)->name);
 }
 
 static void contents(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 {
     fputs("<nav class=\"contents\" aria-label=\"Contents\"><ol>\n", out);
     for (size_t i = 0; i < SECTIONS; i++)
-        if (p->n_details || !sections[i].of_details)
+        if (has_section(p, i))
             fprintf(out, "<li><a href=\"#h-%s\">%s</a></li>\n", sections[i].id, sections[i].title);
     for (int32_t i = 0; i < p->n_details; i++) {
         fprintf(out, "<li><a href=\"#h-%s\">", device_section(ctx, i));
@@ -167,41 +176,44 @@ static void head(cm__ctx *ctx, FILE *out, const cm__page_report *p)
     file_into(out, "<style>", "style.css", "</style>\n");
     fputs("</head><body><a class=\"skip\" href=\"#main\">To the figures</a><header class=\"top\">\n<h1>Where to train ", out);
     cm__html_text(ctx, out, p->model);
-    const cm_ranking_info *i = cm_ranking_get_info(p->ranking);
-    fprintf(out, "</h1><p class=\"soft\">By %s, each device at its best batch size%s. Prices: %s. Predicted by "
-                 "centimani %s; every number has a 90 %% interval and sources.</p>\n",
-            cm_objective_name(i->objective),
-            i->tokens_per_sample > 0 ? cm__format(ctx, ", sequence length %.0f", i->tokens_per_sample) : "",
-            cm_basis_name(p->asked->price_basis), CM_VERSION);
-    warnings(ctx, out, cm_ranking_graph(p->ranking, 0));
+    const cm_ranking_info *i = p->ranking ? cm_ranking_get_info(p->ranking) : NULL;
+    double      seq = i ? i->tokens_per_sample : cm_job_get_info(p->job)->tokens_per_sample;
+    const char *who = i ? "each device at its best batch size" : cm__format(ctx, "the best parallel plan on up to %d devices", p->job_asked->max_devices);
+    fprintf(out, "</h1><p class=\"soft\">By %s, %s%s. Prices: %s. Predicted by centimani %s; every number has a 90 %% interval "
+                 "and sources.</p>\n", cm_objective_name(i ? i->objective : cm_job_get_info(p->job)->objective), who,
+            seq > 0 ? cm__format(ctx, ", sequence length %.0f", seq) : "", cm_basis_name(p->asked->price_basis), CM_VERSION);
+    warnings(ctx, out, cm__page_graph(p));
 }
 
 /* "in 11 h for 13.76 USD" if there is a job, otherwise the value that the ranking is by. */
 static const char *achieved(cm__ctx *ctx, const cm__page_report *p, const cm_rank_entry *e)
 {
-    bool job = cm_ranking_get_info(p->ranking)->job && !isnan(e->hours);
-    if (!job) return cm__format(ctx, " at %s %s", cm__page_number(ctx, e->value), cm_ranking_unit(p->ranking));
+    const char *job = p->job ? cm_job_get_info(p->job)->text : cm_ranking_get_info(p->ranking)->job;
+    if (!job || isnan(e->hours)) return cm__format(ctx, " at %s %s", cm__page_number(ctx, e->value), cm_ranking_unit(p->ranking));
     return cm__format(ctx, " in %s h%s (%s)", cm__page_number(ctx, e->hours),
-                      isnan(e->usd) ? "" : cm__format(ctx, " for %s USD", cm__page_number(ctx, e->usd)),
-                      cm_ranking_get_info(p->ranking)->job);
+                      isnan(e->usd) ? "" : cm__format(ctx, " for %s USD", cm__page_number(ctx, e->usd)), job);
 }
 
 static void answer(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 {
-    const cm_rank_entry *best = cm_ranking_entry(p->ranking, 0);
-    if (!cm_ranking_placed(p->ranking)) {
-        fputs("<p class=\"answer\">No device could be ranked; the table gives the reasons.</p>\n", out);
+    if (!cm__page_placed(p)) {
+        fputs("<p class=\"answer\">No candidate meets the question; the table gives the reasons.</p>\n", out);
         return;
     }
-    int32_t close = 0;
-    for (int32_t k = 1; k < cm_ranking_placed(p->ranking); k++)
-        close += cm_ranking_entry(p->ranking, k)->tied_with_best;
+    const cm_rank_entry *best = cm__page_entry(p, 0);
+    const cm_job_entry  *job = cm__page_job_entry(p, 0);
+    bool                 many = job && job->n > 1;
+    int32_t              close = 0;
+    for (int32_t k = 1; k < cm__page_placed(p); k++) close += cm__page_entry(p, k)->tied_with_best;
     fputs("<p class=\"answer\">", out);
-    cm__html_text(ctx, out, cm__format(ctx, "%s trains %s%s. 90 %% interval %s to %s %s.", cm_device_get_info(best->device)->name,
+    cm__html_text(ctx, out, cm__format(ctx, "%s%s%s %s %s%s. 90 %% interval %s to %s %s.", many ? cm__format(ctx, "%d x ", job->n) : "",
+                                       cm_device_get_info(best->device)->name,
+                                       job && job->provider ? cm__format(ctx, " at %s", job->provider) : "", many ? "train" : "trains",
                                        p->model, achieved(ctx, p, best), cm__page_number(ctx, best->interval[0]),
-                                       cm__page_number(ctx, best->interval[1]), cm_ranking_unit(p->ranking)));
+                                       cm__page_number(ctx, best->interval[1]),
+                                       p->job ? cm__job_unit(cm_job_get_info(p->job)->objective) : cm_ranking_unit(p->ranking)));
     if (close)
-        fprintf(out, " Too close to call: the %s of %d other device%s overlap%s it.", close > 1 ? "intervals" : "interval", close,
+        fprintf(out, " Too close to call: the %s of %d other candidate%s overlap%s it.", close > 1 ? "intervals" : "interval", close,
                 close > 1 ? "s" : "", close > 1 ? "" : "s");
     fputs("</p>\n", out);
 }
@@ -210,7 +222,10 @@ static json_t *data_of(cm__ctx *ctx, const cm__page_report *p)
 {
     json_t         *data = cm__json_answer(ctx, "report");
     cm__rank_report rank = {.model = p->model, .asked = p->asked, .ranking = p->ranking};
-    cm__rank_json_fill(ctx, cm__json_set(ctx, data, "rank", json_object()), &rank);
+    cm__job_report  job = {.asked = p->job_asked, .job = p->job};
+    json_t         *ranking = cm__json_set(ctx, data, "rank", json_object());
+    if (p->job) cm__job_json_fill(ctx, ranking, &job);
+    else cm__rank_json_fill(ctx, ranking, &rank);
     json_t *details = cm__json_set(ctx, data, "details", json_array());
     for (int32_t i = 0; i < p->n_details; i++)
         cm__detail_json_fill(ctx, cm__json_append(ctx, details, json_object()), p->details[i]);
@@ -220,7 +235,7 @@ static json_t *data_of(cm__ctx *ctx, const cm__page_report *p)
 static void figures(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 {
     for (size_t i = 0; i < SECTIONS; i++) {
-        if (sections[i].of_details && !p->n_details) continue;
+        if (!has_section(p, i)) continue;
         section(ctx, out, sections[i].id, sections[i].title, sections[i].words);
         canvas(ctx, out, sections[i].id, cm__format(ctx, "%s. The table below has the numbers.", sections[i].title));
         numbers(out);

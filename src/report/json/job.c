@@ -94,9 +94,8 @@ static void advice(cm__ctx *ctx, json_t *o, const cm_job_advice *a)
     cm__json_set(ctx, o, "text", cm__json_text(ctx, a->text));
 }
 
-void cm__job_json(cm__ctx *ctx, const cm__job_report *r, FILE *out)
+void cm__job_json_fill(cm__ctx *ctx, json_t *o, const cm__job_report *r)
 {
-    json_t *o = cm__json_answer(ctx, "rank");
     int32_t placed = cm_job_placed(r->job);
     echo(ctx, o, r);
     json_t *list = cm__json_set(ctx, o, "ranking", json_array());
@@ -108,5 +107,11 @@ void cm__job_json(cm__ctx *ctx, const cm__job_report *r, FILE *out)
     for (int32_t k = 0; k < cm_job_advices(r->job); k++)
         advice(ctx, cm__json_append(ctx, list, json_object()), cm_job_get_advice(r->job, k));
     cm__json_warnings(ctx, o, cm_job_graph(r->job));
+}
+
+void cm__job_json(cm__ctx *ctx, const cm__job_report *r, FILE *out)
+{
+    json_t *o = cm__json_answer(ctx, "rank");
+    cm__job_json_fill(ctx, o, r);
     cm__json_print(ctx, o, out);
 }

@@ -37,5 +37,7 @@ void cm__rank_json_entry(cm__ctx *ctx, json_t *object, const cm_rank_entry *entr
 /* Add the fields of a ranking. */
 struct cm__rank_report;
 void cm__rank_json_fill(cm__ctx *ctx, json_t *object, const struct cm__rank_report *report);
+struct cm__job_report;
+void cm__job_json_fill(cm__ctx *ctx, json_t *object, const struct cm__job_report *report);
 
 #endif
