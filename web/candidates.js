@@ -57,7 +57,7 @@ const Candidates = (() => {
     if (!e) return [];
     const plan = Format.plan(e);
     return terms([['Energy', Format.energy(Format.joules(e))], ['CO₂', Format.mass(Format.carbon(e))],
-      ['Price', isKnown(e.price_hour) ? Format.place(e) : '–'], ['Memory', Format.bytes(e.peak_bytes)],
+      ['Price', isKnown(e.price_hour) ? Format.place(e) : '–'], [Format.count(e) > 1 ? 'Memory per device' : 'Memory', Format.bytes(e.peak_bytes)],
       ['Step', `${duration(e.step_time_s)}, batch ${e.batch}`], ['Precision', e.precision], ['Plan', plan]]);
   }
 

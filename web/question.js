@@ -9,7 +9,7 @@ const Question = (() => {
   const examples = [
     ['ResNet-50 on ImageNet', { model: 'resnet50', data: '1281167', epochs: '90', within: '24h' }],
     ['Llama 3 8B, LoRA fine-tune', { model: 'llama3-8b', data: '100M', unit: 'tokens', lora: 'r=16', seq: '2048', budget: '50' }],
-    ['Llama 3 8B, full fine-tune on up to 8', { model: 'llama3-8b', data: '100M', unit: 'tokens', seq: '2048', max_devices: '8' }],
+    ['Llama 3 8B, full fine-tune on 8 devices', { model: 'llama3-8b', data: '100M', unit: 'tokens', seq: '2048', max_devices: '8' }],
   ];
   const boxes = () => [...document.querySelectorAll('#devices input')];
   let asked = ''; // devices of the URL, until the boxes are there
