@@ -51,6 +51,11 @@ static const char compare_details[] =
     "size and precision. Record it with record_shapes=True; docs/traces.md shows how. MODEL is a model as\n"
     "for 'predict'; a capture of the same network (docs/capture.md) fits best.";
 
+static const char prices_details[] =
+    "FILE has the columns of 'centimani prices': provider, instance, device, devices, cluster, basis, usd_hour,\n"
+    "region, date and source, separated by tabs. It is copied to $CENTIMANI_OFFERS, or to\n"
+    "centimani/offers.tsv in $XDG_CONFIG_HOME or ~/.config; 'reset' removes it.";
+
 const command commands[] = {
     {"graph", "MODEL", "Show one training step of a model: operators, FLOP, bytes, lifetimes of tensors",
      model_details, FOR_GRAPH, 1, 1, run_graph},
@@ -91,6 +96,9 @@ const command commands[] = {
      compare_details, FOR_COMPARE, 2, 2, run_compare},
     {"merge", "TABLES.json NEW.json...", "Join kernel tables of profiles; a call that several have keeps the last time",
      NULL, FOR_MERGE, 2, OPERANDS_MAX, run_merge},
+    {"prices", "[list | update FILE | reset]",
+     "Print the offers of cloud providers that 'rank --max-devices' uses, or replace them by your own table", prices_details,
+     FOR_PRICES, 0, 2, run_prices},
     {"completion", "bash|zsh", "Print a shell script that completes commands, options, models and devices", NULL,
      FOR_COMPLETION, 1, 1, run_completion},
     {"version", "", "Print the version", NULL, FOR_VERSION, 0, 0, run_version},

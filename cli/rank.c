@@ -28,6 +28,7 @@ static int run_job(settings *s)
     cm_diag diag = {0};
     bool    terminal = isatty(STDERR_FILENO) && notes() == stderr;
     s->job.rank = s->rank;
+    s->job.offers = own_offers(s);
     if (terminal) s->job.progress = show_progress;
     cm_status status = cm_job_run(s->operands[0], &s->job, &job, &diag);
     if (terminal) fprintf(notes(), "\r%40s\r", "");

@@ -153,6 +153,14 @@ STORE_NAMED(fuse)
 STORE_NAMED(layout)
 STORE_NAMED(basis)
 
+/* --spot is a short name of --price-basis spot. */
+bool store_spot(const option *o, settings *s, void *field, const char *value)
+{
+    (void)o, (void)s, (void)value;
+    *(cm_basis *)field = CM_BASIS_SPOT;
+    return true;
+}
+
 /* --cuda-graphs is a mode of the runtime, whichever of the two options comes first. */
 bool store_graphs(const option *o, settings *s, void *field, const char *value)
 {

@@ -1068,6 +1068,7 @@ typedef struct cm_job_options {
     const char     *clusters;    /* comma-separated ids or profile files; "cloud" or NULL: instances that providers sell */
     double          within_s, budget_usd; /* limits of the whole job; 0: none */
     int64_t         global_batch; /* samples per update; 0: the usual one for the model */
+    const char     *offers;      /* file that replaces the built-in offers (docs/rank.md); NULL: none */
     const char     *region;      /* of the electricity's carbon intensity; NULL: the world's average */
     void (*progress)(void *user, int32_t done, int32_t total); /* NULL: none */
     void           *user;
@@ -1083,6 +1084,9 @@ typedef struct cm_job_entry {
     const char   *provider, *instance, *price_region, *price_date, *price_source; /* NULL: not a cloud's */
     const char   *basis;      /* of the price, a name of cm_basis or "given"; NULL: no price */
     double        time_s, interval_s[2], cost_usd, cost_interval_usd[2], energy_j, co2_kg; /* of the job */
+    double        overhead;   /* of checkpoints and restarts on instances that may be interrupted, as a fraction of the
+                                 time without them; 0: none. The job's time includes it */
+    double        checkpoint_s; /* best time between two checkpoints; NAN: not interrupted */
     bool          best_here;  /* the best number of devices of its device, cluster and provider */
 } cm_job_entry;
 
@@ -1119,6 +1123,11 @@ const cm_job_entry  *cm_job_get_entry(const cm_job *job, int32_t index);
 int32_t              cm_job_advices(const cm_job *job);
 const cm_job_advice *cm_job_get_advice(const cm_job *job, int32_t index);
 const cm_graph      *cm_job_graph(const cm_job *job); /* the model */
+
+/* The built-in offers of cloud providers as a table of tab-separated cells; and whether a file has the same columns,
+   known devices and valid interconnects. count: its offers. */
+const char *cm_offers_text(void);
+cm_status   cm_offers_check(const char *path, int32_t *count, cm_diag *diag);
 
 /* ---- calibrating a device with measured steps ------------------------------------------------------------------ */
 

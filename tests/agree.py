@@ -163,7 +163,7 @@ def compare_jobs(program, count, chance):
             steps, one = job["job"]["samples"] / job["global_batch"], row["job"]
             cost = one["time_s"] / 3600 * row["price_hour"] if row["price_hour"] else None
             for name, value, expected in (("cost", one["cost_usd"], cost),
-                                          ("time", one["time_s"], steps * row["step_time_s"] + (predict["compile_s"] or 0))):
+                                          ("time", one["time_s"], (1 + row["interruption_overhead"]) * (steps * row["step_time_s"] + (predict["compile_s"] or 0)))):
                 close = value == expected or (expected and abs(value / expected - 1) < 1e-12)
                 count.check(close, f"{where}: the job's {name}", value, expected)
 

@@ -4,6 +4,7 @@
  *
  *     time   = samples / global batch * step time + compile time before the first step
  *     cost   = time * price of all devices of the rented instances
+ *     on instances that may be interrupted, the time includes checkpoints and restarts (spot.c)
  *     energy = average power of the devices in a step * time; without hosts and cooling
  *     CO2    = energy * carbon intensity of the grid
  */
@@ -30,7 +31,7 @@ static void clear_numbers(cm_job_entry *e)
         &e->at.kwh, &e->at.value, &e->at.interval[0], &e->at.interval[1], &e->at.relative, &e->at.relative_interval[0],
         &e->at.relative_interval[1], &e->at.break_even_samples, &e->at.break_even_hours, &e->at.break_even_price_hour,
         &e->at.price_hour, &e->time_s, &e->interval_s[0], &e->interval_s[1], &e->cost_usd, &e->cost_interval_usd[0],
-        &e->cost_interval_usd[1], &e->energy_j, &e->co2_kg};
+        &e->cost_interval_usd[1], &e->energy_j, &e->co2_kg, &e->checkpoint_s};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) *numbers[i] = NAN;
 }
 
@@ -45,10 +46,10 @@ static void fill_job(const cm_job *j, cm_job_entry *e)
 {
     cm_rank_entry            *at = &e->at;
     const cm_prediction_info *p = &at->prediction;
-    e->time_s = job_time(j, at->device, p->step_time_s);
+    e->time_s = (1 + e->overhead) * job_time(j, at->device, p->step_time_s);
     e->cost_usd = e->time_s / HOUR * at->price_hour;
     for (int side = 0; side < 2; side++) {
-        e->interval_s[side] = job_time(j, at->device, p->interval_s[side]);
+        e->interval_s[side] = (1 + e->overhead) * job_time(j, at->device, p->interval_s[side]);
         e->cost_interval_usd[side] = e->interval_s[side] / HOUR * at->price_hour;
     }
     at->power_w = power_of(at->device, p);
@@ -59,6 +60,13 @@ static void fill_job(const cm_job *j, cm_job_entry *e)
     at->kwh = e->energy_j / J_PER_KWH;
     at->samples_per_usd = p->throughput_samples_s * HOUR / at->price_hour;
     at->energy_j_per_sample = at->power_w / p->throughput_samples_s;
+}
+
+/* Checkpoints and restarts on instances that may be taken away. */
+static void interrupt(const cm_job *j, const cm__site *site, cm_job_entry *e)
+{
+    cm__interruptions i = cm__interruptions_of(j->ctx, e->provider);
+    e->overhead = cm__interruption_overhead(&i, e->paid / site->block, j->state_bytes, &e->checkpoint_s);
 }
 
 static cm_job_entry entry_of(const cm_job *j, const cm__site *site, const cm__count *count)
@@ -89,6 +97,7 @@ static cm_job_entry entry_of(const cm_job *j, const cm__site *site, const cm__co
     if (!e.at.fits) return e;
     e.at.prediction = count->best.info;
     e.at.peak_bytes = count->best.use.peak_bytes;
+    if (e.basis && strcmp(e.basis, cm_basis_name(CM_BASIS_SPOT)) == 0) interrupt(j, site, &e);
     fill_job(j, &e);
     return e;
 }

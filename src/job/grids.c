@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* grids.c - carbon intensity of electricity by region (data/grids.tsv). */
+#include <string.h>
 #include "base/text.h"
 #include "job/job.h"
 #include "job/tables.h"
@@ -16,7 +17,7 @@ cm__grid cm__grid_find(cm__ctx *ctx, const char *region)
     while (cm__lines_next(&rows, c)) {
         if (n < REGIONS_MOST) names[n++] = c[REGION];
         if (!cm__same_name(c[REGION], wanted)) continue;
-        return (cm__grid){c[REGION], c[NAME], cm__format(ctx, "%s (%s)", c[SOURCE], c[YEAR]),
+        return (cm__grid){c[REGION], c[NAME], strcmp(c[YEAR], "-") ? cm__format(ctx, "%s (%s)", c[SOURCE], c[YEAR]) : c[SOURCE],
                           cm__lines_number(&rows, c[G_KWH])};
     }
     const char *near = cm__nearest(wanted, names, n), *all = "";

@@ -29,6 +29,7 @@ typedef struct cm__offers {
 
 /* offers.c: the offers of a text with the columns of data/offers.tsv; `name` is for messages. */
 cm__offers cm__offers_read(cm__ctx *ctx, const char *text, const char *name);
+cm__offers cm__offers_load(cm__ctx *ctx, const char *path); /* NULL: the built-in ones */
 
 /* grids.c: carbon intensity of a region, g/kWh; NULL: the world's average. Fails if the region is unknown. */
 typedef struct cm__grid {
@@ -36,6 +37,15 @@ typedef struct cm__grid {
     double      g_kwh;
 } cm__grid;
 cm__grid cm__grid_find(cm__ctx *ctx, const char *region);
+
+/* spot.c: Young's and Daly's best checkpoint interval of interrupted jobs, and what checkpoints and restarts cost. */
+typedef struct cm__interruptions {
+    double per_day, write_bytes_s, restart_s; /* of one instance */
+} cm__interruptions;
+cm__interruptions cm__interruptions_of(cm__ctx *ctx, const char *provider);
+/* The time of checkpoints, lost work and restarts as a fraction of the time without them; interval_s: between two
+   checkpoints. */
+double cm__interruption_overhead(const cm__interruptions *i, int32_t instances, double state_bytes, double *interval_s);
 
 /* One device with one interconnect: the best plan for each number of devices. */
 typedef struct cm__job_search {
@@ -73,6 +83,7 @@ struct cm_job {
     cm__site       *sites;
     int32_t         n_sites, cap_sites;
     cm_graph       *forward[CM_FUSES];
+    double          state_bytes; /* of a checkpoint */
     cm__conditions  where;
     cm_job_entry   *entries, **order;
     int32_t         n_entries, n_placed;

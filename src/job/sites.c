@@ -4,7 +4,6 @@
 #include <string.h>
 #include "base/text.h"
 #include "job/job.h"
-#include "job/tables.h"
 
 /* ---- devices ---------------------------------------------------------------------------------------------------- */
 
@@ -158,7 +157,7 @@ static void add_named(cm_job *j, const char *name)
 void cm__job_list_sites(cm_job *j)
 {
     const cm_rank_options *o = &j->options.rank;
-    j->offers = cm__offers_read(j->ctx, cm__table_offers, "data/offers.tsv");
+    j->offers = cm__offers_load(j->ctx, j->options.offers);
     each_name(j, j->options.clusters ? j->options.clusters : "cloud", add_cluster);
     if (!j->options.clusters && !o->provider) {
         if (!all_devices(j)) each_name(j, o->devices, add_named);

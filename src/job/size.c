@@ -46,6 +46,17 @@ static double recipe_batch(cm_job *j, const cm_graph *forward)
     return BATCH_LEAST;
 }
 
+/* Of a checkpoint: fp32 weights and optimizer states. Adapters are small; their checkpoints take no time. */
+static double state_bytes(const cm_job *j, const cm_graph *forward)
+{
+    static const double numbers[CM_OPTIMIZERS] = {[CM_OPTIMIZER_SGD] = 1, [CM_OPTIMIZER_MOMENTUM] = 2,
+                                                  [CM_OPTIMIZER_ADAM] = 3, [CM_OPTIMIZER_ADAMW] = 3};
+    const cm_train_options *t = &j->options.rank.train;
+    cm_optimizer            optimizer = t->optimizer ? t->optimizer : cm_graph_optimizer(forward);
+    bool                    adapters = t->tuning.rank > 0;
+    return adapters ? 0 : sizeof(float) * numbers[optimizer] * parameters_of(forward);
+}
+
 static void choose_batch(cm_job *j, const cm_graph *forward, double epoch)
 {
     j->info.global_batch = j->options.global_batch;
@@ -72,4 +83,5 @@ void cm__job_read_size(cm_job *j)
     j->info.text = cm__format(j->ctx, "%s%s", amount, o->tokens > 0 ? "tokens" : "samples");
     if (o->epochs > 0) j->info.text = cm__format(j->ctx, "%s in %g epochs", j->info.text, epochs);
     choose_batch(j, forward, each);
+    j->state_bytes = state_bytes(j, forward);
 }
