@@ -20,7 +20,7 @@ SANITIZE_RACES = -Db_sanitize=thread -Db_lundef=false
 # gcc warns about code that its sanitizers insert, so warnings are errors in the other two builds only.
 UNWARNED       = -Dwarning_level=0 -Dwerror=false
 
-.PHONY: run build test browser golden accuracy bench fuzz static deb install clean help packages test-packages \
+.PHONY: run build test browser page-speed golden accuracy bench fuzz static deb install clean help packages test-packages \
         web-packages playwright mcp mcp-client
 .DEFAULT_GOAL := build
 
@@ -64,6 +64,9 @@ fuzz: test-packages      ## fuzz every importer for FUZZ_SECONDS each
 
 browser: build playwright ## test the HTML report and the web page in Chromium
 	NODE_PATH=build/browser/node_modules node tests/browser/browser.js build/centimani docs/images
+
+page-speed: build playwright ## time the first answer of the web page in Chromium
+	NODE_PATH=build/browser/node_modules node bench/page_speed.js build/centimani
 
 mcp: build mcp-client    ## test the tools for language models with the protocol's own client
 	NODE_PATH=build/mcp/node_modules node tests/mcp/client.js build/centimani

@@ -169,6 +169,7 @@
     if (rank && JSON.stringify(Question.read()) === JSON.stringify(shownQuestion)) {
       const all = kept.all !== view.all;
       view = kept;
+      if (!$('problem').hidden) settle('');
       if (all) showRanking();
       showView();
     } else ask(false, kept);

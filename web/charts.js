@@ -52,7 +52,8 @@ const Charts = (() => {
     made.get(id)?.destroy();
     Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
     const click = choose && {
-      onClick: (event, marks) => { if (marks.length) choose(marks[0].index, marks[0].datasetIndex); },
+      // After the event, because the choice may remove this chart.
+      onClick: (event, marks) => { if (marks.length) setTimeout(() => choose(marks[0].index, marks[0].datasetIndex)); },
       onHover: (event, marks) => { event.native.target.style.cursor = marks.length ? 'pointer' : 'default'; },
     };
     config.options = { responsive: true, maintainAspectRatio: false, animation: false, clip: 8, color: colour('text'), ...click, ...config.options };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // checks.js - what the browser tests share: TAP results, windows, checks that hold for every view, and the server.
+// Environment: ONLY=TEXT runs the tests whose names contain it; TIMES=1 prints the time of each.
 'use strict';
 const { spawn } = require('child_process');
 const fs = require('fs');
@@ -8,6 +9,7 @@ const path = require('path');
 const results = [];
 async function test(name, run) {
   const begin = Date.now();
+  if (process.env.ONLY && !name.includes(process.env.ONLY)) return;
   try { await run(); results.push([true, name]); }
   catch (problem) { results.push([false, name, String(problem.stack || problem)]); }
   if (process.env.TIMES) console.log(`# ${Date.now() - begin} ms: ${name}`);

@@ -213,6 +213,32 @@ const uses = {
     const html = await get('report');
     yes(html.startsWith('<!DOCTYPE html>') && html.includes('Where to train resnet50') && html.includes(json.ranking[0].name), html.slice(0, 200));
   },
+  'a whole job: numbers of devices, places and plans; points of the curve open them; the report has the plans': async (page, browser, url, work) => {
+    await page.goto(url + '?model=resnet50&data=1281167&epochs=90&max_devices=8&devices=nvidia-a100-80g,nvidia-l4,google-tpu-v5e');
+    await settled(page);
+    const answer = await page.evaluate(() => fetch('/api/rank?model=resnet50&samples=1281167&epochs=90&max_devices=8&objective=cost&devices=nvidia-a100-80g,nvidia-l4,google-tpu-v5e').then(r => r.json()));
+    const best = answer.ranking[0], pods = answer.ranking.filter(e => e.rank && e.device === 'google-tpu-v5e');
+    yes((await page.textContent('#sentence')).includes(`${best.n > 1 ? best.n + ' × ' : ''}${best.name} at ${best.provider}`), await page.textContent('#sentence'));
+    yes(pods.length > 2, 'one number of devices only');
+    await page.click('text=Show all');
+    await page.click('#candidates tr.row[data-key^="google-tpu-v5e~8~"] .open');
+    await drawnDetail(page);
+    const plan = await page.textContent('.panel .facts');
+    yes(/Devices8/.test(plan) && /data-parallel8|tensor-parallel|pipeline/.test(plan), plan);
+    equal(await page.evaluate(() => Chart.getChart('d-counts').data.datasets[0].data.length), pods.length, 'points of the curve');
+    yes(await page.evaluate(() => Chart.getChart('d-timeline').data.labels.includes('network')), 'the timeline has no network');
+    const at = await page.evaluate(() => { const c = Chart.getChart('d-counts'), m = c.getDatasetMeta(0).data[0]; c.canvas.scrollIntoView({ block: 'center' }); const r = c.canvas.getBoundingClientRect(); return [r.left + m.x, r.top + m.y]; });
+    await page.mouse.click(...at);
+    await page.waitForFunction(() => document.querySelector('tr.opened').dataset.key.startsWith('google-tpu-v5e~1~'));
+    await drawnDetail(page);
+    await checkView(page, 'job');
+    const [file] = await Promise.all([page.waitForEvent('download'), page.click('#get-report')]), to = path.join(work, 'job.html');
+    await file.saveAs(to);
+    yes(/data-parallel 8/.test(fs.readFileSync(to, 'utf8')), 'the report has no plan');
+    await page.fill('#within', '1min');
+    await after(page, () => page.press('#within', 'Enter'));
+    yes(/No candidate/.test(await page.textContent('#sentence')) && (await page.textContent('#confidence')).length > 20, await page.textContent('#confidence'));
+  },
   'a malformed file gives a message, and the page goes on': async (page, browser, url, work) => {
     const bad = path.join(work, 'bad.onnx');
     fs.writeFileSync(bad, Buffer.alloc(2000, 0xa5));
