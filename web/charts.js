@@ -12,7 +12,7 @@ const Charts = (() => {
   function axis(title, more = {}) {
     const { ticks, ...rest } = more;
     return { title: { display: Boolean(title), text: title, color: colour('soft') }, border: { display: false },
-      ticks: { color: colour('soft'), maxRotation: 0, ...ticks }, grid: { color: colour('grid'), drawBorder: false }, ...rest };
+      ticks: { color: colour('soft'), maxRotation: 0, callback(v) { return typeof this.getLabelForValue === 'function' && this.type === 'category' ? this.getLabelForValue(v) : Number(v.toPrecision(3)); }, ...ticks }, grid: { color: colour('grid'), drawBorder: false }, ...rest };
   }
   // Ticks at powers of ten; over a short range also at 2 and 5 times them.
   function logTicks(scale) {

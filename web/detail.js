@@ -4,8 +4,8 @@ const Detail = (() => {
   const { short, duration, percent, bytes } = Format;
   const figures = ['memory', 'waterfall', 'roofline', 'timeline', 'scaling', 'counts', 'batches'].map(name => 'd-' + name);
 
-  const ways = { measured: 'looked up in measurements of this device', interpolated: 'interpolated between measurements of this device',
-    transferred: 'transferred from measurements of other devices', roofline: 'from peak rates' };
+  const ways = { measured: 'looked up in measurements of this device', interpolated: 'between measurements of this device',
+    transferred: 'from measurements of other devices', roofline: 'from peak rates' };
   function evidence(share) {
     const list = Object.keys(ways).filter(way => share?.[way] > 0.005);
     return list.length ? 'Time estimated by: ' + list.map(way => `${percent(Number(share[way].toPrecision(2)))} ${way} (${ways[way]})`).join(', ') + '.' : '';
