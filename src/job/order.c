@@ -47,7 +47,7 @@ static void settle_state(const cm_job *j, cm_job_entry *e)
     const cm_job_options *o = &j->options;
     bool                  late = o->within_s > 0 && !(e->time_s <= o->within_s);
     bool                  dear = o->budget_usd > 0 && !(e->cost_usd <= o->budget_usd);
-    if (!e->at.fits) return;
+    if (!e->at.fits || e->at.state == CM_RANK_OVER) return; /* over: no queue takes it */
     const char *failed = cm__where_fails(&j->where, &e->at, true);
     if ((dear && isnan(e->cost_usd)) || !isfinite(e->at.value)) {
         e->at.state = CM_RANK_NO_VALUE;
