@@ -1078,7 +1078,8 @@ typedef struct cm_job_options {
 /* A number of devices at one place, with the best plan there. Unknown numbers are NAN. */
 typedef struct cm_job_entry {
     cm_rank_entry at;         /* prediction: of the plan, one update of the global batch; hours, usd, kwh: of the job;
-                                 price_hour: of all devices that are paid for; value: the objective's */
+                                 price_hour: of all devices that are paid for; value: the objective's;
+                                 break_even_price_hour: of one device, at which the entry costs as much as the first */
     int32_t       n;          /* devices that the plan uses */
     int32_t       paid;       /* devices of the rented instances; at least n */
     const char   *cluster;    /* for cm_fabric_new() */
