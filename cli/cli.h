@@ -29,6 +29,10 @@ typedef struct settings {
     bool              leave_device_out;
     cm_rank_options   rank;
     char              offers[CLI_PATH_MAX]; /* path of the user's table of offers */
+    const char       *job_script;
+    cm__script_options script;
+    int64_t           entry;
+    bool              fewest;
     cm_job_options    job;        /* rank --max-devices; run_rank() copies rank into it */
     cm_rank_price     prices[PRICES_MAX]; /* --price, rank.n_prices of them */
     char              price_names[PRICES_MAX][64];

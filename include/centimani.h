@@ -1069,6 +1069,7 @@ typedef struct cm_job_options {
     double          within_s, budget_usd; /* limits of the whole job; 0: none */
     int64_t         global_batch; /* samples per update; 0: the usual one for the model */
     const char     *offers;      /* file that replaces the built-in offers (docs/rank.md); NULL: none */
+    const char     *queue;       /* queue of the facility; NULL: the one that needs the fewest jobs */
     const char     *region;      /* of the electricity's carbon intensity; NULL: the world's average */
     void (*progress)(void *user, int32_t done, int32_t total); /* NULL: none */
     void           *user;
@@ -1077,7 +1078,8 @@ typedef struct cm_job_options {
 /* A number of devices at one place, with the best plan there. Unknown numbers are NAN. */
 typedef struct cm_job_entry {
     cm_rank_entry at;         /* prediction: of the plan, one update of the global batch; hours, usd, kwh: of the job;
-                                 price_hour: of all devices that are paid for; value: the objective's */
+                                 price_hour: of all devices that are paid for; value: the objective's;
+                                 break_even_price_hour: of one device, at which the entry costs as much as the first */
     int32_t       n;          /* devices that the plan uses */
     int32_t       paid;       /* devices of the rented instances; at least n */
     const char   *cluster;    /* for cm_fabric_new() */
@@ -1087,6 +1089,12 @@ typedef struct cm_job_entry {
     double        overhead;   /* of checkpoints and restarts on instances that may be interrupted, as a fraction of the
                                  time without them; 0: none. The job's time includes it */
     double        checkpoint_s; /* best time between two checkpoints; NAN: not interrupted */
+    int32_t       nodes;      /* nodes that the devices are in */
+    const char   *queue, *queue_class, *scheduler; /* of a facility; NULL: unknown */
+    double        queue_wall_s; /* longest wall time of one job there; NAN: unknown */
+    int32_t       jobs;       /* jobs in a row that the wall time makes necessary; 1 if there is no queue */
+    double        charge;     /* of the allocation, in charge_unit; NAN: unknown */
+    const char   *charge_unit;
     bool          best_here;  /* the best number of devices of its device, cluster and provider */
 } cm_job_entry;
 

@@ -62,6 +62,7 @@
     $('sentence').replaceChildren(...Candidates.sentence(rank));
     $('confidence').replaceChildren(...Candidates.confidence(rank, l, toggle), ...rank.warnings.map(text => make('span', { className: 'warning' }, ' Warning: ' + text + '.')));
     $('facts').replaceChildren(...Candidates.facts(rank));
+    $('get-script').hidden = !rank.max_devices || !any;
     Detail.close();
     Candidates.table(rank, view, { open: toggle, compare: choose });
     for (const id of ['h-intervals', 'h-pareto']) $(id).parentElement.hidden = !any;
@@ -188,12 +189,11 @@
 
   async function download(what) {
     try {
-      if (what === 'csv' || what === 'json') Download[what](rank);
-      else {
-        $('said').textContent = 'Writing the report …';
-        Download.report(rank, await Api.ask('/api/report', Question.query(shownQuestion)));
-        $('said').textContent = 'The report is downloaded.';
-      }
+      if (what === 'csv' || what === 'json') return Download[what](rank);
+      const opened = view.open && Candidates.find(rank, view.open), entry = what === 'script' && opened ? { entry: String(opened.rank) } : {};
+      $('said').textContent = `Writing the ${what} …`;
+      Download[what](rank, await Api.ask('/api/' + what, { ...Question.query(shownQuestion), ...entry }));
+      $('said').textContent = what === 'report' ? 'The report is downloaded.' : `The job script of ${Format.title(opened || rank.ranking[0])} is downloaded.`;
     } catch (problem) { fail(problem); }
   }
 
@@ -205,7 +205,7 @@
   $('undo').addEventListener('click', () => { asked++; Question.write(shownQuestion); settle('The previous question.'); });
   $('all').addEventListener('click', () => { view = { ...view, all: '1' }; remember(true); showRanking(); showView(); });
   $('compare-end').addEventListener('click', () => { view = { ...view, compare: '' }; remember(true); showView(); });
-  for (const what of ['report', 'json', 'csv']) $('get-' + what).addEventListener('click', () => download(what));
+  for (const what of ['report', 'json', 'csv', 'script']) $('get-' + what).addEventListener('click', () => download(what));
   for (const on of [true, false])
     $(on ? 'devices-all' : 'devices-none').addEventListener('click', () => { document.querySelectorAll('#devices input').forEach(box => { box.checked = on; }); Question.summarize(); if (on) ask(); });
   $('copy').addEventListener('click', async () => {

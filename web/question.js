@@ -1,7 +1,7 @@
 // question.js - the question and the view: form, URL and the query for the server. The URL contains both, so that every view can be linked.
 'use strict';
 const Question = (() => {
-  const fields = ['model', 'data', 'unit', 'epochs', 'within', 'budget', 'objective', 'max_devices', 'clusters', 'carbon', 'precision', 'batch', 'seq', 'optimizer', 'lora',
+  const fields = ['model', 'data', 'unit', 'epochs', 'within', 'budget', 'objective', 'max_devices', 'clusters', 'queue', 'carbon', 'precision', 'batch', 'seq', 'optimizer', 'lora',
     'quantize', 'recompute', 'price_basis', 'price', 'where', 'baseline'];
   const bar = ['model', 'data', 'unit', 'epochs', 'within', 'budget', 'max_devices'];
   const defaults = { unit: 'samples' };
@@ -77,7 +77,7 @@ const Question = (() => {
   const count = text => text.replace(/[,\s_]/g, '');
   function query(q) {
     const { data, unit, within, budget, batch, baseline, ...rest } = q;
-    if ((q.clusters || q.carbon) && !q.max_devices) throw new Error('Clusters and the carbon region are for whole jobs: give a number of devices under “Max. devices”.');
+    if ((q.clusters || q.queue || q.carbon) && !q.max_devices) throw new Error('Clusters, queues and the carbon region are for whole jobs: give a number of devices under “Max. devices”.');
     const limits = { hours: within && hours(within), usd: budget && dollars(budget) };
     const asked = q.max_devices ? { within: limits.hours && limits.hours + 'h', budget: limits.usd && String(limits.usd), global_batch: batch } :
       { batch, baseline, max_hours: limits.hours && String(limits.hours), max_usd: limits.usd && String(limits.usd) };

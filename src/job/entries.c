@@ -31,7 +31,7 @@ static void clear_numbers(cm_job_entry *e)
         &e->at.kwh, &e->at.value, &e->at.interval[0], &e->at.interval[1], &e->at.relative, &e->at.relative_interval[0],
         &e->at.relative_interval[1], &e->at.break_even_samples, &e->at.break_even_hours, &e->at.break_even_price_hour,
         &e->at.price_hour, &e->time_s, &e->interval_s[0], &e->interval_s[1], &e->cost_usd, &e->cost_interval_usd[0],
-        &e->cost_interval_usd[1], &e->energy_j, &e->co2_kg, &e->checkpoint_s};
+        &e->cost_interval_usd[1], &e->energy_j, &e->co2_kg, &e->checkpoint_s, &e->queue_wall_s, &e->charge};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) *numbers[i] = NAN;
 }
 
@@ -69,6 +69,27 @@ static void interrupt(const cm_job *j, const cm__site *site, cm_job_entry *e)
     e->overhead = cm__interruption_overhead(&i, e->paid / site->block, j->state_bytes, &e->checkpoint_s);
 }
 
+/* The queue of a facility, the jobs in a row that its wall time makes necessary, and the charge. */
+static void enqueue(const cm_job *j, cm_job_entry *e)
+{
+    cm__queues       queues = cm__queues_of(j->ctx, e->cluster, j->options.queue);
+    const cm__queue *q = cm__queue_for(&queues, e->nodes, e->time_s);
+    if (!queues.count) return;
+    if (!q) {
+        e->at.state = CM_RANK_OVER;
+        e->at.reason = cm__format(j->ctx, "no queue%s%s takes %d nodes", j->options.queue ? " " : "",
+                                  j->options.queue ? j->options.queue : "", e->nodes);
+        return;
+    }
+    e->queue = q->name;
+    e->queue_class = q->class;
+    e->scheduler = q->scheduler;
+    e->queue_wall_s = q->wall_s;
+    e->jobs = (int32_t)fmin(ceil(e->time_s / q->wall_s), 1e6);
+    e->charge = e->nodes * e->time_s / HOUR * q->charge;
+    e->charge_unit = q->unit;
+}
+
 static cm_job_entry entry_of(const cm_job *j, const cm__site *site, const cm__count *count)
 {
     const cm__job_search *s = &j->searches[site->search_index];
@@ -76,6 +97,9 @@ static cm_job_entry entry_of(const cm_job *j, const cm__site *site, const cm__co
     cm_job_entry          e = {.n = count->devices, .cluster = s->cluster, .basis = site->basis};
     clear_numbers(&e);
     e.paid = (count->devices + site->block - 1) / site->block * site->block;
+    int32_t node = cm_fabric_node(s->fabric);
+    e.nodes = (count->devices + node - 1) / node;
+    e.jobs = 1;
     e.at.device = s->device;
     e.at.precision = s->options.train.precision;
     e.at.price_hour = site->usd_hour * e.paid;
@@ -99,6 +123,7 @@ static cm_job_entry entry_of(const cm_job *j, const cm__site *site, const cm__co
     e.at.peak_bytes = count->best.use.peak_bytes;
     if (e.basis && strcmp(e.basis, cm_basis_name(CM_BASIS_SPOT)) == 0) interrupt(j, site, &e);
     fill_job(j, &e);
+    if (!offer && s->cluster) enqueue(j, &e);
     return e;
 }
 

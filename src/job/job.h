@@ -47,6 +47,25 @@ cm__interruptions cm__interruptions_of(cm__ctx *ctx, const char *provider);
    checkpoints. */
 double cm__interruption_overhead(const cm__interruptions *i, int32_t instances, double state_bytes, double *interval_s);
 
+/* queues.c: rows of data/queues.tsv. */
+typedef struct cm__queue {
+    const char *name, *class, *scheduler, *unit;
+    int32_t     nodes_min, nodes_max;
+    double      wall_s, charge; /* charge: units per node and hour */
+} cm__queue;
+
+#define CM__QUEUES_MAX 16
+typedef struct cm__queues {
+    cm__queue list[CM__QUEUES_MAX];
+    int32_t   count;
+} cm__queues;
+
+/* The queues of a cluster, or those of a name; none if the facility is not known. Fails if the facility has no queue of
+   that name. */
+cm__queues       cm__queues_of(cm__ctx *ctx, const char *cluster, const char *name);
+/* The queue that takes so many nodes and needs the fewest jobs in a row; NULL: none takes them. */
+const cm__queue *cm__queue_for(const cm__queues *queues, int32_t nodes, double time_s);
+
 /* One device with one interconnect: the best plan for each number of devices. */
 typedef struct cm__job_search {
     cm_device      *device; /* owned by the job's device list */

@@ -25,6 +25,7 @@ static double value_at(const cm_job *j, const cm_job_entry *e, double time_s)
 {
     double part = time_s / e->time_s;
     switch (j->info.objective) {
+    case CM_OBJECTIVE_DEVICES: return e->n;
     case CM_OBJECTIVE_TIME: return time_s / HOUR;
     case CM_OBJECTIVE_COST: return e->cost_usd * part;
     case CM_OBJECTIVE_PRICE: return e->at.samples_per_usd / part;
@@ -47,7 +48,7 @@ static void settle_state(const cm_job *j, cm_job_entry *e)
     const cm_job_options *o = &j->options;
     bool                  late = o->within_s > 0 && !(e->time_s <= o->within_s);
     bool                  dear = o->budget_usd > 0 && !(e->cost_usd <= o->budget_usd);
-    if (!e->at.fits) return;
+    if (!e->at.fits || e->at.state == CM_RANK_OVER) return; /* over: no queue takes it */
     const char *failed = cm__where_fails(&j->where, &e->at, true);
     if ((dear && isnan(e->cost_usd)) || !isfinite(e->at.value)) {
         e->at.state = CM_RANK_NO_VALUE;
@@ -73,6 +74,8 @@ static int by_value(const void *left, const void *right)
     if (a->at.state != b->at.state) return a->at.state < b->at.state ? -1 : 1;
     double x = a->at.value, y = b->at.value;
     if (a->at.state == CM_RANK_PLACED && x != y) return (x < y) == less_is_better ? -1 : 1;
+    if (a->at.state == CM_RANK_PLACED && a->cost_usd != b->cost_usd && !isnan(a->cost_usd) && !isnan(b->cost_usd))
+        return a->cost_usd < b->cost_usd ? -1 : 1;
     int order = strcmp(cm_device_get_info(a->at.device)->id, cm_device_get_info(b->at.device)->id);
     if (!order) order = a->n - b->n;
     if (!order) order = by_text(a->provider, b->provider);
@@ -106,6 +109,7 @@ static void mark(cm_job *j)
         e->at.tied_with_best = i > 0 && cm__rank_too_close(&j->order[0]->at, &e->at);
         e->at.pareto = undominated(j, e);
         e->best_here = true;
+        e->at.break_even_price_hour = j->order[0]->cost_usd / e->at.hours / e->paid;
         for (int32_t k = 0; k < i && e->best_here; k++) e->best_here = !same_place(j->order[k], e);
     }
 }

@@ -279,6 +279,16 @@ typedef struct cm__job_report {
 
 const char *cm__job_unit(cm_objective objective); /* of an entry's value */
 
+/* A batch script for an entry of a job. */
+typedef struct cm__script_options {
+    const char *launcher;  /* "torchrun", "deepspeed" or "megatron" */
+    const char *scheduler; /* "pbs" or "slurm"; NULL: the facility's, otherwise slurm */
+} cm__script_options;
+
+bool      cm__is_launcher(const char *name);
+cm_status cm__job_script_print(const cm__job_report *report, const cm_job_entry *entry, const cm__script_options *options,
+                               FILE *out, cm_diag *diag);
+
 /* Price basis of an entry: a name of cm_basis, "given" for --price, or "-" without a price. */
 const char *cm__rank_basis(const cm_rank_entry *entry);
 
@@ -556,6 +566,8 @@ void cm__rank_csv(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 void cm__job_text(cm__ctx *ctx, const cm__job_report *report, FILE *out);
 void cm__job_json(cm__ctx *ctx, const cm__job_report *report, FILE *out);
 void cm__job_csv(cm__ctx *ctx, const cm__job_report *report, FILE *out);
+void cm__job_script(cm__ctx *ctx, const cm__job_report *report, const cm_job_entry *entry,
+                    const cm__script_options *options, FILE *out);
 void cm__compare_text(cm__ctx *ctx, const cm__compare_report *report, FILE *out);
 void cm__compare_json(cm__ctx *ctx, const cm__compare_report *report, FILE *out);
 void cm__trace_fit_text(cm__ctx *ctx, const cm__trace_fit_report *report, FILE *out);

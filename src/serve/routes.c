@@ -84,11 +84,13 @@ typedef struct api_call {
 } api_call;
 
 /* Allowed options of each command. A key of the query is the option's name with '_' for '-'. */
-static const char *const ranking_options[] = {
-    "objective", "precision", "batch", "devices", "samples", "tokens", "epochs", "max_hours", "max_usd", "vendor",
-    "provider", "price_basis", "where", "baseline", "port_hours", "rate", "seq", "optimizer", "runtime", "mode",
-    "recompute", "price", "lora", "quantize", "max_devices", "clusters", "within", "budget", "global_batch", "carbon",
-    NULL};
+#define RANKING                                                                                                        \
+    "objective", "precision", "batch", "devices", "samples", "tokens", "epochs", "max_hours", "max_usd", "vendor",    \
+        "provider", "price_basis", "where", "baseline", "port_hours", "rate", "seq", "optimizer", "runtime", "mode",  \
+        "recompute", "price", "lora", "quantize", "max_devices", "clusters", "queue", "within", "budget",             \
+        "global_batch", "carbon"
+static const char *const ranking_options[] = {RANKING, NULL};
+static const char *const script_options[] = {RANKING, "entry", "launcher", "scheduler", NULL};
 static const char *const device_options[] = {
     "device", "precision", "batch", "seq", "optimizer", "runtime", "mode", "recompute", "lora", "quantize", "n", "tp",
     "pp", "dp", "cp", "ep", "zero", "micro_batch", "global_batch", "cluster", NULL};
@@ -234,6 +236,7 @@ static const struct {
     {"/api/rank", "rank", ranking_options, true, {"--json"}, JSON},
     {"/api/device", "explain", device_options, true, {"--json", "--full"}, JSON},
     {"/api/graph", "graph", no_options, true, {"--json"}, JSON},
+    {"/api/script", "rank", script_options, true, {"--job-script=-"}, "text/plain; charset=utf-8"},
     {"/api/report", "report", ranking_options, true, {"-o=-"}, "text/html; charset=utf-8"},
 };
 

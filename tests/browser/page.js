@@ -234,9 +234,10 @@ const uses = {
     await page.waitForFunction(() => document.querySelector('tr.opened').dataset.key.startsWith('google-tpu-v5e~1~'));
     await drawnDetail(page);
     await checkView(page, 'job');
-    const [file] = await Promise.all([page.waitForEvent('download'), page.click('#get-report')]), to = path.join(work, 'job.html');
-    await file.saveAs(to);
-    yes(/data-parallel 8/.test(fs.readFileSync(to, 'utf8')), 'the report has no plan');
+    const get = async id => { const [file] = await Promise.all([page.waitForEvent('download'), page.click('#get-' + id)]), to = path.join(work, id); await file.saveAs(to); return fs.readFileSync(to, 'utf8'); };
+    yes(/data-parallel 8/.test(await get('report')), 'the report has no plan');
+    await toggle(page, 0);
+    yes(/^#!.*\n(.*\n)*.*torchrun/.test(await get('script')), 'no job script');
     await page.fill('#within', '1min');
     await after(page, () => page.press('#within', 'Enter'));
     yes(/No candidate/.test(await page.textContent('#sentence')) && (await page.textContent('#confidence')).length > 20, await page.textContent('#confidence'));

@@ -46,6 +46,12 @@ static void entry(cm__ctx *ctx, json_t *o, const cm_job_entry *e, int32_t place,
     cm__json_set(ctx, o, "region", cm__json_text(ctx, e->price_region));
     cm__json_set(ctx, o, "interruption_overhead", cm__json_number(e->overhead));
     cm__json_set(ctx, o, "checkpoint_interval_s", cm__json_number(e->checkpoint_s));
+    cm__json_set(ctx, o, "nodes", json_integer(e->nodes));
+    cm__json_set(ctx, o, "queue", cm__json_text(ctx, e->queue));
+    cm__json_set(ctx, o, "scheduler", cm__json_text(ctx, e->scheduler));
+    cm__json_set(ctx, o, "jobs_in_a_row", json_integer(e->jobs));
+    cm__json_set(ctx, o, "charge", cm__json_number(e->charge));
+    cm__json_set(ctx, o, "charge_unit", cm__json_text(ctx, e->charge_unit));
     cm__json_set(ctx, o, "best_here", json_boolean(e->best_here));
     cm__json_set(ctx, o, "tied_with_best", json_boolean(e->at.tied_with_best));
     json_t *plan = cm__json_set(ctx, o, "plan", e->at.fits ? json_object() : json_null());

@@ -13,7 +13,7 @@ const char *cm__job_unit(cm_objective objective)
 {
     static const char *const units[CM_OBJECTIVES] = {
         [CM_OBJECTIVE_THROUGHPUT] = "samples/s", [CM_OBJECTIVE_PRICE] = "samples/USD", [CM_OBJECTIVE_ENERGY] = "J/sample",
-        [CM_OBJECTIVE_TIME] = "h", [CM_OBJECTIVE_COST] = "USD"};
+        [CM_OBJECTIVE_DEVICES] = "devices", [CM_OBJECTIVE_TIME] = "h", [CM_OBJECTIVE_COST] = "USD"};
     return units[objective];
 }
 

@@ -70,6 +70,8 @@ static void test_commands(void **state)
     assert_string_equal(words, "explain gpt2 --json --full --device=nvidia-h200 -n=8 --tp=2 --cluster=dgx-h100");
     assert_int_equal(get("/api/report", "model=gpt2&objective=cost", "{}"), 200);
     assert_string_equal(words, "report gpt2 -o=- --objective=cost");
+    assert_int_equal(get("/api/script", "model=gpt2&max_devices=8&entry=2&output=x", "{}"), 200);
+    assert_string_equal(words, "rank gpt2 --job-script=- --max-devices=8 --entry=2");
 }
 
 /* Keys that no list allows are ignored; a value stays one word; files of the server cannot be named. */
