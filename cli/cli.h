@@ -85,7 +85,7 @@ const command *find_command(const char *name);
 bool           loading_makes_sense(settings *s); /* false: loading options without a dataset */
 const char    *own_offers(settings *s);          /* prices.c: path of the user's offers; NULL: none */
 bool           settle_ranking(settings *s);      /* rank.c: copy the options that rank and report share */
-bool           job_makes_sense(const settings *s); /* rank.c: whether the options of a whole job and of single devices are mixed */
+bool           job_makes_sense(const settings *s); /* rank.c: false: options of a job and of single devices together */
 
 int  run_graph(settings *s);
 int  run_models(settings *s);

@@ -1,7 +1,12 @@
 // app.js - asks the question that form and URL contain, shows the answer, and keeps the URL and the browser's history up to date.
 'use strict';
 (() => {
-  let asked = 0, rank = null, view = {}, shownQuestion = {}, details = new Map(), waiting = null;
+  let asked = 0,
+    rank = null,
+    view = {},
+    shownQuestion = {},
+    details = new Map(),
+    waiting = null;
 
   // ---- states: waiting, problem, answer
 
@@ -15,7 +20,10 @@
     $('results').setAttribute('aria-busy', String(on));
     age(on);
     $('progress').hidden = !on;
-    if (on) waiting = setTimeout(() => { $('said').textContent = 'Computing …'; }, 400);
+    if (on)
+      waiting = setTimeout(() => {
+        $('said').textContent = 'Computing …';
+      }, 400);
   }
   function fail(problem) {
     wait(false);
@@ -32,8 +40,12 @@
   }
   function limits(q) {
     const l = { seconds: q.within && Question.hours(q.within) * 3600, dollars: q.budget && Question.dollars(q.budget) };
-    const deadline = l.seconds && { value: l.seconds / 3600, text: 'deadline ' + q.within }, budget = l.dollars && { value: l.dollars, text: 'budget ' + Format.usd(l.dollars) };
-    l.onIntervals = [rank?.objective === 'time' && deadline && { axis: 'x', ...deadline }, rank?.objective === 'cost' && budget && { axis: 'x', ...budget }].filter(Boolean);
+    const deadline = l.seconds && { value: l.seconds / 3600, text: 'deadline ' + q.within },
+      budget = l.dollars && { value: l.dollars, text: 'budget ' + Format.usd(l.dollars) };
+    l.onIntervals = [
+      rank?.objective === 'time' && deadline && { axis: 'x', ...deadline },
+      rank?.objective === 'cost' && budget && { axis: 'x', ...budget },
+    ].filter(Boolean);
     l.onPareto = [deadline && { axis: 'x', ...deadline }, budget && { axis: 'y', ...budget }].filter(Boolean);
     return l;
   }
@@ -52,15 +64,20 @@
     const l = limits(shownQuestion);
     Figures.intervals('c-intervals', rank, { limit: l.onIntervals, choose: toggle });
     Figures.pareto('c-pareto', rank, { limit: l.onPareto, choose: toggle });
-    const opened = rank && view.open && details.get(view.open), pair = compared();
+    const opened = rank && view.open && details.get(view.open),
+      pair = compared();
     if (opened) Detail.draw(opened, siblings(Candidates.find(rank, view.open)), toggle);
     if (pair) showCompared(pair);
   }
   function showRanking() {
-    const l = limits(shownQuestion), any = Figures.placed(rank).length > 0;
+    const l = limits(shownQuestion),
+      any = Figures.placed(rank).length > 0;
     $('results').hidden = false;
     $('sentence').replaceChildren(...Candidates.sentence(rank));
-    $('confidence').replaceChildren(...Candidates.confidence(rank, l, toggle), ...rank.warnings.map(text => make('span', { className: 'warning' }, ' Warning: ' + text + '.')));
+    $('confidence').replaceChildren(
+      ...Candidates.confidence(rank, l, toggle),
+      ...rank.warnings.map(text => make('span', { className: 'warning' }, ' Warning: ' + text + '.')),
+    );
     $('facts').replaceChildren(...Candidates.facts(rank));
     $('get-script').hidden = !rank.max_devices || !any;
     Detail.close();
@@ -93,11 +110,17 @@
     return details.get(id);
   }
   async function showOpened(focus) {
-    const id = view.open, turn = asked, tr = row(id), e = rank && Candidates.find(rank, id);
+    const id = view.open,
+      turn = asked,
+      tr = row(id),
+      e = rank && Candidates.find(rank, id);
     if (!tr || !e) return;
     const panel = make('div', { className: 'panel' }, make('p', { className: 'soft', role: 'status' }, 'Computing the details …'));
     tr.nextSibling.firstChild.replaceChildren(panel);
-    if (focus) { tr.querySelector('.open').focus({ preventScroll: true }); tr.scrollIntoView({ block: 'start', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' }); }
+    if (focus) {
+      tr.querySelector('.open').focus({ preventScroll: true });
+      tr.scrollIntoView({ block: 'start', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' });
+    }
     try {
       const d = await detailOf(e);
       if (turn === asked && view.open === id && panel.isConnected) Detail.fill(panel, e, d, siblings(e), toggle);
@@ -107,7 +130,10 @@
   }
 
   function compared() {
-    const pair = (view.compare || '').split('|').map(id => rank && Candidates.find(rank, id)).filter(Boolean);
+    const pair = (view.compare || '')
+      .split('|')
+      .map(id => rank && Candidates.find(rank, id))
+      .filter(Boolean);
     return pair.length === 2 ? pair : null;
   }
   async function showCompared(pair) {
@@ -115,7 +141,9 @@
     try {
       const both = await Promise.all(pair.map(detailOf));
       if (turn === asked && compared()?.every((e, i) => e === pair[i])) Compare.fill(pair, both);
-    } catch (problem) { $('t-compare').replaceChildren(make('caption', { className: 'problem' }, problem.message)); }
+    } catch (problem) {
+      $('t-compare').replaceChildren(make('caption', { className: 'problem' }, problem.message));
+    }
   }
   async function showCompare(focus) {
     const pair = compared();
@@ -143,12 +171,15 @@
 
   // Ask what the form contains. `push`: as a new entry of the history.
   async function ask(push = true, keep = {}) {
-    const turn = ++asked, q = Question.read();
+    const turn = ++asked,
+      q = Question.read();
     Question.summarize();
     if (!q.model) return;
     wait(true);
     try {
-      const begin = performance.now(), answer = await Api.ask('/api/rank', Question.query(q)), took = performance.now() - begin;
+      const begin = performance.now(),
+        answer = await Api.ask('/api/rank', Question.query(q)),
+        took = performance.now() - begin;
       if (turn !== asked) return;
       rank = answer;
       shownQuestion = q;
@@ -183,42 +214,109 @@
       const answer = await Api.ask('/api/upload', { name: file.name }, file);
       Question.nameFile(answer.name, answer.model);
       await ask();
-      $('said').textContent = `${answer.name}: ${Format.short(answer.params)} parameters.` + (answer.warnings?.length ? ' ' + answer.warnings.join(' ') : '');
-    } catch (problem) { fail(new Error(`${file.name}: ${problem.message}`)); }
+      $('said').textContent =
+        `${answer.name}: ${Format.short(answer.params)} parameters.` + (answer.warnings?.length ? ' ' + answer.warnings.join(' ') : '');
+    } catch (problem) {
+      fail(new Error(`${file.name}: ${problem.message}`));
+    }
   }
 
   async function download(what) {
     try {
       if (what === 'csv' || what === 'json') return Download[what](rank);
-      const opened = view.open && Candidates.find(rank, view.open), entry = what === 'script' && opened ? { entry: String(opened.rank) } : {};
+      const opened = view.open && Candidates.find(rank, view.open),
+        entry = what === 'script' && opened ? { entry: String(opened.rank) } : {};
       $('said').textContent = `Writing the ${what} …`;
       Download[what](rank, await Api.ask('/api/' + what, { ...Question.query(shownQuestion), ...entry }));
-      $('said').textContent = what === 'report' ? 'The report is downloaded.' : `The job script of ${Format.title(opened || rank.ranking[0])} is downloaded.`;
-    } catch (problem) { fail(problem); }
+      $('said').textContent =
+        what === 'report' ? 'The report is downloaded.' : `The job script of ${Format.title(opened || rank.ranking[0])} is downloaded.`;
+    } catch (problem) {
+      fail(problem);
+    }
   }
 
   // ---- events
 
-  $('ask').addEventListener('submit', event => { event.preventDefault(); ask(); });
-  $('ask').addEventListener('change', event => { Question.summarize(); if (rank && event.target.id !== 'file') ask(); });
+  $('ask').addEventListener('submit', event => {
+    event.preventDefault();
+    ask();
+  });
+  $('ask').addEventListener('change', event => {
+    Question.summarize();
+    if (rank && event.target.id !== 'file') ask();
+  });
   $('retry').addEventListener('click', () => ask(false, view));
-  $('undo').addEventListener('click', () => { asked++; Question.write(shownQuestion); settle('The previous question.'); });
-  $('all').addEventListener('click', () => { view = { ...view, all: '1' }; remember(true); showRanking(); showView(); });
-  $('compare-end').addEventListener('click', () => { view = { ...view, compare: '' }; remember(true); showView(); });
+  $('undo').addEventListener('click', () => {
+    asked++;
+    Question.write(shownQuestion);
+    settle('The previous question.');
+  });
+  $('all').addEventListener('click', () => {
+    view = { ...view, all: '1' };
+    remember(true);
+    showRanking();
+    showView();
+  });
+  $('compare-end').addEventListener('click', () => {
+    view = { ...view, compare: '' };
+    remember(true);
+    showView();
+  });
   for (const what of ['report', 'json', 'csv', 'script']) $('get-' + what).addEventListener('click', () => download(what));
   for (const on of [true, false])
-    $(on ? 'devices-all' : 'devices-none').addEventListener('click', () => { document.querySelectorAll('#devices input').forEach(box => { box.checked = on; }); Question.summarize(); if (on) ask(); });
+    $(on ? 'devices-all' : 'devices-none').addEventListener('click', () => {
+      document.querySelectorAll('#devices input').forEach(box => {
+        box.checked = on;
+      });
+      Question.summarize();
+      if (on) ask();
+    });
   $('copy').addEventListener('click', async () => {
-    try { await navigator.clipboard.writeText(location.href); $('said').textContent = 'Link copied.'; } catch { $('said').textContent = location.href; }
+    try {
+      await navigator.clipboard.writeText(location.href);
+      $('said').textContent = 'Link copied.';
+    } catch {
+      $('said').textContent = location.href;
+    }
   });
-  $('file').addEventListener('change', event => { if (event.target.files[0]) upload(event.target.files[0]); event.target.value = ''; });
-  for (const name of ['dragover', 'dragenter']) addEventListener(name, event => { event.preventDefault(); $('drop').classList.add('over'); });
-  for (const name of ['dragleave', 'drop']) addEventListener(name, event => { if (name === 'drop' || !event.relatedTarget) $('drop').classList.remove('over'); });
-  addEventListener('drop', event => { event.preventDefault(); if (event.dataTransfer?.files[0]) upload(event.dataTransfer.files[0]); });
+  $('file').addEventListener('change', event => {
+    if (event.target.files[0]) upload(event.target.files[0]);
+    event.target.value = '';
+  });
+  for (const name of ['dragover', 'dragenter'])
+    addEventListener(name, event => {
+      event.preventDefault();
+      $('drop').classList.add('over');
+    });
+  for (const name of ['dragleave', 'drop'])
+    addEventListener(name, event => {
+      if (name === 'drop' || !event.relatedTarget) $('drop').classList.remove('over');
+    });
+  addEventListener('drop', event => {
+    event.preventDefault();
+    if (event.dataTransfer?.files[0]) upload(event.dataTransfer.files[0]);
+  });
   addEventListener('popstate', recall);
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { if (rank) drawAll(); });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+    if (rank) drawAll();
+  });
 
-  $('examples').replaceChildren(...Question.examples.map(([name, q]) => make('button', { type: 'button', className: 'link', onclick: () => { Question.write(q); ask(); } }, name)));
+  $('examples').replaceChildren(
+    ...Question.examples.map(([name, q]) =>
+      make(
+        'button',
+        {
+          type: 'button',
+          className: 'link',
+          onclick: () => {
+            Question.write(q);
+            ask();
+          },
+        },
+        name,
+      ),
+    ),
+  );
 
   (async () => {
     recall(); // the lists below are not needed for the first answer
@@ -227,6 +325,8 @@
       $('models').replaceChildren(...models.models.map(m => new Option(m.title, m.id)));
       $('device-ids').replaceChildren(...devices.devices.map(d => new Option(d.name, d.id)));
       Question.offer(devices.devices.filter(d => d.id !== 'this-machine'));
-    } catch (problem) { fail(problem); }
+    } catch (problem) {
+      fail(problem);
+    }
   })();
 })();

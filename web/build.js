@@ -15,9 +15,23 @@ function make(tag, attributes = {}, ...children) {
 // A table from columns [name, unit] and rows of texts. A column without a unit contains words. Columns without any value are left out.
 function fillTable(table, allColumns, allRows) {
   const kept = allColumns.map((c, i) => i === 0 || allRows.some(row => row[i] !== '–' && row[i] !== ''));
-  const columns = allColumns.filter((c, i) => kept[i]), rows = allRows.map(row => row.filter((c, i) => kept[i]));
-  const head = columns.map(([name, unit]) => make('th', { scope: 'col', className: unit === undefined ? 'word' : '' }, name, unit ? make('small', {}, unit) : null));
-  const body = rows.map(row => make('tr', {}, ...row.map((cell, i) => make(i ? 'td' : 'th', { scope: i ? null : 'row', className: columns[i][1] === undefined ? 'word' : '' }, cell))));
+  const columns = allColumns.filter((c, i) => kept[i]),
+    rows = allRows.map(row => row.filter((c, i) => kept[i]));
+  const head = columns.map(([name, unit]) =>
+    make('th', { scope: 'col', className: unit === undefined ? 'word' : '' }, name, unit ? make('small', {}, unit) : null),
+  );
+  const body = rows.map(row =>
+    make(
+      'tr',
+      {},
+      ...row.map((cell, i) =>
+        make(i ? 'td' : 'th', { scope: i ? null : 'row', className: columns[i][1] === undefined ? 'word' : '' }, cell),
+      ),
+    ),
+  );
   table.replaceChildren(make('thead', {}, make('tr', {}, ...head)), make('tbody', {}, ...body));
 }
-const terms = pairs => pairs.filter(([, value]) => value && value !== '–').flatMap(([term, value]) => [make('div', {}, make('dt', {}, term), make('dd', {}, value))]);
+const terms = pairs =>
+  pairs
+    .filter(([, value]) => value && value !== '–')
+    .flatMap(([term, value]) => [make('div', {}, make('dt', {}, term), make('dd', {}, value))]);

@@ -2,21 +2,43 @@
 'use strict';
 const Charts = (() => {
   const made = new Map();
-  const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
-  const palette = i => colour('c' + (1 + i % 8));
-  const faint = (hex, part) => hex + Math.round(part * 255).toString(16).padStart(2, '0');
+  const colour = name =>
+    getComputedStyle(document.documentElement)
+      .getPropertyValue('--' + name)
+      .trim();
+  const palette = i => colour('c' + (1 + (i % 8)));
+  const faint = (hex, part) =>
+    hex +
+    Math.round(part * 255)
+      .toString(16)
+      .padStart(2, '0');
   const { short } = Format;
 
   // ---- axes
 
   function axis(title, more = {}) {
     const { ticks, ...rest } = more;
-    return { title: { display: Boolean(title), text: title, color: colour('soft') }, border: { display: false },
-      ticks: { color: colour('soft'), maxRotation: 0, callback(v) { return typeof this.getLabelForValue === 'function' && this.type === 'category' ? this.getLabelForValue(v) : Number(v.toPrecision(3)); }, ...ticks }, grid: { color: colour('grid'), drawBorder: false }, ...rest };
+    return {
+      title: { display: Boolean(title), text: title, color: colour('soft') },
+      border: { display: false },
+      ticks: {
+        color: colour('soft'),
+        maxRotation: 0,
+        callback(v) {
+          return typeof this.getLabelForValue === 'function' && this.type === 'category'
+            ? this.getLabelForValue(v)
+            : Number(v.toPrecision(3));
+        },
+        ...ticks,
+      },
+      grid: { color: colour('grid'), drawBorder: false },
+      ...rest,
+    };
   }
   // Ticks at powers of ten; over a short range also at 2 and 5 times them.
   function logTicks(scale) {
-    const few = scale.max / scale.min < 1000, ticks = [];
+    const few = scale.max / scale.min < 1000,
+      ticks = [];
     for (let k = Math.floor(Math.log10(scale.min)); k <= Math.log10(scale.max); k++)
       for (const m of few ? [1, 2, 5] : [1]) ticks.push({ value: m * 10 ** k });
     scale.ticks = ticks.filter(t => t.value >= scale.min && t.value <= scale.max);
@@ -24,24 +46,46 @@ const Charts = (() => {
   // Margin around the data, so that no mark is cut off.
   function log(title, values, margin = 1.5) {
     const known = values.filter(v => v > 0 && isFinite(v));
-    return axis(title, { type: 'logarithmic', min: Math.min(...known) / margin, max: Math.max(...known) * margin,
-      afterBuildTicks: logTicks, ticks: { callback: v => short(v) } });
+    return axis(title, {
+      type: 'logarithmic',
+      min: Math.min(...known) / margin,
+      max: Math.max(...known) * margin,
+      afterBuildTicks: logTicks,
+      ticks: { callback: v => short(v) },
+    });
   }
   // Ticks at powers of two.
   function doubling(title, values) {
-    const most = Math.max(2, ...values), each = Math.log2(most) > 8 ? 4 : 2;
-    return axis(title, { type: 'logarithmic', min: 1, max: most, ticks: { callback: v => v },
-      afterBuildTicks: scale => { scale.ticks = []; for (let v = 1; v <= most; v *= each) scale.ticks.push({ value: v }); } });
+    const most = Math.max(2, ...values),
+      each = Math.log2(most) > 8 ? 4 : 2;
+    return axis(title, {
+      type: 'logarithmic',
+      min: 1,
+      max: most,
+      ticks: { callback: v => v },
+      afterBuildTicks: scale => {
+        scale.ticks = [];
+        for (let v = 1; v <= most; v *= each) scale.ticks.push({ value: v });
+      },
+    });
   }
-  const labelAxis = (narrow, more = {}) => axis('', { ...more, grid: { display: false, drawBorder: false },
-    ticks: { autoSkip: false, color: colour('text'), font: { size: narrow ? 10 : 12 }, ...more.ticks } });
+  const labelAxis = (narrow, more = {}) =>
+    axis('', {
+      ...more,
+      grid: { display: false, drawBorder: false },
+      ticks: { autoSkip: false, color: colour('text'), font: { size: narrow ? 10 : 12 }, ...more.ticks },
+    });
   const isNarrow = id => document.getElementById(id)?.parentElement.clientWidth < 480;
   const inLines = (narrow, first, second) => (narrow ? [first, second] : first + ', ' + second);
   const thin = { maxBarThickness: 22, borderRadius: 2, borderSkipped: false };
 
   // ---- drawing
 
-  const legend = more => ({ position: 'bottom', align: 'start', labels: { color: colour('text'), boxWidth: 12, boxHeight: 12, padding: 14, ...more } });
+  const legend = more => ({
+    position: 'bottom',
+    align: 'start',
+    labels: { color: colour('text'), boxWidth: 12, boxHeight: 12, padding: 14, ...more },
+  });
   const noLegend = { legend: { display: false } };
   const tip = (label, title) => ({ tooltip: { callbacks: { label, ...(title && { title }) } } });
 
@@ -53,16 +97,31 @@ const Charts = (() => {
     Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
     const click = choose && {
       // After the event, because the choice may remove this chart.
-      onClick: (event, marks) => { if (marks.length) setTimeout(() => choose(marks[0].index, marks[0].datasetIndex)); },
-      onHover: (event, marks) => { event.native.target.style.cursor = marks.length ? 'pointer' : 'default'; },
+      onClick: (event, marks) => {
+        if (marks.length) setTimeout(() => choose(marks[0].index, marks[0].datasetIndex));
+      },
+      onHover: (event, marks) => {
+        event.native.target.style.cursor = marks.length ? 'pointer' : 'default';
+      },
     };
-    config.options = { responsive: true, maintainAspectRatio: false, animation: false, clip: 8, color: colour('text'), ...click, ...config.options };
+    config.options = {
+      responsive: true,
+      maintainAspectRatio: false,
+      animation: false,
+      clip: 8,
+      color: colour('text'),
+      ...click,
+      ...config.options,
+    };
     config.options.plugins = { legend: legend(), ...config.options.plugins };
     config.options.plugins.tooltip = { padding: 10, boxPadding: 4, ...config.options.plugins.tooltip };
     made.set(id, new Chart(canvas, config));
   }
   function drop(ids) {
-    ids.forEach(id => { made.get(id)?.destroy(); made.delete(id); });
+    ids.forEach(id => {
+      made.get(id)?.destroy();
+      made.delete(id);
+    });
   }
   // Set the height by the number of bars.
   function fitHeight(id, rows, each = 20, least = 4) {
@@ -76,7 +135,11 @@ const Charts = (() => {
   const dots = {
     id: 'dots',
     afterDatasetsDraw(chart) {
-      const set = chart.data.datasets[0], { ctx, scales: { x } } = chart;
+      const set = chart.data.datasets[0],
+        {
+          ctx,
+          scales: { x },
+        } = chart;
       chart.getDatasetMeta(0).data.forEach((mark, k) => {
         ctx.beginPath();
         ctx.arc(x.getPixelForValue(set.values[k]), mark.y, 4.5, 0, 2 * Math.PI);
@@ -96,10 +159,17 @@ const Charts = (() => {
       ctx.fillStyle = colour('warn');
       ctx.font = '12px ' + Chart.defaults.font.family;
       for (const { axis: name, value, text } of chart.options.limits || []) {
-        const scale = chart.scales[name], at = scale.getPixelForValue(value);
+        const scale = chart.scales[name],
+          at = scale.getPixelForValue(value);
         if (!(value > scale.min && value < scale.max)) continue;
         ctx.beginPath();
-        if (name === 'x') { ctx.moveTo(at, area.top); ctx.lineTo(at, area.bottom); } else { ctx.moveTo(area.left, at); ctx.lineTo(area.right, at); }
+        if (name === 'x') {
+          ctx.moveTo(at, area.top);
+          ctx.lineTo(at, area.bottom);
+        } else {
+          ctx.moveTo(area.left, at);
+          ctx.lineTo(area.right, at);
+        }
         ctx.stroke();
         const wide = ctx.measureText(text).width;
         if (name === 'x') ctx.fillText(text, at + 5 + wide > area.right ? at - 5 - wide : at + 5, area.top + 12);
@@ -110,30 +180,78 @@ const Charts = (() => {
   };
   // Names beside marks, each at the first of eight places that is free; a name without a free place is left to the tooltip.
   // A line that leads through the marks leaves the places at their lower left free, so these come first there.
-  const places = (wide, high) => [[10, 4], [-10 - wide, 4], [-wide / 2, -10], [-wide / 2, high + 10], [8, -8], [8, high + 6], [-8 - wide, -8], [-8 - wide, high + 6]];
-  const lowerLeft = (wide, high) => [[-10 - wide, high + 4], [-10 - wide, 4], [-wide - 2, high + 12], [8, -9], [8, high + 10], [-wide / 2, -12]];
+  const places = (wide, high) => [
+    [10, 4],
+    [-10 - wide, 4],
+    [-wide / 2, -10],
+    [-wide / 2, high + 10],
+    [8, -8],
+    [8, high + 6],
+    [-8 - wide, -8],
+    [-8 - wide, high + 6],
+  ];
+  const lowerLeft = (wide, high) => [
+    [-10 - wide, high + 4],
+    [-10 - wide, 4],
+    [-wide - 2, high + 12],
+    [8, -9],
+    [8, high + 10],
+    [-wide / 2, -12],
+  ];
   const names = {
     id: 'names',
     afterDatasetsDraw(chart) {
-      const { ctx, chartArea: area } = chart, high = 9;
+      const { ctx, chartArea: area } = chart,
+        high = 9;
       const sets = chart.data.datasets.map((set, i) => ({ set, marks: chart.getDatasetMeta(i).data }));
       const taken = sets.flatMap(s => s.marks.map(m => ({ x: m.x - 5, y: m.y - 5, w: 10, h: 10 })));
-      const isFree = b => b.x > area.left && b.x + b.w < area.right && b.y > area.top && b.y + b.h < area.bottom + 4 &&
+      const isFree = b =>
+        b.x > area.left &&
+        b.x + b.w < area.right &&
+        b.y > area.top &&
+        b.y + b.h < area.bottom + 4 &&
         !taken.some(t => t.x < b.x + b.w && b.x < t.x + t.w && t.y < b.y + b.h && b.y < t.y + t.h);
       ctx.save();
       ctx.font = '12px ' + Chart.defaults.font.family;
       ctx.fillStyle = colour('text');
       chart.placedNames = [];
-      sets.filter(s => s.set.named).forEach(({ set, marks }) => marks.forEach((mark, k) => {
-        const text = set.data[k].text, w = ctx.measureText(text).width;
-        const box = (set.showLine ? lowerLeft : places)(w, high).map(([x, y]) => ({ x: mark.x + x, y: mark.y + y - high, w, h: high + 3 })).find(isFree);
-        if (!box) return;
-        taken.push(box);
-        chart.placedNames.push({ text, ...box });
-        ctx.fillText(text, box.x, box.y + high);
-      }));
+      sets
+        .filter(s => s.set.named)
+        .forEach(({ set, marks }) =>
+          marks.forEach((mark, k) => {
+            const text = set.data[k].text,
+              w = ctx.measureText(text).width;
+            const box = (set.showLine ? lowerLeft : places)(w, high)
+              .map(([x, y]) => ({ x: mark.x + x, y: mark.y + y - high, w, h: high + 3 }))
+              .find(isFree);
+            if (!box) return;
+            taken.push(box);
+            chart.placedNames.push({ text, ...box });
+            ctx.fillText(text, box.x, box.y + high);
+          }),
+        );
       ctx.restore();
     },
   };
-  return { colour, palette, faint, axis, log, doubling, labelAxis, isNarrow, inLines, thin, legend, noLegend, tip, draw, drop, fitHeight, dots, limits, names };
+  return {
+    colour,
+    palette,
+    faint,
+    axis,
+    log,
+    doubling,
+    labelAxis,
+    isNarrow,
+    inLines,
+    thin,
+    legend,
+    noLegend,
+    tip,
+    draw,
+    drop,
+    fitHeight,
+    dots,
+    limits,
+    names,
+  };
 })();

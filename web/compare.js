@@ -5,7 +5,7 @@ const Compare = (() => {
   const times = (a, b) => (a > 0 && b > 0 ? (a / b >= 10 ? (a / b).toFixed(0) : (a / b).toFixed(2)) + ' ×' : '–');
   // [name, text of a side, number of a side or null]
   const rows = [
-    ['Time', (e) => duration(Format.seconds(e)), e => Format.seconds(e)],
+    ['Time', e => duration(Format.seconds(e)), e => Format.seconds(e)],
     ['90 % interval', e => span(Format.timeSpan(e), duration), null],
     ['Cost', e => usd(Format.dollars(e)), e => Format.dollars(e)],
     ['Energy', e => Format.energy(Format.joules(e)), e => Format.joules(e)],
@@ -21,9 +21,17 @@ const Compare = (() => {
     ['Limited by', (e, d) => d.bottleneck.split(';')[0], null],
   ];
   function fill(pair, details) {
-    const body = rows.map(([name, text, number]) => [name, ...pair.map((e, i) => text(e, details[i])), number ? times(number(pair[0]), number(pair[1])) : '']);
-    fillTable($('t-compare'), [['Quantity'], [Format.title(pair[0])], [Format.title(pair[1])], ['first / second', '']], body.filter(row => row[1] !== '–' || row[2] !== '–'));
-    Figures.versus('c-versus', details);
+    const body = rows.map(([name, text, number]) => [
+      name,
+      ...pair.map((e, i) => text(e, details[i])),
+      number ? times(number(pair[0]), number(pair[1])) : '',
+    ]);
+    fillTable(
+      $('t-compare'),
+      [['Quantity'], [Format.title(pair[0])], [Format.title(pair[1])], ['first / second', '']],
+      body.filter(row => row[1] !== '–' || row[2] !== '–'),
+    );
+    StepFigures.versus('c-versus', details);
   }
   return { fill };
 })();

@@ -1,200 +1,197 @@
-// figures.js - the figures of a ranking and of single candidates. Tables on the page have the same numbers.
+// figures.js - the figures of all candidates. Tables on the page have the same numbers.
 'use strict';
 const Figures = (() => {
-  const { colour, palette, faint, axis, log, doubling, labelAxis, isNarrow, inLines, thin, legend, noLegend, tip, draw, fitHeight } = Charts;
-  const { short, duration, usd, span } = Format;
-  const nameOf = d => (d.plan ? d.plan.devices + ' × ' : '') + d.device;
-  const gib = bytes => bytes / 2 ** 30;
-  const phases = ['forward', 'backward', 'recompute', 'update'];
-  const categories = { input_output: 'activations', weights_biases: 'weights', gradients: 'gradients', algorithm: 'optimizer state', ephemeral: 'workspace' };
+  const { palette, faint, log, doubling, labelAxis, isNarrow, legend, noLegend, tip, draw, fitHeight } = Charts;
+  const { short, duration, usd } = Format;
   const placed = rank => rank.ranking.filter(Format.isPlaced);
   const best = rank => placed(rank).filter(e => e.best_here !== false); // of each place the best number of devices
 
-  // ---- all candidates
-
-  // What the ranking is by: the quantity, its interval and its unit.
+  // The quantity that the ranking is by, its interval and its unit.
   const measures = {
-    time: { of: e => Format.seconds(e) / 3600, span: e => Format.timeSpan(e)?.map(s => s / 3600), unit: 'h', write: v => duration(v * 3600) },
+    time: {
+      of: e => Format.seconds(e) / 3600,
+      span: e => Format.timeSpan(e)?.map(s => s / 3600),
+      unit: 'h',
+      write: v => duration(v * 3600),
+    },
     cost: { of: Format.dollars, span: Format.costSpan, unit: 'USD', write: usd },
   };
-  const measure = rank => measures[rank.objective] || { of: e => e.value, span: e => e.interval, unit: rank.unit, write: v => short(v) + ' ' + rank.unit };
+  const measure = rank =>
+    measures[rank.objective] || { of: e => e.value, span: e => e.interval, unit: rank.unit, write: v => short(v) + ' ' + rank.unit };
 
   function intervals(id, rank, { most = 40, limit = [], choose } = {}) {
-    const rows = best(rank).slice(0, most), m = measure(rank), narrow = isNarrow(id);
+    const rows = best(rank).slice(0, most),
+      m = measure(rank),
+      narrow = isNarrow(id);
     if (!rows.length) return;
     const ends = rows.map(e => m.span(e) || [m.of(e), m.of(e)]);
     fitHeight(id, rows.length, narrow ? 19 : 20);
-    draw(id, {
-      type: 'bar',
-      data: { labels: rows.map(e => (rank.max_devices && !narrow && e.provider ? Format.brief(e) + ', ' + e.provider : Format.brief(e))), datasets: [{ data: ends, values: rows.map(m.of), maxBarThickness: 9, borderRadius: 5, borderSkipped: false,
-        dotColour: rows.map((e, i) => palette(i ? 0 : 1)), backgroundColor: rows.map((e, i) => faint(palette(i ? 0 : 1), .38)) }] },
-      options: { indexAxis: 'y', limits: limit, interaction: { mode: 'nearest', axis: 'y', intersect: false },
-        scales: { x: { ...log(m.unit, ends.flat(), 1.25), position: 'top' }, y: labelAxis(narrow) },
-        plugins: { ...noLegend, ...tip(c => m.write(m.of(rows[c.dataIndex])) + ', 90 % interval ' + ends[c.dataIndex].map(v => short(v)).join(' to ') + ' ' + m.unit,
-          c => Format.title(rows[c[0].dataIndex])) } },
-      plugins: [Charts.dots, Charts.limits],
-    }, choose && (i => choose(rows[i])));
+    draw(
+      id,
+      {
+        type: 'bar',
+        data: {
+          labels: rows.map(e => (rank.max_devices && !narrow && e.provider ? Format.brief(e) + ', ' + e.provider : Format.brief(e))),
+          datasets: [
+            {
+              data: ends,
+              values: rows.map(m.of),
+              maxBarThickness: 9,
+              borderRadius: 5,
+              borderSkipped: false,
+              dotColour: rows.map((e, i) => palette(i ? 0 : 1)),
+              backgroundColor: rows.map((e, i) => faint(palette(i ? 0 : 1), 0.38)),
+            },
+          ],
+        },
+        options: {
+          indexAxis: 'y',
+          limits: limit,
+          interaction: { mode: 'nearest', axis: 'y', intersect: false },
+          scales: { x: { ...log(m.unit, ends.flat(), 1.25), position: 'top' }, y: labelAxis(narrow) },
+          plugins: {
+            ...noLegend,
+            ...tip(
+              c => m.write(m.of(rows[c.dataIndex])) + ', 90 % interval ' + ends[c.dataIndex].map(v => short(v)).join(' to ') + ' ' + m.unit,
+              c => Format.title(rows[c[0].dataIndex]),
+            ),
+          },
+        },
+        plugins: [Charts.dots, Charts.limits],
+      },
+      choose && (i => choose(rows[i])),
+    );
   }
 
   // Hours and USD of the job; without a job, of a million samples.
-  const point = e => ({ x: Format.isKnown(Format.seconds(e)) ? Format.seconds(e) / 3600 : 1e6 / e.throughput_samples_s / 3600, y: Format.dollars(e) ?? 1e6 / e.samples_per_usd,
-    text: Format.brief(e), e });
+  const point = e => ({
+    x: Format.isKnown(Format.seconds(e)) ? Format.seconds(e) / 3600 : 1e6 / e.throughput_samples_s / 3600,
+    y: Format.dollars(e) ?? 1e6 / e.samples_per_usd,
+    text: Format.brief(e),
+    e,
+  });
   function pareto(id, rank, { limit = [], choose } = {}) {
-    const points = placed(rank).map(point).filter(p => p.x > 0 && p.y > 0);
+    const points = placed(rank)
+      .map(point)
+      .filter(p => p.x > 0 && p.y > 0);
     if (!points.length) return;
-    const front = points.filter(p => p.e.pareto).sort((a, b) => a.x - b.x), others = points.filter(p => !p.e.pareto);
-    draw(id, {
-      type: 'scatter',
-      data: { datasets: [
-        { label: 'no other is both faster and cheaper', data: front, named: true, showLine: true, stepped: 'before', borderColor: faint(palette(1), .6), borderWidth: 1.5,
-          pointBackgroundColor: palette(1), backgroundColor: palette(1), pointRadius: 6, pointHoverRadius: 8, pointStyle: 'rectRot' },
-        { label: 'other candidates', data: others, named: points.length <= 30, backgroundColor: palette(0), pointRadius: 4, pointHoverRadius: 7 }] },
-      options: { limits: limit, scales: { x: log(rank.job ? 'hours' : 'hours for a million samples', points.map(p => p.x), 1.8), y: log('USD', points.map(p => p.y), 1.6) },
-        plugins: { legend: legend({ usePointStyle: true }), ...tip(c => duration(c.raw.x * 3600) + ', ' + usd(c.raw.y) + ' (' + Format.place(c.raw.e) + ')',
-          c => Format.title(c[0].raw.e)) } },
-      plugins: [Charts.names, Charts.limits],
-    }, choose && ((i, set) => choose((set ? others : front)[i].e)));
-  }
-
-  // ---- one candidate
-
-  function roofline(id, detail) {
-    const ops = detail.ops.filter(o => o.flop > 0 && o.bytes > 0 && o.time_s > 0);
-    const xs = ops.map(o => o.flop_per_byte), low = Math.min(1, ...xs), high = Math.max(2000, ...xs);
-    const peak = detail.peak_flop_s, bw = detail.bw_bytes_s, knee = peak / bw;
-    const roof = [low, knee, high].sort((a, b) => a - b).map(x => ({ x, y: Math.min(peak, bw * x) }));
-    const byPhase = phases.map((phase, i) => ({
-      label: phase, backgroundColor: faint(palette(i), .7), pointHoverRadius: 8,
-      data: ops.filter(o => o.phase === phase).map(o => ({ x: o.flop_per_byte, y: o.flop / o.time_s, name: o.name, t: o.time_s })),
-    })).filter(s => s.data.length);
-    byPhase.forEach(s => { s.pointRadius = s.data.map(p => 3 + 14 * Math.sqrt(p.t / detail.step_time_s)); });
-    draw(id, {
-      type: 'scatter',
-      data: { datasets: [{ label: 'roofline', data: roof, showLine: true, pointRadius: 0, borderColor: colour('text'), backgroundColor: colour('text'), borderWidth: 2 }, ...byPhase] },
-      options: { scales: { x: log('FLOP per byte of memory traffic', [low, high]), y: log('FLOP/s', [peak, ...roof.map(p => p.y), ...ops.map(o => o.flop / o.time_s)]) },
-        plugins: tip(c => (c.raw.name ? c.raw.name + ': ' + short(c.raw.y, 'FLOP/s') + ', ' + duration(c.raw.t) : 'ceiling ' + short(c.raw.y, 'FLOP/s'))) },
-    });
-  }
-
-  const capacity = d => Math.max(...d.memory.levels.map(l => l.capacity_bytes || 0));
-  function memory(id, details) {
-    const narrow = isNarrow(id);
-    fitHeight(id, details.length, 34, 2);
-    draw(id, {
-      type: 'bar',
-      data: { labels: details.map(nameOf), datasets: [
-        ...Object.keys(categories).map((k, i) => ({ label: categories[k], data: details.map(d => gib(d.memory.categories[k])), backgroundColor: palette(i), ...thin, borderRadius: 0 })),
-        { label: 'free', data: details.map(d => gib(Math.max(0, capacity(d) - d.peak_bytes))), backgroundColor: faint(palette(7), .2), ...thin, borderRadius: 0 }] },
-      options: { indexAxis: 'y', scales: { x: axis('GiB', { stacked: true, beginAtZero: true }), y: labelAxis(narrow, { stacked: true, display: details.length > 1 }) },
-        plugins: tip(c => c.dataset.label + ': ' + short(c.raw, 'GiB')) },
-    });
-  }
-
-  function levels(id, details) {
-    const narrow = isNarrow(id);
-    const rows = details.flatMap(d => d.memory.levels.filter(l => l.capacity_bytes).map(l => ({ ...l, label: inLines(narrow, nameOf(d), l.name) })));
-    fitHeight(id, rows.length, 28, 2);
-    draw(id, {
-      type: 'bar',
-      data: { labels: rows.map(r => r.label), datasets: [{ ...thin, data: rows.map(r => 100 * r.used_bytes / r.capacity_bytes), backgroundColor: palette(4), minBarLength: 2 }] },
-      options: { indexAxis: 'y', scales: { x: axis('% of the memory', { beginAtZero: true, suggestedMax: 100 }), y: labelAxis(narrow) },
-        plugins: { ...noLegend, ...tip(c => short(gib(rows[c.dataIndex].used_bytes), 'GiB') + ' of ' + short(gib(rows[c.dataIndex].capacity_bytes), 'GiB')) } },
-    });
-  }
-
-  // Parts of a step: operator types, then what a parallel plan adds, then idle time. Each part starts where the previous one ends.
-  function parts(detail) {
-    const plan = detail.plan || {}, times = phase => (phase === 'update' ? 1 : plan.accumulate || 1) / (plan.pp || 1); // of one micro-batch on all stages
-    const list = detail.kinds.map(k => ({ name: k.type, phase: k.phase, time_s: k.time_s * times(k.phase) }));
-    const s = detail.stages, exposed = s.communication_s - s.overlapped_s;
-    if (exposed > 0) list.push({ name: 'communication', phase: 'not overlapped', time_s: exposed });
-    if (s.bubble_s > 0) list.push({ name: 'pipeline bubble', phase: 'idle', time_s: s.bubble_s });
-    const rest = detail.step_time_s - list.reduce((sum, p) => sum + p.time_s, 0);
-    if (rest > detail.step_time_s / 1000) list.push({ name: 'idle', phase: 'host and gaps', time_s: rest });
-    return list;
-  }
-  const phaseColour = phase => (phases.includes(phase) ? palette(phases.indexOf(phase)) : colour('c8'));
-  function waterfall(id, detail) {
-    let at = 0;
-    const rows = parts(detail), narrow = isNarrow(id), unit = detail.step_time_s < 1 ? [1e3, 'ms'] : [1, 's'];
-    const bars = rows.map(p => { const bar = [at * unit[0], (at + p.time_s) * unit[0]]; at += p.time_s; return bar; });
-    fitHeight(id, bars.length, narrow ? 27 : 20);
-    draw(id, {
-      type: 'bar',
-      data: { labels: rows.map(p => inLines(narrow, p.name, p.phase)), datasets: [{ ...thin, data: bars, backgroundColor: rows.map(p => phaseColour(p.phase)), minBarLength: 2 }] },
-      options: { indexAxis: 'y', scales: { x: axis(unit[1] + ' of one step', { min: 0, max: Math.max(at, detail.step_time_s) * unit[0] }), y: labelAxis(narrow) },
-        plugins: { ...noLegend, ...tip(c => duration(rows[c.dataIndex].time_s) + ', ' + short(100 * rows[c.dataIndex].time_s / detail.step_time_s) + ' % of the step') } },
-    });
-  }
-
-  // Lanes over time: what host, device and network, or the stages of a pipeline, do during a step.
-  function timeline(id, detail) {
-    const t = detail.timeline, scale = t.end_s < 1 ? [1e3, 'ms'] : [1, 's'], narrow = isNarrow(id);
-    const slices = phase => t.lanes.flatMap((lane, y) => lane.slices.filter(s => s.phase === phase).map(s => ({ y: lane.name, x: [s.begin_s * scale[0], (s.begin_s + s.time_s) * scale[0]], s })));
-    const sets = [...phases, 'communication', 'launch'].map((phase, i) => ({ label: phase, data: slices(phase), backgroundColor: phase === 'launch' ? colour('c8') : palette(i),
-      grouped: false, barPercentage: .9, categoryPercentage: .9, minBarLength: 1 })).filter(s => s.data.length);
-    fitHeight(id, t.lanes.length, 34, 2);
-    draw(id, {
-      type: 'bar',
-      data: { labels: t.lanes.map(l => l.name), datasets: sets },
-      options: { indexAxis: 'y', clip: true, scales: { x: axis(scale[1], { min: 0, max: t.end_s * scale[0] }), y: labelAxis(narrow) },
-        plugins: tip(c => c.raw.s.name + ': ' + duration(c.raw.s.time_s) + (c.raw.s.calls > 1 ? ', the longest of ' + c.raw.s.calls + ' calls' : ''), c => c[0].raw.y + ', ' + c[0].raw.s.phase) },
-    });
-  }
-
-  function batches(id, details) {
-    const fit = details.flatMap(d => d.curve.filter(p => p.fits));
-    draw(id, {
-      type: 'line',
-      data: { datasets: details.map((d, i) => ({ label: nameOf(d), borderColor: palette(i), backgroundColor: palette(i),
-        data: d.curve.filter(p => p.fits).map(p => ({ x: p.batch, y: p.throughput_samples_s })), pointRadius: 3, tension: 0 })) },
-      options: { scales: { x: doubling('batch size', fit.map(p => p.batch)), y: log('samples/s', fit.map(p => p.throughput_samples_s)) },
-        plugins: { ...(details.length < 2 && noLegend), ...tip(c => c.dataset.label + ', batch ' + c.raw.x + ': ' + short(c.raw.y, 'samples/s')) } },
-    });
-  }
-  // Dashed: ideal linear scaling.
-  function scaling(id, details) {
-    const all = details.flatMap(d => d.scaling);
-    const line = (d, i, label, of, more) => ({ label, data: d.scaling.map(p => ({ x: p.devices, y: of(p), efficiency: p.efficiency })),
-      borderColor: palette(i), backgroundColor: palette(i), pointRadius: 3, tension: 0, ...more });
-    draw(id, {
-      type: 'line',
-      data: { datasets: details.flatMap((d, i) => [
-        line(d, i, nameOf(d), p => p.throughput_samples_s),
-        line(d, i, '', p => p.throughput_samples_s / p.efficiency, { pointRadius: 0, borderDash: [5, 4], borderWidth: 1 })]) },
-      options: { scales: { x: doubling('devices', all.map(p => p.devices)), y: log('samples/s', all.map(p => p.throughput_samples_s / Math.min(1, p.efficiency))) },
-        plugins: { legend: { ...legend({ filter: l => l.text }), display: details.length > 1 },
-          tooltip: { filter: c => c.dataset.label, callbacks: { label: c => c.dataset.label + ', ' + c.raw.x + ' devices: ' + short(c.raw.y, 'samples/s') +
-            ', efficiency ' + short(100 * c.raw.efficiency) + ' %' } } } },
-    });
+    const front = points.filter(p => p.e.pareto).sort((a, b) => a.x - b.x),
+      others = points.filter(p => !p.e.pareto);
+    draw(
+      id,
+      {
+        type: 'scatter',
+        data: {
+          datasets: [
+            {
+              label: 'no other is both faster and cheaper',
+              data: front,
+              named: true,
+              showLine: true,
+              stepped: 'before',
+              borderColor: faint(palette(1), 0.6),
+              borderWidth: 1.5,
+              pointBackgroundColor: palette(1),
+              backgroundColor: palette(1),
+              pointRadius: 6,
+              pointHoverRadius: 8,
+              pointStyle: 'rectRot',
+            },
+            {
+              label: 'other candidates',
+              data: others,
+              named: points.length <= 30,
+              backgroundColor: palette(0),
+              pointRadius: 4,
+              pointHoverRadius: 7,
+            },
+          ],
+        },
+        options: {
+          limits: limit,
+          scales: {
+            x: log(
+              rank.job ? 'hours' : 'hours for a million samples',
+              points.map(p => p.x),
+              1.8,
+            ),
+            y: log(
+              'USD',
+              points.map(p => p.y),
+              1.6,
+            ),
+          },
+          plugins: {
+            legend: legend({ usePointStyle: true }),
+            ...tip(
+              c => duration(c.raw.x * 3600) + ', ' + usd(c.raw.y) + ' (' + Format.place(c.raw.e) + ')',
+              c => Format.title(c[0].raw.e),
+            ),
+          },
+        },
+        plugins: [Charts.names, Charts.limits],
+      },
+      choose && ((i, set) => choose((set ? others : front)[i].e)),
+    );
   }
 
   // The job on other numbers of devices of the same place: time on the left axis, cost on the right one.
   function counts(id, entries, { choose } = {}) {
     const rows = entries.filter(e => Format.seconds(e) > 0).sort((a, b) => Format.count(a) - Format.count(b));
-    const line = (label, i, of, more) => ({ label, data: rows.map(e => ({ x: Format.count(e), y: of(e), e })), borderColor: palette(i), backgroundColor: palette(i), pointRadius: 4, tension: 0, ...more });
-    const hours = rows.map(e => Format.seconds(e) / 3600), costs = rows.map(Format.dollars).filter(Format.isKnown);
-    const linear = { label: 'linear scaling', data: rows.map(e => ({ x: Format.count(e), y: hours[0] * Format.count(rows[0]) / Format.count(e) })), borderColor: palette(0), borderDash: [5, 4], borderWidth: 1, pointRadius: 0 };
-    draw(id, {
-      type: 'line',
-      data: { datasets: [line('time', 0, e => Format.seconds(e) / 3600), linear, ...(costs.length ? [line('cost', 1, Format.dollars, { yAxisID: 'y2', pointStyle: 'rectRot' })] : [])] },
-      options: { scales: { x: doubling('devices', rows.map(Format.count)), y: log('hours', hours), ...(costs.length && { y2: { ...log('USD', costs, 1.3), position: 'right', grid: { display: false } } }) },
-        plugins: { legend: legend({ usePointStyle: true }), tooltip: { filter: c => c.raw.e, callbacks: { title: c => Format.title(c[0].raw.e), label: c => duration(Format.seconds(c.raw.e)) + ', ' + usd(Format.dollars(c.raw.e)) } } } },
-    }, choose && ((i, set) => { if (set !== 1 && Format.isPlaced(rows[i])) choose(rows[i]); }));
+    const line = (label, i, of, more) => ({
+      label,
+      data: rows.map(e => ({ x: Format.count(e), y: of(e), e })),
+      borderColor: palette(i),
+      backgroundColor: palette(i),
+      pointRadius: 4,
+      tension: 0,
+      ...more,
+    });
+    const hours = rows.map(e => Format.seconds(e) / 3600),
+      costs = rows.map(Format.dollars).filter(Format.isKnown);
+    const linear = {
+      label: 'linear scaling',
+      data: rows.map(e => ({ x: Format.count(e), y: (hours[0] * Format.count(rows[0])) / Format.count(e) })),
+      borderColor: palette(0),
+      borderDash: [5, 4],
+      borderWidth: 1,
+      pointRadius: 0,
+    };
+    draw(
+      id,
+      {
+        type: 'line',
+        data: {
+          datasets: [
+            line('time', 0, e => Format.seconds(e) / 3600),
+            linear,
+            ...(costs.length ? [line('cost', 1, Format.dollars, { yAxisID: 'y2', pointStyle: 'rectRot' })] : []),
+          ],
+        },
+        options: {
+          scales: {
+            x: doubling('devices', rows.map(Format.count)),
+            y: log('hours', hours),
+            ...(costs.length && { y2: { ...log('USD', costs, 1.3), position: 'right', grid: { display: false } } }),
+          },
+          plugins: {
+            legend: legend({ usePointStyle: true }),
+            tooltip: {
+              filter: c => c.raw.e,
+              callbacks: {
+                title: c => Format.title(c[0].raw.e),
+                label: c => duration(Format.seconds(c.raw.e)) + ', ' + usd(Format.dollars(c.raw.e)),
+              },
+            },
+          },
+        },
+      },
+      choose &&
+        ((i, set) => {
+          if (set !== 1 && Format.isPlaced(rows[i])) choose(rows[i]);
+        }),
+    );
   }
 
-  // Two candidates: time of each part of a step, per sample.
-  function versus(id, details) {
-    const per = d => Object.fromEntries(parts(d).reduce((map, p) => map.set(p.name, (map.get(p.name) || 0) + p.time_s / d.batch), new Map()));
-    const both = details.map(per), most = name => Math.max(...both.map(b => b[name] || 0)), narrow = isNarrow(id);
-    const labels = [...new Set(both.flatMap(Object.keys))].sort((a, b) => most(b) - most(a)).slice(0, 12);
-    fitHeight(id, labels.length, 30);
-    draw(id, {
-      type: 'bar',
-      data: { labels, datasets: details.map((d, i) => ({ label: d.name, data: labels.map(l => 1e3 * (both[i][l] || 0)), backgroundColor: palette(i), ...thin, maxBarThickness: 11 })) },
-      options: { indexAxis: 'y', scales: { x: axis('ms per sample', { beginAtZero: true }), y: labelAxis(narrow) },
-        plugins: tip(c => c.dataset.label + ': ' + duration(c.raw / 1e3) + ' per sample') },
-    });
-  }
-  return { placed, best, measure, categories, intervals, pareto, roofline, memory, levels, parts, waterfall, timeline, batches, scaling, counts, versus };
+  return { placed, best, measure, intervals, pareto, counts };
 })();

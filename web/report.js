@@ -7,19 +7,23 @@
     Figures.intervals('c-ranking', data.rank);
     Figures.pareto('c-pareto', data.rank);
     if (data.details.length) {
-      Figures.memory('c-memory', data.details);
-      Figures.levels('c-levels', data.details);
-      if (data.details[0].curve.length) Figures.batches('c-batch', data.details);
-      Figures.scaling('c-scaling', data.details);
+      StepFigures.memory('c-memory', data.details);
+      StepFigures.levels('c-levels', data.details);
+      if (data.details[0].curve.length) StepFigures.batches('c-batch', data.details);
+      StepFigures.scaling('c-scaling', data.details);
     }
     data.details.forEach((d, i) => {
-      Figures.waterfall('c-fall-' + i, d);
-      Figures.timeline('c-time-' + i, d);
-      Figures.roofline('c-roof-' + i, d);
+      StepFigures.waterfall('c-fall-' + i, d);
+      StepFigures.timeline('c-time-' + i, d);
+      StepFigures.roofline('c-roof-' + i, d);
     });
   }
   all();
   document.querySelectorAll('details.table').forEach(d => d.removeAttribute('open'));
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', all);
-  addEventListener('beforeprint', () => { document.querySelectorAll('details').forEach(d => { d.open = true; }); });
+  addEventListener('beforeprint', () => {
+    document.querySelectorAll('details').forEach(d => {
+      d.open = true;
+    });
+  });
 })();

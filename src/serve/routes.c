@@ -124,7 +124,8 @@ static void add_option(api_call *a, const char *key)
     const char *value = a->query->value(a->query->request, key), *name = option_name(a->ctx, key);
     if (!value || !*value) return;
     if (strlen(value) > VALUE_MOST) cm__fail(a->ctx, CM_ERR_LIMIT, "%s: more than %d characters", key, VALUE_MOST);
-    if (names_file(key, value)) cm__fail(a->ctx, CM_ERR_ARGUMENT, "%s: devices and clusters must be named by their ids", key);
+    if (names_file(key, value))
+        cm__fail(a->ctx, CM_ERR_ARGUMENT, "%s: devices and clusters must be named by their ids", key);
     bool many = strcmp(key, "price") == 0; /* one --price option per item of the list */
     while (*value) {
         size_t length = many ? strcspn(value, ",") : strlen(value);

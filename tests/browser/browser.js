@@ -13,7 +13,12 @@ function missing(what) {
 const [program, shots] = process.argv.slice(2);
 const chrome = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(p => fs.existsSync(p));
 if (!chrome) missing('Chromium');
-for (const name of ['playwright-core', 'axe-core']) try { require.resolve(name); } catch { missing(name); }
+for (const name of ['playwright-core', 'axe-core'])
+  try {
+    require.resolve(name);
+  } catch {
+    missing(name);
+  }
 
 (async () => {
   const work = fs.mkdtempSync(path.join(os.tmpdir(), 'centimani-browser-'));

@@ -6,12 +6,26 @@ const path = require('path');
 const { test, equal, yes, windows, open, checkView, cutOff, shot } = require('./checks.js');
 
 module.exports = async (browser, program, work, shots) => {
-  const file = path.join(work, 'out.html'), url = 'file://' + file;
-  execFileSync(program, ['report', 'resnet50', '-o', file, '--baseline', 'nvidia-a100-40g', '--samples', '1281167', '--epochs', '90', '--objective', 'cost']);
+  const file = path.join(work, 'out.html'),
+    url = 'file://' + file;
+  execFileSync(program, [
+    'report',
+    'resnet50',
+    '-o',
+    file,
+    '--baseline',
+    'nvidia-a100-40g',
+    '--samples',
+    '1281167',
+    '--epochs',
+    '90',
+    '--objective',
+    'cost',
+  ]);
   for (const [name, options] of windows.filter(([n]) => n === 'desktop' || n === 'phone, dark'))
     await test(`report, ${name}: charts draw, nothing fails, nothing is fetched`, async () => {
       const page = await open(browser, url, options);
-      yes(await page.$$eval('canvas', c => c.length) >= 12, 'fewer than 12 charts');
+      yes((await page.$$eval('canvas', c => c.length)) >= 12, 'fewer than 12 charts');
       equal(await page.evaluate(() => performance.getEntriesByType('resource').length), 0, 'fetched');
       await shot(page, shots, 'report-' + name.split(',')[0]);
       await checkView(page, 'report');
@@ -24,10 +38,17 @@ module.exports = async (browser, program, work, shots) => {
     const heads = await page.$$eval('main h2', list => list.map(h => h.textContent + ' ' + h.id));
     equal(links.join('\n'), heads.join('\n'), 'contents');
     await page.click('nav a:last-of-type >> nth=-1');
-    yes(await page.evaluate(() => document.querySelector(':target').getBoundingClientRect().top < innerHeight), 'the link does not lead to the section');
+    yes(
+      await page.evaluate(() => document.querySelector(':target').getBoundingClientRect().top < innerHeight),
+      'the link does not lead to the section',
+    );
   });
   await test('report: memory is named with the words of the field', async () => {
-    const words = await page.evaluate(() => Chart.getChart('c-memory').data.datasets.map(s => s.label).join());
+    const words = await page.evaluate(() =>
+      Chart.getChart('c-memory')
+        .data.datasets.map(s => s.label)
+        .join(),
+    );
     equal(words, 'activations,weights,gradients,optimizer state,workspace,free', 'categories');
   });
   await test('report: without JavaScript the tables are there', async () => {
@@ -37,13 +58,22 @@ module.exports = async (browser, program, work, shots) => {
     await page.context().close();
   });
   await test('report: curves over more devices have the points that the table has', async () => {
-    const points = await page.evaluate(() => Chart.getChart('c-scaling').data.datasets.filter(s => s.label).reduce((sum, s) => sum + s.data.length, 0));
+    const points = await page.evaluate(() =>
+      Chart.getChart('c-scaling')
+        .data.datasets.filter(s => s.label)
+        .reduce((sum, s) => sum + s.data.length, 0),
+    );
     equal(points, await page.$$eval('section[aria-labelledby=h-scaling] tbody tr', r => r.length), 'points');
-    yes(await page.evaluate(() => Chart.getChart('c-scaling').data.datasets.some(s => s.data.length > 2)), 'no curve of three devices or more');
+    yes(
+      await page.evaluate(() => Chart.getChart('c-scaling').data.datasets.some(s => s.data.length > 2)),
+      'no curve of three devices or more',
+    );
   });
   await test('report: the timeline of a step ends with the step', async () => {
-    const ratios = await page.evaluate(() => JSON.parse(document.getElementById('data').textContent).details.map(d => d.timeline.end_s / d.step_time_s));
-    yes(ratios.length > 3 && ratios.every(r => Math.abs(r - 1) < .02), ratios.join());
+    const ratios = await page.evaluate(() =>
+      JSON.parse(document.getElementById('data').textContent).details.map(d => d.timeline.end_s / d.step_time_s),
+    );
+    yes(ratios.length > 3 && ratios.every(r => Math.abs(r - 1) < 0.02), ratios.join());
   });
   await test('report: tables and charts fit the paper', async () => {
     const paper = await open(browser, url, { viewport: { width: 718, height: 1000 } }); // A4 without its margins

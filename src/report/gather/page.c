@@ -11,8 +11,15 @@ static void free_detail(void *detail) { cm__detail_free(detail); }
 
 /* ---- the ranking ------------------------------------------------------------------------------------------------ */
 
-int32_t cm__page_entries(const cm__page_report *p) { return p->job ? cm_job_entries(p->job) : cm_ranking_entries(p->ranking); }
-int32_t cm__page_placed(const cm__page_report *p) { return p->job ? cm_job_placed(p->job) : cm_ranking_placed(p->ranking); }
+int32_t cm__page_entries(const cm__page_report *p)
+{
+    return p->job ? cm_job_entries(p->job) : cm_ranking_entries(p->ranking);
+}
+
+int32_t cm__page_placed(const cm__page_report *p)
+{
+    return p->job ? cm_job_placed(p->job) : cm_ranking_placed(p->ranking);
+}
 
 const cm_job_entry *cm__page_job_entry(const cm__page_report *p, int32_t index)
 {
@@ -78,9 +85,9 @@ static void find_profiles(cm__page_report *p)
 
 static bool has_detail(const cm__page_report *p, const cm_rank_entry *e)
 {
+    const char *id = cm_device_get_info(e->device)->id;
     for (int32_t i = 0; i < p->n_details; i++)
-        if (strcmp(cm_device_get_info(p->details[i]->explain->sides[0]->device)->id, cm_device_get_info(e->device)->id) == 0)
-            return true;
+        if (strcmp(cm_device_get_info(p->details[i]->explain->sides[0]->device)->id, id) == 0) return true;
     return false;
 }
 

@@ -72,17 +72,18 @@ static const struct {
     void (*table)(cm__ctx *ctx, FILE *out, const cm__page_report *page);
     bool of_details; /* about the devices that the report has details of */
 } sections[] = {
-    {"ranking", "Candidates", "Dot: prediction. Bar: 90 % interval, which 90 % of measured values are expected in. Logarithmic axis; the best 40.",
-     cm__page_ranking, false},
-    {"pareto", "Time against money", "The job, or a million samples if none is given. Diamonds: no other device is both faster and cheaper.",
-     prices, false},
-    {"memory", "Memory", "Memory at the peak by category, and what is free, at the batch size of the ranking, or for one micro-batch if the "
-     "device divides the batch.", cm__page_memory, true},
-    {"levels", "Memory by level", "Used part of each memory that the program manages. Above 100 %: the device recomputes activations instead "
-     "of storing them.", cm__page_levels, true},
-    {"scaling", "On more devices", "Data parallel, as far as the interconnect is known: each replica with the batch size of the ranking, or "
-     "the same global batch if the ranking has plans. Dashed: linear scaling.", cm__page_scaling, true},
-    {"batch", "Batch size", "Throughput at batch sizes up to the first that does not fit into memory.", cm__page_batch, true},
+    {"ranking", "Candidates", "Dot: prediction. Bar: 90 % interval, which 90 % of measured values are expected in. "
+     "Logarithmic axis; the best 40.", cm__page_ranking, false},
+    {"pareto", "Time against money", "The job, or a million samples if none is given. Diamonds: no other candidate is "
+     "both faster and cheaper.", prices, false},
+    {"memory", "Memory", "Memory at the peak by category, and what is free, at the batch size of the ranking, or for one "
+     "micro-batch if the device divides the batch.", cm__page_memory, true},
+    {"levels", "Memory by level", "Used part of each memory that the program manages. Above 100 %: the device recomputes "
+     "activations instead of storing them.", cm__page_levels, true},
+    {"scaling", "On more devices", "Data parallel, as far as the interconnect is known: each replica with the batch size "
+     "of the ranking, or the same global batch if the ranking has plans. Dashed: linear scaling.", cm__page_scaling, true},
+    {"batch", "Batch size", "Throughput at batch sizes up to the first that does not fit into memory.", cm__page_batch,
+     true},
 };
 #define SECTIONS (sizeof sections / sizeof *sections)
 
@@ -128,14 +129,17 @@ static void device_figures(cm__ctx *ctx, FILE *out, const cm__detail *d, int32_t
 {
     const cm_prediction_info *i = cm_prediction_get_info(d->explain->sides[0]->prediction);
     section(ctx, out, device_section(ctx, index), device_title(ctx, d),
-            cm__format(ctx, "%.4g ms for %lld samples (90 %% interval %.4g to %.4g ms). Limited by %s.", 1e3 * i->step_time_s,
-                       (long long)i->batch, 1e3 * i->interval_s[0], 1e3 * i->interval_s[1], d->explain->bottleneck));
-    subsection(ctx, out, cm__format(ctx, "fall-%d", index), "Waterfall", "By operator type; each part starts where the previous one ends.");
+            cm__format(ctx, "%.4g ms for %lld samples (90 %% interval %.4g to %.4g ms). Limited by %s.",
+                       1e3 * i->step_time_s, (long long)i->batch, 1e3 * i->interval_s[0], 1e3 * i->interval_s[1], d->explain->bottleneck));
+    subsection(ctx, out, cm__format(ctx, "fall-%d", index), "Waterfall",
+               "By operator type; each part starts where the previous one ends.");
     numbers(out);
     cm__page_step(ctx, out, d->explain);
     end_numbers(out);
-    subsection(ctx, out, cm__format(ctx, "time-%d", index), "Timeline", "What host, device and network do during the step.");
-    subsection(ctx, out, cm__format(ctx, "roof-%d", index), "Roofline", "Each mark is an operator; its area is its share of the step.");
+    subsection(ctx, out, cm__format(ctx, "time-%d", index), "Timeline",
+               "What host, device and network do during the step.");
+    subsection(ctx, out, cm__format(ctx, "roof-%d", index), "Roofline",
+               "Each mark is an operator; its area is its share of the step.");
     numbers(out);
     cm__page_roof(ctx, out, d->explain);
     end_numbers(out);
@@ -174,22 +178,30 @@ static void head(cm__ctx *ctx, FILE *out, const cm__page_report *p)
     cm__html_text(ctx, out, p->model);
     fputs(": where to train it</title>\n", out);
     file_into(out, "<style>", "style.css", "</style>\n");
-    fputs("</head><body><a class=\"skip\" href=\"#main\">To the figures</a><header class=\"top\">\n<h1>Where to train ", out);
+    fputs("</head><body><a class=\"skip\" href=\"#main\">To the figures</a><header class=\"top\">\n"
+          "<h1>Where to train ", out);
     cm__html_text(ctx, out, p->model);
     const cm_ranking_info *i = p->ranking ? cm_ranking_get_info(p->ranking) : NULL;
     double      seq = i ? i->tokens_per_sample : cm_job_get_info(p->job)->tokens_per_sample;
-    const char *who = i ? "each device at its best batch size" : cm__format(ctx, "the best parallel plan on up to %d devices", p->job_asked->max_devices);
-    fprintf(out, "</h1><p class=\"soft\">By %s, %s%s. Prices: %s. Predicted by centimani %s; every number has a 90 %% interval "
-                 "and sources.</p>\n", cm_objective_name(i ? i->objective : cm_job_get_info(p->job)->objective), who,
-            seq > 0 ? cm__format(ctx, ", sequence length %.0f", seq) : "", cm_basis_name(p->asked->price_basis), CM_VERSION);
+    const char *who = "each device at its best batch size";
+    if (p->job) who = cm__format(ctx, "the best parallel plan on up to %d devices", p->job_asked->max_devices);
+    fprintf(out, "</h1><p class=\"soft\">By %s, %s%s. Prices: %s. Predicted by centimani %s; every number has a 90 %% "
+                 "interval and sources.</p>\n", cm_objective_name(i ? i->objective : cm_job_get_info(p->job)->objective),
+            who, seq > 0 ? cm__format(ctx, ", sequence length %.0f", seq) : "", cm_basis_name(p->asked->price_basis),
+            CM_VERSION);
     warnings(ctx, out, cm__page_graph(p));
+}
+
+static const char *unit_of(const cm__page_report *p)
+{
+    return p->job ? cm__job_unit(cm_job_get_info(p->job)->objective) : cm_ranking_unit(p->ranking);
 }
 
 /* "in 11 h for 13.76 USD" if there is a job, otherwise the value that the ranking is by. */
 static const char *achieved(cm__ctx *ctx, const cm__page_report *p, const cm_rank_entry *e)
 {
     const char *job = p->job ? cm_job_get_info(p->job)->text : cm_ranking_get_info(p->ranking)->job;
-    if (!job || isnan(e->hours)) return cm__format(ctx, " at %s %s", cm__page_number(ctx, e->value), cm_ranking_unit(p->ranking));
+    if (!job || isnan(e->hours)) return cm__format(ctx, " at %s %s", cm__page_number(ctx, e->value), unit_of(p));
     return cm__format(ctx, " in %s h%s (%s)", cm__page_number(ctx, e->hours),
                       isnan(e->usd) ? "" : cm__format(ctx, " for %s USD", cm__page_number(ctx, e->usd)), job);
 }
@@ -206,15 +218,15 @@ static void answer(cm__ctx *ctx, FILE *out, const cm__page_report *p)
     int32_t              close = 0;
     for (int32_t k = 1; k < cm__page_placed(p); k++) close += cm__page_entry(p, k)->tied_with_best;
     fputs("<p class=\"answer\">", out);
-    cm__html_text(ctx, out, cm__format(ctx, "%s%s%s %s %s%s. 90 %% interval %s to %s %s.", many ? cm__format(ctx, "%d x ", job->n) : "",
-                                       cm_device_get_info(best->device)->name,
-                                       job && job->provider ? cm__format(ctx, " at %s", job->provider) : "", many ? "train" : "trains",
-                                       p->model, achieved(ctx, p, best), cm__page_number(ctx, best->interval[0]),
-                                       cm__page_number(ctx, best->interval[1]),
-                                       p->job ? cm__job_unit(cm_job_get_info(p->job)->objective) : cm_ranking_unit(p->ranking)));
+    cm__html_text(ctx, out, cm__format(ctx, "%s%s%s %s %s%s. 90 %% interval %s to %s %s.",
+                                       many ? cm__format(ctx, "%d x ", job->n) : "", cm_device_get_info(best->device)->name,
+                                       job && job->provider ? cm__format(ctx, " at %s", job->provider) : "",
+                                       many ? "train" : "trains", p->model, achieved(ctx, p, best),
+                                       cm__page_number(ctx, best->interval[0]), cm__page_number(ctx, best->interval[1]),
+                                       unit_of(p)));
     if (close)
-        fprintf(out, " Too close to call: the %s of %d other candidate%s overlap%s it.", close > 1 ? "intervals" : "interval", close,
-                close > 1 ? "s" : "", close > 1 ? "" : "s");
+        fprintf(out, " Too close to call: the %s of %d other candidate%s overlap%s it.",
+                close > 1 ? "intervals" : "interval", close, close > 1 ? "s" : "", close > 1 ? "" : "s");
     fputs("</p>\n", out);
 }
 
@@ -260,8 +272,10 @@ cm_status cm__page_report_print(const cm__page_report *p, FILE *out, cm_diag *di
     fputs("</main><footer><p class=\"soft\">Made offline by <code>centimani report</code>; this file is "
           "self-contained.</p></footer>\n", out);
     cm__html_data(ctx, out, data_of(ctx, p));
-    static const char *const scripts[] = {"chart.js", "format.js", "charts.js", "figures.js", "report.js"};
-    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) file_into(out, "<script>", scripts[i], "</script>\n");
+    static const char *const scripts[] = {"chart.js", "format.js", "charts.js", "figures.js", "step_figures.js",
+                                          "report.js"};
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
+        file_into(out, "<script>", scripts[i], "</script>\n");
     fputs("</body></html>\n", out);
     cm__ctx_free(ctx);
     return CM_OK;

@@ -70,8 +70,8 @@ static const char *plan_words(cm__ctx *ctx, const cm_plan *p)
     const struct {
         const char *name;
         int64_t     size;
-    } parts[] = {{"tensor-parallel", p->tp}, {"pipeline stages", p->pp}, {"data-parallel", p->dp}, {"context-parallel", p->cp},
-                 {"expert-parallel", p->ep}};
+    } parts[] = {{"tensor-parallel", p->tp}, {"pipeline stages", p->pp}, {"data-parallel", p->dp},
+                 {"context-parallel", p->cp}, {"expert-parallel", p->ep}};
     const char *text = "";
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].size > 1)
@@ -108,9 +108,9 @@ static void ranking_cells(cm__ctx *ctx, const cm_rank_entry *e, const cm_job_ent
         e->fits ? cm__format(ctx, "%s to %s", number(ctx, (double)t->batch / t->interval_s[1]),
                              number(ctx, (double)t->batch / t->interval_s[0])) : "-",
         number(ctx, e->relative), number(ctx, e->price_hour), basis_of(e, job), provider_of(ctx, e, job),
-        number(ctx, e->samples_per_usd), number(ctx, e->energy_j_per_sample), number(ctx, e->hours), number(ctx, e->usd),
-        job ? number(ctx, job->co2_kg) : "-", job && e->fits ? plan_words(ctx, &t->plan) : "-", bytes(ctx, e->peak_bytes),
-        remark(ctx, e)};
+        number(ctx, e->samples_per_usd), number(ctx, e->energy_j_per_sample), number(ctx, e->hours),
+        number(ctx, e->usd), job ? number(ctx, job->co2_kg) : "-", job && e->fits ? plan_words(ctx, &t->plan) : "-",
+        bytes(ctx, e->peak_bytes), remark(ctx, e)};
     memcpy(cells, all, sizeof all);
 }
 
@@ -130,7 +130,8 @@ void cm__page_ranking(cm__ctx *ctx, FILE *out, const cm__page_report *p)
     cm__html_table_begin(ctx, out, "All candidates, best first", columns, count);
     for (int32_t i = 0; i < cm__page_entries(p); i++) {
         const char *all[RANKING_COLUMNS], *cells[RANKING_COLUMNS];
-        ranking_cells(ctx, cm__page_entry(p, i), cm__page_job_entry(p, i), i < cm__page_placed(p) ? i + 1 : 0, seq, all);
+        int32_t     place = i < cm__page_placed(p) ? i + 1 : 0;
+        ranking_cells(ctx, cm__page_entry(p, i), cm__page_job_entry(p, i), place, seq, all);
         for (int32_t c = 0; c < count; c++) cells[c] = all[of[c]];
         cm__html_row(ctx, out, columns, count, cells);
     }
@@ -148,11 +149,14 @@ void cm__page_price(cm__ctx *ctx, FILE *out, const cm__page_report *p, bool only
     for (int32_t i = 0; i < cm__page_placed(p); i++) {
         const cm_rank_entry *e = cm__page_entry(p, i);
         const cm_job_entry  *job = cm__page_job_entry(p, i);
-        const char          *date = job ? job->price_date : e->price ? e->price->date : NULL, *id = cm_device_get_info(e->device)->id;
+        const char          *id = cm_device_get_info(e->device)->id;
+        const char          *date = job ? job->price_date : e->price ? e->price->date : NULL;
         if (isnan(e->samples_per_usd) || (only_pareto && !e->pareto)) continue;
-        const char *cells[] = {job && job->n > 1 ? cm__format(ctx, "%s x%d", id, job->n) : id, number(ctx, e->price_hour),
-                               basis_of(e, job), job || e->price ? provider_of(ctx, e, job) : "your own", date ? date : "-",
-                               number(ctx, e->samples_per_usd), number(ctx, 1e6 / e->prediction.throughput_samples_s / 3600),
+        if (job && job->n > 1) id = cm__format(ctx, "%s x%d", id, job->n);
+        const char *cells[] = {id, number(ctx, e->price_hour), basis_of(e, job),
+                               job || e->price ? provider_of(ctx, e, job) : "your own", date ? date : "-",
+                               number(ctx, e->samples_per_usd),
+                               number(ctx, 1e6 / e->prediction.throughput_samples_s / 3600),
                                number(ctx, 1e6 / e->samples_per_usd)};
         cm__html_row(ctx, out, columns, COUNT(columns), cells);
     }

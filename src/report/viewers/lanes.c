@@ -43,7 +43,8 @@ static void add_launch(void *user, const cm__launch *l)
     collector     *c = user;
     const cm_node *node = cm_graph_node(c->r->graph->step, l->op->node);
     add(c, HOST, (cm__lane_slice){cm_node_type(node), "launch", l->host_begin_s, l->launch_s, 0, 0});
-    add(c, DEVICE, (cm__lane_slice){cm_node_type(node), cm_phase_name(cm_node_phase(node)), l->begin_s, l->op->time_s, 0, 0});
+    add(c, DEVICE, (cm__lane_slice){cm_node_type(node), cm_phase_name(cm_node_phase(node)), l->begin_s, l->op->time_s, 0,
+                                    0});
 }
 
 static void calls(collector *c, const cm_prediction_info *i)
@@ -54,13 +55,16 @@ static void calls(collector *c, const cm_prediction_info *i)
     c->lanes->lanes[HOST].name = "host";
     c->lanes->lanes[DEVICE].name = "device";
     bool hosted = i->host_time_s > 0; /* some devices run a whole graph without launches */
-    c->lanes->about = part ? cm__format(c->ctx, "One of %lld micro-batches, and the update. Short calls of a phase are joined.", (long long)batches)
-               : !hosted ? "The device runs the operators one after the other. Short ones of a phase are joined."
-                         : "The host launches kernels; the device runs them. Short calls of a phase are joined.";
+    c->lanes->about =
+        part      ? cm__format(c->ctx, "One of %lld micro-batches, and the update. Short calls of a phase are joined.",
+                               (long long)batches)
+        : !hosted ? "The device runs the operators one after the other. Short ones of a phase are joined."
+                  : "The host launches kernels; the device runs them. Short calls of a phase are joined.";
     cm__step_schedule(c->r, part ? 1 : (int32_t)batches, add_launch, c);
     double communication = i->tensor_s + i->data_s;
     if (communication > 0) {
-        double share = part ? communication / (double)batches : communication, end = part ? c->lanes->end_s : i->step_time_s;
+        double share = part ? communication / (double)batches : communication;
+        double end = part ? c->lanes->end_s : i->step_time_s;
         c->lanes->lanes[c->lanes->n_lanes++].name = "network";
         add(c, NETWORK, (cm__lane_slice){"all-reduce, all-gather", "communication", fmax(0, end - share), share, 0, 0});
     }
@@ -70,7 +74,8 @@ static void calls(collector *c, const cm_prediction_info *i)
 /* The first stages of a pipeline, as many as there are lanes. */
 static void pipeline(collector *c, const cm_prediction_info *i)
 {
-    int32_t stages = i->plan.pp, batches = (int32_t)i->plan.accumulate, shown = stages < CM__LANES_MOST ? stages : CM__LANES_MOST;
+    int32_t stages = i->plan.pp, batches = (int32_t)i->plan.accumulate;
+    int32_t shown = stages < CM__LANES_MOST ? stages : CM__LANES_MOST;
     double  forward = i->phase_s[CM_FORWARD] / batches, update = i->phase_s[CM_UPDATE], end = 0;
     double  backward = (i->phase_s[CM_BACKWARD] + i->phase_s[CM_RECOMPUTE]) / batches;
     cm__slot *slots = cm__pipeline_slots(stages, batches, forward, backward, i->plan.gpipe);
@@ -84,9 +89,10 @@ static void pipeline(collector *c, const cm_prediction_info *i)
     for (int32_t k = 0; k < 2 * stages * batches; k++) {
         const cm__slot *s = &slots[k];
         if (s->stage < shown)
-            add(c, s->stage, (cm__lane_slice){cm__format(c->ctx, "micro-batch %d", s->micro_batch + 1),
-                                              cm_phase_name(s->backward ? CM_BACKWARD : CM_FORWARD), s->begin_s * stretch,
-                                              (s->end_s - s->begin_s) * stretch, 0, 0});
+            add(c, s->stage,
+                (cm__lane_slice){cm__format(c->ctx, "micro-batch %d", s->micro_batch + 1),
+                                 cm_phase_name(s->backward ? CM_BACKWARD : CM_FORWARD), s->begin_s * stretch,
+                                 (s->end_s - s->begin_s) * stretch, 0, 0});
     }
     for (int32_t s = 0; s < shown; s++)
         add(c, s, (cm__lane_slice){"update", cm_phase_name(CM_UPDATE), i->step_time_s - update, update, 0, 0});
