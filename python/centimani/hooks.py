@@ -102,9 +102,10 @@ def _recurrent(name: str, states: int) -> Callable[..., Optional[Fused]]:
         directions = 2 if bidirectional else 1
         width = hidden[0].shape[-1]
 
-        def make() -> List[torch.Tensor]:
-            lead = tuple(x.shape[:2])
-            return [x.new_empty(lead + (directions * width,))] + [torch.empty_like(h) for h in hidden]
+        def make() -> List[torch.Tensor]:  # cuDNN writes step by step, so a result with the batch first is not contiguous
+            steps = x.transpose(0, 1) if batch_first else x
+            result = x.new_empty(tuple(steps.shape[:2]) + (directions * width,))
+            return [result.transpose(0, 1) if batch_first else result] + [torch.empty_like(h) for h in hidden]
 
         attrs = {"has_biases": has_biases, "num_layers": layers, "dropout": dropout if train else 0.0,
                  "bidirectional": bidirectional, "batch_first": batch_first, "states": states}

@@ -3,8 +3,8 @@
  * strides_ops.c - strides of operators' outputs: PyTorch keeps the memory format of the inputs where it can.
  *
  * Elementwise operators write in the order of their operands (TensorIterator). Convolutions write channels-last if
- * image or weight is channels-last. Normalisation and pooling keep their input's order. Products and row-wise operators
- * write contiguous rows.
+ * image or weight is channels-last. Normalisation and pooling keep their input's order. Recurrent layers write step by
+ * step. Products and row-wise operators write contiguous rows.
  */
 #include "graph/strides.h"
 
@@ -145,6 +145,20 @@ static int64_t *attended_back(cm__strides *s, const cm_node *n, int32_t output)
 {
     const cm_tensor *y = cm__t(s->g, n->outputs[output]);
     return y->rank == 4 ? attended(s, &(cm_node){.outputs = &n->outputs[output]}, 0) : NULL;
+}
+
+/* ---- recurrent layers -------------------------------------------------------------------------------------------- */
+
+/* Layers compute step by step, so the result is in the order of the steps in memory, even if the batch comes first: [B,
+   S, directions, H] is [S, B, directions, H]. */
+static int64_t *recurrent(cm__strides *s, const cm_node *n, int32_t output)
+{
+    const cm_tensor *y = cm__t(s->g, n->outputs[output]);
+    if (output || y->rank != 4 || !cm__attr_int(n, CM_ATTR_LAYOUT, 0)) return NULL;
+    int64_t *made = cm__strides_rows(s, y), of_step = made[1];
+    made[0] = of_step;
+    made[1] = of_step * cm__strides_size(y->dims[0]);
+    return made;
 }
 
 static int64_t *as_forward(cm__strides *s, const cm_node *n, int32_t output);

@@ -156,6 +156,21 @@ class Captures(unittest.TestCase):
         work = 64 * (8 + 16) + 64 * (16 + 16) + 2 * 12 * (16 + 4)
         self.assertEqual(g["forward_flop"], 2 * 10 * work)
 
+    def test_a_layer_after_recurrent_ones_reads_step_by_step(self):
+        """cuDNN writes [S, B, H]; with the batch first that is a view, whose linear layer adds its bias apart."""
+        for first, expected in ((True, 1), (False, 0)):
+            class Net(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.lstm = nn.LSTM(8, 16, batch_first=first)
+                    self.head = nn.Linear(16, 4)
+
+                def forward(self, x):
+                    return self.head(self.lstm(x)[0])
+
+            t = centimani.capture(Net(), torch.zeros(2, 10, 8), loss="mse")
+            self.assertEqual(t.operators("forward").count("aten::linear"), expected)
+
     def test_final_states_are_trained_through(self):
         class Net(nn.Module):
             def __init__(self, layers, both):

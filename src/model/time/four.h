@@ -39,4 +39,16 @@ static inline bool     cm__four_any(cm__four_mask mask)
 #endif
 static inline float    cm__four_sum(cm__four a) { return (a[0] + a[1]) + (a[2] + a[3]); }
 
+/* exp(x) for x <= 0, with a relative error below 3e-7; 0 where it is below 1e-34. x = n ln 2 + r with |r| <= ln 2 / 2;
+   exp(r) is a Taylor polynomial, and 2^n is made of its bits. */
+static inline cm__four cm__four_exp(cm__four x)
+{
+    const float  round = 12582912; /* 1.5 * 2^23: adding it leaves a whole number in the low bits */
+    cm__four     shifted = x * 1.44269504f + round, n = shifted - round;
+    cm__four     r = (x - n * 0.693359375f) + n * 2.12194440e-4f; /* ln 2 in two parts */
+    cm__four     sum = 1 + r * (1 + r * (1 / 2.f + r * (1 / 6.f + r * (1 / 24.f + r * (1 / 120.f + r / 720.f)))));
+    cm__four_mask power = ((cm__four_mask)shifted - 0x4b400000 + 127) << 23;
+    return (cm__four)((x > -78) & (cm__four_mask)(sum * (cm__four)power));
+}
+
 #endif

@@ -25,11 +25,12 @@ static int differences(const cm__rows *a, const cm__rows *b)
 
 /* ---- kriging ---------------------------------------------------------------------------------------------------- */
 
-/* Matérn covariance, once differentiable. */
-static float covariance(float squared)
+/* Matérn covariance, once differentiable, of four squared distances. */
+static inline cm__four covariance(cm__four squared)
 {
-    float q = SQRT3 * sqrtf(squared);
-    return (1 + q) * expf(-q);
+    cm__four q;
+    for (int i = 0; i < 4; i++) q[i] = SQRT3 * sqrtf(squared[i]);
+    return (1 + q) * cm__four_exp(-q);
 }
 
 _Static_assert(CM__NEIGHBOURS % 4 == 0, "rows are processed four numbers at a time");
@@ -85,20 +86,22 @@ static void distances(float of[][CM__NEIGHBOURS], int count, int i, float *out)
     }
 }
 
-/* Neighbours of one table often follow each other, so that the distance between two tables is used again. */
-static void covariances_of(const cm__neighbours *n, const cm__rows *tables, const cm__scales *s, int i,
-                           const float *squared, equations k)
+/* Neighbours of one table often follow each other, so that the distance between two tables is used again. squared: on
+   entry between features alone. */
+static void covariances_of(const cm__neighbours *n, const cm__rows *tables, const cm__scales *s, int i, float *squared,
+                           equations k)
 {
     int32_t a = n->of[i].table, last = a;
-    float   between = 0, alike = (float)s->alike, shared = alike;
+    float   between = 0, alike = (float)s->alike;
     for (int j = 0; j < i; j++) {
         int32_t b = n->of[j].table;
-        if (b != last) {
-            between = a == b ? 0 : apart(s, &tables[a], &tables[b]);
-            shared = a == b ? alike : 0;
-            last = b;
-        }
-        k[j][i] = covariance(squared[j] + between) + shared;
+        if (b != last) between = a == b ? 0 : apart(s, &tables[a], &tables[b]);
+        last = b;
+        squared[j] += between;
+    }
+    for (int j = 0; j < i; j += 4) {
+        cm__four four = covariance(cm__four_at(squared + j));
+        for (int at = j; at < i && at < j + 4; at++) k[at][i] = four[at - j] + (n->of[at].table == a ? alike : 0);
     }
     k[i][i] = (float)(1 + s->alike + s->noise);
 }
@@ -123,7 +126,7 @@ static cm__kriged krige(const cm__neighbours *n, const cm__rows *tables, int32_t
     covariances(n, tables, count, s, k);
     for (int i = 0; i < n->count; i++) {
         k[i][ONES] = 1;
-        k[i][NEAR] = covariance(n->of[i].squared) + (n->of[i].table == home ? (float)s->alike : 0);
+        k[i][NEAR] = covariance((cm__four){n->of[i].squared})[0] + (n->of[i].table == home ? (float)s->alike : 0);
         k[i][VALUES] = tables[n->of[i].table].values[n->of[i].row];
     }
     reduce(k, n->count);

@@ -8,10 +8,11 @@
 #include "model/time/four.h"
 
 #define PRODUCT_SIZES 4
+#define TOGETHER 24 /* units whose sums stay in registers */
 #define LAYER(inputs) ((inputs) * CM__TREND_HIDDEN)
 
 _Static_assert(CM__FEATURES + PRODUCT_SIZES <= CM__TREND_INPUTS, "features of the largest call");
-_Static_assert(CM__TREND_HIDDEN % 4 == 0, "units are computed four at a time");
+_Static_assert(CM__TREND_HIDDEN % TOGETHER == 0, "units are computed together");
 
 static int product_logs(const cm__call *c, float *out)
 {
@@ -35,19 +36,23 @@ int cm__trend_inputs(const cm__call *c, const cm__limits *limits, const cm__tren
     return n;
 }
 
-/* units += inputs times weights. Words that do not apply and half of the units are 0. */
-static void add_layer(const float *inputs, int count, const float *weights, float *units)
+/* units := max(0, biases + inputs times weights), for TOGETHER units. Words that do not apply and half of the units are
+   0. */
+static inline void some_units(const float *inputs, int count, const float *weights, const float *biases, float *units)
 {
-    for (int i = 0; i < count; i++, weights += CM__TREND_HIDDEN)
-        for (int u = 0; u < CM__TREND_HIDDEN && inputs[i] != 0; u += 4) {
-            cm__four sum = cm__four_at(units + u) + inputs[i] * cm__four_at(weights + u);
-            memcpy(units + u, &sum, sizeof sum);
-        }
+    cm__four sum[TOGETHER / 4], zero = {0};
+    memcpy(sum, biases, sizeof sum);
+    for (int i = 0; i < count; i++, weights += CM__TREND_HIDDEN) {
+        if (inputs[i] == 0) continue;
+        for (int u = 0; u < TOGETHER / 4; u++) sum[u] += inputs[i] * cm__four_at(weights + 4 * u);
+    }
+    for (int u = 0; u < TOGETHER / 4; u++) sum[u] = cm__four_most(sum[u], zero);
+    memcpy(units, sum, sizeof sum);
 }
 
-static void rectify(float *units)
+static void layer(const float *inputs, int count, const float *weights, const float *biases, float *units)
 {
-    for (int u = 0; u < CM__TREND_HIDDEN; u++) units[u] = fmaxf(0, units[u]);
+    for (int u = 0; u < CM__TREND_HIDDEN; u += TOGETHER) some_units(inputs, count, weights + u, biases + u, units + u);
 }
 
 static float result_of(const float *inputs, int count, const float *w)
@@ -55,12 +60,8 @@ static float result_of(const float *inputs, int count, const float *w)
     const float *second = w + LAYER(count), *biases = second + LAYER(CM__TREND_HIDDEN),
                 *last = biases + LAYER(2);
     float first_units[CM__TREND_HIDDEN], units[CM__TREND_HIDDEN], sum = last[CM__TREND_HIDDEN];
-    memcpy(first_units, biases, sizeof first_units);
-    memcpy(units, biases + CM__TREND_HIDDEN, sizeof units);
-    add_layer(inputs, count, w, first_units);
-    rectify(first_units);
-    add_layer(first_units, CM__TREND_HIDDEN, second, units);
-    rectify(units);
+    layer(inputs, count, w, biases, first_units);
+    layer(first_units, CM__TREND_HIDDEN, second, biases + CM__TREND_HIDDEN, units);
     for (int u = 0; u < CM__TREND_HIDDEN; u++) sum += units[u] * last[u];
     return sum;
 }

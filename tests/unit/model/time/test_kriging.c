@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "model/time/features.h"
+#include "model/time/four.h"
 #include "model/time/kriging.h"
 
 #define ROWS 20
@@ -27,6 +28,21 @@ static void line(double (*field)(double), float features[ROWS][COUNT], float *va
         features[i][0] = (float)i * 2 / (ROWS - 1);
         values[i] = (float)field((double)features[i][0]);
     }
+}
+
+static void exponentials_are_exact(void **state)
+{
+    (void)state;
+    for (float x = 0; x > -77; x -= 0.0137f) {
+        cm__four got = cm__four_exp((cm__four){x, x / 2, x / 4, x / 8});
+        for (int i = 0; i < 4; i++) {
+            double expected = exp((double)(x / (float)(1 << i)));
+            near((double)got[i], expected, 4e-7 * expected);
+        }
+    }
+    near((double)cm__four_exp((cm__four){-1000, -79, 0, 0})[0], 0, 0);
+    near((double)cm__four_exp((cm__four){-1e9f, -79, 0, 0})[1], 0, 0);
+    near((double)cm__four_exp((cm__four){-INFINITY, 0, 0, 0})[0], 0, 0);
 }
 
 static double linear(double x) { return 3 + 0.5 * x; }
@@ -176,6 +192,7 @@ static void order_of_tables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exponentials_are_exact),
         cmocka_unit_test(rows_are_reproduced), cmocka_unit_test(between_rows),      cmocka_unit_test(far_off),
         cmocka_unit_test(one_row),             cmocka_unit_test(left_out),          cmocka_unit_test(equal_rows),
         cmocka_unit_test(other_tables_are_used),   cmocka_unit_test(order_of_tables),
