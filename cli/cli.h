@@ -51,7 +51,7 @@ enum {
     FOR_RANK = 4096, FOR_EXPLAIN = 8192, FOR_REPORT = 16384, FOR_SERVE = 32768, FOR_COMPLETION = 65536,
     FOR_COMPARE = 1 << 17, FOR_MERGE = 1 << 18, FOR_MCP = 1 << 19, FOR_PLAN = 1 << 20, FOR_SCALE = 1 << 21, FOR_RANKING = FOR_RANK | FOR_REPORT,
     FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_PLAN | FOR_SCALE | FOR_EXPLAIN,
-    FOR_PRICES = 1 << 23, FOR_WATCH = 1 << 24,
+    FOR_PRICES = 1 << 23,
     FOR_PLANNED = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_SCALE | FOR_EXPLAIN, FOR_ALL = ~0
 };
 
@@ -83,6 +83,7 @@ int no_action(const char *of, const char *action, const char *const *actions, si
 bool           parse_options(const command *c, settings *s, int argc, char **argv);
 const command *find_command(const char *name);
 bool           loading_makes_sense(settings *s); /* false: loading options without a dataset */
+void           settle_prediction(settings *s, const char *model); /* predict.c: copy the options of a prediction */
 const char    *own_offers(settings *s);          /* prices.c: path of the user's offers; NULL: none */
 bool           settle_ranking(settings *s);      /* rank.c: copy the options that rank and report share */
 bool           job_makes_sense(const settings *s); /* rank.c: false: options of a job and of single devices together */
@@ -109,6 +110,7 @@ int  run_serve(settings *s);
 int  run_completion(settings *s);
 int  run_explain(settings *s);
 int  run_prices(settings *s);
+int  run_watch(settings *s);
 int  run_version(settings *s);
 int  run_help(settings *s);
 void print_usage(FILE *out);

@@ -51,6 +51,10 @@ static const char compare_details[] =
     "size and precision. Record it with record_shapes=True; docs/traces.md shows how. MODEL is a model as\n"
     "for 'predict'; a capture of the same network (docs/capture.md) fits best.";
 
+static const char watch_details[] =
+    "LOG is the output of Megatron-LM or DeepSpeed, a progress bar with 's/it' or 'it/s', or has lines with\n"
+    "'step_time_s: SECONDS'. Give the same batch size, precision and plan as the run has.";
+
 static const char prices_details[] =
     "FILE has the columns of 'centimani prices': provider, instance, device, devices, cluster, basis, usd_hour,\n"
     "region, date and source, separated by tabs. It is copied to $CENTIMANI_OFFERS, or to\n"
@@ -94,6 +98,8 @@ const command commands[] = {
      0, run_calibrate},
     {"compare", "TRACE MODEL", "Compare a torch.profiler trace with the prediction: where the time differs, and why",
      compare_details, FOR_COMPARE, 2, 2, run_compare},
+    {"watch-log", "LOG MODEL", "Compare a running training with its prediction: is it as fast as it should be, when does it end",
+     watch_details, FOR_PREDICT, 2, 2, run_watch},
     {"merge", "TABLES.json NEW.json...", "Join kernel tables of profiles; a call that several have keeps the last time",
      NULL, FOR_MERGE, 2, OPERANDS_MAX, run_merge},
     {"prices", "[list | update FILE | reset]",

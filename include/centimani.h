@@ -1137,6 +1137,18 @@ const cm_graph      *cm_job_graph(const cm_job *job); /* the model */
 const char *cm_offers_text(void);
 cm_status   cm_offers_check(const char *path, int32_t *count, cm_diag *diag);
 
+/* ---- the log of a training run ---------------------------------------------------------------------------------- */
+
+/* Step times and progress that a log states. Unknown numbers are NAN. */
+typedef struct cm_train_log {
+    int32_t rows;                /* lines with a step's time */
+    double  median_s, recent_s;  /* of all steps but the first few; of the last 20 */
+    double  done, total;         /* steps */
+} cm_train_log;
+
+/* Read the log of Megatron-LM, DeepSpeed, a progress bar, or lines with "step_time_s: SECONDS". */
+cm_status cm_train_log_read(const char *path, cm_train_log *log, cm_diag *diag);
+
 /* ---- calibrating a device with measured steps ------------------------------------------------------------------ */
 
 typedef struct cm_calibration_row {

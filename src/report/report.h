@@ -279,6 +279,23 @@ typedef struct cm__job_report {
 
 const char *cm__job_unit(cm_objective objective); /* of an entry's value */
 
+/* `watch-log`: a training log beside the prediction of its step. */
+typedef struct cm__watch_report {
+    cm__ctx            *ctx;
+    const char         *path, *verdict;
+    cm_train_log        log;
+    cm__predict_report *predicted;   /* owned */
+    bool                inside;      /* recent steps are inside the prediction's interval */
+    double              remaining_s; /* at the measured speed; NAN: unknown */
+} cm__watch_report;
+
+cm_status cm__watch_report_new(const char *path, const cm__predict_request *asked, cm__watch_report **report,
+                               cm_diag *diag);
+void      cm__watch_report_free(cm__watch_report *report);
+void      cm__watch_text(cm__ctx *ctx, const cm__watch_report *report, FILE *out);
+void      cm__watch_json(cm__ctx *ctx, const cm__watch_report *report, FILE *out);
+void      cm__watch_csv(cm__ctx *ctx, const cm__watch_report *report, FILE *out);
+
 /* A batch script for an entry of a job. */
 typedef struct cm__script_options {
     const char *launcher;  /* "torchrun", "deepspeed" or "megatron" */
@@ -471,6 +488,7 @@ typedef struct cm__renderer {
     void (*scale)(cm__ctx *ctx, const cm__scale_report *report, FILE *out);
     void (*explain)(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
     void (*rank)(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
+    void (*watch)(cm__ctx *ctx, const cm__watch_report *report, FILE *out);
     void (*job)(cm__ctx *ctx, const cm__job_report *report, FILE *out);
     void (*compare)(cm__ctx *ctx, const cm__compare_report *report, FILE *out);
     void (*trace_fit)(cm__ctx *ctx, const cm__trace_fit_report *report, FILE *out);
@@ -500,6 +518,7 @@ cm_status cm__collective_report(const cm__scale_request *asked, cm__output_forma
 cm_status cm__scale_report_print(const cm__scale_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__explain_report_print(const cm__explain_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
+cm_status cm__watch_report_print(const cm__watch_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__job_report_print(const cm__job_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__rank_report_print(const cm__rank_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 /* The step as a Chrome trace; the tensors of the step as a memory snapshot of PyTorch (a pickle). */
