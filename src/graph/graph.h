@@ -134,6 +134,7 @@ struct cm_tensor {
     bool          frozen;    /* a parameter that is not trained */
     cm__stored    stored;    /* a parameter's type, if the precision does not decide it */
     int32_t       converted; /* 1 + its type after model.to(a 16-bit type); 0: follows its operands */
+    int32_t       like;      /* 1 + the tensor whose type it was made with (new_empty, ones_like); 0: it has its own */
 };
 
 struct cm_node {

@@ -217,6 +217,14 @@ static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
     narrow_product(l, n, inputs);
 }
 
+static int32_t mapped(lowering *l, int32_t tensor);
+
+/* A tensor that was made like another one has that one's type under autocast too. */
+static void take_type(lowering *l, const cm_tensor *t, cm_dtype *dtype)
+{
+    if (t->like && l->autocast && cm__is_float(*dtype)) *dtype = cm__t(l->out, mapped(l, t->like - 1))->dtype;
+}
+
 static int32_t lower_leaf(lowering *l, int32_t tensor)
 {
     const cm_tensor *t = cm__t(l->in, tensor);
@@ -224,6 +232,7 @@ static int32_t lower_leaf(lowering *l, int32_t tensor)
     bool wide = l->autocast && (!l->in->loaded_narrow || t->role == CM_ROLE_PARAMETER || t->role == CM_ROLE_INPUT);
     cm_dtype         dtype = !real ? t->dtype : wide ? CM_FP32 : l->low;
     converted(l, t, &dtype);
+    take_type(l, t, &dtype);
     if (real && t->stored) dtype = t->stored == CM__STORED_WIDE ? CM_FP32 : l->low;
     int32_t          leaf = cm__leaf(l->out, t->name, t->role, dtype, t->rank, t->dims);
     if (t->role != CM_ROLE_PARAMETER) cm__t(l->out, leaf)->value = t->value; /* parameters change with every step */
@@ -363,6 +372,7 @@ static void lower_node(lowering *l, int32_t index)
         l->map[n->outputs[o]] = low->outputs[o];
         y->name = cm__text_copy(l->out->ctx, cm__t(l->in, n->outputs[o])->name);
         if (!converted(l, cm__t(l->in, n->outputs[o]), &y->dtype)) y->dtype = result_type(l, low, y->dtype);
+        take_type(l, cm__t(l->in, n->outputs[o]), &y->dtype);
         cm__attr_key mark = stays_wide(l, n) ? CM_ATTR_WIDE : CM_ATTR_MATH;
         if (cm__attr_int(n, mark, 0) == 2) l->map[n->outputs[o]] = as(l, low->outputs[o], l->low);
     }

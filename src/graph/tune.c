@@ -30,6 +30,7 @@ static int32_t copy_leaf(cm__tune *t, int32_t tensor)
     if (t->quantised[tensor]) return leaf;
     y->value = x->value;
     y->converted = x->converted;
+    y->like = x->like ? t->map[x->like - 1] + 1 : 0;
     y->frozen = t->frozen[tensor];
     if (y->frozen && (t->o->rank > 0 || t->o->quantize)) 
         y->stored = t->o->wide_rest && !t->inner[tensor] ? CM__STORED_WIDE : CM__STORED_NARROW;
@@ -54,6 +55,7 @@ static void copy_outputs(cm__tune *t, const cm_node *from, const cm_node *to)
         y->dtype = x->dtype;
         y->role = x->role;
         y->converted = x->converted;
+        y->like = x->like ? t->map[x->like - 1] + 1 : 0;
         if (!y->value) y->value = x->value;
     }
 }

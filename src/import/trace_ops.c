@@ -267,12 +267,20 @@ void cm__aten_pixel_shuffle(cm__trace *t, const cm__trace_op *o, int op)
 
 /* ---- made from nothing ------------------------------------------------------------------------------------------ */
 
+/* Reports a tensor; without a type of its own it has that of the operator's first input. */
+static void made_like(cm__trace *t, const cm__trace_op *o, int32_t tensor)
+{
+    int32_t model = o->n_in && !cm__trace_has(o, "dtype") ? cm__trace_in(t, o, 0) : -1;
+    if (model >= 0) cm__t(t->g, tensor)->like = 1 + model;
+    cm__trace_made(t, o, 0, tensor);
+}
+
 void cm__aten_fill(cm__trace *t, const cm__trace_op *o, int op)
 {
     const cm__trace_tensor *y = cm__trace_out(t, o, 0);
     int32_t                 shape = cm__trace_shape(t, y->rank, y->dims);
     cm__attr                dtype = CM__INTS(CM_ATTR_DTYPE, y->dtype);
-    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &shape, 1, &dtype, 1));
+    made_like(t, o, cm__emit(t->g, op, cm__trace_name(t, o), &shape, 1, &dtype, 1));
 }
 
 /* Uninitialised memory: no kernel writes it. */
@@ -280,13 +288,12 @@ void cm__aten_empty(cm__trace *t, const cm__trace_op *o, int op)
 {
     const cm__trace_tensor *y = cm__trace_out(t, o, 0);
     (void)op;
-    cm__trace_made(t, o, 0,
-                   cm__leaf(t->g, cm__trace_name(t, o), CM_ROLE_CONSTANT, y->dtype, y->rank, y->dims));
+    made_like(t, o, cm__leaf(t->g, cm__trace_name(t, o), CM_ROLE_CONSTANT, y->dtype, y->rank, y->dims));
 }
 
 void cm__aten_random(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t  x = cm__trace_need(t, o, 0);
     cm__attr dtype = CM__INTS(CM_ATTR_DTYPE, cm__trace_out(t, o, 0)->dtype);
-    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &dtype, 1));
+    made_like(t, o, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &dtype, 1));
 }

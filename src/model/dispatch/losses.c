@@ -48,6 +48,7 @@ void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
     const cm_tensor *x = cm__in(d->g, forward, 0);
     int64_t          axis = cm__attr_int(forward, CM_ATTR_AXIS, -1);
     if (x->rank == 0) return;
+    cm__call_in_rows(d, node, n->inputs[0]); /* kernels read contiguous rows, so PyTorch copies others */
     along(d, node,
           cm__call_begin(d, CM__CALL_SOFTMAX, cm__pass_of(n, forward), cm__forward_kernel(forward->op, ""), x->dtype,
                          false),

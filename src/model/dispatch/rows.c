@@ -18,13 +18,15 @@ _Static_assert((int)CM__BATCH_NORM_N == CM__GROUP_NORM_N && (int)CM__BATCH_NORM_
                    (int)CM__BATCH_NORM_HW == CM__GROUP_NORM_HW, "sizes of channel norms");
 /* The layout a channel norm runs in; it copies what it reads if that is laid out otherwise. Group and instance norms run
    on contiguous planes. Only PyTorch's own kernels, which it uses in bf16, read a gradient that is laid out otherwise
-   than the input. */
+   than the input, and they read [N, C] as channels-last. */
 static const char *norm_layout(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
     bool    batch = forward->op == CM_OP_BATCH_NORM;
+    const cm_tensor *x = cm__in(d->g, forward, 0);
     bool    last = batch && cm__strides_channels_last(d->strides, forward->inputs[0]);
     int32_t read = cm__node(d, node)->inputs[0];
-    bool    own_kernels = batch && cm__in(d->g, forward, 0)->dtype == CM_BF16;
+    bool    own_kernels = batch && x->dtype == CM_BF16;
+    if (own_kernels && x->rank == 2) return "nhwc"; /* channels are innermost */
     if (own_kernels && pass == CM__PASS_BACKWARD && !cm__is_image(d, read, last)) return "mixed";
     cm__call_as_image(d, node, read, last);
     return last ? "nhwc" : "nchw";
@@ -46,9 +48,19 @@ static void channel_norm(cm__dispatch *d, int32_t node, const cm_node *forward, 
     if (forward->op == CM_OP_BATCH_NORM && pass == CM__PASS_FORWARD && d->trains) cm__dispatch_count_batch(d, node);
 }
 
+/* Row-wise kernels read contiguous rows, so PyTorch copies other operands: in backward the gradient, and the input once
+   more. */
+static void in_rows(cm__dispatch *d, int32_t node, const cm_node *forward)
+{
+    const cm_node *n = cm__node(d, node);
+    cm__call_in_rows(d, node, n->inputs[0]);
+    if (n != forward) cm__call_in_rows(d, node, forward->inputs[0]);
+}
+
 static void row_norm(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
     const cm_tensor *x = cm__in(d->g, forward, 0);
+    in_rows(d, node, forward);
     int64_t          axis = cm__attr_int(forward, CM_ATTR_AXIS, -1);
     int32_t          first = (int32_t)(axis < 0 ? axis + x->rank : axis);
     int              op = forward->op == CM_OP_LAYER_NORM ? CM__CALL_LAYER_NORM : CM__CALL_RMS_NORM;

@@ -103,6 +103,23 @@ static void growth_of_image(const cm__call *c, double cores, float *out)
     out[2] = about_log(fmaxf(1, after));
 }
 
+static int64_t largest_prime(int64_t n)
+{
+    int64_t largest = 1;
+    for (int64_t p = 2; p * p <= n; p++)
+        for (; n % p == 0; n /= p) largest = p;
+    return n > largest ? n : largest;
+}
+
+/* cuFFT's kernels are by prime factor: large ones take more steps. */
+static void primes_of_transform(const cm__call *c, double cores, float *out)
+{
+    (void)cores;
+    out[0] = 0;
+    for (int i = CM__FFT_N1; i <= CM__FFT_N3; i++)
+        out[0] = fmaxf(out[0], about_log((float)largest_prime(c->sizes[i])));
+}
+
 /* Additional features of some operators. */
 static const struct {
     int count;
@@ -113,6 +130,7 @@ static const struct {
     [CM__CALL_BATCH_NORM] = {1, outer_and_inner},
     [CM__CALL_REDUCE] = {2, sides_of_sum},
     [CM__CALL_RESIZE] = {3, growth_of_image},
+    [CM__CALL_FFT] = {1, primes_of_transform},
 };
 
 /* ---- all features ----------------------------------------------------------------------------------------------- */
