@@ -15,12 +15,14 @@ MCP_CLIENT     = @modelcontextprotocol/sdk@1.32.2
 # The last versions for PyTorch 1.13.
 FRAMEWORKS     = 'pytorch-lightning==2.0.9' 'transformers==4.30.2' 'accelerate==0.20.3' 'torchmetrics<1.3' 'numpy<2'
 PLAYWRIGHT     = playwright-core@1.58.0
+# Checks pages for accessibility.
+AXE            = axe-core@4.10.3
 SANITIZE       = -Db_sanitize=address,undefined -Db_lundef=false
 SANITIZE_RACES = -Db_sanitize=thread -Db_lundef=false
 # gcc warns about code that its sanitizers insert, so warnings are errors in the other two builds only.
 UNWARNED       = -Dwarning_level=0 -Dwerror=false
 
-.PHONY: run build test browser golden accuracy bench fuzz static wheel site callbacks perfetto deb install clean help packages test-packages \
+.PHONY: run build test browser page-speed golden accuracy bench fuzz static wheel site callbacks perfetto deb install clean help packages test-packages \
         web-packages playwright mcp mcp-client
 .DEFAULT_GOAL := build
 
@@ -64,6 +66,9 @@ fuzz: test-packages      ## fuzz every importer for FUZZ_SECONDS each
 
 browser: build playwright ## test the HTML report and the web page in Chromium
 	NODE_PATH=build/browser/node_modules node tests/browser/browser.js build/centimani docs/images
+
+page-speed: build playwright ## time the first answer of the web page in Chromium
+	NODE_PATH=build/browser/node_modules node bench/page_speed.js build/centimani
 
 mcp: build mcp-client    ## test the tools for language models with the protocol's own client
 	NODE_PATH=build/mcp/node_modules node tests/mcp/client.js build/centimani
@@ -119,8 +124,8 @@ web-packages:
 	@tools/packages.sh $(WEB_PACKAGES)
 
 playwright: web-packages
-	@[ -d build/browser/node_modules/playwright-core ] || \
-	    npm install --loglevel=error --no-fund --no-audit --prefix build/browser $(PLAYWRIGHT)
+	@[ -d build/browser/node_modules/axe-core -a -d build/browser/node_modules/playwright-core ] || \
+	    npm install --loglevel=error --no-fund --no-audit --prefix build/browser $(PLAYWRIGHT) $(AXE)
 
 mcp-client: web-packages
 	@[ -d build/mcp/node_modules/@modelcontextprotocol ] || \

@@ -13,6 +13,7 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOTHING_FITS = 3 };
 #define OPERANDS_MAX 16
 #define PRICES_MAX 32
 #define HOSTS_MAX 16
+#define CLI_PATH_MAX 4096
 #define PORT 8377 /* default port of serve */
 
 typedef struct settings {
@@ -27,6 +28,12 @@ typedef struct settings {
     const char       *device, *versus, *cluster, *output, *set, *from, *trace, *snapshot;
     bool              leave_device_out;
     cm_rank_options   rank;
+    char              offers[CLI_PATH_MAX]; /* path of the user's table of offers */
+    const char       *job_script;
+    cm__script_options script;
+    int64_t           entry;
+    bool              fewest;
+    cm_job_options    job;        /* rank --max-devices; run_rank() copies rank into it */
     cm_rank_price     prices[PRICES_MAX]; /* --price, rank.n_prices of them */
     char              price_names[PRICES_MAX][64];
     cm_bench_options  bench;
@@ -44,7 +51,8 @@ enum {
     FOR_RANK = 4096, FOR_EXPLAIN = 8192, FOR_REPORT = 16384, FOR_SERVE = 32768, FOR_COMPLETION = 65536,
     FOR_COMPARE = 1 << 17, FOR_MERGE = 1 << 18, FOR_MCP = 1 << 19, FOR_PLAN = 1 << 20, FOR_SCALE = 1 << 21, FOR_RESULTS = 1 << 23, FOR_RANKING = FOR_RANK | FOR_REPORT,
     FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_PLAN | FOR_SCALE | FOR_EXPLAIN,
-    FOR_PLANNED = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_SCALE, FOR_ALL = ~0
+    FOR_PRICES = 1 << 23,
+    FOR_PLANNED = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_SCALE | FOR_EXPLAIN, FOR_ALL = ~0
 };
 
 typedef struct command {
@@ -75,7 +83,10 @@ int no_action(const char *of, const char *action, const char *const *actions, si
 bool           parse_options(const command *c, settings *s, int argc, char **argv);
 const command *find_command(const char *name);
 bool           loading_makes_sense(settings *s); /* false: loading options without a dataset */
+void           settle_prediction(settings *s, const char *model); /* predict.c: copy the options of a prediction */
+const char    *own_offers(settings *s);          /* prices.c: path of the user's offers; NULL: none */
 bool           settle_ranking(settings *s);      /* rank.c: copy the options that rank and report share */
+bool           job_makes_sense(const settings *s); /* rank.c: false: options of a job and of single devices together */
 
 int  run_graph(settings *s);
 int  run_models(settings *s);
@@ -99,6 +110,8 @@ int  run_report(settings *s);
 int  run_serve(settings *s);
 int  run_completion(settings *s);
 int  run_explain(settings *s);
+int  run_prices(settings *s);
+int  run_watch(settings *s);
 int  run_version(settings *s);
 int  run_help(settings *s);
 void print_usage(FILE *out);

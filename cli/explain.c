@@ -26,10 +26,7 @@ int run_explain(settings *s)
         say("explain needs --device ID; 'centimani devices' lists them");
         return EXIT_USAGE;
     }
-    s->predict.graph = s->graph;
-    s->predict.graph.model = s->operands[0];
-    s->predict.device = s->device;
-    s->predict.options.batch = s->graph.batch;
+    settle_prediction(s, s->operands[0]);
     if (!loading_makes_sense(s)) return EXIT_USAGE;
     if (s->full) return run_full(s);
     cm_status status = cm__explain_report_new(&s->predict, s->versus, &report, &diag);

@@ -55,6 +55,15 @@ static const char compare_details[] =
 static const char results_details[] =
     "FILE is a set of results with evidence for its rows. docs/contributing-results.md describes the format.";
 
+static const char watch_details[] =
+    "LOG is the output of Megatron-LM or DeepSpeed, a progress bar with 's/it' or 'it/s', or has lines with\n"
+    "'step_time_s: SECONDS'. Give the same batch size, precision and plan as the run has.";
+
+static const char prices_details[] =
+    "FILE has the columns of 'centimani prices': provider, instance, device, devices, cluster, basis, usd_hour,\n"
+    "region, date and source, separated by tabs. It is copied to $CENTIMANI_OFFERS, or to\n"
+    "centimani/offers.tsv in $XDG_CONFIG_HOME or ~/.config; 'reset' removes it.";
+
 const command commands[] = {
     {"graph", "MODEL", "Show one training step of a model: operators, FLOP, bytes, lifetimes of tensors",
      model_details, FOR_GRAPH, 1, 1, run_graph},
@@ -95,8 +104,13 @@ const command commands[] = {
      0, run_calibrate},
     {"compare", "TRACE MODEL", "Compare a torch.profiler trace with the prediction: where the time differs, and why",
      compare_details, FOR_COMPARE, 2, 2, run_compare},
+    {"watch-log", "LOG MODEL", "Compare a running training with its prediction: is it as fast as it should be, when does it end",
+     watch_details, FOR_PREDICT, 2, 2, run_watch},
     {"merge", "TABLES.json NEW.json...", "Join kernel tables of profiles; a call that several have keeps the last time",
      NULL, FOR_MERGE, 2, OPERANDS_MAX, run_merge},
+    {"prices", "[list | update FILE | reset]",
+     "Print the offers of cloud providers that 'rank --max-devices' uses, or replace them by your own table", prices_details,
+     FOR_PRICES, 0, 2, run_prices},
     {"completion", "bash|zsh", "Print a shell script that completes commands, options, models and devices", NULL,
      FOR_COMPLETION, 1, 1, run_completion},
     {"version", "", "Print the version", NULL, FOR_VERSION, 0, 0, run_version},

@@ -49,6 +49,17 @@ static int save_views(const settings *s, const cm__predict_report *report)
     return code;
 }
 
+void settle_prediction(settings *s, const char *model)
+{
+    s->predict.graph = s->graph;
+    s->predict.graph.model = model;
+    s->predict.device = s->device;
+    s->predict.options.batch = s->graph.batch;
+    s->predict.options.plan = s->memory.options.plan;
+    s->predict.options.plan.recompute = s->graph.train.recompute;
+    s->predict.cluster = s->cluster;
+}
+
 int run_predict(settings *s)
 {
     cm__predict_report *report;
@@ -62,13 +73,7 @@ int run_predict(settings *s)
         return EXIT_USAGE;
     }
     if (!loading_makes_sense(s) || !output_makes_sense(s)) return EXIT_USAGE;
-    s->predict.graph = s->graph;
-    s->predict.graph.model = s->operands[0];
-    s->predict.device = s->device;
-    s->predict.options.batch = s->graph.batch;
-    s->predict.options.plan = s->memory.options.plan;
-    s->predict.options.plan.recompute = s->graph.train.recompute;
-    s->predict.cluster = s->cluster;
+    settle_prediction(s, s->operands[0]);
     cm_status status = cm__predict_report_new(&s->predict, &report, &diag);
     if (status) return say_failed(status, &diag);
     for (int32_t i = 0; i < report->graph->n_warnings; i++) say("warning: %s", report->graph->warnings[i]);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank.c - `centimani rank MODEL`: compare accelerators. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 #include "cli.h"
 
 /* Options that rank shares with other commands are stored in graph and predict; copy them. */
@@ -14,6 +17,73 @@ bool settle_ranking(settings *s)
     return true;
 }
 
+static void show_progress(void *user, int32_t done, int32_t total)
+{
+    (void)user;
+    fprintf(notes(), "\r%d of %d searches", done, total);
+    fflush(notes());
+}
+
+/* Writes the script of one entry; EXIT_DONE: there is one, or none is wanted. */
+static int write_script(const settings *s, const cm__job_report *report, cm_diag *diag)
+{
+    int64_t place = s->entry ? s->entry : 1;
+    if (!s->job_script || !cm_job_placed(report->job)) return EXIT_DONE;
+    if (place > cm_job_placed(report->job)) {
+        say("rank: entry %lld is not ranked: there are %d", (long long)place, cm_job_placed(report->job));
+        return EXIT_USAGE;
+    }
+    char              *text = NULL;
+    size_t             size = 0;
+    FILE              *out = open_memstream(&text, &size);
+    cm__script_options script = {s->script.launcher ? s->script.launcher : "torchrun", s->script.scheduler};
+    cm_status          status = out ? cm__job_script_print(report, cm_job_get_entry(report->job, (int32_t)place - 1), &script,
+                                                           out, diag)
+                                    : CM_ERR_MEMORY;
+    if (out) fclose(out);
+    int code = status ? say_failed(status, diag) : save_bytes(s->job_script, text, size);
+    free(text);
+    return code;
+}
+
+static int run_job(settings *s)
+{
+    cm_job *job;
+    cm_diag diag = {0};
+    bool    terminal = isatty(STDERR_FILENO) && notes() == stderr;
+    s->job.rank = s->rank;
+    s->job.offers = own_offers(s);
+    if (s->fewest) s->job.rank.objective = CM_OBJECTIVE_DEVICES;
+    if (terminal) s->job.progress = show_progress;
+    cm_status status = cm_job_run(s->operands[0], &s->job, &job, &diag);
+    if (terminal) fprintf(notes(), "\r%40s\r", "");
+    if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
+    say_warnings(cm_job_graph(job));
+    cm__job_report report = {.asked = &s->job, .job = job};
+    bool any = cm_job_placed(job) > 0, instead = s->job_script && strcmp(s->job_script, "-") == 0 && any;
+    if (!instead) status = cm__job_report_print(&report, format_of(s), results(), &diag);
+    int written = write_script(s, &report, &diag);
+    if (!status && written != EXIT_DONE) return cm_job_free(job), written;
+    cm_job_free(job);
+    return status ? say_failed(status, &diag) : any ? EXIT_DONE : EXIT_NOTHING_FITS;
+}
+
+/* Options of a whole job need --max-devices; those of single devices exclude it. */
+bool job_makes_sense(const settings *s)
+{
+    const cm_job_options *j = &s->job;
+    bool                  other = j->clusters || j->within_s > 0 || j->budget_usd > 0 || j->global_batch || j->region ||
+                                  j->queue || s->job_script || s->fewest;
+    if (!j->max_devices && other)
+        say("rank: --clusters, --within, --budget, --global-batch, --queue, --job-script, "
+            "--fewest-devices and --carbon need --max-devices N");
+    else if (j->max_devices && (s->rank.baseline || s->rank.max_hours > 0 || s->rank.max_usd > 0 || s->rank.batch))
+        say("rank: with --max-devices use --within and --budget instead of --max-hours and --max-usd, --global-batch "
+            "instead of --batch, and no --baseline");
+    else return true;
+    return false;
+}
+
 int run_rank(settings *s)
 {
     cm_ranking *ranking;
@@ -23,6 +93,8 @@ int run_rank(settings *s)
         return EXIT_USAGE;
     }
     if (!settle_ranking(s)) return EXIT_USAGE;
+    if (!job_makes_sense(s)) return EXIT_USAGE;
+    if (s->job.max_devices) return run_job(s);
     cm_status status = cm_rank(s->operands[0], &s->rank, &ranking, &diag);
     if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
     say_warnings(cm_ranking_graph(ranking, 0));

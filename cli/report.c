@@ -25,12 +25,14 @@ int run_report(settings *s)
         say("report needs -o FILE: the page to write");
         return EXIT_USAGE;
     }
-    if (!settle_ranking(s)) return EXIT_USAGE;
-    cm_status status = cm__page_report_new(s->operands[0], &s->rank, &page, &diag);
+    if (!settle_ranking(s) || !job_makes_sense(s)) return EXIT_USAGE;
+    s->job.rank = s->rank;
+    s->job.offers = own_offers(s);
+    cm_status status = cm__page_report_new(s->operands[0], &s->rank, s->job.max_devices ? &s->job : NULL, &page, &diag);
     if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
-    say_warnings(cm_ranking_graph(page->ranking, 0));
+    say_warnings(cm__page_graph(page));
     int  code = save(s, page);
-    bool any = cm_ranking_placed(page->ranking) > 0;
+    bool any = cm__page_placed(page) > 0;
     cm__page_report_free(page);
     return code != EXIT_DONE || any ? code : EXIT_NOTHING_FITS;
 }

@@ -169,6 +169,28 @@ bool store_real(const option *o, settings *s, void *field, const char *value)
     return true;
 }
 
+/* Amounts of money: "500", "500USD", "20k". */
+bool store_usd(const option *o, settings *s, void *field, const char *value)
+{
+    size_t length = strlen(value), unit = length > 3 && strcmp(value + length - 3, "USD") == 0 ? 3 : 0;
+    char   number[64];
+    if (length - unit >= sizeof number) unit = length;
+    snprintf(number, sizeof number, "%.*s", (int)(length - unit), value);
+    double factor = 1, x;
+    size_t digits = strlen(number);
+    if (digits && strchr("kKM", number[digits - 1])) {
+        factor = number[digits - 1] == 'M' ? 1e6 : 1e3;
+        digits--;
+    }
+    (void)s;
+    if (!cm__parse_real((cm__span){number, digits}, &x) || x <= 0) {
+        say("option %s: '%s' is not an amount such as 500USD or 20k", o->name, value);
+        return false;
+    }
+    *(double *)field = x * factor;
+    return true;
+}
+
 /* Numbers of tokens and samples: "8e9", "300B". */
 bool store_amount(const option *o, settings *s, void *field, const char *value)
 {

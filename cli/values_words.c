@@ -153,6 +153,32 @@ STORE_NAMED(fuse)
 STORE_NAMED(layout)
 STORE_NAMED(basis)
 
+bool store_launcher(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    *(const char **)field = value;
+    if (cm__is_launcher(value)) return true;
+    say("option %s: '%s' is not torchrun, deepspeed or megatron", o->name, value);
+    return false;
+}
+
+bool store_scheduler(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    *(const char **)field = value;
+    if (strcmp(value, "pbs") == 0 || strcmp(value, "slurm") == 0) return true;
+    say("option %s: '%s' is not pbs or slurm", o->name, value);
+    return false;
+}
+
+/* --spot is a short name of --price-basis spot. */
+bool store_spot(const option *o, settings *s, void *field, const char *value)
+{
+    (void)o, (void)s, (void)value;
+    *(cm_basis *)field = CM_BASIS_SPOT;
+    return true;
+}
+
 /* --cuda-graphs is a mode of the runtime, whichever of the two options comes first. */
 bool store_graphs(const option *o, settings *s, void *field, const char *value)
 {

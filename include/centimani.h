@@ -1061,6 +1061,98 @@ const char            *cm_ranking_unit(const cm_ranking *ranking);   /* of cm_ra
 int32_t                cm_ranking_placed(const cm_ranking *ranking); /* number of ranked entries; they come first */
 const cm_graph        *cm_ranking_graph(const cm_ranking *ranking, int32_t index); /* the step of an entry */
 
+/* ---- a whole training job --------------------------------------------------------------------------------------- */
+
+/* Options of cm_job_run(). */
+typedef struct cm_job_options {
+    cm_rank_options rank;        /* model, devices, vendor, provider, prices, conditions and size of the job; batch,
+                                    baseline, porting and limits are ignored. objective throughput: cost, or time if no
+                                    price is known */
+    int32_t         max_devices; /* largest number of devices; 0: 1 */
+    const char     *clusters;    /* comma-separated ids or profile files; "cloud" or NULL: instances that providers sell */
+    double          within_s, budget_usd; /* limits of the whole job; 0: none */
+    int64_t         global_batch; /* samples per update; 0: the usual one for the model */
+    const char     *offers;      /* file that replaces the built-in offers (docs/rank.md); NULL: none */
+    const char     *queue;       /* queue of the facility; NULL: the one that needs the fewest jobs */
+    const char     *region;      /* of the electricity's carbon intensity; NULL: the world's average */
+    void (*progress)(void *user, int32_t done, int32_t total); /* NULL: none */
+    void           *user;
+} cm_job_options;
+
+/* A number of devices at one place, with the best plan there. Unknown numbers are NAN. */
+typedef struct cm_job_entry {
+    cm_rank_entry at;         /* prediction: of the plan, one update of the global batch; hours, usd, kwh: of the job;
+                                 price_hour: of all devices that are paid for; value: the objective's;
+                                 break_even_price_hour: of one device, at which the entry costs as much as the first */
+    int32_t       n;          /* devices that the plan uses */
+    int32_t       paid;       /* devices of the rented instances; at least n */
+    const char   *cluster;    /* for cm_fabric_new() */
+    const char   *provider, *instance, *price_region, *price_date, *price_source; /* NULL: not a cloud's */
+    const char   *basis;      /* of the price, a name of cm_basis or "given"; NULL: no price */
+    double        time_s, interval_s[2], cost_usd, cost_interval_usd[2], energy_j, co2_kg; /* of the job */
+    double        overhead;   /* of checkpoints and restarts on instances that may be interrupted, as a fraction of the
+                                 time without them; 0: none. The job's time includes it */
+    double        checkpoint_s; /* best time between two checkpoints; NAN: not interrupted */
+    int32_t       nodes;      /* nodes that the devices are in */
+    const char   *queue, *queue_class, *scheduler; /* of a facility; NULL: unknown */
+    double        queue_wall_s; /* longest wall time of one job there; NAN: unknown */
+    int32_t       jobs;       /* jobs in a row that the wall time makes necessary; 1 if there is no queue */
+    double        charge;     /* of the allocation, in charge_unit; NAN: unknown */
+    const char   *charge_unit;
+    bool          best_here;  /* the best number of devices of its device, cluster and provider */
+} cm_job_entry;
+
+/* One limit that is exceeded everywhere, and what it must be raised to so that some entry meets all limits. */
+typedef struct cm_job_advice {
+    double              within_s, budget_usd; /* the limit to relax, relaxed; NAN: the limit stays as it is */
+    int32_t             max_devices;          /* 0: stays */
+    const cm_job_entry *entry;                /* the first entry that then meets the limits; NULL: none at all */
+    const char         *text;                 /* in words */
+} cm_job_advice;
+
+typedef struct cm_job_info {
+    const char  *model;
+    cm_objective objective;
+    double       samples, tokens_per_sample;  /* of the job; 0 tokens: samples are not sequences of tokens */
+    const char  *text;                        /* the job in words */
+    bool         assumed, batch_assumed;      /* no size was given; no global batch was given */
+    int64_t      global_batch;
+    double       g_co2_kwh;
+    const char  *region, *region_source;
+    int32_t      searches;                    /* searches of plans: devices with one interconnect each */
+} cm_job_info;
+
+typedef struct cm_job cm_job;
+
+/* Find the best plan of a model for each device, number of devices and place, and rank them by the job's time or cost. */
+cm_status            cm_job_run(const char *model, const cm_job_options *options, cm_job **job, cm_diag *diag);
+void                 cm_job_free(cm_job *job);
+const cm_job_info   *cm_job_get_info(const cm_job *job);
+int32_t              cm_job_entries(const cm_job *job);
+int32_t              cm_job_placed(const cm_job *job); /* entries that meet all limits; they come first, best first */
+const cm_job_entry  *cm_job_get_entry(const cm_job *job, int32_t index);
+/* How to relax limits that nothing meets, the smallest change first; none if cm_job_placed() is above 0. */
+int32_t              cm_job_advices(const cm_job *job);
+const cm_job_advice *cm_job_get_advice(const cm_job *job, int32_t index);
+const cm_graph      *cm_job_graph(const cm_job *job); /* the model */
+
+/* The built-in offers of cloud providers as a table of tab-separated cells; and whether a file has the same columns,
+   known devices and valid interconnects. count: its offers. */
+const char *cm_offers_text(void);
+cm_status   cm_offers_check(const char *path, int32_t *count, cm_diag *diag);
+
+/* ---- the log of a training run ---------------------------------------------------------------------------------- */
+
+/* Step times and progress that a log states. Unknown numbers are NAN. */
+typedef struct cm_train_log {
+    int32_t rows;                /* lines with a step's time */
+    double  median_s, recent_s;  /* of all steps but the first few; of the last 20 */
+    double  done, total;         /* steps */
+} cm_train_log;
+
+/* Read the log of Megatron-LM, DeepSpeed, a progress bar, or lines with "step_time_s: SECONDS". */
+cm_status cm_train_log_read(const char *path, cm_train_log *log, cm_diag *diag);
+
 /* ---- calibrating a device with measured steps ------------------------------------------------------------------ */
 
 typedef struct cm_calibration_row {

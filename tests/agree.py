@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""agree.py - LIBRARY [--all]: rank, predict, memory, batch and explain give the same answer to the same question.
+"""agree.py - LIBRARY [--all]: rank, predict, memory, batch, plan and explain give the same answer to the same question.
 
 The test compares the row of each device in a ranking, in one precision and runtime, with the answers of the other
 commands. Numbers must be equal to the last digit. By default the test uses a seeded random sample of models; --all
@@ -139,6 +139,35 @@ def compare_plans(program, count):
                         one["peak_bytes"], memory["peak_bytes"])
 
 
+# Model and options of whole jobs. `predict` must agree with the entries of `rank --max-devices`.
+JOBS = [("llama2-7b", ["--max-devices", "64", "--tokens", "1B"]),
+        ("resnet50", ["--max-devices", "16", "--samples", "1281167", "--epochs", "90", "--price-basis", "spot"]),
+        ("gpt3-13b", ["--max-devices", "512", "--tokens", "300B", "--clusters", "polaris,dgx-h100", "--runtime", "megatron"])]
+SAMPLE_ENTRIES = 12
+
+
+def compare_jobs(program, count, chance):
+    """Compare entries of whole jobs with `predict` for the same plan; the job's numbers follow from the step's."""
+    for model, way in JOBS:
+        job = program.ask("rank", model, *way)[1]
+        rows = [r for r in job["ranking"] if r["fits"]]
+        for row in chance.sample(rows, min(SAMPLE_ENTRIES, len(rows))):
+            where = f"job {model} on {row['n']} {row['device']}"
+            words = options_of(row["plan"]) + ["--overlap"] * bool(row["plan"]["overlap"])
+            words += ["--cluster", row["cluster"]] * bool(row["cluster"]) + ["--runtime", row["runtime"]]
+            predict = program.ask("predict", model, "--device", row["device"], *words)[1]
+            for field in SAME:
+                count.check(row[field] == predict[field], f"{where}: job's and predict's {field}", row[field],
+                            predict[field])
+            count.check(row["plan"] == predict["plan"], f"{where}: plan", row["plan"], predict["plan"])
+            steps, one = job["job"]["samples"] / job["global_batch"], row["job"]
+            cost = one["time_s"] / 3600 * row["price_hour"] if row["price_hour"] else None
+            for name, value, expected in (("cost", one["cost_usd"], cost),
+                                          ("time", one["time_s"], (1 + row["interruption_overhead"]) * (steps * row["step_time_s"] + (predict["compile_s"] or 0)))):
+                close = value == expected or (expected and abs(value / expected - 1) < 1e-12)
+                count.check(close, f"{where}: the job's {name}", value, expected)
+
+
 def main():
     program, everything = Program(sys.argv[1]), "--all" in sys.argv
     chance, count, rankings = random.Random(SEED), Count(), 0
@@ -155,6 +184,7 @@ def main():
         for row in rows if everything else chance.sample(rows, min(SAMPLE_DEVICES, len(rows))):
             compare_device(program, count, model, way, row, brief=everything)
     compare_plans(program, count)
+    compare_jobs(program, count, chance)
     print(f"# {rankings} rankings, {count.compared} numbers compared, {count.differ} differ")
     return 1 if count.differ or not count.compared else 0
 

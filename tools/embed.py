@@ -9,6 +9,7 @@ usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, ea
        embed.py trends OUT.c calls.def trends.json       networks of the trends, in the order of calls.def
        embed.py rules OUT.c factors.tsv workspaces.tsv   numbers of the model as members of structs
        embed.py defaults OUT.c class-defaults.tsv        members of profiles that the class decides
+       embed.py tables OUT.c FILE.tsv...                 tables that are read at run time, because users may replace them
        embed.py web OUT.c FILE...                        files of the web pages; chart.min.js becomes chart.js
        embed.py program OUT.S PROGRAM                    a program, to be embedded into the static one
        embed.py cuda OUT.c FILE.cu...                    sources that are compiled at run time
@@ -316,6 +317,15 @@ def embed_defaults(out_path, path):
                   f"const int32_t cm__n_class_defaults = {len(rows)};\n")
 
 
+def embed_tables(out_path, paths):
+    with open(out_path, "w", encoding="utf-8") as out:
+        out.write("/* Made by tools/embed.py from data; do not edit. */\n#include \"job/tables.h\"\n\n")
+        for path in paths:
+            with open(path, "rb") as file:
+                out.write(f"const char cm__table_{os.path.basename(path)[:-len('.tsv')]}[] = {{\n"
+                          + "\n".join(byte_rows(file.read())) + "\n    0};\n")
+
+
 TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=utf-8",
          ".json": "application/json", ".svg": "image/svg+xml"}
 
@@ -361,6 +371,7 @@ def main():
                 "trends": lambda out, *rest: embed_trends(out, *rest),
                 "rules": lambda out, *rest: embed_rules(out, *rest),
                 "defaults": lambda out, *rest: embed_defaults(out, rest[0]),
+                "tables": lambda out, *rest: embed_tables(out, rest),
                 "web": lambda out, *rest: embed_web(out, rest),
                 "program": lambda out, *rest: embed_program(out, rest[0]),
                 "cuda": lambda out, *rest: embed_cuda(out, rest),

@@ -1,195 +1,332 @@
-// app.js - sends the form's question to the server and shows the answer. The URL contains the question, so views can be linked.
+// app.js - asks the question that form and URL contain, shows the answer, and keeps the URL and the browser's history up to date.
 'use strict';
 (() => {
-  const $ = id => document.getElementById(id);
-  const form = $('ask');
-  const fields = ['model', 'objective', 'precision', 'batch', 'samples', 'epochs', 'baseline', 'where', 'price', 'price_basis', 'seq'];
-  const { short } = Charts;
-  let asked = 0, shown = null;
+  let asked = 0,
+    rank = null,
+    view = {},
+    shownQuestion = {},
+    details = new Map(),
+    waiting = null;
 
-  function say(text, problem = false) {
+  // ---- states: waiting, problem, answer
+
+  // An answer to an earlier question is dimmed and does not react.
+  function age(on) {
+    $('results').classList.toggle('old', on);
+    $('results').inert = on;
+  }
+  function wait(on) {
+    clearTimeout(waiting);
+    $('results').setAttribute('aria-busy', String(on));
+    age(on);
+    $('progress').hidden = !on;
+    if (on)
+      waiting = setTimeout(() => {
+        $('said').textContent = 'Computing …';
+      }, 400);
+  }
+  function fail(problem) {
+    wait(false);
+    age(true);
+    $('said').textContent = '';
+    $('problem-text').textContent = problem.message + (rank ? ' The answer below is that of the previous question.' : '');
+    $('undo').hidden = !rank;
+    $('problem').hidden = false;
+  }
+  function settle(text) {
+    wait(false);
+    $('problem').hidden = true;
     $('said').textContent = text;
-    $('said').className = problem ? 'problem' : '';
+  }
+  function limits(q) {
+    const l = { seconds: q.within && Question.hours(q.within) * 3600, dollars: q.budget && Question.dollars(q.budget) };
+    const deadline = l.seconds && { value: l.seconds / 3600, text: 'deadline ' + q.within },
+      budget = l.dollars && { value: l.dollars, text: 'budget ' + Format.usd(l.dollars) };
+    l.onIntervals = [
+      rank?.objective === 'time' && deadline && { axis: 'x', ...deadline },
+      rank?.objective === 'cost' && budget && { axis: 'x', ...budget },
+    ].filter(Boolean);
+    l.onPareto = [deadline && { axis: 'x', ...deadline }, budget && { axis: 'y', ...budget }].filter(Boolean);
+    return l;
   }
 
-  async function get(path, params = {}) {
-    const query = new URLSearchParams(Object.entries(params).filter(([, v]) => v));
-    const reply = await fetch(path + '?' + query);
-    const answer = await reply.json();
-    if (!reply.ok) throw new Error(answer.error || reply.statusText);
-    return answer;
+  // ---- history: a question and a change of view are entries that the back button leaves
+
+  function remember(push) {
+    const url = Question.toUrl(shownQuestion, view);
+    if (url === location.search) return;
+    history[push ? 'pushState' : 'replaceState'](null, '', url);
   }
 
-  // ---- the question: form and URL
+  // ---- showing
 
-  const chosen = () => [...document.querySelectorAll('#devices input:checked')].map(box => box.value);
-  function question() {
-    const q = Object.fromEntries(fields.map(f => [f, $(f).value.trim()]));
-    const devices = chosen(), all = document.querySelectorAll('#devices input').length;
-    if (devices.length && devices.length < all) q.devices = devices.join(',');
-    if ($('device').value && shown) q.device = $('device').value;
-    return q;
+  function drawAll() {
+    const l = limits(shownQuestion);
+    Figures.intervals('c-intervals', rank, { limit: l.onIntervals, choose: toggle });
+    Figures.pareto('c-pareto', rank, { limit: l.onPareto, choose: toggle });
+    const opened = rank && view.open && details.get(view.open),
+      pair = compared();
+    if (opened) Detail.draw(opened, siblings(Candidates.find(rank, view.open)), toggle);
+    if (pair) showCompared(pair);
   }
-  function remember(q) {
-    const query = new URLSearchParams(Object.entries(q).filter(([k, v]) => v && !(k === 'objective' && v === 'throughput') && !(k === 'price_basis' && v === 'on-demand')));
-    history.replaceState(null, '', '?' + query);
+  function showRanking() {
+    const l = limits(shownQuestion),
+      any = Figures.placed(rank).length > 0;
+    $('results').hidden = false;
+    $('sentence').replaceChildren(...Candidates.sentence(rank));
+    $('confidence').replaceChildren(
+      ...Candidates.confidence(rank, l, toggle),
+      ...rank.warnings.map(text => make('span', { className: 'warning' }, ' Warning: ' + text + '.')),
+    );
+    $('facts').replaceChildren(...Candidates.facts(rank));
+    $('get-script').hidden = !rank.max_devices || !any;
+    Detail.close();
+    Candidates.table(rank, view, { open: toggle, compare: choose });
+    for (const id of ['h-intervals', 'h-pareto']) $(id).parentElement.hidden = !any;
+    if (any) drawAll();
+  }
+  const row = id => [...document.querySelectorAll('#candidates tr.row')].find(tr => tr.dataset.key === id);
+
+  // Show which candidate is open and which two are compared, as `view` says.
+  function showView(focus) {
+    if (view.open && !row(view.open) && Candidates.find(rank, view.open)) showRanking();
+    Detail.close();
+    document.querySelectorAll('#candidates tr.row').forEach(tr => {
+      const isOpen = tr.dataset.key === view.open;
+      tr.classList.toggle('opened', isOpen);
+      tr.querySelector('.open').setAttribute('aria-expanded', String(isOpen));
+      tr.nextSibling.hidden = !isOpen;
+      tr.nextSibling.firstChild.replaceChildren();
+      tr.querySelector('input').checked = (view.compare || '').split('|').includes(tr.dataset.key);
+    });
+    if (view.open) showOpened(focus);
+    showCompare(focus);
+  }
+
+  const siblings = e => (rank.max_devices ? rank.ranking.filter(other => Format.samePlace(other, e)) : []);
+  async function detailOf(e) {
+    const id = Format.key(e);
+    if (!details.has(id)) details.set(id, await Api.ask('/api/device', Detail.query(e, shownQuestion)));
+    return details.get(id);
+  }
+  async function showOpened(focus) {
+    const id = view.open,
+      turn = asked,
+      tr = row(id),
+      e = rank && Candidates.find(rank, id);
+    if (!tr || !e) return;
+    const panel = make('div', { className: 'panel' }, make('p', { className: 'soft', role: 'status' }, 'Computing the details …'));
+    tr.nextSibling.firstChild.replaceChildren(panel);
+    if (focus) {
+      tr.querySelector('.open').focus({ preventScroll: true });
+      tr.scrollIntoView({ block: 'start', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' });
+    }
+    try {
+      const d = await detailOf(e);
+      if (turn === asked && view.open === id && panel.isConnected) Detail.fill(panel, e, d, siblings(e), toggle);
+    } catch (problem) {
+      panel.replaceChildren(make('p', { className: 'problem', role: 'alert' }, problem.message));
+    }
+  }
+
+  function compared() {
+    const pair = (view.compare || '')
+      .split('|')
+      .map(id => rank && Candidates.find(rank, id))
+      .filter(Boolean);
+    return pair.length === 2 ? pair : null;
+  }
+  async function showCompared(pair) {
+    const turn = asked;
+    try {
+      const both = await Promise.all(pair.map(detailOf));
+      if (turn === asked && compared()?.every((e, i) => e === pair[i])) Compare.fill(pair, both);
+    } catch (problem) {
+      $('t-compare').replaceChildren(make('caption', { className: 'problem' }, problem.message));
+    }
+  }
+  async function showCompare(focus) {
+    const pair = compared();
+    $('compare').hidden = !pair;
+    if (!pair) return;
+    $('h-compare').textContent = `${Format.title(pair[0])} and ${Format.title(pair[1])} side by side`;
+    await showCompared(pair);
+    if (focus === 'compare') $('compare').focus();
+  }
+
+  // ---- actions
+
+  function toggle(e) {
+    const id = Format.key(e);
+    view = { ...view, open: view.open === id ? '' : id };
+    remember(true);
+    showView(true);
+  }
+  function choose(e, on) {
+    const ids = (view.compare || '').split('|').filter(id => id && id !== Format.key(e));
+    view = { ...view, compare: (on ? [...ids, Format.key(e)] : ids).slice(-2).join('|') };
+    remember(true);
+    showView(on && 'compare');
+  }
+
+  // Ask what the form contains. `push`: as a new entry of the history.
+  async function ask(push = true, keep = {}) {
+    const turn = ++asked,
+      q = Question.read();
+    Question.summarize();
+    if (!q.model) return;
+    wait(true);
+    try {
+      const begin = performance.now(),
+        answer = await Api.ask('/api/rank', Question.query(q)),
+        took = performance.now() - begin;
+      if (turn !== asked) return;
+      rank = answer;
+      shownQuestion = q;
+      view = keep;
+      details = new Map();
+      settle(`${Figures.placed(rank).length} candidates in ${Math.round(took)} ms.`);
+      remember(push);
+      if (q.model.startsWith('upload:')) Question.nameFile(rank.model.replace(/^\.\//, ''), q.model); // a link has only the id
+      document.title = `${$('model').value}: where to train it`;
+      showRanking();
+      showView();
+    } catch (problem) {
+      if (turn === asked) fail(problem);
+    }
   }
   function recall() {
-    const query = new URLSearchParams(location.search);
-    fields.forEach(f => { if (query.has(f)) $(f).value = query.get(f); });
-    const devices = (query.get('devices') || '').split(',').filter(Boolean);
-    document.querySelectorAll('#devices input').forEach(box => { box.checked = !devices.length || devices.includes(box.value); });
-    return query.get('device');
-  }
-
-  // ---- tables
-
-  function table(element, allColumns, allRows) {
-    const kept = allColumns.map((c, i) => i === 0 || allRows.some(row => row[i] !== '–' && row[i] !== ''));
-    const columns = allColumns.filter((c, i) => kept[i]), rows = allRows.map(row => row.filter((c, i) => kept[i]));
-    element.replaceChildren();
-    const head = element.createTHead().insertRow();
-    for (const [name, unit] of columns) {
-      const th = document.createElement('th');
-      th.scope = 'col';
-      th.textContent = name;
-      if (unit) { const small = document.createElement('small'); small.textContent = unit; th.append(small); }
-      if (unit === undefined) th.className = 'word';
-      head.append(th);
-    }
-    const body = element.createTBody();
-    for (const row of rows) {
-      const tr = body.insertRow();
-      row.forEach((cell, i) => {
-        const td = document.createElement(i ? 'td' : 'th');
-        if (!i) td.scope = 'row';
-        else if (columns[i][1] === undefined) td.className = columns[i][2] ? 'long' : 'word';
-        td.textContent = cell;
-        tr.append(td);
-      });
-    }
-  }
-
-  function note(e) {
-    if (e.reason) return e.reason;
-    return [e.tied_with_next ? 'too close to call with the next' : '', e.pareto ? 'nothing is both faster and cheaper' : ''].filter(Boolean).join('; ');
-  }
-
-  function showRanking(rank) {
-    const best = rank.ranking.find(e => e.rank === 1), job = rank.job;
-    const close = best ? rank.ranking.filter(e => e.rank > 1 && e.interval[0] <= best.interval[1] && e.interval[1] >= best.interval[0]) : [];
-    $('answer').textContent = best ? `${best.name}: ${short(best.value)} ${rank.unit}${job ? ' for ' + job.text : ''}` +
-      `${rank.seq ? ', sequence length ' + rank.seq : ''}.${rank.warnings.map(w => ' Warning: ' + w + '.').join('')}` +
-      (close.length ? ` Too close to call: the intervals of ${close.length} more overlap its own.` : '') : 'No device could be ranked; the table gives the reasons.';
-    table($('t-ranking'), [['device'], ['rank', ''], ['precision'], ['runtime'], ['batch', ''], ['throughput', 'samples/s'], ['throughput', 'tokens/s'],
-      ['90 % interval', 'samples/s'], ['speed-up', 'over baseline'], ['price', 'USD/h'], ['basis'], ['provider'], ['samples', 'per USD'], ['energy', 'J/sample'], ['time', 'h'], ['cost', 'USD'], ['', undefined, true]],
-    rank.ranking.map(e => [e.devices > 1 ? e.device + ' x' + e.devices : e.device, e.rank ?? '–', e.precision, e.runtime ?? '–', e.batch ?? '–',
-      short(e.throughput_samples_s), short(e.tokens_s),
-      e.throughput_samples_s === null ? '–' : Charts.within(e).map(v => short(v)).join(' to '), short(e.relative), short(e.price_hour),
-      e.price_basis ?? '–', e.provider ?? '–',
-      short(e.samples_per_usd), short(e.energy_j_per_sample), short(e.hours), short(e.usd), note(e)]));
-    Charts.ranking('c-ranking', rank);
-    Charts.price('c-price', rank);
-    Charts.pareto('c-pareto', rank);
-  }
-
-  function showDevice(d) {
-    $('why').textContent = `${d.name}, batch ${d.batch}, ${d.precision}: ${short(d.step_time_s * 1e3)} ms per step. Limited by ${d.bottleneck}.`;
-    Charts.roofline('c-roof', d);
-    Charts.waterfall('c-fall', d);
-    Charts.memory('c-memory', [d]);
-    Charts.levels('c-levels', [d]);
-    Charts.batches('c-batch', [d]);
-    Charts.scaling('c-scaling', [d]);
-    $('ends').textContent = d.scaling_ends ? 'The curve ends here: ' + d.scaling_ends + '.' : '';
-    table($('t-ops'), [['operator'], ['phase'], ['time', 'ms'], ['intensity', 'FLOP/B'], ['bound by'], ['of ceiling', '%'], ['estimated by']],
-      d.ops.slice(0, 15).map(o => [o.name, o.phase, short(o.time_s * 1e3), short(o.flop_per_byte), o.bound, short(100 * o.of_ceiling), o.how]));
-    $('sources').replaceChildren(...d.sources.map(s => {
-      const li = document.createElement('li');
-      li.textContent = [s.title, s.where, s.date].filter(Boolean).join('. ');
-      return li;
-    }));
-  }
-
-  // ---- requests
-
-  async function showOne(device) {
-    const turn = asked, entry = shown.ranking.find(e => e.device === device);
-    if (!entry || entry.batch === null) return;
-    const q = question();
-    try {
-      const d = await get('/api/device', { model: q.model, device, batch: String(entry.batch), precision: entry.precision, seq: q.seq });
-      if (turn === asked) showDevice(d);
-    } catch (problem) { say(problem.message, true); }
-  }
-
-  async function ask(device) {
-    const turn = ++asked, q = question();
-    if (!q.model) return;
-    delete q.device;
-    try {
-      const begin = performance.now(), rank = await get('/api/rank', q), took = performance.now() - begin;
-      if (turn !== asked) return;
-      shown = rank;
-      $('results').hidden = false;
-      showRanking(rank);
-      const placed = rank.ranking.filter(e => e.rank !== null);
-      $('device').replaceChildren(...placed.map(e => new Option(e.device, e.device)));
-      if (placed.length) {
-        $('device').value = placed.some(e => e.device === device) ? device : placed[0].device;
-        await showOne($('device').value);
-      }
-      remember(question());
-      say(`${placed.length} devices ranked in ${Math.round(took)} ms.`);
-    } catch (problem) {
-      if (turn === asked) say(problem.message, true);
-    }
+    const [q, kept] = Question.fromUrl();
+    Question.write(Object.keys(q).length ? q : Question.examples[0][1]);
+    if (rank && JSON.stringify(Question.read()) === JSON.stringify(shownQuestion)) {
+      const all = kept.all !== view.all;
+      view = kept;
+      if (!$('problem').hidden) settle('');
+      if (all) showRanking();
+      showView();
+    } else ask(false, kept);
   }
 
   async function upload(file) {
-    say(`Reading ${file.name} …`);
+    wait(true);
+    $('said').textContent = `Reading ${file.name} …`;
     try {
-      const reply = await fetch('/api/upload?' + new URLSearchParams({ name: file.name }), { method: 'POST', body: file });
-      const answer = await reply.json();
-      if (!reply.ok) throw new Error(answer.error || reply.statusText);
-      $('model').value = answer.model;
+      const answer = await Api.ask('/api/upload', { name: file.name }, file);
+      Question.nameFile(answer.name, answer.model);
       await ask();
-      say(`${answer.name}: ${short(answer.params)} parameters.` + (answer.warnings?.length ? ' ' + answer.warnings.join(' ') : ''));
-    } catch (problem) { say(`${file.name}: ${problem.message}`, true); }
+      $('said').textContent =
+        `${answer.name}: ${Format.short(answer.params)} parameters.` + (answer.warnings?.length ? ' ' + answer.warnings.join(' ') : '');
+    } catch (problem) {
+      fail(new Error(`${file.name}: ${problem.message}`));
+    }
   }
 
-  form.addEventListener('submit', event => { event.preventDefault(); ask(); });
-  form.addEventListener('change', () => { if (shown) ask($('device').value); });
-  $('devices').addEventListener('change', () => { if (shown) ask($('device').value); });
-  $('device').addEventListener('change', () => { showOne($('device').value); remember(question()); });
-  $('file').addEventListener('change', event => { if (event.target.files[0]) upload(event.target.files[0]); });
-  const drop = $('drop');
-  for (const name of ['dragover', 'dragenter']) drop.addEventListener(name, event => { event.preventDefault(); drop.classList.add('over'); });
-  for (const name of ['dragleave', 'drop']) drop.addEventListener(name, () => drop.classList.remove('over'));
-  drop.addEventListener('drop', event => { event.preventDefault(); if (event.dataTransfer.files[0]) upload(event.dataTransfer.files[0]); });
-  $('copy').addEventListener('click', async () => {
-    try { await navigator.clipboard.writeText(location.href); say('Link copied.'); }
-    catch { say(location.href); }
+  async function download(what) {
+    try {
+      if (what === 'csv' || what === 'json') return Download[what](rank);
+      const opened = view.open && Candidates.find(rank, view.open),
+        entry = what === 'script' && opened ? { entry: String(opened.rank) } : {};
+      $('said').textContent = `Writing the ${what} …`;
+      Download[what](rank, await Api.ask('/api/' + what, { ...Question.query(shownQuestion), ...entry }));
+      $('said').textContent =
+        what === 'report' ? 'The report is downloaded.' : `The job script of ${Format.title(opened || rank.ranking[0])} is downloaded.`;
+    } catch (problem) {
+      fail(problem);
+    }
+  }
+
+  // ---- events
+
+  $('ask').addEventListener('submit', event => {
+    event.preventDefault();
+    ask();
   });
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { if (shown) { showRanking(shown); showOne($('device').value); } });
+  $('ask').addEventListener('change', event => {
+    Question.summarize();
+    if (rank && event.target.id !== 'file') ask();
+  });
+  $('retry').addEventListener('click', () => ask(false, view));
+  $('undo').addEventListener('click', () => {
+    asked++;
+    Question.write(shownQuestion);
+    settle('The previous question.');
+  });
+  $('all').addEventListener('click', () => {
+    view = { ...view, all: '1' };
+    remember(true);
+    showRanking();
+    showView();
+  });
+  $('compare-end').addEventListener('click', () => {
+    view = { ...view, compare: '' };
+    remember(true);
+    showView();
+  });
+  for (const what of ['report', 'json', 'csv', 'script']) $('get-' + what).addEventListener('click', () => download(what));
+  for (const on of [true, false])
+    $(on ? 'devices-all' : 'devices-none').addEventListener('click', () => {
+      document.querySelectorAll('#devices input').forEach(box => {
+        box.checked = on;
+      });
+      Question.summarize();
+      if (on) ask();
+    });
+  $('copy').addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      $('said').textContent = 'Link copied.';
+    } catch {
+      $('said').textContent = location.href;
+    }
+  });
+  $('file').addEventListener('change', event => {
+    if (event.target.files[0]) upload(event.target.files[0]);
+    event.target.value = '';
+  });
+  for (const name of ['dragover', 'dragenter'])
+    addEventListener(name, event => {
+      event.preventDefault();
+      $('drop').classList.add('over');
+    });
+  for (const name of ['dragleave', 'drop'])
+    addEventListener(name, event => {
+      if (name === 'drop' || !event.relatedTarget) $('drop').classList.remove('over');
+    });
+  addEventListener('drop', event => {
+    event.preventDefault();
+    if (event.dataTransfer?.files[0]) upload(event.dataTransfer.files[0]);
+  });
+  addEventListener('popstate', recall);
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+    if (rank) drawAll();
+  });
+
+  $('examples').replaceChildren(
+    ...Question.examples.map(([name, q]) =>
+      make(
+        'button',
+        {
+          type: 'button',
+          className: 'link',
+          onclick: () => {
+            Question.write(q);
+            ask();
+          },
+        },
+        name,
+      ),
+    ),
+  );
 
   (async () => {
+    recall(); // the lists below are not needed for the first answer
     try {
-      const [models, devices] = await Promise.all([get('/api/models'), get('/api/devices')]);
+      const [models, devices] = await Promise.all([Api.ask('/api/models'), Api.ask('/api/devices')]);
       $('models').replaceChildren(...models.models.map(m => new Option(m.title, m.id)));
       $('device-ids').replaceChildren(...devices.devices.map(d => new Option(d.name, d.id)));
-      $('devices').replaceChildren(...devices.devices.filter(d => d.id !== 'this-machine').map(d => {
-        const li = document.createElement('li'), label = document.createElement('label'), box = document.createElement('input');
-        box.type = 'checkbox';
-        box.value = d.id;
-        box.checked = true;
-        label.append(box, d.name);
-        li.append(label);
-        return li;
-      }));
-      const device = recall();
-      if (!$('model').value) $('model').value = 'resnet50';
-      await ask(device);
-    } catch (problem) { say(problem.message, true); }
+      Question.offer(devices.devices.filter(d => d.id !== 'this-machine'));
+    } catch (problem) {
+      fail(problem);
+    }
   })();
 })();

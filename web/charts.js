@@ -1,262 +1,257 @@
-// charts.js - charts of a ranking and of single devices. The tables on the page have the same numbers.
+// charts.js - what all figures share: colours, axes, tooltips, marks that can be clicked, and labels beside marks. Drawn by Chart.js.
 'use strict';
 const Charts = (() => {
   const made = new Map();
-  const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
-  const palette = i => colour('c' + (1 + i % 8));
-  const faint = (hex, part) => hex + Math.round(part * 255).toString(16).padStart(2, '0');
+  const colour = name =>
+    getComputedStyle(document.documentElement)
+      .getPropertyValue('--' + name)
+      .trim();
+  const palette = i => colour('c' + (1 + (i % 8)));
+  const faint = (hex, part) =>
+    hex +
+    Math.round(part * 255)
+      .toString(16)
+      .padStart(2, '0');
+  const { short } = Format;
 
-  const prefixes = [[1e15, 'P'], [1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e3, 'k'], [1, '']];
-  function short(value, unit = '') {
-    if (value === null || value === undefined || !isFinite(value)) return '–';
-    if (value === 0) return '0' + (unit && ' ' + unit);
-    const size = Math.abs(value);
-    if (size < 1) return Number(value.toPrecision(3)) + (unit && ' ' + unit);
-    const [step, prefix] = prefixes.find(([s]) => size >= s);
-    const text = Number((value / step).toPrecision(3)) + ' ' + prefix + unit;
-    return text.trim();
-  }
-  const gib = bytes => bytes / 2 ** 30;
+  // ---- axes
 
   function axis(title, more = {}) {
+    const { ticks, ...rest } = more;
     return {
-      title: { display: true, text: title, color: colour('soft') },
-      ticks: { color: colour('soft'), maxRotation: 0, ...more.ticks }, grid: { color: colour('grid') },
-      ...Object.fromEntries(Object.entries(more).filter(([k]) => k !== 'ticks')),
+      title: { display: Boolean(title), text: title, color: colour('soft') },
+      border: { display: false },
+      ticks: {
+        color: colour('soft'),
+        maxRotation: 0,
+        callback(v) {
+          return typeof this.getLabelForValue === 'function' && this.type === 'category'
+            ? this.getLabelForValue(v)
+            : Number(v.toPrecision(3));
+        },
+        ...ticks,
+      },
+      grid: { color: colour('grid'), drawBorder: false },
+      ...rest,
     };
   }
   // Ticks at powers of ten; over a short range also at 2 and 5 times them.
   function logTicks(scale) {
-    const few = scale.max / scale.min < 1000, ticks = [];
+    const few = scale.max / scale.min < 1000,
+      ticks = [];
     for (let k = Math.floor(Math.log10(scale.min)); k <= Math.log10(scale.max); k++)
       for (const m of few ? [1, 2, 5] : [1]) ticks.push({ value: m * 10 ** k });
     scale.ticks = ticks.filter(t => t.value >= scale.min && t.value <= scale.max);
   }
   // Margin around the data, so that no mark is cut off.
-  function log(title, values) {
+  function log(title, values, margin = 1.5) {
     const known = values.filter(v => v > 0 && isFinite(v));
-    return axis(title, { type: 'logarithmic', min: Math.min(...known) / 1.5, max: Math.max(...known) * 1.5,
-      afterBuildTicks: logTicks, ticks: { callback: v => short(v) } });
+    return axis(title, {
+      type: 'logarithmic',
+      min: Math.min(...known) / margin,
+      max: Math.max(...known) * margin,
+      afterBuildTicks: logTicks,
+      ticks: { callback: v => short(v) },
+    });
   }
   // Ticks at powers of two.
   function doubling(title, values) {
-    const most = Math.max(2, ...values);
-    return axis(title, { type: 'logarithmic', min: 1, max: most, ticks: { callback: v => v },
-      afterBuildTicks: scale => { scale.ticks = []; for (let v = 1; v <= most; v *= 2) scale.ticks.push({ value: v }); } });
+    const most = Math.max(2, ...values),
+      each = Math.log2(most) > 8 ? 4 : 2;
+    return axis(title, {
+      type: 'logarithmic',
+      min: 1,
+      max: most,
+      ticks: { callback: v => v },
+      afterBuildTicks: scale => {
+        scale.ticks = [];
+        for (let v = 1; v <= most; v *= each) scale.ticks.push({ value: v });
+      },
+    });
+  }
+  const labelAxis = (narrow, more = {}) =>
+    axis('', {
+      ...more,
+      grid: { display: false, drawBorder: false },
+      ticks: { autoSkip: false, color: colour('text'), font: { size: narrow ? 10 : 12 }, ...more.ticks },
+    });
+  const isNarrow = id => document.getElementById(id)?.parentElement.clientWidth < 480;
+  const inLines = (narrow, first, second) => (narrow ? [first, second] : first + ', ' + second);
+  const thin = { maxBarThickness: 22, borderRadius: 2, borderSkipped: false };
+
+  // ---- drawing
+
+  const legend = more => ({
+    position: 'bottom',
+    align: 'start',
+    labels: { color: colour('text'), boxWidth: 12, boxHeight: 12, padding: 14, ...more },
+  });
+  const noLegend = { legend: { display: false } };
+  const tip = (label, title) => ({ tooltip: { callbacks: { label, ...(title && { title }) } } });
+
+  // `choose(index, dataset)` is called for the mark that is clicked.
+  function draw(id, config, choose) {
+    const canvas = document.getElementById(id);
+    if (!canvas || typeof Chart === 'undefined') return;
+    made.get(id)?.destroy();
+    Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+    const click = choose && {
+      // After the event, because the choice may remove this chart.
+      onClick: (event, marks) => {
+        if (marks.length) setTimeout(() => choose(marks[0].index, marks[0].datasetIndex));
+      },
+      onHover: (event, marks) => {
+        event.native.target.style.cursor = marks.length ? 'pointer' : 'default';
+      },
+    };
+    config.options = {
+      responsive: true,
+      maintainAspectRatio: false,
+      animation: false,
+      clip: 8,
+      color: colour('text'),
+      ...click,
+      ...config.options,
+    };
+    config.options.plugins = { legend: legend(), ...config.options.plugins };
+    config.options.plugins.tooltip = { padding: 10, boxPadding: 4, ...config.options.plugins.tooltip };
+    made.set(id, new Chart(canvas, config));
+  }
+  function drop(ids) {
+    ids.forEach(id => {
+      made.get(id)?.destroy();
+      made.delete(id);
+    });
+  }
+  // Set the height by the number of bars.
+  function fitHeight(id, rows, each = 20, least = 4) {
+    const box = document.getElementById(id)?.parentElement;
+    if (box) box.style.height = Math.max(least, rows) * each + 70 + 'px';
   }
 
-  // Error bars from low to high on horizontal bars.
-  const whiskers = {
-    id: 'whiskers',
+  // ---- plugins
+
+  // A dot at each predicted value on floating bars that show its interval.
+  const dots = {
+    id: 'dots',
     afterDatasetsDraw(chart) {
-      chart.data.datasets.forEach((set, i) => {
-        if (!set.interval || !chart.isDatasetVisible(i)) return;
-        const ctx = chart.ctx, scale = chart.scales.x;
-        ctx.save();
-        const area = chart.chartArea;
+      const set = chart.data.datasets[0],
+        {
+          ctx,
+          scales: { x },
+        } = chart;
+      chart.getDatasetMeta(0).data.forEach((mark, k) => {
         ctx.beginPath();
-        ctx.rect(area.left, area.top, area.right - area.left, area.bottom - area.top);
-        ctx.clip();
-        ctx.strokeStyle = colour('text');
-        ctx.lineWidth = 1.3;
-        chart.getDatasetMeta(i).data.forEach((mark, k) => {
-          const range = set.interval[k];
-          if (!range || range[0] === null) return;
-          const beyond = range[1] > scale.max, half = 4;
-          const [a, b] = [range[0], Math.min(range[1], scale.max)].map(v => scale.getPixelForValue(v));
-          ctx.beginPath();
-          ctx.moveTo(a, mark.y); ctx.lineTo(b, mark.y);
-          ctx.moveTo(a, mark.y - half); ctx.lineTo(a, mark.y + half);
-          const back = beyond ? half + 2 : 0; // an arrow if the error bar continues beyond the axis
-          ctx.moveTo(b - back, mark.y - half); ctx.lineTo(b, mark.y + (beyond ? 0 : half));
-          if (beyond) { ctx.moveTo(b - back, mark.y + half); ctx.lineTo(b, mark.y); }
-          ctx.stroke();
-        });
-        ctx.restore();
+        ctx.arc(x.getPixelForValue(set.values[k]), mark.y, 4.5, 0, 2 * Math.PI);
+        ctx.fillStyle = set.dotColour[k];
+        ctx.fill();
       });
     },
   };
-
-  function draw(id, config) {
-    const canvas = document.getElementById(id);
-    if (!canvas || typeof Chart === 'undefined') return;
-    if (made.has(id)) made.get(id).destroy();
-    config.options = { responsive: true, maintainAspectRatio: false, animation: false, clip: 8, color: colour('text'), ...config.options };
-    config.options.plugins = { legend: legend(), ...config.options.plugins };
-    made.set(id, new Chart(canvas, config));
-  }
-  const legend = more => ({ labels: { color: colour('text'), boxWidth: 16, boxHeight: 8, ...more } });
-  const noLegend = { legend: { display: false } };
-  const tip = label => ({ tooltip: { callbacks: { label } } });
-
-  // Set the height by the number of bars.
-  function fitHeight(id, rows, each = 20) {
-    const box = document.getElementById(id)?.parentElement;
-    if (box) box.style.height = Math.max(10, rows) * each + 96 + 'px';
-  }
-  const thin = { maxBarThickness: 26 };
-
-  const placed = rank => rank.ranking.filter(e => e.rank !== null);
-  const within = e => e.throughput_samples_s === null ? [null, null] : [e.batch / e.interval_s[1], e.batch / e.interval_s[0]];
-
-  function ranking(id, rank) {
-    const rows = placed(rank).slice(0, 24), unit = rank.unit;
-    fitHeight(id, rows.length);
-    draw(id, {
-      type: 'bar',
-      data: {
-        labels: rows.map(e => e.device),
-        datasets: [{ ...thin, data: rows.map(e => e.value), interval: rows.map(e => e.interval),
-          backgroundColor: rows.map((e, i) => (e.tied_with_next || (i && rows[i - 1].tied_with_next) ? faint(palette(0), .55) : palette(0))) }],
-      },
-      options: { indexAxis: 'y', scales: { x: axis(unit, { beginAtZero: true,
-        suggestedMax: Math.max(...rows.map(e => Math.min(e.interval[1], 3 * e.value))), ticks: { callback: v => short(v) } }), y: axis('', { ticks: { autoSkip: false } }) },
-        plugins: { ...noLegend, ...tip(c => short(c.raw) + ' ' + unit + ', 90 % interval ' + rows[c.dataIndex].interval.map(v => short(v)).join(' to ')) } },
-      plugins: [whiskers],
-    });
-  }
-
-  function price(id, rank) {
-    const rows = placed(rank).filter(e => e.samples_per_usd).sort((a, b) => b.samples_per_usd - a.samples_per_usd).slice(0, 24);
-    fitHeight(id, rows.length);
-    draw(id, {
-      type: 'bar',
-      data: { labels: rows.map(e => e.device), datasets: [{ ...thin, data: rows.map(e => e.samples_per_usd),
-        interval: rows.map(e => within(e).map(v => v * 3600 / e.price_hour)), backgroundColor: palette(2) }] },
-      options: { indexAxis: 'y', scales: { x: axis('samples per USD', { beginAtZero: true,
-        suggestedMax: Math.max(...rows.map(e => 1.6 * e.samples_per_usd)), ticks: { callback: v => short(v) } }), y: axis('', { ticks: { autoSkip: false } }) },
-        plugins: { ...noLegend, ...tip(c => short(c.raw) + ' samples per USD at ' + rows[c.dataIndex].price_hour + ' USD/h') } },
-      plugins: [whiskers],
-    });
-  }
-
-  // Labels right of the marks, or left of them if there is no space.
-  const names = {
-    id: 'names',
+  // A vertical line, for a limit such as a deadline.
+  const limits = {
+    id: 'limits',
     afterDatasetsDraw(chart) {
-      const ctx = chart.ctx, area = chart.chartArea, taken = [];
+      const { ctx, chartArea: area } = chart;
       ctx.save();
-      ctx.font = '11px ' + Chart.defaults.font.family;
-      ctx.fillStyle = colour('text');
-      chart.data.datasets.forEach((set, i) => set.named && chart.getDatasetMeta(i).data.forEach((mark, k) => {
-        const text = set.data[k].device, wide = ctx.measureText(text).width;
-        const x = mark.x + 9 + wide > area.right ? mark.x - 9 - wide : mark.x + 9;
-        let y = mark.y - 6;
-        while (taken.some(t => Math.abs(t.y - y) < 12 && t.x < x + wide && x < t.x + t.wide)) y -= 12;
-        taken.push({ x, y, wide });
-        ctx.fillText(text, x, y);
-      }));
+      ctx.setLineDash([5, 4]);
+      ctx.strokeStyle = colour('warn');
+      ctx.fillStyle = colour('warn');
+      ctx.font = '12px ' + Chart.defaults.font.family;
+      for (const { axis: name, value, text } of chart.options.limits || []) {
+        const scale = chart.scales[name],
+          at = scale.getPixelForValue(value);
+        if (!(value > scale.min && value < scale.max)) continue;
+        ctx.beginPath();
+        if (name === 'x') {
+          ctx.moveTo(at, area.top);
+          ctx.lineTo(at, area.bottom);
+        } else {
+          ctx.moveTo(area.left, at);
+          ctx.lineTo(area.right, at);
+        }
+        ctx.stroke();
+        const wide = ctx.measureText(text).width;
+        if (name === 'x') ctx.fillText(text, at + 5 + wide > area.right ? at - 5 - wide : at + 5, area.top + 12);
+        else ctx.fillText(text, area.right - wide - 4, at - 5);
+      }
       ctx.restore();
     },
   };
-
-  function pareto(id, rank) {
-    const rows = placed(rank).filter(e => e.samples_per_usd);
-    const point = e => ({ x: 1e6 / e.throughput_samples_s / 3600, y: 1e6 / e.samples_per_usd, device: e.device });
-    const all = rows.map(point);
-    const front = rows.filter(e => e.pareto).sort((a, b) => b.throughput_samples_s - a.throughput_samples_s).map(point);
-    draw(id, {
-      type: 'scatter',
-      data: { datasets: [
-        { label: 'nothing is both faster and cheaper', data: front, named: true, showLine: true, borderColor: palette(1), backgroundColor: palette(1), pointRadius: 6, pointStyle: 'rectRot' },
-        { label: 'other devices', data: rows.filter(e => !e.pareto).map(point), backgroundColor: palette(0), pointRadius: 4 },
-      ] },
-      options: { scales: { x: log('hours for a million samples', all.map(p => p.x)), y: log('USD for a million samples', all.map(p => p.y)) },
-        plugins: tip(c => c.raw.device + ': ' + short(c.raw.x) + ' h, ' + short(c.raw.y) + ' USD') },
-      plugins: [names],
-    });
-  }
-
-  function roofline(id, detail) {
-    const ops = detail.ops.filter(o => o.flop > 0 && o.bytes > 0 && o.time_s > 0);
-    const xs = ops.map(o => o.flop_per_byte), low = Math.min(1, ...xs), high = Math.max(2000, ...xs);
-    const peak = detail.peak_flop_s, bw = detail.bw_bytes_s;
-    const line = (at, name) => ({ label: name, showLine: true, pointRadius: 0, borderColor: colour('text'), borderWidth: at === bw ? 2 : 1,
-      data: [low, peak / at, high].sort((a, b) => a - b).map(x => ({ x, y: Math.min(peak, at * x), roof: name })) });
-    const roofs = (detail.roofs && detail.roofs.length ? detail.roofs : [{ bw_bytes_s: bw, name: 'roofline' }]).map(l => line(l.bw_bytes_s, l.name));
-    const roof = roofs[0].data;
-    const byPhase = ['forward', 'backward', 'recompute', 'update'].map((phase, i) => ({
-      label: phase, backgroundColor: palette(i), pointRadius: ops.map(() => 3),
-      data: ops.filter(o => o.phase === phase).map(o => ({ x: o.flop_per_byte, y: o.flop / o.time_s, name: o.name, t: o.time_s })),
-    })).filter(s => s.data.length);
-    byPhase.forEach(s => { s.pointRadius = s.data.map(p => 3 + 14 * Math.sqrt(p.t / detail.step_time_s)); });
-    draw(id, {
-      type: 'scatter',
-      data: { datasets: [...roofs, ...byPhase] },
-      options: { scales: { x: log('FLOP per byte of memory traffic', [low, high]), y: log('FLOP/s', [peak, ...roof.map(p => p.y), ...ops.map(o => o.flop / o.time_s)]) },
-        plugins: tip(c => c.raw.name ? c.raw.name + ': ' + short(c.raw.y, 'FLOP/s') + ', ' + short(c.raw.t * 1e3, 'ms') : c.raw.roof + ': ' + short(c.raw.y, 'FLOP/s')) },
-    });
-  }
-
-  function memory(id, details) {
-    const kinds = Object.keys(details[0].memory.categories);
-    draw(id, {
-      type: 'bar',
-      data: { labels: details.map(d => d.device), datasets: [
-        ...kinds.map((k, i) => ({ label: k.replace('_', ' and '), data: details.map(d => gib(d.memory.categories[k])), backgroundColor: palette(i), stack: 'used', ...thin })),
-        { label: 'capacity of the largest memory', data: details.map(d => gib(Math.max(...d.memory.levels.map(l => l.capacity_bytes || 0)))), backgroundColor: faint(palette(7), .35), stack: 'there', ...thin },
-      ] },
-      options: { indexAxis: 'y', scales: { x: axis('GiB', { stacked: true, beginAtZero: true }), y: axis('', { stacked: true }) },
-        plugins: tip(c => c.dataset.label + ': ' + short(c.raw, 'GiB')) },
-    });
-  }
-
-  const isNarrow = id => document.getElementById(id)?.parentElement.clientWidth < 560;
-  const inLines = (narrow, first, second) => (narrow ? [first, second] : first + ', ' + second);
-  const labelAxis = narrow => axis('', { ticks: { autoSkip: false, font: { size: narrow ? 10 : 12 } } });
-
-  function levels(id, details) {
-    const narrow = isNarrow(id);
-    const rows = details.flatMap(d => d.memory.levels.filter(l => l.capacity_bytes).map(l => ({ ...l, label: inLines(narrow, d.device, l.name) })));
-    draw(id, {
-      type: 'bar',
-      data: { labels: rows.map(r => r.label), datasets: [{ ...thin, data: rows.map(r => 100 * r.used_bytes / r.capacity_bytes), backgroundColor: palette(4), minBarLength: 2 }] },
-      options: { indexAxis: 'y', scales: { x: axis('% of the memory', { beginAtZero: true, suggestedMax: 100 }), y: labelAxis(narrow) },
-        plugins: { ...noLegend, ...tip(c => short(gib(rows[c.dataIndex].used_bytes), 'GiB') + ' of ' + short(gib(rows[c.dataIndex].capacity_bytes), 'GiB')) } },
-    });
-  }
-
-  // Waterfall: the bar of each kind of operator starts where the previous one ends.
-  function waterfall(id, detail) {
-    let at = 0;
-    const bars = detail.kinds.map(k => { const bar = [at * 1e3, (at + k.time_s) * 1e3]; at += k.time_s; return bar; });
-    const narrow = isNarrow(id), labels = detail.kinds.map(k => inLines(narrow, k.type, k.phase)), rest = detail.step_time_s - at;
-    const colours = detail.kinds.map(k => palette(['forward', 'backward', 'recompute', 'update'].indexOf(k.phase)));
-    fitHeight(id, bars.length + 1, narrow ? 27 : 24);
-    if (rest > 0) { labels.push('idle'); bars.push([at * 1e3, detail.step_time_s * 1e3]); colours.push(colour('c8')); }
-    draw(id, {
-      type: 'bar',
-      data: { labels, datasets: [{ ...thin, data: bars, backgroundColor: colours, minBarLength: 2 }] },
-      options: { indexAxis: 'y', scales: { x: axis('ms of one step', { max: detail.step_time_s * 1e3 }), y: labelAxis(narrow) },
-        plugins: { ...noLegend, ...tip(c => short(c.raw[1] - c.raw[0], 'ms')) } },
-    });
-  }
-
-  function batches(id, details) {
-    const fit = details.flatMap(d => d.curve.filter(p => p.fits));
-    draw(id, {
-      type: 'line',
-      data: { datasets: details.map((d, i) => ({ label: d.device, borderColor: palette(i), backgroundColor: palette(i),
-        data: d.curve.filter(p => p.fits).map(p => ({ x: p.batch, y: p.throughput_samples_s })), pointRadius: 3, tension: 0 })) },
-      options: { scales: { x: doubling('batch size', fit.map(p => p.batch)), y: log('samples/s', fit.map(p => p.throughput_samples_s)) },
-        plugins: tip(c => c.dataset.label + ', batch ' + c.raw.x + ': ' + short(c.raw.y, 'samples/s')) },
-    });
-  }
-  // Dashed: ideal linear scaling.
-  function scaling(id, details) {
-    const all = details.flatMap(d => d.scaling);
-    const line = (d, i, label, of, more) => ({ label, data: d.scaling.map(p => ({ x: p.devices, y: of(p), efficiency: p.efficiency })),
-      borderColor: palette(i), backgroundColor: palette(i), pointRadius: 3, tension: 0, ...more });
-    draw(id, {
-      type: 'line',
-      data: { datasets: details.flatMap((d, i) => [
-        line(d, i, d.device, p => p.throughput_samples_s),
-        line(d, i, '', p => p.throughput_samples_s / p.efficiency, { pointRadius: 0, borderDash: [5, 4], borderWidth: 1 })]) },
-      options: { scales: { x: doubling('devices', all.map(p => p.devices)), y: log('samples/s', all.map(p => p.throughput_samples_s / Math.min(1, p.efficiency))) },
-        plugins: { legend: legend({ filter: l => l.text }),
-          tooltip: { filter: c => c.dataset.label, callbacks: { label: c => c.dataset.label + ' x' + c.raw.x + ': ' + short(c.raw.y, 'samples/s') +
-            ', efficiency ' + short(100 * c.raw.efficiency) + ' %' } } } },
-    });
-  }
-  return { ranking, price, pareto, roofline, memory, levels, waterfall, batches, scaling, short, within };
+  // Names beside marks, each at the first of eight places that is free; a name without a free place is left to the tooltip.
+  // A line that leads through the marks leaves the places at their lower left free, so these come first there.
+  const places = (wide, high) => [
+    [10, 4],
+    [-10 - wide, 4],
+    [-wide / 2, -10],
+    [-wide / 2, high + 10],
+    [8, -8],
+    [8, high + 6],
+    [-8 - wide, -8],
+    [-8 - wide, high + 6],
+  ];
+  const lowerLeft = (wide, high) => [
+    [-10 - wide, high + 4],
+    [-10 - wide, 4],
+    [-wide - 2, high + 12],
+    [8, -9],
+    [8, high + 10],
+    [-wide / 2, -12],
+  ];
+  const names = {
+    id: 'names',
+    afterDatasetsDraw(chart) {
+      const { ctx, chartArea: area } = chart,
+        high = 9;
+      const sets = chart.data.datasets.map((set, i) => ({ set, marks: chart.getDatasetMeta(i).data }));
+      const taken = sets.flatMap(s => s.marks.map(m => ({ x: m.x - 5, y: m.y - 5, w: 10, h: 10 })));
+      const isFree = b =>
+        b.x > area.left &&
+        b.x + b.w < area.right &&
+        b.y > area.top &&
+        b.y + b.h < area.bottom + 4 &&
+        !taken.some(t => t.x < b.x + b.w && b.x < t.x + t.w && t.y < b.y + b.h && b.y < t.y + t.h);
+      ctx.save();
+      ctx.font = '12px ' + Chart.defaults.font.family;
+      ctx.fillStyle = colour('text');
+      chart.placedNames = [];
+      sets
+        .filter(s => s.set.named)
+        .forEach(({ set, marks }) =>
+          marks.forEach((mark, k) => {
+            const text = set.data[k].text,
+              w = ctx.measureText(text).width;
+            const box = (set.showLine ? lowerLeft : places)(w, high)
+              .map(([x, y]) => ({ x: mark.x + x, y: mark.y + y - high, w, h: high + 3 }))
+              .find(isFree);
+            if (!box) return;
+            taken.push(box);
+            chart.placedNames.push({ text, ...box });
+            ctx.fillText(text, box.x, box.y + high);
+          }),
+        );
+      ctx.restore();
+    },
+  };
+  return {
+    colour,
+    palette,
+    faint,
+    axis,
+    log,
+    doubling,
+    labelAxis,
+    isNarrow,
+    inLines,
+    thin,
+    legend,
+    noLegend,
+    tip,
+    draw,
+    drop,
+    fitHeight,
+    dots,
+    limits,
+    names,
+  };
 })();

@@ -215,7 +215,7 @@ static void predict_divided(cm_prediction *p, const cm_graph *g, const cm_device
 }
 
 static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_device *device,
-                            const cm_predict_options *o, const cm__loading *loading)
+                            const cm_predict_options *o, const cm__loading *loading, const cm__common *common)
 {
     const cm_plan *plan = &p->info.plan;
     cm__timed     *timed;
@@ -229,7 +229,7 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
         predict_by_execution(p, step, device, loading->together, &(cm__prepared){0});
         cm__add_replicas(step, device, o->fabric, &p->info);
     } else {
-        cm__step_model m = cm__predict_plan(p->ctx, step, device, o, &p->info, &timed);
+        cm__step_model m = cm__predict_plan(p->ctx, step, device, o, common, &p->info, &timed);
         list_ops(p, m.calls, timed);
         for (int phase = 0; phase < CM_PHASES; phase++)
             if (phase != CM_UPDATE) p->info.phase_s[phase] *= (double)plan->accumulate / plan->pp;
@@ -265,7 +265,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     loading.together = whole && o->steps_per_call > 1 ? o->steps_per_call : 1;
     if (whole) cm__plan_check_execution(p->ctx, device, &o->plan);
     if (cm__has_plan(&o->plan)) {
-        predict_by_plan(p, step, device, o, &loading);
+        predict_by_plan(p, step, device, o, &loading, common);
         return;
     }
     if (!whole) {

@@ -109,13 +109,14 @@ static void fill_info(cm_prediction_info *i, const cm__step_model *m, const cm__
 }
 
 cm__step_model cm__predict_plan(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
-                                const cm_predict_options *o, cm_prediction_info *i, cm__timed **timed)
+                                const cm_predict_options *o, const cm__common *common, cm_prediction_info *i,
+                                cm__timed **timed)
 {
     cm_predict_options settled = *o;
     bool               late = i->runtime == CM_RUNTIME_MEGATRON;
     settled.runtime = i->runtime;
     settled.plan = i->plan;
-    cm__step_model m = cm__step_model_new(ctx, step, device, &settled, NULL);
+    cm__step_model m = cm__step_model_new(ctx, step, device, &settled, common);
     *timed = cm__alloc_array(ctx, (size_t)m.calls->n_calls, sizeof **timed);
     cm__parts     parts = cm__parts_new(ctx, &m, o->fabric, (double)i->plan.micro_batch, i->plan.cp, *timed);
     cm__stages    stages = cm__stages_new(ctx, &parts, &i->plan, late);

@@ -15,9 +15,10 @@ cm_status cm__plan_at_once(const cm_plan *plan, int64_t batch, int64_t *at_once,
 void cm__plan_settle(cm__ctx *ctx, const cm_predict_options *options, cm_prediction_info *info);
 
 /* Predicts an iteration on a device that runs kernel by kernel. Returns the calls of one micro-batch, and in *timed
-   their times. */
+   their times. common: the calls of this plan; NULL: nothing is shared. */
 cm__step_model cm__predict_plan(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
-                                const cm_predict_options *options, cm_prediction_info *info, cm__timed **timed);
+                                const cm_predict_options *options, const cm__common *common, cm_prediction_info *info,
+                                cm__timed **timed);
 
 /* Adds the communication of several copies of a step that runs as a whole; `info` is the prediction of one copy. */
 void cm__add_replicas(const cm_graph *step, const cm_device *device, const cm_fabric *fabric, cm_prediction_info *info);

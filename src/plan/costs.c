@@ -148,8 +148,10 @@ static cm__step_model *step_for(cm__model *m, const cm_plan *plan)
     m->steps = cm__grow(m->ctx, m->steps, m->n_steps, &m->cap_steps, sizeof *m->steps);
     m->step_key = cm__grow(m->ctx, m->step_key, m->n_steps, &capacity, sizeof *m->step_key);
     m->step_key[m->n_steps] = key;
+    const cm__common *common =
+        m->shared ? cm__shared_common(m->shared, m->step, m->device, m->runtime, &layers) : NULL;
     m->steps[m->n_steps] = cm__step_model_new(m->ctx, m->step, m->device,
-                                              &(cm_predict_options){.runtime = m->runtime, .plan = layers}, NULL);
+                                              &(cm_predict_options){.runtime = m->runtime, .plan = layers}, common);
     return &m->steps[m->n_steps++];
 }
 

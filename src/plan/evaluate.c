@@ -228,6 +228,12 @@ static at_place place_of(const cm__model *m, int32_t cost, const cm_plan *p)
     return at;
 }
 
+/* Megatron-LM shards optimizer states; other stages are not in common use there. */
+static int32_t stages_of_zero(const cm__model *m, const cm_plan *p)
+{
+    return cm__replicas(p) < 2 ? 1 : m->usual && m->runtime == CM_RUNTIME_MEGATRON ? 2 : 4;
+}
+
 void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm__score *score, void *user,
                   cm__best *best)
 {
@@ -242,12 +248,13 @@ void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm_
         return;
     }
     for (int32_t v = 0; v <= m->layers / p.pp || v <= 1; v++) {
-        if (v == 0 ? p.pp == 1 : !pieces_fit(m, &p, v)) continue;
+        if (v == 0 ? p.pp == 1 || m->usual : !pieces_fit(m, &p, v)) continue;
         p.gpipe = v == 0;
         p.interleave = v ? v : 1;
-        for (p.zero = 0; p.zero < (cm__replicas(&p) > 1 ? 4 : 1); p.zero++) {
+        for (p.zero = 0; p.zero < stages_of_zero(m, &p); p.zero++) {
             const at_place *at = p.zero >= 2 ? &sharded : &own;
             for (unsigned choice = 0; choice < 8 * early; choice++) {
+                if (m->usual && choice & 7) continue; /* nothing is offloaded */
                 p.offload_optimizer = choice & 1;
                 p.offload_activations = choice & 2;
                 p.offload_weights = choice & 4;

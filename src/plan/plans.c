@@ -201,66 +201,7 @@ static void gather(searching *s)
     for (size_t i = 0; i < count; i++) cm__best_merge(&s->best, &all[i]);
 }
 
-/* ---- full predictions ------------------------------------------------------------------------------------------- */
-
-static void free_graph(void *graph) { cm_graph_free(graph); }
-
-/* Steps with and without master weights, by recomputation; NULL: not needed yet. */
-typedef struct graphs {
-    cm_graph *of[2][CM_RECOMPUTES];
-} graphs;
-
-/* The options that `predict` uses for a plan: ZeRO 2 and 3 may have other weights than other plans. */
-static cm_train_options train_for(const searching *s, const cm_plan *plan, cm_runtime runtime)
-{
-    cm_step_options o = {.train = s->o->train, .runtime = runtime, .plan = *plan};
-    o.train.recompute = CM_RECOMPUTE_NONE;
-    cm__pass_on(s->ctx, cm_step_settle(NULL, s->device, &o, s->ctx->diag));
-    return o.train;
-}
-
-static cm_graph *step_with(searching *s, graphs *steps, const cm_train_options *train)
-{
-    cm_graph **step = &steps->of[train->master][train->recompute];
-    if (!*step) {
-        cm__pass_on(s->ctx, cm_graph_train(s->forward, train, step, s->ctx->diag));
-        cm__defer(s->ctx, free_graph, *step);
-    }
-    return *step;
-}
-
-/* Predicts the plan as `predict` does; false: by the exact memory model it does not fit. */
-static bool predict(searching *s, graphs *steps, const cm__scored *scored, cm_found *f)
-{
-    cm_plan                plan = scored->plan;
-    const cm_train_options train = train_for(s, &plan, s->m->runtime);
-    const cm_graph        *step = step_with(s, steps, &train);
-    const cm_step_options options = {.train = train, .runtime = s->m->runtime, .plan = plan, .fabric = s->o->fabric};
-    cm_prediction_info    info, *i = &info;
-    cm_memory_use         use;
-    cm_step              *on_device;
-    const cm__shared_step shared = {.forward = s->forward, .graph = step};
-    cm__pass_on(s->ctx, cm__step_new_in(&shared, s->device, &options, &on_device, s->ctx->diag));
-    cm_status status = cm_step_memory(on_device, plan.micro_batch, &use, s->ctx->diag);
-    if (!status) status = cm_step_time(on_device, plan.micro_batch, &info, s->ctx->diag);
-    cm_step_free(on_device);
-    cm__pass_on(s->ctx, status);
-    double busy_s = i->step_time_s * i->devices * s->iterations;
-    *f = (cm_found){.plan = plan,
-                    .step_time_s = i->step_time_s,
-                    .interval_s = {i->interval_s[0], i->interval_s[1]},
-                    .throughput_samples_s = i->throughput_samples_s,
-                    .mfu = i->mfu,
-                    .peak_bytes = use.peak_bytes,
-                    .communication_s = i->tensor_s + i->pipeline_s + i->data_s - i->hidden_s,
-                    .bubble_s = i->bubble_s,
-                    .training_s = i->step_time_s * s->iterations,
-                    .cost_usd = busy_s * s->usd_s,
-                    .energy_j = isnan(i->power_w) ? busy_s * s->watts : i->step_time_s * s->iterations * i->power_w};
-    bool fits = s->m->whole && i->style != CM_STYLE_KERNELS ? i->devices <= s->o->devices : use.fits && use.sure;
-    f->plan.devices = i->devices;
-    return fits;
-}
+/* ---- the best plans ---------------------------------------------------------------------------------------------- */
 
 static bool better(searching *s, const cm_found *a, const cm_found *b)
 {
@@ -277,11 +218,13 @@ static bool gains_nothing(const cm_search *search, const cm_found *f)
 
 static void take_best(searching *s, cm_search *search)
 {
-    graphs steps = {0};
+    cm__finding finding = {.ctx = s->ctx, .o = s->o, .forward = s->forward, .device = s->device, .m = s->m,
+                           .iterations = s->iterations, .usd_s = s->usd_s, .watts = s->watts};
     search->found = cm__alloc_array(s->ctx, SHOWN, sizeof *search->found);
     for (int32_t i = 0; i < s->best.count && search->n_found < SHOWN; i++) {
-        cm_found f;
-        if (!predict(s, &steps, &s->best.list[i], &f)) continue;
+        cm__outcome out;
+        if (!cm__find_plan(&finding, &s->best.list[i].plan, &out)) continue;
+        cm_found f = out.found;
         if (gains_nothing(search, &f)) continue;
         int32_t at = search->n_found++;
         for (; at > 0 && better(s, &f, &search->found[at - 1]); at--) search->found[at] = search->found[at - 1];
@@ -322,15 +265,9 @@ static void close_ranks(void *ranks) { cm__ranks_close(ranks); }
 static void run(cm_search *search, const cm_graph *forward, const cm_device *device, const cm_search_options *o)
 {
     searching s = {.ctx = search->ctx, .o = o, .forward = forward, .device = device, .ranks = cm__ranks_open()};
-    graphs    steps = {0};
     double    began = now();
     if (s.ranks) cm__defer(s.ctx, close_ranks, s.ranks);
-    cm_runtime runtime = cm__runtime_on(device, o->runtime);
-    cm_train_options plain = train_for(&s, &(cm_plan){0}, runtime);
-    cm_train_options sharded = train_for(&s, &(cm_plan){.zero = 3}, runtime);
-    s.m = cm__model_new(s.ctx, step_with(&s, &steps, &plain), device, o->fabric, runtime);
-    if (sharded.master != plain.master)
-        s.m->sharded = cm__model_new(s.ctx, step_with(&s, &steps, &sharded), device, o->fabric, runtime);
+    s.m = cm__model_for(s.ctx, forward, device, o, NULL);
     find_prices(&s);
     enumerate(&s);
     time_places(&s);

@@ -10,8 +10,23 @@
 #define CM_PLAN_SEARCH_H
 
 #include <stdatomic.h>
+#include "model/lean.h"
 #include "model/memory/footprint.h"
 #include "model/parallel/iteration.h"
+
+/* shared.c: step graphs and kernel calls that searches on several devices share, also in several threads. Both
+   functions return NULL if an object could not be made; then the caller makes its own and reports the failure. */
+typedef struct cm__plan_shared cm__plan_shared;
+cm__plan_shared  *cm__plan_shared_new(cm__ctx *ctx);
+const cm_graph   *cm__shared_graph(cm__plan_shared *shared, const cm_graph *forward, const cm_train_options *train);
+/* The step with a fused loss, of a graph of cm__shared_graph(). */
+cm__lean_graph   *cm__shared_lean(cm__plan_shared *shared, const cm_graph *graph);
+/* The memory of a plan on some device with the same runtime, for cm__footprint_new_like(). */
+const cm_footprint *cm__shared_memory(cm__plan_shared *shared, const cm_graph *graph, const cm_device *device,
+                                      cm_runtime runtime, const cm_plan *plan);
+/* The calls of one device of a plan, of which only the sizes that divide a layer count. */
+const cm__common *cm__shared_common(cm__plan_shared *shared, const cm_graph *graph, const cm_device *device,
+                                    cm_runtime runtime, const cm_plan *plan);
 
 /* Costs of one model's layers on `tp` devices, at one micro-batch. */
 typedef struct cm__cost {
@@ -30,10 +45,12 @@ typedef struct cm__cost {
 typedef struct cm__model {
     struct cm__model *sharded; /* for ZeRO 2 and 3, if their step is another one; NULL: it is the same */
     cm__ctx         *ctx;
+    cm__plan_shared *shared; /* NULL: nothing is shared with other devices */
     const cm_device *device;
     const cm_fabric *fabric;
     const cm_graph  *step; /* without recomputation */
     cm_runtime       runtime;
+    bool             usual; /* only plans in common use (space.c) */
     bool             whole; /* the device runs whole graphs: only the number of replicas can be chosen */
     int32_t          layers, heads, experts; /* experts 0: none */
     int64_t          tokens; /* per sample; 1: not a sequence */
@@ -83,6 +100,45 @@ int32_t    cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, i
 /* space.c: gives every place to `visit`, in a fixed order. */
 typedef void cm__visit(void *user, const cm_plan *plan);
 void         cm__space(const cm__model *m, int32_t devices, int64_t global_batch, cm__visit *visit, void *user);
+
+/* found.c */
+/* The layer costs of a model on a device, for the options of a search. */
+cm__model *cm__model_for(cm__ctx *ctx, const cm_graph *forward, const cm_device *device, const cm_search_options *o,
+                         cm__plan_shared *shared);
+
+/* What full predictions of plans share. Zero `steps`; usd_s, watts: per device, NAN: unknown. */
+typedef struct cm__finding {
+    cm__ctx                 *ctx;
+    const cm_search_options *o;
+    const cm_graph          *forward;
+    const cm_device         *device;
+    const cm__model         *m;
+    double                   iterations, usd_s, watts;
+    const cm_graph          *steps[2][CM_RECOMPUTES]; /* by master weights and recomputation; NULL: not needed yet */
+} cm__finding;
+
+typedef struct cm__outcome {
+    cm_found           found;
+    cm_prediction_info info;
+    cm_memory_use      use;
+} cm__outcome;
+
+/* Predicts a plan as `predict` does; false: by the exact memory model it does not fit. */
+bool cm__find_plan(cm__finding *finding, const cm_plan *plan, cm__outcome *out);
+
+/* counts.c */
+/* The best plan for a number of devices. */
+typedef struct cm__count {
+    int32_t     devices;
+    bool        fits;
+    const char *reason; /* why no plan fits; NULL: one fits */
+    cm__outcome best;
+} cm__count;
+
+/* Searches the plans in common use (space.c) for each number of devices; all counts share the times of the layers.
+   options->devices and ->objective are ignored. Fails like cm_search_run(). */
+void cm__search_counts(cm__ctx *ctx, const cm_graph *forward, const cm_device *device, const cm_search_options *options,
+                       cm__plan_shared *shared, cm__count *counts, int32_t n_counts);
 
 /* evaluate.c */
 typedef double cm__score(void *user, const cm_plan *plan, double step_s);

@@ -8,6 +8,32 @@
 #include "model/dispatch/tensor_parallel.h"
 #include "plan/search.h"
 
+/* ---- plans in common use ----------------------------------------------------------------------------------------- */
+
+#define USUAL_TOKENS 16384 /* of a micro-batch: larger ones gain little (docs/plans.md) */
+#define USUAL_SAMPLES 1024 /* the same of samples that are not sequences */
+#define USUAL_STAGES 16
+#define LONG_SEQUENCE 32768 /* tokens per device from which context parallelism is in use */
+
+static bool power_of_two(int64_t n) { return (n & (n - 1)) == 0; }
+
+/* Tensor parallelism stays within a node, and sizes are powers of two. */
+static bool usual_sizes(const cm__model *m, int32_t tp, int32_t cp, int32_t pp)
+{
+    if (!m->usual) return true;
+    bool long_enough = cp == 1 || m->tokens / (cp / 2) >= LONG_SEQUENCE;
+    return power_of_two(tp) && power_of_two(cp) && tp <= cm_fabric_node(m->fabric) && pp <= USUAL_STAGES && long_enough;
+}
+
+/* A micro-batch of one sample is always possible. */
+static bool usual_batch(const cm__model *m, int64_t samples)
+{
+    bool small = m->tokens > 1 ? samples * m->tokens <= USUAL_TOKENS : samples <= USUAL_SAMPLES;
+    return !m->usual || samples == 1 || (power_of_two(samples) && small);
+}
+
+/* ---- all plans --------------------------------------------------------------------------------------------------- */
+
 static void with_recompute(cm_plan plan, cm__visit *visit, void *user)
 {
     for (int r = 0; r < CM_RECOMPUTES; r++) {
@@ -16,14 +42,15 @@ static void with_recompute(cm_plan plan, cm__visit *visit, void *user)
     }
 }
 
-static void with_micro_batch(cm_plan plan, int64_t samples, cm__visit *visit, void *user)
+static void with_micro_batch(const cm__model *m, cm_plan plan, int64_t samples, cm__visit *visit, void *user)
 {
     for (int64_t b = 1; b <= samples; b++) {
-        if (samples % b) continue;
+        if (samples % b || !usual_batch(m, b)) continue;
         plan.micro_batch = b;
         plan.accumulate = (int32_t)(samples / b);
         for (int s = 0; s < (plan.tp > 1 ? 2 : 1); s++) {
             plan.sequence_parallel = s;
+            if (m->usual && s != (plan.tp > 1)) continue;
             with_recompute(plan, visit, user);
         }
     }
@@ -34,7 +61,7 @@ static void with_experts(const cm__model *m, cm_plan plan, cm__visit *visit, voi
 {
     for (plan.ep = 1; plan.ep == 1 || plan.ep <= m->experts; plan.ep++)
         if (plan.dp % plan.ep == 0 && (plan.ep == 1 || m->experts % plan.ep == 0))
-            with_micro_batch(plan, plan.global_batch / plan.dp, visit, user);
+            with_micro_batch(m, plan, plan.global_batch / plan.dp, visit, user);
 }
 
 static bool stages_fit(const cm__model *m, int32_t pp) { return pp == 1 || (m->layers > 0 && m->layers % pp == 0); }
@@ -62,10 +89,12 @@ void cm__space(const cm__model *m, int32_t devices, int64_t global_batch, cm__vi
         if (devices % tp || m->heads % tp) continue;
         for (int32_t cp = 1; cp <= devices / tp; cp++) {
             if (devices / tp % cp || m->tokens % cp || (cp > 1 && m->tokens / cp < 2)) continue;
+            if (!usual_sizes(m, tp, cp, 1)) continue;
             if (!cm__plan_divides(m->step, &(cm_plan){.tp = tp, .cp = cp})) continue;
             for (int32_t pp = 1; pp <= devices / tp / cp; pp++) {
                 int32_t dp = devices / tp / cp / pp;
                 if (tp * cp * pp * dp != devices || !stages_fit(m, pp) || global_batch % dp) continue;
+                if (!usual_sizes(m, tp, cp, pp)) continue;
                 with_experts(m, (cm_plan){.devices = devices, .tp = tp, .cp = cp, .pp = pp, .dp = dp, .interleave = 1,
                                           .global_batch = global_batch},
                              visit, user);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/text.h"
 #include "model/time/factors.h"
+#include "rank/close.h"
 #include "rank/rank.h"
 
 void cm__rank_settle_state(const cm_ranking *r, cm__rank_device *d)
@@ -59,8 +60,7 @@ static double correlation(const cm_rank_entry *a, const cm_rank_entry *b)
     return same && strcmp(x->device_class, y->device_class) == 0 ? cm__time_factors.maker_correlation : 0;
 }
 
-/* True: 1 is inside the 90 % interval of the ratio of both values. An unknown error is too large. */
-static bool too_close(const cm_rank_entry *a, const cm_rank_entry *b)
+bool cm__rank_too_close(const cm_rank_entry *a, const cm_rank_entry *b)
 {
     double x = error_toward(a, b->value), y = error_toward(b, a->value);
     double error = sqrt(x * x + y * y - 2 * correlation(a, b) * x * y);
@@ -90,8 +90,8 @@ void cm__rank_sort(cm_ranking *r)
     while (r->n_placed < r->n_entries && r->order[r->n_placed]->entry.state == CM_RANK_PLACED) r->n_placed++;
     for (int32_t i = 0; i < r->n_placed; i++) {
         cm_rank_entry *e = &r->order[i]->entry;
-        e->tied_with_next = i + 1 < r->n_placed && too_close(e, &r->order[i + 1]->entry);
-        e->tied_with_best = i > 0 && too_close(&r->order[0]->entry, e);
+        e->tied_with_next = i + 1 < r->n_placed && cm__rank_too_close(e, &r->order[i + 1]->entry);
+        e->tied_with_best = i > 0 && cm__rank_too_close(&r->order[0]->entry, e);
         e->pareto = undominated(r, e);
     }
 }

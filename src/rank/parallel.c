@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
-#include "rank/rank.h"
+#include "rank/parallel.h"
 
 #define THREADS_MOST 8
 

@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "model/memory/footprint.h"
 #include "model/question.h"
+#include "rank/parallel.h"
 #include "rank/where.h"
 
 typedef struct cm__rank_step {
@@ -96,8 +97,5 @@ void cm__rank_find_remedies(void *ranking, int32_t step);
 void cm__rank_read_job(cm_ranking *r);
 void cm__rank_value(const cm_ranking *r, cm__rank_device *d);
 void cm__rank_relate(const cm_ranking *r, cm__rank_device *d, const cm_rank_entry *baseline);
-
-/* parallel.c: calls run(user, index) once for each index below `count`. threads 0: one per core, at most 8. */
-void cm__parallel(int32_t threads, int32_t count, void (*run)(void *user, int32_t index), void *user);
 
 #endif

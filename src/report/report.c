@@ -20,6 +20,8 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .scale = cm__scale_text,
                          .explain = cm__explain_text,
                          .rank = cm__rank_text,
+                         .job = cm__job_text,
+                         .watch = cm__watch_text,
                          .compare = cm__compare_text,
                          .trace_fit = cm__trace_fit_text},
     [CM__FORMAT_JSON] = {.name = "json",
@@ -39,6 +41,8 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .scale = cm__scale_json,
                          .explain = cm__explain_json,
                          .rank = cm__rank_json,
+                         .job = cm__job_json,
+                         .watch = cm__watch_json,
                          .compare = cm__compare_json,
                          .trace_fit = cm__trace_fit_json},
     [CM__FORMAT_CSV] = {.name = "csv",
@@ -54,7 +58,9 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                         .plan = cm__plan_csv,
                         .scale = cm__scale_csv,
                         .explain = cm__explain_csv,
-                        .rank = cm__rank_csv},
+                        .rank = cm__rank_csv,
+                        .job = cm__job_csv,
+                        .watch = cm__watch_csv},
     [CM__FORMAT_HTML] = {.name = "html", .validate = cm__validate_html},
 };
 
@@ -143,6 +149,22 @@ cm_status cm__scale_report_print(const cm__scale_report *report, cm__output_form
 cm_status cm__rank_report_print(const cm__rank_report *report, cm__output_format format, FILE *out, cm_diag *diag)
 {
     PRINT(cm__renderers[format].rank(ctx, report, out));
+}
+
+cm_status cm__watch_report_print(const cm__watch_report *report, cm__output_format format, FILE *out, cm_diag *diag)
+{
+    PRINT(cm__renderers[format].watch(ctx, report, out));
+}
+
+cm_status cm__job_report_print(const cm__job_report *report, cm__output_format format, FILE *out, cm_diag *diag)
+{
+    PRINT(cm__renderers[format].job(ctx, report, out));
+}
+
+cm_status cm__job_script_print(const cm__job_report *report, const cm_job_entry *entry, const cm__script_options *options,
+                               FILE *out, cm_diag *diag)
+{
+    PRINT(cm__job_script(ctx, report, entry, options, out));
 }
 
 cm_status cm__explain_report_print(const cm__explain_report *report, cm__output_format format, FILE *out,

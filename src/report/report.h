@@ -284,6 +284,41 @@ typedef struct cm__rank_report {
     bool                   brief; /* omit the lists of devices that are not ranked */
 } cm__rank_report;
 
+/* `rank --max-devices`: a whole job. */
+typedef struct cm__job_report {
+    const cm_job_options *asked;
+    const cm_job         *job;
+} cm__job_report;
+
+const char *cm__job_unit(cm_objective objective); /* of an entry's value */
+
+/* `watch-log`: a training log beside the prediction of its step. */
+typedef struct cm__watch_report {
+    cm__ctx            *ctx;
+    const char         *path, *verdict;
+    cm_train_log        log;
+    cm__predict_report *predicted;   /* owned */
+    bool                inside;      /* recent steps are inside the prediction's interval */
+    double              remaining_s; /* at the measured speed; NAN: unknown */
+} cm__watch_report;
+
+cm_status cm__watch_report_new(const char *path, const cm__predict_request *asked, cm__watch_report **report,
+                               cm_diag *diag);
+void      cm__watch_report_free(cm__watch_report *report);
+void      cm__watch_text(cm__ctx *ctx, const cm__watch_report *report, FILE *out);
+void      cm__watch_json(cm__ctx *ctx, const cm__watch_report *report, FILE *out);
+void      cm__watch_csv(cm__ctx *ctx, const cm__watch_report *report, FILE *out);
+
+/* A batch script for an entry of a job. */
+typedef struct cm__script_options {
+    const char *launcher;  /* "torchrun", "deepspeed" or "megatron" */
+    const char *scheduler; /* "pbs" or "slurm"; NULL: the facility's, otherwise slurm */
+} cm__script_options;
+
+bool      cm__is_launcher(const char *name);
+cm_status cm__job_script_print(const cm__job_report *report, const cm_job_entry *entry, const cm__script_options *options,
+                               FILE *out, cm_diag *diag);
+
 /* Price basis of an entry: a name of cm_basis, "given" for --price, or "-" without a price. */
 const char *cm__rank_basis(const cm_rank_entry *entry);
 
@@ -391,6 +426,28 @@ typedef struct cm__batch_point {
 #define CM__BATCH_POINTS 16
 #define CM__SCALE_POINTS 8
 
+/* What one track of a timeline does: a slice is a run of calls of one phase. */
+typedef struct cm__lane_slice {
+    const char *name;  /* type of the operator with the longest call */
+    const char *phase; /* "forward", ..., "communication", "launch" */
+    double      begin_s, time_s, longest_s;
+    int32_t     count; /* calls */
+} cm__lane_slice;
+
+typedef struct cm__lane {
+    const char     *name;
+    cm__lane_slice *slices;
+    int32_t         n_slices, cap_slices;
+} cm__lane;
+
+#define CM__LANES_MOST 9
+typedef struct cm__lanes {
+    cm__lane    lanes[CM__LANES_MOST];
+    int32_t     n_lanes;
+    double      end_s;
+    const char *about;
+} cm__lanes;
+
 typedef struct cm__detail {
     cm__ctx            *ctx;
     cm__explain_report *explain; /* owned; one device */
@@ -398,6 +455,7 @@ typedef struct cm__detail {
     cm__batch_point     curve[CM__BATCH_POINTS];
     cm__scale_point     scaling[CM__SCALE_POINTS]; /* data parallel, with the same batch size per replica */
     const char         *scaling_ends;              /* why there are no more points; NULL: the array is full */
+    cm__lanes           lanes; /* timeline of the step */
     const cm_source    *sources[16];
     int32_t             n_curve, n_scaling, n_sources;
 } cm__detail;
@@ -414,7 +472,9 @@ typedef struct cm__page_report {
     cm__ctx               *ctx;
     const char            *model;
     const cm_rank_options *asked;
-    cm_ranking            *ranking; /* owned, like the details */
+    const cm_job_options  *job_asked; /* NULL: single devices */
+    cm_ranking            *ranking;   /* owned, like the job and the details; NULL: a job */
+    cm_job                *job;
     cm__detail            *details[CM__PAGE_DETAILS];
     int32_t                n_details, n_profiles;
     struct {
@@ -422,7 +482,15 @@ typedef struct cm__page_report {
     } profiles[CM__PAGE_PROFILES]; /* devices that were given as profile files */
 } cm__page_report;
 
-cm_status cm__page_report_new(const char *model, const cm_rank_options *asked, cm__page_report **report, cm_diag *diag);
+/* `job`: rank numbers of devices, plans and places for a whole job; NULL: rank single devices as `asked`. */
+cm_status cm__page_report_new(const char *model, const cm_rank_options *asked, const cm_job_options *job,
+                              cm__page_report **report, cm_diag *diag);
+/* The ranking of either kind. */
+int32_t              cm__page_entries(const cm__page_report *report);
+int32_t              cm__page_placed(const cm__page_report *report);
+const cm_rank_entry *cm__page_entry(const cm__page_report *report, int32_t index);
+const cm_job_entry  *cm__page_job_entry(const cm__page_report *report, int32_t index); /* NULL: single devices */
+const cm_graph      *cm__page_graph(const cm__page_report *report);
 void      cm__page_report_free(cm__page_report *report);
 cm_status cm__page_report_print(const cm__page_report *report, FILE *out, cm_diag *diag); /* HTML */
 
@@ -445,6 +513,8 @@ typedef struct cm__renderer {
     void (*scale)(cm__ctx *ctx, const cm__scale_report *report, FILE *out);
     void (*explain)(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
     void (*rank)(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
+    void (*watch)(cm__ctx *ctx, const cm__watch_report *report, FILE *out);
+    void (*job)(cm__ctx *ctx, const cm__job_report *report, FILE *out);
     void (*compare)(cm__ctx *ctx, const cm__compare_report *report, FILE *out);
     void (*trace_fit)(cm__ctx *ctx, const cm__trace_fit_report *report, FILE *out);
 } cm__renderer;
@@ -473,6 +543,8 @@ cm_status cm__collective_report(const cm__scale_request *asked, cm__output_forma
 cm_status cm__scale_report_print(const cm__scale_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__explain_report_print(const cm__explain_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
+cm_status cm__watch_report_print(const cm__watch_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__job_report_print(const cm__job_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__rank_report_print(const cm__rank_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 /* The step as a Chrome trace; the tensors of the step as a memory snapshot of PyTorch (a pickle). */
 cm_status cm__predict_report_trace(const cm__predict_report *report, FILE *out, cm_diag *diag);
@@ -535,6 +607,11 @@ void cm__explain_csv(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
 void cm__rank_text(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 void cm__rank_json(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 void cm__rank_csv(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
+void cm__job_text(cm__ctx *ctx, const cm__job_report *report, FILE *out);
+void cm__job_json(cm__ctx *ctx, const cm__job_report *report, FILE *out);
+void cm__job_csv(cm__ctx *ctx, const cm__job_report *report, FILE *out);
+void cm__job_script(cm__ctx *ctx, const cm__job_report *report, const cm_job_entry *entry,
+                    const cm__script_options *options, FILE *out);
 void cm__compare_text(cm__ctx *ctx, const cm__compare_report *report, FILE *out);
 void cm__compare_json(cm__ctx *ctx, const cm__compare_report *report, FILE *out);
 void cm__trace_fit_text(cm__ctx *ctx, const cm__trace_fit_report *report, FILE *out);

@@ -15,6 +15,7 @@
 #define WORDS_MOST 96
 #define VALUE_MOST 512
 #define CHILDREN_MOST 2
+#define JSON "application/json"
 #define ANSWERS_MOST 4 /* computed concurrently in this process; each uses several threads */
 
 struct cm__routes {
@@ -49,10 +50,12 @@ void cm__routes_free(cm__routes *r)
 
 /* ---- replies ---------------------------------------------------------------------------------------------------- */
 
-static void reply_json(cm__reply *reply, unsigned status, char *text)
+static void reply_text(cm__reply *reply, unsigned status, const char *type, char *text)
 {
-    *reply = (cm__reply){.status = status, .type = "application/json", .text = text, .size = text ? strlen(text) : 0};
+    *reply = (cm__reply){.status = status, .type = type, .text = text, .size = text ? strlen(text) : 0};
 }
+
+static void reply_json(cm__reply *reply, unsigned status, char *text) { reply_text(reply, status, JSON, text); }
 
 void cm__reply_error(cm__reply *reply, unsigned status, const char *format, ...)
 {
@@ -77,15 +80,20 @@ typedef struct api_call {
     const char      *words[WORDS_MOST];
     int              n_words;
     char             folder[256]; /* of the child process; "": this process answers */
+    const char      *type;        /* of the answer */
 } api_call;
 
 /* Allowed options of each command. A key of the query is the option's name with '_' for '-'. */
-static const char *const ranking_options[] = {
-    "objective", "precision", "batch", "devices", "samples", "tokens", "epochs", "max_hours", "max_usd", "vendor",
-    "provider", "price_basis", "where", "baseline", "port_hours", "rate", "seq", "optimizer", "runtime", "mode",
-    "recompute", "price", NULL};
-static const char *const device_options[] = {"device", "precision", "batch", "seq", "optimizer", "runtime", "mode",
-                                             "recompute", NULL};
+#define RANKING                                                                                                        \
+    "objective", "precision", "batch", "devices", "samples", "tokens", "epochs", "max_hours", "max_usd", "vendor",    \
+        "provider", "price_basis", "where", "baseline", "port_hours", "rate", "seq", "optimizer", "runtime", "mode",  \
+        "recompute", "price", "lora", "quantize", "max_devices", "clusters", "queue", "within", "budget",             \
+        "global_batch", "carbon"
+static const char *const ranking_options[] = {RANKING, NULL};
+static const char *const script_options[] = {RANKING, "entry", "launcher", "scheduler", NULL};
+static const char *const device_options[] = {
+    "device", "precision", "batch", "seq", "optimizer", "runtime", "mode", "recompute", "lora", "quantize", "n", "tp",
+    "pp", "dp", "cp", "ep", "zero", "micro_batch", "global_batch", "cluster", NULL};
 static const char *const no_options[] = {NULL};
 
 static void add_word(api_call *a, const char *word)
@@ -96,17 +104,19 @@ static void add_word(api_call *a, const char *word)
 
 static const char *option_name(cm__ctx *ctx, const char *key)
 {
-    char *name = cm__format(ctx, "--%s", key);
+    char *name = cm__format(ctx, key[1] ? "--%s" : "-%s", key);
     for (char *c = name; *c; c++)
         if (*c == '_') *c = '-';
     return name;
 }
 
-/* Clients may name devices by id only, so that they cannot read files of the server's machine. */
+/* Clients may name devices and clusters by id only, so that they cannot read files of the server's machine. */
 static bool names_file(const char *key, const char *value)
 {
-    bool device = strcmp(key, "devices") == 0 || strcmp(key, "device") == 0 || strcmp(key, "baseline") == 0;
-    return device && (strchr(value, '/') || strcasestr(value, ".json"));
+    static const char *const profiles[] = {"devices", "device", "baseline", "cluster", "clusters"};
+    for (size_t i = 0; i < sizeof profiles / sizeof *profiles; i++)
+        if (strcmp(key, profiles[i]) == 0) return strchr(value, '/') || strcasestr(value, ".json");
+    return false;
 }
 
 static void add_option(api_call *a, const char *key)
@@ -114,7 +124,8 @@ static void add_option(api_call *a, const char *key)
     const char *value = a->query->value(a->query->request, key), *name = option_name(a->ctx, key);
     if (!value || !*value) return;
     if (strlen(value) > VALUE_MOST) cm__fail(a->ctx, CM_ERR_LIMIT, "%s: more than %d characters", key, VALUE_MOST);
-    if (names_file(key, value)) cm__fail(a->ctx, CM_ERR_ARGUMENT, "%s: devices must be named by their ids", key);
+    if (names_file(key, value))
+        cm__fail(a->ctx, CM_ERR_ARGUMENT, "%s: devices and clusters must be named by their ids", key);
     bool many = strcmp(key, "price") == 0; /* one --price option per item of the list */
     while (*value) {
         size_t length = many ? strcspn(value, ",") : strlen(value);
@@ -198,13 +209,13 @@ static void answer_call(api_call *a, cm__reply *reply)
     char       *result = NULL, *notes = NULL;
     for (int i = 0; i < a->n_words; i++) question = cm__format(a->ctx, "%s\n%s", question, a->words[i]);
     if ((result = cm__cache_find(a->routes->cache, question, &size))) {
-        reply_json(reply, 200, result);
+        reply_text(reply, 200, a->type, result);
         return;
     }
     int status = run(a, &result, &notes);
     if ((status == DONE || status == NOTHING_FITS) && result && *result) {
         cm__cache_keep(a->routes->cache, question, result, strlen(result));
-        reply_json(reply, 200, result);
+        reply_text(reply, 200, a->type, result);
         result = NULL;
     } else cm__reply_error(reply, status == USAGE ? 400 : 422, "%s", reason_in(notes));
     free(result);
@@ -217,32 +228,26 @@ static const struct {
     const char        *path, *command;
     const char *const *options;
     bool               model;
-    const char        *flag; /* an additional option; NULL: none */
+    const char        *flags[2]; /* additional options; NULL: none */
+    const char        *type;     /* of the answer */
 } routes[] = {
-    {"/api/models", "models", no_options, false, NULL},
-    {"/api/devices", "devices", no_options, false, NULL},
-    {"/api/version", "version", no_options, false, NULL},
-    {"/api/rank", "rank", ranking_options, true, NULL},
-    {"/api/device", "explain", device_options, true, "--full"},
-    {"/api/graph", "graph", no_options, true, NULL},
+    {"/api/models", "models", no_options, false, {"--json"}, JSON},
+    {"/api/devices", "devices", no_options, false, {"--json"}, JSON},
+    {"/api/version", "version", no_options, false, {"--json"}, JSON},
+    {"/api/rank", "rank", ranking_options, true, {"--json"}, JSON},
+    {"/api/device", "explain", device_options, true, {"--json", "--full"}, JSON},
+    {"/api/graph", "graph", no_options, true, {"--json"}, JSON},
+    {"/api/script", "rank", script_options, true, {"--job-script=-"}, "text/plain; charset=utf-8"},
+    {"/api/report", "report", ranking_options, true, {"-o=-"}, "text/html; charset=utf-8"},
 };
 
-static const struct {
-    const char *path, *file;
-} pages[] = {{"/", "index.html"},          {"/style.css", "style.css"},       {"/charts.js", "charts.js"},
-             {"/app.js", "app.js"},        {"/chart.js", "chart.js"},         {"/openapi.json", "openapi.json"},
-             {"/favicon.svg", "favicon.svg"}};
-
+/* "/" is index.html; the other files of the page are at their names. The list of embedded files is all there is. */
 static bool give_page(const char *path, cm__reply *reply)
 {
-    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
-        if (strcmp(path, pages[i].path) != 0) continue;
-        const cm__web_file *f = cm__web_file_named(pages[i].file);
-        if (!f) return false;
-        *reply = (cm__reply){200, f->type, (char *)(uintptr_t)f->text, f->size, true};
-        return true;
-    }
-    return false;
+    const cm__web_file *f = path[0] == '/' ? cm__web_file_named(path[1] ? path + 1 : "index.html") : NULL;
+    if (!f) return false;
+    *reply = (cm__reply){200, f->type, (char *)(uintptr_t)f->text, f->size, true};
+    return true;
 }
 
 static bool make_command(api_call *a)
@@ -251,8 +256,8 @@ static bool make_command(api_call *a)
         if (strcmp(a->query->path, routes[i].path) != 0) continue;
         add_word(a, routes[i].command);
         if (routes[i].model) add_model(a);
-        add_word(a, "--json");
-        if (routes[i].flag) add_word(a, routes[i].flag);
+        for (int k = 0; k < 2 && routes[i].flags[k]; k++) add_word(a, routes[i].flags[k]);
+        a->type = routes[i].type;
         for (int k = 0; routes[i].options[k]; k++) add_option(a, routes[i].options[k]);
         return true;
     }

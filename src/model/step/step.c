@@ -47,6 +47,15 @@ cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *
                         .reference = id ? cm__device_beside(ctx, first, id) : NULL};
 }
 
+cm__common cm__common_divided(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_runtime runtime,
+                              const cm_plan *plan, bool math, cm__memo *memo)
+{
+    const char *id = cm__n_embedded_kernels ? cm__all_embedded_kernels[0].device : NULL;
+    return (cm__common){.calls = cm__dispatch_shard(ctx, graph, first->layout, runtime, plan, math),
+                        .memo = memo,
+                        .reference = id ? cm__device_beside(ctx, first, id) : NULL};
+}
+
 static double scale_of(const cm_number *factor) { return factor->known ? factor->value : 1; }
 
 /* A chip of the same design has the same energy per FLOP; the power limit and the memory are the device's own. */

@@ -47,6 +47,10 @@ cm__common cm__common_of_one(cm__ctx *ctx, const cm_graph *graph, const cm_devic
 cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_layout layout,
                           cm_runtime runtime, cm__memo *memo);
 
+/* As cm__common_new(), for one device of a plan whose counts are filled in. math: see cm__attention_math(). */
+cm__common cm__common_divided(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_runtime runtime,
+                              const cm_plan *plan, bool math, cm__memo *memo);
+
 /* Uses layout, runtime and sparsity of the options, and one device's part of the plan, whose counts are filled in or
    all zero. common NULL: nothing is shared. */
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,

@@ -2,7 +2,7 @@
 /* detail.c - collect everything that the HTML pages show about one device. */
 #include <math.h>
 #include <string.h>
-#include "report/report.h"
+#include "report/viewers/viewers.h"
 
 #define BATCH_MOST 4096
 
@@ -11,7 +11,9 @@ static void free_fabric(void *fabric) { cm_fabric_free(fabric); }
 
 static void find_curve(cm__detail *d)
 {
-    cm_step *step = d->explain->sides[0]->step;
+    cm_step       *step = d->explain->sides[0]->step;
+    const cm_plan *plan = &d->explain->sides[0]->asked.options.plan;
+    if (plan->micro_batch || plan->global_batch) return; /* the plan has the batch sizes */
     for (int64_t b = 1; b <= BATCH_MOST && d->n_curve < CM__BATCH_POINTS; b *= 2) {
         cm_memory_use      use;
         cm_prediction_info i;
@@ -81,6 +83,7 @@ cm_status cm__detail_new(const cm__predict_request *asked, cm__detail **detail, 
     d->use = d->explain->sides[0]->use;
     find_curve(d);
     find_scaling(d);
+    cm__lanes_of(ctx, d->explain->sides[0], &d->lanes);
     find_sources(d);
     ctx->diag = NULL;
     *detail = d;

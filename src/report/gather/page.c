@@ -6,7 +6,37 @@
 #define DETAILS 5
 
 static void free_ranking(void *ranking) { cm_ranking_free(ranking); }
+static void free_job(void *job) { cm_job_free(job); }
 static void free_detail(void *detail) { cm__detail_free(detail); }
+
+/* ---- the ranking ------------------------------------------------------------------------------------------------ */
+
+int32_t cm__page_entries(const cm__page_report *p)
+{
+    return p->job ? cm_job_entries(p->job) : cm_ranking_entries(p->ranking);
+}
+
+int32_t cm__page_placed(const cm__page_report *p)
+{
+    return p->job ? cm_job_placed(p->job) : cm_ranking_placed(p->ranking);
+}
+
+const cm_job_entry *cm__page_job_entry(const cm__page_report *p, int32_t index)
+{
+    return p->job ? cm_job_get_entry(p->job, index) : NULL;
+}
+
+const cm_rank_entry *cm__page_entry(const cm__page_report *p, int32_t index)
+{
+    return p->job ? &cm_job_get_entry(p->job, index)->at : cm_ranking_entry(p->ranking, index);
+}
+
+const cm_graph *cm__page_graph(const cm__page_report *p)
+{
+    return p->job ? cm_job_graph(p->job) : cm_ranking_graph(p->ranking, 0);
+}
+
+/* ---- details ---------------------------------------------------------------------------------------------------- */
 
 static void make_request(const char *model, const cm_rank_options *o, const cm_rank_entry *e,
                          cm__predict_request *request)
@@ -18,11 +48,17 @@ static void make_request(const char *model, const cm_rank_options *o, const cm_r
     request->graph.train.precision = e->precision;
 }
 
-static void add_detail(cm__page_report *p, const cm_rank_entry *e)
+static void add_detail(cm__page_report *p, const cm_rank_entry *e, const cm_job_entry *job)
 {
     cm__predict_request request;
     cm__detail         *detail;
     make_request(p->model, p->asked, e, &request);
+    if (job) { /* the plan has the batch sizes */
+        request.options.plan = e->prediction.plan;
+        request.options.batch = 0;
+        request.graph.train.recompute = e->prediction.plan.recompute;
+        request.cluster = job->n > 1 ? job->cluster : NULL;
+    }
     for (int32_t i = 0; i < p->n_profiles; i++) /* devices that are not built in are loaded from their file */
         if (strcmp(p->profiles[i].id, request.device) == 0) request.device = p->profiles[i].path;
     cm__pass_on(p->ctx, cm__detail_new(&request, &detail, p->ctx->diag));
@@ -47,7 +83,27 @@ static void find_profiles(cm__page_report *p)
     }
 }
 
-cm_status cm__page_report_new(const char *model, const cm_rank_options *asked, cm__page_report **report, cm_diag *diag)
+static bool has_detail(const cm__page_report *p, const cm_rank_entry *e)
+{
+    const char *id = cm_device_get_info(e->device)->id;
+    for (int32_t i = 0; i < p->n_details; i++)
+        if (strcmp(cm_device_get_info(p->details[i]->explain->sides[0]->device)->id, id) == 0) return true;
+    return false;
+}
+
+/* Of the first devices: of a job, each device once, with its best number and place. */
+static void add_details(cm__page_report *p)
+{
+    for (int32_t i = 0; i < cm__page_placed(p) && p->n_details < DETAILS; i++) {
+        const cm_rank_entry *e = cm__page_entry(p, i);
+        if (!p->job || !has_detail(p, e)) add_detail(p, e, cm__page_job_entry(p, i));
+    }
+    const cm_rank_entry *base = p->ranking ? cm_ranking_get_info(p->ranking)->baseline : NULL;
+    if (base && !has_detail(p, base)) add_detail(p, base, NULL);
+}
+
+cm_status cm__page_report_new(const char *model, const cm_rank_options *asked, const cm_job_options *job,
+                              cm__page_report **report, cm_diag *diag)
 {
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
@@ -56,17 +112,12 @@ cm_status cm__page_report_new(const char *model, const cm_rank_options *asked, c
     p->ctx = ctx;
     p->model = model;
     p->asked = asked;
-    cm__pass_on(ctx, cm_rank(model, asked, &p->ranking, diag));
-    cm__defer(ctx, free_ranking, p->ranking);
+    p->job_asked = job;
+    cm__pass_on(ctx, job ? cm_job_run(model, job, &p->job, diag) : cm_rank(model, asked, &p->ranking, diag));
+    if (job) cm__defer(ctx, free_job, p->job);
+    else cm__defer(ctx, free_ranking, p->ranking);
     find_profiles(p);
-    for (int32_t i = 0; i < cm_ranking_placed(p->ranking) && i < DETAILS; i++)
-        add_detail(p, cm_ranking_entry(p->ranking, i));
-    const cm_rank_entry *base = cm_ranking_get_info(p->ranking)->baseline;
-    bool                 listed = !base;
-    for (int32_t i = 0; !listed && i < p->n_details; i++)
-        listed = strcmp(cm_device_get_info(p->details[i]->explain->sides[0]->device)->id,
-                      cm_device_get_info(base->device)->id) == 0;
-    if (!listed) add_detail(p, base);
+    add_details(p);
     ctx->diag = NULL;
     *report = p;
     return CM_OK;

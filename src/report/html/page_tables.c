@@ -29,11 +29,11 @@ const char *cm__page_device(const cm__detail *detail) { return device_id(detail)
 
 /* ---- the ranking ------------------------------------------------------------------------------------------------ */
 
-#define RANKING_COLUMNS 18
+#define RANKING_COLUMNS 20
 
 static const struct {
     cm__column column;
-    enum { ALWAYS, WITH_BASELINE, WITH_JOB, WITH_TOKENS } when;
+    enum { ALWAYS, WITH_BASELINE, WITH_JOB, WITH_TOKENS, WITH_PLAN } when;
 } ranking_columns[RANKING_COLUMNS] = {
     {{"device", NULL, false}, ALWAYS},
     {{"rank", "", false}, ALWAYS},
@@ -51,6 +51,8 @@ static const struct {
     {{"energy", "J/sample", false}, ALWAYS},
     {{"time", "h", false}, WITH_JOB},
     {{"cost", "USD", false}, WITH_JOB},
+    {{"CO2", "kg", false}, WITH_PLAN},
+    {{"plan", NULL, false}, WITH_PLAN},
     {{"memory", "", false}, ALWAYS},
     {{"", NULL, true}, ALWAYS},
 };
@@ -63,7 +65,35 @@ static const char *remark(cm__ctx *ctx, const cm_rank_entry *e)
                       e->pareto ? "no device is both faster and cheaper" : "");
 }
 
-static void ranking_cells(cm__ctx *ctx, const cm_rank_entry *e, int32_t place, double seq, const char **cells)
+static const char *plan_words(cm__ctx *ctx, const cm_plan *p)
+{
+    const struct {
+        const char *name;
+        int64_t     size;
+    } parts[] = {{"tensor-parallel", p->tp}, {"pipeline stages", p->pp}, {"data-parallel", p->dp},
+                 {"context-parallel", p->cp}, {"expert-parallel", p->ep}};
+    const char *text = "";
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].size > 1)
+            text = cm__format(ctx, "%s%s%s %lld", text, *text ? ", " : "", parts[i].name, (long long)parts[i].size);
+    if (p->zero) text = cm__format(ctx, "%s%sZeRO %d", text, *text ? ", " : "", (int)p->zero);
+    return *text ? text : "one device";
+}
+
+static const char *provider_of(cm__ctx *ctx, const cm_rank_entry *e, const cm_job_entry *job)
+{
+    if (job && job->provider) return cm__format(ctx, "%s, %s", job->provider, job->instance ? job->instance : "");
+    if (job) return job->cluster ? job->cluster : "-";
+    return e->price ? e->price->provider : "-";
+}
+
+static const char *basis_of(const cm_rank_entry *e, const cm_job_entry *job)
+{
+    return !job ? cm__rank_basis(e) : job->basis ? job->basis : "-";
+}
+
+static void ranking_cells(cm__ctx *ctx, const cm_rank_entry *e, const cm_job_entry *job, int32_t place, double seq,
+                          const char **cells)
 {
     const cm_prediction_info *t = &e->prediction;
     const char               *id = cm_device_get_info(e->device)->id;
@@ -77,30 +107,31 @@ static void ranking_cells(cm__ctx *ctx, const cm_rank_entry *e, int32_t place, d
         e->fits ? number(ctx, seq * t->throughput_samples_s) : "-",
         e->fits ? cm__format(ctx, "%s to %s", number(ctx, (double)t->batch / t->interval_s[1]),
                              number(ctx, (double)t->batch / t->interval_s[0])) : "-",
-        number(ctx, e->relative), number(ctx, e->price_hour), cm__rank_basis(e),
-        e->price ? e->price->provider : "-", number(ctx, e->samples_per_usd),
-        number(ctx, e->energy_j_per_sample), number(ctx, e->hours), number(ctx, e->usd), bytes(ctx, e->peak_bytes),
-        remark(ctx, e)};
+        number(ctx, e->relative), number(ctx, e->price_hour), basis_of(e, job), provider_of(ctx, e, job),
+        number(ctx, e->samples_per_usd), number(ctx, e->energy_j_per_sample), number(ctx, e->hours),
+        number(ctx, e->usd), job ? number(ctx, job->co2_kg) : "-", job && e->fits ? plan_words(ctx, &t->plan) : "-",
+        bytes(ctx, e->peak_bytes), remark(ctx, e)};
     memcpy(cells, all, sizeof all);
 }
 
 void cm__page_ranking(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 {
-    const cm_ranking_info *info = cm_ranking_get_info(p->ranking);
-    const bool             there[] = {[ALWAYS] = true, [WITH_BASELINE] = info->baseline, [WITH_JOB] = info->job,
-                                      [WITH_TOKENS] = info->tokens_per_sample > 0};
-    cm__column             columns[RANKING_COLUMNS];
-    int32_t                of[RANKING_COLUMNS], count = 0;
+    const cm_ranking_info *info = p->ranking ? cm_ranking_get_info(p->ranking) : NULL;
+    double     seq = info ? info->tokens_per_sample : cm_job_get_info(p->job)->tokens_per_sample;
+    const bool there[] = {[ALWAYS] = true, [WITH_BASELINE] = info && info->baseline, [WITH_JOB] = p->job || info->job,
+                          [WITH_TOKENS] = seq > 0, [WITH_PLAN] = p->job};
+    cm__column columns[RANKING_COLUMNS];
+    int32_t    of[RANKING_COLUMNS], count = 0;
     for (int32_t c = 0; c < RANKING_COLUMNS; c++) {
         if (!there[ranking_columns[c].when]) continue;
         columns[count] = ranking_columns[c].column;
         of[count++] = c;
     }
-    cm__html_table_begin(ctx, out, "All devices, best first", columns, count);
-    for (int32_t i = 0; i < cm_ranking_entries(p->ranking); i++) {
+    cm__html_table_begin(ctx, out, "All candidates, best first", columns, count);
+    for (int32_t i = 0; i < cm__page_entries(p); i++) {
         const char *all[RANKING_COLUMNS], *cells[RANKING_COLUMNS];
-        ranking_cells(ctx, cm_ranking_entry(p->ranking, i), i < cm_ranking_placed(p->ranking) ? i + 1 : 0,
-                      info->tokens_per_sample, all);
+        int32_t     place = i < cm__page_placed(p) ? i + 1 : 0;
+        ranking_cells(ctx, cm__page_entry(p, i), cm__page_job_entry(p, i), place, seq, all);
         for (int32_t c = 0; c < count; c++) cells[c] = all[of[c]];
         cm__html_row(ctx, out, columns, count, cells);
     }
@@ -113,14 +144,18 @@ void cm__page_price(cm__ctx *ctx, FILE *out, const cm__page_report *p, bool only
                                          {"basis", NULL, false}, {"provider", NULL, false},
                                          {"date", NULL, false}, {"samples", "per USD", false},
                                          {"million samples", "h", false}, {"million samples", "USD", false}};
-    cm__html_table_begin(ctx, out, only_pareto ? "No device is both faster and cheaper than these" : "Prices",
+    cm__html_table_begin(ctx, out, only_pareto ? "No candidate is both faster and cheaper than these" : "Prices",
                          columns, COUNT(columns));
-    for (int32_t i = 0; i < cm_ranking_placed(p->ranking); i++) {
-        const cm_rank_entry *e = cm_ranking_entry(p->ranking, i);
+    for (int32_t i = 0; i < cm__page_placed(p); i++) {
+        const cm_rank_entry *e = cm__page_entry(p, i);
+        const cm_job_entry  *job = cm__page_job_entry(p, i);
+        const char          *id = cm_device_get_info(e->device)->id;
+        const char          *date = job ? job->price_date : e->price ? e->price->date : NULL;
         if (isnan(e->samples_per_usd) || (only_pareto && !e->pareto)) continue;
-        const char *cells[] = {cm_device_get_info(e->device)->id, number(ctx, e->price_hour),
-                               cm__rank_basis(e), e->price ? e->price->provider : "your own",
-                               e->price && e->price->date ? e->price->date : "-", number(ctx, e->samples_per_usd),
+        if (job && job->n > 1) id = cm__format(ctx, "%s x%d", id, job->n);
+        const char *cells[] = {id, number(ctx, e->price_hour), basis_of(e, job),
+                               job || e->price ? provider_of(ctx, e, job) : "your own", date ? date : "-",
+                               number(ctx, e->samples_per_usd),
                                number(ctx, 1e6 / e->prediction.throughput_samples_s / 3600),
                                number(ctx, 1e6 / e->samples_per_usd)};
         cm__html_row(ctx, out, columns, COUNT(columns), cells);

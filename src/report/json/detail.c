@@ -77,6 +77,27 @@ static void scaling(cm__ctx *ctx, json_t *o, const cm__detail *d)
     cm__json_set(ctx, o, "scaling_ends", cm__json_text(ctx, d->scaling_ends));
 }
 
+static void timeline(cm__ctx *ctx, json_t *o, const cm__lanes *t)
+{
+    cm__json_set(ctx, o, "end_s", cm__json_number(t->end_s));
+    cm__json_set(ctx, o, "about", cm__json_text(ctx, t->about));
+    json_t *list = cm__json_set(ctx, o, "lanes", json_array());
+    for (int32_t i = 0; i < t->n_lanes; i++) {
+        json_t *lane = cm__json_append(ctx, list, json_object());
+        cm__json_set(ctx, lane, "name", cm__json_text(ctx, t->lanes[i].name));
+        json_t *slices = cm__json_set(ctx, lane, "slices", json_array());
+        for (int32_t k = 0; k < t->lanes[i].n_slices; k++) {
+            const cm__lane_slice *s = &t->lanes[i].slices[k];
+            json_t               *e = cm__json_append(ctx, slices, json_object());
+            cm__json_set(ctx, e, "name", cm__json_text(ctx, s->name));
+            cm__json_set(ctx, e, "phase", json_string(s->phase));
+            cm__json_set(ctx, e, "begin_s", cm__json_number(s->begin_s));
+            cm__json_set(ctx, e, "time_s", cm__json_number(s->time_s));
+            cm__json_set(ctx, e, "calls", json_integer(s->count));
+        }
+    }
+}
+
 void cm__detail_json_fill(cm__ctx *ctx, json_t *o, const cm__detail *d)
 {
     const cm__predict_report *p = d->explain->sides[0];
@@ -87,6 +108,8 @@ void cm__detail_json_fill(cm__ctx *ctx, json_t *o, const cm__detail *d)
     cm__json_set(ctx, o, "precision", json_string(cm_precision_name(cm_graph_precision(p->graph->step))));
     cm__json_set(ctx, o, "runtime", json_string(cm_runtime_name(i->runtime)));
     cm__json_set(ctx, o, "batch", json_integer(i->batch));
+    json_t *plan = cm__json_set(ctx, o, "plan", i->plan.devices > 1 ? json_object() : json_null());
+    if (i->plan.devices > 1) cm__json_plan(ctx, plan, &i->plan);
     cm__json_times(ctx, o, i, p->peak_bytes, p->fits);
     cm__json_sequence(ctx, o, cm_graph_seq(p->graph->step), i->throughput_samples_s);
     cm__json_warnings(ctx, o, p->graph->step);
@@ -98,6 +121,7 @@ void cm__detail_json_fill(cm__ctx *ctx, json_t *o, const cm__detail *d)
     memory(ctx, cm__json_set(ctx, o, "memory", json_object()), d);
     curve(ctx, cm__json_set(ctx, o, "curve", json_array()), d);
     scaling(ctx, o, d);
+    timeline(ctx, cm__json_set(ctx, o, "timeline", json_object()), &d->lanes);
     json_t *sources = cm__json_set(ctx, o, "sources", json_array());
     for (int32_t k = 0; k < d->n_sources; k++) {
         json_t *s = cm__json_append(ctx, sources, json_object());

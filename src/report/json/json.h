@@ -37,8 +37,12 @@ struct cm__roof;
 struct cm__explain_side;
 void cm__json_roofs(cm__ctx *ctx, json_t *object, const struct cm__roof *roof);
 void cm__json_level(cm__ctx *ctx, json_t *object, const struct cm__roof *roof, const struct cm__explain_side *side);
+/* Add the fields of one device of a ranking. place 0: it is not ranked; seq: tokens per sample, 0: none. */
+void cm__rank_json_entry(cm__ctx *ctx, json_t *object, const cm_rank_entry *entry, int32_t place, double seq);
 /* Add the fields of a ranking. */
 struct cm__rank_report;
 void cm__rank_json_fill(cm__ctx *ctx, json_t *object, const struct cm__rank_report *report);
+struct cm__job_report;
+void cm__job_json_fill(cm__ctx *ctx, json_t *object, const struct cm__job_report *report);
 
 #endif

@@ -55,94 +55,37 @@ static void counter(writer *w, double at_s, double bytes)
 
 /* ---- call by call ----------------------------------------------------------------------------------------------- */
 
-typedef struct clock {
-    double  host_s, device_s; /* ends of the last launch and the last kernel */
-    double  launch_s, gap_s;  /* host time of a kernel; idle time between kernels */
-    int32_t id;
-} clock;
+typedef struct calls {
+    writer                   *w;
+    const cm__predict_report *r;
+    const double             *live; /* bytes at each node */
+    double                    most;
+    int32_t                   id;
+} calls;
 
-/* The host launches the call; the device runs it when both are ready. */
-static void put_call(writer *w, const cm__predict_report *r, const cm_op_time *op, clock *c)
+static void put_call(void *user, const cm__launch *l)
 {
-    const cm_node *node = cm_graph_node(r->graph->step, op->node);
-    double         launch = c->launch_s * fmax(op->launches, 1);
-    json_t        *args = json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:i, s:i}", "call", op->call, "node",
+    calls         *c = user;
+    writer        *w = c->w;
+    const cm_node *node = cm_graph_node(c->r->graph->step, l->op->node);
+    json_t        *args = json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:i, s:i}", "call", l->op->call, "node",
                                     cm__printable(w->ctx, cm_node_name(node)), "phase", cm_phase_name(cm_node_phase(node)),
-                                    "estimated by", cm_how_name(op->how), "flop", op->flop, "bytes", op->bytes, "kernels",
-                                    op->launches, "stream", STREAM, "correlation", ++c->id);
-    slice(w, HOST, THREAD, "cpu_op", cm_node_type(node), c->host_s, launch, NULL);
-    slice(w, HOST, THREAD, "cuda_runtime", "cudaLaunchKernel", c->host_s + launch / 2, launch / 4,
+                                    "estimated by", cm_how_name(l->op->how), "flop", l->op->flop, "bytes", l->op->bytes,
+                                    "kernels", l->op->launches, "stream", STREAM, "correlation", ++c->id);
+    slice(w, HOST, THREAD, "cpu_op", cm_node_type(node), l->host_begin_s, l->launch_s, NULL);
+    slice(w, HOST, THREAD, "cuda_runtime", "cudaLaunchKernel", l->host_begin_s + l->launch_s / 2, l->launch_s / 4,
           json_pack("{s:i}", "correlation", c->id));
-    double begin = fmax(c->host_s + launch, c->device_s + c->gap_s);
-    slice(w, DEVICE, STREAM, "kernel", op->call, begin, op->time_s, args);
-    c->host_s += launch;
-    c->device_s = begin + op->time_s;
-}
-
-static bool is_update(const cm__predict_report *r, const cm_op_time *op)
-{
-    return cm_node_phase(cm_graph_node(r->graph->step, op->node)) == CM_UPDATE;
-}
-
-/* When the last kernel ends. */
-static double end_of(const cm__predict_report *r, clock c, double repeats)
-{
-    int32_t count = cm_prediction_ops(r->prediction);
-    for (int32_t round = 0; round < (int32_t)repeats; round++)
-        for (int32_t k = 0; k < count; k++) {
-            const cm_op_time *op = cm_prediction_op(r->prediction, k);
-            if (is_update(r, op) && round + 1 < (int32_t)repeats) continue;
-            c.host_s += c.launch_s * fmax(op->launches, 1);
-            c.device_s = fmax(c.host_s, c.device_s + c.gap_s) + op->time_s;
-        }
-    return c.device_s;
-}
-
-/* The predicted step is the longer of host and device; with equal times for all launches the device would also wait
-   within the step. Shorten launches and gaps until the last kernel ends with the step. */
-static void fit_clock(const cm__predict_report *r, clock *c, double repeats, double end_s)
-{
-    clock  full = *c;
-    double low = 0, high = 1;
-    if (end_of(r, full, repeats) <= end_s) return;
-    for (int i = 0; i < 40; i++) {
-        double part = (low + high) / 2;
-        *c = full;
-        c->launch_s *= part;
-        c->gap_s *= part;
-        if (end_of(r, *c, repeats) > end_s) high = part;
-        else low = part;
-    }
-    *c = full;
-    c->launch_s *= low;
-    c->gap_s *= low;
+    slice(w, DEVICE, STREAM, "kernel", l->op->call, l->begin_s, l->op->time_s, args);
+    counter(w, l->begin_s + l->op->time_s, c->r->peak_bytes - c->most + c->live[l->op->node]);
 }
 
 static void put_calls(writer *w, const cm__predict_report *r, double repeats)
 {
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
-    int32_t                   count = cm_prediction_ops(r->prediction);
-    double                    sum = 0, launches = 0, *live = cm__live_bytes(w->ctx, r->graph->step, (double)i->micro_batch), most = 0;
-    for (int32_t k = 0; k < count; k++) {
-        const cm_op_time *op = cm_prediction_op(r->prediction, k);
-        double            times = is_update(r, op) ? 1 : repeats;
-        sum += op->time_s * times;
-        launches += fmax(op->launches, 1) * times;
-        most = fmax(most, live[op->node]);
-    }
-    double idle = i->compute_s - sum - (i->tensor_s + i->data_s - i->hidden_s);
-    bool   waits = i->host_time_s > 0.98 * i->compute_s;
-    double last = count ? cm_prediction_op(r->prediction, count - 1)->time_s : 0; /* runs when its launch is over */
-    double host = waits ? fmax(0, i->compute_s - last) : i->host_time_s;
-    clock  c = {.launch_s = launches > 0 ? host / launches : 0, .gap_s = waits || idle < 0 ? 0 : idle / (count * repeats)};
-    fit_clock(r, &c, repeats, i->compute_s);
-    for (int32_t round = 0; round < (int32_t)repeats; round++)
-        for (int32_t k = 0; k < count; k++) {
-            const cm_op_time *op = cm_prediction_op(r->prediction, k);
-            if (is_update(r, op) && round + 1 < (int32_t)repeats) continue;
-            put_call(w, r, op, &c);
-            counter(w, c.device_s, r->peak_bytes - most + live[op->node]);
-        }
+    calls c = {.w = w, .r = r, .live = cm__live_bytes(w->ctx, r->graph->step, (double)i->micro_batch)};
+    for (int32_t k = 0; k < cm_prediction_ops(r->prediction); k++)
+        c.most = fmax(c.most, c.live[cm_prediction_op(r->prediction, k)->node]);
+    cm__step_schedule(r, (int32_t)repeats, put_call, &c);
     double communication = i->tensor_s + i->data_s;
     if (communication > 0)
         slice(w, DEVICE, COMMUNICATION, "kernel", "communication: all-reduce, all-gather", fmax(0, i->step_time_s - communication),

@@ -16,6 +16,21 @@ typedef struct cm__slot {
    memory. */
 cm__slot *cm__pipeline_slots(int32_t stages, int32_t micro_batches, double forward_s, double backward_s, bool gpipe);
 
+/* A kernel call: the host launches it at host_begin_s; the device begins it at begin_s. */
+typedef struct cm__launch {
+    const cm_op_time *op;
+    double            host_begin_s, launch_s, begin_s;
+} cm__launch;
+
+typedef void cm__visit_launch(void *user, const cm__launch *launch);
+
+/* Visit every kernel call of a step in its order. `repeats`: micro-batches, all or the first ones; the update follows
+   the last one. */
+void cm__step_schedule(const cm__predict_report *report, int32_t repeats, cm__visit_launch *visit, void *user);
+
+/* The timeline of a step for the HTML pages: a few hundred slices, in the arena of ctx. */
+void cm__lanes_of(cm__ctx *ctx, const cm__predict_report *report, cm__lanes *lanes);
+
 /* Bytes of live tensors at each node of a step, and beyond the last one; in the arena of ctx. */
 double *cm__live_bytes(cm__ctx *ctx, const cm_graph *step, double batch);
 

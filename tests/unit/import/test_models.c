@@ -23,7 +23,7 @@ static const struct {
     {"genslm-250m", 0},           {"genslm-2.5b", 2533931008},  {"genslm-13b", 0},         {"genslm-25b", 25491496320},
     {"gpt3-xl", 0},               {"gpt3-6.7b", 0},             {"gpt3-13b", 0},           {"gpt3-30b", 0},
     {"gpt3-175b", 0},             {"llama2-7b", 6738415616},    {"llama2-13b", 13015864320},
-    {"llama2-70b", 68976648192},  {"efficientnet-b0", 5288548}, {"efficientnet-b4", 19341616},
+    {"llama2-70b", 68976648192},  {"llama3-8b", 8030261248}, {"efficientnet-b0", 5288548}, {"efficientnet-b4", 19341616},
     {"efficientnet-b0-g16", 5913796}, {"efficientnet-b4-g16", 19328168},
     {"mobilenet-v3-small", 2542856}, {"mobilenet-v3-large", 5483032}, {"autoencoder", 0},  {"lstm", 0},
     {"llama3-8b", 8030261248}, {"llama3.2-1b", 1235814400}, {"qwen2.5-0.5b", 494032768}, {"qwen3-8b", 8190735360},

@@ -28,12 +28,12 @@ static int answer(int argc, const char *const *argv, char **result, char **notes
 /* A query is "key=value&key=value", not encoded. */
 static const char *value(const void *request, const char *key)
 {
-    static char text[4][700];
+    static char text[8][700];
     static int  next;
     size_t      length = strlen(key);
     for (const char *at = request; at; at = strchr(at, '&') ? strchr(at, '&') + 1 : NULL)
         if (strncmp(at, key, length) == 0 && at[length] == '=') {
-            char *to = text[next++ % 4];
+            char *to = text[next++ % 8];
             snprintf(to, sizeof text[0], "%.*s", (int)strcspn(at + length + 1, "&"), at + length + 1);
             return to;
         }
@@ -66,6 +66,12 @@ static void test_commands(void **state)
     assert_string_equal(words, "explain gpt2 --json --full --device=nvidia-h200 --batch=8");
     assert_int_equal(get("/api/rank", "model=gpt2&price=a=1,b=2", "{}"), 200);
     assert_string_equal(words, "rank gpt2 --json --price=a=1 --price=b=2");
+    assert_int_equal(get("/api/device", "model=gpt2&device=nvidia-h200&n=8&tp=2&cluster=dgx-h100", "{}"), 200);
+    assert_string_equal(words, "explain gpt2 --json --full --device=nvidia-h200 -n=8 --tp=2 --cluster=dgx-h100");
+    assert_int_equal(get("/api/report", "model=gpt2&objective=cost", "{}"), 200);
+    assert_string_equal(words, "report gpt2 -o=- --objective=cost");
+    assert_int_equal(get("/api/script", "model=gpt2&max_devices=8&entry=2&output=x", "{}"), 200);
+    assert_string_equal(words, "rank gpt2 --job-script=- --max-devices=8 --entry=2");
 }
 
 /* Keys that no list allows are ignored; a value stays one word; files of the server cannot be named. */
@@ -77,6 +83,7 @@ static void test_hostile(void **state)
     int before = asked;
     assert_int_equal(get("/api/rank", "model=gpt2&devices=/etc/passwd", "by their ids"), 400);
     assert_int_equal(get("/api/rank", "model=gpt2&devices=nvidia-h200,x.JSON", "by their ids"), 400);
+    assert_int_equal(get("/api/device", "model=gpt2&device=nvidia-h200&cluster=/etc/passwd", "by their ids"), 400);
     assert_int_equal(get("/api/rank", "model=/etc/passwd", "no model"), 404);
     assert_int_equal(get("/api/rank", "model=resnet5", "did you mean 'resnet50'"), 404);
     assert_int_equal(get("/api/rank", "", "names no model"), 400);

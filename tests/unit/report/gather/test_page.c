@@ -18,7 +18,7 @@ static void test_page(void **state)
     (void)state;
     cm_rank_options asked = {.devices = "nvidia-h200,nvidia-a100-40g", .baseline = "nvidia-l4"};
     cm__page_report *p;
-    if (cm__page_report_new("resnet18", &asked, &p, &diag)) fail_msg("%s", diag.reason);
+    if (cm__page_report_new("resnet18", &asked, NULL, &p, &diag)) fail_msg("%s", diag.reason);
     int32_t placed = cm_ranking_placed(p->ranking);
     assert_int_equal(placed, 2);
     assert_int_equal(p->n_details, 3); /* the baseline is not ranked, but has details */
@@ -33,8 +33,30 @@ static void test_page(void **state)
     cm__page_report_free(NULL);
 }
 
+/* Of a job, each device has one detail: its best number of devices, with the same step time. */
+static void test_job(void **state)
+{
+    (void)state;
+    cm_job_options   job = {.rank = {.devices = "nvidia-h100,nvidia-a100-80g", .samples = 1e6}, .max_devices = 8};
+    cm__page_report *p;
+    if (cm__page_report_new("resnet18", &job.rank, &job, &p, &diag)) fail_msg("%s", diag.reason);
+    assert_int_equal(p->n_details, 2);
+    assert_true(cm__page_placed(p) >= 2 && cm__page_entries(p) >= cm__page_placed(p));
+    for (int32_t i = 0, seen = 0; i < cm__page_placed(p) && seen < 2; i++) {
+        const cm__predict_report *side = p->details[seen]->explain->sides[0];
+        const cm_rank_entry      *e = cm__page_entry(p, i);
+        if (strcmp(cm_device_get_info(side->device)->id, cm_device_get_info(e->device)->id) != 0) continue;
+        assert_ptr_equal(e, &cm__page_job_entry(p, i)->at);
+        double detail = cm_prediction_get_info(side->prediction)->step_time_s;
+        if (fabs(detail / e->prediction.step_time_s - 1) > 0.02) fail_msg("%g s, %g in the ranking", detail, e->prediction.step_time_s);
+        seen++;
+    }
+    assert_non_null(cm__page_graph(p));
+    cm__page_report_free(p);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_page)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_page), cmocka_unit_test(test_job)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

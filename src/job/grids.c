@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* grids.c - carbon intensity of electricity by region (data/grids.tsv). */
+#include <string.h>
+#include "base/text.h"
+#include "job/job.h"
+#include "job/tables.h"
+
+enum { REGION, G_KWH, YEAR, NAME, SOURCE, COLUMNS };
+
+#define REGIONS_MOST 256
+
+cm__grid cm__grid_find(cm__ctx *ctx, const char *region)
+{
+    cm__lines    rows = {.ctx = ctx, .at = cm__table_grids, .name = "data/grids.tsv", .columns = COLUMNS};
+    const char *c[CM__CELLS_MAX], *names[REGIONS_MOST], *wanted = region ? region : "world";
+    size_t      n = 0;
+    while (cm__lines_next(&rows, c)) {
+        if (n < REGIONS_MOST) names[n++] = c[REGION];
+        if (!cm__same_name(c[REGION], wanted)) continue;
+        return (cm__grid){c[REGION], c[NAME], strcmp(c[YEAR], "-") ? cm__format(ctx, "%s (%s)", c[SOURCE], c[YEAR]) : c[SOURCE],
+                          cm__lines_number(&rows, c[G_KWH])};
+    }
+    const char *near = cm__nearest(wanted, names, n), *all = "";
+    for (size_t i = 0; i < n; i++) all = cm__format(ctx, "%s%s%s", all, i ? ", " : "", names[i]);
+    cm__fail(ctx, CM_ERR_UNKNOWN, "no region '%.40s'%s%s%s; there are %s", wanted, near ? ", did you mean '" : "",
+             near ? near : "", near ? "'?" : "", all);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * job.h - a whole training job: where to run it, on how many devices, with which plan.
+ *
+ *     sites    who offers which device over which interconnect at which price (offers of providers, clusters)
+ *     searches one for each pair of device and interconnect; several sites may share one
+ *     entries  one for each site and number of devices, with the job's time and cost
+ */
+#ifndef CM_JOB_JOB_H
+#define CM_JOB_JOB_H
+
+#include "device/device.h"
+#include "plan/search.h"
+#include "rank/where.h"
+
+#define CM__COUNTS_MAX 32
+
+/* A row of data/offers.tsv. */
+typedef struct cm__offer {
+    const char *provider, *instance, *device, *cluster, *basis, *region, *date, *source;
+    int32_t     devices; /* of one instance */
+    double      usd_hour; /* per device */
+} cm__offer;
+
+typedef struct cm__offers {
+    cm__offer *list;
+    int32_t    count, cap;
+} cm__offers;
+
+/* offers.c: the offers of a text with the columns of data/offers.tsv; `name` is for messages. */
+cm__offers cm__offers_read(cm__ctx *ctx, const char *text, const char *name);
+cm__offers cm__offers_load(cm__ctx *ctx, const char *path); /* NULL: the built-in ones */
+
+/* grids.c: carbon intensity of a region, g/kWh; NULL: the world's average. Fails if the region is unknown. */
+typedef struct cm__grid {
+    const char *region, *name, *source;
+    double      g_kwh;
+} cm__grid;
+cm__grid cm__grid_find(cm__ctx *ctx, const char *region);
+
+/* spot.c: Young's and Daly's best checkpoint interval of interrupted jobs, and what checkpoints and restarts cost. */
+typedef struct cm__interruptions {
+    double per_day, write_bytes_s, restart_s; /* of one instance */
+} cm__interruptions;
+cm__interruptions cm__interruptions_of(cm__ctx *ctx, const char *provider);
+/* The time of checkpoints, lost work and restarts as a fraction of the time without them; interval_s: between two
+   checkpoints. */
+double cm__interruption_overhead(const cm__interruptions *i, int32_t instances, double state_bytes, double *interval_s);
+
+/* queues.c: rows of data/queues.tsv. */
+typedef struct cm__queue {
+    const char *name, *class, *scheduler, *unit;
+    int32_t     nodes_min, nodes_max;
+    double      wall_s, charge; /* charge: units per node and hour */
+} cm__queue;
+
+#define CM__QUEUES_MAX 16
+typedef struct cm__queues {
+    cm__queue list[CM__QUEUES_MAX];
+    int32_t   count;
+} cm__queues;
+
+/* The queues of a cluster, or those of a name; none if the facility is not known. Fails if the facility has no queue of
+   that name. */
+cm__queues       cm__queues_of(cm__ctx *ctx, const char *cluster, const char *name);
+/* The queue that takes so many nodes and needs the fewest jobs in a row; NULL: none takes them. */
+const cm__queue *cm__queue_for(const cm__queues *queues, int32_t nodes, double time_s);
+
+/* One device with one interconnect: the best plan for each number of devices. */
+typedef struct cm__job_search {
+    cm_device      *device; /* owned by the job's device list */
+    const char     *cluster; /* NULL: the default of cm_fabric_new() */
+    cm_fabric      *fabric;
+    cm_step_options options; /* with all defaults filled in */
+    const cm_graph *forward;
+    cm__count       counts[CM__COUNTS_MAX];
+    int32_t         n_counts;
+    cm__ctx        *ctx;     /* of the search; NULL: not run */
+    cm_status       status;
+    cm_diag         diag;
+} cm__job_search;
+
+typedef struct cm__site {
+    int32_t         search_index;
+    const cm__offer *offer; /* NULL: a cluster, or a device without offers */
+    double          usd_hour; /* per device; NAN: unknown */
+    const char     *basis;    /* NULL: no price */
+    int32_t         block;    /* devices that are rented together */
+} cm__site;
+
+struct cm_job {
+    cm__ctx        *ctx;
+    cm_job_options  options;
+    cm_job_info     info;
+    cm__offers      offers;
+    cm__plan_shared *shared;
+    cm__peers       peers;
+    cm_device     **devices;
+    int32_t         n_devices, cap_devices;
+    cm__job_search *searches;
+    int32_t         n_searches, cap_searches;
+    cm__site       *sites;
+    int32_t         n_sites, cap_sites;
+    cm_graph       *forward[CM_FUSES];
+    double          state_bytes; /* of a checkpoint */
+    cm__conditions  where;
+    cm_job_entry   *entries, **order;
+    int32_t         n_entries, n_placed;
+    cm_job_advice   advices[3];
+    int32_t         n_advices;
+};
+
+/* sites.c: lists the sites and the searches that they need. */
+void cm__job_list_sites(cm_job *job);
+void cm__job_free_sites(void *job);
+/* size.c: the number of samples of the job, and the global batch. Needs the forward graphs. */
+void cm__job_read_size(cm_job *job);
+/* entries.c: entries from the searches' results, and their order. */
+void cm__job_make_entries(cm_job *job);
+void cm__job_sort(cm_job *job);
+/* advice.c */
+void cm__job_advise(cm_job *job);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * counts.c - the best plan in common use for each of several device counts, in one thread.
+ *
+ * The times of layers depend on the tensor-parallel size and the micro-batch, not on the number of devices. The model
+ * keeps them, so that all counts share them. Only the best plan of each count is predicted in full.
+ */
+#include <math.h>
+#include "base/text.h"
+#include "plan/search.h"
+
+#define TRIED 8 /* plans predicted in full on devices that run whole graphs, whose plans have no estimate */
+#define TRIED_NATIVE 3 /* the same where execution rules decide the time, and kernel by kernel only estimates it */
+#define TRIED_KERNELS 2 /* estimates are within a few percent of predictions */
+
+typedef struct counting {
+    cm__ctx   *ctx;
+    cm__model *m;
+    cm__best   best;
+    uint64_t   index;
+    int32_t    places;
+    bool       native; /* the device runs operator by operator, by its own execution rules */
+} counting;
+
+/* True: not even one layer of one micro-batch fits. */
+static bool too_large(cm__model *m, const cm_plan *p)
+{
+    int32_t one = cm__cost_at(m, p, 1, 1);
+    bool    here = m->costs[one].kept_bytes * (double)p->micro_batch / p->cp > m->capacity_bytes;
+    return here && p->recompute != CM_RECOMPUTE_FULL && (!m->sharded || too_large(m->sharded, p));
+}
+
+static void visit(void *user, const cm_plan *plan)
+{
+    counting *c = user;
+    cm__spot  place = {*plan, -1, -1};
+    c->places++;
+    if (!c->m->whole && too_large(c->m, plan)) return;
+    place.cost = cm__cost_at(c->m, plan, plan->micro_batch, plan->cp);
+    if (c->m->sharded) place.sharded = cm__cost_at(c->m->sharded, plan, plan->micro_batch, plan->cp);
+    cm__evaluate(c->m, &place, c->index, NULL, NULL, &c->best);
+    c->index += cm__plans_at(c->m, plan);
+}
+
+static const char *reason_of(const counting *c, int32_t devices, int64_t global_batch)
+{
+    char least[32];
+    if (!c->places)
+        return cm__format(c->ctx, "no plan divides the model and a global batch of %lld among %d devices",
+                          (long long)global_batch, devices);
+    if (!(c->best.least_bytes > 0)) return "no plan fits the memory";
+    return cm__format(c->ctx, "no plan fits: the smallest needs %sB per device",
+                      cm__binary(least, sizeof least, c->best.least_bytes));
+}
+
+/* True: a plan that needs no more memory has been found not to fit: the same one with a smaller micro-batch, or one of
+   the same kind with a smaller estimate. */
+static bool hopeless(const counting *c, const bool *failed, int32_t at)
+{
+    const cm__scored *x = &c->best.list[at];
+    for (int32_t i = 0; i < at; i++) {
+        const cm__scored *f = &c->best.list[i];
+        bool              same = f->plan.recompute == x->plan.recompute && f->plan.zero == x->plan.zero;
+        if (failed[i] && same && f->peak_bytes <= x->peak_bytes) return true;
+    }
+    return false;
+}
+
+/* Predicts the plans in the order of their estimates until one fits; those without estimates, several. */
+static void predict_best(counting *c, cm__finding *finding, cm__count *count)
+{
+    int32_t enough = c->m->whole ? TRIED : c->native ? TRIED_NATIVE : TRIED_KERNELS;
+    bool    failed[CM__KEPT] = {false};
+    for (int32_t i = 0, fitting = 0; i < c->best.count && fitting < enough; i++) {
+        cm__outcome out;
+        if (!c->m->whole && hopeless(c, failed, i)) continue;
+        failed[i] = !cm__find_plan(finding, &c->best.list[i].plan, &out);
+        if (failed[i]) continue;
+        fitting++;
+        if (!count->fits || out.found.step_time_s < count->best.found.step_time_s) count->best = out;
+        count->fits = true;
+    }
+}
+
+void cm__search_counts(cm__ctx *ctx, const cm_graph *forward, const cm_device *device, const cm_search_options *options,
+                       cm__plan_shared *shared, cm__count *counts, int32_t n_counts)
+{
+    counting          c = {.ctx = ctx, .m = cm__model_for(ctx, forward, device, options, shared)};
+    cm_search_options o = *options;
+    cm__finding       finding = {.ctx = ctx, .o = &o, .forward = forward, .device = device, .m = c.m,
+                                 .iterations = 1, .usd_s = NAN, .watts = NAN};
+    c.native = c.m->whole && cm_device_get_info(device)->style == CM_STYLE_KERNELS;
+    for (cm__model *m = c.m; m; m = m->sharded) {
+        m->usual = true;
+        if (c.native) m->whole = false; /* every plan is possible; its estimate orders the plans */
+    }
+    for (int32_t i = 0; i < n_counts; i++) {
+        c.best = (cm__best){0};
+        c.places = 0;
+        c.index = 0;
+        o.devices = counts[i].devices;
+        cm__plan_needs(ctx, o.fabric, o.devices);
+        cm__space(c.m, o.devices, o.global_batch, visit, &c);
+        predict_best(&c, &finding, &counts[i]);
+        if (!counts[i].fits) counts[i].reason = reason_of(&c, o.devices, o.global_batch);
+    }
+}

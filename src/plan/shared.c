@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shared.c - step graphs and kernel calls that searches on several devices share.
+ *
+ * A graph is the same for all devices with one precision; its kernel calls, for all devices with one runtime and one
+ * tensor-parallel size. Several threads use both. An object is made under the lock by the first thread that needs it.
+ */
+#include <pthread.h>
+#include "graph/plan_counts.h"
+#include "model/dispatch/attention.h"
+#include "model/lean.h"
+#include "plan/search.h"
+
+typedef struct shared_graph {
+    cm_graph        *graph; /* NULL: it could not be made */
+    cm__lean_graph   lean;  /* the step with a fused loss */
+    bool             has_lean;
+    const cm_graph  *forward;
+    cm_train_options train;
+} shared_graph;
+
+typedef struct shared_calls {
+    cm__ctx        *ctx; /* NULL: they could not be made */
+    const cm_graph *graph;
+    cm_runtime      runtime;
+    cm_layout       layout;
+    cm_plan         plan; /* only the sizes that divide a layer or the update */
+    bool            math;
+    cm__common      common;
+} shared_calls;
+
+/* The device-independent part of a plan's memory. */
+typedef struct shared_memory {
+    cm_footprint   *footprint; /* NULL: it could not be made */
+    const cm_graph *graph;
+    cm_runtime      runtime;
+    cm_layout       layout;
+    double          library_bytes;
+    cm_plan         plan;
+    bool            math;
+} shared_memory;
+
+#define GRAPHS_MAX 64
+#define MEMORIES_MAX 512
+#define CALLS_MAX 1024
+
+struct cm__plan_shared {
+    pthread_mutex_t lock;
+    cm__memo       *memo;
+    shared_graph    graphs[GRAPHS_MAX];
+    shared_calls    calls[CALLS_MAX];
+    shared_memory   memories[MEMORIES_MAX];
+    int32_t         n_graphs, n_calls, n_memories;
+};
+
+static void release(void *object)
+{
+    cm__plan_shared *s = object;
+    for (int32_t i = 0; i < s->n_calls; i++)
+        if (s->calls[i].ctx) cm__ctx_free(s->calls[i].ctx);
+    for (int32_t i = 0; i < s->n_memories; i++) cm_footprint_free(s->memories[i].footprint);
+    for (int32_t i = 0; i < s->n_graphs; i++) {
+        if (s->graphs[i].has_lean) cm__lean_graph_free(&s->graphs[i].lean);
+        cm_graph_free(s->graphs[i].graph);
+    }
+    pthread_mutex_destroy(&s->lock);
+}
+
+cm__plan_shared *cm__plan_shared_new(cm__ctx *ctx)
+{
+    cm__plan_shared *s = cm__alloc(ctx, sizeof *s);
+    s->memo = cm__memo_new(ctx);
+    if (pthread_mutex_init(&s->lock, NULL)) cm__fail(ctx, CM_ERR_MEMORY, "no memory for a lock");
+    cm__defer(ctx, release, s);
+    return s;
+}
+
+/* ---- graphs ----------------------------------------------------------------------------------------------------- */
+
+/* Settled options of one question differ in these members only. */
+static bool same_training(const cm_train_options *a, const cm_train_options *b)
+{
+    return a->precision == b->precision && a->master == b->master && a->recompute == b->recompute &&
+           a->keep_products == b->keep_products && a->attention == b->attention;
+}
+
+const cm_graph *cm__shared_graph(cm__plan_shared *s, const cm_graph *forward, const cm_train_options *train)
+{
+    cm_graph *found = NULL;
+    int32_t   i = 0;
+    pthread_mutex_lock(&s->lock);
+    while (i < s->n_graphs && !(s->graphs[i].forward == forward && same_training(&s->graphs[i].train, train))) i++;
+    if (i == s->n_graphs && i < GRAPHS_MAX) {
+        s->graphs[s->n_graphs++] = (shared_graph){.forward = forward, .train = *train};
+        if (cm_graph_train(forward, train, &s->graphs[i].graph, NULL)) s->graphs[i].graph = NULL;
+        s->graphs[i].has_lean = cm__lean_graph_init(&s->graphs[i].lean);
+    }
+    if (i < s->n_graphs) found = s->graphs[i].graph;
+    pthread_mutex_unlock(&s->lock);
+    return found;
+}
+
+cm__lean_graph *cm__shared_lean(cm__plan_shared *s, const cm_graph *graph)
+{
+    cm__lean_graph *found = NULL;
+    pthread_mutex_lock(&s->lock);
+    for (int32_t i = 0; i < s->n_graphs && !found; i++)
+        if (s->graphs[i].graph == graph && s->graphs[i].has_lean) found = &s->graphs[i].lean;
+    pthread_mutex_unlock(&s->lock);
+    return found;
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+static bool same_memory(const shared_memory *a, const shared_memory *b)
+{
+    return a->graph == b->graph && a->runtime == b->runtime && a->layout == b->layout && a->math == b->math &&
+           a->library_bytes == b->library_bytes && cm__plan_same(&a->plan, &b->plan);
+}
+
+const cm_footprint *cm__shared_memory(cm__plan_shared *s, const cm_graph *graph, const cm_device *device,
+                                      cm_runtime runtime, const cm_plan *plan)
+{
+    shared_memory want = {.graph = graph, .runtime = runtime, .layout = device->layout, .plan = *plan,
+                          .library_bytes = cm__library_bytes(device, runtime),
+                          .math = cm__attention_math(graph, device, runtime)};
+    cm_memory_options options = {.runtime = runtime, .plan = *plan, .layout = device->layout};
+    cm_footprint     *found = NULL;
+    int32_t           i = 0;
+    pthread_mutex_lock(&s->lock);
+    while (i < s->n_memories && !same_memory(&s->memories[i], &want)) i++;
+    if (i == s->n_memories && i < MEMORIES_MAX) {
+        if (cm_footprint_new(graph, device, &options, &want.footprint, NULL)) want.footprint = NULL;
+        if (want.footprint) cm__footprint_share_simulations(want.footprint, NULL);
+        s->memories[s->n_memories++] = want;
+    }
+    if (i < s->n_memories) found = s->memories[i].footprint;
+    pthread_mutex_unlock(&s->lock);
+    return found;
+}
+
+/* ---- kernel calls ----------------------------------------------------------------------------------------------- */
+
+static bool same_division(const cm_plan *a, const cm_plan *b)
+{
+    return a->tp == b->tp && a->cp == b->cp && a->ep == b->ep && a->sequence_parallel == b->sequence_parallel &&
+           a->pp == b->pp && a->dp == b->dp && !a->zero == !b->zero;
+}
+
+static void make_calls(shared_calls *c, const cm_device *device, cm__memo *memo)
+{
+    c->ctx = cm__ctx_new(NULL);
+    if (!c->ctx) return;
+    if (setjmp(c->ctx->trap)) {
+        cm__ctx_free(c->ctx);
+        c->ctx = NULL;
+        return;
+    }
+    c->common = cm__common_divided(c->ctx, c->graph, device, c->runtime, &c->plan, c->math, memo);
+}
+
+const cm__common *cm__shared_common(cm__plan_shared *s, const cm_graph *graph, const cm_device *device,
+                                    cm_runtime runtime, const cm_plan *plan)
+{
+    shared_calls want = {.graph = graph, .runtime = cm_runtime_base(runtime), .layout = device->layout,
+                         .math = cm__attention_math(graph, device, cm_runtime_base(runtime)),
+                         .plan = {.tp = plan->tp, .cp = plan->cp, .ep = plan->ep, .pp = plan->pp, .zero = plan->zero,
+                                  .dp = plan->zero ? plan->dp : 0, .sequence_parallel = plan->sequence_parallel}};
+    const cm__common *found = NULL;
+    pthread_mutex_lock(&s->lock);
+    for (int32_t i = 0; i < s->n_calls && !found; i++) {
+        const shared_calls *c = &s->calls[i];
+        bool same = c->graph == graph && c->runtime == want.runtime && c->layout == want.layout && c->math == want.math;
+        if (same && same_division(&c->plan, &want.plan) && c->ctx) found = &c->common;
+    }
+    if (!found && s->n_calls < CALLS_MAX) {
+        shared_calls *c = &s->calls[s->n_calls++];
+        *c = want;
+        make_calls(c, device, s->memo);
+        if (c->ctx) found = &c->common;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return found;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* close.h - whether two predictions are too close to call. */
+#ifndef CM_RANK_CLOSE_H
+#define CM_RANK_CLOSE_H
+
+#include "base/ctx.h"
+
+/* order.c: true if 1 is inside the 90 % interval of the ratio of both values. An unknown error is too large. */
+bool cm__rank_too_close(const cm_rank_entry *a, const cm_rank_entry *b);
+
+#endif

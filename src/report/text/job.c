@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job.c - print a whole job as text: the answer, the best number of devices of each place, trade-offs, and reasons. */
+#include <math.h>
+#include <string.h>
+#include "base/text.h"
+#include "report/report.h"
+#include "report/table.h"
+
+#define SHOWN 20   /* places in the table */
+#define EXCUSED 12 /* places that are not ranked, with reasons */
+
+const char *cm__job_unit(cm_objective objective)
+{
+    static const char *const units[CM_OBJECTIVES] = {
+        [CM_OBJECTIVE_THROUGHPUT] = "samples/s", [CM_OBJECTIVE_PRICE] = "samples/USD", [CM_OBJECTIVE_ENERGY] = "J/sample",
+        [CM_OBJECTIVE_DEVICES] = "devices", [CM_OBJECTIVE_TIME] = "h", [CM_OBJECTIVE_COST] = "USD"};
+    return units[objective];
+}
+
+/* ---- cells ------------------------------------------------------------------------------------------------------ */
+
+static const char *number(cm__ctx *ctx, double value)
+{
+    char buf[32];
+    return isfinite(value) ? cm__text_copy(ctx, cm__cell(buf, sizeof buf, value)) : "-";
+}
+
+/* "3.2 days", "5.1 h", "12 min" */
+static const char *duration(cm__ctx *ctx, double s)
+{
+    return s >= 172800 ? cm__format(ctx, "%.3g days", s / 86400)
+           : s >= 5400 ? cm__format(ctx, "%.3g h", s / 3600)
+                       : cm__format(ctx, "%.3g min", s / 60);
+}
+
+static const char *plan_text(cm__ctx *ctx, const cm_plan *p)
+{
+    const char *text = "";
+    const struct {
+        const char *name;
+        int64_t     value, shown_from;
+    } parts[] = {{"tp", p->tp, 2}, {"cp", p->cp, 2}, {"pp", p->pp, 2}, {"ep", p->ep, 2}, {"dp", p->dp, 1}, {"zero", p->zero, 1},
+                 {"mb", p->micro_batch, 1}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].value >= parts[i].shown_from)
+            text = cm__format(ctx, "%s%s%s%lld", text, *text ? " " : "", parts[i].name, (long long)parts[i].value);
+    if (p->recompute) text = cm__format(ctx, "%s %s", text, p->recompute == CM_RECOMPUTE_FULL ? "full" : "sel");
+    return text;
+}
+
+static const char *place_text(cm__ctx *ctx, const cm_job_entry *e)
+{
+    if (e->provider) return cm__printable(ctx, cm__format(ctx, "%s, %s", e->provider, e->instance));
+    return e->cluster ? cm__printable(ctx, e->cluster) : "-";
+}
+
+static const char *id_of(const cm_job_entry *e) { return cm_device_get_info(e->at.device)->id; }
+
+/* ---- tables ----------------------------------------------------------------------------------------------------- */
+
+static void print_table(cm__ctx *ctx, const cm__job_report *r, bool pareto, FILE *out)
+{
+    const cm__column columns[] = {{"#", "1", false},      {"n", "1", false},      {"device", NULL, false},
+                                  {"place", NULL, true},  {"time", "h", false},   {"90 % interval", "h", false},
+                                  {"cost", "USD", false}, {"energy", "kWh", false}, {"CO2", "kg", false},
+                                  {"plan", NULL, true}};
+    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, true);
+    for (int32_t k = 0, rows = 0; k < cm_job_placed(r->job) && rows < SHOWN; k++) {
+        const cm_job_entry *e = cm_job_get_entry(r->job, k);
+        if (pareto ? !e->at.pareto : !e->best_here) continue;
+        const char *cells[] = {cm__format(ctx, "%d%s%s", k + 1, e->at.tied_with_next ? "~" : " ", e->at.pareto ? "*" : " "),
+                               cm__format(ctx, "%d", e->n), id_of(e), place_text(ctx, e), number(ctx, e->at.hours),
+                               cm__format(ctx, "%s - %s", number(ctx, e->interval_s[0] / 3600),
+                                          number(ctx, e->interval_s[1] / 3600)),
+                               number(ctx, e->cost_usd), number(ctx, e->at.kwh), number(ctx, e->co2_kg),
+                               plan_text(ctx, &e->at.prediction.plan)};
+        cm__table_row(&table, cells);
+        rows++;
+    }
+    cm__table_print(&table);
+}
+
+static bool dominated_anywhere(const cm__job_report *r)
+{
+    int32_t fronts = 0;
+    for (int32_t k = 0; k < cm_job_placed(r->job); k++) fronts += cm_job_get_entry(r->job, k)->at.pareto;
+    return fronts > 1;
+}
+
+/* One line per device: the reason of its largest count. */
+static void print_excused(cm__ctx *ctx, const cm__job_report *r, FILE *out)
+{
+    int32_t printed = 0, left = 0;
+    for (int32_t k = cm_job_placed(r->job); k < cm_job_entries(r->job); k++) {
+        const cm_job_entry *e = cm_job_get_entry(r->job, k), *next = cm_job_get_entry(r->job, k + 1);
+        bool                last = !next || next->at.device != e->at.device || next->at.state != e->at.state;
+        bool                ranked = false;
+        for (int32_t i = 0; i < cm_job_placed(r->job) && !ranked; i++)
+            ranked = cm_job_get_entry(r->job, i)->at.device == e->at.device;
+        if (!last || ranked) continue;
+        if (printed == EXCUSED) {
+            left++;
+            continue;
+        }
+        if (!printed) fputs("\nnot ranked\n", out);
+        cm__print_note(ctx, out, "  ", cm__format(ctx, "%d x %s", e->n, id_of(e)), 28, e->at.reason ? e->at.reason : "-");
+        printed++;
+    }
+    if (left) fprintf(out, "  and %d more; --json lists all\n", left);
+}
+
+/* ---- the answer ------------------------------------------------------------------------------------------------- */
+
+static void print_answer(cm__ctx *ctx, const cm__job_report *r, FILE *out)
+{
+    const cm_job_entry *best = cm_job_get_entry(r->job, 0);
+    if (!cm_job_placed(r->job)) {
+        fputs("Nothing meets the limits.\n", out);
+        for (int32_t k = 0; k < cm_job_advices(r->job); k++)
+            fprintf(out, "%s %s\n", k ? "or" : "->", cm_job_get_advice(r->job, k)->text);
+        return;
+    }
+    const char *cost = isnan(best->cost_usd) ? "" : cm__format(ctx, ", %s USD", number(ctx, best->cost_usd));
+    fprintf(out, "Best by %s: %d x %s (%s), %s (90 %% interval %s to %s)%s.\n",
+            cm_objective_name(cm_job_get_info(r->job)->objective), best->n, cm_device_get_info(best->at.device)->name,
+            place_text(ctx, best), duration(ctx, best->time_s), duration(ctx, best->interval_s[0]),
+            duration(ctx, best->interval_s[1]), cost);
+}
+
+static void print_head(cm__ctx *ctx, const cm__job_report *r, FILE *out)
+{
+    const cm_job_info    *i = cm_job_get_info(r->job);
+    const cm_job_options *a = r->asked;
+    fprintf(out, "# centimani %s, where to train %s on up to %d devices\n", CM_VERSION, cm__printable(ctx, i->model),
+            a->max_devices);
+    fprintf(out, "# the job: %s%s, global batch %lld%s\n", i->text, i->assumed ? " (assumed: --samples, --tokens)" : "",
+            (long long)i->global_batch, i->batch_assumed ? " (assumed: --global-batch)" : "");
+    if (i->tokens_per_sample > 0) fprintf(out, "# sequence length %.0f\n", i->tokens_per_sample);
+    if (a->within_s > 0) fprintf(out, "# deadline: %s\n", duration(ctx, a->within_s));
+    if (a->budget_usd > 0) fprintf(out, "# budget: %.0f USD\n", a->budget_usd);
+    fprintf(out, "# prices: %s, per whole instance; energy of the accelerators alone; %.0f g CO2/kWh (%s)\n\n",
+            cm_basis_name(a->rank.price_basis), i->g_co2_kwh, i->region);
+}
+
+void cm__job_text(cm__ctx *ctx, const cm__job_report *r, FILE *out)
+{
+    print_head(ctx, r, out);
+    print_answer(ctx, r, out);
+    if (cm_job_placed(r->job)) {
+        fputs("\nThe best number of devices at each place:\n", out);
+        print_table(ctx, r, false, out);
+        fputs("~ too close to call: the next may be better (90 % interval)   * nothing is faster and cheaper\n", out);
+        if (dominated_anywhere(r)) {
+            fputs("\nTrade-offs of time and money:\n", out);
+            print_table(ctx, r, true, out);
+        }
+    }
+    print_excused(ctx, r, out);
+}

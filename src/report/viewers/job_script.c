@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * job_script.c - write a batch script from an entry of a job: nodes, wall time, ranks and the launcher's line.
+ *
+ * Launchers: torchrun (one agent per node), deepspeed, and Megatron-LM (torchrun with its plan options). The script names
+ * what the user has to fill in (train.py, the account) in variables at its beginning.
+ */
+#include <math.h>
+#include <string.h>
+#include "report/report.h"
+
+#define MARGIN 1.1 /* of the requested wall time over the upper end of the 90 % interval */
+
+static const char *const launchers[] = {"torchrun", "deepspeed", "megatron"};
+
+bool cm__is_launcher(const char *name)
+{
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+        if (strcmp(name, launchers[i]) == 0) return true;
+    return false;
+}
+
+/* "36:05:00": hours, minutes and seconds, rounded up to five minutes. */
+static const char *wall_text(cm__ctx *ctx, const cm_job_entry *e)
+{
+    double wall_s = MARGIN * e->interval_s[1];
+    if (!isnan(e->queue_wall_s)) wall_s = fmin(wall_s, e->queue_wall_s);
+    long minutes = 5 * (long)ceil(wall_s / 300);
+    return cm__format(ctx, "%02ld:%02ld:00", minutes / 60, minutes % 60);
+}
+
+static void print_pbs(cm__ctx *ctx, const cm_job_entry *e, FILE *out)
+{
+    fprintf(out, "#PBS -N train\n#PBS -l select=%d\n#PBS -l place=scatter\n#PBS -l walltime=%s\n", e->nodes,
+            wall_text(ctx, e));
+    if (e->queue) fprintf(out, "#PBS -q %s\n", e->queue);
+    fputs("#PBS -A PROJECT\n\ncd \"$PBS_O_WORKDIR\" || exit 1\nhead=$(head -n 1 \"$PBS_NODEFILE\")\n", out);
+}
+
+static void print_slurm(cm__ctx *ctx, const cm_job_entry *e, int32_t per_node, FILE *out)
+{
+    fprintf(out, "#SBATCH --job-name=train\n#SBATCH --nodes=%d\n#SBATCH --ntasks-per-node=1\n"
+                 "#SBATCH --gpus-per-node=%d\n#SBATCH --time=%s\n",
+            e->nodes, per_node, wall_text(ctx, e));
+    if (e->queue) fprintf(out, "#SBATCH --partition=%s\n", e->queue);
+    fputs("#SBATCH --account=PROJECT\n\nhead=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\n", out);
+}
+
+/* Options of Megatron-LM for the plan. */
+static void print_megatron(const cm_plan *p, FILE *out)
+{
+    fprintf(out, " \\\n    --tensor-model-parallel-size %d --pipeline-model-parallel-size %d", p->tp, p->pp);
+    if (p->cp > 1) fprintf(out, " --context-parallel-size %d", p->cp);
+    if (p->ep > 1) fprintf(out, " --expert-model-parallel-size %d", p->ep);
+    if (p->sequence_parallel) fputs(" --sequence-parallel", out);
+    fprintf(out, " \\\n    --micro-batch-size %lld --global-batch-size %lld", (long long)p->micro_batch,
+            (long long)p->global_batch);
+    if (p->zero) fputs(" --use-distributed-optimizer", out);
+    if (p->recompute == CM_RECOMPUTE_FULL)
+        fputs(" \\\n    --recompute-granularity full --recompute-method uniform --recompute-num-layers 1", out);
+    if (p->recompute == CM_RECOMPUTE_SELECTIVE) fputs(" \\\n    --recompute-granularity selective", out);
+}
+
+/* The plan in a file that DeepSpeed reads. */
+static void print_deepspeed(const cm_plan *p, FILE *out)
+{
+    fprintf(out,
+            "cat >deepspeed.json <<'END'\n{\"train_batch_size\": %lld, \"train_micro_batch_size_per_gpu\": %lld,\n"
+            " \"gradient_accumulation_steps\": %d, \"zero_optimization\": {\"stage\": %d}, \"bf16\": {\"enabled\": true}}\nEND\n",
+            (long long)p->global_batch, (long long)p->micro_batch, p->accumulate, p->zero);
+}
+
+static void print_launch(const cm_job_entry *e, int32_t per_node, const char *launcher, bool pbs, FILE *out)
+{
+    const cm_plan *p = &e->at.prediction.plan;
+    bool           deepspeed = strcmp(launcher, "deepspeed") == 0, megatron = strcmp(launcher, "megatron") == 0;
+    if (deepspeed) print_deepspeed(p, out);
+    fputs(pbs ? "mpiexec -n \"$nodes\" --ppn 1 " : "srun ", out);
+    fprintf(out, "torchrun --nnodes \"$nodes\" --nproc-per-node %d \\\n    --rdzv-backend c10d --rdzv-endpoint \"$head:29500\" "
+                 "--rdzv-id \"$job\" \\\n    \"$script\"",
+            per_node);
+    if (deepspeed) fputs(" --deepspeed --deepspeed_config deepspeed.json", out);
+    if (megatron) print_megatron(p, out);
+    fputs(" \"$@\"\n", out);
+}
+
+static void print_head(cm__ctx *ctx, const cm__job_report *r, const cm_job_entry *e, FILE *out)
+{
+    const cm_plan *p = &e->at.prediction.plan;
+    fprintf(out, "# %s on %d x %s, written by centimani %s\n", cm__printable(ctx, cm_job_get_info(r->job)->model), e->n,
+            cm_device_get_info(e->at.device)->name, CM_VERSION);
+    fprintf(out, "# plan: tp %d, cp %d, pp %d, ep %d, dp %d, ZeRO %d, micro-batch %lld, %d micro-batches, recomputation %s\n",
+            p->tp, p->cp, p->pp, p->ep, p->dp, p->zero, (long long)p->micro_batch, p->accumulate,
+            cm_recompute_name(p->recompute));
+    fprintf(out, "# predicted: %.4g s per update, %.3g h in all (90 %% interval %.3g to %.3g h)\n",
+            e->at.prediction.step_time_s, e->at.hours, e->interval_s[0] / 3600, e->interval_s[1] / 3600);
+    if (e->jobs > 1)
+        fprintf(out, "# the wall time of the queue makes %d jobs in a row necessary: write and read checkpoints\n", e->jobs);
+}
+
+void cm__job_script(cm__ctx *ctx, const cm__job_report *r, const cm_job_entry *e, const cm__script_options *o, FILE *out)
+{
+    bool    pbs = strcmp(o->scheduler ? o->scheduler : e->scheduler ? e->scheduler : "slurm", "pbs") == 0;
+    int32_t per_node = (e->n + e->nodes - 1) / e->nodes;
+    fputs("#!/bin/bash\n", out);
+    if (pbs) print_pbs(ctx, e, out);
+    else print_slurm(ctx, e, per_node, out);
+    print_head(ctx, r, e, out);
+    fprintf(out, "script=%s\nnodes=%d\njob=\"${%s:-0}\"\n",
+            strcmp(o->launcher, "megatron") == 0 ? "pretrain_gpt.py" : "train.py", e->nodes,
+            pbs ? "PBS_JOBID" : "SLURM_JOB_ID");
+    print_launch(e, per_node, o->launcher, pbs, out);
+}

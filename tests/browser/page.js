@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+// page.js - the page of `centimani serve`: what a user does with it.
+'use strict';
+const fs = require('fs');
+const path = require('path');
+const { test, equal, yes, open, checkView, startServer, stopServer } = require('./checks.js');
+const { settled, after, drawnDetail, order, toggle, opened } = require('./steps.js');
+const everyState = require('./states.js');
+
+const uses = {
+  'the answer comes first: one sentence with its interval': async page => {
+    const text = await page.textContent('#sentence');
+    yes(/^NVIDIA .* trains resnet50 in [\d.]+ (h|days) for [\d.]+ USD/.test(text), text);
+    yes(
+      /(High|Medium|Low) confidence 90 % interval [\d.]+ to [\d.]+ h, [\d.]+ to [\d.]+ USD/.test(await page.textContent('#confidence')),
+      await page.textContent('#confidence'),
+    );
+    yes(await page.$eval('#sentence', e => e.getBoundingClientRect().bottom < innerHeight), 'below the window');
+  },
+  'loading dims the old answer': async page => {
+    let release;
+    const gate = new Promise(resolve => {
+      release = resolve;
+    });
+    await page.route('**/api/rank*', async route => {
+      await gate;
+      await route.continue();
+    });
+    await page.click('text=Llama 3 8B, LoRA fine-tune');
+    await page.waitForSelector('#results.old[aria-busy=true]');
+    yes(await page.isVisible('#progress'), 'no progress is seen');
+    await page.waitForFunction(() => document.getElementById('said').textContent === 'Computing …');
+    release();
+    await settled(page);
+    yes(!(await page.$('#results.old')) && !(await page.isVisible('#progress')), 'still dimmed');
+    yes(/trains llama3-8b/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
+  },
+  'an answer that arrives late does not replace a newer one': async page => {
+    let release;
+    const gate = new Promise(resolve => {
+      release = resolve;
+    });
+    await page.route('**/api/rank*model=bert-large*', async route => {
+      await gate;
+      await route.continue().catch(() => {});
+    });
+    await page.fill('#model', 'bert-large');
+    await page.press('#model', 'Enter');
+    await page.fill('#model', 'resnet18');
+    await after(page, () => page.press('#model', 'Enter'));
+    const late = page.waitForResponse(/bert-large/);
+    release();
+    await late;
+    yes(/trains resnet18/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
+  },
+  'without the server there is a message, and retry asks again': async page => {
+    await page.route('**/api/rank*', route => route.abort());
+    await page.selectOption('#precision', 'fp32', { force: true });
+    await page.waitForSelector('#problem:not([hidden])');
+    yes(/does not answer/.test(await page.textContent('#problem-text')), await page.textContent('#problem-text'));
+    await page.unroute('**/api/rank*');
+    await after(page, () => page.click('#retry'));
+    yes(!(await page.isVisible('#problem')), 'the message stays');
+    page.problems.length = 0;
+  },
+  'a deadline that is no time is refused by name': async page => {
+    await page.fill('#within', 'soon');
+    await page.press('#within', 'Enter');
+    await page.waitForSelector('#problem:not([hidden])');
+    yes(/deadline.*soon.*24h/.test(await page.textContent('#problem-text')), await page.textContent('#problem-text'));
+    await page.click('#undo');
+    equal(await page.inputValue('#within'), '24h', 'deadline');
+    yes(!(await page.$('#results.old')) && !(await page.isVisible('#problem')), 'the answer stays dimmed');
+  },
+  'back and forward: questions, opened rows and comparisons': async page => {
+    const names = (await order(page)).split(',');
+    await toggle(page, 1);
+    equal(await opened(page), names[1], 'opened');
+    for (const row of [0, 1]) await page.check(`#candidates tr.row >> nth=${row} >> input`);
+    await page.waitForSelector('#compare:not([hidden])');
+    await page.fill('#model', 'resnet18');
+    await after(page, () => page.press('#model', 'Enter'));
+    yes(!(await page.isVisible('#compare')), 'the comparison belongs to the old question');
+    await after(page, () => page.goBack());
+    equal(await page.inputValue('#model'), 'resnet50', 'model');
+    yes(await page.isVisible('#compare'), 'no comparison after back');
+    await page.goBack();
+    yes(!(await page.isVisible('#compare')), 'a comparison of one');
+    await page.goBack();
+    equal(await opened(page), names[1], 'opened after back');
+    await page.goBack();
+    equal(await opened(page), '', 'opened after one more back');
+    await page.goForward();
+    equal(await opened(page), names[1], 'opened after forward');
+  },
+  'a link reproduces the view': async (page, browser) => {
+    await page.selectOption('#objective', 'time', { force: true });
+    await page.waitForFunction(() => location.search.includes('objective=time'));
+    await page.click('#all');
+    await toggle(page, 12);
+    for (const row of [3, 11]) await page.check(`#candidates tr.row >> nth=${row} >> input`);
+    await drawnDetail(page);
+    const again = await open(browser, page.url());
+    await settled(again);
+    await drawnDetail(again);
+    for (const of of [order, opened, p => p.textContent('#h-compare'), p => p.inputValue('#objective')])
+      equal(await of(again), await of(page), 'by the link');
+    await again.context().close();
+  },
+  'devices in a link are asked for at once': async (page, browser, url) => {
+    const other = await open(browser, url + '?model=resnet18&devices=nvidia-h100,nvidia-l4');
+    await settled(other);
+    equal((await order(other)).split(',').length, 2, 'candidates');
+    await other.context().close();
+  },
+  'with the keyboard alone': async page => {
+    await page.focus('#model');
+    await page.keyboard.press('Control+A');
+    await page.keyboard.type('resnet18');
+    await after(page, () => page.keyboard.press('Enter'));
+    for (let i = 0; i < 60 && !(await page.evaluate(() => document.activeElement.matches('.open'))); i++) await page.keyboard.press('Tab');
+    yes(await page.evaluate(() => document.activeElement.matches('.open')), 'no row is reached');
+    yes(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle !== 'none'), 'the focus is not seen');
+    await page.keyboard.press('Enter');
+    await drawnDetail(page);
+    equal(await page.evaluate(() => document.activeElement.getAttribute('aria-expanded')), 'true', 'aria-expanded');
+    await page.keyboard.press('Enter');
+    equal(await opened(page), '', 'closed');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Space');
+    yes(await page.evaluate(() => document.activeElement.checked), 'not chosen for the comparison');
+  },
+  'charts: a click opens the candidate, hovering names it, labels do not overlap': async page => {
+    const at = (id, set, k) =>
+      page.evaluate(
+        ([i, s, n]) => {
+          const c = Chart.getChart(i),
+            m = c.getDatasetMeta(s).data[n];
+          c.canvas.scrollIntoView({ block: 'center' });
+          const r = c.canvas.getBoundingClientRect();
+          return [r.left + (i === 'c-intervals' ? (m.x + m.base) / 2 : m.x), r.top + m.y];
+        },
+        [id, set, k],
+      );
+    await page.mouse.move(...(await at('c-pareto', 1, 2)));
+    const name = await page.evaluate(() => Chart.getChart('c-pareto').data.datasets[1].data[2].e.name);
+    await page.waitForFunction(text => Chart.getChart('c-pareto').tooltip.title?.[0] === text, name);
+    await page.mouse.click(...(await at('c-pareto', 1, 2)));
+    await drawnDetail(page);
+    equal(await opened(page), name, 'opened by the Pareto plot');
+    await page.mouse.click(...(await at('c-intervals', 0, 3)));
+    await page.waitForFunction(old => document.querySelector('tr.opened .name').textContent !== old, name);
+    equal(await opened(page), (await order(page)).split(',')[3], 'opened by the interval plot');
+    const overlaps = await page.evaluate(() => {
+      const b = Chart.getChart('c-pareto').placedNames;
+      return b.flatMap((p, i) =>
+        b
+          .slice(i + 1)
+          .filter(q => p.x < q.x + q.w && q.x < p.x + p.w && p.y < q.y + q.h && q.y < p.y + p.h)
+          .map(q => p.text + ' ' + q.text),
+      );
+    });
+    equal(overlaps.join('; '), '', 'overlapping labels');
+    yes(await page.evaluate(() => Chart.getChart('c-pareto').placedNames.length >= 8), 'few labels');
+    equal(await page.evaluate(() => Chart.getChart('c-intervals').scales.x.type), 'logarithmic', 'axis');
+  },
+  'details have the numbers of the program': async page => {
+    const reply = page.waitForResponse(/api\/device/);
+    await toggle(page, 0);
+    const d = await (await reply).json();
+    await drawnDetail(page);
+    equal(
+      await page.evaluate(() => Chart.getChart('d-scaling').data.datasets[0].data.length),
+      d.scaling.length,
+      'points of the scaling curve',
+    );
+    const bars = await page.evaluate(() => Chart.getChart('d-waterfall').data.datasets[0].data);
+    yes(Math.abs(bars.at(-1)[1] / 1e3 / d.step_time_s - 1) < 1e-3, 'the waterfall does not end with the step');
+    yes(
+      bars.every((b, i) => !i || b[0] === bars[i - 1][1]),
+      'a part does not start where the previous one ends',
+    );
+    const used = await page.evaluate(() =>
+      Chart.getChart('d-memory')
+        .data.datasets.slice(0, 5)
+        .reduce((sum, s) => sum + s.data[0], 0),
+    );
+    yes(Math.abs((used * 2 ** 30) / d.peak_bytes - 1) < 0.01, `categories add up to ${used} GiB of ${d.peak_bytes} B`);
+    yes(
+      await page.evaluate(() => Chart.getChart('d-timeline').data.datasets.some(s => s.label === 'backward')),
+      'no backward pass in the timeline',
+    );
+  },
+  'downloads: CSV, JSON, report': async (page, browser, url, work) => {
+    const get = async id => {
+      const [file] = await Promise.all([page.waitForEvent('download'), page.click('#get-' + id)]);
+      const to = path.join(work, file.suggestedFilename());
+      await file.saveAs(to);
+      return fs.readFileSync(to, 'utf8');
+    };
+    const json = JSON.parse(await get('json')),
+      lines = (await get('csv')).trim().split('\n');
+    equal(lines.length, json.ranking.length + 1, 'lines of the CSV');
+    equal(lines[1].split(',')[1], json.ranking[0].device, 'first device');
+    const html = await get('report');
+    yes(
+      html.startsWith('<!DOCTYPE html>') && html.includes('Where to train resnet50') && html.includes(json.ranking[0].name),
+      html.slice(0, 200),
+    );
+  },
+  'a whole job: numbers of devices, places and plans; points of the curve open them; the report has the plans': async (
+    page,
+    browser,
+    url,
+    work,
+  ) => {
+    await page.goto(url + '?model=resnet50&data=1281167&epochs=90&max_devices=8&devices=nvidia-a100-80g,nvidia-l4,google-tpu-v5e');
+    await settled(page);
+    const answer = await page.evaluate(() =>
+      fetch(
+        '/api/rank?model=resnet50&samples=1281167&epochs=90&max_devices=8&objective=cost&devices=nvidia-a100-80g,nvidia-l4,google-tpu-v5e',
+      ).then(r => r.json()),
+    );
+    const best = answer.ranking[0],
+      pods = answer.ranking.filter(e => e.rank && e.device === 'google-tpu-v5e');
+    yes(
+      (await page.textContent('#sentence')).includes(`${best.n > 1 ? best.n + ' × ' : ''}${best.name} at ${best.provider}`),
+      await page.textContent('#sentence'),
+    );
+    yes(pods.length > 2, 'one number of devices only');
+    await page.click('text=Show all');
+    await page.click('#candidates tr.row[data-key^="google-tpu-v5e~8~"] .open');
+    await drawnDetail(page);
+    const plan = await page.textContent('.panel .facts');
+    yes(/Devices8/.test(plan) && /data-parallel8|tensor-parallel|pipeline/.test(plan), plan);
+    equal(await page.evaluate(() => Chart.getChart('d-counts').data.datasets[0].data.length), pods.length, 'points of the curve');
+    yes(await page.evaluate(() => Chart.getChart('d-timeline').data.labels.includes('network')), 'the timeline has no network');
+    const at = await page.evaluate(() => {
+      const c = Chart.getChart('d-counts'),
+        m = c.getDatasetMeta(0).data[0];
+      c.canvas.scrollIntoView({ block: 'center' });
+      const r = c.canvas.getBoundingClientRect();
+      return [r.left + m.x, r.top + m.y];
+    });
+    await page.mouse.click(...at);
+    await page.waitForFunction(() => document.querySelector('tr.opened').dataset.key.startsWith('google-tpu-v5e~1~'));
+    await drawnDetail(page);
+    await checkView(page, 'job');
+    const get = async id => {
+      const [file] = await Promise.all([page.waitForEvent('download'), page.click('#get-' + id)]),
+        to = path.join(work, id);
+      await file.saveAs(to);
+      return fs.readFileSync(to, 'utf8');
+    };
+    yes(/data-parallel 8/.test(await get('report')), 'the report has no plan');
+    await toggle(page, 0);
+    yes(/^#!.*\n(.*\n)*.*torchrun/.test(await get('script')), 'no job script');
+    await page.fill('#within', '1min');
+    await after(page, () => page.press('#within', 'Enter'));
+    yes(
+      /No candidate/.test(await page.textContent('#sentence')) && (await page.textContent('#confidence')).length > 20,
+      await page.textContent('#confidence'),
+    );
+  },
+  'a malformed file gives a message, and the page goes on': async (page, browser, url, work) => {
+    const bad = path.join(work, 'bad.onnx');
+    fs.writeFileSync(bad, Buffer.alloc(2000, 0xa5));
+    await page.setInputFiles('#file', bad);
+    await page.waitForSelector('#problem:not([hidden])');
+    yes(/bad\.onnx: .*ONNX/.test(await page.textContent('#problem-text')), await page.textContent('#problem-text'));
+    await page.fill('#model', 'resnet18');
+    await after(page, () => page.click('#ask button[type=submit]'));
+    page.problems.length = 0;
+  },
+  'a dropped file is asked about': async page => {
+    await after(page, () =>
+      page.evaluate(() => {
+        const config = { model_type: 'gpt2', n_layer: 2, n_embd: 128, n_head: 2, n_positions: 128, vocab_size: 1000 },
+          moved = new DataTransfer();
+        moved.items.add(new File([JSON.stringify(config)], 'config.json'));
+        document.getElementById('drop').dispatchEvent(new DragEvent('drop', { dataTransfer: moved, bubbles: true, cancelable: true }));
+      }),
+    );
+    await page.waitForFunction(() => /^config\.json: .* parameters/.test(document.getElementById('said').textContent));
+    yes(/trains config\.json/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
+    equal(await page.inputValue('#model'), 'config.json', 'model');
+    await page.reload();
+    await settled(page);
+    equal(await page.inputValue('#model'), 'config.json', 'model by the link');
+  },
+  'a screen reader finds names, states and news': async page => {
+    equal(await page.getAttribute('#said', 'role'), 'status', 'role');
+    equal(await page.getAttribute('#problem', 'role'), 'alert', 'role');
+    const first = await page.$eval('#candidates tr.row', tr => [
+      tr.querySelector('th').scope,
+      tr.querySelector('.open').getAttribute('aria-controls') === tr.nextSibling.id,
+      tr.querySelector('input').ariaLabel,
+    ]);
+    equal(first[0], 'row', 'scope');
+    yes(first[1] && /^Compare NVIDIA/.test(first[2]), first.join());
+    equal(await page.$$eval('canvas', list => list.filter(c => !c.getAttribute('aria-label')).length), 0, 'charts without a name');
+  },
+};
+
+async function everyUse(browser, url, work) {
+  for (const [name, use] of Object.entries(uses))
+    await test('page: ' + name, async () => {
+      const page = await open(browser, url);
+      await settled(page);
+      await use(page, browser, url, work);
+      equal(page.problems.filter(text => !/Failed to load resource/.test(text)).join('; '), '', 'console errors');
+      await page.context().close();
+    });
+  const onnx = path.join(process.env.CENTIMANI_MODELS || '', 'resnet50.raw.onnx');
+  if (fs.existsSync(onnx))
+    await test('page: resnet50.raw.onnx', async () => {
+      const page = await open(browser, url);
+      await settled(page);
+      await after(page, () => page.setInputFiles('#file', onnx));
+      await page.waitForFunction(() => /25\.6 M parameters/.test(document.getElementById('said').textContent));
+      const again = await open(browser, page.url());
+      await settled(again);
+      equal(await order(again), await order(page), 'order by the link');
+      await page.context().close();
+    });
+}
+
+module.exports = async (browser, program, work, shots) => {
+  const [server, url] = await startServer(program);
+  try {
+    await everyState(browser, url, shots);
+    await everyUse(browser, url, work);
+  } finally {
+    stopServer(server);
+  }
+};

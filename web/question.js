@@ -1,0 +1,128 @@
+// question.js - the question and the view: form, URL and the query for the server. The URL contains both, so that every view can be linked.
+'use strict';
+const Question = (() => {
+  const fields = [
+    'model',
+    'data',
+    'unit',
+    'epochs',
+    'within',
+    'budget',
+    'objective',
+    'max_devices',
+    'clusters',
+    'queue',
+    'carbon',
+    'precision',
+    'batch',
+    'seq',
+    'optimizer',
+    'lora',
+    'quantize',
+    'recompute',
+    'price_basis',
+    'price',
+    'where',
+    'baseline',
+  ];
+  const bar = ['model', 'data', 'unit', 'epochs', 'within', 'budget', 'max_devices'];
+  const defaults = { unit: 'samples' };
+  const views = ['open', 'compare', 'all']; // members of the view: opened candidate, compared candidates, whether all rows are shown
+  const examples = [
+    ['ResNet-50 on ImageNet', { model: 'resnet50', data: '1281167', epochs: '90', within: '24h' }],
+    ['Llama 3 8B, LoRA fine-tune', { model: 'llama3-8b', data: '100M', unit: 'tokens', lora: 'r=16', seq: '2048', budget: '50' }],
+    ['Llama 3 8B, full fine-tune on 8 devices', { model: 'llama3-8b', data: '100M', unit: 'tokens', seq: '2048', max_devices: '8' }],
+  ];
+  const boxes = () => [...document.querySelectorAll('#devices input')];
+  let asked = ''; // devices of the URL, until the boxes are there
+  const files = new Map(); // name of an uploaded file -> model id; the form shows the name, the query has the id
+
+  function read() {
+    const q = {};
+    for (const f of fields) if ($(f).value.trim() && $(f).value.trim() !== defaults[f]) q[f] = $(f).value.trim();
+    if (files.has(q.model)) q.model = files.get(q.model);
+    const all = boxes(),
+      chosen = all.filter(box => box.checked);
+    if (chosen.length && chosen.length < all.length) q.devices = chosen.map(box => box.value).join(',');
+    if (!all.length && asked) q.devices = asked;
+    return q;
+  }
+  function write(q) {
+    for (const f of fields) $(f).value = q[f] ?? defaults[f] ?? '';
+    for (const [name, id] of files) if (id === q.model) $('model').value = name;
+    asked = q.devices || '';
+    const devices = (q.devices || '').split(',').filter(Boolean);
+    boxes().forEach(box => {
+      box.checked = !devices.length || devices.includes(box.value);
+    });
+    summarize();
+  }
+  // Summarize the closed parts of the form.
+  function summarize() {
+    const q = read(),
+      set = fields.filter(f => !bar.includes(f) && q[f]);
+    $('more-set').textContent = set.length ? set.map(f => f.replace('_', ' ') + ' ' + q[f]).join(', ') : '';
+    $('devices-set').textContent = q.devices && boxes().length ? q.devices.split(',').length + ' of ' + boxes().length : 'all';
+  }
+
+  function nameFile(name, id) {
+    files.set(name, id);
+    $('model').value = name;
+  }
+  // The list of devices, each with its box.
+  function offer(devices) {
+    const chosen = asked.split(',').filter(Boolean);
+    $('devices').replaceChildren(
+      ...devices.map(d =>
+        make(
+          'li',
+          {},
+          make('label', {}, make('input', { type: 'checkbox', value: d.id, checked: !chosen.length || chosen.includes(d.id) }), d.name),
+        ),
+      ),
+    );
+    summarize();
+  }
+
+  function fromUrl() {
+    const query = new URLSearchParams(location.search),
+      q = {},
+      view = {};
+    for (const f of [...fields, 'devices']) if (query.get(f)) q[f] = query.get(f);
+    for (const v of views) if (query.get(v)) view[v] = query.get(v);
+    return [q, view];
+  }
+  const toUrl = (q, view) => '?' + new URLSearchParams([...Object.entries(q), ...Object.entries(view).filter(([, value]) => value)]);
+
+  // ---- the query for the server
+
+  // The objective that the limits leave open: with a deadline the cost, with only a budget the time.
+  const objective = q => q.objective || (q.budget && !q.within ? 'time' : 'cost');
+  const hoursOf = { min: 1 / 60, m: 1 / 60, h: 1, d: 24, w: 168 };
+  function hours(text) {
+    const [, number, unit] = /^([\d.]+)\s*([a-z]*)$/i.exec(text.trim()) || [],
+      factor = hoursOf[(unit || 'h').toLowerCase().replace(/(ours?|ays?|eeks?|in(utes?)?)$/, '')];
+    if (!(number > 0) || !factor) throw new Error(`The deadline “${text}” is not a time such as 90min, 24h or 3d.`);
+    return number * factor;
+  }
+  function dollars(text) {
+    const number = Number(text.replace(/usd|\$|,|\s/gi, '').replace(/k$/i, 'e3'));
+    if (!(number > 0)) throw new Error(`The budget “${text}” is not a number of US dollars such as 500.`);
+    return number;
+  }
+  const count = text => text.replace(/[,\s_]/g, '');
+  function query(q) {
+    const { data, unit, within, budget, batch, baseline, ...rest } = q;
+    if ((q.clusters || q.queue || q.carbon) && !q.max_devices)
+      throw new Error('Clusters, queues and the carbon region are for whole jobs: give a number of devices under “Max. devices”.');
+    const limits = { hours: within && hours(within), usd: budget && dollars(budget) };
+    const asked = q.max_devices
+      ? { within: limits.hours && limits.hours + 'h', budget: limits.usd && String(limits.usd), global_batch: batch }
+      : { batch, baseline, max_hours: limits.hours && String(limits.hours), max_usd: limits.usd && String(limits.usd) };
+    return { ...rest, ...asked, objective: objective(q), [unit || 'samples']: data && count(data) };
+  }
+  // The part of the question that holds for every candidate, whatever its plan.
+  const shared = q => Object.fromEntries(['model', 'seq', 'optimizer', 'lora', 'quantize', 'recompute'].map(name => [name, q[name]]));
+
+  return { examples, read, write, nameFile, offer, summarize, fromUrl, toUrl, objective, hours, dollars, query, shared };
+})();
