@@ -1069,7 +1069,8 @@ typedef struct cm_job_options {
                                     baseline, porting and limits are ignored. objective throughput: cost, or time if no
                                     price is known */
     int32_t         max_devices; /* largest number of devices; 0: 1 */
-    const char     *clusters;    /* comma-separated ids or profile files; "cloud" or NULL: instances that providers sell */
+    const char     *clusters;    /* comma-separated ids or profile files, or "node=8,net=800Gb" for rank.devices; "cloud"
+                                    or NULL: instances that providers sell */
     double          within_s, budget_usd; /* limits of the whole job; 0: none */
     int64_t         global_batch; /* samples per update; 0: the usual one for the model */
     const char     *offers;      /* file that replaces the built-in offers (docs/rank.md); NULL: none */

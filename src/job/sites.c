@@ -145,6 +145,9 @@ static void add_cluster(cm_job *j, const char *name)
         add_site(j, device_of(j, info->device), name, NULL);
 }
 
+/* A device in nodes that the user describes: "node=8,net=800Gb". */
+static void add_described(cm_job *j, const char *name) { add_site(j, device_of(j, name), j->options.clusters, NULL); }
+
 /* A device that the user names, or gives a price for, takes part even if nobody sells it. */
 static void add_named(cm_job *j, const char *name)
 {
@@ -158,7 +161,11 @@ void cm__job_list_sites(cm_job *j)
 {
     const cm_rank_options *o = &j->options.rank;
     j->offers = cm__offers_load(j->ctx, j->options.offers);
-    each_name(j, j->options.clusters ? j->options.clusters : "cloud", add_cluster);
+    const char *clusters = j->options.clusters ? j->options.clusters : "cloud";
+    if (!strchr(clusters, '=')) each_name(j, clusters, add_cluster);
+    else if (all_devices(j))
+        cm__fail(j->ctx, CM_ERR_ARGUMENT, "clusters '%.64s' need --devices: the devices in their nodes", clusters);
+    else each_name(j, o->devices, add_described);
     if (!j->options.clusters && !o->provider) {
         if (!all_devices(j)) each_name(j, o->devices, add_named);
         for (int32_t i = 0; i < o->n_prices; i++)

@@ -92,6 +92,7 @@ void cm__search_counts(cm__ctx *ctx, const cm_graph *forward, const cm_device *d
     c.native = c.m->whole && cm_device_get_info(device)->style == CM_STYLE_KERNELS;
     for (cm__model *m = c.m; m; m = m->sharded) {
         m->usual = true;
+        m->native = c.native;
         if (c.native) m->whole = false; /* every plan is possible; its estimate orders the plans */
     }
     for (int32_t i = 0; i < n_counts; i++) {

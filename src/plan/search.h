@@ -51,6 +51,7 @@ typedef struct cm__model {
     const cm_graph  *step; /* without recomputation */
     cm_runtime       runtime;
     bool             usual; /* only plans in common use (space.c) */
+    bool             native; /* the device has execution rules of its own: stages are not in common use there */
     bool             whole; /* the device runs whole graphs: only the number of replicas can be chosen */
     int32_t          layers, heads, experts; /* experts 0: none */
     int64_t          tokens; /* per sample; 1: not a sequence */

@@ -23,7 +23,7 @@ typedef struct shared_calls {
     cm__ctx        *ctx; /* NULL: they could not be made */
     const cm_graph *graph;
     cm_runtime      runtime;
-    cm_layout       layout;
+    bool            nhwc;
     cm_plan         plan; /* only the sizes that divide a layer or the update */
     bool            math;
     cm__common      common;
@@ -34,7 +34,7 @@ typedef struct shared_memory {
     cm_footprint   *footprint; /* NULL: it could not be made */
     const cm_graph *graph;
     cm_runtime      runtime;
-    cm_layout       layout;
+    bool            nhwc;
     double          library_bytes;
     cm_plan         plan;
     bool            math;
@@ -114,14 +114,14 @@ cm__lean_graph *cm__shared_lean(cm__plan_shared *s, const cm_graph *graph)
 
 static bool same_memory(const shared_memory *a, const shared_memory *b)
 {
-    return a->graph == b->graph && a->runtime == b->runtime && a->layout == b->layout && a->math == b->math &&
+    return a->graph == b->graph && a->runtime == b->runtime && a->nhwc == b->nhwc && a->math == b->math &&
            a->library_bytes == b->library_bytes && cm__plan_same(&a->plan, &b->plan);
 }
 
 const cm_footprint *cm__shared_memory(cm__plan_shared *s, const cm_graph *graph, const cm_device *device,
                                       cm_runtime runtime, const cm_plan *plan)
 {
-    shared_memory want = {.graph = graph, .runtime = runtime, .layout = device->layout, .plan = *plan,
+    shared_memory want = {.graph = graph, .runtime = runtime, .plan = *plan, .nhwc = cm__in_nhwc(graph, device->layout),
                           .library_bytes = cm__library_bytes(device, runtime),
                           .math = cm__attention_math(graph, device, runtime)};
     cm_memory_options options = {.runtime = runtime, .plan = *plan, .layout = device->layout};
@@ -162,7 +162,7 @@ static void make_calls(shared_calls *c, const cm_device *device, cm__memo *memo)
 const cm__common *cm__shared_common(cm__plan_shared *s, const cm_graph *graph, const cm_device *device,
                                     cm_runtime runtime, const cm_plan *plan)
 {
-    shared_calls want = {.graph = graph, .runtime = cm_runtime_base(runtime), .layout = device->layout,
+    shared_calls want = {.graph = graph, .runtime = cm_runtime_base(runtime), .nhwc = cm__in_nhwc(graph, device->layout),
                          .math = cm__attention_math(graph, device, cm_runtime_base(runtime)),
                          .plan = {.tp = plan->tp, .cp = plan->cp, .ep = plan->ep, .pp = plan->pp, .zero = plan->zero,
                                   .dp = plan->zero ? plan->dp : 0, .sequence_parallel = plan->sequence_parallel}};
@@ -170,7 +170,7 @@ const cm__common *cm__shared_common(cm__plan_shared *s, const cm_graph *graph, c
     pthread_mutex_lock(&s->lock);
     for (int32_t i = 0; i < s->n_calls && !found; i++) {
         const shared_calls *c = &s->calls[i];
-        bool same = c->graph == graph && c->runtime == want.runtime && c->layout == want.layout && c->math == want.math;
+        bool same = c->graph == graph && c->runtime == want.runtime && c->nhwc == want.nhwc && c->math == want.math;
         if (same && same_division(&c->plan, &want.plan) && c->ctx) found = &c->common;
     }
     if (!found && s->n_calls < CALLS_MAX) {

@@ -19,6 +19,11 @@ static void places(void **state)
         assert_int_equal(e->nodes, (e->n + (strcmp(e->cluster, "polaris") ? 7 : 3)) / (strcmp(e->cluster, "polaris") ? 8 : 4));
     }
     cm_job_free(j);
+    o.clusters = "node=4,net=400Gb";
+    o.rank.devices = "nvidia-h100,amd-mi300x";
+    j = job_of(GPT, o);
+    assert_int_equal(cm_job_entries(j), 2 * 7); /* 1 and 2 of a node, 4 to 64 */
+    cm_job_free(j);
     /* nobody sells it, but the user names it */
     j = job_of(GPT, (cm_job_options){.max_devices = 1, .global_batch = 64,
                                      .rank = {.samples = 1e4, .devices = "nvidia-gb200", .objective = CM_OBJECTIVE_TIME}});
@@ -33,6 +38,7 @@ static void nothing(void **state)
     cm_job *j;
     assert_int_equal(cm_job_run(GPT, &(cm_job_options){.rank = {.provider = "nobody"}}, &j, &diag), CM_ERR_ARGUMENT);
     assert_int_equal(cm_job_run(GPT, &(cm_job_options){.clusters = "no-such"}, &j, &diag), CM_ERR_UNKNOWN);
+    assert_int_equal(cm_job_run(GPT, &(cm_job_options){.clusters = "node=8"}, &j, &diag), CM_ERR_ARGUMENT);
 }
 
 int main(void)

@@ -10,7 +10,7 @@ static void shared(void **state)
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
     cm__plan_shared *s = cm__plan_shared_new(ctx);
     cm_device       *a = a100(), *b;
-    if (cm_device_load("nvidia-h100", &b, &diag)) fail_msg("%s", diag.reason);
+    if (cm_device_load("nvidia-a100-40g", &b, &diag)) fail_msg("%s", diag.reason);
     cm_graph        *forward = loaded(GPT);
     cm_train_options fp16 = {.precision = CM_PRECISION_FP16}, bf16 = {.precision = CM_PRECISION_BF16};
     const cm_graph  *g = cm__shared_graph(s, forward, &fp16);
