@@ -40,7 +40,8 @@ static bool nearly_full(const cm_memory_use *use)
 cm_status cm__footprint_use(const cm_footprint *f, int64_t batch, cm_memory_use *use, cm_diag *diag)
 {
     cm_footprint_at(f, batch, use);
-    return use->fits && nearly_full(use) ? cm_footprint_simulate(f, batch, use, diag) : CM_OK;
+    bool simulates = use->fits ? nearly_full(use) : cm__may_refuse(f, batch, use->shortfall_bytes);
+    return simulates ? cm_footprint_simulate(f, batch, use, diag) : CM_OK;
 }
 
 /* ---- candidates -------------------------------------------------------------------------------------------------- */
@@ -143,8 +144,8 @@ static cm_batch_candidate *largest_below(cm_batch_choice *choice, int64_t below)
     return found;
 }
 
-/* Walks down from the largest candidate while throughput stays above a fraction of the highest. NULL: throughput is
-   unknown. */
+/* Walks down from the largest candidate while throughput stays above a fraction of the highest. Candidates without one
+   are skipped: on devices that divide batches, only the time tells whether a batch fits. NULL: throughput is unknown. */
 static const cm_batch_candidate *by_throughput(choosing *c, double fraction)
 {
     const cm_batch_candidate *best = NULL;
@@ -152,7 +153,8 @@ static const cm_batch_candidate *by_throughput(choosing *c, double fraction)
     double                    most = 0;
     for (; one; one = largest_below(c->choice, one->batch)) {
         one->throughput_samples_s = c->o->throughput(c->o->user, one->batch);
-        if (!(one->throughput_samples_s > 0) || one->throughput_samples_s < fraction * most) break;
+        if (!(one->throughput_samples_s > 0)) continue;
+        if (one->throughput_samples_s < fraction * most) break;
         most = fmax(most, one->throughput_samples_s);
         best = one;
     }

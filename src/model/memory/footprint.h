@@ -102,6 +102,9 @@ cm__units cm__units_of(cm__ctx *ctx, const cm_graph *g);
 /* shards.c: reduces pieces to the part that one device of the plan stores. */
 void cm__shard(cm_footprint *f);
 
+/* simulate.c: whether a step that lacks so many bytes may fit if a convolution goes without its workspace. */
+bool cm__may_refuse(const cm_footprint *f, int64_t batch, double lacking);
+
 /* workspace.c: memory that a node allocates while it runs, besides its outputs. */
 cm__temporary cm__workspace(const cm_footprint *f, const cm_node *n);
 double        cm__temporary_at(const cm__temporary *t, double batch);

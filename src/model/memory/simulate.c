@@ -256,8 +256,17 @@ static cached_simulation *cache_at(const cm_footprint *f, int64_t batch)
     return &f->simulations->at[power];
 }
 
-/* Looks up the simulation without a limit. False: there is none, or this device would have to free cached segments,
-   which changes the result. *lacking: bytes by which the allocated peak exceeds the device. */
+bool cm__may_refuse(const cm_footprint *f, int64_t batch, double lacking)
+{
+    for (int32_t i = 0; i < f->n_nodes && f->caching; i++) {
+        bool convolves = cm_node_class(&f->step->nodes[i]) == CM_CLASS_CONV;
+        if (convolves && lacking <= cm__temporary_at(&f->temporary[i], (double)batch)) return true;
+    }
+    return false;
+}
+
+/* Looks up the simulation without a limit. False: there is none, or this device would have to free cached segments or to
+   refuse a workspace, which changes the result. *lacking: bytes by which the allocated peak exceeds the device. */
 static bool find_unlimited(const cm_footprint *f, cached_simulation *kept, int64_t batch, cm_memory_use *use,
                            double *lacking)
 {
@@ -269,7 +278,7 @@ static bool find_unlimited(const cm_footprint *f, cached_simulation *kept, int64
     pthread_mutex_unlock(&kept->lock);
     if (!(found.peak_bytes > 0)) return false;
     *lacking = fmax(0, found.peak_bytes + library - limit_of(f));
-    if (*lacking > 0) return true;
+    if (*lacking > 0) return !cm__may_refuse(f, batch, *lacking);
     if (found.reserved_bytes + library > limit_of(f)) return false;
     use->peak_bytes = found.peak_bytes + library;
     use->peak_node = found.peak_node;

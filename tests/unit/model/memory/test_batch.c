@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "centimani.h"
+#include "model/memory/batch.h"
 
 typedef struct subject {
     cm_graph     *forward, *step;
@@ -124,6 +125,38 @@ static void test_nothing_fits(void **state)
     drop(&s);
 }
 
+static double up_to_eight(void *user, int64_t batch)
+{
+    (void)user;
+    return batch <= 8 ? (double)batch : NAN;
+}
+
+/* A batch without a step time is not chosen, but smaller ones are. */
+static void test_unknown_times_are_skipped(void **state)
+{
+    (void)state;
+    subject          s = make("resnet18", "nvidia-h200");
+    cm_batch_choice  c;
+    cm_batch_options o = {.objective = CM_OBJECTIVE_THROUGHPUT, .throughput = up_to_eight};
+    assert_int_equal(cm_batch_choose(s.footprint, &o, &c, NULL), CM_OK);
+    assert_int_equal(c.batch, 8);
+    drop(&s);
+}
+
+/* Convolutions go without the workspace that has no room, whichever way the question is asked. */
+static void test_refused_workspaces(void **state)
+{
+    (void)state;
+    subject       s = make("vgg16", "nvidia-p4");
+    cm_memory_use quick, simulated;
+    assert_int_equal(cm__footprint_use(s.footprint, 32, &quick, NULL), CM_OK);
+    assert_int_equal(cm_footprint_simulate(s.footprint, 32, &simulated, NULL), CM_OK);
+    assert_true(simulated.fits);
+    assert_true(quick.fits);
+    assert_true(quick.peak_bytes == simulated.peak_bytes);
+    drop(&s);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -142,6 +175,7 @@ int main(void)
         cmocka_unit_test(test_any_is_the_largest), cmocka_unit_test(test_equation5),
         cmocka_unit_test(test_powers_of_two),      cmocka_unit_test(test_throughput),
         cmocka_unit_test(test_nothing_fits),       cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_unknown_times_are_skipped), cmocka_unit_test(test_refused_workspaces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
