@@ -27,6 +27,8 @@ typedef struct settings {
     cm__scale_request scale;
     const char       *device, *versus, *cluster, *output, *set, *from, *trace, *snapshot;
     bool              leave_device_out;
+    const char       *what_if;
+    char              changed_device[512], changed_devices[CLI_PATH_MAX]; /* device and rank.devices with what_if */
     cm_rank_options   rank;
     char              offers[CLI_PATH_MAX]; /* path of the user's table of offers */
     const char       *job_script;
@@ -51,7 +53,7 @@ enum {
     FOR_RANK = 4096, FOR_EXPLAIN = 8192, FOR_REPORT = 16384, FOR_SERVE = 32768, FOR_COMPLETION = 65536,
     FOR_COMPARE = 1 << 17, FOR_MERGE = 1 << 18, FOR_MCP = 1 << 19, FOR_PLAN = 1 << 20, FOR_SCALE = 1 << 21, FOR_RESULTS = 1 << 23, FOR_RANKING = FOR_RANK | FOR_REPORT,
     FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_PLAN | FOR_SCALE | FOR_EXPLAIN,
-    FOR_PRICES = 1 << 23,
+    FOR_PRICES = 1 << 24,
     FOR_PLANNED = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_SCALE | FOR_EXPLAIN, FOR_ALL = ~0
 };
 

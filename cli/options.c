@@ -82,6 +82,45 @@ static bool take_operand(const command *c, settings *s, const char *operand)
     return true;
 }
 
+/* ---- hypothetical devices ---------------------------------------------------------------------------------------- */
+
+/* Appends "?CHANGES" to each name of a list; changes are separated by '&', because names are by commas. False: there is
+   no room. */
+static bool change_names(const char *names, const char *changes, char *out, size_t size)
+{
+    char   joined[256];
+    size_t used = 0;
+    if (strlen(changes) >= sizeof joined) return false;
+    strcpy(joined, changes);
+    for (char *at = joined; (at = strchr(at, ',')); at++) *at = '&';
+    for (const char *at = names; *at && used < size; at += *at == ',') {
+        int length = (int)strcspn(at, ",");
+        used += (size_t)snprintf(out + used, size - used, "%s%.*s?%s", used ? "," : "", length, at, joined);
+        at += length;
+    }
+    return used < size;
+}
+
+static bool change_devices(const command *c, settings *s)
+{
+    bool fits = true;
+    if (!s->what_if) return true;
+    if (!s->device && !s->rank.devices) {
+        say("%s: --what-if needs the device that it changes: --device ID or --devices ID,ID", c->name);
+        return false;
+    }
+    if (s->device) {
+        fits = change_names(s->device, s->what_if, s->changed_device, sizeof s->changed_device);
+        s->device = s->changed_device;
+    }
+    if (s->rank.devices) {
+        fits &= change_names(s->rank.devices, s->what_if, s->changed_devices, sizeof s->changed_devices);
+        s->rank.devices = s->changed_devices;
+    }
+    if (!fits) say("%s: --what-if: too many devices or changes", c->name);
+    return fits;
+}
+
 bool parse_options(const command *c, settings *s, int argc, char **argv)
 {
     bool only_operands = false;
@@ -94,7 +133,8 @@ bool parse_options(const command *c, settings *s, int argc, char **argv)
             if (!take_operand(c, s, argv[at++])) return false;
         } else if (!take_option(c, s, argv, &at)) return false;
     }
-    if (s->help || s->n_operands >= c->min_operands) return true;
+    if (s->help) return true;
+    if (s->n_operands >= c->min_operands) return change_devices(c, s);
     say("%s needs %s; usage: centimani %s %s [options]", c->name, c->operands, c->name, c->operands);
     return false;
 }

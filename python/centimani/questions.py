@@ -21,11 +21,13 @@ def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = Non
     seq: sequence length (default: that of the model)
     dim: size of a free dimension of a model file; may be repeated
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
-    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
+        model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective or full
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
-    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    lora: train adapters:
+        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     mode: training (default) or inference: forward pass only, no loss
@@ -45,34 +47,42 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
             loss: Optional[str] = None, recompute: Optional[str] = None, loss_kernel: Optional[str] = None,
             lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
             freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-            software: Optional[int] = None, mode: Optional[str] = None, fuse: Optional[str] = None,
-            n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
-            zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+            software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
+            generate: Optional[int] = None, fuse: Optional[str] = None, n: Optional[int] = None,
+            tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None, zero: Optional[int] = None,
+            interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
             micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
             cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
-            schedule: Optional[str] = None, overlap: Optional[bool] = None, async_: Optional[bool] = None,
-            compress: Optional[Union[float, str]] = None, offload: Optional[Union[str, Sequence[str]]] = None,
-            runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
+            expert_imbalance: Optional[float] = None, schedule: Optional[str] = None, overlap: Optional[bool] = None,
+            async_: Optional[bool] = None, compress: Optional[Union[float, str]] = None,
+            offload: Optional[Union[str, Sequence[str]]] = None, runtime: Optional[str] = None,
+            cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
             sparsity: Optional[Union[float, str]] = None, dataset: Optional[str] = None,
             workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
             steps_per_call: Optional[int] = None, ops: Optional[bool] = None, missing: Optional[bool] = None,
-            trace: Optional[str] = None, snapshot: Optional[str] = None) -> Table[Prediction]:
+            trace: Optional[str] = None, snapshot: Optional[str] = None,
+            what_if: Optional[str] = None) -> Table[Prediction]:
     """Predict the time of one training step on a device, and where the time goes.
 
     batch: samples per step (default auto: the smallest within 2 % of the highest throughput, as 'batch' chooses)
     seq: sequence length (default: that of the model)
     dim: size of a free dimension of a model file; may be repeated
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
-    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
+        model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective or full
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
-    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    lora: train adapters:
+        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
     software: year of the runtime's release, which decides the attention kernel (default: today's)
     mode: training (default) or inference: forward pass only, no loss
+    prompt: with --generate: tokens of the prompt
+    generate: inference that answers a prompt with N tokens: one pass over the prompt, then a step per token with
+        stored keys and values
     fuse: fuse operators of a file into one: all (default), eager (as eager PyTorch does) or none
     n: number of devices; data parallel unless --tp, --pp or --cp is given
     tp: tensor-parallel size
@@ -87,6 +97,7 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node)
     cp: context-parallel size: devices that divide a sequence's tokens
     ep: expert-parallel size: replicas that divide the experts
+    expert_imbalance: tokens of the expert-parallel device with the most, over the mean (default 1)
     schedule: pipeline schedule: 1f1b (default) or gpipe
     overlap: overlap the gradient all-reduce with backward even if the runtime does not
     async_: replicas send gradients to a parameter server and do not wait for each other
@@ -107,18 +118,21 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     missing: list kernel calls that are not in the device's tables; with -o as a file for 'bench --cases'
     trace: also write the step as a timeline for Perfetto (ui.perfetto.dev) or chrome://tracing
     snapshot: also write the step's allocations as a memory snapshot for PyTorch's memory_viz
+    what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
+        launch
     """
     return per_device(Prediction, "predict", model, devices, {"--batch": batch, "--seq": seq, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
         "--loss-kernel": loss_kernel, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--fuse": fuse, "-n": n, "--tp": tp,
-        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
-        "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule, "--overlap": overlap, "--async": async_,
+        "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--generate": generate,
+        "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
+        "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
+        "--expert-imbalance": expert_imbalance, "--schedule": schedule, "--overlap": overlap, "--async": async_,
         "--compress": compress, "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs,
         "--layout": layout, "--sparsity": sparsity, "--dataset": dataset, "--workers": workers, "--host": host,
         "--host-io": host_io, "--steps-per-call": steps_per_call, "--ops": ops, "--missing": missing,
-        "--trace": trace, "--snapshot": snapshot})
+        "--trace": trace, "--snapshot": snapshot, "--what-if": what_if})
 
 
 def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -131,18 +145,21 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
            zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
            micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
            cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
-           offload: Optional[Union[str, Sequence[str]]] = None, layout: Optional[str] = None) -> Table[Memory]:
+           offload: Optional[Union[str, Sequence[str]]] = None, layout: Optional[str] = None,
+           what_if: Optional[str] = None) -> Table[Memory]:
     """Predict the memory of a training step by category and level, and what makes it fit.
 
     batch: samples per step (default 1: costs per sample)
     seq: sequence length (default: that of the model)
     dim: size of a free dimension of a model file; may be repeated
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
-    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
+        model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective or full
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
-    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    lora: train adapters:
+        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
@@ -164,6 +181,8 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     schedule: pipeline schedule: 1f1b (default) or gpipe
     offload: store in host memory: optimizer, activations, weights (comma-separated)
     layout: memory layout of images: auto (default: nhwc for colour images in 16-bit types), nchw or nhwc
+    what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
+        launch
     """
     return per_device(Memory, "memory", model, devices, {"--batch": batch, "--seq": seq, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
@@ -171,7 +190,7 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
         "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
         "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
-        "--ep": ep, "--schedule": schedule, "--offload": offload, "--layout": layout})
+        "--ep": ep, "--schedule": schedule, "--offload": offload, "--layout": layout, "--what-if": what_if})
 
 
 def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -184,18 +203,21 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
          zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
          micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
          cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
-         offload: Optional[Union[str, Sequence[str]]] = None, layout: Optional[str] = None) -> Fit:
+         offload: Optional[Union[str, Sequence[str]]] = None, layout: Optional[str] = None,
+         what_if: Optional[str] = None) -> Fit:
     """Say whether a training step fits into a device's memory, how likely, and what would make it fit.
 
     batch: samples per step (default 1: costs per sample)
     seq: sequence length (default: that of the model)
     dim: size of a free dimension of a model file; may be repeated
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
-    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
+        model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective or full
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
-    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    lora: train adapters:
+        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
@@ -217,6 +239,8 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
     schedule: pipeline schedule: 1f1b (default) or gpipe
     offload: store in host memory: optimizer, activations, weights (comma-separated)
     layout: memory layout of images: auto (default: nhwc for colour images in 16-bit types), nchw or nhwc
+    what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
+        launch
     """
     return one(Fit, "fits", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim, "--precision": precision,
         "--optimizer": optimizer, "--loss": loss, "--recompute": recompute, "--loss-kernel": loss_kernel,
@@ -224,7 +248,7 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
         "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
         "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
-        "--offload": offload, "--layout": layout})
+        "--offload": offload, "--layout": layout, "--what-if": what_if})
 
 
 def batch(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,
@@ -238,18 +262,20 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional
           micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
           cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
           offload: Optional[Union[str, Sequence[str]]] = None, objective: Optional[str] = None,
-          candidates: Optional[Sequence[int]] = None, any: Optional[bool] = None,
-          layout: Optional[str] = None) -> Batch:
+          candidates: Optional[Sequence[int]] = None, any: Optional[bool] = None, layout: Optional[str] = None,
+          what_if: Optional[str] = None) -> Batch:
     """Choose the batch size to train with on a device.
 
     seq: sequence length (default: that of the model)
     dim: size of a free dimension of a model file; may be repeated
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
-    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
+        model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective or full
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
-    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    lora: train adapters:
+        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
@@ -275,6 +301,8 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional
     candidates: batch sizes to choose from (default: those that the device allows, or powers of two)
     any: consider every whole number
     layout: memory layout of images: auto (default: nhwc for colour images in 16-bit types), nchw or nhwc
+    what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
+        launch
     """
     return one(Batch, "batch", model, (device,), {"--seq": seq, "--dim": dim, "--precision": precision,
         "--optimizer": optimizer, "--loss": loss, "--recompute": recompute, "--loss-kernel": loss_kernel,
@@ -282,7 +310,8 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional
         "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
         "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
         "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
-        "--offload": offload, "--objective": objective, "--candidates": candidates, "--any": any, "--layout": layout})
+        "--offload": offload, "--objective": objective, "--candidates": candidates, "--any": any, "--layout": layout,
+        "--what-if": what_if})
 
 
 def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,
@@ -292,25 +321,31 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
          software: Optional[int] = None, mode: Optional[str] = None, dataset: Optional[str] = None,
          workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
-         objective: Optional[str] = None, devices: Optional[Union[str, Sequence[str]]] = None,
-         batch: Optional[Union[int, str]] = None, runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None,
-         layout: Optional[str] = None, samples: Optional[Union[float, str]] = None,
-         tokens: Optional[Union[float, str]] = None, epochs: Optional[float] = None,
-         max_hours: Optional[float] = None, max_usd: Optional[float] = None, vendor: Optional[str] = None,
-         provider: Optional[str] = None, where: Optional[Union[str, Sequence[str]]] = None,
-         price_basis: Optional[str] = None, price: Optional[Mapping[str, float]] = None,
-         baseline: Optional[str] = None, port_hours: Optional[float] = None,
-         rate: Optional[float] = None) -> Table[Ranked]:
+         objective: Optional[str] = None, what_if: Optional[str] = None,
+         devices: Optional[Union[str, Sequence[str]]] = None, batch: Optional[Union[int, str]] = None,
+         runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
+         samples: Optional[Union[float, str]] = None, tokens: Optional[Union[float, str]] = None,
+         epochs: Optional[float] = None, max_devices: Optional[int] = None, clusters: Optional[str] = None,
+         within: Optional[Union[float, str]] = None, budget: Optional[str] = None, global_batch: Optional[int] = None,
+         spot: Optional[str] = None, queue: Optional[str] = None, job_script: Optional[str] = None,
+         entry: Optional[int] = None, launcher: Optional[str] = None, scheduler: Optional[str] = None,
+         fewest_devices: Optional[bool] = None, carbon: Optional[str] = None, max_hours: Optional[float] = None,
+         max_usd: Optional[float] = None, vendor: Optional[str] = None, provider: Optional[str] = None,
+         where: Optional[Union[str, Sequence[str]]] = None, price_basis: Optional[str] = None,
+         price: Optional[Mapping[str, float]] = None, baseline: Optional[str] = None,
+         port_hours: Optional[float] = None, rate: Optional[float] = None) -> Table[Ranked]:
     """Rank all accelerators for a model: speed, hours and cost of the job, with 90 % intervals.
 
     seq: sequence length (default: that of the model)
     dim: size of a free dimension of a model file; may be repeated
     precision: fp32, tf32, amp-bf16, amp-fp16, bf16, fp16 or fp8 (default: the usual one on each device)
-    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
+        model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective or full
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
-    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    lora: train adapters:
+        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
@@ -321,6 +356,8 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
     host: host that launches the kernels and loads the data (default: the device's usual one); see docs/loading.md
     host_io: data loading (default: off unless a dataset is named; on: the bytes of the model's inputs)
     objective: throughput (default), price, energy, time or cost
+    what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
+        launch
     devices: only these devices: ids or files of profiles (default: all)
     batch: samples per step (default auto: for each device the smallest within 2 % of its highest throughput)
     runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned or usual
@@ -331,6 +368,21 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
     samples: size of the job: samples per epoch
     tokens: size of the job in tokens, such as 300B
     epochs: epochs of the job (default 1)
+    max_devices: plan the whole job on up to N devices: the best number, parallel plan and place (docs/rank.md)
+    clusters: with --max-devices: clusters, files of profiles, or node=8,net=800Gb; cloud (default): instances as they
+        are sold
+    within: with --max-devices: longest time of the job: 24h, 30d
+    budget: with --max-devices: highest cost of the job: 500USD, 20k
+    global_batch: with --max-devices: samples per update (default: that of published recipes of such models)
+    spot: with --max-devices: prices of interruptible instances, with checkpoints and restarts (--price-basis spot)
+    queue: with --clusters: queue of the facility (default: the one that needs the fewest jobs in a row)
+    job_script: with --max-devices: also write a batch script for the best entry (-: to standard output, instead of
+        the ranking)
+    entry: with --job-script: the entry of this rank instead of the best one
+    launcher: with --job-script: torchrun (default), deepspeed or megatron
+    scheduler: with --job-script: pbs or slurm (default: the facility's, otherwise slurm)
+    fewest_devices: with --max-devices: rank by the number of devices, then by cost
+    carbon: with --max-devices: region whose electricity is used, for its carbon intensity (default: world)
     max_hours: only devices that finish the job in this time
     max_usd: only devices that finish the job for this cost
     vendor: only devices of this vendor
@@ -346,11 +398,14 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
         "--loss": loss, "--recompute": recompute, "--loss-kernel": loss_kernel, "--lora": lora,
         "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
         "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io, "--objective": objective,
-        "--devices": devices, "--batch": batch, "--runtime": runtime, "--cuda-graphs": cuda_graphs,
-        "--layout": layout, "--samples": samples, "--tokens": tokens, "--epochs": epochs, "--max-hours": max_hours,
-        "--max-usd": max_usd, "--vendor": vendor, "--provider": provider, "--where": where,
-        "--price-basis": price_basis, "--price": price, "--baseline": baseline, "--port-hours": port_hours,
-        "--rate": rate})
+        "--what-if": what_if, "--devices": devices, "--batch": batch, "--runtime": runtime,
+        "--cuda-graphs": cuda_graphs, "--layout": layout, "--samples": samples, "--tokens": tokens,
+        "--epochs": epochs, "--max-devices": max_devices, "--clusters": clusters, "--within": within,
+        "--budget": budget, "--global-batch": global_batch, "--spot": spot, "--queue": queue,
+        "--job-script": job_script, "--entry": entry, "--launcher": launcher, "--scheduler": scheduler,
+        "--fewest-devices": fewest_devices, "--carbon": carbon, "--max-hours": max_hours, "--max-usd": max_usd,
+        "--vendor": vendor, "--provider": provider, "--where": where, "--price-basis": price_basis, "--price": price,
+        "--baseline": baseline, "--port-hours": port_hours, "--rate": rate})
 
 
 def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -363,20 +418,23 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
           dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
           sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
           global_batch: Optional[int] = None, accumulate: Optional[int] = None, cluster: Optional[str] = None,
-          cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
-          overlap: Optional[bool] = None, async_: Optional[bool] = None, compress: Optional[Union[float, str]] = None,
-          offload: Optional[Union[str, Sequence[str]]] = None) -> Scale:
+          cp: Optional[int] = None, ep: Optional[int] = None, expert_imbalance: Optional[float] = None,
+          schedule: Optional[str] = None, overlap: Optional[bool] = None, async_: Optional[bool] = None,
+          compress: Optional[Union[float, str]] = None, offload: Optional[Union[str, Sequence[str]]] = None,
+          what_if: Optional[str] = None) -> Scale:
     """Predict how training scales over several devices, and where efficiency is lost.
 
     batch: samples per replica (default 1); see also --global-batch
     seq: sequence length (default: that of the model)
     dim: size of a free dimension of a model file; may be repeated
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
-    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
+        model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective or full
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
-    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    lora: train adapters:
+        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
@@ -396,11 +454,14 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node)
     cp: context-parallel size: devices that divide a sequence's tokens
     ep: expert-parallel size: replicas that divide the experts
+    expert_imbalance: tokens of the expert-parallel device with the most, over the mean (default 1)
     schedule: pipeline schedule: 1f1b (default) or gpipe
     overlap: overlap the gradient all-reduce with backward even if the runtime does not
     async_: replicas send gradients to a parameter server and do not wait for each other
     compress: compress gradients: bits of each one (8), or the fraction of them that is sent (0.01)
     offload: store in host memory: optimizer, activations, weights (comma-separated)
+    what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
+        launch
     """
     return one(Scale, "scale", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
@@ -408,8 +469,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
         "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
         "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
-        "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule, "--overlap": overlap, "--async": async_,
-        "--compress": compress, "--offload": offload})
+        "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance, "--schedule": schedule,
+        "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload, "--what-if": what_if})
 
 
 def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,
@@ -420,16 +481,18 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
          runtime: Optional[str] = None, n: Optional[int] = None, global_batch: Optional[int] = None,
          cluster: Optional[str] = None, objective: Optional[str] = None, tokens: Optional[Union[float, str]] = None,
          within: Optional[Union[float, str]] = None, pareto: Optional[bool] = None, threads: Optional[int] = None,
-         price_basis: Optional[str] = None) -> Plan:
+         what_if: Optional[str] = None, price_basis: Optional[str] = None) -> Plan:
     """Find the best parallel plan for a number of devices and a global batch.
 
     seq: sequence length (default: that of the model)
     dim: size of a free dimension of a model file; may be repeated
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
-    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
+        model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
-    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    lora: train adapters:
+        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
@@ -444,13 +507,15 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
     within: longest time of the whole training: 24h, 30d
     pareto: only plans that no other plan beats in both time and memory
     threads: threads of the search (default: one per core)
+    what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
+        launch
     price_basis: price to use: on-demand (default), spot, marketplace, subscription, paper or any (the lowest)
     """
     return one(Plan, "plan", model, (device,), {"--seq": seq, "--dim": dim, "--precision": precision,
         "--optimizer": optimizer, "--loss": loss, "--loss-kernel": loss_kernel, "--lora": lora,
         "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
         "--runtime": runtime, "-n": n, "--global-batch": global_batch, "--cluster": cluster, "--objective": objective,
-        "--tokens": tokens, "--within": within, "--pareto": pareto, "--threads": threads,
+        "--tokens": tokens, "--within": within, "--pareto": pareto, "--threads": threads, "--what-if": what_if,
         "--price-basis": price_basis})
 
 
@@ -460,27 +525,49 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
             lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
             freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
             software: Optional[int] = None, mode: Optional[str] = None, fuse: Optional[str] = None,
+            n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+            zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+            micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+            cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
+            schedule: Optional[str] = None, offload: Optional[Union[str, Sequence[str]]] = None,
             runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
             dataset: Optional[str] = None, workers: Optional[int] = None, host: Optional[str] = None,
-            host_io: Optional[Union[bool, str]] = None, versus: Optional[str] = None,
-            full: Optional[bool] = None) -> Explanation:
+            host_io: Optional[Union[bool, str]] = None, versus: Optional[str] = None, full: Optional[bool] = None,
+            what_if: Optional[str] = None) -> Explanation:
     """Explain where the time of a step goes: operators on the roofline, or beside another device.
 
     batch: samples per step (default auto: the smallest within 2 % of the highest throughput, as 'batch' chooses)
     seq: sequence length (default: that of the model)
     dim: size of a free dimension of a model file; may be repeated
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
-    optimizer: sgd, momentum, adam or adamw (default: the usual one for the model)
+    optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
+        model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective or full
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
-    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32
+    lora: train adapters:
+        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
     software: year of the runtime's release, which decides the attention kernel (default: today's)
     mode: training (default) or inference: forward pass only, no loss
     fuse: fuse operators of a file into one: all (default), eager (as eager PyTorch does) or none
+    n: number of devices; data parallel unless --tp, --pp or --cp is given
+    tp: tensor-parallel size
+    pp: pipeline stages
+    dp: data-parallel replicas
+    zero: ZeRO stage: shard nothing, optimizer states, also gradients, also weights over the replicas
+    interleave: virtual stages (model chunks) per pipeline stage
+    sequence_parallel: tensor-parallel devices also divide norms and dropouts by tokens
+    micro_batch: samples on a device at a time
+    global_batch: samples per update over all devices
+    accumulate: micro-batches per update
+    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node)
+    cp: context-parallel size: devices that divide a sequence's tokens
+    ep: expert-parallel size: replicas that divide the experts
+    schedule: pipeline schedule: 1f1b (default) or gpipe
+    offload: store in host memory: optimizer, activations, weights (comma-separated)
     runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned or usual
         (default: torch-eager on GPUs)
     cuda_graphs: replay the step's kernels from CUDA graphs, without the host's launches (torch-eager and
@@ -491,11 +578,17 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     host: host that launches the kernels and loads the data (default: the device's usual one); see docs/loading.md
     host_io: data loading (default: off unless a dataset is named; on: the bytes of the model's inputs)
     versus: compare with another device
-    full: add memory, batch sizes and sources, as the HTML pages show them; needs --json
+    full: add memory, plan, timeline, batch sizes and sources, as the HTML pages show them; needs --json
+    what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
+        launch
     """
     return one(Explanation, "explain", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
         "--loss-kernel": loss_kernel, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--fuse": fuse, "--runtime": runtime,
-        "--cuda-graphs": cuda_graphs, "--layout": layout, "--dataset": dataset, "--workers": workers, "--host": host,
-        "--host-io": host_io, "--versus": versus, "--full": full})
+        "--attention": attention, "--software": software, "--mode": mode, "--fuse": fuse, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
+        "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
+        "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout, "--dataset": dataset,
+        "--workers": workers, "--host": host, "--host-io": host_io, "--versus": versus, "--full": full,
+        "--what-if": what_if})

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - devices: listing, loading and properties. */
+#include "device/what_if.h"
 #include "device/device.h"
 
 #include <math.h>
@@ -41,8 +42,11 @@ cm_status cm_device_load(const char *name, cm_device **device, cm_diag *diag)
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    const cm_device *compiled = cm__compiled_find(name);
-    *device = compiled ? cm__compiled_load(ctx, compiled) : read_profile(ctx, name);
+    const char      *changes = strchr(name, CM__WHAT_IF);
+    const char      *plain = changes ? cm__format(ctx, "%.*s", (int)(changes - name), name) : name;
+    const cm_device *compiled = cm__compiled_find(plain);
+    *device = compiled ? cm__compiled_load(ctx, compiled) : read_profile(ctx, plain);
+    if (changes) *device = cm__device_what_if(ctx, *device, changes + 1);
     ctx->diag = NULL; /* the device outlives the caller's diag */
     return CM_OK;
 }
