@@ -108,7 +108,7 @@ static const struct option {
     {"--async", {.dp = 2}, {.dp = 2, .asynchronous = true}},
     {"--compress", {.dp = 2}, {.dp = 2, .gradient_bits = 8}},
     {"--compress", {.dp = 2}, {.dp = 2, .gradient_part = 0.01}},
-    {"--overlap", {.dp = 2}, {.dp = 2, .overlap = true}},
+    {"--overlap", {.dp = 16}, {.dp = 16, .overlap = true}}, /* over two nodes: RDUs always overlap inside one */
     {"--offload", {.dp = 2}, {.dp = 2, .offload_optimizer = true}},
     {"--offload", {0}, {.offload_activations = true}},
     {"--offload", {0}, {.offload_weights = true}},
@@ -136,7 +136,7 @@ static answer ask(const cm_graph *step, const cm_device *d, const cm_fabric *fab
 static void check_options(law_run *run, const char *id, const cm_device *d, const cm_graph *step)
 {
     cm_fabric *fabric;
-    if (cm_fabric_new(d, "node=8,net=800Gb", &fabric, NULL)) return;
+    if (cm_fabric_new(d, "node=8,net=100Gb", &fabric, NULL)) return;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const struct option *o = &options[i];
         answer a = ask(step, d, fabric, &o->without), b = ask(step, d, fabric, &o->with);
