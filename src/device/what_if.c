@@ -43,26 +43,22 @@ static bool compute(cm_device *d, double factor)
 
 static bool bandwidth(cm_device *d, double factor)
 {
-    cm_memory *m = cm__device_main(d);
-    return m && scale(&m->bw_bytes_s, factor);
+    return cm__device_main(d) && scale(&cm__device_main(d)->bw_bytes_s, factor);
 }
 
 static bool memory(cm_device *d, double factor)
 {
-    cm_memory *m = cm__device_main(d);
-    return m && scale(&m->capacity_bytes, factor);
+    return cm__device_main(d) && scale(&cm__device_main(d)->capacity_bytes, factor);
 }
 
 static bool cache(cm_device *d, double factor)
 {
-    cm_memory *m = cm__device_cache(d);
-    return m && scale(&m->capacity_bytes, factor);
+    return cm__device_cache(d) && scale(&cm__device_cache(d)->capacity_bytes, factor);
 }
 
 static bool cache_bandwidth(cm_device *d, double factor)
 {
-    cm_memory *m = cm__device_cache(d);
-    return m && scale(&m->bw_bytes_s, factor);
+    return cm__device_cache(d) && scale(&cm__device_cache(d)->bw_bytes_s, factor);
 }
 
 static bool links(cm_device *d, double factor)
