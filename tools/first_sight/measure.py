@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """measure.py - run the training steps of a list on this machine's GPU.
 
-    python3 tools/first_sight/measure.py LIST.tsv -o MEASURED.jsonl [--budget SECONDS] [--only WORD]
+    python3 tools/first_sight/measure.py LIST.tsv -o MEASURED.jsonl [--budget SECONDS] [--only WORD] [--workers N]
 
 LIST.tsv is written by predict.py; only its columns case, precision, layout, batch and optimizer are read. Per case:
 median time of a step, kernel time (sum, and union over streams), peak of allocated and reserved memory, and the kernel
-time of each operator by pass and shapes. Lines are appended, so that a run can be continued.
+time of each operator by pass and shapes. Lines are appended, so that a run can be continued. Several processes build
+and tune networks at once; only one at a time uses the GPU for its steps (together.py).
 """
 import argparse
 import csv
@@ -20,6 +21,7 @@ import traceback
 import torch
 
 import cases
+import together
 
 WARM, MOST_STEPS, MOST_SECONDS = 4, 20, 0.35
 
@@ -145,12 +147,16 @@ def pass_of(event):
     return "forward"
 
 
-def profiled(step):
-    """Kernel time by sum and union, number of kernels, and the kernel time of each operator."""
+def profile_of(step):
     kinds = torch.profiler.ProfilerActivity
     with torch.profiler.profile(activities=[kinds.CPU, kinds.CUDA], record_shapes=True) as profile:
         step()
         torch.cuda.synchronize()
+    return profile
+
+
+def kernels_of(profile):
+    """Kernel time by sum and union, number of kernels, and the kernel time of each operator."""
     events, spans, table, host = profile.events(), [], {}, {}
     for e in events:
         if e.name.startswith("aten::") and not (e.cpu_parent and e.cpu_parent.name.startswith("aten::")):
@@ -176,15 +182,57 @@ def profiled(step):
             "ops": sorted(ops, key=lambda o: -o[4])}
 
 
-def one(row):
-    step = prepared(row)
-    probe = host_probe()
-    seconds, steps = timed(step)
-    result = {"case": row["case"], "precision": row["precision"], "layout": row["layout"], "batch": int(row["batch"]),
-              "optimizer": row["optimizer"], "step_s": seconds, "steps": steps, "probe_s": probe, "peak_allocated": torch.cuda.max_memory_allocated(),
-              "peak_reserved": torch.cuda.max_memory_reserved()}
-    result.update(profiled(step))
+def one(row, turns):
+    with turns.shared():
+        step = prepared(row)
+        step()  # cuDNN chooses its kernels
+        torch.cuda.synchronize()
+    with turns.alone():
+        probe = host_probe()
+        seconds, steps = timed(step)
+        result = {"case": row["case"], "precision": row["precision"], "layout": row["layout"], "batch": int(row["batch"]),
+                  "optimizer": row["optimizer"], "step_s": seconds, "steps": steps, "probe_s": probe,
+                  "peak_allocated": torch.cuda.max_memory_allocated(), "peak_reserved": torch.cuda.max_memory_reserved()}
+        profile = profile_of(step)
+    result.update(kernels_of(profile))
     return result
+
+
+class Campaign:
+    def __init__(self, output, budget):
+        self.output, self.budget, self.begin = output, budget, time.perf_counter()
+
+    def spent(self):
+        return time.perf_counter() - self.begin
+
+    def measure(self, row, turns):
+        """One row, appended to the output. False when the budget is spent."""
+        if self.spent() > self.budget:
+            print("budget spent before", row["case"], flush=True)
+            return False
+        start = time.perf_counter()
+        torch.backends.cudnn.benchmark = True
+        try:
+            result = one(row, turns)
+        except Exception as error:  # noqa: BLE001 - one broken network must not end the campaign
+            result = {"case": row["case"], "precision": row["precision"], "batch": int(row["batch"]), "error": repr(error)[:300]}
+            traceback.print_exc(limit=-3, file=sys.stderr)
+        together.appended(self.output, json.dumps(result))
+        print(f"{self.spent():6.0f} s {row['case']} {row['precision']} {row['batch']}: "
+              f"{result.get('error') or format(result['step_s'] * 1e3, '.2f') + ' ms'} ({time.perf_counter() - start:.1f} s)", flush=True)
+        gc.collect()
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        return True
+
+
+def rows_left(path, output, only):
+    done = set()
+    if os.path.exists(output):
+        done = {(r["case"], r["precision"], r["batch"]) for r in map(json.loads, open(output))}
+    with open(path) as lines:
+        rows = csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t")
+        return [r for r in rows if only in r["case"] and (r["case"], r["precision"], int(r["batch"])) not in done]
 
 
 def main():
@@ -193,32 +241,10 @@ def main():
     parser.add_argument("-o", "--output", required=True)
     parser.add_argument("--budget", type=float, default=1e9)
     parser.add_argument("--only", default="")
+    parser.add_argument("--workers", type=int, default=4)
     args = parser.parse_args()
-    torch.backends.cudnn.benchmark = True
-    done = set()
-    if os.path.exists(args.output):
-        done = {(r["case"], r["precision"], r["batch"]) for r in map(json.loads, open(args.output))}
-    begin = time.perf_counter()
-    with open(args.list) as lines, open(args.output, "a") as out:
-        for row in csv.DictReader((l for l in lines if not l.startswith("#")), delimiter="\t"):
-            if args.only not in row["case"] or (row["case"], row["precision"], int(row["batch"])) in done:
-                continue
-            if time.perf_counter() - begin > args.budget:
-                print("budget spent before", row["case"], flush=True)
-                break
-            start = time.perf_counter()
-            try:
-                result = one(row)
-            except Exception as error:  # noqa: BLE001 - one broken network must not end the campaign
-                result = {"case": row["case"], "precision": row["precision"], "batch": int(row["batch"]), "error": repr(error)[:300]}
-                traceback.print_exc(limit=-3, file=sys.stderr)
-            out.write(json.dumps(result) + "\n")
-            out.flush()
-            print(f"{time.perf_counter() - begin:6.0f} s {row['case']} {row['precision']} {row['batch']}: "
-                  f"{result.get('error') or format(result['step_s'] * 1e3, '.2f') + ' ms'} ({time.perf_counter() - start:.1f} s)", flush=True)
-            gc.collect()
-            torch.cuda.empty_cache()
-            torch.cuda.reset_peak_memory_stats()
+    campaign = Campaign(args.output, args.budget)
+    together.run(rows_left(args.list, args.output, args.only), args.workers, campaign.measure)
 
 
 if __name__ == "__main__":
