@@ -5,15 +5,13 @@
 
 LIST.tsv is written by `predict.py list --runtime torch-compile`; its columns case, mode, precision, layout, batch and
 optimizer are read. Compiling takes longer than measuring, so every row is a process of its own, and several compile at
-the same time. Only the process that holds the lock uses the GPU; while it takes the time of steps, it stops the others.
-Rows in mode `default` are also run eagerly. Per row: time of a step, kernel time, peak memory, time of each kernel by
+the same time; while one takes the time of steps, it stops the others (together.py). Rows are also run eagerly. Per row: time of a step, kernel time, peak memory, time of each kernel by
 name, and what the compiler says about the kernels that it generated (sizes, operands). Lines are appended, so that a
 run can be continued. compiled.sh runs this and the benchmark of generated kernels.
 """
 import argparse
 import contextlib
 import csv
-import fcntl
 import gc
 import json
 import multiprocessing
@@ -28,6 +26,7 @@ import traceback
 import torch
 
 import measure
+import together
 
 WARM, MOST_STEPS, MOST_SECONDS, ROUNDS = 4, 20, 0.2, 3
 AUTOTUNE_THREADS = 5  # that compile candidates of one network in mode max-autotune
@@ -35,22 +34,10 @@ KEPT_KERNELS = 600    # names per row
 
 
 class Device:
-    """The device for which all processes queue. `siblings` are the ids of the processes of this run."""
+    """The device that all processes of a run share."""
 
-    def __init__(self, name, lock_path, siblings):
-        self.name, self.siblings = name, siblings
-        self.lock, self.held = open(lock_path, "w"), False
-
-    def take(self):
-        if not self.held:
-            fcntl.flock(self.lock, fcntl.LOCK_EX)
-            self.held = True
-
-    def give(self):
-        if self.held:
-            self.synchronize()
-            self.held = False
-            fcntl.flock(self.lock, fcntl.LOCK_UN)
+    def __init__(self, name, turns):
+        self.name, self.turns = name, turns
 
     def synchronize(self):
         if self.name == "cuda":
@@ -61,21 +48,6 @@ class Device:
         if self.name == "cuda":
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
-
-    def _tell_others(self, what):
-        for process in list(self.siblings):
-            if process > 0 and process != os.getpid():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process, what)
-
-    @contextlib.contextmanager
-    def quiet(self):
-        """The other processes of this run stand still: they would take cycles and bandwidth of the host."""
-        self._tell_others(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self._tell_others(signal.SIGCONT)
 
 
 # ---- one row -------------------------------------------------------------------------------------------------------
@@ -93,14 +65,13 @@ def timed(device, step):
     device.synchronize()
     count = max(3, min(MOST_STEPS, int(MOST_SECONDS / max(time.perf_counter() - begin, 1e-3))))
     times, hosts = [], []
-    with device.quiet():
-        for _ in range(ROUNDS):
-            begin = time.perf_counter()
-            for _ in range(count):
-                step()
-            hosts.append((time.perf_counter() - begin) / count)
-            device.synchronize()
-            times.append((time.perf_counter() - begin) / count)
+    for _ in range(ROUNDS):
+        begin = time.perf_counter()
+        for _ in range(count):
+            step()
+        hosts.append((time.perf_counter() - begin) / count)
+        device.synchronize()
+        times.append((time.perf_counter() - begin) / count)
     return {"step_s": statistics.median(times), "queued_s": statistics.median(hosts), "steps": count}
 
 
@@ -110,13 +81,19 @@ def memory(device):
     return {"peak_allocated": torch.cuda.max_memory_allocated(), "peak_reserved": torch.cuda.max_memory_reserved()}
 
 
-def kernels(device, step):
-    """Kernel time by sum and union, and [name, launches, microseconds] of the kernels of one step."""
+def profile_of(device, step):
     if device.name != "cuda":
-        return {}
+        return None
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         step()
         torch.cuda.synchronize()
+    return profile
+
+
+def kernels(profile):
+    """Kernel time by sum and union, and [name, launches, microseconds] of the kernels of one step."""
+    if profile is None:
+        return {}
     spans, table = [], {}
     for e in profile.events():
         if e.device_type != torch.autograd.DeviceType.CUDA or getattr(e, "is_user_annotation", False):
@@ -134,43 +111,11 @@ def kernels(device, step):
 
 
 def measured(device, step):
-    found = timed(device, step)
-    found.update(memory(device))
-    found.update(kernels(device, step))
-    return found
-
-
-def compiled_model(device, model, mode):
-    """The model under torch.compile. Compiling happens without the device, running with it."""
-    from torch._inductor import list_mode_options
-    from torch._inductor.compile_fx import compile_fx
-
-    def backend(graph, inputs):
-        device.give()
-        try:
-            return compile_fx(graph, inputs, config_patches=list_mode_options(mode))
-        finally:
-            device.take()
-    return torch.compile(model, backend=backend)
-
-
-def locked_benchmarks(device):
-    """Inductor tries kernels while it compiles (max-autotune): each try waits for the device."""
-    from torch._inductor.runtime import benchmarking
-
-    def locked(original):
-        def run(*args, **keywords):
-            had = device.held
-            device.take()
-            try:
-                return original(*args, **keywords)
-            finally:
-                if not had:
-                    device.give()
-        return run
-    for kind in (benchmarking.TritonBenchmarker, benchmarking.InductorBenchmarker):
-        if "benchmark_gpu" in kind.__dict__:
-            kind.benchmark_gpu = locked(kind.benchmark_gpu)
+    with device.turns.alone():
+        probe = {"probe_s": measure.host_probe()} if device.name == "cuda" else {}
+        found = probe | timed(device, step) | memory(device)
+        profile = profile_of(device, step)
+    return found | kernels(profile)
 
 
 def settings(mode):
@@ -185,34 +130,30 @@ def settings(mode):
 
 
 def eager_part(device, case, result):
-    result["eager"] = measured(device, case.step_of(case.model))
+    step = case.step_of(case.model)
+    with device.turns.tuning():
+        step()
+        device.synchronize()
+    result["eager"] = measured(device, step)
     device.tidy()
 
 
 def compiled_part(device, case, mode, result):
     from centimani import inductor
-    locked_benchmarks(device)
-    device.give()
     begin = time.perf_counter()
     with inductor.recorded() as generated:
-        step = case.step_of(compiled_model(device, case.model, mode))
+        step = case.step_of(torch.compile(case.model, mode=mode))
         step()
-    device.take()
-    device.synchronize()
+        device.synchronize()
     result["compile_s"] = time.perf_counter() - begin
-    result["probe_s"] = measure.host_probe() if device.name == "cuda" else 0
     result.update(measured(device, step))
     result["generated"] = generated
 
 
 def one(device, row, result):
     settings(row["mode"])
-    if device.name == "cuda":
-        torch.zeros(1, device="cuda")  # a context takes a second and no time of kernels
-    device.take()
     case = measure.Case(row, device.name)
-    if row["mode"] == "default":
-        eager_part(device, case, result)
+    eager_part(device, case, result)
     compiled_part(device, case, row["mode"], result)
 
 
@@ -225,9 +166,7 @@ def child(device, row, output):
         result["error"] = repr(error)[:300]
         traceback.print_exc(limit=-4, file=sys.stderr)
     result["all_s"] = time.perf_counter() - begin
-    with open(output, "a") as out:
-        fcntl.flock(out, fcntl.LOCK_EX)
-        out.write(json.dumps(result) + "\n")
+    together.appended(output, json.dumps(result))
     os._exit(0)  # without the minutes that libraries take to clean up
 
 
@@ -249,7 +188,7 @@ class Run:
     def __init__(self, args, rows):
         self.args, self.rows, self.begin = args, rows, time.perf_counter()
         self.context = multiprocessing.get_context("fork")
-        self.siblings = self.context.Array("i", args.workers, lock=False)
+        self.turns = together.Turns(args.workers)
         self.folder = tempfile.mkdtemp()
         self.live = [None] * args.workers  # (process, row)
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(self.folder, "inductor")
@@ -259,25 +198,18 @@ class Run:
         return time.perf_counter() - self.begin
 
     def start(self, place, row):
-        device = Device(self.args.device, os.path.join(self.folder, "lock"), self.siblings)
-        process = self.context.Process(target=child, args=(device, row, self.args.output))
+        process = self.context.Process(target=child, args=(Device(self.args.device, self.turns), row, self.args.output))
         process.start()
-        device.lock.close()
-        self.siblings[place] = process.pid
+        self.turns.pids[place] = process.pid
         self.live[place] = (process, row, self.spent())
-
-    def wake(self):
-        for entry in self.live:
-            if entry and entry[0].is_alive():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(entry[0].pid, signal.SIGCONT)
 
     def collect(self):
         for place, entry in enumerate(self.live):
             if entry and not entry[0].is_alive():
                 entry[0].join()
-                self.siblings[place], self.live[place] = 0, None
-                self.wake()  # in case it died while the others stood still
+                self.turns.pids[place], self.live[place] = 0, None
+                if entry[0].exitcode:  # it died, perhaps while the others stood still
+                    self.turns.tell_others(signal.SIGCONT)
                 print(f"{self.spent():6.0f} s {entry[1]['case']} {entry[1]['mode']} exit {entry[0].exitcode} "
                       f"after {self.spent() - entry[2]:.0f} s, {len(self.rows)} wait", flush=True)
 

@@ -12,7 +12,7 @@ mkdir -p "$out"
 export PYTHONPATH="$here/../../python${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1
 date
 if [ "$steps" -gt 0 ]; then
-    python3 "$here/compiled.py" "$list" -o "$out/compiled.jsonl" --budget "$steps" --workers 12 2>"$out/compiled.err" || true
+    python3 "$here/compiled.py" "$list" -o "$out/compiled.jsonl" --budget "$steps" --workers 14 2>"$out/compiled.err" || true
     xz -3 -T0 -f "$out/compiled.jsonl" || true
     date
 fi
