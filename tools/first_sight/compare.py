@@ -5,6 +5,9 @@
 Predictions beside measurements of the same steps: kernel time, step time, peak memory, and how many steps lie in the
 interval, apart for steps that the host and that the device bounds. MEASURED are files of measure.py, or tables that
 `--table` wrote from them. `--again` asks PROGRAM anew, with the captures in FOLDER, in place of the predicted column.
+
+Compiled steps (lists with a column `mode`) are also judged by their speed-up over eager. With CUDA graphs their memory
+is not judged: PyTorch's counters do not see what lives in the pool of a graph.
 """
 import argparse
 import csv
@@ -25,12 +28,25 @@ def table(path):
 
 def measured_in(path):
     if path.endswith(".tsv"):
-        return [{**r, **{k: float(r[k]) for k in MEASURED}} for r in table(path)]
+        return [{k: v if k in KEYS or k == "mode" else float(v) for k, v in r.items() if v} for r in table(path)]
     return [r for r in map(json.loads, open(path)) if "error" not in r]
 
 
 def key(row):
-    return row["case"], row["precision"], row["layout"], int(row["batch"])
+    return row["case"], row.get("mode"), row["precision"], row["layout"], int(row["batch"])
+
+
+def ask_again(program, folder, p):
+    """Put what the program says now in place of what was predicted. False without an answer."""
+    mode = p.get("mode")
+    question = (program, predict.file_of(folder, p["case"]), "nvidia-h200", p["batch"], p["precision"], p["layout"], p["optimizer"])
+    eager = predict.asked(*question)
+    answer = predict.asked(*question, "torch-compile:" + mode) if mode else eager
+    if answer is None or eager is None:
+        return False
+    p.update(device_s=answer["device_time_s"], step_s=answer["step_time_s"], low_s=answer["interval_s"][0],
+             high_s=answer["interval_s"][1], peak_bytes=answer["peak_bytes"], eager_device_s=eager["device_time_s"])
+    return True
 
 
 def joined(args):
@@ -39,23 +55,25 @@ def joined(args):
         m = measured.get(key(p))
         if not m:
             continue
-        if args.again:
-            program, folder = args.again
-            answer = predict.asked(program, predict.file_of(folder, p["case"]), "nvidia-h200", p["batch"], p["precision"],
-                                   p["layout"], p["optimizer"])
-            if answer is None:
-                print("no prediction:", p["case"])
-                continue
-            p.update(device_s=answer["device_time_s"], step_s=answer["step_time_s"], low_s=answer["interval_s"][0],
-                     high_s=answer["interval_s"][1], peak_bytes=answer["peak_bytes"], host_s=answer["host_time_s"])
+        if args.again and not ask_again(*args.again, p):
+            print("no prediction:", p["case"])
+            continue
         yield p, m
+
+
+def speed_up(p, m):
+    """Error of the predicted speed-up of kernel time over eager; None where there is nothing to compare with."""
+    if "mode" not in p or "eager_union_s" not in m:
+        return None
+    return float(p["eager_device_s"]) / float(p["device_s"]) / (m["eager_union_s"] / m["union_s"]) - 1
 
 
 def judged(p, m):
     """Errors and where the step lies; the host bounds a step whose kernels take less than 0.8 of it."""
-    step = m["step_s"]
-    return {"case": p["case"], "what": f"{p['precision']} {p['layout']} {p['batch']}", "device": float(p["device_s"]) / m["union_s"] - 1,
-            "step": float(p["step_s"]) / step - 1, "memory": float(p["peak_bytes"]) / m["peak_allocated"] - 1,
+    step, graphs = m["step_s"], p.get("mode") == "reduce-overhead"
+    return {"case": p["case"], "what": f"{p['precision']} {p['layout']} {p['batch']}{' graphs' if graphs else ''}", "device": float(p["device_s"]) / m["union_s"] - 1,
+            "step": float(p["step_s"]) / step - 1, "memory": None if graphs else float(p["peak_bytes"]) / m["peak_allocated"] - 1,
+            "speed-up": speed_up(p, m),
             "host": m["union_s"] < 0.8 * step, "inside": float(p["low_s"]) <= step <= float(p["high_s"]),
             "width": float(p["high_s"]) / float(p["low_s"]), "union": m["union_s"], "measured": step}
 
@@ -65,9 +83,9 @@ def percentile(values, part):
 
 
 def line(name, rows):
-    device, memory = [abs(r["device"]) for r in rows], [abs(r["memory"]) for r in rows]
+    device, memory = [abs(r["device"]) for r in rows], [abs(r["memory"]) for r in rows if r["memory"] is not None]
     text = f"{name:24s} {len(rows):4d}  {statistics.mean(device):6.1%} {statistics.median(device):6.1%} {percentile(device, .9):6.1%}  " \
-           f"{statistics.mean(memory):6.1%} {statistics.median(memory):6.1%}  "
+           + (f"{statistics.mean(memory):6.1%} {statistics.median(memory):6.1%}  " if memory else f"{'-':>6} {'-':>6}  ")
     for host in (False, True):
         of = [r for r in rows if r["host"] == host]
         text += f"{len(of):4d} {statistics.mean(abs(r['step']) for r in of):6.1%} {sum(r['inside'] for r in of) / len(of):5.0%} " \
@@ -91,9 +109,13 @@ def main():
     for source in sorted({r["case"].split(":")[0] for r in rows}):
         print(line(source, [r for r in rows if r["case"].startswith(source + ":")]))
     print(line("all", rows))
+    ups = [abs(r["speed-up"]) for r in rows if r["speed-up"] is not None]
+    if ups:
+        print(f"speed-up over eager: {statistics.mean(ups):.1%} mean, {statistics.median(ups):.1%} median")
     for r in sorted(rows, key=lambda r: -abs(r["device"])) if args.rows else []:
         print(f"  {r['case']:44s} {r['what']:22s} kernels {r['union'] * 1e3:8.2f} ms {r['device']:+7.1%}  step {r['measured'] * 1e3:8.2f} ms "
-              f"{r['step']:+7.1%} {'in ' if r['inside'] else 'out'} {'host' if r['host'] else '    '} memory {r['memory']:+7.1%}")
+              f"{r['step']:+7.1%} {'in ' if r['inside'] else 'out'} {'host' if r['host'] else '    '}"
+              + (f" memory {r['memory']:+7.1%}" if r["memory"] is not None else ""))
     if args.table:
         with open(args.table, "w") as out:
             print("\t".join(KEYS + MEASURED), file=out)
