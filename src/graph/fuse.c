@@ -99,12 +99,13 @@ bool cm__rewrite(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int3
     g->segment = old.segment;
     g->function = old.function;
     g->plain = old.plain;
+    g->outside = old.outside;
     cm__place_names(g->ctx, "node '%s' as %s", old.name, cm__ops[op].name);
     cm_node fused = *cm__emit_node(g, op, old.name, inputs, n, attrs, n_attrs, 0); /* last, for its shape */
     cm__place(g->ctx, "%s", "");
     g->block = block;
     g->segment = g->function = -1;
-    g->plain = false;
+    g->plain = g->outside = false;
     g->n_nodes = made;
     if (!cm__same_shape(cm__t(g, fused.outputs[0]), cm__t(g, result))) return false;
     cm__t(g, fused.outputs[0])->producer = -1;

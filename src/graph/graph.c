@@ -164,7 +164,7 @@ cm_node *cm__emit_node(cm_graph *g, int op, const char *name, const int32_t *inp
     *node = (cm_node){.name = cm__text_copy(g->ctx, name ? name : row->name), .inputs = ins, .outputs = outs,
                       .n_inputs = n, .n_outputs = n_outputs, .op = (int16_t)op, .phase = (uint8_t)g->phase,
                       .view = row->view, .source = g->origin, .block = g->block, .segment = g->segment,
-                      .function = g->function, .plain = g->plain,
+                      .function = g->function, .plain = g->plain, .outside = g->outside,
                       .attrs = copy_attrs(g->ctx, attrs, n_attrs)};
     g->n_nodes++;
     row->shape(g, node);

@@ -146,6 +146,7 @@ struct cm_node {
     uint8_t        phase;   /* cm_phase */
     bool           view;    /* changes shape and strides only; moves no data */
     bool           plain;   /* the model switches autocast off for it */
+    bool           outside; /* the training script computes it from the model's outputs: the loss */
     int32_t        source;  /* forward node of a backward or recompute node, -1: none */
     int32_t        block;   /* index of the repeated layer that contains it, -1: none */
     int32_t        function; /* the call of a custom autograd function that contains it, -1: none */
@@ -171,7 +172,7 @@ struct cm_graph {
     cm_poly    *alive_bytes; /* per node, set by cm__lifetimes() */
     int32_t     nodes_read;
     int32_t     block, segment, function; /* assigned to nodes when they are emitted; -1: none */
-    bool        plain;       /* assigned likewise */
+    bool        plain, outside; /* assigned likewise */
     cm_phase    phase;       /* assigned likewise */
     int32_t     origin;      /* assigned likewise, to cm_node.source */
     bool        own_loss;    /* the first output is the loss that the model was recorded with */

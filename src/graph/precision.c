@@ -313,6 +313,15 @@ static bool is_omitted(const lowering *l, const cm_node *n, int32_t x)
     return (l->inference && n->op == CM_OP_DROPOUT) || (cm__attr_find(n, CM_ATTR_UNLESS_CAST) && was_cast(l, x));
 }
 
+/* What is emitted next is part of the same layer, segment and function. */
+static void follow(cm_graph *out, const cm_node *n)
+{
+    out->block = n->block;
+    out->segment = n->segment;
+    out->function = n->function;
+    out->outside = n->outside;
+}
+
 /* Map a cast whose types are recorded; omit it if it changes nothing. False: the node is no such cast. */
 static bool lower_cast(lowering *l, const cm_node *n)
 {
@@ -322,9 +331,7 @@ static bool lower_cast(lowering *l, const cm_node *n)
     int32_t x = mapped(l, n->inputs[0]);
     if (l->autocast) want = cast_under_autocast(l, n, x);
     else converted(l, y, &want);
-    l->out->block = n->block;
-    l->out->segment = n->segment;
-    l->out->function = n->function;
+    follow(l->out, n);
     bool same = cm__t(l->out, x)->dtype == want;
     l->map[n->outputs[0]] = same ? x : cast(l, x, want, CM_ROLE_ACTIVATION);
     return true;
@@ -339,9 +346,7 @@ static bool lower_cross_entropy(lowering *l, const cm_node *n)
     if (x < 0 || !has_16_bits(cm__t(l->out, x)->dtype)) return false;
     cm__attr axis = CM__INTS(CM_ATTR_AXIS, cm__t(l->out, x)->rank > 1 ? 1 : 0);
     int32_t  inputs[3];
-    l->out->block = n->block;
-    l->out->segment = n->segment;
-    l->out->function = n->function;
+    follow(l->out, n);
     inputs[0] = as(l, cm__emit(l->out, CM_OP_LOG_SOFTMAX, n->name, &x, 1, &axis, 1), CM_FP32);
     for (int32_t i = 1; i < n->n_inputs; i++) inputs[i] = mapped(l, n->inputs[i]);
     l->map[n->outputs[0]] =
@@ -360,9 +365,7 @@ static void lower_node(lowering *l, int32_t index)
         return;
     }
     cm__place_names(l->out->ctx, "node '%s' (%s)", n->name, cm_node_type(n));
-    l->out->block = n->block;
-    l->out->segment = n->segment;
-    l->out->function = n->function;
+    follow(l->out, n);
     apply_policy(l, n, inputs);
     const cm_node *low =
         cm__emit_node(l->out, n->op, n->name, inputs, n->n_inputs, n->attrs, count_attrs(n), n->n_outputs);
@@ -417,6 +420,7 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
     cm__place(step->ctx, "%s", "");
     hold(&l);
     step->block = step->segment = step->function = -1;
+    step->outside = false;
     if (!inference) {
         step->functions = cm__functions_mapped(step->ctx, forward, l.map);
         step->n_functions = forward->n_functions;

@@ -37,8 +37,9 @@ static bool has_fused_loss(const cm_graph *g)
 
 static void add_training(cm_graph *step, const cm_train_options *o)
 {
-    int32_t  outputs = step->n_outputs, loss = cm__add_loss(step, &step->loss);
-    int32_t  tensors = step->n_tensors;
+    step->outside = true;
+    int32_t outputs = step->n_outputs, loss = cm__add_loss(step, &step->loss), tensors = step->n_tensors;
+    step->outside = false;
     int32_t *gradient =
         cm__backward_run(step, loss >= 0 ? &loss : step->outputs, loss >= 0 ? 1 : outputs, o->recompute,
                          o->keep_products);

@@ -67,6 +67,7 @@ static const cm_node *copy_node(cm__tune *t, const cm_node *n)
     t->out->segment = n->segment;
     t->out->function = n->function;
     t->out->plain = n->plain;
+    t->out->outside = n->outside;
     for (int32_t i = 0; i < n->n_inputs; i++) inputs[i] = copied(t, n->inputs[i]);
     while (n->attrs[n_attrs].key < CM_ATTRS) n_attrs++;
     const cm_node *copy =
@@ -149,7 +150,7 @@ static void copy_all(cm__tune *t)
         if (t->adapted[i]) add_adapter(t, n, copy->inputs[0], copy->outputs[0]);
     }
     t->out->block = t->out->segment = t->out->function = -1;
-    t->out->plain = false;
+    t->out->plain = t->out->outside = false;
     for (int32_t i = 0; i < in->n_tensors; i++) {
         int32_t until = cm__t(in, i)->until;
         if (until >= 0 && t->map[i] >= 0 && t->map[until] >= 0) cm__hold(t->out, t->map[i], t->map[until]);

@@ -263,6 +263,20 @@ static void hold_variables(cm__trace *t)
     }
 }
 
+/* The operator that makes the last of the model's outputs. What follows is the script's loss, unless the model itself
+   returns the loss. */
+static int32_t last_of_model(const cm__trace *t)
+{
+    int32_t last = -1;
+    for (int32_t o = 0; o < t->n_outputs; o++)
+        if (t->outputs[o] == t->loss) return t->n_ops;
+    for (int32_t i = 0; i < t->n_ops && t->ops[i].phase == CM_FORWARD; i++)
+        for (int32_t k = 0; k < t->ops[i].n_out; k++)
+            for (int32_t o = 0; o < t->n_outputs; o++)
+                if (t->ops[i].out[k] == t->outputs[o]) last = i;
+    return last < 0 ? t->n_ops : last;
+}
+
 static void set_defaults(cm__trace *t)
 {
     const json_t *update = json_array_get(json_object_get(t->root, "updates"), 0);
@@ -307,9 +321,10 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
     t.g = cm__graph_new(ctx, cm__text_copy_n(ctx, own ? own : name, strnlen(own ? own : name, 128)), "trace");
     make_leaves(&t);
     index_rows(&index, ctx);
-    int32_t lost = cm__trace_segments(&t);
+    int32_t lost = cm__trace_segments(&t), last = last_of_model(&t);
     for (int32_t i = 0; i < t.n_ops; i++) {
         if (t.ops[i].phase != CM_FORWARD) continue;
+        t.g->outside = i > last;
         t.g->nodes_read++;
         t.g->segment = t.ops[i].segment;
         t.g->function = t.ops[i].function;
@@ -319,7 +334,7 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
     cm__place(ctx, "%s", "");
     hold_variables(&t);
     t.g->segment = t.g->function = -1;
-    t.g->plain = false;
+    t.g->plain = t.g->outside = false;
     cm__trace_functions(&t, &index);
     t.g->own_loss = t.loss >= 0 && t.tensors[t.loss].here >= 0;
     add_output(&t, t.loss);

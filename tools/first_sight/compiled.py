@@ -111,11 +111,16 @@ def kernels(profile):
 
 
 def measured(device, step):
+    """Times and memory. Kernels are profiled later: a profiler that was once used slows all launches."""
     with device.turns.alone():
         probe = {"probe_s": measure.host_probe()} if device.name == "cuda" else {}
-        found = probe | timed(device, step) | memory(device)
+        return probe | timed(device, step) | memory(device)
+
+
+def profiled(device, step):
+    with device.turns.alone():
         profile = profile_of(device, step)
-    return found | kernels(profile)
+    return kernels(profile)
 
 
 def settings(mode):
@@ -136,6 +141,7 @@ def eager_part(device, case, result):
         device.synchronize()
     result["eager"] = measured(device, step)
     device.tidy()
+    return step
 
 
 def compiled_part(device, case, mode, result):
@@ -148,13 +154,16 @@ def compiled_part(device, case, mode, result):
     result["compile_s"] = time.perf_counter() - begin
     result.update(measured(device, step))
     result["generated"] = generated
+    return step
 
 
 def one(device, row, result):
     settings(row["mode"])
     case = measure.Case(row, device.name)
-    eager_part(device, case, result)
-    compiled_part(device, case, row["mode"], result)
+    eager = eager_part(device, case, result)
+    compiled = compiled_part(device, case, row["mode"], result)
+    result.update(profiled(device, compiled))
+    result["eager"].update(profiled(device, eager))
 
 
 def child(device, row, output):

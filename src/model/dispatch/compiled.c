@@ -18,66 +18,6 @@
 
 static int32_t stored(const cm__fusing *f, int32_t tensor) { return cm__t(f->d->g, tensor)->storage; }
 
-/* Marks the tensors that are read outside the kernel that makes them, and those that a library reads in backward. */
-static void find_outside(cm__fusing *f)
-{
-    const cm_graph *g = f->d->g;
-    for (int32_t i = 0; i < g->n_nodes; i++) {
-        const cm_node *n = &g->nodes[i];
-        for (int32_t k = 0; !n->view && k < n->n_inputs; k++) {
-            int32_t base = n->inputs[k] < 0 ? -1 : stored(f, n->inputs[k]);
-            int32_t from = base < 0 ? -1 : cm__t(g, base)->producer;
-            if (from >= 0 && (f->kernel[from] < 0 || f->kernel[from] != f->kernel[i])) f->outside[base] = true;
-            if (base >= 0 && n->phase == CM_BACKWARD && f->kernel[i] < 0) f->library[base] = true;
-        }
-    }
-    for (int32_t i = 0; i < g->n_outputs; i++) f->outside[stored(f, g->outputs[i])] = true;
-}
-
-/* A view may be part of a tensor, or repeat it: the smaller of the two is read. */
-static cm_poly read_of(const cm_graph *g, int32_t tensor)
-{
-    cm_poly view = cm_tensor_bytes(cm__t(g, tensor)), base = cm_tensor_bytes(cm__t(g, cm__t(g, tensor)->storage));
-    return cm_poly_at(&view, 1) < cm_poly_at(&base, 1) ? view : base;
-}
-
-/* Bytes that a node reads from outside its kernel and that no earlier node of the kernel has read. */
-static cm_poly bytes_read(cm__fusing *f, int32_t node)
-{
-    const cm_node *n = cm__node(f->d, node);
-    cm_poly        bytes = cm__poly_const(0);
-    for (int32_t k = 0; k < n->n_inputs; k++) {
-        if (n->inputs[k] < 0) continue;
-        int32_t base = stored(f, n->inputs[k]), from = cm__t(f->d->g, base)->producer;
-        if (f->reader[base] == f->kernel[node] + 1) continue;
-        if (from >= 0 && f->kernel[from] == f->kernel[node]) continue;
-        f->reader[base] = f->kernel[node] + 1;
-        bytes = cm__poly_add(bytes, read_of(f->d->g, n->inputs[k]));
-    }
-    return bytes;
-}
-
-static cm_poly bytes_written(const cm__fusing *f, int32_t node)
-{
-    const cm_node *n = cm__node(f->d, node);
-    cm_poly        bytes = cm__poly_const(0);
-    for (int32_t k = 0; k < n->n_outputs; k++)
-        if (n->outputs[k] >= 0 && (f->outside[stored(f, n->outputs[k])] || n->phase == CM_UPDATE))
-            bytes = cm__poly_add(bytes, cm_tensor_bytes(cm__t(f->d->g, n->outputs[k])));
-    return bytes;
-}
-
-/* Kernel by kernel, so that each counts a tensor once. */
-static void add_traffic(cm__fusing *f)
-{
-    for (int32_t kernel = 0; kernel < f->d->g->n_nodes; kernel++)
-        for (int32_t i = f->kernel[kernel] == kernel ? kernel : -1; i >= 0; i = f->next[i]) {
-            cm_poly in = bytes_read(f, i);
-            f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(in, bytes_written(f, i)));
-            if (i <= f->norm[kernel]) f->summed[kernel] = cm__poly_add(f->summed[kernel], in);
-        }
-}
-
 /* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
 /* One generated kernel that moves this many bytes, counted as a copy of numbers of 4 bytes. */
@@ -90,7 +30,11 @@ static void emit_stream(cm__dispatch *d, int32_t node, const char *variant, cm_p
     d->generated++;
 }
 
-static void emit_small(cm__dispatch *d, int32_t node) { emit_stream(d, node, "fused", cm__poly_const(SMALL_BYTES)); }
+/* The second kernel of a sum over columns. */
+static void emit_small(cm__dispatch *d, int32_t node)
+{
+    emit_stream(d, node, "partial_sums", cm__poly_const(SMALL_BYTES));
+}
 
 /* The sums of a batch norm. Backward has two of them: of the gradient, and of its product with the input. */
 static void emit_sums(const cm__fusing *f, int32_t node, cm_poly summed)
@@ -98,7 +42,7 @@ static void emit_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     cm__dispatch  *d = f->d;
     const cm_node *forward = cm__forward_of(d, cm__node(d, node));
     bool           first = cm__node(d, node) == forward;
-    emit_stream(d, node, "column_sum", summed);
+    emit_stream(d, node, d->nhwc ? "column_sum" : "long_row_sum", summed);
     for (int i = first; i < 2; i++) emit_small(d, node);
     if (first) cm__dispatch_count_batch(d, node), d->generated++;
 }
@@ -116,7 +60,7 @@ static void emit_recomputed(cm__fusing *f, int32_t node)
         cm_poly elements = cm_tensor_elements(cm__t(f->d->g, base));
         if (memcmp(&elements, &f->size[f->kernel[node]], sizeof elements) != 0) continue; /* statistics are stored */
         f->again[base] = true;
-        emit_stream(f->d, node, "fused", cm__poly_scale(read_of(f->d->g, n->inputs[k]), 2));
+        emit_stream(f->d, node, "fused", cm__poly_scale(cm__fusing_read(f->d->g, n->inputs[k]), 2));
     }
 }
 
@@ -171,12 +115,19 @@ static void emit_tuned(cm__fusing *f, int32_t kernel)
 
 /* ---- all kernels ------------------------------------------------------------------------------------------------- */
 
+static const char *kind_of(const cm__fusing *f, int32_t kernel)
+{
+    if (f->columns[kernel]) return "column_sum";
+    if (!f->by_row[kernel]) return "fused";
+    return f->long_rows[kernel] ? "long_row_sum" : "row_sum";
+}
+
 static void emit(cm__fusing *f, int32_t kernel)
 {
     bool twice = f->norm[kernel] >= 0 && cm__node(f->d, kernel)->phase == CM_BACKWARD;
     for (int32_t i = twice ? kernel : -1; i >= 0; i = f->next[i]) emit_recomputed(f, i);
     if (f->norm[kernel] >= 0) emit_sums(f, f->norm[kernel], f->summed[kernel]);
-    emit_stream(f->d, kernel, f->columns[kernel] ? "column_sum" : "fused", f->bytes[kernel]);
+    emit_stream(f->d, kernel, kind_of(f, kernel), f->bytes[kernel]);
     if (f->columns[kernel]) emit_small(f->d, kernel);
     for (int32_t i = kernel; i >= 0; i = f->next[i])
         if (cm__fusing_has_weight_sums(f, i)) emit_weight_sums(f, i);
@@ -186,8 +137,7 @@ void cm__dispatch_fused(cm__dispatch *d)
 {
     const cm_graph *g = d->g;
     cm__fusing     *f = cm__fusing_new(d);
-    find_outside(f);
-    add_traffic(f);
+    cm__fusing_add_traffic(f);
     for (int32_t i = 0; i < g->n_nodes; i++) {
         if (f->kernel[i] == i) (is_tuned(f) ? emit_tuned : emit)(f, i);
         else if (f->kernel[i] < 0 && !g->nodes[i].view) cm__dispatch_one(d, i);

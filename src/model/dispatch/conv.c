@@ -118,7 +118,8 @@ void cm__dispatch_conv(cm__dispatch *d, int32_t node)
     const cm_node *n = cm__node(d, node);
     shape          s = shape_of(d, n);
     convolution(d, node, &s, s.transposed ? CM__PASS_BWD_INPUT : CM__PASS_FORWARD);
-    if (cm__has(n, 2) && n->op != CM_OP_CONV_INTEGER) add_bias(d, node);
+    bool fused = d->runtime == CM_RUNTIME_TORCH_COMPILE || d->runtime == CM_RUNTIME_TUNED; /* with what reads it */
+    if (cm__has(n, 2) && n->op != CM_OP_CONV_INTEGER && !fused) add_bias(d, node);
 }
 
 void cm__dispatch_conv_grad(cm__dispatch *d, int32_t node)

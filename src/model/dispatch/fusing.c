@@ -7,30 +7,39 @@
  * the level at which its first operator could run, each library call or other kernel in between raises the level by one,
  * and operators join only kernels of the level that they need. A reduction of rows may be followed by operators on its
  * result and again on whole rows, as norms are written. Sums over columns join their producers, but not a kernel that
- * reduces rows.
+ * reduces rows. What one operator alone reads is computed where it is read, also if that has another size: the halves that
+ * a rotary embedding joins, or a gate that is spread over an image.
  */
 #include "model/dispatch/fusing.h"
 
 #include <string.h>
 
+#define LONGEST_ROW 1024 /* that a generated kernel keeps on the chip (torch/_inductor/choices.py, reductions) */
+
 bool cm__fusible(const cm_graph *g, const cm_node *n)
 {
     static const bool classes[CM_CLASSES] = {
-        [CM_CLASS_NORM] = true, [CM_CLASS_ELEMENTWISE] = true, [CM_CLASS_REDUCTION] = true, [CM_CLASS_MOVEMENT] = true};
+        [CM_CLASS_NORM] = true, [CM_CLASS_ELEMENTWISE] = true, [CM_CLASS_REDUCTION] = true, [CM_CLASS_MOVEMENT] = true,
+        [CM_CLASS_EMBEDDING] = true};
+    if (n->outside || (n->source >= 0 && g->nodes[n->source].outside)) return false;
     if (!classes[cm_node_class(n)] || n->view || n->n_outputs < 1 || n->outputs[0] < 0 || cm__is_scaled_cast(g, n)) return false;
     for (int32_t k = 0; k < n->n_inputs; k++)
         if (n->inputs[k] >= 0 && cm__t(g, n->inputs[k])->dtype == CM_COMPLEX64) return false;
     return cm__t(g, n->outputs[0])->dtype != CM_COMPLEX64;
 }
 
+/* The gradient of a loss spreads one number over all classes; a pool computes each of its results from a few elements. */
 static bool reduces(const cm_node *n)
 {
-    return cm_node_class(n) == CM_CLASS_REDUCTION && n->n_inputs > 0 && n->inputs[0] >= 0;
+    static const bool pointwise[CM_OPS] = {[CM_OP_LOSS_GRAD] = true,    [CM_OP_MAX_POOL] = true, [CM_OP_AVERAGE_POOL] = true,
+                                           [CM_OP_POOL_GRAD] = true, [CM_OP_LP_POOL] = true};
+    return cm_node_class(n) == CM_CLASS_REDUCTION && !pointwise[n->op] && n->n_inputs > 0 && n->inputs[0] >= 0;
 }
 
 static cm_poly size_of(const cm_graph *g, const cm_node *n)
 {
-    return cm_tensor_elements(cm__t(g, reduces(n) ? n->inputs[0] : n->outputs[0]));
+    bool over_input = reduces(n) || n->op == CM_OP_GATHER_GRAD;
+    return cm_tensor_elements(cm__t(g, over_input ? n->inputs[0] : n->outputs[0]));
 }
 
 static bool same_size(cm_poly a, cm_poly b) { return memcmp(&a, &b, sizeof a) == 0; }
@@ -50,6 +59,18 @@ static bool reduces_rows(const cm__fusing *f, const cm_node *n)
 {
     bool batch_norm = cm__forward_of(f->d, n)->op == CM_OP_BATCH_NORM;
     return (reduces(n) && !adds_columns(f->d->g, n)) || (cm_node_class(n) == CM_CLASS_NORM && !batch_norm);
+}
+
+/* Elements that one sum of a node adds up. */
+static double row_length(const cm__fusing *f, const cm_node *n)
+{
+    const cm_node   *forward = cm__forward_of(f->d, n);
+    const cm_tensor *x = cm__in(f->d->g, forward, 0);
+    cm_poly          in = cm_tensor_elements(x), out = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
+    double           samples = x->rank ? cm_poly_at(&in, 1) : 1, last = x->rank ? (double)x->dims[x->rank - 1].fixed : 1;
+    if (forward->op == CM_OP_GROUP_NORM || forward->op == CM_OP_INSTANCE_NORM)
+        return samples / (double)cm__attr_int(forward, CM_ATTR_NUM_GROUPS, x->dims[1].fixed);
+    return cm_node_class(n) == CM_CLASS_REDUCTION && cm_poly_at(&out, 1) < samples ? samples / cm_poly_at(&out, 1) : last;
 }
 
 /* A batch norm that computes its statistics from the batch. */
@@ -85,13 +106,27 @@ static bool suits(const cm__fusing *f, int32_t kernel, const cm_node *n)
     return same_size(f->size[kernel], size) || (f->by_row[kernel] && same_size(f->rows[kernel], size));
 }
 
+/* Input k is made elementwise by a kernel of another size, and nothing else reads it: it is computed where it is read. */
+static bool inlined(const cm__fusing *f, const cm_node *n, int32_t k, int32_t kernel)
+{
+    cm_class class = cm_node_class(n);
+    if ((class != CM_CLASS_ELEMENTWISE && class != CM_CLASS_MOVEMENT) || f->d->g->nodes[kernel].phase != n->phase) return false;
+    bool pointwise = !f->by_row[kernel] && !f->columns[kernel] && f->norm[kernel] < 0;
+    return pointwise && f->uses[cm__t(f->d->g, n->inputs[k])->storage] == 1;
+}
+
+static bool joins(const cm__fusing *f, const cm_node *n, int32_t k, int32_t kernel)
+{
+    return suits(f, kernel, n) || inlined(f, n, k, kernel);
+}
+
 /* The suitable kernel of the highest level among the producers; -1: none. */
 static int32_t candidate(const cm__fusing *f, const cm_node *n)
 {
     int32_t best = -1;
     for (int32_t k = 0; k < n->n_inputs; k++) {
         int32_t from = producer_of(f, n, k), kernel = from < 0 ? -1 : f->kernel[from];
-        if (kernel >= 0 && suits(f, kernel, n) && (best < 0 || f->level[kernel] > f->level[best])) best = kernel;
+        if (kernel >= 0 && joins(f, n, k, kernel) && (best < 0 || f->level[kernel] > f->level[best])) best = kernel;
     }
     return best;
 }
@@ -103,8 +138,8 @@ static int32_t level_needed(const cm__fusing *f, const cm_node *n, int32_t kerne
     for (int32_t k = 0; k < n->n_inputs; k++) {
         int32_t from = producer_of(f, n, k), other = from < 0 ? -1 : f->kernel[from];
         if (from < 0) continue;
-        bool    joins = kernel >= 0 && other >= 0 && f->level[other] == f->level[kernel] && suits(f, other, n);
-        int32_t after = f->level[other >= 0 ? other : from] + !joins;
+        bool    together = kernel >= 0 && other >= 0 && f->level[other] == f->level[kernel] && joins(f, n, k, other);
+        int32_t after = f->level[other >= 0 ? other : from] + !together;
         if (after > needed) needed = after;
     }
     return needed;
@@ -124,6 +159,7 @@ static void merge(cm__fusing *f, int32_t kernel, int32_t other)
     append(f, kernel, other);
     f->by_row[kernel] |= f->by_row[other];
     f->columns[kernel] |= f->columns[other];
+    f->long_rows[kernel] |= f->long_rows[other];
     if (f->by_row[other]) f->rows[kernel] = f->rows[other];
     if (f->norm[other] >= 0) f->norm[kernel] = f->norm[other];
 }
@@ -131,8 +167,7 @@ static void merge(cm__fusing *f, int32_t kernel, int32_t other)
 static bool mergeable(const cm__fusing *f, int32_t a, int32_t b)
 {
     bool rows = f->by_row[a] || f->by_row[b], columns = f->columns[a] || f->columns[b];
-    return a != b && f->level[a] == f->level[b] && same_size(f->size[a], f->size[b]) && !(rows && columns) &&
-           (f->norm[a] < 0 || f->norm[b] < 0);
+    return a != b && f->level[a] == f->level[b] && !(rows && columns) && (f->norm[a] < 0 || f->norm[b] < 0);
 }
 
 /* Merges the kernels of all producers that suit; returns the first of them. */
@@ -140,7 +175,8 @@ static int32_t merge_producers(cm__fusing *f, const cm_node *n, int32_t kernel)
 {
     for (int32_t k = 0; k < n->n_inputs; k++) {
         int32_t from = producer_of(f, n, k), other = from < 0 ? -1 : f->kernel[from];
-        if (other < 0 || !suits(f, other, n) || !mergeable(f, kernel, other)) continue;
+        if (other < 0 || !joins(f, n, k, other) || !mergeable(f, kernel, other)) continue;
+        if (!same_size(f->size[kernel], f->size[other]) && !inlined(f, n, k, other) && !suits(f, other, n)) continue;
         int32_t first = kernel < other ? kernel : other, second = kernel < other ? other : kernel;
         merge(f, first, second);
         kernel = first;
@@ -155,13 +191,18 @@ static void place(cm__fusing *f, int32_t node)
     if (kernel >= 0 && level_needed(f, n, kernel) <= f->level[kernel]) {
         kernel = merge_producers(f, n, kernel);
         append(f, kernel, node);
+        if (!suits(f, kernel, n)) f->size[kernel] = size_of(f->d->g, n);
     } else {
         kernel = node;
         f->level[node] = level_needed(f, n, -1);
         f->size[node] = size_of(f->d->g, n);
     }
     f->kernel[node] = kernel;
-    if (reduces_rows(f, n)) f->by_row[kernel] = true, f->rows[kernel] = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
+    if (reduces_rows(f, n)) {
+        f->by_row[kernel] = true;
+        f->rows[kernel] = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
+        f->long_rows[kernel] |= row_length(f, n) > LONGEST_ROW;
+    }
     if (adds_columns(f->d->g, n)) f->columns[kernel] = true;
     if (needs_sums(f, n)) f->norm[kernel] = node;
 }
@@ -190,13 +231,20 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
                       .rows = cm__alloc_array(ctx, nodes, sizeof *f->rows),
                       .by_row = cm__alloc_array(ctx, nodes, sizeof *f->by_row),
                       .columns = cm__alloc_array(ctx, nodes, sizeof *f->columns),
+                      .long_rows = cm__alloc_array(ctx, nodes, sizeof *f->long_rows),
                       .norm = cm__alloc_array(ctx, nodes, sizeof *f->norm),
+                      .uses = cm__alloc_array(ctx, tensors, sizeof *f->uses),
                       .outside = cm__alloc_array(ctx, tensors, sizeof *f->outside),
                       .library = cm__alloc_array(ctx, tensors, sizeof *f->library),
                       .again = cm__alloc_array(ctx, tensors, sizeof *f->again),
                       .reader = cm__alloc_array(ctx, tensors, sizeof *f->reader),
+                      .seen = cm__alloc_array(ctx, tensors, sizeof *f->seen),
+                      .taken = cm__alloc_array(ctx, tensors, sizeof *f->taken),
                       .bytes = cm__alloc_array(ctx, nodes, sizeof *f->bytes),
                       .summed = cm__alloc_array(ctx, nodes, sizeof *f->summed)};
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 0; !g->nodes[i].view && k < g->nodes[i].n_inputs; k++)
+            if (g->nodes[i].inputs[k] >= 0) f->uses[cm__t(g, g->nodes[i].inputs[k])->storage]++;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         f->kernel[i] = f->norm[i] = f->next[i] = -1;
         if (cm__fusible(g, &g->nodes[i]) && !cm__inside_stack(d, i)) place(f, i);
@@ -209,13 +257,15 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
 
 typedef enum filter { GROUPED, SMALL, NARROWING, USUAL, FILTERS } filter;
 
+static bool narrows(const cm_tensor *w) { return 2 * w->dims[0].fixed <= w->dims[1].fixed && w->dims[2].fixed > 1; }
+
 /* torch/_inductor/graph.py: in several channels per group; at most 64 channels; halving the channels; others. */
 static filter filter_of(const cm_graph *g, const cm_node *n, const cm_tensor *w)
 {
     int64_t out = w->dims[0].fixed, in = w->dims[1].fixed;
     if (cm__in(g, n, 0)->dims[1].fixed != in && in > 1) return GROUPED;
     if (out <= 64 && in <= 64) return SMALL;
-    return 2 * out <= in && w->dims[2].fixed > 1 ? NARROWING : USUAL;
+    return narrows(w) ? NARROWING : USUAL;
 }
 
 /* FLOP of a forward convolution, but for a factor that all have. */
@@ -232,7 +282,7 @@ bool cm__compiler_prefers_nhwc(const cm_graph *g)
     static const double factors[FILTERS] = {[GROUPED] = 1.358, [SMALL] = 0.783, [NARROWING] = 0.725, [USUAL] = 0.823};
     double              before = 0, after = 0;
     int32_t             counts[FILTERS] = {0};
-    bool                trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
+    bool                narrowing = false, trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node   *n = &g->nodes[i];
         const cm_tensor *w = n->phase == CM_FORWARD && n->op == CM_OP_CONV && cm__has(n, 1) ? cm__in(g, n, 1) : NULL;
@@ -240,9 +290,10 @@ bool cm__compiler_prefers_nhwc(const cm_graph *g)
         if (w->rank != 4 || cm__in(g, n, 0)->rank != 4) return false;
         filter kind = filter_of(g, n, w);
         counts[kind]++;
+        narrowing |= narrows(w);
         before += work_of(g, n, w);
         after += work_of(g, n, w) * factors[kind];
     }
     if (!trains) return before > 0 && after <= before;
-    return !counts[GROUPED] && !counts[NARROWING] && counts[USUAL];
+    return !counts[GROUPED] && !narrowing && counts[USUAL];
 }

@@ -16,17 +16,33 @@ typedef struct cm__fusing {
     cm_poly      *rows;    /* per kernel with a reduction of rows: elements of its result */
     bool         *by_row;  /* per kernel: reduces rows */
     bool         *columns; /* per kernel: adds up columns */
+    bool         *long_rows; /* per kernel that reduces rows: they do not fit into registers */
     int32_t      *norm;    /* per kernel: the first node that needs sums before it; -1: none */
+    int32_t      *uses;    /* per tensor (by storage): nodes that read it */
     bool         *outside; /* per tensor (by storage): read by a node outside its kernel */
     bool         *library; /* per tensor (by storage): read by a library call of backward */
     bool         *again;   /* per tensor (by storage): computed again in backward */
-    int32_t      *reader;  /* per tensor (by storage): last kernel that was found to read it, plus one */
+    int32_t      *reader, *seen; /* per tensor by storage, and per tensor: last kernel that was found to read it, plus one */
+    cm_poly      *taken;   /* per tensor (by storage): bytes that this kernel reads */
     cm_poly      *bytes;   /* per kernel: bytes read and written */
     cm_poly      *summed;  /* per kernel with `norm`: bytes that the sums read */
 } cm__fusing;
 
 /* Decides kernel, next and what follows from them; the members from `outside` on are empty. */
 cm__fusing *cm__fusing_new(cm__dispatch *dispatch);
+
+/* traffic.c: which tensors are read outside their kernel, and the bytes of every kernel. */
+void cm__fusing_add_traffic(cm__fusing *fusing);
+
+/* The logits from which backward computes the probabilities of a loss again: the compiler stores a maximum and a sum per row
+   instead of them. -1: the tensor is no such probabilities, or they have another use. */
+int32_t cm__fusing_logits(const cm_graph *graph, int32_t tensor);
+
+/* Bytes of a tensor in generated code: places in a pool's window have one byte each instead of eight. */
+cm_poly cm__fusing_bytes(const cm_graph *graph, int32_t tensor);
+
+/* Bytes of a tensor that a kernel reads. A view may be part of a tensor, or repeat it: the smaller of the two. */
+cm_poly cm__fusing_read(const cm_graph *graph, int32_t tensor);
 
 /* Whether the compiler generates code for a node at all, instead of calling a library. */
 bool cm__fusible(const cm_graph *graph, const cm_node *node);

@@ -30,12 +30,63 @@ static const char *eight_bit(const cm__dispatch *d, int32_t node)
     return cm__node(d, node)->phase == CM_BACKWARD ? "nt-exact" : "nt";
 }
 
+/* ---- products that Inductor pads ----------------------------------------------------------------------------------- */
+
+#define ALIGNED 8          /* numbers of 16 bits in the 16 bytes that tensor cores load at once */
+#define COMPUTE_BOUND 200. /* products per number moved, from which on Inductor tries to pad (fx_passes/pad_mm.py) */
+
+/* A length that is known and that tensor cores cannot load in whole pieces. */
+static bool is_odd(cm_poly length, int64_t piece)
+{
+    double at_one = cm_poly_at(&length, 1);
+    return at_one == cm_poly_at(&length, 2) && (int64_t)at_one % piece != 0;
+}
+
+static bool bound_by_units(const cm_poly sizes[CM__GEMM_SIZES])
+{
+    double m = cm_poly_at(&sizes[CM__GEMM_M], 1024), n = cm_poly_at(&sizes[CM__GEMM_N], 1024),
+           k = cm_poly_at(&sizes[CM__GEMM_K], 1024);
+    return m * n * k > COMPUTE_BOUND * (m * k + n * k + m * n);
+}
+
+static cm_poly rounded_up(cm_poly length)
+{
+    return cm__poly_const((double)(((int64_t)cm_poly_at(&length, 1) + ALIGNED - 1) / ALIGNED * ALIGNED));
+}
+
+/* A generated kernel that copies a matrix of rows x columns into rows of another length. */
+static void repack(cm__dispatch *d, int32_t node, cm_poly rows, cm_poly columns)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "fused", CM_FP32, false);
+    c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
+    c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_scale(cm__poly_mul(rows, columns), 0.5); /* 2 + 2 bytes each */
+    cm__dispatch_add(d, node, &c);
+    d->generated++;
+}
+
+/* Inductor measures large products in 16 bits with and without padding. Rows of the result are padded where it is not a
+   gradient of weights, and what reads it repacks them. The inner dimension is padded where rows begin at any address. */
+static void pad(cm__dispatch *d, int32_t node, const char *variant, cm_poly sizes[CM__GEMM_SIZES])
+{
+    if (*variant != 'n' || !bound_by_units(sizes)) return;
+    if (is_odd(sizes[CM__GEMM_N], ALIGNED)) {
+        repack(d, node, sizes[CM__GEMM_M], sizes[CM__GEMM_N]);
+        sizes[CM__GEMM_N] = rounded_up(sizes[CM__GEMM_N]);
+    }
+    if (is_odd(sizes[CM__GEMM_K], 2)) {
+        repack(d, node, sizes[CM__GEMM_M], sizes[CM__GEMM_K]);
+        repack(d, node, sizes[CM__GEMM_K], sizes[CM__GEMM_N]);
+        sizes[CM__GEMM_K] = rounded_up(sizes[CM__GEMM_K]);
+    }
+}
+
 void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype,
                       const cm_poly sizes[CM__GEMM_SIZES])
 {
     if (dtype == CM_FP8) variant = eight_bit(d, node);
     cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, dtype, true);
     memcpy(c.sizes, sizes, CM__GEMM_SIZES * sizeof *sizes);
+    if (d->runtime == CM_RUNTIME_TORCH_COMPILE && (dtype == CM_BF16 || dtype == CM_FP16)) pad(d, node, variant, c.sizes);
     cm__dispatch_add(d, node, &c);
 }
 

@@ -5,7 +5,9 @@
  * PyTorch's min-cut partitioner stores as few bytes between forward and backward as it can, where recomputing is free: in
  * kernels that backward runs anyway. An activation is therefore not stored if it is the result of an elementwise operator
  * or a norm, if only generated kernels of backward read it (a library call would need it in memory), and if what it is
- * computed from is stored anyway; a number in 16 bits is stored instead of its copy in 32. Results of softmax, reductions and dropout are stored.
+ * computed from is stored anyway; a number in 16 bits is stored instead of its copy in 32. Results of softmax, reductions and
+ * dropout are stored, but not the probabilities of a loss inside the model: backward computes them from the logits. What
+ * only the next generated kernels of the same pass read is not made at all.
  */
 #include "graph/rule.h"
 #include "model/dispatch/fusing.h"
@@ -89,11 +91,53 @@ static void forget(cm_footprint *f, const int32_t *piece_of, const readers *r, i
     y->dies = last;
 }
 
+static void never_made(cm__piece *x) { x->bytes = (cm_poly){{0}}, x->born = x->dies = -1; }
+
+/* Logits are stored until backward; probabilities are not made. */
+static void forget_probabilities(cm_footprint *f, const int32_t *piece_of, int32_t node)
+{
+    const cm_node *n = &f->step->nodes[node];
+    for (int32_t k = 0; k < n->n_outputs; k++) {
+        int32_t    logits = n->outputs[k] < 0 ? -1 : cm__fusing_logits(f->step, n->outputs[k]);
+        cm__piece *x = logits < 0 ? NULL : piece_at(f, piece_of, n->outputs[k]), *kept = piece_at(f, piece_of, logits);
+        if (!x || !kept || x->born != node || x->dies >= f->n_nodes) continue;
+        if (kept->dies < x->dies) kept->dies = x->dies;
+        never_made(x);
+    }
+}
+
+/* The results of a loss's gradient that the kernel of the logits' gradient computes on the way. */
+static void forget_spread(cm_footprint *f, const int32_t *piece_of, int32_t node)
+{
+    const cm_node *n = &f->step->nodes[node];
+    cm__piece     *x = n->op == CM_OP_LOSS_GRAD && cm__fusible(f->step, n) ? piece_at(f, piece_of, n->outputs[0]) : NULL;
+    const cm_node *next = x && x->dies < f->n_nodes && x->born == node ? &f->step->nodes[x->dies] : NULL;
+    if (!next || next->op != CM_OP_SOFTMAX_GRAD) return;
+    int32_t    last = x->dies;
+    cm__piece *wide = piece_at(f, piece_of, next->outputs[0]);
+    never_made(x);
+    const cm_node *cast = wide && wide->born == last && wide->dies < f->n_nodes ? &f->step->nodes[wide->dies] : NULL;
+    if (cast && cast->op == CM_OP_CAST) never_made(wide); /* in 16 bits it is written */
+}
+
+/* Generated pools store the place in the window, in one byte. */
+static void shrink_indices(cm_footprint *f, const int32_t *piece_of, int32_t node)
+{
+    const cm_node *n = &f->step->nodes[node];
+    cm__piece     *x = n->op == CM_OP_MAX_POOL && n->n_outputs > 1 ? piece_at(f, piece_of, n->outputs[1]) : NULL;
+    if (x && x->born == node) x->bytes = cm__fusing_bytes(f->step, n->outputs[1]);
+}
+
 /* From the last node to the first: what a recomputed activation is computed from may be recomputed itself. */
 void cm__recomputed_pieces(cm_footprint *f, const int32_t *piece_of)
 {
     if (cm_runtime_base(f->options.runtime) != CM_RUNTIME_TORCH_COMPILE) return;
     readers r = readers_of(f);
+    for (int32_t i = 0; i < f->n_nodes; i++) {
+        forget_probabilities(f, piece_of, i);
+        forget_spread(f, piece_of, i);
+        shrink_indices(f, piece_of, i);
+    }
     for (int32_t i = f->n_nodes - 1; i >= 0; i--)
         if (is_recomputable(f->step, &f->step->nodes[i])) forget(f, piece_of, &r, i);
 }

@@ -6,8 +6,9 @@
  * convolutions, attention, look-ups and complex numbers it allocates the result and calls the same operators as eager
  * PyTorch, without autograd: the two gradients of a product cost two products. The cost of a launch is in the profile
  * (torch-compile, `launch`). A profile without it uses the host cost of an eager elementwise operator, which is also a
- * call from Python, an allocation and a launch. `step` has the guards, the wrappers of both graphs and the loss. The
- * update runs eagerly.
+ * call from Python, an allocation and a launch. `step` has the guards, the wrappers of both graphs and the loss,
+ * `parameter` what the wrappers do for each parameter: they pass it in and hand its gradient to autograd. The update runs
+ * eagerly.
  */
 #include "model/step/host.h"
 
@@ -52,7 +53,7 @@ static double called_s(const cm_device *device, const cm_device *reference, cons
         if (!what && !cm__fusible(g, n) && is_complex(g, n)) what = "forward-op:elementwise";
         bool           again = backward && n->source >= 0 && n->source == last && called[class].at_once;
         if (what && !n->view && !again && n->phase != CM_UPDATE) {
-            sum += eager(device, reference, what) * cm__time_factors.inference_host; /* no autograd */
+            sum += eager(device, reference, what) * cm__time_factors.compiled_host; /* no autograd, no dispatch */
             *calls += 1;
         }
         last = backward ? n->source : -1;
@@ -60,13 +61,15 @@ static double called_s(const cm_device *device, const cm_device *reference, cons
     return sum;
 }
 
-static double update_s(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *g)
+/* What each parameter costs: in the wrappers of the graphs, and in the update. */
+static double parameters_s(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *g)
 {
     double tensors = 0;
     for (int32_t i = 0; i < g->n_nodes; i++)
         for (int32_t k = 0; g->nodes[i].phase == CM_UPDATE && k < g->nodes[i].n_inputs; k++)
             tensors += g->nodes[i].inputs[k] >= 0 && cm__t(g, g->nodes[i].inputs[k])->role == CM_ROLE_PARAMETER;
-    return tensors * eager(device, reference, cm__format(ctx, "update-op:%s", cm_optimizer_name(g->optimizer)));
+    return tensors * (cm__host_number(device, reference, CM_RUNTIME_TORCH_COMPILE, "parameter") +
+                      eager(device, reference, cm__format(ctx, "update-op:%s", cm_optimizer_name(g->optimizer))));
 }
 
 /* Python, guards, and the start of a graph. Optimizers stay outside of torch.compile's graphs. */
@@ -75,7 +78,7 @@ double cm__host_time_graphs(cm__ctx *ctx, const cm_device *device, const cm_devi
 {
     double step = cm__host_number(device, reference, base, "step");
     if (step <= 0) step = eager(device, reference, "step");
-    return base == CM_RUNTIME_TORCH_COMPILE ? step + update_s(ctx, device, reference, g) : step;
+    return base == CM_RUNTIME_TORCH_COMPILE ? step + parameters_s(ctx, device, reference, g) : step;
 }
 
 double cm__host_time_compiled(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *g,
@@ -86,5 +89,5 @@ double cm__host_time_compiled(cm__ctx *ctx, const cm_device *device, const cm_de
     if (launch <= 0) launch = eager(device, reference, "forward-op:elementwise");
     if (step <= 0) step = eager(device, reference, "step");
     double calls = 0, operators = called_s(device, reference, g, &calls);
-    return step + (generated + calls) * launch + operators + update_s(ctx, device, reference, g);
+    return step + (generated + calls) * launch + operators + parameters_s(ctx, device, reference, g);
 }

@@ -10,6 +10,7 @@ typedef struct cm__factors {
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */
     double tuned_volume; /* time of convolutions of volumes under the runtime tuned: timer.c */
     double scaled_cast_bytes, joined_cast_bytes; /* dispatch/scaled.c */
+    double pool_read, pool_gradient, atomic_add, atomic_add_nhwc, atomic_add_contended; /* bytes: dispatch/traffic.c */
     double flash1, flash_forward, flash_backward, efficient_forward, efficient_backward;
     /* relative errors: of measured calls, of calls timed by another variant or type, of the roofline */
     double measured_error, stand_in_error, roofline_error;
@@ -19,6 +20,7 @@ typedef struct cm__factors {
     double fsdp_unit_host; /* host time of a module that FSDP gathers, per micro-batch */
     double recompute_host; /* host time of a recomputed operator over that of a forward operator, in eager PyTorch */
     double inference_host; /* host time of a forward operator without autograd, over that with it */
+    double compiled_host;  /* the same of an operator that the code of torch.compile calls */
     /* time of a core per image: torchvision in a DataLoader's worker, and in the training process, over libturbojpeg */
     double torchvision_worker, torchvision_alone;
     double operator_launches; /* kernel launches that the host time of an operator contains */

@@ -113,8 +113,9 @@ static void a_functions_backward_is_as_recorded(void **state)
 /* ---- a classifier ------------------------------------------------------------------------------------------------ */
 
 /* x[B, 3] by W^T of [5, 3] plus b, ReLU, cross-entropy against labels [B]; as PyTorch dispatches it. */
-#define CLASSIFIER(rest)                                                                                               \
-    TRACE("\"loss\":9,\"outputs\":[6]" rest,                                                                           \
+#define CLASSIFIER(rest) CLASSIFIER_OF("[6]", rest)
+#define CLASSIFIER_OF(outputs, rest)                                                                                   \
+    TRACE("\"loss\":9,\"outputs\":" outputs rest,                                                                      \
           "{\"dims\":[5,3],\"dtype\":\"fp32\",\"storage\":0,\"role\":\"parameter\",\"name\":\"fc.weight\"},"           \
           "{\"dims\":[5],\"dtype\":\"fp32\",\"storage\":1,\"role\":\"parameter\",\"name\":\"fc.bias\"},"               \
           T("[[1,0],3]", "fp32", "input") "," T("[[1,0]]", "int64", "input") "," X("[3,5]") "," X("[[1,0],5]") ","     \
@@ -142,6 +143,19 @@ static void a_classifier_is_one_linear_layer_and_its_loss(void **state)
     assert_int_equal(g->nodes_read, 6);
     assert_int_equal(g->n_warnings, 0);
     cm_graph_free(g);
+}
+
+/* What follows the model's outputs is the script's loss, which no compiler of the model sees. A model that returns its loss
+   computes it itself. */
+static void a_loss_after_the_outputs_is_outside(void **state)
+{
+    (void)state;
+    cm_graph *script = accepted(CLASSIFIER_OF("[6]", ""), 0), *model = accepted(CLASSIFIER_OF("[9,6]", ""), 0);
+    assert_true(only(script, "SoftmaxCrossEntropyLoss")->outside);
+    assert_false(only(script, "Gemm")->outside);
+    assert_false(only(model, "SoftmaxCrossEntropyLoss")->outside);
+    cm_graph_free(script);
+    cm_graph_free(model);
 }
 
 /* The result of the linear layer is released after the loss; the ReLU's is not released in forward. */
@@ -627,7 +641,7 @@ static void what_is_written_into_a_part_is_read_from_the_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_classifier_is_one_linear_layer_and_its_loss),
+        cmocka_unit_test(a_classifier_is_one_linear_layer_and_its_loss), cmocka_unit_test(a_loss_after_the_outputs_is_outside),
         cmocka_unit_test(a_functions_backward_is_as_recorded),
         cmocka_unit_test(variables_keep_tensors),
         cmocka_unit_test(index_add_saves_its_source),

@@ -2,7 +2,7 @@
 /* test_compiled.c - kernels that torch.compile generates. */
 #include "dispatch_calls.h"
 
-#define SMALL "elementwise forward fused fp32 1,2048" /* a sum of partial sums */
+#define SMALL "elementwise forward partial_sums fp32 1,2048" /* a sum of partial sums */
 
 /* Three elementwise functions in a row become one kernel: 64 numbers in, 64 out. Products are unchanged. */
 static void a_compiler_joins_functions(void **state)
@@ -15,7 +15,8 @@ static void a_compiler_joins_functions(void **state)
 }
 
 /* A batch norm in training sums its input, 2 x 8 x 16 numbers, before it reads it again. Its backward sums the
-   operands of its gradient: it reads the activation's gradient and result besides its input. */
+   operands of its gradient: it reads the activation's gradient and result besides its input. With channels first, the
+   numbers of a channel are rows. The loss is the script's: no compiler sees it. */
 static void a_compiled_batch_norm_sums_first(void **state)
 {
     (void)state;
@@ -24,16 +25,40 @@ static void a_compiled_batch_norm_sums_first(void **state)
     calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 8 4 4\nconv 8 1 bias=off\nbn\nrelu\nflatten\nlinear 4\n",
              CM_PRECISION_FP32, false, CM_LAYOUT_AUTO, 2,
              CALLS("conv forward nchw fp32 2,8,8,4,4,1,1,1,1,0,0,1,1,1",
-                   "elementwise forward column_sum fp32 1,144", /* 256 numbers, and 4 x 8 parameters and means */
+                   "elementwise forward long_row_sum fp32 1,144", /* 256 numbers, and 4 x 8 parameters and means */
                    SMALL, "elementwise forward scale int64 1,1",
                    "elementwise forward fused fp32 1,280", /* 256 in and out; 4 x 8 parameters and means, 2 x 8 saved */
-                   "gemm forward nt-bias fp32 1,2,4,128", "elementwise forward fused fp32 1,11",
-                   "elementwise forward fused fp32 1,7", "elementwise forward fused fp32 1,12",
+                   "gemm forward nt-bias fp32 1,2,4,128", "cross_entropy forward - fp32 2,4",
+                   "cross_entropy backward - fp32 2,4",
                    "gemm forward nn fp32 1,2,128,4", "gemm forward tn fp32 1,4,128,2",
                    "elementwise forward column_sum fp32 1,6", SMALL, /* the bias: 8 numbers in, 4 out */
-                   "elementwise forward column_sum fp32 1,396", SMALL, SMALL, /* 3 x 256 numbers, and 3 x 8 */
+                   "elementwise forward long_row_sum fp32 1,396", SMALL, SMALL, /* 3 x 256 numbers, and 3 x 8 */
                    "elementwise forward fused fp32 1,532", /* 3 x 256 in, 256 out, 3 x 8 in, 2 x 8 out */
                    "conv bwd_weight nchw fp32 2,8,8,4,4,1,1,1,1,0,0,1,1,1", "optimizer update sgd fp32 5,596"));
+}
+
+/* A compiler adds the bias of a convolution in the kernel that reads its result: 2 x 8 x 16 numbers in and out. */
+static void a_bias_is_added_by_its_reader(void **state)
+{
+    (void)state;
+    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 8 4 4\nconv 8 1\nrelu\nflatten\nlinear 4\n", CM_PRECISION_FP32, true,
+             CM_LAYOUT_NHWC, 2,
+             CALLS("conv forward nhwc fp32 2,8,8,4,4,1,1,1,1,0,0,1,1,1", "elementwise forward fused fp32 1,256",
+                   "gemm forward nt-bias fp32 1,2,4,128"));
+}
+
+/* Rows of up to 1,024 numbers stay on the chip; longer ones are read in pieces. 4 rows in and out. */
+static void long_rows_have_kernels_of_their_own(void **state)
+{
+    (void)state;
+    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 8\nlinear 1024\nsoftmax\nlinear 4\n", CM_PRECISION_FP32, true,
+             CM_LAYOUT_AUTO, 4,
+             CALLS("gemm forward nt-bias fp32 1,4,1024,8", "elementwise forward row_sum fp32 1,4096",
+                   "gemm forward nt-bias fp32 1,4,4,1024"));
+    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 8\nlinear 1025\nsoftmax\nlinear 4\n", CM_PRECISION_FP32, true,
+             CM_LAYOUT_AUTO, 4,
+             CALLS("gemm forward nt-bias fp32 1,4,1025,8", "elementwise forward long_row_sum fp32 1,4100",
+                   "gemm forward nt-bias fp32 1,4,4,1025"));
 }
 
 /* The convolution makes the sums of the forward pass; those of backward stay, as a library's sums. A compiler has kernels
@@ -78,6 +103,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_compiler_joins_functions),
                                        cmocka_unit_test(a_compiled_batch_norm_sums_first),
+                                       cmocka_unit_test(a_bias_is_added_by_its_reader),
+                                       cmocka_unit_test(long_rows_have_kernels_of_their_own),
                                        cmocka_unit_test(a_tuned_batch_norm_is_summed_before),
                                        cmocka_unit_test(a_tuned_norm_makes_the_gradients_of_its_weights)};
     return cmocka_run_group_tests(tests, NULL, NULL);

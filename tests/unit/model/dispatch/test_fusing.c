@@ -26,6 +26,17 @@ static void branches_are_one_kernel(void **state)
              "gemm forward nt-bias fp32 1,4,10,32");
 }
 
+/* What one operator alone reads is computed there, also if it is larger: 4 x 8 numbers of a gate are read, 4 x 8 x 16 of
+   the image are read and written. Another reader makes the gate a tensor of its own. */
+static void a_small_operand_is_computed_where_it_is_read(void **state)
+{
+    (void)state;
+    COMPILED("input x 8 4 4\nconv 8 1 bias=off as y\ngap\nflatten\nlinear 8\nsigmoid\nreshape 8 1 1\nmul . y\nflatten\nlinear 2\n", 4,
+             "conv forward nhwc fp32 4,8,8,4,4,1,1,1,1,0,0,1,1,1", "elementwise forward row_sum fp32 1,272",
+             "gemm forward nt-bias fp32 1,4,8,8", "elementwise forward fused fp32 1,528",
+             "gemm forward nt-bias fp32 1,4,2,128");
+}
+
 static bool trains_in_nhwc(const char *net)
 {
     cm__ctx *ctx = cm__ctx_new(&diag);
@@ -48,6 +59,7 @@ static void training_becomes_channels_last(void **state)
     assert_true(trains_in_nhwc("input x 64 4 4\nconv 128 1\nflatten\nlinear 4\n"));
     assert_false(trains_in_nhwc("input x 64 4 4\nconv 64 1\nflatten\nlinear 4\n"));
     assert_false(trains_in_nhwc("input x 128 4 4\nconv 128 1\nconv 64 3 pad=1\nflatten\nlinear 4\n"));
+    assert_false(trains_in_nhwc("input x 64 4 4\nconv 128 1\nconv 32 1\nconv 16 3 pad=1\nflatten\nlinear 4\n"));
     assert_true(trains_in_nhwc("input x 128 4 4\nconv 128 1\nconv 128 3 pad=1 groups=128\nflatten\nlinear 4\n"));
     assert_false(trains_in_nhwc("input x 128 4 4\nconv 128 1\nconv 128 1 groups=2\nflatten\nlinear 4\n"));
 }
@@ -68,6 +80,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_library_call_separates_kernels),
                                        cmocka_unit_test(branches_are_one_kernel),
+                                       cmocka_unit_test(a_small_operand_is_computed_where_it_is_read),
                                        cmocka_unit_test(training_becomes_channels_last),
                                        cmocka_unit_test(convolutions_become_channels_last)};
     return cmocka_run_group_tests(tests, NULL, NULL);

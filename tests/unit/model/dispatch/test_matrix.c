@@ -29,9 +29,21 @@ static void two_linear_layers(void **state)
           "gemm forward tn fp32 1,16,32,4", "optimizer update sgd fp32 3,682");
 }
 
+/* Inductor pads 1,001 columns of a large product in 16 bits to 1,008, and its reader repacks 64 x 1,001 numbers: 4 bytes
+   each. It leaves small products, and eager PyTorch pads none. */
+static void a_compiler_pads_large_products(void **state)
+{
+    (void)state;
+    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 512\nlinear 1001 bias=off\n", CM_PRECISION_BF16, true, CM_LAYOUT_AUTO, 64,
+             CALLS("elementwise forward fused fp32 1,32032", "gemm forward nt bf16 1,64,1008,512"));
+    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 64\nlinear 1001 bias=off\n", CM_PRECISION_BF16, true, CM_LAYOUT_AUTO, 64,
+             CALLS("gemm forward nt bf16 1,64,1001,64"));
+    INFER("input x 512\nlinear 1001 bias=off\n", BF16, AUTO, 64, "gemm forward nt bf16 1,64,1001,512");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_linear_layer),
-                                       cmocka_unit_test(two_linear_layers)};
+                                       cmocka_unit_test(two_linear_layers), cmocka_unit_test(a_compiler_pads_large_products)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static void compiled(void **state)
                                                    HOST("update-op:sgd", "1") "," HOST("step", "0.25") "]"));
         cm__ctx   *ctx = cm__ctx_new(&diag);
         double     got = cm__host_time_compiled(ctx, d, NULL, step, 10);
-        double     called = 5 * 10 * cm__time_factors.inference_host; /* no autograd */
+        double     called = 5 * 10 * cm__time_factors.compiled_host; /* no autograd, no dispatch */
         double     expected = own ? 0.5 + called + (10 + 5) * 1000 : 0.25 + called + (10 + 5) * 100 + 4 * 1;
         if (!(fabs(got - expected) < 1e-9)) fail_msg("%g, expected %g", got, expected);
         cm__ctx_free(ctx);

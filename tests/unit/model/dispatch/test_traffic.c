@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_traffic.c - bytes that the kernels of a compiler move: a fused kernel of n elements moves 8 n bytes. */
+#include "dispatch_calls.h"
+#include "model/time/factors.h"
+
+static void has(const char *net, int64_t batch, bool inference, const char *kind, double bytes)
+{
+    static listed got;
+    char          call[128];
+    cm__ctx      *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *step = step_of(read(ctx, net), CM_PRECISION_FP32, inference);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_NCHW, CM_RUNTIME_TORCH_COMPILE), batch, &got);
+    snprintf(call, sizeof call, "elementwise forward %s fp32 1,%lld", kind, (long long)(bytes / 8 + 0.5));
+    if (times(&got, call) != 1) fail_msg("no call '%s' for %s", call, net);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
+/* Windows of 3 x 3 read each of their 2 x 4 x 4 results' nine elements one by one; windows of 2 x 2 are free. Each kernel
+   reads 2 x 64 numbers and writes the results; in training also a place of one byte for each. */
+static void windows_are_read_one_by_one(void **state)
+{
+    (void)state;
+    double results = 2 * 16, read = 4 * 2 * 64;
+    has("input x 1 8 8\nconv 1 1 bias=off\nmaxpool 3 stride=2 pad=1\nflatten\nlinear 4\n", 2, true, "fused",
+        read + 4 * results + 9 * results * cm__time_factors.pool_read);
+    has("input x 1 8 8\nconv 1 1 bias=off\nmaxpool 2\nflatten\nlinear 4\n", 2, true, "fused", read + 4 * results);
+    has("input x 1 8 8\nconv 1 1 bias=off\nmaxpool 2\nflatten\nlinear 4\n", 2, false, "fused", read + 5 * results);
+}
+
+/* The gradient of a pool looks at every window that contains an element: four with stride 2. */
+static void gradients_of_pools_look_at_windows(void **state)
+{
+    (void)state;
+    double results = 2 * 16, elements = 2 * 64;
+    has("input x 1 8 8\nconv 1 1 bias=off\nmaxpool 3 stride=2 pad=1\nflatten\nlinear 4\n", 2, false, "fused",
+        5 * results + 4 * elements + 4 * elements * cm__time_factors.pool_gradient);
+}
+
+/* A look-up reads its 2 x 3 rows of 4 numbers, not the table of 100, and 6 indices. */
+static void look_ups_read_their_rows(void **state)
+{
+    (void)state;
+    has("tokens x 3\nembed 100 4\nrelu\nlinear 2\n", 2, true, "fused", 6 * 8 + 2 * 6 * 4 * 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(windows_are_read_one_by_one),
+                                       cmocka_unit_test(gradients_of_pools_look_at_windows),
+                                       cmocka_unit_test(look_ups_read_their_rows)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
