@@ -3,6 +3,7 @@
 #include <string.h>
 #include "base/text.h"
 #include "device/kernels.h"
+#include "device/row_sizes.h"
 #include "device/values.h"
 
 #define TIME_MIN 1e-9
@@ -90,9 +91,9 @@ static void read_rows(const reading *r, cm__kernel_table *t)
     for (size_t i = 0; i < count; i++)
         read_row(r, i, sizes + i * (size_t)r->n_sizes, &time_s[i], &launches[i]);
     t->n_rows = (int32_t)count;
-    t->sizes = sizes;
     t->time_s = time_s;
     t->launches = launches;
+    cm__rows_pack(r->ctx, t, sizes);
 }
 
 static void read_table(reading *r, cm__kernel_table *t)

@@ -9,20 +9,33 @@
 #ifndef CM_MODEL_BLOCKS_H
 #define CM_MODEL_BLOCKS_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define CM__BLOCK 16 /* rows */
 #define CM__BOXES 4  /* blocks whose boxes are stored together: for each feature four least values, then four largest */
 
+struct cm__kernel_table;
+struct cm__limits;
+
+/* Where the features of rows come from that are computed when a search first reads their block. */
+typedef struct cm__row_source {
+    const struct cm__kernel_table *table;
+    const struct cm__limits       *limits;
+    atomic_bool                   *filled; /* by block; NULL: all features are there */
+} cm__row_source;
+
 /* A table's rows as features and log ratios. */
 typedef struct cm__rows {
-    const float   *features, *values;
+    float         *features;
+    const float   *values;
     const float   *boxes;  /* of the table: the least values, then the largest; then those of the blocks */
     const int32_t *number; /* a row's index in the table */
     const int32_t *place;  /* by index in the table, the row */
     int32_t        count;
     int32_t        variant, dtype, pass; /* indices, equal if the names are equal */
+    cm__row_source source;
 } cm__rows;
 
 /* Number of blocks of a table with this many rows. */
@@ -41,9 +54,14 @@ static inline size_t cm__rows_floats(size_t rows, int count)
     return cm__features_floats(rows, count) + rows + cm__boxes_floats(rows, count);
 }
 
-/* The features of a block: feature f of its row r is at [f * CM__BLOCK + r]. */
+/* Computes the features of a block (arranged.c). */
+void cm__block_fill(const cm__rows *rows, int32_t block);
+
+/* The features of a block: feature f of its row r is at [f * CM__BLOCK + r]. Several threads may call this at once. */
 static inline const float *cm__block_at(const cm__rows *rows, int32_t block, int count)
 {
+    atomic_bool *filled = rows->source.filled;
+    if (filled && !atomic_load_explicit(&filled[block], memory_order_acquire)) cm__block_fill(rows, block);
     return rows->features + (size_t)block * CM__BLOCK * (size_t)count;
 }
 

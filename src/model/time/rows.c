@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include "device/row_sizes.h"
 #include "model/time/arranged.h"
 #include "model/time/features.h"
 #include "model/time/trend.h"
@@ -33,8 +34,7 @@ cm__call cm__call_of_table(const cm__kernel_table *t)
 
 void cm__set_row(cm__call *c, const cm__kernel_table *t, int32_t row)
 {
-    size_t count = (size_t)cm__call_kinds[t->op].n_sizes;
-    memcpy(c->sizes, t->sizes + (size_t)row * count, count * sizeof *c->sizes);
+    cm__row_unpack(t, row, c->sizes);
 }
 
 /* ---- preparation ------------------------------------------------------------------------------------------------ */
@@ -42,37 +42,36 @@ void cm__set_row(cm__call *c, const cm__kernel_table *t, int32_t row)
 /* Parts of one block of memory that holds all rows of some tables. */
 typedef struct room {
     cm__rows *rows;
-    float    *floats; /* sorted features, values and boxes of each table */
-    float    *plain;  /* features and values of one table in its own order */
-    int32_t  *numbers; /* number and place of each row */
+    float    *floats;   /* sorted features, values and boxes of each table */
+    float    *plain;    /* features and values of one table in its own order */
+    int32_t  *numbers;  /* number and place of each row */
+    char     *arranged; /* of each built-in table */
 } room;
 
 static int width_of(cm__tables t) { return t.count ? cm__n_features(t.all[0]->op) : 0; }
 
-/* The rows of a built-in table, prepared for these limits when the program was built; NULL: none. */
-static const cm__rows *arranged(const cm__kernel_table *t, const cm__limits *limits)
-{
-    const cm__arranged *a = t->built_in > 0 && t->built_in <= cm__n_arranged ? &cm__all_arranged[t->built_in - 1] : NULL;
-    return a && memcmp(a->limits, limits, sizeof *limits) == 0 ? &a->rows : NULL;
-}
-
 /* Returns the size of the block. block: NULL if it is not allocated yet. */
 static size_t lay_out(cm__tables t, const cm__limits *limits, char *block, room *out)
 {
-    size_t floats = 0, rows = 0, most = 0;
+    size_t floats = 0, rows = 0, most = 0, arranged = 0;
     int    width = width_of(t);
     for (int32_t i = 0; i < t.count; i++) {
-        size_t count = arranged(t.all[i], limits) ? 0 : (size_t)t.all[i]->n_rows;
+        size_t count = (size_t)t.all[i]->n_rows;
+        if (cm__arranged_find(t.all[i], limits)) {
+            arranged += cm__arranged_bytes(count, width);
+            continue;
+        }
         floats += cm__rows_floats(count, width);
         rows += count;
         if (count > most) most = count;
     }
     size_t at_floats = (size_t)t.count * sizeof *out->rows, at_plain = at_floats + floats * sizeof *out->floats;
     size_t at_numbers = at_plain + most * ((size_t)width + 1) * sizeof *out->plain;
+    size_t at_arranged = at_numbers + 2 * rows * sizeof *out->numbers;
     if (block)
         *out = (room){(void *)block, (void *)(block + at_floats), (void *)(block + at_plain),
-                      (void *)(block + at_numbers)};
-    return at_numbers + 2 * rows * sizeof *out->numbers;
+                      (void *)(block + at_numbers), block + at_arranged};
+    return at_arranged + arranged;
 }
 
 /* Features, and log ratios less their trend, in the order of the table. */
@@ -87,8 +86,17 @@ static void describe(const cm__kernel_table *t, const cm__limits *limits, size_t
     }
 }
 
+static cm__rows take_arranged(const cm__arranged *a, const cm__kernel_table *t, int width, room *free)
+{
+    cm__rows rows = cm__arranged_rows(a, t, free->arranged);
+    free->arranged += cm__arranged_bytes((size_t)t->n_rows, width);
+    return rows;
+}
+
 static cm__rows prepare_table(const cm__kernel_table *t, const cm__limits *limits, int width, room *free)
 {
+    const cm__arranged *a = cm__arranged_find(t, limits);
+    if (a) return take_arranged(a, t, width, free);
     size_t count = (size_t)t->n_rows;
     float *features = free->plain, *values = features + count * (size_t)width;
     describe(t, limits, (size_t)width, features, values);
@@ -116,8 +124,7 @@ static const cm__rows *prepare(cm__tables tables, const cm__limits *limits, void
     cm__rows *rows = parts.rows;
     for (int32_t i = 0; i < tables.count; i++) {
         const cm__kernel_table *t = tables.all[i];
-        const cm__rows         *ready = arranged(t, limits);
-        rows[i] = ready ? *ready : prepare_table(t, limits, width_of(tables), &parts);
+        rows[i] = prepare_table(t, limits, width_of(tables), &parts);
         rows[i].variant = rows[i].dtype = 0;
         while (strcmp(tables.all[rows[i].variant]->variant, t->variant)) rows[i].variant++;
         while (!same_type(t->op, tables.all[rows[i].dtype]->dtype, t->dtype)) rows[i].dtype++;

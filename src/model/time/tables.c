@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "device/row_sizes.h"
 #include "model/time/features.h"
 #include "model/time/trend.h"
 
@@ -213,14 +214,11 @@ static bool same_elements(const int64_t *row, const cm__call *c)
 int32_t cm__library_row(const cm__library *l, int32_t table, const cm__call *c)
 {
     const cm__kernel_table *t = l->tables[table];
-    size_t                  count = (size_t)cm__call_kinds[c->op].n_sizes;
-    bool                    product = cm__shapeless(c);
+    if (!cm__shapeless(c)) return cm__row_find(t, c->sizes);
     for (int32_t i = 0; i < t->n_rows; i++) {
-        const int64_t *sizes = t->sizes + (size_t)i * count;
-        if (product ? same_elements(sizes, c)
-                    : sizes[count - 1] == c->sizes[count - 1] && *sizes == *c->sizes &&
-                          memcmp(sizes, c->sizes, count * sizeof *sizes) == 0)
-            return i;
+        int64_t sizes[CM__ELEMENTWISE_SIZES];
+        cm__row_unpack(t, i, sizes);
+        if (same_elements(sizes, c)) return i;
     }
     return -1;
 }
