@@ -27,15 +27,17 @@ def read_back(text):
     """Rows of each table as they are in the C text: sizes from bytes, times, counts of kernels."""
     arrays = {name: values.split(",") for name, values in re.findall(r"^static const \w+ (\w+)\[\] = \{([^{}]*)\};$", text, re.M)}
     tables = []
-    for n_rows, row_bytes, widths, label in re.findall(r", (\d+), \d+, (\d+), \{([\d, ]+)\}, (\w+)_sizes, ", text):
+    for n_rows, is_sorted, row_bytes, widths, label in re.findall(r", (\d+), \d+, ([01]), (\d+), \{([\d, ]+)\}, (\w+)_sizes, ", text):
         widths, rows = [int(width) for width in widths.split(",")], []
         data, times, launches = (arrays[f"{label}_{name}"] for name in ("sizes", "times", "launches"))
         at = iter(map(int, data))
         for row in range(int(n_rows)):
-            sizes = [sum(next(at) << 8 * byte for byte in range(width)) for width in widths]
+            sizes = [sum(next(at) << 8 * byte for byte in reversed(range(width))) for width in widths]
             rows.append(sizes + [float(times[row].rstrip("f")), int(launches[row])])
         if sum(widths) != int(row_bytes) or len(data) != int(n_rows) * int(row_bytes):
             sys.exit(f"{label}: {len(data)} bytes, {n_rows} rows of {row_bytes} bytes, widths {widths}")
+        if (is_sorted == "1") != (rows == sorted(rows, key=lambda row: row[:-2])):
+            sys.exit(f"{label}: sorted: {is_sorted}")
         tables.append(rows)
     return tables
 

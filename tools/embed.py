@@ -165,7 +165,7 @@ def check_rows(name, rows, n_sizes):
 def packed_rows(rows):
     """Bytes of each column (src/device/row_sizes.h), and the sizes of all rows in so many bytes."""
     widths = [max(1, (max(column).bit_length() + 7) // 8) for column in list(zip(*rows))[:-2]]
-    return widths, b"".join(size.to_bytes(width, "little") for row in rows for size, width in zip(row, widths))
+    return widths, b"".join(size.to_bytes(width, "big") for row in rows for size, width in zip(row, widths))
 
 
 def write_table(out, label, table, number, calls):
@@ -177,7 +177,7 @@ def write_table(out, label, table, number, calls):
                                ("uint16_t", "launches", [int(row[-1]) for row in rows])):
         out.write(f"static const {kind} {label}_{name}[] = {{{','.join(map(str, values))}}};\n")
     return f"    {{{', '.join(map(c_string, texts))}, {list(calls).index(table['op'])}, {PASSES.index(table['pass'])}, {len(rows)}, " \
-           f"{number}, {sum(widths)}, {{{', '.join(map(str, widths))}}}, {label}_sizes, {label}_times, {label}_launches}},\n"
+           f"{number}, {int(all(a[:-2] <= b[:-2] for a, b in zip(rows, rows[1:])))}, {sum(widths)}, {{{', '.join(map(str, widths))}}}, {label}_sizes, {label}_times, {label}_launches}},\n"
 
 
 def embed_kernels(out_path, calls_path, paths):

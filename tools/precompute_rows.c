@@ -2,13 +2,14 @@
 /*
  * precompute_rows.c - prepare the rows of the built-in kernel tables for the search of neighbours.
  *
- * The binary file has the values of all tables as floats, then for each table the numbers of its rows and its boxes in
- * 16 bits, in the byte order of this machine. The assembly file includes both parts into the program, and the C file says
- * where the rows of each table are. Features are not stored: src/model/time/arranged.c computes them.
+ * The binary file has the values and the features of work of all tables as floats, then for each table the numbers and
+ * places of its rows and its boxes in 16 bits, in the byte order of this machine. The assembly file includes both parts into the
+ * program, and the C file says where the rows of each table are. src/model/time/arranged.c computes the other features.
  */
 #include "precompute.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include "model/time/arranged.h"
 #include "model/time/features.h"
 #include "model/time/rows.h"
@@ -25,42 +26,32 @@ static void put_values(output *o, const float *from, size_t count)
     o->n_values += count;
 }
 
-static uint16_t *room_for(output *o, size_t count)
+static void put_work(output *o, const cm__rows *r, int op)
+{
+    float features[CM__FEATURES];
+    for (int32_t i = 0; i < r->count; i++) {
+        cm__row_features(r, i, cm__n_features(op), features, 1);
+        put_values(o, features + cm__work_features_at(op), CM__WORK_FEATURES);
+    }
+}
+
+static void put_numbers(output *o, const uint16_t *from, size_t count)
 {
     o->numbers = realloc(o->numbers, (o->n_numbers + count) * sizeof *o->numbers);
     if (!o->numbers) stop("no memory");
+    memcpy(o->numbers + o->n_numbers, from, count * sizeof *from);
     o->n_numbers += count;
-    return o->numbers + o->n_numbers - count;
 }
 
-static void put_numbers(output *o, const int32_t *from, size_t count)
-{
-    uint16_t *to = room_for(o, count);
-    if (count > UINT16_MAX) stop("a table has more than 65535 rows");
-    for (size_t i = 0; i < count; i++) to[i] = (uint16_t)from[i];
-}
-
-/* Whether a number of cm__rows.boxes is a largest value: of the table in the second half, of blocks in every other four. */
-static bool is_largest(size_t at, size_t count)
-{
-    return at < 2 * count ? at >= count : (at - 2 * count) / CM__BOXES % 2 == 1;
-}
-
-static void put_boxes(output *o, const float *from, size_t rows, int count)
-{
-    size_t    floats = cm__boxes_floats(rows, count);
-    uint16_t *to = room_for(o, floats);
-    for (size_t i = 0; i < floats; i++)
-        to[i] = is_largest(i, (size_t)count) ? cm__bound_up(from[i]) : cm__bound_down(from[i]);
-}
-
-static void put_rows(output *o, int32_t device, const cm__rows *r, int width)
+static void put_rows(output *o, int32_t device, const cm__rows *r, int op)
 {
     size_t rows = (size_t)r->count;
     fprintf(o->text, "    {%d, %zu, %zu},\n", device, o->n_values, o->n_numbers);
     put_values(o, r->values, rows);
+    put_work(o, r, op);
     put_numbers(o, r->number, rows);
-    put_boxes(o, r->boxes, rows, width);
+    put_numbers(o, r->place, rows);
+    put_numbers(o, r->boxes, cm__boxes_bounds(rows, cm__n_features(op)));
 }
 
 /* Exact: %a writes all bits. The limits are doubles only. */
@@ -90,7 +81,7 @@ static void put_device(output *o, cm__ctx *ctx, int32_t d)
     cm__limits                  limits = cm__limits_of(device);
     for (int32_t i = 0; i < kernels->count; i++) {
         const cm__kernel_table *table = &kernels->tables[i];
-        put_rows(o, d, cm__rows_of(ctx, NULL, (cm__tables){&table, 1}, &limits), cm__n_features(table->op));
+        put_rows(o, d, cm__rows_of(ctx, NULL, (cm__tables){&table, 1}, &limits), table->op);
     }
     cm_device_free(device);
 }

@@ -13,6 +13,7 @@ typedef struct cm__kernel_table {
     int16_t        op, pass;
     int32_t        n_rows;
     int32_t        built_in; /* number of a built-in table, from 1; 0: the table is read from a profile */
+    bool           sorted; /* by sizes */
     uint8_t        row_bytes, widths[CM__CALL_SIZES]; /* bytes of the sizes of a row, and of each of them */
     const uint8_t *sizes;    /* of all rows; row_sizes.h reads them */
     const float   *time_s;

@@ -6,11 +6,10 @@
 
 static int columns_of(const cm__kernel_table *t) { return cm__call_kinds[t->op].n_sizes; }
 
-/* Most columns have one or two bytes. */
 static inline uint64_t number_at(const uint8_t *from, int width)
 {
-    uint64_t number = from[0];
-    for (int i = 1; i < width; i++) number |= (uint64_t)from[i] << 8 * i;
+    uint64_t number = from[0]; /* most columns have one byte */
+    for (int i = 1; i < width; i++) number = number << 8 | from[i];
     return number;
 }
 
@@ -28,20 +27,32 @@ bool cm__row_pack(const cm__kernel_table *t, const int64_t *sizes, uint8_t *row)
     for (int i = 0, count = columns_of(t); i < count; row += t->widths[i++]) {
         uint64_t number = (uint64_t)sizes[i];
         if (!fits(number, t->widths[i])) return false;
-        for (int byte = 0; byte < t->widths[i]; byte++) row[byte] = (uint8_t)(number >> 8 * byte);
+        for (int byte = t->widths[i] - 1; byte >= 0; byte--, number >>= 8) row[byte] = (uint8_t)number;
     }
     return true;
 }
 
+static const uint8_t *row_at(const cm__kernel_table *t, int32_t row) { return t->sizes + (size_t)row * t->row_bytes; }
+
+/* The first row that is not less than the wanted one. */
+static int32_t bisect(const cm__kernel_table *t, const uint8_t *wanted)
+{
+    int32_t low = 0, high = t->n_rows;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (memcmp(row_at(t, middle), wanted, t->row_bytes) < 0) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
 int32_t cm__row_find(const cm__kernel_table *t, const int64_t *sizes)
 {
-    uint8_t        wanted[CM__ROW_BYTES];
-    const uint8_t *row = t->sizes;
-    size_t         bytes = t->row_bytes;
-    if (!cm__row_pack(t, sizes, wanted)) return -1;
-    for (int32_t i = 0; i < t->n_rows; i++, row += bytes) /* the last byte rejects most rows, the call is slower */
-        if (row[0] == wanted[0] && row[bytes - 1] == wanted[bytes - 1] && memcmp(row, wanted, bytes) == 0) return i;
-    return -1;
+    uint8_t wanted[CM__ROW_BYTES];
+    if (!t->n_rows || !cm__row_pack(t, sizes, wanted)) return -1;
+    int32_t row = t->sorted ? bisect(t, wanted) : 0;
+    while (!t->sorted && row < t->n_rows && memcmp(row_at(t, row), wanted, t->row_bytes) != 0) row++;
+    return row < t->n_rows && memcmp(row_at(t, row), wanted, t->row_bytes) == 0 ? row : -1;
 }
 
 static uint8_t width_of(uint64_t number)
@@ -72,4 +83,7 @@ void cm__rows_pack(cm__ctx *ctx, cm__kernel_table *t, const int64_t *sizes)
     uint8_t *rows = cm__alloc_array(ctx, (size_t)t->n_rows, t->row_bytes);
     for (size_t row = 0; row < (size_t)t->n_rows; row++) cm__row_pack(t, sizes + row * count, rows + row * t->row_bytes);
     t->sizes = rows;
+    t->sorted = true;
+    for (int32_t row = 1; row < t->n_rows; row++)
+        t->sorted &= memcmp(row_at(t, row - 1), row_at(t, row), t->row_bytes) <= 0;
 }

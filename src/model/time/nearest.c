@@ -81,17 +81,18 @@ static inline cm__four outside(float x, cm__four low, cm__four high)
     return cm__four_most(cm__four_most(low - x, x - high), (cm__four){0});
 }
 
-static inline cm__four outside_of(const float *x, const float *boxes, int f)
+static inline cm__four outside_of(const float *x, const uint16_t *boxes, int f)
 {
-    const float *from = boxes + 2 * f * CM__BOXES;
-    return outside(x[f], cm__four_at(from), cm__four_at(from + CM__BOXES));
+    const uint16_t *from = boxes + 2 * f * CM__BOXES;
+    return outside(x[f], cm__four_bounds(from), cm__four_bounds(from + CM__BOXES));
 }
 
 /* Squared distances to the boxes of CM__BOXES blocks. Returns false if all of them exceed `most`. */
 static bool box_distances(const search *s, int32_t group, float most, float *squared)
 {
-    const float *boxes = cm__boxes_at(s->rows, group, s->count), *x = s->features;
-    cm__four     sum = {0};
+    const uint16_t *boxes = cm__boxes_at(s->rows, group, s->count);
+    const float    *x = s->features;
+    cm__four        sum = {0};
     for (int f = s->count - 4; f >= 0; f -= 4) {
         sum += squared_sum(outside_of(x, boxes, f), outside_of(x, boxes, f + 1), outside_of(x, boxes, f + 2),
                            outside_of(x, boxes, f + 3));
@@ -104,10 +105,10 @@ static bool box_distances(const search *s, int32_t group, float most, float *squ
 /* Squared distance to the box of the table. */
 static float table_distance(const search *s, float most)
 {
-    const float *low = s->rows->boxes, *high = low + s->count;
-    float        sum = 0;
+    const uint16_t *low = s->rows->boxes, *high = low + s->count;
+    float           sum = 0;
     for (int f = s->count - 4; f >= 0 && sum <= most; f -= 4) {
-        cm__four x = cm__four_at(s->features + f), d = cm__four_most(cm__four_at(low + f) - x, x - cm__four_at(high + f));
+        cm__four x = cm__four_at(s->features + f), d = cm__four_most(cm__four_bounds(low + f) - x, x - cm__four_bounds(high + f));
         d = cm__four_most(d, (cm__four){0});
         sum += cm__four_sum(d * d);
     }
@@ -131,25 +132,37 @@ static void search_block(const search *s, int32_t block)
     }
 }
 
-static int32_t nearest_of(const float *squared, int32_t count)
+/* Blocks that may have a near row. */
+typedef struct pending {
+    float   squared[BLOCKS];
+    int32_t block[BLOCKS], count;
+} pending;
+
+/* Removes the nearest block, and those that are farther away than `most`. Returns the nearest one; -1: none is left. */
+static int32_t take_nearest(pending *p, float most)
 {
-    int32_t found = 0;
-    for (int32_t i = 1; i < count; i++)
-        if (squared[i] < squared[found]) found = i;
-    return found;
+    int32_t left = 0, nearest = 0;
+    for (int32_t i = 0; i < p->count; i++) {
+        p->squared[left] = p->squared[i];
+        p->block[left] = p->block[i];
+        if (p->squared[left] < p->squared[nearest]) nearest = left;
+        left += p->squared[left] <= most;
+    }
+    if (!left) return p->count = 0, -1;
+    int32_t block = p->block[nearest];
+    p->count = left - 1;
+    p->squared[nearest] = p->squared[left - 1];
+    p->block[nearest] = p->block[left - 1];
+    return block;
 }
 
 /* Nearest first, so that the bound falls quickly and most blocks are skipped. */
 static void search_blocks(const search *s, int32_t first, int32_t count)
 {
-    float squared[BLOCKS];
-    for (int32_t i = 0; i < count; i += CM__BOXES) box_distances(s, (first + i) / CM__BOXES, INFINITY, squared + i);
-    for (int32_t n = 0; n < count; n++) {
-        int32_t nearest = nearest_of(squared, count);
-        if (!(squared[nearest] <= most_of(s->found))) break;
-        search_block(s, first + nearest);
-        squared[nearest] = INFINITY;
-    }
+    pending p = {.count = count};
+    for (int32_t i = 0; i < count; i += CM__BOXES) box_distances(s, (first + i) / CM__BOXES, INFINITY, p.squared + i);
+    for (int32_t i = 0; i < count; i++) p.block[i] = first + i;
+    for (int32_t block; (block = take_nearest(&p, most_of(s->found))) >= 0;) search_block(s, block);
 }
 
 void cm__nearest_at_home(cm__neighbours *found, const cm__rows *tables, int32_t table, const float *features, int count,

@@ -38,10 +38,13 @@ static int kind_of(int op, const char *variant, const char *dtype)
 
 #define PLACES (CM__CALLS * CM__KINDS)
 
+/* Most texts differ in their first letter. */
+static bool same(const char *a, const char *b) { return *a == *b && strcmp(a, b) == 0; }
+
 /* The family of a table of this runtime, an index; -1: it is of another runtime. */
 static int family_for(const cm__kernel_table *t, const char *runtime)
 {
-    return strcmp(t->runtime, runtime) ? -1 : t->op * CM__KINDS + kind_of(t->op, t->variant, t->dtype);
+    return same(t->runtime, runtime) ? t->op * CM__KINDS + kind_of(t->op, t->variant, t->dtype) : -1;
 }
 
 /* Counts the tables of each family, or appends them to their families, in their order. */
@@ -87,7 +90,7 @@ static cm__family *family_of(cm__library *l, const cm__kernel_table *t)
 
 static bool is_table(const cm__kernel_table *t, const cm__call *c)
 {
-    return t->pass == c->pass && strcmp(t->dtype, c->dtype) == 0 && strcmp(t->variant, c->variant) == 0;
+    return t->pass == c->pass && same(t->variant, c->variant) && same(t->dtype, c->dtype);
 }
 
 static int32_t table_in(const cm__library *l, const cm__call *c)
