@@ -8,16 +8,20 @@ static int columns_of(const cm__kernel_table *t) { return cm__call_kinds[t->op].
 
 static inline uint64_t number_at(const uint8_t *from, int width)
 {
-    uint64_t number = from[0]; /* most columns have one byte */
-    for (int i = 1; i < width; i++) number = number << 8 | from[i];
+    if (width == 1) return from[0]; /* most columns have one byte, most others two */
+    uint64_t number = (uint64_t)from[0] << 8 | from[1];
+    for (int i = 2; i < width; i++) number = number << 8 | from[i];
     return number;
 }
 
 void cm__row_unpack(const cm__kernel_table *t, int32_t row, int64_t *sizes)
 {
     const uint8_t *from = t->sizes + (size_t)row * t->row_bytes;
-    for (int i = 0, count = columns_of(t); i < count; from += t->widths[i++])
-        sizes[i] = (int64_t)number_at(from, t->widths[i]);
+    for (int i = 0, count = columns_of(t); i < count; i++) {
+        int width = t->widths[i];
+        sizes[i] = (int64_t)number_at(from, width);
+        from += width;
+    }
 }
 
 static bool fits(uint64_t number, int width) { return width == sizeof number || number >> 8 * width == 0; }

@@ -53,7 +53,7 @@ static double waves(double tiles, double cores) { return tiles / (cores * ceil(t
 static double filled(double size, double tile) { return size / (tile * ceil(size / tile)); }
 
 /* Utilisation of the cores for each of the tile sizes that libraries choose among. */
-static void tiles_of_product(const cm__call *c, double cores, float *out)
+CM__FAST static void tiles_of_product(const cm__call *c, double cores, float *out)
 {
     const double(*tiles)[2] = cm__feature_facts.product_tiles;
     double batch = cm__size(c, CM__GEMM_BATCH), m = cm__size(c, CM__GEMM_M), n = cm__size(c, CM__GEMM_N);

@@ -14,6 +14,15 @@ typedef float   cm__four __attribute__((vector_size(16)));
 typedef int32_t cm__four_mask __attribute__((vector_size(16)));
 typedef uint32_t cm__four_bits __attribute__((vector_size(16)));
 
+/* A function in two versions, of which the processor decides when the program starts: AVX2 needs a third fewer instructions.
+   It has no fused multiplication and addition, so that both versions give the same numbers. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define CM__FAST __attribute__((target_clones("avx2", "default")))
+#else
+#define CM__FAST
+#endif
+
 static inline cm__four cm__four_at(const float *from)
 {
     cm__four x;

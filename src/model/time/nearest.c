@@ -59,7 +59,7 @@ static inline cm__four part_of_rows(const float *x, const float *rows)
 _Static_assert(CM__BLOCK == 16, "a block has four times four rows");
 
 /* Squared distances to the rows of a block. Returns false if all of them exceed `most`. */
-static bool block_distances(const search *s, int32_t block, float most, cm__four squared[CM__BLOCK / 4])
+CM__FAST static bool block_distances(const search *s, int32_t block, float most, cm__four squared[CM__BLOCK / 4])
 {
     const float *rows = cm__block_at(s->rows, block, s->count);
     cm__four     a = {0}, b = {0}, c = {0}, d = {0};
@@ -88,7 +88,7 @@ static inline cm__four outside_of(const float *x, const uint16_t *boxes, int f)
 }
 
 /* Squared distances to the boxes of CM__BOXES blocks. Returns false if all of them exceed `most`. */
-static bool box_distances(const search *s, int32_t group, float most, float *squared)
+CM__FAST static bool box_distances(const search *s, int32_t group, float most, float *squared)
 {
     const uint16_t *boxes = cm__boxes_at(s->rows, group, s->count);
     const float    *x = s->features;
@@ -126,8 +126,10 @@ static void search_block(const search *s, int32_t block)
     int32_t  first = block * CM__BLOCK, end = least(CM__BLOCK, s->rows->count - first);
     if (!block_distances(s, block, most_of(s->found), squared)) return;
     for (int32_t i = 0; i < end; i++) {
-        cm__neighbour new = {squared[i / 4][i % 4], first + i, s->rows->number[first + i], s->table};
-        if (new.squared > most_of(s->found) || new.number == s->without) continue;
+        float d = squared[i / 4][i % 4];
+        if (d > most_of(s->found)) continue;
+        cm__neighbour new = {d, first + i, s->rows->number[first + i], s->table};
+        if (new.number == s->without) continue;
         if (s->found->count < CM__NEIGHBOURS || before(&new, &s->found->of[CM__NEIGHBOURS - 1])) keep(s->found, new);
     }
 }
