@@ -34,8 +34,9 @@ static void alignments(const cm__call *c, float *out)
     bool  joined = c->op == CM__CALL_ELEMENTWISE && strncmp(c->variant, "cat", 3) == 0;
     float apart = joined ? cm__feature_facts.joined_factor : 1;
     for (int i = 0; i < CM__ALIGNED; i++) {
-        int place = cm__feature_facts.aligned[c->op][i];
-        out[i] = apart * alignment(place ? c->sizes[place - 1] / (joined ? 2 : 1) : 0);
+        int     place = cm__feature_facts.aligned[c->op][i];
+        int64_t size = place ? c->sizes[place - 1] : 0;
+        out[i] = apart * alignment(joined ? size / 2 : size);
     }
 }
 

@@ -18,9 +18,9 @@ bool cm__shapeless(const cm__call *c) { return c->op == CM__CALL_ELEMENTWISE && 
 
 void cm__drop_shape(cm__call *c)
 {
-    int64_t *outer = &c->sizes[CM__ELEMENTWISE_OUTER], *inner = &c->sizes[CM__ELEMENTWISE_INNER];
-    if (!cm__shapeless(c) || *outer <= 0 || *inner > INT64_MAX / *outer) return;
-    *inner *= *outer;
+    int64_t *outer = &c->sizes[CM__ELEMENTWISE_OUTER], *inner = &c->sizes[CM__ELEMENTWISE_INNER], product;
+    if (!cm__shapeless(c) || *outer <= 0 || __builtin_mul_overflow(*outer, *inner, &product)) return;
+    *inner = product;
     *outer = 1;
 }
 

@@ -95,6 +95,27 @@ static void malformed_tables(void **state)
     }
 }
 
+/* The order of rows is stored in 16 bits. */
+static void too_many_rows(void **state)
+{
+    (void)state;
+    enum { ROWS = 65536, LENGTH = 17 };
+    static const char begin[] = TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, "[$]")));
+    const char       *at = strchr(begin, '$');
+    char             *text = malloc(sizeof begin + (size_t)ROWS * LENGTH), *end = text;
+    cm_device        *d;
+    cm_diag           diag = {0};
+    memcpy(end, begin, (size_t)(at - begin));
+    end += at - begin;
+    for (int i = 0; i < ROWS; i++) end += sprintf(end, "%s[1,1,1,1,1e-6,1]", i ? "," : "");
+    strcpy(end, at + 1);
+    write_file("long.json", text);
+    assert_int_equal(cm_device_load(file_named("long.json"), &d, &diag), CM_ERR_FORMAT);
+    assert_non_null(strstr(diag.place, "kernels[0].rows"));
+    assert_non_null(strstr(diag.reason, "65536 rows"));
+    free(text);
+}
+
 /* ---- built in --------------------------------------------------------------------------------------------------- */
 
 static cm_device *h200;
@@ -173,7 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_as_written),  cmocka_unit_test(an_absent_variant_is_empty),
-        cmocka_unit_test(malformed_tables), cmocka_unit_test(built_in_rows),
+        cmocka_unit_test(malformed_tables), cmocka_unit_test(too_many_rows), cmocka_unit_test(built_in_rows),
         cmocka_unit_test(one_table_of_a_kind),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
