@@ -49,29 +49,24 @@ static inline cm__four squared_sum(cm__four a, cm__four b, cm__four c, cm__four 
     return (a * a + b * b) + (c * c + d * d);
 }
 
-/* The part of four features, of four rows at a time. */
-static inline cm__four part_of_rows(const float *x, const float *rows)
-{
-    return squared_sum(x[0] - cm__four_at(rows), x[1] - cm__four_at(rows + CM__BLOCK),
-                       x[2] - cm__four_at(rows + 2 * CM__BLOCK), x[3] - cm__four_at(rows + 3 * CM__BLOCK));
-}
-
-_Static_assert(CM__BLOCK == 16, "a block has four times four rows");
-
-/* Squared distances to the rows of a block. Returns false if all of them exceed `most`. */
-CM__FAST static bool block_distances(const search *s, int32_t block, float most, cm__four squared[CM__BLOCK / 4])
+/* Squared distances to the rows of a block. Returns false if all of them exceed `most`. The compiler makes vectors of the
+   inner loop. */
+CM__FAST static bool block_distances(const search *s, int32_t block, float most, float squared[CM__BLOCK])
 {
     const float *rows = cm__block_at(s->rows, block, s->count);
-    cm__four     a = {0}, b = {0}, c = {0}, d = {0};
+    float        sum[CM__BLOCK] = {0};
     for (int f = s->count - 4; f >= 0; f -= 4) {
         const float *x = s->features + f, *from = rows + f * CM__BLOCK;
-        a += part_of_rows(x, from);
-        b += part_of_rows(x, from + 4);
-        c += part_of_rows(x, from + 8);
-        d += part_of_rows(x, from + 12);
-        if (!cm__four_any(cm__four_least(cm__four_least(a, b), cm__four_least(c, d)) <= most)) return false;
+        int          near = 0;
+        for (int r = 0; r < CM__BLOCK; r++) {
+            float a = x[0] - from[r], b = x[1] - from[CM__BLOCK + r], c = x[2] - from[2 * CM__BLOCK + r],
+                  d = x[3] - from[3 * CM__BLOCK + r];
+            sum[r] += (a * a + b * b) + (c * c + d * d);
+            near |= sum[r] <= most;
+        }
+        if (!near) return false;
     }
-    squared[0] = a, squared[1] = b, squared[2] = c, squared[3] = d;
+    memcpy(squared, sum, sizeof sum);
     return true;
 }
 
@@ -122,11 +117,11 @@ static float table_distance(const search *s, float most)
 /* Among equally near rows the first one in the table counts, whatever the order of the search. */
 static void search_block(const search *s, int32_t block)
 {
-    cm__four squared[CM__BLOCK / 4];
+    float squared[CM__BLOCK];
     int32_t  first = block * CM__BLOCK, end = least(CM__BLOCK, s->rows->count - first);
     if (!block_distances(s, block, most_of(s->found), squared)) return;
     for (int32_t i = 0; i < end; i++) {
-        float d = squared[i / 4][i % 4];
+        float d = squared[i];
         if (d > most_of(s->found)) continue;
         cm__neighbour new = {d, first + i, s->rows->number[first + i], s->table};
         if (new.number == s->without) continue;
@@ -194,11 +189,11 @@ static void collect_row(collected *c, cm__neighbour row)
 /* Collects the rows of a block that are nearer than `most`. Returns false if they are too many. */
 static bool collect_block(const search *s, int32_t block, float most, collected *c)
 {
-    cm__four squared[CM__BLOCK / 4];
+    float squared[CM__BLOCK];
     int32_t  first = block * CM__BLOCK, end = least(CM__BLOCK, s->rows->count - first);
     if (!block_distances(s, block, most, squared)) return true;
     for (int32_t i = 0; i < end; i++) {
-        float d = squared[i / 4][i % 4];
+        float d = squared[i];
         if (!(d < most)) continue;
         if (c->count == COLLECTED) return false;
         collect_row(c, (cm__neighbour){d, first + i, s->rows->number[first + i], s->table});
@@ -229,9 +224,9 @@ static void offer_all(const search *s)
 {
     for (int32_t i = 0; i < s->rows->count; i++) {
         int32_t row = s->rows->place[i];
-        cm__four squared[CM__BLOCK / 4];
+        float squared[CM__BLOCK];
         block_distances(s, row / CM__BLOCK, INFINITY, squared);
-        offer(s, (cm__neighbour){squared[row % CM__BLOCK / 4][row % 4], row, i, s->table});
+        offer(s, (cm__neighbour){squared[row % CM__BLOCK], row, i, s->table});
     }
 }
 
