@@ -182,8 +182,8 @@ static void divide_by_scales(int op, float *f)
     int          count = cm__n_features_unpadded(op), padded = cm__n_features(op);
     for (int i = count; i < padded; i++) f[i] = 0;
     for (int i = 0; i < padded; i += 4) {
-        cm__four scale = cm__four_at(scales + i), x = cm__four_at(f + i), known = cm__four_choose(scale > 0, scale, usual + (cm__four){0});
-        x /= known;
+        cm__four scale = cm__four_at(scales + i), x = cm__four_at(f + i);
+        x /= cm__four_choose(scale > 0, scale, usual + (cm__four){0});
         memcpy(f + i, &x, sizeof x);
     }
 }
