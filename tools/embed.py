@@ -137,12 +137,6 @@ def embed_profiles(out_path, paths):
             write_profiles(out, table, trees[folder])
 
 
-def call_rows(path):
-    """Names of the calls in the order of calls.def."""
-    with open(path, encoding="utf-8") as file:
-        return re.findall(r'^CALL\([A-Z0-9_]+, "([a-z0-9_]+)"', file.read(), re.M)
-
-
 def call_sizes(path):
     """Names of each call's sizes, by the call's name, in the order of calls.def."""
     with open(path, encoding="utf-8") as file:
@@ -150,19 +144,44 @@ def call_sizes(path):
     return {name: re.findall(r'SIZE\(\w+, \w+, "(\w+)"\)', sizes) for name, sizes in rows}
 
 
+MOST_ROWS = LAUNCHES_MAX = 65535  # of a table; of a call
+
+
+def check_rows(name, rows, n_sizes):
+    """Refuse numbers that the arrays of a table cannot hold."""
+    if len(rows) > MOST_ROWS:
+        sys.exit(f"{name}: {len(rows)} rows; {MOST_ROWS} are possible")
+    for at, row in enumerate(rows):
+        if len(row) != n_sizes + 2:
+            sys.exit(f"{name}: row {at}: {len(row)} numbers, expected {n_sizes} sizes, a time and a count of kernels")
+        if not all(type(size) is int and 0 <= size < 1 << 63 for size in row[:-2]):
+            sys.exit(f"{name}: row {at}: a size is not a whole number from 0 to {(1 << 63) - 1}: {row}")
+        if not 1e-9 <= row[-2] <= 1e5:
+            sys.exit(f"{name}: row {at}: a time of {row[-2]} s")
+        if row[-1] != int(row[-1]) or not 0 <= row[-1] <= LAUNCHES_MAX:
+            sys.exit(f"{name}: row {at}: {row[-1]} kernels")
+
+
+def packed_rows(rows):
+    """Bytes of each column (src/device/row_sizes.h), and the sizes of all rows in so many bytes."""
+    widths = [max(1, (max(column).bit_length() + 7) // 8) for column in list(zip(*rows))[:-2]]
+    return widths, b"".join(size.to_bytes(width, "big") for row in rows for size, width in zip(row, widths))
+
+
 def write_table(out, label, table, number, calls):
     """Write one table's arrays; return the initializer of its row."""
-    sizes = [size for row in table["rows"] for size in row[:-2]]
-    for kind, name, values in (("int64_t", "sizes", sizes), ("float", "times", [repr(float(row[-2])) + "f" for row in table["rows"]]),
-                               ("uint16_t", "launches", [int(row[-1]) for row in table["rows"]])):
+    rows, texts = table["rows"], [table.get(key, "") for key in ("runtime", "variant", "dtype", "kind", "source", "date")]
+    check_rows(" ".join([table["op"], table["pass"]] + texts[:3]), rows, len(calls[table["op"]]))
+    widths, sizes = packed_rows(rows)
+    for kind, name, values in (("uint8_t", "sizes", sizes), ("float", "times", [repr(float(row[-2])) + "f" for row in rows]),
+                               ("uint16_t", "launches", [int(row[-1]) for row in rows])):
         out.write(f"static const {kind} {label}_{name}[] = {{{','.join(map(str, values))}}};\n")
-    texts = ", ".join(c_string(table.get(key, "")) for key in ("runtime", "variant", "dtype", "kind", "source", "date"))
-    return f"    {{{texts}, {calls.index(table['op'])}, {PASSES.index(table['pass'])}, {len(table['rows'])}, {number}, " \
-           f"{label}_sizes, {label}_times, {label}_launches}},\n"
+    return f"    {{{', '.join(map(c_string, texts))}, {list(calls).index(table['op'])}, {PASSES.index(table['pass'])}, {len(rows)}, " \
+           f"{number}, {int(all(a[:-2] <= b[:-2] for a, b in zip(rows, rows[1:])))}, {sum(widths)}, {{{', '.join(map(str, widths))}}}, {label}_sizes, {label}_times, {label}_launches}},\n"
 
 
 def embed_kernels(out_path, calls_path, paths):
-    calls, devices = call_rows(calls_path), {}
+    calls, devices = call_sizes(calls_path), {}
     for path in paths:
         with open(path, encoding="utf-8") as file:
             tree = json.load(file)

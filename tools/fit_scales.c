@@ -34,7 +34,7 @@ typedef struct table {
     float   *raw, *values; /* unscaled features, log ratios */
     float   *scaled;       /* features over the scales that are tried */
     float   *floats;       /* for cm__rows_arrange() */
-    int32_t *numbers;
+    uint16_t *numbers;
     cm__rows rows;         /* arranged */
 } table;
 
@@ -189,7 +189,7 @@ static void take_table(const fit *f, const cm__rows *rows, const cm__scales *sto
     size_t width = (size_t)padded, count = (size_t)rows->count;
     *t = (table){room(count * width, sizeof *t->raw), room(count, sizeof *t->values),
                  room(count * width, sizeof *t->scaled), room(cm__rows_floats(count, padded), sizeof *t->floats),
-                 room(2 * count, sizeof *t->numbers), *rows};
+                 room(cm__rows_numbers(count, padded), sizeof *t->numbers), *rows};
     for (size_t r = 0; r < count; r++) {
         size_t number = (size_t)rows->number[r];
         float *raw = t->raw + number * width;

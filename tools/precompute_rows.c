@@ -2,55 +2,62 @@
 /*
  * precompute_rows.c - prepare the rows of the built-in kernel tables for the search of neighbours.
  *
- * The binary file has all floats, then all integers, in the byte order of this machine. The assembly file includes both
- * parts into the program, and the C file says where the rows of each table are.
+ * The binary file has the values and the features of work of all tables as floats, then for each table the numbers and
+ * places of its rows and its boxes in 16 bits, in the byte order of this machine. The assembly file includes both parts into the
+ * program, and the C file says where the rows of each table are. src/model/time/arranged.c computes the other features.
  */
 #include "precompute.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include "model/time/arranged.h"
 #include "model/time/features.h"
 #include "model/time/rows.h"
 
 typedef struct output {
-    FILE    *text, *floats;
-    int32_t *numbers;
-    size_t   n_floats, n_numbers;
+    FILE     *text, *values;
+    uint16_t *numbers;
+    size_t    n_values, n_numbers;
 } output;
 
-static void put_floats(output *o, const float *from, size_t count)
+static void put_values(output *o, const float *from, size_t count)
 {
-    if (fwrite(from, sizeof *from, count, o->floats) != count) stop("cannot write");
-    o->n_floats += count;
+    if (fwrite(from, sizeof *from, count, o->values) != count) stop("cannot write");
+    o->n_values += count;
 }
 
-static void put_numbers(output *o, const int32_t *from, size_t count)
+static void put_work(output *o, const cm__rows *r, int op)
+{
+    float features[CM__FEATURES];
+    for (int32_t i = 0; i < r->count; i++) {
+        cm__row_features(r, i, cm__n_features(op), features, 1);
+        put_values(o, features + cm__work_features_at(op), CM__WORK_FEATURES);
+    }
+}
+
+static void put_numbers(output *o, const uint16_t *from, size_t count)
 {
     o->numbers = realloc(o->numbers, (o->n_numbers + count) * sizeof *o->numbers);
     if (!o->numbers) stop("no memory");
-    for (size_t i = 0; i < count; i++) o->numbers[o->n_numbers++] = from[i];
+    memcpy(o->numbers + o->n_numbers, from, count * sizeof *from);
+    o->n_numbers += count;
 }
 
-static void put_rows(output *o, int32_t device, const cm__rows *r, int width)
+static void put_rows(output *o, int32_t device, const cm__rows *r, int op)
 {
-    size_t rows = (size_t)r->count, features = cm__features_floats(rows, width), boxes = cm__boxes_floats(rows, width);
-    fprintf(o->text, "    {&limits[%d], {.features = cm__arranged_floats + %zu, .values = cm__arranged_floats + %zu,\n", device,
-            o->n_floats, o->n_floats + features);
-    fprintf(o->text, "      .boxes = cm__arranged_floats + %zu, .number = cm__arranged_numbers + %zu,\n",
-            o->n_floats + features + rows, o->n_numbers);
-    fprintf(o->text, "      .place = cm__arranged_numbers + %zu, .count = %d, .pass = %d}},\n", o->n_numbers + rows, r->count,
-            r->pass);
-    put_floats(o, r->features, features);
-    put_floats(o, r->values, rows);
-    put_floats(o, r->boxes, boxes);
+    size_t rows = (size_t)r->count;
+    fprintf(o->text, "    {%d, %zu, %zu},\n", device, o->n_values, o->n_numbers);
+    put_values(o, r->values, rows);
+    put_work(o, r, op);
     put_numbers(o, r->number, rows);
     put_numbers(o, r->place, rows);
+    put_numbers(o, r->boxes, cm__boxes_bounds(rows, cm__n_features(op)));
 }
 
 /* Exact: %a writes all bits. The limits are doubles only. */
 static void put_limits(output *o)
 {
-    fprintf(o->text, "static const cm__limits limits[] = {\n");
+    fprintf(o->text, "const cm__limits cm__arranged_limits[] = {\n");
     for (int32_t d = 0; d < cm__n_embedded_kernels; d++) {
         cm_device *device = load_device(cm__all_embedded_kernels[d].device);
         cm__limits l = cm__limits_of(device);
@@ -74,7 +81,7 @@ static void put_device(output *o, cm__ctx *ctx, int32_t d)
     cm__limits                  limits = cm__limits_of(device);
     for (int32_t i = 0; i < kernels->count; i++) {
         const cm__kernel_table *table = &kernels->tables[i];
-        put_rows(o, d, cm__rows_of(ctx, NULL, (cm__tables){&table, 1}, &limits), cm__n_features(table->op));
+        put_rows(o, d, cm__rows_of(ctx, NULL, (cm__tables){&table, 1}, &limits), table->op);
     }
     cm_device_free(device);
 }
@@ -88,11 +95,11 @@ static void put_part(FILE *file, const char *name, const char *binary, size_t fr
 static void put_assembly(const char *path, const char *binary, const output *o)
 {
     FILE  *file = open_file(path);
-    size_t floats = o->n_floats * sizeof(float), numbers = o->n_numbers * sizeof(int32_t);
+    size_t values = o->n_values * sizeof(float), numbers = o->n_numbers * sizeof(uint16_t);
     fprintf(file, "#ifdef __wasm__\n.section .rodata.arranged,\"\",@\n#else\n"
                   ".section .note.GNU-stack,\"\",%%progbits\n.section .rodata\n#endif\n");
-    put_part(file, "cm__arranged_floats", binary, 0, floats);
-    put_part(file, "cm__arranged_numbers", binary, floats, numbers);
+    put_part(file, "cm__arranged_values", binary, 0, values);
+    put_part(file, "cm__arranged_numbers", binary, values, numbers);
     if (fclose(file)) stop(path);
 }
 
@@ -100,15 +107,16 @@ void precompute_rows(const char *text, const char *assembly, const char *binary)
 {
     cm_diag  diag = {0};
     cm__ctx *ctx = cm__ctx_new(&diag);
-    output   o = {.text = open_file(text), .floats = open_file(binary)};
+    output   o = {.text = open_file(text), .values = open_file(binary)};
     if (!ctx || setjmp(ctx->trap)) stop(diag.reason);
     fprintf(o.text, "/* Made by tools/precompute_rows.c; do not edit. */\n#include \"model/time/arranged.h\"\n\n");
     put_limits(&o);
     fprintf(o.text, "const cm__arranged cm__all_arranged[] = {\n");
     for (int32_t d = 0; d < cm__n_embedded_kernels; d++) put_device(&o, ctx, d);
-    fprintf(o.text, "};\nconst int32_t cm__n_arranged = sizeof cm__all_arranged / sizeof *cm__all_arranged;\n");
-    if (fwrite(o.numbers, sizeof *o.numbers, o.n_numbers, o.floats) != o.n_numbers) stop("cannot write");
-    if (fclose(o.text) || fclose(o.floats)) stop("cannot write");
+    fprintf(o.text, "    {0, %zu, %zu},\n};\n", o.n_values, o.n_numbers);
+    fprintf(o.text, "const int32_t cm__n_arranged = sizeof cm__all_arranged / sizeof *cm__all_arranged - 1;\n");
+    if (fwrite(o.numbers, sizeof *o.numbers, o.n_numbers, o.values) != o.n_numbers) stop("cannot write");
+    if (fclose(o.text) || fclose(o.values)) stop("cannot write");
     put_assembly(assembly, binary, &o);
     free(o.numbers);
     cm__ctx_free(ctx);

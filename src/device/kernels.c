@@ -3,11 +3,13 @@
 #include <string.h>
 #include "base/text.h"
 #include "device/kernels.h"
+#include "device/row_sizes.h"
 #include "device/values.h"
 
 #define TIME_MIN 1e-9
 #define TIME_MAX 1e5
 #define LAUNCHES_MAX 65535
+#define ROWS_MOST 65535
 
 typedef struct reading {
     cm__ctx          *ctx;
@@ -84,15 +86,17 @@ static void read_row(const reading *r, size_t index, int64_t *sizes, float *time
 static void read_rows(const reading *r, cm__kernel_table *t)
 {
     size_t    count = json_array_size(json_object_get(r->table, "rows"));
+    cm__step  list = {&r->path, "rows", 0};
+    if (count > ROWS_MOST) cm__refuse(r->ctx, r->origin, &list, "%zu rows; a table may have %d", count, ROWS_MOST);
     int64_t  *sizes = cm__alloc_array(r->ctx, count * (size_t)r->n_sizes, sizeof *sizes);
     float    *time_s = cm__alloc_array(r->ctx, count, sizeof *time_s);
     uint16_t *launches = cm__alloc_array(r->ctx, count, sizeof *launches);
     for (size_t i = 0; i < count; i++)
         read_row(r, i, sizes + i * (size_t)r->n_sizes, &time_s[i], &launches[i]);
     t->n_rows = (int32_t)count;
-    t->sizes = sizes;
     t->time_s = time_s;
     t->launches = launches;
+    cm__rows_pack(r->ctx, t, sizes);
 }
 
 static void read_table(reading *r, cm__kernel_table *t)

@@ -13,7 +13,9 @@ typedef struct cm__kernel_table {
     int16_t        op, pass;
     int32_t        n_rows;
     int32_t        built_in; /* number of a built-in table, from 1; 0: the table is read from a profile */
-    const int64_t *sizes;   /* n_rows times the operator's number of sizes */
+    bool           sorted; /* by sizes */
+    uint8_t        row_bytes, widths[CM__CALL_SIZES]; /* bytes of the sizes of a row, and of each of them */
+    const uint8_t *sizes;    /* of all rows; row_sizes.h reads them */
     const float   *time_s;
     const uint16_t *launches; /* kernels per call */
 } cm__kernel_table;

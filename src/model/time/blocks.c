@@ -12,7 +12,7 @@
 typedef struct sorting {
     const float *features;
     int          count;
-    int32_t     *number;
+    uint16_t    *number;
 } sorting;
 
 static const float *row_of(const sorting *s, size_t at)
@@ -20,9 +20,9 @@ static const float *row_of(const sorting *s, size_t at)
     return s->features + (size_t)s->number[at] * (size_t)s->count;
 }
 
-static void swap(int32_t *a, int32_t *b)
+static void swap(uint16_t *a, uint16_t *b)
 {
-    int32_t kept = *a;
+    uint16_t kept = *a;
     *a = *b;
     *b = kept;
 }
@@ -95,42 +95,55 @@ static void store_features(const sorting *s, size_t rows, float *to)
     }
 }
 
-/* Writes the least and the largest values of rows, each `apart` floats from the next one. */
-static void store_box(const sorting *s, size_t from, size_t to, float *least, float *largest, int apart)
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static uint16_t smaller_magnitude(float x) { return (uint16_t)(bits_of(x) >> 16); }
+static uint16_t larger_magnitude(float x) { return (uint16_t)((bits_of(x) + 0xffff) >> 16); }
+
+uint16_t cm__bound_down(float x) { return signbit(x) ? larger_magnitude(x) : smaller_magnitude(x); }
+uint16_t cm__bound_up(float x) { return signbit(x) ? smaller_magnitude(x) : larger_magnitude(x); }
+
+/* Writes the least and the largest values of rows, each `apart` numbers from the next one. */
+static void store_box(const sorting *s, size_t from, size_t to, uint16_t *least, uint16_t *largest, int apart)
 {
     cm__four low[CM__FEATURES / 4], high[CM__FEATURES / 4];
     bounds(s, from, to, low, high);
     for (int f = 0; f < s->count; f++) {
-        least[f * apart] = low[f / 4][f % 4];
-        largest[f * apart] = high[f / 4][f % 4];
+        least[f * apart] = cm__bound_down(low[f / 4][f % 4]);
+        largest[f * apart] = cm__bound_up(high[f / 4][f % 4]);
     }
 }
 
 /* The last group is filled up with boxes that are infinitely far away. */
-static void store_boxes(const sorting *s, size_t rows, float *boxes)
+static void store_boxes(const sorting *s, size_t rows, uint16_t *boxes)
 {
+    for (size_t i = 0; i < cm__boxes_bounds(rows, s->count); i++) boxes[i] = cm__bound_up(INFINITY);
     if (rows) store_box(s, 0, rows, boxes, boxes + s->count, 1);
     boxes += 2 * s->count;
     for (size_t block = 0; block < cm__blocks(rows); block++) {
         size_t from = block * CM__BLOCK, to = from + CM__BLOCK < rows ? from + CM__BLOCK : rows;
-        float *least = boxes + block / CM__BOXES * CM__BOXES * 2 * (size_t)s->count + block % CM__BOXES;
+        uint16_t *least = boxes + block / CM__BOXES * CM__BOXES * 2 * (size_t)s->count + block % CM__BOXES;
         store_box(s, from, to, least, least + CM__BOXES, 2 * CM__BOXES);
     }
 }
 
 cm__rows cm__rows_arrange(const float *features, const float *values, int count, size_t rows, float *floats,
-                          int32_t *numbers)
+                          uint16_t *numbers)
 {
-    float        *stored_values = floats + cm__features_floats(rows, count), *boxes = stored_values + rows;
-    int32_t      *number = numbers, *place = numbers + rows;
+    float        *stored_values = floats + cm__features_floats(rows, count);
+    uint16_t     *number = numbers, *place = number + rows, *boxes = place + rows;
     const sorting s = {features, count, number};
-    for (size_t i = 0; i < rows; i++) number[i] = (int32_t)i;
+    for (size_t i = 0; i < rows; i++) number[i] = (uint16_t)i;
     sort(&s, 0, rows);
     for (size_t i = 0; i < rows; i++) {
         stored_values[i] = values[number[i]];
-        place[number[i]] = (int32_t)i;
+        place[number[i]] = (uint16_t)i;
     }
-    for (size_t i = 0; i < cm__boxes_floats(rows, count); i++) boxes[i] = INFINITY;
     store_features(&s, rows, floats);
     store_boxes(&s, rows, boxes);
     return (cm__rows){.features = floats, .values = stored_values, .boxes = boxes, .number = number, .place = place,

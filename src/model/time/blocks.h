@@ -9,46 +9,78 @@
 #ifndef CM_MODEL_BLOCKS_H
 #define CM_MODEL_BLOCKS_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define CM__BLOCK 16 /* rows */
 #define CM__BOXES 4  /* blocks whose boxes are stored together: for each feature four least values, then four largest */
 
+struct cm__kernel_table;
+struct cm__limits;
+
+/* Where the features of rows come from that are computed when a search first reads their block. */
+typedef struct cm__row_source {
+    const struct cm__kernel_table *table;
+    const struct cm__limits       *limits;
+    _Atomic(float *)              *blocks; /* the features of each block, NULL if they are not computed yet */
+    float                        **unused; /* memory for the next block of any table that shares it */
+} cm__row_source;
+
 /* A table's rows as features and log ratios. */
 typedef struct cm__rows {
-    const float   *features, *values;
-    const float   *boxes;  /* of the table: the least values, then the largest; then those of the blocks */
-    const int32_t *number; /* a row's index in the table */
-    const int32_t *place;  /* by index in the table, the row */
-    int32_t        count;
-    int32_t        variant, dtype, pass; /* indices, equal if the names are equal */
+    const float    *features; /* of all blocks; NULL: they are computed from the source */
+    const float    *values;
+    const uint16_t *boxes;  /* of the table: the least values, then the largest; then those of the blocks */
+    const uint16_t *number; /* a row's index in the table */
+    const uint16_t *place;  /* by index in the table, the row */
+    int32_t         count;
+    int32_t         variant, dtype, pass; /* indices, equal if the names are equal */
+    cm__row_source  source;
 } cm__rows;
+
+#define CM__ROWS_MOST UINT16_MAX /* of a table */
 
 /* Number of blocks of a table with this many rows. */
 static inline size_t cm__blocks(size_t rows) { return (rows + CM__BLOCK - 1) / CM__BLOCK; }
 
-/* Floats of the features of all blocks, and of all boxes. */
+/* Floats of the features of all blocks, and bounds of all boxes. */
 static inline size_t cm__features_floats(size_t rows, int count) { return cm__blocks(rows) * CM__BLOCK * (size_t)count; }
-static inline size_t cm__boxes_floats(size_t rows, int count)
+static inline size_t cm__boxes_bounds(size_t rows, int count)
 {
     return (2 + (cm__blocks(rows) + CM__BOXES - 1) / CM__BOXES * CM__BOXES * 2) * (size_t)count;
 }
 
-/* Floats that cm__rows_arrange() needs; it also needs two int32_t per row. */
-static inline size_t cm__rows_floats(size_t rows, int count)
+/* Floats and 16-bit numbers that cm__rows_arrange() needs. */
+static inline size_t cm__rows_floats(size_t rows, int count) { return cm__features_floats(rows, count) + rows; }
+static inline size_t cm__rows_numbers(size_t rows, int count) { return 2 * rows + cm__boxes_bounds(rows, count); }
+
+/* A bound of a box in 16 bits: the upper half of a float, rounded down or up so that the box contains its rows. */
+uint16_t cm__bound_down(float x);
+uint16_t cm__bound_up(float x);
+
+static inline float cm__bound(uint16_t stored)
 {
-    return cm__features_floats(rows, count) + rows + cm__boxes_floats(rows, count);
+    uint32_t bits = (uint32_t)stored << 16;
+    float    x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
 }
 
-/* The features of a block: feature f of its row r is at [f * CM__BLOCK + r]. */
+/* Computes the features of a block (arranged.c). */
+const float *cm__block_fill(const cm__rows *rows, int32_t block);
+
+/* The features of a block: feature f of its row r is at [f * CM__BLOCK + r]. Several threads may call this at once. */
 static inline const float *cm__block_at(const cm__rows *rows, int32_t block, int count)
 {
-    return rows->features + (size_t)block * CM__BLOCK * (size_t)count;
+    if (rows->features) return rows->features + (size_t)block * CM__BLOCK * (size_t)count;
+    const float *features = atomic_load_explicit(&rows->source.blocks[block], memory_order_acquire);
+    return features ? features : cm__block_fill(rows, block);
 }
 
 /* The boxes of CM__BOXES blocks: the least value of feature f in block b is at [2 * f * CM__BOXES + b]. */
-static inline const float *cm__boxes_at(const cm__rows *rows, int32_t group, int count)
+static inline const uint16_t *cm__boxes_at(const cm__rows *rows, int32_t group, int count)
 {
     return rows->boxes + (2 + (size_t)group * CM__BOXES * 2) * (size_t)count;
 }
@@ -56,8 +88,8 @@ static inline const float *cm__boxes_at(const cm__rows *rows, int32_t group, int
 /* Copies the features of one row to features[0], features[apart], features[2 * apart] ... */
 void cm__row_features(const cm__rows *rows, int32_t row, int count, float *features, size_t apart);
 
-/* Stores rows with `count` features each, a multiple of four. */
+/* Stores at most CM__ROWS_MOST rows with `count` features each, a multiple of four. */
 cm__rows cm__rows_arrange(const float *features, const float *values, int count, size_t rows, float *floats,
-                          int32_t *numbers);
+                          uint16_t *numbers);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "model/time/four.h"
 
 const cm__scales *cm__scales_of(int op)
 {
@@ -33,8 +34,9 @@ static void alignments(const cm__call *c, float *out)
     bool  joined = c->op == CM__CALL_ELEMENTWISE && strncmp(c->variant, "cat", 3) == 0;
     float apart = joined ? cm__feature_facts.joined_factor : 1;
     for (int i = 0; i < CM__ALIGNED; i++) {
-        int place = cm__feature_facts.aligned[c->op][i];
-        out[i] = apart * alignment(place ? c->sizes[place - 1] / (joined ? 2 : 1) : 0);
+        int     place = cm__feature_facts.aligned[c->op][i];
+        int64_t size = place ? c->sizes[place - 1] : 0;
+        out[i] = apart * alignment(joined ? size / 2 : size);
     }
 }
 
@@ -52,7 +54,7 @@ static double waves(double tiles, double cores) { return tiles / (cores * ceil(t
 static double filled(double size, double tile) { return size / (tile * ceil(size / tile)); }
 
 /* Utilisation of the cores for each of the tile sizes that libraries choose among. */
-static void tiles_of_product(const cm__call *c, double cores, float *out)
+CM__FAST static void tiles_of_product(const cm__call *c, double cores, float *out)
 {
     const double(*tiles)[2] = cm__feature_facts.product_tiles;
     double batch = cm__size(c, CM__GEMM_BATCH), m = cm__size(c, CM__GEMM_M), n = cm__size(c, CM__GEMM_N);
@@ -141,30 +143,63 @@ int cm__n_features(int op) { return (cm__n_features_unpadded(op) + 3) / 4 * 4; }
 
 _Static_assert(CM__CALL_SIZES + 5 + 6 <= CM__FEATURES, "features of the largest call");
 
-double cm__unscaled_features(const cm__call *c, const cm__limits *limits, float *f)
+/* All features but those of the work, which are the slowest to compute. */
+static void features_of_sizes(const cm__call *c, const cm__limits *limits, float *f)
 {
-    int    n = cm__call_kinds[c->op].n_sizes;
-    double flop, bytes;
+    int n = cm__call_kinds[c->op].n_sizes;
     for (int i = 0; i < n; i++) f[i] = c->sizes[i] > 0 ? about_log((float)c->sizes[i]) : -1;
     if (c->op == CM__CALL_CONV)
         f[CM__CONV_GROUPS] = kind_of_groups(c->sizes[CM__CONV_GROUPS], c->sizes[CM__CONV_C]);
     if (c->op == CM__CALL_CONV3D)
         f[CM__CONV3D_GROUPS] = kind_of_groups(c->sizes[CM__CONV3D_GROUPS], c->sizes[CM__CONV3D_C]);
     alignments(c, f + n);
+    if (further[c->op].make) further[c->op].make(c, fmax(1, limits->cores), f + n + 5);
+}
+
+/* Also returns the roofline time. */
+static double features_of_work(const cm__call *c, const cm__limits *limits, float *f)
+{
+    double flop, bytes;
     cm__call_work(c, &flop, &bytes);
     double roofline_s = cm__roofline_of(limits, c, flop, bytes);
-    f[n + 3] = about_log((float)roofline_s);
-    f[n + 4] = about_log((float)(fmax(flop, 1) / fmax(bytes, 1)));
-    if (further[c->op].make) further[c->op].make(c, fmax(1, limits->cores), f + n + 5);
+    f[0] = about_log((float)roofline_s);
+    f[1] = about_log((float)(fmax(flop, 1) / fmax(bytes, 1)));
     return roofline_s;
+}
+
+int cm__work_features_at(int op) { return cm__call_kinds[op].n_sizes + CM__ALIGNED; }
+
+double cm__unscaled_features(const cm__call *c, const cm__limits *limits, float *f)
+{
+    features_of_sizes(c, limits, f);
+    return features_of_work(c, limits, f + cm__work_features_at(c->op));
+}
+
+/* Features are padded with zeros, so that whole groups of four can be divided. */
+static void divide_by_scales(int op, float *f)
+{
+    const float *scales = cm__scales_of(op)->scales, usual = cm__feature_facts.default_scale;
+    int          count = cm__n_features_unpadded(op), padded = cm__n_features(op);
+    for (int i = count; i < padded; i++) f[i] = 0;
+    for (int i = 0; i < padded; i += 4) {
+        cm__four scale = cm__four_at(scales + i), x = cm__four_at(f + i);
+        x /= cm__four_choose(scale > 0, scale, usual + (cm__four){0});
+        memcpy(f + i, &x, sizeof x);
+    }
 }
 
 double cm__features(const cm__call *c, const cm__limits *limits, float *f)
 {
-    int          count = cm__n_features_unpadded(c->op);
-    const float *scales = cm__scales_of(c->op)->scales;
-    double       roofline_s = cm__unscaled_features(c, limits, f);
-    for (int i = 0; i < count; i++) f[i] /= scales[i] > 0 ? scales[i] : cm__feature_facts.default_scale;
-    for (; count % 4; count++) f[count] = 0;
+    double roofline_s = cm__unscaled_features(c, limits, f);
+    divide_by_scales(c->op, f);
     return roofline_s;
+}
+
+void cm__features_with_work(const cm__call *c, const cm__limits *limits, const float work[CM__WORK_FEATURES], float *f)
+{
+    float *of_work = f + cm__work_features_at(c->op);
+    memset(of_work, 0, CM__WORK_FEATURES * sizeof *of_work);
+    features_of_sizes(c, limits, f);
+    divide_by_scales(c->op, f);
+    memcpy(of_work, work, CM__WORK_FEATURES * sizeof *of_work);
 }

@@ -52,4 +52,10 @@ double cm__unscaled_features(const cm__call *call, const cm__limits *limits, flo
 /* Fills in the scaled features of a call on a device with these limits. Returns the call's roofline time in seconds. */
 double cm__features(const cm__call *call, const cm__limits *limits, float *features);
 
+/* The same if the scaled features of the call's work are known: those from cm__work_features_at() on. */
+#define CM__WORK_FEATURES 2 /* roofline time, intensity */
+int  cm__work_features_at(int op);
+void cm__features_with_work(const cm__call *call, const cm__limits *limits, const float work[CM__WORK_FEATURES],
+                            float *features);
+
 #endif

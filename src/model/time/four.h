@@ -6,15 +6,39 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 typedef float   cm__four __attribute__((vector_size(16)));
 typedef int32_t cm__four_mask __attribute__((vector_size(16)));
+typedef uint32_t cm__four_bits __attribute__((vector_size(16)));
+
+/* A function in two versions, of which the processor decides when the program starts: AVX2 needs a third fewer instructions.
+   It has no fused multiplication and addition, so that both versions give the same numbers. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define CM__FAST __attribute__((target_clones("avx2", "default")))
+#else
+#define CM__FAST
+#endif
 
 static inline cm__four cm__four_at(const float *from)
 {
     cm__four x;
     memcpy(&x, from, sizeof x);
     return x;
+}
+
+/* Four bounds of boxes (blocks.h): the upper halves of floats. */
+static inline cm__four cm__four_bounds(const uint16_t *from)
+{
+#ifdef __SSE2__
+    return (cm__four)_mm_unpacklo_epi16(_mm_setzero_si128(), _mm_loadl_epi64((const void *)from));
+#else
+    cm__four_bits bits = {from[0], from[1], from[2], from[3]};
+    return (cm__four)(bits << 16);
+#endif
 }
 
 static inline cm__four cm__four_choose(cm__four_mask mask, cm__four a, cm__four b)

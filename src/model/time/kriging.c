@@ -52,7 +52,7 @@ static inline cm__four reduced(equations k, int i, int column)
 
 /* Cholesky factorisation K = U^T U of the covariances in place, and x := U^-T x for the columns behind them. The upper
    part of K is given; the noise makes it positive definite. */
-static void reduce(equations k, int n)
+CM__FAST static void reduce(equations k, int n)
 {
     for (int i = 0; i < n; i++) {
         int      group = i & ~3;
@@ -73,22 +73,24 @@ static double dot(equations k, int a, int b, int n)
 
 /* Squared distances of neighbour i to neighbours 0 to i - 1, four of these at a time. of: each feature of all
    neighbours. The order of the sum is that of nearest.c. */
-static void distances(float of[][CM__NEIGHBOURS], int count, int i, float *out)
+static inline void distances(float of[][CM__NEIGHBOURS], int count, int i, float *out)
 {
-    for (int j = 0; j < i; j += 4) {
-        cm__four sum = {0};
-        for (int f = count - 4; f >= 0; f -= 4) {
-            cm__four a = of[f][i] - cm__four_at(of[f] + j), b = of[f + 1][i] - cm__four_at(of[f + 1] + j),
-                     c = of[f + 2][i] - cm__four_at(of[f + 2] + j), d = of[f + 3][i] - cm__four_at(of[f + 3] + j);
-            sum += (a * a + b * b) + (c * c + d * d);
+    cm__four sum[CM__NEIGHBOURS / 4] = {{0}};
+    for (int f = count - 4; f >= 0; f -= 4) {
+        cm__four x[4];
+        for (int n = 0; n < 4; n++) x[n] = of[f + n][i] - (cm__four){0};
+        for (int j = 0; j < i; j += 4) {
+            cm__four a = x[0] - cm__four_at(of[f] + j), b = x[1] - cm__four_at(of[f + 1] + j),
+                     c = x[2] - cm__four_at(of[f + 2] + j), d = x[3] - cm__four_at(of[f + 3] + j);
+            sum[j / 4] += (a * a + b * b) + (c * c + d * d);
         }
-        put(out + j, sum);
     }
+    memcpy(out, sum, sizeof sum);
 }
 
 /* Neighbours of one table often follow each other, so that the distance between two tables is used again. squared: on
    entry between features alone. */
-static void covariances_of(const cm__neighbours *n, const cm__rows *tables, const cm__scales *s, int i, float *squared,
+static inline void covariances_of(const cm__neighbours *n, const cm__rows *tables, const cm__scales *s, int i, float *squared,
                            equations k)
 {
     int32_t a = n->of[i].table, last = a;
@@ -106,7 +108,7 @@ static void covariances_of(const cm__neighbours *n, const cm__rows *tables, cons
     k[i][i] = (float)(1 + s->alike + s->noise);
 }
 
-static void covariances(const cm__neighbours *n, const cm__rows *tables, int count, const cm__scales *s, equations k)
+CM__FAST static void covariances(const cm__neighbours *n, const cm__rows *tables, int count, const cm__scales *s, equations k)
 {
     float of[CM__FEATURES][CM__NEIGHBOURS], squared[CM__NEIGHBOURS];
     memset(of, 0, (size_t)count * sizeof *of);

@@ -49,29 +49,24 @@ static inline cm__four squared_sum(cm__four a, cm__four b, cm__four c, cm__four 
     return (a * a + b * b) + (c * c + d * d);
 }
 
-/* The part of four features, of four rows at a time. */
-static inline cm__four part_of_rows(const float *x, const float *rows)
-{
-    return squared_sum(x[0] - cm__four_at(rows), x[1] - cm__four_at(rows + CM__BLOCK),
-                       x[2] - cm__four_at(rows + 2 * CM__BLOCK), x[3] - cm__four_at(rows + 3 * CM__BLOCK));
-}
-
-_Static_assert(CM__BLOCK == 16, "a block has four times four rows");
-
-/* Squared distances to the rows of a block. Returns false if all of them exceed `most`. */
-static bool block_distances(const search *s, int32_t block, float most, cm__four squared[CM__BLOCK / 4])
+/* Squared distances to the rows of a block. Returns false if all of them exceed `most`. The compiler makes vectors of the
+   inner loop. */
+CM__FAST static bool block_distances(const search *s, int32_t block, float most, float squared[CM__BLOCK])
 {
     const float *rows = cm__block_at(s->rows, block, s->count);
-    cm__four     a = {0}, b = {0}, c = {0}, d = {0};
+    float        sum[CM__BLOCK] = {0};
     for (int f = s->count - 4; f >= 0; f -= 4) {
         const float *x = s->features + f, *from = rows + f * CM__BLOCK;
-        a += part_of_rows(x, from);
-        b += part_of_rows(x, from + 4);
-        c += part_of_rows(x, from + 8);
-        d += part_of_rows(x, from + 12);
-        if (!cm__four_any(cm__four_least(cm__four_least(a, b), cm__four_least(c, d)) <= most)) return false;
+        int          near = 0;
+        for (int r = 0; r < CM__BLOCK; r++) {
+            float a = x[0] - from[r], b = x[1] - from[CM__BLOCK + r], c = x[2] - from[2 * CM__BLOCK + r],
+                  d = x[3] - from[3 * CM__BLOCK + r];
+            sum[r] += (a * a + b * b) + (c * c + d * d);
+            near |= sum[r] <= most;
+        }
+        if (!near) return false;
     }
-    squared[0] = a, squared[1] = b, squared[2] = c, squared[3] = d;
+    memcpy(squared, sum, sizeof sum);
     return true;
 }
 
@@ -81,17 +76,18 @@ static inline cm__four outside(float x, cm__four low, cm__four high)
     return cm__four_most(cm__four_most(low - x, x - high), (cm__four){0});
 }
 
-static inline cm__four outside_of(const float *x, const float *boxes, int f)
+static inline cm__four outside_of(const float *x, const uint16_t *boxes, int f)
 {
-    const float *from = boxes + 2 * f * CM__BOXES;
-    return outside(x[f], cm__four_at(from), cm__four_at(from + CM__BOXES));
+    const uint16_t *from = boxes + 2 * f * CM__BOXES;
+    return outside(x[f], cm__four_bounds(from), cm__four_bounds(from + CM__BOXES));
 }
 
 /* Squared distances to the boxes of CM__BOXES blocks. Returns false if all of them exceed `most`. */
-static bool box_distances(const search *s, int32_t group, float most, float *squared)
+CM__FAST static bool box_distances(const search *s, int32_t group, float most, float *squared)
 {
-    const float *boxes = cm__boxes_at(s->rows, group, s->count), *x = s->features;
-    cm__four     sum = {0};
+    const uint16_t *boxes = cm__boxes_at(s->rows, group, s->count);
+    const float    *x = s->features;
+    cm__four        sum = {0};
     for (int f = s->count - 4; f >= 0; f -= 4) {
         sum += squared_sum(outside_of(x, boxes, f), outside_of(x, boxes, f + 1), outside_of(x, boxes, f + 2),
                            outside_of(x, boxes, f + 3));
@@ -104,10 +100,10 @@ static bool box_distances(const search *s, int32_t group, float most, float *squ
 /* Squared distance to the box of the table. */
 static float table_distance(const search *s, float most)
 {
-    const float *low = s->rows->boxes, *high = low + s->count;
-    float        sum = 0;
+    const uint16_t *low = s->rows->boxes, *high = low + s->count;
+    float           sum = 0;
     for (int f = s->count - 4; f >= 0 && sum <= most; f -= 4) {
-        cm__four x = cm__four_at(s->features + f), d = cm__four_most(cm__four_at(low + f) - x, x - cm__four_at(high + f));
+        cm__four x = cm__four_at(s->features + f), d = cm__four_most(cm__four_bounds(low + f) - x, x - cm__four_bounds(high + f));
         d = cm__four_most(d, (cm__four){0});
         sum += cm__four_sum(d * d);
     }
@@ -121,35 +117,49 @@ static float table_distance(const search *s, float most)
 /* Among equally near rows the first one in the table counts, whatever the order of the search. */
 static void search_block(const search *s, int32_t block)
 {
-    cm__four squared[CM__BLOCK / 4];
+    float squared[CM__BLOCK];
     int32_t  first = block * CM__BLOCK, end = least(CM__BLOCK, s->rows->count - first);
     if (!block_distances(s, block, most_of(s->found), squared)) return;
     for (int32_t i = 0; i < end; i++) {
-        cm__neighbour new = {squared[i / 4][i % 4], first + i, s->rows->number[first + i], s->table};
-        if (new.squared > most_of(s->found) || new.number == s->without) continue;
+        float d = squared[i];
+        if (d > most_of(s->found)) continue;
+        cm__neighbour new = {d, first + i, s->rows->number[first + i], s->table};
+        if (new.number == s->without) continue;
         if (s->found->count < CM__NEIGHBOURS || before(&new, &s->found->of[CM__NEIGHBOURS - 1])) keep(s->found, new);
     }
 }
 
-static int32_t nearest_of(const float *squared, int32_t count)
+/* Blocks that may have a near row. */
+typedef struct pending {
+    float   squared[BLOCKS];
+    int32_t block[BLOCKS], count;
+} pending;
+
+/* Removes the nearest block, and those that are farther away than `most`. Returns the nearest one; -1: none is left. */
+static int32_t take_nearest(pending *p, float most)
 {
-    int32_t found = 0;
-    for (int32_t i = 1; i < count; i++)
-        if (squared[i] < squared[found]) found = i;
-    return found;
+    int32_t left = 0, nearest = 0;
+    for (int32_t i = 0; i < p->count; i++) {
+        p->squared[left] = p->squared[i];
+        p->block[left] = p->block[i];
+        if (p->squared[left] < p->squared[nearest]) nearest = left;
+        left += p->squared[left] <= most;
+    }
+    if (!left) return p->count = 0, -1;
+    int32_t block = p->block[nearest];
+    p->count = left - 1;
+    p->squared[nearest] = p->squared[left - 1];
+    p->block[nearest] = p->block[left - 1];
+    return block;
 }
 
 /* Nearest first, so that the bound falls quickly and most blocks are skipped. */
 static void search_blocks(const search *s, int32_t first, int32_t count)
 {
-    float squared[BLOCKS];
-    for (int32_t i = 0; i < count; i += CM__BOXES) box_distances(s, (first + i) / CM__BOXES, INFINITY, squared + i);
-    for (int32_t n = 0; n < count; n++) {
-        int32_t nearest = nearest_of(squared, count);
-        if (!(squared[nearest] <= most_of(s->found))) break;
-        search_block(s, first + nearest);
-        squared[nearest] = INFINITY;
-    }
+    pending p = {.count = count};
+    for (int32_t i = 0; i < count; i += CM__BOXES) box_distances(s, (first + i) / CM__BOXES, INFINITY, p.squared + i);
+    for (int32_t i = 0; i < count; i++) p.block[i] = first + i;
+    for (int32_t block; (block = take_nearest(&p, most_of(s->found))) >= 0;) search_block(s, block);
 }
 
 void cm__nearest_at_home(cm__neighbours *found, const cm__rows *tables, int32_t table, const float *features, int count,
@@ -179,11 +189,11 @@ static void collect_row(collected *c, cm__neighbour row)
 /* Collects the rows of a block that are nearer than `most`. Returns false if they are too many. */
 static bool collect_block(const search *s, int32_t block, float most, collected *c)
 {
-    cm__four squared[CM__BLOCK / 4];
+    float squared[CM__BLOCK];
     int32_t  first = block * CM__BLOCK, end = least(CM__BLOCK, s->rows->count - first);
     if (!block_distances(s, block, most, squared)) return true;
     for (int32_t i = 0; i < end; i++) {
-        float d = squared[i / 4][i % 4];
+        float d = squared[i];
         if (!(d < most)) continue;
         if (c->count == COLLECTED) return false;
         collect_row(c, (cm__neighbour){d, first + i, s->rows->number[first + i], s->table});
@@ -214,9 +224,9 @@ static void offer_all(const search *s)
 {
     for (int32_t i = 0; i < s->rows->count; i++) {
         int32_t row = s->rows->place[i];
-        cm__four squared[CM__BLOCK / 4];
+        float squared[CM__BLOCK];
         block_distances(s, row / CM__BLOCK, INFINITY, squared);
-        offer(s, (cm__neighbour){squared[row % CM__BLOCK / 4][row % 4], row, i, s->table});
+        offer(s, (cm__neighbour){squared[row % CM__BLOCK], row, i, s->table});
     }
 }
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include "device/row_sizes.h"
 #include "model/time/arranged.h"
 #include "model/time/features.h"
 #include "model/time/trend.h"
@@ -17,9 +18,9 @@ bool cm__shapeless(const cm__call *c) { return c->op == CM__CALL_ELEMENTWISE && 
 
 void cm__drop_shape(cm__call *c)
 {
-    int64_t *outer = &c->sizes[CM__ELEMENTWISE_OUTER], *inner = &c->sizes[CM__ELEMENTWISE_INNER];
-    if (!cm__shapeless(c) || *outer <= 0 || *inner > INT64_MAX / *outer) return;
-    *inner *= *outer;
+    int64_t *outer = &c->sizes[CM__ELEMENTWISE_OUTER], *inner = &c->sizes[CM__ELEMENTWISE_INNER], product;
+    if (!cm__shapeless(c) || *outer <= 0 || __builtin_mul_overflow(*outer, *inner, &product)) return;
+    *inner = product;
     *outer = 1;
 }
 
@@ -33,46 +34,60 @@ cm__call cm__call_of_table(const cm__kernel_table *t)
 
 void cm__set_row(cm__call *c, const cm__kernel_table *t, int32_t row)
 {
-    size_t count = (size_t)cm__call_kinds[t->op].n_sizes;
-    memcpy(c->sizes, t->sizes + (size_t)row * count, count * sizeof *c->sizes);
+    cm__row_unpack(t, row, c->sizes);
 }
 
 /* ---- preparation ------------------------------------------------------------------------------------------------ */
 
 /* Parts of one block of memory that holds all rows of some tables. */
 typedef struct room {
-    cm__rows *rows;
-    float    *floats; /* sorted features, values and boxes of each table */
-    float    *plain;  /* features and values of one table in its own order */
-    int32_t  *numbers; /* number and place of each row */
+    cm__rows          *rows;
+    _Atomic(float *)  *blocks;  /* of each built-in table */
+    float            **unused;  /* of all built-in tables: the rest of the memory for their features */
+    float             *floats;  /* sorted features and values of each other table */
+    float             *plain;   /* features and values of one table in its own order */
+    float             *later;   /* features of built-in tables, of which few are ever computed */
+    uint16_t          *numbers; /* number and place of each row, and boxes */
 } room;
 
 static int width_of(cm__tables t) { return t.count ? cm__n_features(t.all[0]->op) : 0; }
 
-/* The rows of a built-in table, prepared for these limits when the program was built; NULL: none. */
-static const cm__rows *arranged(const cm__kernel_table *t, const cm__limits *limits)
+/* How much of each part some tables need. */
+typedef struct extent {
+    size_t blocks, floats, plain, later, numbers;
+} extent;
+
+static extent extent_of(cm__tables t, const cm__limits *limits)
 {
-    const cm__arranged *a = t->built_in > 0 && t->built_in <= cm__n_arranged ? &cm__all_arranged[t->built_in - 1] : NULL;
-    return a && memcmp(a->limits, limits, sizeof *limits) == 0 ? &a->rows : NULL;
+    extent e = {0};
+    int    width = width_of(t);
+    for (int32_t i = 0; i < t.count; i++) {
+        size_t count = (size_t)t.all[i]->n_rows, plain = count * ((size_t)width + 1);
+        if (cm__arranged_find(t.all[i], limits)) {
+            e.blocks += cm__blocks(count);
+            e.later += cm__features_floats(count, width);
+        } else {
+            e.floats += cm__rows_floats(count, width);
+            e.numbers += cm__rows_numbers(count, width);
+            if (plain > e.plain) e.plain = plain;
+        }
+    }
+    return e;
 }
 
 /* Returns the size of the block. block: NULL if it is not allocated yet. */
 static size_t lay_out(cm__tables t, const cm__limits *limits, char *block, room *out)
 {
-    size_t floats = 0, rows = 0, most = 0;
-    int    width = width_of(t);
-    for (int32_t i = 0; i < t.count; i++) {
-        size_t count = arranged(t.all[i], limits) ? 0 : (size_t)t.all[i]->n_rows;
-        floats += cm__rows_floats(count, width);
-        rows += count;
-        if (count > most) most = count;
-    }
-    size_t at_floats = (size_t)t.count * sizeof *out->rows, at_plain = at_floats + floats * sizeof *out->floats;
-    size_t at_numbers = at_plain + most * ((size_t)width + 1) * sizeof *out->plain;
+    extent e = extent_of(t, limits);
+    size_t at_blocks = (size_t)t.count * sizeof *out->rows, at_unused = at_blocks + e.blocks * sizeof *out->blocks;
+    size_t at_floats = at_unused + sizeof *out->unused, at_plain = at_floats + e.floats * sizeof *out->floats;
+    size_t at_numbers = at_plain + e.plain * sizeof *out->plain;
+    size_t at_later = (at_numbers + e.numbers * sizeof *out->numbers + 63) / 64 * 64;
     if (block)
-        *out = (room){(void *)block, (void *)(block + at_floats), (void *)(block + at_plain),
-                      (void *)(block + at_numbers)};
-    return at_numbers + 2 * rows * sizeof *out->numbers;
+        *out = (room){(void *)block, (void *)(block + at_blocks), (void *)(block + at_unused), (void *)(block + at_floats),
+                      (void *)(block + at_plain), (void *)(block + at_later), (void *)(block + at_numbers)};
+    if (block) *out->unused = out->later;
+    return at_later + e.later * sizeof *out->later;
 }
 
 /* Features, and log ratios less their trend, in the order of the table. */
@@ -87,25 +102,39 @@ static void describe(const cm__kernel_table *t, const cm__limits *limits, size_t
     }
 }
 
+static cm__rows take_arranged(const cm__arranged *a, const cm__kernel_table *t, room *free)
+{
+    _Atomic(float *) *blocks = free->blocks;
+    size_t            count = cm__blocks((size_t)t->n_rows);
+    for (size_t i = 0; i < count; i++) atomic_init(&blocks[i], NULL);
+    free->blocks += count;
+    return cm__arranged_rows(a, t, blocks, free->unused);
+}
+
 static cm__rows prepare_table(const cm__kernel_table *t, const cm__limits *limits, int width, room *free)
 {
+    const cm__arranged *a = cm__arranged_find(t, limits);
+    if (a) return take_arranged(a, t, free);
     size_t count = (size_t)t->n_rows;
     float *features = free->plain, *values = features + count * (size_t)width;
     describe(t, limits, (size_t)width, features, values);
     cm__rows rows = cm__rows_arrange(features, values, width, count, free->floats, free->numbers);
     rows.pass = t->pass;
     free->floats += cm__rows_floats(count, width);
-    free->numbers += 2 * count;
+    free->numbers += cm__rows_numbers(count, width);
     return rows;
 }
 
 bool cm__alike_in_16_bits(int op) { return op != CM__CALL_BATCH_NORM; }
 
-static bool in_16_bits(const char *dtype) { return strcmp(dtype, "bf16") == 0 || strcmp(dtype, "fp16") == 0; }
+/* Most texts differ in their first letter. */
+static bool same(const char *a, const char *b) { return *a == *b && strcmp(a, b) == 0; }
+
+static bool in_16_bits(const char *dtype) { return same(dtype, "bf16") || same(dtype, "fp16"); }
 
 static bool same_type(int op, const char *a, const char *b)
 {
-    return strcmp(a, b) == 0 || (in_16_bits(a) && in_16_bits(b) && cm__alike_in_16_bits(op));
+    return same(a, b) || (in_16_bits(a) && in_16_bits(b) && cm__alike_in_16_bits(op));
 }
 
 /* A variant or type is identified by the index of the first table that has it. */
@@ -116,10 +145,9 @@ static const cm__rows *prepare(cm__tables tables, const cm__limits *limits, void
     cm__rows *rows = parts.rows;
     for (int32_t i = 0; i < tables.count; i++) {
         const cm__kernel_table *t = tables.all[i];
-        const cm__rows         *ready = arranged(t, limits);
-        rows[i] = ready ? *ready : prepare_table(t, limits, width_of(tables), &parts);
+        rows[i] = prepare_table(t, limits, width_of(tables), &parts);
         rows[i].variant = rows[i].dtype = 0;
-        while (strcmp(tables.all[rows[i].variant]->variant, t->variant)) rows[i].variant++;
+        while (!same(tables.all[rows[i].variant]->variant, t->variant)) rows[i].variant++;
         while (!same_type(t->op, tables.all[rows[i].dtype]->dtype, t->dtype)) rows[i].dtype++;
     }
     return rows;

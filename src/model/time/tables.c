@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "device/row_sizes.h"
 #include "model/time/features.h"
 #include "model/time/trend.h"
 
@@ -15,6 +16,9 @@ cm__call cm__without_shape(const cm__call *c)
 }
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
+
+/* Most texts differ in their first letter. */
+static bool same(const char *a, const char *b) { return *a == *b && strcmp(a, b) == 0; }
 
 /* The family of an attention kernel that the user may name: kernels have nothing in common but their sizes. */
 static int kernel_kind(const char *variant)
@@ -31,7 +35,7 @@ static int kind_of(int op, const char *variant, const char *dtype)
     if (op == CM__CALL_ATTENTION && kernel_kind(variant)) return kernel_kind(variant);
     if (op == CM__CALL_ELEMENTWISE) return strchr(variant, ':') != NULL;
     for (size_t i = 0; cm__call_kinds[op].engine == CM_ENGINE_MATRIX && i < sizeof halves / sizeof *halves; i++)
-        if (strcmp(dtype, halves[i]) == 0) return 1;
+        if (same(dtype, halves[i])) return 1;
     return 0;
 }
 
@@ -40,23 +44,23 @@ static int kind_of(int op, const char *variant, const char *dtype)
 /* The family of a table of this runtime, an index; -1: it is of another runtime. */
 static int family_for(const cm__kernel_table *t, const char *runtime)
 {
-    return strcmp(t->runtime, runtime) ? -1 : t->op * CM__KINDS + kind_of(t->op, t->variant, t->dtype);
+    return same(t->runtime, runtime) ? t->op * CM__KINDS + kind_of(t->op, t->variant, t->dtype) : -1;
 }
 
-/* Counts the tables of each family, or appends them to their families, in their order. */
-static void count_tables(cm__kernels kernels, const char *runtime, int32_t count[PLACES])
+/* Finds the family of each table, and counts the tables of each family. */
+static void count_tables(cm__kernels kernels, const char *runtime, int16_t *places, int32_t count[PLACES])
 {
     for (int32_t i = 0; i < kernels.count; i++) {
-        int place = family_for(&kernels.tables[i], runtime);
-        if (place >= 0) count[place]++;
+        places[i] = (int16_t)family_for(&kernels.tables[i], runtime);
+        if (places[i] >= 0) count[places[i]]++;
     }
 }
 
-static void take_tables(cm__library *l, cm__kernels kernels, const char *runtime)
+/* Appends the tables to their families, in their order. */
+static void take_tables(cm__library *l, cm__kernels kernels, const int16_t *places)
 {
     for (int32_t i = 0; i < kernels.count; i++) {
-        int         place = family_for(&kernels.tables[i], runtime);
-        cm__family *f = place < 0 ? NULL : &l->families[0][0] + place;
+        cm__family *f = places[i] < 0 ? NULL : &l->families[0][0] + places[i];
         if (f) l->tables[f->first + f->count++] = &kernels.tables[i];
     }
 }
@@ -71,12 +75,13 @@ void cm__library_open(cm__ctx *ctx, cm__library *l, cm__kernels kernels, const c
     int32_t     count[PLACES] = {0};
     *l = (cm__library){.ctx = ctx, .limits = cm__limits_of(of), .runtime = runtime, .reference = reference};
     l->tables = cm__alloc_array(ctx, (size_t)kernels.count, sizeof *l->tables);
-    for (int r = 0; r < runtimes; r++) count_tables(kernels, names[r], count);
+    int16_t *places = cm__alloc_array(ctx, 2 * (size_t)kernels.count, sizeof *places); /* for each runtime */
+    for (int r = 0; r < runtimes; r++) count_tables(kernels, names[r], places + r * kernels.count, count);
     for (int place = 0; kernels.count && place < PLACES; place++) {
         (&l->families[0][0] + place)->first = l->count;
         l->count += count[place];
     }
-    for (int r = 0; r < runtimes; r++) take_tables(l, kernels, names[r]);
+    for (int r = 0; r < runtimes; r++) take_tables(l, kernels, places + r * kernels.count);
 }
 
 static cm__family *family_of(cm__library *l, const cm__kernel_table *t)
@@ -86,7 +91,7 @@ static cm__family *family_of(cm__library *l, const cm__kernel_table *t)
 
 static bool is_table(const cm__kernel_table *t, const cm__call *c)
 {
-    return t->pass == c->pass && strcmp(t->dtype, c->dtype) == 0 && strcmp(t->variant, c->variant) == 0;
+    return t->pass == c->pass && same(t->variant, c->variant) && same(t->dtype, c->dtype);
 }
 
 static int32_t table_in(const cm__library *l, const cm__call *c)
@@ -209,21 +214,19 @@ int32_t cm__library_any_function(const cm__library *l, const cm__call *c)
 /* Whether a row of a table has as many elements as a call without shape. */
 static bool same_elements(const int64_t *row, const cm__call *c)
 {
-    int64_t outer = row[CM__ELEMENTWISE_OUTER], elements = c->sizes[CM__ELEMENTWISE_INNER];
-    return outer > 0 && elements / outer == row[CM__ELEMENTWISE_INNER] && elements % outer == 0;
+    int64_t outer = row[CM__ELEMENTWISE_OUTER], elements;
+    return outer > 0 && !__builtin_mul_overflow(outer, row[CM__ELEMENTWISE_INNER], &elements) &&
+           elements == c->sizes[CM__ELEMENTWISE_INNER];
 }
 
 int32_t cm__library_row(const cm__library *l, int32_t table, const cm__call *c)
 {
     const cm__kernel_table *t = l->tables[table];
-    size_t                  count = (size_t)cm__call_kinds[c->op].n_sizes;
-    bool                    product = cm__shapeless(c);
+    if (!cm__shapeless(c)) return cm__row_find(t, c->sizes);
     for (int32_t i = 0; i < t->n_rows; i++) {
-        const int64_t *sizes = t->sizes + (size_t)i * count;
-        if (product ? same_elements(sizes, c)
-                    : sizes[count - 1] == c->sizes[count - 1] && *sizes == *c->sizes &&
-                          memcmp(sizes, c->sizes, count * sizeof *sizes) == 0)
-            return i;
+        int64_t sizes[CM__ELEMENTWISE_SIZES];
+        cm__row_unpack(t, i, sizes);
+        if (same_elements(sizes, c)) return i;
     }
     return -1;
 }

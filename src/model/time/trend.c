@@ -55,7 +55,7 @@ static void layer(const float *inputs, int count, const float *weights, const fl
     for (int u = 0; u < CM__TREND_HIDDEN; u += TOGETHER) some_units(inputs, count, weights + u, biases + u, units + u);
 }
 
-static float result_of(const float *inputs, int count, const float *w)
+CM__FAST static float result_of(const float *inputs, int count, const float *w)
 {
     const float *second = w + LAYER(count), *biases = second + LAYER(CM__TREND_HIDDEN),
                 *last = biases + LAYER(2);

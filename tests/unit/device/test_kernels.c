@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_kernels.c - kernel tables: reading, refusals with their place, and the built-in tables. */
 #include "time_device.h"
+#include "device/row_sizes.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define GEMM(rows) TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, rows)))
@@ -18,8 +19,11 @@ static void rows_as_written(void **state)
     assert_string_equal(t->runtime, "torch-eager");
     assert_int_equal(t->n_rows, 2);
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(t->sizes[i], i + 1);
-        assert_int_equal(t->sizes[4 + i], 8 << i);
+        int64_t first[4], second[4];
+        cm__row_unpack(t, 0, first);
+        cm__row_unpack(t, 1, second);
+        assert_int_equal(first[i], i + 1);
+        assert_int_equal(second[i], 8 << i);
     }
     assert_true(t->time_s[0] == 5e-6f);
     assert_true(t->time_s[1] == 0.25f);
@@ -91,6 +95,27 @@ static void malformed_tables(void **state)
     }
 }
 
+/* The order of rows is stored in 16 bits. */
+static void too_many_rows(void **state)
+{
+    (void)state;
+    enum { ROWS = 65536, LENGTH = 17 };
+    static const char begin[] = TIME_DEVICE(KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, "[$]")));
+    const char       *at = strchr(begin, '$');
+    char             *text = malloc(sizeof begin + (size_t)ROWS * LENGTH), *end = text;
+    cm_device        *d;
+    cm_diag           diag = {0};
+    memcpy(end, begin, (size_t)(at - begin));
+    end += at - begin;
+    for (int i = 0; i < ROWS; i++) end += sprintf(end, "%s[1,1,1,1,1e-6,1]", i ? "," : "");
+    strcpy(end, at + 1);
+    write_file("long.json", text);
+    assert_int_equal(cm_device_load(file_named("long.json"), &d, &diag), CM_ERR_FORMAT);
+    assert_non_null(strstr(diag.place, "kernels[0].rows"));
+    assert_non_null(strstr(diag.reason, "65536 rows"));
+    free(text);
+}
+
 /* ---- built in --------------------------------------------------------------------------------------------------- */
 
 static cm_device *h200;
@@ -101,12 +126,11 @@ static void each_row(void (*check)(const cm__kernel_table *, const cm__call *, d
     assert_true(h200->built_in_kernels.count > 0);
     for (int32_t i = 0; i < h200->built_in_kernels.count; i++) {
         const cm__kernel_table *t = &h200->built_in_kernels.tables[i];
-        int                     n = cm__call_kinds[t->op].n_sizes;
         for (int32_t row = 0; row < t->n_rows; row++) {
             cm__call c = {.op = t->op, .pass = t->pass};
             strcpy(c.variant, t->variant);
             strcpy(c.dtype, t->dtype);
-            memcpy(c.sizes, t->sizes + (size_t)row * (size_t)n, (size_t)n * sizeof *c.sizes);
+            cm__row_unpack(t, row, c.sizes);
             check(t, &c, (double)t->time_s[row]);
         }
     }
@@ -170,7 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_as_written),  cmocka_unit_test(an_absent_variant_is_empty),
-        cmocka_unit_test(malformed_tables), cmocka_unit_test(built_in_rows),
+        cmocka_unit_test(malformed_tables), cmocka_unit_test(too_many_rows), cmocka_unit_test(built_in_rows),
         cmocka_unit_test(one_table_of_a_kind),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

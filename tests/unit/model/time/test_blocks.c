@@ -16,13 +16,13 @@
 
 static float    plain[MOST * COUNT], values[MOST];
 static float   *floats;
-static int32_t *numbers;
+static uint16_t *numbers;
 
 /* Memory of exactly the documented size, so that a sanitizer finds accesses beyond it. */
 static cm__rows arrange(size_t rows)
 {
     floats = malloc(cm__rows_floats(rows, COUNT) * sizeof *floats);
-    numbers = malloc(2 * rows * sizeof *numbers);
+    numbers = malloc(cm__rows_numbers(rows, COUNT) * sizeof *numbers);
     for (size_t i = 0; i < rows * COUNT; i++) plain[i] = (float)(i * 7919 % 1009) / 16;
     for (size_t i = 0; i < rows; i++) values[i] = (float)i;
     return cm__rows_arrange(plain, values, COUNT, rows, floats, numbers);
@@ -39,14 +39,14 @@ static void within(float x, float least, float largest) { assert_true(least <= x
 static void check_row(const cm__rows *r, int32_t row)
 {
     int32_t      block = row / CM__BLOCK;
-    const float *boxes = cm__boxes_at(r, block / CM__BOXES, COUNT) + block % CM__BOXES;
+    const uint16_t *boxes = cm__boxes_at(r, block / CM__BOXES, COUNT) + block % CM__BOXES;
     float        features[COUNT];
     cm__row_features(r, row, COUNT, features, 1);
     for (int f = 0; f < COUNT; f++) {
         assert_true(features[f] == plain[r->number[row] * COUNT + f]);
         assert_true(features[f] == cm__block_at(r, block, COUNT)[f * CM__BLOCK + row % CM__BLOCK]);
-        within(features[f], r->boxes[f], r->boxes[COUNT + f]);
-        within(features[f], boxes[2 * f * CM__BOXES], boxes[(2 * f + 1) * CM__BOXES]);
+        within(features[f], cm__bound(r->boxes[f]), cm__bound(r->boxes[COUNT + f]));
+        within(features[f], cm__bound(boxes[2 * f * CM__BOXES]), cm__bound(boxes[(2 * f + 1) * CM__BOXES]));
     }
 }
 
@@ -67,7 +67,7 @@ static void every_row_is_stored_once(void **state)
     }
 }
 
-/* A box is no larger than its rows need: some row has the least value, and some row the largest one. */
+/* A box is no larger than its rows need, rounded outwards: some row has the least value, and some row the largest one. */
 static void boxes_are_tight(void **state)
 {
     (void)state;
@@ -78,7 +78,7 @@ static void boxes_are_tight(void **state)
             least = fminf(least, plain[i * COUNT + f]);
             largest = fmaxf(largest, plain[i * COUNT + f]);
         }
-        assert_true(r.boxes[f] == least && r.boxes[COUNT + f] == largest);
+        assert_true(r.boxes[f] == cm__bound_down(least) && r.boxes[COUNT + f] == cm__bound_up(largest));
     }
     release();
 }
@@ -89,7 +89,7 @@ static void missing_blocks_are_far_away(void **state)
     (void)state;
     cm__rows r = arrange(CM__BLOCK);
     for (int f = 0; f < COUNT; f++)
-        for (int b = 1; b < CM__BOXES; b++) assert_true(isinf(cm__boxes_at(&r, 0, COUNT)[2 * f * CM__BOXES + b]));
+        for (int b = 1; b < CM__BOXES; b++) assert_true(isinf(cm__bound(cm__boxes_at(&r, 0, COUNT)[2 * f * CM__BOXES + b])));
     release();
     assert_int_equal(cm__blocks(0), 0);
     assert_int_equal(arrange(0).count, 0);
@@ -110,10 +110,30 @@ static void features_as_a_column(void **state)
     release();
 }
 
+/* A bound is on its side of the number, and at most one unit of the seventh bit after the first away. */
+static void check_bound(float x)
+{
+    float low = cm__bound(cm__bound_down(x)), high = cm__bound(cm__bound_up(x));
+    assert_true(low <= x && x <= high);
+    assert_true(x - low <= fabsf(x) / 128 && high - x <= fabsf(x) / 128);
+}
+
+static void bounds_contain_their_number(void **state)
+{
+    (void)state;
+    for (int i = -3000; i <= 3000; i++) check_bound((float)i / 7.f), check_bound(ldexpf((float)i, -20));
+    static const float exact[] = {0, 1, -1, 0.5f, -1.5f, 384, -0.0078125f, INFINITY};
+    for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
+        assert_true(cm__bound(cm__bound_down(exact[i])) == exact[i]);
+        assert_true(cm__bound(cm__bound_up(exact[i])) == exact[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_is_stored_once), cmocka_unit_test(boxes_are_tight),
-        cmocka_unit_test(missing_blocks_are_far_away), cmocka_unit_test(features_as_a_column)};
+        cmocka_unit_test(missing_blocks_are_far_away), cmocka_unit_test(features_as_a_column),
+        cmocka_unit_test(bounds_contain_their_number)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static double wavy(double x) { return sin(3 * x); }
 /* Memory of one table of at most ROWS rows. */
 typedef struct memory {
     float   floats[ROWS * (COUNT + 1) + 2 * COUNT * ROWS];
-    int32_t numbers[2 * ROWS];
+    uint16_t numbers[2 * ROWS + (2 + 8 * ROWS) * COUNT];
 } memory;
 
 static cm__rows arrange(memory *m, const float *features, const float *values, int32_t count)

@@ -14,7 +14,7 @@
 
 typedef struct memory {
     float    plain[MOST * COUNT], values[MOST], floats[(MOST + CM__BLOCK) * (2 * COUNT + 1) + 10 * COUNT];
-    int32_t  numbers[2 * MOST];
+    uint16_t numbers[4 * MOST];
     cm__rows rows;
 } memory;
 

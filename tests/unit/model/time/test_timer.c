@@ -2,6 +2,7 @@
 /* test_timer.c - measured times take precedence over interpolated, these over transferred, these over the roofline. */
 #include <math.h>
 #include "time_device.h"
+#include "device/row_sizes.h"
 #include "model/time/timer.h"
 #include "model/time/transfer.h"
 
@@ -115,7 +116,7 @@ TEST(a_reference_device_is_transferred)
     cm__call c = {.op = table->op, .pass = table->pass};
     strcpy(c.variant, table->variant);
     strcpy(c.dtype, table->dtype);
-    memcpy(c.sizes, table->sizes, 4 * sizeof *c.sizes);
+    cm__row_unpack(table, 0, c.sizes);
     cm__call_text(&c, text, sizeof text);
     cm__timed own = time_on(h200, NULL, CM_RUNTIME_TORCH_EAGER, text),
               t = time_on(d, h200, CM_RUNTIME_TORCH_EAGER, text);

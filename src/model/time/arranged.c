@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arranged.c - the rows of built-in kernel tables: stored values, order and boxes; features on demand. */
+#include "model/time/arranged.h"
+
+#include <pthread.h>
+#include <string.h>
+#include "model/time/features.h"
+
+const cm__arranged *cm__arranged_find(const cm__kernel_table *t, const cm__limits *limits)
+{
+    const cm__arranged *a = t->built_in > 0 && t->built_in <= cm__n_arranged ? &cm__all_arranged[t->built_in - 1] : NULL;
+    return a && memcmp(&cm__arranged_limits[a->limits], limits, sizeof *limits) == 0 ? a : NULL;
+}
+
+cm__rows cm__arranged_rows(const cm__arranged *a, const cm__kernel_table *t, _Atomic(float *) *blocks, float **unused)
+{
+    const uint16_t *number = cm__arranged_numbers + a->numbers, *place = number + t->n_rows;
+    return (cm__rows){.values = cm__arranged_values + a->values, .number = number, .place = place,
+                      .boxes = place + t->n_rows, .count = t->n_rows, .pass = t->pass,
+                      .source = {t, &cm__arranged_limits[a->limits], blocks, unused}};
+}
+
+/* The last block is filled up with zeros, which no search returns. */
+static void fill(const cm__rows *r, int32_t block, float *to)
+{
+    cm__call c = cm__call_of_table(r->source.table);
+    int      count = cm__n_features(c.op), first = block * CM__BLOCK;
+    float    features[CM__FEATURES];
+    memset(to, 0, CM__BLOCK * (size_t)count * sizeof *to);
+    for (int i = 0; i < CM__BLOCK && first + i < r->count; i++) {
+        const float *work = r->values + r->count + CM__WORK_FEATURES * (size_t)(first + i);
+        cm__set_row(&c, r->source.table, r->number[first + i]);
+        cm__drop_shape(&c);
+        cm__features_with_work(&c, r->source.limits, work, features);
+        for (int f = 0; f < count; f++) to[f * CM__BLOCK + i] = features[f];
+    }
+}
+
+static pthread_mutex_t filling = PTHREAD_MUTEX_INITIALIZER;
+
+const float *cm__block_fill(const cm__rows *r, int32_t block)
+{
+    pthread_mutex_lock(&filling);
+    float *features = atomic_load_explicit(&r->source.blocks[block], memory_order_relaxed);
+    if (!features) {
+        features = *r->source.unused;
+        *r->source.unused += CM__BLOCK * (size_t)cm__n_features(r->source.table->op);
+        fill(r, block, features);
+        atomic_store_explicit(&r->source.blocks[block], features, memory_order_release);
+    }
+    pthread_mutex_unlock(&filling);
+    return features;
+}
