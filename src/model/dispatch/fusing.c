@@ -17,7 +17,7 @@ bool cm__fusible(const cm_graph *g, const cm_node *n)
 {
     static const bool classes[CM_CLASSES] = {
         [CM_CLASS_NORM] = true, [CM_CLASS_ELEMENTWISE] = true, [CM_CLASS_REDUCTION] = true, [CM_CLASS_MOVEMENT] = true};
-    if (!classes[cm_node_class(n)] || n->view || n->n_outputs < 1 || n->outputs[0] < 0 || cm__is_scaled_cast(g, n)) return false;
+    if (!classes[cm__class(n)] || n->view || n->n_outputs < 1 || n->outputs[0] < 0 || cm__is_scaled_cast(g, n)) return false;
     for (int32_t k = 0; k < n->n_inputs; k++)
         if (n->inputs[k] >= 0 && cm__t(g, n->inputs[k])->dtype == CM_COMPLEX64) return false;
     return cm__t(g, n->outputs[0])->dtype != CM_COMPLEX64;
@@ -25,7 +25,7 @@ bool cm__fusible(const cm_graph *g, const cm_node *n)
 
 static bool reduces(const cm_node *n)
 {
-    return cm_node_class(n) == CM_CLASS_REDUCTION && n->n_inputs > 0 && n->inputs[0] >= 0;
+    return cm__class(n) == CM_CLASS_REDUCTION && n->n_inputs > 0 && n->inputs[0] >= 0;
 }
 
 static cm_poly size_of(const cm_graph *g, const cm_node *n)
@@ -49,7 +49,7 @@ static bool adds_columns(const cm_graph *g, const cm_node *n)
 static bool reduces_rows(const cm__fusing *f, const cm_node *n)
 {
     bool batch_norm = cm__forward_of(f->d, n)->op == CM_OP_BATCH_NORM;
-    return (reduces(n) && !adds_columns(f->d->g, n)) || (cm_node_class(n) == CM_CLASS_NORM && !batch_norm);
+    return (reduces(n) && !adds_columns(f->d->g, n)) || (cm__class(n) == CM_CLASS_NORM && !batch_norm);
 }
 
 /* A batch norm that computes its statistics from the batch. */
@@ -63,7 +63,7 @@ bool cm__fusing_has_weight_sums(const cm__fusing *f, int32_t node)
     const cm_node *n = cm__node(f->d, node), *forward = cm__forward_of(f->d, n);
     bool           weights = forward->n_inputs > 1 && forward->inputs[1] >= 0 &&
                    cm__t(f->d->g, forward->inputs[1])->role == CM_ROLE_PARAMETER;
-    return n->phase == CM_BACKWARD && cm_node_class(forward) == CM_CLASS_NORM && forward->op != CM_OP_BATCH_NORM && weights;
+    return n->phase == CM_BACKWARD && cm__class(forward) == CM_CLASS_NORM && forward->op != CM_OP_BATCH_NORM && weights;
 }
 
 /* ---- joining ---------------------------------------------------------------------------------------------------- */
@@ -222,7 +222,7 @@ static filter filter_of(const cm_graph *g, const cm_node *n, const cm_tensor *w)
 static double work_of(const cm_graph *g, const cm_node *n, const cm_tensor *w)
 {
     cm_poly out = cm_tensor_elements(cm__t(g, n->outputs[0]));
-    return cm_poly_at(&out, 1) * (double)(w->dims[1].fixed * w->dims[2].fixed * w->dims[3].fixed);
+    return cm__poly_at(&out, 1) * (double)(w->dims[1].fixed * w->dims[2].fixed * w->dims[3].fixed);
 }
 
 /* Training: the layout stays if a filter is grouped or narrowing, or if all are small. Inference: it changes if that pays
