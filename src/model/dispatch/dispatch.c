@@ -2,18 +2,30 @@
 /* dispatch.c - walk a graph and store each distinct kernel call once. */
 #include "model/dispatch/dispatch.h"
 
+#include <stddef.h>
 #include <string.h>
 #include "model/dispatch/attention.h"
 #include "model/dispatch/fusing.h"
 #include "model/dispatch/tensor_parallel.h"
 #include "model/dispatch/works.h"
 
-static uint64_t hash_of(const void *data, size_t size)
+static uint64_t mixed(uint64_t hash, const void *data, size_t size)
 {
-    const uint64_t *words = data;
-    uint64_t        h = 0x9e3779b97f4a7c15u;
-    for (size_t i = 0; i < size / sizeof *words; i++) h = (h ^ words[i]) * 0xff51afd7ed558ccdu, h ^= h >> 32;
-    return h;
+    for (size_t i = 0; i < size / sizeof hash; i++) {
+        uint64_t word;
+        memcpy(&word, (const char *)data + i * sizeof word, sizeof word);
+        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+/* The sizes behind those of the call's kind are zero, and few sizes have terms of a higher degree. */
+static uint64_t hash_of(const cm__sized_call *call)
+{
+    uint64_t hash = mixed(0x9e3779b97f4a7c15u, call, offsetof(cm__sized_call, sizes));
+    for (int i = 0; i < cm__call_kinds[call->op].n_sizes; i++) hash = mixed(hash, call->sizes[i].c, 2 * sizeof(double));
+    return hash;
 }
 
 static void rehash(cm__dispatch *d)
@@ -30,7 +42,7 @@ static void rehash(cm__dispatch *d)
 static int32_t intern(cm__dispatch *d, const cm__sized_call *call)
 {
     if ((uint32_t)d->n_calls * 2 >= d->n_slots) rehash(d);
-    uint64_t hash = hash_of(call, sizeof *call);
+    uint64_t hash = hash_of(call);
     uint32_t at = (uint32_t)hash & (d->n_slots - 1);
     for (; d->slots[at]; at = (at + 1) & (d->n_slots - 1)) {
         int32_t i = d->slots[at] - 1;

@@ -339,7 +339,8 @@ cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step,
     if (options) f->options = *options;
     f->options.runtime = cm__runtime_on(device, f->options.runtime);
     cm__plan_fill(ctx, &f->options.plan);
-    cm__plan_check(ctx, step, &f->options.plan);
+    bool checked = like && like->step == step && cm__plan_same(&like->options.plan, &f->options.plan);
+    if (!checked) cm__plan_check(ctx, step, &f->options.plan);
     f->caching = f->options.runtime != CM_RUNTIME_NATIVE;
     f->math = cm__attention_math(step, device, f->options.runtime);
     f->library_bytes = cm__library_bytes(device, f->options.runtime);
