@@ -92,8 +92,9 @@ cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, co
     p->by_execution = cm__execution_applies(device, p->options.runtime);
     p->loading = cm__loading_of(ctx, step, device, &p->options.loading);
     if (p->by_execution) {
-        bool ready = prepared && prepared->recomputed;
-        p->prepared = ready ? *prepared : cm__execution_prepare(ctx, step, device, prepared ? prepared->footprint : NULL);
+        const cm_footprint *footprint = prepared ? prepared->footprint : NULL;
+        bool                ready = prepared && prepared->recomputed;
+        p->prepared = ready ? *prepared : cm__execution_prepare(ctx, step, device, footprint);
         p->prepared.no_operators = true;
     } else {
         p->model = cm__step_model_new(ctx, step, device, &p->options, common);

@@ -3,7 +3,8 @@
  * shared.c - step graphs and kernel calls that searches on several devices share.
  *
  * A graph is the same for all devices with one precision; its kernel calls, for all devices with one runtime and one
- * tensor-parallel size. Plans that divide each layer in the same way differ in the calls of the update only. Several threads use both. An object is made under the lock by the first thread that needs it.
+ * tensor-parallel size. Plans that divide each layer in the same way differ in the calls of the update only. Several
+ * threads use both. An object is made under the lock by the first thread that needs it.
  */
 #include <pthread.h>
 #include "graph/plan_counts.h"

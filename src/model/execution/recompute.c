@@ -143,7 +143,8 @@ static double kept_bytes(const cm__recomputed *h, int32_t chips)
 static double activation_bytes(const cm__recomputed *h, int64_t batch)
 {
     double layer_bytes = 0;
-    for (int32_t i = 0; i < h->n_layers; i++) layer_bytes = fmax(layer_bytes, cm__poly_at(&h->layers[i], (double)batch));
+    for (int32_t i = 0; i < h->n_layers; i++)
+        layer_bytes = fmax(layer_bytes, cm__poly_at(&h->layers[i], (double)batch));
     return cm__poly_at(&h->entry, (double)batch) + layer_bytes;
 }
 

@@ -56,7 +56,8 @@ static const double *add_parameters(cm__ctx *ctx, const cm_graph *g, const cm__s
             if (parameter >= 0) add_parameter(&o, parameter, l->part[i], elements_here(g, s, n, parameter));
         }
     }
-    for (int32_t t = 0; t < g->n_tensors; t++) l->tensors += cm__t(g, t)->role == CM_ROLE_PARAMETER && !cm__t(g, t)->frozen;
+    for (int32_t t = 0; t < g->n_tensors; t++)
+        l->tensors += cm__t(g, t)->role == CM_ROLE_PARAMETER && !cm__t(g, t)->frozen;
     return o.on_device;
 }
 
