@@ -54,6 +54,29 @@ cm_status cm__ctx_abandon(cm__ctx *ctx)
     return status;
 }
 
+static void release_scratch(void *held)
+{
+    cm__ctx **scratch = held;
+    cm__ctx_free(*scratch);
+}
+
+cm__ctx *cm__scratch_new(cm__ctx *parent)
+{
+    cm__ctx **held = cm__alloc(parent, sizeof *held);
+    cm__defer(parent, release_scratch, held);
+    *held = cm__ctx_new(NULL);
+    if (!*held) cm__fail(parent, CM_ERR_MEMORY, "out of memory");
+    (*held)->parent = parent;
+    (*held)->held = held;
+    return *held;
+}
+
+void cm__scratch_free(cm__ctx *scratch)
+{
+    *scratch->held = NULL;
+    cm__ctx_free(scratch);
+}
+
 static chunk *chunk_new(cm__ctx *ctx, size_t need)
 {
     size_t usual = ctx->chunks || need > FIRST_BYTES ? CHUNK_BYTES : FIRST_BYTES;
@@ -176,6 +199,7 @@ void cm__fail(cm__ctx *ctx, cm_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
+    while (ctx->parent) ctx = ctx->parent;
     format_place(ctx);
     if (ctx->diag) {
         snprintf(ctx->diag->file, sizeof ctx->diag->file, "%s", ctx->file ? ctx->file : "");

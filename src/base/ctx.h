@@ -32,11 +32,17 @@ typedef struct cm__ctx {
     int                place_numbers[2];              /* instead of names, if the first name is NULL */
     struct cm__chunk  *chunks;
     struct cm__defer  *defers;
+    struct cm__ctx    *parent; /* of a scratch context, which fails through it; NULL: none */
+    struct cm__ctx   **held;   /* where the parent refers to a scratch context */
 } cm__ctx;
 
 cm__ctx  *cm__ctx_new(cm_diag *diag);
 void      cm__ctx_free(cm__ctx *ctx);
 cm_status cm__ctx_abandon(cm__ctx *ctx); /* frees the context; returns the status given to cm__fail() */
+
+/* A context for memory that is needed for a short time. If the parent fails or is freed first, that frees it too. */
+cm__ctx  *cm__scratch_new(cm__ctx *parent);
+void      cm__scratch_free(cm__ctx *scratch);
 
 void *cm__alloc(cm__ctx *ctx, size_t size); /* zeroed, aligned for any type, never NULL */
 void *cm__alloc_array(cm__ctx *ctx, size_t count, size_t size);

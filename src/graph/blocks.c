@@ -66,7 +66,7 @@ static census count_features(const cm_graph *g)
         bool conv = n->op == CM_OP_CONV || n->op == CM_OP_CONV_TRANSPOSE;
         c.convolutions += conv;
         c.biased += conv && has_named_bias(g, n);
-        c.normalisations += cm_node_class(n) == CM_CLASS_NORM;
+        c.normalisations += cm__class(n) == CM_CLASS_NORM;
         c.transformer_signs += n->op == CM_OP_ATTENTION || n->op == CM_OP_LAYER_NORM || n->op == CM_OP_RMS_NORM ||
                                n->op == CM_OP_GELU || n->op == CM_OP_SIMPLIFIED_LAYER_NORM;
     }
@@ -93,15 +93,7 @@ void cm__review(cm_graph *g)
 
 /* ---- parts of a pipeline ---------------------------------------------------------------------------------------- */
 
-static int32_t blocks_of(const cm_graph *g)
-{
-    int32_t most = -1;
-    for (int32_t i = 0; i < g->n_nodes; i++)
-        if (g->nodes[i].block > most) most = g->nodes[i].block;
-    return most + 1;
-}
-
-int32_t cm__part_count(const cm_graph *g) { return blocks_of(g) + 2; }
+int32_t cm__part_count(const cm_graph *g) { return cm__facts_of(g).blocks + 2; }
 
 static int32_t first_in_blocks(const cm_graph *g)
 {
@@ -119,10 +111,11 @@ static int32_t part_of(const cm_graph *g, int32_t node, int32_t first, int32_t b
     return blocks && forward >= 0 && forward < first ? 0 : blocks + 1;
 }
 
-int32_t *cm__part_map(cm__ctx *ctx, const cm_graph *g)
+const int32_t *cm__part_map(cm__ctx *ctx, const cm_graph *g)
 {
+    if (g->part) return g->part;
     int32_t *part = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *part);
-    int32_t  first = first_in_blocks(g), blocks = blocks_of(g);
+    int32_t  first = first_in_blocks(g), blocks = cm__facts_of(g).blocks;
     for (int32_t i = 0; i < g->n_nodes; i++) part[i] = part_of(g, i, first, blocks);
     return part;
 }

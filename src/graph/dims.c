@@ -80,12 +80,7 @@ cm_poly cm__poly_product(const cm_dim *dims, int32_t count)
 
 bool cm__poly_larger(const cm_poly *a, const cm_poly *b) { return cm_poly_at(a, 1e6) > cm_poly_at(b, 1e6); }
 
-double cm_poly_at(const cm_poly *poly, double batch)
-{
-    const double *c = poly->c;
-    _Static_assert(CM_POLY_TERMS == 4, "one factor for each term");
-    return ((c[3] * batch + c[2]) * batch + c[1]) * batch + c[0];
-}
+double cm_poly_at(const cm_poly *poly, double batch) { return cm__poly_at(poly, batch); }
 
 cm_poly cm_tensor_elements(const cm_tensor *tensor) { return cm__poly_product(tensor->dims, tensor->rank); }
 

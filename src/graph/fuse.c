@@ -174,7 +174,7 @@ static bool feeds_recurrence(const cm__fuser *f, int32_t tensor)
         int32_t reader = cm__only_reader(f, tensor);
         if (reader < 0) return false;
         const cm_node *n = &f->g->nodes[reader];
-        if (cm_node_class(n) == CM_CLASS_RNN) return true;
+        if (cm__class(n) == CM_CLASS_RNN) return true;
         if (n->op != CM_OP_UNSQUEEZE && n->op != CM_OP_CONCAT) return false;
         tensor = n->outputs[0];
     }

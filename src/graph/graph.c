@@ -346,6 +346,10 @@ void cm__lifetimes(cm_graph *g)
         if (base != &g->tensors[t]) g->tensors[t].dies = base->dies;
     }
     sum_alive(g);
+    g->facts.known = false;
+    g->facts = cm__facts_of(g);
+    g->part = NULL;
+    g->part = cm__part_map(g->ctx, g);
 }
 
 void cm__finish(cm_graph *g, cm_fuse what)

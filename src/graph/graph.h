@@ -115,6 +115,18 @@ typedef union cm__num {
 
 /* ---- the graph -------------------------------------------------------------------------------------------------- */
 
+/* What several answers need to know of a graph (facts.c). */
+typedef struct cm__facts {
+    bool    known;
+    bool    convolves;   /* it has convolutions */
+    bool    wide_groups; /* grouped-query attention in fp32 */
+    int64_t most_keys;   /* of an attention node */
+    int64_t seq;         /* tokens per sample; 0: no sequence */
+    cm_poly matrix_flop; /* of matrix products, without repeated ones */
+    int32_t blocks;      /* number of repeated layers */
+    double  updated;     /* parameters that the update reads */
+} cm__facts;
+
 /* The type in which a parameter is stored: as the precision says, in 16 bits (if it has any) or in fp32. */
 typedef enum cm__stored { CM__STORED_AS_PRECISION, CM__STORED_NARROW, CM__STORED_WIDE } cm__stored;
 
@@ -193,11 +205,17 @@ struct cm_graph {
     bool        keeps_products; /* selective recomputation keeps products (cm_train_options) */
     bool        master;      /* 16-bit parameters have fp32 master weights among the optimizer states */
     const cm_graph *retyped_of; /* the same step in another 16-bit type; NULL: none (retype.h) */
+    cm__facts   facts;       /* set by cm__lifetimes() */
+    const int32_t *part;     /* set likewise; see cm__part_map() */
 };
 
 cm_graph *cm__graph_new(cm__ctx *ctx, const char *name, const char *source);
 
 static inline cm_tensor *cm__t(const cm_graph *g, int32_t id) { return &g->tensors[id]; }
+static inline cm_class   cm__class(const cm_node *n) { return cm__ops[n->op].op_class; }
+
+/* facts.c: those of a finished graph are stored; others are found anew. */
+cm__facts cm__facts_of(const cm_graph *g);
 
 /* Reserve room for `times` the nodes and tensors of another graph: growing lists would leave their old room unused. */
 void cm__graph_reserve(cm_graph *g, const cm_graph *other, int32_t times);
@@ -247,6 +265,11 @@ static inline cm_poly cm__poly_scale(cm_poly a, double factor)
     for (int i = 0; i < CM_POLY_TERMS; i++) a.c[i] *= factor;
     return a;
 }
+static inline double cm__poly_at(const cm_poly *p, double batch)
+{
+    _Static_assert(CM_POLY_TERMS == 4, "one factor for each term");
+    return ((p->c[3] * batch + p->c[2]) * batch + p->c[1]) * batch + p->c[0];
+}
 cm_poly cm__poly_mul(cm_poly a, cm_poly b); /* terms past B^3 are dropped: graphs with such terms are refused earlier */
 cm_poly cm__poly_product(const cm_dim *dims, int32_t count);
 bool    cm__poly_larger(const cm_poly *a, const cm_poly *b); /* at large batch sizes */
@@ -262,7 +285,7 @@ void cm__find_blocks(cm_graph *g);           /* blocks.c: repeated layers, by th
 /* blocks.c: the parts that a pipeline distributes: all nodes before the layers, each layer, all nodes after them. */
 void     cm__hold_products(cm_graph *g); /* recompute_groups.c: stores kept outputs until their layer is recomputed */
 int32_t  cm__part_count(const cm_graph *g); /* at least 2 */
-int32_t *cm__part_map(cm__ctx *ctx, const cm_graph *g); /* per node: its part */
+const int32_t *cm__part_map(cm__ctx *ctx, const cm_graph *g); /* per node: its part */
 void cm__review(cm_graph *g);                /* blocks.c: warnings about an imported model */
 void cm__layout(cm_graph *g);                /* layout.c: reshapes that copy */
 void cm__cost_all(cm_graph *g);              /* cost.c */

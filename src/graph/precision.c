@@ -139,7 +139,7 @@ static void widen(lowering *l, const cm_node *n, int32_t *inputs)
 
 static bool by_parameter(const cm_graph *g, const cm_node *n)
 {
-    if (cm_node_class(n) != CM_CLASS_GEMM || n->n_inputs < 2 || n->inputs[1] < 0) return false;
+    if (cm__class(n) != CM_CLASS_GEMM || n->n_inputs < 2 || n->inputs[1] < 0) return false;
     return cm__t(g, n->inputs[1])->role == CM_ROLE_PARAMETER;
 }
 
@@ -156,7 +156,7 @@ static const cm_node *find_head(const cm_graph *g)
 /* Cast the operands of a product with a parameter to 8 bits. */
 static void narrow_product(lowering *l, const cm_node *n, int32_t *inputs)
 {
-    bool product = l->eight_bit && cm_node_class(n) == CM_CLASS_GEMM && n->n_inputs >= 2 && inputs[1] >= 0 && n != l->head;
+    bool product = l->eight_bit && cm__class(n) == CM_CLASS_GEMM && n->n_inputs >= 2 && inputs[1] >= 0 && n != l->head;
     if (!product || cm__t(l->out, inputs[1])->role != (l->autocast ? CM_ROLE_CAST : CM_ROLE_PARAMETER)) return;
     for (int32_t i = 0; i < 2; i++) inputs[i] = cast(l, inputs[i], CM_FP8, i ? CM_ROLE_CAST : CM_ROLE_ACTIVATION);
 }
@@ -208,7 +208,7 @@ static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
     if (policy == CM__CAST_LOW && !reads_data(l, n)) return;
     if (!l->autocast) narrow_product(l, n, inputs);
     if (policy == CM__CAST_KEEP || policy == CM__CAST_WIDEN) return;
-    cm_dtype low = cm_node_class(n) == CM_CLASS_RNN ? CM_FP16 : l->low;
+    cm_dtype low = cm__class(n) == CM_CLASS_RNN ? CM_FP16 : l->low;
     cm_dtype dtype = policy == CM__CAST_LOW    ? low
                      : policy == CM__CAST_FULL ? CM_FP32
                                                : widest_input(l, inputs, n->n_inputs);

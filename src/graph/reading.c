@@ -19,12 +19,12 @@ void cm_graph_totals(const cm_graph *graph, int64_t batch, cm_totals *totals)
         const cm_node *n = &graph->nodes[i];
         cm_class       c = cm_node_class(n);
         totals->nodes[n->phase]++;
-        totals->flop[n->phase][c] += cm_poly_at(&n->flop, (double)batch);
-        totals->read_bytes[n->phase][c] += cm_poly_at(&n->read_bytes, (double)batch);
-        totals->write_bytes[n->phase][c] += cm_poly_at(&n->write_bytes, (double)batch);
+        totals->flop[n->phase][c] += cm__poly_at(&n->flop, (double)batch);
+        totals->read_bytes[n->phase][c] += cm__poly_at(&n->read_bytes, (double)batch);
+        totals->write_bytes[n->phase][c] += cm__poly_at(&n->write_bytes, (double)batch);
     }
     for (int32_t i = 0; i < graph->n_nodes; i++) {
-        double bytes = cm_poly_at(&graph->alive_bytes[i], (double)batch);
+        double bytes = cm__poly_at(&graph->alive_bytes[i], (double)batch);
         if (bytes <= totals->peak_bytes) continue;
         totals->peak_bytes = bytes;
         totals->peak_node = i;

@@ -26,7 +26,7 @@ static void group_attention(cm__backward *b)
 {
     for (int32_t i = 0; i < b->forward_nodes; i++) {
         const cm_node *n = &b->g->nodes[i];
-        cm_class       c = cm_node_class(n);
+        cm_class       c = cm__class(n);
         int32_t        from = cm__has(n, 0) ? cm__in(b->g, n, 0)->producer : -1, open = from >= 0 ? b->group[from] : -1;
         bool           inside = open >= 0 && !(b->g->nodes[from].op == CM_OP_MATMUL && from != open);
         if (n->op == CM_OP_ATTENTION) b->group[i] = i;
@@ -68,7 +68,7 @@ bool *cm__kept_products(cm__ctx *ctx, const cm_graph *g, const int32_t *group, i
         if (group[i] < 0 || n->phase != CM_FORWARD) continue;
         if (group[i] != last) products = 0;
         last = group[i];
-        keeps[i] = n->op == CM_OP_ATTENTION || (cm_node_class(n) == CM_CLASS_GEMM && products++ % 2 == 0);
+        keeps[i] = n->op == CM_OP_ATTENTION || (cm__class(n) == CM_CLASS_GEMM && products++ % 2 == 0);
     }
     return keeps;
 }

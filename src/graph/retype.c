@@ -21,7 +21,7 @@ bool cm__can_retype(const cm_graph *forward, cm_precision from, cm_precision to)
         if (has_16_bits(x->dtype) || x->dtype == CM_FP8 || x->converted) return false;
     }
     for (int32_t i = 0; i < forward->n_nodes; i++)
-        if (cm_node_class(&forward->nodes[i]) == CM_CLASS_RNN) return false;
+        if (cm__class(&forward->nodes[i]) == CM_CLASS_RNN) return false;
     return true;
 }
 

@@ -84,7 +84,7 @@ static int32_t own_parameter(splitter *s, int32_t vector, cm__use use)
     cm_graph        *g = s->g;
     const cm_node   *n = &g->nodes[use.node];
     const cm_tensor *t = cm__t(g, vector);
-    bool scale = n->op == CM_OP_MUL || n->op == CM_OP_DIV || (cm_node_class(n) == CM_CLASS_NORM && use.slot == 1);
+    bool scale = n->op == CM_OP_MUL || n->op == CM_OP_DIV || (cm__class(n) == CM_CLASS_NORM && use.slot == 1);
     int32_t id = cm__leaf(g, cm__format(g->ctx, "%s.%s", n->name, scale ? "weight" : "bias"), CM_ROLE_PARAMETER,
                           t->dtype, 1, t->dims);
     s->split++;

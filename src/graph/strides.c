@@ -112,7 +112,7 @@ static int64_t *reshaped(const cm__strides *s, const view *v)
     int64_t *made = cm__strides_rows(s, y), run = 1, taken = 1, base = x->rank ? old[x->rank - 1] : 1;
     int32_t  to = y->rank - 1;
     cm_poly  elements = cm_tensor_elements(x);
-    if (cm_poly_at(&elements, AT_BATCH) <= 1) return made;
+    if (cm__poly_at(&elements, AT_BATCH) <= 1) return made;
     for (int32_t from = x->rank - 1; from >= 0; from--) {
         run *= cm__strides_size(x->dims[from]);
         bool ends = from == 0 || (cm__strides_size(x->dims[from - 1]) != 1 && old[from - 1] != run * base);

@@ -86,7 +86,7 @@ static int64_t *like_operands(cm__strides *s, const cm_node *n, int32_t output)
     const cm_node   *forward = forward_of(s, n);
     operands         o = {.count = 0};
     int32_t          order[CM__RANK_MAX];
-    bool             mean_undone = n->op == CM_OP_ELEMENTWISE_GRAD && cm_node_class(forward) == CM_CLASS_REDUCTION;
+    bool             mean_undone = n->op == CM_OP_ELEMENTWISE_GRAD && cm__class(forward) == CM_CLASS_REDUCTION;
     bool             plain = true;
     for (int32_t i = 0; i < n->n_inputs; i++)
         if (n->inputs[i] >= 0) plain &= s->of[n->inputs[i]] == NULL;
@@ -179,5 +179,5 @@ static int64_t *as_forward(cm__strides *s, const cm_node *n, int32_t output)
 int64_t *cm__strides_written(cm__strides *s, const cm_node *n, int32_t output)
 {
     if (rules[n->op]) return rules[n->op](s, n, output);
-    return cm_node_class(n) == CM_CLASS_ELEMENTWISE && n->n_inputs ? like_operands(s, n, output) : NULL;
+    return cm__class(n) == CM_CLASS_ELEMENTWISE && n->n_inputs ? like_operands(s, n, output) : NULL;
 }

@@ -62,11 +62,11 @@ static void add_training(cm_graph *step, const cm_train_options *o)
 static void compare_backward(cm_graph *step, const cm_graph *forward)
 {
     const double batch = 64, tolerance = 0.005;
-    double       ours = 0, theirs = cm_poly_at(&forward->backward_flop, batch);
+    double       ours = 0, theirs = cm__poly_at(&forward->backward_flop, batch);
     for (int32_t i = 0; i < step->n_nodes; i++) {
-        cm_class c = cm_node_class(&step->nodes[i]);
+        cm_class c = cm__class(&step->nodes[i]);
         bool     matrix = c == CM_CLASS_GEMM || c == CM_CLASS_CONV || c == CM_CLASS_ATTENTION;
-        if (matrix && step->nodes[i].phase == CM_BACKWARD) ours += cm_poly_at(&step->nodes[i].flop, batch);
+        if (matrix && step->nodes[i].phase == CM_BACKWARD) ours += cm__poly_at(&step->nodes[i].flop, batch);
     }
     double difference = ours > theirs ? ours - theirs : theirs - ours;
     if (forward->has_backward && difference > tolerance * (ours > theirs ? ours : theirs))

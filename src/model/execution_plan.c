@@ -66,15 +66,16 @@ cm__iteration cm__execution_iterate(cm__ctx *ctx, const cm_graph *step, const cm
 {
     cm__dispatch   calls = {.ctx = ctx, .g = step, .shards = cm__shards_new(ctx, step, plan)};
     cm__step_model m = {.graph = step, .device = device, .calls = &calls, .runtime = CM_RUNTIME_NATIVE};
-    cm__parts      parts = {.count = cm__part_count(step)};
+    cm__layering  *layering = cm__layering_new(ctx, step, &calls);
+    cm__parts      parts = {.count = layering->count};
     double         samples = (double)plan->micro_batch;
-    cm__making     k = {.m = &m, .g = step, .fabric = fabric, .parts = &parts, .batch = samples, .cp = 1};
+    cm__making     k = {.m = &m, .g = step, .layering = layering, .part = layering->part, .fabric = fabric,
+                        .parts = &parts, .batch = samples, .cp = 1};
     parts.all = cm__alloc_array(ctx, (size_t)parts.count, sizeof *parts.all);
-    k.part = cm__part_map(ctx, step);
     cm__parts_communicate(&k, ctx);
     add_times(&k, run);
-    cm__parts_add_parameters(&k, ctx);
-    cm__parts_add_boundaries(&k, ctx);
+    cm__parts_add_parameters(&k);
+    cm__parts_add_boundaries(&k);
     parts.updated = all_parameters(step); /* by run->node_s */
     parts.gradient_bytes = gradient_bytes_each(step, parts.weight_bytes);
     parts.compress_bytes_s = cm__limits_of(device).memory_bytes_s;

@@ -15,7 +15,7 @@ static bool leaves_loss_open(const cm_graph *step, const cm_step_options *o)
 static bool may_help(const cm_graph *step, int64_t batch, const cm_memory_use *use)
 {
     cm_poly logits = cm_tensor_elements(cm__t(step, step->outputs[0]));
-    return use->shortfall_bytes <= 4 * sizeof(float) * cm_poly_at(&logits, (double)batch);
+    return use->shortfall_bytes <= 4 * sizeof(float) * cm__poly_at(&logits, (double)batch);
 }
 
 /* ---- the step with a fused loss --------------------------------------------------------------------------------- */

@@ -83,8 +83,8 @@ static void list_nodes(cm_prediction *p, const cm_graph *g, const cm__run *run)
             .time_s = run->node_s[k],
             .launches = 1,
             .how = run->how,
-            .flop = cm_poly_at(&n->flop, batch),
-            .bytes = cm_poly_at(&n->read_bytes, batch) + cm_poly_at(&n->write_bytes, batch)};
+            .flop = cm__poly_at(&n->flop, batch),
+            .bytes = cm__poly_at(&n->read_bytes, batch) + cm__poly_at(&n->write_bytes, batch)};
     }
 }
 
@@ -113,7 +113,7 @@ static void predict_by_execution(cm_prediction *p, const cm_graph *g, const cm_d
     i->share[run.how] = 1;
     i->interval_s[0] = i->step_time_s * exp(-CM__SIGMAS_OF_90_PERCENT * run.error);
     i->interval_s[1] = i->step_time_s * exp(CM__SIGMAS_OF_90_PERCENT * run.error);
-    cm_poly matrix_flop = cm__matrix_flop(g);
+    cm_poly matrix_flop = cm__facts_of(g).matrix_flop;
     cm__step_rates(&matrix_flop, cm__precision_peak(&limits, cm_graph_precision(g), false), i);
 }
 
@@ -207,8 +207,8 @@ static void predict_divided(cm_prediction *p, const cm_graph *g, const cm_device
     i->share[run.how] = 1;
     for (int side = 0; side < 2; side++)
         i->interval_s[side] = i->step_time_s * exp((side ? 1 : -1) * CM__SIGMAS_OF_90_PERCENT * run.error);
-    cm_poly matrix_flop = cm__matrix_flop(g);
-    double  flop = cm_poly_at(&matrix_flop, (double)plan->micro_batch) * count * plan->dp;
+    cm_poly matrix_flop = cm__facts_of(g).matrix_flop;
+    double  flop = cm__poly_at(&matrix_flop, (double)plan->micro_batch) * count * plan->dp;
     double  peak = cm__precision_peak(&limits, cm_graph_precision(g), false);
     i->mfu = peak > 0 ? flop / i->step_time_s / peak / plan->devices : NAN;
     i->throughput_samples_s = (double)i->batch / i->step_time_s;

@@ -103,7 +103,7 @@ static void fill_info(cm_prediction_info *i, const cm__step_model *m, const cm__
     for (int side = 0; side < 2; side++)
         i->interval_s[side] = it->step_s * exp((side ? 1 : -1) * CM__SIGMAS_OF_90_PERCENT * error);
     i->throughput_samples_s = it->step_s > 0 ? (double)i->batch / it->step_s : 0;
-    double flop = cm_poly_at(&m->matrix_flop, (double)i->micro_batch) * count * plan->dp;
+    double flop = cm__poly_at(&m->matrix_flop, (double)i->micro_batch) * count * plan->dp;
     i->mfu = m->peak_flop_s > 0 ? flop / it->step_s / m->peak_flop_s / plan->devices : NAN;
     cm__step_power(m, count * parts->throttled.dynamic_j / plan->pp, i);
 }

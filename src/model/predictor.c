@@ -77,7 +77,7 @@ cm_status cm_predictor_new(const cm_graph *step, const cm_device *device, const 
 }
 
 cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
-                               const cm__common *common, const cm_footprint *footprint, cm_predictor **predictor,
+                               const cm__common *common, const cm__prepared *prepared, cm_predictor **predictor,
                                cm_diag *diag)
 {
     if (!step || !device || !predictor) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no graph, device or result given");
@@ -92,7 +92,9 @@ cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, co
     p->by_execution = cm__execution_applies(device, p->options.runtime);
     p->loading = cm__loading_of(ctx, step, device, &p->options.loading);
     if (p->by_execution) {
-        p->prepared = cm__execution_prepare(ctx, step, device, footprint);
+        const cm_footprint *footprint = prepared ? prepared->footprint : NULL;
+        bool                ready = prepared && prepared->recomputed;
+        p->prepared = ready ? *prepared : cm__execution_prepare(ctx, step, device, footprint);
         p->prepared.no_operators = true;
     } else {
         p->model = cm__step_model_new(ctx, step, device, &p->options, common);

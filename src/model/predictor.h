@@ -14,9 +14,10 @@ cm_status cm__predict_in(const cm_graph *step, const cm_device *device, const cm
 /* The fields of a prediction that are known before timing. */
 cm_prediction_info cm__prediction_begin(const cm_device *device, const cm_predict_options *options, int64_t batch);
 
-/* As cm_predictor_new(). `common` and `footprint` may be NULL; otherwise they must outlive the predictor. */
+/* As cm_predictor_new(). `common` and `prepared` may be NULL; otherwise `common` and what `prepared` points to must
+   outlive the predictor. */
 cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
-                               const cm__common *common, const cm_footprint *footprint, cm_predictor **predictor,
+                               const cm__common *common, const cm__prepared *prepared, cm_predictor **predictor,
                                cm_diag *diag);
 
 /* As cm_predictor_at(), with every call timed at this batch size, not interpolated: the same result as cm_predict(). */

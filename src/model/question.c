@@ -16,6 +16,7 @@
 
 /* samples; few models train well with more, and a device that divides batches can run any number */
 #define DIVIDED_MOST 4096
+#define TIMES_KEPT 4
 
 struct cm_step {
     cm__ctx         *ctx;
@@ -30,6 +31,12 @@ struct cm_step {
     bool             divides;   /* the device divides batches itself */
     cm_predictor    *predictor; /* created on first use */
     cm__lean         lean;
+    /* the last times that were found: the batch that is chosen is asked for again */
+    struct {
+        int64_t            batch;
+        cm_prediction_info info;
+    } times[TIMES_KEPT];
+    int32_t          n_times;
     cm_memory_use    one;       /* the smallest batch on a device that divides batches; devices 0: not computed yet */
 };
 
@@ -183,7 +190,8 @@ static cm_status divided_use(const cm_step *s, int64_t batch, cm_memory_use *use
 typedef enum asking {
     SURELY, /* whether it fits with the usual loss */
     QUICKLY,
-    EXACTLY /* simulate the allocator even if the memory is far from full */
+    EXACTLY, /* simulate the allocator even if the memory is far from full */
+    EXACTLY_AND_SURELY
 } asking;
 
 static cm_status memory_at(cm_step *s, int64_t batch, asking how, cm_memory_use *use, cm_diag *diag)
@@ -193,9 +201,9 @@ static cm_status memory_at(cm_step *s, int64_t batch, asking how, cm_memory_use 
     cm_status      status = cm__plan_at_once(plan, batch, &at_once, diag);
     if (status) return status;
     if (s->divides) return divided_use(s, at_once * plan->accumulate, use, diag);
-    status = how == EXACTLY ? cm_footprint_simulate(s->footprint, at_once, use, diag)
+    status = how >= EXACTLY ? cm_footprint_simulate(s->footprint, at_once, use, diag)
                             : cm__footprint_use(s->footprint, at_once, use, diag);
-    if (!status && !use->fits && how != SURELY)
+    if (!status && !use->fits && (how == QUICKLY || how == EXACTLY))
         status = cm__lean_use(&s->lean, s->shared.forward, s->footprint, &s->options, at_once, use, diag);
     use->micro_batch = at_once;
     use->devices = plan->tp * plan->cp * plan->pp;
@@ -206,6 +214,11 @@ cm_status cm_step_memory(cm_step *s, int64_t batch, cm_memory_use *use, cm_diag 
 {
     if (!s || !use || batch < 0) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given");
     return memory_at(s, batch ? batch : cm_plan_least_batch(&s->options.plan), EXACTLY, use, diag);
+}
+
+cm_status cm__step_sure_memory(cm_step *s, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    return memory_at(s, batch, EXACTLY_AND_SURELY, use, diag);
 }
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
@@ -223,6 +236,7 @@ static cm_predict_options predict_options(const cm_step *s, int64_t batch)
 static const cm__common *common_of(cm_step *s)
 {
     bool by_calls = !cm__execution_applies(s->device, s->options.runtime) && !cm__has_plan(&s->options.plan);
+    if (!s->shared.common && s->shared.find_common) s->shared.common = s->shared.find_common(s->shared.user);
     if (s->shared.common || !by_calls || setjmp(s->ctx->trap)) return s->shared.common;
     s->common = cm__common_of_one(s->ctx, s->shared.graph, s->device, s->options.layout, s->options.runtime);
     return s->shared.common = &s->common;
@@ -247,15 +261,40 @@ static cm_status time_of_plan(cm_step *s, int64_t batch, cm_prediction_info *inf
     return CM_OK;
 }
 
+static bool known_time(const cm_step *s, int64_t batch, cm_prediction_info *info)
+{
+    for (int32_t i = 0; i < s->n_times && i < TIMES_KEPT; i++)
+        if (s->times[i].batch == batch) {
+            *info = s->times[i].info;
+            return true;
+        }
+    return false;
+}
+
+static void keep_time(cm_step *s, int64_t batch, const cm_prediction_info *info)
+{
+    int32_t at = s->n_times++ % TIMES_KEPT;
+    s->times[at].batch = batch;
+    s->times[at].info = *info;
+}
+
+static cm_status predict_time(cm_step *s, int64_t batch, cm_prediction_info *info, cm_diag *diag)
+{
+    cm_predict_options o = predict_options(s, batch);
+    cm__prepared       prepared = {.footprint = s->footprint, .recomputed = s->prepared.recomputed};
+    cm_status          status = CM_OK;
+    if (!s->predictor)
+        status = cm__predictor_new_in(s->shared.graph, s->device, &o, common_of(s), &prepared, &s->predictor, diag);
+    if (!status) status = cm__predictor_exactly(s->predictor, batch, info, diag);
+    if (!status) keep_time(s, batch, info);
+    return status;
+}
+
 cm_status cm_step_time(cm_step *s, int64_t batch, cm_prediction_info *info, cm_diag *diag)
 {
     if (!s || !info || batch < 1) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given, or no batch");
     if (cm__has_plan(&s->options.plan)) return time_of_plan(s, batch, info, diag);
-    cm_predict_options o = predict_options(s, batch);
-    cm_status          status = CM_OK;
-    if (!s->predictor)
-        status = cm__predictor_new_in(s->shared.graph, s->device, &o, common_of(s), s->footprint, &s->predictor, diag);
-    return status ? status : cm__predictor_exactly(s->predictor, batch, info, diag);
+    return known_time(s, batch, info) ? CM_OK : predict_time(s, batch, info, diag);
 }
 
 /* ---- batch size -------------------------------------------------------------------------------------------------- */

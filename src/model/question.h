@@ -14,7 +14,9 @@
 typedef struct cm__shared_step {
     /* with `forward` alone the training graph is built from it; with `graph`, `forward` may be NULL */
     const cm_graph     *forward, *graph;
-    const cm__common   *common; /* NULL: nothing is shared */
+    const cm__common   *common; /* NULL: nothing is shared, or find_common() returns it */
+    const cm__common *(*find_common)(void *user); /* makes it when a time is first needed; NULL: it is there already */
+    void               *user;
     const cm_footprint *like;   /* NULL: nothing is shared */
     cm__lean_graph     *lean;   /* NULL: nothing is shared */
 } cm__shared_step;
@@ -22,5 +24,8 @@ typedef struct cm__shared_step {
 /* As cm_step_new(), with existing graphs. All defaults of the options must be filled in. */
 cm_status cm__step_new_in(const cm__shared_step *shared, const cm_device *device, const cm_step_options *options,
                           cm_step **step, cm_diag *diag);
+
+/* As cm_step_memory(), with the usual loss only: use->fits is true if the step surely fits. */
+cm_status cm__step_sure_memory(cm_step *step, int64_t batch, cm_memory_use *use, cm_diag *diag);
 
 #endif

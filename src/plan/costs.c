@@ -53,6 +53,24 @@ static void find_kept(cm__model *m)
     m->keeps = cm__kept_products(m->ctx, m->step, block, m->step->n_nodes);
 }
 
+/* Lists the tensors that the memory of a cost depends on: those made in the last part, and those of the middle layer
+   that selective recomputation keeps. */
+static void list_tensors(cm__model *m)
+{
+    const cm_graph *g = m->step;
+    m->last = cm__alloc_array(m->ctx, (size_t)g->n_tensors + 1, sizeof *m->last);
+    m->middle = cm__alloc_array(m->ctx, (size_t)g->n_nodes + 1, sizeof *m->middle);
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        const cm_tensor *x = cm__t(g, t);
+        if (x->storage != t || x->born < 0 || x->dies >= g->n_nodes) continue;
+        if (cm__class(&g->nodes[x->born]) == CM_CLASS_UPDATE || m->part[x->born] != m->layers + 1) continue;
+        m->last[m->n_last++] = t;
+    }
+    for (int32_t i = 0; m->keeps && i < g->n_nodes; i++)
+        if (m->keeps[i] && m->part[i] == cm__part_count(g) / 2 && g->nodes[i].outputs[0] >= 0)
+            m->middle[m->n_middle++] = g->nodes[i].outputs[0];
+}
+
 cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_fabric *fabric,
                          cm_runtime runtime)
 {
@@ -69,6 +87,7 @@ cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *de
     if (cm__is_pytorch(runtime)) find_kept(m);
     find_shape(m);
     find_bytes(m);
+    list_tensors(m);
     return m;
 }
 
@@ -95,7 +114,7 @@ static double repeated_time(const cm__model *m, const cm__step_model *s, const c
     for (int32_t i = 0; i < s->calls->n_of; i++) {
         int32_t        at = s->calls->node[i];
         const cm_node *n = &m->step->nodes[at];
-        bool           again = m->keeps ? n->block >= 0 && !m->keeps[at] : cm_node_class(n) == CM_CLASS_ATTENTION;
+        bool           again = m->keeps ? n->block >= 0 && !m->keeps[at] : cm__class(n) == CM_CLASS_ATTENTION;
         if (n->phase == CM_FORWARD && again) sum += timed[s->calls->of[i]].time_s;
     }
     return m->layers > 0 ? sum / m->layers : 0;
@@ -106,12 +125,11 @@ static double selective_bytes(const cm__model *m, const cm__step_model *s, const
 {
     double sum = c->boundary_bytes;
     if (!m->keeps) return c->kept_bytes - c->parts.scores_bytes;
-    for (int32_t i = 0; i < m->step->n_nodes; i++) {
-        int32_t y = m->keeps[i] && m->part[i] == c->parts.count / 2 ? m->step->nodes[i].outputs[0] : -1;
-        if (y < 0) continue;
+    for (int32_t i = 0; i < m->n_middle; i++) {
+        int32_t y = m->middle[i];
         cm_poly bytes = cm_tensor_bytes(cm__t(m->step, y));
         bool    shared = c->tp > 1 && (s->calls->shards.split[y] || c->sequence);
-        sum += cm_poly_at(&bytes, c->samples) / (shared ? c->tp : 1);
+        sum += cm__poly_at(&bytes, c->samples) / (shared ? c->tp : 1);
     }
     return fmin(sum, c->kept_bytes);
 }
@@ -120,14 +138,12 @@ static void add_memory(const cm__model *m, const cm__step_model *s, cm__cost *c)
 {
     const cm_graph *g = m->step;
     double          largest = 0;
-    for (int32_t t = 0; t < g->n_tensors; t++) {
+    for (int32_t i = 0; i < m->n_last; i++) {
+        int32_t          t = m->last[i];
         const cm_tensor *x = cm__t(g, t);
-        if (x->storage != t || x->born < 0 || x->dies >= g->n_nodes) continue;
-        if (cm_node_class(&g->nodes[x->born]) == CM_CLASS_UPDATE || m->part[x->born] != m->layers + 1)
-            continue;
         cm_poly bytes = cm_tensor_bytes(x);
         bool    shared = c->tp > 1 && (s->calls->shards.split[t] || c->sequence);
-        double  here = cm_poly_at(&bytes, c->samples) / (shared ? c->tp : 1);
+        double  here = cm__poly_at(&bytes, c->samples) / (shared ? c->tp : 1);
         bool    kept = g->nodes[x->born].phase == CM_FORWARD && g->nodes[x->dies].phase != CM_FORWARD;
         if (kept) c->last_bytes += here;
         else largest = fmax(largest, here);
@@ -155,16 +171,29 @@ static cm__step_model *step_for(cm__model *m, const cm_plan *plan)
     return &m->steps[m->n_steps++];
 }
 
+static bool is_cost(const cm__cost *c, const cm_plan *p, double samples)
+{
+    return c->tp == p->tp && c->ep == p->ep && c->sequence == p->sequence_parallel && c->cp == p->cp &&
+           c->samples == samples;
+}
+
+/* Where the cost was last found. */
+static int32_t *recent_of(cm__model *m, const cm_plan *p, int64_t micro_batch)
+{
+    uint64_t key = ((uint64_t)micro_batch * 31 + (uint64_t)p->tp) * 31 + (uint64_t)p->cp;
+    key = (key * 31 + (uint64_t)p->ep) * 2 + p->sequence_parallel;
+    return &m->recent[key * 0x9e3779b97f4a7c15u >> 32 & (CM__RECENT - 1)];
+}
+
 int32_t cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int32_t cp)
 {
-    cm_plan at = *plan, *p = &at;
-    double  samples = (double)micro_batch / cp;
+    cm_plan  at = *plan, *p = &at;
+    double   samples = (double)micro_batch / cp;
     p->cp = cp;
-    for (int32_t i = m->n_costs - 1; i >= 0; i--) {
-        const cm__cost *c = &m->costs[i];
-        bool            same = c->tp == p->tp && c->ep == p->ep && c->sequence == p->sequence_parallel;
-        if (same && c->cp == cp && c->samples == samples) return i;
-    }
+    int32_t *recent = recent_of(m, p, micro_batch);
+    if (*recent && is_cost(&m->costs[*recent - 1], p, samples)) return *recent - 1;
+    for (int32_t i = m->n_costs - 1; i >= 0; i--)
+        if (is_cost(&m->costs[i], p, samples)) return (*recent = i + 1) - 1;
     cm__step_model *s = step_for(m, p);
     cm__timed      *timed = cm__alloc_array(m->ctx, (size_t)s->calls->n_calls, sizeof *timed);
     cm__cost        c = {.tp = p->tp, .ep = p->ep, .sequence = p->sequence_parallel, .cp = cp, .samples = samples};
@@ -176,5 +205,6 @@ int32_t cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int3
     add_memory(m, s, &c);
     m->costs = cm__grow(m->ctx, m->costs, m->n_costs, &m->cap_costs, sizeof *m->costs);
     m->costs[m->n_costs] = c;
+    *recent = m->n_costs + 1;
     return m->n_costs++;
 }

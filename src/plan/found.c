@@ -66,16 +66,41 @@ static cm_found found_of(const cm__finding *f, const cm_prediction_info *i, cons
                                                     : i->step_time_s * f->iterations * i->power_w};
 }
 
-/* What other devices use for the same plan, unless the device has execution rules of its own. */
-static cm__shared_step shared_for(const cm__finding *f, const cm_graph *step, const cm_plan *plan)
+typedef struct wanting {
+    const cm__finding *f;
+    const cm_graph    *step;
+    const cm_plan     *plan;
+} wanting;
+
+static const cm__common *find_common(void *user)
 {
-    cm__plan_shared *all = f->m->shared;
-    cm__shared_step  shared = {.forward = f->forward, .graph = step};
-    if (!all || cm__execution_applies(f->device, f->m->runtime)) return shared;
-    shared.common = cm__shared_common(all, step, f->device, f->m->runtime, plan);
-    shared.lean = cm__shared_lean(all, step);
-    shared.like = cm__shared_memory(all, step, f->device, f->m->runtime, plan);
+    const wanting *w = user;
+    return cm__shared_common(w->f->m->shared, w->step, w->f->device, w->f->m->runtime, w->plan);
+}
+
+/* What other devices use for the same plan. Devices with execution rules of their own have no kernel calls, and others
+   than GPUs and the like divide batches themselves. */
+static cm__shared_step shared_for(wanting *w)
+{
+    const cm__finding *f = w->f;
+    cm__plan_shared   *all = f->m->shared;
+    cm__shared_step    shared = {.forward = f->forward, .graph = w->step};
+    if (!all || cm_device_get_info(f->device)->style != CM_STYLE_KERNELS) return shared;
+    shared.like = cm__shared_memory(all, w->step, f->device, f->m->runtime, w->plan);
+    if (cm__execution_applies(f->device, f->m->runtime)) return shared;
+    shared.find_common = find_common;
+    shared.user = w;
+    shared.lean = cm__shared_lean(all, w->step);
     return shared;
+}
+
+/* The time of a plan that does not fit is not needed. */
+static cm_status predict(cm__finding *f, cm_step *step, const cm_plan *plan, bool by_count, cm__outcome *out)
+{
+    cm_status status = by_count ? cm_step_memory(step, plan->micro_batch, &out->use, f->ctx->diag)
+                                : cm__step_sure_memory(step, plan->micro_batch, &out->use, f->ctx->diag);
+    if (status || !(by_count || out->use.fits)) return status;
+    return cm_step_time(step, plan->micro_batch, &out->info, f->ctx->diag);
 }
 
 bool cm__find_plan(cm__finding *f, const cm_plan *plan, cm__outcome *out)
@@ -83,16 +108,17 @@ bool cm__find_plan(cm__finding *f, const cm_plan *plan, cm__outcome *out)
     const cm_train_options train = train_for(f->ctx, f->device, &f->o->train, plan, f->m->runtime);
     const cm_graph        *step = step_with(f, &train);
     const cm_step_options options = {.train = train, .runtime = f->m->runtime, .plan = *plan, .fabric = f->o->fabric};
-    const cm__shared_step shared = shared_for(f, step, plan);
-    cm_step              *on_device;
+    wanting               wanted = {f, step, plan};
+    const cm__shared_step shared = shared_for(&wanted);
+    bool     by_count = f->m->whole && cm_device_get_info(f->device)->style != CM_STYLE_KERNELS;
+    cm_step *on_device;
     cm__pass_on(f->ctx, cm__step_new_in(&shared, f->device, &options, &on_device, f->ctx->diag));
-    cm_status status = cm_step_memory(on_device, plan->micro_batch, &out->use, f->ctx->diag);
-    if (!status) status = cm_step_time(on_device, plan->micro_batch, &out->info, f->ctx->diag);
+    cm_status status = predict(f, on_device, plan, by_count, out);
     cm_step_free(on_device);
     cm__pass_on(f->ctx, status);
+    if (!by_count && !out->use.fits) return false;
     out->found = found_of(f, &out->info, &out->use);
     out->found.plan = *plan;
     out->found.plan.devices = out->info.devices;
-    bool by_count = f->m->whole && out->info.style != CM_STYLE_KERNELS;
-    return by_count ? out->info.devices <= f->o->devices : out->use.fits && out->use.sure;
+    return !by_count || out->info.devices <= f->o->devices;
 }

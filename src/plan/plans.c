@@ -267,7 +267,7 @@ static void run(cm_search *search, const cm_graph *forward, const cm_device *dev
     searching s = {.ctx = search->ctx, .o = o, .forward = forward, .device = device, .ranks = cm__ranks_open()};
     double    began = now();
     if (s.ranks) cm__defer(s.ctx, close_ranks, s.ranks);
-    s.m = cm__model_for(s.ctx, forward, device, o, NULL);
+    s.m = cm__model_for(s.ctx, forward, device, o, cm__plan_shared_new(s.ctx));
     find_prices(&s);
     enumerate(&s);
     time_places(&s);

@@ -42,6 +42,8 @@ typedef struct cm__cost {
     cm__parts parts;
 } cm__cost;
 
+#define CM__RECENT 256
+
 typedef struct cm__model {
     struct cm__model *sharded; /* for ZeRO 2 and 3, if their step is another one; NULL: it is the same */
     cm__ctx         *ctx;
@@ -62,10 +64,13 @@ typedef struct cm__model {
     bool             buffered; /* gradients are added to a buffer, which is sent directly */
     cm__cost        *costs;
     int32_t          n_costs, cap_costs;
+    int32_t          recent[CM__RECENT]; /* per hash value: the cost last asked for, plus 1 */
     cm__step_model  *steps; /* per combination of tp and sequence, built on demand */
     int32_t          n_steps, cap_steps;
     int64_t         *step_key; /* per step model: its tp, ep, cp and sequence */
-    int32_t         *part;     /* per node */
+    const int32_t   *part;     /* per node */
+    int32_t         *last, *middle; /* tensors of the last part; kept by selective recomputation of the middle layer */
+    int32_t          n_last, n_middle;
 } cm__model;
 
 typedef struct cm__spot {

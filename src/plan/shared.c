@@ -3,12 +3,14 @@
  * shared.c - step graphs and kernel calls that searches on several devices share.
  *
  * A graph is the same for all devices with one precision; its kernel calls, for all devices with one runtime and one
- * tensor-parallel size. Several threads use both. An object is made under the lock by the first thread that needs it.
+ * tensor-parallel size. Plans that divide each layer in the same way differ in the calls of the update only. Several
+ * threads use both. An object is made under the lock by the first thread that needs it.
  */
 #include <pthread.h>
 #include "graph/plan_counts.h"
 #include "model/dispatch/attention.h"
 #include "model/lean.h"
+#include "model/parallel/layering.h"
 #include "plan/search.h"
 
 typedef struct shared_graph {
@@ -112,10 +114,22 @@ cm__lean_graph *cm__shared_lean(cm__plan_shared *s, const cm_graph *graph)
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
+/* The plan divides the same pieces. */
+static bool same_whole(const shared_memory *a, const shared_memory *b)
+{
+    return a->graph == b->graph && a->runtime == b->runtime && a->nhwc == b->nhwc && a->math == b->math;
+}
+
 static bool same_memory(const shared_memory *a, const shared_memory *b)
 {
-    return a->graph == b->graph && a->runtime == b->runtime && a->nhwc == b->nhwc && a->math == b->math &&
-           a->library_bytes == b->library_bytes && cm__plan_same(&a->plan, &b->plan);
+    return same_whole(a, b) && a->library_bytes == b->library_bytes && cm__plan_same(&a->plan, &b->plan);
+}
+
+static void make_memory(shared_memory *m, const cm_device *device, const cm_footprint *like)
+{
+    cm_memory_options options = {.runtime = m->runtime, .plan = m->plan, .layout = device->layout};
+    if (cm__footprint_new_like(like, m->graph, device, &options, &m->footprint, NULL)) m->footprint = NULL;
+    if (m->footprint) cm__footprint_share_simulations(m->footprint, NULL);
 }
 
 const cm_footprint *cm__shared_memory(cm__plan_shared *s, const cm_graph *graph, const cm_device *device,
@@ -124,14 +138,13 @@ const cm_footprint *cm__shared_memory(cm__plan_shared *s, const cm_graph *graph,
     shared_memory want = {.graph = graph, .runtime = runtime, .plan = *plan, .nhwc = cm__in_nhwc(graph, device->layout),
                           .library_bytes = cm__library_bytes(device, runtime),
                           .math = cm__attention_math(graph, device, runtime)};
-    cm_memory_options options = {.runtime = runtime, .plan = *plan, .layout = device->layout};
-    cm_footprint     *found = NULL;
-    int32_t           i = 0;
+    const cm_footprint *found = NULL, *like = NULL;
+    int32_t             i = 0;
     pthread_mutex_lock(&s->lock);
-    while (i < s->n_memories && !same_memory(&s->memories[i], &want)) i++;
+    for (; i < s->n_memories && !same_memory(&s->memories[i], &want); i++)
+        if (!like && same_whole(&s->memories[i], &want)) like = s->memories[i].footprint;
     if (i == s->n_memories && i < MEMORIES_MAX) {
-        if (cm_footprint_new(graph, device, &options, &want.footprint, NULL)) want.footprint = NULL;
-        if (want.footprint) cm__footprint_share_simulations(want.footprint, NULL);
+        make_memory(&want, device, like);
         s->memories[s->n_memories++] = want;
     }
     if (i < s->n_memories) found = s->memories[i].footprint;
@@ -141,13 +154,19 @@ const cm_footprint *cm__shared_memory(cm__plan_shared *s, const cm_graph *graph,
 
 /* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
-static bool same_division(const cm_plan *a, const cm_plan *b)
+static bool same_layers(const shared_calls *a, const shared_calls *b)
 {
-    return a->tp == b->tp && a->cp == b->cp && a->ep == b->ep && a->sequence_parallel == b->sequence_parallel &&
-           a->pp == b->pp && a->dp == b->dp && !a->zero == !b->zero;
+    return a->graph == b->graph && a->runtime == b->runtime && a->nhwc == b->nhwc && a->math == b->math &&
+           a->plan.tp == b->plan.tp && a->plan.cp == b->plan.cp && a->plan.ep == b->plan.ep &&
+           a->plan.sequence_parallel == b->plan.sequence_parallel;
 }
 
-static void make_calls(shared_calls *c, const cm_device *device, cm__memo *memo)
+static bool same_update(const shared_calls *a, const shared_calls *b)
+{
+    return a->plan.pp == b->plan.pp && a->plan.dp == b->plan.dp && !a->plan.zero == !b->plan.zero;
+}
+
+static void make_calls(shared_calls *c, const cm_device *device, cm__memo *memo, const shared_calls *like)
 {
     c->ctx = cm__ctx_new(NULL);
     if (!c->ctx) return;
@@ -156,7 +175,9 @@ static void make_calls(shared_calls *c, const cm_device *device, cm__memo *memo)
         c->ctx = NULL;
         return;
     }
-    c->common = cm__common_divided(c->ctx, c->graph, device, c->runtime, &c->plan, c->math, memo);
+    c->common = cm__common_divided(c->ctx, c->graph, device, c->runtime, &c->plan, c->math, memo,
+                                   like ? &like->common : NULL);
+    if (!c->common.layering) c->common.layering = cm__layering_new(c->ctx, c->graph, c->common.calls);
 }
 
 const cm__common *cm__shared_common(cm__plan_shared *s, const cm_graph *graph, const cm_device *device,
@@ -166,17 +187,19 @@ const cm__common *cm__shared_common(cm__plan_shared *s, const cm_graph *graph, c
                          .math = cm__attention_math(graph, device, cm_runtime_base(runtime)),
                          .plan = {.tp = plan->tp, .cp = plan->cp, .ep = plan->ep, .pp = plan->pp, .zero = plan->zero,
                                   .dp = plan->zero ? plan->dp : 0, .sequence_parallel = plan->sequence_parallel}};
-    const cm__common *found = NULL;
+    const cm__common   *found = NULL;
+    const shared_calls *like = NULL;
     pthread_mutex_lock(&s->lock);
     for (int32_t i = 0; i < s->n_calls && !found; i++) {
         const shared_calls *c = &s->calls[i];
-        bool same = c->graph == graph && c->runtime == want.runtime && c->nhwc == want.nhwc && c->math == want.math;
-        if (same && same_division(&c->plan, &want.plan) && c->ctx) found = &c->common;
+        if (!c->ctx || !same_layers(c, &want)) continue;
+        if (same_update(c, &want)) found = &c->common;
+        else if (!like) like = c;
     }
     if (!found && s->n_calls < CALLS_MAX) {
         shared_calls *c = &s->calls[s->n_calls++];
         *c = want;
-        make_calls(c, device, s->memo);
+        make_calls(c, device, s->memo, like);
         if (c->ctx) found = &c->common;
     }
     pthread_mutex_unlock(&s->lock);

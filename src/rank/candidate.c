@@ -48,13 +48,26 @@ static void note_refusal(cm__rank_device *d)
     d->status = CM_OK;
 }
 
+typedef struct wanting {
+    const cm_ranking *r;
+    cm__rank_step    *step;
+} wanting;
+
+static const cm__common *find_common(void *user)
+{
+    const wanting *w = user;
+    return cm__rank_common(w->r, w->step);
+}
+
 void cm__rank_evaluate(const cm_ranking *r, cm__rank_device *d)
 {
     cm_step *step = NULL;
+    wanting  wanted = {r, d->step};
     if (!d->status) {
         cm__rank_step  *owner = cm__rank_owner(d->step);
         cm__shared_step shared = {.forward = d->step->forward, .graph = d->step->step, .like = d->step->like,
-                                  .common = cm__rank_common(r, d->step), .lean = owner->has_lean ? &owner->lean : NULL};
+                                  .find_common = find_common, .user = &wanted,
+                                  .lean = owner->has_lean ? &owner->lean : NULL};
         d->status = cm__step_new_in(&shared, d->device, &d->step->options, &step, &d->diag);
     }
     if (!d->status) d->status = evaluate(r, d, step);

@@ -22,16 +22,6 @@
 #define FUSED_SINCE 2023  /* PyTorch 2.0; FlashAttention in Megatron-LM */
 #define FLASH_2_SINCE 2024 /* PyTorch 2.2 */
 
-static int64_t most_keys(const cm_graph *g)
-{
-    int64_t most = 0;
-    for (int32_t i = 0; i < g->n_nodes; i++) {
-        const cm_tensor *k = g->nodes[i].op == CM_OP_ATTENTION ? cm__in(g, &g->nodes[i], 1) : NULL;
-        if (k && k->rank >= 2 && k->dims[k->rank - 2].fixed > most) most = k->dims[k->rank - 2].fixed;
-    }
-    return most;
-}
-
 static bool has_units(const cm_device *device, cm_rate rate)
 {
     return device && cm_device_peak(device, CM_ENGINE_MATRIX, rate).known;
@@ -43,24 +33,15 @@ bool cm__attention_grouped(const cm_graph *g, const cm_node *n)
     return q->rank == 4 && k->rank == 4 && !cm__dim_same(q->dims[1], k->dims[1]);
 }
 
-/* Grouped-query attention in fp32, which no fused kernel of PyTorch takes. */
-static bool has_wide_groups(const cm_graph *g)
-{
-    for (int32_t i = 0; i < g->n_nodes; i++) {
-        const cm_node *n = &g->nodes[i];
-        if (n->op == CM_OP_ATTENTION && cm__in(g, n, 0)->dtype == CM_FP32 && cm__attention_grouped(g, n)) return true;
-    }
-    return false;
-}
-
 bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime runtime)
 {
     if (g->attention != CM_ATTENTION_AUTO) return g->attention == CM_ATTENTION_MATH;
-    if (cm__is_pytorch(runtime)) return has_wide_groups(g) || (g->software && g->software < FUSED_SINCE);
+    /* No fused kernel of PyTorch takes grouped-query attention in fp32. */
+    if (cm__is_pytorch(runtime)) return cm__facts_of(g).wide_groups || (g->software && g->software < FUSED_SINCE);
     if (runtime != CM_RUNTIME_MEGATRON) return false;
     if (g->precision == CM_PRECISION_FP32 || g->precision == CM_PRECISION_TF32) return true;
     if (has_units(device, CM_RATE_FP8) || g->software >= FUSED_SINCE) return false;
-    return !has_units(device, CM_RATE_BF16) || most_keys(g) <= FUSED_SOFTMAX_KEYS;
+    return !has_units(device, CM_RATE_BF16) || cm__facts_of(g).most_keys <= FUSED_SOFTMAX_KEYS;
 }
 
 const char *cm__attention_kernel(const cm_graph *g, cm_runtime runtime)

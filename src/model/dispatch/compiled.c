@@ -83,7 +83,7 @@ static bool sums_made(const cm__fusing *f, const cm_node *norm)
 {
     if (!is_tuned(f) || norm->phase == CM_BACKWARD) return false;
     int32_t from = cm__t(f->d->g, stored(f, norm->inputs[0]))->producer;
-    return from >= 0 && cm_node_class(&f->d->g->nodes[from]) == CM_CLASS_CONV;
+    return from >= 0 && cm__class(&f->d->g->nodes[from]) == CM_CLASS_CONV;
 }
 
 /* A library's sum over columns of the input, and a kernel that reads the other operands. */
@@ -101,7 +101,7 @@ static void emit_library_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     c.sizes[CM__REDUCE_REDUCE] = d->nhwc ? cm__poly_mul(images, pixels) : channels;
     c.sizes[CM__REDUCE_INNER] = d->nhwc ? channels : pixels;
     cm__dispatch_add(d, node, &c);
-    if (cm_poly_at(&summed, 1) > 1.5 * cm_poly_at(&bytes, 1))
+    if (cm__poly_at(&summed, 1) > 1.5 * cm__poly_at(&bytes, 1))
         emit_stream(d, node, "fused", cm__poly_add(summed, cm__poly_scale(bytes, -1)));
     if (cm__node(d, node) == forward) cm__dispatch_count_batch(d, node);
 }

@@ -2,18 +2,30 @@
 /* dispatch.c - walk a graph and store each distinct kernel call once. */
 #include "model/dispatch/dispatch.h"
 
+#include <stddef.h>
 #include <string.h>
 #include "model/dispatch/attention.h"
 #include "model/dispatch/fusing.h"
 #include "model/dispatch/tensor_parallel.h"
 #include "model/dispatch/works.h"
 
-static uint64_t hash_of(const void *data, size_t size)
+static uint64_t mixed(uint64_t hash, const void *data, size_t size)
 {
-    const uint64_t *words = data;
-    uint64_t        h = 0x9e3779b97f4a7c15u;
-    for (size_t i = 0; i < size / sizeof *words; i++) h = (h ^ words[i]) * 0xff51afd7ed558ccdu, h ^= h >> 32;
-    return h;
+    for (size_t i = 0; i < size / sizeof hash; i++) {
+        uint64_t word;
+        memcpy(&word, (const char *)data + i * sizeof word, sizeof word);
+        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+/* The sizes behind those of the call's kind are zero, and few sizes have terms of a higher degree. */
+static uint64_t hash_of(const cm__sized_call *call)
+{
+    uint64_t hash = mixed(0x9e3779b97f4a7c15u, call, offsetof(cm__sized_call, sizes));
+    for (int i = 0; i < cm__call_kinds[call->op].n_sizes; i++) hash = mixed(hash, call->sizes[i].c, 2 * sizeof(double));
+    return hash;
 }
 
 static void rehash(cm__dispatch *d)
@@ -30,7 +42,7 @@ static void rehash(cm__dispatch *d)
 static int32_t intern(cm__dispatch *d, const cm__sized_call *call)
 {
     if ((uint32_t)d->n_calls * 2 >= d->n_slots) rehash(d);
-    uint64_t hash = hash_of(call, sizeof *call);
+    uint64_t hash = hash_of(call);
     uint32_t at = (uint32_t)hash & (d->n_slots - 1);
     for (; d->slots[at]; at = (at + 1) & (d->n_slots - 1)) {
         int32_t i = d->slots[at] - 1;
@@ -71,10 +83,22 @@ void cm__dispatch_one(cm__dispatch *d, int32_t node)
     else cm__dispatch_rules[d->g->nodes[node].op](d, node);
 }
 
-static void one_by_one(cm__dispatch *d)
+static void dispatch_plain(cm__dispatch *d, int32_t node)
 {
-    for (int32_t i = 0; i < d->g->n_nodes; i++)
-        if (!d->g->nodes[i].view || d->strides->copied[i]) cm__dispatch_one(d, i);
+    if (!d->g->nodes[node].view || d->strides->copied[node]) cm__dispatch_one(d, node);
+}
+
+/* Nodes of the update come last. */
+static void one_by_one(cm__dispatch *d, int32_t first)
+{
+    void (*one)(cm__dispatch *, int32_t) = d->runtime == CM_RUNTIME_MEGATRON ? cm__dispatch_megatron : dispatch_plain;
+    for (int32_t i = first; i < d->g->n_nodes; i++) {
+        if (d->calls_before < 0 && d->g->nodes[i].phase == CM_UPDATE) {
+            d->calls_before = d->n_calls;
+            d->of_before = d->n_of;
+        }
+        one(d, i);
+    }
 }
 
 bool cm__in_nhwc(const cm_graph *g, cm_layout layout)
@@ -91,9 +115,7 @@ cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout
 cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime,
                                  const cm_plan *plan, bool math)
 {
-    static void (*const walks[CM_RUNTIMES])(cm__dispatch *) = {[CM_RUNTIME_TORCH_COMPILE] = cm__dispatch_fused,
-                                                               [CM_RUNTIME_TUNED] = cm__dispatch_fused,
-                                                               [CM_RUNTIME_MEGATRON] = cm__dispatch_megatron};
+    static const bool fuses[CM_RUNTIMES] = {[CM_RUNTIME_TORCH_COMPILE] = true, [CM_RUNTIME_TUNED] = true};
     cm__dispatch *d = cm__alloc(ctx, sizeof *d);
     runtime = cm_runtime_base(runtime);
     d->ctx = ctx;
@@ -106,8 +128,48 @@ cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layo
     d->trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
     d->runtime = runtime;
     d->math = math;
+    d->calls_before = -1;
     if (cm__plan_shares(plan)) d->shards = cm__shards_new(ctx, g, plan);
-    (walks[runtime] ? walks[runtime] : one_by_one)(d);
+    if (fuses[runtime]) cm__dispatch_fused(d);
+    else one_by_one(d, 0);
+    d->works = cm__works_new(ctx);
+    return d;
+}
+
+static void *copied(cm__ctx *ctx, const void *array, int32_t count, int32_t *capacity, size_t size)
+{
+    void *copy = cm__alloc_array(ctx, (size_t)count + 1, size);
+    if (count) memcpy(copy, array, (size_t)count * size);
+    *capacity = count;
+    return copy;
+}
+
+/* Keeps the calls of the nodes before the update. */
+static void take_layers(cm__dispatch *d, const cm__dispatch *like)
+{
+    d->n_calls = like->calls_before;
+    d->n_of = like->of_before;
+    d->calls = copied(d->ctx, like->calls, d->n_calls, &d->cap_calls, sizeof *d->calls);
+    d->hashes = copied(d->ctx, like->hashes, d->n_calls, &d->cap_hashes, sizeof *d->hashes);
+    d->of = copied(d->ctx, like->of, d->n_of, &d->cap_of, sizeof *d->of);
+    d->node = copied(d->ctx, like->node, d->n_of, &d->cap_node, sizeof *d->node);
+    d->runs = cm__alloc_array(d->ctx, (size_t)d->n_calls + 1, sizeof *d->runs);
+    d->cap_runs = d->n_calls;
+    for (int32_t i = 0; i < d->n_of; i++) d->runs[d->of[i]]++;
+    rehash(d); /* into as many slots as `like` has, or twice as many */
+}
+
+cm__dispatch *cm__dispatch_like(cm__ctx *ctx, const cm__dispatch *like, const cm_plan *plan)
+{
+    if (like->calls_before < 0) return NULL;
+    cm__dispatch *d = cm__alloc(ctx, sizeof *d);
+    int32_t       first = like->g->n_nodes;
+    *d = *like;
+    d->ctx = ctx;
+    d->shards = cm__plan_shares(plan) ? cm__shards_like(ctx, like->g, &like->shards, plan) : (cm__shards){0};
+    take_layers(d, like);
+    while (first > 0 && d->g->nodes[first - 1].phase == CM_UPDATE) first--;
+    one_by_one(d, first);
     d->works = cm__works_new(ctx);
     return d;
 }
@@ -120,7 +182,7 @@ void cm__call_at(const cm__sized_call *sized, double batch, cm__call *call)
     memcpy(call->dtype, sized->dtype, sizeof call->dtype);
     memset(call->sizes, 0, sizeof call->sizes);
     for (int i = 0; i < cm__call_kinds[sized->op].n_sizes; i++) {
-        double size = cm_poly_at(&sized->sizes[i], batch);
+        double size = cm__poly_at(&sized->sizes[i], batch);
         call->sizes[i] = size > 0 && size < 9e18 ? (int64_t)(size + 0.5) : 0;
     }
 }

@@ -26,6 +26,7 @@ typedef struct cm__shards {
     bool        sequence; /* sequence parallelism: tensors that are not split are divided by tokens */
     /* fraction updated by this device: of all parameters; of those it has without a pipeline */
     double      update, updated;
+    double      here;     /* fraction of all parameters that this device has without a pipeline */
     const bool *split;    /* per tensor; NULL: nothing is split */
 } cm__shards;
 typedef struct cm__stacks cm__stacks; /* recurrent layers that run as one call: rnn.c */
@@ -44,6 +45,7 @@ typedef struct cm__dispatch {
     int32_t        *of;    /* per call made, in order: its index in `calls` */
     int32_t        *node;  /* ... and the node that made it */
     int32_t         n_calls, cap_calls, cap_runs, n_of, cap_of, cap_node;
+    int32_t         calls_before, of_before; /* of the nodes before the update; calls_before -1: unknown */
     double          generated; /* number of kernels in a step that a compiler generated */
     uint64_t       *hashes; /* per entry of `calls`, to find equal ones */
     int32_t        *slots;
@@ -58,8 +60,11 @@ cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout
 /* As cm__dispatch_new(), for one device of a plan whose counts are filled in. math: see cm__attention_math(). */
 cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime,
                                  const cm_plan *plan, bool math);
+/* The same for a plan that divides each layer as that of `like` does, which must outlive the result: only the update
+   differs. NULL: the runtime fuses the update's calls with others. */
+cm__dispatch *cm__dispatch_like(cm__ctx *ctx, const cm__dispatch *like, const cm_plan *plan);
 void          cm__dispatch_one(cm__dispatch *d, int32_t node);
-void          cm__dispatch_megatron(cm__dispatch *d); /* megatron.c */
+void          cm__dispatch_megatron(cm__dispatch *d, int32_t node); /* megatron.c */
 void          cm__dispatch_fused(cm__dispatch *d); /* compiled.c */
 
 /* rnn.c */

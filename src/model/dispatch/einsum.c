@@ -42,7 +42,7 @@ static void one_product(cm__dispatch *d, int32_t node)
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *y = cm__t(d->g, n->outputs[0]);
     cm_poly elements = cm_tensor_elements(y), columns = y->rank ? cm__poly_dim(y->dims[y->rank - 1]) : elements;
-    double  at_one = 2 * cm_poly_at(&elements, 1), inner = at_one > 0 ? cm_poly_at(&n->flop, 1) / at_one : 1;
+    double  at_one = 2 * cm__poly_at(&elements, 1), inner = at_one > 0 ? cm__poly_at(&n->flop, 1) / at_one : 1;
     cm_poly rows = y->rank ? cm__poly_product(y->dims, y->rank - 1) : cm__poly_const(1);
     cm__call_product(d, node, "nn", cm__in(d->g, n, 0)->dtype,
             (cm_poly[]){cm__poly_const(1), rows, columns, cm__poly_const(inner < 1 ? 1 : inner)});

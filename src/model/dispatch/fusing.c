@@ -22,7 +22,7 @@ bool cm__fusible(const cm_graph *g, const cm_node *n)
         [CM_CLASS_NORM] = true, [CM_CLASS_ELEMENTWISE] = true, [CM_CLASS_REDUCTION] = true, [CM_CLASS_MOVEMENT] = true,
         [CM_CLASS_EMBEDDING] = true};
     if (n->outside || (n->source >= 0 && g->nodes[n->source].outside)) return false;
-    if (!classes[cm_node_class(n)] || n->view || n->n_outputs < 1 || n->outputs[0] < 0 || cm__is_scaled_cast(g, n)) return false;
+    if (!classes[cm__class(n)] || n->view || n->n_outputs < 1 || n->outputs[0] < 0 || cm__is_scaled_cast(g, n)) return false;
     for (int32_t k = 0; k < n->n_inputs; k++)
         if (n->inputs[k] >= 0 && cm__t(g, n->inputs[k])->dtype == CM_COMPLEX64) return false;
     return cm__t(g, n->outputs[0])->dtype != CM_COMPLEX64;
@@ -33,7 +33,7 @@ static bool reduces(const cm_node *n)
 {
     static const bool pointwise[CM_OPS] = {[CM_OP_LOSS_GRAD] = true,    [CM_OP_MAX_POOL] = true, [CM_OP_AVERAGE_POOL] = true,
                                            [CM_OP_POOL_GRAD] = true, [CM_OP_LP_POOL] = true};
-    return cm_node_class(n) == CM_CLASS_REDUCTION && !pointwise[n->op] && n->n_inputs > 0 && n->inputs[0] >= 0;
+    return cm__class(n) == CM_CLASS_REDUCTION && !pointwise[n->op] && n->n_inputs > 0 && n->inputs[0] >= 0;
 }
 
 static cm_poly size_of(const cm_graph *g, const cm_node *n)
@@ -58,7 +58,7 @@ static bool adds_columns(const cm_graph *g, const cm_node *n)
 static bool reduces_rows(const cm__fusing *f, const cm_node *n)
 {
     bool batch_norm = cm__forward_of(f->d, n)->op == CM_OP_BATCH_NORM;
-    return (reduces(n) && !adds_columns(f->d->g, n)) || (cm_node_class(n) == CM_CLASS_NORM && !batch_norm);
+    return (reduces(n) && !adds_columns(f->d->g, n)) || (cm__class(n) == CM_CLASS_NORM && !batch_norm);
 }
 
 /* Elements that one sum of a node adds up. */
@@ -67,10 +67,10 @@ static double row_length(const cm__fusing *f, const cm_node *n)
     const cm_node   *forward = cm__forward_of(f->d, n);
     const cm_tensor *x = cm__in(f->d->g, forward, 0);
     cm_poly          in = cm_tensor_elements(x), out = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
-    double           samples = x->rank ? cm_poly_at(&in, 1) : 1, last = x->rank ? (double)x->dims[x->rank - 1].fixed : 1;
+    double           samples = x->rank ? cm__poly_at(&in, 1) : 1, last = x->rank ? (double)x->dims[x->rank - 1].fixed : 1;
     if (forward->op == CM_OP_GROUP_NORM || forward->op == CM_OP_INSTANCE_NORM)
         return samples / (double)cm__attr_int(forward, CM_ATTR_NUM_GROUPS, x->dims[1].fixed);
-    return cm_node_class(n) == CM_CLASS_REDUCTION && cm_poly_at(&out, 1) < samples ? samples / cm_poly_at(&out, 1) : last;
+    return cm__class(n) == CM_CLASS_REDUCTION && cm__poly_at(&out, 1) < samples ? samples / cm__poly_at(&out, 1) : last;
 }
 
 /* A batch norm that computes its statistics from the batch. */
@@ -84,7 +84,7 @@ bool cm__fusing_has_weight_sums(const cm__fusing *f, int32_t node)
     const cm_node *n = cm__node(f->d, node), *forward = cm__forward_of(f->d, n);
     bool           weights = forward->n_inputs > 1 && forward->inputs[1] >= 0 &&
                    cm__t(f->d->g, forward->inputs[1])->role == CM_ROLE_PARAMETER;
-    return n->phase == CM_BACKWARD && cm_node_class(forward) == CM_CLASS_NORM && forward->op != CM_OP_BATCH_NORM && weights;
+    return n->phase == CM_BACKWARD && cm__class(forward) == CM_CLASS_NORM && forward->op != CM_OP_BATCH_NORM && weights;
 }
 
 /* ---- joining ---------------------------------------------------------------------------------------------------- */
@@ -109,7 +109,7 @@ static bool suits(const cm__fusing *f, int32_t kernel, const cm_node *n)
 /* Input k is made elementwise by a kernel of another size, and nothing else reads it: it is computed where it is read. */
 static bool inlined(const cm__fusing *f, const cm_node *n, int32_t k, int32_t kernel)
 {
-    cm_class class = cm_node_class(n);
+    cm_class class = cm__class(n);
     if ((class != CM_CLASS_ELEMENTWISE && class != CM_CLASS_MOVEMENT) || f->d->g->nodes[kernel].phase != n->phase) return false;
     bool pointwise = !f->by_row[kernel] && !f->columns[kernel] && f->norm[kernel] < 0;
     return pointwise && f->uses[cm__t(f->d->g, n->inputs[k])->storage] == 1;
@@ -272,7 +272,7 @@ static filter filter_of(const cm_graph *g, const cm_node *n, const cm_tensor *w)
 static double work_of(const cm_graph *g, const cm_node *n, const cm_tensor *w)
 {
     cm_poly out = cm_tensor_elements(cm__t(g, n->outputs[0]));
-    return cm_poly_at(&out, 1) * (double)(w->dims[1].fixed * w->dims[2].fixed * w->dims[3].fixed);
+    return cm__poly_at(&out, 1) * (double)(w->dims[1].fixed * w->dims[2].fixed * w->dims[3].fixed);
 }
 
 /* Training: the layout stays if a filter is grouped or narrowing, or if all are small. Inference: it changes if that pays

@@ -38,20 +38,20 @@ static const char *eight_bit(const cm__dispatch *d, int32_t node)
 /* A length that is known and that tensor cores cannot load in whole pieces. */
 static bool is_odd(cm_poly length, int64_t piece)
 {
-    double at_one = cm_poly_at(&length, 1);
-    return at_one == cm_poly_at(&length, 2) && (int64_t)at_one % piece != 0;
+    double at_one = cm__poly_at(&length, 1);
+    return at_one == cm__poly_at(&length, 2) && (int64_t)at_one % piece != 0;
 }
 
 static bool bound_by_units(const cm_poly sizes[CM__GEMM_SIZES])
 {
-    double m = cm_poly_at(&sizes[CM__GEMM_M], 1024), n = cm_poly_at(&sizes[CM__GEMM_N], 1024),
-           k = cm_poly_at(&sizes[CM__GEMM_K], 1024);
+    double m = cm__poly_at(&sizes[CM__GEMM_M], 1024), n = cm__poly_at(&sizes[CM__GEMM_N], 1024),
+           k = cm__poly_at(&sizes[CM__GEMM_K], 1024);
     return m * n * k > COMPUTE_BOUND * (m * k + n * k + m * n);
 }
 
 static cm_poly rounded_up(cm_poly length)
 {
-    return cm__poly_const((double)(((int64_t)cm_poly_at(&length, 1) + ALIGNED - 1) / ALIGNED * ALIGNED));
+    return cm__poly_const((double)(((int64_t)cm__poly_at(&length, 1) + ALIGNED - 1) / ALIGNED * ALIGNED));
 }
 
 /* A generated kernel that copies a matrix of rows x columns into rows of another length. */

@@ -111,8 +111,7 @@ static cm__dispatch_rule *const rules[CM_OPS] = {
 #include "graph/ops.def"
 };
 
-void cm__dispatch_megatron(cm__dispatch *d)
+void cm__dispatch_megatron(cm__dispatch *d, int32_t node)
 {
-    for (int32_t i = 0; i < d->g->n_nodes; i++)
-        if (!d->g->nodes[i].view) rules[d->g->nodes[i].op](d, i);
+    if (!d->g->nodes[node].view) rules[d->g->nodes[node].op](d, node);
 }

@@ -28,7 +28,7 @@ typedef struct finder {
     int32_t         path[HOPS + 2], n_path;
 } finder;
 
-static bool is_layer(const cm_node *n) { return cm_node_class(n) == CM_CLASS_RNN && n->phase == CM_FORWARD; }
+static bool is_layer(const cm_node *n) { return cm__class(n) == CM_CLASS_RNN && n->phase == CM_FORWARD; }
 static cm_dim hidden_of(const cm_graph *g, const cm_node *n) { return cm__in(g, n, 2)->dims[2]; }
 static cm_dim ways_of(const cm_graph *g, const cm_node *n) { return cm__in(g, n, 1)->dims[0]; }
 
@@ -126,7 +126,7 @@ cm__stacks *cm__stacks_of(cm__ctx *ctx, const cm_graph *g)
     int32_t layers = 0, again = 0; /* layers that are recomputed run one by one, in forward too */
     for (int32_t i = 0; i < g->n_nodes; i++) {
         layers += is_layer(&g->nodes[i]);
-        again += cm_node_class(&g->nodes[i]) == CM_CLASS_RNN && g->nodes[i].phase == CM_RECOMPUTE;
+        again += cm__class(&g->nodes[i]) == CM_CLASS_RNN && g->nodes[i].phase == CM_RECOMPUTE;
     }
     if (!layers) return NULL;
     cm__stacks *s = cm__alloc(ctx, sizeof *s);

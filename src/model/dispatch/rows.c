@@ -175,7 +175,7 @@ void cm__dispatch_sum_to(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     const cm_tensor *x = cm__in(d->g, n, 0), *y = cm__t(d->g, n->outputs[0]);
-    bool             channels = cm_node_class(forward) == CM_CLASS_CONV && x->rank >= 3;
+    bool             channels = cm__class(forward) == CM_CLASS_CONV && x->rank >= 3;
     cm_poly          one = cm__poly_const(1);
     if (channels) {
         cm_poly images = cm__poly_dim(x->dims[0]), pixels = cm__poly_product(x->dims + 2, x->rank - 2),

@@ -45,6 +45,8 @@ static double parameters_here(cm__ctx *ctx, const cm_graph *g, const cm__shards 
     return all > 0 ? here / all : 1;
 }
 
+static double updated(const cm_plan *p) { return 1.0 / ((p->pp > 1 ? p->pp : 1) * (p->zero ? cm__replicas(p) : 1)); }
+
 cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *p)
 {
     bool      *split = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *split);
@@ -52,8 +54,18 @@ cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *p)
                     .imbalance = p->expert_imbalance > 1 ? p->expert_imbalance : 1, .cp = p->cp > 1 ? p->cp : 1,
                     .sequence = p->sequence_parallel && p->tp > 1};
     if (p->tp > 1) cm__find_split(g, split);
-    s.updated = 1.0 / ((p->pp > 1 ? p->pp : 1) * (p->zero ? cm__replicas(p) : 1));
-    s.update = s.updated * parameters_here(ctx, g, &s);
+    s.here = parameters_here(ctx, g, &s);
+    s.updated = updated(p);
+    s.update = s.updated * s.here;
+    return s;
+}
+
+cm__shards cm__shards_like(cm__ctx *ctx, const cm_graph *g, const cm__shards *like, const cm_plan *p)
+{
+    cm__shards s = *like;
+    if (!s.split) return cm__shards_new(ctx, g, p);
+    s.updated = updated(p);
+    s.update = s.updated * s.here;
     return s;
 }
 
@@ -129,9 +141,9 @@ static const struct {
 static int large_enough(const cm__sized_call *c, int at, int32_t by)
 {
     int largest = at;
-    if (cm_poly_at(&c->sizes[at], 1) >= by) return at;
+    if (cm__poly_at(&c->sizes[at], 1) >= by) return at;
     for (int i = 0; i < cm__call_kinds[c->op].n_sizes; i++)
-        if (cm_poly_at(&c->sizes[i], 1) > cm_poly_at(&c->sizes[largest], 1)) largest = i;
+        if (cm__poly_at(&c->sizes[i], 1) > cm__poly_at(&c->sizes[largest], 1)) largest = i;
     return largest;
 }
 
@@ -157,7 +169,7 @@ static bool grows_with_batch(const cm__sized_call *c)
 /* Unfused attention is skipped here: cm__dispatch_math() already divides its queries. */
 static void divide_tokens(const cm__dispatch *d, const cm_node *n, cm__sized_call *c)
 {
-    bool attention = cm_node_class(n) == CM_CLASS_ATTENTION;
+    bool attention = cm__class(n) == CM_CLASS_ATTENTION;
     if (c->op == CM__CALL_ATTENTION) divide(c, CM__ATTENTION_Q, d->shards.cp);
     else if (!attention && grows_with_batch(c)) divide(c, tokens_of(c, d->shards.cp), d->shards.cp);
 }

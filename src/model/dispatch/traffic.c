@@ -50,7 +50,7 @@ cm_poly cm__fusing_bytes(const cm_graph *g, int32_t tensor)
 cm_poly cm__fusing_read(const cm_graph *g, int32_t tensor)
 {
     cm_poly view = cm__fusing_bytes(g, tensor), base = cm__fusing_bytes(g, cm__t(g, tensor)->storage);
-    return cm_poly_at(&view, 1) < cm_poly_at(&base, 1) ? view : base;
+    return cm__poly_at(&view, 1) < cm__poly_at(&base, 1) ? view : base;
 }
 
 static bool looks_up(const cm_node *n)
@@ -63,10 +63,10 @@ static bool looked_up(const cm_graph *g, const cm_node *n, int32_t input)
 {
     if (input || !looks_up(n)) return false;
     cm_poly table = cm_tensor_bytes(cm__t(g, n->inputs[0])), rows = cm_tensor_bytes(cm__t(g, n->outputs[0]));
-    return cm_poly_at(&rows, 1) < cm_poly_at(&table, 1);
+    return cm__poly_at(&rows, 1) < cm__poly_at(&table, 1);
 }
 
-static cm_poly smaller(cm_poly a, cm_poly b) { return cm_poly_at(&a, 1) < cm_poly_at(&b, 1) ? a : b; }
+static cm_poly smaller(cm_poly a, cm_poly b) { return cm__poly_at(&a, 1) < cm__poly_at(&b, 1) ? a : b; }
 
 /* Bytes of input k that the kernel has not read yet. Several views of a tensor may cover it, but no more than that. */
 static cm_poly newly_read(cm__fusing *f, const cm_node *n, int32_t k, int32_t kernel)
@@ -144,7 +144,7 @@ static double gathered(const cm__fusing *f, const cm_node *n, const cm_node *for
 {
     if (n == forward) return 0;
     cm_poly given = cm_tensor_elements(cm__in(f->d->g, n, 0)), table = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
-    return cm_poly_at(&given, 1) > CONTENDED * cm_poly_at(&table, 1) ? cm__time_factors.atomic_add_contended : 0;
+    return cm__poly_at(&given, 1) > CONTENDED * cm__poly_at(&table, 1) ? cm__time_factors.atomic_add_contended : 0;
 }
 
 /* Bytes that a node moves beyond reading its inputs and writing its outputs once. In vendors' stacks libraries have better

@@ -42,6 +42,11 @@ static void find_replica(const cm__job *j, cm__run *r)
     r->recomputes = r->devices > 1 && cm__job_trains(j);
 }
 
+/* What all micro-batch sizes share. */
+typedef struct step_parts {
+    double state_bytes, updates_s;
+} step_parts;
+
 /* ---- time ------------------------------------------------------------------------------------------------------- */
 
 /* The streaming memory, where optimizer states are stored; NULL: they are on the chip. */
@@ -54,15 +59,12 @@ static const cm_memory *streaming_memory(const cm__job *j)
 
 /* Time to move optimizer states to the chip and back, if they are stored off the chip; 0: they fit on the chip beside
    a micro-batch of `size` samples. */
-static double states_s(const cm__job *j, const cm__run *r, double size)
+static double states_s(const cm__job *j, const cm__run *r, const step_parts *p, double size)
 {
     const cm_memory *m = streaming_memory(j);
-    double           bytes = 0;
     if (!m) return 0;
-    for (int32_t i = 0; i < j->g->n_tensors; i++)
-        if (j->g->tensors[i].role == CM_ROLE_STATE) bytes += cm__tensor_bytes_at(j->g, i, 1);
     bool beside = r->devices == 1 && cm__job_use(j, (int64_t)size).peak_bytes <= j->near_bytes;
-    return beside ? 0 : j->vector_scale * 2 * bytes / m->bw_bytes_s.value / r->devices;
+    return beside ? 0 : j->vector_scale * 2 * p->state_bytes / m->bw_bytes_s.value / r->devices;
 }
 
 /* Time of a step in which chips read and write what is spilled. Weights are read in forward and in backward, sums of
@@ -82,8 +84,8 @@ static double spill_s(const cm__job *j, const cm__run *r, double micros, double 
 static double supersteps(const cm__job *j, const cm_node *n)
 {
     static const double more[CM_CLASSES] = {[CM_CLASS_NORM] = 2, [CM_CLASS_REDUCTION] = 1};
-    if (j->single_operator && cm_node_class(n) == CM_CLASS_ELEMENTWISE) return 0;
-    return 1 + more[cm_node_class(n)];
+    if (j->single_operator && cm__class(n) == CM_CLASS_ELEMENTWISE) return 0;
+    return 1 + more[cm__class(n)];
 }
 
 /* Stage times per step of a pipeline, over its chips; with one chip, the number of micro-batches. */
@@ -107,57 +109,73 @@ static double micro_batch_s(const cm__job *j, const cm__run *r, double size)
     return sum;
 }
 
-static double updates_s(const cm__job *j, const cm__run *r)
+static step_parts parts_of(const cm__job *j, const cm__run *r)
 {
-    double sum = 0;
+    step_parts p = {0};
+    double     sum = 0;
+    for (int32_t i = 0; i < j->g->n_tensors; i++)
+        if (j->g->tensors[i].role == CM_ROLE_STATE) p.state_bytes += cm__tensor_bytes_at(j->g, i, 1);
     for (int32_t i = 0; i < j->g->n_nodes; i++)
         if (!j->g->nodes[i].view && j->g->nodes[i].phase == CM_UPDATE) sum += node_s(j, r, i, 1);
-    return sum / r->devices;
+    p.updates_s = sum / r->devices;
+    return p;
 }
 
-static double step_s(const cm__job *j, const cm__run *r, double micros)
+static double step_s(const cm__job *j, const cm__run *r, const step_parts *p, double micros, double micro_s)
 {
     double size = ceil(j->batch / micros);
-    return passes(r, micros) * micro_batch_s(j, r, size) + spill_s(j, r, micros, size) +
-           fmax(updates_s(j, r), states_s(j, r, size));
+    return passes(r, micros) * micro_s + spill_s(j, r, micros, size) + fmax(p->updates_s, states_s(j, r, p, size));
 }
 
 /* True: smaller micro-batches than the largest may be faster. Without a pipeline, only if the optimizer states then
    stay on the chip. */
-static bool may_divide(const cm__job *j, const cm__run *r, double micros)
+static bool may_divide(const cm__job *j, const cm__run *r, const step_parts *p, double micros)
 {
-    return r->devices > 1 || states_s(j, r, ceil(j->batch / micros)) > 0;
+    return r->devices > 1 || states_s(j, r, p, ceil(j->batch / micros)) > 0;
 }
 
-static double micro_batches(const cm__job *j, const cm__run *r)
+static double micro_batches(const cm__job *j, const cm__run *r, const step_parts *p)
 {
     double micros = ceil(j->batch / (double)r->micro_batch), least = INFINITY, best = micros;
     if (j->micro_batch > 0) return fmax(micros, ceil(j->batch / (double)j->micro_batch));
-    if (j->single_operator || !may_divide(j, r, micros)) return micros;
+    if (j->single_operator || !may_divide(j, r, p, micros)) return micros;
     for (; micros <= j->batch; micros *= 2) {
-        double s = step_s(j, r, micros);
-        if (s >= least && (r->devices > 1 || states_s(j, r, ceil(j->batch / micros)) <= 0)) break;
+        double size = ceil(j->batch / micros), s = step_s(j, r, p, micros, micro_batch_s(j, r, size));
+        if (s >= least && (r->devices > 1 || states_s(j, r, p, size) <= 0)) break;
         if (s < least) best = micros;
         least = fmin(least, s);
     }
     return best;
 }
 
+/* Fills in the time of each node, and returns that of one micro-batch. */
+static double time_nodes(const cm__job *j, cm__run *r, double size)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        const cm_node *n = &j->g->nodes[i];
+        if (n->view) continue;
+        r->node_s[i] = node_s(j, r, i, n->phase == CM_UPDATE ? 1 : size);
+        if (n->phase != CM_UPDATE) sum += r->node_s[i];
+    }
+    return sum;
+}
+
 void cm__execution_bsp(const cm__job *j, cm__run *r)
 {
     find_replica(j, r);
-    double micros = micro_batches(j, r), size = ceil(j->batch / micros);
-    double update = updates_s(j, r), states = states_s(j, r, size), spilled = spill_s(j, r, micros, size);
-    double turns = passes(r, micros), slower = 1 + spilled / (turns * micro_batch_s(j, r, size));
+    step_parts p = parts_of(j, r);
+    double micros = micro_batches(j, r, &p), size = ceil(j->batch / micros), micro_s = time_nodes(j, r, size);
+    double update = p.updates_s, states = states_s(j, r, &p, size), spilled = spill_s(j, r, micros, size);
+    double turns = passes(r, micros), slower = 1 + spilled / (turns * micro_s);
     double later = states > update && update > 0 ? states / update : 1;
     r->micro_batch = (int64_t)size;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view) continue;
-        bool   updates = n->phase == CM_UPDATE;
-        double node = node_s(j, r, i, updates ? 1 : size);
+        bool updates = n->phase == CM_UPDATE;
         r->pieces += fmax(1, supersteps(j, n)) * (updates ? 1 : runs_of(r, n) * micros);
-        r->node_s[i] = node * (updates ? later / r->devices : slower * turns);
+        r->node_s[i] *= updates ? later / r->devices : slower * turns;
     }
-    r->device_s = step_s(j, r, micros);
+    r->device_s = step_s(j, r, &p, micros, micro_s);
 }

@@ -114,7 +114,7 @@ double cm__job_kept(const cm__job *j, const cm_node *n)
 static double used(const cm__job *j, const cm_node *n)
 {
     double lanes = cm__value_or(j->device->execution.lanes, 1);
-    if (lanes <= 1 || cm_node_class(n) != CM_CLASS_CONV) return 1;
+    if (lanes <= 1 || cm__class(n) != CM_CLASS_CONV) return 1;
     const cm_node   *forward = n->phase == CM_FORWARD ? n : &j->g->nodes[n->source];
     if (forward->n_inputs < 2 || forward->inputs[0] < 0 || forward->inputs[1] < 0) return 1;
     const cm_tensor *x = cm__t(j->g, forward->inputs[0]), *w = cm__t(j->g, forward->inputs[1]);
@@ -126,11 +126,11 @@ double cm__job_node_s(const cm__job *j, int32_t node, double batch)
 {
     const cm_node *n = &j->g->nodes[node];
     if (n->view) return 0;
-    cm__effort effort = effort_of[cm_node_class(n)];
-    double     bytes = cm_poly_at(&n->read_bytes, batch) + cm_poly_at(&n->write_bytes, batch);
+    cm__effort effort = effort_of[cm__class(n)];
+    double     bytes = cm__poly_at(&n->read_bytes, batch) + cm__poly_at(&n->write_bytes, batch);
     double     traffic = fmax(j->operator_s, j->vector_scale * bytes / j->near_bytes_s);
     if (effort == CM__EFFORT_MEMORY) return traffic;
-    double flop = cm_poly_at(&n->flop, batch) * cm__job_kept(j, n) / used(j, n);
+    double flop = cm__poly_at(&n->flop, batch) * cm__job_kept(j, n) / used(j, n);
     return fmax(j->matrix_scale * flop / j->peak_flop_s[effort], traffic);
 }
 
@@ -174,7 +174,7 @@ void cm__execution_kernels(const cm__job *j, cm__run *r)
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         r->node_s[i] = cm__job_node_s(j, i, j->batch);
         r->pieces += !j->g->nodes[i].view;
-        *(effort_of[cm_node_class(&j->g->nodes[i])] == CM__EFFORT_MEMORY ? &others_s : &products_s) += r->node_s[i];
+        *(effort_of[cm__class(&j->g->nodes[i])] == CM__EFFORT_MEMORY ? &others_s : &products_s) += r->node_s[i];
     }
     cm__run_spread(r, 0, j->g->n_nodes, beside ? hypot(products_s, others_s) : products_s + others_s);
 }
@@ -185,7 +185,7 @@ static double error_of(const cm_graph *g, const cm__execution *e, const cm__run 
     double all = 0, conv = 0;
     double error = cm__value_or(e->error, ERROR_UNKNOWN), conv_error = cm__value_or(e->conv_error, ERROR_UNKNOWN);
     for (int32_t i = 0; i < g->n_nodes; i++) {
-        cm__effort effort = effort_of[cm_node_class(&g->nodes[i])];
+        cm__effort effort = effort_of[cm__class(&g->nodes[i])];
         all += effort != CM__EFFORT_MEMORY ? r->node_s[i] : 0;
         conv += effort == CM__EFFORT_CONV ? r->node_s[i] : 0;
     }

@@ -101,7 +101,7 @@ static cm_poly output_bytes(const cm_graph *g, const cm_node *n)
 /* Results of elementwise operators are not stored; operators that need them again recompute them. */
 static bool passes(const cm_node *n)
 {
-    return cm_node_class(n) == CM_CLASS_ELEMENTWISE || cm_node_class(n) == CM_CLASS_MOVEMENT;
+    return cm__class(n) == CM_CLASS_ELEMENTWISE || cm__class(n) == CM_CLASS_MOVEMENT;
 }
 
 /* Outside the repeated layers (embedding, logits, loss) each operator is a layer of its own. Such products are
@@ -143,8 +143,9 @@ static double kept_bytes(const cm__recomputed *h, int32_t chips)
 static double activation_bytes(const cm__recomputed *h, int64_t batch)
 {
     double layer_bytes = 0;
-    for (int32_t i = 0; i < h->n_layers; i++) layer_bytes = fmax(layer_bytes, cm_poly_at(&h->layers[i], (double)batch));
-    return cm_poly_at(&h->entry, (double)batch) + layer_bytes;
+    for (int32_t i = 0; i < h->n_layers; i++)
+        layer_bytes = fmax(layer_bytes, cm__poly_at(&h->layers[i], (double)batch));
+    return cm__poly_at(&h->entry, (double)batch) + layer_bytes;
 }
 
 /* As many micro-batches are in flight as there are chips. Each chip stores its share of the layers for all of them. */
@@ -222,7 +223,7 @@ double cm__job_spilled_bytes(const cm__job *j, int32_t chips, int64_t micro_batc
 
 double cm__job_layer_input_bytes(const cm__job *j, int64_t micro_batch)
 {
-    return cm_poly_at(&recomputed_of(j)->entry, (double)micro_batch);
+    return cm__poly_at(&recomputed_of(j)->entry, (double)micro_batch);
 }
 
 static bool fits_spilled(const cm__job *j, int64_t batch, const void *user)

@@ -34,7 +34,7 @@ static double depth_of(const cm__job *j)
     int32_t block = -1;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
-        cm_class       class = cm_node_class(n);
+        cm_class       class = cm__class(n);
         bool product = class == CM_CLASS_GEMM || class == CM_CLASS_CONV || class == CM_CLASS_RNN;
         if (n->phase != CM_FORWARD || !product || !has_weights(j, n)) continue;
         layers += class == CM_CLASS_CONV || n->block < 0 || n->block != block;

@@ -14,13 +14,13 @@
 
 double cm__job_operand_bytes(const cm__job *j, const cm_node *n)
 {
-    return cm_poly_at(&n->read_bytes, j->batch) + cm_poly_at(&n->write_bytes, j->batch);
+    return cm__poly_at(&n->read_bytes, j->batch) + cm__poly_at(&n->write_bytes, j->batch);
 }
 
 /* The softmax of attention's scores, which forward writes and backward reads. */
 static double scores_bytes(const cm__job *j, const cm_node *n)
 {
-    if (cm_node_class(n) != CM_CLASS_ATTENTION) return 0;
+    if (cm__class(n) != CM_CLASS_ATTENTION) return 0;
     const cm_node *forward = n->phase == CM_FORWARD ? n : &j->g->nodes[n->source];
     if (forward->n_inputs < 2 || forward->inputs[0] < 0 || forward->inputs[1] < 0) return 0;
     const cm_tensor *q = cm__t(j->g, forward->inputs[0]), *k = cm__t(j->g, forward->inputs[1]);

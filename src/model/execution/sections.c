@@ -22,7 +22,7 @@ typedef struct section {
 /* Weights, and one sample's results. Results of elementwise operators go directly to the next operator. */
 static double stored_bytes(const cm__job *j, const cm_node *n)
 {
-    cm_class class = cm_node_class(n);
+    cm_class class = cm__class(n);
     double   bytes = 0;
     for (int32_t i = 0; i < n->n_inputs; i++) {
         cm_role role = n->inputs[i] >= 0 ? cm__t(j->g, n->inputs[i])->role : CM_ROLE_CONSTANT;

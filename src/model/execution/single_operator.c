@@ -19,7 +19,7 @@ static const cm_node *only_node(const cm_graph *g)
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         if (n->view || n->phase != CM_FORWARD || n->op == CM_OP_CAST) continue;
-        if (only || cm_node_class(n) == CM_CLASS_RNN) return NULL;
+        if (only || cm__class(n) == CM_CLASS_RNN) return NULL;
         only = n;
     }
     return only;
@@ -30,7 +30,7 @@ static const cm_node *only_node(const cm_graph *g)
 static void near_memory(cm__job *j, const cm_node *n)
 {
     const cm_device *d = j->device;
-    double           bytes = cm_poly_at(&n->read_bytes, j->batch) + cm_poly_at(&n->write_bytes, j->batch);
+    double           bytes = cm__poly_at(&n->read_bytes, j->batch) + cm__poly_at(&n->write_bytes, j->batch);
     double           share = cm__value_or(d->execution.operator_memory, 1);
     bool             sliced = d->info.style != CM_STYLE_KERNELS;
     for (int32_t i = 0; i < d->n_memories; i++) {

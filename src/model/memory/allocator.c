@@ -59,27 +59,31 @@ cm__allocator *cm__allocator_new(cm__ctx *ctx, double limit_bytes)
 
 /* ---- free blocks ------------------------------------------------------------------------------------------------ */
 
-/* The first list with blocks of at least this size. */
+/* The first list with blocks of at least this size. The search has no branches that nobody can predict. */
 static int32_t list_for(const pool *p, int64_t size)
 {
-    int32_t low = 0, high = p->count;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (p->sizes[middle] < size) low = middle + 1;
-        else high = middle;
+    const int64_t *at = p->sizes;
+    int32_t        n = p->count;
+    while (n > 1) {
+        int32_t half = n / 2;
+        at = at[half - 1] < size ? at + half : at;
+        n -= half;
     }
-    return low;
+    return n ? (int32_t)(at - p->sizes) + (*at < size) : 0;
 }
 
+/* The same for the place of an address in a list, whose addresses descend. */
 static int32_t place_on(const free_list *s, int64_t address)
 {
-    int32_t low = 0, high = s->count;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (s->free_blocks[middle].address > address) low = middle + 1;
-        else high = middle;
+    const free_block *at = s->free_blocks;
+    int32_t           n = s->count;
+    if (!n || at[n - 1].address > address) return n;
+    while (n > 1) {
+        int32_t half = n / 2;
+        at = at[half - 1].address > address ? at + half : at;
+        n -= half;
     }
-    return low;
+    return (int32_t)(at - s->free_blocks) + (at->address > address);
 }
 
 static void make_list(cm__ctx *ctx, pool *p)

@@ -31,14 +31,34 @@ typedef struct cm__summits {
     int32_t     higher; /* the entry that last exceeded another one: likely to exceed the next, too */
 } cm__summits;
 
+/* Bytes of each category at a summit, without temporaries and library workspaces. */
+typedef struct cm__at_peak {
+    cm_poly of[CM_CATEGORIES];
+} cm__at_peak;
+
+/* The same at each node. */
+typedef struct cm__alive {
+    cm_poly *of[CM_CATEGORIES];
+} cm__alive;
+
 /* A memory that programs fill, and the categories placed there. */
 typedef struct cm__level {
     int32_t     memory;
     double      capacity_bytes;
     bool        holds[CM_CATEGORIES];
     cm_poly     extra;   /* additional buffers for streamed categories */
+    bool        sectioned; /* the graph runs here in sections */
     cm__summits summits;
 } cm__level;
+
+/* units.c: bytes of whole weights and whole gradients that sharded training stores beside its shards, before tensor
+   parallelism divides them. */
+typedef struct cm__units {
+    double gathered_bytes, gradient_bytes;
+} cm__units;
+cm__units cm__units_of(cm__ctx *ctx, const cm_graph *g);
+
+#define CM__BUFFERS_MAX 2 /* pieces that cm__shard() adds */
 
 /* The fraction of memory that fragmentation makes unusable. The simulation covers most fragmentation, but not
    libraries' own blocks or the allocation order of a real run. */
@@ -51,13 +71,17 @@ struct cm_footprint {
     cm_memory_options options; /* with all counts filled in */
     cm__piece        *pieces;
     int32_t           n_pieces, n_nodes;
+    cm__piece        *whole;     /* with a plan: the pieces before it divides them */
+    int32_t           n_whole;
+    cm__units         units;     /* with a plan */
     cm__temporary    *temporary; /* per node, while it runs */
-    cm_poly         **alive;     /* [category][node], without temporaries and library workspaces */
     cm__summits       summits;   /* over all categories, without library workspaces */
+    cm__at_peak      *peaks;     /* per summit */
     cm__level         levels[CM_LEVELS_MAX];
     int32_t           n_levels;
     double            library_bytes, context_bytes; /* permanent library workspaces; driver and framework */
     double            slack_bytes; /* bytes that the allocator's rounding adds to pieces that outlive the step */
+    double            largest_bytes[CM_CATEGORIES]; /* two buffers for the largest share of a streamed one; 0: not known */
     bool              math;        /* attention is not fused: its scores are stored */
     bool              caching;     /* the runtime uses PyTorch's allocator */
     cm__strides            *strides;     /* of the step's tensors; NULL unless caching */
@@ -71,7 +95,8 @@ double cm__library_bytes(const cm_device *device, cm_runtime runtime);
 double cm__context_bytes(const cm_device *device, cm_runtime runtime, const cm_graph *step);
 
 /* memory.c: as cm_footprint_new(). Reuses the device-independent parts of `like`, a footprint of the same step under
-   the same runtime and plan, which must outlive the new one. NULL: nothing to reuse. */
+   the same runtime, which must outlive the new one: everything if the plans are equal, otherwise what plans share. NULL:
+   nothing to reuse. */
 cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step, const cm_device *device,
                                  const cm_memory_options *options, cm_footprint **footprint, cm_diag *diag);
 
@@ -87,17 +112,10 @@ bool cm__footprints_alike(const cm_footprint *a, const cm_footprint *b);
 void cm__fused_pieces(cm_footprint *f, const int32_t *piece_of);
 
 /* copies.c: adds the copies that linear layers make of their inputs. */
-void cm__copied_inputs(cm_footprint *f, const int32_t *piece_of);
+void cm__copied_inputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch);
 
 /* recomputed.c: shortens the lives of pieces that a compiler recomputes in backward. */
 void cm__recomputed_pieces(cm_footprint *f, const int32_t *piece_of);
-
-/* units.c: bytes of whole weights and whole gradients that sharded training stores beside its shards, before tensor
-   parallelism divides them. */
-typedef struct cm__units {
-    double gathered_bytes, gradient_bytes;
-} cm__units;
-cm__units cm__units_of(cm__ctx *ctx, const cm_graph *g);
 
 /* shards.c: reduces pieces to the part that one device of the plan stores. */
 void cm__shard(cm_footprint *f);
@@ -109,11 +127,13 @@ bool cm__may_refuse(const cm_footprint *f, int64_t batch, double lacking);
 cm__temporary cm__workspace(const cm_footprint *f, const cm_node *n);
 double        cm__temporary_at(const cm__temporary *t, double batch);
 
-/* placement.c: assigns categories to levels, and finds the peak candidates of each level. */
-void cm__place_categories(cm_footprint *f);
+/* placement.c: assigns categories to levels, and finds the peak candidates of each level. like: a footprint of the same
+   pieces, which outlives this one; NULL: none. */
+void cm__place_categories(cm_footprint *f, const cm_footprint *like);
 void cm__place_use(const cm_footprint *f, int64_t batch, cm_memory_use *use);
 
 /* memory.c */
+cm__alive cm__alive_of(cm__ctx *ctx, const cm_footprint *f);
 /* Adds a node's memory, and its memory with the temporary, unless another node exceeds it at every batch size. */
 void cm__summit_add(cm__ctx *ctx, cm__summits *s, cm_poly bytes, const cm__temporary *temporary, int32_t node);
 const cm__summit *cm__summit_at(const cm__summits *s, double batch, double *bytes); /* NULL: there is none */

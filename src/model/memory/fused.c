@@ -73,7 +73,7 @@ static void divide_logits(cm_footprint *f, const int32_t *piece_of, int32_t loss
     const cm_graph  *g = f->step;
     const cm_tensor *logits = cm__in(g, &g->nodes[loss], 0), *base = cm__t(g, logits->storage);
     const cm_node   *product = base->producer >= 0 ? &g->nodes[base->producer] : NULL;
-    const cm_tensor *x = product && cm_node_class(product) == CM_CLASS_GEMM ? cm__in(g, product, 0) : NULL;
+    const cm_tensor *x = product && cm__class(product) == CM_CLASS_GEMM ? cm__in(g, product, 0) : NULL;
     if (!x || x->rank < 1 || x->dims[x->rank - 1].fixed < 1) return;
     double chunks = ceil((double)logits->dims[1].fixed / (double)x->dims[x->rank - 1].fixed);
     for (int32_t i = loss + 1; i < g->n_nodes && chunks > 1; i++) {

@@ -91,7 +91,7 @@ const cm__summit *cm__summit_at(const cm__summits *s, double batch, double *byte
     *bytes = 0;
     for (int32_t i = 0; i < s->count; i++) {
         if (batch < s->list[i].least_batch) continue;
-        double here = cm_poly_at(&s->list[i].bytes, batch);
+        double here = cm__poly_at(&s->list[i].bytes, batch);
         if (highest && here <= *bytes) continue;
         *bytes = here;
         highest = &s->list[i];
@@ -111,7 +111,7 @@ static bool is_stored(const cm_graph *g, int32_t t)
 static void gather_pieces(cm_footprint *f, int32_t *piece_of)
 {
     const cm_graph *g = f->step;
-    f->pieces = cm__alloc_array(f->ctx, (size_t)g->n_tensors + (size_t)g->n_nodes + 2, sizeof *f->pieces);
+    f->pieces = cm__alloc_array(f->ctx, (size_t)g->n_tensors + (size_t)g->n_nodes + CM__BUFFERS_MAX, sizeof *f->pieces);
     for (int32_t t = 0; t < g->n_tensors; t++) {
         const cm_tensor *x = cm__t(g, t);
         piece_of[t] = -1;
@@ -190,9 +190,9 @@ static void add_in_place(cm_footprint *f, int32_t *piece_of)
 
 /* ---- sums over pieces ------------------------------------------------------------------------------------------- */
 
-static void sum_category(cm_footprint *f, cm_category c)
+static cm_poly *sum_category(cm__ctx *ctx, const cm_footprint *f, cm_category c)
 {
-    cm_poly *alive = cm__alloc_array(f->ctx, (size_t)f->n_nodes + 2, sizeof *alive);
+    cm_poly *alive = cm__alloc_array(ctx, (size_t)f->n_nodes + 2, sizeof *alive);
     for (int32_t p = 0; p < f->n_pieces; p++) {
         const cm__piece *x = &f->pieces[p];
         if (x->category != c) continue;
@@ -201,25 +201,37 @@ static void sum_category(cm_footprint *f, cm_category c)
         alive[end] = cm__poly_add(alive[end], cm__poly_scale(x->bytes, -1));
     }
     for (int32_t i = 1; i < f->n_nodes; i++) alive[i] = cm__poly_add(alive[i], alive[i - 1]);
-    f->alive[c] = alive;
+    return alive;
 }
 
-static cm_poly all_alive(const cm_footprint *f, int32_t node)
+cm__alive cm__alive_of(cm__ctx *ctx, const cm_footprint *f)
 {
-    cm_poly all = f->alive[0][node];
-    for (cm_category c = 1; c < CM_CATEGORIES; c++) all = cm__poly_add(all, f->alive[c][node]);
+    cm__alive alive;
+    for (cm_category c = 0; c < CM_CATEGORIES; c++) alive.of[c] = sum_category(ctx, f, c);
+    return alive;
+}
+
+static cm_poly all_alive(const cm__alive *alive, int32_t node)
+{
+    cm_poly all = alive->of[0][node];
+    for (cm_category c = 1; c < CM_CATEGORIES; c++) all = cm__poly_add(all, alive->of[c][node]);
     return all;
 }
 
+/* The sums of all nodes are needed only to find the peaks, of which there are few. */
 static void sum_up(cm_footprint *f)
 {
-    f->alive = cm__alloc_array(f->ctx, CM_CATEGORIES, sizeof *f->alive);
+    cm__ctx  *scratch = cm__scratch_new(f->ctx);
+    cm__alive alive = cm__alive_of(scratch, f);
     f->temporary = cm__alloc_array(f->ctx, (size_t)f->n_nodes + 1, sizeof *f->temporary);
-    for (cm_category c = 0; c < CM_CATEGORIES; c++) sum_category(f, c);
     for (int32_t i = 0; i < f->n_nodes; i++) {
         f->temporary[i] = cm__workspace(f, &f->step->nodes[i]);
-        cm__summit_add(f->ctx, &f->summits, all_alive(f, i), &f->temporary[i], i);
+        cm__summit_add(f->ctx, &f->summits, all_alive(&alive, i), &f->temporary[i], i);
     }
+    f->peaks = cm__alloc_array(f->ctx, (size_t)f->summits.count + 1, sizeof *f->peaks);
+    for (int32_t i = 0; i < f->summits.count; i++)
+        for (cm_category c = 0; c < CM_CATEGORIES; c++) f->peaks[i].of[c] = alive.of[c][f->summits.list[i].node];
+    cm__scratch_free(scratch);
 }
 
 /* ---- construction ----------------------------------------------------------------------------------------------- */
@@ -235,23 +247,47 @@ double cm__library_bytes(const cm_device *device, cm_runtime runtime) { return r
 
 double cm__context_bytes(const cm_device *device, cm_runtime runtime, const cm_graph *step)
 {
-    bool convolves = false;
-    for (int32_t i = 0; i < step->n_nodes && !convolves; i++) convolves = cm_node_class(&step->nodes[i]) == CM_CLASS_CONV;
+    bool convolves = cm__facts_of(step).convolves;
     return reserve_of(device, runtime, "context") + (convolves ? reserve_of(device, runtime, "convolutions") : 0);
 }
 
-/* Builds the parts that do not depend on the device. */
-static void find_pieces(cm_footprint *f)
+/* The pieces of the whole step, before a plan divides them. */
+static void find_whole(cm_footprint *f)
 {
-    int32_t *piece_of = cm__alloc_array(f->ctx, (size_t)f->step->n_tensors + 1, sizeof *piece_of);
+    cm__ctx *scratch = cm__scratch_new(f->ctx);
+    int32_t *piece_of = cm__alloc_array(scratch, (size_t)f->step->n_tensors + 1, sizeof *piece_of);
     if (f->caching) f->strides = cm__strides_new(f->ctx, f->step, cm__in_nhwc(f->step, f->options.layout));
     for (int32_t i = 0; f->caching && i < f->n_nodes; i++) cm__strides_place(f->strides, i);
     gather_pieces(f, piece_of);
     add_in_place(f, piece_of);
     cm__fused_pieces(f, piece_of);
-    if (f->caching) cm__copied_inputs(f, piece_of);
+    if (f->caching) cm__copied_inputs(f, piece_of, scratch);
     cm__recomputed_pieces(f, piece_of);
     if (f->math) add_scores(f);
+    cm__scratch_free(scratch);
+    if (f->options.plan.devices < 2) return;
+    f->n_whole = f->n_pieces;
+    f->whole = cm__alloc_array(f->ctx, (size_t)f->n_whole + 1, sizeof *f->whole);
+    memcpy(f->whole, f->pieces, (size_t)f->n_whole * sizeof *f->whole);
+    f->units = cm__units_of(f->ctx, f->step);
+}
+
+/* Takes them from a step with another plan. */
+static void take_whole(cm_footprint *f, const cm_footprint *like)
+{
+    f->strides = like->strides;
+    f->whole = like->whole;
+    f->units = like->units;
+    f->n_pieces = f->n_whole = like->n_whole;
+    f->pieces = cm__alloc_array(f->ctx, (size_t)f->n_whole + CM__BUFFERS_MAX, sizeof *f->pieces);
+    memcpy(f->pieces, f->whole, (size_t)f->n_whole * sizeof *f->pieces);
+}
+
+/* Builds the parts that do not depend on the device. like: a step with the same whole pieces; NULL: none. */
+static void find_pieces(cm_footprint *f, const cm_footprint *like)
+{
+    if (like && like->whole) take_whole(f, like);
+    else find_whole(f);
     cm__shard(f);
     sum_up(f);
     f->slack_bytes = f->caching ? cm__simulate_slack(f) : 0;
@@ -263,11 +299,11 @@ static bool same_sizes(const cm_graph *a, const cm_graph *b, cm_runtime runtime)
     return a == b || (a == b->retyped_of && cm__gradient_copies(a, runtime) == cm__gradient_copies(b, runtime));
 }
 
-static bool shares_pieces(const cm_footprint *f, const cm_footprint *like)
+static bool shares_whole(const cm_footprint *f, const cm_footprint *like)
 {
     return like && same_sizes(like->step, f->step, f->options.runtime) && like->math == f->math &&
            cm__in_nhwc(like->step, like->options.layout) == cm__in_nhwc(f->step, f->options.layout) &&
-           like->options.runtime == f->options.runtime && cm__plan_same(&like->options.plan, &f->options.plan);
+           like->options.runtime == f->options.runtime;
 }
 
 static void take_pieces(cm_footprint *f, const cm_footprint *like)
@@ -275,7 +311,7 @@ static void take_pieces(cm_footprint *f, const cm_footprint *like)
     f->strides = like->strides;
     f->pieces = like->pieces;
     f->n_pieces = like->n_pieces;
-    f->alive = like->alive;
+    f->peaks = like->peaks;
     f->temporary = like->temporary;
     f->summits = like->summits;
     f->slack_bytes = like->slack_bytes;
@@ -303,14 +339,16 @@ cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step,
     if (options) f->options = *options;
     f->options.runtime = cm__runtime_on(device, f->options.runtime);
     cm__plan_fill(ctx, &f->options.plan);
-    cm__plan_check(ctx, step, &f->options.plan);
+    bool checked = like && like->step == step && cm__plan_same(&like->options.plan, &f->options.plan);
+    if (!checked) cm__plan_check(ctx, step, &f->options.plan);
     f->caching = f->options.runtime != CM_RUNTIME_NATIVE;
     f->math = cm__attention_math(step, device, f->options.runtime);
     f->library_bytes = cm__library_bytes(device, f->options.runtime);
     f->context_bytes = cm__context_bytes(device, f->options.runtime, step);
-    if (shares_pieces(f, like)) take_pieces(f, like);
-    else find_pieces(f);
-    cm__place_categories(f);
+    bool whole = shares_whole(f, like), shares = whole && cm__plan_same(&like->options.plan, &f->options.plan);
+    if (shares) take_pieces(f, like);
+    else find_pieces(f, whole ? like : NULL);
+    cm__place_categories(f, shares ? like : NULL);
     ctx->diag = NULL;
     *footprint = f;
     return CM_OK;
@@ -333,7 +371,7 @@ void cm_footprint_at(const cm_footprint *f, int64_t batch, cm_memory_use *use)
     const cm__summit *peak = cm__summit_at(&f->summits, (double)batch, &total);
     use->peak_node = peak ? peak->node : -1;
     for (cm_category c = 0; peak && c < CM_CATEGORIES; c++)
-        use->categories[c] = cm_poly_at(&f->alive[c][peak->node], (double)batch);
+        use->categories[c] = cm__poly_at(&f->peaks[peak - f->summits.list].of[c], (double)batch);
     double beside = (peak ? f->library_bytes : 0) + f->slack_bytes;
     if (peak) use->categories[CM_CATEGORY_EPHEMERAL] += cm__temporary_at(&f->temporary[peak->node], (double)batch);
     use->categories[CM_CATEGORY_EPHEMERAL] += beside;
@@ -355,7 +393,7 @@ int32_t cm_footprint_alive(const cm_footprint *f, int64_t batch, int32_t node, c
     int32_t count = 0;
     for (int32_t p = 0; most > 0 && p < f->n_pieces; p++) {
         const cm__piece *x = &f->pieces[p];
-        double           bytes = cm_poly_at(&x->bytes, (double)batch);
+        double           bytes = cm__poly_at(&x->bytes, (double)batch);
         if (x->born > node || x->dies < node || bytes <= 0) continue;
         insert_alive(alive, &count, most, (cm_alive){x->tensor, x->category, bytes});
     }

@@ -59,6 +59,13 @@ static double largest_share(const cm_footprint *f, cm_category c)
     return 2 * most;
 }
 
+static double share_of(cm_footprint *f, const cm_footprint *like, cm_category c)
+{
+    if (like && like->largest_bytes[c] > 0) f->largest_bytes[c] = like->largest_bytes[c];
+    if (!(f->largest_bytes[c] > 0)) f->largest_bytes[c] = largest_share(f, c);
+    return f->largest_bytes[c];
+}
+
 /* Activations of one sample that a node reads and writes, independent of the batch size. */
 static cm_poly working_set(const cm_footprint *f, int32_t node)
 {
@@ -71,12 +78,41 @@ static cm_poly working_set(const cm_footprint *f, int32_t node)
         if (role == CM_ROLE_ACTIVATION || role == CM_ROLE_GRADIENT || role == CM_ROLE_SAVED || role == CM_ROLE_INPUT)
             sum = cm__poly_add(sum, cm_tensor_bytes(cm__t(f->step, t)));
     }
-    return cm__poly_const(cm_poly_at(&sum, 1));
+    return cm__poly_const(cm__poly_at(&sum, 1));
 }
 
-static void raise_summits(cm_footprint *f, cm__level *level, bool sections)
+/* A level of a footprint of the same pieces with the same contents; NULL: none. */
+static const cm__level *same_level(const cm_footprint *like, const cm_footprint *f, const cm__level *level)
+{
+    for (int32_t l = 0; like && l < like->n_levels && like->library_bytes == f->library_bytes; l++) {
+        const cm__level *other = &like->levels[l];
+        bool             same = memcmp(other->holds, level->holds, sizeof other->holds) == 0;
+        if (same && other->extra.c[0] == level->extra.c[0] && !other->sectioned) return other;
+    }
+    return NULL;
+}
+
+/* Finds the peaks of a level with a part of the categories, or with sections. */
+static void add_summits(cm_footprint *f, cm__level *level)
 {
     static const cm__temporary none = {.least_batch = 0};
+    cm__ctx  *scratch = cm__scratch_new(f->ctx);
+    cm__alive alive = cm__alive_of(scratch, f);
+    for (int32_t i = 0; i < f->n_nodes; i++) {
+        cm_poly sum = level->extra;
+        bool    section = level->sectioned && f->step->nodes[i].phase != CM_UPDATE;
+        if (section) sum = cm__poly_add(sum, working_set(f, i));
+        for (cm_category c = 0; c < CM_CATEGORIES; c++)
+            if (level->holds[c] && !section) sum = cm__poly_add(sum, alive.of[c][i]);
+        if (level->holds[CM_CATEGORY_EPHEMERAL] && !section) sum.c[0] += f->library_bytes;
+        if (section && sum.c[0] > level->capacity_bytes) sum.c[0] = level->capacity_bytes;
+        cm__summit_add(f->ctx, &level->summits, sum, level->holds[CM_CATEGORY_EPHEMERAL] ? &f->temporary[i] : &none, i);
+    }
+    cm__scratch_free(scratch);
+}
+
+static void raise_summits(cm_footprint *f, cm__level *level, bool sections, const cm_footprint *like)
+{
     bool on_chip = cm_device_memory(f->device, level->memory)->place == CM_PLACE_ON_CHIP;
     bool everything = level->extra.c[0] == 0, nothing = everything;
     for (cm_category c = 0; c < CM_CATEGORIES; c++) {
@@ -85,19 +121,13 @@ static void raise_summits(cm_footprint *f, cm__level *level, bool sections)
     }
     if (everything && !(sections && on_chip)) level->summits = f->summits;
     if ((everything || nothing) && !(sections && on_chip)) return;
-    for (int32_t i = 0; i < f->n_nodes; i++) {
-        cm_poly sum = level->extra;
-        bool    section = sections && on_chip && f->step->nodes[i].phase != CM_UPDATE;
-        if (section) sum = cm__poly_add(sum, working_set(f, i));
-        for (cm_category c = 0; c < CM_CATEGORIES; c++)
-            if (level->holds[c] && !section) sum = cm__poly_add(sum, f->alive[c][i]);
-        if (level->holds[CM_CATEGORY_EPHEMERAL] && !section) sum.c[0] += f->library_bytes;
-        if (section && sum.c[0] > level->capacity_bytes) sum.c[0] = level->capacity_bytes;
-        cm__summit_add(f->ctx, &level->summits, sum, level->holds[CM_CATEGORY_EPHEMERAL] ? &f->temporary[i] : &none, i);
-    }
+    level->sectioned = sections && on_chip;
+    const cm__level *same = level->sectioned ? NULL : same_level(like, f, level);
+    if (same) level->summits = same->summits;
+    else add_summits(f, level);
 }
 
-void cm__place_categories(cm_footprint *f)
+void cm__place_categories(cm_footprint *f, const cm_footprint *like)
 {
     list_levels(f);
     if (!f->n_levels) return;
@@ -108,9 +138,9 @@ void cm__place_categories(cm_footprint *f)
         bool         spills = sections && c == CM_CATEGORY_INPUT_OUTPUT;
         if (l < 0) l = main_level(f);
         f->levels[spills ? f->n_levels - 1 : l].holds[c] = true;
-        if (p.streamed && l > 0) f->levels[0].extra.c[0] += largest_share(f, c);
+        if (p.streamed && l > 0) f->levels[0].extra.c[0] += share_of(f, like, c);
     }
-    for (int32_t l = 0; l < f->n_levels; l++) raise_summits(f, &f->levels[l], sections);
+    for (int32_t l = 0; l < f->n_levels; l++) raise_summits(f, &f->levels[l], sections, like);
 }
 
 /* If there is only one memory, its use is what the allocator reserves, plus the context. */

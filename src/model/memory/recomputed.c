@@ -46,7 +46,7 @@ static readers readers_of(const cm_footprint *f)
 
 static bool is_recomputable(const cm_graph *g, const cm_node *n)
 {
-    bool cheap = cm_node_class(n) == CM_CLASS_NORM || cm_node_class(n) == CM_CLASS_ELEMENTWISE;
+    bool cheap = cm__class(n) == CM_CLASS_NORM || cm__class(n) == CM_CLASS_ELEMENTWISE;
     return n->phase == CM_FORWARD && cheap && n->op != CM_OP_DROPOUT && cm__fusible(g, n);
 }
 
@@ -69,7 +69,7 @@ static double missing_bytes(cm_footprint *f, const int32_t *piece_of, const cm_n
         cm__piece *x = piece_at(f, piece_of, n->inputs[k]);
         if (is_stored(x, until)) continue;
         const cm_node *source = source_of(f, n->inputs[k], depth);
-        double         own = cm_poly_at(&x->bytes, 1);
+        double         own = cm__poly_at(&x->bytes, 1);
         double         behind = source ? missing_bytes(f, piece_of, source, until, depth + 1, false) : own;
         if (keep && behind < own) missing_bytes(f, piece_of, source, until, depth + 1, true);
         else if (keep) x->dies = until;
@@ -85,7 +85,7 @@ static void forget(cm_footprint *f, const int32_t *piece_of, const readers *r, i
     int32_t        base = cm__t(f->step, n->outputs[0])->storage, last = r->forward[base] > node ? r->forward[base] : node;
     if (!y || y->born != node || y->dies >= f->n_nodes || y->dies <= last || r->library[base]) return;
     if (f->step->nodes[y->dies].phase != CM_BACKWARD) return;
-    double allowed = cm_poly_at(&y->bytes, 1) * (n->op == CM_OP_CAST ? 1 : SMALL);
+    double allowed = cm__poly_at(&y->bytes, 1) * (n->op == CM_OP_CAST ? 1 : SMALL);
     if (missing_bytes(f, piece_of, n, y->dies, 0, false) >= allowed) return;
     missing_bytes(f, piece_of, n, y->dies, 0, true);
     y->dies = last;

@@ -56,11 +56,11 @@ static double parameters_of(cm__ctx *ctx, const stage *s)
     return all > 0 ? sum / all : 1.0 / s->f->options.plan.pp;
 }
 
-static stage stage_new(cm_footprint *f, const bool *split, bool first, bool last)
+static stage stage_new(cm__ctx *scratch, cm_footprint *f, const bool *split, bool first, bool last)
 {
-    stage s = {.f = f, .split = split, .part = cm__part_map(f->ctx, f->step), .parts = cm__part_count(f->step),
+    stage s = {.f = f, .split = split, .part = cm__part_map(scratch, f->step), .parts = cm__part_count(f->step),
                .first = first, .last = last};
-    s.parameters = first && last ? 1 : parameters_of(f->ctx, &s);
+    s.parameters = first && last ? 1 : parameters_of(scratch, &s);
     return s;
 }
 
@@ -175,20 +175,19 @@ static void add_buckets(cm_footprint *f)
         add_buffer(f, p->zero ? 2.0 * 25 * 1024 * 1024 : gradients, -1, f->n_nodes); /* DDP: 25 MiB */
         return;
     }
-    cm__units units = cm__units_of(f->ctx, f->step);
-    int32_t   first = first_gradient(f), last = last_of_backward(f->step);
-    if (p->zero == 3) add_buffer(f, units.gathered_bytes / p->tp, 0, last);
-    add_buffer(f, 2 * units.gradient_bytes / p->tp, first, last);
+    int32_t first = first_gradient(f), last = last_of_backward(f->step);
+    if (p->zero == 3) add_buffer(f, f->units.gathered_bytes / p->tp, 0, last);
+    add_buffer(f, 2 * f->units.gradient_bytes / p->tp, first, last);
 }
 
 /* ---- all pieces -------------------------------------------------------------------------------------------------- */
 
-static double peak_of(const cm_footprint *f, double batch)
+static double peak_of(cm__ctx *scratch, const cm_footprint *f, double batch)
 {
-    double *alive = cm__alloc_array(f->ctx, (size_t)f->n_nodes + 2, sizeof *alive), now = 0, peak = 0;
+    double *alive = cm__alloc_array(scratch, (size_t)f->n_nodes + 2, sizeof *alive), now = 0, peak = 0;
     for (int32_t i = 0; i < f->n_pieces; i++) {
         const cm__piece *x = &f->pieces[i];
-        double           bytes = cm_poly_at(&x->bytes, batch);
+        double           bytes = cm__poly_at(&x->bytes, batch);
         alive[x->born < 0 ? 0 : x->born] += bytes;
         alive[x->dies < f->n_nodes ? x->dies + 1 : f->n_nodes] -= bytes;
     }
@@ -205,18 +204,19 @@ static void take_share(cm_footprint *f, const cm__piece *whole, const stage *s)
 }
 
 /* Uses the larger of the first and the last stage. */
-static void take_stage(cm_footprint *f, const bool *split)
+static void take_stage(cm__ctx *scratch, cm_footprint *f, const bool *split)
 {
     const cm_plan *p = &f->options.plan;
-    cm__piece     *whole = cm__alloc_array(f->ctx, (size_t)f->n_pieces + 1, sizeof *whole);
+    cm__piece     *whole = cm__alloc_array(scratch, (size_t)f->n_pieces + 1, sizeof *whole);
     double         batch = p->micro_batch ? (double)p->micro_batch : 1;
-    stage          first = stage_new(f, split, true, p->pp == 1), last = stage_new(f, split, p->pp == 1, true);
+    stage          first = stage_new(scratch, f, split, true, p->pp == 1);
+    stage          last = p->pp == 1 ? first : stage_new(scratch, f, split, false, true);
     memcpy(whole, f->pieces, (size_t)f->n_pieces * sizeof *whole);
     take_share(f, whole, &first);
     if (p->pp == 1) return;
-    double peak = peak_of(f, batch);
+    double peak = peak_of(scratch, f, batch);
     take_share(f, whole, &last);
-    if (peak_of(f, batch) < peak) take_share(f, whole, &first);
+    if (peak_of(scratch, f, batch) < peak) take_share(f, whole, &first);
 }
 
 void cm__shard(cm_footprint *f)
@@ -225,8 +225,10 @@ void cm__shard(cm_footprint *f)
     if (p->accumulate > 1 || f->options.runtime == CM_RUNTIME_MEGATRON) keep_gradients(f);
     bool moved = p->offload_optimizer || p->offload_activations || p->offload_weights;
     if (p->devices == 1 && !moved && !cm__optimizer_paged(f->step->optimizer)) return;
-    bool *split = cm__alloc_array(f->ctx, (size_t)f->step->n_tensors + 1, sizeof *split);
+    cm__ctx *scratch = cm__scratch_new(f->ctx);
+    bool    *split = cm__alloc_array(scratch, (size_t)f->step->n_tensors + 1, sizeof *split);
     if (p->tp > 1) cm__find_split(f->step, split);
-    take_stage(f, split);
+    take_stage(scratch, f, split);
+    cm__scratch_free(scratch);
     add_buckets(f);
 }

@@ -20,6 +20,8 @@ typedef struct simulation {
     cm__allocator      *allocator;
     double              batch, library_bytes;
     int32_t            *block;     /* per piece; -1: none */
+    int64_t            *bytes;     /* per piece, rounded */
+    int64_t            *temporary; /* per node, rounded */
     /* lists of pieces by the node that makes them; n_nodes: before the step */
     int32_t            *first_born, *next_born;
     int32_t            *first_dead, *next_dead; /* lists by the last node that uses them */
@@ -41,6 +43,8 @@ static void index_pieces(simulation *s)
 {
     const cm_footprint *f = s->f;
     s->block = filled(s->ctx, f->n_pieces);
+    s->bytes = cm__alloc_array(s->ctx, (size_t)f->n_pieces + 1, sizeof *s->bytes);
+    s->temporary = cm__alloc_array(s->ctx, (size_t)f->n_nodes + 1, sizeof *s->temporary);
     s->first_born = filled(s->ctx, f->n_nodes);
     s->first_dead = filled(s->ctx, f->n_nodes);
     s->next_born = filled(s->ctx, f->n_pieces);
@@ -49,21 +53,30 @@ static void index_pieces(simulation *s)
         const cm__piece *x = &f->pieces[p];
         int32_t          born = x->born < 0 ? f->n_nodes : x->born;
         if (x->born < 0 && x->dies < 0) continue;
+        s->bytes[p] = llround(cm__poly_at(&x->bytes, s->batch));
         s->next_born[p] = s->first_born[born];
         s->first_born[born] = p;
         if (x->dies >= f->n_nodes) continue;
         s->next_dead[p] = s->first_dead[x->dies];
         s->first_dead[x->dies] = p;
     }
+    for (int32_t i = 0; i < f->n_nodes; i++) s->temporary[i] = llround(cm__temporary_at(&f->temporary[i], s->batch));
 }
 
 /* ---- allocation ------------------------------------------------------------------------------------------------- */
 
+/* A block of so many bytes, rounded; -1: there is no room. */
+static int32_t try_take(simulation *s, int64_t bytes, cm_category c)
+{
+    int32_t block = cm__allocator_take(s->allocator, bytes);
+    s->now[c] += (double)cm__allocator_size(s->allocator, block);
+    return block;
+}
+
 static int32_t take(simulation *s, double bytes, cm_category c)
 {
-    int32_t block = cm__allocator_take(s->allocator, llround(bytes));
+    int32_t block = try_take(s, llround(bytes), c);
     if (block == -1) s->lacking += bytes;
-    s->now[c] += (double)cm__allocator_size(s->allocator, block);
     return block;
 }
 
@@ -87,7 +100,8 @@ static void make_pieces(simulation *s, int32_t node)
     for (int32_t p = s->first_born[node]; p >= 0; p = s->next_born[p]) {
         const cm__piece *x = &s->f->pieces[p];
         if (s->block[p] != -1) continue; /* outlived the previous step */
-        s->block[p] = take(s, cm_poly_at(&x->bytes, s->batch), x->category);
+        s->block[p] = try_take(s, s->bytes[p], x->category);
+        if (s->block[p] == -1) s->lacking += cm__poly_at(&x->bytes, s->batch);
     }
 }
 
@@ -101,12 +115,11 @@ static void drop_pieces(simulation *s, int32_t node)
 
 /* An update has a temporary tensor for each parameter, all at once (PyTorch's foreach): they need not be in one piece.
    Returns the number of blocks. */
-static int32_t take_for_update(simulation *s, const cm_node *n, double bytes, int32_t *blocks)
+static int32_t take_for_update(simulation *s, const cm_node *n, int32_t node, int32_t *blocks)
 {
-    double  all = 0;
+    double  all = 0, bytes = cm__temporary_at(&s->f->temporary[node], s->batch);
     int32_t count = 0;
-    blocks[0] = cm__allocator_take(s->allocator, llround(bytes));
-    s->now[CM_CATEGORY_EPHEMERAL] += (double)cm__allocator_size(s->allocator, blocks[0]);
+    blocks[0] = try_take(s, s->temporary[node], CM_CATEGORY_EPHEMERAL);
     if (blocks[0] != -1) return 1;
     for (int pass = 0; pass < 2; pass++)
         for (int32_t i = 0; i < n->n_inputs; i++) {
@@ -120,25 +133,31 @@ static int32_t take_for_update(simulation *s, const cm_node *n, double bytes, in
 
 /* A convolution without room for its workspace runs another algorithm, which needs none: PyTorch skips algorithms whose
    workspace it cannot allocate. */
-static int32_t take_for_node(simulation *s, const cm_node *n, double bytes)
+static int32_t take_for_node(simulation *s, const cm_node *n, int32_t node)
 {
-    if (cm_node_class(n) != CM_CLASS_CONV) return take(s, bytes, CM_CATEGORY_EPHEMERAL);
-    int32_t block = cm__allocator_take(s->allocator, llround(bytes));
-    s->now[CM_CATEGORY_EPHEMERAL] += (double)cm__allocator_size(s->allocator, block);
+    int32_t block = try_take(s, s->temporary[node], CM_CATEGORY_EPHEMERAL);
+    if (block == -1 && cm__class(n) != CM_CLASS_CONV) s->lacking += cm__temporary_at(&s->f->temporary[node], s->batch);
     return block;
+}
+
+static void run_update(simulation *s, const cm_node *n, int32_t node)
+{
+    int32_t *blocks = cm__alloc_array(s->ctx, (size_t)n->n_inputs + 1, sizeof *blocks);
+    int32_t  count = take_for_update(s, n, node, blocks);
+    note_peak(s, node);
+    for (int32_t i = 0; i < count; i++) give(s, blocks[i], CM_CATEGORY_EPHEMERAL);
 }
 
 static void run_node(simulation *s, int32_t node)
 {
     const cm_node *n = &s->f->step->nodes[node];
-    double         bytes = cm__temporary_at(&s->f->temporary[node], s->batch);
-    bool           update = n->op == CM_OP_UPDATE;
-    int32_t        one, count = 1, *blocks = update ? cm__alloc_array(s->ctx, (size_t)n->n_inputs + 1, sizeof one) : &one;
     make_pieces(s, node);
-    if (update) count = take_for_update(s, n, bytes, blocks);
-    else one = take_for_node(s, n, bytes);
-    note_peak(s, node);
-    for (int32_t i = 0; i < count; i++) give(s, blocks[i], CM_CATEGORY_EPHEMERAL);
+    if (n->op == CM_OP_UPDATE) run_update(s, n, node);
+    else {
+        int32_t block = take_for_node(s, n, node);
+        note_peak(s, node);
+        give(s, block, CM_CATEGORY_EPHEMERAL);
+    }
     drop_pieces(s, node);
 }
 
@@ -258,8 +277,9 @@ static cached_simulation *cache_at(const cm_footprint *f, int64_t batch)
 
 bool cm__may_refuse(const cm_footprint *f, int64_t batch, double lacking)
 {
-    for (int32_t i = 0; i < f->n_nodes && f->caching; i++) {
-        bool convolves = cm_node_class(&f->step->nodes[i]) == CM_CLASS_CONV;
+    bool any = f->caching && cm__facts_of(f->step).convolves;
+    for (int32_t i = 0; i < f->n_nodes && any; i++) {
+        bool convolves = cm__class(&f->step->nodes[i]) == CM_CLASS_CONV;
         if (convolves && lacking <= cm__temporary_at(&f->temporary[i], (double)batch)) return true;
     }
     return false;

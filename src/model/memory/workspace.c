@@ -8,7 +8,7 @@ static const cm__temporary nothing = {.least_batch = 0};
 
 double cm__temporary_at(const cm__temporary *t, double batch)
 {
-    return batch < t->least_batch ? 0 : cm_poly_at(&t->bytes, batch);
+    return batch < t->least_batch ? 0 : cm__poly_at(&t->bytes, batch);
 }
 
 static cm__temporary bytes_in(const cm_footprint *f, const cm_node *n, int32_t input)

@@ -27,9 +27,8 @@ typedef enum growth { NONE, ONE, PART, RING_STEPS, LEVELS, ALL } growth;
 
 static double grown(growth g, double p)
 {
-    const double grows[] = {
-        [NONE] = 0, [ONE] = 1, [PART] = (p - 1) / p, [RING_STEPS] = p - 1, [LEVELS] = ceil(log2(p)), [ALL] = p};
-    return grows[g];
+    const double grows[] = {[NONE] = 0, [ONE] = 1, [PART] = (p - 1) / p, [RING_STEPS] = p - 1, [ALL] = p};
+    return g == LEVELS ? ceil(log2(p)) : grows[g]; /* the logarithm would take most of the time of a plan search */
 }
 
 /* An algorithm takes times * steps(p) latencies and transfers times * volume(p) buffers; times 0: not supported. */

@@ -19,45 +19,35 @@
 static bool of_backward(const cm_node *n) { return n->phase == CM_BACKWARD || n->phase == CM_RECOMPUTE; }
 
 /* Per node: the part's backward time up to the node's end, as a fraction of the part's whole backward time. */
-static double *progress_of(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *d, const cm__timed *timed,
-                           const int32_t *part, int32_t parts)
+static double *progress_of(cm__ctx *ctx, const cm__dispatch *d, const cm__timed *timed, const cm__layering *l)
 {
-    double *done = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *done);
-    double *sum = cm__alloc_array(ctx, (size_t)parts, sizeof *sum);
-    double *all = cm__alloc_array(ctx, (size_t)parts, sizeof *all);
+    const cm_graph *g = d->g;
+    double         *done = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *done);
+    double         *sum = cm__alloc_array(ctx, (size_t)l->count, sizeof *sum);
+    double         *all = cm__alloc_array(ctx, (size_t)l->count, sizeof *all);
     for (int32_t i = 0; i < d->n_of; i++)
         if (of_backward(&g->nodes[d->node[i]])) done[d->node[i]] += timed[d->of[i]].time_s;
-    for (int32_t i = 0; i < g->n_nodes; i++) all[part[i]] += done[i];
+    for (int32_t i = 0; i < g->n_nodes; i++) all[l->part[i]] += done[i];
     for (int32_t i = 0; i < g->n_nodes; i++) {
-        sum[part[i]] += done[i];
-        done[i] = all[part[i]] > 0 ? sum[part[i]] / all[part[i]] : 1;
+        sum[l->part[i]] += done[i];
+        done[i] = all[l->part[i]] > 0 ? sum[l->part[i]] / all[l->part[i]] : 1;
     }
     return done;
 }
 
-static const cm_node *update_of(const cm_graph *g)
+void cm__gradients_find(cm__ctx *ctx, const cm__dispatch *d, const cm__timed *timed, const cm__layering *l,
+                        cm__parts *parts)
 {
-    for (int32_t i = g->n_nodes - 1; i >= 0; i--)
-        if (g->nodes[i].op == CM_OP_UPDATE) return &g->nodes[i];
-    return NULL;
-}
-
-void cm__gradients_find(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *d, const cm__timed *timed,
-                        const int32_t *part, const double *elements, cm__parts *parts)
-{
-    const cm_node *update = update_of(g);
-    if (!update) return;
-    double *done = progress_of(ctx, g, d, timed, part, parts->count);
-    parts->gradients = cm__alloc_array(ctx, (size_t)update->n_inputs, sizeof *parts->gradients);
-    for (int32_t i = update->n_inputs - 1; i > 0; i--) {
-        const cm_tensor *gradient = cm__t(g, update->inputs[i]);
-        if (gradient->role != CM_ROLE_PARAMETER_GRADIENT || gradient->producer < 0) continue;
-        parts->gradients[parts->n_gradients++] = (cm__gradient){
-            .elements = elements[update->inputs[i - 1]],
-            .done = done[gradient->producer],
-            .part = part[gradient->producer],
-        };
+    if (!l->gradients) return;
+    cm__ctx *scratch = cm__scratch_new(ctx);
+    double  *done = progress_of(scratch, d, timed, l);
+    parts->gradients = cm__alloc_array(ctx, (size_t)l->n_gradients + 1, sizeof *parts->gradients);
+    parts->n_gradients = l->n_gradients;
+    for (int32_t i = 0; i < l->n_gradients; i++) {
+        const cm__layer_gradient *x = &l->gradients[i];
+        parts->gradients[i] = (cm__gradient){.elements = x->elements, .done = done[x->producer], .part = x->part};
     }
+    cm__scratch_free(scratch);
 }
 
 /* ---- sending buckets -------------------------------------------------------------------------------------------- */

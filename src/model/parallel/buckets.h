@@ -4,6 +4,7 @@
 #ifndef CM_MODEL_BUCKETS_H
 #define CM_MODEL_BUCKETS_H
 
+#include "model/parallel/layering.h"
 #include "model/parallel/layers.h"
 
 #define CM__BUCKET_BYTES (25.0 * 1024 * 1024) /* PyTorch's DistributedDataParallel, bucket_cap_mb */
@@ -20,9 +21,9 @@ typedef struct cm__sent {
     double time_s, after_s; /* total; the part after the end of backward */
 } cm__sent;
 
-/* Fills in parts->gradients. elements: per tensor, the elements of a parameter that this device has. */
-void cm__gradients_find(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *d, const cm__timed *timed,
-                        const int32_t *part, const double *elements, cm__parts *parts);
+/* Fills in parts->gradients. */
+void cm__gradients_find(cm__ctx *ctx, const cm__dispatch *d, const cm__timed *timed, const cm__layering *layering,
+                        cm__parts *parts);
 
 /* Sends the gradients of the first `stage_parts` parts. Backward takes `stretch` times its device time. */
 cm__sent cm__buckets_send(const cm__parts *parts, int32_t stage_parts, double stretch, const cm__channel *channel);

@@ -50,57 +50,24 @@ static void add_host(cm__making *k, const cm__timed *timed)
 
 /* ---- parameters, boundaries ------------------------------------------------------------------------------------- */
 
-static bool divides(const cm__making *k, const cm_node *n)
+void cm__parts_add_parameters(cm__making *k)
 {
-    const cm__shards *s = &k->m->calls->shards;
-    return s->tp > 1 && (cm__division_of(k->g, n, s->split) != CM__WHOLE || cm__is_table(n));
-}
-
-const double *cm__parts_add_parameters(cm__making *k, cm__ctx *ctx)
-{
-    /* index of the first part that reads it, plus 1 */
-    int32_t *owner = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *owner);
-    double  *on_device = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *on_device);
-    double   alone = k->g->tuned && !k->g->joined_adapters; /* trained modules among frozen ones: one unit each */
-    for (int32_t i = 0; i < k->g->n_nodes; i++) {
-        const cm_node *n = &k->g->nodes[i];
-        for (int32_t j = 0; n->phase == CM_FORWARD && j < n->n_inputs; j++) {
-            int32_t parameter = cm__parameter_read(k->g, n, j);
-            if (parameter < 0) continue;
-            cm_poly elements = cm_tensor_elements(cm__t(k->g, parameter));
-            double  here = elements.c[0] / (divides(k, n) ? k->m->calls->shards.tp : 1);
-            if (k->m->calls->shards.ep > 1 && cm__is_expert(k->g, n)) here /= k->m->calls->shards.ep;
-            if (cm__t(k->g, parameter)->frozen) {
-                double bytes = here * (double)cm_dtype_size(cm__t(k->g, parameter)->dtype);
-                if (owner[parameter] != k->part[i] + 1) k->parts->all[k->part[i]].frozen_bytes += bytes;
-                owner[parameter] = k->part[i] + 1;
-            } else if (!owner[parameter]) {
-                owner[parameter] = k->part[i] + 1;
-                k->parts->all[k->part[i]].parameters += on_device[parameter] = here;
-                k->parts->all[k->part[i]].units += alone;
-                k->parts->parameters += here;
-                k->parts->weight_bytes = (double)cm_dtype_size(cm__t(k->g, parameter)->dtype);
-            } else if (owner[parameter] != k->part[i] + 1) k->parts->tied_parameters += here;
-        }
+    const cm__layering *l = k->layering;
+    for (int32_t i = 0; i < l->count; i++) {
+        k->parts->all[i].parameters = l->parameters[i].trained;
+        k->parts->all[i].frozen_bytes = l->parameters[i].frozen_bytes;
+        k->parts->all[i].units = l->parameters[i].units;
     }
-    return on_device;
+    k->parts->parameters = l->all_parameters;
+    k->parts->tied_parameters = l->tied_parameters;
+    k->parts->weight_bytes = l->weight_bytes;
 }
 
-/* A tensor made in one part and read in a later one crosses all boundaries between them. */
-void cm__parts_add_boundaries(cm__making *k, cm__ctx *ctx)
+void cm__parts_add_boundaries(cm__making *k)
 {
-    const cm_graph *g = k->g;
-    int32_t        *last = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *last);
-    for (int32_t i = 0; i < g->n_nodes; i++)
-        for (int32_t j = 0; g->nodes[i].phase == CM_FORWARD && j < g->nodes[i].n_inputs; j++)
-            if (cm__has(&g->nodes[i], j) && k->part[i] > last[g->nodes[i].inputs[j]])
-                last[g->nodes[i].inputs[j]] = k->part[i];
-    for (int32_t t = 0; t < g->n_tensors; t++) {
-        const cm_tensor *x = cm__t(g, t);
-        if (x->producer < 0 || g->nodes[x->producer].phase != CM_FORWARD || g->nodes[x->producer].view) continue;
-        cm_poly bytes = cm_tensor_bytes(x);
-        for (int32_t b = k->part[x->producer]; b < last[t]; b++)
-            k->parts->all[b].boundary_bytes += cm_poly_at(&bytes, k->batch);
+    for (int32_t i = 0; i < k->layering->n_boundaries; i++) {
+        const cm__layer_tensor *x = &k->layering->boundaries[i];
+        k->parts->all[x->part].boundary_bytes += cm__poly_at(&x->bytes, k->batch);
     }
 }
 
@@ -116,19 +83,13 @@ static double scores_bytes(const cm__making *k, const cm_node *n)
 /* Activations that the middle layer's forward stores for backward. */
 static void add_kept(cm__making *k)
 {
-    const cm_graph   *g = k->g;
-    const cm__shards *s = &k->m->calls->shards;
-    const cm_link    *host = cm_device_host_link(k->m->device);
-    int32_t           middle = k->parts->count / 2;
+    const cm_graph *g = k->g;
+    const cm_link  *host = cm_device_host_link(k->m->device);
+    int32_t         middle = k->parts->count / 2;
     k->parts->host_bytes_s = host && host->bw_bytes_s.known ? host->bw_bytes_s.value * cm__share_of("host-part") : 1;
-    for (int32_t t = 0; t < g->n_tensors; t++) {
-        const cm_tensor *x = cm__t(g, t);
-        if (x->storage != t || x->born < 0 || k->part[x->born] != middle) continue;
-        if (g->nodes[x->born].phase != CM_FORWARD || x->dies >= g->n_nodes) continue;
-        if (g->nodes[x->dies].phase == CM_FORWARD) continue;
-        cm_poly bytes = cm_tensor_bytes(x);
-        bool    shared = s->tp > 1 && (s->split[t] || s->sequence);
-        k->parts->kept_bytes += cm_poly_at(&bytes, k->batch) / (shared ? s->tp : 1);
+    for (int32_t i = 0; i < k->layering->n_kept; i++) {
+        const cm__layer_tensor *x = &k->layering->kept[i];
+        k->parts->kept_bytes += cm__poly_at(&x->bytes, k->batch) / x->by;
     }
     for (int32_t i = 0; i < g->n_nodes && k->m->calls->math; i++) {
         const cm_node *n = &g->nodes[i];
@@ -140,14 +101,6 @@ static void add_kept(cm__making *k)
 
 /* ---- all parts -------------------------------------------------------------------------------------------------- */
 
-static double parameter_tensors(const cm_graph *g)
-{
-    double count = 0;
-    for (int32_t t = 0; t < g->n_tensors; t++) 
-        count += cm__t(g, t)->role == CM_ROLE_PARAMETER && !cm__t(g, t)->frozen;
-    return count;
-}
-
 /* One kernel per parameter adds its gradients. */
 static double accumulate_time(const cm__making *k)
 {
@@ -157,7 +110,7 @@ static double accumulate_time(const cm__making *k)
     c.sizes[CM__ELEMENTWISE_OUTER] = 1;
     c.sizes[CM__ELEMENTWISE_INNER] = (int64_t)k->parts->parameters;
     if (c.sizes[CM__ELEMENTWISE_INNER] <= 0) return 0;
-    return cm__timer_time(k->m->timer, &c).time_s + parameter_tensors(k->g) * (k->m->limits.floor_s + k->m->gap_s);
+    return cm__timer_time(k->m->timer, &c).time_s + k->layering->tensors * (k->m->limits.floor_s + k->m->gap_s);
 }
 
 static double communication(const cm__parts *parts)
@@ -170,19 +123,21 @@ static double communication(const cm__parts *parts)
 cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch, int32_t cp,
                         cm__timed *timed)
 {
-    cm__parts  parts = {.count = cm__part_count(m->graph)};
-    cm__making k = {.m = m, .g = m->graph, .fabric = fabric, .parts = &parts, .batch = micro_batch / cp, .cp = cp};
+    const cm__layering *l = m->layering ? m->layering : cm__layering_new(ctx, m->graph, m->calls);
+    cm__parts           parts = {.count = l->count};
+    cm__making          k = {.m = m, .g = m->graph, .layering = l, .part = l->part, .fabric = fabric, .parts = &parts,
+                             .batch = micro_batch / cp, .cp = cp};
     parts.all = cm__alloc_array(ctx, (size_t)parts.count, sizeof *parts.all);
-    k.part = cm__part_map(ctx, m->graph);
     cm__parts_communicate(&k, ctx);
     cm__step_time(m, micro_batch, timed);
     parts.throttled = cm__step_throttle(m, micro_batch, communication(&parts), timed);
     add_time(&k, timed);
     add_host(&k, timed);
-    cm__gradients_find(ctx, m->graph, m->calls, timed, k.part, cm__parts_add_parameters(&k, ctx), &parts);
+    cm__parts_add_parameters(&k);
+    cm__gradients_find(ctx, m->calls, timed, l, &parts);
     parts.gradient_bytes = parts.weight_bytes * cm__gradient_copies(m->graph, m->runtime);
     parts.updated = parts.parameters * (m->calls->shards.split ? m->calls->shards.updated : 1);
-    cm__parts_add_boundaries(&k, ctx);
+    cm__parts_add_boundaries(&k);
     add_kept(&k);
     parts.exchange_host_s = m->host_exchange_s;
     parts.batch_host_s = m->host_batch_s;

@@ -19,58 +19,27 @@ static double sum_time(const cm__making *k, double n)
     return cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, n) + cm__comm_time(k->fabric, CM__ALL_GATHER, group, n);
 }
 
-/* Follows casts and views back to their source; each product that reads the source has a cast of its own. */
-static int32_t before_casts(const cm_graph *g, int32_t tensor)
-{
-    for (int32_t from = cm__t(g, tensor)->producer; from >= 0; from = cm__t(g, tensor)->producer) {
-        const cm_node *n = &g->nodes[from];
-        if (n->op != CM_OP_CAST && !n->view) break;
-        tensor = n->inputs[0];
-    }
-    return tensor;
-}
-
-/* The tensor that devices sum after a node; -1: none. */
-static int32_t summed(const cm__making *k, const cm_node *n, bool *counted)
-{
-    const bool    *split = k->m->calls->shards.split;
-    const cm_node *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
-    cm__division   division = cm__division_of(k->g, forward, split);
-    if (n->phase != CM_BACKWARD) {
-        bool table = cm__is_table(n) && cm__has(n, 0) && cm__in(k->g, n, 0)->role == CM_ROLE_PARAMETER &&
-                     cm__has(n, 1) && cm__in(k->g, n, 1)->dims && cm__in(k->g, n, 1)->dims[0].per_batch > 0;
-        return division == CM__ROWS || table ? n->outputs[0] : -1;
-    }
-    int32_t read = before_casts(k->g, forward->inputs[0]);
-    if (!cm__is_input_gradient(n, forward) || division != CM__COLUMNS || counted[read]) return -1;
-    counted[read] = true; /* several products read one input: their gradients are added before the sum */
-    return n->outputs[0];
-}
-
 /* Devices that share a vocabulary exchange, per token, the maximum logit, the label's logit and the sum of
    exponentials. */
-static double loss_time(const cm__making *k, const cm_node *n)
+static double loss_time(const cm__making *k, const cm__layer_sum *sum)
 {
     const double each = 4; /* bytes */
-    if (cm__ops[n->op].shard != CM__SHARD_classes || !k->m->calls->shards.split[n->inputs[0]]) return 0;
-    cm_poly tokens = cm_tensor_elements(cm__in(k->g, n, 1));
-    return 3 * sum_time(k, each * cm_poly_at(&tokens, k->batch));
+    return 3 * sum_time(k, each * cm__poly_at(&sum->bytes, k->batch));
 }
 
-static void add_sums(cm__making *k, cm__ctx *ctx)
+static void add_sums(cm__making *k)
 {
-    double  last_bytes = -1, last_s = 0; /* most layers sum as many bytes as the previous one */
-    bool *counted = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *counted);
-    for (int32_t i = 0; i < k->g->n_nodes; i++) {
-        const cm_node *n = &k->g->nodes[i];
-        int32_t        tensor = n->view || n->phase == CM_UPDATE ? -1 : summed(k, n, counted);
-        cm__part      *part = &k->parts->all[k->part[i]];
-        part->forward_comm_s += loss_time(k, n);
-        if (tensor < 0) continue;
-        cm_poly bytes = cm_tensor_bytes(cm__t(k->g, tensor));
-        double  here = cm_poly_at(&bytes, k->batch);
+    double last_bytes = -1, last_s = 0; /* most layers sum as many bytes as the previous one */
+    for (int32_t i = 0; i < k->layering->n_sums; i++) {
+        const cm__layer_sum *sum = &k->layering->sums[i];
+        cm__part            *part = &k->parts->all[sum->part];
+        if (sum->loss) {
+            part->forward_comm_s += loss_time(k, sum);
+            continue;
+        }
+        double here = cm__poly_at(&sum->bytes, k->batch);
         if (here != last_bytes) last_s = sum_time(k, last_bytes = here);
-        *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) += last_s;
+        *(sum->forward ? &part->forward_comm_s : &part->backward_comm_s) += last_s;
         part->host_s += k->m->host_collective_s;
     }
 }
@@ -89,7 +58,7 @@ static void add_routes(cm__making *k, cm__ctx *ctx)
         int32_t        at = k->part[i];
         if (!cm__is_expert(k->g, forward) || last[at] == n->phase + 1) continue;
         cm_poly bytes = cm_tensor_bytes(cm__in(k->g, forward, 0));
-        double sent = cm_poly_at(&bytes, k->batch) * s->imbalance; /* the fullest device receives most */
+        double sent = cm__poly_at(&bytes, k->batch) * s->imbalance; /* the fullest device receives most */
         if (!last[at]) route_s[at] = 2 * cm__comm_time(k->fabric, CM__ALL_TO_ALL, group, sent);
         last[at] = n->phase + 1;
         cm__part *part = &k->parts->all[at];
@@ -106,10 +75,10 @@ static void add_gathers(cm__making *k)
         const cm_node *n = &k->g->nodes[i], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
         cm__part      *part = &k->parts->all[k->part[i]];
         double         bytes = 0;
-        if (cm_node_class(n) != CM_CLASS_ATTENTION || forward->n_inputs < 3) continue;
+        if (cm__class(n) != CM_CLASS_ATTENTION || forward->n_inputs < 3) continue;
         for (int32_t j = 1; j < 3; j++) {
             cm_poly of = cm_tensor_bytes(cm__in(k->g, forward, j));
-            bytes += cm_poly_at(&of, k->batch * k->cp) / tp;
+            bytes += cm__poly_at(&of, k->batch * k->cp) / tp;
         }
         double gather = cm__comm_time(k->fabric, CM__ALL_GATHER, group, bytes);
         if (n->phase == CM_FORWARD) part->forward_comm_s += gather;
@@ -121,7 +90,7 @@ static void add_gathers(cm__making *k)
 
 void cm__parts_communicate(cm__making *k, cm__ctx *ctx)
 {
-    if (k->m->calls->shards.tp > 1) add_sums(k, ctx);
+    if (k->m->calls->shards.tp > 1) add_sums(k);
     if (k->m->calls->shards.ep > 1) add_routes(k, ctx);
     if (k->cp > 1) add_gathers(k);
 }

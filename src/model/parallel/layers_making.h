@@ -3,22 +3,24 @@
 #ifndef CM_MODEL_LAYERS_MAKING_H
 #define CM_MODEL_LAYERS_MAKING_H
 
+#include "model/parallel/layering.h"
 #include "model/parallel/layers.h"
 
 typedef struct cm__making {
     const cm__step_model *m;
     const cm_graph       *g;
+    const cm__layering   *layering;
     const cm_fabric      *fabric;
     cm__parts            *parts;
-    int32_t              *part; /* per node */
+    const int32_t        *part; /* per node */
     double                batch; /* samples whose tokens this device has; a fraction with context parallelism */
     int32_t               cp;
 } cm__making;
 
-/* Adds the parameters of each part. Returns, per tensor, the elements of a parameter that this device has. */
-const double *cm__parts_add_parameters(cm__making *k, cm__ctx *ctx);
+/* Adds the parameters of each part. */
+void cm__parts_add_parameters(cm__making *k);
 /* Adds the activations that each part sends to the next. */
-void cm__parts_add_boundaries(cm__making *k, cm__ctx *ctx);
+void cm__parts_add_boundaries(cm__making *k);
 /* Adds the communication of each part: tensor, expert and context parallel. */
 void cm__parts_communicate(cm__making *k, cm__ctx *ctx);
 

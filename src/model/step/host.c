@@ -52,18 +52,13 @@ static int kind_of(const cm_graph *g, const cm_node *n)
 {
     const cm_node *forward = n->source >= 0 ? &g->nodes[n->source] : n;
     if (n->view) return VIEW;
-    return forward->op == CM_OP_BATCH_NORM ? BATCH_NORM : kind_of_class[cm_node_class(n)];
+    return forward->op == CM_OP_BATCH_NORM ? BATCH_NORM : kind_of_class[cm__class(n)];
 }
 
 typedef struct counts {
-    double forward[KINDS], again[KINDS], backward[KINDS], tensors; /* again: recomputed */
+    double forward[KINDS], again[KINDS], backward[KINDS]; /* again: recomputed */
     bool   trains;
 } counts;
-
-static void count_update(const cm_graph *g, const cm_node *n, counts *c)
-{
-    for (int32_t i = 0; i < n->n_inputs; i++) c->tensors += cm__t(g, n->inputs[i])->role == CM_ROLE_PARAMETER;
-}
 
 /* All backward nodes of one forward operator are one autograd node. */
 static counts count(const cm_graph *g)
@@ -74,35 +69,29 @@ static counts count(const cm_graph *g)
         const cm_node *n = &g->nodes[i];
         bool           backward = n->phase == CM_BACKWARD;
         c.trains |= n->phase != CM_FORWARD;
-        if (n->phase == CM_UPDATE) count_update(g, n, &c);
-        else if (!backward) (n->phase == CM_RECOMPUTE ? c.again : c.forward)[kind_of(g, n)]++;
+        if (n->phase == CM_UPDATE) continue;
+        if (!backward) (n->phase == CM_RECOMPUTE ? c.again : c.forward)[kind_of(g, n)]++;
         else if (n->source < 0 || n->source != last) c.backward[kind_of(g, n)]++;
         last = backward ? n->source : -1;
     }
     return c;
 }
 
-static double update_time(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *g,
-                          double tensors)
+double cm__host_update(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *g)
 {
     char what[64];
     snprintf(what, sizeof what, "update-op:%s", cm_optimizer_name(g->optimizer));
     /* bitsandbytes calls a kernel for each parameter: an operator call */
     if (g->optimizer >= CM_OPTIMIZER_ADAMW_8BIT) snprintf(what, sizeof what, "forward-op:elementwise");
     return cm__host_number(device, reference, runtime, "step") +
-           tensors * cm__host_number(device, reference, runtime, what);
-}
-
-double cm__host_update(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *g)
-{
-    return update_time(device, reference, runtime, g, count(g).tensors);
+           cm__facts_of(g).updated * cm__host_number(device, reference, runtime, what);
 }
 
 double cm__host_time(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *g)
 {
     counts c = count(g);
     char   what[64];
-    double sum = update_time(device, reference, runtime, g, c.tensors);
+    double sum = cm__host_update(device, reference, runtime, g);
     for (int k = 0; k < KINDS; k++) {
         snprintf(what, sizeof what, "forward-op:%s", kind_names[k]);
         double one = cm__host_number(device, reference, runtime, what);

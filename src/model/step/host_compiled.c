@@ -48,7 +48,7 @@ static double called_s(const cm_device *device, const cm_device *reference, cons
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         bool           backward = n->phase == CM_BACKWARD;
-        cm_class       class = cm_node_class(n);
+        cm_class       class = cm__class(n);
         const char    *what = backward ? called[class].backward : called[class].forward;
         if (!what && !cm__fusible(g, n) && is_complex(g, n)) what = "forward-op:elementwise";
         bool           again = backward && n->source >= 0 && n->source == last && called[class].at_once;

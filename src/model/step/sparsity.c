@@ -23,7 +23,7 @@ bool cm__has_blocks(const cm_graph *g)
 
 bool cm__is_pruned(const cm_graph *g, const cm_node *n, bool has_blocks)
 {
-    cm_class class = cm_node_class(n);
+    cm_class class = cm__class(n);
     bool     dense = class == CM_CLASS_GEMM || class == CM_CLASS_CONV || class == CM_CLASS_RNN;
     if (!dense || (has_blocks && n->block < 0)) return false;
     for (int32_t i = 0; i < n->n_inputs; i++) {

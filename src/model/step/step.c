@@ -48,11 +48,13 @@ cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *
 }
 
 cm__common cm__common_divided(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_runtime runtime,
-                              const cm_plan *plan, bool math, cm__memo *memo)
+                              const cm_plan *plan, bool math, cm__memo *memo, const cm__common *like)
 {
-    const char *id = cm__n_embedded_kernels ? cm__all_embedded_kernels[0].device : NULL;
-    return (cm__common){.calls = cm__dispatch_shard(ctx, graph, first->layout, runtime, plan, math),
+    const char   *id = cm__n_embedded_kernels ? cm__all_embedded_kernels[0].device : NULL;
+    cm__dispatch *calls = like ? cm__dispatch_like(ctx, like->calls, plan) : NULL;
+    return (cm__common){.calls = calls ? calls : cm__dispatch_shard(ctx, graph, first->layout, runtime, plan, math),
                         .memo = memo,
+                        .layering = calls ? like->layering : NULL,
                         .reference = id ? cm__device_beside(ctx, first, id) : NULL};
 }
 
@@ -117,7 +119,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .limits = limits,
         .power = power_of(device, reference),
         .runtime = runtime,
-        .matrix_flop = cm__matrix_flop(graph),
+        .matrix_flop = cm__facts_of(graph).matrix_flop,
         .host_s = host_s * slower,
         .host_launch_s = runtime == CM_RUNTIME_TORCH_EAGER && !graphs
                              ? cm__host_number(device, reference, runtime, "launch") * slower
@@ -132,6 +134,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .gap_s = gap > 0 ? gap : cm__host_number(device, reference, CM_RUNTIME_TORCH_EAGER, "gap"),
         .peak_flop_s = cm__precision_peak(&limits, cm_graph_precision(graph), false),
         .stretches = cm__alloc_array(ctx, (size_t)calls->n_calls + 1, sizeof *m.stretches),
+        .layering = same ? common->layering : NULL,
     };
     if (common) cm__timer_share(m.timer, common->memo);
     cm__timer_trains(m.timer, graph->n_nodes && graph->nodes[graph->n_nodes - 1].phase != CM_FORWARD);
@@ -250,20 +253,9 @@ double cm__step_error(double time_s, const cm__errors *e)
     return sqrt(spread) / fmax(time_s, 1e-30);
 }
 
-cm_poly cm__matrix_flop(const cm_graph *g)
-{
-    static const bool matrix[CM_CLASSES] = {[CM_CLASS_GEMM] = true, [CM_CLASS_CONV] = true, [CM_CLASS_ATTENTION] = true,
-                                            [CM_CLASS_RNN] = true};
-    cm_poly           sum = cm__poly_const(0);
-    for (int32_t i = 0; i < g->n_nodes; i++)
-        if (matrix[cm_node_class(&g->nodes[i])] && g->nodes[i].phase != CM_RECOMPUTE)
-            sum = cm__poly_add(sum, g->nodes[i].flop);
-    return sum;
-}
-
 void cm__step_rates(const cm_poly *matrix_flop, double peak_flop_s, cm_prediction_info *i)
 {
-    double flop = cm_poly_at(matrix_flop, (double)i->batch);
+    double flop = cm__poly_at(matrix_flop, (double)i->batch);
     i->throughput_samples_s = i->step_time_s > 0 ? (double)i->batch / i->step_time_s : 0;
     i->mfu = peak_flop_s > 0 && i->step_time_s > 0 ? flop / i->step_time_s / peak_flop_s / i->devices : NAN;
 }

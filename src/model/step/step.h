@@ -29,6 +29,7 @@ typedef struct cm__step_model {
     const bool      *sparse;  /* per call: it runs on 2:4 sparse units; NULL: none does */
     double           gain;    /* peak of these units over the dense peak */
     cm__stretch     *stretches; /* one entry per call */
+    const struct cm__layering *layering; /* of these calls (parallel/layering.h); NULL: made when it is needed */
 } cm__step_model;
 
 /* The built-in device of the same kind that has the most kernel tables; NULL: none. */
@@ -39,6 +40,7 @@ typedef struct cm__common {
     cm__dispatch    *calls;
     const cm_device *reference; /* device whose tables are used for others; NULL: none */
     cm__memo        *memo;
+    const struct cm__layering *layering; /* of a plan's devices; NULL: not made */
 } cm__common;
 
 /* As cm__common_new(), for one device and copies of it with other limits, with a memo of its own. */
@@ -47,9 +49,10 @@ cm__common cm__common_of_one(cm__ctx *ctx, const cm_graph *graph, const cm_devic
 cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_layout layout,
                           cm_runtime runtime, cm__memo *memo);
 
-/* As cm__common_new(), for one device of a plan whose counts are filled in. math: see cm__attention_math(). */
+/* As cm__common_new(), for one device of a plan whose counts are filled in. math: see cm__attention_math(). like: of a
+   plan that divides each layer in the same way, for the same graph, runtime and layout; NULL: there is none. */
 cm__common cm__common_divided(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_runtime runtime,
-                              const cm_plan *plan, bool math, cm__memo *memo);
+                              const cm_plan *plan, bool math, cm__memo *memo, const cm__common *like);
 
 /* Uses layout, runtime and sparsity of the options, and one device's part of the plan, whose counts are filled in or
    all zero. common NULL: nothing is shared. */
@@ -78,8 +81,6 @@ typedef struct cm__errors {
 void   cm__errors_add(cm__errors *errors, double time_s, const cm__timed *timed);
 /* Relative error of a sum of calls. */
 double cm__step_error(double time_s, const cm__errors *errors);
-/* Matrix FLOP of the model, without recomputation. */
-cm_poly cm__matrix_flop(const cm_graph *graph);
 /* Fills in throughput and utilisation for info->step_time_s. */
 void cm__step_rates(const cm_poly *matrix_flop, double peak_flop_s, cm_prediction_info *info);
 

@@ -135,6 +135,27 @@ static void every_status_has_a_text(void **state)
     assert_non_null(cm_status_text((cm_status)-99));
 }
 
+/* Scratch memory is freed at once, or with its parent; its failures are the parent's. */
+static void scratch(void **state)
+{
+    (void)state;
+    cm_diag      diag = {0};
+    volatile int released = 0;
+    cm__ctx     *ctx = cm__ctx_new(&diag);
+    if (!setjmp(ctx->trap)) {
+        cm__ctx *first = cm__scratch_new(ctx), *second = cm__scratch_new(ctx);
+        cm__defer(first, note_release, (void *)&released);
+        cm__defer(second, note_release, (void *)&released);
+        assert_non_null(cm__alloc(first, 100000));
+        cm__scratch_free(first);
+        assert_int_equal(released, 1);
+        cm__fail(second, CM_ERR_LIMIT, "too many");
+    }
+    assert_int_equal(cm__ctx_abandon(ctx), CM_ERR_LIMIT);
+    assert_string_equal(diag.reason, "too many");
+    assert_int_equal(released, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,7 +163,7 @@ int main(void)
         cmocka_unit_test(failing_tells_where_and_why), cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(places_of_numbers), cmocka_unit_test(texts_of_any_length),
         cmocka_unit_test(a_long_place_is_cut_not_spilled), cmocka_unit_test(every_status_has_a_text),
-        cmocka_unit_test(joined_texts),
+        cmocka_unit_test(joined_texts), cmocka_unit_test(scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

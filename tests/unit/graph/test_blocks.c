@@ -30,7 +30,7 @@ TEST(parts_of_a_pipeline)
     cm__find_blocks(g);
     train(linear(x, "head.weight"));
     assert_int_equal(cm__part_count(step), 4);
-    int32_t *part = cm__part_map(ctx, step);
+    const int32_t *part = cm__part_map(ctx, step);
     int32_t  counts[4] = {0};
     for (int32_t i = 0; i < step->n_nodes; i++) {
         assert_in_range(part[i], 0, 3);

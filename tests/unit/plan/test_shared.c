@@ -31,8 +31,39 @@ static void shared(void **state)
     cm_device_free(b);
 }
 
+/* A plan that takes the pieces of another plan's step has the memory that it has alone. */
+static void divided_alike(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm__plan_shared *s = cm__plan_shared_new(ctx);
+    cm_device       *a = a100();
+    cm_graph        *step = step_of(GPT, CM_RECOMPUTE_NONE);
+    for (int i = 0; i < 8; i++) {
+        cm_plan plan = {.devices = 8, .tp = i % 2 ? 2 : 1, .cp = 1, .ep = 1, .pp = 1, .dp = i % 2 ? 4 : 8, .zero = i / 2,
+                        .micro_batch = 2, .accumulate = 1 + i % 3};
+        const cm_memory_options options = {.runtime = CM_RUNTIME_TORCH_EAGER, .plan = plan, .layout = a->layout};
+        const cm_footprint     *with = cm__shared_memory(s, step, a, CM_RUNTIME_TORCH_EAGER, &plan);
+        cm_footprint           *alone;
+        cm_memory_use           use[2];
+        if (cm_footprint_new(step, a, &options, &alone, &diag)) fail_msg("%s", diag.reason);
+        cm_footprint_at(with, 2, &use[0]);
+        cm_footprint_at(alone, 2, &use[1]);
+        assert_true(use[0].peak_bytes == use[1].peak_bytes);
+        for (int c = 0; c < CM_CATEGORIES; c++) assert_true(use[0].categories[c] == use[1].categories[c]);
+        if (cm_footprint_simulate(with, 2, &use[0], &diag) || cm_footprint_simulate(alone, 2, &use[1], &diag))
+            fail_msg("%s", diag.reason);
+        assert_true(use[0].peak_bytes == use[1].peak_bytes && use[0].reserved_bytes == use[1].reserved_bytes);
+        cm_footprint_free(alone);
+    }
+    cm__ctx_free(ctx);
+    cm_graph_free(step);
+    cm_device_free(a);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(shared)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(shared), cmocka_unit_test(divided_alike)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,11 +41,43 @@ static void imbalanced(void **state)
     cm__ctx_free(ctx);
 }
 
+/* A plan with another update: the same calls whether the layers are dispatched again or taken over. */
+static void like(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    static const cm_runtime runtimes[] = {CM_RUNTIME_TORCH_EAGER, CM_RUNTIME_MEGATRON};
+    cm_graph *small = step_of(GPT, CM_RECOMPUTE_NONE), *large = step_of("efficientnet-b4", CM_RECOMPUTE_NONE);
+    for (int i = 0; i < 6; i++) {
+        cm_graph     *step = i < 4 ? small : large; /* of more than 512 calls */
+        cm_runtime    runtime = runtimes[i % 2];
+        cm_plan       layers = {.tp = i < 4 ? 1 + i / 2 : 1, .ep = 1, .cp = 1}, plan = layers;
+        cm__dispatch *first = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, runtime, &layers, false);
+        plan.pp = 3, plan.dp = 4, plan.zero = 1;
+        cm__dispatch *again = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, runtime, &plan, false);
+        cm__dispatch *taken = cm__dispatch_like(ctx, first, &plan);
+        assert_int_equal(taken->n_calls, again->n_calls);
+        assert_int_equal(taken->n_of, again->n_of);
+        assert_memory_equal(taken->calls, again->calls, (size_t)again->n_calls * sizeof *again->calls);
+        assert_memory_equal(taken->runs, again->runs, (size_t)again->n_calls * sizeof *again->runs);
+        assert_memory_equal(taken->of, again->of, (size_t)again->n_of * sizeof *again->of);
+        assert_memory_equal(taken->node, again->node, (size_t)again->n_of * sizeof *again->node);
+        is(taken->shards.update, again->shards.update);
+    }
+    cm__dispatch *fused = cm__dispatch_new(ctx, small, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_COMPILE);
+    assert_null(cm__dispatch_like(ctx, fused, &(cm_plan){.tp = 1}));
+    cm_graph_free(small);
+    cm_graph_free(large);
+    cm__ctx_free(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(divided),
         cmocka_unit_test(imbalanced),
+        cmocka_unit_test(like),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

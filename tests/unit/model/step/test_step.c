@@ -71,7 +71,7 @@ static void test_matrix_flop(void **state)
 {
     (void)state;
     cm_graph *plain = step_of(GPT, CM_RECOMPUTE_NONE), *again = step_of(GPT, CM_RECOMPUTE_FULL);
-    cm_poly   a = cm__matrix_flop(plain), b = cm__matrix_flop(again);
+    cm_poly   a = cm__facts_of(plain).matrix_flop, b = cm__facts_of(again).matrix_flop;
     near(a.c[1], b.c[1], 1e-12);
     /* 12 h^2 per layer and the head h V, two FLOP per weight and token, forward and twice backward; attention has
        2 products of T^2 h forward and 5 backward */

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layering.c - find the parameters, tensors and sums of each part in a few passes over the graph. */
+#include "model/parallel/layering.h"
+
+#include "graph/rule.h"
+#include "model/dispatch/tensor_parallel.h"
+
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
+
+static bool divides(const cm_graph *g, const cm__shards *s, const cm_node *n)
+{
+    return s->tp > 1 && (cm__division_of(g, n, s->split) != CM__WHOLE || cm__is_table(n));
+}
+
+static double elements_here(const cm_graph *g, const cm__shards *s, const cm_node *n, int32_t parameter)
+{
+    double here = cm_tensor_elements(cm__t(g, parameter)).c[0] / (divides(g, s, n) ? s->tp : 1);
+    return s->ep > 1 && cm__is_expert(g, n) ? here / s->ep : here;
+}
+
+typedef struct owning {
+    const cm_graph *g;
+    cm__layering   *l;
+    int32_t        *owner;     /* per tensor: index of the first part that reads it, plus 1 */
+    double         *on_device; /* per tensor: elements that this device has */
+    double          alone;     /* 1: trained modules among frozen ones are one unit each */
+} owning;
+
+static void add_parameter(owning *o, int32_t parameter, int32_t part, double here)
+{
+    const cm_tensor      *x = cm__t(o->g, parameter);
+    cm__layer_parameters *p = &o->l->parameters[part];
+    if (x->frozen) {
+        if (o->owner[parameter] != part + 1) p->frozen_bytes += here * (double)cm_dtype_size(x->dtype);
+        o->owner[parameter] = part + 1;
+    } else if (!o->owner[parameter]) {
+        o->owner[parameter] = part + 1;
+        p->trained += o->on_device[parameter] = here;
+        p->units += o->alone;
+        o->l->all_parameters += here;
+        o->l->weight_bytes = (double)cm_dtype_size(x->dtype);
+    } else if (o->owner[parameter] != part + 1) o->l->tied_parameters += here;
+}
+
+/* Returns, per tensor, the elements of a parameter that this device has. */
+static const double *add_parameters(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__layering *l)
+{
+    size_t tensors = (size_t)g->n_tensors + 1;
+    owning o = {.g = g, .l = l, .owner = cm__alloc_array(ctx, tensors, sizeof *o.owner),
+                .on_device = cm__alloc_array(ctx, tensors, sizeof *o.on_device),
+                .alone = g->tuned && !g->joined_adapters};
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        for (int32_t j = 0; n->phase == CM_FORWARD && j < n->n_inputs; j++) {
+            int32_t parameter = cm__parameter_read(g, n, j);
+            if (parameter >= 0) add_parameter(&o, parameter, l->part[i], elements_here(g, s, n, parameter));
+        }
+    }
+    for (int32_t t = 0; t < g->n_tensors; t++)
+        l->tensors += cm__t(g, t)->role == CM_ROLE_PARAMETER && !cm__t(g, t)->frozen;
+    return o.on_device;
+}
+
+static void add_gradients(cm__ctx *ctx, const cm_graph *g, const double *on_device, cm__layering *l)
+{
+    int32_t at = g->n_nodes - 1;
+    while (at >= 0 && g->nodes[at].op != CM_OP_UPDATE) at--;
+    if (at < 0) return;
+    const cm_node *update = &g->nodes[at];
+    l->gradients = cm__alloc_array(ctx, (size_t)update->n_inputs + 1, sizeof *l->gradients);
+    for (int32_t i = update->n_inputs - 1; i > 0; i--) {
+        const cm_tensor *gradient = cm__t(g, update->inputs[i]);
+        if (gradient->role != CM_ROLE_PARAMETER_GRADIENT || gradient->producer < 0) continue;
+        l->gradients[l->n_gradients++] = (cm__layer_gradient){.elements = on_device[update->inputs[i - 1]],
+                                                              .producer = gradient->producer,
+                                                              .part = l->part[gradient->producer]};
+    }
+}
+
+/* ---- tensors ----------------------------------------------------------------------------------------------------- */
+
+/* A tensor made in one part and read in a later one crosses all boundaries between them. */
+static void add_boundaries(cm__ctx *ctx, const cm_graph *g, cm__layering *l)
+{
+    int32_t *last = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *last);
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t j = 0; g->nodes[i].phase == CM_FORWARD && j < g->nodes[i].n_inputs; j++)
+            if (cm__has(&g->nodes[i], j) && l->part[i] > last[g->nodes[i].inputs[j]])
+                last[g->nodes[i].inputs[j]] = l->part[i];
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        const cm_tensor *x = cm__t(g, t);
+        if (x->producer < 0 || g->nodes[x->producer].phase != CM_FORWARD || g->nodes[x->producer].view) continue;
+        for (int32_t b = l->part[x->producer]; b < last[t]; b++) {
+            l->boundaries = cm__grow(ctx, l->boundaries, l->n_boundaries, &l->cap_boundaries, sizeof *l->boundaries);
+            l->boundaries[l->n_boundaries++] = (cm__layer_tensor){.part = b, .bytes = cm_tensor_bytes(x), .by = 1};
+        }
+    }
+}
+
+static void add_kept(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__layering *l)
+{
+    int32_t middle = l->count / 2;
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        const cm_tensor *x = cm__t(g, t);
+        if (x->storage != t || x->born < 0 || l->part[x->born] != middle) continue;
+        if (g->nodes[x->born].phase != CM_FORWARD || x->dies >= g->n_nodes) continue;
+        if (g->nodes[x->dies].phase == CM_FORWARD) continue;
+        bool shared = s->tp > 1 && (s->split[t] || s->sequence);
+        l->kept = cm__grow(ctx, l->kept, l->n_kept, &l->cap_kept, sizeof *l->kept);
+        l->kept[l->n_kept++] =
+            (cm__layer_tensor){.part = middle, .bytes = cm_tensor_bytes(x), .by = shared ? s->tp : 1};
+    }
+}
+
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
+
+/* Follows casts and views back to their source; each product that reads the source has a cast of its own. */
+static int32_t before_casts(const cm_graph *g, int32_t tensor)
+{
+    for (int32_t from = cm__t(g, tensor)->producer; from >= 0; from = cm__t(g, tensor)->producer) {
+        const cm_node *n = &g->nodes[from];
+        if (n->op != CM_OP_CAST && !n->view) break;
+        tensor = n->inputs[0];
+    }
+    return tensor;
+}
+
+/* The tensor that devices sum after a node; -1: none. */
+static int32_t summed(const cm_graph *g, const bool *split, const cm_node *n, bool *counted)
+{
+    const cm_node *forward = n->source >= 0 ? &g->nodes[n->source] : n;
+    cm__division   division = cm__division_of(g, forward, split);
+    if (n->phase != CM_BACKWARD) {
+        bool table = cm__is_table(n) && cm__has(n, 0) && cm__in(g, n, 0)->role == CM_ROLE_PARAMETER && cm__has(n, 1) &&
+                     cm__in(g, n, 1)->dims && cm__in(g, n, 1)->dims[0].per_batch > 0;
+        return division == CM__ROWS || table ? n->outputs[0] : -1;
+    }
+    int32_t read = before_casts(g, forward->inputs[0]);
+    if (!cm__is_input_gradient(n, forward) || division != CM__COLUMNS || counted[read]) return -1;
+    counted[read] = true; /* several products read one input: their gradients are added before the sum */
+    return n->outputs[0];
+}
+
+static void add_sum(cm__ctx *ctx, cm__layering *l, cm__layer_sum sum)
+{
+    l->sums = cm__grow(ctx, l->sums, l->n_sums, &l->cap_sums, sizeof *l->sums);
+    l->sums[l->n_sums++] = sum;
+}
+
+static void add_sums(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__layering *l)
+{
+    bool *counted = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *counted);
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        int32_t        tensor = n->view || n->phase == CM_UPDATE ? -1 : summed(g, s->split, n, counted);
+        bool           loss = cm__ops[n->op].shard == CM__SHARD_classes && s->split[n->inputs[0]];
+        if (loss)
+            add_sum(ctx, l, (cm__layer_sum){.part = l->part[i], .forward = true, .loss = true,
+                                            .bytes = cm_tensor_elements(cm__in(g, n, 1))});
+        if (tensor >= 0)
+            add_sum(ctx, l, (cm__layer_sum){.part = l->part[i], .forward = n->phase == CM_FORWARD,
+                                            .bytes = cm_tensor_bytes(cm__t(g, tensor))});
+    }
+}
+
+cm__layering *cm__layering_new(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *calls)
+{
+    const cm__shards *s = &calls->shards;
+    cm__layering     *l = cm__alloc(ctx, sizeof *l);
+    l->count = cm__part_count(g);
+    l->part = cm__part_map(ctx, g);
+    l->parameters = cm__alloc_array(ctx, (size_t)l->count, sizeof *l->parameters);
+    add_gradients(ctx, g, add_parameters(ctx, g, s, l), l);
+    add_boundaries(ctx, g, l);
+    add_kept(ctx, g, s, l);
+    if (s->tp > 1) add_sums(ctx, g, s, l);
+    return l;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * layering.h - what the parts of a step have whatever the device and the micro-batch are: parameters, tensors that
+ * cross boundaries or are stored for backward, and sums among the devices that share a layer.
+ */
+#ifndef CM_MODEL_LAYERING_H
+#define CM_MODEL_LAYERING_H
+
+#include "model/dispatch/dispatch.h"
+
+/* A tensor of a part. */
+typedef struct cm__layer_tensor {
+    int32_t part;
+    cm_poly bytes;
+    double  by; /* as many devices share it */
+} cm__layer_tensor;
+
+/* What tensor-parallel devices do together after a node. */
+typedef struct cm__layer_sum {
+    int32_t part;
+    bool    forward, loss; /* loss: three numbers per token, in forward */
+    cm_poly bytes;         /* of a loss: tokens */
+} cm__layer_sum;
+
+typedef struct cm__layer_gradient {
+    double  elements;
+    int32_t producer, part;
+} cm__layer_gradient;
+
+typedef struct cm__layer_parameters {
+    double trained, frozen_bytes, units; /* units: modules that FSDP gathers by themselves */
+} cm__layer_parameters;
+
+typedef struct cm__layering {
+    int32_t               count; /* of parts */
+    const int32_t        *part;  /* per node */
+    cm__layer_parameters *parameters; /* per part */
+    double                all_parameters, tied_parameters, weight_bytes; /* weight_bytes: per parameter */
+    double                tensors;    /* trained ones */
+    cm__layer_tensor     *boundaries; /* results that the next part reads */
+    cm__layer_tensor     *kept;       /* activations that the middle layer stores for backward */
+    cm__layer_sum        *sums;       /* in the order of the nodes; only with tensor parallelism */
+    cm__layer_gradient   *gradients;  /* in the order in which they are sent: the last parameter's first */
+    int32_t               n_boundaries, n_kept, n_sums, n_gradients;
+    int32_t               cap_boundaries, cap_kept, cap_sums;
+} cm__layering;
+
+/* `calls` gives the part of each layer that one device has. */
+cm__layering *cm__layering_new(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *calls);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_layering.c - parameters, boundaries and sums of the parts of a transformer. */
+#include "plan_case.h"
+#include "model/parallel/layering.h"
+
+#define LAYERS 3
+#define HIDDEN 64
+#define SEQ 32
+#define MODEL "gpt:layers=3,hidden=64,heads=4,seq=32,vocab=128"
+
+static cm__layering *layering(cm__ctx *ctx, const cm_graph *step, int32_t tp)
+{
+    cm_plan       plan = {.tp = tp, .ep = 1, .cp = 1};
+    cm__dispatch *calls = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER, &plan, false);
+    return cm__layering_new(ctx, step, calls);
+}
+
+/* A layer has 12 h^2 + 13 h parameters, of which tensor parallelism divides the matrices and the biases of columns. */
+static void parameters(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph     *step = step_of(MODEL, CM_RECOMPUTE_NONE);
+    cm__layering *whole = layering(ctx, step, 1), *half = layering(ctx, step, 2);
+    double        h = HIDDEN, sum = 0;
+    assert_int_equal(whole->count, LAYERS + 2);
+    is(whole->parameters[1].trained, 12 * h * h + 13 * h);
+    assert_true(half->parameters[1].trained >= 6 * h * h + 6.5 * h);
+    assert_true(half->parameters[1].trained < 6 * h * h + 13 * h);
+    for (int32_t i = 0; i < whole->count; i++) sum += whole->parameters[i].trained;
+    is(whole->all_parameters, sum);
+    sum = 0;
+    for (int32_t i = 0; i < whole->n_gradients; i++) sum += whole->gradients[i].elements;
+    is(sum, whole->all_parameters);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
+/* One tensor of hidden states crosses each boundary between layers. Two devices sum it twice per layer in forward. */
+static void boundaries_and_sums(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph     *step = step_of(MODEL, CM_RECOMPUTE_NONE);
+    cm__layering *whole = layering(ctx, step, 1), *half = layering(ctx, step, 2);
+    double        bytes = 0, sums = 0;
+    for (int32_t i = 0; i < whole->n_boundaries; i++)
+        if (whole->boundaries[i].part == 1) bytes += cm_poly_at(&whole->boundaries[i].bytes, 1);
+    for (int32_t i = 0; i < half->n_sums; i++) sums += half->sums[i].part == 1 && half->sums[i].forward;
+    assert_true(bytes == 4.0 * SEQ * HIDDEN || bytes == 2.0 * SEQ * HIDDEN);
+    is(sums, 2);
+    assert_int_equal(whole->n_sums, 0);
+    for (int32_t i = 0; i < half->n_kept; i++) assert_int_equal(half->kept[i].part, half->count / 2);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(parameters), cmocka_unit_test(boundaries_and_sums)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
