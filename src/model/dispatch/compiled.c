@@ -182,6 +182,17 @@ static void emit(cm__fusing *f, int32_t kernel)
         if (cm__fusing_has_weight_sums(f, i)) emit_weight_sums(f, i);
 }
 
+void cm__dispatch_chains(cm__dispatch *d, void (*other)(cm__dispatch *d, int32_t node))
+{
+    cm__fusing *f = cm__fusing_new(d);
+    find_outside(f);
+    add_traffic(f);
+    for (int32_t i = 0; i < d->g->n_nodes; i++) {
+        if (f->kernel[i] == i) emit_stream(d, i, "copy", f->bytes[i]);
+        else if (f->kernel[i] < 0) other(d, i);
+    }
+}
+
 void cm__dispatch_fused(cm__dispatch *d)
 {
     const cm_graph *g = d->g;

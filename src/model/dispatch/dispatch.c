@@ -71,10 +71,15 @@ void cm__dispatch_one(cm__dispatch *d, int32_t node)
     else cm__dispatch_rules[d->g->nodes[node].op](d, node);
 }
 
+static void unless_view(cm__dispatch *d, int32_t node)
+{
+    if (!d->g->nodes[node].view || d->strides->copied[node]) cm__dispatch_one(d, node);
+}
+
 static void one_by_one(cm__dispatch *d)
 {
-    for (int32_t i = 0; i < d->g->n_nodes; i++)
-        if (!d->g->nodes[i].view || d->strides->copied[i]) cm__dispatch_one(d, i);
+    if (d->g->fused_kernels) cm__dispatch_chains(d, unless_view);
+    else for (int32_t i = 0; i < d->g->n_nodes; i++) unless_view(d, i);
 }
 
 bool cm__in_nhwc(const cm_graph *g, cm_layout layout)

@@ -31,6 +31,13 @@ cm__fusing *cm__fusing_new(cm__dispatch *dispatch);
 /* Whether the compiler generates code for a node at all, instead of calling a library. */
 bool cm__fusible(const cm_graph *graph, const cm_node *node);
 
+/* Whether a node is part of the kernels that people write for a layer of a transformer: rotary positions, activations,
+   residual sums. Norms are kernels already. */
+bool cm__in_chain(const cm_graph *graph, const cm_node *node);
+
+/* Adds one kernel for each chain, counted as a copy of as many bytes, and calls `other` for nodes outside of chains. */
+void cm__dispatch_chains(cm__dispatch *dispatch, void (*other)(cm__dispatch *dispatch, int32_t node));
+
 /* The gradient of a norm over rows that has weights: their gradients are sums over columns, in kernels of their own. */
 bool cm__fusing_has_weight_sums(const cm__fusing *fusing, int32_t node);
 

@@ -6,17 +6,30 @@
  * columns, and the outputs of an embedding divided by vocabulary. With sequence parallelism each sum is a
  * reduce-scatter, and an all-gather before the next product: the same number of bytes.
  */
+#include <math.h>
 #include "graph/rule.h"
+#include "graph/runtimes.h"
 #include "model/parallel/layers_making.h"
 #include "model/dispatch/tensor_parallel.h"
 
-static double sum_time(const cm__making *k, double n)
+/* A sum among tensor-parallel devices: what computing waits for, and what runs behind a product if that lasts. */
+typedef struct exchange {
+    double waited_s, behind_s;
+} exchange;
+
+/* Megatron Core: the sum of input gradients runs behind the product that makes the weight's gradient. What is left of
+   backward with sequence parallelism is the all-gather of output gradients. In pieces, one of tp is exchanged before
+   products begin. */
+static exchange sum_time(const cm__making *k, double n, bool backward)
 {
     const cm__shards *s = &k->m->calls->shards;
     int32_t           node = cm_fabric_node(k->fabric);
     cm__group         group = {s->tp, s->tp < node ? s->tp : node};
-    if (!s->sequence) return cm__comm_time(k->fabric, CM__ALL_REDUCE, group, n);
-    return cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, n) + cm__comm_time(k->fabric, CM__ALL_GATHER, group, n);
+    double            shown = s->in_pieces ? 1.0 / s->tp : 1, gather = 0;
+    double            sum = shown * cm__comm_time(k->fabric, s->sequence ? CM__REDUCE_SCATTER : CM__ALL_REDUCE, group, n);
+    if (s->sequence) gather = shown * cm__comm_time(k->fabric, CM__ALL_GATHER, group, n);
+    if (backward && cm__is_megatron_core(k->m->runtime, k->g->software)) return (exchange){gather, sum};
+    return (exchange){gather + sum, 0};
 }
 
 /* Follows casts and views back to their source; each product that reads the source has a cast of its own. */
@@ -54,13 +67,28 @@ static double loss_time(const cm__making *k, const cm_node *n)
     const double each = 4; /* bytes */
     if (cm__ops[n->op].shard != CM__SHARD_classes || !k->m->calls->shards.split[n->inputs[0]]) return 0;
     cm_poly tokens = cm_tensor_elements(cm__in(k->g, n, 1));
-    return 3 * sum_time(k, each * cm_poly_at(&tokens, k->batch));
+    return 3 * sum_time(k, each * cm_poly_at(&tokens, k->batch), false).waited_s;
+}
+
+/* Time of the products that make weight gradients, by the input that they read. */
+static const double *weight_times(const cm__making *k, cm__ctx *ctx)
+{
+    const cm__dispatch *d = k->m->calls;
+    double             *sum = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *sum);
+    for (int32_t i = 0; k->timed && i < d->n_of; i++) {
+        const cm_node *n = &k->g->nodes[d->node[i]], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
+        if (n->phase != CM_BACKWARD || cm_node_class(forward) != CM_CLASS_GEMM || cm__is_input_gradient(n, forward)) continue;
+        sum[before_casts(k->g, forward->inputs[0])] += k->timed[d->of[i]].time_s;
+    }
+    return sum;
 }
 
 static void add_sums(cm__making *k, cm__ctx *ctx)
 {
-    double  last_bytes = -1, last_s = 0; /* most layers sum as many bytes as the previous one */
-    bool *counted = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *counted);
+    double        last_bytes[2] = {-1, -1}; /* most layers sum as many bytes as the previous one */
+    exchange      last[2] = {{0}};
+    bool         *counted = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *counted);
+    const double *weight_s = weight_times(k, ctx);
     for (int32_t i = 0; i < k->g->n_nodes; i++) {
         const cm_node *n = &k->g->nodes[i];
         int32_t        tensor = n->view || n->phase == CM_UPDATE ? -1 : summed(k, n, counted);
@@ -68,9 +96,12 @@ static void add_sums(cm__making *k, cm__ctx *ctx)
         part->forward_comm_s += loss_time(k, n);
         if (tensor < 0) continue;
         cm_poly bytes = cm_tensor_bytes(cm__t(k->g, tensor));
-        double  here = cm_poly_at(&bytes, k->batch);
-        if (here != last_bytes) last_s = sum_time(k, last_bytes = here);
-        *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) += last_s;
+        double  here = cm_poly_at(&bytes, k->batch), behind = 0;
+        bool    back = n->phase == CM_BACKWARD;
+        if (here != last_bytes[back]) last[back] = sum_time(k, last_bytes[back] = here, back);
+        if (back) behind = weight_s[before_casts(k->g, k->g->nodes[n->source].inputs[0])];
+        *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) +=
+            last[back].waited_s + fmax(0, last[back].behind_s - behind);
         part->host_s += k->m->host_collective_s;
     }
 }
