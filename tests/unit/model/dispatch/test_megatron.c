@@ -61,11 +61,10 @@ static void written_loss(void **state)
 
 #define LLAMA "llama:layers=2,hidden=256,heads=4,ffn=512,seq=64,vocab=512"
 
-/* Elementwise kernels of forward in the first layer, and casts to 8 bits (copies that scaled.c counts) among them. */
-static int32_t kernels_of(cm__ctx *ctx, cm_graph *step, int32_t software, cm_class class)
+/* Kernels of forward in the first layer whose first operator is of a class. */
+static int32_t kernels_under(cm__ctx *ctx, cm_graph *step, cm_runtime runtime, cm_class class)
 {
-    step->software = software;
-    cm__dispatch *d = cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON);
+    cm__dispatch *d = cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, runtime);
     int32_t       count = 0;
     for (int32_t i = 0; i < d->n_of; i++) {
         const cm_node *n = &step->nodes[d->node[i]];
@@ -74,7 +73,27 @@ static int32_t kernels_of(cm__ctx *ctx, cm_graph *step, int32_t software, cm_cla
     return count;
 }
 
-/* Megatron Core: rotary positions take two or three kernels for each of queries and keys instead of seven, the activation
+static int32_t kernels_of(cm__ctx *ctx, cm_graph *step, int32_t software, cm_class class)
+{
+    step->software = software;
+    return kernels_under(ctx, step, CM_RUNTIME_MEGATRON, class);
+}
+
+/* The same chains in eager PyTorch with fused kernels. */
+static void fused_kernels(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph *step = step_of(LLAMA, CM_RECOMPUTE_NONE);
+    assert_int_equal(kernels_under(ctx, step, CM_RUNTIME_TORCH_EAGER, CM_CLASS_ELEMENTWISE), 2 * 4 + 2 + 2);
+    step->fused_kernels = true;
+    assert_int_equal(kernels_under(ctx, step, CM_RUNTIME_TORCH_EAGER, CM_CLASS_ELEMENTWISE), 2 * 2 + 1 + 2);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
+/* Megatron Core: rotary positions take two of these kernels for each of queries and keys instead of four, the activation
    one instead of two. Products and norms stay. */
 static void core(void **state)
 {
@@ -95,6 +114,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(core),
+        cmocka_unit_test(fused_kernels),
         cmocka_unit_test(unfused),
         cmocka_unit_test(written_loss),
     };
