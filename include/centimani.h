@@ -212,9 +212,12 @@ typedef struct cm_train_options {
     cm_recompute recompute;
     bool         keep_products; /* selective recomputation keeps attention and every second product, as PyTorch's by
                                    operator; false: it recomputes attention alone, as Megatron-LM's */
+    bool         whole_layers; /* full recomputation repeats all of a layer, as torch.utils.checkpoint(use_reentrant=True);
+                                  false: up to the last tensor that backward reads */
     cm_attention attention;
     int32_t      software;  /* year of the runtime's release, which decides the attention kernel; 0: today's */
     cm_loss_kernel loss_kernel;
+    bool         fused_kernels; /* eager PyTorch with one kernel for each rotary position, activation and sum of a layer */
     bool         master;    /* 16-bit weights beside fp32 master weights and states; no autocast: Megatron-LM, FSDP */
     bool         inference; /* forward pass only: no loss, no backward, no update */
     cm_tuning    tuning;
@@ -618,6 +621,7 @@ typedef struct cm_plan {
     bool         gpipe;      /* pipeline schedule: GPipe (all forward, then all backward); false: 1F1B */
     bool         asynchronous; /* replicas exchange gradients with a parameter server without waiting for each other */
     double       gradient_bits, gradient_part; /* bits per gradient, fraction of gradients sent; 0: all of them */
+    bool         async_tensor; /* tensor-parallel devices exchange pieces while products compute the others */
     bool         overlap;    /* overlap the gradient all-reduce with backward even if the runtime does not */
     bool         offload_optimizer, offload_activations, offload_weights; /* store in host memory */
     int64_t      micro_batch, global_batch; /* samples; 0: derived from the other one and the counts */

@@ -11,10 +11,11 @@ from .results import Batch, Explanation, Fit, Graph, Memory, Plan, Prediction, R
 
 def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = None,
           dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
-          loss: Optional[str] = None, recompute: Optional[str] = None, loss_kernel: Optional[str] = None,
-          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-          freeze: Optional[Union[str, Sequence[str]]] = None, mode: Optional[str] = None, fuse: Optional[str] = None,
-          no_fuse: Optional[bool] = None, nodes: Optional[bool] = None, tensors: Optional[bool] = None) -> Graph:
+          loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
+          loss_kernel: Optional[str] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+          mode: Optional[str] = None, fuse: Optional[str] = None, no_fuse: Optional[bool] = None,
+          nodes: Optional[bool] = None, tensors: Optional[bool] = None) -> Graph:
     """Show one training step of a model: operators, FLOP, bytes, lifetimes of tensors.
 
     batch: samples per step (default 1: costs per sample)
@@ -25,6 +26,8 @@ def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = Non
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective or full
+    reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
+        Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
     lora: train adapters:
         r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
@@ -37,14 +40,15 @@ def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = Non
     tensors: list every tensor of the step with its lifetime
     """
     return one(Graph, "graph", model, (), {"--batch": batch, "--seq": seq, "--dim": dim, "--precision": precision,
-        "--optimizer": optimizer, "--loss": loss, "--recompute": recompute, "--loss-kernel": loss_kernel,
-        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--mode": mode, "--fuse": fuse,
-        "--no-fuse": no_fuse, "--nodes": nodes, "--tensors": tensors})
+        "--optimizer": optimizer, "--loss": loss, "--recompute": recompute, "--reentrant": reentrant,
+        "--loss-kernel": loss_kernel, "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--mode": mode,
+        "--fuse": fuse, "--no-fuse": no_fuse, "--nodes": nodes, "--tensors": tensors})
 
 
 def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None, seq: Optional[int] = None,
             dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
-            loss: Optional[str] = None, recompute: Optional[str] = None, loss_kernel: Optional[str] = None,
+            loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
+            loss_kernel: Optional[str] = None, fused_kernels: Optional[bool] = None,
             lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
             freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
             software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
@@ -53,10 +57,10 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
             interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
             micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
             cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
-            expert_imbalance: Optional[float] = None, schedule: Optional[str] = None, overlap: Optional[bool] = None,
-            async_: Optional[bool] = None, compress: Optional[Union[float, str]] = None,
-            offload: Optional[Union[str, Sequence[str]]] = None, runtime: Optional[str] = None,
-            cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
+            expert_imbalance: Optional[float] = None, schedule: Optional[str] = None, async_tp: Optional[bool] = None,
+            overlap: Optional[bool] = None, async_: Optional[bool] = None,
+            compress: Optional[Union[float, str]] = None, offload: Optional[Union[str, Sequence[str]]] = None,
+            runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
             sparsity: Optional[Union[float, str]] = None, dataset: Optional[str] = None,
             workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
             steps_per_call: Optional[int] = None, ops: Optional[bool] = None, missing: Optional[bool] = None,
@@ -72,13 +76,17 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective or full
+    reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
+        Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
+        have them
     lora: train adapters:
         r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
-    software: year of the runtime's release, which decides the attention kernel (default: today's)
+    software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
     mode: training (default) or inference: forward pass only, no loss
     prompt: with --generate: tokens of the prompt
     generate: inference that answers a prompt with N tokens: one pass over the prompt, then a step per token with
@@ -99,6 +107,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     ep: expert-parallel size: replicas that divide the experts
     expert_imbalance: tokens of the expert-parallel device with the most, over the mean (default 1)
     schedule: pipeline schedule: 1f1b (default) or gpipe
+    async_tp: tensor-parallel devices exchange pieces behind their products: PyTorch's async TP, Megatron-LM's
+        --tp-comm-overlap
     overlap: overlap the gradient all-reduce with backward even if the runtime does not
     async_: replicas send gradients to a parameter server and do not wait for each other
     compress: compress gradients: bits of each one (8), or the fraction of them that is sent (0.01)
@@ -123,21 +133,23 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     """
     return per_device(Prediction, "predict", model, devices, {"--batch": batch, "--seq": seq, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
-        "--loss-kernel": loss_kernel, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--generate": generate,
-        "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
-        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
-        "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
-        "--expert-imbalance": expert_imbalance, "--schedule": schedule, "--overlap": overlap, "--async": async_,
-        "--compress": compress, "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs,
-        "--layout": layout, "--sparsity": sparsity, "--dataset": dataset, "--workers": workers, "--host": host,
-        "--host-io": host_io, "--steps-per-call": steps_per_call, "--ops": ops, "--missing": missing,
-        "--trace": trace, "--snapshot": snapshot, "--what-if": what_if})
+        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--fused-kernels": fused_kernels, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--prompt": prompt, "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp,
+        "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
+        "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance, "--schedule": schedule,
+        "--async-tp": async_tp, "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload,
+        "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout, "--sparsity": sparsity,
+        "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io,
+        "--steps-per-call": steps_per_call, "--ops": ops, "--missing": missing, "--trace": trace,
+        "--snapshot": snapshot, "--what-if": what_if})
 
 
 def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Optional[int] = None,
            dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
-           loss: Optional[str] = None, recompute: Optional[str] = None, loss_kernel: Optional[str] = None,
+           loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
+           loss_kernel: Optional[str] = None, fused_kernels: Optional[bool] = None,
            lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
            freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
            software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
@@ -157,13 +169,17 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective or full
+    reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
+        Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
+        have them
     lora: train adapters:
         r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
-    software: year of the runtime's release, which decides the attention kernel (default: today's)
+    software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
     mode: training (default) or inference: forward pass only, no loss
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
     n: number of devices; data parallel unless --tp, --pp or --cp is given
@@ -186,16 +202,18 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     """
     return per_device(Memory, "memory", model, devices, {"--batch": batch, "--seq": seq, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
-        "--loss-kernel": loss_kernel, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
-        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
-        "--ep": ep, "--schedule": schedule, "--offload": offload, "--layout": layout, "--what-if": what_if})
+        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--fused-kernels": fused_kernels, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
+        "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
+        "--layout": layout, "--what-if": what_if})
 
 
 def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
          dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
-         loss: Optional[str] = None, recompute: Optional[str] = None, loss_kernel: Optional[str] = None,
+         loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
+         loss_kernel: Optional[str] = None, fused_kernels: Optional[bool] = None,
          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
@@ -215,13 +233,17 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective or full
+    reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
+        Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
+        have them
     lora: train adapters:
         r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
-    software: year of the runtime's release, which decides the attention kernel (default: today's)
+    software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
     mode: training (default) or inference: forward pass only, no loss
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
     n: number of devices; data parallel unless --tp, --pp or --cp is given
@@ -243,24 +265,26 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         launch
     """
     return one(Fit, "fits", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim, "--precision": precision,
-        "--optimizer": optimizer, "--loss": loss, "--recompute": recompute, "--loss-kernel": loss_kernel,
-        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
-        "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
-        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
-        "--offload": offload, "--layout": layout, "--what-if": what_if})
+        "--optimizer": optimizer, "--loss": loss, "--recompute": recompute, "--reentrant": reentrant,
+        "--loss-kernel": loss_kernel, "--fused-kernels": fused_kernels, "--lora": lora, "--quantize": quantize,
+        "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime,
+        "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
+        "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
+        "--layout": layout, "--what-if": what_if})
 
 
 def batch(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,
           precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
-          recompute: Optional[str] = None, loss_kernel: Optional[str] = None,
-          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
-          n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
-          zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
-          micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
-          cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
+          recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
+          fused_kernels: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+          runtime: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
+          dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
+          sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
+          global_batch: Optional[int] = None, accumulate: Optional[int] = None, cp: Optional[int] = None,
+          ep: Optional[int] = None, schedule: Optional[str] = None,
           offload: Optional[Union[str, Sequence[str]]] = None, objective: Optional[str] = None,
           candidates: Optional[Sequence[int]] = None, any: Optional[bool] = None, layout: Optional[str] = None,
           what_if: Optional[str] = None) -> Batch:
@@ -273,13 +297,17 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective or full
+    reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
+        Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
+        have them
     lora: train adapters:
         r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
-    software: year of the runtime's release, which decides the attention kernel (default: today's)
+    software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
     mode: training (default) or inference: forward pass only, no loss
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
     n: number of devices; data parallel unless --tp, --pp or --cp is given
@@ -305,23 +333,23 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional
         launch
     """
     return one(Batch, "batch", model, (device,), {"--seq": seq, "--dim": dim, "--precision": precision,
-        "--optimizer": optimizer, "--loss": loss, "--recompute": recompute, "--loss-kernel": loss_kernel,
-        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
-        "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
-        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
-        "--offload": offload, "--objective": objective, "--candidates": candidates, "--any": any, "--layout": layout,
-        "--what-if": what_if})
+        "--optimizer": optimizer, "--loss": loss, "--recompute": recompute, "--reentrant": reentrant,
+        "--loss-kernel": loss_kernel, "--fused-kernels": fused_kernels, "--lora": lora, "--quantize": quantize,
+        "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime,
+        "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
+        "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
+        "--objective": objective, "--candidates": candidates, "--any": any, "--layout": layout, "--what-if": what_if})
 
 
 def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,
          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
-         recompute: Optional[str] = None, loss_kernel: Optional[str] = None,
-         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-         software: Optional[int] = None, mode: Optional[str] = None, dataset: Optional[str] = None,
-         workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
-         objective: Optional[str] = None, what_if: Optional[str] = None,
+         recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
+         fused_kernels: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+         dataset: Optional[str] = None, workers: Optional[int] = None, host: Optional[str] = None,
+         host_io: Optional[Union[bool, str]] = None, objective: Optional[str] = None, what_if: Optional[str] = None,
          devices: Optional[Union[str, Sequence[str]]] = None, batch: Optional[Union[int, str]] = None,
          runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
          samples: Optional[Union[float, str]] = None, tokens: Optional[Union[float, str]] = None,
@@ -343,13 +371,17 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective or full
+    reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
+        Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
+        have them
     lora: train adapters:
         r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
-    software: year of the runtime's release, which decides the attention kernel (default: today's)
+    software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
     mode: training (default) or inference: forward pass only, no loss
     dataset: dataset to load samples from: imagenet, openwebtext, files:FOLDER or bytes=N,decode=S,samples=N
     workers: loader processes (default: the host's cores per device; 0: the step waits for its samples)
@@ -395,22 +427,24 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
     rate: cost of one engineering hour
     """
     return ranking("rank", model, {"--seq": seq, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
-        "--loss": loss, "--recompute": recompute, "--loss-kernel": loss_kernel, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io, "--objective": objective,
-        "--what-if": what_if, "--devices": devices, "--batch": batch, "--runtime": runtime,
-        "--cuda-graphs": cuda_graphs, "--layout": layout, "--samples": samples, "--tokens": tokens,
-        "--epochs": epochs, "--max-devices": max_devices, "--clusters": clusters, "--within": within,
-        "--budget": budget, "--global-batch": global_batch, "--spot": spot, "--queue": queue,
-        "--job-script": job_script, "--entry": entry, "--launcher": launcher, "--scheduler": scheduler,
-        "--fewest-devices": fewest_devices, "--carbon": carbon, "--max-hours": max_hours, "--max-usd": max_usd,
-        "--vendor": vendor, "--provider": provider, "--where": where, "--price-basis": price_basis, "--price": price,
-        "--baseline": baseline, "--port-hours": port_hours, "--rate": rate})
+        "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
+        "--fused-kernels": fused_kernels, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--dataset": dataset, "--workers": workers,
+        "--host": host, "--host-io": host_io, "--objective": objective, "--what-if": what_if, "--devices": devices,
+        "--batch": batch, "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout,
+        "--samples": samples, "--tokens": tokens, "--epochs": epochs, "--max-devices": max_devices,
+        "--clusters": clusters, "--within": within, "--budget": budget, "--global-batch": global_batch,
+        "--spot": spot, "--queue": queue, "--job-script": job_script, "--entry": entry, "--launcher": launcher,
+        "--scheduler": scheduler, "--fewest-devices": fewest_devices, "--carbon": carbon, "--max-hours": max_hours,
+        "--max-usd": max_usd, "--vendor": vendor, "--provider": provider, "--where": where,
+        "--price-basis": price_basis, "--price": price, "--baseline": baseline, "--port-hours": port_hours,
+        "--rate": rate})
 
 
 def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
           dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
-          loss: Optional[str] = None, recompute: Optional[str] = None, loss_kernel: Optional[str] = None,
+          loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
+          loss_kernel: Optional[str] = None, fused_kernels: Optional[bool] = None,
           lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
           freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
           software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
@@ -419,9 +453,9 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
           sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
           global_batch: Optional[int] = None, accumulate: Optional[int] = None, cluster: Optional[str] = None,
           cp: Optional[int] = None, ep: Optional[int] = None, expert_imbalance: Optional[float] = None,
-          schedule: Optional[str] = None, overlap: Optional[bool] = None, async_: Optional[bool] = None,
-          compress: Optional[Union[float, str]] = None, offload: Optional[Union[str, Sequence[str]]] = None,
-          what_if: Optional[str] = None) -> Scale:
+          schedule: Optional[str] = None, async_tp: Optional[bool] = None, overlap: Optional[bool] = None,
+          async_: Optional[bool] = None, compress: Optional[Union[float, str]] = None,
+          offload: Optional[Union[str, Sequence[str]]] = None, what_if: Optional[str] = None) -> Scale:
     """Predict how training scales over several devices, and where efficiency is lost.
 
     batch: samples per replica (default 1); see also --global-batch
@@ -432,13 +466,17 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective or full
+    reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
+        Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
+        have them
     lora: train adapters:
         r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
-    software: year of the runtime's release, which decides the attention kernel (default: today's)
+    software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
     mode: training (default) or inference: forward pass only, no loss
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
     n: numbers of devices; efficiency is relative to the first one
@@ -456,6 +494,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     ep: expert-parallel size: replicas that divide the experts
     expert_imbalance: tokens of the expert-parallel device with the most, over the mean (default 1)
     schedule: pipeline schedule: 1f1b (default) or gpipe
+    async_tp: tensor-parallel devices exchange pieces behind their products: PyTorch's async TP, Megatron-LM's
+        --tp-comm-overlap
     overlap: overlap the gradient all-reduce with backward even if the runtime does not
     async_: replicas send gradients to a parameter server and do not wait for each other
     compress: compress gradients: bits of each one (8), or the fraction of them that is sent (0.01)
@@ -465,21 +505,23 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     """
     return one(Scale, "scale", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
-        "--loss-kernel": loss_kernel, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
-        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
-        "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance, "--schedule": schedule,
-        "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload, "--what-if": what_if})
+        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--fused-kernels": fused_kernels, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
+        "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
+        "--expert-imbalance": expert_imbalance, "--schedule": schedule, "--async-tp": async_tp, "--overlap": overlap,
+        "--async": async_, "--compress": compress, "--offload": offload, "--what-if": what_if})
 
 
 def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,
          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
-         loss_kernel: Optional[str] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-         runtime: Optional[str] = None, n: Optional[int] = None, global_batch: Optional[int] = None,
-         cluster: Optional[str] = None, objective: Optional[str] = None, tokens: Optional[Union[float, str]] = None,
+         loss_kernel: Optional[str] = None, fused_kernels: Optional[bool] = None,
+         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+         software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
+         n: Optional[int] = None, global_batch: Optional[int] = None, cluster: Optional[str] = None,
+         objective: Optional[str] = None, tokens: Optional[Union[float, str]] = None,
          within: Optional[Union[float, str]] = None, pareto: Optional[bool] = None, threads: Optional[int] = None,
          what_if: Optional[str] = None, price_basis: Optional[str] = None) -> Plan:
     """Find the best parallel plan for a number of devices and a global batch.
@@ -491,12 +533,14 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
+        have them
     lora: train adapters:
         r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
-    software: year of the runtime's release, which decides the attention kernel (default: today's)
+    software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
     mode: training (default) or inference: forward pass only, no loss
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
     n: number of devices; data parallel unless --tp, --pp or --cp is given
@@ -512,16 +556,17 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
     price_basis: price to use: on-demand (default), spot, marketplace, subscription, paper or any (the lowest)
     """
     return one(Plan, "plan", model, (device,), {"--seq": seq, "--dim": dim, "--precision": precision,
-        "--optimizer": optimizer, "--loss": loss, "--loss-kernel": loss_kernel, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--runtime": runtime, "-n": n, "--global-batch": global_batch, "--cluster": cluster, "--objective": objective,
-        "--tokens": tokens, "--within": within, "--pareto": pareto, "--threads": threads, "--what-if": what_if,
-        "--price-basis": price_basis})
+        "--optimizer": optimizer, "--loss": loss, "--loss-kernel": loss_kernel, "--fused-kernels": fused_kernels,
+        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
+        "--mode": mode, "--runtime": runtime, "-n": n, "--global-batch": global_batch, "--cluster": cluster,
+        "--objective": objective, "--tokens": tokens, "--within": within, "--pareto": pareto, "--threads": threads,
+        "--what-if": what_if, "--price-basis": price_basis})
 
 
 def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = None, seq: Optional[int] = None,
             dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
-            loss: Optional[str] = None, recompute: Optional[str] = None, loss_kernel: Optional[str] = None,
+            loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
+            loss_kernel: Optional[str] = None, fused_kernels: Optional[bool] = None,
             lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
             freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
             software: Optional[int] = None, mode: Optional[str] = None, fuse: Optional[str] = None,
@@ -544,13 +589,17 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective or full
+    reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
+        Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
+        have them
     lora: train adapters:
         r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
-    software: year of the runtime's release, which decides the attention kernel (default: today's)
+    software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
     mode: training (default) or inference: forward pass only, no loss
     fuse: fuse operators of a file into one: all (default), eager (as eager PyTorch does) or none
     n: number of devices; data parallel unless --tp, --pp or --cp is given
@@ -584,11 +633,11 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     """
     return one(Explanation, "explain", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
-        "--loss-kernel": loss_kernel, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--fuse": fuse, "-n": n, "--tp": tp,
-        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
-        "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
-        "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout, "--dataset": dataset,
-        "--workers": workers, "--host": host, "--host-io": host_io, "--versus": versus, "--full": full,
-        "--what-if": what_if})
+        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--fused-kernels": fused_kernels, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
+        "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule,
+        "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout,
+        "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io, "--versus": versus,
+        "--full": full, "--what-if": what_if})

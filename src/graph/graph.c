@@ -234,7 +234,7 @@ static bool wanted(const cm_graph *g, const cm_node *n, const bool *needed)
         used |= needed[n->outputs[o]];
         known &= cm__t(g, n->outputs[o])->value != NULL || !needed[n->outputs[o]];
     }
-    return n->phase == CM_UPDATE || (used && !known);
+    return n->phase == CM_UPDATE || (n->phase == CM_RECOMPUTE && g->whole_layers) || (used && !known);
 }
 
 /* A tensor whose contents are known and whose node was removed becomes a constant. */

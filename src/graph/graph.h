@@ -202,6 +202,8 @@ struct cm_graph {
     cm_attention attention;
     int32_t     software;    /* year of the runtime's release; 0: today's */
     cm_loss_kernel loss_kernel;
+    bool        fused_kernels; /* chains of elementwise operators of a layer are one kernel each (cm_train_options) */
+    bool        whole_layers; /* recomputed nodes stay whether or not backward reads them (cm_train_options) */
     bool        keeps_products; /* selective recomputation keeps products (cm_train_options) */
     bool        master;      /* 16-bit parameters have fp32 master weights among the optimizer states */
     const cm_graph *retyped_of; /* the same step in another 16-bit type; NULL: none (retype.h) */

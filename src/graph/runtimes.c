@@ -37,6 +37,12 @@ bool cm__is_pytorch(cm_runtime runtime)
     return base == CM_RUNTIME_TORCH_EAGER || base == CM_RUNTIME_TORCH_COMPILE || base == CM_RUNTIME_TUNED;
 }
 
+bool cm__is_megatron_core(cm_runtime runtime, int32_t software)
+{
+    const int32_t since = 2024; /* Megatron Core 0.5 and later */
+    return runtime == CM_RUNTIME_MEGATRON && (!software || software >= since);
+}
+
 cm_status cm_runtime_parse(const char *name, cm_runtime *runtime, cm_diag *diag)
 {
     const char *names[NAMES];

@@ -10,6 +10,8 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->attention = o->attention;
     step->software = o->software;
     step->loss_kernel = o->loss_kernel;
+    step->fused_kernels = o->fused_kernels;
+    step->whole_layers = o->recompute == CM_RECOMPUTE_FULL && o->whole_layers;
     step->keeps_products = o->recompute == CM_RECOMPUTE_SELECTIVE && o->keep_products && !o->inference;
     step->master = o->master && !o->inference;
     step->bare_operator = forward->bare_operator;

@@ -12,6 +12,8 @@
 #include "device/device.h"
 #include "graph/runtimes.h"
 
+#define STOPS_SINCE 2024 /* PyTorch 2.1, October 2023: recomputation stops at the last tensor that backward reads */
+
 static const cm_precision without_autocast[CM_PRECISIONS] = {[CM_PRECISION_AMP_BF16] = CM_PRECISION_BF16,
                                                              [CM_PRECISION_AMP_FP16] = CM_PRECISION_FP16};
 
@@ -36,6 +38,7 @@ static void settle_recompute(cm_step_options *o)
     if (o->plan.recompute > o->train.recompute) o->train.recompute = o->plan.recompute;
     o->plan.recompute = o->train.recompute;
     o->train.keep_products = cm__is_pytorch(o->runtime);
+    o->train.whole_layers |= o->runtime == CM_RUNTIME_MEGATRON || (o->train.software && o->train.software < STOPS_SINCE);
 }
 
 cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_options *o, cm_diag *diag)

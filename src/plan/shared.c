@@ -83,7 +83,7 @@ cm__plan_shared *cm__plan_shared_new(cm__ctx *ctx)
 static bool same_training(const cm_train_options *a, const cm_train_options *b)
 {
     return a->precision == b->precision && a->master == b->master && a->recompute == b->recompute &&
-           a->keep_products == b->keep_products && a->attention == b->attention;
+           a->keep_products == b->keep_products && a->whole_layers == b->whole_layers && a->fused_kernels == b->fused_kernels && a->attention == b->attention;
 }
 
 const cm_graph *cm__shared_graph(cm__plan_shared *s, const cm_graph *forward, const cm_train_options *train)

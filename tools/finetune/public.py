@@ -95,6 +95,11 @@ def loss_of(kernels):
     return ["--loss-kernel", "chunked"] if "liger" in kernels or "triton loss" in kernels else []
 
 
+def reentrant_of(row):
+    """Hugging Face's trainer, which all sources but litgpt use, checkpoints with use_reentrant=True unless told otherwise."""
+    return ["--reentrant"] if row["grad_ckpt"] == "1" and not row["source"].endswith("litgpt") else []
+
+
 def words_of(row):
     """The options of a row; None: it is not used."""
     seq, devices = length_of(row), int(row["n_devices"])
@@ -108,7 +113,9 @@ def words_of(row):
     if QUANTIZED[row["base_quant"]]:
         words += ["--quantize", QUANTIZED[row["base_quant"]]]
     words += ["--recompute", "full"] if row["grad_ckpt"] == "1" else []
-    words += loss_of(row["kernels"])
+    words += reentrant_of(row) + loss_of(row["kernels"])
+    # Qwen's own code calls flash-attn's kernels for norms and rotary positions
+    words += ["--fused-kernels"] if "rope" in row["kernels"] or row["source"].endswith("/Qwen") else []
     batch = int(row["batch_per_device"])
     if devices == 1:
         return words + ["--batch", str(batch)]

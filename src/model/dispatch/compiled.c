@@ -133,6 +133,15 @@ static void emit(cm__fusing *f, int32_t kernel)
         if (cm__fusing_has_weight_sums(f, i)) emit_weight_sums(f, i);
 }
 
+cm__fusing *cm__chains_of(cm__dispatch *d)
+{
+    cm__fusing *f = cm__fusing_new(d);
+    cm__fusing_add_traffic(f);
+    return f;
+}
+
+void cm__dispatch_chain(const cm__fusing *f, int32_t kernel) { emit_stream(f->d, kernel, "copy", f->bytes[kernel]); }
+
 void cm__dispatch_fused(cm__dispatch *d)
 {
     const cm_graph *g = d->g;

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <string.h>
+#include "graph/runtimes.h"
 #include "model/dispatch/attention.h"
 #include "model/dispatch/fusing.h"
 #include "model/dispatch/tensor_parallel.h"
@@ -88,16 +89,19 @@ static void dispatch_plain(cm__dispatch *d, int32_t node)
     if (!d->g->nodes[node].view || d->strides->copied[node]) cm__dispatch_one(d, node);
 }
 
-/* Nodes of the update come last. */
+/* Nodes of the update come last; they are part of no chain. */
 static void one_by_one(cm__dispatch *d, int32_t first)
 {
     void (*one)(cm__dispatch *, int32_t) = d->runtime == CM_RUNTIME_MEGATRON ? cm__dispatch_megatron : dispatch_plain;
+    bool              joins = d->g->fused_kernels || cm__is_megatron_core(d->runtime, d->g->software);
+    const cm__fusing *chains = joins && !first ? cm__chains_of(d) : NULL;
     for (int32_t i = first; i < d->g->n_nodes; i++) {
         if (d->calls_before < 0 && d->g->nodes[i].phase == CM_UPDATE) {
             d->calls_before = d->n_calls;
             d->of_before = d->n_of;
         }
-        one(d, i);
+        if (chains && chains->kernel[i] == i) cm__dispatch_chain(chains, i);
+        else if (!chains || chains->kernel[i] < 0) one(d, i);
     }
 }
 

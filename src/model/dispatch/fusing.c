@@ -28,6 +28,19 @@ bool cm__fusible(const cm_graph *g, const cm_node *n)
     return cm__t(g, n->outputs[0])->dtype != CM_COMPLEX64;
 }
 
+bool cm__in_chain(const cm_graph *g, const cm_node *n)
+{
+    cm_class c = cm__class(n);
+    bool     adapter = g->tuned && strstr(n->name, "lora"); /* PEFT's modules are called one by one */
+    return n->block >= 0 && (c == CM_CLASS_ELEMENTWISE || c == CM_CLASS_MOVEMENT) && !adapter;
+}
+
+static bool compiles(const cm__dispatch *d, const cm_node *n)
+{
+    bool all = d->runtime == CM_RUNTIME_TORCH_COMPILE || d->runtime == CM_RUNTIME_TUNED;
+    return cm__fusible(d->g, n) && (all || cm__in_chain(d->g, n));
+}
+
 /* The gradient of a loss spreads one number over all classes; a pool computes each of its results from a few elements. */
 static bool reduces(const cm_node *n)
 {
@@ -247,7 +260,7 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
             if (g->nodes[i].inputs[k] >= 0) f->uses[cm__t(g, g->nodes[i].inputs[k])->storage]++;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         f->kernel[i] = f->norm[i] = f->next[i] = -1;
-        if (cm__fusible(g, &g->nodes[i]) && !cm__inside_stack(d, i)) place(f, i);
+        if (compiles(d, &g->nodes[i]) && !cm__inside_stack(d, i)) place(f, i);
         else f->level[i] = level_of_call(f, &g->nodes[i]);
     }
     return f;

@@ -47,6 +47,15 @@ cm_poly cm__fusing_read(const cm_graph *graph, int32_t tensor);
 /* Whether the compiler generates code for a node at all, instead of calling a library. */
 bool cm__fusible(const cm_graph *graph, const cm_node *node);
 
+/* Whether a node is part of the kernels that people write for a layer of a transformer: rotary positions, activations,
+   residual sums. Norms are kernels already. */
+bool cm__in_chain(const cm_graph *graph, const cm_node *node);
+
+/* compiled.c: the chains of elementwise operators that a runtime with fused kernels runs as one kernel each, and the call of
+   one of them. */
+cm__fusing *cm__chains_of(cm__dispatch *dispatch);
+void        cm__dispatch_chain(const cm__fusing *chains, int32_t kernel);
+
 /* The gradient of a norm over rows that has weights: their gradients are sums over columns, in kernels of their own. */
 bool cm__fusing_has_weight_sums(const cm__fusing *fusing, int32_t node);
 

@@ -5,10 +5,13 @@
  * A dropout before a residual sum is fused with it. Labels are shifted before the model runs. The loss, which devices
  * share by vocabulary, runs as separate kernels: subtract the maximum, exponentials, their sum, probabilities; backward
  * scales these. Weights are 16-bit copies of fp32 master weights: gradients are cast, unscaled, clipped and given to a
- * fused optimizer, and the new weights are cast back.
+ * fused optimizer, and the new weights are cast back. Megatron Core (since 2024) also runs each chain of elementwise
+ * operators of a layer as one kernel, as Inductor would (fusing.c).
  */
 #include <string.h>
-#include "model/dispatch/rules.h"
+#include "graph/runtimes.h"
+#include "model/dispatch/fusing.h"
+#include "model/time/factors.h"
 
 /* ---- dropouts, losses, updates ---------------------------------------------------------------------------------- */
 
@@ -103,6 +106,8 @@ static void update(cm__dispatch *d, int32_t node)
     pass_over(d, node, "scale", "fp32", elements); /* gradient clipping */
     cm__dispatch_add(d, node, &all);
     if (sixteen) pass_over(d, node, "copy", half ? "fp32>fp16" : "fp32>bf16", elements);
+    if (d->g->precision == CM_PRECISION_FP8 && cm__is_megatron_core(d->runtime, d->g->software))
+        pass_over(d, node, "copy", "fp32", cm__poly_scale(elements, cm__time_factors.joined_cast_bytes / 8));
 }
 
 static cm__dispatch_rule *const rules[CM_OPS] = {
@@ -111,7 +116,22 @@ static cm__dispatch_rule *const rules[CM_OPS] = {
 #include "graph/ops.def"
 };
 
+/* ---- Megatron Core ---------------------------------------------------------------------------------------------- */
+
+/* Transformer Engine casts an input once for all products that read it (query, key and value are one product there), and
+   weights once per update, whatever the number of micro-batches: see update(). */
+static bool was_cast(const cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    if (!cm__is_scaled_cast(d->g, n)) return false;
+    int32_t from = cm__t(d->g, n->inputs[0])->storage;
+    for (int32_t i = node - 1; i >= 0 && d->g->nodes[i].block == n->block && d->g->nodes[i].phase == n->phase; i--)
+        if (cm__is_scaled_cast(d->g, &d->g->nodes[i]) && cm__t(d->g, d->g->nodes[i].inputs[0])->storage == from) return true;
+    return cm__t(d->g, from)->role == CM_ROLE_PARAMETER;
+}
+
 void cm__dispatch_megatron(cm__dispatch *d, int32_t node)
 {
-    if (!d->g->nodes[node].view) rules[d->g->nodes[node].op](d, node);
+    bool core = cm__is_megatron_core(d->runtime, d->g->software);
+    if (!d->g->nodes[node].view && !(core && was_cast(d, node))) rules[d->g->nodes[node].op](d, node);
 }

@@ -50,7 +50,7 @@ static double updated(const cm_plan *p) { return 1.0 / ((p->pp > 1 ? p->pp : 1) 
 cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *p)
 {
     bool      *split = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *split);
-    cm__shards s = {.tp = p->tp, .ep = p->ep, .split = split,
+    cm__shards s = {.tp = p->tp, .ep = p->ep, .split = split, .in_pieces = p->async_tensor,
                     .imbalance = p->expert_imbalance > 1 ? p->expert_imbalance : 1, .cp = p->cp > 1 ? p->cp : 1,
                     .sequence = p->sequence_parallel && p->tp > 1};
     if (p->tp > 1) cm__find_split(g, split);

@@ -21,6 +21,7 @@ static bool zero(const cm_plan *p) { return p->zero > 0; }
 static bool zero_alone(const cm_plan *p) { return p->zero > 0 && p->dp <= 1 && p->devices <= 1; }
 static bool interleave(const cm_plan *p) { return p->interleave > 1; }
 static bool sequence_parallel(const cm_plan *p) { return p->sequence_parallel; }
+static bool async_alone(const cm_plan *p) { return p->async_tensor && p->tp <= 1; }
 static bool interleave_alone(const cm_plan *p) { return p->interleave > 1 && p->pp <= 1; }
 static bool sequence_alone(const cm_plan *p) { return p->sequence_parallel && p->tp <= 1; }
 static bool gpipe(const cm_plan *p) { return p->gpipe; }
@@ -54,6 +55,7 @@ static const struct {
     {"--interleave without --pp", interleave_alone, NONE},
     {"--sequence-parallel", sequence_parallel, ONLY(CM_STYLE_KERNELS)},
     {"--sequence-parallel without --tp", sequence_alone, NONE},
+    {"--async-tp without --tp", async_alone, NONE},
     {"--schedule gpipe", gpipe, NONE},
     {"--async", asynchronous, ALL},
     {"--compress", compress, ALL},

@@ -173,7 +173,7 @@ cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_p
 {
     double    bytes = st->parameters * parts->gradient_bytes;
     double    host = p->pp > 1 ? parts->exchange_host_s : 0;
-    cm__waits w = {.exchange_s = exchange_time(st, p, fabric) + host};
+    cm__waits w = {.exchange_s = exchange_time(st, p, fabric) + host, .exchanges_behind = parts->exchanges_behind};
     if (p->pp > 1 && parts->tied_parameters > 0) /* weights that the first and the last stage share */
         w.tied_s = cm__comm_time(fabric, CM__ALL_REDUCE, pair_of(p, fabric),
                                  parts->tied_parameters * parts->gradient_bytes);
@@ -214,13 +214,21 @@ static void add_gradients(cm__iteration *it, const cm__stages *st, const cm__wai
     it->hidden_s = fmin(it->data_s * (1 - 1 / fmax(1, st->parts)), p->accumulate * st->longest_s);
 }
 
+/* Exchanges of a device that its computing waits for. With several chunks and a runtime that computes meanwhile, these are
+   the exchanges while the pipeline fills and drains. */
+static double exchanges(const cm__waits *w, const cm_plan *p)
+{
+    bool behind = w->exchanges_behind && p->interleave > 1;
+    return 2.0 * ((behind ? 0 : (double)p->accumulate * p->interleave) + p->pp - 1);
+}
+
 cm__iteration cm__iterate(const cm__stages *st, const cm__waits *w, const cm_plan *p, bool late)
 {
-    double        pieces = p->interleave, count = p->accumulate, stages = p->pp;
+    double        pieces = p->interleave, count = p->accumulate;
     cm__iteration it = {.compute_s = count * (st->longest_s - st->longest_comm_s),
                         .bubble_s = (st->sum_s - st->longest_s) / pieces,
                         .tensor_s = count * st->longest_comm_s,
-                        .pipeline_s = 2 * w->exchange_s * (count * pieces + stages - 1),
+                        .pipeline_s = w->exchange_s * exchanges(w, p),
                         .update_s = st->update_s / (p->zero ? cm__replicas(p) : 1)};
     add_gradients(&it, st, w, p, late);
     if (p->offload_optimizer) it.offload_s = st->offload_update_s / (p->zero ? cm__replicas(p) : 1);

@@ -31,6 +31,7 @@ typedef struct cm__stages {
 /* The time of each communication that a plan needs. */
 typedef struct cm__waits {
     double exchange_s;                      /* between two stages, one way */
+    bool   exchanges_behind;                /* if stages have several chunks, another one computes meanwhile */
     double reduce_s, scatter_s, gather_s;   /* of all gradients or weights, among replicas */
     double tied_s;                          /* all-reduce of weights that the first and the last stage share */
     double compress_s;                      /* to compress and decompress gradients */

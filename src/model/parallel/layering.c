@@ -141,6 +141,22 @@ static int32_t summed(const cm_graph *g, const bool *split, const cm_node *n, bo
     return n->outputs[0];
 }
 
+/* What a product of backward has to do with, before casts; -1: another pass. */
+static int32_t input_of(const cm_graph *g, const cm_node *n)
+{
+    return n->phase == CM_BACKWARD && n->source >= 0 ? before_casts(g, g->nodes[n->source].inputs[0]) : -1;
+}
+
+static void find_weight_inputs(cm__ctx *ctx, const cm_graph *g, cm__layering *l)
+{
+    l->weight_input = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *l->weight_input);
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i], *forward = n->source >= 0 ? &g->nodes[n->source] : n;
+        bool           makes = n->phase == CM_BACKWARD && cm__class(forward) == CM_CLASS_GEMM && !cm__is_input_gradient(n, forward);
+        l->weight_input[i] = makes ? input_of(g, n) : -1;
+    }
+}
+
 static void add_sum(cm__ctx *ctx, cm__layering *l, cm__layer_sum sum)
 {
     l->sums = cm__grow(ctx, l->sums, l->n_sums, &l->cap_sums, sizeof *l->sums);
@@ -155,10 +171,10 @@ static void add_sums(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__l
         int32_t        tensor = n->view || n->phase == CM_UPDATE ? -1 : summed(g, s->split, n, counted);
         bool           loss = cm__ops[n->op].shard == CM__SHARD_classes && s->split[n->inputs[0]];
         if (loss)
-            add_sum(ctx, l, (cm__layer_sum){.part = l->part[i], .forward = true, .loss = true,
+            add_sum(ctx, l, (cm__layer_sum){.part = l->part[i], .forward = true, .loss = true, .input = -1,
                                             .bytes = cm_tensor_elements(cm__in(g, n, 1))});
         if (tensor >= 0)
-            add_sum(ctx, l, (cm__layer_sum){.part = l->part[i], .forward = n->phase == CM_FORWARD,
+            add_sum(ctx, l, (cm__layer_sum){.part = l->part[i], .forward = n->phase == CM_FORWARD, .input = input_of(g, n),
                                             .bytes = cm_tensor_bytes(cm__t(g, tensor))});
     }
 }
@@ -174,5 +190,6 @@ cm__layering *cm__layering_new(cm__ctx *ctx, const cm_graph *g, const cm__dispat
     add_boundaries(ctx, g, l);
     add_kept(ctx, g, s, l);
     if (s->tp > 1) add_sums(ctx, g, s, l);
+    if (s->tp > 1) find_weight_inputs(ctx, g, l);
     return l;
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "graph/rule.h"
+#include "graph/runtimes.h"
 #include "model/dispatch/attention.h"
 #include "model/parallel/buckets.h"
 #include "model/step/host.h"
@@ -101,15 +102,18 @@ static void add_kept(cm__making *k)
 
 /* ---- all parts -------------------------------------------------------------------------------------------------- */
 
-/* One kernel per parameter adds its gradients. */
+/* One kernel per parameter adds its gradients. In Megatron Core the products add them: they read and write 4 bytes where
+   they would write 2, half of what a sum in fp32 moves. */
 static double accumulate_time(const cm__making *k)
 {
+    bool     joined = cm__is_megatron_core(k->m->runtime, k->g->software);
     cm__call c = {.op = CM__CALL_ELEMENTWISE, .pass = CM__PASS_FORWARD, .variant = "add"};
     bool     narrow = k->parts->gradient_bytes < 4;
     memcpy(c.dtype, narrow ? "bf16" : "fp32", 5);
     c.sizes[CM__ELEMENTWISE_OUTER] = 1;
     c.sizes[CM__ELEMENTWISE_INNER] = (int64_t)k->parts->parameters;
     if (c.sizes[CM__ELEMENTWISE_INNER] <= 0) return 0;
+    if (joined) return cm__timer_time(k->m->timer, &c).time_s / 2;
     return cm__timer_time(k->m->timer, &c).time_s + k->layering->tensors * (k->m->limits.floor_s + k->m->gap_s);
 }
 
@@ -128,8 +132,9 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     cm__making          k = {.m = m, .g = m->graph, .layering = l, .part = l->part, .fabric = fabric, .parts = &parts,
                              .batch = micro_batch / cp, .cp = cp};
     parts.all = cm__alloc_array(ctx, (size_t)parts.count, sizeof *parts.all);
-    cm__parts_communicate(&k, ctx);
     cm__step_time(m, micro_batch, timed);
+    k.timed = timed;
+    cm__parts_communicate(&k, ctx);
     parts.throttled = cm__step_throttle(m, micro_batch, communication(&parts), timed);
     add_time(&k, timed);
     add_host(&k, timed);
@@ -139,6 +144,7 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     parts.updated = parts.parameters * (m->calls->shards.split ? m->calls->shards.updated : 1);
     cm__parts_add_boundaries(&k);
     add_kept(&k);
+    parts.exchanges_behind = cm__is_megatron_core(m->runtime, m->graph->software);
     parts.exchange_host_s = m->host_exchange_s;
     parts.batch_host_s = m->host_batch_s;
     parts.unit_host_s = m->host_unit_s;

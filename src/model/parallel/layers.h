@@ -31,6 +31,7 @@ typedef struct cm__parts {
     cm__part     *all;       /* the part before the layers, the layers, the part after them */
     cm__gradient *gradients; /* in the order in which they are sent: the last parameter's first */
     int32_t       count, n_gradients;
+    bool      exchanges_behind;        /* model chunks exchange activations while others compute */
     double    exchange_host_s;         /* host time per exchange between stages, during which the device waits */
     double    update_s, update_host_s; /* of `updated` parameters; of all */
     double    updated;

@@ -6,17 +6,30 @@
  * columns, and the outputs of an embedding divided by vocabulary. With sequence parallelism each sum is a
  * reduce-scatter, and an all-gather before the next product: the same number of bytes.
  */
+#include <math.h>
 #include "graph/rule.h"
+#include "graph/runtimes.h"
 #include "model/parallel/layers_making.h"
 #include "model/dispatch/tensor_parallel.h"
 
-static double sum_time(const cm__making *k, double n)
+/* A sum among tensor-parallel devices: what computing waits for, and what runs behind a product if that lasts. */
+typedef struct exchange {
+    double waited_s, behind_s;
+} exchange;
+
+/* Megatron Core: the sum of input gradients runs behind the product that makes the weight's gradient. What is left of
+   backward with sequence parallelism is the all-gather of output gradients. In pieces, one of tp is exchanged before
+   products begin. */
+static exchange sum_time(const cm__making *k, double n, bool backward)
 {
     const cm__shards *s = &k->m->calls->shards;
     int32_t           node = cm_fabric_node(k->fabric);
     cm__group         group = {s->tp, s->tp < node ? s->tp : node};
-    if (!s->sequence) return cm__comm_time(k->fabric, CM__ALL_REDUCE, group, n);
-    return cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, n) + cm__comm_time(k->fabric, CM__ALL_GATHER, group, n);
+    double            shown = s->in_pieces ? 1.0 / s->tp : 1, gather = 0;
+    double            sum = shown * cm__comm_time(k->fabric, s->sequence ? CM__REDUCE_SCATTER : CM__ALL_REDUCE, group, n);
+    if (s->sequence) gather = shown * cm__comm_time(k->fabric, CM__ALL_GATHER, group, n);
+    if (backward && cm__is_megatron_core(k->m->runtime, k->g->software)) return (exchange){gather, sum};
+    return (exchange){gather + sum, 0};
 }
 
 /* Devices that share a vocabulary exchange, per token, the maximum logit, the label's logit and the sum of
@@ -24,12 +37,26 @@ static double sum_time(const cm__making *k, double n)
 static double loss_time(const cm__making *k, const cm__layer_sum *sum)
 {
     const double each = 4; /* bytes */
-    return 3 * sum_time(k, each * cm__poly_at(&sum->bytes, k->batch));
+    return 3 * sum_time(k, each * cm__poly_at(&sum->bytes, k->batch), false).waited_s;
 }
 
-static void add_sums(cm__making *k)
+/* Time of the products that make weight gradients, by the input that they read. */
+static const double *weight_times(const cm__making *k, cm__ctx *ctx)
 {
-    double last_bytes = -1, last_s = 0; /* most layers sum as many bytes as the previous one */
+    const cm__dispatch *d = k->m->calls;
+    double             *sum = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *sum);
+    for (int32_t i = 0; k->timed && k->layering->weight_input && i < d->n_of; i++) {
+        int32_t input = k->layering->weight_input[d->node[i]];
+        if (input >= 0) sum[input] += k->timed[d->of[i]].time_s;
+    }
+    return sum;
+}
+
+static void add_sums(cm__making *k, cm__ctx *ctx)
+{
+    double        last_bytes[2] = {-1, -1}; /* most layers sum as many bytes as the previous one */
+    exchange      last[2] = {{0}};
+    const double *weight_s = weight_times(k, ctx);
     for (int32_t i = 0; i < k->layering->n_sums; i++) {
         const cm__layer_sum *sum = &k->layering->sums[i];
         cm__part            *part = &k->parts->all[sum->part];
@@ -38,8 +65,11 @@ static void add_sums(cm__making *k)
             continue;
         }
         double here = cm__poly_at(&sum->bytes, k->batch);
-        if (here != last_bytes) last_s = sum_time(k, last_bytes = here);
-        *(sum->forward ? &part->forward_comm_s : &part->backward_comm_s) += last_s;
+        bool   back = sum->input >= 0;
+        if (here != last_bytes[back]) last[back] = sum_time(k, last_bytes[back] = here, back);
+        double behind = back ? weight_s[sum->input] : 0;
+        *(sum->forward ? &part->forward_comm_s : &part->backward_comm_s) +=
+            last[back].waited_s + fmax(0, last[back].behind_s - behind);
         part->host_s += k->m->host_collective_s;
     }
 }
@@ -90,7 +120,7 @@ static void add_gathers(cm__making *k)
 
 void cm__parts_communicate(cm__making *k, cm__ctx *ctx)
 {
-    if (k->m->calls->shards.tp > 1) add_sums(k);
+    if (k->m->calls->shards.tp > 1) add_sums(k, ctx);
     if (k->m->calls->shards.ep > 1) add_routes(k, ctx);
     if (k->cp > 1) add_gathers(k);
 }

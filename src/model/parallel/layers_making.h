@@ -15,6 +15,7 @@ typedef struct cm__making {
     const int32_t        *part; /* per node */
     double                batch; /* samples whose tokens this device has; a fraction with context parallelism */
     int32_t               cp;
+    const cm__timed      *timed; /* per call; NULL: not known */
 } cm__making;
 
 /* Adds the parameters of each part. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "model/dispatch/fusing.h"
 #include "model/step/loading.h"
 #include "model/time/factors.h"
 
@@ -60,6 +61,18 @@ typedef struct counts {
     bool   trains;
 } counts;
 
+/* True: with fused kernels the node is part of the kernel that another one begins. */
+static bool is_inside(const cm_graph *g, const cm_node *n)
+{
+    if (!g->fused_kernels || !cm__in_chain(g, n)) return false;
+    for (int32_t k = 0; k < n->n_inputs; k++) {
+        int32_t        from = n->inputs[k] < 0 ? -1 : cm__t(g, n->inputs[k])->producer;
+        const cm_node *made = from < 0 ? NULL : &g->nodes[from];
+        if (made && made->phase == n->phase && made->block == n->block && cm__in_chain(g, made)) return true;
+    }
+    return false;
+}
+
 /* All backward nodes of one forward operator are one autograd node. */
 static counts count(const cm_graph *g)
 {
@@ -69,7 +82,7 @@ static counts count(const cm_graph *g)
         const cm_node *n = &g->nodes[i];
         bool           backward = n->phase == CM_BACKWARD;
         c.trains |= n->phase != CM_FORWARD;
-        if (n->phase == CM_UPDATE) continue;
+        if (n->phase == CM_UPDATE || is_inside(g, n)) continue;
         if (!backward) (n->phase == CM_RECOMPUTE ? c.again : c.forward)[kind_of(g, n)]++;
         else if (n->source < 0 || n->source != last) c.backward[kind_of(g, n)]++;
         last = backward ? n->source : -1;

@@ -84,9 +84,27 @@ static void test_attention(void **state)
     cm_graph_free(full);
 }
 
+/* Full recomputation ends before a layer's last product, whose result backward does not read. A reentrant checkpoint
+   repeats it: down, HIDDEN x INNER. */
+static void test_whole_layers(void **state)
+{
+    (void)state;
+    cm_graph        *forward, *whole, *full = step_of(CM_RECOMPUTE_FULL, true);
+    cm_train_options o = {.precision = CM_PRECISION_BF16, .recompute = CM_RECOMPUTE_FULL, .whole_layers = true};
+    assert_int_equal(cm_graph_load("llama:layers=2,hidden=64,heads=4,ffn=128,vocab=100,seq=16", NULL, &forward, NULL),
+                     CM_OK);
+    assert_int_equal(cm_graph_train(forward, &o, &whole, NULL), CM_OK);
+    assert_int_equal(recomputed(full, CM_CLASS_GEMM), LAYERS * 6);
+    assert_int_equal(recomputed(whole, CM_CLASS_GEMM), LAYERS * 7);
+    assert_true(recomputed_flop(whole) - recomputed_flop(full) == LAYERS * 2.0 * TOKENS * HIDDEN * INNER);
+    cm_graph_free(forward);
+    cm_graph_free(whole);
+    cm_graph_free(full);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_stored),
-                                       cmocka_unit_test(test_attention)};
+                                       cmocka_unit_test(test_attention), cmocka_unit_test(test_whole_layers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

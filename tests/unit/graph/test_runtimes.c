@@ -54,6 +54,15 @@ static void graphs_are_a_mode(void **state)
     assert_int_equal(megatron, CM_RUNTIME_MEGATRON);
 }
 
+static void megatron_core_is_a_release(void **state)
+{
+    (void)state;
+    assert_true(cm__is_megatron_core(CM_RUNTIME_MEGATRON, 0));
+    assert_true(cm__is_megatron_core(CM_RUNTIME_MEGATRON, 2024));
+    assert_false(cm__is_megatron_core(CM_RUNTIME_MEGATRON, 2023));
+    assert_false(cm__is_megatron_core(CM_RUNTIME_TORCH_EAGER, 0));
+}
+
 static void pytorch_includes_its_modes_and_vendors_stacks(void **state)
 {
     static const bool pytorch[] = {
@@ -66,7 +75,7 @@ static void pytorch_includes_its_modes_and_vendors_stacks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(names_are_parsed), cmocka_unit_test(a_mode_has_a_base),
-                                       cmocka_unit_test(graphs_are_a_mode),
+                                       cmocka_unit_test(graphs_are_a_mode), cmocka_unit_test(megatron_core_is_a_release),
                                        cmocka_unit_test(pytorch_includes_its_modes_and_vendors_stacks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,6 +67,10 @@ static void test_sharding(void **state)
     }
     cm_step_options megatron = settled(d, (cm_step_options){.runtime = CM_RUNTIME_MEGATRON});
     assert_false(megatron.train.keep_products);
+    assert_true(megatron.train.whole_layers);
+    assert_false(settled(d, (cm_step_options){.train = {.software = 2024}}).train.whole_layers);
+    assert_true(settled(d, (cm_step_options){.train = {.software = 2023}}).train.whole_layers);
+    assert_true(settled(d, (cm_step_options){.train = {.whole_layers = true}}).train.whole_layers);
     megatron.train.loss_kernel = CM_LOSS_KERNEL_FUSED;
     assert_int_equal(cm_step_settle(NULL, d, &megatron, NULL), CM_ERR_UNSUPPORTED);
     cm_device_free(d);

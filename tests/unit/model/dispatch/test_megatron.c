@@ -59,9 +59,62 @@ static void written_loss(void **state)
     cm__ctx_free(ctx);
 }
 
+#define LLAMA "llama:layers=2,hidden=256,heads=4,ffn=512,seq=64,vocab=512"
+
+/* Kernels of forward in the first layer whose first operator is of a class. */
+static int32_t kernels_under(cm__ctx *ctx, cm_graph *step, cm_runtime runtime, cm_class class)
+{
+    cm__dispatch *d = cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, runtime);
+    int32_t       count = 0;
+    for (int32_t i = 0; i < d->n_of; i++) {
+        const cm_node *n = &step->nodes[d->node[i]];
+        count += n->block == 0 && n->phase == CM_FORWARD && cm_node_class(n) == class;
+    }
+    return count;
+}
+
+static int32_t kernels_of(cm__ctx *ctx, cm_graph *step, int32_t software, cm_class class)
+{
+    step->software = software;
+    return kernels_under(ctx, step, CM_RUNTIME_MEGATRON, class);
+}
+
+/* The same chains in eager PyTorch with fused kernels. */
+static void fused_kernels(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph *step = step_of(LLAMA, CM_RECOMPUTE_NONE);
+    assert_int_equal(kernels_under(ctx, step, CM_RUNTIME_TORCH_EAGER, CM_CLASS_ELEMENTWISE), 2 * 4 + 2 + 2);
+    step->fused_kernels = true;
+    assert_int_equal(kernels_under(ctx, step, CM_RUNTIME_TORCH_EAGER, CM_CLASS_ELEMENTWISE), 2 * 2 + 1 + 2);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
+/* Megatron Core: rotary positions take two of these kernels for each of queries and keys instead of four, the activation
+   one instead of two. Products and norms stay. */
+static void core(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph *step = step_of(LLAMA, CM_RECOMPUTE_NONE);
+    int32_t   before = kernels_of(ctx, step, 2023, CM_CLASS_ELEMENTWISE), after = kernels_of(ctx, step, 0, CM_CLASS_ELEMENTWISE);
+    assert_int_equal(before, 2 * 4 + 2 + 2); /* cos, neg, sin, sum of queries and of keys; silu, gate; residuals */
+    assert_int_equal(after, 2 * 2 + 1 + 2);
+    assert_int_equal(kernels_of(ctx, step, 0, CM_CLASS_GEMM), kernels_of(ctx, step, 2023, CM_CLASS_GEMM));
+    assert_int_equal(kernels_of(ctx, step, 0, CM_CLASS_NORM), kernels_of(ctx, step, 2023, CM_CLASS_NORM));
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(core),
+        cmocka_unit_test(fused_kernels),
         cmocka_unit_test(unfused),
         cmocka_unit_test(written_loss),
     };

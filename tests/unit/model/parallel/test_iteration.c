@@ -13,6 +13,11 @@ static void pipelines(void **state)
     is(cm__iterate(&st, &exchange, &plan, true).step_s, (8 + 4 - 1) * (3.0 + 2 * 0.01) + 0.5);
     plan.interleave = 3;
     is(cm__iterate(&st, &none, &plan, true).step_s, 8 * 3.0 + 3 * 3.0 / 3 + 0.5);
+    is(cm__iterate(&st, &exchange, &plan, true).pipeline_s, 2 * (8 * 3 + 4 - 1) * 0.01);
+    exchange.exchanges_behind = true; /* other chunks compute meanwhile, except while the pipeline fills and drains */
+    is(cm__iterate(&st, &exchange, &plan, true).pipeline_s, 2 * (4 - 1) * 0.01);
+    plan.interleave = 1;
+    is(cm__iterate(&st, &exchange, &plan, true).pipeline_s, 2 * (8 + 4 - 1) * 0.01);
 }
 
 /* A late all-reduce runs after backward. An early one overlaps with it, except for the part sent after its end. */

@@ -30,9 +30,44 @@ static void experts(void **state)
     cm__ctx_free(ctx);
 }
 
+/* The first layer's communication with tensor parallelism 2: of Megatron-LM 2023, of Megatron Core, and in pieces. */
+static cm__part layer_of(cm__ctx *ctx, const cm_device *d, cm_fabric *f, cm_graph *step, int32_t software, bool pieces)
+{
+    cm_predict_options options = {.runtime = CM_RUNTIME_MEGATRON,
+                                  .plan = {.tp = 2, .ep = 1, .sequence_parallel = true, .async_tensor = pieces}};
+    step->software = software;
+    cm__step_model m = cm__step_model_new(ctx, step, d, &options, NULL);
+    cm__timed     *timed = cm__alloc_array(ctx, (size_t)m.calls->n_calls, sizeof *timed);
+    return cm__parts_new(ctx, &m, f, 1, 1, timed).all[1];
+}
+
+/* Forward waits for every sum. In backward the sums of input gradients run behind weight gradients, which last longer in
+   a wide layer; the gathers of output gradients remain, half of the bytes. */
+static void behind_products(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_device *d;
+    cm_fabric *f;
+    if (cm_device_load("nvidia-h200", &d, &diag) || cm_fabric_new(d, NULL, &f, &diag)) fail_msg("%s", diag.reason);
+    cm_graph *step = step_of("llama:layers=1,hidden=4096,heads=32,ffn=16384,seq=4096,vocab=1024", CM_RECOMPUTE_NONE);
+    cm__part  old = layer_of(ctx, d, f, step, 2023, false), core = layer_of(ctx, d, f, step, 0, false),
+              pieces = layer_of(ctx, d, f, step, 0, true);
+    is(core.forward_comm_s, old.forward_comm_s);
+    is(pieces.forward_comm_s, core.forward_comm_s / 2);
+    assert_true(core.backward_comm_s > 0.3 * old.backward_comm_s && core.backward_comm_s < 0.7 * old.backward_comm_s);
+    is(pieces.backward_comm_s, core.backward_comm_s / 2);
+    cm_graph_free(step);
+    cm_fabric_free(f);
+    cm_device_free(d);
+    cm__ctx_free(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(behind_products),
         cmocka_unit_test(experts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

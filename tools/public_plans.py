@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""public_plans.py - score predictions on public runs of language models over many devices
+
+    tools/public_plans.py build/centimani e2e_training.csv.gz [e2e_training_2.csv.gz] [-o ROWS.csv] [--mfu] [--source NAME]
+
+Prints the error of the throughput per source, model and device. Each run is asked for with what its source tells about it:
+its plan, its device, and the year of its software where attention has changed since. What a source does not tell is the same
+for all of its rows: no recomputation, and the optimizer states of Megatron-LM divided among replicas. --mfu prints the
+fractions of the peak for Llama 3 8B and 70B on H100 instead.
+"""
+import argparse
+import csv
+import gzip
+import json
+import re
+import statistics
+import subprocess
+
+MPT = {"125m": (12, 768, 12), "350m": (24, 1024, 16), "760m": (24, 1536, 12), "1b": (24, 2048, 16), "3b": (32, 2560, 20),
+       "7b": (32, 4096, 32), "13b": (40, 5120, 40), "30b": (48, 7168, 56), "70b": (64, 8192, 64)}
+BARE = "activation=gelu,dropout=0,embed_dropout=0,attention_dropout=0,qkv_bias=0,out_bias=0,mlp_bias=0"
+NEMOTRON = "gpt:layers=%d,hidden=%d,heads=%d,kv_heads=%d,ffn=%d,vocab=256000,activation=relu,dropout=0,embed_dropout=0," \
+           "attention_dropout=0,qkv_bias=0,out_bias=0,mlp_bias=0"
+MODELS = {
+    "LLAMA2-7B": "llama2-7b", "LLAMA2-13B": "llama2-13b", "LLAMA2-70B": "llama2-70b", "LLAMA3-8B": "llama3-8b",
+    "LLAMA3_8B": "llama3-8b", "LLAMA3-70B": "llama3-70b", "LLAMA3_70B": "llama3-70b", "LLAMA3.1_405B": "llama3-405b",
+    "Llama 3.1 8B": "llama3-8b", "GPT3-175B": "gpt3-175b",
+    "GPT3-5B": "gpt:layers=24,hidden=4096,heads=32,vocab=51200", "GPT3-20B": "gpt:layers=44,hidden=6144,heads=48,vocab=51200",
+    "Nemotron-8B": NEMOTRON % (32, 4096, 32, 32, 16384), "Nemotron-22B": NEMOTRON % (40, 6144, 48, 48, 24576),
+    "Nemotron-340B": NEMOTRON % (96, 18432, 96, 8, 73728),
+    "Qwen3_30B_a3B": "qwen3-30b-a3b", "Qwen3_235B_a22B": "qwen3-235b-a22b", "GPT OSS 120B": "gpt-oss-120b",
+    "DeepSeekV3": "deepseek-v3", "Mixtral-8x7B": "mixtral-8x7b",
+}
+DEVICES = {"A100-SXM4-80GB": "nvidia-a100-80g", "A100-SXM4-40GB": "nvidia-a100-40g", "H100-SXM-80GB": "nvidia-h100",
+           "H100-SXM-96GB-HBM2e-500W": "nvidia-h100-96g", "B200-SXM-180GB": "nvidia-b200", "B300-SXM": "nvidia-b300",
+           "GB200": "nvidia-gb200", "GB300": "nvidia-gb300"}
+NETWORK = {"nvidia-a100-40g": "node=8,net=1600Gb", "nvidia-a100-80g": "node=8,net=1600Gb"}
+
+
+def noted(row, key, default=None):
+    found = re.search(r"(?:^|; )" + key + r"=([^;]*)", row["notes"])
+    value = found.group(1).strip() if found else None
+    return default if value in (None, "n/a", "") else value
+
+
+def counted(row, key, default=1):
+    return int(noted(row, key, default))
+
+
+def foundry(row):
+    """Composer's FSDP. Attention is Triton's of 2023, and the loss is one fused kernel (llm-foundry, mpt configuration)."""
+    layers, hidden, heads = MPT[row["model"][4:]]
+    full = noted(row, "act_ckpt") == "True"
+    return [f"gpt:layers={layers},hidden={hidden},heads={heads},vocab=50368,{BARE}", "--zero", "3", "--software", "2023",
+            "--micro-batch", noted(row, "microbatch"), "--global-batch", noted(row, "global_batch"), "--loss-kernel", "fused",
+            "--recompute", "full" if full else "none", "--precision", "amp-bf16", "--runtime", "torch-eager"]
+
+
+def titan(row):
+    each, compiled = int(row["batch_per_device"]), "compile" in row["notes"]
+    return [MODELS[row["model"]], "--zero", "3", "--micro-batch", str(each), "--global-batch", str(each * int(row["n_devices"])),
+            "--recompute", "selective", "--precision", "fp8" if "fp8" in row["precision"] else "amp-bf16", "--runtime",
+            "torch-compile" if compiled else "torch-eager"]
+
+
+def megatron(row):
+    """Plans as the tables print them. An FSDP column above 1 is Megatron's FSDP (ZeRO 3)."""
+    tp, cp, pp, ep = (counted(row, k) for k in ("TP", "CP", "PP", "EP"))
+    words = [MODELS[row["model"]], "--tp", str(tp), "--cp", str(cp), "--pp", str(pp), "--micro-batch", noted(row, "MBS"),
+             "--global-batch", noted(row, "GBS"), "--zero", "3" if counted(row, "FSDP") > 1 else "1", "--overlap",
+             "--precision", "bf16" if row["precision"] == "BF16" else "fp8", "--runtime", "megatron"]
+    words += ["--sequence-parallel", "--async-tp"] if tp > 1 else [] # both sources set tp_comm_overlap
+    words += ["--interleave", noted(row, "VP")] if pp > 1 and counted(row, "VP") > 1 else []
+    words += ["--ep", str(ep)] if ep > 1 else []
+    return words
+
+
+SOURCES = {"mosaicml/llm-foundry": foundry, "pytorch/torchtitan": titan, "NeMo-docs": megatron, "Megatron-Bridge": megatron}
+
+
+def words_of(row):
+    """The command's options for a row; None: it is not used."""
+    if row["source"] not in SOURCES or row["metric"] != "tokens_per_s_per_device" or row["device"] not in DEVICES:
+        return None
+    bridge = SOURCES[row["source"]] is megatron
+    if bridge and (row["model"] not in MODELS or row["precision"] not in ("FP8", "FP8-CS", "MXFP8", "FP8-MX", "BF16") or
+                   not noted(row, "GBS") or "finetune" in row["notes"]):
+        return None
+    device, devices = DEVICES[row["device"]], int(row["n_devices"])
+    words = SOURCES[row["source"]](row) + ["--seq", row["seq_len"], "--device", device, "-n", str(devices)]
+    inside = 72 if device in ("nvidia-gb200", "nvidia-gb300") else 8
+    return words + (["--cluster", NETWORK.get(device, f"node={inside},net={400 * inside}Gb")] if devices > inside else [])
+
+
+def scored(program, row):
+    words = words_of(row)
+    if words is None:
+        return None
+    run = subprocess.run([program, "predict", *words, "--json"], capture_output=True, text=True, check=False)
+    out = {k: row[k] for k in ("source", "device", "model", "n_devices", "seq_len", "precision")}
+    out.update(plan=row["notes"][:110], command=" ".join(words))
+    if not run.stdout.startswith("{"):
+        return dict(out, failed=run.stderr.strip()[-160:])
+    said, measured = json.loads(run.stdout), float(row["value"])
+    speed = said["throughput_samples_s"] * int(row["seq_len"]) / int(row["n_devices"])
+    low, high = (said["step_time_s"] / t for t in reversed(said["interval_s"]))
+    return dict(out, measured=measured, predicted=speed, error=speed / measured - 1, mfu=said.get("mfu"),
+                inside=low <= measured / speed <= high, fits=said.get("fits", True))
+
+
+def line(name, rows):
+    errors = [r["error"] for r in rows]
+    inside = 100 * sum(r["inside"] for r in rows) / len(rows)
+    print(f"{name:52} {len(rows):4} {100 * statistics.mean(map(abs, errors)):7.1f} {100 * statistics.median(map(abs, errors)):7.1f} "
+          f"{100 * statistics.mean(errors):+7.1f} {inside:6.0f}")
+
+
+def tables(rows):
+    print(f"{'speed, predicted / measured - 1, in per cent':52} {'rows':>4} {'mean':>7} {'median':>7} {'bias':>7} {'inside':>6}")
+    for keys in (("source",), ("source", "model"), ("source", "device")):
+        for name in sorted({tuple(r[k] for k in keys) for r in rows}):
+            line(" ".join(name), [r for r in rows if tuple(r[k] for k in keys) == name])
+        print()
+    line("all", rows)
+
+
+def mfu_table(rows):
+    """Fractions of the peak that source and prediction give, both from the same tokens per second."""
+    print("| source | model | H100 | tokens | type | plan | measured MFU | predicted MFU | off by |\n|---|---|---:|---:|---|---|---:|---:|---:|")
+    for r in rows:
+        if "8B" in r["model"].upper() or "70B" in r["model"].upper():
+            if r["device"].startswith("H100") and "3" in r["model"] and r["mfu"]:
+                print(f"| {r['source']} | {r['model']} | {r['n_devices']} | {r['seq_len']} | {r['precision']} | {r['plan'][:70]} | "
+                      f"{100 * r['mfu'] * r['measured'] / r['predicted']:.1f} % | {100 * r['mfu']:.1f} % | {100 * r['error']:+.1f} % |")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("-o", dest="out")
+    parser.add_argument("--mfu", action="store_true")
+    parser.add_argument("--source", default="")
+    args = parser.parse_args()
+    rows = [r for name in args.files for r in csv.DictReader(gzip.open(name, "rt")) if args.source in r["source"]]
+    found = [r for r in (scored(args.program, row) for row in rows) if r]
+    failed = [r for r in found if "failed" in r]
+    found = [r for r in found if "failed" not in r]
+    mfu_table(found) if args.mfu else tables(found)
+    for r in failed:
+        print("refused:", r["source"], r["model"], r["plan"], r["failed"])
+    if args.out and found:
+        with open(args.out, "w", newline="") as file:
+            writer = csv.DictWriter(file, list(found[0]))
+            writer.writeheader()
+            writer.writerows(found)
+
+
+if __name__ == "__main__":
+    main()
